@@ -1,0 +1,34 @@
+# make run    set up, then run a campaign on real Redis masters (ARGS="--time-limit 60s …")
+# make test   set up, then every check and every test
+# make bench  the benchmarks
+.PHONY: run test lint bench setup-run setup-test
+
+GO ?= go
+
+run: setup-run
+	@$(GO) build -o lockpick ./cmd/lockpick
+	@./lockpick image >/dev/null || echo "no Docker image: going on without Docker" >&2
+	@./lockpick run $(ARGS); code=$$?; \
+	case $$code in \
+	  0) echo "make run: no violation was found." ;; \
+	  1) echo "make run: the lock was broken, as told above (lockpick exits with 1 then)." ;; \
+	  *) exit $$code ;; \
+	esac
+
+setup-run:
+	@.ci/setup run
+
+setup-test:
+	@.ci/setup test
+
+lint:
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+# -p 1: the packages with real masters would disturb each other on a small machine.
+test: setup-test lint
+	$(GO) test -race -p 1 -timeout 40m ./...
+
+bench:
+	$(GO) test -run '^$$' -bench . -benchmem ./...

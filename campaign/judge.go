@@ -1,0 +1,131 @@
+package campaign
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"lockpick/checker"
+	"lockpick/history"
+)
+
+// Judge has a history checked and sums it up. It needs nothing but the history, so
+// it also judges that of a harness that was killed. The error is a *HarnessError
+// where the checker contradicts itself.
+func Judge(h *history.History) (*Result, error) {
+	head := h.Header
+	r := &Result{
+		Name: head.Name, Started: head.Started, Driver: head.Driver, Seed: head.Seed, Lock: head.Lock,
+		Masters: head.Masters, Persistence: head.Persistence, Clients: head.Clients, Keys: head.Keys, TTL: head.TTL,
+		Faults: head.Faults, Nemesis: head.Nemesis, Versions: head.Versions, Counts: count(h),
+	}
+	if n := len(h.Ops); n > 0 {
+		r.Duration = h.Ops[n-1].Time
+	}
+	if h.Torn {
+		r.Notes = append(r.Notes, "the history's last line is torn: the harness was killed while it wrote; what came before is judged")
+	}
+	if !slices.ContainsFunc(h.Ops, func(op history.Op) bool { return op.F == history.FHealed }) {
+		r.Notes = append(r.Notes, "the run was cut short: faults had not healed, and no final acquisitions followed")
+	}
+	report := checker.Check(h)
+	if err := report.Err(); err != nil {
+		return nil, &HarnessError{err}
+	}
+	r.Verdicts = report.Results
+	if report.DeadOnArrival > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d leases were over before their acquire returned", report.DeadOnArrival))
+	}
+	if n, total := stalls(h.Ops); total > r.Duration/100 {
+		r.Notes = append(r.Notes, fmt.Sprintf("the harness's machine stalled %d times, for %v in all: commands may have timed out for that reason alone", n, total.Round(time.Millisecond)))
+	}
+	for _, f := range history.Faults(h.Ops) {
+		if f.Problem != "" {
+			r.Notes = append(r.Notes, fmt.Sprintf("fault %d (%s) could not be healed: %s", f.ID, f.Name, f.Problem))
+		}
+	}
+	r.FirstViolationMS = firstViolation(r.Verdicts)
+	return r, nil
+}
+
+// HarnessError is a fault of Lockpick's own or of its surroundings: never a verdict.
+type HarnessError struct{ Err error }
+
+func (e *HarnessError) Error() string { return e.Err.Error() }
+func (e *HarnessError) Unwrap() error { return e.Err }
+
+// JudgeFile judges a history in a file, or in a run's folder.
+func JudgeFile(path string) (*history.History, *Result, error) {
+	h, err := history.ReadFile(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := Judge(h)
+	if err != nil {
+		return h, nil, err
+	}
+	dir := filepath.Dir(path)
+	r.Run, r.History, r.Report = filepath.Base(dir), path, filepath.Join(dir, ReportFile)
+	r.Command = "lockpick run " + filepath.Join(dir, ScenarioFile)
+	return h, r, nil
+}
+
+// stalls sums up when the harness did not get to run in time.
+func stalls(ops []history.Op) (n int, total time.Duration) {
+	for i := range ops {
+		if ops[i].F == history.FStall && ops[i].Value != nil {
+			n, total = n+1, total+ops[i].Value.Took
+		}
+	}
+	return n, total
+}
+
+// firstViolation is when the first violation of all began, in ms.
+func firstViolation(verdicts []checker.Result) *float64 {
+	var first *float64
+	for _, v := range verdicts {
+		for _, x := range v.Violations {
+			if ms := float64(x.At.Microseconds()) / 1000; first == nil || ms < *first {
+				first = &ms
+			}
+		}
+	}
+	return first
+}
+
+func count(h *history.History) Counts {
+	c := Counts{Operations: len(h.Ops)}
+	for i := range h.Ops {
+		op := &h.Ops[i]
+		switch {
+		case op.F == history.FAcquire && op.Type == history.Invoke:
+			c.Acquires++
+		case op.F == history.FAcquire && op.Type == history.OK:
+			c.Granted++
+		case op.F == history.FAcquire:
+			c.Refused++
+		case op.F == history.FExtend && op.Type == history.OK:
+			c.Extended++
+		case op.F == history.FApply && op.Type == history.OK && !op.Value.Fenced:
+			c.Writes++
+		case op.F == history.FVote && op.Type == history.Info:
+			c.NoReply++
+		case op.F == history.FVote:
+			c.Votes++
+		case op.F == history.FPaused && op.Type == history.Invoke:
+			c.Pauses++
+		}
+	}
+	for _, f := range history.Faults(h.Ops) {
+		switch {
+		case !f.Installed:
+			c.Skipped++
+		case f.Bit:
+			c.Faults, c.Bit = c.Faults+1, c.Bit+1
+		default:
+			c.Faults++
+		}
+	}
+	return c
+}

@@ -1,0 +1,164 @@
+package campaign
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"lockpick/history"
+	"lockpick/workload"
+)
+
+// command is this test's program as a client process: TestMain makes it one.
+var command = []string{"env", "LOCKPICK_TEST_CLIENT=1", os.Args[0]}
+
+// TestFaultsBelowRedis: what the debate about Redlock is about. Each scenario runs on
+// simulated masters and on processes, those marked so also on Docker.
+func TestFaultsBelowRedis(t *testing.T) {
+	for name, c := range map[string]struct {
+		docker bool
+		change func(*Scenario)
+		want   []string
+		says   string // in the first violation's reason
+	}{
+		"everysec and a power cut": {
+			docker: true, want: []string{"L2 violated"}, says: "lost power",
+			// Thin quorums and long sections: one master is enough, and a container has the
+			// time to come back.
+			change: func(s *Scenario) {
+				s.Persistence, s.Faults, s.Hold = "everysec", []string{"powercut", "partition"}, "1s..2s"
+			},
+		},
+		"always and a power cut": {
+			docker: true, want: []string{"L2 holds", "AV holds"},
+			change: func(s *Scenario) { s.Persistence, s.Faults = "always", []string{"powercut"} },
+		},
+		"always, a power cut and a disk that lies": {
+			want: []string{"L2 violated"}, says: "lost power",
+			change: func(s *Scenario) { s.Persistence, s.Faults = "always", []string{"lying-fsync", "powercut"} },
+		},
+		"a clock that jumps forward": {
+			docker: true, want: []string{"L2 violated"}, says: "was off by +60s",
+			change: func(s *Scenario) { s.Persistence, s.Faults, s.Clock = "always", []string{"clock"}, "+60s" },
+		},
+		"clocks that drift within the allowance": {
+			want: []string{"L2 holds", "AV holds"},
+			change: func(s *Scenario) {
+				s.Persistence, s.Faults, s.Clock, s.Hold = "always", []string{"clock"}, "x1.005", "0s..2s"
+			},
+		},
+		"clocks that drift far beyond it": {
+			want: []string{"L2 violated"}, says: "was off by x1.5",
+			change: func(s *Scenario) {
+				s.Persistence, s.Faults, s.Clock, s.Hold, s.LongHolds = "always", []string{"clock"}, "x1.5", "1500ms..2s", 0
+			},
+		},
+		"a failover before replication": {
+			want: []string{"L2 violated"}, says: "replaced by a replica",
+			change: func(s *Scenario) { s.Persistence, s.Faults = "always", []string{"failover"} },
+		},
+		"memory pressure and allkeys-lru": {
+			want: []string{"L2 violated"}, says: "may evict a key",
+			change: func(s *Scenario) { s.Faults, s.Eviction = []string{"memory"}, "allkeys-lru" },
+		},
+		"a client whose clock is slow": {
+			want: []string{"L2 violated"}, says: "clock was bent",
+			change: func(s *Scenario) {
+				s.Faults, s.ClientRate, s.Hold, s.LongHolds, s.Extend = []string{"client-clock"}, 0.3, "4s..5s", 0, 0
+				s.Schedule = []Step{{Fault: "client-clock", After: "any enters any", Clients: []string{"all"}, Rate: 0.3, For: time.Minute}}
+			},
+		},
+		"clients that end in their sections": {
+			want:   []string{"L2 holds", "L4 holds", "DF holds"},
+			change: func(s *Scenario) { s.Faults = []string{"client-kill"} },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEachDriver(t, func(t *testing.T, driver string) {
+				if driver == Docker && !c.docker {
+					t.Skip("shown with processes; Docker is tried with the scenarios marked for it")
+				}
+				_, r := mustRun(t, scenario(driver, func(s *Scenario) {
+					if c.want[0] == "L2 violated" {
+						untilBroken(s)
+					}
+					c.change(s)
+				}))
+				want(t, r, c.want...)
+				if v := verdictAt(r, "L2"); c.says != "" && len(v.Violations) > 0 {
+					if reason := strings.Join(v.Violations[0].Reason, "\n"); !strings.Contains(reason, c.says) {
+						t.Errorf("the reason does not say %q:\n%s", c.says, reason)
+					}
+				}
+				if r.Counts.Bit == 0 {
+					t.Error("no fault bit")
+				}
+			})
+		})
+	}
+}
+
+// TestClockJumpsBack: L2 holds, and that a key outlives its TTL is reported.
+func TestClockJumpsBack(t *testing.T) {
+	s, err := LoadScenario("../examples/clock-jumps-back.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	onEachDriver(t, func(t *testing.T, driver string) {
+		if driver == Docker {
+			t.Skip("shown with processes")
+		}
+		s := s
+		s.Driver, s.TimeLimit = driver, 15*time.Second
+		_, r := mustRun(t, s)
+		want(t, r, "L1 violated", "L2 holds", "DF holds")
+		if v := verdictAt(r, "L1"); len(v.Violations) > 0 && !strings.Contains(strings.Join(v.Violations[0].Reason, "\n"), "was off by -10s") {
+			t.Errorf("%v", v.Violations[0].Reason)
+		}
+	})
+}
+
+// TestRestartExample: the README's scenario breaks the lock every time.
+func TestRestartExample(t *testing.T) {
+	s, err := LoadScenario("../examples/restart-without-persistence.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	onEachDriver(t, func(t *testing.T, driver string) {
+		s := s
+		s.Driver = driver
+		_, r := mustRun(t, s)
+		want(t, r, "L2 violated")
+	})
+}
+
+// TestClientProcesses: clients are processes that are stopped and killed by signals.
+func TestClientProcesses(t *testing.T) {
+	onEachDriver(t, func(t *testing.T, driver string) {
+		if driver == Sim {
+			t.Skip("simulated masters have no processes for clients")
+		}
+		h, r := mustRun(t, scenario(driver, func(s *Scenario) {
+			s.ClientsAs, s.Fencing, s.Faults, s.TimeLimit = Processes, true, nil, 16*time.Second
+			s.Schedule = []Step{
+				{Fault: "client-pause", At: 1 * time.Second, For: 3500 * time.Millisecond, Point: workload.BeforeWrite},
+				{Fault: "client-pause", At: 5 * time.Second, For: 3500 * time.Millisecond, Point: workload.BeforeWrite},
+				{Fault: "client-pause", At: 9 * time.Second, For: 500 * time.Millisecond, Clients: []string{"c2"}}, // anywhere
+				{Fault: "client-kill", At: 10 * time.Second, For: time.Second, Clients: []string{"c1"}},            // anywhere
+				{Fault: "client-pause", At: 11 * time.Second, For: 3500 * time.Millisecond, Point: workload.BeforeWrite},
+			}
+		}))
+		want(t, r, "L2 holds", "L4 violated", "L5 holds", "DF holds", "AV holds")
+		crashed, after := false, false
+		for _, op := range h.Ops {
+			if op.Process == "c1" && op.F == history.FCrash {
+				crashed = true
+			}
+			after = after || crashed && op.Process == "c1" && op.F == history.FAcquire && op.Type == history.OK
+		}
+		if !crashed || !after {
+			t.Errorf("c1 crashed: %v; it acquired again: %v", crashed, after)
+		}
+	})
+}

@@ -1,0 +1,65 @@
+package campaign
+
+import (
+	"time"
+
+	"lockpick/checker"
+)
+
+// Result is what a campaign concluded: result.json in the store, and (without
+// the violations' details) what --json prints.
+type Result struct {
+	Run         string            `json:"run"`  // its folder in the store
+	Name        string            `json:"name"` // of the scenario
+	Started     time.Time         `json:"started"`
+	Duration    time.Duration     `json:"duration"` // ns, from the first operation to the last
+	Driver      string            `json:"driver"`
+	Seed        uint64            `json:"seed"`
+	Lock        string            `json:"lock"`
+	Masters     int               `json:"masters"`
+	Persistence string            `json:"persistence"`
+	Clients     int               `json:"clients"`
+	Keys        int               `json:"keys"`
+	TTL         time.Duration     `json:"ttl"`    // ns
+	Faults      []string          `json:"faults"` // that were asked for
+	Nemesis     string            `json:"nemesis"`
+	Versions    map[string]string `json:"versions"`
+	Command     string            `json:"command"`         // runs the same scenario again
+	Notes       []string          `json:"notes,omitempty"` // what a reader should know: interrupted, torn, a master that never came back
+
+	Verdicts         []checker.Result `json:"verdicts"`
+	Counts           Counts           `json:"counts"`
+	FirstViolationMS *float64         `json:"first_violation_ms"` // since the run began; null: none
+
+	Report  string `json:"report"`  // path of report.html
+	History string `json:"history"` // path of history.jsonl
+}
+
+// Counts is how much happened.
+type Counts struct {
+	Operations int `json:"operations"` // lines of the history
+	Acquires   int `json:"acquires"`   // that were tried
+	Granted    int `json:"granted"`    // leases
+	Refused    int `json:"refused"`    // acquires that failed
+	Extended   int `json:"extended"`   // extensions that were granted
+	Writes     int `json:"writes"`     // that the guarded resource applied
+	Votes      int `json:"votes"`      // replies of masters
+	NoReply    int `json:"no_reply"`   // lock commands without a reply in time
+	Faults     int `json:"faults"`     // that were installed
+	Skipped    int `json:"skipped"`    // that were not
+	Bit        int `json:"bit"`        // that are known to have had an effect
+	Pauses     int `json:"pauses"`     // of clients at named points
+}
+
+// Verdict is the worst of the verdicts: violated before unknown before invalid
+// before holds.
+func (r *Result) Verdict() checker.Verdict {
+	worst := checker.Holds
+	rank := map[checker.Verdict]int{checker.Holds: 0, checker.Invalid: 1, checker.Unknown: 2, checker.Violated: 3}
+	for _, v := range r.Verdicts {
+		if rank[v.Verdict] > rank[worst] {
+			worst = v.Verdict
+		}
+	}
+	return worst
+}

@@ -1,0 +1,419 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9/logging"
+
+	"lockpick/checker"
+	"lockpick/cluster"
+	"lockpick/cluster/sim"
+	"lockpick/history"
+	"lockpick/nemesis"
+	"lockpick/redlock"
+	"lockpick/workload"
+	"lockpick/workload/remote"
+)
+
+// Options is how a run is run, beside what its scenario says.
+type Options struct {
+	Store    Store
+	Progress func(format string, args ...any) // what takes long, a line each; may be nil
+	Live     func(Status)                     // called a few times a second while the clients work; may be nil
+	Client   []string                         // the command that is a client process, such as lockpick client
+}
+
+// Status is how a run is getting on.
+type Status struct {
+	Stage      string // working, healing, visiting
+	Elapsed    time.Duration
+	Limit      time.Duration
+	Granted    int
+	Faults     []string // that are installed now
+	Violations int
+}
+
+// Run runs a scenario and returns its folder in the store, its history and what it
+// concluded. The end of ctx ends the run early, but in order: faults heal, masters
+// are removed, and what was recorded is judged. Errors that are not about the
+// scenario are *HarnessError.
+func Run(ctx context.Context, s Scenario, opt Options) (dir string, h *history.History, r *Result, err error) {
+	if err := s.Check(); err != nil {
+		return "", nil, nil, err
+	}
+	s = s.Completed()
+	if opt.Progress == nil {
+		opt.Progress = func(string, ...any) {}
+	}
+	driver, why, err := chooseDriver(ctx, s.Driver, s.Image)
+	if err != nil {
+		return "", nil, nil, &HarnessError{err}
+	}
+	opt.Progress("%s", why)
+	started := time.Now()
+	run, err := opt.Store.create(s.Name, started)
+	if err != nil {
+		return "", nil, nil, &HarnessError{err}
+	}
+	dir = filepath.Join(opt.Store.Dir, run)
+	yaml, err := s.YAML()
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, ScenarioFile), yaml, 0o644)
+	}
+	if err != nil {
+		return dir, nil, nil, &HarnessError{err}
+	}
+	if err := execute(ctx, s, driver, dir, string(yaml), started, opt); err != nil {
+		return dir, nil, nil, &HarnessError{err}
+	}
+	opt.Progress("judging the history")
+	h, r, err = JudgeFile(filepath.Join(dir, HistoryFile))
+	if err != nil {
+		return dir, h, nil, &HarnessError{err}
+	}
+	if ctx.Err() != nil {
+		r.Notes = append(r.Notes, "interrupted: "+context.Cause(ctx).Error())
+	}
+	if err := WriteResult(dir, r); err != nil {
+		return dir, h, r, &HarnessError{err}
+	}
+	return dir, h, r, nil
+}
+
+// execute is everything up to the last operation of the history.
+func execute(ctx context.Context, s Scenario, driver Driver, dir, yaml string, started time.Time, opt Options) (err error) {
+	logging.Disable() // go-redis would tell of every refused dial; the votes already do
+	cfg := cluster.Config{
+		Masters: s.Masters, Persistence: cluster.Persistence(s.Persistence), Image: s.Image,
+		MaxMemory: s.MaxMemory, Eviction: cluster.Eviction(s.Eviction), Replicas: s.Replicas,
+		LogDir: filepath.Join(dir, mastersDir), Progress: opt.Progress,
+	}
+	c := &campaign{s: s, runtime: redlock.RealTime{}, outer: ctx, opt: opt}
+	run := func(f func() error) error { return f() }
+	if driver.Start == nil {
+		if s.ClientsAs == Processes {
+			return errors.New("clients that are processes need real masters, and there are none here: run without --clients-as processes")
+		}
+		world := sim.NewWorld(s.Seed)
+		world.Limit = s.TimeLimit + 24*time.Hour
+		c.world, c.runtime, started = sim.New(world, cfg, sim.Options{}), world.Runtime(), sim.Epoch
+		c.masters = c.world
+		// Nothing from outside may disturb virtual time: Ctrl-C is looked for, not heard.
+		ctx = context.Background()
+		run = func(f func() error) (err error) {
+			return errors.Join(world.Run(func() { err = f() }), err)
+		}
+	} else if c.masters, err = driver.Start(ctx, cfg); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.masters.Close()) }()
+	if err := c.masters.Shim(); err != nil && slices.ContainsFunc(s.FaultNames(), needsShim) {
+		opt.Progress("some faults will be skipped: %v", err)
+	}
+
+	file, err := os.Create(filepath.Join(dir, HistoryFile))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return run(func() error {
+		c.start = c.runtime.Now()
+		c.recorder, err = history.NewRecorder(file, s.header(c.masters, yaml, started), c.now)
+		if err != nil {
+			return err
+		}
+		c.recorder.Observe(c.watch.Observe)
+		c.recorder.Observe(func(op history.Op) {
+			if op.F == history.FAcquire && op.Type == history.OK {
+				c.granted.Add(1)
+			}
+		})
+		return errors.Join(c.run(ctx), c.recorder.Err())
+	})
+}
+
+func needsShim(fault string) bool {
+	kind, _ := nemesis.KindNamed(fault)
+	return kind.Needs == "shim"
+}
+
+// header is what the history says of itself.
+func (s *Scenario) header(masters cluster.Cluster, yaml string, started time.Time) history.Header {
+	quorum := s.Masters/2 + 1
+	if s.Lock == "single" {
+		quorum = 1
+	}
+	versions := map[string]string{"redis": masters.Version(), "lockpick": Version()}
+	if masters.Driver() != Sim { // there the same seed makes the same bytes, whatever Go built this
+		versions["go"] = runtime.Version()
+	}
+	return history.Header{
+		Name: s.Name, Started: started.UTC(), Seed: s.Seed, Driver: masters.Driver(), Lock: s.Lock, Masters: s.Masters, Quorum: quorum,
+		Persistence: s.Persistence, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, Fencing: s.Fencing, Faults: s.FaultNames(),
+		Nemesis: s.NemesisName(), Scenario: yaml,
+		Versions: versions,
+	}
+}
+
+// Version is Lockpick's own, as far as the build knows it.
+func Version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}
+
+// campaign is one run while it runs.
+type campaign struct {
+	s        Scenario
+	masters  cluster.Cluster
+	world    *sim.Cluster // the same, if they are simulated
+	runtime  redlock.Runtime
+	start    time.Time       // of the run, on the runtime's clock
+	outer    context.Context // of whoever wants the run to end
+	recorder *history.Recorder
+	nemesis  *nemesis.Nemesis
+	watch    checker.Watch
+	granted  atomic.Int64
+	opt      Options
+}
+
+func (c *campaign) now() time.Duration { return c.runtime.Now().Sub(c.start) }
+
+var (
+	errTimeLimit = errors.New("the time limit")
+	errViolation = errors.New("a violation was found")
+)
+
+func (c *campaign) run(ctx context.Context) (err error) {
+	s := c.s
+	lock, _ := workload.LockNamed(s.Lock)
+	from, to, _ := s.hold()
+	if s.ClientsAs == Processes {
+		lock = c.asProcesses(lock)
+	}
+	w, err := workload.New(workload.Config{
+		Wait: s.Wait, Lock: lock, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, Timeout: s.Timeout, HoldMin: from, HoldMax: to,
+		LongHolds: s.LongHolds, Extend: s.Extend, Think: 50 * time.Millisecond, AcquireTimeout: 3*s.TTL + time.Second, Fencing: s.Fencing, Seed: s.Seed,
+	}, c.runtime, c.recorder, c.start, c.site)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Err(), w.Close()) }()
+	c.nemesis = nemesis.New(nemesis.Env{
+		Cluster: c.masters, Clients: workload.Clients(s.Clients), Keys: workload.Keys(s.Keys), Pauses: w.Pauses,
+		Runtime: c.runtime, History: c.recorder, Start: c.start, TTL: s.TTL, Seed: s.Seed,
+		Fill: 4 * s.MaxMemory,
+	})
+
+	working, stop := c.runtime.WithCancelCause(ctx)
+	c.runtime.AfterFunc(s.TimeLimit, func() { stop(errTimeLimit) })
+	stopping := false // guarded by the recorder
+	if s.StopOnViolation {
+		c.recorder.Observe(func(op history.Op) {
+			// Not at once: clients that are told to stop release, and in virtual time that
+			// would be the very instant at which the violation began.
+			if c.watch.Violations() > 0 && !stopping {
+				stopping = true
+				c.runtime.AfterFunc(100*time.Millisecond, func() { stop(errViolation) })
+			}
+		})
+	}
+	shown, hide := c.runtime.WithCancelCause(context.Background())
+	defer hide(nil)
+	c.stage("working", working, shown)
+	if c.world == nil {
+		c.runtime.Go(func() { c.heartbeat(shown) })
+	} else {
+		c.runtime.Go(func() { c.lookOut(shown, stop) })
+	}
+	c.runtime.Go(func() { c.lookAround(shown) })
+
+	// The nemesis stops first and heals what it did while the clients still work:
+	// a client that it had stopped must go on, or the workload would never end.
+	struck, done := c.runtime.WithCancelCause(context.Background())
+	c.runtime.Go(func() {
+		defer done(errTimeLimit)
+		c.strike(working)
+	})
+	w.Run(working)
+	for c.runtime.Sleep(struck, time.Hour) == nil {
+	}
+	if ctx.Err() != nil || c.outer.Err() != nil {
+		return nil // the evidence so far counts; there is no time for more
+	}
+	bound := c.bound()
+	c.opt.Progress("all faults have healed; every client visits every key")
+	if c.healed(ctx, bound) {
+		w.Visit(ctx, bound)
+	}
+	return nil
+}
+
+// asProcesses makes of a lock one whose clients are processes: this very program, as
+// lockpick client, unless the options name another.
+func (c *campaign) asProcesses(lock workload.Kind) workload.Kind {
+	inner := lock.Name
+	lock.New = func(s workload.Site) (workload.Lock, error) { return remote.Start(c.opt.Client, inner, s) }
+	return lock
+}
+
+// site is how a client reaches the masters.
+func (c *campaign) site(client string) (workload.Site, error) {
+	var s workload.Site
+	if c.world != nil {
+		s.Masters = c.world.ClientMasters(client)
+		return s, nil
+	}
+	for i := range c.masters.Masters() {
+		link, err := c.masters.Link(client, i)
+		if err != nil {
+			return s, err
+		}
+		s.Addrs = append(s.Addrs, link.Addr())
+	}
+	return s, nil
+}
+
+// strike lets the nemesis loose until ctx ends and all has healed.
+func (c *campaign) strike(ctx context.Context) {
+	s := c.s
+	plan := nemesis.Plan{
+		Faults: s.Faults, Targets: s.Targets, Interval: s.Interval, RestartDelay: s.RestartDelay, Points: workload.Points,
+		Clock: s.Clock, Rate: s.ClientRate, Delay: s.FsyncDelay, Strict: s.Strict, Torn: s.Torn,
+	}
+	if plan.Interval == 0 {
+		plan.Interval = s.TTL
+	}
+	switch s.NemesisName() {
+	case "schedule":
+		var steps []nemesis.Step
+		for _, step := range s.Schedule {
+			steps = append(steps, step.nemesis())
+		}
+		c.nemesis.Schedule(ctx, steps)
+	case Random:
+		c.nemesis.Random(ctx, plan)
+	case Guided:
+		c.nemesis.Guided(ctx, plan)
+	}
+}
+
+// bound is how long a free lock may take to be granted once all has healed: what is
+// left of a lease of before, and every client's turn with some retries.
+func (c *campaign) bound() time.Duration {
+	turns := c.s.Clients * (10 + c.s.Keys)
+	return 2*c.s.TTL + c.skew() + 5*time.Second + time.Duration(turns)*20*time.Millisecond
+}
+
+// skew is by how much a clock was off that has been set right: a key that was stored
+// then lives for so much longer.
+func (c *campaign) skew() time.Duration {
+	most := time.Duration(0)
+	for _, text := range append(c.nemesis.Clocks(), c.s.Clock) {
+		if clock, _, err := nemesis.ParseClock(text); err == nil {
+			most = max(most, clock.Offset.Abs())
+		}
+	}
+	return most
+}
+
+// healed records that all faults have ended, and whether a majority of masters is
+// there to acquire from.
+func (c *campaign) healed(ctx context.Context, bound time.Duration) bool {
+	var gone []string
+	for _, m := range c.masters.Masters() {
+		looking, cancel := c.within(ctx, 2*time.Second)
+		if _, err := m.Look(looking, nil); err != nil {
+			gone = append(gone, m.Name())
+		}
+		cancel()
+	}
+	op := history.Op{Process: history.Nemesis, Type: history.Info, F: history.FHealed, Value: &history.Value{Bound: bound, Masters: gone}}
+	majority := len(gone) < c.s.Masters/2+1 && !(c.s.Lock == "single" && slices.Contains(gone, "m1"))
+	if !majority {
+		op.Type, op.Error = history.Fail, fmt.Sprintf("%v never came back: no majority of masters is left", gone)
+	}
+	c.recorder.Record(op)
+	return majority
+}
+
+// lookOut ends a run in virtual time soon after whoever waits for it has had enough.
+func (c *campaign) lookOut(ctx context.Context, stop context.CancelCauseFunc) {
+	for c.runtime.Sleep(ctx, 100*time.Millisecond) == nil {
+		if c.outer.Err() != nil {
+			stop(context.Cause(c.outer))
+			return
+		}
+	}
+}
+
+// The heartbeat sleeps for heartbeat and tells of it when that takes stalled longer:
+// then commands time out because the machine is too slow, not because masters are.
+const (
+	heartbeat = 20 * time.Millisecond
+	stalled   = 30 * time.Millisecond
+)
+
+func (c *campaign) heartbeat(ctx context.Context) {
+	for before := c.now(); c.runtime.Sleep(ctx, heartbeat) == nil; before = c.now() {
+		if late := c.now() - before - heartbeat; late > stalled {
+			c.recorder.Record(history.Op{Process: history.Harness, Type: history.Info, F: history.FStall, Value: &history.Value{Took: late}})
+		}
+	}
+}
+
+// lookAround asks the masters, once a second and past all links, what they store and what
+// their clocks show.
+func (c *campaign) lookAround(ctx context.Context) {
+	keys := workload.Keys(c.s.Keys)
+	for c.runtime.Sleep(ctx, time.Second) == nil {
+		for _, m := range c.masters.Masters() {
+			looking, end := c.within(ctx, 200*time.Millisecond)
+			asked := c.runtime.Now()
+			look, err := m.Look(looking, keys)
+			end()
+			if err != nil {
+				continue // it is down or paused: its state is recorded by who made it so
+			}
+			// The answer was true somewhere between asking and hearing.
+			offset := look.Time.Sub(asked.Add(c.runtime.Now().Sub(asked) / 2)).Round(time.Microsecond)
+			c.recorder.Record(history.Op{Process: m.Name(), Type: history.Info, F: history.FLook, Value: &history.Value{Keys: look.Keys, Offset: &offset}})
+		}
+	}
+}
+
+// within is a context that ends after d, by the runtime's clock.
+func (c *campaign) within(ctx context.Context, d time.Duration) (context.Context, func()) {
+	ctx, end := c.runtime.WithCancelCause(ctx)
+	stop := c.runtime.AfterFunc(d, func() { end(fmt.Errorf("no answer within %v", d)) })
+	return ctx, func() { stop(); end(nil) }
+}
+
+// stage reports live progress until shown ends.
+func (c *campaign) stage(name string, working, shown context.Context) {
+	if c.opt.Live == nil {
+		return
+	}
+	c.runtime.Go(func() {
+		for c.runtime.Sleep(shown, 200*time.Millisecond) == nil {
+			stage := name
+			if working.Err() != nil {
+				stage = "healing"
+			}
+			c.opt.Live(Status{
+				Stage: stage, Elapsed: c.now(), Limit: c.s.TimeLimit, Granted: int(c.granted.Load()),
+				Faults: c.nemesis.Active(), Violations: c.watch.Violations(),
+			})
+		}
+	})
+}

@@ -1,0 +1,205 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lockpick/checker"
+	"lockpick/history"
+	"lockpick/workload"
+)
+
+// onEachDriver runs a test on every driver that this machine has, and on simulated
+// masters. One after the other: under the race detector two campaigns at a time are more
+// than a small machine can run in time.
+func onEachDriver(t *testing.T, f func(t *testing.T, driver string)) {
+	for _, d := range append(slices.Clone(RealDrivers), simulated) {
+		t.Run(d.Name, func(t *testing.T) {
+			if ok, why := d.Available(t.Context(), ""); !ok {
+				t.Skipf("no driver %s: %s", d.Name, why)
+			}
+			f(t, d.Name)
+		})
+	}
+}
+
+func scenario(driver string, change func(*Scenario)) Scenario {
+	s := Defaults()
+	s.Driver, s.TimeLimit = driver, 12*time.Second
+	s.Hold, s.LongHolds = "0s..600ms", 0.1 // many leases in little time
+	change(&s)
+	return s
+}
+
+// untilBroken makes a scenario go on until the lock is broken, with leases that are held
+// long enough for a container to come back.
+func untilBroken(s *Scenario) {
+	s.StopOnViolation, s.TimeLimit = true, time.Minute
+	s.Hold, s.LongHolds = "500ms..2s", 0.25
+}
+
+func mustRun(t *testing.T, s Scenario) (*history.History, *Result) {
+	t.Helper()
+	_, h, r, err := Run(t.Context(), s, Options{Store: Store{t.TempDir()}, Progress: t.Logf, Client: command})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, r
+}
+
+// want checks the verdicts at some levels: "L2 violated".
+func want(t *testing.T, r *Result, verdicts ...string) {
+	t.Helper()
+	for _, w := range verdicts {
+		level, verdict, _ := strings.Cut(w, " ")
+		v := verdictAt(r, level)
+		if v == nil {
+			t.Errorf("%s was not judged, want %s", level, verdict)
+			continue
+		}
+		if string(v.Verdict) != verdict {
+			t.Errorf("%s is %s (%s), want %s", level, v.Verdict, v.Why, verdict)
+			for _, x := range v.Violations[:min(1, len(v.Violations))] {
+				t.Logf("%s\n%s", x.Summary, strings.Join(x.Reason, "\n"))
+			}
+		}
+	}
+}
+
+func verdictAt(r *Result, level string) *checker.Result {
+	i := slices.IndexFunc(r.Verdicts, func(v checker.Result) bool { return v.Level == level })
+	if i < 0 {
+		return nil
+	}
+	return &r.Verdicts[i]
+}
+
+// A restart without persistence breaks the lock (distlock, "Performance, Crash
+// Recovery and fsync"), and the report says that this is why.
+func TestRestartWithoutPersistenceBreaksRedlock(t *testing.T) {
+	onEachDriver(t, func(t *testing.T, driver string) {
+		_, r := mustRun(t, scenario(driver, untilBroken))
+		want(t, r, "L2 violated")
+		l2 := verdictAt(r, "L2")
+		if len(l2.Violations) == 0 {
+			t.Fatal("no violation is told")
+		}
+		v := l2.Violations[0]
+		reason := strings.Join(v.Reason, "\n")
+		t.Logf("%s\n%s", v.Summary, reason)
+		for _, part := range []string{"killed", "without persistence", "was granted k0", "by the votes of"} {
+			if !strings.Contains(reason, part) {
+				t.Errorf("the reason does not say %q:\n%s", part, reason)
+			}
+		}
+		if len(v.Faults) == 0 {
+			t.Error("no fault is blamed")
+		}
+		if r.FirstViolationMS == nil || r.Duration > time.Minute {
+			t.Errorf("first violation at %v ms, ran %v: it should have stopped there", r.FirstViolationMS, r.Duration)
+		}
+	})
+}
+
+// A restart delayed beyond the TTL replaces persistence.
+func TestDelayedRestartHolds(t *testing.T) {
+	onEachDriver(t, func(t *testing.T, driver string) {
+		_, r := mustRun(t, scenario(driver, func(s *Scenario) {
+			s.Faults, s.RestartDelay, s.TimeLimit = []string{"kill"}, 3*time.Second, 16*time.Second
+		}))
+		want(t, r, "L2 holds", "DF holds", "AV holds")
+	})
+}
+
+// fsync=always survives what kills processes, stops them and cuts them off.
+func TestAlwaysHolds(t *testing.T) {
+	onEachDriver(t, func(t *testing.T, driver string) {
+		_, r := mustRun(t, scenario(driver, func(s *Scenario) {
+			s.Persistence, s.Faults = "always", []string{"kill", "pause", "partition"}
+		}))
+		want(t, r, "L2 holds", "DF holds", "AV holds")
+	})
+}
+
+// Without faults nothing is violated, and nobody waits long.
+func TestNoFaultsHolds(t *testing.T) {
+	onEachDriver(t, func(t *testing.T, driver string) {
+		_, r := mustRun(t, scenario(driver, func(s *Scenario) { s.Faults, s.Fencing = nil, true }))
+		want(t, r, "L2 holds", "L4 holds", "L5 holds", "FM holds", "DF holds", "AV holds")
+		if r.Counts.Faults != 0 {
+			t.Errorf("%d faults were injected, none was asked for", r.Counts.Faults)
+		}
+	})
+}
+
+// A client that is stopped between its check and its write breaks L4, whatever the
+// lock does; fencing repairs that (Kleppmann's example). The schedule is explicit.
+func TestClientPauseBreaksEffectsButNotLeases(t *testing.T) {
+	onEachDriver(t, func(t *testing.T, driver string) {
+		h, r := mustRun(t, scenario(driver, func(s *Scenario) {
+			s.Fencing, s.Faults = true, nil
+			for _, at := range []time.Duration{1, 5, 9} {
+				s.Schedule = append(s.Schedule, Step{Fault: "client-pause", At: at * time.Second, For: 3500 * time.Millisecond, Point: workload.BeforeWrite})
+			}
+			s.TimeLimit = 14 * time.Second
+		}))
+		want(t, r, "L2 holds", "L4 violated", "L5 holds", "FM holds")
+		if h.Header.Nemesis != "schedule" {
+			t.Errorf("the nemesis is %q", h.Header.Nemesis)
+		}
+		for _, f := range history.Faults(h.Ops) {
+			if f.Installed && (!f.Healed || f.Params["step"] == "") {
+				t.Errorf("fault %+v: want it healed, with the number of its step", f)
+			}
+		}
+	})
+}
+
+// The end of the context ends a run in order: faults heal, masters go, and what was
+// recorded is judged.
+func TestInterruptedRunIsJudged(t *testing.T) {
+	onEachDriver(t, func(t *testing.T, driver string) {
+		ctx, interrupt := context.WithCancelCause(t.Context())
+		store := Store{t.TempDir()}
+		dir, h, r, err := Run(ctx, scenario(driver, func(s *Scenario) { s.TimeLimit = time.Hour }), Options{
+			Store: store, Progress: t.Logf,
+			Live: func(s Status) {
+				if s.Granted >= 3 && len(s.Faults) > 0 {
+					interrupt(errors.New("enough"))
+				}
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range history.Faults(h.Ops) {
+			if f.Installed && !f.Healed {
+				t.Errorf("fault %d (%s) was left unhealed", f.ID, f.Name)
+			}
+		}
+		if !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "interrupted: enough") }) {
+			t.Errorf("the notes %q do not tell of the interruption", r.Notes)
+		}
+		want(t, r, "DF invalid", "AV invalid")
+		again, err := ReadResult(dir)
+		if err != nil || again.Counts != r.Counts {
+			t.Errorf("result.json: %v, %+v, want %+v", err, again, r.Counts)
+		}
+		for i := 1; i <= 5 && driver != Sim; i++ {
+			log := filepath.Join(dir, mastersDir, fmt.Sprintf("m%d.log", i))
+			if b, err := os.ReadFile(log); err != nil || len(b) == 0 {
+				t.Errorf("%s: %v, %d bytes: the masters' logs are kept", log, err, len(b))
+			}
+		}
+		if latest, err := os.Readlink(filepath.Join(store.Dir, "latest")); err != nil || latest != filepath.Base(dir) {
+			t.Errorf("latest is %q, %v; want %q", latest, err, filepath.Base(dir))
+		}
+	})
+}

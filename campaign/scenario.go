@@ -1,0 +1,337 @@
+package campaign
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"lockpick/checker"
+	"lockpick/cluster"
+	"lockpick/nemesis"
+	"lockpick/workload"
+)
+
+// Scenario is everything that one campaign needs. The zero value of a field means
+// its default (see Defaults); the field names of the YAML are those of the flags.
+type Scenario struct {
+	Name        string   `yaml:"name"`
+	Lock        string   `yaml:"lock"`
+	Fencing     bool     `yaml:"fencing"`
+	Masters     int      `yaml:"masters"`
+	Persistence string   `yaml:"persistence"`
+	MaxMemory   int64    `yaml:"max_memory,omitempty"` // bytes, of each master; 0: no limit
+	Eviction    string   `yaml:"eviction,omitempty"`   // what a master does at that limit
+	Replicas    int      `yaml:"replicas,omitempty"`   // asynchronous ones of each master
+	Wait        int      `yaml:"wait,omitempty"`       // of them must have a key before their master's vote counts
+	Clients     int      `yaml:"clients"`
+	ClientsAs   string   `yaml:"clients_as"` // goroutines, processes
+	Keys        int      `yaml:"keys"`
+	TTL         Duration `yaml:"ttl"`
+	Timeout     Duration `yaml:"timeout,omitempty"` // per master; 0: the lock's default
+	Hold        string   `yaml:"hold"`              // "0..1s" or "500ms"
+	LongHolds   float64  `yaml:"long_holds"`        // share of sections that want 0.8 to 1.5 TTL
+	Extend      float64  `yaml:"extend"`            // probability that a lease which runs out is extended
+
+	Faults       []string `yaml:"faults"`  // empty: none
+	Nemesis      string   `yaml:"nemesis"` // random, guided
+	Targets      []string `yaml:"targets,omitempty"`
+	Interval     Duration `yaml:"interval,omitempty"` // 0: the TTL
+	RestartDelay Duration `yaml:"restart_delay"`
+	Clock        string   `yaml:"clock,omitempty"`       // of the fault clock: +60s, -60s, x1.5, ~5s; empty: drawn
+	ClientRate   float64  `yaml:"client_rate,omitempty"` // of the fault client-clock; 0: drawn
+	FsyncDelay   Duration `yaml:"fsync_delay,omitempty"` // of the fault slow-fsync; 0: 1s
+	Strict       bool     `yaml:"strict,omitempty"`      // of the fault powercut: names are durable only once their directory was fsynced
+	Torn         bool     `yaml:"torn,omitempty"`        // of the fault powercut: a random part of what was not fsynced survives
+	Schedule     []Step   `yaml:"schedule,omitempty"`
+
+	TimeLimit       Duration `yaml:"time_limit"`
+	Seed            uint64   `yaml:"seed"`
+	StopOnViolation bool     `yaml:"stop_on_violation,omitempty"`
+	Properties      []string `yaml:"properties,omitempty"` // levels that decide the exit code; empty: all that were judged
+	Driver          string   `yaml:"driver"`
+	Image           string   `yaml:"image,omitempty"`
+}
+
+// Duration is a time.Duration that YAML writes as "1.5s".
+type Duration = time.Duration
+
+// Step is one fault of an explicit schedule.
+type Step struct {
+	Fault     string   `yaml:"fault"`
+	At        Duration `yaml:"at,omitempty"`
+	After     string   `yaml:"after,omitempty"`
+	Plus      Duration `yaml:"plus,omitempty"`
+	Repeat    bool     `yaml:"repeat,omitempty"`
+	For       Duration `yaml:"for,omitempty"`
+	Masters   []string `yaml:"masters,omitempty"`
+	Clients   []string `yaml:"clients,omitempty"`
+	Mode      string   `yaml:"mode,omitempty"`
+	Direction string   `yaml:"direction,omitempty"`
+	Delay     Duration `yaml:"delay,omitempty"`
+	Point     string   `yaml:"point,omitempty"`
+	Clock     string   `yaml:"clock,omitempty"`
+	Rate      float64  `yaml:"rate,omitempty"`
+	Strict    bool     `yaml:"strict,omitempty"`
+	Torn      bool     `yaml:"torn,omitempty"`
+}
+
+func (s Step) nemesis() nemesis.Step {
+	return nemesis.Step{
+		Fault: s.Fault, At: s.At, After: s.After, Plus: s.Plus, For: s.For, Masters: s.Masters, Clients: s.Clients,
+		Mode: cluster.Mode(s.Mode), Direction: s.Direction, Delay: s.Delay, Point: s.Point,
+		Repeat: s.Repeat, Clock: s.Clock, Rate: s.Rate, Strict: s.Strict, Torn: s.Torn,
+	}
+}
+
+// The nemeses, by name. A scenario with a schedule needs none of them.
+const (
+	Random = "random"
+	Guided = "guided"
+)
+
+// What clients are, by name.
+const (
+	Goroutines = "goroutines"
+	Processes  = "processes"
+)
+
+// The drivers, by name.
+const (
+	Auto    = "auto"
+	Docker  = "docker"
+	Process = "process"
+	Sim     = "sim"
+)
+
+// Drivers lists the drivers that can be asked for.
+var Drivers = []string{Auto, Docker, Process, Sim}
+
+// Defaults is the scenario that `lockpick run` runs without flags.
+func Defaults() Scenario {
+	return Scenario{
+		Name: "redlock", Lock: "redlock", Masters: 5, Persistence: string(cluster.None),
+		Clients: 5, ClientsAs: Goroutines, Keys: 1, TTL: 2 * time.Second, Hold: "0s..1s", LongHolds: 0.25, Extend: 0.5,
+		Faults: []string{"kill", "partition"}, Nemesis: Guided, TimeLimit: 30 * time.Second, Seed: 1, Driver: Auto,
+	}
+}
+
+// Problem is what is wrong with one field of a scenario.
+type Problem struct {
+	Field string // its path: ttl, schedule[1].fault
+	Says  string
+}
+
+func (p *Problem) Error() string { return fmt.Sprintf("%s: %s", p.Field, p.Says) }
+
+// Check returns what is wrong with the scenario, as a *Problem, or nil.
+func (s *Scenario) Check() error {
+	for _, c := range []func() *Problem{s.checkWhat, s.checkHow, s.checkFaults, s.checkSchedule} {
+		if p := c(); p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+func (s *Scenario) checkWhat() *Problem {
+	kind, ok := workload.LockNamed(s.Lock)
+	if !ok {
+		return unknown("lock", s.Lock, workload.LockNames())
+	}
+	if s.Fencing && !kind.Fencing {
+		return &Problem{"fencing", fmt.Sprintf("the lock %s has no fencing tokens", s.Lock)}
+	}
+	if strings.ContainsAny(s.Name, "/\\") || s.Name == "" || len(s.Name) > 80 {
+		return &Problem{"name", fmt.Sprintf("%q does not make a folder's name: 1 to 80 characters without slashes", s.Name)}
+	}
+	if !slices.Contains(cluster.Persistences, cluster.Persistence(s.Persistence)) {
+		return unknown("persistence", s.Persistence, names(cluster.Persistences))
+	}
+	if !slices.Contains(Drivers, s.Driver) {
+		return unknown("driver", s.Driver, Drivers)
+	}
+	if s.ClientsAs != Goroutines && s.ClientsAs != Processes {
+		return unknown("clients_as", s.ClientsAs, []string{Goroutines, Processes})
+	}
+	if s.ClientsAs == Processes && s.Driver == Sim {
+		return &Problem{"clients_as", "clients that are processes need real masters: choose another driver, or clients_as: goroutines"}
+	}
+	if s.Eviction != "" && !slices.Contains(cluster.Evictions, cluster.Eviction(s.Eviction)) {
+		return unknown("eviction", s.Eviction, names(cluster.Evictions))
+	}
+	if s.MaxMemory != 0 && s.MaxMemory < 2<<20 {
+		return &Problem{"max_memory", fmt.Sprintf("%d bytes are too few for Redis: at least 2097152 (2 MiB)", s.MaxMemory)}
+	}
+	if s.Wait > s.Replicas || s.Wait < 0 {
+		return &Problem{"wait", fmt.Sprintf("%d is out of range: 0 to the number of replicas, %d", s.Wait, s.Replicas)}
+	}
+	for _, l := range []struct {
+		field      string
+		n, min, to int
+	}{{"replicas", s.Replicas, 0, 2}, {"masters", s.Masters, 1, 15}, {"clients", s.Clients, 1, 100}, {"keys", s.Keys, 1, 1000}} {
+		if l.n < l.min || l.n > l.to {
+			return &Problem{l.field, fmt.Sprintf("%d is out of range: %d to %d", l.n, l.min, l.to)}
+		}
+	}
+	return nil
+}
+
+func (s *Scenario) checkHow() *Problem {
+	if _, _, err := s.hold(); err != nil {
+		return &Problem{"hold", err.Error()}
+	}
+	for _, d := range []struct {
+		field  string
+		d, min time.Duration
+	}{
+		{"ttl", s.TTL, 50 * time.Millisecond}, {"time_limit", s.TimeLimit, time.Second}, {"timeout", s.Timeout, 0},
+		{"interval", s.Interval, 0}, {"restart_delay", s.RestartDelay, 0}, {"fsync_delay", s.FsyncDelay, 0},
+	} {
+		if d.d < d.min || d.d > 24*time.Hour {
+			return &Problem{d.field, fmt.Sprintf("%v is out of range: %v to 24h", d.d, d.min)}
+		}
+	}
+	for _, p := range []struct {
+		field string
+		p     float64
+	}{{"long_holds", s.LongHolds}, {"extend", s.Extend}} {
+		if p.p < 0 || p.p > 1 {
+			return &Problem{p.field, fmt.Sprintf("%v is not a probability: 0 to 1", p.p)}
+		}
+	}
+	for i, p := range s.Properties {
+		if !slices.Contains(Levels(), p) {
+			return unknown(fmt.Sprintf("properties[%d]", i), p, Levels())
+		}
+	}
+	return nil
+}
+
+func (s *Scenario) checkFaults() *Problem {
+	if s.Nemesis != Random && s.Nemesis != Guided {
+		return unknown("nemesis", s.Nemesis, []string{Random, Guided})
+	}
+	for i, f := range s.Faults {
+		if _, ok := nemesis.KindNamed(f); !ok {
+			return unknown(fmt.Sprintf("faults[%d]", i), f, append(nemesis.KindNames(), "none"))
+		}
+	}
+	if s.Clock != "" {
+		if _, _, err := nemesis.ParseClock(s.Clock); err != nil {
+			return &Problem{"clock", err.Error()}
+		}
+	}
+	if s.ClientRate < 0 || s.ClientRate > 1000 {
+		return &Problem{"client_rate", fmt.Sprintf("%v is out of range: above 0, at most 1000 seconds in a true one", s.ClientRate)}
+	}
+	for i, t := range s.Targets {
+		if !slices.Contains(nemesis.Targets, t) {
+			return unknown(fmt.Sprintf("targets[%d]", i), t, nemesis.Targets)
+		}
+	}
+	return nil
+}
+
+func (s *Scenario) checkSchedule() *Problem {
+	for i, step := range s.Schedule {
+		if err := step.nemesis().Check(s.Masters, workload.Clients(s.Clients), s.points()); err != nil {
+			return &Problem{fmt.Sprintf("schedule[%d]", i), err.Error()}
+		}
+		if step.Fault == "client-kill" && step.Point == workload.AfterQuorum && s.ClientsAs != Processes {
+			return &Problem{fmt.Sprintf("schedule[%d]", i), "client-kill at after-quorum needs clients as processes (clients_as: processes)"}
+		}
+		if step.At > 0 && step.After != "" {
+			return &Problem{fmt.Sprintf("schedule[%d]", i), "a step has a time (at) or a trigger (after), not both"}
+		}
+	}
+	return nil
+}
+
+// points are where clients can be stopped; processes also anywhere.
+func (s *Scenario) points() []string {
+	if s.ClientsAs == Processes {
+		return append(slices.Clone(workload.Points), "")
+	}
+	return workload.Points
+}
+
+// Completed fills in what the faults that were asked for need: a replica to fail over
+// to, memory to run out of.
+func (s Scenario) Completed() Scenario {
+	if slices.Contains(s.FaultNames(), "failover") && s.Replicas == 0 {
+		s.Replicas = 1
+	}
+	if (slices.Contains(s.FaultNames(), "memory") || s.Eviction != "") && s.MaxMemory == 0 {
+		s.MaxMemory = 4 << 20
+	}
+	if s.MaxMemory > 0 && s.Eviction == "" {
+		s.Eviction = "allkeys-lru"
+	}
+	return s
+}
+
+// Levels names the levels that a verdict can have.
+func Levels() []string {
+	var levels []string
+	for _, p := range checker.Properties {
+		levels = append(levels, p.Level)
+	}
+	return levels
+}
+
+// hold parses the hold time: "500ms", or "0s..1s".
+func (s *Scenario) hold() (from, to time.Duration, err error) {
+	a, b, isRange := strings.Cut(s.Hold, "..")
+	if !isRange {
+		b = a
+	}
+	if from, err = parseDuration(a); err == nil {
+		to, err = parseDuration(b)
+	}
+	if err != nil || from < 0 || to < from {
+		return 0, 0, fmt.Errorf("%q is not a hold time: write a duration or a range, such as 500ms or 0s..1s", s.Hold)
+	}
+	return from, to, nil
+}
+
+// parseDuration allows a bare 0, as in 0..1s.
+func parseDuration(s string) (time.Duration, error) { return time.ParseDuration(strings.TrimSpace(s)) }
+
+// FaultNames are the kinds of fault that the scenario asks for, by its schedule or
+// for the nemesis to draw from.
+func (s *Scenario) FaultNames() []string {
+	if len(s.Schedule) == 0 {
+		return s.Faults
+	}
+	var names []string
+	for _, step := range s.Schedule {
+		if !slices.Contains(names, step.Fault) {
+			names = append(names, step.Fault)
+		}
+	}
+	return names
+}
+
+// NemesisName says who writes the steps: schedule, random, guided or none.
+func (s *Scenario) NemesisName() string {
+	switch {
+	case len(s.Schedule) > 0:
+		return "schedule"
+	case len(s.Faults) == 0:
+		return "none"
+	}
+	return s.Nemesis
+}
+
+func unknown(field, got string, allowed []string) *Problem {
+	return &Problem{field, fmt.Sprintf("%q is unknown: use one of %s", got, strings.Join(allowed, ", "))}
+}
+
+func names[T ~string](in []T) []string {
+	var out []string
+	for _, x := range in {
+		out = append(out, string(x))
+	}
+	return out
+}

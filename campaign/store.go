@@ -1,0 +1,116 @@
+package campaign
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// Store is the folder that runs are kept in, one folder a run.
+type Store struct{ Dir string }
+
+// The files of a run.
+const (
+	ScenarioFile = "scenario.yaml"
+	HistoryFile  = "history.jsonl"
+	ResultFile   = "result.json"
+	ReportFile   = "report.html"
+	mastersDir   = "masters"
+)
+
+// create makes the folder of a new run and points "latest" at it.
+func (s Store) create(name string, at time.Time) (string, error) {
+	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
+		return "", fmt.Errorf("store: %w", err)
+	}
+	base := at.Format("20060102T150405") + "-" + name
+	run := base
+	for i := 2; ; i++ {
+		err := os.Mkdir(filepath.Join(s.Dir, run), 0o755)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, os.ErrExist) {
+			return "", fmt.Errorf("store: %w", err)
+		}
+		run = fmt.Sprintf("%s-%d", base, i)
+	}
+	if err := os.MkdirAll(filepath.Join(s.Dir, run, mastersDir), 0o755); err != nil {
+		return "", fmt.Errorf("store: %w", err)
+	}
+	return run, s.point(run)
+}
+
+// point makes "latest" a link to a run, in one step, as others may be reading it.
+func (s Store) point(run string) error {
+	latest := filepath.Join(s.Dir, "latest")
+	next := fmt.Sprintf("%s.%d", latest, os.Getpid())
+	_ = os.Remove(next)
+	if err := os.Symlink(run, next); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	if err := os.Rename(next, latest); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	return nil
+}
+
+// Find returns the folder of a run: by its path, by its name in the store, or
+// "latest".
+func (s Store) Find(run string) (string, error) {
+	for _, dir := range []string{run, filepath.Join(s.Dir, run)} {
+		if _, err := os.Stat(filepath.Join(dir, HistoryFile)); err == nil {
+			return dir, nil
+		}
+	}
+	return "", fmt.Errorf("no run %q: neither a folder with a %s nor a run in %s (see: lockpick list runs)", run, HistoryFile, s.Dir)
+}
+
+// Runs lists the runs, the oldest first.
+func (s Store) Runs() ([]string, error) {
+	entries, err := os.ReadDir(s.Dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	var runs []string
+	for _, e := range entries {
+		if _, err := os.Stat(filepath.Join(s.Dir, e.Name(), HistoryFile)); err == nil && e.IsDir() {
+			runs = append(runs, e.Name())
+		}
+	}
+	slices.Sort(runs)
+	return runs, nil
+}
+
+// ReadResult reads what a run concluded. A run whose harness was killed has none:
+// the error is then os.ErrNotExist.
+func ReadResult(dir string) (*Result, error) {
+	b, err := os.ReadFile(filepath.Join(dir, ResultFile))
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	var r Result
+	if err := json.Unmarshal(b, &r); err != nil {
+		return nil, fmt.Errorf("store: %s: %w", filepath.Join(dir, ResultFile), err)
+	}
+	return &r, nil
+}
+
+// WriteResult writes result.json.
+func WriteResult(dir string, r *Result) error {
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, ResultFile), append(b, '\n'), 0o644); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"lockpick/history"
+)
+
+// broken is a history in which n clients are granted one key at once.
+func broken(n int) []history.Op {
+	var ops []history.Op
+	for i := range n {
+		ops = append(ops, history.Op{
+			Index: i, Time: time.Duration(i) * time.Millisecond, Process: fmt.Sprintf("c%d", i), Type: history.OK, F: history.FAcquire,
+			Key: "k0", Value: &history.Value{Token: fmt.Sprintf("t%d", i), ValidUntil: time.Hour},
+		})
+	}
+	return ops
+}
+
+func TestResultCarriesTheFirstViolationsAndCountsAll(t *testing.T) {
+	rep := Check(&history.History{Ops: broken(MaxViolations + 30)})
+	r := rep.Result(MutualExclusion)
+	if r.Count != MaxViolations+29 || len(r.Violations) != MaxViolations || r.Violations[0].At != time.Millisecond || r.Key != "k0" {
+		t.Errorf("count %d, %d violations, the first %+v", r.Count, len(r.Violations), r.Violations[0])
+	}
+}
+
+func TestResultsComeInTheOrderOfProperties(t *testing.T) {
+	h, err := parse(history.Header{Fencing: true, TTL: time.Second}, `
+		0ms  c1 acquire ok k0 t1 until=1s fence=1
+		1ms  c1 enter k0 t1
+		2ms  resource apply ok k0 t1
+		2ms  resource apply ok k0 t1 fenced
+		3ms  c1 extend ok k0 t1 until=2s
+		3ms  m1 look keys=k0:t1
+		4ms  c1 leave k0 t1`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []Property
+	for _, r := range Check(h).Results {
+		got = append(got, r.Property)
+	}
+	if !slices.Equal(got, Properties) {
+		t.Errorf("got %v, want %v", got, Properties)
+	}
+	if rep := Check(&history.History{}); rep.Result(FencedWrites) != nil {
+		t.Error("fenced writes were judged in a history without any")
+	}
+}
+
+func TestDisagreementIsAnErrorAndNoVerdict(t *testing.T) {
+	for name, second := range map[string]linearizability{
+		"only porcupine": {illegal: map[string]bool{"k0": true, "k1": true}},
+		"only the sweep": {},
+	} {
+		h := &history.History{Ops: broken(2)}
+		rep := check(h, func([]history.Op) linearizability { return second })
+		if rep.Err() == nil || !strings.Contains(rep.Disagreement, name+" finds a violation") || rep.Result(MutualExclusion).Verdict != Unknown {
+			t.Errorf("%s: err %v, verdict %s", name, rep.Err(), rep.Result(MutualExclusion).Verdict)
+		}
+	}
+}
+
+func TestViolationThatPorcupineConfirmedStandsWhenItsTimeIsUp(t *testing.T) {
+	second := linearizability{illegal: map[string]bool{"k0": true}, undecided: true}
+	rep := check(&history.History{Ops: broken(2)}, func([]history.Op) linearizability { return second })
+	if r := rep.Result(MutualExclusion); r.Verdict != Violated || rep.Err() != nil {
+		t.Errorf("verdict %s: %s", r.Verdict, r.Why)
+	}
+}
+
+func TestPorcupineThatHasNoTimeDecidesNothing(t *testing.T) {
+	if v := linearizable(broken(2), 0); !v.undecided || len(v.illegal) > 0 {
+		t.Errorf("%+v", v)
+	}
+}
+
+// A key that is quiet now and then is cut, and only there; what ran together
+// stays together.
+func TestEpochsAreCutWhereTheLockIsFree(t *testing.T) {
+	ops := record(20_000, false)
+	k := tenures(ops)[0]
+	parts := epochs(k.tenures, 100)
+	if len(parts) < 50 {
+		t.Errorf("%d operations were cut into %d epochs only", len(ops), len(parts))
+	}
+	total, free := 0, int64(0)
+	for _, part := range parts {
+		total += len(part)
+		last := int64(0)
+		for _, o := range part {
+			if o.Call < free || o.Return < o.Call {
+				t.Fatalf("operation [%d, %d] in an epoch that begins at %d", o.Call, o.Return, free)
+			}
+			last = max(last, o.Return)
+		}
+		free = last
+	}
+	if total != 2*len(k.tenures) {
+		t.Errorf("%d of %d operations are in the epochs", total, 2*len(k.tenures))
+	}
+	held := epochs(tenures(broken(1000))[0].tenures, 100)
+	if len(held) != 1 {
+		t.Errorf("a lock that is never free was cut into %d epochs", len(held))
+	}
+}
+
+func TestWatchMayBeReadWhileItObserves(t *testing.T) {
+	var w Watch
+	var wg sync.WaitGroup
+	stop := make(chan struct{})
+	wg.Go(func() {
+		for seen := 0; ; {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			n := w.Violations()
+			if n < seen {
+				t.Errorf("%d violations became %d", seen, n)
+			}
+			seen = n
+			w.First()
+		}
+	})
+	for _, op := range broken(1000) {
+		w.Observe(op)
+	}
+	close(stop)
+	wg.Wait()
+	if first, any := w.First(); w.Violations() != 999 || !any || first != time.Millisecond {
+		t.Errorf("%d violations, the first at %s", w.Violations(), first)
+	}
+}

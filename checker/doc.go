@@ -1,0 +1,18 @@
+// Package checker judges a history: from operations to verdicts, one for each
+// property (L2 to L5, FM, EXT, DF, AV), each with its proof and its reason.
+//
+//	history ──► leases ──► sweep ─────┐
+//	                  └──► porcupine ─┴─► must agree ──► L2
+//	        ──► enter, leave ──► L3      ──► apply ──► L4, L5
+//	        ──► acquires after the last healing ──► DF, AV
+//	violation + votes + faults ──► explanation
+//
+// Mutual exclusion is decided twice, by an exact sweep and by porcupine; if they
+// disagree, that is a bug of Lockpick and reported as such. No verdict on safety
+// ever rests on a failed acquire: Redlock may fail on a free lock. DF and AV are
+// about acquires that fail, but only once all faults have healed.
+//
+// A property that was not violated holds only if the run put it to the test: a
+// fault that was asked for and is not known to have bitten, or too few leases,
+// make the verdict Invalid. Watch counts violations of L2 while a run goes on.
+package checker

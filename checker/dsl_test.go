@@ -1,0 +1,176 @@
+package checker
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"lockpick/history"
+)
+
+// parse reads a history as the golden files write it: an operation a line, in
+// order of time, empty lines and lines that begin with # left out.
+//
+//	<time> <process>[,<process>…] <f> [<word> …] [<name>=<value> …]
+//
+//	0ms     c1 acquire invoke k0
+//	3ms     m1,m2,m3 vote set yes k0 t1 c1          also: no, silent; took=2ms
+//	4ms     c1 acquire ok k0 t1 until=2s fence=1    also: fail, info; error=…
+//	5ms     c1 enter k0 t1                          also: leave
+//	5ms     c1 paused invoke point=before-write
+//	6ms     c1 write invoke k0 t1 value=7
+//	7ms     resource apply ok k0 t1 value=7 fence=1 [fenced]
+//	8ms     nemesis kill install 4 m3,m4 c1         installed at once (also: skip, error=…)
+//	9ms     m3 state up keys=k0:t1 (keys=none: it stored nothing)
+//	10ms    nemesis kill heal 4 [bit] [evidence=…]  (also: stuck, error=…)
+//	11ms    nemesis healed bound=5s                 (also: m4 if it is gone; fail error=…)
+//	12ms    c1 extend ok k0 t1 until=4s
+//	13ms    c1 release invoke k0 t1
+//	14ms    c9 takes k0 12                          12 leases of 1ms each, one after the other
+//
+// An underscore in a value is a space.
+func parse(header history.Header, text string) (*history.History, error) {
+	h := &history.History{Header: header}
+	taken := 0
+	for n, line := range strings.Split(text, "\n") {
+		fields := strings.Fields(line)
+		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
+			continue
+		}
+		if len(fields) < 3 {
+			return nil, fmt.Errorf("line %d: %q: a time, a process and an operation are needed", n+1, line)
+		}
+		at, err := time.ParseDuration(fields[0])
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", n+1, err)
+		}
+		if k := len(h.Ops); k > 0 && at < h.Ops[k-1].Time {
+			return nil, fmt.Errorf("line %d: %s lies before the line above", n+1, at)
+		}
+		for _, process := range strings.Split(fields[1], ",") {
+			if fields[2] == "takes" {
+				times, err := strconv.Atoi(fields[4])
+				if err != nil {
+					return nil, fmt.Errorf("line %d: %w", n+1, err)
+				}
+				for range times {
+					taken++
+					h.Ops = append(h.Ops, take(at, process, fields[3], fmt.Sprintf("x%d", taken), int64(taken))...)
+					at += 2 * time.Millisecond
+				}
+				continue
+			}
+			ops, err := line2ops(at, process, fields[2], fields[3:])
+			if err != nil {
+				return nil, fmt.Errorf("line %d: %w", n+1, err)
+			}
+			h.Ops = append(h.Ops, ops...)
+		}
+	}
+	for i := range h.Ops {
+		h.Ops[i].Index = i
+	}
+	return h, nil
+}
+
+// take is a lease of a millisecond from its acquire to its release.
+func take(at time.Duration, process, key, token string, fence int64) []history.Op {
+	at2 := at + time.Millisecond
+	lease := &history.Value{Token: token, ValidUntil: at + 2*time.Second, Fence: fence}
+	return []history.Op{
+		{Time: at, Process: process, Type: history.Invoke, F: history.FAcquire, Key: key},
+		{Time: at, Process: process, Type: history.OK, F: history.FAcquire, Key: key, Value: lease},
+		{Time: at2, Process: process, Type: history.Invoke, F: history.FRelease, Key: key, Value: &history.Value{Token: token}},
+		{Time: at2, Process: process, Type: history.OK, F: history.FRelease, Key: key, Value: &history.Value{Token: token}},
+	}
+}
+
+func line2ops(at time.Duration, process, f string, words []string) ([]history.Op, error) {
+	v := &history.Value{}
+	op := history.Op{Time: at, Process: process, F: f, Type: history.Info, Value: v}
+	phase, installed := "", false
+	for i, w := range words {
+		name, value, pair := strings.Cut(w, "=")
+		value = strings.ReplaceAll(value, "_", " ")
+		var err error
+		switch {
+		case pair && name == "until":
+			v.ValidUntil, err = time.ParseDuration(value)
+		case pair && name == "took":
+			v.Took, err = time.ParseDuration(value)
+		case pair && name == "bound":
+			v.Bound, err = time.ParseDuration(value)
+		case pair && name == "fence":
+			v.Fence, err = strconv.ParseInt(value, 10, 64)
+		case pair && name == "value":
+			v.Value, err = strconv.ParseInt(value, 10, 64)
+		case pair && name == "point":
+			v.Point = value
+		case pair && name == "error":
+			op.Error = value
+		case pair && name == "evidence":
+			v.Evidence = value
+		case pair && name == "keys":
+			v.Keys = map[string]string{}
+			if k, t, stored := strings.Cut(value, ":"); stored {
+				v.Keys[k] = t
+			}
+		case w == "invoke" || w == "ok" || w == "fail" || w == "info":
+			op.Type = history.Type(w)
+		case w == "fenced":
+			v.Fenced = true
+		case w == "bit":
+			v.Bit = true
+		case f == history.FVote && w == "yes":
+			op.Type, v.Yes = history.OK, true
+		case f == history.FVote && w == "no":
+			op.Type = history.OK
+		case f == history.FVote && w == "silent":
+			op.Type = history.Info
+		case f == history.FVote && i == 0:
+			v.Command = w
+		case f == history.FState:
+			v.State = w
+		case w == "install" || w == "heal" || w == "skip" || w == "stuck":
+			phase = w
+		case phase != "" && v.ID == 0:
+			v.ID, err = strconv.Atoi(w)
+		case (phase != "" || f == history.FHealed) && strings.HasPrefix(w, "m"):
+			v.Masters = strings.Split(w, ",")
+		case phase != "" && strings.HasPrefix(w, "c"):
+			v.Clients = strings.Split(w, ",")
+		case strings.HasPrefix(w, "k"):
+			op.Key = w
+		case strings.HasPrefix(w, "t") || strings.HasPrefix(w, "x"):
+			v.Token = w
+		case strings.HasPrefix(w, "c"):
+			v.Client = w
+		default:
+			err = fmt.Errorf("unknown word %q", w)
+		}
+		if err != nil {
+			return nil, err
+		}
+		installed = phase == "install"
+	}
+	invoke := op
+	invoke.Type, invoke.Error = history.Invoke, ""
+	v.Phase = history.PhaseHeal
+	switch phase {
+	case "":
+		v.Phase = ""
+		return []history.Op{op}, nil
+	case "install", "skip":
+		v.Phase = history.PhaseInstall
+		op.Type = history.Fail
+		if installed {
+			op.Type = history.OK
+		}
+	case "heal":
+		op.Type = history.OK
+	case "stuck":
+		op.Type = history.Info
+	}
+	return []history.Op{invoke, op}, nil
+}

@@ -1,0 +1,108 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"go.uber.org/goleak"
+
+	"lockpick/history"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// TestGolden judges the histories in testdata/golden. The command is "check", with
+//
+//	masters=5 ttl=2s persistence=none faults=(kill,pause) fencing   the header
+//	only=(L2,L3)                                                    print these only
+//	porcupine=(timeout|agrees|disagrees)                            replace its answer
+func TestGolden(t *testing.T) {
+	datadriven.Walk(t, "testdata/golden", func(t *testing.T, path string) {
+		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
+			if d.Cmd != "check" {
+				d.Fatalf(t, "unknown command %q", d.Cmd)
+			}
+			header, only, porcupine := directive(t, d)
+			h, err := parse(header, d.Input)
+			if err != nil {
+				d.Fatalf(t, "%v", err)
+			}
+			rep := check(h, func(ops []history.Op) linearizability {
+				switch porcupine {
+				case "timeout":
+					return linearizability{undecided: true, limit: time.Minute}
+				case "disagrees":
+					return linearizability{illegal: map[string]bool{"k9": true}}
+				}
+				return linearizable(ops, time.Minute)
+			})
+			var w Watch
+			for _, op := range h.Ops {
+				w.Observe(op)
+			}
+			if r := rep.Result(MutualExclusion); w.Violations() != r.Count {
+				d.Fatalf(t, "Watch counts %d violations of L2, Check %d", w.Violations(), r.Count)
+			}
+			return print(rep, only)
+		})
+	})
+}
+
+func directive(t *testing.T, d *datadriven.TestData) (header history.Header, only []string, porcupine string) {
+	header = history.Header{Masters: 5, TTL: 2 * time.Second, Persistence: "none"}
+	for _, arg := range d.CmdArgs {
+		switch arg.Key {
+		case "masters":
+			arg.Scan(t, 0, &header.Masters)
+		case "ttl":
+			ttl, err := time.ParseDuration(arg.Vals[0])
+			if err != nil {
+				d.Fatalf(t, "%v", err)
+			}
+			header.TTL = ttl
+		case "persistence":
+			header.Persistence = arg.Vals[0]
+		case "faults":
+			header.Faults = arg.Vals
+		case "fencing":
+			header.Fencing = true
+		case "only":
+			only = arg.Vals
+		case "porcupine":
+			porcupine = arg.Vals[0]
+		default:
+			d.Fatalf(t, "unknown argument %q", arg.Key)
+		}
+	}
+	header.Quorum = header.Masters/2 + 1
+	return header, only, porcupine
+}
+
+func print(rep Report, only []string) string {
+	var b strings.Builder
+	for _, r := range rep.Results {
+		if only != nil && !slices.Contains(only, r.Level) {
+			continue
+		}
+		fmt.Fprintf(&b, "%s %s: %s\n  %s\n", r.Level, r.Name, r.Verdict, r.Why)
+		for _, v := range r.Violations {
+			fmt.Fprintf(&b, "  * %s\n", v.Summary)
+			for _, s := range v.Reason {
+				fmt.Fprintf(&b, "    - %s\n", s)
+			}
+			fmt.Fprintf(&b, "    lines %v", v.Ops)
+			if len(v.Faults) > 0 {
+				fmt.Fprintf(&b, ", faults %v", v.Faults)
+			}
+			b.WriteString("\n")
+		}
+	}
+	if err := rep.Err(); err != nil {
+		fmt.Fprintf(&b, "error: %v\n", err)
+	}
+	return b.String()
+}

@@ -1,0 +1,273 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"lockpick/history"
+)
+
+// client is one client's part of a random history: what it may do next.
+type client struct {
+	name   string
+	key    string
+	token  string
+	doing  string // the operation that runs, or ""
+	has    bool   // it was granted a lease and has not released it
+	inside bool
+}
+
+// drawHistory makes a random history of a lock that may be as wrong as it likes:
+// grants at any time, lapses, extensions in time and late, leases that are over
+// on arrival, acquires that fail or never return, releases without an answer,
+// many operations at one instant, several keys.
+func drawHistory(t *rapid.T) []history.Op {
+	var ops []history.Op
+	now := time.Duration(0)
+	tokens := 0
+	clients := make([]*client, rapid.IntRange(1, 4).Draw(t, "clients"))
+	for i := range clients {
+		clients[i] = &client{name: fmt.Sprintf("c%d", i+1)}
+	}
+	keys := rapid.IntRange(1, 2).Draw(t, "keys")
+	patience := rapid.SampledFrom([]int{1, 3, 12, 30}).Draw(t, "validity")
+	add := func(c *client, f string, typ history.Type, v *history.Value) {
+		ops = append(ops, history.Op{Index: len(ops), Time: now, Process: c.name, Type: typ, F: f, Key: c.key, Value: v})
+	}
+	token := func(c *client) *history.Value { return &history.Value{Token: c.token} }
+	lease := func(c *client) *history.Value {
+		return &history.Value{Token: c.token, ValidUntil: now + time.Duration(rapid.IntRange(-1, patience).Draw(t, "valid")), Fence: int64(tokens)}
+	}
+	for range rapid.IntRange(0, 100).Draw(t, "operations") {
+		now += time.Duration(rapid.SampledFrom([]int{0, 0, 1, 1, 2, 4}).Draw(t, "wait"))
+		c := clients[rapid.IntRange(0, len(clients)-1).Draw(t, "client")]
+		typ := rapid.SampledFrom([]history.Type{history.OK, history.OK, history.OK, history.Fail, history.Info}).Draw(t, "type")
+		switch {
+		case c.doing == history.FAcquire && typ == history.OK:
+			tokens++
+			c.token, c.has, c.doing = fmt.Sprintf("t%d", tokens), true, ""
+			add(c, history.FAcquire, history.OK, lease(c))
+		case c.doing == history.FExtend && typ == history.OK:
+			c.doing = ""
+			add(c, history.FExtend, history.OK, lease(c))
+		case c.doing != "":
+			add(c, c.doing, typ, nil)
+			c.doing = ""
+		case !c.has:
+			c.key = fmt.Sprintf("k%d", rapid.IntRange(0, keys-1).Draw(t, "key"))
+			c.doing = history.FAcquire
+			add(c, history.FAcquire, history.Invoke, nil)
+		default:
+			switch rapid.SampledFrom([]string{history.FRelease, history.FExtend, history.FEnter, history.FClock, history.FCrash, "abandon"}).Draw(t, "next") {
+			case history.FRelease:
+				c.doing, c.has = history.FRelease, false
+				add(c, history.FRelease, history.Invoke, token(c))
+			case history.FExtend:
+				c.doing = history.FExtend
+				add(c, history.FExtend, history.Invoke, token(c))
+			case history.FEnter:
+				if c.inside = !c.inside; c.inside {
+					add(c, history.FEnter, history.Info, token(c))
+				} else {
+					add(c, history.FLeave, history.Info, token(c))
+				}
+			case history.FCrash: // it ends, and so does what it relied on
+				add(c, history.FCrash, history.Info, token(c))
+				c.has = false
+			case history.FClock: // its clock is bent: the lease ends at another time
+				add(c, history.FClock, history.Info, lease(c))
+			default: // the client forgets its lease, which lapses
+				c.has = false
+			}
+		}
+	}
+	return ops
+}
+
+func violatedKeys(overlaps []overlap) []string {
+	var keys []string
+	for _, o := range overlaps {
+		if !slices.Contains(keys, o.later.key) {
+			keys = append(keys, o.later.key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// The sweep over holds and porcupine over the operations decide the same keys,
+// however porcupine's history is cut.
+func TestSweepIsPorcupine(t *testing.T) {
+	legal, illegal := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		ops := drawHistory(t)
+		swept := violatedKeys(sweep(holds(history.Leases(ops))))
+		for _, epoch := range []int{1, 4, 1 << 20} {
+			second := linearizableBy(ops, time.Minute, epoch)
+			if second.undecided {
+				t.Fatalf("porcupine did not decide %d operations", len(ops))
+			}
+			var keys []string
+			for k := range second.illegal {
+				keys = append(keys, k)
+			}
+			slices.Sort(keys)
+			if !slices.Equal(swept, keys) {
+				t.Fatalf("with epochs of %d the sweep finds violations on %v, porcupine on %v", epoch, swept, keys)
+			}
+		}
+		if len(swept) > 0 {
+			illegal++
+		} else {
+			legal++
+		}
+	})
+	if legal == 0 || illegal == 0 {
+		t.Errorf("%d histories were legal and %d were not: the law was tested on one kind only", legal, illegal)
+	}
+}
+
+// The sweep says "none" if and only if the holds are pairwise disjoint.
+func TestSweepIsPairwise(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		all := holds(history.Leases(drawHistory(t)))
+		disjoint := true
+		for i := range all {
+			for j := range all[:i] {
+				a, b := all[i], all[j]
+				if a.key == b.key && !a.empty() && !b.empty() && a.from < b.to && b.from < a.to {
+					disjoint = false
+				}
+			}
+		}
+		for _, o := range sweep(all) {
+			if o.from() >= o.to() || o.earlier.lease == o.later.lease {
+				t.Fatalf("%+v and %+v do not overlap", *o.earlier, *o.later)
+			}
+		}
+		if found := len(sweep(all)); (found == 0) != disjoint {
+			t.Fatalf("the sweep finds %d overlaps, pairwise disjoint: %v", found, disjoint)
+		}
+	})
+}
+
+// What Watch says after each operation is what the sweep says of the history so far.
+func TestWatchIsSweep(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ops := drawHistory(t)
+		var w Watch
+		for i, op := range ops {
+			w.Observe(op)
+			found := sweep(holds(history.Leases(ops[:i+1])))
+			if w.Violations() != len(found) {
+				t.Fatalf("after operation %d Watch counts %d violations, the sweep %d", i, w.Violations(), len(found))
+			}
+			first, any := w.First()
+			if any != (len(found) > 0) {
+				t.Fatalf("after operation %d Watch has a first violation: %v, the sweep: %v", i, any, !any)
+			}
+			for _, o := range found {
+				if o.from() < first {
+					t.Fatalf("after operation %d Watch's first is at %d, the sweep's at %d", i, first, o.from())
+				}
+			}
+			if any && !slices.ContainsFunc(found, func(o overlap) bool { return o.from() == first }) {
+				t.Fatalf("after operation %d no violation began at Watch's first, %d", i, first)
+			}
+		}
+	})
+}
+
+// safety is the verdicts that must not rest on failed acquires.
+func safety(ops []history.Op) string {
+	h := &history.History{Header: history.Header{Fencing: true}, Ops: ops}
+	rep := Check(h)
+	s := rep.Disagreement
+	for _, r := range rep.Results {
+		if r.Name != DeadlockFree.Name && r.Name != Availability.Name {
+			s += fmt.Sprintf("%s %s %d %s\n", r.Level, r.Verdict, r.Count, r.Why)
+		}
+	}
+	return s
+}
+
+// No verdict of safety rests on an acquire that failed or never returned: with
+// them taken out of the history, every one stays what it was.
+func TestFailedAcquiresChangeNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ops := drawHistory(t)
+		var kept []history.Op
+		for i, op := range ops {
+			if op.F == history.FAcquire && op.Type != history.OK && (op.Type != history.Invoke || !granted(ops, i)) {
+				continue
+			}
+			op.Index = len(kept)
+			kept = append(kept, op)
+		}
+		if with, without := safety(ops), safety(kept); with != without {
+			t.Fatalf("with failed acquires:\n%s\nwithout:\n%s", with, without)
+		}
+	})
+}
+
+// granted says whether the acquire called at index i returned ok.
+func granted(ops []history.Op, i int) bool {
+	for _, op := range ops[i+1:] {
+		if op.Process == ops[i].Process && op.F == history.FAcquire {
+			return op.Type == history.OK
+		}
+	}
+	return false
+}
+
+// A history that goes on has no fewer violations of mutual exclusion, and those
+// that it had stay where they were: what a run has proven stays proven.
+func TestViolationsStay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ops := drawHistory(t)
+		before := -1
+		for i := range ops {
+			if i+1 < len(ops) && ops[i+1].Time == ops[i].Time {
+				continue // an instant counts as a whole
+			}
+			n := len(sweep(holds(history.Leases(ops[:i+1]))))
+			if n < before {
+				t.Fatalf("%d violations became %d", before, n)
+			}
+			before = n
+		}
+	})
+}
+
+// Every violation's proof points at lines that exist, with the clients that it
+// names, and every result counts what it carries.
+func TestResultsAreWellFormed(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		ops := drawHistory(t)
+		rep := Check(&history.History{Header: history.Header{Fencing: true}, Ops: ops})
+		if err := rep.Err(); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range rep.Results {
+			if (r.Verdict == Violated) != (r.Count > 0) || len(r.Violations) != min(r.Count, MaxViolations) || r.Why == "" {
+				t.Fatalf("%+v", r)
+			}
+			var last time.Duration
+			for _, v := range r.Violations {
+				if v.Level != r.Level || v.At < last || v.Until < v.At || v.Summary == "" || len(v.Reason) == 0 {
+					t.Fatalf("%+v", v)
+				}
+				last = v.At
+				for _, i := range v.Ops {
+					if !slices.Contains(v.Clients, ops[i].Process) && ops[i].F != history.FHealed {
+						t.Fatalf("line %d is of %s: %+v", i, ops[i].Process, v)
+					}
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,257 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"lockpick/history"
+)
+
+// healing is the end of the faults, from which on a free lock must be granted
+// within a bound. Before it nothing is promised.
+type healing struct {
+	at, bound time.Duration
+	index     int
+	gone      []string // masters that did not come back
+	problem   string   // why nothing can be judged after it
+}
+
+// healed finds the last healing of a history.
+func (r *run) healed() healing {
+	for i := len(r.h.Ops) - 1; i >= 0; i-- {
+		op := &r.h.Ops[i]
+		if op.F != history.FHealed {
+			continue
+		}
+		h := healing{at: op.Time, index: op.Index}
+		if op.Value != nil {
+			h.bound, h.gone = op.Value.Bound, op.Value.Masters
+		}
+		switch {
+		case op.Error != "":
+			h.problem = "the faults did not heal: " + op.Error
+		case op.Type == history.Fail:
+			h.problem = "the faults did not heal"
+		case h.bound <= 0:
+			h.problem = "the history names no bound within which a free lock must be granted"
+		}
+		return h
+	}
+	return healing{problem: "the run ended before its faults had healed, so nothing was acquired after them"}
+}
+
+// attempt is one acquire, from its call to its outcome.
+type attempt struct {
+	key, client string
+	invoked     time.Duration
+	ended       time.Duration // the end of the history, if it never returned
+	ok, open    bool
+	err         string
+	ops         []int
+}
+
+// attempts returns the acquires of a history in the order of their calls.
+func (r *run) attempts() []attempt {
+	var all []attempt
+	running := map[string]int{}
+	for i := range r.h.Ops {
+		op := &r.h.Ops[i]
+		if op.F != history.FAcquire {
+			continue
+		}
+		if op.Type == history.Invoke {
+			running[op.Process] = len(all)
+			all = append(all, attempt{key: op.Key, client: op.Process, invoked: op.Time, ended: r.end, open: true, ops: []int{op.Index}})
+			continue
+		}
+		if at, ok := running[op.Process]; ok {
+			a := &all[at]
+			a.ended, a.open, a.ok, a.err = op.Time, false, op.Type == history.OK, op.Error
+			a.ops = append(a.ops, op.Index)
+			delete(running, op.Process)
+		}
+	}
+	return all
+}
+
+// deadlockFree judges DF: each key of the history is granted within the bound
+// after the faults have healed. Like availability, and unlike every other
+// property, it is about acquires that fail.
+func (r *run) deadlockFree() *Result {
+	h := r.healed()
+	if h.problem != "" {
+		return &Result{Property: DeadlockFree, Verdict: Invalid, Why: h.problem}
+	}
+	type progress struct {
+		granted  bool
+		attempts []attempt
+	}
+	var keys []string
+	byKey := map[string]*progress{}
+	for _, a := range r.attempts() {
+		p := byKey[a.key]
+		if p == nil {
+			p = &progress{}
+			byKey[a.key] = p
+			keys = append(keys, a.key)
+		}
+		if !a.open && a.ops[1] < h.index {
+			continue
+		}
+		p.attempts = append(p.attempts, a)
+		p.granted = p.granted || a.ok && a.ended <= h.at+h.bound
+	}
+	slices.Sort(keys)
+	var found []Violation
+	judged := 0
+	untried, cut := "", ""
+	for _, k := range keys {
+		p := byKey[k]
+		switch {
+		case p.granted:
+			judged++
+		case len(p.attempts) == 0:
+			untried = k
+		case r.end < h.at+h.bound:
+			cut = k
+		default:
+			judged++
+			v := Violation{Key: k, At: h.at, Until: h.at + h.bound, Ops: []int{h.index}}
+			for _, a := range p.attempts {
+				v.Ops = append(v.Ops, a.ops...)
+				v.Clients = append(v.Clients, a.client)
+			}
+			slices.Sort(v.Ops)
+			v.Clients = slices.Compact(slices.Sorted(slices.Values(v.Clients)))
+			found = append(found, v)
+		}
+	}
+	res := result(DeadlockFree, judged, found, func(v *Violation) {
+		v.Summary = fmt.Sprintf("no one was granted %s within %s of the healing at %s", v.Key, at(h.bound), at(h.at))
+		until := v.Until
+		for _, a := range byKey[v.Key].attempts {
+			until = max(until, a.ended)
+		}
+		r.explain(v, r.explainStuck(v.Key, v.Clients, h.at, until))
+	})
+	switch {
+	case len(found) > 0 && r.stalled(h.at) > MaxStall:
+		r.blameMachine(res, h.at)
+	case len(found) > 0:
+		res.Why = fmt.Sprintf("%s could not be acquired within %s of the healing at %s: %s",
+			share(len(found), judged, "keys"), at(h.bound), at(h.at), res.Key)
+	case len(keys) == 0:
+		res.Verdict, res.Why = Invalid, "no acquire was ever tried"
+	case untried != "":
+		res.Verdict, res.Key = Invalid, untried
+		res.Why = fmt.Sprintf("no one tried to acquire %s after the healing at %s", untried, at(h.at))
+	case cut != "":
+		res.Verdict, res.Key = Invalid, cut
+		res.Why = fmt.Sprintf("the history ends %s after the healing at %s, before the bound of %s had passed, and %s was not granted yet",
+			at(r.end-h.at), at(h.at), at(h.bound), cut)
+	default:
+		res.Why = fmt.Sprintf("%s granted again within %s of the healing at %s", count(judged, "key was", "keys were"), at(h.bound), at(h.at))
+	}
+	return res
+}
+
+// availability judges AV: each acquire that was called after the faults had
+// healed was granted within the bound. These acquires wait for the lock, so one
+// that fails, is late or never returns is a violation.
+func (r *run) availability() *Result {
+	h := r.healed()
+	if h.problem != "" {
+		return &Result{Property: Availability, Verdict: Invalid, Why: h.problem}
+	}
+	var found []Violation
+	byCall := map[int]attempt{}
+	judged, cut := 0, 0
+	var slowest time.Duration
+	for _, a := range r.attempts() {
+		if a.ops[0] < h.index {
+			continue
+		}
+		took := a.ended - a.invoked
+		switch {
+		case a.ok && took <= h.bound:
+			judged++
+			slowest = max(slowest, took)
+			continue
+		case a.open && took <= h.bound:
+			cut++ // the history ends before it had to be granted
+			continue
+		}
+		judged++
+		byCall[a.ops[0]] = a
+		found = append(found, Violation{Key: a.key, At: a.invoked, Until: a.ended, Ops: a.ops, Clients: []string{a.client}})
+	}
+	res := result(Availability, judged, found, func(v *Violation) {
+		a := byCall[v.Ops[0]]
+		switch {
+		case a.ok:
+			v.Summary = fmt.Sprintf("%s asked for %s at %s and was granted it only after %s", a.client, a.key, at(a.invoked), at(a.ended-a.invoked))
+		case a.open:
+			v.Summary = fmt.Sprintf("%s asked for %s at %s and had no answer for %s, until the history ends", a.client, a.key, at(a.invoked), at(a.ended-a.invoked))
+		default:
+			v.Summary = fmt.Sprintf("%s asked for %s at %s and was refused after %s", a.client, a.key, at(a.invoked), at(a.ended-a.invoked))
+			if a.err != "" {
+				v.Summary += ": " + a.err
+			}
+		}
+		r.explain(v, r.explainStuck(a.key, []string{a.client}, a.invoked, a.ended))
+	})
+	switch {
+	case len(found) > 0 && r.stalled(h.at) > MaxStall:
+		r.blameMachine(res, h.at)
+	case len(found) > 0:
+		res.Why = fmt.Sprintf("%s were not granted within %s after the healing at %s: the first was called at %s on %s",
+			share(len(found), judged, "acquires"), at(h.bound), at(h.at), at(res.Violations[0].At), res.Key)
+	case judged == 0 && cut > 0:
+		res.Verdict = Invalid
+		res.Why = fmt.Sprintf("the history ends before the %s after the healing had to be granted", count(cut, "acquire", "acquires"))
+	case judged == 0:
+		res.Verdict, res.Why = Invalid, fmt.Sprintf("no acquire followed the healing at %s", at(h.at))
+	default:
+		res.Why = fmt.Sprintf("%s granted after the healing at %s, the slowest in %s of the %s allowed",
+			count(judged, "acquire was", "acquires were"), at(h.at), at(slowest), at(h.bound))
+	}
+	return res
+}
+
+// MaxStall is the share of the time after the healing that the harness's machine may
+// have stood still before a failure to acquire says more about it than about the lock.
+const MaxStall = 0.05
+
+// stalled is the share of the time from a moment on in which the machine stood still.
+func (r *run) stalled(from time.Duration) float64 {
+	var total time.Duration
+	for i := range r.h.Ops {
+		if op := &r.h.Ops[i]; op.F == history.FStall && op.Value != nil && op.Time > from {
+			total += op.Value.Took
+		}
+	}
+	return float64(total) / float64(max(r.end-from, 1))
+}
+
+// blameMachine makes a result invalid: commands timed out where nothing ran in time.
+func (r *run) blameMachine(res *Result, from time.Duration) {
+	res.Verdict, res.Violations, res.Count, res.Key = Invalid, nil, 0, ""
+	res.Why = fmt.Sprintf("the harness's machine stood still for %.0f %% of the time after the healing at %s: too busy to tell", 100*r.stalled(from), at(from))
+}
+
+// stored is what masters were last known to hold for a key, up to a time.
+func (r *run) stored(key string, until time.Duration) map[string]string {
+	held := map[string]string{}
+	for i := range r.h.Ops {
+		op := &r.h.Ops[i]
+		if op.Time > until {
+			break
+		}
+		if op.F != history.FState && op.F != history.FLook || op.Value == nil || op.Value.Keys == nil {
+			continue
+		}
+		held[op.Process] = op.Value.Keys[key]
+	}
+	return held
+}

@@ -1,0 +1,47 @@
+package checker
+
+import (
+	"time"
+
+	"lockpick/history"
+)
+
+// pause is a time in which a client stood still.
+type pause struct {
+	from, to time.Duration
+	point    string // where in its loop it was stopped
+	ended    bool   // false: it was never seen to go on; to is the end of the history
+}
+
+// pauses returns the pauses of each client, in order.
+func pauses(ops []history.Op) map[string][]pause {
+	all := map[string][]pause{}
+	var end time.Duration
+	for i := range ops {
+		op := &ops[i]
+		end = op.Time
+		if op.F != history.FPaused {
+			continue
+		}
+		mine := all[op.Process]
+		if op.Type == history.Invoke {
+			p := pause{from: op.Time}
+			if op.Value != nil {
+				p.point = op.Value.Point
+			}
+			all[op.Process] = append(mine, p)
+			continue
+		}
+		if n := len(mine); n > 0 && !mine[n-1].ended {
+			mine[n-1].to, mine[n-1].ended = op.Time, true
+		}
+	}
+	for _, mine := range all {
+		for i := range mine {
+			if !mine[i].ended {
+				mine[i].to = end
+			}
+		}
+	}
+	return all
+}

@@ -1,0 +1,225 @@
+package checker
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"lockpick/history"
+)
+
+// linearizability is what porcupine says of a history of locks.
+type linearizability struct {
+	illegal   map[string]bool // the keys whose history no mutex could have produced
+	undecided bool            // the limit was reached: keys that are not in illegal may be either
+	limit     time.Duration
+}
+
+// step is the input of one operation of the mutex: a lease takes the lock, or
+// it gives it back. Leases are numbered from 1.
+type step struct {
+	lease int
+	ends  bool
+}
+
+// mutex is a lock that is free (state 0) or held by one lease.
+var mutex = porcupine.Model{
+	Init: func() any { return 0 },
+	Step: func(state, input, _ any) (bool, any) {
+		holder, s := state.(int), input.(step)
+		if s.ends {
+			return holder == s.lease, 0
+		}
+		return holder == 0, s.lease
+	},
+	Hash: func(state any) uint64 { return uint64(state.(int)) * 0x9E3779B97F4A7C15 },
+}
+
+// epochSize is how many operations porcupine gets at least before its history of
+// a key is cut where the lock is free. It keeps a set of all operations for
+// every step it takes, so its memory grows with the square of an epoch.
+const epochSize = 256
+
+// linearizable decides mutual exclusion a second time, by porcupine and without
+// the leases, holds and sweep of the first: it reads the operations themselves.
+//
+// Each acquire that was granted is an operation from its call to its return;
+// each end of a hold is one from the release's call to its return or the end of
+// the validity, or at the instant at which the validity ends. An extension that
+// returns in time moves that instant; one that returns late is an acquire.
+//
+//	acquire  |-----------|             takes effect at some instant of it
+//	the hold             [============)
+//	release                           |-----|     or, if it lapses, a point
+//
+// An acquire that failed or never returned promised nothing and is left out:
+// Redlock may fail on a free lock, and kept in the history such operations make
+// the search exponential. So is a hold that is over before it begins.
+//
+// Porcupine's intervals are closed: at equal times it lets calls come before
+// returns, so a lock may be taken at the instant at which it is given back.
+func linearizable(ops []history.Op, limit time.Duration) linearizability {
+	return linearizableBy(ops, limit, epochSize)
+}
+
+func linearizableBy(ops []history.Op, limit time.Duration, epoch int) linearizability {
+	verdict := linearizability{illegal: map[string]bool{}, limit: limit}
+	deadline := time.Now().Add(limit)
+	for _, k := range tenures(ops) {
+		for _, part := range epochs(k.tenures, epoch) {
+			left := time.Until(deadline)
+			if left <= 0 {
+				verdict.undecided = true
+				return verdict
+			}
+			switch porcupine.CheckOperationsTimeout(mutex, part, left) {
+			case porcupine.Illegal:
+				verdict.illegal[k.key] = true
+			case porcupine.Unknown:
+				verdict.undecided = true
+				return verdict
+			}
+			if verdict.illegal[k.key] {
+				break
+			}
+		}
+	}
+	return verdict
+}
+
+// tenure is one hold as porcupine is given it: an operation that takes the lock
+// and one that gives it back.
+type tenure struct {
+	took, gave porcupine.Operation
+}
+
+type keyTenures struct {
+	key     string
+	tenures []tenure
+}
+
+// tenures reads the operations of each key's tenures, keys in the order of
+// their first acquire.
+func tenures(ops []history.Op) []keyTenures {
+	type owner struct{ process, token string }
+	type open struct {
+		key             int
+		process         int
+		called, granted time.Duration // of the acquire, or of a late extension
+		until           time.Duration
+		over            bool // its release was called
+		gaveAt          int  // tenure whose release has not returned yet, -1 if none
+	}
+	var keys []keyTenures
+	keyOf, processOf := map[string]int{}, map[string]int{}
+	called := map[string]time.Duration{} // by process: of the acquire or extend that runs
+	running := map[owner]*open{}
+	var order []*open
+	lease := 0
+
+	// end closes the tenure of a lease by a release called at `at` or, if that is
+	// at or after the end of the validity, by its lapse.
+	end := func(o *open, at time.Duration) {
+		at = min(at, o.until)
+		o.gaveAt = -1
+		if at <= o.granted {
+			return // over before it began: it held at no instant
+		}
+		lease++
+		k := &keys[o.key]
+		k.tenures = append(k.tenures, tenure{
+			took: porcupine.Operation{ClientId: o.process, Input: step{lease, false}, Call: int64(o.called), Return: int64(o.granted)},
+			gave: porcupine.Operation{ClientId: o.process, Input: step{lease, true}, Call: int64(at), Return: int64(o.until)},
+		})
+		o.gaveAt = len(k.tenures) - 1
+	}
+
+	for i := range ops {
+		op := &ops[i]
+		if op.F != history.FAcquire && op.F != history.FExtend && op.F != history.FRelease && op.F != history.FClock && op.F != history.FCrash {
+			continue
+		}
+		if op.Type == history.Invoke && op.F != history.FRelease {
+			called[op.Process] = op.Time
+		}
+		if op.Value == nil || op.Value.Token == "" {
+			continue
+		}
+		who := owner{op.Process, op.Value.Token}
+		o := running[who]
+		switch {
+		case op.F == history.FAcquire && op.Type == history.OK:
+			key, known := keyOf[op.Key]
+			if !known {
+				key = len(keys)
+				keyOf[op.Key] = key
+				keys = append(keys, keyTenures{key: op.Key})
+			}
+			process, known := processOf[op.Process]
+			if !known {
+				process = len(processOf)
+				processOf[op.Process] = process
+			}
+			o = &open{key: key, process: process, called: called[op.Process], granted: op.Time, until: op.Value.ValidUntil, gaveAt: -1}
+			running[who] = o
+			order = append(order, o)
+		case o == nil:
+		case op.F == history.FExtend && op.Type == history.OK && !o.over:
+			if op.Time <= max(o.until, o.granted) && o.until > o.granted {
+				o.until = max(op.Value.ValidUntil, op.Time)
+				continue
+			}
+			end(o, o.until)
+			o.called, o.granted, o.until = max(called[op.Process], o.until), op.Time, op.Value.ValidUntil
+		case op.F == history.FClock && !o.over && op.Time < o.until: // what is left of it was bent
+			o.until = max(op.Value.ValidUntil, op.Time)
+		case (op.F == history.FRelease && op.Type == history.Invoke || op.F == history.FCrash) && !o.over:
+			o.over = true
+			end(o, op.Time)
+		case op.F == history.FRelease && op.Type != history.Invoke && o.over && o.gaveAt >= 0:
+			gave := &keys[o.key].tenures[o.gaveAt].gave
+			gave.Return = min(gave.Return, int64(op.Time))
+			o.gaveAt = -1
+		}
+	}
+	for _, o := range order {
+		if !o.over {
+			end(o, math.MaxInt64)
+		}
+	}
+	return keys
+}
+
+// epochs cuts the tenures of a key where the lock is free: at an instant at
+// which every hold that began has ended. That changes no verdict. An acquire
+// that runs across the cut can be taken to have its effect at its return, and a
+// release at its call, because that only shortens holds; so each operation
+// falls on one side, and on both the lock is free at the cut.
+//
+// The instants are found from the operations alone, and an epoch has at least
+// size operations, so porcupine still gets to order what really ran together.
+func epochs(all []tenure, size int) [][]porcupine.Operation {
+	slices.SortStableFunc(all, func(a, b tenure) int { return cmp.Compare(a.took.Return, b.took.Return) })
+	var parts [][]porcupine.Operation
+	var part []porcupine.Operation
+	cut := int64(math.MinInt64)   // where the epoch begins
+	ended := int64(math.MinInt64) // when the last hold of the epoch so far ends
+	for _, t := range all {
+		if len(part) >= size && t.took.Return >= ended {
+			for i := range part {
+				part[i].Return = min(part[i].Return, ended)
+			}
+			parts, part, cut = append(parts, part), nil, ended
+		}
+		t.took.Call = max(t.took.Call, cut)
+		part = append(part, t.took, t.gave)
+		ended = max(ended, t.gave.Call)
+	}
+	if len(part) > 0 {
+		parts = append(parts, part)
+	}
+	return parts
+}

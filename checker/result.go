@@ -1,0 +1,64 @@
+package checker
+
+import "time"
+
+// Verdict is what the evidence says of one property.
+type Verdict string
+
+const (
+	Violated Verdict = "violated"
+	Holds    Verdict = "holds"   // nothing was found; Why says how much was tried
+	Unknown  Verdict = "unknown" // the checker could not decide; Why says why
+	Invalid  Verdict = "invalid" // the run proves nothing of it; Why says what is missing
+)
+
+// Property is a sentence that a history can violate, at one level.
+type Property struct {
+	Name  string `json:"property"` // mutual-exclusion, …
+	Level string `json:"level"`    // L1, L2, L3, L4, L5, DF, AV, EXT, FM
+	Says  string `json:"-"`        // the sentence
+}
+
+// The properties, in the order in which reports list them.
+var (
+	KeyLifetime     = Property{"key-lifetime", "L1", "a master keeps no token longer than its TTL"}
+	MutualExclusion = Property{"mutual-exclusion", "L2", "holds of different tokens on one key are disjoint"}
+	BeliefExclusion = Property{"belief-exclusion", "L3", "critical sections on one key are disjoint"}
+	NoStaleWrite    = Property{"no-stale-write", "L4", "the resource applies no write of a lease after one of a later lease"}
+	FencedWrites    = Property{"fenced-writes", "L5", "nor does it where it rejects lower fencing tokens"}
+	FencingMonotone = Property{"fencing-monotone", "FM", "a later lease has a higher fencing token"}
+	Extension       = Property{"extension", "EXT", "an extension is granted only while the lease is valid"}
+	DeadlockFree    = Property{"deadlock-freedom", "DF", "once faults have healed, every key can be acquired again"}
+	Availability    = Property{"availability", "AV", "once faults have healed, every acquire succeeds within a bound"}
+)
+
+// Properties lists them all, in that order.
+var Properties = []Property{KeyLifetime, MutualExclusion, BeliefExclusion, NoStaleWrite, FencedWrites, FencingMonotone, Extension, DeadlockFree, Availability}
+
+// Result is the verdict on one property.
+type Result struct {
+	Property
+	Key        string      `json:"key,omitempty"` // of the first violation
+	Verdict    Verdict     `json:"verdict"`
+	Why        string      `json:"why"`                  // one sentence
+	Checked    int         `json:"checked"`              // how many leases, sections, writes or acquires were judged
+	Count      int         `json:"count,omitempty"`      // how many violations were found
+	Violations []Violation `json:"violations,omitempty"` // the first MaxViolations of them, in order of time
+}
+
+// MaxViolations is how many violations a Result carries in full.
+const MaxViolations = 50
+
+// Violation is one proof that a property does not hold.
+type Violation struct {
+	Level   string        `json:"level"`
+	Key     string        `json:"key"`
+	At      time.Duration `json:"at"`      // ns: when it began
+	Until   time.Duration `json:"until"`   // ns: when it ended (At, if it is a moment)
+	Ops     []int         `json:"ops"`     // indices of the operations that prove it
+	Tokens  []string      `json:"tokens"`  // of the leases at odds, the earlier one first
+	Clients []string      `json:"clients"` // that had them, in the same order
+	Faults  []int         `json:"faults"`  // ids of the faults that explain it
+	Summary string        `json:"summary"` // one sentence
+	Reason  []string      `json:"reason"`  // from votes and faults, a step a line, in order of time
+}

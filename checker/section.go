@@ -1,0 +1,90 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+
+	"lockpick/history"
+)
+
+// sections returns the critical sections as their clients lived them, whatever
+// their leases said.
+//
+// A section that was never left ends where its client released the lease, or
+// else at its client's last line that shows it in the section: one that carries
+// the token (a write, an extension) or a pause. The client may have crashed right
+// after it, or the harness may have been killed, and someone who is dead believes
+// nothing: to let the section run to the end of the history would convict a lock
+// on a client's silence.
+func sections(ops []history.Op, leases []*history.Lease) []stretch {
+	type owner struct{ process, token string }
+	lease := make(map[owner]*history.Lease, len(leases))
+	for _, l := range leases {
+		lease[owner{l.Process, l.Token}] = l
+	}
+	var all []stretch
+	inside := map[string][]int{} // by client: its open sections
+	for i := range ops {
+		op := &ops[i]
+		if op.Value == nil || op.F != history.FEnter && len(inside[op.Process]) == 0 {
+			continue
+		}
+		o := owner{op.Process, op.Value.Token}
+		open := inside[op.Process]
+		at := slices.IndexFunc(open, func(s int) bool { return all[s].token == o.token })
+		switch {
+		case op.F == history.FEnter && at < 0:
+			inside[op.Process] = append(open, len(all))
+			all = append(all, stretch{key: op.Key, client: op.Process, token: o.token, from: op.Time, to: op.Time,
+				ops: []int{op.Index}, lease: lease[o], cut: true})
+		case op.F == history.FPaused:
+			for _, s := range open {
+				all[s].lastSeen(op)
+			}
+		case at < 0:
+		case op.F == history.FLeave || op.F == history.FRelease && op.Type == history.Invoke:
+			s := &all[open[at]]
+			s.lastSeen(op)
+			s.cut = false
+			inside[op.Process] = slices.Delete(open, at, at+1)
+		default:
+			all[open[at]].lastSeen(op)
+		}
+	}
+	return all
+}
+
+// lastSeen moves the end of a section to a line that shows its client in it.
+func (s *stretch) lastSeen(op *history.Op) {
+	s.to = op.Time
+	s.ops = append(s.ops[:1], op.Index)
+}
+
+// beliefExclusion judges L3: no two critical sections on one key overlap.
+func (r *run) beliefExclusion() *Result {
+	all := sections(r.h.Ops, r.leases)
+	if len(all) == 0 {
+		return nil
+	}
+	overlaps := sweep(all)
+	found := make([]Violation, 0, len(overlaps))
+	byEnter := map[int]overlap{}
+	for _, o := range overlaps {
+		found = append(found, violation(o))
+		byEnter[o.later.ops[0]] = o
+	}
+	res := result(BeliefExclusion, len(all), found, func(v *Violation) {
+		o := byEnter[v.Ops[len(v.Ops)-1]]
+		v.Summary = fmt.Sprintf("%s entered its critical section on %s at %s while %s was still in one, until %s",
+			other(o.later.client, o.earlier.client), v.Key, at(v.At), o.earlier.client, at(o.earlier.to))
+		r.explain(v, r.explainSections(o))
+	})
+	if len(found) > 0 {
+		res.Why = fmt.Sprintf("%s began while another client was still in one: the first at %s on %s",
+			share(len(found), len(all), "critical sections"), at(res.Violations[0].At), res.Key)
+		return res
+	}
+	res.Why = fmt.Sprintf("no two of %s overlapped", count(len(all), "critical section", "critical sections")) + r.tried()
+	r.requireEvidence(res)
+	return res
+}

@@ -1,0 +1,70 @@
+package checker
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// at writes a time or a duration as reports do: seconds, to the millisecond.
+func at(d time.Duration) string {
+	return fmt.Sprintf("%.3fs", d.Seconds())
+}
+
+// count writes a number with its noun.
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// share writes how many of all of a kind: "1 of 3 holds". The noun is a plural.
+func share(n, all int, nouns string) string {
+	return fmt.Sprintf("%d of %d %s", n, all, nouns)
+}
+
+// list writes names as a sentence does: "m1, m2 and m3".
+func list(names []string) string {
+	switch n := len(names); n {
+	case 0:
+		return "no one"
+	case 1:
+		return names[0]
+	default:
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	}
+}
+
+// was is the verb for a list of names.
+func was(names []string) string {
+	if len(names) == 1 {
+		return "was"
+	}
+	return "were"
+}
+
+// other names a client beside another, also if it is the same one.
+func other(client, beside string) string {
+	if client == beside {
+		return client + " again"
+	}
+	return client
+}
+
+// set returns names sorted by their numbers (m2 before m10), each once.
+func set(names []string) []string {
+	names = slices.Clone(names)
+	slices.SortFunc(names, byNumber)
+	return slices.Compact(names)
+}
+
+// byNumber orders processes: a shorter name has the smaller number.
+func byNumber(a, b string) int {
+	if c := cmp.Compare(len(a), len(b)); c != 0 {
+		return c
+	}
+	return cmp.Compare(a, b)
+}

@@ -1,0 +1,348 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"time"
+)
+
+// chunkSize is how much is read at once; keepLimit is how many bytes a direction
+// keeps for later before it stops reading, which the sender feels as any sender
+// feels a full window.
+const (
+	chunkSize = 4 << 10
+	keepLimit = 8 << 20
+)
+
+// conn is one connection of a client through a link. The connection to the
+// master is opened when the requests' direction lets the opening pass.
+//
+// All fields but the sockets' own state are guarded by the link's mutex.
+type conn struct {
+	link     *link
+	client   *net.TCPConn
+	upstream *net.TCPConn // nil until opened
+	requests pipe         // client to master
+	replies  pipe         // master to client
+	gone     chan struct{}
+	removed  bool // gone is closed, and the link has forgotten the connection
+}
+
+// pipe is one direction of a connection: what arrived and may not go on yet.
+//
+// The goroutine that reads the direction's source delivers by itself as long as
+// nothing has to wait. Otherwise it queues, and a second goroutine drains the
+// queue until it is empty. So there is one deliverer at any time, and order is kept.
+type pipe struct {
+	conn     *conn
+	queue    []item
+	size     int // bytes in queue
+	draining bool
+	poisoned bool // something was lost: nothing that follows makes sense any more
+	dead     bool // the receiver is gone: what arrives is thrown away
+	ended    bool // its last item was delivered, or never can be
+	wake     chan struct{}
+	room     chan struct{}
+}
+
+type itemKind uint8
+
+const (
+	itemOpen  itemKind = iota // connect to the master
+	itemBytes                 // data
+	itemEnd                   // the sender closed its side
+	itemReset                 // the sender is gone without a good-bye
+)
+
+type item struct {
+	kind    itemKind
+	data    []byte
+	arrived time.Time
+	held    bool // counted as held
+	delayed bool // counted as delayed
+}
+
+func newConn(l *link, client *net.TCPConn) *conn {
+	c := &conn{link: l, client: client, gone: make(chan struct{})}
+	for _, p := range []*pipe{&c.requests, &c.replies} {
+		p.conn = c
+		p.wake = make(chan struct{}, 1)
+		p.room = make(chan struct{}, 1)
+	}
+	return c
+}
+
+// readRequests carries the client's side into the link.
+func (c *conn) readRequests() {
+	defer c.link.wg.Done()
+	c.requests.put(item{kind: itemOpen})
+	c.read(c.client, &c.requests)
+	// However the client ended, its end follows its bytes as a plain FIN: an RST
+	// could overtake, in the master's kernel, requests that were on their way.
+	c.requests.put(item{kind: itemEnd})
+}
+
+// readReplies carries the master's side into the link.
+func (c *conn) readReplies(upstream *net.TCPConn) {
+	defer c.link.wg.Done()
+	if c.read(upstream, &c.replies) {
+		c.replies.put(item{kind: itemEnd})
+	} else {
+		c.replies.put(item{kind: itemReset})
+	}
+}
+
+// read puts everything that src sends; it says whether src ended in good order.
+func (c *conn) read(src *net.TCPConn, p *pipe) bool {
+	buf := make([]byte, chunkSize)
+	for {
+		n, err := src.Read(buf)
+		if n > 0 {
+			p.put(item{kind: itemBytes, data: buf[:n]})
+		}
+		if err != nil {
+			return errors.Is(err, io.EOF)
+		}
+	}
+}
+
+// reset ends the connection by RST on both sides and loses what it kept. The
+// link's mutex is held.
+func (c *conn) reset() {
+	c.requests.lose()
+	c.replies.lose()
+	c.client.SetLinger(0)
+	if c.upstream != nil {
+		c.upstream.SetLinger(0)
+	}
+	c.remove()
+}
+
+// remove closes both sides and forgets the connection. The link's mutex is held.
+func (c *conn) remove() {
+	if c.removed {
+		return
+	}
+	c.removed = true
+	close(c.gone)
+	delete(c.link.conns, c)
+	c.client.Close()
+	if c.upstream != nil {
+		c.upstream.Close()
+	}
+}
+
+// mode is what happens to this direction now. The link's mutex is held.
+func (p *pipe) mode() Mode {
+	if p == &p.conn.requests {
+		return p.conn.link.fault.Requests
+	}
+	return p.conn.link.fault.Replies
+}
+
+// poke makes whoever waits on this direction look again.
+func (p *pipe) poke() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// lose throws away what the direction kept. The link's mutex is held.
+func (p *pipe) lose() {
+	if len(p.queue) == 0 {
+		return
+	}
+	p.conn.link.counts.Dropped += int64(p.size)
+	p.queue, p.size = nil, 0
+	p.poisoned = true
+	p.makeRoom()
+}
+
+func (p *pipe) makeRoom() {
+	select {
+	case p.room <- struct{}{}:
+	default:
+	}
+}
+
+// put takes an item in: it is delivered now, kept, or lost. It returns when there
+// is room for a next one.
+func (p *pipe) put(it item) {
+	l := p.conn.link
+	l.mu.Lock()
+	switch mode := p.mode(); {
+	case p.conn.removed || p.dead:
+		if it.kind >= itemEnd {
+			p.end()
+		}
+		l.mu.Unlock()
+		return
+	case mode == Drop || p.poisoned:
+		l.counts.Dropped += int64(len(it.data))
+		p.poisoned = true
+		l.mu.Unlock()
+		return
+	case !p.draining && mode == Pass && l.fault.Delay <= 0:
+		l.mu.Unlock()
+		p.deliver(it)
+		return
+	}
+	it.arrived = time.Now()
+	it.data = append([]byte(nil), it.data...) // the reader reuses its buffer
+	p.queue = append(p.queue, it)
+	p.size += len(it.data)
+	p.mark(&p.queue[len(p.queue)-1])
+	if !p.draining {
+		p.draining = true
+		l.wg.Add(1)
+		go p.drain()
+	}
+	p.poke()
+	for p.size > keepLimit && !p.conn.removed {
+		l.mu.Unlock()
+		select {
+		case <-p.room:
+		case <-p.conn.gone:
+		}
+		l.mu.Lock()
+	}
+	l.mu.Unlock()
+}
+
+// mark counts an item that has to wait, once for each reason. The link's mutex is held.
+func (p *pipe) mark(it *item) {
+	l := p.conn.link
+	if !it.held && p.mode() == Hold {
+		it.held = true
+		l.counts.Held += int64(len(it.data))
+	}
+	if !it.delayed && l.fault.Delay > 0 {
+		it.delayed = true
+		l.counts.Delayed += int64(len(it.data))
+	}
+}
+
+// drain delivers what is queued, each item when it may go, until nothing is left.
+func (p *pipe) drain() {
+	l := p.conn.link
+	defer l.wg.Done()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		l.mu.Lock()
+		if len(p.queue) == 0 || p.conn.removed {
+			p.draining = false
+			l.mu.Unlock()
+			return
+		}
+		held := p.mode() == Hold
+		wait := l.fault.Delay - time.Since(p.queue[0].arrived)
+		if !held && (wait <= 0 || l.fault.Delay <= 0) {
+			it := p.queue[0]
+			p.queue[0] = item{}
+			p.queue = p.queue[1:]
+			p.size -= len(it.data)
+			p.makeRoom()
+			l.mu.Unlock()
+			p.deliver(it)
+			continue
+		}
+		l.mu.Unlock()
+		var due <-chan time.Time // never, while held
+		if !held {
+			timer.Reset(wait)
+			due = timer.C
+		}
+		select {
+		case <-p.wake:
+		case <-due:
+		case <-p.conn.gone:
+		}
+	}
+}
+
+// deliver hands an item to the receiver. No lock is held: it may block.
+func (p *pipe) deliver(it item) {
+	c := p.conn
+	if it.kind == itemOpen {
+		c.open()
+		return
+	}
+	l := c.link
+	l.mu.Lock()
+	dst := c.client
+	if p == &c.requests {
+		dst = c.upstream
+	}
+	discard := p.dead || c.removed
+	if !discard {
+		// Before they go, so that who has received them finds them counted.
+		l.counts.Passed += int64(len(it.data))
+	}
+	l.mu.Unlock()
+
+	var err error
+	switch {
+	case discard:
+	case it.kind == itemBytes:
+		_, err = dst.Write(it.data)
+	case it.kind == itemEnd:
+		dst.CloseWrite() // the receiver may be gone already: all the same
+	case it.kind == itemReset:
+		abort(dst)
+	}
+
+	l.mu.Lock()
+	switch {
+	case it.kind >= itemEnd:
+		p.end()
+	case err != nil:
+		p.dead = true
+		l.counts.Passed -= int64(len(it.data))
+	}
+	l.mu.Unlock()
+	if err != nil && p == &c.requests {
+		// The master's side broke. Its reader sees that too and tells the client,
+		// unless the master had closed only its sending side before.
+		dst.Close()
+	}
+}
+
+// open connects to the master.
+func (c *conn) open() {
+	l := c.link
+	ctx, cancel := context.WithTimeout(l.ctx, dialTimeout)
+	var d net.Dialer
+	nc, err := d.DialContext(ctx, "tcp", l.master())
+	cancel()
+
+	l.mu.Lock()
+	if err != nil {
+		c.requests.dead = true
+		l.mu.Unlock()
+		c.replies.put(item{kind: itemReset})
+		return
+	}
+	defer l.mu.Unlock()
+	upstream := nc.(*net.TCPConn)
+	if c.removed {
+		abort(upstream)
+		return
+	}
+	c.upstream = upstream
+	l.wg.Add(1)
+	go c.readReplies(upstream)
+}
+
+// end notes that a direction is over; with the second one the connection is.
+// The link's mutex is held.
+func (p *pipe) end() {
+	p.ended = true
+	c := p.conn
+	if c.requests.ended && c.replies.ended {
+		c.remove()
+	}
+}

@@ -1,0 +1,317 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ory/dockertest/v3"
+	"github.com/ory/dockertest/v3/docker"
+)
+
+// Docker starts masters in containers of the Docker engine that DOCKER_HOST
+// names, or else of this host. The containers carry labels that say whose they
+// are; see Sweep.
+func Docker(ctx context.Context, cfg Config) (Cluster, error) {
+	cfg, flags, err := cfg.check()
+	if err != nil {
+		return nil, err
+	}
+	pool, _, err := connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := sweepContainers(ctx, pool.Client); err != nil {
+		cfg.Progress("leftovers of dead harnesses could not be removed: %v", err)
+	}
+	if cfg.Image == "" {
+		ref, why, err := defaultImage(ctx, pool.Client, cfg.Progress)
+		if err != nil {
+			return nil, err
+		}
+		cfg.Image = ref
+		cfg.Progress("image %s: %s", ref, why)
+	}
+	image, err := haveImage(ctx, pool.Client, cfg.Image, cfg.Progress)
+	if err != nil {
+		return nil, err
+	}
+	shim, why := shimObject(ctx)
+	return open(ctx, cfg, "docker", containers(pool, image, flags), shim, why, func() {})
+}
+
+func containers(pool *dockertest.Pool, image string, flags []string) build {
+	return func(at site) engine {
+		return &container{site: at, pool: pool, image: image, flags: flags}
+	}
+}
+
+// The labels of a container. imageLabel is on images that were built here.
+const (
+	ourLabel    = "lockpick"        // "1"
+	ownerLabel  = "lockpick.owner"  // <pid>@<start time> of the harness
+	placeLabel  = "lockpick.host"   // where that pid means something
+	masterLabel = "lockpick.master" // m1, m2, …
+	imageLabel  = "lockpick.image"  // hash of the content
+)
+
+// Where things are inside a container.
+const (
+	insidePort = "6379"
+	insideHome = "/lockpick"
+	insideData = insideHome + "/data"
+	insideShim = "/lockpick.so"
+	insideLog  = "/master.log"
+)
+
+// engineWithin bounds how long an engine may take to say that it is there.
+const engineWithin = 5 * time.Second
+
+// connect finds a Docker engine on this host that answers, and its version.
+func connect(ctx context.Context) (*dockertest.Pool, string, error) {
+	pool, err := dockertest.NewPool("")
+	if err != nil {
+		return nil, "", fmt.Errorf("find a Docker engine: %w; check DOCKER_HOST", err)
+	}
+	at := pool.Client.Endpoint()
+	// The masters' ports and files are expected on this host.
+	if u, err := url.Parse(at); err == nil && u.Scheme != "unix" && u.Scheme != "npipe" {
+		if ip := net.ParseIP(u.Hostname()); u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			return nil, "", fmt.Errorf("the Docker engine at %s runs on another host, where the masters' ports and files would be out of reach; use one on this host, or the process driver", at)
+		}
+	}
+	ping, cancel := context.WithTimeout(ctx, engineWithin)
+	defer cancel()
+	if err := pool.Client.PingWithContext(ping); err != nil {
+		switch {
+		case ctx.Err() != nil:
+			err = context.Cause(ctx)
+		case errors.Is(err, os.ErrPermission):
+			err = fmt.Errorf("%w; join the group of that socket (docker), or run as root", err)
+		default:
+			err = fmt.Errorf("%w; start Docker, or say with DOCKER_HOST where it is", err)
+		}
+		return nil, "", fmt.Errorf("ask the Docker engine at %s: %w", at, err)
+	}
+	v, err := pool.Client.Version()
+	if err != nil {
+		return nil, "", fmt.Errorf("ask the Docker engine at %s for its version: %w", at, err)
+	}
+	return pool, v.Get("Version"), nil
+}
+
+// container is the engine of a master that is a container.
+type container struct {
+	site
+	pool  *dockertest.Pool
+	image string // its id: a name may come to mean another image
+	flags []string
+
+	id      string // empty until it was created
+	waiters sync.WaitGroup
+	forget  context.CancelFunc // ends the wait for the last start's end
+}
+
+// named is the container's name, which is known before the container is there.
+func (c *container) named() string {
+	return fmt.Sprintf("lockpick-%d-%d-%s", self().pid, c.port, c.name)
+}
+
+func (c *container) launch(ctx context.Context) (<-chan struct{}, error) {
+	if err := c.run(ctx); err != nil {
+		var api *docker.Error
+		if errors.As(err, &api) && (strings.Contains(api.Message, "port is already allocated") || strings.Contains(api.Message, "address already in use")) {
+			err = fmt.Errorf("%w: %w", errPortTaken, err)
+		}
+		return nil, err
+	}
+	if c.forget != nil {
+		c.forget()
+	}
+	exited := make(chan struct{})
+	wait, forget := context.WithCancel(context.Background())
+	c.forget = forget
+	c.waiters.Go(func() {
+		defer close(exited)
+		c.awaitExit(wait)
+	})
+	return exited, nil
+}
+
+// run starts the container, and creates it first if there is none.
+func (c *container) run(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	// From here on it is not called off: the engine would go on by itself, and the
+	// server would come up when it is held to be down.
+	if c.id != "" {
+		if err := c.pool.Client.StartContainer(c.id, nil); err != nil {
+			return fmt.Errorf("start container %s: %w", c.named(), err)
+		}
+		return nil
+	}
+	repository, tag, _ := strings.Cut(c.image, ":")
+	bind, port := "0.0.0.0", insidePort
+	if c.replicated {
+		bind, port = "127.0.0.1", strconv.Itoa(c.port)
+	}
+	mounts := []docker.HostMount{ // unlike Binds, these may contain colons
+		{Type: "bind", Source: c.home, Target: insideHome},
+		{Type: "bind", Source: c.site.log, Target: insideLog},
+	}
+	var env []string
+	if c.shim != "" {
+		mounts = append(mounts, docker.HostMount{Type: "bind", Source: c.shim, Target: insideShim, ReadOnly: true})
+		env = environment(insideShim, insideHome+"/shim", insideData, "")
+	}
+	resource, err := c.pool.RunWithOptions(&dockertest.RunOptions{
+		Name:       c.named(),
+		Repository: repository,
+		Tag:        tag,
+		// Not the image's entry point: the official one changes the owner of the
+		// data and runs as a user of its own if it is started as root.
+		Entrypoint: []string{"redis-server"},
+		Cmd: append([]string{
+			"--bind", bind, "--port", port, "--protected-mode", "no",
+			"--daemonize", "no", "--dir", insideData, "--logfile", insideLog,
+		}, c.flags...),
+		Env:          env,
+		WorkingDir:   insideData,
+		ExposedPorts: []string{insidePort + "/tcp"},
+		PortBindings: map[docker.Port][]docker.PortBinding{
+			insidePort + "/tcp": {{HostIP: "127.0.0.1", HostPort: strconv.Itoa(c.port)}},
+		},
+		// As the caller, who has to remove the data and may want to cut it.
+		User: fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()),
+		Labels: map[string]string{
+			ourLabel:    "1",
+			ownerLabel:  self().String(),
+			placeLabel:  place(),
+			masterLabel: c.name,
+		},
+	}, func(h *docker.HostConfig) {
+		h.AutoRemove = false
+		h.RestartPolicy = docker.NeverRestart()
+		h.PublishAllPorts = false
+		h.Mounts = mounts
+		if c.replicated {
+			// In the host's network, where a replica reaches its master through a
+			// link. The ports of a container there can not be bound.
+			h.NetworkMode, h.PortBindings = "host", nil
+		}
+	})
+	if err != nil {
+		err = fmt.Errorf("run %s in container %s: %w", c.image, c.named(), err)
+		if rerr := c.removeContainer(c.named()); rerr != nil { // it may have been created and not started
+			err = errors.Join(err, rerr)
+		}
+		return err
+	}
+	c.id = resource.Container.ID
+	return nil
+}
+
+// awaitExit returns when the container does not run, or ctx has ended.
+func (c *container) awaitExit(ctx context.Context) {
+	for {
+		_, err := c.pool.Client.WaitContainerWithContext(c.id, ctx)
+		if err == nil || ctx.Err() != nil || errors.As(err, new(*docker.NoSuchContainer)) {
+			return
+		}
+		// The engine hung up: it may be restarting.
+		if !sleep(ctx, 100*time.Millisecond) {
+			return
+		}
+	}
+}
+
+func (c *container) pause(context.Context) error {
+	if err := c.pool.Client.PauseContainer(c.id); err != nil {
+		return fmt.Errorf("pause container %s: %w", c.named(), err)
+	}
+	return nil
+}
+
+func (c *container) resume(context.Context) error {
+	if err := c.pool.Client.UnpauseContainer(c.id); err != nil {
+		return fmt.Errorf("unpause container %s: %w", c.named(), err)
+	}
+	return nil
+}
+
+// kill relies on what the engine does with a paused container: it sends SIGKILL
+// first and thaws then, so that the server dies before it runs on.
+func (c *container) kill(ctx context.Context) error { return c.signal(ctx, docker.SIGKILL) }
+
+func (c *container) terminate(ctx context.Context) error { return c.signal(ctx, docker.SIGTERM) }
+
+func (c *container) signal(ctx context.Context, s docker.Signal) error {
+	err := c.pool.Client.KillContainer(docker.KillContainerOptions{ID: c.id, Signal: s, Context: ctx})
+	if err != nil && !errors.As(err, new(*docker.ContainerNotRunning)) && !errors.As(err, new(*docker.NoSuchContainer)) {
+		return fmt.Errorf("send signal %d to container %s: %w", s, c.named(), err)
+	}
+	return nil
+}
+
+// owns is no question where the engine holds the port for the container alone. In
+// the host's network, the server is at least one that a container was started for.
+func (c *container) owns(s serverInfo) bool { return !c.replicated || s.pid == 1 }
+
+// complaint is what the container wrote outside of the server's log: that the
+// program could not be loaded, say.
+func (c *container) complaint() string {
+	if c.id == "" {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), engineWithin)
+	defer cancel()
+	var out strings.Builder
+	err := c.pool.Client.Logs(docker.LogsOptions{
+		Context: ctx, Container: c.id, OutputStream: &out, ErrorStream: &out,
+		Stdout: true, Stderr: true, Tail: "20",
+	})
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(out.String())
+}
+
+func (c *container) remove() error {
+	if c.id == "" {
+		return nil // run has removed what it could not start
+	}
+	err := c.removeContainer(c.id)
+	c.forget()
+	c.waiters.Wait()
+	return err
+}
+
+func (c *container) removeContainer(id string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), endWithin)
+	defer cancel()
+	return removeContainer(ctx, c.pool.Client, id)
+}
+
+// removeContainer removes a container whatever it does, and its volumes. It is
+// no error if there is none.
+func removeContainer(ctx context.Context, client *docker.Client, id string) error {
+	for {
+		err := client.RemoveContainer(docker.RemoveContainerOptions{ID: id, Force: true, RemoveVolumes: true, Context: ctx})
+		if err == nil || errors.As(err, new(*docker.NoSuchContainer)) {
+			return nil
+		}
+		var api *docker.Error
+		if errors.As(err, &api) && strings.Contains(api.Message, "already in progress") && sleep(ctx, 20*time.Millisecond) {
+			continue // someone else removes it: wait until that is done
+		}
+		return fmt.Errorf("remove container %s: %w; try: docker rm -f %s", id, err, id)
+	}
+}

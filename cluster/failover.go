@@ -1,0 +1,170 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A master with replicas is several servers, of which one is the master. Each has
+// a link of its own, its feed, from where it replicates; a feed leads to whichever
+// server is the master. What the feed holds has left the master and reached no
+// replica, not even its kernel: so a failover loses it for certain.
+
+// errNoReplicas says that there is nothing to fail over to.
+var errNoReplicas = fmt.Errorf("%w: the masters have no replicas; ask for 1 or 2 of each", ErrUnavailable)
+
+// syncWithin bounds how long a replica may take to have its master's data.
+const syncWithin = 20 * time.Second
+
+// replicate gives a new master its replicas.
+func (g *group) replicate(ctx context.Context, m *master, sites []site, engine build) error {
+	for _, s := range sites {
+		replica, err := g.launch(ctx, s, engine)
+		if replica != nil {
+			m.mu.Lock()
+			m.standby = append(m.standby, replica)
+			m.mu.Unlock()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, s := range m.servers() {
+		feed, err := newLink(func() string { return m.now().addr })
+		if err != nil {
+			return err
+		}
+		s.feed = feed
+	}
+	for _, s := range m.servers()[1:] {
+		if err := m.follow(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follow makes a server a replica of the master. It returns when it has the
+// master's data, unless replication is held or the master is not up.
+func (m *master) follow(ctx context.Context, s *server) error {
+	host, port, err := net.SplitHostPort(s.feed.Addr())
+	if err != nil {
+		return err
+	}
+	client := s.asked()
+	if client == nil {
+		return fmt.Errorf("make %s a replica of %s: %w", s.name, m.name, ErrDown)
+	}
+	if err := client.ReplicaOf(ctx, host, port).Err(); err != nil {
+		return fmt.Errorf("make %s a replica of %s: REPLICAOF: %w", s.name, m.name, err)
+	}
+	online := fmt.Sprintf("port=%d,state=online", s.port)
+	for began := time.Now(); !m.held && m.State() == Up; {
+		// The replica has the data, its append-only file has it too (it is rewritten
+		// then), and the master counts on the replica's acknowledgements.
+		own, err := client.Info(ctx, "replication").Result()
+		file, ferr := client.Info(ctx, "persistence").Result()
+		seen, merr := "", error(nil)
+		if c := m.now().asked(); c != nil {
+			seen, merr = c.Info(ctx, "replication").Result()
+		}
+		err = errors.Join(err, ferr, merr)
+		if err == nil && infoField(own, "master_link_status") == "up" && strings.Contains(seen, online) &&
+			infoField(file, "aof_rewrite_in_progress") == "0" && infoField(file, "aof_rewrite_scheduled") == "0" {
+			return nil
+		}
+		if time.Since(began) > syncWithin {
+			return fmt.Errorf("%s does not have the data of %s within %v (last error: %v); its log (%s) ends:\n%s", s.name, m.name, syncWithin, err, s.log.path, s.log.tail())
+		}
+		if !sleep(ctx, 5*time.Millisecond) {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// rejoin starts the servers that are down, as replicas.
+func (m *master) rejoin(ctx context.Context) error {
+	for _, s := range m.servers()[1:] {
+		if s.State() != Down {
+			continue
+		}
+		if err := restart(ctx, s); err != nil {
+			return fmt.Errorf("start %s as a replica: %w", s.name, err)
+		}
+		if err := m.follow(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *master) HoldReplication(ctx context.Context, held bool) error {
+	what := "hold the replication of"
+	if !held {
+		what = "let go the replication of"
+	}
+	return m.act(ctx, what, func(context.Context) error {
+		if len(m.servers()) == 1 {
+			if !held {
+				return nil
+			}
+			return errNoReplicas
+		}
+		m.held = held
+		m.setFeeds()
+		return nil
+	})
+}
+
+// setFeeds makes the feeds what m.held says.
+func (m *master) setFeeds() {
+	for _, s := range m.servers() {
+		if m.held {
+			s.feed.Set(LinkFault{Replies: Hold})
+		} else {
+			s.feed.Set(LinkFault{})
+		}
+	}
+}
+
+func (m *master) Failover(ctx context.Context) error {
+	return m.act(ctx, "fail over", func(ctx context.Context) error {
+		all := m.servers()
+		if len(all) == 1 {
+			return errNoReplicas
+		}
+		old, rest := all[0], all[1:]
+		at := slices.IndexFunc(rest, func(s *server) bool { return s.State() == Up })
+		if at < 0 {
+			return errors.New("none of its replicas is up; start it first")
+		}
+		next := rest[at]
+		for _, s := range all {
+			s.feed.Set(LinkFault{Replies: Hold})
+		}
+		defer m.setFeeds()
+		if old.State() != Down {
+			if err := old.kill(ctx, "fail over from"); err != nil {
+				return err
+			}
+		}
+		for _, s := range all { // what they hold is lost
+			s.feed.Reset()
+		}
+		next.log.mark("%s is now %s", next.name, m.name)
+		if err := next.asked().ReplicaOf(ctx, "NO", "ONE").Err(); err != nil {
+			return fmt.Errorf("promote %s: REPLICAOF NO ONE: %w", next.name, err)
+		}
+		rest[at] = old
+		m.mu.Lock()
+		m.primary, m.standby = next, rest
+		m.mu.Unlock()
+		return nil
+	})
+}

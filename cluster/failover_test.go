@@ -1,0 +1,115 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// acks says how many replicas have a client's last write within a while.
+func acks(t *testing.T, c *redis.Client, want int, wait time.Duration) int64 {
+	t.Helper()
+	n, err := c.Wait(t.Context(), want, wait).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func TestAFailoverLosesWhatWasNotReplicatedAndKeepsTheAddress(t *testing.T) {
+	eachDriver(t, func(t *testing.T, driver string) {
+		for replicas := 1; replicas <= 2; replicas++ {
+			if driver == "docker" && replicas > 1 {
+				continue
+			}
+			t.Run(fmt.Sprint(replicas), func(t *testing.T) {
+				g := start(t, driver, Config{Masters: 1, Replicas: replicas, Persistence: Always})
+				m, ctx := g.masters[0], within(t, time.Minute)
+				l, err := g.Link("c1", 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				addr := l.Addr()
+				c := client(t, addr)
+				set(t, c, "replicated", "1")
+				if n := acks(t, c, replicas, 5*time.Second); n != int64(replicas) {
+					t.Fatalf("%d replicas have the first write", n)
+				}
+
+				if err := m.HoldReplication(ctx, true); err != nil {
+					t.Fatal(err)
+				}
+				set(t, c, "late", "1")
+				if n := acks(t, c, 1, 50*time.Millisecond); n != 0 {
+					t.Fatalf("%d replicas have a write that is held", n)
+				}
+				if err := m.HoldReplication(ctx, false); err != nil {
+					t.Fatal(err)
+				}
+				if n := acks(t, c, replicas, 5*time.Second); n != int64(replicas) {
+					t.Fatalf("%d replicas have what was held", n)
+				}
+
+				if err := m.HoldReplication(ctx, true); err != nil {
+					t.Fatal(err)
+				}
+				set(t, c, "lost", "1")
+				before, err := m.Look(ctx, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := m.Failover(ctx); err != nil {
+					t.Fatal(err)
+				}
+				keys := []string{"replicated", "late", "lost"}
+				after, err := m.Look(ctx, keys)
+				if err != nil || m.State() != Up || after.RunID == before.RunID {
+					t.Fatalf("%+v, %v, %s", after, err, m.State())
+				}
+				if _, ok := after.Keys["lost"]; ok || len(after.Keys) != 2 {
+					t.Errorf("after the failover it has %v", after.Keys)
+				}
+				again := client(t, addr)
+				if v, err := again.Get(ctx, "late").Result(); err != nil || v != "1" {
+					t.Errorf("through the same link: %q, %v", v, err)
+				}
+				set(t, again, "new", "1")
+
+				if err := m.HoldReplication(ctx, false); err != nil {
+					t.Fatal(err)
+				}
+				must(t, m.Start) // of the one that was killed
+				eventually(t, "all replicas have the new master's data", func() bool {
+					return acks(t, again, replicas, 50*time.Millisecond) == int64(replicas)
+				})
+				if err := m.Failover(ctx); err != nil { // and back
+					t.Fatal(err)
+				}
+				if _, ok := stored(t, m, "new"); !ok {
+					t.Error("the second failover lost what was replicated")
+				}
+				must(t, m.Kill, m.Start)
+				if _, ok := stored(t, m, "new"); !ok {
+					t.Error("a replica does not keep its data")
+				}
+			})
+		}
+	})
+}
+
+func TestAMasterWithoutReplicasDoesNotFailOver(t *testing.T) {
+	needs(t, "process")
+	_, m, _ := one(t, "process", None)
+	if err := m.Failover(t.Context()); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("failover: %v", err)
+	}
+	if err := m.HoldReplication(t.Context(), true); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("hold: %v", err)
+	}
+	if err := m.HoldReplication(t.Context(), false); err != nil || m.State() != Up {
+		t.Errorf("let go: %v, %s", err, m.State())
+	}
+}

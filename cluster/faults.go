@@ -1,0 +1,40 @@
+package cluster
+
+import (
+	"errors"
+	"time"
+)
+
+// ErrUnavailable says that a fault cannot be had on this host or with this image,
+// and why.
+var ErrUnavailable = errors.New("this fault is not available")
+
+// Clock is how a master's wall clock deviates from the true one, from now on. The
+// zero value is the true clock.
+type Clock struct {
+	Offset time.Duration // how far it is ahead at this moment: a jump forward or back
+	Rate   float64       // seconds that it counts in a true second; 0 means 1
+}
+
+// Disk is what is wrong with a master's disk. The zero value is a good one.
+type Disk struct {
+	FsyncDelay time.Duration // added to each fsync
+	FsyncLies  bool          // fsync says that it is done, and does nothing
+	Full       bool          // writes fail: no space is left
+}
+
+// Power says what a power cut leaves of the data. The zero value is a file system
+// with a journal: any fsync commits the names that were made, changed or removed
+// before it.
+type Power struct {
+	Strict bool   // a name is durable only once its own directory was fsynced (POSIX)
+	Torn   bool   // a random prefix of what was written and not fsynced survives
+	Seed   uint64 // of what is random about that
+}
+
+// Cut is what a power cut took.
+type Cut struct {
+	Files int   // that lost something
+	Bytes int64 // that were written and not fsynced
+	Names int   // created, renamed or removed names that were undone
+}

@@ -1,0 +1,148 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+)
+
+// link is one client's way to one master: a TCP proxy that can be hurt.
+//
+// What crosses it are not packets but, per connection and direction, a sequence
+// of items: the opening of the connection, chunks of bytes, and its end. A fault
+// treats all of them alike. So a client behind a partition does not learn that
+// the master was killed, and a request whose sender gave up and hung up is still
+// delivered, in order and followed by the hang-up, once the partition heals.
+type link struct {
+	master func() string // where the master listens now
+	ln     net.Listener
+	ctx    context.Context // ends when the link is closed
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu     sync.Mutex
+	fault  LinkFault
+	counts LinkCounts
+	conns  map[*conn]struct{}
+}
+
+// dialTimeout bounds how long a link tries to reach its master. On one machine
+// an answer or a refusal is immediate; only a full backlog takes longer.
+const dialTimeout = 3 * time.Second
+
+// newLink listens on a free port of 127.0.0.1 and forwards to the master.
+func newLink(master func() string) (*link, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("open a link to %s: listen on 127.0.0.1: %w", master(), err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	l := &link{master: master, ln: ln, ctx: ctx, cancel: cancel, conns: map[*conn]struct{}{}}
+	l.wg.Add(1)
+	go l.accept()
+	return l, nil
+}
+
+func (l *link) Addr() string { return l.ln.Addr().String() }
+
+func (l *link) Fault() LinkFault {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.fault
+}
+
+func (l *link) Counts() LinkCounts {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.counts
+}
+
+// Set replaces the fault. It holds for everything that is in the link at this
+// moment: what a direction kept is lost if it drops now, delivered if it passes
+// now, and waits from its own arrival on if a delay is set or changed.
+func (l *link) Set(f LinkFault) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fault = f
+	dropping := f.Requests == Drop || f.Replies == Drop
+	for c := range l.conns {
+		if !dropping && (c.requests.poisoned || c.replies.poisoned) {
+			c.reset()
+			continue
+		}
+		for _, p := range []*pipe{&c.requests, &c.replies} {
+			if p.mode() == Drop {
+				p.lose()
+			}
+			for i := range p.queue {
+				p.mark(&p.queue[i])
+			}
+			p.poke()
+		}
+	}
+}
+
+// Reset sends RST on every open connection. Bytes that the link still kept for
+// them are lost.
+func (l *link) Reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := range l.conns {
+		c.reset()
+	}
+}
+
+// close ends the link and everything that runs for it.
+func (l *link) close() {
+	l.cancel()
+	l.ln.Close()
+	l.Reset()
+	l.wg.Wait()
+}
+
+func (l *link) accept() {
+	defer l.wg.Done()
+	for {
+		nc, err := l.ln.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			// Out of file descriptors, or the client hung up before we accepted.
+			// Neither ends the link; waiting keeps the former from spinning.
+			select {
+			case <-l.ctx.Done():
+				return
+			case <-time.After(5 * time.Millisecond):
+			}
+			continue
+		}
+		l.admit(nc.(*net.TCPConn))
+	}
+}
+
+// admit takes a client's new connection in, or refuses it.
+func (l *link) admit(client *net.TCPConn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fault.Refuse || l.ctx.Err() != nil {
+		if l.fault.Refuse {
+			l.counts.Refused++
+		}
+		abort(client)
+		return
+	}
+	c := newConn(l, client)
+	l.conns[c] = struct{}{}
+	l.wg.Add(1)
+	go c.readRequests()
+}
+
+// abort closes a connection by RST.
+func abort(c *net.TCPConn) {
+	c.SetLinger(0)
+	c.Close()
+}

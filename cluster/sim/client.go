@@ -1,0 +1,229 @@
+package sim
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"time"
+)
+
+// Client is the process of one client: a Runtime with a clock of its own, which can
+// be bent, and which can be stopped where it stands. A world's Runtime is one too,
+// whose clock is true.
+//
+// A client is what waits through its Runtime and its Masters: when it is paused,
+// what they would have woken stays asleep.
+type Client struct {
+	world  *World
+	name   string
+	clock  clock // monotonic: it may drift, and stand still, but it never steps
+	ahead  int64 // of the wall clock before the monotonic one
+	paused bool
+	late   []entry // what would have happened while it was paused
+	timers timer   // a ring
+}
+
+func newClient(w *World, name string) *Client {
+	c := &Client{world: w, name: name}
+	c.clock.set(w.now, w.now, 0)
+	c.timers.prev, c.timers.next = &c.timers, &c.timers
+	return c
+}
+
+// Runtime is true time, for whatever is part of no client: the harness, the nemesis.
+// It implements cluster.Runtime and redlock.Runtime.
+func (w *World) Runtime() *Client { return w.root }
+
+// ClientRuntime is the process of a client. The same one is returned ever after.
+func (w *World) ClientRuntime(name string) *Client {
+	c := w.clients[name]
+	if c == nil {
+		c = newClient(w, name)
+		w.clients[name] = c
+	}
+	return c
+}
+
+// Now is the time on the client's monotonic clock, which begins at Epoch.
+func (c *Client) Now() time.Time {
+	return Epoch.Add(time.Duration(c.clock.read(c.world.now)))
+}
+
+// Wall is the time on the client's wall clock, for locks that are so careless as to
+// use it.
+func (c *Client) Wall() time.Time {
+	return Epoch.Add(time.Duration(c.clock.read(c.world.now) + c.ahead))
+}
+
+// True is when the client's monotonic clock shows, or showed, t, on the world's own
+// clock, as it goes now.
+func (c *Client) True(t time.Time) time.Time {
+	local := int64(t.Sub(Epoch))
+	if at := c.clock.when(local); at != math.MaxInt64 && local >= c.clock.shown {
+		return Epoch.Add(time.Duration(at))
+	}
+	return Epoch.Add(time.Duration(c.clock.since + local - c.clock.shown))
+}
+
+// Jump steps the wall clock. The monotonic one, and so all waiting, is not touched.
+func (c *Client) Jump(d time.Duration) { c.ahead += int64(d) }
+
+// Drift sets how many seconds the client's clocks count in a true second, from now
+// on: 1.01 is 1 % fast. What it waits for comes sooner or later accordingly.
+func (c *Client) Drift(rate float64) { c.setGain(gainOf(rate)) }
+
+func (c *Client) setGain(gain int64) {
+	now := c.world.now
+	c.clock.set(now, c.clock.read(now), max(gain, -second))
+	for t := c.timers.next; t != &c.timers; t = t.next {
+		t.arm()
+	}
+}
+
+// Pause stops the client as SIGSTOP does: what it waits for comes to nothing until
+// it is resumed. Its clock goes on.
+func (c *Client) Pause() { c.paused = true }
+
+// Resume lets the client go on. What happened meanwhile reaches it now, in the order
+// in which it happened, a nanosecond apart.
+func (c *Client) Resume() {
+	c.paused = false
+	late := c.late
+	c.late = nil
+	for i, x := range late {
+		if x.event.ticket == x.ticket { // else it was taken back, or put off, meanwhile
+			c.world.at(c.world.now+int64(i), x.event)
+		}
+	}
+}
+
+// Paused says whether it is.
+func (c *Client) Paused() bool { return c.paused }
+
+// defers keeps an event for when the client goes on.
+func (c *Client) defers(e *event) {
+	c.world.queue.tickets++
+	e.ticket = c.world.queue.tickets
+	c.late = append(c.late, entry{c.world.now, e.ticket, e})
+}
+
+// Sleep waits for d on the client's monotonic clock. It returns context.Cause(ctx)
+// if ctx ends before.
+func (c *Client) Sleep(ctx context.Context, d time.Duration) error {
+	co := c.world.running("Sleep")
+	if err := ended(c.world, ctx); err != nil {
+		return err
+	}
+	co.owner = c.asOwner(co)
+	co.timer.begin(c, d)
+	co.attend(ctx)
+	co.park("its sleep to end")
+	co.leave()
+	if co.timer.end() {
+		return ended(c.world, ctx) // the timer is yet to come, so it was the context
+	}
+	return nil
+}
+
+// asOwner is whose process a coroutine is part of, once it has waited through c.
+func (c *Client) asOwner(co *coroutine) *Client {
+	if c == c.world.root {
+		return co.owner
+	}
+	return c
+}
+
+// Go runs f beside its caller, from this instant on.
+func (c *Client) Go(f func()) { c.world.spawn(c, f) }
+
+// AfterFunc runs f, in a coroutine of its own, after d on the client's clock.
+func (c *Client) AfterFunc(d time.Duration, f func()) (stop func() bool) {
+	t := &timer{}
+	t.event.do, t.rings = t, call{c, f}
+	t.begin(c, d)
+	return t.end
+}
+
+// call is a function that is run when its time has come.
+type call struct {
+	client *Client
+	f      func()
+}
+
+func (x call) happen() { x.client.world.spawn(x.client, x.f) }
+
+// Read fills b with random bytes.
+func (c *Client) Read(b []byte) {
+	for len(b) > 0 {
+		// A choice has 62 bits; the two lowest double as the top ones.
+		word := uint64(c.world.choices.Intn(wide, WhatBytes))
+		word ^= word << 31 << 31
+		var bytes [8]byte
+		binary.LittleEndian.PutUint64(bytes[:], word)
+		b = b[copy(b, bytes[:]):]
+	}
+}
+
+// timer is a wait on a client's clock.
+type timer struct {
+	event      event
+	client     *Client
+	due        int64      // on the client's clock
+	sleeper    *coroutine // whom it wakes
+	rings      happening  // or what happens
+	prev, next *timer     // of the client's, while it is running
+	rang       bool
+}
+
+func (t *timer) begin(c *Client, d time.Duration) {
+	t.client, t.rang = c, false
+	t.due = c.clock.read(c.world.now) + int64(max(d, 0))
+	if t.due < 0 { // beyond the end of time
+		t.due = math.MaxInt64
+	}
+	t.prev, t.next = c.timers.prev, &c.timers
+	t.prev.next, t.next.prev = t, t
+	t.arm()
+}
+
+// arm schedules the timer by the client's clock as it goes now.
+func (t *timer) arm() {
+	if at := t.client.clock.when(t.due); at != math.MaxInt64 {
+		t.client.world.at(at, &t.event)
+	} else {
+		t.client.world.queue.cancel(&t.event)
+	}
+}
+
+// end stops the timer and says whether it was in time.
+func (t *timer) end() bool {
+	if t.rang || t.next == nil {
+		return false
+	}
+	t.unlink()
+	t.client.world.queue.cancel(&t.event)
+	return true
+}
+
+func (t *timer) unlink() {
+	t.prev.next, t.next.prev = t.next, t.prev
+	t.prev, t.next = nil, nil
+}
+
+func (t *timer) happen() {
+	owner := t.client
+	if t.sleeper != nil {
+		owner = t.sleeper.owner
+	}
+	if owner.paused {
+		owner.defers(&t.event)
+		return
+	}
+	t.unlink()
+	t.rang = true
+	if t.sleeper != nil {
+		t.sleeper.proceed()
+		return
+	}
+	t.rings.happen()
+}

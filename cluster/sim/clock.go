@@ -1,0 +1,77 @@
+package sim
+
+import (
+	"math"
+	"math/bits"
+)
+
+// clock is a clock that may run at a rate of its own, and jump. Its times are ns
+// since Epoch. It computes with integers, so that every machine gets the same.
+type clock struct {
+	since int64 // true time of the last change
+	shown int64 // what it showed then
+	gain  int64 // ns that it gains in a true second
+}
+
+const second = 1_000_000_000
+
+// read is what it shows at a true time.
+func (c *clock) read(now int64) int64 {
+	d := now - c.since
+	if c.gain == 0 {
+		return c.shown + d
+	}
+	return c.shown + d + scale(d, c.gain, second)
+}
+
+// when is the first true time at which it shows t or more, as it goes now, or a
+// nanosecond later; MaxInt64 if never.
+func (c *clock) when(t int64) int64 {
+	d := t - c.shown
+	if c.gain == 0 {
+		return c.since + d
+	}
+	if c.gain <= -second {
+		return math.MaxInt64
+	}
+	if d <= 0 {
+		return c.since
+	}
+	after := scale(d, second, second+c.gain)
+	if after >= math.MaxInt64-1-c.since {
+		return math.MaxInt64
+	}
+	return c.since + after + 1 // rounded up
+}
+
+// set makes the clock show something else from now on, at a rate.
+func (c *clock) set(now, shown, gain int64) { c.since, c.shown, c.gain = now, shown, gain }
+
+// gainOf is the gain of a clock that counts rate seconds in a true one.
+func gainOf(rate float64) int64 {
+	return int64(math.Round((rate - 1) * second))
+}
+
+// scale is a·b/c without overflow, rounded towards zero. c is positive.
+func scale(a, b, c int64) int64 {
+	negative := (a < 0) != (b < 0)
+	hi, lo := bits.Mul64(magnitude(a), magnitude(b))
+	if hi >= uint64(c) {
+		return math.MaxInt64
+	}
+	q, _ := bits.Div64(hi, lo, uint64(c))
+	if q > math.MaxInt64 {
+		return math.MaxInt64
+	}
+	if negative {
+		return -int64(q)
+	}
+	return int64(q)
+}
+
+func magnitude(a int64) uint64 {
+	if a < 0 {
+		return -uint64(a)
+	}
+	return uint64(a)
+}

@@ -1,0 +1,152 @@
+package sim
+
+import (
+	"fmt"
+	"time"
+
+	"lockpick/cluster"
+	"lockpick/redlock"
+)
+
+// Driver is the name of this driver.
+const Driver = "sim"
+
+// Version is what simulated masters say they are: the Redis whose behaviour they
+// were checked against.
+const Version = "7.0.15 (simulated)"
+
+// Options describes the network and the hosts of the masters. The zero value is a
+// good local network.
+type Options struct {
+	Latency   Latency       // of one message, one way
+	Loss      float64       // probability that a message is lost, and its connection hangs
+	Duplicate float64       // probability that a request arrives twice
+	Late      float64       // probability that a request is held back, so that later ones overtake it,
+	LateBy    time.Duration // by up to this; 0: 1 s
+	Fsync     time.Duration // how long a good disk takes for it; 0: 500 µs
+}
+
+// Latency is how long messages travel: uniformly between Min and Max, but for a share
+// of slow ones, between Max and SlowMax. The zero value is 100 µs to 1 ms.
+type Latency struct {
+	Min, Max time.Duration
+	Slow     float64
+	SlowMax  time.Duration
+}
+
+func (o Options) complete() Options {
+	if o.Latency == (Latency{}) {
+		o.Latency = Latency{Min: 100 * time.Microsecond, Max: time.Millisecond}
+	}
+	o.Latency.Max = max(o.Latency.Max, o.Latency.Min)
+	o.Latency.SlowMax = max(o.Latency.SlowMax, o.Latency.Max)
+	if o.LateBy == 0 {
+		o.LateBy = time.Second
+	}
+	if o.Fsync == 0 {
+		o.Fsync = 500 * time.Microsecond
+	}
+	return o
+}
+
+// Cluster is masters that live in a World. It implements cluster.Cluster. Its calls
+// that take time have to be made by coroutines of that world.
+type Cluster struct {
+	world   *World
+	config  cluster.Config
+	options Options
+	masters []*Master
+	links   map[string][]*Link
+	closed  bool
+}
+
+// New makes masters that are up.
+func New(w *World, cfg cluster.Config, opt Options) *Cluster {
+	if cfg.Masters == 0 {
+		cfg.Masters = 5
+	}
+	if cfg.Persistence == "" {
+		cfg.Persistence = cluster.None
+	}
+	c := &Cluster{world: w, config: cfg, options: opt.complete(), links: map[string][]*Link{}}
+	for i := range cfg.Masters {
+		c.masters = append(c.masters, newMaster(c, i))
+	}
+	return c
+}
+
+// Driver is "sim".
+func (c *Cluster) Driver() string { return Driver }
+
+// Version is that of the Redis that is simulated.
+func (c *Cluster) Version() string { return Version }
+
+// Masters are m1, m2, …
+func (c *Cluster) Masters() []cluster.Master {
+	var out []cluster.Master
+	for _, m := range c.masters {
+		out = append(out, m)
+	}
+	return out
+}
+
+// Link returns a client's link to a master. Its address leads nowhere: clients talk
+// through ClientMasters.
+func (c *Cluster) Link(client string, master int) (cluster.Link, error) {
+	if c.closed {
+		return nil, fmt.Errorf("link of %s to master %d: %w", client, master+1, cluster.ErrClosed)
+	}
+	if master < 0 || master >= len(c.masters) {
+		return nil, fmt.Errorf("link of %s to master %d: there are %d masters", client, master+1, len(c.masters))
+	}
+	return c.linksOf(client)[master], nil
+}
+
+func (c *Cluster) linksOf(client string) []*Link {
+	links := c.links[client]
+	if links == nil {
+		for _, m := range c.masters {
+			links = append(links, newLink(c, client, m))
+		}
+		c.links[client] = links
+	}
+	return links
+}
+
+// ClientMasters is how a client's lock reaches the masters: through its links, with
+// timeouts by its own clock (World.ClientRuntime).
+func (c *Cluster) ClientMasters(client string) redlock.Masters {
+	return newMasters(c, client)
+}
+
+// Shim says whether the faults of clocks and disks can be had: always.
+func (c *Cluster) Shim() error { return nil }
+
+// Close ends all masters. What is on its way to them comes to nothing.
+func (c *Cluster) Close() error {
+	c.closed = true
+	for _, m := range c.masters {
+		m.die()
+	}
+	return nil
+}
+
+// latency draws how long a message travels.
+func (c *Cluster) latency() time.Duration {
+	l := &c.options.Latency
+	from, to := l.Min, l.Max
+	if c.world.chance(l.Slow, WhatSpike) {
+		from, to = l.Max, l.SlowMax
+	}
+	return from + time.Duration(c.world.choices.Intn(int(to-from)+1, WhatLatency))
+}
+
+// upTo draws a duration from 0 to d.
+func (w *World) upTo(d time.Duration, what string) time.Duration {
+	return time.Duration(w.choices.Intn(int(d)+1, what))
+}
+
+// effort draws how long something takes that a host does: between d and twice d.
+func (w *World) effort(d time.Duration) time.Duration {
+	return d + w.upTo(d, WhatEffort)
+}

@@ -1,0 +1,489 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// command is one Redis command: how many arguments it takes, and what it does.
+type command struct {
+	min, max int  // arguments after the name; max < 0: any number
+	writes   bool // refused while the disk fails
+	do       func(db DB, args []string) reply
+}
+
+// commands are what a simulated master understands: what locks need. It is filled in
+// by init, because scripts call commands.
+var commands map[string]*command
+
+func init() {
+	commands = map[string]*command{
+		"ping":     {0, 1, false, ping},
+		"time":     {0, 0, false, showTime},
+		"set":      {2, -1, true, set},
+		"setnx":    {2, 2, true, func(db DB, a []string) reply { return truth(setNX(db, a[0], a[1])) }},
+		"get":      {1, 1, false, get},
+		"del":      {1, -1, true, del},
+		"unlink":   {1, -1, true, del},
+		"exists":   {1, -1, false, exists},
+		"incr":     {1, 1, true, func(db DB, a []string) reply { return increase(db, a[0], 1) }},
+		"incrby":   {2, 2, true, func(db DB, a []string) reply { return increaseBy(db, a[0], a[1], 1) }},
+		"decr":     {1, 1, true, func(db DB, a []string) reply { return increase(db, a[0], -1) }},
+		"decrby":   {2, 2, true, func(db DB, a []string) reply { return increaseBy(db, a[0], a[1], -1) }},
+		"expire":   {2, -1, true, func(db DB, a []string) reply { return expire(db, "expire", a, 1000) }},
+		"pexpire":  {2, -1, true, func(db DB, a []string) reply { return expire(db, "pexpire", a, 1) }},
+		"persist":  {1, 1, true, persist},
+		"ttl":      {1, 1, false, func(db DB, a []string) reply { return left(db, a[0], 1000) }},
+		"pttl":     {1, 1, false, func(db DB, a []string) reply { return left(db, a[0], 1) }},
+		"hset":     {3, -1, true, hset},
+		"hget":     {2, 2, false, hget},
+		"hexists":  {2, 2, false, hexists},
+		"hdel":     {2, -1, true, hdel},
+		"hincrby":  {3, 3, true, hincrby},
+		"hlen":     {1, 1, false, hlen},
+		"eval":     {2, -1, false, eval},
+		"evalsha":  {2, -1, false, evalsha},
+		"script":   {1, -1, false, script},
+		"wait":     {2, 2, false, wait},
+		"dbsize":   {0, 0, false, func(db DB, _ []string) reply { return intReply(int64(len(db.s.keys))) }},
+		"flushall": {0, 1, true, flush},
+	}
+}
+
+const (
+	syntaxError  = "ERR syntax error"
+	notInteger   = "ERR value is not an integer or out of range"
+	wrongType    = "WRONGTYPE Operation against a key holding the wrong kind of value"
+	overflow     = "ERR increment or decrement would overflow"
+	hashNotInt   = "ERR hash value is not an integer"
+	noScript     = "NOSCRIPT No matching script. Please use EVAL."
+	misconfAOF   = "MISCONF Errors writing to the AOF file: No space left on device"
+	outOfMemory  = "OOM command not allowed when used memory > 'maxmemory'."
+	fromAScript  = " script: %s, on @user_script:1."
+	unknownWords = "ERR unknown command '%s', with args beginning with: %s"
+)
+
+// execute carries out one command.
+func (db DB) execute(name string, args []string) reply {
+	c := commands[name]
+	if c == nil {
+		lower := strings.ToLower(name)
+		if c = commands[lower]; c == nil {
+			return errorReply(unknownCommand(name, args))
+		}
+		name = lower
+	}
+	return db.carryOut(c, name, args)
+}
+
+func (db DB) carryOut(c *command, name string, args []string) reply {
+	if len(args) < c.min || c.max >= 0 && len(args) > c.max {
+		return errorReply("ERR wrong number of arguments for '" + name + "' command")
+	}
+	if c.writes && (db.m.disk.broken || db.m.store.weighed) {
+		if refused := db.refuses(name); refused != "" {
+			return errorReply(refused)
+		}
+	}
+	return c.do(db, args)
+}
+
+func unknownCommand(name string, args []string) string {
+	var b strings.Builder
+	for _, a := range args {
+		if b.Len() >= 128 {
+			break
+		}
+		fmt.Fprintf(&b, "'%.*s' ", 128-b.Len(), a)
+	}
+	return fmt.Sprintf(unknownWords, name, b.String())
+}
+
+func ping(_ DB, args []string) reply {
+	if len(args) == 1 {
+		return bulkReply(args[0])
+	}
+	return reply{kind: replyStatus, text: "PONG"}
+}
+
+func showTime(db DB, _ []string) reply {
+	t := Epoch.UnixMicro() + db.clock()/1000
+	return arrayReply(bulkReply(strconv.FormatInt(t/1e6, 10)), bulkReply(strconv.FormatInt(t%1e6, 10)))
+}
+
+// wait answers how many replicas have everything, at once if they are enough, else at
+// its timeout.
+func wait(db DB, args []string) reply {
+	want, err := canonical(args[0])
+	if err != nil {
+		return errorReply(notInteger)
+	}
+	timeout, err := canonical(args[1])
+	switch {
+	case err != nil:
+		return errorReply("ERR timeout is not an integer or out of range")
+	case timeout < 0:
+		return errorReply("ERR timeout is negative")
+	}
+	r := intReply(int64(db.m.replicated()))
+	if r.n < want {
+		r.later = time.Duration(timeout) * time.Millisecond
+		if timeout == 0 {
+			r.later = -1
+		}
+	}
+	return r
+}
+
+// setOptions are what may follow SET key value.
+type setOptions struct {
+	nx, xx, get, keep bool
+	expires           int64 // ms on the master's clock
+}
+
+// options parses them; problem is an error's text.
+func (db DB) options(args []string) (o setOptions, problem string) {
+	o.expires = never
+	timed := false
+	for i := 0; i < len(args); i++ {
+		switch word := strings.ToLower(args[i]); {
+		case word == "nx" && !o.xx:
+			o.nx = true
+		case word == "xx" && !o.nx:
+			o.xx = true
+		case word == "get":
+			o.get = true
+		case word == "keepttl" && !timed:
+			o.keep = true
+		case (word == "px" || word == "ex" || word == "pxat" || word == "exat") && !timed && !o.keep && i+1 < len(args):
+			timed = true
+			i++
+			n, err := strconv.ParseInt(args[i], 10, 64)
+			if err != nil {
+				return o, notInteger
+			}
+			unit := int64(1)
+			if word[0] == 'e' {
+				unit = 1000
+			}
+			if n <= 0 || n > math.MaxInt64/unit {
+				return o, "ERR invalid expire time in 'set' command"
+			}
+			o.expires = n * unit
+			if strings.HasSuffix(word, "at") {
+				o.expires -= Epoch.UnixMilli()
+			} else if o.expires > never-1-max(db.now, 0) {
+				return o, "ERR invalid expire time in 'set' command"
+			} else {
+				o.expires += db.now
+			}
+		default:
+			return o, syntaxError
+		}
+	}
+	return o, ""
+}
+
+func set(db DB, args []string) reply {
+	key := args[0]
+	o, problem := db.options(args[2:])
+	if problem != "" {
+		return errorReply(problem)
+	}
+	old, exists := db.s.get(key, db.now)
+	answer, refused := okReply, nilReply
+	if o.get {
+		if exists && old.hash != nil {
+			return errorReply(wrongType)
+		}
+		if exists {
+			answer = bulkReply(old.text)
+		} else {
+			answer = nilReply
+		}
+		refused = answer
+	}
+	if o.nx && exists || o.xx && !exists {
+		return refused
+	}
+	if o.keep && exists {
+		o.expires = old.expires
+	}
+	if o.expires <= db.now { // a PXAT that lies in the past
+		if exists {
+			db.s.drop(key)
+		}
+		return answer
+	}
+	db.s.put(key, value{text: args[1], expires: o.expires})
+	return answer
+}
+
+func setNX(db DB, key, text string) bool {
+	if _, exists := db.s.get(key, db.now); exists {
+		return false
+	}
+	db.s.put(key, value{text: text, expires: never})
+	return true
+}
+
+func get(db DB, args []string) reply {
+	v, ok := db.s.get(args[0], db.now)
+	switch {
+	case !ok:
+		return nilReply
+	case v.hash != nil:
+		return errorReply(wrongType)
+	}
+	return bulkReply(v.text)
+}
+
+func del(db DB, args []string) reply {
+	var n int64
+	for _, key := range args {
+		if _, ok := db.s.get(key, db.now); ok {
+			db.s.drop(key)
+			n++
+		}
+	}
+	return intReply(n)
+}
+
+func exists(db DB, args []string) reply {
+	var n int64
+	for _, key := range args {
+		if _, ok := db.s.get(key, db.now); ok {
+			n++
+		}
+	}
+	return intReply(n)
+}
+
+func flush(db DB, _ []string) reply {
+	for _, key := range db.s.names() {
+		db.s.drop(key)
+	}
+	return okReply
+}
+
+func increaseBy(db DB, key, by string, sign int64) reply {
+	n, err := strconv.ParseInt(by, 10, 64)
+	if err != nil {
+		return errorReply(notInteger)
+	}
+	if sign < 0 && n == math.MinInt64 {
+		return errorReply("ERR decrement would overflow")
+	}
+	return increase(db, key, sign*n)
+}
+
+func increase(db DB, key string, by int64) reply {
+	v, ok := db.s.get(key, db.now)
+	if ok && v.hash != nil {
+		return errorReply(wrongType)
+	}
+	var n int64
+	if ok {
+		var err error
+		if n, err = canonical(v.text); err != nil {
+			return errorReply(notInteger)
+		}
+	} else {
+		v.expires = never
+	}
+	if by < 0 && n < math.MinInt64-by || by > 0 && n > math.MaxInt64-by {
+		return errorReply(overflow)
+	}
+	n += by
+	v.text = strconv.FormatInt(n, 10)
+	db.s.put(key, v)
+	return intReply(n)
+}
+
+// canonical parses a number as Redis does: only in the form in which it would be
+// written.
+func canonical(s string) (int64, error) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err == nil && strconv.FormatInt(n, 10) != s {
+		err = strconv.ErrSyntax
+	}
+	return n, err
+}
+
+func expire(db DB, name string, args []string, unit int64) reply {
+	n, err := canonical(args[1])
+	if err != nil {
+		return errorReply(notInteger)
+	}
+	var nx, xx, gt, lt bool
+	for _, word := range args[2:] {
+		switch strings.ToLower(word) {
+		case "nx":
+			nx = true
+		case "xx":
+			xx = true
+		case "gt":
+			gt = true
+		case "lt":
+			lt = true
+		default:
+			return errorReply("ERR Unsupported option " + word)
+		}
+	}
+	switch {
+	case nx && (xx || gt || lt):
+		return errorReply("ERR NX and XX, GT or LT options at the same time are not compatible")
+	case gt && lt:
+		return errorReply("ERR GT and LT options at the same time are not compatible")
+	case n > math.MaxInt64/unit || n < math.MinInt64/unit || n*unit > never-1-Epoch.UnixMilli()-db.now:
+		return errorReply("ERR invalid expire time in '" + name + "' command")
+	}
+	v, ok := db.s.get(args[0], db.now)
+	if !ok {
+		return intReply(0)
+	}
+	at := db.now + n*unit
+	if nx && v.expires != never || xx && v.expires == never || gt && at <= v.expires || lt && v.expires != never && at >= v.expires {
+		return intReply(0)
+	}
+	if at <= db.now {
+		db.s.drop(args[0])
+		return intReply(1)
+	}
+	v.expires = at
+	db.s.put(args[0], v)
+	return intReply(1)
+}
+
+func persist(db DB, args []string) reply {
+	v, ok := db.s.get(args[0], db.now)
+	if !ok || v.expires == never {
+		return intReply(0)
+	}
+	v.expires = never
+	db.s.put(args[0], v)
+	return intReply(1)
+}
+
+func left(db DB, key string, unit int64) reply {
+	v, ok := db.s.get(key, db.now)
+	switch {
+	case !ok:
+		return intReply(-2)
+	case v.expires == never:
+		return intReply(-1)
+	}
+	return intReply((max(v.expires-db.now, 0) + unit/2) / unit)
+}
+
+// hash finds a hash; problem is an error's text.
+func (db DB) hash(key string) (v value, problem string) {
+	v, ok := db.s.get(key, db.now)
+	switch {
+	case !ok:
+		return value{expires: never}, ""
+	case v.hash == nil:
+		return v, wrongType
+	}
+	return v, ""
+}
+
+func hset(db DB, args []string) reply {
+	if len(args)%2 == 0 {
+		return errorReply("ERR wrong number of arguments for 'hset' command")
+	}
+	v, problem := db.hash(args[0])
+	if problem != "" {
+		return errorReply(problem)
+	}
+	before := len(v.hash)
+	v.hash = maps.Clone(v.hash)
+	if v.hash == nil {
+		v.hash = map[string]string{}
+	}
+	for i := 1; i < len(args); i += 2 {
+		v.hash[args[i]] = args[i+1]
+	}
+	db.s.put(args[0], v)
+	return intReply(int64(len(v.hash) - before))
+}
+
+func hget(db DB, args []string) reply {
+	v, problem := db.hash(args[0])
+	if problem != "" {
+		return errorReply(problem)
+	}
+	if x, ok := v.hash[args[1]]; ok {
+		return bulkReply(x)
+	}
+	return nilReply
+}
+
+func hexists(db DB, args []string) reply {
+	v, problem := db.hash(args[0])
+	if problem != "" {
+		return errorReply(problem)
+	}
+	_, ok := v.hash[args[1]]
+	return truth(ok)
+}
+
+func hlen(db DB, args []string) reply {
+	v, problem := db.hash(args[0])
+	if problem != "" {
+		return errorReply(problem)
+	}
+	return intReply(int64(len(v.hash)))
+}
+
+func hdel(db DB, args []string) reply {
+	v, problem := db.hash(args[0])
+	if problem != "" {
+		return errorReply(problem)
+	}
+	before := len(v.hash)
+	v.hash = maps.Clone(v.hash)
+	for _, field := range args[1:] {
+		delete(v.hash, field)
+	}
+	switch len(v.hash) {
+	case before:
+	case 0:
+		db.s.drop(args[0])
+	default:
+		db.s.put(args[0], v)
+	}
+	return intReply(int64(before - len(v.hash)))
+}
+
+func hincrby(db DB, args []string) reply {
+	by, err := canonical(args[2])
+	if err != nil {
+		return errorReply(notInteger)
+	}
+	v, problem := db.hash(args[0])
+	if problem != "" {
+		return errorReply(problem)
+	}
+	var n int64
+	if x, ok := v.hash[args[1]]; ok {
+		if n, err = canonical(x); err != nil {
+			return errorReply(hashNotInt)
+		}
+	}
+	if by < 0 && n < math.MinInt64-by || by > 0 && n > math.MaxInt64-by {
+		return errorReply(overflow)
+	}
+	n += by
+	v.hash = maps.Clone(v.hash)
+	if v.hash == nil {
+		v.hash = map[string]string{}
+	}
+	v.hash[args[1]] = strconv.FormatInt(n, 10)
+	db.s.put(args[0], v)
+	return intReply(n)
+}

@@ -1,0 +1,341 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"time"
+
+	"lockpick/redlock"
+)
+
+// Masters is how one client reaches the masters, as redlock's own does through
+// go-redis: a pool of connections to each, commands in turn within a conversation,
+// scripts by hash and then by text, releases that got no answer sent again.
+type Masters struct {
+	cluster *Cluster
+	client  *Client
+	links   []*Link
+	names   []string
+	pending int // votes to come
+	closed  bool
+	waiting []*coroutine // in Close
+	late    []int        // per master, releases that are sent again
+
+	messages []*message // free ones
+	asks     []*ask
+}
+
+func newMasters(c *Cluster, client string) *Masters {
+	m := &Masters{cluster: c, client: c.world.ClientRuntime(client), links: c.linksOf(client), late: make([]int, len(c.masters))}
+	for _, x := range c.masters {
+		m.names = append(m.names, x.name)
+	}
+	return m
+}
+
+// Names are m1, m2, …
+func (m *Masters) Names() []string { return m.names }
+
+// Begin starts a conversation.
+func (m *Masters) Begin(observe func(redlock.Vote)) redlock.Conversation {
+	c := &conversation{masters: m, observe: observe}
+	if len(m.links) <= len(c.room) {
+		c.last = c.room[:len(m.links)]
+	} else {
+		c.last = make([]*message, len(m.links))
+	}
+	return c
+}
+
+// Close waits for the commands on their way, gives up late releases, and closes the
+// connections. Outside of the world it does not wait.
+func (m *Masters) Close() error {
+	m.closed = true
+	if w := m.cluster.world; w.current != nil && !w.over {
+		for m.pending > 0 {
+			m.waiting = append(m.waiting, w.current)
+			w.current.park("the last replies, to close its connections")
+		}
+	}
+	for _, l := range m.links {
+		for len(l.conns) > 0 {
+			l.shut(l.conns[0])
+		}
+	}
+	return nil
+}
+
+type conversation struct {
+	masters *Masters
+	observe func(redlock.Vote)
+	last    []*message // per master, the latest that has not voted
+	room    [7]*message
+}
+
+// Ask is redlock.Conversation's.
+func (c *conversation) Ask(ctx context.Context, cmd redlock.Command, to []int, timeout time.Duration) iter.Seq[redlock.Vote] {
+	a := c.masters.ask()
+	a.conversation, a.ctx, a.cmd, a.timeout, a.to = c, ctx, cmd, timeout, to
+	return a.seq
+}
+
+// ask is one command to some masters, and the votes on it that the caller has not
+// taken yet.
+type ask struct {
+	pool         *Masters
+	conversation *conversation // nil: a release that is sent again
+	ctx          context.Context
+	cmd          redlock.Command
+	request      request
+	to           []int
+	timeout      time.Duration
+	seq          iter.Seq[redlock.Vote]
+
+	timer     timer // of all messages that were sent at once
+	unanswers []*message
+	expected  int // votes to come
+	votes     []redlock.Vote
+	taken     int
+	taker     *coroutine // that waits for a vote; nil: none does
+	refs      int        // messages, and whoever takes the votes
+	late      *lateRelease
+}
+
+func (m *Masters) ask() *ask {
+	var a *ask
+	if n := len(m.asks); n > 0 {
+		a, m.asks = m.asks[n-1], m.asks[:n-1]
+	} else {
+		a = &ask{pool: m}
+		a.seq = a.run
+		a.timer.event.do, a.timer.rings = &a.timer, a
+	}
+	a.refs = 1
+	return a
+}
+
+func (a *ask) release() {
+	if a.refs--; a.refs > 0 {
+		return
+	}
+	if a.timer.next != nil {
+		a.timer.end()
+	}
+	clear(a.votes)
+	a.votes, a.taken, a.expected, a.late, a.conversation, a.ctx, a.to = a.votes[:0], 0, 0, nil, nil, nil, nil
+	a.unanswers = a.unanswers[:0]
+	a.pool.asks = append(a.pool.asks, a)
+}
+
+// run sends the commands and yields the votes.
+func (a *ask) run(yield func(redlock.Vote) bool) {
+	p := a.pool
+	co := p.cluster.world.running("Ask")
+	co.owner = p.client
+	a.request.read(&a.cmd)
+	if a.to == nil {
+		a.expected = len(p.links)
+		for i := range p.links {
+			a.send(i)
+		}
+	} else {
+		a.expected = len(a.to)
+		for _, i := range a.to {
+			a.send(i)
+		}
+	}
+	a.take(co, yield)
+	a.taker = nil
+	a.release()
+}
+
+// send begins the command to one master, or puts it in line behind the
+// conversation's earlier one.
+func (a *ask) send(i int) {
+	p := a.pool
+	m := p.cluster.message(a, i)
+	p.pending++
+	a.unanswers = append(a.unanswers, m)
+	if c := a.conversation; c != nil {
+		before := c.last[i]
+		c.last[i] = m
+		if before != nil {
+			before.after = m
+			return
+		}
+	}
+	if a.timer.next == nil {
+		a.timer.begin(p.client, a.timeout)
+	}
+	m.start()
+}
+
+// happen is the end of the time of those that were sent at once.
+func (a *ask) happen() {
+	a.refs++
+	for _, m := range append([]*message(nil), a.unanswers...) {
+		if m.ask == a && m.stagedAtOnce() {
+			m.expire()
+		}
+	}
+	a.release()
+}
+
+// stagedAtOnce says whether the message was sent when the command was asked: then it
+// has no timer of its own and waits for no one's turn.
+func (m *message) stagedAtOnce() bool {
+	return m.timer.next == nil && (m.conn != nil || m.stage == failing)
+}
+
+// replace has another message wait for a vote.
+func (a *ask) replace(old, with *message) {
+	for i, m := range a.unanswers {
+		if m == old {
+			a.unanswers[i] = with
+		}
+	}
+	if c := a.conversation; c != nil && c.last[old.master] == old {
+		c.last[old.master] = with
+	}
+}
+
+// done notes that a message has voted.
+func (a *ask) done(m *message) {
+	if c := a.conversation; c != nil && c.last[m.master] == m {
+		c.last[m.master] = nil
+	}
+	for i, x := range a.unanswers {
+		if x == m {
+			n := len(a.unanswers) - 1
+			a.unanswers[i] = a.unanswers[n]
+			a.unanswers = a.unanswers[:n]
+			break
+		}
+	}
+	if len(a.unanswers) == 0 && a.timer.next != nil {
+		a.timer.end()
+	}
+}
+
+// take yields the votes as they come, until all are in or the context ends.
+func (a *ask) take(co *coroutine, yield func(redlock.Vote) bool) {
+	w := a.pool.cluster.world
+	for ; a.expected > 0; a.expected-- {
+		for a.taken == len(a.votes) {
+			if ended(w, a.ctx) != nil {
+				return
+			}
+			a.taker = co
+			co.attend(a.ctx)
+			co.park("votes")
+			co.leave()
+			a.taker = nil
+		}
+		if ended(w, a.ctx) != nil && w.choices.Intn(2, WhatSelect) == 1 {
+			return // both are there: a select would take either
+		}
+		v := a.votes[a.taken]
+		if a.taken++; a.taken == len(a.votes) {
+			a.votes, a.taken = a.votes[:0], 0
+		}
+		if !yield(v) {
+			return
+		}
+	}
+}
+
+// cast hands a vote to whoever listens. It comes last in an event.
+func (a *ask) cast(v redlock.Vote) {
+	p := a.pool
+	p.pending--
+	if c := a.conversation; c != nil {
+		c.observe(v)
+	}
+	if v.Err != nil && v.Kind == redlock.Release {
+		p.again(a, v.Master)
+	} else if a.late != nil {
+		a.late.end()
+	}
+	if p.pending == 0 && len(p.waiting) > 0 {
+		for _, co := range p.waiting {
+			co.rouse()
+		}
+		p.waiting = nil
+	}
+	if a.conversation != nil {
+		a.votes = append(a.votes, v)
+		if a.taker != nil {
+			a.taker.proceed()
+		}
+	}
+}
+
+// number reads a reply as redlock does: OK is 1, nil is 0.
+func (r *reply) number(master string) (int64, error) {
+	switch {
+	case r.kind == replyInt:
+		return r.n, nil
+	case r.kind == replyStatus && r.text == "OK", r.kind == replyBulk && r.text == "OK":
+		return 1, nil
+	case r.kind == replyNil:
+		return 0, nil
+	case r.kind == replyError:
+		return 0, fmt.Errorf("%s: %s", master, r.text)
+	}
+	return 0, fmt.Errorf("%s: unexpected reply %v", master, r)
+}
+
+// How long and how far apart a release is sent again, as redlock does it with real
+// masters, and how many at a time per master.
+const (
+	lateReleases = 64
+	lateFor      = time.Minute
+	lateApart    = time.Second
+)
+
+// lateRelease is a release that got no answer and is sent again. Its SET may be
+// applied yet, by a master that hangs.
+type lateRelease struct {
+	masters *Masters
+	master  int
+	cmd     redlock.Command
+	timeout time.Duration
+	pause   time.Duration
+	began   int64
+	timer   timer
+}
+
+// again sends a release once more, later.
+func (m *Masters) again(a *ask, master int) {
+	l := a.late
+	if l == nil {
+		if m.closed || m.late[master] >= lateReleases {
+			return
+		}
+		m.late[master]++
+		l = &lateRelease{masters: m, master: master, cmd: a.cmd, timeout: a.timeout, pause: a.timeout, began: m.client.clock.read(m.cluster.world.now)}
+		l.timer.event.do, l.timer.rings = &l.timer, l
+	} else {
+		l.pause = min(2*l.pause, lateApart)
+	}
+	if m.closed || m.client.clock.read(m.cluster.world.now)-l.began >= int64(lateFor) {
+		l.end()
+		return
+	}
+	l.timer.begin(m.client, l.pause)
+}
+
+func (l *lateRelease) end() { l.masters.late[l.master]-- }
+
+func (l *lateRelease) happen() {
+	if l.masters.closed {
+		l.end()
+		return
+	}
+	a := l.masters.ask()
+	a.late, a.cmd, a.timeout = l, l.cmd, l.timeout
+	a.request.read(&a.cmd)
+	a.send(l.master)
+	a.release()
+}

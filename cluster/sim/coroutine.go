@@ -1,0 +1,157 @@
+package sim
+
+import (
+	"fmt"
+	"iter"
+	"runtime/debug"
+	"time"
+)
+
+// coroutine runs one function at a time, between whose steps others take their
+// turns. It is an iter.Pull over an iterator that yields whenever the function has
+// to wait, which costs a tenth of a goroutine's hand-over and nothing to chance.
+type coroutine struct {
+	world *World
+	id    int
+	owner *Client // whose process it is part of
+	run   func()  // nil: none at present
+	next  func() (struct{}, bool)
+	stop  func()
+	yield func(struct{}) bool
+
+	wake   event // lets it go on
+	timer  timer // of Sleep
+	waits  string
+	since  int64
+	parked bool // it waits, and has not been told to go on
+
+	ctx        *Context // whose end wakes it; nil: none
+	other      stopper  // the same, if the context is not of our making
+	prev, succ *coroutine
+}
+
+// stopper is what of a context a sleeper watches.
+type stopper interface{ Err() error }
+
+// errOver unwinds what has not ended when the world does. Goexit would not do: it
+// would reach the goroutine that runs the world.
+var errOver = fmt.Errorf("sim: the world is over")
+
+// spawn has f run beside everything else, from this instant on.
+func (w *World) spawn(owner *Client, f func()) {
+	if w.over {
+		return
+	}
+	w.living++
+	var c *coroutine
+	if n := len(w.idle); n > 0 {
+		c, w.idle = w.idle[n-1], w.idle[:n-1]
+	} else {
+		c = &coroutine{world: w, id: len(w.all) + 1}
+		c.wake.do, c.wake.who = c, c.id
+		c.timer.event.do, c.timer.event.who, c.timer.sleeper = &c.timer, c.id, c
+		c.next, c.stop = iter.Pull(c.live)
+		w.all = append(w.all, c)
+	}
+	c.owner, c.run = owner, f
+	c.waits, c.since, c.parked = "its turn to begin", w.now, true
+	c.rouse()
+}
+
+// live is the life of a coroutine: one function after the other, and rests between.
+func (c *coroutine) live(yield func(struct{}) bool) {
+	c.yield = yield
+	defer func() {
+		r := recover()
+		if r == nil || r == errOver {
+			return
+		}
+		if c.world.failure == nil {
+			c.world.failure = &Panic{Seed: c.world.seed, At: c.world.Elapsed(), Who: c.name(), Value: r, Stack: string(debug.Stack())}
+		}
+	}()
+	for {
+		c.run()
+		c.run, c.owner = nil, nil
+		c.world.living--
+		c.world.idle = append(c.world.idle, c)
+		if !yield(struct{}{}) {
+			return
+		}
+	}
+}
+
+// happen lets the coroutine go on: it is what its wake does.
+func (c *coroutine) happen() {
+	w := c.world
+	if c.owner.paused {
+		c.owner.defers(&c.wake)
+		return
+	}
+	w.resume(c)
+}
+
+func (w *World) resume(c *coroutine) {
+	w.current = c
+	c.next()
+	w.current = nil
+}
+
+// rouse lets a parked coroutine go on in its turn, later in this instant.
+func (c *coroutine) rouse() {
+	if c.parked {
+		c.parked = false
+		c.world.after(c.stall(), &c.wake)
+	}
+}
+
+// proceed lets a parked coroutine go on at once. Only events may do so, as their
+// last act.
+func (c *coroutine) proceed() {
+	if !c.parked {
+		return
+	}
+	c.parked = false
+	if d := c.stall(); d > 0 {
+		c.world.after(d, &c.wake)
+		return
+	}
+	c.world.resume(c)
+}
+
+func (c *coroutine) stall() time.Duration {
+	if s := c.world.Strategy; s != nil && c.run != nil {
+		return s.Stall(c.world.choices, c.id)
+	}
+	return 0
+}
+
+// park waits until somebody lets the coroutine go on. what says for whom it waits.
+func (c *coroutine) park(what string) {
+	c.waits, c.since, c.parked = what, c.world.now, true
+	if c.world.over || !c.yield(struct{}{}) {
+		panic(errOver)
+	}
+	c.parked = false
+}
+
+// running is the coroutine that is running. Waiting is nothing that anybody else
+// could do.
+func (w *World) running(what string) *coroutine {
+	if w.current == nil {
+		panic("sim: " + what + " outside of a coroutine: only what World.Run and Runtime.Go run can wait")
+	}
+	return w.current
+}
+
+func (c *coroutine) name() string {
+	if c.owner != nil && c.owner.name != "" {
+		return fmt.Sprintf("coroutine %d of %s", c.id, c.owner.name)
+	}
+	return fmt.Sprintf("coroutine %d", c.id)
+}
+
+// String says who waits since when for what.
+func (c *coroutine) String() string {
+	return fmt.Sprintf("%s, since %v, for %s", c.name(), time.Duration(c.since), c.waits)
+}

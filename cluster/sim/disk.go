@@ -1,0 +1,377 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"lockpick/cluster"
+)
+
+// disk is what a master has on its disk, in three depths:
+//
+//	base ──────────────► log[:written] ──────────────► log[written:]
+//	fsynced: survives     written: survives a kill,     in the server's memory:
+//	a power cut           not a power cut               survives neither
+//
+// A master without persistence writes nothing. One with snapshots has a base and no
+// log.
+type disk struct {
+	m      *Master
+	kind   cluster.Persistence
+	fault  cluster.Disk
+	broken bool // a write has failed: the server refuses further ones
+
+	counts  cluster.DiskCounts
+	base    map[string]value
+	log     []change // of an append-only file
+	written int
+	tidied  int // changes in the log after it was last tidied
+
+	event    event // the next fsync or snapshot, or its end
+	syncing  bool  // an fsync or a snapshot is on its way
+	upTo     int   // of log, for the fsync
+	snapshot map[string]value
+	last     int64 // s on the master's clock: the last fsync or snapshot
+	dirty    int   // changes since the last snapshot
+	seen     int   // of these, when the one under way began
+	put      int64 // s on the master's clock since when a write is put off; 0: none is
+}
+
+// change is one entry of an append-only file.
+type change struct {
+	key  string
+	v    value
+	gone bool
+}
+
+// snapshots are the points of Redis's default configuration: after so many seconds,
+// if so many keys changed.
+var snapshots = []struct {
+	seconds int64
+	changes int
+}{{3600, 1}, {300, 100}, {60, 10000}}
+
+// snapshotTime is how long a small snapshot takes.
+const snapshotTime = 10 * time.Millisecond
+
+func (d *disk) init(m *Master, kind cluster.Persistence) {
+	d.m, d.kind, d.base = m, kind, map[string]value{}
+	d.event.do = d
+}
+
+func (d *disk) appends() bool { return d.kind == cluster.Everysec || d.kind == cluster.Always }
+
+// unix is the master's wall clock in seconds.
+func (d *disk) unix() int64 { return d.m.wall.read(d.m.world.now) / second }
+
+func (d *disk) fsyncTime() time.Duration { return d.m.cluster.options.Fsync + d.fault.FsyncDelay }
+
+// note takes down a change.
+func (d *disk) note(key string, v value, gone bool) {
+	switch {
+	case d.appends():
+		d.log = append(d.log, change{key, v, gone})
+	case d.kind == cluster.RDB:
+		d.dirty++
+		for _, s := range snapshots {
+			if d.dirty == s.changes {
+				d.plan()
+			}
+		}
+	}
+}
+
+// flush writes what a command has changed, before its reply is sent, and returns how
+// long the server has to wait for the disk.
+func (d *disk) flush() time.Duration {
+	if !d.appends() || d.written == len(d.log) {
+		return 0
+	}
+	if d.fault.Full {
+		d.broken = true
+		d.counts.Refused++
+		if d.kind == cluster.Always { // it can not take back what it has done
+			d.m.die()
+			d.crash()
+		}
+		return 0
+	}
+	if d.kind == cluster.Always {
+		d.written = len(d.log)
+		d.sync(len(d.log))
+		return d.fsyncTime()
+	}
+	if d.syncing {
+		// An fsync in the background would block a write: Redis puts it off, for up
+		// to two seconds.
+		now := d.unix()
+		if d.put == 0 {
+			d.put = now
+		}
+		if now-d.put < 2 {
+			return 0
+		}
+	}
+	d.put, d.written = 0, len(d.log)
+	d.plan()
+	return 0
+}
+
+// sync is the effect of an fsync.
+func (d *disk) sync(upTo int) {
+	d.fsynced()
+	if d.fault.FsyncLies {
+		d.tidy()
+		return
+	}
+	for _, c := range d.log[:upTo] {
+		apply(d.base, c)
+	}
+	rest := copy(d.log, d.log[upTo:])
+	clear(d.log[rest:])
+	d.log, d.written, d.tidied = d.log[:rest], d.written-upTo, 0
+}
+
+// fsynced counts an fsync.
+func (d *disk) fsynced() {
+	d.counts.Fsyncs++
+	if d.fault.FsyncDelay > 0 {
+		d.counts.Delayed++
+	}
+	if d.fault.FsyncLies {
+		d.counts.Lied++
+	}
+}
+
+func apply(keys map[string]value, c change) {
+	if c.gone {
+		delete(keys, c.key)
+	} else {
+		keys[c.key] = c.v
+	}
+}
+
+// tidy keeps a log from growing for ever that is never fsynced: of each key only the
+// last change counts.
+func (d *disk) tidy() {
+	if len(d.log) < 4096 || len(d.log) < 2*d.tidied || d.written < len(d.log) {
+		return
+	}
+	last := map[string]int{}
+	for i, c := range d.log {
+		last[c.key] = i
+	}
+	kept := d.log[:0]
+	for i, c := range d.log {
+		if last[c.key] == i {
+			kept = append(kept, c)
+		}
+	}
+	clear(d.log[len(kept):])
+	d.log, d.written, d.tidied = kept, len(kept), len(kept)
+}
+
+// plan schedules the next fsync or snapshot by the master's clock as it goes now.
+func (d *disk) plan() {
+	if d.syncing || d.m.state != cluster.Up {
+		return
+	}
+	due := int64(math.MaxInt64) // on the master's clock
+	switch d.kind {
+	case cluster.Everysec:
+		if len(d.log) > 0 {
+			due = (d.last + 1) * second
+		}
+	case cluster.RDB:
+		for _, s := range snapshots {
+			if d.dirty >= s.changes {
+				due = min(due, (d.last+s.seconds+1)*second)
+			}
+		}
+	}
+	if due == math.MaxInt64 {
+		d.m.world.queue.cancel(&d.event)
+		return
+	}
+	at := d.m.world.now
+	if d.m.wall.read(at) < due {
+		at = d.m.wall.when(due)
+	}
+	if at == math.MaxInt64 {
+		d.m.world.queue.cancel(&d.event)
+		return
+	}
+	d.m.world.at(at, &d.event)
+}
+
+// happen begins an fsync or a snapshot, or ends it.
+func (d *disk) happen() {
+	if d.m.state != cluster.Up && !d.syncing {
+		return // when it is resumed it plans anew
+	}
+	if d.syncing {
+		d.syncing = false
+		d.complete()
+		d.plan()
+		return
+	}
+	d.syncing = true
+	d.last = d.unix()
+	took := d.fsyncTime()
+	if d.kind == cluster.RDB {
+		d.snapshot, d.seen = cloneKeys(d.m.store.keys), d.dirty
+		took += snapshotTime
+	} else {
+		if !d.fault.Full {
+			d.written, d.put = len(d.log), 0
+		}
+		d.upTo = d.written
+	}
+	d.m.world.after(took, &d.event)
+}
+
+// complete is what an fsync or a snapshot leaves on the disk.
+func (d *disk) complete() {
+	if d.kind == cluster.RDB {
+		if !d.fault.Full {
+			d.dirty -= d.seen
+			d.fsynced()
+			if !d.fault.FsyncLies {
+				d.base, d.log, d.written = d.snapshot, nil, 0
+			} else {
+				d.whole(d.snapshot)
+			}
+		}
+		d.snapshot = nil
+		return
+	}
+	d.sync(d.upTo)
+	if !d.fault.Full {
+		d.written, d.put = len(d.log), 0
+	}
+}
+
+// whole puts a snapshot into the log: written, and not fsynced.
+func (d *disk) whole(keys map[string]value) {
+	before, after := store{keys: d.base}, store{keys: keys}
+	d.log = d.log[:0]
+	for _, key := range before.names() {
+		if _, kept := keys[key]; !kept {
+			d.log = append(d.log, change{key: key, gone: true})
+		}
+	}
+	for _, key := range after.names() {
+		d.log = append(d.log, change{key: key, v: keys[key]})
+	}
+	d.written = len(d.log)
+}
+
+// set changes what is wrong with the disk.
+func (d *disk) set(f cluster.Disk) {
+	d.fault = f
+	if !f.Full && d.broken {
+		d.broken = false
+		d.written = len(d.log)
+		d.plan()
+	}
+}
+
+// halt is the end of the server: nothing more is written.
+func (d *disk) halt() {
+	d.m.world.queue.cancel(&d.event)
+	d.syncing, d.snapshot, d.broken, d.put, d.dirty = false, nil, false, 0, 0
+}
+
+// crash loses what the server had not written.
+func (d *disk) crash() {
+	clear(d.log[d.written:])
+	d.log = d.log[:d.written]
+}
+
+// save is what a server does at SIGTERM.
+func (d *disk) save() error {
+	switch {
+	case d.kind == cluster.None:
+	case d.fault.Full:
+		return errors.New("it still runs after SIGTERM: it fails to save its data, for no space is left on its disk")
+	case d.kind == cluster.RDB:
+		d.fsynced()
+		if d.fault.FsyncLies {
+			d.whole(cloneKeys(d.m.store.keys))
+		} else {
+			d.base, d.log, d.written = cloneKeys(d.m.store.keys), nil, 0
+		}
+	default:
+		d.written = len(d.log)
+		d.sync(len(d.log))
+	}
+	return nil
+}
+
+// load is what a server finds when it starts.
+func (d *disk) load() map[string]value {
+	d.last = d.unix()
+	d.put = 0
+	keys := map[string]value{}
+	if d.kind == cluster.None {
+		return keys
+	}
+	for key, v := range d.base {
+		keys[key] = v
+	}
+	for _, c := range d.log[:d.written] {
+		apply(keys, c)
+	}
+	if d.kind == cluster.RDB { // an append-only file's expired keys are kept, and expire when they are seen
+		now := floor(d.m.wall.read(d.m.world.now))
+		for key, v := range keys {
+			if v.expires < now {
+				delete(keys, key)
+			}
+		}
+	}
+	return keys
+}
+
+// replace is the disk of a replica that has these keys.
+func (d *disk) replace(keys map[string]value) {
+	d.log, d.written = nil, 0
+	if d.kind != cluster.None {
+		d.base = cloneKeys(keys)
+	}
+}
+
+// cut takes from the disk what a power cut takes.
+func (d *disk) cut(p cluster.Power) cluster.Cut {
+	var cut cluster.Cut
+	keep := 0
+	if p.Torn && len(d.log) > 0 && !p.Strict {
+		keep = d.m.world.choices.Intn(len(d.log)+1, WhatTorn)
+	}
+	for _, c := range d.log[keep:] {
+		cut.Bytes += c.v.size(c.key)
+	}
+	for _, c := range d.log[:keep] {
+		apply(d.base, c)
+	}
+	if cut.Bytes > 0 {
+		cut.Files = 1
+	}
+	d.log, d.written = nil, 0
+	if p.Strict && d.appends() {
+		// Redis never fsyncs the parent of its appendonlydir: the folder, the
+		// manifest and two files go.
+		if len(d.base) > 0 || cut.Bytes > 0 {
+			cut.Names = 4
+		}
+		d.base = map[string]value{}
+	}
+	return cut
+}
+
+// String says how much is where, for debugging.
+func (d *disk) String() string {
+	return fmt.Sprintf("%d keys fsynced, %d changes written, %d not", len(d.base), d.written, len(d.log)-d.written)
+}

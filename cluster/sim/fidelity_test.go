@@ -1,0 +1,268 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"pgregory.net/rapid"
+
+	"lockpick/cluster"
+)
+
+// realServer is a real master that can be asked.
+type realServer struct {
+	cluster.Master
+	client *redis.Client
+}
+
+func (s realServer) do(words []string) string {
+	var args []any
+	for _, x := range words {
+		args = append(args, x)
+	}
+	v, err := s.client.Do(context.Background(), args...).Result()
+	switch {
+	case errors.Is(err, redis.Nil):
+		return "(nil)"
+	case err != nil:
+		return "(error) " + err.Error()
+	}
+	return show(v)
+}
+
+// freeze stops the server's clock within a millisecond.
+func (s realServer) freeze(at time.Time) error {
+	ctx := context.Background()
+	for range 20 {
+		if err := s.SetClock(ctx, cluster.Clock{Offset: time.Until(at.Add(200 * time.Microsecond)), Rate: frozen}); err != nil {
+			return err
+		}
+		if is, err := s.client.Time(ctx).Result(); err != nil {
+			return err
+		} else if is.Truncate(time.Millisecond).Equal(at) {
+			return nil
+		}
+	}
+	return errors.New("the clock could not be stopped within a millisecond")
+}
+
+func show(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "(nil)"
+	case int64:
+		return fmt.Sprintf("(integer) %d", v)
+	case []any:
+		var items []string
+		for _, x := range v {
+			items = append(items, show(x))
+		}
+		return "[" + strings.Join(items, " ") + "]"
+	}
+	return strconv.Quote(fmt.Sprint(v))
+}
+
+// simulatedServer is a simulated one.
+type simulatedServer struct{ *Master }
+
+func (s simulatedServer) do(words []string) string {
+	r := s.db().execute(words[0], words[1:])
+	s.pass(s.settle())
+	if r.kind == replyError {
+		return "(error) " + r.text
+	}
+	return show(r.value())
+}
+
+// frozen is a clock that stands still, so that both servers see the same time.
+const frozen = 1e-9
+
+// realMaster starts one real master, or skips the test and says why.
+func realMaster(t *testing.T, p cluster.Persistence) realServer {
+	t.Helper()
+	ctx := context.Background()
+	if ok, why := cluster.ProcessAvailable(ctx); !ok {
+		t.Skip("nothing to compare with: ", why)
+	}
+	c, err := cluster.Process(ctx, cluster.Config{Masters: 1, Persistence: p})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	if err := c.Shim(); err != nil {
+		t.Skip("no clock that can be set: ", err)
+	}
+	link, err := c.Link("c1", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := redis.NewClient(&redis.Options{Addr: link.Addr(), Protocol: 2, MaxRetries: -1, DialerRetries: 1, DisableIdentity: true, PoolSize: 1})
+	t.Cleanup(func() { client.Close() })
+	return realServer{c.Masters()[0], client}
+}
+
+var (
+	keys   = rapid.SampledFrom([]string{"a", "b", "c"})
+	tokens = rapid.SampledFrom([]string{"t1", "t2", "7", "-3", "9223372036854775807", "x y"})
+	spans  = rapid.SampledFrom([]string{"1", "2", "50", "1000", "2500", "0", "-5", "nonsense", "9223372036854775807"})
+	texts  = rapid.SampledFrom(luaTexts())
+)
+
+// luaTexts are the scripts that there are twins of.
+func luaTexts() []string {
+	var all []string
+	for _, s := range redlockTwins {
+		all = append(all, s.text)
+	}
+	return all
+}
+
+// words draws a command that locks could send, right or wrong.
+func words(t *rapid.T) []string {
+	key, token, span := keys.Draw(t, "key"), tokens.Draw(t, "token"), spans.Draw(t, "span")
+	options := rapid.SampledFrom([]string{"", "NX", "PX " + span, "NX PX " + span, "px " + span + " nx", "XX", "EX 1", "GET", "NX GET", "XX PX 50 GET", "KEEPTTL", "NX XX", "PX", "PX 5 EX 5", "wrong", "PXAT 1", "EXAT 2"})
+	script := texts.Draw(t, "script")
+	lua := []string{"2", key, key + ":fence", token, span}
+	return rapid.SampledFrom([][]string{
+		append([]string{"set", key, token}, strings.Fields(options.Draw(t, "options"))...),
+		append([]string{"SET", key, token}, "NX", "PX", "1000"),
+		append([]string{"SET", key, token}, "NX", "PX", "50"),
+		{"get", key}, {"GET", key}, {"del", key}, {"del", "a", "b"}, {"exists", "a", "b", "a"}, {"setnx", key, token},
+		{"pexpire", key, span}, {"expire", key, span}, {"pexpire", key, "50", "NX"}, {"pexpire", key, "1500", "GT"}, {"pexpire", key, "40", "LT"}, {"pexpire", key, "5", "oops"},
+		{"pttl", key}, {"ttl", key}, {"persist", key}, {"incr", key}, {"decr", key}, {"incrby", key, token},
+		{"hset", key, "f", token}, {"hset", key, "f", "1", "g", "2"}, {"hset", key, "f"}, {"hget", key, "f"}, {"hexists", key, "g"}, {"hdel", key, "f"}, {"hdel", key, "f", "g"},
+		{"hincrby", key, "f", span}, {"hincrby", key, "g", "-1"}, {"hlen", key},
+		append([]string{"evalsha", sha(script)}, lua...), append([]string{"eval", script}, lua...), {"script", "load", script},
+		{"script", "exists", sha(script)}, {"evalsha", sha("return 1"), "0"}, {"eval", script, "9", key},
+		{"ping"}, {"ping", "you"}, {"time"}, {"time", "x"}, {"wait", "0", "10"}, {"get"}, {"nosuch", "thing"},
+	}).Draw(t, "command")
+}
+
+// TestSimulatedMastersAnswerLikeReal runs random traces of commands, steps of the
+// clock and ends of the server on both.
+func TestSimulatedMastersAnswerLikeReal(t *testing.T) {
+	for _, p := range cluster.Persistences {
+		t.Run(string(p), func(t *testing.T) {
+			there := realMaster(t, p)
+			began := time.Now()
+			traces := 0
+			rapid.Check(t, func(t *rapid.T) {
+				if time.Since(began) > 3*time.Second {
+					return
+				}
+				traces++
+				w := NewWorld(1)
+				c := New(w, cluster.Config{Masters: 1, Persistence: p}, Options{})
+				here := simulatedServer{c.masters[0]}
+				steps := rapid.SliceOfN(rapid.Custom(drawStep), 10, 40).Draw(t, "steps")
+				var differs error
+				if err := w.Run(func() { differs = trace(p, there, here, steps) }); err != nil || differs != nil {
+					t.Fatal(errors.Join(err, differs))
+				}
+			})
+			t.Logf("%d traces", traces)
+		})
+	}
+}
+
+// traced is one step of a trace: a command, or time that goes by, or the server's end
+// and start.
+type traced struct {
+	words []string
+	later time.Duration
+	end   string
+}
+
+func (s traced) String() string {
+	switch {
+	case s.words != nil:
+		return fmt.Sprintf("%q", s.words)
+	case s.end != "":
+		return s.end
+	}
+	return "+" + s.later.String()
+}
+
+func drawStep(t *rapid.T) traced {
+	switch n := rapid.IntRange(0, 99).Draw(t, "step"); {
+	case n < 82:
+		return traced{words: words(t)}
+	case n < 96:
+		return traced{later: time.Millisecond * rapid.SampledFrom([]time.Duration{1, 2, 49, 50, 51, 500, 999, 1000, 1001, 2500}).Draw(t, "ms")}
+	case n < 98:
+		return traced{end: "kill"}
+	case n < 99:
+		return traced{end: "shutdown"}
+	}
+	return traced{end: "cut"}
+}
+
+// trace says where the two differ.
+func trace(p cluster.Persistence, there realServer, here simulatedServer, steps []traced) error {
+	ctx := context.Background()
+	base, offset := time.Now().Truncate(time.Second), time.Duration(0)
+	clock := func() error {
+		return errors.Join(there.freeze(base.Add(offset)),
+			here.SetClock(ctx, cluster.Clock{Offset: time.Minute + offset - here.world.Elapsed(), Rate: frozen}))
+	}
+	both := func(cmd ...string) error {
+		a, b := plain(there.do(cmd)), plain(here.do(cmd))
+		if a != b && !(cmd[0] == "time" && len(cmd) == 1) { // TIME differs by the years since Epoch
+			return fmt.Errorf("%q: real %s, simulated %s", cmd, a, b)
+		}
+		return nil
+	}
+	if err := errors.Join(clock(), both("flushall"), both("script", "flush")); err != nil {
+		return err
+	}
+	for i, s := range steps {
+		var err error
+		switch {
+		case s.words != nil:
+			err = both(s.words...)
+		case s.end == "":
+			offset += s.later
+			err = clock()
+		case s.end == "cut" && p == cluster.Everysec: // when exactly it fsyncs is chance
+		default:
+			if p == cluster.Everysec { // a write that an fsync puts off is written soon after it
+				time.Sleep(120 * time.Millisecond)
+				here.pass(120 * time.Millisecond)
+			}
+			for _, m := range []cluster.Master{there, here} {
+				err = errors.Join(err, end(ctx, m, s.end), m.Start(ctx))
+			}
+		}
+		if err = errors.Join(err, both("pttl", "a")); err != nil {
+			return fmt.Errorf("step %d of %v: %w", i, steps, err)
+		}
+	}
+	var errs []error
+	for _, key := range []string{"a", "b", "c", "a:fence"} {
+		errs = append(errs, both("get", key), both("pttl", key))
+	}
+	return errors.Join(errs...)
+}
+
+func end(ctx context.Context, m cluster.Master, how string) error {
+	switch how {
+	case "kill":
+		return m.Kill(ctx)
+	case "shutdown":
+		return m.Shutdown(ctx)
+	}
+	_, err := m.CutPower(ctx, cluster.Power{})
+	return err
+}
+
+// plain leaves out of an error what names the line of a script.
+func plain(reply string) string {
+	before, _, _ := strings.Cut(reply, " script: ")
+	return before
+}

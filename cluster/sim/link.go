@@ -1,0 +1,213 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"lockpick/cluster"
+)
+
+// Link is one client's way to one master: the proxy of the real drivers. It stands at
+// the client's end: what has left it for the master can no longer be stopped by it,
+// and a reply is in its hands when it has travelled.
+type Link struct {
+	cluster *Cluster
+	client  *Client
+	master  *Master
+	fault   cluster.LinkFault
+	counts  cluster.LinkCounts
+	conns   []*conn    // open, as the client sees it
+	waiting []*message // held or delayed, in the order in which they came
+
+	silent, broken, refused, closed error // what clients are told
+}
+
+// conn is a connection of a client's pool. It carries one command at a time.
+type conn struct {
+	link     *Link
+	run      int      // of the master's server that accepted it; 0: none has yet
+	busy     *message // that uses it now
+	poisoned bool     // something was lost on it
+	shut     bool     // the client has closed it
+}
+
+func newLink(c *Cluster, client string, m *Master) *Link {
+	fail := func(err error) error { return fmt.Errorf("%s: %w", m.name, err) }
+	return &Link{
+		cluster: c, client: c.world.ClientRuntime(client), master: m,
+		silent: fail(os.ErrDeadlineExceeded), broken: fail(syscall.ECONNRESET), refused: fail(syscall.ECONNREFUSED), closed: fail(errClosed),
+	}
+}
+
+var errClosed = errors.New("the client's connections are closed")
+
+// Addr names the two ends.
+func (l *Link) Addr() string { return Driver + ":" + l.client.name + "-" + l.master.name }
+
+// Fault is what is wrong with the link.
+func (l *Link) Fault() cluster.LinkFault { return l.fault }
+
+// Counts is what the link did since it was made.
+func (l *Link) Counts() cluster.LinkCounts { return l.counts }
+
+// Set replaces the fault. It holds for all that is in the link at this moment, as in
+// the real link.
+func (l *Link) Set(f cluster.LinkFault) {
+	l.fault = f
+	if f.Requests != cluster.Drop && f.Replies != cluster.Drop {
+		for _, c := range append([]*conn(nil), l.conns...) {
+			if c.poisoned {
+				l.reset(c)
+			}
+		}
+	}
+	waiting := l.waiting
+	l.waiting = nil
+	for _, m := range waiting {
+		m.waits = false
+		l.cluster.world.queue.cancel(&m.event)
+		l.pass(m)
+	}
+}
+
+// Reset breaks every open connection, and loses what the link kept for them. A
+// paused master loses too what it has not read yet.
+func (l *Link) Reset() {
+	waiting := l.waiting
+	l.waiting = nil
+	for _, m := range waiting {
+		m.waits = false
+		l.cluster.world.queue.cancel(&m.event)
+		l.counts.Dropped += m.size()
+		m.vanish()
+	}
+	l.master.forget(l)
+	for _, c := range append([]*conn(nil), l.conns...) {
+		l.reset(c)
+	}
+}
+
+// reset breaks a connection, which the client learns at once.
+func (l *Link) reset(c *conn) {
+	m := c.busy
+	l.shut(c)
+	if m != nil && !m.voted {
+		m.reset = true
+		if !m.travels {
+			m.fail(l.broken)
+			return
+		}
+		// Something of it is still on its way, so another message tells the client.
+		n := l.cluster.message(m.ask, m.master)
+		n.inPlaceOf(m)
+		n.fail(l.broken)
+	}
+}
+
+// shut closes the client's end.
+func (l *Link) shut(c *conn) {
+	if !c.shut {
+		c.shut = true
+		l.conns = remove(l.conns, c)
+	}
+}
+
+// idle finds a connection that can be used, the latest first, as go-redis does. Those
+// whose end the client has learned of are thrown away.
+func (l *Link) idle() *conn {
+	for i := len(l.conns) - 1; i >= 0; i-- {
+		c := l.conns[i]
+		if c.busy != nil {
+			continue
+		}
+		if dead := c.run != l.master.run || l.master.state == cluster.Down; dead && l.fault.Replies == cluster.Pass {
+			l.shut(c)
+			continue
+		}
+		return c
+	}
+	return nil
+}
+
+// dial opens a connection, or says why not.
+func (l *Link) dial() (*conn, error) {
+	if l.fault.Refuse {
+		l.counts.Refused++
+		return nil, l.broken
+	}
+	c := &conn{link: l}
+	l.conns = append(l.conns, c)
+	return c, nil
+}
+
+// pass does with a message what the fault says: forward it, keep it, or lose it.
+func (l *Link) pass(m *message) {
+	f := &l.fault
+	if *f == (cluster.LinkFault{}) {
+		l.forward(m)
+		return
+	}
+	mode := f.Requests
+	if m.stage >= replying {
+		mode = f.Replies
+	}
+	if mode == cluster.Drop || m.conn.poisoned {
+		l.counts.Dropped += m.size()
+		m.conn.poisoned = true
+		m.vanish()
+		return
+	}
+	if mode == cluster.Hold && !m.held {
+		m.held = true
+		l.counts.Held += m.size()
+	}
+	if f.Delay > 0 && !m.delayed {
+		m.delayed = true
+		l.counts.Delayed += m.size()
+	}
+	due := m.came + int64(f.Delay)
+	if mode == cluster.Pass && (f.Delay <= 0 || due <= l.cluster.world.now) {
+		l.forward(m)
+		return
+	}
+	m.waits = true
+	l.waiting = append(l.waiting, m)
+	if mode == cluster.Pass {
+		l.cluster.world.at(due, &m.event)
+	}
+}
+
+// forward lets a message go on: a request to the master, a reply to the client.
+func (l *Link) forward(m *message) {
+	l.counts.Passed += m.size()
+	m.held, m.delayed = false, false
+	if m.stage >= replying {
+		m.arrive()
+		return
+	}
+	c := l.cluster
+	if c.world.chance(c.options.Loss, WhatLoss) {
+		m.conn.poisoned = true
+		m.vanish()
+		return
+	}
+	d := c.latency()
+	if c.world.chance(c.options.Late, WhatLate) {
+		d += c.world.upTo(c.options.LateBy, WhatLate)
+	}
+	if m.stage == asking && c.world.chance(c.options.Duplicate, WhatTwice) {
+		twice := c.message(m.ask, m.master)
+		twice.copyOf(m)
+		c.world.after(d+c.latency(), &twice.event)
+	}
+	c.world.after(d, &m.event)
+}
+
+// deliver is the end of a message's wait for a delay.
+func (l *Link) deliver(m *message) {
+	m.waits = false
+	l.waiting = remove(l.waiting, m)
+	l.forward(m)
+}

@@ -1,0 +1,325 @@
+package sim
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"lockpick/cluster"
+	"lockpick/redlock"
+)
+
+// How long it takes to do something to a master: between once and twice of these.
+const (
+	signalTime = 50 * time.Microsecond // to stop, resume or kill a process
+	startTime  = 5 * time.Millisecond  // until it answers PING
+	exitTime   = time.Millisecond      // from SIGTERM to its end
+	lookTime   = 200 * time.Microsecond
+)
+
+// Master is a simulated redis-server on a host of its own. It implements
+// cluster.Master.
+type Master struct {
+	cluster *Cluster
+	world   *World
+	name    string
+	state   cluster.State
+	run     int // which start of the server this is, from 1
+	runID   string
+	wall    clock
+
+	store   store
+	scripts map[string]bool // by SHA-1: those that this run was given
+	latest  *redlock.Script // one of them that was run by its hash
+	disk    disk
+	evicted int64 // keys, by this run
+
+	held    map[string]value // what the replicas have while they get nothing more; nil: they have all
+	standby int              // replicas that are up
+	fillers int              // that Fill has written
+
+	backlog []*message // that came while it was paused
+	queue   []*message // that wait for their turn, while it waits for its disk
+	busy    int64      // true time until which it waits for its disk
+	turn    event      // the end of that
+	acting  bool       // a call of cluster.Master is under way
+	callers []*coroutine
+}
+
+func newMaster(c *Cluster, i int) *Master {
+	m := &Master{cluster: c, world: c.world, name: fmt.Sprintf("m%d", i+1)}
+	m.wall.set(m.world.now, m.world.now, 0)
+	m.store = newStore(m.changed)
+	m.store.weighed = c.config.MaxMemory > 0
+	m.standby = c.config.Replicas
+	m.disk.init(m, c.config.Persistence)
+	m.turn.do = (*turn)(m)
+	m.begin()
+	return m
+}
+
+// Name is m1, m2, …
+func (m *Master) Name() string { return m.name }
+
+// State is what the server is doing.
+func (m *Master) State() cluster.State { return m.state }
+
+// act runs one call on the master in its turn, which takes at least d.
+func (m *Master) act(ctx context.Context, what string, d time.Duration, f func() error) error {
+	co := m.world.running(what)
+	err := ended(m.world, ctx)
+	for err == nil && m.acting {
+		m.callers = append(m.callers, co)
+		co.attend(ctx)
+		co.park("its turn to " + what + " " + m.name)
+		co.leave()
+		m.callers = remove(m.callers, co)
+		err = ended(m.world, ctx)
+	}
+	if err == nil && m.cluster.closed {
+		err = cluster.ErrClosed
+	}
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", what, m.name, err)
+	}
+	m.acting = true
+	defer func() {
+		m.acting = false
+		if len(m.callers) > 0 {
+			m.callers[0].rouse()
+		}
+	}()
+	if d > 0 {
+		m.pass(m.world.effort(d))
+	}
+	if err = f(); err == nil && m.cluster.closed {
+		err = cluster.ErrClosed
+	}
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", what, m.name, err)
+	}
+	return nil
+}
+
+// pass lets time go by. What was begun is carried through, whoever gives up.
+func (m *Master) pass(d time.Duration) {
+	_ = m.world.root.Sleep(context.Background(), d)
+}
+
+// Pause stops the server where it stands. Its host still accepts connections and
+// bytes.
+func (m *Master) Pause(ctx context.Context) error {
+	return m.act(ctx, "pause", signalTime, func() error {
+		if m.state == cluster.Down {
+			return cluster.ErrDown
+		}
+		m.state = cluster.Paused
+		return nil
+	})
+}
+
+// Resume lets the server go on: it carries out first what came meanwhile.
+func (m *Master) Resume(ctx context.Context) error {
+	return m.act(ctx, "resume", signalTime, func() error {
+		if m.state == cluster.Down {
+			return cluster.ErrDown
+		}
+		m.resume()
+		return nil
+	})
+}
+
+func (m *Master) resume() {
+	if m.state != cluster.Paused {
+		return
+	}
+	m.state = cluster.Up
+	backlog := m.backlog
+	m.backlog = nil
+	for _, x := range backlog {
+		m.receive(x)
+	}
+	m.disk.plan()
+}
+
+// Kill is SIGKILL, also of a server that is paused: what it had not read yet is never
+// carried out.
+func (m *Master) Kill(ctx context.Context) error {
+	return m.act(ctx, "kill", signalTime, func() error {
+		if m.state != cluster.Down {
+			m.die()
+			m.disk.crash()
+		}
+		return nil
+	})
+}
+
+// die is the end of the process. Whoever waits for a reply learns that the connection
+// is broken.
+func (m *Master) die() {
+	if m.state == cluster.Down {
+		return
+	}
+	m.state = cluster.Down
+	m.world.queue.cancel(&m.turn)
+	lost := append(m.queue, m.backlog...)
+	m.queue, m.backlog, m.busy = nil, nil, 0
+	for _, x := range lost {
+		x.broken()
+	}
+	m.disk.halt()
+}
+
+// Shutdown is SIGTERM. The server saves what its persistence has it save.
+func (m *Master) Shutdown(ctx context.Context) error {
+	return m.act(ctx, "shut down", signalTime, func() error {
+		if m.state == cluster.Down {
+			return nil
+		}
+		m.resume()
+		m.pass(m.world.effort(exitTime))
+		if m.state == cluster.Down { // it ended by itself
+			return nil
+		}
+		if err := m.disk.save(); err != nil {
+			return err
+		}
+		m.die()
+		m.disk.crash()
+		return nil
+	})
+}
+
+// Start runs the server again with what is on its disk, and servers that a Failover
+// has killed as replicas.
+func (m *Master) Start(ctx context.Context) error {
+	return m.act(ctx, "start", 0, func() error {
+		switch m.state {
+		case cluster.Up:
+			if m.standby < m.cluster.config.Replicas {
+				m.pass(m.world.effort(startTime))
+				m.standby = m.cluster.config.Replicas
+			}
+			return nil
+		case cluster.Paused:
+			return cluster.ErrPaused
+		}
+		m.pass(m.world.effort(startTime))
+		if m.cluster.closed {
+			return cluster.ErrClosed
+		}
+		m.begin()
+		m.standby = m.cluster.config.Replicas
+		return nil
+	})
+}
+
+// begin is the start of a server.
+func (m *Master) begin() {
+	m.run++
+	m.runID = m.newRunID()
+	m.scripts, m.latest = map[string]bool{}, nil
+	m.evicted = 0
+	m.store.load(m.disk.load())
+	m.state = cluster.Up
+}
+
+// newRunID is 40 hexadecimal digits.
+func (m *Master) newRunID() string {
+	var b [20]byte
+	m.world.root.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// Look says what the server stores. It takes no turn.
+func (m *Master) Look(ctx context.Context, keys []string) (cluster.Look, error) {
+	m.world.running("Look")
+	fail := func(err error) (cluster.Look, error) {
+		return cluster.Look{}, fmt.Errorf("look at %s: %w", m.name, err)
+	}
+	if err := ended(m.world, ctx); err != nil {
+		return fail(err)
+	}
+	if m.state == cluster.Up {
+		if err := m.world.root.Sleep(ctx, m.world.effort(lookTime)); err != nil {
+			return fail(err)
+		}
+	}
+	switch m.state {
+	case cluster.Paused:
+		return fail(cluster.ErrPaused)
+	case cluster.Down:
+		return fail(cluster.ErrDown)
+	}
+	return m.look(keys), nil
+}
+
+func (m *Master) look(keys []string) cluster.Look {
+	db := m.db()
+	look := cluster.Look{
+		RunID: m.runID, Keys: map[string]string{}, Time: Epoch.Add(time.Duration(db.clock())), Evicted: m.evicted, Disk: m.disk.counts,
+	}
+	for _, key := range keys {
+		if v, ok := m.store.get(key, db.now); ok && v.hash == nil {
+			look.Keys[key] = v.text
+		}
+	}
+	return look
+}
+
+// SetClock has the master's wall clock deviate from the true one. Its host's timers
+// are not touched.
+func (m *Master) SetClock(ctx context.Context, c cluster.Clock) error {
+	return m.act(ctx, "set the clock of", signalTime, func() error {
+		m.setClock(c)
+		return nil
+	})
+}
+
+func (m *Master) setClock(c cluster.Clock) {
+	m.tidy() // by the time until now
+	if c.Rate == 0 {
+		c.Rate = 1
+	}
+	m.wall.set(m.world.now, m.world.now+int64(c.Offset), gainOf(c.Rate))
+	m.disk.plan()
+}
+
+// sweepEvery is how often Redis looks for expired keys by itself.
+const sweepEvery = 100 * time.Millisecond
+
+// tidy deletes what Redis has surely deleted by now, if it has been running: what
+// expired a sweep ago. Nobody can tell, until the clock is set back.
+func (m *Master) tidy() {
+	if m.state == cluster.Up {
+		m.store.sweep((m.wall.read(m.world.now) - int64(sweepEvery)) / int64(time.Millisecond))
+	}
+}
+
+// SetDisk has the disk fail, be slow or lie.
+func (m *Master) SetDisk(ctx context.Context, d cluster.Disk) error {
+	return m.act(ctx, "change the disk of", signalTime, func() error {
+		m.disk.set(d)
+		return nil
+	})
+}
+
+// CutPower ends the server, if it runs, and takes from its disk what was not fsynced.
+func (m *Master) CutPower(ctx context.Context, p cluster.Power) (cluster.Cut, error) {
+	var cut cluster.Cut
+	err := m.act(ctx, "cut the power of", signalTime, func() error {
+		if m.state != cluster.Down {
+			m.die()
+			m.disk.crash()
+		}
+		cut = m.disk.cut(p)
+		return nil
+	})
+	return cut, err
+}
+
+var (
+	_ cluster.Master  = (*Master)(nil)
+	_ cluster.Cluster = (*Cluster)(nil)
+)

@@ -1,0 +1,464 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"os"
+	"runtime"
+	"slices"
+	"syscall"
+	"testing"
+	"time"
+
+	"lockpick/cluster"
+	"lockpick/redlock"
+)
+
+// bench is one master, a client's conversation with it, and what it voted.
+type bench struct {
+	t     *testing.T
+	w     *World
+	c     *Cluster
+	m     *Master
+	link  *Link
+	pool  redlock.Masters
+	talk  redlock.Conversation
+	votes []redlock.Vote // in the order in which they were observed
+}
+
+// on runs f beside one master, with a connection open to it.
+func on(t *testing.T, cfg cluster.Config, opt Options, f func(b *bench)) {
+	t.Helper()
+	cfg.Masters = 1
+	w := NewWorld(1)
+	b := &bench{t: t, w: w, c: New(w, cfg, opt)}
+	b.m, b.link, b.pool = b.c.masters[0], b.c.linksOf("c1")[0], b.c.ClientMasters("c1")
+	in(t, w, func(*Client) {
+		b.begin()
+		b.do("set", "warm", "up")
+		b.do("del", "warm")
+		b.votes = nil
+		f(b)
+	})
+}
+
+// begin starts another conversation.
+func (b *bench) begin() {
+	b.talk = b.pool.Begin(func(v redlock.Vote) { b.votes = append(b.votes, v) })
+}
+
+// do sends a command, waits for its vote at most 50 ms, and returns it.
+func (b *bench) do(words ...any) redlock.Vote {
+	return b.ask(redlock.Command{Kind: redlock.Set, Args: words})
+}
+
+func (b *bench) ask(cmd redlock.Command) redlock.Vote {
+	for v := range b.talk.Ask(context.Background(), cmd, nil, 50*time.Millisecond) {
+		return v
+	}
+	b.t.Helper()
+	b.t.Fatal("no vote")
+	return redlock.Vote{}
+}
+
+// stores is what the master has under a key, "" for nothing.
+func (b *bench) stores(key string) string { return b.m.look([]string{key}).Keys[key] }
+
+func (b *bench) sleep(d time.Duration) { b.w.root.Sleep(context.Background(), d) }
+
+// ok fails the test where a fault could not be had.
+func (b *bench) ok(err error) {
+	b.t.Helper()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+func (b *bench) restart(end func(context.Context) error) {
+	b.t.Helper()
+	b.ok(end(context.Background()))
+	b.ok(b.m.Start(context.Background()))
+}
+
+func (b *bench) want(key, text, when string) {
+	b.t.Helper()
+	if got := b.stores(key); got != text {
+		b.t.Errorf("%s: %s is %q, not %q", when, key, got, text)
+	}
+}
+
+func TestAPausedMasterAppliesLaterWhatTheClientGaveUp(t *testing.T) {
+	on(t, oneMaster, Options{}, func(b *bench) {
+		b.ok(b.m.Pause(context.Background()))
+		v := b.do("set", "k", "t", "nx", "px", int64(1000))
+		if !errors.Is(v.Err, os.ErrDeadlineExceeded) || v.Took != 50*time.Millisecond {
+			t.Errorf("%v after %v", v.Err, v.Took)
+		}
+		if v := b.do("set", "n", "t"); v.Err == nil { // on a new connection, which a paused master never greets
+			t.Errorf("%+v", v)
+		}
+		b.sleep(time.Second)
+		b.ok(b.m.Resume(context.Background()))
+		b.want("k", "t", "after the resume")
+		b.want("n", "", "never sent")
+		if len(b.votes) != 2 {
+			t.Errorf("votes: %+v", b.votes)
+		}
+	})
+}
+
+func TestAKilledMasterForgetsWhatItHadNotRead(t *testing.T) {
+	on(t, oneMaster, Options{}, func(b *bench) {
+		b.ok(b.m.Pause(context.Background()))
+		b.w.root.AfterFunc(10*time.Millisecond, func() { b.m.Kill(context.Background()) })
+		v := b.do("set", "k", "t")
+		if !errors.Is(v.Err, syscall.ECONNRESET) || v.Took > 20*time.Millisecond {
+			t.Errorf("%v after %v", v.Err, v.Took)
+		}
+		if v := b.do("set", "k", "t"); !errors.Is(v.Err, syscall.ECONNREFUSED) {
+			t.Errorf("of a dead master: %v", v.Err)
+		}
+		b.ok(b.m.Start(context.Background()))
+		b.want("k", "", "after the restart")
+		if v := b.do("set", "k", "t"); !v.Yes {
+			t.Errorf("after the restart: %+v", v)
+		}
+	})
+}
+
+func TestLinksHoldLoseDelayAndRefuse(t *testing.T) {
+	on(t, oneMaster, Options{}, func(b *bench) {
+		b.link.Set(cluster.LinkFault{Requests: cluster.Hold})
+		if v := b.do("set", "held", "t"); v.Err == nil {
+			t.Error("a held request was answered")
+		}
+		b.want("held", "", "while it is held")
+		b.link.Set(cluster.LinkFault{})
+		b.sleep(5 * time.Millisecond)
+		b.want("held", "t", "after the fault")
+
+		b.do("get", "warm")
+		b.link.Set(cluster.LinkFault{Replies: cluster.Drop})
+		if v := b.do("set", "mute", "t"); v.Err == nil {
+			t.Error("a lost reply arrived")
+		}
+		b.want("mute", "t", "with its reply lost")
+		b.link.Set(cluster.LinkFault{Requests: cluster.Drop})
+		b.w.root.AfterFunc(20*time.Millisecond, func() { b.link.Set(cluster.LinkFault{}) })
+		if v := b.do("set", "lost", "t"); !errors.Is(v.Err, syscall.ECONNRESET) || v.Took > 22*time.Millisecond {
+			t.Errorf("on a connection that is reset when the fault ends: %v after %v", v.Err, v.Took)
+		}
+		b.sleep(time.Second)
+		b.want("lost", "", "after it was lost")
+
+		b.do("get", "warm")
+		b.link.Set(cluster.LinkFault{Delay: 20 * time.Millisecond})
+		if v := b.do("get", "mute"); v.Err == nil && v.Took < 40*time.Millisecond {
+			t.Errorf("with a delay of 20 ms each way: %+v", v)
+		}
+		b.link.Set(cluster.LinkFault{Refuse: true})
+		if v := b.do("get", "warm"); v.Err != nil {
+			t.Errorf("an open connection is not refused: %v", v.Err)
+		}
+		b.link.Reset()
+		if v := b.do("get", "warm"); !errors.Is(v.Err, syscall.ECONNRESET) {
+			t.Errorf("a new connection: %v", v.Err)
+		}
+		if n := b.link.Counts(); n.Held == 0 || n.Dropped == 0 || n.Delayed == 0 || n.Refused != 1 || n.Passed == 0 {
+			t.Errorf("%+v", n)
+		}
+	})
+}
+
+func TestCommandsOfAConversationTakeTurnsAndOnlyANewConnectionOvertakes(t *testing.T) {
+	on(t, oneMaster, Options{}, func(b *bench) {
+		ctx, end := b.w.root.WithCancelCause(context.Background())
+		end(nil)
+		for range b.talk.Ask(ctx, redlock.Command{Args: []any{"set", "k", "1"}}, nil, time.Second) {
+			t.Error("a vote although the context had ended")
+		}
+		if v := b.do("get", "k"); v.Err == nil || v.Err.Error() != "m1: unexpected reply \"1\"" {
+			t.Errorf("the second command overtook the first: %+v", v)
+		}
+		if len(b.votes) != 2 {
+			t.Errorf("%d votes observed", len(b.votes))
+		}
+
+		// Held back past its timeout, the first SET arrives after the second.
+		b.link.Set(cluster.LinkFault{Requests: cluster.Hold})
+		b.do("set", "k", "first")
+		b.link.fault = cluster.LinkFault{} // what comes now passes, what waits stays
+		b.do("set", "k", "second")
+		b.want("k", "second", "before the first arrives")
+		b.link.Set(cluster.LinkFault{})
+		b.sleep(10 * time.Millisecond)
+		b.want("k", "first", "after it arrived")
+	})
+}
+
+func TestAReleaseWithoutAnAnswerIsSentAgain(t *testing.T) {
+	on(t, oneMaster, Options{}, func(b *bench) {
+		b.do("set", "k", "t")
+		b.link.Set(cluster.LinkFault{Requests: cluster.Drop})
+		v := b.ask(redlock.Command{Kind: redlock.Release, Args: []any{"del", "k"}})
+		if v.Err == nil {
+			t.Errorf("%+v", v)
+		}
+		b.sleep(time.Second)
+		b.link.Set(cluster.LinkFault{})
+		b.sleep(3 * time.Second)
+		b.want("k", "", "after the release was sent again")
+		if len(b.votes) != 2 {
+			t.Errorf("%d votes", len(b.votes))
+		}
+	})
+}
+
+func TestAScriptIsSentByItsTextWhereTheServerIsNew(t *testing.T) {
+	text := redlockTwins[1].text
+	release := redlock.Command{Kind: redlock.Release, Script: &redlock.Script{Text: text, SHA: sha(text)}, Keys: []string{"k"}, Args: []any{"t"}}
+	on(t, cluster.Config{Persistence: cluster.Always}, Options{}, func(b *bench) {
+		b.do("set", "k", "t")
+		b.restart(b.m.Kill)
+		if v := b.ask(release); !v.Yes || v.Took < 4*b.c.options.Latency.Min {
+			t.Errorf("%+v", v)
+		}
+		if v := b.ask(release); v.Yes || v.Err != nil {
+			t.Errorf("again: %+v", v)
+		}
+	})
+}
+
+func TestWhatSurvives(t *testing.T) {
+	cut := func(b *bench) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := b.m.CutPower(ctx, cluster.Power{})
+			return err
+		}
+	}
+	for _, x := range []struct {
+		persistence         cluster.Persistence
+		kill, shutdown, cut string // what is left of a key that was just written
+	}{
+		{cluster.None, "", "", ""},
+		{cluster.RDB, "", "t", ""},
+		{cluster.Everysec, "t", "t", ""},
+		{cluster.Always, "t", "t", "t"},
+	} {
+		on(t, cluster.Config{Persistence: x.persistence}, Options{}, func(b *bench) {
+			b.sleep(2 * time.Second)
+			b.do("set", "old", "t")
+			b.sleep(2 * time.Second) // everysec has fsynced it
+			b.do("set", "warm", "up")
+			b.sleep(10 * time.Millisecond)
+			b.do("set", "k", "t")
+			b.restart(b.m.Kill)
+			b.want("k", x.kill, string(x.persistence)+", SIGKILL")
+			b.do("set", "k", "t")
+			b.restart(b.m.Shutdown)
+			b.want("k", x.shutdown, string(x.persistence)+", SIGTERM")
+			b.sleep(2 * time.Second)
+			b.do("set", "warm", "up")
+			b.sleep(10 * time.Millisecond)
+			b.do("set", "k2", "t")
+			b.restart(cut(b))
+			b.want("k2", x.cut, string(x.persistence)+", power cut")
+			if x.persistence == cluster.Everysec {
+				b.want("old", "t", "everysec, power cut")
+			}
+		})
+	}
+}
+
+func TestBadDisks(t *testing.T) {
+	ctx := context.Background()
+	on(t, cluster.Config{Persistence: cluster.Always}, Options{}, func(b *bench) {
+		b.ok(b.m.SetDisk(ctx, cluster.Disk{FsyncLies: true}))
+		b.do("set", "k", "t")
+		cut, err := b.m.CutPower(ctx, cluster.Power{})
+		b.ok(errors.Join(err, b.m.Start(ctx)))
+		b.want("k", "", "always, but fsync lies")
+		if look := b.m.look(nil); cut.Bytes == 0 || look.Disk.Lied == 0 {
+			t.Errorf("%+v, %+v", cut, look.Disk)
+		}
+		b.ok(b.m.SetDisk(ctx, cluster.Disk{FsyncDelay: 30 * time.Millisecond}))
+		if v := b.do("set", "k", "t"); !v.Yes || v.Took < 30*time.Millisecond {
+			t.Errorf("with a slow fsync: %+v", v)
+		}
+		b.ok(b.m.SetDisk(ctx, cluster.Disk{Full: true}))
+		if v := b.do("set", "k", "t"); v.Err == nil || b.m.State() != cluster.Down {
+			t.Errorf("with a full disk: %+v, %s", v, b.m.State())
+		}
+	})
+	on(t, cluster.Config{Persistence: cluster.Everysec}, Options{}, func(b *bench) {
+		b.ok(b.m.SetDisk(ctx, cluster.Disk{FsyncDelay: 900 * time.Millisecond}))
+		b.sleep(2 * time.Second)
+		b.do("set", "first", "t") // the fsync begins
+		b.do("set", "k", "t")     // and puts this one off
+		b.restart(b.m.Kill)
+		b.want("first", "t", "everysec, slow fsync, SIGKILL")
+		b.want("k", "", "everysec, slow fsync, SIGKILL")
+		b.ok(b.m.SetDisk(ctx, cluster.Disk{Full: true}))
+		b.do("set", "k", "t")
+		if v := b.do("set", "k", "t"); v.Err == nil || v.Err.Error() != "m1: "+misconfAOF {
+			t.Errorf("with a full disk: %+v", v)
+		}
+		b.ok(b.m.SetDisk(ctx, cluster.Disk{}))
+		if v := b.do("set", "k", "t"); !v.Yes {
+			t.Errorf("with room again: %+v", v)
+		}
+	})
+}
+
+func TestSnapshotsComeAtTheirPoints(t *testing.T) {
+	on(t, cluster.Config{Persistence: cluster.RDB}, Options{}, func(b *bench) {
+		b.sleep(10 * time.Second)
+		b.do("set", "k", "t")
+		b.sleep(58 * time.Minute)
+		b.restart(b.m.Kill)
+		b.want("k", "", "before the hour")
+		b.do("set", "k", "t")
+		b.sleep(61 * time.Minute)
+		b.restart(b.m.Kill)
+		b.want("k", "t", "after the hour")
+	})
+}
+
+func TestAMastersClockDecidesWhenKeysExpire(t *testing.T) {
+	ctx := context.Background()
+	on(t, oneMaster, Options{}, func(b *bench) {
+		b.do("set", "k", "t", "px", int64(1000))
+		b.ok(b.m.SetClock(ctx, cluster.Clock{Offset: time.Minute}))
+		b.want("k", "", "a minute ahead")
+		b.do("set", "k", "t", "px", int64(1000))
+		b.ok(b.m.SetClock(ctx, cluster.Clock{}))
+		b.sleep(30 * time.Second)
+		b.want("k", "t", "set back by a minute")
+		b.sleep(32 * time.Second)
+		b.want("k", "", "a minute later")
+		b.ok(b.m.SetClock(ctx, cluster.Clock{Rate: 2}))
+		b.do("set", "k", "t", "px", int64(1000))
+		b.sleep(510 * time.Millisecond)
+		b.want("k", "", "on a clock twice as fast")
+		look, err := b.m.Look(ctx, nil)
+		if b.ok(err); look.Time.Sub(Epoch)-b.w.Elapsed() < 500*time.Millisecond {
+			t.Errorf("it shows %v at %v", look.Time, b.w.Elapsed())
+		}
+	})
+}
+
+func TestAFailoverLosesWhatWasHeld(t *testing.T) {
+	ctx := context.Background()
+	on(t, cluster.Config{Replicas: 1, Persistence: cluster.Always}, Options{}, func(b *bench) {
+		b.do("set", "before", "t")
+		b.ok(b.m.HoldReplication(ctx, true))
+		b.do("set", "k", "t")
+		b.ok(b.m.Failover(ctx))
+		b.want("before", "t", "after the failover")
+		b.want("k", "", "after the failover")
+		if err := b.m.Failover(ctx); err == nil {
+			t.Error("failed over to a replica that is down")
+		}
+		b.ok(b.m.HoldReplication(ctx, false))
+		b.ok(b.m.Start(ctx))
+		b.do("set", "k", "t")
+		b.ok(b.m.Failover(ctx))
+		b.want("k", "t", "after a failover without a hold")
+	})
+	on(t, oneMaster, Options{}, func(b *bench) {
+		if err := b.m.Failover(ctx); !errors.Is(err, cluster.ErrUnavailable) {
+			t.Errorf("without replicas: %v", err)
+		}
+	})
+}
+
+func TestAFullMemoryEvictsOrRefuses(t *testing.T) {
+	ctx := context.Background()
+	on(t, cluster.Config{MaxMemory: 4 << 20, Eviction: "allkeys-lru"}, Options{}, func(b *bench) {
+		b.ok(b.m.Fill(ctx, 0))
+		if n := b.m.look(nil).Evicted; n == 0 {
+			t.Error("nothing was evicted")
+		}
+		b.do("set", "k", "t")
+		b.ok(b.m.Fill(ctx, 64<<20))
+		b.want("k", "", "after 64 MB of junk")
+		b.ok(b.m.Drain(ctx))
+		if n := len(b.m.store.keys); n > 0 || b.m.store.bytes != 0 {
+			t.Errorf("%d keys, %d bytes are left", n, b.m.store.bytes)
+		}
+	})
+	on(t, cluster.Config{MaxMemory: 4 << 20}, Options{}, func(b *bench) {
+		b.do("set", "k", "t")
+		b.ok(b.m.Fill(ctx, 0))
+		if v := b.do("set", "n", "t"); v.Err == nil || v.Err.Error() != "m1: "+outOfMemory {
+			t.Errorf("%+v", v)
+		}
+		b.want("k", "t", "with a full memory")
+	})
+}
+
+func TestCallsOnAMasterSayWhatCanNotBe(t *testing.T) {
+	ctx := context.Background()
+	on(t, oneMaster, Options{}, func(b *bench) {
+		id := b.m.look(nil).RunID
+		b.ok(errors.Join(b.m.Kill(ctx), b.m.Kill(ctx)))
+		for _, err := range []error{b.m.Pause(ctx), b.m.Resume(ctx), func() error { _, err := b.m.Look(ctx, nil); return err }()} {
+			if !errors.Is(err, cluster.ErrDown) {
+				t.Errorf("of a master that is down: %v", err)
+			}
+		}
+		b.ok(errors.Join(b.m.Start(ctx), b.m.Start(ctx), b.m.Pause(ctx), b.m.Pause(ctx)))
+		if err := b.m.Start(ctx); !errors.Is(err, cluster.ErrPaused) {
+			t.Errorf("of a master that is paused: %v", err)
+		}
+		b.ok(b.m.Shutdown(ctx))
+		b.ok(b.m.Start(ctx))
+		if b.m.look(nil).RunID == id {
+			t.Error("the run id is the same after a restart")
+		}
+		began := b.w.Elapsed()
+		b.restart(b.m.Kill)
+		if d := b.w.Elapsed() - began; d < 5*time.Millisecond || d > 20*time.Millisecond {
+			t.Errorf("kill and start took %v", d)
+		}
+		b.ok(b.c.Close())
+		if err := b.m.Start(ctx); !errors.Is(err, cluster.ErrClosed) {
+			t.Errorf("after Close: %v", err)
+		}
+	})
+}
+
+func TestMemoryStaysFlatOverAnHour(t *testing.T) {
+	w := NewWorld(1)
+	c := New(w, cluster.Config{Persistence: cluster.Everysec}, Options{})
+	var heap []uint64
+	in(t, w, func(rt *Client) {
+		ctx, end := rt.WithCancelCause(context.Background())
+		for _, name := range []string{"c1", "c2", "c3"} {
+			locks, err := redlock.NewWithMasters(c.ClientMasters(name), redlock.WithRuntime(rt), redlock.WithTTL(10*time.Second))
+			if err != nil {
+				t.Fatal(err)
+			}
+			rt.Go(func() {
+				for ctx.Err() == nil {
+					if lease, err := locks.Lock(ctx, "k"+name); err == nil {
+						rt.Sleep(ctx, time.Second)
+						lease.Unlock(context.Background())
+					}
+				}
+				locks.Close()
+			})
+		}
+		for range 6 {
+			rt.Sleep(ctx, 10*time.Minute)
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			heap = append(heap, m.HeapAlloc)
+		}
+		end(nil)
+	})
+	if slices.Max(heap[1:]) > heap[0]+heap[0]/4+1<<20 {
+		t.Errorf("heap at every ten minutes: %v", heap)
+	}
+}

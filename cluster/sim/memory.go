@@ -1,0 +1,96 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"lockpick/cluster"
+)
+
+const (
+	bareMemory  = 1 << 20  // bytes that a server without keys uses
+	fillerSize  = 32 << 10 // bytes of a filler's value
+	fillerTime  = 20 * time.Microsecond
+	fillerCount = 1 << 15 // fillers that are enough to show that nothing is evicted
+)
+
+var filler = strings.Repeat("x", fillerSize)
+
+// used is how many bytes of memory are in use, about. It is known where there is a
+// limit.
+func (m *Master) used() int64 { return bareMemory + m.store.bytes }
+
+// full says that the master takes no more.
+func (m *Master) full() bool {
+	limit := m.cluster.config.MaxMemory
+	return limit > 0 && m.used() > limit
+}
+
+// evict gives up keys until what is left fits, if the policy allows it. Which ones is
+// drawn at random, whatever the policy would prefer.
+func (m *Master) evict() {
+	policy := string(m.cluster.config.Eviction)
+	all := strings.HasPrefix(policy, "allkeys-")
+	if !all && !strings.HasPrefix(policy, "volatile-") {
+		return
+	}
+	names := m.store.names()
+	if !all {
+		names = slices.DeleteFunc(names, func(key string) bool { return m.store.keys[key].expires == never })
+	}
+	for m.full() && len(names) > 0 {
+		i := m.world.choices.Intn(len(names), WhatEvict)
+		m.store.drop(names[i])
+		names = slices.Delete(names, i, i+1)
+		m.evicted++
+	}
+}
+
+// Fill writes junk, as the real drivers do.
+func (m *Master) Fill(ctx context.Context, bytes int64) error {
+	return m.act(ctx, "fill", signalTime, func() error {
+		before := m.evicted
+		for written := int64(0); bytes == 0 || written < bytes; written += fillerSize {
+			switch {
+			case m.state == cluster.Paused:
+				return cluster.ErrPaused
+			case m.state == cluster.Down:
+				return cluster.ErrDown
+			case bytes == 0 && m.evicted > before:
+				return nil
+			case bytes == 0 && (m.cluster.config.MaxMemory == 0 || written > fillerCount*fillerSize):
+				return fmt.Errorf("nothing was evicted by %d bytes of junk: set a limit of memory", written)
+			}
+			m.fillers++
+			db := m.db()
+			if r := db.execute("set", []string{cluster.FillerPrefix + strconv.Itoa(m.fillers), filler}); r.kind == replyError {
+				return nil // that is what a full memory says
+			}
+			m.pass(fillerTime + m.settle())
+		}
+		return nil
+	})
+}
+
+// Drain removes the junk.
+func (m *Master) Drain(ctx context.Context) error {
+	return m.act(ctx, "drain", signalTime, func() error {
+		switch m.state {
+		case cluster.Paused:
+			return cluster.ErrPaused
+		case cluster.Down:
+			return cluster.ErrDown
+		}
+		for _, key := range m.store.names() {
+			if strings.HasPrefix(key, cluster.FillerPrefix) {
+				m.store.drop(key)
+			}
+		}
+		m.settle()
+		return nil
+	})
+}

@@ -1,0 +1,296 @@
+package sim
+
+import (
+	"time"
+
+	"lockpick/cluster"
+	"lockpick/redlock"
+)
+
+// stage is how far a command has come on its way to a master and back.
+type stage uint8
+
+const (
+	greeting stage = iota // a new connection is being opened
+	asking                // the command is on its way to the master, or there
+	replying              // the reply to it is on its way back
+	greeted               // the new connection's first reply is on its way back
+	failing               // the client is about to learn that the connection has failed
+)
+
+// message is one command to one master, on its way there and back. There is no
+// coroutine to it: its event takes it from one stage to the next.
+type message struct {
+	event  event
+	ask    *ask
+	master int
+	link   *Link
+	conn   *conn
+	stage  stage
+
+	voted   bool     // its vote was cast, and the client does not listen any more
+	travels bool     // something of it is in the network or in the master's hands
+	extra   bool     // a duplicate: nobody waits for it
+	byText  bool     // its script was not known by its hash
+	waits   bool     // in the link, for a fault to end
+	held    bool     // counted as held
+	delayed bool     // counted as delayed
+	reset   bool     // its connection was reset
+	reply   reply    // from replying on
+	err     error    // when failing
+	came    int64    // true time at which it came into the link
+	began   int64    // the client's time at which it was asked
+	timer   timer    // of its own, if it had to wait for its turn
+	after   *message // whose turn comes next in the conversation
+}
+
+func (c *Cluster) message(a *ask, master int) *message {
+	p := a.pool
+	var m *message
+	if n := len(p.messages); n > 0 {
+		m, p.messages = p.messages[n-1], p.messages[:n-1]
+	} else {
+		m = &message{}
+		m.event.do, m.timer.event.do, m.timer.rings = m, &m.timer, (*overdue)(m)
+	}
+	m.ask, m.master, m.link = a, master, a.pool.links[master]
+	a.refs++
+	return m
+}
+
+// release gives the message back once neither the client nor the network has it.
+func (m *message) release() {
+	if !m.voted || m.travels {
+		return
+	}
+	a, p := m.ask, m.ask.pool
+	m.timer.end()
+	p.links[m.master].cluster.world.queue.cancel(&m.event)
+	m.ask, m.link, m.conn, m.after, m.err = nil, nil, nil, nil, nil
+	m.reply = reply{}
+	m.stage = greeting
+	m.voted, m.extra, m.byText, m.waits, m.held, m.delayed, m.reset = false, false, false, false, false, false, false
+	p.messages = append(p.messages, m)
+	a.release()
+}
+
+// start sends the command, now that its turn has come.
+func (m *message) start() {
+	l := m.link
+	m.began = l.client.clock.read(l.client.world.now)
+	if m.ask.pool.closed {
+		m.fail(l.closed)
+		return
+	}
+	if m.conn = l.idle(); m.conn != nil {
+		m.stage = asking
+	} else {
+		c, err := l.dial()
+		if err != nil {
+			m.fail(err)
+			return
+		}
+		m.conn, m.stage = c, greeting
+	}
+	m.conn.busy = m
+	m.send()
+}
+
+// send puts the message into its link.
+func (m *message) send() {
+	m.travels = true
+	m.came = m.link.client.world.now
+	m.link.pass(m)
+}
+
+// fail tells the client, a moment later, that the connection did not work.
+func (m *message) fail(err error) {
+	m.stage, m.err, m.travels = failing, err, true
+	l := m.link
+	l.client.world.after(l.cluster.options.Latency.Min, &m.event)
+}
+
+// vanish is the end of what travelled.
+func (m *message) vanish() {
+	m.travels = false
+	m.release()
+}
+
+// copyOf makes the message a duplicate of another.
+func (m *message) copyOf(o *message) {
+	m.conn, m.stage, m.byText, m.reply = o.conn, o.stage, o.byText, o.reply
+	m.voted, m.extra, m.travels = true, true, true
+}
+
+// inPlaceOf makes the message the one that its client waits for, instead of another
+// of which something still travels.
+func (m *message) inPlaceOf(o *message) {
+	m.began, m.conn, m.after, m.byText = o.began, o.conn, o.after, o.byText
+	o.after, o.voted = nil, true
+	if o.timer.end() {
+		m.timer.begin(m.link.client, time.Duration(o.timer.due-m.link.client.clock.read(m.link.client.world.now)))
+	}
+	m.ask.replace(o, m)
+}
+
+func (m *message) size() int64 {
+	switch m.stage {
+	case greeting:
+		return 32
+	case asking:
+		if m.byText {
+			return m.ask.request.size + int64(len(m.ask.request.script.Text))
+		}
+		return m.ask.request.size
+	case greeted:
+		return 128
+	}
+	return m.reply.size()
+}
+
+// happen takes the message to its next stage.
+func (m *message) happen() {
+	switch {
+	case m.waits:
+		m.link.deliver(m)
+	case m.stage <= asking:
+		m.link.master.receive(m)
+	case m.stage == failing:
+		m.arrive()
+	default:
+		m.came = m.link.client.world.now
+		m.link.pass(m)
+	}
+}
+
+// answer sends the master's reply back, d from now.
+func (m *message) answer(r reply, d time.Duration) {
+	if m.extra {
+		m.vanish()
+		return
+	}
+	m.reply = r
+	if m.stage == greeting {
+		m.stage = greeted
+	} else {
+		m.stage = replying
+	}
+	c := m.link.cluster
+	if c.world.chance(c.options.Loss, WhatLoss) {
+		m.conn.poisoned = true
+		m.vanish()
+		return
+	}
+	c.world.after(d+c.latency(), &m.event)
+}
+
+// broken sends back that the connection is no more: what a dead master's host says.
+func (m *message) broken() {
+	if m.extra {
+		m.vanish()
+		return
+	}
+	m.err = m.link.broken
+	if m.stage == greeting {
+		m.err = m.link.refused
+	}
+	m.stage = replying
+	m.reply = reply{}
+	m.link.cluster.world.after(m.link.cluster.latency(), &m.event)
+}
+
+// arrive is the message in the client's hands again.
+func (m *message) arrive() {
+	l := m.link
+	if l.client.paused {
+		m.waitForClient()
+		return
+	}
+	switch {
+	case m.voted: // the client gave up before
+		m.vanish()
+	case m.err != nil:
+		m.travels = false
+		m.vote(m.err)
+	case m.stage == greeted:
+		m.stage = asking
+		m.send()
+	case m.reply.kind == replyError && m.reply.text == noScript && m.ask.request.script != nil && !m.byText:
+		m.byText, m.stage = true, asking
+		m.send()
+	default:
+		m.travels = false
+		m.vote(nil)
+	}
+}
+
+// waitForClient keeps a message for a client that is paused: its kernel has it.
+func (m *message) waitForClient() {
+	m.event.do = (*kept)(m)
+	m.link.client.defers(&m.event)
+}
+
+// kept is a message that its client's kernel has kept.
+type kept message
+
+func (k *kept) happen() {
+	m := (*message)(k)
+	m.event.do = m
+	m.arrive()
+}
+
+// overdue is a message whose own time is up.
+type overdue message
+
+func (o *overdue) happen() { (*message)(o).expire() }
+
+// expire is the end of the client's patience. It closes the connection; what was sent
+// on it goes on its way.
+func (m *message) expire() {
+	if !m.voted {
+		m.vote(m.link.silent)
+	}
+}
+
+// vote casts the master's vote. It may free the message.
+func (m *message) vote(err error) {
+	l, a := m.link, m.ask
+	m.voted = true
+	if m.timer.next != nil {
+		m.timer.end()
+	}
+	if m.conn != nil {
+		if m.conn.busy == m {
+			m.conn.busy = nil
+		}
+		if err != nil || m.conn.poisoned {
+			l.shut(m.conn)
+		}
+	}
+	v := redlock.Vote{Master: m.master, Name: l.master.name, Kind: a.cmd.Kind, Key: a.cmd.Key, Token: a.cmd.Token}
+	v.Took = time.Duration(l.client.clock.read(l.client.world.now) - m.began)
+	if err == nil {
+		v.Reply, err = m.reply.number(l.master.name)
+	}
+	v.Err = err
+	v.Yes = err == nil && v.Reply > 0
+	next := m.after
+	m.after = nil
+	a.refs++ // it must outlive its last message until the vote is cast
+	a.done(m)
+	m.release()
+	if next != nil {
+		next.begin()
+	}
+	a.cast(v)
+	a.release()
+}
+
+// begin is start for a message that had to wait for its turn: it has a time of its
+// own.
+func (m *message) begin() {
+	m.timer.begin(m.link.client, m.ask.timeout)
+	m.start()
+}
+
+var _ cluster.Link = (*Link)(nil)

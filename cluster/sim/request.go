@@ -1,0 +1,68 @@
+package sim
+
+import (
+	"fmt"
+	"strconv"
+
+	"lockpick/redlock"
+)
+
+// request is one command in the form in which masters carry it out. It is made once
+// for all masters that it is sent to.
+type request struct {
+	name   string // in lower case; "" for a script run by its hash
+	args   []string
+	script *redlock.Script // instead of name: EVALSHA, and EVAL where that is not known
+	keys   []string        // of the script
+	twin   Script          // of the script; nil: there is none
+	plain  *command        // of that name; nil: there is none
+	size   int64           // bytes on the wire
+
+	room [8]string // for args
+}
+
+// read makes the request of a lock command.
+func (r *request) read(cmd *redlock.Command) {
+	r.args = r.room[:0]
+	r.script, r.keys, r.name, r.size = cmd.Script, cmd.Keys, "", 4
+	r.twin, r.plain = nil, nil
+	for _, a := range cmd.Args {
+		s := argument(a)
+		r.size += int64(len(s)) + 6
+		r.args = append(r.args, s)
+	}
+	if cmd.Script != nil {
+		r.size += 60
+		r.twin = twin(cmd.Script.SHA)
+		for _, k := range cmd.Keys {
+			r.size += int64(len(k)) + 6
+		}
+		return
+	}
+	if len(r.args) > 0 {
+		r.name, r.args = r.args[0], r.args[1:]
+		r.plain = commands[r.name]
+	}
+}
+
+// argument is how a client library writes an argument.
+func argument(a any) string {
+	switch a := a.(type) {
+	case string:
+		return a
+	case int64:
+		return strconv.FormatInt(a, 10)
+	case int:
+		return strconv.Itoa(a)
+	case []byte:
+		return string(a)
+	case bool:
+		if a {
+			return "1"
+		}
+		return "0"
+	case float64:
+		return strconv.FormatFloat(a, 'f', -1, 64)
+	}
+	return fmt.Sprint(a)
+}

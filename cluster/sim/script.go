@@ -1,0 +1,255 @@
+package sim
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// DB is a master's keys as one command or script sees them, at one moment of the
+// master's clock.
+type DB struct {
+	s   *store
+	now int64 // ms since Epoch on the master's wall clock
+	m   *Master
+}
+
+// Status is a reply such as OK, which Lua sees as a table.
+type Status string
+
+// Script is the Go twin of a Lua script. It returns what the script would: nil or
+// false, true, an int64, a string, a Status, an error, or an []any of these.
+type Script func(db DB, keys, args []string) any
+
+var (
+	twinsMu sync.RWMutex
+	twins   = map[string]Script{} // by SHA-1
+)
+
+// RegisterScript has simulated masters run f where they are given the Lua script of
+// that text. Locks register their scripts when their package is initialised, beside
+// the text.
+func RegisterScript(text string, f func(db DB, keys, args []string) any) {
+	twinsMu.Lock()
+	defer twinsMu.Unlock()
+	twins[sha(text)] = f
+}
+
+func twin(sha string) Script {
+	twinsMu.RLock()
+	defer twinsMu.RUnlock()
+	return twins[sha]
+}
+
+func sha(text string) string {
+	sum := sha1.Sum([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// Call is redis.call: nil, an int64, a string, a Status or an []any. An error of the
+// command ends the script with that error.
+func (db DB) Call(name string, args ...string) any {
+	r := db.execute(name, args)
+	if r.kind == replyError {
+		panic(scriptError(r.text))
+	}
+	return r.value()
+}
+
+// PCall is redis.pcall: an error of the command is returned.
+func (db DB) PCall(name string, args ...string) any {
+	r := db.execute(name, args)
+	return r.value()
+}
+
+// Get is the string under a key, if there is one.
+func (db DB) Get(key string) (text string, ok bool) {
+	v, ok := db.s.get(key, db.now)
+	if ok && v.hash != nil {
+		panic(scriptError(wrongType))
+	}
+	return v.text, ok
+}
+
+// Del deletes a key and says whether there was one.
+func (db DB) Del(key string) bool {
+	db.mayWrite("del")
+	_, ok := db.s.get(key, db.now)
+	if ok {
+		db.s.drop(key)
+	}
+	return ok
+}
+
+// PExpire has a key expire in that many ms and says whether there is one.
+func (db DB) PExpire(key, ms string) bool { return db.Call("pexpire", key, ms) == int64(1) }
+
+// scriptError ends a script.
+type scriptError string
+
+func (db DB) mayWrite(name string) {
+	if refused := db.refuses(name); refused != "" {
+		panic(scriptError(refused))
+	}
+}
+
+func (r *reply) value() any {
+	switch r.kind {
+	case replyStatus:
+		return Status(r.text)
+	case replyInt:
+		return r.n
+	case replyBulk:
+		return r.text
+	case replyError:
+		return fmt.Errorf("%s", r.text)
+	case replyArray:
+		var items []any
+		for i := range r.items {
+			items = append(items, r.items[i].value())
+		}
+		return items
+	}
+	return nil
+}
+
+// replyOf turns what a script returns into a reply, as Redis turns Lua's values.
+func replyOf(v any) reply {
+	switch v := v.(type) {
+	case nil:
+		return nilReply
+	case bool:
+		if v {
+			return intReply(1)
+		}
+		return nilReply
+	case int64:
+		return intReply(v)
+	case int:
+		return intReply(int64(v))
+	case float64:
+		return intReply(int64(v)) // Redis cuts off what follows the point
+	case string:
+		return bulkReply(v)
+	case Status:
+		return reply{kind: replyStatus, text: string(v)}
+	case error:
+		return errorReply(v.Error())
+	case []any:
+		r := reply{kind: replyArray}
+		for _, x := range v {
+			if x == nil {
+				break // a Lua table ends at the first nil
+			}
+			r.items = append(r.items, replyOf(x))
+		}
+		return r
+	}
+	return errorReply(fmt.Sprintf("ERR the Go twin of a Lua script returned a %T, which no script can", v))
+}
+
+func eval(db DB, args []string) reply {
+	sum := sha(args[0])
+	keys, rest, problem := scriptArguments(args)
+	if problem != "" {
+		return errorReply(problem)
+	}
+	return db.evaluate(sum, args[0], keys, rest)
+}
+
+func evalsha(db DB, args []string) reply {
+	keys, rest, problem := scriptArguments(args)
+	if problem != "" {
+		return errorReply(problem)
+	}
+	return db.evaluateSHA(strings.ToLower(args[0]), keys, rest)
+}
+
+// evaluate is EVAL: it also teaches the master the script.
+func (db DB) evaluate(sum, text string, keys, args []string) reply {
+	if twin(sum) == nil {
+		return errorReply(fmt.Sprintf("ERR simulated masters do not speak Lua, and have no Go twin of this script; register one with sim.RegisterScript: %.60q", text))
+	}
+	db.m.scripts[sum] = true
+	return db.evaluateSHA(sum, keys, args)
+}
+
+// evaluateSHA is EVALSHA.
+func (db DB) evaluateSHA(sum string, keys, args []string) reply {
+	if !db.m.scripts[sum] {
+		return errorReply(noScript)
+	}
+	return db.perform(twin(sum), sum, keys, args)
+}
+
+// perform runs a twin.
+func (db DB) perform(f Script, sum string, keys, args []string) (r reply) {
+	defer func() {
+		switch e := recover().(type) {
+		case nil:
+		case scriptError:
+			r = errorReply(string(e) + fmt.Sprintf(fromAScript, sum))
+		default:
+			panic(e)
+		}
+	}()
+	return replyOf(f(db, keys, args))
+}
+
+// scriptArguments splits what follows the script: the number of keys, keys, others.
+func scriptArguments(args []string) (keys, rest []string, problem string) {
+	n, err := strconv.Atoi(args[1])
+	switch {
+	case err != nil:
+		return nil, nil, notInteger
+	case n > len(args)-2:
+		return nil, nil, "ERR Number of keys can't be greater than number of args"
+	case n < 0:
+		return nil, nil, "ERR Number of keys can't be negative"
+	}
+	return args[2 : 2+n], args[2+n:], ""
+}
+
+func script(db DB, args []string) reply {
+	switch word := strings.ToLower(args[0]); {
+	case word == "load" && len(args) == 2:
+		sum := sha(args[1])
+		if twin(sum) == nil {
+			return db.evaluate(sum, args[1], nil, nil) // says why not
+		}
+		db.m.scripts[sum] = true
+		return bulkReply(sum)
+	case word == "exists" && len(args) > 1:
+		r := reply{kind: replyArray}
+		for _, sum := range args[1:] {
+			r.items = append(r.items, truth(db.m.scripts[strings.ToLower(sum)]))
+		}
+		return r
+	case word == "flush":
+		clear(db.m.scripts)
+		db.m.latest = nil
+		return okReply
+	}
+	return errorReply("ERR unknown subcommand or wrong number of arguments for '" + args[0] + "'. Try SCRIPT HELP.")
+}
+
+// run carries out a request.
+func (db DB) run(r *request, byText bool) reply {
+	switch {
+	case r.plain != nil:
+		return db.carryOut(r.plain, r.name, r.args)
+	case r.script == nil:
+		return db.execute(r.name, r.args)
+	case db.m.latest == r.script: // it knows this one: no need to look
+		return db.perform(r.twin, r.script.SHA, r.keys, r.args)
+	case byText:
+		return db.evaluate(r.script.SHA, r.script.Text, r.keys, r.args)
+	}
+	if db.m.scripts[r.script.SHA] {
+		db.m.latest = r.script
+	}
+	return db.evaluateSHA(r.script.SHA, r.keys, r.args)
+}

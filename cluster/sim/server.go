@@ -1,0 +1,130 @@
+package sim
+
+import (
+	"maps"
+	"time"
+
+	"lockpick/cluster"
+)
+
+// receive is a message that reaches the master's host.
+func (m *Master) receive(x *message) {
+	switch m.state {
+	case cluster.Down:
+		x.broken()
+	case cluster.Paused:
+		m.backlog = append(m.backlog, x) // the kernel keeps it
+	default:
+		if m.busy > m.world.now {
+			m.queue = append(m.queue, x)
+			return
+		}
+		m.serve(x)
+	}
+}
+
+// serve carries out what a message asks.
+func (m *Master) serve(x *message) {
+	if x.stage == greeting {
+		x.conn.run = m.run
+		x.answer(okReply, 0)
+		return
+	}
+	if x.conn.run != m.run { // the connection died with an earlier server
+		x.broken()
+		return
+	}
+	r := m.db().run(&x.ask.request, x.byText)
+	wait := m.settle() + r.later
+	switch {
+	case m.state == cluster.Down: // it could not write what it had done, and ended
+		x.broken()
+	case r.later < 0:
+		x.vanish()
+	default:
+		x.answer(r, wait)
+	}
+}
+
+// settle is the end of a command: the master may have to wait for its disk, and if so
+// for how long.
+func (m *Master) settle() (wait time.Duration) {
+	if n := len(m.store.keys); n > 64 && n > 2*m.store.swept {
+		m.store.sweep(m.db().now)
+	}
+	wait = m.disk.flush()
+	if wait > 0 {
+		m.busy = m.world.now + int64(wait)
+		m.world.at(m.busy, &m.turn)
+	}
+	return wait
+}
+
+// turn is a master that has waited for its disk.
+type turn Master
+
+func (t *turn) happen() {
+	m := (*Master)(t)
+	queue := m.queue
+	m.queue = nil
+	for _, x := range queue {
+		m.receive(x)
+	}
+}
+
+// forget loses what came over a link and the master has not read.
+func (m *Master) forget(l *Link) {
+	kept := m.backlog[:0]
+	var lost []*message
+	for _, x := range m.backlog {
+		if x.link == l {
+			lost = append(lost, x)
+		} else {
+			kept = append(kept, x)
+		}
+	}
+	m.backlog = kept
+	for _, x := range lost {
+		x.vanish()
+	}
+}
+
+func (m *Master) db() DB {
+	return DB{s: &m.store, now: floor(m.wall.read(m.world.now)), m: m}
+}
+
+// floor is a time in ms, as Redis cuts it off.
+func floor(ns int64) int64 {
+	if ns < 0 {
+		return (ns - 999_999) / 1_000_000
+	}
+	return ns / 1_000_000
+}
+
+func (db DB) clock() int64 { return db.m.wall.read(db.m.world.now) }
+
+// refuses is the error with which the master refuses a command that writes, or "".
+func (db DB) refuses(name string) string {
+	m := db.m
+	if m.disk.broken {
+		return misconfAOF
+	}
+	if m.full() && name != "del" && name != "unlink" && name != "expire" && name != "pexpire" && name != "hdel" && name != "flushall" {
+		if m.evict(); m.full() {
+			return outOfMemory
+		}
+	}
+	return ""
+}
+
+// changed is told of every change to the keys.
+func (m *Master) changed(key string, v value, gone bool) {
+	m.disk.note(key, v, gone)
+}
+
+func cloneKeys(keys map[string]value) map[string]value {
+	if keys == nil {
+		return map[string]value{}
+	}
+	return maps.Clone(keys)
+}

@@ -1,0 +1,76 @@
+package sim
+
+import "time"
+
+// Strategy decides in which order things happen, beyond what chance does by itself.
+// A World without one is uniformly random. A Strategy serves one run.
+//
+// who are the processes of the world: each coroutine has a number, from 1, and what
+// belongs to none (messages, masters) is 0.
+type Strategy interface {
+	// Next chooses, of the things that are due at one instant, the one that goes
+	// first: an index into who, which has at least two entries.
+	Next(c Choices, who []int) int
+	// Stall is how long a process that could go on now has to wait. It is asked
+	// each time a process is about to go on.
+	Stall(c Choices, who int) time.Duration
+}
+
+// PCT is probabilistic concurrency testing (Burckhardt et al., "A randomized
+// scheduler with probabilistic guarantees of finding bugs"): each process has a
+// random priority, the highest goes first, and at a few random steps the one that is
+// running falls below all others. A bug that needs d such changes in a run of k
+// steps of n processes is found with a probability of at least 1/(n·k^d).
+//
+// In virtual time a process also falls behind if it is merely slow, so at a change
+// point it is stalled besides: a pause of a client at any step.
+type PCT struct {
+	Changes int           // how many change points a run has (d)
+	Steps   int           // within how many steps of processes they are drawn (k)
+	Pause   time.Duration // the longest stall at a change point
+
+	step     int
+	changes  map[int]int // from step to priority; nil: not drawn yet
+	priority map[int]int // by process
+}
+
+// Next takes the process with the highest priority, the first of those with the same.
+func (p *PCT) Next(c Choices, who []int) int {
+	best := 0
+	for i := range who {
+		if p.of(c, who[i]) > p.of(c, who[best]) {
+			best = i
+		}
+	}
+	return best
+}
+
+func (p *PCT) of(c Choices, who int) int {
+	v, known := p.priority[who]
+	if !known {
+		if p.priority == nil {
+			p.priority = map[int]int{}
+		}
+		v = p.Changes + 1 + c.Intn(1<<30, WhatPCT)
+		p.priority[who] = v
+	}
+	return v
+}
+
+// Stall counts the steps, and stalls a process at a change point.
+func (p *PCT) Stall(c Choices, who int) time.Duration {
+	if p.changes == nil {
+		p.changes = map[int]int{}
+		for i := range p.Changes {
+			p.changes[c.Intn(max(p.Steps, 1), WhatPCT)] = p.Changes - i
+		}
+	}
+	to, change := p.changes[p.step]
+	p.step++
+	if !change {
+		return 0
+	}
+	p.of(c, who)
+	p.priority[who] = to
+	return time.Duration(c.Intn(int(p.Pause)+1, WhatPCT))
+}

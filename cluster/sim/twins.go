@@ -1,0 +1,74 @@
+package sim
+
+import "strconv"
+
+// The twins of redlock's scripts, each beside its text. A test compares the texts
+// with redlock's own.
+var redlockTwins = []struct {
+	text string
+	twin Script
+}{
+	{`if redis.call("set", KEYS[1], ARGV[1], "NX", "PX", ARGV[2]) then
+	return redis.call("incr", KEYS[2])
+end
+return 0`, func(db DB, keys, args []string) any {
+		if db.Call("set", keys[0], args[0], "NX", "PX", args[1]) != nil {
+			return db.Call("incr", keys[1])
+		}
+		return int64(0)
+	}},
+
+	{`if redis.call("get", KEYS[1]) == ARGV[1] then
+	return redis.call("del", KEYS[1])
+end
+return 0`, func(db DB, keys, args []string) any {
+		return integer(holds(db, keys[0], args[0]) && db.Del(keys[0]))
+	}},
+
+	{`if redis.call("get", KEYS[1]) == ARGV[1] then
+	return redis.call("pexpire", KEYS[1], ARGV[2])
+end
+return 0`, func(db DB, keys, args []string) any {
+		return integer(holds(db, keys[0], args[0]) && db.PExpire(keys[0], args[1]))
+	}},
+
+	{`if redis.call("get", KEYS[1]) ~= ARGV[1] then
+	return 0
+end
+if tonumber(redis.call("get", KEYS[2]) or "0") < tonumber(ARGV[2]) then
+	redis.call("set", KEYS[2], ARGV[2])
+end
+return 1`, func(db DB, keys, args []string) any {
+		if !holds(db, keys[0], args[0]) {
+			return int64(0)
+		}
+		if at, _ := db.Get(keys[1]); number(at) < number(args[1]) {
+			db.Call("set", keys[1], args[1])
+		}
+		return int64(1)
+	}},
+}
+
+func init() {
+	for _, x := range redlockTwins {
+		RegisterScript(x.text, x.twin)
+	}
+}
+
+func holds(db DB, key, token string) bool {
+	text, ok := db.Get(key)
+	return ok && text == token
+}
+
+// number is Lua's tonumber for what redlock counts, and 0 for what is none.
+func number(s string) int64 {
+	n, _ := strconv.ParseInt(s, 10, 64)
+	return n
+}
+
+func integer(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,210 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Epoch is when every world begins. It lies so far from the present that times of
+// the real clock that stray into a world are noticed.
+var Epoch = time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// World is a place where time is virtual and everything that happens follows from
+// one seed. It belongs to the goroutine that calls Run: nothing in it is safe for
+// concurrent use, and nothing needs to be, because its coroutines take turns.
+type World struct {
+	// Limit is when Run gives up, in virtual time since Epoch; 0: never.
+	Limit time.Duration
+	// Strategy may change the order in which things happen; nil: chance alone.
+	Strategy Strategy
+
+	seed    uint64
+	choices Choices
+	now     int64 // ns since Epoch
+	steps   int64
+	queue   queue
+	who     []int // of what is due, for the Strategy
+
+	current *coroutine // nil while an event happens that is nobody's
+	living  int        // coroutines that run something
+	all     []*coroutine
+	idle    []*coroutine // that have nothing to run
+	failure error
+	began   bool
+	over    bool // everything is being unwound
+
+	clients map[string]*Client
+	root    *Client // the clock of those that are no client: true time
+	foreign []*coroutine
+	adopted []*Context
+}
+
+// NewWorld makes a world in which every choice is drawn from seed.
+func NewWorld(seed uint64) *World { return NewWorldOf(seed, NewRandom(seed)) }
+
+// NewWorldOf makes a world whose choices c makes. The seed is only what reports call
+// the run.
+func NewWorldOf(seed uint64, c Choices) *World {
+	w := &World{seed: seed, choices: c, clients: map[string]*Client{}}
+	w.root = newClient(w, "")
+	return w
+}
+
+// Seed is the seed that the world was made with.
+func (w *World) Seed() uint64 { return w.seed }
+
+// Elapsed is the true time since Epoch.
+func (w *World) Elapsed() time.Duration { return time.Duration(w.now) }
+
+// Steps counts what has happened so far: events, among which all messages are.
+func (w *World) Steps() int64 { return w.steps }
+
+// Panic is the error of Run if something panicked in a world.
+type Panic struct {
+	Seed  uint64
+	At    time.Duration // since Epoch
+	Who   string        // the coroutine
+	Value any           // that it panicked with
+	Stack string
+}
+
+// Error has the seed, which is what it takes to see it again.
+func (p *Panic) Error() string {
+	return fmt.Sprintf("simulation with seed %d: panic at %v in %s: %v\n%s", p.Seed, p.At, p.Who, p.Value, p.Stack)
+}
+
+// Unwrap is the value, if it was an error.
+func (p *Panic) Unwrap() error {
+	err, _ := p.Value.(error)
+	return err
+}
+
+// ErrDeadlock says that some coroutines wait, and nothing will ever happen that
+// could wake them.
+var ErrDeadlock = errors.New("deadlock: nothing can happen any more")
+
+// ErrLimit says that the world had not ended by its Limit.
+var ErrLimit = errors.New("not ended within the limit of virtual time")
+
+// Stuck is the error of Run if a world did not come to its end.
+type Stuck struct {
+	Kind    error // ErrDeadlock or ErrLimit
+	Seed    uint64
+	At      time.Duration // since Epoch
+	Waiting []string      // which coroutines wait, since when and for what
+}
+
+// Error lists who waits.
+func (s *Stuck) Error() string {
+	return fmt.Sprintf("simulation with seed %d: %v at %v; waiting:\n\t%s", s.Seed, s.Kind, s.At, strings.Join(s.Waiting, "\n\t"))
+}
+
+// Unwrap is the kind.
+func (s *Stuck) Unwrap() error { return s.Kind }
+
+// Run runs f as the first coroutine, and returns when it and all that it started
+// have ended. What is then still on its way (messages, timers) never happens. The
+// error is a *Panic or a *Stuck. Whatever has not ended then is unwound: its deferred
+// functions run, but cannot wait any more. A world runs once.
+func (w *World) Run(f func()) error {
+	if w.began {
+		panic("sim: a World runs once: make a new one")
+	}
+	w.began = true
+	defer w.unwind()
+	w.spawn(w.root, f)
+	w.loop()
+	return w.failure
+}
+
+func (w *World) loop() {
+	limit := int64(w.Limit)
+	if limit <= 0 {
+		limit = math.MaxInt64
+	}
+	q := &w.queue
+	for w.living > 0 && w.failure == nil {
+		if len(q.due) == 0 {
+			at, one, ok := q.advance()
+			if !ok {
+				w.failure = w.stuck(ErrDeadlock)
+				return
+			}
+			if at > limit {
+				w.now = limit
+				w.failure = w.stuck(ErrLimit)
+				return
+			}
+			w.now = at
+			if one != nil {
+				w.happen(one)
+				continue
+			}
+		}
+		i := 0
+		if len(q.due) > 1 {
+			if q.prune(); len(q.due) > 1 {
+				i = w.next()
+			} else if len(q.due) == 0 {
+				continue
+			}
+		} else if x := q.due[0]; x.event.ticket != x.ticket {
+			q.due = q.due[:0]
+			continue
+		}
+		w.happen(q.take(i))
+	}
+}
+
+func (w *World) happen(e *event) {
+	w.steps++
+	e.do.happen()
+	if len(w.foreign)+len(w.adopted) > 0 {
+		w.poll()
+	}
+}
+
+// next chooses one of several things that are due.
+func (w *World) next() int {
+	due := w.queue.due
+	if w.Strategy == nil {
+		return w.choices.Intn(len(due), WhatNext)
+	}
+	w.who = w.who[:0]
+	for _, x := range due {
+		w.who = append(w.who, x.event.who)
+	}
+	return w.Strategy.Next(w.choices, w.who)
+}
+
+// after has an event happen in d.
+func (w *World) after(d time.Duration, e *event) {
+	w.queue.schedule(w.now, w.now+int64(max(d, 0)), e)
+}
+
+func (w *World) at(t int64, e *event) { w.queue.schedule(w.now, max(t, w.now), e) }
+
+func (w *World) stuck(kind error) *Stuck {
+	s := &Stuck{Kind: kind, Seed: w.seed, At: w.Elapsed()}
+	for _, c := range w.all {
+		if c.run != nil {
+			s.Waiting = append(s.Waiting, c.String())
+		}
+	}
+	return s
+}
+
+// unwind ends every coroutine, the youngest first.
+func (w *World) unwind() {
+	w.over = true
+	for _, c := range slices.Backward(w.all) {
+		w.current = c
+		c.stop()
+	}
+	w.current = nil
+	w.all, w.idle = nil, nil
+}

@@ -1,0 +1,588 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"pgregory.net/rapid"
+)
+
+// The tests of this file state what every driver with real masters does.
+
+// eachDriver runs a test with every driver that this host can run.
+func eachDriver(t *testing.T, test func(t *testing.T, driver string)) {
+	for _, driver := range []string{"process", "docker"} {
+		t.Run(driver, func(t *testing.T) {
+			needs(t, driver)
+			test(t, driver)
+		})
+	}
+}
+
+// needs skips a test, and says why, where a driver can not run.
+func needs(t testing.TB, driver string) {
+	t.Helper()
+	ok, why := ProcessAvailable(t.Context())
+	if driver == "docker" {
+		ok, why = DockerAvailable(t.Context(), "")
+	}
+	if !ok {
+		t.Skip(why)
+	}
+}
+
+func starter(driver string) func(context.Context, Config) (Cluster, error) {
+	if driver == "docker" {
+		return Docker
+	}
+	return Process
+}
+
+// start starts a cluster for a test.
+func start(t *testing.T, driver string, cfg Config) *group {
+	t.Helper()
+	c, err := starter(driver)(within(t, time.Minute), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c.(*group)
+}
+
+// one starts a single master.
+func one(t *testing.T, driver string, p Persistence) (*group, *master, *redis.Client) {
+	t.Helper()
+	g := start(t, driver, Config{Masters: 1, Persistence: p})
+	return g, g.masters[0], client(t, g.masters[0].now().addr)
+}
+
+func client(t *testing.T, addr string) *redis.Client {
+	t.Helper()
+	c := newLookClient(addr)
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// must runs calls on a master one after the other.
+func must(t *testing.T, calls ...func(context.Context) error) {
+	t.Helper()
+	for _, call := range calls {
+		if err := call(within(t, time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func set(t *testing.T, c *redis.Client, key, value string) {
+	t.Helper()
+	if err := c.Set(t.Context(), key, value, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// stored says what a master stores under a key.
+func stored(t *testing.T, m *master, key string) (string, bool) {
+	t.Helper()
+	found, err := m.Look(within(t, 10*time.Second), []string{key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, ok := found.Keys[key]
+	return v, ok
+}
+
+func TestPersistenceKeepsWhatItPromises(t *testing.T) {
+	keeps := map[Persistence]struct{ shutdown, kill bool }{
+		None:     {false, false},
+		RDB:      {true, false},
+		Everysec: {true, true}, // what was written survives the process; not the power
+		Always:   {true, true},
+	}
+	eachDriver(t, func(t *testing.T, driver string) {
+		for _, p := range Persistences {
+			t.Run(string(p), func(t *testing.T) {
+				t.Parallel()
+				_, m, c := one(t, driver, p)
+				set(t, c, "a", "1")
+				must(t, m.Shutdown, m.Start)
+				if _, kept := stored(t, m, "a"); kept != keeps[p].shutdown {
+					t.Errorf("after SIGTERM: kept %v, want %v", kept, keeps[p].shutdown)
+				}
+				must(t, m.Kill, m.Start) // a server of RDB has just read a snapshot: let it forget
+				c = client(t, m.now().addr)
+				set(t, c, "b", "1")
+				must(t, m.Kill, m.Start)
+				if _, kept := stored(t, m, "b"); kept != keeps[p].kill {
+					t.Errorf("after SIGKILL: kept %v, want %v", kept, keeps[p].kill)
+				}
+			})
+		}
+	})
+}
+
+// The trap of every pause: the master accepts what it can not answer, and acts
+// on it when nobody waits for it any more.
+func TestAPausedMasterAppliesLateRequests(t *testing.T) {
+	eachDriver(t, func(t *testing.T, driver string) {
+		g, m, _ := one(t, driver, None)
+		l, err := g.Link("c1", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		must(t, m.Pause)
+		c, err := net.Dial("tcp", l.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		say(t, c, "SET late 1\r\n")
+		silent(t, c)
+		c.Close()
+		if _, err := m.Look(t.Context(), nil); !errors.Is(err, ErrPaused) {
+			t.Fatalf("look at a paused master: %v", err)
+		}
+		must(t, m.Resume)
+		eventually(t, "the request is applied", func() bool { _, ok := stored(t, m, "late"); return ok })
+	})
+}
+
+func TestAMasterKilledWhilePausedAppliesNothingMore(t *testing.T) {
+	eachDriver(t, func(t *testing.T, driver string) {
+		_, m, direct := one(t, driver, Always)
+		set(t, direct, "before", "1")
+		c, err := net.Dial("tcp", m.now().addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		say(t, c, "PING\r\n")
+		hear(t, c, "+PONG\r\n")
+		must(t, m.Pause)
+		say(t, c, "SET late 1\r\n")
+		must(t, m.Kill)
+		if s := m.State(); s != Down {
+			t.Fatalf("state %s after kill", s)
+		}
+		must(t, m.Start)
+		if _, ok := stored(t, m, "before"); !ok {
+			t.Error("what was stored before is lost")
+		}
+		if _, ok := stored(t, m, "late"); ok {
+			t.Error("it ran on before it died")
+		}
+	})
+}
+
+func TestAHeldLinkDeliversARequestAfterItsClientGaveUp(t *testing.T) {
+	eachDriver(t, func(t *testing.T, driver string) {
+		g, m, _ := one(t, driver, None)
+		l, err := g.Link("c1", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, _ := g.Link("c1", 0); again != l {
+			t.Fatal("a client has one link to a master")
+		}
+		l.Set(LinkFault{Requests: Hold, Replies: Hold})
+		c := newLookClient(l.Addr())
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		// Without its handshake, whose replies go-redis waits for.
+		raw, err := net.Dial("tcp", l.Addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		say(t, raw, "SET late 1\r\n")
+		if err := c.Set(ctx, "never sent", "1", 0).Err(); err == nil {
+			t.Fatal("SET went through a partition")
+		}
+		c.Close()
+		raw.Close()
+		eventually(t, "it is held", func() bool { return l.Counts().Held > 0 })
+		if _, ok := stored(t, m, "late"); ok {
+			t.Fatal("it passed")
+		}
+		l.Set(LinkFault{})
+		eventually(t, "it arrives", func() bool { _, ok := stored(t, m, "late"); return ok })
+	})
+}
+
+func TestALinkServesTheSameMasterOverItsRestarts(t *testing.T) {
+	eachDriver(t, func(t *testing.T, driver string) {
+		g, m, _ := one(t, driver, None)
+		l, err := g.Link("c1", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		addr := m.now().addr
+		c := client(t, l.Addr())
+		set(t, c, "a", "1")
+		must(t, m.Kill)
+		if err := c.Ping(t.Context()).Err(); err == nil {
+			t.Fatal("PING was answered by a master that is down")
+		}
+		time.Sleep(20 * time.Millisecond)
+		must(t, m.Start)
+		if m.now().addr != addr {
+			t.Fatalf("it moved from %s to %s", addr, m.now().addr)
+		}
+		set(t, client(t, l.Addr()), "a", "2")
+	})
+}
+
+func TestLookSaysWhichRunAndWhichKeys(t *testing.T) {
+	eachDriver(t, func(t *testing.T, driver string) {
+		_, m, c := one(t, driver, Always)
+		set(t, c, "a", "1")
+		set(t, c, "empty", "")
+		c.LPush(t.Context(), "list", "x")
+		first, err := m.Look(t.Context(), []string{"a", "missing", "list", "empty"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(first.Keys) != 2 || first.Keys["a"] != "1" {
+			t.Fatalf("keys %q", first.Keys)
+		}
+		if again, err := m.Look(t.Context(), nil); err != nil || again.RunID != first.RunID || len(again.RunID) != 40 {
+			t.Fatalf("%+v, %v; want run %s", again, err, first.RunID)
+		}
+		must(t, m.Kill)
+		if _, err := m.Look(t.Context(), nil); !errors.Is(err, ErrDown) {
+			t.Fatalf("look at a master that is down: %v", err)
+		}
+		must(t, m.Start)
+		if after, err := m.Look(t.Context(), nil); err != nil || after.RunID == first.RunID {
+			t.Fatalf("%+v, %v; want another run", after, err)
+		}
+	})
+}
+
+// Any sequence of calls does what a model of three states says.
+func TestStatesFollowTheCalls(t *testing.T) {
+	eachDriver(t, func(t *testing.T, driver string) {
+		checks := "12"
+		if driver == "docker" { // where each step takes 30 times as long
+			checks = "2"
+		}
+		f := flag.Lookup("rapid.checks")
+		defer f.Value.Set(f.Value.String())
+		f.Value.Set(checks)
+		_, m, _ := one(t, driver, None)
+		ctx := within(t, time.Minute)
+		state, runs := Up, map[string]bool{}
+		type call struct {
+			name string
+			do   func(context.Context) error
+			to   map[State]State // where it leads; an absent state is an error
+		}
+		calls := []call{
+			{"pause", m.Pause, map[State]State{Up: Paused, Paused: Paused}},
+			{"resume", m.Resume, map[State]State{Up: Up, Paused: Up}},
+			{"kill", m.Kill, map[State]State{Up: Down, Paused: Down, Down: Down}},
+			{"shutdown", m.Shutdown, map[State]State{Up: Down, Paused: Down, Down: Down}},
+			{"start", m.Start, map[State]State{Up: Up, Down: Up}},
+		}
+		rapid.Check(t, func(r *rapid.T) {
+			for range 10 {
+				c := rapid.Custom(func(r *rapid.T) call {
+					return calls[rapid.IntRange(0, len(calls)-1).Draw(r, "call")]
+				}).Draw(r, "step")
+				err := c.do(ctx)
+				to, ok := c.to[state]
+				if !ok {
+					to = state
+				}
+				if ok != (err == nil) || m.State() != to {
+					r.Fatalf("%s a master that is %s: %v, and now it is %s; want %s", c.name, state, err, m.State(), to)
+				}
+				found, err := m.Look(ctx, nil)
+				if (err == nil) != (to == Up) {
+					r.Fatalf("look at a master that is %s: %v", to, err)
+				}
+				if started := state == Down && to == Up; started && runs[found.RunID] {
+					r.Fatalf("run %s answers again", found.RunID)
+				}
+				runs[found.RunID] = true
+				state = to
+			}
+		})
+	})
+}
+
+func TestCallsOnOneMasterTakeTurns(t *testing.T) {
+	eachDriver(t, func(t *testing.T, driver string) {
+		_, m, _ := one(t, driver, None)
+		ctx := within(t, time.Minute)
+		var all sync.WaitGroup
+		for range 3 {
+			for _, call := range []func(context.Context) error{m.Pause, m.Kill, m.Start, m.Resume} {
+				all.Go(func() { // in whatever order: each one is whole
+					if err := call(ctx); err != nil && !errors.Is(err, ErrDown) && !errors.Is(err, ErrPaused) {
+						t.Error(err)
+					}
+				})
+			}
+		}
+		all.Wait()
+		must(t, m.Kill, m.Start)
+		if _, err := m.Look(ctx, nil); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAMasterThatDiesByItselfIsDown(t *testing.T) {
+	eachDriver(t, func(t *testing.T, driver string) {
+		_, m, c := one(t, driver, None)
+		c.ShutdownNoSave(t.Context())
+		eventually(t, "it is down", func() bool { return m.State() == Down })
+		must(t, m.Start)
+		if _, err := m.Look(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestAMasterThatDoesNotComeBackSaysWhy(t *testing.T) {
+	eachDriver(t, func(t *testing.T, driver string) {
+		g, m, c := one(t, driver, Always)
+		set(t, c, "a", "1")
+		must(t, m.Kill)
+		files, err := filepath.Glob(filepath.Join(g.root, "m1", "data", "appendonlydir", "*.manifest"))
+		if err != nil || len(files) != 1 {
+			t.Fatalf("manifests %v, %v", files, err)
+		}
+		if err := os.WriteFile(files[0], []byte("torn"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		err = m.Start(within(t, time.Minute))
+		if err == nil || !strings.Contains(err.Error(), "start m1") || !strings.Contains(err.Error(), "manifest") {
+			t.Fatalf("start on a torn manifest: %v", err)
+		}
+		if took := time.Since(began); took > readyWithin/2 {
+			t.Errorf("it took %v to see that the server had ended", took)
+		}
+		if s := m.State(); s != Down {
+			t.Errorf("state %s", s)
+		}
+	})
+}
+
+func TestCloseLeavesLogsAndNothingElse(t *testing.T) {
+	eachDriver(t, func(t *testing.T, driver string) {
+		logs := filepath.Join(t.TempDir(), "2026-01-02T03:04:05", "masters") // colons and all
+		g := start(t, driver, Config{Masters: 3, LogDir: logs})
+		if g.Driver() != driver || g.Version() == "" || len(g.Masters()) != 3 {
+			t.Fatalf("%s, Redis %s, %d masters", g.Driver(), g.Version(), len(g.Masters()))
+		}
+		l, err := g.Link("c1", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := g.Link("c1", 3); err == nil {
+			t.Error("there is no master 3")
+		}
+		must(t, g.masters[0].Kill, g.masters[0].Start, g.masters[1].Pause, g.masters[2].Kill)
+		for range 2 {
+			if err := g.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := os.Stat(g.root); !os.IsNotExist(err) {
+			t.Errorf("the data is still there: %v", err)
+		}
+		for _, m := range g.masters {
+			if _, err := net.Dial("tcp", m.now().addr); err == nil {
+				t.Errorf("%s still listens", m.name)
+			}
+			if err := m.Start(t.Context()); !errors.Is(err, ErrClosed) {
+				t.Errorf("start after close: %v", err)
+			}
+		}
+		if _, err := net.Dial("tcp", l.Addr()); err == nil {
+			t.Error("the link still listens")
+		}
+		if _, err := g.Link("c2", 0); !errors.Is(err, ErrClosed) {
+			t.Errorf("link after close: %v", err)
+		}
+		log, err := os.ReadFile(filepath.Join(logs, "m1.log"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(log), "Ready to accept connections"); n != 2 {
+			t.Errorf("the log tells of %d starts; want 2:\n%s", n, log)
+		}
+		for _, mark := range []string{"start 1 of m1", "kill m1", "start 2 of m1"} {
+			if !strings.Contains(string(log), mark) {
+				t.Errorf("the log has no mark %q", mark)
+			}
+		}
+	})
+}
+
+func TestCloseEndsAStartUnderWay(t *testing.T) {
+	eachDriver(t, func(t *testing.T, driver string) {
+		for _, after := range []time.Duration{0, time.Millisecond, 20 * time.Millisecond, 200 * time.Millisecond} {
+			g, m, _ := one(t, driver, None)
+			must(t, m.Kill)
+			started := make(chan error, 1)
+			go func() { started <- m.Start(context.Background()) }()
+			time.Sleep(after)
+			if err := g.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-started; err != nil && !errors.Is(err, ErrClosed) {
+				t.Errorf("the start that was ended says: %v", err)
+			}
+			if _, err := net.Dial("tcp", m.now().addr); err == nil {
+				t.Error("it still listens")
+			}
+		}
+	})
+}
+
+func TestAStartThatIsCalledOffLeavesTheMasterDown(t *testing.T) {
+	eachDriver(t, func(t *testing.T, driver string) {
+		_, m, _ := one(t, driver, None)
+		for _, after := range []time.Duration{0, time.Millisecond, 5 * time.Millisecond, 100 * time.Millisecond} {
+			must(t, m.Kill)
+			ctx, cancel := context.WithTimeout(t.Context(), after)
+			err := m.Start(ctx)
+			cancel()
+			_, answers := net.Dial("tcp", m.now().addr)
+			if up := m.State() == Up; up != (err == nil) || up != (answers == nil) {
+				t.Fatalf("called off after %v: %v; it is %s; dial: %v", after, err, m.State(), answers)
+			}
+		}
+		must(t, m.Start)
+	})
+}
+
+func TestAClusterThatIsCalledOffLeavesNothing(t *testing.T) {
+	eachDriver(t, func(t *testing.T, driver string) {
+		before := leftovers(t)
+		for _, after := range []time.Duration{0, 5 * time.Millisecond, 30 * time.Millisecond, 300 * time.Millisecond} {
+			ctx, cancel := context.WithTimeout(t.Context(), after)
+			c, err := starter(driver)(ctx, Config{})
+			cancel()
+			if err == nil {
+				c.Close()
+			} else if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("called off after %v: %v", after, err)
+			}
+			if now := leftovers(t); now != before {
+				t.Fatalf("called off after %v: left behind %s; before it was %s", after, now, before)
+			}
+		}
+	})
+}
+
+// leftovers lists everything on this host that is this test process's.
+func leftovers(t *testing.T) string {
+	t.Helper()
+	var all []string
+	for _, driver := range []string{"process", "docker"} {
+		roots, _ := filepath.Glob(filepath.Join(os.TempDir(), fmt.Sprintf("%s%d-*", rootPrefix(driver), os.Getpid())))
+		all = append(all, roots...)
+	}
+	return strings.Join(append(all, ownContainers(t)...), " ")
+}
+
+func TestATakenPortIsReplacedAtTheFirstStart(t *testing.T) {
+	eachDriver(t, func(t *testing.T, driver string) {
+		g := start(t, driver, Config{Masters: 1})
+		for _, holder := range []string{"a listener", "another master"} {
+			taken := g.masters[0].now().addr
+			if holder == "a listener" {
+				ln, err := net.Listen("tcp", "127.0.0.1:0")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer ln.Close()
+				taken = ln.Addr().String()
+			}
+			_, port, _ := net.SplitHostPort(taken)
+			s := site{name: "x" + port, home: filepath.Join(g.root, "x"+port), log: filepath.Join(g.root, "x.log")}
+			fmt.Sscan(port, &s.port)
+			m, err := g.first(within(t, time.Minute), s, anotherBuild(t, g))
+			if m != nil {
+				defer m.remove()
+			}
+			if err != nil {
+				t.Fatalf("with a port that %s has: %v", holder, err)
+			}
+			if m.now().addr == taken || m.State() != Up {
+				t.Fatalf("with a port that %s has: %s at %s", holder, m.State(), m.now().addr)
+			}
+		}
+	})
+}
+
+// anotherBuild makes engines like those of a cluster.
+func anotherBuild(t *testing.T, g *group) build {
+	t.Helper()
+	flags, _ := None.flags()
+	switch e := g.masters[0].now().engine.(type) {
+	case *process:
+		return processes(e.spawner, e.path, flags)
+	case *container:
+		return containers(e.pool, e.image, flags)
+	}
+	t.Fatal("a driver that this test does not know")
+	return nil
+}
+
+func TestSweepRemovesWhatADeadHarnessLeftAndNothingElse(t *testing.T) {
+	eachDriver(t, func(t *testing.T, driver string) {
+		dead, living := startHarness(t, driver), startHarness(t, driver)
+		dead.kill(t)
+		removed, err := Sweep(within(t, time.Minute))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := strings.Join(removed, "\n")
+		if !strings.Contains(all, dead.root) || strings.Contains(all, living.root) {
+			t.Errorf("of %s (dead) and %s (living) it removed\n%s", dead.root, living.root, all)
+		}
+		if _, err := os.Stat(dead.root); !os.IsNotExist(err) {
+			t.Errorf("the dead one's data is there: %v", err)
+		}
+		for _, addr := range dead.addrs {
+			eventually(t, "the dead one's masters are gone", func() bool {
+				_, err := net.Dial("tcp", addr)
+				return err != nil
+			})
+		}
+		for _, addr := range living.addrs {
+			if _, err := probe(within(t, 5*time.Second), addr); err != nil {
+				t.Errorf("a living one's master: %v", err)
+			}
+		}
+	})
+}
+
+func TestAConfigurationThatCanNotBeIsRefused(t *testing.T) {
+	eachDriver(t, func(t *testing.T, driver string) {
+		for _, cfg := range []Config{{Masters: -1}, {Persistence: "sometimes"}, {LogDir: "/dev/null/logs"}, {MaxMemory: -1}, {MaxMemory: 1 << 20, Eviction: "all"}, {Eviction: "allkeys-lru"}, {Replicas: 3}} {
+			c, err := starter(driver)(t.Context(), cfg)
+			if err == nil {
+				c.Close()
+				t.Errorf("%+v was accepted", cfg)
+			}
+		}
+	})
+}

@@ -1,0 +1,129 @@
+// Command lockpick runs fault-injection campaigns against Redis locks and judges
+// what happened. See lockpick --help.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+)
+
+// Exit codes: others script against them.
+const (
+	exitHolds     = 0
+	exitViolated  = 1
+	exitUndecided = 2 // unknown or invalid
+	exitUsage     = 64
+	exitHarness   = 70
+)
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+// usageError is what the user can mend: flags, arguments, a scenario.
+type usageError struct{ error }
+
+// verdictError carries a verdict that is not "holds" to the exit code.
+type verdictError checker.Verdict
+
+func (v verdictError) Error() string { return string(v) }
+
+func run(args []string) int {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	go func() {
+		s, ok := <-signals
+		if !ok {
+			return
+		}
+		fmt.Fprintf(os.Stderr, "\n%v: ending the faults, removing the masters, writing the report (once more to give up at once)\n", s)
+		cancel(fmt.Errorf("%v", s))
+		if _, ok := <-signals; ok {
+			fmt.Fprintln(os.Stderr, "giving up: what is left behind is removed at the next start")
+			os.Exit(exitHarness)
+		}
+	}()
+
+	root := rootCommand()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var verdict verdictError
+	var usage usageError
+	var problem *campaign.Problem
+	switch {
+	case err == nil:
+		return exitHolds
+	case errors.As(err, &verdict):
+		return map[checker.Verdict]int{checker.Violated: exitViolated, checker.Unknown: exitUndecided, checker.Invalid: exitUndecided}[checker.Verdict(verdict)]
+	case errors.As(err, &usage), errors.As(err, &problem):
+		fmt.Fprintf(os.Stderr, "lockpick: %v\n", err)
+		return exitUsage
+	default:
+		fmt.Fprintf(os.Stderr, "lockpick: %v\n", err)
+		return exitHarness
+	}
+}
+
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "lockpick",
+		Short: "Try to break a Redis lock, and prove it",
+		Long: `Lockpick runs concurrent clients against a lock on real Redis masters while it pauses,
+kills and cuts off masters and stops clients. It records every operation, judges the
+history, and explains each violation in the terminal and in an HTML report.
+
+Exit codes: 0 no violation, 1 violated, 2 unknown or invalid (the run proves nothing),
+64 bad usage or scenario, 70 an error of the harness.`,
+		Example: `  lockpick run                                             the default campaign
+  lockpick run --persistence always --faults kill,pause    does fsync=always hold?
+  lockpick run --faults client-pause --fencing             what fencing is good for
+  lockpick run scenario.yaml --json                        a scenario, for scripts
+  lockpick check latest                                    judge a recorded run again
+  lockpick doctor                                          what this machine can do`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w (see: %s --help)", err, cmd.CommandPath())}
+	})
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddCommand(runCommand(), checkCommand(), reportCommand(), listCommand(), doctorCommand(), imageCommand(), clientCommand())
+	for _, c := range root.Commands() {
+		c.Args = asUsage(c.Args)
+	}
+	root.Args = asUsage(root.Args)
+	return root
+}
+
+// one wants exactly one argument, and says which.
+func one(what string, allowed ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 && (len(allowed) == 0 || slices.Contains(allowed, args[0])) {
+			return nil
+		}
+		return fmt.Errorf("%s what? It takes %s", cmd.Name(), what)
+	}
+}
+
+// asUsage makes wrong arguments exit with the code for bad usage.
+func asUsage(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usageError{fmt.Errorf("%w (see: %s --help)", err, cmd.CommandPath())}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+
+	"lockpick/campaign"
+)
+
+// progress tells people on stderr how a run is getting on: a bar on a terminal, a
+// line every few seconds elsewhere.
+type progress struct {
+	mu       sync.Mutex
+	terminal bool
+	bar      *progressbar.ProgressBar
+	last     time.Time
+}
+
+// every is how often a line is written where there is no terminal.
+const every = 5 * time.Second
+
+func newProgress() *progress {
+	return &progress{terminal: term.IsTerminal(int(os.Stderr.Fd())), last: time.Now()}
+}
+
+func (p *progress) line(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bar != nil {
+		_ = p.bar.Clear()
+	}
+	fmt.Fprintf(os.Stderr, format+"\n", args...)
+}
+
+func (p *progress) live(s campaign.Status) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	text := describe(s)
+	if !p.terminal {
+		if time.Since(p.last) >= every {
+			p.last = time.Now()
+			fmt.Fprintln(os.Stderr, text)
+		}
+		return
+	}
+	if p.bar == nil {
+		p.bar = progressbar.NewOptions64(s.Limit.Milliseconds(),
+			progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetWidth(16), progressbar.OptionClearOnFinish(),
+			progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false), progressbar.OptionThrottle(0))
+	}
+	p.bar.Describe(text)
+	_ = p.bar.Set64(min(s.Elapsed, s.Limit).Milliseconds())
+}
+
+func (p *progress) done() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bar != nil {
+		_ = p.bar.Clear()
+	}
+}
+
+// describe is a status in one line: elapsed, leases granted, violations, faults now.
+func describe(s campaign.Status) string {
+	faults := "no fault now"
+	if len(s.Faults) > 0 {
+		faults = strings.Join(s.Faults, "; ")
+	}
+	if r := []rune(faults); len(r) > 60 {
+		faults = string(r[:59]) + "…"
+	}
+	return fmt.Sprintf("%5.1fs of %v, %s: %d leases granted, %d violations so far; %s", s.Elapsed.Seconds(), s.Limit, s.Stage, s.Granted, s.Violations, faults)
+}

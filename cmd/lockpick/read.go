@@ -1,0 +1,161 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"lockpick/campaign"
+	"lockpick/cluster"
+	"lockpick/nemesis"
+	"lockpick/workload"
+)
+
+func checkCommand() *cobra.Command {
+	var store string
+	var levels []string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "check RUN|FILE",
+		Short: "Judge a recorded history again",
+		Long: `Check judges the history of a run (its folder, its name in the store, or latest) or in a
+file. It needs nothing else, so it also judges what a harness that was killed left behind.`,
+		Example: `  lockpick check latest
+  lockpick check store/latest/history.jsonl --json`,
+		Args: one("one run (its folder, its name in the store, or latest) or one file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, err := historyOf(campaign.Store{Dir: store}, args[0])
+			if err != nil {
+				return err
+			}
+			h, r, err := campaign.JudgeFile(path)
+			if err != nil {
+				return orUsage(err)
+			}
+			if _, err := os.Stat(r.Report); err != nil {
+				r.Report = ""
+			}
+			if err := printResult(h, r, asJSON); err != nil {
+				return err
+			}
+			return exitOf(r, levels)
+		},
+	}
+	storeFlag(cmd, &store)
+	cmd.Flags().StringSliceVar(&levels, "property", nil, "levels that decide the exit code (default: all that are judged)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object on stdout instead of the report")
+	return cmd
+}
+
+func reportCommand() *cobra.Command {
+	var store string
+	cmd := &cobra.Command{
+		Use:     "report RUN",
+		Short:   "Write a run's HTML report anew",
+		Example: `  lockpick report latest`,
+		Args:    one("one run: its folder, its name in the store, or latest"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir, err := campaign.Store{Dir: store}.Find(args[0])
+			if err != nil {
+				return usageError{err}
+			}
+			h, r, err := campaign.JudgeFile(filepath.Join(dir, campaign.HistoryFile))
+			if err != nil {
+				return orUsage(err)
+			}
+			if before, err := campaign.ReadResult(dir); err == nil {
+				r.Notes = before.Notes // says more: whether the run was interrupted
+			}
+			if err := writeReport(dir, h, r); err != nil {
+				return err
+			}
+			fmt.Println(r.Report)
+			return nil
+		},
+	}
+	storeFlag(cmd, &store)
+	return cmd
+}
+
+// historyOf finds the history that the user means: a file, or a run's.
+func historyOf(store campaign.Store, name string) (string, error) {
+	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+		return name, nil
+	}
+	dir, err := store.Find(name)
+	if err != nil {
+		return "", usageError{err}
+	}
+	return filepath.Join(dir, campaign.HistoryFile), nil
+}
+
+// orUsage blames the input, unless the harness is known to be at fault.
+func orUsage(err error) error {
+	var harness *campaign.HarnessError
+	if errors.As(err, &harness) {
+		return err
+	}
+	return usageError{err}
+}
+
+func listCommand() *cobra.Command {
+	var store string
+	cmd := &cobra.Command{
+		Use:       "list runs|locks|faults",
+		Short:     "List the runs in the store, the locks under test, or the faults",
+		Example:   "  lockpick list faults",
+		ValidArgs: []string{"runs", "locks", "faults"},
+		Args:      one("runs, locks or faults", "runs", "locks", "faults"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+			switch args[0] {
+			case "locks":
+				for _, k := range workload.Locks {
+					fmt.Fprintf(w, "%s\t%s\n", k.Name, k.Summary)
+				}
+			case "faults":
+				shim, why := cluster.ShimAvailable(cmd.Context())
+				for _, k := range nemesis.Kinds {
+					needs := ""
+					switch {
+					case k.Needs == "shim" && !shim:
+						needs = "  NOT AVAILABLE: " + why
+					case k.Needs != "":
+						needs = "  (needs " + k.Needs + ")"
+					}
+					fmt.Fprintf(w, "%s\t%s\t%s%s\n", k.Name, k.Hits, k.Summary, needs)
+				}
+			case "runs":
+				if err := listRuns(w, campaign.Store{Dir: store}); err != nil {
+					return err
+				}
+			}
+			return w.Flush()
+		},
+	}
+	storeFlag(cmd, &store)
+	return cmd
+}
+
+func listRuns(w *tabwriter.Writer, store campaign.Store) error {
+	runs, err := store.Runs()
+	if err != nil {
+		return err
+	}
+	if len(runs) == 0 {
+		fmt.Fprintf(os.Stderr, "no runs in %s yet: lockpick run makes one\n", store.Dir)
+	}
+	for _, run := range runs {
+		r, err := campaign.ReadResult(filepath.Join(store.Dir, run))
+		if err != nil {
+			fmt.Fprintf(w, "%s\tnot judged (lockpick check %s)\n", run, run)
+			continue
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d leases\t%d faults\n", run, r.Verdict(), r.Lock, r.Driver, r.Counts.Granted, r.Counts.Faults)
+	}
+	return nil
+}

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+	"lockpick/history"
+	"lockpick/nemesis"
+	"lockpick/reports"
+	"lockpick/workload"
+)
+
+func runCommand() *cobra.Command {
+	flags := campaign.Defaults()
+	var faults, store string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "run [SCENARIO.yaml]",
+		Short: "Run a campaign: clients, faults, a verdict and a report",
+		Long: `Run starts Redis masters, lets clients take and use a lock while faults strike, and
+judges what was recorded. Flags change what the scenario file says, or the defaults.`,
+		Example: `  lockpick run --persistence none --faults kill,partition --nemesis guided --time-limit 60s
+  lockpick run --faults kill --restart-delay 3s            restarts delayed beyond the TTL
+  lockpick run --faults client-pause --fencing --driver process
+  lockpick run --lock single --faults kill --stop-on-violation
+  lockpick run store/latest/scenario.yaml --seed 7`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s := campaign.Defaults()
+			if len(args) == 1 {
+				var err error
+				if s, err = campaign.LoadScenario(args[0]); err != nil {
+					return usageError{err}
+				}
+			}
+			flags.Faults = nil
+			if f := strings.TrimSpace(faults); f != "none" && f != "" {
+				flags.Faults = strings.Split(f, ",")
+			}
+			override(cmd, &s, &flags)
+			if err := s.Check(); err != nil {
+				var p *campaign.Problem
+				if errors.As(err, &p) {
+					flag, _, _ := strings.Cut(strings.ReplaceAll(p.Field, "_", "-"), "[")
+					return usageError{fmt.Errorf("--%s: %s", strings.Replace(flag, "properties", "property", 1), p.Says)}
+				}
+				return err
+			}
+			return runScenario(cmd.Context(), s, campaign.Store{Dir: store}, asJSON)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&flags.Driver, "driver", flags.Driver, "what runs the masters: "+strings.Join(campaign.Drivers, ", "))
+	f.StringVar(&flags.Lock, "lock", flags.Lock, "the lock under test: "+strings.Join(workload.LockNames(), ", "))
+	f.BoolVar(&flags.Fencing, "fencing", flags.Fencing, "have the lock give fencing tokens (judges L5 and FM)")
+	f.IntVar(&flags.Masters, "masters", flags.Masters, "number of masters")
+	f.StringVar(&flags.Persistence, "persistence", flags.Persistence, "how masters keep keys: none, rdb, everysec, always")
+	f.Int64Var(&flags.MaxMemory, "max-memory", flags.MaxMemory, "bytes of memory of each master (default: no limit; 4 MiB for the fault memory)")
+	f.StringVar(&flags.Eviction, "eviction", flags.Eviction, "what a master does at that limit: noeviction, allkeys-lru, … (default allkeys-lru)")
+	f.IntVar(&flags.Replicas, "replicas", flags.Replicas, "asynchronous replicas of each master (default: 1 for the fault failover)")
+	f.IntVar(&flags.Wait, "wait", flags.Wait, "replicas that must have a key before their master's vote counts (WAIT)")
+	f.StringVar(&flags.ClientsAs, "clients-as", flags.ClientsAs, "what clients are: goroutines, processes (stopped and killed by signals)")
+	f.IntVar(&flags.Clients, "clients", flags.Clients, "number of clients")
+	f.IntVar(&flags.Keys, "keys", flags.Keys, "number of keys")
+	f.DurationVar(&flags.TTL, "ttl", flags.TTL, "the lock's TTL (with Docker at least 2s: a restart takes 0.35s)")
+	f.DurationVar(&flags.Timeout, "timeout", flags.Timeout, "wait this long for one master (default: the lock's own, TTL/20, at most 50ms)")
+	f.StringVar(&flags.Hold, "hold", flags.Hold, "how long a critical section lasts: a duration or a range")
+	f.Float64Var(&flags.LongHolds, "long-holds", flags.LongHolds, "share of sections that want 0.8 to 1.5 TTL instead")
+	f.Float64Var(&flags.Extend, "extend", flags.Extend, "probability that a lease which runs out is extended")
+	f.StringVar(&faults, "faults", strings.Join(flags.Faults, ","), "what the nemesis does: none, or any of "+strings.Join(nemesis.KindNames(), ","))
+	f.StringVar(&flags.Nemesis, "nemesis", flags.Nemesis, "who aims: random, or guided (reads the votes)")
+	f.StringSliceVar(&flags.Targets, "targets", flags.Targets, "masters that the random nemesis aims at: "+strings.Join(nemesis.Targets, ","))
+	f.DurationVar(&flags.Interval, "interval", flags.Interval, "time between faults, on average (default: the TTL)")
+	f.DurationVar(&flags.RestartDelay, "restart-delay", flags.RestartDelay, "from a kill or shutdown to the restart")
+	f.StringVar(&flags.Clock, "clock", flags.Clock, "what the fault clock does: +60s, -60s, x1.5 (its rate), ~5s (strobes) (default: drawn)")
+	f.Float64Var(&flags.ClientRate, "client-rate", flags.ClientRate, "what the fault client-clock does: seconds that a client counts in a true one (default: drawn)")
+	f.DurationVar(&flags.FsyncDelay, "fsync-delay", flags.FsyncDelay, "what the fault slow-fsync adds to each fsync (default 1s)")
+	f.BoolVar(&flags.Strict, "strict", flags.Strict, "the fault powercut: names are durable only once their directory was fsynced")
+	f.BoolVar(&flags.Torn, "torn", flags.Torn, "the fault powercut: a random part of what was not fsynced survives")
+	f.DurationVar(&flags.TimeLimit, "time-limit", flags.TimeLimit, "how long the clients work")
+	f.Uint64Var(&flags.Seed, "seed", flags.Seed, "seed of what is drawn at random (real time makes each run different all the same)")
+	f.BoolVar(&flags.StopOnViolation, "stop-on-violation", flags.StopOnViolation, "stop at the first violation of mutual exclusion")
+	f.StringSliceVar(&flags.Properties, "property", flags.Properties, "levels that decide the exit code (default: all that are judged): "+strings.Join(campaign.Levels(), ","))
+	f.StringVar(&flags.Image, "image", flags.Image, "Docker image of the masters (default: the official one, or one built from this machine's redis-server)")
+	f.StringVar(&flags.Name, "name", flags.Name, "name of the run")
+	storeFlag(cmd, &store)
+	f.BoolVar(&asJSON, "json", false, "print one JSON object on stdout instead of the report")
+	return cmd
+}
+
+// override takes over the flags that were given.
+func override(cmd *cobra.Command, s, flags *campaign.Scenario) {
+	for name, take := range map[string]func(){
+		"driver": func() { s.Driver = flags.Driver }, "lock": func() { s.Lock = flags.Lock }, "fencing": func() { s.Fencing = flags.Fencing },
+		"masters": func() { s.Masters = flags.Masters }, "persistence": func() { s.Persistence = flags.Persistence },
+		"max-memory": func() { s.MaxMemory = flags.MaxMemory }, "eviction": func() { s.Eviction = flags.Eviction },
+		"replicas": func() { s.Replicas = flags.Replicas }, "wait": func() { s.Wait = flags.Wait },
+		"clients-as": func() { s.ClientsAs = flags.ClientsAs }, "clock": func() { s.Clock = flags.Clock },
+		"client-rate": func() { s.ClientRate = flags.ClientRate }, "fsync-delay": func() { s.FsyncDelay = flags.FsyncDelay },
+		"strict": func() { s.Strict = flags.Strict }, "torn": func() { s.Torn = flags.Torn },
+		"clients": func() { s.Clients = flags.Clients }, "keys": func() { s.Keys = flags.Keys }, "ttl": func() { s.TTL = flags.TTL },
+		"timeout": func() { s.Timeout = flags.Timeout }, "hold": func() { s.Hold = flags.Hold },
+		"long-holds": func() { s.LongHolds = flags.LongHolds }, "extend": func() { s.Extend = flags.Extend },
+		"faults": func() { s.Faults, s.Schedule = flags.Faults, nil }, "nemesis": func() { s.Nemesis = flags.Nemesis },
+		"targets": func() { s.Targets = flags.Targets }, "interval": func() { s.Interval = flags.Interval },
+		"restart-delay": func() { s.RestartDelay = flags.RestartDelay }, "time-limit": func() { s.TimeLimit = flags.TimeLimit },
+		"seed": func() { s.Seed = flags.Seed }, "stop-on-violation": func() { s.StopOnViolation = flags.StopOnViolation },
+		"property": func() { s.Properties = flags.Properties }, "image": func() { s.Image = flags.Image }, "name": func() { s.Name = flags.Name },
+	} {
+		if cmd.Flags().Changed(name) {
+			take()
+		}
+	}
+}
+
+func storeFlag(cmd *cobra.Command, store *string) {
+	cmd.Flags().StringVar(store, "store", "store", "folder that runs are kept in")
+}
+
+func runScenario(ctx context.Context, s campaign.Scenario, store campaign.Store, asJSON bool) error {
+	show := newProgress()
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	dir, h, r, err := campaign.Run(ctx, s, campaign.Options{Store: store, Progress: show.line, Live: show.live, Client: []string{self, "client"}})
+	show.done()
+	if err != nil {
+		if dir != "" {
+			err = fmt.Errorf("%w\n(what there is of the run is in %s)", err, dir)
+		}
+		return err
+	}
+	if err := writeReport(dir, h, r); err != nil {
+		return err
+	}
+	if err := printResult(h, r, asJSON); err != nil {
+		return err
+	}
+	return exitOf(r, s.Properties)
+}
+
+// writeReport writes report.html into a run's folder.
+func writeReport(dir string, h *history.History, r *campaign.Result) error {
+	f, err := os.Create(filepath.Join(dir, campaign.ReportFile))
+	if err != nil {
+		return err
+	}
+	return errors.Join(reports.HTML(f, h, r), f.Close())
+}
+
+func printResult(h *history.History, r *campaign.Result, asJSON bool) error {
+	if asJSON {
+		return reports.JSON(os.Stdout, r)
+	}
+	opt := reports.TerminalOptions{Width: 100}
+	if fd := int(os.Stdout.Fd()); term.IsTerminal(fd) {
+		opt.Color = os.Getenv("NO_COLOR") == ""
+		if width, _, err := term.GetSize(fd); err == nil {
+			opt.Width = min(width, 120)
+		}
+	}
+	return reports.Terminal(os.Stdout, h, r, opt)
+}
+
+// exitOf turns the verdicts into the command's outcome. levels, if any, are those
+// that count.
+func exitOf(r *campaign.Result, levels []string) error {
+	counted := campaign.Result{}
+	for _, v := range r.Verdicts {
+		if len(levels) == 0 || slices.Contains(levels, v.Level) {
+			counted.Verdicts = append(counted.Verdicts, v)
+		}
+	}
+	if len(counted.Verdicts) == 0 {
+		return verdictError(checker.Unknown)
+	}
+	if v := counted.Verdict(); v != checker.Holds {
+		return verdictError(v)
+	}
+	return nil
+}

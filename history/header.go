@@ -1,0 +1,28 @@
+package history
+
+import "time"
+
+// FormatVersion is the version of the format that this package writes.
+const FormatVersion = 1
+
+// Header is the first line of a history: what was run, and what a reader needs
+// to know to judge it without the scenario.
+type Header struct {
+	Format      int               `json:"lockpick_history"` // FormatVersion
+	Name        string            `json:"name"`             // of the scenario
+	Started     time.Time         `json:"started"`          // wall clock at time 0
+	Seed        uint64            `json:"seed"`
+	Driver      string            `json:"driver"` // docker, process
+	Lock        string            `json:"lock"`
+	Masters     int               `json:"masters"`
+	Quorum      int               `json:"quorum"`
+	Persistence string            `json:"persistence"`
+	Clients     int               `json:"clients"`
+	Keys        int               `json:"keys"`
+	TTL         time.Duration     `json:"ttl"`                // ns
+	Fencing     bool              `json:"fencing"`            // leases carry fencing tokens
+	Faults      []string          `json:"faults"`             // that the campaign was asked to inject
+	Nemesis     string            `json:"nemesis"`            // random, guided, schedule, none
+	Versions    map[string]string `json:"versions"`           // redis, go, lockpick
+	Scenario    string            `json:"scenario,omitempty"` // the scenario's YAML, replayable
+}

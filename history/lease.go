@@ -1,0 +1,113 @@
+package history
+
+import "time"
+
+// Span is a stretch of the run's time, from From up to and without To.
+type Span struct{ From, To time.Duration }
+
+// Empty says whether no time lies within the span.
+func (s Span) Empty() bool { return s.To <= s.From }
+
+// Grant is one moment at which a client was told that it may rely on a lease:
+// the return of an acquire, or of an extension.
+type Grant struct {
+	Index int           // of the operation
+	At    time.Duration // when it returned
+	Until time.Duration // valid until
+	Bent  bool          // nobody granted anything: the client's clock was bent, and its lease ends at another time
+}
+
+// Lease is everything that a history says of one token.
+type Lease struct {
+	Key, Process, Token string
+	Fence               int64
+	Invoked             time.Duration // the acquire began
+	Grants              []Grant       // the acquire's, then the extensions', in order
+	ReleaseIndex        int           // -1: it was never released, nor did its client end
+	Released            time.Duration // the release was invoked, or the client ended (if ReleaseIndex >= 0)
+	Entered, Left       time.Duration // the critical section
+	EnterIndex          int           // -1: it was never entered
+	LeaveIndex          int           // -1: it was never left: Left is the end of the history
+}
+
+// Acquired is when the acquire returned.
+func (l *Lease) Acquired() time.Duration { return l.Grants[0].At }
+
+// Until is the last moment of validity that any grant promised.
+func (l *Lease) Until() time.Duration {
+	until := l.Grants[0].Until
+	for _, g := range l.Grants[1:] {
+		until = max(until, g.Until)
+	}
+	return until
+}
+
+// Holds are the spans in which the client may rely on the lease: from a grant
+// until its validity ends or the release is invoked, whichever is first. One
+// span, unless an extension returned only after the validity before it had
+// ended. A span may be empty: the lease was over before its client knew of it.
+func (l *Lease) Holds() []Span {
+	var spans []Span
+	for _, g := range l.Grants {
+		s := Span{g.At, g.Until}
+		if l.ReleaseIndex >= 0 {
+			s.To = min(s.To, l.Released)
+		}
+		if n := len(spans); n > 0 && s.From <= spans[n-1].To {
+			spans[n-1].To = max(s.From, s.To) // the latest grant rules, even where it shortens the lease
+			continue
+		}
+		spans = append(spans, s)
+	}
+	return spans
+}
+
+// Leases returns the lease of each acquire that was granted, in the order in
+// which they were. An acquire that failed or never returned promises nothing and
+// is left out.
+func Leases(ops []Op) []*Lease {
+	var leases []*Lease
+	type owner struct{ process, token string } // a weak lock may give one token to two clients
+	byOwner := map[owner]*Lease{}
+	invoked := map[string]time.Duration{}
+	var end time.Duration
+	for i := range ops {
+		op := &ops[i]
+		end = op.Time
+		if op.F == FAcquire && op.Type == Invoke {
+			invoked[op.Process] = op.Time
+		}
+		if op.Value == nil || op.Value.Token == "" {
+			continue
+		}
+		o := owner{op.Process, op.Value.Token}
+		l := byOwner[o]
+		switch {
+		case op.F == FAcquire && op.Type == OK:
+			l = &Lease{
+				Key: op.Key, Process: op.Process, Token: op.Value.Token, Fence: op.Value.Fence,
+				Invoked: invoked[op.Process], Grants: []Grant{{Index: op.Index, At: op.Time, Until: op.Value.ValidUntil}},
+				ReleaseIndex: -1, EnterIndex: -1, LeaveIndex: -1,
+			}
+			byOwner[o] = l
+			leases = append(leases, l)
+		case l == nil:
+		case op.F == FExtend && op.Type == OK:
+			l.Grants = append(l.Grants, Grant{Index: op.Index, At: op.Time, Until: op.Value.ValidUntil})
+		case op.F == FClock && op.Time < l.Grants[len(l.Grants)-1].Until: // one that is over stays so
+			l.Grants = append(l.Grants, Grant{Index: op.Index, At: op.Time, Until: op.Value.ValidUntil, Bent: true})
+		case (op.F == FRelease && op.Type == Invoke || op.F == FCrash) && l.ReleaseIndex < 0: // the dead rely on nothing
+			l.ReleaseIndex, l.Released = op.Index, op.Time
+		case op.F == FEnter && l.EnterIndex < 0:
+			l.EnterIndex, l.Entered = op.Index, op.Time
+		case op.F == FLeave && l.EnterIndex >= 0 && l.LeaveIndex < 0:
+			l.LeaveIndex, l.Left = op.Index, op.Time
+		}
+	}
+	for _, l := range leases {
+		if l.EnterIndex >= 0 && l.LeaveIndex < 0 {
+			l.Left = end
+		}
+	}
+	return leases
+}

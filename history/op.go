@@ -1,0 +1,100 @@
+package history
+
+import "time"
+
+// Type says what an operation's line means.
+type Type string
+
+const (
+	Invoke Type = "invoke" // the process begins
+	OK     Type = "ok"     // it happened
+	Fail   Type = "fail"   // it did not happen
+	Info   Type = "info"   // the process does not know, or (nemesis, masters) plainly tells
+)
+
+// The operations (field f). The nemesis records under the name of its fault.
+const (
+	FAcquire = "acquire" // client: ok value is Token, ValidUntil, Fence
+	FExtend  = "extend"  // client: ok value is Token, ValidUntil
+	FRelease = "release" // client: fail means that a majority no longer held the token
+	FEnter   = "enter"   // client: the critical section begins (info: a point in time)
+	FLeave   = "leave"   // client: it ends
+	FRead    = "read"    // client: from the guarded resource
+	FWrite   = "write"   // client: to the guarded resource
+	FApply   = "apply"   // resource: a write took effect (ok) or was refused by its fence (fail)
+	FVote    = "vote"    // master: its reply to one lock command
+	FPaused  = "paused"  // client: stopped at a named point (invoke), goes on (ok)
+	FCrash   = "crash"   // client: it has ended, with the lease in Token if it had one, and starts anew with nothing (info)
+	FClock   = "clock"   // client: its clock runs at another rate now, and its lease ends at another time (info)
+	FLook    = "look"    // master: what it says of itself now and then, past all links (info)
+	FState   = "state"   // master: its process is up, paused or down
+	FStall   = "stall"   // harness: it slept longer than it meant to, by Took: its machine was too slow
+	FHealed  = "healed"  // nemesis: every fault has ended; the final acquisitions follow
+)
+
+// Processes that are not clients ("c1", "c2", …) or masters ("m1", "m2", …).
+const (
+	Nemesis  = "nemesis"
+	Resource = "resource"
+	Harness  = "harness"
+)
+
+// Commands of a vote.
+const (
+	CommandSet       = "set"       // SET key token NX PX ttl (with fencing: and INCR)
+	CommandExtend    = "extend"    // compare-and-pexpire
+	CommandRelease   = "release"   // compare-and-delete
+	CommandWriteBack = "writeback" // the fencing token's maximum, where the key still holds the token
+)
+
+// Op is one line of a history.
+type Op struct {
+	Index   int           `json:"index"`
+	Time    time.Duration `json:"time"` // ns since the run began, monotonic
+	Process string        `json:"process"`
+	Type    Type          `json:"type"`
+	F       string        `json:"f"`
+	Key     string        `json:"key,omitempty"`
+	Value   *Value        `json:"value,omitempty"`
+	Error   string        `json:"error,omitempty"`
+}
+
+// Value holds what an operation carries beyond its key. One flat struct for all
+// operations keeps the codec simple and the lines short; an absent field is zero.
+type Value struct {
+	// acquire, extend, release, enter, leave, read, write, apply, vote
+	Token      string        `json:"token,omitempty"`
+	ValidUntil time.Duration `json:"valid_until,omitempty"` // ns, the run's time base
+	Fence      int64         `json:"fence,omitempty"`
+
+	// read, write, apply
+	Value  int64 `json:"value,omitempty"`
+	Fenced bool  `json:"fenced,omitempty"` // of the twin resource that checks fencing tokens
+
+	// vote
+	Client  string        `json:"client,omitempty"`
+	Command string        `json:"command,omitempty"`
+	Yes     bool          `json:"yes,omitempty"`
+	Took    time.Duration `json:"took,omitempty"` // ns from sending to the reply
+
+	// paused
+	Point string `json:"point,omitempty"`
+
+	// clock, look
+	Rate   float64        `json:"rate,omitempty"`   // seconds that the client's clock counts in a true one
+	Offset *time.Duration `json:"offset,omitempty"` // ns: how far the master's clock is ahead of the true one
+
+	// state, look
+	State string            `json:"state,omitempty"` // up, paused, down
+	Keys  map[string]string `json:"keys,omitzero"`   // key to token, as the master itself stores them; nil: it was not asked
+
+	// faults (see Fault)
+	ID       int               `json:"id,omitempty"`
+	Phase    string            `json:"phase,omitempty"` // install, heal
+	Masters  []string          `json:"masters,omitempty"`
+	Clients  []string          `json:"clients,omitempty"`
+	Params   map[string]string `json:"params,omitempty"`
+	Bit      bool              `json:"bit,omitempty"`
+	Evidence string            `json:"evidence,omitempty"`
+	Bound    time.Duration     `json:"bound,omitempty"` // healed: ns within which a free lock must be granted
+}

@@ -1,0 +1,84 @@
+package history
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// Recorder writes a history as it happens. It is safe for concurrent use: one
+// mutex gives every operation its index and its time, so the order of the lines
+// is the order of the times.
+type Recorder struct {
+	mu        sync.Mutex
+	w         io.Writer
+	now       func() time.Duration
+	next      int
+	err       error
+	observers []func(Op)
+}
+
+// NewRecorder writes the header to w and returns a recorder whose times come
+// from now (time since the run began). Each operation is one Write call on w,
+// unbuffered: what was recorded outlives a killed harness.
+func NewRecorder(w io.Writer, h Header, now func() time.Duration) (*Recorder, error) {
+	h.Format = FormatVersion
+	r := &Recorder{w: w, now: now}
+	if err := r.line(h); err != nil {
+		return nil, fmt.Errorf("history: write the header: %w", err)
+	}
+	return r, nil
+}
+
+// Observe registers f to be called with each operation, in order, before Record
+// returns. f must not block and must not record.
+func (r *Recorder) Observe(f func(Op)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.observers = append(r.observers, f)
+}
+
+// Record stamps the operation with the next index and the time now, appends it
+// and returns it. A failed write is kept and reported by Err: the processes that
+// record could do nothing about it. Nothing is written after it, so that the lines
+// before it stay a readable history with a torn end.
+func (r *Recorder) Record(op Op) Op {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	op.Index, op.Time = r.next, r.now()
+	r.next++
+	if r.err == nil {
+		if err := r.line(op); err != nil {
+			r.err = fmt.Errorf("history: write operation %d: %w", op.Index, err)
+		}
+	}
+	for _, f := range r.observers {
+		f(op)
+	}
+	return op
+}
+
+// Len is the number of operations recorded.
+func (r *Recorder) Len() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.next
+}
+
+// Err is the first write that failed, or nil.
+func (r *Recorder) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
+
+func (r *Recorder) line(v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	_, err = r.w.Write(append(b, '\n'))
+	return err
+}

@@ -1,0 +1,138 @@
+package history
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestConcurrent: whoever records, indices have no gaps, times never go back, and
+// the file, the observers and the callers agree on who was when.
+func TestConcurrent(t *testing.T) {
+	const writers, each = 8, 100
+	var file bytes.Buffer
+	clock := time.Now()
+	r, err := NewRecorder(&file, Header{}, func() time.Duration { return time.Since(clock) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seen, again []Op
+	r.Observe(func(op Op) { seen = append(seen, op) })
+	r.Observe(func(op Op) {
+		if len(seen) != len(again)+1 {
+			t.Error("the second observer was called before the first")
+		}
+		again = append(again, op)
+	})
+	var all sync.WaitGroup
+	returned := make([][]Op, writers)
+	for w := range writers {
+		all.Go(func() {
+			for range each {
+				returned[w] = append(returned[w], r.Record(Op{Process: "c" + strconv.Itoa(w), Type: Info, F: FEnter}))
+			}
+		})
+	}
+	all.Wait()
+	h, err := Read(&file) // checks indices and times
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(h.Ops) != writers*each || r.Len() != writers*each || r.Err() != nil {
+		t.Fatalf("%d operations, Len %d, Err %v", len(h.Ops), r.Len(), r.Err())
+	}
+	if !slices.Equal(h.Ops, seen) || !slices.Equal(h.Ops, again) {
+		t.Error("an observer saw another order than the file has")
+	}
+	for w, ops := range returned {
+		for i, op := range ops {
+			if h.Ops[op.Index] != op {
+				t.Fatalf("Record returned %+v, the file has %+v", op, h.Ops[op.Index])
+			}
+			if i > 0 && ops[i-1].Index >= op.Index {
+				t.Fatalf("c%d's operations are out of order", w)
+			}
+		}
+	}
+}
+
+// disk takes some bytes, then a part of one more write, and is full.
+type disk struct {
+	bytes.Buffer
+	room int
+}
+
+var errFull = errors.New("no space left")
+
+func (d *disk) Write(p []byte) (int, error) {
+	if len(p) > d.room {
+		n, _ := d.Buffer.Write(p[:d.room])
+		d.room = 0
+		return n, errFull
+	}
+	d.room -= len(p)
+	return d.Buffer.Write(p)
+}
+
+// TestFullDisk: the first failed write is kept, observers go on, and what was written
+// before it can be read, even if there is room again later.
+func TestFullDisk(t *testing.T) {
+	line := len(`{"index":0,"time":0,"process":"c1","type":"info","f":"enter"}` + "\n")
+	d := &disk{room: 1 << 20}
+	r, err := NewRecorder(d, Header{}, func() time.Duration { return 0 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.room = 2*line + 10
+	seen := 0
+	r.Observe(func(Op) { seen++ })
+	for i := range 4 {
+		if op := r.Record(Op{Process: "c1", Type: Info, F: FEnter}); op.Index != i {
+			t.Errorf("operation %d has the index %d", i, op.Index)
+		}
+	}
+	first := r.Err()
+	d.room = 1 << 20
+	r.Record(Op{Process: "c1", Type: Info, F: FEnter})
+	if !errors.Is(first, errFull) || !strings.Contains(first.Error(), "operation 2") || r.Err() != first {
+		t.Errorf("Err is %v, was %v", r.Err(), first)
+	}
+	h, err := Read(&d.Buffer)
+	if err != nil || len(h.Ops) != 2 || !h.Torn {
+		t.Errorf("read %+v, %v", h, err)
+	}
+	if seen != 5 || r.Len() != 5 {
+		t.Errorf("observers saw %d operations, Len is %d", seen, r.Len())
+	}
+
+	if _, err := NewRecorder(&disk{}, Header{}, nil); !errors.Is(err, errFull) || !strings.Contains(err.Error(), "header") {
+		t.Errorf("a header that could not be written: %v", err)
+	}
+}
+
+// TestUnbuffered: each operation is one whole line in one write, before Record returns.
+func TestUnbuffered(t *testing.T) {
+	var writes []string
+	r, err := NewRecorder(writer(func(p []byte) { writes = append(writes, string(p)) }), Header{}, func() time.Duration { return 0 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := 1; n <= 3; n++ {
+		r.Record(Op{Process: "c1", Type: Info, F: FEnter, Error: "two\nlines"})
+		if len(writes) != n+1 || strings.Count(writes[n], "\n") != 1 || !strings.HasSuffix(writes[n], "\n") {
+			t.Fatalf("after %d operations: %q", n, writes)
+		}
+	}
+}
+
+type writer func([]byte)
+
+func (w writer) Write(p []byte) (int, error) {
+	w(p)
+	return len(p), nil
+}

@@ -1,0 +1,35 @@
+package history
+
+import "time"
+
+// Vote is one master's reply to one lock command, or the fact that none came.
+type Vote struct {
+	Index   int
+	At      time.Duration // when the client had the reply, or gave it up
+	Took    time.Duration
+	Master  string
+	Client  string
+	Key     string
+	Token   string
+	Command string // CommandSet, CommandExtend, …
+	Yes     bool   // the master did what was asked
+	Unknown bool   // no reply: it may or may not have done it
+	Error   string
+}
+
+// Votes returns the votes of a history in the order in which clients had them.
+func Votes(ops []Op) []Vote {
+	var votes []Vote
+	for i := range ops {
+		op := &ops[i]
+		if op.F != FVote || op.Value == nil {
+			continue
+		}
+		votes = append(votes, Vote{
+			Index: op.Index, At: op.Time, Took: op.Value.Took, Master: op.Process, Client: op.Value.Client, Key: op.Key,
+			Token: op.Value.Token, Command: op.Value.Command, Yes: op.Type == OK && op.Value.Yes,
+			Unknown: op.Type == Info, Error: op.Error,
+		})
+	}
+	return votes
+}

@@ -1,0 +1,110 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+
+	"lockpick/cluster"
+	"lockpick/history"
+)
+
+// injection is one fault on its way from installation to healing.
+type injection struct {
+	id      int
+	step    Step
+	kind    Kind
+	masters []cluster.Master
+	clients []string
+	params  map[string]string
+	effect  effect
+	run     context.Context // ends when the run is told to end: an effect that waits stops waiting then
+}
+
+// effect is what a kind of fault does.
+type effect interface {
+	// install does it. An error means that it was not done, and why.
+	install(ctx context.Context) error
+	// heal undoes it, and says whether it is known to have had an effect and what
+	// shows that.
+	heal(ctx context.Context) (bit bool, evidence string, err error)
+}
+
+func (f *injection) String() string {
+	return strings.TrimSpace(f.step.Fault + " " + strings.Join(append(f.masterNames(), f.clients...), " "))
+}
+
+func (f *injection) masterNames() []string {
+	var names []string
+	for _, m := range f.masters {
+		names = append(names, m.Name())
+	}
+	return names
+}
+
+// inject carries out one step, from its targets to its healing. It returns when the
+// fault has healed: at the end of its window, or soon after ctx has ended. A step
+// whose turn comes only then is recorded as skipped.
+func (n *Nemesis) inject(ctx context.Context, s Step, random *rand.Rand) {
+	f, err := n.begin(ctx, s, random)
+	n.record(f, history.Invoke, history.PhaseInstall, nil, nil)
+	if err == nil {
+		defer n.end(f)
+		// What was begun is carried through when the run is told to end: half of a
+		// fault, such as a kill that nobody waited for, could not be healed.
+		err = f.effect.install(context.WithoutCancel(ctx))
+	}
+	if err != nil {
+		n.record(f, history.Fail, history.PhaseInstall, nil, err)
+		return
+	}
+	n.record(f, history.OK, history.PhaseInstall, nil, nil)
+	_ = n.env.Runtime.Sleep(ctx, s.For)
+	n.record(f, history.Invoke, history.PhaseHeal, nil, nil)
+	bit, evidence, err := f.effect.heal(context.WithoutCancel(ctx))
+	v := &history.Value{Bit: bit, Evidence: evidence}
+	if err != nil {
+		n.record(f, history.Info, history.PhaseHeal, v, err)
+		return
+	}
+	n.record(f, history.OK, history.PhaseHeal, v, nil)
+}
+
+var errTooLate = errors.New("the run had ended before its time or its trigger came")
+
+// begin turns a step into an injection with an id and targets.
+func (n *Nemesis) begin(ctx context.Context, s Step, random *rand.Rand) (*injection, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.next++
+	kind, _ := KindNamed(s.Fault)
+	f := &injection{id: n.next, step: s, kind: kind, params: map[string]string{}, run: ctx}
+	if s.After != "" {
+		f.params["after"] = s.After
+	}
+	if kind.restart {
+		f.params["restart-delay"] = s.For.String()
+	}
+	if s.number != "" {
+		f.params["step"] = s.number
+	}
+	if s.guided {
+		f.params["aim"] = "guided"
+	}
+	if ctx.Err() != nil {
+		return f, errTooLate
+	}
+	if err := n.aim(f, random); err != nil {
+		return f, err
+	}
+	f.effect = kind.new(n, f)
+	n.active[f.id] = f
+	return f, nil
+}
+
+func (n *Nemesis) end(f *injection) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.active, f.id)
+}

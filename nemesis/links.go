@@ -1,0 +1,176 @@
+package nemesis
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"lockpick/cluster"
+)
+
+// links lets faults on one link overlap: a link suffers the sum of what is
+// installed on it.
+type links struct {
+	cluster cluster.Cluster
+	mu      sync.Mutex
+	faults  map[cluster.Link]map[int]cluster.LinkFault // by the injection's id
+}
+
+func newLinks(c cluster.Cluster) *links {
+	return &links{cluster: c, faults: map[cluster.Link]map[int]cluster.LinkFault{}}
+}
+
+func (l *links) add(link cluster.Link, id int, fault cluster.LinkFault) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.faults[link] == nil {
+		l.faults[link] = map[int]cluster.LinkFault{}
+	}
+	l.faults[link][id] = fault
+	link.Set(sum(l.faults[link]))
+}
+
+func (l *links) remove(link cluster.Link, id int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.faults[link], id)
+	link.Set(sum(l.faults[link]))
+}
+
+// sum is the worst of each: lost bytes before held ones, delays added up.
+func sum(faults map[int]cluster.LinkFault) cluster.LinkFault {
+	var s cluster.LinkFault
+	for _, id := range slices.Sorted(maps.Keys(faults)) {
+		f := faults[id]
+		s.Requests, s.Replies = worse(s.Requests, f.Requests), worse(s.Replies, f.Replies)
+		s.Delay += f.Delay
+		s.Refuse = s.Refuse || f.Refuse
+	}
+	return s
+}
+
+func worse(a, b cluster.Mode) cluster.Mode {
+	switch {
+	case a == cluster.Drop || b == cluster.Drop:
+		return cluster.Drop
+	case a == cluster.Hold || b == cluster.Hold:
+		return cluster.Hold
+	}
+	return cluster.Pass
+}
+
+// newPartition cuts clients from masters.
+func newPartition(n *Nemesis, f *injection) effect {
+	mode, direction := f.step.Mode, f.step.Direction
+	if mode == cluster.Pass {
+		mode = cluster.Drop
+	}
+	if direction == "" {
+		direction = Both
+	}
+	f.params["mode"], f.params["direction"] = string(mode), direction
+	e := &linkEffect{n: n, f: f}
+	if direction != Replies {
+		e.fault.Requests = mode
+	}
+	if direction != Requests {
+		e.fault.Replies = mode
+	}
+	return e
+}
+
+// newSlow delays both directions, by more than the lock waits for a master unless
+// the step says otherwise.
+func newSlow(n *Nemesis, f *injection) effect {
+	delay := f.step.Delay
+	if delay == 0 {
+		delay = (n.env.TTL / 30).Round(100 * time.Microsecond)
+	}
+	f.params["delay"] = delay.String()
+	return &linkEffect{n: n, f: f, fault: cluster.LinkFault{Delay: delay}}
+}
+
+// newReset breaks connections and refuses new ones.
+func newReset(n *Nemesis, f *injection) effect {
+	return &linkEffect{n: n, f: f, fault: cluster.LinkFault{Refuse: true}, reset: true}
+}
+
+type linkEffect struct {
+	n      *Nemesis
+	f      *injection
+	fault  cluster.LinkFault
+	reset  bool
+	links  []cluster.Link
+	before []cluster.LinkCounts
+}
+
+func (e *linkEffect) install(context.Context) error {
+	for _, m := range e.f.masters {
+		i := slices.Index(e.n.env.Cluster.Masters(), m)
+		for _, c := range e.f.clients {
+			link, err := e.n.env.Cluster.Link(c, i)
+			if err != nil {
+				return err // no link has been touched yet
+			}
+			e.links = append(e.links, link)
+		}
+	}
+	for _, l := range e.links {
+		e.before = append(e.before, l.Counts())
+		e.n.links.add(l, e.f.id, e.fault)
+		if e.reset {
+			l.Reset()
+		}
+	}
+	return nil
+}
+
+func (e *linkEffect) heal(context.Context) (bool, string, error) {
+	var d cluster.LinkCounts
+	for i, l := range e.links {
+		now, was := l.Counts(), e.before[i]
+		d.Held += now.Held - was.Held
+		d.Dropped += now.Dropped - was.Dropped
+		d.Delayed += now.Delayed - was.Delayed
+		d.Refused += now.Refused - was.Refused
+		e.n.links.remove(l, e.f.id)
+	}
+	return e.bit(d), tell(d, len(e.links)), nil
+}
+
+// bit says whether d shows what this fault does to a link. Another fault on the same
+// link may have done the rest.
+func (e *linkEffect) bit(d cluster.LinkCounts) bool {
+	switch {
+	case e.fault.Refuse:
+		return d.Refused > 0
+	case e.fault.Delay > 0:
+		return d.Delayed > 0
+	}
+	return d.Held+d.Dropped > 0
+}
+
+// tell says what links did.
+func tell(d cluster.LinkCounts, links int) string {
+	var told []string
+	for _, x := range []struct {
+		n    int64
+		what string
+	}{{d.Held, "bytes held"}, {d.Dropped, "bytes dropped"}, {d.Delayed, "bytes delayed"}, {d.Refused, "connections refused"}} {
+		if x.n > 0 {
+			told = append(told, fmt.Sprintf("%d %s", x.n, x.what))
+		}
+	}
+	if len(told) == 0 {
+		told = append(told, "nothing held, dropped, delayed or refused")
+	}
+	on := "1 link"
+	if links > 1 {
+		on = fmt.Sprintf("%d links", links)
+	}
+	return strings.Join(told, ", ") + " on " + on
+}

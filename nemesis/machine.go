@@ -1,0 +1,365 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"lockpick/cluster"
+	"lockpick/history"
+)
+
+// ParseClock reads what is wrong with a clock:
+//
+//	+60s    it jumps forward
+//	-60s    it jumps back
+//	x1.5    it runs at that rate
+//	~5s     it strobes: forward and back again, many times
+func ParseClock(s string) (c cluster.Clock, strobe bool, err error) {
+	bad := fmt.Errorf("%q is no fault of a clock: write +60s (a jump forward), -60s (back), x1.5 (its rate) or ~5s (a strobe)", s)
+	if len(s) < 2 {
+		return c, false, bad
+	}
+	if s[0] == 'x' {
+		c.Rate, err = strconv.ParseFloat(s[1:], 64)
+		if err != nil || !(c.Rate > 0 && c.Rate <= 1000) {
+			return c, false, bad
+		}
+		return c, false, nil
+	}
+	d, err := time.ParseDuration(s[1:])
+	if err != nil || d <= 0 {
+		return c, false, bad
+	}
+	switch s[0] {
+	case '+':
+		c.Offset = d
+	case '-':
+		c.Offset = -d
+	case '~':
+		c.Offset, strobe = d, true
+	default:
+		return c, false, bad
+	}
+	return c, strobe, nil
+}
+
+// machines lets faults of the machines below the masters overlap: a disk suffers the
+// sum of what is wrong with it.
+type machines struct {
+	mu    sync.Mutex
+	disks map[cluster.Master]map[int]cluster.Disk // by the injection's id
+}
+
+// setDisk adds one injection's fault of a disk, or takes it away with the zero value.
+func (x *machines) setDisk(ctx context.Context, m cluster.Master, id int, d cluster.Disk) error {
+	x.mu.Lock()
+	if x.disks[m] == nil {
+		x.disks[m] = map[int]cluster.Disk{}
+	}
+	if x.disks[m][id] = d; d == (cluster.Disk{}) {
+		delete(x.disks[m], id)
+	}
+	x.mu.Unlock()
+	for {
+		// Another fault may come or go while this one is being set: whoever is last
+		// sets what is right by then.
+		sum := x.sum(m)
+		if err := m.SetDisk(ctx, sum); err != nil || sum == x.sum(m) {
+			return err
+		}
+	}
+}
+
+func (x *machines) sum(m cluster.Master) cluster.Disk {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var sum cluster.Disk
+	for _, d := range x.disks[m] {
+		sum.FsyncDelay += d.FsyncDelay
+		sum.FsyncLies = sum.FsyncLies || d.FsyncLies
+		sum.Full = sum.Full || d.Full
+	}
+	return sum
+}
+
+// looks asks masters what they store, as far as they answer.
+func (n *Nemesis) looks(ctx context.Context, masters []cluster.Master) map[string]cluster.Look {
+	var mu sync.Mutex
+	found := map[string]cluster.Look{}
+	_ = n.each(masters, func(m cluster.Master) error {
+		looking, cancel := n.within(ctx, lookRunning)
+		defer cancel()
+		look, err := m.Look(looking, n.env.Keys)
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil {
+			found[m.Name()] = look
+		}
+		return nil
+	})
+	return found
+}
+
+// lost tells which of the keys that masters stored before they do not store after.
+func lost(before, after map[string]cluster.Look) string {
+	var told []string
+	for _, m := range slices.Sorted(maps.Keys(before)) {
+		var keys []string
+		for key, token := range before[m].Keys {
+			if now, ok := after[m]; ok && now.Keys[key] != token {
+				keys = append(keys, key)
+			}
+		}
+		slices.Sort(keys)
+		if len(keys) > 0 {
+			told = append(told, fmt.Sprintf("%s lost %s", m, strings.Join(keys, " ")))
+		}
+	}
+	if len(told) == 0 {
+		return "no lock was lost at once"
+	}
+	return strings.Join(told, "; ")
+}
+
+// newClock sets masters' wall clocks off the true one.
+func newClock(n *Nemesis, f *injection) effect {
+	f.params["clock"] = f.step.Clock
+	c, strobe, _ := ParseClock(f.step.Clock)
+	return &clock{n: n, f: f, clock: c, strobe: strobe}
+}
+
+type clock struct {
+	n      *Nemesis
+	f      *injection
+	clock  cluster.Clock
+	strobe bool
+	lost   string
+	stop   context.CancelCauseFunc
+}
+
+// Clocks lists what was done to clocks so far (see ParseClock).
+func (n *Nemesis) Clocks() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.clocks)
+}
+
+// strobeEvery is how long a strobing clock shows each of its two times.
+const strobeEvery = 100 * time.Millisecond
+
+func (c *clock) install(ctx context.Context) error {
+	c.n.mu.Lock()
+	c.n.clocks = append(c.n.clocks, c.f.step.Clock)
+	c.n.mu.Unlock()
+	before := c.n.looks(ctx, c.f.masters)
+	if err := c.n.each(c.f.masters, func(m cluster.Master) error { return m.SetClock(ctx, c.clock) }); err != nil {
+		_, _, undo := c.heal(ctx)
+		return errors.Join(err, undo)
+	}
+	c.lost = lost(before, c.n.looks(ctx, c.f.masters))
+	if c.strobe {
+		var strobing context.Context
+		strobing, c.stop = c.n.env.Runtime.WithCancelCause(ctx)
+		c.n.spawn(func() { c.strobing(strobing) })
+	}
+	return nil
+}
+
+// strobing sets the clocks right and wrong until it is stopped.
+func (c *clock) strobing(ctx context.Context) {
+	for now := (cluster.Clock{}); c.n.env.Runtime.Sleep(ctx, strobeEvery) == nil; {
+		_ = c.n.each(c.f.masters, func(m cluster.Master) error { return m.SetClock(ctx, now) })
+		if now == (cluster.Clock{}) {
+			now = c.clock
+		} else {
+			now = cluster.Clock{}
+		}
+	}
+}
+
+func (c *clock) heal(ctx context.Context) (bool, string, error) {
+	if c.stop != nil {
+		c.stop(errStruck)
+	}
+	if c.clock.Offset < 0 && c.f.run.Err() != nil {
+		// The run has been told to end. To set the clock right is a jump forward, which
+		// would end the keys of leases that clients still hold: they get their time.
+		_ = c.n.env.Runtime.Sleep(ctx, c.n.env.TTL)
+	}
+	err := c.n.each(c.f.masters, func(m cluster.Master) error { return m.SetClock(ctx, cluster.Clock{}) })
+	// SetClock has seen that the masters' TIME showed it.
+	return true, fmt.Sprintf("TIME showed %s on %s; %s", c.f.step.Clock, strings.Join(c.f.masterNames(), " "), c.lost), err
+}
+
+// newPowerCut cuts the power of masters and starts them again.
+func newPowerCut(n *Nemesis, f *injection) effect {
+	r := &restart{n: n, f: f}
+	var mu sync.Mutex
+	var total cluster.Cut
+	r.stop = func(ctx context.Context, m cluster.Master) error {
+		cut, err := m.CutPower(ctx, cluster.Power{Strict: f.step.Strict, Torn: f.step.Torn, Seed: n.env.Seed + uint64(f.id)})
+		mu.Lock()
+		defer mu.Unlock()
+		total.Files, total.Bytes, total.Names = total.Files+cut.Files, total.Bytes+cut.Bytes, total.Names+cut.Names
+		f.params["cut"] = fmt.Sprintf("%d bytes of %d files, %d names", total.Bytes, total.Files, total.Names)
+		return err
+	}
+	return r
+}
+
+// newSlowFsync makes each fsync of masters take longer.
+func newSlowFsync(n *Nemesis, f *injection) effect {
+	delay := f.step.Delay
+	if delay == 0 {
+		delay = time.Second
+	}
+	f.params["delay"] = delay.String()
+	return &disk{n: n, f: f, disk: cluster.Disk{FsyncDelay: delay}, what: "fsyncs delayed", count: func(c cluster.DiskCounts) int64 { return c.Delayed }}
+}
+
+// newLyingFsync makes the fsyncs of masters say yes and do nothing.
+func newLyingFsync(n *Nemesis, f *injection) effect {
+	return &disk{n: n, f: f, disk: cluster.Disk{FsyncLies: true}, what: "fsyncs that did nothing", count: func(c cluster.DiskCounts) int64 { return c.Lied }}
+}
+
+// newFullDisk makes the writes of masters fail.
+func newFullDisk(n *Nemesis, f *injection) effect {
+	return &disk{n: n, f: f, disk: cluster.Disk{Full: true}, what: "writes refused", count: func(c cluster.DiskCounts) int64 { return c.Refused }}
+}
+
+type disk struct {
+	n      *Nemesis
+	f      *injection
+	disk   cluster.Disk
+	what   string
+	count  func(cluster.DiskCounts) int64
+	before map[string]cluster.Look
+}
+
+func (d *disk) install(ctx context.Context) error {
+	d.before = d.n.looks(ctx, d.f.masters)
+	err := d.n.each(d.f.masters, func(m cluster.Master) error { return d.n.machines.setDisk(ctx, m, d.f.id, d.disk) })
+	if err != nil {
+		_, _, undo := d.heal(ctx)
+		return errors.Join(err, undo)
+	}
+	return nil
+}
+
+func (d *disk) heal(ctx context.Context) (bool, string, error) {
+	after := d.n.looks(ctx, d.f.masters)
+	n, ended := int64(0), []string{}
+	for name, look := range after {
+		n += d.count(look.Disk) - d.count(d.before[name].Disk)
+	}
+	err := d.n.each(d.f.masters, func(m cluster.Master) error { return d.n.machines.setDisk(ctx, m, d.f.id, cluster.Disk{}) })
+	for _, m := range d.f.masters {
+		// Redis ends where fsync=always cannot write. Nobody else starts it then, unless
+		// it was about to be killed anyway.
+		if d.disk.Full && m.State() == cluster.Down && !d.n.restarting(m) {
+			ended = append(ended, m.Name()+" ended by itself")
+			d.n.recordState(m, nil)
+			err = errors.Join(err, m.Start(ctx))
+			d.n.recordState(m, nil)
+		}
+	}
+	return n > 0 || len(ended) > 0, strings.Join(append([]string{fmt.Sprintf("%s: %d", d.what, n)}, ended...), "; "), err
+}
+
+// restarting says whether a fault that will start the master is under way.
+func (n *Nemesis) restarting(m cluster.Master) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, f := range n.active {
+		if f.kind.restart && slices.Contains(f.masters, m) {
+			return true
+		}
+	}
+	return false
+}
+
+// newMemory fills the memory of masters, so that they evict or refuse.
+func newMemory(n *Nemesis, f *injection) effect { return &memory{n: n, f: f} }
+
+type memory struct {
+	n       *Nemesis
+	f       *injection
+	evicted int64
+	lost    string
+}
+
+func (x *memory) install(ctx context.Context) error {
+	before := x.n.looks(ctx, x.f.masters)
+	if err := x.n.each(x.f.masters, func(m cluster.Master) error { return m.Fill(ctx, x.n.env.Fill) }); err != nil {
+		_, _, undo := x.heal(ctx)
+		return errors.Join(err, undo)
+	}
+	after := x.n.looks(ctx, x.f.masters)
+	for name, look := range after {
+		x.evicted += look.Evicted - before[name].Evicted
+	}
+	x.lost = lost(before, after)
+	return nil
+}
+
+func (x *memory) heal(ctx context.Context) (bool, string, error) {
+	err := x.n.each(x.f.masters, func(m cluster.Master) error {
+		if m.State() != cluster.Up { // another fault has it; a restart without persistence empties it anyway
+			return nil
+		}
+		return m.Drain(ctx)
+	})
+	return x.evicted > 0, fmt.Sprintf("%d keys evicted; %s", x.evicted, x.lost), err
+}
+
+// newFailover puts a replica in a master's place that has not heard of the last writes.
+func newFailover(n *Nemesis, f *injection) effect { return &failover{n: n, f: f} }
+
+type failover struct {
+	n    *Nemesis
+	f    *injection
+	lost string
+}
+
+func (x *failover) install(ctx context.Context) error {
+	if !x.f.step.held {
+		// Replication lags from now on; the next lease is one that replicas miss.
+		if err := x.n.holdReplication(ctx, x.f.masters, true); err != nil {
+			return err
+		}
+		x.n.watch.await(x.f.run, 2*x.n.env.TTL, func(op history.Op) bool { return op.F == history.FAcquire && op.Type == history.OK })
+	}
+	before := x.n.looks(ctx, x.f.masters)
+	if err := x.n.each(x.f.masters, func(m cluster.Master) error { return m.Failover(ctx) }); err != nil {
+		_, _, undo := x.heal(ctx)
+		return errors.Join(err, undo)
+	}
+	after := x.n.looks(ctx, x.f.masters)
+	for _, m := range x.f.masters {
+		if look, ok := after[m.Name()]; ok {
+			x.n.recordState(m, &look)
+		}
+	}
+	x.lost = lost(before, after)
+	return nil
+}
+
+func (x *failover) heal(ctx context.Context) (bool, string, error) {
+	// The old primary comes back as a replica of its successor.
+	err := errors.Join(
+		x.n.holdReplication(ctx, x.f.masters, false),
+		x.n.each(x.f.masters, func(m cluster.Master) error { return m.Start(ctx) }),
+	)
+	return true, fmt.Sprintf("a replica took the place of %s; %s", strings.Join(x.f.masterNames(), " "), x.lost), err
+}
+
+func (n *Nemesis) holdReplication(ctx context.Context, masters []cluster.Master, held bool) error {
+	return n.each(masters, func(m cluster.Master) error { return m.HoldReplication(ctx, held) })
+}

@@ -1,0 +1,200 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"lockpick/cluster"
+)
+
+// newPause stops masters where they stand.
+func newPause(n *Nemesis, f *injection) effect { return &pause{n: n, f: f} }
+
+type pause struct {
+	n      *Nemesis
+	f      *injection
+	silent int // lock commands without a reply, when it began
+
+	mu       sync.Mutex
+	answered []string // the masters that gave an answer although they were paused
+}
+
+// lookPaused is how long a paused master gets to prove that it is not.
+const lookPaused = 50 * time.Millisecond
+
+func (p *pause) install(ctx context.Context) error {
+	p.silent = p.n.watch.silence(p.f.masterNames())
+	err := p.n.each(p.f.masters, func(m cluster.Master) error {
+		err := m.Pause(ctx)
+		p.n.recordState(m, nil)
+		if err != nil {
+			return err
+		}
+		looking, cancel := p.n.within(ctx, lookPaused)
+		defer cancel()
+		if _, err := m.Look(looking, nil); err == nil {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.answered = append(p.answered, m.Name())
+		}
+		return nil
+	})
+	if err != nil {
+		_, _, undo := p.heal(ctx)
+		return errors.Join(err, undo)
+	}
+	return nil
+}
+
+func (p *pause) heal(ctx context.Context) (bool, string, error) {
+	unanswered := p.n.watch.silence(p.f.masterNames()) - p.silent
+	err := p.n.each(p.f.masters, func(m cluster.Master) error {
+		defer p.n.recordState(m, nil)
+		if m.State() != cluster.Paused { // killed meanwhile
+			return nil
+		}
+		if err := m.Resume(ctx); !errors.Is(err, cluster.ErrDown) { // or just now
+			return err
+		}
+		return nil
+	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var told []string
+	for _, m := range p.f.masterNames() {
+		if slices.Contains(p.answered, m) {
+			told = append(told, m+" still answered")
+		} else {
+			told = append(told, m+" stood still")
+		}
+	}
+	told = append(told, fmt.Sprintf("lock commands without a reply: %d", unanswered))
+	// A pause that no command ran into has changed nothing for anybody.
+	bit := len(p.answered) < len(p.f.masters) && unanswered > 0
+	return bit, strings.Join(told, "; "), err
+}
+
+// newKill ends masters with SIGKILL and starts them again.
+func newKill(n *Nemesis, f *injection) effect {
+	return &restart{n: n, f: f, stop: func(ctx context.Context, m cluster.Master) error { return m.Kill(ctx) }}
+}
+
+// newShutdown ends masters with SIGTERM and starts them again.
+func newShutdown(n *Nemesis, f *injection) effect {
+	return &restart{n: n, f: f, stop: func(ctx context.Context, m cluster.Master) error { return m.Shutdown(ctx) }}
+}
+
+type restart struct {
+	n    *Nemesis
+	f    *injection
+	stop func(context.Context, cluster.Master) error
+
+	mu     sync.Mutex
+	before map[string]cluster.Look
+	down   []string // the masters that were down already
+	told   []string // what became of each
+	bit    bool
+}
+
+// lookRunning is how long a master gets to say what it stores.
+const lookRunning = time.Second
+
+func (r *restart) install(ctx context.Context) error {
+	r.before = map[string]cluster.Look{}
+	err := r.n.each(r.f.masters, func(m cluster.Master) error {
+		defer r.n.recordState(m, nil)
+		down := m.State() == cluster.Down
+		looking, cancel := r.n.within(ctx, lookPaused)
+		defer cancel()
+		look, looked := m.Look(looking, r.n.env.Keys)
+		r.mu.Lock()
+		if looked == nil {
+			r.before[m.Name()] = look
+		}
+		if down {
+			r.down = append(r.down, m.Name())
+		}
+		r.mu.Unlock()
+		return r.stop(ctx, m)
+	})
+	if err != nil {
+		_, _, undo := r.heal(ctx)
+		return errors.Join(err, undo)
+	}
+	return nil
+}
+
+func (r *restart) heal(ctx context.Context) (bool, string, error) {
+	err := r.n.each(r.f.masters, func(m cluster.Master) error {
+		if m.State() == cluster.Down {
+			if err := m.Start(ctx); err != nil {
+				r.n.recordState(m, nil)
+				r.tell(true, m.Name()+" never came back")
+				return err
+			}
+		}
+		looking, cancel := r.n.within(ctx, lookRunning)
+		defer cancel()
+		after, err := m.Look(looking, r.n.env.Keys)
+		if err != nil {
+			r.n.recordState(m, nil)
+			return fmt.Errorf("started, but then gave no answer: %w", err)
+		}
+		r.n.recordState(m, &after)
+		if slices.Contains(r.down, m.Name()) {
+			r.tell(false, m.Name()+" was down already")
+			return nil
+		}
+		before, known := r.before[m.Name()]
+		what, restarted := compare(m.Name(), before, known, after)
+		r.tell(restarted, what)
+		return nil
+	})
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	slices.Sort(r.told)
+	return r.bit, strings.Join(r.told, "; "), err
+}
+
+// tell notes what became of a master, and whether that shows that the fault bit.
+func (r *restart) tell(bit bool, what string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.bit = r.bit || bit
+	r.told = append(r.told, what)
+}
+
+// compare tells what a restart did to what a master stored. A key that is gone may
+// also have expired meanwhile.
+func compare(name string, before cluster.Look, known bool, after cluster.Look) (what string, restarted bool) {
+	if !known {
+		return name + " started anew", true
+	}
+	if before.RunID == after.RunID {
+		return name + " was not restarted", false
+	}
+	var lost, kept []string
+	for key, token := range before.Keys {
+		if after.Keys[key] == token {
+			kept = append(kept, key)
+		} else {
+			lost = append(lost, key)
+		}
+	}
+	slices.Sort(lost)
+	slices.Sort(kept)
+	switch {
+	case len(lost) > 0 && len(kept) > 0:
+		return fmt.Sprintf("%s restarted, %s gone, %s kept", name, strings.Join(lost, " "), strings.Join(kept, " ")), true
+	case len(lost) > 0:
+		return fmt.Sprintf("%s restarted, %s gone", name, strings.Join(lost, " ")), true
+	case len(kept) > 0:
+		return fmt.Sprintf("%s restarted, %s kept", name, strings.Join(kept, " ")), true
+	}
+	return name + " restarted, stored no lock", true
+}

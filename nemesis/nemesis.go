@@ -1,0 +1,102 @@
+package nemesis
+
+import (
+	"context"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"lockpick/cluster"
+	"lockpick/history"
+)
+
+// Env is what a nemesis acts on.
+type Env struct {
+	Cluster cluster.Cluster
+	Clients []string
+	Keys    []string
+	Pauses  Pauses
+	Runtime cluster.Runtime
+	History *history.Recorder
+	Start   time.Time // when the run's time began
+	TTL     time.Duration
+	Fill    int64 // bytes with which the fault memory fills a master
+	Seed    uint64
+}
+
+// Pauses stops and ends clients at named points: each of those named when it next
+// passes point, or, with none named, whichever is the first to. The function that is
+// returned lets those that stopped go on, or starts those anew that ended, and returns
+// them. With no point it happens at once, wherever the client is, which only a client
+// that is a process can be made to.
+type Pauses interface {
+	Stop(clients []string, point string) (resume func() []string)
+	Kill(clients []string, point string) (revive func() []string)
+	// SetRate bends a client's clock: it counts rate seconds in a true one.
+	SetRate(client string, rate float64) error
+}
+
+// Nemesis carries out steps, however many at a time.
+type Nemesis struct {
+	env    Env
+	watch  *watch
+	random *rand.Rand // of the goroutine that draws steps
+	pack   []string   // kinds of fault that it has yet to draw
+	links  *links
+	machines
+
+	mu      sync.Mutex
+	next    int
+	active  map[int]*injection
+	clocks  []string                // what was done to clocks
+	running int                     // injections and waits for triggers on their way
+	idle    context.CancelCauseFunc // set while somebody waits for running to be 0
+}
+
+// New makes a nemesis, which watches the history from now on.
+func New(env Env) *Nemesis {
+	n := &Nemesis{
+		env: env, watch: newWatch(env.Runtime), random: rand.New(rand.NewPCG(env.Seed, 0)),
+		links: newLinks(env.Cluster), active: map[int]*injection{},
+		machines: machines{disks: map[cluster.Master]map[int]cluster.Disk{}},
+	}
+	env.History.Observe(n.watch.observe)
+	return n
+}
+
+// Active describes the faults that are installed now, for people.
+func (n *Nemesis) Active() []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var out []string
+	for _, id := range slices.Sorted(maps.Keys(n.active)) {
+		out = append(out, n.active[id].String())
+	}
+	return out
+}
+
+func (n *Nemesis) record(f *injection, t history.Type, phase string, v *history.Value, err error) {
+	if v == nil {
+		v = &history.Value{}
+	}
+	v.ID, v.Phase, v.Masters, v.Clients, v.Params = f.id, phase, f.masterNames(), f.clients, maps.Clone(f.params)
+	op := history.Op{Process: history.Nemesis, Type: t, F: f.step.Fault, Value: v}
+	if err != nil {
+		op.Error = err.Error()
+	}
+	n.env.History.Record(op)
+}
+
+// recordState tells what a master is doing, and, if it is up, what it stores.
+func (n *Nemesis) recordState(m cluster.Master, look *cluster.Look) {
+	v := &history.Value{State: string(m.State())}
+	if look != nil {
+		v.Keys = look.Keys
+	}
+	n.env.History.Record(history.Op{Process: m.Name(), Type: history.Info, F: history.FState, Value: v})
+}
+
+// now is the run's time.
+func (n *Nemesis) now() time.Duration { return n.env.Runtime.Now().Sub(n.env.Start) }

@@ -1,0 +1,125 @@
+package nemesis
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+
+	"lockpick/cluster"
+)
+
+var (
+	errBusy      = errors.New("all masters that it could hit are under another fault")
+	errNoHolders = errors.New("nobody held a lease")
+)
+
+// aim chooses the masters and clients of a step. The caller holds n.mu.
+func (n *Nemesis) aim(f *injection, random *rand.Rand) error {
+	s := f.step
+	if f.kind.Hits == "links" || f.kind.Hits == "clients" {
+		if err := n.aimClients(f, random); err != nil {
+			return err
+		}
+	}
+	if f.kind.Hits == "clients" {
+		return nil
+	}
+	all := n.env.Cluster.Masters()
+	quorum := len(all)/2 + 1
+	word := One
+	if len(s.Masters) > 0 {
+		word = s.Masters[0]
+	}
+	want := 0
+	switch word {
+	case One:
+		want = 1
+	case Minority:
+		want = max(1, len(all)-quorum)
+	case Majority:
+		want = quorum
+	case All:
+		want = len(all)
+	case Holders:
+		_, voters, ok := n.watch.latest(n.now())
+		if !ok || len(voters) == 0 {
+			return errNoHolders
+		}
+		f.params["target"] = Holders
+		f.masters = n.free(f, named(all, voters), false)
+	default:
+		f.masters = n.free(f, named(all, s.Masters), true)
+	}
+	if want > 0 {
+		f.params["target"] = word
+		free := n.free(f, all, false)
+		for _, i := range random.Perm(len(free))[:min(want, len(free))] {
+			f.masters = append(f.masters, free[i])
+		}
+		slices.SortFunc(f.masters, byNumber(all))
+	}
+	if len(f.masters) == 0 {
+		return errBusy
+	}
+	return nil
+}
+
+// free leaves out the masters whose process is under another fault already: one of
+// the two would heal the other. Masters that a step names are spared only a fault of
+// the same sort, so that a schedule can kill a master that it has paused.
+func (n *Nemesis) free(f *injection, masters []cluster.Master, byName bool) []cluster.Master {
+	if f.kind.Hits == "links" {
+		return masters
+	}
+	return slices.DeleteFunc(slices.Clone(masters), func(m cluster.Master) bool {
+		for _, other := range n.active {
+			if f.kind.Hits == "machines" { // a clock shows one time, whoever sets it
+				if other.kind.Name == f.kind.Name && slices.Contains(other.masters, m) {
+					return true
+				}
+				continue
+			}
+			if other.kind.Hits == "masters" && slices.Contains(other.masters, m) && !(byName && other.kind.restart != f.kind.restart) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// aimClients chooses the clients of a step: of a fault on links all of them unless
+// it says otherwise, of a pause whichever comes first.
+func (n *Nemesis) aimClients(f *injection, random *rand.Rand) error {
+	word := All
+	if f.kind.Hits == "clients" {
+		word = Any
+	}
+	if len(f.step.Clients) > 0 {
+		word = f.step.Clients[0]
+	}
+	switch {
+	case word == All:
+		f.clients = slices.Clone(n.env.Clients)
+	case word == Any && f.kind.Hits == "clients":
+		f.params["client"] = Any
+	case word == Any:
+		f.clients = []string{n.env.Clients[random.IntN(len(n.env.Clients))]}
+	case word == Holder:
+		l, _, ok := n.watch.latest(n.now())
+		if !ok {
+			return errNoHolders
+		}
+		f.clients = []string{l.client}
+	default:
+		f.clients = f.step.Clients
+	}
+	return nil
+}
+
+func named(all []cluster.Master, names []string) []cluster.Master {
+	return slices.DeleteFunc(slices.Clone(all), func(m cluster.Master) bool { return !slices.Contains(names, m.Name()) })
+}
+
+func byNumber(all []cluster.Master) func(a, b cluster.Master) int {
+	return func(a, b cluster.Master) int { return slices.Index(all, a) - slices.Index(all, b) }
+}

@@ -1,0 +1,174 @@
+package nemesis
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"lockpick/cluster"
+	"lockpick/history"
+)
+
+// lease is what the nemesis knows of a lease that is held.
+type lease struct {
+	client, key, token string
+	until              time.Duration
+	since              time.Duration
+}
+
+// watch is what the nemesis sees of the run while it happens.
+type watch struct {
+	runtime cluster.Runtime
+	mu      sync.Mutex
+	held    map[string]*lease   // by token
+	voters  map[string][]string // masters that said yes to the token's SET
+	silent  map[string]int      // per master: lock commands without a reply
+	waiting []*waiter
+}
+
+type waiter struct {
+	match func(history.Op) bool
+	wake  context.CancelCauseFunc
+	op    history.Op
+	seen  bool
+}
+
+func newWatch(r cluster.Runtime) *watch {
+	return &watch{runtime: r, held: map[string]*lease{}, voters: map[string][]string{}, silent: map[string]int{}}
+}
+
+// observe is called with each operation, in order, before it is known to anyone.
+func (w *watch) observe(op history.Op) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if v := op.Value; v != nil {
+		switch {
+		case op.F == history.FAcquire && op.Type == history.OK:
+			w.held[v.Token] = &lease{client: op.Process, key: op.Key, token: v.Token, until: v.ValidUntil, since: op.Time}
+		case op.F == history.FExtend && op.Type == history.OK && w.held[v.Token] != nil:
+			w.held[v.Token].until = v.ValidUntil
+		case op.F == history.FRelease && op.Type == history.Invoke:
+			delete(w.held, v.Token)
+			delete(w.voters, v.Token)
+		case op.F == history.FVote && op.Type == history.Info:
+			w.silent[op.Process]++
+		case op.F == history.FVote && v.Command == history.CommandSet && v.Yes:
+			w.voters[v.Token] = append(w.voters[v.Token], op.Process)
+		case op.F == history.FVote && v.Command == history.CommandRelease:
+			// the attempt is over; a token that nobody was granted is forgotten here
+			if w.held[v.Token] == nil {
+				delete(w.voters, v.Token)
+			}
+		}
+	}
+	w.waiting = slices.DeleteFunc(w.waiting, func(x *waiter) bool {
+		if !x.match(op) {
+			return false
+		}
+		x.op, x.seen = op, true
+		x.wake(errSeen)
+		return true
+	})
+}
+
+var errSeen = errors.New("seen")
+
+// expect starts to watch for an operation that matches. wait sleeps until there was
+// one, and says whether there was before ctx ended.
+func (w *watch) expect(ctx context.Context, match func(history.Op) bool) (wait func() bool) {
+	x, seen := w.enlist(ctx, match)
+	return func() bool {
+		for w.runtime.Sleep(seen, time.Hour) == nil {
+		}
+		return w.delist(x)
+	}
+}
+
+// await sleeps until an operation matches, or ctx ends or d has passed: then ok is
+// false. Only what happens after the call counts.
+func (w *watch) await(ctx context.Context, d time.Duration, match func(history.Op) bool) (op history.Op, ok bool) {
+	x, seen := w.enlist(ctx, match)
+	_ = w.runtime.Sleep(seen, d)
+	ok = w.delist(x)
+	return x.op, ok
+}
+
+func (w *watch) enlist(ctx context.Context, match func(history.Op) bool) (*waiter, context.Context) {
+	seen, wake := w.runtime.WithCancelCause(ctx)
+	x := &waiter{match: match, wake: wake}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.waiting = append(w.waiting, x)
+	return x, seen
+}
+
+func (w *watch) delist(x *waiter) (seen bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	x.wake(nil)
+	w.waiting = slices.DeleteFunc(w.waiting, func(y *waiter) bool { return y == x })
+	return x.seen
+}
+
+// latest is the lease that was granted last of those that are held at now.
+func (w *watch) latest(now time.Duration) (l lease, voters []string, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var best *lease
+	for token, x := range w.held {
+		if x.until <= now {
+			delete(w.held, token)
+			delete(w.voters, token)
+			continue
+		}
+		if best == nil || cmp.Or(cmp.Compare(x.since, best.since), cmp.Compare(x.token, best.token)) > 0 {
+			best = x
+		}
+	}
+	if best == nil {
+		return lease{}, nil, false
+	}
+	return *best, slices.Sorted(slices.Values(w.voters[best.token])), true
+}
+
+// votersOf are the masters that voted for a token, as far as is known.
+func (w *watch) votersOf(token string) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Sorted(slices.Values(w.voters[token]))
+}
+
+// silence is how many lock commands each of the masters left without a reply.
+func (w *watch) silence(masters []string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for _, m := range masters {
+		n += w.silent[m]
+	}
+	return n
+}
+
+// trigger makes a match of a trigger that CheckTrigger has accepted.
+func trigger(s string) func(history.Op) bool {
+	if m := stepPattern.FindStringSubmatch(s); m != nil {
+		phase, ended := history.PhaseInstall, []history.Type{history.OK}
+		if m[2] != "" { // its window is over, also if a master did not come back
+			phase, ended = history.PhaseHeal, []history.Type{history.OK, history.Info}
+		}
+		return func(op history.Op) bool {
+			return op.Process == history.Nemesis && op.Value != nil && op.Value.Params["step"] == m[1] && op.Value.Phase == phase && slices.Contains(ended, op.Type)
+		}
+	}
+	m := eventPattern.FindStringSubmatch(s)
+	f, typ := map[string]string{"acquires": history.FAcquire, "enters": history.FEnter, "writes": history.FWrite, "extends": history.FExtend, "releases": history.FRelease}[m[2]], history.OK
+	if f == history.FEnter {
+		typ = history.Info
+	}
+	return func(op history.Op) bool {
+		return op.F == f && op.Type == typ && (m[1] == Any || op.Process == m[1]) && (m[3] == Any || op.Key == m[3])
+	}
+}

@@ -1,0 +1,137 @@
+package redlock
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"time"
+)
+
+// attempt makes one attempt to acquire a lock: distlock's five steps. parent is
+// what the lease's context descends from. After any failure the lock is released
+// on all masters.
+func (c *Client) attempt(ctx, parent context.Context, key string, number int, s *settings) (*Lease, *Error) {
+	if !c.enter() {
+		return nil, &Error{Op: "lock", Key: key, Kind: ErrClosed, Attempts: number - 1}
+	}
+	defer c.leave()
+	token := newToken(s.runtime)
+	talk := c.masters.Begin(s.hooks.vote)
+
+	// Step 1: the time before the first command, on a clock that never steps.
+	start := s.runtime.Now()
+
+	// Step 2: SET NX PX with the same key and token on all masters.
+	set := setCommand(key, token, s.ttl.Milliseconds(), s.fencing)
+	set.Wait = s.wait
+	votes := c.vote(ctx, talk, set, s)
+	s.hooks.decided(Set, key, token, votes)
+
+	// Steps 3 and 4: a majority, within the validity that is left.
+	until := start.Add(s.ttl - s.drift())
+	elapsed := s.runtime.Now().Sub(start)
+	var fence int64
+	err := c.acquireError(ctx, key, votes, until, s)
+	if err == nil && s.fencing {
+		fence, err = c.fence(ctx, talk, key, token, votes, until, s)
+	}
+	if err != nil {
+		err.Attempts = number
+	}
+	if s.hooks.Attempt != nil {
+		a := Attempt{Key: key, Token: token, Number: number, Elapsed: elapsed, Votes: votes.votes}
+		if err != nil {
+			a.Err = err
+		}
+		s.hooks.Attempt(a)
+	}
+	if err != nil {
+		// Step 5: release on all masters, also on those that did not vote for us:
+		// their reply may be what was lost.
+		// It is enough to hear that a quorum got it: the others get it too, and a
+		// hung master must not hold up the next attempt.
+		c.ask(ctx, talk, releaseCommand(key, token), (*tally).answered, s)
+		return nil, err
+	}
+	return newLease(c, parent, talk, key, token, fence, until, s), nil
+}
+
+// vote has the masters vote on SET until they have decided, one way or the other.
+func (c *Client) vote(ctx context.Context, talk Conversation, cmd Command, s *settings) *tally {
+	if !s.sequential {
+		return c.ask(ctx, talk, cmd, (*tally).decided, s)
+	}
+	// The first text of the algorithm tries all masters, whatever the first ones say.
+	t := &tally{masters: c.n, quorum: c.quorum}
+	for i := 0; i < c.n && ctx.Err() == nil; i++ {
+		for v := range talk.Ask(ctx, cmd, []int{i}, s.perMaster()) {
+			t.add(v)
+		}
+	}
+	return t
+}
+
+// ask sends a command to all masters and takes their votes until they are enough,
+// or all are in, or ctx ends, which ends only the waiting: the commands are
+// carried through (see Conversation).
+func (c *Client) ask(ctx context.Context, talk Conversation, cmd Command, enough func(*tally) bool, s *settings) *tally {
+	t := &tally{masters: c.n, quorum: c.quorum}
+	for v := range talk.Ask(ctx, cmd, nil, s.perMaster()) {
+		t.add(v)
+		if enough(t) {
+			break
+		}
+	}
+	return t
+}
+
+// acquireError is steps 3 and 4: nil if the votes make a lease that is still valid.
+func (c *Client) acquireError(ctx context.Context, key string, votes *tally, until time.Time, s *settings) *Error {
+	fail := func(kind error) *Error {
+		return &Error{Op: "lock", Key: key, Kind: kind, Votes: votes.votes, Context: contextError(ctx)}
+	}
+	switch {
+	case votes.won() && s.runtime.Now().Before(until):
+		return nil
+	case votes.won():
+		return fail(ErrExpired)
+	case votes.unreachable() || !votes.lost():
+		return fail(ErrNoQuorum)
+	default:
+		return fail(ErrTaken)
+	}
+}
+
+// fence returns the fencing token: the highest counter that a master gave, after
+// it was written back to a quorum of masters that hold the lock.
+//
+// Without the writing back, counters of 5, 0, 0 on three masters would give 6 to
+// who wins the first and the second, and then 2 to who wins the second and the
+// third. With it tokens grow from lease to lease. Let lease A come before lease B:
+// each has a quorum, so some master both wrote back for A and was counted for B.
+// It wrote back only while its key held A's token, and it counted for B only when
+// B's SET NX found no key. If B's SET came first, then B's key had gone before A's
+// SET could succeed, so B's lease was over before A's began: the wrong order. So
+// it counted for B after it had written A's token, hence higher than that; and B's
+// token is at least what it counted.
+func (c *Client) fence(ctx context.Context, talk Conversation, key, token string, votes *tally, until time.Time, s *settings) (int64, *Error) {
+	var highest int64
+	for _, v := range votes.votes {
+		highest = max(highest, v.Reply)
+	}
+	back := c.ask(ctx, talk, writeBackCommand(key, token, highest), (*tally).decided, s)
+	err := c.acquireError(ctx, key, back, until, s)
+	if err != nil && errors.Is(err, ErrTaken) {
+		err.Kind = ErrLost // the masters voted for us a moment ago
+	}
+	return highest, err
+}
+
+// newToken is 20 random bytes, as distlock proposes, fresh for each attempt: with
+// one token for all attempts the release of the first could delete the key of the
+// second.
+func newToken(r Runtime) string {
+	var b [20]byte
+	r.Read(b[:])
+	return hex.EncodeToString(b[:])
+}

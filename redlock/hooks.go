@@ -1,0 +1,61 @@
+package redlock
+
+import "time"
+
+// Hooks are told what the lock does, for tracing and metrics. Any may be nil.
+// They are called synchronously: they should return at once, and must not use
+// the lock.
+type Hooks struct {
+	// Vote sees every master's reply, also those that come after a decision.
+	// It may be called concurrently.
+	Vote func(Vote)
+	// Decided is called when the votes on an attempt or an extension have
+	// decided, before it is checked how much validity is left (distlock, step 3).
+	Decided func(Decision)
+	// Attempt sees the outcome of every attempt to acquire, before a failed one is
+	// released.
+	Attempt func(Attempt)
+	// Extended sees the outcome of every extension that masters were asked for.
+	Extended func(Extension)
+	// Ended sees how a lease ended, once: cause wraps ErrReleased, ErrExpired or
+	// ErrLost. At ErrReleased the release has yet to be sent.
+	Ended func(lease *Lease, cause error)
+}
+
+// Decision is what the votes said.
+type Decision struct {
+	Kind       Kind // Set or Extend
+	Key, Token string
+	Yes        int // votes so far
+	Quorum     int
+}
+
+// Attempt is one attempt to acquire.
+type Attempt struct {
+	Key, Token string
+	Number     int           // 1, 2, … within one call of Lock
+	Elapsed    time.Duration // until the votes decided
+	Err        error         // nil: acquired
+	Votes      []Vote        // until the decision
+}
+
+// Extension is one attempt to extend.
+type Extension struct {
+	Key, Token string
+	Number     int // 1, 2, … within one lease
+	Until      time.Time
+	Err        error // nil: extended
+	Votes      []Vote
+}
+
+func (h *Hooks) vote(v Vote) {
+	if h.Vote != nil {
+		h.Vote(v)
+	}
+}
+
+func (h *Hooks) decided(kind Kind, key, token string, t *tally) {
+	if h.Decided != nil {
+		h.Decided(Decision{Kind: kind, Key: key, Token: token, Yes: t.yes, Quorum: t.quorum})
+	}
+}

@@ -1,0 +1,245 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Lease is a lock that was acquired: who may rely on it, and until when. A Lease
+// never changes; Extend returns a new one for the same lock.
+type Lease struct {
+	hold  *hold
+	until time.Time
+}
+
+// hold is what the leases of one acquisition share.
+type hold struct {
+	client     *Client
+	talk       Conversation
+	key, token string
+	fence      int64
+	settings   *settings
+	ctx        context.Context
+	cancel     context.CancelCauseFunc
+
+	mu         sync.Mutex // never held while waiting
+	until      time.Time  // of the latest extension
+	extensions int
+	cause      *Error // why it is over; nil while it is not
+	unlocked   bool   // Unlock was called
+	stop       func() bool
+}
+
+func newLease(c *Client, parent context.Context, talk Conversation, key, token string, fence int64, until time.Time, s *settings) *Lease {
+	h := &hold{client: c, talk: talk, key: key, token: token, fence: fence, settings: s, until: until}
+	h.ctx, h.cancel = s.runtime.WithCancelCause(parent)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.watch()
+	return &Lease{h, until}
+}
+
+// Key is what is locked.
+func (l *Lease) Key() string { return l.hold.key }
+
+// Token is the random value that signs the lock on the masters: 40 hexadecimal digits.
+func (l *Lease) Token() string { return l.hold.token }
+
+// Until is when the lease's validity ends: TTL − elapsed − drift after the time
+// before the first command (distlock, step 4). It has a monotonic reading.
+func (l *Lease) Until() time.Time { return l.until }
+
+// Fence is the fencing token, or 0 without WithFencing. Send it along with each
+// write, and let the resource reject every number below the highest it has seen.
+func (l *Lease) Fence() int64 { return l.hold.fence }
+
+// Context ends when the lease is over: at the end of the validity of its latest
+// extension, when it is known to be lost, or when it is released. context.Cause
+// tells which: an error that wraps ErrExpired, ErrLost or ErrReleased.
+func (l *Lease) Context() context.Context { return l.hold.ctx }
+
+// watch ends the hold when its validity does. The caller holds h.mu.
+func (h *hold) watch() {
+	h.stop = h.settings.runtime.AfterFunc(h.until.Sub(h.settings.runtime.Now()), func() {
+		h.mu.Lock()
+		if h.cause == nil && h.settings.runtime.Now().Before(h.until) { // it was extended meanwhile
+			h.watch()
+			h.mu.Unlock()
+			return
+		}
+		h.mu.Unlock()
+		h.end(ErrExpired)
+	})
+}
+
+// end makes the hold over, once, for a reason.
+func (h *hold) end(kind error) {
+	h.mu.Lock()
+	if h.cause != nil {
+		h.mu.Unlock()
+		return
+	}
+	cause := &Error{Op: "hold", Key: h.key, Kind: kind}
+	h.cause = cause
+	h.stop()
+	until := h.until
+	h.mu.Unlock()
+	h.cancel(cause)
+	if h.settings.hooks.Ended != nil {
+		h.settings.hooks.Ended(&Lease{h, until}, cause)
+	}
+}
+
+// over is why the hold is over, or nil. It is an error interface on purpose: a nil
+// *Error in one would not be nil.
+func (h *hold) over() error {
+	h.mu.Lock()
+	expired := !h.settings.runtime.Now().Before(h.until)
+	h.mu.Unlock()
+	if expired {
+		h.end(ErrExpired) // even if the timer is late
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.cause == nil {
+		return nil
+	}
+	return h.cause
+}
+
+// Extend prolongs the lease to a full TTL from now, and returns the prolonged one.
+// It counts only if a quorum of masters still stored the token and prolonged it
+// before the lease's validity ended (distlock, "Extending the lock"). A key that
+// lapsed is never created anew. The prolonged lease and this one are one lock:
+// they share Context, and either's Unlock releases it.
+//
+// If it fails because too few masters answered, or because ctx ended (ErrNoQuorum),
+// the lease stays as it is, valid until Until, and another try may succeed. If so
+// many say that the token is gone that no quorum can hold it (ErrLost), or if the
+// validity ended meanwhile (ErrExpired), Context ends. ErrNotHeld says that the lock
+// was released or lost before; ErrExtensionLimit, that WithMaxExtensions forbids it.
+func (l *Lease) Extend(ctx context.Context) (*Lease, error) {
+	h := l.hold
+	s := h.settings
+	start := s.runtime.Now()
+	number, kind := h.extend(ctx, start)
+	if kind != nil {
+		return nil, &Error{Op: "extend", Key: h.key, Kind: kind, Context: contextError(ctx)}
+	}
+	if !h.client.enter() {
+		return nil, &Error{Op: "extend", Key: h.key, Kind: ErrClosed}
+	}
+	defer h.client.leave()
+
+	extend := extendCommand(h.key, h.token, s.ttl.Milliseconds())
+	extend.Wait = s.wait
+	votes := h.client.ask(ctx, h.talk, extend, (*tally).settled, s)
+	s.hooks.decided(Extend, h.key, h.token, votes)
+
+	until, kind := h.extended(votes, start.Add(s.ttl-s.drift()))
+	if kind == ErrExpired || kind == ErrLost {
+		h.end(kind)
+	}
+	var err error
+	if kind != nil {
+		err = &Error{Op: "extend", Key: h.key, Kind: kind, Votes: votes.votes, Context: contextError(ctx)}
+	}
+	if s.hooks.Extended != nil {
+		s.hooks.Extended(Extension{Key: h.key, Token: h.token, Number: number, Until: until, Err: err, Votes: votes.votes})
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &Lease{h, until}, nil
+}
+
+// extend counts one extension, or says why there may be none.
+func (h *hold) extend(ctx context.Context, now time.Time) (number int, kind error) {
+	h.mu.Lock()
+	expired := !now.Before(h.until)
+	switch {
+	case h.cause != nil && h.cause.Kind == ErrReleased:
+		kind = ErrNotHeld
+	case h.cause != nil && h.cause.Kind == ErrLost:
+		kind = fmt.Errorf("%w: %w", ErrNotHeld, ErrLost)
+	case expired:
+		kind = ErrExpired
+	case ctx.Err() != nil:
+		kind = errNotTried
+	case h.extensions >= h.settings.maxExtensions:
+		kind = ErrExtensionLimit
+	default:
+		h.extensions++
+		number = h.extensions
+	}
+	h.mu.Unlock()
+	if expired {
+		h.end(ErrExpired) // now, even if the timer is late
+	}
+	return number, kind
+}
+
+// extended decides what the votes on an extension are worth, now.
+func (h *hold) extended(votes *tally, until time.Time) (time.Time, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.cause != nil && h.cause.Kind != ErrExpired:
+		return time.Time{}, ErrNotHeld // unlocked meanwhile
+	case !h.settings.runtime.Now().Before(h.until):
+		return time.Time{}, ErrExpired
+	case votes.won():
+		// Another extension that began later may have ended earlier.
+		if until.After(h.until) {
+			h.until = until
+		}
+		return h.until, nil
+	case votes.refused():
+		return time.Time{}, ErrLost
+	default:
+		return time.Time{}, ErrNoQuorum
+	}
+}
+
+// Unlock releases the lock on all masters, whether they are believed to hold it or
+// not (distlock, "Releasing the lock"), even if ctx has ended, which ends only the
+// waiting: the commands are sent and carried through all the same. It returns nil
+// once a quorum has deleted the key. An error that wraps ErrNotHeld says that too
+// many no longer stored the token for a quorum to have held it (with ErrExpired, if
+// the validity was over), or that Unlock was called before; ErrNoQuorum that too
+// few masters answered, or that ctx ended first. Where a master did not get the
+// command, the lock frees itself when its TTL has passed.
+func (l *Lease) Unlock(ctx context.Context) error {
+	h := l.hold
+	h.mu.Lock()
+	again, over := h.unlocked, !h.settings.runtime.Now().Before(h.until)
+	h.unlocked = true
+	h.mu.Unlock()
+	fail := func(kind error, t *tally) error {
+		return &Error{Op: "unlock", Key: h.key, Kind: kind, Votes: t.votes, Context: contextError(ctx)}
+	}
+	if again {
+		return fail(ErrNotHeld, &tally{})
+	}
+	if over {
+		h.end(ErrExpired) // even if the timer is late
+	}
+	h.end(ErrReleased)
+	if !h.client.enter() {
+		return fail(ErrClosed, &tally{})
+	}
+	defer h.client.leave()
+	votes := h.client.ask(ctx, h.talk, releaseCommand(h.key, h.token), (*tally).settled, h.settings)
+	switch {
+	case votes.won():
+		return nil
+	case votes.refused() && over:
+		return fail(fmt.Errorf("%w: %w", ErrNotHeld, ErrExpired), votes)
+	case votes.refused():
+		return fail(ErrNotHeld, votes)
+	default:
+		return fail(ErrNoQuorum, votes)
+	}
+}

@@ -1,0 +1,107 @@
+package redlock
+
+import (
+	"context"
+	"iter"
+	"time"
+)
+
+// Masters are N independent Redis masters. New makes them from go-redis clients.
+type Masters interface {
+	// Names has a name for each master, for errors and hooks.
+	Names() []string
+	// Begin starts the conversation about one acquisition attempt. observe is
+	// called with every vote, also with those that come after the caller has
+	// stopped taking them; it may be called concurrently and must not block.
+	Begin(observe func(Vote)) Conversation
+}
+
+// Conversation is about one token. Its commands reach each master in the order
+// in which they were asked: a release never overtakes its own SET.
+type Conversation interface {
+	// Ask sends cmd to the masters in to (indices; nil: all) at once and yields
+	// their votes as they come. A master that does not reply within timeout
+	// (from when its turn comes in this conversation) votes with an error. The
+	// sequence ends when all have voted, or when ctx ends. Every command that
+	// was asked is carried through, even if the caller stops taking votes.
+	Ask(ctx context.Context, cmd Command, to []int, timeout time.Duration) iter.Seq[Vote]
+}
+
+// Command is one Redis command, the same for every master.
+type Command struct {
+	Kind   Kind
+	Key    string // what is locked
+	Token  string
+	Script *Script // nil: Args is a plain command
+	Keys   []string
+	Args   []any
+	Wait   int // of a master's replicas, so many must have it before the master's yes counts (WAIT)
+}
+
+// Kind says what a command is for.
+type Kind string
+
+const (
+	Set       Kind = "set"       // SET key token NX PX ttl
+	Extend    Kind = "extend"    // compare-and-pexpire
+	Release   Kind = "release"   // compare-and-delete
+	WriteBack Kind = "writeback" // the highest fencing token, where the key still holds our token
+)
+
+// Vote is one master's reply to one command.
+type Vote struct {
+	Master int // its index
+	Name   string
+	Kind   Kind
+	Key    string
+	Token  string
+	Yes    bool  // it did what was asked
+	Reply  int64 // what it answered: 1 for OK, 0 for nil, an integer as it is
+	Err    error // it did not answer, or answered with an error
+	Took   time.Duration
+}
+
+// tally counts the votes on one command.
+type tally struct {
+	masters, quorum int
+	yes, no, failed int
+	votes           []Vote
+}
+
+func (t *tally) add(v Vote) {
+	t.votes = append(t.votes, v)
+	switch {
+	case v.Yes:
+		t.yes++
+	case v.Err != nil:
+		t.failed++
+	default:
+		t.no++
+	}
+}
+
+// won says that a quorum said yes. Quorum is counted over all masters, never over
+// those that answer.
+func (t *tally) won() bool { return t.yes >= t.quorum }
+
+// lost says that too few are left for a quorum to say yes.
+func (t *tally) lost() bool { return t.no+t.failed > t.masters-t.quorum }
+
+// decided says that SET has a quorum, or can get none any more. Why it can get
+// none may be less than certain: what counts then is to release at once.
+func (t *tally) decided() bool { return t.won() || t.lost() }
+
+// unreachable says that too few masters answer for any quorum.
+func (t *tally) unreachable() bool { return t.failed > t.masters-t.quorum }
+
+// refused says that so many masters said no that no quorum could have said yes.
+func (t *tally) refused() bool { return t.no > t.masters-t.quorum }
+
+// answered says that a quorum of masters said yes or no.
+func (t *tally) answered() bool { return t.yes+t.no >= t.quorum }
+
+// settled says that no vote to come can make it won or refused, if it is not yet.
+func (t *tally) settled() bool {
+	left := t.masters - t.yes - t.no - t.failed
+	return t.won() || t.refused() || t.yes+left < t.quorum && t.no+left <= t.masters-t.quorum
+}

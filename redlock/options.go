@@ -1,0 +1,137 @@
+package redlock
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Option changes a default. Given to New it holds for every lock of the client,
+// given to Lock, TryLock or Do for that one lock.
+type Option func(*settings)
+
+type settings struct {
+	ttl           time.Duration
+	timeout       time.Duration // 0: from the TTL, see perMaster
+	driftFactor   float64
+	driftFixed    time.Duration
+	retryMin      time.Duration
+	retryMax      time.Duration
+	maxExtensions int
+	sequential    bool
+	fencing       bool
+	wait          int
+	hooks         Hooks
+	runtime       Runtime
+}
+
+func defaults() settings {
+	return settings{
+		ttl:         10 * time.Second,
+		driftFactor: 0.01, driftFixed: 2 * time.Millisecond,
+		retryMin: 20 * time.Millisecond, retryMax: 120 * time.Millisecond,
+		maxExtensions: 10,
+		runtime:       RealTime{},
+	}
+}
+
+// WithTTL sets for how long masters keep the lock of a client that does not
+// release it: the auto-release time, and the most that a lease is valid for. The
+// default is 10 s. Redis counts it in milliseconds, parts of one are cut off.
+func WithTTL(ttl time.Duration) Option { return func(s *settings) { s.ttl = ttl } }
+
+// WithTimeout sets how long to wait for one master's reply. It should be small
+// against the TTL (distlock, step 2), and above the time that connecting to a
+// master and one command take together. The default, which 0 stands for, is
+// TTL/20, at most 50 ms.
+func WithTimeout(d time.Duration) Option { return func(s *settings) { s.timeout = d } }
+
+// WithDrift sets the allowance for clocks that run at different rates: validity
+// is TTL − elapsed − (factor·TTL + fixed) (distlock, "Safety arguments":
+// CLOCK_DRIFT). The default is 0.01 and 2 ms; the 2 ms cover that Redis counts
+// expiry in whole milliseconds.
+func WithDrift(factor float64, fixed time.Duration) Option {
+	return func(s *settings) { s.driftFactor, s.driftFixed = factor, fixed }
+}
+
+// WithRetryDelay sets the bounds of the random delay between attempts, which
+// keeps contenders from splitting the votes again and again (distlock, "Retry on
+// failure"). Each delay is drawn from the whole range, bounds included. The
+// default is 20 to 120 ms. Equal bounds make the delay fixed, which invites what
+// the randomness prevents.
+func WithRetryDelay(min, max time.Duration) Option {
+	return func(s *settings) { s.retryMin, s.retryMax = min, max }
+}
+
+// WithMaxExtensions sets how often one lease may be extended, attempts that fail
+// included: without a bound a hung holder would keep the lock for ever (distlock,
+// "Extending the lock"). The default is 10, and 0 forbids it.
+func WithMaxExtensions(n int) Option { return func(s *settings) { s.maxExtensions = n } }
+
+// WithSequential asks the masters one after the other, as the first text of the
+// algorithm has it, instead of all at once. It is slower, and a larger window for
+// split votes: there for comparison.
+func WithSequential() Option { return func(s *settings) { s.sequential = true } }
+
+// WithWait counts a master's vote only once so many of its replicas have the key (WAIT). It
+// narrows what a failover can lose and does not close it: another replica may be
+// promoted than the one that has heard of the key. The default is 0.
+func WithWait(replicas int) Option { return func(s *settings) { s.wait = replicas } }
+
+// WithFencing gives each lease a fencing token (Lease.Fence): a number that is
+// higher than that of every lease before it on the same key. Every master counts
+// while the lock is acquired, and the maximum is written back to a quorum of those
+// that hold the lock, which costs one more round trip. It grows monotonically as
+// long as masters keep their data over restarts, and as long as all who lock the
+// key use this option. A master counts under the key with ":fence" added, without
+// expiry.
+func WithFencing() Option { return func(s *settings) { s.fencing = true } }
+
+// WithHooks has h told of every attempt, vote, extension and end. It replaces the
+// hooks that were set before.
+func WithHooks(h Hooks) Option { return func(s *settings) { s.hooks = h } }
+
+// WithRuntime replaces real time. New and NewWithMasters take it; Lock, TryLock and
+// Do ignore it, because a lease's times are comparable only on one clock.
+func WithRuntime(r Runtime) Option { return func(s *settings) { s.runtime = r } }
+
+// with applies options and checks the whole.
+func (s settings) with(opts []Option) (settings, error) {
+	for _, o := range opts {
+		o(&s)
+	}
+	s.ttl = s.ttl.Truncate(time.Millisecond)
+	switch {
+	case s.ttl <= 0:
+		return s, errors.New("redlock: the TTL must be at least 1ms")
+	case s.timeout < 0:
+		return s, fmt.Errorf("redlock: the timeout per master is %v: it must be positive, or 0 for the default", s.timeout)
+	case !(s.driftFactor >= 0 && s.driftFactor < 1) || s.driftFixed < 0: // also NaN
+		return s, fmt.Errorf("redlock: the drift allowance is a factor of %v and %v: the factor must be from 0 to below 1, the time not negative", s.driftFactor, s.driftFixed)
+	case s.ttl-s.driftFixed <= s.drift()-s.driftFixed:
+		return s, fmt.Errorf("redlock: a TTL of %v leaves no validity after the drift allowance of %v: choose a longer TTL", s.ttl, s.drift())
+	case s.retryMin < 0 || s.retryMax < s.retryMin:
+		return s, fmt.Errorf("redlock: a retry delay between %v and %v: the first must not be negative, nor above the second", s.retryMin, s.retryMax)
+	case s.wait < 0:
+		return s, fmt.Errorf("redlock: wait for %d replicas: it must not be negative", s.wait)
+	case s.maxExtensions < 0:
+		return s, fmt.Errorf("redlock: at most %d extensions: it must not be negative", s.maxExtensions)
+	case s.runtime == nil:
+		return s, errors.New("redlock: the runtime is nil")
+	}
+	return s, nil
+}
+
+// perMaster is the timeout for one master's reply. It follows the TTL, also one
+// that is given to a single Lock.
+func (s *settings) perMaster() time.Duration {
+	if s.timeout > 0 {
+		return s.timeout
+	}
+	return min(s.ttl/20, 50*time.Millisecond)
+}
+
+// drift is what a lease is shortened by, because clocks run at different rates.
+func (s *settings) drift() time.Duration {
+	return time.Duration(s.driftFactor*float64(s.ttl)) + s.driftFixed
+}

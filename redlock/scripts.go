@@ -1,0 +1,74 @@
+package redlock
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+)
+
+// Script is a Lua script that masters run by its hash, or, where they do not
+// know it (after a restart), by its text.
+type Script struct{ Text, SHA string }
+
+func script(text string) *Script {
+	sum := sha1.Sum([]byte(text))
+	return &Script{Text: text, SHA: hex.EncodeToString(sum[:])}
+}
+
+var (
+	// setAndCount is SET NX PX, and INCR of the fencing counter where it
+	// succeeds. Replies with the counter, which is at least 1.
+	setAndCount = script(`if redis.call("set", KEYS[1], ARGV[1], "NX", "PX", ARGV[2]) then
+	return redis.call("incr", KEYS[2])
+end
+return 0`)
+
+	// compareAndDelete is distlock's script: a lock is signed with its token and
+	// removed only by who knows it.
+	compareAndDelete = script(`if redis.call("get", KEYS[1]) == ARGV[1] then
+	return redis.call("del", KEYS[1])
+end
+return 0`)
+
+	// compareAndExpire extends a lock that is still ours. It never re-creates a
+	// key that has lapsed: somebody may have held the lock in between.
+	compareAndExpire = script(`if redis.call("get", KEYS[1]) == ARGV[1] then
+	return redis.call("pexpire", KEYS[1], ARGV[2])
+end
+return 0`)
+
+	// compareAndRaise lifts the fencing counter to the highest value that any
+	// master gave. Only where the key still holds our token: then whoever sets
+	// that key next counts on from there.
+	compareAndRaise = script(`if redis.call("get", KEYS[1]) ~= ARGV[1] then
+	return 0
+end
+if tonumber(redis.call("get", KEYS[2]) or "0") < tonumber(ARGV[2]) then
+	redis.call("set", KEYS[2], ARGV[2])
+end
+return 1`)
+)
+
+func setCommand(key, token string, ttlMS int64, fencing bool) Command {
+	c := Command{Kind: Set, Key: key, Token: token}
+	if fencing {
+		c.Script, c.Keys, c.Args = setAndCount, []string{key, fenceKey(key)}, []any{token, ttlMS}
+	} else {
+		c.Args = []any{"set", key, token, "nx", "px", ttlMS}
+	}
+	return c
+}
+
+func releaseCommand(key, token string) Command {
+	return Command{Kind: Release, Key: key, Token: token, Script: compareAndDelete, Keys: []string{key}, Args: []any{token}}
+}
+
+func extendCommand(key, token string, ttlMS int64) Command {
+	return Command{Kind: Extend, Key: key, Token: token, Script: compareAndExpire, Keys: []string{key}, Args: []any{token, ttlMS}}
+}
+
+func writeBackCommand(key, token string, fence int64) Command {
+	return Command{Kind: WriteBack, Key: key, Token: token, Script: compareAndRaise, Keys: []string{key, fenceKey(key)}, Args: []any{token, fence}}
+}
+
+// fenceKey is where a master counts the fencing tokens of a key. It never expires.
+func fenceKey(key string) string { return key + ":fence" }

@@ -1,0 +1,61 @@
+package reports
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"lockpick/checker"
+	"lockpick/history"
+)
+
+// line is one operation of the history, told in words.
+type line struct {
+	Index   int
+	At      time.Duration
+	Process string
+	What    string
+}
+
+// evidenceOf tells the operations that prove a violation.
+func evidenceOf(h *history.History, v *checker.Violation) []line {
+	var lines []line
+	for _, i := range v.Ops {
+		if i < 0 || i >= len(h.Ops) {
+			continue
+		}
+		op := &h.Ops[i]
+		lines = append(lines, line{op.Index, op.Time, op.Process, tell(op)})
+	}
+	return lines
+}
+
+// tell writes an operation as people say it.
+func tell(op *history.Op) string {
+	var b strings.Builder
+	b.WriteString(op.F)
+	if op.Key != "" {
+		fmt.Fprintf(&b, " %s", op.Key)
+	}
+	if did := map[history.Type]string{history.Invoke: "begins", history.OK: "ok", history.Fail: "fails"}[op.Type]; did != "" {
+		fmt.Fprintf(&b, " %s", did)
+	}
+	if v := op.Value; v != nil {
+		if v.Token != "" {
+			fmt.Fprintf(&b, ", token %s", v.Token)
+		}
+		if v.ValidUntil != 0 {
+			fmt.Fprintf(&b, ", valid until %s", moment(v.ValidUntil))
+		}
+		if v.Fence != 0 {
+			fmt.Fprintf(&b, ", fencing token %d", v.Fence)
+		}
+		if v.Command != "" {
+			fmt.Fprintf(&b, ", %s of %s", v.Command, v.Client)
+		}
+	}
+	if op.Error != "" {
+		fmt.Fprintf(&b, ": %s", op.Error)
+	}
+	return b.String()
+}

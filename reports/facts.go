@@ -1,0 +1,93 @@
+package reports
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"lockpick/campaign"
+	"lockpick/history"
+)
+
+// fact is one thing that a reader must know to judge a run.
+type fact struct{ Name, Value string }
+
+// factsOf says what was run.
+func factsOf(h *history.History, r *campaign.Result) []fact {
+	masters := count(r.Masters)
+	if q := h.Header.Quorum; q > 0 {
+		masters += fmt.Sprintf(" (quorum %d)", q)
+	}
+	faults := "none"
+	if len(r.Faults) > 0 {
+		faults = strings.Join(r.Faults, ", ")
+	}
+	facts := []fact{
+		{"lock", r.Lock},
+		{"masters", masters},
+		{"driver", r.Driver},
+		{"persistence", r.Persistence},
+		{"clients", count(r.Clients)},
+		{"keys", count(r.Keys)},
+		{"TTL", span(r.TTL)},
+		{"faults", faults},
+		{"nemesis", r.Nemesis},
+		{"seed", fmt.Sprint(r.Seed)},
+		{"duration", span(r.Duration)},
+	}
+	return slices.DeleteFunc(facts, func(f fact) bool { return f.Value == "" })
+}
+
+// countsOf is how much happened.
+func countsOf(c campaign.Counts) []fact {
+	return []fact{
+		{"lines of the history", count(c.Operations)},
+		{"acquires tried", count(c.Acquires)},
+		{"leases granted", count(c.Granted)},
+		{"acquires refused", count(c.Refused)},
+		{"extensions granted", count(c.Extended)},
+		{"writes applied", count(c.Writes)},
+		{"replies of masters", count(c.Votes)},
+		{"commands without a reply", count(c.NoReply)},
+		{"faults installed", count(c.Faults)},
+		{"faults that bit", count(c.Bit)},
+		{"faults skipped", count(c.Skipped)},
+		{"client pauses", count(c.Pauses)},
+	}
+}
+
+// paramsOf writes a fault's parameters in the order of their names.
+func paramsOf(f *history.Fault) string {
+	var params []string
+	for k, v := range f.Params {
+		params = append(params, k+"="+v)
+	}
+	slices.Sort(params)
+	return strings.Join(params, " ")
+}
+
+// fate says in words what became of a fault.
+func fate(f *history.Fault) string {
+	switch {
+	case !f.Installed && f.Skipped != "":
+		return "skipped"
+	case !f.Installed:
+		return "not installed"
+	case f.Problem != "":
+		return "not healed"
+	case f.Bit:
+		return "bit"
+	default:
+		return "no effect seen"
+	}
+}
+
+// proof is what shows that a fault had, or had not, an effect.
+func proof(f *history.Fault) string {
+	for _, s := range []string{f.Skipped, f.Problem, f.Evidence} {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}

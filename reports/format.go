@@ -1,0 +1,66 @@
+package reports
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// span writes a length of time with its unit, short: 2 s, 350 ms, 1.25 ms, 90 µs.
+func span(d time.Duration) string {
+	trim := func(v float64, unit string) string {
+		return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(v, 'f', 2, 64), "0"), ".") + " " + unit
+	}
+	switch abs := max(d, -d); {
+	case d == 0:
+		return "0 s"
+	case abs >= time.Second:
+		return trim(d.Seconds(), "s")
+	case abs >= time.Millisecond:
+		return trim(float64(d)/1e6, "ms")
+	case abs >= time.Microsecond:
+		return trim(float64(d)/1e3, "µs")
+	default:
+		return fmt.Sprintf("%d ns", int64(d))
+	}
+}
+
+// moment writes a time since the run began, to the millisecond.
+func moment(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
+
+// count writes a number with its thousands apart: 12,345.
+func count(n int) string {
+	s := strconv.Itoa(max(n, -n))
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	if n < 0 {
+		s = "-" + s
+	}
+	return s
+}
+
+// plural writes a number of things: 1 master, 5 masters.
+func plural(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return count(n) + " " + thing
+}
+
+// printable makes text safe for a terminal: names and errors come from servers
+// and users, and a control character among them could move the cursor or hide
+// a line. Line breaks and tabs become spaces.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t' || r == '\r':
+			return ' '
+		case unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029':
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+}

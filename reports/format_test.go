@@ -1,0 +1,57 @@
+package reports
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/olekukonko/tablewriter/pkg/twwidth"
+	"pgregory.net/rapid"
+)
+
+func TestSpanHasTheUnitThatReadsBest(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0 s", 2 * time.Second: "2 s", 1250 * time.Millisecond: "1.25 s", 350 * time.Millisecond: "350 ms",
+		90 * time.Microsecond: "90 µs", 12 * time.Nanosecond: "12 ns", -time.Second: "-1 s", 100 * time.Second: "100 s",
+	} {
+		if got := span(d); got != want {
+			t.Errorf("span(%v) = %q, want %q", d, got, want)
+		}
+	}
+}
+
+func TestCountKeepsThousandsApart(t *testing.T) {
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000"} {
+		if got := count(n); got != want {
+			t.Errorf("count(%d) = %q, want %q", n, got, want)
+		}
+	}
+}
+
+func TestNamesAreInTheOrderOfTheirNumbers(t *testing.T) {
+	n := numbering{}
+	for _, name := range []string{"c10", "c2", "b", "c1", "c2"} {
+		n.add(name)
+	}
+	n.sort()
+	if got := strings.Join(n.list, " "); got != "b c1 c2 c10" {
+		t.Errorf("sorted: %s", got)
+	}
+}
+
+// Wrapping loses no word, and no line is too wide.
+func TestWrapFits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`[a-zß語 ]{0,200}`).Draw(t, "text")
+		width := rapid.IntRange(2, 60).Draw(t, "width")
+		lines := wrap(text, width)
+		for _, line := range lines {
+			if twwidth.Width(line) > width {
+				t.Fatalf("%q is wider than %d", line, width)
+			}
+		}
+		if got, want := strings.ReplaceAll(strings.Join(lines, ""), " ", ""), strings.ReplaceAll(text, " ", ""); got != want {
+			t.Fatalf("%q became %q", want, got)
+		}
+	})
+}

@@ -1,0 +1,156 @@
+package reports
+
+import (
+	"strings"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+	"lockpick/history"
+)
+
+// headline is the verdict of a run in one sentence: the worst verdict, and the
+// first property that it is about.
+type headline struct {
+	Verdict  checker.Verdict
+	Level    string   // empty: no property was judged
+	Property string   // in words
+	Why      string   // one sentence
+	Also     []string // levels of the other properties with the same verdict
+}
+
+func headlineOf(r *campaign.Result) headline {
+	worst := r.Verdict()
+	head := headline{Verdict: worst}
+	for _, v := range inOrder(r.Verdicts) {
+		switch {
+		case v.Verdict != worst:
+		case head.Level == "":
+			head.Level, head.Property, head.Why = v.Level, words(v.Name), v.Why
+		default:
+			head.Also = append(head.Also, v.Level)
+		}
+	}
+	if head.Level == "" {
+		// Result.Verdict of no verdicts is Holds: right for folding, wrong to print.
+		head.Verdict, head.Why = checker.Unknown, "no property was judged"
+	}
+	return head
+}
+
+// level is one row of the table of properties.
+type level struct {
+	Level    string
+	Property string          // in words
+	Says     string          // the sentence that was judged
+	Verdict  checker.Verdict // empty: not tested
+	Why      string
+	Checked  int
+	Count    int
+}
+
+// levelsOf lists every property, tested or not, in the order of the levels.
+func levelsOf(h *history.History, r *campaign.Result) []level {
+	found := map[string][]checker.Result{}
+	for _, v := range r.Verdicts {
+		found[v.Name] = append(found[v.Name], v)
+	}
+	var levels []level
+	add := func(p checker.Property) {
+		for _, v := range found[p.Name] {
+			levels = append(levels, level{p.Level, words(p.Name), p.Says, v.Verdict, v.Why, v.Checked, v.Count})
+		}
+		if found[p.Name] == nil {
+			levels = append(levels, level{Level: p.Level, Property: words(p.Name), Says: p.Says, Why: whyNotTested(p, h)})
+		}
+		delete(found, p.Name)
+	}
+	for _, p := range checker.Properties {
+		add(p)
+	}
+	for _, v := range r.Verdicts { // properties that this version does not know
+		if found[v.Name] != nil {
+			add(v.Property)
+		}
+	}
+	return levels
+}
+
+// whyNotTested says what the history lacks for a verdict on p.
+func whyNotTested(p checker.Property, h *history.History) string {
+	happened := func(f string) bool {
+		for i := range h.Ops {
+			if h.Ops[i].F == f {
+				return true
+			}
+		}
+		return false
+	}
+	switch p.Level {
+	case checker.KeyLifetime.Level:
+		if !happened(history.FLook) {
+			return "nobody asked the masters what they store"
+		}
+	case checker.FencedWrites.Level, checker.FencingMonotone.Level:
+		if !h.Header.Fencing {
+			return "the leases of this lock carry no fencing tokens"
+		}
+	case checker.BeliefExclusion.Level:
+		if !happened(history.FEnter) {
+			return "no client entered a critical section"
+		}
+	case checker.NoStaleWrite.Level:
+		if !happened(history.FApply) {
+			return "nothing was written to the guarded resource"
+		}
+	case checker.Extension.Level:
+		if !happened(history.FExtend) {
+			return "no lease was extended"
+		}
+	case checker.DeadlockFree.Level, checker.Availability.Level:
+		if !happened(history.FHealed) {
+			return "the run ended before the faults had healed"
+		}
+	}
+	return "not asked for"
+}
+
+// firstViolation is the earliest violation of the property in the headline, or
+// nil.
+func firstViolation(r *campaign.Result) *checker.Violation {
+	for _, v := range inOrder(r.Verdicts) {
+		if v.Verdict != checker.Violated || len(v.Violations) == 0 {
+			continue
+		}
+		first := &v.Violations[0]
+		for i := range v.Violations {
+			if v.Violations[i].At < first.At {
+				first = &v.Violations[i]
+			}
+		}
+		return first
+	}
+	return nil
+}
+
+// inOrder sorts verdicts as checker.Properties lists them; unknown ones go last.
+func inOrder(verdicts []checker.Result) []checker.Result {
+	var sorted []checker.Result
+	known := map[string]bool{}
+	for _, p := range checker.Properties {
+		known[p.Name] = true
+		for _, v := range verdicts {
+			if v.Name == p.Name {
+				sorted = append(sorted, v)
+			}
+		}
+	}
+	for _, v := range verdicts {
+		if !known[v.Name] {
+			sorted = append(sorted, v)
+		}
+	}
+	return sorted
+}
+
+// words turns a property's name into words: "mutual-exclusion" is "mutual exclusion".
+func words(name string) string { return strings.ReplaceAll(name, "-", " ") }

@@ -1,0 +1,55 @@
+package reports
+
+import (
+	"testing"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+	"lockpick/history"
+)
+
+func TestTheHeadlineIsTheWorstVerdictAtTheLowestLevel(t *testing.T) {
+	r := &campaign.Result{Verdicts: []checker.Result{
+		{Property: checker.DeadlockFree, Verdict: checker.Unknown},
+		{Property: checker.NoStaleWrite, Verdict: checker.Violated, Why: "a stale write"},
+		{Property: checker.MutualExclusion, Verdict: checker.Holds},
+		{Property: checker.BeliefExclusion, Verdict: checker.Violated, Why: "two believed"},
+	}}
+	head := headlineOf(r)
+	if head.Verdict != checker.Violated || head.Level != "L3" || head.Why != "two believed" || len(head.Also) != 1 || head.Also[0] != "L4" {
+		t.Errorf("the headline is %+v", head)
+	}
+}
+
+func TestNoVerdictsAreNotAVerdict(t *testing.T) {
+	if head := headlineOf(&campaign.Result{}); head.Verdict != checker.Unknown {
+		t.Errorf("a run without verdicts is said to be %q", head.Verdict)
+	}
+}
+
+func TestSentencesSurviveTheStore(t *testing.T) {
+	// result.json does not hold what a property says: it is looked up again.
+	r := &campaign.Result{Verdicts: []checker.Result{{Property: checker.Property{Name: checker.MutualExclusion.Name, Level: "L2"}, Verdict: checker.Holds}}}
+	for _, l := range levelsOf(&history.History{}, r) {
+		if l.Says == "" {
+			t.Errorf("%s says nothing", l.Property)
+		}
+		if (l.Verdict == "") != (l.Level != "L2") {
+			t.Errorf("%s is said to be %q", l.Property, l.Verdict)
+		}
+	}
+}
+
+func TestTheFirstViolationIsTheEarliestOfTheHeadlinesProperty(t *testing.T) {
+	r := &campaign.Result{Verdicts: []checker.Result{
+		{Property: checker.BeliefExclusion, Verdict: checker.Violated, Violations: []checker.Violation{{Level: "L3", At: 1}}},
+		{Property: checker.MutualExclusion, Verdict: checker.Violated, Violations: []checker.Violation{{Level: "L2", At: 9}, {Level: "L2", At: 5}}},
+	}}
+	if v := firstViolation(r); v.Level != "L2" || v.At != 5 {
+		t.Errorf("explained is %+v", v)
+	}
+	all := listViolations(r)
+	if len(all) != 3 || all[0].Level != "L3" || !all[1].First || all[2].First {
+		t.Errorf("listed are %+v", all)
+	}
+}

@@ -1,0 +1,127 @@
+package reports
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"lockpick/campaign"
+	"lockpick/history"
+)
+
+//go:embed page
+var pageFiles embed.FS
+
+// scripts are the page's scripts in the order in which they are put together.
+// Each file is about one thing; together they are one function, so that nothing
+// but window.lockpick is global.
+var scripts = []string{"data", "text", "palette", "view", "lanes", "timeline", "overview", "charts", "details", "keyboard", "main"}
+
+var pageTemplate = template.Must(template.New("page.html").Funcs(template.FuncMap{
+	"count": count, "moment": moment, "span": span, "plural": plural, "words": words, "join": strings.Join,
+	"seconds": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
+	"lasted":  func(f *history.Fault) string { return span(max(f.To-f.From, 0)) },
+	"millis":  func(ms *float64) string { return span(time.Duration(*ms * float64(time.Millisecond))) },
+	"params":  paramsOf, "fate": fate, "proof": proof,
+}).ParseFS(pageFiles, "page/page.html"))
+
+// maxFaultRows is how many faults the page's table lists; the timeline has all.
+const maxFaultRows = 1000
+
+// page is what the template gets.
+type page struct {
+	Style  template.CSS
+	Script template.JS
+	Data   template.JS
+	Policy string
+
+	Result      *campaign.Result
+	Head        headline
+	Facts       []fact
+	Levels      []level
+	First       *listed
+	Evidence    []line
+	Violations  []listed
+	Found       int // violations, listed or not
+	Keys        []string
+	Faults      []*history.Fault
+	MoreFaults  int
+	Clients     []clientTotal
+	Masters     []masterTotal
+	Counts      []fact
+	HistoryFile string
+	Torn        bool
+}
+
+// HTML writes the report as one page that loads nothing from anywhere: it can be
+// mailed, archived and opened from a file.
+func HTML(w io.Writer, h *history.History, r *campaign.Result) error {
+	style, script, err := assets()
+	if err != nil {
+		return err
+	}
+	t := timelineOf(h)
+	violations := listViolations(r)
+	data, err := t.pack(h, violations)
+	if err != nil {
+		return fmt.Errorf("reports: pack the timeline: %w", err)
+	}
+	p := &page{
+		Style: template.CSS(style), Script: template.JS(script), Data: template.JS(data), Policy: policy(style, script),
+		Result: r, Head: headlineOf(r), Facts: factsOf(h, r), Levels: levelsOf(h, r), Violations: violations, Found: found(r),
+		Keys: t.keys, Faults: t.faults, Counts: countsOf(r.Counts), Torn: h.Torn,
+	}
+	if r.History != "" {
+		p.HistoryFile = filepath.Base(r.History)
+	}
+	if i := slices.IndexFunc(violations, func(v listed) bool { return v.First }); i >= 0 {
+		p.First = &violations[i]
+		p.Evidence = evidenceOf(h, &p.First.Violation)
+	}
+	if len(p.Faults) > maxFaultRows {
+		p.MoreFaults = len(p.Faults) - maxFaultRows
+		p.Faults = p.Faults[:maxFaultRows]
+	}
+	p.Clients, p.Masters = t.totals()
+	if err := pageTemplate.Execute(w, p); err != nil {
+		return fmt.Errorf("reports: write the page: %w", err)
+	}
+	return nil
+}
+
+// assets reads the page's style and its scripts, put together.
+func assets() (style, script string, err error) {
+	css, err := pageFiles.ReadFile("page/page.css")
+	if err != nil {
+		return "", "", fmt.Errorf("reports: %w", err)
+	}
+	var js bytes.Buffer
+	js.WriteString("(function () {\n'use strict';\n")
+	for _, name := range scripts {
+		b, err := pageFiles.ReadFile("page/" + name + ".js")
+		if err != nil {
+			return "", "", fmt.Errorf("reports: %w", err)
+		}
+		js.Write(b)
+	}
+	js.WriteString("})();\n")
+	return string(css), js.String(), nil
+}
+
+// policy lets the page's own style and script run, by their hashes, and nothing
+// else; not even an image is loaded.
+func policy(style, script string) string {
+	hash := func(s string) string {
+		sum := sha256.Sum256([]byte(s))
+		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	return fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; img-src data:; base-uri 'none'; form-action 'none'", hash(style), hash(script))
+}

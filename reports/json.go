@@ -1,0 +1,49 @@
+package reports
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+)
+
+// summary is the result as scripts read it: its fields are a contract.
+type summary struct {
+	Run              string          `json:"run"`
+	Driver           string          `json:"driver"`
+	Seed             uint64          `json:"seed"`
+	Verdicts         []verdictJSON   `json:"verdicts"`
+	Counts           campaign.Counts `json:"counts"`
+	FirstViolationMS *float64        `json:"first_violation_ms"`
+	Report           string          `json:"report"`
+	History          string          `json:"history"`
+}
+
+type verdictJSON struct {
+	Property string          `json:"property"`
+	Level    string          `json:"level"`
+	Key      string          `json:"key"`
+	Verdict  checker.Verdict `json:"verdict"`
+	Why      string          `json:"why"`
+}
+
+// JSON writes the result as one JSON object, without the violations' details:
+// these are in result.json and in the history.
+func JSON(w io.Writer, r *campaign.Result) error {
+	s := summary{
+		Run: r.Run, Driver: r.Driver, Seed: r.Seed, Verdicts: []verdictJSON{}, Counts: r.Counts,
+		FirstViolationMS: r.FirstViolationMS, Report: r.Report, History: r.History,
+	}
+	for _, v := range r.Verdicts {
+		s.Verdicts = append(s.Verdicts, verdictJSON{v.Name, v.Level, v.Key, v.Verdict, v.Why})
+	}
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(s); err != nil {
+		return fmt.Errorf("reports: write the result as JSON: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,253 @@
+package reports
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"lockpick/history"
+)
+
+// state is a time in which a master was not simply up.
+type state struct {
+	master   int
+	from, to time.Duration
+	is       string // paused, down
+}
+
+// stops says which faults stop a master's process, and how.
+var stops = map[string]string{"pause": "paused", "kill": "down", "shutdown": "down", "powercut": "down"}
+
+// addStates takes what each master's process was recorded to do; a fault during
+// which nothing was recorded of its master counts for its whole window.
+func (t *timeline) addStates(ops []history.Op, n *names) {
+	recorded := make([][]time.Duration, len(t.masters))
+	open := make([]int, len(t.masters))
+	for m := range open {
+		open[m] = -1
+	}
+	for i := range ops {
+		op := &ops[i]
+		if op.F != history.FState || op.Value == nil || op.Value.State == "" {
+			continue
+		}
+		m := n.masters.of(op.Process)
+		recorded[m] = append(recorded[m], op.Time)
+		if o := open[m]; o >= 0 && t.states[o].is != op.Value.State {
+			t.states[o].to = op.Time
+			open[m] = -1
+		}
+		if op.Value.State != "up" && open[m] < 0 {
+			open[m] = len(t.states)
+			t.states = append(t.states, state{m, op.Time, t.end, op.Value.State})
+		}
+	}
+	for _, f := range t.faults {
+		is := stops[f.Name]
+		if is == "" || !f.Installed {
+			continue
+		}
+		for _, name := range f.Masters {
+			m := n.masters.of(name)
+			if m < 0 || slices.ContainsFunc(recorded[m], func(at time.Duration) bool { return f.Began <= at && at <= f.To }) {
+				continue
+			}
+			t.states = append(t.states, state{m, f.From, f.To, is})
+		}
+	}
+	slices.SortStableFunc(t.states, func(a, b state) int { return cmp.Compare(a.from, b.from) })
+}
+
+// ending is how a master came to hold a token no longer.
+type ending int
+
+const (
+	stillHeld ending = iota // at the end of the history
+	released                // by a yes vote
+	expired                 // its TTL was over
+	lost                    // the master went down without keeping it
+	replaced                // the master granted another token
+	seenGone                // the master itself said so
+)
+
+// stored is a time in which a master held a token under a key.
+type stored struct {
+	master, key int
+	attempt     int // whose token it was, -1: of no known attempt
+	token       string
+	from, to    time.Duration
+	ending      ending
+}
+
+// holding is what is known of one key on one master while going through a history.
+type holding struct {
+	open  int // position in timeline.stored, -1: nothing is held
+	token string
+	until time.Duration // the TTL ends
+	had   map[string]bool
+}
+
+// addStored derives what each master held from its votes: a yes to set stores
+// the token until a yes to release, the end of its TTL (a yes to extend begins
+// it anew), or the loss of what the master kept in memory only. What the master
+// said of its own keys overrides what was derived.
+//
+// A set without a reply may have been applied; it counts from when the master
+// confirms the token by a yes to a later command, or by naming it.
+func (t *timeline) addStored(h *history.History, n *names, byToken map[string]int) {
+	held := make([][]holding, len(t.masters)) // by master, key
+	for m := range held {
+		held[m] = make([]holding, len(t.keys))
+		for k := range held[m] {
+			held[m][k] = holding{open: -1}
+		}
+	}
+	end := func(o *holding, at time.Duration, why ending) {
+		if o.open < 0 {
+			return
+		}
+		if o.until <= at {
+			at, why = o.until, expired
+		}
+		s := &t.stored[o.open]
+		s.to, s.ending = max(at, s.from), why
+		o.open = -1
+	}
+	begin := func(m, k int, token string, at time.Duration) {
+		o := &held[m][k]
+		end(o, at, replaced)
+		from := -1
+		if a, ok := byToken[token]; ok {
+			from = a
+		}
+		*o = holding{open: len(t.stored), token: token, until: t.expiry(h, at), had: o.had}
+		if o.had == nil {
+			o.had = map[string]bool{}
+		}
+		o.had[token] = true
+		t.stored = append(t.stored, stored{master: m, key: k, attempt: from, token: token, from: at, to: t.end})
+	}
+	vote := func(op *history.Op) {
+		m, k := n.masters.of(op.Process), n.keys.of(op.Key)
+		if k < 0 || op.Type != history.OK || !op.Value.Yes {
+			return
+		}
+		o := &held[m][k]
+		if o.open >= 0 && o.until <= op.Time {
+			end(o, op.Time, expired)
+		}
+		current := o.open >= 0 && o.token == op.Value.Token
+		switch op.Value.Command {
+		case history.CommandSet:
+			if !current {
+				begin(m, k, op.Value.Token, op.Time)
+			}
+		case history.CommandExtend:
+			if !current && !o.had[op.Value.Token] {
+				begin(m, k, op.Value.Token, op.Time)
+			}
+			if o.token == op.Value.Token {
+				o.until = t.expiry(h, op.Time)
+			}
+		case history.CommandRelease:
+			if !current && !o.had[op.Value.Token] {
+				begin(m, k, op.Value.Token, op.Time-op.Value.Took)
+				current = true
+			}
+			if current {
+				end(o, op.Time, released)
+			}
+		}
+	}
+	said := func(op *history.Op) {
+		m := n.masters.of(op.Process)
+		for k, key := range t.keys {
+			o := &held[m][k]
+			token, is := op.Value.Keys[key]
+			if o.open >= 0 && (!is || o.token != token) {
+				end(o, op.Time, seenGone)
+			}
+			if is && o.open < 0 {
+				begin(m, k, token, op.Time)
+			}
+		}
+	}
+	forget := forgetful(h, t.faults)
+	for i := range h.Ops {
+		op := &h.Ops[i]
+		for len(forget) > 0 && forget[0].at <= op.Time {
+			if m := n.masters.of(forget[0].master); m >= 0 {
+				for k := range held[m] {
+					end(&held[m][k], forget[0].at, lost)
+				}
+			}
+			forget = forget[1:]
+		}
+		switch {
+		case op.Value == nil:
+		case op.F == history.FVote:
+			vote(op)
+		case op.F == history.FState && op.Value.Keys != nil:
+			said(op)
+		}
+	}
+	for m := range held {
+		for k := range held[m] {
+			end(&held[m][k], t.end, stillHeld)
+		}
+	}
+	slices.SortStableFunc(t.stored, func(a, b stored) int { return cmp.Compare(a.from, b.from) })
+}
+
+// expiry is when a key that was set or extended at a time ends by itself.
+func (t *timeline) expiry(h *history.History, at time.Duration) time.Duration {
+	if h.Header.TTL <= 0 {
+		return t.end + 1
+	}
+	return at + h.Header.TTL
+}
+
+// loss is a moment at which a master lost what it had only in memory.
+type loss struct {
+	at     time.Duration
+	master string
+}
+
+// forgetful lists when masters went down without having kept their keys: at any
+// stop without persistence, and at a kill with snapshots, which are far apart.
+// With an append-only file only the master itself can tell what is left.
+func forgetful(h *history.History, faults []*history.Fault) []loss {
+	keeps := h.Header.Persistence
+	if keeps != "none" && keeps != "rdb" {
+		return nil
+	}
+	downs := map[string][]time.Duration{} // by master: when it was recorded to go down
+	for i := range h.Ops {
+		op := &h.Ops[i]
+		if op.F == history.FState && op.Value != nil && op.Value.State == "down" {
+			downs[op.Process] = append(downs[op.Process], op.Time)
+		}
+	}
+	var losses []loss
+	if keeps == "none" {
+		for master, times := range downs {
+			for _, at := range times {
+				losses = append(losses, loss{at, master})
+			}
+		}
+	}
+	for _, f := range faults {
+		if stops[f.Name] != "down" || !f.Installed || f.Name == "shutdown" && keeps == "rdb" {
+			continue
+		}
+		for _, master := range f.Masters {
+			at := f.From
+			if i := slices.IndexFunc(downs[master], func(d time.Duration) bool { return f.Began <= d && d <= f.To }); i >= 0 {
+				at = downs[master][i]
+			}
+			losses = append(losses, loss{at, master})
+		}
+	}
+	slices.SortFunc(losses, func(a, b loss) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.master, b.master)) })
+	return losses
+}

@@ -1,0 +1,329 @@
+package reports
+
+import (
+	"encoding/json"
+	"time"
+
+	"lockpick/history"
+)
+
+// packed is the timeline as the page's scripts read it (page/data.js). Times are
+// whole microseconds. What there is much of comes in columns of numbers rather
+// than in objects, times as differences to the row before or to the row that
+// they belong to: short to write, quick to read, and ready for typed arrays.
+type packed struct {
+	End        int64             `json:"end"`
+	TTL        int64             `json:"ttl"`
+	Quorum     int               `json:"quorum"`
+	Clients    []string          `json:"clients"`
+	Masters    []string          `json:"masters"`
+	Keys       []string          `json:"keys"`
+	Texts      []string          `json:"texts"` // errors, points and tokens of earlier tries, each once; 0 is none
+	Attempts   packedAttempts    `json:"attempts"`
+	Leases     packedLeases      `json:"leases"`
+	Votes      packedVotes       `json:"votes"`
+	Stored     packedStored      `json:"stored"`
+	Writes     packedWrites      `json:"writes"`
+	Grants     [][]int64         `json:"grants"` // of extensions: lease, at, until
+	Holds      [][]int64         `json:"holds"`  // beyond a lease's first: lease, from, to
+	Pauses     [][]int64         `json:"pauses"` // client, from, to, point
+	States     [][]int64         `json:"states"` // master, from, to, 0 paused or 1 down
+	Clocks     [][]int64         `json:"clocks"` // master, at, offset; empty if all were right
+	Faults     []packedFault     `json:"faults"`
+	Violations []packedViolation `json:"violations"`
+}
+
+type packedAttempts struct {
+	Client  []int    `json:"client"`
+	Key     []int    `json:"key"`
+	At      []int64  `json:"at"`   // since the one before
+	Took    []int64  `json:"took"` // until it returned
+	Outcome []int    `json:"outcome"`
+	Index   []int    `json:"index"`  // since the one before
+	Return  []int    `json:"return"` // since its invoke line, 0: it never returned
+	Token   []string `json:"token"`
+	Error   []int    `json:"error"`
+	Votes   []int    `json:"votes"` // how many
+	Tries   []int    `json:"tries"` // how many
+}
+
+type packedLeases struct {
+	Attempt []int   `json:"attempt"` // since the one before
+	Until   []int64 `json:"until"`   // since the grant, as is all that follows; negative: over before it
+	Hold    []int64 `json:"hold"`
+	Release []int64 `json:"release"` // -1: never
+	Enter   []int64 `json:"enter"`   // -1: never
+	Leave   []int64 `json:"leave"`
+	Fence   []int64 `json:"fence"`
+}
+
+type packedVotes struct { // attempt by attempt
+	Master []int   `json:"master"`
+	Code   []int   `json:"code"` // three times the command, and 0 yes, 1 no, 2 no reply
+	At     []int64 `json:"at"`   // since the attempt was invoked
+	Took   []int64 `json:"took"`
+	Error  []int   `json:"error"`
+	Try    []int   `json:"try"` // 0: that of the attempt's token, else the number of an earlier one
+}
+
+type packedStored struct {
+	Master  []int   `json:"master"`
+	Key     []int   `json:"key"`
+	Attempt []int   `json:"attempt"`
+	Token   []int   `json:"token"` // a text; none: that of the attempt
+	From    []int64 `json:"from"`  // since the one before
+	Took    []int64 `json:"took"`
+	Ending  []int   `json:"ending"`
+}
+
+type packedWrites struct {
+	Attempt []int   `json:"attempt"`
+	Client  []int   `json:"client"`
+	Key     []int   `json:"key"`
+	At      []int64 `json:"at"` // since the one before
+	Effect  []int   `json:"effect"`
+	Twin    []int   `json:"twin"`
+	Value   []int64 `json:"value"`
+	Fence   []int64 `json:"fence"`
+	Index   []int   `json:"index"`
+}
+
+type packedFault struct {
+	ID       int    `json:"id"`
+	Name     string `json:"name"`
+	Masters  []int  `json:"masters"`
+	Clients  []int  `json:"clients"`
+	From     int64  `json:"from"`
+	To       int64  `json:"to"`
+	Bit      bool   `json:"bit"`
+	Params   string `json:"params"`
+	Evidence string `json:"evidence"`
+	Problem  string `json:"problem"`
+}
+
+type packedViolation struct {
+	Level    string   `json:"level"`
+	Property string   `json:"property"`
+	Key      int      `json:"key"`
+	At       int64    `json:"at"`
+	Until    int64    `json:"until"`
+	Attempts []int    `json:"attempts"`
+	Clients  []int    `json:"clients"`
+	Faults   []int    `json:"faults"`
+	Ops      []int    `json:"ops"`
+	Summary  string   `json:"summary"`
+	Reason   []string `json:"reason"`
+}
+
+// commands gives the commands of votes their codes.
+var commands = map[string]int{history.CommandSet: 0, history.CommandExtend: 1, history.CommandRelease: 2, history.CommandWriteBack: 3}
+
+// packer packs; texts that repeat are kept once.
+type packer struct {
+	packed
+	textAt map[string]int
+}
+
+func (t *timeline) pack(h *history.History, violations []listed) ([]byte, error) {
+	p := &packer{
+		packed: packed{
+			End: micros(t.end), TTL: micros(h.Header.TTL), Quorum: h.Header.Quorum,
+			Clients: some(t.clients), Masters: some(t.masters), Keys: some(t.keys), Texts: []string{""},
+			Grants: [][]int64{}, Holds: [][]int64{}, Pauses: [][]int64{}, States: [][]int64{}, Faults: []packedFault{}, Violations: []packedViolation{},
+		},
+		textAt: map[string]int{"": 0},
+	}
+	p.attempts(t)
+	p.stored(t)
+	p.writes(t)
+	for _, x := range t.pauses {
+		p.Pauses = append(p.Pauses, []int64{int64(x.client), micros(x.from), micros(x.to), int64(p.text(x.point))})
+	}
+	for _, s := range t.states {
+		is := int64(1)
+		if s.is == "paused" {
+			is = 0
+		}
+		p.States = append(p.States, []int64{int64(s.master), micros(s.from), micros(s.to), is})
+	}
+	p.Clocks = clocksOf(h, t)
+	p.faults(t)
+	p.violations(t, violations)
+	return json.Marshal(&p.packed)
+}
+
+func (p *packer) attempts(t *timeline) {
+	a, v, l := &p.Attempts, &p.Votes, &p.Leases
+	before, lineBefore, leaseBefore := int64(0), 0, 0
+	for i := range t.attempts {
+		x := &t.attempts[i]
+		invoked, returned := micros(x.invoked), micros(x.returned)
+		a.Client = append(a.Client, x.client)
+		a.Key = append(a.Key, x.key)
+		a.At = append(a.At, invoked-before)
+		a.Took = append(a.Took, returned-invoked)
+		a.Outcome = append(a.Outcome, int(x.outcome))
+		a.Index = append(a.Index, x.index-lineBefore)
+		a.Return = append(a.Return, max(x.returnIndex-x.index, 0))
+		a.Token = append(a.Token, x.token)
+		a.Error = append(a.Error, p.text(x.err))
+		a.Votes = append(a.Votes, len(x.votes))
+		a.Tries = append(a.Tries, len(x.tries))
+		before, lineBefore = invoked, x.index
+		for _, vote := range x.votes {
+			code := 1
+			switch {
+			case vote.Unknown:
+				code = 2
+			case vote.Yes:
+				code = 0
+			}
+			v.Master = append(v.Master, position(t.masters, vote.Master))
+			v.Code = append(v.Code, 3*commands[vote.Command]+code)
+			v.At = append(v.At, micros(vote.At)-invoked)
+			v.Took = append(v.Took, micros(vote.Took))
+			v.Error = append(v.Error, p.text(vote.Error))
+			try := 0
+			if vote.Token != x.token {
+				try = position(x.tries, vote.Token) + 1
+			}
+			v.Try = append(v.Try, try)
+		}
+		if x.lease == nil {
+			continue
+		}
+		since := func(at time.Duration, happened bool) int64 {
+			if !happened {
+				return -1
+			}
+			return micros(at) - returned
+		}
+		number := int64(len(l.Attempt))
+		holds := x.lease.Holds()
+		l.Attempt = append(l.Attempt, i-leaseBefore)
+		l.Until = append(l.Until, micros(x.lease.Until())-returned)
+		l.Hold = append(l.Hold, max(micros(holds[0].To)-returned, 0))
+		l.Release = append(l.Release, since(x.lease.Released, x.lease.ReleaseIndex >= 0))
+		l.Enter = append(l.Enter, since(x.lease.Entered, x.lease.EnterIndex >= 0))
+		l.Leave = append(l.Leave, since(x.lease.Left, x.lease.EnterIndex >= 0))
+		l.Fence = append(l.Fence, x.lease.Fence)
+		leaseBefore = i
+		for _, s := range holds[1:] {
+			p.Holds = append(p.Holds, []int64{number, micros(s.From), micros(s.To)})
+		}
+		for _, g := range x.lease.Grants[1:] {
+			p.Grants = append(p.Grants, []int64{number, micros(g.At), micros(g.Until)})
+		}
+	}
+}
+
+func (p *packer) stored(t *timeline) {
+	s, before := &p.Stored, int64(0)
+	for _, x := range t.stored {
+		from := micros(x.from)
+		s.Master = append(s.Master, x.master)
+		s.Key = append(s.Key, x.key)
+		s.Attempt = append(s.Attempt, x.attempt)
+		token := 0
+		if x.attempt < 0 || t.attempts[x.attempt].token != x.token {
+			token = p.text(x.token)
+		}
+		s.Token = append(s.Token, token)
+		s.From = append(s.From, from-before)
+		s.Took = append(s.Took, micros(x.to)-from)
+		s.Ending = append(s.Ending, int(x.ending))
+		before = from
+	}
+}
+
+func (p *packer) writes(t *timeline) {
+	w, before := &p.Writes, int64(0)
+	for _, x := range t.writes {
+		at, twin := micros(x.at), 0
+		if x.twin {
+			twin = 1
+		}
+		w.Attempt = append(w.Attempt, x.attempt)
+		w.Client = append(w.Client, x.client)
+		w.Key = append(w.Key, x.key)
+		w.At = append(w.At, at-before)
+		w.Effect = append(w.Effect, int(x.effect))
+		w.Twin = append(w.Twin, twin)
+		w.Value = append(w.Value, x.value)
+		w.Fence = append(w.Fence, x.fence)
+		w.Index = append(w.Index, x.index)
+		before = at
+	}
+}
+
+func (p *packer) faults(t *timeline) {
+	for _, f := range t.faults {
+		if !f.Installed {
+			continue
+		}
+		p.Faults = append(p.Faults, packedFault{
+			f.ID, f.Name, positions(t.masters, f.Masters), positions(t.clients, f.Clients), micros(f.From), micros(max(f.To, f.From)),
+			f.Bit, paramsOf(f), f.Evidence, f.Problem,
+		})
+	}
+}
+
+func (p *packer) violations(t *timeline, violations []listed) {
+	byToken := map[string]int{}
+	for i := range t.attempts {
+		if t.attempts[i].token != "" {
+			byToken[t.attempts[i].token] = i
+		}
+	}
+	for _, v := range violations {
+		attempts := []int{}
+		for _, token := range v.Tokens {
+			if i, ok := byToken[token]; ok {
+				attempts = append(attempts, i)
+			}
+		}
+		p.Violations = append(p.Violations, packedViolation{
+			v.Level, words(v.Property), position(t.keys, v.Key), micros(v.At), micros(max(v.Until, v.At)), attempts,
+			positions(t.clients, v.Clients), some(v.Faults), some(v.Ops), v.Summary, some(v.Reason),
+		})
+	}
+}
+
+func (p *packer) text(s string) int {
+	at, ok := p.textAt[s]
+	if !ok {
+		at = len(p.Texts)
+		p.textAt[s] = at
+		p.Texts = append(p.Texts, s)
+	}
+	return at
+}
+
+func micros(d time.Duration) int64 { return d.Microseconds() }
+
+func position(list []string, name string) int {
+	for i, s := range list {
+		if s == name {
+			return i
+		}
+	}
+	return -1
+}
+
+func positions(list, names []string) []int {
+	at := []int{}
+	for _, name := range names {
+		if i := position(list, name); i >= 0 {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+// some makes an empty list of none, which JSON would write as null.
+func some[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}

@@ -1,0 +1,136 @@
+// The data of the run: packed columns become typed arrays with absolute times in
+// microseconds (see pack.go). What never happened is NaN.
+
+function readData() {
+  const packed = JSON.parse(document.getElementById('data').textContent);
+  const d = {
+    end: packed.end, ttl: packed.ttl, quorum: packed.quorum, clients: packed.clients, masters: packed.masters, keys: packed.keys,
+    texts: packed.texts, faults: packed.faults, violations: packed.violations,
+  };
+  d.attempts = readAttempts(packed.attempts);
+  d.leases = readLeases(packed, d.attempts);
+  d.votes = readVotes(packed.votes, d.attempts);
+  d.stored = readStored(packed.stored);
+  d.writes = readWrites(packed.writes);
+  d.pauses = packed.pauses.map(([client, from, to, point]) => ({client, from, to, point: d.texts[point]}));
+  d.states = packed.states.map(([master, from, to, is]) => ({master, from, to, down: is === 1}));
+  d.clocks = packed.clocks.map(([master, at, offset]) => ({master, at, offset}));
+  d.faultByID = new Map(d.faults.map((f) => [f.id, f]));
+  return d;
+}
+
+// sums undoes differences: each value was written as the step from the one before.
+function sums(column) {
+  const out = new Float64Array(column ? column.length : 0);
+  let at = 0;
+  for (let i = 0; i < out.length; i++) out[i] = at += column[i];
+  return out;
+}
+
+const ints = (column) => Int32Array.from(column || []);
+
+function readAttempts(p) {
+  const n = (p.client || []).length;
+  const a = {
+    n, client: ints(p.client), key: ints(p.key), from: sums(p.at), to: new Float64Array(n), reach: new Float64Array(n),
+    outcome: ints(p.outcome), index: sums(p.index), back: ints(p.return), token: p.token || [], error: ints(p.error), tries: ints(p.tries),
+    lease: new Int32Array(n).fill(-1), vote: new Int32Array(n + 1),
+  };
+  for (let i = 0; i < n; i++) {
+    a.to[i] = a.reach[i] = a.from[i] + p.took[i];
+    a.vote[i + 1] = a.vote[i] + p.votes[i];
+  }
+  return a;
+}
+
+// readLeases also tells each attempt how far right what followed from it reaches.
+function readLeases(packed, attempts) {
+  const p = packed.leases, attempt = sums(p.attempt), n = attempt.length;
+  const since = (column) => Float64Array.from(column || [], (v, i) => v < 0 ? NaN : attempts.to[attempt[i]] + v);
+  const l = {
+    n, attempt, until: Float64Array.from(p.until || [], (v, i) => attempts.to[attempt[i]] + v), hold: since(p.hold), release: since(p.release),
+    enter: since(p.enter), leave: since(p.leave), fence: p.fence || [], grants: new Map(), holds: new Map(),
+  };
+  const gather = (rows, into) => {
+    for (const [lease, from, to] of rows) {
+      if (!into.has(lease)) into.set(lease, []);
+      into.get(lease).push({from, to});
+    }
+  };
+  gather(packed.grants, l.grants);
+  gather(packed.holds, l.holds);
+  for (let i = 0; i < n; i++) {
+    const a = attempt[i];
+    attempts.lease[a] = i;
+    for (const at of [l.until[i], l.leave[i], l.release[i]]) if (at > attempts.reach[a]) attempts.reach[a] = at;
+  }
+  return l;
+}
+
+function readVotes(p, attempts) {
+  const n = (p.master || []).length;
+  const v = {n, master: ints(p.master), code: ints(p.code), at: new Float64Array(n), took: Float64Array.from(p.took || []), error: ints(p.error), tried: ints(p.try)};
+  for (let a = 0; a < attempts.n; a++) {
+    for (let i = attempts.vote[a]; i < attempts.vote[a + 1]; i++) v.at[i] = attempts.from[a] + p.at[i];
+  }
+  return v;
+}
+
+function readStored(p) {
+  const from = sums(p.from);
+  return {
+    n: from.length, master: ints(p.master), key: ints(p.key), attempt: ints(p.attempt), token: ints(p.token), from, to: from.map((at, i) => at + p.took[i]), ending: ints(p.ending),
+  };
+}
+
+function readWrites(p) {
+  const at = sums(p.at);
+  return {
+    n: at.length, attempt: ints(p.attempt), client: ints(p.client), key: ints(p.key), at, effect: ints(p.effect), twin: ints(p.twin),
+    value: p.value || [], fence: p.fence || [], index: ints(p.index),
+  };
+}
+
+// Order finds what lies in a window among items that are sorted by their
+// beginning and may be long. It keeps, for each position, how far right anything
+// up to it reaches; that never falls, so both ends of the window are found by
+// halving.
+class Order {
+  constructor(items, from, reach) {
+    this.items = items;
+    this.from = from;
+    this.furthest = new Float64Array(items.length);
+    let furthest = -Infinity;
+    for (let i = 0; i < items.length; i++) {
+      furthest = Math.max(furthest, reach(items[i]));
+      this.furthest[i] = furthest;
+    }
+  }
+
+  // first is the first position that something at or after `at` may have.
+  first(at) {
+    let lo = 0, hi = this.items.length;
+    while (lo < hi) {
+      const mid = (lo + hi) >> 1;
+      if (this.furthest[mid] < at) lo = mid + 1; else hi = mid;
+    }
+    return lo;
+  }
+
+  // last is the position behind the last item that begins at or before `at`.
+  last(at) {
+    let lo = 0, hi = this.items.length;
+    while (lo < hi) {
+      const mid = (lo + hi) >> 1;
+      if (this.from(this.items[mid]) <= at) lo = mid + 1; else hi = mid;
+    }
+    return lo;
+  }
+}
+
+// orders sorts numbered rows into one Order for each owner (client, master).
+function orders(n, owners, owner, from, reach) {
+  const items = Array.from({length: owners}, () => []);
+  for (let i = 0; i < n; i++) if (owner(i) >= 0) items[owner(i)].push(i);
+  return items.map((list) => new Order(Int32Array.from(list), from, reach));
+}

@@ -1,0 +1,262 @@
+// Puts the page together.
+
+class App {
+  constructor() {
+    this.data = readData();
+    this.palette = new Palette();
+    this.view = new View(this.data.end);
+    this.lanes = new Lanes(this.data);
+    this.hover = null;   // what the pointer is on: {kind, i}
+    this.pinned = null;  // what the panel tells of
+    this.current = -1;   // the violation that was gone to last
+    this.lane = '';      // the lane that the keyboard chose
+    this.shownAttempts = new Set();
+    this.shownFaults = new Set();
+    this.votesOf = -1;
+    this.longest = 0;
+    const {attempts} = this.data;
+    for (let i = 0; i < attempts.n; i++) this.longest = Math.max(this.longest, attempts.to[i] - attempts.from[i]);
+
+    const canvas = (id) => document.getElementById(id);
+    this.details = new Details(this);
+    this.timeline = new Timeline(this, canvas('lanes'));
+    this.charts = [this.timeline, new Overview(this, canvas('overview')), new Chart(this, canvas('latency'), plotLatency), new Chart(this, canvas('rate'), plotRate)];
+    if (this.data.clocks.length) {
+      document.getElementById('clocks-part').hidden = false;
+      this.charts.push(new Chart(this, canvas('clocks'), plotClocks));
+    }
+    this.view.onChange(() => this.redraw());
+    this.palette.dark.addEventListener('change', () => {
+      this.palette.read();
+      this.redraw();
+    });
+    this.tip = document.getElementById('tip');
+    this.describeForAll();
+    listenToKeys(this, this.timeline.canvas);
+    this.listenToPointers(this.timeline.canvas);
+    this.listenToButtons();
+  }
+
+  redraw() { for (const c of this.charts) c.surface.redraw(); }
+
+  describeForAll() {
+    const {data} = this, {attempts, leases} = data;
+    this.timeline.canvas.setAttribute('aria-label', `Timeline of ${data.clients.length} clients and ${data.masters.length} masters over ${spanText(data.end)}: ` +
+      `${countText(attempts.n)} acquires, ${countText(leases.n)} leases, ${data.faults.length} faults, ${data.violations.length} violations`);
+  }
+
+  // pick works out what is outlined: what is pointed at, else what is pinned.
+  pick() {
+    const {data} = this, item = this.hover || this.pinned;
+    this.shownAttempts = new Set();
+    this.shownFaults = new Set();
+    this.votesOf = -1;
+    const attempt = (a) => { if (a >= 0) this.shownAttempts.add(a); };
+    if (item) {
+      if (item.kind === 'attempt') attempt(this.votesOf = item.i);
+      if (item.kind === 'write') attempt(data.writes.attempt[item.i]);
+      if (item.kind === 'stored') attempt(data.stored.attempt[item.i]);
+      if (item.kind === 'fault') this.shownFaults.add(data.faults[item.i].id);
+      if (item.kind === 'violation') {
+        data.violations[item.i].attempts.forEach(attempt);
+        data.violations[item.i].faults.forEach((id) => this.shownFaults.add(id));
+      }
+    }
+    this.timeline.surface.redraw();
+  }
+
+  pin(item) {
+    this.pinned = item && {kind: item.kind, i: item.i};
+    if (item && item.kind === 'violation') this.current = item.i;
+    for (const b of document.querySelectorAll('.violations [data-violation]')) b.classList.toggle('current', +b.dataset.violation === this.current);
+    this.hideTip();
+    this.details.show(item);
+    for (const row of document.querySelectorAll('[data-fault]')) row.classList.toggle('picked', !!item && item.kind === 'fault' && +row.dataset.fault === this.data.faults[item.i].id);
+    this.pick();
+  }
+
+  setKey(key) {
+    this.lanes.setKey(key);
+    const select = document.getElementById('key');
+    if (select) select.value = String(key);
+    this.timeline.setHeight();
+    this.redraw();
+  }
+
+  // violation goes to a violation: the window then shows the leases at odds.
+  violation(number) {
+    const {violations, attempts, leases, faultByID} = this.data, n = violations.length;
+    if (!n) return;
+    const i = (number + n) % n, v = violations[i];
+    if (!this.lanes.shows(v.key)) this.setKey(v.key);
+    let from = v.at, to = v.until;
+    for (const a of v.attempts) {
+      const l = attempts.lease[a];
+      from = Math.min(from, l >= 0 ? attempts.to[a] : attempts.from[a]); // trying can have taken long
+      if (l >= 0) to = Math.max(to, Math.min(leases.until[l], v.until + (v.at - from) + this.data.ttl / 4));
+    }
+    for (const id of v.faults) { // what explains it belongs in sight, unless it began long before
+      const f = faultByID.get(id);
+      if (f && f.from < from && from - f.from < this.data.ttl / 2) from = f.from;
+    }
+    const margin = Math.max((to - from) * 0.1, 500);
+    this.view.glide(from - margin, to + margin);
+    this.pin({kind: 'violation', i});
+  }
+
+  listenToButtons() {
+    const on = (id, f) => {
+      const e = document.getElementById(id);
+      if (e) e.addEventListener('click', f);
+    };
+    on('fit', () => this.view.fit());
+    on('in', () => this.view.zoom(0.6));
+    on('out', () => this.view.zoom(1 / 0.6));
+    on('violation', () => this.violation(this.current < 0 ? this.first() : this.current));
+    on('next', () => this.violation(this.current + 1));
+    on('previous', () => this.violation(this.current < 0 ? this.data.violations.length - 1 : this.current - 1));
+    for (const b of document.querySelectorAll('[data-violation]')) {
+      b.addEventListener('click', () => {
+        this.violation(+b.dataset.violation);
+        document.getElementById('timeline').scrollIntoView({block: 'start'});
+      });
+    }
+    const select = document.getElementById('key');
+    if (select) select.addEventListener('change', () => this.setKey(+select.value));
+    on('copy', () => this.copy());
+  }
+
+  // first is the violation that the page explains.
+  first() {
+    const b = document.querySelector('#first button[data-violation]');
+    return b ? +b.dataset.violation : 0;
+  }
+
+  copy() {
+    const command = document.getElementById('command'), done = () => { document.getElementById('copy').textContent = 'Copied'; };
+    const select = () => getSelection().selectAllChildren(command); // then the reader can copy it
+    if (navigator.clipboard) navigator.clipboard.writeText(command.textContent).then(done, select); else select();
+  }
+
+  listenToPointers(canvas) {
+    const {view} = this, down = new Map();
+    let moved = 0, elsewhere = -Infinity;
+
+    // A wheel that is already scrolling the page goes on doing so when the
+    // timeline comes under the pointer: nobody gets stuck in it.
+    addEventListener('wheel', (e) => { if (e.target !== canvas) elsewhere = e.timeStamp; }, {passive: true});
+    canvas.addEventListener('wheel', (e) => {
+      if (e.timeStamp - elsewhere < 250 && !e.ctrlKey) {
+        elsewhere = e.timeStamp;
+        return;
+      }
+      const unit = e.deltaMode === 1 ? 16 : 1, s = this.timeline.scale();
+      if (Math.abs(e.deltaX) > Math.abs(e.deltaY) || e.shiftKey) {
+        e.preventDefault();
+        return view.pan((e.deltaX || e.deltaY) * unit / s.perMicro);
+      }
+      if (view.whole && e.deltaY > 0) return;
+      e.preventDefault();
+      view.zoom(Math.exp(e.deltaY * unit * (e.ctrlKey ? 0.01 : 0.002)), s.at(Math.max(e.offsetX, s.gutter)));
+    }, {passive: false});
+
+    canvas.addEventListener('pointerdown', (e) => {
+      if (e.button) return;
+      canvas.setPointerCapture(e.pointerId);
+      down.set(e.pointerId, e.offsetX);
+      if (down.size === 1) moved = 0;
+      this.hideTip();
+    });
+    canvas.addEventListener('pointermove', (e) => {
+      if (!down.has(e.pointerId)) return this.point(e);
+      const s = this.timeline.scale(), before = down.get(e.pointerId);
+      down.set(e.pointerId, e.offsetX);
+      moved += Math.abs(e.offsetX - before);
+      if (down.size === 1) {
+        if (moved > 4) {
+          canvas.classList.add('moving');
+          view.pan((before - e.offsetX) / s.perMicro);
+        }
+      } else if (down.size === 2) {
+        const other = [...down].find(([id]) => id !== e.pointerId)[1];
+        view.zoom(Math.min(Math.max(Math.abs(before - other) / Math.max(Math.abs(e.offsetX - other), 1), 0.5), 2), s.at(other));
+      }
+    });
+    const up = (e) => {
+      const one = down.size === 1 && down.delete(e.pointerId);
+      down.delete(e.pointerId);
+      canvas.classList.remove('moving');
+      if (one && moved <= 4 && e.type === 'pointerup') this.click(e);
+    };
+    canvas.addEventListener('pointerup', up);
+    canvas.addEventListener('pointercancel', up);
+    canvas.addEventListener('pointerleave', () => {
+      this.hover = null;
+      this.hideTip();
+      this.pick();
+    });
+  }
+
+  point(e) {
+    const found = e.pointerType === 'touch' ? null : this.lanes.find(e.offsetX, e.offsetY, this.timeline.scale());
+    const same = (a, b) => a === b || (a && b && a.kind === b.kind && a.i === b.i);
+    this.timeline.canvas.classList.toggle('on', !!found);
+    if (!same(found, this.hover)) {
+      this.hover = found;
+      if (found) this.details.tip(this.tip, found);
+      this.pick();
+    }
+    this.tip.hidden = !found;
+    if (!found) return;
+    const width = this.timeline.canvas.clientWidth, box = this.tip;
+    box.style.left = Math.min(Math.max(e.offsetX + 14, 4), Math.max(width - box.offsetWidth - 6, 4)) + 'px';
+    const below = e.offsetY + 18;
+    box.style.top = (below + box.offsetHeight > this.lanes.height ? Math.max(e.offsetY - box.offsetHeight - 12, 2) : below) + 'px';
+  }
+
+  hideTip() { this.tip.hidden = true; }
+
+  click(e) {
+    const found = this.lanes.find(e.offsetX, e.offsetY, this.timeline.scale());
+    this.pin(found);
+  }
+}
+
+const app = new App();
+if (app.data.violations.length) app.setKey(app.data.violations[app.first()].key);
+
+// place says where on the screen a thing is drawn.
+function place(kind, i) {
+  const {data, lanes, timeline} = app, s = timeline.scale(), box = timeline.canvas.getBoundingClientRect();
+  const point = (lane, at, part) => ({x: box.left + s.x(at), y: box.top + lane.y + lane.h * part});
+  switch (kind) {
+    case 'attempt': {
+      const l = data.attempts.lease[i];
+      return point(lanes.lane('client', data.attempts.client[i]), l < 0 ? (data.attempts.from[i] + data.attempts.to[i]) / 2 : (data.attempts.to[i] + data.leases.hold[l]) / 2, 0.4);
+    }
+    case 'write': return point(lanes.lane('client', data.writes.client[i]), data.writes.at[i], 0.8);
+    case 'fault': return {x: box.left + s.x((data.faults[i].from + data.faults[i].to) / 2), y: box.top + lanes.lane('faults', 0).y + 8 + lanes.faultRow[i] * 17};
+    case 'violation': return {x: box.left + s.x(data.violations[i].at), y: box.top + lanes.levelRow(data.violations[i].level) + 7};
+    case 'stored': {
+      const lane = lanes.lane('master', data.stored.master[i]), row = lanes.keyRow(lane, data.stored.key[i]);
+      return {x: box.left + s.x((data.stored.from[i] + data.stored.to[i]) / 2), y: box.top + row.y + row.h / 2};
+    }
+  }
+  return null;
+}
+
+// What tests and curious readers may look at; nothing here changes the page.
+window.lockpick = Object.freeze({
+  get view() { return {from: app.view.from, to: app.view.to, start: app.view.start, stop: app.view.stop}; },
+  get hover() { return app.hover && {...app.hover}; },
+  get pinned() { return app.pinned && {...app.pinned}; },
+  get violation() { return app.current; },
+  get key() { return app.lanes.key; },
+  get milliseconds() { return app.timeline.surface.took; }, // that the last drawing of the lanes took
+  get drawn() { return app.timeline.drawn || 0; },
+  get counts() {
+    const d = app.data;
+    return {clients: d.clients.length, masters: d.masters.length, keys: d.keys.length, attempts: d.attempts.n, leases: d.leases.n, votes: d.votes.n, stored: d.stored.n, writes: d.writes.n, faults: d.faults.length, violations: d.violations.length};
+  },
+  place,
+});

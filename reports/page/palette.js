@@ -1,0 +1,57 @@
+// Colours come from the style sheet, so that light and dark are decided in one
+// place. Clients have their own: told apart easily, and none of them red, which
+// means a violation and nothing else.
+
+const clientHues = {
+  light: ['#2f6fde', '#0f9181', '#b5770d', '#7c4dd6', '#4c8a2b', '#b8478f', '#0b82ad', '#86643f', '#56667f', '#8f8600'],
+  dark: ['#6ea2ff', '#3ec7b4', '#e0a94a', '#ab86f5', '#86c463', '#e582c0', '#4dbbe2', '#c29e73', '#98a8c2', '#cfc53b'],
+};
+
+class Palette {
+  constructor() {
+    this.dark = matchMedia('(prefers-color-scheme: dark)');
+    this.read();
+  }
+
+  read() {
+    const style = getComputedStyle(document.documentElement);
+    for (const name of ['bg', 'panel', 'ink', 'soft', 'faint', 'line', 'wash', 'violated', 'holds', 'unknown', 'down', 'paused', 'cut', 'slow', 'inside', 'inside-edge', 'fenced', 'focus', 'sans']) {
+      this[name.replace('-e', 'E')] = style.getPropertyValue('--' + name).trim();
+    }
+    this.clients = this.dark.matches ? clientHues.dark : clientHues.light;
+    this.hatches = new Map();
+  }
+
+  client(i) { return i < 0 ? this.faint : this.clients[i % this.clients.length]; }
+
+  // fault is the colour of a kind of fault: of what it does, not of its name.
+  fault(name) {
+    if (name === 'pause' || name === 'client-pause') return this.paused;
+    if (name === 'kill' || name === 'shutdown' || name === 'powercut' || name === 'failover' || name === 'client-kill') return this.down;
+    if (name === 'partition') return this.cut;
+    return this.slow;
+  }
+
+  // hatch is a pattern of slanted lines, crisp at any pixel ratio.
+  hatch(ctx, colour, rising) {
+    const ratio = devicePixelRatio || 1, name = colour + rising + ratio;
+    if (!this.hatches.has(name)) {
+      const size = 6, tile = document.createElement('canvas');
+      tile.width = tile.height = Math.round(size * ratio);
+      const c = tile.getContext('2d');
+      c.scale(tile.width / size, tile.width / size);
+      c.strokeStyle = colour;
+      c.lineWidth = 1.6;
+      for (const shift of [-size, 0, size]) {
+        c.beginPath();
+        c.moveTo(shift, rising ? size : 0);
+        c.lineTo(shift + size, rising ? 0 : size);
+        c.stroke();
+      }
+      const pattern = ctx.createPattern(tile, 'repeat');
+      pattern.setTransform(new DOMMatrix().scale(size / tile.width));
+      this.hatches.set(name, pattern);
+    }
+    return this.hatches.get(name);
+  }
+}

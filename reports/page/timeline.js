@@ -1,0 +1,395 @@
+// Draws the lanes. However long the run, it draws no more than the screen can
+// show: what lies outside the window is never looked at, and of many things in
+// one pixel only one is drawn. Violations, stale writes and what is picked come
+// last, over everything, and are never left out.
+
+class Timeline {
+  constructor(app, canvas) {
+    this.app = app;
+    this.canvas = canvas;
+    this.surface = new Surface(canvas, (ctx, w, h) => this.draw(ctx, w, h));
+    this.setHeight();
+  }
+
+  setHeight() {
+    this.canvas.style.height = this.app.lanes.height + 'px';
+    this.surface.redraw();
+  }
+
+  scale(width = this.canvas.clientWidth) { return new Scale(this.app.view, gutterOf(width), width); }
+
+  draw(ctx, width, height) {
+    const s = this.scale(width);
+    this.ctx = ctx;
+    this.drawn = 0;
+    this.ground(s, height);
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(s.gutter, 0, width - s.gutter, height);
+    ctx.clip();
+    this.axis(s, height);
+    this.shades(s);
+    const lanes = this.app.lanes.list;
+    for (const lane of lanes) {
+      if (lane.kind === 'faults') this.faults(s, lane);
+      if (lane.kind === 'client') this.client(s, lane);
+      if (lane.kind === 'master') this.master(s, lane);
+    }
+    this.violations(s, height);
+    this.picked(s);
+    ctx.restore();
+    this.names(s);
+  }
+
+  // box fills a span of time; short ones stay visible.
+  box(s, from, to, y, h, colour, least = 1) {
+    let a = s.x(from), b = s.x(to);
+    if (b < s.gutter - 1 || a > s.width + 1) return;
+    a = Math.max(a, s.gutter - 4);
+    b = Math.min(b, s.width + 4);
+    this.ctx.fillStyle = colour;
+    this.ctx.fillRect(a, y, Math.max(b - a, least), h);
+    this.drawn++;
+  }
+
+  // frame outlines a span of time.
+  frame(s, from, to, y, h, colour, width = 1) {
+    const a = Math.max(s.x(from), s.gutter - 4), b = Math.min(s.x(to), s.width + 4);
+    if (b < s.gutter || a > s.width) return;
+    this.ctx.strokeStyle = colour;
+    this.ctx.lineWidth = width;
+    this.ctx.strokeRect(a + width / 2, y + width / 2, Math.max(b - a - width, 1), h - width);
+  }
+
+  // label writes text within a span of time if it fits there.
+  label(s, text, from, to, y, colour, size = 11, weight = '') {
+    const a = Math.max(s.x(from), s.gutter) + 4, room = Math.min(s.x(to), s.width) - a - 3;
+    if (room < 14) return false;
+    this.ctx.font = `${weight} ${size}px ${this.app.palette.sans}`;
+    if (this.ctx.measureText(text).width > room) return false;
+    this.ctx.fillStyle = colour;
+    this.ctx.textBaseline = 'alphabetic';
+    this.ctx.textAlign = 'left';
+    this.ctx.fillText(text, a, y);
+    return true;
+  }
+
+  ground(s, height) {
+    const {palette, lanes} = this.app, ctx = this.ctx;
+    for (const lane of lanes.list) {
+      const first = lane.i === 0;
+      if (lane.kind === 'client' || lane.kind === 'master') {
+        ctx.fillStyle = palette.line;
+        ctx.fillRect(first ? 0 : s.gutter, lane.y, s.width, first && lane.kind === 'master' ? 2 : 1);
+      }
+      if (lane.kind === 'master') {
+        ctx.fillStyle = palette.wash;
+        ctx.fillRect(s.gutter, lane.y + 1, s.width - s.gutter, lane.h - 1);
+      }
+    }
+    ctx.fillStyle = palette.line;
+    ctx.fillRect(s.gutter - 1, 0, 1, height);
+  }
+
+  axis(s, height) {
+    const {palette, view} = this.app, ctx = this.ctx;
+    const step = s.step(s.width < 620 ? 90 : 110), first = Math.ceil(view.from / step) * step;
+    ctx.font = `11.5px ${palette.sans}`;
+    ctx.textBaseline = 'middle';
+    for (let at = first; at <= view.to; at += step) {
+      const x = Math.round(s.x(at)), text = momentText(Math.round(at * 1e3) / 1e3 || 0, step);
+      ctx.fillStyle = palette.line;
+      ctx.fillRect(x, 20, 1, height);
+      ctx.fillStyle = palette.soft;
+      const half = ctx.measureText(text).width / 2;
+      if (x - half < s.gutter + 2 || x + half > s.width - 2) continue;
+      ctx.textAlign = 'center';
+      ctx.fillText(text, x, 11);
+    }
+  }
+
+  names(s) {
+    const {palette, data, lanes} = this.app, ctx = this.ctx, narrow = s.gutter < 60;
+    ctx.textAlign = 'left';
+    ctx.textBaseline = 'middle';
+    const write = (text, y, colour, weight = '', indent = narrow ? 6 : 10, size = 12.5) => {
+      ctx.font = `${weight} ${size}px ${palette.sans}`;
+      ctx.fillStyle = colour;
+      let shown = text;
+      while (shown.length > 1 && ctx.measureText(shown).width > s.gutter - indent - 6) shown = shown.slice(0, -2) + '…';
+      ctx.fillText(shown, indent, y);
+    };
+    for (const lane of lanes.list) {
+      const middle = lane.y + lane.h / 2, chosen = this.app.lane === lane.kind + lane.i;
+      if (chosen) {
+        ctx.fillStyle = palette.focus;
+        ctx.fillRect(0, lane.y + 1, 3, lane.h - 1);
+      }
+      if (lane.kind === 'violations') {
+        lanes.levels.forEach((level, i) => write(narrow ? level : level + ' violated', lane.y + 10 + i * 15, palette.violated, '600', narrow ? 6 : 10, 11.5));
+      }
+      if (lane.kind === 'faults') write('faults', lane.y + 11, palette.soft);
+      if (lane.kind === 'client') {
+        ctx.fillStyle = palette.client(lane.i);
+        ctx.fillRect(narrow ? 6 : 10, middle - 6, 4, 12);
+        write(data.clients[lane.i], middle, palette.ink, '600', narrow ? 14 : 20);
+      }
+      if (lane.kind === 'master') write(data.masters[lane.i], middle, palette.ink, '', narrow ? 14 : 20);
+    }
+  }
+
+  // shades colours the lanes that a fault acts on while it lasts.
+  shades(s) {
+    const {data, lanes, palette, view} = this.app, ctx = this.ctx;
+    for (const f of data.faults) {
+      if (f.to < view.from || f.from > view.to) continue;
+      const strong = this.app.shownFaults.has(f.id);
+      ctx.globalAlpha = strong ? 0.26 : 0.13;
+      for (const lane of lanes.list) {
+        if ((lane.kind === 'client' || lane.kind === 'master') && lanes.hits(f, lane)) this.box(s, f.from, f.to, lane.y + 1, lane.h - 1, palette.fault(f.name), 2);
+      }
+    }
+    ctx.globalAlpha = 1;
+  }
+
+  faults(s, lane) {
+    const {data, lanes, palette, view} = this.app, ctx = this.ctx;
+    data.faults.forEach((f, i) => {
+      if (f.to < view.from || f.from > view.to) return;
+      const y = lane.y + 3 + lanes.faultRow[i] * 17, colour = palette.fault(f.name);
+      ctx.globalAlpha = this.app.shownFaults.has(f.id) ? 0.55 : 0.3;
+      this.box(s, f.from, f.to, y, 14, colour, 3);
+      ctx.globalAlpha = 1;
+      this.box(s, f.from, f.from, y, 14, colour, 2);
+      const who = f.masters.map((m) => data.masters[m]).concat(f.clients.map((c) => data.clients[c])).join(' ');
+      this.label(s, `${f.name} ${who}`, f.from, f.to, y + 11, palette.ink) || this.label(s, f.name, f.from, f.to, y + 11, palette.ink);
+      if (this.isPicked('fault', i)) this.frame(s, f.from, f.to, y, 14, palette.ink, 1.5);
+    });
+  }
+
+  // visible lists what a lane must draw: of what shares one pixel, the first,
+  // unless `matters` says that another one matters more.
+  visible(s, order, reach, shown, matters) {
+    const {view} = this.app, out = [];
+    let pixel = -Infinity, mattered = false;
+    for (let p = order.first(view.from), last = order.last(view.to); p < last; p++) {
+      const i = order.items[p];
+      if (!shown(i)) continue;
+      const x = Math.floor(s.x(order.from(i)));
+      if (x === pixel && s.x(reach(i)) < x + 1.5 && (mattered || !matters(i))) continue;
+      pixel = x;
+      mattered = matters(i);
+      out.push(i);
+    }
+    return out;
+  }
+
+  client(s, lane) {
+    const {data, lanes, palette, view} = this.app, {attempts, leases, writes} = data, ctx = this.ctx;
+    const part = (f) => lane.y + Math.round(lane.h * f), high = (f) => Math.max(Math.round(lane.h * f), 2);
+    const colour = palette.client(lane.i), bar = part(0.23), barH = high(0.43);
+    for (const p of data.pauses) {
+      if (p.client === lane.i && p.to >= view.from && p.from <= view.to) this.box(s, p.from, p.to, lane.y + 1, lane.h - 1, palette.hatch(ctx, palette.faint, false), 2);
+    }
+    const seen = this.visible(s, lanes.attempts[lane.i], (i) => attempts.reach[i], (i) => lanes.shows(attempts.key[i]), (i) => attempts.lease[i] >= 0);
+    for (const i of seen) {
+      ctx.globalAlpha = attempts.outcome[i] === 0 ? 0.65 : 1;
+      this.box(s, attempts.from[i], attempts.to[i], part(0.09), high(0.09), attempts.outcome[i] === 0 ? colour : palette.faint);
+      ctx.globalAlpha = 1;
+    }
+    for (const i of seen) {
+      const l = attempts.lease[i];
+      if (l < 0) continue;
+      const rest = Math.max(leases.hold[l], attempts.to[i]);
+      if (leases.until[l] > rest) {
+        ctx.globalAlpha = 0.2;
+        this.box(s, rest, leases.until[l], bar, barH, colour, 0);
+        ctx.globalAlpha = 0.5;
+        if (s.x(leases.until[l]) - s.x(rest) > 3) this.frame(s, rest, leases.until[l], bar, barH, colour);
+        ctx.globalAlpha = 1;
+      }
+    }
+    for (const i of seen) {
+      const l = attempts.lease[i];
+      if (l < 0) continue;
+      this.box(s, attempts.to[i], leases.hold[l], bar, barH, colour);
+      for (const span of leases.holds.get(l) || []) this.box(s, span.from, span.to, bar, barH, colour);
+      const fence = leases.fence[l] ? ` · fence ${leases.fence[l]}` : '', token = shortToken(attempts.token[i]);
+      const key = lanes.key < 0 && data.keys.length > 1 ? data.keys[attempts.key[i]] + ' · ' : '';
+      if (lane.h > 30) {
+        const y = bar + 11;
+        this.label(s, key + token + fence, attempts.to[i], leases.hold[l], y, palette.panel, 10.5) || this.label(s, key + token, attempts.to[i], leases.hold[l], y, palette.panel, 10.5);
+      }
+    }
+    for (const i of seen) {
+      const l = attempts.lease[i];
+      if (l < 0 || !(leases.enter[l] <= leases.leave[l])) continue;
+      const y = bar + barH - high(0.14) - 1, h = high(0.1);
+      if (s.x(leases.leave[l]) - s.x(leases.enter[l]) > 3) this.box(s, leases.enter[l], leases.leave[l], y - 1, h + 2, palette.insideEdge);
+      this.box(s, leases.enter[l], leases.leave[l], y, h, palette.inside);
+    }
+    this.writes(s, lane, part(0.72), high(0.2));
+  }
+
+  writes(s, lane, y, h) {
+    const {data, lanes, palette} = this.app, {writes} = data;
+    const seen = this.visible(s, lanes.writes[lane.i], (i) => writes.at[i], (i) => lanes.shows(writes.key[i]), (i) => writes.effect[i] !== 0);
+    for (const pass of [0, 2, 1]) { // stale ones on top
+      for (const i of seen) {
+        if (writes.effect[i] !== pass) continue;
+        const at = writes.at[i], x = s.x(at);
+        if (pass === 0) this.box(s, at, at, y, writes.twin[i] ? h / 2 : h, palette.ink, 1.5);
+        else if (pass === 1) this.box(s, at - 2 / s.perMicro, at, y - 2, h + 3, palette.violated, 4);
+        else {
+          this.ctx.strokeStyle = palette.fenced;
+          this.ctx.lineWidth = 1.5;
+          this.ctx.strokeRect(x + 1.5, y + 1, 6, h - 2);
+          this.drawn++;
+        }
+      }
+    }
+  }
+
+  master(s, lane) {
+    const {data, lanes, palette, view} = this.app, {stored, attempts} = data, ctx = this.ctx;
+    const strip = lane.y + 3, h = 11;
+    ctx.globalAlpha = 0.8;
+    this.box(s, 0, data.end, strip + h - 2, 2, palette.holds);
+    ctx.globalAlpha = 1;
+    for (const f of data.faults) {
+      if (f.name !== 'partition' || !f.masters.includes(lane.i) || f.to < view.from || f.from > view.to) continue;
+      this.strip(s, f.from, f.to, strip, h, palette.hatch(ctx, palette.cut, true), f.clients.length ? 'cut off from ' + list(f.clients.map((c) => data.clients[c])) : 'cut off');
+    }
+    for (const st of data.states) {
+      if (st.master !== lane.i || st.to < view.from || st.from > view.to) continue;
+      if (st.down) {
+        this.box(s, st.from, st.to, strip, h, palette.down, 2);
+        this.label(s, 'down', st.from, st.to, strip + 9, palette.panel, 10, '600');
+      } else this.strip(s, st.from, st.to, strip, h, palette.hatch(ctx, palette.paused, false), 'paused');
+    }
+    const seen = this.visible(s, lanes.stored[lane.i], (i) => stored.to[i], (i) => lanes.shows(stored.key[i]), () => true);
+    for (const i of seen) {
+      const row = lanes.keyRow(lane, stored.key[i]), a = stored.attempt[i], colour = a < 0 ? palette.faint : palette.client(attempts.client[a]);
+      const lease = lanes.ofLease(i), token = stored.token[i] ? data.texts[stored.token[i]] : attempts.token[a];
+      ctx.globalAlpha = lease ? 0.78 : 0.3;
+      this.box(s, stored.from[i], stored.to[i], row.y, row.h, colour);
+      ctx.globalAlpha = 1;
+      if (stored.ending[i] === 3 || stored.ending[i] === 5) this.box(s, stored.to[i], stored.to[i], row.y - 1, row.h + 2, palette.violated, 2.5);
+      if (a >= 0 && row.h > 10) {
+        const name = data.clients[attempts.client[a]], y = row.y + row.h / 2 + 4, ink = lease ? palette.panel : palette.ink;
+        this.label(s, `${name} ${shortToken(token)}`, stored.from[i], stored.to[i], y, ink, 10.5) || this.label(s, name, stored.from[i], stored.to[i], y, ink, 10.5);
+      }
+    }
+  }
+
+  // strip fills part of a master's state strip with a pattern and says what it is.
+  strip(s, from, to, y, h, pattern, text) {
+    const {palette} = this.app;
+    this.box(s, from, to, y, h, palette.wash, 2);
+    this.box(s, from, to, y, h, pattern, 2);
+    const ctx = this.ctx, a = Math.max(s.x(from), s.gutter), room = Math.min(s.x(to), s.width) - a;
+    ctx.font = `600 10px ${palette.sans}`;
+    const width = ctx.measureText(text).width;
+    if (width + 14 > room) return;
+    ctx.fillStyle = palette.wash;
+    ctx.fillRect(a + 3, y, width + 6, h);
+    this.label(s, text, from, to, y + 9, palette.ink, 10, '600');
+  }
+
+  // violations marks each one in its level's row and on the lanes of its clients.
+  // The current one is drawn last, with lines down through all lanes.
+  violations(s, height) {
+    const {data, lanes, palette, view, pinned} = this.app, ctx = this.ctx, current = pinned && pinned.kind === 'violation' ? pinned.i : -1;
+    const order = data.violations.map((_, i) => i).filter((i) => i !== current);
+    if (current >= 0) order.push(current);
+    for (const i of order) {
+      const v = data.violations[i], own = i === current;
+      if (!lanes.shows(v.key) || v.until < view.from || v.at > view.to) continue;
+      const row = lanes.levelRow(v.level), wide = Math.max(s.x(v.until) - s.x(v.at), 2);
+      for (const c of v.clients) {
+        const lane = lanes.lane('client', c);
+        if (!lane) continue;
+        ctx.globalAlpha = own ? 0.25 : 0.12;
+        this.box(s, v.at, v.until, lane.y + 1, lane.h - 1, palette.violated, 2);
+        ctx.globalAlpha = own ? 1 : 0.6;
+        if (own || wide > 6) {
+          this.box(s, v.at, v.until, lane.y + 1, 2, palette.violated, 2);
+          this.box(s, v.at, v.until, lane.y + lane.h - 1, 2, palette.violated, 2);
+        }
+      }
+      if (own) {
+        ctx.globalAlpha = 0.75;
+        this.box(s, v.at, v.at, row + 13, height, palette.violated, 1);
+        if (wide > 4) this.box(s, v.until, v.until, row + 13, height, palette.violated, 1);
+      }
+      ctx.globalAlpha = own ? 1 : 0.72;
+      this.box(s, v.at, v.until, row, 13, palette.violated, 5);
+      ctx.globalAlpha = 1;
+      if (own) this.frame(s, v.at, v.until, row - 1, 15, palette.ink, 1.5);
+      this.label(s, v.level, v.at, v.until, row + 10.5, palette.panel, 10.5, '600');
+    }
+  }
+
+  isPicked(kind, i) {
+    const {hover, pinned} = this.app;
+    return (hover && hover.kind === kind && hover.i === i) || (pinned && pinned.kind === kind && pinned.i === i);
+  }
+
+  // picked outlines the acquires that are pointed at, pinned or in the pinned
+  // violation, wherever their tokens are, and draws the votes of one of them.
+  picked(s) {
+    const {data, lanes, palette, view} = this.app, {attempts, leases, stored} = data;
+    for (const a of this.app.shownAttempts) {
+      const lane = lanes.lane('client', attempts.client[a]);
+      if (!lane || !lanes.shows(attempts.key[a])) continue;
+      const l = attempts.lease[a], until = l >= 0 ? Math.max(leases.until[l], attempts.to[a]) : attempts.to[a];
+      this.frame(s, l >= 0 ? attempts.to[a] : attempts.from[a], until, lane.y + Math.round(lane.h * 0.23) - 1, Math.round(lane.h * 0.43) + 2, palette.ink, 1.5);
+      data.masters.forEach((_, m) => {
+        const order = lanes.stored[m], master = lanes.lane('master', m);
+        for (let p = order.first(view.from), last = order.last(view.to); p < last; p++) {
+          const i = order.items[p];
+          if (stored.attempt[i] !== a || stored.token[i]) continue;
+          const row = lanes.keyRow(master, stored.key[i]);
+          this.frame(s, stored.from[i], stored.to[i], row.y - 1, row.h + 2, palette.ink, 1.5);
+        }
+      });
+    }
+    if (this.app.votesOf >= 0) this.votes(s, this.app.votesOf);
+    const {hover} = this.app;
+    if (hover && hover.kind === 'write') {
+      const lane = lanes.lane('client', data.writes.client[hover.i]);
+      if (lane) this.frame(s, data.writes.at[hover.i] - 4 / s.perMicro, data.writes.at[hover.i] + 9 / s.perMicro, lane.y + lane.h * 0.68, lane.h * 0.3, palette.ink, 1.5);
+    }
+  }
+
+  // votes draws each command of an acquire's last try as a line from its client, when it was
+  // sent, to its master, when the reply came.
+  votes(s, a) {
+    const {data, lanes, palette} = this.app, {attempts, votes} = data, ctx = this.ctx;
+    const client = lanes.lane('client', attempts.client[a]);
+    for (let i = attempts.vote[a]; i < attempts.vote[a + 1]; i++) {
+      if (votes.tried[i]) continue; // an earlier try
+      const master = votes.master[i] >= 0 && lanes.lane('master', votes.master[i]);
+      if (!master) continue;
+      const reply = votes.code[i] % 3, colour = reply === 0 ? palette.holds : reply === 1 ? palette.soft : palette.unknown;
+      const x0 = s.x(votes.at[i] - votes.took[i]), x1 = s.x(votes.at[i]), y1 = master.y + master.h - 4;
+      if (Math.max(x0, x1) < s.gutter || Math.min(x0, x1) > s.width) continue;
+      ctx.strokeStyle = colour;
+      ctx.globalAlpha = 0.55;
+      ctx.lineWidth = 1;
+      ctx.setLineDash(reply === 2 ? [3, 3] : []);
+      ctx.beginPath();
+      ctx.moveTo(x0, client.y + 6);
+      ctx.lineTo(x1, y1);
+      ctx.stroke();
+      ctx.setLineDash([]);
+      ctx.globalAlpha = 1;
+      ctx.beginPath();
+      ctx.arc(x1, y1, 3.2, 0, 7);
+      ctx.fillStyle = reply === 0 ? colour : palette.panel;
+      ctx.fill();
+      ctx.lineWidth = 1.5;
+      ctx.stroke();
+    }
+  }
+}

@@ -1,0 +1,42 @@
+package reports
+
+import (
+	"cmp"
+	"slices"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+)
+
+// listed is a violation as the page lists it.
+type listed struct {
+	checker.Violation
+	Property string
+	Number   int  // on the page, from 0, in order of time
+	First    bool // it is the one that firstViolation explains
+}
+
+// listViolations lists the violations of all properties in order of time.
+func listViolations(r *campaign.Result) []listed {
+	explained := firstViolation(r)
+	var all []listed
+	for _, v := range inOrder(r.Verdicts) {
+		for i := range v.Violations {
+			all = append(all, listed{Violation: v.Violations[i], Property: v.Name, First: explained == &v.Violations[i]})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b listed) int { return cmp.Compare(a.At, b.At) })
+	for i := range all {
+		all[i].Number = i
+	}
+	return all
+}
+
+// found is how many violations there were, listed or not.
+func found(r *campaign.Result) int {
+	n := 0
+	for _, v := range r.Verdicts {
+		n += max(v.Count, len(v.Violations))
+	}
+	return n
+}

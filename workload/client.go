@@ -1,0 +1,394 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"lockpick/history"
+	"lockpick/redlock"
+)
+
+// client is one user of the lock.
+type client struct {
+	w      *Workload
+	name   string
+	number int
+	site   Site
+	clock  *Clock
+	random *rand.Rand
+	writes int64
+
+	mu    sync.Mutex // for whoever bends the clock; the client itself reads lock without
+	lock  Lock       // made anew when the client has ended
+	lease Lease      // that it holds; nil: none
+	key   string
+	rate  float64                 // of its clock; 0: it was never bent
+	wake  context.CancelCauseFunc // ends the sleep that it is in; may be nil
+}
+
+// work takes and uses the lock until ctx ends.
+func (c *client) work(ctx context.Context) {
+	for ctx.Err() == nil {
+		key := c.w.keys[c.random.IntN(len(c.w.keys))]
+		lease, alive := c.acquire(ctx, key, c.w.config.AcquireTimeout)
+		if lease != nil {
+			if lease, alive = c.section(ctx, key, lease); alive {
+				alive = c.release(key, lease)
+			}
+		}
+		if !alive && !c.startAnew() {
+			return
+		}
+		_ = c.clock.Sleep(ctx, c.upTo(c.w.config.Think))
+	}
+}
+
+// visit acquires and releases each key once, waiting at most bound for each.
+func (c *client) visit(ctx context.Context, bound time.Duration) {
+	for i := range c.w.keys {
+		if ctx.Err() != nil {
+			return
+		}
+		key := c.w.keys[(i+c.number)%len(c.w.keys)]
+		lease, alive := c.acquire(ctx, key, bound)
+		if lease != nil {
+			alive = c.release(key, lease)
+		}
+		if !alive && !c.startAnew() {
+			return
+		}
+	}
+}
+
+// startAnew waits until a client that has ended may start again, and makes its lock
+// anew: nothing is left of what it knew.
+func (c *client) startAnew() bool {
+	c.hold(nil, "")
+	c.w.Pauses.mourn(c.name)
+	c.lock.Close()
+	lock, err := c.another()
+	if err == nil {
+		err = c.renew(lock)
+	}
+	if err != nil {
+		c.w.fail(fmt.Errorf("client %s: start anew: %w", c.name, err))
+		_ = c.renew(noLock{})
+		return false
+	}
+	c.registered()
+	return true
+}
+
+// another makes a lock like the first, on ways to the masters of its own: those of the
+// first went with it.
+func (c *client) another() (Lock, error) {
+	s, err := c.w.site(c.name)
+	if err != nil {
+		return nil, err
+	}
+	c.site.Addrs, c.site.Masters = s.Addrs, s.Masters
+	return c.w.config.Lock.New(c.site)
+}
+
+// renew gives the client its new lock. If that has a clock of its own, the machine's is
+// as bent as it was.
+func (c *client) renew(lock Lock) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lock = lock
+	if b, ok := lock.(bender); ok && c.rate != 0 {
+		if err := b.SetRate(c.rate); !errors.Is(err, ErrGone) { // who has ended again is told apart later
+			return err
+		}
+	}
+	return nil
+}
+
+// noLock takes the place of a lock that could not be made.
+type noLock struct{}
+
+func (noLock) Acquire(context.Context, string) (Lease, error) { return nil, ErrGone }
+func (noLock) Close() error                                   { return nil }
+
+// bender is a lock with a clock of its own.
+type bender interface{ SetRate(rate float64) error }
+
+// registered tells of a lock that is a process.
+func (c *client) registered() {
+	if p, ok := c.lock.(Process); ok {
+		c.w.Pauses.register(c.name, p)
+	}
+}
+
+// acquire returns the lease, or nil; alive is false if the client has ended.
+func (c *client) acquire(ctx context.Context, key string, timeout time.Duration) (lease Lease, alive bool) {
+	c.record(history.Invoke, history.FAcquire, key, nil, nil)
+	waiting, end := c.w.runtime.WithCancelCause(ctx)
+	stop := c.w.runtime.AfterFunc(timeout, func() { end(fmt.Errorf("not acquired within %v", timeout)) })
+	if _, ok := c.lock.(Process); ok { // which must be told how long it may try
+		waiting = bounded{waiting, c.w.runtime.Now().Add(timeout)}
+	}
+	lease, err := c.lock.Acquire(waiting, key)
+	stop()
+	end(nil)
+	if errors.Is(err, ErrGone) {
+		return nil, false // it never returned: it promises nothing
+	}
+	if err != nil {
+		c.record(history.Fail, history.FAcquire, key, nil, err)
+		return nil, true
+	}
+	c.granted(history.FAcquire, key, lease, lease.Fence())
+	return lease, true
+}
+
+// bounded is a context that knows when it ends. What ends it is the runtime.
+type bounded struct {
+	context.Context
+	end time.Time
+}
+
+func (b bounded) Deadline() (time.Time, bool) { return b.end, true }
+
+// granted notes a lease and records until when it is valid: at once, so that a clock
+// that is bent meanwhile is recorded either before or after it.
+func (c *client) granted(f, key string, l Lease, fence int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lease, c.key = l, key
+	c.record(history.OK, f, key, &history.Value{Token: l.Token(), ValidUntil: c.until(l), Fence: fence}, nil)
+}
+
+// hold notes the lease that the client has now.
+func (c *client) hold(l Lease, key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lease, c.key = l, key
+}
+
+// until is the end of a lease's validity as a time of the run. A lock that is a process
+// says it in true time, all others on the client's clock.
+func (c *client) until(l Lease) time.Duration {
+	if _, ok := c.lock.(Process); ok {
+		return c.w.since(l.Until())
+	}
+	return c.w.since(c.clock.True(l.Until()))
+}
+
+// setRate bends the client's clock. The lease that it holds now ends at another time
+// than was thought, which is recorded.
+func (c *client) setRate(rate float64) error {
+	if !(rate > 0) {
+		return fmt.Errorf("client %s: a clock cannot run at the rate %v: it must be above 0", c.name, rate)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if b, ok := c.lock.(bender); !ok {
+		c.clock.SetRate(rate)
+	} else if err := b.SetRate(rate); err != nil && !errors.Is(err, ErrGone) { // who has ended starts anew with it
+		return err
+	}
+	c.rate = rate
+	v := &history.Value{Rate: rate}
+	if c.lease != nil {
+		v.Token, v.ValidUntil = c.lease.Token(), c.until(c.lease)
+	}
+	c.record(history.Info, history.FClock, c.key, v, nil)
+	if c.wake != nil {
+		c.wake(errBent)
+	}
+	return nil
+}
+
+var errBent = errors.New("the clock was bent")
+
+// section is the critical section: enter, read, some writes, leave. It returns the
+// lease as it was last extended; alive is false if the client has ended.
+func (c *client) section(ctx context.Context, key string, lease Lease) (_ Lease, alive bool) {
+	if !c.valid(lease) {
+		return lease, true
+	}
+	if !c.w.Pauses.Pass(c.name, BeforeEnter, key) {
+		return lease, false
+	}
+	token := &history.Value{Token: lease.Token()}
+	c.record(history.Info, history.FEnter, key, token, nil)
+	c.record(history.OK, history.FRead, key, &history.Value{Token: lease.Token(), Value: c.w.resource.Read(key)}, nil)
+
+	hold := c.stretch()
+	writes := 1 + c.random.IntN(3)
+	for i := range writes {
+		step := hold / time.Duration(writes)
+		if lease, alive = c.stay(ctx, key, lease, step, step*time.Duration(writes-i)); !alive {
+			return lease, false
+		}
+		if gone(lease) {
+			return lease, false
+		}
+		if !c.valid(lease) {
+			break
+		}
+		if !c.write(key, lease) {
+			return lease, false
+		}
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	c.record(history.Info, history.FLeave, key, token, nil)
+	return lease, true
+}
+
+// stay works for d, but no longer than the lease is valid and not known to be lost.
+// If that is too short for the rest of the section, the lease may be extended; now and
+// then it is without need.
+func (c *client) stay(ctx context.Context, key string, lease Lease, d, rest time.Duration) (_ Lease, alive bool) {
+	chance := c.w.config.Extend
+	if c.left(lease) >= rest {
+		chance /= 5
+	}
+	if c.random.Float64() < chance {
+		if lease, alive = c.extend(key, lease); !alive {
+			return lease, false
+		}
+	}
+	end := c.reckons().Now().Add(d)
+	for c.sleep(ctx, lease, end) { // what is left now lasts for another time
+	}
+	return lease, true
+}
+
+// reckons is what the client reads its leases' ends on: its own clock, but if it is a
+// process those are told in true time.
+func (c *client) reckons() redlock.Runtime {
+	if _, ok := c.lock.(Process); ok {
+		return c.w.runtime
+	}
+	return c.clock
+}
+
+// left is for how long a client may rely on a lease yet.
+func (c *client) left(lease Lease) time.Duration {
+	return lease.Until().Sub(c.reckons().Now()) - c.w.config.margin()
+}
+
+// sleep sleeps until then, but no longer than the lease may be relied on, ctx goes on
+// and the lease is not known to be over. bent says that the clock was bent meanwhile.
+func (c *client) sleep(ctx context.Context, lease Lease, until time.Time) (bent bool) {
+	over, end := c.w.runtime.WithCancelCause(lease.Context())
+	defer end(nil)
+	c.wakes(end) // before the clock is read: none that is bent later is missed
+	defer c.wakes(nil)
+	d := min(until.Sub(c.reckons().Now()), c.left(lease))
+	if d <= 0 {
+		return false
+	}
+	stopping, stop := c.w.runtime.WithCancelCause(ctx)
+	defer stop(nil)
+	c.w.runtime.Go(func() {
+		for c.w.runtime.Sleep(stopping, sleepStep) == nil {
+		}
+		end(errStopping)
+	})
+	return errors.Is(c.reckons().Sleep(over, d), errBent)
+}
+
+var errStopping = errors.New("the work is to end")
+
+// wakes says how to wake the client.
+func (c *client) wakes(end context.CancelCauseFunc) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.wake = end
+}
+
+func (c *client) extend(key string, lease Lease) (_ Lease, alive bool) {
+	c.record(history.Invoke, history.FExtend, key, &history.Value{Token: lease.Token()}, nil)
+	longer, err := lease.Extend(context.Background()) // bounded by the per-master timeout
+	if err != nil {
+		c.record(Outcome(err), history.FExtend, key, &history.Value{Token: lease.Token()}, err)
+		return lease, !errors.Is(err, ErrGone)
+	}
+	c.granted(history.FExtend, key, longer, 0)
+	return longer, true
+}
+
+func (c *client) write(key string, lease Lease) (alive bool) {
+	c.writes++
+	v := &history.Value{Token: lease.Token(), Fence: lease.Fence(), Value: int64(c.number)*1_000_000 + c.writes}
+	if w, ok := lease.(Writer); ok { // it checks, passes the point and sends by itself
+		c.record(history.Invoke, history.FWrite, key, v, nil)
+		err := w.Write(v.Value)
+		c.record(Outcome(err), history.FWrite, key, v, err)
+		return !errors.Is(err, ErrGone)
+	}
+	if !c.w.Pauses.Pass(c.name, BeforeWrite, key) {
+		return false
+	}
+	c.record(history.Invoke, history.FWrite, key, v, nil)
+	c.w.resource.Write(key, v.Token, v.Fence, v.Value)
+	c.record(history.OK, history.FWrite, key, v, nil)
+	return true
+}
+
+func (c *client) release(key string, lease Lease) (alive bool) {
+	token := &history.Value{Token: lease.Token()}
+	if gone(lease) {
+		return false
+	}
+	c.hold(nil, "")
+	c.record(history.Invoke, history.FRelease, key, token, nil)
+	err := lease.Release(context.Background()) // bounded by the per-master timeout
+	c.record(Outcome(err), history.FRelease, key, token, err)
+	return !errors.Is(err, ErrGone)
+}
+
+// Outcome says what a client knows after err: that it happened (nil), that it did not, or
+// neither.
+func Outcome(err error) history.Type {
+	switch {
+	case err == nil:
+		return history.OK
+	case errors.Is(err, redlock.ErrNotHeld), errors.Is(err, redlock.ErrLost), errors.Is(err, redlock.ErrExpired), errors.Is(err, redlock.ErrExtensionLimit):
+		return history.Fail
+	default:
+		return history.Info
+	}
+}
+
+// gone says whether whoever held the lease is known to have ended.
+func gone(lease Lease) bool { return errors.Is(context.Cause(lease.Context()), ErrGone) }
+
+// valid says whether the client may rely on the lease for a moment yet.
+func (c *client) valid(lease Lease) bool {
+	return c.left(lease) > 0 && lease.Context().Err() == nil
+}
+
+// stretch draws how long a critical section wants to last; a share of them about as
+// long as the TTL or longer, so that leases run out in use.
+func (c *client) stretch() time.Duration {
+	cfg := c.w.config
+	if c.random.Float64() < cfg.LongHolds {
+		return cfg.TTL*4/5 + c.upTo(cfg.TTL*7/10)
+	}
+	return cfg.HoldMin + c.upTo(cfg.HoldMax-cfg.HoldMin)
+}
+
+func (c *client) upTo(d time.Duration) time.Duration {
+	if d <= 0 {
+		return 0
+	}
+	return time.Duration(c.random.Int64N(int64(d) + 1))
+}
+
+func (c *client) record(t history.Type, f, key string, v *history.Value, err error) {
+	op := history.Op{Process: c.name, Type: t, F: f, Key: key, Value: v}
+	if err != nil {
+		op.Error = err.Error()
+	}
+	c.w.record(op)
+}

@@ -1,0 +1,157 @@
+package workload
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"lockpick/history"
+	"lockpick/redlock"
+)
+
+// fakeProcess is a fake lock whose client is a process of its own: it can end anywhere,
+// has a clock, and writes by itself.
+type fakeProcess struct {
+	*fakeLock
+	clock    *Clock
+	deadline func(context.Context) // sees the context of each acquire; may be nil
+	points   bool                  // it passes AfterQuorum
+	signals  []string
+
+	mu     sync.Mutex
+	gone   bool
+	leases []*fakeLease
+}
+
+// processes is a lock under test whose clients are fake processes; made keeps them all.
+func processes(made *[]*fakeProcess, prepare func(*fakeProcess)) Kind {
+	return Kind{Name: "fake", Fencing: true, New: func(s Site) (Lock, error) {
+		p := &fakeProcess{fakeLock: &fakeLock{site: s}, clock: NewClock(redlock.RealTime{})}
+		p.site.Runtime = redlock.RealTime{} // its leases' ends are told in true time
+		prepare(p)
+		*made = append(*made, p)
+		return p, nil
+	}}
+}
+
+func (p *fakeProcess) Acquire(ctx context.Context, key string) (Lease, error) {
+	if p.deadline != nil {
+		p.deadline(ctx)
+	}
+	l, err := p.fakeLock.Acquire(ctx, key)
+	if p.points && err == nil {
+		p.site.Pass(AfterQuorum, key)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.gone {
+		return nil, ErrGone
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.granted(l, key), nil
+}
+
+// granted has the lease last for its TTL by the process's clock from now on.
+func (p *fakeProcess) granted(l Lease, key string) Lease {
+	lease := l.(*fakeLease)
+	lease.until = p.clock.True(p.clock.Now().Add(p.site.TTL))
+	p.leases = append(p.leases, lease)
+	return processLease{lease, p, key}
+}
+
+func (p *fakeProcess) SetRate(rate float64) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.gone {
+		return ErrGone
+	}
+	var shows []time.Time
+	for _, l := range p.leases {
+		shows = append(shows, p.clock.shows(l.until))
+	}
+	p.clock.SetRate(rate)
+	for i, l := range p.leases {
+		l.until = p.clock.True(shows[i])
+	}
+	return nil
+}
+
+func (p *fakeProcess) Stop()     { p.signals = append(p.signals, "stop") }
+func (p *fakeProcess) Continue() { p.signals = append(p.signals, "continue") }
+
+func (p *fakeProcess) Kill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.signals = append(p.signals, "kill")
+	p.gone = true
+	for _, l := range p.leases {
+		l.end(ErrGone)
+	}
+}
+
+func (p *fakeProcess) is() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.gone {
+		return ErrGone
+	}
+	return nil
+}
+
+type processLease struct {
+	*fakeLease
+	process *fakeProcess
+	key     string
+}
+
+func (l processLease) Until() time.Time {
+	l.process.mu.Lock()
+	defer l.process.mu.Unlock()
+	return l.until
+}
+
+func (l processLease) Extend(ctx context.Context) (Lease, error) {
+	if err := l.process.is(); err != nil {
+		return nil, err
+	}
+	longer, err := l.fakeLease.Extend(ctx)
+	if err != nil {
+		return nil, err
+	}
+	l.process.mu.Lock()
+	defer l.process.mu.Unlock()
+	return l.process.granted(longer, l.key), nil
+}
+
+func (l processLease) Release(ctx context.Context) error {
+	if err := l.process.is(); err != nil {
+		return err
+	}
+	return l.fakeLease.Release(ctx)
+}
+
+func (l processLease) Write(value int64) error {
+	if err := l.process.is(); err != nil {
+		return err
+	}
+	if !l.process.site.Runtime.Now().Before(l.Until()) {
+		return redlock.ErrExpired
+	}
+	l.process.site.Pass(BeforeWrite, l.key)
+	if err := l.process.is(); err != nil {
+		return err
+	}
+	l.process.site.Apply(l.key, l.token, l.fence, value)
+	return nil
+}
+
+// steps are what a client did at first, without times.
+func steps(ops []history.Op) []string {
+	var s []string
+	for _, op := range ops[:min(20, len(ops))] {
+		s = append(s, op.F+" "+string(op.Type))
+	}
+	return s
+}

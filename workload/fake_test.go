@@ -1,0 +1,96 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"lockpick/redlock"
+)
+
+// fakeLock grants whatever is asked, to everybody, after a while: what its clients do
+// with it depends on nobody else.
+type fakeLock struct {
+	site     Site
+	latency  time.Duration // of each call
+	refuse   error         // of every acquire
+	never    bool          // acquire waits for the end of its context
+	extended error         // what comes of extensions
+	released error         // what comes of a release
+	lost     time.Duration // how long after its grant a lease is known to be lost; 0: never
+	made     int
+	closed   int
+}
+
+func (l *fakeLock) Acquire(ctx context.Context, _ string) (Lease, error) {
+	if l.never {
+		return nil, l.site.Runtime.Sleep(ctx, time.Hour)
+	}
+	begun := l.site.Runtime.Now()
+	if err := l.site.Runtime.Sleep(ctx, l.latency); err != nil {
+		return nil, err
+	}
+	if l.refuse != nil {
+		return nil, l.refuse
+	}
+	l.made++
+	lease := &fakeLease{lock: l, token: fmt.Sprintf("t%d", l.made), until: begun.Add(l.site.TTL)}
+	if l.site.Fencing {
+		lease.fence = int64(l.made)
+	}
+	lease.ctx, lease.end = l.site.Runtime.WithCancelCause(context.Background())
+	if l.lost > 0 {
+		l.site.Runtime.AfterFunc(l.lost, func() { lease.end(redlock.ErrLost) })
+	}
+	return lease, nil
+}
+
+func (l *fakeLock) Close() error {
+	l.closed++
+	return nil
+}
+
+type fakeLease struct {
+	lock  *fakeLock
+	token string
+	until time.Time
+	fence int64
+	ctx   context.Context
+	end   context.CancelCauseFunc
+}
+
+func (l *fakeLease) Token() string            { return l.token }
+func (l *fakeLease) Until() time.Time         { return l.until }
+func (l *fakeLease) Fence() int64             { return l.fence }
+func (l *fakeLease) Context() context.Context { return l.ctx }
+
+func (l *fakeLease) Extend(ctx context.Context) (Lease, error) {
+	begun := l.lock.site.Runtime.Now()
+	if err := l.lock.site.Runtime.Sleep(ctx, l.lock.latency); err != nil {
+		return nil, err
+	}
+	if l.lock.extended != nil {
+		if errors.Is(l.lock.extended, redlock.ErrLost) {
+			l.end(redlock.ErrLost)
+		}
+		return nil, l.lock.extended
+	}
+	longer := *l
+	longer.until = begun.Add(l.lock.site.TTL)
+	return &longer, nil
+}
+
+func (l *fakeLease) Release(ctx context.Context) error {
+	l.end(redlock.ErrReleased)
+	return errors.Join(l.lock.site.Runtime.Sleep(ctx, l.lock.latency), l.lock.released)
+}
+
+// fake is a lock under test by the name of fake, each client's made by prepare.
+func fake(prepare func(*fakeLock)) Kind {
+	return Kind{Name: "fake", Fencing: true, New: func(s Site) (Lock, error) {
+		l := &fakeLock{site: s}
+		prepare(l)
+		return l, nil
+	}}
+}

@@ -1,0 +1,215 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+
+	"lockpick/history"
+	"lockpick/redlock"
+)
+
+// The points at which a client can be stopped.
+const (
+	// AfterQuorum: the votes have decided, the validity is not yet checked
+	// (distlock, between steps 2 and 3).
+	AfterQuorum = "after-quorum"
+	// BeforeEnter: the lease was found valid, the critical section is not yet entered.
+	BeforeEnter = "before-enter"
+	// BeforeWrite: the lease was found valid, the write is not yet sent.
+	BeforeWrite = "before-write"
+)
+
+// Points lists them in the order in which a client passes them.
+var Points = []string{AfterQuorum, BeforeEnter, BeforeWrite}
+
+// Process is a client that is a process of its own: signals reach it anywhere.
+type Process interface {
+	Stop()     // SIGSTOP
+	Continue() // SIGCONT
+	Kill()     // SIGKILL
+}
+
+// Pauses are the orders to stop clients, or to end them. A client that passes a point
+// for which there is an order stops there until the order is cancelled, or is ended
+// and starts anew when it is.
+type Pauses struct {
+	runtime   redlock.Runtime
+	record    func(history.Op) history.Op
+	setRate   func(client string, rate float64) error
+	lease     func(client string) (key, token string) // that it holds now
+	mu        sync.Mutex
+	orders    []*order
+	processes map[string]Process // of the clients that are processes
+	turn      int                // whose it is, where any process will do
+}
+
+type order struct {
+	clients []string // empty: any
+	point   string
+	kill    bool
+	until   context.Context
+	end     context.CancelCauseFunc
+	struck  []string // the clients that stopped or ended
+}
+
+// NewPauses has no orders.
+func NewPauses(r redlock.Runtime, record func(history.Op) history.Op) *Pauses {
+	return &Pauses{
+		runtime: r, record: record, processes: map[string]Process{},
+		setRate: func(string, float64) error { return nil }, lease: func(string) (string, string) { return "", "" },
+	}
+}
+
+var errResumed = errors.New("resumed")
+
+// Stop orders each of the clients to stop when it next passes point; with no
+// clients named, whichever is the first to pass it. resume cancels the order, lets
+// those go on that it stopped, and returns them. Without a point, clients that are
+// processes are stopped at once, wherever they are.
+func (p *Pauses) Stop(clients []string, point string) (resume func() []string) {
+	return p.order(&order{clients: clients, point: point})
+}
+
+// Kill orders each of the clients to end when it next passes point, in the same way. It
+// neither leaves nor releases, and starts anew when revive is called.
+func (p *Pauses) Kill(clients []string, point string) (revive func() []string) {
+	return p.order(&order{clients: clients, point: point, kill: true})
+}
+
+// SetRate bends a client's clock: it counts rate seconds in a true one.
+func (p *Pauses) SetRate(client string, rate float64) error { return p.setRate(client, rate) }
+
+func (p *Pauses) order(o *order) func() []string {
+	o.until, o.end = p.runtime.WithCancelCause(context.Background())
+	p.mu.Lock()
+	p.orders = append(p.orders, o)
+	struck := p.atOnce(o)
+	p.mu.Unlock()
+	for client, process := range struck {
+		p.strike(o, client, process, anywhere, "")
+	}
+	return func() []string {
+		p.mu.Lock()
+		p.orders = slices.DeleteFunc(p.orders, func(x *order) bool { return x == o })
+		all := o.struck
+		p.mu.Unlock()
+		o.end(errResumed)
+		for client, process := range struck {
+			if !o.kill {
+				p.goOn(client, process, anywhere, "")
+			}
+		}
+		return all
+	}
+}
+
+// anywhere is the point of an order that does not wait for one.
+const anywhere = "anywhere"
+
+// atOnce finds the processes that an order without a point strikes. The caller holds p.mu.
+func (p *Pauses) atOnce(o *order) map[string]Process {
+	struck := map[string]Process{}
+	if o.point != "" {
+		return struck
+	}
+	clients := o.clients
+	if names := slices.Sorted(maps.Keys(p.processes)); len(clients) == 0 && len(names) > 0 {
+		p.turn++
+		clients = []string{names[p.turn%len(names)]}
+	}
+	for _, c := range clients {
+		if process, ok := p.processes[c]; ok {
+			struck[c] = process
+			o.struck = append(o.struck, c)
+		}
+	}
+	return struck
+}
+
+// register tells of a client that is a process, from now on this one.
+func (p *Pauses) register(client string, process Process) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.processes[client] = process
+}
+
+// Pass is called by a client at a point. It returns when the client may go on, or
+// false if it has ended there.
+func (p *Pauses) Pass(client, point, key string) (alive bool) {
+	o, process := p.take(client, point)
+	if o == nil {
+		return true
+	}
+	p.strike(o, client, process, point, key)
+	if o.kill {
+		return false
+	}
+	for p.runtime.Sleep(o.until, sleepStep) == nil {
+	}
+	p.goOn(client, process, point, key)
+	return true
+}
+
+// strike stops or ends a client; process is nil if it is none.
+func (p *Pauses) strike(o *order, client string, process Process, point, key string) {
+	op := history.Op{Process: client, Type: history.Invoke, F: history.FPaused, Key: key, Value: &history.Value{Point: point}}
+	if o.kill {
+		op.Type, op.F = history.Info, history.FCrash
+		if key, token := p.lease(client); token != "" {
+			op.Key, op.Value.Token = key, token
+		}
+	}
+	switch {
+	case process != nil && o.kill:
+		process.Kill()
+	case process != nil:
+		process.Stop()
+	}
+	p.record(op)
+}
+
+func (p *Pauses) goOn(client string, process Process, point, key string) {
+	p.record(history.Op{Process: client, Type: history.OK, F: history.FPaused, Key: key, Value: &history.Value{Point: point}})
+	if process != nil {
+		process.Continue()
+	}
+}
+
+// mourn returns when a client that has ended may start anew.
+func (p *Pauses) mourn(client string) {
+	for o := p.killed(client); o != nil; o = p.killed(client) {
+		_ = p.runtime.Sleep(o.until, sleepStep)
+	}
+}
+
+func (p *Pauses) killed(client string) *order {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, o := range p.orders {
+		if o.kill && slices.Contains(o.struck, client) {
+			return o
+		}
+	}
+	return nil
+}
+
+// take finds an order that strikes this client here. A client that is stopped stays so
+// until the order is cancelled, so each order does that once for a client; and once in
+// all, if it is for any client. Only a process can be ended inside of its lock.
+func (p *Pauses) take(client, point string) (*order, Process) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	process := p.processes[client]
+	for _, o := range p.orders {
+		named := slices.Contains(o.clients, client)
+		any := len(o.clients) == 0 && len(o.struck) == 0
+		if o.point == point && (named || any) && !(o.kill && process == nil && point == AfterQuorum) {
+			o.struck = append(o.struck, client)
+			return o, process
+		}
+	}
+	return nil, nil
+}

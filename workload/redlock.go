@@ -1,0 +1,63 @@
+package workload
+
+import (
+	"context"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockpick/redlock"
+)
+
+// redlockLock is this project's own lock, used as anybody would use it.
+type redlockLock struct{ client *redlock.Client }
+
+func newRedlock(s Site, opts ...redlock.Option) (Lock, error) {
+	opts = append([]redlock.Option{
+		redlock.WithTTL(s.TTL), redlock.WithTimeout(s.Timeout), redlock.WithRuntime(s.Runtime), redlock.WithHooks(s.Hooks),
+	}, opts...)
+	if s.Wait > 0 {
+		opts = append(opts, redlock.WithWait(s.Wait))
+	}
+	if s.Fencing {
+		opts = append(opts, redlock.WithFencing())
+	}
+	if s.Masters != nil {
+		return wrap(redlock.NewWithMasters(s.Masters, opts...))
+	}
+	var masters []*redis.Client
+	for _, a := range s.Addrs {
+		c := redis.NewClient(&redis.Options{Addr: a})
+		defer c.Close() // never used: the lock makes its own from the options
+		masters = append(masters, c)
+	}
+	return wrap(redlock.New(masters, opts...))
+}
+
+func wrap(c *redlock.Client, err error) (Lock, error) {
+	if err != nil {
+		return nil, err
+	}
+	return redlockLock{c}, nil
+}
+
+func (l redlockLock) Acquire(ctx context.Context, key string) (Lease, error) {
+	lease, err := l.client.Lock(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return redlockLease{lease}, nil
+}
+
+func (l redlockLock) Close() error { return l.client.Close() }
+
+type redlockLease struct{ *redlock.Lease }
+
+func (l redlockLease) Extend(ctx context.Context) (Lease, error) {
+	longer, err := l.Lease.Extend(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return redlockLease{longer}, nil
+}
+
+func (l redlockLease) Release(ctx context.Context) error { return l.Unlock(ctx) }

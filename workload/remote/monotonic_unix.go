@@ -1,0 +1,14 @@
+//go:build unix
+
+package remote
+
+import "golang.org/x/sys/unix"
+
+// monotonic is the machine's monotonic clock in ns, the same for all its processes.
+func monotonic() int64 {
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) != nil {
+		return 0
+	}
+	return t.Nano()
+}

@@ -1,0 +1,83 @@
+package remote
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// state is a process's state letter: R, S, T (stopped), Z, … or empty if it is not there.
+func state(pid int) string {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return ""
+	}
+	_, after, _ := strings.Cut(string(b), ") ")
+	return after[:1]
+}
+
+// awaitState waits until a process is in one of the states.
+func awaitState(t *testing.T, pid int, states ...string) {
+	t.Helper()
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		t.Skip("needs /proc: ", err)
+	}
+	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
+		got := state(pid)
+		for _, want := range states {
+			if got == want {
+				return
+			}
+		}
+		if time.Since(begun) > hang {
+			t.Fatalf("the process's state is %q, want one of %q", got, states)
+		}
+	}
+}
+
+// TestOrphan: a client process ends with its harness, whatever ends that, also while it
+// is stopped.
+func TestOrphan(t *testing.T) {
+	for _, what := range []string{"working", "stopped"} {
+		t.Run(what, func(t *testing.T) {
+			harness := exec.Command(os.Args[0])
+			harness.Env = append(os.Environ(), harnessEnv+"="+what)
+			stdin, err := harness.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer stdin.Close()
+			stdout, err := harness.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := harness.Start(); err != nil {
+				t.Fatal(err)
+			}
+			line, err := bufio.NewReader(stdout).ReadString('\n')
+			pid, wrong := strconv.Atoi(strings.TrimSpace(line))
+			if err != nil || wrong != nil {
+				_ = harness.Process.Kill()
+				_ = harness.Wait()
+				t.Fatalf("the harness said %q", line)
+			}
+			if what == "stopped" {
+				awaitState(t, pid, "T")
+			}
+			_ = harness.Process.Kill()
+			_ = harness.Wait()
+			t.Cleanup(func() {
+				if t.Failed() {
+					_ = syscall.Kill(pid, syscall.SIGKILL)
+				}
+			})
+			awaitState(t, pid, "", "Z") // a zombie is its new parent's business
+		})
+	}
+}

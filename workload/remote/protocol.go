@@ -1,0 +1,78 @@
+package remote
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"lockpick/history"
+)
+
+// Request is what the harness asks of a client process: one line on its stdin.
+type Request struct {
+	Op string `json:"op"` // init, acquire, extend, release, write, clock, continue, exit
+
+	// init
+	Client  string        `json:"client,omitempty"`
+	Lock    string        `json:"lock,omitempty"`
+	Masters []string      `json:"masters,omitempty"` // addresses, through this client's links
+	TTL     time.Duration `json:"ttl,omitempty"`     // ns
+	Timeout time.Duration `json:"timeout,omitempty"` // ns, per master; 0: the lock's default
+	Wait    int           `json:"wait,omitempty"`    // replicas that must have a key before its vote counts
+	Fencing bool          `json:"fencing,omitempty"`
+	Margin  time.Duration `json:"margin,omitempty"` // ns: how long before its end a lease is not relied on
+
+	// acquire; extend, release, write
+	Key    string        `json:"key,omitempty"`
+	Within time.Duration `json:"within,omitempty"` // ns: give up after
+	Token  string        `json:"token,omitempty"`
+	Value  int64         `json:"value,omitempty"`
+
+	// clock: from now on the client's clock counts Rate seconds in a true one
+	Rate float64 `json:"rate,omitempty"`
+}
+
+// The requests.
+const (
+	opInit     = "init"
+	opAcquire  = "acquire"
+	opExtend   = "extend"
+	opRelease  = "release"
+	opWrite    = "write"
+	opClock    = "clock"
+	opContinue = "continue"
+	opExit     = "exit"
+)
+
+// Message is what a client process says: one line on its stdout. An outcome (ok, fail,
+// info) ends the request; the others come in between, or at any time.
+type Message struct {
+	Type  string         `json:"type"` // ok, fail, info; vote, point, apply, ended
+	Key   string         `json:"key,omitempty"`
+	Error string         `json:"error,omitempty"`
+	Value *history.Value `json:"value,omitempty"`
+	// Left is, of acquire and extend, for how long the lease is still valid by the
+	// client's own clock, and At the machine's monotonic clock at that moment (ns).
+	Left time.Duration `json:"left,omitempty"`
+	At   int64         `json:"at,omitempty"`
+}
+
+// check says what is wrong with a message.
+func (m *Message) check() error {
+	switch {
+	case !slices.Contains([]string{string(history.OK), string(history.Fail), string(history.Info), msgVote, msgPoint, msgApply, msgEnded}, m.Type):
+		return fmt.Errorf("the type %q is unknown", m.Type)
+	case m.Value == nil && slices.Contains([]string{msgVote, msgPoint, msgApply, msgEnded}, m.Type):
+		return errors.New("the value is missing")
+	}
+	return nil
+}
+
+// The messages that are no outcomes.
+const (
+	msgVote  = "vote"  // a master's reply: error if none came, value as in the history
+	msgPoint = "point" // the client is at value.point and waits for continue
+	msgApply = "apply" // the client's write is on its way to the resource
+	msgEnded = "ended" // the lease with value.token is known to be over
+)

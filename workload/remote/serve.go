@@ -1,0 +1,273 @@
+package remote
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"lockpick/history"
+	"lockpick/redlock"
+	"lockpick/workload"
+)
+
+// Serve is a client process: it reads requests from in and answers them on out, until
+// it is asked to exit or in ends. An error says which line could not be understood.
+func Serve(in io.Reader, out io.Writer) error {
+	s := &server{in: bufio.NewScanner(in), out: json.NewEncoder(out), clock: workload.NewClock(redlock.RealTime{}), requests: make(chan line), leases: map[string]workload.Lease{}}
+	s.in.Buffer(nil, 1<<20)
+	s.listening, s.end = context.WithCancelCause(context.Background())
+	defer s.close()
+	go s.read()
+	for {
+		r, err := s.next()
+		if errors.Is(err, io.EOF) || r.Op == opExit {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.answer(r); err != nil {
+			return err
+		}
+	}
+}
+
+type server struct {
+	in     *bufio.Scanner
+	mu     sync.Mutex // of out: votes come at any time
+	out    *json.Encoder
+	init   Request
+	clock  *workload.Clock
+	lock   workload.Lock
+	leases map[string]workload.Lease
+	broken error // why nothing more is served
+
+	requests  chan line       // closed at the end of in
+	listening context.Context // ends with in, and with the conversation
+	end       context.CancelCauseFunc
+}
+
+var (
+	errInEnded = errors.New("nobody asks any more")
+	errServed  = errors.New("the conversation is over")
+)
+
+// line is a request, or what is wrong with it.
+type line struct {
+	request Request
+	err     error
+}
+
+func (s *server) close() {
+	s.end(errServed)
+	if s.lock != nil {
+		s.lock.Close()
+	}
+}
+
+// read reads requests until in ends. A new rate of the clock holds at once, whatever
+// the client is about; and so does the end: nobody is left to acquire for.
+func (s *server) read() {
+	defer close(s.requests)
+	defer s.end(errInEnded)
+	for n := 1; s.in.Scan(); n++ {
+		var r Request
+		if err := json.Unmarshal(s.in.Bytes(), &r); err != nil {
+			s.pass(line{err: fmt.Errorf("request %d is not one JSON object: %w", n, err)})
+			return
+		}
+		if r.Op != opClock {
+			if !s.pass(line{request: r}) {
+				return
+			}
+			continue
+		}
+		if !(r.Rate > 0) {
+			s.pass(line{err: fmt.Errorf("request %d: a clock cannot run at the rate %v: it must be above 0", n, r.Rate)})
+			return
+		}
+		s.clock.SetRate(r.Rate)
+	}
+	if err := s.in.Err(); err != nil {
+		s.pass(line{err: fmt.Errorf("read the next request: %w", err)})
+	}
+}
+
+// pass hands a line to whoever serves it, unless the conversation is over.
+func (s *server) pass(l line) bool {
+	select {
+	case s.requests <- l:
+		return true
+	case <-s.listening.Done():
+		return false
+	}
+}
+
+func (s *server) next() (Request, error) {
+	if s.broken != nil {
+		return Request{}, s.broken
+	}
+	l, ok := <-s.requests
+	if !ok {
+		return Request{}, io.EOF
+	}
+	return l.request, l.err
+}
+
+func (s *server) say(m Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.out.Encode(m) // nobody listens any more: the next read will tell
+}
+
+// outcome ends a request.
+func (s *server) outcome(m Message, err error) {
+	m.Type = string(history.OK)
+	if err != nil {
+		m.Type, m.Error = string(workload.Outcome(err)), err.Error()
+	}
+	s.say(m)
+}
+
+func (s *server) answer(r Request) error {
+	if s.lock == nil && r.Op != opInit {
+		return fmt.Errorf("request %q came before init", r.Op)
+	}
+	switch r.Op {
+	case opInit:
+		return s.start(r)
+	case opAcquire:
+		s.acquire(r)
+	case opExtend:
+		s.withLease(r, func(l workload.Lease) error {
+			longer, err := l.Extend(context.Background())
+			if err == nil {
+				s.granted(r.Key, longer)
+			}
+			return err
+		})
+	case opRelease:
+		s.withLease(r, func(l workload.Lease) error {
+			delete(s.leases, r.Token)
+			err := l.Release(context.Background())
+			if err == nil {
+				s.outcome(Message{}, nil)
+			}
+			return err
+		})
+	case opWrite:
+		s.withLease(r, func(l workload.Lease) error { return s.write(r, l) })
+	case opContinue:
+		return errors.New("request \"continue\" came at no point")
+	default:
+		return fmt.Errorf("request %q is unknown: it is one of init, acquire, extend, release, write, clock, continue, exit", r.Op)
+	}
+	return nil
+}
+
+func (s *server) start(r Request) error {
+	if s.lock != nil {
+		return errors.New("request \"init\" came twice")
+	}
+	kind, ok := workload.LockNamed(r.Lock)
+	if !ok {
+		s.refuse(fmt.Errorf("lock %q is unknown: use one of %v", r.Lock, workload.LockNames()))
+		return nil
+	}
+	lock, err := kind.New(workload.Site{
+		Client: r.Client, Addrs: r.Masters, Runtime: s.clock, TTL: r.TTL, Timeout: r.Timeout, Fencing: r.Fencing, Wait: r.Wait,
+		Hooks: redlock.Hooks{
+			Vote: func(v redlock.Vote) {
+				op := workload.VoteOp(r.Client, v, r.Fencing)
+				s.say(Message{Type: msgVote, Key: op.Key, Error: op.Error, Value: op.Value, At: int64(v.Master)})
+			},
+			Decided: func(d redlock.Decision) {
+				if d.Kind == redlock.Set && d.Yes >= d.Quorum {
+					_ = s.reach(workload.AfterQuorum, d.Key)
+				}
+			},
+			Ended: func(l *redlock.Lease, cause error) {
+				s.say(Message{Type: msgEnded, Key: l.Key(), Error: cause.Error(), Value: &history.Value{Token: l.Token()}})
+			},
+		},
+	})
+	if err != nil {
+		s.refuse(err)
+		return nil
+	}
+	s.init, s.lock = r, lock
+	s.outcome(Message{}, nil)
+	return nil
+}
+
+// refuse says that what was asked for did not happen, for certain.
+func (s *server) refuse(err error) {
+	s.say(Message{Type: string(history.Fail), Error: err.Error()})
+}
+
+// reach says that the client is at a point, and waits for leave to go on. The harness
+// may stop the whole process meanwhile. An error says that there will be none.
+func (s *server) reach(point, key string) error {
+	s.say(Message{Type: msgPoint, Key: key, Value: &history.Value{Point: point}})
+	r, err := s.next()
+	if err == nil && r.Op == opExit {
+		err = io.EOF
+	}
+	if err == nil && r.Op != opContinue {
+		err = fmt.Errorf("request %q came at the point %s, at which only continue may", r.Op, point)
+	}
+	if err != nil {
+		s.broken = err
+		s.end(err)
+	}
+	return err
+}
+
+func (s *server) acquire(r Request) {
+	ctx, cancel := context.WithTimeoutCause(s.listening, r.Within, fmt.Errorf("not acquired within %v", r.Within))
+	defer cancel()
+	lease, err := s.lock.Acquire(ctx, r.Key)
+	if err != nil {
+		s.refuse(err)
+		return
+	}
+	s.granted(r.Key, lease)
+}
+
+// granted answers with a lease and what is left of its validity, at this moment.
+func (s *server) granted(key string, l workload.Lease) {
+	s.leases[l.Token()] = l
+	at := monotonic()
+	left := time.Until(s.clock.True(l.Until()))
+	s.outcome(Message{Key: key, Value: &history.Value{Token: l.Token(), Fence: l.Fence()}, Left: left, At: at}, nil)
+}
+
+func (s *server) withLease(r Request, f func(workload.Lease) error) {
+	l, ok := s.leases[r.Token]
+	if !ok {
+		s.outcome(Message{}, fmt.Errorf("%w: no lease has the token %q", redlock.ErrNotHeld, r.Token))
+		return
+	}
+	if err := f(l); err != nil {
+		s.outcome(Message{}, err)
+	}
+}
+
+// write checks the lease, and then sends the write: what happens between the two is
+// what leases cannot protect.
+func (s *server) write(r Request, l workload.Lease) error {
+	if l.Until().Sub(s.clock.Now()) <= s.init.Margin || l.Context().Err() != nil {
+		return fmt.Errorf("%w: not written", redlock.ErrExpired)
+	}
+	if err := s.reach(workload.BeforeWrite, r.Key); err != nil {
+		return fmt.Errorf("%w: not written: %w", redlock.ErrNotHeld, err)
+	}
+	s.say(Message{Type: msgApply, Key: r.Key, Value: &history.Value{Token: r.Token, Fence: l.Fence(), Value: r.Value}})
+	s.outcome(Message{}, nil)
+	return nil
+}

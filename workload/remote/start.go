@@ -1,0 +1,345 @@
+package remote
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+
+	"lockpick/history"
+	"lockpick/redlock"
+	"lockpick/workload"
+)
+
+// Client is a client process as the harness sees it. It is a workload.Lock whose
+// leases also write, and a workload.Process that can be stopped and killed.
+type Client struct {
+	site     workload.Site
+	cmd      *exec.Cmd
+	stdin    io.WriteCloser
+	messages chan Message // closed when the process has said its last
+	waited   chan struct{}
+	stderr   tail
+
+	sending sync.Mutex // of lines on stdin
+	mu      sync.Mutex
+	leases  map[string]*lease // that may still be valid, by token
+	ended   map[string]error  // tokens of leases that were over before their outcome was read
+	gone    bool
+	rate    float64 // of the client's clock
+}
+
+// Start runs command (such as lockpick client) as the client that site describes, with
+// the lock of that name. The process dies with the harness.
+func Start(command []string, lock string, site workload.Site) (*Client, error) {
+	if len(command) == 0 {
+		return nil, fmt.Errorf("client %s: no command to run was given", site.Client)
+	}
+	c := &Client{
+		site: site, cmd: exec.Command(command[0], command[1:]...), messages: make(chan Message, 64), waited: make(chan struct{}),
+		leases: map[string]*lease{}, ended: map[string]error{}, rate: 1,
+	}
+	// In a group of its own, so that Ctrl-C in a terminal does not reach it: the harness
+	// ends it in order. If the harness dies, so does the process: its stdin ends, and one
+	// that is stopped is woken by the system with SIGHUP, as its group is orphaned.
+	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	c.cmd.Stderr = &c.stderr
+	var err error
+	if c.stdin, err = c.cmd.StdinPipe(); err != nil {
+		return nil, fmt.Errorf("client %s: %w", site.Client, err)
+	}
+	stdout, err := c.cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("client %s: %w", site.Client, err)
+	}
+	if err := c.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("client %s: run %s: %w", site.Client, command[0], err)
+	}
+	go c.listen(stdout)
+	_, err = c.ask(Request{
+		Op: opInit, Client: site.Client, Lock: lock, Masters: site.Addrs, TTL: site.TTL, Timeout: site.Timeout,
+		Fencing: site.Fencing, Wait: site.Wait, Margin: site.Margin,
+	})
+	if err != nil {
+		closed := c.Close() // first: then it has said all it had to on stderr
+		return nil, errors.Join(fmt.Errorf("client %s: %w: %s", site.Client, err, &c.stderr), closed)
+	}
+	return c, nil
+}
+
+// listen reads what the process says until it ends. Votes and ends of leases come at
+// any time and are dealt with here; the rest belongs to the request under way.
+func (c *Client) listen(stdout io.Reader) {
+	in := bufio.NewScanner(stdout)
+	in.Buffer(nil, 1<<20)
+	for in.Scan() {
+		m, err := parse(in.Bytes())
+		if err != nil {
+			c.Kill() // nobody knows any more which outcome belongs to which request
+		}
+		switch m.Type {
+		case msgVote:
+			op := history.Op{Process: fmt.Sprintf("m%d", m.At+1), Type: history.OK, F: history.FVote, Key: m.Key, Value: m.Value, Error: m.Error}
+			if m.Error != "" {
+				op.Type = history.Info
+			}
+			c.site.Record(op)
+		case msgEnded:
+			c.end(m.Value.Token, errors.New(m.Error))
+		default:
+			c.messages <- m
+		}
+	}
+	// A process that is heard no more, but has not ended, is of no use.
+	t := time.AfterFunc(exitWithin, c.Kill)
+	_ = c.cmd.Wait()
+	t.Stop()
+	c.endAll()
+	close(c.messages)
+	close(c.waited)
+}
+
+// parse reads a message. What is none is the outcome of the request under way: nobody
+// knows what came of it.
+func parse(line []byte) (Message, error) {
+	var m Message
+	err := json.Unmarshal(line, &m)
+	if err == nil {
+		err = m.check()
+	}
+	if err != nil {
+		err = fmt.Errorf("the client's process said %q, which is not a message: %w", line, err)
+		return Message{Type: string(history.Info), Error: err.Error()}, err
+	}
+	if m.Value == nil {
+		m.Value = &history.Value{}
+	}
+	return m, nil
+}
+
+func (c *Client) end(token string, cause error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.leases[token]
+	if l == nil {
+		c.ended[token] = cause
+		return
+	}
+	l.end(cause)
+	delete(c.leases, token)
+}
+
+func (c *Client) endAll() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.gone = true
+	for token, l := range c.leases {
+		l.end(workload.ErrGone)
+		delete(c.leases, token)
+	}
+}
+
+// ask sends a request and serves what the process says until the outcome.
+func (c *Client) ask(r Request) (Message, error) {
+	if err := c.send(r); err != nil {
+		return Message{}, err
+	}
+	for m := range c.messages {
+		switch m.Type {
+		case msgPoint:
+			c.site.Pass(m.Value.Point, m.Key) // may end the process: then the answer is lost
+			if err := c.send(Request{Op: opContinue}); err != nil {
+				return Message{}, err
+			}
+		case msgApply:
+			c.site.Apply(m.Key, m.Value.Token, m.Value.Fence, m.Value.Value)
+		case string(history.OK):
+			return m, nil
+		case string(history.Fail):
+			return m, &Refused{m.Error}
+		default:
+			return m, errors.New(m.Error)
+		}
+	}
+	return Message{}, workload.ErrGone
+}
+
+func (c *Client) send(r Request) error {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	c.sending.Lock()
+	defer c.sending.Unlock()
+	if _, err := c.stdin.Write(append(b, '\n')); err != nil {
+		return workload.ErrGone
+	}
+	return nil
+}
+
+// Refused is a definite failure: what was asked for did not happen. It wraps
+// redlock.ErrNotHeld, so that it counts as one.
+type Refused struct{ Says string }
+
+func (e *Refused) Error() string { return e.Says }
+func (e *Refused) Unwrap() error { return redlock.ErrNotHeld }
+
+// Acquire asks the process to acquire. ctx ends the waiting at its deadline only: the
+// process is told how long it may try.
+func (c *Client) Acquire(ctx context.Context, key string) (workload.Lease, error) {
+	within := c.site.AcquireTimeout
+	if end, ok := ctx.Deadline(); ok {
+		within = time.Until(end)
+	}
+	m, err := c.ask(Request{Op: opAcquire, Key: key, Within: within})
+	if err != nil {
+		return nil, err
+	}
+	return c.granted(key, m)
+}
+
+// granted makes a lease of what the process says. What is left of it was said when
+// the machine's clock showed m.At.
+func (c *Client) granted(key string, m Message) (workload.Lease, error) {
+	if m.Value.Token == "" {
+		c.Kill() // such leases could not be told apart in the history
+		return nil, errors.New("the client's process granted a lease without a token")
+	}
+	now := time.Now() // first: what is left then errs on the safe side
+	left := m.Left - time.Duration(monotonic()-m.At)
+	l := &lease{client: c, key: key, token: m.Value.Token, fence: m.Value.Fence, until: now.Add(left)}
+	l.ctx, l.end = context.WithCancelCause(context.Background())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if before := c.leases[l.token]; before != nil { // it was extended: one lock, one context
+		l.ctx, l.end = before.ctx, before.end
+	}
+	cause, over := c.ended[l.token]
+	delete(c.ended, l.token)
+	switch {
+	case over:
+		l.end(cause)
+	case c.gone:
+		l.end(workload.ErrGone)
+	default:
+		c.leases[l.token] = l
+	}
+	return l, nil
+}
+
+// Close asks the process to exit, and ends it if it does not.
+func (c *Client) Close() error {
+	_ = c.send(Request{Op: opExit})
+	c.stdin.Close()
+	c.signal(syscall.SIGCONT)
+	t := time.AfterFunc(exitWithin, c.Kill)
+	defer t.Stop()
+	for range c.messages { // whatever it still has to say
+	}
+	<-c.waited
+	return nil
+}
+
+// exitWithin is how long a process may take to exit when it is asked to.
+const exitWithin = 2 * time.Second
+
+// Stop, Continue and Kill send SIGSTOP, SIGCONT and SIGKILL.
+func (c *Client) Stop()     { c.signal(syscall.SIGSTOP) }
+func (c *Client) Continue() { c.signal(syscall.SIGCONT) }
+func (c *Client) Kill()     { c.signal(syscall.SIGKILL) }
+
+// Gone says whether the process has ended.
+func (c *Client) Gone() bool {
+	select {
+	case <-c.waited:
+		return true
+	default:
+		return false
+	}
+}
+
+func (c *Client) signal(s syscall.Signal) { _ = c.cmd.Process.Signal(s) }
+
+// SetRate bends the client's clock: it counts rate seconds in a true one. What is left
+// of its leases lasts for another time then.
+func (c *Client) SetRate(rate float64) error {
+	if !(rate > 0) {
+		return fmt.Errorf("a clock cannot run at the rate %v: it must be above 0", rate)
+	}
+	if err := c.send(Request{Op: opClock, Rate: rate}); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	for _, l := range c.leases {
+		l.until = now.Add(time.Duration(float64(l.until.Sub(now)) * c.rate / rate))
+	}
+	c.rate = rate
+	return nil
+}
+
+// tail keeps the end of what a process writes, for errors.
+type tail struct {
+	mu sync.Mutex
+	b  []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.b = append(t.b, p...)
+	t.b = t.b[max(0, len(t.b)-2000):]
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.b)
+}
+
+// lease is a lease of a client process, in true time.
+type lease struct {
+	client     *Client
+	key, token string
+	fence      int64
+	until      time.Time // guarded by client.mu: the client's clock may be bent
+	ctx        context.Context
+	end        context.CancelCauseFunc
+}
+
+func (l *lease) Token() string            { return l.token }
+func (l *lease) Fence() int64             { return l.fence }
+func (l *lease) Context() context.Context { return l.ctx }
+
+func (l *lease) Until() time.Time {
+	l.client.mu.Lock()
+	defer l.client.mu.Unlock()
+	return l.until
+}
+
+func (l *lease) Extend(context.Context) (workload.Lease, error) {
+	m, err := l.client.ask(Request{Op: opExtend, Key: l.key, Token: l.token})
+	if err != nil {
+		return nil, err
+	}
+	return l.client.granted(l.key, m)
+}
+
+func (l *lease) Release(context.Context) error {
+	_, err := l.client.ask(Request{Op: opRelease, Key: l.key, Token: l.token})
+	return err
+}
+
+// Write has the process check its lease and send a write.
+func (l *lease) Write(value int64) error {
+	_, err := l.client.ask(Request{Op: opWrite, Key: l.key, Token: l.token, Value: value})
+	return err
+}

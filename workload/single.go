@@ -1,0 +1,45 @@
+package workload
+
+import (
+	"context"
+	"io"
+	"iter"
+	"time"
+
+	"lockpick/redlock"
+)
+
+// first leaves only the first master.
+func (s Site) first() Site {
+	if s.Masters != nil {
+		s.Masters = firstMaster{s.Masters}
+	}
+	s.Addrs = s.Addrs[:min(1, len(s.Addrs))]
+	return s
+}
+
+// firstMaster is the first of some masters, alone.
+type firstMaster struct{ all redlock.Masters }
+
+func (m firstMaster) Names() []string { return m.all.Names()[:1] }
+
+func (m firstMaster) Begin(observe func(redlock.Vote)) redlock.Conversation {
+	return firstConversation{m.all.Begin(observe)}
+}
+
+// Close closes the masters, if they can be.
+func (m firstMaster) Close() error {
+	if c, ok := m.all.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+type firstConversation struct{ all redlock.Conversation }
+
+func (c firstConversation) Ask(ctx context.Context, cmd redlock.Command, to []int, timeout time.Duration) iter.Seq[redlock.Vote] {
+	if to == nil { // all, of which there is one
+		to = []int{0}
+	}
+	return c.all.Ask(ctx, cmd, to, timeout)
+}

@@ -1,0 +1,216 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"lockpick/history"
+	"lockpick/redlock"
+)
+
+// Config says who does what with which lock.
+type Config struct {
+	Lock           Kind
+	Clients        int
+	Keys           int
+	TTL            time.Duration
+	Timeout        time.Duration // per master; 0: the lock's default
+	HoldMin        time.Duration // a critical section lasts between these two,
+	HoldMax        time.Duration // as long as the lease allows
+	LongHolds      float64       // but for this share, which wants 0.8 to 1.5 TTL
+	Extend         float64       // probability that a lease too short for what is left to do is extended (any other: a fifth of that)
+	Think          time.Duration // at most, between two acquires of a client
+	AcquireTimeout time.Duration // of one acquire
+	Fencing        bool
+	Wait           int // replicas that must have a key before a master's vote counts
+	Seed           uint64
+}
+
+// margin is how long before the end of its validity a client stops relying on a
+// lease: time for what it does between the check and the effect.
+func (c *Config) margin() time.Duration { return c.TTL / 20 }
+
+// Workload is the clients of one run.
+type Workload struct {
+	Pauses *Pauses
+
+	config   Config
+	runtime  redlock.Runtime
+	recorder *history.Recorder
+	start    time.Time
+	resource *Resource
+	keys     []string
+	clients  []*client
+	site     func(client string) (Site, error)
+
+	mu  sync.Mutex
+	err error
+}
+
+// New makes the clients, each with a lock of its own on the masters that site
+// gives it. start is when the run's time begins.
+func New(cfg Config, r redlock.Runtime, rec *history.Recorder, start time.Time, site func(client string) (Site, error)) (*Workload, error) {
+	w := &Workload{config: cfg, runtime: r, recorder: rec, start: start, keys: Keys(cfg.Keys), site: site}
+	w.Pauses = NewPauses(r, w.record)
+	w.resource = NewResource(w.record)
+	for i, name := range Clients(cfg.Clients) {
+		s, err := site(name)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("client %s: %w", name, err), w.Close())
+		}
+		c := &client{w: w, name: name, number: i + 1, clock: NewClock(r), random: rand.New(rand.NewPCG(cfg.Seed, uint64(i+1)))}
+		s.Client, s.Runtime, s.TTL, s.Timeout, s.Fencing, s.Wait = name, c.clock, cfg.TTL, cfg.Timeout, cfg.Fencing, cfg.Wait
+		s.AcquireTimeout, s.Margin = cfg.AcquireTimeout, cfg.margin()
+		s.Hooks = c.hooks()
+		s.Record = func(op history.Op) { w.record(op) }
+		s.Pass = func(point, key string) bool { return w.Pauses.Pass(name, point, key) }
+		s.Apply = w.resource.Write
+		c.site = s
+		if c.lock, err = cfg.Lock.New(s); err != nil {
+			return nil, errors.Join(fmt.Errorf("client %s: %w", name, err), w.Close())
+		}
+		c.registered()
+		w.clients = append(w.clients, c)
+	}
+	w.Pauses.setRate, w.Pauses.lease = w.setRate, w.lease
+	return w, nil
+}
+
+// lease is the key and the token of the lease that a client holds now, if it does.
+func (w *Workload) lease(name string) (key, token string) {
+	for _, c := range w.clients {
+		if c.name != name {
+			continue
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.lease != nil {
+			return c.key, c.lease.Token()
+		}
+	}
+	return "", ""
+}
+
+// setRate bends the clock of the client of that name.
+func (w *Workload) setRate(name string, rate float64) error {
+	for _, c := range w.clients {
+		if c.name == name {
+			return c.setRate(rate)
+		}
+	}
+	return fmt.Errorf("there is no client %s", name)
+}
+
+// fail notes what went wrong with the harness itself.
+func (w *Workload) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.err = errors.Join(w.err, err)
+}
+
+// Err is what went wrong with the harness itself: a client that could not be started
+// anew. Nil: nothing.
+func (w *Workload) Err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}
+
+// Keys names n keys: k0, k1, …
+func Keys(n int) []string { return numbered("k", 0, n) }
+
+// Clients names n clients: c1, c2, …
+func Clients(n int) []string { return numbered("c", 1, n) }
+
+func numbered(prefix string, from, n int) []string {
+	var names []string
+	for i := range n {
+		names = append(names, fmt.Sprintf("%s%d", prefix, from+i))
+	}
+	return names
+}
+
+// hooks record a client's votes and stop it after a quorum.
+func (c *client) hooks() redlock.Hooks {
+	return redlock.Hooks{
+		Vote: func(v redlock.Vote) {
+			c.w.record(VoteOp(c.name, v, c.w.config.Fencing))
+		},
+		Decided: func(d redlock.Decision) {
+			if d.Kind == redlock.Set && d.Yes >= d.Quorum {
+				c.w.Pauses.Pass(c.name, AfterQuorum, d.Key)
+			}
+		},
+	}
+}
+
+// VoteOp is a master's vote as it is recorded.
+func VoteOp(client string, v redlock.Vote, fencing bool) history.Op {
+	op := history.Op{
+		Process: fmt.Sprintf("m%d", v.Master+1), Type: history.OK, F: history.FVote, Key: v.Key,
+		Value: &history.Value{Client: client, Token: v.Token, Command: string(v.Kind), Yes: v.Yes, Took: v.Took},
+	}
+	if v.Yes && v.Kind == redlock.Set && fencing { // the reply to a write-back is no token
+		op.Value.Fence = v.Reply
+	}
+	if v.Err != nil {
+		op.Type, op.Error = history.Info, v.Err.Error()
+	}
+	return op
+}
+
+// Run has every client work until ctx ends, and returns when all have stopped.
+func (w *Workload) Run(ctx context.Context) { w.all(func(c *client) { c.work(ctx) }) }
+
+// Visit has every client acquire and release every key once, waiting at most bound
+// for each: what shows that locks can be had again once all faults have healed.
+func (w *Workload) Visit(ctx context.Context, bound time.Duration) {
+	w.all(func(c *client) { c.visit(ctx, bound) })
+}
+
+// all runs f for every client and waits for them, asleep on a context rather than
+// on a channel, so that virtual time can go on meanwhile.
+func (w *Workload) all(f func(*client)) {
+	if len(w.clients) == 0 {
+		return
+	}
+	done, end := w.runtime.WithCancelCause(context.Background())
+	var working atomic.Int64
+	working.Store(int64(len(w.clients)))
+	for _, c := range w.clients {
+		w.runtime.Go(func() {
+			defer func() {
+				if working.Add(-1) == 0 {
+					end(errAllDone)
+				}
+			}()
+			f(c)
+		})
+	}
+	for w.runtime.Sleep(done, sleepStep) == nil {
+	}
+}
+
+var errAllDone = errors.New("all clients are done")
+
+// sleepStep is how long who waits for a context sleeps at a time.
+const sleepStep = time.Hour
+
+// Close closes the clients' locks.
+func (w *Workload) Close() error {
+	var errs []error
+	for _, c := range w.clients {
+		errs = append(errs, c.lock.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (w *Workload) record(op history.Op) history.Op { return w.recorder.Record(op) }
+
+// since is a time on the clients' clock as a time of the run.
+func (w *Workload) since(t time.Time) time.Duration { return t.Sub(w.start) }

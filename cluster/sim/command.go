@@ -210,10 +210,10 @@ func set(db DB, args []string) reply {
 	if o.nx && exists || o.xx && !exists {
 		return refused
 	}
-	if o.keep && exists {
+	switch {
+	case o.keep && exists:
 		o.expires = old.expires
-	}
-	if o.expires <= db.now { // a PXAT that lies in the past
+	case o.expires <= db.now: // a PXAT that lies in the past
 		if exists {
 			db.s.drop(key)
 		}

@@ -1,6 +1,10 @@
 package sim
 
-import "strconv"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
 
 // The twins of redlock's scripts, each beside its text. A test compares the texts
 // with redlock's own.
@@ -42,7 +46,11 @@ return 1`, func(db DB, keys, args []string) any {
 		if !holds(db, keys[0], args[0]) {
 			return int64(0)
 		}
-		if at, _ := db.Get(keys[1]); number(at) < number(args[1]) {
+		at, known := db.Get(keys[1])
+		if !known {
+			at = "0"
+		}
+		if less(4, at, args[1]) {
 			db.Call("set", keys[1], args[1])
 		}
 		return int64(1)
@@ -60,10 +68,28 @@ func holds(db DB, key, token string) bool {
 	return ok && text == token
 }
 
-// number is Lua's tonumber for what redlock counts, and 0 for what is none.
-func number(s string) int64 {
-	n, _ := strconv.ParseInt(s, 10, 64)
-	return n
+// less is tonumber(a) < tonumber(b) in the given line of a script, which Lua ends
+// there if one of them is no number.
+func less(line int, a, b string) bool {
+	x, isX := number(a)
+	y, isY := number(b)
+	if isX && isY {
+		return x < y
+	}
+	what := "two nil values"
+	switch {
+	case isX:
+		what = "number with nil"
+	case isY:
+		what = "nil with number"
+	}
+	panic(scriptError(fmt.Sprintf("ERR user_script:%d: attempt to compare %s", line, what)))
+}
+
+// number is Lua's tonumber.
+func number(s string) (float64, bool) {
+	n, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
+	return n, err == nil
 }
 
 func integer(b bool) int64 {

@@ -100,13 +100,11 @@ func execute(ctx context.Context, s Scenario, driver Driver, dir, yaml string, s
 	c := &campaign{s: s, runtime: redlock.RealTime{}, outer: ctx, opt: opt}
 	run := func(f func() error) error { return f() }
 	if driver.Start == nil {
-		if s.ClientsAs == Processes {
-			return errors.New("clients that are processes need real masters, and there are none here: run without --clients-as processes")
-		}
 		world := sim.NewWorld(s.Seed)
-		world.Limit = s.TimeLimit + 24*time.Hour
-		c.world, c.runtime, started = sim.New(world, cfg, sim.Options{}), world.Runtime(), sim.Epoch
-		c.masters = c.world
+		if err := c.simulated(world, cfg); err != nil {
+			return err
+		}
+		started = sim.Epoch
 		// Nothing from outside may disturb virtual time: Ctrl-C is looked for, not heard.
 		ctx = context.Background()
 		run = func(f func() error) (err error) {
@@ -131,13 +129,18 @@ func execute(ctx context.Context, s Scenario, driver Driver, dir, yaml string, s
 		if err != nil {
 			return err
 		}
-		c.recorder.Observe(c.watch.Observe)
-		c.recorder.Observe(func(op history.Op) {
-			if op.F == history.FAcquire && op.Type == history.OK {
-				c.granted.Add(1)
-			}
-		})
+		c.observe()
 		return errors.Join(c.run(ctx), c.recorder.Err())
+	})
+}
+
+// observe has what is recorded watched and counted.
+func (c *campaign) observe() {
+	c.recorder.Observe(c.watch.Observe)
+	c.recorder.Observe(func(op history.Op) {
+		if op.F == history.FAcquire && op.Type == history.OK {
+			c.granted.Add(1)
+		}
 	})
 }
 

@@ -8,6 +8,9 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // TestSimulatedRunsAreTheSame: the same seed makes the same history, byte by byte, on
@@ -41,6 +44,25 @@ func TestSimulatedRunsAreTheSame(t *testing.T) {
 		if bytes.Equal(first, history(seed+100)) {
 			t.Errorf("seeds %d and %d make the same history", seed, seed+100)
 		}
+	}
+}
+
+// TestSimulateKeepsWhatRunWrites: the history in memory is the one that the driver sim
+// writes.
+func TestSimulateKeepsWhatRunWrites(t *testing.T) {
+	s := Defaults()
+	s.Driver, s.TimeLimit, s.Faults = Sim, 10*time.Second, []string{"kill", "partition", "clock", "client-pause"}
+	_, written, _, err := Run(t.Context(), s, Options{Store: Store{t.TempDir()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, err := Simulate(t.Context(), s.Completed(), Simulation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept.Header.Scenario = written.Header.Scenario // which only a written history needs
+	if diff := cmp.Diff(written, kept, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("written (-) and kept (+) differ:\n%.2000s", diff)
 	}
 }
 

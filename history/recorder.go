@@ -14,6 +14,7 @@ import (
 type Recorder struct {
 	mu        sync.Mutex
 	w         io.Writer
+	kept      *History // instead of w
 	now       func() time.Duration
 	next      int
 	err       error
@@ -32,6 +33,18 @@ func NewRecorder(w io.Writer, h Header, now func() time.Duration) (*Recorder, er
 	return r, nil
 }
 
+// NewMemory returns a recorder that keeps what it records in memory: for the many runs
+// of a search, of which few are ever written. Whoever records must not change an
+// operation's Value afterwards.
+func NewMemory(h Header, now func() time.Duration) *Recorder {
+	h.Format = FormatVersion
+	return &Recorder{kept: &History{Header: h}, now: now}
+}
+
+// History is what a recorder of NewMemory has kept; nil for others. It is no copy: read
+// it when nothing records any more.
+func (r *Recorder) History() *History { return r.kept }
+
 // Observe registers f to be called with each operation, in order, before Record
 // returns. f must not block and must not record.
 func (r *Recorder) Observe(f func(Op)) {
@@ -49,7 +62,10 @@ func (r *Recorder) Record(op Op) Op {
 	defer r.mu.Unlock()
 	op.Index, op.Time = r.next, r.now()
 	r.next++
-	if r.err == nil {
+	switch {
+	case r.kept != nil:
+		r.kept.Ops = append(r.kept.Ops, op)
+	case r.err == nil:
 		if err := r.line(op); err != nil {
 			r.err = fmt.Errorf("history: write operation %d: %w", op.Index, err)
 		}

@@ -66,7 +66,7 @@ func TestMutualExclusion(t *testing.T) {
 				for _, v := range history.Votes(s.ops) {
 					votes[v.Master] = true
 				}
-				if want := map[bool]int{true: 1, false: 5}[name == "single"]; len(votes) != want || !votes["m1"] {
+				if want := map[bool]int{true: 1, false: 5}[kind.First]; len(votes) != want || !votes["m1"] {
 					t.Errorf("votes of %v", votes)
 				}
 				if err := s.Close(); err != nil || m.closed != 4 {

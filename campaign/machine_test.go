@@ -162,3 +162,34 @@ func TestClientProcesses(t *testing.T) {
 		}
 	})
 }
+
+// TestAClientThatDies: clients whose processes end by themselves, and what they said of
+// it, are noted; what they held is given up, so that nobody is blamed for it.
+func TestAClientThatDies(t *testing.T) {
+	onEachDriver(t, func(t *testing.T, driver string) {
+		if driver != Process {
+			t.Skip("clients die in the same way whatever runs the masters: shown with processes")
+		}
+		s := scenario(driver, func(s *Scenario) {
+			s.ClientsAs, s.Faults, s.TimeLimit, s.Clients = Processes, nil, 5*time.Second, 2
+		})
+		dying := []string{"sh", "-c", `exec 3<&0; LOCKPICK_TEST_CLIENT=1 "$0" <&3 & sleep 0.7; echo "out of memory" >&2; kill $!`, os.Args[0]}
+		_, h, r, err := Run(t.Context(), s, Options{Store: Store{t.TempDir()}, Progress: t.Logf, Client: dying})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if notes := strings.Join(r.Notes, "\n"); !strings.Contains(notes, "client c1 ended") || !strings.Contains(notes, "out of memory") {
+			t.Errorf("the notes: %s", notes)
+		}
+		held := 0
+		for _, op := range h.Ops {
+			if op.F == history.FCrash && op.Value.Token != "" {
+				held++
+			}
+		}
+		t.Logf("%d ends with the lock held; %v", held, r.Notes)
+		if v := verdictAt(r, "L3"); v != nil && v.Verdict == "violated" {
+			t.Errorf("L3: %s", v.Why)
+		}
+	})
+}

@@ -119,6 +119,40 @@ func TestClockJumpsBack(t *testing.T) {
 	})
 }
 
+// TestSuspend: a client that is stopped and whose monotonic clock does not count that
+// relies on a lease that is over, as L2 shows; one whose clock goes on only believes in its
+// section (the catalogue's claims 29 and 50).
+func TestSuspend(t *testing.T) {
+	suspended, err := LoadScenario("../examples/suspended-client.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	paused := suspended
+	paused.Schedule = paused.Schedule[:1]
+	for name, c := range map[string]struct {
+		s    Scenario
+		want []string
+	}{
+		"suspended": {suspended, []string{"L2 violated", "L4 violated"}},
+		"paused":    {paused, []string{"L2 holds", "L4 violated"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEachDriver(t, func(t *testing.T, driver string) {
+				if driver == Docker {
+					t.Skip("it is the clients that are struck, whatever runs the masters: shown with processes")
+				}
+				s := c.s
+				s.Driver, s.TimeLimit = driver, 15*time.Second
+				_, r := mustRun(t, s)
+				want(t, r, c.want...)
+				if r.Counts.Bit != len(s.Schedule) {
+					t.Errorf("%d faults bit", r.Counts.Bit)
+				}
+			})
+		})
+	}
+}
+
 // TestRestartExample: the README's scenario breaks the lock every time.
 func TestRestartExample(t *testing.T) {
 	s, err := LoadScenario("../examples/restart-without-persistence.yaml")

@@ -1,10 +1,15 @@
 package sim
 
+import (
+	"cmp"
+	"slices"
+)
+
 // event is something that will happen, once, at its time. It is part of what it
 // happens to, and scheduling it again takes back its former time.
 type event struct {
 	ticket uint64 // of its latest scheduling; 0: it is not to happen
-	slot   uint32 // in the queue's heap; 0: it is not there
+	slot   int    // in the queue's heap; 0: it is not there
 	who    int    // the process it lets go on, or 0 (see Strategy)
 	do     happening
 }
@@ -20,38 +25,30 @@ type entry struct {
 
 func (x *entry) stale() bool { return x.event.ticket != x.ticket }
 
-// queue is the events to come: a heap with four children a node, ordered by time and
-// then by ticket, and beside it those that are due now.
+// queue is the events to come: a heap with four children a node, ordered by time, and
+// beside it those that are due now, in the order in which they were scheduled.
 //
-// A simulation lives in this heap. So its nodes are four to a cache line and hold no
-// pointers, and it knows where each event is: one that is taken back leaves it at
-// once. Most timeouts are, and would otherwise be most of the heap.
+// A simulation lives in this heap. So its nodes are four to a cache line, hold no
+// pointers, and are compared without a branch that a processor could guess wrong. And
+// it knows where each event is: one that is taken back leaves it at once. Most timeouts
+// are, and would otherwise be most of the heap.
 type queue struct {
 	heap    []node
-	slots   []slot   // [0] is not used
-	free    []uint32 // slots
-	due     []entry  // of this instant
+	slots   []slot  // [0] is not used
+	free    []int   // slots
+	due     []entry // of this instant
 	tickets uint64
 }
 
-// node is an event's place in time: when, and its ticket above its slot.
+// node is an event's place in time.
 type node struct {
-	at  int64 // ns
-	key uint64
+	at   int64 // ns
+	slot int
 }
-
-const (
-	slotBits = 22 // four million events at a time, and 2⁴² tickets
-	slotMask = 1<<slotBits - 1
-)
 
 type slot struct {
 	event *event
 	place int // in the heap
-}
-
-func (x *node) before(o *node) bool {
-	return x.at < o.at || x.at == o.at && x.key < o.key
 }
 
 // schedule has an event happen at a time that is not before now.
@@ -72,21 +69,18 @@ func (q *queue) schedule(now, at int64, e *event) {
 	}
 	q.slots[e.slot].event = e
 	q.heap = append(q.heap, node{})
-	q.rise(len(q.heap)-1, node{at, e.ticket<<slotBits | uint64(e.slot)})
+	q.rise(len(q.heap)-1, node{at, e.slot})
 }
 
 // grow makes a new slot.
-func (q *queue) grow() uint32 {
+func (q *queue) grow() int {
 	if q.slots == nil {
 		q.slots = make([]slot, 1, 64)
 		q.heap = make([]node, 0, 64)
-		q.free = make([]uint32, 0, 64)
-	}
-	if len(q.slots) > slotMask {
-		panic("sim: more than four million things are to come: something schedules without end")
+		q.free = make([]int, 0, 64)
 	}
 	q.slots = append(q.slots, slot{})
-	return uint32(len(q.slots) - 1)
+	return len(q.slots) - 1
 }
 
 // cancel takes an event back. It says whether it was yet to happen.
@@ -110,7 +104,7 @@ func (q *queue) remove(e *event) {
 	q.heap = q.heap[:n]
 	switch {
 	case i == n:
-	case i > 0 && last.before(&q.heap[(i-1)/4]):
+	case i > 0 && last.at < q.heap[(i-1)/4].at:
 		q.rise(i, last)
 	default:
 		q.sink(i, last)
@@ -126,7 +120,7 @@ func (q *queue) vacate(e *event) {
 
 // pop takes the first event out of the heap.
 func (q *queue) pop() *event {
-	e := q.slots[q.heap[0].key&slotMask].event
+	e := q.slots[q.heap[0].slot].event
 	q.vacate(e)
 	n := len(q.heap) - 1
 	last := q.heap[n]
@@ -142,15 +136,15 @@ func (q *queue) rise(i int, x node) {
 	h := q.heap
 	for i > 0 {
 		up := (i - 1) / 4
-		if !x.before(&h[up]) {
+		if x.at >= h[up].at {
 			break
 		}
 		h[i] = h[up]
-		q.slots[h[i].key&slotMask].place = i
+		q.slots[h[i].slot].place = i
 		i = up
 	}
 	h[i] = x
-	q.slots[x.key&slotMask].place = i
+	q.slots[x.slot].place = i
 }
 
 // sink puts x where node i is, or below.
@@ -162,21 +156,34 @@ func (q *queue) sink(i int, x node) {
 		if first >= n {
 			break
 		}
-		least := first
-		for c := first + 1; c < min(first+4, n); c++ {
-			if h[c].before(&h[least]) {
-				least = c
+		least, at := first, h[first].at
+		if first+4 <= n { // a chain of conditional moves
+			four := (*[4]node)(h[first:])
+			if t := four[1].at; t < at {
+				least, at = first+1, t
+			}
+			if t := four[2].at; t < at {
+				least, at = first+2, t
+			}
+			if t := four[3].at; t < at {
+				least, at = first+3, t
+			}
+		} else {
+			for c := first + 1; c < n; c++ {
+				if t := h[c].at; t < at {
+					least, at = c, t
+				}
 			}
 		}
-		if !h[least].before(&x) {
+		if at >= x.at {
 			break
 		}
 		h[i] = h[least]
-		q.slots[h[i].key&slotMask].place = i
+		q.slots[h[i].slot].place = i
 		i = least
 	}
 	h[i] = x
-	q.slots[x.key&slotMask].place = i
+	q.slots[x.slot].place = i
 }
 
 // advance goes to the next instant at which something happens; ok is false if nothing
@@ -196,6 +203,7 @@ func (q *queue) advance() (at int64, one *event, ok bool) {
 		e := q.pop()
 		q.due = append(q.due, entry{e.ticket, e})
 	}
+	slices.SortFunc(q.due, func(a, b entry) int { return cmp.Compare(a.ticket, b.ticket) })
 	return at, nil, true
 }
 

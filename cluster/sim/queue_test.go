@@ -90,7 +90,7 @@ func TestQueueIsInOrder(t *testing.T) {
 					}
 				}
 				for i := range events {
-					if s := events[i].slot; s != 0 && (q.slots[s].event != &events[i] || q.heap[q.slots[s].place].key&slotMask != uint64(s)) {
+					if s := events[i].slot; s != 0 && (q.slots[s].event != &events[i] || q.heap[q.slots[s].place].slot != s) {
 						t.Fatalf("event %d is not where its slot says", i)
 					}
 				}

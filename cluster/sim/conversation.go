@@ -235,22 +235,22 @@ func (a *ask) take(co *coroutine, yield func(redlock.Vote) bool) {
 		if ended(w, a.ctx) != nil && w.choices.Intn(2, WhatSelect) == 1 {
 			return // both are there: a select would take either
 		}
-		v := a.votes[a.taken]
+		v := &a.votes[a.taken]
 		if a.taken++; a.taken == len(a.votes) {
 			a.votes, a.taken = a.votes[:0], 0
 		}
-		if !yield(v) {
+		if !yield(*v) {
 			return
 		}
 	}
 }
 
 // cast hands a vote to whoever listens. It comes last in an event.
-func (a *ask) cast(v redlock.Vote) {
+func (a *ask) cast(v *redlock.Vote) {
 	p := a.pool
 	p.pending--
 	if c := a.conversation; c != nil {
-		c.observe(v)
+		c.observe(*v)
 	}
 	if v.Err != nil && v.Kind == redlock.Release {
 		p.again(a, v.Master)
@@ -264,7 +264,7 @@ func (a *ask) cast(v redlock.Vote) {
 		p.waiting = nil
 	}
 	if a.conversation != nil {
-		a.votes = append(a.votes, v)
+		a.votes = append(a.votes, *v)
 		if a.taker != nil {
 			a.taker.proceed()
 		}

@@ -17,6 +17,7 @@ type Link struct {
 	client  *Client
 	master  *Master
 	fault   cluster.LinkFault
+	faulty  bool // fault is one
 	counts  cluster.LinkCounts
 	conns   []*conn    // open, as the client sees it
 	waiting []*message // held or delayed, in the order in which they came
@@ -55,7 +56,7 @@ func (l *Link) Counts() cluster.LinkCounts { return l.counts }
 // Set replaces the fault. It holds for all that is in the link at this moment, as in
 // the real link.
 func (l *Link) Set(f cluster.LinkFault) {
-	l.fault = f
+	l.fault, l.faulty = f, f != (cluster.LinkFault{})
 	if f.Requests != cluster.Drop && f.Replies != cluster.Drop {
 		for _, c := range append([]*conn(nil), l.conns...) {
 			if c.poisoned {
@@ -144,11 +145,11 @@ func (l *Link) dial() (*conn, error) {
 
 // pass does with a message what the fault says: forward it, keep it, or lose it.
 func (l *Link) pass(m *message) {
-	f := &l.fault
-	if *f == (cluster.LinkFault{}) {
+	if !l.faulty {
 		l.forward(m)
 		return
 	}
+	f := &l.fault
 	mode := f.Requests
 	if m.stage >= replying {
 		mode = f.Replies

@@ -282,7 +282,7 @@ func (m *message) vote(err error) {
 	if next != nil {
 		next.begin()
 	}
-	a.cast(v)
+	a.cast(&v)
 	a.release()
 }
 

@@ -152,7 +152,7 @@ func (c *client) hooks() redlock.Hooks {
 // VoteOp is a master's vote as it is recorded.
 func VoteOp(client string, v redlock.Vote, fencing bool) history.Op {
 	op := history.Op{
-		Process: fmt.Sprintf("m%d", v.Master+1), Type: history.OK, F: history.FVote, Key: v.Key,
+		Process: masterName(v.Master), Type: history.OK, F: history.FVote, Key: v.Key,
 		Value: &history.Value{Client: client, Token: v.Token, Command: string(v.Kind), Yes: v.Yes, Took: v.Took},
 	}
 	if v.Yes && v.Kind == redlock.Set && fencing { // the reply to a write-back is no token
@@ -162,6 +162,16 @@ func VoteOp(client string, v redlock.Vote, fencing bool) history.Op {
 		op.Type, op.Error = history.Info, v.Err.Error()
 	}
 	return op
+}
+
+// masterNames are those of as many as there may be, made once.
+var masterNames = numbered("m", 1, 15)
+
+func masterName(i int) string {
+	if i < len(masterNames) {
+		return masterNames[i]
+	}
+	return fmt.Sprintf("m%d", i+1)
 }
 
 // Run has every client work until ctx ends, and returns when all have stopped.

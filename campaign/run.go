@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -168,12 +169,14 @@ func (s *Scenario) header(masters cluster.Cluster, yaml string, started time.Tim
 }
 
 // Version is Lockpick's own, as far as the build knows it.
-func Version() string {
+func Version() string { return version() }
+
+var version = sync.OnceValue(func() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version
 	}
 	return "(devel)"
-}
+})
 
 // campaign is one run while it runs.
 type campaign struct {

@@ -17,6 +17,7 @@ type Recorder struct {
 	line      []byte   // room for the operation that is being written
 	kept      *History // instead of w: the header
 	room      *[]Op    // of kept, until History is called
+	values    []Value  // that Value gives out
 	now       func() time.Duration
 	next      int
 	err       error
@@ -64,6 +65,22 @@ func (r *Recorder) History() *History {
 		r.room = nil
 	}
 	return r.kept
+}
+
+// Value is a new Value, for an operation to be recorded. A recorder that keeps all of
+// them makes many at a time.
+func (r *Recorder) Value() *Value {
+	if r.kept == nil {
+		return &Value{}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.values) == 0 {
+		r.values = make([]Value, 32)
+	}
+	v := &r.values[0]
+	r.values = r.values[1:]
+	return v
 }
 
 // Observe registers f to be called with each operation, in order, before Record

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"syscall"
 
@@ -35,12 +34,22 @@ type conn struct {
 }
 
 func newLink(c *Cluster, client string, m *Master) *Link {
-	fail := func(err error) error { return fmt.Errorf("%s: %w", m.name, err) }
 	return &Link{
 		cluster: c, client: c.world.ClientRuntime(client), master: m,
-		silent: fail(os.ErrDeadlineExceeded), broken: fail(syscall.ECONNRESET), refused: fail(syscall.ECONNREFUSED), closed: fail(errClosed),
+		silent: m.failure(os.ErrDeadlineExceeded), broken: m.failure(syscall.ECONNRESET), refused: m.failure(syscall.ECONNREFUSED), closed: m.failure(errClosed),
 	}
 }
+
+// failure is what a client is told about a master, put into words when it is read.
+type failure struct {
+	master string
+	err    error
+}
+
+func (m *Master) failure(err error) error { return &failure{m.name, err} }
+
+func (f *failure) Error() string { return f.master + ": " + f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
 
 var errClosed = errors.New("the client's connections are closed")
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"time"
 
 	"lockpick/cluster"
@@ -48,7 +49,7 @@ type Master struct {
 }
 
 func newMaster(c *Cluster, i int) *Master {
-	m := &Master{cluster: c, world: c.world, name: fmt.Sprintf("m%d", i+1)}
+	m := &Master{cluster: c, world: c.world, name: "m" + strconv.Itoa(i+1)}
 	m.wall.set(m.world.now, m.world.now, 0)
 	m.store = newStore(m.changed)
 	m.store.weighed = c.config.MaxMemory > 0

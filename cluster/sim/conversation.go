@@ -26,6 +26,11 @@ type Masters struct {
 	asks     []*ask
 }
 
+// spare is how many free asks are kept, and messages: enough for what a client has under
+// way at a time, but for the hundreds of releases that it may send again when masters
+// were away.
+const spare = 64
+
 func newMasters(c *Cluster, client string) *Masters {
 	m := &Masters{cluster: c, client: c.world.ClientRuntime(client), links: c.linksOf(client), late: make([]int, len(c.masters))}
 	for _, x := range c.masters {
@@ -125,7 +130,9 @@ func (a *ask) release() {
 	clear(a.votes)
 	a.votes, a.taken, a.expected, a.late, a.conversation, a.ctx, a.to = a.votes[:0], 0, 0, nil, nil, nil, nil
 	a.unanswers = a.unanswers[:0]
-	a.pool.asks = append(a.pool.asks, a)
+	if len(a.pool.asks) < spare {
+		a.pool.asks = append(a.pool.asks, a)
+	}
 }
 
 // run sends the commands and yields the votes.

@@ -70,7 +70,9 @@ func (m *message) release() {
 	m.reply = reply{}
 	m.stage = greeting
 	m.voted, m.extra, m.byText, m.waits, m.held, m.delayed, m.reset = false, false, false, false, false, false, false
-	p.messages = append(p.messages, m)
+	if len(p.messages) < spare {
+		p.messages = append(p.messages, m)
+	}
 	a.release()
 }
 

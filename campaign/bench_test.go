@@ -56,3 +56,22 @@ func processor() time.Duration {
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
+
+// BenchmarkRun is `lockpick run --driver sim` with the defaults: the history written to a
+// file, read back, judged, the result written.
+func BenchmarkRun(b *testing.B) {
+	used, virtual := processor(), time.Duration(0)
+	seed := uint64(0)
+	for b.Loop() {
+		seed++
+		s := Defaults()
+		s.Driver, s.Seed = Sim, seed
+		_, h, _, err := Run(b.Context(), s, Options{Store: Store{b.TempDir()}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		virtual += h.Ops[len(h.Ops)-1].Time
+	}
+	b.ReportMetric(virtual.Seconds()/b.Elapsed().Seconds(), "virtual/real")
+	b.ReportMetric(virtual.Seconds()/(processor()-used).Seconds(), "virtual/cpu")
+}

@@ -1,9 +1,11 @@
 package campaign
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -124,9 +126,15 @@ func execute(ctx context.Context, s Scenario, driver Driver, dir, yaml string, s
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
+	out := io.Writer(file)
+	if c.world != nil { // the seed can tell again what a killed harness had not written
+		buffer := bufio.NewWriterSize(file, 1<<16)
+		defer func() { err = errors.Join(err, buffer.Flush()) }()
+		out = buffer
+	}
 	return run(func() error {
 		c.start = c.runtime.Now()
-		c.recorder, err = history.NewRecorder(file, s.header(c.masters, yaml, started), c.now)
+		c.recorder, err = history.NewRecorder(out, s.header(c.masters, yaml, started), c.now)
 		if err != nil {
 			return err
 		}

@@ -77,9 +77,7 @@ func TestEncodeAsTheStandardLibrary(t *testing.T) {
 }
 
 func BenchmarkEncode(b *testing.B) {
-	op := Op{Index: 123, Time: 1234567890, Process: "m1", Type: OK, F: FVote, Key: "k0", Value: &Value{
-		Token: "0123456789012345678901234567890123456789", Client: "c1", Command: CommandSet, Yes: true, Took: 912345,
-	}}
+	op := vote()
 	b.Run("append", func(b *testing.B) {
 		var room []byte
 		for b.Loop() {

@@ -37,8 +37,15 @@ func ReadFile(path string) (*History, error) {
 func Read(r io.Reader) (*History, error) {
 	in := bufio.NewReaderSize(r, 1<<20)
 	h := &History{}
+	var d decoder
 	for n := 1; ; n++ {
-		line, err := in.ReadBytes('\n')
+		line, err := in.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			var rest []byte
+			line = bytes.Clone(line)
+			rest, err = in.ReadBytes('\n')
+			line = append(line, rest...)
+		}
 		if errors.Is(err, io.EOF) {
 			if n == 1 && len(line) == 0 {
 				return nil, errors.New("history: the file is empty")
@@ -59,7 +66,7 @@ func Read(r io.Reader) (*History, error) {
 			continue
 		}
 		var op Op
-		if err := json.Unmarshal(line, &op); err != nil {
+		if err := d.op(line, &op); err != nil {
 			return nil, fmt.Errorf("history: line %d: not an operation: %w", n, err)
 		}
 		if !slices.Contains([]Type{Invoke, OK, Fail, Info}, op.Type) {

@@ -20,8 +20,6 @@ type Link struct {
 	counts  cluster.LinkCounts
 	conns   []*conn    // open, as the client sees it
 	waiting []*message // held or delayed, in the order in which they came
-
-	silent, broken, refused, closed error // what clients are told
 }
 
 // conn is a connection of a client's pool. It carries one command at a time.
@@ -33,20 +31,21 @@ type conn struct {
 	shut     bool     // the client has closed it
 }
 
-func newLink(c *Cluster, client string, m *Master) *Link {
-	return &Link{
-		cluster: c, client: c.world.ClientRuntime(client), master: m,
-		silent: m.failure(os.ErrDeadlineExceeded), broken: m.failure(syscall.ECONNRESET), refused: m.failure(syscall.ECONNREFUSED), closed: m.failure(errClosed),
+// failures are what clients are told about a master.
+type failures struct{ silent, broken, refused, closed failure }
+
+func failuresOf(master string) failures {
+	return failures{
+		silent: failure{master, os.ErrDeadlineExceeded}, broken: failure{master, syscall.ECONNRESET},
+		refused: failure{master, syscall.ECONNREFUSED}, closed: failure{master, errClosed},
 	}
 }
 
-// failure is what a client is told about a master, put into words when it is read.
+// failure is put into words when it is read.
 type failure struct {
 	master string
 	err    error
 }
-
-func (m *Master) failure(err error) error { return &failure{m.name, err} }
 
 func (f *failure) Error() string { return f.master + ": " + f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
@@ -106,13 +105,13 @@ func (l *Link) reset(c *conn) {
 	if m != nil && !m.voted {
 		m.reset = true
 		if !m.travels {
-			m.fail(l.broken)
+			m.fail(&l.master.failures.broken)
 			return
 		}
 		// Something of it is still on its way, so another message tells the client.
 		n := l.cluster.message(m.ask, m.master)
 		n.inPlaceOf(m)
-		n.fail(l.broken)
+		n.fail(&l.master.failures.broken)
 	}
 }
 
@@ -145,7 +144,7 @@ func (l *Link) idle() *conn {
 func (l *Link) dial() (*conn, error) {
 	if l.fault.Refuse {
 		l.counts.Refused++
-		return nil, l.broken
+		return nil, &l.master.failures.broken
 	}
 	c := &conn{link: l}
 	l.conns = append(l.conns, c)

@@ -81,7 +81,7 @@ func (m *message) start() {
 	l := m.link
 	m.began = l.client.clock.read(l.client.world.now)
 	if m.ask.pool.closed {
-		m.fail(l.closed)
+		m.fail(&l.master.failures.closed)
 		return
 	}
 	if m.conn = l.idle(); m.conn != nil {
@@ -192,9 +192,9 @@ func (m *message) broken() {
 		m.vanish()
 		return
 	}
-	m.err = m.link.broken
+	m.err = &m.link.master.failures.broken
 	if m.stage == greeting {
-		m.err = m.link.refused
+		m.err = &m.link.master.failures.refused
 	}
 	m.stage = replying
 	m.reply = reply{}
@@ -250,7 +250,7 @@ func (o *overdue) happen() { (*message)(o).expire() }
 // on it goes on its way.
 func (m *message) expire() {
 	if !m.voted {
-		m.vote(m.link.silent)
+		m.vote(&m.link.master.failures.silent)
 	}
 }
 

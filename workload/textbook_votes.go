@@ -35,7 +35,7 @@ func (t *tally) in() int { return len(t.yes) + len(t.no) + len(t.failed) }
 
 // enough says that a quorum said yes, or none can any more.
 func (l *textbook) enough(t *tally) bool {
-	if l.rules.reachable || l.rules.waitsForAll || l.rules.raises {
+	if l.rules.reachable || l.rules.waitsForAll || l.rules.raises || l.rules.onlyBelieved {
 		return t.in() == l.n
 	}
 	return len(t.yes) >= l.quorum(*t) || len(t.no)+len(t.failed) > l.n-l.quorum(*t)

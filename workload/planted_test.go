@@ -287,6 +287,30 @@ var misdeeds = []struct {
 		_, err := s.acquire(l, ttl/2)
 		return err
 	}},
+	{"redisson-resending", "has to be released twice", sim.Options{}, func(s *scene) error {
+		l := s.connected("c1")
+		s.spoil("c1", cluster.LinkFault{Replies: cluster.Drop}, 1, 2, 3)
+		s.runtime.AfterFunc(20*ms, func() { s.spoil("c1", cluster.LinkFault{}) })
+		lease, err := s.acquire(l, time.Second)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		_ = lease.Release(context.Background())
+		s.sleep(300 * ms)
+		if _, err := s.acquire(s.lock("c2"), time.Second); err != nil {
+			return err
+		}
+		return nil
+	}},
+	{"redisson-late-watchdog", "keeps the next lock of a thread that hangs", sim.Options{}, func(s *scene) error {
+		l := s.connected("c1")
+		if _, err := s.acquire(l, time.Second); err != nil {
+			s.t.Fatal(err)
+		}
+		s.sleep(20 * ttl)
+		_, err := s.acquire(s.lock("c2"), time.Second)
+		return err
+	}},
 	{"redlock-evalsha", "cannot release once the masters were restarted", sim.Options{}, func(s *scene) error {
 		l := s.lock("c1")
 		lease, err := s.acquire(l, time.Second)

@@ -148,9 +148,9 @@ func (l *textbook) setCommands(key, token string) []command {
 
 func (l *textbook) releaseCommands(key, token string) []command {
 	if l.rules.release != nil {
-		return l.rules.release(key, token)
+		return l.rules.release(key, token, l.site.TTL)
 	}
-	return compareAndDelete(key, token)
+	return compareAndDelete(key, token, l.site.TTL)
 }
 
 func (l *textbook) extendCommands(key, token string) []command {

@@ -91,6 +91,9 @@ func (x *textbookLease) finish(why error) {
 	x.mu.Unlock()
 	if why == redlock.ErrReleased || first && !x.lock.rules.untold && !x.lock.rules.alwaysValid {
 		cancel(why)
+		if x.lock.site.Ended != nil {
+			x.lock.site.Ended(x.key, x.token, why)
+		}
 	}
 }
 

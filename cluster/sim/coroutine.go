@@ -91,13 +91,10 @@ func (c *coroutine) happen() {
 	w.resume(c)
 }
 
-// resume lets a coroutine run until it waits. What heals a link may do so from a coroutine
-// of its own, which goes on after it.
 func (w *World) resume(c *coroutine) {
-	before := w.current
 	w.current = c
 	c.next()
-	w.current = before
+	w.current = nil
 }
 
 // rouse lets a parked coroutine go on in its turn, later in this instant.
@@ -108,10 +105,14 @@ func (c *coroutine) rouse() {
 	}
 }
 
-// proceed lets a parked coroutine go on at once. Only events may do so, as their
-// last act.
+// proceed lets a parked coroutine go on at once, where an event does so as its last
+// act; else in its turn.
 func (c *coroutine) proceed() {
 	if !c.parked {
+		return
+	}
+	if c.world.current != nil { // another coroutine does this, as who resets a link does: it goes on first
+		c.rouse()
 		return
 	}
 	c.parked = false

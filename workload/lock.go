@@ -64,9 +64,11 @@ type Site struct {
 	Hooks   redlock.Hooks // for locks that run here
 
 	// Pass is where the client may be stopped, and false if it was ended there; nil: it is
-	// not. Renewed tells of a lease that the lock has extended by itself; it may be nil.
+	// not. Renewed tells of a lease that the lock has extended by itself, Ended of one that is
+	// known to be over, if the lock has no hook for it; both may be nil.
 	Pass    func(point, key string) bool
 	Renewed func(key string, l Lease)
+	Ended   func(key, token string, cause error)
 
 	// For clients that are processes: what they tell.
 	Record         func(history.Op)
@@ -128,7 +130,7 @@ func (k Kind) Quorum(n int) int {
 
 // Locks are the locks under test: those that are meant to be right first, then the folklore
 // and those with a planted bug.
-var Locks = slices.Concat(correct, folklore, planted)
+var Locks = slices.Concat(correct, folklore, redissons, planted)
 
 // correct are the locks that are meant to be right.
 var correct = slices.Concat(redlocks, textbooks)

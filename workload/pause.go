@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/redlock"
 )
@@ -20,9 +21,13 @@ const (
 	BeforeEnter = "before-enter"
 	// BeforeWrite: the lease was found valid, the write is not yet sent.
 	BeforeWrite = "before-write"
+
+	// BetweenCommands: a lock that needs two commands where one would do has sent the
+	// first. Correct locks never pass it, so no nemesis draws it.
+	BetweenCommands = "between-commands"
 )
 
-// Points lists them in the order in which a client passes them.
+// Points lists those that every client passes, in the order in which it does.
 var Points = []string{AfterQuorum, BeforeEnter, BeforeWrite}
 
 // Process is a client that is a process of its own: signals reach it anywhere.
@@ -38,12 +43,14 @@ type Process interface {
 type Pauses struct {
 	runtime   redlock.Runtime
 	record    func(history.Op) history.Op
-	setRate   func(client string, rate float64) error
+	setClock  func(client string, to cluster.Clock) error
+	clock     func(client string) cluster.Clock
 	lease     func(client string) (key, token string) // that it holds now
 	mu        sync.Mutex
 	orders    []*order
 	processes map[string]Process // of the clients that are processes
 	turn      int                // whose it is, where any process will do
+	dead      map[string]bool    // clients that were ended, whose end is recorded or is about to be
 }
 
 type order struct {
@@ -58,8 +65,9 @@ type order struct {
 // NewPauses has no orders.
 func NewPauses(r redlock.Runtime, record func(history.Op) history.Op) *Pauses {
 	return &Pauses{
-		runtime: r, record: record, processes: map[string]Process{},
-		setRate: func(string, float64) error { return nil }, lease: func(string) (string, string) { return "", "" },
+		runtime: r, record: record, processes: map[string]Process{}, dead: map[string]bool{},
+		setClock: func(string, cluster.Clock) error { return nil }, clock: func(string) cluster.Clock { return cluster.Clock{} },
+		lease: func(string) (string, string) { return "", "" },
 	}
 }
 
@@ -79,8 +87,12 @@ func (p *Pauses) Kill(clients []string, point string) (revive func() []string) {
 	return p.order(&order{clients: clients, point: point, kill: true})
 }
 
-// SetRate bends a client's clock: it counts rate seconds in a true one.
-func (p *Pauses) SetRate(client string, rate float64) error { return p.setRate(client, rate) }
+// SetClock bends a client's clocks: both run at the rate, and the wall clock is ahead by
+// the offset. A client that is a process hears of it when it is not stopped.
+func (p *Pauses) SetClock(client string, to cluster.Clock) error { return p.setClock(client, to) }
+
+// Clock is what a client is known to go by.
+func (p *Pauses) Clock(client string) cluster.Clock { return p.clock(client) }
 
 func (p *Pauses) order(o *order) func() []string {
 	o.until, o.end = p.runtime.WithCancelCause(context.Background())
@@ -162,6 +174,11 @@ func (p *Pauses) strike(o *order, client string, process Process, point, key str
 			op.Key, op.Value.Token = key, token
 		}
 	}
+	if o.kill { // before it ends: whoever sees it end asks
+		p.mu.Lock()
+		p.dead[client] = true
+		p.mu.Unlock()
+	}
 	switch {
 	case process != nil && o.kill:
 		process.Kill()
@@ -176,6 +193,34 @@ func (p *Pauses) goOn(client string, process Process, point, key string) {
 	if process != nil {
 		process.Continue()
 	}
+}
+
+// awake returns when a client that is a process is not stopped where it stands: what the
+// harness does in its name, such as to leave a section, it does only then.
+func (p *Pauses) awake(client string) {
+	for o := p.asleep(client); o != nil; o = p.asleep(client) {
+		_ = p.runtime.Sleep(o.until, sleepStep)
+	}
+}
+
+func (p *Pauses) asleep(client string) *order {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, o := range p.orders {
+		if !o.kill && o.point == "" && slices.Contains(o.struck, client) {
+			return o
+		}
+	}
+	return nil
+}
+
+// ended says whether the end of a client was somebody's order. It is asked once an end.
+func (p *Pauses) ended(client string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ordered := p.dead[client]
+	delete(p.dead, client)
+	return ordered
 }
 
 // mourn returns when a client that has ended may start anew.

@@ -45,6 +45,8 @@ type Scenario struct {
 	Torn         bool     `yaml:"torn,omitempty"`        // of the fault powercut: a random part of what was not fsynced survives
 	Schedule     []Step   `yaml:"schedule,omitempty"`
 
+	Scheduler       string   `yaml:"scheduler,omitempty"` // of simulated masters: random (or empty), pct
+	Stall           Duration `yaml:"stall,omitempty"`     // the longest at a change point of pct
 	TimeLimit       Duration `yaml:"time_limit"`
 	Seed            uint64   `yaml:"seed"`
 	StopOnViolation bool     `yaml:"stop_on_violation,omitempty"`
@@ -89,6 +91,16 @@ const (
 	Random = "random"
 	Guided = "guided"
 )
+
+// The schedulers of simulated masters, by name: chance alone, or probabilistic
+// concurrency testing (sim.PCT).
+const (
+	Uniform = "random"
+	PCT     = "pct"
+)
+
+// Schedulers lists them.
+var Schedulers = []string{Uniform, PCT}
 
 // What clients are, by name.
 const (
@@ -157,6 +169,9 @@ func (s *Scenario) checkWhat() *Problem {
 	if s.ClientsAs == Processes && s.Driver == Sim {
 		return &Problem{"clients_as", "clients that are processes need real masters: choose another driver, or clients_as: goroutines"}
 	}
+	if s.Scheduler != "" && !slices.Contains(Schedulers, s.Scheduler) {
+		return unknown("scheduler", s.Scheduler, Schedulers)
+	}
 	if s.Eviction != "" && !slices.Contains(cluster.Evictions, cluster.Eviction(s.Eviction)) {
 		return unknown("eviction", s.Eviction, names(cluster.Evictions))
 	}
@@ -186,7 +201,7 @@ func (s *Scenario) checkHow() *Problem {
 		d, min time.Duration
 	}{
 		{"ttl", s.TTL, 50 * time.Millisecond}, {"time_limit", s.TimeLimit, time.Second}, {"timeout", s.Timeout, 0},
-		{"interval", s.Interval, 0}, {"restart_delay", s.RestartDelay, 0}, {"fsync_delay", s.FsyncDelay, 0},
+		{"interval", s.Interval, 0}, {"restart_delay", s.RestartDelay, 0}, {"fsync_delay", s.FsyncDelay, 0}, {"stall", s.Stall, 0},
 	} {
 		if d.d < d.min || d.d > 24*time.Hour {
 			return &Problem{d.field, fmt.Sprintf("%v is out of range: %v to 24h", d.d, d.min)}

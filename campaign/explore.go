@@ -1,0 +1,387 @@
+package campaign
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"lockpick/checker"
+	"lockpick/history"
+)
+
+// Exploration is a search by simulation: many short schedules, drawn from a base.
+type Exploration struct {
+	Base       Scenario      // what the schedules are drawn from; its seed is the exploration's
+	Schedules  int           // how many; 0: as many as the time limit allows
+	TimeLimit  time.Duration // in real time; 0: none. One of the two must be given.
+	Workers    int           // 0: one for each processor
+	Properties []string      // levels that count as a violation; empty: L2
+	Collect    bool          // do not stop at the first violation: find distinct ones
+
+	Live func(ExplorationStatus) // called a few times a second; may be nil
+}
+
+// ExplorationStatus is how an exploration is getting on.
+type ExplorationStatus struct {
+	Schedules, Of int // Of is 0 if only time limits it
+	Elapsed       time.Duration
+	Limit         time.Duration
+	Granted       int
+	Violations    int
+	Distinct      int
+}
+
+// Explored is what an exploration found. With a number of schedules, everything in it
+// but Elapsed is the same for the same seed, whatever the number of workers.
+type Explored struct {
+	Seed       uint64
+	Properties []string // the levels that were looked at
+	Schedules  int      // that were tried, up to and with the first violation unless they were collected
+	Simulated  time.Duration
+	Elapsed    time.Duration
+	Interrupted,
+	OutOfTime bool
+
+	Counts   Counts            // of all schedules together
+	Kinds    map[string]*Bites // by kind of fault
+	Coverage Coverage
+	Levels   []LevelCount   // one for each property, in the order of Properties
+	Shapes   map[string]int // how many schedules were explicit, guided, pct, …
+	Found    []Found        // the distinct violations, the lowest-numbered first
+}
+
+// Bites counts the faults of a kind.
+type Bites struct{ Installed, Bit, Skipped int }
+
+// LevelCount is what the schedules said of one property.
+type LevelCount struct {
+	Level    string
+	Judged   int // schedules in which it was decided, with leases granted
+	Violated int // of them
+	Why      string
+}
+
+// Found is a violation that an exploration found.
+type Found struct {
+	Number    int // of the schedule, from 0
+	Seed      uint64
+	Scenario  Scenario // the schedule, concrete: it violates the property whenever it is simulated
+	Level     string
+	Reason    string            // the property and the kinds of fault that explain it: what makes it distinct
+	Violation checker.Violation // the first
+	Count     int               // schedules that violate it for the same reason
+}
+
+// Explore searches. The end of ctx ends it early: what was found by then counts. An
+// error is a *Problem of the base or a *HarnessError, which names the schedule.
+func Explore(ctx context.Context, e Exploration) (*Explored, error) {
+	if err := e.Base.Check(); err != nil {
+		return nil, err
+	}
+	if e.Schedules <= 0 && e.TimeLimit <= 0 {
+		return nil, &Problem{"schedules", "say how many, or give a time limit"}
+	}
+	if e.Workers <= 0 {
+		e.Workers = runtime.GOMAXPROCS(0)
+	}
+	if len(e.Properties) == 0 {
+		e.Properties = []string{checker.MutualExclusion.Level}
+	}
+	began := time.Now()
+	search := &search{e: e, outer: ctx, first: -1, pending: map[int]*trial{}, total: &Explored{
+		Seed: e.Base.Seed, Properties: e.Properties, Kinds: map[string]*Bites{}, Coverage: Coverage{}, Shapes: map[string]int{},
+	}}
+	for _, level := range e.Properties {
+		search.total.Levels = append(search.total.Levels, LevelCount{Level: level})
+	}
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	if e.TimeLimit > 0 {
+		running, stop = context.WithTimeout(running, e.TimeLimit)
+		defer stop()
+	}
+	var workers sync.WaitGroup
+	for range e.Workers {
+		workers.Go(func() { search.work(running) })
+	}
+	shown := make(chan struct{})
+	var showing sync.WaitGroup
+	if e.Live != nil {
+		showing.Go(func() { search.show(shown, began) })
+	}
+	workers.Wait()
+	close(shown)
+	showing.Wait()
+	total := search.total
+	total.Elapsed = time.Since(began)
+	total.Interrupted = ctx.Err() != nil
+	total.OutOfTime = !total.Interrupted && running.Err() != nil && total.Schedules != e.Schedules && (e.Collect || len(total.Found) == 0)
+	total.conclude(e)
+	return total, search.err
+}
+
+// trial is one schedule, once it was tried.
+type trial struct {
+	number   int
+	scenario Scenario
+	result   *Result
+	faults   []*history.Fault
+	coverage Coverage
+}
+
+// search is an exploration while it runs.
+type search struct {
+	e     Exploration
+	outer context.Context
+
+	mu      sync.Mutex
+	next    int            // the number that is handed out next
+	first   int            // the lowest number that violates; -1: none
+	folded  int            // all numbers below are in total
+	pending map[int]*trial // that wait for lower ones
+	total   *Explored
+	err     error
+}
+
+// work tries one schedule after the other.
+func (s *search) work(ctx context.Context) {
+	for {
+		i, ok := s.take(ctx)
+		if !ok {
+			return
+		}
+		t, err := try(s.outer, s.e.Base, i)
+		if s.outer.Err() != nil && t != nil && !t.whole() {
+			return // it was cut short: it counts for nothing
+		}
+		s.done(i, t, err)
+	}
+}
+
+// take hands out the next number. Once something was found only lower numbers matter,
+// and those have all been handed out before.
+func (s *search) take(ctx context.Context) (int, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ctx.Err() != nil || s.err != nil || s.e.Schedules > 0 && s.next >= s.e.Schedules || s.first >= 0 && !s.e.Collect {
+		return 0, false
+	}
+	s.next++
+	return s.next - 1, true
+}
+
+// done folds a trial into the total, in the order of the numbers, so that the total does
+// not depend on who was faster.
+func (s *search) done(i int, t *trial, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		s.err = errors.Join(s.err, err)
+		return
+	}
+	if violates(t.result, s.e.Properties) != nil && (s.first < 0 || i < s.first) {
+		s.first = i
+	}
+	s.pending[i] = t
+	for s.pending[s.folded] != nil && (s.e.Collect || s.first < 0 || s.folded <= s.first) {
+		s.total.fold(s.pending[s.folded])
+		delete(s.pending, s.folded)
+		s.folded++
+	}
+}
+
+func (s *search) show(end <-chan struct{}, began time.Time) {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-end:
+			return
+		case <-tick.C:
+		}
+		s.mu.Lock()
+		now := ExplorationStatus{
+			Schedules: s.folded, Of: s.e.Schedules, Elapsed: time.Since(began), Limit: s.e.TimeLimit,
+			Granted: s.total.Counts.Granted, Distinct: len(s.total.Found),
+		}
+		for _, l := range s.total.Levels {
+			now.Violations += l.Violated
+		}
+		s.mu.Unlock()
+		s.e.Live(now)
+	}
+}
+
+// try draws schedule i and simulates it.
+func try(ctx context.Context, base Scenario, i int) (*trial, error) {
+	s := draw(base, scheduleSeed(base.Seed, i))
+	h, r, err := simulate(ctx, s)
+	if err != nil {
+		return nil, &HarnessError{fmt.Errorf("schedule %d of seed %d: %w", i, base.Seed, err)}
+	}
+	t := &trial{number: i, scenario: s, result: r, faults: history.Faults(h.Ops), coverage: Coverage{}}
+	t.coverage.add(h)
+	return t, nil
+}
+
+// simulate runs a scenario in virtual time and judges it.
+func simulate(ctx context.Context, s Scenario) (*history.History, *Result, error) {
+	h, err := Simulate(ctx, s.Completed(), Simulation{})
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := Judge(h)
+	return h, r, err
+}
+
+// whole says whether the schedule came to its end.
+func (t *trial) whole() bool {
+	return !slices.ContainsFunc(t.result.Notes, func(n string) bool { return strings.Contains(n, "cut short") })
+}
+
+// violates is the first violation of a property at some levels; nil: none.
+func violates(r *Result, levels []string) *checker.Violation {
+	var first *checker.Violation
+	for i := range r.Verdicts {
+		v := &r.Verdicts[i]
+		if v.Verdict == checker.Violated && slices.Contains(levels, v.Level) && len(v.Violations) > 0 && (first == nil || v.Violations[0].At < first.At) {
+			first = &v.Violations[0]
+		}
+	}
+	return first
+}
+
+// fold adds a trial.
+func (x *Explored) fold(t *trial) {
+	x.Schedules++
+	x.Simulated += t.result.Duration
+	x.Counts.add(t.result.Counts)
+	x.Coverage.merge(t.coverage)
+	x.Shapes[t.scenario.NemesisName()]++
+	x.Shapes[cmp.Or(t.scenario.Scheduler, Uniform)+" scheduler"]++
+	for _, f := range t.faults {
+		b := x.Kinds[f.Name]
+		if b == nil {
+			b = &Bites{}
+			x.Kinds[f.Name] = b
+		}
+		switch {
+		case !f.Installed:
+			b.Skipped++
+		case f.Bit:
+			b.Installed, b.Bit = b.Installed+1, b.Bit+1
+		default:
+			b.Installed++
+		}
+	}
+	for i := range x.Levels {
+		l := &x.Levels[i]
+		for _, v := range t.result.Verdicts {
+			if v.Level != l.Level || v.Verdict == checker.Unknown || t.result.Counts.Granted == 0 {
+				continue
+			}
+			l.Judged++
+			if v.Verdict == checker.Violated {
+				l.Violated++
+			}
+			if v.Verdict == checker.Violated && len(v.Violations) > 0 {
+				x.found(t, v.Violations[0])
+			}
+		}
+	}
+}
+
+// found adds a violation, or counts one more of a reason that is known.
+func (x *Explored) found(t *trial, v checker.Violation) {
+	reason := reasonOf(v, t.faults)
+	for i := range x.Found {
+		if x.Found[i].Reason == reason {
+			x.Found[i].Count++
+			return
+		}
+	}
+	x.Found = append(x.Found, Found{
+		Number: t.number, Seed: t.scenario.Seed, Scenario: t.scenario, Level: v.Level, Reason: reason, Violation: v, Count: 1,
+	})
+}
+
+// reasonOf names a violation by its property and the kinds of fault in its explanation.
+func reasonOf(v checker.Violation, faults []*history.Fault) string {
+	kinds := map[string]bool{}
+	for _, f := range faults {
+		if slices.Contains(v.Faults, f.ID) {
+			kinds[f.Name] = true
+		}
+	}
+	if len(kinds) == 0 {
+		return v.Level + ": no fault"
+	}
+	return v.Level + ": " + strings.Join(slices.Sorted(maps.Keys(kinds)), ", ")
+}
+
+// add adds up.
+func (c *Counts) add(d Counts) {
+	c.Operations += d.Operations
+	c.Acquires += d.Acquires
+	c.Granted += d.Granted
+	c.Refused += d.Refused
+	c.Extended += d.Extended
+	c.Writes += d.Writes
+	c.Votes += d.Votes
+	c.NoReply += d.NoReply
+	c.Faults += d.Faults
+	c.Skipped += d.Skipped
+	c.Bit += d.Bit
+	c.Pauses += d.Pauses
+}
+
+// conclude says of each property why its verdict is what it is.
+func (x *Explored) conclude(e Exploration) {
+	for i := range x.Levels {
+		l := &x.Levels[i]
+		switch v := l.Verdict(x, e.Base); {
+		case v == checker.Violated:
+			l.Why = fmt.Sprintf("%d of %d schedules violate it: the first is schedule %d", l.Violated, l.Judged, x.firstOf(l.Level).Number)
+		case v == checker.Invalid:
+			l.Why = l.missing(x, e.Base)
+		default:
+			l.Why = fmt.Sprintf("none of %d schedules violates it: with 95 %% confidence fewer than %.2g of such schedules do (3/n)", l.Judged, 3/float64(l.Judged))
+		}
+	}
+}
+
+func (x *Explored) firstOf(level string) *Found {
+	i := slices.IndexFunc(x.Found, func(f Found) bool { return f.Level == level })
+	return &x.Found[i]
+}
+
+// Verdict is violated, holds, or invalid if the schedules prove nothing.
+func (l *LevelCount) Verdict(x *Explored, base Scenario) checker.Verdict {
+	switch {
+	case l.Violated > 0:
+		return checker.Violated
+	case l.missing(x, base) != "":
+		return checker.Invalid
+	}
+	return checker.Holds
+}
+
+// missing says what the schedules lack to prove anything, or "".
+func (l *LevelCount) missing(x *Explored, base Scenario) string {
+	if l.Judged == 0 {
+		return fmt.Sprintf("none of %d schedules tested it", x.Schedules)
+	}
+	for _, kind := range base.FaultNames() {
+		if b := x.Kinds[kind]; b == nil || b.Bit == 0 {
+			return fmt.Sprintf("the fault %s never bit in %d schedules", kind, x.Schedules)
+		}
+	}
+	return ""
+}

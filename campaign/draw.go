@@ -91,12 +91,17 @@ func (d *drawing) upTo(most time.Duration) time.Duration {
 
 func oneOf[T any](d *drawing, from ...T) T { return from[d.random.IntN(len(from))] }
 
-// some draws at least one name, in the order that they have.
+// some draws at least one name.
 func (d *drawing) some(names []string) []string {
 	n := 1 + d.random.IntN(len(names))
 	if d.chance(0.5) { // few at a time are a clearer story
 		n = 1
 	}
+	return d.few(names, n)
+}
+
+// few draws n names, in the order that they have.
+func (d *drawing) few(names []string, n int) []string {
 	var out []string
 	for _, i := range slices.Sorted(slices.Values(d.random.Perm(len(names))[:n])) {
 		out = append(out, names[i])
@@ -195,9 +200,5 @@ func (d *drawing) masters() []string {
 	case p > 0.6:
 		n = min(2, d.base.Masters)
 	}
-	var names []string
-	for _, i := range slices.Sorted(slices.Values(d.random.Perm(d.base.Masters)[:n])) {
-		names = append(names, fmt.Sprintf("m%d", i+1))
-	}
-	return names
+	return d.few(masterNames(d.base.Masters), n)
 }

@@ -65,6 +65,7 @@ type LevelCount struct {
 	Level    string
 	Judged   int // schedules in which it was decided, with leases granted
 	Violated int // of them
+	Verdict  checker.Verdict
 	Why      string
 }
 
@@ -77,6 +78,24 @@ type Found struct {
 	Reason    string            // the property and the kinds of fault that explain it: what makes it distinct
 	Violation checker.Violation // the first
 	Count     int               // schedules that violate it for the same reason
+}
+
+// Verdict is the worst of the properties'; unknown if the exploration was interrupted
+// before it had found anything.
+func (x *Explored) Verdict() checker.Verdict {
+	worst := checker.Holds
+	for _, l := range x.Levels {
+		switch {
+		case l.Verdict == checker.Violated:
+			return checker.Violated
+		case l.Verdict == checker.Invalid:
+			worst = checker.Invalid
+		}
+	}
+	if worst == checker.Holds && x.Interrupted {
+		return checker.Unknown
+	}
+	return worst
 }
 
 // Explore searches. The end of ctx ends it early: what was found by then counts. An
@@ -342,35 +361,22 @@ func (c *Counts) add(d Counts) {
 	c.Pauses += d.Pauses
 }
 
-// conclude says of each property why its verdict is what it is.
+// conclude gives each property its verdict, and says why.
 func (x *Explored) conclude(e Exploration) {
 	for i := range x.Levels {
 		l := &x.Levels[i]
-		switch v := l.Verdict(x, e.Base); {
-		case v == checker.Violated:
-			l.Why = fmt.Sprintf("%d of %d schedules violate it: the first is schedule %d", l.Violated, l.Judged, x.firstOf(l.Level).Number)
-		case v == checker.Invalid:
-			l.Why = l.missing(x, e.Base)
+		switch missing := l.missing(x, e.Base); {
+		case l.Violated > 0:
+			first := slices.IndexFunc(x.Found, func(f Found) bool { return f.Level == l.Level })
+			l.Verdict = checker.Violated
+			l.Why = fmt.Sprintf("%d of %d schedules violate it, the first is schedule %d", l.Violated, l.Judged, x.Found[first].Number)
+		case missing != "":
+			l.Verdict, l.Why = checker.Invalid, missing
 		default:
-			l.Why = fmt.Sprintf("none of %d schedules violates it: with 95 %% confidence fewer than %.2g of such schedules do (3/n)", l.Judged, 3/float64(l.Judged))
+			l.Verdict = checker.Holds
+			l.Why = fmt.Sprintf("none of %d schedules violates it: the probability that one does is below %.2g with 95 %% confidence (3/n)", l.Judged, 3/float64(l.Judged))
 		}
 	}
-}
-
-func (x *Explored) firstOf(level string) *Found {
-	i := slices.IndexFunc(x.Found, func(f Found) bool { return f.Level == level })
-	return &x.Found[i]
-}
-
-// Verdict is violated, holds, or invalid if the schedules prove nothing.
-func (l *LevelCount) Verdict(x *Explored, base Scenario) checker.Verdict {
-	switch {
-	case l.Violated > 0:
-		return checker.Violated
-	case l.missing(x, base) != "":
-		return checker.Invalid
-	}
-	return checker.Holds
 }
 
 // missing says what the schedules lack to prove anything, or "".

@@ -78,6 +78,44 @@ type Step struct {
 	Torn      bool     `yaml:"torn,omitempty"`
 }
 
+// String tells what the step does, in a line: "kill m3, 10ms after c1 acquires k0".
+func (s Step) String() string {
+	what := s.Fault
+	for _, x := range []string{s.Clock, string(s.Mode), s.Direction, s.Point} {
+		if x != "" {
+			what += " " + x
+		}
+	}
+	if s.Rate != 0 {
+		what += fmt.Sprintf(" x%v", s.Rate)
+	}
+	if s.Delay != 0 {
+		what += fmt.Sprintf(" by %v", s.Delay)
+	}
+	hit := strings.Join(s.Clients, ", ")
+	if len(s.Masters) > 0 && hit != "" {
+		hit += " from "
+	}
+	if hit += strings.Join(s.Masters, ", "); hit != "" {
+		what += " " + hit
+	}
+	when := fmt.Sprintf("at %v", s.At)
+	switch {
+	case s.After != "" && s.Repeat && s.Plus == 0:
+		when = "whenever " + s.After
+	case s.After != "" && s.Plus == 0:
+		when = "as soon as " + s.After
+	case s.After != "" && s.Repeat:
+		when = fmt.Sprintf("%v after each time that %s", s.Plus, s.After)
+	case s.After != "":
+		when = fmt.Sprintf("%v after %s", s.Plus, s.After)
+	}
+	if s.For > 0 && s.For < 24*time.Hour {
+		when += fmt.Sprintf(", for %v", s.For)
+	}
+	return what + ", " + when
+}
+
 func (s Step) nemesis() nemesis.Step {
 	return nemesis.Step{
 		Fault: s.Fault, At: s.At, After: s.After, Plus: s.Plus, For: s.For, Masters: s.Masters, Clients: s.Clients,

@@ -204,6 +204,11 @@ func printResult(h *history.History, r *campaign.Result, asJSON bool) error {
 	if asJSON {
 		return reports.JSON(os.Stdout, r)
 	}
+	return reports.Terminal(os.Stdout, h, r, terminalOptions())
+}
+
+// terminalOptions are what the terminal on stdout can show.
+func terminalOptions() reports.TerminalOptions {
 	opt := reports.TerminalOptions{Width: 100}
 	if fd := int(os.Stdout.Fd()); term.IsTerminal(fd) {
 		opt.Color = os.Getenv("NO_COLOR") == ""
@@ -211,7 +216,7 @@ func printResult(h *history.History, r *campaign.Result, asJSON bool) error {
 			opt.Width = min(width, 120)
 		}
 	}
-	return reports.Terminal(os.Stdout, h, r, opt)
+	return opt
 }
 
 // exitOf turns the verdicts into the command's outcome. levels, if any, are those

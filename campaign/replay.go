@@ -79,7 +79,7 @@ func Replay(ctx context.Context, how Replaying, opt Options) (*Replayed, error) 
 		if reproduced && !how.All || ctx.Err() != nil {
 			break
 		}
-		s.Seed = scheduleSeed(how.Scenario.Seed, i)
+		s.Seed, opt.Progress = scheduleSeed(how.Scenario.Seed, i), nil // once is enough to be told of the masters
 	}
 	return out, nil
 }
@@ -142,6 +142,9 @@ func (s Store) Open(name string) (scenario Scenario, dir string, err error) {
 	}
 	if dir, err = s.Find(name); err != nil {
 		return Scenario{}, "", fmt.Errorf("%w; nor is it a scenario file", err)
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real // latest will soon be another
 	}
 	scenario, err = LoadScenario(filepath.Join(dir, ScenarioFile))
 	if errors.Is(err, os.ErrNotExist) {

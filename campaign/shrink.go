@@ -51,7 +51,7 @@ type Shrunk struct {
 	Violation checker.Violation
 	Before    Size
 	Size      Size
-	Seeds     int    // that each candidate was tried with
+	Seeds     int    // that each candidate was tried with in the end
 	Rate      int    // with how many of them it violates the property
 	Minimal   bool   // each fault is necessary: without any one of them no seed violates the property
 	Stopped   string // why it is not: the time limit, an interruption
@@ -96,7 +96,7 @@ func Shrink(ctx context.Context, how Shrinking) (*Shrunk, error) {
 	}
 	out := &Shrunk{
 		Scenario: k.best, History: h, Result: r, Violation: *v, Before: k.before, Size: sizeOf(k.best),
-		Seeds: how.Seeds, Rate: k.rate, Minimal: minimal, Runs: k.runs,
+		Seeds: len(k.seeds), Rate: k.rate, Minimal: minimal, Runs: k.runs,
 	}
 	out.Size.Time = v.At
 	switch {
@@ -357,11 +357,23 @@ func (k *shrinker) sample(s Scenario, need int) (hits int, first sampled) {
 	return hits, first
 }
 
+// manyMore is by how much the number of seeds grows where violations are rare.
+const manyMore = 5
+
 // measure counts with how many of the seeds the best violates the property, and takes the
-// seed with the shortest story.
+// seed with the shortest story. Where that is hardly any, more seeds are tried from now on:
+// else what is smaller would be missed by chance.
 func (k *shrinker) measure() {
-	if hits, first := k.sample(k.best, 0); hits > 0 {
-		k.take(k.best, hits, first)
+	hits, first := k.sample(k.best, 0)
+	if hits == 0 {
+		return // the time is over
+	}
+	k.take(k.best, hits, first)
+	if n := len(k.seeds); n == k.how.Seeds && hits*10 <= n {
+		for i := range (manyMore - 1) * n {
+			k.seeds = append(k.seeds, scheduleSeed(k.how.Scenario.Seed, n+i))
+		}
+		k.measure()
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 // shrink makes the best smaller until nothing helps any more. It says whether each fault
 // that is left was seen to be necessary.
 func (k *shrinker) shrink() (minimal bool) {
+	k.measure()
 	for !k.over() {
 		k.faults()
 		k.measure()

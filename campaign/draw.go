@@ -125,7 +125,7 @@ func (d *drawing) step(i int) Step {
 	if kind.Restarts() {
 		s.For = d.base.RestartDelay
 		if s.For > 0 && d.chance(0.5) {
-			s.For += d.upTo(ttl)
+			s.For += d.upTo(ttl).Round(time.Millisecond)
 		}
 	}
 	switch s.Fault {
@@ -163,7 +163,9 @@ func (d *drawing) step(i int) Step {
 	if kind.Hits == "clients" {
 		s.Clients = d.some(workload.Clients(d.s.Clients))
 	}
-	s.For = s.For.Round(time.Millisecond)
+	if !kind.Restarts() {
+		s.For = s.For.Round(time.Millisecond)
+	}
 	return s
 }
 

@@ -22,7 +22,7 @@ type Exploration struct {
 	Schedules  int           // how many; 0: as many as the time limit allows
 	TimeLimit  time.Duration // in real time; 0: none. One of the two must be given.
 	Workers    int           // 0: one for each processor
-	Properties []string      // levels that count as a violation; empty: L2
+	Properties []string      // levels or names of those that count; empty: L2
 	Collect    bool          // do not stop at the first violation: find distinct ones
 
 	Live func(ExplorationStatus) // called a few times a second; may be nil
@@ -41,28 +41,27 @@ type ExplorationStatus struct {
 // Explored is what an exploration found. With a number of schedules, everything in it
 // but Elapsed is the same for the same seed, whatever the number of workers.
 type Explored struct {
-	Seed       uint64
-	Properties []string // the levels that were looked at
-	Schedules  int      // that were tried, up to and with the first violation unless they were collected
-	Simulated  time.Duration
-	Elapsed    time.Duration
+	Seed      uint64
+	Schedules int // that were tried, up to and with the first violation unless they were collected
+	Simulated time.Duration
+	Elapsed   time.Duration
 	Interrupted,
 	OutOfTime bool
 
-	Counts   Counts            // of all schedules together
-	Kinds    map[string]*Bites // by kind of fault
-	Coverage Coverage
-	Levels   []LevelCount   // one for each property, in the order of Properties
-	Shapes   map[string]int // how many schedules were explicit, guided, pct, …
-	Found    []Found        // the distinct violations, the lowest-numbered first
+	Counts     Counts            // of all schedules together
+	Kinds      map[string]*Bites // by kind of fault
+	Coverage   Coverage
+	Properties []PropertyCount // those that were looked at
+	Shapes     map[string]int  // how many schedules were explicit, guided, pct, …
+	Found      []Found         // the distinct violations, the lowest-numbered first
 }
 
 // Bites counts the faults of a kind.
 type Bites struct{ Installed, Bit, Skipped int }
 
-// LevelCount is what the schedules said of one property.
-type LevelCount struct {
-	Level    string
+// PropertyCount is what the schedules said of one property.
+type PropertyCount struct {
+	checker.Property
 	Judged   int // schedules in which it was decided, with leases granted
 	Violated int // of them
 	Verdict  checker.Verdict
@@ -74,7 +73,7 @@ type Found struct {
 	Number    int // of the schedule, from 0
 	Seed      uint64
 	Scenario  Scenario // the schedule, concrete: it violates the property whenever it is simulated
-	Level     string
+	Property  checker.Property
 	Reason    string            // the property and the kinds of fault that explain it: what makes it distinct
 	Violation checker.Violation // the first
 	Count     int               // schedules that violate it for the same reason
@@ -84,7 +83,7 @@ type Found struct {
 // before it had found anything.
 func (x *Explored) Verdict() checker.Verdict {
 	worst := checker.Holds
-	for _, l := range x.Levels {
+	for _, l := range x.Properties {
 		switch {
 		case l.Verdict == checker.Violated:
 			return checker.Violated
@@ -115,10 +114,10 @@ func Explore(ctx context.Context, e Exploration) (*Explored, error) {
 	}
 	began := time.Now()
 	search := &search{e: e, outer: ctx, first: -1, pending: map[int]*trial{}, total: &Explored{
-		Seed: e.Base.Seed, Properties: e.Properties, Kinds: map[string]*Bites{}, Coverage: Coverage{}, Shapes: map[string]int{},
+		Seed: e.Base.Seed, Kinds: map[string]*Bites{}, Coverage: Coverage{}, Shapes: map[string]int{},
 	}}
-	for _, level := range e.Properties {
-		search.total.Levels = append(search.total.Levels, LevelCount{Level: level})
+	for _, p := range propertiesOf(e.Properties) {
+		search.total.Properties = append(search.total.Properties, PropertyCount{Property: p})
 	}
 	running, stop := context.WithCancel(ctx)
 	defer stop()
@@ -205,7 +204,7 @@ func (s *search) done(i int, t *trial, err error) {
 		s.err = errors.Join(s.err, err)
 		return
 	}
-	if violates(t.result, s.e.Properties) != nil && (s.first < 0 || i < s.first) {
+	if v, _ := t.result.violation(s.e.Properties); v != nil && (s.first < 0 || i < s.first) {
 		s.first = i
 	}
 	s.pending[i] = t
@@ -230,7 +229,7 @@ func (s *search) show(end <-chan struct{}, began time.Time) {
 			Schedules: s.folded, Of: s.e.Schedules, Elapsed: time.Since(began), Limit: s.e.TimeLimit,
 			Granted: s.total.Counts.Granted, Distinct: len(s.total.Found),
 		}
-		for _, l := range s.total.Levels {
+		for _, l := range s.total.Properties {
 			now.Violations += l.Violated
 		}
 		s.mu.Unlock()
@@ -265,18 +264,6 @@ func (t *trial) whole() bool {
 	return !slices.ContainsFunc(t.result.Notes, func(n string) bool { return strings.Contains(n, "cut short") })
 }
 
-// violates is the first violation of a property at some levels; nil: none.
-func violates(r *Result, levels []string) *checker.Violation {
-	var first *checker.Violation
-	for i := range r.Verdicts {
-		v := &r.Verdicts[i]
-		if v.Verdict == checker.Violated && slices.Contains(levels, v.Level) && len(v.Violations) > 0 && (first == nil || v.Violations[0].At < first.At) {
-			first = &v.Violations[0]
-		}
-	}
-	return first
-}
-
 // fold adds a trial.
 func (x *Explored) fold(t *trial) {
 	x.Schedules++
@@ -300,10 +287,10 @@ func (x *Explored) fold(t *trial) {
 			b.Installed++
 		}
 	}
-	for i := range x.Levels {
-		l := &x.Levels[i]
+	for i := range x.Properties {
+		l := &x.Properties[i]
 		for _, v := range t.result.Verdicts {
-			if v.Level != l.Level || v.Verdict == checker.Unknown || t.result.Counts.Granted == 0 {
+			if v.Name != l.Name || v.Verdict == checker.Unknown || t.result.Counts.Granted == 0 {
 				continue
 			}
 			l.Judged++
@@ -311,28 +298,30 @@ func (x *Explored) fold(t *trial) {
 				l.Violated++
 			}
 			if v.Verdict == checker.Violated && len(v.Violations) > 0 {
-				x.found(t, v.Violations[0])
+				x.found(t, v.Property, v.Violations[0])
 			}
 		}
 	}
 }
 
 // found adds a violation, or counts one more of a reason that is known.
-func (x *Explored) found(t *trial, v checker.Violation) {
-	reason := reasonOf(v, t.faults)
+func (x *Explored) found(t *trial, p checker.Property, v checker.Violation) {
+	reason := reasonOf(p, v, t.faults)
 	for i := range x.Found {
 		if x.Found[i].Reason == reason {
 			x.Found[i].Count++
 			return
 		}
 	}
+	s := t.scenario
+	s.Properties = []string{shortName(p)}
 	x.Found = append(x.Found, Found{
-		Number: t.number, Seed: t.scenario.Seed, Scenario: t.scenario, Level: v.Level, Reason: reason, Violation: v, Count: 1,
+		Number: t.number, Seed: s.Seed, Scenario: s, Property: p, Reason: reason, Violation: v, Count: 1,
 	})
 }
 
 // reasonOf names a violation by its property and the kinds of fault in its explanation.
-func reasonOf(v checker.Violation, faults []*history.Fault) string {
+func reasonOf(p checker.Property, v checker.Violation, faults []*history.Fault) string {
 	kinds := map[string]bool{}
 	for _, f := range faults {
 		if slices.Contains(v.Faults, f.ID) {
@@ -340,9 +329,9 @@ func reasonOf(v checker.Violation, faults []*history.Fault) string {
 		}
 	}
 	if len(kinds) == 0 {
-		return v.Level + ": no fault"
+		return p.Level + " " + p.Name + ": no fault"
 	}
-	return v.Level + ": " + strings.Join(slices.Sorted(maps.Keys(kinds)), ", ")
+	return p.Level + " " + p.Name + ": " + strings.Join(slices.Sorted(maps.Keys(kinds)), ", ")
 }
 
 // add adds up.
@@ -363,11 +352,11 @@ func (c *Counts) add(d Counts) {
 
 // conclude gives each property its verdict, and says why.
 func (x *Explored) conclude(e Exploration) {
-	for i := range x.Levels {
-		l := &x.Levels[i]
+	for i := range x.Properties {
+		l := &x.Properties[i]
 		switch missing := l.missing(x, e.Base); {
 		case l.Violated > 0:
-			first := slices.IndexFunc(x.Found, func(f Found) bool { return f.Level == l.Level })
+			first := slices.IndexFunc(x.Found, func(f Found) bool { return f.Property == l.Property })
 			l.Verdict = checker.Violated
 			l.Why = fmt.Sprintf("%d of %d schedules violate it, the first is schedule %d", l.Violated, l.Judged, x.Found[first].Number)
 		case missing != "":
@@ -380,7 +369,7 @@ func (x *Explored) conclude(e Exploration) {
 }
 
 // missing says what the schedules lack to prove anything, or "".
-func (l *LevelCount) missing(x *Explored, base Scenario) string {
+func (l *PropertyCount) missing(x *Explored, base Scenario) string {
 	if l.Judged == 0 {
 		return fmt.Sprintf("none of %d schedules tested it", x.Schedules)
 	}

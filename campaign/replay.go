@@ -19,7 +19,7 @@ import (
 type Replaying struct {
 	Scenario   Scenario
 	Driver     string
-	Properties []string // levels that count as reproduced; empty: the scenario's, or all
+	Properties []string // levels or names of those that count as reproduced; empty: the scenario's, or all
 	Attempts   int      // at most
 	All        bool     // go on after the first that reproduces it: for the rate
 
@@ -42,25 +42,21 @@ type Replayed struct {
 // by then counts.
 func Replay(ctx context.Context, how Replaying, opt Options) (*Replayed, error) {
 	s := how.Scenario
-	s.Driver, s.StopOnViolation = how.Driver, true
+	s.Driver = how.Driver
 	levels := how.Properties
 	if len(levels) == 0 {
 		levels = s.Properties
 	}
-	if len(levels) == 0 {
-		levels = Levels()
-	}
 	// Only a violation of mutual exclusion is seen while the run goes on.
-	if !slices.Contains(levels, checker.MutualExclusion.Level) {
-		s.StopOnViolation = false
-	}
+	s.StopOnViolation = slices.Contains(propertiesOf(levels), checker.MutualExclusion)
 	out := &Replayed{}
 	for i := range max(how.Attempts, 1) {
 		dir, h, r, err := Run(ctx, s, opt)
 		if err != nil {
 			return out, err
 		}
-		reproduced := violates(r, levels) != nil
+		v, _ := r.violation(levels)
+		reproduced := v != nil
 		if reproduced || ctx.Err() == nil { // one that was interrupted counts only for what it found
 			out.Attempts++
 		}
@@ -158,7 +154,10 @@ func (s Store) Open(name string) (scenario Scenario, dir string, err error) {
 func Keep(ctx context.Context, s Scenario, store Store) (dir string, h *history.History, r *Result, err error) {
 	s.Driver = Sim
 	dir, h, r, err = Run(ctx, s, Options{Store: store})
-	if err == nil && violates(r, s.Properties) == nil {
+	if err != nil {
+		return dir, h, r, err
+	}
+	if v, _ := r.violation(s.Properties); v == nil {
 		err = &HarnessError{fmt.Errorf("seed %d does not violate %v again as it did: this is a bug of Lockpick (see %s)", s.Seed, s.Properties, dir)}
 	}
 	return dir, h, r, err

@@ -50,7 +50,7 @@ type Scenario struct {
 	TimeLimit       Duration `yaml:"time_limit"`
 	Seed            uint64   `yaml:"seed"`
 	StopOnViolation bool     `yaml:"stop_on_violation,omitempty"`
-	Properties      []string `yaml:"properties,omitempty"` // levels that decide the exit code; empty: all that were judged
+	Properties      []string `yaml:"properties,omitempty"` // levels or names of those that decide the exit code; empty: all that were judged
 	Driver          string   `yaml:"driver"`
 	Image           string   `yaml:"image,omitempty"`
 }
@@ -256,7 +256,7 @@ func (s *Scenario) checkHow() *Problem {
 		}
 	}
 	for i, p := range s.Properties {
-		if !slices.Contains(Levels(), p) {
+		if len(propertiesOf([]string{p})) == 0 {
 			return unknown(fmt.Sprintf("properties[%d]", i), p, Levels())
 		}
 	}
@@ -327,11 +327,35 @@ func (s Scenario) Completed() Scenario {
 	return s
 }
 
+// propertiesOf finds the properties that some levels or names mean; none: all.
+func propertiesOf(names []string) []checker.Property {
+	if len(names) == 0 {
+		return checker.Properties
+	}
+	var out []checker.Property
+	for _, p := range checker.Properties {
+		if slices.Contains(names, p.Level) || slices.Contains(names, p.Name) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// shortName is a property's level, or its name where others share that.
+func shortName(p checker.Property) string {
+	if len(propertiesOf([]string{p.Level})) == 1 {
+		return p.Level
+	}
+	return p.Name
+}
+
 // Levels names the levels that a verdict can have.
 func Levels() []string {
 	var levels []string
 	for _, p := range checker.Properties {
-		levels = append(levels, p.Level)
+		if !slices.Contains(levels, p.Level) {
+			levels = append(levels, p.Level)
+		}
 	}
 	return levels
 }

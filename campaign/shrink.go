@@ -18,7 +18,7 @@ import (
 type Shrinking struct {
 	Scenario   Scenario
 	History    *history.History // of a run of it in which a fault struck, real or simulated; nil: it is simulated
-	Properties []string         // levels; empty: L2 if that is violated, else whatever is violated first
+	Properties []string         // levels or names; empty: L2 if that is violated, else whatever is violated first
 	TimeLimit  time.Duration    // in real time; 0: 30 s
 	Seeds      int              // how many each candidate is tried with; 0: 20
 
@@ -76,7 +76,7 @@ func Shrink(ctx context.Context, how Shrinking) (*Shrunk, error) {
 	}
 	limited, end := context.WithTimeout(ctx, how.TimeLimit)
 	defer end()
-	k := &shrinker{how: how, ctx: limited, began: time.Now(), levels: how.Properties, base: how.Scenario}
+	k := &shrinker{how: how, ctx: limited, began: time.Now(), properties: how.Properties, base: how.Scenario}
 	for i := range how.Seeds {
 		k.seeds = append(k.seeds, scheduleSeed(how.Scenario.Seed, i))
 	}
@@ -90,9 +90,9 @@ func Shrink(ctx context.Context, how Shrinking) (*Shrunk, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := violates(r, k.levels)
+	v, _ := r.violation(k.properties)
 	if v == nil {
-		return nil, &HarnessError{fmt.Errorf("the scenario that was shrunk to does not violate %v again with the same seed %d: this is a bug of Lockpick", k.levels, k.best.Seed)}
+		return nil, &HarnessError{fmt.Errorf("the scenario that was shrunk to does not violate %v again with the same seed %d: this is a bug of Lockpick", k.properties, k.best.Seed)}
 	}
 	out := &Shrunk{
 		Scenario: k.best, History: h, Result: r, Violation: *v, Before: k.before, Size: sizeOf(k.best),
@@ -111,14 +111,14 @@ func Shrink(ctx context.Context, how Shrinking) (*Shrunk, error) {
 
 // shrinker is a shrinking while it runs.
 type shrinker struct {
-	how    Shrinking
-	ctx    context.Context
-	began  time.Time
-	levels []string
-	seeds  []uint64
-	base   Scenario // whose assumptions hold for every candidate
-	before Size
-	runs   int
+	how        Shrinking
+	ctx        context.Context
+	began      time.Time
+	seeds      []uint64
+	properties []string
+	base       Scenario // whose assumptions hold for every candidate
+	before     Size
+	runs       int
 
 	best    Scenario
 	rate    int // with how many of the seeds it violates the property
@@ -163,12 +163,13 @@ func (k *shrinker) start() error {
 	s.Driver, s.ClientsAs, s.StopOnViolation = Sim, Goroutines, false
 	h := k.how.History
 	var v *checker.Violation
+	var of string // the property
 	if h != nil {
 		r, err := Judge(h)
 		if err != nil {
 			return err
 		}
-		if v = k.first(r); v == nil {
+		if v, of = k.first(r); v == nil {
 			return &Problem{"run", "nothing was violated in it: there is nothing to shrink"}
 		}
 	}
@@ -183,8 +184,8 @@ func (k *shrinker) start() error {
 				return err
 			}
 			k.runs++
-			if w := k.first(r); w != nil {
-				h, v = again, w
+			if w, property := k.first(r); w != nil {
+				h, v, of = again, w, property
 				break
 			}
 		}
@@ -198,8 +199,8 @@ func (k *shrinker) start() error {
 	}
 	k.before = sizeOf(struck)
 	k.before.Time = v.At
-	k.levels, s.Properties = []string{v.Level}, []string{v.Level}
-	s.StopOnViolation = v.Level == checker.MutualExclusion.Level
+	k.properties, s.Properties = []string{of}, []string{shortName(propertiesOf([]string{of})[0])}
+	s.StopOnViolation = of == checker.MutualExclusion.Name
 	s.Faults, s.Targets, s.Interval, s.Nemesis = nil, nil, 0, Random
 	var candidates []Scenario
 	add := func(steps []Step) *Scenario {
@@ -227,16 +228,15 @@ func (k *shrinker) start() error {
 	return fmt.Errorf("%w: neither the faults that explain the violation nor all %d faults of the run, at their times, make one with %d seeds", ErrNotReproduced, k.before.Faults, len(k.seeds))
 }
 
-// first is the violation to keep: at the levels that were asked for, else of mutual
-// exclusion, else any.
-func (k *shrinker) first(r *Result) *checker.Violation {
-	if len(k.levels) > 0 {
-		return violates(r, k.levels)
+// first is the violation to keep: of the properties that were asked for, else of mutual
+// exclusion, else of any.
+func (k *shrinker) first(r *Result) (*checker.Violation, string) {
+	if len(k.properties) == 0 {
+		if v, of := r.violation([]string{checker.MutualExclusion.Name}); v != nil {
+			return v, of
+		}
 	}
-	if v := violates(r, []string{checker.MutualExclusion.Level}); v != nil {
-		return v
-	}
-	return violates(r, Levels())
+	return r.violation(k.properties)
 }
 
 // told is the scenario that the explanation of a violation tells: the faults that it
@@ -333,7 +333,8 @@ func (k *shrinker) sample(s Scenario, need int) (hits int, first sampled) {
 				c.Seed = seed
 				h, r, err := simulate(k.ctx, c)
 				if err == nil && k.ctx.Err() == nil { // else it was cut short, or is no scenario
-					got[i] = sampled{seed, h, violates(r, k.levels)}
+					v, _ := r.violation(k.properties)
+					got[i] = sampled{seed, h, v}
 				}
 			})
 		}

@@ -176,7 +176,7 @@ func (k *shrinker) work() {
 		func(s *Scenario) { s.Extend = 0 },
 		func(s *Scenario) { s.LongHolds = 0 },
 		func(s *Scenario) {
-			if k.levels[0] != checker.FencedWrites.Level && k.levels[0] != checker.FencingMonotone.Level {
+			if k.properties[0] != checker.FencedWrites.Name && k.properties[0] != checker.FencingMonotone.Name {
 				s.Fencing = false
 			}
 		},

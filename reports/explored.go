@@ -17,9 +17,9 @@ import (
 func Explored(w io.Writer, base campaign.Scenario, x *campaign.Explored, opt TerminalOptions) error {
 	t := newTerminal(opt)
 	head := headline{Verdict: x.Verdict(), Why: "interrupted before anything was found"}
-	for _, l := range x.Levels {
+	for _, l := range x.Properties {
 		if l.Verdict == head.Verdict {
-			head.Level, head.Property, head.Why = l.Level, words(property(l.Level).Name), l.Why
+			head.Level, head.Property, head.Why = l.Level, words(l.Name), l.Why
 			break
 		}
 	}
@@ -33,8 +33,8 @@ func Explored(w io.Writer, base campaign.Scenario, x *campaign.Explored, opt Ter
 	}
 	t.title("Verdicts")
 	verdicts := grid{header: []string{"Level", "Property", "Verdict", "Why"}, wide: 3}
-	for _, l := range x.Levels {
-		verdicts.rows = append(verdicts.rows, []string{l.Level, words(property(l.Level).Name), t.ink.verdict(l.Verdict, string(l.Verdict)), l.Why})
+	for _, l := range x.Properties {
+		verdicts.rows = append(verdicts.rows, []string{l.Level, words(l.Name), t.ink.verdict(l.Verdict, string(l.Verdict)), l.Why})
 	}
 	if err := verdicts.write(&t.out, t.width); err != nil {
 		return fmt.Errorf("reports: lay out the exploration: %w", err)
@@ -70,11 +70,6 @@ func Explored(w io.Writer, base campaign.Scenario, x *campaign.Explored, opt Ter
 // plainer are the names of nemeses where no scenario is by.
 var plainer = map[string]string{"schedule": "explicit", "none": "without faults"}
 
-func property(level string) checker.Property {
-	i := slices.IndexFunc(checker.Properties, func(p checker.Property) bool { return p.Level == level })
-	return checker.Properties[i]
-}
-
 // coverage is the table of faults: how many, and in which step of the protocol the clients
 // were that they struck.
 func (t *terminal) coverage(x *campaign.Explored) error {
@@ -108,6 +103,7 @@ func ExploredJSON(w io.Writer, x *campaign.Explored, found []Counterexample) err
 	type violation struct {
 		Schedule       int                 `json:"schedule"`
 		Seed           uint64              `json:"seed"`
+		Property       string              `json:"property"`
 		Level          string              `json:"level"`
 		Reason         string              `json:"reason"`
 		Schedules      int                 `json:"schedules"`
@@ -132,12 +128,12 @@ func ExploredJSON(w io.Writer, x *campaign.Explored, found []Counterexample) err
 	for kind, b := range x.Kinds {
 		out.Faults[kind] = *b
 	}
-	for _, l := range x.Levels {
-		out.Verdicts = append(out.Verdicts, verdict{property(l.Level).Name, l.Level, l.Verdict, l.Judged, l.Violated, l.Why})
+	for _, l := range x.Properties {
+		out.Verdicts = append(out.Verdicts, verdict{l.Name, l.Level, l.Verdict, l.Judged, l.Violated, l.Why})
 	}
 	for i := range x.Found {
 		f := &x.Found[i]
-		v := violation{Schedule: f.Number, Seed: f.Seed, Level: f.Level, Reason: f.Reason, Schedules: f.Count}
+		v := violation{Schedule: f.Number, Seed: f.Seed, Property: f.Property.Name, Level: f.Property.Level, Reason: f.Reason, Schedules: f.Count}
 		for _, c := range found {
 			if c.Found == f {
 				v.Counterexample = c.json()

@@ -111,7 +111,6 @@ func explore(ctx context.Context, e campaign.Exploration, store campaign.Store, 
 func counterexample(ctx context.Context, f *campaign.Found, store campaign.Store, shrink bool) (c reports.Counterexample, err error) {
 	c.Found = f
 	s := f.Scenario
-	s.Properties = []string{f.Level}
 	if shrink && ctx.Err() == nil {
 		if c.Shrunk, err = shrinkWith(ctx, campaign.Shrinking{Scenario: s, Properties: s.Properties}); err != nil {
 			fmt.Fprintf(os.Stderr, "kept as it was found, because it could not be shrunk: %v\n", err)

@@ -222,12 +222,7 @@ func terminalOptions() reports.TerminalOptions {
 // exitOf turns the verdicts into the command's outcome. levels, if any, are those
 // that count.
 func exitOf(r *campaign.Result, levels []string) error {
-	counted := campaign.Result{}
-	for _, v := range r.Verdicts {
-		if len(levels) == 0 || slices.Contains(levels, v.Level) {
-			counted.Verdicts = append(counted.Verdicts, v)
-		}
-	}
+	counted := campaign.Result{Verdicts: r.About(levels)}
 	if len(counted.Verdicts) == 0 {
 		return verdictError(checker.Unknown)
 	}

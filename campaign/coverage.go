@@ -46,7 +46,7 @@ func (c Coverage) add(h *history.History) {
 			c[f.Name] = map[string]int{}
 		}
 		for _, client := range clients {
-			c[f.Name][at(phases[client], f.From)]++
+			c[f.Name][stepAt(phases[client], f.From)]++
 		}
 	}
 }
@@ -69,8 +69,8 @@ type phase struct {
 	step string
 }
 
-// at is the step that a client was in at a time.
-func at(phases []phase, t time.Duration) string {
+// stepAt is the step that a client was in at a time.
+func stepAt(phases []phase, t time.Duration) string {
 	i, _ := slices.BinarySearchFunc(phases, t, func(p phase, t time.Duration) int {
 		if p.from <= t {
 			return -1

@@ -108,7 +108,7 @@ func (s Scenario) without(i int) Scenario {
 			if m[2] != "" {
 				wait += gone.For
 			}
-			steps[j].After, steps[j].At, steps[j].Plus, steps[j].Repeat = gone.After, 0, gone.Plus+wait, gone.Repeat && gone.After != ""
+			steps[j].After, steps[j].At, steps[j].Plus, steps[j].Repeat = gone.After, 0, gone.Plus+wait, steps[j].Repeat && gone.Repeat
 			if gone.After == "" {
 				steps[j].At, steps[j].Plus = gone.At+wait, 0
 			}

@@ -239,7 +239,14 @@ func (k *shrinker) times() {
 			if kind.Restarts() && of(&step) == &step.For {
 				least = k.base.RestartDelay // the base assumes that restarts take so long
 			}
-			for _, d := range rounder(*of(&step)) {
+			if c, _, _ := nemesis.ParseClock(step.Clock); of(&step) == &step.For && (c.Offset < 0 || c.Rate > 0) {
+				least = step.For // to set it right would be a jump, a fault of its own
+			}
+			shorter := rounder(*of(&step))
+			if of(&step) == &step.For {
+				shorter = append(k.parts(step.For), shorter...)
+			}
+			for _, d := range shorter {
 				if d >= least && k.try(k.change(i, func(s *Step) { *of(s) = d })) {
 					break
 				}
@@ -254,6 +261,17 @@ func (k *shrinker) times() {
 			}
 		}
 	}
+}
+
+// parts lists times below d that are about as long as a lease.
+func (k *shrinker) parts(d time.Duration) []time.Duration {
+	list := []time.Duration{0}
+	for _, half := range []time.Duration{1, 2, 3, 4, 6} {
+		if part := half * k.best.TTL / 2; part < d {
+			list = append(list, part)
+		}
+	}
+	return list
 }
 
 // rounder lists rounder times near d, the roundest first.

@@ -155,8 +155,9 @@ func (d *drawing) step(i int) Step {
 	case "client-kill":
 		s.Point = oneOf(d, workload.BeforeEnter, workload.BeforeWrite)
 	case "client-clock":
-		if s.Rate = d.base.ClientRate; s.Rate == 0 {
-			s.Rate = oneOf(d, 0.5, 0.9, 1.1, 2)
+		if s.Clock = d.base.clientClock(); s.Clock == "" {
+			off := (ttl/10 + d.upTo(2*ttl)).Round(time.Millisecond).String()
+			s.Clock = oneOf(d, "x0.5", "x0.9", "x1.1", "x2", "+"+off, "-"+off)
 		}
 		s.For = d.s.TimeLimit
 	}

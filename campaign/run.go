@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -289,7 +290,7 @@ func (c *campaign) strike(ctx context.Context) {
 	s := c.s
 	plan := nemesis.Plan{
 		Faults: s.Faults, Targets: s.Targets, Interval: s.Interval, RestartDelay: s.RestartDelay, Points: workload.Points,
-		Clock: s.Clock, Rate: s.ClientRate, Delay: s.FsyncDelay, Strict: s.Strict, Torn: s.Torn,
+		Clock: s.Clock, ClientClock: s.clientClock(), Delay: s.FsyncDelay, Strict: s.Strict, Torn: s.Torn,
 	}
 	if plan.Interval == 0 {
 		plan.Interval = s.TTL
@@ -306,6 +307,14 @@ func (c *campaign) strike(ctx context.Context) {
 	case Guided:
 		c.nemesis.Guided(ctx, plan)
 	}
+}
+
+// clientClock is what the fault client-clock does; empty: drawn.
+func (s *Scenario) clientClock() string {
+	if s.ClientRate > 0 {
+		return "x" + strconv.FormatFloat(s.ClientRate, 'g', -1, 64)
+	}
+	return s.ClientClock
 }
 
 // bound is how long a free lock may take to be granted once all has healed: what is
@@ -391,7 +400,12 @@ func (c *campaign) lookAround(ctx context.Context) {
 			}
 			// The answer was true somewhere between asking and hearing.
 			offset := look.Time.Sub(asked.Add(c.runtime.Now().Sub(asked) / 2)).Round(time.Microsecond)
-			c.recorder.Record(history.Op{Process: m.Name(), Type: history.Info, F: history.FLook, Value: &history.Value{Keys: look.Keys, Offset: &offset}})
+			v := &history.Value{Keys: look.Keys, Expires: map[string]time.Duration{}, Offset: &offset}
+			for key, end := range look.Expires {
+				v.Expires[key] = end.Sub(c.start).Round(time.Microsecond)
+			}
+			v.Took = c.runtime.Now().Sub(asked) // as late as can be: the answer was true somewhere within it
+			c.recorder.Record(history.Op{Process: m.Name(), Type: history.Info, F: history.FLook, Value: v})
 		}
 	}
 }

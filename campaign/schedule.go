@@ -33,7 +33,6 @@ func stepOf(f *history.Fault, h *history.History, s Scenario) Step {
 		Mode: f.Params["mode"], Direction: f.Params["direction"], Point: f.Params["point"], Clock: f.Params["clock"],
 	}
 	step.Delay, _ = time.ParseDuration(f.Params["delay"])
-	step.Rate, _ = strconv.ParseFloat(f.Params["rate"], 64)
 	kind, _ := nemesis.KindNamed(f.Name)
 	switch {
 	case kind.Restarts():

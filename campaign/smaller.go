@@ -252,7 +252,7 @@ func (k *shrinker) times() {
 				}
 			}
 		}
-		if c, strobe, err := nemesis.ParseClock(k.best.Schedule[i].Clock); err == nil && c.Offset != 0 && k.base.Clock == "" {
+		if c, strobe, err := nemesis.ParseClock(k.best.Schedule[i].Clock); err == nil && c.Offset != 0 && k.base.Clock == "" && k.base.ClientClock == "" {
 			sign := k.best.Schedule[i].Clock[:1]
 			for _, d := range rounder(c.Offset.Abs()) {
 				if d > 0 && !strobe && k.try(k.change(i, func(s *Step) { s.Clock = sign + d.String() })) {

@@ -68,4 +68,4 @@ var folklore = []Kind{
 }
 
 // timeToken is the time and the id of a machine: here of one that was cloned.
-func timeToken(l *textbook) string { return fmt.Sprintf("%d-host", l.wall().UnixMicro()) }
+func timeToken(l *textbook) string { return fmt.Sprintf("%d-host", l.site.Wall().UnixMicro()) }

@@ -182,22 +182,10 @@ func (l *textbook) quorum(t tally) int {
 // clock is what time is read from: for differences alone.
 func (l *textbook) clock() time.Time {
 	if l.rules.wallClock {
-		return l.wall()
+		return l.site.Wall()
 	}
 	return l.site.Runtime.Now()
 }
-
-// wall is the time of day, as far as the client knows.
-func (l *textbook) wall() time.Time {
-	if w, ok := l.site.Runtime.(WallClock); ok {
-		return w.Wall()
-	}
-	return l.site.Runtime.Now()
-}
-
-// WallClock is a Runtime with a clock that steps when somebody sets it. No correct lock
-// looks at it.
-type WallClock interface{ Wall() time.Time }
 
 // token is fresh for each attempt: with one token for all attempts the release of the
 // first could delete the key of the second.

@@ -95,7 +95,8 @@ func (x *scenarioFlags) register(cmd *cobra.Command) {
 	f.DurationVar(&x.Interval, "interval", x.Interval, "time between faults, on average (default: the TTL)")
 	f.DurationVar(&x.RestartDelay, "restart-delay", x.RestartDelay, "from a kill or shutdown to the restart")
 	f.StringVar(&x.Clock, "clock", x.Clock, "what the fault clock does: +60s, -60s, x1.5 (its rate), ~5s (strobes) (default: drawn)")
-	f.Float64Var(&x.ClientRate, "client-rate", x.ClientRate, "what the fault client-clock does: seconds that a client counts in a true one (default: drawn)")
+	f.StringVar(&x.ClientClock, "client-clock", x.ClientClock, "what the fault client-clock does: +60s, -60s, ~5s (the wall clock), x1.5 (the monotonic one too) (default: drawn)")
+	f.Float64Var(&x.ClientRate, "client-rate", x.ClientRate, "the same as --client-clock x…: seconds that a client counts in a true one")
 	f.DurationVar(&x.FsyncDelay, "fsync-delay", x.FsyncDelay, "what the fault slow-fsync adds to each fsync (default 1s)")
 	f.BoolVar(&x.Strict, "strict", x.Strict, "the fault powercut: names are durable only once their directory was fsynced")
 	f.BoolVar(&x.Torn, "torn", x.Torn, "the fault powercut: a random part of what was not fsynced survives")
@@ -138,7 +139,8 @@ func override(cmd *cobra.Command, s, flags *campaign.Scenario, not []string) {
 		"max-memory": func() { s.MaxMemory = flags.MaxMemory }, "eviction": func() { s.Eviction = flags.Eviction },
 		"replicas": func() { s.Replicas = flags.Replicas }, "wait": func() { s.Wait = flags.Wait },
 		"clients-as": func() { s.ClientsAs = flags.ClientsAs }, "clock": func() { s.Clock = flags.Clock },
-		"client-rate": func() { s.ClientRate = flags.ClientRate }, "fsync-delay": func() { s.FsyncDelay = flags.FsyncDelay },
+		"client-clock": func() { s.ClientClock, s.ClientRate = flags.ClientClock, flags.ClientRate },
+		"client-rate":  func() { s.ClientClock, s.ClientRate = flags.ClientClock, flags.ClientRate }, "fsync-delay": func() { s.FsyncDelay = flags.FsyncDelay },
 		"strict": func() { s.Strict = flags.Strict }, "torn": func() { s.Torn = flags.Torn },
 		"clients": func() { s.Clients = flags.Clients }, "keys": func() { s.Keys = flags.Keys }, "ttl": func() { s.TTL = flags.TTL },
 		"timeout": func() { s.Timeout = flags.Timeout }, "hold": func() { s.Hold = flags.Hold },
@@ -207,16 +209,22 @@ func printResult(h *history.History, r *campaign.Result, asJSON bool) error {
 	return reports.Terminal(os.Stdout, h, r, terminalOptions())
 }
 
-// terminalOptions are what the terminal on stdout can show.
 func terminalOptions() reports.TerminalOptions {
-	opt := reports.TerminalOptions{Width: 100}
-	if fd := int(os.Stdout.Fd()); term.IsTerminal(fd) {
-		opt.Color = os.Getenv("NO_COLOR") == ""
-		if width, _, err := term.GetSize(fd); err == nil {
-			opt.Width = min(width, 120)
-		}
+	width, color := terminal()
+	return reports.TerminalOptions{Width: width, Color: color}
+}
+
+// terminal says how wide the output may be, and whether it may have colours.
+func terminal() (width int, color bool) {
+	fd := int(os.Stdout.Fd())
+	if !term.IsTerminal(fd) {
+		return 100, false
 	}
-	return opt
+	width = 100
+	if columns, _, err := term.GetSize(fd); err == nil {
+		width = min(columns, 120)
+	}
+	return width, os.Getenv("NO_COLOR") == ""
 }
 
 // exitOf turns the verdicts into the command's outcome. levels, if any, are those

@@ -112,6 +112,7 @@ func Explore(ctx context.Context, e Exploration) (*Explored, error) {
 	if len(e.Properties) == 0 {
 		e.Properties = []string{checker.MutualExclusion.Level}
 	}
+	e.Base.Properties = e.Properties // some are judged only if they are asked for
 	began := time.Now()
 	search := &search{e: e, outer: ctx, first: -1, pending: map[int]*trial{}, total: &Explored{
 		Seed: e.Base.Seed, Kinds: map[string]*Bites{}, Coverage: Coverage{}, Shapes: map[string]int{},

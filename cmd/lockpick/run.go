@@ -167,7 +167,7 @@ func jsonFlag(cmd *cobra.Command, asJSON *bool) {
 }
 
 func propertyFlag(cmd *cobra.Command, levels *[]string, otherwise string) {
-	cmd.Flags().StringSliceVar(levels, "property", nil, "levels that decide the exit code (default: "+otherwise+"): "+strings.Join(campaign.Levels(), ","))
+	cmd.Flags().StringSliceVar(levels, "property", nil, "levels or properties that decide the exit code (default: "+otherwise+"): "+strings.Join(campaign.Levels(), ","))
 }
 
 func runScenario(ctx context.Context, s campaign.Scenario, store campaign.Store, asJSON bool) error {

@@ -123,6 +123,33 @@ func TestExploreFindsAndShrinks(t *testing.T) {
 	}
 }
 
+// A lease that is over before its acquire returned violates a property of its own.
+func TestExploreFindsLeasesThatAreDeadOnArrival(t *testing.T) {
+	const property = "dead-on-arrival"
+	if !slices.Contains(PropertyNames(), property) {
+		t.Skipf("the checker has no property %s: what the lock redlock-no-validity does wrong is not judged", property)
+	}
+	s := base(func(s *Scenario) {
+		s.Lock, s.Persistence, s.Faults = "redlock-no-validity", "always", []string{"client-pause", "slow"}
+	})
+	x := mustExplore(t, Exploration{Base: s, Schedules: 100, Properties: []string{property}})
+	if len(x.Found) != 1 {
+		t.Fatalf("found %d violations in %d schedules: %s", len(x.Found), x.Schedules, x.Properties[0].Why)
+	}
+	z, err := Shrink(t.Context(), Shrinking{Scenario: x.Found[0].Scenario, Properties: []string{property}, TimeLimit: 5 * time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%+v shrunk to %+v: %v", z.Before, z.Size, z.Scenario.Schedule)
+	if z.Size.Faults > 3 || z.Size.Clients > 2 || !z.Minimal {
+		t.Errorf("shrunk to %+v, minimal: %v", z.Size, z.Minimal)
+	}
+	s.Lock = "textbook"
+	if x := mustExplore(t, Exploration{Base: s, Schedules: 100, Properties: []string{property}}); len(x.Found) > 0 {
+		t.Errorf("the twin that is right is blamed: %s", x.Found[0].Violation.Summary)
+	}
+}
+
 // What was found in the simulator happens on real masters too.
 func TestCounterexamplesReproduceOnProcesses(t *testing.T) {
 	process := RealDrivers[1]

@@ -114,7 +114,7 @@ func Explore(ctx context.Context, e Exploration) (*Explored, error) {
 	}
 	e.Base.Properties = e.Properties // some are judged only if they are asked for
 	began := time.Now()
-	search := &search{e: e, outer: ctx, first: -1, pending: map[int]*trial{}, total: &Explored{
+	search := &search{e: e, outer: ctx, first: -1, pending: map[int]*tried{}, total: &Explored{
 		Seed: e.Base.Seed, Kinds: map[string]*Bites{}, Coverage: Coverage{}, Shapes: map[string]int{},
 	}}
 	for _, p := range propertiesOf(e.Properties) {
@@ -146,8 +146,8 @@ func Explore(ctx context.Context, e Exploration) (*Explored, error) {
 	return total, search.err
 }
 
-// trial is one schedule, once it was tried.
-type trial struct {
+// tried is one schedule, with what came of it.
+type tried struct {
 	number   int
 	scenario Scenario
 	result   *Result
@@ -164,7 +164,7 @@ type search struct {
 	next    int            // the number that is handed out next
 	first   int            // the lowest number that violates; -1: none
 	folded  int            // all numbers below are in total
-	pending map[int]*trial // that wait for lower ones
+	pending map[int]*tried // that wait for lower ones
 	total   *Explored
 	err     error
 }
@@ -196,9 +196,9 @@ func (s *search) take(ctx context.Context) (int, bool) {
 	return s.next - 1, true
 }
 
-// done folds a trial into the total, in the order of the numbers, so that the total does
+// done folds a schedule into the total, in the order of the numbers, so that the total does
 // not depend on who was faster.
-func (s *search) done(i int, t *trial, err error) {
+func (s *search) done(i int, t *tried, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
@@ -239,13 +239,13 @@ func (s *search) show(end <-chan struct{}, began time.Time) {
 }
 
 // try draws schedule i and simulates it.
-func try(ctx context.Context, base Scenario, i int) (*trial, error) {
+func try(ctx context.Context, base Scenario, i int) (*tried, error) {
 	s := draw(base, scheduleSeed(base.Seed, i))
 	h, r, err := simulate(ctx, s)
 	if err != nil {
 		return nil, &HarnessError{fmt.Errorf("schedule %d of seed %d: %w", i, base.Seed, err)}
 	}
-	t := &trial{number: i, scenario: s, result: r, faults: history.Faults(h.Ops), coverage: Coverage{}}
+	t := &tried{number: i, scenario: s, result: r, faults: history.Faults(h.Ops), coverage: Coverage{}}
 	t.coverage.add(h)
 	return t, nil
 }
@@ -261,12 +261,12 @@ func simulate(ctx context.Context, s Scenario) (*history.History, *Result, error
 }
 
 // whole says whether the schedule came to its end.
-func (t *trial) whole() bool {
+func (t *tried) whole() bool {
 	return !slices.ContainsFunc(t.result.Notes, func(n string) bool { return strings.Contains(n, "cut short") })
 }
 
-// fold adds a trial.
-func (x *Explored) fold(t *trial) {
+// fold adds a schedule.
+func (x *Explored) fold(t *tried) {
 	x.Schedules++
 	x.Simulated += t.result.Duration
 	x.Counts.add(t.result.Counts)
@@ -306,7 +306,7 @@ func (x *Explored) fold(t *trial) {
 }
 
 // found adds a violation, or counts one more of a reason that is known.
-func (x *Explored) found(t *trial, p checker.Property, v checker.Violation) {
+func (x *Explored) found(t *tried, p checker.Property, v checker.Violation) {
 	reason := reasonOf(p, v, t.faults)
 	for i := range x.Found {
 		if x.Found[i].Reason == reason {

@@ -241,7 +241,7 @@ func (s *scene) keeps() string {
 	case "":
 		return ""
 	case "none":
-		return ", and keeps nothing"
+		return ", without persistence"
 	default:
 		return ", with persistence " + p
 	}

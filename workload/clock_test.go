@@ -96,3 +96,16 @@ func TestClockSleeps(t *testing.T) {
 		})
 	})
 }
+
+// Who waits on a clock until it shows a time, and looks again, gets there: the shortest
+// wait takes some time in truth, at any rate.
+func TestNoWaitIsForNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := NewClock(redlock.RealTime{})
+		c.Set(cluster.Clock{Rate: rates().Draw(t, "rate")})
+		d := time.Duration(rapid.Int64Range(1, int64(time.Hour)).Draw(t, "wait"))
+		if got := c.truly(d); got <= 0 {
+			t.Fatalf("a wait of %v takes %v", d, got)
+		}
+	})
+}

@@ -93,6 +93,7 @@ type Kind struct {
 	Summary string // one line
 	Fencing bool   // it can give fencing tokens
 	First   bool   // it lives on the first master alone
+	Opaque  bool   // what masters store is not the token: a look at them tells nothing
 	// Twin is the lock without what is wrong with this one, which stands the same test; ""
 	// for a lock that is meant to be right.
 	Twin   string

@@ -4,6 +4,7 @@
 package twins
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -25,7 +26,8 @@ var all = []struct {
 	}},
 
 	{workload.DeleteBroken, func(sim.DB, []string, []string) any {
-		return fmt.Errorf("ERR Lua redis lib command arguments must be strings or integers script: %s, on @user_script:1.", workload.DeleteBroken.SHA)
+		says := fmt.Sprintf("ERR Lua redis lib command arguments must be strings or integers script: %s, on @user_script:1.", workload.DeleteBroken.SHA)
+		return errors.New(says)
 	}},
 
 	{workload.ExpireOrSet, func(db sim.DB, keys, args []string) any {

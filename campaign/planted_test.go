@@ -41,17 +41,10 @@ var convictions = []conviction{
 	}},
 	// The holder stands still for longer than its lease lasts, and then extends it, when
 	// somebody else has had the lock and given it back.
-	{"redlock-extend-recreates", checker.Extension, func(s *Scenario) {
-		s.Clients, s.Extend, s.LongHolds, s.Hold, s.TimeLimit = 2, 1, 0, "0s..100ms", 20*time.Second
-		s.Schedule = []Step{{Fault: "client-pause", After: "c1 enters k0", For: 3 * time.Second, Repeat: true, Clients: []string{"c1"}, Point: workload.BeforeWrite}}
-	}},
+	{"redlock-extend-recreates", checker.Extension, extendsLate},
 	{"redlock-always-valid", checker.BeliefExclusion, func(s *Scenario) { s.Extend, s.LongHolds = 0, 1 }},
-	{"redlock-setnx-expire", checker.DeadlockFree, func(s *Scenario) {
-		s.Schedule = []Step{{Fault: "client-kill", At: time.Second, For: 5 * time.Second, Clients: []string{"c1"}, Point: workload.BetweenCommands}}
-	}},
-	{"redlock-get-del", checker.MutualExclusion, func(s *Scenario) {
-		s.Schedule = []Step{{Fault: "client-pause", At: time.Second, For: 2500 * time.Millisecond, Clients: []string{"c1"}, Point: workload.BetweenCommands}}
-	}},
+	{"redlock-setnx-expire", checker.DeadlockFree, diesBetween},
+	{"redlock-get-del", checker.MutualExclusion, standsBetween(2500 * time.Millisecond)},
 	{"redlock-plain-del", checker.MutualExclusion, func(*Scenario) {}},
 	{"redlock-weak-token", checker.MutualExclusion, func(*Scenario) {}},
 	{"redlock-wall-clock", checker.MutualExclusion, func(s *Scenario) {
@@ -74,30 +67,15 @@ var convictions = []conviction{
 			{Fault: "client-pause", After: "any enters any", For: 2500 * time.Millisecond, Repeat: true, Point: workload.BeforeWrite},
 		}
 	}},
-	{"redlock-renews-untold", checker.BeliefExclusion, func(s *Scenario) {
-		s.LongHolds = 1
-		s.Schedule = []Step{{Fault: "partition", After: "c1 enters k0", For: 4 * time.Second, Repeat: true, Clients: []string{"c1"}, Masters: []string{"all"}, Mode: "drop"}}
-	}},
+	{"redlock-renews-untold", checker.BeliefExclusion, cutOff},
 	{"setnx", checker.DeadlockFree, func(s *Scenario) {
 		s.Schedule = []Step{{Fault: "client-kill", At: time.Second, For: 5 * time.Second, Clients: []string{"c1"}, Point: workload.BeforeWrite}}
 	}},
-	{"setnx-expire", checker.DeadlockFree, func(s *Scenario) {
-		s.Schedule = []Step{{Fault: "client-kill", At: time.Second, For: 5 * time.Second, Clients: []string{"c1"}, Point: workload.BetweenCommands}}
-	}},
-	{"set-del", checker.MutualExclusion, func(s *Scenario) {
-		s.Schedule = []Step{{Fault: "client-pause", After: "c1 enters k0", For: 2500 * time.Millisecond, Repeat: true, Clients: []string{"c1"}, Point: workload.BeforeWrite}}
-	}},
-	{"set-get-del", checker.MutualExclusion, func(s *Scenario) {
-		s.Schedule = []Step{{Fault: "client-pause", At: time.Second, For: 2500 * time.Millisecond, Clients: []string{"c1"}, Point: workload.BetweenCommands}}
-	}},
+	{"setnx-expire", checker.DeadlockFree, diesBetween},
+	{"set-del", checker.MutualExclusion, standsInside},
+	{"set-get-del", checker.MutualExclusion, standsBetween(2500 * time.Millisecond)},
 	{"redlock-time-token", checker.MutualExclusion, func(*Scenario) {}},
-	{"redlock-late-start", checker.MutualExclusion, func(s *Scenario) {
-		s.Timeout = time.Second
-		s.Schedule = []Step{
-			{Fault: "slow", For: 9 * time.Second, Clients: []string{"c1"}, Masters: []string{"all"}, Delay: 300 * time.Millisecond},
-			{Fault: "client-pause", After: "c1 enters k0", For: 2500 * time.Millisecond, Repeat: true, Clients: []string{"c1"}, Point: workload.BeforeWrite},
-		}
-	}},
+	{"redlock-late-start", checker.MutualExclusion, slowAndStands},
 	{"redlock-fence-incr", checker.FencingMonotone, func(s *Scenario) {
 		s.Fencing = true
 		s.Schedule = []Step{
@@ -106,14 +84,106 @@ var convictions = []conviction{
 		}
 	}},
 	// Between the quorum and the PEXPIRE the client stands still for longer than its keys last.
-	{"redisson-redlock", checker.MutualExclusion, func(s *Scenario) {
-		s.Schedule = []Step{{Fault: "client-pause", At: time.Second, For: 4500 * time.Millisecond, Clients: []string{"c1"}, Point: workload.BetweenCommands}}
-	}},
-	{"redisson-watchdog", checker.BeliefExclusion, func(s *Scenario) {
-		s.LongHolds = 1
-		s.Schedule = []Step{{Fault: "partition", After: "c1 enters k0", For: 4 * time.Second, Repeat: true, Clients: []string{"c1"}, Masters: []string{"all"}, Mode: "drop"}}
-	}},
+	{"redisson-redlock", checker.MutualExclusion, standsBetween(4500 * time.Millisecond)},
+	{"redisson-watchdog", checker.BeliefExclusion, cutOff},
 	{"redlock-extend-acquires", checker.MutualExclusion, func(s *Scenario) { s.Extend, s.LongHolds = 1, 0.5 }},
+	// A lock that was waited for longer than a TTL is never granted.
+	{"redlock-one-start", checker.QuorumGranted, func(s *Scenario) { s.Hold, s.LongHolds, s.Extend, s.TimeLimit = "4s..6s", 0, 1, 20*time.Second }},
+	// Replies are lost: SETs were carried out where nobody believes it.
+	{"redlock-release-believed", checker.OrphanKeys, func(s *Scenario) {
+		s.Schedule = []Step{{Fault: "partition", After: "any acquires any", Repeat: true, For: 300 * time.Millisecond, Masters: []string{"m4", "m5"}, Clients: []string{"all"}, Mode: "drop", Direction: "replies"}}
+	}},
+	{"redlock-no-rollback", checker.OrphanKeys, func(*Scenario) {}},
+	{"redlock-minority-error", checker.QuorumGranted, oneDown("kill")},
+	{"redlock-release-overtakes", checker.OrphanKeys, func(s *Scenario) {
+		s.Timeout = 400 * time.Millisecond
+		s.Schedule = []Step{{Fault: "slow", After: "any releases any", Repeat: true, For: 100 * time.Millisecond, Masters: []string{"minority"}, Delay: 150 * time.Millisecond}}
+	}},
+	{"redlock-renews-forever", checker.HolderLoss, func(s *Scenario) {
+		s.TimeLimit = 40 * time.Second
+		s.Schedule = []Step{{Fault: "client-pause", At: time.Second, For: 38 * time.Second, Clients: []string{"c1"}, Point: workload.BeforeWrite}}
+	}},
+	{"redlock-waits-for-all", checker.MinorityFailure, oneDown("pause")},
+	{"set-broken-lua", checker.OrphanKeys, func(*Scenario) {}},
+	{"redlock-evalsha", checker.OrphanKeys, func(s *Scenario) {
+		s.Persistence = "always"
+		s.Schedule = []Step{{Fault: "kill", After: "any enters any", Repeat: true, For: 50 * time.Millisecond, Masters: []string{"m1", "m2", "m3"}}}
+	}},
+	{"setnx", checker.HolderLoss, func(s *Scenario) {
+		s.TimeLimit = 40 * time.Second
+		s.Schedule = []Step{{Fault: "client-kill", At: time.Second, For: 38 * time.Second, Clients: []string{"c1"}, Point: workload.BeforeWrite}}
+	}},
+	{"redlock-plain-del", checker.OwnKeys, func(*Scenario) {}},
+	{"redlock-weak-token", checker.OwnKeys, func(*Scenario) {}},
+	{"redlock-time-token", checker.OwnKeys, func(*Scenario) {}},
+	{"redlock-extend-recreates", checker.Continuity, extendsLate},
+	{"redlock-always-valid", checker.Told, func(s *Scenario) { s.Extend, s.LongHolds = 0, 1 }},
+	{"redlock-renews-untold", checker.Told, cutOff},
+	{"redlock-late-start", checker.MinValidity, slowAndStands},
+	{"set-get-del", checker.OwnKeys, standsBetween(2500 * time.Millisecond)},
+	{"set-del", checker.OwnKeys, standsInside},
+	{"redlock-get-del", checker.OwnKeys, standsBetween(2500 * time.Millisecond)},
+	// The end of the run cancels who waits.
+	{"redlock-cancelled-release", checker.OrphanKeys, func(s *Scenario) { s.Clients = 6 }},
+	{"redisson-late-watchdog", checker.OwnKeys, func(*Scenario) {}},
+	{"set-driver-retries", checker.OrphanKeys, func(s *Scenario) {
+		s.Schedule = []Step{{Fault: "partition", After: "any releases any", Repeat: true, For: 20 * time.Millisecond, Masters: []string{"m1"}, Clients: []string{"all"}, Mode: "drop", Direction: "replies"}}
+	}},
+	{"redisson-resending", checker.Availability, func(s *Scenario) {
+		s.Schedule = []Step{{Fault: "partition", After: "any releases any", Repeat: true, For: 20 * time.Millisecond, Masters: []string{"majority"}, Clients: []string{"all"}, Mode: "drop", Direction: "replies"}}
+	}},
+	{"redlock-one-token", checker.MutualExclusion, func(s *Scenario) {
+		s.Persistence = "always"
+		s.Schedule = []Step{{Fault: "kill", After: "any enters any", Repeat: true, For: 50 * time.Millisecond, Masters: []string{"all"}}}
+	}},
+	{"redisson-redlock", checker.OwnKeys, standsBetween(4500 * time.Millisecond)},
+}
+
+// standsBetween stops c1 between two commands for so long.
+func standsBetween(d time.Duration) func(*Scenario) {
+	return func(s *Scenario) {
+		s.Schedule = []Step{{Fault: "client-pause", At: time.Second, For: d, Clients: []string{"c1"}, Point: workload.BetweenCommands}}
+	}
+}
+
+// diesBetween ends c1 between two commands.
+func diesBetween(s *Scenario) {
+	s.Schedule = []Step{{Fault: "client-kill", At: time.Second, For: 5 * time.Second, Clients: []string{"c1"}, Point: workload.BetweenCommands}}
+}
+
+// standsInside stops c1 before its writes for longer than a TTL.
+func standsInside(s *Scenario) {
+	s.Schedule = []Step{{Fault: "client-pause", After: "c1 enters k0", For: 2500 * time.Millisecond, Repeat: true, Clients: []string{"c1"}, Point: workload.BeforeWrite}}
+}
+
+// cutOff cuts c1 from all masters while it is inside.
+func cutOff(s *Scenario) {
+	s.LongHolds = 1
+	s.Schedule = []Step{{Fault: "partition", After: "c1 enters k0", For: 4 * time.Second, Repeat: true, Clients: []string{"c1"}, Masters: []string{"all"}, Mode: "drop"}}
+}
+
+// extendsLate stops c1 before its writes for longer than a TTL, after which it may extend, when
+// another has had the lock and given it back.
+func extendsLate(s *Scenario) {
+	s.Clients, s.Extend, s.LongHolds, s.Hold, s.TimeLimit = 2, 1, 0, "0s..100ms", 20*time.Second
+	s.Schedule = []Step{{Fault: "client-pause", After: "c1 enters k0", For: 3 * time.Second, Repeat: true, Clients: []string{"c1"}, Point: workload.BeforeWrite}}
+}
+
+// slowAndStands has the replies to c1 come late, and stops it before its writes.
+func slowAndStands(s *Scenario) {
+	s.Timeout = time.Second
+	s.Schedule = []Step{
+		{Fault: "slow", For: 9 * time.Second, Clients: []string{"c1"}, Masters: []string{"all"}, Delay: 300 * time.Millisecond},
+		{Fault: "client-pause", After: "c1 enters k0", For: 2500 * time.Millisecond, Repeat: true, Clients: []string{"c1"}, Point: workload.BeforeWrite},
+	}
+}
+
+// oneDown has a fault strike one master for most of a run.
+func oneDown(fault string) func(*Scenario) {
+	return func(s *Scenario) {
+		s.TimeLimit = 25 * time.Second
+		s.Schedule = []Step{{Fault: fault, At: time.Second, For: 20 * time.Second, Masters: []string{"m5"}}}
+	}
 }
 
 // TestEveryLockIsConvicted: no lock that is wrong on purpose goes without a test of that,
@@ -138,7 +208,7 @@ const seeds = 5
 // of nothing that it promises, under the same faults and seeds.
 func TestConvictions(t *testing.T) {
 	for _, c := range convictions {
-		t.Run(c.lock, func(t *testing.T) {
+		t.Run(c.lock+"/"+c.property.Name, func(t *testing.T) {
 			kind, ok := workload.LockNamed(c.lock)
 			if !ok {
 				t.Fatal("there is no such lock")

@@ -10,12 +10,12 @@ import (
 type Script struct{ Text, SHA string }
 
 // NewScript makes a Script of its text, for commands of another lock than this one.
-func NewScript(text string) *Script { return script(text) }
-
-func script(text string) *Script {
+func NewScript(text string) *Script {
 	sum := sha1.Sum([]byte(text))
 	return &Script{Text: text, SHA: hex.EncodeToString(sum[:])}
 }
+
+func script(text string) *Script { return NewScript(text) }
 
 var (
 	// setAndCount is SET NX PX, and INCR of the fencing counter where it

@@ -83,8 +83,14 @@ func (l *textbook) Acquire(ctx context.Context, key string) (Lease, error) {
 		if errors.Is(err, ErrGone) {
 			return nil, err
 		}
+		if l.rules.fair && !l.pass(BetweenCommands, key) {
+			return nil, ErrGone // it dies in the queue
+		}
 		if ctx.Err() == nil {
 			_ = l.site.Runtime.Sleep(ctx, l.delay())
+		}
+		if ctx.Err() != nil && l.rules.fair {
+			l.leaveQueue(ctx, key, token)
 		}
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("%w: %w", err, context.Cause(ctx))
@@ -136,7 +142,7 @@ func (l *textbook) attempt(ctx context.Context, key, token string, start time.Ti
 	}
 
 	// Step 5: release on all masters, also on those that did not say yes.
-	if !l.rules.noRollback && !(l.rules.raises && t.err != nil) {
+	if !l.rules.noRollback && !(l.rules.raises && t.err != nil) && !(l.rules.onlyUnanswered && len(t.failed) == 0) {
 		_, _ = l.releaseAll(ctx, talk, key, token, t.yes, l.answered)
 	}
 	return nil, err

@@ -139,6 +139,8 @@ func (x *textbookLease) mayExtend(now time.Time) error {
 		return fmt.Errorf("%w: %w", redlock.ErrNotHeld, x.over)
 	case !now.Before(x.until) && !late:
 		return redlock.ErrExpired
+	case x.lock.rules.forever: // there is no TTL to extend
+		return redlock.ErrExtensionLimit
 	case x.extensions >= maxExtensions && !x.lock.rules.renewsForever:
 		return redlock.ErrExtensionLimit
 	}

@@ -241,7 +241,7 @@ func (s *search) show(end <-chan struct{}, began time.Time) {
 // try draws schedule i and simulates it.
 func try(ctx context.Context, base Scenario, i int) (*tried, error) {
 	s := draw(base, scheduleSeed(base.Seed, i))
-	h, r, err := simulate(ctx, s)
+	h, r, err := judged(ctx, s)
 	if err != nil {
 		return nil, &HarnessError{fmt.Errorf("schedule %d of seed %d: %w", i, base.Seed, err)}
 	}
@@ -250,8 +250,8 @@ func try(ctx context.Context, base Scenario, i int) (*tried, error) {
 	return t, nil
 }
 
-// simulate runs a scenario in virtual time and judges it.
-func simulate(ctx context.Context, s Scenario) (*history.History, *Result, error) {
+// judged runs a scenario in virtual time and judges it.
+func judged(ctx context.Context, s Scenario) (*history.History, *Result, error) {
 	h, err := Simulate(ctx, s.Completed(), Simulation{})
 	if err != nil {
 		return nil, nil, err

@@ -105,7 +105,7 @@ func TestExploreFindsAndShrinks(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v\n%s", err, yaml)
 			}
-			if _, r, err := simulate(t.Context(), again); err != nil || verdictAt(r, "L2").Verdict != checker.Violated {
+			if _, r, err := judged(t.Context(), again); err != nil || verdictAt(r, "L2").Verdict != checker.Violated {
 				t.Errorf("read from its file it is not violated (%v):\n%s", err, yaml)
 			}
 			for i := range again.Schedule {
@@ -114,7 +114,7 @@ func TestExploreFindsAndShrinks(t *testing.T) {
 					if seed > 0 {
 						s.Seed = scheduleSeed(z.Scenario.Seed, int(seed)) // others than Shrink tried
 					}
-					if _, r, err := simulate(t.Context(), s); err != nil || seed == 0 && verdictAt(r, "L2").Verdict == checker.Violated {
+					if _, r, err := judged(t.Context(), s); err != nil || seed == 0 && verdictAt(r, "L2").Verdict == checker.Violated {
 						t.Errorf("without step %d it is still violated (%v)", i+1, err)
 					}
 				}

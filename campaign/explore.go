@@ -351,8 +351,17 @@ func (c *Counts) add(d Counts) {
 	c.Pauses += d.Pauses
 }
 
-// conclude gives each property its verdict, and says why.
+// conclude gives each property its verdict, and says why. A property that was not asked
+// for by its name, and that nothing tested, is left out where another of its level was:
+// some are judged only if they are named.
 func (x *Explored) conclude(e Exploration) {
+	tested := map[string]bool{}
+	for _, l := range x.Properties {
+		tested[l.Level] = tested[l.Level] || l.Judged > 0
+	}
+	x.Properties = slices.DeleteFunc(x.Properties, func(l PropertyCount) bool {
+		return l.Judged == 0 && tested[l.Level] && !slices.Contains(e.Properties, l.Name)
+	})
 	for i := range x.Properties {
 		l := &x.Properties[i]
 		switch missing := l.missing(x, e.Base); {

@@ -258,6 +258,11 @@ func TestExplorationsThatProveNothing(t *testing.T) {
 	if x.Verdict() != checker.Invalid || x.Properties[0].Judged != 0 {
 		t.Errorf("%s: %s", x.Verdict(), x.Properties[0].Why)
 	}
+	// Of a level, those that are judged only if they are named do not count.
+	x = mustExplore(t, Exploration{Base: base(func(s *Scenario) { s.Persistence, s.Faults = "always", []string{"kill"} }), Schedules: 30, Properties: []string{"AV"}})
+	if x.Verdict() != checker.Holds || len(x.Properties) == 0 {
+		t.Errorf("%s: %+v", x.Verdict(), x.Properties)
+	}
 	if _, err := Explore(t.Context(), Exploration{Base: base(func(s *Scenario) {})}); err == nil {
 		t.Error("without an end it ran")
 	}

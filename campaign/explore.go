@@ -57,7 +57,11 @@ type Explored struct {
 }
 
 // Bites counts the faults of a kind.
-type Bites struct{ Installed, Bit, Skipped int }
+type Bites struct {
+	Installed int `json:"installed"`
+	Bit       int `json:"bit"`
+	Skipped   int `json:"skipped"`
+}
 
 // PropertyCount is what the schedules said of one property.
 type PropertyCount struct {
@@ -368,7 +372,11 @@ func (x *Explored) conclude(e Exploration) {
 		case l.Violated > 0:
 			first := slices.IndexFunc(x.Found, func(f Found) bool { return f.Property == l.Property })
 			l.Verdict = checker.Violated
-			l.Why = fmt.Sprintf("%d of %d schedules violate it, the first is schedule %d", l.Violated, l.Judged, x.Found[first].Number)
+			violate := "violate"
+			if l.Violated == 1 {
+				violate = "violates"
+			}
+			l.Why = fmt.Sprintf("%d of %d schedules %s it, the first is schedule %d", l.Violated, l.Judged, violate, x.Found[first].Number)
 		case missing != "":
 			l.Verdict, l.Why = checker.Invalid, missing
 		default:

@@ -57,7 +57,11 @@ type Explored struct {
 }
 
 // Bites counts the faults of a kind.
-type Bites struct{ Installed, Bit, Skipped int }
+type Bites struct {
+	Installed int `json:"installed"`
+	Bit       int `json:"bit"`
+	Skipped   int `json:"skipped"`
+}
 
 // PropertyCount is what the schedules said of one property.
 type PropertyCount struct {
@@ -241,7 +245,7 @@ func (s *search) show(end <-chan struct{}, began time.Time) {
 // try draws schedule i and simulates it.
 func try(ctx context.Context, base Scenario, i int) (*tried, error) {
 	s := draw(base, scheduleSeed(base.Seed, i))
-	h, r, err := simulate(ctx, s)
+	h, r, err := judged(ctx, s)
 	if err != nil {
 		return nil, &HarnessError{fmt.Errorf("schedule %d of seed %d: %w", i, base.Seed, err)}
 	}
@@ -250,8 +254,8 @@ func try(ctx context.Context, base Scenario, i int) (*tried, error) {
 	return t, nil
 }
 
-// simulate runs a scenario in virtual time and judges it.
-func simulate(ctx context.Context, s Scenario) (*history.History, *Result, error) {
+// judged runs a scenario in virtual time and judges it.
+func judged(ctx context.Context, s Scenario) (*history.History, *Result, error) {
 	h, err := Simulate(ctx, s.Completed(), Simulation{})
 	if err != nil {
 		return nil, nil, err
@@ -351,15 +355,28 @@ func (c *Counts) add(d Counts) {
 	c.Pauses += d.Pauses
 }
 
-// conclude gives each property its verdict, and says why.
+// conclude gives each property its verdict, and says why. A property that was not asked
+// for by its name, and that nothing tested, is left out where another of its level was:
+// some are judged only if they are named.
 func (x *Explored) conclude(e Exploration) {
+	tested := map[string]bool{}
+	for _, l := range x.Properties {
+		tested[l.Level] = tested[l.Level] || l.Judged > 0
+	}
+	x.Properties = slices.DeleteFunc(x.Properties, func(l PropertyCount) bool {
+		return l.Judged == 0 && tested[l.Level] && !slices.Contains(e.Properties, l.Name)
+	})
 	for i := range x.Properties {
 		l := &x.Properties[i]
 		switch missing := l.missing(x, e.Base); {
 		case l.Violated > 0:
 			first := slices.IndexFunc(x.Found, func(f Found) bool { return f.Property == l.Property })
 			l.Verdict = checker.Violated
-			l.Why = fmt.Sprintf("%d of %d schedules violate it, the first is schedule %d", l.Violated, l.Judged, x.Found[first].Number)
+			violate := "violate"
+			if l.Violated == 1 {
+				violate = "violates"
+			}
+			l.Why = fmt.Sprintf("%d of %d schedules %s it, the first is schedule %d", l.Violated, l.Judged, violate, x.Found[first].Number)
 		case missing != "":
 			l.Verdict, l.Why = checker.Invalid, missing
 		default:

@@ -105,7 +105,7 @@ func TestExploreFindsAndShrinks(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v\n%s", err, yaml)
 			}
-			if _, r, err := simulate(t.Context(), again); err != nil || verdictAt(r, "L2").Verdict != checker.Violated {
+			if _, r, err := judged(t.Context(), again); err != nil || verdictAt(r, "L2").Verdict != checker.Violated {
 				t.Errorf("read from its file it is not violated (%v):\n%s", err, yaml)
 			}
 			for i := range again.Schedule {
@@ -114,7 +114,7 @@ func TestExploreFindsAndShrinks(t *testing.T) {
 					if seed > 0 {
 						s.Seed = scheduleSeed(z.Scenario.Seed, int(seed)) // others than Shrink tried
 					}
-					if _, r, err := simulate(t.Context(), s); err != nil || seed == 0 && verdictAt(r, "L2").Verdict == checker.Violated {
+					if _, r, err := judged(t.Context(), s); err != nil || seed == 0 && verdictAt(r, "L2").Verdict == checker.Violated {
 						t.Errorf("without step %d it is still violated (%v)", i+1, err)
 					}
 				}
@@ -257,6 +257,11 @@ func TestExplorationsThatProveNothing(t *testing.T) {
 	x = mustExplore(t, Exploration{Base: base(func(s *Scenario) { s.Faults = nil }), Schedules: 10, Properties: []string{"L5"}})
 	if x.Verdict() != checker.Invalid || x.Properties[0].Judged != 0 {
 		t.Errorf("%s: %s", x.Verdict(), x.Properties[0].Why)
+	}
+	// Of a level, those that are judged only if they are named do not count.
+	x = mustExplore(t, Exploration{Base: base(func(s *Scenario) { s.Persistence, s.Faults = "always", []string{"kill"} }), Schedules: 30, Properties: []string{"AV"}})
+	if x.Verdict() != checker.Holds || len(x.Properties) == 0 {
+		t.Errorf("%s: %+v", x.Verdict(), x.Properties)
 	}
 	if _, err := Explore(t.Context(), Exploration{Base: base(func(s *Scenario) {})}); err == nil {
 		t.Error("without an end it ran")

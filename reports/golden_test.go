@@ -43,6 +43,17 @@ func TestGolden(t *testing.T) {
 					return err.Error()
 				}
 				return strings.ReplaceAll(b.String(), "\x1b", "ESC")
+			case "explored":
+				return explored(t, d.HasArg("json"), d.HasArg("nothing"))
+			case "replayed":
+				var r campaign.Replayed
+				d.MaybeScanArgs(t, "attempts", &r.Attempts)
+				d.MaybeScanArgs(t, "reproduced", &r.Reproduced)
+				r.Driver = campaign.Process
+				if err := Replayed(&b, &r); err != nil {
+					return err.Error()
+				}
+				return b.String()
 			case "json":
 				_, r := ranPlan(t, d)
 				if err := JSON(&b, r); err != nil {

@@ -7,11 +7,19 @@ import (
 
 // Script is a Lua script that masters run by its hash, or, where they do not
 // know it (after a restart), by its text.
-type Script struct{ Text, SHA string }
+type Script struct {
+	Text, SHA string
+	many      *Script // does it for several keys, with the arguments for each in turn
+}
 
 func script(text string) *Script {
 	sum := sha1.Sum([]byte(text))
 	return &Script{Text: text, SHA: hex.EncodeToString(sum[:])}
+}
+
+func (s *Script) with(many *Script) *Script {
+	s.many = many
+	return s
 }
 
 var (
@@ -27,7 +35,22 @@ return 0`)
 	compareAndDelete = script(`if redis.call("get", KEYS[1]) == ARGV[1] then
 	return redis.call("del", KEYS[1])
 end
-return 0`)
+return 0`).with(compareAndDeleteMany)
+
+	// compareAndDeleteMany is the same for several keys and their tokens. What one of
+	// them has wrong is no concern of the others.
+	compareAndDeleteMany = script(`local done = {}
+for i, key in ipairs(KEYS) do
+	local token = redis.pcall("get", key)
+	if type(token) == "table" then
+		done[i] = token
+	elseif token == ARGV[i] then
+		done[i] = redis.pcall("del", key)
+	else
+		done[i] = 0
+	end
+end
+return done`)
 
 	// compareAndExpire extends a lock that is still ours. It never re-creates a
 	// key that has lapsed: somebody may have held the lock in between.

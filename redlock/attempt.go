@@ -62,7 +62,7 @@ func (c *Client) vote(ctx context.Context, talk Conversation, cmd Command, s *se
 		return c.ask(ctx, talk, cmd, (*tally).decided, s)
 	}
 	// The first text of the algorithm tries all masters, whatever the first ones say.
-	t := &tally{masters: c.n, quorum: c.quorum}
+	t := &tally{masters: c.n, quorum: c.quorum, votes: make([]Vote, 0, c.n)}
 	for i := 0; i < c.n && ctx.Err() == nil; i++ {
 		for v := range talk.Ask(ctx, cmd, []int{i}, s.perMaster()) {
 			t.add(v)
@@ -75,7 +75,7 @@ func (c *Client) vote(ctx context.Context, talk Conversation, cmd Command, s *se
 // or all are in, or ctx ends, which ends only the waiting: the commands are
 // carried through (see Conversation).
 func (c *Client) ask(ctx context.Context, talk Conversation, cmd Command, enough func(*tally) bool, s *settings) *tally {
-	t := &tally{masters: c.n, quorum: c.quorum}
+	t := &tally{masters: c.n, quorum: c.quorum, votes: make([]Vote, 0, c.n)}
 	for v := range talk.Ask(ctx, cmd, nil, s.perMaster()) {
 		t.add(v)
 		if enough(t) {

@@ -33,7 +33,7 @@ type lane struct {
 	old   []*pipe  // that did not answer, until they do or are given up
 	queue []*order // that wait for a connection
 	debts map[string]debt
-	votes []cast // to be told when the lane is let go
+	votes *[]cast // to be told when the lane is let go
 	asked time.Duration
 
 	alarm  *time.Timer // rings when the time of an order is over
@@ -61,12 +61,6 @@ type debt struct {
 	until time.Duration
 }
 
-// cast is a vote that is to be told once the lane is let go.
-type cast struct {
-	o *order
-	v Vote
-}
-
 const (
 	// patientMost is how many commands wait for a suspect master, each within its
 	// timeout.
@@ -79,6 +73,11 @@ const (
 	// because a SET in them may be carried out yet, and its release behind it.
 	oldMost = 2
 	oldFor  = time.Minute
+	// busyMost is how many times its timeout a command may take if the master answers
+	// others meanwhile.
+	busyMost = 5
+	// doubtFor is how much later than in time an answer may be read.
+	doubtFor = 5 * time.Millisecond
 	// restAfter is for how long connections to a suspect master are tried when
 	// nobody asks.
 	restAfter = 10 * time.Second
@@ -89,9 +88,15 @@ func (l *lane) unlock() {
 	votes := l.votes
 	l.votes = nil
 	l.mu.Unlock()
-	for _, c := range votes {
-		c.o.q.cast(c.v)
+	if votes == nil {
+		return
 	}
+	for _, c := range *votes {
+		c.o.q.cast(c.vote())
+	}
+	clear(*votes)
+	*votes = (*votes)[:0]
+	casts.Put(votes)
 }
 
 // submit has an order carried out, or fail.
@@ -159,7 +164,10 @@ func (l *lane) vote(o *order, n int64, err error) {
 		}
 	}
 	o.state = voted
-	l.votes = append(l.votes, cast{o, o.vote(n, err)})
+	if l.votes == nil {
+		l.votes = casts.Get().(*[]cast)
+	}
+	*l.votes = append(*l.votes, cast{o, n, err})
 }
 
 // owe notes that a release got no answer, although its SET was sent.
@@ -330,22 +338,32 @@ func (l *lane) ring() {
 	}
 	l.armed = false
 	now := l.masters.now()
+	if p := l.pipe; l.state == up && !p.idle() && !p.doubted {
+		p.doubted = true // the answer may be here, and this machine too busy to read it
+		l.watch(now + doubtFor)
+		return
+	}
 	var next time.Duration
 	late := l.named(os.ErrDeadlineExceeded)
-	over := func(o *order) bool {
-		switch {
-		case o.state == voted:
-		case o.q.deadline <= now:
+	over := func(o *order, heard time.Duration) bool {
+		if o.state == voted {
+			return false
+		}
+		// A master that goes on answering is busy, or this machine is: it has more
+		// time.
+		end := min(max(o.q.deadline, heard+o.q.timeout), o.q.asked+busyMost*o.q.timeout)
+		if end <= now {
 			l.vote(o, 0, late)
 			return true
-		case next == 0 || o.q.deadline < next:
-			next = o.q.deadline
+		}
+		if next == 0 || end < next {
+			next = end
 		}
 		return false
 	}
 	keep := l.queue[:0]
 	for _, o := range l.queue {
-		if over(o) && l.state == connecting {
+		if over(o, 0) && l.state == connecting {
 			l.state, l.cause = suspect, late
 		}
 		if o.state == queued {
@@ -370,21 +388,26 @@ func (l *lane) ring() {
 	}
 }
 
-// overIn ends the time of a connection's orders, and says whether one was sent.
-func (l *lane) overIn(p *pipe, over func(*order) bool) (silent bool) {
+// overIn ends the time of a connection's orders, and says whether the master let one
+// pass by in silence.
+func (l *lane) overIn(p *pipe, over func(*order, time.Duration) bool) (silent bool) {
 	if p == nil {
 		return false
 	}
+	heard := p.heard
+	if l.state != up {
+		heard = 0
+	}
 	for _, r := range p.flight[p.first:] {
 		for _, o := range r.orders() {
-			if over(o) {
+			if over(o, heard) && p.heard <= o.q.deadline-o.q.timeout/2 {
 				silent = true
 			}
 		}
 	}
 	for _, o := range p.pending {
 		o.late = o.late || o.q.cmd.Kind == Release // it is written all the same
-		over(o)
+		over(o, heard)
 	}
 	return silent
 }

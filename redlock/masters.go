@@ -21,8 +21,8 @@ type Masters interface {
 type Conversation interface {
 	// Ask sends cmd to the masters in to (indices; nil: all) at once and yields
 	// their votes as they come. A master that does not reply within timeout
-	// (from when its turn comes in this conversation) votes with an error. The
-	// sequence ends when all have voted, or when ctx ends. Every command that
+	// (from when its turn comes in this conversation) votes with an error; one that
+	// answers others meanwhile may have more time. The sequence ends when all have voted, or when ctx ends. Every command that
 	// was asked is carried through, even if the caller stops taking votes.
 	Ask(ctx context.Context, cmd Command, to []int, timeout time.Duration) iter.Seq[Vote]
 }

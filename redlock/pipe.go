@@ -35,7 +35,9 @@ type pipe struct {
 	slow    bool
 	fastest time.Duration // answer since judged
 	judged  time.Duration
-	teach   bool // it has forgotten the script that releases share
+	teach   bool          // it has forgotten the script that releases share
+	heard   time.Duration // when it answered last
+	doubted bool          // its time is over, and it has not answered since
 	broken  error
 	since   time.Duration // when another connection took its place
 	wake    chan struct{} // the writer's
@@ -338,7 +340,8 @@ func (l *lane) heard(p *pipe, answers []answer) {
 		}
 	}
 	if len(answers) > 0 && p.broken == nil {
-		p.timed(l.masters.now(), answered)
+		p.heard, p.doubted = l.masters.now(), false
+		p.timed(p.heard, answered)
 		l.alive(p)
 	}
 }

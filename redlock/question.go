@@ -13,14 +13,15 @@ type question struct {
 	timeout  time.Duration
 	asked    time.Duration // since the program began to count (lane.go)
 	deadline time.Duration
-	hash     uint64 // of the key, one bit set
-	written  written
+	hash     uint64        // of the key, one bit set
+	all      int           // votes to come
+	need     int           // votes that no decision can do without: before, nobody is woken
+	wake     chan struct{} // the taker's; holds one
 
-	mu    sync.Mutex
-	votes []Vote
-	all   int           // votes to come
-	need  int           // votes that no decision can do without: before, nobody is woken
-	wake  chan struct{} // the taker's; holds one
+	mu     sync.Mutex
+	votes  []Vote
+	plain  []byte // in bytes, by its hash
+	others *[forms][]byte
 }
 
 // order is a question to one master. The master's lane guards it.
@@ -43,12 +44,7 @@ const (
 	voted                     // nobody waits for it any more
 )
 
-// written is a command in bytes, in each form that a master may want it in.
-type written struct {
-	once  [forms]sync.Once
-	bytes [forms][]byte
-}
-
+// form is one of those that a master may want a command in.
 type form uint8
 
 const (
@@ -59,9 +55,23 @@ const (
 	forms
 )
 
+// bytes is the command as it is sent. It is written once for all masters.
 func (q *question) bytes(f form) []byte {
-	q.written.once[f].Do(func() { q.written.bytes[f] = q.write(f) })
-	return q.written.bytes[f]
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if f == byHash {
+		if q.plain == nil {
+			q.plain = q.write(f)
+		}
+		return q.plain
+	}
+	if q.others == nil {
+		q.others = new([forms][]byte)
+	}
+	if q.others[f] == nil {
+		q.others[f] = q.write(f)
+	}
+	return q.others[f]
 }
 
 func (q *question) write(f form) []byte {
@@ -110,16 +120,24 @@ func hashOf(key string) uint64 {
 	return 1 << (h >> 58)
 }
 
-// vote is what a master's reply, or the lack of one, is worth.
-func (o *order) vote(n int64, err error) Vote {
-	q := o.q
-	m := q.talk.masters
-	v := Vote{
-		Master: o.master, Name: m.names[o.master], Kind: q.cmd.Kind, Key: q.cmd.Key, Token: q.cmd.Token,
-		Reply: n, Yes: err == nil && n > 0, Err: err, Took: m.now() - q.asked,
-	}
-	return v
+// cast is a vote that is to be told once the lane is let go.
+type cast struct {
+	o   *order
+	n   int64
+	err error
 }
+
+// vote is what a master's reply, or the lack of one, is worth.
+func (c cast) vote() Vote {
+	q, m := c.o.q, c.o.q.talk.masters
+	return Vote{
+		Master: c.o.master, Name: m.names[c.o.master], Kind: q.cmd.Kind, Key: q.cmd.Key, Token: q.cmd.Token,
+		Reply: c.n, Yes: c.err == nil && c.n > 0, Err: c.err, Took: m.now() - q.asked,
+	}
+}
+
+// casts are used again and again.
+var casts = sync.Pool{New: func() any { return new([]cast) }}
 
 // cast tells a vote to whoever observes, and hands it to the taker.
 func (q *question) cast(v Vote) {

@@ -175,7 +175,7 @@ func (c *redisConversation) Ask(ctx context.Context, cmd Command, to []int, time
 		}
 		if !m.enter() {
 			for i := range orders {
-				v := orders[i].vote(0, ErrClosed)
+				v := cast{&orders[i], 0, ErrClosed}.vote()
 				c.observe(v)
 				if !yield(v) {
 					return

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // What the batching connections (pipe.go) speak: the little of Redis's protocol that a
@@ -56,8 +57,8 @@ func (r refusal) RedisError() {}
 
 // hasPrefix says whether the master's error is of a kind, such as NOSCRIPT.
 func hasPrefix(err error, kind string) bool {
-	var r refusal
-	return errors.As(err, &r) && len(r) >= len(kind) && string(r[:len(kind)]) == kind
+	r, ok := err.(refusal) // of an answer: nothing has wrapped it yet
+	return ok && strings.HasPrefix(string(r), kind)
 }
 
 // answer is one reply: a number (OK is 1, nil is 0), an error, or a list of answers.

@@ -10,7 +10,7 @@ import (
 // attempt makes one attempt to acquire a lock: distlock's five steps. parent is
 // what the lease's context descends from. After any failure the lock is released
 // on all masters.
-func (c *Client) attempt(ctx, parent context.Context, key string, number int, s *settings) (*Lease, *Error) {
+func (c *Client) attempt(ctx, parent context.Context, key string, number int, turn *turn, s *settings) (*Lease, *Error) {
 	if !c.enter() {
 		return nil, &Error{Op: "lock", Key: key, Kind: ErrClosed, Attempts: number - 1}
 	}
@@ -50,10 +50,10 @@ func (c *Client) attempt(ctx, parent context.Context, key string, number int, s 
 		// their reply may be what was lost.
 		// It is enough to hear that a quorum got it: the others get it too, and a
 		// hung master must not hold up the next attempt.
-		c.ask(ctx, talk, releaseCommand(key, token), (*tally).answered, s)
+		c.ask(ctx, talk, releaseCommand(key, token, false), (*tally).answered, s)
 		return nil, err
 	}
-	return newLease(c, parent, talk, key, token, fence, until, s), nil
+	return newLease(c, parent, talk, key, token, fence, until, turn, s), nil
 }
 
 // vote has the masters vote on SET until they have decided, one way or the other.

@@ -16,6 +16,14 @@ type Masters interface {
 	Begin(observe func(Vote)) Conversation
 }
 
+// Listener is what Masters may be, too: they can tell that a lock was released.
+type Listener interface {
+	// Listen has heard called whenever a release of key is announced, until stop is
+	// called, which does not wait. heard may be called concurrently, and must not
+	// block.
+	Listen(key string, heard func()) (stop func())
+}
+
 // Conversation is about one token. Its commands reach each master in the order
 // in which they were asked: a release never overtakes its own SET.
 type Conversation interface {

@@ -13,7 +13,7 @@ import (
 
 // redisMasters speaks to real masters. go-redis opens the connections; what goes over
 // them is put together here, because the commands of all goroutines share them
-// (pipe.go). Like its parts (lane.go, probe.go, question.go) it lives in real time only:
+// (pipe.go). Like its parts (lane.go, listen.go, pipe.go, probe.go, question.go) it lives in real time only:
 // a Runtime in virtual time brings Masters of its own.
 type redisMasters struct {
 	names   []string
@@ -28,6 +28,7 @@ type redisMasters struct {
 	closed  bool
 	pending sync.WaitGroup // questions that not all masters have voted on
 	lanes   []*lane
+	ears    ears
 	waiting []*lane // for commands that replicas must hear of, which hold up what is behind them
 }
 
@@ -116,6 +117,7 @@ func (m *redisMasters) Close() error {
 	m.mu.Unlock()
 	m.pending.Wait()
 	m.end()
+	m.ears.close()
 	for _, l := range lanes {
 		l.close()
 	}

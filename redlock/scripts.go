@@ -52,6 +52,29 @@ for i, key in ipairs(KEYS) do
 end
 return done`)
 
+	// compareDeleteAndTell publishes that the lock is free. A master that does not let
+	// it publish has released all the same.
+	compareDeleteAndTell = script(`if redis.call("get", KEYS[1]) == ARGV[1] then
+	local done = redis.call("del", KEYS[1])
+	redis.pcall("publish", ARGV[2], "")
+	return done
+end
+return 0`).with(compareDeleteAndTellMany)
+
+	compareDeleteAndTellMany = script(`local done = {}
+for i, key in ipairs(KEYS) do
+	local token = redis.pcall("get", key)
+	if type(token) == "table" then
+		done[i] = token
+	elseif token == ARGV[2 * i - 1] then
+		done[i] = redis.pcall("del", key)
+		redis.pcall("publish", ARGV[2 * i], "")
+	else
+		done[i] = 0
+	end
+end
+return done`)
+
 	// compareAndExpire extends a lock that is still ours. It never re-creates a
 	// key that has lapsed: somebody may have held the lock in between.
 	compareAndExpire = script(`if redis.call("get", KEYS[1]) == ARGV[1] then
@@ -81,7 +104,10 @@ func setCommand(key, token string, ttlMS int64, fencing bool) Command {
 	return c
 }
 
-func releaseCommand(key, token string) Command {
+func releaseCommand(key, token string, tell bool) Command {
+	if tell {
+		return Command{Kind: Release, Key: key, Token: token, Script: compareDeleteAndTell, Keys: []string{key}, Args: []any{token, channel(key)}}
+	}
 	return Command{Kind: Release, Key: key, Token: token, Script: compareAndDelete, Keys: []string{key}, Args: []any{token}}
 }
 
@@ -95,3 +121,6 @@ func writeBackCommand(key, token string, fence int64) Command {
 
 // fenceKey is where a master counts the fencing tokens of a key. It never expires.
 func fenceKey(key string) string { return key + ":fence" }
+
+// channel is where it is published that a key was released.
+func channel(key string) string { return key + ":released" }

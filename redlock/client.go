@@ -128,6 +128,7 @@ func (c *Client) lock(ctx, parent context.Context, key string, opts []Option) (*
 // persist makes attempts until one succeeds, or ctx ends, or the client is closed.
 func (c *Client) persist(ctx, parent context.Context, key string, turn *turn, s *settings) (*Lease, error) {
 	var last *Error // of the latest attempt that ctx did not cut short
+	wait := func(int) error { return s.runtime.Sleep(ctx, retryDelay(s)) }
 	for number := 1; ; number++ {
 		lease, failure := c.attempt(ctx, parent, key, number, turn, s)
 		if failure == nil {
@@ -139,7 +140,12 @@ func (c *Client) persist(ctx, parent context.Context, key string, turn *turn, s 
 		if failure.Kind == ErrClosed {
 			return nil, failure
 		}
-		if ctx.Err() != nil || c.wait(ctx, key, number, s) != nil {
+		if m, ok := c.masters.(Listener); ok && s.wakeups && number == 1 {
+			a := &alert{heard: true} // it may have been released before anybody listened
+			defer m.Listen(key, a.release)()
+			wait = func(number int) error { return a.wait(ctx, number, s) }
+		}
+		if ctx.Err() != nil || wait(number) != nil {
 			ended := *last // the original was given to hooks
 			ended.Attempts, ended.Context = number, contextError(ctx)
 			return nil, &ended
@@ -147,22 +153,44 @@ func (c *Client) persist(ctx, parent context.Context, key string, turn *turn, s 
 	}
 }
 
-// wait lets the time between two attempts pass, unless the lock's release is heard of.
-func (c *Client) wait(ctx context.Context, key string, number int, s *settings) error {
-	masters, ok := c.masters.(Listener)
-	if !ok || !s.wakeups {
-		return s.runtime.Sleep(ctx, retryDelay(s))
+// alert hears of the releases of a key, while its lock is waited for.
+type alert struct {
+	mu    sync.Mutex
+	heard bool                    // since the latest attempt began
+	tell  context.CancelCauseFunc // ends the wait; nil: nobody waits
+}
+
+// release is called when one is heard of.
+func (a *alert) release() {
+	a.mu.Lock()
+	a.heard = true
+	tell := a.tell
+	a.mu.Unlock()
+	if tell != nil {
+		tell(errHeard)
 	}
-	heard, tell := s.runtime.WithCancelCause(ctx)
+}
+
+// wait lets the time between two attempts pass, unless a release is heard of.
+func (a *alert) wait(ctx context.Context, number int, s *settings) error {
+	listening, tell := s.runtime.WithCancelCause(ctx)
 	defer tell(nil)
-	defer masters.Listen(key, func() { tell(errHeard) })()
-	// What tells of releases need not be asked so often.
-	delay := retryDelay(s) << min(max(number-patience, 0), 3)
-	if err := s.runtime.Sleep(heard, delay); err != errHeard {
-		return err
+	a.mu.Lock()
+	a.tell = tell
+	heard := a.heard
+	a.mu.Unlock()
+	err := errHeard
+	if !heard {
+		// What hears of releases need not ask so often.
+		err = s.runtime.Sleep(listening, retryDelay(s)<<min(max(number-patience, 0), 3))
 	}
-	// Others have heard of it, too.
-	return s.runtime.Sleep(ctx, between(s.runtime, 0, min(s.retryMin, wakeJitter)))
+	if err == errHeard { // so have others
+		err = s.runtime.Sleep(ctx, between(s.runtime, 0, min(s.retryMin, wakeJitter)))
+	}
+	a.mu.Lock()
+	a.tell, a.heard = nil, false
+	a.mu.Unlock()
+	return err
 }
 
 var errHeard = errors.New("the lock was released")

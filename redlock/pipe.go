@@ -137,7 +137,7 @@ func (p *pipe) deny(from int, err error) {
 	for _, r := range p.flight[from:] {
 		for _, o := range r.orders() {
 			if o.state == sent {
-				p.lane.vote(o, 0, err)
+				p.lane.vote(o, 0, p.lane.named(err))
 			}
 		}
 	}
@@ -418,8 +418,10 @@ func (l *lane) settle(o *order, a answer) {
 	case o.state == voted:
 	case o.q.cmd.Wait > 0 && a.err == nil && a.n > 0:
 		o.yes, o.state = a.n, waiting
+	case a.err != nil:
+		l.vote(o, 0, l.named(a.err))
 	default:
-		l.vote(o, a.n, a.err)
+		l.vote(o, a.n, nil)
 	}
 }
 
@@ -433,6 +435,9 @@ func (l *lane) replicated(orders []*order, a answer) {
 		err := a.err
 		if err == nil && a.n < int64(o.q.cmd.Wait) {
 			err = fmt.Errorf("%d of %d replicas have heard of it in time", a.n, o.q.cmd.Wait)
+		}
+		if err != nil {
+			err = l.named(err)
 		}
 		l.vote(o, o.yes, err)
 	}

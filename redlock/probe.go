@@ -166,6 +166,9 @@ func greet(ctx context.Context, conn *redis.Conn) (form, error) {
 	_, _ = conn.Pipelined(ctx, func(p redis.Pipeliner) error { // each reply is looked at
 		known = p.Do(ctx, "command", "info", "delex", "delifeq")
 		ping = p.Ping(ctx)
+		for _, s := range scripts { // one that is not loaded, or is forgotten, is sent when it is needed
+			p.Do(ctx, "script", "load", s.Text)
+		}
 		return nil
 	})
 	if err := ping.Err(); err != nil && !strings.HasPrefix(err.Error(), "NOPERM") {

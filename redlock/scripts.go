@@ -94,6 +94,9 @@ end
 return 1`)
 )
 
+// scripts are all of them.
+var scripts = []*Script{setAndCount, compareAndDelete, compareAndDeleteMany, compareDeleteAndTell, compareDeleteAndTellMany, compareAndExpire, compareAndRaise}
+
 func setCommand(key, token string, ttlMS int64, fencing bool) Command {
 	c := Command{Kind: Set, Key: key, Token: token}
 	if fencing {

@@ -75,7 +75,7 @@ const (
 	oldFor  = time.Minute
 	// busyMost is how many times its timeout a command may take if the master answers
 	// others meanwhile.
-	busyMost = 5
+	busyMost = 10
 	// doubtFor is how much later than in time an answer may be read.
 	doubtFor = 5 * time.Millisecond
 	// restAfter is for how long connections to a suspect master are tried when
@@ -497,6 +497,21 @@ func (l *lane) rest() bool {
 		return true
 	}
 	return false
+}
+
+// settled says that nothing is owed that the master could still be told.
+func (l *lane) settled() bool {
+	l.mu.Lock()
+	defer l.unlock()
+	if l.state != up {
+		return true
+	}
+	for _, d := range l.debts {
+		if d.on == l.pipe {
+			return false
+		}
+	}
+	return true
 }
 
 // close gives everything up. There are no orders that anybody waits for.

@@ -30,7 +30,7 @@ func defaults() settings {
 	return settings{
 		ttl:         10 * time.Second,
 		driftFactor: 0.01, driftFixed: 2 * time.Millisecond,
-		retryMin: 20 * time.Millisecond, retryMax: 200 * time.Millisecond,
+		retryMin: 20 * time.Millisecond, retryMax: 300 * time.Millisecond,
 		maxExtensions: 10,
 		runtime:       RealTime{},
 	}
@@ -58,7 +58,7 @@ func WithDrift(factor float64, fixed time.Duration) Option {
 // WithRetryDelay sets the bounds of the random delay between attempts, which
 // keeps contenders from splitting the votes again and again (distlock, "Retry on
 // failure"). Each delay is drawn from the whole range, bounds included. The
-// default is 20 to 200 ms. Equal bounds make the delay fixed, which invites what
+// default is 20 to 300 ms. Equal bounds make the delay fixed, which invites what
 // the randomness prevents.
 func WithRetryDelay(min, max time.Duration) Option {
 	return func(s *settings) { s.retryMin, s.retryMax = min, max }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -108,14 +109,21 @@ func (m *redisMasters) enter() bool {
 	return true
 }
 
-// Close waits for the commands on their way (each is bounded by its timeout),
-// gives up what is owed to masters that did not answer, and closes the connections.
+// settleFor is for how long Close waits for late answers to releases.
+const settleFor = 100 * time.Millisecond
+
+// Close waits for the commands on their way (each is bounded by its timeout), a little
+// for releases that are late, gives up what is owed to masters that do not answer, and
+// closes the connections.
 func (m *redisMasters) Close() error {
 	m.mu.Lock()
 	m.closed = true
 	lanes := append(append([]*lane(nil), m.lanes...), m.waiting...)
 	m.mu.Unlock()
 	m.pending.Wait()
+	for end := m.now() + settleFor; m.now() < end && slices.ContainsFunc(lanes, func(l *lane) bool { return !l.settled() }); {
+		time.Sleep(settleFor / 50)
+	}
 	m.end()
 	m.ears.close()
 	for _, l := range lanes {

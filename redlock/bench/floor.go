@@ -1,50 +1,72 @@
 package main
 
 import (
-	"context"
+	"bufio"
+	"bytes"
+	"fmt"
+	"net"
+	"strings"
 	"sync"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 )
 
 const release = `for i, key in ipairs(KEYS) do
 	if redis.call("get", key) == ARGV[i] then redis.call("del", key) end
-end`
+end
+return 1`
 
-// floor is how many pairs the masters can do: SET NX PX and a release for each, 512 in
-// a pipeline, the pipelines ready made, one connection per master.
+// floor is how many pairs the masters can do: SET NX PX and a release for each, so many in
+// a pipeline, in bytes that are ready made, one connection per master.
 func floor(addrs []string, d time.Duration) (float64, error) {
-	const batch = 512
-	ctx := context.Background()
-	clients := dial(addrs)
-	defer hangUp(clients)
+	const batch = 256
+	var request bytes.Buffer
+	write := func(words ...string) {
+		fmt.Fprintf(&request, "*%d\r\n", len(words))
+		for _, w := range words {
+			fmt.Fprintf(&request, "$%d\r\n%s\r\n", len(w), w)
+		}
+	}
+	token := strings.Repeat("0", 40)
+	script := []string{"eval", release, fmt.Sprint(batch)}
+	for k := range batch {
+		key := fmt.Sprintf("k%d", k)
+		write("set", key, token, "nx", "px", "10000")
+		script = append(script, key)
+	}
+	for range batch {
+		script = append(script, token)
+	}
+	write(script...)
+
 	var wg sync.WaitGroup
-	done := make([]int, len(clients))
-	errs := make([]error, len(clients))
+	done, errs := make([]int, len(addrs)), make([]error, len(addrs))
 	begin := time.Now()
-	for i, c := range clients {
+	for i, addr := range addrs {
 		wg.Go(func() {
-			sha, err := c.ScriptLoad(ctx, release).Result()
-			var keys, tokens []any
-			for k := range batch {
-				keys = append(keys, "floor"+string(rune('a'+k%26))+string(rune('a'+k/26)))
-				tokens = append(tokens, "0123456789012345678901234567890123456789")
+			c, err := net.Dial("tcp", addr)
+			if err != nil {
+				errs[i] = err
+				return
 			}
-			evalsha := append(append([]any{"evalsha", sha, batch}, keys...), tokens...)
-			for ; err == nil && time.Since(begin) < d; done[i] += batch {
-				_, err = c.Pipelined(ctx, func(p redis.Pipeliner) error {
-					for k := range keys {
-						p.Do(ctx, "set", keys[k], tokens[k], "nx", "px", 10000)
-					}
-					p.Do(ctx, evalsha...)
-					return nil
-				})
-				if err == redis.Nil {
-					err = nil // the script returns nothing
+			defer c.Close()
+			r := bufio.NewReaderSize(c, 1<<16)
+			for time.Since(begin) < d {
+				if _, err := c.Write(request.Bytes()); err != nil {
+					errs[i] = err
+					return
 				}
+				for n := range batch + 1 {
+					line, err := r.ReadSlice('\n')
+					if err == nil && (n < batch && line[0] != '+' || n == batch && line[0] != ':') {
+						err = fmt.Errorf("the master replied %q", line)
+					}
+					if err != nil {
+						errs[i] = err
+						return
+					}
+				}
+				done[i] += batch
 			}
-			errs[i] = err
 		})
 	}
 	wg.Wait()

@@ -19,7 +19,11 @@ type outcome struct {
 	bytes      float64
 	goroutines int // at most, beside those of the load
 	failed     int
+	handOffs   int           // the lock went to another goroutine than had it before
+	cpu        time.Duration // of this process, per pair
 }
+
+func (o outcome) handOffRate() float64 { return float64(o.handOffs) / o.took.Seconds() }
 
 func (o outcome) rate() float64 { return float64(o.pairs) / o.took.Seconds() }
 
@@ -41,6 +45,8 @@ func load(l locker, goroutines int, d time.Duration, oneKey bool) outcome {
 	before := runtime.NumGoroutine()
 	var memory, after runtime.MemStats
 	runtime.ReadMemStats(&memory)
+	spent := cpuTime()
+	holder, handOffs := -1, 0 // guarded by the lock, if all want the same key
 	begin := time.Now()
 	stop := begin.Add(d)
 	waiting, give := context.WithDeadline(ctx, stop)
@@ -63,6 +69,10 @@ func load(l locker, goroutines int, d time.Duration, oneKey bool) outcome {
 				}
 				unlock, err := l.Lock(use, key)
 				if err == nil {
+					if oneKey && holder != g {
+						holder = g
+						handOffs++
+					}
 					err = unlock()
 				} else if use.Err() != nil {
 					return
@@ -85,7 +95,8 @@ func load(l locker, goroutines int, d time.Duration, oneKey bool) outcome {
 	}
 	tick.Stop()
 	wg.Wait()
-	o.took = time.Since(begin)
+	o.took, o.handOffs = time.Since(begin), handOffs
+	spent = cpuTime() - spent
 	runtime.ReadMemStats(&after)
 	for g := range goroutines {
 		o.pairs += o.each[g]
@@ -93,6 +104,7 @@ func load(l locker, goroutines int, d time.Duration, oneKey bool) outcome {
 		o.latencies = append(o.latencies, samples[g]...)
 	}
 	if o.pairs > 0 {
+		o.cpu = spent / time.Duration(o.pairs)
 		o.mallocs = float64(after.Mallocs-memory.Mallocs) / float64(o.pairs)
 		o.bytes = float64(after.TotalAlloc-memory.TotalAlloc) / float64(o.pairs)
 	}

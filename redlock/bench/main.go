@@ -131,7 +131,7 @@ func medianOf(outcomes []outcome, f func(outcome) float64) float64 {
 // pairs: nobody competes for the keys.
 func (b *bench) pairs() error {
 	w := table("Lock and unlock, each goroutine a key of its own",
-		"goroutines", "lock", "pairs/s", "ours is", "p50", "p99", "allocations", "bytes", "failed", "keys left")
+		"goroutines", "lock", "pairs/s", "ours is", "CPU/pair", "ours is", "p50", "p99", "allocations", "bytes", "failed", "keys left")
 	for _, g := range []int{1, 16, 128, 1024} {
 		all := []contestant{ours, redsyncPlain, redsyncFast, bsm, rueidis1}
 		left := map[string]int64{}
@@ -160,6 +160,8 @@ func (b *bench) pairs() error {
 			}
 		}
 		mine := medianOf(got[ours.name], outcome.rate)
+		cpu := func(o outcome) float64 { return float64(o.cpu) }
+		mineCPU := medianOf(got[ours.name], cpu)
 		for _, c := range all {
 			o := got[c.name]
 			rate := medianOf(o, outcome.rate)
@@ -167,7 +169,8 @@ func (b *bench) pairs() error {
 			for _, x := range o {
 				failed += x.failed
 			}
-			fmt.Fprintf(w, "%d\t%s\t%.0f\t%.1f×\t%v\t%v\t%.0f\t%.0f\t%d\t%d\t\n", g, c.name, rate, mine/rate,
+			fmt.Fprintf(w, "%d\t%s\t%.0f\t%.1f×\t%v\t%.1f×\t%v\t%v\t%.0f\t%.0f\t%d\t%d\t\n", g, c.name, rate, mine/rate,
+				time.Duration(medianOf(o, cpu)).Round(100*time.Nanosecond), medianOf(o, cpu)/mineCPU,
 				time.Duration(medianOf(o, func(o outcome) float64 { return float64(o.quantile(0.5)) })).Round(time.Microsecond),
 				time.Duration(medianOf(o, func(o outcome) float64 { return float64(o.quantile(0.99)) })).Round(time.Microsecond),
 				medianOf(o, func(o outcome) float64 { return o.mallocs }), medianOf(o, func(o outcome) float64 { return o.bytes }), failed, left[c.name])
@@ -182,7 +185,7 @@ func (b *bench) pairs() error {
 		}
 		floors = append(floors, f)
 	}
-	fmt.Printf("floor: %.0f pairs/s, the same commands in ready-made pipelines of 512, without a lock\n\n", median(floors))
+	fmt.Printf("floor: %.0f pairs/s, the same commands in ready-made pipelines of 256, without a lock\n\n", median(floors))
 	return flush(b.masters)
 }
 
@@ -224,7 +227,7 @@ func (b *bench) stopped() error {
 
 // contended: everybody wants the same key.
 func (b *bench) contended() error {
-	w := table("All goroutines of one process want one key", "goroutines", "lock", "hand-offs/s", "ours is", "most/least", "commands/s per master")
+	w := table("All goroutines of one process want one key", "goroutines", "lock", "pairs/s", "hand-offs/s", "ours is", "most/least", "commands/s per master")
 	for _, g := range []int{16, 64} {
 		all := []contestant{ours, redsyncPlain, redsyncFast, bsm, rueidis1}
 		sent := map[string][]float64{}
@@ -251,10 +254,10 @@ func (b *bench) contended() error {
 				sent[c.name] = append(sent[c.name], float64(after-before)/o.took.Seconds())
 			}
 		}
-		mine := medianOf(got[ours.name], outcome.rate)
+		mine := medianOf(got[ours.name], outcome.handOffRate)
 		for _, c := range all {
 			o := got[c.name]
-			fmt.Fprintf(w, "%d\t%s\t%.0f\t%.1f×\t%s\t%.0f\t\n", g, c.name, medianOf(o, outcome.rate), mine/medianOf(o, outcome.rate), spread(o), median(sent[c.name]))
+			fmt.Fprintf(w, "%d\t%s\t%.0f\t%.0f\t%.1f×\t%s\t%.0f\t\n", g, c.name, medianOf(o, outcome.rate), medianOf(o, outcome.handOffRate), mine/medianOf(o, outcome.handOffRate), spread(o), median(sent[c.name]))
 		}
 	}
 	w.Flush()

@@ -137,7 +137,7 @@ func (b *bench) waiter() error {
 			return err
 		}
 		began := time.Now()
-		ctx, cancel := context.WithTimeout(context.Background(), 5*b.d)
+		ctx, cancel := context.WithTimeout(context.Background(), max(5*b.d, 5*time.Second))
 		_, _ = l.Lock(ctx, "k")
 		cancel()
 		after, err := b.masters[0].info("stats", "total_commands_processed")

@@ -29,14 +29,13 @@ type Client struct {
 // New makes a Client from go-redis clients, one for each master. Any number from
 // one will do: with one, this is the correct lock on a single instance.
 //
-// New leaves your clients alone and makes its own from their options: addresses,
-// TLS, credentials, Dialer, OnConnect, Limiter and the rest hold for the lock too,
-// hooks that were added with AddHook do not. It changes what a lock's correctness
-// hangs on: no command is sent twice behind the lock's back (MaxRetries), the
-// timeout per master rules every socket operation (ReadTimeout, WriteTimeout,
-// ContextTimeoutEnabled), and a hung or dead master neither blocks nor stays
-// hidden once it is back (DialTimeout, DialerRetries, PoolSize). Close closes the
-// lock's clients; yours may be closed as soon as New has returned.
+// New leaves your clients alone and opens connections of its own with their options, one
+// per master for all goroutines: addresses, TLS, credentials, Dialer, OnConnect and
+// DialTimeout (up to 1 s) hold for the lock too, and Limiter is asked for whatever leaves
+// together. Options of the pool, timeouts and retries do not, nor hooks that were added
+// with AddHook: no command is sent twice behind the lock's back, and the timeout per
+// master rules. Close closes the lock's connections; your clients may be closed as soon
+// as New has returned.
 //
 // Two clients for one address and database are an error: that master would vote
 // twice.

@@ -429,6 +429,9 @@ func (l *lane) suspect(cause error) {
 	}
 	clear(l.pipe.pending[len(keep):])
 	l.pipe.pending = keep
+	if l.pipe.writing { // what takes so long holds up somebody, and will not be answered
+		_ = l.pipe.conn.SetWriteDeadline(time.Unix(1, 0)) // the write fails, and the connection with it
+	}
 	l.pipe.nudge()
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -203,8 +204,8 @@ func (l *listening) Listen(key string, heard func()) func() {
 func TestWakeups(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := &listening{fakeMasters: newFakeMasters(3), heard: map[string]map[int]func(){}}
-		commands := 0
-		m.asked = func(redlock.Command, []int) { commands++ }
+		var commands atomic.Int64
+		m.asked = func(redlock.Command, []int) { commands.Add(1) }
 		m.applied = func(_ int, cmd redlock.Command, reply int64, _ bool) {
 			if cmd.Kind == redlock.Release && reply == 1 && len(cmd.Args) == 2 {
 				m.mu.Lock()
@@ -221,7 +222,7 @@ func TestWakeups(t *testing.T) {
 		}
 		var released, got time.Time
 		var wg sync.WaitGroup
-		commands = 0
+		commands.Store(0)
 		wg.Go(func() {
 			l, err := waiter.Lock(t.Context(), "k")
 			if err != nil {
@@ -232,8 +233,8 @@ func TestWakeups(t *testing.T) {
 			l.Unlock(t.Context())
 		})
 		time.Sleep(20 * time.Second)
-		if commands < 20 || commands > 20*5 {
-			t.Errorf("%d commands in 20 s of waiting", commands)
+		if n := commands.Load(); n < 20 || n > 20*5 {
+			t.Errorf("%d commands in 20 s of waiting", n)
 		}
 		released = time.Now()
 		lease.Unlock(t.Context())

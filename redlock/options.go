@@ -41,10 +41,11 @@ func defaults() settings {
 // default is 10 s. Redis counts it in milliseconds, parts of one are cut off.
 func WithTTL(ttl time.Duration) Option { return func(s *settings) { s.ttl = ttl } }
 
-// WithTimeout sets how long to wait for one master's reply. It should be small
-// against the TTL (distlock, step 2), and above the time that connecting to a
-// master and one command take together. The default, which 0 stands for, is
-// TTL/20, at most 50 ms.
+// WithTimeout sets for how long a master may be silent: one that has not answered
+// anything for so long votes with an error. One that goes on answering others may take
+// up to ten times as long. It should be small against the TTL (distlock, step 2), and
+// above the time that connecting to a master and one command take together. The
+// default, which 0 stands for, is TTL/20, at most 50 ms.
 func WithTimeout(d time.Duration) Option { return func(s *settings) { s.timeout = d } }
 
 // WithDrift sets the allowance for clocks that run at different rates: validity
@@ -82,7 +83,7 @@ func WithWait(replicas int) Option { return func(s *settings) { s.wait = replica
 // WithFencing gives each lease a fencing token (Lease.Fence): a number that is
 // higher than that of every lease before it on the same key. Every master counts
 // while the lock is acquired, and the maximum is written back to a quorum of those
-// that hold the lock, which costs one more round trip. It grows monotonically as
+// that hold the lock, which costs one more round trip: Lock takes about twice as long. It grows monotonically as
 // long as masters keep their data over restarts, and as long as all who lock the
 // key use this option. A master counts under the key with ":fence" added, without
 // expiry.

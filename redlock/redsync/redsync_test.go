@@ -13,7 +13,6 @@ import (
 	"lockpick/cluster"
 	"lockpick/redlock"
 	"lockpick/redlock/redsync"
-	goredis "lockpick/redlock/redsync"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -21,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // open makes a Redsync as a program does that had the other one.
 func open(t *testing.T, c cluster.Cluster, name string) *redsync.Redsync {
 	t.Helper()
-	var pools []goredis.Pool
+	var pools []redsync.Pool
 	for i := range c.Masters() {
 		l, err := c.Link(name, i)
 		if err != nil {
@@ -29,7 +28,7 @@ func open(t *testing.T, c cluster.Cluster, name string) *redsync.Redsync {
 		}
 		client := redis.NewClient(&redis.Options{Addr: l.Addr()})
 		defer client.Close()
-		pools = append(pools, goredis.NewPool(client))
+		pools = append(pools, redsync.NewPool(client))
 	}
 	rs := redsync.New(pools...)
 	t.Cleanup(func() {

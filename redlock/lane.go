@@ -77,7 +77,9 @@ const (
 	// others meanwhile.
 	busyMost = 10
 	// doubtFor is how much later than in time an answer may be read.
-	doubtFor = 5 * time.Millisecond
+	doubtFor = 20 * time.Millisecond
+	// doubtMost is how often that is granted to a machine whose timers are late, too.
+	doubtMost = 5
 	// restAfter is for how long connections to a suspect master are tried when
 	// nobody asks.
 	restAfter = 10 * time.Second
@@ -338,8 +340,8 @@ func (l *lane) ring() {
 	}
 	l.armed = false
 	now := l.masters.now()
-	if p := l.pipe; l.state == up && !p.idle() && !p.doubted {
-		p.doubted = true // the answer may be here, and this machine too busy to read it
+	if p := l.pipe; l.state == up && !p.idle() && (p.doubts == 0 || now-l.alarms > doubtFor/4 && p.doubts < doubtMost) {
+		p.doubts++ // the answer may be here, and this machine too busy to read it, or even to look at its clock
 		l.watch(now + doubtFor)
 		return
 	}

@@ -37,7 +37,7 @@ type pipe struct {
 	judged  time.Duration
 	teach   bool          // it has forgotten the script that releases share
 	heard   time.Duration // when it answered last
-	doubted bool          // its time is over, and it has not answered since
+	doubts  int           // how often its time was over since it has answered
 	broken  error
 	since   time.Duration // when another connection took its place
 	wake    chan struct{} // the writer's
@@ -340,7 +340,7 @@ func (l *lane) heard(p *pipe, answers []answer) {
 		}
 	}
 	if len(answers) > 0 && p.broken == nil {
-		p.heard, p.doubted = l.masters.now(), false
+		p.heard, p.doubts = l.masters.now(), 0
 		p.timed(p.heard, answered)
 		l.alive(p)
 	}

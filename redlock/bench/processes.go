@@ -60,7 +60,7 @@ func work(name string, addrs []string, d time.Duration) {
 	}
 }
 
-func competitors() []contestant { return []contestant{ours, redsyncPlain} }
+func competitors() []contestant { return []contestant{ours, wakeups, redsyncPlain} }
 
 // processes: four processes of four goroutines each want the same key.
 func (b *bench) processes() error {
@@ -113,7 +113,7 @@ func (b *bench) processes() error {
 // waiter: what one that waits costs each master, while the lock is held for long.
 func (b *bench) waiter() error {
 	w := table("One process waits for a lock that is held", "lock", "commands/s per master")
-	for _, c := range []contestant{ours, redsyncPlain, bsm, rueidis1} {
+	for _, c := range []contestant{ours, wakeups, redsyncPlain, bsm, rueidis1} {
 		if err := flush(b.masters); err != nil {
 			return err
 		}

@@ -83,7 +83,7 @@ func WithWait(replicas int) Option { return func(s *settings) { s.wait = replica
 // WithFencing gives each lease a fencing token (Lease.Fence): a number that is
 // higher than that of every lease before it on the same key. Every master counts
 // while the lock is acquired, and the maximum is written back to a quorum of those
-// that hold the lock, which costs one more round trip: Lock takes about twice as long. It grows monotonically as
+// that hold the lock, which costs one more round trip (see docs/performance.md). It grows monotonically as
 // long as masters keep their data over restarts, and as long as all who lock the
 // key use this option. A master counts under the key with ":fence" added, without
 // expiry.

@@ -1,6 +1,6 @@
 # make run    set up, then run a campaign on real Redis masters (ARGS="--time-limit 60s …")
 # make test   set up, then every check and every test
-# make bench  the benchmarks
+# make bench  the benchmarks, and the lock beside others (ARGS="-rounds 3 -only pairs")
 .PHONY: run test lint bench setup-run setup-test
 
 GO ?= go
@@ -36,3 +36,4 @@ test: setup-test lint
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+	cd redlock/bench && $(GO) run . $(ARGS)

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -21,10 +22,7 @@ type TerminalOptions struct {
 // Terminal writes the report for people at a terminal: the verdict first, and
 // at the end where to look closer.
 func Terminal(w io.Writer, h *history.History, r *campaign.Result, opt TerminalOptions) error {
-	if opt.Width == 0 {
-		opt.Width = 80
-	}
-	t := &terminal{width: max(opt.Width, 60), ink: ink(opt.Color)}
+	t := newTerminal(opt)
 	t.headline(headlineOf(r))
 	t.facts(h, r)
 	steps := []func() error{
@@ -49,6 +47,10 @@ type terminal struct {
 	out   bytes.Buffer
 	width int
 	ink   ink
+}
+
+func newTerminal(opt TerminalOptions) *terminal {
+	return &terminal{width: max(cmp.Or(opt.Width, 80), 60), ink: ink(opt.Color)}
 }
 
 // text writes text after an indent that later lines keep as spaces.

@@ -42,6 +42,11 @@ func (p *progress) live(s campaign.Status) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	text := describe(s)
+	p.show(text, min(s.Elapsed, s.Limit).Milliseconds(), s.Limit.Milliseconds())
+}
+
+// show shows how much of all is done, and a text. The caller holds p.mu.
+func (p *progress) show(text string, done, all int64) {
 	if !p.terminal {
 		if time.Since(p.last) >= every {
 			p.last = time.Now()
@@ -50,12 +55,12 @@ func (p *progress) live(s campaign.Status) {
 		return
 	}
 	if p.bar == nil {
-		p.bar = progressbar.NewOptions64(s.Limit.Milliseconds(),
+		p.bar = progressbar.NewOptions64(all,
 			progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetWidth(16), progressbar.OptionClearOnFinish(),
 			progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false), progressbar.OptionThrottle(0))
 	}
 	p.bar.Describe(text)
-	_ = p.bar.Set64(min(s.Elapsed, s.Limit).Milliseconds())
+	_ = p.bar.Set64(done)
 }
 
 func (p *progress) done() {

@@ -164,6 +164,11 @@ func printResult(h *history.History, r *campaign.Result, asJSON bool) error {
 	if asJSON {
 		return reports.JSON(os.Stdout, r)
 	}
+	return reports.Terminal(os.Stdout, h, r, terminalOptions())
+}
+
+// terminalOptions is what stdout can show.
+func terminalOptions() reports.TerminalOptions {
 	opt := reports.TerminalOptions{Width: 100}
 	if fd := int(os.Stdout.Fd()); term.IsTerminal(fd) {
 		opt.Color = os.Getenv("NO_COLOR") == ""
@@ -171,7 +176,7 @@ func printResult(h *history.History, r *campaign.Result, asJSON bool) error {
 			opt.Width = min(width, 120)
 		}
 	}
-	return reports.Terminal(os.Stdout, h, r, opt)
+	return opt
 }
 
 // exitOf turns the verdicts into the command's outcome. levels, if any, are those

@@ -92,7 +92,8 @@ func ParseClaims(b []byte) ([]Claim, error) {
 		return nil, position(err, b, claimFields())
 	}
 	var file catalogueFile
-	err = yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(&file)
+	decoder := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict())
+	err = decoder.Decode(&file)
 	if errors.Is(err, io.EOF) || err == nil && len(file.Claims) == 0 {
 		return nil, errors.New("1:1: there are no claims: a catalogue has a title and a list of claims")
 	}
@@ -102,8 +103,8 @@ func ParseClaims(b []byte) ([]Claim, error) {
 	for i := range file.Claims {
 		c := &file.Claims[i]
 		c.Group, c.Bug = file.Title, file.Bugs
-		if err := c.complete(b); err != nil {
-			return nil, err
+		if err := c.complete(decoder); err != nil {
+			return nil, position(err, b, claimFields())
 		}
 		if p := c.check(); p != nil {
 			return nil, locate(tree, fmt.Sprintf("claims[%d]", i), c, p)
@@ -113,16 +114,17 @@ func ParseClaims(b []byte) ([]Claim, error) {
 }
 
 // complete makes the scenarios: a case's is laid over the claim's, a twin's over the case's.
-func (c *Claim) complete(b []byte) error {
+// The decoder is that of the file, which knows its anchors.
+func (c *Claim) complete(d *yaml.Decoder) error {
 	base := claimDefaults()
-	if err := lay(&base, c.Scenario, b); err != nil {
+	if err := lay(&base, c.Scenario, d); err != nil {
 		return err
 	}
 	for i := range c.Cases {
 		k := &c.Cases[i]
 		k.Scenario = base
 		k.Scenario.Name = strings.Trim("claim-"+c.ID+"-"+fileName(k.Name), "-")
-		if err := lay(&k.Scenario, k.Over, b); err != nil {
+		if err := lay(&k.Scenario, k.Over, d); err != nil {
 			return err
 		}
 		if k.Twin == nil {
@@ -130,7 +132,7 @@ func (c *Claim) complete(b []byte) error {
 		}
 		k.Twin.Scenario = k.Scenario
 		k.Twin.Scenario.Name = k.Scenario.Name + "-twin"
-		if err := lay(&k.Twin.Scenario, k.Twin.Over, b); err != nil {
+		if err := lay(&k.Twin.Scenario, k.Twin.Over, d); err != nil {
 			return err
 		}
 	}
@@ -138,7 +140,7 @@ func (c *Claim) complete(b []byte) error {
 }
 
 // lay lays the fields of a node over a scenario. A list replaces the list below it.
-func lay(s *Scenario, over ast.Node, b []byte) error {
+func lay(s *Scenario, over ast.Node, d *yaml.Decoder) error {
 	if over == nil {
 		return nil
 	}
@@ -153,10 +155,7 @@ func lay(s *Scenario, over ast.Node, b []byte) error {
 			list.drop()
 		}
 	}
-	if err := yaml.NodeToValue(over, s, yaml.Strict()); err != nil {
-		return position(err, b, claimFields())
-	}
-	return nil
+	return d.DecodeFromNode(over, s)
 }
 
 // has says whether a mapping has a field.

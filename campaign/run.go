@@ -390,7 +390,12 @@ func (c *campaign) lookAround(ctx context.Context) {
 			}
 			// The answer was true somewhere between asking and hearing.
 			offset := look.Time.Sub(asked.Add(c.runtime.Now().Sub(asked) / 2)).Round(time.Microsecond)
-			c.recorder.Record(history.Op{Process: m.Name(), Type: history.Info, F: history.FLook, Value: &history.Value{Keys: look.Keys, Offset: &offset}})
+			v := &history.Value{Keys: look.Keys, Expires: map[string]time.Duration{}, Offset: &offset}
+			for key, end := range look.Expires {
+				v.Expires[key] = end.Sub(c.start).Round(time.Microsecond)
+			}
+			v.Took = c.runtime.Now().Sub(asked) // as late as can be: the answer was true somewhere within it
+			c.recorder.Record(history.Op{Process: m.Name(), Type: history.Info, F: history.FLook, Value: v})
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -292,7 +293,7 @@ func (c *campaign) strike(ctx context.Context) {
 	s := c.s
 	plan := nemesis.Plan{
 		Faults: s.Faults, Targets: s.Targets, Interval: s.Interval, RestartDelay: s.RestartDelay, Points: workload.Points,
-		Clock: s.Clock, Rate: s.ClientRate, Delay: s.FsyncDelay, Strict: s.Strict, Torn: s.Torn,
+		Clock: s.Clock, ClientClock: s.clientClock(), Delay: s.FsyncDelay, Strict: s.Strict, Torn: s.Torn,
 	}
 	if plan.Interval == 0 {
 		plan.Interval = s.TTL
@@ -309,6 +310,14 @@ func (c *campaign) strike(ctx context.Context) {
 	case Guided:
 		c.nemesis.Guided(ctx, plan)
 	}
+}
+
+// clientClock is what the fault client-clock does; empty: drawn.
+func (s *Scenario) clientClock() string {
+	if s.ClientRate > 0 {
+		return "x" + strconv.FormatFloat(s.ClientRate, 'g', -1, 64)
+	}
+	return s.ClientClock
 }
 
 // bound is how long a free lock may take to be granted once all has healed: what is

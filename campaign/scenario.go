@@ -38,11 +38,12 @@ type Scenario struct {
 	Targets      []string `yaml:"targets,omitempty"`
 	Interval     Duration `yaml:"interval,omitempty"` // 0: the TTL
 	RestartDelay Duration `yaml:"restart_delay"`
-	Clock        string   `yaml:"clock,omitempty"`       // of the fault clock: +60s, -60s, x1.5, ~5s; empty: drawn
-	ClientRate   float64  `yaml:"client_rate,omitempty"` // of the fault client-clock; 0: drawn
-	FsyncDelay   Duration `yaml:"fsync_delay,omitempty"` // of the fault slow-fsync; 0: 1s
-	Strict       bool     `yaml:"strict,omitempty"`      // of the fault powercut: names are durable only once their directory was fsynced
-	Torn         bool     `yaml:"torn,omitempty"`        // of the fault powercut: a random part of what was not fsynced survives
+	Clock        string   `yaml:"clock,omitempty"`        // of the fault clock: +60s, -60s, x1.5, ~5s; empty: drawn
+	ClientClock  string   `yaml:"client_clock,omitempty"` // of the fault client-clock, as of clock; empty: drawn
+	ClientRate   float64  `yaml:"client_rate,omitempty"`  // of the fault client-clock, instead: x1.5 is 1.5
+	FsyncDelay   Duration `yaml:"fsync_delay,omitempty"`  // of the fault slow-fsync; 0: 1s
+	Strict       bool     `yaml:"strict,omitempty"`       // of the fault powercut: names are durable only once their directory was fsynced
+	Torn         bool     `yaml:"torn,omitempty"`         // of the fault powercut: a random part of what was not fsynced survives
 	Schedule     []Step   `yaml:"schedule,omitempty"`
 
 	TimeLimit       Duration `yaml:"time_limit"`
@@ -220,6 +221,14 @@ func (s *Scenario) checkFaults() *Problem {
 	if s.Clock != "" {
 		if _, _, err := nemesis.ParseClock(s.Clock); err != nil {
 			return &Problem{"clock", err.Error()}
+		}
+	}
+	if s.ClientClock != "" {
+		if _, _, err := nemesis.ParseClock(s.ClientClock); err != nil {
+			return &Problem{"client_clock", err.Error()}
+		}
+		if s.ClientRate != 0 {
+			return &Problem{"client_rate", fmt.Sprintf("client_clock says %s already: write one", s.ClientClock)}
 		}
 	}
 	if s.ClientRate < 0 || s.ClientRate > 1000 {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/redlock"
 )
@@ -59,9 +60,19 @@ type Site struct {
 	// if the client was ended there.
 	Record         func(history.Op)
 	Pass           func(point, key string) bool
+	Bent           func(cluster.Clock) // the process goes by that clock now; its leases' ends are those by it
 	Apply          func(key, token string, fence, value int64)
 	AcquireTimeout time.Duration
 	Margin         time.Duration // how long before its end a lease is not relied on
+}
+
+// Wall is the time of day where the client is, which may step: for locks that measure
+// with it, as no lock should.
+func (s Site) Wall() time.Time {
+	if w, ok := s.Runtime.(WallClock); ok {
+		return w.Wall()
+	}
+	return s.Runtime.Now()
 }
 
 // Kind is a lock under test that can be asked for by name.

@@ -129,6 +129,9 @@ func (c *Case) CannotRun(driver, budget string) string {
 	if driver == Sim && c.Scenario.ClientsAs == Processes {
 		return "its clients are processes, which need real masters"
 	}
+	if driver != Sim && c.Scenario.Network != (Network{}) {
+		return "a real network does not lose, double or delay messages to order"
+	}
 	if driver != Sim && c.Real.Full && budget != Full {
 		return "only with --budget full on real masters: it takes long there"
 	}

@@ -45,6 +45,7 @@ type Scenario struct {
 	Strict       bool     `yaml:"strict,omitempty"`       // of the fault powercut: names are durable only once their directory was fsynced
 	Torn         bool     `yaml:"torn,omitempty"`         // of the fault powercut: a random part of what was not fsynced survives
 	Schedule     []Step   `yaml:"schedule,omitempty"`
+	Network      Network  `yaml:"network,omitempty"` // of the simulator
 
 	TimeLimit       Duration `yaml:"time_limit"`
 	Seed            uint64   `yaml:"seed"`
@@ -52,6 +53,15 @@ type Scenario struct {
 	Properties      []string `yaml:"properties,omitempty"` // levels that decide the exit code; empty: all that were judged
 	Driver          string   `yaml:"driver"`
 	Image           string   `yaml:"image,omitempty"`
+}
+
+// Network is what a simulated network does to messages by itself, each a probability. Real
+// ones do it too, but not to order.
+type Network struct {
+	Loss      float64  `yaml:"loss,omitempty"`      // a message is lost, and its connection hangs
+	Duplicate float64  `yaml:"duplicate,omitempty"` // a request arrives twice
+	Late      float64  `yaml:"late,omitempty"`      // a request is held back, so that later ones overtake it,
+	LateBy    Duration `yaml:"late_by,omitempty"`   // by up to this; 0: 1s
 }
 
 // Duration is a time.Duration that YAML writes as "1.5s".
@@ -158,6 +168,9 @@ func (s *Scenario) checkWhat() *Problem {
 	if s.ClientsAs == Processes && s.Driver == Sim {
 		return &Problem{"clients_as", "clients that are processes need real masters: choose another driver, or clients_as: goroutines"}
 	}
+	if s.Network != (Network{}) && s.Driver != Sim && s.Driver != Auto {
+		return &Problem{"network", "only a simulated network loses, doubles and delays messages to order: use driver: sim, or the faults partition, slow and reset"}
+	}
 	if s.Eviction != "" && !slices.Contains(cluster.Evictions, cluster.Eviction(s.Eviction)) {
 		return unknown("eviction", s.Eviction, names(cluster.Evictions))
 	}
@@ -196,7 +209,10 @@ func (s *Scenario) checkHow() *Problem {
 	for _, p := range []struct {
 		field string
 		p     float64
-	}{{"long_holds", s.LongHolds}, {"extend", s.Extend}} {
+	}{
+		{"long_holds", s.LongHolds}, {"extend", s.Extend}, {"network.loss", s.Network.Loss},
+		{"network.duplicate", s.Network.Duplicate}, {"network.late", s.Network.Late},
+	} {
 		if p.p < 0 || p.p > 1 {
 			return &Problem{p.field, fmt.Sprintf("%v is not a probability: 0 to 1", p.p)}
 		}

@@ -52,7 +52,9 @@ func (c *campaign) simulated(world *sim.World, cfg cluster.Config) error {
 		return errors.New("clients that are processes need real masters, and there are none here: run without --clients-as processes")
 	}
 	world.Limit = c.s.TimeLimit + 24*time.Hour
-	c.world, c.runtime = sim.New(world, cfg, sim.Options{}), world.Runtime()
+	c.world, c.runtime = sim.New(world, cfg, sim.Options{
+		Loss: c.s.Network.Loss, Duplicate: c.s.Network.Duplicate, Late: c.s.Network.Late, LateBy: c.s.Network.LateBy,
+	}), world.Runtime()
 	c.masters = c.world
 	return nil
 }

@@ -20,6 +20,7 @@ type Verification struct {
 	Driver  string // sim, process, docker, auto
 	Budget  string // quick, full
 	Seed    uint64 // the first schedule of each case has the seed Seed × 1,000,000
+	Most    int    // schedules or runs of each case, whatever the budget allows; 0: no such limit
 	Workers int    // schedules at a time; 0: on simulated masters as many as processors, on real ones 1
 	Store   Store
 	Client  []string // the command that is a client process
@@ -161,6 +162,9 @@ func (v *verification) plan(c *Claim) {
 			if holding || len(k.Measure) > 0 {
 				n = max(1, n/3)
 			}
+		}
+		if v.opt.Most > 0 {
+			n = min(n, v.opt.Most)
 		}
 		v.add(r, &series{of: k, base: k.Scenario, expect: k.Expect, all: holding || len(k.Measure) > 0}, n)
 		if k.Twin == nil {
@@ -398,7 +402,7 @@ func (v *verification) conclude(ctx context.Context, c *claimRun) {
 				continue
 			}
 			k.Schedules, k.Findings, k.Figures = s.tried(), v.findings(ctx, s), s.measured()
-			for _, t := range s.trials {
+			for _, t := range s.trials[:s.stop+1] {
 				if t != nil {
 					k.Leases += t.leases
 				}

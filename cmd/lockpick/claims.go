@@ -61,6 +61,7 @@ Exit codes: 0 all as expected, 1 a claim is not (or differs from the baseline), 
 	f.StringSliceVar(&flags.only, "only", nil, "ids or slugs of claims, such as 35,39 (default: all)")
 	f.StringVar(&flags.driver, "driver", campaign.Sim, "what runs the masters: "+strings.Join(campaign.Drivers, ", "))
 	f.StringVar(&flags.budget, "budget", campaign.Quick, "how much to try: "+strings.Join(campaign.Budgets, ", "))
+	f.IntVar(&flags.most, "most", 0, "try at most so many schedules of each case (default: what the budget allows)")
 	f.Uint64Var(&flags.seed, "seed", 1, "seed of what is drawn at random")
 	f.BoolVar(&flags.mutants, "mutants", false, "the planted bugs instead of the claims: is each caught, and the lock without it acquitted?")
 	f.StringSliceVar(&flags.catalogue, "catalogue", []string{campaign.BuiltIn}, "files of claims; "+campaign.BuiltIn+" stands for the built-in ones")
@@ -100,7 +101,7 @@ func runClaims(cmd *cobra.Command, flags claimsFlags) error {
 	}
 	show := newClaimsProgress()
 	r, err := campaign.Verify(cmd.Context(), claims, campaign.Verification{
-		Driver: flags.driver, Budget: flags.budget, Seed: flags.seed, Workers: flags.workers, Image: flags.image,
+		Driver: flags.driver, Budget: flags.budget, Seed: flags.seed, Most: flags.most, Workers: flags.workers, Image: flags.image,
 		Store: campaign.Store{Dir: flags.store}, Client: []string{self, "client"},
 		Progress: show.line, Live: show.live, Done: show.claim,
 		Report: func(dir string, h *history.History, r *campaign.Result) error { return writeReport(dir, h, r) },

@@ -14,8 +14,9 @@ import (
 // and so relies on a clock that steps (redlock-rb #50).
 const wall = "redlock-on-the-wall-clock"
 
-// Where the tests' program is a client process, too.
-func init() {
+// withWall adds it to the locks under test, and returns what takes it away.
+func withWall() func() {
+	all := workload.Locks
 	right, _ := workload.LockNamed("redlock")
 	workload.Locks = append(workload.Locks, workload.Kind{Name: wall, Fencing: true, New: func(s workload.Site) (workload.Lock, error) {
 		inner := s
@@ -23,6 +24,7 @@ func init() {
 		l, err := right.New(inner)
 		return wallLock{l, s}, err
 	}})
+	return func() { workload.Locks = all }
 }
 
 type wallLock struct {
@@ -66,6 +68,7 @@ func (l wallLease) Extend(ctx context.Context) (workload.Lease, error) {
 // TestWallClock: a step of a client's wall clock breaks a lock that looks at it, and
 // nothing else (the catalogue's claims 13 and 50, and its bug b14).
 func TestWallClock(t *testing.T) {
+	t.Cleanup(withWall())
 	for _, c := range []struct {
 		name, lock, clock, clients, want string
 	}{

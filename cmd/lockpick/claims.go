@@ -25,7 +25,7 @@ type claimsFlags struct {
 	only, catalogue       []string
 	driver, budget, image string
 	seed                  uint64
-	workers               int
+	most, workers         int
 	mutants, asJSON       bool
 	junit, html, baseline string
 	updateBaseline        bool

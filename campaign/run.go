@@ -152,16 +152,13 @@ func needsShim(fault string) bool {
 
 // header is what the history says of itself.
 func (s *Scenario) header(masters cluster.Cluster, yaml string, started time.Time) history.Header {
-	quorum := s.Masters/2 + 1
-	if s.Lock == "single" {
-		quorum = 1
-	}
+	lock, _ := workload.LockNamed(s.Lock)
 	versions := map[string]string{"redis": masters.Version(), "lockpick": Version()}
 	if masters.Driver() != Sim { // there the same seed makes the same bytes, whatever Go built this
 		versions["go"] = runtime.Version()
 	}
 	return history.Header{
-		Name: s.Name, Started: started.UTC(), Seed: s.Seed, Driver: masters.Driver(), Lock: s.Lock, Masters: s.Masters, Quorum: quorum,
+		Name: s.Name, Started: started.UTC(), Seed: s.Seed, Driver: masters.Driver(), Lock: s.Lock, Masters: s.Masters, Quorum: lock.Quorum(s.Masters),
 		Persistence: s.Persistence, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, Fencing: s.Fencing, Faults: s.FaultNames(),
 		Nemesis: s.NemesisName(), Scenario: yaml,
 		Versions: versions,
@@ -351,7 +348,8 @@ func (c *campaign) healed(ctx context.Context, bound time.Duration) bool {
 		cancel()
 	}
 	op := history.Op{Process: history.Nemesis, Type: history.Info, F: history.FHealed, Value: &history.Value{Bound: bound, Masters: gone}}
-	majority := len(gone) < c.s.Masters/2+1 && !(c.s.Lock == "single" && slices.Contains(gone, "m1"))
+	lock, _ := workload.LockNamed(c.s.Lock)
+	majority := len(gone) < c.s.Masters/2+1 && !(lock.First && slices.Contains(gone, "m1"))
 	if !majority {
 		op.Type, op.Error = history.Fail, fmt.Sprintf("%v never came back: no majority of masters is left", gone)
 	}

@@ -148,7 +148,9 @@ func (s *Scenario) Check() error {
 func (s *Scenario) checkWhat() *Problem {
 	kind, ok := workload.LockNamed(s.Lock)
 	if !ok {
-		return unknown("lock", s.Lock, workload.LockNames())
+		p := unknown("lock", s.Lock, workload.CorrectNames())
+		p.Says += ", or one that is wrong on purpose (lockpick list locks)"
+		return p
 	}
 	if s.Fencing && !kind.Fencing {
 		return &Problem{"fencing", fmt.Sprintf("the lock %s has no fencing tokens", s.Lock)}
@@ -273,12 +275,13 @@ func (s *Scenario) checkSchedule() *Problem {
 	return nil
 }
 
-// points are where clients can be stopped; processes also anywhere.
+// points are where a schedule can stop clients; processes also anywhere.
 func (s *Scenario) points() []string {
+	points := append(slices.Clone(workload.Points), workload.BetweenCommands)
 	if s.ClientsAs == Processes {
-		return append(slices.Clone(workload.Points), "")
+		points = append(points, "")
 	}
-	return workload.Points
+	return points
 }
 
 // Completed fills in what the faults that were asked for need: a replica to fail over

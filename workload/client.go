@@ -169,6 +169,15 @@ func (c *client) granted(f, key string, l Lease, fence int64) {
 	c.record(history.OK, f, key, &history.Value{Token: l.Token(), ValidUntil: c.until(l), Fence: fence}, nil)
 }
 
+// renewed records that the lock has extended the lease that the client holds by itself.
+func (c *client) renewed(key string, l Lease) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lease != nil && c.key == key && c.lease.Token() == l.Token() {
+		c.record(history.OK, history.FExtend, key, &history.Value{Token: l.Token(), ValidUntil: c.until(l)}, nil)
+	}
+}
+
 // hold notes the lease that the client has now.
 func (c *client) hold(l Lease, key string) {
 	c.mu.Lock()
@@ -290,6 +299,12 @@ func (c *client) reckons() redlock.Runtime {
 
 // left is for how long a client may rely on a lease yet.
 func (c *client) left(lease Lease) time.Duration {
+	if v, ok := lease.(Validator); ok {
+		if v.Valid() {
+			return c.w.config.TTL // and then it is asked again
+		}
+		return 0
+	}
 	return lease.Until().Sub(c.reckons().Now()) - c.w.config.margin()
 }
 

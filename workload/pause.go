@@ -21,9 +21,13 @@ const (
 	BeforeEnter = "before-enter"
 	// BeforeWrite: the lease was found valid, the write is not yet sent.
 	BeforeWrite = "before-write"
+
+	// BetweenCommands: a lock that needs two commands where one would do has sent the
+	// first. Correct locks never pass it, so no nemesis draws it.
+	BetweenCommands = "between-commands"
 )
 
-// Points lists them in the order in which a client passes them.
+// Points lists those that every client passes, in the order in which it does.
 var Points = []string{AfterQuorum, BeforeEnter, BeforeWrite}
 
 // Process is a client that is a process of its own: signals reach it anywhere.

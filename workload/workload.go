@@ -71,6 +71,7 @@ func New(cfg Config, r redlock.Runtime, rec *history.Recorder, start time.Time, 
 		s.Record = func(op history.Op) { w.record(op) }
 		s.Pass = func(point, key string) bool { return w.Pauses.Pass(name, point, key) }
 		s.Apply = w.resource.Write
+		s.Renewed = c.renewed
 		s.Bent = c.bent
 		c.site = s
 		if c.lock, err = cfg.Lock.New(s); err != nil {

@@ -1,0 +1,164 @@
+package campaign
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"lockpick/checker"
+	"lockpick/workload"
+)
+
+// convictions are the locks that are wrong on purpose and that a scenario shows to be: the
+// property that it breaks, within a few seeds, while the twin stands the same.
+var convictions = []struct {
+	lock     string
+	property checker.Property
+	change   func(*Scenario)
+}{
+	// c1 reaches two masters, c2 the other three.
+	{"redlock-reachable-quorum", checker.MutualExclusion, func(s *Scenario) {
+		s.Clients = 2
+		s.Schedule = []Step{
+			{Fault: "partition", At: time.Second, For: 8 * time.Second, Clients: []string{"c1"}, Masters: []string{"m1", "m2", "m3"}, Mode: "drop"},
+			{Fault: "partition", At: time.Second, For: 8 * time.Second, Clients: []string{"c2"}, Masters: []string{"m4", "m5"}, Mode: "drop"},
+		}
+	}},
+	// The holder loses a majority, and its extensions fail.
+	{"redlock-extend-lies", checker.MutualExclusion, func(s *Scenario) {
+		s.Extend, s.LongHolds = 1, 1
+		s.Schedule = []Step{{Fault: "partition", After: "c1 acquires k0", For: 4 * time.Second, Repeat: true, Clients: []string{"c1"}, Masters: []string{"m1", "m2", "m3"}, Mode: "drop"}}
+	}},
+	// Commands are so slow that an extension comes back when the lease is over, and yet in
+	// time for the keys.
+	{"redlock-extend-late", checker.Extension, func(s *Scenario) {
+		s.Extend, s.LongHolds, s.Timeout = 1, 1, 3*time.Second
+		s.Schedule = []Step{{Fault: "slow", For: 9 * time.Second, Clients: []string{"c1"}, Masters: []string{"all"}, Delay: 700 * time.Millisecond}}
+	}},
+	// The holder stands still for longer than its lease lasts, and then extends it, when
+	// somebody else has had the lock and given it back.
+	{"redlock-extend-recreates", checker.Extension, func(s *Scenario) {
+		s.Clients, s.Extend, s.LongHolds, s.Hold, s.TimeLimit = 2, 1, 0, "0s..100ms", 20*time.Second
+		s.Schedule = []Step{{Fault: "client-pause", After: "c1 enters k0", For: 3 * time.Second, Repeat: true, Clients: []string{"c1"}, Point: workload.BeforeWrite}}
+	}},
+	{"redlock-always-valid", checker.BeliefExclusion, func(s *Scenario) { s.Extend, s.LongHolds = 0, 1 }},
+	{"redlock-setnx-expire", checker.DeadlockFree, func(s *Scenario) {
+		s.Schedule = []Step{{Fault: "client-kill", At: time.Second, For: 5 * time.Second, Clients: []string{"c1"}, Point: workload.BetweenCommands}}
+	}},
+	{"redlock-get-del", checker.MutualExclusion, func(s *Scenario) {
+		s.Schedule = []Step{{Fault: "client-pause", At: time.Second, For: 2500 * time.Millisecond, Clients: []string{"c1"}, Point: workload.BetweenCommands}}
+	}},
+	{"redlock-plain-del", checker.MutualExclusion, func(*Scenario) {}},
+	{"redlock-weak-token", checker.MutualExclusion, func(*Scenario) {}},
+	{"redlock-wall-clock", checker.MutualExclusion, func(s *Scenario) {
+		s.Hold, s.LongHolds, s.Extend = "3s..4s", 0, 0
+		s.Schedule = []Step{{Fault: "client-clock", After: "any enters any", For: 8 * time.Second, Clock: "-60s"}}
+	}},
+	// Each client reaches half of the masters.
+	{"redlock-quorum-half", checker.MutualExclusion, func(s *Scenario) {
+		s.Masters, s.Clients = 4, 2
+		s.Schedule = []Step{
+			{Fault: "partition", At: time.Second, For: 8 * time.Second, Clients: []string{"c1"}, Masters: []string{"m1", "m2"}, Mode: "drop"},
+			{Fault: "partition", At: time.Second, For: 8 * time.Second, Clients: []string{"c2"}, Masters: []string{"m3", "m4"}, Mode: "drop"},
+		}
+	}},
+	// The masters' clocks are fast, by less than the allowance; the holder stands still.
+	{"redlock-no-drift", checker.MutualExclusion, func(s *Scenario) {
+		s.TimeLimit = 30 * time.Second
+		s.Schedule = []Step{
+			{Fault: "clock", Masters: []string{"all"}, For: 30 * time.Second, Clock: "x1.0099"},
+			{Fault: "client-pause", After: "any enters any", For: 2500 * time.Millisecond, Repeat: true, Point: workload.BeforeWrite},
+		}
+	}},
+	{"redlock-renews-untold", checker.BeliefExclusion, func(s *Scenario) {
+		s.LongHolds = 1
+		s.Schedule = []Step{{Fault: "partition", After: "c1 enters k0", For: 4 * time.Second, Repeat: true, Clients: []string{"c1"}, Masters: []string{"all"}, Mode: "drop"}}
+	}},
+	{"setnx", checker.DeadlockFree, func(s *Scenario) {
+		s.Schedule = []Step{{Fault: "client-kill", At: time.Second, For: 5 * time.Second, Clients: []string{"c1"}, Point: workload.BeforeWrite}}
+	}},
+	{"setnx-expire", checker.DeadlockFree, func(s *Scenario) {
+		s.Schedule = []Step{{Fault: "client-kill", At: time.Second, For: 5 * time.Second, Clients: []string{"c1"}, Point: workload.BetweenCommands}}
+	}},
+	{"set-del", checker.MutualExclusion, func(s *Scenario) {
+		s.Schedule = []Step{{Fault: "client-pause", After: "c1 enters k0", For: 2500 * time.Millisecond, Repeat: true, Clients: []string{"c1"}, Point: workload.BeforeWrite}}
+	}},
+	{"set-get-del", checker.MutualExclusion, func(s *Scenario) {
+		s.Schedule = []Step{{Fault: "client-pause", At: time.Second, For: 2500 * time.Millisecond, Clients: []string{"c1"}, Point: workload.BetweenCommands}}
+	}},
+	{"redlock-time-token", checker.MutualExclusion, func(*Scenario) {}},
+	{"redlock-late-start", checker.MutualExclusion, func(s *Scenario) {
+		s.Timeout = time.Second
+		s.Schedule = []Step{
+			{Fault: "slow", For: 9 * time.Second, Clients: []string{"c1"}, Masters: []string{"all"}, Delay: 300 * time.Millisecond},
+			{Fault: "client-pause", After: "c1 enters k0", For: 2500 * time.Millisecond, Repeat: true, Clients: []string{"c1"}, Point: workload.BeforeWrite},
+		}
+	}},
+	{"redlock-fence-incr", checker.FencingMonotone, func(s *Scenario) {
+		s.Fencing = true
+		s.Schedule = []Step{
+			{Fault: "partition", For: 2 * time.Second, Masters: []string{"m4", "m5"}, Clients: []string{"all"}, Mode: "drop"},
+			{Fault: "partition", At: 3 * time.Second, For: 5 * time.Second, Masters: []string{"m1", "m2"}, Clients: []string{"all"}, Mode: "drop"},
+		}
+	}},
+	{"redlock-extend-acquires", checker.MutualExclusion, func(s *Scenario) { s.Extend, s.LongHolds = 1, 0.5 }},
+}
+
+// seeds are how many schedules a scenario gets to show what is wrong.
+const seeds = 5
+
+// TestConvictions: each of these locks is convicted of what it is there for, and its twin
+// of nothing that it promises, under the same faults and seeds.
+func TestConvictions(t *testing.T) {
+	for _, c := range convictions {
+		t.Run(c.lock, func(t *testing.T) {
+			kind, ok := workload.LockNamed(c.lock)
+			if !ok {
+				t.Fatal("there is no such lock")
+			}
+			found := uint64(0)
+			for seed := uint64(1); seed <= seeds && found == 0; seed++ {
+				r := simulate(t, kind.Name, seed, c.change)
+				if i := slices.IndexFunc(r.Verdicts, func(v checker.Result) bool { return v.Name == c.property.Name }); i >= 0 && r.Verdicts[i].Verdict == checker.Violated {
+					found = seed
+					t.Logf("seed %d: %s", seed, r.Verdicts[i].Why)
+				}
+			}
+			if found == 0 {
+				r := simulate(t, kind.Name, 1, c.change)
+				for _, v := range r.Verdicts {
+					t.Logf("%s %s: %s", v.Name, v.Verdict, v.Why)
+				}
+				t.Errorf("%s was never violated", c.property.Name)
+			}
+			for seed := uint64(1); seed <= seeds; seed++ {
+				for _, v := range simulate(t, kind.Twin, seed, c.change).Verdicts {
+					paused := v.Level == "L3" || v.Level == "L4" // no lock protects who stands still in its section
+					if v.Verdict == checker.Violated && (!paused || v.Name == c.property.Name) {
+						t.Errorf("seed %d: %s: %s: %s", seed, kind.Twin, v.Name, v.Why)
+					}
+				}
+			}
+		})
+	}
+}
+
+func simulate(t *testing.T, lock string, seed uint64, change func(*Scenario)) *Result {
+	t.Helper()
+	s := Defaults()
+	s.Driver, s.Lock, s.Seed, s.Faults, s.Clients, s.TimeLimit = Sim, lock, seed, nil, 3, 10*time.Second
+	change(&s)
+	s = s.Completed()
+	if err := s.Check(); err != nil {
+		t.Fatal(err)
+	}
+	h, err := Simulate(t.Context(), s, Simulation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := Judge(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}

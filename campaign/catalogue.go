@@ -130,6 +130,8 @@ func (c *Claim) complete(d *yaml.Decoder) error {
 		if k.Twin == nil {
 			continue
 		}
+		twin := *k.Twin // an alias of YAML shares it with another case
+		k.Twin = &twin
 		k.Twin.Scenario = k.Scenario
 		k.Twin.Scenario.Name = k.Scenario.Name + "-twin"
 		if err := lay(&k.Twin.Scenario, k.Twin.Over, d); err != nil {

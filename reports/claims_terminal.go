@@ -184,7 +184,7 @@ func (t *terminal) deviation(r *campaign.ClaimsResult, name string, f *campaign.
 		t.text("    ", fmt.Sprintf("%d. %s", i+1, step))
 	}
 	if f.Run != "" {
-		t.text("    ", "evidence: "+filepath.Join(r.Folder, f.Run, campaign.ReportFile))
+		fmt.Fprintf(&t.out, "    evidence: %s\n", filepath.Join(r.Folder, f.Run, campaign.ReportFile)) // in one piece, to be copied
 	}
 }
 

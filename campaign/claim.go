@@ -182,7 +182,7 @@ func (c *Case) check() *Problem {
 		e := &c.Expect[i]
 		at := fmt.Sprintf("expect[%d].", i)
 		if _, ok := propertyNamed(e.Property); !ok {
-			return unknown(at+"property", e.Property, propertyNames())
+			return unknown(at+"property", e.Property, PropertyNames())
 		}
 		if e.Verdict != checker.Violated && e.Verdict != checker.Holds {
 			return unknown(at+"verdict", string(e.Verdict), []string{string(checker.Violated), string(checker.Holds)})
@@ -242,14 +242,6 @@ func propertyNamed(name string) (checker.Property, bool) {
 		return checker.Property{}, false
 	}
 	return checker.Properties[i], true
-}
-
-func propertyNames() []string {
-	var names []string
-	for _, p := range checker.Properties {
-		names = append(names, p.Name)
-	}
-	return names
 }
 
 // claimDefaults is the scenario that the cases of a catalogue start from: small, without

@@ -159,7 +159,7 @@ func (s *Scenario) header(masters cluster.Cluster, yaml string, started time.Tim
 	}
 	return history.Header{
 		Name: s.Name, Started: started.UTC(), Seed: s.Seed, Driver: masters.Driver(), Lock: s.Lock, Masters: s.Masters, Quorum: lock.Quorum(s.Masters),
-		Persistence: s.Persistence, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, Fencing: s.Fencing, Faults: s.FaultNames(),
+		Persistence: s.Persistence, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, Fencing: s.Fencing, Faults: s.FaultNames(), Properties: s.Properties,
 		Nemesis: s.NemesisName(), Scenario: yaml,
 		Versions: versions,
 	}
@@ -320,8 +320,7 @@ func (s *Scenario) clientClock() string {
 // bound is how long a free lock may take to be granted once all has healed: what is
 // left of a lease of before, and every client's turn with some retries.
 func (c *campaign) bound() time.Duration {
-	turns := c.s.Clients * (10 + c.s.Keys)
-	return 2*c.s.TTL + c.skew() + 5*time.Second + time.Duration(turns)*20*time.Millisecond
+	return checker.Patience(c.s.Clients, c.s.Keys, c.s.TTL) + c.skew()
 }
 
 // skew is by how much a clock was off that has been set right: a key that was stored

@@ -50,7 +50,7 @@ type Scenario struct {
 	TimeLimit       Duration `yaml:"time_limit"`
 	Seed            uint64   `yaml:"seed"`
 	StopOnViolation bool     `yaml:"stop_on_violation,omitempty"`
-	Properties      []string `yaml:"properties,omitempty"` // levels that decide the exit code; empty: all that were judged
+	Properties      []string `yaml:"properties,omitempty"` // levels or names of properties that decide the exit code; empty: all that were judged
 	Driver          string   `yaml:"driver"`
 	Image           string   `yaml:"image,omitempty"`
 }
@@ -220,8 +220,8 @@ func (s *Scenario) checkHow() *Problem {
 		}
 	}
 	for i, p := range s.Properties {
-		if !slices.Contains(Levels(), p) {
-			return unknown(fmt.Sprintf("properties[%d]", i), p, Levels())
+		if known := append(Levels(), PropertyNames()...); !slices.Contains(known, p) {
+			return unknown(fmt.Sprintf("properties[%d]", i), p, known)
 		}
 	}
 	return nil
@@ -303,9 +303,20 @@ func (s Scenario) Completed() Scenario {
 func Levels() []string {
 	var levels []string
 	for _, p := range checker.Properties {
-		levels = append(levels, p.Level)
+		if !slices.Contains(levels, p.Level) {
+			levels = append(levels, p.Level)
+		}
 	}
 	return levels
+}
+
+// PropertyNames names the properties themselves.
+func PropertyNames() []string {
+	var names []string
+	for _, p := range checker.Properties {
+		names = append(names, p.Name)
+	}
+	return names
 }
 
 // hold parses the hold time: "500ms", or "0s..1s".

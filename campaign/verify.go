@@ -186,6 +186,10 @@ func (v *verification) plan(c *Claim) {
 func (v *verification) add(r *claimRun, s *series, schedules int) {
 	s.run, s.trials, s.left, s.stop = r, make([]*trial, schedules), schedules, schedules-1
 	s.base.Driver = v.opt.Driver
+	s.base.Properties = nil // some are judged only where they are asked for
+	for _, e := range s.expect {
+		s.base.Properties = append(s.base.Properties, e.Property)
+	}
 	if v.opt.Image != "" {
 		s.base.Image = v.opt.Image
 	}

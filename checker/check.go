@@ -55,9 +55,11 @@ func check(h *history.History, second func([]history.Op) linearizability) Report
 	rep := Report{DeadOnArrival: run.deadOnArrival()}
 	l2, disagreement := run.mutualExclusion(second(h.Ops))
 	rep.Disagreement = disagreement
+	waits := run.waits(nil)
 	for _, r := range []*Result{
-		run.keyLifetime(), l2, run.beliefExclusion(), run.noStaleWrite(), run.fencedWrites(),
-		run.fencingMonotone(), run.extension(), run.deadlockFree(), run.availability(),
+		run.keyLifetime(), run.ownKeys(), run.minValidity(), l2, run.beliefExclusion(), run.told(), run.noStaleWrite(), run.fencedWrites(),
+		run.fencingMonotone(), run.extension(), run.continuity(), run.deadlockFree(), run.holderLoss(waits),
+		run.availability(), run.minorityFailure(waits), run.progress(), run.quorumGranted(), run.orphanKeys(), run.ghostKeys(),
 	} {
 		if r != nil {
 			rep.Results = append(rep.Results, *r)
@@ -73,7 +75,8 @@ type run struct {
 	faults   []*history.Fault
 	pauses   map[string][]pause
 	end      time.Duration // of the last operation
-	evidence *evidence     // built when the first violation needs it
+	evidence *evidence     // built when first needed
+	trailed  *trails       // built when first needed
 }
 
 func newRun(h *history.History) *run {

@@ -2,23 +2,26 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"lockpick/history"
 )
 
-// lateExtension is an extension that was granted when the lease was over.
+// lateExtension is an extension that was granted when the lease was over, or without a
+// quorum.
 type lateExtension struct {
 	lease  *history.Lease
 	before history.Grant // what was valid until then
 	grant  history.Grant
+	few    bool // it was in time, but fewer than a quorum of masters can have said yes
 }
 
 // extension judges EXT: an extension is granted only while the lease that it
 // extends is valid, so it returned at or before the end of that validity
 // ("within the validity time", distlock on extending a lock). What was lost in
-// between may have been someone else's. A run without a granted extension says
-// nothing of it.
+// between may have been someone else's. And a quorum of masters said yes to it, or
+// may have where no answer came. A run without a granted extension says nothing of it.
 func (r *run) extension() *Result {
 	granted := 0
 	var late []lateExtension
@@ -28,8 +31,11 @@ func (r *run) extension() *Result {
 				continue
 			}
 			granted++
-			if before := l.Grants[i]; g.At > before.Until {
-				late = append(late, lateExtension{l, before, g})
+			switch before := l.Grants[i]; {
+			case g.At > before.Until:
+				late = append(late, lateExtension{l, before, g, false})
+			case r.fewExtended(l, g):
+				late = append(late, lateExtension{l, before, g, true})
 			}
 		}
 	}
@@ -50,15 +56,42 @@ func (r *run) extension() *Result {
 		x := byGrant[v.Ops[1]]
 		v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, %s after it had ended",
 			x.lease.Process, at(v.At), v.Key, at(x.grant.At-x.before.Until))
+		if x.few {
+			v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, though no quorum of masters had done so",
+				x.lease.Process, at(v.At), v.Key)
+		}
 		r.explain(v, r.explainExtension(x))
 	})
 	if len(found) > 0 {
-		res.Why = fmt.Sprintf("%s came when the lease was over: the first at %s on %s",
-			share(len(found), granted, "granted extensions"), at(res.Violations[0].At), res.Key)
+		why := "came when the lease was over"
+		if slices.ContainsFunc(late, func(x lateExtension) bool { return x.few }) {
+			why = "came when the lease was over or without a quorum"
+		}
+		res.Why = fmt.Sprintf("%s %s: the first at %s on %s", share(len(found), granted, "granted extensions"), why, at(res.Violations[0].At), res.Key)
 		return res
 	}
 	res.Why = fmt.Sprintf("%s granted while the lease was valid", count(granted, "extension was", "extensions were")) + r.tried()
 	return res
+}
+
+// fewExtended says whether fewer than a quorum of masters can have said yes to an
+// extension. Where no vote on it was recorded, nothing is known.
+func (r *run) fewExtended(l *history.Lease, g history.Grant) bool {
+	asked, ok := r.asked(g.Index)
+	if !ok {
+		return false
+	}
+	voted := false
+	var may []string
+	for v := range r.lookup().of(l) {
+		if v.Command == history.CommandExtend && v.At >= asked && sent(v) <= g.At+voteSlack {
+			voted = true
+			if v.Yes || v.Unknown {
+				may = append(may, v.Master)
+			}
+		}
+	}
+	return voted && len(set(may)) < r.quorum() && !r.stalledIn(asked, g.At+voteSlack)
 }
 
 // asked is when the operation that ended in the line at index began.

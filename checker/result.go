@@ -22,18 +22,31 @@ type Property struct {
 // The properties, in the order in which reports list them.
 var (
 	KeyLifetime     = Property{"key-lifetime", "L1", "a master keeps no token longer than its TTL"}
+	OwnKeys         = Property{"own-keys", "L1", "no one releases or extends another's key"}
+	MinValidity     = Property{"min-validity", "L1", "while a lease is relied on, a quorum of masters stores its token"}
 	MutualExclusion = Property{"mutual-exclusion", "L2", "holds of different tokens on one key are disjoint"}
 	BeliefExclusion = Property{"belief-exclusion", "L3", "critical sections on one key are disjoint"}
+	Told            = Property{"told", "L3", "a client whose lease is over is told, and begins nothing more under it"}
 	NoStaleWrite    = Property{"no-stale-write", "L4", "the resource applies no write of a lease after one of a later lease"}
 	FencedWrites    = Property{"fenced-writes", "L5", "nor does it where it rejects lower fencing tokens"}
 	FencingMonotone = Property{"fencing-monotone", "FM", "a later lease has a higher fencing token"}
-	Extension       = Property{"extension", "EXT", "an extension is granted only while the lease is valid"}
+	Extension       = Property{"extension", "EXT", "an extension is granted only while the lease is valid, by a quorum"}
+	Continuity      = Property{"continuity", "EXT", "an extension revives no key that was gone"}
 	DeadlockFree    = Property{"deadlock-freedom", "DF", "once faults have healed, every key can be acquired again"}
+	HolderLoss      = Property{"holder-loss", "DF", "a key whose holder is gone is granted to another within a bound"}
 	Availability    = Property{"availability", "AV", "once faults have healed, every acquire succeeds within a bound"}
+	MinorityFailure = Property{"minority-failure", "AV", "while only a minority of masters fails, someone who asks is granted the lock within a bound"}
+	Progress        = Property{"progress", "AV", "while nothing is wrong and nobody holds it, someone who asks is granted the lock soon"}
+	QuorumGranted   = Property{"quorum-granted", "AV", "an attempt that a quorum voted for in time is granted"}
+	OrphanKeys      = Property{"orphan-keys", "AV", "a key that its owner has done with is not stored on"}
+	GhostKeys       = Property{"ghost-keys", "AV", "nor is one whose SET was carried out after its release"}
 )
 
 // Properties lists them all, in that order.
-var Properties = []Property{KeyLifetime, MutualExclusion, BeliefExclusion, NoStaleWrite, FencedWrites, FencingMonotone, Extension, DeadlockFree, Availability}
+var Properties = []Property{
+	KeyLifetime, OwnKeys, MinValidity, MutualExclusion, BeliefExclusion, Told, NoStaleWrite, FencedWrites,
+	FencingMonotone, Extension, Continuity, DeadlockFree, HolderLoss, Availability, MinorityFailure, Progress, QuorumGranted, OrphanKeys, GhostKeys,
+}
 
 // Result is the verdict on one property.
 type Result struct {

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"slices"
 	"strings"
 
 	"lockpick/campaign"
@@ -15,19 +16,25 @@ type headline struct {
 	Level    string   // empty: no property was judged
 	Property string   // in words
 	Why      string   // one sentence
-	Also     []string // levels of the other properties with the same verdict
+	Also     []string // levels of the other properties with the same verdict; by name if it is the same level
 }
 
 func headlineOf(r *campaign.Result) headline {
 	worst := r.Verdict()
 	head := headline{Verdict: worst}
-	for _, v := range inOrder(r.Verdicts) {
+	for _, v := range byWeight(r.Verdicts) {
 		switch {
 		case v.Verdict != worst:
 		case head.Level == "":
 			head.Level, head.Property, head.Why = v.Level, words(v.Name), v.Why
 		default:
-			head.Also = append(head.Also, v.Level)
+			also := v.Level
+			if also == head.Level {
+				also += " " + words(v.Name)
+			}
+			if !slices.Contains(head.Also, also) {
+				head.Also = append(head.Also, also)
+			}
 		}
 	}
 	if head.Level == "" {
@@ -85,31 +92,58 @@ func whyNotTested(p checker.Property, h *history.History) string {
 		}
 		return false
 	}
-	switch p.Level {
-	case checker.KeyLifetime.Level:
+	asked := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(h.Header.Properties, n) })
+	}
+	switch p.Name {
+	case checker.KeyLifetime.Name:
 		if !happened(history.FLook) {
 			return "nobody asked the masters what they store"
 		}
-	case checker.FencedWrites.Level, checker.FencingMonotone.Level:
+	case checker.OrphanKeys.Name, checker.GhostKeys.Name:
+		switch {
+		case p == checker.GhostKeys && !asked(p.Name):
+			return "judged only if the scenario names it"
+		case !happened(history.FLook):
+			return "nobody asked the masters what they store"
+		}
+		return "no attempt was over"
+	case checker.OwnKeys.Name:
+		return "no vote for a release or an extension was recorded"
+	case checker.MinValidity.Name:
+		return "no vote on a lease was recorded"
+	case checker.FencedWrites.Name, checker.FencingMonotone.Name:
 		if !h.Header.Fencing {
 			return "the leases of this lock carry no fencing tokens"
 		}
-	case checker.BeliefExclusion.Level:
+	case checker.BeliefExclusion.Name, checker.Told.Name:
 		if !happened(history.FEnter) {
 			return "no client entered a critical section"
 		}
-	case checker.NoStaleWrite.Level:
+	case checker.NoStaleWrite.Name:
 		if !happened(history.FApply) {
 			return "nothing was written to the guarded resource"
 		}
-	case checker.Extension.Level:
+	case checker.Extension.Name, checker.Continuity.Name:
 		if !happened(history.FExtend) {
 			return "no lease was extended"
 		}
-	case checker.DeadlockFree.Level, checker.Availability.Level:
+		return "no extension was granted by votes that were recorded"
+	case checker.DeadlockFree.Name, checker.Availability.Name:
 		if !happened(history.FHealed) {
 			return "the run ended before the faults had healed"
 		}
+	case checker.HolderLoss.Name:
+		return "no lock's holder was lost while another asked for it"
+	case checker.MinorityFailure.Name:
+		return "no lease was granted while a minority of masters failed"
+	case checker.Progress.Name:
+		return "nobody had to wait while nothing was wrong"
+	case checker.QuorumGranted.Name:
+		if h.Header.Fencing {
+			return "a lease with a fencing token needs more than a quorum's votes"
+		}
+		return "no vote on an attempt was recorded"
 	}
 	return "not asked for"
 }
@@ -117,7 +151,7 @@ func whyNotTested(p checker.Property, h *history.History) string {
 // firstViolation is the earliest violation of the property in the headline, or
 // nil.
 func firstViolation(r *campaign.Result) *checker.Violation {
-	for _, v := range inOrder(r.Verdicts) {
+	for _, v := range byWeight(r.Verdicts) {
 		if v.Verdict != checker.Violated || len(v.Violations) == 0 {
 			continue
 		}
@@ -149,6 +183,23 @@ func inOrder(verdicts []checker.Result) []checker.Result {
 			sorted = append(sorted, v)
 		}
 	}
+	return sorted
+}
+
+// byWeight sorts verdicts as a headline picks them: what clients see of the lock (L2 to
+// L5) before what the masters store (L1), and these before the rest.
+func byWeight(verdicts []checker.Result) []checker.Result {
+	weight := func(v checker.Result) int {
+		switch v.Level {
+		case "L1":
+			return 1
+		case "L2", "L3", "L4", "L5":
+			return 0
+		}
+		return 2
+	}
+	sorted := inOrder(verdicts)
+	slices.SortStableFunc(sorted, func(a, b checker.Result) int { return weight(a) - weight(b) })
 	return sorted
 }
 

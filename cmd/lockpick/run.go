@@ -92,7 +92,7 @@ judges what was recorded. Flags change what the scenario file says, or the defau
 	f.DurationVar(&flags.TimeLimit, "time-limit", flags.TimeLimit, "how long the clients work")
 	f.Uint64Var(&flags.Seed, "seed", flags.Seed, "seed of what is drawn at random (real time makes each run different all the same)")
 	f.BoolVar(&flags.StopOnViolation, "stop-on-violation", flags.StopOnViolation, "stop at the first violation of mutual exclusion")
-	f.StringSliceVar(&flags.Properties, "property", flags.Properties, "levels that decide the exit code (default: all that are judged): "+strings.Join(campaign.Levels(), ","))
+	f.StringSliceVar(&flags.Properties, "property", flags.Properties, "levels or properties that decide the exit code (default: all that are judged): "+strings.Join(campaign.Levels(), ","))
 	f.StringVar(&flags.Image, "image", flags.Image, "Docker image of the masters (default: the official one, or one built from this machine's redis-server)")
 	f.StringVar(&flags.Name, "name", flags.Name, "name of the run")
 	storeFlag(cmd, &store)
@@ -186,7 +186,7 @@ func terminalOptions() reports.TerminalOptions {
 func exitOf(r *campaign.Result, levels []string) error {
 	counted := campaign.Result{}
 	for _, v := range r.Verdicts {
-		if len(levels) == 0 || slices.Contains(levels, v.Level) {
+		if len(levels) == 0 || slices.Contains(levels, v.Level) || slices.Contains(levels, v.Name) {
 			counted.Verdicts = append(counted.Verdicts, v)
 		}
 	}

@@ -1,0 +1,144 @@
+package checker
+
+import (
+	"slices"
+	"time"
+
+	"lockpick/history"
+)
+
+// voteSlack is how much later than it came a vote may be recorded, beside what the
+// harness's own stalls explain. What rests on the order of two votes allows for it.
+const voteSlack = 100 * time.Millisecond
+
+// party is who acts under a token: a weak lock may give one token to two clients.
+type party struct{ client, token string }
+
+// trail is all that one party asked one master about one key, in the order of the answers.
+type trail struct {
+	master, key          string
+	who                  party
+	sets, extends, frees []history.Vote
+}
+
+// place is a key on a master.
+type place struct{ master, key string }
+
+type trailID struct {
+	place
+	who party
+}
+
+// trails are the trails of a history: all of them, in the order in which they begin, and
+// by what they are about.
+type trails struct {
+	all     []*trail
+	byID    map[trailID]*trail
+	byPlace map[place][]*trail
+	places  []place
+	crashes map[string][]time.Duration // by client
+	stalls  []history.Span
+	looks   map[string][]*history.Op // by master
+}
+
+// sent is when a command was sent, at the latest.
+func sent(v history.Vote) time.Duration { return v.At - v.Took }
+
+// trails builds them at their first use.
+func (r *run) trails() *trails {
+	if r.trailed != nil {
+		return r.trailed
+	}
+	t := &trails{byID: map[trailID]*trail{}, byPlace: map[place][]*trail{}, crashes: map[string][]time.Duration{}, looks: map[string][]*history.Op{}}
+	for _, v := range r.lookup().votes {
+		id := trailID{place{v.Master, v.Key}, party{v.Client, v.Token}}
+		x := t.byID[id]
+		if x == nil {
+			x = &trail{master: v.Master, key: v.Key, who: id.who}
+			t.byID[id] = x
+			t.all = append(t.all, x)
+			if t.byPlace[id.place] == nil {
+				t.places = append(t.places, id.place)
+			}
+			t.byPlace[id.place] = append(t.byPlace[id.place], x)
+		}
+		switch v.Command {
+		case history.CommandSet:
+			x.sets = append(x.sets, v)
+		case history.CommandExtend:
+			x.extends = append(x.extends, v)
+		case history.CommandRelease:
+			x.frees = append(x.frees, v)
+		}
+	}
+	for i := range r.h.Ops {
+		op := &r.h.Ops[i]
+		switch {
+		case op.F == history.FCrash:
+			t.crashes[op.Process] = append(t.crashes[op.Process], op.Time)
+		case op.F == history.FStall && op.Value != nil:
+			t.stalls = append(t.stalls, history.Span{From: op.Time - op.Value.Took, To: op.Time})
+		case op.F == history.FLook && op.Value != nil && op.Value.Keys != nil:
+			t.looks[op.Process] = append(t.looks[op.Process], op)
+		}
+	}
+	r.trailed = t
+	return t
+}
+
+// answered says whether a master answered every one of some commands: one that it did not
+// answer may be carried out at any later time.
+func answered(votes []history.Vote) bool {
+	return !slices.ContainsFunc(votes, func(v history.Vote) bool { return v.Unknown })
+}
+
+// latest is when the last of some votes came in.
+func latest(votes []history.Vote) (last time.Duration) {
+	for _, v := range votes {
+		last = max(last, v.At)
+	}
+	return last
+}
+
+// said says whether any of some votes is a yes.
+func said(votes []history.Vote) bool {
+	return slices.ContainsFunc(votes, func(v history.Vote) bool { return v.Yes })
+}
+
+// overlaps says whether two stretches of time touch.
+func overlaps(from, to, from2, to2 time.Duration) bool { return from <= to2 && from2 <= to }
+
+// restartedIn says whether a master's process may have ended within a time: what it
+// stores then may be older than what it said.
+func (r *run) restartedIn(master string, from, to time.Duration) bool {
+	for _, f := range r.faults {
+		if f.Installed && ends(f.Name) && slices.Contains(f.Masters, master) && overlaps(f.Began, f.To, from, to) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(r.lookup().states[master], func(s state) bool { return s.is == "down" && s.at >= from && s.at <= to })
+}
+
+// bentIn says whether a master's clock or memory was tampered with within a time.
+func (r *run) bentIn(master string, from, to time.Duration) bool {
+	return slices.ContainsFunc(r.faults, func(f *history.Fault) bool {
+		return f.Installed && (f.Name == "clock" || f.Name == "memory") && slices.Contains(f.Masters, master) && overlaps(f.Began, f.To, from, to)
+	})
+}
+
+// stalledIn says whether the harness stood still within a time, so that what it recorded
+// then may be late.
+func (r *run) stalledIn(from, to time.Duration) bool {
+	return slices.ContainsFunc(r.trails().stalls, func(s history.Span) bool { return overlaps(s.From, s.To, from, to) })
+}
+
+// goneIn says whether a client ended within a time: what it had asked for and not heard of
+// was never recorded.
+func (r *run) goneIn(client string, from, to time.Duration) bool {
+	return slices.ContainsFunc(r.trails().crashes[client], func(at time.Duration) bool { return at >= from && at <= to })
+}
+
+// stoppedIn says whether a client stood still within a time.
+func (r *run) stoppedIn(client string, from, to time.Duration) bool {
+	return slices.ContainsFunc(r.pauses[client], func(p pause) bool { return overlaps(p.from, p.to, from, to) })
+}

@@ -203,7 +203,7 @@ func (c *campaign) run(ctx context.Context) (err error) {
 		lock = c.asProcesses(lock)
 	}
 	w, err := workload.New(workload.Config{
-		Wait: s.Wait, Lock: lock, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, Timeout: s.Timeout, HoldMin: from, HoldMax: to,
+		Wait: s.Wait, Lock: lock, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, TTLs: s.ClientTTL, Timeout: s.Timeout, HoldMin: from, HoldMax: to,
 		LongHolds: s.LongHolds, Extend: s.Extend, Think: 50 * time.Millisecond, AcquireTimeout: 3*s.TTL + time.Second, Fencing: s.Fencing, Seed: s.Seed,
 	}, c.runtime, c.recorder, c.start, c.site)
 	if err != nil {

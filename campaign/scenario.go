@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -15,23 +16,24 @@ import (
 // Scenario is everything that one campaign needs. The zero value of a field means
 // its default (see Defaults); the field names of the YAML are those of the flags.
 type Scenario struct {
-	Name        string   `yaml:"name"`
-	Lock        string   `yaml:"lock"`
-	Fencing     bool     `yaml:"fencing"`
-	Masters     int      `yaml:"masters"`
-	Persistence string   `yaml:"persistence"`
-	MaxMemory   int64    `yaml:"max_memory,omitempty"` // bytes, of each master; 0: no limit
-	Eviction    string   `yaml:"eviction,omitempty"`   // what a master does at that limit
-	Replicas    int      `yaml:"replicas,omitempty"`   // asynchronous ones of each master
-	Wait        int      `yaml:"wait,omitempty"`       // of them must have a key before their master's vote counts
-	Clients     int      `yaml:"clients"`
-	ClientsAs   string   `yaml:"clients_as"` // goroutines, processes
-	Keys        int      `yaml:"keys"`
-	TTL         Duration `yaml:"ttl"`
-	Timeout     Duration `yaml:"timeout,omitempty"` // per master; 0: the lock's default
-	Hold        string   `yaml:"hold"`              // "0..1s" or "500ms"
-	LongHolds   float64  `yaml:"long_holds"`        // share of sections that want 0.8 to 1.5 TTL
-	Extend      float64  `yaml:"extend"`            // probability that a lease which runs out is extended
+	Name        string              `yaml:"name"`
+	Lock        string              `yaml:"lock"`
+	Fencing     bool                `yaml:"fencing"`
+	Masters     int                 `yaml:"masters"`
+	Persistence string              `yaml:"persistence"`
+	MaxMemory   int64               `yaml:"max_memory,omitempty"` // bytes, of each master; 0: no limit
+	Eviction    string              `yaml:"eviction,omitempty"`   // what a master does at that limit
+	Replicas    int                 `yaml:"replicas,omitempty"`   // asynchronous ones of each master
+	Wait        int                 `yaml:"wait,omitempty"`       // of them must have a key before their master's vote counts
+	Clients     int                 `yaml:"clients"`
+	ClientsAs   string              `yaml:"clients_as"` // goroutines, processes
+	Keys        int                 `yaml:"keys"`
+	TTL         Duration            `yaml:"ttl"`
+	ClientTTL   map[string]Duration `yaml:"client_ttl,omitempty"` // of clients that have another TTL
+	Timeout     Duration            `yaml:"timeout,omitempty"`    // per master; 0: the lock's default
+	Hold        string              `yaml:"hold"`                 // "0..1s" or "500ms"
+	LongHolds   float64             `yaml:"long_holds"`           // share of sections that want 0.8 to 1.5 TTL
+	Extend      float64             `yaml:"extend"`               // probability that a lease which runs out is extended
 
 	Faults       []string `yaml:"faults"`  // empty: none
 	Nemesis      string   `yaml:"nemesis"` // random, guided
@@ -85,13 +87,14 @@ type Step struct {
 	Rate      float64  `yaml:"rate,omitempty"`
 	Strict    bool     `yaml:"strict,omitempty"`
 	Torn      bool     `yaml:"torn,omitempty"`
+	Lag       int      `yaml:"lag,omitempty"`
 }
 
 func (s Step) nemesis() nemesis.Step {
 	return nemesis.Step{
 		Fault: s.Fault, At: s.At, After: s.After, Plus: s.Plus, For: s.For, Masters: s.Masters, Clients: s.Clients,
 		Mode: cluster.Mode(s.Mode), Direction: s.Direction, Delay: s.Delay, Point: s.Point,
-		Repeat: s.Repeat, Clock: s.Clock, Rate: s.Rate, Strict: s.Strict, Torn: s.Torn,
+		Repeat: s.Repeat, Clock: s.Clock, Rate: s.Rate, Strict: s.Strict, Torn: s.Torn, Lag: s.Lag,
 	}
 }
 
@@ -206,6 +209,14 @@ func (s *Scenario) checkHow() *Problem {
 	} {
 		if d.d < d.min || d.d > 24*time.Hour {
 			return &Problem{d.field, fmt.Sprintf("%v is out of range: %v to 24h", d.d, d.min)}
+		}
+	}
+	for _, c := range slices.Sorted(maps.Keys(s.ClientTTL)) {
+		if !slices.Contains(workload.Clients(s.Clients), c) {
+			return unknown("client_ttl", c, workload.Clients(s.Clients))
+		}
+		if d := s.ClientTTL[c]; d < 50*time.Millisecond || d > s.TTL {
+			return &Problem{"client_ttl." + c, fmt.Sprintf("%v is out of range: 50ms to the ttl, %v", d, s.TTL)}
 		}
 	}
 	for _, p := range []struct {

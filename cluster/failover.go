@@ -64,7 +64,7 @@ func (m *master) follow(ctx context.Context, s *server) error {
 		return fmt.Errorf("make %s a replica of %s: REPLICAOF: %w", s.name, m.name, err)
 	}
 	online := fmt.Sprintf("port=%d,state=online", s.port)
-	for began := time.Now(); !m.held && m.State() == Up; {
+	for began := time.Now(); m.held == 0 && m.State() == Up; {
 		// The replica has the data, its append-only file has it too (it is rewritten
 		// then), and the master counts on the replica's acknowledgements.
 		own, err := client.Info(ctx, "replication").Result()
@@ -104,19 +104,22 @@ func (m *master) rejoin(ctx context.Context) error {
 	return nil
 }
 
-func (m *master) HoldReplication(ctx context.Context, held bool) error {
+// AllReplicas stands for all of a master's replicas.
+const AllReplicas = -1
+
+func (m *master) HoldReplication(ctx context.Context, replicas int) error {
 	what := "hold the replication of"
-	if !held {
+	if replicas == 0 {
 		what = "let go the replication of"
 	}
 	return m.act(ctx, what, func(context.Context) error {
 		if len(m.servers()) == 1 {
-			if !held {
+			if replicas == 0 {
 				return nil
 			}
 			return errNoReplicas
 		}
-		m.held = held
+		m.held = replicas
 		m.setFeeds()
 		return nil
 	})
@@ -124,8 +127,8 @@ func (m *master) HoldReplication(ctx context.Context, held bool) error {
 
 // setFeeds makes the feeds what m.held says.
 func (m *master) setFeeds() {
-	for _, s := range m.servers() {
-		if m.held {
+	for i, s := range m.servers() { // the primary first
+		if m.held < 0 || i > 0 && i <= m.held {
 			s.feed.Set(LinkFault{Replies: Hold})
 		} else {
 			s.feed.Set(LinkFault{})

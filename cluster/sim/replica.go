@@ -10,21 +10,22 @@ import (
 
 // Replicas of a simulated master are not servers of their own: while replication is
 // not held they have what the master has, at once, and while it is held they have
-// what it had then.
+// what it had then. Where only some are held, a Failover takes one of these.
 
 var errNoReplicas = fmt.Errorf("%w: the masters have no replicas; ask for 1 or 2 of each", cluster.ErrUnavailable)
 
 // HoldReplication stops what the master's replicas learn, or lets them catch up.
-func (m *Master) HoldReplication(ctx context.Context, held bool) error {
+func (m *Master) HoldReplication(ctx context.Context, replicas int) error {
 	return m.act(ctx, "hold the replication of", signalTime, func() error {
 		switch {
-		case m.cluster.config.Replicas == 0 && held:
+		case m.cluster.config.Replicas == 0 && replicas != 0:
 			return errNoReplicas
-		case !held:
+		case replicas == 0:
 			m.held = nil
 		case m.held == nil:
 			m.held = cloneKeys(m.store.keys)
 		}
+		m.lagging = replicas
 		return nil
 	})
 }
@@ -60,8 +61,11 @@ func (m *Master) Failover(ctx context.Context) error {
 
 // replicated is how many replicas have everything.
 func (m *Master) replicated() int {
-	if m.held != nil {
+	switch {
+	case m.held == nil:
+		return m.standby
+	case m.lagging == cluster.AllReplicas:
 		return 0
 	}
-	return m.standby
+	return max(0, m.standby-m.lagging)
 }

@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"time"
@@ -45,6 +46,7 @@ func Judge(h *history.History) (*Result, error) {
 			r.Notes = append(r.Notes, fmt.Sprintf("fault %d (%s) could not be healed: %s", f.ID, f.Name, f.Problem))
 		}
 	}
+	r.Notes = append(r.Notes, deaths(h.Ops)...)
 	r.FirstViolationMS = firstViolation(r.Verdicts)
 	return r, nil
 }
@@ -69,6 +71,21 @@ func JudgeFile(path string) (*history.History, *Result, error) {
 	r.Run, r.History, r.Report = filepath.Base(dir), path, filepath.Join(dir, ReportFile)
 	r.Command = "lockpick run " + filepath.Join(dir, ScenarioFile)
 	return h, r, nil
+}
+
+// deaths tells of clients whose processes ended without anybody's doing.
+func deaths(ops []history.Op) []string {
+	times, last := map[string]int{}, map[string]string{}
+	for i := range ops {
+		if op := &ops[i]; op.F == history.FCrash && op.Error != "" {
+			times[op.Process], last[op.Process] = times[op.Process]+1, op.Error
+		}
+	}
+	var notes []string
+	for _, client := range slices.Sorted(maps.Keys(times)) {
+		notes = append(notes, fmt.Sprintf("client %s ended %d times without a fault of the nemesis, the last time since %s", client, times[client], last[client]))
+	}
+	return notes
 }
 
 // stalls sums up when the harness did not get to run in time.

@@ -1,7 +1,9 @@
 package campaign
 
 import (
+	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,13 +11,15 @@ import (
 	"lockpick/workload"
 )
 
-// convictions are the locks that are wrong on purpose and that a scenario shows to be: the
-// property that it breaks, within a few seeds, while the twin stands the same.
-var convictions = []struct {
+type conviction struct {
 	lock     string
 	property checker.Property
 	change   func(*Scenario)
-}{
+}
+
+// convictions are the locks that are wrong on purpose and that a scenario shows to be: the
+// property that it breaks, within a few seeds, while the twin stands the same.
+var convictions = []conviction{
 	// c1 reaches two masters, c2 the other three.
 	{"redlock-reachable-quorum", checker.MutualExclusion, func(s *Scenario) {
 		s.Clients = 2
@@ -101,7 +105,30 @@ var convictions = []struct {
 			{Fault: "partition", At: 3 * time.Second, For: 5 * time.Second, Masters: []string{"m1", "m2"}, Clients: []string{"all"}, Mode: "drop"},
 		}
 	}},
+	// Between the quorum and the PEXPIRE the client stands still for longer than its keys last.
+	{"redisson-redlock", checker.MutualExclusion, func(s *Scenario) {
+		s.Schedule = []Step{{Fault: "client-pause", At: time.Second, For: 4500 * time.Millisecond, Clients: []string{"c1"}, Point: workload.BetweenCommands}}
+	}},
+	{"redisson-watchdog", checker.BeliefExclusion, func(s *Scenario) {
+		s.LongHolds = 1
+		s.Schedule = []Step{{Fault: "partition", After: "c1 enters k0", For: 4 * time.Second, Repeat: true, Clients: []string{"c1"}, Masters: []string{"all"}, Mode: "drop"}}
+	}},
 	{"redlock-extend-acquires", checker.MutualExclusion, func(s *Scenario) { s.Extend, s.LongHolds = 1, 0.5 }},
+}
+
+// TestEveryLockIsConvicted: no lock that is wrong on purpose goes without a test of that,
+// here or on masters of its own.
+func TestEveryLockIsConvicted(t *testing.T) {
+	misdeeds, err := os.ReadFile("../workload/planted_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range workload.Locks {
+		here := slices.ContainsFunc(convictions, func(c conviction) bool { return c.lock == k.Name })
+		if there := strings.Contains(string(misdeeds), `{"`+k.Name+`", "`); k.Twin != "" && !here && !there {
+			t.Errorf("%s is wrong on purpose, and nothing shows that it is", k.Name)
+		}
+	}
 }
 
 // seeds are how many schedules a scenario gets to show what is wrong.

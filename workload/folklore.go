@@ -31,6 +31,11 @@ var folklore = []Kind{
 		New:     singleWith(rules{release: brokenDelete}),
 	},
 	{
+		Name: "set-driver-retries", First: true, Twin: "textbook-single", Claims: []int{61},
+		Summary: "SET NX PX on one master, by a driver that sends it again when it got no answer; nil means that another has the lock",
+		New:     singleWith(rules{driverRetries: true, noRollback: true}),
+	},
+	{
 		Name: "redlock-time-token", Twin: "textbook", Claims: []int{9},
 		Summary: "Redlock whose token is the time in microseconds and an id that two machines may share",
 		New:     textbookWith(rules{token: timeToken}),

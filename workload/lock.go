@@ -128,7 +128,7 @@ func (k Kind) Quorum(n int) int {
 
 // Locks are the locks under test: those that are meant to be right first, then the folklore
 // and those with a planted bug.
-var Locks = slices.Concat(correct, folklore, planted)
+var Locks = slices.Concat(correct, folklore, redissons, planted)
 
 // correct are the locks that are meant to be right.
 var correct = slices.Concat(redlocks, textbooks)

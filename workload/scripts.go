@@ -51,4 +51,25 @@ if holder then
 end
 redis.call("set", KEYS[1], ARGV[1], "PX", ARGV[2])
 return 1`)
+
+	// ReentrantSet, ReentrantExpire and ReentrantRelease are Redisson's, but for what they
+	// answer: here a positive number always says yes, and nobody is told of a release.
+	ReentrantSet = redlock.NewScript(`if redis.call("exists", KEYS[1]) == 1 and redis.call("hexists", KEYS[1], ARGV[1]) == 0 then
+	return 0
+end
+local count = redis.call("hincrby", KEYS[1], ARGV[1], 1)
+redis.call("pexpire", KEYS[1], ARGV[2])
+return count`)
+	ReentrantExpire = redlock.NewScript(`if redis.call("hexists", KEYS[1], ARGV[1]) == 0 then
+	return 0
+end
+return redis.call("pexpire", KEYS[1], ARGV[2])`)
+	ReentrantRelease = redlock.NewScript(`if redis.call("hexists", KEYS[1], ARGV[1]) == 0 then
+	return 0
+end
+if redis.call("hincrby", KEYS[1], ARGV[1], -1) > 0 then
+	redis.call("pexpire", KEYS[1], ARGV[2])
+	return 0
+end
+return redis.call("del", KEYS[1])`)
 )

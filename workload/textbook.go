@@ -126,6 +126,11 @@ func (l *textbook) attempt(ctx context.Context, key, token string, start time.Ti
 			err = l.judge(back, left)
 		}
 	}
+	if err == nil && l.rules.resets {
+		if left, err = l.reset(ctx, talk, key, token); errors.Is(err, ErrGone) {
+			return nil, err
+		}
+	}
 	if err == nil {
 		return l.grant(talk, key, token, t, left), nil
 	}
@@ -135,6 +140,16 @@ func (l *textbook) attempt(ctx context.Context, key, token string, start time.Ti
 		_, _ = l.releaseAll(ctx, talk, key, token, t.yes, l.answered)
 	}
 	return nil, err
+}
+
+// reset gives all keys a TTL anew, and the lease with them.
+func (l *textbook) reset(ctx context.Context, talk redlock.Conversation, key, token string) (time.Duration, error) {
+	if !l.pass(BetweenCommands, key) {
+		return 0, ErrGone
+	}
+	start := l.clock()
+	_, err := l.carryOut(ctx, talk, key, token, []command{{kind: redlock.Extend, args: []any{"pexpire", key, l.site.TTL.Milliseconds()}}}, nil, l.settled)
+	return l.site.TTL - l.clock().Sub(start), err
 }
 
 // judge is steps 3 and 4: nil if the votes and the time that is left make a lease.

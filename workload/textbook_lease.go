@@ -193,6 +193,20 @@ func (x *textbookLease) renew() {
 			l.site.Renewed(x.key, x) // if it was not: the next one may be
 		}
 	}
+	if l.rules.outlives {
+		x.haunt()
+	}
+}
+
+// haunt goes on renewing after the release, as long as masters say that the token is there.
+func (x *textbookLease) haunt() {
+	l := x.lock
+	for l.site.Runtime.Sleep(l.life, l.site.TTL/3) == nil {
+		t, _ := l.carryOut(l.life, x.talk, x.key, x.token, l.extendCommands(x.key, x.token), nil, l.settled)
+		if len(t.yes) == 0 {
+			return
+		}
+	}
 }
 
 // vouching is a lease that says of itself whether it is valid.

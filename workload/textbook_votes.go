@@ -35,7 +35,7 @@ func (t *tally) in() int { return len(t.yes) + len(t.no) + len(t.failed) }
 
 // enough says that a quorum said yes, or none can any more.
 func (l *textbook) enough(t *tally) bool {
-	if l.rules.reachable || l.rules.waitsForAll || l.rules.raises {
+	if l.rules.reachable || l.rules.waitsForAll || l.rules.raises || l.rules.onlyBelieved {
 		return t.in() == l.n
 	}
 	return len(t.yes) >= l.quorum(*t) || len(t.no)+len(t.failed) > l.n-l.quorum(*t)
@@ -148,9 +148,9 @@ func (l *textbook) setCommands(key, token string) []command {
 
 func (l *textbook) releaseCommands(key, token string) []command {
 	if l.rules.release != nil {
-		return l.rules.release(key, token)
+		return l.rules.release(key, token, l.site.TTL)
 	}
-	return compareAndDelete(key, token)
+	return compareAndDelete(key, token, l.site.TTL)
 }
 
 func (l *textbook) extendCommands(key, token string) []command {

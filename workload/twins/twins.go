@@ -4,7 +4,7 @@
 package twins
 
 import (
-	"errors"
+	"fmt"
 
 	"lockpick/cluster/sim"
 	"lockpick/redlock"
@@ -24,7 +24,7 @@ var all = []struct {
 	}},
 
 	{workload.DeleteBroken, func(sim.DB, []string, []string) any {
-		return errors.New("ERR Lua redis() command arguments must be strings or integers")
+		return fmt.Errorf("ERR Lua redis lib command arguments must be strings or integers script: %s, on @user_script:1.", workload.DeleteBroken.SHA)
 	}},
 
 	{workload.ExpireOrSet, func(db sim.DB, keys, args []string) any {
@@ -36,6 +36,33 @@ var all = []struct {
 		}
 		db.Call("set", keys[0], args[0], "PX", args[1])
 		return int64(1)
+	}},
+
+	{workload.ReentrantSet, func(db sim.DB, keys, args []string) any {
+		if db.Call("exists", keys[0]) == int64(1) && db.Call("hexists", keys[0], args[0]) == int64(0) {
+			return int64(0)
+		}
+		count := db.Call("hincrby", keys[0], args[0], "1")
+		db.Call("pexpire", keys[0], args[1])
+		return count
+	}},
+
+	{workload.ReentrantExpire, func(db sim.DB, keys, args []string) any {
+		if db.Call("hexists", keys[0], args[0]) == int64(0) {
+			return int64(0)
+		}
+		return db.Call("pexpire", keys[0], args[1])
+	}},
+
+	{workload.ReentrantRelease, func(db sim.DB, keys, args []string) any {
+		if db.Call("hexists", keys[0], args[0]) == int64(0) {
+			return int64(0)
+		}
+		if db.Call("hincrby", keys[0], args[0], "-1").(int64) > 0 {
+			db.Call("pexpire", keys[0], args[1])
+			return int64(0)
+		}
+		return db.Call("del", keys[0])
 	}},
 }
 

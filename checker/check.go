@@ -74,9 +74,11 @@ type run struct {
 	leases   []*history.Lease
 	faults   []*history.Fault
 	pauses   map[string][]pause
-	end      time.Duration // of the last operation
-	evidence *evidence     // built when first needed
-	trailed  *trails       // built when first needed
+	end      time.Duration               // of the last operation
+	evidence *evidence                   // built when first needed
+	trailed  *trails                     // built when first needed
+	acquires []attempt                   // built when first needed
+	byKey    map[string][]*history.Lease // built when first needed
 }
 
 func newRun(h *history.History) *run {

@@ -103,14 +103,10 @@ func (r *run) unbroken(l *history.Lease, before, g history.Grant, asked, ttl tim
 			x.whole = append(x.whole, m)
 			continue
 		}
-		taken := false
-		for _, u := range r.yesSets(p) {
-			if (party{u.Client, u.Token}) != mine.who && sent(u) > earlier.At && u.At+voteSlack < sent(*yes) {
-				x.taken[m], taken = u, true
-			}
-		}
+		u := lastOther(t.yes[p], mine.who, sent(*yes)-voteSlack)
 		switch {
-		case taken:
+		case u != nil && sent(*u) > earlier.At:
+			x.taken[m] = *u
 		case sent(*yes) > earlier.At+ttl+ttl/50+voteSlack && !r.bentIn(m, sent(*earlier), yes.At):
 			x.lapsed[m] = *earlier
 		default:
@@ -124,14 +120,20 @@ func (r *run) explainRevival(v *Violation, x revival) {
 	l := x.lease
 	v.Summary = fmt.Sprintf("%s's lease on %s was extended at %s though its key was gone from a quorum's masters meanwhile", l.Process, v.Key, at(v.At))
 	steps := []reason{{at: x.before.At, text: fmt.Sprintf("At %s %s had a lease on %s that was valid until %s.", at(x.before.At), l.Process, l.Key, at(x.before.Until))}}
-	for _, m := range r.masterNames() {
+	steps = append(steps, r.causes(r.masterNames(), func(m string) cause {
 		if u, ok := x.taken[m]; ok {
-			steps = append(steps, reason{at: u.At, text: fmt.Sprintf("By %s %s had set the key for %s: that of %s was gone.", at(u.At), m, other(u.Client, l.Process), l.Process)})
+			return cause{name: "taken by " + u.Token, at: u.At, say: func(ms []string) string {
+				return fmt.Sprintf("By %s %s had set the key for %s: that of %s was gone.", at(u.At), list(ms), other(u.Client, l.Process), l.Process)
+			}}
 		}
 		if u, ok := x.lapsed[m]; ok {
-			steps = append(steps, reason{at: u.At + r.h.Header.TTL, text: fmt.Sprintf("By %s the key of %s had expired at %s.", at(u.At+r.h.Header.TTL), l.Process, m)})
+			end := u.At + r.h.Header.TTL
+			return cause{name: "lapsed at " + at(end), at: end, say: func(ms []string) string {
+				return fmt.Sprintf("By %s the key of %s had expired at %s.", at(end), l.Process, list(ms))
+			}}
 		}
-	}
+		return cause{}
+	})...)
 	steps = append(steps, reason{at: x.grant.At, text: fmt.Sprintf("At %s the extension was granted, %s, and so the key was created anew.", at(x.grant.At), r.by(r.extenders(l, x.before, x.grant), true))})
 	r.explain(v, steps)
 }

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -143,11 +144,9 @@ func (r *run) waits(but []history.Span) []drought {
 		}
 		for _, s := range without(union(waiting[key], 0), taken) {
 			d := drought{key: key, from: s.From, to: s.To}
-			for _, l := range byKey[key] {
-				if l.Acquired() == s.To {
-					d.granted = l
-					break
-				}
+			mine := byKey[key]
+			if i, ended := slices.BinarySearchFunc(mine, s.To, func(l *history.Lease, at time.Duration) int { return cmp.Compare(l.Acquired(), at) }); ended {
+				d.granted = mine[i]
 			}
 			all = append(all, d)
 		}
@@ -217,12 +216,18 @@ func (r *run) stalledFor(from, to time.Duration) float64 {
 
 // last is the lease that was the last to be granted on a key before a time.
 func (r *run) last(key string, before time.Duration) *history.Lease {
-	for _, l := range slices.Backward(r.leases) {
-		if l.Key == key && l.Acquired() <= before {
-			return l
+	if r.byKey == nil {
+		r.byKey = map[string][]*history.Lease{}
+		for _, l := range r.leases {
+			r.byKey[l.Key] = append(r.byKey[l.Key], l)
 		}
 	}
-	return nil
+	all := r.byKey[key]
+	i, _ := slices.BinarySearchFunc(all, before+1, func(l *history.Lease, at time.Duration) int { return cmp.Compare(l.Acquired(), at) })
+	if i == 0 {
+		return nil
+	}
+	return all[i-1]
 }
 
 // lostHolder says how the last holder of a key before a wait was lost, or "".
@@ -278,22 +283,24 @@ func (r *run) minorityFailure(all []drought) *Result {
 	}
 	judged := 0
 	for _, l := range r.leases {
-		if !deadOnArrival(l) && within(of(l.Process).minor, l.Acquired()) {
+		if !deadOnArrival(l) && touches(of(l.Process).minor, l.Acquired(), l.Acquired()) {
 			judged++
 		}
 	}
+	asked := map[string][]history.Span{} // by key: when someone asked who could reach a quorum only
+	for _, a := range r.attempts() {
+		mine := []history.Span{{From: a.invoked, To: a.ended}}
+		if minor := of(a.client).minor; touches(minor, a.invoked, a.ended) {
+			asked[a.key] = append(asked[a.key], without(mine, without(mine, minor))...)
+		}
+	}
+	for key, spans := range asked {
+		asked[key] = union(spans, 0)
+	}
 	var mine []drought
 	for _, d := range all {
-		if how, _ := r.lostHolder(d); how != "" {
-			continue
-		}
-		for _, a := range r.attempts() {
-			if a.key == d.key && a.invoked < d.to && a.ended > d.from && slices.ContainsFunc(of(a.client).minor, func(s history.Span) bool {
-				return overlaps(s.From, s.To, d.from, d.to)
-			}) {
-				mine = append(mine, d)
-				break
-			}
+		if how, _ := r.lostHolder(d); how == "" && touches(asked[d.key], d.from, d.to) {
+			mine = append(mine, d)
 		}
 	}
 	h := &r.h.Header

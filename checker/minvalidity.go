@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -101,8 +102,13 @@ func (r *run) shortOf(l *history.Lease, g history.Grant, relied time.Duration, q
 		if !yes {
 			continue
 		}
-		for _, look := range t.looks[m] {
-			if look.Time-look.Value.Took > last && look.Time < min(end, relied) && look.Value.Keys[l.Key] != l.Token {
+		looks := t.looks[m]
+		at, _ := slices.BinarySearchFunc(looks, last, func(op *history.Op, at time.Duration) int { return cmp.Compare(op.Time, at) })
+		for _, look := range looks[at:] {
+			if look.Time >= min(end, relied) {
+				break
+			}
+			if look.Time-look.Value.Took > last && look.Value.Keys[l.Key] != l.Token {
 				end = look.Time
 				s.gone[m] = true
 			}
@@ -145,21 +151,31 @@ func (r *run) explainShort(v *Violation, s short, q int) {
 	l, g := s.lease, s.grant
 	v.Summary = fmt.Sprintf("%s's lease on %s was valid until %s, but from %s on fewer than %d masters stored its token", l.Process, v.Key, at(g.Until), at(s.from), q)
 	steps := r.granted(l, g.At)
-	for _, m := range r.masterNames() {
+	steps = append(steps, r.causes(r.masterNames(), func(m string) cause {
 		end, ok := s.end[m]
 		switch {
 		case !ok:
 		case s.gone[m]:
-			steps = append(steps, reason{at: end, text: fmt.Sprintf("At %s %s did not store it any more.", at(end), m)})
-			if c, ok := r.restarted(m, l.Key, l.Token, l.Invoked, end); ok {
-				steps = append(steps, reason{at: c.at, text: c.say([]string{m}), faults: c.ids})
-			} else if c, ok := r.disturbed(m, l.Invoked, end); ok {
-				steps = append(steps, reason{at: c.at, text: c.say([]string{m}), faults: c.ids})
-			}
+			return cause{name: "gone at " + at(end), at: end, say: func(ms []string) string {
+				return fmt.Sprintf("At %s %s did not store it any more.", at(end), list(ms))
+			}}
 		case end < g.Until:
-			steps = append(steps, reason{at: end, text: fmt.Sprintf("By %s the key of %s had expired at %s: the last yes to it had come a TTL of %s before.", at(end), l.Process, m, at(r.h.Header.TTL))})
+			return cause{name: "expired at " + at(end), at: end, say: func(ms []string) string {
+				return fmt.Sprintf("By %s the key of %s had expired at %s: the last yes to it had come a TTL of %s before.", at(end), l.Process, list(ms), at(r.h.Header.TTL))
+			}}
 		}
-	}
+		return cause{}
+	})...)
+	steps = append(steps, r.causes(r.masterNames(), func(m string) cause { // why it was gone
+		if !s.gone[m] {
+			return cause{}
+		}
+		if c, ok := r.restarted(m, l.Key, l.Token, l.Invoked, s.end[m]); ok {
+			return c
+		}
+		c, _ := r.disturbed(m, l.Invoked, s.end[m])
+		return c
+	})...)
 	for _, f := range r.faults {
 		if f.Name == "client-clock" && f.Installed && slices.Contains(f.Clients, l.Process) && f.Began <= g.At && f.To >= l.Invoked {
 			steps = append(steps, reason{at: f.From, faults: []int{f.ID}, text: fmt.Sprintf("From %s %s's clock ran at another rate (client-clock #%d).", at(f.From), l.Process, f.ID)})

@@ -52,16 +52,16 @@ func (r *run) orphans(p Property, ghosts bool) *Result {
 	judged := 0
 	var all []orphan
 	for _, x := range t.all {
-		if len(x.sets) == 0 {
-			continue
+		if !said(x.sets) && answered(x.sets) {
+			continue // it was never set
 		}
 		over, lease, ok := ends(x)
 		if !ok {
 			continue
 		}
 		judged++
-		for _, look := range t.looks[x.master] {
-			if look.Time-look.Value.Took <= over || look.Value.Keys[x.key] != x.who.token {
+		for _, look := range t.shows[trailKey{place{x.master, x.key}, x.who.token}] {
+			if look.Time-look.Value.Took <= over {
 				continue
 			}
 			kind := r.orphaned(x, look, over)
@@ -113,6 +113,19 @@ func (r *run) doneWith() func(*trail) (over time.Duration, lease, ok bool) {
 	for _, a := range r.attempts() {
 		byClient[a.client] = append(byClient[a.client], a)
 	}
+	type asker struct{ client, key string }
+	sets := map[asker][]history.Vote{} // in the order of their sending
+	for _, v := range r.lookup().votes {
+		if v.Command == history.CommandSet {
+			id := asker{v.Client, v.Key}
+			sets[id] = append(sets[id], v)
+		}
+	}
+	for _, all := range sets {
+		slices.SortFunc(all, func(a, b history.Vote) int {
+			return cmp.Or(cmp.Compare(sent(a), sent(b)), cmp.Compare(a.Index, b.Index))
+		})
+	}
 	return func(x *trail) (time.Duration, bool, bool) {
 		if granted[x.who] {
 			over, ok := released[x.who]
@@ -127,7 +140,16 @@ func (r *run) doneWith() func(*trail) (over time.Duration, lease, ok bool) {
 		if i < 0 || mine[i].open || mine[i].key != x.key || mine[i].ended < first {
 			return 0, false, false // its acquire never returned, or is not known
 		}
-		return mine[i].ended, false, true
+		over := mine[i].ended
+		all := sets[asker{x.who.client, x.key}]
+		at, _ := slices.BinarySearchFunc(all, first, func(v history.Vote, at time.Duration) int { return cmp.Compare(sent(v), at) })
+		for _, v := range all[at:] { // its next attempt
+			if v.Token != x.who.token {
+				over = min(over, sent(v))
+				break
+			}
+		}
+		return over, false, true
 	}
 }
 
@@ -165,7 +187,7 @@ func (r *run) explainOrphan(v *Violation, o orphan) {
 		said = "was answered by " + at(latest(x.sets))
 	}
 	steps := []reason{{at: sent(x.sets[0]), text: fmt.Sprintf("At %s %s sent %s its SET, which %s.", at(sent(x.sets[0])), x.who.client, x.master, said)}}
-	over := fmt.Sprintf("At %s its acquire had ended without this token.", at(o.over))
+	over := fmt.Sprintf("At %s its attempt was over.", at(o.over))
 	if o.lease {
 		over = fmt.Sprintf("At %s its lease had been released.", at(o.over))
 	}

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -29,8 +30,9 @@ func (r *run) ownKeys() *Result {
 	t := r.trails()
 	judged := 0
 	var all []trespass
+	victims := map[int]bool{}
 	for _, p := range t.places {
-		sets := r.yesSets(p)
+		sets := t.yes[p]
 		for _, x := range t.byPlace[p] {
 			for _, v := range append(slices.Clone(x.frees), x.extends...) {
 				if !v.Yes {
@@ -39,13 +41,14 @@ func (r *run) ownKeys() *Result {
 				judged++
 				if s, ok := r.hitAnother(x, v, sets); ok {
 					all = append(all, s)
+					if s.victim != nil {
+						victims[s.victim.Index] = true
+					}
 				}
 			}
 		}
 		for i := 1; i < len(sets); i++ {
-			if s, ok := r.takenAway(sets[i-1], sets[i]); ok && !slices.ContainsFunc(all, func(o trespass) bool {
-				return o.victim != nil && o.victim.Index == s.victim.Index
-			}) {
+			if s, ok := r.takenAway(sets[i-1], sets[i]); ok && !victims[s.victim.Index] {
 				all = append(all, s)
 			}
 		}
@@ -74,18 +77,15 @@ func (r *run) ownKeys() *Result {
 	return res
 }
 
-// yesSets are the SETs to which a master said yes, in order.
-func (r *run) yesSets(p place) []history.Vote {
-	var sets []history.Vote
-	for _, x := range r.trails().byPlace[p] {
-		for _, v := range x.sets {
-			if v.Yes {
-				sets = append(sets, v)
-			}
+// lastOther is the last SET of another that was answered before a time, or nil.
+func lastOther(sets []history.Vote, who party, before time.Duration) *history.Vote {
+	i, _ := slices.BinarySearchFunc(sets, before, func(v history.Vote, at time.Duration) int { return cmp.Compare(v.At, at) })
+	for i--; i >= 0; i-- {
+		if (party{sets[i].Client, sets[i].Token}) != who {
+			return &sets[i]
 		}
 	}
-	slices.SortStableFunc(sets, func(a, b history.Vote) int { return a.Index - b.Index })
-	return sets
+	return nil
 }
 
 // hitAnother says whether a yes to a release or extension was about another's key.
@@ -93,13 +93,7 @@ func (r *run) hitAnother(x *trail, v history.Vote, sets []history.Vote) (trespas
 	if len(x.sets) == 0 || !answered(x.sets) {
 		return trespass{}, false
 	}
-	var last *history.Vote // the last SET of another that was answered before this was sent
-	for i := range sets {
-		u := &sets[i]
-		if (party{u.Client, u.Token}) != x.who && u.At+voteSlack < sent(v) {
-			last = u
-		}
-	}
+	last := lastOther(sets, x.who, sent(v)-voteSlack)
 	s := trespass{by: x.who, vote: v, victim: last}
 	if !said(x.sets) {
 		s.set = true
@@ -160,8 +154,12 @@ func (r *run) explainTrespass(v *Violation, s trespass) {
 			at(v.At), other(by, s.victim.Client), s.victim.Client, at(sent(*s.victim)+r.h.Header.TTL-v.At), at(r.h.Header.TTL))})
 		for _, x := range r.trails().byPlace[place{m, v.Key}] {
 			for _, f := range x.frees {
-				if x.who != (party{s.victim.Client, s.victim.Token}) && !slices.ContainsFunc(x.sets, func(y history.Vote) bool { return y.Index == s.vote.Index }) &&
-					f.At >= sent(*s.victim) && sent(f) <= v.At && (f.Yes || f.Unknown) {
+				own := x.who == party{s.victim.Client, s.victim.Token}
+				switch {
+				case !f.Yes && !f.Unknown, x.who == s.by:
+				case own && f.Unknown && f.At < sent(*s.victim):
+					steps = append(steps, reason{at: sent(f), text: fmt.Sprintf("At %s %s had sent %s a release of the same token, for an earlier SET, which was never answered.", at(sent(f)), x.who.client, m)})
+				case !own && f.At >= sent(*s.victim) && sent(f) <= v.At:
 					steps = append(steps, reason{at: sent(f), text: fmt.Sprintf("At %s %s had sent %s a release of a token of its own.", at(sent(f)), x.who.client, m)})
 				}
 			}

@@ -31,10 +31,10 @@ func without(a, b []history.Span) []history.Span {
 	b = union(b, 0)
 	var out []history.Span
 	for _, s := range union(a, 0) {
+		for len(b) > 0 && b[0].To <= s.From {
+			b = b[1:]
+		}
 		for _, x := range b {
-			if x.To <= s.From {
-				continue
-			}
 			if x.From >= s.To {
 				break
 			}
@@ -77,7 +77,9 @@ func times(things [][]history.Span, n int) []history.Span {
 	return union(out, 0)
 }
 
-// within says whether a time lies in any of some spans.
-func within(spans []history.Span, at time.Duration) bool {
-	return slices.ContainsFunc(spans, func(s history.Span) bool { return s.From <= at && at < s.To })
+// touches says whether a time from from to to shares a moment with any of some spans,
+// which are in order and disjoint.
+func touches(spans []history.Span, from, to time.Duration) bool {
+	i, _ := slices.BinarySearchFunc(spans, from, func(s history.Span, at time.Duration) int { return cmp.Compare(s.To, at) })
+	return i < len(spans) && overlaps(spans[i].From, spans[i].To, from, to)
 }

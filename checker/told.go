@@ -30,7 +30,7 @@ func (r *run) told() *Result {
 		byParty[party{l.Process, l.Token}] = l
 	}
 	lost := r.lostBy()
-	judged := 0
+	judged, still := 0, 0
 	var all []unaware
 	for i := range r.h.Ops {
 		op := &r.h.Ops[i]
@@ -51,7 +51,11 @@ func (r *run) told() *Result {
 				continue
 			}
 		}
-		if op.F == history.FWrite && !r.written(op) || r.stoppedIn(op.Process, u.since-slack, op.Time) || r.stalledIn(u.since-slack, op.Time) {
+		if op.F == history.FWrite && !r.written(op) {
+			continue
+		}
+		if r.stoppedIn(op.Process, u.since-slack, op.Time) || r.stalledIn(u.since-slack, op.Time) {
+			still++
 			continue
 		}
 		all = append(all, u)
@@ -75,7 +79,11 @@ func (r *run) told() *Result {
 			share(len(found), judged, "sections and writes"), at(res.Violations[0].At), res.Key)
 		return res
 	}
-	res.Why = fmt.Sprintf("none of %s was begun under a lease that was over, but by clients that had stood still", count(judged, "section or write", "sections and writes")) + r.tried()
+	res.Why = fmt.Sprintf("of %s none was begun under a lease that was over", count(judged, "section or write", "sections and writes"))
+	if still > 0 {
+		res.Why += fmt.Sprintf(", but for %d by clients that had just stood still and could not be told", still)
+	}
+	res.Why += r.tried()
 	r.requireEvidence(res)
 	return res
 }

@@ -29,6 +29,12 @@ type trailID struct {
 	who party
 }
 
+// trailKey is a token under a key on a master.
+type trailKey struct {
+	place
+	token string
+}
+
 // trails are the trails of a history: all of them, in the order in which they begin, and
 // by what they are about.
 type trails struct {
@@ -36,6 +42,8 @@ type trails struct {
 	byID    map[trailID]*trail
 	byPlace map[place][]*trail
 	places  []place
+	yes     map[place][]history.Vote // SETs to which a master said yes, in order
+	shows   map[trailKey][]*history.Op
 	crashes map[string][]time.Duration // by client
 	stalls  []history.Span
 	looks   map[string][]*history.Op // by master
@@ -49,7 +57,7 @@ func (r *run) trails() *trails {
 	if r.trailed != nil {
 		return r.trailed
 	}
-	t := &trails{byID: map[trailID]*trail{}, byPlace: map[place][]*trail{}, crashes: map[string][]time.Duration{}, looks: map[string][]*history.Op{}}
+	t := &trails{byID: map[trailID]*trail{}, byPlace: map[place][]*trail{}, yes: map[place][]history.Vote{}, shows: map[trailKey][]*history.Op{}, crashes: map[string][]time.Duration{}, looks: map[string][]*history.Op{}}
 	for _, v := range r.lookup().votes {
 		id := trailID{place{v.Master, v.Key}, party{v.Client, v.Token}}
 		x := t.byID[id]
@@ -65,6 +73,9 @@ func (r *run) trails() *trails {
 		switch v.Command {
 		case history.CommandSet:
 			x.sets = append(x.sets, v)
+			if v.Yes {
+				t.yes[id.place] = append(t.yes[id.place], v)
+			}
 		case history.CommandExtend:
 			x.extends = append(x.extends, v)
 		case history.CommandRelease:
@@ -80,6 +91,10 @@ func (r *run) trails() *trails {
 			t.stalls = append(t.stalls, history.Span{From: op.Time - op.Value.Took, To: op.Time})
 		case op.F == history.FLook && op.Value != nil && op.Value.Keys != nil:
 			t.looks[op.Process] = append(t.looks[op.Process], op)
+			for key, token := range op.Value.Keys {
+				id := trailKey{place{op.Process, key}, token}
+				t.shows[id] = append(t.shows[id], op)
+			}
 		}
 	}
 	r.trailed = t

@@ -108,10 +108,14 @@ func (c *coroutine) rouse() {
 	}
 }
 
-// proceed lets a parked coroutine go on at once. Only events may do so, as their
-// last act.
+// proceed lets a parked coroutine go on at once, where an event does so as its last
+// act; else in its turn.
 func (c *coroutine) proceed() {
 	if !c.parked {
+		return
+	}
+	if c.world.current != nil { // another coroutine does this, as who resets a link does: it goes on first
+		c.rouse()
 		return
 	}
 	c.parked = false

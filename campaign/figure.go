@@ -41,7 +41,7 @@ var figures = map[string]figure{
 	"L4-violated":  violatedShare("L4"),
 	"L5-violated":  violatedShare("L5"),
 	"longest-wait": {"longest time of an acquire, granted or not", "ms", func(h *history.History, _ *Result) (float64, bool) { return longestWait(h) }},
-	"split-votes":  {"moments at which every master stores a token that was voted in for, and none has a quorum of them", "", func(h *history.History, _ *Result) (float64, bool) { return splitVotes(h), true }},
+	"split-votes":  {"moments at which clients share all masters, and none has a quorum", "", func(h *history.History, _ *Result) (float64, bool) { return float64(len(splitVotes(h))), true }},
 	"out-of-order": {"share of grants that went to a client which had asked after one that was still waiting", "%", func(h *history.History, _ *Result) (float64, bool) { return outOfOrder(h) }},
 }
 
@@ -88,59 +88,6 @@ func longestWait(h *history.History) (float64, bool) {
 		}
 	}
 	return longest, longest >= 0
-}
-
-// splitVotes counts how often clients shared the masters among them: so many masters have
-// said yes to one token or another, and not yet to its release, that none can get a quorum
-// any more from those that are free, and none has one.
-func splitVotes(h *history.History) float64 {
-	type place struct{ master, key string }
-	stored := map[place]string{}
-	split := map[string]bool{}
-	n := 0
-	up := h.Header.Masters
-	down := map[string]bool{}
-	for i := range h.Ops {
-		op := &h.Ops[i]
-		if op.F == history.FState && op.Value != nil {
-			down[op.Process] = op.Value.State != "up"
-			continue
-		}
-		if op.F != history.FVote || op.Value == nil || !op.Value.Yes {
-			continue
-		}
-		at := place{op.Process, op.Key}
-		switch op.Value.Command {
-		case history.CommandSet:
-			stored[at] = op.Value.Token
-		case history.CommandRelease:
-			if stored[at] == op.Value.Token {
-				delete(stored, at)
-			}
-		}
-		votes, most, gone := map[string]int{}, 0, 0
-		for p, token := range stored {
-			if p.key == op.Key {
-				votes[token]++
-				most = max(most, votes[token])
-			}
-		}
-		taken := 0
-		for _, v := range votes {
-			taken += v
-		}
-		for _, d := range down {
-			if d {
-				gone++
-			}
-		}
-		now := len(votes) > 1 && taken >= up-gone && most < h.Header.Quorum
-		if now && !split[op.Key] {
-			n++
-		}
-		split[op.Key] = now
-	}
-	return float64(n)
 }
 
 func quantile(x []float64, q float64) (float64, bool) {

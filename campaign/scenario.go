@@ -64,6 +64,7 @@ type Network struct {
 	Duplicate float64  `yaml:"duplicate,omitempty"` // a request arrives twice
 	Late      float64  `yaml:"late,omitempty"`      // a request is held back, so that later ones overtake it,
 	LateBy    Duration `yaml:"late_by,omitempty"`   // by up to this; 0: 1s
+	Apart     Duration `yaml:"apart,omitempty"`     // clients are near to some masters each, and so far from all others, one way
 }
 
 // Duration is a time.Duration that YAML writes as "1.5s".

@@ -117,7 +117,8 @@ type series struct {
 	twin   bool
 	base   Scenario
 	expect []Expect
-	all    bool // nothing that is found ends it early
+	prove  int // schedules that must prove that a property holds, or it is undecided
+	enough int // once so many do, no more are tried
 	trials []*trial
 	left   int // guarded by verification.mu
 	stop   int // no schedule above it matters
@@ -156,17 +157,13 @@ func (v *verification) plan(c *Claim) {
 			continue
 		}
 		n := k.tries(v.opt.Budget)
-		holding := slices.ContainsFunc(k.Expect, func(e Expect) bool { return e.Verdict == checker.Holds })
 		if v.opt.Driver != Sim {
 			n = k.attempts(v.opt.Budget)
-			if holding || len(k.Measure) > 0 {
-				n = max(1, n/3)
-			}
 		}
 		if v.opt.Most > 0 {
 			n = min(n, v.opt.Most)
 		}
-		v.add(r, &series{of: k, base: k.Scenario, expect: k.Expect, all: holding || len(k.Measure) > 0}, n)
+		v.add(r, &series{of: k, base: k.Scenario, expect: k.Expect}, n)
 		if k.Twin == nil {
 			continue
 		}
@@ -176,19 +173,28 @@ func (v *verification) plan(c *Claim) {
 				acquitted = append(acquitted, Expect{Property: e.Property, Verdict: checker.Holds})
 			}
 		}
-		if v.opt.Driver != Sim {
-			n = max(1, n/3)
-		}
-		v.add(r, &series{of: k, twin: true, base: k.Twin.Scenario, expect: acquitted, all: true}, n)
+		v.add(r, &series{of: k, twin: true, base: k.Twin.Scenario, expect: acquitted}, n)
 	}
 }
 
 func (v *verification) add(r *claimRun, s *series, schedules int) {
 	s.run, s.trials, s.left, s.stop = r, make([]*trial, schedules), schedules, schedules-1
 	s.base.Driver = v.opt.Driver
+	// Simulated schedules are cheap: all are tried. Real ones are tried again only while
+	// they prove nothing, or with the full budget.
+	s.prove, s.enough = (schedules+1)/2, schedules+1
+	if v.opt.Driver != Sim {
+		s.prove, s.enough = 1, 1
+		if v.opt.Budget == Full {
+			s.prove, s.enough = 3, 3
+		}
+		s.base.StopOnViolation = !s.twin && len(s.expect) == 1 && s.expect[0].Verdict == checker.Violated && s.expect[0].Property == checker.MutualExclusion.Name
+	}
 	s.base.Properties = nil // some are judged only where they are asked for
 	for _, e := range s.expect {
-		s.base.Properties = append(s.base.Properties, e.Property)
+		if contentions[e.Property] == nil {
+			s.base.Properties = append(s.base.Properties, e.Property)
+		}
 	}
 	if v.opt.Image != "" {
 		s.base.Image = v.opt.Image
@@ -288,16 +294,29 @@ func (v *verification) seed(i int) uint64 { return v.opt.Seed*1_000_000 + uint64
 
 // settle looks whether the schedules tried so far say all, and sets where to stop.
 func (s *series) settle() {
-	if s.all {
+	if len(s.of.Measure) > 0 && !s.twin && s.enough > len(s.trials) {
 		return
 	}
 	last := 0
 	for _, e := range s.expect {
-		first := slices.IndexFunc(s.trials, func(t *trial) bool { return t != nil && t.results[e.Property].match != nil })
-		if first < 0 {
+		at, proven := -1, 0
+		for i, t := range s.trials {
+			if t == nil {
+				continue
+			}
+			x := t.results[e.Property]
+			if x.verdict == checker.Holds {
+				proven++
+			}
+			if e.Verdict == checker.Violated && x.match != nil || e.Verdict == checker.Holds && (x.verdict == checker.Violated || proven == s.enough) {
+				at = i
+				break
+			}
+		}
+		if at < 0 {
 			return
 		}
-		last = max(last, first)
+		last = max(last, at)
 	}
 	s.stop = min(s.stop, last)
 }
@@ -350,11 +369,10 @@ func (v *verification) schedule(ctx context.Context, s *series, i int) (*trial, 
 
 // judge is what a history shows of what is expected.
 func (e *Expect) judge(h *history.History, r *Result) shown {
-	i := slices.IndexFunc(r.Verdicts, func(x checker.Result) bool { return x.Name == e.Property })
-	if i < 0 {
+	res, judged := e.result(h, r)
+	if !judged {
 		return shown{verdict: checker.Invalid, why: "the schedule did not exercise the property " + e.Property}
 	}
-	res := r.Verdicts[i]
 	s := shown{verdict: res.Verdict, why: res.Why}
 	if res.Verdict != checker.Violated {
 		return s
@@ -378,6 +396,18 @@ func (e *Expect) judge(h *history.History, r *Result) shown {
 		}
 	}
 	return s
+}
+
+// result is what a history says of the property; false: it says nothing.
+func (e *Expect) result(h *history.History, r *Result) (checker.Result, bool) {
+	if judge := contentions[e.Property]; judge != nil {
+		return judge(h), true
+	}
+	i := slices.IndexFunc(r.Verdicts, func(x checker.Result) bool { return x.Name == e.Property })
+	if i < 0 {
+		return checker.Result{}, false
+	}
+	return r.Verdicts[i], true
 }
 
 // explains says whether a violation has the expected reason.
@@ -510,15 +540,15 @@ func (s *series) find(e *Expect) (Finding, *trial) {
 			f.Why = "violated, but not for the claimed reason: " + f.Why
 		}
 		return f, other
-	case undecided != nil && (undecided.results[e.Property].verdict == checker.Unknown || 2*f.Proven < f.Schedules):
+	case undecided != nil && (undecided.results[e.Property].verdict == checker.Unknown || f.Proven < s.prove):
 		x := undecided.results[e.Property]
 		f.Found, f.Why, f.Outcome = x.verdict, x.why, Undecided
 		if n := f.Schedules - f.Proven; n < f.Schedules {
 			f.Why = fmt.Sprintf("%d of %d schedules decide nothing: %s", n, f.Schedules, x.why)
 		}
 		return f, undecided
-	case f.Schedules < len(s.trials) && s.all:
-		f.Found, f.Why, f.Outcome = checker.Unknown, fmt.Sprintf("interrupted after %d of %d schedules", f.Schedules, len(s.trials)), Undecided
+	case slices.Contains(s.trials[:s.stop+1], nil):
+		f.Found, f.Why, f.Outcome = checker.Unknown, fmt.Sprintf("interrupted after %d of %d schedules", f.Schedules, s.stop+1), Undecided
 	default:
 		f.Found, f.Outcome, f.Why = checker.Holds, Expected, proving.results[e.Property].why
 		if e.Verdict == checker.Violated {

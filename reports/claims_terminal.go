@@ -5,7 +5,10 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -24,7 +27,9 @@ func Claims(w io.Writer, r *campaign.ClaimsResult, opt TerminalOptions) error {
 	if err := g.write(&t.out, t.width); err != nil {
 		return fmt.Errorf("reports: %w", err)
 	}
-	t.figures(r)
+	if err := t.figures(r); err != nil {
+		return fmt.Errorf("reports: %w", err)
+	}
 	t.skipped(r)
 	t.deviations(r)
 	fmt.Fprintf(&t.out, "\n%s\n", t.claimsLine(r))
@@ -58,9 +63,8 @@ func (t *terminal) claimRows(c *campaign.ClaimResult) [][]string {
 			add(what, f.Level, string(f.Expected), t.found(&f), howFound(&f))
 			what = ""
 		}
-		for _, f := range k.Figures {
-			add(what, "", "", figureValue(f), f.Name)
-			what = ""
+		if len(k.Figures) > 0 && len(k.Findings) == 0 {
+			add(what, "", "", "figures", "see below")
 		}
 		if k.Twin != nil {
 			for _, f := range k.Twin.Findings {
@@ -88,6 +92,9 @@ func howFound(f *campaign.Finding) string {
 	case f.Found == checker.Violated:
 		return fmt.Sprintf("%d of %d", f.Violated, f.Proven)
 	case f.Found == checker.Holds:
+		if f.Bound >= 1 {
+			return plural(f.Proven, "schedule") // so few bound nothing
+		}
 		return fmt.Sprintf("%s, ≤ %s", plural(f.Proven, "schedule"), percent(f.Bound))
 	}
 	return fmt.Sprintf("%d of %d prove it", f.Proven, f.Schedules)
@@ -107,25 +114,52 @@ func figureValue(f campaign.Figure) string {
 	if f.N == 0 {
 		return "nothing to measure"
 	}
-	return fmt.Sprintf("%.3g %s (%.3g–%.3g)", f.Value, f.Unit, f.Low, f.High)
+	return strings.Join(strings.Fields(fmt.Sprintf("%s %s (%s to %s)", digits(f.Value), f.Unit, digits(f.Low), digits(f.High))), " ")
 }
 
-// figures says what the figures mean.
-func (t *terminal) figures(r *campaign.ClaimsResult) {
-	seen := map[string]bool{}
+// figures lists what was measured, and says what it means.
+func (t *terminal) figures(r *campaign.ClaimsResult) error {
+	var meanings []string
+	g := grid{header: []string{"Claim", "Case", "Figure", "Median", "95 % interval"}, wide: 1, right: []int{3}}
 	for _, c := range r.Claims {
+		id := c.ID
 		for _, k := range c.Cases {
+			name := cmp.Or(k.Name, c.Slug)
 			for _, f := range k.Figures {
-				if !seen[f.Name] {
-					if len(seen) == 0 {
-						t.title("Figures: medians of the schedules with 95 % intervals")
-					}
-					seen[f.Name] = true
-					t.text("  ", f.Name+": "+f.Says)
+				value, interval := "–", ""
+				if f.N > 0 {
+					value, interval = fmt.Sprintf("%s %s", digits(f.Value), f.Unit), fmt.Sprintf("%s to %s", digits(f.Low), digits(f.High))
+				}
+				g.rows = append(g.rows, []string{id, name, f.Name, strings.TrimSpace(value), interval})
+				id, name = "", ""
+				if says := f.Name + ": " + f.Says; !slices.Contains(meanings, says) {
+					meanings = append(meanings, says)
 				}
 			}
 		}
 	}
+	if len(g.rows) == 0 {
+		return nil
+	}
+	t.title("Figures")
+	if err := g.write(&t.out, t.width); err != nil {
+		return err
+	}
+	for _, says := range meanings {
+		t.text("  ", says)
+	}
+	return nil
+}
+
+// digits writes a number with three digits that count.
+func digits(x float64) string {
+	switch {
+	case x >= 100:
+		return count(int(math.Round(x)))
+	case x >= 10:
+		return strings.TrimSuffix(strconv.FormatFloat(x, 'f', 1, 64), ".0")
+	}
+	return strconv.FormatFloat(x, 'g', 3, 64)
 }
 
 // skipped says which cases cannot run on this driver, and why.

@@ -19,7 +19,7 @@ func Judge(h *history.History) (*Result, error) {
 	r := &Result{
 		Name: head.Name, Started: head.Started, Driver: head.Driver, Seed: head.Seed, Lock: head.Lock,
 		Masters: head.Masters, Persistence: head.Persistence, Clients: head.Clients, Keys: head.Keys, TTL: head.TTL,
-		Faults: head.Faults, Nemesis: head.Nemesis, Versions: head.Versions, Counts: count(h),
+		Faults: head.Faults, Nemesis: head.Nemesis, Versions: head.Versions, Counts: Count(h),
 	}
 	if n := len(h.Ops); n > 0 {
 		r.Duration = h.Ops[n-1].Time
@@ -111,7 +111,8 @@ func firstViolation(verdicts []checker.Result) *float64 {
 	return first
 }
 
-func count(h *history.History) Counts {
+// Count is how much happened in a history.
+func Count(h *history.History) Counts {
 	c := Counts{Operations: len(h.Ops)}
 	for i := range h.Ops {
 		op := &h.Ops[i]

@@ -117,7 +117,7 @@ func result(p Property, checked int, found []Violation, explain func(*Violation)
 	res.Violations = found[:min(len(found), MaxViolations)]
 	for i := range res.Violations {
 		v := &res.Violations[i]
-		v.Level = p.Level
+		v.Property, v.Level = p.Name, p.Level
 		explain(v)
 	}
 	res.Key = found[0].Key

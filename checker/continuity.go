@@ -15,6 +15,7 @@ type revival struct {
 	whole         []string                // masters that may have stored it all the time
 	taken         map[string]history.Vote // that had granted the key to another meanwhile
 	lapsed        map[string]history.Vote // whose key had expired meanwhile, since that vote
+	missed        map[string]*history.Op  // that were looked at and did not store it
 }
 
 // continuity judges EXT: what an extension prolongs has never been gone. A master that
@@ -67,7 +68,7 @@ func (r *run) continuity() *Result {
 // unbroken finds out which of the masters that may have said yes to an extension may have
 // stored the token all the time.
 func (r *run) unbroken(l *history.Lease, before, g history.Grant, asked, ttl time.Duration) (voted int, x revival) {
-	x = revival{lease: l, before: before, grant: g, taken: map[string]history.Vote{}, lapsed: map[string]history.Vote{}}
+	x = revival{lease: l, before: before, grant: g, taken: map[string]history.Vote{}, lapsed: map[string]history.Vote{}, missed: map[string]*history.Op{}}
 	t := r.trails()
 	for _, m := range r.masterNames() {
 		p := place{m, l.Key}
@@ -99,14 +100,19 @@ func (r *run) unbroken(l *history.Lease, before, g history.Grant, asked, ttl tim
 			continue
 		}
 		voted++
-		if earlier == nil || r.restartedIn(m, sent(*earlier), yes.At) || r.stalledIn(earlier.At, yes.At) {
+		if earlier == nil || r.stalledIn(earlier.At, yes.At) {
 			x.whole = append(x.whole, m)
 			continue
 		}
 		u := lastOther(t.yes[p], mine.who, sent(*yes)-voteSlack)
-		switch {
-		case u != nil && sent(*u) > earlier.At:
+		missed := t.missed(p, l.Token, earlier.At, sent(*yes)-voteSlack)
+		switch { // a restart may bring back what was gone before it
+		case u != nil && sent(*u) > earlier.At && !r.endedAfter(m, sent(*u)-voteSlack, yes.At):
 			x.taken[m] = *u
+		case missed != nil && !r.endedAfter(m, missed.Time-missed.Value.Took, yes.At):
+			x.missed[m] = missed
+		case r.restartedIn(m, sent(*earlier), yes.At):
+			x.whole = append(x.whole, m)
 		case sent(*yes) > earlier.At+ttl+ttl/50+voteSlack && !r.bentIn(m, sent(*earlier), yes.At):
 			x.lapsed[m] = *earlier
 		default:
@@ -124,6 +130,11 @@ func (r *run) explainRevival(v *Violation, x revival) {
 		if u, ok := x.taken[m]; ok {
 			return cause{name: "taken by " + u.Token, at: u.At, say: func(ms []string) string {
 				return fmt.Sprintf("By %s %s had set the key for %s: that of %s was gone.", at(u.At), list(ms), other(u.Client, l.Process), l.Process)
+			}}
+		}
+		if look := x.missed[m]; look != nil {
+			return cause{name: "missed at " + at(look.Time), at: look.Time, say: func(ms []string) string {
+				return fmt.Sprintf("At %s %s did not store it.", at(look.Time), list(ms))
 			}}
 		}
 		if u, ok := x.lapsed[m]; ok {

@@ -20,8 +20,7 @@ type lateExtension struct {
 // extension judges EXT: an extension is granted only while the lease that it
 // extends is valid, so it returned at or before the end of that validity
 // ("within the validity time", distlock on extending a lock). What was lost in
-// between may have been someone else's. And a quorum of masters said yes to it, or
-// may have where no answer came. A run without a granted extension says nothing of it.
+// between may have been someone else's. And a quorum of masters said yes to it. A run without a granted extension says nothing of it.
 func (r *run) extension() *Result {
 	granted := 0
 	var late []lateExtension
@@ -75,23 +74,31 @@ func (r *run) extension() *Result {
 }
 
 // fewExtended says whether fewer than a quorum of masters can have said yes to an
-// extension. Where no vote on it was recorded, nothing is known.
+// extension: all others said no, or had not answered when they were given up. Whose vote
+// was not recorded may have said yes.
 func (r *run) fewExtended(l *history.Lease, g history.Grant) bool {
 	asked, ok := r.asked(g.Index)
 	if !ok {
 		return false
 	}
-	voted := false
-	var may []string
+	yes, others := map[string]bool{}, map[string]bool{}
 	for v := range r.lookup().of(l) {
-		if v.Command == history.CommandExtend && v.At >= asked && sent(v) <= g.At+voteSlack {
-			voted = true
-			if v.Yes || v.Unknown {
-				may = append(may, v.Master)
-			}
+		if v.Command != history.CommandExtend || v.At < asked || sent(v) > g.At+voteSlack {
+			continue
+		}
+		if v.Yes {
+			yes[v.Master] = true
+		} else {
+			others[v.Master] = true
 		}
 	}
-	return voted && len(set(may)) < r.quorum() && !r.stalledIn(asked, g.At+voteSlack)
+	unheard := 0
+	for _, m := range r.masterNames() {
+		if !yes[m] && !others[m] {
+			unheard++
+		}
+	}
+	return len(yes)+len(others) > 0 && len(yes)+unheard < r.quorum() && !r.stalledIn(asked, g.At+voteSlack)
 }
 
 // asked is when the operation that ended in the line at index began.

@@ -1,7 +1,6 @@
 package checker
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -102,16 +101,9 @@ func (r *run) shortOf(l *history.Lease, g history.Grant, relied time.Duration, q
 		if !yes {
 			continue
 		}
-		looks := t.looks[m]
-		at, _ := slices.BinarySearchFunc(looks, last, func(op *history.Op, at time.Duration) int { return cmp.Compare(op.Time, at) })
-		for _, look := range looks[at:] {
-			if look.Time >= min(end, relied) {
-				break
-			}
-			if look.Time-look.Value.Took > last && look.Value.Keys[l.Key] != l.Token {
-				end = look.Time
-				s.gone[m] = true
-			}
+		if look := t.missed(place{m, l.Key}, l.Token, last, min(end, relied)); look != nil {
+			end = look.Time
+			s.gone[m] = true
 		}
 		// What is promised is promised to the end, even if the client releases before.
 		if !s.gone[m] && end+time.Millisecond >= g.Until {

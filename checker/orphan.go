@@ -126,7 +126,18 @@ func (r *run) doneWith() func(*trail) (over time.Duration, lease, ok bool) {
 			return cmp.Or(cmp.Compare(sent(a), sent(b)), cmp.Compare(a.Index, b.Index))
 		})
 	}
+	clients := map[trailKey]map[string]bool{} // who acts under a token: a weak one may be several clients'
+	for _, x := range r.trails().all {
+		id := trailKey{place{x.master, x.key}, x.who.token}
+		if clients[id] == nil {
+			clients[id] = map[string]bool{}
+		}
+		clients[id][x.who.client] = true
+	}
 	return func(x *trail) (time.Duration, bool, bool) {
+		if len(clients[trailKey{place{x.master, x.key}, x.who.token}]) > 1 {
+			return 0, false, false
+		}
 		if granted[x.who] {
 			over, ok := released[x.who]
 			return over, true, ok
@@ -163,6 +174,12 @@ func (r *run) orphaned(x *trail, look *history.Op, over time.Duration) string {
 	late := seen > over+r.orphanMoment()
 	heard := slices.DeleteFunc(slices.Clone(x.frees), func(v history.Vote) bool { return v.Unknown })
 	clean := answered(x.sets) && answered(x.extends)
+	again := func(since time.Duration) bool { // one token for several SETs
+		return slices.ContainsFunc(append(slices.Clone(x.sets), x.extends...), func(v history.Vote) bool { return sent(v) > since })
+	}
+	if again(over) || len(heard) > 0 && again(latest(heard)) {
+		return ""
+	}
 	switch {
 	case len(x.frees) == 0:
 		if late && !r.stalledIn(over, look.Time) {

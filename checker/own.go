@@ -105,8 +105,7 @@ func (r *run) hitAnother(x *trail, v history.Vote, sets []history.Vote) (trespas
 	if last == nil || sent(*last) <= latest(x.sets) {
 		return trespass{}, false
 	}
-	began := sent(x.sets[0])
-	if r.restartedIn(x.master, began, v.At) || r.stalledIn(sent(*last), v.At) {
+	if r.endedAfter(x.master, sent(*last)-voteSlack, v.At) || r.stalledIn(sent(*last), v.At) { // it may have brought the key back
 		return trespass{}, false
 	}
 	return s, true

@@ -65,14 +65,15 @@ const MaxViolations = 50
 
 // Violation is one proof that a property does not hold.
 type Violation struct {
-	Level   string        `json:"level"`
-	Key     string        `json:"key"`
-	At      time.Duration `json:"at"`      // ns: when it began
-	Until   time.Duration `json:"until"`   // ns: when it ended (At, if it is a moment)
-	Ops     []int         `json:"ops"`     // indices of the operations that prove it
-	Tokens  []string      `json:"tokens"`  // of the leases at odds, the earlier one first
-	Clients []string      `json:"clients"` // that had them, in the same order
-	Faults  []int         `json:"faults"`  // ids of the faults that explain it
-	Summary string        `json:"summary"` // one sentence
-	Reason  []string      `json:"reason"`  // from votes and faults, a step a line, in order of time
+	Property string        `json:"property,omitempty"` // its name; older results do not say
+	Level    string        `json:"level"`
+	Key      string        `json:"key"`
+	At       time.Duration `json:"at"`      // ns: when it began
+	Until    time.Duration `json:"until"`   // ns: when it ended (At, if it is a moment)
+	Ops      []int         `json:"ops"`     // indices of the operations that prove it
+	Tokens   []string      `json:"tokens"`  // of the leases at odds, the earlier one first
+	Clients  []string      `json:"clients"` // that had them, in the same order
+	Faults   []int         `json:"faults"`  // ids of the faults that explain it
+	Summary  string        `json:"summary"` // one sentence
+	Reason   []string      `json:"reason"`  // from votes and faults, a step a line, in order of time
 }

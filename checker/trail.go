@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -46,7 +47,7 @@ type trails struct {
 	shows   map[trailKey][]*history.Op
 	crashes map[string][]time.Duration // by client
 	stalls  []history.Span
-	looks   map[string][]*history.Op // by master
+	looks   map[string][]*history.Op // by master; also what it stored after a restart
 }
 
 // sent is when a command was sent, at the latest.
@@ -82,9 +83,24 @@ func (r *run) trails() *trails {
 			x.frees = append(x.frees, v)
 		}
 	}
+	down := map[string]time.Duration{} // masters, since when
 	for i := range r.h.Ops {
 		op := &r.h.Ops[i]
 		switch {
+		case op.F == history.FState && op.Value != nil:
+			if op.Value.State == "down" {
+				down[op.Process] = op.Time
+			} else if since, was := down[op.Process]; was && op.Value.Keys != nil {
+				// What it stored when it had come back, at some time since it was down.
+				look := *op
+				value := *op.Value
+				value.Took = op.Time - since
+				look.Value = &value
+				t.looks[op.Process] = append(t.looks[op.Process], &look)
+			}
+			if op.Value.State != "down" {
+				delete(down, op.Process)
+			}
 		case op.F == history.FCrash:
 			t.crashes[op.Process] = append(t.crashes[op.Process], op.Time)
 		case op.F == history.FStall && op.Value != nil:
@@ -99,6 +115,21 @@ func (r *run) trails() *trails {
 	}
 	r.trailed = t
 	return t
+}
+
+// missed is a look within a time that shows that a master did not store a token, or nil.
+func (t *trails) missed(p place, token string, from, to time.Duration) *history.Op {
+	looks := t.looks[p.master]
+	i, _ := slices.BinarySearchFunc(looks, from, func(op *history.Op, at time.Duration) int { return cmp.Compare(op.Time, at) })
+	for _, look := range looks[i:] {
+		if look.Time >= to {
+			break
+		}
+		if look.Time-look.Value.Took > from && look.Value.Keys[p.key] != token {
+			return look
+		}
+	}
+	return nil
 }
 
 // answered says whether a master answered every one of some commands: one that it did not
@@ -132,6 +163,21 @@ func (r *run) restartedIn(master string, from, to time.Duration) bool {
 		}
 	}
 	return slices.ContainsFunc(r.lookup().states[master], func(s state) bool { return s.is == "down" && s.at >= from && s.at <= to })
+}
+
+// endedAfter says whether a master that answered at a time may have ended after it, up to
+// another: a fault that was in force by then, or after whose beginning the master was seen
+// down by then, has struck before.
+func (r *run) endedAfter(master string, from, to time.Duration) bool {
+	downIn := func(from, to time.Duration) bool {
+		return slices.ContainsFunc(r.lookup().states[master], func(s state) bool { return s.is == "down" && s.at >= from && s.at <= to })
+	}
+	for _, f := range r.faults {
+		if f.Installed && ends(f.Name) && slices.Contains(f.Masters, master) && f.From > from && f.Began <= to && !downIn(f.Began, from) {
+			return true
+		}
+	}
+	return downIn(from+1, to)
 }
 
 // bentIn says whether a master's clock or memory was tampered with within a time.

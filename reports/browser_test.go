@@ -273,6 +273,21 @@ func darkPhone(b *tab) {
 	if over := ask[float64](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
 		b.Errorf("the page is %v pixels wider than the screen", over)
 	}
+	// The story is read downwards; its diagram alone is scrolled sideways.
+	ask[bool](b, `(document.getElementById('story').open = true, document.getElementById('story').scrollIntoView({block: 'start'}), true)`)
+	if over := ask[float64](b, `document.documentElement.scrollWidth - innerWidth`); over > 0 {
+		b.Errorf("with its story open the page is %v pixels wider than the screen", over)
+	}
+	if over := ask[float64](b, `(d => d.scrollWidth - d.clientWidth)(document.querySelector('#story .scroll'))`); over <= 0 {
+		b.Errorf("the diagram cannot be scrolled, and is wider than a phone")
+	}
+	if n := ask[float64](b, `document.querySelectorAll('#story li').length`); n < 5 {
+		b.Errorf("the story has %v steps", n)
+	}
+	if text := ask[string](b, `document.querySelector('#story .diagram').innerText`); !strings.Contains(text, "granted<") {
+		b.Errorf("the diagram shows no grant:\n%s", text)
+	}
+	b.picture("phone-story")
 	ask[bool](b, `(document.querySelector('#first button').click(), true)`)
 	b.wait("the violation", `lockpick.pinned && lockpick.pinned.kind === 'violation'`)
 	b.picture("phone-zoomed")

@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -9,8 +10,9 @@ import (
 	"lockpick/history"
 )
 
-// headline is the verdict of a run in one sentence: the worst verdict, and the
-// first property that it is about.
+// headline is the verdict of a run in one sentence: the worst verdict, and the property
+// that it is about: mutual exclusion if it is one of several, because that is what a
+// lock is for, else the first by level.
 type headline struct {
 	Verdict  checker.Verdict
 	Level    string   // empty: no property was judged
@@ -20,28 +22,40 @@ type headline struct {
 }
 
 func headlineOf(r *campaign.Result) headline {
-	worst := r.Verdict()
-	head := headline{Verdict: worst}
-	for _, v := range byWeight(r.Verdicts) {
-		switch {
-		case v.Verdict != worst:
-		case head.Level == "":
-			head.Level, head.Property, head.Why = v.Level, words(v.Name), v.Why
-		default:
-			also := v.Level
-			if also == head.Level {
-				also += " " + words(v.Name)
-			}
-			if !slices.Contains(head.Also, also) {
-				head.Also = append(head.Also, also)
-			}
+	worst := byWeight(r)
+	if len(worst) == 0 {
+		// Result.Verdict of no verdicts is Holds: right for folding, wrong to print.
+		return headline{Verdict: checker.Unknown, Why: "no property was judged"}
+	}
+	lead := worst[0]
+	head := headline{Verdict: lead.Verdict, Level: lead.Level, Property: words(lead.Name), Why: lead.Why}
+	for _, v := range worst[1:] {
+		also := v.Level
+		if also == head.Level {
+			also += " " + words(v.Name)
+		}
+		if !slices.Contains(head.Also, also) {
+			head.Also = append(head.Also, also)
 		}
 	}
-	if head.Level == "" {
-		// Result.Verdict of no verdicts is Holds: right for folding, wrong to print.
-		head.Verdict, head.Why = checker.Unknown, "no property was judged"
-	}
 	return head
+}
+
+// byWeight are the results with the worst verdict, the one for the headline first.
+func byWeight(r *campaign.Result) []checker.Result {
+	worst := r.Verdict()
+	results := slices.DeleteFunc(slices.Clone(inOrder(r.Verdicts)), func(v checker.Result) bool { return v.Verdict != worst })
+	slices.SortStableFunc(results, func(a, b checker.Result) int {
+		return cmp.Compare(weight(a), weight(b))
+	})
+	return results
+}
+
+func weight(v checker.Result) int {
+	if v.Name == checker.MutualExclusion.Name {
+		return 0
+	}
+	return 1
 }
 
 // level is one row of the table of properties.
@@ -151,7 +165,7 @@ func whyNotTested(p checker.Property, h *history.History) string {
 // firstViolation is the earliest violation of the property in the headline, or
 // nil.
 func firstViolation(r *campaign.Result) *checker.Violation {
-	for _, v := range byWeight(r.Verdicts) {
+	for _, v := range byWeight(r) {
 		if v.Verdict != checker.Violated || len(v.Violations) == 0 {
 			continue
 		}
@@ -183,23 +197,6 @@ func inOrder(verdicts []checker.Result) []checker.Result {
 			sorted = append(sorted, v)
 		}
 	}
-	return sorted
-}
-
-// byWeight sorts verdicts as a headline picks them: what clients see of the lock (L2 to
-// L5) before what the masters store (L1), and these before the rest.
-func byWeight(verdicts []checker.Result) []checker.Result {
-	weight := func(v checker.Result) int {
-		switch v.Level {
-		case "L1":
-			return 1
-		case "L2", "L3", "L4", "L5":
-			return 0
-		}
-		return 2
-	}
-	sorted := inOrder(verdicts)
-	slices.SortStableFunc(sorted, func(a, b checker.Result) int { return weight(a) - weight(b) })
 	return sorted
 }
 

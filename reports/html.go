@@ -37,6 +37,9 @@ var pageTemplate = template.Must(template.New("page.html").Funcs(template.FuncMa
 // maxFaultRows is how many faults the page's table lists; the timeline has all.
 const maxFaultRows = 1000
 
+// diagramWidth is how many columns the page's diagram of a violation may have.
+const diagramWidth = 110
+
 // page is what the template gets.
 type page struct {
 	Style  template.CSS
@@ -50,6 +53,9 @@ type page struct {
 	Levels      []level
 	First       *listed
 	Evidence    []line
+	Story       []told
+	Conclusion  string
+	Diagram     string
 	Violations  []listed
 	Found       int // violations, listed or not
 	Keys        []string
@@ -86,6 +92,8 @@ func HTML(w io.Writer, h *history.History, r *campaign.Result) error {
 	if i := slices.IndexFunc(violations, func(v listed) bool { return v.First }); i >= 0 {
 		p.First = &violations[i]
 		p.Evidence = evidenceOf(h, &p.First.Violation)
+		told := sceneOf(h, &p.First.Violation)
+		p.Story, p.Conclusion, p.Diagram = told.told(), told.conclusion(), told.diagram(diagramWidth)
 	}
 	if len(p.Faults) > maxFaultRows {
 		p.MoreFaults = len(p.Faults) - maxFaultRows

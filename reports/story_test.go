@@ -15,7 +15,7 @@ import (
 //	TIME PROCESS F TYPE [name=value …]
 //
 // with the time in seconds, the first word of an error as error=…, and lists
-// with commas.
+// with commas. Several processes stand for a line each.
 func story(t *testing.T, header history.Header, text string) *history.History {
 	t.Helper()
 	h := &history.History{Header: header}
@@ -24,7 +24,10 @@ func story(t *testing.T, header history.Header, text string) *history.History {
 		if len(words) < 4 {
 			t.Fatalf("not an operation: %q", row)
 		}
-		op := history.Op{Index: len(h.Ops), Time: seconds(t, words[0]), Process: words[1], F: words[2], Type: history.Type(words[3]), Value: &history.Value{}}
+		if strings.HasPrefix(words[0], "#") {
+			continue
+		}
+		op := history.Op{Time: seconds(t, words[0]), F: words[2], Type: history.Type(words[3]), Value: &history.Value{}}
 		for _, w := range words[4:] {
 			name, value, _ := strings.Cut(w, "=")
 			switch v := op.Value; name {
@@ -69,11 +72,23 @@ func story(t *testing.T, header history.Header, text string) *history.History {
 				v.Clients = strings.Split(value, ",")
 			case "bit":
 				v.Bit = true
+			case "value":
+				v.Value, _ = strconv.ParseInt(value, 10, 64)
+			case "bound":
+				v.Bound = seconds(t, value)
+			case "mode", "direction", "clock", "rate", "delay", "at-point":
+				if v.Params == nil {
+					v.Params = map[string]string{}
+				}
+				v.Params[strings.TrimPrefix(name, "at-")] = value
 			default:
 				t.Fatalf("unknown field %q in %q", name, row)
 			}
 		}
-		h.Ops = append(h.Ops, op)
+		for _, process := range strings.Split(words[1], ",") {
+			op.Index, op.Process = len(h.Ops), process
+			h.Ops = append(h.Ops, op)
+		}
 	}
 	return h
 }

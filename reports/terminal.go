@@ -188,6 +188,9 @@ func (t *terminal) where(r *campaign.Result) {
 	if r.History != "" { // by its path: the store may be another than the default
 		places = slices.Insert(places, 2, fact{"check again", "lockpick check " + r.History})
 	}
+	if r.History != "" && firstViolation(r) != nil {
+		places = slices.Insert(places, 1, fact{"story", "lockpick report " + r.History + " --story"})
+	}
 	places = slices.DeleteFunc(places, func(f fact) bool { return f.Value == "" })
 	if len(places) > 0 {
 		t.title("Where to look")

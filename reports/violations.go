@@ -32,6 +32,19 @@ func listViolations(r *campaign.Result) []listed {
 	return all
 }
 
+// Violation is the violation of that number, from 1 in order of time, of which a result
+// lists so many; nil: there is none of that number. 0 stands for the one that the
+// reports explain.
+func Violation(r *campaign.Result, number int) (v *checker.Violation, all int) {
+	listed := listViolations(r)
+	for i := range listed {
+		if listed[i].Number+1 == number || number == 0 && listed[i].First {
+			v = &listed[i].Violation
+		}
+	}
+	return v, len(listed)
+}
+
 // found is how many violations there were, listed or not.
 func found(r *campaign.Result) int {
 	n := 0

@@ -212,7 +212,8 @@ func printClaims(r, before *campaign.ClaimsResult, changes []campaign.Change, pa
 			Page    string            `json:"page"`
 		}{r, append([]campaign.Change{}, changes...), pages[len(pages)-1]})
 	}
-	opt := terminalOptions()
+	width, color := terminal()
+	opt := reports.TerminalOptions{Width: width, Color: color}
 	table := reports.Claims
 	if flags.mutants {
 		table = reports.Mutants

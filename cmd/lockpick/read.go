@@ -55,12 +55,29 @@ file. It needs nothing else, so it also judges what a harness that was killed le
 
 func reportCommand() *cobra.Command {
 	var store string
+	var tells bool
+	var number int
 	cmd := &cobra.Command{
-		Use:     "report RUN",
-		Short:   "Write a run's HTML report anew",
-		Example: `  lockpick report latest`,
-		Args:    one("one run: its folder, its name in the store, or latest"),
+		Use:   "report RUN",
+		Short: "Write a run's HTML report anew, or tell the story of a violation",
+		Long: `Report writes the HTML report of a run anew. With --story it tells in the terminal how a
+violation came about: step by step, and as a diagram with a column for each client and
+master that took part. For a story RUN may also be a history file.`,
+		Example: `  lockpick report latest
+  lockpick report latest --story
+  lockpick report latest --story --violation 3      the third in order of time`,
+		Args: one("one run: its folder, its name in the store, or latest"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if tells {
+				path, err := historyOf(campaign.Store{Dir: store}, args[0])
+				if err != nil {
+					return err
+				}
+				return tellStory(path, number)
+			}
+			if number != 0 {
+				return usageError{errors.New("--violation is about stories: add --story")}
+			}
 			dir, err := campaign.Store{Dir: store}.Find(args[0])
 			if err != nil {
 				return usageError{err}
@@ -80,7 +97,32 @@ func reportCommand() *cobra.Command {
 		},
 	}
 	storeFlag(cmd, &store)
+	cmd.Flags().BoolVar(&tells, "story", false, "tell how a violation came about, and draw it, instead of writing the report")
+	cmd.Flags().IntVar(&number, "violation", 0, "which violation, in order of time (default: the one that the report explains)")
 	return cmd
+}
+
+// tellStory prints the story of a violation and its diagram.
+func tellStory(path string, number int) error {
+	h, r, err := campaign.JudgeFile(path)
+	if err != nil {
+		return orUsage(err)
+	}
+	v, all := reports.Violation(r, number)
+	switch {
+	case all == 0:
+		fmt.Println("Nothing was violated: there is no story to tell.")
+		return nil
+	case v == nil:
+		return usageError{fmt.Errorf("--violation %d: the report lists %d violations, from 1 to %d", number, all, all)}
+	}
+	width, _ := terminal()
+	opt := reports.StoryOptions{Width: width}
+	if err := reports.Story(os.Stdout, h, v, opt); err != nil {
+		return err
+	}
+	fmt.Println()
+	return reports.SpaceTime(os.Stdout, h, v, opt)
 }
 
 // historyOf finds the history that the user means: a file, or a run's.

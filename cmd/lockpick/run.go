@@ -166,19 +166,21 @@ func printResult(h *history.History, r *campaign.Result, asJSON bool) error {
 	if asJSON {
 		return reports.JSON(os.Stdout, r)
 	}
-	return reports.Terminal(os.Stdout, h, r, terminalOptions())
+	width, color := terminal()
+	return reports.Terminal(os.Stdout, h, r, reports.TerminalOptions{Width: width, Color: color})
 }
 
-// terminalOptions is what stdout can show.
-func terminalOptions() reports.TerminalOptions {
-	opt := reports.TerminalOptions{Width: 100}
-	if fd := int(os.Stdout.Fd()); term.IsTerminal(fd) {
-		opt.Color = os.Getenv("NO_COLOR") == ""
-		if width, _, err := term.GetSize(fd); err == nil {
-			opt.Width = min(width, 120)
-		}
+// terminal says how wide the output may be, and whether it may have colours.
+func terminal() (width int, color bool) {
+	fd := int(os.Stdout.Fd())
+	if !term.IsTerminal(fd) {
+		return 100, false
 	}
-	return opt
+	width = 100
+	if columns, _, err := term.GetSize(fd); err == nil {
+		width = min(columns, 120)
+	}
+	return width, os.Getenv("NO_COLOR") == ""
 }
 
 // exitOf turns the verdicts into the command's outcome. levels, if any, are those

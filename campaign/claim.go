@@ -182,7 +182,7 @@ func (c *Case) check() *Problem {
 		e := &c.Expect[i]
 		at := fmt.Sprintf("expect[%d].", i)
 		if _, ok := propertyNamed(e.Property); !ok {
-			return unknown(at+"property", e.Property, append(PropertyNames(), splitVotesProperty.Name, ownRefusalProperty.Name))
+			return unknown(at+"property", e.Property, append(PropertyNames(), slices.Sorted(maps.Keys(contentions))...))
 		}
 		if e.Verdict != checker.Violated && e.Verdict != checker.Holds {
 			return unknown(at+"verdict", string(e.Verdict), []string{string(checker.Violated), string(checker.Holds)})
@@ -237,7 +237,7 @@ func (c *Case) checkScenarios() *Problem {
 }
 
 func propertyNamed(name string) (checker.Property, bool) {
-	for _, p := range []checker.Property{splitVotesProperty, ownRefusalProperty} {
+	for _, p := range contentionProperties {
 		if p.Name == name {
 			return p, true
 		}

@@ -10,15 +10,21 @@ import (
 	"lockpick/history"
 )
 
-// Two properties that only claims ask for. A lock that violates them is not wrong: it
-// loses time.
+// Properties that only claims ask for. A lock that violates them is not unsafe: it loses
+// time.
 var (
+	freedProperty      = checker.Property{Name: "free-after-release", Level: "AV", Says: "a lock that was released is granted to another who waits for it, long before its keys would have ended"}
 	splitVotesProperty = checker.Property{Name: "no-split-votes", Level: "AV", Says: "clients never share the masters so that nobody can have a quorum"}
 	ownRefusalProperty = checker.Property{Name: "no-own-refusals", Level: "AV", Says: "no master refuses a client because of the client's own key"}
 )
 
+var contentionProperties = []checker.Property{splitVotesProperty, ownRefusalProperty, freedProperty}
+
 // contentions judges them.
 var contentions = map[string]func(h *history.History) checker.Result{
+	freedProperty.Name: func(h *history.History) checker.Result {
+		return contention(h, freedProperty, lingering(h), "a lock that was released was not to be had %d times")
+	},
 	splitVotesProperty.Name: func(h *history.History) checker.Result {
 		return contention(h, splitVotesProperty, splitVotes(h), "the votes were split %d times")
 	},
@@ -147,6 +153,58 @@ func ownRefusals(h *history.History) []checker.Violation {
 				},
 			})
 		}
+	}
+	return found
+}
+
+// lingering finds the releases of leases that were valid, after which another client asked
+// for the key all the time, and nobody but the first was granted it for most of a TTL.
+func lingering(h *history.History) []checker.Violation {
+	type spell struct {
+		client   string
+		from, to time.Duration
+	}
+	patience := h.Header.TTL * 4 / 5
+	asking := map[string][]spell{} // by key
+	open := map[string]*history.Op{}
+	grants := map[string][]spell{}
+	end := time.Duration(0)
+	for i := range h.Ops {
+		op := &h.Ops[i]
+		end = op.Time
+		if op.F != history.FAcquire {
+			continue
+		}
+		if op.Type == history.Invoke {
+			open[op.Process] = op
+			continue
+		}
+		if began := open[op.Process]; began != nil {
+			asking[op.Key] = append(asking[op.Key], spell{op.Process, began.Time, op.Time})
+			delete(open, op.Process)
+		}
+		if op.Type == history.OK {
+			grants[op.Key] = append(grants[op.Key], spell{op.Process, op.Time, op.Time})
+		}
+	}
+	var found []checker.Violation
+	for _, l := range history.Leases(h.Ops) {
+		if l.ReleaseIndex < 0 || h.Ops[l.ReleaseIndex].F != history.FRelease || l.Released >= l.Until() || l.Released+patience > end {
+			continue
+		}
+		until := l.Released + patience
+		if slices.ContainsFunc(grants[l.Key], func(g spell) bool { return g.client != l.Process && g.from > l.Released && g.from <= until }) {
+			continue
+		}
+		i := slices.IndexFunc(asking[l.Key], func(s spell) bool { return s.client != l.Process && s.from <= l.Released+time.Second && s.to >= until })
+		if i < 0 {
+			continue
+		}
+		waiting := asking[l.Key][i]
+		found = append(found, checker.Violation{
+			Level: "AV", Key: l.Key, At: l.Released, Until: until, Ops: []int{l.ReleaseIndex}, Clients: []string{l.Process, waiting.client}, Tokens: []string{l.Token},
+			Summary: fmt.Sprintf("%s released %s at %.3fs, and nobody else was granted it by %.3fs, although %s asked for it all the time", l.Process, l.Key, l.Released.Seconds(), until.Seconds(), waiting.client),
+		})
 	}
 	return found
 }

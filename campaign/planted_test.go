@@ -114,6 +114,84 @@ var convictions = []conviction{
 		s.Schedule = []Step{{Fault: "partition", After: "c1 enters k0", For: 4 * time.Second, Repeat: true, Clients: []string{"c1"}, Masters: []string{"all"}, Mode: "drop"}}
 	}},
 	{"redlock-extend-acquires", checker.MutualExclusion, func(s *Scenario) { s.Extend, s.LongHolds = 1, 0.5 }},
+	// A lock that was waited for longer than a TTL is never granted.
+	{"redlock-one-start", checker.QuorumGranted, func(s *Scenario) { s.Hold, s.LongHolds, s.Extend, s.TimeLimit = "4s..6s", 0, 1, 20*time.Second }},
+	// Replies are lost: SETs were carried out where nobody believes it.
+	{"redlock-release-believed", checker.OrphanKeys, func(s *Scenario) {
+		s.Schedule = []Step{{Fault: "partition", After: "any acquires any", Repeat: true, For: 300 * time.Millisecond, Masters: []string{"m4", "m5"}, Clients: []string{"all"}, Mode: "drop", Direction: "replies"}}
+	}},
+	{"redlock-no-rollback", checker.OrphanKeys, func(*Scenario) {}},
+	{"redlock-minority-error", checker.QuorumGranted, oneDown("kill")},
+	{"redlock-release-overtakes", checker.OrphanKeys, func(s *Scenario) {
+		s.Timeout = 400 * time.Millisecond
+		s.Schedule = []Step{{Fault: "slow", After: "any releases any", Repeat: true, For: 100 * time.Millisecond, Masters: []string{"minority"}, Delay: 150 * time.Millisecond}}
+	}},
+	{"redlock-renews-forever", checker.HolderLoss, func(s *Scenario) {
+		s.TimeLimit = 40 * time.Second
+		s.Schedule = []Step{{Fault: "client-pause", At: time.Second, For: 38 * time.Second, Clients: []string{"c1"}, Point: workload.BeforeWrite}}
+	}},
+	{"redlock-waits-for-all", checker.MinorityFailure, oneDown("pause")},
+	{"set-broken-lua", checker.OrphanKeys, func(*Scenario) {}},
+	{"redlock-evalsha", checker.OrphanKeys, func(s *Scenario) {
+		s.Persistence = "always"
+		s.Schedule = []Step{{Fault: "kill", After: "any enters any", Repeat: true, For: 50 * time.Millisecond, Masters: []string{"m1", "m2", "m3"}}}
+	}},
+	{"setnx", checker.HolderLoss, func(s *Scenario) {
+		s.TimeLimit = 40 * time.Second
+		s.Schedule = []Step{{Fault: "client-kill", At: time.Second, For: 38 * time.Second, Clients: []string{"c1"}, Point: workload.BeforeWrite}}
+	}},
+	{"redlock-plain-del", checker.OwnKeys, func(*Scenario) {}},
+	{"redlock-weak-token", checker.OwnKeys, func(*Scenario) {}},
+	{"redlock-time-token", checker.OwnKeys, func(*Scenario) {}},
+	{"redlock-extend-recreates", checker.Continuity, func(s *Scenario) {
+		s.Clients, s.Extend, s.LongHolds, s.Hold, s.TimeLimit = 2, 1, 0, "0s..100ms", 20*time.Second
+		s.Schedule = []Step{{Fault: "client-pause", After: "c1 enters k0", For: 3 * time.Second, Repeat: true, Clients: []string{"c1"}, Point: workload.BeforeWrite}}
+	}},
+	{"redlock-always-valid", checker.Told, func(s *Scenario) { s.Extend, s.LongHolds = 0, 1 }},
+	{"redlock-renews-untold", checker.Told, func(s *Scenario) {
+		s.LongHolds = 1
+		s.Schedule = []Step{{Fault: "partition", After: "c1 enters k0", For: 4 * time.Second, Repeat: true, Clients: []string{"c1"}, Masters: []string{"all"}, Mode: "drop"}}
+	}},
+	{"redlock-late-start", checker.MinValidity, func(s *Scenario) {
+		s.Timeout = time.Second
+		s.Schedule = []Step{
+			{Fault: "slow", For: 9 * time.Second, Clients: []string{"c1"}, Masters: []string{"all"}, Delay: 300 * time.Millisecond},
+			{Fault: "client-pause", After: "c1 enters k0", For: 2500 * time.Millisecond, Repeat: true, Clients: []string{"c1"}, Point: workload.BeforeWrite},
+		}
+	}},
+	{"set-get-del", checker.OwnKeys, func(s *Scenario) {
+		s.Schedule = []Step{{Fault: "client-pause", At: time.Second, For: 2500 * time.Millisecond, Clients: []string{"c1"}, Point: workload.BetweenCommands}}
+	}},
+	{"set-del", checker.OwnKeys, func(s *Scenario) {
+		s.Schedule = []Step{{Fault: "client-pause", After: "c1 enters k0", For: 2500 * time.Millisecond, Repeat: true, Clients: []string{"c1"}, Point: workload.BeforeWrite}}
+	}},
+	{"redlock-get-del", checker.OwnKeys, func(s *Scenario) {
+		s.Schedule = []Step{{Fault: "client-pause", At: time.Second, For: 2500 * time.Millisecond, Clients: []string{"c1"}, Point: workload.BetweenCommands}}
+	}},
+	// The end of the run cancels who waits.
+	{"redlock-cancelled-release", checker.OrphanKeys, func(s *Scenario) { s.Clients = 6 }},
+	{"redisson-late-watchdog", checker.OwnKeys, func(*Scenario) {}},
+	{"set-driver-retries", checker.OrphanKeys, func(s *Scenario) {
+		s.Schedule = []Step{{Fault: "partition", After: "any releases any", Repeat: true, For: 20 * time.Millisecond, Masters: []string{"m1"}, Clients: []string{"all"}, Mode: "drop", Direction: "replies"}}
+	}},
+	{"redisson-resending", checker.Availability, func(s *Scenario) {
+		s.Schedule = []Step{{Fault: "partition", After: "any releases any", Repeat: true, For: 20 * time.Millisecond, Masters: []string{"majority"}, Clients: []string{"all"}, Mode: "drop", Direction: "replies"}}
+	}},
+	{"redlock-one-token", checker.MutualExclusion, func(s *Scenario) {
+		s.Persistence = "always"
+		s.Schedule = []Step{{Fault: "kill", After: "any enters any", Repeat: true, For: 50 * time.Millisecond, Masters: []string{"all"}}}
+	}},
+	{"redisson-redlock", checker.OwnKeys, func(s *Scenario) {
+		s.Schedule = []Step{{Fault: "client-pause", At: time.Second, For: 4500 * time.Millisecond, Clients: []string{"c1"}, Point: workload.BetweenCommands}}
+	}},
+}
+
+// oneDown has a fault strike one master for most of a run.
+func oneDown(fault string) func(*Scenario) {
+	return func(s *Scenario) {
+		s.TimeLimit = 25 * time.Second
+		s.Schedule = []Step{{Fault: fault, At: time.Second, For: 20 * time.Second, Masters: []string{"m5"}}}
+	}
 }
 
 // TestEveryLockIsConvicted: no lock that is wrong on purpose goes without a test of that,
@@ -138,7 +216,7 @@ const seeds = 5
 // of nothing that it promises, under the same faults and seeds.
 func TestConvictions(t *testing.T) {
 	for _, c := range convictions {
-		t.Run(c.lock, func(t *testing.T) {
+		t.Run(c.lock+"/"+c.property.Name, func(t *testing.T) {
 			kind, ok := workload.LockNamed(c.lock)
 			if !ok {
 				t.Fatal("there is no such lock")

@@ -211,7 +211,7 @@ func (c *campaign) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, w.Err(), w.Close()) }()
 	c.nemesis = nemesis.New(nemesis.Env{
-		Cluster: c.masters, Clients: workload.Clients(s.Clients), Keys: workload.Keys(s.Keys), Pauses: w.Pauses,
+		Cluster: c.masters, Clients: workload.Clients(s.Clients), Keys: c.lookedAt(), Pauses: w.Pauses,
 		Runtime: c.runtime, History: c.recorder, Start: c.start, TTL: s.TTL, Seed: s.Seed,
 		Fill: 4 * s.MaxMemory,
 	})
@@ -406,7 +406,7 @@ func (c *campaign) heartbeat(ctx context.Context) {
 // lookAround asks the masters, once a second and past all links, what they store and what
 // their clocks show.
 func (c *campaign) lookAround(ctx context.Context) {
-	keys := workload.Keys(c.s.Keys)
+	keys := c.lookedAt()
 	for c.runtime.Sleep(ctx, time.Second) == nil {
 		for _, m := range c.masters.Masters() {
 			looking, end := c.within(ctx, 200*time.Millisecond)
@@ -418,7 +418,10 @@ func (c *campaign) lookAround(ctx context.Context) {
 			}
 			// The answer was true somewhere between asking and hearing.
 			offset := look.Time.Sub(asked.Add(c.runtime.Now().Sub(asked) / 2)).Round(time.Microsecond)
-			v := &history.Value{Keys: look.Keys, Expires: map[string]time.Duration{}, Offset: &offset}
+			v := &history.Value{Expires: map[string]time.Duration{}, Offset: &offset}
+			if keys != nil {
+				v.Keys = look.Keys
+			}
 			for key, end := range look.Expires {
 				v.Expires[key] = end.Sub(c.start).Round(time.Microsecond)
 			}
@@ -426,6 +429,14 @@ func (c *campaign) lookAround(ctx context.Context) {
 			c.recorder.Record(history.Op{Process: m.Name(), Type: history.Info, F: history.FLook, Value: v})
 		}
 	}
+}
+
+// lookedAt are the keys whose tokens masters can be asked for; nil: what they store is none.
+func (c *campaign) lookedAt() []string {
+	if lock, _ := workload.LockNamed(c.s.Lock); lock.Opaque {
+		return nil
+	}
+	return workload.Keys(c.s.Keys)
 }
 
 // within is a context that ends after d, by the runtime's clock.

@@ -18,7 +18,7 @@ type command struct {
 // Kinds of commands that Redlock has no need of.
 const (
 	read redlock.Kind = "read" // GET, to compare
-	load redlock.Kind = "load" // SCRIPT LOAD
+	load redlock.Kind = "load" // SCRIPT LOAD: no vote is told of it
 )
 
 func setNXPX(key, token string, ttl time.Duration) []command {

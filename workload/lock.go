@@ -64,9 +64,11 @@ type Site struct {
 	Hooks   redlock.Hooks // for locks that run here
 
 	// Pass is where the client may be stopped, and false if it was ended there; nil: it is
-	// not. Renewed tells of a lease that the lock has extended by itself; it may be nil.
+	// not. Renewed tells of a lease that the lock has extended by itself, Ended of one that is
+	// known to be over, if the lock has no hook for it; both may be nil.
 	Pass    func(point, key string) bool
 	Renewed func(key string, l Lease)
+	Ended   func(key, token string, cause error)
 
 	// For clients that are processes: what they tell.
 	Record         func(history.Op)
@@ -91,6 +93,7 @@ type Kind struct {
 	Summary string // one line
 	Fencing bool   // it can give fencing tokens
 	First   bool   // it lives on the first master alone
+	Opaque  bool   // what masters store is not the token: a look at them tells nothing
 	// Twin is the lock without what is wrong with this one, which stands the same test; ""
 	// for a lock that is meant to be right.
 	Twin   string

@@ -13,37 +13,37 @@ import (
 //	k0 = { "c1:1": 2 }    client c1, its thread 1, entered twice
 var redissons = []Kind{
 	{
-		Name: "redisson-redlock", Twin: "textbook", Claims: []int{56, 60},
+		Name: "redisson-redlock", Opaque: true, Twin: "textbook", Claims: []int{56, 60},
 		Summary: "Redisson's RedLock with a lease time: keys that last twice as long as one may wait, then a PEXPIRE whose result nobody reads",
 		New: textbookWith(rules{
-			token: threadToken, set: enterTwice, release: leave, extend: stayIn, noValidity: true, resets: true,
+			stored: threadID, set: enterTwice, release: leave, extend: stayIn, noValidity: true, resets: true,
 		}),
 	},
 	{
-		Name: "redisson-resending", Twin: "textbook", Claims: []int{58},
-		Summary: "Redisson's RedLock by a driver that sends again what got no answer: the count is then too high",
+		Name: "redisson-resending", Opaque: true, Twin: "textbook-renewing", Claims: []int{58},
+		Summary: "Redisson's RedLock by a driver that sends again what got no answer: the count is then too high, and the watchdog goes on",
 		New: textbookWith(rules{
-			token: threadToken, set: enter, release: leave, extend: stayIn, driverRetries: true,
+			stored: threadID, set: enter, release: leave, extend: stayIn, driverRetries: true, renews: true, outlives: true,
 		}),
 	},
 	{
-		Name: "redisson-watchdog", Twin: "textbook-renewing", Claims: []int{55, 57},
+		Name: "redisson-watchdog", Opaque: true, Twin: "textbook-renewing", Claims: []int{55, 57},
 		Summary: "Redisson's RedLock without a lease time: a watchdog renews it as long as its client lives, and tells nobody when that fails",
 		New: textbookWith(rules{
-			token: threadToken, set: enter, release: leave, extend: stayIn, noValidity: true, renewsForever: true, untold: true,
+			stored: threadID, set: enter, release: leave, extend: stayIn, noValidity: true, renewsForever: true, untold: true,
 		}),
 	},
 	{
-		Name: "redisson-late-watchdog", Twin: "textbook-renewing", Claims: []int{59},
+		Name: "redisson-late-watchdog", Opaque: true, Twin: "textbook-renewing", Claims: []int{59},
 		Summary: "a watchdog that the release does not stop: it goes on to renew the same thread's next lock, without end",
 		New: textbookWith(rules{
-			token: threadToken, set: enter, release: leave, extend: stayIn, renews: true, outlives: true,
+			stored: threadID, set: enter, release: leave, extend: stayIn, renews: true, outlives: true,
 		}),
 	},
 }
 
-// threadToken is uuid:threadId: the same for all that one thread of a client does.
-func threadToken(l *textbook) string { return l.site.Client + ":1" }
+// threadID is uuid:threadId: the same for all that one thread of a client does.
+func threadID(l *textbook) string { return l.site.Client + ":1" }
 
 // enter counts one up, if the lock is free or its own.
 func enter(key, token string, ttl time.Duration) []command {

@@ -11,8 +11,9 @@ type rules struct {
 	wallClock bool // read from a clock that steps
 
 	// The token.
-	token func(l *textbook) string // nil: 20 random bytes
-	once  bool                     // one token for all retries of an acquire
+	token  func(l *textbook) string // nil: 20 random bytes
+	once   bool                     // one token for all retries of an acquire
+	stored func(l *textbook) string // what masters store; nil: the token
 
 	// Step 2, the SETs.
 	set           func(key, token string, ttl time.Duration) []command // nil: SET NX PX
@@ -34,6 +35,7 @@ type rules struct {
 	// Step 5, the release.
 	release         func(key, token string, ttl time.Duration) []command // nil: compare-and-delete
 	noRollback      bool                                                 // none after a failed attempt
+	onlyUnanswered  bool                                                 // after a failed attempt only if a master did not answer
 	onlyBelieved    bool                                                 // only where the SET was answered with yes
 	overtaking      bool                                                 // by another connection than the SET's
 	onlyWhileWanted bool                                                 // not if the caller's context has ended

@@ -136,7 +136,7 @@ func (l *textbook) attempt(ctx context.Context, key, token string, start time.Ti
 	}
 
 	// Step 5: release on all masters, also on those that did not say yes.
-	if !l.rules.noRollback && !(l.rules.raises && t.err != nil) {
+	if !l.rules.noRollback && !(l.rules.raises && t.err != nil) && !(l.rules.onlyUnanswered && len(t.failed) == 0) {
 		_, _ = l.releaseAll(ctx, talk, key, token, t.yes, l.answered)
 	}
 	return nil, err

@@ -91,6 +91,9 @@ func (x *textbookLease) finish(why error) {
 	x.mu.Unlock()
 	if why == redlock.ErrReleased || first && !x.lock.rules.untold && !x.lock.rules.alwaysValid {
 		cancel(why)
+		if x.lock.site.Ended != nil {
+			x.lock.site.Ended(x.key, x.token, why)
+		}
 	}
 }
 
@@ -136,6 +139,8 @@ func (x *textbookLease) mayExtend(now time.Time) error {
 		return fmt.Errorf("%w: %w", redlock.ErrNotHeld, x.over)
 	case !now.Before(x.until) && !late:
 		return redlock.ErrExpired
+	case x.lock.rules.forever: // there is no TTL to extend
+		return redlock.ErrExtensionLimit
 	case x.extensions >= maxExtensions && !x.lock.rules.renewsForever:
 		return redlock.ErrExtensionLimit
 	}

@@ -91,13 +91,10 @@ func (c *coroutine) happen() {
 	w.resume(c)
 }
 
-// resume lets a coroutine run until it waits. What heals a link may do so from a coroutine
-// of its own, which goes on after it.
 func (w *World) resume(c *coroutine) {
-	before := w.current
 	w.current = c
 	c.next()
-	w.current = before
+	w.current = nil
 }
 
 // rouse lets a parked coroutine go on in its turn, later in this instant.

@@ -71,10 +71,10 @@ type Master interface {
 	Fill(ctx context.Context, bytes int64) error
 	Drain(ctx context.Context) error
 
-	// HoldReplication stops what so many of the master's replicas learn, those that a
-	// Failover would take first, and lets it go on for the others: AllReplicas for all,
-	// 0 for none. What was held is late, not lost, unless there is a Failover.
-	HoldReplication(ctx context.Context, replicas int) error
+	// HoldReplication stops, and lets go on, what the replica learns that a Failover
+	// would promote; others, and so WAIT, hear all the same. What was held is late, not
+	// lost, unless there is a Failover.
+	HoldReplication(ctx context.Context, held bool) error
 	// Failover kills the master and puts a replica in its place, behind the same
 	// links. What was written since replication was held is lost; if it was not
 	// held, it is from now on until the master has ended. The successor has a

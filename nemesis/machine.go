@@ -170,17 +170,21 @@ func (c *clock) install(ctx context.Context) error {
 	if c.strobe {
 		var strobing context.Context
 		strobing, c.stop = c.n.env.Runtime.WithCancelCause(ctx)
-		c.n.spawn(func() { c.strobing(strobing) })
+		c.n.spawn(func() {
+			c.n.strobe(strobing, c.clock, func(to cluster.Clock) {
+				_ = c.n.each(c.f.masters, func(m cluster.Master) error { return m.SetClock(strobing, to) })
+			})
+		})
 	}
 	return nil
 }
 
-// strobing sets the clocks right and wrong until it is stopped.
-func (c *clock) strobing(ctx context.Context) {
-	for now := (cluster.Clock{}); c.n.env.Runtime.Sleep(ctx, strobeEvery) == nil; {
-		_ = c.n.each(c.f.masters, func(m cluster.Master) error { return m.SetClock(ctx, now) })
+// strobe sets clocks right and wrong until ctx ends.
+func (n *Nemesis) strobe(ctx context.Context, wrong cluster.Clock, set func(cluster.Clock)) {
+	for now := (cluster.Clock{}); n.env.Runtime.Sleep(ctx, strobeEvery) == nil; {
+		set(now)
 		if now == (cluster.Clock{}) {
-			now = c.clock
+			now = wrong
 		} else {
 			now = cluster.Clock{}
 		}

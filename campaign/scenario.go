@@ -88,14 +88,13 @@ type Step struct {
 	Rate      float64  `yaml:"rate,omitempty"`
 	Strict    bool     `yaml:"strict,omitempty"`
 	Torn      bool     `yaml:"torn,omitempty"`
-	Lag       int      `yaml:"lag,omitempty"`
 }
 
 func (s Step) nemesis() nemesis.Step {
 	return nemesis.Step{
 		Fault: s.Fault, At: s.At, After: s.After, Plus: s.Plus, For: s.For, Masters: s.Masters, Clients: s.Clients,
 		Mode: cluster.Mode(s.Mode), Direction: s.Direction, Delay: s.Delay, Point: s.Point,
-		Repeat: s.Repeat, Clock: s.Clock, Rate: s.Rate, Strict: s.Strict, Torn: s.Torn, Lag: s.Lag,
+		Repeat: s.Repeat, Clock: s.Clock, Rate: s.Rate, Strict: s.Strict, Torn: s.Torn,
 	}
 }
 

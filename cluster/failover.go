@@ -64,7 +64,7 @@ func (m *master) follow(ctx context.Context, s *server) error {
 		return fmt.Errorf("make %s a replica of %s: REPLICAOF: %w", s.name, m.name, err)
 	}
 	online := fmt.Sprintf("port=%d,state=online", s.port)
-	for began := time.Now(); m.held == 0 && m.State() == Up; {
+	for began := time.Now(); !m.held && m.State() == Up; {
 		// The replica has the data, its append-only file has it too (it is rewritten
 		// then), and the master counts on the replica's acknowledgements.
 		own, err := client.Info(ctx, "replication").Result()
@@ -104,22 +104,19 @@ func (m *master) rejoin(ctx context.Context) error {
 	return nil
 }
 
-// AllReplicas stands for all of a master's replicas.
-const AllReplicas = -1
-
-func (m *master) HoldReplication(ctx context.Context, replicas int) error {
+func (m *master) HoldReplication(ctx context.Context, held bool) error {
 	what := "hold the replication of"
-	if replicas == 0 {
+	if !held {
 		what = "let go the replication of"
 	}
 	return m.act(ctx, what, func(context.Context) error {
 		if len(m.servers()) == 1 {
-			if replicas == 0 {
+			if !held {
 				return nil
 			}
 			return errNoReplicas
 		}
-		m.held = replicas
+		m.held = held
 		m.setFeeds()
 		return nil
 	})

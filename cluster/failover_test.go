@@ -39,7 +39,7 @@ func TestAFailoverLosesWhatWasNotReplicatedAndKeepsTheAddress(t *testing.T) {
 					t.Fatalf("%d replicas have the first write", n)
 				}
 
-				if err := m.HoldReplication(ctx, AllReplicas); err != nil {
+				if err := m.HoldReplication(ctx, true); err != nil {
 					t.Fatal(err)
 				}
 				set(t, c, "late", "1")
@@ -47,14 +47,14 @@ func TestAFailoverLosesWhatWasNotReplicatedAndKeepsTheAddress(t *testing.T) {
 				if n := acks(t, c, replicas, 50*time.Millisecond); n != int64(replicas-1) {
 					t.Fatalf("%d replicas have a write that is held", n)
 				}
-				if err := m.HoldReplication(ctx, 0); err != nil {
+				if err := m.HoldReplication(ctx, false); err != nil {
 					t.Fatal(err)
 				}
 				if n := acks(t, c, replicas, 5*time.Second); n != int64(replicas) {
 					t.Fatalf("%d replicas have what was held", n)
 				}
 
-				if err := m.HoldReplication(ctx, AllReplicas); err != nil {
+				if err := m.HoldReplication(ctx, true); err != nil {
 					t.Fatal(err)
 				}
 				set(t, c, "lost", "1")
@@ -79,7 +79,7 @@ func TestAFailoverLosesWhatWasNotReplicatedAndKeepsTheAddress(t *testing.T) {
 				}
 				set(t, again, "new", "1")
 
-				if err := m.HoldReplication(ctx, 0); err != nil {
+				if err := m.HoldReplication(ctx, false); err != nil {
 					t.Fatal(err)
 				}
 				must(t, m.Start) // of the one that was killed
@@ -107,10 +107,10 @@ func TestAMasterWithoutReplicasDoesNotFailOver(t *testing.T) {
 	if err := m.Failover(t.Context()); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("failover: %v", err)
 	}
-	if err := m.HoldReplication(t.Context(), AllReplicas); !errors.Is(err, ErrUnavailable) {
+	if err := m.HoldReplication(t.Context(), true); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("hold: %v", err)
 	}
-	if err := m.HoldReplication(t.Context(), 0); err != nil || m.State() != Up {
+	if err := m.HoldReplication(t.Context(), false); err != nil || m.State() != Up {
 		t.Errorf("let go: %v, %s", err, m.State())
 	}
 }

@@ -28,8 +28,8 @@ type master struct {
 	turn      chan struct{}   // holds a token while a call is under way
 	unshimmed error           // why there are no faults of the shim; nil if there are
 
-	fill int // fillers that were written
-	held int // how many replicas learn nothing, AllReplicas for all
+	fill int  // fillers that were written
+	held bool // whether replication is
 
 	mu      sync.Mutex
 	primary *server

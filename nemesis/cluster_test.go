@@ -230,8 +230,8 @@ func (m *fakeMaster) CutPower(ctx context.Context, _ cluster.Power) (cluster.Cut
 	return cluster.Cut{Files: 1, Bytes: 100}, m.stop(ctx, m.durable)
 }
 
-func (m *fakeMaster) HoldReplication(ctx context.Context, replicas int) error {
-	return m.act(ctx, func() error { m.held = replicas != 0; return m.lacks })
+func (m *fakeMaster) HoldReplication(ctx context.Context, held bool) error {
+	return m.act(ctx, func() error { m.held = held; return m.lacks })
 }
 
 func (m *fakeMaster) Failover(ctx context.Context) error {

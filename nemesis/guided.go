@@ -70,11 +70,7 @@ func (n *Nemesis) lasts(name string, plan Plan) bool {
 // lag holds all masters' replication, or lets it go on. A master that has no replicas,
 // or is down, is none of our business.
 func (n *Nemesis) lag(ctx context.Context, held bool) {
-	replicas := 0
-	if held {
-		replicas = cluster.AllReplicas
-	}
-	_ = n.holdReplication(ctx, n.env.Cluster.Masters(), replicas)
+	_ = n.holdReplication(ctx, n.env.Cluster.Masters(), held)
 }
 
 // thin cuts half of the clients from a minority of the masters, and returns what

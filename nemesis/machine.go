@@ -1,7 +1,6 @@
 package nemesis
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -343,7 +342,7 @@ type failover struct {
 func (x *failover) install(ctx context.Context) error {
 	if !x.f.step.held {
 		// Replication lags from now on; the next lease is one that replicas miss.
-		if err := x.n.holdReplication(ctx, x.f.masters, cmp.Or(x.f.step.Lag, cluster.AllReplicas)); err != nil {
+		if err := x.n.holdReplication(ctx, x.f.masters, true); err != nil {
 			return err
 		}
 		x.n.watch.await(x.f.run, 2*x.n.env.TTL, func(op history.Op) bool { return op.F == history.FAcquire && op.Type == history.OK })
@@ -366,12 +365,12 @@ func (x *failover) install(ctx context.Context) error {
 func (x *failover) heal(ctx context.Context) (bool, string, error) {
 	// The old primary comes back as a replica of its successor.
 	err := errors.Join(
-		x.n.holdReplication(ctx, x.f.masters, 0),
+		x.n.holdReplication(ctx, x.f.masters, false),
 		x.n.each(x.f.masters, func(m cluster.Master) error { return m.Start(ctx) }),
 	)
 	return true, fmt.Sprintf("a replica took the place of %s; %s", strings.Join(x.f.masterNames(), " "), x.lost), err
 }
 
-func (n *Nemesis) holdReplication(ctx context.Context, masters []cluster.Master, replicas int) error {
-	return n.each(masters, func(m cluster.Master) error { return m.HoldReplication(ctx, replicas) })
+func (n *Nemesis) holdReplication(ctx context.Context, masters []cluster.Master, held bool) error {
+	return n.each(masters, func(m cluster.Master) error { return m.HoldReplication(ctx, held) })
 }

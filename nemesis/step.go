@@ -28,7 +28,6 @@ type Step struct {
 	Rate      float64       // of client-clock, instead of Clock: x1.5 is 1.5
 	Strict    bool          // of powercut: names are durable only once their directory was fsynced
 	Torn      bool          // of powercut: a random part of what was not fsynced survives
-	Lag       int           // of failover: replicas that had not heard of the last writes; 0: all
 
 	number string // in its schedule, from 1
 	guided bool   // aimed by the guided nemesis
@@ -203,7 +202,6 @@ func (s Step) checkManner(points []string) error {
 		{s.Rate != 0, "rate", []string{"client-clock"}},
 		{s.Strict, "strict", []string{"powercut"}},
 		{s.Torn, "torn", []string{"powercut"}},
-		{s.Lag != 0, "lag", []string{"failover"}},
 	} {
 		if x.set && !slices.Contains(x.kinds, s.Fault) {
 			return fmt.Errorf("%s takes no %s: only %s does", s.Fault, x.field, strings.Join(x.kinds, " or "))
@@ -223,8 +221,6 @@ func (s Step) checkManner(points []string) error {
 		return fmt.Errorf("clock %s and rate %v are two faults: write one", s.Clock, s.Rate)
 	case s.Fault == "client-clock" && s.Clock == "" && s.Rate != 0 && !(s.Rate > 0 && s.Rate <= 1000):
 		return fmt.Errorf("rate %v is out of range: how many seconds the client counts in a true one, above 0 and at most 1000", s.Rate)
-	case s.Lag < 0:
-		return fmt.Errorf("lag is %d: how many replicas had not heard of the last writes, 0 for all", s.Lag)
 	case s.Repeat && s.After == "":
 		return fmt.Errorf("repeat needs a trigger (after)")
 	}

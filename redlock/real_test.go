@@ -593,7 +593,7 @@ func TestWaitForReplicas(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := masters.Masters()[0]
-	if err := m.HoldReplication(t.Context(), cluster.AllReplicas); err != nil {
+	if err := m.HoldReplication(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
 	_, err = locks.TryLock(t.Context(), "k")

@@ -36,7 +36,6 @@ type Master struct {
 	evicted int64 // keys, by this run
 
 	held    map[string]value // what the replicas have while they get nothing more; nil: they have all
-	lagging int              // how many they are
 	standby int              // replicas that are up
 	fillers int              // that Fill has written
 

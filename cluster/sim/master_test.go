@@ -351,7 +351,7 @@ func TestAFailoverLosesWhatWasHeld(t *testing.T) {
 	ctx := context.Background()
 	on(t, cluster.Config{Replicas: 1, Persistence: cluster.Always}, Options{}, func(b *bench) {
 		b.do("set", "before", "t")
-		b.ok(b.m.HoldReplication(ctx, cluster.AllReplicas))
+		b.ok(b.m.HoldReplication(ctx, true))
 		b.do("set", "k", "t")
 		b.ok(b.m.Failover(ctx))
 		b.want("before", "t", "after the failover")
@@ -359,7 +359,7 @@ func TestAFailoverLosesWhatWasHeld(t *testing.T) {
 		if err := b.m.Failover(ctx); err == nil {
 			t.Error("failed over to a replica that is down")
 		}
-		b.ok(b.m.HoldReplication(ctx, 0))
+		b.ok(b.m.HoldReplication(ctx, false))
 		b.ok(b.m.Start(ctx))
 		b.do("set", "k", "t")
 		b.ok(b.m.Failover(ctx))

@@ -18,14 +18,13 @@ var errNoReplicas = fmt.Errorf("%w: the masters have no replicas; ask for 1 or 2
 func (m *Master) HoldReplication(ctx context.Context, held bool) error {
 	return m.act(ctx, "hold the replication of", signalTime, func() error {
 		switch {
-		case m.cluster.config.Replicas == 0 && replicas != 0:
+		case m.cluster.config.Replicas == 0 && held:
 			return errNoReplicas
-		case replicas == 0:
+		case !held:
 			m.held = nil
 		case m.held == nil:
 			m.held = cloneKeys(m.store.keys)
 		}
-		m.lagging = replicas
 		return nil
 	})
 }
@@ -64,5 +63,5 @@ func (m *Master) replicated() int {
 	if m.held != nil {
 		return max(0, m.standby-1)
 	}
-	return max(0, m.standby-m.lagging)
+	return m.standby
 }

@@ -102,7 +102,7 @@ type Kind struct {
 	New    func(Site) (Lock, error)
 }
 
-// Shows is what a lock that is wrong is there to show: "b4", "claim 6", "b12, claims 4, 5".
+// Shows is what a lock that is wrong is there to show: "b4", "claim 6", "b14, claims 13 and 50".
 func (k Kind) Shows() string {
 	var claims []string
 	for _, n := range k.Claims {
@@ -118,7 +118,8 @@ func (k Kind) Shows() string {
 	case 1:
 		return what + "claim " + claims[0]
 	}
-	return what + "claims " + strings.Join(claims, ", ")
+	last := len(claims) - 1
+	return what + "claims " + strings.Join(claims[:last], ", ") + " and " + claims[last]
 }
 
 // Quorum is how many of n masters a correct lock of this kind needs.
@@ -134,7 +135,7 @@ func (k Kind) Quorum(n int) int {
 var Locks = slices.Concat(correct, folklore, redissons, planted)
 
 // correct are the locks that are meant to be right.
-var correct = slices.Concat(redlocks, textbooks)
+var correct = slices.Concat(redlocks, textbooks, fairs)
 
 // LockNamed finds a lock under test.
 func LockNamed(name string) (Kind, bool) {

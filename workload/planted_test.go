@@ -27,6 +27,7 @@ type scene struct {
 	runtime *sim.Client
 	cluster *sim.Cluster
 	timeout time.Duration
+	pass    func(client, point string) bool // whether it is alive beyond; nil: it is
 	opened  []workload.Lock
 }
 
@@ -40,6 +41,7 @@ func (s *scene) lockOf(name, client string) workload.Lock {
 	}
 	l, err := kind.New(workload.Site{
 		Client: client, Masters: s.cluster.ClientMasters(client), Runtime: workload.NewClock(s.runtime), TTL: ttl, Timeout: s.timeout,
+		Pass:  func(point, _ string) bool { return s.pass == nil || s.pass(client, point) },
 		Hooks: redlock.Hooks{Vote: func(redlock.Vote) {}},
 	})
 	if err != nil {

@@ -41,6 +41,9 @@ type rules struct {
 	onlyWhileWanted bool                                                 // not if the caller's context has ended
 	loads           bool                                                 // its script is loaded when the client starts, and never again
 
+	// Waiting.
+	fair bool // in a queue
+
 	// Retries.
 	fixedDelay bool
 

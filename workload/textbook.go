@@ -83,8 +83,14 @@ func (l *textbook) Acquire(ctx context.Context, key string) (Lease, error) {
 		if errors.Is(err, ErrGone) {
 			return nil, err
 		}
+		if l.rules.fair && !l.pass(BetweenCommands, key) {
+			return nil, ErrGone // it dies in the queue
+		}
 		if ctx.Err() == nil {
 			_ = l.site.Runtime.Sleep(ctx, l.delay())
+		}
+		if ctx.Err() != nil && l.rules.fair {
+			l.leaveQueue(ctx, key, token)
 		}
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("%w: %w", err, context.Cause(ctx))

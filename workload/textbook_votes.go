@@ -138,6 +138,8 @@ func (l *textbook) releaseAll(ctx context.Context, talk redlock.Conversation, ke
 
 func (l *textbook) setCommands(key, token string) []command {
 	switch {
+	case l.rules.fair:
+		return enqueue(key, token, l.site.TTL, l.site.Wall())
 	case l.rules.set != nil:
 		return l.rules.set(key, l.stored(token), l.site.TTL)
 	case l.site.Fencing:

@@ -12,6 +12,7 @@ import (
 	"lockpick/cluster"
 	"lockpick/cluster/sim"
 	"lockpick/redlock"
+	"lockpick/workload"
 )
 
 // TestTwinsAnswerAsTheirScripts: on a real master and on a simulated one, the same commands
@@ -69,12 +70,16 @@ func command(t *rapid.T) redlock.Command {
 		return redlock.Command{Kind: "plain", Args: plain}
 	}
 	x := all[rapid.IntRange(0, len(all)-1).Draw(t, "script")]
-	return redlock.Command{Kind: "script", Script: x.script, Keys: []string{key, key + ":queue"}, Args: arguments(t, token)}
+	keys := []string{key, key + ":queue"}
+	if x.script == workload.FairLeave {
+		keys = keys[1:]
+	}
+	return redlock.Command{Kind: "script", Script: x.script, Keys: keys, Args: arguments(t, token)}
 }
 
-// arguments are those that the scripts have in common: a token, and a TTL.
+// arguments are a token, a TTL, and for a queue the time and its patience.
 func arguments(t *rapid.T, token string) []any {
-	return []any{token, rapid.SampledFrom([]int{60_000, 3_600_000}).Draw(t, "ttl")}
+	return []any{token, rapid.SampledFrom([]int{60_000, 3_600_000}).Draw(t, "ttl"), rapid.Int64Range(0, 3).Draw(t, "now") * 5000, 5000}
 }
 
 // votes carries commands out on the one master that there is, from nothing on.

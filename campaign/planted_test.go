@@ -223,21 +223,21 @@ func TestConvictions(t *testing.T) {
 			}
 			found := uint64(0)
 			for seed := uint64(1); seed <= seeds && found == 0; seed++ {
-				r := simulate(t, kind.Name, seed, c.change)
+				r := simulatedWith(t, kind.Name, seed, c.change)
 				if i := slices.IndexFunc(r.Verdicts, func(v checker.Result) bool { return v.Name == c.property.Name }); i >= 0 && r.Verdicts[i].Verdict == checker.Violated {
 					found = seed
 					t.Logf("seed %d: %s", seed, r.Verdicts[i].Why)
 				}
 			}
 			if found == 0 {
-				r := simulate(t, kind.Name, 1, c.change)
+				r := simulatedWith(t, kind.Name, 1, c.change)
 				for _, v := range r.Verdicts {
 					t.Logf("%s %s: %s", v.Name, v.Verdict, v.Why)
 				}
 				t.Errorf("%s was never violated", c.property.Name)
 			}
 			for seed := uint64(1); seed <= seeds; seed++ {
-				for _, v := range simulate(t, kind.Twin, seed, c.change).Verdicts {
+				for _, v := range simulatedWith(t, kind.Twin, seed, c.change).Verdicts {
 					paused := v.Level == "L3" || v.Level == "L4" // no lock protects who stands still in its section
 					if v.Verdict == checker.Violated && (!paused || v.Name == c.property.Name) {
 						t.Errorf("seed %d: %s: %s: %s", seed, kind.Twin, v.Name, v.Why)
@@ -248,7 +248,7 @@ func TestConvictions(t *testing.T) {
 	}
 }
 
-func simulate(t *testing.T, lock string, seed uint64, change func(*Scenario)) *Result {
+func simulatedWith(t *testing.T, lock string, seed uint64, change func(*Scenario)) *Result {
 	t.Helper()
 	s := Defaults()
 	s.Driver, s.Lock, s.Seed, s.Faults, s.Clients, s.TimeLimit = Sim, lock, seed, nil, 3, 10*time.Second

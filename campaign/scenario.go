@@ -49,6 +49,8 @@ type Scenario struct {
 	Schedule     []Step   `yaml:"schedule,omitempty"`
 	Network      Network  `yaml:"network,omitempty"` // of the simulator
 
+	Scheduler       string   `yaml:"scheduler,omitempty"` // of simulated masters: random (or empty), pct
+	Stall           Duration `yaml:"stall,omitempty"`     // the longest at a change point of pct
 	TimeLimit       Duration `yaml:"time_limit"`
 	Seed            uint64   `yaml:"seed"`
 	StopOnViolation bool     `yaml:"stop_on_violation,omitempty"`
@@ -90,6 +92,44 @@ type Step struct {
 	Torn      bool     `yaml:"torn,omitempty"`
 }
 
+// String tells what the step does, in a line: "kill m3, 10ms after c1 acquires k0".
+func (s Step) String() string {
+	what := s.Fault
+	for _, x := range []string{s.Clock, string(s.Mode), s.Direction, s.Point} {
+		if x != "" {
+			what += " " + x
+		}
+	}
+	if s.Rate != 0 {
+		what += fmt.Sprintf(" x%v", s.Rate)
+	}
+	if s.Delay != 0 {
+		what += fmt.Sprintf(" by %v", s.Delay)
+	}
+	hit := strings.Join(s.Clients, ", ")
+	if len(s.Masters) > 0 && hit != "" {
+		hit += " from "
+	}
+	if hit += strings.Join(s.Masters, ", "); hit != "" {
+		what += " " + hit
+	}
+	when := fmt.Sprintf("at %v", s.At)
+	switch {
+	case s.After != "" && s.Repeat && s.Plus == 0:
+		when = "whenever " + s.After
+	case s.After != "" && s.Plus == 0:
+		when = "as soon as " + s.After
+	case s.After != "" && s.Repeat:
+		when = fmt.Sprintf("%v after each time that %s", s.Plus, s.After)
+	case s.After != "":
+		when = fmt.Sprintf("%v after %s", s.Plus, s.After)
+	}
+	if s.For > 0 && s.For < 24*time.Hour {
+		when += fmt.Sprintf(", for %v", s.For)
+	}
+	return what + ", " + when
+}
+
 func (s Step) nemesis() nemesis.Step {
 	return nemesis.Step{
 		Fault: s.Fault, At: s.At, After: s.After, Plus: s.Plus, For: s.For, Masters: s.Masters, Clients: s.Clients,
@@ -103,6 +143,16 @@ const (
 	Random = "random"
 	Guided = "guided"
 )
+
+// The schedulers of simulated masters, by name: chance alone, or probabilistic
+// concurrency testing (sim.PCT).
+const (
+	Uniform = "random"
+	PCT     = "pct"
+)
+
+// Schedulers lists them.
+var Schedulers = []string{Uniform, PCT}
 
 // What clients are, by name.
 const (
@@ -176,6 +226,9 @@ func (s *Scenario) checkWhat() *Problem {
 	if s.Network != (Network{}) && s.Driver != Sim && s.Driver != Auto {
 		return &Problem{"network", "only a simulated network loses, doubles and delays messages to order: use driver: sim, or the faults partition, slow and reset"}
 	}
+	if s.Scheduler != "" && !slices.Contains(Schedulers, s.Scheduler) {
+		return unknown("scheduler", s.Scheduler, Schedulers)
+	}
 	if s.Eviction != "" && !slices.Contains(cluster.Evictions, cluster.Eviction(s.Eviction)) {
 		return unknown("eviction", s.Eviction, names(cluster.Evictions))
 	}
@@ -205,7 +258,7 @@ func (s *Scenario) checkHow() *Problem {
 		d, min time.Duration
 	}{
 		{"ttl", s.TTL, 50 * time.Millisecond}, {"time_limit", s.TimeLimit, time.Second}, {"timeout", s.Timeout, 0},
-		{"interval", s.Interval, 0}, {"restart_delay", s.RestartDelay, 0}, {"fsync_delay", s.FsyncDelay, 0},
+		{"interval", s.Interval, 0}, {"restart_delay", s.RestartDelay, 0}, {"fsync_delay", s.FsyncDelay, 0}, {"stall", s.Stall, 0},
 	} {
 		if d.d < d.min || d.d > 24*time.Hour {
 			return &Problem{d.field, fmt.Sprintf("%v is out of range: %v to 24h", d.d, d.min)}
@@ -308,6 +361,28 @@ func (s Scenario) Completed() Scenario {
 		s.Eviction = "allkeys-lru"
 	}
 	return s
+}
+
+// propertiesOf finds the properties that some levels or names mean; none: all.
+func propertiesOf(names []string) []checker.Property {
+	if len(names) == 0 {
+		return checker.Properties
+	}
+	var out []checker.Property
+	for _, p := range checker.Properties {
+		if slices.Contains(names, p.Level) || slices.Contains(names, p.Name) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// shortName is a property's level, or its name where others share that.
+func shortName(p checker.Property) string {
+	if len(propertiesOf([]string{p.Level})) == 1 {
+		return p.Level
+	}
+	return p.Name
 }
 
 // Levels names the levels that a verdict can have.

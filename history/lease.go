@@ -77,7 +77,7 @@ func Leases(ops []Op) []*Lease {
 		if op.F == FAcquire && op.Type == Invoke {
 			invoked[op.Process] = op.Time
 		}
-		if op.Value == nil || op.Value.Token == "" {
+		if op.Value == nil || op.Value.Token == "" || op.F == FVote { // the most of all, and no client's
 			continue
 		}
 		o := owner{op.Process, op.Value.Token}

@@ -2,7 +2,6 @@ package reports
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -37,10 +36,7 @@ func Terminal(w io.Writer, h *history.History, r *campaign.Result, opt TerminalO
 			return fmt.Errorf("reports: lay out the terminal report: %w", err)
 		}
 	}
-	if _, err := w.Write(t.out.Bytes()); err != nil {
-		return fmt.Errorf("reports: write the terminal report: %w", err)
-	}
-	return nil
+	return t.flush(w)
 }
 
 type terminal struct {
@@ -50,7 +46,17 @@ type terminal struct {
 }
 
 func newTerminal(opt TerminalOptions) *terminal {
-	return &terminal{width: max(cmp.Or(opt.Width, 80), 60), ink: ink(opt.Color)}
+	if opt.Width == 0 {
+		opt.Width = 80
+	}
+	return &terminal{width: max(opt.Width, 60), ink: ink(opt.Color)}
+}
+
+func (t *terminal) flush(w io.Writer) error {
+	if _, err := w.Write(t.out.Bytes()); err != nil {
+		return fmt.Errorf("reports: write the terminal report: %w", err)
+	}
+	return nil
 }
 
 // text writes text after an indent that later lines keep as spaces.

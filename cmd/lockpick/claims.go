@@ -249,8 +249,6 @@ type claimsProgress struct{ *progress }
 func newClaimsProgress() *claimsProgress { return &claimsProgress{newProgress()} }
 
 func (p *claimsProgress) live(s campaign.ClaimsStatus) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	text := fmt.Sprintf("%d of %d claims, %d of %d schedules", s.ClaimsDone, s.Claims, s.ScheduledDone, s.Schedules)
 	if s.Unexpected > 0 {
 		text += fmt.Sprintf(", %d NOT AS EXPECTED", s.Unexpected)

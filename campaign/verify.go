@@ -222,14 +222,30 @@ func (v *verification) run(ctx context.Context) error {
 			}
 		})
 	}
+	most := 0
+	var all []*series
 	for _, c := range v.claims {
+		if len(c.series) == 0 {
+			v.conclude(ctx, c)
+		}
 		for _, s := range c.series {
+			all = append(all, s)
+			most = max(most, len(s.trials))
+		}
+	}
+	if v.opt.Driver == Sim {
+		for _, s := range all {
 			for i := range s.trials {
 				tasks <- task{s, i}
 			}
 		}
-		if len(c.series) == 0 {
-			v.conclude(ctx, c)
+	} else { // most of them need one run alone: the others follow when that is known
+		for i := range most {
+			for _, s := range all {
+				if i < len(s.trials) {
+					tasks <- task{s, i}
+				}
+			}
 		}
 	}
 	close(tasks)

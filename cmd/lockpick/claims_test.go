@@ -47,6 +47,26 @@ func TestDocumentedClaimsExist(t *testing.T) {
 	}
 }
 
+// TestTheExampleOfAClaimIsTrue: the file in docs/writing-claims.md is as it says.
+func TestTheExampleOfAClaimIsTrue(t *testing.T) {
+	b, err := os.ReadFile("../../docs/writing-claims.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, ok := strings.Cut(string(b), "```yaml\n")
+	text, _, closed := strings.Cut(text, "```")
+	if !ok || !closed {
+		t.Fatal("there is no example in YAML")
+	}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "my-claims.yaml"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, stderr, code := lockpick(t, dir, "claims", "--catalogue", "my-claims.yaml", "--most", "5"); code != 0 {
+		t.Errorf("exit %d\n%s\n%s", code, out, stderr)
+	}
+}
+
 // TestClaims verifies three claims, then the same with a catalogue that expects otherwise.
 func TestClaims(t *testing.T) {
 	dir := t.TempDir()

@@ -214,7 +214,7 @@ func (c *campaign) run(ctx context.Context) (err error) {
 		lock = c.asProcesses(lock)
 	}
 	w, err := workload.New(workload.Config{
-		Wait: s.Wait, Lock: lock, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, Timeout: s.Timeout, HoldMin: from, HoldMax: to,
+		Wait: s.Wait, Lock: lock, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, TTLs: s.ClientTTL, Timeout: s.Timeout, HoldMin: from, HoldMax: to,
 		LongHolds: s.LongHolds, Extend: s.Extend, Think: 50 * time.Millisecond, AcquireTimeout: 3*s.TTL + time.Second, Fencing: s.Fencing, Seed: s.Seed,
 	}, c.runtime, c.recorder, c.start, c.site)
 	if err != nil {
@@ -284,6 +284,9 @@ func (c *campaign) site(client string) (workload.Site, error) {
 	var s workload.Site
 	if c.world != nil {
 		s.Masters = c.world.ClientMasters(client)
+		if err := c.place(client); err != nil {
+			return s, err
+		}
 		return s, nil
 	}
 	for i := range c.masters.Masters() {
@@ -294,6 +297,25 @@ func (c *campaign) site(client string) (workload.Site, error) {
 		s.Addrs = append(s.Addrs, link.Addr())
 	}
 	return s, nil
+}
+
+// place puts a client near to some of the simulated masters: the first of them to the
+// first client, and so on in turn.
+func (c *campaign) place(client string) error {
+	if c.s.Network.Apart == 0 {
+		return nil
+	}
+	at := slices.Index(workload.Clients(c.s.Clients), client)
+	for i := range c.masters.Masters() {
+		link, err := c.masters.Link(client, i)
+		if err != nil {
+			return err
+		}
+		if i%c.s.Clients != at {
+			link.Set(cluster.LinkFault{Delay: c.s.Network.Apart})
+		}
+	}
+	return nil
 }
 
 // strike lets the nemesis loose until ctx ends and all has healed.

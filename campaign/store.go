@@ -24,6 +24,18 @@ const (
 
 // create makes the folder of a new run and points "latest" at it.
 func (s Store) create(name string, at time.Time) (string, error) {
+	run, err := s.folder(name, at)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(filepath.Join(s.Dir, run, mastersDir), 0o755); err != nil {
+		return "", fmt.Errorf("store: %w", err)
+	}
+	return run, s.point(run)
+}
+
+// folder makes a new folder, named by the time and a name, and if need be a number.
+func (s Store) folder(name string, at time.Time) (string, error) {
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return "", fmt.Errorf("store: %w", err)
 	}
@@ -32,17 +44,13 @@ func (s Store) create(name string, at time.Time) (string, error) {
 	for i := 2; ; i++ {
 		err := os.Mkdir(filepath.Join(s.Dir, run), 0o755)
 		if err == nil {
-			break
+			return run, nil
 		}
 		if !errors.Is(err, os.ErrExist) {
 			return "", fmt.Errorf("store: %w", err)
 		}
 		run = fmt.Sprintf("%s-%d", base, i)
 	}
-	if err := os.MkdirAll(filepath.Join(s.Dir, run, mastersDir), 0o755); err != nil {
-		return "", fmt.Errorf("store: %w", err)
-	}
-	return run, s.point(run)
 }
 
 // point makes "latest" a link to a run, in one step, as others may be reading it.

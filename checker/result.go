@@ -25,6 +25,7 @@ var (
 	OwnKeys         = Property{"own-keys", "L1", "no one releases or extends another's key"}
 	MinValidity     = Property{"min-validity", "L1", "while a lease is relied on, a quorum of masters stores its token"}
 	MutualExclusion = Property{"mutual-exclusion", "L2", "holds of different tokens on one key are disjoint"}
+	DeadOnArrival   = Property{"dead-on-arrival", "L2", "no acquire returns a lease that is over"}
 	BeliefExclusion = Property{"belief-exclusion", "L3", "critical sections on one key are disjoint"}
 	Told            = Property{"told", "L3", "a client whose lease is over is told, and begins nothing more under it"}
 	NoStaleWrite    = Property{"no-stale-write", "L4", "the resource applies no write of a lease after one of a later lease"}
@@ -44,7 +45,7 @@ var (
 
 // Properties lists them all, in that order.
 var Properties = []Property{
-	KeyLifetime, OwnKeys, MinValidity, MutualExclusion, BeliefExclusion, Told, NoStaleWrite, FencedWrites,
+	KeyLifetime, OwnKeys, MinValidity, MutualExclusion, DeadOnArrival, BeliefExclusion, Told, NoStaleWrite, FencedWrites,
 	FencingMonotone, Extension, Continuity, DeadlockFree, HolderLoss, Availability, MinorityFailure, Progress, QuorumGranted, OrphanKeys, GhostKeys,
 }
 

@@ -298,11 +298,13 @@ type memory struct {
 	n       *Nemesis
 	f       *injection
 	evicted int64
+	refused int // lock commands that there was no memory for, when it began
 	lost    string
 }
 
 func (x *memory) install(ctx context.Context) error {
 	before := x.n.looks(ctx, x.f.masters)
+	x.refused = x.n.watch.refusals(x.f.masterNames())
 	if err := x.n.each(x.f.masters, func(m cluster.Master) error { return m.Fill(ctx, x.n.env.Fill) }); err != nil {
 		_, _, undo := x.heal(ctx)
 		return errors.Join(err, undo)
@@ -322,6 +324,9 @@ func (x *memory) heal(ctx context.Context) (bool, string, error) {
 		}
 		return m.Drain(ctx)
 	})
+	if refused := x.n.watch.refusals(x.f.masterNames()) - x.refused; refused > 0 {
+		return true, fmt.Sprintf("%d keys evicted, %d lock commands refused; %s", x.evicted, refused, x.lost), err
+	}
 	return x.evicted > 0, fmt.Sprintf("%d keys evicted; %s", x.evicted, x.lost), err
 }
 

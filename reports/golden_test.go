@@ -21,6 +21,9 @@ func TestGolden(t *testing.T) {
 		if strings.Contains(path, "rapid") {
 			t.Skip("what property tests failed on")
 		}
+		if strings.HasSuffix(path, "claims.txt") {
+			return // of TestClaimsReports
+		}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			var b bytes.Buffer
 			switch d.Cmd {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -53,10 +54,13 @@ func (s Store) folder(name string, at time.Time) (string, error) {
 	}
 }
 
+// pointed counts the calls of point.
+var pointed atomic.Int64
+
 // point makes "latest" a link to a run, in one step, as others may be reading it.
 func (s Store) point(run string) error {
 	latest := filepath.Join(s.Dir, "latest")
-	next := fmt.Sprintf("%s.%d", latest, os.Getpid())
+	next := fmt.Sprintf("%s.%d.%d", latest, os.Getpid(), pointed.Add(1)) // runs of one process may start at the same time
 	_ = os.Remove(next)
 	if err := os.Symlink(run, next); err != nil {
 		return fmt.Errorf("store: %w", err)

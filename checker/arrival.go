@@ -42,7 +42,7 @@ func (r *run) deadArrivals() *Result {
 		r.explain(v, steps)
 	})
 	if len(found) > 0 {
-		res.Why = fmt.Sprintf("%s over when the acquire returned: the first at %s on %s", share(len(found), len(r.leases), "leases"), at(found[0].At), res.Key)
+		res.Why = fmt.Sprintf("%s were over when the acquire returned: the first at %s on %s", share(len(found), len(r.leases), "leases"), at(found[0].At), res.Key)
 		return res
 	}
 	res.Why = fmt.Sprintf("%s when the acquire returned", count(len(r.leases), "lease was valid", "leases were valid")) + r.tried()

@@ -19,8 +19,8 @@ import (
 // each cell a mark for each finding, which leads to the report of the run that shows it.
 var claimsTemplate = template.Must(template.New("claims.html").Funcs(template.FuncMap{
 	"words": words, "plural": plural, "join": strings.Join, "span": span, "how": func(f campaign.Finding) string { return howFound(&f) }, "figure": func(f *campaign.Figure) string { return figureValue(*f) },
-	"outcomes": func(r *campaign.ClaimsResult, o string) int { return r.Count()[campaign.Outcome(o)] },
-	"date":     func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
+	"letter": letter, "outcomes": func(r *campaign.ClaimsResult, o string) int { return r.Count()[campaign.Outcome(o)] },
+	"date": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
 }).ParseFS(pageFiles, "page/claims.html"))
 
 // claimsPage is what the template gets.
@@ -183,7 +183,7 @@ func (row *claimRow) add(r *campaign.ClaimsResult, found *campaign.ClaimResult, 
 				continue
 			}
 			row.Cells[c].Marks = append(row.Cells[c].Marks, claimMark{
-				Driver: r.Driver, Letter: strings.ToUpper(r.Driver[:1]), Found: f.Found, Wrong: f.Outcome != campaign.Expected, Href: href,
+				Driver: r.Driver, Letter: letter(r.Driver), Found: f.Found, Wrong: f.Outcome != campaign.Expected, Href: href,
 				Says: fmt.Sprintf("%s on %s: %s %s, expected %s (%s)", cmp.Or(k.Name, found.Claim), r.Driver, words(f.Property), f.Found, f.Expected, howFound(&f)),
 			})
 		}
@@ -223,5 +223,8 @@ func levelNames() []string {
 	}
 	return names
 }
+
+// letter stands for a driver in the matrix.
+func letter(driver string) string { return strings.ToUpper(driver[:1]) }
 
 func slug(s string) string { return strings.ReplaceAll(s, " ", "-") }

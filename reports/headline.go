@@ -122,6 +122,10 @@ func whyNotTested(p checker.Property, h *history.History) string {
 			return "nobody asked the masters what they store"
 		}
 		return "no attempt was over"
+	case checker.DeadOnArrival.Name:
+		if !asked(p.Name) {
+			return "judged only if the scenario names it"
+		}
 	case checker.OwnKeys.Name:
 		return "no vote for a release or an extension was recorded"
 	case checker.MinValidity.Name:

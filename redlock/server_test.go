@@ -2,10 +2,14 @@ package redlock_test
 
 import (
 	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
@@ -38,6 +42,10 @@ func newServer(t *testing.T) *server {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
+	return newServerOn(t, ln)
+}
+
+func newServerOn(t *testing.T, ln net.Listener) *server {
 	s := &server{t: t, ln: ln, keys: map[string]string{}, conns: map[net.Conn]struct{}{}, scripts: map[string]bool{}}
 	s.wg.Go(s.accept)
 	t.Cleanup(func() {
@@ -128,6 +136,9 @@ func (s *server) do(words []string) string {
 	switch name {
 	case "HELLO":
 		return "-ERR unknown command 'HELLO'\r\n" // an old one
+	case "AUTH", "SELECT", "CLIENT":
+		s.log = append(s.log, strings.ToUpper(strings.Join(words, " ")))
+		return "+OK\r\n"
 	case "PING":
 		if s.answers != nil {
 			if a := s.answers(words); a != "" {
@@ -433,6 +444,32 @@ func TestLimiter(t *testing.T) {
 	must(t, l.Close())
 	if limit.allowed < 4 || limit.allowed != limit.report {
 		t.Errorf("%d allowed, %d reported", limit.allowed, limit.report)
+	}
+}
+
+// Connections are made as the caller's are: with TLS, credentials, a name and a database.
+func TestConnectionsAreTheCallers(t *testing.T) {
+	https := httptest.NewTLSServer(nil) // for its certificate
+	defer https.Close()
+	ln, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: https.TLS.Certificates})
+	must(t, err)
+	s := newServerOn(t, ln)
+	s.known = []string{"delex"}
+	trusted := x509.NewCertPool()
+	trusted.AddCert(https.Certificate())
+	connected := 0
+	l := s.locksWith(redis.Options{
+		TLSConfig: &tls.Config{RootCAs: trusted, ServerName: "example.com"}, Username: "ada", Password: "secret", DB: 3, ClientName: "me",
+		OnConnect: func(context.Context, *redis.Conn) error { connected++; return nil },
+	})
+	for range 2 {
+		pair(t, l)
+	}
+	if said := s.said(); said != "AUTH ADA SECRET, SELECT 3, CLIENT SETNAME ME, SET, DELEX, SET, DELEX" {
+		t.Error(said)
+	}
+	if connected != 1 {
+		t.Errorf("OnConnect was called %d times", connected)
 	}
 }
 

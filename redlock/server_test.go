@@ -35,6 +35,7 @@ type server struct {
 	answers func(words []string) string // "": as usual
 	before  func(words []string)        // called before a command is carried out
 	conns   map[net.Conn]struct{}
+	first   net.Conn // of the connections
 	scripts map[string]bool
 }
 
@@ -64,6 +65,9 @@ func (s *server) accept() {
 		}
 		s.mu.Lock()
 		s.conns[c] = struct{}{}
+		if s.first == nil {
+			s.first = c
+		}
 		s.mu.Unlock()
 		s.wg.Go(func() { s.serve(c) })
 	}
@@ -470,6 +474,57 @@ func TestConnectionsAreTheCallers(t *testing.T) {
 	}
 	if connected != 1 {
 		t.Errorf("OnConnect was called %d times", connected)
+	}
+}
+
+// A connection that did not answer, and was replaced, is lost with a release on it: the one
+// that has taken its place sends it.
+func TestReplacedConnectionIsLost(t *testing.T) {
+	s := newServer(t)
+	s.known = []string{"delex"}
+	l := s.locks()
+	a, err := l.TryLock(t.Context(), "a", redlock.WithTimeout(100*time.Millisecond))
+	must(t, err)
+	b, err := l.TryLock(t.Context(), "b")
+	must(t, err)
+	silent, greet := make(chan struct{}), make(chan struct{})
+	stuck := make(chan struct{})
+	var once sync.Once
+	s.mu.Lock()
+	s.before = func(words []string) {
+		switch {
+		case words[0] == "DELEX" && words[1] == "a":
+			once.Do(func() {
+				close(stuck)
+				<-silent
+			})
+		case strings.EqualFold(words[0], "ping"):
+			<-greet
+		}
+	}
+	s.mu.Unlock()
+	if err := a.Unlock(t.Context()); !errors.Is(err, redlock.ErrNoQuorum) {
+		t.Error(err)
+	}
+	<-stuck
+	released := make(chan error)
+	go func() { released <- b.Unlock(t.Context()) }()
+	<-b.Context().Done()
+	close(greet)
+	eventually(t, "another connection has taken its place, and sent what is owed", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.keys["a"] == ""
+	})
+	s.mu.Lock()
+	s.first.Close()
+	s.mu.Unlock()
+	close(silent)
+	quick(t, "releasing", func() { must(t, <-released) })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.keys) != 0 {
+		t.Errorf("left: %v", s.keys)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -487,17 +488,21 @@ func TestReplacedConnectionIsLost(t *testing.T) {
 	must(t, err)
 	b, err := l.TryLock(t.Context(), "b")
 	must(t, err)
-	silent, greet := make(chan struct{}), make(chan struct{})
-	stuck := make(chan struct{})
-	var once sync.Once
+	silent, greet, stuck := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	speak, welcome := sync.OnceFunc(func() { close(silent) }), sync.OnceFunc(func() { close(greet) })
+	t.Cleanup(func() { // also if the test fails
+		speak()
+		welcome()
+	})
+	var first atomic.Bool
 	s.mu.Lock()
 	s.before = func(words []string) {
 		switch {
 		case words[0] == "DELEX" && words[1] == "a":
-			once.Do(func() {
+			if first.CompareAndSwap(false, true) {
 				close(stuck)
 				<-silent
-			})
+			}
 		case strings.EqualFold(words[0], "ping"):
 			<-greet
 		}
@@ -510,7 +515,7 @@ func TestReplacedConnectionIsLost(t *testing.T) {
 	released := make(chan error)
 	go func() { released <- b.Unlock(t.Context()) }()
 	<-b.Context().Done()
-	close(greet)
+	welcome()
 	eventually(t, "another connection has taken its place, and sent what is owed", func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -519,7 +524,7 @@ func TestReplacedConnectionIsLost(t *testing.T) {
 	s.mu.Lock()
 	s.first.Close()
 	s.mu.Unlock()
-	close(silent)
+	speak()
 	quick(t, "releasing", func() { must(t, <-released) })
 	s.mu.Lock()
 	defer s.mu.Unlock()

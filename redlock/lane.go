@@ -228,13 +228,7 @@ func (l *lane) resume() {
 		l.stop()
 		l.stop = nil
 	}
-	l.pay(l.pipe)
-	for _, o := range l.queue {
-		if o.state == queued {
-			l.pipe.push(o)
-		}
-	}
-	l.queue = nil
+	l.catchUp()
 	l.pipe.flush()
 }
 
@@ -312,6 +306,22 @@ func (l *lane) lost(p *pipe, err error) {
 	if l.state == up && l.pipe == nil {
 		l.connect(connecting)
 	}
+	l.catchUp()
+}
+
+// catchUp has the connection there is take over what another one left undone.
+func (l *lane) catchUp() {
+	if l.state != up || len(l.queue) == 0 && len(l.debts) == 0 {
+		return
+	}
+	l.pay(l.pipe)
+	for _, o := range l.queue {
+		if o.state == queued {
+			l.pipe.push(o)
+		}
+	}
+	l.queue = nil
+	l.pipe.nudge()
 }
 
 func (l *lane) named(err error) error { return fmt.Errorf("%s: %w", l.name, err) }
@@ -385,6 +395,7 @@ func (l *lane) ring() {
 	if silent && l.state == up {
 		l.suspect(late)
 	}
+	l.catchUp()
 	if next > 0 {
 		l.watch(next)
 	}

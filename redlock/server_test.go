@@ -2,13 +2,18 @@ package redlock_test
 
 import (
 	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,6 +36,7 @@ type server struct {
 	answers func(words []string) string // "": as usual
 	before  func(words []string)        // called before a command is carried out
 	conns   map[net.Conn]struct{}
+	first   net.Conn // of the connections
 	scripts map[string]bool
 }
 
@@ -38,6 +44,10 @@ func newServer(t *testing.T) *server {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
+	return newServerOn(t, ln)
+}
+
+func newServerOn(t *testing.T, ln net.Listener) *server {
 	s := &server{t: t, ln: ln, keys: map[string]string{}, conns: map[net.Conn]struct{}{}, scripts: map[string]bool{}}
 	s.wg.Go(s.accept)
 	t.Cleanup(func() {
@@ -56,6 +66,9 @@ func (s *server) accept() {
 		}
 		s.mu.Lock()
 		s.conns[c] = struct{}{}
+		if s.first == nil {
+			s.first = c
+		}
 		s.mu.Unlock()
 		s.wg.Go(func() { s.serve(c) })
 	}
@@ -128,6 +141,9 @@ func (s *server) do(words []string) string {
 	switch name {
 	case "HELLO":
 		return "-ERR unknown command 'HELLO'\r\n" // an old one
+	case "AUTH", "SELECT", "CLIENT":
+		s.log = append(s.log, strings.ToUpper(strings.Join(words, " ")))
+		return "+OK\r\n"
 	case "PING":
 		if s.answers != nil {
 			if a := s.answers(words); a != "" {
@@ -433,6 +449,87 @@ func TestLimiter(t *testing.T) {
 	must(t, l.Close())
 	if limit.allowed < 4 || limit.allowed != limit.report {
 		t.Errorf("%d allowed, %d reported", limit.allowed, limit.report)
+	}
+}
+
+// Connections are made as the caller's are: with TLS, credentials, a name and a database.
+func TestConnectionsAreTheCallers(t *testing.T) {
+	https := httptest.NewTLSServer(nil) // for its certificate
+	defer https.Close()
+	ln, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: https.TLS.Certificates})
+	must(t, err)
+	s := newServerOn(t, ln)
+	s.known = []string{"delex"}
+	trusted := x509.NewCertPool()
+	trusted.AddCert(https.Certificate())
+	connected := 0
+	l := s.locksWith(redis.Options{
+		TLSConfig: &tls.Config{RootCAs: trusted, ServerName: "example.com"}, Username: "ada", Password: "secret", DB: 3, ClientName: "me",
+		OnConnect: func(context.Context, *redis.Conn) error { connected++; return nil },
+	})
+	for range 2 {
+		pair(t, l)
+	}
+	if said := s.said(); said != "AUTH ADA SECRET, SELECT 3, CLIENT SETNAME ME, SET, DELEX, SET, DELEX" {
+		t.Error(said)
+	}
+	if connected != 1 {
+		t.Errorf("OnConnect was called %d times", connected)
+	}
+}
+
+// A connection that did not answer, and was replaced, is lost with a release on it: the one
+// that has taken its place sends it.
+func TestReplacedConnectionIsLost(t *testing.T) {
+	s := newServer(t)
+	s.known = []string{"delex"}
+	l := s.locks()
+	a, err := l.TryLock(t.Context(), "a", redlock.WithTimeout(100*time.Millisecond))
+	must(t, err)
+	b, err := l.TryLock(t.Context(), "b")
+	must(t, err)
+	silent, greet, stuck := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	speak, welcome := sync.OnceFunc(func() { close(silent) }), sync.OnceFunc(func() { close(greet) })
+	t.Cleanup(func() { // also if the test fails
+		speak()
+		welcome()
+	})
+	var first atomic.Bool
+	s.mu.Lock()
+	s.before = func(words []string) {
+		switch {
+		case words[0] == "DELEX" && words[1] == "a":
+			if first.CompareAndSwap(false, true) {
+				close(stuck)
+				<-silent
+			}
+		case strings.EqualFold(words[0], "ping"):
+			<-greet
+		}
+	}
+	s.mu.Unlock()
+	if err := a.Unlock(t.Context()); !errors.Is(err, redlock.ErrNoQuorum) {
+		t.Error(err)
+	}
+	<-stuck
+	released := make(chan error)
+	go func() { released <- b.Unlock(t.Context()) }()
+	<-b.Context().Done()
+	welcome()
+	eventually(t, "another connection has taken its place, and sent what is owed", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.keys["a"] == ""
+	})
+	s.mu.Lock()
+	s.first.Close()
+	s.mu.Unlock()
+	speak()
+	quick(t, "releasing", func() { must(t, <-released) })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.keys) != 0 {
+		t.Errorf("left: %v", s.keys)
 	}
 }
 

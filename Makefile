@@ -4,6 +4,8 @@
 .PHONY: run test lint bench setup-run setup-test
 
 GO ?= go
+# Modules of their own, so that the lock and the harness depend on nothing of theirs.
+MODULES = redlock/bench examples/otel examples/prometheus
 
 run: setup-run
 	@$(GO) build -o lockpick ./cmd/lockpick
@@ -25,6 +27,7 @@ lint:
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
+	@for module in $(MODULES); do echo "$(GO) vet ./$$module"; (cd $$module && $(GO) vet ./...) || exit 1; done
 
 # -p 1: the packages with real masters would disturb each other on a small machine.
 # Property tests draw the same cases each time; RAPID_SEED=0 draws others.

@@ -25,6 +25,7 @@ func TestNoFalseAlarm(t *testing.T) {
 			s.Lock = []string{"redlock", "redlock-sequential", "single"}[(int(seed)+i)%3]
 			s.Nemesis = []string{Random, Guided}[seed%2]
 			s.Seed, s.TimeLimit, s.Keys = seed, 15*time.Second, 1+int(seed%2)
+			s.Properties = []string{checker.DeadOnArrival.Name} // which is judged only if named
 			_, rep := judgedRun(t, s)
 			for _, r := range rep.Results {
 				if r.Checked > 0 {

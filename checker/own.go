@@ -118,6 +118,11 @@ func (r *run) takenAway(a, b history.Vote) (trespass, bool) {
 	if a.Client == b.Client && a.Token == b.Token || ttl <= 0 {
 		return trespass{}, false
 	}
+	// Where both were under way at once, as when held bytes arrive, the answers' order is
+	// not that of the SETs: b may have come first, and have been released before a came.
+	if sent(b) <= a.At {
+		return trespass{}, false
+	}
 	x := r.trails().byID[trailID{place{a.Master, a.Key}, party{a.Client, a.Token}}]
 	from := sent(a) - voteSlack
 	if b.At >= from+ttl {

@@ -37,6 +37,10 @@ test: setup-test lint
 	$(GO) test -race -p 1 -timeout 40m $(filter-out $(patsubst ./%/,lockpick/%,$(RAPID)),$(shell $(GO) list ./...))
 	$(GO) test -race -p 1 -timeout 40m $(RAPID) -rapid.seed=$(RAPID_SEED)
 
+claims:
+	@$(GO) build -o lockpick ./cmd/lockpick
+	@./lockpick claims $(ARGS)
+
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
 	cd redlock/bench && $(GO) run . $(ARGS)

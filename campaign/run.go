@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -151,16 +152,13 @@ func needsShim(fault string) bool {
 
 // header is what the history says of itself.
 func (s *Scenario) header(masters cluster.Cluster, yaml string, started time.Time) history.Header {
-	quorum := s.Masters/2 + 1
-	if s.Lock == "single" {
-		quorum = 1
-	}
+	lock, _ := workload.LockNamed(s.Lock)
 	versions := map[string]string{"redis": masters.Version(), "lockpick": Version()}
 	if masters.Driver() != Sim { // there the same seed makes the same bytes, whatever Go built this
 		versions["go"] = runtime.Version()
 	}
 	return history.Header{
-		Name: s.Name, Started: started.UTC(), Seed: s.Seed, Driver: masters.Driver(), Lock: s.Lock, Masters: s.Masters, Quorum: quorum,
+		Name: s.Name, Started: started.UTC(), Seed: s.Seed, Driver: masters.Driver(), Lock: s.Lock, Masters: s.Masters, Quorum: lock.Quorum(s.Masters),
 		Persistence: s.Persistence, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, Fencing: s.Fencing, Faults: s.FaultNames(),
 		Nemesis: s.NemesisName(), Scenario: yaml,
 		Versions: versions,
@@ -292,7 +290,7 @@ func (c *campaign) strike(ctx context.Context) {
 	s := c.s
 	plan := nemesis.Plan{
 		Faults: s.Faults, Targets: s.Targets, Interval: s.Interval, RestartDelay: s.RestartDelay, Points: workload.Points,
-		Clock: s.Clock, Rate: s.ClientRate, Delay: s.FsyncDelay, Strict: s.Strict, Torn: s.Torn,
+		Clock: s.Clock, ClientClock: s.clientClock(), Delay: s.FsyncDelay, Strict: s.Strict, Torn: s.Torn,
 	}
 	if plan.Interval == 0 {
 		plan.Interval = s.TTL
@@ -309,6 +307,14 @@ func (c *campaign) strike(ctx context.Context) {
 	case Guided:
 		c.nemesis.Guided(ctx, plan)
 	}
+}
+
+// clientClock is what the fault client-clock does; empty: drawn.
+func (s *Scenario) clientClock() string {
+	if s.ClientRate > 0 {
+		return "x" + strconv.FormatFloat(s.ClientRate, 'g', -1, 64)
+	}
+	return s.ClientClock
 }
 
 // bound is how long a free lock may take to be granted once all has healed: what is
@@ -342,7 +348,8 @@ func (c *campaign) healed(ctx context.Context, bound time.Duration) bool {
 		cancel()
 	}
 	op := history.Op{Process: history.Nemesis, Type: history.Info, F: history.FHealed, Value: &history.Value{Bound: bound, Masters: gone}}
-	majority := len(gone) < c.s.Masters/2+1 && !(c.s.Lock == "single" && slices.Contains(gone, "m1"))
+	lock, _ := workload.LockNamed(c.s.Lock)
+	majority := len(gone) < c.s.Masters/2+1 && !(lock.First && slices.Contains(gone, "m1"))
 	if !majority {
 		op.Type, op.Error = history.Fail, fmt.Sprintf("%v never came back: no majority of masters is left", gone)
 	}
@@ -390,7 +397,12 @@ func (c *campaign) lookAround(ctx context.Context) {
 			}
 			// The answer was true somewhere between asking and hearing.
 			offset := look.Time.Sub(asked.Add(c.runtime.Now().Sub(asked) / 2)).Round(time.Microsecond)
-			c.recorder.Record(history.Op{Process: m.Name(), Type: history.Info, F: history.FLook, Value: &history.Value{Keys: look.Keys, Offset: &offset}})
+			v := &history.Value{Keys: look.Keys, Expires: map[string]time.Duration{}, Offset: &offset}
+			for key, end := range look.Expires {
+				v.Expires[key] = end.Sub(c.start).Round(time.Microsecond)
+			}
+			v.Took = c.runtime.Now().Sub(asked) // as late as can be: the answer was true somewhere within it
+			c.recorder.Record(history.Op{Process: m.Name(), Type: history.Info, F: history.FLook, Value: v})
 		}
 	}
 }

@@ -38,11 +38,12 @@ type Scenario struct {
 	Targets      []string `yaml:"targets,omitempty"`
 	Interval     Duration `yaml:"interval,omitempty"` // 0: the TTL
 	RestartDelay Duration `yaml:"restart_delay"`
-	Clock        string   `yaml:"clock,omitempty"`       // of the fault clock: +60s, -60s, x1.5, ~5s; empty: drawn
-	ClientRate   float64  `yaml:"client_rate,omitempty"` // of the fault client-clock; 0: drawn
-	FsyncDelay   Duration `yaml:"fsync_delay,omitempty"` // of the fault slow-fsync; 0: 1s
-	Strict       bool     `yaml:"strict,omitempty"`      // of the fault powercut: names are durable only once their directory was fsynced
-	Torn         bool     `yaml:"torn,omitempty"`        // of the fault powercut: a random part of what was not fsynced survives
+	Clock        string   `yaml:"clock,omitempty"`        // of the fault clock: +60s, -60s, x1.5, ~5s; empty: drawn
+	ClientClock  string   `yaml:"client_clock,omitempty"` // of the fault client-clock, as of clock; empty: drawn
+	ClientRate   float64  `yaml:"client_rate,omitempty"`  // of the fault client-clock, instead: x1.5 is 1.5
+	FsyncDelay   Duration `yaml:"fsync_delay,omitempty"`  // of the fault slow-fsync; 0: 1s
+	Strict       bool     `yaml:"strict,omitempty"`       // of the fault powercut: names are durable only once their directory was fsynced
+	Torn         bool     `yaml:"torn,omitempty"`         // of the fault powercut: a random part of what was not fsynced survives
 	Schedule     []Step   `yaml:"schedule,omitempty"`
 
 	TimeLimit       Duration `yaml:"time_limit"`
@@ -137,7 +138,9 @@ func (s *Scenario) Check() error {
 func (s *Scenario) checkWhat() *Problem {
 	kind, ok := workload.LockNamed(s.Lock)
 	if !ok {
-		return unknown("lock", s.Lock, workload.LockNames())
+		p := unknown("lock", s.Lock, workload.CorrectNames())
+		p.Says += ", or one that is wrong on purpose (lockpick list locks)"
+		return p
 	}
 	if s.Fencing && !kind.Fencing {
 		return &Problem{"fencing", fmt.Sprintf("the lock %s has no fencing tokens", s.Lock)}
@@ -222,6 +225,14 @@ func (s *Scenario) checkFaults() *Problem {
 			return &Problem{"clock", err.Error()}
 		}
 	}
+	if s.ClientClock != "" {
+		if _, _, err := nemesis.ParseClock(s.ClientClock); err != nil {
+			return &Problem{"client_clock", err.Error()}
+		}
+		if s.ClientRate != 0 {
+			return &Problem{"client_rate", fmt.Sprintf("client_clock says %s already: write one", s.ClientClock)}
+		}
+	}
 	if s.ClientRate < 0 || s.ClientRate > 1000 {
 		return &Problem{"client_rate", fmt.Sprintf("%v is out of range: above 0, at most 1000 seconds in a true one", s.ClientRate)}
 	}
@@ -248,12 +259,13 @@ func (s *Scenario) checkSchedule() *Problem {
 	return nil
 }
 
-// points are where clients can be stopped; processes also anywhere.
+// points are where a schedule can stop clients; processes also anywhere.
 func (s *Scenario) points() []string {
+	points := append(slices.Clone(workload.Points), workload.BetweenCommands)
 	if s.ClientsAs == Processes {
-		return append(slices.Clone(workload.Points), "")
+		points = append(points, "")
 	}
-	return workload.Points
+	return points
 }
 
 // Completed fills in what the faults that were asked for need: a replica to fail over

@@ -8,6 +8,7 @@ import (
 	"lockpick/cluster"
 	"lockpick/cluster/sim"
 	"lockpick/history"
+	_ "lockpick/workload/twins" // of the scripts of the locks under test
 )
 
 // Simulation is how a scenario is simulated, beside what the scenario says.

@@ -23,6 +23,7 @@ import (
 //	7ms     resource apply ok k0 t1 value=7 fence=1 [fenced]
 //	8ms     nemesis kill install 4 m3,m4 c1         installed at once (also: skip, error=…)
 //	9ms     m3 state up keys=k0:t1 (keys=none: it stored nothing)
+//	9ms     m3 look keys=k0:t1 ends=2s              also: ends=never
 //	10ms    nemesis kill heal 4 [bit] [evidence=…]  (also: stuck, error=…)
 //	11ms    nemesis healed bound=5s                 (also: m4 if it is gone; fail error=…)
 //	12ms    c1 extend ok k0 t1 until=4s
@@ -113,8 +114,20 @@ func line2ops(at time.Duration, process, f string, words []string) ([]history.Op
 			v.Evidence = value
 		case pair && name == "keys":
 			v.Keys = map[string]string{}
-			if k, t, stored := strings.Cut(value, ":"); stored {
-				v.Keys[k] = t
+			for _, pair := range strings.Split(value, ",") {
+				if k, t, stored := strings.Cut(pair, ":"); stored {
+					v.Keys[k] = t
+				}
+			}
+		case pair && name == "ends":
+			v.Expires = map[string]time.Duration{}
+			for k := range v.Keys {
+				if value == "never" {
+					continue
+				}
+				if v.Expires[k], err = time.ParseDuration(value); err != nil {
+					return nil, err
+				}
 			}
 		case w == "invoke" || w == "ok" || w == "fail" || w == "info":
 			op.Type = history.Type(w)

@@ -2,81 +2,100 @@ package checker
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
 	"lockpick/history"
 )
 
-// lookSlack is how much longer than its TTL a key may be seen: from a master's carrying
-// out a command to the client's hearing of it, and from a look to its record.
-const lookSlack = 500 * time.Millisecond
+const (
+	// sameEnd is how far apart two masters' words about when a key ends may lie although
+	// no one has set or extended the key in between: they are in ms, and the clock is not
+	// read in the very instant.
+	sameEnd = 50 * time.Millisecond
+	// lifetimeSlack is how much longer than its TTL a key may be seen, beside a
+	// fiftieth of the TTL: sameEnd, the ms of Redis, and a clock a little off.
+	lifetimeSlack = 150 * time.Millisecond
+)
 
-// overrun is a key that a master still stored when its TTL was over.
-type overrun struct {
+// stored is a key as a master told of it in look after look, while it was to end at
+// one and the same time of the master's clock: nobody set or extended it in between.
+type stored struct {
 	master, key, token string
-	since, seen        time.Duration // when it was last set or extended, and last seen
-	ops                []int
+	end                time.Duration // on the master's own clock
+	mortal             bool          // it has an end
+	since, seen        time.Duration // that the first look shows it at the latest, and the last one at the earliest
+	ops                []int         // the first look and the one that showed the overrun
 }
 
 // keyLifetime judges one thing of L1: a master keeps no token longer than its TTL after
-// it was last set or extended there. It rests on what the masters say of themselves now
-// and then, so it is left out where nobody asked them.
+// it was last set or extended there.
+//
+// It rests on nothing but what the masters say of themselves. When a command was applied
+// can not be told from the client's side: a SET or an extension that nobody answered may
+// be applied much later, when held bytes arrive or a paused master goes on. But each of
+// them moves the time at which the key is to end. As long as that stays where it was, on
+// the master's own clock, none was applied, and the TTL must run out.
 func (r *run) keyLifetime() *Result {
 	ttl := r.h.Header.TTL
-	looks := 0
-	since := map[[3]string]time.Duration{} // by master, key, token
-	over := map[[3]string]*overrun{}
-	begun := map[[3]string]int{}
+	allowed := ttl + ttl/50 + lifetimeSlack
+	looks, told := 0, 0
+	all := map[[3]string]*stored{}
+	over := map[[3]string]*stored{}
 	var order [][3]string
 	for i := range r.h.Ops {
 		op := &r.h.Ops[i]
 		v := op.Value
-		switch {
-		case v == nil:
-		case op.F == history.FVote && op.Type == history.OK && v.Yes && (v.Command == history.CommandSet || v.Command == history.CommandExtend):
-			id := [3]string{op.Process, op.Key, v.Token}
-			since[id], begun[id] = op.Time, op.Index
-		case op.F == history.FLook:
-			looks++
-			for key, token := range v.Keys {
-				id := [3]string{op.Process, key, token}
-				at, known := since[id]
-				if !known { // its SET was never answered: it is at least as old as this look
-					since[id], begun[id] = op.Time, op.Index
-					continue
-				}
-				if op.Time <= at+ttl+lookSlack {
-					continue
-				}
-				if over[id] == nil {
-					over[id] = &overrun{master: op.Process, key: key, token: token, since: at, ops: []int{begun[id], op.Index}}
-					order = append(order, id)
-				}
-				over[id].seen = op.Time
+		if op.F != history.FLook || v == nil || v.Keys == nil {
+			continue
+		}
+		looks++
+		if v.Expires == nil {
+			continue // it was not asked
+		}
+		told++
+		for _, key := range slices.Sorted(maps.Keys(v.Keys)) {
+			id := [3]string{op.Process, key, v.Keys[key]}
+			end, mortal := v.Expires[key]
+			s := all[id]
+			if s == nil || s.mortal != mortal || (end-s.end).Abs() > sameEnd {
+				s = &stored{master: op.Process, key: key, token: id[2], end: end, mortal: mortal, since: op.Time, ops: []int{op.Index}}
+				all[id] = s
+			}
+			s.seen = op.Time - v.Took
+			if s.seen <= s.since+allowed {
+				continue
+			}
+			if over[id] == nil {
+				over[id] = s
+				order = append(order, id)
+				s.ops = append(s.ops[:1], op.Index)
 			}
 		}
 	}
-	if looks == 0 || ttl <= 0 {
+	if told == 0 || ttl <= 0 {
 		return nil
 	}
 	var found []Violation
-	byLook := map[int][]overrun{}
-	slices.SortStableFunc(order, func(a, b [3]string) int { return slices.Compare(a[:], b[:]) })
-	for _, id := range order {
-		o := over[id]
-		byLook[o.ops[1]] = append(byLook[o.ops[1]], *o)
-		found = append(found, Violation{Key: o.key, At: o.since + ttl, Until: o.seen, Ops: o.ops, Tokens: []string{o.token}})
+	type proof struct {
+		look       int
+		key, token string
 	}
-	res := result(KeyLifetime, len(since), found, func(v *Violation) {
-		i := slices.IndexFunc(byLook[v.Ops[1]], func(o overrun) bool { return o.token == v.Tokens[0] && o.key == v.Key && o.since+ttl == v.At })
-		o := byLook[v.Ops[1]][i]
-		v.Summary = fmt.Sprintf("%s still stored a token of %s at %s, %s after it was last set or extended there: the TTL is %s",
-			o.master, o.key, at(o.seen), at(o.seen-o.since), at(ttl))
-		r.explain(v, r.explainOverrun(o))
+	byProof := map[proof]*stored{}
+	for _, id := range order {
+		s := over[id]
+		byProof[proof{s.ops[1], s.key, s.token}] = s
+		found = append(found, Violation{Key: s.key, At: s.since + ttl, Until: s.seen, Ops: s.ops, Tokens: []string{s.token}})
+	}
+	res := result(KeyLifetime, len(all), found, func(v *Violation) {
+		s := byProof[proof{v.Ops[1], v.Key, v.Tokens[0]}]
+		v.Summary = fmt.Sprintf("%s still stored a token of %s at %s, at least %s after it was last set or extended there: the TTL is %s",
+			s.master, s.key, at(s.seen), at(s.seen-s.since), at(ttl))
+		r.explain(v, r.explainOverrun(s))
 	})
 	if len(found) > 0 {
-		res.Why = fmt.Sprintf("%s outlived the TTL of %s on a master: the first on %s", share(len(found), len(since), "stored tokens"), at(ttl), res.Key)
+		res.Why = fmt.Sprintf("%s outlived the TTL of %s on a master: the first on %s", share(len(found), len(all), "stored tokens"), at(ttl), res.Key)
 		return res
 	}
 	res.Why = fmt.Sprintf("in %s of the masters no token was older than its TTL", count(looks, "look", "looks")) + r.tried()
@@ -85,21 +104,30 @@ func (r *run) keyLifetime() *Result {
 }
 
 // explainOverrun looks for what bent the master's clock.
-func (r *run) explainOverrun(o overrun) []reason {
-	steps := []reason{
-		{at: o.since, text: fmt.Sprintf("By %s %s had set or extended the key of %s.", at(o.since), o.master, o.key)},
-		{at: o.seen, text: fmt.Sprintf("At %s it still stored it.", at(o.seen))},
+func (r *run) explainOverrun(s *stored) []reason {
+	last := r.h.Ops[s.ops[1]].Time
+	first := &r.h.Ops[s.ops[0]]
+	when := "it had no expiry"
+	if s.mortal {
+		when = "it was to end at " + at(s.end) + " by the master's own clock"
+		if first.Value.Offset != nil {
+			when = fmt.Sprintf("it was to end %s later by the master's own clock", at(s.end-first.Time-*first.Value.Offset))
+		}
 	}
-	explained := false
+	steps := []reason{
+		{at: s.since, text: fmt.Sprintf("At %s %s stored the key of %s: %s.", at(s.since), s.master, s.key, when)},
+		{at: last, text: fmt.Sprintf("At %s it still stored it, and nobody had set or extended it: its end had not moved.", at(last))},
+	}
+	explained := !s.mortal
 	for _, f := range r.faults {
-		if f.Name != "clock" || !f.Installed || !slices.Contains(f.Masters, o.master) || f.Began > o.seen {
+		if f.Name != "clock" || !f.Installed || !slices.Contains(f.Masters, s.master) || f.Began > s.seen {
 			continue
 		}
 		explained = true
-		steps = append(steps, reason{at: f.From, faults: []int{f.ID}, text: fmt.Sprintf("From %s to %s the clock of %s was off%s (clock #%d).", at(f.From), at(f.To), o.master, by(f.Params["clock"]), f.ID)})
+		steps = append(steps, reason{at: f.From, faults: []int{f.ID}, text: fmt.Sprintf("From %s to %s the clock of %s was off%s (clock #%d).", at(f.From), at(f.To), s.master, by(f.Params["clock"]), f.ID)})
 	}
 	if !explained {
-		steps = append(steps, reason{at: o.seen, text: "No recorded fault of its clock explains it."})
+		steps = append(steps, reason{at: s.seen, text: "No recorded fault of its clock explains it."})
 	}
 	return steps
 }

@@ -90,10 +90,11 @@ type Master interface {
 
 // Look is what a master says of itself, and its disk of itself.
 type Look struct {
-	RunID   string            // differs after each start of the server
-	Keys    map[string]string // of the keys asked for, those that exist
-	Time    time.Time         // on its own clock
-	Evicted int64             // keys that it evicted since its start
+	RunID   string               // differs after each start of the server
+	Keys    map[string]string    // of the keys asked for, those that exist
+	Expires map[string]time.Time // of those keys, the ones that ever end: when, on its own clock
+	Time    time.Time            // on its own clock
+	Evicted int64                // keys that it evicted since its start
 	Disk    DiskCounts
 }
 

@@ -53,7 +53,10 @@ func cutting(m *master, p Power) func(context.Context) error {
 	}
 }
 
-// What a master of each persistence loses to SIGKILL, and to a power cut.
+// What a master of each persistence loses to SIGKILL, and to a power cut, in 20 trials of
+// each. What is to lose nothing is told from what loses nothing because nothing works by the
+// cases beside it: the same cut takes most of what everysec acknowledged from it, and the
+// same SIGKILL some of it where the disk is slow (TestASlowDiskMakesEverysecLoseToSIGKILL).
 func TestWhatIsLostToAPowerCut(t *testing.T) {
 	type lose string
 	const nothing, some, all lose = "nothing", "some", "all"
@@ -65,7 +68,11 @@ func TestWhatIsLostToAPowerCut(t *testing.T) {
 		loses       lose
 		docker      bool
 	}{
-		// On a disk that lies, no fsync is slow: Redis holds writes back over slow ones.
+		// A fast disk is made, so that this says the same on every machine: SIGKILL takes
+		// nothing from the kernel, so what counts is only that Redis hands each write to it
+		// before it replies. It does, but for as long as an fsync of everysec is under way, up
+		// to 2 s. An fsync that does nothing takes no time, and nothing else here depends on
+		// what it should have done, as nothing is cut.
 		{"everysec on a fast disk, killed", Everysec, Disk{FsyncLies: true}, nil, nothing, false},
 		{"everysec, cut", Everysec, Disk{}, &Power{}, some, true},
 		{"always, cut", Always, Disk{}, &Power{}, nothing, true},
@@ -84,6 +91,11 @@ func TestWhatIsLostToAPowerCut(t *testing.T) {
 			}
 			t.Run(c.name, func(t *testing.T) {
 				_, m := shimmed(t, driver, Config{Persistence: c.persistence})
+				asked, err := m.now().asked().ConfigGet(t.Context(), "append*").Result()
+				if want := map[Persistence]string{None: "no", Everysec: "yes everysec", Always: "yes always"}[c.persistence]; err != nil ||
+					!strings.HasPrefix(asked["appendonly"]+" "+asked["appendfsync"], want) {
+					t.Fatalf("it is configured with %v, %v", asked, err)
+				}
 				setDisk(t, m, c.disk)
 				strike := m.Kill
 				if c.cut != nil {
@@ -92,15 +104,15 @@ func TestWhatIsLostToAPowerCut(t *testing.T) {
 				acked, lost, hit := 0, 0, 0
 				for i := range trials {
 					a, l := trial(t, m, fmt.Sprint("t", i, "-"), 20*time.Millisecond, strike)
+					if a == 0 {
+						t.Fatalf("trial %d: no write was acknowledged", i)
+					}
 					acked, lost = acked+a, lost+l
 					if l > 0 {
 						hit++
 					}
 				}
 				t.Logf("%d of %d acknowledged writes are lost, in %d of %d trials", lost, acked, hit, trials)
-				if acked < trials {
-					t.Fatalf("only %d writes were acknowledged", acked)
-				}
 				switch {
 				case c.loses == nothing && lost > 0, c.loses == all && lost < acked, c.loses == some && hit < trials/2:
 					t.Errorf("want %s lost", c.loses)

@@ -154,14 +154,17 @@ func infoField(text, name string) string {
 }
 
 // look reads all in one round trip.
+// noExpiry is PTTL's answer for a key that has none.
+const noExpiry = time.Duration(-1)
+
 func look(ctx context.Context, c *redis.Client, keys []string) (Look, error) {
 	var info, stats *redis.StringCmd
 	var clock *redis.TimeCmd
-	values := make([]*redis.StringCmd, len(keys))
+	values, left := make([]*redis.StringCmd, len(keys)), make([]*redis.DurationCmd, len(keys))
 	c.Pipelined(ctx, func(p redis.Pipeliner) error {
 		info, stats, clock = p.Info(ctx, "server"), p.Info(ctx, "stats"), p.Time(ctx)
 		for i, k := range keys {
-			values[i] = p.Get(ctx, k)
+			values[i], left[i] = p.Get(ctx, k), p.PTTL(ctx, k) // in this order: what is left is never less than what that value had
 		}
 		return nil
 	}) // the error is the first command's that failed; each is looked at below
@@ -171,13 +174,21 @@ func look(ctx context.Context, c *redis.Client, keys []string) (Look, error) {
 	if err := errors.Join(stats.Err(), clock.Err()); err != nil {
 		return Look{}, fmt.Errorf("INFO stats, TIME: %w", err)
 	}
-	found := Look{RunID: parseInfo(info.Val()).runID, Keys: map[string]string{}, Time: clock.Val()}
+	found := Look{RunID: parseInfo(info.Val()).runID, Keys: map[string]string{}, Expires: map[string]time.Time{}, Time: clock.Val()}
 	found.Evicted, _ = strconv.ParseInt(infoField(stats.Val(), "evicted_keys"), 10, 64)
 	for i, k := range keys {
 		v, err := values[i].Result()
 		switch {
 		case err == nil:
 			found.Keys[k] = v
+			if err := left[i].Err(); err != nil {
+				return Look{}, fmt.Errorf("PTTL %s: %w", k, err)
+			}
+			if d := left[i].Val(); d >= 0 {
+				found.Expires[k] = found.Time.Add(d)
+			} else if d != noExpiry { // it ended between the two commands
+				delete(found.Keys, k)
+			}
 		case errors.Is(err, redis.Nil), redis.HasErrorPrefix(err, "WRONGTYPE"):
 			// It does not exist, or is no lock.
 		default:

@@ -1,11 +1,8 @@
 package cluster
 
 import (
-	"bufio"
-	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -163,61 +160,4 @@ func TestDoctorTellsOfTheShim(t *testing.T) {
 			t.Errorf("%s without a compiler: %s", f.What, f.Detail)
 		}
 	}
-}
-
-// BenchmarkShim says what the shim costs: SETs of 20 connections at once, of a
-// server with it as a ratio to one without it, in turns.
-func BenchmarkShim(b *testing.B) {
-	needs(b, "process")
-	for _, p := range []Persistence{None, Everysec, Always} {
-		b.Run(string(p), func(b *testing.B) {
-			with := benchMaster(b, p)
-			b.Setenv("CC", "none")
-			b.Setenv("XDG_CACHE_HOME", b.TempDir())
-			without := benchMaster(b, p)
-			var slow, fast time.Duration
-			for b.Loop() {
-				fast += sets(b, without)
-				slow += sets(b, with)
-			}
-			b.ReportMetric(float64(slow)/float64(fast), "ratio")
-			b.ReportMetric(float64(b.N)*benchConns*benchSets/slow.Seconds(), "SET/s")
-		})
-	}
-}
-
-const benchConns, benchSets = 20, 200
-
-func benchMaster(b *testing.B, p Persistence) *master {
-	c, err := Process(context.Background(), Config{Masters: 1, Persistence: p})
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { c.Close() })
-	return c.(*group).masters[0]
-}
-
-func sets(b *testing.B, m *master) time.Duration {
-	began := time.Now()
-	var all sync.WaitGroup
-	for i := range benchConns {
-		all.Go(func() {
-			c, err := net.Dial("tcp", m.now().addr)
-			if err != nil {
-				b.Error(err)
-				return
-			}
-			defer c.Close()
-			r := bufio.NewReader(c)
-			for range benchSets {
-				fmt.Fprintf(c, "SET key%d token-of-a-lock PX 30000\r\n", i)
-				if _, err := r.ReadString('\n'); err != nil {
-					b.Error(err)
-					return
-				}
-			}
-		})
-	}
-	all.Wait()
-	return time.Since(began)
 }

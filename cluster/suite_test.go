@@ -256,6 +256,14 @@ func TestLookSaysWhichRunAndWhichKeys(t *testing.T) {
 		if len(first.Keys) != 2 || first.Keys["a"] != "1" {
 			t.Fatalf("keys %q", first.Keys)
 		}
+		if len(first.Expires) != 0 {
+			t.Errorf("keys without a TTL end at %v", first.Expires)
+		}
+		c.Set(t.Context(), "mortal", "1", 30*time.Second)
+		mortal, err := m.Look(t.Context(), []string{"a", "mortal"})
+		if left := mortal.Expires["mortal"].Sub(mortal.Time); err != nil || len(mortal.Expires) != 1 || left <= 0 || left > 30*time.Second {
+			t.Errorf("%+v, %v; want mortal to end within 30 s", mortal, err)
+		}
 		if again, err := m.Look(t.Context(), nil); err != nil || again.RunID != first.RunID || len(again.RunID) != 40 {
 			t.Fatalf("%+v, %v; want run %s", again, err, first.RunID)
 		}

@@ -75,7 +75,7 @@ type Value struct {
 	Client  string        `json:"client,omitempty"`
 	Command string        `json:"command,omitempty"`
 	Yes     bool          `json:"yes,omitempty"`
-	Took    time.Duration `json:"took,omitempty"` // ns from sending to the reply
+	Took    time.Duration `json:"took,omitempty"` // ns from sending to the reply; of a look, too
 
 	// paused
 	Point string `json:"point,omitempty"`
@@ -87,6 +87,8 @@ type Value struct {
 	// state, look
 	State string            `json:"state,omitempty"` // up, paused, down
 	Keys  map[string]string `json:"keys,omitzero"`   // key to token, as the master itself stores them; nil: it was not asked
+
+	Expires map[string]time.Duration `json:"expires,omitzero"` // look: key to when it ends, on the master's own clock, as a time of the run; a key that is not here never ends
 
 	// faults (see Fault)
 	ID       int               `json:"id,omitempty"`

@@ -1,11 +1,16 @@
 package nemesis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
+
+	"lockpick/cluster"
 )
 
 // newClientPause stops clients at a point.
@@ -49,36 +54,83 @@ func (o *clientOrder) heal(context.Context) (bool, string, error) {
 	return true, strings.TrimSpace(fmt.Sprintf("%s %s %s", strings.Join(struck, " "), o.what, o.f.step.Point)), nil
 }
 
-// newClientClock bends clients' clocks.
+// newClientClock bends clients' clocks: a jump steps the wall clock alone, a rate is of
+// both, as a monotonic clock drifts but never steps.
 func newClientClock(n *Nemesis, f *injection) effect {
-	f.params["rate"] = strconv.FormatFloat(f.step.Rate, 'g', -1, 64)
-	return &clientClock{n: n, f: f}
+	text := f.step.Clock
+	if text == "" {
+		text = "x" + strconv.FormatFloat(f.step.Rate, 'g', -1, 64)
+	}
+	f.params["clock"] = text
+	c, strobe, _ := ParseClock(text)
+	return &clientClock{n: n, f: f, clock: c, strobe: strobe}
 }
 
 type clientClock struct {
-	n *Nemesis
-	f *injection
+	n      *Nemesis
+	f      *injection
+	clock  cluster.Clock
+	strobe bool
+	stop   context.CancelCauseFunc
+
+	mu   sync.Mutex
+	went []string // clients that are known to have gone by the clock
 }
 
 func (c *clientClock) install(ctx context.Context) error {
-	if len(c.f.clients) == 0 {
-		c.f.clients = c.n.env.Clients
+	if err := c.set(c.clock); err != nil {
+		return errors.Join(err, c.set(cluster.Clock{}))
 	}
-	if err := c.set(c.f.step.Rate); err != nil {
-		_, _, undo := c.heal(ctx)
-		return errors.Join(err, undo)
+	if c.strobe {
+		var strobing context.Context
+		strobing, c.stop = c.n.env.Runtime.WithCancelCause(ctx)
+		c.n.spawn(func() { c.strobing(strobing) })
 	}
 	return nil
 }
 
-func (c *clientClock) heal(context.Context) (bool, string, error) {
-	return true, fmt.Sprintf("the clock of %s ran at %s", strings.Join(c.f.clients, " "), c.f.params["rate"]), c.set(1)
+// strobing sets the clocks right and wrong until it is stopped.
+func (c *clientClock) strobing(ctx context.Context) {
+	for now := (cluster.Clock{}); c.n.env.Runtime.Sleep(ctx, strobeEvery) == nil; {
+		_ = c.set(now)
+		if now == (cluster.Clock{}) {
+			now = c.clock
+		} else {
+			now = cluster.Clock{}
+		}
+	}
 }
 
-func (c *clientClock) set(rate float64) error {
+func (c *clientClock) heal(context.Context) (bool, string, error) {
+	if c.stop != nil {
+		c.stop(errStruck)
+	}
+	err := c.set(cluster.Clock{})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.went) == 0 {
+		return false, "no client is known to have gone by the clock", err
+	}
+	slices.Sort(c.went)
+	return true, fmt.Sprintf("the clock of %s was off by %s", strings.Join(c.went, " "), c.f.params["clock"]), err
+}
+
+// set has the clients go by a clock, and notes first who went by the bent one.
+func (c *clientClock) set(to cluster.Clock) error {
 	var errs []error
 	for _, client := range c.f.clients {
-		errs = append(errs, c.n.env.Pauses.SetRate(client, rate))
+		c.note(client)
+		errs = append(errs, c.n.env.Pauses.SetClock(client, to))
 	}
 	return errors.Join(errs...)
+}
+
+// note notes whether a client goes by the bent clock now.
+func (c *clientClock) note(client string) {
+	now := c.n.env.Pauses.Clock(client)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if now.Offset == c.clock.Offset && cmp.Or(now.Rate, 1) == cmp.Or(c.clock.Rate, 1) && !slices.Contains(c.went, client) {
+		c.went = append(c.went, client)
+	}
 }

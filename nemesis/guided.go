@@ -146,7 +146,7 @@ func (n *Nemesis) strike(ctx context.Context, plan Plan, l lease) {
 		}
 	}
 	s.guided = true
-	if c, _, err := ParseClock(s.Clock); err == nil && c.Offset < 0 {
+	if c, _, err := ParseClock(s.Clock); s.Fault == "clock" && err == nil && c.Offset < 0 {
 		// To set it right again would be a jump forward, a fault of its own: it stays as
 		// it is until the run ends.
 		s.For = 24 * time.Hour

@@ -21,6 +21,8 @@ import (
 //	-60s    it jumps back
 //	x1.5    it runs at that rate
 //	~5s     it strobes: forward and back again, many times
+//
+// A client has two clocks. Jumps and strobes are of its wall clock; at a rate run both.
 func ParseClock(s string) (c cluster.Clock, strobe bool, err error) {
 	bad := fmt.Errorf("%q is no fault of a clock: write +60s (a jump forward), -60s (back), x1.5 (its rate) or ~5s (a strobe)", s)
 	if len(s) < 2 {

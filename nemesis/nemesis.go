@@ -34,8 +34,11 @@ type Env struct {
 type Pauses interface {
 	Stop(clients []string, point string) (resume func() []string)
 	Kill(clients []string, point string) (revive func() []string)
-	// SetRate bends a client's clock: it counts rate seconds in a true one.
-	SetRate(client string, rate float64) error
+	// SetClock bends a client's clocks: both run at the rate, and the wall clock is ahead
+	// by the offset.
+	SetClock(client string, to cluster.Clock) error
+	// Clock is what a client is known to go by.
+	Clock(client string) cluster.Clock
 }
 
 // Nemesis carries out steps, however many at a time.

@@ -203,7 +203,7 @@ func steps(masters, clients int) *rapid.Generator[Step] {
 			s.Clients = rapid.OneOf(rapid.Just[[]string](nil), words, names).Draw(t, "clients")
 		}
 		switch {
-		case name == "clock":
+		case name == "clock", name == "client-clock" && rapid.Bool().Draw(t, "by clock"):
 			s.Clock = rapid.SampledFrom([]string{"+60s", "-1s", "x1.5", "~300ms"}).Draw(t, "clock")
 		case name == "client-clock":
 			s.Rate = rapid.SampledFrom([]float64{0.5, 2}).Draw(t, "rate")

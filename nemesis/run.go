@@ -18,7 +18,7 @@ type Plan struct {
 	Interval     time.Duration // between steps, on average; 0: the TTL
 	RestartDelay time.Duration // of kill, shutdown, powercut and failover
 	Clock        string        // of clock (see ParseClock); empty: drawn
-	Rate         float64       // of client-clock; 0: drawn
+	ClientClock  string        // of client-clock (see ParseClock); empty: drawn
 	Delay        time.Duration // of slow-fsync; 0: 1 s
 	Strict, Torn bool          // of powercut
 	Points       []string      // of client-pause, in the order in which a client passes them: at least one, if it is among the faults
@@ -136,8 +136,9 @@ func (n *Nemesis) shape(plan Plan, name string) Step {
 			s.Clock = n.drawClock()
 		}
 	case "client-clock":
-		if s.Rate = plan.Rate; s.Rate == 0 {
-			s.Rate = pick(n.random, []float64{0.5, 0.9, 1.1, 2})
+		if s.Clock = plan.ClientClock; s.Clock == "" {
+			d := n.around(2 * n.env.TTL).String()
+			s.Clock = pick(n.random, []string{"x0.5", "x0.9", "x1.1", "x2", "+" + d, "-" + d})
 		}
 		s.Clients = []string{Any}
 	case "slow-fsync":

@@ -25,6 +25,7 @@ import (
 //	1s ask c1 m1                            a lock command, which may stay without a reply
 //	1s pass c1 before-write                 the client comes to a point
 //	1s set m1 durable|deaf|noStart|noPause|starts
+//	1s set c1 deaf                          it never hears what its clocks are to be
 //
 // The printed history is that of the nemesis and of the masters' states.
 func TestSchedule(t *testing.T) {
@@ -146,6 +147,10 @@ func (s *stage) happen(words []string) {
 	case "pass":
 		s.pauses.pass(words[1], words[2])
 	case "set":
+		if words[1] == "c1" {
+			s.pauses.setDeaf("c1")
+			return
+		}
 		m := s.cluster.master(words[1])
 		m.mu.Lock()
 		defer m.mu.Unlock()

@@ -150,7 +150,8 @@ func (s *stage) settled(t rapid.TB) {
 type fakePauses struct {
 	mu     sync.Mutex
 	orders []*fakeOrder
-	rates  map[string]float64
+	clocks map[string]cluster.Clock
+	deaf   string // a client that does not hear what its clocks are to be
 }
 
 type fakeOrder struct {
@@ -176,14 +177,28 @@ func (p *fakePauses) Kill(clients []string, point string) func() []string {
 	return p.Stop(clients, point)
 }
 
-func (p *fakePauses) SetRate(client string, rate float64) error {
+func (p *fakePauses) SetClock(client string, to cluster.Clock) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.rates == nil {
-		p.rates = map[string]float64{}
+	if p.clocks == nil {
+		p.clocks = map[string]cluster.Clock{}
 	}
-	p.rates[client] = rate
+	if client != p.deaf {
+		p.clocks[client] = to
+	}
 	return nil
+}
+
+func (p *fakePauses) setDeaf(client string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.deaf = client
+}
+
+func (p *fakePauses) Clock(client string) cluster.Clock {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.clocks[client]
 }
 
 func (p *fakePauses) pass(client, point string) {

@@ -24,8 +24,8 @@ type Step struct {
 	Direction string        // of a partition: both, requests, replies
 	Delay     time.Duration // of slow, and of each fsync of slow-fsync
 	Point     string        // of client-pause and client-kill
-	Clock     string        // of clock (see ParseClock)
-	Rate      float64       // of client-clock: seconds that it counts in a true one
+	Clock     string        // of clock and client-clock (see ParseClock)
+	Rate      float64       // of client-clock, instead of Clock: x1.5 is 1.5
 	Strict    bool          // of powercut: names are durable only once their directory was fsynced
 	Torn      bool          // of powercut: a random part of what was not fsynced survives
 
@@ -85,7 +85,7 @@ var Kinds = []Kind{
 	{Name: "reset", Hits: "links", Summary: "breaks open connections and refuses new ones", new: newReset},
 	{Name: "client-pause", Hits: "clients", Summary: "stops a client after its quorum, before it enters, or between check and write", new: newClientPause},
 	{Name: "client-kill", Hits: "clients", Summary: "ends a client in its critical section, with the lock held; it starts anew", new: newClientKill},
-	{Name: "client-clock", Hits: "clients", Summary: "a client's monotonic clock runs at another rate", new: newClientClock},
+	{Name: "client-clock", Hits: "clients", Summary: "a client's wall clock jumps or strobes, or its clocks, also the monotonic one, drift", new: newClientClock},
 }
 
 // KindNamed finds a fault.
@@ -198,7 +198,7 @@ func (s Step) checkManner(points []string) error {
 		{s.Direction != "", "direction", []string{"partition"}},
 		{s.Delay != 0, "delay", []string{"slow", "slow-fsync"}},
 		{s.Point != "", "point", []string{"client-pause", "client-kill"}},
-		{s.Clock != "", "clock", []string{"clock"}},
+		{s.Clock != "", "clock", []string{"clock", "client-clock"}},
 		{s.Rate != 0, "rate", []string{"client-clock"}},
 		{s.Strict, "strict", []string{"powercut"}},
 		{s.Torn, "torn", []string{"powercut"}},
@@ -217,12 +217,14 @@ func (s Step) checkManner(points []string) error {
 		return fmt.Errorf("%s needs a point: one of %s", s.Fault, strings.Join(named, ", "))
 	case s.Point != "" && !slices.Contains(named, s.Point):
 		return fmt.Errorf("point %q is unknown: use one of %s", s.Point, strings.Join(named, ", "))
-	case s.Fault == "client-clock" && !(s.Rate > 0 && s.Rate <= 1000):
+	case s.Clock != "" && s.Rate != 0:
+		return fmt.Errorf("clock %s and rate %v are two faults: write one", s.Clock, s.Rate)
+	case s.Fault == "client-clock" && s.Clock == "" && s.Rate != 0 && !(s.Rate > 0 && s.Rate <= 1000):
 		return fmt.Errorf("rate %v is out of range: how many seconds the client counts in a true one, above 0 and at most 1000", s.Rate)
 	case s.Repeat && s.After == "":
 		return fmt.Errorf("repeat needs a trigger (after)")
 	}
-	if s.Fault == "clock" {
+	if s.Fault == "clock" || s.Fault == "client-clock" && s.Rate == 0 {
 		_, _, err := ParseClock(s.Clock)
 		return err
 	}

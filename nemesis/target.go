@@ -100,6 +100,8 @@ func (n *Nemesis) aimClients(f *injection, random *rand.Rand) error {
 	switch {
 	case word == All:
 		f.clients = slices.Clone(n.env.Clients)
+	case f.kind.Name == "client-clock" && word == Any: // whoever comes first would be all, too
+		f.clients = slices.Clone(n.env.Clients)
 	case word == Any && f.kind.Hits == "clients":
 		f.params["client"] = Any
 	case word == Any:
@@ -113,8 +115,20 @@ func (n *Nemesis) aimClients(f *injection, random *rand.Rand) error {
 	default:
 		f.clients = f.step.Clients
 	}
+	if f.kind.Name == "client-clock" { // a clock shows one time, whoever sets it
+		for _, other := range n.active {
+			if other.kind.Name == f.kind.Name {
+				f.clients = without(f.clients, other.clients...)
+			}
+		}
+		if len(f.clients) == 0 {
+			return errClockBusy
+		}
+	}
 	return nil
 }
+
+var errClockBusy = errors.New("the clocks of all of its clients are bent by another fault already")
 
 func named(all []cluster.Master, names []string) []cluster.Master {
 	return slices.DeleteFunc(slices.Clone(all), func(m cluster.Master) bool { return !slices.Contains(names, m.Name()) })

@@ -4,6 +4,8 @@ import (
 	"context"
 	"iter"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // Masters are N independent Redis masters. New makes them from go-redis clients.
@@ -14,6 +16,16 @@ type Masters interface {
 	// called with every vote, also with those that come after the caller has
 	// stopped taking them; it may be called concurrently and must not block.
 	Begin(observe func(Vote)) Conversation
+}
+
+// NewMasters makes the Masters of New, for whoever speaks to them by rules of his own. They
+// have a Close method, and the errors of New.
+func NewMasters(masters []*redis.Client) (Masters, error) {
+	m, err := newRedisMasters(masters)
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 // Conversation is about one token. Its commands reach each master in the order

@@ -9,6 +9,9 @@ import (
 // know it (after a restart), by its text.
 type Script struct{ Text, SHA string }
 
+// NewScript makes a Script of its text, for commands of another lock than this one.
+func NewScript(text string) *Script { return script(text) }
+
 func script(text string) *Script {
 	sum := sha1.Sum([]byte(text))
 	return &Script{Text: text, SHA: hex.EncodeToString(sum[:])}

@@ -1,10 +1,12 @@
 package workload
 
 import (
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"lockpick/cluster"
 	"lockpick/history"
 )
 
@@ -32,7 +34,7 @@ func TestBend(t *testing.T) {
 				}
 				s := on(t, one(lock), nil)
 				s.runtime.AfterFunc(300*ms, func() {
-					if err := s.Pauses.SetRate("c1", c.rate); err != nil {
+					if err := s.Pauses.SetClock("c1", cluster.Clock{Rate: c.rate}); err != nil {
 						t.Error(err)
 					}
 				})
@@ -68,18 +70,18 @@ func TestBend(t *testing.T) {
 func TestBendNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := on(t, one(fake(func(*fakeLock) {})), nil)
-		if err := s.Pauses.SetRate("c1", 1.5); err != nil {
+		if err := s.Pauses.SetClock("c1", cluster.Clock{Rate: 1.5}); err != nil {
 			t.Error(err)
 		}
 		if len(s.ops) != 1 || s.ops[0].Value.Token != "" || s.ops[0].Value.ValidUntil != 0 || s.ops[0].Value.Rate != 1.5 {
 			t.Errorf("recorded %+v", s.ops)
 		}
-		for _, rate := range []float64{0, -1} {
-			if s.Pauses.SetRate("c1", rate) == nil {
+		for _, rate := range []float64{-1, math.NaN()} {
+			if s.Pauses.SetClock("c1", cluster.Clock{Rate: rate}) == nil {
 				t.Errorf("the rate %v was taken", rate)
 			}
 		}
-		if s.Pauses.SetRate("c2", 1) == nil {
+		if s.Pauses.SetClock("c2", cluster.Clock{}) == nil {
 			t.Error("there is no c2")
 		}
 		if len(s.ops) != 1 {
@@ -96,7 +98,7 @@ func TestBentForLife(t *testing.T) {
 		s := on(t, one(processes(&made, func(*fakeProcess) {})), nil)
 		at := func(d time.Duration, rate float64) {
 			s.runtime.AfterFunc(d, func() {
-				if err := s.Pauses.SetRate("c1", rate); err != nil {
+				if err := s.Pauses.SetClock("c1", cluster.Clock{Rate: rate}); err != nil {
 					t.Error(err)
 				}
 			})

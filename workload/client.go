@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/redlock"
 )
@@ -22,12 +23,13 @@ type client struct {
 	random *rand.Rand
 	writes int64
 
-	mu    sync.Mutex // for whoever bends the clock; the client itself reads lock without
-	lock  Lock       // made anew when the client has ended
-	lease Lease      // that it holds; nil: none
-	key   string
-	rate  float64                 // of its clock; 0: it was never bent
-	wake  context.CancelCauseFunc // ends the sleep that it is in; may be nil
+	mu     sync.Mutex // for whoever bends the clock; the client itself reads lock without
+	lock   Lock       // made anew when the client has ended
+	lease  Lease      // that it holds; nil: none
+	key    string
+	asked  *cluster.Clock          // what its clocks are to be; nil: they were never bent
+	goesBy cluster.Clock           // what they are, as far as is known
+	wake   context.CancelCauseFunc // ends the sleep that it is in; may be nil
 }
 
 // work takes and uses the lock until ctx ends.
@@ -100,8 +102,11 @@ func (c *client) renew(lock Lock) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lock = lock
-	if b, ok := lock.(bender); ok && c.rate != 0 {
-		if err := b.SetRate(c.rate); !errors.Is(err, ErrGone) { // who has ended again is told apart later
+	c.goesBy = cluster.Clock{}
+	if b, ok := lock.(bender); !ok && c.asked != nil {
+		c.goesBy = *c.asked
+	} else if c.asked != nil {
+		if err := b.SetClock(*c.asked); !errors.Is(err, ErrGone) { // who has ended again is told apart later
 			return err
 		}
 	}
@@ -114,8 +119,9 @@ type noLock struct{}
 func (noLock) Acquire(context.Context, string) (Lease, error) { return nil, ErrGone }
 func (noLock) Close() error                                   { return nil }
 
-// bender is a lock with a clock of its own.
-type bender interface{ SetRate(rate float64) error }
+// bender is a lock with clocks of its own. Once it goes by what they were set to, it calls
+// the Site's Bent, from elsewhere: it may take a while, as who is stopped hears nothing.
+type bender interface{ SetClock(to cluster.Clock) error }
 
 // registered tells of a lock that is a process.
 func (c *client) registered() {
@@ -163,6 +169,15 @@ func (c *client) granted(f, key string, l Lease, fence int64) {
 	c.record(history.OK, f, key, &history.Value{Token: l.Token(), ValidUntil: c.until(l), Fence: fence}, nil)
 }
 
+// renewed records that the lock has extended the lease that the client holds by itself.
+func (c *client) renewed(key string, l Lease) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lease != nil && c.key == key && c.lease.Token() == l.Token() {
+		c.record(history.OK, history.FExtend, key, &history.Value{Token: l.Token(), ValidUntil: c.until(l)}, nil)
+	}
+}
+
 // hold notes the lease that the client has now.
 func (c *client) hold(l Lease, key string) {
 	c.mu.Lock()
@@ -179,21 +194,33 @@ func (c *client) until(l Lease) time.Duration {
 	return c.w.since(c.clock.True(l.Until()))
 }
 
-// setRate bends the client's clock. The lease that it holds now ends at another time
-// than was thought, which is recorded.
-func (c *client) setRate(rate float64) error {
-	if !(rate > 0) {
-		return fmt.Errorf("client %s: a clock cannot run at the rate %v: it must be above 0", c.name, rate)
+// setClock bends the client's clocks.
+func (c *client) setClock(to cluster.Clock) error {
+	c.mu.Lock()
+	c.asked = &to
+	if b, ok := c.lock.(bender); ok {
+		defer c.mu.Unlock()
+		if err := b.SetClock(to); !errors.Is(err, ErrGone) { // who has ended starts anew with it
+			return err
+		}
+		return nil
 	}
+	c.clock.Set(to)
+	c.mu.Unlock()
+	c.bent(to)
+	return nil
+}
+
+// bent notes what the client's clocks are now. If the lease that it holds ends at
+// another time than was thought, that is recorded.
+func (c *client) bent(to cluster.Clock) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if b, ok := c.lock.(bender); !ok {
-		c.clock.SetRate(rate)
-	} else if err := b.SetRate(rate); err != nil && !errors.Is(err, ErrGone) { // who has ended starts anew with it
-		return err
+	c.goesBy = to
+	v := &history.Value{Rate: rateOf(to)}
+	if to.Offset != 0 {
+		v.Offset = &to.Offset
 	}
-	c.rate = rate
-	v := &history.Value{Rate: rate}
 	if c.lease != nil {
 		v.Token, v.ValidUntil = c.lease.Token(), c.until(c.lease)
 	}
@@ -201,7 +228,6 @@ func (c *client) setRate(rate float64) error {
 	if c.wake != nil {
 		c.wake(errBent)
 	}
-	return nil
 }
 
 var errBent = errors.New("the clock was bent")
@@ -273,6 +299,12 @@ func (c *client) reckons() redlock.Runtime {
 
 // left is for how long a client may rely on a lease yet.
 func (c *client) left(lease Lease) time.Duration {
+	if v, ok := lease.(Validator); ok {
+		if v.Valid() {
+			return c.w.config.TTL // and then it is asked again
+		}
+		return 0
+	}
 	return lease.Until().Sub(c.reckons().Now()) - c.w.config.margin()
 }
 

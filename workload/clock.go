@@ -2,21 +2,34 @@ package workload
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
+	"lockpick/cluster"
 	"lockpick/redlock"
 )
 
-// Clock is a client's own monotonic clock: a Runtime whose time runs at a rate that
-// can be bent. At rate 1, where it begins, it shows what the Runtime below it shows. A
-// step of a wall clock is not modelled: the locks here use the monotonic one.
+// Clock is a client's own clocks: a Runtime whose time runs at a rate that can be bent,
+// and a wall clock that can be stepped. Where it begins, both show what the Runtime
+// below it shows.
+//
+// They are apart as an operating system's are: who steps the time of day moves the wall
+// clock alone, while both run at the rate of one crystal. A monotonic clock never steps.
 type Clock struct {
 	redlock.Runtime
-	mu   sync.Mutex
-	from time.Time // true time since when the rate holds,
-	base time.Time // and what the clock showed then
-	rate float64
+	mu    sync.Mutex
+	from  time.Time // true time since when the rate holds,
+	base  time.Time // and what the monotonic clock showed then
+	rate  float64
+	ahead time.Duration // of the wall clock before the monotonic one
+}
+
+// WallClock is what a Runtime has that also tells the time of day, for locks that are so
+// careless as to measure with it. A lock that is right never looks.
+type WallClock interface {
+	// Wall is the time on a clock that may step, forward and back.
+	Wall() time.Time
 }
 
 // NewClock is right until its rate is set.
@@ -25,7 +38,7 @@ func NewClock(r redlock.Runtime) *Clock {
 	return &Clock{Runtime: r, from: now, base: now, rate: 1}
 }
 
-// Now is what the clock shows.
+// Now is what the monotonic clock shows.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -36,15 +49,40 @@ func (c *Clock) shows(t time.Time) time.Time {
 	return c.base.Add(time.Duration(float64(t.Sub(c.from)) * c.rate))
 }
 
-// SetRate has the clock count rate seconds in a true one from now on.
-func (c *Clock) SetRate(rate float64) {
+// Wall is what the wall clock shows.
+func (c *Clock) Wall() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// Without the monotonic reading: the difference of two such times tells of steps.
+	return c.shows(c.Runtime.Now()).Round(0).Add(c.ahead)
+}
+
+// Set has the clocks count to.Rate seconds in a true one from now on, and the wall clock
+// be to.Offset ahead of where it would be had it never been stepped.
+func (c *Clock) Set(to cluster.Clock) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := c.Runtime.Now()
-	c.from, c.base, c.rate = t, c.shows(t), rate
+	c.from, c.base, c.rate, c.ahead = t, c.shows(t), rateOf(to), to.Offset
 }
 
-// True is when, in truth, the clock shows t, if its rate stays what it is.
+// rateOf is a clock's rate: 0 stands for 1.
+func rateOf(c cluster.Clock) float64 {
+	if c.Rate == 0 {
+		return 1
+	}
+	return c.Rate
+}
+
+// CheckClock says what is wrong with what a client's clock is to be.
+func CheckClock(c cluster.Clock) error {
+	if rate := rateOf(c); !(rate > 0) {
+		return fmt.Errorf("a clock cannot run at the rate %v: it must be above 0", rate)
+	}
+	return nil
+}
+
+// True is when, in truth, the monotonic clock shows t, if its rate stays what it is.
 func (c *Clock) True(t time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"lockpick/cluster"
 	"lockpick/redlock"
 )
 
@@ -21,8 +22,8 @@ func off(a, b time.Time, rate float64) bool {
 	return a.Sub(b).Abs() > time.Duration(2+2/rate)
 }
 
-// TestClockLaws: a clock never goes back, does not step when its rate changes, counts
-// at its rate in between, and knows when, in truth, it shows a time.
+// TestClockLaws: a clock never goes back, does not step when its rate changes or its wall
+// clock does, counts at its rate in between, and knows when, in truth, it shows a time.
 func TestClockLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rapid.SyncTest(t, func(t *rapid.T) {
@@ -31,12 +32,13 @@ func TestClockLaws(t *testing.T) {
 			if !c.Now().Equal(runtime.Now()) {
 				t.Fatal("a clock is wrong from the start")
 			}
-			rate, last := 1.0, c.Now()
+			rate, last, ahead := 1.0, c.Now(), time.Duration(0)
 			for range rapid.IntRange(1, 20).Draw(t, "steps") {
 				if rapid.Bool().Draw(t, "bend") {
 					before := c.Now()
 					rate = rates().Draw(t, "rate")
-					c.SetRate(rate)
+					ahead = time.Duration(rapid.Int64Range(-int64(time.Hour), int64(time.Hour)).Draw(t, "ahead"))
+					c.Set(cluster.Clock{Rate: rate, Offset: ahead})
 					if now := c.Now(); !now.Equal(before) {
 						t.Fatalf("it stepped by %v when its rate became %v", now.Sub(before), rate)
 					}
@@ -45,6 +47,9 @@ func TestClockLaws(t *testing.T) {
 				before := c.Now()
 				time.Sleep(passed)
 				now := c.Now()
+				if got := c.Wall().Sub(now.Round(0)); got != ahead {
+					t.Fatalf("the wall clock is %v ahead, want %v", got, ahead)
+				}
 				if now.Before(last) {
 					t.Fatalf("it went back by %v", last.Sub(now))
 				}
@@ -71,7 +76,7 @@ func TestClockSleeps(t *testing.T) {
 		rapid.SyncTest(t, func(t *rapid.T) {
 			c := NewClock(redlock.RealTime{})
 			rate := rates().Draw(t, "rate")
-			c.SetRate(rate)
+			c.Set(cluster.Clock{Rate: rate})
 			d := time.Duration(rapid.Int64Range(1, int64(time.Hour)).Draw(t, "d"))
 			begun, want := time.Now(), time.Duration(float64(d)/rate)
 			var rang time.Duration

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/redlock"
 )
@@ -61,7 +62,7 @@ func (p *fakeProcess) granted(l Lease, key string) Lease {
 	return processLease{lease, p, key}
 }
 
-func (p *fakeProcess) SetRate(rate float64) error {
+func (p *fakeProcess) SetClock(to cluster.Clock) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.gone {
@@ -71,10 +72,11 @@ func (p *fakeProcess) SetRate(rate float64) error {
 	for _, l := range p.leases {
 		shows = append(shows, p.clock.shows(l.until))
 	}
-	p.clock.SetRate(rate)
+	p.clock.Set(to)
 	for i, l := range p.leases {
 		l.until = p.clock.True(shows[i])
 	}
+	p.site.Runtime.Go(func() { p.site.Bent(to) })
 	return nil
 }
 

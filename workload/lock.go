@@ -3,8 +3,12 @@ package workload
 import (
 	"context"
 	"errors"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/redlock"
 )
@@ -40,6 +44,10 @@ type Writer interface {
 	Write(value int64) error
 }
 
+// Validator is a lease that says of itself whether it is valid. Its client asks that, and
+// not what time it is.
+type Validator interface{ Valid() bool }
+
 // ErrGone says that a client has ended: what it was about may or may not have happened.
 var ErrGone = errors.New("the client has ended")
 
@@ -55,13 +63,26 @@ type Site struct {
 	Wait    int           // replicas that must have a key before a master's vote counts
 	Hooks   redlock.Hooks // for locks that run here
 
-	// For clients that are processes: what they tell, and where they are. Pass is false
-	// if the client was ended there.
+	// Pass is where the client may be stopped, and false if it was ended there; nil: it is
+	// not. Renewed tells of a lease that the lock has extended by itself; it may be nil.
+	Pass    func(point, key string) bool
+	Renewed func(key string, l Lease)
+
+	// For clients that are processes: what they tell.
 	Record         func(history.Op)
-	Pass           func(point, key string) bool
+	Bent           func(cluster.Clock) // the process goes by that clock now; its leases' ends are those by it
 	Apply          func(key, token string, fence, value int64)
 	AcquireTimeout time.Duration
 	Margin         time.Duration // how long before its end a lease is not relied on
+}
+
+// Wall is the time of day where the client is, which may step: for locks that measure
+// with it, as no lock should.
+func (s Site) Wall() time.Time {
+	if w, ok := s.Runtime.(WallClock); ok {
+		return w.Wall()
+	}
+	return s.Runtime.Now()
 }
 
 // Kind is a lock under test that can be asked for by name.
@@ -69,42 +90,67 @@ type Kind struct {
 	Name    string
 	Summary string // one line
 	Fencing bool   // it can give fencing tokens
-	New     func(Site) (Lock, error)
+	First   bool   // it lives on the first master alone
+	// Twin is the lock without what is wrong with this one, which stands the same test; ""
+	// for a lock that is meant to be right.
+	Twin   string
+	Bug    string // the planted bug: b1 to b22
+	Claims []int  // of the catalogue that are about it
+	New    func(Site) (Lock, error)
 }
 
-// Locks are the locks under test.
-var Locks = []Kind{
-	{
-		Name: "redlock", Fencing: true,
-		Summary: "Redlock: all masters at once, a majority, validity checked",
-		New:     func(s Site) (Lock, error) { return newRedlock(s) },
-	},
-	{
-		Name: "redlock-sequential", Fencing: true,
-		Summary: "Redlock as its first text has it: one master after the other",
-		New:     func(s Site) (Lock, error) { return newRedlock(s, redlock.WithSequential()) },
-	},
-	{
-		Name: "single", Fencing: true,
-		Summary: "SET NX PX and a compare-and-delete script on the first master alone",
-		New:     func(s Site) (Lock, error) { return newRedlock(s.first()) },
-	},
+// Shows is what a lock that is wrong is there to show: "b4", "claim 6", "b12, claims 4, 5".
+func (k Kind) Shows() string {
+	var claims []string
+	for _, n := range k.Claims {
+		claims = append(claims, strconv.Itoa(n))
+	}
+	what := k.Bug
+	if len(claims) > 0 && what != "" {
+		what += ", "
+	}
+	switch len(claims) {
+	case 0:
+		return what
+	case 1:
+		return what + "claim " + claims[0]
+	}
+	return what + "claims " + strings.Join(claims, ", ")
 }
+
+// Quorum is how many of n masters a correct lock of this kind needs.
+func (k Kind) Quorum(n int) int {
+	if k.First {
+		return 1
+	}
+	return n/2 + 1
+}
+
+// Locks are the locks under test: those that are meant to be right first, then the folklore
+// and those with a planted bug.
+var Locks = slices.Concat(correct, folklore, planted)
+
+// correct are the locks that are meant to be right.
+var correct = slices.Concat(redlocks, textbooks)
 
 // LockNamed finds a lock under test.
 func LockNamed(name string) (Kind, bool) {
-	for _, k := range Locks {
-		if k.Name == name {
-			return k, true
-		}
+	i := slices.IndexFunc(Locks, func(k Kind) bool { return k.Name == name })
+	if i < 0 {
+		return Kind{}, false
 	}
-	return Kind{}, false
+	return Locks[i], true
 }
 
-// LockNames lists the names.
-func LockNames() []string {
+// CorrectNames lists the names of those that are meant to be right.
+func CorrectNames() []string { return named(correct) }
+
+// LockNames lists the names of all.
+func LockNames() []string { return named(Locks) }
+
+func named(kinds []Kind) []string {
 	var names []string
-	for _, k := range Locks {
+	for _, k := range kinds {
 		names = append(names, k.Name)
 	}
 	return names

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/redlock"
 )
@@ -20,9 +21,13 @@ const (
 	BeforeEnter = "before-enter"
 	// BeforeWrite: the lease was found valid, the write is not yet sent.
 	BeforeWrite = "before-write"
+
+	// BetweenCommands: a lock that needs two commands where one would do has sent the
+	// first. Correct locks never pass it, so no nemesis draws it.
+	BetweenCommands = "between-commands"
 )
 
-// Points lists them in the order in which a client passes them.
+// Points lists those that every client passes, in the order in which it does.
 var Points = []string{AfterQuorum, BeforeEnter, BeforeWrite}
 
 // Process is a client that is a process of its own: signals reach it anywhere.
@@ -38,7 +43,8 @@ type Process interface {
 type Pauses struct {
 	runtime   redlock.Runtime
 	record    func(history.Op) history.Op
-	setRate   func(client string, rate float64) error
+	setClock  func(client string, to cluster.Clock) error
+	clock     func(client string) cluster.Clock
 	lease     func(client string) (key, token string) // that it holds now
 	mu        sync.Mutex
 	orders    []*order
@@ -59,7 +65,8 @@ type order struct {
 func NewPauses(r redlock.Runtime, record func(history.Op) history.Op) *Pauses {
 	return &Pauses{
 		runtime: r, record: record, processes: map[string]Process{},
-		setRate: func(string, float64) error { return nil }, lease: func(string) (string, string) { return "", "" },
+		setClock: func(string, cluster.Clock) error { return nil }, clock: func(string) cluster.Clock { return cluster.Clock{} },
+		lease: func(string) (string, string) { return "", "" },
 	}
 }
 
@@ -79,8 +86,12 @@ func (p *Pauses) Kill(clients []string, point string) (revive func() []string) {
 	return p.order(&order{clients: clients, point: point, kill: true})
 }
 
-// SetRate bends a client's clock: it counts rate seconds in a true one.
-func (p *Pauses) SetRate(client string, rate float64) error { return p.setRate(client, rate) }
+// SetClock bends a client's clocks: both run at the rate, and the wall clock is ahead by
+// the offset. A client that is a process hears of it when it is not stopped.
+func (p *Pauses) SetClock(client string, to cluster.Clock) error { return p.setClock(client, to) }
+
+// Clock is what a client is known to go by.
+func (p *Pauses) Clock(client string) cluster.Clock { return p.clock(client) }
 
 func (p *Pauses) order(o *order) func() []string {
 	o.until, o.end = p.runtime.WithCancelCause(context.Background())

@@ -8,6 +8,25 @@ import (
 	"lockpick/redlock"
 )
 
+// redlocks are this project's own lock, and what else can be made of it.
+var redlocks = []Kind{
+	{
+		Name: "redlock", Fencing: true, Claims: []int{10},
+		Summary: "Redlock: all masters at once, a majority, validity checked",
+		New:     func(s Site) (Lock, error) { return newRedlock(s) },
+	},
+	{
+		Name: "redlock-sequential", Fencing: true, Claims: []int{22},
+		Summary: "Redlock as its first text has it: one master after the other",
+		New:     func(s Site) (Lock, error) { return newRedlock(s, redlock.WithSequential()) },
+	},
+	{
+		Name: "single", Fencing: true, First: true, Claims: []int{3, 7, 8, 33},
+		Summary: "SET NX PX and a compare-and-delete script on the first master alone",
+		New:     func(s Site) (Lock, error) { return newRedlock(s.first()) },
+	},
+}
+
 // redlockLock is this project's own lock, used as anybody would use it.
 type redlockLock struct{ client *redlock.Client }
 

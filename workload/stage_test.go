@@ -85,7 +85,7 @@ func line(op history.Op) string {
 		}{
 			{"token", v.Token, v.Token != ""}, {"until", v.ValidUntil, v.ValidUntil != 0}, {"fence", v.Fence, v.Fence != 0},
 			{"value", v.Value, v.Value != 0}, {"fenced", v.Fenced, v.Fenced}, {"client", v.Client, v.Client != ""},
-			{"command", v.Command, v.Command != ""}, {"yes", v.Yes, v.Yes}, {"took", v.Took, v.Took != 0}, {"point", v.Point, v.Point != ""},
+			{"rate", v.Rate, v.Rate != 0}, {"command", v.Command, v.Command != ""}, {"yes", v.Yes, v.Yes}, {"took", v.Took, v.Took != 0}, {"point", v.Point, v.Point != ""},
 		} {
 			if x.set {
 				fmt.Fprintf(&b, " %s=%v", x.name, x.v)

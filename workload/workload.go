@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/redlock"
 )
@@ -70,6 +71,8 @@ func New(cfg Config, r redlock.Runtime, rec *history.Recorder, start time.Time, 
 		s.Record = func(op history.Op) { w.record(op) }
 		s.Pass = func(point, key string) bool { return w.Pauses.Pass(name, point, key) }
 		s.Apply = w.resource.Write
+		s.Renewed = c.renewed
+		s.Bent = c.bent
 		c.site = s
 		if c.lock, err = cfg.Lock.New(s); err != nil {
 			return nil, errors.Join(fmt.Errorf("client %s: %w", name, err), w.Close())
@@ -77,16 +80,13 @@ func New(cfg Config, r redlock.Runtime, rec *history.Recorder, start time.Time, 
 		c.registered()
 		w.clients = append(w.clients, c)
 	}
-	w.Pauses.setRate, w.Pauses.lease = w.setRate, w.lease
+	w.Pauses.setClock, w.Pauses.clock, w.Pauses.lease = w.setClock, w.clock, w.lease
 	return w, nil
 }
 
 // lease is the key and the token of the lease that a client holds now, if it does.
 func (w *Workload) lease(name string) (key, token string) {
-	for _, c := range w.clients {
-		if c.name != name {
-			continue
-		}
+	if c := w.named(name); c != nil {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.lease != nil {
@@ -96,14 +96,37 @@ func (w *Workload) lease(name string) (key, token string) {
 	return "", ""
 }
 
-// setRate bends the clock of the client of that name.
-func (w *Workload) setRate(name string, rate float64) error {
+// named is the client of that name, or nil.
+func (w *Workload) named(name string) *client {
 	for _, c := range w.clients {
 		if c.name == name {
-			return c.setRate(rate)
+			return c
 		}
 	}
-	return fmt.Errorf("there is no client %s", name)
+	return nil
+}
+
+// setClock bends the clocks of the client of that name.
+func (w *Workload) setClock(name string, to cluster.Clock) error {
+	c := w.named(name)
+	if c == nil {
+		return fmt.Errorf("there is no client %s", name)
+	}
+	if err := CheckClock(to); err != nil {
+		return fmt.Errorf("client %s: %w", name, err)
+	}
+	return c.setClock(to)
+}
+
+// clock is what the client of that name is known to go by.
+func (w *Workload) clock(name string) cluster.Clock {
+	c := w.named(name)
+	if c == nil {
+		return cluster.Clock{}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.goesBy
 }
 
 // fail notes what went wrong with the harness itself.

@@ -258,11 +258,14 @@ func (m *Master) Look(ctx context.Context, keys []string) (cluster.Look, error) 
 func (m *Master) look(keys []string) cluster.Look {
 	db := m.db()
 	look := cluster.Look{
-		RunID: m.runID, Keys: map[string]string{}, Time: Epoch.Add(time.Duration(db.clock())), Evicted: m.evicted, Disk: m.disk.counts,
+		RunID: m.runID, Keys: map[string]string{}, Expires: map[string]time.Time{}, Time: Epoch.Add(time.Duration(db.clock())), Evicted: m.evicted, Disk: m.disk.counts,
 	}
 	for _, key := range keys {
 		if v, ok := m.store.get(key, db.now); ok && v.hash == nil {
 			look.Keys[key] = v.text
+			if v.expires != never {
+				look.Expires[key] = Epoch.Add(time.Duration(v.expires) * time.Millisecond)
+			}
 		}
 	}
 	return look

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"text/tabwriter"
@@ -157,9 +158,7 @@ func listCommand() *cobra.Command {
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			switch args[0] {
 			case "locks":
-				for _, k := range workload.Locks {
-					fmt.Fprintf(w, "%s\t%s\n", k.Name, k.Summary)
-				}
+				listLocks(w)
 			case "faults":
 				shim, why := cluster.ShimAvailable(cmd.Context())
 				for _, k := range nemesis.Kinds {
@@ -182,6 +181,24 @@ func listCommand() *cobra.Command {
 	}
 	storeFlag(cmd, &store)
 	return cmd
+}
+
+// listLocks lists the locks that are meant to be right, and then those that are wrong on
+// purpose with the twin that is not.
+func listLocks(w io.Writer) {
+	fmt.Fprintln(w, "Locks that are meant to be right")
+	wrong := false
+	for _, k := range workload.Locks {
+		if k.Twin == "" {
+			fmt.Fprintf(w, "  %s\t%s\n", k.Name, k.Summary)
+			continue
+		}
+		if !wrong {
+			fmt.Fprintln(w, "\nLocks that are wrong on purpose\n  \tit shows\twhat is wrong\tright without it")
+			wrong = true
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", k.Name, k.Shows(), k.Summary, k.Twin)
+	}
 }
 
 func listRuns(w *tabwriter.Writer, store campaign.Store) error {

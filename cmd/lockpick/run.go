@@ -84,7 +84,8 @@ judges what was recorded. Flags change what the scenario file says, or the defau
 	f.DurationVar(&flags.Interval, "interval", flags.Interval, "time between faults, on average (default: the TTL)")
 	f.DurationVar(&flags.RestartDelay, "restart-delay", flags.RestartDelay, "from a kill or shutdown to the restart")
 	f.StringVar(&flags.Clock, "clock", flags.Clock, "what the fault clock does: +60s, -60s, x1.5 (its rate), ~5s (strobes) (default: drawn)")
-	f.Float64Var(&flags.ClientRate, "client-rate", flags.ClientRate, "what the fault client-clock does: seconds that a client counts in a true one (default: drawn)")
+	f.StringVar(&flags.ClientClock, "client-clock", flags.ClientClock, "what the fault client-clock does: +60s, -60s, ~5s (the wall clock), x1.5 (the monotonic one too) (default: drawn)")
+	f.Float64Var(&flags.ClientRate, "client-rate", flags.ClientRate, "the same as --client-clock x…: seconds that a client counts in a true one")
 	f.DurationVar(&flags.FsyncDelay, "fsync-delay", flags.FsyncDelay, "what the fault slow-fsync adds to each fsync (default 1s)")
 	f.BoolVar(&flags.Strict, "strict", flags.Strict, "the fault powercut: names are durable only once their directory was fsynced")
 	f.BoolVar(&flags.Torn, "torn", flags.Torn, "the fault powercut: a random part of what was not fsynced survives")
@@ -107,7 +108,8 @@ func override(cmd *cobra.Command, s, flags *campaign.Scenario) {
 		"max-memory": func() { s.MaxMemory = flags.MaxMemory }, "eviction": func() { s.Eviction = flags.Eviction },
 		"replicas": func() { s.Replicas = flags.Replicas }, "wait": func() { s.Wait = flags.Wait },
 		"clients-as": func() { s.ClientsAs = flags.ClientsAs }, "clock": func() { s.Clock = flags.Clock },
-		"client-rate": func() { s.ClientRate = flags.ClientRate }, "fsync-delay": func() { s.FsyncDelay = flags.FsyncDelay },
+		"client-clock": func() { s.ClientClock, s.ClientRate = flags.ClientClock, flags.ClientRate },
+		"client-rate":  func() { s.ClientClock, s.ClientRate = flags.ClientClock, flags.ClientRate }, "fsync-delay": func() { s.FsyncDelay = flags.FsyncDelay },
 		"strict": func() { s.Strict = flags.Strict }, "torn": func() { s.Torn = flags.Torn },
 		"clients": func() { s.Clients = flags.Clients }, "keys": func() { s.Keys = flags.Keys }, "ttl": func() { s.TTL = flags.TTL },
 		"timeout": func() { s.Timeout = flags.Timeout }, "hold": func() { s.Hold = flags.Hold },

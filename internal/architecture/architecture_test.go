@@ -20,7 +20,10 @@ var allowed = map[string][]string{
 	"nemesis":  {"cluster", "history"},
 	"workload": {"redlock", "cluster", "history"},
 	"checker":  {"history"},
-	"campaign": {"redlock", "history", "cluster", "cluster/sim", "nemesis", "workload", "workload/remote", "checker"},
+	"campaign": {"redlock", "history", "cluster", "cluster/sim", "nemesis", "workload", "workload/remote", "workload/twins", "checker"},
+	// The Go twins of the scripts of the locks under test. They are a package of their own,
+	// so that a lock knows nothing of simulated masters, and they nothing of locks.
+	"workload/twins": {"cluster/sim", "redlock", "workload"},
 	// The simulated masters answer the lock's own commands; clients that are processes
 	// speak for the locks under test.
 	"cluster/sim":     {"cluster", "history", "redlock"},

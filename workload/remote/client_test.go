@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/redlock"
 	"lockpick/workload"
@@ -22,6 +23,7 @@ type user struct {
 	*Client
 	mu      sync.Mutex
 	votes   []history.Op
+	bent    chan cluster.Clock // what it says that it goes by
 	applied []string
 	pass    func(point string) bool // may be nil, as may the others
 	voted   func()
@@ -32,7 +34,7 @@ type user struct {
 func use(t *testing.T, name string, addrs []string, ttl time.Duration) *user {
 	t.Helper()
 	t.Setenv(clientEnv, "yes")
-	u := &user{}
+	u := &user{bent: make(chan cluster.Clock, 10)}
 	c, err := Start([]string{os.Args[0]}, "redlock", u.at(name, addrs, ttl))
 	if err != nil {
 		t.Fatal(err)
@@ -57,6 +59,7 @@ func (u *user) at(name string, addrs []string, ttl time.Duration) workload.Site 
 				u.voted()
 			}
 		},
+		Bent: func(to cluster.Clock) { u.bent <- to },
 		Pass: func(point, key string) bool { return u.pass == nil || u.pass(point) },
 		Apply: func(key, token string, fence, value int64) {
 			if u.applies != nil {
@@ -246,7 +249,7 @@ func TestGone(t *testing.T) {
 			if cause := over(t, lease); !errors.Is(cause, workload.ErrGone) {
 				t.Errorf("its lease is over because of %v", cause)
 			}
-			for what, err := range map[string]error{"write": write(lease, 1), "release": lease.Release(t.Context()), "clock": u.SetRate(2)} {
+			for what, err := range map[string]error{"write": write(lease, 1), "release": lease.Release(t.Context()), "clock": u.SetClock(cluster.Clock{Rate: 2})} {
 				if !errors.Is(err, workload.ErrGone) {
 					t.Errorf("%s: %v", what, err)
 				}

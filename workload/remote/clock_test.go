@@ -5,24 +5,41 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/redlock"
 	"lockpick/workload"
 )
 
-// TestSetRate: a lease lasts for its TTL by the clock of the process, and its end is
+// bend has the process go by a clock, and waits until it says that it does.
+func (u *user) bend(t *testing.T, to cluster.Clock) {
+	t.Helper()
+	if err := u.SetClock(to); err != nil {
+		t.Fatal(err)
+	}
+	if to.Rate == 0 {
+		to.Rate = 1
+	}
+	select {
+	case now := <-u.bent:
+		if now != to {
+			t.Fatalf("it goes by %+v, and should by %+v", now, to)
+		}
+	case <-time.After(hang):
+		t.Fatal("it does not say what it goes by")
+	}
+}
+
+// TestRate: a lease lasts for its TTL by the clock of the process, and its end is
 // told in true time, be the clock bent before or while it is held.
-func TestSetRate(t *testing.T) {
+func TestRate(t *testing.T) {
 	u := use(t, "c1", masters(t, 1), 20*time.Second)
 	bend := func(rate float64) {
 		t.Helper()
-		if err := u.SetRate(rate); err != nil {
-			t.Fatal(err)
-		}
+		u.bend(t, cluster.Clock{Rate: rate})
 	}
 	lease := u.mustAcquire(t, "k0")
-	left := time.Until(lease.Until())
-	begun := time.Now()
+	left, begun := time.Until(lease.Until()), time.Now()
 	bend(2)
 	if got, off := time.Until(lease.Until()), time.Since(begun); got > left/2 || got < left/2-2*off-time.Millisecond {
 		t.Errorf("of %v a clock at rate 2 leaves %v", left, got)
@@ -48,10 +65,8 @@ func TestSetRate(t *testing.T) {
 	if err := write(short, 1); workload.Outcome(err) != history.Fail {
 		t.Errorf("a write after the end: %v", err)
 	}
-	for _, rate := range []float64{0, -1} {
-		if u.SetRate(rate) == nil {
-			t.Errorf("the rate %v was taken", rate)
-		}
+	if u.SetClock(cluster.Clock{Rate: -1}) == nil {
+		t.Error("the rate -1 was taken")
 	}
 }
 

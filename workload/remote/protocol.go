@@ -29,8 +29,10 @@ type Request struct {
 	Token  string        `json:"token,omitempty"`
 	Value  int64         `json:"value,omitempty"`
 
-	// clock: from now on the client's clock counts Rate seconds in a true one
-	Rate float64 `json:"rate,omitempty"`
+	// clock: from now on the client's clocks count Rate seconds in a true one, and its wall
+	// clock is Offset (ns) ahead of where it would be had it never been stepped
+	Rate   float64       `json:"rate,omitempty"`
+	Offset time.Duration `json:"offset,omitempty"`
 }
 
 // The requests.
@@ -48,11 +50,11 @@ const (
 // Message is what a client process says: one line on its stdout. An outcome (ok, fail,
 // info) ends the request; the others come in between, or at any time.
 type Message struct {
-	Type  string         `json:"type"` // ok, fail, info; vote, point, apply, ended
+	Type  string         `json:"type"` // ok, fail, info; vote, point, apply, ended, valid, clock
 	Key   string         `json:"key,omitempty"`
 	Error string         `json:"error,omitempty"`
 	Value *history.Value `json:"value,omitempty"`
-	// Left is, of acquire and extend, for how long the lease is still valid by the
+	// Left is, of acquire, extend and valid, for how long the lease is still valid by the
 	// client's own clock, and At the machine's monotonic clock at that moment (ns).
 	Left time.Duration `json:"left,omitempty"`
 	At   int64         `json:"at,omitempty"`
@@ -60,10 +62,11 @@ type Message struct {
 
 // check says what is wrong with a message.
 func (m *Message) check() error {
+	told := []string{msgVote, msgPoint, msgApply, msgEnded, msgValid, msgClock}
 	switch {
-	case !slices.Contains([]string{string(history.OK), string(history.Fail), string(history.Info), msgVote, msgPoint, msgApply, msgEnded}, m.Type):
+	case !slices.Contains(append(told, string(history.OK), string(history.Fail), string(history.Info)), m.Type):
 		return fmt.Errorf("the type %q is unknown", m.Type)
-	case m.Value == nil && slices.Contains([]string{msgVote, msgPoint, msgApply, msgEnded}, m.Type):
+	case m.Value == nil && slices.Contains(told, m.Type):
 		return errors.New("the value is missing")
 	}
 	return nil
@@ -75,4 +78,6 @@ const (
 	msgPoint = "point" // the client is at value.point and waits for continue
 	msgApply = "apply" // the client's write is on its way to the resource
 	msgEnded = "ended" // the lease with value.token is known to be over
+	msgValid = "valid" // the lease with value.token ends at another time than was said: its clock was bent
+	msgClock = "clock" // the client goes by the clock of a request now: value.rate, value.offset
 )

@@ -7,9 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
+	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/redlock"
 	"lockpick/workload"
@@ -44,8 +47,10 @@ type server struct {
 	init   Request
 	clock  *workload.Clock
 	lock   workload.Lock
-	leases map[string]workload.Lease
 	broken error // why nothing more is served
+
+	bending sync.Mutex // no lease's end is told while a clock is bent
+	leases  map[string]workload.Lease
 
 	requests  chan line       // closed at the end of in
 	listening context.Context // ends with in, and with the conversation
@@ -70,7 +75,7 @@ func (s *server) close() {
 	}
 }
 
-// read reads requests until in ends. A new rate of the clock holds at once, whatever
+// read reads requests until in ends. What becomes of the clocks holds at once, whatever
 // the client is about; and so does the end: nobody is left to acquire for.
 func (s *server) read() {
 	defer close(s.requests)
@@ -91,11 +96,37 @@ func (s *server) read() {
 			s.pass(line{err: fmt.Errorf("request %d: a clock cannot run at the rate %v: it must be above 0", n, r.Rate)})
 			return
 		}
-		s.clock.SetRate(r.Rate)
+		s.bend(cluster.Clock{Rate: r.Rate, Offset: r.Offset})
 	}
 	if err := s.in.Err(); err != nil {
 		s.pass(line{err: fmt.Errorf("read the next request: %w", err)})
 	}
+}
+
+// bend sets the clocks, and says so, and first until when the leases are valid that end at
+// another time for it.
+func (s *server) bend(to cluster.Clock) {
+	s.bending.Lock()
+	defer s.bending.Unlock()
+	before := map[string]time.Time{}
+	for token, l := range s.leases {
+		before[token] = s.clock.True(l.Until())
+	}
+	s.clock.Set(to)
+	for _, token := range slices.Sorted(maps.Keys(s.leases)) {
+		l := s.leases[token]
+		at := monotonic()
+		until := s.clock.True(l.Until())
+		if l.Context().Err() != nil || until.Sub(before[token]).Abs() < time.Microsecond { // rounded otherwise
+			continue
+		}
+		s.say(Message{Type: msgValid, Value: &history.Value{Token: token}, Left: time.Until(until), At: at})
+	}
+	v := &history.Value{Rate: to.Rate}
+	if to.Offset != 0 {
+		v.Offset = &to.Offset
+	}
+	s.say(Message{Type: msgClock, Value: v})
 }
 
 // pass hands a line to whoever serves it, unless the conversation is over.
@@ -153,7 +184,9 @@ func (s *server) answer(r Request) error {
 		})
 	case opRelease:
 		s.withLease(r, func(l workload.Lease) error {
+			s.bending.Lock()
 			delete(s.leases, r.Token)
+			s.bending.Unlock()
 			err := l.Release(context.Background())
 			if err == nil {
 				s.outcome(Message{}, nil)
@@ -241,6 +274,8 @@ func (s *server) acquire(r Request) {
 
 // granted answers with a lease and what is left of its validity, at this moment.
 func (s *server) granted(key string, l workload.Lease) {
+	s.bending.Lock()
+	defer s.bending.Unlock()
 	s.leases[l.Token()] = l
 	at := monotonic()
 	left := time.Until(s.clock.True(l.Until()))
@@ -248,7 +283,9 @@ func (s *server) granted(key string, l workload.Lease) {
 }
 
 func (s *server) withLease(r Request, f func(workload.Lease) error) {
+	s.bending.Lock()
 	l, ok := s.leases[r.Token]
+	s.bending.Unlock()
 	if !ok {
 		s.outcome(Message{}, fmt.Errorf("%w: no lease has the token %q", redlock.ErrNotHeld, r.Token))
 		return

@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/redlock"
 	"lockpick/workload"
@@ -29,10 +30,10 @@ type Client struct {
 
 	sending sync.Mutex // of lines on stdin
 	mu      sync.Mutex
-	leases  map[string]*lease // that may still be valid, by token
-	ended   map[string]error  // tokens of leases that were over before their outcome was read
+	leases  map[string]*lease  // that may still be valid, by token
+	ended   map[string]error   // tokens of leases that were over before their outcome was read
+	bent    map[string]Message // what was last said of a lease's end because a clock was bent
 	gone    bool
-	rate    float64 // of the client's clock
 }
 
 // Start runs command (such as lockpick client) as the client that site describes, with
@@ -43,7 +44,7 @@ func Start(command []string, lock string, site workload.Site) (*Client, error) {
 	}
 	c := &Client{
 		site: site, cmd: exec.Command(command[0], command[1:]...), messages: make(chan Message, 64), waited: make(chan struct{}),
-		leases: map[string]*lease{}, ended: map[string]error{}, rate: 1,
+		leases: map[string]*lease{}, ended: map[string]error{}, bent: map[string]Message{},
 	}
 	// In a group of its own, so that Ctrl-C in a terminal does not reach it: the harness
 	// ends it in order. If the harness dies, so does the process: its stdin ends, and one
@@ -90,6 +91,14 @@ func (c *Client) listen(stdout io.Reader) {
 				op.Type = history.Info
 			}
 			c.site.Record(op)
+		case msgValid:
+			c.valid(m)
+		case msgClock:
+			to := cluster.Clock{Rate: m.Value.Rate}
+			if m.Value.Offset != nil {
+				to.Offset = *m.Value.Offset
+			}
+			c.site.Bent(to)
 		case msgEnded:
 			c.end(m.Value.Token, errors.New(m.Error))
 		default:
@@ -211,12 +220,13 @@ func (c *Client) granted(key string, m Message) (workload.Lease, error) {
 		c.Kill() // such leases could not be told apart in the history
 		return nil, errors.New("the client's process granted a lease without a token")
 	}
-	now := time.Now() // first: what is left then errs on the safe side
-	left := m.Left - time.Duration(monotonic()-m.At)
-	l := &lease{client: c, key: key, token: m.Value.Token, fence: m.Value.Fence, until: now.Add(left)}
+	l := &lease{client: c, key: key, token: m.Value.Token, fence: m.Value.Fence, until: m.until()}
 	l.ctx, l.end = context.WithCancelCause(context.Background())
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if bent, ok := c.bent[l.token]; ok && bent.At > m.At { // its clock was bent before this was read
+		l.until = bent.until()
+	}
 	if before := c.leases[l.token]; before != nil { // it was extended: one lock, one context
 		l.ctx, l.end = before.ctx, before.end
 	}
@@ -266,23 +276,33 @@ func (c *Client) Gone() bool {
 
 func (c *Client) signal(s syscall.Signal) { _ = c.cmd.Process.Signal(s) }
 
-// SetRate bends the client's clock: it counts rate seconds in a true one. What is left
-// of its leases lasts for another time then.
-func (c *Client) SetRate(rate float64) error {
-	if !(rate > 0) {
-		return fmt.Errorf("a clock cannot run at the rate %v: it must be above 0", rate)
+// SetClock bends the client's clocks. What is left of its leases may last for another
+// time then: the process says so, and what it goes by, when it has heard of it, which one
+// that is stopped does not.
+func (c *Client) SetClock(to cluster.Clock) error {
+	if to.Rate == 0 {
+		to.Rate = 1
 	}
-	if err := c.send(Request{Op: opClock, Rate: rate}); err != nil {
+	if err := workload.CheckClock(to); err != nil {
 		return err
 	}
+	return c.send(Request{Op: opClock, Rate: to.Rate, Offset: to.Offset})
+}
+
+// valid notes that a lease ends at another time.
+func (c *Client) valid(m Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := time.Now()
-	for _, l := range c.leases {
-		l.until = now.Add(time.Duration(float64(l.until.Sub(now)) * c.rate / rate))
+	c.bent[m.Value.Token] = m
+	if l := c.leases[m.Value.Token]; l != nil {
+		l.until = m.until()
 	}
-	c.rate = rate
-	return nil
+}
+
+// until is when what is left of a lease ends.
+func (m *Message) until() time.Time {
+	now := time.Now() // first: what is left then errs on the safe side
+	return now.Add(m.Left - time.Duration(monotonic()-m.At))
 }
 
 // tail keeps the end of what a process writes, for errors.
@@ -310,7 +330,7 @@ type lease struct {
 	client     *Client
 	key, token string
 	fence      int64
-	until      time.Time // guarded by client.mu: the client's clock may be bent
+	until      time.Time // guarded by client.mu: the client's clocks may be bent
 	ctx        context.Context
 	end        context.CancelCauseFunc
 }

@@ -1,0 +1,49 @@
+package campaign
+
+import (
+	"testing"
+	"time"
+
+	"lockpick/checker"
+	"lockpick/history"
+)
+
+// judged runs a scenario in virtual time and judges it.
+func judged(t *testing.T, s Scenario) (*history.History, checker.Report) {
+	t.Helper()
+	if err := s.Check(); err != nil {
+		t.Fatal(err)
+	}
+	h, err := Simulate(t.Context(), s.Completed(), Simulation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h, checker.Check(h)
+}
+
+// Commands that are carried out late, after a partition that held them, a pause or a
+// restart, prolong no key beyond the TTL from when they were carried out.
+func TestLateCommandsProlongNoKey(t *testing.T) {
+	for seed := uint64(100); seed < 140; seed++ { // with 112 a rule that went by the votes saw a key of 4 s
+		s := Defaults()
+		s.Driver, s.Persistence, s.Faults, s.Nemesis = Sim, "always", []string{"kill", "pause", "partition"}, []string{Random, Guided}[seed%2]
+		s.Seed, s.TimeLimit = seed, 15*time.Second
+		_, rep := judged(t, s)
+		if r := rep.Result(checker.KeyLifetime); r == nil || r.Verdict == checker.Violated {
+			t.Errorf("seed %d: %+v", seed, r)
+		}
+	}
+}
+
+// A clock that jumps back does.
+func TestClockThatJumpsBackProlongsKeys(t *testing.T) {
+	s, err := LoadScenario("../examples/clock-jumps-back.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Driver, s.TimeLimit = Sim, 20*time.Second
+	_, rep := judged(t, s)
+	if r := rep.Result(checker.KeyLifetime); r == nil || r.Verdict != checker.Violated {
+		t.Errorf("%+v", r)
+	}
+}

@@ -1,0 +1,123 @@
+package workload
+
+import "fmt"
+
+// planted are the bugs that were found in real libraries, each planted alone into the
+// textbook lock.
+var planted = []Kind{
+	{
+		Name: "redlock-reachable-quorum", Bug: "b1", Twin: "textbook",
+		Summary: "a quorum of the masters that answer (redlock-py #6)",
+		New:     textbookWith(rules{reachable: true}),
+	},
+	{
+		Name: "redlock-extend-lies", Bug: "b2", Twin: "textbook", Claims: []int{52},
+		Summary: "an extension that failed is counted as success (redsync #61)",
+		New:     textbookWith(rules{extendLies: true}),
+	},
+	{
+		Name: "redlock-no-validity", Bug: "b3", Twin: "textbook", Claims: []int{14},
+		Summary: "a quorum is success, however long it took (node-redlock #296)",
+		New:     textbookWith(rules{noValidity: true}),
+	},
+	{
+		Name: "redlock-one-start", Bug: "b4", Twin: "textbook",
+		Summary: "the start time is taken once, before all retries (node-redlock #299)",
+		New:     textbookWith(rules{oneStart: true}),
+	},
+	{
+		Name: "redlock-extend-late", Bug: "b5", Twin: "textbook",
+		Summary: "an extension does not look whether the validity is over (redsync #71)",
+		New:     textbookWith(rules{extendLate: true}),
+	},
+	{
+		Name: "redlock-extend-recreates", Bug: "b6", Twin: "textbook", Claims: []int{53},
+		Summary: "an extension sets a key that has lapsed anew (redlock-rb #36, RedLock.net #49)",
+		New:     textbookWith(rules{extend: recreate, extendLate: true}),
+	},
+	{
+		Name: "redlock-always-valid", Bug: "b7", Twin: "textbook",
+		Summary: "a lease says that it is valid after its end (redsync #65, #72)",
+		New:     textbookWith(rules{alwaysValid: true}),
+	},
+	{
+		Name: "redlock-release-believed", Bug: "b8", Twin: "textbook", Claims: []int{24},
+		Summary: "releases only where the SET was answered with yes (Redisson #1606, redlock-rb #5)",
+		New:     textbookWith(rules{onlyBelieved: true}),
+	},
+	{
+		Name: "redlock-no-rollback", Bug: "b9", Twin: "textbook",
+		Summary: "an attempt that failed is not released (redlock-py)",
+		New:     textbookWith(rules{noRollback: true}),
+	},
+	{
+		Name: "redlock-minority-error", Bug: "b10", Twin: "textbook", Claims: []int{17},
+		Summary: "an error of any master becomes an exception, and the lock stays (redlock-rb #134)",
+		New:     textbookWith(rules{raises: true}),
+	},
+	{
+		Name: "redlock-setnx-expire", Bug: "b11", Twin: "textbook",
+		Summary: "SETNX, and then PEXPIRE (ShedLock #65, redis-py #554)",
+		New:     textbookWith(rules{set: setNXThenExpire}),
+	},
+	{
+		Name: "redlock-get-del", Bug: "b12", Twin: "textbook",
+		Summary: "releases by a GET, and then a DEL (spring-integration #8699)",
+		New:     textbookWith(rules{release: getThenDelete}),
+	},
+	{
+		Name: "redlock-plain-del", Bug: "b12", Twin: "textbook",
+		Summary: "releases by a DEL without the token (ShedLock #2583)",
+		New:     textbookWith(rules{release: plainDelete}),
+	},
+	{
+		Name: "redlock-weak-token", Bug: "b13", Twin: "textbook",
+		Summary: "a token that repeats: one of four (php-lock #9, node-redlock #22)",
+		New:     textbookWith(rules{token: func(l *textbook) string { return fmt.Sprintf("weak-%d", l.random(4)) }}),
+	},
+	{
+		Name: "redlock-wall-clock", Bug: "b14", Twin: "textbook", Claims: []int{13, 50},
+		Summary: "reads time from the wall clock (redlock-rb #50)",
+		New:     textbookWith(rules{wallClock: true}),
+	},
+	{
+		Name: "redlock-quorum-half", Bug: "b15", Twin: "textbook", Claims: []int{21},
+		Summary: "half of the masters are a quorum, where their number is even",
+		New:     textbookWith(rules{quorum: func(n int) int { return (n + 1) / 2 }}),
+	},
+	{
+		Name: "redlock-no-drift", Bug: "b16", Twin: "textbook", Claims: []int{12},
+		Summary: "no allowance for clocks that run at different rates",
+		New:     textbookWith(rules{noDrift: true}),
+	},
+	{
+		Name: "redlock-fixed-delay", Bug: "b17", Twin: "textbook", Claims: []int{19},
+		Summary: "the same delay between all attempts (redsync #16, #67)",
+		New:     textbookWith(rules{fixedDelay: true}),
+	},
+	{
+		Name: "redlock-release-overtakes", Bug: "b18", Twin: "textbook",
+		Summary: "a release goes by another connection, and may overtake its own SET (redsync #133)",
+		New:     textbookWith(rules{overtaking: true}),
+	},
+	{
+		Name: "redlock-cancelled-release", Bug: "b19", Twin: "textbook",
+		Summary: "what cancels the acquire cancels the release after it (open-match #1578)",
+		New:     textbookWith(rules{onlyWhileWanted: true}),
+	},
+	{
+		Name: "redlock-renews-forever", Bug: "b20", Twin: "textbook-renewing", Claims: []int{55},
+		Summary: "a watchdog that extends without end, also for a holder that hangs (RedLock.net #68)",
+		New:     textbookWith(rules{renewsForever: true}),
+	},
+	{
+		Name: "redlock-renews-untold", Bug: "b21", Twin: "textbook-renewing",
+		Summary: "a watchdog that does not tell the holder that the lease is lost (RedLock.net #92, #93)",
+		New:     textbookWith(rules{renews: true, untold: true}),
+	},
+	{
+		Name: "redlock-waits-for-all", Bug: "b22", Twin: "textbook",
+		Summary: "waits for the reply of every master, one of which hangs (redsync #140, Redisson #1636)",
+		New:     textbookWith(rules{waitsForAll: true}),
+	},
+}

@@ -1,0 +1,219 @@
+package workload
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockpick/redlock"
+)
+
+// textbook is Redlock as its text has it ("Distributed Locks with Redis", called distlock
+// in comments), in few lines and without anything that a library would add. It is here to
+// be wrong on purpose: rules says in what.
+type textbook struct {
+	site    Site
+	rules   rules
+	masters redlock.Masters
+	n       int
+	life    context.Context // ends with Close: renewals end with their process
+	end     context.CancelCauseFunc
+
+	prepared bool // of one client alone: nothing guards it
+}
+
+func newTextbook(s Site, r rules) (Lock, error) {
+	l := &textbook{site: s, rules: r}
+	var err error
+	if l.masters, err = s.masters(); err != nil {
+		return nil, err
+	}
+	if l.n = len(l.masters.Names()); l.n == 0 {
+		return nil, errors.New("no masters: give the lock at least one")
+	}
+	l.life, l.end = s.Runtime.WithCancelCause(context.Background())
+	return l, nil
+}
+
+// masters are those of the site: given, or reached through go-redis.
+func (s Site) masters() (redlock.Masters, error) {
+	if s.Masters != nil {
+		return s.Masters, nil
+	}
+	var clients []*redis.Client
+	for _, a := range s.Addrs {
+		c := redis.NewClient(&redis.Options{Addr: a})
+		defer c.Close() // never used: the masters make their own from the options
+		clients = append(clients, c)
+	}
+	return redlock.NewMasters(clients)
+}
+
+func (l *textbook) Close() error {
+	l.end(redlock.ErrClosed)
+	if c, ok := l.masters.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+// Acquire tries until it succeeds or ctx ends, with a random delay between attempts
+// (distlock, "Retry on failure").
+func (l *textbook) Acquire(ctx context.Context, key string) (Lease, error) {
+	l.prepare(ctx)
+	begun, token := l.clock(), l.token()
+	for {
+		start := l.clock() // step 1
+		if l.rules.oneStart {
+			start = begun
+		}
+		if !l.rules.once {
+			token = l.token()
+		}
+		lease, err := l.attempt(ctx, key, token, start)
+		if err == nil {
+			return lease.shown(), nil
+		}
+		if errors.Is(err, ErrGone) {
+			return nil, err
+		}
+		if ctx.Err() == nil {
+			_ = l.site.Runtime.Sleep(ctx, l.delay())
+		}
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("%w: %w", err, context.Cause(ctx))
+		}
+	}
+}
+
+// prepare is what a client does once, when it starts.
+func (l *textbook) prepare(ctx context.Context) {
+	if !l.rules.loads || l.prepared {
+		return
+	}
+	l.prepared = true
+	cmd := redlock.Command{Kind: load, Args: []any{"script", "load", DeleteIfOwn.Text}}
+	l.ask(ctx, l.masters.Begin(func(redlock.Vote) {}), cmd, nil, func(*tally) bool { return false })
+}
+
+// attempt is steps 2 to 5.
+func (l *textbook) attempt(ctx context.Context, key, token string, start time.Time) (*textbookLease, error) {
+	// Step 2: the same key and token on all masters.
+	talk := l.masters.Begin(l.site.Hooks.Vote)
+	t, err := l.carryOut(ctx, talk, key, token, l.setCommands(key, token), nil, l.enough)
+	if err != nil {
+		return nil, err
+	}
+	if l.site.Hooks.Decided != nil {
+		l.site.Hooks.Decided(redlock.Decision{Kind: redlock.Set, Key: key, Token: token, Yes: len(t.yes), Quorum: l.quorum(t)})
+	}
+
+	// Steps 3 and 4: a quorum, and validity left.
+	if l.rules.lateStart {
+		start = l.clock()
+	}
+	left := l.validity() - l.clock().Sub(start)
+	if err = l.judge(t, left); err == nil && l.site.Fencing && !l.rules.noWriteBack {
+		var back tally
+		if back, err = l.carryOut(ctx, talk, key, token, raise(key, token, t.highest), nil, l.enough); err == nil {
+			left = l.validity() - l.clock().Sub(start)
+			err = l.judge(back, left)
+		}
+	}
+	if err == nil {
+		return l.grant(talk, key, token, t, left), nil
+	}
+
+	// Step 5: release on all masters, also on those that did not say yes.
+	if !l.rules.noRollback && !(l.rules.raises && t.err != nil) {
+		_, _ = l.releaseAll(ctx, talk, key, token, t.yes, l.answered)
+	}
+	return nil, err
+}
+
+// judge is steps 3 and 4: nil if the votes and the time that is left make a lease.
+func (l *textbook) judge(t tally, left time.Duration) error {
+	switch {
+	case l.rules.raises && t.err != nil:
+		return t.err
+	case len(t.yes) < l.quorum(t) && len(t.no)+len(t.yes) < l.quorum(t):
+		return fmt.Errorf("%w: %d yes, %d no, %d failed", redlock.ErrNoQuorum, len(t.yes), len(t.no), len(t.failed))
+	case len(t.yes) < l.quorum(t):
+		return fmt.Errorf("%w: %d yes, %d no, %d failed", redlock.ErrTaken, len(t.yes), len(t.no), len(t.failed))
+	case left <= 0 && !l.rules.noValidity:
+		return redlock.ErrExpired
+	}
+	return nil
+}
+
+// validity is for how long a lease is valid from its start on: less than its keys live,
+// because clocks run at different rates (distlock, CLOCK_DRIFT).
+func (l *textbook) validity() time.Duration {
+	switch {
+	case l.rules.forever:
+		return forever
+	case l.rules.noDrift:
+		return l.site.TTL
+	}
+	return l.site.TTL - l.site.TTL/100 - 2*time.Millisecond
+}
+
+// forever is how long leases last whose keys have no TTL.
+const forever = 24 * time.Hour
+
+// quorum is how many masters must agree.
+func (l *textbook) quorum(t tally) int {
+	n := l.n
+	if l.rules.reachable {
+		n -= len(t.failed)
+	}
+	if l.rules.quorum != nil {
+		return l.rules.quorum(n)
+	}
+	return n/2 + 1
+}
+
+// clock is what time is read from: for differences alone.
+func (l *textbook) clock() time.Time {
+	if l.rules.wallClock {
+		return l.site.Wall()
+	}
+	return l.site.Runtime.Now()
+}
+
+// token is fresh for each attempt: with one token for all attempts the release of the
+// first could delete the key of the second.
+func (l *textbook) token() string {
+	if l.rules.token != nil {
+		return l.rules.token(l)
+	}
+	var b [20]byte
+	l.site.Runtime.Read(b[:])
+	return hex.EncodeToString(b[:])
+}
+
+// The delay between attempts.
+const (
+	delayMin = 20 * time.Millisecond
+	delayMax = 120 * time.Millisecond
+)
+
+func (l *textbook) delay() time.Duration {
+	if l.rules.fixedDelay {
+		return (delayMin + delayMax) / 2
+	}
+	return delayMin + time.Duration(l.random(uint64(delayMax-delayMin)+1))
+}
+
+// random is a number below n.
+func (l *textbook) random(n uint64) uint64 {
+	var b [8]byte
+	l.site.Runtime.Read(b[:])
+	return binary.LittleEndian.Uint64(b[:]) % n
+}

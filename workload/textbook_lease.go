@@ -1,0 +1,235 @@
+package workload
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"lockpick/redlock"
+)
+
+// textbookLease is a lease that changes when it is extended.
+type textbookLease struct {
+	lock     *textbook
+	talk     redlock.Conversation
+	key      string
+	token    string
+	fence    int64
+	believed []int // the masters that said yes
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+
+	mu         sync.Mutex // never held while waiting
+	until      time.Time  // on what the lock reads time from
+	extensions int
+	over       error // why; nil while it is not
+}
+
+// maxExtensions is how often one lease may be extended: without a bound a hung holder
+// would keep the lock for ever (distlock, "Extending the lock").
+const maxExtensions = 10
+
+func (l *textbook) grant(talk redlock.Conversation, key, token string, t tally, left time.Duration) *textbookLease {
+	x := &textbookLease{lock: l, talk: talk, key: key, token: token, believed: t.yes, until: l.clock().Add(left)}
+	if l.site.Fencing {
+		x.fence = t.highest
+	}
+	x.ctx, x.cancel = l.site.Runtime.WithCancelCause(context.Background())
+	x.watch(left)
+	if l.rules.renews || l.rules.renewsForever {
+		l.site.Runtime.Go(x.renew)
+	}
+	return x
+}
+
+func (x *textbookLease) Token() string { return x.token }
+func (x *textbookLease) Fence() int64  { return x.fence }
+
+// Context ends when the lease is known to be over. One that was over and was extended
+// all the same has a new one.
+func (x *textbookLease) Context() context.Context {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.ctx
+}
+
+// Until is the end of the validity on the client's monotonic clock, as it looks now.
+func (x *textbookLease) Until() time.Time {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.lock.rules.wallClock {
+		return x.until
+	}
+	return x.lock.site.Runtime.Now().Add(x.until.Sub(x.lock.clock()))
+}
+
+// watch ends the lease when its validity does.
+func (x *textbookLease) watch(left time.Duration) {
+	x.lock.site.Runtime.AfterFunc(left, func() {
+		x.mu.Lock()
+		over, left := x.over != nil, x.until.Sub(x.lock.clock())
+		x.mu.Unlock()
+		switch {
+		case over:
+		case left > 0: // it was extended meanwhile
+			x.watch(left)
+		default:
+			x.finish(redlock.ErrExpired)
+		}
+	})
+}
+
+// finish makes the lease over, once, for a reason. The release ends its context, also if
+// the holder was not told that it was over before.
+func (x *textbookLease) finish(why error) {
+	x.mu.Lock()
+	first, cancel := x.over == nil, x.cancel
+	if first {
+		x.over = why
+	}
+	x.mu.Unlock()
+	if why == redlock.ErrReleased || first && !x.lock.rules.untold && !x.lock.rules.alwaysValid {
+		cancel(why)
+	}
+}
+
+func (x *textbookLease) valid() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.over == nil && x.lock.clock().Before(x.until)
+}
+
+// Extend prolongs the lease to a full TTL from now. It counts only if a quorum of masters
+// still stored the token and prolonged it before the validity ended (distlock, "Extending
+// the lock").
+func (x *textbookLease) Extend(ctx context.Context) (Lease, error) {
+	if err := x.extend(ctx); err != nil {
+		return nil, err
+	}
+	return x.shown(), nil
+}
+
+func (x *textbookLease) extend(ctx context.Context) error {
+	l := x.lock
+	start := l.clock()
+	if err := x.mayExtend(start); err != nil {
+		return err
+	}
+	if l.rules.extendAcquires {
+		return x.acquireAgain(ctx, start)
+	}
+	t, err := l.carryOut(ctx, x.talk, x.key, x.token, l.extendCommands(x.key, x.token), nil, l.settled)
+	if err != nil {
+		return err
+	}
+	return x.extended(t, start.Add(l.validity()))
+}
+
+// mayExtend counts an extension, or says why there may be none.
+func (x *textbookLease) mayExtend(now time.Time) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	late := x.lock.rules.extendLate
+	switch {
+	case x.over != nil && !(late && x.over == redlock.ErrExpired):
+		return fmt.Errorf("%w: %w", redlock.ErrNotHeld, x.over)
+	case !now.Before(x.until) && !late:
+		return redlock.ErrExpired
+	case x.extensions >= maxExtensions && !x.lock.rules.renewsForever:
+		return redlock.ErrExtensionLimit
+	}
+	x.extensions++
+	return nil
+}
+
+// extended decides what the votes on an extension are worth.
+func (x *textbookLease) extended(t tally, until time.Time) error {
+	l := x.lock
+	now := l.clock()
+	x.mu.Lock()
+	late := !now.Before(x.until) && !l.rules.extendLate
+	won := len(t.yes) >= l.quorum(t) && !late || l.rules.extendLies
+	if won && until.After(x.until) {
+		x.until = until
+		if x.over == redlock.ErrExpired { // it lives again
+			x.over = nil
+			x.ctx, x.cancel = l.site.Runtime.WithCancelCause(context.Background())
+			x.watch(until.Sub(now))
+		}
+	}
+	x.mu.Unlock()
+	switch {
+	case won:
+		return nil
+	case late:
+		x.finish(redlock.ErrExpired)
+		return redlock.ErrExpired
+	case len(t.no) > l.n-l.quorum(t):
+		x.finish(redlock.ErrLost)
+		return redlock.ErrLost
+	}
+	return redlock.ErrNoQuorum
+}
+
+// acquireAgain extends by an attempt to acquire with the same token.
+func (x *textbookLease) acquireAgain(ctx context.Context, start time.Time) error {
+	again, err := x.lock.attempt(ctx, x.key, x.token, start)
+	if err != nil {
+		return err
+	}
+	again.finish(redlock.ErrReleased) // this one goes on in its place
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.talk, x.until = again.talk, again.until
+	return nil
+}
+
+// renew extends the lease in the background until it is over or may be extended no more.
+func (x *textbookLease) renew() {
+	l := x.lock
+	for x.valid() && l.site.Runtime.Sleep(x.Context(), l.site.TTL/3) == nil && l.life.Err() == nil {
+		if x.extend(l.life) == nil && l.site.Renewed != nil && l.life.Err() == nil {
+			l.site.Renewed(x.key, x) // if it was not: the next one may be
+		}
+	}
+}
+
+// vouching is a lease that says of itself whether it is valid.
+type vouching struct{ *textbookLease }
+
+// Valid is true until the lease is released.
+func (x vouching) Valid() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.over != redlock.ErrReleased
+}
+
+// shown is the lease as its holder sees it.
+func (x *textbookLease) shown() Lease {
+	if x.lock.rules.alwaysValid || x.lock.rules.untold {
+		return vouching{x}
+	}
+	return x
+}
+
+// Release gives the lock back on all masters (distlock, "Releasing the lock").
+func (x *textbookLease) Release(ctx context.Context) error {
+	l := x.lock
+	over := !x.valid()
+	x.finish(redlock.ErrReleased)
+	t, err := l.releaseAll(ctx, x.talk, x.key, x.token, x.believed, l.settled)
+	switch {
+	case err != nil:
+		return err
+	case l.rules.onlyWhileWanted && ctx.Err() != nil:
+		return context.Cause(ctx)
+	case len(t.yes) >= l.n/2+1:
+		return nil
+	case len(t.no) > l.n-(l.n/2+1) && over:
+		return fmt.Errorf("%w: %w", redlock.ErrNotHeld, redlock.ErrExpired)
+	case len(t.no) > l.n-(l.n/2+1):
+		return redlock.ErrNotHeld
+	}
+	return redlock.ErrNoQuorum
+}

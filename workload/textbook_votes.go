@@ -1,0 +1,166 @@
+package workload
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"lockpick/redlock"
+)
+
+// tally is how the masters voted.
+type tally struct {
+	yes, no, failed []int
+	highest         int64 // number that a yes came with
+	err             error // of the first master that failed
+}
+
+func (t *tally) add(v redlock.Vote) {
+	switch {
+	case v.Yes:
+		t.yes = append(t.yes, v.Master)
+		t.highest = max(t.highest, v.Reply)
+	case v.Err != nil:
+		t.failed = append(t.failed, v.Master)
+		if t.err == nil {
+			t.err = v.Err
+		}
+	default:
+		t.no = append(t.no, v.Master)
+	}
+}
+
+// in is how many have voted.
+func (t *tally) in() int { return len(t.yes) + len(t.no) + len(t.failed) }
+
+// enough says that a quorum said yes, or none can any more.
+func (l *textbook) enough(t *tally) bool {
+	if l.rules.reachable || l.rules.waitsForAll || l.rules.raises {
+		return t.in() == l.n
+	}
+	return len(t.yes) >= l.quorum(*t) || len(t.no)+len(t.failed) > l.n-l.quorum(*t)
+}
+
+// answered says that a quorum has heard of a release. The others will, too.
+func (l *textbook) answered(t *tally) bool { return len(t.yes)+len(t.no) >= l.n/2+1 }
+
+// settled says that a quorum did what was asked, or none can have.
+func (l *textbook) settled(t *tally) bool {
+	return len(t.yes) >= l.n/2+1 || len(t.no) > l.n-(l.n/2+1) || t.in() == l.n
+}
+
+// timeout is how long to wait for one master: small against the TTL (distlock, step 2).
+func (l *textbook) timeout() time.Duration {
+	switch {
+	case l.rules.waitsForAll:
+		return 5 * l.site.TTL // the driver's own, which is meant for other things than locks
+	case l.site.Timeout > 0:
+		return l.site.Timeout
+	}
+	return min(l.site.TTL/20, 50*time.Millisecond)
+}
+
+// carryOut sends the commands of a step, one after the other, to the masters in to at once;
+// nil: to all. Behind a gate only those that said yes are asked on, and the others have
+// voted. The error is ErrGone: the client ended between two commands.
+func (l *textbook) carryOut(ctx context.Context, talk redlock.Conversation, key, token string, cmds []command, to []int, enough func(*tally) bool) (t tally, err error) {
+	if to != nil && len(to) == 0 {
+		return t, nil
+	}
+	var out tally // behind a gate
+	for i, c := range cmds {
+		if i > 0 && !l.pass(BetweenCommands, key) {
+			return out, ErrGone
+		}
+		stop := enough
+		if c.gate {
+			stop = func(*tally) bool { return false }
+		}
+		t = l.ask(ctx, talk, l.command(c, key, token), to, stop)
+		if l.rules.driverRetries && c.kind == redlock.Set {
+			t = l.again(ctx, talk, l.command(c, key, token), t)
+		}
+		t.no, t.failed = append(out.no, t.no...), append(out.failed, t.failed...)
+		if c.gate {
+			if to = slices.Clone(t.yes); len(to) == 0 {
+				return t, nil
+			}
+			out = t
+		}
+	}
+	return t, nil
+}
+
+// command completes a command.
+func (l *textbook) command(c command, key, token string) redlock.Command {
+	cmd := redlock.Command{Kind: c.kind, Key: key, Token: token, Script: c.script, Keys: c.keys, Args: c.args}
+	if c.kind == redlock.Set || c.kind == redlock.Extend {
+		cmd.Wait = l.site.Wait
+	}
+	return cmd
+}
+
+// ask takes the votes on a command until they are enough, or all are in, or ctx ends.
+func (l *textbook) ask(ctx context.Context, talk redlock.Conversation, cmd redlock.Command, to []int, enough func(*tally) bool) (t tally) {
+	for v := range talk.Ask(ctx, cmd, to, l.timeout()) {
+		t.add(v)
+		if enough(&t) {
+			break
+		}
+	}
+	return t
+}
+
+// again is a driver that sends once more what got no answer, behind its user's back.
+func (l *textbook) again(ctx context.Context, talk redlock.Conversation, cmd redlock.Command, t tally) tally {
+	if len(t.failed) == 0 {
+		return t
+	}
+	second := l.ask(ctx, talk, cmd, t.failed, func(*tally) bool { return false })
+	t.yes, t.no, t.failed = append(t.yes, second.yes...), append(t.no, second.no...), second.failed
+	return t
+}
+
+// releaseAll is step 5. believed are the masters that said yes to the SET.
+func (l *textbook) releaseAll(ctx context.Context, talk redlock.Conversation, key, token string, believed []int, enough func(*tally) bool) (tally, error) {
+	if l.rules.onlyWhileWanted && ctx.Err() != nil {
+		return tally{}, nil
+	}
+	var to []int
+	if l.rules.onlyBelieved {
+		to = append([]int{}, believed...)
+	}
+	if l.rules.overtaking {
+		talk = l.masters.Begin(l.site.Hooks.Vote)
+	}
+	return l.carryOut(ctx, talk, key, token, l.releaseCommands(key, token), to, enough)
+}
+
+func (l *textbook) setCommands(key, token string) []command {
+	switch {
+	case l.rules.set != nil:
+		return l.rules.set(key, token, l.site.TTL)
+	case l.site.Fencing:
+		return setAndCount(key, token, l.site.TTL)
+	}
+	return setNXPX(key, token, l.site.TTL)
+}
+
+func (l *textbook) releaseCommands(key, token string) []command {
+	if l.rules.release != nil {
+		return l.rules.release(key, token)
+	}
+	return compareAndDelete(key, token)
+}
+
+func (l *textbook) extendCommands(key, token string) []command {
+	if l.rules.extend != nil {
+		return l.rules.extend(key, token, l.site.TTL)
+	}
+	return compareAndExpire(key, token, l.site.TTL)
+}
+
+// pass is where a client may be stopped or ended; false: it has ended.
+func (l *textbook) pass(point, key string) bool {
+	return l.site.Pass == nil || l.site.Pass(point, key)
+}

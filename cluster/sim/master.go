@@ -24,6 +24,7 @@ type Master struct {
 	cluster *Cluster
 	world   *World
 	name    string
+	number  int // from 1
 	state   cluster.State
 	run     int // which start of the server this is, from 1
 	runID   string
@@ -48,7 +49,7 @@ type Master struct {
 }
 
 func newMaster(c *Cluster, i int) *Master {
-	m := &Master{cluster: c, world: c.world, name: fmt.Sprintf("m%d", i+1)}
+	m := &Master{cluster: c, world: c.world, name: fmt.Sprintf("m%d", i+1), number: i + 1}
 	m.wall.set(m.world.now, m.world.now, 0)
 	m.store = newStore(m.changed)
 	m.store.weighed = c.config.MaxMemory > 0

@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"time"
@@ -18,7 +19,7 @@ func Judge(h *history.History) (*Result, error) {
 	r := &Result{
 		Name: head.Name, Started: head.Started, Driver: head.Driver, Seed: head.Seed, Lock: head.Lock,
 		Masters: head.Masters, Persistence: head.Persistence, Clients: head.Clients, Keys: head.Keys, TTL: head.TTL,
-		Faults: head.Faults, Nemesis: head.Nemesis, Versions: head.Versions, Counts: count(h),
+		Faults: head.Faults, Nemesis: head.Nemesis, Versions: head.Versions, Counts: Count(h),
 	}
 	if n := len(h.Ops); n > 0 {
 		r.Duration = h.Ops[n-1].Time
@@ -45,6 +46,7 @@ func Judge(h *history.History) (*Result, error) {
 			r.Notes = append(r.Notes, fmt.Sprintf("fault %d (%s) could not be healed: %s", f.ID, f.Name, f.Problem))
 		}
 	}
+	r.Notes = append(r.Notes, deaths(h.Ops)...)
 	r.FirstViolationMS = firstViolation(r.Verdicts)
 	return r, nil
 }
@@ -71,6 +73,21 @@ func JudgeFile(path string) (*history.History, *Result, error) {
 	return h, r, nil
 }
 
+// deaths tells of clients whose processes ended without anybody's doing.
+func deaths(ops []history.Op) []string {
+	times, last := map[string]int{}, map[string]string{}
+	for i := range ops {
+		if op := &ops[i]; op.F == history.FCrash && op.Error != "" {
+			times[op.Process], last[op.Process] = times[op.Process]+1, op.Error
+		}
+	}
+	var notes []string
+	for _, client := range slices.Sorted(maps.Keys(times)) {
+		notes = append(notes, fmt.Sprintf("client %s ended %d times without a fault of the nemesis, the last time since %s", client, times[client], last[client]))
+	}
+	return notes
+}
+
 // stalls sums up when the harness did not get to run in time.
 func stalls(ops []history.Op) (n int, total time.Duration) {
 	for i := range ops {
@@ -94,7 +111,8 @@ func firstViolation(verdicts []checker.Result) *float64 {
 	return first
 }
 
-func count(h *history.History) Counts {
+// Count is how much happened in a history.
+func Count(h *history.History) Counts {
 	c := Counts{Operations: len(h.Ops)}
 	for i := range h.Ops {
 		op := &h.Ops[i]

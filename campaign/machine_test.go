@@ -119,6 +119,40 @@ func TestClockJumpsBack(t *testing.T) {
 	})
 }
 
+// TestSuspend: a client that is stopped and whose monotonic clock does not count that
+// relies on a lease that is over, as L2 shows; one whose clock goes on only believes in its
+// section (the catalogue's claims 29 and 50).
+func TestSuspend(t *testing.T) {
+	suspended, err := LoadScenario("../examples/suspended-client.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	paused := suspended
+	paused.Schedule = paused.Schedule[:1]
+	for name, c := range map[string]struct {
+		s    Scenario
+		want []string
+	}{
+		"suspended": {suspended, []string{"L2 violated", "L4 violated"}},
+		"paused":    {paused, []string{"L2 holds", "L4 violated"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEachDriver(t, func(t *testing.T, driver string) {
+				if driver == Docker {
+					t.Skip("it is the clients that are struck, whatever runs the masters: shown with processes")
+				}
+				s := c.s
+				s.Driver, s.TimeLimit = driver, 15*time.Second
+				_, r := mustRun(t, s)
+				want(t, r, c.want...)
+				if r.Counts.Bit != len(s.Schedule) {
+					t.Errorf("%d faults bit", r.Counts.Bit)
+				}
+			})
+		})
+	}
+}
+
 // TestRestartExample: the README's scenario breaks the lock every time.
 func TestRestartExample(t *testing.T) {
 	s, err := LoadScenario("../examples/restart-without-persistence.yaml")
@@ -159,6 +193,37 @@ func TestClientProcesses(t *testing.T) {
 		}
 		if !crashed || !after {
 			t.Errorf("c1 crashed: %v; it acquired again: %v", crashed, after)
+		}
+	})
+}
+
+// TestAClientThatDies: clients whose processes end by themselves, and what they said of
+// it, are noted; what they held is given up, so that nobody is blamed for it.
+func TestAClientThatDies(t *testing.T) {
+	onEachDriver(t, func(t *testing.T, driver string) {
+		if driver != Process {
+			t.Skip("clients die in the same way whatever runs the masters: shown with processes")
+		}
+		s := scenario(driver, func(s *Scenario) {
+			s.ClientsAs, s.Faults, s.TimeLimit, s.Clients = Processes, nil, 5*time.Second, 2
+		})
+		dying := []string{"sh", "-c", `exec 3<&0; LOCKPICK_TEST_CLIENT=1 "$0" <&3 & sleep 0.7; echo "out of memory" >&2; kill $!`, os.Args[0]}
+		_, h, r, err := Run(t.Context(), s, Options{Store: Store{t.TempDir()}, Progress: t.Logf, Client: dying})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if notes := strings.Join(r.Notes, "\n"); !strings.Contains(notes, "client c1 ended") || !strings.Contains(notes, "out of memory") {
+			t.Errorf("the notes: %s", notes)
+		}
+		held := 0
+		for _, op := range h.Ops {
+			if op.F == history.FCrash && op.Value.Token != "" {
+				held++
+			}
+		}
+		t.Logf("%d ends with the lock held; %v", held, r.Notes)
+		if v := verdictAt(r, "L3"); v != nil && v.Verdict == "violated" {
+			t.Errorf("L3: %s", v.Why)
 		}
 	})
 }

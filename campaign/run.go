@@ -1,15 +1,18 @@
 package campaign
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -124,9 +127,15 @@ func execute(ctx context.Context, s Scenario, driver Driver, dir, yaml string, s
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
+	out := io.Writer(file)
+	if c.world != nil { // the seed can tell again what a killed harness had not written
+		buffer := bufio.NewWriterSize(file, 1<<16)
+		defer func() { err = errors.Join(err, buffer.Flush()) }()
+		out = buffer
+	}
 	return run(func() error {
 		c.start = c.runtime.Now()
-		c.recorder, err = history.NewRecorder(file, s.header(c.masters, yaml, started), c.now)
+		c.recorder, err = history.NewRecorder(out, s.header(c.masters, yaml, started), c.now)
 		if err != nil {
 			return err
 		}
@@ -166,12 +175,14 @@ func (s *Scenario) header(masters cluster.Cluster, yaml string, started time.Tim
 }
 
 // Version is Lockpick's own, as far as the build knows it.
-func Version() string {
+func Version() string { return version() }
+
+var version = sync.OnceValue(func() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version
 	}
 	return "(devel)"
-}
+})
 
 // campaign is one run while it runs.
 type campaign struct {

@@ -38,7 +38,9 @@ func Simulate(ctx context.Context, s Scenario, how Simulation) (*history.History
 	err := world.Run(func() {
 		c.start = c.runtime.Now()
 		c.recorder = history.NewMemory(s.header(c.masters, "", sim.Epoch), c.now)
-		c.observe()
+		if s.StopOnViolation {
+			c.observe() // nobody else looks
+		}
 		failure = c.run(context.Background()) // nothing from outside may disturb virtual time
 	})
 	if err := errors.Join(err, failure, c.masters.Close()); err != nil {

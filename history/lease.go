@@ -27,7 +27,7 @@ type Lease struct {
 	Released            time.Duration // the release was invoked, or the client ended (if ReleaseIndex >= 0)
 	Entered, Left       time.Duration // the critical section
 	EnterIndex          int           // -1: it was never entered
-	LeaveIndex          int           // -1: it was never left: Left is the end of the history
+	LeaveIndex          int           // -1: it was never left: Left is Released, or the end of the history
 }
 
 // Acquired is when the acquire returned.
@@ -77,7 +77,7 @@ func Leases(ops []Op) []*Lease {
 		if op.F == FAcquire && op.Type == Invoke {
 			invoked[op.Process] = op.Time
 		}
-		if op.Value == nil || op.Value.Token == "" {
+		if op.Value == nil || op.Value.Token == "" || op.F == FVote { // the most of all, and no client's
 			continue
 		}
 		o := owner{op.Process, op.Value.Token}
@@ -106,7 +106,9 @@ func Leases(ops []Op) []*Lease {
 	}
 	for _, l := range leases {
 		if l.EnterIndex >= 0 && l.LeaveIndex < 0 {
-			l.Left = end
+			if l.Left = end; l.ReleaseIndex >= 0 {
+				l.Left = max(l.Released, l.Entered)
+			}
 		}
 	}
 	return leases

@@ -25,20 +25,40 @@ func ReadFile(path string) (*History, error) {
 		return nil, fmt.Errorf("history: %w", err)
 	}
 	defer f.Close()
-	h, err := Read(f)
+	var room int64
+	if info, err := f.Stat(); err == nil {
+		room = info.Size() / lineSize
+	}
+	h, err := read(f, int(room))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return h, nil
 }
 
+// lineSize is how many bytes an operation's line has, about.
+const lineSize = 190
+
 // Read reads a history. A last line without its newline is left out and sets
 // Torn; any other line that cannot be read is an error that names its number.
-func Read(r io.Reader) (*History, error) {
+func Read(r io.Reader) (*History, error) { return read(r, 0) }
+
+// read is Read, with room for as many operations as are expected.
+func read(r io.Reader, room int) (*History, error) {
 	in := bufio.NewReaderSize(r, 1<<20)
 	h := &History{}
+	if room > 0 {
+		h.Ops = make([]Op, 0, room)
+	}
+	var d decoder
 	for n := 1; ; n++ {
-		line, err := in.ReadBytes('\n')
+		line, err := in.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			var rest []byte
+			line = bytes.Clone(line)
+			rest, err = in.ReadBytes('\n')
+			line = append(line, rest...)
+		}
 		if errors.Is(err, io.EOF) {
 			if n == 1 && len(line) == 0 {
 				return nil, errors.New("history: the file is empty")
@@ -59,7 +79,7 @@ func Read(r io.Reader) (*History, error) {
 			continue
 		}
 		var op Op
-		if err := json.Unmarshal(line, &op); err != nil {
+		if err := d.op(line, &op); err != nil {
 			return nil, fmt.Errorf("history: line %d: not an operation: %w", n, err)
 		}
 		if !slices.Contains([]Type{Invoke, OK, Fail, Info}, op.Type) {

@@ -14,7 +14,10 @@ import (
 type Recorder struct {
 	mu        sync.Mutex
 	w         io.Writer
-	kept      *History // instead of w
+	line      []byte   // room for the operation that is being written
+	kept      *History // instead of w: the header
+	room      *[]Op    // of kept, until History is called
+	values    []Value  // that Value gives out
 	now       func() time.Duration
 	next      int
 	err       error
@@ -27,7 +30,11 @@ type Recorder struct {
 func NewRecorder(w io.Writer, h Header, now func() time.Duration) (*Recorder, error) {
 	h.Format = FormatVersion
 	r := &Recorder{w: w, now: now}
-	if err := r.line(h); err != nil {
+	line, err := json.Marshal(h)
+	if err == nil {
+		_, err = w.Write(append(line, '\n'))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("history: write the header: %w", err)
 	}
 	return r, nil
@@ -38,12 +45,43 @@ func NewRecorder(w io.Writer, h Header, now func() time.Duration) (*Recorder, er
 // operation's Value afterwards.
 func NewMemory(h Header, now func() time.Duration) *Recorder {
 	h.Format = FormatVersion
-	return &Recorder{kept: &History{Header: h}, now: now}
+	return &Recorder{kept: &History{Header: h}, room: rooms.Get().(*[]Op), now: now}
 }
 
-// History is what a recorder of NewMemory has kept; nil for others. It is no copy: read
-// it when nothing records any more.
-func (r *Recorder) History() *History { return r.kept }
+// rooms are what histories grow in, and the next one again: most of what a search
+// allocated was the growing of histories.
+var rooms = sync.Pool{New: func() any { return new([]Op) }}
+
+// History is what a recorder of NewMemory has kept; nil for others. The recorder ends
+// with it: nothing may record any more.
+func (r *Recorder) History() *History {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.room != nil {
+		r.kept.Ops = append(make([]Op, 0, len(*r.room)), *r.room...)
+		clear(*r.room)
+		*r.room = (*r.room)[:0]
+		rooms.Put(r.room)
+		r.room = nil
+	}
+	return r.kept
+}
+
+// Value is a new Value, for an operation to be recorded. A recorder that keeps all of
+// them makes many at a time.
+func (r *Recorder) Value() *Value {
+	if r.kept == nil {
+		return &Value{}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.values) == 0 {
+		r.values = make([]Value, 32)
+	}
+	v := &r.values[0]
+	r.values = r.values[1:]
+	return v
+}
 
 // Observe registers f to be called with each operation, in order, before Record
 // returns. f must not block and must not record.
@@ -63,10 +101,12 @@ func (r *Recorder) Record(op Op) Op {
 	op.Index, op.Time = r.next, r.now()
 	r.next++
 	switch {
+	case r.room != nil:
+		*r.room = append(*r.room, op)
 	case r.kept != nil:
-		r.kept.Ops = append(r.kept.Ops, op)
+		panic("history: an operation is recorded after the history was taken")
 	case r.err == nil:
-		if err := r.line(op); err != nil {
+		if err := r.write(&op); err != nil {
 			r.err = fmt.Errorf("history: write operation %d: %w", op.Index, err)
 		}
 	}
@@ -90,11 +130,11 @@ func (r *Recorder) Err() error {
 	return r.err
 }
 
-func (r *Recorder) line(v any) error {
-	b, err := json.Marshal(v)
-	if err != nil {
+func (r *Recorder) write(op *Op) (err error) {
+	if r.line, err = appendOp(r.line[:0], op); err != nil {
 		return err
 	}
-	_, err = r.w.Write(append(b, '\n'))
+	r.line = append(r.line, '\n')
+	_, err = r.w.Write(r.line)
 	return err
 }

@@ -19,7 +19,16 @@ type Vote struct {
 
 // Votes returns the votes of a history in the order in which clients had them.
 func Votes(ops []Op) []Vote {
-	var votes []Vote
+	n := 0
+	for i := range ops {
+		if ops[i].F == FVote && ops[i].Value != nil {
+			n++
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	votes := make([]Vote, 0, n)
 	for i := range ops {
 		op := &ops[i]
 		if op.F != FVote || op.Value == nil {

@@ -64,6 +64,9 @@ func (w *watch) observe(op history.Op) {
 			}
 		}
 	}
+	if len(w.waiting) == 0 {
+		return
+	}
 	w.waiting = slices.DeleteFunc(w.waiting, func(x *waiter) bool {
 		if !x.match(op) {
 			return false

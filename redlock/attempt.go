@@ -8,15 +8,15 @@ import (
 )
 
 // attempt makes one attempt to acquire a lock: distlock's five steps. parent is
-// what the lease's context descends from. After any failure the lock is released
-// on all masters.
+// what the lease's context descends from; nil: of ctx only the values. After any
+// failure the lock is released on all masters.
 func (c *Client) attempt(ctx, parent context.Context, key string, number int, s *settings) (*Lease, *Error) {
 	if !c.enter() {
 		return nil, &Error{Op: "lock", Key: key, Kind: ErrClosed, Attempts: number - 1}
 	}
 	defer c.leave()
 	token := newToken(s.runtime)
-	talk := c.masters.Begin(s.hooks.vote)
+	talk := c.masters.Begin(s.hooks.observer())
 
 	// Step 1: the time before the first command, on a clock that never steps.
 	start := s.runtime.Now()
@@ -50,8 +50,12 @@ func (c *Client) attempt(ctx, parent context.Context, key string, number int, s 
 		// their reply may be what was lost.
 		// It is enough to hear that a quorum got it: the others get it too, and a
 		// hung master must not hold up the next attempt.
-		c.ask(ctx, talk, releaseCommand(key, token), (*tally).answered, s)
+		heard := &tally{masters: c.n, quorum: c.quorum, enough: (*tally).answered, forgets: true}
+		talk.Ask(ctx, releaseCommand(key, token), nil, s.perMaster())(heard.take)
 		return nil, err
+	}
+	if parent == nil {
+		parent = context.WithoutCancel(ctx)
 	}
 	return newLease(c, parent, talk, key, token, fence, until, s), nil
 }
@@ -62,7 +66,7 @@ func (c *Client) vote(ctx context.Context, talk Conversation, cmd Command, s *se
 		return c.ask(ctx, talk, cmd, (*tally).decided, s)
 	}
 	// The first text of the algorithm tries all masters, whatever the first ones say.
-	t := &tally{masters: c.n, quorum: c.quorum}
+	t := newTally(c, nil)
 	for i := 0; i < c.n && ctx.Err() == nil; i++ {
 		for v := range talk.Ask(ctx, cmd, []int{i}, s.perMaster()) {
 			t.add(v)
@@ -75,13 +79,8 @@ func (c *Client) vote(ctx context.Context, talk Conversation, cmd Command, s *se
 // or all are in, or ctx ends, which ends only the waiting: the commands are
 // carried through (see Conversation).
 func (c *Client) ask(ctx context.Context, talk Conversation, cmd Command, enough func(*tally) bool, s *settings) *tally {
-	t := &tally{masters: c.n, quorum: c.quorum}
-	for v := range talk.Ask(ctx, cmd, nil, s.perMaster()) {
-		t.add(v)
-		if enough(t) {
-			break
-		}
-	}
+	t := newTally(c, enough)
+	talk.Ask(ctx, cmd, nil, s.perMaster())(t.take) // a range over it would allocate more
 	return t
 }
 
@@ -131,7 +130,8 @@ func (c *Client) fence(ctx context.Context, talk Conversation, key, token string
 // one token for all attempts the release of the first could delete the key of the
 // second.
 func newToken(r Runtime) string {
-	var b [20]byte
-	r.Read(b[:])
-	return hex.EncodeToString(b[:])
+	var b [60]byte // 20 random ones, and their 40 digits
+	r.Read(b[:20])
+	hex.Encode(b[20:], b[:20])
+	return string(b[20:])
 }

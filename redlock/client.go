@@ -83,7 +83,7 @@ func (c *Client) Quorum() int { return c.quorum }
 // The lease does not depend on ctx, which may be cancelled afterwards; it keeps
 // ctx's values.
 func (c *Client) Lock(ctx context.Context, key string, opts ...Option) (*Lease, error) {
-	return c.lock(ctx, context.WithoutCancel(ctx), key, opts)
+	return c.lock(ctx, nil, key, opts)
 }
 
 // TryLock makes one attempt to acquire the lock on key. If it is taken the error
@@ -93,7 +93,7 @@ func (c *Client) TryLock(ctx context.Context, key string, opts ...Option) (*Leas
 	if err != nil {
 		return nil, err
 	}
-	lease, failure := c.attempt(ctx, context.WithoutCancel(ctx), key, 1, &s)
+	lease, failure := c.attempt(ctx, nil, key, 1, s)
 	if failure != nil {
 		return nil, failure
 	}
@@ -107,7 +107,7 @@ func (c *Client) lock(ctx, parent context.Context, key string, opts []Option) (*
 	}
 	var last *Error // of the latest attempt that ctx did not cut short
 	for number := 1; ; number++ {
-		lease, failure := c.attempt(ctx, parent, key, number, &s)
+		lease, failure := c.attempt(ctx, parent, key, number, s)
 		if failure == nil {
 			return lease, nil
 		}
@@ -117,7 +117,7 @@ func (c *Client) lock(ctx, parent context.Context, key string, opts []Option) (*
 		if failure.Kind == ErrClosed {
 			return nil, failure
 		}
-		if ctx.Err() != nil || s.runtime.Sleep(ctx, retryDelay(&s)) != nil {
+		if ctx.Err() != nil || s.runtime.Sleep(ctx, retryDelay(s)) != nil {
 			ended := *last // the original was given to hooks
 			ended.Attempts, ended.Context = number, contextError(ctx)
 			return nil, &ended
@@ -128,9 +128,15 @@ func (c *Client) lock(ctx, parent context.Context, key string, opts []Option) (*
 // errNotTried is the kind of what was not even begun: ctx had ended before.
 var errNotTried = errors.New("not tried")
 
-func (c *Client) begin(ctx context.Context, key string, opts []Option) (settings, error) {
-	s, err := c.settings.with(opts)
-	s.runtime = c.settings.runtime
+// begin returns the settings of one call, which never change.
+func (c *Client) begin(ctx context.Context, key string, opts []Option) (s *settings, err error) {
+	s = &c.settings
+	if len(opts) > 0 {
+		var own settings
+		own, err = s.with(opts)
+		own.runtime = s.runtime
+		s = &own
+	}
 	switch {
 	case err != nil:
 		return s, err

@@ -48,10 +48,12 @@ type Extension struct {
 	Votes      []Vote
 }
 
-func (h *Hooks) vote(v Vote) {
-	if h.Vote != nil {
-		h.Vote(v)
+// observer is who is told of votes.
+func (h *Hooks) observer() func(Vote) {
+	if h.Vote == nil {
+		return func(Vote) {}
 	}
+	return h.Vote
 }
 
 func (h *Hooks) decided(kind Kind, key, token string, t *tally) {

@@ -78,10 +78,31 @@ type tally struct {
 	masters, quorum int
 	yes, no, failed int
 	votes           []Vote
+	forgets         bool              // votes are counted and not kept
+	enough          func(*tally) bool // no further votes need be taken
+}
+
+// newTally keeps the votes, in one allocation where there are as many masters as most
+// have.
+func newTally(c *Client, enough func(*tally) bool) *tally {
+	t := &struct {
+		tally
+		room [5]Vote
+	}{tally: tally{masters: c.n, quorum: c.quorum, enough: enough}}
+	t.votes = t.room[:0]
+	return &t.tally
+}
+
+// take adds a vote and says whether to go on.
+func (t *tally) take(v Vote) bool {
+	t.add(v)
+	return !t.enough(t)
 }
 
 func (t *tally) add(v Vote) {
-	t.votes = append(t.votes, v)
+	if !t.forgets {
+		t.votes = append(t.votes, v)
+	}
 	switch {
 	case v.Yes:
 		t.yes++

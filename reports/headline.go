@@ -1,6 +1,8 @@
 package reports
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"lockpick/campaign"
@@ -8,8 +10,9 @@ import (
 	"lockpick/history"
 )
 
-// headline is the verdict of a run in one sentence: the worst verdict, and the
-// first property that it is about.
+// headline is the verdict of a run in one sentence: the worst verdict, and the property
+// that it is about: mutual exclusion if it is one of several, because that is what a
+// lock is for, else the first by level.
 type headline struct {
 	Verdict  checker.Verdict
 	Level    string   // empty: no property was judged
@@ -19,22 +22,34 @@ type headline struct {
 }
 
 func headlineOf(r *campaign.Result) headline {
-	worst := r.Verdict()
-	head := headline{Verdict: worst}
-	for _, v := range inOrder(r.Verdicts) {
-		switch {
-		case v.Verdict != worst:
-		case head.Level == "":
-			head.Level, head.Property, head.Why = v.Level, words(v.Name), v.Why
-		default:
-			head.Also = append(head.Also, v.Level)
-		}
-	}
-	if head.Level == "" {
+	worst := byWeight(r)
+	if len(worst) == 0 {
 		// Result.Verdict of no verdicts is Holds: right for folding, wrong to print.
-		head.Verdict, head.Why = checker.Unknown, "no property was judged"
+		return headline{Verdict: checker.Unknown, Why: "no property was judged"}
+	}
+	lead := worst[0]
+	head := headline{Verdict: lead.Verdict, Level: lead.Level, Property: words(lead.Name), Why: lead.Why}
+	for _, v := range worst[1:] {
+		head.Also = append(head.Also, v.Level)
 	}
 	return head
+}
+
+// byWeight are the results with the worst verdict, the one for the headline first.
+func byWeight(r *campaign.Result) []checker.Result {
+	worst := r.Verdict()
+	results := slices.DeleteFunc(slices.Clone(inOrder(r.Verdicts)), func(v checker.Result) bool { return v.Verdict != worst })
+	slices.SortStableFunc(results, func(a, b checker.Result) int {
+		return cmp.Compare(weight(a), weight(b))
+	})
+	return results
+}
+
+func weight(v checker.Result) int {
+	if v.Name == checker.MutualExclusion.Name {
+		return 0
+	}
+	return 1
 }
 
 // level is one row of the table of properties.
@@ -117,7 +132,7 @@ func whyNotTested(p checker.Property, h *history.History) string {
 // firstViolation is the earliest violation of the property in the headline, or
 // nil.
 func firstViolation(r *campaign.Result) *checker.Violation {
-	for _, v := range inOrder(r.Verdicts) {
+	for _, v := range byWeight(r) {
 		if v.Verdict != checker.Violated || len(v.Violations) == 0 {
 			continue
 		}

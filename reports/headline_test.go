@@ -21,6 +21,16 @@ func TestTheHeadlineIsTheWorstVerdictAtTheLowestLevel(t *testing.T) {
 	}
 }
 
+func TestTheHeadlineIsAboutMutualExclusionIfItMayBe(t *testing.T) {
+	r := &campaign.Result{Verdicts: []checker.Result{
+		{Property: checker.KeyLifetime, Verdict: checker.Holds},
+		{Property: checker.MutualExclusion, Verdict: checker.Holds, Why: "no holds overlapped"},
+	}}
+	if head := headlineOf(r); head.Level != "L2" || head.Why != "no holds overlapped" || len(head.Also) != 1 || head.Also[0] != "L1" {
+		t.Errorf("the headline is %+v", head)
+	}
+}
+
 func TestNoVerdictsAreNotAVerdict(t *testing.T) {
 	if head := headlineOf(&campaign.Result{}); head.Verdict != checker.Unknown {
 		t.Errorf("a run without verdicts is said to be %q", head.Verdict)

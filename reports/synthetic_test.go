@@ -431,7 +431,7 @@ func judge(h *history.History) *campaign.Result {
 		r.Duration = h.Ops[n-1].Time
 	}
 	leases, faults := history.Leases(h.Ops), history.Faults(h.Ops)
-	r.Counts = countOps(h)
+	r.Counts = campaign.Count(h)
 	l2 := overlaps(leases, faults, "L2", "hold", func(l *history.Lease) (time.Duration, time.Duration) {
 		return l.Holds()[0].From, l.Holds()[len(l.Holds())-1].To
 	})
@@ -461,41 +461,6 @@ func judge(h *history.History) *campaign.Result {
 		}
 	}
 	return r
-}
-
-func countOps(h *history.History) campaign.Counts {
-	c := campaign.Counts{Operations: len(h.Ops)}
-	for i := range h.Ops {
-		switch op := &h.Ops[i]; {
-		case op.F == history.FAcquire && op.Type == history.Invoke:
-			c.Acquires++
-		case op.F == history.FAcquire && op.Type == history.OK:
-			c.Granted++
-		case op.F == history.FAcquire:
-			c.Refused++
-		case op.F == history.FExtend && op.Type == history.OK:
-			c.Extended++
-		case op.F == history.FVote && op.Type == history.Info:
-			c.NoReply++
-		case op.F == history.FVote:
-			c.Votes++
-		case op.F == history.FApply && op.Type == history.OK:
-			c.Writes++
-		case op.F == history.FPaused && op.Type == history.Invoke:
-			c.Pauses++
-		}
-	}
-	for _, f := range history.Faults(h.Ops) {
-		if !f.Installed {
-			c.Skipped++
-			continue
-		}
-		c.Faults++
-		if f.Bit {
-			c.Bit++
-		}
-	}
-	return c
 }
 
 func overlaps(leases []*history.Lease, faults []*history.Fault, level, what string, of func(*history.Lease) (from, to time.Duration)) []checker.Violation {

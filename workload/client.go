@@ -69,6 +69,9 @@ func (c *client) visit(ctx context.Context, bound time.Duration) {
 // startAnew waits until a client that has ended may start again, and makes its lock
 // anew: nothing is left of what it knew.
 func (c *client) startAnew() bool {
+	if _, ok := c.lock.(Process); !c.w.Pauses.ended(c.name) && ok {
+		c.died()
+	}
 	c.hold(nil, "")
 	c.w.Pauses.mourn(c.name)
 	c.lock.Close()
@@ -84,6 +87,20 @@ func (c *client) startAnew() bool {
 	c.registered()
 	return true
 }
+
+// died records that the client has ended, and nobody had ordered it: with what it held.
+func (c *client) died() {
+	v := &history.Value{}
+	key, token := c.w.lease(c.name)
+	v.Token = token
+	err := errDied
+	if l, ok := c.lock.(interface{ LastWords() string }); ok && l.LastWords() != "" {
+		err = fmt.Errorf("%w, and had said: %s", err, l.LastWords())
+	}
+	c.record(history.Info, history.FCrash, key, v, err)
+}
+
+var errDied = errors.New("its process ended by itself")
 
 // another makes a lock like the first, on ways to the masters of its own: those of the
 // first went with it.
@@ -238,7 +255,7 @@ func (c *client) section(ctx context.Context, key string, lease Lease) (_ Lease,
 	if !c.valid(lease) {
 		return lease, true
 	}
-	if !c.w.Pauses.Pass(c.name, BeforeEnter, key) {
+	if !c.w.Pauses.Pass(c.name, BeforeEnter, key) || !c.awake(lease) {
 		return lease, false
 	}
 	token := &history.Value{Token: lease.Token()}
@@ -252,7 +269,7 @@ func (c *client) section(ctx context.Context, key string, lease Lease) (_ Lease,
 		if lease, alive = c.stay(ctx, key, lease, step, step*time.Duration(writes-i)); !alive {
 			return lease, false
 		}
-		if gone(lease) {
+		if !c.awake(lease) {
 			return lease, false
 		}
 		if !c.valid(lease) {
@@ -265,8 +282,18 @@ func (c *client) section(ctx context.Context, key string, lease Lease) (_ Lease,
 			break
 		}
 	}
+	if !c.awake(lease) {
+		return lease, false
+	}
 	c.record(history.Info, history.FLeave, key, token, nil)
 	return lease, true
+}
+
+// awake waits until the client is not stopped, which only a process can be without its
+// noticing, and says whether it is there.
+func (c *client) awake(lease Lease) bool {
+	c.w.Pauses.awake(c.name)
+	return !gone(lease)
 }
 
 // stay works for d, but no longer than the lease is valid and not known to be lost.

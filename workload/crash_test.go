@@ -131,15 +131,15 @@ func TestKillInVisit(t *testing.T) {
 }
 
 // TestDiesByItself: a process that ended without an order starts anew at once, be it
-// inside or before it enters.
+// inside or before it enters, and that it ended is recorded, with what it held.
 func TestDiesByItself(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		after time.Duration
 		want  []string
 	}{
-		{"inside", 100 * time.Millisecond, []string{"acquire invoke", "acquire ok", "enter info", "read ok", "acquire invoke", "acquire ok"}},
-		{"before it enters", 0, []string{"acquire invoke", "acquire ok", "acquire invoke", "acquire ok"}},
+		{"inside", 100 * time.Millisecond, []string{"acquire invoke", "acquire ok", "enter info", "read ok", "crash info", "acquire invoke", "acquire ok"}},
+		{"before it enters", 0, []string{"acquire invoke", "acquire ok", "crash info", "acquire invoke", "acquire ok"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -155,8 +155,57 @@ func TestDiesByItself(t *testing.T) {
 					}
 				}
 				s.Run(s.ending(500 * time.Millisecond))
+				for _, op := range s.of("c1") {
+					if op.F == history.FCrash && (op.Time != c.after || op.Key != "k0" || op.Value.Token != "t1" || !strings.Contains(op.Error, "by itself, and had said: alas")) {
+						t.Errorf("at its end: %s", line(op))
+					}
+				}
 				if got := steps(s.of("c1")); len(got) < len(c.want) || !slices.Equal(got[:len(c.want)], c.want) || len(made) != 2 || s.Err() != nil {
 					t.Errorf("%q, %d processes, %v", got, len(made), s.Err())
+				}
+			})
+		})
+	}
+}
+
+// TestLeavesWhenItGoesOn: a process that is stopped in its section is in it until it goes
+// on, however long its lease has been over. So it is on the way into it.
+func TestLeavesWhenItGoesOn(t *testing.T) {
+	const resumed = 3 * time.Second
+	for _, c := range []struct {
+		name string
+		at   time.Duration
+	}{{"inside", 100 * time.Millisecond}, {"before it enters", 0}} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var made []*fakeProcess
+				s := on(t, one(processes(&made, func(*fakeProcess) {})), nil)
+				stop := func() {
+					resume := s.Pauses.Stop([]string{"c1"}, "")
+					s.runtime.AfterFunc(resumed-time.Since(s.start), func() { resume() })
+				}
+				if c.at > 0 {
+					s.runtime.AfterFunc(c.at, stop)
+				} else {
+					stop()
+				}
+				s.Run(s.ending(resumed + 100*time.Millisecond))
+				var entered, left, wentOn history.Op
+				for _, op := range s.of("c1") {
+					switch {
+					case op.F == history.FPaused && op.Type == history.OK:
+						wentOn = op
+					case op.F == history.FEnter && entered.F == "":
+						entered = op
+					case op.F == history.FLeave && left.F == "":
+						left = op
+					}
+				}
+				if wentOn.Time != resumed {
+					t.Errorf("it went on: %s", line(wentOn))
+				}
+				if (entered.Index > wentOn.Index) != (c.at == 0) || left.Time < resumed || left.Index < wentOn.Index {
+					t.Errorf("it entered and left: %s; %s", line(entered), line(left))
 				}
 			})
 		})

@@ -80,6 +80,8 @@ func (p *fakeProcess) SetClock(to cluster.Clock) error {
 	return nil
 }
 
+func (p *fakeProcess) LastWords() string { return "alas" }
+
 func (p *fakeProcess) Stop()     { p.signals = append(p.signals, "stop") }
 func (p *fakeProcess) Continue() { p.signals = append(p.signals, "continue") }
 

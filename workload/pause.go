@@ -50,6 +50,7 @@ type Pauses struct {
 	orders    []*order
 	processes map[string]Process // of the clients that are processes
 	turn      int                // whose it is, where any process will do
+	dead      map[string]bool    // clients that were ended, whose end is recorded or is about to be
 }
 
 type order struct {
@@ -64,7 +65,7 @@ type order struct {
 // NewPauses has no orders.
 func NewPauses(r redlock.Runtime, record func(history.Op) history.Op) *Pauses {
 	return &Pauses{
-		runtime: r, record: record, processes: map[string]Process{},
+		runtime: r, record: record, processes: map[string]Process{}, dead: map[string]bool{},
 		setClock: func(string, cluster.Clock) error { return nil }, clock: func(string) cluster.Clock { return cluster.Clock{} },
 		lease: func(string) (string, string) { return "", "" },
 	}
@@ -173,6 +174,11 @@ func (p *Pauses) strike(o *order, client string, process Process, point, key str
 			op.Key, op.Value.Token = key, token
 		}
 	}
+	if o.kill { // before it ends: whoever sees it end asks
+		p.mu.Lock()
+		p.dead[client] = true
+		p.mu.Unlock()
+	}
 	switch {
 	case process != nil && o.kill:
 		process.Kill()
@@ -187,6 +193,34 @@ func (p *Pauses) goOn(client string, process Process, point, key string) {
 	if process != nil {
 		process.Continue()
 	}
+}
+
+// awake returns when a client that is a process is not stopped where it stands: what the
+// harness does in its name, such as to leave a section, it does only then.
+func (p *Pauses) awake(client string) {
+	for o := p.asleep(client); o != nil; o = p.asleep(client) {
+		_ = p.runtime.Sleep(o.until, sleepStep)
+	}
+}
+
+func (p *Pauses) asleep(client string) *order {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, o := range p.orders {
+		if !o.kill && o.point == "" && slices.Contains(o.struck, client) {
+			return o
+		}
+	}
+	return nil
+}
+
+// ended says whether the end of a client was somebody's order. It is asked once an end.
+func (p *Pauses) ended(client string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ordered := p.dead[client]
+	delete(p.dead, client)
+	return ordered
 }
 
 // mourn returns when a client that has ended may start anew.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -153,7 +154,7 @@ func Clients(n int) []string { return numbered("c", 1, n) }
 func numbered(prefix string, from, n int) []string {
 	var names []string
 	for i := range n {
-		names = append(names, fmt.Sprintf("%s%d", prefix, from+i))
+		names = append(names, prefix+strconv.Itoa(from+i))
 	}
 	return names
 }
@@ -162,7 +163,9 @@ func numbered(prefix string, from, n int) []string {
 func (c *client) hooks() redlock.Hooks {
 	return redlock.Hooks{
 		Vote: func(v redlock.Vote) {
-			c.w.record(VoteOp(c.name, v, c.w.config.Fencing))
+			op := history.Op{Value: c.w.recorder.Value()}
+			vote(&op, c.name, v, c.w.config.Fencing)
+			c.w.record(op)
 		},
 		Decided: func(d redlock.Decision) {
 			if d.Kind == redlock.Set && d.Yes >= d.Quorum {
@@ -174,17 +177,32 @@ func (c *client) hooks() redlock.Hooks {
 
 // VoteOp is a master's vote as it is recorded.
 func VoteOp(client string, v redlock.Vote, fencing bool) history.Op {
-	op := history.Op{
-		Process: fmt.Sprintf("m%d", v.Master+1), Type: history.OK, F: history.FVote, Key: v.Key,
-		Value: &history.Value{Client: client, Token: v.Token, Command: string(v.Kind), Yes: v.Yes, Took: v.Took},
-	}
+	op := history.Op{Value: &history.Value{}}
+	vote(&op, client, v, fencing)
+	return op
+}
+
+// vote is VoteOp, into an operation that has a Value.
+func vote(op *history.Op, client string, v redlock.Vote, fencing bool) {
+	op.Process, op.Type, op.F, op.Key = masterName(v.Master), history.OK, history.FVote, v.Key
+	x := op.Value
+	x.Client, x.Token, x.Command, x.Yes, x.Took = client, v.Token, string(v.Kind), v.Yes, v.Took
 	if v.Yes && v.Kind == redlock.Set && fencing { // the reply to a write-back is no token
-		op.Value.Fence = v.Reply
+		x.Fence = v.Reply
 	}
 	if v.Err != nil {
 		op.Type, op.Error = history.Info, v.Err.Error()
 	}
-	return op
+}
+
+// masterNames are those of as many as there may be, made once.
+var masterNames = numbered("m", 1, 15)
+
+func masterName(i int) string {
+	if i < len(masterNames) {
+		return masterNames[i]
+	}
+	return "m" + strconv.Itoa(i+1)
 }
 
 // Run has every client work until ctx ends, and returns when all have stopped.

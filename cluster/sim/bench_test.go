@@ -3,7 +3,9 @@ package sim
 import (
 	"context"
 	"io"
+	"runtime"
 	"runtime/debug"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -120,6 +122,42 @@ func schedule(b *testing.B, seed uint64) {
 	if err != nil {
 		b.Fatal(err)
 	}
+}
+
+// BenchmarkHour is a campaign of an hour, every operation of which is written. What the
+// world, the lock, the nemesis and the watch keep in memory must not grow: the live
+// heap after the first ten minutes and the most of any later ten are reported.
+func BenchmarkHour(b *testing.B) {
+	c := defaults()
+	c.limit = time.Hour
+	c.faults = []string{"kill", "pause", "partition", "clock", "powercut", "client-pause"}
+	c.guided, c.persistence = false, cluster.Everysec
+	used, virtual := processor(), time.Duration(0)
+	for b.Loop() {
+		c.seed++
+		w := NewWorld(c.seed)
+		var heap []uint64
+		var weigh func()
+		weigh = func() {
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			heap = append(heap, m.HeapAlloc)
+			w.Runtime().AfterFunc(10*time.Minute, weigh)
+		}
+		w.Runtime().AfterFunc(10*time.Minute, weigh)
+		if err := c.run(io.Discard, w); err != nil {
+			b.Fatal(err)
+		}
+		first, most := heap[0], slices.Max(heap[1:])
+		if most > first+first/4+1<<20 {
+			b.Errorf("seed %d: live heap in bytes, every ten minutes: %v", c.seed, heap)
+		}
+		b.ReportMetric(float64(first)/(1<<20), "first-MB")
+		b.ReportMetric(float64(most)/(1<<20), "most-MB")
+		virtual += w.Elapsed()
+	}
+	b.ReportMetric(virtual.Seconds()/(processor()-used).Seconds(), "virtual/cpu")
 }
 
 // BenchmarkCampaign is a whole campaign of a minute, with its history as JSON.

@@ -101,7 +101,7 @@ func (c *Client) Resume() {
 	late := c.late
 	c.late = nil
 	for i, x := range late {
-		if x.event.ticket == x.ticket { // else it was taken back, or put off, meanwhile
+		if !x.stale() { // else it was taken back, or put off, meanwhile
 			c.world.at(c.world.now+int64(i), x.event)
 		}
 	}
@@ -114,7 +114,7 @@ func (c *Client) Paused() bool { return c.paused }
 func (c *Client) defers(e *event) {
 	c.world.queue.tickets++
 	e.ticket = c.world.queue.tickets
-	c.late = append(c.late, entry{c.world.now, e.ticket, e})
+	c.late = append(c.late, entry{e.ticket, e})
 }
 
 // Sleep waits for d on the client's monotonic clock. It returns context.Cause(ctx)

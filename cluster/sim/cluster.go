@@ -105,8 +105,11 @@ func (c *Cluster) Link(client string, master int) (cluster.Link, error) {
 func (c *Cluster) linksOf(client string) []*Link {
 	links := c.links[client]
 	if links == nil {
-		for _, m := range c.masters {
-			links = append(links, newLink(c, client, m))
+		links = make([]*Link, 0, len(c.masters))
+		all := make([]Link, len(c.masters))
+		for i, m := range c.masters {
+			all[i] = Link{cluster: c, client: c.world.ClientRuntime(client), master: m}
+			links = append(links, &all[i])
 		}
 		c.links[client] = links
 	}

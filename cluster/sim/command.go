@@ -147,6 +147,11 @@ type setOptions struct {
 
 // options parses them; problem is an error's text.
 func (db DB) options(args []string) (o setOptions, problem string) {
+	if len(args) == 3 && args[0] == "nx" && args[1] == "px" && len(args[2]) < 15 { // as locks have it
+		if n, err := strconv.ParseInt(args[2], 10, 64); err == nil && n > 0 {
+			return setOptions{nx: true, expires: db.now + n}, ""
+		}
+	}
 	o.expires = never
 	timed := false
 	for i := 0; i < len(args); i++ {

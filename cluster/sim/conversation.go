@@ -26,6 +26,11 @@ type Masters struct {
 	asks     []*ask
 }
 
+// spare is how many free asks are kept, and messages: enough for what a client has under
+// way at a time, but for the hundreds of releases that it may send again when masters
+// were away.
+const spare = 64
+
 func newMasters(c *Cluster, client string) *Masters {
 	m := &Masters{cluster: c, client: c.world.ClientRuntime(client), links: c.linksOf(client), late: make([]int, len(c.masters))}
 	for _, x := range c.masters {
@@ -125,7 +130,9 @@ func (a *ask) release() {
 	clear(a.votes)
 	a.votes, a.taken, a.expected, a.late, a.conversation, a.ctx, a.to = a.votes[:0], 0, 0, nil, nil, nil, nil
 	a.unanswers = a.unanswers[:0]
-	a.pool.asks = append(a.pool.asks, a)
+	if len(a.pool.asks) < spare {
+		a.pool.asks = append(a.pool.asks, a)
+	}
 }
 
 // run sends the commands and yields the votes.
@@ -235,22 +242,22 @@ func (a *ask) take(co *coroutine, yield func(redlock.Vote) bool) {
 		if ended(w, a.ctx) != nil && w.choices.Intn(2, WhatSelect) == 1 {
 			return // both are there: a select would take either
 		}
-		v := a.votes[a.taken]
+		v := &a.votes[a.taken]
 		if a.taken++; a.taken == len(a.votes) {
 			a.votes, a.taken = a.votes[:0], 0
 		}
-		if !yield(v) {
+		if !yield(*v) {
 			return
 		}
 	}
 }
 
 // cast hands a vote to whoever listens. It comes last in an event.
-func (a *ask) cast(v redlock.Vote) {
+func (a *ask) cast(v *redlock.Vote) {
 	p := a.pool
 	p.pending--
 	if c := a.conversation; c != nil {
-		c.observe(v)
+		c.observe(*v)
 	}
 	if v.Err != nil && v.Kind == redlock.Release {
 		p.again(a, v.Master)
@@ -264,7 +271,7 @@ func (a *ask) cast(v redlock.Vote) {
 		p.waiting = nil
 	}
 	if a.conversation != nil {
-		a.votes = append(a.votes, v)
+		a.votes = append(a.votes, *v)
 		if a.taker != nil {
 			a.taker.proceed()
 		}

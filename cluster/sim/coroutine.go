@@ -62,6 +62,7 @@ func (w *World) spawn(owner *Client, f func()) {
 
 // live is the life of a coroutine: one function after the other, and rests between.
 func (c *coroutine) live(yield func(struct{}) bool) {
+	deepen(0)
 	c.yield = yield
 	defer func() {
 		r := recover()
@@ -81,6 +82,15 @@ func (c *coroutine) live(yield func(struct{}) bool) {
 			return
 		}
 	}
+}
+
+// deepen makes room on a new coroutine's stack at once, while there is next to nothing
+// on it that has to be moved.
+//
+//go:noinline
+func deepen(at int) byte {
+	var room [6 << 10]byte
+	return room[at]
 }
 
 // happen lets the coroutine go on: it is what its wake does.

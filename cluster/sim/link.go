@@ -2,7 +2,6 @@ package sim
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"syscall"
 
@@ -17,11 +16,10 @@ type Link struct {
 	client  *Client
 	master  *Master
 	fault   cluster.LinkFault
+	faulty  bool // fault is one
 	counts  cluster.LinkCounts
 	conns   []*conn    // open, as the client sees it
 	waiting []*message // held or delayed, in the order in which they came
-
-	silent, broken, refused, closed error // what clients are told
 }
 
 // conn is a connection of a client's pool. It carries one command at a time.
@@ -33,13 +31,24 @@ type conn struct {
 	shut     bool     // the client has closed it
 }
 
-func newLink(c *Cluster, client string, m *Master) *Link {
-	fail := func(err error) error { return fmt.Errorf("%s: %w", m.name, err) }
-	return &Link{
-		cluster: c, client: c.world.ClientRuntime(client), master: m,
-		silent: fail(os.ErrDeadlineExceeded), broken: fail(syscall.ECONNRESET), refused: fail(syscall.ECONNREFUSED), closed: fail(errClosed),
+// failures are what clients are told about a master.
+type failures struct{ silent, broken, refused, closed failure }
+
+func failuresOf(master string) failures {
+	return failures{
+		silent: failure{master, os.ErrDeadlineExceeded}, broken: failure{master, syscall.ECONNRESET},
+		refused: failure{master, syscall.ECONNREFUSED}, closed: failure{master, errClosed},
 	}
 }
+
+// failure is put into words when it is read.
+type failure struct {
+	master string
+	err    error
+}
+
+func (f *failure) Error() string { return f.master + ": " + f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
 
 var errClosed = errors.New("the client's connections are closed")
 
@@ -55,7 +64,7 @@ func (l *Link) Counts() cluster.LinkCounts { return l.counts }
 // Set replaces the fault. It holds for all that is in the link at this moment, as in
 // the real link.
 func (l *Link) Set(f cluster.LinkFault) {
-	l.fault = f
+	l.fault, l.faulty = f, f != (cluster.LinkFault{})
 	l.client.note(15, int64(l.master.number), modeNumber(f.Requests), modeNumber(f.Replies), int64(f.Delay), int64(bit(f.Refuse)))
 	if f.Requests != cluster.Drop && f.Replies != cluster.Drop {
 		for _, c := range append([]*conn(nil), l.conns...) {
@@ -98,13 +107,13 @@ func (l *Link) reset(c *conn) {
 	if m != nil && !m.voted {
 		m.reset = true
 		if !m.travels {
-			m.fail(l.broken)
+			m.fail(&l.master.failures.broken)
 			return
 		}
 		// Something of it is still on its way, so another message tells the client.
 		n := l.cluster.message(m.ask, m.master)
 		n.inPlaceOf(m)
-		n.fail(l.broken)
+		n.fail(&l.master.failures.broken)
 	}
 }
 
@@ -137,7 +146,7 @@ func (l *Link) idle() *conn {
 func (l *Link) dial() (*conn, error) {
 	if l.fault.Refuse {
 		l.counts.Refused++
-		return nil, l.broken
+		return nil, &l.master.failures.broken
 	}
 	c := &conn{link: l}
 	l.conns = append(l.conns, c)
@@ -146,11 +155,11 @@ func (l *Link) dial() (*conn, error) {
 
 // pass does with a message what the fault says: forward it, keep it, or lose it.
 func (l *Link) pass(m *message) {
-	f := &l.fault
-	if *f == (cluster.LinkFault{}) {
+	if !l.faulty {
 		l.forward(m)
 		return
 	}
+	f := &l.fault
 	mode := f.Requests
 	if m.stage >= replying {
 		mode = f.Replies

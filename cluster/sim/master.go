@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"time"
 
 	"lockpick/cluster"
@@ -30,6 +31,8 @@ type Master struct {
 	runID   string
 	wall    clock
 
+	failures failures
+
 	store   store
 	scripts map[string]bool // by SHA-1: those that this run was given
 	latest  *redlock.Script // one of them that was run by its hash
@@ -49,7 +52,8 @@ type Master struct {
 }
 
 func newMaster(c *Cluster, i int) *Master {
-	m := &Master{cluster: c, world: c.world, name: fmt.Sprintf("m%d", i+1), number: i + 1}
+	m := &Master{cluster: c, world: c.world, name: "m" + strconv.Itoa(i+1), number: i + 1}
+	m.failures = failuresOf(m.name)
 	m.wall.set(m.world.now, m.world.now, 0)
 	m.store = newStore(m.changed)
 	m.store.weighed = c.config.MaxMemory > 0
@@ -286,6 +290,7 @@ func (m *Master) setClock(c cluster.Clock) {
 	if c.Rate == 0 {
 		c.Rate = 1
 	}
+	m.failures = failuresOf(m.name)
 	m.wall.set(m.world.now, m.world.now+int64(c.Offset), gainOf(c.Rate))
 	m.disk.plan()
 }

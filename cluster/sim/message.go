@@ -70,7 +70,9 @@ func (m *message) release() {
 	m.reply = reply{}
 	m.stage = greeting
 	m.voted, m.extra, m.byText, m.waits, m.held, m.delayed, m.reset = false, false, false, false, false, false, false
-	p.messages = append(p.messages, m)
+	if len(p.messages) < spare {
+		p.messages = append(p.messages, m)
+	}
 	a.release()
 }
 
@@ -79,7 +81,7 @@ func (m *message) start() {
 	l := m.link
 	m.began = l.client.clock.read(l.client.world.now)
 	if m.ask.pool.closed {
-		m.fail(l.closed)
+		m.fail(&l.master.failures.closed)
 		return
 	}
 	if m.conn = l.idle(); m.conn != nil {
@@ -190,9 +192,9 @@ func (m *message) broken() {
 		m.vanish()
 		return
 	}
-	m.err = m.link.broken
+	m.err = &m.link.master.failures.broken
 	if m.stage == greeting {
-		m.err = m.link.refused
+		m.err = &m.link.master.failures.refused
 	}
 	m.stage = replying
 	m.reply = reply{}
@@ -248,7 +250,7 @@ func (o *overdue) happen() { (*message)(o).expire() }
 // on it goes on its way.
 func (m *message) expire() {
 	if !m.voted {
-		m.vote(m.link.silent)
+		m.vote(&m.link.master.failures.silent)
 	}
 }
 
@@ -282,7 +284,7 @@ func (m *message) vote(err error) {
 	if next != nil {
 		next.begin()
 	}
-	a.cast(v)
+	a.cast(&v)
 	a.release()
 }
 

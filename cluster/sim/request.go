@@ -24,8 +24,12 @@ type request struct {
 // read makes the request of a lock command.
 func (r *request) read(cmd *redlock.Command) {
 	r.args = r.room[:0]
-	r.script, r.keys, r.name, r.size = cmd.Script, cmd.Keys, "", 4
-	r.twin, r.plain = nil, nil
+	if r.plain = nil; r.script != cmd.Script {
+		if r.script, r.twin = cmd.Script, nil; cmd.Script != nil {
+			r.twin = twin(cmd.Script.SHA)
+		}
+	}
+	r.keys, r.name, r.size = cmd.Keys, "", 4
 	for _, a := range cmd.Args {
 		s := argument(a)
 		r.size += int64(len(s)) + 6
@@ -33,7 +37,6 @@ func (r *request) read(cmd *redlock.Command) {
 	}
 	if cmd.Script != nil {
 		r.size += 60
-		r.twin = twin(cmd.Script.SHA)
 		for _, k := range cmd.Keys {
 			r.size += int64(len(k)) + 6
 		}

@@ -25,7 +25,11 @@ func TestEveryScriptOfRedlockHasATwin(t *testing.T) {
 		if !ok || name.Name != "script" {
 			return true
 		}
-		text, err := strconv.Unquote(call.Args[0].(*ast.BasicLit).Value)
+		literal, ok := call.Args[0].(*ast.BasicLit)
+		if !ok {
+			return true
+		}
+		text, err := strconv.Unquote(literal.Value)
 		if err != nil {
 			t.Fatal(err)
 		}

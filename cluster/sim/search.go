@@ -213,35 +213,33 @@ func (c *Cluster) State(harness []byte) [16]byte {
 // masters do by themselves. What clients wait for follows from what they observed.
 func (w *World) encodeQueue(b []byte) []byte {
 	var pieces [][]byte
-	add := func(x *entry) {
-		e := x.event
-		if e.ticket != x.ticket {
-			return
-		}
+	add := func(e *event, at int64) {
 		var p []byte
 		switch do := e.do.(type) {
 		case *message:
-			p = appendInt(append(p, 1), x.at)
+			p = appendInt(append(p, 1), at)
 			p = appendText(p, do.link.client.name)
 			p = do.encode(appendInt(p, int64(do.link.master.number)))
 		case *kept:
-			p = appendInt(append(p, 2), x.at)
+			p = appendInt(append(p, 2), at)
 			p = appendText(p, do.link.client.name)
 			p = (*message)(do).encode(appendInt(p, int64(do.link.master.number)))
 		case *turn:
-			p = appendInt(appendInt(append(p, 3), x.at), int64(do.number))
+			p = appendInt(appendInt(append(p, 3), at), int64(do.number))
 		case *disk:
-			p = appendInt(appendInt(append(p, 4), x.at), int64(do.m.number))
+			p = appendInt(appendInt(append(p, 4), at), int64(do.m.number))
 		default:
 			return
 		}
 		pieces = append(pieces, p)
 	}
-	for i := range w.queue.heap {
-		add(&w.queue.heap[i])
+	for _, n := range w.queue.heap {
+		add(w.queue.slots[n.slot].event, n.at)
 	}
-	for i := range w.queue.due {
-		add(&w.queue.due[i])
+	for _, x := range w.queue.due {
+		if !x.stale() {
+			add(x.event, w.now)
+		}
 	}
 	slices.SortFunc(pieces, bytes.Compare)
 	b = appendInt(b, int64(len(pieces)))

@@ -160,7 +160,7 @@ func (w *World) loop() {
 			} else if len(q.due) == 0 {
 				continue
 			}
-		} else if x := q.due[0]; x.event.ticket != x.ticket {
+		} else if q.due[0].stale() {
 			q.due = q.due[:0]
 			continue
 		}

@@ -27,7 +27,7 @@ var allowed = map[string][]string{
 	// The simulated masters answer the lock's own commands; clients that are processes
 	// speak for the locks under test.
 	"cluster/sim":     {"cluster", "history", "redlock"},
-	"workload/remote": {"redlock", "history", "workload"},
+	"workload/remote": {"redlock", "history", "cluster", "workload"},
 	"reports":         {"history", "checker", "campaign"},
 	"cmd/lockpick": {
 		"redlock", "history", "cluster", "nemesis", "workload", "workload/remote", "checker", "campaign", "reports",

@@ -132,3 +132,28 @@ func TestHangs(t *testing.T) {
 		}
 	})
 }
+
+// TestSilent: a process that hangs is ended, and with it its leases; but not one that is
+// stopped, however long.
+func TestSilent(t *testing.T) {
+	before := patience
+	t.Cleanup(func() { patience = before })
+	patience = 300 * time.Millisecond
+	u, err := foreign(t, `read l; echo '{"type":"ok"}'; read l; read l`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.site.AcquireTimeout, u.site.Timeout = 100*time.Millisecond, 0
+	u.Stop()
+	begun := time.Now()
+	time.AfterFunc(2*time.Second, u.Continue)
+	if _, err := u.Acquire(context.Background(), "k0"); !errors.Is(err, workload.ErrGone) {
+		t.Errorf("got %v", err)
+	}
+	if time.Since(begun) < 2*time.Second {
+		t.Error("it was ended while it was stopped")
+	}
+	if said := u.LastWords(); !strings.Contains(said, "did not answer acquire within 400ms") {
+		t.Errorf("of its end: %q", said)
+	}
+}

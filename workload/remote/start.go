@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -34,6 +35,8 @@ type Client struct {
 	ended   map[string]error   // tokens of leases that were over before their outcome was read
 	bent    map[string]Message // what was last said of a lease's end because a clock was bent
 	gone    bool
+	stopped bool   // by a signal
+	silent  string // why it was ended, if that is because it did not answer
 }
 
 // Start runs command (such as lockpick client) as the client that site describes, with
@@ -159,15 +162,21 @@ func (c *Client) ask(r Request) (Message, error) {
 	if err := c.send(r); err != nil {
 		return Message{}, err
 	}
+	patience := patience + r.Within + time.Duration(2*len(c.site.Addrs))*c.site.Timeout
+	waiting := c.expect(r.Op, patience)
+	defer func() { waiting.Stop() }()
 	for m := range c.messages {
+		waiting.Stop()
 		switch m.Type {
 		case msgPoint:
 			c.site.Pass(m.Value.Point, m.Key) // may end the process: then the answer is lost
+			waiting = c.expect(r.Op, patience)
 			if err := c.send(Request{Op: opContinue}); err != nil {
 				return Message{}, err
 			}
 		case msgApply:
 			c.site.Apply(m.Key, m.Value.Token, m.Value.Fence, m.Value.Value)
+			waiting = c.expect(r.Op, patience)
 		case string(history.OK):
 			return m, nil
 		case string(history.Fail):
@@ -177,6 +186,30 @@ func (c *Client) ask(r Request) (Message, error) {
 		}
 	}
 	return Message{}, workload.ErrGone
+}
+
+// patience is how long a process may say nothing where it has to say something, beside
+// the time that its masters may take.
+var patience = 10 * time.Second
+
+// expect ends a process that says nothing, unless it is stopped: else a client that hangs
+// would have the whole run hang.
+func (c *Client) expect(op string, d time.Duration) *time.Timer {
+	var t *time.Timer
+	set := make(chan struct{})
+	t = time.AfterFunc(d, func() {
+		<-set
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if c.stopped {
+			t.Reset(d)
+			return
+		}
+		c.silent = fmt.Sprintf("it did not answer %s within %v, and was ended", op, d)
+		c.Kill()
+	})
+	close(set)
+	return t
 }
 
 func (c *Client) send(r Request) error {
@@ -260,9 +293,15 @@ func (c *Client) Close() error {
 const exitWithin = 2 * time.Second
 
 // Stop, Continue and Kill send SIGSTOP, SIGCONT and SIGKILL.
-func (c *Client) Stop()     { c.signal(syscall.SIGSTOP) }
-func (c *Client) Continue() { c.signal(syscall.SIGCONT) }
+func (c *Client) Stop()     { c.stop(true); c.signal(syscall.SIGSTOP) }
+func (c *Client) Continue() { c.signal(syscall.SIGCONT); c.stop(false) }
 func (c *Client) Kill()     { c.signal(syscall.SIGKILL) }
+
+func (c *Client) stop(is bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stopped = is
+}
 
 // Gone says whether the process has ended.
 func (c *Client) Gone() bool {
@@ -275,6 +314,19 @@ func (c *Client) Gone() bool {
 }
 
 func (c *Client) signal(s syscall.Signal) { _ = c.cmd.Process.Signal(s) }
+
+// LastWords say why the process ended: what the harness knows of it, or the last line that
+// it wrote to stderr; empty: nothing.
+func (c *Client) LastWords() string {
+	c.mu.Lock()
+	silent := c.silent
+	c.mu.Unlock()
+	if silent != "" {
+		return silent
+	}
+	lines := strings.Split(strings.TrimSpace(c.stderr.String()), "\n")
+	return strings.TrimSpace(lines[len(lines)-1])
+}
 
 // SetClock bends the client's clocks. What is left of its leases may last for another
 // time then: the process says so, and what it goes by, when it has heard of it, which one

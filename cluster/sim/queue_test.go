@@ -1,0 +1,100 @@
+package sim
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+type nothing struct{}
+
+func (nothing) happen() {}
+
+// TestQueueIsInOrder: whatever is scheduled, put off and taken back, what happens is
+// what a sorted list says.
+func TestQueueIsInOrder(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		type plan struct{ at, order int64 }
+		var q queue
+		events := make([]event, 40)
+		planned := map[int]plan{} // what a list would have
+		now, order := int64(0), int64(0)
+		happened := func(e *event) {
+			i := slices.IndexFunc(events, func(x event) bool { return x.who == e.who })
+			if planned[i].at != now {
+				t.Fatalf("event %d, planned for %d, happens at %d", i, planned[i].at, now)
+			}
+			delete(planned, i)
+		}
+		for i := range events {
+			events[i].who, events[i].do = i+1, nothing{}
+		}
+		schedule := func(i int, in int64) {
+			order++
+			planned[i] = plan{now + in, order}
+			q.schedule(now, planned[i].at, &events[i])
+		}
+		for i := range events { // enough for a heap of three levels
+			schedule(i, rapid.Int64Range(1, 60).Draw(t, "first"))
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"schedule": func(t *rapid.T) {
+				schedule(rapid.IntRange(0, len(events)-1).Draw(t, "event"), rapid.Int64Range(0, 30).Draw(t, "in"))
+			},
+			"cancel": func(t *rapid.T) {
+				i := rapid.IntRange(0, len(events)-1).Draw(t, "event")
+				_, was := planned[i]
+				if q.cancel(&events[i]) != was {
+					t.Fatalf("event %d: planned %v, and cancel says otherwise", i, was)
+				}
+				delete(planned, i)
+			},
+			"advance": func(t *rapid.T) {
+				q.prune()
+				if len(q.due) == 0 {
+					at, one, ok := q.advance()
+					if ok != (len(planned) > 0) {
+						t.Fatalf("%d are planned, and ok is %v", len(planned), ok)
+					}
+					if !ok {
+						return
+					}
+					now = at
+					if one != nil {
+						happened(one)
+						return
+					}
+				}
+				var want []int // in order of the tickets
+				for i, p := range planned {
+					if p.at == now {
+						want = append(want, i+1)
+					}
+				}
+				slices.SortFunc(want, func(a, b int) int { return cmp.Compare(planned[a-1].order, planned[b-1].order) })
+				var due []int
+				for _, x := range q.due {
+					due = append(due, x.event.who)
+				}
+				if !slices.Equal(due, want) {
+					t.Fatalf("at %d %v are due, not %v", now, due, want)
+				}
+				happened(q.take(rapid.IntRange(0, len(q.due)-1).Draw(t, "which")))
+			},
+			"": func(t *rapid.T) {
+				for i, p := range planned {
+					if p.at < now {
+						t.Fatalf("event %d was forgotten: it was planned for %d, and it is %d", i, p.at, now)
+					}
+				}
+				for i := range events {
+					if s := events[i].slot; s != 0 && (q.slots[s].event != &events[i] || q.heap[q.slots[s].place].slot != s) {
+						t.Fatalf("event %d is not where its slot says", i)
+					}
+				}
+			},
+		})
+	})
+}

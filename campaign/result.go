@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"slices"
 	"time"
 
 	"lockpick/checker"
@@ -49,6 +50,29 @@ type Counts struct {
 	Skipped    int `json:"skipped"`    // that were not
 	Bit        int `json:"bit"`        // that are known to have had an effect
 	Pauses     int `json:"pauses"`     // of clients at named points
+}
+
+// About is the part of the verdicts that is about some properties, by their levels or
+// names; none: all.
+func (r *Result) About(properties []string) []checker.Result {
+	wanted := propertiesOf(properties)
+	var out []checker.Result
+	for _, v := range r.Verdicts {
+		if slices.ContainsFunc(wanted, func(p checker.Property) bool { return p.Name == v.Name }) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// violation is the first violation of some properties, and the property's name; nil: none.
+func (r *Result) violation(properties []string) (first *checker.Violation, of string) {
+	for _, v := range r.About(properties) {
+		if v.Verdict == checker.Violated && len(v.Violations) > 0 && (first == nil || v.Violations[0].At < first.At) {
+			first, of = &v.Violations[0], v.Name
+		}
+	}
+	return first, of
 }
 
 // Verdict is the worst of the verdicts: violated before unknown before invalid

@@ -242,11 +242,11 @@ func (c *campaign) run(ctx context.Context) (err error) {
 	}
 	shown, hide := c.runtime.WithCancelCause(context.Background())
 	defer hide(nil)
-	c.stage("working", working, shown)
 	if c.world == nil {
 		c.runtime.Go(func() { c.heartbeat(shown) })
+		c.runtime.Go(func() { c.tell(shown, working) })
 	} else {
-		c.runtime.Go(func() { c.lookOut(shown, stop) })
+		c.runtime.Go(func() { c.lookOut(shown, working, stop) })
 	}
 	c.runtime.Go(func() { c.lookAround(shown) })
 
@@ -368,9 +368,12 @@ func (c *campaign) healed(ctx context.Context, bound time.Duration) bool {
 	return majority
 }
 
-// lookOut ends a run in virtual time soon after whoever waits for it has had enough.
-func (c *campaign) lookOut(ctx context.Context, stop context.CancelCauseFunc) {
+// lookOut ends a run in virtual time soon after whoever waits for it has had enough, and
+// tells how it is getting on: in all runs alike, because whoever watches must not change
+// what happens.
+func (c *campaign) lookOut(ctx, working context.Context, stop context.CancelCauseFunc) {
 	for c.runtime.Sleep(ctx, 100*time.Millisecond) == nil {
+		c.live(working)
 		if c.outer.Err() != nil {
 			stop(context.Cause(c.outer))
 			return
@@ -425,21 +428,23 @@ func (c *campaign) within(ctx context.Context, d time.Duration) (context.Context
 	return ctx, func() { stop(); end(nil) }
 }
 
-// stage reports live progress until shown ends.
-func (c *campaign) stage(name string, working, shown context.Context) {
+// tell reports live progress in real time, until ctx ends.
+func (c *campaign) tell(ctx, working context.Context) {
+	for c.opt.Live != nil && c.runtime.Sleep(ctx, 200*time.Millisecond) == nil {
+		c.live(working)
+	}
+}
+
+func (c *campaign) live(working context.Context) {
 	if c.opt.Live == nil {
 		return
 	}
-	c.runtime.Go(func() {
-		for c.runtime.Sleep(shown, 200*time.Millisecond) == nil {
-			stage := name
-			if working.Err() != nil {
-				stage = "healing"
-			}
-			c.opt.Live(Status{
-				Stage: stage, Elapsed: c.now(), Limit: c.s.TimeLimit, Granted: int(c.granted.Load()),
-				Faults: c.nemesis.Active(), Violations: c.watch.Violations(),
-			})
-		}
+	stage := "working"
+	if working.Err() != nil {
+		stage = "healing"
+	}
+	c.opt.Live(Status{
+		Stage: stage, Elapsed: c.now(), Limit: c.s.TimeLimit, Granted: int(c.granted.Load()),
+		Faults: c.nemesis.Active(), Violations: c.watch.Violations(),
 	})
 }

@@ -46,10 +46,12 @@ type Scenario struct {
 	Torn         bool     `yaml:"torn,omitempty"`         // of the fault powercut: a random part of what was not fsynced survives
 	Schedule     []Step   `yaml:"schedule,omitempty"`
 
+	Scheduler       string   `yaml:"scheduler,omitempty"` // of simulated masters: random (or empty), pct
+	Stall           Duration `yaml:"stall,omitempty"`     // the longest at a change point of pct
 	TimeLimit       Duration `yaml:"time_limit"`
 	Seed            uint64   `yaml:"seed"`
 	StopOnViolation bool     `yaml:"stop_on_violation,omitempty"`
-	Properties      []string `yaml:"properties,omitempty"` // levels that decide the exit code; empty: all that were judged
+	Properties      []string `yaml:"properties,omitempty"` // levels or names of those that decide the exit code; empty: all that were judged
 	Driver          string   `yaml:"driver"`
 	Image           string   `yaml:"image,omitempty"`
 }
@@ -77,6 +79,44 @@ type Step struct {
 	Torn      bool     `yaml:"torn,omitempty"`
 }
 
+// String tells what the step does, in a line: "kill m3, 10ms after c1 acquires k0".
+func (s Step) String() string {
+	what := s.Fault
+	for _, x := range []string{s.Clock, string(s.Mode), s.Direction, s.Point} {
+		if x != "" {
+			what += " " + x
+		}
+	}
+	if s.Rate != 0 {
+		what += fmt.Sprintf(" x%v", s.Rate)
+	}
+	if s.Delay != 0 {
+		what += fmt.Sprintf(" by %v", s.Delay)
+	}
+	hit := strings.Join(s.Clients, ", ")
+	if len(s.Masters) > 0 && hit != "" {
+		hit += " from "
+	}
+	if hit += strings.Join(s.Masters, ", "); hit != "" {
+		what += " " + hit
+	}
+	when := fmt.Sprintf("at %v", s.At)
+	switch {
+	case s.After != "" && s.Repeat && s.Plus == 0:
+		when = "whenever " + s.After
+	case s.After != "" && s.Plus == 0:
+		when = "as soon as " + s.After
+	case s.After != "" && s.Repeat:
+		when = fmt.Sprintf("%v after each time that %s", s.Plus, s.After)
+	case s.After != "":
+		when = fmt.Sprintf("%v after %s", s.Plus, s.After)
+	}
+	if s.For > 0 && s.For < 24*time.Hour {
+		when += fmt.Sprintf(", for %v", s.For)
+	}
+	return what + ", " + when
+}
+
 func (s Step) nemesis() nemesis.Step {
 	return nemesis.Step{
 		Fault: s.Fault, At: s.At, After: s.After, Plus: s.Plus, For: s.For, Masters: s.Masters, Clients: s.Clients,
@@ -90,6 +130,16 @@ const (
 	Random = "random"
 	Guided = "guided"
 )
+
+// The schedulers of simulated masters, by name: chance alone, or probabilistic
+// concurrency testing (sim.PCT).
+const (
+	Uniform = "random"
+	PCT     = "pct"
+)
+
+// Schedulers lists them.
+var Schedulers = []string{Uniform, PCT}
 
 // What clients are, by name.
 const (
@@ -160,6 +210,9 @@ func (s *Scenario) checkWhat() *Problem {
 	if s.ClientsAs == Processes && s.Driver == Sim {
 		return &Problem{"clients_as", "clients that are processes need real masters: choose another driver, or clients_as: goroutines"}
 	}
+	if s.Scheduler != "" && !slices.Contains(Schedulers, s.Scheduler) {
+		return unknown("scheduler", s.Scheduler, Schedulers)
+	}
 	if s.Eviction != "" && !slices.Contains(cluster.Evictions, cluster.Eviction(s.Eviction)) {
 		return unknown("eviction", s.Eviction, names(cluster.Evictions))
 	}
@@ -189,7 +242,7 @@ func (s *Scenario) checkHow() *Problem {
 		d, min time.Duration
 	}{
 		{"ttl", s.TTL, 50 * time.Millisecond}, {"time_limit", s.TimeLimit, time.Second}, {"timeout", s.Timeout, 0},
-		{"interval", s.Interval, 0}, {"restart_delay", s.RestartDelay, 0}, {"fsync_delay", s.FsyncDelay, 0},
+		{"interval", s.Interval, 0}, {"restart_delay", s.RestartDelay, 0}, {"fsync_delay", s.FsyncDelay, 0}, {"stall", s.Stall, 0},
 	} {
 		if d.d < d.min || d.d > 24*time.Hour {
 			return &Problem{d.field, fmt.Sprintf("%v is out of range: %v to 24h", d.d, d.min)}
@@ -204,7 +257,7 @@ func (s *Scenario) checkHow() *Problem {
 		}
 	}
 	for i, p := range s.Properties {
-		if !slices.Contains(Levels(), p) {
+		if len(propertiesOf([]string{p})) == 0 {
 			return unknown(fmt.Sprintf("properties[%d]", i), p, Levels())
 		}
 	}
@@ -283,11 +336,35 @@ func (s Scenario) Completed() Scenario {
 	return s
 }
 
+// propertiesOf finds the properties that some levels or names mean; none: all.
+func propertiesOf(names []string) []checker.Property {
+	if len(names) == 0 {
+		return checker.Properties
+	}
+	var out []checker.Property
+	for _, p := range checker.Properties {
+		if slices.Contains(names, p.Level) || slices.Contains(names, p.Name) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// shortName is a property's level, or its name where others share that.
+func shortName(p checker.Property) string {
+	if len(propertiesOf([]string{p.Level})) == 1 {
+		return p.Level
+	}
+	return p.Name
+}
+
 // Levels names the levels that a verdict can have.
 func Levels() []string {
 	var levels []string
 	for _, p := range checker.Properties {
-		levels = append(levels, p.Level)
+		if !slices.Contains(levels, p.Level) {
+			levels = append(levels, p.Level)
+		}
 	}
 	return levels
 }

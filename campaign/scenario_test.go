@@ -93,6 +93,7 @@ func anyScenario(t *rapid.T) Scenario {
 	s.Extend = rapid.Float64Range(0, 1).Draw(t, "extend")
 	s.Faults = nilIfEmpty(some("faults", nemesis.KindNames()))
 	s.Targets, s.Properties = nilIfEmpty(some("targets", nemesis.Targets)), nilIfEmpty(some("properties", Levels()))
+	s.Scheduler, s.Stall = rapid.SampledFrom(append(Schedulers, "")).Draw(t, "scheduler"), duration("stall", 0)
 	s.Seed = rapid.Uint64().Draw(t, "seed")
 	for range rapid.IntRange(0, 3).Draw(t, "steps") {
 		s.Schedule = append(s.Schedule, Step{

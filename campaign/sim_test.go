@@ -48,13 +48,17 @@ func TestSimulatedRunsAreTheSame(t *testing.T) {
 }
 
 // TestSimulateKeepsWhatRunWrites: the history in memory is the one that the driver sim
-// writes.
+// writes, also while somebody watches.
 func TestSimulateKeepsWhatRunWrites(t *testing.T) {
 	s := Defaults()
 	s.Driver, s.TimeLimit, s.Faults = Sim, 10*time.Second, []string{"kill", "partition", "clock", "client-pause"}
-	_, written, _, err := Run(t.Context(), s, Options{Store: Store{t.TempDir()}})
+	looked := 0
+	_, written, _, err := Run(t.Context(), s, Options{Store: Store{t.TempDir()}, Live: func(Status) { looked++ }})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if looked == 0 {
+		t.Error("nobody was told how the run was getting on")
 	}
 	kept, err := Simulate(t.Context(), s.Completed(), Simulation{})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // Simulation is how a scenario is simulated, beside what the scenario says.
 type Simulation struct {
 	Choices  sim.Choices  // nil: drawn from the scenario's seed
-	Strategy sim.Strategy // nil: chance alone
+	Strategy sim.Strategy // nil: the scenario's scheduler
 }
 
 // Simulate runs a scenario in virtual time and returns its history, of which nothing is
@@ -55,7 +55,35 @@ func (c *campaign) simulated(world *sim.World, cfg cluster.Config) error {
 		return errors.New("clients that are processes need real masters, and there are none here: run without --clients-as processes")
 	}
 	world.Limit = c.s.TimeLimit + 24*time.Hour
+	if world.Strategy == nil {
+		world.Strategy = c.s.strategy()
+	}
 	c.world, c.runtime = sim.New(world, cfg, sim.Options{}), world.Runtime()
 	c.masters = c.world
 	return nil
 }
+
+// pctChanges is how many change points a run with the scheduler pct has: the bugs of
+// locks that are known need two (a client that is stalled, another that overtakes it),
+// and one more for luck.
+const pctChanges = 3
+
+// strategy is the scheduler that the scenario asks for; nil: chance alone.
+func (s *Scenario) strategy() sim.Strategy {
+	if s.Scheduler != PCT {
+		return nil
+	}
+	// Processes take about 75 steps a second for each client (measured): change points
+	// lie within what the clients do before the time limit.
+	steps := int(60*s.TimeLimit.Seconds()*float64(s.Clients)) + 1
+	stall := s.Stall
+	if stall == 0 {
+		stall = shortStall(s.TTL)
+	}
+	return &sim.PCT{Changes: pctChanges, Steps: steps, Pause: stall}
+}
+
+// shortStall is a stall that all change points together keep within the margin that
+// clients leave before the end of a lease (workload, TTL/20): it reorders, and does not
+// amount to a client that was stopped, which is a fault to be asked for.
+func shortStall(ttl time.Duration) time.Duration { return ttl / 20 / pctChanges }

@@ -172,7 +172,7 @@ type durations struct{ bad *token.Token }
 
 func (v *durations) Visit(n ast.Node) ast.Visitor {
 	pair, ok := n.(*ast.MappingValueNode)
-	if ok && v.bad == nil && strings.Contains(" ttl timeout interval restart_delay time_limit fsync_delay at plus for delay ", " "+pair.Key.String()+" ") {
+	if ok && v.bad == nil && strings.Contains(" ttl timeout interval restart_delay time_limit fsync_delay stall at plus for delay ", " "+pair.Key.String()+" ") {
 		if s, ok := pair.Value.(*ast.StringNode); ok {
 			if _, err := time.ParseDuration(s.Value); err != nil {
 				v.bad = s.GetToken()

@@ -68,6 +68,10 @@ type Kind struct {
 	new     func(n *Nemesis, f *injection) effect
 }
 
+// Restarts says whether a fault of this kind ends with a start of the master: For is then
+// the delay of the restart.
+func (k Kind) Restarts() bool { return k.restart }
+
 // Kinds are the faults, by name.
 var Kinds = []Kind{
 	{Name: "pause", Hits: "masters", Summary: "SIGSTOP: accepts connections, answers nothing, goes on where it stood", new: newPause},

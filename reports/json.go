@@ -39,11 +39,15 @@ func JSON(w io.Writer, r *campaign.Result) error {
 	for _, v := range r.Verdicts {
 		s.Verdicts = append(s.Verdicts, verdictJSON{v.Name, v.Level, v.Key, v.Verdict, v.Why})
 	}
+	return encode(w, s)
+}
+
+func encode(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(s); err != nil {
-		return fmt.Errorf("reports: write the result as JSON: %w", err)
+	if err := e.Encode(v); err != nil {
+		return fmt.Errorf("reports: write JSON: %w", err)
 	}
 	return nil
 }

@@ -21,10 +21,7 @@ type TerminalOptions struct {
 // Terminal writes the report for people at a terminal: the verdict first, and
 // at the end where to look closer.
 func Terminal(w io.Writer, h *history.History, r *campaign.Result, opt TerminalOptions) error {
-	if opt.Width == 0 {
-		opt.Width = 80
-	}
-	t := &terminal{width: max(opt.Width, 60), ink: ink(opt.Color)}
+	t := newTerminal(opt)
 	t.headline(headlineOf(r))
 	t.facts(h, r)
 	steps := []func() error{
@@ -39,16 +36,27 @@ func Terminal(w io.Writer, h *history.History, r *campaign.Result, opt TerminalO
 			return fmt.Errorf("reports: lay out the terminal report: %w", err)
 		}
 	}
-	if _, err := w.Write(t.out.Bytes()); err != nil {
-		return fmt.Errorf("reports: write the terminal report: %w", err)
-	}
-	return nil
+	return t.flush(w)
 }
 
 type terminal struct {
 	out   bytes.Buffer
 	width int
 	ink   ink
+}
+
+func newTerminal(opt TerminalOptions) *terminal {
+	if opt.Width == 0 {
+		opt.Width = 80
+	}
+	return &terminal{width: max(opt.Width, 60), ink: ink(opt.Color)}
+}
+
+func (t *terminal) flush(w io.Writer) error {
+	if _, err := w.Write(t.out.Bytes()); err != nil {
+		return fmt.Errorf("reports: write the terminal report: %w", err)
+	}
+	return nil
 }
 
 // text writes text after an indent that later lines keep as spaces.

@@ -117,10 +117,15 @@ func (c *coroutine) rouse() {
 	}
 }
 
-// proceed lets a parked coroutine go on at once. Only events may do so, as their
-// last act.
+// proceed lets a parked coroutine go on at once, as the last act of an event. Where
+// another coroutine is running, which has just let a held reply through, it goes on in
+// its turn.
 func (c *coroutine) proceed() {
 	if !c.parked {
+		return
+	}
+	if c.world.current != nil {
+		c.rouse()
 		return
 	}
 	c.parked = false

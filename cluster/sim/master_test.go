@@ -170,6 +170,27 @@ func TestLinksHoldLoseDelayAndRefuse(t *testing.T) {
 	})
 }
 
+// Whoever lets held replies through is itself running, and goes on afterwards.
+func TestHeldRepliesArriveWhileAnotherCoroutineRuns(t *testing.T) {
+	on(t, oneMaster, Options{}, func(b *bench) {
+		b.link.Set(cluster.LinkFault{Replies: cluster.Hold})
+		healed := false
+		b.w.root.Go(func() {
+			b.sleep(20 * time.Millisecond)
+			b.link.Set(cluster.LinkFault{})
+			b.sleep(time.Millisecond)
+			healed = true
+		})
+		if v := b.do("set", "k", "t"); !v.Yes || v.Took != 20*time.Millisecond {
+			t.Errorf("%+v", v)
+		}
+		b.sleep(2 * time.Millisecond)
+		if !healed {
+			t.Error("who healed the link did not go on")
+		}
+	})
+}
+
 func TestCommandsOfAConversationTakeTurnsAndOnlyANewConnectionOvertakes(t *testing.T) {
 	on(t, oneMaster, Options{}, func(b *bench) {
 		ctx, end := b.w.root.WithCancelCause(context.Background())

@@ -89,6 +89,8 @@ Exit codes: 0 no violation, 1 violated, 2 unknown or invalid (the run proves not
   lockpick run --persistence always --faults kill,pause    does fsync=always hold?
   lockpick run --faults client-pause --fencing             what fencing is good for
   lockpick run scenario.yaml --json                        a scenario, for scripts
+  lockpick explore --faults kill,partition                 search by simulation, shrink what is found
+  lockpick replay latest --driver process                  re-enact it on real masters
   lockpick check latest                                    judge a recorded run again
   lockpick doctor                                          what this machine can do`,
 		SilenceUsage:  true,
@@ -100,7 +102,7 @@ Exit codes: 0 no violation, 1 violated, 2 unknown or invalid (the run proves not
 		return usageError{fmt.Errorf("%w (see: %s --help)", err, cmd.CommandPath())}
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(runCommand(), checkCommand(), reportCommand(), listCommand(), doctorCommand(), imageCommand(), clientCommand())
+	root.AddCommand(runCommand(), exploreCommand(), shrinkCommand(), replayCommand(), checkCommand(), reportCommand(), listCommand(), doctorCommand(), imageCommand(), clientCommand())
 	for _, c := range root.Commands() {
 		c.Args = asUsage(c.Args)
 	}

@@ -39,9 +39,13 @@ func (p *progress) line(format string, args ...any) {
 }
 
 func (p *progress) live(s campaign.Status) {
+	p.show(describe(s), min(s.Elapsed, s.Limit).Milliseconds(), s.Limit.Milliseconds())
+}
+
+// show tells what is going on, and how much of all is done.
+func (p *progress) show(text string, done, of int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	text := describe(s)
 	if !p.terminal {
 		if time.Since(p.last) >= every {
 			p.last = time.Now()
@@ -50,12 +54,12 @@ func (p *progress) live(s campaign.Status) {
 		return
 	}
 	if p.bar == nil {
-		p.bar = progressbar.NewOptions64(s.Limit.Milliseconds(),
+		p.bar = progressbar.NewOptions64(of,
 			progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetWidth(16), progressbar.OptionClearOnFinish(),
 			progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false), progressbar.OptionThrottle(0))
 	}
 	p.bar.Describe(text)
-	_ = p.bar.Set64(min(s.Elapsed, s.Limit).Milliseconds())
+	_ = p.bar.Set64(min(done, of))
 }
 
 func (p *progress) done() {
@@ -63,6 +67,7 @@ func (p *progress) done() {
 	defer p.mu.Unlock()
 	if p.bar != nil {
 		_ = p.bar.Clear()
+		p.bar = nil // the next stage has another length
 	}
 }
 

@@ -48,8 +48,8 @@ file. It needs nothing else, so it also judges what a harness that was killed le
 		},
 	}
 	storeFlag(cmd, &store)
-	cmd.Flags().StringSliceVar(&levels, "property", nil, "levels that decide the exit code (default: all that are judged)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object on stdout instead of the report")
+	propertyFlag(cmd, &levels, "all that are judged")
+	jsonFlag(cmd, &asJSON)
 	return cmd
 }
 

@@ -21,8 +21,8 @@ import (
 )
 
 func runCommand() *cobra.Command {
-	flags := campaign.Defaults()
-	var faults, store string
+	flags := newScenarioFlags()
+	var store string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "run [SCENARIO.yaml]",
@@ -36,24 +36,8 @@ judges what was recorded. Flags change what the scenario file says, or the defau
   lockpick run store/latest/scenario.yaml --seed 7`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s := campaign.Defaults()
-			if len(args) == 1 {
-				var err error
-				if s, err = campaign.LoadScenario(args[0]); err != nil {
-					return usageError{err}
-				}
-			}
-			flags.Faults = nil
-			if f := strings.TrimSpace(faults); f != "none" && f != "" {
-				flags.Faults = strings.Split(f, ",")
-			}
-			override(cmd, &s, &flags)
-			if err := s.Check(); err != nil {
-				var p *campaign.Problem
-				if errors.As(err, &p) {
-					flag, _, _ := strings.Cut(strings.ReplaceAll(p.Field, "_", "-"), "[")
-					return usageError{fmt.Errorf("--%s: %s", strings.Replace(flag, "properties", "property", 1), p.Says)}
-				}
+			s, err := flags.scenario(cmd, args)
+			if err != nil {
 				return err
 			}
 			return runScenario(cmd.Context(), s, campaign.Store{Dir: store}, asJSON)
@@ -62,46 +46,93 @@ judges what was recorded. Flags change what the scenario file says, or the defau
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&flags.Driver, "driver", flags.Driver, "what runs the masters: "+strings.Join(campaign.Drivers, ", "))
-	f.StringVar(&flags.Lock, "lock", flags.Lock, "the lock under test: "+strings.Join(workload.LockNames(), ", "))
-	f.BoolVar(&flags.Fencing, "fencing", flags.Fencing, "have the lock give fencing tokens (judges L5 and FM)")
-	f.IntVar(&flags.Masters, "masters", flags.Masters, "number of masters")
-	f.StringVar(&flags.Persistence, "persistence", flags.Persistence, "how masters keep keys: none, rdb, everysec, always")
-	f.Int64Var(&flags.MaxMemory, "max-memory", flags.MaxMemory, "bytes of memory of each master (default: no limit; 4 MiB for the fault memory)")
-	f.StringVar(&flags.Eviction, "eviction", flags.Eviction, "what a master does at that limit: noeviction, allkeys-lru, … (default allkeys-lru)")
-	f.IntVar(&flags.Replicas, "replicas", flags.Replicas, "asynchronous replicas of each master (default: 1 for the fault failover)")
-	f.IntVar(&flags.Wait, "wait", flags.Wait, "replicas that must have a key before their master's vote counts (WAIT)")
+	flags.register(cmd)
 	f.StringVar(&flags.ClientsAs, "clients-as", flags.ClientsAs, "what clients are: goroutines, processes (stopped and killed by signals)")
-	f.IntVar(&flags.Clients, "clients", flags.Clients, "number of clients")
-	f.IntVar(&flags.Keys, "keys", flags.Keys, "number of keys")
-	f.DurationVar(&flags.TTL, "ttl", flags.TTL, "the lock's TTL (with Docker at least 2s: a restart takes 0.35s)")
-	f.DurationVar(&flags.Timeout, "timeout", flags.Timeout, "wait this long for one master (default: the lock's own, TTL/20, at most 50ms)")
-	f.StringVar(&flags.Hold, "hold", flags.Hold, "how long a critical section lasts: a duration or a range")
-	f.Float64Var(&flags.LongHolds, "long-holds", flags.LongHolds, "share of sections that want 0.8 to 1.5 TTL instead")
-	f.Float64Var(&flags.Extend, "extend", flags.Extend, "probability that a lease which runs out is extended")
-	f.StringVar(&faults, "faults", strings.Join(flags.Faults, ","), "what the nemesis does: none, or any of "+strings.Join(nemesis.KindNames(), ","))
-	f.StringVar(&flags.Nemesis, "nemesis", flags.Nemesis, "who aims: random, or guided (reads the votes)")
-	f.StringSliceVar(&flags.Targets, "targets", flags.Targets, "masters that the random nemesis aims at: "+strings.Join(nemesis.Targets, ","))
-	f.DurationVar(&flags.Interval, "interval", flags.Interval, "time between faults, on average (default: the TTL)")
-	f.DurationVar(&flags.RestartDelay, "restart-delay", flags.RestartDelay, "from a kill or shutdown to the restart")
-	f.StringVar(&flags.Clock, "clock", flags.Clock, "what the fault clock does: +60s, -60s, x1.5 (its rate), ~5s (strobes) (default: drawn)")
-	f.StringVar(&flags.ClientClock, "client-clock", flags.ClientClock, "what the fault client-clock does: +60s, -60s, ~5s (the wall clock), x1.5 (the monotonic one too) (default: drawn)")
-	f.Float64Var(&flags.ClientRate, "client-rate", flags.ClientRate, "the same as --client-clock x…: seconds that a client counts in a true one")
-	f.DurationVar(&flags.FsyncDelay, "fsync-delay", flags.FsyncDelay, "what the fault slow-fsync adds to each fsync (default 1s)")
-	f.BoolVar(&flags.Strict, "strict", flags.Strict, "the fault powercut: names are durable only once their directory was fsynced")
-	f.BoolVar(&flags.Torn, "torn", flags.Torn, "the fault powercut: a random part of what was not fsynced survives")
+	f.StringVar(&flags.Scheduler, "scheduler", flags.Scheduler, "of --driver sim: "+strings.Join(campaign.Schedulers, ", ")+" (probabilistic concurrency testing)")
+	f.DurationVar(&flags.Stall, "stall", flags.Stall, "the longest stall at a change point of --scheduler pct (default TTL/60)")
 	f.DurationVar(&flags.TimeLimit, "time-limit", flags.TimeLimit, "how long the clients work")
-	f.Uint64Var(&flags.Seed, "seed", flags.Seed, "seed of what is drawn at random (real time makes each run different all the same)")
 	f.BoolVar(&flags.StopOnViolation, "stop-on-violation", flags.StopOnViolation, "stop at the first violation of mutual exclusion")
-	f.StringSliceVar(&flags.Properties, "property", flags.Properties, "levels that decide the exit code (default: all that are judged): "+strings.Join(campaign.Levels(), ","))
 	f.StringVar(&flags.Image, "image", flags.Image, "Docker image of the masters (default: the official one, or one built from this machine's redis-server)")
-	f.StringVar(&flags.Name, "name", flags.Name, "name of the run")
 	storeFlag(cmd, &store)
-	f.BoolVar(&asJSON, "json", false, "print one JSON object on stdout instead of the report")
+	jsonFlag(cmd, &asJSON)
 	return cmd
 }
 
-// override takes over the flags that were given.
-func override(cmd *cobra.Command, s, flags *campaign.Scenario) {
+// scenarioFlags are the flags that change what a scenario file says, or the defaults.
+type scenarioFlags struct {
+	campaign.Scenario
+	faults string
+	not    []string // flags that the command has for something else
+}
+
+func newScenarioFlags() *scenarioFlags {
+	x := &scenarioFlags{Scenario: campaign.Defaults()}
+	x.faults = strings.Join(x.Faults, ",")
+	return x
+}
+
+// register adds the flags that every command has that takes a scenario to run.
+func (x *scenarioFlags) register(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringVar(&x.Lock, "lock", x.Lock, "the lock under test: "+strings.Join(workload.LockNames(), ", "))
+	f.BoolVar(&x.Fencing, "fencing", x.Fencing, "have the lock give fencing tokens (judges L5 and FM)")
+	f.IntVar(&x.Masters, "masters", x.Masters, "number of masters")
+	f.StringVar(&x.Persistence, "persistence", x.Persistence, "how masters keep keys: none, rdb, everysec, always")
+	f.Int64Var(&x.MaxMemory, "max-memory", x.MaxMemory, "bytes of memory of each master (default: no limit; 4 MiB for the fault memory)")
+	f.StringVar(&x.Eviction, "eviction", x.Eviction, "what a master does at that limit: noeviction, allkeys-lru, … (default allkeys-lru)")
+	f.IntVar(&x.Replicas, "replicas", x.Replicas, "asynchronous replicas of each master (default: 1 for the fault failover)")
+	f.IntVar(&x.Wait, "wait", x.Wait, "replicas that must have a key before their master's vote counts (WAIT)")
+	f.IntVar(&x.Clients, "clients", x.Clients, "number of clients")
+	f.IntVar(&x.Keys, "keys", x.Keys, "number of keys")
+	f.DurationVar(&x.TTL, "ttl", x.TTL, "the lock's TTL (with Docker at least 2s: a restart takes 0.35s)")
+	f.DurationVar(&x.Timeout, "timeout", x.Timeout, "wait this long for one master (default: the lock's own, TTL/20, at most 50ms)")
+	f.StringVar(&x.Hold, "hold", x.Hold, "how long a critical section lasts: a duration or a range")
+	f.Float64Var(&x.LongHolds, "long-holds", x.LongHolds, "share of sections that want 0.8 to 1.5 TTL instead")
+	f.Float64Var(&x.Extend, "extend", x.Extend, "probability that a lease which runs out is extended")
+	f.StringVar(&x.faults, "faults", x.faults, "what the nemesis does: none, or any of "+strings.Join(nemesis.KindNames(), ","))
+	f.StringVar(&x.Nemesis, "nemesis", x.Nemesis, "who aims: random, or guided (reads the votes)")
+	f.StringSliceVar(&x.Targets, "targets", x.Targets, "masters that the random nemesis aims at: "+strings.Join(nemesis.Targets, ","))
+	f.DurationVar(&x.Interval, "interval", x.Interval, "time between faults, on average (default: the TTL)")
+	f.DurationVar(&x.RestartDelay, "restart-delay", x.RestartDelay, "from a kill or shutdown to the restart")
+	f.StringVar(&x.Clock, "clock", x.Clock, "what the fault clock does: +60s, -60s, x1.5 (its rate), ~5s (strobes) (default: drawn)")
+	f.StringVar(&x.ClientClock, "client-clock", x.ClientClock, "what the fault client-clock does: +60s, -60s, ~5s (the wall clock), x1.5 (the monotonic one too) (default: drawn)")
+	f.Float64Var(&x.ClientRate, "client-rate", x.ClientRate, "the same as --client-clock x…: seconds that a client counts in a true one")
+	f.DurationVar(&x.FsyncDelay, "fsync-delay", x.FsyncDelay, "what the fault slow-fsync adds to each fsync (default 1s)")
+	f.BoolVar(&x.Strict, "strict", x.Strict, "the fault powercut: names are durable only once their directory was fsynced")
+	f.BoolVar(&x.Torn, "torn", x.Torn, "the fault powercut: a random part of what was not fsynced survives")
+	f.Uint64Var(&x.Seed, "seed", x.Seed, "seed of what is drawn at random (real time makes each run different all the same)")
+	f.StringVar(&x.Name, "name", x.Name, "name of the run")
+	propertyFlag(cmd, &x.Properties, "all that are judged")
+}
+
+// scenario is what a command is to run: the file that was named, or the defaults, with
+// the flags that were given.
+func (x *scenarioFlags) scenario(cmd *cobra.Command, args []string) (campaign.Scenario, error) {
+	s := campaign.Defaults()
+	if len(args) == 1 {
+		var err error
+		if s, err = campaign.LoadScenario(args[0]); err != nil {
+			return s, usageError{err}
+		}
+	}
+	x.Faults = nil
+	if f := strings.TrimSpace(x.faults); f != "none" && f != "" {
+		x.Faults = strings.Split(f, ",")
+	}
+	override(cmd, &s, &x.Scenario, x.not)
+	if err := s.Check(); err != nil {
+		var p *campaign.Problem
+		if errors.As(err, &p) {
+			flag, _, _ := strings.Cut(strings.ReplaceAll(p.Field, "_", "-"), "[")
+			return s, usageError{fmt.Errorf("--%s: %s", strings.Replace(flag, "properties", "property", 1), p.Says)}
+		}
+		return s, err
+	}
+	return s, nil
+}
+
+// override takes over the flags that were given, but for some.
+func override(cmd *cobra.Command, s, flags *campaign.Scenario, not []string) {
 	for name, take := range map[string]func(){
 		"driver": func() { s.Driver = flags.Driver }, "lock": func() { s.Lock = flags.Lock }, "fencing": func() { s.Fencing = flags.Fencing },
 		"masters": func() { s.Masters = flags.Masters }, "persistence": func() { s.Persistence = flags.Persistence },
@@ -117,10 +148,11 @@ func override(cmd *cobra.Command, s, flags *campaign.Scenario) {
 		"faults": func() { s.Faults, s.Schedule = flags.Faults, nil }, "nemesis": func() { s.Nemesis = flags.Nemesis },
 		"targets": func() { s.Targets = flags.Targets }, "interval": func() { s.Interval = flags.Interval },
 		"restart-delay": func() { s.RestartDelay = flags.RestartDelay }, "time-limit": func() { s.TimeLimit = flags.TimeLimit },
+		"scheduler": func() { s.Scheduler = flags.Scheduler }, "stall": func() { s.Stall = flags.Stall },
 		"seed": func() { s.Seed = flags.Seed }, "stop-on-violation": func() { s.StopOnViolation = flags.StopOnViolation },
 		"property": func() { s.Properties = flags.Properties }, "image": func() { s.Image = flags.Image }, "name": func() { s.Name = flags.Name },
 	} {
-		if cmd.Flags().Changed(name) {
+		if cmd.Flags().Changed(name) && !slices.Contains(not, name) {
 			take()
 		}
 	}
@@ -128,6 +160,14 @@ func override(cmd *cobra.Command, s, flags *campaign.Scenario) {
 
 func storeFlag(cmd *cobra.Command, store *string) {
 	cmd.Flags().StringVar(store, "store", "store", "folder that runs are kept in")
+}
+
+func jsonFlag(cmd *cobra.Command, asJSON *bool) {
+	cmd.Flags().BoolVar(asJSON, "json", false, "print one JSON object on stdout instead of the report")
+}
+
+func propertyFlag(cmd *cobra.Command, levels *[]string, otherwise string) {
+	cmd.Flags().StringSliceVar(levels, "property", nil, "levels that decide the exit code (default: "+otherwise+"): "+strings.Join(campaign.Levels(), ","))
 }
 
 func runScenario(ctx context.Context, s campaign.Scenario, store campaign.Store, asJSON bool) error {
@@ -166,8 +206,12 @@ func printResult(h *history.History, r *campaign.Result, asJSON bool) error {
 	if asJSON {
 		return reports.JSON(os.Stdout, r)
 	}
+	return reports.Terminal(os.Stdout, h, r, terminalOptions())
+}
+
+func terminalOptions() reports.TerminalOptions {
 	width, color := terminal()
-	return reports.Terminal(os.Stdout, h, r, reports.TerminalOptions{Width: width, Color: color})
+	return reports.TerminalOptions{Width: width, Color: color}
 }
 
 // terminal says how wide the output may be, and whether it may have colours.
@@ -186,12 +230,7 @@ func terminal() (width int, color bool) {
 // exitOf turns the verdicts into the command's outcome. levels, if any, are those
 // that count.
 func exitOf(r *campaign.Result, levels []string) error {
-	counted := campaign.Result{}
-	for _, v := range r.Verdicts {
-		if len(levels) == 0 || slices.Contains(levels, v.Level) {
-			counted.Verdicts = append(counted.Verdicts, v)
-		}
-	}
+	counted := campaign.Result{Verdicts: r.About(levels)}
 	if len(counted.Verdicts) == 0 {
 		return verdictError(checker.Unknown)
 	}

@@ -1,0 +1,164 @@
+package campaign
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"lockpick/checker"
+	"lockpick/history"
+)
+
+// Replaying asks for a counterexample to be re-enacted.
+type Replaying struct {
+	Scenario   Scenario
+	Driver     string
+	Properties []string // levels or names of those that count as reproduced; empty: the scenario's, or all
+	Attempts   int      // at most
+	All        bool     // go on after the first that reproduces it: for the rate
+
+	// Each is told of every attempt when it is over; may be nil.
+	Each func(dir string, h *history.History, r *Result, reproduced bool) error
+}
+
+// Replayed is what became of a replay.
+type Replayed struct {
+	Driver     string
+	Attempts   int
+	Reproduced int
+	Runs       []string // folders in the store
+	First      *Result  // of the first that reproduced it; nil: none
+}
+
+// Replay runs a scenario again and again until its property is violated. The steps of
+// its schedule strike at their triggers; on real masters all else takes the time that it
+// takes, so each attempt has another seed. The end of ctx ends it in order: what was tried
+// by then counts.
+func Replay(ctx context.Context, how Replaying, opt Options) (*Replayed, error) {
+	s := how.Scenario
+	s.Driver = how.Driver
+	levels := how.Properties
+	if len(levels) == 0 {
+		levels = s.Properties
+	}
+	// Only a violation of mutual exclusion is seen while the run goes on.
+	s.StopOnViolation = slices.Contains(propertiesOf(levels), checker.MutualExclusion)
+	out := &Replayed{}
+	for i := range max(how.Attempts, 1) {
+		dir, h, r, err := Run(ctx, s, opt)
+		if err != nil {
+			return out, err
+		}
+		v, _ := r.violation(levels)
+		reproduced := v != nil
+		if reproduced || ctx.Err() == nil { // one that was interrupted counts only for what it found
+			out.Attempts++
+		}
+		out.Driver = r.Driver
+		out.Runs = append(out.Runs, dir)
+		if reproduced {
+			if out.Reproduced++; out.First == nil {
+				out.First = r
+			}
+		}
+		if how.Each != nil {
+			if err := how.Each(dir, h, r, reproduced); err != nil {
+				return out, err
+			}
+		}
+		if reproduced && !how.All || ctx.Err() != nil {
+			break
+		}
+		s.Seed, opt.Progress = scheduleSeed(how.Scenario.Seed, i), nil // once is enough to be told of the masters
+	}
+	return out, nil
+}
+
+// Rate is the share of attempts that reproduced it, with its 95 % interval (Wilson's
+// score interval).
+func (r *Replayed) Rate() (rate, low, high float64) {
+	if r.Attempts == 0 {
+		return 0, 0, 1
+	}
+	const z = 1.96
+	n, p := float64(r.Attempts), float64(r.Reproduced)/float64(r.Attempts)
+	mid, half := p+z*z/(2*n), z*math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
+	return p, max(0, (mid-half)/(1+z*z/n)), min(1, (mid+half)/(1+z*z/n))
+}
+
+// Verdict is violated if an attempt reproduced it, holds if all were tried and none did.
+func (r *Replayed) Verdict() checker.Verdict {
+	switch {
+	case r.Reproduced > 0:
+		return checker.Violated
+	case r.Attempts == 0:
+		return checker.Unknown
+	}
+	return checker.Holds
+}
+
+// SameHistory compares what two runs recorded, byte by byte, but for the headers, which
+// name versions. difference is where they first differ, or "".
+func SameHistory(one, other string) (difference string, err error) {
+	a, err := os.ReadFile(filepath.Join(one, HistoryFile))
+	if err != nil {
+		return "", fmt.Errorf("store: %w", err)
+	}
+	b, err := os.ReadFile(filepath.Join(other, HistoryFile))
+	if err != nil {
+		return "", fmt.Errorf("store: %w", err)
+	}
+	x, y := bytes.Split(a, []byte("\n")), bytes.Split(b, []byte("\n"))
+	for i := 1; i < min(len(x), len(y)); i++ {
+		if !bytes.Equal(x[i], y[i]) {
+			return fmt.Sprintf("line %d was\n  %s\nand is now\n  %s", i+1, x[i], y[i]), nil
+		}
+	}
+	if len(x) != len(y) {
+		return fmt.Sprintf("there were %d lines, and are now %d", len(x), len(y)), nil
+	}
+	return "", nil
+}
+
+// Open finds what a user means by RUN or SCENARIO: the scenario in a file, or that of a
+// run (its folder, its name in the store, latest), whose folder is dir then.
+func (s Store) Open(name string) (scenario Scenario, dir string, err error) {
+	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+		if strings.HasSuffix(name, ".jsonl") {
+			return Scenario{}, "", fmt.Errorf("%s is a history: name the folder of its run, or a scenario", name)
+		}
+		scenario, err = LoadScenario(name)
+		return scenario, "", err
+	}
+	if dir, err = s.Find(name); err != nil {
+		return Scenario{}, "", fmt.Errorf("%w; nor is it a scenario file", err)
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real // latest will soon be another
+	}
+	scenario, err = LoadScenario(filepath.Join(dir, ScenarioFile))
+	if errors.Is(err, os.ErrNotExist) {
+		err = fmt.Errorf("the run %s has no %s", name, ScenarioFile)
+	}
+	return scenario, dir, err
+}
+
+// Keep stores a counterexample as a run of the driver sim: its scenario, with the seed with
+// which it violates its properties, the history and the result.
+func Keep(ctx context.Context, s Scenario, store Store) (dir string, h *history.History, r *Result, err error) {
+	s.Driver = Sim
+	dir, h, r, err = Run(ctx, s, Options{Store: store})
+	if err != nil {
+		return dir, h, r, err
+	}
+	if v, _ := r.violation(s.Properties); v == nil {
+		err = &HarnessError{fmt.Errorf("seed %d does not violate %v again as it did: this is a bug of Lockpick (see %s)", s.Seed, s.Properties, dir)}
+	}
+	return dir, h, r, err
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+	"lockpick/history"
+	"lockpick/reports"
+)
+
+func exploreCommand() *cobra.Command {
+	flags := newScenarioFlags()
+	flags.not = []string{"time-limit"}
+	var x campaign.Exploration
+	var store string
+	var noShrink, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "explore [SCENARIO.yaml]",
+		Short: "Search for a violation in many short simulated schedules",
+		Long: `Explore draws short schedules from a scenario (a file, or the defaults with flags): how many
+clients, how long they hold the lock, which faults strike whom when, in what order things happen.
+Each is simulated in virtual time and judged, on all cores. Schedule number i of a seed is always
+the same. The first violation is shrunk to a small counterexample, and kept as a run in the store.
+
+The drawn schedules keep to what the scenario assumes: its lock, masters, persistence and TTL, its
+kinds of fault, its restart delay as the least, its clock and rates if it names them. Of a scenario
+with a schedule only the seed and the scheduler vary.
+
+Exit codes: 0 none violates the property, 1 one does, 2 interrupted, or the schedules prove nothing.`,
+		Example: `  lockpick explore --faults kill,partition                   a restart without persistence
+  lockpick explore --persistence always --faults kill,pause,partition,client-pause --schedules 100000
+  lockpick explore --persistence always --faults clock --clock +60s
+  lockpick explore --faults kill --restart-delay 1s --time-limit 1m --collect
+  lockpick explore examples/restart-without-persistence.yaml --schedules 100`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := flags.scenario(cmd, args)
+			if err != nil {
+				return err
+			}
+			if x.TimeLimit > 0 && !cmd.Flags().Changed("schedules") {
+				x.Schedules = 0
+			}
+			if x.Schedules < 0 || x.TimeLimit < 0 || x.Schedules == 0 && x.TimeLimit == 0 {
+				return usageError{fmt.Errorf("--schedules: give a number above 0, or a --time-limit")}
+			}
+			x.Base, x.Properties = s, s.Properties
+			return explore(cmd.Context(), x, campaign.Store{Dir: store}, !noShrink, asJSON)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.IntVar(&x.Schedules, "schedules", 10_000, "how many schedules to try (default 10000, or without a limit where --time-limit is given)")
+	f.Lookup("schedules").DefValue = "0" // the text says it
+	f.DurationVar(&x.TimeLimit, "time-limit", 0, "how long to search, in real time")
+	f.IntVar(&x.Workers, "workers", 0, "schedules at a time (default: one for each core)")
+	f.BoolVar(&x.Collect, "collect", false, "do not stop at the first violation: find distinct ones")
+	f.BoolVar(&noShrink, "no-shrink", false, "keep violations as they were found")
+	flags.register(cmd)
+	f.Lookup("property").Usage = "levels that count as violated (default: L2): any of those of run"
+	f.Lookup("seed").Usage = "seed of all schedules"
+	storeFlag(cmd, &store)
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}
+
+func explore(ctx context.Context, e campaign.Exploration, store campaign.Store, shrink, asJSON bool) error {
+	show := newProgress()
+	e.Live = show.exploring
+	x, err := campaign.Explore(ctx, e)
+	show.done()
+	if err != nil {
+		return err
+	}
+	if !asJSON {
+		if err := reports.Explored(os.Stdout, e.Base, x, terminalOptions()); err != nil {
+			return err
+		}
+	}
+	var all []reports.Counterexample
+	for i := range x.Found {
+		c, err := counterexample(ctx, &x.Found[i], store, shrink)
+		if err != nil {
+			return err
+		}
+		all = append(all, c)
+		if !asJSON {
+			if err := reports.Told(os.Stdout, c, terminalOptions()); err != nil {
+				return err
+			}
+		}
+	}
+	if asJSON {
+		if err := reports.ExploredJSON(os.Stdout, x, all); err != nil {
+			return err
+		}
+	}
+	if v := x.Verdict(); v != checker.Holds {
+		return verdictError(v)
+	}
+	return nil
+}
+
+// counterexample makes of what was found a counterexample, and keeps it in the store.
+func counterexample(ctx context.Context, f *campaign.Found, store campaign.Store, shrink bool) (c reports.Counterexample, err error) {
+	c.Found = f
+	s := f.Scenario
+	if shrink && ctx.Err() == nil {
+		if c.Shrunk, err = shrinkWith(ctx, campaign.Shrinking{Scenario: s, Properties: s.Properties}); err != nil {
+			fmt.Fprintf(os.Stderr, "kept as it was found, because it could not be shrunk: %v\n", err)
+		} else {
+			s = c.Shrunk.Scenario
+		}
+	}
+	c.History, c.Run, err = keep(ctx, s, store)
+	return c, err
+}
+
+// keep stores a counterexample as a run, with its report. It takes no time to speak of, so
+// it is done also when the rest was interrupted.
+func keep(ctx context.Context, s campaign.Scenario, store campaign.Store) (*history.History, *campaign.Result, error) {
+	dir, h, r, err := campaign.Keep(context.WithoutCancel(ctx), s, store)
+	if err != nil {
+		return h, r, err
+	}
+	return h, r, writeReport(dir, h, r)
+}
+
+// exploring shows how an exploration is getting on.
+func (p *progress) exploring(s campaign.ExplorationStatus) {
+	done, of, what := int64(s.Schedules), int64(s.Of), fmt.Sprintf("%d schedules", s.Schedules)
+	if s.Of > 0 {
+		what += fmt.Sprintf(" of %d", s.Of)
+	} else {
+		done, of = s.Elapsed.Milliseconds(), s.Limit.Milliseconds()
+	}
+	p.show(fmt.Sprintf("%5.1fs: %s, %.0f a second, %d leases granted, %d violations, %d distinct",
+		s.Elapsed.Seconds(), what, float64(s.Schedules)/max(s.Elapsed.Seconds(), time.Millisecond.Seconds()), s.Granted, s.Violations, s.Distinct), done, of)
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"lockpick/campaign"
+)
+
+// TestExploreShrinkReplay is a search as a script sees it, from the first schedule to the
+// counterexample that is re-enacted.
+func TestExploreShrinkReplay(t *testing.T) {
+	dir := t.TempDir()
+	stdout, stderr, code := lockpick(t, dir, "explore", "--faults", "kill,partition", "--schedules", "100", "--seed", "3", "--json")
+	if code != exitViolated {
+		t.Fatalf("explore: exit %d, want %d\n%s", code, exitViolated, stderr)
+	}
+	type counterexample struct {
+		Level, Run, Report, History    string
+		Faults, Clients, Masters, Rate int
+		Minimal                        bool
+		Schedule, Why                  []string
+	}
+	var found struct {
+		Seed       uint64
+		Schedules  int
+		Verdict    string
+		Verdicts   []struct{ Level, Verdict, Why string }
+		Coverage   map[string]map[string]int
+		Violations []struct {
+			Schedule       int
+			Level, Reason  string
+			Counterexample counterexample
+		}
+	}
+	if err := json.Unmarshal([]byte(stdout), &found); err != nil {
+		t.Fatalf("not one JSON object: %v\n%s", err, stdout)
+	}
+	if found.Seed != 3 || found.Verdict != "violated" || len(found.Violations) != 1 || found.Schedules != found.Violations[0].Schedule+1 || len(found.Coverage) == 0 {
+		t.Fatalf("%+v", found)
+	}
+	c := found.Violations[0].Counterexample
+	if c.Level != "L2" || c.Faults == 0 || c.Faults > 3 || c.Clients != 2 || !c.Minimal || len(c.Schedule) != c.Faults || len(c.Why) == 0 {
+		t.Errorf("the counterexample is %+v", c)
+	}
+	for _, file := range []string{c.Report, c.History, filepath.Join("store", c.Run, campaign.ScenarioFile), filepath.Join("store", c.Run, campaign.ResultFile)} {
+		if info, err := os.Stat(filepath.Join(dir, file)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", file, err)
+		}
+	}
+
+	_, stderr, code = lockpick(t, dir, "replay", "latest", "--driver", "sim")
+	if code != exitViolated || !strings.Contains(stderr, "byte by byte") {
+		t.Errorf("replay --driver sim: exit %d, want %d and the same history\n%s", code, exitViolated, stderr)
+	}
+
+	// A run of a nemesis, as recorded, becomes a small counterexample too.
+	if _, stderr, code = lockpick(t, dir, "run", "--driver", "sim", "--stop-on-violation"); code != exitViolated {
+		t.Fatalf("run: exit %d\n%s", code, stderr)
+	}
+	stdout, stderr, code = lockpick(t, dir, "shrink", "latest", "--json")
+	if err := json.Unmarshal([]byte(stdout), &c); err != nil || code != exitViolated {
+		t.Fatalf("shrink: exit %d, %v\n%s%s", code, err, stdout, stderr)
+	}
+	if c.Faults == 0 || c.Faults > 3 || c.Clients > 2 || !c.Minimal {
+		t.Errorf("shrink: %+v", c)
+	}
+	if stdout, _, code = lockpick(t, dir, "shrink", "store/"+c.Run); code != exitViolated || !strings.Contains(stdout, "Each fault is necessary") || !strings.Contains(stdout, "lockpick replay store/") {
+		t.Errorf("what was shrunk, shrunk again: exit %d\n%s", code, stdout)
+	}
+}
+
+// TestExploreHolds: nothing is found where nothing is wrong, and the bound says how much
+// that is worth.
+func TestExploreHolds(t *testing.T) {
+	dir := t.TempDir()
+	stdout, stderr, code := lockpick(t, dir, "explore", "--persistence", "always", "--schedules", "60")
+	if code != exitHolds || !strings.HasPrefix(stdout, "HOLDS  L2 mutual exclusion: none of 60 schedules violates it") {
+		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("left %v behind", left)
+	}
+	// Interrupted, it sums up what was done.
+	cmd := exec.Command(binary, "explore", "--persistence", "always", "--time-limit", "10m")
+	cmd.Dir = dir
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	told, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	line := make([]byte, 1) // the first line of progress: it has begun
+	if _, err := told.Read(line); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	var summary strings.Builder
+	buffer := make([]byte, 4096)
+	for {
+		n, err := out.Read(buffer)
+		summary.Write(buffer[:n])
+		if err != nil {
+			break
+		}
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exitUndecided || !strings.Contains(summary.String(), "interrupted") || !strings.Contains(summary.String(), "leases granted") {
+		t.Errorf("exit %d, want %d\n%s", code, exitUndecided, summary.String())
+	}
+}

@@ -1,0 +1,127 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+	"lockpick/history"
+)
+
+// Counterexample is a violation that an exploration found, and what was made of it.
+type Counterexample struct {
+	Found   *campaign.Found  // nil: it was not an exploration that found it
+	Shrunk  *campaign.Shrunk // nil: it was not shrunk
+	Run     *campaign.Result // nil: it was not stored
+	History *history.History // of that run
+}
+
+// Told writes a counterexample for people at a terminal: what is violated and why, the
+// schedule that does it, what was left out, and where to look.
+func Told(w io.Writer, c Counterexample, opt TerminalOptions) error {
+	t := newTerminal(opt)
+	var s campaign.Scenario
+	var v checker.Violation
+	switch {
+	case c.Shrunk != nil:
+		s, v = c.Shrunk.Scenario, c.Shrunk.Violation
+	default:
+		s, v = c.Found.Scenario, c.Found.Violation
+	}
+	t.title("Counterexample")
+	t.text("  ", fmt.Sprintf("%s: %s", v.Level, v.Summary))
+	for i, step := range v.Reason {
+		t.text(fmt.Sprintf("  %d. ", i+1), step)
+	}
+	t.title("Schedule")
+	t.text("  ", fmt.Sprintf("%s, %s, %s, %s, persistence %s, TTL %s, sections of %s, seed %d", s.Lock, plural(s.Masters, "master"),
+		plural(s.Clients, "client"), plural(s.Keys, "key"), s.Persistence, span(s.TTL), s.Hold, s.Seed))
+	for i, step := range s.Schedule {
+		t.text(fmt.Sprintf("  step %d: ", i+1), step.String())
+	}
+	if len(s.Schedule) == 0 {
+		t.text("  ", "faults: "+strings.Join(append(slices.Clone(s.Faults), "nemesis "+s.NemesisName()), ", "))
+	}
+	if c.Shrunk != nil {
+		t.title("How it was shrunk")
+		for _, line := range shrunk(c.Shrunk) {
+			t.text("  ", line)
+		}
+	}
+	if c.Run != nil {
+		t.where(c.Run)
+		fmt.Fprintf(&t.out, "  %-12s lockpick replay %s --driver process\n", "on Redis", printable(strings.TrimSuffix(c.Run.History, "/"+campaign.HistoryFile)))
+	}
+	return t.flush(w)
+}
+
+// shrunk says what shrinking left out, and what is known of the rest.
+func shrunk(z *campaign.Shrunk) []string {
+	a, b := z.Before, z.Size
+	change := func(from, to int, thing string) string {
+		if from == to {
+			return plural(to, thing)
+		}
+		return fmt.Sprintf("%s instead of %s", plural(to, thing), count(from))
+	}
+	lines := []string{fmt.Sprintf("%s; %s; %s; %s; violated after %s instead of %s; by %s.",
+		change(a.Faults, b.Faults, "fault"), change(a.Clients, b.Clients, "client"), change(a.Masters, b.Masters, "master"),
+		change(a.Keys, b.Keys, "key"), span(b.Time.Round(time.Millisecond)), span(a.Time.Round(time.Millisecond)), plural(z.Runs, "simulation"))}
+	with := fmt.Sprintf("It violates %s with %d of %d seeds", z.Violation.Level, z.Rate, z.Seeds)
+	switch {
+	case z.Minimal && b.Faults == 0:
+		lines = append(lines, with+", without any fault.")
+	case z.Minimal:
+		lines = append(lines, fmt.Sprintf("%s. Each fault is necessary: without any one of them, none of the %d seeds violates it.", with, z.Seeds))
+	default:
+		lines = append(lines, fmt.Sprintf("%s. %s ended it before it was known whether each fault is necessary.", with, strings.ToUpper(z.Stopped[:1])+z.Stopped[1:]))
+	}
+	return lines
+}
+
+// ToldJSON writes a counterexample as one JSON object.
+func ToldJSON(w io.Writer, c Counterexample) error { return encode(w, c.json()) }
+
+// counterexampleJSON is a counterexample as scripts read it: its fields are a contract.
+type counterexampleJSON struct {
+	Level    string   `json:"level"`
+	Summary  string   `json:"summary"`
+	Reason   []string `json:"why"`
+	Seed     uint64   `json:"seed"`
+	Faults   int      `json:"faults"` // steps of its schedule
+	Clients  int      `json:"clients"`
+	Masters  int      `json:"masters"`
+	Schedule []string `json:"schedule"` // in words
+	Shrunk   bool     `json:"shrunk"`
+	Minimal  bool     `json:"minimal"` // each fault was seen to be necessary
+	Seeds    int      `json:"seeds"`   // that it was tried with
+	Rate     int      `json:"rate"`    // of them that violate the property
+	Run      string   `json:"run"`
+	Report   string   `json:"report"`
+	History  string   `json:"history"`
+}
+
+func (c Counterexample) json() *counterexampleJSON {
+	out := &counterexampleJSON{}
+	var s campaign.Scenario
+	var v checker.Violation
+	if z := c.Shrunk; z != nil {
+		s, v = z.Scenario, z.Violation
+		out.Shrunk, out.Minimal, out.Seeds, out.Rate = true, z.Minimal, z.Seeds, z.Rate
+	} else {
+		s, v = c.Found.Scenario, c.Found.Violation
+	}
+	out.Level, out.Summary, out.Reason, out.Seed = v.Level, v.Summary, v.Reason, s.Seed
+	out.Faults, out.Clients, out.Masters, out.Schedule = len(s.Schedule), s.Clients, s.Masters, []string{}
+	for _, step := range s.Schedule {
+		out.Schedule = append(out.Schedule, step.String())
+	}
+	if r := c.Run; r != nil {
+		out.Run, out.Report, out.History = r.Run, r.Report, r.History
+	}
+	return out
+}

@@ -1,0 +1,145 @@
+package reports
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+)
+
+// Explored writes what an exploration did and found, for people at a terminal.
+func Explored(w io.Writer, base campaign.Scenario, x *campaign.Explored, opt TerminalOptions) error {
+	t := newTerminal(opt)
+	head := headline{Verdict: x.Verdict(), Why: "interrupted before anything was found"}
+	for _, l := range x.Properties {
+		if l.Verdict == head.Verdict {
+			head.Level, head.Property, head.Why = l.Level, words(l.Name), l.Why
+			break
+		}
+	}
+	t.headline(head)
+	t.out.WriteByte('\n')
+	t.text("", fmt.Sprintf("%s: lock %s; masters %d; persistence %s; TTL %s; seed %d; %s, %s of virtual time in %s",
+		base.Name, base.Lock, base.Masters, base.Persistence, span(base.TTL), x.Seed, plural(x.Schedules, "schedule"),
+		span(x.Simulated.Round(time.Second)), span(x.Elapsed.Round(10*time.Millisecond))))
+	if x.Interrupted {
+		t.text("Note: ", "it was interrupted: this is what had been tried by then.")
+	}
+	t.title("Verdicts")
+	verdicts := grid{header: []string{"Level", "Property", "Verdict", "Why"}, wide: 3}
+	for _, l := range x.Properties {
+		verdicts.rows = append(verdicts.rows, []string{l.Level, words(l.Name), t.ink.verdict(l.Verdict, string(l.Verdict)), l.Why})
+	}
+	if err := verdicts.write(&t.out, t.width); err != nil {
+		return fmt.Errorf("reports: lay out the exploration: %w", err)
+	}
+	t.title("Counts")
+	var said []string
+	for _, f := range countsOf(x.Counts) {
+		said = append(said, f.Name+" "+f.Value)
+	}
+	var shapes []string
+	for _, s := range []string{"schedule", campaign.Guided, campaign.Random, "none", campaign.Uniform + " scheduler", campaign.PCT + " scheduler"} {
+		if n := x.Shapes[s]; n > 0 {
+			shapes = append(shapes, fmt.Sprintf("%s %s", cmp.Or(plainer[s], s), count(n)))
+		}
+	}
+	t.text("", "schedules: "+strings.Join(shapes, ", ")+"; "+strings.Join(said, "; "))
+	if err := t.coverage(x); err != nil {
+		return fmt.Errorf("reports: lay out the exploration: %w", err)
+	}
+	if len(x.Found) > 0 {
+		t.title("Violations")
+		g := grid{header: []string{"Schedule", "Seed", "Schedules", "Property and the faults that explain it"}, wide: 3, right: []int{0, 1, 2}}
+		for _, f := range x.Found {
+			g.rows = append(g.rows, []string{count(f.Number), fmt.Sprint(f.Seed), count(f.Count), f.Reason})
+		}
+		if err := g.write(&t.out, t.width); err != nil {
+			return fmt.Errorf("reports: lay out the exploration: %w", err)
+		}
+	}
+	return t.flush(w)
+}
+
+// plainer are the names of nemeses where no scenario is by.
+var plainer = map[string]string{"schedule": "explicit", "none": "without faults"}
+
+// coverage is the table of faults: how many, and in which step of the protocol the clients
+// were that they struck.
+func (t *terminal) coverage(x *campaign.Explored) error {
+	t.title("Faults, and what the clients did that they struck")
+	g := grid{header: append([]string{"Kind", "Installed", "Bit", "Skipped"}, campaign.ProtocolSteps...), right: []int{1, 2, 3, 4, 5, 6, 7, 8, 9}}
+	for _, kind := range slices.Sorted(maps.Keys(x.Kinds)) {
+		b := x.Kinds[kind]
+		row := []string{kind, count(b.Installed), count(b.Bit), count(b.Skipped)}
+		for _, step := range campaign.ProtocolSteps {
+			row = append(row, count(x.Coverage[kind][step]))
+		}
+		g.rows = append(g.rows, row)
+	}
+	if len(g.rows) == 0 {
+		t.text("", "No fault was drawn.")
+		return nil
+	}
+	return g.write(&t.out, t.width)
+}
+
+// ExploredJSON writes an exploration as one JSON object: its fields are a contract.
+func ExploredJSON(w io.Writer, x *campaign.Explored, found []Counterexample) error {
+	type verdict struct {
+		Property string          `json:"property"`
+		Level    string          `json:"level"`
+		Verdict  checker.Verdict `json:"verdict"`
+		Judged   int             `json:"judged"`
+		Violated int             `json:"violated"`
+		Why      string          `json:"why"`
+	}
+	type violation struct {
+		Schedule       int                 `json:"schedule"`
+		Seed           uint64              `json:"seed"`
+		Property       string              `json:"property"`
+		Level          string              `json:"level"`
+		Reason         string              `json:"reason"`
+		Schedules      int                 `json:"schedules"`
+		Counterexample *counterexampleJSON `json:"counterexample"`
+	}
+	out := struct {
+		Seed        uint64                    `json:"seed"`
+		Schedules   int                       `json:"schedules"`
+		Interrupted bool                      `json:"interrupted"`
+		ElapsedMS   int64                     `json:"elapsed_ms"`
+		SimulatedMS int64                     `json:"simulated_ms"`
+		Verdict     checker.Verdict           `json:"verdict"`
+		Verdicts    []verdict                 `json:"verdicts"`
+		Counts      campaign.Counts           `json:"counts"`
+		Faults      map[string]campaign.Bites `json:"faults"`
+		Coverage    campaign.Coverage         `json:"coverage"`
+		Violations  []violation               `json:"violations"`
+	}{
+		Seed: x.Seed, Schedules: x.Schedules, Interrupted: x.Interrupted, ElapsedMS: x.Elapsed.Milliseconds(), SimulatedMS: x.Simulated.Milliseconds(),
+		Verdict: x.Verdict(), Counts: x.Counts, Faults: map[string]campaign.Bites{}, Coverage: x.Coverage, Violations: []violation{},
+	}
+	for kind, b := range x.Kinds {
+		out.Faults[kind] = *b
+	}
+	for _, l := range x.Properties {
+		out.Verdicts = append(out.Verdicts, verdict{l.Name, l.Level, l.Verdict, l.Judged, l.Violated, l.Why})
+	}
+	for i := range x.Found {
+		f := &x.Found[i]
+		v := violation{Schedule: f.Number, Seed: f.Seed, Property: f.Property.Name, Level: f.Property.Level, Reason: f.Reason, Schedules: f.Count}
+		for _, c := range found {
+			if c.Found == f {
+				v.Counterexample = c.json()
+			}
+		}
+		out.Violations = append(out.Violations, v)
+	}
+	return encode(w, out)
+}

@@ -1,0 +1,38 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+
+	"lockpick/campaign"
+)
+
+// Replayed says what became of a replay, in a line or two.
+func Replayed(w io.Writer, r *campaign.Replayed) error {
+	rate, low, high := r.Rate()
+	said := fmt.Sprintf("Not reproduced in %s on driver %s: the rate is at most %.0f %% with 95 %% confidence.\n", plural(r.Attempts, "attempt"), r.Driver, 100*high)
+	switch {
+	case r.Attempts == 0:
+		said = "Interrupted before an attempt was over.\n"
+	case r.Reproduced > 0:
+		said = fmt.Sprintf("Reproduced in %d of %s on driver %s: %.0f %% (95 %% interval %.0f to %.0f %%).\n", r.Reproduced, plural(r.Attempts, "attempt"), r.Driver, 100*rate, 100*low, 100*high)
+	}
+	if _, err := io.WriteString(w, said); err != nil {
+		return fmt.Errorf("reports: write what became of the replay: %w", err)
+	}
+	return nil
+}
+
+// ReplayedJSON writes a replay as one JSON object.
+func ReplayedJSON(w io.Writer, r *campaign.Replayed) error {
+	rate, low, high := r.Rate()
+	return encode(w, struct {
+		Driver     string   `json:"driver"`
+		Attempts   int      `json:"attempts"`
+		Reproduced int      `json:"reproduced"`
+		Rate       float64  `json:"rate"`
+		Low        float64  `json:"rate_low"` // of the 95 % interval
+		High       float64  `json:"rate_high"`
+		Runs       []string `json:"runs"`
+	}{r.Driver, r.Attempts, r.Reproduced, rate, low, high, r.Runs})
+}

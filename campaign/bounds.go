@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -191,4 +192,25 @@ func (s strike) String() string {
 func (b *Bounds) clock() cluster.Clock {
 	c, _, _ := nemesis.ParseClock(b.Clock)
 	return c
+}
+
+// Command is the command line that searches within these bounds.
+func (b *Bounds) Command() string {
+	d := DefaultBounds()
+	command := "lockpick exhaust"
+	for _, f := range []struct {
+		flag       string
+		value, def any
+	}{
+		{"lock", b.Lock, d.Lock}, {"masters", b.Masters, d.Masters}, {"clients", b.Clients, d.Clients}, {"persistence", b.Persistence, d.Persistence},
+		{"faults", cmp.Or(strings.Join(b.Faults, ","), "none"), strings.Join(d.Faults, ",")}, {"max-faults", b.MaxFaults, d.MaxFaults},
+		{"restart-delay", b.Restart, d.Restart}, {"for", b.For, d.For}, {"clock", b.Clock, d.Clock}, {"late", b.Late, d.Late},
+		{"ttl", b.TTL, d.TTL}, {"timeout", b.Timeout, d.Timeout}, {"acquires", b.Acquires, d.Acquires}, {"stagger", b.Stagger, d.Stagger},
+		{"horizon", b.Horizon, d.Horizon}, {"tick", b.Tick, d.Tick}, {"client-orders", b.ClientOrders, d.ClientOrders},
+	} {
+		if f.value != f.def {
+			command += fmt.Sprintf(" --%s=%v", f.flag, f.value)
+		}
+	}
+	return command
 }

@@ -36,7 +36,11 @@ type execution struct {
 	found   *found
 	stopped bool
 
-	recorder *history.Recorder // nil: nothing is recorded
+	outcome  []string                    // by client: what became of its acquires; with goOn each vote, too
+	naive    bool                        // every order of what is due is a choice, whoever it happens to
+	goOn     bool                        // a violation does not end the run
+	draw     func(n int, costs bool) int // beyond the path; nil: the first possibility
+	recorder *history.Recorder           // nil: nothing is recorded
 	injected int
 }
 
@@ -80,6 +84,7 @@ func (x *execution) run() error {
 	}
 	x.masters = sim.New(x.world, cluster.Config{Masters: b.Masters, Persistence: cluster.Persistence(b.Persistence)}, options)
 	x.holds, x.busy = make([]grant, b.Clients), map[string]bool{}
+	x.outcome = make([]string, b.Clients)
 	kind, _ := workload.LockNamed(b.Lock)
 	var problem error
 	err := x.world.Run(func() {
@@ -134,6 +139,8 @@ func (x *execution) choose(n int, what byte, costs bool) int {
 	choice := uint8(0)
 	if depth := len(x.taken); depth < len(x.path) {
 		choice = x.path[depth]
+	} else if x.draw != nil {
+		choice = uint8(x.draw(n, costs))
 	} else {
 		p := point{state: x.state(what, n), depth: depth, n: uint8(n), costs: costs, faults: uint8(x.faults), instant: int64(x.world.Elapsed())}
 		if x.known != nil && x.known(p.state) {
@@ -213,21 +220,35 @@ func (x *execution) Next(due []sim.Due) int {
 			mine = append(mine, i)
 		}
 	}
-	if first == harness { // in the order in which they were scheduled
-		return mine[0]
+	if x.naive { // any process could be the first
+		r := rank(&due[x.choose(len(due), askOrder, false)])
+		mine = mine[:0]
+		for i, d := range due {
+			if rank(&d) == r {
+				mine = append(mine, i)
+			}
+		}
 	}
-	if due[mine[0]].Client != "" && !x.b.ClientOrders {
-		return leading(due, mine)
+	mine = x.could(due, mine)
+	return mine[x.choose(len(mine), askOrder, false)]
+}
+
+// could leaves of what is due at one process what it could take first.
+func (x *execution) could(due []sim.Due, mine []int) []int {
+	switch d := &due[mine[0]]; {
+	case rank(d) == harness: // in the order in which they were scheduled
+		return mine[:1]
+	case d.Client != "" && x.b.ClientOrders:
+		return mine
+	case d.Client != "":
+		return []int{leading(due, mine)}
 	}
 	for _, i := range mine {
 		if due[i].Connects {
-			return i // whatever comes before or after it
+			return []int{i} // whatever comes before or after it
 		}
 	}
-	if due[mine[0]].Client == "" {
-		mine = eldest(due, mine)
-	}
-	return mine[x.choose(len(mine), askOrder, false)]
+	return eldest(due, mine)
 }
 
 // harness is the rank of what belongs to no process of those that are tried. It goes
@@ -429,8 +450,15 @@ func (c *actor) work(kind workload.Kind) error {
 	lock, err := kind.New(workload.Site{
 		Client: name, Masters: x.masters.ClientMasters(name), Runtime: rt,
 		TTL: time.Duration(b.TTL) * b.Tick, Timeout: time.Duration(b.Timeout)*b.Tick + b.Tick/2,
-		Hooks: redlock.Hooks{Vote: func(v redlock.Vote) { x.record(workload.VoteOp(name, v, false)) }},
-		Pass:  func(string, string) bool { return true }, Record: func(history.Op) {}, Apply: func(string, string, int64, int64) {},
+		Hooks: redlock.Hooks{Vote: func(v redlock.Vote) {
+			if x.recorder != nil {
+				x.record(workload.VoteOp(name, v, false))
+			}
+			if x.goOn {
+				x.outcome[c.number-1] += fmt.Sprintf(" %s %s %v %v at %v", v.Kind, v.Name, v.Yes, v.Err, x.now())
+			}
+		}},
+		Pass: func(string, string) bool { return true }, Record: func(history.Op) {}, Apply: func(string, string, int64, int64) {},
 	})
 	if err != nil {
 		return err
@@ -464,8 +492,10 @@ func (c *actor) acquire(name string, lock workload.Lock, rt redlock.Runtime) boo
 	lease, err := lock.Acquire(trying, theKey)
 	if err != nil {
 		record(history.Fail, history.FAcquire, nil, err)
+		x.outcome[c.number-1] += fmt.Sprintf(" refused at %v", x.now())
 		return false
 	}
+	x.outcome[c.number-1] += fmt.Sprintf(" granted at %v", x.now())
 	until := lease.Until().Sub(sim.Epoch)
 	record(history.OK, history.FAcquire, &history.Value{Token: lease.Token(), ValidUntil: until, Fence: lease.Fence()}, nil)
 	x.granted(c.number-1, until)
@@ -491,7 +521,7 @@ func (x *execution) granted(client int, until time.Duration) {
 	for i, h := range x.holds {
 		if i != client && !h.released && h.until > now && x.found == nil && !x.stopped {
 			x.found = &found{at: now, faults: x.faults, path: slices.Clone(x.taken)}
-			if x.known != nil {
+			if x.known != nil && !x.goOn {
 				x.stop()
 			}
 		}

@@ -6,7 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"time"
 
@@ -103,6 +106,8 @@ type exhaustion struct {
 	runs    int
 	steps   int64
 	best    *found
+
+	outcomes map[string]bool // if not nil: of all runs that came to their end; violations do not end them
 }
 
 // todo is a choice that is yet to be made: another one at a point of a run.
@@ -173,7 +178,7 @@ func (s *exhaustion) search(ctx context.Context) (cut string, err error) {
 func (s *exhaustion) next(jobs []todo) []todo {
 	for len(jobs) < batch && len(s.open) > 0 {
 		t := s.open[0]
-		if b := s.best; b != nil && (int(t.faults) > b.faults || int(t.faults) == b.faults && t.instant >= int64(b.at)) {
+		if b := s.best; b != nil && s.outcomes == nil && (int(t.faults) > b.faults || int(t.faults) == b.faults && t.instant >= int64(b.at)) {
 			return jobs
 		}
 		jobs = append(jobs, heap.Pop(&s.open).(todo))
@@ -183,11 +188,12 @@ func (s *exhaustion) next(jobs []todo) []todo {
 
 // made is what came of a run.
 type made struct {
-	path   []uint8
-	points []point
-	found  *found
-	steps  int64
-	err    error
+	path    []uint8
+	points  []point
+	found   *found
+	steps   int64
+	err     error
+	outcome string // "": it was stopped before its end
 }
 
 // make makes runs beside each other. They only read what is visited.
@@ -218,7 +224,7 @@ func (s *exhaustion) make(jobs []todo, first bool) []made {
 
 func (s *exhaustion) follow(path []uint8) made {
 	own := map[state]struct{}{}
-	x := &execution{b: &s.Bounds, strikes: s.Bounds.strikes(), path: path, known: func(p state) bool {
+	x := &execution{b: &s.Bounds, strikes: s.Bounds.strikes(), path: path, goOn: s.outcomes != nil, known: func(p state) bool {
 		if _, known := s.visited[p]; known {
 			return true
 		}
@@ -227,12 +233,19 @@ func (s *exhaustion) follow(path []uint8) made {
 		return known
 	}}
 	err := x.run()
-	return made{path: x.taken, points: x.points, found: x.found, steps: x.world.Steps(), err: err}
+	m := made{path: x.taken, points: x.points, found: x.found, steps: x.world.Steps(), err: err}
+	if !x.stopped {
+		m.outcome = strings.Join(x.outcome, ";")
+	}
+	return m
 }
 
 // merge takes up what a run came to, as far as no run of the same batch was there before.
 func (s *exhaustion) merge(job *todo, x made) {
 	s.runs++
+	if s.outcomes != nil && x.outcome != "" {
+		s.outcomes[x.outcome] = true
+	}
 	s.steps += x.steps
 	for _, p := range x.points {
 		if _, known := s.visited[p.state]; known {
@@ -298,4 +311,44 @@ func (b *Bounds) nemesisFaults() []string {
 		}
 	}
 	return all
+}
+
+// Keep stores the counterexample as a run: its history, and what is concluded of it.
+func (x *Exhausted) Keep(store Store) (dir string, r *Result, err error) {
+	run, err := store.create(x.History.Header.Name, time.Now())
+	if err != nil {
+		return "", nil, &HarnessError{err}
+	}
+	dir = filepath.Join(store.Dir, run)
+	path := filepath.Join(dir, HistoryFile)
+	if err := writeHistory(path, x.History); err != nil {
+		return dir, nil, &HarnessError{err}
+	}
+	if _, r, err = JudgeFile(path); err != nil {
+		return dir, nil, err
+	}
+	r.Command = x.Bounds.Command()
+	if err := WriteResult(dir, r); err != nil {
+		return dir, r, &HarnessError{err}
+	}
+	return dir, r, nil
+}
+
+// writeHistory writes a history that was kept in memory.
+func writeHistory(path string, h *history.History) (err error) {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	at := time.Duration(0)
+	recorder, err := history.NewRecorder(file, h.Header, func() time.Duration { return at })
+	if err != nil {
+		return err
+	}
+	for _, op := range h.Ops {
+		at = op.Time
+		recorder.Record(op)
+	}
+	return recorder.Err()
 }

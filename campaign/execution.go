@@ -346,6 +346,7 @@ func (x *execution) inject(s strike) {
 		m = x.masters.Masters()[s.master-1]
 	}
 	lasting, restart := time.Duration(x.b.For)*x.b.Tick, time.Duration(x.b.Restart)*x.b.Tick
+	toTheEnd := false
 	installed := func() { x.tellFault(s.fault, history.PhaseInstall, op) }
 	switch s.fault {
 	case "kill", "powercut", "shutdown":
@@ -363,15 +364,15 @@ func (x *execution) inject(s strike) {
 		err = errors.Join(err, m.Start(ctx))
 		x.tellState(m)
 	case "pause":
-		err = m.Pause(ctx)
+		err = unlessDown(m.Pause(ctx))
 		installed()
 		wait(lasting)
-		err = errors.Join(err, m.Resume(ctx))
+		err = errors.Join(err, unlessDown(m.Resume(ctx)))
 	case "clock":
 		op.Params["clock"] = x.b.Clock
 		err = m.SetClock(ctx, x.b.clock())
 		installed()
-		return // to the end
+		toTheEnd = true
 	case "partition":
 		op.Params["mode"], op.Params["direction"] = string(cluster.Drop), "both"
 		link, problem := x.masters.Link(op.Clients[0], s.master-1)
@@ -393,11 +394,23 @@ func (x *execution) inject(s strike) {
 	if err != nil {
 		x.world.Stop(fmt.Errorf("%v at %v: %w", s, x.now(), err))
 	}
+	if toTheEnd {
+		return
+	}
 	x.tellFault(s.fault, history.PhaseHeal, op)
 	delete(x.busy, s.String())
 	if i := x.entry(s); i >= 0 { // it has no consequences any more but those that State sees
 		x.struck = slices.Delete(x.struck, i, i+3)
 	}
+}
+
+// unlessDown lets pass that a master cannot be paused or resumed which another fault has
+// ended.
+func unlessDown(err error) error {
+	if errors.Is(err, cluster.ErrDown) {
+		return nil
+	}
+	return err
 }
 
 // entry finds a strike in struck.

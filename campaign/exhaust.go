@@ -23,7 +23,7 @@ import (
 type Exhaustion struct {
 	Bounds    Bounds
 	TimeLimit time.Duration // in real time; 0: none
-	MaxStates int           // 0: none; 1 million take about 0.2 GB
+	MaxStates int           // 0: none; 1 million take about 0.3 GB
 	Workers   int           // 0: one for each processor; what is found does not depend on it
 
 	Live func(ExhaustionStatus) // called a few times a second; may be nil

@@ -87,6 +87,9 @@ func TestNothingIsLeftOut(t *testing.T) {
 		{"pause, fsync always", func(b *Bounds) {
 			b.Faults, b.For, b.Horizon, b.Masters, b.Persistence = []string{"pause"}, 5, 8, 2, "always"
 		}},
+		{"kill and pause overlap", func(b *Bounds) {
+			b.Faults, b.MaxFaults, b.For, b.Restart, b.Masters, b.Stagger, b.Horizon = []string{"kill", "pause", "clock"}, 2, 3, 2, 2, 0, 4
+		}},
 		{"client-pause", func(b *Bounds) { b.Faults, b.For = []string{"client-pause"}, 5 }},
 		{"clock", func(b *Bounds) { b.Faults = []string{"clock"} }},
 		{"orders at clients", func(b *Bounds) { b.Faults, b.ClientOrders, b.Masters, b.Stagger, b.Horizon = nil, true, 2, 1, 6 }},

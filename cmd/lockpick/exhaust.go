@@ -76,7 +76,7 @@ Exit codes: 0 it holds for all of them, 1 a counterexample was found, 2 the sear
 	f.BoolVar(&b.ClientOrders, "client-orders", b.ClientOrders, "try every order also of what reaches a client at one tick")
 	f.DurationVar(&b.Tick, "tick", b.Tick, "how long a tick is for the lock (20ms to 120ms, as Redlock's delays)")
 	f.DurationVar(&e.TimeLimit, "time-limit", 0, "how long to search, in real time (default: to the end)")
-	f.IntVar(&e.MaxStates, "max-states", 5_000_000, "how many states to visit (5 million take about 1 GB); 0: no limit")
+	f.IntVar(&e.MaxStates, "max-states", 5_000_000, "how many states to visit (5 million take about 1.5 GB); 0: no limit")
 	f.IntVar(&e.Workers, "workers", 0, "simulations at a time (default: one for each core)")
 	storeFlag(cmd, &store)
 	jsonFlag(cmd, &asJSON)

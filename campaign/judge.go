@@ -3,6 +3,7 @@ package campaign
 import (
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -69,7 +70,9 @@ func JudgeFile(path string) (*history.History, *Result, error) {
 	}
 	dir := filepath.Dir(path)
 	r.Run, r.History, r.Report = filepath.Base(dir), path, filepath.Join(dir, ReportFile)
-	r.Command = "lockpick run " + filepath.Join(dir, ScenarioFile)
+	if scenario := filepath.Join(dir, ScenarioFile); onDisk(scenario) { // a history by itself has none
+		r.Command = "lockpick run " + scenario
+	}
 	return h, r, nil
 }
 
@@ -86,6 +89,11 @@ func deaths(ops []history.Op) []string {
 		notes = append(notes, fmt.Sprintf("client %s ended %d times without a fault of the nemesis, the last time since %s", client, times[client], last[client]))
 	}
 	return notes
+}
+
+func onDisk(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // stalls sums up when the harness did not get to run in time.

@@ -127,6 +127,20 @@ func (t *timeline) addStored(h *history.History, n *names, byToken map[string]in
 		o.had[token] = true
 		t.stored = append(t.stored, stored{master: m, key: k, attempt: from, token: token, from: at, to: t.end})
 	}
+	forget := forgetful(h, t.faults)
+	losses := forget
+	fell := func(m int, after, before time.Duration) (time.Duration, bool) {
+		from, _ := slices.BinarySearchFunc(losses, after+1, func(l loss, at time.Duration) int { return cmp.Compare(l.at, at) })
+		for _, l := range losses[from:] {
+			if l.at >= before {
+				break
+			}
+			if n.masters.of(l.master) == m {
+				return l.at, true
+			}
+		}
+		return 0, false
+	}
 	vote := func(op *history.Op) {
 		m, k := n.masters.of(op.Process), n.keys.of(op.Key)
 		if k < 0 || op.Type != history.OK || !op.Value.Yes {
@@ -139,7 +153,12 @@ func (t *timeline) addStored(h *history.History, n *names, byToken map[string]in
 		current := o.open >= 0 && o.token == op.Value.Token
 		switch op.Value.Command {
 		case history.CommandSet:
-			if !current {
+			if at, ok := fell(m, op.Time-op.Value.Took, op.Time); ok && !current {
+				// It had said yes before it went down, or its connection would have
+				// broken: the reply outlived what it tells.
+				begin(m, k, op.Value.Token, min(op.Time-op.Value.Took, at))
+				end(o, at, lost)
+			} else if !current {
 				begin(m, k, op.Value.Token, op.Time)
 			}
 		case history.CommandExtend:
@@ -172,7 +191,6 @@ func (t *timeline) addStored(h *history.History, n *names, byToken map[string]in
 			}
 		}
 	}
-	forget := forgetful(h, t.faults)
 	for i := range h.Ops {
 		op := &h.Ops[i]
 		for len(forget) > 0 && forget[0].at <= op.Time {

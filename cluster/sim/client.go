@@ -14,13 +14,15 @@ import (
 // A client is what waits through its Runtime and its Masters: when it is paused,
 // what they would have woken stays asleep.
 type Client struct {
-	world  *World
-	name   string
-	clock  clock // monotonic: it may drift, and stand still, but it never steps
-	ahead  int64 // of the wall clock before the monotonic one
-	paused bool
-	late   []entry // what would have happened while it was paused
-	timers timer   // a ring
+	world   *World
+	name    string
+	clock   clock // monotonic: it may drift, and stand still, but it never steps
+	ahead   int64 // of the wall clock before the monotonic one
+	paused  bool
+	late    []entry // what would have happened while it was paused
+	sight   sight   // what it has observed, for a Search
+	started int64   // coroutines
+	timers  timer   // a ring
 }
 
 func newClient(w *World, name string) *Client {
@@ -66,13 +68,17 @@ func (c *Client) True(t time.Time) time.Time {
 }
 
 // Jump steps the wall clock. The monotonic one, and so all waiting, is not touched.
-func (c *Client) Jump(d time.Duration) { c.ahead += int64(d) }
+func (c *Client) Jump(d time.Duration) {
+	c.ahead += int64(d)
+	c.note(11, int64(d))
+}
 
 // Drift sets how many seconds the client's clocks count in a true second, from now
 // on: 1.01 is 1 % fast. What it waits for comes sooner or later accordingly.
 func (c *Client) Drift(rate float64) { c.setGain(gainOf(rate)) }
 
 func (c *Client) setGain(gain int64) {
+	c.note(12, gain)
 	now := c.world.now
 	c.clock.set(now, c.clock.read(now), max(gain, -second))
 	for t := c.timers.next; t != &c.timers; t = t.next {
@@ -82,12 +88,16 @@ func (c *Client) setGain(gain int64) {
 
 // Pause stops the client as SIGSTOP does: what it waits for comes to nothing until
 // it is resumed. Its clock goes on.
-func (c *Client) Pause() { c.paused = true }
+func (c *Client) Pause() {
+	c.paused = true
+	c.note(13)
+}
 
 // Resume lets the client go on. What happened meanwhile reaches it now, in the order
 // in which it happened, a nanosecond apart.
 func (c *Client) Resume() {
 	c.paused = false
+	c.note(14)
 	late := c.late
 	c.late = nil
 	for i, x := range late {

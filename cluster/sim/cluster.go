@@ -153,3 +153,14 @@ func (w *World) upTo(d time.Duration, what string) time.Duration {
 func (w *World) effort(d time.Duration) time.Duration {
 	return d + w.upTo(d, WhatEffort)
 }
+
+// Stored is what a master that is up stores of a key, at once and past all links: the
+// key and its value, or nothing.
+func (c *Cluster) Stored(master, key string) map[string]string {
+	for _, m := range c.masters {
+		if m.name == master {
+			return m.look([]string{key}).Keys
+		}
+	}
+	return nil
+}

@@ -13,6 +13,7 @@ import (
 type coroutine struct {
 	world *World
 	id    int
+	born  int64   // how many of its owner's were started before
 	owner *Client // whose process it is part of
 	run   func()  // nil: none at present
 	next  func() (struct{}, bool)
@@ -53,7 +54,8 @@ func (w *World) spawn(owner *Client, f func()) {
 		c.next, c.stop = iter.Pull(c.live)
 		w.all = append(w.all, c)
 	}
-	c.owner, c.run = owner, f
+	c.owner, c.run, c.born = owner, f, owner.started
+	owner.started++
 	c.waits, c.since, c.parked = "its turn to begin", w.now, true
 	c.rouse()
 }

@@ -65,6 +65,7 @@ func (l *Link) Counts() cluster.LinkCounts { return l.counts }
 // the real link.
 func (l *Link) Set(f cluster.LinkFault) {
 	l.fault, l.faulty = f, f != (cluster.LinkFault{})
+	l.client.note(15, int64(l.master.number), modeNumber(f.Requests), modeNumber(f.Replies), int64(f.Delay), int64(bit(f.Refuse)))
 	if f.Requests != cluster.Drop && f.Replies != cluster.Drop {
 		for _, c := range append([]*conn(nil), l.conns...) {
 			if c.poisoned {
@@ -84,6 +85,7 @@ func (l *Link) Set(f cluster.LinkFault) {
 // Reset breaks every open connection, and loses what the link kept for them. A
 // paused master loses too what it has not read yet.
 func (l *Link) Reset() {
+	l.client.note(16, int64(l.master.number))
 	waiting := l.waiting
 	l.waiting = nil
 	for _, m := range waiting {

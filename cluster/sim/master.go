@@ -25,6 +25,7 @@ type Master struct {
 	cluster *Cluster
 	world   *World
 	name    string
+	number  int // from 1
 	state   cluster.State
 	run     int // which start of the server this is, from 1
 	runID   string
@@ -51,7 +52,7 @@ type Master struct {
 }
 
 func newMaster(c *Cluster, i int) *Master {
-	m := &Master{cluster: c, world: c.world, name: "m" + strconv.Itoa(i+1)}
+	m := &Master{cluster: c, world: c.world, name: "m" + strconv.Itoa(i+1), number: i + 1}
 	m.failures = failuresOf(m.name)
 	m.wall.set(m.world.now, m.world.now, 0)
 	m.store = newStore(m.changed)

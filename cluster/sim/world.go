@@ -21,6 +21,9 @@ type World struct {
 	Limit time.Duration
 	// Strategy may change the order in which things happen; nil: chance alone.
 	Strategy Strategy
+	// Search decides instead of chance what happens first; nil: it does not. It rules out
+	// a Strategy.
+	Search Search
 
 	seed    uint64
 	choices Choices
@@ -40,6 +43,11 @@ type World struct {
 	clients map[string]*Client
 	root    *Client // the clock of those that are no client: true time
 	foreign []*coroutine
+
+	here    *Client // with a Search: to whose process something happens now
+	choice  []Due
+	scratch []byte
+	state   []byte
 	adopted []*Context
 }
 
@@ -162,6 +170,9 @@ func (w *World) loop() {
 
 func (w *World) happen(e *event) {
 	w.steps++
+	if w.Search != nil {
+		w.observe(e)
+	}
 	e.do.happen()
 	if len(w.foreign)+len(w.adopted) > 0 {
 		w.poll()
@@ -171,6 +182,9 @@ func (w *World) happen(e *event) {
 // next chooses one of several things that are due.
 func (w *World) next() int {
 	due := w.queue.due
+	if w.Search != nil {
+		return w.search()
+	}
 	if w.Strategy == nil {
 		return w.choices.Intn(len(due), WhatNext)
 	}

@@ -1,0 +1,360 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/fnv"
+	"maps"
+	"slices"
+
+	"lockpick/cluster"
+)
+
+// Search explores the runs of a program one after the other, instead of drawing one. It
+// is asked in place of Choices and Strategy which of several things that are due at one
+// instant happens first; all else that is open it decides as the world's Choices.
+//
+// With a Search a world keeps track of what each process has observed, so that State
+// tells when two runs have come to the same point.
+type Search interface {
+	// Next is the index of the thing that goes first, of at least two.
+	Next(due []Due) int
+}
+
+// Due is one of the things that could happen at an instant. It happens in one place, to
+// one process, and touches no other: what one process does to another takes a message,
+// and messages travel. Only what the harness does may touch everything.
+type Due struct {
+	Client string // whose process it happens to; "" if to a master, or in the harness
+	Master int    // to which it happens, from 1; of a Reply: from which it comes; else 0
+	From   string // of a message to a master: the client that sent it
+	Reply  bool   // it is a reply that reaches the client, or the news that its connection failed
+	// Connects: a connection is being opened at the master, which changes nothing there.
+	Connects bool
+}
+
+// place says where an event happens. Of a reply both are set.
+func (e *event) place() (c *Client, m *Master) {
+	switch do := e.do.(type) {
+	case *coroutine:
+		c = do.owner
+	case *timer:
+		if c = do.client; do.sleeper != nil {
+			c = do.sleeper.owner
+		}
+	case *message:
+		if do.stage <= asking && !do.waits {
+			return nil, do.link.master
+		}
+		return do.link.client, do.link.master
+	case *kept:
+		return do.link.client, do.link.master
+	case *turn:
+		return nil, (*Master)(do)
+	case *disk:
+		return nil, do.m
+	}
+	if c != nil && c.name == "" {
+		c = nil
+	}
+	return c, nil
+}
+
+// search asks the Search which of several things goes first.
+func (w *World) search() int {
+	w.choice = w.choice[:0]
+	for _, x := range w.queue.due {
+		var d Due
+		c, m := x.event.place()
+		if c != nil {
+			d.Client, d.Reply = c.name, m != nil
+		}
+		if m != nil {
+			d.Master = m.number
+		}
+		if m, ok := x.event.do.(*message); ok && d.Client == "" {
+			d.From, d.Connects = m.link.client.name, m.stage == greeting
+		}
+		w.choice = append(w.choice, d)
+	}
+	return w.Search.Next(w.choice)
+}
+
+// sight is a hash of all that a process has observed, in order. Its code is
+// deterministic, so processes that have observed the same are in the same state: what
+// they wait for, what their variables hold, what they have sent.
+type sight [16]byte
+
+func (s *sight) add(b []byte) {
+	h := fnv.New128a()
+	h.Write(s[:])
+	h.Write(b)
+	h.Sum(s[:0])
+}
+
+// observe adds an event to what its process has observed.
+func (w *World) observe(e *event) {
+	c, m := e.place()
+	w.here = c
+	if c == nil {
+		return
+	}
+	b := append(w.scratch[:0], kindOf(e))
+	b = appendInt(b, w.now)
+	switch do := e.do.(type) {
+	case *coroutine:
+		b = appendInt(b, do.born)
+	case *timer:
+		b = appendInt(b, do.due)
+		switch {
+		case do.sleeper != nil:
+			b = appendInt(b, do.sleeper.born)
+		default:
+			b = rings(b, do.rings)
+		}
+	case *message:
+		b = do.encode(appendInt(b, int64(m.number)))
+	case *kept:
+		b = (*message)(do).encode(appendInt(b, int64(m.number)))
+	}
+	c.sight.add(b)
+	w.scratch = b
+}
+
+// kindOf tells the kinds of events apart.
+func kindOf(e *event) byte {
+	switch e.do.(type) {
+	case *coroutine:
+		return 1
+	case *timer:
+		return 2
+	case *message:
+		return 3
+	case *kept:
+		return 4
+	}
+	return 0
+}
+
+// rings tells what a timer without a sleeper is for.
+func rings(b []byte, x happening) []byte {
+	switch x := x.(type) {
+	case *ask:
+		return appendText(append(b, 1), string(x.cmd.Kind)+x.cmd.Token)
+	case *overdue:
+		return appendInt(appendText(append(b, 2), string(x.ask.cmd.Kind)+x.ask.cmd.Token), int64(x.master))
+	case *lateRelease:
+		return appendInt(appendText(append(b, 3), x.cmd.Token), int64(x.master))
+	case call:
+		return append(b, 4)
+	}
+	return append(b, 0)
+}
+
+// Note says that what follows depends on x besides: on what was decided at the process
+// to which something happens now.
+func (w *World) Note(x int64) {
+	if w.here != nil {
+		w.here.note(9, x)
+	}
+}
+
+func (c *Client) note(kind byte, x ...int64) {
+	if c.world.Search == nil {
+		return
+	}
+	b := append(c.world.scratch[:0], kind)
+	b = appendInt(b, c.world.now)
+	for _, n := range x {
+		b = appendInt(b, n)
+	}
+	c.sight.add(b)
+	c.world.scratch = b
+}
+
+// Stop ends the run after what happens now. The error is that of Run.
+func (w *World) Stop(err error) {
+	if w.failure == nil {
+		w.failure = err
+	}
+}
+
+// State is a hash of all on which the rest of the run depends: the time, what each
+// client has observed, what each master is and stores, what is on its way, and harness,
+// in which the caller puts what its own coroutines depend on. Two runs of the same
+// program with the same State go on alike if they are decided alike.
+func (c *Cluster) State(harness []byte) [16]byte {
+	w := c.world
+	b := appendInt(w.state[:0], w.now)
+	b = appendText(b, string(harness))
+	for _, name := range slices.Sorted(maps.Keys(w.clients)) {
+		x := w.clients[name]
+		b = append(appendText(b, name), x.sight[:]...)
+		for _, l := range c.links[name] {
+			b = appendInt(b, int64(len(l.conns)))
+			for _, conn := range l.conns { // whether its server still knows it, the client finds out later
+				b = append(b, bit(conn.busy != nil)|bit(conn.poisoned)<<1|bit(conn.run == l.master.run)<<2|bit(conn.run == 0)<<3)
+			}
+		}
+	}
+	for _, m := range c.masters {
+		b = m.encode(b)
+	}
+	b = w.encodeQueue(b)
+	w.state = b
+	h := fnv.New128a()
+	h.Write(b)
+	var sum [16]byte
+	h.Sum(sum[:0])
+	return sum
+}
+
+// encodeQueue tells what is on its way, in an order of its own: messages, and what
+// masters do by themselves. What clients wait for follows from what they observed.
+func (w *World) encodeQueue(b []byte) []byte {
+	var pieces [][]byte
+	add := func(e *event, at int64) {
+		var p []byte
+		switch do := e.do.(type) {
+		case *message:
+			p = appendInt(append(p, 1), at)
+			p = appendText(p, do.link.client.name)
+			p = do.encode(appendInt(p, int64(do.link.master.number)))
+		case *kept:
+			p = appendInt(append(p, 2), at)
+			p = appendText(p, do.link.client.name)
+			p = (*message)(do).encode(appendInt(p, int64(do.link.master.number)))
+		case *turn:
+			p = appendInt(appendInt(append(p, 3), at), int64(do.number))
+		case *disk:
+			p = appendInt(appendInt(append(p, 4), at), int64(do.m.number))
+		default:
+			return
+		}
+		pieces = append(pieces, p)
+	}
+	for _, n := range w.queue.heap {
+		add(w.queue.slots[n.slot].event, n.at)
+	}
+	for _, x := range w.queue.due {
+		if !x.stale() {
+			add(x.event, w.now)
+		}
+	}
+	slices.SortFunc(pieces, bytes.Compare)
+	b = appendInt(b, int64(len(pieces)))
+	for _, p := range pieces {
+		b = appendText(b, string(p))
+	}
+	return b
+}
+
+// encode tells all of a message that matters to whom it reaches.
+func (m *message) encode(b []byte) []byte {
+	b = append(b, byte(m.stage), bit(m.voted)|bit(m.extra)<<1|bit(m.byText)<<2|bit(m.waits)<<3|bit(m.held)<<4|bit(m.delayed)<<5|bit(m.reset)<<6)
+	b = appendInt(b, m.began)
+	if m.ask != nil {
+		b = appendText(b, string(m.ask.cmd.Kind))
+		b = appendText(b, m.ask.cmd.Key)
+		b = appendText(b, m.ask.cmd.Token)
+		b = appendText(b, m.ask.request.name)
+		for _, a := range m.ask.request.args {
+			b = appendText(b, a)
+		}
+	}
+	if m.conn != nil {
+		b = append(b, bit(m.conn.run == m.link.master.run)|bit(m.conn.run == 0)<<1|bit(m.conn.poisoned)<<2|bit(m.conn.shut)<<3)
+	}
+	b = m.reply.encode(b)
+	if m.err != nil {
+		b = appendText(b, m.err.Error())
+	}
+	return b
+}
+
+func (r *reply) encode(b []byte) []byte {
+	b = appendText(appendInt(appendInt(append(b, byte(r.kind)), r.n), int64(r.later)), r.text)
+	for i := range r.items {
+		b = r.items[i].encode(b)
+	}
+	return b
+}
+
+// encode tells what a master is and stores. How often it was started does not matter,
+// only which connections are of this start.
+func (m *Master) encode(b []byte) []byte {
+	w := m.world
+	b = append(b, byte(len(m.state)), bit(m.acting))
+	b = appendText(b, string(m.state))
+	b = appendInt(appendInt(b, m.wall.read(w.now)-w.now), m.wall.gain)
+	b = appendInt(appendInt(b, m.busy), m.evicted)
+	b = encodeKeys(b, m.store.keys)
+	for _, sha := range slices.Sorted(maps.Keys(m.scripts)) {
+		b = appendText(b, sha)
+	}
+	if m.latest != nil {
+		b = appendText(b, m.latest.SHA)
+	}
+	for _, waiting := range [][]*message{m.backlog, m.queue} {
+		b = appendInt(b, int64(len(waiting)))
+		for _, x := range waiting {
+			b = x.encode(appendText(b, x.link.client.name))
+		}
+	}
+	if b = append(b, bit(m.held != nil)); m.held != nil {
+		b = encodeKeys(b, m.held)
+	}
+	b = appendInt(appendInt(b, int64(m.standby)), int64(m.fillers))
+	return m.disk.encode(b)
+}
+
+func (d *disk) encode(b []byte) []byte {
+	b = append(b, bit(d.broken)|bit(d.syncing)<<1|bit(d.fault.Full)<<2|bit(d.fault.FsyncLies)<<3|bit(d.snapshot != nil)<<4)
+	for _, n := range []int64{int64(d.fault.FsyncDelay), int64(d.written), int64(d.tidied), int64(d.upTo), d.last, int64(d.dirty), int64(d.seen), d.put} {
+		b = appendInt(b, n)
+	}
+	b = encodeKeys(b, d.base)
+	b = encodeKeys(b, d.snapshot)
+	b = appendInt(b, int64(len(d.log)))
+	for _, x := range d.log {
+		b = x.v.encode(append(appendText(b, x.key), bit(x.gone)))
+	}
+	return b
+}
+
+func encodeKeys(b []byte, keys map[string]value) []byte {
+	b = appendInt(b, int64(len(keys)))
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		v := keys[key]
+		b = v.encode(appendText(b, key))
+	}
+	return b
+}
+
+func (v *value) encode(b []byte) []byte {
+	b = appendInt(appendText(b, v.text), v.expires)
+	for _, field := range slices.Sorted(maps.Keys(v.hash)) {
+		b = appendText(appendText(b, field), v.hash[field])
+	}
+	return b
+}
+
+func appendInt(b []byte, n int64) []byte { return binary.LittleEndian.AppendUint64(b, uint64(n)) }
+
+// appendText adds length and bytes, so that no two texts in a row read like two others.
+func appendText(b []byte, s string) []byte { return append(appendInt(b, int64(len(s))), s...) }
+
+// modeNumber tells the modes of a link apart.
+func modeNumber(m cluster.Mode) int64 {
+	if m == cluster.Pass {
+		return 0
+	}
+	return int64(m[0])
+}
+
+func bit(x bool) byte {
+	if x {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,67 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+)
+
+// Exhausted writes what an exhaustive search found, for people at a terminal: the
+// verdict, within which bounds, and the shortest counterexample as a story and as a
+// diagram. kept is the counterexample in the store; nil: it is not there.
+func Exhausted(w io.Writer, x *campaign.Exhausted, kept *campaign.Result, opt TerminalOptions) error {
+	t := newTerminal(opt)
+	t.headline(headline{Verdict: x.Verdict, Level: checker.MutualExclusion.Level, Property: words(checker.MutualExclusion.Name), Why: x.Why})
+	t.title("Bounds")
+	for _, line := range x.Bounds.Says() {
+		t.text("  ", line)
+	}
+	t.title("Counts")
+	t.text("", fmt.Sprintf("%s visited; %s, of %s in all; %s", plural(x.States, "state"), plural(x.Runs, "simulation"),
+		plural(int(x.Steps), "event"), span(x.Elapsed.Round(10*time.Millisecond))))
+	if x.Violation != nil {
+		t.title(fmt.Sprintf("Shortest counterexample: %s, violated at tick %d", plural(x.Faults, "fault"), x.At/x.Bounds.Tick))
+		s := sceneOf(x.History, x.Violation)
+		t.out.WriteString(s.prose(t.width) + "\n" + s.diagram(t.width))
+	}
+	if kept != nil {
+		t.where(kept)
+	}
+	return t.flush(w)
+}
+
+// ExhaustedJSON writes it as one JSON object: its fields are a contract.
+func ExhaustedJSON(w io.Writer, x *campaign.Exhausted, kept *campaign.Result) error {
+	type counterexample struct {
+		Faults    int                `json:"faults"`
+		AtMS      float64            `json:"at_ms"`
+		Violation *checker.Violation `json:"violation"`
+		Run       string             `json:"run"`
+		Report    string             `json:"report"`
+		History   string             `json:"history"`
+	}
+	out := struct {
+		Driver         string          `json:"driver"`
+		Bounds         campaign.Bounds `json:"bounds"`
+		Verdicts       []verdictJSON   `json:"verdicts"`
+		States         int             `json:"states"`
+		Runs           int             `json:"runs"`
+		Events         int64           `json:"events"`
+		ElapsedMS      int64           `json:"elapsed_ms"`
+		Counterexample *counterexample `json:"counterexample"`
+	}{
+		Driver: campaign.Sim, Bounds: x.Bounds, States: x.States, Runs: x.Runs, Events: x.Steps, ElapsedMS: x.Elapsed.Milliseconds(),
+		Verdicts: []verdictJSON{{checker.MutualExclusion.Name, checker.MutualExclusion.Level, "", x.Verdict, x.Why}},
+	}
+	if v := x.Violation; v != nil {
+		out.Verdicts[0].Key = v.Key
+		out.Counterexample = &counterexample{Faults: x.Faults, AtMS: float64(x.At.Microseconds()) / 1000, Violation: v}
+		if kept != nil {
+			out.Counterexample.Run, out.Counterexample.Report, out.Counterexample.History = kept.Run, kept.Report, kept.History
+		}
+	}
+	return encode(w, out)
+}

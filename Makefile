@@ -1,9 +1,11 @@
 # make run    set up, then run a campaign on real Redis masters (ARGS="--time-limit 60s …")
 # make test   set up, then every check and every test
-# make bench  the benchmarks
+# make bench  the benchmarks, and the lock beside others (ARGS="-rounds 3 -only pairs")
 .PHONY: run test lint bench setup-run setup-test
 
 GO ?= go
+# Modules of their own, so that the lock and the harness depend on nothing of theirs.
+MODULES = redlock/bench examples/otel examples/prometheus
 
 run: setup-run
 	@$(GO) build -o lockpick ./cmd/lockpick
@@ -25,6 +27,7 @@ lint:
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
+	@for module in $(MODULES); do echo "$(GO) vet ./$$module"; (cd $$module && $(GO) vet ./...) || exit 1; done
 
 # -p 1: the packages with real masters would disturb each other on a small machine.
 # Property tests draw the same cases each time; RAPID_SEED=0 draws others.
@@ -34,5 +37,10 @@ test: setup-test lint
 	$(GO) test -race -p 1 -timeout 40m $(filter-out $(patsubst ./%/,lockpick/%,$(RAPID)),$(shell $(GO) list ./...))
 	$(GO) test -race -p 1 -timeout 40m $(RAPID) -rapid.seed=$(RAPID_SEED)
 
+claims:
+	@$(GO) build -o lockpick ./cmd/lockpick
+	@./lockpick claims $(ARGS)
+
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+	cd redlock/bench && $(GO) run . $(ARGS)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"lockpick/checker"
 	"lockpick/cluster"
 	"lockpick/nemesis"
 	"lockpick/workload"
@@ -39,7 +40,7 @@ func draw(base Scenario, seed uint64) Scenario {
 	s.Scheduler, s.Stall = "", 0
 	if d.chance(pctShare) {
 		s.Scheduler = PCT
-		if slices.Contains(base.FaultNames(), "client-pause") { // a stall is a client that stops
+		if slices.Contains(base.FaultNames(), "client-pause") && bearsStalls(base.Properties) { // a stall is a client that stops
 			s.Stall = 2 * base.TTL
 		}
 	}
@@ -69,6 +70,15 @@ func draw(base Scenario, seed uint64) Scenario {
 		}
 	}
 	return *s
+}
+
+// bearsStalls says whether properties are to hold although a client stops at any step.
+// What clients believe and do does not bear it, nor how long they wait; and unlike a fault
+// a stall would not be there to explain it.
+func bearsStalls(properties []string) bool {
+	return !slices.ContainsFunc(propertiesOf(properties), func(p checker.Property) bool {
+		return !slices.Contains([]string{"L1", "L2", "L5", "FM"}, p.Level)
+	})
 }
 
 // hold writes a hold time as a scenario has it.

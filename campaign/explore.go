@@ -57,7 +57,11 @@ type Explored struct {
 }
 
 // Bites counts the faults of a kind.
-type Bites struct{ Installed, Bit, Skipped int }
+type Bites struct {
+	Installed int `json:"installed"`
+	Bit       int `json:"bit"`
+	Skipped   int `json:"skipped"`
+}
 
 // PropertyCount is what the schedules said of one property.
 type PropertyCount struct {
@@ -112,8 +116,9 @@ func Explore(ctx context.Context, e Exploration) (*Explored, error) {
 	if len(e.Properties) == 0 {
 		e.Properties = []string{checker.MutualExclusion.Level}
 	}
+	e.Base.Properties = e.Properties // some are judged only if they are asked for
 	began := time.Now()
-	search := &search{e: e, outer: ctx, first: -1, pending: map[int]*trial{}, total: &Explored{
+	search := &search{e: e, outer: ctx, first: -1, pending: map[int]*tried{}, total: &Explored{
 		Seed: e.Base.Seed, Kinds: map[string]*Bites{}, Coverage: Coverage{}, Shapes: map[string]int{},
 	}}
 	for _, p := range propertiesOf(e.Properties) {
@@ -145,8 +150,8 @@ func Explore(ctx context.Context, e Exploration) (*Explored, error) {
 	return total, search.err
 }
 
-// trial is one schedule, once it was tried.
-type trial struct {
+// tried is one schedule, with what came of it.
+type tried struct {
 	number   int
 	scenario Scenario
 	result   *Result
@@ -163,7 +168,7 @@ type search struct {
 	next    int            // the number that is handed out next
 	first   int            // the lowest number that violates; -1: none
 	folded  int            // all numbers below are in total
-	pending map[int]*trial // that wait for lower ones
+	pending map[int]*tried // that wait for lower ones
 	total   *Explored
 	err     error
 }
@@ -195,9 +200,9 @@ func (s *search) take(ctx context.Context) (int, bool) {
 	return s.next - 1, true
 }
 
-// done folds a trial into the total, in the order of the numbers, so that the total does
+// done folds a schedule into the total, in the order of the numbers, so that the total does
 // not depend on who was faster.
-func (s *search) done(i int, t *trial, err error) {
+func (s *search) done(i int, t *tried, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
@@ -238,19 +243,19 @@ func (s *search) show(end <-chan struct{}, began time.Time) {
 }
 
 // try draws schedule i and simulates it.
-func try(ctx context.Context, base Scenario, i int) (*trial, error) {
+func try(ctx context.Context, base Scenario, i int) (*tried, error) {
 	s := draw(base, scheduleSeed(base.Seed, i))
-	h, r, err := simulate(ctx, s)
+	h, r, err := judged(ctx, s)
 	if err != nil {
 		return nil, &HarnessError{fmt.Errorf("schedule %d of seed %d: %w", i, base.Seed, err)}
 	}
-	t := &trial{number: i, scenario: s, result: r, faults: history.Faults(h.Ops), coverage: Coverage{}}
+	t := &tried{number: i, scenario: s, result: r, faults: history.Faults(h.Ops), coverage: Coverage{}}
 	t.coverage.add(h)
 	return t, nil
 }
 
-// simulate runs a scenario in virtual time and judges it.
-func simulate(ctx context.Context, s Scenario) (*history.History, *Result, error) {
+// judged runs a scenario in virtual time and judges it.
+func judged(ctx context.Context, s Scenario) (*history.History, *Result, error) {
 	h, err := Simulate(ctx, s.Completed(), Simulation{})
 	if err != nil {
 		return nil, nil, err
@@ -260,12 +265,12 @@ func simulate(ctx context.Context, s Scenario) (*history.History, *Result, error
 }
 
 // whole says whether the schedule came to its end.
-func (t *trial) whole() bool {
+func (t *tried) whole() bool {
 	return !slices.ContainsFunc(t.result.Notes, func(n string) bool { return strings.Contains(n, "cut short") })
 }
 
-// fold adds a trial.
-func (x *Explored) fold(t *trial) {
+// fold adds a schedule.
+func (x *Explored) fold(t *tried) {
 	x.Schedules++
 	x.Simulated += t.result.Duration
 	x.Counts.add(t.result.Counts)
@@ -305,7 +310,7 @@ func (x *Explored) fold(t *trial) {
 }
 
 // found adds a violation, or counts one more of a reason that is known.
-func (x *Explored) found(t *trial, p checker.Property, v checker.Violation) {
+func (x *Explored) found(t *tried, p checker.Property, v checker.Violation) {
 	reason := reasonOf(p, v, t.faults)
 	for i := range x.Found {
 		if x.Found[i].Reason == reason {
@@ -350,15 +355,28 @@ func (c *Counts) add(d Counts) {
 	c.Pauses += d.Pauses
 }
 
-// conclude gives each property its verdict, and says why.
+// conclude gives each property its verdict, and says why. A property that was not asked
+// for by its name, and that nothing tested, is left out where another of its level was:
+// some are judged only if they are named.
 func (x *Explored) conclude(e Exploration) {
+	tested := map[string]bool{}
+	for _, l := range x.Properties {
+		tested[l.Level] = tested[l.Level] || l.Judged > 0
+	}
+	x.Properties = slices.DeleteFunc(x.Properties, func(l PropertyCount) bool {
+		return l.Judged == 0 && tested[l.Level] && !slices.Contains(e.Properties, l.Name)
+	})
 	for i := range x.Properties {
 		l := &x.Properties[i]
 		switch missing := l.missing(x, e.Base); {
 		case l.Violated > 0:
 			first := slices.IndexFunc(x.Found, func(f Found) bool { return f.Property == l.Property })
 			l.Verdict = checker.Violated
-			l.Why = fmt.Sprintf("%d of %d schedules violate it, the first is schedule %d", l.Violated, l.Judged, x.Found[first].Number)
+			violate := "violate"
+			if l.Violated == 1 {
+				violate = "violates"
+			}
+			l.Why = fmt.Sprintf("%d of %d schedules %s it, the first is schedule %d", l.Violated, l.Judged, violate, x.Found[first].Number)
 		case missing != "":
 			l.Verdict, l.Why = checker.Invalid, missing
 		default:

@@ -105,7 +105,7 @@ func TestExploreFindsAndShrinks(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v\n%s", err, yaml)
 			}
-			if _, r, err := simulate(t.Context(), again); err != nil || verdictAt(r, "L2").Verdict != checker.Violated {
+			if _, r, err := judged(t.Context(), again); err != nil || verdictAt(r, "L2").Verdict != checker.Violated {
 				t.Errorf("read from its file it is not violated (%v):\n%s", err, yaml)
 			}
 			for i := range again.Schedule {
@@ -114,12 +114,39 @@ func TestExploreFindsAndShrinks(t *testing.T) {
 					if seed > 0 {
 						s.Seed = scheduleSeed(z.Scenario.Seed, int(seed)) // others than Shrink tried
 					}
-					if _, r, err := simulate(t.Context(), s); err != nil || seed == 0 && verdictAt(r, "L2").Verdict == checker.Violated {
+					if _, r, err := judged(t.Context(), s); err != nil || seed == 0 && verdictAt(r, "L2").Verdict == checker.Violated {
 						t.Errorf("without step %d it is still violated (%v)", i+1, err)
 					}
 				}
 			}
 		})
+	}
+}
+
+// A lease that is over before its acquire returned violates a property of its own.
+func TestExploreFindsLeasesThatAreDeadOnArrival(t *testing.T) {
+	const property = "dead-on-arrival"
+	if !slices.Contains(PropertyNames(), property) {
+		t.Skipf("the checker has no property %s: what the lock redlock-no-validity does wrong is not judged", property)
+	}
+	s := base(func(s *Scenario) {
+		s.Lock, s.Persistence, s.Faults = "redlock-no-validity", "always", []string{"client-pause", "slow"}
+	})
+	x := mustExplore(t, Exploration{Base: s, Schedules: 100, Properties: []string{property}})
+	if len(x.Found) != 1 {
+		t.Fatalf("found %d violations in %d schedules: %s", len(x.Found), x.Schedules, x.Properties[0].Why)
+	}
+	z, err := Shrink(t.Context(), Shrinking{Scenario: x.Found[0].Scenario, Properties: []string{property}, TimeLimit: 5 * time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%+v shrunk to %+v: %v", z.Before, z.Size, z.Scenario.Schedule)
+	if z.Size.Faults > 3 || z.Size.Clients > 2 || !z.Minimal {
+		t.Errorf("shrunk to %+v, minimal: %v", z.Size, z.Minimal)
+	}
+	s.Lock = "textbook"
+	if x := mustExplore(t, Exploration{Base: s, Schedules: 100, Properties: []string{property}}); len(x.Found) > 0 {
+		t.Errorf("the twin that is right is blamed: %s", x.Found[0].Violation.Summary)
 	}
 }
 
@@ -230,6 +257,11 @@ func TestExplorationsThatProveNothing(t *testing.T) {
 	x = mustExplore(t, Exploration{Base: base(func(s *Scenario) { s.Faults = nil }), Schedules: 10, Properties: []string{"L5"}})
 	if x.Verdict() != checker.Invalid || x.Properties[0].Judged != 0 {
 		t.Errorf("%s: %s", x.Verdict(), x.Properties[0].Why)
+	}
+	// Of a level, those that are judged only if they are named do not count.
+	x = mustExplore(t, Exploration{Base: base(func(s *Scenario) { s.Persistence, s.Faults = "always", []string{"kill"} }), Schedules: 30, Properties: []string{"AV"}})
+	if x.Verdict() != checker.Holds || len(x.Properties) == 0 {
+		t.Errorf("%s: %+v", x.Verdict(), x.Properties)
 	}
 	if _, err := Explore(t.Context(), Exploration{Base: base(func(s *Scenario) {})}); err == nil {
 		t.Error("without an end it ran")

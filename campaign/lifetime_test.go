@@ -8,8 +8,8 @@ import (
 	"lockpick/history"
 )
 
-// judged runs a scenario in virtual time and judges it.
-func judged(t *testing.T, s Scenario) (*history.History, checker.Report) {
+// judgedRun runs a scenario in virtual time and judges it.
+func judgedRun(t *testing.T, s Scenario) (*history.History, checker.Report) {
 	t.Helper()
 	if err := s.Check(); err != nil {
 		t.Fatal(err)
@@ -28,7 +28,7 @@ func TestLateCommandsProlongNoKey(t *testing.T) {
 		s := Defaults()
 		s.Driver, s.Persistence, s.Faults, s.Nemesis = Sim, "always", []string{"kill", "pause", "partition"}, []string{Random, Guided}[seed%2]
 		s.Seed, s.TimeLimit = seed, 15*time.Second
-		_, rep := judged(t, s)
+		_, rep := judgedRun(t, s)
 		if r := rep.Result(checker.KeyLifetime); r == nil || r.Verdict == checker.Violated {
 			t.Errorf("seed %d: %+v", seed, r)
 		}
@@ -42,7 +42,7 @@ func TestClockThatJumpsBackProlongsKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Driver, s.TimeLimit = Sim, 20*time.Second
-	_, rep := judged(t, s)
+	_, rep := judgedRun(t, s)
 	if r := rep.Result(checker.KeyLifetime); r == nil || r.Verdict != checker.Violated {
 		t.Errorf("%+v", r)
 	}

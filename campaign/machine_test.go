@@ -58,6 +58,12 @@ func TestFaultsBelowRedis(t *testing.T) {
 			want: []string{"L2 violated"}, says: "replaced by a replica",
 			change: func(s *Scenario) { s.Persistence, s.Faults = "always", []string{"failover"} },
 		},
+		"a failover to the replica that has not acknowledged, one of two having": {
+			want: []string{"L2 violated"}, says: "replaced by a replica",
+			change: func(s *Scenario) {
+				s.Persistence, s.Faults, s.Replicas, s.Wait, s.Timeout = "always", []string{"failover"}, 2, 1, 200*time.Millisecond
+			},
+		},
 		"memory pressure and allkeys-lru": {
 			want: []string{"L2 violated"}, says: "may evict a key",
 			change: func(s *Scenario) { s.Faults, s.Eviction = []string{"memory"}, "allkeys-lru" },
@@ -97,6 +103,24 @@ func TestFaultsBelowRedis(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestWaitForAll: a lock that waits for all replicas is granted nothing that a failover
+// could lose.
+func TestWaitForAll(t *testing.T) {
+	onEachDriver(t, func(t *testing.T, driver string) {
+		if driver == Docker {
+			t.Skip("shown with processes")
+		}
+		_, r := mustRun(t, scenario(driver, func(s *Scenario) {
+			s.Persistence, s.Faults, s.Replicas, s.Wait, s.Timeout = "always", nil, 2, 2, 200*time.Millisecond
+			s.Schedule = []Step{{Fault: "failover", After: "any enters any", Masters: []string{"holders"}}}
+		}))
+		want(t, r, "L2 holds")
+		if r.Counts.Bit == 0 {
+			t.Error("no failover bit")
+		}
+	})
 }
 
 // TestClockJumpsBack: L2 holds, and that a key outlives its TTL is reported.

@@ -168,7 +168,7 @@ func (s *Scenario) header(masters cluster.Cluster, yaml string, started time.Tim
 	}
 	return history.Header{
 		Name: s.Name, Started: started.UTC(), Seed: s.Seed, Driver: masters.Driver(), Lock: s.Lock, Masters: s.Masters, Quorum: lock.Quorum(s.Masters),
-		Persistence: s.Persistence, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, Fencing: s.Fencing, Faults: s.FaultNames(),
+		Persistence: s.Persistence, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, Fencing: s.Fencing, Faults: s.FaultNames(), Properties: s.Properties,
 		Nemesis: s.NemesisName(), Scenario: yaml,
 		Versions: versions,
 	}
@@ -214,7 +214,7 @@ func (c *campaign) run(ctx context.Context) (err error) {
 		lock = c.asProcesses(lock)
 	}
 	w, err := workload.New(workload.Config{
-		Wait: s.Wait, Lock: lock, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, Timeout: s.Timeout, HoldMin: from, HoldMax: to,
+		Wait: s.Wait, Lock: lock, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, TTLs: s.ClientTTL, Timeout: s.Timeout, HoldMin: from, HoldMax: to,
 		LongHolds: s.LongHolds, Extend: s.Extend, Think: 50 * time.Millisecond, AcquireTimeout: 3*s.TTL + time.Second, Fencing: s.Fencing, Seed: s.Seed,
 	}, c.runtime, c.recorder, c.start, c.site)
 	if err != nil {
@@ -222,7 +222,7 @@ func (c *campaign) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, w.Err(), w.Close()) }()
 	c.nemesis = nemesis.New(nemesis.Env{
-		Cluster: c.masters, Clients: workload.Clients(s.Clients), Keys: workload.Keys(s.Keys), Pauses: w.Pauses,
+		Cluster: c.masters, Clients: workload.Clients(s.Clients), Keys: c.lookedAt(), Pauses: w.Pauses,
 		Runtime: c.runtime, History: c.recorder, Start: c.start, TTL: s.TTL, Seed: s.Seed,
 		Fill: 4 * s.MaxMemory,
 	})
@@ -284,6 +284,9 @@ func (c *campaign) site(client string) (workload.Site, error) {
 	var s workload.Site
 	if c.world != nil {
 		s.Masters = c.world.ClientMasters(client)
+		if err := c.place(client); err != nil {
+			return s, err
+		}
 		return s, nil
 	}
 	for i := range c.masters.Masters() {
@@ -294,6 +297,25 @@ func (c *campaign) site(client string) (workload.Site, error) {
 		s.Addrs = append(s.Addrs, link.Addr())
 	}
 	return s, nil
+}
+
+// place puts a client near to some of the simulated masters: the first of them to the
+// first client, and so on in turn.
+func (c *campaign) place(client string) error {
+	if c.s.Network.Apart == 0 {
+		return nil
+	}
+	at := slices.Index(workload.Clients(c.s.Clients), client)
+	for i := range c.masters.Masters() {
+		link, err := c.masters.Link(client, i)
+		if err != nil {
+			return err
+		}
+		if i%c.s.Clients != at {
+			link.Set(cluster.LinkFault{Delay: c.s.Network.Apart})
+		}
+	}
+	return nil
 }
 
 // strike lets the nemesis loose until ctx ends and all has healed.
@@ -331,8 +353,7 @@ func (s *Scenario) clientClock() string {
 // bound is how long a free lock may take to be granted once all has healed: what is
 // left of a lease of before, and every client's turn with some retries.
 func (c *campaign) bound() time.Duration {
-	turns := c.s.Clients * (10 + c.s.Keys)
-	return 2*c.s.TTL + c.skew() + 5*time.Second + time.Duration(turns)*20*time.Millisecond
+	return checker.Patience(c.s.Clients, c.s.Keys, c.s.TTL) + c.skew()
 }
 
 // skew is by how much a clock was off that has been set right: a key that was stored
@@ -399,7 +420,7 @@ func (c *campaign) heartbeat(ctx context.Context) {
 // lookAround asks the masters, once a second and past all links, what they store and what
 // their clocks show.
 func (c *campaign) lookAround(ctx context.Context) {
-	keys := workload.Keys(c.s.Keys)
+	keys := c.lookedAt()
 	for c.runtime.Sleep(ctx, time.Second) == nil {
 		for _, m := range c.masters.Masters() {
 			looking, end := c.within(ctx, 200*time.Millisecond)
@@ -411,7 +432,10 @@ func (c *campaign) lookAround(ctx context.Context) {
 			}
 			// The answer was true somewhere between asking and hearing.
 			offset := look.Time.Sub(asked.Add(c.runtime.Now().Sub(asked) / 2)).Round(time.Microsecond)
-			v := &history.Value{Keys: look.Keys, Expires: map[string]time.Duration{}, Offset: &offset}
+			v := &history.Value{Expires: map[string]time.Duration{}, Offset: &offset}
+			if keys != nil {
+				v.Keys = look.Keys
+			}
 			for key, end := range look.Expires {
 				v.Expires[key] = end.Sub(c.start).Round(time.Microsecond)
 			}
@@ -419,6 +443,14 @@ func (c *campaign) lookAround(ctx context.Context) {
 			c.recorder.Record(history.Op{Process: m.Name(), Type: history.Info, F: history.FLook, Value: v})
 		}
 	}
+}
+
+// lookedAt are the keys whose tokens masters can be asked for; nil: what they store is none.
+func (c *campaign) lookedAt() []string {
+	if lock, _ := workload.LockNamed(c.s.Lock); lock.Opaque {
+		return nil
+	}
+	return workload.Keys(c.s.Keys)
 }
 
 // within is a context that ends after d, by the runtime's clock.

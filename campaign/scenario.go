@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -15,23 +16,24 @@ import (
 // Scenario is everything that one campaign needs. The zero value of a field means
 // its default (see Defaults); the field names of the YAML are those of the flags.
 type Scenario struct {
-	Name        string   `yaml:"name"`
-	Lock        string   `yaml:"lock"`
-	Fencing     bool     `yaml:"fencing"`
-	Masters     int      `yaml:"masters"`
-	Persistence string   `yaml:"persistence"`
-	MaxMemory   int64    `yaml:"max_memory,omitempty"` // bytes, of each master; 0: no limit
-	Eviction    string   `yaml:"eviction,omitempty"`   // what a master does at that limit
-	Replicas    int      `yaml:"replicas,omitempty"`   // asynchronous ones of each master
-	Wait        int      `yaml:"wait,omitempty"`       // of them must have a key before their master's vote counts
-	Clients     int      `yaml:"clients"`
-	ClientsAs   string   `yaml:"clients_as"` // goroutines, processes
-	Keys        int      `yaml:"keys"`
-	TTL         Duration `yaml:"ttl"`
-	Timeout     Duration `yaml:"timeout,omitempty"` // per master; 0: the lock's default
-	Hold        string   `yaml:"hold"`              // "0..1s" or "500ms"
-	LongHolds   float64  `yaml:"long_holds"`        // share of sections that want 0.8 to 1.5 TTL
-	Extend      float64  `yaml:"extend"`            // probability that a lease which runs out is extended
+	Name        string              `yaml:"name"`
+	Lock        string              `yaml:"lock"`
+	Fencing     bool                `yaml:"fencing"`
+	Masters     int                 `yaml:"masters"`
+	Persistence string              `yaml:"persistence"`
+	MaxMemory   int64               `yaml:"max_memory,omitempty"` // bytes, of each master; 0: no limit
+	Eviction    string              `yaml:"eviction,omitempty"`   // what a master does at that limit
+	Replicas    int                 `yaml:"replicas,omitempty"`   // asynchronous ones of each master
+	Wait        int                 `yaml:"wait,omitempty"`       // of them must have a key before their master's vote counts
+	Clients     int                 `yaml:"clients"`
+	ClientsAs   string              `yaml:"clients_as"` // goroutines, processes
+	Keys        int                 `yaml:"keys"`
+	TTL         Duration            `yaml:"ttl"`
+	ClientTTL   map[string]Duration `yaml:"client_ttl,omitempty"` // of clients that have another TTL
+	Timeout     Duration            `yaml:"timeout,omitempty"`    // per master; 0: the lock's default
+	Hold        string              `yaml:"hold"`                 // "0..1s" or "500ms"
+	LongHolds   float64             `yaml:"long_holds"`           // share of sections that want 0.8 to 1.5 TTL
+	Extend      float64             `yaml:"extend"`               // probability that a lease which runs out is extended
 
 	Faults       []string `yaml:"faults"`  // empty: none
 	Nemesis      string   `yaml:"nemesis"` // random, guided
@@ -45,15 +47,26 @@ type Scenario struct {
 	Strict       bool     `yaml:"strict,omitempty"`       // of the fault powercut: names are durable only once their directory was fsynced
 	Torn         bool     `yaml:"torn,omitempty"`         // of the fault powercut: a random part of what was not fsynced survives
 	Schedule     []Step   `yaml:"schedule,omitempty"`
+	Network      Network  `yaml:"network,omitempty"` // of the simulator
 
 	Scheduler       string   `yaml:"scheduler,omitempty"` // of simulated masters: random (or empty), pct
 	Stall           Duration `yaml:"stall,omitempty"`     // the longest at a change point of pct
 	TimeLimit       Duration `yaml:"time_limit"`
 	Seed            uint64   `yaml:"seed"`
 	StopOnViolation bool     `yaml:"stop_on_violation,omitempty"`
-	Properties      []string `yaml:"properties,omitempty"` // levels or names of those that decide the exit code; empty: all that were judged
+	Properties      []string `yaml:"properties,omitempty"` // levels or names of properties that decide the exit code; empty: all that were judged
 	Driver          string   `yaml:"driver"`
 	Image           string   `yaml:"image,omitempty"`
+}
+
+// Network is what a simulated network does to messages by itself, each a probability. Real
+// ones do it too, but not to order.
+type Network struct {
+	Loss      float64  `yaml:"loss,omitempty"`      // a message is lost, and its connection hangs
+	Duplicate float64  `yaml:"duplicate,omitempty"` // a request arrives twice
+	Late      float64  `yaml:"late,omitempty"`      // a request is held back, so that later ones overtake it,
+	LateBy    Duration `yaml:"late_by,omitempty"`   // by up to this; 0: 1s
+	Apart     Duration `yaml:"apart,omitempty"`     // clients are near to some masters each, and so far from all others, one way
 }
 
 // Duration is a time.Duration that YAML writes as "1.5s".
@@ -210,6 +223,9 @@ func (s *Scenario) checkWhat() *Problem {
 	if s.ClientsAs == Processes && s.Driver == Sim {
 		return &Problem{"clients_as", "clients that are processes need real masters: choose another driver, or clients_as: goroutines"}
 	}
+	if s.Network != (Network{}) && s.Driver != Sim && s.Driver != Auto {
+		return &Problem{"network", "only a simulated network loses, doubles and delays messages to order: use driver: sim, or the faults partition, slow and reset"}
+	}
 	if s.Scheduler != "" && !slices.Contains(Schedulers, s.Scheduler) {
 		return unknown("scheduler", s.Scheduler, Schedulers)
 	}
@@ -248,17 +264,28 @@ func (s *Scenario) checkHow() *Problem {
 			return &Problem{d.field, fmt.Sprintf("%v is out of range: %v to 24h", d.d, d.min)}
 		}
 	}
+	for _, c := range slices.Sorted(maps.Keys(s.ClientTTL)) {
+		if !slices.Contains(workload.Clients(s.Clients), c) {
+			return unknown("client_ttl", c, workload.Clients(s.Clients))
+		}
+		if d := s.ClientTTL[c]; d < 50*time.Millisecond || d > s.TTL {
+			return &Problem{"client_ttl." + c, fmt.Sprintf("%v is out of range: 50ms to the ttl, %v", d, s.TTL)}
+		}
+	}
 	for _, p := range []struct {
 		field string
 		p     float64
-	}{{"long_holds", s.LongHolds}, {"extend", s.Extend}} {
+	}{
+		{"long_holds", s.LongHolds}, {"extend", s.Extend}, {"network.loss", s.Network.Loss},
+		{"network.duplicate", s.Network.Duplicate}, {"network.late", s.Network.Late},
+	} {
 		if p.p < 0 || p.p > 1 {
 			return &Problem{p.field, fmt.Sprintf("%v is not a probability: 0 to 1", p.p)}
 		}
 	}
 	for i, p := range s.Properties {
-		if len(propertiesOf([]string{p})) == 0 {
-			return unknown(fmt.Sprintf("properties[%d]", i), p, Levels())
+		if known := append(Levels(), PropertyNames()...); !slices.Contains(known, p) {
+			return unknown(fmt.Sprintf("properties[%d]", i), p, known)
 		}
 	}
 	return nil
@@ -367,6 +394,15 @@ func Levels() []string {
 		}
 	}
 	return levels
+}
+
+// PropertyNames names the properties themselves.
+func PropertyNames() []string {
+	var names []string
+	for _, p := range checker.Properties {
+		names = append(names, p.Name)
+	}
+	return names
 }
 
 // hold parses the hold time: "500ms", or "0s..1s".

@@ -86,7 +86,7 @@ func Shrink(ctx context.Context, how Shrinking) (*Shrunk, error) {
 	}
 	minimal := k.shrink()
 	// What is reported is run once more: nothing rests on a run that is not kept.
-	h, r, err := simulate(context.WithoutCancel(ctx), k.best)
+	h, r, err := judged(context.WithoutCancel(ctx), k.best)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +179,7 @@ func (k *shrinker) start() error {
 				break
 			}
 			s.Seed = seed
-			again, r, err := simulate(k.ctx, s)
+			again, r, err := judged(k.ctx, s)
 			if err != nil {
 				return err
 			}
@@ -331,7 +331,7 @@ func (k *shrinker) sample(s Scenario, need int) (hits int, first sampled) {
 			all.Go(func() {
 				c := s
 				c.Seed = seed
-				h, r, err := simulate(k.ctx, c)
+				h, r, err := judged(k.ctx, c)
 				if err == nil && k.ctx.Err() == nil { // else it was cut short, or is no scenario
 					v, _ := r.violation(k.properties)
 					got[i] = sampled{seed, h, v}

@@ -105,7 +105,7 @@ func TestShrinkRunOfANemesis(t *testing.T) {
 			t.Parallel()
 			s := base(c)
 			s.TimeLimit = 60 * time.Second
-			h, r, err := simulate(t.Context(), s)
+			h, r, err := judged(t.Context(), s)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,7 +152,7 @@ func TestInterruptedShrink(t *testing.T) {
 	if z.Minimal || z.Stopped != "interrupted" || z.Violation.Level != "L2" || z.Size.Faults > whole {
 		t.Errorf("%+v, minimal: %v, stopped by %q", z.Size, z.Minimal, z.Stopped)
 	}
-	if _, r, err := simulate(t.Context(), z.Scenario); err != nil || verdictAt(r, "L2").Verdict != checker.Violated {
+	if _, r, err := judged(t.Context(), z.Scenario); err != nil || verdictAt(r, "L2").Verdict != checker.Violated {
 		t.Errorf("the best so far is not violated (%v)", err)
 	}
 }

@@ -58,7 +58,9 @@ func (c *campaign) simulated(world *sim.World, cfg cluster.Config) error {
 	if world.Strategy == nil {
 		world.Strategy = c.s.strategy()
 	}
-	c.world, c.runtime = sim.New(world, cfg, sim.Options{}), world.Runtime()
+	c.world, c.runtime = sim.New(world, cfg, sim.Options{
+		Loss: c.s.Network.Loss, Duplicate: c.s.Network.Duplicate, Late: c.s.Network.Late, LateBy: c.s.Network.LateBy,
+	}), world.Runtime()
 	c.masters = c.world
 	return nil
 }

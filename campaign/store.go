@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -24,6 +25,18 @@ const (
 
 // create makes the folder of a new run and points "latest" at it.
 func (s Store) create(name string, at time.Time) (string, error) {
+	run, err := s.folder(name, at)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(filepath.Join(s.Dir, run, mastersDir), 0o755); err != nil {
+		return "", fmt.Errorf("store: %w", err)
+	}
+	return run, s.point(run)
+}
+
+// folder makes a new folder, named by the time and a name, and if need be a number.
+func (s Store) folder(name string, at time.Time) (string, error) {
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return "", fmt.Errorf("store: %w", err)
 	}
@@ -32,23 +45,22 @@ func (s Store) create(name string, at time.Time) (string, error) {
 	for i := 2; ; i++ {
 		err := os.Mkdir(filepath.Join(s.Dir, run), 0o755)
 		if err == nil {
-			break
+			return run, nil
 		}
 		if !errors.Is(err, os.ErrExist) {
 			return "", fmt.Errorf("store: %w", err)
 		}
 		run = fmt.Sprintf("%s-%d", base, i)
 	}
-	if err := os.MkdirAll(filepath.Join(s.Dir, run, mastersDir), 0o755); err != nil {
-		return "", fmt.Errorf("store: %w", err)
-	}
-	return run, s.point(run)
 }
+
+// pointed counts the calls of point.
+var pointed atomic.Int64
 
 // point makes "latest" a link to a run, in one step, as others may be reading it.
 func (s Store) point(run string) error {
 	latest := filepath.Join(s.Dir, "latest")
-	next := fmt.Sprintf("%s.%d", latest, os.Getpid())
+	next := fmt.Sprintf("%s.%d.%d", latest, os.Getpid(), pointed.Add(1)) // runs of one process may start at the same time
 	_ = os.Remove(next)
 	if err := os.Symlink(run, next); err != nil {
 		return fmt.Errorf("store: %w", err)

@@ -39,14 +39,14 @@ func ParseScenario(b []byte) (Scenario, error) {
 	s.Faults = nil
 	file, err := parser.ParseBytes(b, 0)
 	if err != nil {
-		return s, position(err, b)
+		return s, position(err, b, scenarioFields())
 	}
 	err = yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(&s)
 	if errors.Is(err, io.EOF) {
 		return s, errors.New("1:1: the scenario is empty: give at least a name")
 	}
 	if err != nil {
-		return s, position(err, b)
+		return s, position(err, b, scenarioFields())
 	}
 	if len(s.Faults) == 0 || len(s.Faults) == 1 && s.Faults[0] == "none" {
 		s.Faults = nil
@@ -78,15 +78,20 @@ func (s *Scenario) YAML() ([]byte, error) {
 	return b, nil
 }
 
-// position puts line and column before what the decoder has to say.
-func position(err error, b []byte) error {
+// scenarioFields says which fields there are, for who wrote another.
+func scenarioFields() string {
+	return fmt.Sprintf("the fields are %s, and of a step %s", strings.Join(fields(Scenario{}), ", "), strings.Join(fields(Step{}), ", "))
+}
+
+// position puts line and column before what the decoder has to say. known says which
+// fields there are.
+func position(err error, b []byte, known string) error {
 	var y yaml.Error
 	if errors.As(err, &y) && y.GetToken() != nil {
 		at := y.GetToken().Position
 		var unknown *yaml.UnknownFieldError
 		if errors.As(err, &unknown) {
-			return fmt.Errorf("%d:%d: %s: the fields are %s, and of a step %s", at.Line, at.Column, unknown.Message,
-				strings.Join(fields(Scenario{}), ", "), strings.Join(fields(Step{}), ", "))
+			return fmt.Errorf("%d:%d: %s: %s", at.Line, at.Column, unknown.Message, known)
 		}
 		return fmt.Errorf("%d:%d: %s", at.Line, at.Column, plain(err, y))
 	}
@@ -95,16 +100,6 @@ func position(err error, b []byte) error {
 		return fmt.Errorf("%d:%d: %s", at.Position.Line, at.Position.Column, notDuration(at.Value))
 	}
 	return fmt.Errorf("1:1: %w", err)
-}
-
-// fields lists the YAML names of a struct's fields.
-func fields(of any) []string {
-	var names []string
-	for _, f := range reflect.VisibleFields(reflect.TypeOf(of)) {
-		name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-		names = append(names, name)
-	}
-	return names
 }
 
 // plain says what the decoder means without its Go types.
@@ -172,7 +167,7 @@ type durations struct{ bad *token.Token }
 
 func (v *durations) Visit(n ast.Node) ast.Visitor {
 	pair, ok := n.(*ast.MappingValueNode)
-	if ok && v.bad == nil && strings.Contains(" ttl timeout interval restart_delay time_limit fsync_delay stall at plus for delay ", " "+pair.Key.String()+" ") {
+	if ok && v.bad == nil && strings.Contains(" ttl timeout interval restart_delay time_limit fsync_delay stall at plus for delay late_by apart ", " "+pair.Key.String()+" ") {
 		if s, ok := pair.Value.(*ast.StringNode); ok {
 			if _, err := time.ParseDuration(s.Value); err != nil {
 				v.bad = s.GetToken()

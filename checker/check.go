@@ -55,9 +55,11 @@ func check(h *history.History, second func([]history.Op) linearizability) Report
 	rep := Report{DeadOnArrival: run.deadOnArrival()}
 	l2, disagreement := run.mutualExclusion(second(h.Ops))
 	rep.Disagreement = disagreement
+	waits := run.waits(nil)
 	for _, r := range []*Result{
-		run.keyLifetime(), l2, run.beliefExclusion(), run.noStaleWrite(), run.fencedWrites(),
-		run.fencingMonotone(), run.extension(), run.deadlockFree(), run.availability(),
+		run.keyLifetime(), run.ownKeys(), run.minValidity(), l2, run.deadArrivals(), run.beliefExclusion(), run.told(), run.noStaleWrite(), run.fencedWrites(),
+		run.fencingMonotone(), run.extension(), run.continuity(), run.deadlockFree(), run.holderLoss(waits),
+		run.availability(), run.minorityFailure(waits), run.progress(), run.quorumGranted(), run.orphanKeys(), run.ghostKeys(),
 	} {
 		if r != nil {
 			rep.Results = append(rep.Results, *r)
@@ -72,8 +74,11 @@ type run struct {
 	leases   []*history.Lease
 	faults   []*history.Fault
 	pauses   map[string][]pause
-	end      time.Duration // of the last operation
-	evidence *evidence     // built when the first violation needs it
+	end      time.Duration               // of the last operation
+	evidence *evidence                   // built when first needed
+	trailed  *trails                     // built when first needed
+	acquires []attempt                   // built when first needed
+	byKey    map[string][]*history.Lease // built when first needed
 }
 
 func newRun(h *history.History) *run {
@@ -112,7 +117,7 @@ func result(p Property, checked int, found []Violation, explain func(*Violation)
 	res.Violations = found[:min(len(found), MaxViolations)]
 	for i := range res.Violations {
 		v := &res.Violations[i]
-		v.Level = p.Level
+		v.Property, v.Level = p.Name, p.Level
 		explain(v)
 	}
 	res.Key = found[0].Key

@@ -1,16 +1,19 @@
 // Package checker judges a history: from operations to verdicts, one for each
-// property (L2 to L5, FM, EXT, DF, AV), each with its proof and its reason.
+// property (L1 to L5, FM, EXT, DF, AV), each with its proof and its reason.
 //
 //	history ──► leases ──► sweep ─────┐
 //	                  └──► porcupine ─┴─► must agree ──► L2
 //	        ──► enter, leave ──► L3      ──► apply ──► L4, L5
+//	        ──► votes, looks of the masters ──► L1, EXT, orphaned keys
 //	        ──► acquires after the last healing ──► DF, AV
+//	        ──► who could reach a quorum, and waited ──► DF, AV while faults last
 //	violation + votes + faults ──► explanation
 //
 // Mutual exclusion is decided twice, by an exact sweep and by porcupine; if they
 // disagree, that is a bug of Lockpick and reported as such. No verdict on safety
 // ever rests on a failed acquire: Redlock may fail on a free lock. DF and AV are
-// about acquires that fail, but only once all faults have healed.
+// about acquires that fail, but only once all faults have healed, or while whoever asks
+// can reach a quorum.
 //
 // A property that was not violated holds only if the run put it to the test: a
 // fault that was asked for and is not known to have bitten, or too few leases,

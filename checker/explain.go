@@ -359,6 +359,10 @@ func (r *run) explainExtension(x lateExtension) []reason {
 			break
 		}
 	}
+	if x.few {
+		return append(steps, reason{at: x.grant.At, text: fmt.Sprintf("At %s the extension was granted, %s.",
+			at(x.grant.At), r.by(r.extenders(x.lease, x.before, x.grant), r.lookup().voted(x.lease)))})
+	}
 	return append(steps, reason{at: x.grant.At, text: fmt.Sprintf("At %s the extension was granted, %s, %s after the lease had ended.",
 		at(x.grant.At), r.by(r.extenders(x.lease, x.before, x.grant), r.lookup().voted(x.lease)), at(x.grant.At-x.before.Until))})
 }
@@ -410,7 +414,9 @@ func (r *run) explainStuck(key string, clients []string, from, to time.Duration)
 	for _, l := range slices.Backward(r.leases) {
 		if l.Key == key && l.Acquired() < to {
 			end := fmt.Sprintf("and never released it; its lease was valid until %s", at(l.Until()))
-			if l.ReleaseIndex >= 0 && l.Released <= to {
+			if l.ReleaseIndex >= 0 && r.h.Ops[l.ReleaseIndex].F == history.FCrash && l.Released <= to {
+				end = fmt.Sprintf("and ended at %s without releasing it", at(l.Released))
+			} else if l.ReleaseIndex >= 0 && l.Released <= to {
 				end = fmt.Sprintf("and released it at %s", at(l.Released))
 			}
 			steps = append(steps, reason{at: l.Acquired(), text: fmt.Sprintf("At %s %s was the last to be granted %s %s.", at(l.Acquired()), l.Process, key, end)})

@@ -2,23 +2,25 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"lockpick/history"
 )
 
-// lateExtension is an extension that was granted when the lease was over.
+// lateExtension is an extension that was granted when the lease was over, or without a
+// quorum.
 type lateExtension struct {
 	lease  *history.Lease
 	before history.Grant // what was valid until then
 	grant  history.Grant
+	few    bool // it was in time, but fewer than a quorum of masters can have said yes
 }
 
 // extension judges EXT: an extension is granted only while the lease that it
 // extends is valid, so it returned at or before the end of that validity
 // ("within the validity time", distlock on extending a lock). What was lost in
-// between may have been someone else's. A run without a granted extension says
-// nothing of it.
+// between may have been someone else's. And a quorum of masters said yes to it. A run without a granted extension says nothing of it.
 func (r *run) extension() *Result {
 	granted := 0
 	var late []lateExtension
@@ -28,8 +30,11 @@ func (r *run) extension() *Result {
 				continue
 			}
 			granted++
-			if before := l.Grants[i]; g.At > before.Until {
-				late = append(late, lateExtension{l, before, g})
+			switch before := l.Grants[i]; {
+			case g.At > before.Until:
+				late = append(late, lateExtension{l, before, g, false})
+			case r.fewExtended(l, g):
+				late = append(late, lateExtension{l, before, g, true})
 			}
 		}
 	}
@@ -50,15 +55,50 @@ func (r *run) extension() *Result {
 		x := byGrant[v.Ops[1]]
 		v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, %s after it had ended",
 			x.lease.Process, at(v.At), v.Key, at(x.grant.At-x.before.Until))
+		if x.few {
+			v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, though no quorum of masters had done so",
+				x.lease.Process, at(v.At), v.Key)
+		}
 		r.explain(v, r.explainExtension(x))
 	})
 	if len(found) > 0 {
-		res.Why = fmt.Sprintf("%s came when the lease was over: the first at %s on %s",
-			share(len(found), granted, "granted extensions"), at(res.Violations[0].At), res.Key)
+		why := "came when the lease was over"
+		if slices.ContainsFunc(late, func(x lateExtension) bool { return x.few }) {
+			why = "came when the lease was over or without a quorum"
+		}
+		res.Why = fmt.Sprintf("%s %s: the first at %s on %s", share(len(found), granted, "granted extensions"), why, at(res.Violations[0].At), res.Key)
 		return res
 	}
 	res.Why = fmt.Sprintf("%s granted while the lease was valid", count(granted, "extension was", "extensions were")) + r.tried()
 	return res
+}
+
+// fewExtended says whether fewer than a quorum of masters can have said yes to an
+// extension: all others said no, or had not answered when they were given up. Whose vote
+// was not recorded may have said yes.
+func (r *run) fewExtended(l *history.Lease, g history.Grant) bool {
+	asked, ok := r.asked(g.Index)
+	if !ok {
+		return false
+	}
+	yes, others := map[string]bool{}, map[string]bool{}
+	for v := range r.lookup().of(l) {
+		if v.Command != history.CommandExtend || v.At < asked || sent(v) > g.At+voteSlack {
+			continue
+		}
+		if v.Yes {
+			yes[v.Master] = true
+		} else {
+			others[v.Master] = true
+		}
+	}
+	unheard := 0
+	for _, m := range r.masterNames() {
+		if !yes[m] && !others[m] {
+			unheard++
+		}
+	}
+	return len(yes)+len(others) > 0 && len(yes)+unheard < r.quorum() && !r.stalledIn(asked, g.At+voteSlack)
 }
 
 // asked is when the operation that ended in the line at index began.

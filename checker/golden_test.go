@@ -18,7 +18,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestGolden judges the histories in testdata/golden. The command is "check", with
 //
 //	masters=5 ttl=2s persistence=none faults=(kill,pause) fencing   the header
-//	only=(L2,L3)                                                    print these only
+//	clients=5 keys=1 properties=(ghost-keys)
+//	only=(L2,told)                                                  print these levels and properties only
 //	porcupine=(timeout|agrees|disagrees)                            replace its answer
 func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata/golden", func(t *testing.T, path string) {
@@ -68,6 +69,12 @@ func directive(t *testing.T, d *datadriven.TestData) (header history.Header, onl
 			header.Persistence = arg.Vals[0]
 		case "faults":
 			header.Faults = arg.Vals
+		case "clients":
+			arg.Scan(t, 0, &header.Clients)
+		case "keys":
+			arg.Scan(t, 0, &header.Keys)
+		case "properties":
+			header.Properties = arg.Vals
 		case "fencing":
 			header.Fencing = true
 		case "only":
@@ -85,7 +92,7 @@ func directive(t *testing.T, d *datadriven.TestData) (header history.Header, onl
 func print(rep Report, only []string) string {
 	var b strings.Builder
 	for _, r := range rep.Results {
-		if only != nil && !slices.Contains(only, r.Level) {
+		if only != nil && !slices.Contains(only, r.Level) && !slices.Contains(only, r.Name) {
 			continue
 		}
 		fmt.Fprintf(&b, "%s %s: %s\n  %s\n", r.Level, r.Name, r.Verdict, r.Why)

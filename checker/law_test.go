@@ -188,7 +188,7 @@ func safety(ops []history.Op) string {
 	rep := Check(h)
 	s := rep.Disagreement
 	for _, r := range rep.Results {
-		if r.Name != DeadlockFree.Name && r.Name != Availability.Name {
+		if r.Level != DeadlockFree.Level && r.Level != Availability.Level {
 			s += fmt.Sprintf("%s %s %d %s\n", r.Level, r.Verdict, r.Count, r.Why)
 		}
 	}

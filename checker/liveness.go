@@ -53,6 +53,9 @@ type attempt struct {
 
 // attempts returns the acquires of a history in the order of their calls.
 func (r *run) attempts() []attempt {
+	if r.acquires != nil {
+		return r.acquires
+	}
 	var all []attempt
 	running := map[string]int{}
 	for i := range r.h.Ops {
@@ -72,6 +75,7 @@ func (r *run) attempts() []attempt {
 			delete(running, op.Process)
 		}
 	}
+	r.acquires = all
 	return all
 }
 

@@ -22,18 +22,32 @@ type Property struct {
 // The properties, in the order in which reports list them.
 var (
 	KeyLifetime     = Property{"key-lifetime", "L1", "a master keeps no token longer than its TTL"}
+	OwnKeys         = Property{"own-keys", "L1", "no one releases or extends another's key"}
+	MinValidity     = Property{"min-validity", "L1", "while a lease is relied on, a quorum of masters stores its token"}
 	MutualExclusion = Property{"mutual-exclusion", "L2", "holds of different tokens on one key are disjoint"}
+	DeadOnArrival   = Property{"dead-on-arrival", "L2", "no acquire returns a lease that is over"}
 	BeliefExclusion = Property{"belief-exclusion", "L3", "critical sections on one key are disjoint"}
+	Told            = Property{"told", "L3", "a client whose lease is over is told, and begins nothing more under it"}
 	NoStaleWrite    = Property{"no-stale-write", "L4", "the resource applies no write of a lease after one of a later lease"}
 	FencedWrites    = Property{"fenced-writes", "L5", "nor does it where it rejects lower fencing tokens"}
 	FencingMonotone = Property{"fencing-monotone", "FM", "a later lease has a higher fencing token"}
-	Extension       = Property{"extension", "EXT", "an extension is granted only while the lease is valid"}
+	Extension       = Property{"extension", "EXT", "an extension is granted only while the lease is valid, by a quorum"}
+	Continuity      = Property{"continuity", "EXT", "an extension revives no key that was gone"}
 	DeadlockFree    = Property{"deadlock-freedom", "DF", "once faults have healed, every key can be acquired again"}
+	HolderLoss      = Property{"holder-loss", "DF", "a key whose holder is gone is granted to another within a bound"}
 	Availability    = Property{"availability", "AV", "once faults have healed, every acquire succeeds within a bound"}
+	MinorityFailure = Property{"minority-failure", "AV", "while only a minority of masters fails, someone who asks is granted the lock within a bound"}
+	Progress        = Property{"progress", "AV", "while nothing is wrong and nobody holds it, someone who asks is granted the lock soon"}
+	QuorumGranted   = Property{"quorum-granted", "AV", "an attempt that a quorum voted for in time is granted"}
+	OrphanKeys      = Property{"orphan-keys", "AV", "a key that its owner has done with is not stored on"}
+	GhostKeys       = Property{"ghost-keys", "AV", "nor is one whose SET was carried out after its release"}
 )
 
 // Properties lists them all, in that order.
-var Properties = []Property{KeyLifetime, MutualExclusion, BeliefExclusion, NoStaleWrite, FencedWrites, FencingMonotone, Extension, DeadlockFree, Availability}
+var Properties = []Property{
+	KeyLifetime, OwnKeys, MinValidity, MutualExclusion, DeadOnArrival, BeliefExclusion, Told, NoStaleWrite, FencedWrites,
+	FencingMonotone, Extension, Continuity, DeadlockFree, HolderLoss, Availability, MinorityFailure, Progress, QuorumGranted, OrphanKeys, GhostKeys,
+}
 
 // Result is the verdict on one property.
 type Result struct {
@@ -51,14 +65,15 @@ const MaxViolations = 50
 
 // Violation is one proof that a property does not hold.
 type Violation struct {
-	Level   string        `json:"level"`
-	Key     string        `json:"key"`
-	At      time.Duration `json:"at"`      // ns: when it began
-	Until   time.Duration `json:"until"`   // ns: when it ended (At, if it is a moment)
-	Ops     []int         `json:"ops"`     // indices of the operations that prove it
-	Tokens  []string      `json:"tokens"`  // of the leases at odds, the earlier one first
-	Clients []string      `json:"clients"` // that had them, in the same order
-	Faults  []int         `json:"faults"`  // ids of the faults that explain it
-	Summary string        `json:"summary"` // one sentence
-	Reason  []string      `json:"reason"`  // from votes and faults, a step a line, in order of time
+	Property string        `json:"property,omitempty"` // its name; older results do not say
+	Level    string        `json:"level"`
+	Key      string        `json:"key"`
+	At       time.Duration `json:"at"`      // ns: when it began
+	Until    time.Duration `json:"until"`   // ns: when it ended (At, if it is a moment)
+	Ops      []int         `json:"ops"`     // indices of the operations that prove it
+	Tokens   []string      `json:"tokens"`  // of the leases at odds, the earlier one first
+	Clients  []string      `json:"clients"` // that had them, in the same order
+	Faults   []int         `json:"faults"`  // ids of the faults that explain it
+	Summary  string        `json:"summary"` // one sentence
+	Reason   []string      `json:"reason"`  // from votes and faults, a step a line, in order of time
 }

@@ -18,9 +18,10 @@ import (
 // on a client's silence.
 func sections(ops []history.Op, leases []*history.Lease) []stretch {
 	type owner struct{ process, token string }
-	lease := make(map[owner]*history.Lease, len(leases))
+	lease := make(map[owner][]*history.Lease, len(leases)) // a weak lock gives one token again and again
 	for _, l := range leases {
-		lease[owner{l.Process, l.Token}] = l
+		o := owner{l.Process, l.Token}
+		lease[o] = append(lease[o], l)
 	}
 	var all []stretch
 	inside := map[string][]int{} // by client: its open sections
@@ -36,7 +37,7 @@ func sections(ops []history.Op, leases []*history.Lease) []stretch {
 		case op.F == history.FEnter && at < 0:
 			inside[op.Process] = append(open, len(all))
 			all = append(all, stretch{key: op.Key, client: op.Process, token: o.token, from: op.Time, to: op.Time,
-				ops: []int{op.Index}, lease: lease[o], cut: true})
+				ops: []int{op.Index}, lease: latestBy(lease[o], op.Index), cut: true})
 		case op.F == history.FPaused:
 			for _, s := range open {
 				all[s].lastSeen(op)
@@ -52,6 +53,17 @@ func sections(ops []history.Op, leases []*history.Lease) []stretch {
 		}
 	}
 	return all
+}
+
+// latestBy is the lease that was granted last before a line of the history, or nil.
+func latestBy(leases []*history.Lease, index int) *history.Lease {
+	var latest *history.Lease
+	for _, l := range leases {
+		if l.Grants[0].Index < index {
+			latest = l
+		}
+	}
+	return latest
 }
 
 // lastSeen moves the end of a section to a line that shows its client in it.

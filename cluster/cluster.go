@@ -71,8 +71,9 @@ type Master interface {
 	Fill(ctx context.Context, bytes int64) error
 	Drain(ctx context.Context) error
 
-	// HoldReplication stops, and lets go on, what the master's replicas learn. What
-	// was held is late, not lost, unless there is a Failover.
+	// HoldReplication stops, and lets go on, what the replica learns that a Failover
+	// would promote; others, and so WAIT, hear all the same. What was held is late, not
+	// lost, unless there is a Failover.
 	HoldReplication(ctx context.Context, held bool) error
 	// Failover kills the master and puts a replica in its place, behind the same
 	// links. What was written since replication was held is lost; if it was not

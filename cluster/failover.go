@@ -122,15 +122,25 @@ func (m *master) HoldReplication(ctx context.Context, held bool) error {
 	})
 }
 
-// setFeeds makes the feeds what m.held says.
+// setFeeds makes the feeds what m.held says: the one of the replica that would be promoted
+// is held.
 func (m *master) setFeeds() {
-	for _, s := range m.servers() {
-		if m.held {
+	next := -1
+	if m.held {
+		next = heir(m.servers()[1:])
+	}
+	for i, s := range m.servers() {
+		if m.held && i == 1+next {
 			s.feed.Set(LinkFault{Replies: Hold})
 		} else {
 			s.feed.Set(LinkFault{})
 		}
 	}
+}
+
+// heir is the replica that a failover promotes, or -1.
+func heir(replicas []*server) int {
+	return slices.IndexFunc(replicas, func(s *server) bool { return s.State() == Up })
 }
 
 func (m *master) Failover(ctx context.Context) error {
@@ -140,7 +150,7 @@ func (m *master) Failover(ctx context.Context) error {
 			return errNoReplicas
 		}
 		old, rest := all[0], all[1:]
-		at := slices.IndexFunc(rest, func(s *server) bool { return s.State() == Up })
+		at := heir(rest)
 		if at < 0 {
 			return errors.New("none of its replicas is up; start it first")
 		}

@@ -25,93 +25,80 @@ func (d *decoder) op(line []byte, op *Op) error {
 
 // plain reads a line in the plain form; false if it is not in it.
 func (d *decoder) plain(op *Op) bool {
-	if !d.skip('{') {
-		return false
-	}
-	for {
-		name, ok := d.name()
-		if !ok {
-			return false
-		}
+	whole := d.object(func(name []byte) bool {
 		switch string(name) {
 		case "index":
-			var n int64
-			n, ok = d.number()
+			n, ok := d.number()
 			op.Index = int(n)
+			return ok
 		case "time":
-			ok = number(d, &op.Time)
+			return number(d, &op.Time)
 		case "process":
-			ok = text(d, &op.Process)
+			return text(d, &op.Process)
 		case "type":
-			ok = text(d, &op.Type)
+			return text(d, &op.Type)
 		case "f":
-			ok = text(d, &op.F)
+			return text(d, &op.F)
 		case "key":
-			ok = text(d, &op.Key)
+			return text(d, &op.Key)
 		case "value":
-			if ok = op.Value == nil; ok {
-				op.Value = d.make()
-				ok = d.value(op.Value)
+			if op.Value != nil { // encoding/json puts two together
+				return false
 			}
+			op.Value = d.make()
+			return d.value(op.Value)
 		case "error":
-			ok = text(d, &op.Error)
-		default:
-			return false
+			return text(d, &op.Error)
 		}
-		switch {
-		case !ok:
-			return false
-		case d.skip(','):
-		case d.skip('}'):
-			return d.skip('\n') && d.at == len(d.line)
-		default:
-			return false
-		}
-	}
+		return false
+	})
+	return whole && d.skip('\n') && d.at == len(d.line)
 }
 
 func (d *decoder) value(v *Value) bool {
+	return d.object(func(name []byte) bool {
+		switch string(name) {
+		case "token":
+			return text(d, &v.Token)
+		case "valid_until":
+			return number(d, &v.ValidUntil)
+		case "fence":
+			return number(d, &v.Fence)
+		case "value":
+			return number(d, &v.Value)
+		case "fenced":
+			return d.yes(&v.Fenced)
+		case "client":
+			return text(d, &v.Client)
+		case "command":
+			return text(d, &v.Command)
+		case "yes":
+			return d.yes(&v.Yes)
+		case "took":
+			return number(d, &v.Took)
+		case "point":
+			return text(d, &v.Point)
+		case "state":
+			return text(d, &v.State)
+		}
+		return false // one of those that are rare
+	})
+}
+
+// object reads an object that is not empty. field reads what follows a name.
+func (d *decoder) object(field func(name []byte) bool) bool {
 	if !d.skip('{') {
 		return false
 	}
 	for {
-		name, ok := d.name()
-		if !ok {
+		name, ok := d.quoted()
+		if !ok || !d.skip(':') || !field(name) {
 			return false
 		}
-		switch string(name) {
-		case "token":
-			ok = text(d, &v.Token)
-		case "valid_until":
-			ok = number(d, &v.ValidUntil)
-		case "fence":
-			ok = number(d, &v.Fence)
-		case "value":
-			ok = number(d, &v.Value)
-		case "fenced":
-			ok = d.yes(&v.Fenced)
-		case "client":
-			ok = text(d, &v.Client)
-		case "command":
-			ok = text(d, &v.Command)
-		case "yes":
-			ok = d.yes(&v.Yes)
-		case "took":
-			ok = number(d, &v.Took)
-		case "point":
-			ok = text(d, &v.Point)
-		case "state":
-			ok = text(d, &v.State)
-		default: // those that are rare
-			return false
-		}
-		switch {
-		case !ok:
-			return false
-		case d.skip(','):
-		case d.skip('}'):
+		if d.skip('}') {
 			return true
-		default:
+		}
+		if !d.skip(',') {
 			return false
 		}
 	}
@@ -134,12 +121,6 @@ func (d *decoder) skip(c byte) bool {
 		return true
 	}
 	return false
-}
-
-// name reads a field's name and the colon.
-func (d *decoder) name() ([]byte, bool) {
-	b, ok := d.quoted()
-	return b, ok && d.skip(':')
 }
 
 // quoted reads a string without anything that has or needs an escape.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"time"
 )
 
 // appendOp appends an operation as JSON: the very bytes that encoding/json makes of it
@@ -63,6 +64,9 @@ func (e *fields) value(v *Value) {
 	e.text("state", v.State)
 	if v.Keys != nil {
 		object(e, "keys", v.Keys, appendString)
+	}
+	if v.Expires != nil {
+		object(e, "expires", v.Expires, func(b []byte, d time.Duration) []byte { return strconv.AppendInt(b, int64(d), 10) })
 	}
 	e.number("id", int64(v.ID))
 	e.text("phase", v.Phase)

@@ -19,10 +19,11 @@ type Header struct {
 	Persistence string            `json:"persistence"`
 	Clients     int               `json:"clients"`
 	Keys        int               `json:"keys"`
-	TTL         time.Duration     `json:"ttl"`                // ns
-	Fencing     bool              `json:"fencing"`            // leases carry fencing tokens
-	Faults      []string          `json:"faults"`             // that the campaign was asked to inject
-	Nemesis     string            `json:"nemesis"`            // random, guided, schedule, none
-	Versions    map[string]string `json:"versions"`           // redis, go, lockpick
-	Scenario    string            `json:"scenario,omitempty"` // the scenario's YAML, replayable
+	TTL         time.Duration     `json:"ttl"`                  // ns
+	Fencing     bool              `json:"fencing"`              // leases carry fencing tokens
+	Faults      []string          `json:"faults"`               // that the campaign was asked to inject
+	Properties  []string          `json:"properties,omitempty"` // that the scenario names: some are judged only if they are
+	Nemesis     string            `json:"nemesis"`              // random, guided, schedule, none
+	Versions    map[string]string `json:"versions"`             // redis, go, lockpick
+	Scenario    string            `json:"scenario,omitempty"`   // the scenario's YAML, replayable
 }

@@ -44,6 +44,7 @@ const (
 	CommandSet       = "set"       // SET key token NX PX ttl (with fencing: and INCR)
 	CommandExtend    = "extend"    // compare-and-pexpire
 	CommandRelease   = "release"   // compare-and-delete
+	CommandRead      = "read"      // GET, compared: of locks that delete what they have looked at before
 	CommandWriteBack = "writeback" // the fencing token's maximum, where the key still holds the token
 )
 

@@ -73,6 +73,8 @@ type clientClock struct {
 	strobe bool
 	stop   context.CancelCauseFunc
 
+	setting sync.Mutex
+
 	mu   sync.Mutex
 	went []string // clients that are known to have gone by the clock
 }
@@ -84,28 +86,26 @@ func (c *clientClock) install(ctx context.Context) error {
 	if c.strobe {
 		var strobing context.Context
 		strobing, c.stop = c.n.env.Runtime.WithCancelCause(ctx)
-		c.n.spawn(func() { c.strobing(strobing) })
+		c.n.spawn(func() {
+			c.n.strobe(strobing, c.clock, func(to cluster.Clock) {
+				c.setting.Lock()
+				defer c.setting.Unlock()
+				if strobing.Err() == nil { // else it is being healed, and this would come after that
+					_ = c.set(to)
+				}
+			})
+		})
 	}
 	return nil
-}
-
-// strobing sets the clocks right and wrong until it is stopped.
-func (c *clientClock) strobing(ctx context.Context) {
-	for now := (cluster.Clock{}); c.n.env.Runtime.Sleep(ctx, strobeEvery) == nil; {
-		_ = c.set(now)
-		if now == (cluster.Clock{}) {
-			now = c.clock
-		} else {
-			now = cluster.Clock{}
-		}
-	}
 }
 
 func (c *clientClock) heal(context.Context) (bool, string, error) {
 	if c.stop != nil {
 		c.stop(errStruck)
 	}
+	c.setting.Lock()
 	err := c.set(cluster.Clock{})
+	c.setting.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.went) == 0 {

@@ -169,17 +169,21 @@ func (c *clock) install(ctx context.Context) error {
 	if c.strobe {
 		var strobing context.Context
 		strobing, c.stop = c.n.env.Runtime.WithCancelCause(ctx)
-		c.n.spawn(func() { c.strobing(strobing) })
+		c.n.spawn(func() {
+			c.n.strobe(strobing, c.clock, func(to cluster.Clock) {
+				_ = c.n.each(c.f.masters, func(m cluster.Master) error { return m.SetClock(strobing, to) })
+			})
+		})
 	}
 	return nil
 }
 
-// strobing sets the clocks right and wrong until it is stopped.
-func (c *clock) strobing(ctx context.Context) {
-	for now := (cluster.Clock{}); c.n.env.Runtime.Sleep(ctx, strobeEvery) == nil; {
-		_ = c.n.each(c.f.masters, func(m cluster.Master) error { return m.SetClock(ctx, now) })
+// strobe sets clocks right and wrong until ctx ends.
+func (n *Nemesis) strobe(ctx context.Context, wrong cluster.Clock, set func(cluster.Clock)) {
+	for now := (cluster.Clock{}); n.env.Runtime.Sleep(ctx, strobeEvery) == nil; {
+		set(now)
 		if now == (cluster.Clock{}) {
-			now = c.clock
+			now = wrong
 		} else {
 			now = cluster.Clock{}
 		}
@@ -294,11 +298,13 @@ type memory struct {
 	n       *Nemesis
 	f       *injection
 	evicted int64
+	refused int // lock commands that there was no memory for, when it began
 	lost    string
 }
 
 func (x *memory) install(ctx context.Context) error {
 	before := x.n.looks(ctx, x.f.masters)
+	x.refused = x.n.watch.refusals(x.f.masterNames())
 	if err := x.n.each(x.f.masters, func(m cluster.Master) error { return m.Fill(ctx, x.n.env.Fill) }); err != nil {
 		_, _, undo := x.heal(ctx)
 		return errors.Join(err, undo)
@@ -318,6 +324,9 @@ func (x *memory) heal(ctx context.Context) (bool, string, error) {
 		}
 		return m.Drain(ctx)
 	})
+	if refused := x.n.watch.refusals(x.f.masterNames()) - x.refused; refused > 0 {
+		return true, fmt.Sprintf("%d keys evicted, %d lock commands refused; %s", x.evicted, refused, x.lost), err
+	}
 	return x.evicted > 0, fmt.Sprintf("%d keys evicted; %s", x.evicted, x.lost), err
 }
 

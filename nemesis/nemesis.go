@@ -96,7 +96,9 @@ func (n *Nemesis) record(f *injection, t history.Type, phase string, v *history.
 func (n *Nemesis) recordState(m cluster.Master, look *cluster.Look) {
 	v := &history.Value{State: string(m.State())}
 	if look != nil {
-		v.Keys = look.Keys
+		if len(n.env.Keys) > 0 {
+			v.Keys = look.Keys
+		}
 	}
 	n.env.History.Record(history.Op{Process: m.Name(), Type: history.Info, F: history.FState, Value: v})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,6 +27,7 @@ type watch struct {
 	held    map[string]*lease   // by token
 	voters  map[string][]string // masters that said yes to the token's SET
 	silent  map[string]int      // per master: lock commands without a reply
+	refused map[string]int      // per master: lock commands that it had no memory for
 	waiting []*waiter
 }
 
@@ -37,7 +39,7 @@ type waiter struct {
 }
 
 func newWatch(r cluster.Runtime) *watch {
-	return &watch{runtime: r, held: map[string]*lease{}, voters: map[string][]string{}, silent: map[string]int{}}
+	return &watch{runtime: r, held: map[string]*lease{}, voters: map[string][]string{}, silent: map[string]int{}, refused: map[string]int{}}
 }
 
 // observe is called with each operation, in order, before it is known to anyone.
@@ -55,6 +57,9 @@ func (w *watch) observe(op history.Op) {
 			delete(w.voters, v.Token)
 		case op.F == history.FVote && op.Type == history.Info:
 			w.silent[op.Process]++
+			if strings.Contains(op.Error, "OOM command not allowed") {
+				w.refused[op.Process]++
+			}
 		case op.F == history.FVote && v.Command == history.CommandSet && v.Yes:
 			w.voters[v.Token] = append(w.voters[v.Token], op.Process)
 		case op.F == history.FVote && v.Command == history.CommandRelease:
@@ -145,12 +150,17 @@ func (w *watch) votersOf(token string) []string {
 }
 
 // silence is how many lock commands each of the masters left without a reply.
-func (w *watch) silence(masters []string) int {
+func (w *watch) silence(masters []string) int { return w.sum(w.silent, masters) }
+
+// refusals is how many lock commands the masters had no memory for.
+func (w *watch) refusals(masters []string) int { return w.sum(w.refused, masters) }
+
+func (w *watch) sum(count map[string]int, masters []string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := 0
 	for _, m := range masters {
-		n += w.silent[m]
+		n += count[m]
 	}
 	return n
 }

@@ -10,7 +10,7 @@ import (
 // attempt makes one attempt to acquire a lock: distlock's five steps. parent is
 // what the lease's context descends from; nil: of ctx only the values. After any
 // failure the lock is released on all masters.
-func (c *Client) attempt(ctx, parent context.Context, key string, number int, s *settings) (*Lease, *Error) {
+func (c *Client) attempt(ctx, parent context.Context, key string, number int, turn *turn, s *settings) (*Lease, *Error) {
 	if !c.enter() {
 		return nil, &Error{Op: "lock", Key: key, Kind: ErrClosed, Attempts: number - 1}
 	}
@@ -51,13 +51,13 @@ func (c *Client) attempt(ctx, parent context.Context, key string, number int, s 
 		// It is enough to hear that a quorum got it: the others get it too, and a
 		// hung master must not hold up the next attempt.
 		heard := &tally{masters: c.n, quorum: c.quorum, enough: (*tally).answered, forgets: true}
-		talk.Ask(ctx, releaseCommand(key, token), nil, s.perMaster())(heard.take)
+		talk.Ask(ctx, releaseCommand(key, token, false), nil, s.perMaster())(heard.take)
 		return nil, err
 	}
 	if parent == nil {
 		parent = context.WithoutCancel(ctx)
 	}
-	return newLease(c, parent, talk, key, token, fence, until, s), nil
+	return newLease(c, parent, talk, key, token, fence, until, turn, s), nil
 }
 
 // vote has the masters vote on SET until they have decided, one way or the other.

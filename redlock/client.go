@@ -20,6 +20,7 @@ type Client struct {
 
 	mu     sync.Mutex // never held while waiting
 	busy   int        // operations under way
+	lines  map[string]*line
 	closed bool
 	idle   context.Context // ends when the client is closed and nothing is under way
 	rest   context.CancelCauseFunc
@@ -28,14 +29,13 @@ type Client struct {
 // New makes a Client from go-redis clients, one for each master. Any number from
 // one will do: with one, this is the correct lock on a single instance.
 //
-// New leaves your clients alone and makes its own from their options: addresses,
-// TLS, credentials, Dialer, OnConnect, Limiter and the rest hold for the lock too,
-// hooks that were added with AddHook do not. It changes what a lock's correctness
-// hangs on: no command is sent twice behind the lock's back (MaxRetries), the
-// timeout per master rules every socket operation (ReadTimeout, WriteTimeout,
-// ContextTimeoutEnabled), and a hung or dead master neither blocks nor stays
-// hidden once it is back (DialTimeout, DialerRetries, PoolSize). Close closes the
-// lock's clients; yours may be closed as soon as New has returned.
+// New leaves your clients alone and opens connections of its own with their options, one
+// per master for all goroutines: addresses, TLS, credentials, Dialer, OnConnect and
+// DialTimeout (up to 1 s) hold for the lock too, and Limiter is asked for whatever leaves
+// together. Options of the pool, timeouts and retries do not, nor hooks that were added
+// with AddHook: no command is sent twice behind the lock's back, and the timeout per
+// master rules. Close closes the lock's connections; your clients may be closed as soon
+// as New has returned.
 //
 // Two clients for one address and database are an error: that master would vote
 // twice.
@@ -65,7 +65,7 @@ func NewWithMasters(m Masters, opts ...Option) (*Client, error) {
 	if n == 0 {
 		return nil, errors.New("redlock: no masters")
 	}
-	c := &Client{masters: m, n: n, quorum: n/2 + 1, settings: s}
+	c := &Client{masters: m, n: n, quorum: n/2 + 1, settings: s, lines: map[string]*line{}}
 	c.idle, c.rest = s.runtime.WithCancelCause(context.Background())
 	return c, nil
 }
@@ -74,9 +74,12 @@ func NewWithMasters(m Masters, opts ...Option) (*Client, error) {
 func (c *Client) Quorum() int { return c.quorum }
 
 // Lock acquires the lock on key. It tries until it succeeds or ctx ends, with a
-// random delay between attempts (distlock, "Retry on failure"). The error is then
+// random delay between attempts (distlock, "Retry on failure"). Callers of one Client
+// who want the same key wait in line, first come, first served, and only the first
+// asks the masters. The error is then
 // an *Error that wraps ctx's error and why the last attempt that was not cut short
-// failed: ErrTaken, ErrNoQuorum or ErrExpired (and with WithFencing ErrLost). It
+// failed: ErrTaken (also if it was still in line), ErrNoQuorum or ErrExpired (and with
+// WithFencing ErrLost). It
 // also ends when the client is closed (ErrClosed), and at once, with an error of
 // its own, if an option or the key is no good.
 //
@@ -93,8 +96,10 @@ func (c *Client) TryLock(ctx context.Context, key string, opts ...Option) (*Leas
 	if err != nil {
 		return nil, err
 	}
-	lease, failure := c.attempt(ctx, nil, key, 1, s)
+	turn := c.ahead(key, s)
+	lease, failure := c.attempt(ctx, nil, key, 1, turn, s)
 	if failure != nil {
+		turn.pass()
 		return nil, failure
 	}
 	return lease, nil
@@ -105,9 +110,26 @@ func (c *Client) lock(ctx, parent context.Context, key string, opts []Option) (*
 	if err != nil {
 		return nil, err
 	}
+	turn, err := c.enqueue(ctx, key, s)
+	switch {
+	case err == ErrClosed:
+		return nil, &Error{Op: "lock", Key: key, Kind: ErrClosed}
+	case err != nil: // by somebody in this process
+		return nil, &Error{Op: "lock", Key: key, Kind: ErrTaken, Context: contextError(ctx)}
+	}
+	lease, err := c.persist(ctx, parent, key, turn, s)
+	if err != nil {
+		turn.pass()
+	}
+	return lease, err
+}
+
+// persist makes attempts until one succeeds, or ctx ends, or the client is closed.
+func (c *Client) persist(ctx, parent context.Context, key string, turn *turn, s *settings) (*Lease, error) {
 	var last *Error // of the latest attempt that ctx did not cut short
+	wait := func(int) error { return s.runtime.Sleep(ctx, retryDelay(s)) }
 	for number := 1; ; number++ {
-		lease, failure := c.attempt(ctx, parent, key, number, s)
+		lease, failure := c.attempt(ctx, parent, key, number, turn, s)
 		if failure == nil {
 			return lease, nil
 		}
@@ -117,13 +139,65 @@ func (c *Client) lock(ctx, parent context.Context, key string, opts []Option) (*
 		if failure.Kind == ErrClosed {
 			return nil, failure
 		}
-		if ctx.Err() != nil || s.runtime.Sleep(ctx, retryDelay(s)) != nil {
+		if m, ok := c.masters.(Listener); ok && s.wakeups && number == 1 {
+			a := &alert{heard: true} // it may have been released before anybody listened
+			defer m.Listen(key, a.release)()
+			wait = func(number int) error { return a.wait(ctx, number, s) }
+		}
+		if ctx.Err() != nil || wait(number) != nil {
 			ended := *last // the original was given to hooks
 			ended.Attempts, ended.Context = number, contextError(ctx)
 			return nil, &ended
 		}
 	}
 }
+
+// alert hears of the releases of a key, while its lock is waited for.
+type alert struct {
+	mu    sync.Mutex
+	heard bool                    // since the latest attempt began
+	tell  context.CancelCauseFunc // ends the wait; nil: nobody waits
+}
+
+// release is called when one is heard of.
+func (a *alert) release() {
+	a.mu.Lock()
+	a.heard = true
+	tell := a.tell
+	a.mu.Unlock()
+	if tell != nil {
+		tell(errHeard)
+	}
+}
+
+// wait lets the time between two attempts pass, unless a release is heard of.
+func (a *alert) wait(ctx context.Context, number int, s *settings) error {
+	listening, tell := s.runtime.WithCancelCause(ctx)
+	defer tell(nil)
+	a.mu.Lock()
+	a.tell = tell
+	heard := a.heard
+	a.mu.Unlock()
+	err := errHeard
+	if !heard {
+		// What hears of releases need not ask so often.
+		err = s.runtime.Sleep(listening, retryDelay(s)<<min(max(number-patience, 0), 3))
+	}
+	if err == errHeard { // so have others
+		err = s.runtime.Sleep(ctx, between(s.runtime, 0, min(s.retryMin, wakeJitter)))
+	}
+	a.mu.Lock()
+	a.tell, a.heard = nil, false
+	a.mu.Unlock()
+	return err
+}
+
+var errHeard = errors.New("the lock was released")
+
+const (
+	patience   = 2 // attempts, before the delays become longer
+	wakeJitter = 2 * time.Millisecond
+)
 
 // errNotTried is the kind of what was not even begun: ctx had ended before.
 var errNotTried = errors.New("not tried")
@@ -171,11 +245,14 @@ func (c *Client) leave() {
 
 // retryDelay is drawn anew each time from the whole range, so that contenders
 // who collided once do not collide again.
-func retryDelay(s *settings) time.Duration {
+func retryDelay(s *settings) time.Duration { return between(s.runtime, s.retryMin, s.retryMax) }
+
+// between is a random duration, bounds included.
+func between(r Runtime, least, most time.Duration) time.Duration {
 	var b [8]byte
-	s.runtime.Read(b[:])
-	span := uint64(s.retryMax-s.retryMin) + 1
-	return s.retryMin + time.Duration(binary.LittleEndian.Uint64(b[:])%span)
+	r.Read(b[:])
+	span := uint64(most-least) + 1
+	return least + time.Duration(binary.LittleEndian.Uint64(b[:])%span)
 }
 
 // Close ends the client. Calls of Lock that wait end with ErrClosed; attempts,
@@ -188,6 +265,7 @@ func (c *Client) Close() error {
 	c.closed = true
 	drained := c.busy == 0
 	c.mu.Unlock()
+	c.dismiss()
 	if drained {
 		c.rest(ErrClosed)
 	}

@@ -13,9 +13,11 @@ import (
 
 // newLocks stands for redlock.New with go-redis clients for three masters, as in the
 // example of New. These masters live in memory, so that the examples always run.
-func newLocks(opts ...redlock.Option) *redlock.Client {
+func newLocks(opts ...redlock.Option) *redlock.Client { return locksOn(newFakeMasters(3), opts...) }
+
+func locksOn(m redlock.Masters, opts ...redlock.Option) *redlock.Client {
 	patient := redlock.WithTimeout(time.Second) // this machine may be busy
-	locks, err := redlock.NewWithMasters(newFakeMasters(3), append([]redlock.Option{patient}, opts...)...)
+	locks, err := redlock.NewWithMasters(m, append([]redlock.Option{patient}, opts...)...)
 	if err != nil {
 		panic(err)
 	}
@@ -186,9 +188,12 @@ func ExampleWithHooks() {
 }
 
 func ExampleError() {
-	locks := newLocks(redlock.WithRetryDelay(10*time.Millisecond, 20*time.Millisecond))
+	masters := newFakeMasters(3)
+	others := locksOn(masters) // in another process
+	defer others.Close()
+	locks := locksOn(masters, redlock.WithRetryDelay(10*time.Millisecond, 20*time.Millisecond))
 	defer locks.Close()
-	lease, err := locks.Lock(context.Background(), "invoice-17")
+	lease, err := others.Lock(context.Background(), "invoice-17")
 	if err != nil {
 		fmt.Println(err)
 		return

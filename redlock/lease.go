@@ -21,6 +21,7 @@ type hold struct {
 	key, token string
 	fence      int64
 	settings   *settings
+	turn       *turn // passed on when the hold is over; nil: it was not needed
 	ctx        context.Context
 	cancel     context.CancelCauseFunc
 
@@ -32,8 +33,8 @@ type hold struct {
 	stop       func() bool
 }
 
-func newLease(c *Client, parent context.Context, talk Conversation, key, token string, fence int64, until time.Time, s *settings) *Lease {
-	h := &hold{client: c, talk: talk, key: key, token: token, fence: fence, settings: s, until: until}
+func newLease(c *Client, parent context.Context, talk Conversation, key, token string, fence int64, until time.Time, turn *turn, s *settings) *Lease {
+	h := &hold{client: c, turn: turn, talk: talk, key: key, token: token, fence: fence, settings: s, until: until}
 	h.ctx, h.cancel = s.runtime.WithCancelCause(parent)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -89,6 +90,9 @@ func (h *hold) end(kind error) {
 	h.cancel(cause)
 	if h.settings.hooks.Ended != nil {
 		h.settings.hooks.Ended(&Lease{h, until}, cause)
+	}
+	if kind != ErrReleased { // else the release comes first
+		h.turn.pass()
 	}
 }
 
@@ -227,11 +231,12 @@ func (l *Lease) Unlock(ctx context.Context) error {
 		h.end(ErrExpired) // even if the timer is late
 	}
 	h.end(ErrReleased)
+	defer h.turn.pass()
 	if !h.client.enter() {
 		return fail(ErrClosed, &tally{})
 	}
 	defer h.client.leave()
-	votes := h.client.ask(ctx, h.talk, releaseCommand(h.key, h.token), (*tally).settled, h.settings)
+	votes := h.client.ask(ctx, h.talk, releaseCommand(h.key, h.token, h.settings.wakeups), (*tally).settled, h.settings)
 	switch {
 	case votes.won():
 		return nil

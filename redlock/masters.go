@@ -28,13 +28,21 @@ func NewMasters(masters []*redis.Client) (Masters, error) {
 	return m, nil
 }
 
+// Listener is what Masters may be, too: they can tell that a lock was released.
+type Listener interface {
+	// Listen has heard called whenever a release of key is announced, until stop is
+	// called, which does not wait. heard may be called concurrently, and must not
+	// block.
+	Listen(key string, heard func()) (stop func())
+}
+
 // Conversation is about one token. Its commands reach each master in the order
 // in which they were asked: a release never overtakes its own SET.
 type Conversation interface {
 	// Ask sends cmd to the masters in to (indices; nil: all) at once and yields
 	// their votes as they come. A master that does not reply within timeout
-	// (from when its turn comes in this conversation) votes with an error. The
-	// sequence ends when all have voted, or when ctx ends. Every command that
+	// (from when its turn comes in this conversation) votes with an error; one that
+	// answers others meanwhile may have more time. The sequence ends when all have voted, or when ctx ends. Every command that
 	// was asked is carried through, even if the caller stops taking votes.
 	Ask(ctx context.Context, cmd Command, to []int, timeout time.Duration) iter.Seq[Vote]
 }

@@ -21,6 +21,7 @@ type settings struct {
 	sequential    bool
 	fencing       bool
 	wait          int
+	wakeups       bool
 	hooks         Hooks
 	runtime       Runtime
 }
@@ -29,7 +30,7 @@ func defaults() settings {
 	return settings{
 		ttl:         10 * time.Second,
 		driftFactor: 0.01, driftFixed: 2 * time.Millisecond,
-		retryMin: 20 * time.Millisecond, retryMax: 120 * time.Millisecond,
+		retryMin: 20 * time.Millisecond, retryMax: 300 * time.Millisecond,
 		maxExtensions: 10,
 		runtime:       RealTime{},
 	}
@@ -40,10 +41,11 @@ func defaults() settings {
 // default is 10 s. Redis counts it in milliseconds, parts of one are cut off.
 func WithTTL(ttl time.Duration) Option { return func(s *settings) { s.ttl = ttl } }
 
-// WithTimeout sets how long to wait for one master's reply. It should be small
-// against the TTL (distlock, step 2), and above the time that connecting to a
-// master and one command take together. The default, which 0 stands for, is
-// TTL/20, at most 50 ms.
+// WithTimeout sets for how long a master may be silent: one that has not answered
+// anything for so long votes with an error. One that goes on answering others may take
+// up to ten times as long. It should be small against the TTL (distlock, step 2), and
+// above the time that connecting to a master and one command take together. The
+// default, which 0 stands for, is TTL/20, at most 50 ms.
 func WithTimeout(d time.Duration) Option { return func(s *settings) { s.timeout = d } }
 
 // WithDrift sets the allowance for clocks that run at different rates: validity
@@ -57,7 +59,7 @@ func WithDrift(factor float64, fixed time.Duration) Option {
 // WithRetryDelay sets the bounds of the random delay between attempts, which
 // keeps contenders from splitting the votes again and again (distlock, "Retry on
 // failure"). Each delay is drawn from the whole range, bounds included. The
-// default is 20 to 120 ms. Equal bounds make the delay fixed, which invites what
+// default is 20 to 300 ms. Equal bounds make the delay fixed, which invites what
 // the randomness prevents.
 func WithRetryDelay(min, max time.Duration) Option {
 	return func(s *settings) { s.retryMin, s.retryMax = min, max }
@@ -81,11 +83,22 @@ func WithWait(replicas int) Option { return func(s *settings) { s.wait = replica
 // WithFencing gives each lease a fencing token (Lease.Fence): a number that is
 // higher than that of every lease before it on the same key. Every master counts
 // while the lock is acquired, and the maximum is written back to a quorum of those
-// that hold the lock, which costs one more round trip. It grows monotonically as
+// that hold the lock, which costs one more round trip (see docs/performance.md). It grows monotonically as
 // long as masters keep their data over restarts, and as long as all who lock the
 // key use this option. A master counts under the key with ":fence" added, without
 // expiry.
 func WithFencing() Option { return func(s *settings) { s.fencing = true } }
+
+// WithWakeups has Unlock publish that the lock is free, and waiting Lock calls listen for
+// it, instead of trying now and then: hand-offs between processes take about a
+// millisecond instead of a retry delay, and a waiter asks the less often the longer it
+// waits. It needs all who lock the key to use this option; others are found out after a
+// retry delay, as without it. It costs each master a PUBLISH per release, and each
+// process that waits a second connection per master. The channel is the key with
+// ":released" added. Where a master does not allow it (ACLs), or is down, nothing is
+// lost but the wake-up. Masters made by other means than New ignore it, unless they are
+// a Listener.
+func WithWakeups() Option { return func(s *settings) { s.wakeups = true } }
 
 // WithHooks has h told of every attempt, vote, extension and end. It replaces the
 // hooks that were set before.

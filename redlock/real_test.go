@@ -370,7 +370,8 @@ func TestRestartForgetsTheLock(t *testing.T) {
 }
 
 // Replies are lost: the client believes that it has nothing, and the caller is gone.
-// The keys are released all the same, once replies come through.
+// The release follows the SET on the same connection, so no key is left, although no
+// answer ever comes.
 func TestLostReplies(t *testing.T) {
 	c := masters(t, 3, cluster.None)
 	votes := &ballot{}
@@ -381,18 +382,45 @@ func TestLostReplies(t *testing.T) {
 		link(t, c, "c1", i).Set(cluster.LinkFault{Replies: cluster.Drop})
 	}
 	ctx, cancel := context.WithCancel(t.Context())
+	seen := make(chan bool)
 	go func() {
-		for ctx.Err() == nil && stores(t, c, "k", "") < 3 {
-			time.Sleep(time.Millisecond)
+		saw := false
+		for ctx.Err() == nil && !saw {
+			saw = stores(t, c, "k", "") == 3
 		}
 		cancel()
+		seen <- saw
 	}()
 	_, err := l.TryLock(ctx, "k")
 	if !errors.Is(err, redlock.ErrNoQuorum) {
 		t.Error(err)
 	}
 	cancel()
-	eventually(t, "no release got through", func() bool { return votes.deaf() >= before+3 })
+	if !<-seen {
+		t.Fatal("not all masters stored the key: this shows nothing")
+	}
+	eventually(t, "the releases have failed", func() bool { return votes.deaf() >= before+3 })
+	eventually(t, "no key is left", func() bool { return stores(t, c, "k", "") == 0 })
+}
+
+// Everything is lost from the moment on that the masters have the key: the release is
+// owed, and is the first thing that they get when the network is back.
+func TestOwedReleases(t *testing.T) {
+	c := masters(t, 3, cluster.None)
+	votes := &ballot{}
+	l := dial(t, c, "c1", redlock.WithTTL(time.Minute), redlock.WithTimeout(200*time.Millisecond), redlock.WithHooks(redlock.Hooks{Vote: votes.vote}))
+	warm(t, c, l, votes)
+	before := votes.deaf()
+	lease, err := l.Lock(t.Context(), "k")
+	must(t, err)
+	eventually(t, "all masters store the key", func() bool { return stores(t, c, "k", "") == 3 })
+	for i := range c.Masters() {
+		link(t, c, "c1", i).Set(cluster.LinkFault{Requests: cluster.Drop, Replies: cluster.Drop})
+	}
+	if err := lease.Unlock(t.Context()); !errors.Is(err, redlock.ErrNoQuorum) {
+		t.Error(err)
+	}
+	eventually(t, "the releases have failed", func() bool { return votes.deaf() >= before+3 })
 	if n := stores(t, c, "k", ""); n != 3 {
 		t.Fatalf("%d masters store a key: this shows nothing", n)
 	}

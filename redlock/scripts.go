@@ -7,14 +7,22 @@ import (
 
 // Script is a Lua script that masters run by its hash, or, where they do not
 // know it (after a restart), by its text.
-type Script struct{ Text, SHA string }
+type Script struct {
+	Text, SHA string
+	many      *Script // does it for several keys, with the arguments for each in turn
+}
 
 // NewScript makes a Script of its text, for commands of another lock than this one.
-func NewScript(text string) *Script { return script(text) }
-
-func script(text string) *Script {
+func NewScript(text string) *Script {
 	sum := sha1.Sum([]byte(text))
 	return &Script{Text: text, SHA: hex.EncodeToString(sum[:])}
+}
+
+func script(text string) *Script { return NewScript(text) }
+
+func (s *Script) with(many *Script) *Script {
+	s.many = many
+	return s
 }
 
 var (
@@ -30,7 +38,45 @@ return 0`)
 	compareAndDelete = script(`if redis.call("get", KEYS[1]) == ARGV[1] then
 	return redis.call("del", KEYS[1])
 end
-return 0`)
+return 0`).with(compareAndDeleteMany)
+
+	// compareAndDeleteMany is the same for several keys and their tokens. What one of
+	// them has wrong is no concern of the others.
+	compareAndDeleteMany = script(`local done = {}
+for i, key in ipairs(KEYS) do
+	local token = redis.pcall("get", key)
+	if type(token) == "table" then
+		done[i] = token
+	elseif token == ARGV[i] then
+		done[i] = redis.pcall("del", key)
+	else
+		done[i] = 0
+	end
+end
+return done`)
+
+	// compareDeleteAndTell publishes that the lock is free. A master that does not let
+	// it publish has released all the same.
+	compareDeleteAndTell = script(`if redis.call("get", KEYS[1]) == ARGV[1] then
+	local done = redis.call("del", KEYS[1])
+	redis.pcall("publish", ARGV[2], "")
+	return done
+end
+return 0`).with(compareDeleteAndTellMany)
+
+	compareDeleteAndTellMany = script(`local done = {}
+for i, key in ipairs(KEYS) do
+	local token = redis.pcall("get", key)
+	if type(token) == "table" then
+		done[i] = token
+	elseif token == ARGV[2 * i - 1] then
+		done[i] = redis.pcall("del", key)
+		redis.pcall("publish", ARGV[2 * i], "")
+	else
+		done[i] = 0
+	end
+end
+return done`)
 
 	// compareAndExpire extends a lock that is still ours. It never re-creates a
 	// key that has lapsed: somebody may have held the lock in between.
@@ -51,6 +97,9 @@ end
 return 1`)
 )
 
+// scripts are all of them.
+var scripts = []*Script{setAndCount, compareAndDelete, compareAndDeleteMany, compareDeleteAndTell, compareDeleteAndTellMany, compareAndExpire, compareAndRaise}
+
 func setCommand(key, token string, ttlMS int64, fencing bool) Command {
 	c := Command{Kind: Set, Key: key, Token: token}
 	if fencing {
@@ -61,7 +110,10 @@ func setCommand(key, token string, ttlMS int64, fencing bool) Command {
 	return c
 }
 
-func releaseCommand(key, token string) Command {
+func releaseCommand(key, token string, tell bool) Command {
+	if tell {
+		return Command{Kind: Release, Key: key, Token: token, Script: compareDeleteAndTell, Keys: []string{key}, Args: []any{token, channel(key)}}
+	}
 	return Command{Kind: Release, Key: key, Token: token, Script: compareAndDelete, Keys: []string{key}, Args: []any{token}}
 }
 
@@ -75,3 +127,6 @@ func writeBackCommand(key, token string, fence int64) Command {
 
 // fenceKey is where a master counts the fencing tokens of a key. It never expires.
 func fenceKey(key string) string { return key + ":fence" }
+
+// channel is where it is published that a key was released.
+func channel(key string) string { return key + ":released" }

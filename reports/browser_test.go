@@ -3,6 +3,7 @@ package reports
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"os/exec"
@@ -64,12 +65,20 @@ type tab struct {
 func open(t *testing.T, parent context.Context, p plan, width, height int64, dark bool) *tab {
 	t.Helper()
 	h, r := synthesize(p)
+	b := openPage(t, parent, func(w io.Writer) error { return HTML(w, h, r) }, width, height, dark)
+	b.wait("the first drawing", `window.lockpick && lockpick.drawn > 0`)
+	return b
+}
+
+// openPage writes a page and opens it in a tab of its own.
+func openPage(t *testing.T, parent context.Context, write func(io.Writer) error, width, height int64, dark bool) *tab {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "report.html")
 	f, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := HTML(f, h, r); err != nil {
+	if err := write(f); err != nil {
 		t.Fatal(err)
 	}
 	if err := f.Close(); err != nil {
@@ -98,7 +107,6 @@ func open(t *testing.T, parent context.Context, p plan, width, height int64, dar
 		chromedp.EmulateViewport(width, height),
 		chromedp.Navigate((&url.URL{Scheme: "file", Path: path}).String()),
 	)
-	b.wait("the first drawing", `window.lockpick && lockpick.drawn > 0`)
 	return b
 }
 

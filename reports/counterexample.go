@@ -33,9 +33,8 @@ func Told(w io.Writer, c Counterexample, opt TerminalOptions) error {
 		s, v = c.Found.Scenario, c.Found.Violation
 	}
 	t.title("Counterexample")
-	t.text("  ", fmt.Sprintf("%s: %s", v.Level, v.Summary))
-	for i, step := range v.Reason {
-		t.text(fmt.Sprintf("  %d. ", i+1), step)
+	if err := t.tell(c, v); err != nil {
+		return err
 	}
 	t.title("Schedule")
 	t.text("  ", fmt.Sprintf("%s, %s, %s, %s, persistence %s, TTL %s, sections of %s, seed %d", s.Lock, plural(s.Masters, "master"),
@@ -57,6 +56,30 @@ func Told(w io.Writer, c Counterexample, opt TerminalOptions) error {
 		fmt.Fprintf(&t.out, "  %-12s lockpick replay %s --driver process\n", "on Redis", printable(strings.TrimSuffix(c.Run.History, "/"+campaign.HistoryFile)))
 	}
 	return t.flush(w)
+}
+
+// tell tells a violation as a story and as a diagram, where its run was kept; else by its
+// reason.
+func (t *terminal) tell(c Counterexample, v checker.Violation) error {
+	if c.Run != nil && c.History != nil {
+		for _, r := range c.Run.Verdicts {
+			for i := range r.Violations {
+				if x := &r.Violations[i]; r.Level == v.Level && x.At == v.At && x.Key == v.Key {
+					opt := StoryOptions{Width: t.width}
+					if err := Story(&t.out, c.History, x, opt); err != nil {
+						return err
+					}
+					t.out.WriteByte('\n')
+					return SpaceTime(&t.out, c.History, x, opt)
+				}
+			}
+		}
+	}
+	t.text("  ", fmt.Sprintf("%s: %s", v.Level, v.Summary))
+	for i, step := range v.Reason {
+		t.text(fmt.Sprintf("  %d. ", i+1), step)
+	}
+	return nil
 }
 
 // shrunk says what shrinking left out, and what is known of the rest.

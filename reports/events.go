@@ -241,7 +241,7 @@ func (s *scene) keeps() string {
 	case "":
 		return ""
 	case "none":
-		return ", and keeps nothing"
+		return ", without persistence"
 	default:
 		return ", with persistence " + p
 	}
@@ -362,15 +362,16 @@ func (s *scene) conclusion() string {
 	v := s.v
 	property := v.Level
 	for _, p := range checker.Properties {
-		if p.Level == v.Level {
+		if p.Name == v.Property || v.Property == "" && p.Level == v.Level {
 			property = fmt.Sprintf("%s (%s)", words(p.Name), p.Level)
+			break
 		}
 	}
 	length := (v.Until - v.At).Round(time.Microsecond)
 	switch {
 	case v.Level == checker.MutualExclusion.Level && len(s.leases) == 2:
 		return fmt.Sprintf("For %s, from %s to %s, %s could both rely on %s: this violates %s.", brief(length), instant(v.At), instant(v.Until), enumerate(v.Clients), v.Key, property)
-	case v.Level == checker.BeliefExclusion.Level && len(v.Clients) == 2:
+	case v.Level == checker.BeliefExclusion.Level && v.Property != checker.Told.Name && len(v.Clients) == 2:
 		return fmt.Sprintf("For %s, from %s to %s, %s were both in their critical sections: this violates %s.", brief(length), instant(v.At), instant(v.Until), enumerate(v.Clients), property)
 	}
 	text := fmt.Sprintf("This violates %s: %s.", property, strings.TrimSuffix(v.Summary, "."))

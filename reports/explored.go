@@ -56,7 +56,7 @@ func Explored(w io.Writer, base campaign.Scenario, x *campaign.Explored, opt Ter
 	}
 	if len(x.Found) > 0 {
 		t.title("Violations")
-		g := grid{header: []string{"Schedule", "Seed", "Schedules", "Property and the faults that explain it"}, wide: 3, right: []int{0, 1, 2}}
+		g := grid{header: []string{"Schedule", "Seed", "Times", "Property and the faults that explain it"}, wide: 3, right: []int{0, 1, 2}}
 		for _, f := range x.Found {
 			g.rows = append(g.rows, []string{count(f.Number), fmt.Sprint(f.Seed), count(f.Count), f.Reason})
 		}

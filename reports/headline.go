@@ -18,7 +18,7 @@ type headline struct {
 	Level    string   // empty: no property was judged
 	Property string   // in words
 	Why      string   // one sentence
-	Also     []string // levels of the other properties with the same verdict
+	Also     []string // levels of the other properties with the same verdict; by name if it is the same level
 }
 
 func headlineOf(r *campaign.Result) headline {
@@ -30,7 +30,13 @@ func headlineOf(r *campaign.Result) headline {
 	lead := worst[0]
 	head := headline{Verdict: lead.Verdict, Level: lead.Level, Property: words(lead.Name), Why: lead.Why}
 	for _, v := range worst[1:] {
-		head.Also = append(head.Also, v.Level)
+		also := v.Level
+		if also == head.Level {
+			also += " " + words(v.Name)
+		}
+		if !slices.Contains(head.Also, also) {
+			head.Also = append(head.Also, also)
+		}
 	}
 	return head
 }
@@ -100,31 +106,62 @@ func whyNotTested(p checker.Property, h *history.History) string {
 		}
 		return false
 	}
-	switch p.Level {
-	case checker.KeyLifetime.Level:
+	asked := func(names ...string) bool {
+		return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(h.Header.Properties, n) })
+	}
+	switch p.Name {
+	case checker.KeyLifetime.Name:
 		if !happened(history.FLook) {
 			return "nobody asked the masters what they store"
 		}
-	case checker.FencedWrites.Level, checker.FencingMonotone.Level:
+	case checker.OrphanKeys.Name, checker.GhostKeys.Name:
+		switch {
+		case p == checker.GhostKeys && !asked(p.Name):
+			return "judged only if the scenario names it"
+		case !happened(history.FLook):
+			return "nobody asked the masters what they store"
+		}
+		return "no attempt was over"
+	case checker.DeadOnArrival.Name:
+		if !asked(p.Name) {
+			return "judged only if the scenario names it"
+		}
+	case checker.OwnKeys.Name:
+		return "no vote for a release or an extension was recorded"
+	case checker.MinValidity.Name:
+		return "no vote on a lease was recorded"
+	case checker.FencedWrites.Name, checker.FencingMonotone.Name:
 		if !h.Header.Fencing {
 			return "the leases of this lock carry no fencing tokens"
 		}
-	case checker.BeliefExclusion.Level:
+	case checker.BeliefExclusion.Name, checker.Told.Name:
 		if !happened(history.FEnter) {
 			return "no client entered a critical section"
 		}
-	case checker.NoStaleWrite.Level:
+	case checker.NoStaleWrite.Name:
 		if !happened(history.FApply) {
 			return "nothing was written to the guarded resource"
 		}
-	case checker.Extension.Level:
+	case checker.Extension.Name, checker.Continuity.Name:
 		if !happened(history.FExtend) {
 			return "no lease was extended"
 		}
-	case checker.DeadlockFree.Level, checker.Availability.Level:
+		return "no extension was granted by votes that were recorded"
+	case checker.DeadlockFree.Name, checker.Availability.Name:
 		if !happened(history.FHealed) {
 			return "the run ended before the faults had healed"
 		}
+	case checker.HolderLoss.Name:
+		return "no lock's holder was lost while another asked for it"
+	case checker.MinorityFailure.Name:
+		return "no lease was granted while a minority of masters failed"
+	case checker.Progress.Name:
+		return "nobody had to wait while nothing was wrong"
+	case checker.QuorumGranted.Name:
+		if h.Header.Fencing {
+			return "a lease with a fencing token needs more than a quorum's votes"
+		}
+		return "no vote on an attempt was recorded"
 	}
 	return "not asked for"
 }

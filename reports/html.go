@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"html/template"
 	"io"
@@ -106,22 +107,27 @@ func HTML(w io.Writer, h *history.History, r *campaign.Result) error {
 }
 
 // assets reads the page's style and its scripts, put together.
-func assets() (style, script string, err error) {
-	css, err := pageFiles.ReadFile("page/page.css")
-	if err != nil {
-		return "", "", fmt.Errorf("reports: %w", err)
-	}
-	var js bytes.Buffer
-	js.WriteString("(function () {\n'use strict';\n")
-	for _, name := range scripts {
-		b, err := pageFiles.ReadFile("page/" + name + ".js")
-		if err != nil {
-			return "", "", fmt.Errorf("reports: %w", err)
+func assets() (style, script string, err error) { return assetsOf([]string{"page"}, scripts) }
+
+// assetsOf reads styles and scripts, and puts each together.
+func assetsOf(styles, scripts []string) (style, script string, err error) {
+	var css, js bytes.Buffer
+	put := func(to *bytes.Buffer, names []string, ending string) error {
+		for _, name := range names {
+			b, err := pageFiles.ReadFile("page/" + name + ending)
+			if err != nil {
+				return fmt.Errorf("reports: %w", err)
+			}
+			to.Write(b)
 		}
-		js.Write(b)
+		return nil
+	}
+	js.WriteString("(function () {\n'use strict';\n")
+	if err := errors.Join(put(&css, styles, ".css"), put(&js, scripts, ".js")); err != nil {
+		return "", "", err
 	}
 	js.WriteString("})();\n")
-	return string(css), js.String(), nil
+	return css.String(), js.String(), nil
 }
 
 // policy lets the page's own style and script run, by their hashes, and nothing

@@ -116,7 +116,7 @@ type packedViolation struct {
 }
 
 // commands gives the commands of votes their codes.
-var commands = map[string]int{history.CommandSet: 0, history.CommandExtend: 1, history.CommandRelease: 2, history.CommandWriteBack: 3}
+var commands = map[string]int{history.CommandSet: 0, history.CommandExtend: 1, history.CommandRelease: 2, history.CommandWriteBack: 3, history.CommandRead: 4}
 
 // packer packs; texts that repeat are kept once.
 type packer struct {

@@ -2,6 +2,7 @@ package reports
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -46,10 +47,7 @@ type terminal struct {
 }
 
 func newTerminal(opt TerminalOptions) *terminal {
-	if opt.Width == 0 {
-		opt.Width = 80
-	}
-	return &terminal{width: max(opt.Width, 60), ink: ink(opt.Color)}
+	return &terminal{width: max(cmp.Or(opt.Width, 80), 60), ink: ink(opt.Color)}
 }
 
 func (t *terminal) flush(w io.Writer) error {

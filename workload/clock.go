@@ -3,6 +3,7 @@ package workload
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -89,11 +90,12 @@ func (c *Clock) True(t time.Time) time.Time {
 	return c.from.Add(time.Duration(float64(t.Sub(c.base)) / c.rate))
 }
 
-// truly is how long d of this clock lasts in truth.
+// truly is how long d of this clock lasts in truth, rounded up: what waits for the rest of
+// a time must not wait for nothing, or it would wait for ever at the same moment.
 func (c *Clock) truly(d time.Duration) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return time.Duration(float64(d) / c.rate)
+	return time.Duration(math.Ceil(float64(d) / c.rate))
 }
 
 // Sleep sleeps for d of this clock.

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"context"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -78,7 +79,7 @@ func TestClockSleeps(t *testing.T) {
 			rate := rates().Draw(t, "rate")
 			c.Set(cluster.Clock{Rate: rate})
 			d := time.Duration(rapid.Int64Range(1, int64(time.Hour)).Draw(t, "d"))
-			begun, want := time.Now(), time.Duration(float64(d)/rate)
+			begun, want := time.Now(), time.Duration(math.Ceil(float64(d)/rate)) // not before it shows the time
 			var rang time.Duration
 			c.AfterFunc(d, func() { rang = time.Since(begun) })
 			if err := c.Sleep(context.Background(), d); err != nil {
@@ -94,5 +95,18 @@ func TestClockSleeps(t *testing.T) {
 				t.Fatalf("an end of its context woke it with %v", err)
 			}
 		})
+	})
+}
+
+// Who waits on a clock until it shows a time, and looks again, gets there: the shortest
+// wait takes some time in truth, at any rate.
+func TestNoWaitIsForNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := NewClock(redlock.RealTime{})
+		c.Set(cluster.Clock{Rate: rates().Draw(t, "rate")})
+		d := time.Duration(rapid.Int64Range(1, int64(time.Hour)).Draw(t, "wait"))
+		if got := c.truly(d); got <= 0 {
+			t.Fatalf("a wait of %v takes %v", d, got)
+		}
 	})
 }

@@ -18,14 +18,14 @@ type command struct {
 // Kinds of commands that Redlock has no need of.
 const (
 	read redlock.Kind = "read" // GET, to compare
-	load redlock.Kind = "load" // SCRIPT LOAD
+	load redlock.Kind = "load" // SCRIPT LOAD: no vote is told of it
 )
 
 func setNXPX(key, token string, ttl time.Duration) []command {
 	return []command{{kind: redlock.Set, args: []any{"set", key, token, "nx", "px", ttl.Milliseconds()}}}
 }
 
-func compareAndDelete(key, token string) []command {
+func compareAndDelete(key, token string, _ time.Duration) []command {
 	return []command{{kind: redlock.Release, script: DeleteIfOwn, keys: []string{key}, args: []any{token}}}
 }
 
@@ -47,12 +47,12 @@ func setNXThenExpire(key, token string, ttl time.Duration) []command {
 }
 
 // plainDelete deletes whatever is there.
-func plainDelete(key, _ string) []command {
+func plainDelete(key, _ string, _ time.Duration) []command {
 	return []command{{kind: redlock.Release, args: []any{"del", key}}}
 }
 
 // getThenDelete looks whether the key is its own, and then deletes whatever is there.
-func getThenDelete(key, token string) []command {
+func getThenDelete(key, token string, _ time.Duration) []command {
 	return []command{
 		{kind: read, script: IsOwn, keys: []string{key}, args: []any{token}, gate: true},
 		{kind: redlock.Release, args: []any{"del", key}},
@@ -61,12 +61,12 @@ func getThenDelete(key, token string) []command {
 
 // brokenDelete is an article's script with a bracket in the wrong place: it ends in an
 // error.
-func brokenDelete(key, token string) []command {
+func brokenDelete(key, token string, _ time.Duration) []command {
 	return []command{{kind: redlock.Release, script: DeleteBroken, keys: []string{key}, args: []any{token}}}
 }
 
 // deleteByHash runs the right script by its hash alone.
-func deleteByHash(key, token string) []command {
+func deleteByHash(key, token string, _ time.Duration) []command {
 	return []command{{kind: redlock.Release, args: []any{"evalsha", DeleteIfOwn.SHA, 1, key, token}}}
 }
 

@@ -18,7 +18,7 @@ var folklore = []Kind{
 	{
 		Name: "set-del", First: true, Twin: "textbook-single", Claims: []int{4},
 		Summary: "SET NX PX on one master, released by a bare DEL",
-		New:     singleWith(rules{release: plainDelete, noRollback: true}),
+		New:     singleWith(rules{release: plainDelete, onlyUnanswered: true}),
 	},
 	{
 		Name: "set-get-del", First: true, Twin: "textbook-single", Claims: []int{5},
@@ -29,6 +29,11 @@ var folklore = []Kind{
 		Name: "set-broken-lua", First: true, Twin: "textbook-single", Claims: []int{6},
 		Summary: "SET NX PX on one master, released by a script whose bracket is in the wrong place",
 		New:     singleWith(rules{release: brokenDelete}),
+	},
+	{
+		Name: "set-driver-retries", First: true, Twin: "textbook-single", Claims: []int{61},
+		Summary: "SET NX PX on one master, by a driver that sends it again when it got no answer; nil means that another has the lock",
+		New:     singleWith(rules{driverRetries: true, onlyUnanswered: true}),
 	},
 	{
 		Name: "redlock-time-token", Twin: "textbook", Claims: []int{9},

@@ -64,9 +64,11 @@ type Site struct {
 	Hooks   redlock.Hooks // for locks that run here
 
 	// Pass is where the client may be stopped, and false if it was ended there; nil: it is
-	// not. Renewed tells of a lease that the lock has extended by itself; it may be nil.
+	// not. Renewed tells of a lease that the lock has extended by itself, Ended of one that is
+	// known to be over, if the lock has no hook for it; both may be nil.
 	Pass    func(point, key string) bool
 	Renewed func(key string, l Lease)
+	Ended   func(key, token string, cause error)
 
 	// For clients that are processes: what they tell.
 	Record         func(history.Op)
@@ -91,6 +93,7 @@ type Kind struct {
 	Summary string // one line
 	Fencing bool   // it can give fencing tokens
 	First   bool   // it lives on the first master alone
+	Opaque  bool   // what masters store is not the token: a look at them tells nothing
 	// Twin is the lock without what is wrong with this one, which stands the same test; ""
 	// for a lock that is meant to be right.
 	Twin   string
@@ -99,7 +102,7 @@ type Kind struct {
 	New    func(Site) (Lock, error)
 }
 
-// Shows is what a lock that is wrong is there to show: "b4", "claim 6", "b12, claims 4, 5".
+// Shows is what a lock that is wrong is there to show: "b4", "claim 6", "b14, claims 13 and 50".
 func (k Kind) Shows() string {
 	var claims []string
 	for _, n := range k.Claims {
@@ -115,7 +118,8 @@ func (k Kind) Shows() string {
 	case 1:
 		return what + "claim " + claims[0]
 	}
-	return what + "claims " + strings.Join(claims, ", ")
+	last := len(claims) - 1
+	return what + "claims " + strings.Join(claims[:last], ", ") + " and " + claims[last]
 }
 
 // Quorum is how many of n masters a correct lock of this kind needs.
@@ -128,10 +132,10 @@ func (k Kind) Quorum(n int) int {
 
 // Locks are the locks under test: those that are meant to be right first, then the folklore
 // and those with a planted bug.
-var Locks = slices.Concat(correct, folklore, planted)
+var Locks = slices.Concat(correct, folklore, redissons, planted)
 
 // correct are the locks that are meant to be right.
-var correct = slices.Concat(redlocks, textbooks)
+var correct = slices.Concat(redlocks, textbooks, fairs)
 
 // LockNamed finds a lock under test.
 func LockNamed(name string) (Kind, bool) {

@@ -197,21 +197,16 @@ func (p *Pauses) goOn(client string, process Process, point, key string) {
 
 // awake returns when a client that is a process is not stopped where it stands: what the
 // harness does in its name, such as to leave a section, it does only then.
-func (p *Pauses) awake(client string) {
-	for o := p.asleep(client); o != nil; o = p.asleep(client) {
+func (p *Pauses) awake(client string) { p.await(client, false) }
+
+// mourn returns when a client that has ended may start anew.
+func (p *Pauses) mourn(client string) { p.await(client, true) }
+
+// await returns when no order holds the client.
+func (p *Pauses) await(client string, kill bool) {
+	for o := p.held(client, kill); o != nil; o = p.held(client, kill) {
 		_ = p.runtime.Sleep(o.until, sleepStep)
 	}
-}
-
-func (p *Pauses) asleep(client string) *order {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, o := range p.orders {
-		if !o.kill && o.point == "" && slices.Contains(o.struck, client) {
-			return o
-		}
-	}
-	return nil
 }
 
 // ended says whether the end of a client was somebody's order. It is asked once an end.
@@ -223,18 +218,12 @@ func (p *Pauses) ended(client string) bool {
 	return ordered
 }
 
-// mourn returns when a client that has ended may start anew.
-func (p *Pauses) mourn(client string) {
-	for o := p.killed(client); o != nil; o = p.killed(client) {
-		_ = p.runtime.Sleep(o.until, sleepStep)
-	}
-}
-
-func (p *Pauses) killed(client string) *order {
+// held is an order that has struck a client: one to end, or one to stop where it stands.
+func (p *Pauses) held(client string, kill bool) *order {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, o := range p.orders {
-		if o.kill && slices.Contains(o.struck, client) {
+		if o.kill == kill && (kill || o.point == "") && slices.Contains(o.struck, client) {
 			return o
 		}
 	}

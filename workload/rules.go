@@ -11,8 +11,9 @@ type rules struct {
 	wallClock bool // read from a clock that steps
 
 	// The token.
-	token func(l *textbook) string // nil: 20 random bytes
-	once  bool                     // one token for all retries of an acquire
+	token  func(l *textbook) string // nil: 20 random bytes
+	once   bool                     // one token for all retries of an acquire
+	stored func(l *textbook) string // what masters store; nil: the token
 
 	// Step 2, the SETs.
 	set           func(key, token string, ttl time.Duration) []command // nil: SET NX PX
@@ -28,15 +29,20 @@ type rules struct {
 	noValidity  bool // the quorum is enough
 	noDrift     bool // clocks are taken to run alike
 	forever     bool // keys have no TTL, and leases no end
+	resets      bool // once the quorum is there, all keys get a TTL anew, whoever's they are and whatever comes of it
 	alwaysValid bool // a lease says that it is valid, whatever the time is
 
 	// Step 5, the release.
-	release         func(key, token string) []command // nil: compare-and-delete
-	noRollback      bool                              // none after a failed attempt
-	onlyBelieved    bool                              // only where the SET was answered with yes
-	overtaking      bool                              // by another connection than the SET's
-	onlyWhileWanted bool                              // not if the caller's context has ended
-	loads           bool                              // its script is loaded when the client starts, and never again
+	release         func(key, token string, ttl time.Duration) []command // nil: compare-and-delete
+	noRollback      bool                                                 // none after a failed attempt
+	onlyUnanswered  bool                                                 // after a failed attempt only if a master did not answer
+	onlyBelieved    bool                                                 // only where the SET was answered with yes
+	overtaking      bool                                                 // by another connection than the SET's
+	onlyWhileWanted bool                                                 // not if the caller's context has ended
+	loads           bool                                                 // its script is loaded when the client starts, and never again
+
+	// Waiting.
+	fair bool // in a queue
 
 	// Retries.
 	fixedDelay bool
@@ -51,6 +57,7 @@ type rules struct {
 	renews        bool // each third of a TTL, as often as a lease may be extended
 	renewsForever bool
 	untold        bool // the holder does not hear that a renewal failed
+	outlives      bool // the release does not stop the renewal
 
 	// Fencing.
 	noWriteBack bool // the highest counter is not written back

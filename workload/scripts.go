@@ -51,4 +51,67 @@ if holder then
 end
 redis.call("set", KEYS[1], ARGV[1], "PX", ARGV[2])
 return 1`)
+
+	// ReentrantSet, ReentrantExpire and ReentrantRelease are Redisson's, but for what they
+	// answer: here a positive number always says yes, and nobody is told of a release.
+	ReentrantSet = redlock.NewScript(`if redis.call("exists", KEYS[1]) == 1 and redis.call("hexists", KEYS[1], ARGV[1]) == 0 then
+	return 0
+end
+local count = redis.call("hincrby", KEYS[1], ARGV[1], 1)
+redis.call("pexpire", KEYS[1], ARGV[2])
+return count`)
+	ReentrantExpire = redlock.NewScript(`if redis.call("hexists", KEYS[1], ARGV[1]) == 0 then
+	return 0
+end
+return redis.call("pexpire", KEYS[1], ARGV[2])`)
+	ReentrantRelease = redlock.NewScript(`if redis.call("hexists", KEYS[1], ARGV[1]) == 0 then
+	return 0
+end
+if redis.call("hincrby", KEYS[1], ARGV[1], -1) > 0 then
+	redis.call("pexpire", KEYS[1], ARGV[2])
+	return 0
+end
+return redis.call("del", KEYS[1])`)
+
+	// FairSet is like Redisson's: a queue of waiters (w1, w2, …) with the times (t1, t2, …) at
+	// which they count as dead, each a patience after the one before. The clock is the
+	// client's. Where Redisson has a list and a sorted set, a hash does.
+	FairSet = redlock.NewScript(`local now = tonumber(ARGV[3])
+local head = tonumber(redis.call("hget", KEYS[2], "head") or "1")
+local tail = tonumber(redis.call("hget", KEYS[2], "tail") or "0")
+while head <= tail and tonumber(redis.call("hget", KEYS[2], "t" .. head)) <= now do
+	redis.call("hdel", KEYS[2], "w" .. head, "t" .. head)
+	head = head + 1
+end
+if redis.call("exists", KEYS[1]) == 0 and (head > tail or redis.call("hget", KEYS[2], "w" .. head) == ARGV[1]) then
+	if head <= tail then
+		redis.call("hdel", KEYS[2], "w" .. head, "t" .. head)
+		head = head + 1
+	end
+	redis.call("hset", KEYS[2], "head", head, "tail", tail)
+	redis.call("set", KEYS[1], ARGV[1], "PX", ARGV[2])
+	return 1
+end
+local dead = now + math.max(redis.call("pttl", KEYS[1]), 0)
+for i = head, tail do
+	if redis.call("hget", KEYS[2], "w" .. i) == ARGV[1] then
+		redis.call("hset", KEYS[2], "head", head)
+		return 0
+	end
+	dead = math.max(dead, tonumber(redis.call("hget", KEYS[2], "t" .. i)))
+end
+tail = tail + 1
+redis.call("hset", KEYS[2], "head", head, "tail", tail, "w" .. tail, ARGV[1], "t" .. tail, dead + ARGV[4])
+return 0`)
+
+	// FairLeave makes a waiter one that is dead.
+	FairLeave = redlock.NewScript(`local head = tonumber(redis.call("hget", KEYS[1], "head") or "1")
+local tail = tonumber(redis.call("hget", KEYS[1], "tail") or "0")
+for i = head, tail do
+	if redis.call("hget", KEYS[1], "w" .. i) == ARGV[1] then
+		redis.call("hset", KEYS[1], "w" .. i, "", "t" .. i, 0)
+		return 1
+	end
+end
+return 0`)
 )

@@ -83,8 +83,14 @@ func (l *textbook) Acquire(ctx context.Context, key string) (Lease, error) {
 		if errors.Is(err, ErrGone) {
 			return nil, err
 		}
+		if l.rules.fair && !l.pass(BetweenCommands, key) {
+			return nil, ErrGone // it dies in the queue
+		}
 		if ctx.Err() == nil {
 			_ = l.site.Runtime.Sleep(ctx, l.delay())
+		}
+		if ctx.Err() != nil && l.rules.fair {
+			l.leaveQueue(ctx, key, token)
 		}
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("%w: %w", err, context.Cause(ctx))
@@ -126,15 +132,30 @@ func (l *textbook) attempt(ctx context.Context, key, token string, start time.Ti
 			err = l.judge(back, left)
 		}
 	}
+	if err == nil && l.rules.resets {
+		if left, err = l.reset(ctx, talk, key, token); errors.Is(err, ErrGone) {
+			return nil, err
+		}
+	}
 	if err == nil {
 		return l.grant(talk, key, token, t, left), nil
 	}
 
 	// Step 5: release on all masters, also on those that did not say yes.
-	if !l.rules.noRollback && !(l.rules.raises && t.err != nil) {
+	if !l.rules.noRollback && !(l.rules.raises && t.err != nil) && !(l.rules.onlyUnanswered && len(t.failed) == 0) {
 		_, _ = l.releaseAll(ctx, talk, key, token, t.yes, l.answered)
 	}
 	return nil, err
+}
+
+// reset gives all keys a TTL anew, and the lease with them.
+func (l *textbook) reset(ctx context.Context, talk redlock.Conversation, key, token string) (time.Duration, error) {
+	if !l.pass(BetweenCommands, key) {
+		return 0, ErrGone
+	}
+	start := l.clock()
+	_, err := l.carryOut(ctx, talk, key, token, []command{{kind: redlock.Extend, args: []any{"pexpire", key, l.site.TTL.Milliseconds()}}}, nil, l.settled)
+	return l.site.TTL - l.clock().Sub(start), err
 }
 
 // judge is steps 3 and 4: nil if the votes and the time that is left make a lease.

@@ -91,6 +91,9 @@ func (x *textbookLease) finish(why error) {
 	x.mu.Unlock()
 	if why == redlock.ErrReleased || first && !x.lock.rules.untold && !x.lock.rules.alwaysValid {
 		cancel(why)
+		if x.lock.site.Ended != nil {
+			x.lock.site.Ended(x.key, x.token, why)
+		}
 	}
 }
 
@@ -136,6 +139,8 @@ func (x *textbookLease) mayExtend(now time.Time) error {
 		return fmt.Errorf("%w: %w", redlock.ErrNotHeld, x.over)
 	case !now.Before(x.until) && !late:
 		return redlock.ErrExpired
+	case x.lock.rules.forever: // there is no TTL to extend
+		return redlock.ErrExtensionLimit
 	case x.extensions >= maxExtensions && !x.lock.rules.renewsForever:
 		return redlock.ErrExtensionLimit
 	}
@@ -191,6 +196,20 @@ func (x *textbookLease) renew() {
 	for x.valid() && l.site.Runtime.Sleep(x.Context(), l.site.TTL/3) == nil && l.life.Err() == nil {
 		if x.extend(l.life) == nil && l.site.Renewed != nil && l.life.Err() == nil {
 			l.site.Renewed(x.key, x) // if it was not: the next one may be
+		}
+	}
+	if l.rules.outlives {
+		x.haunt()
+	}
+}
+
+// haunt goes on renewing after the release, as long as masters say that the token is there.
+func (x *textbookLease) haunt() {
+	l := x.lock
+	for l.site.Runtime.Sleep(l.life, l.site.TTL/3) == nil {
+		t, _ := l.carryOut(l.life, x.talk, x.key, x.token, l.extendCommands(x.key, x.token), nil, l.settled)
+		if len(t.yes) == 0 {
+			return
 		}
 	}
 }

@@ -2,7 +2,9 @@ package workload
 
 import (
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -35,5 +37,22 @@ func TestLocksAreWhole(t *testing.T) {
 	}
 	if last := slices.IndexFunc(Locks, func(k Kind) bool { return k.Twin != "" }); slices.ContainsFunc(Locks[last:], func(k Kind) bool { return k.Twin == "" }) {
 		t.Error("a correct lock comes after a wrong one")
+	}
+}
+
+// TestLocksAreInTheDocs: docs/locks.md has a row for each lock.
+func TestLocksAreInTheDocs(t *testing.T) {
+	b, err := os.ReadFile("../docs/locks.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range Locks {
+		row := "| `" + k.Name + "` | "
+		if k.Twin != "" {
+			row += k.Shows() + " |"
+		}
+		if !strings.Contains(string(b), row) {
+			t.Errorf("docs/locks.md has no row that begins with %q", row)
+		}
 	}
 }

@@ -35,7 +35,7 @@ func (t *tally) in() int { return len(t.yes) + len(t.no) + len(t.failed) }
 
 // enough says that a quorum said yes, or none can any more.
 func (l *textbook) enough(t *tally) bool {
-	if l.rules.reachable || l.rules.waitsForAll || l.rules.raises {
+	if l.rules.reachable || l.rules.waitsForAll || l.rules.raises || l.rules.onlyBelieved {
 		return t.in() == l.n
 	}
 	return len(t.yes) >= l.quorum(*t) || len(t.no)+len(t.failed) > l.n-l.quorum(*t)
@@ -138,8 +138,10 @@ func (l *textbook) releaseAll(ctx context.Context, talk redlock.Conversation, ke
 
 func (l *textbook) setCommands(key, token string) []command {
 	switch {
+	case l.rules.fair:
+		return enqueue(key, token, l.site.TTL, l.site.Wall())
 	case l.rules.set != nil:
-		return l.rules.set(key, token, l.site.TTL)
+		return l.rules.set(key, l.stored(token), l.site.TTL)
 	case l.site.Fencing:
 		return setAndCount(key, token, l.site.TTL)
 	}
@@ -148,16 +150,25 @@ func (l *textbook) setCommands(key, token string) []command {
 
 func (l *textbook) releaseCommands(key, token string) []command {
 	if l.rules.release != nil {
-		return l.rules.release(key, token)
+		return l.rules.release(key, l.stored(token), l.site.TTL)
 	}
-	return compareAndDelete(key, token)
+	return compareAndDelete(key, token, l.site.TTL)
 }
 
 func (l *textbook) extendCommands(key, token string) []command {
 	if l.rules.extend != nil {
-		return l.rules.extend(key, token, l.site.TTL)
+		return l.rules.extend(key, l.stored(token), l.site.TTL)
 	}
 	return compareAndExpire(key, token, l.site.TTL)
+}
+
+// stored is what masters store of a token. Where that is less than the token, the token
+// still names the attempt in votes.
+func (l *textbook) stored(token string) string {
+	if l.rules.stored != nil {
+		return l.rules.stored(l)
+	}
+	return token
 }
 
 // pass is where a client may be stopped or ended; false: it has ended.

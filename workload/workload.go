@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,13 +22,14 @@ type Config struct {
 	Clients        int
 	Keys           int
 	TTL            time.Duration
-	Timeout        time.Duration // per master; 0: the lock's default
-	HoldMin        time.Duration // a critical section lasts between these two,
-	HoldMax        time.Duration // as long as the lease allows
-	LongHolds      float64       // but for this share, which wants 0.8 to 1.5 TTL
-	Extend         float64       // probability that a lease too short for what is left to do is extended (any other: a fifth of that)
-	Think          time.Duration // at most, between two acquires of a client
-	AcquireTimeout time.Duration // of one acquire
+	TTLs           map[string]time.Duration // of clients that have another
+	Timeout        time.Duration            // per master; 0: the lock's default
+	HoldMin        time.Duration            // a critical section lasts between these two,
+	HoldMax        time.Duration            // as long as the lease allows
+	LongHolds      float64                  // but for this share, which wants 0.8 to 1.5 TTL
+	Extend         float64                  // probability that a lease too short for what is left to do is extended (any other: a fifth of that)
+	Think          time.Duration            // at most, between two acquires of a client
+	AcquireTimeout time.Duration            // of one acquire
 	Fencing        bool
 	Wait           int // replicas that must have a key before a master's vote counts
 	Seed           uint64
@@ -66,7 +68,7 @@ func New(cfg Config, r redlock.Runtime, rec *history.Recorder, start time.Time, 
 			return nil, errors.Join(fmt.Errorf("client %s: %w", name, err), w.Close())
 		}
 		c := &client{w: w, name: name, number: i + 1, clock: NewClock(r), random: rand.New(rand.NewPCG(cfg.Seed, uint64(i+1)))}
-		s.Client, s.Runtime, s.TTL, s.Timeout, s.Fencing, s.Wait = name, c.clock, cfg.TTL, cfg.Timeout, cfg.Fencing, cfg.Wait
+		s.Client, s.Runtime, s.TTL, s.Timeout, s.Fencing, s.Wait = name, c.clock, cmp.Or(cfg.TTLs[name], cfg.TTL), cfg.Timeout, cfg.Fencing, cfg.Wait
 		s.AcquireTimeout, s.Margin = cfg.AcquireTimeout, cfg.margin()
 		s.Hooks = c.hooks()
 		s.Record = func(op history.Op) { w.record(op) }

@@ -9,9 +9,10 @@ import (
 	"lockpick/redlock"
 )
 
-// Masters is how one client reaches the masters, as redlock's own does through
-// go-redis: a pool of connections to each, commands in turn within a conversation,
-// scripts by hash and then by text, releases that got no answer sent again.
+// Masters is how one client reaches the masters: a pool of connections to each,
+// commands in turn within a conversation, scripts by hash and then by text, releases
+// that got no answer sent again. Redlock's own way to real masters is kinder to it: all
+// commands share a connection there, so they cannot overtake each other.
 type Masters struct {
 	cluster *Cluster
 	client  *Client
@@ -293,8 +294,7 @@ func (r *reply) number(master string) (int64, error) {
 	return 0, fmt.Errorf("%s: unexpected reply %v", master, r)
 }
 
-// How long and how far apart a release is sent again, as redlock does it with real
-// masters, and how many at a time per master.
+// How long and how far apart a release is sent again, and how many at a time per master.
 const (
 	lateReleases = 64
 	lateFor      = time.Minute

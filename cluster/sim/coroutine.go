@@ -117,14 +117,13 @@ func (c *coroutine) rouse() {
 	}
 }
 
-// proceed lets a parked coroutine go on at once, as the last act of an event. Where
-// another coroutine is running, which has just let a held reply through, it goes on in
-// its turn.
+// proceed lets a parked coroutine go on at once, where an event does so as its last
+// act; else in its turn.
 func (c *coroutine) proceed() {
 	if !c.parked {
 		return
 	}
-	if c.world.current != nil {
+	if c.world.current != nil { // another coroutine does this, as who resets a link does: it goes on first
 		c.rouse()
 		return
 	}

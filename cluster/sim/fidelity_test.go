@@ -52,6 +52,20 @@ func (s realServer) freeze(at time.Time) error {
 	return errors.New("the clock could not be stopped within a millisecond")
 }
 
+// awaitWritten waits until the server has handed all to the file.
+func (s realServer) awaitWritten() error {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		info, err := s.client.Info(context.Background(), "persistence").Result()
+		if err != nil {
+			return err
+		}
+		if strings.Contains(info, "\naof_buffer_length:0\r") && strings.Contains(info, "\naof_pending_bio_fsync:0\r") {
+			return nil
+		}
+	}
+	return errors.New("the server did not write its file within a minute")
+}
+
 func show(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -236,7 +250,9 @@ func trace(p cluster.Persistence, there realServer, here simulatedServer, steps 
 		case s.end == "cut" && p == cluster.Everysec: // when exactly it fsyncs is chance
 		default:
 			if p == cluster.Everysec { // a write that an fsync puts off is written soon after it
-				time.Sleep(120 * time.Millisecond)
+				if err := there.awaitWritten(); err != nil {
+					return err
+				}
 				here.pass(120 * time.Millisecond)
 			}
 			for _, m := range []cluster.Master{there, here} {

@@ -9,12 +9,12 @@ import (
 )
 
 // Replicas of a simulated master are not servers of their own: while replication is
-// not held they have what the master has, at once, and while it is held they have
-// what it had then.
+// not held they have what the master has, at once, and while it is held the one that
+// would be promoted has what it had then.
 
 var errNoReplicas = fmt.Errorf("%w: the masters have no replicas; ask for 1 or 2 of each", cluster.ErrUnavailable)
 
-// HoldReplication stops what the master's replicas learn, or lets them catch up.
+// HoldReplication stops what the replica learns that would be promoted, or lets it catch up.
 func (m *Master) HoldReplication(ctx context.Context, held bool) error {
 	return m.act(ctx, "hold the replication of", signalTime, func() error {
 		switch {
@@ -61,7 +61,7 @@ func (m *Master) Failover(ctx context.Context) error {
 // replicated is how many replicas have everything.
 func (m *Master) replicated() int {
 	if m.held != nil {
-		return 0
+		return max(0, m.standby-1)
 	}
 	return m.standby
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"maps"
 	"time"
 
@@ -35,6 +36,9 @@ func (m *Master) serve(x *message) {
 		return
 	}
 	r := m.db().run(&x.ask.request, x.byText)
+	if want := x.ask.cmd.Wait; want > 0 {
+		r = m.heard(r, want, x.ask.timeout)
+	}
 	wait := m.settle() + r.later
 	switch {
 	case m.state == cluster.Down: // it could not write what it had done, and ended
@@ -44,6 +48,22 @@ func (m *Master) serve(x *message) {
 	default:
 		x.answer(r, wait)
 	}
+}
+
+// heard is the reply to a command that is followed by WAIT: a yes that too few replicas
+// have heard of is an error, which comes when half of the client's patience is over, as
+// redlock.New has it.
+func (m *Master) heard(r reply, want int, timeout time.Duration) reply {
+	if r.kind == replyError || r.kind == replyNil || r.kind == replyInt && r.n == 0 {
+		return r
+	}
+	n := m.replicated()
+	if n >= want {
+		return r
+	}
+	r = errorReply(fmt.Sprintf("%d of %d replicas have heard of it in time", n, want))
+	r.later = timeout / 2
+	return r
 }
 
 // settle is the end of a command: the master may have to wait for its disk, and if so

@@ -29,6 +29,43 @@ return 0`, func(db DB, keys, args []string) any {
 		return integer(holds(db, keys[0], args[0]) && db.Del(keys[0]))
 	}},
 
+	{`local done = {}
+for i, key in ipairs(KEYS) do
+	local token = redis.pcall("get", key)
+	if type(token) == "table" then
+		done[i] = token
+	elseif token == ARGV[i] then
+		done[i] = redis.pcall("del", key)
+	else
+		done[i] = 0
+	end
+end
+return done`, func(db DB, keys, args []string) any { return releaseMany(db, keys, args, 1) }},
+
+	// Nobody listens to simulated masters, so what they publish comes to nothing.
+	{`if redis.call("get", KEYS[1]) == ARGV[1] then
+	local done = redis.call("del", KEYS[1])
+	redis.pcall("publish", ARGV[2], "")
+	return done
+end
+return 0`, func(db DB, keys, args []string) any {
+		return integer(holds(db, keys[0], args[0]) && db.Del(keys[0]))
+	}},
+
+	{`local done = {}
+for i, key in ipairs(KEYS) do
+	local token = redis.pcall("get", key)
+	if type(token) == "table" then
+		done[i] = token
+	elseif token == ARGV[2 * i - 1] then
+		done[i] = redis.pcall("del", key)
+		redis.pcall("publish", ARGV[2 * i], "")
+	else
+		done[i] = 0
+	end
+end
+return done`, func(db DB, keys, args []string) any { return releaseMany(db, keys, args, 2) }},
+
 	{`if redis.call("get", KEYS[1]) == ARGV[1] then
 	return redis.call("pexpire", KEYS[1], ARGV[2])
 end
@@ -61,6 +98,22 @@ func init() {
 	for _, x := range redlockTwins {
 		RegisterScript(x.text, x.twin)
 	}
+}
+
+// releaseMany deletes the keys that hold their token, which is every so many arguments.
+func releaseMany(db DB, keys, args []string, apart int) any {
+	done := []any{}
+	for i, key := range keys {
+		held := db.PCall("get", key)
+		if err, ok := held.(error); ok {
+			done = append(done, err)
+		} else if token, ok := held.(string); ok && apart*i < len(args) && token == args[apart*i] {
+			done = append(done, db.PCall("del", key))
+		} else {
+			done = append(done, int64(0))
+		}
+	}
+	return done
 }
 
 func holds(db DB, key, token string) bool {

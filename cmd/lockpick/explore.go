@@ -134,6 +134,8 @@ func keep(ctx context.Context, s campaign.Scenario, store campaign.Store) (*hist
 
 // exploring shows how an exploration is getting on.
 func (p *progress) exploring(s campaign.ExplorationStatus) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	done, of, what := int64(s.Schedules), int64(s.Of), fmt.Sprintf("%d schedules", s.Schedules)
 	if s.Of > 0 {
 		what += fmt.Sprintf(" of %d", s.Of)

@@ -102,7 +102,7 @@ Exit codes: 0 no violation, 1 violated, 2 unknown or invalid (the run proves not
 		return usageError{fmt.Errorf("%w (see: %s --help)", err, cmd.CommandPath())}
 	})
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(runCommand(), exploreCommand(), exhaustCommand(), shrinkCommand(), replayCommand(), checkCommand(), reportCommand(), listCommand(), doctorCommand(), imageCommand(), clientCommand())
+	root.AddCommand(runCommand(), claimsCommand(), exploreCommand(), exhaustCommand(), shrinkCommand(), replayCommand(), checkCommand(), reportCommand(), listCommand(), doctorCommand(), imageCommand(), clientCommand())
 	for _, c := range root.Commands() {
 		c.Args = asUsage(c.Args)
 	}

@@ -39,13 +39,13 @@ func (p *progress) line(format string, args ...any) {
 }
 
 func (p *progress) live(s campaign.Status) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	p.show(describe(s), min(s.Elapsed, s.Limit).Milliseconds(), s.Limit.Milliseconds())
 }
 
-// show tells what is going on, and how much of all is done.
-func (p *progress) show(text string, done, of int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+// show shows how much of all is done, and a text. The caller holds p.mu.
+func (p *progress) show(text string, done, all int64) {
 	if !p.terminal {
 		if time.Since(p.last) >= every {
 			p.last = time.Now()
@@ -54,12 +54,12 @@ func (p *progress) show(text string, done, of int64) {
 		return
 	}
 	if p.bar == nil {
-		p.bar = progressbar.NewOptions64(of,
+		p.bar = progressbar.NewOptions64(all,
 			progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetWidth(16), progressbar.OptionClearOnFinish(),
 			progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false), progressbar.OptionThrottle(0))
 	}
 	p.bar.Describe(text)
-	_ = p.bar.Set64(min(done, of))
+	_ = p.bar.Set64(min(done, all))
 }
 
 func (p *progress) done() {

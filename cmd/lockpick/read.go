@@ -148,12 +148,13 @@ func orUsage(err error) error {
 
 func listCommand() *cobra.Command {
 	var store string
+	var markdown bool
 	cmd := &cobra.Command{
-		Use:       "list runs|locks|faults",
-		Short:     "List the runs in the store, the locks under test, or the faults",
-		Example:   "  lockpick list faults",
-		ValidArgs: []string{"runs", "locks", "faults"},
-		Args:      one("runs, locks or faults", "runs", "locks", "faults"),
+		Use:       "list runs|locks|faults|claims",
+		Short:     "List the runs in the store, the locks under test, the faults, or the claims",
+		Example:   "  lockpick list faults\n  lockpick list claims --markdown > docs/claims.md",
+		ValidArgs: []string{"runs", "locks", "faults", "claims"},
+		Args:      one("runs, locks, faults or claims", "runs", "locks", "faults", "claims"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			switch args[0] {
@@ -171,6 +172,13 @@ func listCommand() *cobra.Command {
 					}
 					fmt.Fprintf(w, "%s\t%s\t%s%s\n", k.Name, k.Hits, k.Summary, needs)
 				}
+			case "claims":
+				if markdown {
+					return reports.ClaimsMarkdown(os.Stdout, campaign.Catalogue())
+				}
+				for _, c := range campaign.Catalogue() {
+					fmt.Fprintf(w, "%s\t%s\t%s\n", c.ID, c.Slug, c.Claim)
+				}
 			case "runs":
 				if err := listRuns(w, campaign.Store{Dir: store}); err != nil {
 					return err
@@ -180,6 +188,7 @@ func listCommand() *cobra.Command {
 		},
 	}
 	storeFlag(cmd, &store)
+	cmd.Flags().BoolVar(&markdown, "markdown", false, "of claims: with their cases and verdicts, as a page of documentation")
 	return cmd
 }
 

@@ -74,7 +74,7 @@ func newScenarioFlags() *scenarioFlags {
 // register adds the flags that every command has that takes a scenario to run.
 func (x *scenarioFlags) register(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&x.Lock, "lock", x.Lock, "the lock under test: "+strings.Join(workload.LockNames(), ", "))
+	f.StringVar(&x.Lock, "lock", x.Lock, "the lock under test: "+strings.Join(workload.CorrectNames(), ", ")+", or one that is wrong on purpose (lockpick list locks)")
 	f.BoolVar(&x.Fencing, "fencing", x.Fencing, "have the lock give fencing tokens (judges L5 and FM)")
 	f.IntVar(&x.Masters, "masters", x.Masters, "number of masters")
 	f.StringVar(&x.Persistence, "persistence", x.Persistence, "how masters keep keys: none, rdb, everysec, always")
@@ -167,7 +167,7 @@ func jsonFlag(cmd *cobra.Command, asJSON *bool) {
 }
 
 func propertyFlag(cmd *cobra.Command, levels *[]string, otherwise string) {
-	cmd.Flags().StringSliceVar(levels, "property", nil, "levels that decide the exit code (default: "+otherwise+"): "+strings.Join(campaign.Levels(), ","))
+	cmd.Flags().StringSliceVar(levels, "property", nil, "levels or properties that decide the exit code (default: "+otherwise+"): "+strings.Join(campaign.Levels(), ","))
 }
 
 func runScenario(ctx context.Context, s campaign.Scenario, store campaign.Store, asJSON bool) error {

@@ -97,9 +97,14 @@ func shrink(ctx context.Context, how campaign.Shrinking, store campaign.Store, a
 func shrinkWith(ctx context.Context, how campaign.Shrinking) (*campaign.Shrunk, error) {
 	show := newProgress()
 	defer show.done()
-	how.Live = func(s campaign.ShrinkStatus) {
-		show.show(fmt.Sprintf("shrinking, %5.1fs: %d faults, %d clients, %d masters, %d keys; %d simulations",
-			s.Elapsed.Seconds(), s.Size.Faults, s.Size.Clients, s.Size.Masters, s.Size.Keys, s.Runs), s.Elapsed.Milliseconds(), s.Limit.Milliseconds())
-	}
+	how.Live = show.shrinking
 	return campaign.Shrink(ctx, how)
+}
+
+// shrinking shows how a shrinking is getting on.
+func (p *progress) shrinking(s campaign.ShrinkStatus) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.show(fmt.Sprintf("shrinking, %5.1fs: %d faults, %d clients, %d masters, %d keys; %d simulations",
+		s.Elapsed.Seconds(), s.Size.Faults, s.Size.Clients, s.Size.Masters, s.Size.Keys, s.Runs), s.Elapsed.Milliseconds(), s.Limit.Milliseconds())
 }

@@ -14,13 +14,14 @@ import (
 // allowed says which of the project's packages a package may import. The lock is a
 // library of its own, and history is the one thing that everybody shares.
 var allowed = map[string][]string{
-	"redlock":  {},
-	"history":  {},
-	"cluster":  {"history"},
-	"nemesis":  {"cluster", "history"},
-	"workload": {"redlock", "cluster", "history"},
-	"checker":  {"history"},
-	"campaign": {"redlock", "history", "cluster", "cluster/sim", "nemesis", "workload", "workload/remote", "workload/twins", "checker"},
+	"redlock":         {},
+	"redlock/redsync": {"redlock"}, // the same lock in another shape
+	"history":         {},
+	"cluster":         {"history"},
+	"nemesis":         {"cluster", "history"},
+	"workload":        {"redlock", "cluster", "history"},
+	"checker":         {"history"},
+	"campaign":        {"redlock", "history", "cluster", "cluster/sim", "nemesis", "workload", "workload/remote", "workload/twins", "checker"},
 	// The Go twins of the scripts of the locks under test. They are a package of their own,
 	// so that a lock knows nothing of simulated masters, and they nothing of locks.
 	"workload/twins": {"cluster/sim", "redlock", "workload"},
@@ -36,9 +37,10 @@ var allowed = map[string][]string{
 
 // thirdParty says which modules a package may import from outside, where that matters.
 var thirdParty = map[string][]string{
-	"redlock": {"github.com/redis/go-redis/v9"},
-	"history": {},
-	"checker": {"github.com/anishathalye/porcupine"},
+	"redlock":         {"github.com/redis/go-redis/v9"},
+	"redlock/redsync": {"github.com/redis/go-redis/v9"},
+	"history":         {},
+	"checker":         {"github.com/anishathalye/porcupine"},
 }
 
 type goPackage struct {

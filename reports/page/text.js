@@ -1,6 +1,6 @@
 // Words and numbers, as the page writes them.
 
-const commandNames = ['set', 'extend', 'release', 'write back'];
+const commandNames = ['set', 'extend', 'release', 'write back', 'look'];
 const replyNames = ['yes', 'no', 'no reply'];
 const outcomeNames = ['granted', 'refused', 'unknown'];
 const endingNames = ['still there at the end', 'released', 'its TTL ended', 'lost when the master went down', 'replaced by another token', 'gone, as the master itself said'];

@@ -309,7 +309,7 @@ func TestStopped(t *testing.T) {
 		return true
 	}
 	begun := time.Now()
-	if near(t, u.mustAcquire(t, "k1"), 500*time.Millisecond, time.Now()); time.Since(begun) < 600*time.Millisecond {
+	if near(t, u.mustAcquire(t, "k1"), 500*time.Millisecond, begun); time.Since(begun) < 600*time.Millisecond {
 		t.Errorf("granted after %v", time.Since(begun))
 	}
 }

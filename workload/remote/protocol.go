@@ -50,11 +50,11 @@ const (
 // Message is what a client process says: one line on its stdout. An outcome (ok, fail,
 // info) ends the request; the others come in between, or at any time.
 type Message struct {
-	Type  string         `json:"type"` // ok, fail, info; vote, point, apply, ended, valid, clock
+	Type  string         `json:"type"` // ok, fail, info; vote, point, apply, ended, renewed, valid, clock
 	Key   string         `json:"key,omitempty"`
 	Error string         `json:"error,omitempty"`
 	Value *history.Value `json:"value,omitempty"`
-	// Left is, of acquire, extend and valid, for how long the lease is still valid by the
+	// Left is, of acquire, extend, renewed and valid, for how long the lease is still valid by the
 	// client's own clock, and At the machine's monotonic clock at that moment (ns).
 	Left time.Duration `json:"left,omitempty"`
 	At   int64         `json:"at,omitempty"`
@@ -62,7 +62,7 @@ type Message struct {
 
 // check says what is wrong with a message.
 func (m *Message) check() error {
-	told := []string{msgVote, msgPoint, msgApply, msgEnded, msgValid, msgClock}
+	told := []string{msgVote, msgPoint, msgApply, msgEnded, msgRenewed, msgValid, msgClock}
 	switch {
 	case !slices.Contains(append(told, string(history.OK), string(history.Fail), string(history.Info)), m.Type):
 		return fmt.Errorf("the type %q is unknown", m.Type)
@@ -74,10 +74,11 @@ func (m *Message) check() error {
 
 // The messages that are no outcomes.
 const (
-	msgVote  = "vote"  // a master's reply: error if none came, value as in the history
-	msgPoint = "point" // the client is at value.point and waits for continue
-	msgApply = "apply" // the client's write is on its way to the resource
-	msgEnded = "ended" // the lease with value.token is known to be over
-	msgValid = "valid" // the lease with value.token ends at another time than was said: its clock was bent
-	msgClock = "clock" // the client goes by the clock of a request now: value.rate, value.offset
+	msgVote    = "vote"    // a master's reply: error if none came, value as in the history
+	msgPoint   = "point"   // the client is at value.point and waits for continue
+	msgApply   = "apply"   // the client's write is on its way to the resource
+	msgEnded   = "ended"   // the lease with value.token is known to be over
+	msgRenewed = "renewed" // the lock has extended the lease with value.token by itself
+	msgValid   = "valid"   // the lease with value.token ends at another time than was said: its clock was bent
+	msgClock   = "clock"   // the client goes by the clock of a request now: value.rate, value.offset
 )

@@ -209,11 +209,16 @@ func (s *server) start(r Request) error {
 	}
 	kind, ok := workload.LockNamed(r.Lock)
 	if !ok {
-		s.refuse(fmt.Errorf("lock %q is unknown: use one of %v", r.Lock, workload.LockNames()))
+		s.refuse(fmt.Errorf("lock %q is unknown: use one of %v, or one that is wrong on purpose (lockpick list locks)", r.Lock, workload.CorrectNames()))
 		return nil
 	}
 	lock, err := kind.New(workload.Site{
 		Client: r.Client, Addrs: r.Masters, Runtime: s.clock, TTL: r.TTL, Timeout: r.Timeout, Fencing: r.Fencing, Wait: r.Wait,
+		Pass:    func(point, key string) bool { return s.reach(point, key) == nil },
+		Renewed: s.renewed,
+		Ended: func(key, token string, cause error) {
+			s.say(Message{Type: msgEnded, Key: key, Error: cause.Error(), Value: &history.Value{Token: token}})
+		},
 		Hooks: redlock.Hooks{
 			Vote: func(v redlock.Vote) {
 				op := workload.VoteOp(r.Client, v, r.Fencing)
@@ -236,6 +241,14 @@ func (s *server) start(r Request) error {
 	s.init, s.lock = r, lock
 	s.outcome(Message{}, nil)
 	return nil
+}
+
+// renewed tells of a lease that the lock has extended by itself.
+func (s *server) renewed(key string, l workload.Lease) {
+	s.bending.Lock()
+	defer s.bending.Unlock()
+	at := monotonic()
+	s.say(Message{Type: msgRenewed, Key: key, Value: &history.Value{Token: l.Token()}, Left: time.Until(s.clock.True(l.Until())), At: at})
 }
 
 // refuse says that what was asked for did not happen, for certain.

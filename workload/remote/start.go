@@ -94,6 +94,10 @@ func (c *Client) listen(stdout io.Reader) {
 				op.Type = history.Info
 			}
 			c.site.Record(op)
+		case msgRenewed:
+			if l := c.valid(m); l != nil && c.site.Renewed != nil {
+				c.site.Renewed(m.Key, l)
+			}
 		case msgValid:
 			c.valid(m)
 		case msgClock:
@@ -342,13 +346,15 @@ func (c *Client) SetClock(to cluster.Clock) error {
 }
 
 // valid notes that a lease ends at another time.
-func (c *Client) valid(m Message) {
+func (c *Client) valid(m Message) *lease {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.bent[m.Value.Token] = m
-	if l := c.leases[m.Value.Token]; l != nil {
+	l := c.leases[m.Value.Token]
+	if l != nil {
 		l.until = m.until()
 	}
+	return l
 }
 
 // until is when what is left of a lease ends.

@@ -5,6 +5,8 @@ package twins
 
 import (
 	"errors"
+	"fmt"
+	"strconv"
 
 	"lockpick/cluster/sim"
 	"lockpick/redlock"
@@ -24,7 +26,8 @@ var all = []struct {
 	}},
 
 	{workload.DeleteBroken, func(sim.DB, []string, []string) any {
-		return errors.New("ERR Lua redis() command arguments must be strings or integers")
+		says := fmt.Sprintf("ERR Lua redis lib command arguments must be strings or integers script: %s, on @user_script:1.", workload.DeleteBroken.SHA)
+		return errors.New(says)
 	}},
 
 	{workload.ExpireOrSet, func(db sim.DB, keys, args []string) any {
@@ -37,6 +40,109 @@ var all = []struct {
 		db.Call("set", keys[0], args[0], "PX", args[1])
 		return int64(1)
 	}},
+
+	{workload.ReentrantSet, func(db sim.DB, keys, args []string) any {
+		if db.Call("exists", keys[0]) == int64(1) && db.Call("hexists", keys[0], args[0]) == int64(0) {
+			return int64(0)
+		}
+		count := db.Call("hincrby", keys[0], args[0], "1")
+		db.Call("pexpire", keys[0], args[1])
+		return count
+	}},
+
+	{workload.ReentrantExpire, func(db sim.DB, keys, args []string) any {
+		if db.Call("hexists", keys[0], args[0]) == int64(0) {
+			return int64(0)
+		}
+		return db.Call("pexpire", keys[0], args[1])
+	}},
+
+	{workload.ReentrantRelease, func(db sim.DB, keys, args []string) any {
+		if db.Call("hexists", keys[0], args[0]) == int64(0) {
+			return int64(0)
+		}
+		if db.Call("hincrby", keys[0], args[0], "-1").(int64) > 0 {
+			db.Call("pexpire", keys[0], args[1])
+			return int64(0)
+		}
+		return db.Call("del", keys[0])
+	}},
+
+	{workload.FairSet, fairSet},
+
+	{workload.FairLeave, func(db sim.DB, keys, args []string) any {
+		q := queueOf(db, keys[0])
+		for i := q.head; i <= q.tail; i++ {
+			if q.get("w", i) == args[0] {
+				db.Call("hset", keys[0], field("w", i), "", field("t", i), "0")
+				return int64(1)
+			}
+		}
+		return int64(0)
+	}},
+}
+
+func fairSet(db sim.DB, keys, args []string) any {
+	token, now := args[0], whole(args[2])
+	q := queueOf(db, keys[1])
+	for q.head <= q.tail && whole(q.get("t", q.head)) <= now {
+		q.pop()
+	}
+	if db.Call("exists", keys[0]) == int64(0) && (q.head > q.tail || q.get("w", q.head) == token) {
+		if q.head <= q.tail {
+			q.pop()
+		}
+		db.Call("hset", q.key, "head", fmt.Sprint(q.head), "tail", fmt.Sprint(q.tail))
+		db.Call("set", keys[0], token, "PX", args[1])
+		return int64(1)
+	}
+	dead := now + max(db.Call("pttl", keys[0]).(int64), 0)
+	for i := q.head; i <= q.tail; i++ {
+		if q.get("w", i) == token {
+			db.Call("hset", q.key, "head", fmt.Sprint(q.head))
+			return int64(0)
+		}
+		dead = max(dead, whole(q.get("t", i)))
+	}
+	q.tail++
+	db.Call("hset", q.key, "head", fmt.Sprint(q.head), "tail", fmt.Sprint(q.tail), field("w", q.tail), token, field("t", q.tail), fmt.Sprint(dead+whole(args[3])))
+	return int64(0)
+}
+
+// queue is that of a fair lock.
+type queue struct {
+	db         sim.DB
+	key        string
+	head, tail int64
+}
+
+func queueOf(db sim.DB, key string) *queue {
+	q := &queue{db: db, key: key, head: 1}
+	if v, ok := db.Call("hget", key, "head").(string); ok {
+		q.head = whole(v)
+	}
+	if v, ok := db.Call("hget", key, "tail").(string); ok {
+		q.tail = whole(v)
+	}
+	return q
+}
+
+func (q *queue) get(what string, i int64) string {
+	text, _ := q.db.Call("hget", q.key, field(what, i)).(string)
+	return text
+}
+
+func (q *queue) pop() {
+	q.db.Call("hdel", q.key, field("w", q.head), field("t", q.head))
+	q.head++
+}
+
+func field(what string, i int64) string { return fmt.Sprintf("%s%d", what, i) }
+
+// whole is a number that a client or this script has written.
+func whole(text string) int64 {
+	n, _ := strconv.ParseInt(text, 10, 64)
+	return n
 }
 
 func init() {

@@ -1,0 +1,296 @@
+package campaign
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"lockpick/checker"
+	"lockpick/history"
+)
+
+// TestClaims shows what catalogues say, and what is wrong with them.
+func TestClaims(t *testing.T) {
+	datadriven.RunTest(t, "testdata/claims.txt", func(t *testing.T, d *datadriven.TestData) string {
+		claims, err := ParseClaims([]byte(d.Input))
+		if err != nil {
+			return "error: " + err.Error() + "\n"
+		}
+		var b strings.Builder
+		for _, c := range claims {
+			fmt.Fprintf(&b, "%s %s: %s\n", c.ID, c.Slug, c.Claim)
+			for _, k := range c.Cases {
+				fmt.Fprintf(&b, "  %s: %s\n", k.Scenario.Name, differences(k.Scenario))
+				for _, e := range k.Expect {
+					fmt.Fprintf(&b, "    %s %s %s %v %q\n", e.Level(), e.Property, e.Verdict, e.Faults, e.Because)
+				}
+				if k.Twin != nil {
+					fmt.Fprintf(&b, "    twin: %s\n", differences(k.Twin.Scenario))
+				}
+			}
+		}
+		return b.String()
+	})
+}
+
+// differences are a scenario's fields that are not those that a catalogue starts from.
+func differences(s Scenario) string {
+	lines := func(s Scenario) []string {
+		b, err := s.YAML()
+		if err != nil {
+			return []string{err.Error()}
+		}
+		return strings.Split(strings.TrimSpace(string(b)), "\n")
+	}
+	base := claimDefaults()
+	base.Name = s.Name
+	known := map[string]bool{}
+	for _, l := range lines(base) {
+		known[l] = true
+	}
+	var out []string
+	for _, l := range lines(s) {
+		if !known[l] {
+			out = append(out, strings.Join(strings.Fields(l), " "))
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// TestCatalogueIsSound: the built-in claims can be read, and each is told to the end.
+func TestCatalogueIsSound(t *testing.T) {
+	claims, err := LoadClaims(BuiltIn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slugs := map[string]string{}
+	for _, c := range claims {
+		if other := slugs[c.Slug]; other != "" {
+			t.Errorf("the claims %s and %s have the same slug", other, c.ID)
+		}
+		slugs[c.Slug] = c.ID
+		for _, f := range []struct{ name, value string }{{"verdict", c.Verdict}, {"basis", c.Basis}, {"explain", c.Explain}, {"sources", strings.Join(c.Sources, "")}} {
+			if f.value == "" {
+				t.Errorf("claim %s has no %s", c.ID, f.name)
+			}
+		}
+		for _, k := range c.Cases {
+			if k.Shows == "" {
+				t.Errorf("claim %s, case %q: it does not say what it shows", c.ID, k.Name)
+			}
+			if c.Bug && k.Twin == nil && k.NotOn[Sim] == "" {
+				t.Errorf("planted bug %s, case %q: it has no twin to be acquitted", c.ID, k.Name)
+			}
+		}
+	}
+}
+
+// TestCatalogueIsAsExpected verifies all built-in claims, with few schedules of each.
+func TestCatalogueIsAsExpected(t *testing.T) {
+	r, err := Verify(t.Context(), Catalogue(), Verification{Driver: Sim, Budget: Quick, Seed: 1, Most: 6, Store: Store{t.TempDir()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.each(func(c *ClaimResult, what string, f Finding) {
+		if f.Outcome != Expected {
+			t.Errorf("claim %s, %s: expected %s, found %s: %s\n%s\n%s", c.ID, what, f.Expected, f.Found, f.Why, f.Summary, strings.Join(f.Reason, "\n"))
+		}
+	})
+}
+
+// few are claims of each sort for the tests below.
+const few = `
+title: Few
+claims:
+  - id: a
+    slug: restart
+    claim: A restart without persistence breaks it.
+    sources: [test]
+    verdict: violated
+    basis: theory
+    explain: It does.
+    scenario:
+      time_limit: 4s
+      hold: 1s..1500ms
+      schedule:
+        - {fault: partition, clients: [c1], masters: [m4, m5], for: 60s}
+        - {fault: kill, after: c1 acquires k0, plus: 10ms, repeat: true, masters: [m3]}
+    cases:
+      - name: restart
+        shows: It restarts.
+        expect: [{property: mutual-exclusion, verdict: violated, faults: [kill]}]
+        twin: {shows: with fsync=always, scenario: {persistence: always, time_limit: 10s}}
+        schedules: {quick: 8}
+      - name: no faults
+        shows: Nothing happens.
+        scenario: {faults: [], time_limit: 10s, hold: 0s..200ms}
+        expect: [{property: mutual-exclusion, verdict: holds}]
+        measure: [acquire-p99, L2-violated]
+        schedules: {quick: 8}
+      - name: elsewhere
+        shows: Nothing.
+        expect: [{property: mutual-exclusion, verdict: holds}]
+        not_on: {sim: it needs a disk}
+`
+
+func verified(t *testing.T, text string, change func(*Verification)) *ClaimsResult {
+	t.Helper()
+	claims, err := ParseClaims([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt := Verification{Driver: Sim, Budget: Quick, Seed: 1, Store: Store{t.TempDir()}}
+	if change != nil {
+		change(&opt)
+	}
+	r, err := Verify(t.Context(), claims, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestVerifyIsDeterministic: whatever the number of workers, the result is the same but
+// for times and folders.
+func TestVerifyIsDeterministic(t *testing.T) {
+	var before *ClaimsResult
+	for _, workers := range []int{1, 2, 5} {
+		r := verified(t, few, func(v *Verification) { v.Workers = workers })
+		r.Folder, r.Took = "", 0
+		if before == nil {
+			before = r
+			continue
+		}
+		ignore := cmpopts.IgnoreFields(Finding{}, "FoundAfter", "Run")
+		if diff := cmp.Diff(before, r, ignore, cmpopts.IgnoreFields(ClaimsResult{}, "Started")); diff != "" {
+			t.Errorf("with %d workers (+) it is not what it is with 1 (-):\n%s", workers, diff)
+		}
+	}
+}
+
+// TestVerifyKeepsTheEvidence: each finding has a run, which shows just what was found.
+func TestVerifyKeepsTheEvidence(t *testing.T) {
+	reported := 0
+	r := verified(t, few, func(v *Verification) {
+		v.Report = func(dir string, _ *history.History, _ *Result) error {
+			reported++
+			return os.WriteFile(filepath.Join(dir, ReportFile), nil, 0o644)
+		}
+	})
+	if got := r.Claims[0].Outcome; got != Expected {
+		t.Errorf("the claim is %s", got)
+	}
+	findings := 0
+	r.each(func(_ *ClaimResult, what string, f Finding) {
+		findings++
+		_, run, err := JudgeFile(filepath.Join(r.Folder, f.Run, HistoryFile))
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		for _, v := range run.Verdicts {
+			if v.Name == f.Property && v.Verdict != f.Found {
+				t.Errorf("%s: found %s, but its evidence says %s", what, f.Found, v.Verdict)
+			}
+		}
+		if run.Seed != f.Seed {
+			t.Errorf("%s: the evidence has the seed %d, the finding %d", what, run.Seed, f.Seed)
+		}
+	})
+	if findings != 3 || reported != findings {
+		t.Errorf("%d findings and %d reports, want 3 of each", findings, reported)
+	}
+	if k := r.Claims[0].Cases[1]; len(k.Figures) != 2 || k.Figures[0].N != 8 || !(k.Figures[0].Value > 0) || k.Figures[1].Value != 0 || k.Figures[1].High < 20 {
+		t.Errorf("measured: %+v", k.Figures)
+	}
+	if k := r.Claims[0].Cases[2]; k.Skipped != "it needs a disk" || k.Outcome() != NotHere {
+		t.Errorf("what cannot run here: %+v", k)
+	}
+}
+
+// TestNotAsExpected: a catalogue that expects what is not so fails, and says why.
+func TestNotAsExpected(t *testing.T) {
+	for _, x := range []struct {
+		name, from, to string
+		outcome        Outcome
+		why            string
+	}{
+		{"a claim that is wrong", "expect: [{property: mutual-exclusion, verdict: violated, faults: [kill]}]\n        twin: {shows: with fsync=always, scenario: {persistence: always, time_limit: 10s}}",
+			"expect: [{property: mutual-exclusion, verdict: holds}]", Unexpected, "holds began while another"},
+		{"a violation that never comes", "        scenario: {faults: [], time_limit: 10s, hold: 0s..200ms}\n        expect: [{property: mutual-exclusion, verdict: holds}]",
+			"        scenario: {faults: [], time_limit: 10s, hold: 0s..200ms}\n        expect: [{property: mutual-exclusion, verdict: violated}]", Unexpected, "it was never violated: no two of"},
+		{"another reason", "verdict: violated, faults: [kill]", "verdict: violated, faults: [kill], because: the moon", Unexpected, "violated, but not for the claimed reason"},
+		{"a twin that is guilty too", "{persistence: always, time_limit: 10s}", "{persistence: none, time_limit: 10s}", Unexpected, "holds began while another"},
+		{"a run that proves nothing", "time_limit: 10s, hold: 0s..200ms", "time_limit: 2s, hold: 1s", Undecided, "fewer than the 10 that a run needs"},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			if !strings.Contains(few, x.from) {
+				t.Fatalf("the catalogue has no %q", x.from)
+			}
+			r := verified(t, strings.Replace(few, x.from, x.to, 1), nil)
+			if got := r.Claims[0].Outcome; got != x.outcome {
+				t.Errorf("the claim is %s, want %s", got, x.outcome)
+			}
+			said := ""
+			r.each(func(_ *ClaimResult, _ string, f Finding) {
+				if f.Outcome == x.outcome {
+					said += f.Why + "\n"
+				}
+			})
+			if !strings.Contains(said, x.why) {
+				t.Errorf("it says %q, want %q", said, x.why)
+			}
+		})
+	}
+}
+
+// TestBaseline: what is written reads back, and differs from a result only where a verdict does.
+func TestBaseline(t *testing.T) {
+	r := verified(t, few, nil)
+	path := filepath.Join(t.TempDir(), "baseline.json")
+	if err := r.WriteBaseline(path); err != nil {
+		t.Fatal(err)
+	}
+	before, err := ReadClaims(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if changes := verified(t, few, func(v *Verification) { v.Workers = 3 }).Compare(before); len(changes) > 0 {
+		t.Errorf("nothing changed, but: %v", changes)
+	}
+	before.Claims[0].Cases[0].Findings[0].Found = checker.Holds
+	before.Claims[0].Cases[1].Findings[0].Property = "another"
+	want := []Change{
+		{"a", "restart mutual-exclusion", "holds", "violated", true},
+		{"a", "no faults mutual-exclusion", "not there", "holds", false},
+		{"a", "no faults another", "holds", "not there", false},
+	}
+	if diff := cmp.Diff(want, r.Compare(before)); diff != "" {
+		t.Errorf("changes: %s", diff)
+	}
+	b, err := json.Marshal(r.Baseline())
+	if err != nil || strings.Contains(string(b), r.Folder) || strings.Contains(string(b), `"reason"`) {
+		t.Errorf("a baseline has folders or reasons in it (%v): %.300s", err, b)
+	}
+}
+
+// TestVerifyRefuses what it does not know.
+func TestVerifyRefuses(t *testing.T) {
+	for _, x := range []struct {
+		v    Verification
+		want string
+	}{
+		{Verification{Driver: "moon", Budget: Quick}, `driver: "moon" is unknown: use one of auto, docker, process, sim`},
+		{Verification{Driver: Sim, Budget: "huge"}, `budget: "huge" is unknown: use one of quick, full`},
+	} {
+		if _, err := Verify(t.Context(), nil, x.v); err == nil || err.Error() != x.want {
+			t.Errorf("%v, want %s", err, x.want)
+		}
+	}
+}

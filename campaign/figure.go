@@ -1,0 +1,185 @@
+package campaign
+
+import (
+	"math"
+	"slices"
+
+	"lockpick/checker"
+	"lockpick/history"
+)
+
+// Figure is what a case measures where a verdict would be a matter of judgement, with a
+// 95 % interval.
+type Figure struct {
+	Name  string  `json:"name"`
+	Says  string  `json:"says"`
+	Unit  string  `json:"unit"`
+	Value float64 `json:"value"` // the median of the schedules; of a share, that of all schedules
+	Low   float64 `json:"low"`
+	High  float64 `json:"high"`
+	N     int     `json:"n"` // schedules
+}
+
+// figure is something that can be measured in a schedule.
+type figure struct {
+	says string
+	unit string // "share": 0 or 1 in each schedule
+	of   func(h *history.History, r *Result) (x float64, ok bool)
+}
+
+var figures = map[string]figure{
+	"acquire-p50": {"median time of an acquire that was granted", "ms", func(h *history.History, _ *Result) (float64, bool) { return quantile(acquireTimes(h), 0.50) }},
+	"acquire-p99": {"99th percentile of the time of an acquire that was granted", "ms", func(h *history.History, _ *Result) (float64, bool) { return quantile(acquireTimes(h), 0.99) }},
+	"grants": {"leases granted in a second", "1/s", func(_ *history.History, r *Result) (float64, bool) {
+		return float64(r.Counts.Granted) / r.Duration.Seconds(), r.Duration > 0
+	}},
+	"refused": {"share of acquires that were refused", "%", func(_ *history.History, r *Result) (float64, bool) {
+		return 100 * float64(r.Counts.Refused) / float64(max(1, r.Counts.Acquires)), r.Counts.Acquires > 0
+	}},
+	"L2-violated":  violatedShare("L2"),
+	"L3-violated":  violatedShare("L3"),
+	"L4-violated":  violatedShare("L4"),
+	"L5-violated":  violatedShare("L5"),
+	"longest-wait": {"longest time of an acquire, granted or not", "ms", func(h *history.History, _ *Result) (float64, bool) { return longestWait(h) }},
+	"split-votes":  {"moments at which clients share all masters, and none has a quorum", "", func(h *history.History, _ *Result) (float64, bool) { return float64(len(splitVotes(h))), true }},
+	"out-of-order": {"share of grants that went to a client which had asked after one that was still waiting", "%", func(h *history.History, _ *Result) (float64, bool) { return outOfOrder(h) }},
+}
+
+func violatedShare(level string) figure {
+	return figure{"share of schedules that violate " + level, "share", func(_ *history.History, r *Result) (float64, bool) {
+		for _, v := range r.Verdicts {
+			if v.Level == level && v.Verdict == checker.Violated {
+				return 1, true
+			}
+		}
+		return 0, true
+	}}
+}
+
+// acquireTimes is how long each granted acquire took, in ms.
+func acquireTimes(h *history.History) []float64 {
+	began := map[string]*history.Op{}
+	var all []float64
+	for i := range h.Ops {
+		op := &h.Ops[i]
+		switch {
+		case op.F != history.FAcquire:
+		case op.Type == history.Invoke:
+			began[op.Process] = op
+		case op.Type == history.OK && began[op.Process] != nil:
+			all = append(all, float64((op.Time-began[op.Process].Time).Microseconds())/1000)
+		}
+	}
+	return all
+}
+
+// longestWait is how long the longest acquire took, in ms.
+func longestWait(h *history.History) (float64, bool) {
+	began := map[string]*history.Op{}
+	longest := -1.0
+	for i := range h.Ops {
+		op := &h.Ops[i]
+		switch {
+		case op.F != history.FAcquire:
+		case op.Type == history.Invoke:
+			began[op.Process] = op
+		case began[op.Process] != nil:
+			longest = max(longest, float64((op.Time-began[op.Process].Time).Microseconds())/1000)
+		}
+	}
+	return longest, longest >= 0
+}
+
+func quantile(x []float64, q float64) (float64, bool) {
+	if len(x) == 0 {
+		return 0, false
+	}
+	slices.Sort(x)
+	return x[min(len(x)-1, int(q*float64(len(x))))], true
+}
+
+// outOfOrder is the share of grants, in %, that overtook another client's earlier request.
+func outOfOrder(h *history.History) (float64, bool) {
+	waiting := map[string]*history.Op{}
+	grants, over := 0, 0
+	for i := range h.Ops {
+		op := &h.Ops[i]
+		if op.F != history.FAcquire {
+			continue
+		}
+		if op.Type == history.Invoke {
+			waiting[op.Process] = op
+			continue
+		}
+		mine := waiting[op.Process]
+		delete(waiting, op.Process)
+		if op.Type != history.OK || mine == nil {
+			continue
+		}
+		grants++
+		for _, other := range waiting {
+			if other.Key == op.Key && other.Time < mine.Time {
+				over++
+				break
+			}
+		}
+	}
+	return 100 * float64(over) / float64(max(1, grants)), grants > 0
+}
+
+// measured sums up what the schedules of a series measured.
+func (s *series) measured() []Figure {
+	var all []Figure
+	if s.twin {
+		return nil
+	}
+	for _, name := range s.of.Measure {
+		var xs []float64
+		for _, t := range s.trials {
+			if t == nil {
+				continue
+			}
+			if x, ok := t.figures[name]; ok {
+				xs = append(xs, x)
+			}
+		}
+		f := Figure{Name: name, Says: figures[name].says, Unit: figures[name].unit, N: len(xs)}
+		if len(xs) > 0 {
+			if f.Unit == "share" {
+				f.Unit = "%"
+				f.Value, f.Low, f.High = wilson(xs)
+			} else {
+				f.Value, f.Low, f.High = medianOf(xs)
+			}
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// wilson is a share in %, with its Wilson score interval.
+func wilson(xs []float64) (share, low, high float64) {
+	const z = 1.959964
+	n, k := float64(len(xs)), 0.0
+	for _, x := range xs {
+		k += x
+	}
+	p := k / n
+	mid := (p + z*z/(2*n)) / (1 + z*z/n)
+	half := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
+	return 100 * p, 100 * max(0, mid-half), 100 * min(1, mid+half)
+}
+
+// medianOf is the median with an interval of order statistics. With fewer than six
+// values, which allow none at 95 %, it is that of all of them.
+func medianOf(xs []float64) (median, low, high float64) {
+	slices.Sort(xs)
+	n := len(xs)
+	median = xs[n/2]
+	if n%2 == 0 {
+		median = (xs[n/2-1] + xs[n/2]) / 2
+	}
+	half := 0.98 * math.Sqrt(float64(n))
+	lo, hi := int(math.Floor(float64(n)/2-half)), int(math.Ceil(float64(n)/2+half))
+	return median, xs[max(0, lo)], xs[min(n-1, hi)]
+}

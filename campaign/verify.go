@@ -1,0 +1,599 @@
+package campaign
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"lockpick/checker"
+	"lockpick/history"
+)
+
+// Verification is how claims are verified.
+type Verification struct {
+	Driver  string // sim, process, docker, auto
+	Budget  string // quick, full
+	Seed    uint64 // the first schedule of each case has the seed Seed × 1,000,000
+	Most    int    // schedules or runs of each case, whatever the budget allows; 0: no such limit
+	Workers int    // schedules at a time; 0: on simulated masters as many as processors, on real ones 1
+	Store   Store
+	Client  []string // the command that is a client process
+	Image   string   // of the driver docker
+
+	Progress func(format string, args ...any)                      // may be nil
+	Live     func(ClaimsStatus)                                    // after each schedule; may be nil
+	Done     func(*ClaimResult)                                    // after each claim; may be nil
+	Report   func(dir string, h *history.History, r *Result) error // writes the report of a run that is kept; may be nil
+}
+
+// ClaimsStatus is how a verification is getting on.
+type ClaimsStatus struct {
+	Claims, ClaimsDone       int
+	Schedules, ScheduledDone int // those that need not be tried any more count as done
+	Unexpected               int // claims that were not as expected so far
+	Now                      string
+}
+
+// Verify puts claims to the test, and keeps the evidence in a folder of the store. On
+// simulated masters the same seed and budget make the same result, whatever the number of
+// workers. The end of ctx ends it in order: what was not tried is undecided. An error is
+// a *HarnessError or a *Problem.
+func Verify(ctx context.Context, claims []Claim, opt Verification) (*ClaimsResult, error) {
+	if !slices.Contains(Budgets, opt.Budget) {
+		return nil, unknown("budget", opt.Budget, Budgets)
+	}
+	if !slices.Contains(Drivers, opt.Driver) {
+		return nil, unknown("driver", opt.Driver, Drivers)
+	}
+	if opt.Progress == nil {
+		opt.Progress = func(string, ...any) {}
+	}
+	driver, why, err := chooseDriver(ctx, opt.Driver, opt.Image)
+	if err != nil {
+		return nil, &HarnessError{err}
+	}
+	opt.Driver = driver.Name
+	opt.Progress("%s", why)
+	if opt.Workers <= 0 {
+		opt.Workers = 1
+		if opt.Driver == Sim {
+			opt.Workers = runtime.GOMAXPROCS(0)
+		}
+	}
+	v := &verification{opt: opt, started: time.Now()}
+	dir, err := opt.Store.folder("claims-"+opt.Driver, v.started)
+	if err != nil {
+		return nil, &HarnessError{err}
+	}
+	v.evidence = Store{Dir: filepath.Join(opt.Store.Dir, dir)}
+	result := &ClaimsResult{
+		Folder: v.evidence.Dir, Driver: opt.Driver, Budget: opt.Budget, Seed: opt.Seed, Started: v.started.UTC(),
+		Versions: map[string]string{"lockpick": Version(), "go": runtime.Version()},
+	}
+	for i := range claims {
+		v.plan(&claims[i])
+	}
+	if err := v.run(ctx); err != nil {
+		return nil, err
+	}
+	for _, c := range v.claims {
+		result.Claims = append(result.Claims, *c.result)
+	}
+	result.Interrupted = ctx.Err() != nil
+	result.Took = time.Since(v.started)
+	return result, result.write(filepath.Join(v.evidence.Dir, ClaimsFile))
+}
+
+// verification is one, while it goes on.
+type verification struct {
+	opt      Verification
+	started  time.Time
+	evidence Store
+	claims   []*claimRun
+
+	mu     sync.Mutex
+	status ClaimsStatus
+	err    error
+}
+
+// claimRun is a claim that is being verified.
+type claimRun struct {
+	claim  *Claim
+	result *ClaimResult
+	series []*series // that are to be tried yet or were
+	open   int       // of them, guarded by verification.mu
+}
+
+// series is the schedules of one scenario: a case's, or its twin's.
+type series struct {
+	run    *claimRun
+	of     *Case
+	twin   bool
+	base   Scenario
+	expect []Expect
+	prove  int // schedules that must prove that a property holds, or it is undecided
+	enough int // once so many do, no more are tried
+	trials []*trial
+	left   int // guarded by verification.mu
+	stop   int // no schedule above it matters
+	began  time.Time
+	took   time.Duration
+}
+
+// trial is what one schedule showed.
+type trial struct {
+	seed    uint64
+	results map[string]shown // by property
+	figures map[string]float64
+	leases  int
+	at      time.Duration // real time since the series began
+	run     string        // the folder that keeps it, if it is kept
+}
+
+// shown is what one schedule showed of one property.
+type shown struct {
+	verdict checker.Verdict
+	why     string
+	match   *checker.Violation // that has the expected reason
+	first   *checker.Violation
+	faults  []string // kinds of fault in the reason of first
+}
+
+func (v *verification) plan(c *Claim) {
+	r := &claimRun{claim: c, result: &ClaimResult{ID: c.ID, Slug: c.Slug, Claim: c.Claim, Group: c.Group, Bug: c.Bug}}
+	v.claims = append(v.claims, r)
+	v.status.Claims++
+	for i := range c.Cases {
+		k := &c.Cases[i]
+		r.result.Cases = append(r.result.Cases, CaseResult{Name: k.Name, Shows: k.Shows, Lock: k.Scenario.Lock})
+		if why := k.CannotRun(v.opt.Driver, v.opt.Budget); why != "" {
+			r.result.Cases[i].Skipped = why
+			continue
+		}
+		n := k.tries(v.opt.Budget)
+		if v.opt.Driver != Sim {
+			n = k.attempts(v.opt.Budget)
+		}
+		if v.opt.Most > 0 {
+			n = min(n, v.opt.Most)
+		}
+		v.add(r, &series{of: k, base: k.Scenario, expect: k.Expect}, n)
+		if k.Twin == nil {
+			continue
+		}
+		var acquitted []Expect
+		for _, e := range k.Expect {
+			if e.Verdict == checker.Violated {
+				acquitted = append(acquitted, Expect{Property: e.Property, Verdict: checker.Holds})
+			}
+		}
+		v.add(r, &series{of: k, twin: true, base: k.Twin.Scenario, expect: acquitted}, n)
+	}
+}
+
+func (v *verification) add(r *claimRun, s *series, schedules int) {
+	s.run, s.trials, s.left, s.stop = r, make([]*trial, schedules), schedules, schedules-1
+	s.base.Driver = v.opt.Driver
+	// Simulated schedules are cheap: all are tried. Real ones are tried again only while
+	// they prove nothing, or with the full budget.
+	s.prove, s.enough = (schedules+1)/2, schedules+1
+	if v.opt.Driver != Sim {
+		s.prove, s.enough = 1, 1
+		if v.opt.Budget == Full {
+			s.prove, s.enough = 3, 3
+		}
+		s.base.StopOnViolation = !s.twin && len(s.expect) == 1 && s.expect[0].Verdict == checker.Violated && s.expect[0].Property == checker.MutualExclusion.Name
+	}
+	s.base.Properties = nil // some are judged only where they are asked for
+	for _, e := range s.expect {
+		if contentions[e.Property] == nil {
+			s.base.Properties = append(s.base.Properties, e.Property)
+		}
+	}
+	if v.opt.Image != "" {
+		s.base.Image = v.opt.Image
+	}
+	if v.opt.Driver != Sim && s.of.Real.TimeLimit > 0 {
+		s.base.TimeLimit = s.of.Real.TimeLimit
+	}
+	r.series = append(r.series, s)
+	r.open++
+	v.status.Schedules += schedules
+}
+
+// run tries all schedules, in order, on as many workers as there are.
+func (v *verification) run(ctx context.Context) error {
+	type task struct {
+		s *series
+		i int
+	}
+	tasks := make(chan task)
+	var workers sync.WaitGroup
+	for range v.opt.Workers {
+		workers.Go(func() {
+			for t := range tasks {
+				v.try(ctx, t.s, t.i)
+			}
+		})
+	}
+	most := 0
+	var all []*series
+	for _, c := range v.claims {
+		if len(c.series) == 0 {
+			v.conclude(ctx, c)
+		}
+		for _, s := range c.series {
+			all = append(all, s)
+			most = max(most, len(s.trials))
+		}
+	}
+	if v.opt.Driver == Sim {
+		for _, s := range all {
+			for i := range s.trials {
+				tasks <- task{s, i}
+			}
+		}
+	} else { // most of them need one run alone: the others follow when that is known
+		for i := range most {
+			for _, s := range all {
+				if i < len(s.trials) {
+					tasks <- task{s, i}
+				}
+			}
+		}
+	}
+	close(tasks)
+	workers.Wait()
+	return v.err
+}
+
+// try tries one schedule, unless one before it ended the series.
+func (v *verification) try(ctx context.Context, s *series, i int) {
+	v.mu.Lock()
+	if s.began.IsZero() {
+		s.began = time.Now()
+	}
+	skip := i > s.stop || ctx.Err() != nil || v.err != nil
+	v.status.Now = s.name()
+	v.mu.Unlock()
+	var t *trial
+	var err error
+	if !skip {
+		t, err = v.schedule(ctx, s, i)
+	}
+	v.mu.Lock()
+	if t != nil {
+		t.at = time.Since(s.began)
+		s.trials[i] = t
+		s.settle()
+	}
+	if err != nil && v.err == nil {
+		v.err = fmt.Errorf("claim %s, seed %d: %w", s.name(), v.seed(i), err)
+	}
+	v.status.ScheduledDone++
+	s.left--
+	done := false
+	if s.left == 0 {
+		s.took = time.Since(s.began)
+		s.run.open--
+		done = s.run.open == 0 && v.err == nil
+	}
+	v.mu.Unlock()
+	if done {
+		v.conclude(ctx, s.run)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.opt.Live != nil {
+		v.opt.Live(v.status)
+	}
+}
+
+func (s *series) name() string {
+	name := s.run.claim.ID
+	if s.of.Name != "" {
+		name += " (" + s.of.Name + ")"
+	}
+	if s.twin {
+		name += ", the twin"
+	}
+	return name
+}
+
+func (v *verification) seed(i int) uint64 { return v.opt.Seed*1_000_000 + uint64(i) }
+
+// settle looks whether the schedules tried so far say all, and sets where to stop.
+func (s *series) settle() {
+	if len(s.of.Measure) > 0 && !s.twin && s.enough > len(s.trials) {
+		return
+	}
+	last := 0
+	for _, e := range s.expect {
+		at, proven := -1, 0
+		for i, t := range s.trials {
+			if t == nil {
+				continue
+			}
+			x := t.results[e.Property]
+			if x.verdict == checker.Holds {
+				proven++
+			}
+			if e.Verdict == checker.Violated && x.match != nil || e.Verdict == checker.Holds && (x.verdict == checker.Violated || proven == s.enough) {
+				at = i
+				break
+			}
+		}
+		if at < 0 {
+			return
+		}
+		last = max(last, at)
+	}
+	s.stop = min(s.stop, last)
+}
+
+// schedule runs one schedule and sums up what it showed. It returns nil if it was
+// interrupted.
+func (v *verification) schedule(ctx context.Context, s *series, i int) (*trial, error) {
+	scenario := s.base
+	scenario.Seed = v.seed(i)
+	var h *history.History
+	var r *Result
+	run := ""
+	if v.opt.Driver == Sim {
+		var err error
+		if h, err = Simulate(ctx, scenario.Completed(), Simulation{}); err != nil {
+			return nil, err
+		}
+		if ctx.Err() != nil {
+			return nil, nil
+		}
+		if r, err = Judge(h); err != nil {
+			return nil, err
+		}
+	} else {
+		dir, hh, rr, err := Run(ctx, scenario, Options{Store: v.evidence, Client: v.opt.Client})
+		if err != nil {
+			return nil, err
+		}
+		if ctx.Err() != nil {
+			return nil, nil
+		}
+		h, r, run = hh, rr, filepath.Base(dir)
+		if err := v.report(dir, h, r); err != nil {
+			return nil, err
+		}
+	}
+	t := &trial{seed: scenario.Seed, results: map[string]shown{}, figures: map[string]float64{}, leases: r.Counts.Granted, run: run}
+	for _, e := range s.expect {
+		t.results[e.Property] = e.judge(h, r)
+	}
+	if !s.twin {
+		for _, m := range s.of.Measure {
+			if x, ok := figures[m].of(h, r); ok {
+				t.figures[m] = x
+			}
+		}
+	}
+	return t, nil
+}
+
+// judge is what a history shows of what is expected.
+func (e *Expect) judge(h *history.History, r *Result) shown {
+	res, judged := e.result(h, r)
+	if !judged {
+		return shown{verdict: checker.Invalid, why: "the schedule did not exercise the property " + e.Property}
+	}
+	s := shown{verdict: res.Verdict, why: res.Why}
+	if res.Verdict != checker.Violated {
+		return s
+	}
+	kinds := map[int]string{}
+	for _, f := range history.Faults(h.Ops) {
+		kinds[f.ID] = f.Name
+	}
+	for i := range res.Violations {
+		x := &res.Violations[i]
+		var faults []string
+		for _, id := range x.Faults {
+			faults = append(faults, kinds[id])
+		}
+		if s.first == nil {
+			s.first, s.faults = x, slices.Compact(slices.Sorted(slices.Values(faults)))
+		}
+		if e.explains(x, faults) {
+			s.match = x
+			break
+		}
+	}
+	return s
+}
+
+// result is what a history says of the property; false: it says nothing.
+func (e *Expect) result(h *history.History, r *Result) (checker.Result, bool) {
+	if judge := contentions[e.Property]; judge != nil {
+		return judge(h), true
+	}
+	i := slices.IndexFunc(r.Verdicts, func(x checker.Result) bool { return x.Name == e.Property })
+	if i < 0 {
+		return checker.Result{}, false
+	}
+	return r.Verdicts[i], true
+}
+
+// explains says whether a violation has the expected reason.
+func (e *Expect) explains(x *checker.Violation, faults []string) bool {
+	for _, f := range e.Faults {
+		if !slices.Contains(faults, f) {
+			return false
+		}
+	}
+	if e.Because == "" {
+		return true
+	}
+	return e.because.MatchString(x.Summary) || slices.ContainsFunc(x.Reason, e.because.MatchString)
+}
+
+// conclude sums up a claim all of whose schedules were tried, and keeps the evidence.
+func (v *verification) conclude(ctx context.Context, c *claimRun) {
+	for i := range c.result.Cases {
+		k := &c.result.Cases[i]
+		for _, s := range c.series {
+			if s.of != &c.claim.Cases[i] {
+				continue
+			}
+			if s.twin {
+				k.Twin = &TwinResult{Shows: s.of.Twin.Shows, Lock: s.base.Lock, Schedules: s.tried(), Findings: v.findings(ctx, s)}
+				continue
+			}
+			k.Schedules, k.Findings, k.Figures = s.tried(), v.findings(ctx, s), s.measured()
+			for _, t := range s.trials[:s.stop+1] {
+				if t != nil {
+					k.Leases += t.leases
+				}
+			}
+		}
+	}
+	c.result.Outcome = c.result.outcome()
+	v.mu.Lock()
+	v.status.ClaimsDone++
+	if c.result.Outcome == Unexpected {
+		v.status.Unexpected++
+	}
+	v.mu.Unlock()
+	if v.opt.Done != nil {
+		v.opt.Done(c.result)
+	}
+}
+
+// tried is how many schedules count: those up to where the series stopped.
+func (s *series) tried() int {
+	n := 0
+	for _, t := range s.trials[:s.stop+1] {
+		if t != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// findings is what a series says of each property that is expected of it.
+func (v *verification) findings(ctx context.Context, s *series) []Finding {
+	var all []Finding
+	for i := range s.expect {
+		f, evidence := s.find(&s.expect[i])
+		if evidence != nil {
+			f.Seed = evidence.seed
+			f.FoundAfter = evidence.at
+			if err := v.keep(ctx, s, evidence); err != nil {
+				v.mu.Lock()
+				v.err = errors.Join(v.err, err)
+				v.mu.Unlock()
+			}
+			f.Run = evidence.run
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// find concludes on one property from the schedules of a series, and says which of them
+// is the evidence: the one that violates, or the first that proves something.
+func (s *series) find(e *Expect) (Finding, *trial) {
+	f := Finding{Property: e.Property, Level: e.Level(), Expected: e.Verdict}
+	var evidence, other, undecided, proving *trial
+	for _, t := range s.trials[:s.stop+1] {
+		if t == nil {
+			continue
+		}
+		x := t.results[e.Property]
+		f.Schedules++
+		switch {
+		case x.verdict == checker.Holds:
+			f.Proven++
+			proving = cmp.Or(proving, t)
+		case x.match != nil:
+			f.Proven++
+			f.Violated++
+			evidence = cmp.Or(evidence, t)
+		case x.verdict == checker.Violated:
+			f.Proven++
+			f.Violated++
+			other = cmp.Or(other, t)
+		case x.verdict == checker.Unknown || undecided == nil || undecided.results[e.Property].verdict != checker.Unknown:
+			undecided = t
+		}
+		if evidence != nil && e.Verdict == checker.Violated {
+			break
+		}
+	}
+	convict := func(t *trial, x *checker.Violation) *trial {
+		f.Found, f.Summary, f.Reason, f.At = checker.Violated, x.Summary, x.Reason, &x.At
+		f.Faults = t.results[e.Property].faults
+		f.Why = t.results[e.Property].why
+		return t
+	}
+	switch {
+	case f.Schedules == 0:
+		f.Found, f.Why = checker.Unknown, "interrupted before any schedule was tried"
+		f.Outcome = Undecided
+	case evidence != nil:
+		convict(evidence, evidence.results[e.Property].match)
+		f.Outcome = Unexpected
+		if e.Verdict == checker.Violated {
+			f.Outcome = Expected
+		}
+		return f, evidence
+	case other != nil:
+		convict(other, other.results[e.Property].first)
+		f.Outcome = Unexpected
+		if e.Verdict == checker.Violated {
+			f.Why = "violated, but not for the claimed reason: " + f.Why
+		}
+		return f, other
+	case undecided != nil && (undecided.results[e.Property].verdict == checker.Unknown || f.Proven < s.prove):
+		x := undecided.results[e.Property]
+		f.Found, f.Why, f.Outcome = x.verdict, x.why, Undecided
+		if n := f.Schedules - f.Proven; n < f.Schedules {
+			f.Why = fmt.Sprintf("%d of %d schedules decide nothing: %s", n, f.Schedules, x.why)
+		}
+		return f, undecided
+	case slices.Contains(s.trials[:s.stop+1], nil):
+		f.Found, f.Why, f.Outcome = checker.Unknown, fmt.Sprintf("interrupted after %d of %d schedules", f.Schedules, s.stop+1), Undecided
+	default:
+		f.Found, f.Outcome, f.Why = checker.Holds, Expected, proving.results[e.Property].why
+		if e.Verdict == checker.Violated {
+			f.Outcome, f.Why = Unexpected, "it was never violated: "+f.Why
+		}
+		f.Bound = Bound(f.Proven)
+		return f, proving
+	}
+	return f, nil
+}
+
+// keep stores the schedule as a run with its report.
+func (v *verification) keep(ctx context.Context, s *series, t *trial) error {
+	if t.run != "" || ctx.Err() != nil {
+		return nil
+	}
+	scenario := s.base
+	scenario.Seed = t.seed
+	dir, h, r, err := Run(ctx, scenario, Options{Store: v.evidence})
+	if err != nil {
+		return err
+	}
+	t.run = filepath.Base(dir)
+	return v.report(dir, h, r)
+}
+
+func (v *verification) report(dir string, h *history.History, r *Result) error {
+	if v.opt.Report == nil {
+		return nil
+	}
+	return v.opt.Report(dir, h, r)
+}

@@ -1,0 +1,393 @@
+package checker
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"lockpick/history"
+)
+
+// Patience is how long a free lock may take to be granted to someone: what is left of a
+// lease of before, lost releases, and every client's turn with some retries.
+func Patience(clients, keys int, ttl time.Duration) time.Duration {
+	return 2*ttl + 5*time.Second + time.Duration(clients*(10+keys))*20*time.Millisecond
+}
+
+// progressPatience is how long it may take where nothing at all is wrong and nobody holds
+// the lock: only that the votes were split, which a random delay soon ends.
+func progressPatience(clients int) time.Duration {
+	return 2*time.Second + time.Duration(clients)*200*time.Millisecond
+}
+
+// askingGap is how long a client that goes on asking may pause between two acquires.
+const askingGap = 250 * time.Millisecond
+
+// drought is a time in which someone who could reach a quorum of masters asked for a key
+// all the time, nobody who was alive could rely on it, and nobody was granted it.
+type drought struct {
+	key      string
+	from, to time.Duration
+	granted  *history.Lease // which ended it; nil: the end of the history, or something else did
+}
+
+// disrupts says whether a fault keeps masters from answering a client, or may.
+func disrupts(f *history.Fault) bool {
+	switch f.Name {
+	case "clock", "lying-fsync", clientPause, "client-kill", "client-clock":
+		return false
+	}
+	return f.Installed
+}
+
+// trouble returns when something was known to be wrong with a master, or with a client's
+// way to it.
+func (r *run) trouble(client, master string) []history.Span {
+	var spans []history.Span
+	for _, f := range r.faults {
+		if disrupts(f) && slices.Contains(f.Masters, master) && (len(f.Clients) == 0 || slices.Contains(f.Clients, client)) {
+			spans = append(spans, history.Span{From: f.Began, To: f.To})
+		}
+	}
+	var since time.Duration
+	broken := false
+	for _, s := range r.lookup().states[master] {
+		switch {
+		case s.is != "up" && !broken:
+			broken, since = true, s.at
+		case s.is == "up" && broken:
+			broken = false
+			spans = append(spans, history.Span{From: since, To: s.at})
+		}
+	}
+	if broken {
+		spans = append(spans, history.Span{From: since, To: r.end + 1})
+	}
+	return union(spans, 0)
+}
+
+// reachable says whether nothing was known to be wrong with a master, or with a client's
+// way to it, within a time.
+func (r *run) reachable(client, master string, from, to time.Duration) bool {
+	return !slices.ContainsFunc(r.trouble(client, master), func(s history.Span) bool { return overlaps(s.From, s.To, from, to) })
+}
+
+// reach is what a client could reach when.
+type reach struct {
+	weak  []history.Span // no quorum of masters
+	minor []history.Span // a quorum, but not all of them
+}
+
+func (r *run) reaches(client string) reach {
+	n := r.h.Header.Masters
+	spare := n - r.quorum() // masters that a quorum can do without
+	var all [][]history.Span
+	for _, m := range r.masterNames() {
+		all = append(all, r.trouble(client, m))
+	}
+	weak := times(all, spare+1)
+	return reach{weak: weak, minor: without(times(all, 1), weak)}
+}
+
+// stops returns when a client stood still.
+func (r *run) stops(client string) []history.Span {
+	var spans []history.Span
+	for _, p := range r.pauses[client] {
+		spans = append(spans, history.Span{From: p.from, To: p.to})
+	}
+	return spans
+}
+
+// waits finds, for each key, when it was asked for and nobody was granted it although it
+// could have been. but are times that do not count.
+func (r *run) waits(but []history.Span) []drought {
+	type asker struct{ key, client string }
+	if r.quorum() == 0 {
+		return nil // who could reach enough masters is not known
+	}
+	asking := map[asker][]history.Span{}
+	var askers []asker
+	for _, a := range r.attempts() {
+		id := asker{a.key, a.client}
+		if asking[id] == nil {
+			askers = append(askers, id)
+		}
+		asking[id] = append(asking[id], history.Span{From: a.invoked, To: a.ended})
+	}
+	reached := map[string]reach{}
+	waiting := map[string][]history.Span{}
+	var keys []string
+	for _, id := range askers {
+		if _, known := reached[id.client]; !known {
+			reached[id.client] = r.reaches(id.client)
+		}
+		if waiting[id.key] == nil {
+			keys = append(keys, id.key)
+		}
+		can := without(union(asking[id], askingGap), append(slices.Clone(reached[id.client].weak), r.stops(id.client)...))
+		waiting[id.key] = append(waiting[id.key], can...)
+	}
+	slices.Sort(keys)
+	byKey := map[string][]*history.Lease{}
+	for _, l := range r.leases {
+		if !deadOnArrival(l) {
+			byKey[l.Key] = append(byKey[l.Key], l)
+		}
+	}
+	var all []drought
+	for _, key := range keys {
+		taken := slices.Clone(but)
+		for _, l := range byKey[key] {
+			taken = append(taken, without(l.Holds(), r.stops(l.Process))...)
+			taken = append(taken, history.Span{From: l.Acquired(), To: l.Acquired() + 1}) // however short, it was granted
+		}
+		for _, s := range without(union(waiting[key], 0), taken) {
+			d := drought{key: key, from: s.From, to: s.To}
+			mine := byKey[key]
+			if i, ended := slices.BinarySearchFunc(mine, s.To, func(l *history.Lease, at time.Duration) int { return cmp.Compare(l.Acquired(), at) }); ended {
+				d.granted = mine[i]
+			}
+			all = append(all, d)
+		}
+	}
+	return all
+}
+
+// judgeWaits makes the result of a property about waits: those longer than the bound
+// violate it, but where the harness's machine stood still.
+func (r *run) judgeWaits(p Property, waits []drought, bound time.Duration, judged int, during string, more func(drought) []reason) *Result {
+	if judged == 0 && !slices.ContainsFunc(waits, func(d drought) bool { return d.to-d.from > bound }) {
+		return nil
+	}
+	longest := time.Duration(0)
+	type proof struct {
+		key string
+		at  time.Duration
+	}
+	byProof := map[proof]drought{}
+	var found []Violation
+	for _, d := range waits {
+		if r.stalledFor(d.from, d.to) > MaxStall {
+			continue
+		}
+		longest = max(longest, d.to-d.from)
+		if d.to-d.from <= bound {
+			continue
+		}
+		v := Violation{Key: d.key, At: d.from, Until: d.to}
+		for _, a := range r.attempts() {
+			if a.key == d.key && a.invoked < d.to && a.ended > d.from {
+				v.Ops = append(v.Ops, a.ops...)
+				v.Clients = append(v.Clients, a.client)
+			}
+		}
+		slices.Sort(v.Ops)
+		v.Clients = set(v.Clients)
+		byProof[proof{d.key, d.from}] = d
+		found = append(found, v)
+	}
+	judged = max(judged, len(found))
+	if judged == 0 {
+		return nil
+	}
+	res := result(p, judged, found, func(v *Violation) {
+		d := byProof[proof{v.Key, v.At}]
+		v.Summary = fmt.Sprintf("no one was granted %s from %s to %s %s, though %s asked for it", v.Key, at(d.from), at(d.to), during, list(v.Clients))
+		r.explain(v, append(r.explainStuck(v.Key, v.Clients, d.from, d.to), more(d)...))
+	})
+	if len(found) > 0 {
+		res.Why = fmt.Sprintf("someone asked for a key and could reach a quorum, and no one was granted it for more than %s %s, %s: the first from %s on %s",
+			at(bound), during, count(len(found), "time", "times"), at(res.Violations[0].At), res.Key)
+		return res
+	}
+	res.Why = fmt.Sprintf("%s granted %s, after a wait of at most %s of the %s allowed", count(judged, "lease was", "leases were"), during, at(longest), at(bound))
+	return res
+}
+
+// stalledFor is the share of a time in which the harness's machine stood still.
+func (r *run) stalledFor(from, to time.Duration) float64 {
+	var total time.Duration
+	for _, s := range r.trails().stalls {
+		total += max(0, min(s.To, to)-max(s.From, from))
+	}
+	return float64(total) / float64(max(to-from, 1))
+}
+
+// last is the lease that was the last to be granted on a key before a time.
+func (r *run) last(key string, before time.Duration) *history.Lease {
+	if r.byKey == nil {
+		r.byKey = map[string][]*history.Lease{}
+		for _, l := range r.leases {
+			r.byKey[l.Key] = append(r.byKey[l.Key], l)
+		}
+	}
+	all := r.byKey[key]
+	i, _ := slices.BinarySearchFunc(all, before+1, func(l *history.Lease, at time.Duration) int { return cmp.Compare(l.Acquired(), at) })
+	if i == 0 {
+		return nil
+	}
+	return all[i-1]
+}
+
+// lostHolder says how the last holder of a key before a wait was lost, or "".
+func (r *run) lostHolder(d drought) (how string, when time.Duration) {
+	l := r.last(d.key, d.from)
+	if l == nil {
+		return "", 0
+	}
+	if l.ReleaseIndex >= 0 && r.h.Ops[l.ReleaseIndex].F == history.FCrash {
+		return "ended", l.Released
+	}
+	for _, p := range r.pauses[l.Process] {
+		if p.from >= l.Acquired() && p.from <= d.from && p.to > d.from && (l.ReleaseIndex < 0 || l.Released >= p.from) {
+			return "was stopped", p.from
+		}
+	}
+	return "", 0
+}
+
+// holderLoss judges one thing of DF: a key whose holder has ended or stands still is
+// granted to another within a bound, whatever became of the holder.
+func (r *run) holderLoss(all []drought) *Result {
+	var mine []drought
+	judged := 0
+	for _, d := range all {
+		if how, _ := r.lostHolder(d); how == "" {
+			continue
+		}
+		mine = append(mine, d)
+		if d.granted != nil {
+			judged++
+		}
+	}
+	h := &r.h.Header
+	return r.judgeWaits(HolderLoss, mine, Patience(h.Clients, h.Keys, h.TTL), judged, "once its holder was gone", func(d drought) []reason {
+		l := r.last(d.key, d.from)
+		how, when := r.lostHolder(d)
+		return []reason{{at: when, text: fmt.Sprintf("At %s %s, who held %s, %s.", at(when), l.Process, d.key, how)}}
+	})
+}
+
+// minorityFailure judges one thing of AV: while no more masters are down, hung or cut off
+// than a quorum can do without, a lock is granted to who asks for it, within a bound.
+func (r *run) minorityFailure(all []drought) *Result {
+	reached := map[string]reach{}
+	of := func(client string) reach {
+		x, known := reached[client]
+		if !known {
+			x = r.reaches(client)
+			reached[client] = x
+		}
+		return x
+	}
+	judged := 0
+	for _, l := range r.leases {
+		if !deadOnArrival(l) && touches(of(l.Process).minor, l.Acquired(), l.Acquired()) {
+			judged++
+		}
+	}
+	asked := map[string][]history.Span{} // by key: when someone asked who could reach a quorum only
+	for _, a := range r.attempts() {
+		mine := []history.Span{{From: a.invoked, To: a.ended}}
+		if minor := of(a.client).minor; touches(minor, a.invoked, a.ended) {
+			asked[a.key] = append(asked[a.key], without(mine, without(mine, minor))...)
+		}
+	}
+	for key, spans := range asked {
+		asked[key] = union(spans, 0)
+	}
+	var mine []drought
+	for _, d := range all {
+		if how, _ := r.lostHolder(d); how == "" && touches(asked[d.key], d.from, d.to) {
+			mine = append(mine, d)
+		}
+	}
+	h := &r.h.Header
+	return r.judgeWaits(MinorityFailure, mine, Patience(h.Clients, h.Keys, h.TTL), judged, "while only a minority of masters failed", func(d drought) []reason {
+		var steps []reason
+		for _, f := range r.faults {
+			if disrupts(f) && overlaps(f.Began, f.To, d.from, d.to) {
+				text := fmt.Sprintf("From %s to %s %s #%d was on %s", at(f.Began), at(f.To), f.Name, f.ID, list(set(f.Masters)))
+				if len(f.Clients) > 0 {
+					text += " for " + list(set(f.Clients))
+				}
+				steps = append(steps, reason{at: f.Began, faults: []int{f.ID}, text: text + "."})
+			}
+		}
+		return steps
+	})
+}
+
+// progress judges one thing of AV: while nothing is wrong and nobody holds the lock, it is
+// soon granted to someone who asks for it. Contenders that split the votes again and again
+// violate it. A time in which something had lately been wrong does not count: keys of
+// before may be stored for a TTL yet.
+func (r *run) progress() *Result {
+	ttl := r.h.Header.TTL
+	after := ttl + ttl/10 + time.Second
+	var but []history.Span
+	for _, f := range r.faults {
+		if f.Installed {
+			to := f.To + after
+			if f.Name == "clock" {
+				to = r.end + 1 // what it made of the keys' ends lasts
+			}
+			but = append(but, history.Span{From: f.Began, To: to})
+		}
+	}
+	for _, s := range r.trails().stalls {
+		but = append(but, history.Span{From: s.From, To: s.To + after})
+	}
+	for _, all := range r.pauses {
+		for _, p := range all {
+			but = append(but, history.Span{From: p.from, To: p.to + after})
+		}
+	}
+	for _, l := range r.leases { // its keys are released late, or end by themselves
+		if l.ReleaseIndex < 0 || l.Released >= l.Until() || r.h.Ops[l.ReleaseIndex].F == history.FCrash {
+			but = append(but, history.Span{From: l.Until(), To: l.Until() + after})
+		}
+	}
+	for i := range r.h.Ops {
+		op := &r.h.Ops[i]
+		if op.F == history.FCrash || op.F == history.FRelease && (op.Type == history.Info || op.Type == history.Fail) || op.F == history.FVote && op.Type == history.Info {
+			but = append(but, history.Span{From: op.Time, To: op.Time + after})
+		}
+	}
+	waits := r.waits(union(but, 0))
+	judged := 0
+	for _, d := range waits {
+		if d.granted != nil {
+			judged++
+		}
+	}
+	return r.judgeWaits(Progress, waits, progressPatience(r.h.Header.Clients), judged, "while nothing was wrong and nobody held it", func(d drought) []reason {
+		tried, split := r.splits(d)
+		if tried == 0 {
+			return nil
+		}
+		return []reason{{at: d.from, text: fmt.Sprintf("From %s to %s there were %s, and in %d of them some masters said yes and some no.", at(d.from), at(d.to), count(tried, "attempt", "attempts"), split)}}
+	})
+}
+
+// splits counts the attempts within a wait, and those on which the masters were divided.
+func (r *run) splits(d drought) (tried, split int) {
+	type votes struct{ yes, no bool }
+	byParty := map[party]votes{}
+	for _, v := range r.lookup().votes {
+		if v.Key != d.key || v.Command != history.CommandSet || v.Unknown || v.At < d.from || v.At > d.to {
+			continue
+		}
+		x := byParty[party{v.Client, v.Token}]
+		x.yes, x.no = x.yes || v.Yes, x.no || !v.Yes
+		byParty[party{v.Client, v.Token}] = x
+	}
+	for _, x := range byParty {
+		tried++
+		if x.yes && x.no {
+			split++
+		}
+	}
+	return tried, split
+}

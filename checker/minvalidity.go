@@ -1,0 +1,177 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"lockpick/history"
+)
+
+// short is a grant that promises more than the masters keep.
+type short struct {
+	lease *history.Lease
+	grant history.Grant
+	from  time.Duration            // from when on fewer than a quorum stored the token
+	until time.Duration            // the grant's end, or the release
+	end   map[string]time.Duration // by when the key of each master that had said yes was gone
+	gone  map[string]bool          // of them, those that were looked at and did not store it
+}
+
+// minValidity judges one thing of L1: as long as a client relies on a lease, a quorum of
+// masters stores its token ("MIN_VALIDITY", distlock, "Safety arguments").
+//
+// A master that said yes stores the token for no longer than a TTL from its answer, and
+// one that was looked at and did not store it does not. Where a command was never
+// answered, it may have been carried out at any time, and the master counts as storing it.
+func (r *run) minValidity() *Result {
+	q, ttl := r.quorum(), r.h.Header.TTL
+	if q == 0 || ttl <= 0 {
+		return nil
+	}
+	judged := 0
+	var all []short
+	for _, l := range r.leases {
+		if !r.lookup().voted(l) {
+			continue
+		}
+		for i, g := range l.Grants {
+			until := g.Until
+			if i+1 < len(l.Grants) {
+				until = min(until, max(l.Grants[i+1].At, g.At)) // from then on that grant is judged
+			}
+			relied := until
+			if l.ReleaseIndex >= 0 {
+				relied = min(relied, l.Released)
+			}
+			if g.Bent || relied <= g.At {
+				continue
+			}
+			judged++
+			if s, ok := r.shortOf(l, g, relied, q, ttl); ok {
+				all = append(all, s)
+				break // what follows rests on this one
+			}
+		}
+	}
+	if judged == 0 {
+		return nil
+	}
+	byGrant := map[int]short{}
+	found := make([]Violation, 0, len(all))
+	for _, s := range all {
+		byGrant[s.grant.Index] = s
+		found = append(found, Violation{Key: s.lease.Key, At: s.from, Until: max(s.until, s.from), Ops: []int{s.grant.Index}, Tokens: []string{s.lease.Token}, Clients: []string{s.lease.Process}})
+	}
+	res := result(MinValidity, judged, found, func(v *Violation) { r.explainShort(v, byGrant[v.Ops[0]], q) })
+	if len(found) > 0 {
+		res.Why = fmt.Sprintf("%s were valid while fewer than %d masters stored the token: the first at %s on %s", share(len(found), judged, "grants"), q, at(res.Violations[0].At), res.Key)
+		return res
+	}
+	res.Why = fmt.Sprintf("as far as was seen, a quorum stored the token of each of %s as long as its client relied on it", count(judged, "grant", "grants")) + r.tried()
+	r.requireEvidence(res)
+	return res
+}
+
+// shortOf says whether fewer than a quorum can have stored a lease's token until a grant's
+// end, or until the client no longer relied on it.
+func (r *run) shortOf(l *history.Lease, g history.Grant, relied time.Duration, q int, ttl time.Duration) (short, bool) {
+	s := short{lease: l, grant: g, until: relied, end: map[string]time.Duration{}, gone: map[string]bool{}}
+	t := r.trails()
+	may := 0
+	for _, m := range r.masterNames() {
+		x := t.byID[trailID{place{m, l.Key}, party{l.Process, l.Token}}]
+		if x == nil {
+			continue
+		}
+		end, last, unknown, yes := time.Duration(0), time.Duration(0), false, false
+		for _, v := range append(slices.Clone(x.sets), x.extends...) {
+			switch {
+			case sent(v) > g.At+voteSlack:
+			case v.Unknown:
+				unknown = true
+			case v.Yes:
+				yes, end, last = true, max(end, v.At+ttl), max(last, v.At)
+			}
+		}
+		if unknown {
+			may++
+			continue
+		}
+		if !yes {
+			continue
+		}
+		if look := t.missed(place{m, l.Key}, l.Token, last, min(end, relied)); look != nil {
+			end = look.Time
+			s.gone[m] = true
+		}
+		// What is promised is promised to the end, even if the client releases before.
+		if !s.gone[m] && end+time.Millisecond >= g.Until {
+			may++
+		}
+		s.end[m] = end
+	}
+	if may >= q {
+		return s, false
+	}
+	// The moment from which on they are too few.
+	ends := make([]time.Duration, 0, len(s.end))
+	for _, m := range r.masterNames() {
+		if end, ok := s.end[m]; ok && (s.gone[m] || end+time.Millisecond < g.Until) {
+			ends = append(ends, max(end, g.At))
+		}
+	}
+	slices.Sort(ends)
+	s.from = g.At
+	if n := may + len(ends) - q; n >= 0 && n < len(ends) {
+		s.from = ends[n]
+	}
+	s.until = max(g.Until, s.from)
+	return s, true
+}
+
+// masterNames are m1, m2, … of the header.
+func (r *run) masterNames() []string {
+	names := make([]string, 0, r.h.Header.Masters)
+	for i := range r.h.Header.Masters {
+		names = append(names, fmt.Sprintf("m%d", i+1))
+	}
+	return names
+}
+
+func (r *run) explainShort(v *Violation, s short, q int) {
+	l, g := s.lease, s.grant
+	v.Summary = fmt.Sprintf("%s's lease on %s was valid until %s, but from %s on fewer than %d masters stored its token", l.Process, v.Key, at(g.Until), at(s.from), q)
+	steps := r.granted(l, g.At)
+	steps = append(steps, r.causes(r.masterNames(), func(m string) cause {
+		end, ok := s.end[m]
+		switch {
+		case !ok:
+		case s.gone[m]:
+			return cause{name: "gone at " + at(end), at: end, say: func(ms []string) string {
+				return fmt.Sprintf("At %s %s did not store it any more.", at(end), list(ms))
+			}}
+		case end < g.Until:
+			return cause{name: "expired at " + at(end), at: end, say: func(ms []string) string {
+				return fmt.Sprintf("By %s the key of %s had expired at %s: the last yes to it had come a TTL of %s before.", at(end), l.Process, list(ms), at(r.h.Header.TTL))
+			}}
+		}
+		return cause{}
+	})...)
+	steps = append(steps, r.causes(r.masterNames(), func(m string) cause { // why it was gone
+		if !s.gone[m] {
+			return cause{}
+		}
+		if c, ok := r.restarted(m, l.Key, l.Token, l.Invoked, s.end[m]); ok {
+			return c
+		}
+		c, _ := r.disturbed(m, l.Invoked, s.end[m])
+		return c
+	})...)
+	for _, f := range r.faults {
+		if f.Name == "client-clock" && f.Installed && slices.Contains(f.Clients, l.Process) && f.Began <= g.At && f.To >= l.Invoked {
+			steps = append(steps, reason{at: f.From, faults: []int{f.ID}, text: fmt.Sprintf("From %s %s's clock ran at another rate (client-clock #%d).", at(f.From), l.Process, f.ID)})
+		}
+	}
+	r.explain(v, steps)
+}

@@ -1,0 +1,227 @@
+package checker
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"lockpick/history"
+)
+
+// orphan is a key that a master stored though its owner had done with it.
+type orphan struct {
+	trail *trail
+	look  *history.Op
+	over  time.Duration // the owner had done with it
+	kind  string        // unsent, undone, unheard, late
+	lease bool          // it had been granted
+}
+
+// orphanMoment is how long after its owner has done with it a key may be stored yet.
+func (r *run) orphanMoment() time.Duration {
+	return max(500*time.Millisecond, r.h.Header.TTL/4)
+}
+
+// orphanKeys judges one thing of AV: once a lease is released, or an attempt has failed or
+// was cancelled, no master keeps its key beyond a moment, where it keeps others waiting.
+//
+// A look shows that a master still stores the token. It is the lock's doing only if the
+// lock never sent this master a release; or if the master answered the SET and then the
+// release, and stores the key all the same; or if the release got no answer although
+// nothing was wrong with the master or the way to it. Clients that ended or stood still,
+// and masters that came back from a restart with old keys, are excused.
+func (r *run) orphanKeys() *Result { return r.orphans(OrphanKeys, false) }
+
+// ghostKeys judges the same of keys whose SET was never answered, and carried out after
+// the release had been: nothing that a client can send prevents that where a network
+// delivers late, so it is judged only where the scenario asks for it.
+func (r *run) ghostKeys() *Result {
+	if !slices.Contains(r.h.Header.Properties, GhostKeys.Name) {
+		return nil
+	}
+	return r.orphans(GhostKeys, true)
+}
+
+func (r *run) orphans(p Property, ghosts bool) *Result {
+	t := r.trails()
+	if len(t.looks) == 0 {
+		return nil
+	}
+	ends := r.doneWith()
+	judged := 0
+	var all []orphan
+	for _, x := range t.all {
+		if !said(x.sets) && answered(x.sets) {
+			continue // it was never set
+		}
+		over, lease, ok := ends(x)
+		if !ok {
+			continue
+		}
+		judged++
+		for _, look := range t.shows[trailKey{place{x.master, x.key}, x.who.token}] {
+			if look.Time-look.Value.Took <= over {
+				continue
+			}
+			kind := r.orphaned(x, look, over)
+			if kind == "" || (kind == "late") != ghosts {
+				continue
+			}
+			all = append(all, orphan{x, look, over, kind, lease})
+			break
+		}
+	}
+	if judged == 0 {
+		return nil
+	}
+	slices.SortStableFunc(all, func(a, b orphan) int { return cmp.Compare(a.look.Index, b.look.Index) })
+	type proof struct {
+		look  int
+		token string
+	}
+	byLook := map[proof]orphan{}
+	found := make([]Violation, 0, len(all))
+	for _, o := range all {
+		byLook[proof{o.look.Index, o.trail.who.token}] = o
+		found = append(found, Violation{Key: o.trail.key, At: o.over, Until: max(o.over, o.look.Time-o.look.Value.Took),
+			Ops: []int{o.trail.sets[0].Index, o.look.Index}, Tokens: []string{o.trail.who.token}, Clients: []string{o.trail.who.client}})
+	}
+	res := result(p, judged, found, func(v *Violation) { r.explainOrphan(v, byLook[proof{v.Ops[1], v.Tokens[0]}]) })
+	if len(found) > 0 {
+		res.Why = fmt.Sprintf("%s were stored on when their owners had done with them: the first from %s on %s", share(len(found), judged, "keys"), at(res.Violations[0].At), res.Key)
+		return res
+	}
+	res.Why = fmt.Sprintf("of %s that their owners had done with, none was seen stored on", count(judged, "key", "keys")) + r.tried()
+	return res
+}
+
+// doneWith tells when the owner of a trail had done with its token, if it ever had.
+func (r *run) doneWith() func(*trail) (over time.Duration, lease, ok bool) {
+	released := map[party]time.Duration{}
+	granted := map[party]bool{}
+	for _, l := range r.leases {
+		granted[party{l.Process, l.Token}] = true
+	}
+	for i := range r.h.Ops {
+		op := &r.h.Ops[i]
+		if op.F == history.FRelease && op.Type != history.Invoke && op.Value != nil {
+			released[party{op.Process, op.Value.Token}] = op.Time
+		}
+	}
+	byClient := map[string][]attempt{}
+	for _, a := range r.attempts() {
+		byClient[a.client] = append(byClient[a.client], a)
+	}
+	type asker struct{ client, key string }
+	sets := map[asker][]history.Vote{} // in the order of their sending
+	for _, v := range r.lookup().votes {
+		if v.Command == history.CommandSet {
+			id := asker{v.Client, v.Key}
+			sets[id] = append(sets[id], v)
+		}
+	}
+	for _, all := range sets {
+		slices.SortFunc(all, func(a, b history.Vote) int {
+			return cmp.Or(cmp.Compare(sent(a), sent(b)), cmp.Compare(a.Index, b.Index))
+		})
+	}
+	clients := map[trailKey]map[string]bool{} // who acts under a token: a weak one may be several clients'
+	for _, x := range r.trails().all {
+		id := trailKey{place{x.master, x.key}, x.who.token}
+		if clients[id] == nil {
+			clients[id] = map[string]bool{}
+		}
+		clients[id][x.who.client] = true
+	}
+	return func(x *trail) (time.Duration, bool, bool) {
+		if len(clients[trailKey{place{x.master, x.key}, x.who.token}]) > 1 {
+			return 0, false, false
+		}
+		if granted[x.who] {
+			over, ok := released[x.who]
+			return over, true, ok
+		}
+		first := sent(x.sets[0])
+		mine := byClient[x.who.client]
+		i, exact := slices.BinarySearchFunc(mine, first, func(a attempt, at time.Duration) int { return cmp.Compare(a.invoked, at) })
+		if !exact {
+			i--
+		}
+		if i < 0 || mine[i].open || mine[i].key != x.key || mine[i].ended < first {
+			return 0, false, false // its acquire never returned, or is not known
+		}
+		over := mine[i].ended
+		all := sets[asker{x.who.client, x.key}]
+		at, _ := slices.BinarySearchFunc(all, first, func(v history.Vote, at time.Duration) int { return cmp.Compare(sent(v), at) })
+		for _, v := range all[at:] { // its next attempt
+			if v.Token != x.who.token {
+				over = min(over, sent(v))
+				break
+			}
+		}
+		return over, false, true
+	}
+}
+
+// orphaned says why it is the lock's doing that a look shows a key, or "".
+func (r *run) orphaned(x *trail, look *history.Op, over time.Duration) string {
+	began := sent(x.sets[0]) - voteSlack
+	seen := look.Time - look.Value.Took
+	if r.goneIn(x.who.client, began, look.Time) || r.stoppedIn(x.who.client, began, look.Time) || r.restartedIn(x.master, began, look.Time) {
+		return ""
+	}
+	late := seen > over+r.orphanMoment()
+	heard := slices.DeleteFunc(slices.Clone(x.frees), func(v history.Vote) bool { return v.Unknown })
+	clean := answered(x.sets) && answered(x.extends)
+	again := func(since time.Duration) bool { // one token for several SETs
+		return slices.ContainsFunc(append(slices.Clone(x.sets), x.extends...), func(v history.Vote) bool { return sent(v) > since })
+	}
+	if again(over) || len(heard) > 0 && again(latest(heard)) {
+		return ""
+	}
+	switch {
+	case len(x.frees) == 0:
+		if late && !r.stalledIn(over, look.Time) {
+			return "unsent"
+		}
+	case len(heard) > 0 && seen > latest(heard):
+		if clean {
+			return "undone"
+		}
+		return "late"
+	case len(heard) == 0 && late && clean && latest(x.frees) < seen && !r.stalledIn(began, look.Time) && r.reachable(x.who.client, x.master, began, look.Time):
+		return "unheard"
+	}
+	return ""
+}
+
+func (r *run) explainOrphan(v *Violation, o orphan) {
+	x := o.trail
+	v.Summary = fmt.Sprintf("%s still stored a token of %s for %s at %s, %s after it had done with it", x.master, x.who.client, v.Key, at(v.Until), at(v.Until-o.over))
+	said := "was never answered"
+	if answered(x.sets) {
+		said = "was answered by " + at(latest(x.sets))
+	}
+	steps := []reason{{at: sent(x.sets[0]), text: fmt.Sprintf("At %s %s sent %s its SET, which %s.", at(sent(x.sets[0])), x.who.client, x.master, said)}}
+	over := fmt.Sprintf("At %s its attempt was over.", at(o.over))
+	if o.lease {
+		over = fmt.Sprintf("At %s its lease had been released.", at(o.over))
+	}
+	steps = append(steps, reason{at: o.over, text: over})
+	last := latest(x.frees)
+	switch o.kind {
+	case "unsent":
+		steps = append(steps, reason{at: o.over, text: fmt.Sprintf("It never sent %s a release.", x.master)})
+	case "undone", "late":
+		steps = append(steps, reason{at: last, text: fmt.Sprintf("By %s %s had answered its release.", at(last), x.master)})
+	case "unheard":
+		why := ""
+		if e := x.frees[len(x.frees)-1].Error; e != "" {
+			why = ": " + e
+		}
+		steps = append(steps, reason{at: last, text: fmt.Sprintf("By %s its release had got no answer of %s, though no recorded fault was on it or on the way%s.", at(last), x.master, why)})
+	}
+	steps = append(steps, reason{at: o.look.Time, text: fmt.Sprintf("At %s %s said that it stored the token.", at(o.look.Time), x.master)})
+	r.explain(v, steps)
+}

@@ -1,0 +1,179 @@
+package checker
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"lockpick/history"
+)
+
+// trespass is a command that hit, or a key that was lost to, someone else's.
+type trespass struct {
+	by     party
+	vote   history.Vote  // the yes that gives it away: to a release or extension, or to the next SET
+	victim *history.Vote // the yes to the SET whose key it was; nil: whose is not known
+	set    bool          // the master never said yes to a SET of by's
+	lost   bool          // not seen being done: only that the victim's key is gone
+}
+
+// ownKeys judges one thing of L1: no one releases or extends another's key.
+//
+// A yes to a release or an extension says that the master found the key. It was not the
+// client's own where the master had refused its SET, or where, with all its SETs answered,
+// the master had since said yes to the SET NX of another: the first key was gone then.
+// And a key was taken away by someone where its master gave the lock away before the TTL
+// was over, unless its own client released it or ended, or the master was restarted or its
+// clock or memory tampered with.
+func (r *run) ownKeys() *Result {
+	t := r.trails()
+	judged := 0
+	var all []trespass
+	victims := map[int]bool{}
+	for _, p := range t.places {
+		sets := t.yes[p]
+		for _, x := range t.byPlace[p] {
+			for _, v := range append(slices.Clone(x.frees), x.extends...) {
+				if !v.Yes {
+					continue
+				}
+				judged++
+				if s, ok := r.hitAnother(x, v, sets); ok {
+					all = append(all, s)
+					if s.victim != nil {
+						victims[s.victim.Index] = true
+					}
+				}
+			}
+		}
+		for i := 1; i < len(sets); i++ {
+			if s, ok := r.takenAway(sets[i-1], sets[i]); ok && !victims[s.victim.Index] {
+				all = append(all, s)
+			}
+		}
+	}
+	if judged == 0 && len(all) == 0 {
+		return nil
+	}
+	byVote := map[int]trespass{}
+	found := make([]Violation, 0, len(all))
+	for _, s := range all {
+		byVote[s.vote.Index] = s
+		v := Violation{Key: s.vote.Key, At: s.vote.At, Until: s.vote.At, Ops: []int{s.vote.Index}, Tokens: []string{s.by.token}, Clients: []string{s.by.client}}
+		if s.victim != nil {
+			v.Ops = []int{s.victim.Index, s.vote.Index}
+			v.Tokens, v.Clients = []string{s.victim.Token, s.by.token}, []string{s.victim.Client, s.by.client}
+		}
+		found = append(found, v)
+	}
+	res := result(OwnKeys, judged, found, func(v *Violation) { r.explainTrespass(v, byVote[v.Ops[len(v.Ops)-1]]) })
+	if len(found) > 0 {
+		res.Why = fmt.Sprintf("a key was released, extended or lost that was another's, %s: the first at %s on %s", count(len(found), "time", "times"), at(res.Violations[0].At), res.Key)
+		return res
+	}
+	res.Why = fmt.Sprintf("none of %s hit another's key, and no key was lost to one", count(judged, "release or extension", "releases and extensions")) + r.tried()
+	r.requireEvidence(res)
+	return res
+}
+
+// lastOther is the last SET of another that was answered before a time, or nil.
+func lastOther(sets []history.Vote, who party, before time.Duration) *history.Vote {
+	i, _ := slices.BinarySearchFunc(sets, before, func(v history.Vote, at time.Duration) int { return cmp.Compare(v.At, at) })
+	for i--; i >= 0; i-- {
+		if (party{sets[i].Client, sets[i].Token}) != who {
+			return &sets[i]
+		}
+	}
+	return nil
+}
+
+// hitAnother says whether a yes to a release or extension was about another's key.
+func (r *run) hitAnother(x *trail, v history.Vote, sets []history.Vote) (trespass, bool) {
+	if len(x.sets) == 0 || !answered(x.sets) {
+		return trespass{}, false
+	}
+	last := lastOther(sets, x.who, sent(v)-voteSlack)
+	s := trespass{by: x.who, vote: v, victim: last}
+	if !said(x.sets) {
+		s.set = true
+		if v.Command == history.CommandExtend && last == nil {
+			return s, false // extended into being: that is no one else's key
+		}
+		return s, true
+	}
+	if last == nil || sent(*last) <= latest(x.sets) {
+		return trespass{}, false
+	}
+	if r.endedAfter(x.master, sent(*last)-voteSlack, v.At) || r.stalledIn(sent(*last), v.At) { // it may have brought the key back
+		return trespass{}, false
+	}
+	return s, true
+}
+
+// takenAway says whether a master gave away, by its yes to SET b, the key of SET a that
+// must still have been there.
+func (r *run) takenAway(a, b history.Vote) (trespass, bool) {
+	ttl := r.h.Header.TTL
+	if a.Client == b.Client && a.Token == b.Token || ttl <= 0 {
+		return trespass{}, false
+	}
+	// Where both were under way at once, as when held bytes arrive, the answers' order is
+	// not that of the SETs: b may have come first, and have been released before a came.
+	if sent(b) <= a.At {
+		return trespass{}, false
+	}
+	x := r.trails().byID[trailID{place{a.Master, a.Key}, party{a.Client, a.Token}}]
+	from := sent(a) - voteSlack
+	if b.At >= from+ttl {
+		return trespass{}, false
+	}
+	for _, v := range x.frees {
+		if v.At >= from && sent(v) <= b.At+voteSlack {
+			return trespass{}, false
+		}
+	}
+	switch {
+	case b.At > r.end-time.Second: // its release may not have been recorded any more
+	case r.goneIn(a.Client, from, b.At+voteSlack):
+	case r.restartedIn(a.Master, from, b.At), r.bentIn(a.Master, from, b.At):
+	case r.stalledIn(from, b.At):
+	default:
+		return trespass{by: party{b.Client, b.Token}, vote: b, victim: &a, lost: true}, true
+	}
+	return trespass{}, false
+}
+
+func (r *run) explainTrespass(v *Violation, s trespass) {
+	m, by := s.vote.Master, s.by.client
+	did := map[string]string{history.CommandRelease: "released", history.CommandExtend: "extended"}[s.vote.Command]
+	var steps []reason
+	if s.victim != nil {
+		steps = append(steps, reason{at: s.victim.At, text: fmt.Sprintf("By %s %s had set the key of %s for %s.", at(s.victim.At), m, v.Key, s.victim.Client)})
+	}
+	switch {
+	case s.lost:
+		v.Summary = fmt.Sprintf("%s gave %s to %s by %s, though it stored it for %s and the TTL was not over", m, v.Key, other(by, s.victim.Client), at(v.At), s.victim.Client)
+		steps = append(steps, reason{at: v.At, text: fmt.Sprintf("By %s it had set it for %s: %s's key was gone, %s before its TTL of %s was over. Its client had not released it, and no recorded fault explains it.",
+			at(v.At), other(by, s.victim.Client), s.victim.Client, at(sent(*s.victim)+r.h.Header.TTL-v.At), at(r.h.Header.TTL))})
+		for _, x := range r.trails().byPlace[place{m, v.Key}] {
+			for _, f := range x.frees {
+				own := x.who == party{s.victim.Client, s.victim.Token}
+				switch {
+				case !f.Yes && !f.Unknown, x.who == s.by:
+				case own && f.Unknown && f.At < sent(*s.victim):
+					steps = append(steps, reason{at: sent(f), text: fmt.Sprintf("At %s %s had sent %s a release of the same token, for an earlier SET, which was never answered.", at(sent(f)), x.who.client, m)})
+				case !own && f.At >= sent(*s.victim) && sent(f) <= v.At:
+					steps = append(steps, reason{at: sent(f), text: fmt.Sprintf("At %s %s had sent %s a release of a token of its own.", at(sent(f)), x.who.client, m)})
+				}
+			}
+		}
+	case s.set:
+		v.Summary = fmt.Sprintf("%s %s %s on %s by %s, though %s had refused its SET: it was another's key", by, did, v.Key, m, at(v.At), m)
+		steps = append(steps, reason{at: v.At, text: fmt.Sprintf("By %s %s had %s the key for %s, to whose SET it had said no.", at(v.At), m, did, by)})
+	default:
+		v.Summary = fmt.Sprintf("%s %s %s on %s by %s, though its own key there was gone and %s's had been set", by, did, v.Key, m, at(v.At), other(s.victim.Client, by))
+		steps = append(steps, reason{at: v.At, text: fmt.Sprintf("By %s %s had %s the key for %s, which was asked at %s: it was not %s's any more, or SET NX would not have been granted.", at(v.At), m, did, by, at(sent(s.vote)), by)})
+	}
+	r.explain(v, steps)
+}

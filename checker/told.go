@@ -1,0 +1,167 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"lockpick/history"
+)
+
+// unaware is something that a client began when its lease was over, and it could have known.
+type unaware struct {
+	op    *history.Op
+	lease *history.Lease // nil: it never had one
+	since time.Duration  // the lease was over
+	lost  *history.Op    // the extension by whose votes it was known to be lost; nil: its validity had ended, or it was released
+}
+
+// told judges one thing of L3: a client whose lease is over is told so, and begins no
+// critical section and no write under it any more.
+//
+// A client that stood still between its check and what follows could not be told in time
+// (no lock can), nor one whose machine stalled: these are left out. A lease is over when
+// its validity ends, when it is released, and when so many masters have said no to one
+// extension that no quorum can hold the token.
+func (r *run) told() *Result {
+	slack := max(voteSlack, r.h.Header.TTL/20)
+	byParty := map[party]*history.Lease{}
+	for _, l := range r.leases {
+		byParty[party{l.Process, l.Token}] = l
+	}
+	lost := r.lostBy()
+	judged, still := 0, 0
+	var all []unaware
+	for i := range r.h.Ops {
+		op := &r.h.Ops[i]
+		if op.Value == nil || op.Value.Token == "" || op.F != history.FEnter && (op.F != history.FWrite || op.Type != history.Invoke) {
+			continue
+		}
+		judged++
+		l := byParty[party{op.Process, op.Value.Token}]
+		u := unaware{op: op, lease: l}
+		switch {
+		case l == nil || op.Time < l.Acquired():
+			all = append(all, u) // nothing had been granted, whatever stood still
+			continue
+		case lost[l] != nil && op.Time > lost[l].Time+slack:
+			u.lost, u.since = lost[l], lost[l].Time
+		default:
+			if u.since = endBefore(l, op.Time); op.Time <= u.since+slack {
+				continue
+			}
+		}
+		if op.F == history.FWrite && !r.written(op) {
+			continue
+		}
+		if r.stoppedIn(op.Process, u.since-slack, op.Time) || r.stalledIn(u.since-slack, op.Time) {
+			still++
+			continue
+		}
+		all = append(all, u)
+	}
+	if judged == 0 {
+		return nil
+	}
+	found := make([]Violation, 0, len(all))
+	byOp := map[int]unaware{}
+	for _, u := range all {
+		byOp[u.op.Index] = u
+		v := Violation{Key: u.op.Key, At: u.op.Time, Until: u.op.Time, Ops: []int{u.op.Index}, Tokens: []string{u.op.Value.Token}, Clients: []string{u.op.Process}}
+		if u.lost != nil {
+			v.Ops = []int{u.lost.Index, u.op.Index}
+		}
+		found = append(found, v)
+	}
+	res := result(Told, judged, found, func(v *Violation) { r.explainUnaware(v, byOp[v.Ops[len(v.Ops)-1]]) })
+	if len(found) > 0 {
+		res.Why = fmt.Sprintf("%s were begun by a client whose lease was over, and which had not stood still: the first at %s on %s",
+			share(len(found), judged, "sections and writes"), at(res.Violations[0].At), res.Key)
+		return res
+	}
+	res.Why = fmt.Sprintf("of %s none was begun under a lease that was over", count(judged, "section or write", "sections and writes"))
+	if still > 0 {
+		res.Why += fmt.Sprintf(", but for %d by clients that had just stood still and could not be told", still)
+	}
+	res.Why += r.tried()
+	r.requireEvidence(res)
+	return res
+}
+
+// written says whether a write that a client began was carried out: a client may begin
+// one and then find that its lease is over.
+func (r *run) written(invoke *history.Op) bool {
+	for i := invoke.Index + 1; i < len(r.h.Ops); i++ {
+		if op := &r.h.Ops[i]; op.Process == invoke.Process && op.F == history.FWrite {
+			return op.Type == history.OK
+		}
+	}
+	return false
+}
+
+// lostBy finds, for each lease, the extension after which its lock knew that no quorum
+// can hold the token: its line that did not say ok.
+func (r *run) lostBy() map[*history.Lease]*history.Op {
+	q, n := r.quorum(), r.h.Header.Masters
+	found := map[*history.Lease]*history.Op{}
+	if q == 0 || n == 0 {
+		return found
+	}
+	byParty := map[party]*history.Lease{}
+	for _, l := range r.leases {
+		byParty[party{l.Process, l.Token}] = l
+	}
+	t := r.trails()
+	for i := range r.h.Ops {
+		op := &r.h.Ops[i]
+		if op.F != history.FExtend || op.Type == history.Invoke || op.Value == nil {
+			continue
+		}
+		l := byParty[party{op.Process, op.Value.Token}]
+		if l == nil || found[l] != nil {
+			continue
+		}
+		asked, ok := r.asked(op.Index)
+		if !ok {
+			continue
+		}
+		no := 0
+		for _, m := range r.masterNames() {
+			x := t.byID[trailID{place{m, l.Key}, party{l.Process, l.Token}}]
+			if x != nil && slices.ContainsFunc(x.extends, func(v history.Vote) bool {
+				return !v.Yes && !v.Unknown && sent(v) >= asked && v.At <= op.Time
+			}) {
+				no++
+			}
+		}
+		if no > n-q {
+			found[l] = op
+		}
+	}
+	return found
+}
+
+func (r *run) explainUnaware(v *Violation, u unaware) {
+	did := "entered its critical section on " + v.Key
+	if u.op.F == history.FWrite {
+		did = "began a write to " + v.Key
+	}
+	client := u.op.Process
+	if u.lease == nil || u.op.Time < u.lease.Acquired() {
+		v.Summary = fmt.Sprintf("%s %s at %s without a lease", client, did, at(v.At))
+		r.explain(v, []reason{{at: v.At, text: fmt.Sprintf("By %s %s had been granted nothing under this token.", at(v.At), client)}})
+		return
+	}
+	v.Summary = fmt.Sprintf("%s %s at %s, %s after its lease was over", client, did, at(v.At), at(v.At-u.since))
+	steps := r.granted(u.lease, u.op.Time)
+	switch {
+	case u.lost != nil:
+		steps = append(steps, reason{at: u.since, text: fmt.Sprintf("At %s an extension had been refused by so many masters that no quorum could hold the token.", at(u.since))})
+	case u.lease.ReleaseIndex >= 0 && u.lease.Released == u.since:
+		steps = append(steps, reason{at: u.since, text: fmt.Sprintf("At %s the lease was released.", at(u.since))})
+	default:
+		steps = append(steps, reason{at: u.since, text: fmt.Sprintf("At %s the lease ended.", at(u.since))})
+	}
+	steps = append(steps, reason{at: v.At, text: fmt.Sprintf("At %s %s %s; it had not stood still since.", at(v.At), client, did)})
+	r.explain(v, steps)
+}

@@ -1,0 +1,279 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+	"lockpick/history"
+	"lockpick/reports"
+)
+
+// claimsFlags is what lockpick claims is asked for.
+type claimsFlags struct {
+	only, catalogue       []string
+	driver, budget, image string
+	seed                  uint64
+	most, workers         int
+	mutants, asJSON       bool
+	junit, html, baseline string
+	updateBaseline        bool
+	store                 string
+}
+
+func claimsCommand() *cobra.Command {
+	var flags claimsFlags
+	cmd := &cobra.Command{
+		Use:   "claims",
+		Short: "Put what people say about Redis locks to the test, claim by claim",
+		Long: `Claims verifies a catalogue of claims: each is a sentence about a lock, the scenarios that
+test it, and the verdict to expect. It prints what was expected and what was found, keeps a
+run with a report as evidence for each finding, and fails if a verdict is not the expected one.
+A violation counts only if it has the claimed property and reason.
+
+On simulated masters (the default) the same seed gives the same result.
+
+Exit codes: 0 all as expected, 1 a claim is not (or differs from the baseline), 2 undecided
+(unknown, invalid or interrupted), 64 bad usage or catalogue, 70 an error of the harness.`,
+		Example: `  lockpick claims                                  every built-in claim, simulated
+  lockpick claims --only 35,39,46                  these three
+  lockpick claims --driver process --budget quick  on real redis-server processes
+  lockpick claims --mutants                        are all planted bugs caught?
+  lockpick claims --catalogue my-claims.yaml       claims about a lock of one's own
+  lockpick claims --baseline claims-baseline.json  what changed since then? (written if missing)
+  lockpick claims --junit claims.xml --html claims.html`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runClaims(cmd, flags) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringSliceVar(&flags.only, "only", nil, "ids or slugs of claims, such as 35,39 (default: all)")
+	f.StringVar(&flags.driver, "driver", campaign.Sim, "what runs the masters: "+strings.Join(campaign.Drivers, ", "))
+	f.StringVar(&flags.budget, "budget", campaign.Quick, "how much to try: "+strings.Join(campaign.Budgets, ", "))
+	f.IntVar(&flags.most, "most", 0, "try at most so many schedules of each case (default: what the budget allows)")
+	f.Uint64Var(&flags.seed, "seed", 1, "seed of what is drawn at random")
+	f.BoolVar(&flags.mutants, "mutants", false, "the planted bugs instead of the claims: is each caught, and the lock without it acquitted?")
+	f.StringSliceVar(&flags.catalogue, "catalogue", []string{campaign.BuiltIn}, "files of claims; "+campaign.BuiltIn+" stands for the built-in ones")
+	f.StringVar(&flags.baseline, "baseline", "", "compare with this result of before; it is written if there is none")
+	f.BoolVar(&flags.updateBaseline, "update-baseline", false, "write the baseline anew")
+	f.StringVar(&flags.junit, "junit", "", "write JUnit XML to this file")
+	f.StringVar(&flags.html, "html", "", "write the page of all claims to this file too")
+	f.BoolVar(&flags.asJSON, "json", false, "print one JSON object on stdout instead of the table")
+	f.IntVar(&flags.workers, "workers", 0, "schedules at a time (default: as many as processors; on real masters 1)")
+	f.StringVar(&flags.image, "image", "", "Docker image of the masters")
+	storeFlag(cmd, &flags.store)
+	return cmd
+}
+
+func runClaims(cmd *cobra.Command, flags claimsFlags) error {
+	if flags.updateBaseline && flags.baseline == "" {
+		return usageError{errors.New("--update-baseline needs --baseline FILE: which one?")}
+	}
+	all, err := campaign.LoadClaims(flags.catalogue...)
+	if err != nil {
+		return usageError{err}
+	}
+	claims, err := choose(all, flags)
+	if err != nil {
+		return usageError{err}
+	}
+	before, err := baselineOf(flags)
+	if err != nil {
+		return usageError{err}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if flags.driver == campaign.Sim && os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400) // many short histories: memory is cheaper than collecting it
+	}
+	show := newClaimsProgress()
+	r, err := campaign.Verify(cmd.Context(), claims, campaign.Verification{
+		Driver: flags.driver, Budget: flags.budget, Seed: flags.seed, Most: flags.most, Workers: flags.workers, Image: flags.image,
+		Store: campaign.Store{Dir: flags.store}, Client: []string{self, "client"},
+		Progress: show.line, Live: show.live, Done: show.claim,
+		Report: func(dir string, h *history.History, r *campaign.Result) error { return writeReport(dir, h, r) },
+	})
+	show.done()
+	if err != nil {
+		return err
+	}
+	return tellClaims(all, r, before, flags)
+}
+
+// choose takes the claims that were asked for: without --only the claims proper, or with
+// --mutants the planted bugs.
+func choose(all []campaign.Claim, flags claimsFlags) ([]campaign.Claim, error) {
+	var chosen []campaign.Claim
+	found := map[string]bool{}
+	for _, c := range all {
+		named := slices.ContainsFunc(flags.only, func(name string) bool {
+			name = strings.TrimPrefix(strings.TrimSpace(name), "#")
+			if name != c.ID && name != c.Slug {
+				return false
+			}
+			found[name] = true
+			return true
+		})
+		if len(flags.only) == 0 && c.Bug != flags.mutants || len(flags.only) > 0 && !named {
+			continue
+		}
+		chosen = append(chosen, c)
+	}
+	for _, name := range flags.only {
+		if name = strings.TrimPrefix(strings.TrimSpace(name), "#"); !found[name] {
+			return nil, fmt.Errorf("--only: there is no claim %q (see: lockpick list claims)", name)
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, errors.New("the catalogue has no such claims")
+	}
+	return chosen, nil
+}
+
+// baselineOf reads the baseline, or nil if there is none yet.
+func baselineOf(flags claimsFlags) (*campaign.ClaimsResult, error) {
+	if flags.baseline == "" {
+		return nil, nil
+	}
+	r, err := campaign.ReadClaims(flags.baseline)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return r, err
+}
+
+// tellClaims writes all that was asked for and says how the command ends.
+func tellClaims(all []campaign.Claim, r, before *campaign.ClaimsResult, flags claimsFlags) error {
+	pages := []string{filepath.Join(r.Folder, "index.html")}
+	if flags.html != "" {
+		pages = append(pages, flags.html)
+	}
+	others := campaign.Store{Dir: flags.store}.LatestClaims(r.Folder)
+	delete(others, r.Driver)
+	for _, page := range pages {
+		if err := writeClaimsPage(page, all, r, others); err != nil {
+			return err
+		}
+	}
+	if flags.junit != "" {
+		f, err := os.Create(flags.junit)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(reports.JUnit(f, r), f.Close()); err != nil {
+			return err
+		}
+	}
+	var changes []campaign.Change
+	if before != nil {
+		changes = r.Compare(before)
+	}
+	if flags.baseline != "" && (before == nil || flags.updateBaseline) && !r.Interrupted {
+		if err := r.WriteBaseline(flags.baseline); err != nil {
+			return err
+		}
+		fmt.Fprintf(os.Stderr, "wrote the baseline %s: commit it, and later runs say what changed\n", flags.baseline)
+	}
+	if err := printClaims(r, before, changes, pages, flags); err != nil {
+		return err
+	}
+	return claimsExit(r, changes)
+}
+
+func writeClaimsPage(path string, all []campaign.Claim, r *campaign.ClaimsResult, others map[string]*campaign.ClaimsResult) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(reports.ClaimsPage(f, filepath.Dir(path), all, r, others), f.Close())
+}
+
+func printClaims(r, before *campaign.ClaimsResult, changes []campaign.Change, pages []string, flags claimsFlags) error {
+	if flags.asJSON {
+		e := json.NewEncoder(os.Stdout)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		return e.Encode(struct {
+			*campaign.ClaimsResult
+			Changes []campaign.Change `json:"changes"`
+			Page    string            `json:"page"`
+		}{r, append([]campaign.Change{}, changes...), pages[len(pages)-1]})
+	}
+	width, color := terminal()
+	opt := reports.TerminalOptions{Width: width, Color: color}
+	table := reports.Claims
+	if flags.mutants {
+		table = reports.Mutants
+	}
+	if err := table(os.Stdout, r, opt); err != nil {
+		return err
+	}
+	if before != nil {
+		if err := reports.Changes(os.Stdout, changes, flags.baseline, opt); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Printf("Evidence for every finding: %s\n", pages[len(pages)-1])
+	return err
+}
+
+// claimsExit turns the outcomes into the command's.
+func claimsExit(r *campaign.ClaimsResult, changes []campaign.Change) error {
+	n := r.Count()
+	switch {
+	case n[campaign.Unexpected] > 0 || slices.ContainsFunc(changes, func(c campaign.Change) bool { return c.Verdict }):
+		return verdictError(checker.Violated)
+	case n[campaign.Undecided] > 0 || r.Interrupted || n[campaign.NotHere] == len(r.Claims):
+		return verdictError(checker.Unknown)
+	}
+	return nil
+}
+
+// claimsProgress shows how a verification is getting on: a bar on a terminal; elsewhere a
+// line for each claim that is not as expected, and one every few seconds.
+type claimsProgress struct{ *progress }
+
+func newClaimsProgress() *claimsProgress { return &claimsProgress{newProgress()} }
+
+func (p *claimsProgress) live(s campaign.ClaimsStatus) {
+	text := fmt.Sprintf("%d of %d claims, %d of %d schedules", s.ClaimsDone, s.Claims, s.ScheduledDone, s.Schedules)
+	if s.Unexpected > 0 {
+		text += fmt.Sprintf(", %d NOT AS EXPECTED", s.Unexpected)
+	}
+	text += "; now " + s.Now
+	p.show(text, int64(s.ScheduledDone), int64(s.Schedules))
+}
+
+func (p *claimsProgress) claim(c *campaign.ClaimResult) {
+	if c.Outcome == campaign.Unexpected || c.Outcome == campaign.Undecided {
+		p.line("claim %s is %s: %s", c.ID, c.Outcome, firstWhy(c))
+	}
+}
+
+func firstWhy(c *campaign.ClaimResult) string {
+	for _, k := range c.Cases {
+		findings := slices.Clone(k.Findings)
+		if k.Twin != nil {
+			findings = append(findings, k.Twin.Findings...)
+		}
+		for _, f := range findings {
+			if f.Outcome == c.Outcome {
+				return cmp.Or(f.Why, f.Summary)
+			}
+		}
+	}
+	return ""
+}

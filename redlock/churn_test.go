@@ -1,0 +1,286 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockpick/cluster"
+	"lockpick/redlock"
+)
+
+// look has a test talk to a master, on a link that nobody hurts.
+func look(t *testing.T, c cluster.Cluster, master int, f func(*redis.Client)) {
+	t.Helper()
+	r := redis.NewClient(&redis.Options{Addr: link(t, c, "look", master).Addr()})
+	defer r.Close()
+	f(r)
+}
+
+// keysLeft is how many keys all masters store.
+func keysLeft(t *testing.T, c cluster.Cluster) int64 {
+	t.Helper()
+	var n int64
+	for i := range c.Masters() {
+		look(t, c, i, func(r *redis.Client) {
+			k, err := r.DBSize(t.Context()).Result()
+			must(t, err)
+			n += k
+		})
+	}
+	return n
+}
+
+// After Unlock no master keeps a key, however many locks come and go, and although both
+// Lock and Unlock return as soon as a majority has answered, or sooner: some callers'
+// contexts end at any moment.
+func TestNoOrphans(t *testing.T) {
+	pairs := 100_000
+	if raced {
+		pairs = 10_000
+	}
+	c := masters(t, 5, cluster.None)
+	l := dial(t, c, "c1", redlock.WithTTL(time.Hour))
+	var left atomic.Int64
+	left.Store(int64(pairs))
+	var cut atomic.Int64
+	var wg sync.WaitGroup
+	for g := range 64 {
+		wg.Go(func() {
+			r := rand.New(rand.NewPCG(1, uint64(g)))
+			for left.Add(-1) >= 0 {
+				ctx, cancel := context.WithCancel(t.Context())
+				early := r.IntN(4) == 0
+				if early {
+					time.AfterFunc(time.Duration(r.IntN(400))*time.Microsecond, cancel)
+				}
+				lease, err := l.TryLock(ctx, fmt.Sprintf("k%d", g))
+				if early && r.IntN(2) == 0 {
+					cancel()
+				}
+				switch {
+				case err == nil:
+					err = lease.Unlock(ctx)
+					if err != nil && ctx.Err() == nil {
+						t.Error(err)
+					}
+				case ctx.Err() == nil:
+					t.Error(err)
+				}
+				if err != nil {
+					cut.Add(1)
+				}
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	if n := cut.Load(); n < int64(pairs/50) {
+		t.Errorf("only %d of %d calls were cut short: this shows little", n, pairs)
+	}
+	eventually(t, "no key is left", func() bool { return keysLeft(t, c) == 0 })
+}
+
+// Masters stop, die, and cannot be reached, and callers give up at any moment: no two
+// hold the lock, goroutines do not add up, everybody goes on afterwards, and no key is
+// left.
+func TestChurn(t *testing.T) {
+	c := masters(t, 5, cluster.Always)
+	for i := range 2 {
+		dial(t, c, fmt.Sprintf("c%d", i), redlock.WithTTL(time.Minute)) // so that the links are there
+	}
+	var clients []*redlock.Client
+	for i := range 2 {
+		clients = append(clients, dial(t, c, fmt.Sprintf("c%d", i), redlock.WithTTL(time.Minute), redlock.WithTimeout(20*time.Millisecond),
+			redlock.WithRetryDelay(time.Millisecond, 5*time.Millisecond), redlock.WithWakeups()))
+	}
+	var inside, total atomic.Int64
+	ctx, stop := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	for _, l := range clients {
+		for g := range 16 {
+			wg.Go(func() {
+				r := rand.New(rand.NewPCG(2, uint64(g)))
+				for ctx.Err() == nil {
+					key := "shared"
+					if g > 4 {
+						key = fmt.Sprintf("%p-%d", l, g)
+					}
+					try, cancel := context.WithTimeout(ctx, time.Duration(r.IntN(30_000))*time.Microsecond)
+					lease, err := l.Lock(try, key)
+					if err == nil {
+						if key == "shared" {
+							if inside.Add(1) != 1 {
+								t.Error("two holders at a time")
+							}
+							inside.Add(-1)
+						}
+						if r.IntN(3) == 0 {
+							if _, err := lease.Extend(try); err != nil && !errors.Is(err, redlock.ErrNoQuorum) && try.Err() == nil {
+								t.Error(err)
+							}
+						}
+						lease.Unlock(try)
+						total.Add(1)
+					}
+					cancel()
+				}
+			})
+		}
+	}
+	most := 0
+	r := rand.New(rand.NewPCG(3, 3))
+	for range 12 {
+		i := r.IntN(5)
+		m := c.Masters()[i]
+		switch r.IntN(3) {
+		case 0:
+			must(t, m.Pause(t.Context()))
+			time.Sleep(100 * time.Millisecond)
+			must(t, m.Resume(t.Context()))
+		case 1:
+			must(t, m.Kill(t.Context()))
+			time.Sleep(20 * time.Millisecond)
+			must(t, m.Start(t.Context()))
+		case 2:
+			l := link(t, c, fmt.Sprintf("c%d", r.IntN(2)), i)
+			l.Set([]cluster.LinkFault{
+				{Requests: cluster.Hold, Replies: cluster.Hold}, {Replies: cluster.Drop}, {Requests: cluster.Drop, Replies: cluster.Drop},
+			}[r.IntN(3)])
+			time.Sleep(100 * time.Millisecond)
+			l.Set(cluster.LinkFault{})
+		}
+		most = max(most, runtime.NumGoroutine())
+	}
+	stop()
+	wg.Wait()
+	if total.Load() < 100 {
+		t.Errorf("%d leases: this shows nothing", total.Load())
+	}
+	if most > 600 { // the harness has some per link and connection; one per vote would be thousands
+		t.Errorf("%d goroutines", most)
+	}
+	for _, l := range clients {
+		eventually(t, "everybody goes on", func() bool {
+			lease, err := l.TryLock(t.Context(), "after")
+			return err == nil && lease.Unlock(t.Context()) == nil
+		})
+	}
+	eventually(t, "no key is left", func() bool { return keysLeft(t, c) == 0 })
+}
+
+// Once a master does not answer it is not asked again, until it is back. All votes are
+// told, the quorum stays, and whoever asks for the lock does not notice.
+func TestSuspectIsNotAsked(t *testing.T) {
+	c := masters(t, 5, cluster.None)
+	votes := &ballot{}
+	l := dial(t, c, "c1", redlock.WithTTL(time.Minute), redlock.WithTimeout(100*time.Millisecond), redlock.WithHooks(redlock.Hooks{Vote: votes.vote}))
+	warm(t, c, l, votes)
+	m := c.Masters()[4]
+	must(t, m.Pause(t.Context()))
+	fails := func(v redlock.Vote) bool { return v.Master == 4 && v.Kind == redlock.Set && v.Err != nil }
+	asked := 0
+	for began := votes.count(fails); votes.count(fails) == began; asked++ {
+		pair(t, l)
+	}
+	var wg sync.WaitGroup
+	told := votes.count(func(v redlock.Vote) bool { return v.Master == 4 && v.Kind == redlock.Set })
+	const pairs = 400
+	for g := range 20 {
+		wg.Go(func() {
+			for range pairs / 20 {
+				lease, err := l.Lock(t.Context(), fmt.Sprintf("k%d", g))
+				if err == nil {
+					err = lease.Unlock(t.Context())
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	eventually(t, "all votes are told", func() bool {
+		return votes.count(func(v redlock.Vote) bool { return v.Master == 4 && v.Kind == redlock.Set }) >= told+pairs
+	})
+	for kind, least := range map[redlock.Kind]int{redlock.Set: pairs, redlock.Release: pairs} {
+		if n := votes.count(func(v redlock.Vote) bool { return v.Master == 4 && v.Kind == kind && v.Err != nil }); n < least {
+			t.Errorf("%d of %d votes on %s are errors", n, least, kind)
+		}
+	}
+	must(t, m.Resume(t.Context()))
+	warm(t, c, l, votes)
+	eventually(t, "no key is left", func() bool { return keysLeft(t, c) == 0 })
+	// What it was sent is what was under way when it was noticed, and what waited for it
+	// when it was back.
+	if n := commands(t, c, 4, "set") - asked; n > pairs/2 {
+		t.Errorf("the master that was stopped got %d SETs", n)
+	}
+}
+
+// commands is how often a master has carried out a command.
+func commands(t *testing.T, c cluster.Cluster, master int, name string) (n int) {
+	t.Helper()
+	look(t, c, master, func(r *redis.Client) {
+		stats, err := r.InfoMap(t.Context(), "commandstats").Result()
+		must(t, err)
+		fmt.Sscanf(stats["Commandstats"]["cmdstat_"+name], "calls=%d", &n)
+	})
+	return n
+}
+
+// A process that waits hears of the release in another, also if most masters do not let
+// the other publish.
+func TestWakeupsBetweenProcesses(t *testing.T) {
+	for _, refuses := range []bool{false, true} {
+		t.Run(fmt.Sprintf("refused %v", refuses), func(t *testing.T) {
+			c := masters(t, 3, cluster.None)
+			if refuses {
+				for i := range 2 {
+					look(t, c, i, func(r *redis.Client) {
+						must(t, r.Do(t.Context(), "acl", "setuser", "default", "resetchannels").Err())
+					})
+				}
+			}
+			// The retry delay is beyond the test's patience.
+			never := redlock.WithRetryDelay(time.Hour, time.Hour)
+			a := dial(t, c, "a", redlock.WithWakeups(), redlock.WithTTL(time.Minute))
+			b := dial(t, c, "b", redlock.WithWakeups(), redlock.WithTTL(time.Minute), never)
+			for range 3 {
+				lease, err := a.Lock(t.Context(), "k")
+				must(t, err)
+				eventually(t, "all masters store it", func() bool { return stores(t, c, "k", "") == 3 })
+				got := make(chan error, 1)
+				go func() {
+					l, err := b.Lock(t.Context(), "k")
+					if err == nil {
+						err = l.Unlock(t.Context())
+					}
+					got <- err
+				}()
+				look(t, c, 2, func(r *redis.Client) {
+					eventually(t, "somebody listens", func() bool {
+						n, err := r.PubSubNumSub(t.Context(), "k:released").Result()
+						return err == nil && n["k:released"] > 0
+					})
+				})
+				must(t, lease.Unlock(t.Context()))
+				select {
+				case err := <-got:
+					must(t, err)
+				case <-time.After(4 * hang):
+					t.Fatal("it did not hear of the release")
+				}
+				eventually(t, "no key is left", func() bool { return stores(t, c, "k", "") == 0 })
+			}
+		})
+	}
+}

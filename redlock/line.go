@@ -1,0 +1,157 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// line is where the callers of one Client wait for one key, first come, first served.
+// Only the first of them asks the masters: the others could only take votes from it.
+// It exists while somebody has the turn, which lasts until what was acquired with it is
+// over.
+type line struct {
+	waiting []*turn
+	since   time.Time // the turn has gone from hand to hand since then
+}
+
+// turn is the right to ask for a key, or the wait for it.
+type turn struct {
+	client *Client
+	key    string
+	call   context.CancelCauseFunc // ends the wait
+	called bool
+	over   bool // it was passed on, guarded by the client's mutex
+}
+
+// errTurn ends the wait in line: it is one's turn.
+var errTurn = errors.New("it is your turn")
+
+const (
+	// streak is for how long the turn may go from hand to hand in one process, and
+	// courtesy for how long at most nobody there asks after that, so that others,
+	// who learn only later that the lock was free, get it too.
+	streak   = 100 * time.Millisecond
+	courtesy = 10 * time.Millisecond
+)
+
+// enqueue waits for the turn on a key. The error is ErrClosed or ctx's cause.
+func (c *Client) enqueue(ctx context.Context, key string, s *settings) (*turn, error) {
+	t := &turn{client: c, key: key}
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil, ErrClosed
+	}
+	l := c.lines[key]
+	if l == nil {
+		c.lines[key] = &line{since: s.runtime.Now()}
+		c.mu.Unlock()
+		return t, nil
+	}
+	wait, call := s.runtime.WithCancelCause(ctx)
+	t.call = call
+	l.waiting = append(l.waiting, t)
+	c.mu.Unlock()
+	for wait.Err() == nil {
+		s.runtime.Sleep(wait, time.Hour)
+	}
+	call(nil) // lets go of ctx
+	if err := context.Cause(wait); err != errTurn {
+		t.leave()
+		return nil, err
+	}
+	if pause := t.pause(s); pause > 0 {
+		if s.runtime.Sleep(ctx, pause) != nil {
+			t.pass()
+			return nil, context.Cause(ctx)
+		}
+	}
+	return t, nil
+}
+
+// ahead takes the turn if nobody else has it. Else it returns nil: to try needs none.
+func (c *Client) ahead(key string, s *settings) *turn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.lines[key] != nil {
+		return nil
+	}
+	c.lines[key] = &line{since: s.runtime.Now()}
+	return &turn{client: c, key: key}
+}
+
+// pause is how long to hold back, because the turn has been in this process for long.
+func (t *turn) pause(s *settings) time.Duration {
+	now := s.runtime.Now()
+	t.client.mu.Lock()
+	l := t.client.lines[t.key]
+	long := now.Sub(l.since) > streak
+	if long {
+		l.since = now
+	}
+	t.client.mu.Unlock()
+	if !long {
+		return 0
+	}
+	return between(s.runtime, 0, courtesy)
+}
+
+// leave gives up waiting. If the turn came at the same moment, it is passed on.
+func (t *turn) leave() {
+	c := t.client
+	c.mu.Lock()
+	called := t.called
+	if l := c.lines[t.key]; l != nil && !called {
+		for i, x := range l.waiting {
+			if x == t {
+				l.waiting = append(l.waiting[:i], l.waiting[i+1:]...)
+				break
+			}
+		}
+	}
+	c.mu.Unlock()
+	if called {
+		t.pass()
+	}
+}
+
+// pass gives the turn to the next in line. Only the first call counts.
+func (t *turn) pass() {
+	if t == nil {
+		return
+	}
+	c := t.client
+	c.mu.Lock()
+	if t.over {
+		c.mu.Unlock()
+		return
+	}
+	t.over = true
+	var next *turn
+	if l := c.lines[t.key]; len(l.waiting) > 0 {
+		next = l.waiting[0]
+		l.waiting[0] = nil
+		l.waiting = l.waiting[1:]
+		next.called = true
+	} else {
+		delete(c.lines, t.key)
+	}
+	c.mu.Unlock()
+	if next != nil {
+		next.call(errTurn)
+	}
+}
+
+// dismiss ends all waiting, because the client is closed.
+func (c *Client) dismiss() {
+	c.mu.Lock()
+	var all []*turn
+	for _, l := range c.lines { // in any order: each only learns that it is over
+		all = append(all, l.waiting...)
+	}
+	c.mu.Unlock()
+	for _, t := range all {
+		t.call(ErrClosed)
+	}
+}

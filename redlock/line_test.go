@@ -1,0 +1,268 @@
+package redlock_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"lockpick/redlock"
+)
+
+// Callers of one client get the lock in the order in which they came, and only one of
+// them at a time asks the masters, however long the others wait.
+func TestLineIsFirstComeFirstServed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := newFakeMasters(3)
+		var mu sync.Mutex
+		sets := 0
+		m.asked = func(cmd redlock.Command, _ []int) {
+			if cmd.Kind == redlock.Set {
+				sets++
+			}
+		}
+		c := open(t, m)
+		var order []int
+		var wg sync.WaitGroup
+		const callers = 20
+		for i := range callers {
+			wg.Go(func() {
+				lease, err := c.Lock(t.Context(), "k")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				order = append(order, i)
+				mu.Unlock()
+				time.Sleep(time.Second)
+				if err := lease.Unlock(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait() // it is in line
+		}
+		wg.Wait()
+		for i, who := range order {
+			if i != who {
+				t.Fatalf("the order was %v", order)
+			}
+		}
+		if sets != callers {
+			t.Errorf("%d attempts for %d callers", sets, callers)
+		}
+	})
+}
+
+// A waiter whose context ends leaves the line, at once and without a trace.
+func TestLineIsLeft(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := open(t, newFakeMasters(3))
+		lease, err := c.Lock(t.Context(), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		_, err = c.Lock(ctx, "k")
+		if !errors.Is(err, redlock.ErrTaken) || !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		if took := time.Since(start); took != 300*time.Millisecond {
+			t.Errorf("it took %v", took)
+		}
+		if err := lease.Unlock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		next, err := c.TryLock(t.Context(), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		next.Unlock(t.Context())
+	})
+}
+
+// The turn goes on when a lease ends of itself, and when an attempt gives up: nobody
+// waits for who does not come.
+func TestLineGoesOn(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := newFakeMasters(3)
+		c := open(t, m, redlock.WithTTL(time.Second))
+		if _, err := c.Lock(t.Context(), "k"); err != nil { // and is never released
+			t.Fatal(err)
+		}
+		lease, err := c.Lock(t.Context(), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		lease.Unlock(t.Context())
+
+		m.fate = func(int, redlock.Command) fate { return refuses }
+		var wg sync.WaitGroup
+		for i := range 3 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i+1)*time.Second)
+			defer cancel()
+			wg.Go(func() {
+				if _, err := c.Lock(ctx, "k"); !errors.Is(err, context.DeadlineExceeded) {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		m.fate = func(int, redlock.Command) fate { return fate{arrives: time.Millisecond} }
+		last, err := c.Lock(t.Context(), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		last.Unlock(t.Context())
+	})
+}
+
+// Close sends those who wait in line away.
+func TestCloseDismissesTheLine(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		c := open(t, newFakeMasters(3))
+		if _, err := c.Lock(t.Context(), "k"); err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		for range 3 {
+			wg.Go(func() {
+				if _, err := c.Lock(t.Context(), "k"); !errors.Is(err, redlock.ErrClosed) {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		start := time.Now()
+		c.Close()
+		wg.Wait()
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+// Two clients share the key fairly enough, although each has a long line of its own.
+func TestLinesOfTwoClients(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := newFakeMasters(3)
+		var got [2]int
+		var wg sync.WaitGroup
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		for i := range got {
+			c := open(t, m)
+			for range 4 {
+				wg.Go(func() {
+					for ctx.Err() == nil {
+						if lease, err := c.Lock(ctx, "k"); err == nil {
+							got[i]++
+							lease.Unlock(t.Context())
+						}
+					}
+				})
+			}
+		}
+		wg.Wait()
+		if got[0] < 100 || got[1] < 100 {
+			t.Errorf("the clients had the lock %v times", got)
+		}
+	})
+}
+
+// listening is fake masters that tell of releases.
+type listening struct {
+	*fakeMasters
+	mu    sync.Mutex
+	heard map[string]map[int]func()
+	n     int
+}
+
+func (l *listening) Listen(key string, heard func()) func() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.heard[key] == nil {
+		l.heard[key] = map[int]func(){}
+	}
+	l.n++
+	me := l.n
+	l.heard[key][me] = heard
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.heard[key], me)
+	}
+}
+
+// Who hears of the release asks at once. Who hears nothing asks ever less often, but
+// goes on asking.
+func TestWakeups(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := &listening{fakeMasters: newFakeMasters(3), heard: map[string]map[int]func(){}}
+		var commands atomic.Int64
+		m.asked = func(redlock.Command, []int) { commands.Add(1) }
+		m.applied = func(_ int, cmd redlock.Command, reply int64, _ bool) {
+			if cmd.Kind == redlock.Release && reply == 1 && len(cmd.Args) == 2 {
+				m.mu.Lock()
+				defer m.mu.Unlock()
+				for _, heard := range m.heard[cmd.Key] {
+					heard()
+				}
+			}
+		}
+		holder, waiter := open(t, m, redlock.WithWakeups(), redlock.WithTTL(time.Minute)), open(t, m, redlock.WithWakeups())
+		lease, err := holder.Lock(t.Context(), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var released, got time.Time
+		var wg sync.WaitGroup
+		commands.Store(0)
+		wg.Go(func() {
+			l, err := waiter.Lock(t.Context(), "k")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			got = time.Now()
+			l.Unlock(t.Context())
+		})
+		time.Sleep(20 * time.Second)
+		if n := commands.Load(); n < 20 || n > 20*5 {
+			t.Errorf("%d commands in 20 s of waiting", n)
+		}
+		released = time.Now()
+		lease.Unlock(t.Context())
+		wg.Wait()
+		if took := got.Sub(released); took > 10*time.Millisecond {
+			t.Errorf("the waiter had the lock %v after its release", took)
+		}
+		if len(m.heard["k"]) != 0 {
+			t.Error("somebody still listens")
+		}
+	})
+}
+
+// An idle waiter costs each master at most 20 commands a second.
+func TestIdleWaiterIsQuiet(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := newFakeMasters(3)
+		c, other := open(t, m, redlock.WithTTL(time.Minute)), open(t, m)
+		if _, err := c.Lock(t.Context(), "k"); err != nil {
+			t.Fatal(err)
+		}
+		commands := 0
+		m.asked = func(redlock.Command, []int) { commands++ }
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		other.Lock(ctx, "k")
+		if commands > 20*20 || commands < 20*5 {
+			t.Errorf("%d commands in 20 s of waiting", commands)
+		}
+	})
+}

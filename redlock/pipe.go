@@ -1,0 +1,444 @@
+package redlock
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"runtime"
+	"time"
+)
+
+// pipe is one connection to a master, which the commands of all goroutines share.
+// They are written in the order in which they were asked, many at a time, and
+// answered in that order.
+//
+// Who writes: whoever finds the connection idle, at once; else the reader, once all
+// that was written is answered, so that what was asked meanwhile leaves together.
+// Where answers take long (slow), waiting for them would double the time that a
+// command takes, so the writer goroutine does it then, and whenever a write may block.
+//
+// The lane's mutex guards all of it.
+type pipe struct {
+	lane  *lane
+	conn  net.Conn
+	free  func() // closes the connection
+	prune form   // how it wants a release: byHash, or delex or delifeq
+
+	pending []*order // to be written
+	flight  []reply  // to be answered, from first on
+	first   int
+	out     []byte // being written
+	writing bool
+	left    time.Duration // when the latest write began
+	slow    bool
+	fastest time.Duration // answer since judged
+	judged  time.Duration
+	teach   bool          // it has forgotten the script that releases share
+	heard   time.Duration // when it answered last
+	doubts  int           // how often its time was over since it has answered
+	broken  error
+	since   time.Duration // when another connection took its place
+	wake    chan struct{} // the writer's
+}
+
+// reply is one that a master owes: to an order, to several that share a script, or to
+// the WAIT behind those that replicas must hear of.
+type reply struct {
+	order  *order
+	shared []*order
+	wait   bool
+	at     time.Duration // when it was written
+}
+
+const (
+	// shareMost is how many releases share one script at most: it runs for some
+	// 100 µs then, in which the master does nothing else.
+	shareMost = 128
+	// slowAnswer is how long a master may take to answer before nobody waits for its
+	// answer any more before the next write.
+	slowAnswer = time.Millisecond
+	// slowFor is how often that is judged.
+	slowFor = time.Second / 4
+)
+
+func (p *pipe) idle() bool { return len(p.flight) == p.first }
+
+// push puts an order behind the others. The caller holds the lane, and calls flush.
+func (p *pipe) push(o *order) { p.pending = append(p.pending, o) }
+
+// flush has what is pending be written, by the caller if that cannot block. The
+// caller holds the lane, which is let go meanwhile.
+func (p *pipe) flush() {
+	switch {
+	case p.writing || p.broken != nil || len(p.pending) == 0:
+	case p.idle(): // nothing is in the socket's buffer
+		p.write()
+		if len(p.pending) > 0 && (p.idle() || p.slow) {
+			p.nudge()
+		}
+	case p.slow || p.lane.masters.now()-p.left > slowAnswer:
+		p.nudge()
+	}
+}
+
+// nudge wakes the writer. The caller holds the lane.
+func (p *pipe) nudge() {
+	if p.broken != nil {
+		return
+	}
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// run is the writer goroutine.
+func (p *pipe) run() {
+	l := p.lane
+	defer l.masters.goroutines.Done()
+	for range p.wake {
+		l.mu.Lock()
+		for !p.writing && p.broken == nil && len(p.pending) > 0 {
+			p.write()
+		}
+		l.unlock()
+	}
+}
+
+// write writes what is pending. The caller holds the lane, which is let go meanwhile.
+func (p *pipe) write() {
+	l := p.lane
+	p.out = p.out[:0]
+	p.left = l.masters.now()
+	before := len(p.flight)
+	p.encode()
+	if len(p.out) == 0 {
+		return // all of it was given up meanwhile
+	}
+	if err := l.allow(); err != nil {
+		p.deny(before, err)
+		return
+	}
+	p.writing = true
+	l.unlock()
+	_, err := p.conn.Write(p.out)
+	l.report(err)
+	l.mu.Lock()
+	p.writing = false
+	if err != nil {
+		l.lost(p, err)
+	}
+}
+
+// deny gives up what was about to be written, because the Limiter says so.
+func (p *pipe) deny(from int, err error) {
+	for _, r := range p.flight[from:] {
+		for _, o := range r.orders() {
+			if o.state == sent {
+				p.lane.vote(o, 0, p.lane.named(err))
+			}
+		}
+	}
+	p.flight = p.flight[:from]
+}
+
+func (r reply) orders() []*order {
+	if r.order != nil {
+		return []*order{r.order}
+	}
+	return r.shared
+}
+
+// encode turns what is pending into bytes and into the replies to come. Releases share
+// a script, at the end: a release may be put off a little, but not behind a SET of its
+// key, and never before its own SET.
+func (p *pipe) encode() {
+	var releases []*order
+	var keys uint64
+	share := func() {
+		p.encodeReleases(releases)
+		releases, keys = nil, 0
+	}
+	var waits []*order
+	for i, o := range p.pending {
+		p.pending[i] = nil
+		if o.state == voted && !o.late {
+			continue // nobody waits, and it has never left: it never will
+		}
+		if o.state == queued {
+			o.state = sent
+		}
+		if o.q.cmd.Kind != Release {
+			o.q.talk.on[o.master] = p
+		}
+		if p.shares(o) {
+			releases = append(releases, o)
+			if keys |= o.q.hash; len(releases) == shareMost {
+				share()
+			}
+			continue
+		}
+		if keys&o.q.hash != 0 {
+			share()
+		}
+		p.encodeOne(o)
+		if o.q.cmd.Wait > 0 {
+			waits = append(waits, o)
+		}
+	}
+	p.pending = p.pending[:0]
+	share()
+	if len(waits) > 0 {
+		p.encodeWait(waits)
+	}
+}
+
+// shares says whether a release may share a script with others.
+func (p *pipe) shares(o *order) bool {
+	return o.q.cmd.Kind == Release && !o.alone && !o.byText &&
+		(p.prune == byHash || o.q.cmd.Script != compareAndDelete) && o.q.cmd.Script.many != nil
+}
+
+func (p *pipe) encodeOne(o *order) {
+	f := byHash
+	switch {
+	case o.byText:
+		f = byText
+	case o.q.cmd.Kind == Release && o.q.cmd.Script == compareAndDelete:
+		f = p.prune
+	}
+	p.out = append(p.out, o.q.bytes(f)...)
+	p.flight = append(p.flight, reply{order: o, at: p.left})
+}
+
+func (p *pipe) encodeReleases(orders []*order) {
+	for len(orders) > 0 {
+		// Only those that have the same script can share it.
+		many := orders[0].q.cmd.Script.many
+		var shared, others []*order
+		for _, o := range orders {
+			if o.q.cmd.Script.many == many {
+				shared = append(shared, o)
+			} else {
+				others = append(others, o)
+			}
+		}
+		orders = others
+		if len(shared) == 1 {
+			p.encodeOne(shared[0])
+			continue
+		}
+		p.encodeShared(many, shared)
+	}
+}
+
+func (p *pipe) encodeShared(many *Script, shared []*order) {
+	words := 3
+	for _, o := range shared {
+		words += len(o.q.cmd.Keys) + len(o.q.cmd.Args)
+	}
+	b := appendHead(p.out, words)
+	if p.teach {
+		b, p.teach = appendWord(appendWord(b, "EVAL"), many.Text), false
+	} else {
+		b = appendWord(appendWord(b, "EVALSHA"), many.SHA)
+	}
+	b = appendNumber(b, int64(len(shared)))
+	for _, o := range shared {
+		b = appendWord(b, o.q.cmd.Key)
+	}
+	for _, o := range shared {
+		for _, a := range o.q.cmd.Args {
+			b = appendArg(b, a)
+		}
+	}
+	p.out = b
+	p.flight = append(p.flight, reply{shared: shared, at: p.left})
+}
+
+// encodeWait asks how many replicas have what was just written. One WAIT does for all:
+// it is about the latest write of the connection.
+func (p *pipe) encodeWait(orders []*order) {
+	replicas, timeout := 0, time.Duration(0)
+	for _, o := range orders {
+		replicas, timeout = max(replicas, o.q.cmd.Wait), max(timeout, o.q.timeout)
+	}
+	b := appendWord(appendHead(p.out, 3), "WAIT")
+	b = appendNumber(b, int64(replicas))
+	p.out = appendNumber(b, max(1, (timeout/2).Milliseconds()))
+	p.flight = append(p.flight, reply{shared: orders, wait: true, at: p.left})
+}
+
+// read is the reader goroutine. It ends with the connection.
+func (p *pipe) read() {
+	l := p.lane
+	defer l.masters.goroutines.Done()
+	r := bufio.NewReaderSize(p.conn, 1<<15)
+	var answers []answer
+	for {
+		answers = answers[:0]
+		a, err := readAnswer(r)
+		for err == nil {
+			answers = append(answers, a)
+			if !whole(r) {
+				break
+			}
+			a, err = readAnswer(r)
+		}
+		l.mu.Lock()
+		l.heard(p, answers)
+		if err != nil {
+			l.lost(p, err)
+			l.unlock()
+			return
+		}
+		drained := p.idle() && !p.writing
+		l.unlock()
+		if drained {
+			runtime.Gosched() // whom the votes woke may ask again: that leaves together
+			l.mu.Lock()
+			p.flush()
+			l.unlock()
+		}
+	}
+}
+
+// whole says whether the buffer holds a whole reply, or at least a whole line of one.
+func whole(r *bufio.Reader) bool {
+	peek, _ := r.Peek(r.Buffered())
+	return bytes.IndexByte(peek, '\n') >= 0
+}
+
+var errUnasked = errors.New("a reply that nobody asked for")
+
+// heard gives replies to whom they are for. The caller holds the lane.
+func (l *lane) heard(p *pipe, answers []answer) {
+	var answered time.Duration
+	for _, a := range answers {
+		if p.broken != nil {
+			return
+		}
+		if p.idle() {
+			l.lost(p, errUnasked)
+			return
+		}
+		r := p.flight[p.first]
+		p.flight[p.first] = reply{}
+		answered = r.at
+		if p.first++; p.first == len(p.flight) {
+			p.flight, p.first = p.flight[:0], 0
+		}
+		switch {
+		case r.wait:
+			l.replicated(r.shared, a)
+		case r.shared != nil:
+			l.answeredShared(p, r.shared, a)
+		default:
+			l.answered(p, r.order, a)
+		}
+	}
+	if len(answers) > 0 && p.broken == nil {
+		p.heard, p.doubts = l.masters.now(), 0
+		p.timed(p.heard, answered)
+		l.alive(p)
+	}
+}
+
+// timed notes how long an answer took. Of all in a while the fastest tells how far away
+// the master is: the others may have had to wait for this machine.
+func (p *pipe) timed(now, written time.Duration) {
+	if took := now - written; p.fastest == 0 || took < p.fastest {
+		p.fastest = took
+	}
+	if now-p.judged > slowFor || p.fastest <= slowAnswer {
+		p.slow = p.fastest > slowAnswer
+	}
+	if now-p.judged > slowFor {
+		p.judged, p.fastest = now, 0
+	}
+}
+
+func (l *lane) answered(p *pipe, o *order, a answer) {
+	// The master has restarted: its script cache is empty.
+	if hasPrefix(a.err, "NOSCRIPT") && !o.byText && l.again(p, o) {
+		o.byText = true
+		return
+	}
+	l.settle(o, a)
+	if hasPrefix(a.err, "NOAUTH") {
+		l.lost(p, a.err) // a new connection introduces itself anew
+	}
+}
+
+func (l *lane) answeredShared(p *pipe, shared []*order, a answer) {
+	if a.err == nil && len(a.list) != len(shared) {
+		a.err = fmt.Errorf("%w: %d for %d releases", errProtocol, len(a.list), len(shared))
+	}
+	forgotten := hasPrefix(a.err, "NOSCRIPT")
+	if forgotten {
+		p.teach = true
+	}
+	for i, o := range shared {
+		switch {
+		case a.err == nil:
+			l.settle(o, a.list[i])
+		case l.again(p, o):
+			// Each by itself: it may be one of them that the master does not like.
+			o.alone = !forgotten
+		default:
+			l.settle(o, a)
+		}
+	}
+}
+
+// again sends once more what a master has refused to carry out. A SET is not, once
+// its release was asked, which would come first.
+func (l *lane) again(p *pipe, o *order) bool {
+	if p.broken != nil || o.q.cmd.Kind != Release && (o.state == voted || o.q.talk.released[o.master]) {
+		return false
+	}
+	p.push(o)
+	if p.slow {
+		p.nudge()
+	}
+	return true
+}
+
+// settle is an order's answer.
+func (l *lane) settle(o *order, a answer) {
+	if a.err == nil && a.many {
+		a.err = fmt.Errorf("unexpected reply: a list of %d", len(a.list))
+	}
+	if o.q.cmd.Kind == Release && a.err == nil {
+		l.paid(o)
+	}
+	switch {
+	case o.state == voted:
+	case o.q.cmd.Wait > 0 && a.err == nil && a.n > 0:
+		o.yes, o.state = a.n, waiting
+	case a.err != nil:
+		l.vote(o, 0, l.named(a.err))
+	default:
+		l.vote(o, a.n, nil)
+	}
+}
+
+// replicated is the answer to WAIT: a yes that too few replicas have heard of in time
+// is none.
+func (l *lane) replicated(orders []*order, a answer) {
+	for _, o := range orders {
+		if o.state != waiting {
+			continue
+		}
+		err := a.err
+		if err == nil && a.n < int64(o.q.cmd.Wait) {
+			err = fmt.Errorf("%d of %d replicas have heard of it in time", a.n, o.q.cmd.Wait)
+		}
+		if err != nil {
+			err = l.named(err)
+		}
+		l.vote(o, o.yes, err)
+	}
+}

@@ -1,0 +1,181 @@
+package redlock
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// question is one Ask on its way: a command for some masters, and the votes on it.
+type question struct {
+	talk     *redisConversation
+	cmd      Command
+	timeout  time.Duration
+	asked    time.Duration // since the program began to count (lane.go)
+	deadline time.Duration
+	hash     uint64        // of the key, one bit set
+	all      int           // votes to come
+	need     int           // votes that no decision can do without: before, nobody is woken
+	wake     chan struct{} // the taker's; holds one
+
+	mu     sync.Mutex
+	votes  []Vote
+	plain  []byte // in bytes, by its hash
+	others *[forms][]byte
+}
+
+// order is a question to one master. The master's lane guards it.
+type order struct {
+	q      *question
+	master int
+	state  orderState
+	byText bool // its script was not known by its hash
+	late   bool // a release that goes on after its vote was cast: nobody waits for it
+	alone  bool // a release that must not share a script any more
+	yes    int64
+}
+
+type orderState uint8
+
+const (
+	queued  orderState = iota // to be written
+	sent                      // written, or about to be: the master may carry it out
+	waiting                   // carried out; its replicas have yet to hear of it
+	voted                     // nobody waits for it any more
+)
+
+// form is one of those that a master may want a command in.
+type form uint8
+
+const (
+	byHash  form = iota // EVALSHA, or the plain command
+	byText              // EVAL
+	delex               // Redis 8.4: DELEX key IFEQ token
+	delifeq             // Valkey 9: DELIFEQ key token
+	forms
+)
+
+// bytes is the command as it is sent. It is written once for all masters.
+func (q *question) bytes(f form) []byte {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if f == byHash {
+		if q.plain == nil {
+			q.plain = q.write(f)
+		}
+		return q.plain
+	}
+	if q.others == nil {
+		q.others = new([forms][]byte)
+	}
+	if q.others[f] == nil {
+		q.others[f] = q.write(f)
+	}
+	return q.others[f]
+}
+
+func (q *question) write(f form) []byte {
+	cmd := &q.cmd
+	b := make([]byte, 0, 128+len(cmd.Key)+len(cmd.Token))
+	switch {
+	case f == delex:
+		b = appendHead(b, 4)
+		b = appendWord(b, "DELEX")
+		b = appendWord(b, cmd.Key)
+		b = appendWord(b, "IFEQ")
+		return appendWord(b, cmd.Token)
+	case f == delifeq:
+		b = appendHead(b, 3)
+		b = appendWord(b, "DELIFEQ")
+		b = appendWord(b, cmd.Key)
+		return appendWord(b, cmd.Token)
+	case cmd.Script == nil:
+		b = appendHead(b, len(cmd.Args))
+	default:
+		b = appendHead(b, 3+len(cmd.Keys)+len(cmd.Args))
+		if f == byText {
+			b = appendWord(b, "EVAL")
+			b = appendWord(b, cmd.Script.Text)
+		} else {
+			b = appendWord(b, "EVALSHA")
+			b = appendWord(b, cmd.Script.SHA)
+		}
+		b = appendNumber(b, int64(len(cmd.Keys)))
+		for _, k := range cmd.Keys {
+			b = appendWord(b, k)
+		}
+	}
+	for _, a := range cmd.Args {
+		b = appendArg(b, a)
+	}
+	return b
+}
+
+// hashOf sets one of 64 bits, by the key.
+func hashOf(key string) uint64 {
+	h := uint64(14695981039346656037) // FNV-1a
+	for i := range len(key) {
+		h = (h ^ uint64(key[i])) * 1099511628211
+	}
+	return 1 << (h >> 58)
+}
+
+// cast is a vote that is to be told once the lane is let go.
+type cast struct {
+	o   *order
+	n   int64
+	err error
+}
+
+// vote is what a master's reply, or the lack of one, is worth.
+func (c cast) vote() Vote {
+	q, m := c.o.q, c.o.q.talk.masters
+	return Vote{
+		Master: c.o.master, Name: m.names[c.o.master], Kind: q.cmd.Kind, Key: q.cmd.Key, Token: q.cmd.Token,
+		Reply: c.n, Yes: c.err == nil && c.n > 0, Err: c.err, Took: m.now() - q.asked,
+	}
+}
+
+// casts are used again and again.
+var casts = sync.Pool{New: func() any { return new([]cast) }}
+
+// cast tells a vote to whoever observes, and hands it to the taker.
+func (q *question) cast(v Vote) {
+	q.talk.observe(v)
+	q.mu.Lock()
+	q.votes = append(q.votes, v)
+	wake, last := len(q.votes) >= q.need, len(q.votes) == q.all
+	q.mu.Unlock()
+	if wake {
+		select {
+		case q.wake <- struct{}{}:
+		default:
+		}
+	}
+	if last {
+		q.talk.masters.pending.Done()
+	}
+}
+
+// take yields the votes as they come, until all are in or ctx ends.
+func (q *question) take(ctx context.Context, yield func(Vote) bool) {
+	ended := false
+	for taken := 0; ; {
+		q.mu.Lock()
+		votes := q.votes[taken:] // only ever appended to
+		q.mu.Unlock()
+		for _, v := range votes {
+			if !yield(v) {
+				return
+			}
+		}
+		if taken += len(votes); taken == q.all || ended {
+			return
+		}
+		select {
+		case <-q.wake:
+		case <-ctx.Done():
+			ended = true // what has come by now still counts
+		}
+	}
+}

@@ -1,0 +1,230 @@
+package reports
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"io"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+)
+
+// The page of claims is a matrix: a row for each claim, a column for each level, and in
+// each cell a mark for each finding, which leads to the report of the run that shows it.
+var claimsTemplate = template.Must(template.New("claims.html").Funcs(template.FuncMap{
+	"words": words, "plural": plural, "join": strings.Join, "span": span, "how": func(f campaign.Finding) string { return howFound(&f) }, "figure": func(f *campaign.Figure) string { return figureValue(*f) },
+	"letter": letter, "outcomes": func(r *campaign.ClaimsResult, o string) int { return r.Count()[campaign.Outcome(o)] },
+	"date": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
+}).ParseFS(pageFiles, "page/claims.html"))
+
+// claimsPage is what the template gets.
+type claimsPage struct {
+	Style  template.CSS
+	Script template.JS
+	Policy string
+
+	Title   string
+	Tone    string // of the header: holds, violated, unknown
+	Says    string // one sentence
+	Results []*campaign.ClaimsResult
+	Levels  []string
+	Groups  []claimGroup
+}
+
+type claimGroup struct {
+	Title string
+	Rows  []claimRow
+}
+
+type claimRow struct {
+	campaign.Claim
+	Outcome  string // the worst on any driver
+	Outcomes string // on all drivers, for the filter
+	Search   string
+	Cells    []claimCell
+	Cases    []claimCase
+}
+
+// claimCell is what was found at one level.
+type claimCell struct {
+	Level string
+	Marks []claimMark
+}
+
+// claimMark is one finding in the matrix.
+type claimMark struct {
+	Driver string
+	Letter string
+	Found  checker.Verdict
+	Wrong  bool // it is not the expected verdict, or none
+	Href   string
+	Says   string
+}
+
+// claimCase is one case of a claim, on all drivers.
+type claimCase struct {
+	Name  string
+	Shows string
+	Lines []claimLine
+}
+
+// claimLine is one finding in full.
+type claimLine struct {
+	Driver string
+	Of     string // "twin: …", or ""
+	campaign.Finding
+	Href    string
+	Skipped string
+	Figure  *campaign.Figure
+}
+
+// ClaimsPage writes the page of a verification. It loads nothing from anywhere; its links
+// lead to the reports of the runs, relative to dir, the folder that it is written into.
+// others are the latest results on other drivers, whose findings stand beside.
+func ClaimsPage(w io.Writer, dir string, claims []campaign.Claim, r *campaign.ClaimsResult, others map[string]*campaign.ClaimsResult) error {
+	style, script, err := assetsOf([]string{"page", "claims"}, []string{"claims"})
+	if err != nil {
+		return err
+	}
+	p := &claimsPage{
+		Style: template.CSS(style), Script: template.JS(script), Policy: policy(style, script), Levels: levelNames(),
+		Results: []*campaign.ClaimsResult{r},
+	}
+	for _, driver := range slices.Sorted(maps.Keys(others)) {
+		p.Results = append(p.Results, others[driver])
+	}
+	p.headline(r)
+	byGroup := map[string]int{}
+	for _, c := range claims {
+		row, found := p.row(c, dir)
+		if !found {
+			continue
+		}
+		i, known := byGroup[c.Group]
+		if !known {
+			i = len(p.Groups)
+			byGroup[c.Group] = i
+			p.Groups = append(p.Groups, claimGroup{Title: c.Group})
+		}
+		p.Groups[i].Rows = append(p.Groups[i].Rows, row)
+	}
+	if err := claimsTemplate.Execute(w, p); err != nil {
+		return fmt.Errorf("reports: write the page of claims: %w", err)
+	}
+	return nil
+}
+
+func (p *claimsPage) headline(r *campaign.ClaimsResult) {
+	n := r.Count()
+	tested := len(r.Claims) - n[campaign.NotHere]
+	p.Title, p.Tone = "As expected", "holds"
+	p.Says = fmt.Sprintf("%s on %s, each with the verdict that is expected of it.", plural(tested, "claim"), r.Driver)
+	switch {
+	case n[campaign.Unexpected] > 0:
+		p.Title, p.Tone = "Not as expected", "violated"
+		p.Says = fmt.Sprintf("%d of %s on %s do not have the verdict that is expected of them.", n[campaign.Unexpected], plural(tested, "claim"), r.Driver)
+	case n[campaign.Undecided] > 0 || r.Interrupted:
+		p.Title, p.Tone = "Undecided", "unknown"
+		p.Says = fmt.Sprintf("%d of %s on %s could not be decided.", n[campaign.Undecided], plural(tested, "claim"), r.Driver)
+	}
+}
+
+// row is a claim's row, if it was verified on any driver.
+func (p *claimsPage) row(c campaign.Claim, dir string) (claimRow, bool) {
+	row := claimRow{Claim: c}
+	for _, level := range p.Levels {
+		row.Cells = append(row.Cells, claimCell{Level: level})
+	}
+	for _, k := range c.Cases {
+		row.Cases = append(row.Cases, claimCase{Name: k.Name, Shows: k.Shows})
+	}
+	worst := len(campaign.Outcomes)
+	var outcomes []string
+	for _, r := range p.Results {
+		i := slices.IndexFunc(r.Claims, func(x campaign.ClaimResult) bool { return x.ID == c.ID })
+		if i < 0 {
+			continue
+		}
+		found := &r.Claims[i]
+		worst = min(worst, slices.Index(campaign.Outcomes, found.Outcome))
+		outcomes = append(outcomes, slug(string(found.Outcome)))
+		row.add(r, found, dir)
+	}
+	if worst == len(campaign.Outcomes) {
+		return row, false
+	}
+	row.Outcome, row.Outcomes = slug(string(campaign.Outcomes[worst])), strings.Join(outcomes, " ")
+	row.Search = strings.ToLower(strings.Join([]string{c.ID, c.Slug, c.Claim, strings.Join(c.Sources, " "), c.Explain, c.Group}, " "))
+	return row, true
+}
+
+// add adds what was found on one driver.
+func (row *claimRow) add(r *campaign.ClaimsResult, found *campaign.ClaimResult, dir string) {
+	for _, k := range found.Cases {
+		i := slices.IndexFunc(row.Cases, func(x claimCase) bool { return x.Name == k.Name })
+		if i < 0 {
+			continue // the case is no longer in the catalogue
+		}
+		lines := &row.Cases[i].Lines
+		if k.Skipped != "" {
+			*lines = append(*lines, claimLine{Driver: r.Driver, Skipped: k.Skipped})
+		}
+		for _, f := range k.Findings {
+			href := hrefOf(dir, r.Folder, f.Run)
+			*lines = append(*lines, claimLine{Driver: r.Driver, Finding: f, Href: href})
+			c := slices.IndexFunc(row.Cells, func(x claimCell) bool { return x.Level == f.Level })
+			if c < 0 {
+				continue
+			}
+			row.Cells[c].Marks = append(row.Cells[c].Marks, claimMark{
+				Driver: r.Driver, Letter: letter(r.Driver), Found: f.Found, Wrong: f.Outcome != campaign.Expected, Href: href,
+				Says: fmt.Sprintf("%s on %s: %s %s, expected %s (%s)", cmp.Or(k.Name, found.Claim), r.Driver, words(f.Property), f.Found, f.Expected, howFound(&f)),
+			})
+		}
+		if k.Twin != nil {
+			for _, f := range k.Twin.Findings {
+				*lines = append(*lines, claimLine{Driver: r.Driver, Of: "twin: " + k.Twin.Shows, Finding: f, Href: hrefOf(dir, r.Folder, f.Run)})
+			}
+		}
+		for j := range k.Figures {
+			*lines = append(*lines, claimLine{Driver: r.Driver, Figure: &k.Figures[j]})
+		}
+	}
+}
+
+// hrefOf is where a run's report is, seen from the page.
+func hrefOf(dir, folder, run string) string {
+	if run == "" {
+		return ""
+	}
+	target := filepath.Join(folder, run, campaign.ReportFile)
+	from, err1 := filepath.Abs(dir)
+	to, err2 := filepath.Abs(target)
+	rel, err3 := filepath.Rel(from, to)
+	if err1 != nil || err2 != nil || err3 != nil {
+		return filepath.ToSlash(target)
+	}
+	return filepath.ToSlash(rel)
+}
+
+// levelNames are the levels, each once, in the properties' order.
+func levelNames() []string {
+	var names []string
+	for _, p := range checker.Properties {
+		if !slices.Contains(names, p.Level) {
+			names = append(names, p.Level)
+		}
+	}
+	return names
+}
+
+// letter stands for a driver in the matrix.
+func letter(driver string) string { return strings.ToUpper(driver[:1]) }
+
+func slug(s string) string { return strings.ReplaceAll(s, " ", "-") }

@@ -1,0 +1,314 @@
+package reports
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+)
+
+// Claims writes what a verification found, a row for each property of each case, and
+// then, in full, what is not as expected.
+func Claims(w io.Writer, r *campaign.ClaimsResult, opt TerminalOptions) error {
+	t := newTerminal(opt)
+	g := grid{header: []string{"Claim", "What is claimed, and the case", "Level", "Expected", "Found", "How"}, wide: 1}
+	for i := range r.Claims {
+		g.rows = append(g.rows, t.claimRows(&r.Claims[i])...)
+	}
+	if err := g.write(&t.out, t.width); err != nil {
+		return fmt.Errorf("reports: %w", err)
+	}
+	if err := t.figures(r); err != nil {
+		return fmt.Errorf("reports: %w", err)
+	}
+	t.skipped(r)
+	t.deviations(r)
+	fmt.Fprintf(&t.out, "\n%s\n", t.claimsLine(r))
+	_, err := w.Write(t.out.Bytes())
+	return err
+}
+
+// claimRows are the rows of one claim. Its sentence stands in the first.
+func (t *terminal) claimRows(c *campaign.ClaimResult) [][]string {
+	var rows [][]string
+	add := func(what, level, expected, found, how string) {
+		id := ""
+		if len(rows) == 0 {
+			id = c.ID
+		}
+		rows = append(rows, []string{id, what, level, expected, found, how})
+	}
+	for i, k := range c.Cases {
+		what := k.Name
+		if i == 0 {
+			what = c.Claim
+			if k.Name != "" {
+				what += " – " + k.Name
+			}
+		}
+		if k.Skipped != "" {
+			add(what, "", "", t.ink.faint("not here"), "")
+			continue
+		}
+		for _, f := range k.Findings {
+			add(what, f.Level, string(f.Expected), t.found(&f), howFound(&f))
+			what = ""
+		}
+		if len(k.Figures) > 0 && len(k.Findings) == 0 {
+			add(what, "", "", "figures", "see below")
+		}
+		if k.Twin != nil {
+			for _, f := range k.Twin.Findings {
+				add("twin: "+k.Twin.Shows, f.Level, string(f.Expected), t.found(&f), howFound(&f))
+			}
+		}
+	}
+	return rows
+}
+
+// found is the verdict, marked where it is not the expected one.
+func (t *terminal) found(f *campaign.Finding) string {
+	s := t.ink.verdict(f.Found, string(f.Found))
+	if f.Outcome == campaign.Unexpected {
+		s += t.ink.bold(" ✗")
+	}
+	return s
+}
+
+// howFound is how much was tried for a finding.
+func howFound(f *campaign.Finding) string {
+	switch {
+	case f.Found == checker.Violated && f.Outcome == campaign.Expected:
+		return fmt.Sprintf("%s, %s", ordinal(f.Schedules), span(f.FoundAfter.Round(time.Millisecond)))
+	case f.Found == checker.Violated:
+		return fmt.Sprintf("%d of %d", f.Violated, f.Proven)
+	case f.Found == checker.Holds:
+		if f.Bound >= 1 {
+			return plural(f.Proven, "schedule") // so few bound nothing
+		}
+		return fmt.Sprintf("%s, ≤ %s", plural(f.Proven, "schedule"), percent(f.Bound))
+	}
+	return fmt.Sprintf("%d of %d prove it", f.Proven, f.Schedules)
+}
+
+func ordinal(n int) string {
+	if n == 1 {
+		return "1st schedule"
+	}
+	return fmt.Sprintf("in %d schedules", n)
+}
+
+// percent writes a share with two digits that count.
+func percent(share float64) string { return fmt.Sprintf("%.2g %%", 100*share) }
+
+func figureValue(f campaign.Figure) string {
+	if f.N == 0 {
+		return "nothing to measure"
+	}
+	return strings.Join(strings.Fields(fmt.Sprintf("%s %s (%s to %s)", digits(f.Value), f.Unit, digits(f.Low), digits(f.High))), " ")
+}
+
+// figures lists what was measured, and says what it means.
+func (t *terminal) figures(r *campaign.ClaimsResult) error {
+	var meanings []string
+	g := grid{header: []string{"Claim", "Case", "Figure", "Median", "95 % interval"}, wide: 1, right: []int{3}}
+	for _, c := range r.Claims {
+		id := c.ID
+		for _, k := range c.Cases {
+			name := cmp.Or(k.Name, c.Slug)
+			for _, f := range k.Figures {
+				value, interval := "–", ""
+				if f.N > 0 {
+					value, interval = fmt.Sprintf("%s %s", digits(f.Value), f.Unit), fmt.Sprintf("%s to %s", digits(f.Low), digits(f.High))
+				}
+				g.rows = append(g.rows, []string{id, name, f.Name, strings.TrimSpace(value), interval})
+				id, name = "", ""
+				if says := f.Name + ": " + f.Says; !slices.Contains(meanings, says) {
+					meanings = append(meanings, says)
+				}
+			}
+		}
+	}
+	if len(g.rows) == 0 {
+		return nil
+	}
+	t.title("Figures")
+	if err := g.write(&t.out, t.width); err != nil {
+		return err
+	}
+	for _, says := range meanings {
+		t.text("  ", says)
+	}
+	return nil
+}
+
+// digits writes a number with three digits that count.
+func digits(x float64) string {
+	switch {
+	case x >= 100:
+		return count(int(math.Round(x)))
+	case x >= 10:
+		return strings.TrimSuffix(strconv.FormatFloat(x, 'f', 1, 64), ".0")
+	}
+	return strconv.FormatFloat(x, 'g', 3, 64)
+}
+
+// skipped says which cases cannot run on this driver, and why.
+func (t *terminal) skipped(r *campaign.ClaimsResult) {
+	first := true
+	for _, c := range r.Claims {
+		for _, k := range c.Cases {
+			if k.Skipped == "" {
+				continue
+			}
+			if first {
+				t.title("Not on the driver " + r.Driver)
+				first = false
+			}
+			t.text("  ", fmt.Sprintf("%s: %s", caseName(&c, &k), k.Skipped))
+		}
+	}
+}
+
+func caseName(c *campaign.ClaimResult, k *campaign.CaseResult) string {
+	if k.Name == "" {
+		return c.ID
+	}
+	return c.ID + " (" + k.Name + ")"
+}
+
+// deviations tells what is not as expected, or undecided.
+func (t *terminal) deviations(r *campaign.ClaimsResult) {
+	for _, c := range r.Claims {
+		if c.Outcome != campaign.Unexpected && c.Outcome != campaign.Undecided {
+			continue
+		}
+		t.title(fmt.Sprintf("Claim %s is %s", c.ID, c.Outcome))
+		for _, k := range c.Cases {
+			for _, f := range k.Findings {
+				t.deviation(r, caseName(&c, &k), &f)
+			}
+			if k.Twin != nil {
+				for _, f := range k.Twin.Findings {
+					t.deviation(r, "the twin of "+caseName(&c, &k), &f)
+				}
+			}
+		}
+	}
+}
+
+func (t *terminal) deviation(r *campaign.ClaimsResult, name string, f *campaign.Finding) {
+	if f.Outcome == campaign.Expected {
+		return
+	}
+	t.text("  ", fmt.Sprintf("%s: %s %s expected %s, found %s: %s", name, f.Level, words(f.Property), f.Expected, f.Found, f.Why))
+	if f.Summary != "" {
+		t.text("    ", f.Summary)
+	}
+	for i, step := range f.Reason {
+		t.text("    ", fmt.Sprintf("%d. %s", i+1, step))
+	}
+	if f.Run != "" {
+		fmt.Fprintf(&t.out, "    evidence: %s\n", filepath.Join(r.Folder, f.Run, campaign.ReportFile)) // in one piece, to be copied
+	}
+}
+
+// claimsLine sums it all up.
+func (t *terminal) claimsLine(r *campaign.ClaimsResult) string {
+	n := r.Count()
+	var parts []string
+	for _, o := range []campaign.Outcome{campaign.Expected, campaign.Unexpected, campaign.Undecided, campaign.Reported, campaign.NotHere} {
+		if n[o] > 0 {
+			part := fmt.Sprintf("%d %s", n[o], o)
+			if o == campaign.Unexpected || o == campaign.Undecided {
+				part = t.ink.bold(part)
+			}
+			parts = append(parts, part)
+		}
+	}
+	line := fmt.Sprintf("%s on %s in %s (budget %s, seed %d): %s", plural(len(r.Claims), "claim"), r.Driver, span(r.Took.Round(time.Millisecond)), r.Budget, r.Seed, cmp.Or(strings.Join(parts, ", "), "none"))
+	if r.Interrupted {
+		line += "; interrupted"
+	}
+	return line
+}
+
+// Mutants writes the detection table of planted bugs: for each the property that gives it
+// away, how soon, and that the same lock without it is acquitted.
+func Mutants(w io.Writer, r *campaign.ClaimsResult, opt TerminalOptions) error {
+	t := newTerminal(opt)
+	g := grid{header: []string{"Bug", "What is wrong", "Lock", "Level", "Caught", "Twin"}, wide: 1}
+	caught := 0
+	for _, c := range r.Claims {
+		if c.Outcome == campaign.Expected {
+			caught++
+		}
+		for i, k := range c.Cases {
+			id, what := "", k.Name
+			if i == 0 {
+				id, what = c.ID, c.Claim
+			}
+			if k.Skipped != "" {
+				g.rows = append(g.rows, []string{id, what, k.Lock, "", "not here", ""})
+				continue
+			}
+			for j, f := range k.Findings {
+				twin := ""
+				if k.Twin != nil && j < len(k.Twin.Findings) {
+					x := &k.Twin.Findings[j]
+					twin = fmt.Sprintf("%s %s", x.Found, plural(x.Proven, "schedule"))
+					if x.Outcome == campaign.Expected {
+						twin = fmt.Sprintf("acquitted, %s", plural(x.Proven, "schedule"))
+					}
+				}
+				mark := t.ink.verdict(checker.Holds, "yes, ") + howFound(&f)
+				if f.Outcome != campaign.Expected {
+					mark = t.ink.verdict(checker.Violated, "no, ") + string(f.Found)
+				}
+				g.rows = append(g.rows, []string{id, what, k.Lock, f.Level, mark, twin})
+				id, what = "", ""
+			}
+		}
+	}
+	if err := g.write(&t.out, t.width); err != nil {
+		return fmt.Errorf("reports: %w", err)
+	}
+	t.skipped(r)
+	t.deviations(r)
+	fmt.Fprintf(&t.out, "\n%d of %s caught and acquitted without it, in %s.\n", caught, plural(len(r.Claims), "planted bug"), span(r.Took.Round(time.Millisecond)))
+	_, err := w.Write(t.out.Bytes())
+	return err
+}
+
+// Changes writes what differs from a baseline.
+func Changes(w io.Writer, changes []campaign.Change, baseline string, opt TerminalOptions) error {
+	t := newTerminal(opt)
+	if len(changes) == 0 {
+		fmt.Fprintf(&t.out, "Nothing changed since the baseline %s.\n", baseline)
+		_, err := w.Write(t.out.Bytes())
+		return err
+	}
+	t.title("Changed since the baseline " + baseline)
+	g := grid{header: []string{"Claim", "What", "Before", "Now"}, wide: 1}
+	for _, c := range changes {
+		now := c.Now
+		if c.Verdict {
+			now = t.ink.bold(now + " ✗")
+		}
+		g.rows = append(g.rows, []string{c.Claim, c.What, c.Before, now})
+	}
+	if err := g.write(&t.out, t.width); err != nil {
+		return fmt.Errorf("reports: %w", err)
+	}
+	_, err := io.Copy(w, bytes.NewReader(t.out.Bytes()))
+	return err
+}

@@ -1,0 +1,152 @@
+package reports
+
+import (
+	"bytes"
+	"encoding/xml"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+)
+
+// verified is a result with a claim of every outcome.
+func verified() *campaign.ClaimsResult {
+	at := 7283 * time.Millisecond
+	violated := campaign.Finding{
+		Property: "mutual-exclusion", Level: "L2", Expected: checker.Violated, Found: checker.Violated, Outcome: campaign.Expected,
+		Why: "1 of 12 holds began while another lease still held the lock: the first at 7.283s on k0", Schedules: 1, Proven: 1, Violated: 1,
+		Seed: 1_000_000, FoundAfter: 6 * time.Millisecond, At: &at, Faults: []string{"kill"}, Run: "run-35",
+		Summary: "c2 was granted k0 at 7.283s while c1 could still rely on it until 8.485s",
+		Reason:  []string{"At 6.500s c1 was granted k0, valid until 8.485s, by the votes of m1, m2 and m3.", "At 6.510s m3 was killed (kill #2) without persistence."},
+	}
+	holds := campaign.Finding{
+		Property: "mutual-exclusion", Level: "L2", Expected: checker.Holds, Found: checker.Holds, Outcome: campaign.Expected,
+		Why: "no two of 12 holds overlapped; 2 faults bit (kill)", Schedules: 20, Proven: 18, Bound: 3.0 / 18, Seed: 1_000_000, FoundAfter: 90 * time.Millisecond, Run: "run-35-twin",
+	}
+	wrong := violated
+	wrong.Expected, wrong.Outcome, wrong.Schedules, wrong.Proven, wrong.Violated, wrong.Run = checker.Holds, campaign.Unexpected, 3, 3, 1, "run-10"
+	open := campaign.Finding{
+		Property: "extension", Level: "EXT", Expected: checker.Holds, Found: checker.Invalid, Outcome: campaign.Undecided,
+		Why: "12 of 20 schedules decide nothing: the schedule did not exercise the property extension", Schedules: 20, Proven: 8, Seed: 1_000_000, Run: "run-51",
+	}
+	return &campaign.ClaimsResult{
+		Folder: "store/claims-sim", Driver: "sim", Budget: "quick", Seed: 1, Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Took: 1500 * time.Millisecond,
+		Versions: map[string]string{"lockpick": "v1"},
+		Claims: []campaign.ClaimResult{
+			{ID: "35", Slug: "restart", Claim: "A restart <breaks> the lock.", Group: "Restarts", Outcome: campaign.Expected, Cases: []campaign.CaseResult{{
+				Shows: "A master is killed.", Lock: "redlock", Schedules: 1, Findings: []campaign.Finding{violated},
+				Twin: &campaign.TwinResult{Shows: "with fsync=always", Lock: "redlock", Schedules: 20, Findings: []campaign.Finding{holds}},
+			}}},
+			{ID: "10", Slug: "exclusion", Claim: "At most one client holds a lease.", Group: "Promise", Outcome: campaign.Unexpected, Cases: []campaign.CaseResult{
+				{Name: "links", Lock: "redlock", Findings: []campaign.Finding{holds}}, {Name: "clocks", Lock: "redlock", Findings: []campaign.Finding{wrong}},
+			}},
+			{ID: "51", Slug: "extension", Claim: "An extension needs a quorum.", Group: "Promise", Outcome: campaign.Undecided, Cases: []campaign.CaseResult{{Lock: "redlock", Findings: []campaign.Finding{open}}}},
+			{ID: "44", Slug: "price", Claim: "fsync=always ruins performance.", Group: "Judgement", Outcome: campaign.NotHere, Cases: []campaign.CaseResult{{Name: "always", Lock: "redlock", Skipped: "a simulated disk takes as long as it is told to"}}},
+			{ID: "22", Slug: "multiplexed", Claim: "All at once is faster.", Group: "Judgement", Outcome: campaign.Reported, Cases: []campaign.CaseResult{{
+				Name: "five masters", Lock: "redlock", Figures: []campaign.Figure{
+					{Name: "acquire-p99", Says: "99th percentile of the time of an acquire that was granted", Unit: "ms", Value: 2.2, Low: 2.13, High: 2.24, N: 20},
+					{Name: "longest-wait", Says: "longest time of an acquire", Unit: "ms", Value: 5400, Low: 4295, High: 6350, N: 20},
+				},
+			}}},
+		},
+	}
+}
+
+// catalogue is the claims of that result.
+func catalogue() []campaign.Claim {
+	var claims []campaign.Claim
+	for _, c := range verified().Claims {
+		claim := campaign.Claim{ID: c.ID, Slug: c.Slug, Claim: c.Claim, Group: c.Group, Sources: []string{"Redis docs"}, Denied: []string{"Kleppmann"}, Verdict: "violated", Basis: "theory", Explain: "It <is> so."}
+		for _, k := range c.Cases {
+			claim.Cases = append(claim.Cases, campaign.Case{Name: k.Name, Shows: k.Shows})
+		}
+		claims = append(claims, claim)
+	}
+	return claims
+}
+
+// TestClaimsReports compares what people and scripts read with testdata/claims.
+func TestClaimsReports(t *testing.T) {
+	datadriven.RunTest(t, "testdata/claims.txt", func(t *testing.T, d *datadriven.TestData) string {
+		var b bytes.Buffer
+		var err error
+		switch d.Cmd {
+		case "table":
+			err = Claims(&b, verified(), TerminalOptions{Width: 100})
+		case "mutants":
+			r := verified()
+			r.Claims = r.Claims[:2]
+			err = Mutants(&b, r, TerminalOptions{Width: 100})
+		case "changes":
+			err = Changes(&b, []campaign.Change{{Claim: "35", What: "mutual-exclusion", Before: "holds", Now: "violated", Verdict: true}, {Claim: "10", What: "clocks", Before: "not there", Now: "holds"}}, "baseline.json", TerminalOptions{Width: 80})
+		case "junit":
+			err = JUnit(&b, verified())
+		case "markdown":
+			err = ClaimsMarkdown(&b, catalogue()[:1])
+			if _, text, ok := strings.Cut(b.String(), "\n## "); ok && err == nil {
+				return "## " + text
+			}
+		}
+		if err != nil {
+			return "error: " + err.Error()
+		}
+		return b.String()
+	})
+}
+
+// TestJUnitIsXML: whatever stands in claims and reasons.
+func TestJUnitIsXML(t *testing.T) {
+	var b bytes.Buffer
+	if err := JUnit(&b, verified()); err != nil {
+		t.Fatal(err)
+	}
+	d := xml.NewDecoder(&b)
+	for {
+		if _, err := d.Token(); err == io.EOF {
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestClaimsPageInBrowser opens the page, filters it and opens a claim.
+func TestClaimsPageInBrowser(t *testing.T) {
+	b := openPage(t, browser(t), func(w io.Writer) error {
+		other := verified()
+		other.Driver, other.Folder, other.Claims = "process", "store/claims-process", other.Claims[:1]
+		return ClaimsPage(w, ".", catalogue(), verified(), map[string]*campaign.ClaimsResult{"process": other})
+	}, 1300, 900, false)
+	shown := `[...document.querySelectorAll('.claim')].filter(r => !r.hidden).map(r => r.id).join(' ')`
+	set := func(id, value string) string {
+		return `(() => { const e = document.getElementById('` + id + `'); e.value = '` + value + `'; e.dispatchEvent(new Event('input')); return ` + shown + ` })()`
+	}
+	for _, x := range []struct{ js, want string }{
+		{shown, "claim-35 claim-10 claim-51 claim-44 claim-22"},
+		{`document.querySelectorAll('#claim-35 > tr:first-child .mark').length + ' ' + document.querySelector('#claim-35 .mark').getAttribute('href')`, "2 store/claims-sim/run-35/report.html"},
+		{set("search", "restart"), "claim-35"},
+		{set("search", ""), "claim-35 claim-10 claim-51 claim-44 claim-22"},
+		{set("found", "invalid"), "claim-51"},
+		{set("found", ""), "claim-35 claim-10 claim-51 claim-44 claim-22"},
+		{set("outcome", "not-as-expected"), "claim-10"},
+		{set("outcome", ""), "claim-35 claim-10 claim-51 claim-44 claim-22"},
+		{set("driver", "process"), "claim-35"},
+		{set("driver", ""), "claim-35 claim-10 claim-51 claim-44 claim-22"},
+		{set("level", "EXT"), "claim-51"},
+		{set("level", ""), "claim-35 claim-10 claim-51 claim-44 claim-22"},
+		{`(() => { document.querySelector('#claim-35 .open').click(); return String(document.querySelector('#claim-35 .more').hidden) })()`, "false"},
+		{`(() => { document.getElementById('all').click(); return String([...document.querySelectorAll('.more')].some(r => r.hidden)) })()`, "false"},
+		{`String(document.documentElement.scrollWidth <= innerWidth)`, "true"},
+	} {
+		if got := ask[string](b, x.js); got != x.want {
+			t.Errorf("%s\nis %q, want %q", x.js, got, x.want)
+		}
+	}
+	b.picture("claims")
+	b.quiet()
+}

@@ -1,0 +1,66 @@
+package reports
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+)
+
+// explored is what users and scripts read of an exploration that found something, or
+// nothing, and was interrupted.
+func explored(t *testing.T, json, nothing bool) string {
+	t.Helper()
+	base := campaign.Defaults()
+	x := &campaign.Explored{
+		Seed: 7, Schedules: 1234, Simulated: 2 * time.Hour, Elapsed: 4200 * time.Millisecond,
+		Counts:   campaign.Counts{Operations: 100_000, Acquires: 900, Granted: 800, Refused: 100, Faults: 30, Bit: 28},
+		Kinds:    map[string]*campaign.Bites{"kill": {Installed: 20, Bit: 20, Skipped: 3}, "partition": {Installed: 10, Bit: 8}},
+		Coverage: campaign.Coverage{"kill": {campaign.Holding: 31, campaign.Waiting: 40}, "partition": {campaign.Acquiring: 12}},
+		Shapes:   map[string]int{"schedule": 900, campaign.Guided: 334, campaign.Uniform + " scheduler": 800, campaign.PCT + " scheduler": 434},
+		Properties: []campaign.PropertyCount{
+			{Property: checker.MutualExclusion, Judged: 1230, Violated: 2, Verdict: checker.Violated, Why: "2 of 1230 schedules violate it, the first is schedule 41"},
+			{Property: checker.NoStaleWrite, Judged: 1000, Verdict: checker.Holds, Why: "none of 1000 schedules violates it"},
+		},
+	}
+	if nothing {
+		x.Interrupted, x.Properties, x.Kinds, x.Coverage = true, x.Properties[1:], nil, nil
+	}
+	s := base
+	s.Masters, s.Clients, s.Schedule = 3, 2, []campaign.Step{
+		{Fault: "partition", Clients: []string{"c1"}, Masters: []string{"m3"}, Mode: "hold", Direction: "replies", For: 2 * time.Second},
+		{Fault: "kill", After: "c1 acquires k0", Masters: []string{"m1", "m2"}},
+	}
+	v := checker.Violation{Level: "L2", Key: "k0", At: 28 * time.Millisecond, Summary: "c2 was granted k0 at 0.028s while c1 could still rely on it", Reason: []string{"At 0.002s c1 was granted k0.", "At 0.003s m1 and m2 were killed."}}
+	found := []Counterexample{}
+	if !nothing {
+		x.Found = []campaign.Found{{Number: 41, Seed: 99, Scenario: s, Property: checker.MutualExclusion, Reason: "L2 mutual-exclusion: kill, partition", Violation: v, Count: 2}}
+		found = append(found, Counterexample{Found: &x.Found[0], Shrunk: &campaign.Shrunk{
+			Scenario: s, Violation: v, Before: campaign.Size{Faults: 6, Clients: 5, Masters: 5, Keys: 1, Time: 3 * time.Second},
+			Size: campaign.Size{Faults: 2, Clients: 2, Masters: 3, Keys: 1, Time: 28 * time.Millisecond}, Seeds: 20, Rate: 18, Minimal: true, Runs: 512,
+		}, Run: &campaign.Result{Run: "20260102T030405-redlock", Report: "store/20260102T030405-redlock/report.html", History: "store/20260102T030405-redlock/history.jsonl"}})
+	}
+	var b bytes.Buffer
+	if json {
+		if err := ExploredJSON(&b, x, found); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	if err := Explored(&b, base, x, TerminalOptions{Width: 100}); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range found {
+		if err := Told(&b, c, TerminalOptions{Width: 100}); err != nil {
+			t.Fatal(err)
+		}
+		c.Shrunk.Minimal, c.Shrunk.Stopped, c.Run = false, "the time limit of 30s", nil
+		b.WriteString("\nWhere time ran out:\n")
+		if err := Told(&b, c, TerminalOptions{Width: 100}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,35 @@
+package workload
+
+import (
+	"context"
+	"time"
+
+	"lockpick/redlock"
+)
+
+// fairs are locks that serve who came first.
+var fairs = []Kind{
+	{
+		Name: "fair", First: true, Claims: []int{67},
+		Summary: "Redisson's fair lock on the first master alone: a queue beside the key; a waiter that died holds it up for 5 s",
+		New:     singleWith(rules{fair: true, once: true}),
+	},
+}
+
+// patience is for how long a waiter whose turn it is may not come for the lock before it
+// counts as dead (Redisson's threadWaitTime).
+const patience = 5 * time.Second
+
+// leaveQueue is the kind of command with which a waiter gives up its place.
+const leaveQueue redlock.Kind = "leave"
+
+// enqueue takes the lock if it is free and nobody came before, and else a place in the queue.
+func enqueue(key, token string, ttl time.Duration, now time.Time) []command {
+	return []command{{kind: redlock.Set, script: FairSet, keys: []string{key, key + ":queue"}, args: []any{token, ttl.Milliseconds(), now.UnixMilli(), patience.Milliseconds()}}}
+}
+
+// leave gives up a place in the queue, also if the caller's context has ended.
+func (l *textbook) leaveQueue(ctx context.Context, key, token string) {
+	cmds := []command{{kind: leaveQueue, script: FairLeave, keys: []string{key + ":queue"}, args: []any{token}}}
+	_, _ = l.carryOut(context.WithoutCancel(ctx), l.masters.Begin(l.site.Hooks.Vote), key, token, cmds, nil, l.answered)
+}

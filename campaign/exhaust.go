@@ -74,7 +74,7 @@ func Exhaust(ctx context.Context, e Exhaustion) (*Exhausted, error) {
 		return r, &HarnessError{err}
 	}
 	if s.best == nil {
-		r.Verdict, r.Why = checker.Holds, fmt.Sprintf("mutual exclusion holds for all schedules within these bounds (%d states)", r.States)
+		r.Verdict, r.Why = checker.Holds, fmt.Sprintf("it holds for all schedules within these bounds (%d states)", r.States)
 		if cut != "" {
 			r.Verdict, r.Why = checker.Unknown, fmt.Sprintf("%s: no violation in %d states, and not all were visited", cut, r.States)
 		}

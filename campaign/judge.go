@@ -70,7 +70,7 @@ func JudgeFile(path string) (*history.History, *Result, error) {
 	}
 	dir := filepath.Dir(path)
 	r.Run, r.History, r.Report = filepath.Base(dir), path, filepath.Join(dir, ReportFile)
-	if scenario := filepath.Join(dir, ScenarioFile); onDisk(scenario) { // a history by itself has none
+	if scenario := filepath.Join(dir, ScenarioFile); fileExists(scenario) { // a history by itself has none
 		r.Command = "lockpick run " + scenario
 	}
 	return h, r, nil
@@ -91,7 +91,7 @@ func deaths(ops []history.Op) []string {
 	return notes
 }
 
-func onDisk(path string) bool {
+func fileExists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }

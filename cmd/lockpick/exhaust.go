@@ -58,7 +58,7 @@ Exit codes: 0 it holds for all of them, 1 a counterexample was found, 2 the sear
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&b.Lock, "lock", b.Lock, "the lock under test: "+strings.Join(workload.LockNames(), ", "))
+	f.StringVar(&b.Lock, "lock", b.Lock, "the lock under test: "+strings.Join(workload.CorrectNames(), ", ")+", or one that is wrong on purpose (lockpick list locks)")
 	f.IntVar(&b.Masters, "masters", b.Masters, "number of masters")
 	f.IntVar(&b.Clients, "clients", b.Clients, "number of clients")
 	f.StringVar(&b.Persistence, "persistence", b.Persistence, "how masters keep keys: none, rdb, everysec, always")

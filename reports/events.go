@@ -359,8 +359,8 @@ func atPoint(point string) string {
 	where := map[string]string{
 		"after-quorum": " when it has its votes, and has not yet looked at the time", "before-enter": " when it has found its lease valid, and has not yet entered",
 		"before-write": " when it has found its lease valid, and has not yet written",
-		"before-mark": " when it has found its lease valid, and has not yet put its token into the resource",
-		"before-read": " when it has not yet read from the resource",
+		"before-mark":  " when it has found its lease valid, and has not yet put its token into the resource",
+		"before-read":  " when it has not yet read from the resource",
 	}[point]
 	if where == "" && point != "" {
 		return " at the point " + point

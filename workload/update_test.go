@@ -95,7 +95,7 @@ func TestRefused(t *testing.T) {
 			}
 			i := slices.IndexFunc(s.ops, func(op history.Op) bool { return op.F == history.FWrite && op.Type == history.Fail })
 			if i < 0 || s.ops[i].Error != ErrMarked.Error() {
-				t.Errorf("process %v: no write says %q", process, ErrMarked)
+				t.Fatalf("process %v: no write says %q", process, ErrMarked)
 			}
 			reads := 0
 			for _, op := range s.ops[i:] {

@@ -161,9 +161,9 @@ func (d *drawing) step(i int) Step {
 			s.At, s.After, s.Plus, s.Repeat, s.For = 0, "", 0, false, d.s.TimeLimit
 		}
 	case "client-pause":
-		s.Point = oneOf(d, workload.Points...)
+		s.Point = oneOf(d, d.s.Resource.Points()...)
 	case "client-kill":
-		s.Point = oneOf(d, workload.BeforeEnter, workload.BeforeWrite)
+		s.Point = oneOf(d, d.s.Resource.Points()[1:]...) // the first lies within the lock: only processes can end there
 	case "client-clock":
 		if s.Clock = d.base.clientClock(); s.Clock == "" {
 			off := (ttl/10 + d.upTo(2*ttl)).Round(time.Millisecond).String()

@@ -471,7 +471,7 @@ func (c *actor) work(kind workload.Kind) error {
 				x.outcome[c.number-1] += fmt.Sprintf(" %s %s %v %v at %v", v.Kind, v.Name, v.Yes, v.Err, x.now())
 			}
 		}},
-		Pass: func(string, string) bool { return true }, Record: func(history.Op) {}, Apply: func(string, string, int64, int64) {},
+		Pass: func(string, string) bool { return true }, Record: func(history.Op) {}, Apply: func(string, string, int64, int64) error { return nil },
 	})
 	if err != nil {
 		return err

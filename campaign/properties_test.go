@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockpick/checker"
+	"lockpick/workload"
 )
 
 // soundFaults are what a lock on masters that forget nothing has to bear.
@@ -26,6 +27,9 @@ func TestNoFalseAlarm(t *testing.T) {
 			s.Nemesis = []string{Random, Guided}[seed%2]
 			s.Seed, s.TimeLimit, s.Keys = seed, 15*time.Second, 1+int(seed%2)
 			s.Properties = []string{checker.DeadOnArrival.Name} // which is judged only if named
+			if seed%3 == 0 {
+				s.Resource = workload.MarkFirst
+			}
 			_, rep := judgedRun(t, s)
 			for _, r := range rep.Results {
 				if r.Checked > 0 {

@@ -166,9 +166,13 @@ func (s *Scenario) header(masters cluster.Cluster, yaml string, started time.Tim
 	if masters.Driver() != Sim { // there the same seed makes the same bytes, whatever Go built this
 		versions["go"] = runtime.Version()
 	}
+	guarded := ""
+	if s.Resource.Compares() {
+		guarded = string(s.Resource)
+	}
 	return history.Header{
 		Name: s.Name, Started: started.UTC(), Seed: s.Seed, Driver: masters.Driver(), Lock: s.Lock, Masters: s.Masters, Quorum: lock.Quorum(s.Masters),
-		Persistence: s.Persistence, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, Fencing: s.Fencing, Faults: s.FaultNames(), Properties: s.Properties,
+		Persistence: s.Persistence, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, Fencing: s.Fencing, Resource: guarded, Faults: s.FaultNames(), Properties: s.Properties,
 		Nemesis: s.NemesisName(), Scenario: yaml,
 		Versions: versions,
 	}
@@ -214,7 +218,7 @@ func (c *campaign) run(ctx context.Context) (err error) {
 		lock = c.asProcesses(lock)
 	}
 	w, err := workload.New(workload.Config{
-		Wait: s.Wait, Lock: lock, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, TTLs: s.ClientTTL, Timeout: s.Timeout, HoldMin: from, HoldMax: to,
+		Wait: s.Wait, Protocol: s.Resource, Lock: lock, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, TTLs: s.ClientTTL, Timeout: s.Timeout, HoldMin: from, HoldMax: to,
 		LongHolds: s.LongHolds, Extend: s.Extend, Think: 50 * time.Millisecond, AcquireTimeout: 3*s.TTL + time.Second, Fencing: s.Fencing, Seed: s.Seed,
 	}, c.runtime, c.recorder, c.start, c.site)
 	if err != nil {
@@ -322,7 +326,7 @@ func (c *campaign) place(client string) error {
 func (c *campaign) strike(ctx context.Context) {
 	s := c.s
 	plan := nemesis.Plan{
-		Faults: s.Faults, Targets: s.Targets, Interval: s.Interval, RestartDelay: s.RestartDelay, Points: workload.Points,
+		Faults: s.Faults, Targets: s.Targets, Interval: s.Interval, RestartDelay: s.RestartDelay, Points: s.Resource.Points(),
 		Clock: s.Clock, ClientClock: s.clientClock(), Delay: s.FsyncDelay, Strict: s.Strict, Torn: s.Torn,
 	}
 	if plan.Interval == 0 {

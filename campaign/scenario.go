@@ -34,6 +34,7 @@ type Scenario struct {
 	Hold        string              `yaml:"hold"`                 // "0..1s" or "500ms"
 	LongHolds   float64             `yaml:"long_holds"`           // share of sections that want 0.8 to 1.5 TTL
 	Extend      float64             `yaml:"extend"`               // probability that a lease which runs out is extended
+	Resource    workload.Protocol   `yaml:"resource,omitempty"`   // how clients use what the lock guards: register (or empty), cas-mark-first, cas-mark-last
 
 	Faults       []string `yaml:"faults"`  // empty: none
 	Nemesis      string   `yaml:"nemesis"` // random, guided
@@ -223,6 +224,9 @@ func (s *Scenario) checkWhat() *Problem {
 	if s.ClientsAs == Processes && s.Driver == Sim {
 		return &Problem{"clients_as", "clients that are processes need real masters: choose another driver, or clients_as: goroutines"}
 	}
+	if s.Resource != "" && !slices.Contains(workload.Protocols, s.Resource) {
+		return unknown("resource", string(s.Resource), names(workload.Protocols))
+	}
 	if s.Network != (Network{}) && s.Driver != Sim && s.Driver != Auto {
 		return &Problem{"network", "only a simulated network loses, doubles and delays messages to order: use driver: sim, or the faults partition, slow and reset"}
 	}
@@ -326,6 +330,9 @@ func (s *Scenario) checkFaults() *Problem {
 
 func (s *Scenario) checkSchedule() *Problem {
 	for i, step := range s.Schedule {
+		if (step.Point == workload.BeforeMark || step.Point == workload.BeforeRead) && !s.Resource.Compares() {
+			return &Problem{fmt.Sprintf("schedule[%d].point", i), fmt.Sprintf("clients pass %s only at a resource with compare-and-set: add resource: %s or %s", step.Point, workload.MarkFirst, workload.MarkLast)}
+		}
 		if err := step.nemesis().Check(s.Masters, workload.Clients(s.Clients), s.points()); err != nil {
 			return &Problem{fmt.Sprintf("schedule[%d]", i), err.Error()}
 		}
@@ -341,7 +348,7 @@ func (s *Scenario) checkSchedule() *Problem {
 
 // points are where a schedule can stop clients; processes also anywhere.
 func (s *Scenario) points() []string {
-	points := append(slices.Clone(workload.Points), workload.BetweenCommands)
+	points := append(s.Resource.Points(), workload.BetweenCommands)
 	if s.ClientsAs == Processes {
 		points = append(points, "")
 	}

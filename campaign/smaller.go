@@ -180,6 +180,11 @@ func (k *shrinker) work() {
 				s.Fencing = false
 			}
 		},
+		func(s *Scenario) {
+			if k.properties[0] != checker.NoLostUpdate.Name {
+				s.Resource = ""
+			}
+		},
 	} {
 		c := k.best
 		if f(&c); !reflect.DeepEqual(c, k.best) {

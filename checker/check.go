@@ -57,7 +57,7 @@ func check(h *history.History, second func([]history.Op) linearizability) Report
 	rep.Disagreement = disagreement
 	waits := run.waits(nil)
 	for _, r := range []*Result{
-		run.keyLifetime(), run.ownKeys(), run.minValidity(), l2, run.deadArrivals(), run.beliefExclusion(), run.told(), run.noStaleWrite(), run.fencedWrites(),
+		run.keyLifetime(), run.ownKeys(), run.minValidity(), l2, run.deadArrivals(), run.beliefExclusion(), run.told(), run.noStaleWrite(), run.fencedWrites(), run.noLostUpdate(),
 		run.fencingMonotone(), run.extension(), run.continuity(), run.deadlockFree(), run.holderLoss(waits),
 		run.availability(), run.minorityFailure(waits), run.progress(), run.quorumGranted(), run.orphanKeys(), run.ghostKeys(),
 	} {

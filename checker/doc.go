@@ -1,9 +1,9 @@
 // Package checker judges a history: from operations to verdicts, one for each
-// property (L1 to L5, FM, EXT, DF, AV), each with its proof and its reason.
+// property (L1 to L5, RMW, FM, EXT, DF, AV), each with its proof and its reason.
 //
 //	history ──► leases ──► sweep ─────┐
 //	                  └──► porcupine ─┴─► must agree ──► L2
-//	        ──► enter, leave ──► L3      ──► apply ──► L4, L5
+//	        ──► enter, leave ──► L3      ──► apply ──► L4, L5, RMW
 //	        ──► votes, looks of the masters ──► L1, EXT, orphaned keys
 //	        ──► acquires after the last healing ──► DF, AV
 //	        ──► who could reach a quorum, and waited ──► DF, AV while faults last

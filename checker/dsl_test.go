@@ -21,6 +21,8 @@ import (
 //	5ms     c1 paused invoke point=before-write
 //	6ms     c1 write invoke k0 t1 value=7
 //	7ms     resource apply ok k0 t1 value=7 fence=1 [fenced]
+//	7ms     c1 read ok k0 t1 value=7
+//	7ms     resource mark ok k0 t1
 //	8ms     nemesis kill install 4 m3,m4 c1         installed at once (also: skip, error=…)
 //	9ms     m3 state up keys=k0:t1 (keys=none: it stored nothing)
 //	9ms     m3 look keys=k0:t1 ends=2s              also: ends=never

@@ -18,7 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestGolden judges the histories in testdata/golden. The command is "check", with
 //
 //	masters=5 ttl=2s persistence=none faults=(kill,pause) fencing   the header
-//	clients=5 keys=1 properties=(ghost-keys)
+//	clients=5 keys=1 properties=(ghost-keys) resource=cas-mark-last
 //	only=(L2,told)                                                  print these levels and properties only
 //	porcupine=(timeout|agrees|disagrees)                            replace its answer
 func TestGolden(t *testing.T) {
@@ -75,6 +75,8 @@ func directive(t *testing.T, d *datadriven.TestData) (header history.Header, onl
 			arg.Scan(t, 0, &header.Keys)
 		case "properties":
 			header.Properties = arg.Vals
+		case "resource":
+			header.Resource = arg.Vals[0]
 		case "fencing":
 			header.Fencing = true
 		case "only":

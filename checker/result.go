@@ -15,7 +15,7 @@ const (
 // Property is a sentence that a history can violate, at one level.
 type Property struct {
 	Name  string `json:"property"` // mutual-exclusion, …
-	Level string `json:"level"`    // L1, L2, L3, L4, L5, DF, AV, EXT, FM
+	Level string `json:"level"`    // L1, L2, L3, L4, L5, RMW, DF, AV, EXT, FM
 	Says  string `json:"-"`        // the sentence
 }
 
@@ -30,6 +30,7 @@ var (
 	Told            = Property{"told", "L3", "a client whose lease is over is told, and begins nothing more under it"}
 	NoStaleWrite    = Property{"no-stale-write", "L4", "the resource applies no write of a lease after one of a later lease"}
 	FencedWrites    = Property{"fenced-writes", "L5", "nor does it where it rejects lower fencing tokens"}
+	NoLostUpdate    = Property{"no-lost-update", "RMW", "where the resource compares and sets, no update rests on a value that another has replaced"}
 	FencingMonotone = Property{"fencing-monotone", "FM", "a later lease has a higher fencing token"}
 	Extension       = Property{"extension", "EXT", "an extension is granted only while the lease is valid, by a quorum"}
 	Continuity      = Property{"continuity", "EXT", "an extension revives no key that was gone"}
@@ -45,7 +46,7 @@ var (
 
 // Properties lists them all, in that order.
 var Properties = []Property{
-	KeyLifetime, OwnKeys, MinValidity, MutualExclusion, DeadOnArrival, BeliefExclusion, Told, NoStaleWrite, FencedWrites,
+	KeyLifetime, OwnKeys, MinValidity, MutualExclusion, DeadOnArrival, BeliefExclusion, Told, NoStaleWrite, FencedWrites, NoLostUpdate,
 	FencingMonotone, Extension, Continuity, DeadlockFree, HolderLoss, Availability, MinorityFailure, Progress, QuorumGranted, OrphanKeys, GhostKeys,
 }
 

@@ -21,7 +21,8 @@ const (
 	FLeave   = "leave"   // client: it ends
 	FRead    = "read"    // client: from the guarded resource
 	FWrite   = "write"   // client: to the guarded resource
-	FApply   = "apply"   // resource: a write took effect (ok) or was refused by its fence (fail)
+	FMark    = "mark"    // resource: it carries this token now, and with compare-and-set applies no other's writes
+	FApply   = "apply"   // resource: a write took effect (ok) or was refused by its fence or its mark (fail)
 	FVote    = "vote"    // master: its reply to one lock command
 	FPaused  = "paused"  // client: stopped at a named point (invoke), goes on (ok)
 	FCrash   = "crash"   // client: it has ended, with the lease in Token if it had one, and starts anew with nothing (info)
@@ -63,7 +64,7 @@ type Op struct {
 // Value holds what an operation carries beyond its key. One flat struct for all
 // operations keeps the codec simple and the lines short; an absent field is zero.
 type Value struct {
-	// acquire, extend, release, enter, leave, read, write, apply, vote
+	// acquire, extend, release, enter, leave, read, mark, write, apply, vote
 	Token      string        `json:"token,omitempty"`
 	ValidUntil time.Duration `json:"valid_until,omitempty"` // ns, the run's time base
 	Fence      int64         `json:"fence,omitempty"`

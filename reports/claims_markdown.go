@@ -21,7 +21,7 @@ make up the debate about Redlock is told in [debate.md](debate.md); how to write
 [writing-claims.md](writing-claims.md).
 
 Verdicts are about one property at one level: L1 keys, L2 leases (mutual exclusion), L3 beliefs (critical sections), L4
-effects (stale writes), L5 effects behind a fence; DF deadlock freedom, AV availability, EXT extensions, FM fencing
+effects (stale writes), L5 effects behind a fence, RMW updates at a resource with compare-and-set; DF deadlock freedom, AV availability, EXT extensions, FM fencing
 tokens. A violation counts only if it has the reason that is named. A *twin* is the same case with the one thing changed that is
 to blame; it must be acquitted.
 `

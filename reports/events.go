@@ -295,12 +295,21 @@ func (s *scene) tellOperations() {
 			s.add(op.Time, 2*i, fmt.Sprintf("%s: %s.", op.Process, tell(op)), mark{op.Process, "extend"})
 		case op.F == history.FApply && proves:
 			who := s.holder(v.Token)
-			text := fmt.Sprintf("The resource applies the write of %d by %s%s.", v.Value, who, fenceOf(v))
+			wrong := ""
 			if op.Index == s.v.Ops[len(s.v.Ops)-1] {
-				text = fmt.Sprintf("The resource applies the write of %d by %s%s, whose lease is the earlier one: it is stale.", v.Value, who, fenceOf(v))
+				wrong = ", whose lease is the earlier one: it is stale"
+				if s.v.Property == checker.NoLostUpdate.Name {
+					wrong = ", computed from a value that had been replaced: that update is lost"
+				}
 			}
+			text := fmt.Sprintf("The resource applies the write of %d by %s%s%s.", v.Value, who, fenceOf(v), wrong)
 			s.add(op.Time, 2*i, text, mark{who, "applied"})
 			s.tellSent(op)
+		case op.F == history.FRead && proves:
+			s.add(op.Time, 2*i, fmt.Sprintf("%s reads %d from the resource.", op.Process, v.Value), mark{op.Process, "read"})
+		case op.F == history.FMark && proves:
+			who := s.holder(v.Token)
+			s.add(op.Time, 2*i, fmt.Sprintf("%s puts its token into the resource.", who), mark{who, "mark"})
 		case op.F == history.FLook && proves:
 			held := slices.Sorted(maps.Values(v.Keys))
 			text := fmt.Sprintf("%s itself says that it stores nothing.", op.Process)
@@ -350,6 +359,8 @@ func atPoint(point string) string {
 	where := map[string]string{
 		"after-quorum": " when it has its votes, and has not yet looked at the time", "before-enter": " when it has found its lease valid, and has not yet entered",
 		"before-write": " when it has found its lease valid, and has not yet written",
+		"before-mark":  " when it has found its lease valid, and has not yet put its token into the resource",
+		"before-read":  " when it has not yet read from the resource",
 	}[point]
 	if where == "" && point != "" {
 		return " at the point " + point

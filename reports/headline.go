@@ -142,6 +142,11 @@ func whyNotTested(p checker.Property, h *history.History) string {
 		if !happened(history.FApply) {
 			return "nothing was written to the guarded resource"
 		}
+	case checker.NoLostUpdate.Name:
+		if h.Header.Resource == "" {
+			return "the guarded resource does not compare and set"
+		}
+		return "nothing was written to the guarded resource"
 	case checker.Extension.Name, checker.Continuity.Name:
 		if !happened(history.FExtend) {
 			return "no lease was extended"

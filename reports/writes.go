@@ -12,7 +12,7 @@ type effect int
 const (
 	applied effect = iota
 	stale          // applied, although one of a later lease had been
-	fenced         // refused by its fencing token
+	fenced         // refused by its fencing token, or by the resource's comparison
 )
 
 // write is one write that reached the guarded resource.

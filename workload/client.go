@@ -249,22 +249,29 @@ func (c *client) bent(to cluster.Clock) {
 
 var errBent = errors.New("the clock was bent")
 
-// section is the critical section: enter, read, some writes, leave. It returns the
-// lease as it was last extended; alive is false if the client has ended.
+// section is the critical section: enter, read and write a few times as the Protocol says,
+// leave. It returns the lease as it was last extended; alive is false if the client has
+// ended.
 func (c *client) section(ctx context.Context, key string, lease Lease) (_ Lease, alive bool) {
 	if !c.valid(lease) {
 		return lease, true
 	}
-	if !c.w.Pauses.Pass(c.name, BeforeEnter, key) || !c.awake(lease) {
+	if !c.pass(BeforeEnter, key, lease) {
 		return lease, false
 	}
 	token := &history.Value{Token: lease.Token()}
 	c.record(history.Info, history.FEnter, key, token, nil)
-	c.record(history.OK, history.FRead, key, &history.Value{Token: lease.Token(), Value: c.w.resource.Read(key)}, nil)
 
 	hold := c.stretch()
 	writes := 1 + c.random.IntN(3)
 	for i := range writes {
+		goOn, alive := c.begin(key, lease, i == 0)
+		if !alive {
+			return lease, false
+		}
+		if !goOn {
+			break
+		}
 		step := hold / time.Duration(writes)
 		if lease, alive = c.stay(ctx, key, lease, step, step*time.Duration(writes-i)); !alive {
 			return lease, false
@@ -275,10 +282,10 @@ func (c *client) section(ctx context.Context, key string, lease Lease) (_ Lease,
 		if !c.valid(lease) {
 			break
 		}
-		if !c.write(key, lease) {
+		if goOn, alive = c.write(key, lease); !alive {
 			return lease, false
 		}
-		if ctx.Err() != nil {
+		if !goOn || ctx.Err() != nil {
 			break
 		}
 	}
@@ -376,24 +383,6 @@ func (c *client) extend(key string, lease Lease) (_ Lease, alive bool) {
 	return longer, true
 }
 
-func (c *client) write(key string, lease Lease) (alive bool) {
-	c.writes++
-	v := &history.Value{Token: lease.Token(), Fence: lease.Fence(), Value: int64(c.number)*1_000_000 + c.writes}
-	if w, ok := lease.(Writer); ok { // it checks, passes the point and sends by itself
-		c.record(history.Invoke, history.FWrite, key, v, nil)
-		err := w.Write(v.Value)
-		c.record(Outcome(err), history.FWrite, key, v, err)
-		return !errors.Is(err, ErrGone)
-	}
-	if !c.w.Pauses.Pass(c.name, BeforeWrite, key) {
-		return false
-	}
-	c.record(history.Invoke, history.FWrite, key, v, nil)
-	c.w.resource.Write(key, v.Token, v.Fence, v.Value)
-	c.record(history.OK, history.FWrite, key, v, nil)
-	return true
-}
-
 func (c *client) release(key string, lease Lease) (alive bool) {
 	token := &history.Value{Token: lease.Token()}
 	if gone(lease) {
@@ -412,7 +401,7 @@ func Outcome(err error) history.Type {
 	switch {
 	case err == nil:
 		return history.OK
-	case errors.Is(err, redlock.ErrNotHeld), errors.Is(err, redlock.ErrLost), errors.Is(err, redlock.ErrExpired), errors.Is(err, redlock.ErrExtensionLimit):
+	case errors.Is(err, redlock.ErrNotHeld), errors.Is(err, redlock.ErrLost), errors.Is(err, redlock.ErrExpired), errors.Is(err, redlock.ErrExtensionLimit), errors.Is(err, ErrMarked):
 		return history.Fail
 	default:
 		return history.Info

@@ -136,19 +136,22 @@ func (l processLease) Release(ctx context.Context) error {
 	return l.fakeLease.Release(ctx)
 }
 
-func (l processLease) Write(value int64) error {
+func (l processLease) Write(value int64, mark bool) error {
 	if err := l.process.is(); err != nil {
 		return err
 	}
 	if !l.process.site.Runtime.Now().Before(l.Until()) {
 		return redlock.ErrExpired
 	}
+	if mark {
+		l.process.site.Pass(BeforeMark, l.key)
+		l.process.site.Mark(l.key, l.token)
+	}
 	l.process.site.Pass(BeforeWrite, l.key)
 	if err := l.process.is(); err != nil {
 		return err
 	}
-	l.process.site.Apply(l.key, l.token, l.fence, value)
-	return nil
+	return l.process.site.Apply(l.key, l.token, l.fence, value)
 }
 
 // steps are what a client did at first, without times.

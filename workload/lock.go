@@ -38,10 +38,11 @@ type Lease interface {
 }
 
 // Writer is a lease whose holder writes to the guarded resource by itself: it checks the
-// lease, and then sends the write. An error that wraps redlock.ErrExpired says that it
-// was not sent.
+// lease, puts its token into the resource if it is to mark that, and then sends the write.
+// An error that wraps redlock.ErrExpired says that it was not sent; ErrMarked, that the
+// resource refused it.
 type Writer interface {
-	Write(value int64) error
+	Write(value int64, mark bool) error
 }
 
 // Validator is a lease that says of itself whether it is valid. Its client asks that, and
@@ -72,8 +73,9 @@ type Site struct {
 
 	// For clients that are processes: what they tell.
 	Record         func(history.Op)
-	Bent           func(cluster.Clock) // the process goes by that clock now; its leases' ends are those by it
-	Apply          func(key, token string, fence, value int64)
+	Bent           func(cluster.Clock)                               // the process goes by that clock now; its leases' ends are those by it
+	Mark           func(key, token string)                           // it puts its token into the resource
+	Apply          func(key, token string, fence, value int64) error // it writes to the resource, which may refuse (ErrMarked)
 	AcquireTimeout time.Duration
 	Margin         time.Duration // how long before its end a lease is not relied on
 }

@@ -22,6 +22,12 @@ const (
 	// BeforeWrite: the lease was found valid, the write is not yet sent.
 	BeforeWrite = "before-write"
 
+	// BeforeMark: the lease was found valid, the token is not yet written into the resource.
+	// BeforeRead: the resource is not yet read. Only clients of a resource with
+	// compare-and-set pass them (Protocol.Points).
+	BeforeMark = "before-mark"
+	BeforeRead = "before-read"
+
 	// BetweenCommands: a lock that needs two commands where one would do has sent the
 	// first. Correct locks never pass it, so no nemesis draws it.
 	BetweenCommands = "between-commands"

@@ -14,7 +14,7 @@ import (
 func TestFencedTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var ops []history.Op
-		r := NewResource(func(op history.Op) history.Op {
+		r := NewResource(false, func(op history.Op) history.Op {
 			ops = append(ops, op)
 			return op
 		})
@@ -22,7 +22,9 @@ func TestFencedTwin(t *testing.T) {
 		for i := range rapid.IntRange(1, 20).Draw(t, "writes") {
 			key, fence, value := rapid.SampledFrom([]string{"k0", "k1"}).Draw(t, "key"), int64(rapid.IntRange(0, 4).Draw(t, "fence")), int64(i+1)
 			ops = nil
-			r.Write(key, "t", fence, value)
+			if err := r.Write(key, "t", fence, value); err != nil {
+				t.Fatal(err)
+			}
 			if got := r.Read(key); got != value {
 				t.Fatalf("the plain register of %s is %d, want %d", key, got, value)
 			}
@@ -52,7 +54,7 @@ func TestFencedTwin(t *testing.T) {
 // which each write was applied to both twins at once, and reads agree with it.
 func TestLinearizable(t *testing.T) {
 	var ops []history.Op // appended under the resource's own mutex
-	r := NewResource(func(op history.Op) history.Op {
+	r := NewResource(false, func(op history.Op) history.Op {
 		ops = append(ops, op)
 		return op
 	})
@@ -63,7 +65,7 @@ func TestLinearizable(t *testing.T) {
 			last := int64(0)
 			for i := range int64(each) {
 				value := (w+1)*1000 + i
-				r.Write("k0", "t", 1+(value*7919)%50, value)
+				_ = r.Write("k0", "t", 1+(value*7919)%50, value) // it compares nothing
 				if got := r.Read("k0"); got/1000 == w+1 && got < last {
 					t.Errorf("read its own older write %d after %d", got, last)
 				}

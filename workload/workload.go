@@ -31,7 +31,8 @@ type Config struct {
 	Think          time.Duration            // at most, between two acquires of a client
 	AcquireTimeout time.Duration            // of one acquire
 	Fencing        bool
-	Wait           int // replicas that must have a key before a master's vote counts
+	Protocol       Protocol // how they use the guarded resource; empty: Register
+	Wait           int      // replicas that must have a key before a master's vote counts
 	Seed           uint64
 }
 
@@ -61,7 +62,7 @@ type Workload struct {
 func New(cfg Config, r redlock.Runtime, rec *history.Recorder, start time.Time, site func(client string) (Site, error)) (*Workload, error) {
 	w := &Workload{config: cfg, runtime: r, recorder: rec, start: start, keys: Keys(cfg.Keys), site: site}
 	w.Pauses = NewPauses(r, w.record)
-	w.resource = NewResource(w.record)
+	w.resource = NewResource(cfg.Protocol.Compares(), w.record)
 	for i, name := range Clients(cfg.Clients) {
 		s, err := site(name)
 		if err != nil {
@@ -73,7 +74,7 @@ func New(cfg Config, r redlock.Runtime, rec *history.Recorder, start time.Time, 
 		s.Hooks = c.hooks()
 		s.Record = func(op history.Op) { w.record(op) }
 		s.Pass = func(point, key string) bool { return w.Pauses.Pass(name, point, key) }
-		s.Apply = w.resource.Write
+		s.Mark, s.Apply = w.resource.Mark, w.resource.Write
 		s.Renewed = c.renewed
 		s.Bent = c.bent
 		c.site = s

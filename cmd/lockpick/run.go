@@ -89,6 +89,7 @@ func (x *scenarioFlags) register(cmd *cobra.Command) {
 	f.StringVar(&x.Hold, "hold", x.Hold, "how long a critical section lasts: a duration or a range")
 	f.Float64Var(&x.LongHolds, "long-holds", x.LongHolds, "share of sections that want 0.8 to 1.5 TTL instead")
 	f.Float64Var(&x.Extend, "extend", x.Extend, "probability that a lease which runs out is extended")
+	f.StringVar((*string)(&x.Resource), "resource", string(x.Resource), "how clients use what the lock guards: register, or with compare-and-set cas-mark-first, cas-mark-last (judges RMW) (default register)")
 	f.StringVar(&x.faults, "faults", x.faults, "what the nemesis does: none, or any of "+strings.Join(nemesis.KindNames(), ","))
 	f.StringVar(&x.Nemesis, "nemesis", x.Nemesis, "who aims: random, or guided (reads the votes)")
 	f.StringSliceVar(&x.Targets, "targets", x.Targets, "masters that the random nemesis aims at: "+strings.Join(nemesis.Targets, ","))
@@ -143,7 +144,7 @@ func override(cmd *cobra.Command, s, flags *campaign.Scenario, not []string) {
 		"client-rate":  func() { s.ClientClock, s.ClientRate = flags.ClientClock, flags.ClientRate }, "fsync-delay": func() { s.FsyncDelay = flags.FsyncDelay },
 		"strict": func() { s.Strict = flags.Strict }, "torn": func() { s.Torn = flags.Torn },
 		"clients": func() { s.Clients = flags.Clients }, "keys": func() { s.Keys = flags.Keys }, "ttl": func() { s.TTL = flags.TTL },
-		"timeout": func() { s.Timeout = flags.Timeout }, "hold": func() { s.Hold = flags.Hold },
+		"timeout": func() { s.Timeout = flags.Timeout }, "hold": func() { s.Hold = flags.Hold }, "resource": func() { s.Resource = flags.Resource },
 		"long-holds": func() { s.LongHolds = flags.LongHolds }, "extend": func() { s.Extend = flags.Extend },
 		"faults": func() { s.Faults, s.Schedule = flags.Faults, nil }, "nemesis": func() { s.Nemesis = flags.Nemesis },
 		"targets": func() { s.Targets = flags.Targets }, "interval": func() { s.Interval = flags.Interval },

@@ -28,6 +28,7 @@ type user struct {
 	pass    func(point string) bool // may be nil, as may the others
 	voted   func()
 	applies func()
+	refuse  error // what the resource says to each write
 }
 
 // use starts this test binary as a client process.
@@ -61,13 +62,19 @@ func (u *user) at(name string, addrs []string, ttl time.Duration) workload.Site 
 		},
 		Bent: func(to cluster.Clock) { u.bent <- to },
 		Pass: func(point, key string) bool { return u.pass == nil || u.pass(point) },
-		Apply: func(key, token string, fence, value int64) {
+		Mark: func(key, token string) {
+			u.mu.Lock()
+			defer u.mu.Unlock()
+			u.applied = append(u.applied, fmt.Sprintf("%s marked %s", key, token))
+		},
+		Apply: func(key, token string, fence, value int64) error {
 			if u.applies != nil {
 				u.applies()
 			}
 			u.mu.Lock()
 			defer u.mu.Unlock()
 			u.applied = append(u.applied, fmt.Sprintf("%s %s fence %d value %d", key, token, fence, value))
+			return u.refuse
 		},
 	}
 }
@@ -84,7 +91,7 @@ func (u *user) mustAcquire(t *testing.T, key string) workload.Lease {
 	return l
 }
 
-func write(l workload.Lease, value int64) error { return l.(workload.Writer).Write(value) }
+func write(l workload.Lease, value int64) error { return l.(workload.Writer).Write(value, false) }
 
 // over waits for the end of a lease's context and returns why.
 func over(t *testing.T, l workload.Lease) error {
@@ -268,6 +275,36 @@ func TestKilledBeforeWrite(t *testing.T) {
 	u.pass = func(string) bool { u.Kill(); return false }
 	if err := write(lease, 1); !errors.Is(err, workload.ErrGone) || len(u.applied) > 0 {
 		t.Errorf("%v, applied %q", err, u.applied)
+	}
+}
+
+// TestMark: asked to, a process puts its token into the resource once it has checked its
+// lease, just before the write; and who writes hears what the resource says.
+func TestMark(t *testing.T) {
+	u := use(t, "c1", masters(t, 1), 20*time.Second)
+	lease := u.mustAcquire(t, "k0")
+	var points []string
+	u.pass = func(point string) bool { points = append(points, point); return true }
+	if err := lease.(workload.Writer).Write(7, true); err != nil {
+		t.Error(err)
+	}
+	u.refuse = workload.ErrMarked
+	if err := write(lease, 8); !errors.Is(err, workload.ErrMarked) || workload.Outcome(err) != history.Fail {
+		t.Errorf("a write that the resource refuses: %v", err)
+	}
+	u.refuse = nil
+	if err := write(lease, 9); err != nil {
+		t.Errorf("and the next: %v", err)
+	}
+	want := []string{
+		"k0 marked " + lease.Token(), fmt.Sprintf("k0 %s fence 1 value 7", lease.Token()),
+		fmt.Sprintf("k0 %s fence 1 value 8", lease.Token()), fmt.Sprintf("k0 %s fence 1 value 9", lease.Token()),
+	}
+	if !slices.Equal(u.applied, want) {
+		t.Errorf("the resource saw %q, want %q", u.applied, want)
+	}
+	if want := []string{workload.BeforeMark, workload.BeforeWrite, workload.BeforeWrite, workload.BeforeWrite}; !slices.Equal(points, want) {
+		t.Errorf("points %v, want %v", points, want)
 	}
 }
 

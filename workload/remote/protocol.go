@@ -28,6 +28,7 @@ type Request struct {
 	Within time.Duration `json:"within,omitempty"` // ns: give up after
 	Token  string        `json:"token,omitempty"`
 	Value  int64         `json:"value,omitempty"`
+	Mark   bool          `json:"mark,omitempty"` // write: put the token into the resource just before
 
 	// clock: from now on the client's clocks count Rate seconds in a true one, and its wall
 	// clock is Offset (ns) ahead of where it would be had it never been stepped
@@ -50,7 +51,7 @@ const (
 // Message is what a client process says: one line on its stdout. An outcome (ok, fail,
 // info) ends the request; the others come in between, or at any time.
 type Message struct {
-	Type  string         `json:"type"` // ok, fail, info; vote, point, apply, ended, renewed, valid, clock
+	Type  string         `json:"type"` // ok, fail, info; vote, point, mark, apply, ended, renewed, valid, clock
 	Key   string         `json:"key,omitempty"`
 	Error string         `json:"error,omitempty"`
 	Value *history.Value `json:"value,omitempty"`
@@ -62,7 +63,7 @@ type Message struct {
 
 // check says what is wrong with a message.
 func (m *Message) check() error {
-	told := []string{msgVote, msgPoint, msgApply, msgEnded, msgRenewed, msgValid, msgClock}
+	told := []string{msgVote, msgPoint, msgMark, msgApply, msgEnded, msgRenewed, msgValid, msgClock}
 	switch {
 	case !slices.Contains(append(told, string(history.OK), string(history.Fail), string(history.Info)), m.Type):
 		return fmt.Errorf("the type %q is unknown", m.Type)
@@ -76,6 +77,7 @@ func (m *Message) check() error {
 const (
 	msgVote    = "vote"    // a master's reply: error if none came, value as in the history
 	msgPoint   = "point"   // the client is at value.point and waits for continue
+	msgMark    = "mark"    // the client's token is on its way to the resource
 	msgApply   = "apply"   // the client's write is on its way to the resource
 	msgEnded   = "ended"   // the lease with value.token is known to be over
 	msgRenewed = "renewed" // the lock has extended the lease with value.token by itself

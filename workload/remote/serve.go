@@ -308,11 +308,17 @@ func (s *server) withLease(r Request, f func(workload.Lease) error) {
 	}
 }
 
-// write checks the lease, and then sends the write: what happens between the two is
+// write checks the lease, sends the token if it is to, and then the write: what happens between the two is
 // what leases cannot protect.
 func (s *server) write(r Request, l workload.Lease) error {
 	if l.Until().Sub(s.clock.Now()) <= s.init.Margin || l.Context().Err() != nil {
 		return fmt.Errorf("%w: not written", redlock.ErrExpired)
+	}
+	if r.Mark {
+		if err := s.reach(workload.BeforeMark, r.Key); err != nil {
+			return fmt.Errorf("%w: not written: %w", redlock.ErrNotHeld, err)
+		}
+		s.say(Message{Type: msgMark, Key: r.Key, Value: &history.Value{Token: r.Token}})
 	}
 	if err := s.reach(workload.BeforeWrite, r.Key); err != nil {
 		return fmt.Errorf("%w: not written: %w", redlock.ErrNotHeld, err)

@@ -169,6 +169,7 @@ func (c *Client) ask(r Request) (Message, error) {
 	patience := patience + r.Within + time.Duration(2*len(c.site.Addrs))*c.site.Timeout
 	waiting := c.expect(r.Op, patience)
 	defer func() { waiting.Stop() }()
+	var refused error // by the resource, which the harness keeps: the process is not told
 	for m := range c.messages {
 		waiting.Stop()
 		switch m.Type {
@@ -178,11 +179,14 @@ func (c *Client) ask(r Request) (Message, error) {
 			if err := c.send(Request{Op: opContinue}); err != nil {
 				return Message{}, err
 			}
+		case msgMark:
+			c.site.Mark(m.Key, m.Value.Token)
+			waiting = c.expect(r.Op, patience)
 		case msgApply:
-			c.site.Apply(m.Key, m.Value.Token, m.Value.Fence, m.Value.Value)
+			refused = c.site.Apply(m.Key, m.Value.Token, m.Value.Fence, m.Value.Value)
 			waiting = c.expect(r.Op, patience)
 		case string(history.OK):
-			return m, nil
+			return m, refused
 		case string(history.Fail):
 			return m, &Refused{m.Error}
 		default:
@@ -416,8 +420,9 @@ func (l *lease) Release(context.Context) error {
 	return err
 }
 
-// Write has the process check its lease and send a write.
-func (l *lease) Write(value int64) error {
-	_, err := l.client.ask(Request{Op: opWrite, Key: l.key, Token: l.token, Value: value})
+// Write has the process check its lease, send its token if it is to mark the resource, and
+// send a write.
+func (l *lease) Write(value int64, mark bool) error {
+	_, err := l.client.ask(Request{Op: opWrite, Key: l.key, Token: l.token, Value: value, Mark: mark})
 	return err
 }

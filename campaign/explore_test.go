@@ -125,10 +125,7 @@ func TestExploreFindsAndShrinks(t *testing.T) {
 
 // A lease that is over before its acquire returned violates a property of its own.
 func TestExploreFindsLeasesThatAreDeadOnArrival(t *testing.T) {
-	const property = "dead-on-arrival"
-	if !slices.Contains(PropertyNames(), property) {
-		t.Skipf("the checker has no property %s: what the lock redlock-no-validity does wrong is not judged", property)
-	}
+	property := checker.DeadOnArrival.Name
 	s := base(func(s *Scenario) {
 		s.Lock, s.Persistence, s.Faults = "redlock-no-validity", "always", []string{"client-pause", "slow"}
 	})

@@ -96,11 +96,8 @@ func Run(ctx context.Context, s Scenario, opt Options) (dir string, h *history.H
 // execute is everything up to the last operation of the history.
 func execute(ctx context.Context, s Scenario, driver Driver, dir, yaml string, started time.Time, opt Options) (err error) {
 	logging.Disable() // go-redis would tell of every refused dial; the votes already do
-	cfg := cluster.Config{
-		Masters: s.Masters, Persistence: cluster.Persistence(s.Persistence), Image: s.Image,
-		MaxMemory: s.MaxMemory, Eviction: cluster.Eviction(s.Eviction), Replicas: s.Replicas,
-		LogDir: filepath.Join(dir, mastersDir), Progress: opt.Progress,
-	}
+	cfg := s.config()
+	cfg.Image, cfg.LogDir, cfg.Progress = s.Image, filepath.Join(dir, mastersDir), opt.Progress
 	c := &campaign{s: s, runtime: redlock.RealTime{}, outer: ctx, opt: opt}
 	run := func(f func() error) error { return f() }
 	if driver.Start == nil {
@@ -142,6 +139,14 @@ func execute(ctx context.Context, s Scenario, driver Driver, dir, yaml string, s
 		c.observe()
 		return errors.Join(c.run(ctx), c.recorder.Err())
 	})
+}
+
+// config is what the masters are, whoever runs them.
+func (s *Scenario) config() cluster.Config {
+	return cluster.Config{
+		Masters: s.Masters, Persistence: cluster.Persistence(s.Persistence),
+		MaxMemory: s.MaxMemory, Eviction: cluster.Eviction(s.Eviction), Replicas: s.Replicas,
+	}
 }
 
 // observe has what is recorded watched and counted.

@@ -28,10 +28,7 @@ func Simulate(ctx context.Context, s Scenario, how Simulation) (*history.History
 	world := sim.NewWorldOf(s.Seed, how.Choices)
 	world.Strategy = how.Strategy
 	c := &campaign{s: s, outer: ctx, opt: Options{Progress: func(string, ...any) {}}}
-	if err := c.simulated(world, cluster.Config{
-		Masters: s.Masters, Persistence: cluster.Persistence(s.Persistence),
-		MaxMemory: s.MaxMemory, Eviction: cluster.Eviction(s.Eviction), Replicas: s.Replicas,
-	}); err != nil {
+	if err := c.simulated(world, s.config()); err != nil {
 		return nil, err
 	}
 	var failure error

@@ -129,18 +129,18 @@ func (r *run) explainRevival(v *Violation, x revival) {
 	steps = append(steps, r.causes(r.masterNames(), func(m string) cause {
 		if u, ok := x.taken[m]; ok {
 			return cause{name: "taken by " + u.Token, at: u.At, say: func(ms []string) string {
-				return fmt.Sprintf("By %s %s had set the key for %s: that of %s was gone.", at(u.At), list(ms), other(u.Client, l.Process), l.Process)
+				return fmt.Sprintf("By %s %s had set the key for %s: that of %s was gone.", at(u.At), Enumerate(ms), other(u.Client, l.Process), l.Process)
 			}}
 		}
 		if look := x.missed[m]; look != nil {
 			return cause{name: "missed at " + at(look.Time), at: look.Time, say: func(ms []string) string {
-				return fmt.Sprintf("At %s %s did not store it.", at(look.Time), list(ms))
+				return fmt.Sprintf("At %s %s did not store it.", at(look.Time), Enumerate(ms))
 			}}
 		}
 		if u, ok := x.lapsed[m]; ok {
 			end := u.At + r.h.Header.TTL
 			return cause{name: "lapsed at " + at(end), at: end, say: func(ms []string) string {
-				return fmt.Sprintf("By %s the key of %s had expired at %s.", at(end), l.Process, list(ms))
+				return fmt.Sprintf("By %s the key of %s had expired at %s.", at(end), l.Process, Enumerate(ms))
 			}}
 		}
 		return cause{}

@@ -193,7 +193,7 @@ func (r *run) judgeWaits(p Property, waits []drought, bound time.Duration, judge
 	}
 	res := result(p, judged, found, func(v *Violation) {
 		d := byProof[proof{v.Key, v.At}]
-		v.Summary = fmt.Sprintf("no one was granted %s from %s to %s %s, though %s asked for it", v.Key, at(d.from), at(d.to), during, list(v.Clients))
+		v.Summary = fmt.Sprintf("no one was granted %s from %s to %s %s, though %s asked for it", v.Key, at(d.from), at(d.to), during, Enumerate(v.Clients))
 		r.explain(v, append(r.explainStuck(v.Key, v.Clients, d.from, d.to), more(d)...))
 	})
 	if len(found) > 0 {
@@ -308,9 +308,9 @@ func (r *run) minorityFailure(all []drought) *Result {
 		var steps []reason
 		for _, f := range r.faults {
 			if disrupts(f) && overlaps(f.Began, f.To, d.from, d.to) {
-				text := fmt.Sprintf("From %s to %s %s #%d was on %s", at(f.Began), at(f.To), f.Name, f.ID, list(set(f.Masters)))
+				text := fmt.Sprintf("From %s to %s %s #%d was on %s", at(f.Began), at(f.To), f.Name, f.ID, Enumerate(set(f.Masters)))
 				if len(f.Clients) > 0 {
-					text += " for " + list(set(f.Clients))
+					text += " for " + Enumerate(set(f.Clients))
 				}
 				steps = append(steps, reason{at: f.Began, faults: []int{f.ID}, text: text + "."})
 			}

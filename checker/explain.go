@@ -92,7 +92,7 @@ func (r *run) by(voters []string, recorded bool) string {
 	if len(voters) == 0 {
 		return "without a single vote"
 	}
-	s := "by the votes of " + list(voters)
+	s := "by the votes of " + Enumerate(voters)
 	if q := r.quorum(); q > 0 && len(voters) < q {
 		s += fmt.Sprintf(", fewer than the %d that a quorum needs", q)
 	}
@@ -136,24 +136,24 @@ func (r *run) thin(l *history.Lease) []reason {
 		var text string
 		switch f.Name {
 		case "partition", "refuse":
-			text = fmt.Sprintf("%s was cut off from %s (%s #%d)", l.Process, list(lost), f.Name, f.ID)
+			text = fmt.Sprintf("%s was cut off from %s (%s #%d)", l.Process, Enumerate(lost), f.Name, f.ID)
 		case "reset":
-			text = fmt.Sprintf("%s's connections to %s were broken (reset #%d)", l.Process, list(lost), f.ID)
+			text = fmt.Sprintf("%s's connections to %s were broken (reset #%d)", l.Process, Enumerate(lost), f.ID)
 		case "pause":
-			text = fmt.Sprintf("%s %s paused (pause #%d)", list(lost), was(lost), f.ID)
+			text = fmt.Sprintf("%s %s paused (pause #%d)", Enumerate(lost), was(lost), f.ID)
 		case "slow", "delay":
-			text = fmt.Sprintf("%s %s slow to answer (%s #%d)", list(lost), was(lost), f.Name, f.ID)
+			text = fmt.Sprintf("%s %s slow to answer (%s #%d)", Enumerate(lost), was(lost), f.Name, f.ID)
 		default:
 			if !ends(f.Name) {
 				continue // a clock or a disk keeps no master from voting
 			}
-			text = fmt.Sprintf("%s %s (%s #%d)", list(lost), struck(f.Name, lost), f.Name, f.ID)
+			text = fmt.Sprintf("%s %s (%s #%d)", Enumerate(lost), struck(f.Name, lost), f.Name, f.ID)
 		}
 		just := ""
 		if q := r.quorum(); q > 0 && len(voters) == q {
-			just = ", so its quorum was just " + list(voters)
+			just = ", so its quorum was just " + Enumerate(voters)
 			if f.Name != "partition" && f.Name != "refuse" {
-				just = fmt.Sprintf(", so %s's quorum was just %s", l.Process, list(voters))
+				just = fmt.Sprintf(", so %s's quorum was just %s", l.Process, Enumerate(voters))
 			}
 		}
 		steps = append(steps, reason{at: f.From, text: fmt.Sprintf("At %s %s%s.", at(f.From), text, just), faults: []int{f.ID}})
@@ -335,7 +335,7 @@ func (r *run) explainFence(p fencePair) []reason {
 		}
 	}
 	if len(both) > 0 {
-		steps = append(steps, reason{at: b.Acquired(), text: fmt.Sprintf("Of the masters that gave out the earlier token only %s voted again.", list(both))})
+		steps = append(steps, reason{at: b.Acquired(), text: fmt.Sprintf("Of the masters that gave out the earlier token only %s voted again.", Enumerate(both))})
 	}
 	return append(steps, reason{at: b.Acquired(), text: fmt.Sprintf("The later lease has the token %d, the earlier one has %d.", b.Fence, a.Fence)})
 }
@@ -395,7 +395,7 @@ func (r *run) explainStuck(key string, clients []string, from, to time.Duration)
 			did     string
 		}{{yes, "voted yes"}, {no, "voted no"}, {silent, "did not answer"}} {
 			if len(p.masters) > 0 {
-				parts = append(parts, list(set(p.masters))+" "+p.did)
+				parts = append(parts, Enumerate(set(p.masters))+" "+p.did)
 			}
 		}
 		if len(parts) > 0 {
@@ -409,7 +409,7 @@ func (r *run) explainStuck(key string, clients []string, from, to time.Duration)
 		}
 	}
 	for _, token := range slices.Sorted(maps.Keys(byToken)) {
-		steps = append(steps, reason{at: to, text: fmt.Sprintf("%s last stored %s for %s.", list(set(byToken[token])), r.owner(key, token), key)})
+		steps = append(steps, reason{at: to, text: fmt.Sprintf("%s last stored %s for %s.", Enumerate(set(byToken[token])), r.owner(key, token), key)})
 	}
 	for _, l := range slices.Backward(r.leases) {
 		if l.Key == key && l.Acquired() < to {
@@ -424,12 +424,12 @@ func (r *run) explainStuck(key string, clients []string, from, to time.Duration)
 		}
 	}
 	if h := r.healed(); len(h.gone) > 0 && h.at <= to {
-		steps = append(steps, reason{at: h.at, text: fmt.Sprintf("At %s, when the faults had healed, %s had not come back.", at(h.at), list(set(h.gone)))})
+		steps = append(steps, reason{at: h.at, text: fmt.Sprintf("At %s, when the faults had healed, %s had not come back.", at(h.at), Enumerate(set(h.gone)))})
 	}
 	for _, f := range r.faults {
 		if f.Installed && !f.Healed && f.Problem != "" {
 			steps = append(steps, reason{at: f.Began, faults: []int{f.ID}, text: fmt.Sprintf("At %s %s #%d struck %s and could not be healed: %s.",
-				at(f.Began), f.Name, f.ID, list(set(append(slices.Clone(f.Masters), f.Clients...))), f.Problem)})
+				at(f.Began), f.Name, f.ID, Enumerate(set(append(slices.Clone(f.Masters), f.Clients...))), f.Problem)})
 		}
 	}
 	if len(steps) == 0 {

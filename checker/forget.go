@@ -53,7 +53,7 @@ func (r *run) forgotten(a, b *history.Lease, when time.Duration) []reason {
 	twice = set(twice)
 	if len(twice) == 0 {
 		return []reason{{at: when, text: fmt.Sprintf("No master voted for both: %s for %s, %s for %s.",
-			list(r.voters(a)), a.Process, list(set(slices.Collect(maps.Keys(second)))), other(b.Process, a.Process))}}
+			Enumerate(r.voters(a)), a.Process, Enumerate(set(slices.Collect(maps.Keys(second)))), other(b.Process, a.Process))}}
 	}
 	return r.causes(twice, func(m string) cause { return r.forgot(m, a, b, first[m], second[m]) })
 }
@@ -112,7 +112,7 @@ func (r *run) forgot(m string, a, b *history.Lease, yes, next history.Vote) caus
 			within = " within the TTL of " + at(ttl)
 		}
 		return fmt.Sprintf("No recorded fault explains it: %s voted for both%s, for %s by %s and for %s by %s.",
-			list(ms), within, a.Process, at(yes.At), other(b.Process, a.Process), at(next.At))
+			Enumerate(ms), within, a.Process, at(yes.At), other(b.Process, a.Process), at(next.At))
 	}}
 }
 
@@ -137,7 +137,7 @@ func (r *run) deleted(m string, a *history.Lease, yes, next history.Vote, own bo
 			of = fmt.Sprintf("a release of another token by %s", v.Client)
 		}
 		return cause{name: "release" + v.Token, at: v.At, say: func(ms []string) string {
-			return fmt.Sprintf("At %s %s had carried out %s and deleted the key.", at(v.At), list(ms), of)
+			return fmt.Sprintf("At %s %s had carried out %s and deleted the key.", at(v.At), Enumerate(ms), of)
 		}}, true
 	}
 	return cause{}, false
@@ -146,7 +146,7 @@ func (r *run) deleted(m string, a *history.Lease, yes, next history.Vote, own bo
 func expired(a *history.Lease, yes history.Vote, ttl time.Duration, how string) cause {
 	return cause{name: "expired", at: yes.At + ttl, say: func(ms []string) string {
 		return fmt.Sprintf("By %s the key of %s %s at %s: the last yes to %s came by %s and the TTL is %s.",
-			at(yes.At+ttl), a.Process, how, list(ms), a.Process, at(yes.At), at(ttl))
+			at(yes.At+ttl), a.Process, how, Enumerate(ms), a.Process, at(yes.At), at(ttl))
 	}}
 }
 
@@ -208,7 +208,7 @@ func (r *run) restarted(m, key, token string, from, to time.Duration) (cause, bo
 			continue
 		}
 		return cause{name: fmt.Sprintf("fault %d", f.ID), at: when, ids: []int{f.ID}, say: func(ms []string) string {
-			s := fmt.Sprintf("At %s %s %s (%s #%d) %s", at(when), list(ms), struck(f.Name, ms), f.Name, f.ID, r.persistence())
+			s := fmt.Sprintf("At %s %s %s (%s #%d) %s", at(when), Enumerate(ms), struck(f.Name, ms), f.Name, f.ID, r.persistence())
 			switch {
 			case seen && up.keys != nil:
 				s += fmt.Sprintf(" and came back by %s without the key of %s", at(up.at), key)
@@ -230,7 +230,7 @@ func (r *run) restarted(m, key, token string, from, to time.Duration) (cause, bo
 		}
 		return cause{name: "down", at: s.at, say: func(ms []string) string {
 			return fmt.Sprintf("From %s to %s %s %s down, which no recorded fault explains, and came back %s having forgotten %s.",
-				at(s.at), at(up.at), list(ms), was(ms), r.persistence(), vote(ms))
+				at(s.at), at(up.at), Enumerate(ms), was(ms), r.persistence(), vote(ms))
 		}}, true
 	}
 	return cause{}, false
@@ -259,9 +259,9 @@ func (r *run) disturbed(m string, from, to time.Duration) (cause, bool) {
 		}
 		return cause{name: fmt.Sprintf("fault %d", f.ID), at: max(f.Began, from), ids: []int{f.ID}, say: func(ms []string) string {
 			if strings.HasPrefix(f.Name, "memory") {
-				return fmt.Sprintf("From %s the memory of %s was filled (%s #%d), and a full master may evict a key.", at(f.Began), list(ms), f.Name, f.ID)
+				return fmt.Sprintf("From %s the memory of %s was filled (%s #%d), and a full master may evict a key.", at(f.Began), Enumerate(ms), f.Name, f.ID)
 			}
-			return fmt.Sprintf("From %s the clock of %s was off%s (%s #%d), which can end a key before its time.", at(f.Began), list(ms), by(f.Params["clock"]), f.Name, f.ID)
+			return fmt.Sprintf("From %s the clock of %s was off%s (%s #%d), which can end a key before its time.", at(f.Began), Enumerate(ms), by(f.Params["clock"]), f.Name, f.ID)
 		}}, true
 	}
 	return cause{}, false

@@ -149,11 +149,11 @@ func (r *run) explainShort(v *Violation, s short, q int) {
 		case !ok:
 		case s.gone[m]:
 			return cause{name: "gone at " + at(end), at: end, say: func(ms []string) string {
-				return fmt.Sprintf("At %s %s did not store it any more.", at(end), list(ms))
+				return fmt.Sprintf("At %s %s did not store it any more.", at(end), Enumerate(ms))
 			}}
 		case end < g.Until:
 			return cause{name: "expired at " + at(end), at: end, say: func(ms []string) string {
-				return fmt.Sprintf("By %s the key of %s had expired at %s: the last yes to it had come a TTL of %s before.", at(end), l.Process, list(ms), at(r.h.Header.TTL))
+				return fmt.Sprintf("By %s the key of %s had expired at %s: the last yes to it had come a TTL of %s before.", at(end), l.Process, Enumerate(ms), at(r.h.Header.TTL))
 			}}
 		}
 		return cause{}

@@ -124,9 +124,9 @@ func (r *run) quorumGranted() *Result {
 		if x.again {
 			what = "it made another attempt instead of using this one"
 		}
-		v.Summary = fmt.Sprintf("%s had the votes of %s for %s by %s, and was not granted it", x.who.client, list(set(voters)), v.Key, at(x.by))
+		v.Summary = fmt.Sprintf("%s had the votes of %s for %s by %s, and was not granted it", x.who.client, Enumerate(set(voters)), v.Key, at(x.by))
 		r.explain(v, []reason{
-			{at: x.by, text: fmt.Sprintf("By %s %s had said yes to %s, which is a quorum.", at(x.by), list(set(voters)), x.who.client)},
+			{at: x.by, text: fmt.Sprintf("By %s %s had said yes to %s, which is a quorum.", at(x.by), Enumerate(set(voters)), x.who.client)},
 			{at: max(x.by, x.ending.ended), text: fmt.Sprintf("Yet %s was not granted %s: %s.", x.who.client, v.Key, what)},
 		})
 	})

@@ -26,8 +26,8 @@ func share(n, all int, nouns string) string {
 	return fmt.Sprintf("%d of %d %s", n, all, nouns)
 }
 
-// list writes names as a sentence does: "m1, m2 and m3".
-func list(names []string) string {
+// Enumerate writes names as a sentence does: "m1, m2 and m3"; of none, "no one".
+func Enumerate(names []string) string {
 	switch n := len(names); n {
 	case 0:
 		return "no one"

@@ -139,7 +139,7 @@ func (s *scene) tellFault(f *history.Fault) {
 		}[f.Name]
 		text := fmt.Sprintf("%s #%d ends.", f.Name, f.ID)
 		if what != "" && len(f.Masters) > 1 {
-			text = enumerate(f.Masters) + what + name + "."
+			text = checker.Enumerate(f.Masters) + what + name + "."
 		} else if what != "" && len(f.Masters) == 1 {
 			what = strings.NewReplacer(" go on", " goes on", " carry", " carries", " they were", " it was", " are ", " is ", " have ", " has ").Replace(what)
 			text = f.Masters[0] + what + name + "."
@@ -150,7 +150,7 @@ func (s *scene) tellFault(f *history.Fault) {
 
 // did says what a fault does, as a sentence without its end, and in a word.
 func did(f *history.Fault) (text, word string) {
-	masters, clients := enumerate(f.Masters), enumerate(f.Clients)
+	masters, clients := checker.Enumerate(f.Masters), checker.Enumerate(f.Clients)
 	be := is(f.Masters)
 	switch f.Name {
 	case "partition":
@@ -210,7 +210,7 @@ func did(f *history.Fault) (text, word string) {
 	case "client-clock":
 		return "The clock of " + clients + " runs at " + f.Params["rate"] + " of its rate", "clock"
 	}
-	return fmt.Sprintf("%s strikes %s", f.Name, enumerate(append(slices.Clone(f.Masters), f.Clients...))), f.Name
+	return fmt.Sprintf("%s strikes %s", f.Name, checker.Enumerate(append(slices.Clone(f.Masters), f.Clients...))), f.Name
 }
 
 func is(names []string) string {
@@ -381,9 +381,9 @@ func (s *scene) conclusion() string {
 	length := (v.Until - v.At).Round(time.Microsecond)
 	switch {
 	case v.Level == checker.MutualExclusion.Level && len(s.leases) == 2:
-		return fmt.Sprintf("For %s, from %s to %s, %s could both rely on %s: this violates %s.", brief(length), instant(v.At), instant(v.Until), enumerate(v.Clients), v.Key, property)
+		return fmt.Sprintf("For %s, from %s to %s, %s could both rely on %s: this violates %s.", brief(length), instant(v.At), instant(v.Until), checker.Enumerate(v.Clients), v.Key, property)
 	case v.Level == checker.BeliefExclusion.Level && v.Property != checker.Told.Name && len(v.Clients) == 2:
-		return fmt.Sprintf("For %s, from %s to %s, %s were both in their critical sections: this violates %s.", brief(length), instant(v.At), instant(v.Until), enumerate(v.Clients), property)
+		return fmt.Sprintf("For %s, from %s to %s, %s were both in their critical sections: this violates %s.", brief(length), instant(v.At), instant(v.Until), checker.Enumerate(v.Clients), property)
 	}
 	text := fmt.Sprintf("This violates %s: %s.", property, strings.TrimSuffix(v.Summary, "."))
 	if len(s.leases) < 2 { // it is not about two leases, so the steps do not say why

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"lockpick/checker"
 	"lockpick/history"
 )
 
@@ -217,7 +218,7 @@ func (s *scene) replies(a *request, from []string) string {
 		one, many, _ := strings.Cut(says, "/")
 		verb, rest, _ := strings.Cut(many, "|")
 		if names := groups[says]; len(names) > 1 {
-			parts = append(parts, enumerate(names)+" "+verb+rest)
+			parts = append(parts, checker.Enumerate(names)+" "+verb+rest)
 		} else {
 			parts = append(parts, names[0]+" "+one+rest)
 		}
@@ -301,7 +302,7 @@ func (s *scene) all(masters []string) string {
 	if n := s.h.Header.Masters; n == len(masters) && n > 2 {
 		return fmt.Sprintf("all %d masters", n)
 	}
-	return enumerate(masters)
+	return checker.Enumerate(masters)
 }
 
 // tellVain counts what a client tried in vain meanwhile.
@@ -332,18 +333,6 @@ func short(token string) string {
 		return token
 	}
 	return cut(token, 8)
-}
-
-// enumerate writes names as a sentence does: m1, m2 and m3.
-func enumerate(names []string) string {
-	switch n := len(names); n {
-	case 0:
-		return "no one"
-	case 1:
-		return names[0]
-	default:
-		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
-	}
 }
 
 // afterLine is what follows the first line of a text, with a space before it.

@@ -396,7 +396,7 @@ func (d *drawing) legend(width int, hidden []string) {
 		fmt.Fprintln(&d.out, l)
 	}
 	if len(hidden) > 0 {
-		d.out.WriteString(strings.Join(wrap("Not drawn, for they matter least: "+enumerate(hidden)+".", width), "\n") + "\n")
+		d.out.WriteString(strings.Join(wrap("Not drawn, for they matter least: "+checker.Enumerate(hidden)+".", width), "\n") + "\n")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"sync"
 	"time"
 )
 
@@ -16,7 +17,7 @@ func (c *Client) attempt(ctx, parent context.Context, key string, number int, tu
 	}
 	defer c.leave()
 	token := newToken(s.runtime)
-	talk := c.masters.Begin(s.hooks.observer())
+	talk := c.masters.Begin(s.hooks.Vote)
 
 	// Step 1: the time before the first command, on a clock that never steps.
 	start := s.runtime.Now()
@@ -50,14 +51,17 @@ func (c *Client) attempt(ctx, parent context.Context, key string, number int, tu
 		// their reply may be what was lost.
 		// It is enough to hear that a quorum got it: the others get it too, and a
 		// hung master must not hold up the next attempt.
-		heard := &tally{masters: c.n, quorum: c.quorum, enough: (*tally).answered, forgets: true}
-		talk.Ask(ctx, releaseCommand(key, token, false), nil, s.perMaster())(heard.take)
+		c.ask(ctx, talk, releaseCommand(key, token, false), (*tally).answered, s).free()
 		return nil, err
 	}
-	if parent == nil {
-		parent = context.WithoutCancel(ctx)
+	if s.hooks.Attempt == nil { // else it may keep the votes
+		votes.free()
 	}
-	return newLease(c, parent, talk, key, token, fence, until, turn, s), nil
+	detached := parent == nil
+	if detached {
+		parent = ctx
+	}
+	return newLease(c, parent, detached, talk, key, token, fence, until, turn, s), nil
 }
 
 // vote has the masters vote on SET until they have decided, one way or the other.
@@ -80,7 +84,7 @@ func (c *Client) vote(ctx context.Context, talk Conversation, cmd Command, s *se
 // carried through (see Conversation).
 func (c *Client) ask(ctx context.Context, talk Conversation, cmd Command, enough func(*tally) bool, s *settings) *tally {
 	t := newTally(c, enough)
-	talk.Ask(ctx, cmd, nil, s.perMaster())(t.take) // a range over it would allocate more
+	talk.Ask(ctx, cmd, nil, s.perMaster())(t.taker) // a range over it would allocate more
 	return t
 }
 
@@ -120,7 +124,10 @@ func (c *Client) fence(ctx context.Context, talk Conversation, key, token string
 	}
 	back := c.ask(ctx, talk, writeBackCommand(key, token, highest), (*tally).decided, s)
 	err := c.acquireError(ctx, key, back, until, s)
-	if err != nil && errors.Is(err, ErrTaken) {
+	switch {
+	case err == nil:
+		back.free()
+	case errors.Is(err, ErrTaken):
 		err.Kind = ErrLost // the masters voted for us a moment ago
 	}
 	return highest, err
@@ -130,8 +137,11 @@ func (c *Client) fence(ctx context.Context, talk Conversation, key, token string
 // one token for all attempts the release of the first could delete the key of the
 // second.
 func newToken(r Runtime) string {
-	var b [60]byte // 20 random ones, and their 40 digits
+	b := digits.Get().(*[60]byte) // 20 random ones, and their 40 digits
+	defer digits.Put(b)
 	r.Read(b[:20])
 	hex.Encode(b[20:], b[:20])
 	return string(b[20:])
 }
+
+var digits = sync.Pool{New: func() any { return new([60]byte) }}

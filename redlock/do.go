@@ -24,7 +24,7 @@ func (c *Client) Do(ctx context.Context, key string, f func(ctx context.Context)
 	working, done := runtime.WithCancelCause(lease.Context())
 	runtime.Go(func() { keep(working, lease) })
 	defer func() { // also when f panics
-		over := lease.hold.over()
+		over := lease.hold.ended()
 		done(ErrReleased)
 		unlock := lease.Unlock(context.WithoutCancel(ctx))
 		if over != nil {

@@ -210,7 +210,9 @@ func (c *fakeConversation) Ask(ctx context.Context, cmd redlock.Command, to []in
 				late := time.Since(asked) > 0 // it had to wait for its turn
 				v := c.send(i, cmd, timeout, late, arrival, arrived)
 				f.tell(func() { f.voted(v) })
-				c.observe(v)
+				if c.observe != nil {
+					c.observe(v)
+				}
 				votes <- v
 				close(done)
 			}()

@@ -48,14 +48,6 @@ type Extension struct {
 	Votes      []Vote
 }
 
-// observer is who is told of votes.
-func (h *Hooks) observer() func(Vote) {
-	if h.Vote == nil {
-		return func(Vote) {}
-	}
-	return h.Vote
-}
-
 func (h *Hooks) decided(kind Kind, key, token string, t *tally) {
 	if h.Decided != nil {
 		h.Decided(Decision{Kind: kind, Key: key, Token: token, Yes: t.yes, Quorum: t.quorum})

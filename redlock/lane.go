@@ -93,30 +93,46 @@ func (l *lane) unlock() {
 	if votes == nil {
 		return
 	}
+	now := l.masters.now()
 	for _, c := range *votes {
-		c.o.q.cast(c.vote())
+		c.took = now - c.o.q.asked
+		c.o.q.cast(c)
 	}
 	clear(*votes)
 	*votes = (*votes)[:0]
 	casts.Put(votes)
 }
 
-// submit has an order carried out, or fail.
-func (l *lane) submit(o *order) {
+// submit has what questions want of this master carried out, or fail.
+func (l *lane) submit(questions []*question) {
 	l.mu.Lock()
 	defer l.unlock()
-	talk := o.q.talk
+	for _, q := range questions {
+		for i := range q.orders {
+			if o := &q.orders[i]; o.master == l.index {
+				l.accept(o)
+			}
+		}
+	}
+	if l.state == up {
+		l.pipe.flush()
+	}
+}
+
+// accept has an order carried out, or fail. The caller holds the lane, and flushes.
+func (l *lane) accept(o *order) {
+	talk := &o.q.talk.with[o.master]
 	l.asked = o.q.asked
-	before := talk.latest[o.master]
-	talk.latest[o.master] = o
+	before := talk.latest
+	talk.latest = o
 	release := o.q.cmd.Kind == Release
 	if release {
-		talk.released[o.master] = true
+		talk.released = true
 	}
 	follows := before != nil && before.state == queued && !before.late
 	switch {
 	case l.state == up:
-		if on := talk.on[o.master]; release && on != nil && on != l.pipe && on.broken == nil {
+		if on := talk.on; release && on != nil && on != l.pipe && on.broken == nil {
 			// Its SET may be carried out yet, by what that connection still delivers:
 			// the release goes behind it too.
 			on.push(&order{q: o.q, master: o.master, state: voted, late: true})
@@ -124,12 +140,11 @@ func (l *lane) submit(o *order) {
 		}
 		l.pipe.push(o)
 		l.watch(o.q.deadline)
-		l.pipe.flush()
 		return
 	case l.state == resting:
 		l.connect(connecting)
 	case l.state == suspect && release && !follows:
-		on := talk.on[o.master]
+		on := talk.on
 		if on == nil {
 			l.vote(o, 0, l.cause) // there is nothing to release
 			return
@@ -169,12 +184,12 @@ func (l *lane) vote(o *order, n int64, err error) {
 	if l.votes == nil {
 		l.votes = casts.Get().(*[]cast)
 	}
-	*l.votes = append(*l.votes, cast{o, n, err})
+	*l.votes = append(*l.votes, cast{o: o, n: n, err: err})
 }
 
 // owe notes that a release got no answer, although its SET was sent.
 func (l *lane) owe(o *order) {
-	on := o.q.talk.on[o.master]
+	on := o.q.talk.with[o.master].on
 	if on == nil || len(l.debts) >= debtsMost {
 		return
 	}
@@ -432,7 +447,7 @@ func (l *lane) suspect(cause error) {
 	keep := l.pipe.pending[:0]
 	for _, o := range l.pipe.pending {
 		switch {
-		case o.state != queued || o.q.cmd.Kind == Release && o.q.talk.on[o.master] == l.pipe:
+		case o.state != queued || o.q.cmd.Kind == Release && o.q.talk.with[o.master].on == l.pipe:
 			keep = append(keep, o)
 		case len(l.queue) < patientMost:
 			l.queue = append(l.queue, o)

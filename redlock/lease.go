@@ -21,25 +21,31 @@ type hold struct {
 	key, token string
 	fence      int64
 	settings   *settings
-	turn       *turn // passed on when the hold is over; nil: it was not needed
-	ctx        context.Context
-	cancel     context.CancelCauseFunc
+	turn       *turn           // passed on when the hold is over; nil: it was not needed
+	parent     context.Context // what ctx descends from
+	detached   bool            // but for its values, and not its end
+	first      Lease
 
 	mu         sync.Mutex // never held while waiting
 	until      time.Time  // of the latest extension
 	extensions int
-	cause      *Error // why it is over; nil while it is not
-	unlocked   bool   // Unlock was called
+	over       error // the kind of reason why it is over; nil while it is not
+	unlocked   bool  // Unlock was called
 	stop       func() bool
+
+	// What many never ask for is made when it is.
+	cause  *Error
+	ctx    context.Context
+	cancel context.CancelCauseFunc
 }
 
-func newLease(c *Client, parent context.Context, talk Conversation, key, token string, fence int64, until time.Time, turn *turn, s *settings) *Lease {
-	h := &hold{client: c, turn: turn, talk: talk, key: key, token: token, fence: fence, settings: s, until: until}
-	h.ctx, h.cancel = s.runtime.WithCancelCause(parent)
+func newLease(c *Client, parent context.Context, detached bool, talk Conversation, key, token string, fence int64, until time.Time, turn *turn, s *settings) *Lease {
+	h := &hold{client: c, turn: turn, talk: talk, key: key, token: token, fence: fence, settings: s, until: until, parent: parent, detached: detached}
+	h.first = Lease{h, until}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.watch()
-	return &Lease{h, until}
+	return &h.first
 }
 
 // Key is what is locked.
@@ -59,46 +65,76 @@ func (l *Lease) Fence() int64 { return l.hold.fence }
 // Context ends when the lease is over: at the end of the validity of its latest
 // extension, when it is known to be lost, or when it is released. context.Cause
 // tells which: an error that wraps ErrExpired, ErrLost or ErrReleased.
-func (l *Lease) Context() context.Context { return l.hold.ctx }
+func (l *Lease) Context() context.Context {
+	h := l.hold
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ctx == nil {
+		parent := h.parent
+		if h.detached {
+			parent = context.WithoutCancel(parent)
+		}
+		h.ctx, h.cancel = h.settings.runtime.WithCancelCause(parent)
+		if h.over != nil {
+			h.cancel(h.why())
+		}
+	}
+	return h.ctx
+}
+
+// why is the reason why the hold is over, which it is. The caller holds h.mu.
+func (h *hold) why() *Error {
+	if h.cause == nil {
+		h.cause = &Error{Op: "hold", Key: h.key, Kind: h.over}
+	}
+	return h.cause
+}
 
 // watch ends the hold when its validity does. The caller holds h.mu.
 func (h *hold) watch() {
-	h.stop = h.settings.runtime.AfterFunc(h.until.Sub(h.settings.runtime.Now()), func() {
-		h.mu.Lock()
-		if h.cause == nil && h.settings.runtime.Now().Before(h.until) { // it was extended meanwhile
-			h.watch()
-			h.mu.Unlock()
-			return
-		}
-		h.mu.Unlock()
+	h.stop = h.settings.runtime.AfterFunc(h.until.Sub(h.settings.runtime.Now()), h.expire)
+}
+
+func (h *hold) expire() {
+	h.mu.Lock()
+	extended := h.over == nil && h.settings.runtime.Now().Before(h.until)
+	if extended {
+		h.watch()
+	}
+	h.mu.Unlock()
+	if !extended {
 		h.end(ErrExpired)
-	})
+	}
 }
 
 // end makes the hold over, once, for a reason.
 func (h *hold) end(kind error) {
 	h.mu.Lock()
-	if h.cause != nil {
+	if h.over != nil {
 		h.mu.Unlock()
 		return
 	}
-	cause := &Error{Op: "hold", Key: h.key, Kind: kind}
-	h.cause = cause
+	h.over = kind
 	h.stop()
-	until := h.until
+	until, cancel, ended := h.until, h.cancel, h.settings.hooks.Ended
+	var cause *Error
+	if cancel != nil || ended != nil {
+		cause = h.why()
+	}
 	h.mu.Unlock()
-	h.cancel(cause)
-	if h.settings.hooks.Ended != nil {
-		h.settings.hooks.Ended(&Lease{h, until}, cause)
+	if cancel != nil {
+		cancel(cause)
+	}
+	if ended != nil {
+		ended(&Lease{h, until}, cause)
 	}
 	if kind != ErrReleased { // else the release comes first
 		h.turn.pass()
 	}
 }
 
-// over is why the hold is over, or nil. It is an error interface on purpose: a nil
-// *Error in one would not be nil.
-func (h *hold) over() error {
+// ended is why the hold is over, or nil.
+func (h *hold) ended() error {
 	h.mu.Lock()
 	expired := !h.settings.runtime.Now().Before(h.until)
 	h.mu.Unlock()
@@ -107,10 +143,10 @@ func (h *hold) over() error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.cause == nil {
-		return nil
+	if h.over == nil {
+		return nil // a nil *Error in an error would not be nil
 	}
-	return h.cause
+	return h.why()
 }
 
 // Extend prolongs the lease to a full TTL from now, and returns the prolonged one.
@@ -156,6 +192,9 @@ func (l *Lease) Extend(ctx context.Context) (*Lease, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.hooks.Extended == nil { // else it may keep the votes
+		votes.free()
+	}
 	return &Lease{h, until}, nil
 }
 
@@ -164,9 +203,9 @@ func (h *hold) extend(ctx context.Context, now time.Time) (number int, kind erro
 	h.mu.Lock()
 	expired := !now.Before(h.until)
 	switch {
-	case h.cause != nil && h.cause.Kind == ErrReleased:
+	case h.over == ErrReleased:
 		kind = ErrNotHeld
-	case h.cause != nil && h.cause.Kind == ErrLost:
+	case h.over == ErrLost:
 		kind = fmt.Errorf("%w: %w", ErrNotHeld, ErrLost)
 	case expired:
 		kind = ErrExpired
@@ -190,7 +229,7 @@ func (h *hold) extended(votes *tally, until time.Time) (time.Time, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
-	case h.cause != nil && h.cause.Kind != ErrExpired:
+	case h.over != nil && h.over != ErrExpired:
 		return time.Time{}, ErrNotHeld // unlocked meanwhile
 	case !h.settings.runtime.Now().Before(h.until):
 		return time.Time{}, ErrExpired
@@ -239,6 +278,7 @@ func (l *Lease) Unlock(ctx context.Context) error {
 	votes := h.client.ask(ctx, h.talk, releaseCommand(h.key, h.token, h.settings.wakeups), (*tally).settled, h.settings)
 	switch {
 	case votes.won():
+		votes.free()
 		return nil
 	case votes.refused() && over:
 		return fail(fmt.Errorf("%w: %w", ErrNotHeld, ErrExpired), votes)

@@ -37,7 +37,7 @@ const (
 
 // enqueue waits for the turn on a key. The error is ErrClosed or ctx's cause.
 func (c *Client) enqueue(ctx context.Context, key string, s *settings) (*turn, error) {
-	t := &turn{client: c, key: key}
+	now := s.runtime.Now()
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
@@ -45,10 +45,11 @@ func (c *Client) enqueue(ctx context.Context, key string, s *settings) (*turn, e
 	}
 	l := c.lines[key]
 	if l == nil {
-		c.lines[key] = &line{since: s.runtime.Now()}
+		t := c.first(key, now)
 		c.mu.Unlock()
 		return t, nil
 	}
+	t := &turn{client: c, key: key}
 	wait, call := s.runtime.WithCancelCause(ctx)
 	t.call = call
 	l.waiting = append(l.waiting, t)
@@ -77,8 +78,17 @@ func (c *Client) ahead(key string, s *settings) *turn {
 	if c.lines[key] != nil {
 		return nil
 	}
-	c.lines[key] = &line{since: s.runtime.Now()}
-	return &turn{client: c, key: key}
+	return c.first(key, s.runtime.Now())
+}
+
+// first begins a line with the turn in it. The caller holds c.mu.
+func (c *Client) first(key string, now time.Time) *turn {
+	both := &struct {
+		line
+		turn
+	}{line{since: now}, turn{client: c, key: key}}
+	c.lines[key] = &both.line
+	return &both.turn
 }
 
 // pause is how long to hold back, because the turn has been in this process for long.

@@ -3,6 +3,7 @@ package redlock
 import (
 	"context"
 	"iter"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -12,8 +13,8 @@ import (
 type Masters interface {
 	// Names has a name for each master, for errors and hooks.
 	Names() []string
-	// Begin starts the conversation about one acquisition attempt. observe is
-	// called with every vote, also with those that come after the caller has
+	// Begin starts the conversation about one acquisition attempt. observe, unless it is
+	// nil, is called with every vote, also with those that come after the caller has
 	// stopped taking them; it may be called concurrently and must not block.
 	Begin(observe func(Vote)) Conversation
 }
@@ -86,19 +87,29 @@ type tally struct {
 	masters, quorum int
 	yes, no, failed int
 	votes           []Vote
-	forgets         bool              // votes are counted and not kept
 	enough          func(*tally) bool // no further votes need be taken
+	taker           func(Vote) bool   // is take
+	room            [roomFor]Vote
 }
 
-// newTally keeps the votes, in one allocation where there are as many masters as most
-// have.
+// tallies are used again and again: most are of no interest once the votes are counted.
+var tallies = sync.Pool{New: func() any {
+	t := new(tally)
+	t.taker = t.take
+	return t
+}}
+
 func newTally(c *Client, enough func(*tally) bool) *tally {
-	t := &struct {
-		tally
-		room [5]Vote
-	}{tally: tally{masters: c.n, quorum: c.quorum, enough: enough}}
+	t := tallies.Get().(*tally)
+	t.masters, t.quorum, t.enough = c.n, c.quorum, enough
 	t.votes = t.room[:0]
-	return &t.tally
+	return t
+}
+
+// free ends a tally whose votes nobody was given.
+func (t *tally) free() {
+	*t = tally{taker: t.taker}
+	tallies.Put(t)
 }
 
 // take adds a vote and says whether to go on.
@@ -108,9 +119,7 @@ func (t *tally) take(v Vote) bool {
 }
 
 func (t *tally) add(v Vote) {
-	if !t.forgets {
-		t.votes = append(t.votes, v)
-	}
+	t.votes = append(t.votes, v)
 	switch {
 	case v.Yes:
 		t.yes++

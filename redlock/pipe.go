@@ -30,6 +30,7 @@ type pipe struct {
 	flight  []reply  // to be answered, from first on
 	first   int
 	out     []byte // being written
+	batch   batch
 	writing bool
 	left    time.Duration // when the latest write began
 	slow    bool
@@ -56,6 +57,9 @@ const (
 	// shareMost is how many releases share one script at most: it runs for some
 	// 100 µs then, in which the master does nothing else.
 	shareMost = 128
+	// atOnceMost is how many commands are written by who asks, because they fit into the
+	// socket's buffer: that cannot block, even if the master is hung.
+	atOnceMost = 128
 	// slowAnswer is how long a master may take to answer before nobody waits for its
 	// answer any more before the next write.
 	slowAnswer = time.Millisecond
@@ -73,12 +77,12 @@ func (p *pipe) push(o *order) { p.pending = append(p.pending, o) }
 func (p *pipe) flush() {
 	switch {
 	case p.writing || p.broken != nil || len(p.pending) == 0:
-	case p.idle(): // nothing is in the socket's buffer
+	case p.idle() && len(p.pending) <= atOnceMost: // nothing is in the socket's buffer
 		p.write()
 		if len(p.pending) > 0 && (p.idle() || p.slow) {
 			p.nudge()
 		}
-	case p.slow || p.lane.masters.now()-p.left > slowAnswer:
+	case p.idle() || p.slow || p.lane.masters.now()-p.left > slowAnswer:
 		p.nudge()
 	}
 }
@@ -151,126 +155,6 @@ func (r reply) orders() []*order {
 	return r.shared
 }
 
-// encode turns what is pending into bytes and into the replies to come. Releases share
-// a script, at the end: a release may be put off a little, but not behind a SET of its
-// key, and never before its own SET.
-func (p *pipe) encode() {
-	var releases []*order
-	var keys uint64
-	share := func() {
-		p.encodeReleases(releases)
-		releases, keys = nil, 0
-	}
-	var waits []*order
-	for i, o := range p.pending {
-		p.pending[i] = nil
-		if o.state == voted && !o.late {
-			continue // nobody waits, and it has never left: it never will
-		}
-		if o.state == queued {
-			o.state = sent
-		}
-		if o.q.cmd.Kind != Release {
-			o.q.talk.on[o.master] = p
-		}
-		if p.shares(o) {
-			releases = append(releases, o)
-			if keys |= o.q.hash; len(releases) == shareMost {
-				share()
-			}
-			continue
-		}
-		if keys&o.q.hash != 0 {
-			share()
-		}
-		p.encodeOne(o)
-		if o.q.cmd.Wait > 0 {
-			waits = append(waits, o)
-		}
-	}
-	p.pending = p.pending[:0]
-	share()
-	if len(waits) > 0 {
-		p.encodeWait(waits)
-	}
-}
-
-// shares says whether a release may share a script with others.
-func (p *pipe) shares(o *order) bool {
-	return o.q.cmd.Kind == Release && !o.alone && !o.byText &&
-		(p.prune == byHash || o.q.cmd.Script != compareAndDelete) && o.q.cmd.Script.many != nil
-}
-
-func (p *pipe) encodeOne(o *order) {
-	f := byHash
-	switch {
-	case o.byText:
-		f = byText
-	case o.q.cmd.Kind == Release && o.q.cmd.Script == compareAndDelete:
-		f = p.prune
-	}
-	p.out = append(p.out, o.q.bytes(f)...)
-	p.flight = append(p.flight, reply{order: o, at: p.left})
-}
-
-func (p *pipe) encodeReleases(orders []*order) {
-	for len(orders) > 0 {
-		// Only those that have the same script can share it.
-		many := orders[0].q.cmd.Script.many
-		var shared, others []*order
-		for _, o := range orders {
-			if o.q.cmd.Script.many == many {
-				shared = append(shared, o)
-			} else {
-				others = append(others, o)
-			}
-		}
-		orders = others
-		if len(shared) == 1 {
-			p.encodeOne(shared[0])
-			continue
-		}
-		p.encodeShared(many, shared)
-	}
-}
-
-func (p *pipe) encodeShared(many *Script, shared []*order) {
-	words := 3
-	for _, o := range shared {
-		words += len(o.q.cmd.Keys) + len(o.q.cmd.Args)
-	}
-	b := appendHead(p.out, words)
-	if p.teach {
-		b, p.teach = appendWord(appendWord(b, "EVAL"), many.Text), false
-	} else {
-		b = appendWord(appendWord(b, "EVALSHA"), many.SHA)
-	}
-	b = appendNumber(b, int64(len(shared)))
-	for _, o := range shared {
-		b = appendWord(b, o.q.cmd.Key)
-	}
-	for _, o := range shared {
-		for _, a := range o.q.cmd.Args {
-			b = appendArg(b, a)
-		}
-	}
-	p.out = b
-	p.flight = append(p.flight, reply{shared: shared, at: p.left})
-}
-
-// encodeWait asks how many replicas have what was just written. One WAIT does for all:
-// it is about the latest write of the connection.
-func (p *pipe) encodeWait(orders []*order) {
-	replicas, timeout := 0, time.Duration(0)
-	for _, o := range orders {
-		replicas, timeout = max(replicas, o.q.cmd.Wait), max(timeout, o.q.timeout)
-	}
-	b := appendWord(appendHead(p.out, 3), "WAIT")
-	b = appendNumber(b, int64(replicas))
-	p.out = appendNumber(b, max(1, (timeout/2).Milliseconds()))
-	p.flight = append(p.flight, reply{shared: orders, wait: true, at: p.left})
-}
-
 // read is the reader goroutine. It ends with the connection.
 func (p *pipe) read() {
 	l := p.lane
@@ -335,6 +219,7 @@ func (l *lane) heard(p *pipe, answers []answer) {
 			l.replicated(r.shared, a)
 		case r.shared != nil:
 			l.answeredShared(p, r.shared, a)
+			p.batch.recycle(r.shared)
 		default:
 			l.answered(p, r.order, a)
 		}
@@ -373,7 +258,8 @@ func (l *lane) answered(p *pipe, o *order, a answer) {
 }
 
 func (l *lane) answeredShared(p *pipe, shared []*order, a answer) {
-	if a.err == nil && len(a.list) != len(shared) {
+	all := a.err == nil && !a.many && a.n == int64(len(shared)) // it deleted them all
+	if a.err == nil && !all && len(a.list) != len(shared) {
 		a.err = fmt.Errorf("%w: %d for %d releases", errProtocol, len(a.list), len(shared))
 	}
 	forgotten := hasPrefix(a.err, "NOSCRIPT")
@@ -382,6 +268,8 @@ func (l *lane) answeredShared(p *pipe, shared []*order, a answer) {
 	}
 	for i, o := range shared {
 		switch {
+		case all:
+			l.settle(o, answer{n: 1})
 		case a.err == nil:
 			l.settle(o, a.list[i])
 		case l.again(p, o):
@@ -396,7 +284,7 @@ func (l *lane) answeredShared(p *pipe, shared []*order, a answer) {
 // again sends once more what a master has refused to carry out. A SET is not, once
 // its release was asked, which would come first.
 func (l *lane) again(p *pipe, o *order) bool {
-	if p.broken != nil || o.q.cmd.Kind != Release && (o.state == voted || o.q.talk.released[o.master]) {
+	if p.broken != nil || o.q.cmd.Kind != Release && (o.state == voted || o.q.talk.with[o.master].released) {
 		return false
 	}
 	p.push(o)

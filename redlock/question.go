@@ -13,16 +13,57 @@ type question struct {
 	timeout  time.Duration
 	asked    time.Duration // since the program began to count (lane.go)
 	deadline time.Duration
-	hash     uint64        // of the key, one bit set
+	hash     uint64        // of the key
 	all      int           // votes to come
 	need     int           // votes that no decision can do without: before, nobody is woken
 	wake     chan struct{} // the taker's; holds one
+	orders   []order       // one for each master that is asked
 
 	mu     sync.Mutex
-	votes  []Vote
+	votes  []cast
 	plain  []byte // in bytes, by its hash
 	others *[forms][]byte
 }
+
+// newQuestion asks the masters in to, or all n of them.
+func newQuestion(talk *redisConversation, cmd Command, to []int, n int, timeout time.Duration) *question {
+	var q *question
+	if to != nil || n > roomFor {
+		q = &question{}
+		q.orders, q.votes = make([]order, max(len(to), n)), make([]cast, 0, n)
+	} else { // one allocation
+		all := &struct {
+			question
+			orders [roomFor]order
+			votes  [roomFor]cast
+		}{}
+		q = &all.question
+		q.orders, q.votes = all.orders[:n], all.votes[:0]
+	}
+	if to != nil {
+		q.orders = q.orders[:len(to)]
+	}
+	q.talk, q.cmd, q.timeout, q.hash, q.all = talk, cmd, timeout, hashOf(cmd.Key), len(q.orders)
+	q.wake = wakes.Get().(chan struct{})
+	q.need = q.all
+	if to == nil {
+		q.need = min(n/2+1, n-n/2) // fewer can neither make a majority nor rule one out
+	}
+	for i := range q.orders {
+		o := &q.orders[i]
+		if o.q, o.master = q, i; to != nil {
+			o.master = to[i]
+		}
+	}
+	return q
+}
+
+// roomFor is how many masters most have.
+const roomFor = 5
+
+// wakes are used again and again. A vote that comes late may wake another taker than
+// its own, who then finds nothing new.
+var wakes = sync.Pool{New: func() any { return make(chan struct{}, 1) }}
 
 // order is a question to one master. The master's lane guards it.
 type order struct {
@@ -111,20 +152,21 @@ func (q *question) write(f form) []byte {
 	return b
 }
 
-// hashOf sets one of 64 bits, by the key.
+// hashOf is a key's hash.
 func hashOf(key string) uint64 {
 	h := uint64(14695981039346656037) // FNV-1a
 	for i := range len(key) {
 		h = (h ^ uint64(key[i])) * 1099511628211
 	}
-	return 1 << (h >> 58)
+	return h
 }
 
-// cast is a vote that is to be told once the lane is let go.
+// cast is a vote, as short as it gets.
 type cast struct {
-	o   *order
-	n   int64
-	err error
+	o    *order
+	n    int64
+	err  error
+	took time.Duration
 }
 
 // vote is what a master's reply, or the lack of one, is worth.
@@ -132,7 +174,7 @@ func (c cast) vote() Vote {
 	q, m := c.o.q, c.o.q.talk.masters
 	return Vote{
 		Master: c.o.master, Name: m.names[c.o.master], Kind: q.cmd.Kind, Key: q.cmd.Key, Token: q.cmd.Token,
-		Reply: c.n, Yes: c.err == nil && c.n > 0, Err: c.err, Took: m.now() - q.asked,
+		Reply: c.n, Yes: c.err == nil && c.n > 0, Err: c.err, Took: c.took,
 	}
 }
 
@@ -140,10 +182,10 @@ func (c cast) vote() Vote {
 var casts = sync.Pool{New: func() any { return new([]cast) }}
 
 // cast tells a vote to whoever observes, and hands it to the taker.
-func (q *question) cast(v Vote) {
-	q.talk.observe(v)
+func (q *question) cast(c cast) {
+	q.talk.observe(c)
 	q.mu.Lock()
-	q.votes = append(q.votes, v)
+	q.votes = append(q.votes, c)
 	wake, last := len(q.votes) >= q.need, len(q.votes) == q.all
 	q.mu.Unlock()
 	if wake {
@@ -164,18 +206,22 @@ func (q *question) take(ctx context.Context, yield func(Vote) bool) {
 		q.mu.Lock()
 		votes := q.votes[taken:] // only ever appended to
 		q.mu.Unlock()
-		for _, v := range votes {
-			if !yield(v) {
+		for _, c := range votes {
+			if !yield(c.vote()) {
 				return
 			}
 		}
 		if taken += len(votes); taken == q.all || ended {
 			return
 		}
-		select {
-		case <-q.wake:
-		case <-ctx.Done():
-			ended = true // what has come by now still counts
+		if done := ctx.Done(); done == nil {
+			<-q.wake
+		} else {
+			select {
+			case <-q.wake:
+			case <-done:
+				ended = true // what has come by now still counts
+			}
 		}
 	}
 }

@@ -28,6 +28,7 @@ type redisMasters struct {
 	mu      sync.Mutex
 	closed  bool
 	pending sync.WaitGroup // questions that not all masters have voted on
+	desk    desk
 	lanes   []*lane
 	ears    ears
 	waiting []*lane // for commands that replicas must hear of, which hold up what is behind them
@@ -94,19 +95,13 @@ func tune(opt *redis.Options) {
 func (m *redisMasters) Names() []string { return m.names }
 
 func (m *redisMasters) Begin(observe func(Vote)) Conversation {
-	n := len(m.names)
-	return &redisConversation{masters: m, observe: observe, on: make([]*pipe, n), latest: make([]*order, n), released: make([]bool, n)}
-}
-
-// enter counts a question in, unless the connections are closed.
-func (m *redisMasters) enter() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closed {
-		return false
+	c := &redisConversation{masters: m, observer: observe}
+	if n := len(m.names); n <= roomFor {
+		c.with = c.room[:n]
+	} else {
+		c.with = make([]contact, n)
 	}
-	m.pending.Add(1)
-	return true
+	return c
 }
 
 // settleFor is for how long Close waits for late answers to releases.
@@ -151,61 +146,58 @@ func (l *lane) report(err error) {
 // they reach it in order. Where the connection is another by then, what the old one
 // still delivers is followed by the release there too.
 type redisConversation struct {
-	masters *redisMasters
-	observe func(Vote)
-	lanes   []*lane
-
-	// Per master, guarded by its lane.
-	on       []*pipe  // where a command that it may carry out was sent
-	latest   []*order // the latest one
-	released []bool   // its release was asked
+	masters  *redisMasters
+	observer func(Vote)
+	lanes    []*lane
+	with     []contact // per master
+	room     [roomFor]contact
 }
 
-func (c *redisConversation) Ask(ctx context.Context, cmd Command, to []int, timeout time.Duration) iter.Seq[Vote] {
-	return func(yield func(Vote) bool) {
-		m := c.masters
-		all := len(to)
-		if to == nil {
-			all = len(m.names)
-		}
-		now := m.now()
-		q := &question{
-			talk: c, cmd: cmd, timeout: timeout, asked: now, deadline: now + timeout, hash: hashOf(cmd.Key),
-			votes: make([]Vote, 0, all), all: all, need: all, wake: make(chan struct{}, 1),
-		}
-		if n := len(m.names); all == n {
-			q.need = min(n/2+1, n-n/2) // fewer can neither make a majority nor rule one out
-		}
-		orders := make([]order, all)
-		for i := range orders {
-			orders[i] = order{q: q, master: i}
-			if to != nil {
-				orders[i].master = to[i]
-			}
-		}
-		if !m.enter() {
-			for i := range orders {
-				v := cast{&orders[i], 0, ErrClosed}.vote()
-				c.observe(v)
-				if !yield(v) {
-					return
-				}
-			}
-			return
-		}
-		if c.lanes == nil {
-			c.lanes = m.lanes
-			if cmd.Wait > 0 {
-				c.lanes = m.waitingLanes()
-			}
-		}
-		// The caller's context ends the waiting, never a command: a SET whose fate is
-		// unknown is worse than one that was carried through.
-		for i := range orders {
-			c.lanes[orders[i].master].submit(&orders[i])
-		}
-		q.take(ctx, yield)
+// contact is what was said to one master. Its lane guards it.
+type contact struct {
+	on       *pipe  // where a command that it may carry out was sent
+	latest   *order // the latest one
+	released bool   // its release was asked
+}
+
+func (c *redisConversation) observe(v cast) {
+	if c.observer != nil {
+		c.observer(v.vote())
 	}
+}
+
+// Ask is Conversation's. The sequence can be gone through once.
+func (c *redisConversation) Ask(ctx context.Context, cmd Command, to []int, timeout time.Duration) iter.Seq[Vote] {
+	q := newQuestion(c, cmd, to, len(c.masters.names), timeout)
+	return func(yield func(Vote) bool) { q.ask(ctx, yield) }
+}
+
+// ask has the masters be asked, and yields their votes.
+func (q *question) ask(ctx context.Context, yield func(Vote) bool) {
+	c, m := q.talk, q.talk.masters
+	if c.lanes == nil {
+		c.lanes = m.lanes
+		if q.cmd.Wait > 0 {
+			c.lanes = m.waitingLanes()
+		}
+	}
+	q.asked = m.now()
+	q.deadline = q.asked + q.timeout
+	// The caller's context ends the waiting, never a command: a SET whose fate is
+	// unknown is worse than one that was carried through.
+	if !m.dispatch(q) {
+		for i := range q.orders {
+			v := cast{o: &q.orders[i], err: ErrClosed}
+			c.observe(v)
+			if !yield(v.vote()) {
+				return
+			}
+		}
+		return
+	}
+	q.take(ctx, yield)
+	m.answered()
+	wakes.Put(q.wake)
 }
 
 // waitingLanes are for commands that replicas must hear of.

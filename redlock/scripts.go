@@ -40,11 +40,21 @@ return 0`)
 end
 return 0`).with(compareAndDeleteMany)
 
-	// compareAndDeleteMany is the same for several keys and their tokens. What one of
-	// them has wrong is no concern of the others.
-	compareAndDeleteMany = script(`local done = {}
+	// compareAndDeleteMany is the same for several keys, each another one, and their
+	// tokens. Where all hold their tokens, as nearly always, it takes one MGET and one
+	// DEL and replies with their number: a third less work for the master than a GET and a DEL
+	// for each. Else it replies for each of them: what one has wrong is no concern of
+	// the others. MGET has nothing to say about a key that is no string; GET's error does.
+	compareAndDeleteMany = script(`local tokens, same = redis.call("mget", unpack(KEYS)), true
+for i = 1, #KEYS do
+	same = same and tokens[i] == ARGV[i]
+end
+if same then
+	return redis.call("del", unpack(KEYS))
+end
+local done = {}
 for i, key in ipairs(KEYS) do
-	local token = redis.pcall("get", key)
+	local token = tokens[i] or redis.pcall("get", key)
 	if type(token) == "table" then
 		done[i] = token
 	elseif token == ARGV[i] then

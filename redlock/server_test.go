@@ -205,9 +205,14 @@ func (s *server) do(words []string) string {
 		if n == 1 {
 			return fmt.Sprintf(":%d\r\n", release(keys[0], args[0]))
 		}
-		reply := fmt.Sprintf("*%d\r\n", n)
+		reply, all := fmt.Sprintf("*%d\r\n", n), 0
 		for i := range keys {
-			reply += fmt.Sprintf(":%d\r\n", release(keys[i], args[i]))
+			done := release(keys[i], args[i])
+			all += done
+			reply += fmt.Sprintf(":%d\r\n", done)
+		}
+		if all == n {
+			return fmt.Sprintf(":%d\r\n", n)
 		}
 		return reply
 	}

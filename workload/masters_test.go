@@ -87,7 +87,9 @@ func (c conversation) Ask(ctx context.Context, cmd redlock.Command, to []int, ti
 			v := redlock.Vote{Master: i, Name: c.m.Names()[i], Kind: cmd.Kind, Key: cmd.Key, Token: cmd.Token, Took: c.m.latency}
 			v.Reply, v.Err = c.m.do(i, cmd)
 			v.Yes = v.Err == nil && v.Reply > 0
-			c.observe(v)
+			if c.observe != nil {
+				c.observe(v)
+			}
 			more = more && yield(v)
 		}
 	}

@@ -258,7 +258,9 @@ func (a *ask) cast(v *redlock.Vote) {
 	p := a.pool
 	p.pending--
 	if c := a.conversation; c != nil {
-		c.observe(*v)
+		if c.observe != nil {
+			c.observe(*v)
+		}
 	}
 	if v.Err != nil && v.Kind == redlock.Release {
 		p.again(a, v.Master)

@@ -29,9 +29,16 @@ return 0`, func(db DB, keys, args []string) any {
 		return integer(holds(db, keys[0], args[0]) && db.Del(keys[0]))
 	}},
 
-	{`local done = {}
+	{`local tokens, same = redis.call("mget", unpack(KEYS)), true
+for i = 1, #KEYS do
+	same = same and tokens[i] == ARGV[i]
+end
+if same then
+	return redis.call("del", unpack(KEYS))
+end
+local done = {}
 for i, key in ipairs(KEYS) do
-	local token = redis.pcall("get", key)
+	local token = tokens[i] or redis.pcall("get", key)
 	if type(token) == "table" then
 		done[i] = token
 	elseif token == ARGV[i] then
@@ -40,7 +47,15 @@ for i, key in ipairs(KEYS) do
 		done[i] = 0
 	end
 end
-return done`, func(db DB, keys, args []string) any { return releaseMany(db, keys, args, 1) }},
+return done`, func(db DB, keys, args []string) any {
+		for i, key := range keys {
+			// MGET has nothing to say about a key that is no string.
+			if v, ok := db.s.get(key, db.now); !ok || v.hash != nil || i >= len(args) || v.text != args[i] {
+				return releaseMany(db, keys, args, 1)
+			}
+		}
+		return db.Call("del", keys...)
+	}},
 
 	// Nobody listens to simulated masters, so what they publish comes to nothing.
 	{`if redis.call("get", KEYS[1]) == ARGV[1] then

@@ -177,7 +177,8 @@ func (s *Scenario) header(masters cluster.Cluster, yaml string, started time.Tim
 	}
 	return history.Header{
 		Name: s.Name, Started: started.UTC(), Seed: s.Seed, Driver: masters.Driver(), Lock: s.Lock, Masters: s.Masters, Quorum: lock.Quorum(s.Masters),
-		Persistence: s.Persistence, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, Fencing: s.Fencing, Resource: guarded, Faults: s.FaultNames(), Properties: s.Properties,
+		Persistence: s.Persistence, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, Fencing: s.Fencing, Resource: guarded,
+		Duplicates: s.Network.Duplicate > 0, Faults: s.FaultNames(), Properties: s.Properties,
 		Nemesis: s.NemesisName(), Scenario: yaml,
 		Versions: versions,
 	}

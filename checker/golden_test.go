@@ -77,6 +77,8 @@ func directive(t *testing.T, d *datadriven.TestData) (header history.Header, onl
 			header.Properties = arg.Vals
 		case "resource":
 			header.Resource = arg.Vals[0]
+		case "duplicates":
+			header.Duplicates = true
 		case "fencing":
 			header.Fencing = true
 		case "only":

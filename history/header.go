@@ -22,6 +22,7 @@ type Header struct {
 	TTL         time.Duration     `json:"ttl"`                  // ns
 	Fencing     bool              `json:"fencing"`              // leases carry fencing tokens
 	Resource    string            `json:"resource,omitempty"`   // how clients use the guarded resource, if it compares and sets
+	Duplicates  bool              `json:"duplicates,omitempty"` // the simulated network may bring a request twice
 	Faults      []string          `json:"faults"`               // that the campaign was asked to inject
 	Properties  []string          `json:"properties,omitempty"` // that the scenario names: some are judged only if they are
 	Nemesis     string            `json:"nemesis"`              // random, guided, schedule, none

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"runtime/debug"
 	"time"
 
 	"lockpick/redlock"
@@ -103,8 +104,11 @@ type ask struct {
 	expected  int // votes to come
 	votes     []redlock.Vote
 	taken     int
-	taker     *coroutine // that waits for a vote; nil: none does
-	refs      int        // messages, and whoever takes the votes
+	taker     *coroutine              // that waits for a vote; nil: none does
+	counts    func(redlock.Vote) bool // what it does with each
+	enough    bool                    // it wants no more
+	broke     any                     // what counting panicked with
+	refs      int                     // messages, and whoever takes the votes
 	late      *lateRelease
 }
 
@@ -130,6 +134,7 @@ func (a *ask) release() {
 	}
 	clear(a.votes)
 	a.votes, a.taken, a.expected, a.late, a.conversation, a.ctx, a.to = a.votes[:0], 0, 0, nil, nil, nil, nil
+	a.enough, a.broke = false, nil
 	a.unanswers = a.unanswers[:0]
 	if len(a.pool.asks) < spare {
 		a.pool.asks = append(a.pool.asks, a)
@@ -154,7 +159,7 @@ func (a *ask) run(yield func(redlock.Vote) bool) {
 		}
 	}
 	a.take(co, yield)
-	a.taker = nil
+	a.taker, a.counts = nil, nil
 	a.release()
 }
 
@@ -234,11 +239,17 @@ func (a *ask) take(co *coroutine, yield func(redlock.Vote) bool) {
 			if ended(w, a.ctx) != nil {
 				return
 			}
-			a.taker = co
+			a.taker, a.counts = co, yield
 			co.attend(a.ctx)
 			co.park("votes")
 			co.leave()
-			a.taker = nil
+			a.taker, a.counts = nil, nil
+			if a.broke != nil {
+				panic(a.broke)
+			}
+			if a.enough || a.expected == 0 {
+				return
+			}
 		}
 		if ended(w, a.ctx) != nil && w.choices.Intn(2, WhatSelect) == 1 {
 			return // both are there: a select would take either
@@ -271,12 +282,42 @@ func (a *ask) cast(v *redlock.Vote) {
 		}
 		p.waiting = nil
 	}
-	if a.conversation != nil {
-		a.votes = append(a.votes, *v)
-		if a.taker != nil {
-			a.taker.proceed()
-		}
+	if a.conversation == nil || a.counted(v) {
+		return
 	}
+	a.votes = append(a.votes, *v)
+	if a.taker != nil {
+		a.taker.proceed()
+	}
+}
+
+// counted has the taker of the votes count this one, if it waits for it. It does not
+// wake for that: it would only go to sleep again, unless it has enough now. A Strategy
+// counts how often a process goes on, so with one it is woken each time.
+func (a *ask) counted(v *redlock.Vote) bool {
+	co, w := a.taker, a.pool.cluster.world
+	if co == nil || !co.parked || w.current != nil || w.Strategy != nil || ended(w, a.ctx) != nil {
+		return false
+	}
+	a.expected--
+	if a.enough = !a.count(co, v); a.enough || a.expected == 0 {
+		co.proceed()
+	}
+	return true
+}
+
+// count is what the taker does with a vote. What it panics with, it panics with when it
+// goes on.
+func (a *ask) count(co *coroutine, v *redlock.Vote) (more bool) {
+	w := a.pool.cluster.world
+	w.counting = true
+	defer func() {
+		w.counting = false
+		if a.broke = recover(); a.broke != nil {
+			co.stack = string(debug.Stack())
+		}
+	}()
+	return a.counts(*v)
 }
 
 // number reads a reply as redlock does: OK is 1, nil is 0.

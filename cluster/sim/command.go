@@ -49,7 +49,7 @@ func init() {
 		"evalsha":  {2, -1, false, evalsha},
 		"script":   {1, -1, false, script},
 		"wait":     {2, 2, false, wait},
-		"dbsize":   {0, 0, false, func(db DB, _ []string) reply { return intReply(int64(len(db.s.keys))) }},
+		"dbsize":   {0, 0, false, func(db DB, _ []string) reply { return intReply(int64(len(db.s.pairs))) }},
 		"flushall": {0, 1, true, flush},
 	}
 }

@@ -288,7 +288,7 @@ func (m *Master) encode(b []byte) []byte {
 	b = appendText(b, string(m.state))
 	b = appendInt(appendInt(b, m.wall.read(w.now)-w.now), m.wall.gain)
 	b = appendInt(appendInt(b, m.busy), m.evicted)
-	b = encodeKeys(b, m.store.keys)
+	b = encodeKeys(b, m.store.all())
 	for _, sha := range slices.Sorted(maps.Keys(m.scripts)) {
 		b = appendText(b, sha)
 	}

@@ -233,9 +233,7 @@ func (w *World) encodeQueue(b []byte) []byte {
 		}
 		pieces = append(pieces, p)
 	}
-	for _, n := range w.queue.heap {
-		add(w.queue.slots[n.slot].event, n.at)
-	}
+	w.queue.each(add)
 	for _, x := range w.queue.due {
 		if !x.stale() {
 			add(x.event, w.now)

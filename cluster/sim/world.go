@@ -138,7 +138,7 @@ func (w *World) loop() {
 	q := &w.queue
 	for w.living > 0 && w.failure == nil {
 		if len(q.due) == 0 {
-			at, one, ok := q.advance()
+			at, one, ok := q.advance(w.now)
 			if !ok {
 				w.failure = w.stuck(ErrDeadlock)
 				return

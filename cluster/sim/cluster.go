@@ -108,7 +108,7 @@ func (c *Cluster) linksOf(client string) []*Link {
 		links = make([]*Link, 0, len(c.masters))
 		all := make([]Link, len(c.masters))
 		for i, m := range c.masters {
-			all[i] = Link{cluster: c, client: c.world.ClientRuntime(client), master: m}
+			all[i] = Link{cluster: c, world: c.world, client: c.world.ClientRuntime(client), master: m}
 			links = append(links, &all[i])
 		}
 		c.links[client] = links

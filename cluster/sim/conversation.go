@@ -169,6 +169,7 @@ func (a *ask) send(i int) {
 	p := a.pool
 	m := p.cluster.message(a, i)
 	p.pending++
+	m.place = len(a.unanswers)
 	a.unanswers = append(a.unanswers, m)
 	if c := a.conversation; c != nil {
 		before := c.last[i]
@@ -203,11 +204,8 @@ func (m *message) stagedAtOnce() bool {
 
 // replace has another message wait for a vote.
 func (a *ask) replace(old, with *message) {
-	for i, m := range a.unanswers {
-		if m == old {
-			a.unanswers[i] = with
-		}
-	}
+	with.place = old.place
+	a.unanswers[with.place] = with
 	if c := a.conversation; c != nil && c.last[old.master] == old {
 		c.last[old.master] = with
 	}
@@ -218,15 +216,11 @@ func (a *ask) done(m *message) {
 	if c := a.conversation; c != nil && c.last[m.master] == m {
 		c.last[m.master] = nil
 	}
-	for i, x := range a.unanswers {
-		if x == m {
-			n := len(a.unanswers) - 1
-			a.unanswers[i] = a.unanswers[n]
-			a.unanswers = a.unanswers[:n]
-			break
-		}
-	}
-	if len(a.unanswers) == 0 && a.timer.next != nil {
+	n := len(a.unanswers) - 1
+	last := a.unanswers[n]
+	a.unanswers[m.place], last.place = last, m.place
+	a.unanswers = a.unanswers[:n]
+	if n == 0 && a.timer.next != nil {
 		a.timer.end()
 	}
 }

@@ -16,6 +16,7 @@ type request struct {
 	keys   []string        // of the script
 	twin   Script          // of the script; nil: there is none
 	plain  *command        // of that name; nil: there is none
+	ttl    int64           // ms, if it is SET key token NX PX ttl; 0: it is not
 	size   int64           // bytes on the wire
 
 	room [8]string // for args
@@ -29,7 +30,7 @@ func (r *request) read(cmd *redlock.Command) {
 			r.twin = twin(cmd.Script.SHA)
 		}
 	}
-	r.keys, r.name, r.size = cmd.Keys, "", 4
+	r.keys, r.name, r.size, r.ttl = cmd.Keys, "", 4, 0
 	for _, a := range cmd.Args {
 		s := argument(a)
 		r.size += int64(len(s)) + 6
@@ -45,7 +46,21 @@ func (r *request) read(cmd *redlock.Command) {
 	if len(r.args) > 0 {
 		r.name, r.args = r.args[0], r.args[1:]
 		r.plain = commands[r.name]
+		r.ttl = ttlOf(r.name, r.args)
 	}
+}
+
+// ttlOf is the TTL of the SET with which locks are taken, which is most of what masters
+// are asked; 0 for all else.
+func ttlOf(name string, args []string) int64 {
+	if name != "set" || len(args) != 5 || args[2] != "nx" || args[3] != "px" || len(args[4]) >= 15 {
+		return 0
+	}
+	n, err := strconv.ParseInt(args[4], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return max(n, 0)
 }
 
 // argument is how a client library writes an argument.

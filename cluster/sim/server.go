@@ -125,7 +125,13 @@ func (db DB) clock() int64 { return db.m.wall.read(db.m.world.now) }
 
 // refuses is the error with which the master refuses a command that writes, or "".
 func (db DB) refuses(name string) string {
-	m := db.m
+	if !db.m.disk.broken && !db.m.store.weighed {
+		return ""
+	}
+	return db.m.refuses(name)
+}
+
+func (m *Master) refuses(name string) string {
 	if m.disk.broken {
 		return misconfAOF
 	}

@@ -100,7 +100,7 @@ func (db DB) take(key, token string, ttl int64) reply {
 	if _, exists := db.s.get(key, db.now); exists {
 		return nilReply
 	}
-	db.s.put(key, value{text: token, expires: db.now + ttl})
+	db.s.insert(key, value{text: token, expires: db.now + ttl})
 	return okReply
 }
 

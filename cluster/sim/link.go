@@ -210,6 +210,10 @@ func (l *Link) forward(m *message) {
 		return
 	}
 	c := l.cluster
+	if c.steady {
+		l.world.after(c.latency(), &m.event)
+		return
+	}
 	if c.world.chance(c.options.Loss, WhatLoss) {
 		m.conn.poisoned = true
 		m.vanish()

@@ -181,7 +181,7 @@ func (m *message) answer(r reply, d time.Duration) {
 		m.stage = replying
 	}
 	c := m.link.cluster
-	if c.world.chance(c.options.Loss, WhatLoss) {
+	if !c.steady && c.world.chance(c.options.Loss, WhatLoss) {
 		m.conn.poisoned = true
 		m.vanish()
 		return

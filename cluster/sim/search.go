@@ -145,7 +145,7 @@ func rings(b []byte, x happening) []byte {
 		return appendInt(appendText(append(b, 2), string(x.ask.cmd.Kind)+x.ask.cmd.Token), int64(x.master))
 	case *lateRelease:
 		return appendInt(appendText(append(b, 3), x.cmd.Token), int64(x.master))
-	case call:
+	case *call:
 		return append(b, 4)
 	}
 	return append(b, 0)

@@ -72,19 +72,28 @@ func (s *store) find(key string) int {
 
 func (s *store) put(key string, v value) {
 	i := s.find(key)
+	if i < 0 {
+		s.insert(key, v)
+		return
+	}
 	if s.weighed {
 		s.weigh(i, -1)
 		s.bytes += v.size(key)
 	}
-	if i >= 0 {
-		s.pairs[i].value = v
-	} else {
-		s.add(key, v)
-	}
+	s.pairs[i].value = v
 	s.changed(key, v, false)
 }
 
-// add puts a key that is not there.
+// insert puts a key of which get has just said that it is not there.
+func (s *store) insert(key string, v value) {
+	if s.weighed {
+		s.bytes += v.size(key)
+	}
+	s.add(key, v)
+	s.changed(key, v, false)
+}
+
+// add is insert, but that nobody is told.
 func (s *store) add(key string, v value) {
 	s.latest = len(s.pairs)
 	s.pairs = append(s.pairs, pair{key, v})

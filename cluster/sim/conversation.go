@@ -92,24 +92,23 @@ func (c *conversation) Ask(ctx context.Context, cmd redlock.Command, to []int, t
 type ask struct {
 	pool         *Masters
 	conversation *conversation // nil: a release that is sent again
-	ctx          context.Context
 	cmd          redlock.Command
+	refs         int // messages, and whoever takes the votes
+	unanswers    []*message
+	taker        *coroutine              // that waits for a vote; nil: none does
+	counts       func(redlock.Vote) bool // what it does with each
+	expected     int                     // votes to come
+	enough       bool                    // it wants no more
+	broke        any                     // what counting panicked with
+	votes        []redlock.Vote
+	taken        int
+	late         *lateRelease
+	timer        timer // of all messages that were sent at once
+	ctx          context.Context
 	request      request
 	to           []int
 	timeout      time.Duration
 	seq          iter.Seq[redlock.Vote]
-
-	timer     timer // of all messages that were sent at once
-	unanswers []*message
-	expected  int // votes to come
-	votes     []redlock.Vote
-	taken     int
-	taker     *coroutine              // that waits for a vote; nil: none does
-	counts    func(redlock.Vote) bool // what it does with each
-	enough    bool                    // it wants no more
-	broke     any                     // what counting panicked with
-	refs      int                     // messages, and whoever takes the votes
-	late      *lateRelease
 }
 
 func (m *Masters) ask() *ask {
@@ -289,8 +288,11 @@ func (a *ask) cast(v *redlock.Vote) {
 // wake for that: it would only go to sleep again, unless it has enough now. A Strategy
 // counts how often a process goes on, so with one it is woken each time.
 func (a *ask) counted(v *redlock.Vote) bool {
-	co, w := a.taker, a.pool.cluster.world
-	if co == nil || !co.parked || w.current != nil || w.Strategy != nil || ended(w, a.ctx) != nil {
+	co := a.taker
+	if co == nil || !co.parked || co.other != nil { // whose context may have ended, without having woken it
+		return false
+	}
+	if w := co.world; w.current != nil || w.Strategy != nil {
 		return false
 	}
 	a.expected--
@@ -303,7 +305,7 @@ func (a *ask) counted(v *redlock.Vote) bool {
 // count is what the taker does with a vote. What it panics with, it panics with when it
 // goes on.
 func (a *ask) count(co *coroutine, v *redlock.Vote) (more bool) {
-	w := a.pool.cluster.world
+	w := co.world
 	w.counting = true
 	defer func() {
 		w.counting = false

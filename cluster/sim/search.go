@@ -286,7 +286,7 @@ func (m *Master) encode(b []byte) []byte {
 	b = appendText(b, string(m.state))
 	b = appendInt(appendInt(b, m.wall.read(w.now)-w.now), m.wall.gain)
 	b = appendInt(appendInt(b, m.busy), m.evicted)
-	b = encodeKeys(b, m.store.all())
+	b = m.store.encode(b)
 	for _, sha := range slices.Sorted(maps.Keys(m.scripts)) {
 		b = appendText(b, sha)
 	}
@@ -316,6 +316,14 @@ func (d *disk) encode(b []byte) []byte {
 	b = appendInt(b, int64(len(d.log)))
 	for _, x := range d.log {
 		b = x.v.encode(append(appendText(b, x.key), bit(x.gone)))
+	}
+	return b
+}
+
+func (s *store) encode(b []byte) []byte {
+	b = appendInt(b, int64(len(s.pairs)))
+	for _, key := range s.names() {
+		b = s.pairs[s.find(key)].encode(appendText(b, key))
 	}
 	return b
 }

@@ -6,11 +6,19 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"lockpick/checker"
 )
 
 // BenchmarkSimulate is what a search runs by the ten thousands: a short scenario with
-// two or three clients and one to three faults, simulated and judged.
+// two or three clients and one to three faults, simulated and judged: by mutual exclusion,
+// as a search does unless it is told otherwise, or by all properties.
 func BenchmarkSimulate(b *testing.B) {
+	b.Run("by=L2", func(b *testing.B) { simulate(b, checker.MutualExclusion) })
+	b.Run("by=all", func(b *testing.B) { simulate(b) })
+}
+
+func simulate(b *testing.B, by ...checker.Property) {
 	before := debug.SetGCPercent(800) // as a search does: the live heap of a run is tiny
 	b.Cleanup(func() { debug.SetGCPercent(before) })
 	b.ReportAllocs()
@@ -21,7 +29,7 @@ func BenchmarkSimulate(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := Judge(h); err != nil {
+		if _, err := Judge(h, by...); err != nil {
 			b.Fatal(err)
 		}
 		operations += len(h.Ops)

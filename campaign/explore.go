@@ -245,7 +245,7 @@ func (s *search) show(end <-chan struct{}, began time.Time) {
 // try draws schedule i and simulates it.
 func try(ctx context.Context, base Scenario, i int) (*tried, error) {
 	s := draw(base, scheduleSeed(base.Seed, i))
-	h, r, err := judged(ctx, s)
+	h, r, err := judged(ctx, s, propertiesOf(base.Properties)...)
 	if err != nil {
 		return nil, &HarnessError{fmt.Errorf("schedule %d of seed %d: %w", i, base.Seed, err)}
 	}
@@ -254,13 +254,13 @@ func try(ctx context.Context, base Scenario, i int) (*tried, error) {
 	return t, nil
 }
 
-// judged runs a scenario in virtual time and judges it.
-func judged(ctx context.Context, s Scenario) (*history.History, *Result, error) {
+// judged runs a scenario in virtual time and judges it, by some properties or by all.
+func judged(ctx context.Context, s Scenario, by ...checker.Property) (*history.History, *Result, error) {
 	h, err := Simulate(ctx, s.Completed(), Simulation{})
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := Judge(h)
+	r, err := Judge(h, by...)
 	return h, r, err
 }
 

@@ -12,10 +12,10 @@ import (
 	"lockpick/history"
 )
 
-// Judge has a history checked and sums it up. It needs nothing but the history, so
-// it also judges that of a harness that was killed. The error is a *HarnessError
+// Judge has a history checked, by some properties or by all, and sums it up. It needs
+// nothing but the history, so it also judges that of a harness that was killed. The error is a *HarnessError
 // where the checker contradicts itself.
-func Judge(h *history.History) (*Result, error) {
+func Judge(h *history.History, by ...checker.Property) (*Result, error) {
 	head := h.Header
 	r := &Result{
 		Name: head.Name, Started: head.Started, Driver: head.Driver, Seed: head.Seed, Lock: head.Lock,
@@ -31,7 +31,7 @@ func Judge(h *history.History) (*Result, error) {
 	if !slices.ContainsFunc(h.Ops, func(op history.Op) bool { return op.F == history.FHealed }) {
 		r.Notes = append(r.Notes, "the run was cut short: faults had not healed, and no final acquisitions followed")
 	}
-	report := checker.Check(h)
+	report := checker.Check(h, by...)
 	if err := report.Err(); err != nil {
 		return nil, &HarnessError{err}
 	}

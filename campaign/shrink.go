@@ -331,7 +331,7 @@ func (k *shrinker) sample(s Scenario, need int) (hits int, first sampled) {
 			all.Go(func() {
 				c := s
 				c.Seed = seed
-				h, r, err := judged(k.ctx, c)
+				h, r, err := judged(k.ctx, c, propertiesOf(k.properties)...)
 				if err == nil && k.ctx.Err() == nil { // else it was cut short, or is no scenario
 					v, _ := r.violation(k.properties)
 					got[i] = sampled{seed, h, v}

@@ -353,7 +353,7 @@ func (v *verification) schedule(ctx context.Context, s *series, i int) (*trial, 
 		if ctx.Err() != nil {
 			return nil, nil
 		}
-		if r, err = Judge(h); err != nil {
+		if r, err = Judge(h, s.properties()...); err != nil {
 			return nil, err
 		}
 	} else {
@@ -381,6 +381,14 @@ func (v *verification) schedule(ctx context.Context, s *series, i int) (*trial, 
 		}
 	}
 	return t, nil
+}
+
+// properties are those that a schedule is judged by.
+func (s *series) properties() []checker.Property {
+	if len(s.of.Measure) > 0 && !s.twin {
+		return checker.Properties // of which some are measured
+	}
+	return propertiesOf(s.base.Properties)
 }
 
 // judge is what a history shows of what is expected.

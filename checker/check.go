@@ -12,7 +12,8 @@ import (
 // Report is what a history says of every property that applies to it.
 type Report struct {
 	// Results, in the order of Properties. A property that the run did not
-	// exercise (no extension, no guarded resource, no fencing) has none.
+	// exercise (no extension, no guarded resource, no fencing) has none, nor has one
+	// that was not asked for.
 	Results []Result
 	// DeadOnArrival counts the leases that were over before their acquire
 	// returned. They hold nothing, so they violate nothing by themselves.
@@ -43,29 +44,44 @@ func (r *Report) Result(p Property) *Result {
 // PorcupineLimit is how long porcupine may take for one history.
 const PorcupineLimit = 60 * time.Second
 
-// Check judges a whole history. It never fails: what it cannot decide is
-// Unknown, what the run does not prove is Invalid, and a contradiction between
-// its own deciders is in Report.Disagreement.
-func Check(h *history.History) Report {
-	return check(h, func(ops []history.Op) linearizability { return linearizable(ops, PorcupineLimit) })
+// Check judges a whole history by some properties; by all, if none is named. It never
+// fails: what it cannot decide is Unknown, what the run does not prove is Invalid, and a
+// contradiction between its own deciders is in Report.Disagreement.
+func Check(h *history.History, by ...Property) Report {
+	return check(h, func(ops []history.Op) linearizability { return linearizable(ops, PorcupineLimit) }, by...)
 }
 
-func check(h *history.History, second func([]history.Op) linearizability) Report {
+func check(h *history.History, second func([]history.Op) linearizability, by ...Property) Report {
 	run := newRun(h)
 	rep := Report{DeadOnArrival: run.deadOnArrival()}
-	l2, disagreement := run.mutualExclusion(second(h.Ops))
-	rep.Disagreement = disagreement
-	waits := run.waits(nil)
-	for _, r := range []*Result{
-		run.keyLifetime(), run.ownKeys(), run.minValidity(), l2, run.deadArrivals(), run.beliefExclusion(), run.told(), run.noStaleWrite(), run.fencedWrites(), run.noLostUpdate(),
-		run.fencingMonotone(), run.extension(), run.continuity(), run.deadlockFree(), run.holderLoss(waits),
-		run.availability(), run.minorityFailure(waits), run.progress(), run.quorumGranted(), run.orphanKeys(), run.ghostKeys(),
-	} {
+	for _, p := range Properties {
+		if len(by) > 0 && !slices.Contains(by, p) {
+			continue
+		}
+		var r *Result
+		if p == MutualExclusion {
+			r, rep.Disagreement = run.mutualExclusion(second(h.Ops))
+		} else {
+			r = judges[p](run)
+		}
 		if r != nil {
 			rep.Results = append(rep.Results, *r)
 		}
 	}
 	return rep
+}
+
+// judges are what decides each property; nil: the run did not exercise it. Mutual
+// exclusion has two.
+var judges = map[Property]func(*run) *Result{
+	KeyLifetime: (*run).keyLifetime, OwnKeys: (*run).ownKeys, MinValidity: (*run).minValidity,
+	DeadOnArrival:   (*run).deadArrivals,
+	BeliefExclusion: (*run).beliefExclusion, Told: (*run).told,
+	NoStaleWrite: (*run).noStaleWrite, FencedWrites: (*run).fencedWrites, NoLostUpdate: (*run).noLostUpdate, FencingMonotone: (*run).fencingMonotone,
+	Extension: (*run).extension, Continuity: (*run).continuity,
+	DeadlockFree: (*run).deadlockFree, HolderLoss: (*run).holderLoss,
+	Availability: (*run).availability, MinorityFailure: (*run).minorityFailure, Progress: (*run).progress, QuorumGranted: (*run).quorumGranted,
+	OrphanKeys: (*run).orphanKeys, GhostKeys: (*run).ghostKeys,
 }
 
 // run is a history with the views of it that several properties need.
@@ -79,6 +95,8 @@ type run struct {
 	trailed  *trails                     // built when first needed
 	acquires []attempt                   // built when first needed
 	byKey    map[string][]*history.Lease // built when first needed
+	dry      []drought                   // built when first needed
+	dried    bool                        // dry is
 }
 
 func newRun(h *history.History) *run {

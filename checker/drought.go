@@ -99,6 +99,14 @@ func (r *run) stops(client string) []history.Span {
 	return spans
 }
 
+// droughts are all waits.
+func (r *run) droughts() []drought {
+	if !r.dried {
+		r.dry, r.dried = r.waits(nil), true
+	}
+	return r.dry
+}
+
 // waits finds, for each key, when it was asked for and nobody was granted it although it
 // could have been. but are times that do not count.
 func (r *run) waits(but []history.Span) []drought {
@@ -249,10 +257,10 @@ func (r *run) lostHolder(d drought) (how string, when time.Duration) {
 
 // holderLoss judges one thing of DF: a key whose holder has ended or stands still is
 // granted to another within a bound, whatever became of the holder.
-func (r *run) holderLoss(all []drought) *Result {
+func (r *run) holderLoss() *Result {
 	var mine []drought
 	judged := 0
-	for _, d := range all {
+	for _, d := range r.droughts() {
 		if how, _ := r.lostHolder(d); how == "" {
 			continue
 		}
@@ -271,7 +279,7 @@ func (r *run) holderLoss(all []drought) *Result {
 
 // minorityFailure judges one thing of AV: while no more masters are down, hung or cut off
 // than a quorum can do without, a lock is granted to who asks for it, within a bound.
-func (r *run) minorityFailure(all []drought) *Result {
+func (r *run) minorityFailure() *Result {
 	reached := map[string]reach{}
 	of := func(client string) reach {
 		x, known := reached[client]
@@ -298,7 +306,7 @@ func (r *run) minorityFailure(all []drought) *Result {
 		asked[key] = union(spans, 0)
 	}
 	var mine []drought
-	for _, d := range all {
+	for _, d := range r.droughts() {
 		if how, _ := r.lostHolder(d); how == "" && touches(asked[d.key], d.from, d.to) {
 			mine = append(mine, d)
 		}

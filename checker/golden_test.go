@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -32,7 +33,7 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				d.Fatalf(t, "%v", err)
 			}
-			rep := check(h, func(ops []history.Op) linearizability {
+			second := func(ops []history.Op) linearizability {
 				switch porcupine {
 				case "timeout":
 					return linearizability{undecided: true, limit: time.Minute}
@@ -40,7 +41,9 @@ func TestGolden(t *testing.T) {
 					return linearizability{illegal: map[string]bool{"k9": true}}
 				}
 				return linearizable(ops, time.Minute)
-			})
+			}
+			rep := check(h, second)
+			oneByOne(t, rep, func(p Property) Report { return check(h, second, p) })
 			var w Watch
 			for _, op := range h.Ops {
 				w.Observe(op)
@@ -51,6 +54,19 @@ func TestGolden(t *testing.T) {
 			return print(rep, only)
 		})
 	})
+}
+
+// oneByOne: what is asked for alone gets the same result as among all.
+func oneByOne(t *testing.T, all Report, alone func(Property) Report) {
+	for _, p := range Properties {
+		var want []Result
+		if r := all.Result(p); r != nil {
+			want = []Result{*r}
+		}
+		if got := alone(p); !reflect.DeepEqual(got.Results, want) {
+			t.Errorf("%s alone: %+v\namong all: %+v", p.Name, got.Results, want)
+		}
+	}
 }
 
 func directive(t *testing.T, d *datadriven.TestData) (header history.Header, only []string, porcupine string) {

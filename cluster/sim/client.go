@@ -148,19 +148,19 @@ func (c *Client) Go(f func()) { c.world.spawn(c, f) }
 
 // AfterFunc runs f, in a coroutine of its own, after d on the client's clock.
 func (c *Client) AfterFunc(d time.Duration, f func()) (stop func() bool) {
-	t := &timer{}
-	t.event.do, t.rings = t, call{c, f}
-	t.begin(c, d)
-	return t.end
+	x := &call{f: f}
+	x.event.do, x.rings = &x.timer, x
+	x.begin(c, d)
+	return x.end
 }
 
 // call is a function that is run when its time has come.
 type call struct {
-	client *Client
-	f      func()
+	timer
+	f func()
 }
 
-func (x call) happen() { x.client.world.spawn(x.client, x.f) }
+func (x *call) happen() { x.client.world.spawn(x.client, x.f) }
 
 // Read fills b with random bytes.
 func (c *Client) Read(b []byte) {

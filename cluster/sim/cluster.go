@@ -58,6 +58,7 @@ type Cluster struct {
 	masters []*Master
 	links   map[string][]*Link
 	closed  bool
+	steady  bool // the network neither loses, nor doubles, nor holds back
 }
 
 // New makes masters that are up.
@@ -69,6 +70,7 @@ func New(w *World, cfg cluster.Config, opt Options) *Cluster {
 		cfg.Persistence = cluster.None
 	}
 	c := &Cluster{world: w, config: cfg, options: opt.complete(), links: map[string][]*Link{}}
+	c.steady = c.options.Loss <= 0 && c.options.Duplicate <= 0 && c.options.Late <= 0
 	for i := range cfg.Masters {
 		c.masters = append(c.masters, newMaster(c, i))
 	}
@@ -108,7 +110,7 @@ func (c *Cluster) linksOf(client string) []*Link {
 		links = make([]*Link, 0, len(c.masters))
 		all := make([]Link, len(c.masters))
 		for i, m := range c.masters {
-			all[i] = Link{cluster: c, client: c.world.ClientRuntime(client), master: m}
+			all[i] = Link{cluster: c, world: c.world, client: c.world.ClientRuntime(client), master: m}
 			links = append(links, &all[i])
 		}
 		c.links[client] = links

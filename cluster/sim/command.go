@@ -49,7 +49,7 @@ func init() {
 		"evalsha":  {2, -1, false, evalsha},
 		"script":   {1, -1, false, script},
 		"wait":     {2, 2, false, wait},
-		"dbsize":   {0, 0, false, func(db DB, _ []string) reply { return intReply(int64(len(db.s.keys))) }},
+		"dbsize":   {0, 0, false, func(db DB, _ []string) reply { return intReply(int64(len(db.s.pairs))) }},
 		"flushall": {0, 1, true, flush},
 	}
 }
@@ -84,12 +84,24 @@ func (db DB) carryOut(c *command, name string, args []string) reply {
 	if len(args) < c.min || c.max >= 0 && len(args) > c.max {
 		return errorReply("ERR wrong number of arguments for '" + name + "' command")
 	}
-	if c.writes && (db.m.disk.broken || db.m.store.weighed) {
+	if c.writes {
 		if refused := db.refuses(name); refused != "" {
 			return errorReply(refused)
 		}
 	}
 	return c.do(db, args)
+}
+
+// take is SET key token NX PX ttl.
+func (db DB) take(key, token string, ttl int64) reply {
+	if refused := db.refuses("set"); refused != "" {
+		return errorReply(refused)
+	}
+	if _, exists := db.s.get(key, db.now); exists {
+		return nilReply
+	}
+	db.s.insert(key, value{text: token, expires: db.now + ttl})
+	return okReply
 }
 
 func unknownCommand(name string, args []string) string {
@@ -147,11 +159,6 @@ type setOptions struct {
 
 // options parses them; problem is an error's text.
 func (db DB) options(args []string) (o setOptions, problem string) {
-	if len(args) == 3 && args[0] == "nx" && args[1] == "px" && len(args[2]) < 15 { // as locks have it
-		if n, err := strconv.ParseInt(args[2], 10, 64); err == nil && n > 0 {
-			return setOptions{nx: true, expires: db.now + n}, ""
-		}
-	}
 	o.expires = never
 	timed := false
 	for i := 0; i < len(args); i++ {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"runtime/debug"
 	"time"
 
 	"lockpick/redlock"
@@ -91,21 +92,23 @@ func (c *conversation) Ask(ctx context.Context, cmd redlock.Command, to []int, t
 type ask struct {
 	pool         *Masters
 	conversation *conversation // nil: a release that is sent again
-	ctx          context.Context
 	cmd          redlock.Command
+	refs         int // messages, and whoever takes the votes
+	unanswers    []*message
+	taker        *coroutine              // that waits for a vote; nil: none does
+	counts       func(redlock.Vote) bool // what it does with each
+	expected     int                     // votes to come
+	enough       bool                    // it wants no more
+	broke        any                     // what counting panicked with
+	votes        []redlock.Vote
+	taken        int
+	late         *lateRelease
+	timer        timer // of all messages that were sent at once
+	ctx          context.Context
 	request      request
 	to           []int
 	timeout      time.Duration
 	seq          iter.Seq[redlock.Vote]
-
-	timer     timer // of all messages that were sent at once
-	unanswers []*message
-	expected  int // votes to come
-	votes     []redlock.Vote
-	taken     int
-	taker     *coroutine // that waits for a vote; nil: none does
-	refs      int        // messages, and whoever takes the votes
-	late      *lateRelease
 }
 
 func (m *Masters) ask() *ask {
@@ -130,6 +133,7 @@ func (a *ask) release() {
 	}
 	clear(a.votes)
 	a.votes, a.taken, a.expected, a.late, a.conversation, a.ctx, a.to = a.votes[:0], 0, 0, nil, nil, nil, nil
+	a.enough, a.broke = false, nil
 	a.unanswers = a.unanswers[:0]
 	if len(a.pool.asks) < spare {
 		a.pool.asks = append(a.pool.asks, a)
@@ -154,7 +158,7 @@ func (a *ask) run(yield func(redlock.Vote) bool) {
 		}
 	}
 	a.take(co, yield)
-	a.taker = nil
+	a.taker, a.counts = nil, nil
 	a.release()
 }
 
@@ -164,6 +168,7 @@ func (a *ask) send(i int) {
 	p := a.pool
 	m := p.cluster.message(a, i)
 	p.pending++
+	m.place = len(a.unanswers)
 	a.unanswers = append(a.unanswers, m)
 	if c := a.conversation; c != nil {
 		before := c.last[i]
@@ -198,11 +203,8 @@ func (m *message) stagedAtOnce() bool {
 
 // replace has another message wait for a vote.
 func (a *ask) replace(old, with *message) {
-	for i, m := range a.unanswers {
-		if m == old {
-			a.unanswers[i] = with
-		}
-	}
+	with.place = old.place
+	a.unanswers[with.place] = with
 	if c := a.conversation; c != nil && c.last[old.master] == old {
 		c.last[old.master] = with
 	}
@@ -213,15 +215,11 @@ func (a *ask) done(m *message) {
 	if c := a.conversation; c != nil && c.last[m.master] == m {
 		c.last[m.master] = nil
 	}
-	for i, x := range a.unanswers {
-		if x == m {
-			n := len(a.unanswers) - 1
-			a.unanswers[i] = a.unanswers[n]
-			a.unanswers = a.unanswers[:n]
-			break
-		}
-	}
-	if len(a.unanswers) == 0 && a.timer.next != nil {
+	n := len(a.unanswers) - 1
+	last := a.unanswers[n]
+	a.unanswers[m.place], last.place = last, m.place
+	a.unanswers = a.unanswers[:n]
+	if n == 0 && a.timer.next != nil {
 		a.timer.end()
 	}
 }
@@ -234,11 +232,17 @@ func (a *ask) take(co *coroutine, yield func(redlock.Vote) bool) {
 			if ended(w, a.ctx) != nil {
 				return
 			}
-			a.taker = co
+			a.taker, a.counts = co, yield
 			co.attend(a.ctx)
 			co.park("votes")
 			co.leave()
-			a.taker = nil
+			a.taker, a.counts = nil, nil
+			if a.broke != nil {
+				panic(a.broke)
+			}
+			if a.enough || a.expected == 0 {
+				return
+			}
 		}
 		if ended(w, a.ctx) != nil && w.choices.Intn(2, WhatSelect) == 1 {
 			return // both are there: a select would take either
@@ -273,12 +277,45 @@ func (a *ask) cast(v *redlock.Vote) {
 		}
 		p.waiting = nil
 	}
-	if a.conversation != nil {
-		a.votes = append(a.votes, *v)
-		if a.taker != nil {
-			a.taker.proceed()
-		}
+	if a.conversation == nil || a.counted(v) {
+		return
 	}
+	a.votes = append(a.votes, *v)
+	if a.taker != nil {
+		a.taker.proceed()
+	}
+}
+
+// counted has the taker of the votes count this one, if it waits for it. It does not
+// wake for that: it would only go to sleep again, unless it has enough now. A Strategy
+// counts how often a process goes on, so with one it is woken each time.
+func (a *ask) counted(v *redlock.Vote) bool {
+	co := a.taker
+	if co == nil || !co.parked || co.other != nil { // whose context may have ended, without having woken it
+		return false
+	}
+	if w := co.world; w.current != nil || w.Strategy != nil {
+		return false
+	}
+	a.expected--
+	if a.enough = !a.count(co, v); a.enough || a.expected == 0 {
+		co.proceed()
+	}
+	return true
+}
+
+// count is what the taker does with a vote. What it panics with, it panics with when it
+// goes on.
+func (a *ask) count(co *coroutine, v *redlock.Vote) (more bool) {
+	w := co.world
+	w.counting = true
+	defer func() {
+		w.counting = false
+		if a.broke = recover(); a.broke != nil {
+			co.stack = string(debug.Stack())
+		}
+	}()
+	return a.counts(*v)
 }
 
 // number reads a reply as redlock does: OK is 1, nil is 0.

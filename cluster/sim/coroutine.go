@@ -24,7 +24,8 @@ type coroutine struct {
 	timer  timer // of Sleep
 	waits  string
 	since  int64
-	parked bool // it waits, and has not been told to go on
+	parked bool   // it waits, and has not been told to go on
+	stack  string // of what it panics with, if that began elsewhere
 
 	ctx        *Context // whose end wakes it; nil: none
 	other      stopper  // the same, if the context is not of our making
@@ -70,7 +71,7 @@ func (c *coroutine) live(yield func(struct{}) bool) {
 			return
 		}
 		if c.world.failure == nil {
-			c.world.failure = &Panic{Seed: c.world.seed, At: c.world.Elapsed(), Who: c.name(), Value: r, Stack: string(debug.Stack())}
+			c.world.failure = &Panic{Seed: c.world.seed, At: c.world.Elapsed(), Who: c.name(), Value: r, Stack: c.stack + string(debug.Stack())}
 		}
 	}()
 	for {
@@ -154,6 +155,9 @@ func (c *coroutine) park(what string) {
 // running is the coroutine that is running. Waiting is nothing that anybody else
 // could do.
 func (w *World) running(what string) *coroutine {
+	if w.counting {
+		panic("sim: " + what + " in a loop over votes: take the votes, and wait after it")
+	}
 	if w.current == nil {
 		panic("sim: " + what + " outside of a coroutine: only what World.Run and Runtime.Go run can wait")
 	}

@@ -3,7 +3,9 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"lockpick/cluster"
@@ -18,10 +20,11 @@ import (
 // A master without persistence writes nothing. One with snapshots has a base and no
 // log.
 type disk struct {
-	m      *Master
-	kind   cluster.Persistence
-	fault  cluster.Disk
-	broken bool // a write has failed: the server refuses further ones
+	m       *Master
+	kind    cluster.Persistence
+	appends bool // kind has an append-only file
+	fault   cluster.Disk
+	broken  bool // a write has failed: the server refuses further ones
 
 	counts  cluster.DiskCounts
 	base    map[string]value
@@ -59,9 +62,8 @@ const snapshotTime = 10 * time.Millisecond
 func (d *disk) init(m *Master, kind cluster.Persistence) {
 	d.m, d.kind, d.base = m, kind, map[string]value{}
 	d.event.do = d
+	d.appends = kind == cluster.Everysec || kind == cluster.Always
 }
-
-func (d *disk) appends() bool { return d.kind == cluster.Everysec || d.kind == cluster.Always }
 
 // unix is the master's wall clock in seconds.
 func (d *disk) unix() int64 { return d.m.wall.read(d.m.world.now) / second }
@@ -71,7 +73,7 @@ func (d *disk) fsyncTime() time.Duration { return d.m.cluster.options.Fsync + d.
 // note takes down a change.
 func (d *disk) note(key string, v value, gone bool) {
 	switch {
-	case d.appends():
+	case d.appends:
 		d.log = append(d.log, change{key, v, gone})
 	case d.kind == cluster.RDB:
 		d.dirty++
@@ -86,7 +88,7 @@ func (d *disk) note(key string, v value, gone bool) {
 // flush writes what a command has changed, before its reply is sent, and returns how
 // long the server has to wait for the disk.
 func (d *disk) flush() time.Duration {
-	if !d.appends() || d.written == len(d.log) {
+	if !d.appends || d.written == len(d.log) {
 		return 0
 	}
 	if d.fault.Full {
@@ -221,7 +223,7 @@ func (d *disk) happen() {
 	d.last = d.unix()
 	took := d.fsyncTime()
 	if d.kind == cluster.RDB {
-		d.snapshot, d.seen = cloneKeys(d.m.store.keys), d.dirty
+		d.snapshot, d.seen = d.m.store.all(), d.dirty
 		took += snapshotTime
 	} else {
 		if !d.fault.Full {
@@ -255,14 +257,13 @@ func (d *disk) complete() {
 
 // whole puts a snapshot into the log: written, and not fsynced.
 func (d *disk) whole(keys map[string]value) {
-	before, after := store{keys: d.base}, store{keys: keys}
 	d.log = d.log[:0]
-	for _, key := range before.names() {
+	for _, key := range slices.Sorted(maps.Keys(d.base)) {
 		if _, kept := keys[key]; !kept {
 			d.log = append(d.log, change{key: key, gone: true})
 		}
 	}
-	for _, key := range after.names() {
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
 		d.log = append(d.log, change{key: key, v: keys[key]})
 	}
 	d.written = len(d.log)
@@ -299,9 +300,9 @@ func (d *disk) save() error {
 	case d.kind == cluster.RDB:
 		d.fsynced()
 		if d.fault.FsyncLies {
-			d.whole(cloneKeys(d.m.store.keys))
+			d.whole(d.m.store.all())
 		} else {
-			d.base, d.log, d.written = cloneKeys(d.m.store.keys), nil, 0
+			d.base, d.log, d.written = d.m.store.all(), nil, 0
 		}
 	default:
 		d.written = len(d.log)
@@ -360,7 +361,7 @@ func (d *disk) cut(p cluster.Power) cluster.Cut {
 		cut.Files = 1
 	}
 	d.log, d.written = nil, 0
-	if p.Strict && d.appends() {
+	if p.Strict && d.appends {
 		// Redis never fsyncs the parent of its appendonlydir: the folder, the
 		// manifest and two files go.
 		if len(d.base) > 0 || cut.Bytes > 0 {

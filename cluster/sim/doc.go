@@ -31,8 +31,10 @@
 //
 // What runs in a world gets time, waiting, spawning and contexts from a Runtime. It
 // must not block otherwise: not on a channel, not on a mutex that somebody holds who
-// sleeps. Contexts may be derived with the standard library (WithCancel, WithValue,
-// WithoutCancel), but for those with a timeout, which would end by the real clock.
+// sleeps. And it must not wait in the body of a loop over votes, for which the coroutine
+// is not woken, but after it. Contexts may be derived with the standard library
+// (WithCancel, WithValue, WithoutCancel), but for those with a timeout, which would end
+// by the real clock.
 //
 // The rest of the package is one master and the way to it: store.go and command.go
 // are Redis as far as locks need it, script.go and twins.go stand in for Lua, disk.go

@@ -13,12 +13,13 @@ import (
 // and a reply is in its hands when it has travelled.
 type Link struct {
 	cluster *Cluster
+	world   *World
 	client  *Client
 	master  *Master
-	fault   cluster.LinkFault
-	faulty  bool // fault is one
+	faulty  bool    // fault is one
+	conns   []*conn // open, as the client sees it
 	counts  cluster.LinkCounts
-	conns   []*conn    // open, as the client sees it
+	fault   cluster.LinkFault
 	waiting []*message // held or delayed, in the order in which they came
 }
 
@@ -77,7 +78,7 @@ func (l *Link) Set(f cluster.LinkFault) {
 	l.waiting = nil
 	for _, m := range waiting {
 		m.waits = false
-		l.cluster.world.queue.cancel(&m.event)
+		l.world.queue.cancel(&m.event)
 		l.pass(m)
 	}
 }
@@ -90,7 +91,7 @@ func (l *Link) Reset() {
 	l.waiting = nil
 	for _, m := range waiting {
 		m.waits = false
-		l.cluster.world.queue.cancel(&m.event)
+		l.world.queue.cancel(&m.event)
 		l.counts.Dropped += m.size()
 		m.vanish()
 	}
@@ -153,6 +154,16 @@ func (l *Link) dial() (*conn, error) {
 	return c, nil
 }
 
+// enter is a message that comes into the link.
+func (l *Link) enter(m *message) {
+	if !l.faulty {
+		l.forward(m)
+		return
+	}
+	m.came = l.world.now
+	l.pass(m)
+}
+
 // pass does with a message what the fault says: forward it, keep it, or lose it.
 func (l *Link) pass(m *message) {
 	if !l.faulty {
@@ -179,14 +190,14 @@ func (l *Link) pass(m *message) {
 		l.counts.Delayed += m.size()
 	}
 	due := m.came + int64(f.Delay)
-	if mode == cluster.Pass && (f.Delay <= 0 || due <= l.cluster.world.now) {
+	if mode == cluster.Pass && (f.Delay <= 0 || due <= l.world.now) {
 		l.forward(m)
 		return
 	}
 	m.waits = true
 	l.waiting = append(l.waiting, m)
 	if mode == cluster.Pass {
-		l.cluster.world.at(due, &m.event)
+		l.world.at(due, &m.event)
 	}
 }
 
@@ -199,6 +210,10 @@ func (l *Link) forward(m *message) {
 		return
 	}
 	c := l.cluster
+	if c.steady {
+		l.world.after(c.latency(), &m.event)
+		return
+	}
 	if c.world.chance(c.options.Loss, WhatLoss) {
 		m.conn.poisoned = true
 		m.vanish()

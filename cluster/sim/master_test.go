@@ -404,7 +404,7 @@ func TestAFullMemoryEvictsOrRefuses(t *testing.T) {
 		b.ok(b.m.Fill(ctx, 64<<20))
 		b.want("k", "", "after 64 MB of junk")
 		b.ok(b.m.Drain(ctx))
-		if n := len(b.m.store.keys); n > 0 || b.m.store.bytes != 0 {
+		if n := len(b.m.store.pairs); n > 0 || b.m.store.bytes != 0 {
 			t.Errorf("%d keys, %d bytes are left", n, b.m.store.bytes)
 		}
 	})

@@ -40,7 +40,7 @@ func (m *Master) evict() {
 	}
 	names := m.store.names()
 	if !all {
-		names = slices.DeleteFunc(names, func(key string) bool { return m.store.keys[key].expires == never })
+		names = slices.DeleteFunc(names, func(key string) bool { return m.store.pairs[m.store.find(key)].expires == never })
 	}
 	for m.full() && len(names) > 0 {
 		i := m.world.choices.Intn(len(names), WhatEvict)

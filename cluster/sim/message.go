@@ -23,25 +23,27 @@ const (
 type message struct {
 	event  event
 	ask    *ask
-	master int
 	link   *Link
 	conn   *conn
+	after  *message // whose turn comes next in the conversation
+	master int
+	place  int   // among those of the ask that have not voted
+	began  int64 // the client's time at which it was asked
 	stage  stage
 
-	voted   bool     // its vote was cast, and the client does not listen any more
-	travels bool     // something of it is in the network or in the master's hands
-	extra   bool     // a duplicate: nobody waits for it
-	byText  bool     // its script was not known by its hash
-	waits   bool     // in the link, for a fault to end
-	held    bool     // counted as held
-	delayed bool     // counted as delayed
-	reset   bool     // its connection was reset
-	reply   reply    // from replying on
-	err     error    // when failing
-	came    int64    // true time at which it came into the link
-	began   int64    // the client's time at which it was asked
-	timer   timer    // of its own, if it had to wait for its turn
-	after   *message // whose turn comes next in the conversation
+	voted   bool  // its vote was cast, and the client does not listen any more
+	travels bool  // something of it is in the network or in the master's hands
+	extra   bool  // a duplicate: nobody waits for it
+	byText  bool  // its script was not known by its hash
+	waits   bool  // in the link, for a fault to end
+	held    bool  // counted as held
+	delayed bool  // counted as delayed
+	reset   bool  // its connection was reset
+	timed   bool  // it has a timer of its own
+	err     error // when failing
+	reply   reply // from replying on
+	came    int64 // true time at which it came into the link, if that has a fault
+	timer   timer // of its own, if it had to wait for its turn
 }
 
 func (c *Cluster) message(a *ask, master int) *message {
@@ -64,12 +66,14 @@ func (m *message) release() {
 		return
 	}
 	a, p := m.ask, m.ask.pool
-	m.timer.end()
-	p.links[m.master].cluster.world.queue.cancel(&m.event)
-	m.ask, m.link, m.conn, m.after, m.err = nil, nil, nil, nil, nil
+	if m.timed {
+		m.timer.end()
+	}
+	m.link.world.queue.cancel(&m.event)
+	m.conn, m.after, m.err = nil, nil, nil
 	m.reply = reply{}
 	m.stage = greeting
-	m.voted, m.extra, m.byText, m.waits, m.held, m.delayed, m.reset = false, false, false, false, false, false, false
+	m.voted, m.extra, m.byText, m.waits, m.held, m.delayed, m.reset, m.timed = false, false, false, false, false, false, false, false
 	if len(p.messages) < spare {
 		p.messages = append(p.messages, m)
 	}
@@ -79,7 +83,7 @@ func (m *message) release() {
 // start sends the command, now that its turn has come.
 func (m *message) start() {
 	l := m.link
-	m.began = l.client.clock.read(l.client.world.now)
+	m.began = l.client.clock.read(l.world.now)
 	if m.ask.pool.closed {
 		m.fail(&l.master.failures.closed)
 		return
@@ -101,15 +105,14 @@ func (m *message) start() {
 // send puts the message into its link.
 func (m *message) send() {
 	m.travels = true
-	m.came = m.link.client.world.now
-	m.link.pass(m)
+	m.link.enter(m)
 }
 
 // fail tells the client, a moment later, that the connection did not work.
 func (m *message) fail(err error) {
 	m.stage, m.err, m.travels = failing, err, true
 	l := m.link
-	l.client.world.after(l.cluster.options.Latency.Min, &m.event)
+	l.world.after(l.cluster.options.Latency.Min, &m.event)
 }
 
 // vanish is the end of what travelled.
@@ -130,7 +133,8 @@ func (m *message) inPlaceOf(o *message) {
 	m.began, m.conn, m.after, m.byText = o.began, o.conn, o.after, o.byText
 	o.after, o.voted = nil, true
 	if o.timer.end() {
-		m.timer.begin(m.link.client, time.Duration(o.timer.due-m.link.client.clock.read(m.link.client.world.now)))
+		m.timed = true
+		m.timer.begin(m.link.client, time.Duration(o.timer.due-m.link.client.clock.read(m.link.world.now)))
 	}
 	m.ask.replace(o, m)
 }
@@ -160,8 +164,7 @@ func (m *message) happen() {
 	case m.stage == failing:
 		m.arrive()
 	default:
-		m.came = m.link.client.world.now
-		m.link.pass(m)
+		m.link.enter(m)
 	}
 }
 
@@ -178,7 +181,7 @@ func (m *message) answer(r reply, d time.Duration) {
 		m.stage = replying
 	}
 	c := m.link.cluster
-	if c.world.chance(c.options.Loss, WhatLoss) {
+	if !c.steady && c.world.chance(c.options.Loss, WhatLoss) {
 		m.conn.poisoned = true
 		m.vanish()
 		return
@@ -198,7 +201,7 @@ func (m *message) broken() {
 	}
 	m.stage = replying
 	m.reply = reply{}
-	m.link.cluster.world.after(m.link.cluster.latency(), &m.event)
+	m.link.world.after(m.link.cluster.latency(), &m.event)
 }
 
 // arrive is the message in the client's hands again.
@@ -258,7 +261,7 @@ func (m *message) expire() {
 func (m *message) vote(err error) {
 	l, a := m.link, m.ask
 	m.voted = true
-	if m.timer.next != nil {
+	if m.timed {
 		m.timer.end()
 	}
 	if m.conn != nil {
@@ -270,7 +273,7 @@ func (m *message) vote(err error) {
 		}
 	}
 	v := redlock.Vote{Master: m.master, Name: l.master.name, Kind: a.cmd.Kind, Key: a.cmd.Key, Token: a.cmd.Token}
-	v.Took = time.Duration(l.client.clock.read(l.client.world.now) - m.began)
+	v.Took = time.Duration(l.client.clock.read(l.world.now) - m.began)
 	if err == nil {
 		v.Reply, err = m.reply.number(l.master.name)
 	}
@@ -291,6 +294,7 @@ func (m *message) vote(err error) {
 // begin is start for a message that had to wait for its turn: it has a time of its
 // own.
 func (m *message) begin() {
+	m.timed = true
 	m.timer.begin(m.link.client, m.ask.timeout)
 	m.start()
 }

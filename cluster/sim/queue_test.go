@@ -36,12 +36,16 @@ func TestQueueIsInOrder(t *testing.T) {
 			planned[i] = plan{now + in, order}
 			q.schedule(now, planned[i].at, &events[i])
 		}
+		in := func(t *rapid.T, least int64) int64 { // at the same time as others, in a bucket with others, alone, far away
+			unit := rapid.SampledFrom([]int64{1, 1 << 12, 1 << bucketBits, buckets << bucketBits}).Draw(t, "unit")
+			return rapid.Int64Range(least, 30).Draw(t, "in") * unit
+		}
 		for i := range events { // enough for a heap of three levels
-			schedule(i, rapid.Int64Range(1, 60).Draw(t, "first"))
+			schedule(i, in(t, 1)+rapid.Int64Range(0, 1).Draw(t, "far")*buckets<<bucketBits)
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"schedule": func(t *rapid.T) {
-				schedule(rapid.IntRange(0, len(events)-1).Draw(t, "event"), rapid.Int64Range(0, 30).Draw(t, "in"))
+				schedule(rapid.IntRange(0, len(events)-1).Draw(t, "event"), in(t, 0))
 			},
 			"cancel": func(t *rapid.T) {
 				i := rapid.IntRange(0, len(events)-1).Draw(t, "event")
@@ -54,7 +58,7 @@ func TestQueueIsInOrder(t *testing.T) {
 			"advance": func(t *rapid.T) {
 				q.prune()
 				if len(q.due) == 0 {
-					at, one, ok := q.advance()
+					at, one, ok := q.advance(now)
 					if ok != (len(planned) > 0) {
 						t.Fatalf("%d are planned, and ok is %v", len(planned), ok)
 					}
@@ -90,9 +94,28 @@ func TestQueueIsInOrder(t *testing.T) {
 					}
 				}
 				for i := range events {
-					if s := events[i].slot; s != 0 && (q.slots[s].event != &events[i] || q.heap[q.slots[s].place].slot != s) {
+					e := &events[i]
+					if s := e.slot; s != 0 && (q.far.slots[s].event != e || q.far.nodes[q.far.slots[s].place].slot != s) {
 						t.Fatalf("event %d is not where its slot says", i)
 					}
+					if e.next != nil && (e.slot != 0 || e.next.prev != e || e.prev.next != e) {
+						t.Fatalf("event %d is not where its neighbours say", i)
+					}
+				}
+				seen := 0
+				q.each(func(e *event, at int64) {
+					if p, ok := planned[e.who-1]; !ok || p.at != at {
+						t.Fatalf("event %d is there for %d, and planned for %v", e.who, at, p)
+					}
+					seen++
+				})
+				for _, x := range q.due {
+					if !x.stale() {
+						seen++
+					}
+				}
+				if seen != len(planned) {
+					t.Fatalf("%d are planned, and %d are there", len(planned), seen)
 				}
 			},
 		})

@@ -23,7 +23,7 @@ func (m *Master) HoldReplication(ctx context.Context, held bool) error {
 		case !held:
 			m.held = nil
 		case m.held == nil:
-			m.held = cloneKeys(m.store.keys)
+			m.held = m.store.all()
 		}
 		return nil
 	})
@@ -41,7 +41,7 @@ func (m *Master) Failover(ctx context.Context) error {
 		}
 		keys := m.held
 		if keys == nil {
-			keys = cloneKeys(m.store.keys)
+			keys = m.store.all()
 		} else {
 			m.held = cloneKeys(keys)
 		}

@@ -16,26 +16,38 @@ type request struct {
 	keys   []string        // of the script
 	twin   Script          // of the script; nil: there is none
 	plain  *command        // of that name; nil: there is none
+	ttl    int64           // ms, if it is SET key token NX PX ttl; 0: it is not
 	size   int64           // bytes on the wire
 
-	room [8]string // for args
+	room  [8]string // for args
+	known known
+}
+
+// known is what the latest requests in this place needed, and the next ones will need.
+type known struct {
+	script  *redlock.Script
+	twin    Script
+	name    string
+	command *command
+	number  int64
+	digits  string // of number
 }
 
 // read makes the request of a lock command.
 func (r *request) read(cmd *redlock.Command) {
-	r.args = r.room[:0]
-	if r.plain = nil; r.script != cmd.Script {
-		if r.script, r.twin = cmd.Script, nil; cmd.Script != nil {
-			r.twin = twin(cmd.Script.SHA)
-		}
-	}
-	r.keys, r.name, r.size = cmd.Keys, "", 4
+	r.args, r.script, r.keys = r.room[:0], cmd.Script, cmd.Keys
+	r.name, r.plain, r.size, r.ttl = "", nil, 4, 0
+	k := &r.known
 	for _, a := range cmd.Args {
-		s := argument(a)
+		s := k.argument(a)
 		r.size += int64(len(s)) + 6
 		r.args = append(r.args, s)
 	}
 	if cmd.Script != nil {
+		if k.script != cmd.Script {
+			k.script, k.twin = cmd.Script, twin(cmd.Script.SHA)
+		}
+		r.twin = k.twin
 		r.size += 60
 		for _, k := range cmd.Keys {
 			r.size += int64(len(k)) + 6
@@ -44,8 +56,42 @@ func (r *request) read(cmd *redlock.Command) {
 	}
 	if len(r.args) > 0 {
 		r.name, r.args = r.args[0], r.args[1:]
-		r.plain = commands[r.name]
+		if k.name != r.name {
+			k.name, k.command = r.name, commands[r.name]
+		}
+		r.plain = k.command
+		r.ttl = k.ttl(r.name, r.args)
 	}
+}
+
+// ttl is the TTL of the SET with which locks are taken, which is most of what masters
+// are asked; 0 for all else.
+func (k *known) ttl(name string, args []string) int64 {
+	if name != "set" || len(args) != 5 || args[2] != "nx" || args[3] != "px" || len(args[4]) >= 15 {
+		return 0
+	}
+	if args[4] == k.digits {
+		return max(k.number, 0)
+	}
+	n, err := strconv.ParseInt(args[4], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return max(n, 0)
+}
+
+// argument is argument, for numbers that come again and again.
+func (k *known) argument(a any) string {
+	switch a := a.(type) {
+	case string:
+		return a
+	case int64:
+		if k.digits == "" || k.number != a {
+			k.number, k.digits = a, strconv.FormatInt(a, 10)
+		}
+		return k.digits
+	}
+	return argument(a)
 }
 
 // argument is how a client library writes an argument.

@@ -239,6 +239,8 @@ func script(db DB, args []string) reply {
 // run carries out a request.
 func (db DB) run(r *request, byText bool) reply {
 	switch {
+	case r.ttl > 0:
+		return db.take(r.args[0], r.args[1], r.ttl)
 	case r.plain != nil:
 		return db.carryOut(r.plain, r.name, r.args)
 	case r.script == nil:

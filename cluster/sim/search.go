@@ -145,7 +145,7 @@ func rings(b []byte, x happening) []byte {
 		return appendInt(appendText(append(b, 2), string(x.ask.cmd.Kind)+x.ask.cmd.Token), int64(x.master))
 	case *lateRelease:
 		return appendInt(appendText(append(b, 3), x.cmd.Token), int64(x.master))
-	case call:
+	case *call:
 		return append(b, 4)
 	}
 	return append(b, 0)
@@ -233,9 +233,7 @@ func (w *World) encodeQueue(b []byte) []byte {
 		}
 		pieces = append(pieces, p)
 	}
-	for _, n := range w.queue.heap {
-		add(w.queue.slots[n.slot].event, n.at)
-	}
+	w.queue.each(add)
 	for _, x := range w.queue.due {
 		if !x.stale() {
 			add(x.event, w.now)
@@ -288,7 +286,7 @@ func (m *Master) encode(b []byte) []byte {
 	b = appendText(b, string(m.state))
 	b = appendInt(appendInt(b, m.wall.read(w.now)-w.now), m.wall.gain)
 	b = appendInt(appendInt(b, m.busy), m.evicted)
-	b = encodeKeys(b, m.store.keys)
+	b = m.store.encode(b)
 	for _, sha := range slices.Sorted(maps.Keys(m.scripts)) {
 		b = appendText(b, sha)
 	}
@@ -318,6 +316,14 @@ func (d *disk) encode(b []byte) []byte {
 	b = appendInt(b, int64(len(d.log)))
 	for _, x := range d.log {
 		b = x.v.encode(append(appendText(b, x.key), bit(x.gone)))
+	}
+	return b
+}
+
+func (s *store) encode(b []byte) []byte {
+	b = appendInt(b, int64(len(s.pairs)))
+	for _, key := range s.names() {
+		b = s.pairs[s.find(key)].encode(appendText(b, key))
 	}
 	return b
 }

@@ -69,7 +69,7 @@ func (m *Master) heard(r reply, want int, timeout time.Duration) reply {
 // settle is the end of a command: the master may have to wait for its disk, and if so
 // for how long.
 func (m *Master) settle() (wait time.Duration) {
-	if n := len(m.store.keys); n > 64 && n > 2*m.store.swept {
+	if n := len(m.store.pairs); n > 64 && n > 2*m.store.swept {
 		m.store.sweep(m.db().now)
 	}
 	wait = m.disk.flush()
@@ -125,7 +125,13 @@ func (db DB) clock() int64 { return db.m.wall.read(db.m.world.now) }
 
 // refuses is the error with which the master refuses a command that writes, or "".
 func (db DB) refuses(name string) string {
-	m := db.m
+	if !db.m.disk.broken && !db.m.store.weighed {
+		return ""
+	}
+	return db.m.refuses(name)
+}
+
+func (m *Master) refuses(name string) string {
 	if m.disk.broken {
 		return misconfAOF
 	}

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"maps"
 	"math"
 	"slices"
 )
@@ -25,78 +24,174 @@ func (v *value) size(key string) int64 {
 }
 
 // store is the keys of a master. Every change to them goes through put and drop.
+//
+// Locks have few keys, among which a search from end to end is faster than a map, and a
+// command mostly asks for the one that it asked for last.
 type store struct {
-	keys    map[string]value
+	pairs   []pair                               // in no order
+	latest  int                                  // of pairs, that was asked for last
+	places  map[string]int                       // in pairs; nil: they are few
 	changed func(key string, v value, gone bool) // told of every change
 	swept   int                                  // keys after the last sweep
 	weighed bool                                 // bytes is kept
 	bytes   int64                                // of all keys, about
 }
 
+type pair struct {
+	key string
+	value
+}
+
+// few is for how many keys there is no map.
+const few = 8
+
 func newStore(changed func(key string, v value, gone bool)) store {
-	return store{keys: map[string]value{}, changed: changed}
+	return store{changed: changed}
+}
+
+// find is where a key is in pairs, or -1.
+func (s *store) find(key string) int {
+	if i := s.latest; i < len(s.pairs) && s.pairs[i].key == key {
+		return i
+	}
+	if s.places != nil {
+		if i, ok := s.places[key]; ok {
+			s.latest = i
+			return i
+		}
+		return -1
+	}
+	for i := range s.pairs {
+		if s.pairs[i].key == key {
+			s.latest = i
+			return i
+		}
+	}
+	return -1
 }
 
 func (s *store) put(key string, v value) {
+	i := s.find(key)
+	if i < 0 {
+		s.insert(key, v)
+		return
+	}
 	if s.weighed {
-		s.weigh(key, -1)
+		s.weigh(i, -1)
 		s.bytes += v.size(key)
 	}
-	s.keys[key] = v
+	s.pairs[i].value = v
 	s.changed(key, v, false)
 }
 
-func (s *store) drop(key string) {
+// insert puts a key of which get has just said that it is not there.
+func (s *store) insert(key string, v value) {
 	if s.weighed {
-		s.weigh(key, -1)
+		s.bytes += v.size(key)
 	}
-	delete(s.keys, key)
+	s.add(key, v)
+	s.changed(key, v, false)
+}
+
+// add is insert, but that nobody is told.
+func (s *store) add(key string, v value) {
+	s.latest = len(s.pairs)
+	s.pairs = append(s.pairs, pair{key, v})
+	switch {
+	case s.places != nil:
+		s.places[key] = s.latest
+	case len(s.pairs) > few:
+		s.places = make(map[string]int, 2*few)
+		for i := range s.pairs {
+			s.places[s.pairs[i].key] = i
+		}
+	}
+}
+
+func (s *store) drop(key string) {
+	if i := s.find(key); i >= 0 {
+		if s.weighed {
+			s.weigh(i, -1)
+		}
+		n := len(s.pairs) - 1
+		last := &s.pairs[n]
+		if s.places != nil {
+			s.places[last.key] = i
+			delete(s.places, key)
+		}
+		s.pairs[i] = *last
+		*last = pair{}
+		s.pairs = s.pairs[:n]
+	}
 	s.changed(key, value{}, true)
 }
 
-// weigh adds what a key weighs to bytes, or takes it away.
-func (s *store) weigh(key string, sign int64) {
-	if v, ok := s.keys[key]; ok {
-		s.bytes += sign * v.size(key)
+// weigh adds what a pair weighs to bytes, or takes it away.
+func (s *store) weigh(i int, sign int64) {
+	if i >= 0 {
+		s.bytes += sign * s.pairs[i].size(s.pairs[i].key)
 	}
 }
 
 // load replaces all keys, past whoever is told of changes.
 func (s *store) load(keys map[string]value) {
-	s.keys, s.swept, s.bytes = keys, len(keys), 0
-	if s.weighed {
-		for key := range keys {
-			s.weigh(key, 1)
+	clear(s.pairs)
+	s.pairs, s.places, s.latest = s.pairs[:0], nil, 0
+	s.swept, s.bytes = len(keys), 0
+	for key, v := range keys {
+		s.add(key, v)
+		if s.weighed {
+			s.weigh(s.latest, 1)
 		}
 	}
+}
+
+// all is a copy of the keys and their values.
+func (s *store) all() map[string]value {
+	keys := make(map[string]value, len(s.pairs))
+	for i := range s.pairs {
+		keys[s.pairs[i].key] = s.pairs[i].value
+	}
+	return keys
 }
 
 // get finds a key that has not expired. Redis holds a key for the whole of its last
 // millisecond: it is gone when the clock shows more than the time of its expiry.
 func (s *store) get(key string, now int64) (value, bool) {
-	v, ok := s.keys[key]
-	if ok && now > v.expires {
+	i := s.find(key)
+	if i < 0 {
+		return value{}, false
+	}
+	v := &s.pairs[i].value
+	if now > v.expires {
 		s.drop(key)
 		return value{}, false
 	}
-	return v, ok
+	return *v, true
 }
 
 // sweep deletes what has expired before a time, as Redis does by itself ten times a
 // second. In order of the keys, so that what is logged of it is the same each time.
 func (s *store) sweep(before int64) {
 	var gone []string
-	for key, v := range s.keys {
-		if v.expires < before {
-			gone = append(gone, key)
+	for i := range s.pairs {
+		if s.pairs[i].expires < before {
+			gone = append(gone, s.pairs[i].key)
 		}
 	}
 	slices.Sort(gone)
 	for _, key := range gone {
 		s.drop(key)
 	}
-	s.swept = len(s.keys)
+	s.swept = len(s.pairs)
 }
 
 // names are the keys, in order.
-func (s *store) names() []string { return slices.Sorted(maps.Keys(s.keys)) }
+func (s *store) names() []string {
+	names := make([]string, len(s.pairs))
+	for i := range s.pairs {
+		names[i] = s.pairs[i].key
+	}
+	slices.Sort(names)
+	return names
+}

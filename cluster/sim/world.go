@@ -32,13 +32,14 @@ type World struct {
 	queue   queue
 	who     []int // of what is due, for the Strategy
 
-	current *coroutine // nil while an event happens that is nobody's
-	living  int        // coroutines that run something
-	all     []*coroutine
-	idle    []*coroutine // that have nothing to run
-	failure error
-	began   bool
-	over    bool // everything is being unwound
+	current  *coroutine // nil while an event happens that is nobody's
+	counting bool       // a coroutine takes a vote without being woken
+	living   int        // coroutines that run something
+	all      []*coroutine
+	idle     []*coroutine // that have nothing to run
+	failure  error
+	began    bool
+	over     bool // everything is being unwound
 
 	clients map[string]*Client
 	root    *Client // the clock of those that are no client: true time
@@ -137,7 +138,7 @@ func (w *World) loop() {
 	q := &w.queue
 	for w.living > 0 && w.failure == nil {
 		if len(q.due) == 0 {
-			at, one, ok := q.advance()
+			at, one, ok := q.advance(w.now)
 			if !ok {
 				w.failure = w.stuck(ErrDeadlock)
 				return

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -96,8 +95,8 @@ func runClaims(cmd *cobra.Command, flags claimsFlags) error {
 	if err != nil {
 		return err
 	}
-	if flags.driver == campaign.Sim && os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400) // many short histories: memory is cheaper than collecting it
+	if flags.driver == campaign.Sim {
+		roomy()
 	}
 	show := newClaimsProgress()
 	r, err := campaign.Verify(cmd.Context(), claims, campaign.Verification{

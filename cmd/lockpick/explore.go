@@ -71,6 +71,7 @@ Exit codes: 0 none violates the property, 1 one does, 2 interrupted, or the sche
 }
 
 func explore(ctx context.Context, e campaign.Exploration, store campaign.Store, shrink, asJSON bool) error {
+	roomy()
 	show := newProgress()
 	e.Live = show.exploring
 	x, err := campaign.Explore(ctx, e)

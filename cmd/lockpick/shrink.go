@@ -95,6 +95,7 @@ func shrink(ctx context.Context, how campaign.Shrinking, store campaign.Store, a
 
 // shrinkWith shrinks and shows how it is getting on.
 func shrinkWith(ctx context.Context, how campaign.Shrinking) (*campaign.Shrunk, error) {
+	roomy()
 	show := newProgress()
 	defer show.done()
 	how.Live = show.shrinking

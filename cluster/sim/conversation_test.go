@@ -1,0 +1,86 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lockpick/cluster"
+	"lockpick/redlock"
+)
+
+// voting runs f, which is given a sequence of the votes of five masters and, from 0, the
+// instants at which they were cast so far.
+func voting(seed uint64, strategy Strategy, f func(w *World, votes func(func(redlock.Vote) bool), cast *[]time.Duration)) error {
+	w := NewWorld(seed)
+	w.Strategy = strategy
+	c := New(w, cluster.Config{}, Options{})
+	return w.Run(func() {
+		var cast []time.Duration
+		talk := c.ClientMasters("c1").Begin(func(redlock.Vote) { cast = append(cast, w.Elapsed()) })
+		set := redlock.Command{Kind: redlock.Set, Args: []any{"set", "k", "t", "nx", "px", int64(1000)}}
+		f(w, talk.Ask(context.Background(), set, nil, 50*time.Millisecond), &cast)
+	})
+}
+
+func TestVotesAreTakenWhenTheyAreCast(t *testing.T) {
+	for _, strategy := range []Strategy{nil, &PCT{}} {
+		for enough := 1; enough <= 5; enough++ {
+			err := voting(uint64(enough), strategy, func(w *World, votes func(func(redlock.Vote) bool), cast *[]time.Duration) {
+				var taken []time.Duration
+				votes(func(redlock.Vote) bool {
+					taken = append(taken, w.Elapsed())
+					return len(taken) < enough
+				})
+				if len(taken) != enough || !slices.Equal(taken, *cast) {
+					t.Errorf("%d votes are enough: cast at %v, taken at %v", enough, *cast, taken)
+				}
+				if now := w.Elapsed(); now != taken[len(taken)-1] {
+					t.Errorf("%d votes are enough: %v, and it goes on at %v", enough, taken, now)
+				}
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+func TestAPanicInALoopOverVotesIsThatOfItsProcess(t *testing.T) {
+	loop := func(w *World, votes func(func(redlock.Vote) bool)) {
+		for range votes {
+			panic(boom("boom"))
+		}
+	}
+	err := voting(1, nil, func(w *World, votes func(func(redlock.Vote) bool), _ *[]time.Duration) { loop(w, votes) })
+	var p *Panic
+	if !errors.As(err, &p) || p.Value != boom("boom") || !strings.Contains(p.Who, "coroutine 1") || !strings.Contains(p.Stack, "conversation_test.go") {
+		t.Errorf("%v", err)
+	}
+	err = voting(1, nil, func(w *World, votes func(func(redlock.Vote) bool), _ *[]time.Duration) {
+		defer func() {
+			if r := recover(); r != boom("boom") {
+				t.Errorf("recovered %v", r)
+			}
+			w.Runtime().Sleep(context.Background(), time.Second)
+		}()
+		loop(w, votes)
+	})
+	if err != nil {
+		t.Errorf("it was recovered, and yet: %v", err)
+	}
+}
+
+func TestALoopOverVotesThatWaitsIsAClearError(t *testing.T) {
+	err := voting(1, nil, func(w *World, votes func(func(redlock.Vote) bool), _ *[]time.Duration) {
+		for range votes {
+			w.Runtime().Sleep(context.Background(), time.Second)
+		}
+	})
+	if err == nil || !strings.Contains(err.Error(), "Sleep in a loop over votes") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,71 @@
+package sim
+
+import "math/bits"
+
+// wheel is the events of the next milliseconds, by the time at which they happen: each
+// bucket has those of some microseconds, in order. At most one turn of the wheel is in
+// use at a time, so a bucket is found by a time's lower bits.
+type wheel struct {
+	buckets [buckets]*event // the first of a ring
+	full    [buckets / 64]uint64
+}
+
+const (
+	bucketBits = 15 // of ns: 33 µs each, in which a world of some clients has an event or two
+	buckets    = 256
+)
+
+// add puts an event into its bucket. Most come after all that are there.
+func (w *wheel) add(at int64, e *event) {
+	e.at = at
+	i := at >> bucketBits & (buckets - 1)
+	first := w.buckets[i]
+	if first == nil {
+		e.prev, e.next = e, e
+		w.buckets[i] = e
+		w.full[i/64] |= 1 << (i % 64)
+		return
+	}
+	before := first.prev
+	for before.at > at {
+		if before == first { // before all others
+			w.buckets[i] = e
+			before = before.prev
+			break
+		}
+		before = before.prev
+	}
+	e.prev, e.next = before, before.next
+	e.prev.next, e.next.prev = e, e
+}
+
+func (w *wheel) remove(e *event) {
+	i := e.at >> bucketBits & (buckets - 1)
+	switch {
+	case e.next == e:
+		w.buckets[i] = nil
+		w.full[i/64] &^= 1 << (i % 64)
+	default:
+		if w.buckets[i] == e {
+			w.buckets[i] = e.next
+		}
+		e.prev.next, e.next.prev = e.next, e.prev
+	}
+	e.prev, e.next = nil, nil
+}
+
+// first is the first event, or nil. None is before now.
+func (w *wheel) first(now int64) *event {
+	from := uint(now>>bucketBits) & (buckets - 1)
+	word, rest := from/64, from%64
+	if set := w.full[word] >> rest; set != 0 {
+		return w.buckets[(from+uint(bits.TrailingZeros64(set)))&(buckets-1)]
+	}
+	for range len(w.full) { // the last one is the first again, with the bits before now's
+		word = (word + 1) % uint(len(w.full))
+		if set := w.full[word]; set != 0 {
+			return w.buckets[word*64+uint(bits.TrailingZeros64(set))]
+		}
+	}
+	return nil
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 )
@@ -46,6 +47,9 @@ func (c *Client) attempt(ctx, parent context.Context, key string, number int, tu
 		}
 		s.hooks.Attempt(a)
 	}
+	if s.hooks.Attempt == nil { // else it may keep the votes
+		votes.free()
+	}
 	if err != nil {
 		// Step 5: release on all masters, also on those that did not vote for us:
 		// their reply may be what was lost.
@@ -53,9 +57,6 @@ func (c *Client) attempt(ctx, parent context.Context, key string, number int, tu
 		// hung master must not hold up the next attempt.
 		c.ask(ctx, talk, releaseCommand(key, token, false), (*tally).answered, s).free()
 		return nil, err
-	}
-	if s.hooks.Attempt == nil { // else it may keep the votes
-		votes.free()
 	}
 	detached := parent == nil
 	if detached {
@@ -91,7 +92,7 @@ func (c *Client) ask(ctx context.Context, talk Conversation, cmd Command, enough
 // acquireError is steps 3 and 4: nil if the votes make a lease that is still valid.
 func (c *Client) acquireError(ctx context.Context, key string, votes *tally, until time.Time, s *settings) *Error {
 	fail := func(kind error) *Error {
-		return &Error{Op: "lock", Key: key, Kind: kind, Votes: votes.votes, Context: contextError(ctx)}
+		return &Error{Op: "lock", Key: key, Kind: kind, Votes: slices.Clone(votes.votes), Context: contextError(ctx)}
 	}
 	switch {
 	case votes.won() && s.runtime.Now().Before(until):
@@ -124,10 +125,8 @@ func (c *Client) fence(ctx context.Context, talk Conversation, key, token string
 	}
 	back := c.ask(ctx, talk, writeBackCommand(key, token, highest), (*tally).decided, s)
 	err := c.acquireError(ctx, key, back, until, s)
-	switch {
-	case err == nil:
-		back.free()
-	case errors.Is(err, ErrTaken):
+	back.free()
+	if err != nil && errors.Is(err, ErrTaken) {
 		err.Kind = ErrLost // the masters voted for us a moment ago
 	}
 	return highest, err

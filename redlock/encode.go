@@ -165,7 +165,9 @@ func (b *batch) recycle(orders []*order) {
 func (p *pipe) encodeShared(many *Script, shared []*order) {
 	words := 3
 	for _, o := range shared {
-		words += len(o.q.cmd.Keys) + len(o.q.cmd.Args)
+		if words += 2; !o.q.cmd.short() {
+			words += len(o.q.cmd.Args) - 1
+		}
 	}
 	b := appendHead(p.out, words)
 	if p.teach {
@@ -178,6 +180,10 @@ func (p *pipe) encodeShared(many *Script, shared []*order) {
 		b = appendWord(b, o.q.cmd.Key)
 	}
 	for _, o := range shared {
+		if o.q.cmd.short() {
+			b = appendWord(b, o.q.cmd.Token)
+			continue
+		}
 		for _, a := range o.q.cmd.Args {
 			b = appendArg(b, a)
 		}

@@ -121,7 +121,11 @@ func (f *fakeMasters) forget(master int) {
 
 // ttl reads the time to live, in milliseconds, out of a command as it is sent.
 func ttl(cmd redlock.Command) time.Duration {
-	return time.Duration(cmd.Args[len(cmd.Args)-1].(int64)) * time.Millisecond
+	ms := cmd.TTL
+	if n := len(cmd.Args); n > 0 {
+		ms = cmd.Args[n-1].(int64)
+	}
+	return time.Duration(ms) * time.Millisecond
 }
 
 // apply carries out a command as Redis would.

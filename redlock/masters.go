@@ -49,15 +49,23 @@ type Conversation interface {
 }
 
 // Command is one Redis command, the same for every master.
+//
+// The two that make up most of what a lock says have nothing to be put together for: a
+// Set with neither Script nor Args is SET Key Token NX PX TTL, and a Script with
+// neither Keys nor Args has Key for its key and Token for its argument.
 type Command struct {
 	Kind   Kind
 	Key    string // what is locked
 	Token  string
+	TTL    int64   // ms, of a Set without Args
 	Script *Script // nil: Args is a plain command
 	Keys   []string
 	Args   []any
 	Wait   int // of a master's replicas, so many must have it before the master's yes counts (WAIT)
 }
+
+// short says that a command has none of its own words.
+func (c *Command) short() bool { return c.Keys == nil && c.Args == nil }
 
 // Kind says what a command is for.
 type Kind string

@@ -130,10 +130,22 @@ func (q *question) write(f form) []byte {
 		b = appendWord(b, "DELIFEQ")
 		b = appendWord(b, cmd.Key)
 		return appendWord(b, cmd.Token)
+	case cmd.Script == nil && cmd.short():
+		b = appendHead(b, 6)
+		b = appendWord(b, "set")
+		b = appendWord(b, cmd.Key)
+		b = appendWord(b, cmd.Token)
+		b = appendWord(b, "nx")
+		b = appendWord(b, "px")
+		return appendNumber(b, cmd.TTL)
 	case cmd.Script == nil:
 		b = appendHead(b, len(cmd.Args))
 	default:
-		b = appendHead(b, 3+len(cmd.Keys)+len(cmd.Args))
+		keys, args := len(cmd.Keys), len(cmd.Args)
+		if cmd.short() {
+			keys, args = 1, 1
+		}
+		b = appendHead(b, 3+keys+args)
 		if f == byText {
 			b = appendWord(b, "EVAL")
 			b = appendWord(b, cmd.Script.Text)
@@ -141,7 +153,11 @@ func (q *question) write(f form) []byte {
 			b = appendWord(b, "EVALSHA")
 			b = appendWord(b, cmd.Script.SHA)
 		}
-		b = appendNumber(b, int64(len(cmd.Keys)))
+		b = appendNumber(b, int64(keys))
+		if cmd.short() {
+			b = appendWord(b, cmd.Key)
+			return appendWord(b, cmd.Token)
+		}
 		for _, k := range cmd.Keys {
 			b = appendWord(b, k)
 		}

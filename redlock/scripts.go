@@ -115,7 +115,7 @@ func setCommand(key, token string, ttlMS int64, fencing bool) Command {
 	if fencing {
 		c.Script, c.Keys, c.Args = setAndCount, []string{key, fenceKey(key)}, []any{token, ttlMS}
 	} else {
-		c.Args = []any{"set", key, token, "nx", "px", ttlMS}
+		c.TTL = ttlMS
 	}
 	return c
 }
@@ -124,7 +124,7 @@ func releaseCommand(key, token string, tell bool) Command {
 	if tell {
 		return Command{Kind: Release, Key: key, Token: token, Script: compareDeleteAndTell, Keys: []string{key}, Args: []any{token, channel(key)}}
 	}
-	return Command{Kind: Release, Key: key, Token: token, Script: compareAndDelete, Keys: []string{key}, Args: []any{token}}
+	return Command{Kind: Release, Key: key, Token: token, Script: compareAndDelete}
 }
 
 func extendCommand(key, token string, ttlMS int64) Command {

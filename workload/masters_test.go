@@ -108,7 +108,11 @@ func (m *masters) do(i int, cmd redlock.Command) (int64, error) {
 	s, taken := x.keys[cmd.Key]
 	ours := taken && s.token == cmd.Token
 	ttl := func() time.Time {
-		return now.Add(time.Duration(cmd.Args[len(cmd.Args)-1].(int64)) * time.Millisecond)
+		ms := cmd.TTL
+		if n := len(cmd.Args); n > 0 {
+			ms = cmd.Args[n-1].(int64)
+		}
+		return now.Add(time.Duration(ms) * time.Millisecond)
 	}
 	switch {
 	case cmd.Kind == redlock.Set && !taken:

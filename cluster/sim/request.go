@@ -20,6 +20,7 @@ type request struct {
 	size   int64           // bytes on the wire
 
 	room  [8]string // for args
+	key   [1]string // for keys
 	known known
 }
 
@@ -38,16 +39,17 @@ func (r *request) read(cmd *redlock.Command) {
 	r.args, r.script, r.keys = r.room[:0], cmd.Script, cmd.Keys
 	r.name, r.plain, r.size, r.ttl = "", nil, 4, 0
 	k := &r.known
+	if cmd.Keys == nil && cmd.Args == nil {
+		r.readShort(cmd)
+		return
+	}
 	for _, a := range cmd.Args {
 		s := k.argument(a)
 		r.size += int64(len(s)) + 6
 		r.args = append(r.args, s)
 	}
 	if cmd.Script != nil {
-		if k.script != cmd.Script {
-			k.script, k.twin = cmd.Script, twin(cmd.Script.SHA)
-		}
-		r.twin = k.twin
+		r.runs(cmd.Script)
 		r.size += 60
 		for _, k := range cmd.Keys {
 			r.size += int64(len(k)) + 6
@@ -56,18 +58,51 @@ func (r *request) read(cmd *redlock.Command) {
 	}
 	if len(r.args) > 0 {
 		r.name, r.args = r.args[0], r.args[1:]
-		if k.name != r.name {
-			k.name, k.command = r.name, commands[r.name]
-		}
-		r.plain = k.command
+		r.plain = k.named(r.name)
 		r.ttl = k.ttl(r.name, r.args)
 	}
 }
 
+// readShort makes the request of a command that has no words of its own.
+func (r *request) readShort(cmd *redlock.Command) {
+	k := &r.known
+	words := int64(len(cmd.Key) + len(cmd.Token))
+	if cmd.Script != nil {
+		r.key[0] = cmd.Key
+		r.keys, r.args = r.key[:], append(r.args, cmd.Token)
+		r.runs(cmd.Script)
+		r.size += 60 + words + 2*6
+		return
+	}
+	r.args = append(r.args, cmd.Key, cmd.Token, "nx", "px", k.argument(cmd.TTL))
+	r.name, r.plain = "set", k.named("set")
+	if r.ttl = max(cmd.TTL, 0); len(k.digits) >= longTTL {
+		r.ttl = 0
+	}
+	r.size += words + int64(len("set")+len("nx")+len("px")+len(k.digits)) + 6*6
+}
+
+func (r *request) runs(s *redlock.Script) {
+	if k := &r.known; k.script != s {
+		k.script, k.twin = s, twin(s.SHA)
+	}
+	r.twin = r.known.twin
+}
+
+func (k *known) named(name string) *command {
+	if k.name != name {
+		k.name, k.command = name, commands[name]
+	}
+	return k.command
+}
+
+// longTTL is how many digits a TTL has that may end beyond all time.
+const longTTL = 15
+
 // ttl is the TTL of the SET with which locks are taken, which is most of what masters
 // are asked; 0 for all else.
 func (k *known) ttl(name string, args []string) int64 {
-	if name != "set" || len(args) != 5 || args[2] != "nx" || args[3] != "px" || len(args[4]) >= 15 {
+	if name != "set" || len(args) != 5 || args[2] != "nx" || args[3] != "px" || len(args[4]) >= longTTL {
 		return 0
 	}
 	if args[4] == k.digits {

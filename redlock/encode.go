@@ -100,10 +100,12 @@ func (p *pipe) encodeBatch() {
 	b.frontHas, b.onesHave, b.backHas = keys{}, keys{}, keys{}
 }
 
-// shares says whether a release may share a script with others.
+// shares says whether a release may share a script with others. Another lock's may be no
+// script at all.
 func (p *pipe) shares(o *order) bool {
-	return o.q.cmd.Kind == Release && !o.alone && !o.byText &&
-		(p.prune == byHash || o.q.cmd.Script != compareAndDelete) && o.q.cmd.Script.many != nil
+	script := o.q.cmd.Script
+	return o.q.cmd.Kind == Release && script != nil && script.many != nil && !o.alone && !o.byText &&
+		(p.prune == byHash || script != compareAndDelete)
 }
 
 func (p *pipe) encodeOne(o *order) {

@@ -27,6 +27,8 @@ func TestOrderPerKeyIsKept(t *testing.T) {
 				cmd = extendCommand(key, token, 1000)
 			case 1:
 				cmd = releaseCommand(key, token, true)
+			case 6: // of another lock than this one
+				cmd = Command{Kind: Release, Key: key, Token: token, Args: []any{"del", key}}
 			case 2, 3, 4, 5:
 				cmd = releaseCommand(key, token, false)
 			}

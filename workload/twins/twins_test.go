@@ -2,6 +2,8 @@ package twins
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,30 +38,58 @@ func TestTwinsAnswerAsTheirScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	yes := map[string]int{} // by script
-	rapid.Check(t, func(t *rapid.T) {
-		cmds := rapid.SliceOfN(rapid.Custom(command), 1, 20).Draw(t, "commands")
+	did := map[string]bool{} // by script: what it is for
+	same := func(cmds []redlock.Command) error {
 		want := votes(there, cmds)
 		var got []redlock.Vote
 		world := sim.NewWorld(1)
 		here := sim.New(world, cluster.Config{Masters: 1}, sim.Options{})
 		if err := world.Run(func() { got = votes(here.ClientMasters("c1"), cmds) }); err != nil {
-			t.Fatal(err)
+			return err
 		}
 		for i, cmd := range cmds {
 			if got[i].Reply != want[i].Reply || says(got[i]) != says(want[i]) {
-				t.Fatalf("%v %v: %d (%q) here, %d (%q) there", cmd.Args, cmd.Script, got[i].Reply, says(got[i]), want[i].Reply, says(want[i]))
+				return fmt.Errorf("%v %v: %d (%q) here, %d (%q) there", cmd.Args, cmd.Script, got[i].Reply, says(got[i]), want[i].Reply, says(want[i]))
 			}
 			if cmd.Script != nil && (got[i].Yes || got[i].Err != nil) {
-				yes[cmd.Script.SHA]++
+				did[cmd.Script.SHA] = true
 			}
 		}
-	})
+		return nil
+	}
+	// Each has something to do after one of these.
+	plain := func(words ...any) redlock.Command { return redlock.Command{Kind: "plain", Args: words} }
 	for _, x := range all {
-		if yes[x.script.SHA] == 0 {
+		for _, before := range [][]redlock.Command{
+			nil,
+			{plain("set", "a", "t1")},
+			{plain("hset", "a", "t1", "1")},
+			{run(workload.FairSet, "a", "t1"), run(workload.FairSet, "a", "t2")},
+		} {
+			for _, token := range []string{"t1", "t2"} {
+				if err := same(append(slices.Clone(before), run(x.script, "a", token))); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+		if !did[x.script.SHA] {
 			t.Errorf("this script never did what it is for:\n%s", x.script.Text)
 		}
 	}
+	rapid.Check(t, func(t *rapid.T) {
+		if err := same(rapid.SliceOfN(rapid.Custom(command), 1, 20).Draw(t, "commands")); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// run is a script as it is asked for first.
+func run(script *redlock.Script, key, token string) redlock.Command {
+	keys := []string{key, key + ":queue"}
+	if script == workload.FairLeave {
+		keys = keys[1:]
+	}
+	return redlock.Command{Kind: "script", Script: script, Keys: keys, Args: []any{token, 60_000, int64(0), 5000}}
 }
 
 // command draws a script, or what may have happened before it.
@@ -70,11 +100,9 @@ func command(t *rapid.T) redlock.Command {
 		return redlock.Command{Kind: "plain", Args: plain}
 	}
 	x := all[rapid.IntRange(0, len(all)-1).Draw(t, "script")]
-	keys := []string{key, key + ":queue"}
-	if x.script == workload.FairLeave {
-		keys = keys[1:]
-	}
-	return redlock.Command{Kind: "script", Script: x.script, Keys: keys, Args: arguments(t, token)}
+	cmd := run(x.script, key, token)
+	cmd.Args = arguments(t, token)
+	return cmd
 }
 
 // arguments are a token, a TTL, and for a queue the time and its patience.

@@ -14,10 +14,11 @@ import (
 // They are written in the order in which they were asked, many at a time, and
 // answered in that order.
 //
-// Who writes: whoever finds the connection idle, at once; else the reader, once all
-// that was written is answered, so that what was asked meanwhile leaves together.
-// Where answers take long (slow), waiting for them would double the time that a
-// command takes, so the writer goroutine does it then, and whenever a write may block.
+// Who writes: whoever brings commands to an idle connection (dispatch.go), at once; else
+// the reader, once all that was written is answered, so that what was asked meanwhile
+// leaves together. Where answers take long (slow), waiting for them would double the time
+// that a command takes, so the writer goroutine does it then, and whenever a write may
+// block. In what order it leaves is told in encode.go.
 //
 // The lane's mutex guards all of it.
 type pipe struct {

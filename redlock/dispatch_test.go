@@ -43,6 +43,8 @@ func (m *redisMasters) ask(t *testing.T, talk Conversation, cmd Command) {
 	t.Helper()
 	q := newQuestion(talk.(*redisConversation), cmd, nil, len(m.names), time.Hour)
 	q.talk.lanes = m.lanes
+	q.asked = m.now()
+	q.deadline = q.asked + q.timeout
 	if !m.dispatch(q) {
 		t.Fatal("closed")
 	}
@@ -60,7 +62,9 @@ func TestQuestionsLeaveTogether(t *testing.T) {
 		}
 	}
 	for _, l := range m.lanes { // it was answered
+		l.mu.Lock()
 		l.pipe.flight, l.pipe.first = nil, 0
+		l.mu.Unlock()
 	}
 
 	m.desk.carrying = true
@@ -84,6 +88,9 @@ func TestQuestionsLeaveTogether(t *testing.T) {
 		if sets != 10 || scripts != 1 || bytes.Index(c.writes[1], []byte("EVALSHA")) < bytes.LastIndex(c.writes[1], []byte("$3\r\nset\r\n")) {
 			t.Errorf("%d SETs and %d scripts, want 10 and then 1:\n%s", sets, scripts, c.writes[1])
 		}
+	}
+	for _, l := range m.lanes {
+		l.alarm.Stop()
 	}
 	if m.more() || m.desk.carrying {
 		t.Error("there is more to carry")

@@ -43,11 +43,11 @@ func (m *redisMasters) dispatch(q *question) bool {
 	if first {
 		m.carry()
 		if m.more() { // others have asked meanwhile: this caller has carried enough
-			go func() {
+			m.goroutines.Go(func() {
 				for m.carry(); m.more(); {
 					m.carry()
 				}
-			}()
+			})
 		}
 	}
 	return true

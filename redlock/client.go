@@ -31,7 +31,7 @@ type Client struct {
 //
 // New leaves your clients alone and opens connections of its own with their options, one
 // per master for all goroutines: addresses, TLS, credentials, Dialer, OnConnect and
-// DialTimeout (up to 1 s) hold for the lock too, and Limiter is asked for whatever leaves
+// DialTimeout (up to 5 s) hold for the lock too, and Limiter is asked for whatever leaves
 // together. Options of the pool, timeouts and retries do not, nor hooks that were added
 // with AddHook: no command is sent twice behind the lock's back, and the timeout per
 // master rules. Close closes the lock's connections; your clients may be closed as soon

@@ -283,9 +283,11 @@ func (l *lane) answeredShared(p *pipe, shared []*order, a answer) {
 }
 
 // again sends once more what a master has refused to carry out. A SET is not, once
-// its release was asked, which would come first.
+// its release was asked, which would come first; an extension that comes too late finds
+// nothing.
 func (l *lane) again(p *pipe, o *order) bool {
-	if p.broken != nil || o.q.cmd.Kind != Release && (o.state == voted || o.q.talk.with[o.master].released) {
+	kind := o.q.cmd.Kind
+	if p.broken != nil || kind != Release && o.state == voted || kind == Set && o.q.talk.with[o.master].released {
 		return false
 	}
 	p.push(o)

@@ -19,7 +19,7 @@ import (
 // learn only when its packets are sent again.
 const (
 	eagerFor   = 50 * time.Millisecond
-	patientFor = time.Second
+	patientFor = 5 * time.Second
 	probeApart = 25 * time.Millisecond
 	// kickApart is how soon after one dial the next may be, if somebody waits.
 	kickApart = 2 * time.Millisecond
@@ -141,6 +141,8 @@ func (l *lane) open(ctx context.Context, limit time.Duration) (*pipe, error) {
 	}
 	client := redis.NewClient(&opt)
 	sticky := client.Conn()
+	// Who waits for a reply is not woken by the end of ctx, but by that of the connection.
+	wanted := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	free := func() {
 		_ = conn.Close() // each of them may have been closed by another
 		_ = sticky.Close()
@@ -149,6 +151,9 @@ func (l *lane) open(ctx context.Context, limit time.Duration) (*pipe, error) {
 	prune, err := greet(ctx, sticky)
 	if err == nil {
 		err = conn.SetDeadline(time.Time{}) // go-redis has set one
+	}
+	if !wanted() { // whatever it says about a closed connection
+		err = context.Cause(ctx)
 	}
 	if err != nil {
 		free()

@@ -632,3 +632,27 @@ func TestWaitForReplicas(t *testing.T) {
 		t.Errorf("the failed attempt left %v, %v", look.Keys, err)
 	}
 }
+
+// An extension that comes after the release, by a script that the master does not know,
+// finds nothing to extend, and that is the master's answer.
+func TestLateExtensionByAnUnknownScript(t *testing.T) {
+	c := masters(t, 1, cluster.None)
+	client := redis.NewClient(&redis.Options{Addr: link(t, c, "c1", 0).Addr()})
+	defer client.Close()
+	m, err := redlock.NewMasters([]*redis.Client{client})
+	must(t, err)
+	defer m.(io.Closer).Close()
+	talk := m.Begin(nil)
+	script := redlock.NewScript(`if redis.call("get", KEYS[1]) == ARGV[1] then return 1 end return 0 -- nobody has loaded it`)
+	for _, cmd := range []redlock.Command{
+		{Kind: redlock.Set, Key: "k", Token: "t", TTL: 60_000},
+		{Kind: redlock.Release, Key: "k", Token: "t", Args: []any{"del", "k"}},
+		{Kind: redlock.Extend, Key: "k", Token: "t", Script: script},
+	} {
+		for v := range talk.Ask(t.Context(), cmd, nil, 5*time.Second) {
+			if v.Err != nil || v.Yes != (cmd.Kind != redlock.Extend) {
+				t.Errorf("%s: %v, %v", cmd.Kind, v.Yes, v.Err)
+			}
+		}
+	}
+}

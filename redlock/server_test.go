@@ -564,3 +564,15 @@ func TestGarbage(t *testing.T) {
 		})
 	}
 }
+
+// A master that is far away is connected to, however many round trips that takes.
+func TestMasterFarAway(t *testing.T) {
+	s := newServer(t)
+	s.known = []string{}
+	s.before = func(words []string) {
+		if w := strings.ToUpper(words[0]); w == "HELLO" || w == "COMMAND" {
+			time.Sleep(700 * time.Millisecond) // the way there and back
+		}
+	}
+	pair(t, s.locks(redlock.WithTTL(time.Minute), redlock.WithTimeout(10*time.Second)))
+}

@@ -67,7 +67,7 @@ func brokenDelete(key, token string, _ time.Duration) []command {
 
 // deleteByHash runs the right script by its hash alone.
 func deleteByHash(key, token string, _ time.Duration) []command {
-	return []command{{kind: redlock.Release, args: []any{"evalsha", DeleteIfOwn.SHA, 1, key, token}}}
+	return []command{{kind: redlock.Release, args: []any{"evalsha", DeleteByHash.SHA, 1, key, token}}}
 }
 
 // recreate prolongs the key, or sets it anew where it has lapsed.

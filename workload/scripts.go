@@ -5,6 +5,14 @@ import "lockpick/redlock"
 // The Lua scripts of the locks under test. Simulated masters run their Go twins, which
 // the package twins has.
 var (
+	// DeleteByHash is DeleteIfOwn in words of its own: redlock's connections have its scripts
+	// loaded, and a master that was restarted would know it from there.
+	DeleteByHash = redlock.NewScript(`local token = redis.call("get", KEYS[1])
+if token == ARGV[1] then
+	return redis.call("del", KEYS[1])
+end
+return 0`)
+
 	// DeleteIfOwn, ExpireIfOwn, SetAndCount and RaiseIfOwn are those that redlock has too.
 	DeleteIfOwn = redlock.NewScript(`if redis.call("get", KEYS[1]) == ARGV[1] then
 	return redis.call("del", KEYS[1])

@@ -104,7 +104,7 @@ func (l *textbook) prepare(ctx context.Context) {
 		return
 	}
 	l.prepared = true
-	cmd := redlock.Command{Kind: load, Args: []any{"script", "load", DeleteIfOwn.Text}}
+	cmd := redlock.Command{Kind: load, Args: []any{"script", "load", DeleteByHash.Text}}
 	l.ask(ctx, l.masters.Begin(func(redlock.Vote) {}), cmd, nil, func(*tally) bool { return false })
 }
 

@@ -25,6 +25,13 @@ var all = []struct {
 		return int64(0)
 	}},
 
+	{workload.DeleteByHash, func(db sim.DB, keys, args []string) any {
+		if own(db, keys, args) {
+			return db.Call("del", keys[0])
+		}
+		return int64(0)
+	}},
+
 	{workload.DeleteBroken, func(sim.DB, []string, []string) any {
 		says := fmt.Sprintf("ERR Lua redis lib command arguments must be strings or integers script: %s, on @user_script:1.", workload.DeleteBroken.SHA)
 		return errors.New(says)

@@ -69,7 +69,7 @@ Exit codes: 0 all as expected, 1 a claim is not (or differs from the baseline), 
 	f.StringVar(&flags.junit, "junit", "", "write JUnit XML to this file")
 	f.StringVar(&flags.html, "html", "", "write the page of all claims to this file too")
 	f.BoolVar(&flags.asJSON, "json", false, "print one JSON object on stdout instead of the table")
-	f.IntVar(&flags.workers, "workers", 0, "schedules at a time (default: as many as processors; on real masters 1)")
+	f.IntVar(&flags.workers, "workers", 0, "schedules at a time (default: as many as processors; on real masters at most 2)")
 	f.StringVar(&flags.image, "image", "", "Docker image of the masters")
 	storeFlag(cmd, &flags.store)
 	return cmd

@@ -13,14 +13,18 @@ type question struct {
 	timeout  time.Duration
 	asked    time.Duration // since the program began to count (lane.go)
 	deadline time.Duration
-	hash     uint64        // of the key
-	all      int           // votes to come
-	need     int           // votes that no decision can do without: before, nobody is woken
-	wake     chan struct{} // the taker's; holds one
-	orders   []order       // one for each master that is asked
+	hash     uint64 // of the key
+	all      int    // votes to come
+	// Nobody is woken before a decision is possible: so many have answered, or so many
+	// have not, or not with a yes.
+	need, without int
+	wake          chan struct{} // the taker's; holds one
+	orders        []order       // one for each master that is asked
 
 	mu     sync.Mutex
 	votes  []cast
+	yes    int
+	failed int
 	plain  []byte // in bytes, by its hash
 	others *[forms][]byte
 }
@@ -45,9 +49,9 @@ func newQuestion(talk *redisConversation, cmd Command, to []int, n int, timeout 
 	}
 	q.talk, q.cmd, q.timeout, q.hash, q.all = talk, cmd, timeout, hashOf(cmd.Key), len(q.orders)
 	q.wake = wakes.Get().(chan struct{})
-	q.need = q.all
-	if to == nil {
-		q.need = min(n/2+1, n-n/2) // fewer can neither make a majority nor rule one out
+	q.need, q.without = q.all, q.all
+	if to == nil { // fewer can neither make a majority nor rule one out
+		q.need, q.without = min(n/2+1, n-n/2), n-n/2
 	}
 	for i := range q.orders {
 		o := &q.orders[i]
@@ -202,7 +206,15 @@ func (q *question) cast(c cast) {
 	q.talk.observe(c)
 	q.mu.Lock()
 	q.votes = append(q.votes, c)
-	wake, last := len(q.votes) >= q.need, len(q.votes) == q.all
+	switch {
+	case c.err != nil:
+		q.failed++
+	case c.n > 0:
+		q.yes++
+	}
+	in := len(q.votes)
+	last := in == q.all
+	wake := last || in-q.failed >= q.need || in-q.yes >= q.without
 	q.mu.Unlock()
 	if wake {
 		select {

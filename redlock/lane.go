@@ -80,6 +80,8 @@ const (
 	doubtFor = 20 * time.Millisecond
 	// doubtMost is how often that is granted to a machine whose timers are late, too.
 	doubtMost = 5
+	// ringsMost is how often within a timeout it is looked whose time is over.
+	ringsMost = 16
 	// restAfter is for how long connections to a suspect master are tried when
 	// nobody asks.
 	restAfter = 10 * time.Second
@@ -383,7 +385,9 @@ func (l *lane) ring() {
 			l.vote(o, 0, late)
 			return true
 		}
-		if next == 0 || end < next {
+		// Each ring looks at all that is on its way, tens of thousands of commands to a
+		// master that has just stopped: not for each of them anew.
+		if end = max(end, now+o.q.timeout/ringsMost); next == 0 || end < next {
 			next = end
 		}
 		return false

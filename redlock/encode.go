@@ -167,9 +167,8 @@ func (b *batch) recycle(orders []*order) {
 func (p *pipe) encodeShared(many *Script, shared []*order) {
 	words := 3
 	for _, o := range shared {
-		if words += 2; !o.q.cmd.short() {
-			words += len(o.q.cmd.Args) - 1
-		}
+		_, args := o.q.cmd.counts()
+		words += 1 + args
 	}
 	b := appendHead(p.out, words)
 	if p.teach {
@@ -182,13 +181,7 @@ func (p *pipe) encodeShared(many *Script, shared []*order) {
 		b = appendWord(b, o.q.cmd.Key)
 	}
 	for _, o := range shared {
-		if o.q.cmd.short() {
-			b = appendWord(b, o.q.cmd.Token)
-			continue
-		}
-		for _, a := range o.q.cmd.Args {
-			b = appendArg(b, a)
-		}
+		b = appendArgs(b, &o.q.cmd)
 	}
 	p.out = b
 	p.flight = append(p.flight, reply{shared: shared, at: p.left})

@@ -31,28 +31,22 @@ type question struct {
 
 // newQuestion asks the masters in to, or all n of them.
 func newQuestion(talk *redisConversation, cmd Command, to []int, n int, timeout time.Duration) *question {
-	var q *question
-	if to != nil || n > roomFor {
-		q = &question{}
-		q.orders, q.votes = make([]order, max(len(to), n)), make([]cast, 0, n)
-	} else { // one allocation
-		all := &struct {
-			question
-			orders [roomFor]order
-			votes  [roomFor]cast
-		}{}
-		q = &all.question
-		q.orders, q.votes = all.orders[:n], all.votes[:0]
-	}
-	if to != nil {
-		q.orders = q.orders[:len(to)]
-	}
-	q.talk, q.cmd, q.timeout, q.hash, q.all = talk, cmd, timeout, hashOf(cmd.Key), len(q.orders)
-	q.wake = wakes.Get().(chan struct{})
-	q.need, q.without = q.all, q.all
+	all, need, without := len(to), len(to), len(to)
 	if to == nil { // fewer can neither make a majority nor rule one out
-		q.need, q.without = min(n/2+1, n-n/2), n-n/2
+		all, need, without = n, min(n/2+1, n-n/2), n-n/2
 	}
+	one := &struct { // one allocation, for as many masters as most have
+		question
+		orders [roomFor]order
+		votes  [roomFor]cast
+	}{}
+	q := &one.question
+	if q.orders, q.votes = one.orders[:], one.votes[:0]; all > roomFor {
+		q.orders, q.votes = make([]order, all), make([]cast, 0, all)
+	}
+	q.orders = q.orders[:all]
+	q.talk, q.cmd, q.timeout, q.hash, q.all, q.need, q.without = talk, cmd, timeout, hashOf(cmd.Key), all, need, without
+	q.wake = wakes.Get().(chan struct{})
 	for i := range q.orders {
 		o := &q.orders[i]
 		if o.q, o.master = q, i; to != nil {
@@ -145,10 +139,7 @@ func (q *question) write(f form) []byte {
 	case cmd.Script == nil:
 		b = appendHead(b, len(cmd.Args))
 	default:
-		keys, args := len(cmd.Keys), len(cmd.Args)
-		if cmd.short() {
-			keys, args = 1, 1
-		}
+		keys, args := cmd.counts()
 		b = appendHead(b, 3+keys+args)
 		if f == byText {
 			b = appendWord(b, "EVAL")
@@ -160,11 +151,25 @@ func (q *question) write(f form) []byte {
 		b = appendNumber(b, int64(keys))
 		if cmd.short() {
 			b = appendWord(b, cmd.Key)
-			return appendWord(b, cmd.Token)
 		}
 		for _, k := range cmd.Keys {
 			b = appendWord(b, k)
 		}
+	}
+	return appendArgs(b, cmd)
+}
+
+// counts is how many keys and arguments a script has.
+func (c *Command) counts() (keys, args int) {
+	if c.short() {
+		return 1, 1
+	}
+	return len(c.Keys), len(c.Args)
+}
+
+func appendArgs(b []byte, cmd *Command) []byte {
+	if cmd.short() {
+		return appendWord(b, cmd.Token)
 	}
 	for _, a := range cmd.Args {
 		b = appendArg(b, a)

@@ -78,13 +78,7 @@ func (h *heap) vacate(e *event) {
 // pop takes the first event out of the heap.
 func (h *heap) pop() *event {
 	e := h.slots[h.nodes[0].slot].event
-	h.vacate(e)
-	n := len(h.nodes) - 1
-	last := h.nodes[n]
-	h.nodes = h.nodes[:n]
-	if n > 0 {
-		h.sink(0, last)
-	}
+	h.remove(e)
 	return e
 }
 

@@ -80,5 +80,5 @@ func describe(s campaign.Status) string {
 	if r := []rune(faults); len(r) > 60 {
 		faults = string(r[:59]) + "…"
 	}
-	return fmt.Sprintf("%5.1fs of %v, %s: %d leases granted, %d violations so far; %s", s.Elapsed.Seconds(), s.Limit, s.Stage, s.Granted, s.Violations, faults)
+	return fmt.Sprintf("%5.1fs of %v, %s: leases granted: %d, violations so far: %d; %s", s.Elapsed.Seconds(), s.Limit, s.Stage, s.Granted, s.Violations, faults)
 }

@@ -31,7 +31,10 @@ func (c *Client) attempt(ctx, parent context.Context, key string, number int, tu
 
 	// Steps 3 and 4: a majority, within the validity that is left.
 	until := start.Add(s.ttl - s.drift())
-	elapsed := s.runtime.Now().Sub(start)
+	var elapsed time.Duration
+	if s.hooks.Attempt != nil {
+		elapsed = s.runtime.Now().Sub(start)
+	}
 	var fence int64
 	err := c.acquireError(ctx, key, votes, until, s)
 	if err == nil && s.fencing {

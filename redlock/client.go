@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,13 +19,18 @@ type Client struct {
 	n, quorum int
 	settings  settings
 
+	busy atomic.Int64    // operations under way, and shut once the client is closed
+	idle context.Context // ends when the client is closed and nothing is under way
+	rest context.CancelCauseFunc
+
 	mu     sync.Mutex // never held while waiting
-	busy   int        // operations under way
 	lines  map[string]*line
+	crowd  int // so many of them are looked at
 	closed bool
-	idle   context.Context // ends when the client is closed and nothing is under way
-	rest   context.CancelCauseFunc
 }
+
+// shut is more than there are ever operations under way.
+const shut = 1 << 62
 
 // New makes a Client from go-redis clients, one for each master. Any number from
 // one will do: with one, this is the correct lock on a single instance.
@@ -65,7 +71,7 @@ func NewWithMasters(m Masters, opts ...Option) (*Client, error) {
 	if n == 0 {
 		return nil, errors.New("redlock: no masters")
 	}
-	c := &Client{masters: m, n: n, quorum: n/2 + 1, settings: s, lines: map[string]*line{}}
+	c := &Client{masters: m, n: n, quorum: n/2 + 1, settings: s, lines: map[string]*line{}, crowd: crowdLeast}
 	c.idle, c.rest = s.runtime.WithCancelCause(context.Background())
 	return c, nil
 }
@@ -96,7 +102,7 @@ func (c *Client) TryLock(ctx context.Context, key string, opts ...Option) (*Leas
 	if err != nil {
 		return nil, err
 	}
-	turn := c.ahead(key, s)
+	turn := c.ahead(key)
 	lease, failure := c.attempt(ctx, nil, key, 1, turn, s)
 	if failure != nil {
 		turn.pass()
@@ -224,21 +230,15 @@ func (c *Client) begin(ctx context.Context, key string, opts []Option) (s *setti
 
 // enter counts an operation in, unless the client is closed. leave must follow.
 func (c *Client) enter() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return false
+	if c.busy.Add(1) < shut {
+		return true
 	}
-	c.busy++
-	return true
+	c.leave()
+	return false
 }
 
 func (c *Client) leave() {
-	c.mu.Lock()
-	c.busy--
-	drained := c.closed && c.busy == 0
-	c.mu.Unlock()
-	if drained {
+	if c.busy.Add(-1) == shut {
 		c.rest(ErrClosed)
 	}
 }
@@ -262,12 +262,13 @@ func between(r Runtime, least, most time.Duration) time.Duration {
 // than once.
 func (c *Client) Close() error {
 	c.mu.Lock()
+	first := !c.closed
 	c.closed = true
-	drained := c.busy == 0
 	c.mu.Unlock()
 	c.dismiss()
-	if drained {
-		c.rest(ErrClosed)
+	if first {
+		c.busy.Add(shut + 1) // as if one more were under way, which ends now
+		c.leave()
 	}
 	for c.idle.Err() == nil { // leave ends it
 		c.settings.runtime.Sleep(c.idle, time.Hour)

@@ -137,8 +137,7 @@ func (l *lane) accept(o *order) {
 		if on := talk.on; release && on != nil && on != l.pipe && on.broken == nil {
 			// Its SET may be carried out yet, by what that connection still delivers:
 			// the release goes behind it too.
-			on.push(&order{q: o.q, master: o.master, state: voted, late: true})
-			on.nudge()
+			l.follow(on, o)
 		}
 		l.pipe.push(o)
 		l.watch(o.q.deadline)
@@ -158,8 +157,7 @@ func (l *lane) accept(o *order) {
 			return
 		}
 		if on.broken == nil {
-			on.push(&order{q: o.q, master: o.master, state: voted, late: true})
-			on.nudge()
+			l.follow(on, o)
 		}
 		if len(l.queue) >= patientMost {
 			l.vote(o, 0, l.cause)
@@ -174,6 +172,14 @@ func (l *lane) accept(o *order) {
 	l.knock()
 }
 
+// follow has a release follow its SET on the connection on which that was sent, beside
+// what else becomes of it.
+func (l *lane) follow(on *pipe, o *order) {
+	o.q.keep = true
+	on.push(&order{q: o.q, master: o.master, state: voted, late: true})
+	on.nudge()
+}
+
 // vote notes an order's vote, which is told when the lane is let go.
 func (l *lane) vote(o *order, n int64, err error) {
 	if err != nil {
@@ -183,6 +189,9 @@ func (l *lane) vote(o *order, n int64, err error) {
 		}
 	}
 	o.state = voted
+	if talk := &o.q.talk.with[o.master]; talk.latest == o {
+		talk.latest = nil // its question may soon be another
+	}
 	if l.votes == nil {
 		l.votes = casts.Get().(*[]cast)
 	}

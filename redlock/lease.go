@@ -29,9 +29,9 @@ type hold struct {
 	mu         sync.Mutex // never held while waiting
 	until      time.Time  // of the latest extension
 	extensions int
-	over       error // the kind of reason why it is over; nil while it is not
-	unlocked   bool  // Unlock was called
-	stop       func() bool
+	over       error       // the kind of reason why it is over; nil while it is not
+	unlocked   bool        // Unlock was called
+	stop       func() bool // the wait for the end of its validity; nil: nobody attends to that
 
 	// What many never ask for is made when it is.
 	cause  *Error
@@ -42,9 +42,9 @@ type hold struct {
 func newLease(c *Client, parent context.Context, detached bool, talk Conversation, key, token string, fence int64, until time.Time, turn *turn, s *settings) *Lease {
 	h := &hold{client: c, turn: turn, talk: talk, key: key, token: token, fence: fence, settings: s, until: until, parent: parent, detached: detached}
 	h.first = Lease{h, until}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.watch()
+	if h.settings.hooks.Ended != nil || turn.taken(h) {
+		h.attend()
+	}
 	return &h.first
 }
 
@@ -68,7 +68,6 @@ func (l *Lease) Fence() int64 { return l.hold.fence }
 func (l *Lease) Context() context.Context {
 	h := l.hold
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	if h.ctx == nil {
 		parent := h.parent
 		if h.detached {
@@ -79,7 +78,10 @@ func (l *Lease) Context() context.Context {
 			h.cancel(h.why())
 		}
 	}
-	return h.ctx
+	ctx := h.ctx
+	h.mu.Unlock()
+	h.attend()
+	return ctx
 }
 
 // why is the reason why the hold is over, which it is. The caller holds h.mu.
@@ -90,16 +92,37 @@ func (h *hold) why() *Error {
 	return h.cause
 }
 
-// watch ends the hold when its validity does. The caller holds h.mu.
-func (h *hold) watch() {
-	h.stop = h.settings.runtime.AfterFunc(h.until.Sub(h.settings.runtime.Now()), h.expire)
+// attend has the hold end when its validity does. Most are released long before, and
+// nobody would notice: so it takes somebody who does, by its context, in line for its
+// key, or by a hook.
+func (h *hold) attend() {
+	h.mu.Lock()
+	left := h.until.Sub(h.settings.runtime.Now())
+	if h.over == nil && h.stop == nil && left > 0 {
+		h.watch(left)
+	}
+	h.mu.Unlock()
+	if left <= 0 {
+		h.end(ErrExpired)
+	}
+}
+
+// watch ends the hold when its validity does, which is left. The caller holds h.mu.
+func (h *hold) watch(left time.Duration) { h.stop = h.settings.runtime.AfterFunc(left, h.expire) }
+
+// lapsed says whether its validity is over.
+func (h *hold) lapsed(now time.Time) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return !now.Before(h.until)
 }
 
 func (h *hold) expire() {
 	h.mu.Lock()
-	extended := h.over == nil && h.settings.runtime.Now().Before(h.until)
+	left := h.until.Sub(h.settings.runtime.Now())
+	extended := h.over == nil && left > 0
 	if extended {
-		h.watch()
+		h.watch(left)
 	}
 	h.mu.Unlock()
 	if !extended {
@@ -115,7 +138,9 @@ func (h *hold) end(kind error) {
 		return
 	}
 	h.over = kind
-	h.stop()
+	if h.stop != nil {
+		h.stop()
+	}
 	until, cancel, ended := h.until, h.cancel, h.settings.hooks.Ended
 	var cause *Error
 	if cancel != nil || ended != nil {

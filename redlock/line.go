@@ -11,17 +11,20 @@ import (
 // It exists while somebody has the turn, which lasts until what was acquired with it is
 // over.
 type line struct {
+	turn    *turn // whose it is
 	waiting []*turn
-	since   time.Time // the turn has gone from hand to hand since then
+	since   time.Time // the turn has gone from hand to hand since then, while others waited
 }
 
-// turn is the right to ask for a key, or the wait for it.
+// turn is the right to ask for a key, or the wait for it. The client's mutex guards what
+// changes.
 type turn struct {
 	client *Client
 	key    string
 	call   context.CancelCauseFunc // ends the wait
 	called bool
-	over   bool // it was passed on, guarded by the client's mutex
+	over   bool  // it was passed on
+	hold   *hold // that was acquired in it; nil: none yet
 }
 
 // errTurn ends the wait in line: it is one's turn.
@@ -37,7 +40,6 @@ const (
 
 // enqueue waits for the turn on a key. The error is ErrClosed or ctx's cause.
 func (c *Client) enqueue(ctx context.Context, key string, s *settings) (*turn, error) {
-	now := s.runtime.Now()
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
@@ -45,15 +47,22 @@ func (c *Client) enqueue(ctx context.Context, key string, s *settings) (*turn, e
 	}
 	l := c.lines[key]
 	if l == nil {
-		t := c.first(key, now)
+		t := c.first(key)
 		c.mu.Unlock()
 		return t, nil
 	}
 	t := &turn{client: c, key: key}
 	wait, call := s.runtime.WithCancelCause(ctx)
 	t.call = call
+	if len(l.waiting) == 0 && l.since.IsZero() {
+		l.since = s.runtime.Now()
+	}
 	l.waiting = append(l.waiting, t)
+	hold := l.turn.hold
 	c.mu.Unlock()
+	if hold != nil {
+		hold.attend()
+	}
 	for wait.Err() == nil {
 		s.runtime.Sleep(wait, time.Hour)
 	}
@@ -72,23 +81,55 @@ func (c *Client) enqueue(ctx context.Context, key string, s *settings) (*turn, e
 }
 
 // ahead takes the turn if nobody else has it. Else it returns nil: to try needs none.
-func (c *Client) ahead(key string, s *settings) *turn {
+func (c *Client) ahead(key string) *turn {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.lines[key] != nil {
 		return nil
 	}
-	return c.first(key, s.runtime.Now())
+	return c.first(key)
 }
 
 // first begins a line with the turn in it. The caller holds c.mu.
-func (c *Client) first(key string, now time.Time) *turn {
+func (c *Client) first(key string) *turn {
+	if len(c.lines) >= c.crowd {
+		c.tidy()
+	}
 	both := &struct {
 		line
 		turn
-	}{line{since: now}, turn{client: c, key: key}}
+	}{turn: turn{client: c, key: key}}
+	both.line.turn = &both.turn
 	c.lines[key] = &both.line
 	return &both.turn
+}
+
+// crowdLeast is how many lines there are before any is looked at.
+const crowdLeast = 128
+
+// tidy ends the lines of leases that have expired, and that nobody has released or waits
+// for. It comes when there are twice as many lines as it left the last time. The caller
+// holds c.mu.
+func (c *Client) tidy() {
+	now := c.settings.runtime.Now()
+	for key, l := range c.lines { // in any order: each is looked at by itself
+		if h := l.turn.hold; h != nil && len(l.waiting) == 0 && h.lapsed(now) {
+			l.turn.over = true
+			delete(c.lines, key)
+		}
+	}
+	c.crowd = max(crowdLeast, 2*len(c.lines))
+}
+
+// taken notes what was acquired in a turn, and says whether others wait for its end.
+func (t *turn) taken(h *hold) (awaited bool) {
+	if t == nil {
+		return false
+	}
+	t.client.mu.Lock()
+	defer t.client.mu.Unlock()
+	t.hold = h
+	return len(t.client.lines[t.key].waiting) > 0
 }
 
 // pause is how long to hold back, because the turn has been in this process for long.
@@ -143,7 +184,7 @@ func (t *turn) pass() {
 		next = l.waiting[0]
 		l.waiting[0] = nil
 		l.waiting = l.waiting[1:]
-		next.called = true
+		l.turn, next.called = next, true
 	} else {
 		delete(c.lines, t.key)
 	}

@@ -110,13 +110,14 @@ var tallies = sync.Pool{New: func() any {
 func newTally(c *Client, enough func(*tally) bool) *tally {
 	t := tallies.Get().(*tally)
 	t.masters, t.quorum, t.enough = c.n, c.quorum, enough
+	t.yes, t.no, t.failed = 0, 0, 0
 	t.votes = t.room[:0]
 	return t
 }
 
 // free ends a tally whose votes nobody was given.
 func (t *tally) free() {
-	*t = tally{taker: t.taker}
+	t.enough, t.votes = nil, nil
 	tallies.Put(t)
 }
 

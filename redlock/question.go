@@ -6,7 +6,9 @@ import (
 	"time"
 )
 
-// question is one Ask on its way: a command for some masters, and the votes on it.
+// question is one Ask on its way: a command for some masters, and the votes on it. It is
+// used again once its taker has left and all have answered. If one has not, its lane may
+// keep what is left of it, and it is not.
 type question struct {
 	talk     *redisConversation
 	cmd      Command
@@ -18,16 +20,26 @@ type question struct {
 	// Nobody is woken before a decision is possible: so many have answered, or so many
 	// have not, or not with a yes.
 	need, without int
-	wake          chan struct{} // the taker's; holds one
-	orders        []order       // one for each master that is asked
+	orders        []order // one for each master that is asked
+	// wake wakes the taker, and holds one. It outlives the question's uses: a vote may wake
+	// a later taker than its own, who then finds nothing new.
+	wake chan struct{}
+	keep bool // lanes may need it for longer than for its votes
 
 	mu     sync.Mutex
 	votes  []cast
 	yes    int
 	failed int
-	plain  []byte // in bytes, by its hash
+	left   bool   // the taker has all that it wants
+	plain  []byte // in bytes, by its hash; empty: not yet
 	others *[forms][]byte
+
+	room  [roomFor]order
+	casts [roomFor]cast
 }
+
+// questions are used again and again.
+var questions = sync.Pool{New: func() any { return &question{wake: make(chan struct{}, 1)} }}
 
 // newQuestion asks the masters in to, or all n of them.
 func newQuestion(talk *redisConversation, cmd Command, to []int, n int, timeout time.Duration) *question {
@@ -35,33 +47,42 @@ func newQuestion(talk *redisConversation, cmd Command, to []int, n int, timeout 
 	if to == nil { // fewer can neither make a majority nor rule one out
 		all, need, without = n, min(n/2+1, n-n/2), n-n/2
 	}
-	one := &struct { // one allocation, for as many masters as most have
-		question
-		orders [roomFor]order
-		votes  [roomFor]cast
-	}{}
-	q := &one.question
-	if q.orders, q.votes = one.orders[:], one.votes[:0]; all > roomFor {
+	q := questions.Get().(*question)
+	if q.orders, q.votes = q.room[:], q.casts[:0]; all > roomFor {
 		q.orders, q.votes = make([]order, all), make([]cast, 0, all)
 	}
 	q.orders = q.orders[:all]
 	q.talk, q.cmd, q.timeout, q.hash, q.all, q.need, q.without = talk, cmd, timeout, hashOf(cmd.Key), all, need, without
-	q.wake = wakes.Get().(chan struct{})
+	q.keep = cmd.Wait > 0 // WAIT is answered after the votes of those that took nothing
 	for i := range q.orders {
-		o := &q.orders[i]
-		if o.q, o.master = q, i; to != nil {
-			o.master = to[i]
+		q.orders[i] = order{q: q, master: i}
+		if to != nil {
+			q.orders[i].master = to[i]
 		}
 	}
 	return q
 }
 
-// roomFor is how many masters most have.
-const roomFor = 5
+// recycle has the question be used again, if nobody needs it any more: all have voted,
+// and the taker has left.
+func (q *question) recycle() {
+	if q.keep || q.failed > 0 {
+		return
+	}
+	q.talk, q.others = nil, nil
+	q.yes, q.left, q.plain = 0, false, q.plain[:0]
+	if cap(q.plain) > plainMost {
+		q.plain = nil
+	}
+	questions.Put(q)
+}
 
-// wakes are used again and again. A vote that comes late may wake another taker than
-// its own, who then finds nothing new.
-var wakes = sync.Pool{New: func() any { return make(chan struct{}, 1) }}
+const (
+	// roomFor is how many masters most have.
+	roomFor = 5
+	// plainMost is how many bytes of room for a command are kept: most have some 130.
+	plainMost = 1 << 10
+)
 
 // order is a question to one master. The master's lane guards it.
 type order struct {
@@ -99,8 +120,8 @@ func (q *question) bytes(f form) []byte {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if f == byHash {
-		if q.plain == nil {
-			q.plain = q.write(f)
+		if len(q.plain) == 0 {
+			q.plain = q.write(q.plain, f)
 		}
 		return q.plain
 	}
@@ -108,14 +129,17 @@ func (q *question) bytes(f form) []byte {
 		q.others = new([forms][]byte)
 	}
 	if q.others[f] == nil {
-		q.others[f] = q.write(f)
+		q.others[f] = q.write(nil, f)
 	}
 	return q.others[f]
 }
 
-func (q *question) write(f form) []byte {
+// write appends the command to b.
+func (q *question) write(b []byte, f form) []byte {
 	cmd := &q.cmd
-	b := make([]byte, 0, 128+len(cmd.Key)+len(cmd.Token))
+	if b == nil {
+		b = make([]byte, 0, 128+len(cmd.Key)+len(cmd.Token))
+	}
 	switch {
 	case f == delex:
 		b = appendHead(b, 4)
@@ -218,17 +242,31 @@ func (q *question) cast(c cast) {
 		q.yes++
 	}
 	in := len(q.votes)
-	last := in == q.all
-	wake := last || in-q.failed >= q.need || in-q.yes >= q.without
+	last, left, masters := in == q.all, q.left, q.talk.masters
+	wake := !left && (last || in-q.failed >= q.need || in-q.yes >= q.without)
 	q.mu.Unlock()
-	if wake {
+	if wake { // from here on it may be another question's
 		select {
 		case q.wake <- struct{}{}:
 		default:
 		}
 	}
 	if last {
-		q.talk.masters.pending.Done()
+		if left {
+			q.recycle()
+		}
+		masters.pending.Done()
+	}
+}
+
+// leave is the end of taking votes.
+func (q *question) leave() {
+	q.mu.Lock()
+	q.left = true
+	last := len(q.votes) == q.all
+	q.mu.Unlock()
+	if last {
+		q.recycle()
 	}
 }
 

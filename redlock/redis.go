@@ -156,7 +156,7 @@ type redisConversation struct {
 // contact is what was said to one master. Its lane guards it.
 type contact struct {
 	on       *pipe  // where a command that it may carry out was sent
-	latest   *order // the latest one
+	latest   *order // the latest one; nil: none is yet to be voted on
 	released bool   // its release was asked
 }
 
@@ -197,7 +197,7 @@ func (q *question) ask(ctx context.Context, yield func(Vote) bool) {
 	}
 	q.take(ctx, yield)
 	m.answered()
-	wakes.Put(q.wake)
+	q.leave()
 }
 
 // waitingLanes are for commands that replicas must hear of.

@@ -97,11 +97,29 @@ func (db DB) take(key, token string, ttl int64) reply {
 	if refused := db.refuses("set"); refused != "" {
 		return errorReply(refused)
 	}
-	if _, exists := db.s.get(key, db.now); exists {
+	if db.s.live(key, db.now) >= 0 {
 		return nilReply
 	}
 	db.s.insert(key, value{text: token, expires: db.now + ttl})
 	return okReply
+}
+
+// giveBack is the script with which locks are released: it deletes a key that holds a
+// token, and says how many. done is false where the script ends with an error.
+func (db DB) giveBack(key, token string) (n int64, done bool) {
+	i := db.s.live(key, db.now)
+	switch {
+	case i < 0:
+		return 0, true
+	case db.s.pairs[i].hash != nil:
+		return 0, false
+	case db.s.pairs[i].text != token:
+		return 0, true
+	case db.refuses("del") != "":
+		return 0, false
+	}
+	db.s.remove(i)
+	return 1, true
 }
 
 func unknownCommand(name string, args []string) string {

@@ -99,6 +99,8 @@ type ask struct {
 	counts       func(redlock.Vote) bool // what it does with each
 	expected     int                     // votes to come
 	enough       bool                    // it wants no more
+	left         bool                    // it has gone
+	vote         redlock.Vote            // the latest one
 	broke        any                     // what counting panicked with
 	votes        []redlock.Vote
 	taken        int
@@ -133,7 +135,7 @@ func (a *ask) release() {
 	}
 	clear(a.votes)
 	a.votes, a.taken, a.expected, a.late, a.conversation, a.ctx, a.to = a.votes[:0], 0, 0, nil, nil, nil, nil
-	a.enough, a.broke = false, nil
+	a.enough, a.left, a.broke = false, false, nil
 	a.unanswers = a.unanswers[:0]
 	if len(a.pool.asks) < spare {
 		a.pool.asks = append(a.pool.asks, a)
@@ -158,7 +160,7 @@ func (a *ask) run(yield func(redlock.Vote) bool) {
 		}
 	}
 	a.take(co, yield)
-	a.taker, a.counts = nil, nil
+	a.taker, a.counts, a.left = nil, nil, true
 	a.release()
 }
 
@@ -168,7 +170,7 @@ func (a *ask) send(i int) {
 	p := a.pool
 	m := p.cluster.message(a, i)
 	p.pending++
-	m.place = len(a.unanswers)
+	m.place = int32(len(a.unanswers))
 	a.unanswers = append(a.unanswers, m)
 	if c := a.conversation; c != nil {
 		before := c.last[i]
@@ -258,16 +260,21 @@ func (a *ask) take(co *coroutine, yield func(redlock.Vote) bool) {
 }
 
 // cast hands a vote to whoever listens. It comes last in an event.
-func (a *ask) cast(v *redlock.Vote) {
+func (a *ask) cast(master int, n int64, err error, took time.Duration) {
 	p := a.pool
 	p.pending--
-	if c := a.conversation; c != nil {
-		if c.observe != nil {
-			c.observe(*v)
-		}
+	c := a.conversation
+	observed := c != nil && c.observe != nil
+	v := &a.vote
+	if !a.left || observed {
+		v.Master, v.Name, v.Kind, v.Key, v.Token = master, p.names[master], a.cmd.Kind, a.cmd.Key, a.cmd.Token
+		v.Yes, v.Reply, v.Err, v.Took = err == nil && n > 0, n, err, took
 	}
-	if v.Err != nil && v.Kind == redlock.Release {
-		p.again(a, v.Master)
+	if observed {
+		c.observe(*v)
+	}
+	if err != nil && a.cmd.Kind == redlock.Release {
+		p.again(a, master)
 	} else if a.late != nil {
 		a.late.end()
 	}
@@ -277,7 +284,7 @@ func (a *ask) cast(v *redlock.Vote) {
 		}
 		p.waiting = nil
 	}
-	if a.conversation == nil || a.counted(v) {
+	if c == nil || a.left || a.counted(v) {
 		return
 	}
 	a.votes = append(a.votes, *v)

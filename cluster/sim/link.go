@@ -112,7 +112,7 @@ func (l *Link) reset(c *conn) {
 			return
 		}
 		// Something of it is still on its way, so another message tells the client.
-		n := l.cluster.message(m.ask, m.master)
+		n := l.cluster.message(m.ask, int(m.master))
 		n.inPlaceOf(m)
 		n.fail(&l.master.failures.broken)
 	}
@@ -224,7 +224,7 @@ func (l *Link) forward(m *message) {
 		d += c.world.upTo(c.options.LateBy, WhatLate)
 	}
 	if m.stage == asking && c.world.chance(c.options.Duplicate, WhatTwice) {
-		twice := c.message(m.ask, m.master)
+		twice := c.message(m.ask, int(m.master))
 		twice.copyOf(m)
 		c.world.after(d+c.latency(), &twice.event)
 	}

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"lockpick/cluster"
-	"lockpick/redlock"
 )
 
 // stage is how far a command has come on its way to a master and back.
@@ -26,24 +25,25 @@ type message struct {
 	link   *Link
 	conn   *conn
 	after  *message // whose turn comes next in the conversation
-	master int
-	place  int   // among those of the ask that have not voted
-	began  int64 // the client's time at which it was asked
+	began  int64    // the client's time at which it was asked
+	master int32
+	place  int32 // among those of the ask that have not voted
 	stage  stage
 
-	voted   bool  // its vote was cast, and the client does not listen any more
-	travels bool  // something of it is in the network or in the master's hands
-	extra   bool  // a duplicate: nobody waits for it
-	byText  bool  // its script was not known by its hash
-	waits   bool  // in the link, for a fault to end
-	held    bool  // counted as held
-	delayed bool  // counted as delayed
-	reset   bool  // its connection was reset
-	timed   bool  // it has a timer of its own
-	err     error // when failing
-	reply   reply // from replying on
-	came    int64 // true time at which it came into the link, if that has a fault
-	timer   timer // of its own, if it had to wait for its turn
+	voted   bool     // its vote was cast, and the client does not listen any more
+	travels bool     // something of it is in the network or in the master's hands
+	extra   bool     // a duplicate: nobody waits for it
+	byText  bool     // its script was not known by its hash
+	waits   bool     // in the link, for a fault to end
+	held    bool     // counted as held
+	delayed bool     // counted as delayed
+	reset   bool     // its connection was reset
+	timed   bool     // it has a timer of its own
+	reply   reply    // from replying on
+	err     error    // when failing
+	came    int64    // true time at which it came into the link, if that has a fault
+	timer   timer    // of its own, if it had to wait for its turn
+	_       [40]byte // what is used together shares a line of the processor's cache: it has six of them
 }
 
 func (c *Cluster) message(a *ask, master int) *message {
@@ -55,7 +55,7 @@ func (c *Cluster) message(a *ask, master int) *message {
 		m = &message{}
 		m.event.do, m.timer.event.do, m.timer.rings = m, &m.timer, (*overdue)(m)
 	}
-	m.ask, m.master, m.link = a, master, a.pool.links[master]
+	m.ask, m.master, m.link = a, int32(master), a.pool.links[master]
 	a.refs++
 	return m
 }
@@ -272,13 +272,11 @@ func (m *message) vote(err error) {
 			l.shut(m.conn)
 		}
 	}
-	v := redlock.Vote{Master: m.master, Name: l.master.name, Kind: a.cmd.Kind, Key: a.cmd.Key, Token: a.cmd.Token}
-	v.Took = time.Duration(l.client.clock.read(l.world.now) - m.began)
+	var n int64
 	if err == nil {
-		v.Reply, err = m.reply.number(l.master.name)
+		n, err = m.reply.number(l.master.name)
 	}
-	v.Err = err
-	v.Yes = err == nil && v.Reply > 0
+	master, took := int(m.master), time.Duration(l.client.clock.read(l.world.now)-m.began)
 	next := m.after
 	m.after = nil
 	a.refs++ // it must outlive its last message until the vote is cast
@@ -287,7 +285,7 @@ func (m *message) vote(err error) {
 	if next != nil {
 		next.begin()
 	}
-	a.cast(&v)
+	a.cast(master, n, err, took)
 	a.release()
 }
 

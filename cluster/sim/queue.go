@@ -28,7 +28,7 @@ type entry struct {
 
 func (x *entry) stale() bool { return x.event.ticket != x.ticket }
 
-// queue is the events to come: those of the next milliseconds in a wheel, later ones in
+// queue is the events to come: those of the next moments in a wheel, later ones in
 // a heap, and beside them those that are due now, in the order in which they were
 // scheduled.
 //
@@ -120,14 +120,7 @@ func (q *queue) advance(now int64) (at int64, one *event, ok bool) {
 
 // each calls f with all that is not due yet, in no order.
 func (q *queue) each(f func(e *event, at int64)) {
-	for _, first := range q.near.buckets {
-		for e := first; e != nil; {
-			f(e, e.at)
-			if e = e.next; e == first {
-				break
-			}
-		}
-	}
+	q.near.each(f)
 	for _, n := range q.far.nodes {
 		f(q.far.slots[n.slot].event, n.at)
 	}

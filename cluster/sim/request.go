@@ -17,6 +17,7 @@ type request struct {
 	twin   Script          // of the script; nil: there is none
 	plain  *command        // of that name; nil: there is none
 	ttl    int64           // ms, if it is SET key token NX PX ttl; 0: it is not
+	gives  bool            // it is the script with which locks are released
 	size   int64           // bytes on the wire
 
 	room  [8]string // for args
@@ -28,6 +29,7 @@ type request struct {
 type known struct {
 	script  *redlock.Script
 	twin    Script
+	gives   bool
 	name    string
 	command *command
 	number  int64
@@ -83,10 +85,11 @@ func (r *request) readShort(cmd *redlock.Command) {
 }
 
 func (r *request) runs(s *redlock.Script) {
-	if k := &r.known; k.script != s {
-		k.script, k.twin = s, twin(s.SHA)
+	k := &r.known
+	if k.script != s {
+		k.script, k.twin, k.gives = s, twin(s.SHA), s.Text == releaseText
 	}
-	r.twin = r.known.twin
+	r.twin, r.gives = k.twin, k.gives && len(r.keys) == 1 && len(r.args) == 1
 }
 
 func (k *known) named(name string) *command {

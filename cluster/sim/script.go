@@ -246,6 +246,11 @@ func (db DB) run(r *request, byText bool) reply {
 	case r.script == nil:
 		return db.execute(r.name, r.args)
 	case db.m.latest == r.script: // it knows this one: no need to look
+		if r.gives {
+			if n, done := db.giveBack(r.keys[0], r.args[0]); done {
+				return intReply(n)
+			}
+		}
 		return db.perform(r.twin, r.script.SHA, r.keys, r.args)
 	case byText:
 		return db.evaluate(r.script.SHA, r.script.Text, r.keys, r.args)

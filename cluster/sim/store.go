@@ -110,19 +110,29 @@ func (s *store) add(key string, v value) {
 
 func (s *store) drop(key string) {
 	if i := s.find(key); i >= 0 {
-		if s.weighed {
-			s.weigh(i, -1)
-		}
-		n := len(s.pairs) - 1
-		last := &s.pairs[n]
-		if s.places != nil {
-			s.places[last.key] = i
-			delete(s.places, key)
-		}
-		s.pairs[i] = *last
-		*last = pair{}
-		s.pairs = s.pairs[:n]
+		s.remove(i)
+	} else {
+		s.changed(key, value{}, true)
 	}
+}
+
+// remove is drop, for the key in a place.
+func (s *store) remove(i int) {
+	key := s.pairs[i].key
+	if s.weighed {
+		s.weigh(i, -1)
+	}
+	n := len(s.pairs) - 1
+	last := &s.pairs[n]
+	if s.places != nil {
+		s.places[last.key] = i
+		delete(s.places, key)
+	}
+	if i != n {
+		s.pairs[i] = *last
+	}
+	*last = pair{}
+	s.pairs = s.pairs[:n]
 	s.changed(key, value{}, true)
 }
 
@@ -155,19 +165,23 @@ func (s *store) all() map[string]value {
 	return keys
 }
 
-// get finds a key that has not expired. Redis holds a key for the whole of its last
-// millisecond: it is gone when the clock shows more than the time of its expiry.
+// get finds a key that has not expired.
 func (s *store) get(key string, now int64) (value, bool) {
+	if i := s.live(key, now); i >= 0 {
+		return s.pairs[i].value, true
+	}
+	return value{}, false
+}
+
+// live is where a key is that has not expired, or -1. Redis holds a key for the whole of
+// its last millisecond: it is gone when the clock shows more than the time of its expiry.
+func (s *store) live(key string, now int64) int {
 	i := s.find(key)
-	if i < 0 {
-		return value{}, false
+	if i >= 0 && now > s.pairs[i].expires {
+		s.remove(i)
+		return -1
 	}
-	v := &s.pairs[i].value
-	if now > v.expires {
-		s.drop(key)
-		return value{}, false
-	}
-	return *v, true
+	return i
 }
 
 // sweep deletes what has expired before a time, as Redis does by itself ten times a

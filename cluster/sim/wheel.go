@@ -2,7 +2,7 @@ package sim
 
 import "math/bits"
 
-// wheel is the events of the next milliseconds, by the time at which they happen: each
+// wheel is the events of the next moments, by the time at which they happen: each
 // bucket has those of some microseconds, in order. At most one turn of the wheel is in
 // use at a time, so a bucket is found by a time's lower bits.
 type wheel struct {
@@ -11,8 +11,10 @@ type wheel struct {
 }
 
 const (
-	bucketBits = 15 // of ns: 33 µs each, in which a world of some clients has an event or two
-	buckets    = 256
+	// 33 µs each, in which a world of some clients has an event or two. All of them are
+	// 67 ms, in which most timeouts for a master end.
+	bucketBits = 15 // of ns
+	buckets    = 2048
 )
 
 // add puts an event into its bucket. Most come after all that are there.
@@ -68,4 +70,19 @@ func (w *wheel) first(now int64) *event {
 		}
 	}
 	return nil
+}
+
+// each calls f with all events, in no order.
+func (w *wheel) each(f func(e *event, at int64)) {
+	for i, set := range w.full {
+		for ; set != 0; set &= set - 1 {
+			first := w.buckets[i*64+bits.TrailingZeros64(set)]
+			for e := first; ; {
+				f(e, e.at)
+				if e = e.next; e == first {
+					break
+				}
+			}
+		}
+	}
 }

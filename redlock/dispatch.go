@@ -6,15 +6,20 @@ import (
 )
 
 // desk is where the questions of all goroutines come together, on their way to the
-// lanes. Whoever asks alone carries the question to the lanes at once. Where several
-// ask at a time, the first of them lets the others put theirs on the desk, and carries
-// all to the lanes: there they leave in one write per master, and that is what makes a
-// command cheap, for the masters too.
+// lanes. There they leave in one write per master, and that is what makes a command
+// cheap, for the masters too.
+//
+// Whoever asks alone carries the question to the lanes at once. Where several ask at a
+// time, the first of them lets the others put theirs on the desk, as far as they are ready
+// to, and carries what is there. But where those who were woken together have again and
+// again asked together, a few µs apart, the last of them carries the questions of all.
 type desk struct {
 	questions []*question // guarded by the masters' mutex, like what follows
 	spare     []*question
-	carrying  bool         // somebody carries, or is about to
-	asking    atomic.Int64 // callers who wait for votes
+	carrying  bool // somebody carries, or is about to
+	crowd     crowd
+
+	asking atomic.Int64 // callers who wait for votes
 }
 
 // dispatch has a question be asked, and says whether it may be. answered must follow
@@ -28,8 +33,9 @@ func (m *redisMasters) dispatch(q *question) bool {
 	}
 	m.pending.Add(1)
 	others := d.asking.Add(1) > 1
+	crowd := d.crowd.asks(q.asked)
 	lanes := q.talk.lanes
-	if &lanes[0] != &m.lanes[0] || len(q.orders) < len(lanes) || !others && !d.carrying {
+	if &lanes[0] != &m.lanes[0] || len(q.orders) < len(lanes) || !others && !d.carrying && len(d.questions) == 0 {
 		m.mu.Unlock()
 		for i := range q.orders {
 			lanes[q.orders[i].master].submit([]*question{q})
@@ -37,26 +43,39 @@ func (m *redisMasters) dispatch(q *question) bool {
 		return true
 	}
 	d.questions = append(d.questions, q)
-	first := !d.carrying
-	d.carrying = true
-	m.mu.Unlock()
-	if first {
-		m.carry()
+	switch {
+	case d.carrying:
+		m.mu.Unlock()
+	case crowd == some:
+		if !d.crowd.awaited {
+			m.await(q.asked)
+		}
+		m.mu.Unlock()
+	default:
+		d.carrying = true
+		m.mu.Unlock()
+		m.carry(crowd == all)
 		if m.more() { // others have asked meanwhile: this caller has carried enough
-			m.goroutines.Go(func() {
-				for m.carry(); m.more(); {
-					m.carry()
-				}
-			})
+			m.goroutines.Go(m.carryOn)
 		}
 	}
 	return true
 }
 
-// carry takes what is on the desk to the lanes.
-func (m *redisMasters) carry() {
+// carryOn carries until there is no more.
+func (m *redisMasters) carryOn() {
+	for m.carry(false); m.more(); {
+		m.carry(false)
+	}
+}
+
+// carry takes what is on the desk to the lanes. Unless that is all, it lets others ask
+// first who are ready to.
+func (m *redisMasters) carry(all bool) {
 	d := &m.desk
-	runtime.Gosched() // whom the latest votes woke may ask, too
+	if !all {
+		runtime.Gosched() // whom the latest votes woke may ask, too
+	}
 	m.mu.Lock()
 	questions := d.questions
 	d.questions, d.spare = d.spare, nil

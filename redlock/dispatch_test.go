@@ -79,7 +79,7 @@ func TestQuestionsLeaveTogether(t *testing.T) {
 			t.Fatal("somebody wrote while another carried")
 		}
 	}
-	m.carry()
+	m.carry(false)
 	for _, c := range conns {
 		if len(c.writes) != 2 {
 			t.Fatalf("%d writes for ten locks and releases, want 1", len(c.writes)-1)

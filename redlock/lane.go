@@ -33,7 +33,7 @@ type lane struct {
 	old   []*pipe  // that did not answer, until they do or are given up
 	queue []*order // that wait for a connection
 	debts map[string]debt
-	votes *[]cast // to be told when the lane is let go
+	votes *ballot // to be told when the lane is let go
 	asked time.Duration
 
 	alarm  *time.Timer // rings when the time of an order is over
@@ -96,13 +96,28 @@ func (l *lane) unlock() {
 		return
 	}
 	now := l.masters.now()
-	for _, c := range *votes {
+	together := 0
+	for _, c := range votes.casts {
 		c.took = now - c.o.q.asked
-		c.o.q.cast(c)
+		wake, first := c.o.q.cast(c)
+		if wake != nil {
+			votes.wakes = append(votes.wakes, wake)
+		}
+		if first {
+			together++
+		}
 	}
-	clear(*votes)
-	*votes = (*votes)[:0]
-	casts.Put(votes)
+	l.masters.wake(together, now)
+	for _, wake := range votes.wakes {
+		select {
+		case wake <- struct{}{}:
+		default:
+		}
+	}
+	clear(votes.casts)
+	clear(votes.wakes)
+	votes.casts, votes.wakes = votes.casts[:0], votes.wakes[:0]
+	ballots.Put(votes)
 }
 
 // submit has what questions want of this master carried out, or fail.
@@ -193,9 +208,9 @@ func (l *lane) vote(o *order, n int64, err error) {
 		talk.latest = nil // its question may soon be another
 	}
 	if l.votes == nil {
-		l.votes = casts.Get().(*[]cast)
+		l.votes = ballots.Get().(*ballot)
 	}
-	*l.votes = append(*l.votes, cast{o: o, n: n, err: err})
+	l.votes.casts = append(l.votes.casts, cast{o: o, n: n, err: err})
 }
 
 // owe notes that a release got no answer, although its SET was sent.

@@ -179,7 +179,7 @@ func (p *pipe) read() {
 			l.unlock()
 			return
 		}
-		drained := p.idle() && !p.writing
+		drained := p.idle() && !p.writing && len(p.pending) > 0
 		l.unlock()
 		if drained {
 			runtime.Gosched() // whom the votes woke may ask again: that leaves together

@@ -30,6 +30,7 @@ type question struct {
 	votes  []cast
 	yes    int
 	failed int
+	woken  bool   // the taker was, at least once
 	left   bool   // the taker has all that it wants
 	plain  []byte // in bytes, by its hash; empty: not yet
 	others *[forms][]byte
@@ -70,7 +71,7 @@ func (q *question) recycle() {
 		return
 	}
 	q.talk, q.others = nil, nil
-	q.yes, q.left, q.plain = 0, false, q.plain[:0]
+	q.yes, q.woken, q.left, q.plain = 0, false, false, q.plain[:0]
 	if cap(q.plain) > plainMost {
 		q.plain = nil
 	}
@@ -227,11 +228,18 @@ func (c cast) vote() Vote {
 	}
 }
 
-// casts are used again and again.
-var casts = sync.Pool{New: func() any { return new([]cast) }}
+// ballot is votes that are told together.
+type ballot struct {
+	casts []cast
+	wakes []chan struct{} // of those who are to be woken for them
+}
 
-// cast tells a vote to whoever observes, and hands it to the taker.
-func (q *question) cast(c cast) {
+// ballots are used again and again.
+var ballots = sync.Pool{New: func() any { return new(ballot) }}
+
+// cast tells a vote to whoever observes, and hands it to the taker. It returns what wakes
+// the taker, if that is to be woken, and whether that is for the first time.
+func (q *question) cast(c cast) (wake chan struct{}, first bool) {
 	q.talk.observe(c)
 	q.mu.Lock()
 	q.votes = append(q.votes, c)
@@ -243,20 +251,17 @@ func (q *question) cast(c cast) {
 	}
 	in := len(q.votes)
 	last, left, masters := in == q.all, q.left, q.talk.masters
-	wake := !left && (last || in-q.failed >= q.need || in-q.yes >= q.without)
-	q.mu.Unlock()
-	if wake { // from here on it may be another question's
-		select {
-		case q.wake <- struct{}{}:
-		default:
-		}
+	if !left && (last || in-q.failed >= q.need || in-q.yes >= q.without) {
+		wake, first, q.woken = q.wake, !q.woken, true
 	}
-	if last {
+	q.mu.Unlock()
+	if last { // from here on it may be another question
 		if left {
 			q.recycle()
 		}
 		masters.pending.Done()
 	}
+	return wake, first
 }
 
 // leave is the end of taking votes.

@@ -162,7 +162,7 @@ func (l *lane) accept(o *order) {
 	case l.state == suspect && release && !follows:
 		on := talk.on
 		if on == nil {
-			l.vote(o, 0, l.cause) // there is nothing to release
+			l.refuse(o) // there is nothing to release
 			return
 		}
 		if on == l.pipe && on.broken == nil {
@@ -175,11 +175,11 @@ func (l *lane) accept(o *order) {
 			l.follow(on, o)
 		}
 		if len(l.queue) >= patientMost {
-			l.vote(o, 0, l.cause)
+			l.refuse(o)
 			return
 		}
 	case l.state == suspect && !follows && len(l.queue) >= patientMost:
-		l.vote(o, 0, l.cause)
+		l.refuse(o)
 		return
 	}
 	l.queue = append(l.queue, o)
@@ -190,17 +190,23 @@ func (l *lane) accept(o *order) {
 // follow has a release follow its SET on the connection on which that was sent, beside
 // what else becomes of it.
 func (l *lane) follow(on *pipe, o *order) {
-	o.q.keep = true
+	o.kept = true
 	on.push(&order{q: o.q, master: o.master, state: voted, late: true})
 	on.nudge()
 }
 
-// vote notes an order's vote, which is told when the lane is let go.
-func (l *lane) vote(o *order, n int64, err error) {
+// refuse is the vote of a suspect master on an order that goes nowhere.
+func (l *lane) refuse(o *order) { l.note(o, 0, l.cause, o.kept) }
+
+// vote notes an order's vote, which is told when the lane is let go. One that got no
+// answer may still be in a connection's hands.
+func (l *lane) vote(o *order, n int64, err error) { l.note(o, n, err, o.kept || err != nil) }
+
+func (l *lane) note(o *order, n int64, err error, kept bool) {
 	if err != nil {
 		n = 0
-		if o.q.cmd.Kind == Release {
-			l.owe(o)
+		if o.q.cmd.Kind == Release && l.owe(o) {
+			kept = true
 		}
 	}
 	o.state = voted
@@ -210,14 +216,14 @@ func (l *lane) vote(o *order, n int64, err error) {
 	if l.votes == nil {
 		l.votes = ballots.Get().(*ballot)
 	}
-	l.votes.casts = append(l.votes.casts, cast{o: o, n: n, err: err})
+	l.votes.casts = append(l.votes.casts, cast{o: o, n: n, err: err, kept: kept})
 }
 
-// owe notes that a release got no answer, although its SET was sent.
-func (l *lane) owe(o *order) {
+// owe notes that a release got no answer, if its SET was sent.
+func (l *lane) owe(o *order) bool {
 	on := o.q.talk.with[o.master].on
 	if on == nil || len(l.debts) >= debtsMost {
-		return
+		return false
 	}
 	if on.broken != nil || o.state == queued && !o.late { // it was not, and will not be, sent there
 		on = nil
@@ -226,6 +232,7 @@ func (l *lane) owe(o *order) {
 		l.debts = map[string]debt{}
 	}
 	l.debts[o.q.cmd.Token] = debt{o.q, on, l.masters.now() + debtsFor}
+	return true
 }
 
 func (l *lane) paid(o *order) {

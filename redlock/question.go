@@ -7,8 +7,8 @@ import (
 )
 
 // question is one Ask on its way: a command for some masters, and the votes on it. It is
-// used again once its taker has left and all have answered. If one has not, its lane may
-// keep what is left of it, and it is not.
+// used again once its taker has left and all votes are in, unless a lane may need it for
+// longer.
 type question struct {
 	talk     *redisConversation
 	cmd      Command
@@ -24,12 +24,12 @@ type question struct {
 	// wake wakes the taker, and holds one. It outlives the question's uses: a vote may wake
 	// a later taker than its own, who then finds nothing new.
 	wake chan struct{}
-	keep bool // lanes may need it for longer than for its votes
 
 	mu     sync.Mutex
 	votes  []cast
 	yes    int
 	failed int
+	keep   bool   // a lane may need it for longer
 	woken  bool   // the taker was, at least once
 	left   bool   // the taker has all that it wants
 	plain  []byte // in bytes, by its hash; empty: not yet
@@ -67,11 +67,11 @@ func newQuestion(talk *redisConversation, cmd Command, to []int, n int, timeout 
 // recycle has the question be used again, if nobody needs it any more: all have voted,
 // and the taker has left.
 func (q *question) recycle() {
-	if q.keep || q.failed > 0 {
+	if q.keep {
 		return
 	}
 	q.talk, q.others = nil, nil
-	q.yes, q.woken, q.left, q.plain = 0, false, false, q.plain[:0]
+	q.yes, q.failed, q.woken, q.left, q.plain = 0, 0, false, false, q.plain[:0]
 	if cap(q.plain) > plainMost {
 		q.plain = nil
 	}
@@ -93,6 +93,7 @@ type order struct {
 	byText bool // its script was not known by its hash
 	late   bool // a release that goes on after its vote was cast: nobody waits for it
 	alone  bool // a release that must not share a script any more
+	kept   bool // the lane may need it when it has voted
 	yes    int64
 }
 
@@ -217,6 +218,7 @@ type cast struct {
 	n    int64
 	err  error
 	took time.Duration
+	kept bool // its lane may need the order for longer
 }
 
 // vote is what a master's reply, or the lack of one, is worth.
@@ -243,6 +245,7 @@ func (q *question) cast(c cast) (wake chan struct{}, first bool) {
 	q.talk.observe(c)
 	q.mu.Lock()
 	q.votes = append(q.votes, c)
+	q.keep = q.keep || c.kept
 	switch {
 	case c.err != nil:
 		q.failed++

@@ -133,7 +133,7 @@ func (c *Client) lock(ctx, parent context.Context, key string, opts []Option) (*
 // persist makes attempts until one succeeds, or ctx ends, or the client is closed.
 func (c *Client) persist(ctx, parent context.Context, key string, turn *turn, s *settings) (*Lease, error) {
 	var last *Error // of the latest attempt that ctx did not cut short
-	wait := func(int) error { return s.runtime.Sleep(ctx, retryDelay(s)) }
+	wait := func(number int) error { return s.runtime.Sleep(ctx, s.delay(number)) }
 	for number := 1; ; number++ {
 		lease, failure := c.attempt(ctx, parent, key, number, turn, s)
 		if failure == nil {
@@ -187,7 +187,7 @@ func (a *alert) wait(ctx context.Context, number int, s *settings) error {
 	err := errHeard
 	if !heard {
 		// What hears of releases need not ask so often.
-		err = s.runtime.Sleep(listening, retryDelay(s)<<min(max(number-patience, 0), 3))
+		err = s.runtime.Sleep(listening, s.delay(number)<<min(max(number-patience, 0), 3))
 	}
 	if err == errHeard { // so have others
 		err = s.runtime.Sleep(ctx, between(s.runtime, 0, min(s.retryMin, wakeJitter)))
@@ -243,9 +243,14 @@ func (c *Client) leave() {
 	}
 }
 
-// retryDelay is drawn anew each time from the whole range, so that contenders
-// who collided once do not collide again.
-func retryDelay(s *settings) time.Duration { return between(s.runtime, s.retryMin, s.retryMax) }
+// delay is how long to wait after an attempt that failed. It is drawn anew each time from
+// the whole range, so that contenders who collided once do not collide again.
+func (s *settings) delay(attempt int) time.Duration {
+	if s.retryDelay != nil {
+		return max(s.retryDelay(attempt), 0)
+	}
+	return between(s.runtime, s.retryMin, s.retryMax)
+}
 
 // between is a random duration, bounds included.
 func between(r Runtime, least, most time.Duration) time.Duration {

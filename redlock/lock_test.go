@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -118,6 +119,35 @@ func TestRetries(t *testing.T) {
 		}
 		if lowest > 40*time.Millisecond || highest < 100*time.Millisecond {
 			t.Errorf("delays from %v to %v: they are not drawn from the whole range", lowest, highest)
+		}
+	})
+}
+
+// A function of one's own says how long the delays are.
+func TestRetryDelayFunc(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := newFakeMasters(3)
+		m.fate = func(int, redlock.Command) fate { return no }
+		var asked []time.Duration
+		began := time.Now()
+		m.asked = func(cmd redlock.Command, _ []int) {
+			if cmd.Kind == redlock.Set {
+				asked = append(asked, time.Since(began).Round(10*time.Millisecond))
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		doubled := redlock.WithRetryDelayFunc(func(attempt int) time.Duration {
+			if attempt == 1 {
+				return -time.Hour // at once
+			}
+			return 100 * time.Millisecond << attempt
+		})
+		if _, err := open(t, m, doubled, redlock.WithTimeout(time.Second)).Lock(ctx, "k"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		if want := []time.Duration{0, 0, 400 * time.Millisecond}; !slices.Equal(asked, want) {
+			t.Errorf("attempts at %v, want %v", asked, want)
 		}
 	})
 }

@@ -17,6 +17,7 @@ type settings struct {
 	driftFixed    time.Duration
 	retryMin      time.Duration
 	retryMax      time.Duration
+	retryDelay    func(attempt int) time.Duration // nil: between the two
 	maxExtensions int
 	sequential    bool
 	fencing       bool
@@ -62,7 +63,15 @@ func WithDrift(factor float64, fixed time.Duration) Option {
 // default is 20 to 300 ms. Equal bounds make the delay fixed, which invites what
 // the randomness prevents.
 func WithRetryDelay(min, max time.Duration) Option {
-	return func(s *settings) { s.retryMin, s.retryMax = min, max }
+	return func(s *settings) { s.retryMin, s.retryMax, s.retryDelay = min, max, nil }
+}
+
+// WithRetryDelayFunc has f say how long to wait after an attempt that failed, the first
+// being 1, instead of WithRetryDelay; below 0 is 0, and a nil f stands for WithRetryDelay. f is called by all who wait, at the same
+// time. Let it return a random part of what it might (see WithRetryDelay), such as
+// rand.N(min(20<<attempt, 1000)) milliseconds.
+func WithRetryDelayFunc(f func(attempt int) time.Duration) Option {
+	return func(s *settings) { s.retryDelay = f }
 }
 
 // WithMaxExtensions sets how often one lease may be extended, attempts that fail

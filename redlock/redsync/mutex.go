@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"lockpick/redlock"
@@ -38,7 +39,7 @@ func (m *Mutex) LockContext(ctx context.Context) error {
 		return m.redsync.err
 	}
 	// So long do they take at most. Who waits in line does not try meanwhile.
-	limited, cancel := context.WithTimeoutCause(ctx, time.Duration(max(m.tries, 1))*(m.delayMax+time.Duration(float64(m.expiry)*m.timeoutFactor)), errTries)
+	limited, cancel := context.WithTimeoutCause(ctx, m.longest(), errTries)
 	defer cancel()
 	limited, stop := context.WithCancelCause(limited)
 	defer stop(nil)
@@ -53,6 +54,19 @@ func (m *Mutex) LockContext(ctx context.Context) error {
 	}
 	m.keep(lease)
 	return nil
+}
+
+// longest is how long all tries take at most, where the delays between them do not shrink.
+func (m *Mutex) longest() time.Duration {
+	tries, delay := max(m.tries, 1), m.delayMax
+	if m.delay != nil {
+		delay = max(m.delay(1), m.delay(tries), 0)
+	}
+	each := delay + time.Duration(float64(m.expiry)*m.timeoutFactor)
+	if each < 0 || each > math.MaxInt64/time.Duration(tries) {
+		return math.MaxInt64
+	}
+	return time.Duration(tries) * each
 }
 
 func failed(err error) error {

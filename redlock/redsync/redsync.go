@@ -77,8 +77,15 @@ func WithTries(n int) Option { return OptionFunc(func(m *Mutex) { m.tries = n })
 // WithRetryDelay sets the time between two tries. The default is a random time from 50 to
 // 250 ms, which is better: the same for all invites that they collide again and again.
 func WithRetryDelay(d time.Duration) Option {
-	return OptionFunc(func(m *Mutex) { m.delayMin, m.delayMax = d, d })
+	return OptionFunc(func(m *Mutex) { m.delayMin, m.delayMax, m.delay = d, d, nil })
 }
+
+// DelayFunc says how long to wait after so many tries.
+type DelayFunc func(tries int) time.Duration
+
+// WithRetryDelayFunc has f say how long to wait between two tries. It is also asked once
+// about as many tries as there may be, for the bound of the wait in line.
+func WithRetryDelayFunc(f DelayFunc) Option { return OptionFunc(func(m *Mutex) { m.delay = f }) }
 
 // WithDriftFactor sets the allowance for clocks that run at different rates. The default
 // is 0.01.
@@ -100,6 +107,7 @@ type Mutex struct {
 	redsync                    *Redsync
 	name                       string
 	expiry, delayMin, delayMax time.Duration
+	delay                      DelayFunc // nil: between the two
 	tries                      int
 	driftFactor, timeoutFactor float64
 
@@ -141,7 +149,7 @@ func (m *Mutex) keep(l *redlock.Lease) {
 
 func (m *Mutex) options() []redlock.Option {
 	return []redlock.Option{
-		redlock.WithTTL(m.expiry), redlock.WithRetryDelay(m.delayMin, m.delayMax), redlock.WithMaxExtensions(math.MaxInt),
+		redlock.WithTTL(m.expiry), redlock.WithRetryDelay(m.delayMin, m.delayMax), redlock.WithRetryDelayFunc(m.delay), redlock.WithMaxExtensions(math.MaxInt),
 		redlock.WithDrift(m.driftFactor, 2*time.Millisecond), redlock.WithTimeout(time.Duration(float64(m.expiry) * m.timeoutFactor)),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os/exec"
+	"slices"
 	"testing"
 	"time"
 
@@ -123,6 +124,27 @@ func TestTriesBoundTheLine(t *testing.T) {
 	cancel()
 	if err := m.LockContext(ctx); !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+// A delay of one's own is asked for after each try but the last, and bounds the line.
+func TestRetryDelayFunc(t *testing.T) {
+	c := masters(t)
+	a := open(t, c, "a").NewMutex("k", patient)
+	if err := a.Lock(); err != nil {
+		t.Fatal(err)
+	}
+	var asked []int
+	delay := func(tries int) time.Duration {
+		asked = append(asked, tries)
+		return time.Millisecond
+	}
+	b := open(t, c, "b").NewMutex("k", redsync.WithTries(3), redsync.WithRetryDelay(time.Hour), redsync.WithRetryDelayFunc(delay), patient)
+	if err := b.Lock(); !errors.Is(err, redsync.ErrFailed) {
+		t.Fatal(err)
+	}
+	if want := []int{1, 3, 1, 2}; !slices.Equal(asked, want) { // 1 and 3 for the bound
+		t.Errorf("asked after %v tries, want %v", asked, want)
 	}
 }
 

@@ -94,6 +94,17 @@ const (
 // Budgets lists them.
 var Budgets = []string{Quick, Full}
 
+// Of which findings a run is kept as evidence, by name.
+const (
+	KeepAll        = "all"
+	KeepViolated   = "violated"   // those that found a violation, and those of KeepUnexpected
+	KeepUnexpected = "unexpected" // those that are not as expected, and undecided ones
+	KeepNone       = "none"
+)
+
+// Keeps lists them.
+var Keeps = []string{KeepAll, KeepViolated, KeepUnexpected, KeepNone}
+
 // tries is how many schedules a budget allows in the simulator.
 func (c *Case) tries(budget string) int {
 	n := Schedules{Quick: 20, Full: 500}

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -291,6 +293,78 @@ func TestVerifyRefuses(t *testing.T) {
 	} {
 		if _, err := Verify(t.Context(), nil, x.v); err == nil || err.Error() != x.want {
 			t.Errorf("%v, want %s", err, x.want)
+		}
+	}
+}
+
+// runsOf are the folders that a verification has left, and whether each finding has one.
+func runsOf(t *testing.T, r *ClaimsResult) (runs []string, evident []bool) {
+	t.Helper()
+	runs, err := Store{r.Folder}.Runs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if latest, err := os.Readlink(filepath.Join(r.Folder, "latest")); err == nil && !slices.Contains(runs, latest) {
+		t.Errorf("latest points at %s, which is gone", latest)
+	}
+	r.each(func(_ *ClaimResult, what string, f Finding) {
+		evident = append(evident, f.Run != "")
+		if f.Run != "" && !slices.Contains(runs, f.Run) {
+			t.Errorf("%s: the evidence %s is gone", what, f.Run)
+		}
+	})
+	return runs, evident
+}
+
+// TestVerifyKeepsWhatIsAskedFor: of the three findings of few one is a violation, and all
+// are as expected.
+func TestVerifyKeepsWhatIsAskedFor(t *testing.T) {
+	for keep, want := range map[string][]bool{
+		KeepAll: {true, true, true}, KeepViolated: {true, false, false}, KeepUnexpected: {false, false, false}, KeepNone: {false, false, false},
+	} {
+		runs, evident := runsOf(t, verified(t, few, func(v *Verification) { v.Keep = keep }))
+		if !slices.Equal(evident, want) {
+			t.Errorf("%s: evidence for %v, want %v", keep, evident, want)
+		}
+		if n := len(runs); n > 0 != want[0] {
+			t.Errorf("%s: %d runs are kept", keep, n)
+		}
+	}
+	claims, err := ParseClaims([]byte(few))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Verify(t.Context(), claims, Verification{Driver: Sim, Budget: Quick, Store: Store{t.TempDir()}, Keep: "some"}); err == nil || !strings.Contains(err.Error(), "violated") {
+		t.Errorf("unknown evidence: %v", err)
+	}
+}
+
+// TestVerifyDiscardsRunsOnRealMasters: there every schedule is a run from the start.
+func TestVerifyDiscardsRunsOnRealMasters(t *testing.T) {
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		t.Skip("needs redis-server: ", err)
+	}
+	const quiet = `
+title: Quiet
+claims:
+  - id: a
+    slug: quiet
+    claim: Without faults it holds.
+    sources: [test]
+    verdict: holds
+    basis: theory
+    explain: It does.
+    scenario: {time_limit: 1s, hold: 1ms..20ms}
+    cases:
+      - name: quiet
+        shows: Nothing happens.
+        expect: [{property: mutual-exclusion, verdict: holds}]
+        schedules: {quick: 1}
+`
+	for keep, want := range map[string]bool{KeepAll: true, KeepUnexpected: false} {
+		runs, evident := runsOf(t, verified(t, quiet, func(v *Verification) { v.Driver, v.Keep = Process, keep }))
+		if len(runs) > 0 != want || !slices.Equal(evident, []bool{want}) {
+			t.Errorf("%s: %d runs, evidence %v", keep, len(runs), evident)
 		}
 	}
 }

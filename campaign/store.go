@@ -71,6 +71,18 @@ func (s Store) point(run string) error {
 	return nil
 }
 
+// unpoint removes "latest" if the run that it points at is gone.
+func (s Store) unpoint() error {
+	latest := filepath.Join(s.Dir, "latest")
+	if _, err := os.Stat(latest); !errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err := os.Remove(latest); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("store: %w", err)
+	}
+	return nil
+}
+
 // Find returns the folder of a run: by its path, by its name in the store, or
 // "latest".
 func (s Store) Find(run string) (string, error) {

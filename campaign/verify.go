@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -23,6 +24,7 @@ type Verification struct {
 	Most    int    // schedules or runs of each case, whatever the budget allows; 0: no such limit
 	Workers int    // schedules at a time; 0: as many as processors, on real masters at most 2
 	Store   Store
+	Keep    string   // of which findings runs are kept in it (KeepAll, …); "" is KeepAll
 	Client  []string // the command that is a client process
 	Image   string   // of the driver docker
 
@@ -50,6 +52,10 @@ func Verify(ctx context.Context, claims []Claim, opt Verification) (*ClaimsResul
 	}
 	if !slices.Contains(Drivers, opt.Driver) {
 		return nil, unknown("driver", opt.Driver, Drivers)
+	}
+	opt.Keep = cmp.Or(opt.Keep, KeepAll)
+	if !slices.Contains(Keeps, opt.Keep) {
+		return nil, unknown("evidence", opt.Keep, Keeps)
 	}
 	if opt.Progress == nil {
 		opt.Progress = func(string, ...any) {}
@@ -85,6 +91,9 @@ func Verify(ctx context.Context, claims []Claim, opt Verification) (*ClaimsResul
 	}
 	for _, c := range v.claims {
 		result.Claims = append(result.Claims, *c.result)
+	}
+	if err := v.evidence.unpoint(); err != nil {
+		return nil, &HarnessError{err}
 	}
 	result.Interrupted = ctx.Err() != nil
 	result.Took = time.Since(v.started)
@@ -135,6 +144,7 @@ type trial struct {
 	leases  int
 	at      time.Duration // real time since the series began
 	run     string        // the folder that keeps it, if it is kept
+	proof   bool          // a finding refers to it
 }
 
 // shown is what one schedule showed of one property.
@@ -468,6 +478,7 @@ func (v *verification) conclude(ctx context.Context, c *claimRun) {
 			}
 		}
 	}
+	v.failed(v.discard(c))
 	c.result.Outcome = c.result.outcome()
 	v.mu.Lock()
 	v.status.ClaimsDone++
@@ -499,16 +510,53 @@ func (v *verification) findings(ctx context.Context, s *series) []Finding {
 		if evidence != nil {
 			f.Seed = evidence.seed
 			f.FoundAfter = evidence.at
-			if err := v.keep(ctx, s, evidence); err != nil {
-				v.mu.Lock()
-				v.err = errors.Join(v.err, err)
-				v.mu.Unlock()
+			if v.keeps(&f) {
+				v.failed(v.keep(ctx, s, evidence))
+				f.Run, evidence.proof = evidence.run, true
 			}
-			f.Run = evidence.run
 		}
 		all = append(all, f)
 	}
 	return all
+}
+
+// keeps says whether a finding's run is kept.
+func (v *verification) keeps(f *Finding) bool {
+	switch v.opt.Keep {
+	case KeepAll:
+		return true
+	case KeepViolated:
+		return f.Found == checker.Violated || f.Outcome != Expected
+	case KeepUnexpected:
+		return f.Outcome != Expected
+	}
+	return false
+}
+
+// discard removes the runs on real masters to which no finding refers, unless all are kept.
+func (v *verification) discard(c *claimRun) error {
+	if v.opt.Keep == KeepAll {
+		return nil
+	}
+	var errs []error
+	for _, s := range c.series {
+		for _, t := range s.trials {
+			if t != nil && t.run != "" && !t.proof {
+				errs = append(errs, os.RemoveAll(filepath.Join(v.evidence.Dir, t.run)))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// failed notes an error of the harness, or nil.
+func (v *verification) failed(err error) {
+	if err == nil {
+		return
+	}
+	v.mu.Lock()
+	v.err = errors.Join(v.err, err)
+	v.mu.Unlock()
 }
 
 // find concludes on one property from the schedules of a series, and says which of them

@@ -23,6 +23,7 @@ import (
 type claimsFlags struct {
 	only, catalogue       []string
 	driver, budget, image string
+	evidence              string
 	seed                  uint64
 	most, workers         int
 	mutants, asJSON       bool
@@ -51,7 +52,7 @@ Exit codes: 0 all as expected, 1 a claim is not (or differs from the baseline), 
   lockpick claims --mutants                        are all planted bugs caught?
   lockpick claims --catalogue my-claims.yaml       claims about a lock of one's own
   lockpick claims --baseline claims-baseline.json  what changed since then? (written if missing)
-  lockpick claims --junit claims.xml --html claims.html`,
+  lockpick claims --junit claims.xml --html claims.html --evidence unexpected`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return runClaims(cmd, flags) },
 	}
@@ -68,6 +69,7 @@ Exit codes: 0 all as expected, 1 a claim is not (or differs from the baseline), 
 	f.BoolVar(&flags.updateBaseline, "update-baseline", false, "write the baseline anew")
 	f.StringVar(&flags.junit, "junit", "", "write JUnit XML to this file")
 	f.StringVar(&flags.html, "html", "", "write the page of all claims to this file too")
+	f.StringVar(&flags.evidence, "evidence", campaign.KeepAll, "of which findings a run is kept, 2 MB each: "+strings.Join(campaign.Keeps, ", ")+" (undecided counts as unexpected)")
 	f.BoolVar(&flags.asJSON, "json", false, "print one JSON object on stdout instead of the table")
 	f.IntVar(&flags.workers, "workers", 0, "schedules at a time (default: as many as processors; on real masters at most 2)")
 	f.StringVar(&flags.image, "image", "", "Docker image of the masters")
@@ -101,7 +103,7 @@ func runClaims(cmd *cobra.Command, flags claimsFlags) error {
 	show := newClaimsProgress()
 	r, err := campaign.Verify(cmd.Context(), claims, campaign.Verification{
 		Driver: flags.driver, Budget: flags.budget, Seed: flags.seed, Most: flags.most, Workers: flags.workers, Image: flags.image,
-		Store: campaign.Store{Dir: flags.store}, Client: []string{self, "client"},
+		Store: campaign.Store{Dir: flags.store}, Keep: flags.evidence, Client: []string{self, "client"},
 		Progress: show.line, Live: show.live, Done: show.claim,
 		Report: func(dir string, h *history.History, r *campaign.Result) error { return writeReport(dir, h, r) },
 	})
@@ -225,7 +227,11 @@ func printClaims(r, before *campaign.ClaimsResult, changes []campaign.Change, pa
 			return err
 		}
 	}
-	_, err := fmt.Printf("Evidence for every finding: %s\n", pages[len(pages)-1])
+	what := map[string]string{
+		campaign.KeepAll: "Evidence for every finding", campaign.KeepViolated: "Evidence for violations and what was not expected",
+		campaign.KeepUnexpected: "Evidence for what was not expected", campaign.KeepNone: "All findings",
+	}[flags.evidence]
+	_, err := fmt.Printf("%s: %s\n", what, pages[len(pages)-1])
 	return err
 }
 

@@ -106,9 +106,9 @@ func TestLapsedLeasesAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, _ := agreed(t, WithMaxExtensions(1000))
 		held := take(t, c, "held")
-		for i := range 100 * crowdLeast {
+		for i := range 100 * tidyLeast {
 			take(t, c, fmt.Sprintf("k%d", i))
-			if i%crowdLeast == 0 {
+			if i%tidyLeast == 0 {
 				time.Sleep(time.Second / 2)
 				longer, err := held.Extend(t.Context())
 				if err != nil {
@@ -117,7 +117,7 @@ func TestLapsedLeasesAreForgotten(t *testing.T) {
 				held = longer
 			}
 		}
-		if n := len(c.lines); n > 6*crowdLeast { // twice those of the last second, which are three times as many
+		if n := len(c.lines); n > 6*tidyLeast { // twice those of the last second, which are three times as many
 			t.Errorf("%d lines are kept", n)
 		}
 		if c.lines["held"] == nil {

@@ -25,7 +25,7 @@ type Client struct {
 
 	mu     sync.Mutex // never held while waiting
 	lines  map[string]*line
-	crowd  int // so many of them are looked at
+	tidyAt int // so many of them are tidied up
 	closed bool
 }
 
@@ -71,7 +71,7 @@ func NewWithMasters(m Masters, opts ...Option) (*Client, error) {
 	if n == 0 {
 		return nil, errors.New("redlock: no masters")
 	}
-	c := &Client{masters: m, n: n, quorum: n/2 + 1, settings: s, lines: map[string]*line{}, crowd: crowdLeast}
+	c := &Client{masters: m, n: n, quorum: n/2 + 1, settings: s, lines: map[string]*line{}, tidyAt: tidyLeast}
 	c.idle, c.rest = s.runtime.WithCancelCause(context.Background())
 	return c, nil
 }

@@ -33,7 +33,7 @@ func (m *redisMasters) dispatch(q *question) bool {
 	}
 	m.pending.Add(1)
 	others := d.asking.Add(1) > 1
-	crowd := d.crowd.asks(q.asked)
+	present := d.crowd.asks(q.asked)
 	lanes := q.talk.lanes
 	if &lanes[0] != &m.lanes[0] || len(q.orders) < len(lanes) || !others && !d.carrying && len(d.questions) == 0 {
 		m.mu.Unlock()
@@ -46,7 +46,7 @@ func (m *redisMasters) dispatch(q *question) bool {
 	switch {
 	case d.carrying:
 		m.mu.Unlock()
-	case crowd == some:
+	case present == some:
 		if !d.crowd.awaited {
 			m.await(q.asked)
 		}
@@ -54,7 +54,7 @@ func (m *redisMasters) dispatch(q *question) bool {
 	default:
 		d.carrying = true
 		m.mu.Unlock()
-		m.carry(crowd == all)
+		m.carry(present == all)
 		if m.more() { // others have asked meanwhile: this caller has carried enough
 			m.goroutines.Go(m.carryOn)
 		}

@@ -92,7 +92,7 @@ func (c *Client) ahead(key string) *turn {
 
 // first begins a line with the turn in it. The caller holds c.mu.
 func (c *Client) first(key string) *turn {
-	if len(c.lines) >= c.crowd {
+	if len(c.lines) >= c.tidyAt {
 		c.tidy()
 	}
 	both := &struct {
@@ -104,8 +104,8 @@ func (c *Client) first(key string) *turn {
 	return &both.turn
 }
 
-// crowdLeast is how many lines there are before any is looked at.
-const crowdLeast = 128
+// tidyLeast is how many lines there are before any are tidied up.
+const tidyLeast = 128
 
 // tidy ends the lines of leases that have expired, and that nobody has released or waits
 // for. It comes when there are twice as many lines as it left the last time. The caller
@@ -118,7 +118,7 @@ func (c *Client) tidy() {
 			delete(c.lines, key)
 		}
 	}
-	c.crowd = max(crowdLeast, 2*len(c.lines))
+	c.tidyAt = max(tidyLeast, 2*len(c.lines))
 }
 
 // taken notes what was acquired in a turn, and says whether others wait for its end.

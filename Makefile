@@ -1,7 +1,8 @@
 # make run    set up, then run a campaign on real Redis masters (ARGS="--time-limit 60s …")
 # make test   set up, then every check and every test
+# make claims the catalogue of claims (ARGS="--driver process --evidence unexpected")
 # make bench  the benchmarks, and the lock beside others (ARGS="-rounds 3 -only pairs")
-.PHONY: run test lint bench setup-run setup-test
+.PHONY: run test lint claims bench setup-run setup-test
 
 GO ?= go
 # Modules of their own, so that the lock and the harness depend on nothing of theirs.

@@ -137,7 +137,7 @@ func TestACrowdLeavesTogether(t *testing.T) {
 		time.Sleep(crowdFor - 1)
 		synctest.Wait()
 		writes(2)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		writes(3)
 

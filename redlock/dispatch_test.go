@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -94,5 +95,71 @@ func TestQuestionsLeaveTogether(t *testing.T) {
 	}
 	if m.more() || m.desk.carrying {
 		t.Error("there is more to carry")
+	}
+}
+
+// answer has all that was sent be answered with 1, and what waits for that be written.
+func (m *redisMasters) answer() {
+	for _, l := range m.lanes {
+		l.mu.Lock()
+		p := l.pipe
+		var answers []answer
+		for range p.flight[p.first:] {
+			answers = append(answers, answer{n: 1})
+		}
+		l.heard(p, answers)
+		p.flush()
+		l.unlock()
+	}
+}
+
+// The next in line asks once the release is asked, and need not wait for the answers; but
+// where masters are far it does, so that others may find the lock free.
+func TestTheNextInLineAsksBehindTheRelease(t *testing.T) {
+	for far, want := range map[bool]int{false: 1, true: 0} {
+		synctest.Test(t, func(t *testing.T) {
+			m, conns := listening(3)
+			c, err := NewWithMasters(m, WithTTL(time.Hour), WithTimeout(time.Minute))
+			if err != nil {
+				t.Fatal(err)
+			}
+			leases := make(chan *Lease, 2)
+			for range 2 {
+				go func() {
+					if lease, err := c.Lock(t.Context(), "k"); err == nil {
+						leases <- lease
+					}
+				}()
+				synctest.Wait()
+			}
+			m.answer()
+			first := <-leases
+			for _, l := range m.lanes {
+				l.far.Store(far)
+			}
+			var unlocked error
+			go func() { unlocked = first.Unlock(t.Context()) }()
+			synctest.Wait()
+			for _, l := range m.lanes {
+				if n := len(l.pipe.pending); n != want {
+					t.Errorf("far %v: %d commands wait for the answer to the release, want %d", far, n, want)
+				}
+			}
+			m.answer()
+			synctest.Wait()
+			m.answer()
+			second := <-leases
+			if unlocked != nil || second.Token() == first.Token() {
+				t.Error(unlocked, second)
+			}
+			for _, conn := range conns {
+				if len(conn.writes) != 3 || !bytes.Contains(conn.writes[1], []byte("EVALSHA")) || !bytes.Contains(conn.writes[2], []byte(second.Token())) {
+					t.Errorf("far %v: %q", far, conn.writes)
+				}
+			}
+			for _, l := range m.lanes {
+				l.alarm.Stop()
+			}
+		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -35,6 +36,7 @@ type lane struct {
 	debts map[string]debt
 	votes *ballot // to be told when the lane is let go
 	asked time.Duration
+	far   atomic.Bool // its connection is slow (pipe.go)
 
 	alarm  *time.Timer // rings when the time of an order is over
 	alarms time.Duration

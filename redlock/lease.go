@@ -300,7 +300,9 @@ func (l *Lease) Unlock(ctx context.Context) error {
 		return fail(ErrClosed, &tally{})
 	}
 	defer h.client.leave()
-	votes := h.client.ask(ctx, h.talk, releaseCommand(h.key, h.token, h.settings.wakeups), (*tally).settled, h.settings)
+	release := releaseCommand(h.key, h.token, h.settings.wakeups)
+	release.next = h.turn
+	votes := h.client.ask(ctx, h.talk, release, (*tally).settled, h.settings)
 	switch {
 	case votes.won():
 		votes.free()

@@ -9,7 +9,8 @@ import (
 // line is where the callers of one Client wait for one key, first come, first served.
 // Only the first of them asks the masters: the others could only take votes from it.
 // It exists while somebody has the turn, which lasts until what was acquired with it is
-// over.
+// over. Where masters keep the order in which they are asked, that is once its release has
+// been asked; elsewhere, once it is answered.
 type line struct {
 	turn    *turn // whose it is
 	waiting []*turn

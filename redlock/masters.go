@@ -61,7 +61,8 @@ type Command struct {
 	Script *Script // nil: Args is a plain command
 	Keys   []string
 	Args   []any
-	Wait   int // of a master's replicas, so many must have it before the master's yes counts (WAIT)
+	Wait   int   // of a master's replicas, so many must have it before the master's yes counts (WAIT)
+	next   *turn // of a release: what ends with it, for Masters that keep the order of all they are asked
 }
 
 // short says that a command has none of its own words.

@@ -240,6 +240,7 @@ func (p *pipe) timed(now, written time.Duration) {
 	}
 	if now-p.judged > slowFor || p.fastest <= slowAnswer {
 		p.slow = p.fastest > slowAnswer
+		p.lane.far.Store(p.slow)
 	}
 	if now-p.judged > slowFor {
 		p.judged, p.fastest = now, 0

@@ -39,16 +39,16 @@ type question struct {
 	casts [roomFor]cast
 }
 
-// questions are used again and again.
-var questions = sync.Pool{New: func() any { return &question{wake: make(chan struct{}, 1)} }}
-
 // newQuestion asks the masters in to, or all n of them.
 func newQuestion(talk *redisConversation, cmd Command, to []int, n int, timeout time.Duration) *question {
 	all, need, without := len(to), len(to), len(to)
 	if to == nil { // fewer can neither make a majority nor rule one out
 		all, need, without = n, min(n/2+1, n-n/2), n-n/2
 	}
-	q := questions.Get().(*question)
+	q, _ := talk.masters.questions.Get().(*question)
+	if q == nil {
+		q = &question{wake: make(chan struct{}, 1)}
+	}
 	if q.orders, q.votes = q.room[:], q.casts[:0]; all > roomFor {
 		q.orders, q.votes = make([]order, all), make([]cast, 0, all)
 	}
@@ -70,12 +70,13 @@ func (q *question) recycle() {
 	if q.keep {
 		return
 	}
-	q.talk, q.others = nil, nil
+	masters := q.talk.masters
+	q.talk, q.others, q.cmd.next = nil, nil, nil
 	q.yes, q.failed, q.woken, q.left, q.plain = 0, 0, false, false, q.plain[:0]
 	if cap(q.plain) > plainMost {
 		q.plain = nil
 	}
-	questions.Put(q)
+	masters.questions.Put(q)
 }
 
 const (

@@ -25,13 +25,14 @@ type redisMasters struct {
 	end        context.CancelFunc
 	goroutines sync.WaitGroup
 
-	mu      sync.Mutex
-	closed  bool
-	pending sync.WaitGroup // questions that not all masters have voted on
-	desk    desk
-	lanes   []*lane
-	ears    ears
-	waiting []*lane // for commands that replicas must hear of, which hold up what is behind them
+	mu        sync.Mutex
+	closed    bool
+	pending   sync.WaitGroup // questions that not all masters have voted on
+	questions sync.Pool      // to be used again
+	desk      desk
+	lanes     []*lane
+	ears      ears
+	waiting   []*lane // for commands that replicas must hear of, which hold up what is behind them
 }
 
 // newRedisMasters takes the options of each client, but for those on which the lock's
@@ -195,9 +196,25 @@ func (q *question) ask(ctx context.Context, yield func(Vote) bool) {
 		}
 		return
 	}
+	if q.cmd.next != nil && !m.far() {
+		// The next in line may ask: its SET comes behind this release, on every master.
+		q.cmd.next.pass()
+	}
 	q.take(ctx, yield)
 	m.answered()
 	q.leave()
+}
+
+// far says whether the answers of a master take so long that nobody waits for them before
+// the next write (slowAnswer). The next in line then waits for those to the release: if
+// its SET were right behind, other processes would never find the lock free.
+func (m *redisMasters) far() bool {
+	for _, l := range m.lanes {
+		if l.far.Load() {
+			return true
+		}
+	}
+	return false
 }
 
 // waitingLanes are for commands that replicas must hear of.

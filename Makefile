@@ -15,7 +15,8 @@ run: setup-run
 	  0) echo "make run: no violation was found." ;; \
 	  1) echo "make run: the lock was broken, as told above (lockpick exits with 1 then)." ;; \
 	  *) exit $$code ;; \
-	esac
+	esac; \
+	echo "make run: the program is ./lockpick here; ./lockpick --help says what else it can do."
 
 setup-run:
 	@.ci/setup run

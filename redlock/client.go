@@ -26,7 +26,6 @@ type Client struct {
 	mu     sync.Mutex // never held while waiting
 	lines  map[string]*line
 	tidyAt int // so many of them are tidied up
-	closed bool
 }
 
 // shut is more than there are ever operations under way.
@@ -243,6 +242,8 @@ func (c *Client) leave() {
 	}
 }
 
+func (c *Client) closed() bool { return c.busy.Load() >= shut }
+
 // delay is how long to wait after an attempt that failed. It is drawn anew each time from
 // the whole range, so that contenders who collided once do not collide again.
 func (s *settings) delay(attempt int) time.Duration {
@@ -267,13 +268,14 @@ func between(r Runtime, least, most time.Duration) time.Duration {
 // than once.
 func (c *Client) Close() error {
 	c.mu.Lock()
-	first := !c.closed
-	c.closed = true
+	first := !c.closed()
+	if first {
+		c.busy.Add(shut + 1) // as if one more were under way …
+	}
 	c.mu.Unlock()
 	c.dismiss()
 	if first {
-		c.busy.Add(shut + 1) // as if one more were under way, which ends now
-		c.leave()
+		c.leave() // … which ends now
 	}
 	for c.idle.Err() == nil { // leave ends it
 		c.settings.runtime.Sleep(c.idle, time.Hour)

@@ -42,7 +42,7 @@ const (
 // enqueue waits for the turn on a key. The error is ErrClosed or ctx's cause.
 func (c *Client) enqueue(ctx context.Context, key string, s *settings) (*turn, error) {
 	c.mu.Lock()
-	if c.closed {
+	if c.closed() {
 		c.mu.Unlock()
 		return nil, ErrClosed
 	}

@@ -53,3 +53,35 @@ func TestAScriptWithoutATwinIsAClearError(t *testing.T) {
 		t.Errorf("got %v", r)
 	}
 }
+
+// TestGiveBackIsTheScript: the short way for the script that releases a lock answers and
+// does what its twin does, and leaves to the twin what ends with an error.
+func TestGiveBackIsTheScript(t *testing.T) {
+	for name, prepare := range map[string]func(db DB){
+		"nothing":          func(DB) {},
+		"the token":        func(db DB) { db.execute("set", []string{"k", "t"}) },
+		"another token":    func(db DB) { db.execute("set", []string{"k", "u"}) },
+		"a hash":           func(db DB) { db.execute("hset", []string{"k", "f", "t"}) },
+		"what has expired": func(db DB) { db.s.put("k", value{text: "t", expires: db.now - 1}) },
+		"a disk that fails": func(db DB) {
+			db.execute("set", []string{"k", "t"})
+			db.m.disk.broken = true
+		},
+	} {
+		answers := func(short bool) (reply, int) {
+			db := New(NewWorld(1), oneMaster, Options{}).masters[0].db()
+			prepare(db)
+			if short {
+				if n, done := db.giveBack("k", "t"); done {
+					return intReply(n), len(db.s.pairs)
+				}
+			}
+			return db.perform(twin(sha(releaseText)), sha(releaseText), []string{"k"}, []string{"t"}), len(db.s.pairs)
+		}
+		short, left := answers(true)
+		long, want := answers(false)
+		if short.String() != long.String() || left != want {
+			t.Errorf("%s: %v with %d keys left, and the script %v with %d", name, short, left, long, want)
+		}
+	}
+}

@@ -89,13 +89,13 @@ const (
 	restAfter = 10 * time.Second
 )
 
-// unlock lets the lane go, and tells the votes.
-func (l *lane) unlock() {
+// unlock lets the lane go, and tells the votes. It says whether that woke anybody.
+func (l *lane) unlock() (woke bool) {
 	votes := l.votes
 	l.votes = nil
 	l.mu.Unlock()
 	if votes == nil {
-		return
+		return false
 	}
 	now := l.masters.now()
 	together := 0
@@ -116,10 +116,12 @@ func (l *lane) unlock() {
 		default:
 		}
 	}
+	woke = len(votes.wakes) > 0
 	clear(votes.casts)
 	clear(votes.wakes)
 	votes.casts, votes.wakes = votes.casts[:0], votes.wakes[:0]
 	ballots.Put(votes)
+	return woke
 }
 
 // submit has what questions want of this master carried out, or fail.

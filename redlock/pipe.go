@@ -180,9 +180,11 @@ func (p *pipe) read() {
 			return
 		}
 		drained := p.idle() && !p.writing && len(p.pending) > 0
-		l.unlock()
+		woke := l.unlock()
 		if drained {
-			runtime.Gosched() // whom the votes woke may ask again: that leaves together
+			if woke {
+				runtime.Gosched() // they may ask again: that leaves together
+			}
 			l.mu.Lock()
 			p.flush()
 			l.unlock()

@@ -159,7 +159,7 @@ func (l *lane) open(ctx context.Context, limit time.Duration) (*pipe, error) {
 		free()
 		return nil, err
 	}
-	return &pipe{lane: l, conn: conn, free: free, prune: prune, wake: make(chan struct{}, 1), left: l.masters.now()}, nil
+	return &pipe{lane: l, conn: quick(conn), free: free, prune: prune, wake: make(chan struct{}, 1), left: l.masters.now()}, nil
 }
 
 // greet makes sure that the master answers, and asks it for commands that delete a key

@@ -14,7 +14,7 @@ import (
 
 // redisMasters speaks to real masters. go-redis opens the connections; what goes over
 // them is put together here, because the commands of all goroutines share them
-// (pipe.go). Like its parts (crowd.go, dispatch.go, encode.go, lane.go, listen.go, pipe.go, probe.go, question.go) it lives in real time only:
+// (pipe.go). Like its parts (crowd.go, dispatch.go, encode.go, lane.go, listen.go, pipe.go, probe.go, question.go, socket_linux.go) it lives in real time only:
 // a Runtime in virtual time brings Masters of its own.
 type redisMasters struct {
 	names   []string

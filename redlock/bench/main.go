@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 	"text/tabwriter"
@@ -73,7 +74,7 @@ func (b *bench) versions() {
 			server = strings.TrimPrefix(fields[2], "v=")
 		}
 	}
-	fmt.Printf("5 masters, Redis %s, loopback, no persistence; %s, %d CPUs; median of %d paired rounds of %v\n",
+	fmt.Printf("5 masters, Redis %s, loopback, no persistence; %s, %d CPUs; %d rounds of %v, in which all take turns; medians, and how far ratios range\n",
 		server, runtime.Version(), runtime.GOMAXPROCS(0), b.rounds, b.d)
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, dep := range info.Deps {
@@ -120,6 +121,28 @@ func (b *bench) paired(all []contestant, run func(locker) outcome) (map[string][
 	return got, nil
 }
 
+// times says how many times the one is the other: in the median round, and in those in which
+// it is least and most.
+type times struct{ median, least, most float64 }
+
+// compare sets what one contestant did beside what another did in the same round, a moment
+// before or after. The machine's speed may change from round to round, by what else it has to do:
+// that changes both, and their ratio less than each.
+func compare(one, other []outcome, f func(outcome) float64) times {
+	var x []float64
+	for i := range one {
+		x = append(x, f(one[i])/f(other[i]))
+	}
+	return times{median(x), slices.Min(x), slices.Max(x)}
+}
+
+func (t times) String() string {
+	if t.least == t.most { // of itself, or of one round
+		return fmt.Sprintf("%.1f×", t.median)
+	}
+	return fmt.Sprintf("%.1f× (%.1f–%.1f)", t.median, t.least, t.most)
+}
+
 func medianOf(outcomes []outcome, f func(outcome) float64) float64 {
 	var x []float64
 	for _, o := range outcomes {
@@ -132,14 +155,17 @@ func medianOf(outcomes []outcome, f func(outcome) float64) float64 {
 func (b *bench) pairs() error {
 	w := table("Lock and unlock, each goroutine a key of its own",
 		"goroutines", "lock", "pairs/s", "ours is", "CPU/pair", "ours is", "p50", "p99", "allocations", "bytes", "failed", "keys left")
+	var floors []float64
 	for _, g := range []int{1, 16, 128, 1024} {
 		all := []contestant{ours, redsyncPlain, redsyncFast, bsm, rueidis1}
 		left := map[string]int64{}
 		got := map[string][]outcome{}
-		for _, c := range all {
-			got[c.name] = nil
-		}
 		for range b.rounds {
+			f, err := floor(b.addrs, b.d/4)
+			if err != nil {
+				return err
+			}
+			floors = append(floors, f)
 			for _, c := range all {
 				if err := flush(b.masters); err != nil {
 					return err
@@ -159,33 +185,24 @@ func (b *bench) pairs() error {
 				left[c.name] += n
 			}
 		}
-		mine := medianOf(got[ours.name], outcome.rate)
+		mine := got[ours.name]
 		cpu := func(o outcome) float64 { return float64(o.cpu) }
-		mineCPU := medianOf(got[ours.name], cpu)
 		for _, c := range all {
 			o := got[c.name]
-			rate := medianOf(o, outcome.rate)
 			failed := 0
 			for _, x := range o {
 				failed += x.failed
 			}
-			fmt.Fprintf(w, "%d\t%s\t%.0f\t%.1f×\t%v\t%.1f×\t%v\t%v\t%.0f\t%.0f\t%d\t%d\t\n", g, c.name, rate, mine/rate,
-				time.Duration(medianOf(o, cpu)).Round(100*time.Nanosecond), medianOf(o, cpu)/mineCPU,
+			fmt.Fprintf(w, "%d\t%s\t%.0f\t%v\t%v\t%v\t%v\t%v\t%.0f\t%.0f\t%d\t%d\t\n", g, c.name, medianOf(o, outcome.rate), compare(mine, o, outcome.rate),
+				time.Duration(medianOf(o, cpu)).Round(100*time.Nanosecond), compare(o, mine, cpu),
 				time.Duration(medianOf(o, func(o outcome) float64 { return float64(o.quantile(0.5)) })).Round(time.Microsecond),
 				time.Duration(medianOf(o, func(o outcome) float64 { return float64(o.quantile(0.99)) })).Round(time.Microsecond),
 				medianOf(o, func(o outcome) float64 { return o.mallocs }), medianOf(o, func(o outcome) float64 { return o.bytes }), failed, left[c.name])
 		}
 	}
 	w.Flush()
-	var floors []float64
-	for range b.rounds {
-		f, err := floor(b.addrs, b.d)
-		if err != nil {
-			return err
-		}
-		floors = append(floors, f)
-	}
-	fmt.Printf("floor: %.0f pairs/s, the same commands in ready-made pipelines of 256, without a lock\n\n", median(floors))
+	fmt.Printf("floor: %.0f pairs/s, from %.0f to %.0f in the course of the table: the same commands in ready-made pipelines of 256, without a lock\n\n",
+		median(floors), slices.Min(floors), slices.Max(floors))
 	return flush(b.masters)
 }
 
@@ -255,10 +272,10 @@ func (b *bench) contended() error {
 				sent[c.name] = append(sent[c.name], float64(after-before)/o.took.Seconds())
 			}
 		}
-		mine := medianOf(got[ours.name], outcome.handOffRate)
 		for _, c := range all {
 			o := got[c.name]
-			fmt.Fprintf(w, "%d\t%s\t%.0f\t%.0f\t%.1f×\t%s\t%.0f\t\n", g, c.name, medianOf(o, outcome.rate), medianOf(o, outcome.handOffRate), mine/medianOf(o, outcome.handOffRate), spread(o), median(sent[c.name]))
+			fmt.Fprintf(w, "%d\t%s\t%.0f\t%.0f\t%v\t%s\t%.0f\t\n", g, c.name, medianOf(o, outcome.rate), medianOf(o, outcome.handOffRate),
+				compare(got[ours.name], o, outcome.handOffRate), spread(o), median(sent[c.name]))
 		}
 	}
 	w.Flush()

@@ -44,7 +44,7 @@ func (c *Client) attempt(ctx, parent context.Context, key string, number int, tu
 		err.Attempts = number
 	}
 	if s.hooks.Attempt != nil {
-		a := Attempt{Key: key, Token: token, Number: number, Elapsed: elapsed, Votes: votes.votes}
+		a := Attempt{Key: key, Token: token, Number: number, Elapsed: elapsed, Votes: votes.list()}
 		if err != nil {
 			a.Err = err
 		}
@@ -88,14 +88,18 @@ func (c *Client) vote(ctx context.Context, talk Conversation, cmd Command, s *se
 // carried through (see Conversation).
 func (c *Client) ask(ctx context.Context, talk Conversation, cmd Command, enough func(*tally) bool, s *settings) *tally {
 	t := newTally(c, enough)
-	talk.Ask(ctx, cmd, nil, s.perMaster())(t.taker) // a range over it would allocate more
+	if brief, ok := talk.(counter); ok {
+		brief.count(ctx, cmd, s.perMaster(), t)
+	} else {
+		talk.Ask(ctx, cmd, nil, s.perMaster())(t.taker) // a range over it would allocate more
+	}
 	return t
 }
 
 // acquireError is steps 3 and 4: nil if the votes make a lease that is still valid.
 func (c *Client) acquireError(ctx context.Context, key string, votes *tally, until time.Time, s *settings) *Error {
 	fail := func(kind error) *Error {
-		return &Error{Op: "lock", Key: key, Kind: kind, Votes: slices.Clone(votes.votes), Context: contextError(ctx)}
+		return &Error{Op: "lock", Key: key, Kind: kind, Votes: slices.Clone(votes.list()), Context: contextError(ctx)}
 	}
 	switch {
 	case votes.won() && s.runtime.Now().Before(until):
@@ -123,7 +127,7 @@ func (c *Client) acquireError(ctx context.Context, key string, votes *tally, unt
 // token is at least what it counted.
 func (c *Client) fence(ctx context.Context, talk Conversation, key, token string, votes *tally, until time.Time, s *settings) (int64, *Error) {
 	var highest int64
-	for _, v := range votes.votes {
+	for _, v := range votes.list() {
 		highest = max(highest, v.Reply)
 	}
 	back := c.ask(ctx, talk, writeBackCommand(key, token, highest), (*tally).decided, s)

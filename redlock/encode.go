@@ -1,6 +1,9 @@
 package redlock
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // batch is what leaves in one write, put in the order in which it leaves. Releases that
 // leave together share a script, which is cheaper for the master and for us. So they
@@ -18,29 +21,27 @@ type batch struct {
 	spare [][]*order // emptied, to be used again
 }
 
-// keys is a set of keys, by their hashes. It may say that it has a key that it has not.
-type keys [64]uint64
+// keys is a set of keys, by their hashes: all of them, and a bit for each, which tells of most
+// others that they are not among them.
+type keys struct {
+	hashes []uint64
+	bits   [64]uint64
+}
 
-func (k *keys) add(hash uint64)      { k[hash>>58] |= 1 << (hash >> 52 & 63) }
-func (k *keys) has(hash uint64) bool { return k[hash>>58]&(1<<(hash>>52&63)) != 0 }
+func (k *keys) add(hash uint64) {
+	k.hashes = append(k.hashes, hash)
+	k.bits[hash>>58] |= 1 << (hash >> 52 & 63)
+}
+
+func (k *keys) has(hash uint64) bool {
+	return k.bits[hash>>58]&(1<<(hash>>52&63)) != 0 && slices.Contains(k.hashes, hash)
+}
+
+func (k *keys) clear() { k.hashes, k.bits = k.hashes[:0], [64]uint64{} }
 
 // batchMost is how many commands are put in order together at most: it bounds the search
-// for those about the same key.
+// for a key.
 const batchMost = 256
-
-// about says whether any of the orders is about a key with that hash, where keys may
-// say that none is.
-func about(orders []*order, k *keys, hash uint64) bool {
-	if !k.has(hash) {
-		return false
-	}
-	for _, o := range orders {
-		if o.q.hash == hash {
-			return true
-		}
-	}
-	return false
-}
 
 // encode turns what is pending into bytes and into the replies to come.
 func (p *pipe) encode() {
@@ -60,7 +61,7 @@ func (p *pipe) encode() {
 			o.q.talk.with[o.master].on = p
 		}
 		key := o.q.hash
-		if about(b.back, &b.backHas, key) {
+		if b.backHas.has(key) {
 			p.encodeBatch()
 		}
 		switch {
@@ -70,7 +71,7 @@ func (p *pipe) encode() {
 			if o.q.cmd.Wait > 0 {
 				b.waits = append(b.waits, o)
 			}
-		case about(b.ones, &b.onesHave, key), about(b.front, &b.frontHas, key):
+		case b.onesHave.has(key), b.frontHas.has(key):
 			b.back = append(b.back, o)
 			b.backHas.add(key)
 		default:
@@ -97,7 +98,9 @@ func (p *pipe) encodeBatch() {
 		clear(*orders)
 		*orders = (*orders)[:0]
 	}
-	b.frontHas, b.onesHave, b.backHas = keys{}, keys{}, keys{}
+	b.frontHas.clear()
+	b.onesHave.clear()
+	b.backHas.clear()
 }
 
 // shares says whether a release may share a script with others. Another lock's may be no

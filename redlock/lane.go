@@ -99,9 +99,9 @@ func (l *lane) unlock() (woke bool) {
 	}
 	now := l.masters.now()
 	together := 0
-	for _, c := range votes.casts {
-		c.took = now - c.o.q.asked
-		wake, first := c.o.q.cast(c)
+	for _, o := range votes.cast {
+		o.took = now - o.q.asked
+		wake, first := o.q.tell(o)
 		if wake != nil {
 			votes.wakes = append(votes.wakes, wake)
 		}
@@ -117,9 +117,9 @@ func (l *lane) unlock() (woke bool) {
 		}
 	}
 	woke = len(votes.wakes) > 0
-	clear(votes.casts)
+	clear(votes.cast)
 	clear(votes.wakes)
-	votes.casts, votes.wakes = votes.casts[:0], votes.wakes[:0]
+	votes.cast, votes.wakes = votes.cast[:0], votes.wakes[:0]
 	ballots.Put(votes)
 	return woke
 }
@@ -213,14 +213,14 @@ func (l *lane) note(o *order, n int64, err error, kept bool) {
 			kept = true
 		}
 	}
-	o.state = voted
+	o.n, o.err, o.kept, o.state = n, err, kept, voted
 	if talk := &o.q.talk.with[o.master]; talk.latest == o {
 		talk.latest = nil // its question may soon be another
 	}
 	if l.votes == nil {
 		l.votes = ballots.Get().(*ballot)
 	}
-	l.votes.casts = append(l.votes.casts, cast{o: o, n: n, err: err, kept: kept})
+	l.votes.cast = append(l.votes.cast, o)
 }
 
 // owe notes that a release got no answer, if its SET was sent.

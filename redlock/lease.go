@@ -209,10 +209,10 @@ func (l *Lease) Extend(ctx context.Context) (*Lease, error) {
 	}
 	var err error
 	if kind != nil {
-		err = &Error{Op: "extend", Key: h.key, Kind: kind, Votes: votes.votes, Context: contextError(ctx)}
+		err = &Error{Op: "extend", Key: h.key, Kind: kind, Votes: votes.list(), Context: contextError(ctx)}
 	}
 	if s.hooks.Extended != nil {
-		s.hooks.Extended(Extension{Key: h.key, Token: h.token, Number: number, Until: until, Err: err, Votes: votes.votes})
+		s.hooks.Extended(Extension{Key: h.key, Token: h.token, Number: number, Until: until, Err: err, Votes: votes.list()})
 	}
 	if err != nil {
 		return nil, err
@@ -286,7 +286,7 @@ func (l *Lease) Unlock(ctx context.Context) error {
 	h.unlocked = true
 	h.mu.Unlock()
 	fail := func(kind error, t *tally) error {
-		return &Error{Op: "unlock", Key: h.key, Kind: kind, Votes: t.votes, Context: contextError(ctx)}
+		return &Error{Op: "unlock", Key: h.key, Kind: kind, Votes: t.list(), Context: contextError(ctx)}
 	}
 	if again {
 		return fail(ErrNotHeld, &tally{})

@@ -96,9 +96,17 @@ type tally struct {
 	masters, quorum int
 	yes, no, failed int
 	votes           []Vote
+	counted         *question         // whose votes these are, which were counted and not looked at; or nil
 	enough          func(*tally) bool // no further votes need be taken
 	taker           func(Vote) bool   // is take
 	room            [roomFor]Vote
+}
+
+// counter is a Conversation whose votes can be counted without making a Vote of each, which most
+// often nobody looks at: it would take longer than the counting.
+type counter interface {
+	// count is Ask of all masters, until a tally says that it is enough.
+	count(ctx context.Context, cmd Command, timeout time.Duration, t *tally)
 }
 
 // tallies are used again and again: most are of no interest once the votes are counted.
@@ -118,8 +126,26 @@ func newTally(c *Client, enough func(*tally) bool) *tally {
 
 // free ends a tally whose votes nobody was given.
 func (t *tally) free() {
+	t.leave()
 	t.enough, t.votes = nil, nil
 	tallies.Put(t)
+}
+
+// leave lets go of the question whose votes were counted.
+func (t *tally) leave() {
+	if t.counted != nil {
+		t.counted.leave()
+		t.counted = nil
+	}
+}
+
+// list is the votes that were counted, in the order in which they came.
+func (t *tally) list() []Vote {
+	if t.counted != nil {
+		t.votes = t.counted.list(t.votes, t.yes+t.no+t.failed)
+		t.leave()
+	}
+	return t.votes
 }
 
 // take adds a vote and says whether to go on.
@@ -130,10 +156,15 @@ func (t *tally) take(v Vote) bool {
 
 func (t *tally) add(v Vote) {
 	t.votes = append(t.votes, v)
+	t.count(v.Yes, v.Err)
+}
+
+// count counts a vote without keeping it.
+func (t *tally) count(yes bool, err error) {
 	switch {
-	case v.Yes:
+	case yes:
 		t.yes++
-	case v.Err != nil:
+	case err != nil:
 		t.failed++
 	default:
 		t.no++

@@ -311,7 +311,7 @@ func (l *lane) settle(o *order, a answer) {
 	switch {
 	case o.state == voted:
 	case o.q.cmd.Wait > 0 && a.err == nil && a.n > 0:
-		o.yes, o.state = a.n, waiting
+		o.n, o.state = a.n, waiting
 	case a.err != nil:
 		l.vote(o, 0, l.named(a.err))
 	default:
@@ -333,6 +333,6 @@ func (l *lane) replicated(orders []*order, a answer) {
 		if err != nil {
 			err = l.named(err)
 		}
-		l.vote(o, o.yes, err)
+		l.vote(o, o.n, err)
 	}
 }

@@ -26,7 +26,7 @@ type question struct {
 	wake chan struct{}
 
 	mu     sync.Mutex
-	votes  []cast
+	votes  []*order // that have voted
 	yes    int
 	failed int
 	keep   bool   // a lane may need it for longer
@@ -35,8 +35,8 @@ type question struct {
 	plain  []byte // in bytes, by its hash; empty: not yet
 	others *[forms][]byte
 
-	room  [roomFor]order
-	casts [roomFor]cast
+	room [roomFor]order
+	cast [roomFor]*order
 }
 
 // newQuestion asks the masters in to, or all n of them.
@@ -49,8 +49,8 @@ func newQuestion(talk *redisConversation, cmd Command, to []int, n int, timeout 
 	if q == nil {
 		q = &question{wake: make(chan struct{}, 1)}
 	}
-	if q.orders, q.votes = q.room[:], q.casts[:0]; all > roomFor {
-		q.orders, q.votes = make([]order, all), make([]cast, 0, all)
+	if q.orders, q.votes = q.room[:], q.cast[:0]; all > roomFor {
+		q.orders, q.votes = make([]order, all), make([]*order, 0, all)
 	}
 	q.orders = q.orders[:all]
 	q.talk, q.cmd, q.timeout, q.hash, q.all, q.need, q.without = talk, cmd, timeout, hashOf(cmd.Key), all, need, without
@@ -86,16 +86,19 @@ const (
 	plainMost = 1 << 10
 )
 
-// order is a question to one master. The master's lane guards it.
+// order is a question to one master, and its vote. The master's lane guards it; the vote does not
+// change once it was told.
 type order struct {
 	q      *question
+	n      int64 // the vote
+	err    error
+	took   time.Duration
 	master int
 	state  orderState
 	byText bool // its script was not known by its hash
-	late   bool // a release that goes on after its vote was cast: nobody waits for it
+	late   bool // a release that goes on after its vote was told: nobody waits for it
 	alone  bool // a release that must not share a script any more
 	kept   bool // the lane may need it when it has voted
-	yes    int64
 }
 
 type orderState uint8
@@ -213,44 +216,38 @@ func hashOf(key string) uint64 {
 	return h
 }
 
-// cast is a vote, as short as it gets.
-type cast struct {
-	o    *order
-	n    int64
-	err  error
-	took time.Duration
-	kept bool // its lane may need the order for longer
-}
+// yes says whether the master did what was asked.
+func (o *order) yes() bool { return o.err == nil && o.n > 0 }
 
-// vote is what a master's reply, or the lack of one, is worth.
-func (c cast) vote() Vote {
-	q, m := c.o.q, c.o.q.talk.masters
+// vote is what the master's reply, or the lack of one, is worth.
+func (o *order) vote() Vote {
+	q, m := o.q, o.q.talk.masters
 	return Vote{
-		Master: c.o.master, Name: m.names[c.o.master], Kind: q.cmd.Kind, Key: q.cmd.Key, Token: q.cmd.Token,
-		Reply: c.n, Yes: c.err == nil && c.n > 0, Err: c.err, Took: c.took,
+		Master: o.master, Name: m.names[o.master], Kind: q.cmd.Kind, Key: q.cmd.Key, Token: q.cmd.Token,
+		Reply: o.n, Yes: o.yes(), Err: o.err, Took: o.took,
 	}
 }
 
 // ballot is votes that are told together.
 type ballot struct {
-	casts []cast
+	cast  []*order
 	wakes []chan struct{} // of those who are to be woken for them
 }
 
 // ballots are used again and again.
 var ballots = sync.Pool{New: func() any { return new(ballot) }}
 
-// cast tells a vote to whoever observes, and hands it to the taker. It returns what wakes
+// tell tells a vote to whoever observes, and hands it to the taker. It returns what wakes
 // the taker, if that is to be woken, and whether that is for the first time.
-func (q *question) cast(c cast) (wake chan struct{}, first bool) {
-	q.talk.observe(c)
+func (q *question) tell(o *order) (wake chan struct{}, first bool) {
+	q.talk.observe(o)
 	q.mu.Lock()
-	q.votes = append(q.votes, c)
-	q.keep = q.keep || c.kept
+	q.votes = append(q.votes, o)
+	q.keep = q.keep || o.kept
 	switch {
-	case c.err != nil:
+	case o.err != nil:
 		q.failed++
-	case c.n > 0:
+	case o.yes():
 		q.yes++
 	}
 	in := len(q.votes)
@@ -279,20 +276,15 @@ func (q *question) leave() {
 	}
 }
 
-// take yields the votes as they come, until all are in or ctx ends.
-func (q *question) take(ctx context.Context, yield func(Vote) bool) {
-	ended := false
-	for taken := 0; ; {
+// news waits for votes beyond the first so many, and returns them: none, if all are in, or if
+// ctx has ended and no more has come.
+func (q *question) news(ctx context.Context, taken int) []*order {
+	for ended := taken == q.all; ; {
 		q.mu.Lock()
 		votes := q.votes[taken:] // only ever appended to
 		q.mu.Unlock()
-		for _, c := range votes {
-			if !yield(c.vote()) {
-				return
-			}
-		}
-		if taken += len(votes); taken == q.all || ended {
-			return
+		if len(votes) > 0 || ended {
+			return votes
 		}
 		if done := ctx.Done(); done == nil {
 			<-q.wake
@@ -304,4 +296,46 @@ func (q *question) take(ctx context.Context, yield func(Vote) bool) {
 			}
 		}
 	}
+}
+
+// take yields the votes as they come, until all are in or ctx ends.
+func (q *question) take(ctx context.Context, yield func(Vote) bool) {
+	for taken := 0; ; {
+		votes := q.news(ctx, taken)
+		if len(votes) == 0 {
+			return
+		}
+		for _, o := range votes {
+			if !yield(o.vote()) {
+				return
+			}
+		}
+		taken += len(votes)
+	}
+}
+
+// count counts the votes as they come, until they are enough, or all are in, or ctx ends.
+func (q *question) count(ctx context.Context, t *tally) {
+	for taken := 0; ; {
+		votes := q.news(ctx, taken)
+		if len(votes) == 0 {
+			return
+		}
+		for _, o := range votes {
+			if t.count(o.yes(), o.err); t.enough(t) {
+				return
+			}
+		}
+		taken += len(votes)
+	}
+}
+
+// list appends the first so many votes.
+func (q *question) list(votes []Vote, n int) []Vote {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, o := range q.votes[:n] {
+		votes = append(votes, o.vote())
+	}
+	return votes
 }

@@ -161,20 +161,47 @@ type contact struct {
 	released bool   // its release was asked
 }
 
-func (c *redisConversation) observe(v cast) {
+func (c *redisConversation) observe(o *order) {
 	if c.observer != nil {
-		c.observer(v.vote())
+		c.observer(o.vote())
 	}
 }
 
 // Ask is Conversation's. The sequence can be gone through once.
 func (c *redisConversation) Ask(ctx context.Context, cmd Command, to []int, timeout time.Duration) iter.Seq[Vote] {
 	q := newQuestion(c, cmd, to, len(c.masters.names), timeout)
-	return func(yield func(Vote) bool) { q.ask(ctx, yield) }
+	return func(yield func(Vote) bool) {
+		if !q.ask() {
+			for _, o := range q.votes {
+				if !yield(o.vote()) {
+					return
+				}
+			}
+			return
+		}
+		q.take(ctx, yield)
+		c.masters.answered()
+		q.leave()
+	}
 }
 
-// ask has the masters be asked, and yields their votes.
-func (q *question) ask(ctx context.Context, yield func(Vote) bool) {
+// count is counter's. The question ends with the tally, or once its votes were listed.
+func (c *redisConversation) count(ctx context.Context, cmd Command, timeout time.Duration, t *tally) {
+	q := newQuestion(c, cmd, nil, len(c.masters.names), timeout)
+	if !q.ask() {
+		for _, o := range q.votes {
+			t.add(o.vote())
+		}
+		return
+	}
+	t.counted = q
+	q.count(ctx, t)
+	c.masters.answered()
+}
+
+// ask has the masters be asked. It returns false if they are closed: then all votes are in,
+// and say so.
+func (q *question) ask() bool {
 	c, m := q.talk, q.talk.masters
 	if c.lanes == nil {
 		c.lanes = m.lanes
@@ -188,21 +215,18 @@ func (q *question) ask(ctx context.Context, yield func(Vote) bool) {
 	// unknown is worse than one that was carried through.
 	if !m.dispatch(q) {
 		for i := range q.orders {
-			v := cast{o: &q.orders[i], err: ErrClosed}
-			c.observe(v)
-			if !yield(v.vote()) {
-				return
-			}
+			o := &q.orders[i]
+			o.err = ErrClosed
+			c.observe(o)
+			q.votes = append(q.votes, o)
 		}
-		return
+		return false
 	}
 	if q.cmd.next != nil && !m.far() {
 		// The next in line may ask: its SET comes behind this release, on every master.
 		q.cmd.next.pass()
 	}
-	q.take(ctx, yield)
-	m.answered()
-	q.leave()
+	return true
 }
 
 // far says whether the answers of a master take so long that nobody waits for them before

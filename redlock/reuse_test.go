@@ -1,9 +1,11 @@
 package redlock_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,21 +14,18 @@ import (
 	"lockpick/redlock"
 )
 
-// What a question is made of is used again for the next one. Whatever becomes of some of
-// them, answers that are late, that are errors, that never come, callers that leave early:
-// each gets the votes on its own command, one from each master, and none on another's.
-func TestVotesAreOnesOwn(t *testing.T) {
-	var clients []*redis.Client
-	var servers []*server
+// moody masters answer late at times, beyond the timeout of 10 ms, and refuse some commands.
+func moody(t *testing.T) (servers []*server, clients []*redis.Client) {
+	t.Helper()
 	for range 3 {
 		s := newServer(t)
 		servers = append(servers, s)
 		c := redis.NewClient(&redis.Options{Addr: s.ln.Addr().String()})
-		defer c.Close()
+		t.Cleanup(func() { _ = c.Close() })
 		clients = append(clients, c)
 		s.before = func([]string) {
 			if rand.Intn(100) == 0 {
-				time.Sleep(time.Duration(rand.Intn(30)) * time.Millisecond) // beyond the timeout, at times
+				time.Sleep(time.Duration(rand.Intn(30)) * time.Millisecond)
 			}
 		}
 		s.answers = func(words []string) string {
@@ -36,6 +35,14 @@ func TestVotesAreOnesOwn(t *testing.T) {
 			return ""
 		}
 	}
+	return servers, clients
+}
+
+// What a question is made of is used again for the next one. Whatever becomes of some of
+// them, answers that are late, that are errors, that never come, callers that leave early:
+// each gets the votes on its own command, one from each master, and none on another's.
+func TestVotesAreOnesOwn(t *testing.T) {
+	servers, clients := moody(t)
 	m, err := redlock.NewMasters(clients)
 	must(t, err)
 	var wg sync.WaitGroup
@@ -95,4 +102,58 @@ func TestVotesAreOnesOwn(t *testing.T) {
 		}
 		s.mu.Unlock()
 	}
+}
+
+// The votes on an attempt are counted, and looked at only if it fails: then they are its own,
+// too, although questions are used again.
+func TestVotesOfAFailureAreOnesOwn(t *testing.T) {
+	_, clients := moody(t)
+	c, err := redlock.New(clients, redlock.WithTimeout(10*time.Millisecond))
+	must(t, err)
+	check := func(err error, op, key string) {
+		var failure *redlock.Error
+		if !errors.As(err, &failure) || failure.Key != key {
+			t.Errorf("%s of %s: %v", op, key, err)
+			return
+		}
+		masters, yes := map[int]bool{}, 0
+		for _, v := range failure.Votes {
+			if v.Key != key || v.Token != failure.Votes[0].Token || v.Kind != failure.Votes[0].Kind {
+				t.Errorf("%s of %s: a vote on %s %s %s", op, key, v.Kind, v.Key, v.Token)
+			}
+			if masters[v.Master] {
+				t.Errorf("%s of %s: master %d votes twice", op, key, v.Master)
+			}
+			masters[v.Master] = true
+			if v.Yes {
+				yes++
+			}
+		}
+		if len(failure.Votes) < 2 || yes > 1 {
+			t.Errorf("%s of %s failed with %d votes, %d of them yes, of 3 masters: %v", op, key, len(failure.Votes), yes, err)
+		}
+	}
+	var wg sync.WaitGroup
+	var failures atomic.Int64
+	for g := range 32 {
+		wg.Go(func() {
+			for n := range 100 {
+				key := fmt.Sprintf("k%d", (g*7+n)%20)
+				lease, err := c.TryLock(t.Context(), key)
+				if err != nil {
+					failures.Add(1)
+					check(err, "lock", key)
+					continue
+				}
+				if err := lease.Unlock(t.Context()); err != nil {
+					check(err, "unlock", key)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if failures.Load() == 0 {
+		t.Error("nobody failed, although 32 want 20 keys")
+	}
+	must(t, c.Close())
 }

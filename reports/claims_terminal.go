@@ -284,7 +284,7 @@ func Mutants(w io.Writer, r *campaign.ClaimsResult, opt TerminalOptions) error {
 	}
 	t.skipped(r)
 	t.deviations(r)
-	fmt.Fprintf(&t.out, "\n%d of %s caught and acquitted without it, in %s.\n", caught, plural(len(r.Claims), "planted bug"), span(r.Took.Round(time.Millisecond)))
+	fmt.Fprintf(&t.out, "\n%d of %s caught, and the same lock without the bug acquitted, in %s.\n", caught, plural(len(r.Claims), "planted bug"), span(r.Took.Round(time.Millisecond)))
 	_, err := w.Write(t.out.Bytes())
 	return err
 }

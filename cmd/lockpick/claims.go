@@ -231,6 +231,9 @@ func printClaims(r, before *campaign.ClaimsResult, changes []campaign.Change, pa
 		campaign.KeepAll: "Evidence for every finding", campaign.KeepViolated: "Evidence for violations and what was not expected",
 		campaign.KeepUnexpected: "Evidence for what was not expected", campaign.KeepNone: "All findings",
 	}[flags.evidence]
+	if n := r.Count(); flags.evidence == campaign.KeepUnexpected && n[campaign.Unexpected]+n[campaign.Undecided] == 0 {
+		what = "All findings (nothing was unexpected: no evidence is kept)"
+	}
 	_, err := fmt.Printf("%s: %s\n", what, pages[len(pages)-1])
 	return err
 }

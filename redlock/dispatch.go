@@ -22,17 +22,17 @@ type desk struct {
 	asking atomic.Int64 // callers who wait for votes
 }
 
-// dispatch has a question be asked, and says whether it may be. answered must follow
-// once its caller waits no more.
+// dispatch has a question be asked, and says whether it may be. answered must follow either
+// way, once its caller waits no more.
 func (m *redisMasters) dispatch(q *question) bool {
 	d := &m.desk
 	m.mu.Lock()
+	others := d.asking.Add(1) > 1
 	if m.closed {
 		m.mu.Unlock()
 		return false
 	}
 	m.pending.Add(1)
-	others := d.asking.Add(1) > 1
 	present := d.crowd.asks(q.asked)
 	lanes := q.talk.lanes
 	if &lanes[0] != &m.lanes[0] || len(q.orders) < len(lanes) || !others && !d.carrying && len(d.questions) == 0 {

@@ -200,20 +200,23 @@ func (l *lane) follow(on *pipe, o *order) {
 }
 
 // refuse is the vote of a suspect master on an order that goes nowhere.
-func (l *lane) refuse(o *order) { l.note(o, 0, l.cause, o.kept) }
+func (l *lane) refuse(o *order) { l.note(o, 0, l.cause) }
 
 // vote notes an order's vote, which is told when the lane is let go. One that got no
 // answer may still be in a connection's hands.
-func (l *lane) vote(o *order, n int64, err error) { l.note(o, n, err, o.kept || err != nil) }
+func (l *lane) vote(o *order, n int64, err error) {
+	o.kept = o.kept || err != nil
+	l.note(o, n, err)
+}
 
-func (l *lane) note(o *order, n int64, err error, kept bool) {
+func (l *lane) note(o *order, n int64, err error) {
 	if err != nil {
 		n = 0
 		if o.q.cmd.Kind == Release && l.owe(o) {
-			kept = true
+			o.kept = true
 		}
 	}
-	o.n, o.err, o.kept, o.state = n, err, kept, voted
+	o.n, o.err, o.state = n, err, voted
 	if talk := &o.q.talk.with[o.master]; talk.latest == o {
 		talk.latest = nil // its question may soon be another
 	}

@@ -276,15 +276,20 @@ func (q *question) leave() {
 	}
 }
 
-// news waits for votes beyond the first so many, and returns them: none, if all are in, or if
-// ctx has ended and no more has come.
-func (q *question) news(ctx context.Context, taken int) []*order {
-	for ended := taken == q.all; ; {
+// each calls f for the votes as they come, until it returns false, or all are in, or ctx ends.
+func (q *question) each(ctx context.Context, f func(*order) bool) {
+	ended := false
+	for taken := 0; ; {
 		q.mu.Lock()
 		votes := q.votes[taken:] // only ever appended to
 		q.mu.Unlock()
-		if len(votes) > 0 || ended {
-			return votes
+		for _, o := range votes {
+			if !f(o) {
+				return
+			}
+		}
+		if taken += len(votes); taken == q.all || ended {
+			return
 		}
 		if done := ctx.Done(); done == nil {
 			<-q.wake
@@ -295,38 +300,6 @@ func (q *question) news(ctx context.Context, taken int) []*order {
 				ended = true // what has come by now still counts
 			}
 		}
-	}
-}
-
-// take yields the votes as they come, until all are in or ctx ends.
-func (q *question) take(ctx context.Context, yield func(Vote) bool) {
-	for taken := 0; ; {
-		votes := q.news(ctx, taken)
-		if len(votes) == 0 {
-			return
-		}
-		for _, o := range votes {
-			if !yield(o.vote()) {
-				return
-			}
-		}
-		taken += len(votes)
-	}
-}
-
-// count counts the votes as they come, until they are enough, or all are in, or ctx ends.
-func (q *question) count(ctx context.Context, t *tally) {
-	for taken := 0; ; {
-		votes := q.news(ctx, taken)
-		if len(votes) == 0 {
-			return
-		}
-		for _, o := range votes {
-			if t.count(o.yes(), o.err); t.enough(t) {
-				return
-			}
-		}
-		taken += len(votes)
 	}
 }
 

@@ -14,8 +14,9 @@ import (
 
 // redisMasters speaks to real masters. go-redis opens the connections; what goes over
 // them is put together here, because the commands of all goroutines share them
-// (pipe.go). Like its parts (crowd.go, dispatch.go, encode.go, lane.go, listen.go, pipe.go, probe.go, question.go, socket_linux.go) it lives in real time only:
-// a Runtime in virtual time brings Masters of its own.
+// (pipe.go). Like its parts (crowd.go, dispatch.go, encode.go, lane.go, listen.go, pipe.go,
+// probe.go, question.go, socket_linux.go) it lives in real time only: a Runtime in virtual time
+// brings Masters of its own.
 type redisMasters struct {
 	names   []string
 	options []*redis.Options
@@ -171,37 +172,23 @@ func (c *redisConversation) observe(o *order) {
 func (c *redisConversation) Ask(ctx context.Context, cmd Command, to []int, timeout time.Duration) iter.Seq[Vote] {
 	q := newQuestion(c, cmd, to, len(c.masters.names), timeout)
 	return func(yield func(Vote) bool) {
-		if !q.ask() {
-			for _, o := range q.votes {
-				if !yield(o.vote()) {
-					return
-				}
-			}
-			return
-		}
-		q.take(ctx, yield)
-		c.masters.answered()
+		q.ask(ctx, func(o *order) bool { return yield(o.vote()) })
 		q.leave()
 	}
 }
 
 // count is counter's. The question ends with the tally, or once its votes were listed.
 func (c *redisConversation) count(ctx context.Context, cmd Command, timeout time.Duration, t *tally) {
-	q := newQuestion(c, cmd, nil, len(c.masters.names), timeout)
-	if !q.ask() {
-		for _, o := range q.votes {
-			t.add(o.vote())
-		}
-		return
-	}
-	t.counted = q
-	q.count(ctx, t)
-	c.masters.answered()
+	t.counted = newQuestion(c, cmd, nil, len(c.masters.names), timeout)
+	t.counted.ask(ctx, func(o *order) bool {
+		t.count(o.yes(), o.err)
+		return !t.enough(t)
+	})
 }
 
-// ask has the masters be asked. It returns false if they are closed: then all votes are in,
-// and say so.
-func (q *question) ask() bool {
+// ask has the masters be asked, and calls take for their votes (each). If they are closed, all
+// votes say so.
+func (q *question) ask(ctx context.Context, take func(*order) bool) {
 	c, m := q.talk, q.talk.masters
 	if c.lanes == nil {
 		c.lanes = m.lanes
@@ -220,13 +207,12 @@ func (q *question) ask() bool {
 			c.observe(o)
 			q.votes = append(q.votes, o)
 		}
-		return false
-	}
-	if q.cmd.next != nil && !m.far() {
+	} else if q.cmd.next != nil && !m.far() {
 		// The next in line may ask: its SET comes behind this release, on every master.
 		q.cmd.next.pass()
 	}
-	return true
+	q.each(ctx, take)
+	m.answered()
 }
 
 // far says whether the answers of a master take so long that nobody waits for them before

@@ -69,29 +69,24 @@ func (s *socket) Write(b []byte) (int, error) {
 
 // readNow reads what is there; if nothing is, it is called again when something may be.
 func (s *socket) readNow(fd uintptr) (done bool) {
-	n, errno := transfer(syscall.SYS_READ, fd, s.in)
-	switch {
-	case errno == syscall.EAGAIN:
-		return false
-	case errno != 0:
-		s.readErr = os.NewSyscallError("read", errno)
-	case n == 0:
-		s.readErr = io.EOF
+	n, wait, err := transfer("read", syscall.SYS_READ, fd, s.in)
+	if n == 0 && !wait && err == nil {
+		err = io.EOF
 	}
-	s.read = n
-	return true
+	s.read, s.readErr = n, err
+	return !wait
 }
 
 // writeNow writes what there is room for; if not for all, it is called again when there
 // may be more.
 func (s *socket) writeNow(fd uintptr) (done bool) {
 	for len(s.out) > 0 {
-		n, errno := transfer(syscall.SYS_WRITE, fd, s.out)
-		switch {
-		case errno == syscall.EAGAIN:
+		n, wait, err := transfer("write", syscall.SYS_WRITE, fd, s.out)
+		if wait {
 			return false
-		case errno != 0:
-			s.writeErr = os.NewSyscallError("write", errno)
+		}
+		if err != nil {
+			s.writeErr = err
 			return true
 		}
 		s.out = s.out[n:]
@@ -99,16 +94,18 @@ func (s *socket) writeNow(fd uintptr) (done bool) {
 	return true
 }
 
-// transfer reads into b, which is not empty, or writes it.
-func transfer(how, fd uintptr, b []byte) (n int, errno syscall.Errno) {
+// transfer reads into b, which is not empty, or writes it. It says if it would have to wait.
+func transfer(name string, number, fd uintptr, b []byte) (n int, wait bool, err error) {
 	for {
-		r, _, errno := syscall.RawSyscall(how, fd, uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
+		r, _, errno := syscall.RawSyscall(number, fd, uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
 		switch errno {
 		case syscall.EINTR:
+		case syscall.EAGAIN:
+			return 0, true, nil
 		case 0:
-			return int(r), 0
+			return int(r), false, nil
 		default:
-			return 0, errno
+			return 0, false, os.NewSyscallError(name, errno)
 		}
 	}
 }

@@ -100,25 +100,18 @@ func table(title string, heads ...string) *tabwriter.Writer {
 	return w
 }
 
-// paired runs the contestants in turn, so many rounds.
-func (b *bench) paired(all []contestant, run func(locker) outcome) (map[string][]outcome, error) {
-	got := map[string][]outcome{}
-	for range b.rounds {
-		for _, c := range all {
-			addrs := b.addrs
-			if c.masters > 0 {
-				addrs = addrs[:c.masters]
-			}
-			l, err := c.open(addrs)
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", c.name, err)
-			}
-			o := run(l)
-			l.Close()
-			got[c.name] = append(got[c.name], o)
-		}
+// measure runs one contestant once.
+func (b *bench) measure(c contestant, run func(locker) outcome) (outcome, error) {
+	addrs := b.addrs
+	if c.masters > 0 {
+		addrs = addrs[:c.masters]
 	}
-	return got, nil
+	l, err := c.open(addrs)
+	if err != nil {
+		return outcome{}, fmt.Errorf("%s: %w", c.name, err)
+	}
+	defer l.Close()
+	return run(l), nil
 }
 
 // times says how many times the one is the other: in the median round, and in those in which
@@ -170,14 +163,14 @@ func (b *bench) pairs() error {
 				if err := flush(b.masters); err != nil {
 					return err
 				}
-				one, err := (&bench{1, b.d, b.masters, b.addrs}).paired([]contestant{c}, func(l locker) outcome {
+				o, err := b.measure(c, func(l locker) outcome {
 					load(l, g, b.d/10, false) // connections and scripts
 					return load(l, g, b.d, false)
 				})
 				if err != nil {
 					return err
 				}
-				got[c.name] = append(got[c.name], one[c.name]...)
+				got[c.name] = append(got[c.name], o)
 				n, err := keys(b.masters)
 				if err != nil {
 					return err
@@ -259,7 +252,7 @@ func (b *bench) contended() error {
 				if err != nil {
 					return err
 				}
-				one, err := (&bench{1, b.d, b.masters, b.addrs}).paired([]contestant{c}, func(l locker) outcome { return load(l, g, 2*b.d, true) })
+				o, err := b.measure(c, func(l locker) outcome { return load(l, g, 2*b.d, true) })
 				if err != nil {
 					return err
 				}
@@ -267,7 +260,6 @@ func (b *bench) contended() error {
 				if err != nil {
 					return err
 				}
-				o := one[c.name][0]
 				got[c.name] = append(got[c.name], o)
 				sent[c.name] = append(sent[c.name], float64(after-before)/o.took.Seconds())
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -12,14 +13,28 @@ import (
 	"time"
 )
 
-// state is a process's state letter: R, S, T (stopped), Z, … or empty if it is not there.
+// state is a process's state letter: R, S, T (stopped), Z, … or empty if it is not there. It is
+// stopped once all its threads are: before that the system does not count it among the stopped
+// that it wakes when their group is orphaned.
 func state(pid int) string {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return ""
+	letter := func(file string) string {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return ""
+		}
+		_, after, _ := strings.Cut(string(b), ") ")
+		return after[:1]
 	}
-	_, after, _ := strings.Cut(string(b), ") ")
-	return after[:1]
+	if first := letter(fmt.Sprintf("/proc/%d/stat", pid)); first != "T" {
+		return first
+	}
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	for _, thread := range threads {
+		if s := letter(thread); s != "T" && s != "" {
+			return s
+		}
+	}
+	return "T"
 }
 
 // awaitState waits until a process is in one of the states.

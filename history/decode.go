@@ -76,6 +76,12 @@ func (d *decoder) value(v *Value) bool {
 			return d.yes(&v.Yes)
 		case "took":
 			return number(d, &v.Took)
+		case "ttl":
+			return number(d, &v.TTL)
+		case "delay":
+			return number(d, &v.Delay)
+		case "redis_key":
+			return text(d, &v.RedisKey)
 		case "point":
 			return text(d, &v.Point)
 		case "state":

@@ -52,6 +52,9 @@ func (e *fields) value(v *Value) {
 	e.text("command", v.Command)
 	e.flag("yes", v.Yes)
 	e.number("took", int64(v.Took))
+	e.number("ttl", int64(v.TTL))
+	e.number("delay", int64(v.Delay))
+	e.text("redis_key", v.RedisKey)
 	e.text("point", v.Point)
 	if v.Rate != 0 {
 		e.name("rate")

@@ -3,7 +3,10 @@ package history
 import "time"
 
 // FormatVersion is the version of the format that this package writes.
-const FormatVersion = 1
+//
+// Version 2 added the end mark (FEnd), so that a history that was cut short is known as one,
+// and the fields ttl, delay and redis_key.
+const FormatVersion = 2
 
 // Header is the first line of a history: what was run, and what a reader needs
 // to know to judge it without the scenario.

@@ -31,6 +31,12 @@ const (
 	FState   = "state"   // master: its process is up, paused or down
 	FStall   = "stall"   // harness: it slept longer than it meant to, by Took: its machine was too slow
 	FHealed  = "healed"  // nemesis: every fault has ended; the final acquisitions follow
+
+	FDied        = "died"        // master: its process ended, or another took its place, and no fault did that (info, error: what was seen)
+	FHung        = "hung"        // client: a call did not return within its deadline and a bound (info: Command, Took; Evidence: the stack)
+	FPanicked    = "panicked"    // client: the lock panicked (info, error: the panic's value; Command; Evidence: the stack)
+	FInterrupted = "interrupted" // harness: it was told to stop, and cancelled what ran (info, error: by what)
+	FEnd         = "end"         // harness: the last line of a history that is complete (info)
 )
 
 // Processes that are not clients ("c1", "c2", …) or masters ("m1", "m2", …).
@@ -78,6 +84,14 @@ type Value struct {
 	Command string        `json:"command,omitempty"`
 	Yes     bool          `json:"yes,omitempty"`
 	Took    time.Duration `json:"took,omitempty"` // ns from sending to the reply; of a look, too
+	TTL     time.Duration `json:"ttl,omitempty"`  // ns: the lifetime that a SET or an extension asked for
+
+	// vote, look: ns between the event (the reply came) and its recording. The event's time
+	// is the line's time less this.
+	Delay time.Duration `json:"delay,omitempty"`
+
+	// vote: the key on the master, where it is not the lock's name
+	RedisKey string `json:"redis_key,omitempty"`
 
 	// paused
 	Point string `json:"point,omitempty"`

@@ -1,15 +1,21 @@
 package history
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // Vote is one master's reply to one lock command, or the fact that none came.
 type Vote struct {
 	Index   int
 	At      time.Duration // when the client had the reply, or gave it up
 	Took    time.Duration
+	TTL     time.Duration // that a SET or an extension asked for; 0 if it was not recorded
 	Master  string
 	Client  string
-	Key     string
+	Key     string // the lock's name
+	Stored  string // the key on the master; the lock's name unless the vote says otherwise
 	Token   string
 	Command string // CommandSet, CommandExtend, …
 	Yes     bool   // the master did what was asked
@@ -35,10 +41,12 @@ func Votes(ops []Op) []Vote {
 			continue
 		}
 		votes = append(votes, Vote{
-			Index: op.Index, At: op.Time, Took: op.Value.Took, Master: op.Process, Client: op.Value.Client, Key: op.Key,
+			Index: op.Index, At: op.Time - op.Value.Delay, Took: op.Value.Took, TTL: op.Value.TTL,
+			Master: op.Process, Client: op.Value.Client, Key: op.Key, Stored: cmp.Or(op.Value.RedisKey, op.Key),
 			Token: op.Value.Token, Command: op.Value.Command, Yes: op.Type == OK && op.Value.Yes,
 			Unknown: op.Type == Info, Error: op.Error,
 		})
 	}
+	slices.SortStableFunc(votes, func(a, b Vote) int { return cmp.Compare(a.At, b.At) })
 	return votes
 }

@@ -45,8 +45,9 @@ func (r *run) healed() healing {
 type attempt struct {
 	key, client string
 	invoked     time.Duration
-	ended       time.Duration // the end of the history, if it never returned
+	ended       time.Duration // its client ended or asked anew, or the history ended, if it never returned
 	ok, open    bool
+	dropped     bool // its client ended or asked anew before it returned
 	err         string
 	ops         []int
 }
@@ -60,6 +61,12 @@ func (r *run) attempts() []attempt {
 	running := map[string]int{}
 	for i := range r.h.Ops {
 		op := &r.h.Ops[i]
+		if op.F == history.FCrash || op.F == history.FAcquire && op.Type == history.Invoke {
+			if at, ok := running[op.Process]; ok { // its client never heard of it
+				all[at].ended, all[at].dropped = op.Time, true
+				delete(running, op.Process)
+			}
+		}
 		if op.F != history.FAcquire {
 			continue
 		}
@@ -162,9 +169,9 @@ func (r *run) deadlockFree() *judgement {
 	return j
 }
 
-// cancelled says whether the harness itself cut an acquire short: it was told to stop while
-// the acquire ran, or before.
-func (r *run) cancelled(a attempt) bool { return !a.ok && a.ended >= r.interrupted.at }
+// cancelled says whether it was not the lock that cut an acquire short: the harness was told
+// to stop while the acquire ran, or before, or its client ended.
+func (r *run) cancelled(a attempt) bool { return a.dropped || !a.ok && a.ended >= r.interrupted.at }
 
 // availability judges AV: each acquire that was called after the faults had
 // healed was granted within the bound. These acquires wait for the lock, so one

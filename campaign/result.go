@@ -28,6 +28,12 @@ type Result struct {
 	Command     string            `json:"command"`         // runs the same scenario again
 	Notes       []string          `json:"notes,omitempty"` // what a reader should know: interrupted, torn, a master that never came back
 
+	Overall    checker.Verdict   `json:"verdict"`              // on the properties that were asked for (Conclude)
+	Why        string            `json:"why,omitempty"`        // it is not holds
+	CutShort   string            `json:"cut_short,omitempty"`  // why the history is not that of a whole run
+	Properties []string          `json:"properties,omitempty"` // that were asked for; empty: all
+	Untested   map[string]string `json:"untested,omitempty"`   // why a property has no result, by its name
+
 	Verdicts         []checker.Result `json:"verdicts"`
 	Counts           Counts           `json:"counts"`
 	FirstViolationMS *float64         `json:"first_violation_ms"` // since the run began; null: none

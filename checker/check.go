@@ -93,6 +93,7 @@ type run struct {
 	end      time.Duration               // of the last operation
 	evidence *evidence                   // built when first needed
 	trailed  *trails                     // built when first needed
+	calls    *history.Calls              // built when first needed
 	acquires []attempt                   // built when first needed
 	byKey    map[string][]*history.Lease // built when first needed
 	dry      []drought                   // built when first needed

@@ -102,6 +102,7 @@ type run struct {
 	competed    map[*history.Lease]bool     // built when first needed
 	evidence    *evidence                   // built when first needed
 	trailed     *trails                     // built when first needed
+	calls       *history.Calls              // built when first needed
 	acquires    []attempt                   // built when first needed
 	byKey       map[string][]*history.Lease // built when first needed
 	dry         []drought                   // built when first needed

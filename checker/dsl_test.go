@@ -32,10 +32,12 @@ import (
 //	13ms    c1 release invoke k0 t1
 //	14ms    c8,c9 takes k0 12                       12 leases of 1ms each, one after the other, by turns
 //
-// An underscore in a value is a space.
+// An underscore in a value is a space. An acquire that is granted without having been called
+// was called at the same time.
 func parse(header history.Header, text string) (*history.History, error) {
 	h := &history.History{Header: header}
 	taken := 0
+	calling := map[string]bool{}
 	for n, line := range strings.Split(text, "\n") {
 		fields := strings.Fields(line)
 		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
@@ -69,7 +71,15 @@ func parse(header history.Header, text string) (*history.History, error) {
 			if err != nil {
 				return nil, fmt.Errorf("line %d: %w", n+1, err)
 			}
-			h.Ops = append(h.Ops, ops...)
+			for _, op := range ops {
+				if op.F == history.FAcquire {
+					if op.Type == history.OK && !calling[process] {
+						h.Ops = append(h.Ops, history.Op{Time: at, Process: process, Type: history.Invoke, F: history.FAcquire, Key: op.Key})
+					}
+					calling[process] = op.Type == history.Invoke
+				}
+				h.Ops = append(h.Ops, op)
+			}
 		}
 	}
 	for i := range h.Ops {

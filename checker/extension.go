@@ -88,12 +88,8 @@ func (r *run) extension() *judgement {
 
 // asked is when the operation that ended in the line at index began.
 func (r *run) asked(index int) (time.Duration, bool) {
-	done := &r.h.Ops[index]
-	for i := index - 1; i >= 0; i-- {
-		op := &r.h.Ops[i]
-		if op.Process == done.Process && op.F == done.F && op.Type == history.Invoke {
-			return op.Time, true
-		}
+	if r.calls == nil {
+		r.calls = history.CallsOf(r.h.Ops)
 	}
-	return 0, false
+	return r.calls.Began(index)
 }

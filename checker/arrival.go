@@ -29,18 +29,7 @@ func (r *run) deadArrivals() *Result {
 		byGrant[g.Index] = l
 		found = append(found, Violation{Key: l.Key, At: g.At, Until: g.At, Ops: []int{g.Index}, Tokens: []string{l.Token}, Clients: []string{l.Process}})
 	}
-	res := result(DeadOnArrival, len(r.leases), found, func(v *Violation) {
-		l := byGrant[v.Ops[0]]
-		v.Summary = fmt.Sprintf("%s was granted %s at %s, when its lease had been over for %s", l.Process, v.Key, at(v.At), at(v.At-l.Grants[0].Until))
-		steps := []reason{{at: l.Invoked, text: fmt.Sprintf("At %s %s asked for %s.", at(l.Invoked), l.Process, l.Key)}}
-		for _, p := range r.pauses[l.Process] {
-			if p.from >= l.Invoked && p.from <= v.At {
-				steps = append(steps, reason{at: p.from, text: fmt.Sprintf("From %s to %s it stood still.", at(p.from), at(p.to)), faults: r.pausing(l.Process, p)})
-			}
-		}
-		steps = append(steps, r.granted(l, v.At)...)
-		r.explain(v, steps)
-	})
+	res := result(DeadOnArrival, len(r.leases), found, func(v *Violation) { r.explainDeadArrival(v, byGrant[v.Ops[0]]) })
 	if len(found) > 0 {
 		res.Why = fmt.Sprintf("%s were over when the acquire returned: the first at %s on %s", share(len(found), len(r.leases), "leases"), at(found[0].At), res.Key)
 		return res
@@ -48,15 +37,4 @@ func (r *run) deadArrivals() *Result {
 	res.Why = fmt.Sprintf("%s when the acquire returned", count(len(r.leases), "lease was valid", "leases were valid")) + r.tried()
 	r.requireEvidence(res)
 	return res
-}
-
-// pausing is the faults that stopped a client at a pause.
-func (r *run) pausing(client string, p pause) []int {
-	var ids []int
-	for _, f := range r.faults {
-		if f.Name == clientPause && f.Installed && p.from < f.To && p.to > f.Began && (len(f.Clients) == 0 || slices.Contains(f.Clients, client)) {
-			ids = append(ids, f.ID)
-		}
-	}
-	return ids
 }

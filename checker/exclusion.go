@@ -25,15 +25,7 @@ func (r *run) mutualExclusion(second linearizability) (res *Result, disagreement
 			judged++
 		}
 	}
-	res = result(MutualExclusion, judged, found, func(v *Violation) {
-		o := byLater[v.Ops[len(v.Ops)-1]]
-		got := fmt.Sprintf("%s was granted %s", other(o.later.client, o.earlier.client), v.Key)
-		if o.later.from > o.later.lease.Acquired() {
-			got = fmt.Sprintf("%s was granted an extension of its lease on %s", o.later.client, v.Key)
-		}
-		v.Summary = fmt.Sprintf("%s at %s while %s could still rely on it until %s", got, at(v.At), o.earlier.client, at(o.earlier.to))
-		r.explain(v, r.explainOverlap(o))
-	})
+	res = result(MutualExclusion, judged, found, func(v *Violation) { r.explainHolds(v, byLater[v.Ops[len(v.Ops)-1]]) })
 	dead := ""
 	if n := r.deadOnArrival(); n > 0 {
 		dead = fmt.Sprintf("; %s over before the acquire returned, and so held nothing", count(n, "lease was", "leases were"))

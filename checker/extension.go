@@ -51,16 +51,7 @@ func (r *run) extension() *Result {
 			Tokens: []string{x.lease.Token}, Clients: []string{x.lease.Process},
 		})
 	}
-	res := result(Extension, granted, found, func(v *Violation) {
-		x := byGrant[v.Ops[1]]
-		v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, %s after it had ended",
-			x.lease.Process, at(v.At), v.Key, at(x.grant.At-x.before.Until))
-		if x.few {
-			v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, though no quorum of masters had done so",
-				x.lease.Process, at(v.At), v.Key)
-		}
-		r.explain(v, r.explainExtension(x))
-	})
+	res := result(Extension, granted, found, func(v *Violation) { r.explainExtension(v, byGrant[v.Ops[1]]) })
 	if len(found) > 0 {
 		why := "came when the lease was over"
 		if slices.ContainsFunc(late, func(x lateExtension) bool { return x.few }) {

@@ -39,12 +39,7 @@ func (r *run) fencingMonotone() *Result {
 			Clients: []string{p.earlier.Process, p.later.Process},
 		})
 	}
-	res := result(FencingMonotone, judged, found, func(v *Violation) {
-		p := byGrant[v.Ops[1]]
-		v.Summary = fmt.Sprintf("%s was granted %s at %s with the fencing token %d, after %s had been with %d",
-			other(p.later.Process, p.earlier.Process), v.Key, at(v.At), p.later.Fence, p.earlier.Process, p.earlier.Fence)
-		r.explain(v, r.explainFence(p))
-	})
+	res := result(FencingMonotone, judged, found, func(v *Violation) { r.explainFence(v, byGrant[v.Ops[1]]) })
 	left := ""
 	if without > 0 {
 		left = fmt.Sprintf("; %s no fencing token", count(without, "lease had", "leases had"))

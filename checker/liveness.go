@@ -131,14 +131,7 @@ func (r *run) deadlockFree() *Result {
 			found = append(found, v)
 		}
 	}
-	res := result(DeadlockFree, judged, found, func(v *Violation) {
-		v.Summary = fmt.Sprintf("no one was granted %s within %s of the healing at %s", v.Key, at(h.bound), at(h.at))
-		until := v.Until
-		for _, a := range byKey[v.Key].attempts {
-			until = max(until, a.ended)
-		}
-		r.explain(v, r.explainStuck(v.Key, v.Clients, h.at, until))
-	})
+	res := result(DeadlockFree, judged, found, func(v *Violation) { r.explainStuck(v, h, byKey[v.Key].attempts) })
 	switch {
 	case len(found) > 0 && r.stalled(h.at) > MaxStall:
 		r.blameMachine(res, h.at)
@@ -190,21 +183,7 @@ func (r *run) availability() *Result {
 		byCall[a.ops[0]] = a
 		found = append(found, Violation{Key: a.key, At: a.invoked, Until: a.ended, Ops: a.ops, Clients: []string{a.client}})
 	}
-	res := result(Availability, judged, found, func(v *Violation) {
-		a := byCall[v.Ops[0]]
-		switch {
-		case a.ok:
-			v.Summary = fmt.Sprintf("%s asked for %s at %s and was granted it only after %s", a.client, a.key, at(a.invoked), at(a.ended-a.invoked))
-		case a.open:
-			v.Summary = fmt.Sprintf("%s asked for %s at %s and had no answer for %s, until the history ends", a.client, a.key, at(a.invoked), at(a.ended-a.invoked))
-		default:
-			v.Summary = fmt.Sprintf("%s asked for %s at %s and was refused after %s", a.client, a.key, at(a.invoked), at(a.ended-a.invoked))
-			if a.err != "" {
-				v.Summary += ": " + a.err
-			}
-		}
-		r.explain(v, r.explainStuck(a.key, []string{a.client}, a.invoked, a.ended))
-	})
+	res := result(Availability, judged, found, func(v *Violation) { r.explainRefused(v, byCall[v.Ops[0]]) })
 	switch {
 	case len(found) > 0 && r.stalled(h.at) > MaxStall:
 		r.blameMachine(res, h.at)
@@ -242,20 +221,4 @@ func (r *run) stalled(from time.Duration) float64 {
 func (r *run) blameMachine(res *Result, from time.Duration) {
 	res.Verdict, res.Violations, res.Count, res.Key = Invalid, nil, 0, ""
 	res.Why = fmt.Sprintf("the harness's machine stood still for %.0f %% of the time after the healing at %s: too busy to tell", 100*r.stalled(from), at(from))
-}
-
-// stored is what masters were last known to hold for a key, up to a time.
-func (r *run) stored(key string, until time.Duration) map[string]string {
-	held := map[string]string{}
-	for i := range r.h.Ops {
-		op := &r.h.Ops[i]
-		if op.Time > until {
-			break
-		}
-		if op.F != history.FState && op.F != history.FLook || op.Value == nil || op.Value.Keys == nil {
-			continue
-		}
-		held[op.Process] = op.Value.Keys[key]
-	}
-	return held
 }

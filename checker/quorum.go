@@ -111,25 +111,7 @@ func (r *run) quorumGranted() *Result {
 		byVote[proof.Index] = x
 		found = append(found, Violation{Key: x.key, At: x.by, Until: max(x.by, x.ending.ended), Ops: append(slices.Clone(x.ending.ops), proof.Index), Tokens: []string{x.who.token}, Clients: []string{x.who.client}})
 	}
-	res := result(QuorumGranted, judged, found, func(v *Violation) {
-		x := byVote[v.Ops[len(v.Ops)-1]]
-		var voters []string
-		for _, y := range x.yes {
-			voters = append(voters, y.Master)
-		}
-		what := fmt.Sprintf("its acquire failed at %s", at(x.ending.ended))
-		if x.ending.err != "" {
-			what += ": " + x.ending.err
-		}
-		if x.again {
-			what = "it made another attempt instead of using this one"
-		}
-		v.Summary = fmt.Sprintf("%s had the votes of %s for %s by %s, and was not granted it", x.who.client, Enumerate(set(voters)), v.Key, at(x.by))
-		r.explain(v, []reason{
-			{at: x.by, text: fmt.Sprintf("By %s %s had said yes to %s, which is a quorum.", at(x.by), Enumerate(set(voters)), x.who.client)},
-			{at: max(x.by, x.ending.ended), text: fmt.Sprintf("Yet %s was not granted %s: %s.", x.who.client, v.Key, what)},
-		})
-	})
+	res := result(QuorumGranted, judged, found, func(v *Violation) { r.explainWasted(v, byVote[v.Ops[len(v.Ops)-1]]) })
 	if len(found) > 0 {
 		res.Why = fmt.Sprintf("%s that a quorum voted for in time were not granted: the first at %s on %s", share(len(found), judged, "attempts"), at(res.Violations[0].At), res.Key)
 		return res

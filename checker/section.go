@@ -85,12 +85,7 @@ func (r *run) beliefExclusion() *Result {
 		found = append(found, violation(o))
 		byEnter[o.later.ops[0]] = o
 	}
-	res := result(BeliefExclusion, len(all), found, func(v *Violation) {
-		o := byEnter[v.Ops[len(v.Ops)-1]]
-		v.Summary = fmt.Sprintf("%s entered its critical section on %s at %s while %s was still in one, until %s",
-			other(o.later.client, o.earlier.client), v.Key, at(v.At), o.earlier.client, at(o.earlier.to))
-		r.explain(v, r.explainSections(o))
-	})
+	res := result(BeliefExclusion, len(all), found, func(v *Violation) { r.explainSections(v, byEnter[v.Ops[len(v.Ops)-1]]) })
 	if len(found) > 0 {
 		res.Why = fmt.Sprintf("%s began while another client was still in one: the first at %s on %s",
 			share(len(found), len(all), "critical sections"), at(res.Violations[0].At), res.Key)

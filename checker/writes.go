@@ -92,12 +92,7 @@ func (r *run) staleWrites(p Property, stale []staleWrite, applied int, refused s
 			Clients: []string{s.earlier.Process, s.later.Process},
 		})
 	}
-	res := result(p, applied, found, func(v *Violation) {
-		s := byWrite[v.Ops[len(v.Ops)-1]]
-		v.Summary = fmt.Sprintf("a write of %s to %s was applied at %s, after one of %s, whose lease is the later one",
-			s.earlier.Process, v.Key, at(v.At), other(s.later.Process, s.earlier.Process))
-		r.explain(v, r.explainStaleWrite(s))
-	})
+	res := result(p, applied, found, func(v *Violation) { r.explainStaleWrite(v, byWrite[v.Ops[len(v.Ops)-1]]) })
 	if len(found) > 0 {
 		res.Why = fmt.Sprintf("%s came after a write of a later lease: the first at %s on %s",
 			share(len(found), applied, "applied writes"), at(res.Violations[0].At), res.Key) + refused

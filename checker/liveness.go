@@ -141,14 +141,7 @@ func (r *run) deadlockFree() *judgement {
 	j := &judgement{
 		checked: judged, violations: found, late: true,
 		evidence: countEvidence("keys that somebody asked for after the healing", judged, len(keys), moreWork),
-		explain: func(v *Violation) {
-			v.Summary = fmt.Sprintf("no one was granted %s within %s of the healing at %s", v.Key, at(h.bound), at(h.at))
-			until := v.Until
-			for _, a := range byKey[v.Key].attempts {
-				until = max(until, a.ended)
-			}
-			r.explain(v, r.explainStuck(v.Key, v.Clients, h.at, until))
-		},
+		explain:  func(v *Violation) { r.explainStuck(v, h, byKey[v.Key].attempts) },
 		violated: func(first *Violation) string {
 			return fmt.Sprintf("%s could not be acquired within %s of the healing at %s: %s",
 				share(len(found), judged, "keys"), at(h.bound), at(h.at), first.Key)
@@ -206,21 +199,7 @@ func (r *run) availability() *judgement {
 	j := &judgement{
 		checked: judged, violations: found, late: true,
 		evidence: countEvidence("acquires after the healing", judged, max(1, r.h.Header.Clients), moreWork),
-		explain: func(v *Violation) {
-			a := byCall[v.Ops[0]]
-			switch {
-			case a.ok:
-				v.Summary = fmt.Sprintf("%s asked for %s at %s and was granted it only after %s", a.client, a.key, at(a.invoked), at(a.ended-a.invoked))
-			case a.open:
-				v.Summary = fmt.Sprintf("%s asked for %s at %s and had no answer for %s, until the history ends", a.client, a.key, at(a.invoked), at(a.ended-a.invoked))
-			default:
-				v.Summary = fmt.Sprintf("%s asked for %s at %s and was refused after %s", a.client, a.key, at(a.invoked), at(a.ended-a.invoked))
-				if a.err != "" {
-					v.Summary += ": " + a.err
-				}
-			}
-			r.explain(v, r.explainStuck(a.key, []string{a.client}, a.invoked, a.ended))
-		},
+		explain:  func(v *Violation) { r.explainRefused(v, byCall[v.Ops[0]]) },
 		violated: func(first *Violation) string {
 			return fmt.Sprintf("%s were not granted within %s after the healing at %s: the first was called at %s on %s",
 				share(len(found), judged, "acquires"), at(h.bound), at(h.at), at(first.At), first.Key)
@@ -258,20 +237,4 @@ func (r *run) stalled(from time.Duration) float64 {
 func (r *run) blameMachine(j *judgement, from time.Duration) {
 	j.violations = nil
 	j.invalid = fmt.Sprintf("the harness's machine stood still for %.0f %% of the time after the healing at %s: too busy to tell", 100*r.stalled(from), at(from))
-}
-
-// stored is what masters were last known to hold for a key, up to a time.
-func (r *run) stored(key string, until time.Duration) map[string]string {
-	held := map[string]string{}
-	for i := range r.h.Ops {
-		op := &r.h.Ops[i]
-		if op.Time > until {
-			break
-		}
-		if op.F != history.FState && op.F != history.FLook || op.Value == nil || op.Value.Keys == nil {
-			continue
-		}
-		held[op.Process] = op.Value.Keys[key]
-	}
-	return held
 }

@@ -97,12 +97,7 @@ func (r *run) beliefExclusion() *judgement {
 	return &judgement{
 		checked: len(all), violations: found,
 		evidence: r.need("critical sections that were contended", contended, moreContention),
-		explain: func(v *Violation) {
-			o := byEnter[v.Ops[len(v.Ops)-1]]
-			v.Summary = fmt.Sprintf("%s entered its critical section on %s at %s while %s was still in one, until %s",
-				other(o.later.client, o.earlier.client), v.Key, at(v.At), o.earlier.client, at(o.earlier.to))
-			r.explain(v, r.explainSections(o))
-		},
+		explain:  func(v *Violation) { r.explainSections(v, byEnter[v.Ops[len(v.Ops)-1]]) },
 		violated: func(first *Violation) string {
 			return fmt.Sprintf("%s began while another client was still in one: the first at %s on %s",
 				share(len(found), len(all), "critical sections"), at(first.At), first.Key)

@@ -123,12 +123,7 @@ func (r *run) staleWrites(w appliedWrites, notes string) *judgement {
 	return &judgement{
 		checked: w.judged, violations: found, notes: notes,
 		evidence: r.need("applied writes of contended leases", w.contended, moreContention),
-		explain: func(v *Violation) {
-			s := byWrite[v.Ops[len(v.Ops)-1]]
-			v.Summary = fmt.Sprintf("a write of %s to %s was applied at %s, after one of %s, whose lease is the later one",
-				s.earlier.Process, v.Key, at(v.At), other(s.later.Process, s.earlier.Process))
-			r.explain(v, r.explainStaleWrite(s))
-		},
+		explain:  func(v *Violation) { r.explainStaleWrite(v, byWrite[v.Ops[len(v.Ops)-1]]) },
 		violated: func(first *Violation) string {
 			return fmt.Sprintf("%s came after a write of a later lease: the first at %s on %s",
 				share(len(found), w.judged, "applied writes"), at(first.At), first.Key)

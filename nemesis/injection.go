@@ -78,6 +78,7 @@ func (n *Nemesis) begin(ctx context.Context, s Step, random *rand.Rand) (*inject
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.next++
+	n.tried[s.Fault] = true
 	kind, _ := KindNamed(s.Fault)
 	f := &injection{id: n.next, step: s, kind: kind, params: map[string]string{}, run: ctx}
 	if s.After != "" {

@@ -24,6 +24,7 @@ type campaign struct {
 	persistence cluster.Persistence
 	clients     int
 	faults      []string
+	replicas    int
 	guided      bool
 	ttl         time.Duration
 	limit       time.Duration
@@ -45,7 +46,7 @@ func defaults() campaign {
 func (c campaign) run(out io.Writer, w *World) error {
 	w.Limit = c.limit*2 + time.Hour
 	w.Strategy = c.strategy
-	masters := New(w, cluster.Config{Persistence: c.persistence}, c.options)
+	masters := New(w, cluster.Config{Persistence: c.persistence, Replicas: c.replicas}, c.options)
 	rt := w.Runtime()
 	start := rt.Now()
 	rec, err := history.NewRecorder(out, history.Header{
@@ -80,7 +81,7 @@ func (c campaign) inside(rec *history.Recorder, masters *Cluster, rt *Client, st
 	struck, done := rt.WithCancelCause(context.Background())
 	rt.Go(func() {
 		defer done(nil)
-		plan := nemesis.Plan{Faults: c.faults, Interval: c.ttl, Points: workload.Points}
+		plan := nemesis.Plan{Faults: c.faults, Interval: c.ttl, Length: c.limit, Points: workload.Points}
 		switch {
 		case len(c.steps) > 0:
 			n.Schedule(working, c.steps)

@@ -29,7 +29,10 @@ func (n *Nemesis) Guided(ctx context.Context, plan Plan) {
 	cut := slices.Contains(plan.Faults, "partition")
 	lag := slices.Contains(plan.Faults, "failover")
 	strikes := n.strikes(plan)
-	for debut := n.newDebut(strikes, plan); len(strikes) > 0 && ctx.Err() == nil; {
+	if len(strikes) == 0 {
+		n.untilEnd(ctx)
+	}
+	for debut := n.newDebut(strikes, plan); ctx.Err() == nil; {
 		mend := func() {}
 		if cut {
 			mend = n.narrowQuorum(ctx)

@@ -62,7 +62,7 @@ type Nemesis struct {
 // New makes a nemesis, which watches the history from now on.
 func New(env Env) *Nemesis {
 	n := &Nemesis{
-		env: env, watch: newWatch(env.Runtime), random: rand.New(rand.NewPCG(env.Seed, 0)),
+		env: env, watch: newWatch(env.Runtime, env.TTL), random: rand.New(rand.NewPCG(env.Seed, 0)),
 		links: newLinks(env.Cluster), active: map[int]*injection{}, tried: map[string]bool{},
 		machines: machines{disks: map[cluster.Master]map[int]cluster.Disk{}},
 	}

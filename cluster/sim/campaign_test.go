@@ -25,6 +25,7 @@ type campaign struct {
 	clients     int
 	faults      []string
 	replicas    int
+	timeout     time.Duration // of one command; 0: the lock's own
 	guided      bool
 	ttl         time.Duration
 	limit       time.Duration
@@ -65,7 +66,7 @@ func (c campaign) inside(rec *history.Recorder, masters *Cluster, rt *Client, st
 	kind, _ := workload.LockNamed(c.lock)
 	load, err := workload.New(workload.Config{
 		Lock: kind, Clients: c.clients, Keys: 1, TTL: c.ttl, HoldMax: time.Second, LongHolds: 0.1, Extend: 0.5,
-		Think: 50 * time.Millisecond, AcquireTimeout: 3*c.ttl + time.Second, Seed: c.seed, Fencing: c.fencing,
+		Think: 50 * time.Millisecond, AcquireTimeout: 3*c.ttl + time.Second, Seed: c.seed, Fencing: c.fencing, Timeout: c.timeout,
 	}, rt, rec, start, func(client string) (workload.Site, error) {
 		return workload.Site{Masters: masters.ClientMasters(client)}, nil
 	})

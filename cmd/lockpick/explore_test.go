@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -74,13 +75,57 @@ func TestExploreShrinkReplay(t *testing.T) {
 	}
 }
 
+// TestExploreSaysWhenItProvesNothing: schedules in which nothing could happen give no bound.
+func TestExploreSaysWhenItProvesNothing(t *testing.T) {
+	dir := t.TempDir()
+	for _, args := range [][]string{
+		{"--faults", "full-disk", "--schedules", "3", "--seed", "1"},
+		{"--persistence", "always", "--faults", "none", "--property", "L2,L5", "--schedules", "20", "--seed", "1"},
+	} {
+		stdout, stderr, code := lockpick(t, dir, append([]string{"explore"}, args...)...)
+		if code != exitUndecided || !strings.HasPrefix(stdout, "INCONCLUSIVE  ") {
+			t.Errorf("%v: exit %d, want %d\n%s%s", args, code, exitUndecided, stdout, stderr)
+		}
+	}
+}
+
 // TestExploreHolds: nothing is found where nothing is wrong, and the bound says how much
 // that is worth.
 func TestExploreHolds(t *testing.T) {
 	dir := t.TempDir()
-	stdout, stderr, code := lockpick(t, dir, "explore", "--persistence", "always", "--schedules", "60")
-	if code != exitHolds || !strings.HasPrefix(stdout, "HOLDS  L2 mutual exclusion: none of 60 schedules violates it") {
+	stdout, stderr, code := lockpick(t, dir, "explore", "--persistence", "always", "--schedules", "60", "--seed", "1")
+	if code != exitHolds || !strings.HasPrefix(stdout, "HOLDS  L2 mutual exclusion: violated in none of") || !strings.Contains(stdout, "with 95 % confidence") {
 		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+	}
+	// Without a seed each search draws its own, and says how to repeat it.
+	seeds := map[string]bool{}
+	repeat := regexp.MustCompile(`--seed\s(\d+)\sdraws`)
+	for range 2 {
+		stdout, stderr, _ = lockpick(t, dir, "explore", "--persistence", "always", "--schedules", "3")
+		m := repeat.FindStringSubmatch(stdout)
+		if m == nil {
+			t.Fatalf("no seed is printed:\n%s%s", stdout, stderr)
+		}
+		seeds[m[1]] = true
+		counts := regexp.MustCompile(`(?s)Counts.*`)
+		again, stderr, _ := lockpick(t, dir, "explore", "--persistence", "always", "--schedules", "3", "--seed", m[1])
+		if counts.FindString(again) != counts.FindString(stdout) {
+			t.Errorf("seed %s again is another search:\n%s\n%s%s", m[1], stdout, again, stderr)
+		}
+	}
+	if len(seeds) != 2 {
+		t.Errorf("two searches have the same seed: %v", seeds)
+	}
+	// A scenario that names its seed keeps it.
+	scenario := filepath.Join(dir, "seeded.yaml")
+	if err := os.WriteFile(scenario, []byte("name: seeded\npersistence: always\nseed: 77\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if stdout, stderr, _ = lockpick(t, dir, "explore", scenario, "--schedules", "1"); repeat.FindStringSubmatch(stdout) == nil || repeat.FindStringSubmatch(stdout)[1] != "77" {
+		t.Errorf("the scenario's seed is 77:\n%s%s", stdout, stderr)
+	}
+	if err := os.Remove(scenario); err != nil {
+		t.Fatal(err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("left %v behind", left)

@@ -360,6 +360,29 @@ func TestALockThatNeverGrantsViolatesLiveness(t *testing.T) {
 	}
 }
 
+// A violation is distinct by what explains it: the faults that its explanation names, and
+// those that bend the clock of a client that takes part.
+func TestReasonsNameTheFaultsOfClients(t *testing.T) {
+	bent := &history.Fault{ID: 3, Name: "client-clock", Installed: true, Began: time.Second, Clients: []string{"c1"}, Params: map[string]string{"clock": "x0.3"}}
+	kill := &history.Fault{ID: 4, Name: "kill", Installed: true, Began: time.Second, Masters: []string{"m1"}}
+	for _, c := range []struct {
+		name   string
+		faults []*history.Fault
+		v      checker.Violation
+		want   string
+	}{
+		{"named", []*history.Fault{kill}, checker.Violation{Faults: []int{4}, At: 2 * time.Second}, "kill"},
+		{"the clock of a client", []*history.Fault{bent, kill}, checker.Violation{Clients: []string{"c2", "c1"}, At: 2 * time.Second}, "client-clock"},
+		{"the clock of another", []*history.Fault{bent}, checker.Violation{Clients: []string{"c2", "c3"}, At: 2 * time.Second}, "no fault is known to explain it"},
+		{"a clock that is bent later", []*history.Fault{bent}, checker.Violation{Clients: []string{"c1"}, At: time.Millisecond}, "without a fault"},
+		{"nothing", nil, checker.Violation{At: time.Second}, "without a fault"},
+	} {
+		if got := reasonOf(checker.MutualExclusion, c.v, explaining(c.v, c.faults), c.faults); got != "L2 mutual-exclusion: "+c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
 // A search goes on until each property that was asked for is violated: one that is violated
 // soon does not keep the others from being tested, nor do schedules that prove nothing.
 func TestASearchEndsWhenAllThatWasAskedForIsViolated(t *testing.T) {

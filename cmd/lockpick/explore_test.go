@@ -75,6 +75,27 @@ func TestExploreShrinkReplay(t *testing.T) {
 	}
 }
 
+// TestExploreTellsWhatWasAskedFor: a search for stale writes is headlined by them, also where
+// the counterexample violates more, and names the faults of clients.
+func TestExploreTellsWhatWasAskedFor(t *testing.T) {
+	dir := t.TempDir()
+	stdout, stderr, code := lockpick(t, dir, "explore", "--persistence", "always", "--faults", "client-pause", "--property", "L4", "--seed", "1")
+	if code != exitViolated || !strings.HasPrefix(stdout, "VIOLATED  L4 no stale write") || !strings.Contains(stdout, "L4 no-stale-write: client-pause") {
+		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+	}
+	report, stderr, _ := lockpick(t, dir, "check", "store/latest")
+	if !strings.HasPrefix(report, "VIOLATED  L4 no stale write") {
+		t.Errorf("the run that is kept is headlined otherwise:\n%s%s", report, stderr)
+	}
+	if !regexp.MustCompile(`L3 +belief exclusion +violated`).MatchString(report) {
+		t.Errorf("it does not violate L3, so this tests nothing:\n%s", report)
+	}
+	stdout, stderr, _ = lockpick(t, dir, "explore", "--persistence", "always", "--faults", "client-clock", "--client-clock", "x0.3", "--seed", "1", "--no-shrink")
+	if !strings.Contains(stdout, "L2 mutual-exclusion: client-clock") {
+		t.Errorf("the clock of a client is no fault:\n%s%s", stdout, stderr)
+	}
+}
+
 // TestExploreSaysWhenItProvesNothing: schedules in which nothing could happen give no bound.
 func TestExploreSaysWhenItProvesNothing(t *testing.T) {
 	dir := t.TempDir()

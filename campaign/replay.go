@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -87,13 +86,8 @@ func Replay(ctx context.Context, how Replaying, opt Options) (*Replayed, error) 
 // Rate is the share of attempts that reproduced it, with its 95 % interval (Wilson's
 // score interval).
 func (r *Replayed) Rate() (rate, low, high float64) {
-	if r.Attempts == 0 {
-		return 0, 0, 1
-	}
-	const z = 1.96
-	n, p := float64(r.Attempts), float64(r.Reproduced)/float64(r.Attempts)
-	mid, half := p+z*z/(2*n), z*math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
-	return p, max(0, (mid-half)/(1+z*z/n)), min(1, (mid+half)/(1+z*z/n))
+	i := Wilson(r.Reproduced, r.Attempts, 1)
+	return i.Share, i.Low, i.High
 }
 
 // Conclude is violated if an attempt reproduced it, and else the most severe conclusion of

@@ -64,7 +64,7 @@ func (t *terminal) tell(c Counterexample, v checker.Violation) error {
 	if c.Run != nil && c.History != nil {
 		for _, r := range c.Run.Verdicts {
 			for i := range r.Violations {
-				if x := &r.Violations[i]; r.Level == v.Level && x.At == v.At && x.Key == v.Key {
+				if x := &r.Violations[i]; r.Name == v.Property && x.At == v.At && x.Key == v.Key {
 					opt := StoryOptions{Width: t.width}
 					if err := Story(&t.out, c.History, x, opt); err != nil {
 						return err

@@ -10,9 +10,9 @@ import (
 	"lockpick/history"
 )
 
-// headline is the verdict of a run in one sentence: the worst verdict, and the property
-// that it is about: mutual exclusion if it is one of several, because that is what a
-// lock is for, else the first by level.
+// headline is the verdict of a run in one sentence: the worst verdict of the properties that
+// were asked for, and the property that it is about: mutual exclusion if it is one of several,
+// because that is what a lock is for, else the first by level.
 type headline struct {
 	Verdict  checker.Verdict
 	Level    string   // empty: no property was judged
@@ -25,6 +25,9 @@ func headlineOf(r *campaign.Result) headline {
 	worst := byWeight(r)
 	if len(worst) == 0 {
 		// Result.Verdict of no verdicts is Holds: right for folding, wrong to print.
+		if len(r.Properties) > 0 && len(r.Verdicts) > 0 {
+			return headline{Verdict: checker.Unknown, Why: "nothing that was asked for was judged: " + strings.Join(r.Properties, ", ")}
+		}
 		return headline{Verdict: checker.Unknown, Why: "no property was judged"}
 	}
 	lead := worst[0]
@@ -41,10 +44,15 @@ func headlineOf(r *campaign.Result) headline {
 	return head
 }
 
-// byWeight are the results with the worst verdict, the one for the headline first.
+// byWeight are the results with the worst verdict of those that were asked for, the one for
+// the headline first.
 func byWeight(r *campaign.Result) []checker.Result {
-	worst := r.Verdict()
-	results := slices.DeleteFunc(slices.Clone(inOrder(r.Verdicts)), func(v checker.Result) bool { return v.Verdict != worst })
+	asked := campaign.Result{Verdicts: r.Verdicts}
+	if len(r.Properties) > 0 {
+		asked.Verdicts = r.About(r.Properties)
+	}
+	worst := asked.Verdict()
+	results := slices.DeleteFunc(inOrder(asked.Verdicts), func(v checker.Result) bool { return v.Verdict != worst })
 	slices.SortStableFunc(results, func(a, b checker.Result) int {
 		return cmp.Compare(weight(a), weight(b))
 	})

@@ -31,6 +31,28 @@ func TestTheHeadlineIsAboutMutualExclusionIfItMayBe(t *testing.T) {
 	}
 }
 
+func TestTheHeadlineIsAboutWhatWasAskedFor(t *testing.T) {
+	r := &campaign.Result{Properties: []string{"L4"}, Verdicts: []checker.Result{
+		{Property: checker.MutualExclusion, Verdict: checker.Holds},
+		{Property: checker.BeliefExclusion, Verdict: checker.Violated, Why: "two believed", Violations: []checker.Violation{{Level: "L3", At: 1}}},
+		{Property: checker.NoStaleWrite, Verdict: checker.Violated, Why: "a stale write", Violations: []checker.Violation{{Level: "L4", At: 2}}},
+	}}
+	if head := headlineOf(r); head.Level != "L4" || head.Verdict != checker.Violated || len(head.Also) != 0 {
+		t.Errorf("the headline is %+v", head)
+	}
+	if v := firstViolation(r); v.Level != "L4" {
+		t.Errorf("explained is %+v", v)
+	}
+	r.Properties = []string{checker.MutualExclusion.Name}
+	if head := headlineOf(r); head.Level != "L2" || head.Verdict != checker.Holds {
+		t.Errorf("the headline is %+v", head)
+	}
+	r.Properties = []string{"L5"}
+	if head := headlineOf(r); head.Verdict != checker.Unknown || head.Why != "nothing that was asked for was judged: L5" {
+		t.Errorf("the headline is %+v", head)
+	}
+}
+
 func TestNoVerdictsAreNotAVerdict(t *testing.T) {
 	if head := headlineOf(&campaign.Result{}); head.Verdict != checker.Unknown {
 		t.Errorf("a run without verdicts is said to be %q", head.Verdict)

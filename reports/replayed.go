@@ -11,7 +11,7 @@ import (
 // Replayed says what became of a replay, in a line or two.
 func Replayed(w io.Writer, r *campaign.Replayed) error {
 	rate, low, high := r.Rate()
-	said := fmt.Sprintf("Not reproduced in %s on driver %s: the rate is at most %.0f %% with 95 %% confidence.\n", plural(r.Attempts, "attempt"), r.Driver, 100*high)
+	said := fmt.Sprintf("Not reproduced in %s on driver %s: the rate is at most %s with 95 %% confidence.\n", plural(r.Attempts, "attempt"), r.Driver, campaign.Percent(campaign.Bound(r.Attempts, 1)))
 	switch {
 	case r.Attempts == 0:
 		said = "Interrupted before an attempt was over.\n"

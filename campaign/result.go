@@ -24,7 +24,6 @@ type Result struct {
 	TTL         time.Duration     `json:"ttl"`    // ns
 	Faults      []string          `json:"faults"` // that were asked for
 	Nemesis     string            `json:"nemesis"`
-	Properties  []string          `json:"properties,omitempty"` // levels or names that were asked for; none: all that were judged
 	Versions    map[string]string `json:"versions"`
 	Command     string            `json:"command"`         // runs the same scenario again
 	Notes       []string          `json:"notes,omitempty"` // what a reader should know: interrupted, torn, a master that never came back

@@ -76,9 +76,14 @@ func (r *run) extension() *judgement {
 }
 
 // asked is when the operation that ended in the line at index began.
-func (r *run) asked(index int) (time.Duration, bool) {
+func (r *run) asked(index int) (time.Duration, bool) { return r.invocations().Began(index) }
+
+// called is the line of the call that ended in the line at index.
+func (r *run) called(index int) (int, bool) { return r.invocations().Invocation(index) }
+
+func (r *run) invocations() *history.Calls {
 	if r.calls == nil {
 		r.calls = history.CallsOf(r.h.Ops)
 	}
-	return r.calls.Began(index)
+	return r.calls
 }

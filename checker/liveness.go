@@ -58,28 +58,33 @@ func (r *run) attempts() []attempt {
 		return r.acquires
 	}
 	var all []attempt
-	running := map[string]int{}
+	byCall := map[int]int{}    // by the line of the call
+	open := map[string][]int{} // by client: its acquires that have not returned
 	for i := range r.h.Ops {
 		op := &r.h.Ops[i]
 		if op.F == history.FCrash || op.F == history.FAcquire && op.Type == history.Invoke {
-			if at, ok := running[op.Process]; ok { // its client never heard of it
-				all[at].ended, all[at].dropped = op.Time, true
-				delete(running, op.Process)
+			for _, at := range open[op.Process] { // their client never heard of them
+				if all[at].open {
+					all[at].ended, all[at].dropped = op.Time, true
+				}
 			}
+			delete(open, op.Process)
 		}
 		if op.F != history.FAcquire {
 			continue
 		}
 		if op.Type == history.Invoke {
-			running[op.Process] = len(all)
+			byCall[i] = len(all)
+			open[op.Process] = append(open[op.Process], len(all))
 			all = append(all, attempt{key: op.Key, client: op.Process, invoked: op.Time, ended: r.end, open: true, ops: []int{op.Index}})
 			continue
 		}
-		if at, ok := running[op.Process]; ok {
+		call, known := r.called(i)
+		if at, ok := byCall[call]; known && ok {
 			a := &all[at]
-			a.ended, a.open, a.ok, a.err = op.Time, false, op.Type == history.OK, op.Error
+			a.ended, a.open, a.dropped, a.ok, a.err = op.Time, false, false, op.Type == history.OK, op.Error
 			a.ops = append(a.ops, op.Index)
-			delete(running, op.Process)
+			delete(byCall, call)
 		}
 	}
 	r.acquires = all
@@ -176,6 +181,7 @@ func (r *run) availability() *judgement {
 	}
 	var found []Violation
 	byCall := map[int]attempt{}
+	clients := map[string]bool{}
 	judged, cut := 0, 0
 	var slowest time.Duration
 	for _, a := range r.attempts() {
@@ -183,6 +189,9 @@ func (r *run) availability() *judgement {
 			continue
 		}
 		took := a.ended - a.invoked
+		if !r.cancelled(a) && !a.open {
+			clients[a.client] = true
+		}
 		switch {
 		case a.ok && took <= h.bound:
 			judged++
@@ -198,7 +207,7 @@ func (r *run) availability() *judgement {
 	}
 	j := &judgement{
 		checked: judged, violations: found, late: true,
-		evidence: countEvidence("acquires after the healing", judged, max(1, r.h.Header.Clients), moreWork),
+		evidence: countEvidence("clients that acquired after the healing", len(clients), max(1, r.h.Header.Clients), moreWork),
 		explain:  func(v *Violation) { r.explainRefused(v, byCall[v.Ops[0]]) },
 		violated: func(first *Violation) string {
 			return fmt.Sprintf("%s were not granted within %s after the healing at %s: the first was called at %s on %s",

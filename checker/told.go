@@ -36,7 +36,7 @@ func (r *run) told() *judgement {
 			continue
 		}
 		judged = append(judged, op.Time)
-		l := r.owned.of(party{op.Process, op.Value.Token}, op.Index)
+		l := r.leaseAt(i)
 		u := unaware{op: op, lease: l}
 		switch {
 		case l == nil: // nothing had been granted, whatever stood still
@@ -48,10 +48,10 @@ func (r *run) told() *judgement {
 				continue
 			}
 		}
+		if op.F == history.FWrite && !r.written(op) {
+			continue
+		}
 		if l != nil {
-			if op.F == history.FWrite && !r.written(op) {
-				continue
-			}
 			if r.stoppedIn(op.Process, u.since-slack, op.Time) || r.stalledIn(u.since-slack, op.Time) {
 				still++
 				continue
@@ -108,7 +108,7 @@ func (r *run) lostBy() map[*history.Lease]*history.Op {
 		if op.F != history.FExtend || op.Type == history.Invoke || op.Value == nil {
 			continue
 		}
-		l := r.owned.of(party{op.Process, op.Value.Token}, op.Index)
+		l := r.leaseAt(i)
 		if l == nil || found[l] != nil {
 			continue
 		}

@@ -19,7 +19,8 @@ type Grant struct {
 
 // Lease is one acquisition: everything that a history says of it.
 type Lease struct {
-	ID                  int // the index of the line that granted it: no two leases share it
+	number              int32 // among the leases
+	ID                  int   // the index of the line that granted it: no two leases share it
 	Key, Process, Token string
 	Reused              bool // its token had been granted before, to this client or another
 	Fence               int64
@@ -103,7 +104,14 @@ func (a *acquisitions) current() *Lease {
 //
 // A release whose invocation is missing ends the lease at the earliest possible time.
 func Leases(ops []Op) []*Lease {
-	var leases []*Lease
+	leases, _ := LeasesByLine(ops)
+	return leases
+}
+
+// LeasesByLine is Leases, and says for each line which lease it is about: its position
+// among the leases, or -1.
+func LeasesByLine(ops []Op) (leases []*Lease, of []int32) {
+	of = make([]int32, len(ops))
 	calls := CallsOf(ops)
 	byOwner := map[owner]*acquisitions{}
 	lives := map[string]int{}
@@ -113,6 +121,7 @@ func Leases(ops []Op) []*Lease {
 	for i := range ops {
 		op := &ops[i]
 		end = op.Time
+		of[i] = -1
 		if op.F == FVote { // most lines, and not a client's
 			continue
 		}
@@ -142,6 +151,8 @@ func Leases(ops []Op) []*Lease {
 				l.InvokedIndex = n
 			}
 			granted[token] = true
+			of[i] = int32(len(leases))
+			l.number = of[i]
 			leases = append(leases, l)
 			alive[op.Process] = append(alive[op.Process], l)
 			for _, o := range []owner{on, anywhere} {
@@ -159,6 +170,9 @@ func Leases(ops []Op) []*Lease {
 			a = byOwner[anywhere]
 		}
 		began, invoked := calls.Began(i)
+		if a != nil {
+			of[i] = a.current().number
+		}
 		if a != nil && !(op.F == FRelease && op.Type != Invoke && invoked) { // its invocation ended the lease
 			a.current().follow(op, began)
 		}
@@ -174,7 +188,7 @@ func Leases(ops []Op) []*Lease {
 			}
 		}
 	}
-	return leases
+	return leases, of
 }
 
 // follow takes in a line about a lease after its grant. began is when the call that the line

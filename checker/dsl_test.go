@@ -15,7 +15,7 @@ import (
 //	<time> <process>[,<process>…] <f> [<word> …] [<name>=<value> …]
 //
 //	0ms     c1 acquire invoke k0
-//	3ms     m1,m2,m3 vote set yes k0 t1 c1          also: no, silent; took=2ms
+//	3ms     m1,m2,m3 vote set yes k0 t1 c1          also: no, silent; took=2ms, delay=1s, ttl=2s, stored=lock:k0
 //	4ms     c1 acquire ok k0 t1 until=2s fence=1    also: fail, info; error=…
 //	5ms     c1 enter k0 t1                          also: leave
 //	5ms     c1 paused invoke point=before-write
@@ -119,6 +119,12 @@ func line2ops(at time.Duration, process, f string, words []string) ([]history.Op
 			v.Fence, err = strconv.ParseInt(value, 10, 64)
 		case pair && name == "value":
 			v.Value, err = strconv.ParseInt(value, 10, 64)
+		case pair && name == "delay":
+			v.Delay, err = time.ParseDuration(value)
+		case pair && name == "ttl":
+			v.TTL, err = time.ParseDuration(value)
+		case pair && name == "stored":
+			v.RedisKey = value
 		case pair && name == "point":
 			v.Point = value
 		case pair && name == "error":
@@ -128,8 +134,8 @@ func line2ops(at time.Duration, process, f string, words []string) ([]history.Op
 		case pair && name == "keys":
 			v.Keys = map[string]string{}
 			for _, pair := range strings.Split(value, ",") {
-				if k, t, stored := strings.Cut(pair, ":"); stored {
-					v.Keys[k] = t
+				if i := strings.LastIndexByte(pair, ':'); i >= 0 {
+					v.Keys[pair[:i]] = pair[i+1:]
 				}
 			}
 		case pair && name == "ends":

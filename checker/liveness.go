@@ -129,7 +129,7 @@ func (r *run) deadlockFree() *judgement {
 			judged++
 		case len(p.attempts) == 0:
 			untried = k
-		case r.end < h.at+h.bound:
+		case min(r.end, r.interrupted.at) < h.at+h.bound:
 			cut = k
 		default:
 			judged++

@@ -93,7 +93,7 @@ const contendedAcquisitions = "contended acquisitions"
 func (r *run) begin(l *history.Lease) (at time.Duration, line int) {
 	first, voted := time.Duration(0), false
 	for v := range r.lookup().of(l) {
-		if v.Command == history.CommandSet && sent(v) >= l.Invoked && v.At <= l.Acquired()+r.slack && (!voted || sent(v) < first) {
+		if v.Command == history.CommandSet && sent(v) >= l.Invoked && sent(v) <= l.Acquired() && (!voted || sent(v) < first) {
 			first, voted = sent(v), true
 		}
 	}

@@ -130,7 +130,7 @@ func (r *run) waits(but []history.Span) []drought {
 		if _, known := reached[id.client]; !known {
 			reached[id.client] = r.reaches(id.client)
 		}
-		if waiting[id.key] == nil {
+		if !slices.Contains(keys, id.key) {
 			keys = append(keys, id.key)
 		}
 		can := without(union(asking[id], askingGap), append(slices.Clone(reached[id.client].weak), r.stops(id.client)...))

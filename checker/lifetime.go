@@ -83,6 +83,9 @@ func (r *run) keyLifetime() *judgement {
 				}
 				waiting[op.Process] = append(waiting[op.Process], s)
 			}
+			if over[id] == s {
+				continue // proven
+			}
 			s.seen = asked
 			if s.seen <= s.since+allowed {
 				continue

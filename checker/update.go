@@ -27,11 +27,10 @@ type lostUpdate struct {
 func (r *run) updates() (lost []lostUpdate, contended []time.Duration, judged, refused int) {
 	competed := r.contended()
 	type reader struct{ key, token string }
-	leases := map[reader]*history.Lease{}
+	leases := map[reader][]*history.Lease{} // one, unless a token comes twice
 	for _, l := range r.leases {
-		if of := (reader{l.Key, l.Token}); leases[of] == nil {
-			leases[of] = l
-		}
+		of := reader{l.Key, l.Token}
+		leases[of] = append(leases[of], l)
 	}
 	knows := map[reader]*history.Op{}
 	latest := map[string]*history.Op{}
@@ -55,11 +54,11 @@ func (r *run) updates() (lost []lostUpdate, contended []time.Duration, judged, r
 				continue
 			}
 			judged++
-			if l := leases[of]; l != nil && competed[l] {
+			if l := latestBy(leases[of], op.Index); l != nil && competed[l] {
 				contended = append(contended, op.Time)
 			}
 			if before != nil && from.Value.Value != before.Value.Value {
-				lost = append(lost, lostUpdate{write: op, lost: before, from: from, mine: leases[of], other: leases[reader{op.Key, before.Value.Token}]})
+				lost = append(lost, lostUpdate{write: op, lost: before, from: from, mine: latestBy(leases[of], op.Index), other: latestBy(leases[reader{op.Key, before.Value.Token}], before.Index)})
 			}
 		}
 	}

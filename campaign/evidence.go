@@ -2,12 +2,22 @@ package campaign
 
 import (
 	"cmp"
+	"fmt"
+	"strings"
 
 	"lockpick/checker"
 )
 
-// lacking says why a schedule proves nothing of a property.
-func lacking(v *checker.Result) string { return cmp.Or(v.Why, "the checker could not decide") }
+// lacking says why a schedule proves nothing of a property, in words that are the same for
+// all schedules that lack the same.
+func lacking(v *checker.Result) string {
+	for _, e := range v.Evidence {
+		if needs := fmt.Sprintf("needs %d %s", e.Need, e.What); e.Got < e.Need && strings.HasPrefix(v.Why, needs) {
+			return "it " + needs
+		}
+	}
+	return cmp.Or(v.Why, "the checker could not decide")
+}
 
 // helpInconclusive says what makes schedules prove something, as the end of a sentence.
 const helpInconclusive = ": more --clients, a shorter --hold and --keys 1 make for more leases in each"

@@ -30,7 +30,7 @@ import (
 //	11ms    nemesis healed bound=5s                 (also: m4 if it is gone; fail error=…)
 //	12ms    c1 extend ok k0 t1 until=4s
 //	13ms    c1 release invoke k0 t1
-//	14ms    c9 takes k0 12                          12 leases of 1ms each, one after the other
+//	14ms    c8,c9 takes k0 12                       12 leases of 1ms each, one after the other, by turns
 //
 // An underscore in a value is a space.
 func parse(header history.Header, text string) (*history.History, error) {
@@ -51,19 +51,20 @@ func parse(header history.Header, text string) (*history.History, error) {
 		if k := len(h.Ops); k > 0 && at < h.Ops[k-1].Time {
 			return nil, fmt.Errorf("line %d: %s lies before the line above", n+1, at)
 		}
-		for _, process := range strings.Split(fields[1], ",") {
-			if fields[2] == "takes" {
-				times, err := strconv.Atoi(fields[4])
-				if err != nil {
-					return nil, fmt.Errorf("line %d: %w", n+1, err)
-				}
-				for range times {
-					taken++
-					h.Ops = append(h.Ops, take(at, process, fields[3], fmt.Sprintf("x%d", taken), int64(taken))...)
-					at += 2 * time.Millisecond
-				}
-				continue
+		processes := strings.Split(fields[1], ",")
+		if fields[2] == "takes" {
+			times, err := strconv.Atoi(fields[4])
+			if err != nil {
+				return nil, fmt.Errorf("line %d: %w", n+1, err)
 			}
+			for i := range times {
+				taken++
+				h.Ops = append(h.Ops, take(at, processes[i%len(processes)], fields[3], fmt.Sprintf("x%d", taken), int64(taken))...)
+				at += 2 * time.Millisecond
+			}
+			continue
+		}
+		for _, process := range processes {
 			ops, err := line2ops(at, process, fields[2], fields[3:])
 			if err != nil {
 				return nil, fmt.Errorf("line %d: %w", n+1, err)
@@ -155,7 +156,7 @@ func line2ops(at time.Duration, process, f string, words []string) ([]history.Op
 			v.Masters = strings.Split(w, ",")
 		case phase != "" && strings.HasPrefix(w, "c"):
 			v.Clients = strings.Split(w, ",")
-		case strings.HasPrefix(w, "k"):
+		case strings.HasPrefix(w, "k") && f != history.FVote || op.Key == "" && strings.HasPrefix(w, "k"):
 			op.Key = w
 		case strings.HasPrefix(w, "t") || strings.HasPrefix(w, "x"):
 			v.Token = w

@@ -359,10 +359,6 @@ func (r *run) explainExtension(x lateExtension) []reason {
 			break
 		}
 	}
-	if x.few {
-		return append(steps, reason{at: x.grant.At, text: fmt.Sprintf("At %s the extension was granted, %s.",
-			at(x.grant.At), r.by(r.extenders(x.lease, x.before, x.grant), r.lookup().voted(x.lease)))})
-	}
 	return append(steps, reason{at: x.grant.At, text: fmt.Sprintf("At %s the extension was granted, %s, %s after the lease had ended.",
 		at(x.grant.At), r.by(r.extenders(x.lease, x.before, x.grant), r.lookup().voted(x.lease)), at(x.grant.At-x.before.Until))})
 }

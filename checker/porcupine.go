@@ -117,6 +117,7 @@ func tenures(ops []history.Op) []keyTenures {
 	keyOf, processOf := map[string]int{}, map[string]int{}
 	called := map[string]time.Duration{} // by process: of the acquire or extend that runs
 	running := map[owner]*open{}
+	held := map[string][]*open{} // by process
 	var order []*open
 	lease := 0
 
@@ -145,6 +146,16 @@ func tenures(ops []history.Op) []keyTenures {
 		if op.Type == history.Invoke && op.F != history.FRelease {
 			called[op.Process] = op.Time
 		}
+		if op.F == history.FCrash { // it ends all that its client held
+			for _, o := range held[op.Process] {
+				if !o.over {
+					o.over = true
+					end(o, op.Time)
+				}
+			}
+			delete(held, op.Process)
+			continue
+		}
 		if op.Value == nil || op.Value.Token == "" {
 			continue
 		}
@@ -165,6 +176,7 @@ func tenures(ops []history.Op) []keyTenures {
 			}
 			o = &open{key: key, process: process, called: called[op.Process], granted: op.Time, until: op.Value.ValidUntil, gaveAt: -1}
 			running[who] = o
+			held[op.Process] = append(slices.DeleteFunc(held[op.Process], func(o *open) bool { return o.over }), o)
 			order = append(order, o)
 		case o == nil:
 		case op.F == history.FExtend && op.Type == history.OK && !o.over:
@@ -176,7 +188,7 @@ func tenures(ops []history.Op) []keyTenures {
 			o.called, o.granted, o.until = max(called[op.Process], o.until), op.Time, op.Value.ValidUntil
 		case op.F == history.FClock && !o.over && op.Time < o.until: // what is left of it was bent
 			o.until = max(op.Value.ValidUntil, op.Time)
-		case (op.F == history.FRelease && op.Type == history.Invoke || op.F == history.FCrash) && !o.over:
+		case op.F == history.FRelease && op.Type == history.Invoke && !o.over:
 			o.over = true
 			end(o, op.Time)
 		case op.F == history.FRelease && op.Type != history.Invoke && o.over && o.gaveAt >= 0:

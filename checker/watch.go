@@ -45,6 +45,15 @@ func (w *Watch) Observe(op history.Op) {
 		w.settle()
 		w.now = op.Time
 	}
+	if op.F == history.FCrash { // it ends all that its client held
+		for owner, h := range w.owners {
+			if owner.process == op.Process {
+				h.to = min(h.to, op.Time)
+				delete(w.owners, owner)
+			}
+		}
+		return
+	}
 	if op.Value == nil || op.Value.Token == "" {
 		return
 	}
@@ -73,7 +82,7 @@ func (w *Watch) Observe(op history.Op) {
 		if h := w.owners[owner]; h != nil && op.Time < h.to {
 			h.to = max(op.Time, op.Value.ValidUntil)
 		}
-	case op.F == history.FRelease && op.Type == history.Invoke, op.F == history.FCrash:
+	case op.F == history.FRelease && op.Type == history.Invoke:
 		if h := w.owners[owner]; h != nil {
 			h.to = min(h.to, op.Time)
 			delete(w.owners, owner)

@@ -21,7 +21,8 @@ type Grant struct {
 type Lease struct {
 	Key, Process, Token string
 	Fence               int64
-	Invoked             time.Duration // the acquire began
+	Invoked             time.Duration // the acquire began; the grant, if its call was not recorded
+	InvokedIndex        int           // of the line of that call; -1 if it was not recorded
 	Grants              []Grant       // the acquire's, then the extensions', in order
 	ReleaseIndex        int           // -1: it was never released, nor did its client end
 	Released            time.Duration // the release was invoked, or the client ended (if ReleaseIndex >= 0)
@@ -69,13 +70,29 @@ func Leases(ops []Op) []*Lease {
 	var leases []*Lease
 	type owner struct{ process, token string } // a weak lock may give one token to two clients
 	byOwner := map[owner]*Lease{}
-	invoked := map[string]time.Duration{}
+	type call struct {
+		at    time.Duration
+		index int
+	}
+	invoked := map[string]call{}
+	held := map[string][]*Lease{} // by process: those that no release or crash has ended
 	var end time.Duration
 	for i := range ops {
 		op := &ops[i]
 		end = op.Time
-		if op.F == FAcquire && op.Type == Invoke {
-			invoked[op.Process] = op.Time
+		switch {
+		case op.F == FAcquire && op.Type == Invoke:
+			invoked[op.Process] = call{op.Time, op.Index}
+		case op.F == FCrash: // whatever it held: the dead rely on nothing
+			for _, l := range held[op.Process] {
+				if l.ReleaseIndex < 0 {
+					l.ReleaseIndex, l.Released = op.Index, op.Time
+				}
+				if l.EnterIndex >= 0 && l.LeaveIndex < 0 {
+					l.LeaveIndex, l.Left = op.Index, op.Time
+				}
+			}
+			delete(held, op.Process)
 		}
 		if op.Value == nil || op.Value.Token == "" || op.F == FVote { // the most of all, and no client's
 			continue
@@ -84,19 +101,25 @@ func Leases(ops []Op) []*Lease {
 		l := byOwner[o]
 		switch {
 		case op.F == FAcquire && op.Type == OK:
+			called, known := invoked[op.Process]
+			if !known {
+				called = call{op.Time, -1}
+			}
+			delete(invoked, op.Process)
 			l = &Lease{
 				Key: op.Key, Process: op.Process, Token: op.Value.Token, Fence: op.Value.Fence,
-				Invoked: invoked[op.Process], Grants: []Grant{{Index: op.Index, At: op.Time, Until: op.Value.ValidUntil}},
+				Invoked: called.at, InvokedIndex: called.index, Grants: []Grant{{Index: op.Index, At: op.Time, Until: op.Value.ValidUntil}},
 				ReleaseIndex: -1, EnterIndex: -1, LeaveIndex: -1,
 			}
 			byOwner[o] = l
+			held[op.Process] = append(held[op.Process], l)
 			leases = append(leases, l)
 		case l == nil:
 		case op.F == FExtend && op.Type == OK:
 			l.Grants = append(l.Grants, Grant{Index: op.Index, At: op.Time, Until: op.Value.ValidUntil})
 		case op.F == FClock && op.Time < l.Grants[len(l.Grants)-1].Until: // one that is over stays so
 			l.Grants = append(l.Grants, Grant{Index: op.Index, At: op.Time, Until: op.Value.ValidUntil, Bent: true})
-		case (op.F == FRelease && op.Type == Invoke || op.F == FCrash) && l.ReleaseIndex < 0: // the dead rely on nothing
+		case op.F == FRelease && op.Type == Invoke && l.ReleaseIndex < 0:
 			l.ReleaseIndex, l.Released = op.Index, op.Time
 		case op.F == FEnter && l.EnterIndex < 0:
 			l.EnterIndex, l.Entered = op.Index, op.Time

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"lockpick/campaign"
+	"lockpick/checker"
 )
 
 // Replayed says what became of a replay, in a line or two.
@@ -26,13 +27,16 @@ func Replayed(w io.Writer, r *campaign.Replayed) error {
 // ReplayedJSON writes a replay as one JSON object.
 func ReplayedJSON(w io.Writer, r *campaign.Replayed) error {
 	rate, low, high := r.Rate()
+	c := r.Conclude()
 	return encode(w, struct {
-		Driver     string   `json:"driver"`
-		Attempts   int      `json:"attempts"`
-		Reproduced int      `json:"reproduced"`
-		Rate       float64  `json:"rate"`
-		Low        float64  `json:"rate_low"` // of the 95 % interval
-		High       float64  `json:"rate_high"`
-		Runs       []string `json:"runs"`
-	}{r.Driver, r.Attempts, r.Reproduced, rate, low, high, r.Runs})
+		Verdict    checker.Verdict `json:"verdict"` // violated: reproduced
+		Why        string          `json:"why"`     // it is neither violated nor holds
+		Driver     string          `json:"driver"`
+		Attempts   int             `json:"attempts"`
+		Reproduced int             `json:"reproduced"`
+		Rate       float64         `json:"rate"`
+		Low        float64         `json:"rate_low"` // of the 95 % interval
+		High       float64         `json:"rate_high"`
+		Runs       []string        `json:"runs"`
+	}{c.Verdict, c.Why, r.Driver, r.Attempts, r.Reproduced, rate, low, high, r.Runs})
 }

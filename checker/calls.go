@@ -1,0 +1,74 @@
+package checker
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"lockpick/history"
+)
+
+// returns judges one thing of AV: every call of the lock returns within its deadline and a
+// bound. The harness records a call that does not, with the stack of what is stuck.
+func (r *run) returns() *judgement {
+	return r.calls(history.FHung, "did not return", func(op *history.Op, call string) (string, string) {
+		took := ""
+		if op.Value != nil && op.Value.Took > 0 {
+			took = " for " + at(op.Value.Took)
+		}
+		return fmt.Sprintf("%s of %s on %s had not returned%s at %s", call, op.Process, op.Key, took, at(op.Time)),
+			fmt.Sprintf("At %s the call had not returned%s, and nothing had cancelled it but its own deadline.", at(op.Time), took)
+	})
+}
+
+// noCrash judges one thing of AV: no call of the lock panics.
+func (r *run) noCrash() *judgement {
+	return r.calls(history.FPanicked, "panicked", func(op *history.Op, call string) (string, string) {
+		return fmt.Sprintf("%s of %s on %s panicked at %s: %s", call, op.Process, op.Key, at(op.Time), op.Error),
+			fmt.Sprintf("At %s the call panicked: %s.", at(op.Time), op.Error)
+	})
+}
+
+// calls judges the calls of the lock by what the harness recorded of those that went wrong.
+func (r *run) calls(wrong, did string, say func(op *history.Op, call string) (summary, step string)) *judgement {
+	var calls []time.Duration
+	var found []Violation
+	for i := range r.h.Ops {
+		op := &r.h.Ops[i]
+		switch {
+		case op.Type == history.Invoke && (op.F == history.FAcquire || op.F == history.FExtend || op.F == history.FRelease):
+			calls = append(calls, op.Time)
+		case op.F == wrong:
+			v := Violation{Key: op.Key, At: op.Time, Until: op.Time, Ops: []int{i}, Clients: []string{op.Process}}
+			if op.Value != nil && op.Value.Token != "" {
+				v.Tokens = []string{op.Value.Token}
+			}
+			found = append(found, v)
+		}
+	}
+	if len(calls)+len(found) == 0 {
+		return nil
+	}
+	return &judgement{
+		checked: len(calls), violations: found,
+		evidence: r.need("calls of the lock", calls, moreWork),
+		explain: func(v *Violation) {
+			op := &r.h.Ops[v.Ops[0]]
+			call := "a call"
+			if op.Value != nil && op.Value.Command != "" {
+				call = "a call of " + op.Value.Command
+			}
+			var step string
+			v.Summary, step = say(op, call)
+			steps := []reason{{at: op.Time, text: step}}
+			if op.Value != nil && op.Value.Evidence != "" {
+				steps = append(steps, reason{at: op.Time, text: "It stood here: " + strings.Join(strings.Fields(op.Value.Evidence), " ")})
+			}
+			r.explain(v, steps)
+		},
+		violated: func(first *Violation) string {
+			return fmt.Sprintf("%s %s: the first at %s on %s", share(len(found), len(calls), "calls"), did, at(first.At), first.Key)
+		},
+		holds: fmt.Sprintf("none of %s %s", count(len(calls), "call", "calls"), did),
+	}
+}

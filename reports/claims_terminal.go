@@ -32,6 +32,7 @@ func Claims(w io.Writer, r *campaign.ClaimsResult, opt TerminalOptions) error {
 	}
 	t.skipped(r)
 	t.deviations(r)
+	t.bounds(r)
 	fmt.Fprintf(&t.out, "\n%s\n", t.claimsLine(r))
 	_, err := w.Write(t.out.Bytes())
 	return err
@@ -60,7 +61,7 @@ func (t *terminal) claimRows(c *campaign.ClaimResult) [][]string {
 			continue
 		}
 		for _, f := range k.Findings {
-			add(what, f.Level, string(f.Expected), t.found(&f), howFound(&f))
+			add(what, f.Level, string(f.Expected), t.found(&f), narrow(howFound(&f)))
 			what = ""
 		}
 		if len(k.Figures) > 0 && len(k.Findings) == 0 {
@@ -68,7 +69,7 @@ func (t *terminal) claimRows(c *campaign.ClaimResult) [][]string {
 		}
 		if k.Twin != nil {
 			for _, f := range k.Twin.Findings {
-				add("twin: "+k.Twin.Shows, f.Level, string(f.Expected), t.found(&f), howFound(&f))
+				add("twin: "+k.Twin.Shows, f.Level, string(f.Expected), t.found(&f), narrow(howFound(&f)))
 			}
 		}
 	}
@@ -92,13 +93,17 @@ func howFound(f *campaign.Finding) string {
 	case f.Found == checker.Violated:
 		return fmt.Sprintf("%d of %d", f.Violated, f.Proven)
 	case f.Found == checker.Holds:
-		if f.Bound >= 1 {
-			return plural(f.Proven, "schedule") // so few bound nothing
+		how := []string{plural(f.Proven, "schedule")}
+		if len(f.Evidence) > 0 { // the others say how much of the first was under faults
+			how = append(how, count(f.Evidence[0].Got)+" "+f.Evidence[0].What)
 		}
-		return fmt.Sprintf("%s, ≤ %s", plural(f.Proven, "schedule"), percent(f.Bound))
+		return strings.Join(append(how, "≤ "+campaign.Percent(f.Bound)), ", ")
 	}
-	return fmt.Sprintf("%d of %d prove it", f.Proven, f.Schedules)
+	return fmt.Sprintf("%d of %d prove something", f.Proven, f.Schedules)
 }
+
+// narrow breaks the text of a cell that is not the wide one of its table.
+func narrow(s string) string { return strings.Join(wrap(s, 32), "\n") }
 
 func ordinal(n int) string {
 	if n == 1 {
@@ -106,9 +111,6 @@ func ordinal(n int) string {
 	}
 	return fmt.Sprintf("in %d schedules", n)
 }
-
-// percent writes a share with two digits that count.
-func percent(share float64) string { return fmt.Sprintf("%.2g %%", 100*share) }
 
 func figureValue(f campaign.Figure) string {
 	if f.N == 0 {
@@ -149,6 +151,33 @@ func (t *terminal) figures(r *campaign.ClaimsResult) error {
 		t.text("  ", says)
 	}
 	return nil
+}
+
+// bounds says what the bounds of what holds mean.
+func (t *terminal) bounds(r *campaign.ClaimsResult) {
+	n := 0
+	for _, c := range r.Claims {
+		for _, k := range c.Cases {
+			findings := k.Findings
+			if k.Twin != nil {
+				findings = slices.Concat(findings, k.Twin.Findings)
+			}
+			for _, f := range findings {
+				if f.Found == checker.Holds {
+					n++
+				}
+			}
+		}
+	}
+	if n == 0 {
+		return
+	}
+	says := "≤ bounds the share of a case's schedules that violate the property, with 95 % confidence for each row by itself"
+	if wrong := int(math.Round(float64(n) * (1 - campaign.Confidence))); wrong > 0 {
+		says += fmt.Sprintf(": of %s about %s may be too low", plural(n, "bound"), count(wrong))
+	}
+	t.out.WriteByte('\n')
+	t.text("", says+".")
 }
 
 // digits writes a number with three digits that count.

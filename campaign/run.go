@@ -348,7 +348,7 @@ func (c *campaign) place(client string) error {
 func (c *campaign) strike(ctx context.Context) {
 	s := c.s
 	plan := nemesis.Plan{
-		Faults: s.Faults, Targets: s.Targets, Interval: s.Interval, RestartDelay: s.RestartDelay, Points: s.Resource.Points(),
+		Faults: s.Faults, Targets: s.Targets, Interval: s.Interval, Length: s.TimeLimit, RestartDelay: s.RestartDelay, Points: s.Resource.Points(),
 		Clock: s.Clock, ClientClock: s.clientClock(), Delay: s.FsyncDelay, Strict: s.Strict, Torn: s.Torn,
 	}
 	if plan.Interval == 0 {

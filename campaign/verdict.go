@@ -28,7 +28,8 @@ var severity = []checker.Verdict{checker.Holds, NotTested, checker.Invalid, chec
 func worse(a, b checker.Verdict) bool { return slices.Index(severity, a) > slices.Index(severity, b) }
 
 // Conclude merges the verdicts on the properties that were asked for, by their levels or
-// names; with none, on all that were judged. A level or a property that was asked for and
+// names. With none it is about mutual exclusion: any violation counts, and so does whatever
+// keeps that from holding, but no run can have evidence for every property. A level or a property that was asked for and
 // has no result counts as not tested. A run that is not complete proves violations only:
 // without one, the overall verdict is unknown.
 func (r *Result) Conclude(asked []string) Conclusion {
@@ -43,6 +44,9 @@ func (r *Result) Conclude(asked []string) Conclusion {
 		}
 	}
 	for _, v := range r.About(asked) {
+		if len(asked) == 0 && v.Verdict != checker.Violated && v.Property != checker.MutualExclusion {
+			continue
+		}
 		add(v.Verdict, fmt.Sprintf("%s %s is %s: %s", v.Level, v.Name, v.Verdict, v.Why))
 	}
 	for _, name := range asked {
@@ -50,8 +54,8 @@ func (r *Result) Conclude(asked []string) Conclusion {
 			add(NotTested, fmt.Sprintf("%s was asked for and not tested: %s", name, r.whyNotTested(name)))
 		}
 	}
-	if len(asked) == 0 && len(r.Verdicts) == 0 {
-		add(NotTested, "no property was judged")
+	if len(asked) == 0 && len(r.About([]string{checker.MutualExclusion.Name})) == 0 {
+		add(NotTested, "mutual exclusion was not judged")
 	}
 	if r.CutShort != "" && c.Verdict != checker.Violated {
 		return Conclusion{checker.Unknown, r.CutShort}

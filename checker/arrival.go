@@ -34,33 +34,10 @@ func (r *run) deadArrivals() *judgement {
 	return &judgement{
 		checked: len(r.leases), violations: found,
 		evidence: r.need("acquisitions", granted, moreWork),
-		explain:  func(v *Violation) { r.explainArrival(v, byGrant[v.Ops[0]]) },
+		explain:  func(v *Violation) { r.explainDeadArrival(v, byGrant[v.Ops[0]]) },
 		violated: func(first *Violation) string {
 			return fmt.Sprintf("%s were over when the acquire returned: the first at %s on %s", share(len(found), len(r.leases), "leases"), at(first.At), first.Key)
 		},
 		holds: fmt.Sprintf("%s when the acquire returned", count(len(r.leases), "lease was valid", "leases were valid")),
 	}
-}
-
-func (r *run) explainArrival(v *Violation, l *history.Lease) {
-	v.Summary = fmt.Sprintf("%s was granted %s at %s, when its lease had been over for %s", l.Process, v.Key, at(v.At), at(v.At-l.Grants[0].Until))
-	steps := []reason{{at: l.Invoked, text: fmt.Sprintf("At %s %s asked for %s.", at(l.Invoked), l.Process, l.Key)}}
-	for _, p := range r.pauses[l.Process] {
-		if p.from >= l.Invoked && p.from <= v.At {
-			steps = append(steps, reason{at: p.from, text: fmt.Sprintf("From %s to %s it stood still.", at(p.from), at(p.to)), faults: r.pausing(l.Process, p)})
-		}
-	}
-	steps = append(steps, r.granted(l, v.At)...)
-	r.explain(v, steps)
-}
-
-// pausing is the faults that stopped a client at a pause.
-func (r *run) pausing(client string, p pause) []int {
-	var ids []int
-	for _, f := range r.faults {
-		if f.Name == clientPause && f.Installed && p.from < f.To && p.to > f.Began && (len(f.Clients) == 0 || slices.Contains(f.Clients, client)) {
-			ids = append(ids, f.ID)
-		}
-	}
-	return ids
 }

@@ -11,7 +11,7 @@ import (
 // returns judges one thing of AV: every call of the lock returns within its deadline and a
 // bound. The harness records a call that does not, with the stack of what is stuck.
 func (r *run) returns() *judgement {
-	return r.calls(history.FHung, "did not return", func(op *history.Op, call string) (string, string) {
+	return r.callsThat(history.FHung, "did not return", func(op *history.Op, call string) (string, string) {
 		took := ""
 		if op.Value != nil && op.Value.Took > 0 {
 			took = " for " + at(op.Value.Took)
@@ -23,14 +23,14 @@ func (r *run) returns() *judgement {
 
 // noCrash judges one thing of AV: no call of the lock panics.
 func (r *run) noCrash() *judgement {
-	return r.calls(history.FPanicked, "panicked", func(op *history.Op, call string) (string, string) {
+	return r.callsThat(history.FPanicked, "panicked", func(op *history.Op, call string) (string, string) {
 		return fmt.Sprintf("%s of %s on %s panicked at %s: %s", call, op.Process, op.Key, at(op.Time), op.Error),
 			fmt.Sprintf("At %s the call panicked: %s.", at(op.Time), op.Error)
 	})
 }
 
-// calls judges the calls of the lock by what the harness recorded of those that went wrong.
-func (r *run) calls(wrong, did string, say func(op *history.Op, call string) (summary, step string)) *judgement {
+// callsThat judges the calls of the lock by what the harness recorded of those that went wrong.
+func (r *run) callsThat(wrong, did string, say func(op *history.Op, call string) (summary, step string)) *judgement {
 	var calls []time.Duration
 	var found []Violation
 	for i := range r.h.Ops {

@@ -90,7 +90,7 @@ var judges = map[Property]func(*run) *judgement{
 type run struct {
 	h           *history.History
 	leases      []*history.Lease
-	owned       ownerLeases
+	leaseOf     []int32 // by line: the position in leases of the one that the line is about, or -1
 	faults      []*history.Fault
 	pauses      map[string][]pause
 	end         time.Duration // of the last operation
@@ -102,6 +102,7 @@ type run struct {
 	competed    map[*history.Lease]bool     // built when first needed
 	evidence    *evidence                   // built when first needed
 	trailed     *trails                     // built when first needed
+	calls       *history.Calls              // built when first needed
 	acquires    []attempt                   // built when first needed
 	byKey       map[string][]*history.Lease // built when first needed
 	dry         []drought                   // built when first needed
@@ -109,14 +110,22 @@ type run struct {
 }
 
 func newRun(h *history.History) *run {
-	r := &run{h: h, leases: history.Leases(h.Ops), faults: history.Faults(h.Ops), pauses: pauses(h.Ops),
+	r := &run{h: h, faults: history.Faults(h.Ops), pauses: pauses(h.Ops),
 		interrupted: interrupted(h.Ops), died: foreignDeath(h.Ops), slack: slackOf(h)}
-	r.owned = byOwner(r.leases)
+	r.leases, r.leaseOf = history.LeasesByLine(h.Ops)
 	if n := len(h.Ops); n > 0 {
 		r.end = h.Ops[n-1].Time
 		r.ended = h.Ops[n-1].F == history.FEnd
 	}
 	return r
+}
+
+// leaseAt is the lease that a line is about, or nil.
+func (r *run) leaseAt(line int) *history.Lease {
+	if n := r.leaseOf[line]; n >= 0 {
+		return r.leases[n]
+	}
+	return nil
 }
 
 func (r *run) deadOnArrival() int {

@@ -87,24 +87,6 @@ func (r *run) contendedGrants(counts func(*history.Lease) bool) []time.Duration 
 // contendedAcquisitions is the evidence for exclusion.
 const contendedAcquisitions = "contended acquisitions"
 
-// ownerLeases are the leases of each client by token, in the order of their grants: a weak
-// lock gives one token again and again.
-type ownerLeases map[party][]*history.Lease
-
-func byOwner(leases []*history.Lease) ownerLeases {
-	all := ownerLeases{}
-	for _, l := range leases {
-		p := party{l.Process, l.Token}
-		all[p] = append(all[p], l)
-	}
-	return all
-}
-
-// of is the client's latest acquisition with a token before a line of the history, or nil.
-func (o ownerLeases) of(who party, index int) *history.Lease {
-	return latestBy(o[who], index)
-}
-
 // begin is when the attempt that a lease came from began, at the earliest: when the first
 // SET with its token was sent within the acquire, if votes were recorded. exact is the
 // line of the acquire's call, if that is all that is known, and -1 otherwise.

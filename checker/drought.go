@@ -202,11 +202,7 @@ func (r *run) judgeWaits(waits []drought, bound time.Duration, judged int, durin
 	return &judgement{
 		checked: judged, violations: found, late: true,
 		evidence: countEvidence("leases granted "+during, judged, minWaits, moreWork),
-		explain: func(v *Violation) {
-			d := byProof[proof{v.Key, v.At}]
-			v.Summary = fmt.Sprintf("no one was granted %s from %s to %s %s, though %s asked for it", v.Key, at(d.from), at(d.to), during, Enumerate(v.Clients))
-			r.explain(v, append(r.explainStuck(v.Key, v.Clients, d.from, d.to), more(d)...))
-		},
+		explain:  func(v *Violation) { r.explainWait(v, byProof[proof{v.Key, v.At}], during, more) },
 		violated: func(first *Violation) string {
 			return fmt.Sprintf("someone asked for a key and could reach a quorum, and no one was granted it for more than %s %s, %s: the first from %s on %s",
 				at(bound), during, count(len(found), "time", "times"), at(first.At), first.Key)
@@ -275,11 +271,7 @@ func (r *run) holderLoss() *judgement {
 		}
 	}
 	h := &r.h.Header
-	return r.judgeWaits(mine, Patience(h.Clients, h.Keys, h.TTL), judged, "once its holder was gone", func(d drought) []reason {
-		l := r.last(d.key, d.from)
-		how, when := r.lostHolder(d)
-		return []reason{{at: when, text: fmt.Sprintf("At %s %s, who held %s, %s.", at(when), l.Process, d.key, how)}}
-	})
+	return r.judgeWaits(mine, Patience(h.Clients, h.Keys, h.TTL), judged, "once its holder was gone", r.holderGone)
 }
 
 // minorityFailure judges one thing of AV: while no more masters are down, hung or cut off
@@ -317,19 +309,7 @@ func (r *run) minorityFailure() *judgement {
 		}
 	}
 	h := &r.h.Header
-	return r.judgeWaits(mine, Patience(h.Clients, h.Keys, h.TTL), judged, "while only a minority of masters failed", func(d drought) []reason {
-		var steps []reason
-		for _, f := range r.faults {
-			if disrupts(f) && overlaps(f.Began, f.To, d.from, d.to) {
-				text := fmt.Sprintf("From %s to %s %s #%d was on %s", at(f.Began), at(f.To), f.Name, f.ID, Enumerate(set(f.Masters)))
-				if len(f.Clients) > 0 {
-					text += " for " + Enumerate(set(f.Clients))
-				}
-				steps = append(steps, reason{at: f.Began, faults: []int{f.ID}, text: text + "."})
-			}
-		}
-		return steps
-	})
+	return r.judgeWaits(mine, Patience(h.Clients, h.Keys, h.TTL), judged, "while only a minority of masters failed", r.failing)
 }
 
 // progress judges one thing of AV: while nothing is wrong and nobody holds the lock, it is
@@ -375,13 +355,7 @@ func (r *run) progress() *judgement {
 			judged++
 		}
 	}
-	return r.judgeWaits(waits, progressPatience(r.h.Header.Clients), judged, "while nothing was wrong and nobody held it", func(d drought) []reason {
-		tried, split := r.splits(d)
-		if tried == 0 {
-			return nil
-		}
-		return []reason{{at: d.from, text: fmt.Sprintf("From %s to %s there were %s, and in %d of them some masters said yes and some no.", at(d.from), at(d.to), count(tried, "attempt", "attempts"), split)}}
-	})
+	return r.judgeWaits(waits, progressPatience(r.h.Header.Clients), judged, "while nothing was wrong and nobody held it", r.divided)
 }
 
 // splits counts the attempts within a wait, and those on which the masters were divided.

@@ -30,15 +30,7 @@ func (r *run) mutualExclusion(second linearizability) *judgement {
 	j := &judgement{
 		checked: judged, violations: found,
 		evidence: r.need(contendedAcquisitions, r.contendedGrants(nil), moreContention),
-		explain: func(v *Violation) {
-			o := byLater[v.Ops[len(v.Ops)-1]]
-			got := fmt.Sprintf("%s was granted %s", other(o.later.client, o.earlier.client), v.Key)
-			if o.later.from > o.later.lease.Acquired() {
-				got = fmt.Sprintf("%s was granted an extension of its lease on %s", o.later.client, v.Key)
-			}
-			v.Summary = fmt.Sprintf("%s at %s while %s could still rely on it until %s", got, at(v.At), o.earlier.client, at(o.earlier.to))
-			r.explain(v, r.explainOverlap(o))
-		},
+		explain:  func(v *Violation) { r.explainHolds(v, byLater[v.Ops[len(v.Ops)-1]]) },
 		violated: func(first *Violation) string {
 			return fmt.Sprintf("%s began while another lease still held the lock: the first at %s on %s",
 				share(len(found), judged, "holds"), at(first.At), first.Key)

@@ -63,18 +63,7 @@ func (r *run) extension() *judgement {
 	return &judgement{
 		checked: len(granted), violations: found,
 		evidence: r.needs("granted extensions", granted, minExtensions, minExtensionsUnderFaults, moreExtensions),
-		explain: func(v *Violation) {
-			x := byGrant[v.Ops[1]]
-			if x.backing != nil {
-				v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, with the yes of %s, and a quorum needs %d",
-					x.lease.Process, at(v.At), v.Key, count(len(x.backing.yes), "master", "masters"), r.quorum())
-				r.explain(v, r.explainUnbacked(*x.backing))
-				return
-			}
-			v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, %s after it had ended",
-				x.lease.Process, at(v.At), v.Key, at(x.grant.At-x.before.Until))
-			r.explain(v, r.explainExtension(x))
-		},
+		explain:  func(v *Violation) { r.explainExtension(v, byGrant[v.Ops[1]]) },
 		violated: func(first *Violation) string {
 			why := "came when the lease was over"
 			if few > 0 {
@@ -87,13 +76,14 @@ func (r *run) extension() *judgement {
 }
 
 // asked is when the operation that ended in the line at index began.
-func (r *run) asked(index int) (time.Duration, bool) {
-	done := &r.h.Ops[index]
-	for i := index - 1; i >= 0; i-- {
-		op := &r.h.Ops[i]
-		if op.Process == done.Process && op.F == done.F && op.Type == history.Invoke {
-			return op.Time, true
-		}
+func (r *run) asked(index int) (time.Duration, bool) { return r.invocations().Began(index) }
+
+// called is the line of the call that ended in the line at index.
+func (r *run) called(index int) (int, bool) { return r.invocations().Invocation(index) }
+
+func (r *run) invocations() *history.Calls {
+	if r.calls == nil {
+		r.calls = history.CallsOf(r.h.Ops)
 	}
-	return 0, false
+	return r.calls
 }

@@ -35,12 +35,7 @@ func (r *run) fencingMonotone() *judgement {
 	j := &judgement{
 		checked: judged, violations: found,
 		evidence: r.need("contended acquisitions with a fencing token", r.contendedGrants(func(l *history.Lease) bool { return l.Fence != 0 }), moreContention),
-		explain: func(v *Violation) {
-			p := byGrant[v.Ops[1]]
-			v.Summary = fmt.Sprintf("%s was granted %s at %s with the fencing token %d, after %s had been with %d",
-				other(p.later.Process, p.earlier.Process), v.Key, at(v.At), p.later.Fence, p.earlier.Process, p.earlier.Fence)
-			r.explain(v, r.explainFence(p))
-		},
+		explain:  func(v *Violation) { r.explainFence(v, byGrant[v.Ops[1]]) },
 		violated: func(first *Violation) string {
 			return fmt.Sprintf("%s had a fencing token no higher than that of an earlier one: the first at %s on %s",
 				share(len(found), judged, "leases"), at(first.At), first.Key)

@@ -274,16 +274,3 @@ func by(what string) string {
 	}
 	return " by " + what
 }
-
-// restarts names the restarts, between two grants, of masters that had voted for
-// the earlier: what they counted may be lost with them.
-func (r *run) restarts(a, b *history.Lease) []reason {
-	steps := r.causes(r.voters(a), func(m string) cause {
-		c, _ := r.restarted(m, a.Key, "", a.Invoked, b.Acquired())
-		return c
-	})
-	if len(steps) == 0 {
-		steps = append(steps, reason{at: b.Acquired(), text: "No recorded restart of a master explains it."})
-	}
-	return steps
-}

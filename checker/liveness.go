@@ -58,28 +58,33 @@ func (r *run) attempts() []attempt {
 		return r.acquires
 	}
 	var all []attempt
-	running := map[string]int{}
+	byCall := map[int]int{}    // by the line of the call
+	open := map[string][]int{} // by client: its acquires that have not returned
 	for i := range r.h.Ops {
 		op := &r.h.Ops[i]
 		if op.F == history.FCrash || op.F == history.FAcquire && op.Type == history.Invoke {
-			if at, ok := running[op.Process]; ok { // its client never heard of it
-				all[at].ended, all[at].dropped = op.Time, true
-				delete(running, op.Process)
+			for _, at := range open[op.Process] { // their client never heard of them
+				if all[at].open {
+					all[at].ended, all[at].dropped = op.Time, true
+				}
 			}
+			delete(open, op.Process)
 		}
 		if op.F != history.FAcquire {
 			continue
 		}
 		if op.Type == history.Invoke {
-			running[op.Process] = len(all)
+			byCall[i] = len(all)
+			open[op.Process] = append(open[op.Process], len(all))
 			all = append(all, attempt{key: op.Key, client: op.Process, invoked: op.Time, ended: r.end, open: true, ops: []int{op.Index}})
 			continue
 		}
-		if at, ok := running[op.Process]; ok {
+		call, known := r.called(i)
+		if at, ok := byCall[call]; known && ok {
 			a := &all[at]
-			a.ended, a.open, a.ok, a.err = op.Time, false, op.Type == history.OK, op.Error
+			a.ended, a.open, a.dropped, a.ok, a.err = op.Time, false, false, op.Type == history.OK, op.Error
 			a.ops = append(a.ops, op.Index)
-			delete(running, op.Process)
+			delete(byCall, call)
 		}
 	}
 	r.acquires = all
@@ -124,7 +129,7 @@ func (r *run) deadlockFree() *judgement {
 			judged++
 		case len(p.attempts) == 0:
 			untried = k
-		case r.end < h.at+h.bound:
+		case min(r.end, r.interrupted.at) < h.at+h.bound:
 			cut = k
 		default:
 			judged++
@@ -141,14 +146,7 @@ func (r *run) deadlockFree() *judgement {
 	j := &judgement{
 		checked: judged, violations: found, late: true,
 		evidence: countEvidence("keys that somebody asked for after the healing", judged, len(keys), moreWork),
-		explain: func(v *Violation) {
-			v.Summary = fmt.Sprintf("no one was granted %s within %s of the healing at %s", v.Key, at(h.bound), at(h.at))
-			until := v.Until
-			for _, a := range byKey[v.Key].attempts {
-				until = max(until, a.ended)
-			}
-			r.explain(v, r.explainStuck(v.Key, v.Clients, h.at, until))
-		},
+		explain:  func(v *Violation) { r.explainStuck(v, h, byKey[v.Key].attempts) },
 		violated: func(first *Violation) string {
 			return fmt.Sprintf("%s could not be acquired within %s of the healing at %s: %s",
 				share(len(found), judged, "keys"), at(h.bound), at(h.at), first.Key)
@@ -183,6 +181,7 @@ func (r *run) availability() *judgement {
 	}
 	var found []Violation
 	byCall := map[int]attempt{}
+	clients := map[string]bool{}
 	judged, cut := 0, 0
 	var slowest time.Duration
 	for _, a := range r.attempts() {
@@ -190,6 +189,9 @@ func (r *run) availability() *judgement {
 			continue
 		}
 		took := a.ended - a.invoked
+		if !r.cancelled(a) && !a.open {
+			clients[a.client] = true
+		}
 		switch {
 		case a.ok && took <= h.bound:
 			judged++
@@ -205,22 +207,8 @@ func (r *run) availability() *judgement {
 	}
 	j := &judgement{
 		checked: judged, violations: found, late: true,
-		evidence: countEvidence("acquires after the healing", judged, max(1, r.h.Header.Clients), moreWork),
-		explain: func(v *Violation) {
-			a := byCall[v.Ops[0]]
-			switch {
-			case a.ok:
-				v.Summary = fmt.Sprintf("%s asked for %s at %s and was granted it only after %s", a.client, a.key, at(a.invoked), at(a.ended-a.invoked))
-			case a.open:
-				v.Summary = fmt.Sprintf("%s asked for %s at %s and had no answer for %s, until the history ends", a.client, a.key, at(a.invoked), at(a.ended-a.invoked))
-			default:
-				v.Summary = fmt.Sprintf("%s asked for %s at %s and was refused after %s", a.client, a.key, at(a.invoked), at(a.ended-a.invoked))
-				if a.err != "" {
-					v.Summary += ": " + a.err
-				}
-			}
-			r.explain(v, r.explainStuck(a.key, []string{a.client}, a.invoked, a.ended))
-		},
+		evidence: countEvidence("clients that acquired after the healing", len(clients), max(1, r.h.Header.Clients), moreWork),
+		explain:  func(v *Violation) { r.explainRefused(v, byCall[v.Ops[0]]) },
 		violated: func(first *Violation) string {
 			return fmt.Sprintf("%s were not granted within %s after the healing at %s: the first was called at %s on %s",
 				share(len(found), judged, "acquires"), at(h.bound), at(h.at), at(first.At), first.Key)
@@ -258,20 +246,4 @@ func (r *run) stalled(from time.Duration) float64 {
 func (r *run) blameMachine(j *judgement, from time.Duration) {
 	j.violations = nil
 	j.invalid = fmt.Sprintf("the harness's machine stood still for %.0f %% of the time after the healing at %s: too busy to tell", 100*r.stalled(from), at(from))
-}
-
-// stored is what masters were last known to hold for a key, up to a time.
-func (r *run) stored(key string, until time.Duration) map[string]string {
-	held := map[string]string{}
-	for i := range r.h.Ops {
-		op := &r.h.Ops[i]
-		if op.Time > until {
-			break
-		}
-		if op.F != history.FState && op.F != history.FLook || op.Value == nil || op.Value.Keys == nil {
-			continue
-		}
-		held[op.Process] = op.Value.Keys[key]
-	}
-	return held
 }

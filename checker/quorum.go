@@ -146,25 +146,6 @@ func (r *run) grantOf(a attempt) *history.Lease {
 	return r.leases[i]
 }
 
-func (r *run) explainWasted(v *Violation, x wasted) {
-	var voters []string
-	for _, y := range x.yes {
-		voters = append(voters, y.Master)
-	}
-	what := fmt.Sprintf("its acquire failed at %s", at(x.ending.ended))
-	if x.ending.err != "" {
-		what += ": " + x.ending.err
-	}
-	if x.again {
-		what = "it made another attempt instead of using this one"
-	}
-	v.Summary = fmt.Sprintf("%s had the votes of %s for %s by %s, and was not granted it", x.who.client, Enumerate(set(voters)), v.Key, at(x.by))
-	r.explain(v, []reason{
-		{at: x.by, text: fmt.Sprintf("By %s %s had said yes to %s, which is a quorum.", at(x.by), Enumerate(set(voters)), x.who.client)},
-		{at: max(x.by, x.ending.ended), text: fmt.Sprintf("Yet %s was not granted %s: %s.", x.who.client, v.Key, what)},
-	})
-}
-
 // clockBent says whether a client's clock ran at another rate within a time.
 func (r *run) clockBent(client string, from, to time.Duration) bool {
 	return slices.ContainsFunc(r.faults, func(f *history.Fault) bool {

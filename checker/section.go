@@ -16,7 +16,7 @@ import (
 // the token (a write, an extension) or a pause. The harness may have been killed
 // right after it: to let the section run to the end of the history would convict
 // a lock on a client's silence.
-func sections(ops []history.Op, leases ownerLeases) []stretch {
+func sections(ops []history.Op, leaseAt func(line int) *history.Lease) []stretch {
 	var all []stretch
 	inside := map[string][]int{} // by client: its open sections
 	for i := range ops {
@@ -39,7 +39,7 @@ func sections(ops []history.Op, leases ownerLeases) []stretch {
 		case op.F == history.FEnter && at < 0:
 			inside[op.Process] = append(open, len(all))
 			all = append(all, stretch{key: op.Key, client: op.Process, token: token, from: op.Time, to: op.Time,
-				ops: []int{op.Index}, lease: leases.of(party{op.Process, token}, op.Index), cut: true})
+				ops: []int{op.Index}, lease: leaseAt(i), cut: true})
 		case op.F == history.FPaused:
 			for _, s := range open {
 				all[s].lastSeen(op)
@@ -57,17 +57,6 @@ func sections(ops []history.Op, leases ownerLeases) []stretch {
 	return all
 }
 
-// latestBy is the lease that was granted last before a line of the history, or nil.
-func latestBy(leases []*history.Lease, index int) *history.Lease {
-	var latest *history.Lease
-	for _, l := range leases {
-		if l.Grants[0].Index < index {
-			latest = l
-		}
-	}
-	return latest
-}
-
 // lastSeen moves the end of a section to a line that shows its client in it.
 func (s *stretch) lastSeen(op *history.Op) {
 	s.to = op.Time
@@ -76,7 +65,7 @@ func (s *stretch) lastSeen(op *history.Op) {
 
 // beliefExclusion judges L3: no two critical sections on one key overlap.
 func (r *run) beliefExclusion() *judgement {
-	all := sections(r.h.Ops, r.owned)
+	all := sections(r.h.Ops, r.leaseAt)
 	if len(all) == 0 {
 		return nil
 	}
@@ -97,12 +86,7 @@ func (r *run) beliefExclusion() *judgement {
 	return &judgement{
 		checked: len(all), violations: found,
 		evidence: r.need("critical sections that were contended", contended, moreContention),
-		explain: func(v *Violation) {
-			o := byEnter[v.Ops[len(v.Ops)-1]]
-			v.Summary = fmt.Sprintf("%s entered its critical section on %s at %s while %s was still in one, until %s",
-				other(o.later.client, o.earlier.client), v.Key, at(v.At), o.earlier.client, at(o.earlier.to))
-			r.explain(v, r.explainSections(o))
-		},
+		explain:  func(v *Violation) { r.explainSections(v, byEnter[v.Ops[len(v.Ops)-1]]) },
 		violated: func(first *Violation) string {
 			return fmt.Sprintf("%s began while another client was still in one: the first at %s on %s",
 				share(len(found), len(all), "critical sections"), at(first.At), first.Key)

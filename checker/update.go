@@ -82,12 +82,7 @@ func (r *run) noLostUpdate() *judgement {
 	return &judgement{
 		checked: judged, violations: found,
 		evidence: r.need("updates under contended leases", contended, moreContention),
-		explain: func(v *Violation) {
-			u := byWrite[v.Ops[len(v.Ops)-1]]
-			v.Summary = fmt.Sprintf("a write of %s to %s was applied at %s though %s had replaced the value that it was computed from: that update is lost",
-				u.client(), v.Key, at(v.At), u.loser())
-			r.explain(v, r.explainLostUpdate(u))
-		},
+		explain:  func(v *Violation) { r.explainLostUpdate(v, byWrite[v.Ops[len(v.Ops)-1]]) },
 		violated: func(first *Violation) string {
 			return fmt.Sprintf("%s were computed from a value that another had replaced: the first at %s on %s",
 				share(len(found), judged, "updates"), at(first.At), first.Key)
@@ -126,64 +121,4 @@ func holder(l *history.Lease) string {
 		return "an unknown client"
 	}
 	return l.Process
-}
-
-// marked is the last time before a write at which its token was put into the resource.
-func (r *run) marked(write *history.Op) *history.Op {
-	for i := write.Index - 1; i >= 0; i-- {
-		op := &r.h.Ops[i]
-		if op.F == history.FMark && op.Key == write.Key && op.Value != nil && op.Value.Token == write.Value.Token {
-			return op
-		}
-	}
-	return nil
-}
-
-// explainLostUpdate says what a write was computed from and when, what replaced that, why
-// the comparison let the write pass, and how two clients came to write at all.
-func (r *run) explainLostUpdate(u lostUpdate) []reason {
-	steps := r.bothWrote(u)
-	knew := fmt.Sprintf("At %s %s read %d.", at(u.from.Time), u.client(), u.from.Value.Value)
-	if u.from.F == history.FApply {
-		knew = fmt.Sprintf("At %s %s's write of %d was applied.", at(u.from.Time), u.client(), u.from.Value.Value)
-	}
-	steps = append(steps, reason{at: u.from.Time, text: knew})
-	for _, x := range []struct {
-		write *history.Op
-		who   string
-	}{{u.lost, holder(u.other)}, {u.write, u.client()}} {
-		if m := r.marked(x.write); m != nil {
-			steps = append(steps, reason{at: m.Time, text: fmt.Sprintf("At %s %s put its token into the resource.", at(m.Time), x.who)})
-		}
-	}
-	passed := "no token of its client was ever put into the resource, which should have refused it"
-	if m := r.marked(u.write); m != nil {
-		passed = "its token was put there only after that, so the comparison could not tell"
-		if m.Index < u.lost.Index {
-			passed = "its token had been put there before that: the resource should have refused one of the two"
-		}
-	}
-	return append(steps,
-		reason{at: u.lost.Time, text: fmt.Sprintf("At %s %s's write of %d was applied.", at(u.lost.Time), holder(u.other), u.lost.Value.Value)},
-		reason{at: u.write.Time, text: fmt.Sprintf("At %s %s's write of %d was applied, computed from %d: %s's update to %d is lost; %s.",
-			at(u.write.Time), u.client(), u.write.Value.Value, u.from.Value.Value, holder(u.other), u.lost.Value.Value, passed)})
-}
-
-// bothWrote says how two clients came to write under leases of which at most one was to be
-// held at a time.
-func (r *run) bothWrote(u lostUpdate) []reason {
-	if u.mine == nil || u.other == nil || u.mine == u.other {
-		return nil
-	}
-	if o, ok := r.leaseOverlap(u.mine, u.other); ok && o.from() <= u.write.Time {
-		return r.explainOverlap(o)
-	}
-	earlier, later, acted := u.mine, u.other, u.write.Time
-	if u.other.Acquired() < u.mine.Acquired() {
-		earlier, later, acted = u.other, u.mine, u.lost.Time
-	}
-	if endBefore(earlier, acted) >= acted { // it wrote in time; what it lost or was lost came later
-		return append(r.granted(earlier, acted), r.granted(later, 0)...)
-	}
-	return append(r.outlived(earlier, acted), r.granted(later, 0)...)
 }

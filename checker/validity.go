@@ -85,7 +85,7 @@ func (r *run) conclude(p Property, j *judgement) Result {
 	case r.missing(j) != "":
 		res.Verdict, res.Why = Invalid, r.missing(j)
 	default:
-		res.Verdict, res.Why = Holds, j.holds+j.notes+r.tried()
+		res.Verdict, res.Why = Holds, j.holds+j.notes+found(j.evidence)+r.tried()
 	}
 	return res
 }
@@ -124,6 +124,24 @@ func (r *run) missing(j *judgement) string {
 		}
 	}
 	return ""
+}
+
+// found says how much evidence there was, as the end of a sentence.
+func found(evidence []Evidence) string {
+	var parts []string
+	for i, e := range evidence {
+		what := e.What
+		if i > 0 {
+			if rest, same := strings.CutPrefix(what, evidence[0].What); same {
+				what = "of them" + rest
+			}
+		}
+		parts = append(parts, fmt.Sprintf("%d %s", e.Got, what))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(parts, ", ")
 }
 
 // need is the evidence of a property that judges things of one kind: how many there were,

@@ -28,15 +28,15 @@ type appliedWrites struct {
 // earlier is certain only if the attempt of the other began after it had been granted: of
 // two acquires that ran at once, either may have come first. A write ranks by the acquire
 // of its lease: an extension, even one that revived it, makes it no younger. A write whose
-// token no granted lease carries cannot be ranked and is left out.
+// token no granted lease carries cannot be ranked and is left out. If a token was granted
+// twice, a write is taken as one of the latest lease with it where it may be stale, and as
+// one of the earliest where another may be: nobody is convicted by a choice.
 func (r *run) writes(fenced bool) appliedWrites {
 	type owner struct{ key, token string }
-	byToken := make(map[owner]*history.Lease, len(r.leases))
+	byToken := make(map[owner][]*history.Lease, len(r.leases)) // one, unless a token comes twice
 	for _, l := range r.leases {
 		o := owner{l.Key, l.Token}
-		if byToken[o] == nil { // of leases with one token, the earliest: the charitable reading for what comes after
-			byToken[o] = l
-		}
+		byToken[o] = append(byToken[o], l)
 	}
 	type applied struct {
 		lease *history.Lease
@@ -56,30 +56,40 @@ func (r *run) writes(fenced bool) appliedWrites {
 		if op.Type != history.OK {
 			continue
 		}
-		mine := byToken[owner{op.Key, op.Value.Token}]
+		mine := latestBy(byToken[owner{op.Key, op.Value.Token}], op.Index)
 		if mine == nil {
 			continue
 		}
+		earliest := byToken[owner{op.Key, op.Value.Token}][0]
 		w.judged++
 		if competed[mine] {
 			w.contended = append(w.contended, op.Time)
 		}
 		last, wrote := latest[op.Key]
 		switch {
-		case !wrote || last.lease == mine:
+		case !wrote || last.lease == mine || last.lease == earliest:
 		case r.after(last.lease, mine):
 			w.stale = append(w.stale, staleWrite{write: op, after: last.op, earlier: mine, later: last.lease})
 			continue
 		case mine.Acquired() < last.lease.Acquired():
 			w.uncertain++
 		}
-		if !wrote || r.beganBefore(last.lease, mine) {
-			latest[op.Key] = applied{mine, op}
-		} else if last.lease == mine {
-			latest[op.Key] = applied{mine, op}
+		if !wrote || last.lease == earliest || r.beganBefore(last.lease, earliest) {
+			latest[op.Key] = applied{earliest, op}
 		}
 	}
 	return w
+}
+
+// latestBy is the lease that was granted last before a line of the history, or nil.
+func latestBy(leases []*history.Lease, index int) *history.Lease {
+	var latest *history.Lease
+	for _, l := range leases {
+		if l.Grants[0].Index < index {
+			latest = l
+		}
+	}
+	return latest
 }
 
 // beganBefore says whether the attempt of one lease began before that of another.
@@ -123,12 +133,7 @@ func (r *run) staleWrites(w appliedWrites, notes string) *judgement {
 	return &judgement{
 		checked: w.judged, violations: found, notes: notes,
 		evidence: r.need("applied writes of contended leases", w.contended, moreContention),
-		explain: func(v *Violation) {
-			s := byWrite[v.Ops[len(v.Ops)-1]]
-			v.Summary = fmt.Sprintf("a write of %s to %s was applied at %s, after one of %s, whose lease is the later one",
-				s.earlier.Process, v.Key, at(v.At), other(s.later.Process, s.earlier.Process))
-			r.explain(v, r.explainStaleWrite(s))
-		},
+		explain:  func(v *Violation) { r.explainStaleWrite(v, byWrite[v.Ops[len(v.Ops)-1]]) },
 		violated: func(first *Violation) string {
 			return fmt.Sprintf("%s came after a write of a later lease: the first at %s on %s",
 				share(len(found), w.judged, "applied writes"), at(first.At), first.Key)

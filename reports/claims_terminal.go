@@ -78,7 +78,7 @@ func (t *terminal) claimRows(c *campaign.ClaimResult) [][]string {
 
 // found is the verdict, marked where it is not the expected one.
 func (t *terminal) found(f *campaign.Finding) string {
-	s := t.ink.verdict(f.Found, string(f.Found))
+	s := t.ink.verdict(f.Found, verdictWord(f.Found))
 	if f.Outcome == campaign.Unexpected {
 		s += t.ink.bold(" ✗")
 	}
@@ -239,7 +239,7 @@ func (t *terminal) deviation(r *campaign.ClaimsResult, name string, f *campaign.
 	if f.Outcome == campaign.Expected {
 		return
 	}
-	t.text("  ", fmt.Sprintf("%s: %s %s expected %s, found %s: %s", name, f.Level, words(f.Property), f.Expected, f.Found, f.Why))
+	t.text("  ", fmt.Sprintf("%s: %s %s expected %s, found %s: %s", name, f.Level, words(f.Property), f.Expected, verdictWord(f.Found), f.Why))
 	if f.Summary != "" {
 		t.text("    ", f.Summary)
 	}
@@ -294,14 +294,14 @@ func Mutants(w io.Writer, r *campaign.ClaimsResult, opt TerminalOptions) error {
 				twin := ""
 				if k.Twin != nil && j < len(k.Twin.Findings) {
 					x := &k.Twin.Findings[j]
-					twin = fmt.Sprintf("%s %s", x.Found, plural(x.Proven, "schedule"))
+					twin = fmt.Sprintf("%s %s", verdictWord(x.Found), plural(x.Proven, "schedule"))
 					if x.Outcome == campaign.Expected {
 						twin = fmt.Sprintf("acquitted, %s", plural(x.Proven, "schedule"))
 					}
 				}
 				mark := t.ink.verdict(checker.Holds, "yes, ") + howFound(&f)
 				if f.Outcome != campaign.Expected {
-					mark = t.ink.verdict(checker.Violated, "no, ") + string(f.Found)
+					mark = t.ink.verdict(checker.Violated, "no, ") + verdictWord(f.Found)
 				}
 				g.rows = append(g.rows, []string{id, what, k.Lock, f.Level, mark, twin})
 				id, what = "", ""

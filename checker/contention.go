@@ -77,7 +77,7 @@ func (r *run) contendedGrants(counts func(*history.Lease) bool) []time.Duration 
 	competed := r.contended()
 	var at []time.Duration
 	for _, l := range r.leases {
-		if competed[l] && (counts == nil || counts(l)) {
+		if competed[l] && r.counts(l.Acquired()) && (counts == nil || counts(l)) {
 			at = append(at, l.Acquired())
 		}
 	}

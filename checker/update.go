@@ -45,11 +45,13 @@ func (r *run) updates() (lost []lostUpdate, contended []time.Duration, judged, r
 		case op.F == history.FRead && op.Type == history.OK:
 			knows[of] = op
 		case op.F == history.FApply && op.Type == history.Fail:
-			refused++
+			if r.counts(op.Time) {
+				refused++
+			}
 		case op.F == history.FApply && op.Type == history.OK:
 			from, before := knows[of], latest[op.Key]
 			knows[of], latest[op.Key] = op, op
-			if from == nil {
+			if from == nil || !r.counts(op.Time) {
 				continue
 			}
 			judged++
@@ -80,15 +82,19 @@ func (r *run) noLostUpdate() *judgement {
 		found = append(found, r.violation(u))
 	}
 	return &judgement{
-		checked: judged, violations: found,
+		tally: tally{checked: judged, refused: refused}, violations: found,
 		evidence: r.need("updates under contended leases", contended, moreContention),
 		explain:  func(v *Violation) { r.explainLostUpdate(v, byWrite[v.Ops[len(v.Ops)-1]]) },
-		violated: func(first *Violation) string {
+		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s were computed from a value that another had replaced: the first at %s on %s",
-				share(len(found), judged, "updates"), at(first.At), first.Key)
+				share(t.found, t.checked, "updates"), at(first.At), first.Key)
 		},
-		holds: fmt.Sprintf("none of the %s was computed from a value that another had replaced", count(judged, "update", "updates")),
-		notes: fmt.Sprintf("; the comparison refused %s", count(refused, "write", "writes")),
+		holds: func(t tally) string {
+			return fmt.Sprintf("none of the %s was computed from a value that another had replaced", count(t.checked, "update", "updates"))
+		},
+		notes: func(t tally) string {
+			return fmt.Sprintf("; the comparison refused %s", count(t.refused, "write", "writes"))
+		},
 	}
 }
 

@@ -28,6 +28,9 @@ func Judge(h *history.History, by ...checker.Property) (*Result, error) {
 	if h.Torn {
 		r.Notes = append(r.Notes, "the history's last line is torn: the harness was killed while it wrote; what came before is judged")
 	}
+	for _, p := range h.Problems {
+		r.Notes = append(r.Notes, "the history has a problem in "+p.String())
+	}
 	if !slices.ContainsFunc(h.Ops, func(op history.Op) bool { return op.F == history.FHealed }) {
 		r.Notes = append(r.Notes, "the run was cut short: faults had not healed, and no final acquisitions followed")
 	}

@@ -1,10 +1,15 @@
 package history
 
-import "hash/maphash"
+import (
+	"encoding/json"
+	"hash/maphash"
+	"time"
+)
 
-// decoder reads operations. It reads a line in one pass as long as the line has only the
-// fields of Op and Value, each at most once, and no string with an escape or a character
-// beyond ASCII. Every other line it leaves to strict, which is slower and says what is wrong.
+// decoder reads operations. It reads a line in one pass as long as no field stands twice, no
+// field but a number, a string, true or false is unknown, no name has an escape, and no
+// number is longer than 18 digits or has a fraction. Every other line it leaves to strict,
+// which is slower and says what is wrong.
 type decoder struct {
 	line   []byte
 	at     int
@@ -62,6 +67,7 @@ const (
 	bitMasters
 	bitClients
 	bitParams
+	bitOffset
 )
 
 // plainOp reads an operation; false if strict must.
@@ -98,7 +104,7 @@ func (d *decoder) plainOp(op *Op) bool {
 		case "error":
 			bit, ok = bitError, d.text(&op.Error)
 		default:
-			return false
+			ok = d.unknown("", name)
 		}
 		if !ok || seen&bit != 0 {
 			return false
@@ -178,8 +184,13 @@ func (d *decoder) plainValue(v *Value) bool {
 			bit, ok = bitClients, d.list(&v.Clients)
 		case "params":
 			bit, ok = bitParams, plainMap(d, &v.Params, (*decoder).text)
-		default: // rate and offset, too
-			return false
+		case "offset":
+			bit, v.Offset = bitOffset, new(time.Duration)
+			ok = number(d, v.Offset)
+		case "rate":
+			return false // a fraction
+		default:
+			ok = d.unknown("value.", name)
 		}
 		if !ok || seen&bit != 0 {
 			return false
@@ -192,6 +203,27 @@ func (d *decoder) plainValue(v *Value) bool {
 			return false
 		}
 	}
+}
+
+// unknown passes over a field that is not known.
+func (d *decoder) unknown(inside string, name []byte) bool {
+	full := inside + string(name)
+	for _, before := range d.alien {
+		if before == full {
+			return false
+		}
+	}
+	if len(d.alien) == maxFields {
+		return false
+	}
+	d.alien = append(d.alien, full)
+	var s string
+	var is bool
+	if d.text(&s) || d.yes(&is) {
+		return true
+	}
+	_, ok := d.number()
+	return ok
 }
 
 // list reads a list of strings.
@@ -300,7 +332,7 @@ func (d *decoder) name() ([]byte, bool) {
 	return b, ok && d.skip(':')
 }
 
-// quoted reads a string that has no escape and needs none, and the spaces after it.
+// quoted reads a string without escapes and characters beyond ASCII, and the spaces after it.
 func (d *decoder) quoted() ([]byte, bool) {
 	if d.at >= len(d.line) || d.line[d.at] != '"' {
 		return nil, false
@@ -323,11 +355,30 @@ func (d *decoder) quoted() ([]byte, bool) {
 
 // text reads a string.
 func (d *decoder) text(into *string) bool {
-	b, ok := d.quoted()
-	if ok {
+	if b, ok := d.quoted(); ok {
 		*into = d.texts.get(b)
+		return true
 	}
-	return ok
+	return d.escaped(into)
+}
+
+// escaped reads a string that may have escapes and characters beyond ASCII.
+func (d *decoder) escaped(into *string) bool {
+	if d.at >= len(d.line) || d.line[d.at] != '"' {
+		return false
+	}
+	for i := d.at + 1; i < len(d.line); i++ {
+		switch d.line[i] {
+		case '\\':
+			i++
+		case '"':
+			text := d.line[d.at : i+1]
+			d.at = i + 1
+			d.spaces()
+			return json.Unmarshal(text, into) == nil
+		}
+	}
+	return false
 }
 
 // kind reads a type, also one that there is not.

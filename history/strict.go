@@ -69,6 +69,7 @@ func cutShort(err error) error {
 // strict reads an operation as encoding/json does, but for two things: names are compared
 // exactly, and a name must not stand twice.
 func (d *decoder) strict(line []byte, op *Op) error {
+	d.alien = d.alien[:0]
 	fields, err := objectFields(line, maxFields)
 	if err != nil {
 		return err

@@ -54,13 +54,19 @@ func same(t interface{ Fatalf(string, ...any) }, d *decoder, line []byte) {
 	var want, got Op
 	problem := json.Unmarshal(line, &want)
 	err := d.op(line, &got)
-	if problem == nil && err != nil && (strings.Contains(err.Error(), "stands twice") || strings.Contains(err.Error(), "not a JSON object")) {
+	if err == nil && len(d.alien) > 0 { // encoding/json may know it, in other letters
+		if !json.Valid(line) {
+			t.Fatalf("%q is no JSON, and was read", line)
+		}
+		return
+	}
+	if problem == nil && err != nil && (strings.Contains(err.Error(), "stands twice") || strings.Contains(err.Error(), "not a JSON object") || strings.Contains(err.Error(), "more than")) {
 		return
 	}
 	if (err == nil) != (problem == nil) {
 		t.Fatalf("of %q encoding/json says %v, and decoder %v", line, problem, err)
 	}
-	if problem == nil && len(d.alien) == 0 && !reflect.DeepEqual(got, want) {
+	if problem == nil && !reflect.DeepEqual(got, want) {
 		t.Fatalf("%q is read as\n%+v %+v\nby encoding/json, and as\n%+v %+v", line, want, want.Value, got, got.Value)
 	}
 }

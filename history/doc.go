@@ -14,5 +14,23 @@
 // real time and simulated time. Nothing is derived while recording: that a
 // lease lapsed, or that two holds overlap, is for readers to conclude. The
 // views that every reader needs are here: Leases (what acquire, extend, release,
-// enter and leave say of each token), Votes and Faults.
+// enter and leave say of each acquisition), Calls (which line began a call that
+// another completes), Votes and Faults.
+//
+// Read and ReadFile keep a whole history, Scan and Reader read one without
+// keeping it. All read plain and compressed files, refuse what cannot be judged
+// with an error that names the line, and list everything else that is unusual as
+// Problems.
+//
+// The codec is written by hand, because reading and writing lines is what a long
+// run and its judgement mostly do. Processor time for a vote's line (BenchmarkDecode,
+// BenchmarkEncode; one core of a virtual AMD EPYC):
+//
+//	                            decode     encode
+//	this codec                  DECODE     ENCODE
+//	github.com/goccy/go-json    DGOCCY     EGOCCY
+//	encoding/json/v2            DV2     EV2
+//	encoding/json               DV1     EV1
+//
+// None of the others finds fields that are unknown and fields that stand twice in that time.
 package history

@@ -125,7 +125,7 @@ func ScanFile(path string, each func(*Op) error) (*History, error) {
 
 const (
 	lineSize = 190     // bytes that an operation's line has, about
-	maxRoom  = 1 << 20 // operations for which room is made before they are read
+	maxRoom  = 1 << 22 // operations for which room is made before they are read
 )
 
 // Compress replaces the history at path by a compressed one, path with ZstdSuffix, and

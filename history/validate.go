@@ -46,6 +46,7 @@ type checks struct {
 // clientChecks are the calls in flight and the latest leases of one client.
 type clientChecks struct {
 	calls  map[callSlot]int
+	died   map[callSlot]int  // the calls that were in flight when it last crashed
 	leases map[string]string // token to key
 }
 
@@ -182,14 +183,17 @@ func (op *Op) lacks() string {
 
 // client looks for calls without an invocation, and for releases of another key.
 func (c *checks) client(op *Op, line int) {
-	if op.F == FCrash {
-		delete(c.clients, op.Process)
-		return
-	}
 	x := c.clients[op.Process]
-	if x == nil {
-		x = &clientChecks{calls: map[callSlot]int{}, leases: map[string]string{}}
+	if x == nil || op.F == FCrash {
+		anew := &clientChecks{calls: map[callSlot]int{}, leases: map[string]string{}}
+		if x != nil {
+			anew.died = x.calls
+		}
+		x = anew
 		c.clients[op.Process] = x
+	}
+	if op.F == FCrash {
+		return
 	}
 	token := op.token()
 	slot := callSlot{process: op.Process, f: op.F, key: op.Key, token: token}
@@ -206,6 +210,8 @@ func (c *checks) client(op *Op, line int) {
 		x.calls[slot]--
 	case x.calls[slot] == 1:
 		delete(x.calls, slot)
+	case op.Type == Info && x.died[slot] > 0: // nobody knows what became of it
+		x.died[slot]--
 	default:
 		c.problems.add(line, "no invocation of "+op.F, fmt.Sprintf("%s %s of %s has no invocation", op.F, op.Type, named(op.Process)))
 	}

@@ -28,6 +28,9 @@ func Judge(h *history.History, by ...checker.Property) (*Result, error) {
 	if h.Torn {
 		r.Notes = append(r.Notes, "the history's last line is torn: the harness was killed while it wrote; what came before is judged")
 	}
+	for _, p := range h.Problems {
+		r.Notes = append(r.Notes, "the history has a problem in "+p.String())
+	}
 	if r.CutShort = cutShort(h); r.CutShort != "" {
 		r.Notes = append(r.Notes, r.CutShort)
 	}

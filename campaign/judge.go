@@ -52,6 +52,7 @@ func Judge(h *history.History, by ...checker.Property) (*Result, error) {
 		}
 	}
 	r.Notes = append(r.Notes, deaths(h.Ops)...)
+	r.Notes = append(r.Notes, failures(h.Ops)...)
 	r.FirstViolationMS = firstViolation(r.Verdicts)
 	return r, nil
 }
@@ -122,6 +123,33 @@ func deaths(ops []history.Op) []string {
 	var notes []string
 	for _, client := range slices.Sorted(maps.Keys(times)) {
 		notes = append(notes, fmt.Sprintf("client %s ended %d times without a fault of the nemesis, the last time since %s", client, times[client], last[client]))
+	}
+	return notes
+}
+
+// failures tells of calls of the lock that did not return or panicked, each kind once.
+func failures(ops []history.Op) []string {
+	type kind struct{ f, command, error string }
+	times, first := map[kind]int{}, map[kind]*history.Op{}
+	var order []kind
+	for i := range ops {
+		op := &ops[i]
+		if op.Value == nil || op.F != history.FHung && op.F != history.FPanicked {
+			continue
+		}
+		k := kind{op.F, op.Value.Command, op.Error}
+		if times[k]++; times[k] == 1 {
+			first[k], order = op, append(order, k)
+		}
+	}
+	var notes []string
+	for _, k := range order {
+		op := first[k]
+		what := fmt.Sprintf("panicked in %s: %s", k.command, k.error)
+		if k.f == history.FHung {
+			what = fmt.Sprintf("did not return from %s within %v", k.command, op.Value.Took.Round(time.Millisecond))
+		}
+		notes = append(notes, fmt.Sprintf("the lock of client %s %s (first at %.1fs, %d times in all)", op.Process, what, op.Time.Seconds(), times[k]))
 	}
 	return notes
 }

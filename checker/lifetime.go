@@ -90,9 +90,7 @@ func (r *run) keyLifetime() *Result {
 	}
 	res := result(KeyLifetime, len(all), found, func(v *Violation) {
 		s := byProof[proof{v.Ops[1], v.Key, v.Tokens[0]}]
-		v.Summary = fmt.Sprintf("%s still stored a token of %s at %s, at least %s after it was last set or extended there: the TTL is %s",
-			s.master, s.key, at(s.seen), at(s.seen-s.since), at(ttl))
-		r.explain(v, r.explainOverrun(s))
+		r.explainOverlong(v, s)
 	})
 	if len(found) > 0 {
 		res.Why = fmt.Sprintf("%s outlived the TTL of %s on a master: the first on %s", share(len(found), len(all), "stored tokens"), at(ttl), res.Key)

@@ -10,6 +10,8 @@ import (
 type pause struct {
 	from, to time.Duration
 	point    string // where in its loop it was stopped
+	line     int    // that shows where it began
+	endLine  int    // that shows where it ended
 	ended    bool   // false: it was never seen to go on; to is the end of the history
 }
 
@@ -25,7 +27,7 @@ func pauses(ops []history.Op) map[string][]pause {
 		}
 		mine := all[op.Process]
 		if op.Type == history.Invoke {
-			p := pause{from: op.Time}
+			p := pause{from: op.Time, line: op.Index}
 			if op.Value != nil {
 				p.point = op.Value.Point
 			}
@@ -33,7 +35,7 @@ func pauses(ops []history.Op) map[string][]pause {
 			continue
 		}
 		if n := len(mine); n > 0 && !mine[n-1].ended {
-			mine[n-1].to, mine[n-1].ended = op.Time, true
+			mine[n-1].to, mine[n-1].endLine, mine[n-1].ended = op.Time, op.Index, true
 		}
 	}
 	for _, mine := range all {

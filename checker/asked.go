@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -98,7 +99,7 @@ func (n *narrative) request(a *asked, detail bool) {
 	}
 	e := Event{
 		At: a.sent, Kind: EventAsked, Detail: detail, Client: a.who.client, Masters: names, Key: a.key, Token: a.who.token, Command: a.command,
-		Word: "SET", ask: a,
+		Word: "SET",
 	}
 	for _, v := range a.votes {
 		e.Ops = append(e.Ops, v.Index)
@@ -122,7 +123,7 @@ func (n *narrative) request(a *asked, detail bool) {
 	default:
 		e.Word, e.Text = a.command, fmt.Sprintf("%s sent %s the command %q", a.who.client, all, a.command)
 	}
-	n.putAsked(e)
+	n.putAsked(e, a)
 	for _, v := range a.votes {
 		n.answer(a, v, detail)
 	}
@@ -130,18 +131,15 @@ func (n *narrative) request(a *asked, detail bool) {
 
 // putAsked puts a request after the lines of the time at which it was sent, and before its
 // first answer.
-func (n *narrative) putAsked(e Event) {
-	ops := e.Ops
-	n.addAt(afterLines, e)
-	x := &n.events[len(n.events)-1]
-	if x.Kind == EventAsked && x.ask == e.ask {
-		x.order = min(x.order, 2*slices.Min(ops)-1)
-	}
+func (n *narrative) putAsked(e Event, a *asked) {
+	i, _ := slices.BinarySearchFunc(n.r.h.Ops, e.At+1, func(op history.Op, at time.Duration) int { return cmp.Compare(op.Time, at) })
+	n.put(placed{Event: e, order: 2*min(i, slices.Min(e.Ops)) - 1, ask: a})
 }
 
 // answer tells of one answer.
 func (n *narrative) answer(a *asked, v history.Vote, detail bool) {
-	e := Event{Kind: EventAnswered, Detail: detail, Client: a.who.client, Key: a.key, Token: a.who.token, Command: a.command, Ops: []int{v.Index}, ask: a}
+	e := placed{ask: a}
+	e.Event = Event{Kind: EventAnswered, Detail: detail, Client: a.who.client, Key: a.key, Token: a.who.token, Command: a.command, Ops: []int{v.Index}}
 	e.At, e.order = n.r.executed(v)
 	e.Fence = n.r.h.Ops[v.Index].Value.Fence
 	if keeps(v) {

@@ -106,9 +106,6 @@ type Event struct {
 	Name    string        `json:"name,omitempty"` // of the fault
 	Word    string        `json:"word,omitempty"` // for the diagram
 	Ops     []int         `json:"ops,omitempty"`  // indices of the operations that show it
-
-	order int    // among events of one time: see narrative.order
-	ask   *asked // of EventAsked and EventAnswered: the request
 }
 
 // Sentence is the text with its capital and full stop.

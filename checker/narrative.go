@@ -16,9 +16,16 @@ type narrative struct {
 	r      *run
 	v      *Violation
 	from   time.Duration // what is told as a detail did not happen before
-	events []Event
+	events []placed
 	faults map[int]bool // that the reason tells of
 	aside  bool         // what is added now is a detail
+}
+
+// placed is an event with its place in the order.
+type placed struct {
+	Event
+	order int    // among events of one time: twice the index of a line, or one more or less
+	ask   *asked // of EventAsked and EventAnswered: the request
 }
 
 func (r *run) narrate(v *Violation) *narrative {
@@ -33,12 +40,7 @@ const (
 )
 
 // add adds an event that lines show, ordered by the first of them.
-func (n *narrative) add(e Event) {
-	if len(e.Ops) > 0 {
-		e.order = 2 * e.Ops[0]
-	}
-	n.put(e)
-}
+func (n *narrative) add(e Event) { n.put(placed{Event: e, order: 2 * e.Ops[0]}) }
 
 // addAt adds an event that no line shows.
 func (n *narrative) addAt(where int, e Event) {
@@ -46,15 +48,14 @@ func (n *narrative) addAt(where int, e Event) {
 	if where == afterLines {
 		i, _ = slices.BinarySearchFunc(n.r.h.Ops, e.At+1, func(op history.Op, at time.Duration) int { return cmp.Compare(op.Time, at) })
 	}
-	e.order = 2*i - 1
-	n.put(e)
+	n.put(placed{Event: e, order: 2*i - 1})
 }
 
 // once are the kinds of which nothing happens twice at one time to one lease.
 var once = []EventKind{EventEnded, EventReleased, EventEntered, EventLeft, EventCrashed, EventPaused, EventResumed}
 
 // put adds an event, unless it is told already: then as much of it as is new.
-func (n *narrative) put(e Event) {
+func (n *narrative) put(e placed) {
 	e.Detail = e.Detail || n.aside
 	for i := range n.events {
 		x := &n.events[i]
@@ -103,13 +104,16 @@ func (n *narrative) unexplained(e Event) {
 func (n *narrative) violated(text string) {
 	n.silentFaults()
 	n.causesFirst()
-	slices.SortStableFunc(n.events, func(a, b Event) int {
+	slices.SortStableFunc(n.events, func(a, b placed) int {
 		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.order, b.order), cmp.Compare(rank(&a), rank(&b)))
 	})
 	n.trim()
 	n.join()
-	n.events = append(n.events, Event{At: n.v.At, Kind: EventViolated, Text: text, Key: n.v.Key, Until: n.v.Until, Ops: n.v.Ops})
-	n.v.Events = n.events
+	n.v.Events = make([]Event, 0, len(n.events)+1)
+	for i := range n.events {
+		n.v.Events = append(n.v.Events, n.events[i].Event)
+	}
+	n.v.Events = append(n.v.Events, Event{At: n.v.At, Kind: EventViolated, Text: text, Key: n.v.Key, Until: n.v.Until, Ops: n.v.Ops})
 	for id := range n.faults {
 		if !slices.Contains(n.v.Faults, id) {
 			n.v.Faults = append(n.v.Faults, id)
@@ -136,14 +140,16 @@ func (n *narrative) causesFirst() {
 }
 
 // rank orders events of one time and line.
-func rank(e *Event) int {
+func rank(e *placed) int {
 	switch e.Kind {
-	case EventLost, EventUnexplained:
+	case EventFault, EventDown:
 		return 0
+	case EventLost, EventUnexplained:
+		return 1
 	case EventAsked:
 		return 3
 	}
-	return 1
+	return 2
 }
 
 // trim leaves out the details of what came before anything that explains the violation, and
@@ -161,7 +167,7 @@ func (n *narrative) trim() {
 			}
 		}
 	}
-	n.events = slices.DeleteFunc(n.events, func(e Event) bool {
+	n.events = slices.DeleteFunc(n.events, func(e placed) bool {
 		if e.Kind == EventAnswered && byLoss[e.Ops[0]] && len(e.Yes) > 0 && e.Command == history.CommandRelease {
 			return true // the loss says it
 		}
@@ -186,7 +192,7 @@ func (n *narrative) trim() {
 // join makes one event of the answers to one request between which nothing happened, and of
 // the masters that were up again at one time.
 func (n *narrative) join() {
-	var joined []Event
+	var joined []placed
 	for _, e := range n.events {
 		if i := len(joined); i > 0 && e.Kind == EventAnswered && joined[i-1].answeredWith(&e) {
 			last := &joined[i-1]
@@ -218,12 +224,12 @@ func (n *narrative) join() {
 
 // answeredWith says whether another answer to the same request came at once with one: no
 // answer is known only when the client gives up.
-func (e *Event) answeredWith(next *Event) bool {
+func (e *placed) answeredWith(next *placed) bool {
 	return e.Kind == EventAnswered && e.ask == next.ask && next.At-e.At <= 5*atOnce && (len(e.Silent) > 0) == (len(next.Silent) > 0)
 }
 
 // answers writes what masters answered.
-func (n *narrative) answers(e *Event) string {
+func (n *narrative) answers(e *placed) string {
 	var parts []string
 	say := func(masters []string, text string) {
 		if len(masters) > 0 {
@@ -258,7 +264,7 @@ func (n *narrative) answers(e *Event) string {
 }
 
 // refusal says why a master said no, as far as the votes show.
-func (n *narrative) refusal(e *Event, master string) string {
+func (n *narrative) refusal(e *placed, master string) string {
 	if e.Command != history.CommandSet {
 		return ": the key did not store that token"
 	}
@@ -269,7 +275,7 @@ func (n *narrative) refusal(e *Event, master string) string {
 }
 
 // silence names the faults that may be why a master did not answer.
-func (n *narrative) silence(e *Event, master string) string {
+func (n *narrative) silence(e *placed, master string) string {
 	var names []string
 	for _, v := range e.ask.votes {
 		if v.Master != master || !v.Unknown {

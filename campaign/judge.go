@@ -20,7 +20,7 @@ func Judge(h *history.History, by ...checker.Property) (*Result, error) {
 	r := &Result{
 		Name: head.Name, Started: head.Started, Driver: head.Driver, Seed: head.Seed, Lock: head.Lock,
 		Masters: head.Masters, Persistence: head.Persistence, Clients: head.Clients, Keys: head.Keys, TTL: head.TTL,
-		Faults: head.Faults, Nemesis: head.Nemesis, Versions: head.Versions, Counts: Count(h),
+		Faults: head.Faults, Nemesis: head.Nemesis, Properties: head.Properties, Versions: head.Versions, Counts: Count(h),
 	}
 	if n := len(h.Ops); n > 0 {
 		r.Duration = h.Ops[n-1].Time

@@ -24,6 +24,7 @@ type Result struct {
 	TTL         time.Duration     `json:"ttl"`    // ns
 	Faults      []string          `json:"faults"` // that were asked for
 	Nemesis     string            `json:"nemesis"`
+	Properties  []string          `json:"properties,omitempty"` // that the scenario names, by level or name
 	Versions    map[string]string `json:"versions"`
 	Command     string            `json:"command"`         // runs the same scenario again
 	Notes       []string          `json:"notes,omitempty"` // what a reader should know: interrupted, torn, a master that never came back

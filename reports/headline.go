@@ -11,8 +11,8 @@ import (
 )
 
 // headline is the verdict of a run in one sentence: the worst verdict, and the property
-// that it is about: mutual exclusion if it is one of several, because that is what a
-// lock is for, else the first by level.
+// that it is about: one that the scenario names if there is one, mutual exclusion if it is
+// one of several, because that is what a lock is for, else the first by level.
 type headline struct {
 	Verdict  checker.Verdict
 	Level    string   // empty: no property was judged
@@ -45,17 +45,25 @@ func headlineOf(r *campaign.Result) headline {
 func byWeight(r *campaign.Result) []checker.Result {
 	worst := r.Verdict()
 	results := slices.DeleteFunc(slices.Clone(inOrder(r.Verdicts)), func(v checker.Result) bool { return v.Verdict != worst })
-	slices.SortStableFunc(results, func(a, b checker.Result) int {
-		return cmp.Compare(weight(a), weight(b))
-	})
-	return results
-}
-
-func weight(v checker.Result) int {
-	if v.Name == checker.MutualExclusion.Name {
-		return 0
+	named := map[string]bool{}
+	if len(r.Properties) > 0 {
+		for _, v := range r.About(r.Properties) {
+			named[v.Name] = true
+		}
 	}
-	return 1
+	weight := func(v checker.Result) int {
+		switch {
+		case named[v.Name] && v.Name == checker.MutualExclusion.Name:
+			return 0
+		case named[v.Name]:
+			return 1
+		case v.Name == checker.MutualExclusion.Name:
+			return 2
+		}
+		return 3
+	}
+	slices.SortStableFunc(results, func(a, b checker.Result) int { return cmp.Compare(weight(a), weight(b)) })
+	return results
 }
 
 // level is one row of the table of properties.

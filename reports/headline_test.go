@@ -2,6 +2,7 @@ package reports
 
 import (
 	"testing"
+	"time"
 
 	"lockpick/campaign"
 	"lockpick/checker"
@@ -18,6 +19,22 @@ func TestTheHeadlineIsTheWorstVerdictAtTheLowestLevel(t *testing.T) {
 	head := headlineOf(r)
 	if head.Verdict != checker.Violated || head.Level != "L3" || head.Why != "two believed" || len(head.Also) != 1 || head.Also[0] != "L4" {
 		t.Errorf("the headline is %+v", head)
+	}
+}
+
+// TestTheHeadlineIsAboutWhatTheScenarioNames: a counterexample of L4 is not headlined as one of
+// L3, which it violates, too.
+func TestTheHeadlineIsAboutWhatTheScenarioNames(t *testing.T) {
+	at := func(d time.Duration) []checker.Violation { return []checker.Violation{{At: d}} }
+	r := &campaign.Result{Properties: []string{"L4"}, Verdicts: []checker.Result{
+		{Property: checker.BeliefExclusion, Verdict: checker.Violated, Why: "two believed", Violations: at(1)},
+		{Property: checker.NoStaleWrite, Verdict: checker.Violated, Why: "a stale write", Violations: at(2)},
+	}}
+	if head := headlineOf(r); head.Level != "L4" || len(head.Also) != 1 || head.Also[0] != "L3" {
+		t.Errorf("the headline is %+v", head)
+	}
+	if v := firstViolation(r); v == nil || v.At != 2 {
+		t.Errorf("the violation that is told is %+v", v)
 	}
 }
 

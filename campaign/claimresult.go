@@ -86,7 +86,7 @@ type Finding struct {
 	Schedules  int             `json:"schedules"`             // that were tried
 	Proven     int             `json:"proven"`                // of them, that decide the property
 	Violated   int             `json:"violated,omitempty"`    // of them, that violate it
-	Bound      float64         `json:"bound,omitempty"`       // of what holds: at 95 %, no more than this share of schedules violates it
+	Bound      float64         `json:"bound,omitempty"`       // of what holds: no more than this share of schedules violates it, with 95 % confidence by itself
 	Seed       uint64          `json:"seed"`                  // of the evidence
 	FoundAfter time.Duration   `json:"found_after,omitempty"` // ns of real time until the evidence was there
 	At         *time.Duration  `json:"at,omitempty"`          // ns of the run until the violation began
@@ -94,15 +94,6 @@ type Finding struct {
 	Summary    string          `json:"summary,omitempty"`
 	Reason     []string        `json:"reason,omitempty"`
 	Run        string          `json:"run,omitempty"` // the evidence's folder below Folder
-}
-
-// Bound is the rule of three: if none of n schedules violates a property, then with 95 %
-// confidence no more than this share of all does.
-func Bound(n int) float64 {
-	if n <= 0 {
-		return 1
-	}
-	return min(1, 3/float64(n))
 }
 
 // Outcome is the worst of the case's findings.

@@ -291,6 +291,7 @@ func (s *exhaustion) confirm(f *found) (*history.History, *checker.Violation, er
 	if err := x.run(); err != nil {
 		return nil, nil, fmt.Errorf("the counterexample, run again: %w", err)
 	}
+	x.record(history.Op{Process: history.Harness, Type: history.Info, F: history.FEnd})
 	h := x.recorder.History()
 	report := checker.Check(h)
 	if err := report.Err(); err != nil {

@@ -15,6 +15,7 @@ import (
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/nemesis"
+	"lockpick/workload"
 )
 
 // hunt is a bug that explore has to find, and what it may shrink to.
@@ -196,14 +197,18 @@ func TestCorrectLockHoldsInEverySchedule(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			x := mustExplore(t, Exploration{Base: base(c.change), Schedules: c.schedules})
-			if x.Verdict() != checker.Holds || x.Schedules != c.schedules || x.Properties[0].Judged < c.schedules*9/10 {
-				t.Errorf("%s after %d schedules, %d judged: %s", x.Verdict(), x.Schedules, x.Properties[0].Judged, x.Properties[0].Why)
+			proveNothing := 0
+			for _, n := range x.Properties[0].Lacking {
+				proveNothing += n
+			}
+			if p := x.Properties[0]; x.Verdict() != checker.Holds || x.Schedules != c.schedules || p.Conclusive < 20 || p.Conclusive+proveNothing != x.Schedules {
+				t.Errorf("%s after %d schedules, of which %d are conclusive and %d prove nothing: %s", x.Verdict(), x.Schedules, p.Conclusive, proveNothing, p.Why)
 			}
 			for _, f := range x.Found {
 				t.Errorf("schedule %d (seed %d): %s\n%s", f.Number, f.Seed, f.Violation.Summary, strings.Join(f.Violation.Reason, "\n"))
 			}
-			if !strings.Contains(x.Properties[0].Why, "3/n") {
-				t.Errorf("it holds without a bound: %s", x.Properties[0].Why)
+			if p := x.Properties[0]; p.Bound != Bound(p.Conclusive, 1) || !strings.Contains(p.Why, "at most "+Percent(p.Bound)) {
+				t.Errorf("it holds without the bound of %d schedules, %v: %s", p.Conclusive, Bound(p.Conclusive, 1), p.Why)
 			}
 			for kind, b := range x.Kinds {
 				covered := 0
@@ -234,7 +239,7 @@ func TestExplorationsAreTheSame(t *testing.T) {
 				x.Elapsed = 0
 				if first == nil {
 					first = x
-				} else if diff := cmp.Diff(first, x, cmpopts.EquateEmpty()); diff != "" {
+				} else if diff := cmp.Diff(first, x, cmpopts.EquateEmpty(), cmp.AllowUnexported(Explored{}, asked{})); diff != "" {
 					t.Errorf("with %d workers:\n%.2000s", workers, diff)
 				}
 			}
@@ -245,23 +250,155 @@ func TestExplorationsAreTheSame(t *testing.T) {
 	}
 }
 
-// An exploration that proves nothing does not say that anything holds.
+// An exploration that proves nothing does not say that anything holds, and says what is missing.
 func TestExplorationsThatProveNothing(t *testing.T) {
-	x := mustExplore(t, Exploration{Base: base(func(s *Scenario) { s.Faults = []string{"full-disk"} }), Schedules: 10})
-	if x.Verdict() != checker.Invalid || !strings.Contains(x.Properties[0].Why, "never bit") {
-		t.Errorf("%s: %s", x.Verdict(), x.Properties[0].Why)
+	explore := func(change func(*Scenario), properties ...string) *Explored {
+		t.Helper()
+		return mustExplore(t, Exploration{Base: base(change), Schedules: 10, Properties: properties})
 	}
-	x = mustExplore(t, Exploration{Base: base(func(s *Scenario) { s.Faults = nil }), Schedules: 10, Properties: []string{"L5"}})
-	if x.Verdict() != checker.Invalid || x.Properties[0].Judged != 0 {
-		t.Errorf("%s: %s", x.Verdict(), x.Properties[0].Why)
-	}
-	// Of a level, those that are judged only if they are named do not count.
-	x = mustExplore(t, Exploration{Base: base(func(s *Scenario) { s.Persistence, s.Faults = "always", []string{"kill"} }), Schedules: 30, Properties: []string{"AV"}})
-	if x.Verdict() != checker.Holds || len(x.Properties) == 0 {
-		t.Errorf("%s: %+v", x.Verdict(), x.Properties)
+	for name, c := range map[string]struct {
+		x    *Explored
+		says string
+	}{
+		"a fault that does nothing": {explore(func(s *Scenario) { s.Faults = []string{"full-disk"} }), "because full-disk was"},
+		"masters that never answer": {explore(func(s *Scenario) {
+			s.TimeLimit, s.Schedule = 10*time.Second, []Step{{Fault: "pause", Masters: []string{nemesis.All}, For: 10 * time.Second}}
+		}), "of 10 schedules was conclusive"},
+		"a property that needs tests": {explore(func(s *Scenario) { s.Faults = nil }, "L5"), "none of 10 schedules tested it: try --fencing"},
+	} {
+		p := c.x.Properties[0]
+		if c.x.Verdict() != checker.Invalid || p.Conclusive != 0 || !strings.Contains(p.Why, c.says) || len(c.x.Caveats()) > 0 {
+			t.Errorf("%s: %s after %d conclusive schedules: %s, want %q", name, c.x.Verdict(), p.Conclusive, p.Why, c.says)
+		}
 	}
 	if _, err := Explore(t.Context(), Exploration{Base: base(func(s *Scenario) {})}); err == nil {
 		t.Error("without an end it ran")
+	}
+}
+
+// Only the schedules count of which the checker says that the property holds or is violated.
+func TestOnlyConclusiveSchedulesCount(t *testing.T) {
+	x := newExplored(&Exploration{Properties: []string{"L2", "L4"}})
+	for i, verdict := range []checker.Verdict{checker.Holds, checker.Invalid, checker.Unknown, checker.Holds, ""} {
+		r := &Result{Verdicts: []checker.Result{{Property: checker.MutualExclusion, Verdict: verdict, Why: "too few leases"}}}
+		if verdict == "" {
+			r.Verdicts = nil
+		}
+		x.fold(&tried{number: i, result: r})
+	}
+	x.conclude(Exploration{Properties: []string{"L2", "L4"}})
+	l2, l4 := x.Properties[0], x.Properties[slices.IndexFunc(x.Properties, func(p PropertyCount) bool { return p.Level == "L4" })]
+	if l2.Tested != 4 || l2.Conclusive != 2 || l2.Lacking["too few leases"] != 2 || l2.Verdict != checker.Holds || l2.Bound != Bound(2, 1) {
+		t.Errorf("L2: %+v", l2)
+	}
+	if want := "violated in none of 2 conclusive schedules (3 more proved nothing); with 95 % confidence in at most 78 % of those drawn from this scenario"; l2.Why != want {
+		t.Errorf("L2: %s\nwant %s", l2.Why, want)
+	}
+	if l4.Verdict != checker.Invalid || x.Verdict() != checker.Invalid {
+		t.Errorf("L4, which nothing tested, is %s; all together %s", l4.Verdict, x.Verdict())
+	}
+}
+
+// Where several properties are bounded at once each bound is wider, so that all are right
+// together; a share is given only if the search did not end with a violation.
+func TestSeveralStatementsHoldTogether(t *testing.T) {
+	s := base(func(s *Scenario) { s.Persistence, s.Faults = "always", []string{"client-pause"} })
+	x := mustExplore(t, Exploration{Base: s, Schedules: 120, Collect: true, Properties: []string{"L2", "L3", "L4"}})
+	if x.Statements < 3 || x.Settled || len(x.Caveats()) != 2 {
+		t.Fatalf("%d statements, settled: %v, %q", x.Statements, x.Settled, x.Caveats())
+	}
+	for _, p := range x.Properties {
+		switch p.Verdict {
+		case checker.Holds:
+			if p.Bound != Bound(p.Conclusive, x.Statements) || p.Rate != nil {
+				t.Errorf("%s: bound %v, rate %v", p.Name, p.Bound, p.Rate)
+			}
+		case checker.Violated:
+			if want := Wilson(p.Violated, p.Conclusive, x.Statements); p.Rate == nil || *p.Rate != want || !strings.Contains(p.Why, want.String()) {
+				t.Errorf("%s: rate %v, want %v: %s", p.Name, p.Rate, want, p.Why)
+			}
+		}
+	}
+	x = mustExplore(t, Exploration{Base: s, Schedules: 120, Properties: []string{"L4"}})
+	if p := x.Properties[0]; p.Verdict != checker.Violated || p.Rate != nil || !x.Settled || x.Statements != 0 || !strings.Contains(p.Why, "--collect") {
+		t.Errorf("a search that ended with a violation: %+v", p)
+	}
+}
+
+// neverGrants is a lock that keeps everybody waiting.
+type neverGrants struct{ site workload.Site }
+
+func (l neverGrants) Acquire(ctx context.Context, _ string) (workload.Lease, error) {
+	_ = l.site.Runtime.Sleep(ctx, 24*time.Hour)
+	return nil, ctx.Err()
+}
+
+func (neverGrants) Close() error { return nil }
+
+// A lock that never grants violates what says that it must, although nothing else can be said
+// of it: the search neither ends with the first schedule, nor calls it inconclusive.
+func TestALockThatNeverGrantsViolatesLiveness(t *testing.T) {
+	locks := workload.Locks
+	t.Cleanup(func() { workload.Locks = locks })
+	workload.Locks = append(slices.Clone(locks), workload.Kind{Name: "never-grants", New: func(s workload.Site) (workload.Lock, error) { return neverGrants{s}, nil }})
+	s := base(func(s *Scenario) { s.Lock, s.Persistence, s.Faults = "never-grants", "always", []string{"kill"} })
+	x := mustExplore(t, Exploration{Base: s, Schedules: 10, Properties: []string{"L2", "DF", "AV"}})
+	if x.Verdict() != checker.Violated || x.Schedules != 10 || x.Counts.Granted != 0 {
+		t.Errorf("%s after %d schedules with %d leases", x.Verdict(), x.Schedules, x.Counts.Granted)
+	}
+	for _, p := range x.Properties {
+		want, known := map[checker.Property]checker.Verdict{
+			checker.MutualExclusion: checker.Invalid, checker.DeadlockFree: checker.Violated, checker.Availability: checker.Violated, checker.Progress: checker.Violated,
+		}[p.Property]
+		if known && p.Verdict != want {
+			t.Errorf("%s is %s, want %s: %s", p.Name, p.Verdict, want, p.Why)
+		}
+	}
+	x = mustExplore(t, Exploration{Base: s, Schedules: 10, Properties: []string{"DF", "AV"}})
+	if x.Verdict() != checker.Violated || !x.Settled || x.Schedules != 1 || x.Found[0].Property != checker.DeadlockFree {
+		t.Errorf("%s after %d schedules: %+v", x.Verdict(), x.Schedules, x.Found)
+	}
+}
+
+// A violation is distinct by what explains it: the faults that its explanation names, and
+// those that bend the clock of a client that takes part.
+func TestReasonsNameTheFaultsOfClients(t *testing.T) {
+	bent := &history.Fault{ID: 3, Name: "client-clock", Installed: true, Began: time.Second, Clients: []string{"c1"}, Params: map[string]string{"clock": "x0.3"}}
+	kill := &history.Fault{ID: 4, Name: "kill", Installed: true, Began: time.Second, Masters: []string{"m1"}}
+	for _, c := range []struct {
+		name   string
+		faults []*history.Fault
+		v      checker.Violation
+		want   string
+	}{
+		{"named", []*history.Fault{kill}, checker.Violation{Faults: []int{4}, At: 2 * time.Second}, "kill"},
+		{"the clock of a client", []*history.Fault{bent, kill}, checker.Violation{Clients: []string{"c2", "c1"}, At: 2 * time.Second}, "client-clock"},
+		{"the clock of another", []*history.Fault{bent}, checker.Violation{Clients: []string{"c2", "c3"}, At: 2 * time.Second}, "no fault is known to explain it"},
+		{"a clock that is bent later", []*history.Fault{bent}, checker.Violation{Clients: []string{"c1"}, At: time.Millisecond}, "without a fault"},
+		{"nothing", nil, checker.Violation{At: time.Second}, "without a fault"},
+	} {
+		if got := reasonOf(checker.MutualExclusion, c.v, explaining(c.v, c.faults), c.faults); got != "L2 mutual-exclusion: "+c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// A search goes on until each property that was asked for is violated: one that is violated
+// soon does not keep the others from being tested, nor do schedules that prove nothing.
+func TestASearchEndsWhenAllThatWasAskedForIsViolated(t *testing.T) {
+	s := base(func(s *Scenario) { s.Persistence, s.Faults = "always", []string{"client-pause"} })
+	one := mustExplore(t, Exploration{Base: s, Schedules: 60, Properties: []string{"L4"}})
+	both := mustExplore(t, Exploration{Base: s, Schedules: 60, Properties: []string{"L4", "L2"}})
+	if one.Schedules >= 60 || both.Schedules != 60 {
+		t.Errorf("%d schedules for L4, %d for L4 and L2", one.Schedules, both.Schedules)
+	}
+	if len(both.Found) != 1 || both.Found[0].Number != one.Found[0].Number || both.Found[0].Reason != one.Found[0].Reason {
+		t.Errorf("L4 is first violated by %+v; with L2 beside it, by %+v", one.Found, both.Found)
+	}
+	for _, p := range both.Properties {
+		if p.Level == "L2" && p.Verdict != checker.Holds && p.Name == checker.MutualExclusion.Name || p.Level == "L4" && (p.Verdict != checker.Violated || p.Rate == nil) {
+			t.Errorf("%s is %s: %s", p.Name, p.Verdict, p.Why)
+		}
 	}
 }
 

@@ -45,14 +45,23 @@ var figures = map[string]figure{
 	"out-of-order": {"share of grants that went to a client which had asked after one that was still waiting", "%", func(h *history.History, _ *Result) (float64, bool) { return outOfOrder(h) }},
 }
 
+// violatedShare counts a schedule if it is conclusive: it violates a property of the level,
+// or all of them that were judged hold.
 func violatedShare(level string) figure {
-	return figure{"share of schedules that violate " + level, "share", func(_ *history.History, r *Result) (float64, bool) {
+	return figure{"share of conclusive schedules that violate " + level, "share", func(_ *history.History, r *Result) (float64, bool) {
+		judged, hold := 0, 0
 		for _, v := range r.Verdicts {
-			if v.Level == level && v.Verdict == checker.Violated {
+			switch {
+			case v.Level != level:
+				continue
+			case v.Verdict == checker.Violated:
 				return 1, true
+			case v.Verdict == checker.Holds:
+				hold++
 			}
+			judged++
 		}
-		return 0, true
+		return 0, judged > 0 && hold == judged
 	}}
 }
 
@@ -147,7 +156,12 @@ func (s *series) measured() []Figure {
 		if len(xs) > 0 {
 			if f.Unit == "share" {
 				f.Unit = "%"
-				f.Value, f.Low, f.High = wilson(xs)
+				violated := 0
+				for _, x := range xs {
+					violated += int(x)
+				}
+				w := Wilson(violated, len(xs), 1)
+				f.Value, f.Low, f.High = 100*w.Share, 100*w.Low, 100*w.High
 			} else {
 				f.Value, f.Low, f.High = medianOf(xs)
 			}
@@ -155,19 +169,6 @@ func (s *series) measured() []Figure {
 		all = append(all, f)
 	}
 	return all
-}
-
-// wilson is a share in %, with its Wilson score interval.
-func wilson(xs []float64) (share, low, high float64) {
-	const z = 1.959964
-	n, k := float64(len(xs)), 0.0
-	for _, x := range xs {
-		k += x
-	}
-	p := k / n
-	mid := (p + z*z/(2*n)) / (1 + z*z/n)
-	half := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
-	return 100 * p, 100 * max(0, mid-half), 100 * min(1, mid+half)
 }
 
 // medianOf is the median with an interval of order statistics. With fewer than six

@@ -28,14 +28,15 @@ func Judge(h *history.History, by ...checker.Property) (*Result, error) {
 	if h.Torn {
 		r.Notes = append(r.Notes, "the history's last line is torn: the harness was killed while it wrote; what came before is judged")
 	}
-	if !slices.ContainsFunc(h.Ops, func(op history.Op) bool { return op.F == history.FHealed }) {
-		r.Notes = append(r.Notes, "the run was cut short: faults had not healed, and no final acquisitions followed")
+	if r.CutShort = cutShort(h); r.CutShort != "" {
+		r.Notes = append(r.Notes, r.CutShort)
 	}
 	report := checker.Check(h, by...)
 	if err := report.Err(); err != nil {
 		return nil, &HarnessError{err}
 	}
-	r.Verdicts = report.Results
+	r.Verdicts, r.Untested = report.Results, untested(h, report.Results)
+	r.Ask(head.Properties)
 	if report.DeadOnArrival > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d leases were over before their acquire returned", report.DeadOnArrival))
 	}
@@ -50,6 +51,37 @@ func Judge(h *history.History, by ...checker.Property) (*Result, error) {
 	r.Notes = append(r.Notes, deaths(h.Ops)...)
 	r.FirstViolationMS = firstViolation(r.Verdicts)
 	return r, nil
+}
+
+// cutShort says why the history is not that of a whole run, or "" if it is.
+func cutShort(h *history.History) string {
+	last := ""
+	for i := range h.Ops {
+		switch op := &h.Ops[i]; op.F {
+		case history.FInterrupted:
+			return fmt.Sprintf("interrupted: %s (at %.1fs): what was under way then is no evidence, and only a violation before it counts", op.Error, op.Time.Seconds())
+		case history.FHealed, history.FEnd:
+			last = op.F
+		}
+	}
+	switch {
+	case last == "":
+		return "the run was cut short: faults had not healed, and no final acquisitions followed"
+	case last == history.FHealed && h.Header.Format >= 2: // older histories have no end mark
+		return "the run was cut short: the history has no end mark, so the harness was ended during the final acquisitions"
+	}
+	return ""
+}
+
+// untested says of each property that has no result why.
+func untested(h *history.History, results []checker.Result) map[string]string {
+	why := map[string]string{}
+	for _, p := range checker.Properties {
+		if !slices.ContainsFunc(results, func(r checker.Result) bool { return r.Name == p.Name }) {
+			why[p.Name] = WhyNotTested(p, h)
+		}
+	}
+	return why
 }
 
 // HarnessError is a fault of Lockpick's own or of its surroundings: never a verdict.

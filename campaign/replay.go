@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,6 +33,7 @@ type Replayed struct {
 	Reproduced int
 	Runs       []string // folders in the store
 	First      *Result  // of the first that reproduced it; nil: none
+	worst      Conclusion
 }
 
 // Replay runs a scenario again and again until its property is violated. The steps of
@@ -49,7 +49,7 @@ func Replay(ctx context.Context, how Replaying, opt Options) (*Replayed, error) 
 	}
 	// Only a violation of mutual exclusion is seen while the run goes on.
 	s.StopOnViolation = slices.Contains(propertiesOf(levels), checker.MutualExclusion)
-	out := &Replayed{}
+	out := &Replayed{worst: Conclusion{Verdict: checker.Holds}}
 	for i := range max(how.Attempts, 1) {
 		dir, h, r, err := Run(ctx, s, opt)
 		if err != nil {
@@ -59,6 +59,9 @@ func Replay(ctx context.Context, how Replaying, opt Options) (*Replayed, error) 
 		reproduced := v != nil
 		if reproduced || ctx.Err() == nil { // one that was interrupted counts only for what it found
 			out.Attempts++
+			if c := r.Conclude(levels); worse(c.Verdict, out.worst.Verdict) {
+				out.worst = c
+			}
 		}
 		out.Driver = r.Driver
 		out.Runs = append(out.Runs, dir)
@@ -83,24 +86,20 @@ func Replay(ctx context.Context, how Replaying, opt Options) (*Replayed, error) 
 // Rate is the share of attempts that reproduced it, with its 95 % interval (Wilson's
 // score interval).
 func (r *Replayed) Rate() (rate, low, high float64) {
-	if r.Attempts == 0 {
-		return 0, 0, 1
-	}
-	const z = 1.96
-	n, p := float64(r.Attempts), float64(r.Reproduced)/float64(r.Attempts)
-	mid, half := p+z*z/(2*n), z*math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
-	return p, max(0, (mid-half)/(1+z*z/n)), min(1, (mid+half)/(1+z*z/n))
+	i := Wilson(r.Reproduced, r.Attempts, 1)
+	return i.Share, i.Low, i.High
 }
 
-// Verdict is violated if an attempt reproduced it, holds if all were tried and none did.
-func (r *Replayed) Verdict() checker.Verdict {
+// Conclude is violated if an attempt reproduced it, and else the most severe conclusion of
+// the attempts: holds only if each of them tested the properties.
+func (r *Replayed) Conclude() Conclusion {
 	switch {
 	case r.Reproduced > 0:
-		return checker.Violated
+		return Conclusion{Verdict: checker.Violated}
 	case r.Attempts == 0:
-		return checker.Unknown
+		return Conclusion{checker.Unknown, "interrupted before an attempt was over"}
 	}
-	return checker.Holds
+	return r.worst
 }
 
 // SameHistory compares what two runs recorded, byte by byte, but for the headers, which

@@ -24,10 +24,15 @@ type Result struct {
 	TTL         time.Duration     `json:"ttl"`    // ns
 	Faults      []string          `json:"faults"` // that were asked for
 	Nemesis     string            `json:"nemesis"`
-	Properties  []string          `json:"properties,omitempty"` // that the scenario names, by level or name
 	Versions    map[string]string `json:"versions"`
 	Command     string            `json:"command"`         // runs the same scenario again
 	Notes       []string          `json:"notes,omitempty"` // what a reader should know: interrupted, torn, a master that never came back
+
+	Overall    checker.Verdict   `json:"verdict"`              // on the properties that were asked for (Conclude)
+	Why        string            `json:"why,omitempty"`        // it is not holds
+	CutShort   string            `json:"cut_short,omitempty"`  // why the history is not that of a whole run
+	Properties []string          `json:"properties,omitempty"` // that were asked for; empty: all
+	Untested   map[string]string `json:"untested,omitempty"`   // why a property has no result, by its name
 
 	Verdicts         []checker.Result `json:"verdicts"`
 	Counts           Counts           `json:"counts"`

@@ -47,9 +47,9 @@ type Status struct {
 }
 
 // Run runs a scenario and returns its folder in the store, its history and what it
-// concluded. The end of ctx ends the run early, but in order: faults heal, masters
-// are removed, and what was recorded is judged. Errors that are not about the
-// scenario are *HarnessError.
+// concluded. The end of ctx interrupts the run: that is recorded before anything is
+// cancelled, then faults heal, masters are removed, and what was recorded is judged.
+// Errors that are not about the scenario are *HarnessError.
 func Run(ctx context.Context, s Scenario, opt Options) (dir string, h *history.History, r *Result, err error) {
 	if err := s.Check(); err != nil {
 		return "", nil, nil, err
@@ -84,9 +84,6 @@ func Run(ctx context.Context, s Scenario, opt Options) (dir string, h *history.H
 	if err != nil {
 		return dir, h, nil, &HarnessError{err}
 	}
-	if ctx.Err() != nil {
-		r.Notes = append(r.Notes, "interrupted: "+context.Cause(ctx).Error())
-	}
 	if err := WriteResult(dir, r); err != nil {
 		return dir, h, r, &HarnessError{err}
 	}
@@ -106,8 +103,6 @@ func execute(ctx context.Context, s Scenario, driver Driver, dir, yaml string, s
 			return err
 		}
 		started = sim.Epoch
-		// Nothing from outside may disturb virtual time: Ctrl-C is looked for, not heard.
-		ctx = context.Background()
 		run = func(f func() error) (err error) {
 			return errors.Join(world.Run(func() { err = f() }), err)
 		}
@@ -137,7 +132,7 @@ func execute(ctx context.Context, s Scenario, driver Driver, dir, yaml string, s
 			return err
 		}
 		c.observe()
-		return errors.Join(c.run(ctx), c.recorder.Err())
+		return errors.Join(c.run(), c.recorder.Err())
 	})
 }
 
@@ -201,12 +196,18 @@ type campaign struct {
 	world    *sim.Cluster // the same, if they are simulated
 	runtime  redlock.Runtime
 	start    time.Time       // of the run, on the runtime's clock
-	outer    context.Context // of whoever wants the run to end
+	outer    context.Context // whose end interrupts the run
 	recorder *history.Recorder
 	nemesis  *nemesis.Nemesis
 	watch    checker.Watch
 	granted  atomic.Int64
+	visiting atomic.Bool // the final acquisitions are under way
 	opt      Options
+	cancel   context.CancelCauseFunc // ends all that the run does
+
+	mu          sync.Mutex
+	interrupted bool
+	ended       bool
 }
 
 func (c *campaign) now() time.Duration { return c.runtime.Now().Sub(c.start) }
@@ -216,7 +217,18 @@ var (
 	errViolation = errors.New("a violation was found")
 )
 
-func (c *campaign) run(ctx context.Context) (err error) {
+// run records everything from the first operation to the end mark.
+func (c *campaign) run() error {
+	if err := c.stages(); err != nil {
+		return err
+	}
+	c.end()
+	return nil
+}
+
+// stages lets the clients work while the nemesis strikes, has all faults heal, and has
+// every client visit every key.
+func (c *campaign) stages() (err error) {
 	s := c.s
 	lock, _ := workload.LockNamed(s.Lock)
 	from, to, _ := s.hold()
@@ -237,7 +249,9 @@ func (c *campaign) run(ctx context.Context) (err error) {
 		Fill: 4 * s.MaxMemory,
 	})
 
-	working, stop := c.runtime.WithCancelCause(ctx)
+	running, cancel := c.runtime.WithCancelCause(context.Background())
+	c.cancel = cancel
+	working, stop := c.runtime.WithCancelCause(running)
 	c.runtime.AfterFunc(s.TimeLimit, func() { stop(errTimeLimit) })
 	stopping := false // guarded by the recorder
 	if s.StopOnViolation {
@@ -253,10 +267,11 @@ func (c *campaign) run(ctx context.Context) (err error) {
 	shown, hide := c.runtime.WithCancelCause(context.Background())
 	defer hide(nil)
 	if c.world == nil {
+		defer context.AfterFunc(c.outer, c.interrupt)()
 		c.runtime.Go(func() { c.heartbeat(shown) })
 		c.runtime.Go(func() { c.tell(shown, working) })
 	} else {
-		c.runtime.Go(func() { c.lookOut(shown, working, stop) })
+		c.runtime.Go(func() { c.pollInterrupt(shown, working) })
 	}
 	c.runtime.Go(func() { c.lookAround(shown) })
 
@@ -270,13 +285,14 @@ func (c *campaign) run(ctx context.Context) (err error) {
 	w.Run(working)
 	for c.runtime.Sleep(struck, time.Hour) == nil {
 	}
-	if ctx.Err() != nil || c.outer.Err() != nil {
+	if running.Err() != nil {
 		return nil // the evidence so far counts; there is no time for more
 	}
 	bound := c.bound()
 	c.opt.Progress("all faults have healed; every client visits every key")
-	if c.healed(ctx, bound) {
-		w.Visit(ctx, bound)
+	if c.healed(running, bound) {
+		c.visiting.Store(true)
+		w.Visit(running, bound)
 	}
 	return nil
 }
@@ -332,7 +348,7 @@ func (c *campaign) place(client string) error {
 func (c *campaign) strike(ctx context.Context) {
 	s := c.s
 	plan := nemesis.Plan{
-		Faults: s.Faults, Targets: s.Targets, Interval: s.Interval, RestartDelay: s.RestartDelay, Points: s.Resource.Points(),
+		Faults: s.Faults, Targets: s.Targets, Interval: s.Interval, Length: s.TimeLimit, RestartDelay: s.RestartDelay, Points: s.Resource.Points(),
 		Clock: s.Clock, ClientClock: s.clientClock(), Delay: s.FsyncDelay, Strict: s.Strict, Torn: s.Torn,
 	}
 	if plan.Interval == 0 {
@@ -389,6 +405,9 @@ func (c *campaign) healed(ctx context.Context, bound time.Duration) bool {
 		}
 		cancel()
 	}
+	if ctx.Err() != nil {
+		return false // interrupted: the snapshots failed because they were cancelled
+	}
 	op := history.Op{Process: history.Nemesis, Type: history.Info, F: history.FHealed, Value: &history.Value{Bound: bound, Masters: gone}}
 	lock, _ := workload.LockNamed(c.s.Lock)
 	majority := len(gone) < c.s.Masters/2+1 && !(lock.First && slices.Contains(gone, "m1"))
@@ -399,14 +418,14 @@ func (c *campaign) healed(ctx context.Context, bound time.Duration) bool {
 	return majority
 }
 
-// lookOut ends a run in virtual time soon after whoever waits for it has had enough, and
-// tells how it is getting on: in all runs alike, because whoever watches must not change
-// what happens.
-func (c *campaign) lookOut(ctx, working context.Context, stop context.CancelCauseFunc) {
+// pollInterrupt interrupts a run in virtual time, which nothing from outside may disturb:
+// it looks for the end of the outer context instead of being woken by it. It also reports
+// progress, in all runs alike, because reporting must not change what happens.
+func (c *campaign) pollInterrupt(ctx, working context.Context) {
 	for c.runtime.Sleep(ctx, 100*time.Millisecond) == nil {
 		c.live(working)
 		if c.outer.Err() != nil {
-			stop(context.Cause(c.outer))
+			c.interrupt()
 			return
 		}
 	}
@@ -482,7 +501,10 @@ func (c *campaign) live(working context.Context) {
 		return
 	}
 	stage := "working"
-	if working.Err() != nil {
+	switch {
+	case c.visiting.Load():
+		stage = "visiting"
+	case working.Err() != nil:
 		stage = "healing"
 	}
 	c.opt.Live(Status{

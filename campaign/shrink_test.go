@@ -210,7 +210,7 @@ func TestReplayInTheSimulatorIsTheSame(t *testing.T) {
 		t.Fatalf("latest is %s (%v), want %s", dir, err, kept)
 	}
 	out, err := Replay(t.Context(), Replaying{Scenario: s, Driver: Sim}, Options{Store: store})
-	if err != nil || out.Reproduced != 1 || out.Verdict() != checker.Violated {
+	if err != nil || out.Reproduced != 1 || out.Conclude().Verdict != checker.Violated {
 		t.Fatalf("%+v, %v", out, err)
 	}
 	if difference, err := SameHistory(dir, out.Runs[0]); err != nil || difference != "" {

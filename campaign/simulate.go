@@ -38,7 +38,7 @@ func Simulate(ctx context.Context, s Scenario, how Simulation) (*history.History
 		if s.StopOnViolation {
 			c.observe() // nobody else looks
 		}
-		failure = c.run(context.Background()) // nothing from outside may disturb virtual time
+		failure = c.run()
 	})
 	if err := errors.Join(err, failure, c.masters.Close()); err != nil {
 		return nil, &HarnessError{err}

@@ -627,7 +627,7 @@ func (s *series) find(e *Expect) (Finding, *trial) {
 		if e.Verdict == checker.Violated {
 			f.Outcome, f.Why = Unexpected, "it was never violated: "+f.Why
 		}
-		f.Bound = Bound(f.Proven)
+		f.Bound = Bound(f.Proven, 1)
 		return f, proving
 	}
 	return f, nil

@@ -31,6 +31,15 @@ func LoadScenario(path string) (Scenario, error) {
 	return s, nil
 }
 
+// NamesSeed says whether the scenario in a file has a seed of its own.
+func NamesSeed(path string) (bool, error) {
+	file, err := parser.ParseFile(path, 0)
+	if err != nil {
+		return false, fmt.Errorf("scenario: %w", err)
+	}
+	return find(file, "seed") != nil, nil
+}
+
 // ParseScenario reads a scenario, on top of the defaults. A schedule replaces the
 // default faults. Errors begin with the line and the column.
 func ParseScenario(b []byte) (Scenario, error) {

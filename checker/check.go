@@ -1,7 +1,6 @@
 package checker
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -58,14 +57,15 @@ func check(h *history.History, second func([]history.Op) linearizability, by ...
 		if len(by) > 0 && !slices.Contains(by, p) {
 			continue
 		}
-		var r *Result
+		var j *judgement
 		if p == MutualExclusion {
-			r, rep.Disagreement = run.mutualExclusion(second(h.Ops))
+			j = run.mutualExclusion(second(h.Ops))
+			rep.Disagreement = j.contradiction
 		} else {
-			r = judges[p](run)
+			j = judges[p](run)
 		}
-		if r != nil {
-			rep.Results = append(rep.Results, *r)
+		if j != nil {
+			rep.Results = append(rep.Results, run.conclude(p, j))
 		}
 	}
 	return rep
@@ -73,7 +73,8 @@ func check(h *history.History, second func([]history.Op) linearizability, by ...
 
 // judges are what decides each property; nil: the run did not exercise it. Mutual
 // exclusion has two.
-var judges = map[Property]func(*run) *Result{
+var judges = map[Property]func(*run) *judgement{
+	UniqueTokens: (*run).uniqueTokens, Quorum: (*run).quorumOfYes,
 	KeyLifetime: (*run).keyLifetime, OwnKeys: (*run).ownKeys, MinValidity: (*run).minValidity,
 	DeadOnArrival:   (*run).deadArrivals,
 	BeliefExclusion: (*run).beliefExclusion, Told: (*run).told,
@@ -82,31 +83,51 @@ var judges = map[Property]func(*run) *Result{
 	DeadlockFree: (*run).deadlockFree, HolderLoss: (*run).holderLoss,
 	Availability: (*run).availability, MinorityFailure: (*run).minorityFailure, Progress: (*run).progress, QuorumGranted: (*run).quorumGranted,
 	OrphanKeys: (*run).orphanKeys, GhostKeys: (*run).ghostKeys,
+	Returns: (*run).returns, NoCrash: (*run).noCrash,
 }
 
 // run is a history with the views of it that several properties need.
 type run struct {
-	h        *history.History
-	leases   []*history.Lease
-	faults   []*history.Fault
-	pauses   map[string][]pause
-	end      time.Duration               // of the last operation
-	evidence *evidence                   // built when first needed
-	trailed  *trails                     // built when first needed
-	acquires []attempt                   // built when first needed
-	byKey    map[string][]*history.Lease // built when first needed
-	dry      []drought                   // built when first needed
-	dried    bool                        // dry is
-	asks     map[string][]*asked         // requests by key, built when first needed
-	freed    map[string][]history.Vote   // votes on releases by master, built when first needed
+	h           *history.History
+	leases      []*history.Lease
+	leaseOf     []int32 // by line: the position in leases of the one that the line is about, or -1
+	faults      []*history.Fault
+	pauses      map[string][]pause
+	end         time.Duration // of the last operation
+	ended       bool          // the history has its end mark
+	interrupted interruption
+	died        death
+	slack       time.Duration               // how much later than it happened a thing may have been recorded
+	faulty      []history.Span              // built when first needed
+	competed    map[*history.Lease]bool     // built when first needed
+	evidence    *evidence                   // built when first needed
+	trailed     *trails                     // built when first needed
+	calls       *history.Calls              // built when first needed
+	acquires    []attempt                   // built when first needed
+	byKey       map[string][]*history.Lease // built when first needed
+	dry         []drought                   // built when first needed
+	dried       bool                        // dry is
+	asks        map[string][]*asked         // requests by key, built when first needed
+	freed       map[string][]history.Vote   // votes on releases by master, built when first needed
 }
 
 func newRun(h *history.History) *run {
-	r := &run{h: h, leases: history.Leases(h.Ops), faults: history.Faults(h.Ops), pauses: pauses(h.Ops)}
+	r := &run{h: h, faults: history.Faults(h.Ops), pauses: pauses(h.Ops),
+		interrupted: interrupted(h.Ops), died: foreignDeath(h.Ops), slack: slackOf(h)}
+	r.leases, r.leaseOf = history.LeasesByLine(h.Ops)
 	if n := len(h.Ops); n > 0 {
 		r.end = h.Ops[n-1].Time
+		r.ended = h.Ops[n-1].F == history.FEnd
 	}
 	return r
+}
+
+// leaseAt is the lease that a line is about, or nil.
+func (r *run) leaseAt(line int) *history.Lease {
+	if n := r.leaseOf[line]; n >= 0 {
+		return r.leases[n]
+	}
+	return nil
 }
 
 func (r *run) deadOnArrival() int {
@@ -123,23 +144,4 @@ func (r *run) deadOnArrival() int {
 // is not the same as an empty hold: a client may release the moment it acquired.
 func deadOnArrival(l *history.Lease) bool {
 	return l.Grants[0].Until <= l.Grants[0].At
-}
-
-// result puts found violations, in order of time, into the result of a property.
-// explain is called only for those that the result carries.
-func result(p Property, checked int, found []Violation, explain func(*Violation)) *Result {
-	res := &Result{Property: p, Verdict: Holds, Checked: checked, Count: len(found)}
-	if len(found) == 0 {
-		return res
-	}
-	slices.SortStableFunc(found, func(a, b Violation) int { return cmp.Compare(a.At, b.At) })
-	res.Verdict = Violated
-	res.Violations = found[:min(len(found), MaxViolations)]
-	for i := range res.Violations {
-		v := &res.Violations[i]
-		v.Property, v.Level = p.Name, p.Level
-		explain(v)
-	}
-	res.Key = found[0].Key
-	return res
 }

@@ -22,13 +22,14 @@ type revival struct {
 // said yes to the extension and had said yes to the SET of another since, or to nothing
 // for longer than the TTL, has created the key anew. If without those masters no quorum
 // is left, the lease was dead and is alive again.
-func (r *run) continuity() *Result {
+func (r *run) continuity() *judgement {
 	q, ttl := r.quorum(), r.h.Header.TTL
 	if q == 0 || ttl <= 0 {
 		return nil
 	}
-	judged := 0
-	var all []revival
+	var judged []time.Duration
+	var found []Violation
+	byGrant := map[int]revival{}
 	for _, l := range r.leases {
 		for i, g := range l.Grants[1:] {
 			asked, ok := r.asked(g.Index)
@@ -37,32 +38,28 @@ func (r *run) continuity() *Result {
 			}
 			voted, x := r.unbroken(l, l.Grants[i], g, asked, ttl)
 			if voted < q {
-				continue // that is for the other property of extensions
+				continue // that is for another property
 			}
-			judged++
+			judged = append(judged, g.At)
 			if len(x.whole) < q {
-				all = append(all, x)
+				byGrant[g.Index] = x
+				found = append(found, Violation{Key: l.Key, At: g.At, Until: g.At, Ops: []int{x.before.Index, g.Index},
+					Tokens: []string{l.Token}, Clients: []string{l.Process}})
 			}
 		}
 	}
-	if judged == 0 {
+	if len(judged) == 0 {
 		return nil
 	}
-	found := make([]Violation, 0, len(all))
-	byGrant := map[int]revival{}
-	for _, x := range all {
-		byGrant[x.grant.Index] = x
-		found = append(found, Violation{Key: x.lease.Key, At: x.grant.At, Until: x.grant.At, Ops: []int{x.before.Index, x.grant.Index},
-			Tokens: []string{x.lease.Token}, Clients: []string{x.lease.Process}})
+	return &judgement{
+		checked: len(judged), violations: found, needsSlack: true,
+		evidence: r.needs("extensions with recorded votes", judged, minExtensions, minExtensionsUnderFaults, moreExtensions),
+		explain:  func(v *Violation) { r.explainRevival(v, byGrant[v.Ops[1]]) },
+		violated: func(first *Violation) string {
+			return fmt.Sprintf("%s revived a key that had been gone: the first at %s on %s", share(len(found), len(judged), "extensions"), at(first.At), first.Key)
+		},
+		holds: fmt.Sprintf("none of %s revived a key that had been gone", count(len(judged), "extension", "extensions")),
 	}
-	res := result(Continuity, judged, found, func(v *Violation) { r.explainRevival(v, byGrant[v.Ops[1]]) })
-	if len(found) > 0 {
-		res.Why = fmt.Sprintf("%s revived a key that had been gone: the first at %s on %s", share(len(found), judged, "extensions"), at(res.Violations[0].At), res.Key)
-		return res
-	}
-	res.Why = fmt.Sprintf("none of %s revived a key that had been gone", count(judged, "extension", "extensions")) + r.tried()
-	r.requireEvidence(res)
-	return res
 }
 
 // unbroken finds out which of the masters that may have said yes to an extension may have
@@ -81,7 +78,7 @@ func (r *run) unbroken(l *history.Lease, before, g history.Grant, asked, ttl tim
 		for _, votes := range [][]history.Vote{mine.sets, mine.extends} {
 			for i := range votes {
 				v := &votes[i]
-				switch now := v.Command == history.CommandExtend && v.At >= asked && sent(*v) <= g.At+voteSlack; {
+				switch now := v.Command == history.CommandExtend && v.At >= asked && sent(*v) <= g.At+r.slack; {
 				case now && v.Unknown, !now && v.Unknown && v.At <= g.At:
 					unknown = true
 				case now && v.Yes && yes == nil:
@@ -104,16 +101,16 @@ func (r *run) unbroken(l *history.Lease, before, g history.Grant, asked, ttl tim
 			x.whole = append(x.whole, m)
 			continue
 		}
-		u := lastOther(t.yes[p], mine.who, sent(*yes)-voteSlack)
-		missed := t.missed(p, l.Token, earlier.At, sent(*yes)-voteSlack)
+		u := lastOther(t.yes[p], mine.who, sent(*yes)-r.slack)
+		missed := t.missed(p, l.Token, earlier.At, sent(*yes)-r.slack)
 		switch { // a restart may bring back what was gone before it
-		case u != nil && sent(*u) > earlier.At && !r.endedAfter(m, sent(*u)-voteSlack, yes.At):
+		case u != nil && sent(*u) > earlier.At && !r.endedAfter(m, sent(*u)-r.slack, yes.At):
 			x.taken[m] = *u
-		case missed != nil && !r.endedAfter(m, missed.Time-missed.Value.Took, yes.At):
+		case missed != nil && !r.endedAfter(m, lookFrom(missed), yes.At):
 			x.missed[m] = missed
 		case r.restartedIn(m, sent(*earlier), yes.At):
 			x.whole = append(x.whole, m)
-		case sent(*yes) > earlier.At+ttl+ttl/50+voteSlack && !r.bentIn(m, sent(*earlier), yes.At):
+		case sent(*yes) > earlier.At+ttl+ttl/50+r.slack && !r.bentIn(m, sent(*earlier), yes.At):
 			x.lapsed[m] = *earlier
 		default:
 			x.whole = append(x.whole, m)

@@ -121,7 +121,7 @@ func (r *run) waits(but []history.Span) []drought {
 		if asking[id] == nil {
 			askers = append(askers, id)
 		}
-		asking[id] = append(asking[id], history.Span{From: a.invoked, To: a.ended})
+		asking[id] = append(asking[id], history.Span{From: a.invoked, To: min(a.ended, r.interrupted.at)})
 	}
 	reached := map[string]reach{}
 	waiting := map[string][]history.Span{}
@@ -164,7 +164,7 @@ func (r *run) waits(but []history.Span) []drought {
 
 // judgeWaits makes the result of a property about waits: those longer than the bound
 // violate it, but where the harness's machine stood still.
-func (r *run) judgeWaits(p Property, waits []drought, bound time.Duration, judged int, during string, more func(*narrative, drought)) *Result {
+func (r *run) judgeWaits(waits []drought, bound time.Duration, judged int, during string, more func(*narrative, drought)) *judgement {
 	if judged == 0 && !slices.ContainsFunc(waits, func(d drought) bool { return d.to-d.from > bound }) {
 		return nil
 	}
@@ -199,15 +199,20 @@ func (r *run) judgeWaits(p Property, waits []drought, bound time.Duration, judge
 	if judged == 0 {
 		return nil
 	}
-	res := result(p, judged, found, func(v *Violation) { r.explainWait(v, byProof[proof{v.Key, v.At}], during, more) })
-	if len(found) > 0 {
-		res.Why = fmt.Sprintf("someone asked for a key and could reach a quorum, and no one was granted it for more than %s %s, %s: the first from %s on %s",
-			at(bound), during, count(len(found), "time", "times"), at(res.Violations[0].At), res.Key)
-		return res
+	return &judgement{
+		checked: judged, violations: found, late: true,
+		evidence: countEvidence("leases granted "+during, judged, minWaits, moreWork),
+		explain:  func(v *Violation) { r.explainWait(v, byProof[proof{v.Key, v.At}], during, more) },
+		violated: func(first *Violation) string {
+			return fmt.Sprintf("someone asked for a key and could reach a quorum, and no one was granted it for more than %s %s, %s: the first from %s on %s",
+				at(bound), during, count(len(found), "time", "times"), at(first.At), first.Key)
+		},
+		holds: fmt.Sprintf("%s granted %s, after a wait of at most %s of the %s allowed", count(judged, "lease was", "leases were"), during, at(longest), at(bound)),
 	}
-	res.Why = fmt.Sprintf("%s granted %s, after a wait of at most %s of the %s allowed", count(judged, "lease was", "leases were"), during, at(longest), at(bound))
-	return res
 }
+
+// minWaits is how many leases that ended a wait a verdict on waits needs.
+const minWaits = 3
 
 // stalledFor is the share of a time in which the harness's machine stood still.
 func (r *run) stalledFor(from, to time.Duration) float64 {
@@ -253,7 +258,7 @@ func (r *run) lostHolder(d drought) (how string, when time.Duration) {
 
 // holderLoss judges one thing of DF: a key whose holder has ended or stands still is
 // granted to another within a bound, whatever became of the holder.
-func (r *run) holderLoss() *Result {
+func (r *run) holderLoss() *judgement {
 	var mine []drought
 	judged := 0
 	for _, d := range r.droughts() {
@@ -266,12 +271,12 @@ func (r *run) holderLoss() *Result {
 		}
 	}
 	h := &r.h.Header
-	return r.judgeWaits(HolderLoss, mine, Patience(h.Clients, h.Keys, h.TTL), judged, "once its holder was gone", (*narrative).holderGone)
+	return r.judgeWaits(mine, Patience(h.Clients, h.Keys, h.TTL), judged, "once its holder was gone", (*narrative).holderGone)
 }
 
 // minorityFailure judges one thing of AV: while no more masters are down, hung or cut off
 // than a quorum can do without, a lock is granted to who asks for it, within a bound.
-func (r *run) minorityFailure() *Result {
+func (r *run) minorityFailure() *judgement {
 	reached := map[string]reach{}
 	of := func(client string) reach {
 		x, known := reached[client]
@@ -304,14 +309,14 @@ func (r *run) minorityFailure() *Result {
 		}
 	}
 	h := &r.h.Header
-	return r.judgeWaits(MinorityFailure, mine, Patience(h.Clients, h.Keys, h.TTL), judged, "while only a minority of masters failed", (*narrative).failing)
+	return r.judgeWaits(mine, Patience(h.Clients, h.Keys, h.TTL), judged, "while only a minority of masters failed", (*narrative).failing)
 }
 
 // progress judges one thing of AV: while nothing is wrong and nobody holds the lock, it is
 // soon granted to someone who asks for it. Contenders that split the votes again and again
 // violate it. A time in which something had lately been wrong does not count: keys of
 // before may be stored for a TTL yet.
-func (r *run) progress() *Result {
+func (r *run) progress() *judgement {
 	ttl := r.h.Header.TTL
 	after := ttl + ttl/10 + time.Second
 	var but []history.Span
@@ -350,7 +355,7 @@ func (r *run) progress() *Result {
 			judged++
 		}
 	}
-	return r.judgeWaits(Progress, waits, progressPatience(r.h.Header.Clients), judged, "while nothing was wrong and nobody held it", (*narrative).divided)
+	return r.judgeWaits(waits, progressPatience(r.h.Header.Clients), judged, "while nothing was wrong and nobody held it", (*narrative).divided)
 }
 
 // splits counts the attempts within a wait, and those on which the masters were divided.

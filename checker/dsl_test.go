@@ -15,7 +15,7 @@ import (
 //	<time> <process>[,<process>…] <f> [<word> …] [<name>=<value> …]
 //
 //	0ms     c1 acquire invoke k0
-//	3ms     m1,m2,m3 vote set yes k0 t1 c1          also: no, silent; took=2ms
+//	3ms     m1,m2,m3 vote set yes k0 t1 c1          also: no, silent; took=2ms, delay=1s, ttl=2s, stored=lock:k0
 //	4ms     c1 acquire ok k0 t1 until=2s fence=1    also: fail, info; error=…
 //	5ms     c1 enter k0 t1                          also: leave
 //	5ms     c1 paused invoke point=before-write
@@ -30,12 +30,14 @@ import (
 //	11ms    nemesis healed bound=5s                 (also: m4 if it is gone; fail error=…)
 //	12ms    c1 extend ok k0 t1 until=4s
 //	13ms    c1 release invoke k0 t1
-//	14ms    c9 takes k0 12                          12 leases of 1ms each, one after the other
+//	14ms    c8,c9 takes k0 12                       12 leases of 1ms each, one after the other, by turns
 //
-// An underscore in a value is a space.
+// An underscore in a value is a space. An acquire that is granted without having been called
+// was called at the same time.
 func parse(header history.Header, text string) (*history.History, error) {
 	h := &history.History{Header: header}
 	taken := 0
+	calling := map[string]bool{}
 	for n, line := range strings.Split(text, "\n") {
 		fields := strings.Fields(line)
 		if len(fields) == 0 || strings.HasPrefix(fields[0], "#") {
@@ -51,24 +53,33 @@ func parse(header history.Header, text string) (*history.History, error) {
 		if k := len(h.Ops); k > 0 && at < h.Ops[k-1].Time {
 			return nil, fmt.Errorf("line %d: %s lies before the line above", n+1, at)
 		}
-		for _, process := range strings.Split(fields[1], ",") {
-			if fields[2] == "takes" {
-				times, err := strconv.Atoi(fields[4])
-				if err != nil {
-					return nil, fmt.Errorf("line %d: %w", n+1, err)
-				}
-				for range times {
-					taken++
-					h.Ops = append(h.Ops, take(at, process, fields[3], fmt.Sprintf("x%d", taken), int64(taken))...)
-					at += 2 * time.Millisecond
-				}
-				continue
+		processes := strings.Split(fields[1], ",")
+		if fields[2] == "takes" {
+			times, err := strconv.Atoi(fields[4])
+			if err != nil {
+				return nil, fmt.Errorf("line %d: %w", n+1, err)
 			}
+			for i := range times {
+				taken++
+				h.Ops = append(h.Ops, take(at, processes[i%len(processes)], fields[3], fmt.Sprintf("x%d", taken), int64(taken))...)
+				at += 2 * time.Millisecond
+			}
+			continue
+		}
+		for _, process := range processes {
 			ops, err := line2ops(at, process, fields[2], fields[3:])
 			if err != nil {
 				return nil, fmt.Errorf("line %d: %w", n+1, err)
 			}
-			h.Ops = append(h.Ops, ops...)
+			for _, op := range ops {
+				if op.F == history.FAcquire {
+					if op.Type == history.OK && !calling[process] {
+						h.Ops = append(h.Ops, history.Op{Time: at, Process: process, Type: history.Invoke, F: history.FAcquire, Key: op.Key})
+					}
+					calling[process] = op.Type == history.Invoke
+				}
+				h.Ops = append(h.Ops, op)
+			}
 		}
 	}
 	for i := range h.Ops {
@@ -108,6 +119,12 @@ func line2ops(at time.Duration, process, f string, words []string) ([]history.Op
 			v.Fence, err = strconv.ParseInt(value, 10, 64)
 		case pair && name == "value":
 			v.Value, err = strconv.ParseInt(value, 10, 64)
+		case pair && name == "delay":
+			v.Delay, err = time.ParseDuration(value)
+		case pair && name == "ttl":
+			v.TTL, err = time.ParseDuration(value)
+		case pair && name == "stored":
+			v.RedisKey = value
 		case pair && name == "point":
 			v.Point = value
 		case pair && name == "error":
@@ -117,8 +134,8 @@ func line2ops(at time.Duration, process, f string, words []string) ([]history.Op
 		case pair && name == "keys":
 			v.Keys = map[string]string{}
 			for _, pair := range strings.Split(value, ",") {
-				if k, t, stored := strings.Cut(pair, ":"); stored {
-					v.Keys[k] = t
+				if i := strings.LastIndexByte(pair, ':'); i >= 0 {
+					v.Keys[pair[:i]] = pair[i+1:]
 				}
 			}
 		case pair && name == "ends":
@@ -155,7 +172,7 @@ func line2ops(at time.Duration, process, f string, words []string) ([]history.Op
 			v.Masters = strings.Split(w, ",")
 		case phase != "" && strings.HasPrefix(w, "c"):
 			v.Clients = strings.Split(w, ",")
-		case strings.HasPrefix(w, "k"):
+		case strings.HasPrefix(w, "k") && f != history.FVote || op.Key == "" && strings.HasPrefix(w, "k"):
 			op.Key = w
 		case strings.HasPrefix(w, "t") || strings.HasPrefix(w, "x"):
 			v.Token = w

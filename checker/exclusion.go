@@ -9,15 +9,17 @@ import (
 // mutualExclusion judges L2: the holds of each key are pairwise disjoint. The
 // sweep finds the violations; porcupine must agree, key by key, on which keys
 // have any. If it does not, that is no verdict on the lock. If porcupine runs out
-// of time, a violation stands only if it had confirmed one by then.
-func (r *run) mutualExclusion(second linearizability) (res *Result, disagreement string) {
+// of time, what the sweep has proven stays proven, and what it has not is unknown.
+func (r *run) mutualExclusion(second linearizability) *judgement {
 	all := holds(r.leases)
 	overlaps := sweep(all)
 	found := make([]Violation, 0, len(overlaps))
 	byLater := map[int]overlap{}
+	swept := map[string]bool{}
 	for _, o := range overlaps {
 		found = append(found, violation(o))
 		byLater[o.later.ops[0]] = o
+		swept[o.later.key] = true
 	}
 	judged := 0
 	for i := range all {
@@ -25,30 +27,24 @@ func (r *run) mutualExclusion(second linearizability) (res *Result, disagreement
 			judged++
 		}
 	}
-	res = result(MutualExclusion, judged, found, func(v *Violation) { r.explainHolds(v, byLater[v.Ops[len(v.Ops)-1]]) })
-	dead := ""
+	j := &judgement{
+		checked: judged, violations: found,
+		evidence: r.need(contendedAcquisitions, r.contendedGrants(nil), moreContention),
+		explain:  func(v *Violation) { r.explainHolds(v, byLater[v.Ops[len(v.Ops)-1]]) },
+		violated: func(first *Violation) string {
+			return fmt.Sprintf("%s began while another lease still held the lock: the first at %s on %s",
+				share(len(found), judged, "holds"), at(first.At), first.Key)
+		},
+		holds:         fmt.Sprintf("no two of %s overlapped", count(judged, "hold", "holds")),
+		contradiction: disagree(swept, second),
+	}
 	if n := r.deadOnArrival(); n > 0 {
-		dead = fmt.Sprintf("; %s over before the acquire returned, and so held nothing", count(n, "lease was", "leases were"))
+		j.notes = fmt.Sprintf("; %s over before the acquire returned, and so held nothing", count(n, "lease was", "leases were"))
 	}
-	if len(found) > 0 {
-		res.Why = fmt.Sprintf("%s began while another lease still held the lock: the first at %s on %s",
-			share(len(found), judged, "holds"), at(res.Violations[0].At), res.Key) + dead
-	} else {
-		res.Why = fmt.Sprintf("no two of %s overlapped", count(judged, "hold", "holds")) + dead + r.tried()
-		r.requireEvidence(res)
+	if second.undecided {
+		j.undecided = fmt.Sprintf("porcupine did not decide within %v; the sweep alone says: %s", second.limit, j.holds)
 	}
-
-	swept := map[string]bool{}
-	for _, o := range overlaps {
-		swept[o.later.key] = true
-	}
-	if disagreement = disagree(swept, second); disagreement != "" {
-		res.Verdict, res.Why = Unknown, disagreement
-	} else if second.undecided && len(second.illegal) == 0 && res.Verdict != Invalid {
-		res.Verdict = Unknown
-		res.Why = fmt.Sprintf("porcupine did not decide within %v; the sweep alone says: %s", second.limit, res.Why)
-	}
-	return res, disagreement
+	return j
 }
 
 // disagree says how porcupine contradicts the sweep's set of violated keys, or

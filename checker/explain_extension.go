@@ -14,9 +14,9 @@ func (r *run) explainExtension(v *Violation, x lateExtension) {
 	l := x.lease
 	v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, %s after it had ended",
 		l.Process, at(v.At), v.Key, at(x.grant.At-x.before.Until))
-	if x.few {
-		v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, though no quorum of masters had done so",
-			l.Process, at(v.At), v.Key)
+	if x.backing != nil {
+		v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, with the yes of %s, and a quorum needs %d",
+			l.Process, at(v.At), v.Key, count(len(x.backing.yes), "master", "masters"), r.quorum())
 	}
 	n := r.narrate(v)
 	n.extended(l, x.before, x.grant)
@@ -27,8 +27,9 @@ func (r *run) explainExtension(v *Violation, x lateExtension) {
 		}
 	}
 	text := fmt.Sprintf("the extension was granted %s after the lease had ended", at(x.grant.At-x.before.Until))
-	if x.few {
-		text = fmt.Sprintf("the extension was granted %s", r.by(r.extenders(l, x.before, x.grant), r.lookup().votedOn(l, history.CommandExtend)))
+	if x.backing != nil {
+		n.answersSince(*x.backing)
+		text = fmt.Sprintf("when the extension returned, %s had said yes, and a quorum needs %d", Enumerate(x.backing.yes), r.quorum())
 	}
 	n.violated(text + ": this violates extension (EXT)")
 }
@@ -41,8 +42,8 @@ func (n *narrative) extended(l *history.Lease, before, grant history.Grant) {
 	if before.Until < grant.At {
 		n.addAt(beforeLines, Event{At: before.Until, Kind: EventEnded, Client: l.Process, Key: l.Key, Token: l.Token, Word: "ended", Text: fmt.Sprintf("%s's lease ended", l.Process)})
 	}
-	if asked, line, ok := r.call(grant.Index); ok {
-		n.add(Event{At: asked, Kind: EventCalled, Client: l.Process, Key: l.Key, Token: l.Token, Command: history.FExtend, Until: grant.At, Word: "extend", Ops: []int{line},
+	if line, ok := r.called(grant.Index); ok {
+		n.add(Event{At: r.h.Ops[line].Time, Kind: EventCalled, Client: l.Process, Key: l.Key, Token: l.Token, Command: history.FExtend, Until: grant.At, Word: "extend", Ops: []int{line},
 			Text: fmt.Sprintf("%s called extend", l.Process)})
 	}
 	for _, a := range r.requests(l.Key) {
@@ -78,16 +79,4 @@ func (n *narrative) slow(l *history.Lease, from, to time.Duration) {
 			}
 		}
 	}
-}
-
-// call is when the operation that ended in a line began, and the line that shows it.
-func (r *run) call(index int) (time.Duration, int, bool) {
-	done := &r.h.Ops[index]
-	for i := index - 1; i >= 0; i-- {
-		op := &r.h.Ops[i]
-		if op.Process == done.Process && op.F == done.F && op.Type == history.Invoke {
-			return op.Time, i, true
-		}
-	}
-	return 0, 0, false
 }

@@ -2,7 +2,6 @@ package checker
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"lockpick/history"
@@ -11,95 +10,80 @@ import (
 // lateExtension is an extension that was granted when the lease was over, or without a
 // quorum.
 type lateExtension struct {
-	lease  *history.Lease
-	before history.Grant // what was valid until then
-	grant  history.Grant
-	few    bool // it was in time, but fewer than a quorum of masters can have said yes
+	lease   *history.Lease
+	before  history.Grant // what was valid until then
+	grant   history.Grant
+	backing *backing // if it was in time, but fewer than a quorum of masters had said yes
 }
+
+// What a verdict on extensions needs: they are rarer than grants.
+const (
+	minExtensions            = 5
+	minExtensionsUnderFaults = 1
+)
+
+// moreExtensions is the help where a lock extended little.
+const moreExtensions = "try --extend, longer holds or a longer --time-limit"
 
 // extension judges EXT: an extension is granted only while the lease that it
 // extends is valid, so it returned at or before the end of that validity
 // ("within the validity time", distlock on extending a lock). What was lost in
-// between may have been someone else's. And a quorum of masters said yes to it. A run without a granted extension says nothing of it.
-func (r *run) extension() *Result {
-	granted := 0
-	var late []lateExtension
+// between may have been someone else's. And the yes answers of a quorum of masters are there
+// when it returns. A run without a granted extension says nothing of it.
+func (r *run) extension() *judgement {
+	var granted []time.Duration
+	var found []Violation
+	byGrant := map[int]lateExtension{}
+	few := 0 // were granted without a quorum
 	for _, l := range r.leases {
 		for i, g := range l.Grants[1:] {
 			if g.Bent {
 				continue
 			}
-			granted++
-			switch before := l.Grants[i]; {
-			case g.At > before.Until:
-				late = append(late, lateExtension{l, before, g, false})
-			case r.fewExtended(l, g):
-				late = append(late, lateExtension{l, before, g, true})
+			granted = append(granted, g.At)
+			x := lateExtension{lease: l, before: l.Grants[i], grant: g}
+			if g.At <= x.before.Until {
+				b, known := r.backingOf(l, i+1)
+				if !known || r.quorum() == 0 || len(b.yes) >= r.quorum() {
+					continue
+				}
+				x.backing = &b
+				few++
 			}
+			byGrant[g.Index] = x
+			found = append(found, Violation{
+				Key: l.Key, At: g.At, Until: g.At, Ops: []int{x.before.Index, g.Index},
+				Tokens: []string{l.Token}, Clients: []string{l.Process},
+			})
 		}
 	}
-	if granted == 0 {
+	if len(granted) == 0 {
 		return nil
 	}
-	found := make([]Violation, 0, len(late))
-	byGrant := map[int]lateExtension{}
-	for _, x := range late {
-		byGrant[x.grant.Index] = x
-		found = append(found, Violation{
-			Key: x.lease.Key, At: x.grant.At, Until: x.grant.At,
-			Ops:    []int{x.before.Index, x.grant.Index},
-			Tokens: []string{x.lease.Token}, Clients: []string{x.lease.Process},
-		})
+	return &judgement{
+		checked: len(granted), violations: found,
+		evidence: r.needs("granted extensions", granted, minExtensions, minExtensionsUnderFaults, moreExtensions),
+		explain:  func(v *Violation) { r.explainExtension(v, byGrant[v.Ops[1]]) },
+		violated: func(first *Violation) string {
+			why := "came when the lease was over"
+			if few > 0 {
+				why = "came when the lease was over or without a quorum"
+			}
+			return fmt.Sprintf("%s %s: the first at %s on %s", share(len(found), len(granted), "granted extensions"), why, at(first.At), first.Key)
+		},
+		holds: fmt.Sprintf("%s granted while the lease was valid", count(len(granted), "extension was", "extensions were")),
 	}
-	res := result(Extension, granted, found, func(v *Violation) { r.explainExtension(v, byGrant[v.Ops[1]]) })
-	if len(found) > 0 {
-		why := "came when the lease was over"
-		if slices.ContainsFunc(late, func(x lateExtension) bool { return x.few }) {
-			why = "came when the lease was over or without a quorum"
-		}
-		res.Why = fmt.Sprintf("%s %s: the first at %s on %s", share(len(found), granted, "granted extensions"), why, at(res.Violations[0].At), res.Key)
-		return res
-	}
-	res.Why = fmt.Sprintf("%s granted while the lease was valid", count(granted, "extension was", "extensions were")) + r.tried()
-	return res
-}
-
-// fewExtended says whether fewer than a quorum of masters can have said yes to an
-// extension: all others said no, or had not answered when they were given up. Whose vote
-// was not recorded may have said yes.
-func (r *run) fewExtended(l *history.Lease, g history.Grant) bool {
-	asked, ok := r.asked(g.Index)
-	if !ok {
-		return false
-	}
-	yes, others := map[string]bool{}, map[string]bool{}
-	for v := range r.lookup().of(l) {
-		if v.Command != history.CommandExtend || v.At < asked || sent(v) > g.At+voteSlack {
-			continue
-		}
-		if v.Yes {
-			yes[v.Master] = true
-		} else {
-			others[v.Master] = true
-		}
-	}
-	unheard := 0
-	for _, m := range r.masterNames() {
-		if !yes[m] && !others[m] {
-			unheard++
-		}
-	}
-	return len(yes)+len(others) > 0 && len(yes)+unheard < r.quorum() && !r.stalledIn(asked, g.At+voteSlack)
 }
 
 // asked is when the operation that ended in the line at index began.
-func (r *run) asked(index int) (time.Duration, bool) {
-	done := &r.h.Ops[index]
-	for i := index - 1; i >= 0; i-- {
-		op := &r.h.Ops[i]
-		if op.Process == done.Process && op.F == done.F && op.Type == history.Invoke {
-			return op.Time, true
-		}
+func (r *run) asked(index int) (time.Duration, bool) { return r.invocations().Began(index) }
+
+// called is the line of the call that ended in the line at index.
+func (r *run) called(index int) (int, bool) { return r.invocations().Invocation(index) }
+
+func (r *run) invocations() *history.Calls {
+	if r.calls == nil {
+		r.calls = history.CallsOf(r.h.Ops)
 	}
-	return 0, false
+	return r.calls
 }

@@ -1,10 +1,8 @@
 package checker
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
-	"time"
+	"sort"
 
 	"lockpick/history"
 )
@@ -15,19 +13,14 @@ type fencePair struct {
 	earlier, later *history.Lease
 }
 
-// fencingMonotone judges FM: a later lease has a higher fencing token. Leases
-// whose order the history does not prove are not compared. It is proven if
-//
-//   - the last hold of the one had ended when the other was granted, or
-//   - one of them never held anything (it was over on arrival), and the one's
-//     acquire had returned before the other's began.
-//
-// Leases whose holds overlap have no order; that is for L2 to report.
-func (r *run) fencingMonotone() *Result {
+// fencingMonotone judges FM: an acquire that began after another had returned carries a
+// higher fencing token. Leases whose holds overlap are compared as well: that is where
+// fencing tokens matter.
+func (r *run) fencingMonotone() *judgement {
 	if !r.h.Header.Fencing {
 		return nil
 	}
-	pairs, judged, without := decreasing(r.leases)
+	pairs, judged, without := r.decreasing()
 	found := make([]Violation, 0, len(pairs))
 	byGrant := map[int]fencePair{}
 	for _, p := range pairs {
@@ -39,28 +32,29 @@ func (r *run) fencingMonotone() *Result {
 			Clients: []string{p.earlier.Process, p.later.Process},
 		})
 	}
-	res := result(FencingMonotone, judged, found, func(v *Violation) { r.explainFence(v, byGrant[v.Ops[1]]) })
-	left := ""
+	j := &judgement{
+		checked: judged, violations: found,
+		evidence: r.need("contended acquisitions with a fencing token", r.contendedGrants(func(l *history.Lease) bool { return l.Fence != 0 }), moreContention),
+		explain:  func(v *Violation) { r.explainFence(v, byGrant[v.Ops[1]]) },
+		violated: func(first *Violation) string {
+			return fmt.Sprintf("%s had a fencing token no higher than that of an earlier one: the first at %s on %s",
+				share(len(found), judged, "leases"), at(first.At), first.Key)
+		},
+		holds: fmt.Sprintf("the fencing tokens of %s grew in the order in which they were granted", count(judged, "lease", "leases")),
+	}
 	if without > 0 {
-		left = fmt.Sprintf("; %s no fencing token", count(without, "lease had", "leases had"))
+		j.notes = fmt.Sprintf("; %s no fencing token", count(without, "lease had", "leases had"))
 	}
-	if len(found) > 0 {
-		res.Why = fmt.Sprintf("%s had a fencing token no higher than that of an earlier one: the first at %s on %s",
-			share(len(found), judged, "leases"), at(res.Violations[0].At), res.Key) + left
-		return res
-	}
-	res.Why = fmt.Sprintf("the fencing tokens of %s grew in the order in which they were granted", count(judged, "lease", "leases")) + left + r.tried()
-	r.requireEvidence(res)
-	return res
+	return j
 }
 
-// decreasing compares each lease with the highest fencing token of all those
-// that are proven to come before it, and returns the pairs that violate FM, the
-// number of leases judged and of those without a token. O(n log n).
-func decreasing(leases []*history.Lease) (pairs []fencePair, judged, without int) {
-	byKey := map[string][]*history.Lease{}
+// decreasing compares each lease with the highest fencing token of all those that are
+// certain to come before it, and returns the pairs that violate FM, the number of leases
+// judged and of those without a token. O(n log n).
+func (r *run) decreasing() (pairs []fencePair, judged, without int) {
+	byKey := map[string][]*history.Lease{} // in the order in which they were granted
 	var keys []string
-	for _, l := range leases {
+	for _, l := range r.leases {
 		if l.Fence == 0 {
 			without++
 			continue
@@ -72,82 +66,21 @@ func decreasing(leases []*history.Lease) (pairs []fencePair, judged, without int
 		judged++
 	}
 	for _, key := range keys {
-		var held, dead, all highest
-		for _, l := range byKey[key] {
-			if end, ok := lastHeld(l); ok {
-				held.add(end, l)
-			} else {
-				dead.add(l.Acquired(), l)
+		granted := byKey[key]
+		highest := make([]*history.Lease, len(granted)) // of those granted up to this one
+		for i, l := range granted {
+			highest[i] = l
+			if i > 0 && highest[i-1].Fence >= l.Fence {
+				highest[i] = highest[i-1]
 			}
-			all.add(l.Acquired(), l)
 		}
-		held.sort()
-		dead.sort()
-		all.sort()
-		for _, l := range byKey[key] {
-			var before *history.Lease
-			if _, ok := lastHeld(l); ok {
-				before = higher(held.upTo(l.Acquired()), dead.upTo(l.Invoked-1))
-			} else {
-				before = all.upTo(l.Invoked - 1)
-			}
-			if before != nil && before.Fence >= l.Fence {
-				pairs = append(pairs, fencePair{before, l})
+		for _, l := range granted {
+			// after is monotone: what comes before one that is earlier, is earlier as well.
+			n := sort.Search(len(granted), func(i int) bool { return !r.after(l, granted[i]) })
+			if n > 0 && highest[n-1].Fence >= l.Fence {
+				pairs = append(pairs, fencePair{highest[n-1], l})
 			}
 		}
 	}
 	return pairs, judged, without
-}
-
-// lastHeld is when a lease's last hold ended; false if it never held anything.
-func lastHeld(l *history.Lease) (end time.Duration, ok bool) {
-	for _, s := range l.Holds() {
-		if !s.Empty() {
-			end, ok = s.To, true
-		}
-	}
-	return end, ok
-}
-
-// highest answers which lease has the highest fencing token of those up to a time.
-type highest struct {
-	at []time.Duration
-	l  []*history.Lease
-}
-
-func (h *highest) add(at time.Duration, l *history.Lease) {
-	h.at, h.l = append(h.at, at), append(h.l, l)
-}
-
-// sort orders the leases by their times and lets each entry carry the highest so far.
-func (h *highest) sort() {
-	order := make([]int, len(h.at))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(h.at[a], h.at[b]) })
-	at, l := make([]time.Duration, len(order)), make([]*history.Lease, len(order))
-	for i, o := range order {
-		at[i], l[i] = h.at[o], h.l[o]
-		if i > 0 {
-			l[i] = higher(l[i-1], l[i])
-		}
-	}
-	h.at, h.l = at, l
-}
-
-// upTo is the one with the highest token of those at or before a time, or nil.
-func (h *highest) upTo(at time.Duration) *history.Lease {
-	n, _ := slices.BinarySearch(h.at, at+1)
-	if n == 0 {
-		return nil
-	}
-	return h.l[n-1]
-}
-
-func higher(a, b *history.Lease) *history.Lease {
-	if a == nil || b != nil && b.Fence > a.Fence {
-		return b
-	}
-	return a
 }

@@ -9,15 +9,16 @@ import (
 	"lockpick/history"
 )
 
-const (
-	// sameEnd is how far apart two masters' words about when a key ends may lie although
-	// no one has set or extended the key in between: they are in ms, and the clock is not
-	// read in the very instant.
-	sameEnd = 50 * time.Millisecond
-	// lifetimeSlack is how much longer than its TTL a key may be seen, beside a
-	// fiftieth of the TTL: sameEnd, the ms of Redis, and a clock a little off.
-	lifetimeSlack = 150 * time.Millisecond
-)
+// lifetimeSlack is how much longer than its TTL a key may be seen, beside a fiftieth of the
+// TTL: both the moments at which two snapshots were taken may be late, and Redis counts in ms.
+func (r *run) lifetimeSlack() time.Duration {
+	return min(max(2*r.slack, 5*time.Millisecond), 150*time.Millisecond)
+}
+
+// sameEnd is how far apart two answers of a master about when a key ends may lie although
+// nobody has set or extended the key in between: they are in ms, and the clock is not read
+// in the very instant.
+func (r *run) sameEnd() time.Duration { return r.lifetimeSlack() / 3 }
 
 // stored is a key as a master told of it in look after look, while it was to end at
 // one and the same time of the master's clock: nobody set or extended it in between.
@@ -37,13 +38,16 @@ type stored struct {
 // be applied much later, when held bytes arrive or a paused master goes on. But each of
 // them moves the time at which the key is to end. As long as that stays where it was, on
 // the master's own clock, none was applied, and the TTL must run out.
-func (r *run) keyLifetime() *Result {
+func (r *run) keyLifetime() *judgement {
 	ttl := r.h.Header.TTL
-	allowed := ttl + ttl/50 + lifetimeSlack
+	allowed, same := ttl+ttl/50+r.lifetimeSlack(), r.sameEnd()
 	looks, told := 0, 0
-	all := map[[3]string]*stored{}
-	over := map[[3]string]*stored{}
-	var order [][3]string
+	type seen struct{ master, key, token string }
+	all := map[seen]*stored{}
+	over := map[seen]*stored{}
+	waiting := map[string][]*stored{} // by master: those whose TTL is not over yet
+	var order []seen
+	var caught []time.Duration // when a master was asked that would have shown an overrun
 	for i := range r.h.Ops {
 		op := &r.h.Ops[i]
 		v := op.Value
@@ -55,15 +59,24 @@ func (r *run) keyLifetime() *Result {
 			continue // it was not asked
 		}
 		told++
+		asked := op.Time - v.Delay - v.Took
+		waiting[op.Process] = slices.DeleteFunc(waiting[op.Process], func(s *stored) bool {
+			if asked > s.since+allowed {
+				caught = append(caught, op.Time)
+				return true
+			}
+			return false
+		})
 		for _, key := range slices.Sorted(maps.Keys(v.Keys)) {
-			id := [3]string{op.Process, key, v.Keys[key]}
+			id := seen{op.Process, key, v.Keys[key]}
 			end, mortal := v.Expires[key]
 			s := all[id]
-			if s == nil || s.mortal != mortal || (end-s.end).Abs() > sameEnd {
-				s = &stored{master: op.Process, key: key, token: id[2], end: end, mortal: mortal, since: op.Time, ops: []int{op.Index}}
+			if s == nil || s.mortal != mortal || (end-s.end).Abs() > same {
+				s = &stored{master: op.Process, key: key, token: id.token, end: end, mortal: mortal, since: op.Time, ops: []int{op.Index}}
 				all[id] = s
+				waiting[op.Process] = append(waiting[op.Process], s)
 			}
-			s.seen = op.Time - v.Took
+			s.seen = asked
 			if s.seen <= s.since+allowed {
 				continue
 			}
@@ -88,15 +101,16 @@ func (r *run) keyLifetime() *Result {
 		byProof[proof{s.ops[1], s.key, s.token}] = s
 		found = append(found, Violation{Key: s.key, At: s.since + ttl, Until: s.seen, Ops: s.ops, Tokens: []string{s.token}})
 	}
-	res := result(KeyLifetime, len(all), found, func(v *Violation) {
-		s := byProof[proof{v.Ops[1], v.Key, v.Tokens[0]}]
-		r.explainOverlong(v, s)
-	})
-	if len(found) > 0 {
-		res.Why = fmt.Sprintf("%s outlived the TTL of %s on a master: the first on %s", share(len(found), len(all), "stored tokens"), at(ttl), res.Key)
-		return res
+	return &judgement{
+		checked: len(all), violations: found, late: true, needsSlack: true,
+		evidence: r.need("stored tokens whose master was asked again after their TTL", caught, moreWork),
+		explain: func(v *Violation) {
+			s := byProof[proof{v.Ops[1], v.Key, v.Tokens[0]}]
+			r.explainOverlong(v, s)
+		},
+		violated: func(first *Violation) string {
+			return fmt.Sprintf("%s outlived the TTL of %s on a master: the first on %s", share(len(found), len(all), "stored tokens"), at(ttl), first.Key)
+		},
+		holds: fmt.Sprintf("in %s of the masters' keys no token was older than its TTL", count(looks, "snapshot", "snapshots")),
 	}
-	res.Why = fmt.Sprintf("in %s of the masters no token was older than its TTL", count(looks, "look", "looks")) + r.tried()
-	r.requireEvidence(res)
-	return res
 }

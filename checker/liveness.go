@@ -45,8 +45,9 @@ func (r *run) healed() healing {
 type attempt struct {
 	key, client string
 	invoked     time.Duration
-	ended       time.Duration // the end of the history, if it never returned
+	ended       time.Duration // its client ended or asked anew, or the history ended, if it never returned
 	ok, open    bool
+	dropped     bool // its client ended or asked anew before it returned
 	err         string
 	ops         []int
 }
@@ -57,22 +58,33 @@ func (r *run) attempts() []attempt {
 		return r.acquires
 	}
 	var all []attempt
-	running := map[string]int{}
+	byCall := map[int]int{}    // by the line of the call
+	open := map[string][]int{} // by client: its acquires that have not returned
 	for i := range r.h.Ops {
 		op := &r.h.Ops[i]
+		if op.F == history.FCrash || op.F == history.FAcquire && op.Type == history.Invoke {
+			for _, at := range open[op.Process] { // their client never heard of them
+				if all[at].open {
+					all[at].ended, all[at].dropped = op.Time, true
+				}
+			}
+			delete(open, op.Process)
+		}
 		if op.F != history.FAcquire {
 			continue
 		}
 		if op.Type == history.Invoke {
-			running[op.Process] = len(all)
+			byCall[i] = len(all)
+			open[op.Process] = append(open[op.Process], len(all))
 			all = append(all, attempt{key: op.Key, client: op.Process, invoked: op.Time, ended: r.end, open: true, ops: []int{op.Index}})
 			continue
 		}
-		if at, ok := running[op.Process]; ok {
+		call, known := r.called(i)
+		if at, ok := byCall[call]; known && ok {
 			a := &all[at]
-			a.ended, a.open, a.ok, a.err = op.Time, false, op.Type == history.OK, op.Error
+			a.ended, a.open, a.dropped, a.ok, a.err = op.Time, false, false, op.Type == history.OK, op.Error
 			a.ops = append(a.ops, op.Index)
-			delete(running, op.Process)
+			delete(byCall, call)
 		}
 	}
 	r.acquires = all
@@ -82,10 +94,10 @@ func (r *run) attempts() []attempt {
 // deadlockFree judges DF: each key of the history is granted within the bound
 // after the faults have healed. Like availability, and unlike every other
 // property, it is about acquires that fail.
-func (r *run) deadlockFree() *Result {
+func (r *run) deadlockFree() *judgement {
 	h := r.healed()
 	if h.problem != "" {
-		return &Result{Property: DeadlockFree, Verdict: Invalid, Why: h.problem}
+		return &judgement{invalid: h.problem}
 	}
 	type progress struct {
 		granted  bool
@@ -100,7 +112,7 @@ func (r *run) deadlockFree() *Result {
 			byKey[a.key] = p
 			keys = append(keys, a.key)
 		}
-		if !a.open && a.ops[1] < h.index {
+		if !a.open && a.ops[1] < h.index || r.cancelled(a) {
 			continue
 		}
 		p.attempts = append(p.attempts, a)
@@ -117,7 +129,7 @@ func (r *run) deadlockFree() *Result {
 			judged++
 		case len(p.attempts) == 0:
 			untried = k
-		case r.end < h.at+h.bound:
+		case min(r.end, r.interrupted.at) < h.at+h.bound:
 			cut = k
 		default:
 			judged++
@@ -131,38 +143,45 @@ func (r *run) deadlockFree() *Result {
 			found = append(found, v)
 		}
 	}
-	res := result(DeadlockFree, judged, found, func(v *Violation) { r.explainStuck(v, h, byKey[v.Key].attempts) })
+	j := &judgement{
+		checked: judged, violations: found, late: true,
+		evidence: countEvidence("keys that somebody asked for after the healing", judged, len(keys), moreWork),
+		explain:  func(v *Violation) { r.explainStuck(v, h, byKey[v.Key].attempts) },
+		violated: func(first *Violation) string {
+			return fmt.Sprintf("%s could not be acquired within %s of the healing at %s: %s",
+				share(len(found), judged, "keys"), at(h.bound), at(h.at), first.Key)
+		},
+		holds: fmt.Sprintf("%s granted again within %s of the healing at %s", count(judged, "key was", "keys were"), at(h.bound), at(h.at)),
+	}
 	switch {
 	case len(found) > 0 && r.stalled(h.at) > MaxStall:
-		r.blameMachine(res, h.at)
-	case len(found) > 0:
-		res.Why = fmt.Sprintf("%s could not be acquired within %s of the healing at %s: %s",
-			share(len(found), judged, "keys"), at(h.bound), at(h.at), res.Key)
+		r.blameMachine(j, h.at)
 	case len(keys) == 0:
-		res.Verdict, res.Why = Invalid, "no acquire was ever tried"
+		j.invalid = "no acquire was ever tried"
 	case untried != "":
-		res.Verdict, res.Key = Invalid, untried
-		res.Why = fmt.Sprintf("no one tried to acquire %s after the healing at %s", untried, at(h.at))
+		j.invalid = fmt.Sprintf("no one tried to acquire %s after the healing at %s", untried, at(h.at))
 	case cut != "":
-		res.Verdict, res.Key = Invalid, cut
-		res.Why = fmt.Sprintf("the history ends %s after the healing at %s, before the bound of %s had passed, and %s was not granted yet",
+		j.invalid = fmt.Sprintf("the history ends %s after the healing at %s, before the bound of %s had passed, and %s was not granted yet",
 			at(r.end-h.at), at(h.at), at(h.bound), cut)
-	default:
-		res.Why = fmt.Sprintf("%s granted again within %s of the healing at %s", count(judged, "key was", "keys were"), at(h.bound), at(h.at))
 	}
-	return res
+	return j
 }
+
+// cancelled says whether it was not the lock that cut an acquire short: the harness was told
+// to stop while the acquire ran, or before, or its client ended.
+func (r *run) cancelled(a attempt) bool { return a.dropped || !a.ok && a.ended >= r.interrupted.at }
 
 // availability judges AV: each acquire that was called after the faults had
 // healed was granted within the bound. These acquires wait for the lock, so one
 // that fails, is late or never returns is a violation.
-func (r *run) availability() *Result {
+func (r *run) availability() *judgement {
 	h := r.healed()
 	if h.problem != "" {
-		return &Result{Property: Availability, Verdict: Invalid, Why: h.problem}
+		return &judgement{invalid: h.problem}
 	}
 	var found []Violation
 	byCall := map[int]attempt{}
+	clients := map[string]bool{}
 	judged, cut := 0, 0
 	var slowest time.Duration
 	for _, a := range r.attempts() {
@@ -170,12 +189,15 @@ func (r *run) availability() *Result {
 			continue
 		}
 		took := a.ended - a.invoked
+		if !r.cancelled(a) && !a.open {
+			clients[a.client] = true
+		}
 		switch {
 		case a.ok && took <= h.bound:
 			judged++
 			slowest = max(slowest, took)
 			continue
-		case a.open && took <= h.bound:
+		case a.open && took <= h.bound, r.cancelled(a):
 			cut++ // the history ends before it had to be granted
 			continue
 		}
@@ -183,23 +205,26 @@ func (r *run) availability() *Result {
 		byCall[a.ops[0]] = a
 		found = append(found, Violation{Key: a.key, At: a.invoked, Until: a.ended, Ops: a.ops, Clients: []string{a.client}})
 	}
-	res := result(Availability, judged, found, func(v *Violation) { r.explainRefused(v, byCall[v.Ops[0]]) })
+	j := &judgement{
+		checked: judged, violations: found, late: true,
+		evidence: countEvidence("clients that acquired after the healing", len(clients), max(1, r.h.Header.Clients), moreWork),
+		explain:  func(v *Violation) { r.explainRefused(v, byCall[v.Ops[0]]) },
+		violated: func(first *Violation) string {
+			return fmt.Sprintf("%s were not granted within %s after the healing at %s: the first was called at %s on %s",
+				share(len(found), judged, "acquires"), at(h.bound), at(h.at), at(first.At), first.Key)
+		},
+		holds: fmt.Sprintf("%s granted after the healing at %s, the slowest in %s of the %s allowed",
+			count(judged, "acquire was", "acquires were"), at(h.at), at(slowest), at(h.bound)),
+	}
 	switch {
 	case len(found) > 0 && r.stalled(h.at) > MaxStall:
-		r.blameMachine(res, h.at)
-	case len(found) > 0:
-		res.Why = fmt.Sprintf("%s were not granted within %s after the healing at %s: the first was called at %s on %s",
-			share(len(found), judged, "acquires"), at(h.bound), at(h.at), at(res.Violations[0].At), res.Key)
+		r.blameMachine(j, h.at)
 	case judged == 0 && cut > 0:
-		res.Verdict = Invalid
-		res.Why = fmt.Sprintf("the history ends before the %s after the healing had to be granted", count(cut, "acquire", "acquires"))
+		j.invalid = fmt.Sprintf("the history ends before the %s after the healing had to be granted", count(cut, "acquire", "acquires"))
 	case judged == 0:
-		res.Verdict, res.Why = Invalid, fmt.Sprintf("no acquire followed the healing at %s", at(h.at))
-	default:
-		res.Why = fmt.Sprintf("%s granted after the healing at %s, the slowest in %s of the %s allowed",
-			count(judged, "acquire was", "acquires were"), at(h.at), at(slowest), at(h.bound))
+		j.invalid = fmt.Sprintf("no acquire followed the healing at %s", at(h.at))
 	}
-	return res
+	return j
 }
 
 // MaxStall is the share of the time after the healing that the harness's machine may
@@ -217,8 +242,8 @@ func (r *run) stalled(from time.Duration) float64 {
 	return float64(total) / float64(max(r.end-from, 1))
 }
 
-// blameMachine makes a result invalid: commands timed out where nothing ran in time.
-func (r *run) blameMachine(res *Result, from time.Duration) {
-	res.Verdict, res.Violations, res.Count, res.Key = Invalid, nil, 0, ""
-	res.Why = fmt.Sprintf("the harness's machine stood still for %.0f %% of the time after the healing at %s: too busy to tell", 100*r.stalled(from), at(from))
+// blameMachine takes the violations back: commands timed out where nothing ran in time.
+func (r *run) blameMachine(j *judgement, from time.Duration) {
+	j.violations = nil
+	j.invalid = fmt.Sprintf("the harness's machine stood still for %.0f %% of the time after the healing at %s: too busy to tell", 100*r.stalled(from), at(from))
 }

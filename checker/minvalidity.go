@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -22,15 +23,16 @@ type short struct {
 // masters stores its token ("MIN_VALIDITY", distlock, "Safety arguments").
 //
 // A master that said yes stores the token for no longer than a TTL from its answer, and
-// one that was looked at and did not store it does not. Where a command was never
+// not from the moment on at which it refused an extension or a snapshot did not show it. Where a command was never
 // answered, it may have been carried out at any time, and the master counts as storing it.
-func (r *run) minValidity() *Result {
+func (r *run) minValidity() *judgement {
 	q, ttl := r.quorum(), r.h.Header.TTL
 	if q == 0 || ttl <= 0 {
 		return nil
 	}
-	judged := 0
-	var all []short
+	var judged []time.Duration
+	byGrant := map[int]short{}
+	var found []Violation
 	for _, l := range r.leases {
 		if !r.lookup().voted(l) {
 			continue
@@ -47,30 +49,26 @@ func (r *run) minValidity() *Result {
 			if g.Bent || relied <= g.At {
 				continue
 			}
-			judged++
+			judged = append(judged, g.At)
 			if s, ok := r.shortOf(l, g, relied, q, ttl); ok {
-				all = append(all, s)
+				byGrant[g.Index] = s
+				found = append(found, Violation{Key: l.Key, At: s.from, Until: max(s.until, s.from), Ops: []int{g.Index}, Tokens: []string{l.Token}, Clients: []string{l.Process}})
 				break // what follows rests on this one
 			}
 		}
 	}
-	if judged == 0 {
+	if len(judged) == 0 {
 		return nil
 	}
-	byGrant := map[int]short{}
-	found := make([]Violation, 0, len(all))
-	for _, s := range all {
-		byGrant[s.grant.Index] = s
-		found = append(found, Violation{Key: s.lease.Key, At: s.from, Until: max(s.until, s.from), Ops: []int{s.grant.Index}, Tokens: []string{s.lease.Token}, Clients: []string{s.lease.Process}})
+	return &judgement{
+		checked: len(judged), violations: found, needsSlack: true,
+		evidence: r.need("grants with recorded votes", judged, moreWork),
+		explain:  func(v *Violation) { r.explainShort(v, byGrant[v.Ops[0]], q) },
+		violated: func(first *Violation) string {
+			return fmt.Sprintf("%s were valid while fewer than %d masters stored the token: the first at %s on %s", share(len(found), len(judged), "grants"), q, at(first.At), first.Key)
+		},
+		holds: fmt.Sprintf("as far as was seen, a quorum stored the token of each of %s as long as its client relied on it", count(len(judged), "grant", "grants")),
 	}
-	res := result(MinValidity, judged, found, func(v *Violation) { r.explainShort(v, byGrant[v.Ops[0]], q) })
-	if len(found) > 0 {
-		res.Why = fmt.Sprintf("%s were valid while fewer than %d masters stored the token: the first at %s on %s", share(len(found), judged, "grants"), q, at(res.Violations[0].At), res.Key)
-		return res
-	}
-	res.Why = fmt.Sprintf("as far as was seen, a quorum stored the token of each of %s as long as its client relied on it", count(judged, "grant", "grants")) + r.tried()
-	r.requireEvidence(res)
-	return res
 }
 
 // shortOf says whether fewer than a quorum can have stored a lease's token until a grant's
@@ -87,11 +85,12 @@ func (r *run) shortOf(l *history.Lease, g history.Grant, relied time.Duration, q
 		end, last, unknown, yes := time.Duration(0), time.Duration(0), false, false
 		for _, v := range append(slices.Clone(x.sets), x.extends...) {
 			switch {
-			case sent(v) > g.At+voteSlack:
+			case sent(v) < l.Invoked-r.slack: // of an earlier acquisition with this token
+			case sent(v) > g.At+r.slack:
 			case v.Unknown:
 				unknown = true
 			case v.Yes:
-				yes, end, last = true, max(end, v.At+ttl), max(last, v.At)
+				yes, end, last = true, max(end, v.At+cmp.Or(v.TTL, ttl)), max(last, v.At)
 			}
 		}
 		if unknown {
@@ -102,7 +101,11 @@ func (r *run) shortOf(l *history.Lease, g history.Grant, relied time.Duration, q
 			continue
 		}
 		if look := t.missed(place{m, l.Key}, l.Token, last, min(end, relied)); look != nil {
-			end = look.Time
+			end = lookTo(look)
+			s.gone[m] = true
+		}
+		if no := refused(x.extends, last, min(end, relied)); no != nil {
+			end = no.At
 			s.gone[m] = true
 		}
 		// What is promised is promised to the end, even if the client releases before.
@@ -128,6 +131,17 @@ func (r *run) shortOf(l *history.Lease, g history.Grant, relied time.Duration, q
 	}
 	s.until = max(g.Until, s.from)
 	return s, true
+}
+
+// refused is the first extension that was sent and refused within a time, or nil: a master
+// that refuses it does not store the token.
+func refused(extends []history.Vote, from, to time.Duration) *history.Vote {
+	for i := range extends {
+		if v := &extends[i]; !v.Yes && !v.Unknown && sent(*v) > from && v.At < to {
+			return v
+		}
+	}
+	return nil
 }
 
 // masterNames are m1, m2, … of the header.

@@ -20,7 +20,8 @@ type orphan struct {
 
 // orphanMoment is how long after its owner has done with it a key may be stored yet.
 func (r *run) orphanMoment() time.Duration {
-	return max(500*time.Millisecond, r.h.Header.TTL/4)
+	ttl := r.h.Header.TTL
+	return max(ttl/4, min(500*time.Millisecond, ttl/2))
 }
 
 // orphanKeys judges one thing of AV: once a lease is released, or an attempt has failed or
@@ -31,25 +32,26 @@ func (r *run) orphanMoment() time.Duration {
 // release, and stores the key all the same; or if the release got no answer although
 // nothing was wrong with the master or the way to it. Clients that ended or stood still,
 // and masters that came back from a restart with old keys, are excused.
-func (r *run) orphanKeys() *Result { return r.orphans(OrphanKeys, false) }
+func (r *run) orphanKeys() *judgement { return r.orphans(false) }
 
 // ghostKeys judges the same of keys whose SET was never answered, and carried out after
 // the release had been: nothing that a client can send prevents that where a network
 // delivers late, so it is judged only where the scenario asks for it.
-func (r *run) ghostKeys() *Result {
+func (r *run) ghostKeys() *judgement {
 	if !slices.Contains(r.h.Header.Properties, GhostKeys.Name) {
 		return nil
 	}
-	return r.orphans(GhostKeys, true)
+	return r.orphans(true)
 }
 
-func (r *run) orphans(p Property, ghosts bool) *Result {
+func (r *run) orphans(ghosts bool) *judgement {
 	t := r.trails()
 	if len(t.looks) == 0 {
 		return nil
 	}
 	ends := r.doneWith()
 	judged := 0
+	var asked []time.Duration // when a master was asked that would have shown the key
 	var all []orphan
 	for _, x := range t.all {
 		if !said(x.sets) && answered(x.sets) {
@@ -60,8 +62,11 @@ func (r *run) orphans(p Property, ghosts bool) *Result {
 			continue
 		}
 		judged++
-		for _, look := range t.shows[trailKey{place{x.master, x.key}, x.who.token}] {
-			if look.Time-look.Value.Took <= over {
+		if when, was := t.askedAfter(x.master, over, over+r.h.Header.TTL); was {
+			asked = append(asked, when)
+		}
+		for _, look := range t.snapshots(x) {
+			if lookFrom(look) <= over {
 				continue
 			}
 			kind := r.orphaned(x, look, over)
@@ -84,16 +89,33 @@ func (r *run) orphans(p Property, ghosts bool) *Result {
 	found := make([]Violation, 0, len(all))
 	for _, o := range all {
 		byLook[proof{o.look.Index, o.trail.who.token}] = o
-		found = append(found, Violation{Key: o.trail.key, At: o.over, Until: max(o.over, o.look.Time-o.look.Value.Took),
+		found = append(found, Violation{Key: o.trail.key, At: o.over, Until: max(o.over, lookFrom(o.look)),
 			Ops: []int{o.trail.sets[0].Index, o.look.Index}, Tokens: []string{o.trail.who.token}, Clients: []string{o.trail.who.client}})
 	}
-	res := result(p, judged, found, func(v *Violation) { r.explainOrphan(v, byLook[proof{v.Ops[1], v.Tokens[0]}]) })
-	if len(found) > 0 {
-		res.Why = fmt.Sprintf("%s were stored on when their owners had done with them: the first from %s on %s", share(len(found), judged, "keys"), at(res.Violations[0].At), res.Key)
-		return res
+	return &judgement{
+		checked: judged, violations: found, late: true, needsSlack: true,
+		evidence: r.need("released keys whose master was asked within a TTL", asked, moreWork),
+		explain:  func(v *Violation) { r.explainOrphan(v, byLook[proof{v.Ops[1], v.Tokens[0]}]) },
+		violated: func(first *Violation) string {
+			return fmt.Sprintf("%s remained on a master when their owners had done with them: the first from %s on %s", share(len(found), judged, "keys"), at(first.At), first.Key)
+		},
+		holds: fmt.Sprintf("none of %s remained on a master", count(judged, "released key", "released keys")),
 	}
-	res.Why = fmt.Sprintf("of %s that their owners had done with, none was seen stored on", count(judged, "key", "keys")) + r.tried()
-	return res
+}
+
+// askedAfter is when a master was first asked for its keys within a time.
+func (t *trails) askedAfter(master string, from, to time.Duration) (time.Duration, bool) {
+	looks := t.looks[master]
+	i, _ := slices.BinarySearchFunc(looks, from, func(op *history.Op, at time.Duration) int { return cmp.Compare(op.Time, at) })
+	for _, look := range looks[i:] {
+		if lookFrom(look) >= to {
+			break
+		}
+		if lookFrom(look) > from {
+			return lookTo(look), true
+		}
+	}
+	return 0, false
 }
 
 // doneWith tells when the owner of a trail had done with its token, if it ever had.
@@ -166,8 +188,8 @@ func (r *run) doneWith() func(*trail) (over time.Duration, lease, ok bool) {
 
 // orphaned says why it is the lock's doing that a look shows a key, or "".
 func (r *run) orphaned(x *trail, look *history.Op, over time.Duration) string {
-	began := sent(x.sets[0]) - voteSlack
-	seen := look.Time - look.Value.Took
+	began := sent(x.sets[0]) - r.slack
+	seen := lookFrom(look)
 	if r.goneIn(x.who.client, began, look.Time) || r.stoppedIn(x.who.client, began, look.Time) || r.restartedIn(x.master, began, look.Time) {
 		return ""
 	}

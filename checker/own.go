@@ -29,9 +29,9 @@ type trespass struct {
 //
 // Where requests may come twice, a SET that was refused may have been granted by its second
 // coming, so that only the keys that were taken away are judged.
-func (r *run) ownKeys() *Result {
+func (r *run) ownKeys() *judgement {
 	t := r.trails()
-	judged, given := 0, 0
+	var judged, given []time.Duration
 	var all []trespass
 	victims := map[int]bool{}
 	for _, p := range t.places {
@@ -41,7 +41,7 @@ func (r *run) ownKeys() *Result {
 				if !v.Yes || r.h.Header.Duplicates {
 					continue
 				}
-				judged++
+				judged = append(judged, v.At)
 				if s, ok := r.hitAnother(x, v, sets); ok {
 					all = append(all, s)
 					if s.victim != nil {
@@ -51,16 +51,17 @@ func (r *run) ownKeys() *Result {
 			}
 		}
 		for i := 1; i < len(sets); i++ {
-			given++
+			given = append(given, sets[i].At)
 			if s, ok := r.takenAway(sets[i-1], sets[i]); ok && !victims[s.victim.Index] {
 				all = append(all, s)
 			}
 		}
 	}
+	what := "releases and extensions that were answered yes"
 	if r.h.Header.Duplicates {
-		judged = given
+		judged, what = given, "keys that changed hands"
 	}
-	if judged == 0 && len(all) == 0 {
+	if len(judged) == 0 && len(all) == 0 {
 		return nil
 	}
 	byVote := map[int]trespass{}
@@ -74,17 +75,19 @@ func (r *run) ownKeys() *Result {
 		}
 		found = append(found, v)
 	}
-	res := result(OwnKeys, judged, found, func(v *Violation) { r.explainTrespass(v, byVote[v.Ops[len(v.Ops)-1]]) })
-	if len(found) > 0 {
-		res.Why = fmt.Sprintf("a key was released, extended or lost that was another's, %s: the first at %s on %s", count(len(found), "time", "times"), at(res.Violations[0].At), res.Key)
-		return res
+	j := &judgement{
+		checked: len(judged), violations: found, needsSlack: true,
+		evidence: r.need(what, judged, moreWork),
+		explain:  func(v *Violation) { r.explainTrespass(v, byVote[v.Ops[len(v.Ops)-1]]) },
+		violated: func(first *Violation) string {
+			return fmt.Sprintf("a key was released, extended or lost that was another's, %s: the first at %s on %s", count(len(found), "time", "times"), at(first.At), first.Key)
+		},
+		holds: fmt.Sprintf("none of %s hit another's key, and no key was lost to one", count(len(judged), "release or extension", "releases and extensions")),
 	}
-	res.Why = fmt.Sprintf("none of %s hit another's key, and no key was lost to one", count(judged, "release or extension", "releases and extensions")) + r.tried()
 	if r.h.Header.Duplicates {
-		res.Why = fmt.Sprintf("no key was lost to another client, in %s (releases and extensions are not judged: requests came twice here, and who was refused may have the key all the same)", count(judged, "change of hands", "changes of hands")) + r.tried()
+		j.holds = fmt.Sprintf("no key was lost to another client, in %s (releases and extensions are not judged: requests came twice here, and who was refused may have the key all the same)", count(len(judged), "change of hands", "changes of hands"))
 	}
-	r.requireEvidence(res)
-	return res
+	return j
 }
 
 // lastOther is the last SET of another that was answered before a time, or nil.
@@ -99,26 +102,53 @@ func lastOther(sets []history.Vote, who party, before time.Duration) *history.Vo
 }
 
 // hitAnother says whether a yes to a release or extension was about another's key.
+//
+// A yes to a release says that the master deleted something: if that cannot have been the
+// client's own key, it was another's. A yes to an extension may also have set a key that was
+// missing, so it convicts only while another's key was certainly there.
 func (r *run) hitAnother(x *trail, v history.Vote, sets []history.Vote) (trespass, bool) {
 	if len(x.sets) == 0 || !answered(x.sets) {
 		return trespass{}, false
 	}
-	last := lastOther(sets, x.who, sent(v)-voteSlack)
+	last := lastOther(sets, x.who, sent(v)-r.slack)
 	s := trespass{by: x.who, vote: v, victim: last}
-	if !said(x.sets) {
-		s.set = true
-		if v.Command == history.CommandExtend && last == nil {
-			return s, false // extended into being: that is no one else's key
+	since := time.Duration(0) // from when on the client's own key was certainly gone
+	if said(x.sets) {
+		if last == nil || sent(*last) <= latest(x.sets) {
+			return trespass{}, false
 		}
-		return s, true
+		if r.endedAfter(x.master, sent(*last)-r.slack, v.At) || r.stalledIn(sent(*last), v.At) { // it may have brought the key back
+			return trespass{}, false
+		}
+		since = sent(*last)
+	} else {
+		s.set = true
 	}
-	if last == nil || sent(*last) <= latest(x.sets) {
-		return trespass{}, false
+	if v.Command == history.CommandExtend {
+		return s, last != nil && r.stillThere(*last, v)
 	}
-	if r.endedAfter(x.master, sent(*last)-voteSlack, v.At) || r.stalledIn(sent(*last), v.At) { // it may have brought the key back
-		return trespass{}, false
+	// An extension of the client's own may have created its key once more.
+	created := slices.ContainsFunc(x.extends, func(e history.Vote) bool { return (e.Yes || e.Unknown) && e.At >= since && sent(e) <= v.At })
+	return s, !created
+}
+
+// stillThere says whether the key that a SET created was certainly still on its master when
+// a later command was executed: its TTL was not over, nobody had sent a release of it, its
+// client had not ended, and nothing had happened to the master.
+func (r *run) stillThere(set, v history.Vote) bool {
+	from := sent(set) - r.slack
+	if ttl := r.h.Header.TTL; ttl <= 0 || v.At > from+ttl || sent(v) <= set.At {
+		return false
 	}
-	return s, true
+	for _, x := range r.trails().byPlace[place{set.Master, set.Key}] {
+		mine := x.who == party{set.Client, set.Token}
+		if slices.ContainsFunc(x.frees, func(f history.Vote) bool {
+			return (mine || f.Yes || f.Unknown) && f.Index != v.Index && f.At >= from && sent(f) <= v.At+r.slack
+		}) {
+			return false
+		}
+	}
+	return !r.goneIn(set.Client, from, v.At+r.slack) && !r.restartedIn(set.Master, from, v.At) && !r.bentIn(set.Master, from, v.At) && !r.stalledIn(from, v.At)
 }
 
 // takenAway says whether a master gave away, by its yes to SET b, the key of SET a that
@@ -134,18 +164,18 @@ func (r *run) takenAway(a, b history.Vote) (trespass, bool) {
 		return trespass{}, false
 	}
 	x := r.trails().byID[trailID{place{a.Master, a.Key}, party{a.Client, a.Token}}]
-	from := sent(a) - voteSlack
+	from := sent(a) - r.slack
 	if b.At >= from+ttl {
 		return trespass{}, false
 	}
 	for _, v := range x.frees {
-		if v.At >= from && sent(v) <= b.At+voteSlack {
+		if v.At >= from && sent(v) <= b.At+r.slack {
 			return trespass{}, false
 		}
 	}
 	switch {
 	case b.At > r.end-time.Second: // its release may not have been recorded any more
-	case r.goneIn(a.Client, from, b.At+voteSlack):
+	case r.goneIn(a.Client, from, b.At+r.slack):
 	case r.restartedIn(a.Master, from, b.At), r.bentIn(a.Master, from, b.At):
 	case r.stalledIn(from, b.At):
 	default:

@@ -12,7 +12,8 @@ type pause struct {
 	point    string // where in its loop it was stopped
 	line     int    // that shows where it began
 	endLine  int    // that shows where it ended
-	ended    bool   // false: it was never seen to go on; to is the end of the history
+	ended    bool   // it was seen to go on
+	cut      bool   // it was not, but its client crashed, or was stopped anew; otherwise to is the end of the history
 }
 
 // pauses returns the pauses of each client, in order.
@@ -22,10 +23,16 @@ func pauses(ops []history.Op) map[string][]pause {
 	for i := range ops {
 		op := &ops[i]
 		end = op.Time
-		if op.F != history.FPaused {
+		if op.F != history.FPaused && op.F != history.FCrash {
 			continue
 		}
 		mine := all[op.Process]
+		if n := len(mine); n > 0 && !mine[n-1].ended && !mine[n-1].cut && (op.F == history.FCrash || op.Type == history.Invoke) {
+			mine[n-1].to, mine[n-1].cut = op.Time, true // its client ended, or went on without a word
+		}
+		if op.F == history.FCrash {
+			continue
+		}
 		if op.Type == history.Invoke {
 			p := pause{from: op.Time, line: op.Index}
 			if op.Value != nil {
@@ -34,13 +41,13 @@ func pauses(ops []history.Op) map[string][]pause {
 			all[op.Process] = append(mine, p)
 			continue
 		}
-		if n := len(mine); n > 0 && !mine[n-1].ended {
+		if n := len(mine); n > 0 && !mine[n-1].ended && !mine[n-1].cut {
 			mine[n-1].to, mine[n-1].endLine, mine[n-1].ended = op.Time, op.Index, true
 		}
 	}
 	for _, mine := range all {
 		for i := range mine {
-			if !mine[i].ended {
+			if !mine[i].ended && !mine[i].cut {
 				mine[i].to = end
 			}
 		}

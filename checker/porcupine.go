@@ -101,28 +101,58 @@ type keyTenures struct {
 	tenures []tenure
 }
 
+// tenureOf is a token on a key ("": on any), in one life of a process.
+type tenureOf struct {
+	process, token, key string
+	life                int
+}
+
+// openTenure is a tenure while its lines are read.
+type openTenure struct {
+	key             int
+	process         int
+	called, granted time.Duration // of the acquire, or of a late extension
+	until           time.Duration
+	over            bool // its release was called
+	gaveAt          int  // tenure whose release has not returned yet, -1 if none
+}
+
+// tokenTenures are the tenures of one token.
+type tokenTenures struct {
+	open []*openTenure // those that may not be over, the latest last
+	last *openTenure
+}
+
+func (t *tokenTenures) add(o *openTenure) { t.open, t.last = append(t.open, o), o }
+
+// current is the one that a line is about: the latest that is not over, or else the latest.
+func (t *tokenTenures) current() *openTenure {
+	for n := len(t.open); n > 0; n-- {
+		if o := t.open[n-1]; !o.over {
+			return o
+		}
+		t.open = t.open[:n-1]
+	}
+	return t.last
+}
+
 // tenures reads the operations of each key's tenures, keys in the order of
 // their first acquire.
 func tenures(ops []history.Op) []keyTenures {
-	type owner struct{ process, token string }
-	type open struct {
-		key             int
-		process         int
-		called, granted time.Duration // of the acquire, or of a late extension
-		until           time.Duration
-		over            bool // its release was called
-		gaveAt          int  // tenure whose release has not returned yet, -1 if none
-	}
 	var keys []keyTenures
 	keyOf, processOf := map[string]int{}, map[string]int{}
-	called := map[string]time.Duration{} // by process: of the acquire or extend that runs
-	running := map[owner]*open{}
-	var order []*open
+	called := map[string]time.Duration{}    // by process: of the acquire or extend that runs
+	releasing := map[tenureOf]*openTenure{} // whose release was called and has not returned
+	lastLine := map[string]time.Duration{}  // by process: its line before
+	lives := map[string]int{}               // by process: how often it crashed
+	running := map[tenureOf]*tokenTenures{} // by token and key, and by token alone
+	alive := map[string][]*openTenure{}     // by process: those of its present life
+	var order []*openTenure
 	lease := 0
 
 	// end closes the tenure of a lease by a release called at `at` or, if that is
 	// at or after the end of the validity, by its lapse.
-	end := func(o *open, at time.Duration) {
+	end := func(o *openTenure, at time.Duration) {
 		at = min(at, o.until)
 		o.gaveAt = -1
 		if at <= o.granted {
@@ -139,7 +169,23 @@ func tenures(ops []history.Op) []keyTenures {
 
 	for i := range ops {
 		op := &ops[i]
-		if op.F != history.FAcquire && op.F != history.FExtend && op.F != history.FRelease && op.F != history.FClock && op.F != history.FCrash {
+		if op.F == history.FVote {
+			continue
+		}
+		before := lastLine[op.Process]
+		lastLine[op.Process] = op.Time
+		if op.F == history.FCrash {
+			for _, o := range alive[op.Process] {
+				if !o.over {
+					o.over = true
+					end(o, op.Time)
+				}
+			}
+			delete(alive, op.Process)
+			lives[op.Process]++
+			continue
+		}
+		if op.F != history.FAcquire && op.F != history.FExtend && op.F != history.FRelease && op.F != history.FClock {
 			continue
 		}
 		if op.Type == history.Invoke && op.F != history.FRelease {
@@ -148,10 +194,10 @@ func tenures(ops []history.Op) []keyTenures {
 		if op.Value == nil || op.Value.Token == "" {
 			continue
 		}
-		who := owner{op.Process, op.Value.Token}
-		o := running[who]
-		switch {
-		case op.F == history.FAcquire && op.Type == history.OK:
+		on := tenureOf{op.Process, op.Value.Token, op.Key, lives[op.Process]}
+		anywhere := on
+		anywhere.key = ""
+		if op.F == history.FAcquire && op.Type == history.OK {
 			key, known := keyOf[op.Key]
 			if !known {
 				key = len(keys)
@@ -163,9 +209,34 @@ func tenures(ops []history.Op) []keyTenures {
 				process = len(processOf)
 				processOf[op.Process] = process
 			}
-			o = &open{key: key, process: process, called: called[op.Process], granted: op.Time, until: op.Value.ValidUntil, gaveAt: -1}
-			running[who] = o
+			o := &openTenure{key: key, process: process, called: called[op.Process], granted: op.Time, until: op.Value.ValidUntil, gaveAt: -1}
+			for _, who := range []tenureOf{on, anywhere} {
+				if running[who] == nil {
+					running[who] = &tokenTenures{}
+				}
+				running[who].add(o)
+			}
+			alive[op.Process] = append(alive[op.Process], o)
 			order = append(order, o)
+			continue
+		}
+		if o, invoked := releasing[on]; invoked && op.F == history.FRelease && op.Type != history.Invoke {
+			if o != nil && o.gaveAt >= 0 {
+				gave := &keys[o.key].tenures[o.gaveAt].gave
+				gave.Return = min(gave.Return, int64(op.Time))
+				o.gaveAt = -1
+			}
+			delete(releasing, on)
+			continue
+		}
+		var o *openTenure
+		if t := cmp.Or(running[on], running[anywhere]); t != nil {
+			o = t.current()
+		}
+		if op.F == history.FRelease && op.Type == history.Invoke {
+			releasing[on] = o
+		}
+		switch {
 		case o == nil:
 		case op.F == history.FExtend && op.Type == history.OK && !o.over:
 			if op.Time <= max(o.until, o.granted) && o.until > o.granted {
@@ -176,13 +247,12 @@ func tenures(ops []history.Op) []keyTenures {
 			o.called, o.granted, o.until = max(called[op.Process], o.until), op.Time, op.Value.ValidUntil
 		case op.F == history.FClock && !o.over && op.Time < o.until: // what is left of it was bent
 			o.until = max(op.Value.ValidUntil, op.Time)
-		case (op.F == history.FRelease && op.Type == history.Invoke || op.F == history.FCrash) && !o.over:
+		case op.F == history.FRelease && op.Type == history.Invoke && !o.over:
 			o.over = true
 			end(o, op.Time)
-		case op.F == history.FRelease && op.Type != history.Invoke && o.over && o.gaveAt >= 0:
-			gave := &keys[o.key].tenures[o.gaveAt].gave
-			gave.Return = min(gave.Return, int64(op.Time))
-			o.gaveAt = -1
+		case op.F == history.FRelease && op.Type != history.Invoke && !o.over: // it was called at some time since the process's line before
+			o.over = true
+			end(o, before)
 		}
 	}
 	for _, o := range order {

@@ -19,54 +19,64 @@ type wasted struct {
 	again  bool          // that acquire made another attempt
 }
 
+// setAttempt is one attempt of an acquire: the SETs that one client sent with one token, at
+// most one to each master. Where it sends a master another, it has begun another attempt.
+type setAttempt struct {
+	who   party
+	key   string
+	began time.Duration
+	votes []history.Vote
+	next  time.Duration // its client sent the first SET of the attempt after this one; 0: it made none
+}
+
+// setAttempts are all of them, in the order of their first votes.
+func (r *run) setAttempts() []*setAttempt {
+	type id struct {
+		key string
+		who party
+	}
+	var all []*setAttempt
+	open := map[id]*setAttempt{}
+	before := map[string]*setAttempt{}
+	sets := slices.DeleteFunc(slices.Clone(r.lookup().votes), func(v history.Vote) bool { return v.Command != history.CommandSet })
+	slices.SortStableFunc(sets, func(a, b history.Vote) int { return cmp.Compare(sent(a), sent(b)) })
+	for _, v := range sets {
+		x := id{v.Key, party{v.Client, v.Token}}
+		a := open[x]
+		if a == nil || slices.ContainsFunc(a.votes, func(w history.Vote) bool { return w.Master == v.Master }) {
+			a = &setAttempt{who: x.who, key: v.Key, began: sent(v)}
+			open[x] = a
+			all = append(all, a)
+			if earlier := before[v.Client]; earlier != nil {
+				earlier.next = a.began
+			}
+			before[v.Client] = a
+		}
+		a.votes = append(a.votes, v)
+	}
+	return all
+}
+
 // quorumGranted judges one thing of AV: an attempt that a quorum of masters voted for in
 // time is granted. In time is within half the TTL. Left out are acquires that may have been
 // cancelled at that moment (the last of a client before the healing, and those that had
 // lasted for three TTLs), clients that stood still, ended or whose clock was bent, and
 // locks with fencing tokens, whose votes are not all that they need.
-func (r *run) quorumGranted() *Result {
+func (r *run) quorumGranted() *judgement {
 	q, ttl := r.quorum(), r.h.Header.TTL
 	if q == 0 || ttl <= 0 || r.h.Header.Fencing {
 		return nil
-	}
-	granted := map[party]bool{}
-	for _, l := range r.leases {
-		granted[party{l.Process, l.Token}] = true
 	}
 	byClient := map[string][]attempt{}
 	for _, a := range r.attempts() {
 		byClient[a.client] = append(byClient[a.client], a)
 	}
 	healing := r.healed()
-	type attemptID struct {
-		key string
-		who party
-	}
-	votes := map[attemptID][]history.Vote{}
-	var order []attemptID
-	after := map[attemptID]time.Duration{} // when its client sent the first SET of the attempt after it
-	before := map[string]attemptID{}
-	for _, v := range r.lookup().votes {
-		if v.Command != history.CommandSet {
-			continue
-		}
-		id := attemptID{v.Key, party{v.Client, v.Token}}
-		if votes[id] == nil {
-			order = append(order, id)
-			if earlier, any := before[v.Client]; any {
-				after[earlier] = sent(v)
-			}
-			before[v.Client] = id
-		}
-		votes[id] = append(votes[id], v)
-	}
-	judged := 0
+	var judged []time.Duration
 	var all []wasted
-	for _, id := range order {
-		x := wasted{who: id.who, key: id.key}
-		began := time.Duration(1<<63 - 1)
-		for _, v := range votes[id] {
-			began = min(began, sent(v))
+	for _, s := range r.setAttempts() {
+		x := wasted{who: s.who, key: s.key}
+		for _, v := range s.votes {
 			if v.Yes {
 				x.yes = append(x.yes, v)
 			}
@@ -76,32 +86,34 @@ func (r *run) quorumGranted() *Result {
 		}
 		slices.SortFunc(x.yes, func(a, b history.Vote) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Index, b.Index)) })
 		x.by = x.yes[q-1].At
-		if granted[id.who] {
-			judged++
-			continue
-		}
-		mine := byClient[id.who.client]
-		i, exact := slices.BinarySearchFunc(mine, began, func(a attempt, at time.Duration) int { return cmp.Compare(a.invoked, at) })
+		mine := byClient[s.who.client]
+		i, exact := slices.BinarySearchFunc(mine, s.began, func(a attempt, at time.Duration) int { return cmp.Compare(a.invoked, at) })
 		if !exact {
 			i--
 		}
-		if i < 0 || x.by-began > ttl/2 {
+		if i < 0 {
 			continue
 		}
 		x.ending = mine[i]
-		next, tried := after[id]
-		x.again = tried && next <= x.ending.ended && next > x.by
+		if l := r.grantOf(x.ending); l != nil && l.Token == s.who.token && l.Key == s.key {
+			judged = append(judged, x.by)
+			continue
+		}
+		if x.by-s.began > ttl/2 {
+			continue
+		}
+		x.again = s.next != 0 && s.next <= x.ending.ended && s.next > x.by
 		cancelled := x.ending.ended-x.ending.invoked >= 3*ttl || i+1 == len(mine) || healing.problem == "" && x.ending.invoked < healing.at && mine[i+1].invoked >= healing.at
 		end := x.ending.ended
 		switch {
-		case x.ending.open, x.ending.key != id.key, x.ending.ended < x.by, !x.again && (cancelled || x.ending.ok):
-		case r.stoppedIn(id.who.client, began, end), r.goneIn(id.who.client, began, end), r.stalledIn(began-voteSlack, x.by+voteSlack), r.clockBent(id.who.client, began, end):
+		case x.ending.open, x.ending.key != s.key, x.ending.ended < x.by, x.ending.ended >= r.interrupted.at, !x.again && (cancelled || x.ending.ok):
+		case r.stoppedIn(s.who.client, s.began, end), r.goneIn(s.who.client, s.began, end), r.stalledIn(s.began-r.slack, x.by+r.slack), r.clockBent(s.who.client, s.began, end):
 		default:
-			judged++
+			judged = append(judged, x.by)
 			all = append(all, x)
 		}
 	}
-	if judged == 0 {
+	if len(judged) == 0 {
 		return nil
 	}
 	found := make([]Violation, 0, len(all))
@@ -111,13 +123,27 @@ func (r *run) quorumGranted() *Result {
 		byVote[proof.Index] = x
 		found = append(found, Violation{Key: x.key, At: x.by, Until: max(x.by, x.ending.ended), Ops: append(slices.Clone(x.ending.ops), proof.Index), Tokens: []string{x.who.token}, Clients: []string{x.who.client}})
 	}
-	res := result(QuorumGranted, judged, found, func(v *Violation) { r.explainWasted(v, byVote[v.Ops[len(v.Ops)-1]]) })
-	if len(found) > 0 {
-		res.Why = fmt.Sprintf("%s that a quorum voted for in time were not granted: the first at %s on %s", share(len(found), judged, "attempts"), at(res.Violations[0].At), res.Key)
-		return res
+	return &judgement{
+		checked: len(judged), violations: found, late: true,
+		evidence: r.need("attempts that a quorum voted for", judged, moreWork),
+		explain:  func(v *Violation) { r.explainWasted(v, byVote[v.Ops[len(v.Ops)-1]]) },
+		violated: func(first *Violation) string {
+			return fmt.Sprintf("%s that a quorum voted for in time were not granted: the first at %s on %s", share(len(found), len(judged), "attempts"), at(first.At), first.Key)
+		},
+		holds: fmt.Sprintf("%s that a quorum voted for in time, and all were granted", count(len(judged), "attempt", "attempts")),
 	}
-	res.Why = fmt.Sprintf("%s that a quorum voted for in time, and all were granted", count(judged, "attempt", "attempts")) + r.tried()
-	return res
+}
+
+// grantOf is the lease that an acquire returned, or nil.
+func (r *run) grantOf(a attempt) *history.Lease {
+	if !a.ok || len(a.ops) < 2 {
+		return nil
+	}
+	i, found := slices.BinarySearchFunc(r.leases, a.ops[1], func(l *history.Lease, index int) int { return cmp.Compare(l.Grants[0].Index, index) })
+	if !found {
+		return nil
+	}
+	return r.leases[i]
 }
 
 // clockBent says whether a client's clock ran at another rate within a time.

@@ -7,8 +7,8 @@ type Verdict string
 
 const (
 	Violated Verdict = "violated"
-	Holds    Verdict = "holds"   // nothing was found; Why says how much was tried
-	Unknown  Verdict = "unknown" // the checker could not decide; Why says why
+	Holds    Verdict = "holds"   // nothing was found, and the run had the evidence that this needs
+	Unknown  Verdict = "unknown" // the run was cut short, or the checker could not decide; Why says why
 	Invalid  Verdict = "invalid" // the run proves nothing of it; Why says what is missing
 )
 
@@ -21,6 +21,8 @@ type Property struct {
 
 // The properties, in the order in which reports list them.
 var (
+	UniqueTokens    = Property{"unique-tokens", "L1", "one token belongs to one acquisition"}
+	Quorum          = Property{"quorum", "L1", "an acquire returns a lease only with the yes answers of a quorum of masters"}
 	KeyLifetime     = Property{"key-lifetime", "L1", "a master keeps no token longer than its TTL"}
 	OwnKeys         = Property{"own-keys", "L1", "no one releases or extends another's key"}
 	MinValidity     = Property{"min-validity", "L1", "while a lease is relied on, a quorum of masters stores its token"}
@@ -42,12 +44,14 @@ var (
 	QuorumGranted   = Property{"quorum-granted", "AV", "an attempt that a quorum voted for in time is granted"}
 	OrphanKeys      = Property{"orphan-keys", "AV", "a key that its owner has done with is not stored on"}
 	GhostKeys       = Property{"ghost-keys", "AV", "nor is one whose SET was carried out after its release"}
+	Returns         = Property{"returns", "AV", "every call of the lock returns within its deadline and a bound"}
+	NoCrash         = Property{"no-crash", "AV", "no call of the lock panics"}
 )
 
 // Properties lists them all, in that order.
 var Properties = []Property{
-	KeyLifetime, OwnKeys, MinValidity, MutualExclusion, DeadOnArrival, BeliefExclusion, Told, NoStaleWrite, FencedWrites, NoLostUpdate,
-	FencingMonotone, Extension, Continuity, DeadlockFree, HolderLoss, Availability, MinorityFailure, Progress, QuorumGranted, OrphanKeys, GhostKeys,
+	UniqueTokens, Quorum, KeyLifetime, OwnKeys, MinValidity, MutualExclusion, DeadOnArrival, BeliefExclusion, Told, NoStaleWrite, FencedWrites, NoLostUpdate,
+	FencingMonotone, Extension, Continuity, DeadlockFree, HolderLoss, Availability, MinorityFailure, Progress, QuorumGranted, OrphanKeys, GhostKeys, Returns, NoCrash,
 }
 
 // Result is the verdict on one property.
@@ -57,6 +61,7 @@ type Result struct {
 	Verdict    Verdict     `json:"verdict"`
 	Why        string      `json:"why"`                  // one sentence
 	Checked    int         `json:"checked"`              // how many leases, sections, writes or acquires were judged
+	Evidence   []Evidence  `json:"evidence,omitempty"`   // what the property needs to hold, and what the run had of it
 	Count      int         `json:"count,omitempty"`      // how many violations were found
 	Violations []Violation `json:"violations,omitempty"` // the first MaxViolations of them, in order of time
 }

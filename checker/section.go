@@ -3,6 +3,7 @@ package checker
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"lockpick/history"
 )
@@ -10,34 +11,35 @@ import (
 // sections returns the critical sections as their clients lived them, whatever
 // their leases said.
 //
-// A section that was never left ends where its client released the lease, or
-// else at its client's last line that shows it in the section: one that carries
-// the token (a write, an extension) or a pause. The client may have crashed right
-// after it, or the harness may have been killed, and someone who is dead believes
-// nothing: to let the section run to the end of the history would convict a lock
-// on a client's silence.
-func sections(ops []history.Op, leases []*history.Lease) []stretch {
-	type owner struct{ process, token string }
-	lease := make(map[owner][]*history.Lease, len(leases)) // a weak lock gives one token again and again
-	for _, l := range leases {
-		o := owner{l.Process, l.Token}
-		lease[o] = append(lease[o], l)
-	}
+// A section that was never left ends where its client released the lease or crashed,
+// or else at its client's last line that shows it in the section: one that carries
+// the token (a write, an extension) or a pause. The harness may have been killed
+// right after it: to let the section run to the end of the history would convict
+// a lock on a client's silence.
+func sections(ops []history.Op, leaseAt func(line int) *history.Lease) []stretch {
 	var all []stretch
 	inside := map[string][]int{} // by client: its open sections
 	for i := range ops {
 		op := &ops[i]
+		if op.F == history.FCrash { // and all that its client believed with it
+			for _, s := range inside[op.Process] {
+				all[s].lastSeen(op)
+				all[s].crashed = true
+			}
+			delete(inside, op.Process)
+			continue
+		}
 		if op.Value == nil || op.F != history.FEnter && len(inside[op.Process]) == 0 {
 			continue
 		}
-		o := owner{op.Process, op.Value.Token}
+		token := op.Value.Token
 		open := inside[op.Process]
-		at := slices.IndexFunc(open, func(s int) bool { return all[s].token == o.token })
+		at := slices.IndexFunc(open, func(s int) bool { return all[s].token == token })
 		switch {
 		case op.F == history.FEnter && at < 0:
 			inside[op.Process] = append(open, len(all))
-			all = append(all, stretch{key: op.Key, client: op.Process, token: o.token, from: op.Time, to: op.Time,
-				ops: []int{op.Index}, lease: latestBy(lease[o], op.Index), cut: true})
+			all = append(all, stretch{key: op.Key, client: op.Process, token: token, from: op.Time, to: op.Time,
+				ops: []int{op.Index}, lease: leaseAt(i), cut: true})
 		case op.F == history.FPaused:
 			for _, s := range open {
 				all[s].lastSeen(op)
@@ -55,17 +57,6 @@ func sections(ops []history.Op, leases []*history.Lease) []stretch {
 	return all
 }
 
-// latestBy is the lease that was granted last before a line of the history, or nil.
-func latestBy(leases []*history.Lease, index int) *history.Lease {
-	var latest *history.Lease
-	for _, l := range leases {
-		if l.Grants[0].Index < index {
-			latest = l
-		}
-	}
-	return latest
-}
-
 // lastSeen moves the end of a section to a line that shows its client in it.
 func (s *stretch) lastSeen(op *history.Op) {
 	s.to = op.Time
@@ -73,10 +64,17 @@ func (s *stretch) lastSeen(op *history.Op) {
 }
 
 // beliefExclusion judges L3: no two critical sections on one key overlap.
-func (r *run) beliefExclusion() *Result {
-	all := sections(r.h.Ops, r.leases)
+func (r *run) beliefExclusion() *judgement {
+	all := sections(r.h.Ops, r.leaseAt)
 	if len(all) == 0 {
 		return nil
+	}
+	competed := r.contended()
+	var contended []time.Duration
+	for _, s := range all {
+		if s.lease != nil && competed[s.lease] {
+			contended = append(contended, s.from)
+		}
 	}
 	overlaps := sweep(all)
 	found := make([]Violation, 0, len(overlaps))
@@ -85,13 +83,14 @@ func (r *run) beliefExclusion() *Result {
 		found = append(found, violation(o))
 		byEnter[o.later.ops[0]] = o
 	}
-	res := result(BeliefExclusion, len(all), found, func(v *Violation) { r.explainSections(v, byEnter[v.Ops[len(v.Ops)-1]]) })
-	if len(found) > 0 {
-		res.Why = fmt.Sprintf("%s began while another client was still in one: the first at %s on %s",
-			share(len(found), len(all), "critical sections"), at(res.Violations[0].At), res.Key)
-		return res
+	return &judgement{
+		checked: len(all), violations: found,
+		evidence: r.need("critical sections that were contended", contended, moreContention),
+		explain:  func(v *Violation) { r.explainSections(v, byEnter[v.Ops[len(v.Ops)-1]]) },
+		violated: func(first *Violation) string {
+			return fmt.Sprintf("%s began while another client was still in one: the first at %s on %s",
+				share(len(found), len(all), "critical sections"), at(first.At), first.Key)
+		},
+		holds: fmt.Sprintf("no two of %s overlapped", count(len(all), "critical section", "critical sections")),
 	}
-	res.Why = fmt.Sprintf("no two of %s overlapped", count(len(all), "critical section", "critical sections")) + r.tried()
-	r.requireEvidence(res)
-	return res
 }

@@ -19,6 +19,7 @@ type stretch struct {
 	ops                []int          // that begin it and say how long it lasts
 	lease              *history.Lease // whose hold or section it is; nil if unknown
 	cut                bool           // a section that was never left
+	crashed            bool           // it was cut by a crash of its client
 }
 
 func (s *stretch) empty() bool { return s.to <= s.from }

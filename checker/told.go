@@ -23,27 +23,24 @@ type unaware struct {
 // (no lock can), nor one whose machine stalled: these are left out. A lease is over when
 // its validity ends, when it is released, and when so many masters have said no to one
 // extension that no quorum can hold the token.
-func (r *run) told() *Result {
-	slack := max(voteSlack, r.h.Header.TTL/20)
-	byParty := map[party]*history.Lease{}
-	for _, l := range r.leases {
-		byParty[party{l.Process, l.Token}] = l
-	}
+func (r *run) told() *judgement {
+	slack := max(r.slack, r.h.Header.TTL/20)
 	lost := r.lostBy()
-	judged, still := 0, 0
-	var all []unaware
+	still := 0
+	var judged []time.Duration
+	var found []Violation
+	byOp := map[int]unaware{}
 	for i := range r.h.Ops {
 		op := &r.h.Ops[i]
 		if op.Value == nil || op.Value.Token == "" || op.F != history.FEnter && (op.F != history.FWrite || op.Type != history.Invoke) {
 			continue
 		}
-		judged++
-		l := byParty[party{op.Process, op.Value.Token}]
+		judged = append(judged, op.Time)
+		l := r.leaseAt(i)
 		u := unaware{op: op, lease: l}
 		switch {
-		case l == nil || op.Time < l.Acquired():
-			all = append(all, u) // nothing had been granted, whatever stood still
-			continue
+		case l == nil: // nothing had been granted, whatever stood still
+			u.since = op.Time
 		case lost[l] != nil && op.Time > lost[l].Time+slack:
 			u.lost, u.since = lost[l], lost[l].Time
 		default:
@@ -54,38 +51,36 @@ func (r *run) told() *Result {
 		if op.F == history.FWrite && !r.written(op) {
 			continue
 		}
-		if r.stoppedIn(op.Process, u.since-slack, op.Time) || r.stalledIn(u.since-slack, op.Time) {
-			still++
-			continue
+		if l != nil {
+			if r.stoppedIn(op.Process, u.since-slack, op.Time) || r.stalledIn(u.since-slack, op.Time) {
+				still++
+				continue
+			}
 		}
-		all = append(all, u)
-	}
-	if judged == 0 {
-		return nil
-	}
-	found := make([]Violation, 0, len(all))
-	byOp := map[int]unaware{}
-	for _, u := range all {
-		byOp[u.op.Index] = u
-		v := Violation{Key: u.op.Key, At: u.op.Time, Until: u.op.Time, Ops: []int{u.op.Index}, Tokens: []string{u.op.Value.Token}, Clients: []string{u.op.Process}}
+		byOp[op.Index] = u
+		v := Violation{Key: op.Key, At: op.Time, Until: op.Time, Ops: []int{op.Index}, Tokens: []string{op.Value.Token}, Clients: []string{op.Process}}
 		if u.lost != nil {
-			v.Ops = []int{u.lost.Index, u.op.Index}
+			v.Ops = []int{u.lost.Index, op.Index}
 		}
 		found = append(found, v)
 	}
-	res := result(Told, judged, found, func(v *Violation) { r.explainUnaware(v, byOp[v.Ops[len(v.Ops)-1]]) })
-	if len(found) > 0 {
-		res.Why = fmt.Sprintf("%s were begun by a client whose lease was over, and which had not stood still: the first at %s on %s",
-			share(len(found), judged, "sections and writes"), at(res.Violations[0].At), res.Key)
-		return res
+	if len(judged) == 0 {
+		return nil
 	}
-	res.Why = fmt.Sprintf("of %s none was begun under a lease that was over", count(judged, "section or write", "sections and writes"))
+	j := &judgement{
+		checked: len(judged), violations: found, needsSlack: true,
+		evidence: r.need("critical sections and writes", judged, moreWork),
+		explain:  func(v *Violation) { r.explainUnaware(v, byOp[v.Ops[len(v.Ops)-1]]) },
+		violated: func(first *Violation) string {
+			return fmt.Sprintf("%s were begun by a client whose lease was over, and which had not stood still: the first at %s on %s",
+				share(len(found), len(judged), "sections and writes"), at(first.At), first.Key)
+		},
+		holds: fmt.Sprintf("of %s none was begun under a lease that was over", count(len(judged), "section or write", "sections and writes")),
+	}
 	if still > 0 {
-		res.Why += fmt.Sprintf(", but for %d by clients that had just stood still and could not be told", still)
+		j.notes = fmt.Sprintf("; %d were begun by clients that had just stood still and could not be told", still)
 	}
-	res.Why += r.tried()
-	r.requireEvidence(res)
-	return res
+	return j
 }
 
 // written says whether a write that a client began was carried out: a client may begin
@@ -107,17 +102,13 @@ func (r *run) lostBy() map[*history.Lease]*history.Op {
 	if q == 0 || n == 0 {
 		return found
 	}
-	byParty := map[party]*history.Lease{}
-	for _, l := range r.leases {
-		byParty[party{l.Process, l.Token}] = l
-	}
 	t := r.trails()
 	for i := range r.h.Ops {
 		op := &r.h.Ops[i]
 		if op.F != history.FExtend || op.Type == history.Invoke || op.Value == nil {
 			continue
 		}
-		l := byParty[party{op.Process, op.Value.Token}]
+		l := r.leaseAt(i)
 		if l == nil || found[l] != nil {
 			continue
 		}

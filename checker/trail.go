@@ -8,9 +8,10 @@ import (
 	"lockpick/history"
 )
 
-// voteSlack is how much later than it came a vote may be recorded, beside what the
-// harness's own stalls explain. What rests on the order of two votes allows for it.
-const voteSlack = 100 * time.Millisecond
+// lookFrom and lookTo bound when a snapshot of a master's keys was taken: after it was asked
+// for, and before the answer was there.
+func lookFrom(op *history.Op) time.Duration { return op.Time - op.Value.Delay - op.Value.Took }
+func lookTo(op *history.Op) time.Duration   { return op.Time - op.Value.Delay }
 
 // party is who acts under a token: a weak lock may give one token to two clients.
 type party struct{ client, token string }
@@ -48,6 +49,21 @@ type trails struct {
 	crashes map[string][]time.Duration // by client
 	stalls  []history.Span
 	looks   map[string][]*history.Op // by master; also what it stored after a restart
+	names   map[place]string         // of the key on the master, where it is not the lock's name
+}
+
+// stored is the name of a lock's key on a master, learned from the commands about it.
+func (t *trails) stored(p place) string {
+	if name := t.names[p]; name != "" {
+		return name
+	}
+	return p.key
+}
+
+// snapshots are those that show a party's token on a master, in order.
+func (t *trails) snapshots(x *trail) []*history.Op {
+	p := place{x.master, x.key}
+	return t.shows[trailKey{place{x.master, t.stored(p)}, x.who.token}]
 }
 
 // sent is when a command was sent, at the latest.
@@ -58,9 +74,12 @@ func (r *run) trails() *trails {
 	if r.trailed != nil {
 		return r.trailed
 	}
-	t := &trails{byID: map[trailID]*trail{}, byPlace: map[place][]*trail{}, yes: map[place][]history.Vote{}, shows: map[trailKey][]*history.Op{}, crashes: map[string][]time.Duration{}, looks: map[string][]*history.Op{}}
+	t := &trails{byID: map[trailID]*trail{}, byPlace: map[place][]*trail{}, yes: map[place][]history.Vote{}, shows: map[trailKey][]*history.Op{}, crashes: map[string][]time.Duration{}, looks: map[string][]*history.Op{}, names: map[place]string{}}
 	for _, v := range r.lookup().votes {
 		id := trailID{place{v.Master, v.Key}, party{v.Client, v.Token}}
+		if v.Stored != v.Key {
+			t.names[id.place] = v.Stored
+		}
 		x := t.byID[id]
 		if x == nil {
 			x = &trail{master: v.Master, key: v.Key, who: id.who}
@@ -122,10 +141,10 @@ func (t *trails) missed(p place, token string, from, to time.Duration) *history.
 	looks := t.looks[p.master]
 	i, _ := slices.BinarySearchFunc(looks, from, func(op *history.Op, at time.Duration) int { return cmp.Compare(op.Time, at) })
 	for _, look := range looks[i:] {
-		if look.Time >= to {
+		if lookFrom(look) >= to {
 			break
 		}
-		if look.Time-look.Value.Took > from && look.Value.Keys[p.key] != token {
+		if lookFrom(look) > from && lookTo(look) < to && look.Value.Keys[t.stored(p)] != token {
 			return look
 		}
 	}

@@ -3,6 +3,7 @@ package checker
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"lockpick/history"
 )
@@ -23,7 +24,8 @@ type lostUpdate struct {
 // Values tell that, and not the times at which reads were recorded: those of a workload
 // are all different. Where two are the same, nobody is convicted. A write whose client had
 // read nothing is no update: it may replace what it likes, and be lost itself.
-func (r *run) updates() (lost []lostUpdate, judged, refused int) {
+func (r *run) updates() (lost []lostUpdate, contended []time.Duration, judged, refused int) {
+	competed := r.contended()
 	type reader struct{ key, token string }
 	leases := map[reader]*history.Lease{}
 	for _, l := range r.leases {
@@ -51,20 +53,23 @@ func (r *run) updates() (lost []lostUpdate, judged, refused int) {
 				continue
 			}
 			judged++
+			if l := leases[of]; l != nil && competed[l] {
+				contended = append(contended, op.Time)
+			}
 			if before != nil && from.Value.Value != before.Value.Value {
 				lost = append(lost, lostUpdate{write: op, lost: before, from: from, mine: leases[of], other: leases[reader{op.Key, before.Value.Token}]})
 			}
 		}
 	}
-	return lost, judged, refused
+	return lost, contended, judged, refused
 }
 
 // noLostUpdate judges RMW, at a resource with compare-and-set.
-func (r *run) noLostUpdate() *Result {
+func (r *run) noLostUpdate() *judgement {
 	if r.h.Header.Resource == "" {
 		return nil
 	}
-	lost, judged, refused := r.updates()
+	lost, contended, judged, refused := r.updates()
 	if judged+refused == 0 {
 		return nil
 	}
@@ -74,19 +79,17 @@ func (r *run) noLostUpdate() *Result {
 		byWrite[u.write.Index] = u
 		found = append(found, r.violation(u))
 	}
-	res := result(NoLostUpdate, judged, found, func(v *Violation) { r.explainLostUpdate(v, byWrite[v.Ops[len(v.Ops)-1]]) })
-	comparison := fmt.Sprintf("; the comparison refused %s", count(refused, "write", "writes"))
-	switch {
-	case len(found) > 0:
-		res.Why = fmt.Sprintf("%s were computed from a value that another had replaced: the first at %s on %s",
-			share(len(found), judged, "updates"), at(res.Violations[0].At), res.Key) + comparison
-	case judged == 0:
-		res.Verdict, res.Why = Invalid, "no update was applied"+comparison
-	default:
-		res.Why = fmt.Sprintf("none of the %s was computed from a value that another had replaced", count(judged, "update", "updates")) + comparison + r.tried()
-		r.requireEvidence(res)
+	return &judgement{
+		checked: judged, violations: found,
+		evidence: r.need("updates under contended leases", contended, moreContention),
+		explain:  func(v *Violation) { r.explainLostUpdate(v, byWrite[v.Ops[len(v.Ops)-1]]) },
+		violated: func(first *Violation) string {
+			return fmt.Sprintf("%s were computed from a value that another had replaced: the first at %s on %s",
+				share(len(found), judged, "updates"), at(first.At), first.Key)
+		},
+		holds: fmt.Sprintf("none of the %s was computed from a value that another had replaced", count(judged, "update", "updates")),
+		notes: fmt.Sprintf("; the comparison refused %s", count(refused, "write", "writes")),
 	}
-	return res
 }
 
 // violation is what proves a lost update: the grants, what its client knew, the write that

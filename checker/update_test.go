@@ -74,7 +74,8 @@ func TestLostUpdateIsTwoFromOneValue(t *testing.T) {
 		for _, n := range from {
 			lost = lost || n > 1
 		}
-		got := newRun(h).noLostUpdate()
+		rep := Check(h, NoLostUpdate)
+		got := rep.Result(NoLostUpdate)
 		switch {
 		case got == nil && written+refused == 0:
 			seen["nothing written"]++

@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,62 +10,200 @@ import (
 	"lockpick/history"
 )
 
-// A run proves that a safety property holds only if it put the lock to the test.
+// judgement is what the judge of a property found, before the rule for verdicts (conclude)
+// makes a Result of it. A judge returns nil if the run had nothing of what it judges.
+type judgement struct {
+	checked    int              // how many leases, sections, writes or acquires were judged
+	violations []Violation      // in any order
+	explain    func(*Violation) // completes a violation that the result carries
+	evidence   []Evidence       // what the property needs, and what the run had of it
+	late       bool             // a violation is proven only at its end, not when it begins
+
+	violated func(first *Violation) string // the reason for the verdict, a sentence
+	holds    string                        // the same, if nothing was found
+	notes    string                        // what to add to either, beginning with a semicolon
+
+	contradiction string // two deciders disagree: no verdict
+	undecided     string // the checker could not decide; a proven violation stays one
+	invalid       string // why the run proves nothing of it, whatever the evidence
+	needsSlack    bool   // it compares times that may have been recorded late
+}
+
+// Evidence is one thing that a property needs before it may hold, and how much of it the
+// run had.
+type Evidence struct {
+	What string `json:"what"`           // a plural: contended acquisitions
+	Got  int    `json:"got"`            // how many there were
+	Need int    `json:"need"`           // how many a verdict of holds needs
+	Help string `json:"help,omitempty"` // what to do if they are too few
+}
+
+// What a verdict of holds needs, unless the property says otherwise.
 const (
-	// MinLeases is how many leases a run must have granted: fewer leave hardly
-	// any chance for two to meet.
-	MinLeases = 10
-	// MinLeasesUnderFaults is how many of them must have been granted from the
-	// first fault on. A lock that grants nothing once a fault strikes is safe for
-	// no merit of its own.
-	MinLeasesUnderFaults = 1
+	// MinEvidence is how many of the things that a property judges a run must have
+	// had: with fewer there was hardly a chance that it was violated.
+	MinEvidence = 10
+	// MinUnderFaults is how many of them must have fallen into the faulty period, if
+	// there were to be faults. A lock that does nothing while a fault is in force is
+	// safe for no merit of its own.
+	MinUnderFaults = 3
+	// MaxStalled is the share of a run for which the harness's machine may have stood
+	// still. Beyond it nothing that was not seen has been absent.
+	MaxStalled = 0.2
 )
 
 // NoFaults is how a header names a campaign without faults.
 const NoFaults = "none"
 
-// requireEvidence turns a result that found nothing into Invalid if the run
-// proves nothing. A violation stays one, however little was tried.
-func (r *run) requireEvidence(res *Result) {
-	if res.Verdict != Holds {
-		return
+// conclude is the one rule for verdicts; docs/checking.md states it.
+func (r *run) conclude(p Property, j *judgement) Result {
+	res := Result{Property: p, Checked: j.checked, Evidence: j.evidence}
+	slices.SortStableFunc(j.violations, func(a, b Violation) int { return cmp.Compare(a.At, b.At) })
+	certain := slices.DeleteFunc(slices.Clone(j.violations), func(v Violation) bool {
+		if j.late {
+			return v.Until >= r.died.from
+		}
+		return v.At >= r.died.from
+	})
+	switch {
+	case j.contradiction != "":
+		res.Verdict, res.Why = Unknown, j.contradiction
+	case len(certain) > 0:
+		res.violate(p, certain, j.explain)
+		res.Why = j.violated(&res.Violations[0]) + j.notes
+	case len(j.violations) > 0:
+		res.Verdict = Invalid
+		res.Why = fmt.Sprintf("%s, and what was found after that says nothing about the lock", r.died.how)
+	case r.cutShort() != "":
+		res.Verdict, res.Why = Unknown, r.cutShort()
+	case r.died.how != "":
+		res.Verdict, res.Why = Invalid, r.died.how
+	case j.invalid != "":
+		res.Verdict, res.Why = Invalid, j.invalid
+	case j.undecided != "":
+		res.Verdict, res.Why = Unknown, j.undecided
+	case r.missing(j) != "":
+		res.Verdict, res.Why = Invalid, r.missing(j)
+	default:
+		res.Verdict, res.Why = Holds, j.holds+j.notes+found(j.evidence)+r.tried()
 	}
-	if missing := r.missing(); missing != "" {
-		res.Verdict, res.Why = Invalid, missing
+	return res
+}
+
+// violate puts violations, which are in order of time, into a result.
+func (res *Result) violate(p Property, found []Violation, explain func(*Violation)) {
+	res.Verdict, res.Count, res.Key = Violated, len(found), found[0].Key
+	res.Violations = found[:min(len(found), MaxViolations)]
+	for i := range res.Violations {
+		v := &res.Violations[i]
+		v.Property, v.Level = p.Name, p.Level
+		explain(v)
 	}
 }
 
-// missing says what the run lacks to prove a safety property, or "".
-func (r *run) missing() string {
-	if n := len(r.leases); n < MinLeases {
-		if n == 0 {
-			return fmt.Sprintf("no lease was granted, and a run needs %d", MinLeases)
-		}
-		return fmt.Sprintf("only %s granted, fewer than the %d that a run needs", count(n, "lease was", "leases were"), MinLeases)
+// missing says what the run lacks to prove that a property holds, or "".
+func (r *run) missing(j *judgement) string {
+	if share := r.stalled(0); share > MaxStalled {
+		return fmt.Sprintf("the harness's machine stood still for %.0f %% of the run: run it on a machine that is less busy", 100*share)
 	}
-	asked := r.asksFor()
-	if len(asked) == 0 {
-		return ""
-	}
-	for _, name := range asked {
-		if why := r.toothless(name); why != "" {
+	for _, name := range r.asksFor() {
+		if why := r.ineffective(name); why != "" {
 			return why
 		}
 	}
-	first, struck := r.firstStrike()
-	if !struck {
+	if ttl := r.h.Header.TTL; j.needsSlack && ttl > 0 && r.slack > ttl/4 {
+		return fmt.Sprintf("times are known to %s here, which is too coarse for a TTL of %s: it needs a TTL of %s, or --driver sim", duration(r.slack), duration(ttl), duration(4*r.slack))
+	}
+	for _, e := range j.evidence {
+		if e.Got < e.Need {
+			s := fmt.Sprintf("needs %d %s, got %d", e.Need, e.What, e.Got)
+			if e.Help != "" {
+				s += ": " + e.Help
+			}
+			return s
+		}
+	}
+	return ""
+}
+
+// found says how much evidence there was, as the end of a sentence.
+func found(evidence []Evidence) string {
+	var parts []string
+	for i, e := range evidence {
+		what := e.What
+		if i > 0 {
+			if rest, same := strings.CutPrefix(what, evidence[0].What); same {
+				what = "of them" + rest
+			}
+		}
+		parts = append(parts, fmt.Sprintf("%d %s", e.Got, what))
+	}
+	if len(parts) == 0 {
 		return ""
 	}
-	n := 0
-	for _, l := range r.leases {
-		if l.Acquired() >= first {
+	return "; " + strings.Join(parts, ", ")
+}
+
+// need is the evidence of a property that judges things of one kind: how many there were,
+// and how many of them in the faulty period. at is when each of them was.
+func (r *run) need(what string, at []time.Duration, help string) []Evidence {
+	return r.needs(what, at, MinEvidence, MinUnderFaults, help)
+}
+
+func (r *run) needs(what string, at []time.Duration, total, underFaults int, help string) []Evidence {
+	rows := []Evidence{{What: what, Got: len(at), Need: total, Help: help}}
+	if !r.expectsFaults() {
+		return rows
+	}
+	faulty, n := r.faultyPeriod(), 0
+	for _, t := range at {
+		if contains(faulty, t) {
 			n++
 		}
 	}
-	if n < MinLeasesUnderFaults {
-		return fmt.Sprintf("of %s none was granted during the faults, from %s on, or after them", count(len(r.leases), "lease", "leases"), at(first))
+	return append(rows, Evidence{What: what + " while a fault was in force or within a TTL after it", Got: n, Need: underFaults,
+		Help: "try a longer --time-limit, a shorter --interval or milder faults"})
+}
+
+// count is evidence that is not about faults.
+func countEvidence(what string, got, need int, help string) []Evidence {
+	return []Evidence{{What: what, Got: got, Need: need, Help: help}}
+}
+
+// moreWork is the help for most evidence.
+const moreWork = "try a longer --time-limit"
+
+// moreContention is the help where clients did not compete.
+const moreContention = "try more --clients, fewer --keys or a longer --time-limit"
+
+// expectsFaults says whether there were to be faults.
+func (r *run) expectsFaults() bool {
+	return len(r.asksFor()) > 0 || slices.ContainsFunc(r.faults, func(f *history.Fault) bool { return f.Installed })
+}
+
+// faultyPeriod is when a fault that took effect was in force, or had been within a TTL.
+func (r *run) faultyPeriod() []history.Span {
+	if r.faulty == nil {
+		r.faulty = []history.Span{}
+		for _, f := range r.faults {
+			if r.tookEffect(f) {
+				r.faulty = append(r.faulty, history.Span{From: f.From, To: f.To + r.h.Header.TTL + 1})
+			}
+		}
+		r.faulty = union(r.faulty, 0)
 	}
-	return ""
+	return r.faulty
+}
+
+// contains says whether a time lies in one of some spans, which are in order and disjoint.
+func contains(spans []history.Span, t time.Duration) bool {
+	i, _ := slices.BinarySearchFunc(spans, t, func(s history.Span, t time.Duration) int {
+		if s.To <= t {
+			return -1
+		}
+		return 1
+	})
+	return i < len(spans) && spans[i].From <= t
 }
 
 // asksFor is the kinds of faults that the campaign was to inject.
@@ -78,14 +217,14 @@ func (r *run) asksFor() []string {
 	return names
 }
 
-// toothless says why no fault of a kind is known to have bitten, or "" if one is.
-func (r *run) toothless(name string) string {
+// ineffective says why no fault of a kind is known to have taken effect, or "" if one is.
+func (r *run) ineffective(name string) string {
 	var skipped, problem, evidence string
 	installed, unhealed := 0, 0
 	for _, f := range r.faults {
 		switch {
 		case f.Name != name:
-		case r.bit(f):
+		case r.tookEffect(f):
 			return ""
 		case f.Installed && !f.Healed:
 			installed++
@@ -100,27 +239,27 @@ func (r *run) toothless(name string) string {
 	}
 	switch {
 	case installed > 0 && unhealed == installed && problem != "":
-		return fmt.Sprintf("it is unknown whether %s bit: it could not be healed: %s", name, problem)
+		return fmt.Sprintf("it is unknown whether %s took effect: it could not be healed: %s", name, problem)
 	case installed > 0 && unhealed == installed:
-		return fmt.Sprintf("it is unknown whether %s bit: the run ended before it was healed", name)
+		return fmt.Sprintf("it is unknown whether %s took effect: the run ended before it was healed", name)
 	case installed > 0 && evidence != "":
-		return fmt.Sprintf("%s was installed %s and never bit: %s", name, count(installed, "time", "times"), evidence)
+		return fmt.Sprintf("%s was installed %s and never took effect: %s", name, count(installed, "time", "times"), evidence)
 	case installed > 0:
-		return fmt.Sprintf("%s was installed %s and is not known to have bitten", name, count(installed, "time", "times"))
+		return fmt.Sprintf("%s was installed %s and is not known to have taken effect", name, count(installed, "time", "times"))
 	case skipped != "":
-		return fmt.Sprintf("%s was asked for but always skipped: %s", name, skipped)
+		return fmt.Sprintf("%s was requested but always skipped: %s", name, skipped)
 	}
-	return name + " was asked for but never installed"
+	return name + " was requested but never installed"
 }
 
 // clientPause is the name of the fault that stops clients.
 const clientPause = "client-pause"
 
-// bit says whether a fault is known to have had an effect. A client's own record
+// tookEffect says whether a fault is known to have had an effect. A client's own record
 // that it stood still within a client-pause proves that one.
-func (r *run) bit(f *history.Fault) bool {
+func (r *run) tookEffect(f *history.Fault) bool {
 	if f.Bit || !f.Installed || f.Name != clientPause {
-		return f.Bit
+		return f.Bit && f.Installed
 	}
 	for client, all := range r.pauses {
 		if len(f.Clients) > 0 && !slices.Contains(f.Clients, client) {
@@ -135,38 +274,108 @@ func (r *run) bit(f *history.Fault) bool {
 	return false
 }
 
-// firstStrike is when the first fault was installed.
-func (r *run) firstStrike() (time.Duration, bool) {
-	for _, f := range r.faults {
-		if f.Installed {
-			return f.Began, true
-		}
-	}
-	return 0, false
-}
-
 // tried says what the lock was exposed to, as the end of a sentence.
 func (r *run) tried() string {
 	if len(r.faults) == 0 {
 		if len(r.asksFor()) == 0 {
-			return "; no fault was asked for"
+			return "; no fault was requested"
 		}
 		return "; no fault was installed"
 	}
-	bit := 0
+	effective := 0
 	var kinds []string
 	for _, f := range r.faults {
-		if !r.bit(f) {
+		if !r.tookEffect(f) {
 			continue
 		}
-		bit++
+		effective++
 		if !slices.Contains(kinds, f.Name) {
 			kinds = append(kinds, f.Name)
 		}
 	}
-	if bit == 0 {
-		return "; no fault is known to have bitten"
+	if effective == 0 {
+		return "; no fault is known to have taken effect"
 	}
 	slices.Sort(kinds)
-	return fmt.Sprintf("; %s bit (%s)", count(bit, "fault", "faults"), strings.Join(kinds, ", "))
+	return fmt.Sprintf("; %s took effect (%s)", count(effective, "fault", "faults"), strings.Join(kinds, ", "))
+}
+
+// death is that of a master which no fault caused.
+type death struct {
+	from time.Duration // since when it may have been dead; no time of the run, if none died
+	how  string        // a clause; "" if none died
+}
+
+// deathNotice is how much later than it happened a death is noticed at most, where the
+// history does not say.
+const deathNotice = 2 * time.Second
+
+// foreignDeath is the first of the deaths that no fault caused.
+func foreignDeath(ops []history.Op) death {
+	for i := range ops {
+		op := &ops[i]
+		if op.F != history.FDied {
+			continue
+		}
+		noticed := deathNotice
+		if op.Value != nil && op.Value.Took > 0 {
+			noticed = op.Value.Took
+		}
+		how := fmt.Sprintf("%s died at %s, which no fault of this run caused", op.Process, at(op.Time))
+		if op.Error != "" {
+			how += " (" + op.Error + ")"
+		}
+		return death{from: op.Time - noticed, how: how}
+	}
+	return death{from: 1<<63 - 1}
+}
+
+// cutShort says why a history is not that of a whole run, or "".
+func (r *run) cutShort() string {
+	switch {
+	case r.interrupted.why != "":
+		return fmt.Sprintf("the run was interrupted at %s: %s", at(r.interrupted.at), r.interrupted.why)
+	case r.h.Header.Format >= 2 && !r.ended:
+		return "the history is cut short: its end mark is missing"
+	}
+	return ""
+}
+
+// interruption is when the harness was told to stop. What it cancelled from then on is no
+// evidence.
+type interruption struct {
+	at  time.Duration // no time of the run, if it was not
+	why string
+}
+
+func interrupted(ops []history.Op) interruption {
+	for i := range ops {
+		if op := &ops[i]; op.F == history.FInterrupted {
+			return interruption{at: op.Time, why: cmp.Or(op.Error, "nobody said why")}
+		}
+	}
+	return interruption{at: 1<<63 - 1}
+}
+
+// Slack is how much later than it happened a thing may have been recorded.
+const (
+	// simulatedSlack is that of the simulator, which records at the very instant.
+	simulatedSlack = time.Millisecond
+	// realSlack is twice the longest stall of its machine that a harness does not record.
+	realSlack = 100 * time.Millisecond
+)
+
+// slackOf is the slack of a history: what its driver allows, and the longest delay that the
+// recorder knows of.
+func slackOf(h *history.History) time.Duration {
+	longest := time.Duration(0)
+	for i := range h.Ops {
+		if v := h.Ops[i].Value; v != nil {
+			longest = max(longest, v.Delay)
+		}
+	}
+	if h.Header.Driver == "sim" {
+		return simulatedSlack + longest
+	}
+	return realSlack + longest
 }

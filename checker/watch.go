@@ -17,14 +17,12 @@ type Watch struct {
 	mu     sync.Mutex
 	now    time.Duration // of the last operation
 	keys   map[string]*watched
-	owners map[watchOwner]*watchHold
-	fresh  []*watched // keys with a hold that began now: later operations of this instant may still change it
+	owners map[string]map[string]*watchHold // by process and token: the latest lease, until it is released
+	fresh  []*watched                       // keys with a hold that began now: later operations of this instant may still change it
 
 	settled int // violations before now
 	first   time.Duration
 }
-
-type watchOwner struct{ process, token string }
 
 // watched is one key: its holds, in the order in which they began, that have
 // not ended before now.
@@ -45,43 +43,51 @@ func (w *Watch) Observe(op history.Op) {
 		w.settle()
 		w.now = op.Time
 	}
+	mine := w.owners[op.Process]
+	if op.F == history.FCrash {
+		for _, h := range mine {
+			h.to = min(h.to, op.Time)
+		}
+		delete(w.owners, op.Process)
+		return
+	}
 	if op.Value == nil || op.Value.Token == "" {
 		return
 	}
-	owner := watchOwner{op.Process, op.Value.Token}
+	token := op.Value.Token
 	switch {
 	case op.F == history.FAcquire && op.Type == history.OK:
 		if w.keys == nil {
-			w.keys, w.owners = map[string]*watched{}, map[watchOwner]*watchHold{}
+			w.keys, w.owners = map[string]*watched{}, map[string]map[string]*watchHold{}
 		}
 		key := w.keys[op.Key]
 		if key == nil {
 			key = &watched{}
 			w.keys[op.Key] = key
 		}
-		w.begin(owner, key, op)
+		w.begin(key, op)
 	case op.F == history.FExtend && op.Type == history.OK:
-		h := w.owners[owner]
+		h := mine[token]
 		switch {
 		case h == nil: // never granted, or released
 		case op.Time <= h.to:
 			h.to = max(op.Time, op.Value.ValidUntil)
 		default: // it had lapsed: this is a new hold
-			w.begin(owner, h.key, op)
+			w.begin(h.key, op)
 		}
 	case op.F == history.FClock:
-		if h := w.owners[owner]; h != nil && op.Time < h.to {
+		if h := mine[token]; h != nil && op.Time < h.to {
 			h.to = max(op.Time, op.Value.ValidUntil)
 		}
-	case op.F == history.FRelease && op.Type == history.Invoke, op.F == history.FCrash:
-		if h := w.owners[owner]; h != nil {
+	case op.F == history.FRelease && op.Type == history.Invoke:
+		if h := mine[token]; h != nil {
 			h.to = min(h.to, op.Time)
-			delete(w.owners, owner)
+			delete(mine, token)
 		}
 	}
 }
 
-func (w *Watch) begin(owner watchOwner, key *watched, op history.Op) {
+func (w *Watch) begin(key *watched, op history.Op) {
 	kept := key.holds[:0]
 	for _, h := range key.holds {
 		if h.to >= op.Time { // it may yet be extended at this instant
@@ -91,7 +97,10 @@ func (w *Watch) begin(owner watchOwner, key *watched, op history.Op) {
 	clear(key.holds[len(kept):])
 	h := &watchHold{key: key, from: op.Time, to: op.Value.ValidUntil}
 	key.holds = append(kept, h)
-	w.owners[owner] = h
+	if w.owners[op.Process] == nil {
+		w.owners[op.Process] = map[string]*watchHold{}
+	}
+	w.owners[op.Process][op.Value.Token] = h
 	for _, k := range w.fresh {
 		if k == key {
 			return

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -11,6 +12,17 @@ import (
 // at writes a time or a duration as reports do: seconds, to the millisecond.
 func at(d time.Duration) string {
 	return fmt.Sprintf("%.3fs", d.Seconds())
+}
+
+// duration writes a length of time as people do: 100 ms, 2 s.
+func duration(d time.Duration) string {
+	switch {
+	case d >= time.Second:
+		return strconv.FormatFloat(d.Seconds(), 'f', -1, 64) + " s"
+	case d >= time.Millisecond:
+		return strconv.FormatFloat(float64(d)/1e6, 'f', -1, 64) + " ms"
+	}
+	return d.String()
 }
 
 // count writes a number with its noun.

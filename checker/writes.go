@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"time"
 
 	"lockpick/history"
 )
@@ -13,77 +14,114 @@ type staleWrite struct {
 	earlier, later *history.Lease // of the stale write, and of the other
 }
 
-// writes goes through the writes that a guarded resource applied, in the order
-// in which it did, and returns the stale ones: after a write of a lease, it must
-// apply none of a lease granted before that one. A lease ranks by its acquire:
-// an extension, even one that revived it, makes it no younger. applied counts
-// the writes judged, refused those that the resource turned down; a write whose
-// token no granted lease carries can not be ranked and is left out.
-func (r *run) writes(fenced bool) (stale []staleWrite, applied, refused int) {
+// appliedWrites is what a guarded resource did with the writes that it was sent.
+type appliedWrites struct {
+	stale     []staleWrite
+	judged    int             // writes that it applied, of known leases
+	refused   int             // that it turned down
+	uncertain int             // that may be stale: whose lease is the later one is not certain
+	contended []time.Duration // when it applied those of contended leases
+}
+
+// writes goes through the writes that a guarded resource applied, in the order in which
+// it did: after a write of a lease it must apply none of an earlier one. Whether a lease is
+// earlier is certain only if the attempt of the other began after it had been granted: of
+// two acquires that ran at once, either may have come first. A write ranks by the acquire
+// of its lease: an extension, even one that revived it, makes it no younger. A write whose
+// token no granted lease carries cannot be ranked and is left out. If a token was granted
+// twice, a write is taken as one of the latest lease with it where it may be stale, and as
+// one of the earliest where another may be: nobody is convicted by a choice.
+func (r *run) writes(fenced bool) appliedWrites {
 	type owner struct{ key, token string }
-	rank := make(map[owner]int, len(r.leases))
-	for i, l := range r.leases {
+	byToken := make(map[owner][]*history.Lease, len(r.leases)) // one, unless a token comes twice
+	for _, l := range r.leases {
 		o := owner{l.Key, l.Token}
-		if _, twice := rank[o]; !twice { // of leases with one token, the earliest: the charitable reading
-			rank[o] = i
-		}
+		byToken[o] = append(byToken[o], l)
 	}
-	type newest struct {
-		rank int
-		op   *history.Op
+	type applied struct {
+		lease *history.Lease
+		op    *history.Op
 	}
-	latest := map[string]newest{}
+	competed := r.contended()
+	latest := map[string]applied{} // by key: of the lease whose attempt began last
+	var w appliedWrites
 	for i := range r.h.Ops {
 		op := &r.h.Ops[i]
 		if op.F != history.FApply || op.Value == nil || op.Value.Fenced != fenced {
 			continue
 		}
 		if op.Type == history.Fail {
-			refused++
+			w.refused++
 		}
 		if op.Type != history.OK {
 			continue
 		}
-		mine, known := rank[owner{op.Key, op.Value.Token}]
-		if !known {
+		mine := latestBy(byToken[owner{op.Key, op.Value.Token}], op.Index)
+		if mine == nil {
 			continue
 		}
-		applied++
-		if last, wrote := latest[op.Key]; wrote && mine < last.rank {
-			stale = append(stale, staleWrite{write: op, after: last.op, earlier: r.leases[mine], later: r.leases[last.rank]})
-			continue
+		earliest := byToken[owner{op.Key, op.Value.Token}][0]
+		w.judged++
+		if competed[mine] {
+			w.contended = append(w.contended, op.Time)
 		}
-		latest[op.Key] = newest{mine, op}
+		last, wrote := latest[op.Key]
+		switch {
+		case !wrote || last.lease == mine || last.lease == earliest:
+		case r.after(last.lease, mine):
+			w.stale = append(w.stale, staleWrite{write: op, after: last.op, earlier: mine, later: last.lease})
+			continue
+		case mine.Acquired() < last.lease.Acquired():
+			w.uncertain++
+		}
+		if !wrote || last.lease == earliest || r.beganBefore(last.lease, earliest) {
+			latest[op.Key] = applied{earliest, op}
+		}
 	}
-	return stale, applied, refused
+	return w
+}
+
+// latestBy is the lease that was granted last before a line of the history, or nil.
+func latestBy(leases []*history.Lease, index int) *history.Lease {
+	var latest *history.Lease
+	for _, l := range leases {
+		if l.Grants[0].Index < index {
+			latest = l
+		}
+	}
+	return latest
+}
+
+// beganBefore says whether the attempt of one lease began before that of another.
+func (r *run) beganBefore(a, b *history.Lease) bool {
+	began, line := r.begin(a)
+	other, otherLine := r.begin(b)
+	return began < other || began == other && line < otherLine
 }
 
 // noStaleWrite judges L4, by the resource that takes any write.
-func (r *run) noStaleWrite() *Result {
-	stale, applied, refused := r.writes(false)
-	if applied+refused == 0 {
-		return nil
-	}
-	return r.staleWrites(NoStaleWrite, stale, applied, "")
-}
+func (r *run) noStaleWrite() *judgement { return r.staleWrites(r.writes(false), "") }
 
-// fencedWrites judges L5, by the twin resource that refuses a write whose
+// fencedWrites judges L5, by the resource beside it that refuses a write whose
 // fencing token is lower than one that it has seen.
-func (r *run) fencedWrites() *Result {
+func (r *run) fencedWrites() *judgement {
 	if !r.h.Header.Fencing {
 		return nil
 	}
-	stale, applied, refused := r.writes(true)
-	if applied+refused == 0 {
-		return nil
-	}
-	return r.staleWrites(FencedWrites, stale, applied, fmt.Sprintf("; the fence refused %s", count(refused, "write", "writes")))
+	w := r.writes(true)
+	return r.staleWrites(w, fmt.Sprintf("; the fence refused %s", count(w.refused, "write", "writes")))
 }
 
-func (r *run) staleWrites(p Property, stale []staleWrite, applied int, refused string) *Result {
-	found := make([]Violation, 0, len(stale))
+func (r *run) staleWrites(w appliedWrites, notes string) *judgement {
+	if w.judged+w.refused == 0 {
+		return nil
+	}
+	if w.uncertain > 0 {
+		notes += fmt.Sprintf("; of %s it is not certain whose lease is the later one", count(w.uncertain, "write", "writes"))
+	}
+	found := make([]Violation, 0, len(w.stale))
 	byWrite := map[int]staleWrite{}
-	for _, s := range stale {
+	for _, s := range w.stale {
 		byWrite[s.write.Index] = s
 		found = append(found, Violation{
 			Key: s.write.Key, At: s.write.Time, Until: s.write.Time,
@@ -92,13 +130,14 @@ func (r *run) staleWrites(p Property, stale []staleWrite, applied int, refused s
 			Clients: []string{s.earlier.Process, s.later.Process},
 		})
 	}
-	res := result(p, applied, found, func(v *Violation) { r.explainStaleWrite(v, byWrite[v.Ops[len(v.Ops)-1]]) })
-	if len(found) > 0 {
-		res.Why = fmt.Sprintf("%s came after a write of a later lease: the first at %s on %s",
-			share(len(found), applied, "applied writes"), at(res.Violations[0].At), res.Key) + refused
-		return res
+	return &judgement{
+		checked: w.judged, violations: found, notes: notes,
+		evidence: r.need("applied writes of contended leases", w.contended, moreContention),
+		explain:  func(v *Violation) { r.explainStaleWrite(v, byWrite[v.Ops[len(v.Ops)-1]]) },
+		violated: func(first *Violation) string {
+			return fmt.Sprintf("%s came after a write of a later lease: the first at %s on %s",
+				share(len(found), w.judged, "applied writes"), at(first.At), first.Key)
+		},
+		holds: fmt.Sprintf("none of the %s came after a write of a later lease", count(w.judged, "applied write", "applied writes")),
 	}
-	res.Why = fmt.Sprintf("none of the %s came after a write of a later lease", count(applied, "applied write", "applied writes")) + refused + r.tried()
-	r.requireEvidence(res)
-	return res
 }

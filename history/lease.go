@@ -17,17 +17,23 @@ type Grant struct {
 	Bent  bool          // nobody granted anything: the client's clock was bent, and its lease ends at another time
 }
 
-// Lease is everything that a history says of one token.
+// Lease is one acquisition: everything that a history says of it.
 type Lease struct {
+	number              int32 // among the leases
+	ID                  int   // the index of the line that granted it: no two leases share it
 	Key, Process, Token string
+	Reused              bool // its token had been granted before, to this client or another
 	Fence               int64
-	Invoked             time.Duration // the acquire began
+	Invoked             time.Duration // the acquire began; if its invocation is missing, the earliest possible time
+	InvokedIndex        int           // of the line of that call; -1 if it was not recorded
 	Grants              []Grant       // the acquire's, then the extensions', in order
 	ReleaseIndex        int           // -1: it was never released, nor did its client end
 	Released            time.Duration // the release was invoked, or the client ended (if ReleaseIndex >= 0)
+	CrashIndex          int           // the crash that ended its client's life, -1 if none
+	Crashed             time.Duration // when that was (if CrashIndex >= 0)
 	Entered, Left       time.Duration // the critical section
 	EnterIndex          int           // -1: it was never entered
-	LeaveIndex          int           // -1: it was never left: Left is Released, or the end of the history
+	LeaveIndex          int           // -1: it was never left: Left is Released, Crashed, or the end of the history
 }
 
 // Acquired is when the acquire returned.
@@ -62,54 +68,153 @@ func (l *Lease) Holds() []Span {
 	return spans
 }
 
-// Leases returns the lease of each acquire that was granted, in the order in
-// which they were. An acquire that failed or never returned promises nothing and
-// is left out.
+// owner is a token, or a token on one key, in one life of a process.
+type owner struct {
+	process, token, key string
+	life                int
+}
+
+// acquisitions are the leases of one owner.
+type acquisitions struct {
+	open []*Lease // those that may not have been released yet, the latest last
+	last *Lease
+}
+
+// current is the lease that a line is about: the latest that has not been released, or else
+// the latest.
+func (a *acquisitions) current() *Lease {
+	for n := len(a.open); n > 0; n-- {
+		if l := a.open[n-1]; l.ReleaseIndex < 0 {
+			return l
+		}
+		a.open = a.open[:n-1]
+	}
+	return a.last
+}
+
+// Leases returns the lease of each acquire that was granted, in the order of the grants.
+// An acquire that failed or never returned promises nothing and is left out.
+//
+// A lease is an acquisition, not a token: a token that is granted twice makes two leases,
+// of two clients or of one. A later line of the same process with the same token is about
+// the latest of its leases with that token on the line's key that has not been released;
+// if all have been, about the latest of them; if none is on that key, the same rules apply to
+// the leases on other keys. A crash ends all leases and critical sections of its process,
+// whatever token it names, and what the process does later is about none of them.
+//
+// A release whose invocation is missing ends the lease at the earliest possible time.
 func Leases(ops []Op) []*Lease {
-	var leases []*Lease
-	type owner struct{ process, token string } // a weak lock may give one token to two clients
-	byOwner := map[owner]*Lease{}
-	invoked := map[string]time.Duration{}
+	leases, _ := LeasesByLine(ops)
+	return leases
+}
+
+// LeasesByLine is Leases, and says for each line which lease it is about: its position
+// among the leases, or -1.
+func LeasesByLine(ops []Op) (leases []*Lease, of []int32) {
+	of = make([]int32, len(ops))
+	calls := CallsOf(ops)
+	byOwner := map[owner]*acquisitions{}
+	lives := map[string]int{}
+	alive := map[string][]*Lease{} // by process: the leases of its present life
+	granted := map[string]bool{}   // tokens
 	var end time.Duration
 	for i := range ops {
 		op := &ops[i]
 		end = op.Time
-		if op.F == FAcquire && op.Type == Invoke {
-			invoked[op.Process] = op.Time
-		}
-		if op.Value == nil || op.Value.Token == "" || op.F == FVote { // the most of all, and no client's
+		of[i] = -1
+		if op.F == FVote { // most lines, and not a client's
 			continue
 		}
-		o := owner{op.Process, op.Value.Token}
-		l := byOwner[o]
-		switch {
-		case op.F == FAcquire && op.Type == OK:
-			l = &Lease{
-				Key: op.Key, Process: op.Process, Token: op.Value.Token, Fence: op.Value.Fence,
-				Invoked: invoked[op.Process], Grants: []Grant{{Index: op.Index, At: op.Time, Until: op.Value.ValidUntil}},
-				ReleaseIndex: -1, EnterIndex: -1, LeaveIndex: -1,
+		if op.F == FCrash {
+			for _, l := range alive[op.Process] {
+				l.crash(op)
 			}
-			byOwner[o] = l
+			delete(alive, op.Process)
+			lives[op.Process]++
+			continue
+		}
+		token := op.token()
+		if token == "" {
+			continue
+		}
+		on := owner{process: op.Process, token: token, key: op.Key, life: lives[op.Process]}
+		anywhere := owner{process: op.Process, token: token, life: on.life}
+		if op.F == FAcquire && op.Type == OK {
+			l := &Lease{
+				ID: op.Index, Key: op.Key, Process: op.Process, Token: token, Reused: granted[token], Fence: op.Value.Fence,
+				Grants:       []Grant{{Index: op.Index, At: op.Time, Until: op.Value.ValidUntil}},
+				ReleaseIndex: -1, CrashIndex: -1, EnterIndex: -1, LeaveIndex: -1,
+			}
+			l.Invoked, _ = calls.Began(i)
+			l.InvokedIndex = -1
+			if n, known := calls.Invocation(i); known {
+				l.InvokedIndex = n
+			}
+			granted[token] = true
+			of[i] = int32(len(leases))
+			l.number = of[i]
 			leases = append(leases, l)
-		case l == nil:
-		case op.F == FExtend && op.Type == OK:
-			l.Grants = append(l.Grants, Grant{Index: op.Index, At: op.Time, Until: op.Value.ValidUntil})
-		case op.F == FClock && op.Time < l.Grants[len(l.Grants)-1].Until: // one that is over stays so
-			l.Grants = append(l.Grants, Grant{Index: op.Index, At: op.Time, Until: op.Value.ValidUntil, Bent: true})
-		case (op.F == FRelease && op.Type == Invoke || op.F == FCrash) && l.ReleaseIndex < 0: // the dead rely on nothing
-			l.ReleaseIndex, l.Released = op.Index, op.Time
-		case op.F == FEnter && l.EnterIndex < 0:
-			l.EnterIndex, l.Entered = op.Index, op.Time
-		case op.F == FLeave && l.EnterIndex >= 0 && l.LeaveIndex < 0:
-			l.LeaveIndex, l.Left = op.Index, op.Time
+			alive[op.Process] = append(alive[op.Process], l)
+			for _, o := range []owner{on, anywhere} {
+				a := byOwner[o]
+				if a == nil {
+					a = &acquisitions{}
+					byOwner[o] = a
+				}
+				a.open, a.last = append(a.open, l), l
+			}
+			continue
+		}
+		a := byOwner[on]
+		if a == nil {
+			a = byOwner[anywhere]
+		}
+		began, invoked := calls.Began(i)
+		if a != nil {
+			of[i] = a.current().number
+		}
+		if a != nil && !(op.F == FRelease && op.Type != Invoke && invoked) { // its invocation ended the lease
+			a.current().follow(op, began)
 		}
 	}
 	for _, l := range leases {
 		if l.EnterIndex >= 0 && l.LeaveIndex < 0 {
-			if l.Left = end; l.ReleaseIndex >= 0 {
-				l.Left = max(l.Released, l.Entered)
+			l.Left = end
+			if l.CrashIndex >= 0 {
+				l.Left = l.Crashed
+			}
+			if l.ReleaseIndex >= 0 {
+				l.Left = min(l.Left, max(l.Released, l.Entered))
 			}
 		}
 	}
-	return leases
+	return leases, of
+}
+
+// follow takes in a line about a lease after its grant. began is when the call that the line
+// completes was invoked, at the earliest.
+func (l *Lease) follow(op *Op, began time.Duration) {
+	switch {
+	case op.F == FExtend && op.Type == OK:
+		l.Grants = append(l.Grants, Grant{Index: op.Index, At: op.Time, Until: op.Value.ValidUntil})
+	case op.F == FClock && op.Time < l.Grants[len(l.Grants)-1].Until: // one that is over stays so
+		l.Grants = append(l.Grants, Grant{Index: op.Index, At: op.Time, Until: op.Value.ValidUntil, Bent: true})
+	case op.F == FRelease && l.ReleaseIndex < 0:
+		l.ReleaseIndex, l.Released = op.Index, op.Time
+		if op.Type != Invoke {
+			l.Released = began
+		}
+	case op.F == FEnter && l.EnterIndex < 0:
+		l.EnterIndex, l.Entered = op.Index, op.Time
+	case op.F == FLeave && l.EnterIndex >= 0 && l.LeaveIndex < 0:
+		l.LeaveIndex, l.Left = op.Index, op.Time
+	}
+}
+
+// crash ends a lease with its client's life: the dead rely on nothing.
+func (l *Lease) crash(op *Op) {
+	l.CrashIndex, l.Crashed = op.Index, op.Time
+	if l.ReleaseIndex < 0 {
+		l.ReleaseIndex, l.Released = op.Index, op.Time
+	}
 }

@@ -20,6 +20,7 @@ type Recorder struct {
 	values    []Value  // that Value gives out
 	now       func() time.Duration
 	next      int
+	ended     bool // the end mark is recorded
 	err       error
 	observers []func(Op)
 }
@@ -95,10 +96,35 @@ func (r *Recorder) Observe(f func(Op)) {
 // and returns it. A failed write is kept and reported by Err: the processes that
 // record could do nothing about it. Nothing is written after it, so that the lines
 // before it stay a readable history with a torn end.
+//
+// The end mark (FEnd) is the last line: an operation that comes after it, such as the late
+// return of a call that hung, is dropped.
 func (r *Recorder) Record(op Op) Op {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	op.Index, op.Time = r.next, r.now()
+	return r.record(op, r.now())
+}
+
+// RecordAt records an event that happened at a time of the run that has passed: the
+// operation's Value says in Delay how much earlier that was.
+func (r *Recorder) RecordAt(op Op, happened time.Duration) Op {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := r.now()
+	if op.Value == nil {
+		op.Value = &Value{}
+	}
+	op.Value.Delay = max(0, now-happened)
+	return r.record(op, now)
+}
+
+// record is Record at a time. The caller holds r.mu.
+func (r *Recorder) record(op Op, now time.Duration) Op {
+	op.Index, op.Time = r.next, now
+	if r.ended {
+		return op
+	}
+	r.ended = op.F == FEnd
 	r.next++
 	switch {
 	case r.room != nil:

@@ -136,3 +136,35 @@ func (w writer) Write(p []byte) (int, error) {
 	w(p)
 	return len(p), nil
 }
+
+// TestNothingFollowsTheEndMark: what is recorded after the end mark is dropped.
+func TestNothingFollowsTheEndMark(t *testing.T) {
+	var out bytes.Buffer
+	r, err := NewRecorder(&out, Header{}, func() time.Duration { return 0 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Record(Op{Process: Harness, Type: Info, F: FEnd})
+	before := out.String()
+	r.Record(Op{Process: "c1", Type: OK, F: FAcquire})
+	if out.String() != before || r.Len() != 1 || r.Err() != nil {
+		t.Errorf("%d operations, %v:\n%s", r.Len(), r.Err(), out.String())
+	}
+}
+
+// TestRecordAtKeepsTheTimeOfTheEvent: however late an event is recorded, its line tells when
+// it happened.
+func TestRecordAtKeepsTheTimeOfTheEvent(t *testing.T) {
+	now := time.Duration(0)
+	r := NewMemory(Header{}, func() time.Duration { return now })
+	for _, late := range []time.Duration{0, time.Nanosecond, 2 * time.Second} {
+		happened := now
+		now += late
+		if op := r.RecordAt(Op{F: FVote}, happened); op.Time-op.Value.Delay != happened || op.Value.Delay != late {
+			t.Errorf("recorded %v late: time %v, delay %v", late, op.Time, op.Value.Delay)
+		}
+	}
+	if op := r.RecordAt(Op{F: FVote}, now+1); op.Value.Delay != 0 {
+		t.Errorf("an event of the future: delay %v", op.Value.Delay)
+	}
+}

@@ -10,7 +10,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// TestViews prints what Leases, Votes and Faults make of the histories in
+// TestViews prints what Leases, Calls, Votes and Faults make of the histories in
 // testdata/views. An operation is written as
 //
 //	<time> <process> <type> <f> [key=k0] [token=t1] [until=2s] …
@@ -26,6 +26,8 @@ func TestViews(t *testing.T) {
 				for _, l := range Leases(ops) {
 					printLease(&b, l)
 				}
+			case "calls":
+				printCalls(&b, ops)
 			case "votes":
 				for _, v := range Votes(ops) {
 					says := "no"
@@ -51,8 +53,27 @@ func TestViews(t *testing.T) {
 	})
 }
 
+func printCalls(b *strings.Builder, ops []Op) {
+	calls := CallsOf(ops)
+	for i := range ops {
+		if !calls.Completed(i) {
+			continue
+		}
+		began, known := calls.Began(i)
+		how := fmt.Sprintf("no invocation, began at %v or later", began)
+		if invocation, ok := calls.Invocation(i); ok && known {
+			how = fmt.Sprintf("began at %v (line %d)", began, invocation)
+		}
+		fmt.Fprintf(b, "%d %s %s %s: %s\n", i, ops[i].Process, ops[i].F, ops[i].Type, how)
+	}
+}
+
 func printLease(b *strings.Builder, l *Lease) {
-	fmt.Fprintf(b, "%s of %s on %s, fence %d: invoked %v, acquired %v, until %v\n", l.Token, l.Process, l.Key, l.Fence, l.Invoked, l.Acquired(), l.Until())
+	again := ""
+	if l.Reused {
+		again = ", a token that had been granted before"
+	}
+	fmt.Fprintf(b, "%s of %s on %s, fence %d: invoked %v, acquired %v, until %v%s\n", l.Token, l.Process, l.Key, l.Fence, l.Invoked, l.Acquired(), l.Until(), again)
 	for _, g := range l.Grants {
 		fmt.Fprintf(b, "  grant at %v until %v (line %d)\n", g.At, g.Until, g.Index)
 	}
@@ -65,6 +86,9 @@ func printLease(b *strings.Builder, l *Lease) {
 	}
 	if l.ReleaseIndex >= 0 {
 		fmt.Fprintf(b, "  released at %v (line %d)\n", l.Released, l.ReleaseIndex)
+	}
+	if l.CrashIndex >= 0 {
+		fmt.Fprintf(b, "  its client crashed at %v (line %d)\n", l.Crashed, l.CrashIndex)
 	}
 	if l.EnterIndex >= 0 {
 		fmt.Fprintf(b, "  inside from %v to %v (lines %d, %d)\n", l.Entered, l.Left, l.EnterIndex, l.LeaveIndex)

@@ -43,15 +43,15 @@ func (o *clientOrder) install(context.Context) error {
 	return nil
 }
 
-func (o *clientOrder) heal(context.Context) (bool, string, error) {
+func (o *clientOrder) heal(context.Context) (proof, string, error) {
 	struck := o.undo()
 	switch {
 	case len(struck) == 0 && o.f.step.Point == "":
-		return false, "no client could be " + o.what, nil
+		return refuted, "no client could be " + o.what, nil
 	case len(struck) == 0:
-		return false, "no client came to " + o.f.step.Point, nil
+		return refuted, "no client came to " + o.f.step.Point, nil
 	}
-	return true, strings.TrimSpace(fmt.Sprintf("%s %s %s", strings.Join(struck, " "), o.what, o.f.step.Point)), nil
+	return proven, strings.TrimSpace(fmt.Sprintf("%s %s %s", strings.Join(struck, " "), o.what, o.f.step.Point)), nil
 }
 
 // newClientClock bends clients' clocks: a jump steps the wall clock alone, a rate is of
@@ -99,7 +99,7 @@ func (c *clientClock) install(ctx context.Context) error {
 	return nil
 }
 
-func (c *clientClock) heal(context.Context) (bool, string, error) {
+func (c *clientClock) heal(context.Context) (proof, string, error) {
 	if c.stop != nil {
 		c.stop(errStruck)
 	}
@@ -109,10 +109,10 @@ func (c *clientClock) heal(context.Context) (bool, string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.went) == 0 {
-		return false, "no client is known to have gone by the clock", err
+		return refuted, "no client is known to have gone by the clock", err
 	}
 	slices.Sort(c.went)
-	return true, fmt.Sprintf("the clock of %s was off by %s", strings.Join(c.went, " "), c.f.params["clock"]), err
+	return proven, fmt.Sprintf("the clock of %s was off by %s", strings.Join(c.went, " "), c.f.params["clock"]), err
 }
 
 // set has the clients go by a clock, and notes first who went by the bent one.

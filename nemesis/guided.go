@@ -19,32 +19,75 @@ import (
 // N and one more for an even one. If partitions are allowed, half of the clients
 // are cut from a minority beforehand: of what they acquire, k is a bare quorum, and
 // a single master decides; the others are there to take its vote.
+//
+// Every kind that the plan asks for strikes within the first quarter of the run: at the
+// next lease, and when its time has come without one, at an older lease or at random. Until
+// then strikes may overlap; afterwards each waits for the one before it to heal.
 func (n *Nemesis) Guided(ctx context.Context, plan Plan) {
 	plan = n.begun(plan)
 	n.background(ctx, plan)
 	cut := slices.Contains(plan.Faults, "partition")
 	lag := slices.Contains(plan.Faults, "failover")
-	for ctx.Err() == nil {
+	strikes := n.strikes(plan)
+	if len(strikes) == 0 {
+		n.untilEnd(ctx)
+	}
+	for debut := n.newDebut(strikes, plan); ctx.Err() == nil; {
 		mend := func() {}
 		if cut {
-			mend = n.thin(ctx)
+			mend = n.narrowQuorum(ctx)
 		}
 		if lag { // what is granted from now on, replicas have not heard of
 			n.lag(ctx, true)
 		}
-		if l, ok := n.acquisition(ctx); ok {
-			n.strike(ctx, plan, l)
-		}
+		n.strike(ctx, plan, strikes, debut)
 		if lag {
 			n.lag(context.WithoutCancel(ctx), false)
 		}
 		mend()
-		if n.env.Runtime.Sleep(ctx, n.around(plan.Interval/2)) != nil {
+		if n.env.Runtime.Sleep(ctx, min(n.around(plan.Interval/2), debut.left(n.now()))) != nil {
 			break
 		}
 	}
-	n.settle()
+	n.finish(ctx, plan)
 }
+
+// strikes are the kinds that the guided nemesis strikes with. Partitions narrow quorums
+// before each strike, which is their strike, unless there is no other kind.
+func (n *Nemesis) strikes(plan Plan) []string {
+	faults := slices.DeleteFunc(slices.Clone(plan.Faults), func(name string) bool { return n.lasts(name, plan) })
+	if others := without(faults, "partition"); len(others) > 0 {
+		return others
+	}
+	return faults
+}
+
+// debut spreads the first strikes of all kinds over the first quarter of the run.
+type debut struct {
+	begun   time.Duration
+	quarter time.Duration // 0: the length of the run is unknown, and no strike is ever due
+	kinds   int
+	struck  int // of them
+}
+
+func (n *Nemesis) newDebut(strikes []string, plan Plan) *debut {
+	return &debut{begun: n.now(), quarter: plan.Length / 4, kinds: len(strikes)}
+}
+
+// over says whether every kind has struck once.
+func (d *debut) over() bool { return d.struck == d.kinds }
+
+// left is the time until the next kind's first strike is due, at least 0; after all of
+// them it is longer than any run.
+func (d *debut) left(now time.Duration) time.Duration {
+	if d.over() || d.quarter == 0 {
+		return forever
+	}
+	due := d.begun + d.quarter*time.Duration(d.struck+1)/time.Duration(d.kinds+1)
+	return max(0, due-now)
+}
+
+const forever = 10_000 * time.Hour
 
 // background installs, for the whole run and on all masters, what is no strike by
 // itself: a disk that lies or is slow, a clock that drifts or strobes.
@@ -73,9 +116,9 @@ func (n *Nemesis) lag(ctx context.Context, held bool) {
 	_ = n.holdReplication(ctx, n.env.Cluster.Masters(), held)
 }
 
-// thin cuts half of the clients from a minority of the masters, and returns what
+// narrowQuorum cuts half of the clients from a minority of the masters, and returns what
 // ends that.
-func (n *Nemesis) thin(ctx context.Context) (mend func()) {
+func (n *Nemesis) narrowQuorum(ctx context.Context) (mend func()) {
 	until, end := n.env.Runtime.WithCancelCause(ctx)
 	clients := slices.Clone(n.env.Clients)
 	n.random.Shuffle(len(clients), func(i, j int) { clients[i], clients[j] = clients[j], clients[i] })
@@ -96,9 +139,9 @@ var errStruck = errors.New("struck")
 // still awaited.
 const lateVotes = 5 * time.Millisecond
 
-// acquisition waits for the next one, but not for ever: clients may be out of luck.
-func (n *Nemesis) acquisition(ctx context.Context) (lease, bool) {
-	op, ok := n.watch.await(ctx, 3*n.env.TTL, func(op history.Op) bool {
+// acquisition waits for the next one, at most for d: clients may be out of luck.
+func (n *Nemesis) acquisition(ctx context.Context, d time.Duration) (lease, bool) {
+	op, ok := n.watch.await(ctx, d, func(op history.Op) bool {
 		return op.F == history.FAcquire && op.Type == history.OK
 	})
 	if !ok || n.env.Runtime.Sleep(ctx, lateVotes) != nil {
@@ -107,20 +150,55 @@ func (n *Nemesis) acquisition(ctx context.Context) (lease, bool) {
 	return lease{client: op.Process, key: op.Key, token: op.Value.Token, until: op.Value.ValidUntil}, true
 }
 
-// strike hits the lease that was just granted, and returns when the fault has healed.
-func (n *Nemesis) strike(ctx context.Context, plan Plan, l lease) {
-	faults := slices.DeleteFunc(slices.Clone(plan.Faults), func(name string) bool { return n.lasts(name, plan) })
-	if others := without(faults, "partition", "slow", "reset"); len(others) > 0 {
-		faults = others // partitions have their part in it already
-	}
-	if len(faults) == 0 {
+// strike waits for a lease and hits it with the kind whose turn it is. If the first strike
+// of that kind falls due before, it hits an older lease, or strikes at random. It returns when the fault has
+// healed, or when the next first strike is due.
+func (n *Nemesis) strike(ctx context.Context, plan Plan, strikes []string, debut *debut) {
+	l, ok := n.acquisition(ctx, min(3*n.env.TTL, debut.left(n.now())))
+	if ctx.Err() != nil {
 		return
 	}
-	s := n.shape(plan, n.deal(faults))
-	kind, _ := KindNamed(s.Fault)
+	name := n.top(strikes)
+	s, aimed := Step{}, false
+	if ok {
+		s, aimed = n.aimedAt(plan, name, l)
+	}
+	if !aimed && debut.left(n.now()) > 0 {
+		return
+	}
+	if held, _, ok := n.watch.latest(n.now()); !aimed && ok { // an older one
+		s, aimed = n.aimedAt(plan, name, held)
+	}
+	if !aimed {
+		s = n.unaimed(plan, name)
+	}
+	n.deal(strikes)
+	if !debut.over() {
+		debut.struck++
+	}
+	healed, end := n.env.Runtime.WithCancelCause(context.Background())
+	random := n.fork()
+	n.spawn(func() {
+		defer end(errStruck)
+		n.inject(ctx, s, random)
+	})
+	if c, _, err := ParseClock(s.Clock); s.Fault == "clock" && err == nil && c.Offset < 0 {
+		return // it stays as it is until the run ends
+	}
+	_ = n.env.Runtime.Sleep(healed, debut.left(n.now()))
+	end(nil)
+}
+
+// aimedAt is the step that hits a lease; false: its votes are not known any more.
+func (n *Nemesis) aimedAt(plan Plan, name string, l lease) (Step, bool) {
+	kind, _ := KindNamed(name)
 	voters := n.watch.votersOf(l.token)
+	if kind.Hits != "clients" && len(voters) == 0 { // released already
+		return Step{}, false
+	}
+	s := n.shape(plan, name)
 	switch {
-	case s.Fault == "client-clock": // of any client, for as long as it lasts
+	case name == "client-clock": // of any client, for as long as it lasts
 	case kind.Hits == "clients":
 		// What it has passed already it will pass in its next section. The last point is
 		// the one where the lease that it holds now is at stake.
@@ -128,11 +206,9 @@ func (n *Nemesis) strike(ctx context.Context, plan Plan, l lease) {
 		if n.random.IntN(3) > 0 {
 			s.Point = plan.Points[len(plan.Points)-1]
 		}
-	case len(voters) == 0: // released already
-		return
 	case kind.forgets:
-		s.held = s.Fault == "failover"
-		if s.Fault == "clock" && plan.Clock == "" {
+		s.held = name == "failover"
+		if name == "clock" && plan.Clock == "" {
 			s.Clock = "+" + n.around(2*n.env.TTL).String() // forward: it ends keys before their time
 		}
 		all := len(n.env.Cluster.Masters())
@@ -145,14 +221,27 @@ func (n *Nemesis) strike(ctx context.Context, plan Plan, l lease) {
 			s.Clients = []string{l.client}
 		}
 	}
-	s.guided = true
-	if c, _, err := ParseClock(s.Clock); s.Fault == "clock" && err == nil && c.Offset < 0 {
-		// To set it right again would be a jump forward, a fault of its own: it stays as
-		// it is until the run ends.
-		s.For = 24 * time.Hour
-		random := n.fork()
-		n.spawn(func() { n.inject(ctx, s, random) })
-		return
+	if n.busy(kind, s.Masters) { // with earlier strikes
+		s.Masters = []string{One}
 	}
-	n.inject(ctx, s, n.fork())
+	s.guided = true
+	return n.unhealed(s), true
+}
+
+// unaimed is a step of a kind that found no lease to hit in time.
+func (n *Nemesis) unaimed(plan Plan, name string) Step {
+	s := n.shape(plan, name)
+	if kind, _ := KindNamed(name); kind.Hits != "clients" {
+		s.Masters = []string{One}
+	}
+	return n.unhealed(s)
+}
+
+// unhealed lets a clock that a step sets back be wrong until the run ends: to set it right
+// again would be a jump forward, a fault of its own.
+func (n *Nemesis) unhealed(s Step) Step {
+	if c, _, err := ParseClock(s.Clock); s.Fault == "clock" && err == nil && c.Offset < 0 {
+		s.For = 24 * time.Hour
+	}
+	return s
 }

@@ -26,9 +26,8 @@ type injection struct {
 type effect interface {
 	// install does it. An error means that it was not done, and why.
 	install(ctx context.Context) error
-	// heal undoes it, and says whether it is known to have had an effect and what
-	// shows that.
-	heal(ctx context.Context) (bit bool, evidence string, err error)
+	// heal undoes it, and says whether it changed anything and what shows that.
+	heal(ctx context.Context) (p proof, evidence string, err error)
 }
 
 func (f *injection) String() string {
@@ -49,21 +48,25 @@ func (f *injection) masterNames() []string {
 func (n *Nemesis) inject(ctx context.Context, s Step, random *rand.Rand) {
 	f, err := n.begin(ctx, s, random)
 	n.record(f, history.Invoke, history.PhaseInstall, nil, nil)
+	var x *felt
 	if err == nil {
 		defer n.end(f)
+		x = n.watch.feel(f)
 		// What was begun is carried through when the run is told to end: half of a
 		// fault, such as a kill that nobody waited for, could not be healed.
 		err = f.effect.install(context.WithoutCancel(ctx))
 	}
 	if err != nil {
+		n.watch.unfeel(x)
 		n.record(f, history.Fail, history.PhaseInstall, nil, err)
 		return
 	}
 	n.record(f, history.OK, history.PhaseInstall, nil, nil)
 	_ = n.env.Runtime.Sleep(ctx, s.For)
 	n.record(f, history.Invoke, history.PhaseHeal, nil, nil)
-	bit, evidence, err := f.effect.heal(context.WithoutCancel(ctx))
-	v := &history.Value{Bit: bit, Evidence: evidence}
+	p, evidence, err := f.effect.heal(context.WithoutCancel(ctx))
+	v := &history.Value{}
+	v.Bit, v.Evidence = n.judge(x, p, evidence)
 	if err != nil {
 		n.record(f, history.Info, history.PhaseHeal, v, err)
 		return
@@ -78,6 +81,7 @@ func (n *Nemesis) begin(ctx context.Context, s Step, random *rand.Rand) (*inject
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.next++
+	n.tried[s.Fault] = true
 	kind, _ := KindNamed(s.Fault)
 	f := &injection{id: n.next, step: s, kind: kind, params: map[string]string{}, run: ctx}
 	if s.After != "" {

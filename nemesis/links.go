@@ -2,7 +2,6 @@ package nemesis
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -129,7 +128,7 @@ func (e *linkEffect) install(context.Context) error {
 	return nil
 }
 
-func (e *linkEffect) heal(context.Context) (bool, string, error) {
+func (e *linkEffect) heal(context.Context) (proof, string, error) {
 	var d cluster.LinkCounts
 	for i, l := range e.links {
 		now, was := l.Counts(), e.before[i]
@@ -139,38 +138,43 @@ func (e *linkEffect) heal(context.Context) (bool, string, error) {
 		d.Refused += now.Refused - was.Refused
 		e.n.links.remove(l, e.f.id)
 	}
-	return e.bit(d), tell(d, len(e.links)), nil
+	return e.proof(d), tell(d, len(e.links)), nil
 }
 
-// bit says whether d shows what this fault does to a link. Another fault on the same
-// link may have done the rest.
-func (e *linkEffect) bit(d cluster.LinkCounts) bool {
+// proof is what the counts show. What was lost or refused, somebody missed. What was only
+// kept for a while was late or not, as those can tell who waited for it; of a lock whose
+// votes are unknown, that anything was kept has to do. Another fault on the same link may
+// have done the rest.
+func (e *linkEffect) proof(d cluster.LinkCounts) proof {
+	touched, lost := d.Held+d.Dropped, d.Dropped
 	switch {
 	case e.fault.Refuse:
-		return d.Refused > 0
+		touched, lost = d.Refused, d.Refused
 	case e.fault.Delay > 0:
-		return d.Delayed > 0
+		touched, lost = d.Delayed, 0
 	}
-	return d.Held+d.Dropped > 0
+	switch {
+	case touched == 0:
+		return refuted
+	case lost > 0 || !e.n.watch.hears():
+		return proven
+	}
+	return unproven
 }
 
 // tell says what links did.
 func tell(d cluster.LinkCounts, links int) string {
 	var told []string
 	for _, x := range []struct {
-		n    int64
-		what string
-	}{{d.Held, "bytes held"}, {d.Dropped, "bytes dropped"}, {d.Delayed, "bytes delayed"}, {d.Refused, "connections refused"}} {
+		n         int64
+		one, many string
+	}{{d.Held, "byte held", "bytes held"}, {d.Dropped, "byte dropped", "bytes dropped"}, {d.Delayed, "byte delayed", "bytes delayed"}, {d.Refused, "connection refused", "connections refused"}} {
 		if x.n > 0 {
-			told = append(told, fmt.Sprintf("%d %s", x.n, x.what))
+			told = append(told, plural(int(x.n), x.one, x.many))
 		}
 	}
 	if len(told) == 0 {
 		told = append(told, "nothing held, dropped, delayed or refused")
 	}
-	on := "1 link"
-	if links > 1 {
-		on = fmt.Sprintf("%d links", links)
-	}
-	return strings.Join(told, ", ") + " on " + on
+	return strings.Join(told, ", ") + " on " + plural(links, "link", "links")
 }

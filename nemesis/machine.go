@@ -190,7 +190,7 @@ func (n *Nemesis) strobe(ctx context.Context, wrong cluster.Clock, set func(clus
 	}
 }
 
-func (c *clock) heal(ctx context.Context) (bool, string, error) {
+func (c *clock) heal(ctx context.Context) (proof, string, error) {
 	if c.stop != nil {
 		c.stop(errStruck)
 	}
@@ -201,7 +201,7 @@ func (c *clock) heal(ctx context.Context) (bool, string, error) {
 	}
 	err := c.n.each(c.f.masters, func(m cluster.Master) error { return m.SetClock(ctx, cluster.Clock{}) })
 	// SetClock has seen that the masters' TIME showed it.
-	return true, fmt.Sprintf("TIME showed %s on %s; %s", c.f.step.Clock, strings.Join(c.f.masterNames(), " "), c.lost), err
+	return proven, fmt.Sprintf("TIME showed %s on %s; %s", c.f.step.Clock, strings.Join(c.f.masterNames(), " "), c.lost), err
 }
 
 // newPowerCut cuts the power of masters and starts them again.
@@ -259,7 +259,7 @@ func (d *disk) install(ctx context.Context) error {
 	return nil
 }
 
-func (d *disk) heal(ctx context.Context) (bool, string, error) {
+func (d *disk) heal(ctx context.Context) (proof, string, error) {
 	after := d.n.looks(ctx, d.f.masters)
 	n, ended := int64(0), []string{}
 	for name, look := range after {
@@ -276,7 +276,11 @@ func (d *disk) heal(ctx context.Context) (bool, string, error) {
 			d.n.recordState(m, nil)
 		}
 	}
-	return n > 0 || len(ended) > 0, strings.Join(append([]string{fmt.Sprintf("%s: %d", d.what, n)}, ended...), "; "), err
+	p := refuted
+	if n > 0 || len(ended) > 0 {
+		p = proven
+	}
+	return p, strings.Join(append([]string{fmt.Sprintf("%s: %d", d.what, n)}, ended...), "; "), err
 }
 
 // restarting says whether a fault that will start the master is under way.
@@ -317,7 +321,7 @@ func (x *memory) install(ctx context.Context) error {
 	return nil
 }
 
-func (x *memory) heal(ctx context.Context) (bool, string, error) {
+func (x *memory) heal(ctx context.Context) (proof, string, error) {
 	err := x.n.each(x.f.masters, func(m cluster.Master) error {
 		if m.State() != cluster.Up { // another fault has it; a restart without persistence empties it anyway
 			return nil
@@ -325,9 +329,13 @@ func (x *memory) heal(ctx context.Context) (bool, string, error) {
 		return m.Drain(ctx)
 	})
 	if refused := x.n.watch.refusals(x.f.masterNames()) - x.refused; refused > 0 {
-		return true, fmt.Sprintf("%d keys evicted, %d lock commands refused; %s", x.evicted, refused, x.lost), err
+		return proven, fmt.Sprintf("%d keys evicted, %d lock commands refused; %s", x.evicted, refused, x.lost), err
 	}
-	return x.evicted > 0, fmt.Sprintf("%d keys evicted; %s", x.evicted, x.lost), err
+	p := refuted
+	if x.evicted > 0 {
+		p = proven
+	}
+	return p, fmt.Sprintf("%d keys evicted; %s", x.evicted, x.lost), err
 }
 
 // newFailover puts a replica in a master's place that has not heard of the last writes.
@@ -362,13 +370,13 @@ func (x *failover) install(ctx context.Context) error {
 	return nil
 }
 
-func (x *failover) heal(ctx context.Context) (bool, string, error) {
+func (x *failover) heal(ctx context.Context) (proof, string, error) {
 	// The old primary comes back as a replica of its successor.
 	err := errors.Join(
 		x.n.holdReplication(ctx, x.f.masters, false),
 		x.n.each(x.f.masters, func(m cluster.Master) error { return m.Start(ctx) }),
 	)
-	return true, fmt.Sprintf("a replica took the place of %s; %s", strings.Join(x.f.masterNames(), " "), x.lost), err
+	return proven, fmt.Sprintf("a replica took the place of %s; %s", strings.Join(x.f.masterNames(), " "), x.lost), err
 }
 
 func (n *Nemesis) holdReplication(ctx context.Context, masters []cluster.Master, held bool) error {

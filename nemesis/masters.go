@@ -16,9 +16,8 @@ import (
 func newPause(n *Nemesis, f *injection) effect { return &pause{n: n, f: f} }
 
 type pause struct {
-	n      *Nemesis
-	f      *injection
-	silent int // lock commands without a reply, when it began
+	n *Nemesis
+	f *injection
 
 	mu       sync.Mutex
 	answered []string // the masters that gave an answer although they were paused
@@ -28,7 +27,6 @@ type pause struct {
 const lookPaused = 50 * time.Millisecond
 
 func (p *pause) install(ctx context.Context) error {
-	p.silent = p.n.watch.silence(p.f.masterNames())
 	err := p.n.each(p.f.masters, func(m cluster.Master) error {
 		err := m.Pause(ctx)
 		p.n.recordState(m, nil)
@@ -51,8 +49,7 @@ func (p *pause) install(ctx context.Context) error {
 	return nil
 }
 
-func (p *pause) heal(ctx context.Context) (bool, string, error) {
-	unanswered := p.n.watch.silence(p.f.masterNames()) - p.silent
+func (p *pause) heal(ctx context.Context) (proof, string, error) {
 	err := p.n.each(p.f.masters, func(m cluster.Master) error {
 		defer p.n.recordState(m, nil)
 		if m.State() != cluster.Paused { // killed meanwhile
@@ -73,10 +70,10 @@ func (p *pause) heal(ctx context.Context) (bool, string, error) {
 			told = append(told, m+" stood still")
 		}
 	}
-	told = append(told, fmt.Sprintf("lock commands without a reply: %d", unanswered))
-	// A pause that no command ran into has changed nothing for anybody.
-	bit := len(p.answered) < len(p.f.masters) && unanswered > 0
-	return bit, strings.Join(told, "; "), err
+	if len(p.answered) == len(p.f.masters) {
+		return refuted, strings.Join(told, "; "), err
+	}
+	return unproven, strings.Join(told, "; "), err
 }
 
 // newKill ends masters with SIGKILL and starts them again.
@@ -98,7 +95,7 @@ type restart struct {
 	before map[string]cluster.Look
 	down   []string // the masters that were down already
 	told   []string // what became of each
-	bit    bool
+	proof  proof
 }
 
 // lookRunning is how long a master gets to say what it stores.
@@ -129,7 +126,7 @@ func (r *restart) install(ctx context.Context) error {
 	return nil
 }
 
-func (r *restart) heal(ctx context.Context) (bool, string, error) {
+func (r *restart) heal(ctx context.Context) (proof, string, error) {
 	err := r.n.each(r.f.masters, func(m cluster.Master) error {
 		if m.State() == cluster.Down {
 			if err := m.Start(ctx); err != nil {
@@ -158,14 +155,16 @@ func (r *restart) heal(ctx context.Context) (bool, string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	slices.Sort(r.told)
-	return r.bit, strings.Join(r.told, "; "), err
+	return r.proof, strings.Join(r.told, "; "), err
 }
 
-// tell notes what became of a master, and whether that shows that the fault bit.
-func (r *restart) tell(bit bool, what string) {
+// tell notes what became of a master, and whether that shows that the fault took effect.
+func (r *restart) tell(tookEffect bool, what string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.bit = r.bit || bit
+	if tookEffect {
+		r.proof = proven
+	}
 	r.told = append(r.told, what)
 }
 

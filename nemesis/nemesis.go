@@ -53,6 +53,7 @@ type Nemesis struct {
 	mu      sync.Mutex
 	next    int
 	active  map[int]*injection
+	tried   map[string]bool         // kinds of fault that a step was begun of
 	clocks  []string                // what was done to clocks
 	running int                     // injections and waits for triggers on their way
 	idle    context.CancelCauseFunc // set while somebody waits for running to be 0
@@ -61,8 +62,8 @@ type Nemesis struct {
 // New makes a nemesis, which watches the history from now on.
 func New(env Env) *Nemesis {
 	n := &Nemesis{
-		env: env, watch: newWatch(env.Runtime), random: rand.New(rand.NewPCG(env.Seed, 0)),
-		links: newLinks(env.Cluster), active: map[int]*injection{},
+		env: env, watch: newWatch(env.Runtime, env.TTL), random: rand.New(rand.NewPCG(env.Seed, 0)),
+		links: newLinks(env.Cluster), active: map[int]*injection{}, tried: map[string]bool{},
 		machines: machines{disks: map[cluster.Master]map[int]cluster.Disk{}},
 	}
 	env.History.Observe(n.watch.observe)

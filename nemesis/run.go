@@ -16,6 +16,7 @@ type Plan struct {
 	Faults       []string      // names of kinds
 	Targets      []string      // words for masters; empty: one, minority, majority, holders
 	Interval     time.Duration // between steps, on average; 0: the TTL
+	Length       time.Duration // of the run; 0: unknown
 	RestartDelay time.Duration // of kill, shutdown, powercut and failover
 	Clock        string        // of clock (see ParseClock); empty: drawn
 	ClientClock  string        // of client-clock (see ParseClock); empty: drawn
@@ -64,6 +65,20 @@ func (n *Nemesis) Random(ctx context.Context, plan Plan) {
 		s, random := n.draw(plan), n.fork()
 		n.spawn(func() { n.inject(ctx, s, random) })
 	}
+	n.finish(ctx, plan)
+}
+
+// finish records the kinds whose turn never came as skipped, and waits until all faults
+// have healed. ctx has ended.
+func (n *Nemesis) finish(ctx context.Context, plan Plan) {
+	for _, name := range plan.Faults {
+		n.mu.Lock()
+		tried := n.tried[name]
+		n.mu.Unlock()
+		if !tried {
+			n.inject(ctx, Step{Fault: name}, n.fork())
+		}
+	}
 	n.settle()
 }
 
@@ -105,13 +120,18 @@ func (n *Nemesis) draw(plan Plan) Step {
 // deal draws a kind of fault as from a pack of cards: every kind comes once before
 // any comes again, so that a short run tries them all.
 func (n *Nemesis) deal(faults []string) string {
+	name := n.top(faults)
+	n.pack = n.pack[1:]
+	return name
+}
+
+// top is the kind that deal will draw next.
+func (n *Nemesis) top(faults []string) string {
 	if len(n.pack) == 0 {
 		n.pack = slices.Clone(faults)
 		n.random.Shuffle(len(n.pack), func(i, j int) { n.pack[i], n.pack[j] = n.pack[j], n.pack[i] })
 	}
-	name := n.pack[0]
-	n.pack = n.pack[1:]
-	return name
+	return n.pack[0]
 }
 
 // shape draws what a fault of that name looks like, but for its targets.

@@ -91,7 +91,8 @@ func (s *stage) release(client, key, token string) {
 // ask has a client send a lock command to a master. What does not get through to one
 // that is up has no reply.
 func (s *stage) ask(client, master string) {
-	op := history.Op{Process: master, Type: history.OK, F: history.FVote, Key: "k0", Value: &history.Value{Client: client, Token: "none", Command: history.CommandRelease}}
+	const took = time.Millisecond
+	op := history.Op{Process: master, Type: history.OK, F: history.FVote, Key: "k0", Value: &history.Value{Client: client, Token: "none", Command: history.CommandRelease, Took: took + 2*s.cluster.link(client, master).Fault().Delay}}
 	if got := s.cluster.link(client, master).send(10); !got || s.cluster.master(master).State() != cluster.Up {
 		op.Type, op.Error = history.Info, "i/o timeout"
 	}
@@ -242,7 +243,7 @@ func line(op history.Op) string {
 			}
 		}
 		if v.Bit {
-			b.WriteString(", bit")
+			b.WriteString(", took effect")
 		}
 		if v.Evidence != "" {
 			fmt.Fprintf(&b, ": %s", v.Evidence)

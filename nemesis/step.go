@@ -65,6 +65,7 @@ type Kind struct {
 	restart bool   // its window ends with a start of the master
 	forgets bool   // it can make a master forget a key
 	lasting bool   // it is no strike, but what strikes have their effect through
+	felt    bool   // only clients can tell whether it took effect
 	new     func(n *Nemesis, f *injection) effect
 }
 
@@ -74,7 +75,7 @@ func (k Kind) Restarts() bool { return k.restart }
 
 // Kinds are the faults, by name.
 var Kinds = []Kind{
-	{Name: "pause", Hits: "masters", Summary: "SIGSTOP: accepts connections, answers nothing, goes on where it stood", new: newPause},
+	{Name: "pause", Hits: "masters", Summary: "SIGSTOP: accepts connections, answers nothing, goes on where it stood", felt: true, new: newPause},
 	{Name: "kill", Hits: "masters", Summary: "SIGKILL, then a restart at once or delayed", restart: true, forgets: true, new: newKill},
 	{Name: "shutdown", Hits: "masters", Summary: "SIGTERM (a clean shutdown, an upgrade), then a restart", restart: true, forgets: true, new: newShutdown},
 	{Name: "powercut", Hits: "masters", Needs: "shim", Summary: "SIGKILL, what was not fsynced is lost, then a restart", restart: true, forgets: true, new: newPowerCut},
@@ -84,9 +85,9 @@ var Kinds = []Kind{
 	{Name: "lying-fsync", Hits: "machines", Needs: "shim", Summary: "fsync says yes and does nothing", lasting: true, new: newLyingFsync},
 	{Name: "full-disk", Hits: "machines", Needs: "shim", Summary: "writes fail: no space is left", new: newFullDisk},
 	{Name: "memory", Hits: "machines", Needs: "memory", Summary: "the memory is filled, and the master evicts or refuses", forgets: true, new: newMemory},
-	{Name: "partition", Hits: "links", Summary: "cuts clients from masters: both ways or one, bytes held or dropped", new: newPartition},
-	{Name: "slow", Hits: "links", Summary: "delays what clients and masters send each other", new: newSlow},
-	{Name: "reset", Hits: "links", Summary: "breaks open connections and refuses new ones", new: newReset},
+	{Name: "partition", Hits: "links", Summary: "cuts clients from masters: both ways or one, bytes held or dropped", felt: true, new: newPartition},
+	{Name: "slow", Hits: "links", Summary: "delays what clients and masters send each other", felt: true, new: newSlow},
+	{Name: "reset", Hits: "links", Summary: "breaks open connections and refuses new ones", felt: true, new: newReset},
 	{Name: "client-pause", Hits: "clients", Summary: "stops a client after its quorum, before it enters, or between check and write", new: newClientPause},
 	{Name: "client-kill", Hits: "clients", Summary: "ends a client in its critical section, with the lock held; it starts anew", new: newClientKill},
 	{Name: "client-clock", Hits: "clients", Summary: "a client's wall clock jumps or strobes, or its clocks, also the monotonic one, drift", new: newClientClock},

@@ -87,6 +87,13 @@ func (n *Nemesis) free(f *injection, masters []cluster.Master, byName bool) []cl
 	})
 }
 
+// busy says whether other faults keep a kind from hitting any of the masters of these names.
+func (n *Nemesis) busy(kind Kind, names []string) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(names) > 0 && len(n.free(&injection{kind: kind}, named(n.env.Cluster.Masters(), names), true)) == 0
+}
+
 // aimClients chooses the clients of a step: of a fault on links all of them unless
 // it says otherwise, of a pause whichever comes first.
 func (n *Nemesis) aimClients(f *injection, random *rand.Rand) error {

@@ -26,9 +26,13 @@ type watch struct {
 	mu      sync.Mutex
 	held    map[string]*lease   // by token
 	voters  map[string][]string // masters that said yes to the token's SET
-	silent  map[string]int      // per master: lock commands without a reply
 	refused map[string]int      // per master: lock commands that it had no memory for
 	waiting []*waiter
+
+	heard     bool                   // there was a vote
+	feeling   []*felt                // faults of which only clients can tell whether they took effect
+	disturbed map[string]disturbance // by master and client
+	replies   replies
 }
 
 type waiter struct {
@@ -38,8 +42,11 @@ type waiter struct {
 	seen  bool
 }
 
-func newWatch(r cluster.Runtime) *watch {
-	return &watch{runtime: r, held: map[string]*lease{}, voters: map[string][]string{}, silent: map[string]int{}, refused: map[string]int{}}
+func newWatch(r cluster.Runtime, ttl time.Duration) *watch {
+	return &watch{
+		runtime: r, held: map[string]*lease{}, voters: map[string][]string{}, refused: map[string]int{},
+		disturbed: map[string]disturbance{}, replies: replies{ttl: ttl, took: map[[2]string]*recent{}},
+	}
 }
 
 // observe is called with each operation, in order, before it is known to anyone.
@@ -47,6 +54,12 @@ func (w *watch) observe(op history.Op) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if v := op.Value; v != nil {
+		switch {
+		case op.F == history.FVote:
+			w.hear(op)
+		case op.Process == history.Nemesis:
+			w.disturb(op)
+		}
 		switch {
 		case op.F == history.FAcquire && op.Type == history.OK:
 			w.held[v.Token] = &lease{client: op.Process, key: op.Key, token: v.Token, until: v.ValidUntil, since: op.Time}
@@ -56,7 +69,6 @@ func (w *watch) observe(op history.Op) {
 			delete(w.held, v.Token)
 			delete(w.voters, v.Token)
 		case op.F == history.FVote && op.Type == history.Info:
-			w.silent[op.Process]++
 			if strings.Contains(op.Error, "OOM command not allowed") {
 				w.refused[op.Process]++
 			}
@@ -149,18 +161,13 @@ func (w *watch) votersOf(token string) []string {
 	return slices.Sorted(slices.Values(w.voters[token]))
 }
 
-// silence is how many lock commands each of the masters left without a reply.
-func (w *watch) silence(masters []string) int { return w.sum(w.silent, masters) }
-
 // refusals is how many lock commands the masters had no memory for.
-func (w *watch) refusals(masters []string) int { return w.sum(w.refused, masters) }
-
-func (w *watch) sum(count map[string]int, masters []string) int {
+func (w *watch) refusals(masters []string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := 0
 	for _, m := range masters {
-		n += count[m]
+		n += w.refused[m]
 	}
 	return n
 }

@@ -25,19 +25,25 @@ func Explored(w io.Writer, base campaign.Scenario, x *campaign.Explored, opt Ter
 	}
 	t.headline(head)
 	t.out.WriteByte('\n')
-	t.text("", fmt.Sprintf("%s: lock %s; masters %d; persistence %s; TTL %s; seed %d; %s, %s of virtual time in %s",
-		base.Name, base.Lock, base.Masters, base.Persistence, span(base.TTL), x.Seed, plural(x.Schedules, "schedule"),
-		span(x.Simulated.Round(time.Second)), span(x.Elapsed.Round(10*time.Millisecond))))
+	t.text("", fmt.Sprintf("%s: lock %s; masters %d; persistence %s; TTL %s; %s, %s of virtual time in %s; --seed %d draws the same schedules again",
+		base.Name, base.Lock, base.Masters, base.Persistence, span(base.TTL), plural(x.Schedules, "schedule"),
+		span(x.Simulated.Round(time.Second)), span(x.Elapsed.Round(10*time.Millisecond)), x.Seed))
 	if x.Interrupted {
 		t.text("Note: ", "it was interrupted: this is what had been tried by then.")
 	}
 	t.title("Verdicts")
 	verdicts := grid{header: []string{"Level", "Property", "Verdict", "Why"}, wide: 3}
 	for _, l := range x.Properties {
-		verdicts.rows = append(verdicts.rows, []string{l.Level, words(l.Name), t.ink.verdict(l.Verdict, string(l.Verdict)), l.Why})
+		verdicts.rows = append(verdicts.rows, []string{l.Level, words(l.Name), t.ink.verdict(l.Verdict, verdictWord(l.Verdict)), l.Why})
 	}
 	if err := verdicts.write(&t.out, t.width); err != nil {
 		return fmt.Errorf("reports: lay out the exploration: %w", err)
+	}
+	for i, caveat := range x.Caveats() {
+		if i == 0 {
+			t.out.WriteByte('\n')
+		}
+		t.text("", caveat)
 	}
 	t.title("Counts")
 	var said []string
@@ -67,6 +73,14 @@ func Explored(w io.Writer, base campaign.Scenario, x *campaign.Explored, opt Ter
 	return t.flush(w)
 }
 
+// verdictWord is a verdict as people read it.
+func verdictWord(v checker.Verdict) string {
+	if v == checker.Invalid {
+		return "inconclusive"
+	}
+	return string(v)
+}
+
 // plainer are the names of nemeses where no scenario is by.
 var plainer = map[string]string{"schedule": "explicit", "none": "without faults"}
 
@@ -93,12 +107,15 @@ func (t *terminal) coverage(x *campaign.Explored) error {
 // ExploredJSON writes an exploration as one JSON object: its fields are a contract.
 func ExploredJSON(w io.Writer, x *campaign.Explored, found []Counterexample) error {
 	type verdict struct {
-		Property string          `json:"property"`
-		Level    string          `json:"level"`
-		Verdict  checker.Verdict `json:"verdict"`
-		Judged   int             `json:"judged"`
-		Violated int             `json:"violated"`
-		Why      string          `json:"why"`
+		Property   string             `json:"property"`
+		Level      string             `json:"level"`
+		Verdict    checker.Verdict    `json:"verdict"`
+		Conclusive int                `json:"conclusive"`     // schedules in which it holds or is violated
+		Violated   int                `json:"violated"`       // of them
+		Bound      *float64           `json:"bound"`          // null: it does not hold
+		Rate       *campaign.Interval `json:"rate"`           // null: not violated, or the search ended with that
+		Lacking    map[string]int     `json:"proved_nothing"` // why the others are not conclusive, and how many
+		Why        string             `json:"why"`
 	}
 	type violation struct {
 		Schedule       int                 `json:"schedule"`
@@ -106,6 +123,7 @@ func ExploredJSON(w io.Writer, x *campaign.Explored, found []Counterexample) err
 		Property       string              `json:"property"`
 		Level          string              `json:"level"`
 		Reason         string              `json:"reason"`
+		Faults         []string            `json:"faults"` // that explain it
 		Schedules      int                 `json:"schedules"`
 		Counterexample *counterexampleJSON `json:"counterexample"`
 	}
@@ -116,6 +134,9 @@ func ExploredJSON(w io.Writer, x *campaign.Explored, found []Counterexample) err
 		ElapsedMS   int64                     `json:"elapsed_ms"`
 		SimulatedMS int64                     `json:"simulated_ms"`
 		Verdict     checker.Verdict           `json:"verdict"`
+		Confidence  float64                   `json:"confidence"` // of all bounds and rates together
+		Statements  int                       `json:"statements"` // how many these are
+		Settled     bool                      `json:"settled"`    // it ended early: all that was asked for is violated
 		Verdicts    []verdict                 `json:"verdicts"`
 		Counts      campaign.Counts           `json:"counts"`
 		Faults      map[string]campaign.Bites `json:"faults"`
@@ -123,17 +144,25 @@ func ExploredJSON(w io.Writer, x *campaign.Explored, found []Counterexample) err
 		Violations  []violation               `json:"violations"`
 	}{
 		Seed: x.Seed, Schedules: x.Schedules, Interrupted: x.Interrupted, ElapsedMS: x.Elapsed.Milliseconds(), SimulatedMS: x.Simulated.Milliseconds(),
+		Confidence: campaign.Confidence, Statements: x.Statements, Settled: x.Settled,
 		Verdict: x.Verdict(), Counts: x.Counts, Faults: map[string]campaign.Bites{}, Coverage: x.Coverage, Violations: []violation{},
 	}
 	for kind, b := range x.Kinds {
 		out.Faults[kind] = *b
 	}
 	for _, l := range x.Properties {
-		out.Verdicts = append(out.Verdicts, verdict{l.Name, l.Level, l.Verdict, l.Judged, l.Violated, l.Why})
+		v := verdict{l.Name, l.Level, l.Verdict, l.Conclusive, l.Violated, nil, l.Rate, l.Lacking, l.Why}
+		if l.Verdict == checker.Holds {
+			v.Bound = &l.Bound
+		}
+		if v.Lacking == nil {
+			v.Lacking = map[string]int{}
+		}
+		out.Verdicts = append(out.Verdicts, v)
 	}
 	for i := range x.Found {
 		f := &x.Found[i]
-		v := violation{Schedule: f.Number, Seed: f.Seed, Property: f.Property.Name, Level: f.Property.Level, Reason: f.Reason, Schedules: f.Count}
+		v := violation{Schedule: f.Number, Seed: f.Seed, Property: f.Property.Name, Level: f.Property.Level, Reason: f.Reason, Faults: append([]string{}, f.Faults...), Schedules: f.Count}
 		for _, c := range found {
 			if c.Found == f {
 				v.Counterexample = c.json()

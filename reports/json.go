@@ -14,6 +14,9 @@ type summary struct {
 	Run              string          `json:"run"`
 	Driver           string          `json:"driver"`
 	Seed             uint64          `json:"seed"`
+	Verdict          checker.Verdict `json:"verdict"` // on what was asked for; it decides the exit code
+	Why              string          `json:"why"`     // the verdict is not holds
+	Notes            []string        `json:"notes"`
 	Verdicts         []verdictJSON   `json:"verdicts"`
 	Counts           campaign.Counts `json:"counts"`
 	FirstViolationMS *float64        `json:"first_violation_ms"`
@@ -32,8 +35,10 @@ type verdictJSON struct {
 // JSON writes the result as one JSON object, without the violations' details:
 // these are in result.json and in the history.
 func JSON(w io.Writer, r *campaign.Result) error {
+	c := r.Conclude(r.Properties)
 	s := summary{
-		Run: r.Run, Driver: r.Driver, Seed: r.Seed, Verdicts: []verdictJSON{}, Counts: r.Counts,
+		Run: r.Run, Driver: r.Driver, Seed: r.Seed, Verdict: c.Verdict, Why: c.Why,
+		Notes: append([]string{}, r.Notes...), Verdicts: []verdictJSON{}, Counts: r.Counts,
 		FirstViolationMS: r.FirstViolationMS, Report: r.Report, History: r.History,
 	}
 	for _, v := range r.Verdicts {

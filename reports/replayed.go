@@ -5,12 +5,13 @@ import (
 	"io"
 
 	"lockpick/campaign"
+	"lockpick/checker"
 )
 
 // Replayed says what became of a replay, in a line or two.
 func Replayed(w io.Writer, r *campaign.Replayed) error {
 	rate, low, high := r.Rate()
-	said := fmt.Sprintf("Not reproduced in %s on driver %s: the rate is at most %.0f %% with 95 %% confidence.\n", plural(r.Attempts, "attempt"), r.Driver, 100*high)
+	said := fmt.Sprintf("Not reproduced in %s on driver %s: the rate is at most %s with 95 %% confidence.\n", plural(r.Attempts, "attempt"), r.Driver, campaign.Percent(campaign.Bound(r.Attempts, 1)))
 	switch {
 	case r.Attempts == 0:
 		said = "Interrupted before an attempt was over.\n"
@@ -26,13 +27,16 @@ func Replayed(w io.Writer, r *campaign.Replayed) error {
 // ReplayedJSON writes a replay as one JSON object.
 func ReplayedJSON(w io.Writer, r *campaign.Replayed) error {
 	rate, low, high := r.Rate()
+	c := r.Conclude()
 	return encode(w, struct {
-		Driver     string   `json:"driver"`
-		Attempts   int      `json:"attempts"`
-		Reproduced int      `json:"reproduced"`
-		Rate       float64  `json:"rate"`
-		Low        float64  `json:"rate_low"` // of the 95 % interval
-		High       float64  `json:"rate_high"`
-		Runs       []string `json:"runs"`
-	}{r.Driver, r.Attempts, r.Reproduced, rate, low, high, r.Runs})
+		Verdict    checker.Verdict `json:"verdict"` // violated: reproduced
+		Why        string          `json:"why"`     // it is neither violated nor holds
+		Driver     string          `json:"driver"`
+		Attempts   int             `json:"attempts"`
+		Reproduced int             `json:"reproduced"`
+		Rate       float64         `json:"rate"`
+		Low        float64         `json:"rate_low"` // of the 95 % interval
+		High       float64         `json:"rate_high"`
+		Runs       []string        `json:"runs"`
+	}{c.Verdict, c.Why, r.Driver, r.Attempts, r.Reproduced, rate, low, high, r.Runs})
 }

@@ -71,7 +71,7 @@ func (t *terminal) title(s string) { fmt.Fprintf(&t.out, "\n%s\n", t.ink.bold(s)
 
 // headline keeps to one line where it fits; only its first words are coloured.
 func (t *terminal) headline(head headline) {
-	word := strings.ToUpper(string(head.Verdict))
+	word := strings.ToUpper(verdictWord(head.Verdict))
 	text := head.Why
 	if head.Level != "" {
 		text = head.Level + " " + head.Property + ": " + text

@@ -24,6 +24,8 @@ type campaign struct {
 	persistence cluster.Persistence
 	clients     int
 	faults      []string
+	replicas    int
+	timeout     time.Duration // of one command; 0: the lock's own
 	guided      bool
 	ttl         time.Duration
 	limit       time.Duration
@@ -45,7 +47,7 @@ func defaults() campaign {
 func (c campaign) run(out io.Writer, w *World) error {
 	w.Limit = c.limit*2 + time.Hour
 	w.Strategy = c.strategy
-	masters := New(w, cluster.Config{Persistence: c.persistence}, c.options)
+	masters := New(w, cluster.Config{Persistence: c.persistence, Replicas: c.replicas}, c.options)
 	rt := w.Runtime()
 	start := rt.Now()
 	rec, err := history.NewRecorder(out, history.Header{
@@ -64,7 +66,7 @@ func (c campaign) inside(rec *history.Recorder, masters *Cluster, rt *Client, st
 	kind, _ := workload.LockNamed(c.lock)
 	load, err := workload.New(workload.Config{
 		Lock: kind, Clients: c.clients, Keys: 1, TTL: c.ttl, HoldMax: time.Second, LongHolds: 0.1, Extend: 0.5,
-		Think: 50 * time.Millisecond, AcquireTimeout: 3*c.ttl + time.Second, Seed: c.seed, Fencing: c.fencing,
+		Think: 50 * time.Millisecond, AcquireTimeout: 3*c.ttl + time.Second, Seed: c.seed, Fencing: c.fencing, Timeout: c.timeout,
 	}, rt, rec, start, func(client string) (workload.Site, error) {
 		return workload.Site{Masters: masters.ClientMasters(client)}, nil
 	})
@@ -80,7 +82,7 @@ func (c campaign) inside(rec *history.Recorder, masters *Cluster, rt *Client, st
 	struck, done := rt.WithCancelCause(context.Background())
 	rt.Go(func() {
 		defer done(nil)
-		plan := nemesis.Plan{Faults: c.faults, Interval: c.ttl, Points: workload.Points}
+		plan := nemesis.Plan{Faults: c.faults, Interval: c.ttl, Length: c.limit, Points: workload.Points}
 		switch {
 		case len(c.steps) > 0:
 			n.Schedule(working, c.steps)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"time"
 
@@ -26,13 +27,19 @@ func exploreCommand() *cobra.Command {
 		Long: `Explore draws short schedules from a scenario (a file, or the defaults with flags): how many
 clients, how long they hold the lock, which faults strike whom when, in what order things happen.
 Each is simulated in virtual time and judged, on all cores. Schedule number i of a seed is always
-the same. The first violation is shrunk to a small counterexample, and kept as a run in the store.
+the same; without --seed a fresh seed is drawn and printed. The search ends when each property that
+was asked for is violated. What is found is shrunk to a small counterexample, and kept as a run in
+the store.
+
+Only schedules count that prove something of a property. Where it holds, the exact upper bound says
+how much that is worth.
 
 The drawn schedules keep to what the scenario assumes: its lock, masters, persistence and TTL, its
 kinds of fault, its restart delay as the least, its clock and rates if it names them. Of a scenario
 with a schedule only the seed and the scheduler vary.
 
-Exit codes: 0 none violates the property, 1 one does, 2 interrupted, or the schedules prove nothing.`,
+Exit codes: 0 none violates the property, 1 one does, 2 interrupted, or the schedules prove nothing
+(inconclusive: it says what is missing).`,
 		Example: `  lockpick explore --faults kill,partition                   a restart without persistence
   lockpick explore --persistence always --faults kill,pause,partition,client-pause --schedules 100000
   lockpick explore --persistence always --faults clock --clock +60s
@@ -42,6 +49,9 @@ Exit codes: 0 none violates the property, 1 one does, 2 interrupted, or the sche
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := flags.scenario(cmd, args)
 			if err != nil {
+				return err
+			}
+			if s.Seed, err = exploreSeed(cmd, args, s.Seed); err != nil {
 				return err
 			}
 			if x.TimeLimit > 0 && !cmd.Flags().Changed("schedules") {
@@ -60,14 +70,30 @@ Exit codes: 0 none violates the property, 1 one does, 2 interrupted, or the sche
 	f.Lookup("schedules").DefValue = "0" // the text says it
 	f.DurationVar(&x.TimeLimit, "time-limit", 0, "how long to search, in real time")
 	f.IntVar(&x.Workers, "workers", 0, "schedules at a time (default: one for each core)")
-	f.BoolVar(&x.Collect, "collect", false, "do not stop at the first violation: find distinct ones")
+	f.BoolVar(&x.Collect, "collect", false, "do not stop at the first violation: find distinct ones, and measure how often it happens")
 	f.BoolVar(&noShrink, "no-shrink", false, "keep violations as they were found")
 	flags.register(cmd)
 	f.Lookup("property").Usage = "levels that count as violated (default: L2): any of those of run"
-	f.Lookup("seed").Usage = "seed of all schedules"
+	f.Lookup("seed").Usage = "seed of all schedules (default: the scenario file's, else a fresh one, which is printed)"
+	f.Lookup("seed").DefValue = "0" // the text says it
 	storeFlag(cmd, &store)
 	jsonFlag(cmd, &asJSON)
 	return cmd
+}
+
+// exploreSeed is the seed that was asked for, by the flag or in the scenario's file, or else a
+// fresh one: what is never drawn anew finds only what it found before. It is short enough to
+// be typed.
+func exploreSeed(cmd *cobra.Command, args []string, asked uint64) (uint64, error) {
+	if cmd.Flags().Changed("seed") {
+		return asked, nil
+	}
+	if len(args) == 1 {
+		if named, err := campaign.NamesSeed(args[0]); named || err != nil {
+			return asked, err
+		}
+	}
+	return uint64(rand.Uint32()), nil
 }
 
 func explore(ctx context.Context, e campaign.Exploration, store campaign.Store, shrink, asJSON bool) error {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -74,13 +75,78 @@ func TestExploreShrinkReplay(t *testing.T) {
 	}
 }
 
+// TestExploreTellsWhatWasAskedFor: a search for stale writes is headlined by them, also where
+// the counterexample violates more, and names the faults of clients.
+func TestExploreTellsWhatWasAskedFor(t *testing.T) {
+	dir := t.TempDir()
+	stdout, stderr, code := lockpick(t, dir, "explore", "--persistence", "always", "--faults", "client-pause", "--property", "L4", "--seed", "1")
+	if code != exitViolated || !strings.HasPrefix(stdout, "VIOLATED  L4 no stale write") || !strings.Contains(stdout, "L4 no-stale-write: client-pause") {
+		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+	}
+	report, stderr, _ := lockpick(t, dir, "check", "store/latest")
+	if !strings.HasPrefix(report, "VIOLATED  L4 no stale write") {
+		t.Errorf("the run that is kept is headlined otherwise:\n%s%s", report, stderr)
+	}
+	if !regexp.MustCompile(`L3 +belief exclusion +violated`).MatchString(report) {
+		t.Errorf("it does not violate L3, so this tests nothing:\n%s", report)
+	}
+	stdout, stderr, _ = lockpick(t, dir, "explore", "--persistence", "always", "--faults", "client-clock", "--client-clock", "x0.3", "--seed", "1", "--no-shrink")
+	if !strings.Contains(stdout, "L2 mutual-exclusion: client-clock") {
+		t.Errorf("the clock of a client is no fault:\n%s%s", stdout, stderr)
+	}
+}
+
+// TestExploreSaysWhenItProvesNothing: schedules in which nothing could happen give no bound.
+func TestExploreSaysWhenItProvesNothing(t *testing.T) {
+	dir := t.TempDir()
+	for _, args := range [][]string{
+		{"--faults", "full-disk", "--schedules", "3", "--seed", "1"},
+		{"--persistence", "always", "--faults", "none", "--property", "L2,L5", "--schedules", "20", "--seed", "1"},
+	} {
+		stdout, stderr, code := lockpick(t, dir, append([]string{"explore"}, args...)...)
+		if code != exitUndecided || !strings.HasPrefix(stdout, "INCONCLUSIVE  ") {
+			t.Errorf("%v: exit %d, want %d\n%s%s", args, code, exitUndecided, stdout, stderr)
+		}
+	}
+}
+
 // TestExploreHolds: nothing is found where nothing is wrong, and the bound says how much
 // that is worth.
 func TestExploreHolds(t *testing.T) {
 	dir := t.TempDir()
-	stdout, stderr, code := lockpick(t, dir, "explore", "--persistence", "always", "--schedules", "60")
-	if code != exitHolds || !strings.HasPrefix(stdout, "HOLDS  L2 mutual exclusion: none of 60 schedules violates it") {
+	stdout, stderr, code := lockpick(t, dir, "explore", "--persistence", "always", "--schedules", "60", "--seed", "1")
+	if code != exitHolds || !strings.HasPrefix(stdout, "HOLDS  L2 mutual exclusion: violated in none of") || !strings.Contains(stdout, "with 95 % confidence") {
 		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+	}
+	// Without a seed each search draws its own, and says how to repeat it.
+	seeds := map[string]bool{}
+	repeat := regexp.MustCompile(`--seed\s(\d+)\sdraws`)
+	for range 2 {
+		stdout, stderr, _ = lockpick(t, dir, "explore", "--persistence", "always", "--schedules", "3")
+		m := repeat.FindStringSubmatch(stdout)
+		if m == nil {
+			t.Fatalf("no seed is printed:\n%s%s", stdout, stderr)
+		}
+		seeds[m[1]] = true
+		counts := regexp.MustCompile(`(?s)Counts.*`)
+		again, stderr, _ := lockpick(t, dir, "explore", "--persistence", "always", "--schedules", "3", "--seed", m[1])
+		if counts.FindString(again) != counts.FindString(stdout) {
+			t.Errorf("seed %s again is another search:\n%s\n%s%s", m[1], stdout, again, stderr)
+		}
+	}
+	if len(seeds) != 2 {
+		t.Errorf("two searches have the same seed: %v", seeds)
+	}
+	// A scenario that names its seed keeps it.
+	scenario := filepath.Join(dir, "seeded.yaml")
+	if err := os.WriteFile(scenario, []byte("name: seeded\npersistence: always\nseed: 77\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if stdout, stderr, _ = lockpick(t, dir, "explore", scenario, "--schedules", "1"); repeat.FindStringSubmatch(stdout) == nil || repeat.FindStringSubmatch(stdout)[1] != "77" {
+		t.Errorf("the scenario's seed is 77:\n%s%s", stdout, stderr)
+	}
+	if err := os.Remove(scenario); err != nil {
+		t.Fatal(err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("left %v behind", left)

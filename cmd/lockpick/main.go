@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -21,7 +22,7 @@ import (
 const (
 	exitHolds     = 0
 	exitViolated  = 1
-	exitUndecided = 2 // unknown or invalid
+	exitUndecided = 2 // unknown, invalid, not tested although it was asked for, or interrupted
 	exitUsage     = 64
 	exitHarness   = 70
 )
@@ -36,11 +37,45 @@ type verdictError checker.Verdict
 
 func (v verdictError) Error() string { return string(v) }
 
+// undecidedError is a verdict that is neither holds nor violated, with the reason.
+type undecidedError campaign.Conclusion
+
+func (u undecidedError) Error() string { return fmt.Sprintf("%s: %s", u.Verdict, u.Why) }
+
+// Unwrap gives the verdict to the exit code.
+func (u undecidedError) Unwrap() error { return verdictError(u.Verdict) }
+
+// concluded is the outcome of a command that came to a conclusion.
+func concluded(c campaign.Conclusion) error {
+	switch c.Verdict {
+	case checker.Holds:
+		return nil
+	case checker.Violated:
+		return verdictError(c.Verdict)
+	}
+	return undecidedError(c)
+}
+
+// exitCode is what a verdict makes a command exit with.
+func exitCode(v checker.Verdict) int {
+	switch v {
+	case checker.Holds:
+		return exitHolds
+	case checker.Violated:
+		return exitViolated
+	}
+	return exitUndecided
+}
+
 func run(args []string) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	stopping := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // it is under nohup
+		stopping = append(stopping, syscall.SIGHUP)
+	}
+	signal.Notify(signals, stopping...)
 	defer signal.Stop(signals)
 	go func() {
 		s, ok := <-signals
@@ -65,14 +100,29 @@ func run(args []string) int {
 	case err == nil:
 		return exitHolds
 	case errors.As(err, &verdict):
-		return map[checker.Verdict]int{checker.Violated: exitViolated, checker.Unknown: exitUndecided, checker.Invalid: exitUndecided}[checker.Verdict(verdict)]
+		if reason := (undecidedError{}); errors.As(err, &reason) {
+			fmt.Fprintf(os.Stderr, "lockpick: %s: %s\n", undecided(reason.Verdict), reason.Why)
+		}
+		return exitCode(checker.Verdict(verdict))
 	case errors.As(err, &usage), errors.As(err, &problem):
 		fmt.Fprintf(os.Stderr, "lockpick: %v\n", err)
 		return exitUsage
+	case ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))):
+		fmt.Fprintf(os.Stderr, "lockpick: interrupted before there was anything to judge: %v\n", err)
+		return exitUndecided
 	default:
 		fmt.Fprintf(os.Stderr, "lockpick: %v\n", err)
 		return exitHarness
 	}
+}
+
+// undecided is what people are told about a verdict that is neither holds nor violated.
+func undecided(v checker.Verdict) string {
+	switch v {
+	case checker.Invalid, campaign.NotTested:
+		return "INCONCLUSIVE"
+	}
+	return strings.ToUpper(string(v))
 }
 
 func rootCommand() *cobra.Command {
@@ -83,8 +133,9 @@ func rootCommand() *cobra.Command {
 kills and cuts off masters and stops clients. It records every operation, judges the
 history, and explains each violation in the terminal and in an HTML report.
 
-Exit codes: 0 no violation, 1 violated, 2 unknown or invalid (the run proves nothing),
-64 bad usage or scenario, 70 an error of the harness.`,
+Exit codes: 0 no violation, 1 violated, 2 unknown, invalid (the run proves nothing), not
+tested although it was asked for, or interrupted, 64 bad usage or input, 70 an error of the
+harness.`,
 		Example: `  lockpick run                                             the default campaign
   lockpick run --persistence always --faults kill,pause    does fsync=always hold?
   lockpick run --faults client-pause --fencing             what fencing is good for

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -41,14 +42,17 @@ file. It needs nothing else, so it also judges what a harness that was killed le
 			if _, err := os.Stat(r.Report); err != nil {
 				r.Report = ""
 			}
+			if len(levels) > 0 {
+				r.Ask(levels)
+			}
 			if err := printResult(h, r, asJSON); err != nil {
 				return err
 			}
-			return exitOf(r, levels)
+			return exitOf(r, r.Properties)
 		},
 	}
 	storeFlag(cmd, &store)
-	propertyFlag(cmd, &levels, "all that are judged")
+	propertyFlag(cmd, &levels, "the scenario's, else all that are judged")
 	jsonFlag(cmd, &asJSON)
 	return cmd
 }
@@ -224,7 +228,7 @@ func listRuns(w *tabwriter.Writer, store campaign.Store) error {
 			fmt.Fprintf(w, "%s\tnot judged (lockpick check %s)\n", run, run)
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d leases\t%d faults\n", run, r.Verdict(), r.Lock, r.Driver, r.Counts.Granted, r.Counts.Faults)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d leases\t%d faults\n", run, cmp.Or(r.Overall, r.Verdict()), r.Lock, r.Driver, r.Counts.Granted, r.Counts.Faults)
 	}
 	return nil
 }

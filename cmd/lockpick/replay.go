@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockpick/campaign"
-	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/reports"
 )
@@ -28,7 +27,7 @@ one that is stored. On real masters the steps of the schedule strike after the s
 everything else takes the time that it takes: replay tries until the property is violated, up to
 --attempts times, and tells the rate. Each attempt is a run in the store.
 
-Exit codes: 1 reproduced, 0 not in any attempt, 2 interrupted.`,
+Exit codes: 1 reproduced, 0 not in any attempt, 2 an attempt proved nothing or was interrupted.`,
 		Example: `  lockpick replay latest --driver sim                       the identical history
   lockpick replay latest --driver process --attempts 20     on redis-server processes
   lockpick replay latest --driver docker --all              the rate of 10 attempts`,
@@ -105,10 +104,7 @@ func replay(ctx context.Context, how campaign.Replaying, recorded string, store 
 	if err != nil {
 		return err
 	}
-	if v := out.Verdict(); v != checker.Holds {
-		return verdictError(v)
-	}
-	return nil
+	return concluded(out.Conclude())
 }
 
 // compare says whether a simulated run recorded what the run before did.

@@ -13,7 +13,6 @@ import (
 	"golang.org/x/term"
 
 	"lockpick/campaign"
-	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/nemesis"
 	"lockpick/reports"
@@ -168,7 +167,7 @@ func jsonFlag(cmd *cobra.Command, asJSON *bool) {
 }
 
 func propertyFlag(cmd *cobra.Command, levels *[]string, otherwise string) {
-	cmd.Flags().StringSliceVar(levels, "property", nil, "levels or properties that decide the exit code (default: "+otherwise+"): "+strings.Join(campaign.Levels(), ","))
+	cmd.Flags().StringSliceVar(levels, "property", nil, "levels or properties that decide the exit code, each of which must be tested (default: "+otherwise+"): "+strings.Join(campaign.Levels(), ","))
 }
 
 func runScenario(ctx context.Context, s campaign.Scenario, store campaign.Store, asJSON bool) error {
@@ -191,7 +190,7 @@ func runScenario(ctx context.Context, s campaign.Scenario, store campaign.Store,
 	if err := printResult(h, r, asJSON); err != nil {
 		return err
 	}
-	return exitOf(r, s.Properties)
+	return exitOf(r, r.Properties)
 }
 
 // writeReport writes report.html into a run's folder.
@@ -228,15 +227,8 @@ func terminal() (width int, color bool) {
 	return width, os.Getenv("NO_COLOR") == ""
 }
 
-// exitOf turns the verdicts into the command's outcome. levels, if any, are those
-// that count.
-func exitOf(r *campaign.Result, levels []string) error {
-	counted := campaign.Result{Verdicts: r.About(levels)}
-	if len(counted.Verdicts) == 0 {
-		return verdictError(checker.Unknown)
-	}
-	if v := counted.Verdict(); v != checker.Holds {
-		return verdictError(v)
-	}
-	return nil
+// exitOf turns the verdicts into the command's outcome. asked, if any, are the levels and
+// properties that count.
+func exitOf(r *campaign.Result, asked []string) error {
+	return concluded(r.Conclude(asked))
 }

@@ -1,0 +1,155 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lockpick/checker"
+	"lockpick/history"
+)
+
+// errTold is why the tests interrupt a run. It appears in the error of whatever the harness
+// cancelled.
+var errTold = errors.New("told to stop by the test")
+
+// TestInterruptionIsRecordedFirst interrupts a run in each of its stages. Nothing that the
+// harness cancelled may be recorded before the line that says so, and the run is never
+// complete.
+func TestInterruptionIsRecordedFirst(t *testing.T) {
+	onEachDriver(t, func(t *testing.T, driver string) {
+		for _, stage := range []string{"working", "healing", "visiting"} {
+			t.Run(stage, func(t *testing.T) {
+				ctx, interrupt := context.WithCancelCause(t.Context())
+				defer interrupt(nil)
+				s := scenario(driver, func(s *Scenario) {
+					s.Keys, s.Clients, s.TimeLimit, s.RestartDelay = 40, 8, 3*time.Second, time.Second
+					s.Hold, s.Nemesis, s.Interval = "0s..10ms", Random, 300*time.Millisecond
+					if stage == "working" {
+						s.TimeLimit = time.Hour
+					}
+				})
+				_, h, r, err := Run(ctx, s, Options{
+					Store: Store{t.TempDir()},
+					Progress: func(format string, _ ...any) {
+						if stage == "visiting" && strings.Contains(format, "every client visits") {
+							interrupt(errTold)
+						}
+					},
+					Live: func(s Status) {
+						if s.Stage == stage && s.Granted > 10 {
+							interrupt(errTold)
+						}
+					},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if ctx.Err() == nil {
+					t.Skipf("the stage %s was over before it could be interrupted", stage)
+				}
+				at := slices.IndexFunc(h.Ops, func(op history.Op) bool { return op.F == history.FInterrupted })
+				if at < 0 {
+					t.Fatal("the history does not say that the run was interrupted")
+				}
+				if !strings.Contains(h.Ops[at].Error, errTold.Error()) {
+					t.Errorf("interrupted by %q, want the cause", h.Ops[at].Error)
+				}
+				for i, op := range h.Ops {
+					if i < at && strings.Contains(op.Error, errTold.Error()) {
+						t.Errorf("line %d was cancelled before line %d says that the run was interrupted: %+v", i, at, op)
+					}
+					if op.F == history.FEnd {
+						t.Errorf("line %d of %d is an end mark: the run is not complete", i, len(h.Ops))
+					}
+				}
+				if !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "interrupted: "+errTold.Error()) }) {
+					t.Errorf("the notes %q do not tell of the interruption", r.Notes)
+				}
+				if c := r.Conclude(nil); c.Verdict == checker.Holds || c.Verdict == checker.Unknown && !strings.Contains(c.Why, "interrupted") {
+					t.Errorf("concluded %+v: an interrupted run never holds", c)
+				}
+			})
+		}
+	})
+}
+
+// TestEndMarkIsTheLastLine: a complete history ends with the end mark on every driver, and
+// without it the run was cut short.
+func TestEndMarkIsTheLastLine(t *testing.T) {
+	onEachDriver(t, func(t *testing.T, driver string) {
+		dir, h, r, err := Run(t.Context(), scenario(driver, func(s *Scenario) { s.TimeLimit, s.Persistence = 2*time.Second, "always" }), Options{Store: Store{t.TempDir()}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, op := range h.Ops {
+			if last := i == len(h.Ops)-1; (op.F == history.FEnd) != last {
+				t.Errorf("line %d of %d is %s", i, len(h.Ops), op.F)
+			}
+		}
+		if r.CutShort != "" {
+			t.Errorf("cut short: %s", r.CutShort)
+		}
+		path := filepath.Join(dir, HistoryFile)
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.SplitAfter(strings.TrimSuffix(string(b), "\n"), "\n")
+		if err := os.WriteFile(path, []byte(strings.Join(lines[:len(lines)-1], "")), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, r, err = JudgeFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := r.Conclude(nil); c.Verdict != checker.Unknown || !strings.Contains(c.Why, "no end mark") {
+			t.Errorf("without its last line: concluded %+v", c)
+		}
+		if !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "no end mark") }) {
+			t.Errorf("the notes %q do not say that the history was cut short", r.Notes)
+		}
+	})
+}
+
+// TestConclude: the most severe verdict on what was asked for decides.
+func TestConclude(t *testing.T) {
+	result := func(cut string, verdicts ...checker.Result) *Result {
+		return &Result{Verdicts: verdicts, CutShort: cut, Untested: map[string]string{
+			checker.FencedWrites.Name: "no fencing tokens", checker.Extension.Name: "no lease was extended",
+		}}
+	}
+	is := func(p checker.Property, v checker.Verdict) checker.Result {
+		return checker.Result{Property: p, Verdict: v, Why: "of " + p.Name}
+	}
+	l2 := is(checker.MutualExclusion, checker.Holds)
+	for _, c := range []struct {
+		name  string
+		of    *Result
+		asked []string
+		want  checker.Verdict
+		says  string
+	}{
+		{"all hold", result("", l2, is(checker.BeliefExclusion, checker.Holds)), nil, checker.Holds, ""},
+		{"nothing was judged", result(""), nil, NotTested, "no property was judged"},
+		{"asked for and not tested", result("", l2), []string{"L2", "L5"}, NotTested, "L5 was asked for and not tested: no fencing tokens"},
+		{"asked for by its name", result("", l2), []string{"extension"}, NotTested, "extension was asked for and not tested: no lease was extended"},
+		{"not asked for and not tested", result("", l2), []string{"L2"}, checker.Holds, ""},
+		{"not asked for and violated", result("", l2, is(checker.BeliefExclusion, checker.Violated)), []string{"L2"}, checker.Holds, ""},
+		{"invalid outweighs not tested", result("", is(checker.MutualExclusion, checker.Invalid)), []string{"L5", "L2"}, checker.Invalid, "of mutual-exclusion"},
+		{"unknown outweighs invalid", result("", is(checker.MutualExclusion, checker.Unknown), is(checker.BeliefExclusion, checker.Invalid)), nil, checker.Unknown, "of mutual-exclusion"},
+		{"violated outweighs all", result("interrupted", is(checker.MutualExclusion, checker.Violated), is(checker.BeliefExclusion, checker.Unknown)), []string{"L2", "L3", "L5"}, checker.Violated, "of mutual-exclusion"},
+		{"cut short and nothing found", result("interrupted", l2), nil, checker.Unknown, "interrupted"},
+		{"cut short and invalid", result("interrupted", is(checker.MutualExclusion, checker.Invalid)), nil, checker.Unknown, "interrupted"},
+	} {
+		got := c.of.Conclude(c.asked)
+		if got.Verdict != c.want || !strings.Contains(got.Why, c.says) || (got.Why == "") != (c.says == "") {
+			t.Errorf("%s: %+v, want %s with %q", c.name, got, c.want, c.says)
+		}
+	}
+}

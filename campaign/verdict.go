@@ -1,0 +1,153 @@
+package campaign
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"lockpick/checker"
+	"lockpick/history"
+)
+
+// NotTested is the verdict on a property that was asked for and that the run did not
+// exercise.
+const NotTested checker.Verdict = "not tested"
+
+// Conclusion is the overall verdict of a run, which decides the exit code.
+type Conclusion struct {
+	Verdict checker.Verdict
+	// Why names the properties that made the verdict what it is, each with its reason. It
+	// is empty if the verdict is holds.
+	Why string
+}
+
+// severity orders verdicts: the overall verdict is the most severe one.
+var severity = []checker.Verdict{checker.Holds, NotTested, checker.Invalid, checker.Unknown, checker.Violated}
+
+// worse says whether verdict a is more severe than b.
+func worse(a, b checker.Verdict) bool { return slices.Index(severity, a) > slices.Index(severity, b) }
+
+// Conclude merges the verdicts on the properties that were asked for, by their levels or
+// names. With none it is about mutual exclusion: any violation counts, and so does whatever
+// keeps that from holding, but no run can have evidence for every property. A level or a property that was asked for and
+// has no result counts as not tested. A run that is not complete proves violations only:
+// without one, the overall verdict is unknown.
+func (r *Result) Conclude(asked []string) Conclusion {
+	c := Conclusion{Verdict: checker.Holds}
+	var reasons []string
+	add := func(v checker.Verdict, reason string) {
+		if worse(v, c.Verdict) {
+			c.Verdict, reasons = v, nil
+		}
+		if v == c.Verdict && v != checker.Holds {
+			reasons = append(reasons, reason)
+		}
+	}
+	for _, v := range r.About(asked) {
+		if len(asked) == 0 && v.Verdict != checker.Violated && v.Property != checker.MutualExclusion {
+			continue
+		}
+		add(v.Verdict, fmt.Sprintf("%s %s is %s: %s", v.Level, v.Name, v.Verdict, v.Why))
+	}
+	for _, name := range asked {
+		if len(r.About([]string{name})) == 0 {
+			add(NotTested, fmt.Sprintf("%s was asked for and not tested: %s", name, r.whyNotTested(name)))
+		}
+	}
+	if len(asked) == 0 && len(r.About([]string{checker.MutualExclusion.Name})) == 0 {
+		add(NotTested, "mutual exclusion was not judged")
+	}
+	if r.CutShort != "" && c.Verdict != checker.Violated {
+		return Conclusion{checker.Unknown, r.CutShort}
+	}
+	c.Why = strings.Join(reasons, "; ")
+	return c
+}
+
+// Ask sets the properties that decide the overall verdict, and that verdict.
+func (r *Result) Ask(properties []string) {
+	c := r.Conclude(properties)
+	r.Properties, r.Overall, r.Why = properties, c.Verdict, c.Why
+}
+
+// whyNotTested says why the level or the property of that name has no result.
+func (r *Result) whyNotTested(name string) string {
+	var reasons []string
+	for _, p := range propertiesOf([]string{name}) {
+		if why := r.Untested[p.Name]; why != "" && !slices.Contains(reasons, why) {
+			reasons = append(reasons, why)
+		}
+	}
+	if len(reasons) == 0 {
+		return "the run did not exercise it"
+	}
+	return strings.Join(reasons, ", ")
+}
+
+// WhyNotTested says what the history lacks for a verdict on p.
+func WhyNotTested(p checker.Property, h *history.History) string {
+	happened := func(f string) bool {
+		return slices.ContainsFunc(h.Ops, func(op history.Op) bool { return op.F == f })
+	}
+	asked := slices.Contains(h.Header.Properties, p.Name)
+	switch p.Name {
+	case checker.KeyLifetime.Name:
+		if !happened(history.FLook) {
+			return "nobody asked the masters what they store"
+		}
+	case checker.OrphanKeys.Name, checker.GhostKeys.Name:
+		switch {
+		case p == checker.GhostKeys && !asked:
+			return "judged only if the scenario names it"
+		case !happened(history.FLook):
+			return "nobody asked the masters what they store"
+		}
+		return "no attempt was over"
+	case checker.DeadOnArrival.Name:
+		if !asked {
+			return "judged only if the scenario names it"
+		}
+	case checker.OwnKeys.Name:
+		return "no vote for a release or an extension was recorded"
+	case checker.MinValidity.Name:
+		return "no vote on a lease was recorded"
+	case checker.FencedWrites.Name, checker.FencingMonotone.Name:
+		if !h.Header.Fencing {
+			return "the leases of this lock carry no fencing tokens"
+		}
+	case checker.BeliefExclusion.Name, checker.Told.Name:
+		if !happened(history.FEnter) {
+			return "no client entered a critical section"
+		}
+	case checker.NoStaleWrite.Name:
+		if !happened(history.FApply) {
+			return "nothing was written to the guarded resource"
+		}
+	case checker.NoLostUpdate.Name:
+		if h.Header.Resource == "" {
+			return "the guarded resource does not compare and set"
+		}
+		return "nothing was written to the guarded resource"
+	case checker.Extension.Name, checker.Continuity.Name:
+		if !happened(history.FExtend) {
+			return "no lease was extended"
+		}
+		return "no extension was granted by votes that were recorded"
+	case checker.DeadlockFree.Name, checker.Availability.Name:
+		if !happened(history.FHealed) {
+			return "the run ended before the faults had healed"
+		}
+	case checker.HolderLoss.Name:
+		return "no lock's holder was lost while another asked for it"
+	case checker.MinorityFailure.Name:
+		return "no lease was granted while a minority of masters failed"
+	case checker.Progress.Name:
+		return "nobody had to wait while nothing was wrong"
+	case checker.QuorumGranted.Name:
+		if h.Header.Fencing {
+			return "a lease with a fencing token needs more than a quorum's votes"
+		}
+		return "no vote on an attempt was recorded"
+	}
+	return "not asked for"
+}

@@ -1,0 +1,50 @@
+package checker
+
+import (
+	"fmt"
+	"time"
+
+	"lockpick/history"
+)
+
+// returns judges one thing of AV: every call of the lock returns within its deadline and a
+// bound. The harness records a call that does not, with the stack of what is stuck.
+func (r *run) returns() *judgement {
+	return r.callsThat(history.FHung, "did not return")
+}
+
+// noCrash judges one thing of AV: no call of the lock panics.
+func (r *run) noCrash() *judgement {
+	return r.callsThat(history.FPanicked, "panicked")
+}
+
+// callsThat judges the calls of the lock by what the harness recorded of those that went wrong.
+func (r *run) callsThat(wrong, did string) *judgement {
+	var calls []time.Duration
+	var found []Violation
+	for i := range r.h.Ops {
+		op := &r.h.Ops[i]
+		switch {
+		case op.Type == history.Invoke && (op.F == history.FAcquire || op.F == history.FExtend || op.F == history.FRelease):
+			calls = append(calls, op.Time)
+		case op.F == wrong:
+			v := Violation{Key: op.Key, At: op.Time, Until: op.Time, Ops: []int{i}, Clients: []string{op.Process}}
+			if op.Value != nil && op.Value.Token != "" {
+				v.Tokens = []string{op.Value.Token}
+			}
+			found = append(found, v)
+		}
+	}
+	if len(calls)+len(found) == 0 {
+		return nil
+	}
+	return &judgement{
+		checked: len(calls), violations: found,
+		evidence: r.need("calls of the lock", calls, moreWork),
+		explain:  func(v *Violation) { r.explainCall(v, &r.h.Ops[v.Ops[0]]) },
+		violated: func(first *Violation) string {
+			return fmt.Sprintf("%s %s: the first at %s on %s", share(len(found), len(calls), "calls"), did, at(first.At), first.Key)
+		},
+		holds: fmt.Sprintf("none of %s %s", count(len(calls), "call", "calls"), did),
+	}
+}

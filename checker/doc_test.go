@@ -1,0 +1,58 @@
+package checker
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lockpick/history"
+)
+
+// example is a short history in docs/checking.md.
+var example = regexp.MustCompile("(?ms)^```history (\\S+)([^\n]*)\n(.*?)^```$")
+
+// TestDocumentedHistoriesViolate: each history that docs/checking.md gives for a property
+// violates it, and every property that needs no long run has one.
+func TestDocumentedHistoriesViolate(t *testing.T) {
+	page, err := os.ReadFile("../docs/checking.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]bool{}
+	for _, m := range example.FindAllStringSubmatch(string(page), -1) {
+		name, options, text := m[1], m[2], m[3]
+		documented[name] = true
+		t.Run(name, func(t *testing.T) {
+			header := history.Header{Masters: 5, Quorum: 3, TTL: 2 * time.Second, Driver: "sim", Fencing: strings.Contains(options, "fencing")}
+			if _, value, ok := strings.Cut(options, "resource="); ok {
+				header.Resource = value
+			}
+			if _, value, ok := strings.Cut(options, "properties=("); ok {
+				header.Properties = strings.Split(strings.TrimSuffix(strings.TrimSpace(value), ")"), ",")
+			}
+			h, err := parse(header, text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			i := slices.IndexFunc(Properties, func(p Property) bool { return p.Name == name })
+			if i < 0 {
+				t.Fatalf("there is no property %q", name)
+			}
+			r := Check(h, Properties[i])
+			if got := r.Result(Properties[i]); got == nil || got.Verdict != Violated {
+				t.Errorf("the verdict is %+v", got)
+			}
+		})
+	}
+	// These take more than a screen: waits, looks and votes over many seconds. The golden
+	// files have them.
+	long := []string{"holder-loss", "minority-failure", "progress", "quorum-granted", "orphan-keys", "ghost-keys"}
+	for _, p := range Properties {
+		if !documented[p.Name] && !slices.Contains(long, p.Name) {
+			t.Errorf("docs/checking.md gives no history that violates %s", p.Name)
+		}
+	}
+}

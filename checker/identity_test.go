@@ -1,0 +1,112 @@
+package checker
+
+import (
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"lockpick/history"
+)
+
+// drawRoughHistory is a random history as a careless recorder or lock may make it: some
+// invocations are missing, some tokens were granted before, to the same client or another,
+// some lines name another key, and some crashes name no token.
+func drawRoughHistory(t *rapid.T) []history.Op {
+	var ops []history.Op
+	tokens := rapid.IntRange(1, 3).Draw(t, "tokens")
+	reuse := rapid.Bool().Draw(t, "reuse")
+	for _, op := range drawHistory(t) {
+		if op.Type == history.Invoke && rapid.IntRange(0, 4).Draw(t, "drop") == 0 {
+			continue
+		}
+		if op.F == history.FRelease && rapid.IntRange(0, 9).Draw(t, "other key") == 0 {
+			op.Key = "k9"
+		}
+		if op.F == history.FCrash && rapid.Bool().Draw(t, "names no token") {
+			op.Value = nil
+		}
+		if op.Value != nil && reuse {
+			v := *op.Value
+			v.Token = string(rune('a' + int(v.Token[len(v.Token)-1])%tokens))
+			op.Value = &v
+		}
+		op.Index = len(ops)
+		ops = append(ops, op)
+	}
+	return ops
+}
+
+// TestRoughHistoriesSweepIsPorcupine: two readers that share no code identify the same
+// leases, and end them at the same times.
+func TestRoughHistoriesSweepIsPorcupine(t *testing.T) {
+	legal, illegal := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		ops := drawRoughHistory(t)
+		found := sweep(holds(history.Leases(ops)))
+		second := linearizable(ops, time.Minute)
+		if why := disagree(setOf(violatedKeys(found)), second); why != "" {
+			t.Fatal(why)
+		}
+		if len(found) == 0 {
+			legal++
+		} else {
+			illegal++
+		}
+	})
+	if legal == 0 || illegal == 0 {
+		t.Errorf("%d legal and %d illegal histories were drawn: both are needed", legal, illegal)
+	}
+}
+
+func setOf(keys []string) map[string]bool {
+	set := map[string]bool{}
+	for _, k := range keys {
+		set[k] = true
+	}
+	return set
+}
+
+// TestReleaseWithoutInvocationEndsTheHold: a log that has only the ends of calls does not
+// convict a lock that was released before it was granted again.
+func TestReleaseWithoutInvocationEndsTheHold(t *testing.T) {
+	lease := func(index int, at time.Duration, client, token string) history.Op {
+		return history.Op{Index: index, Time: at, Process: client, Type: history.OK, F: history.FAcquire, Key: "k0", Value: &history.Value{Token: token, ValidUntil: at + 100}}
+	}
+	ops := []history.Op{
+		lease(0, 10, "c1", "a"),
+		{Index: 1, Time: 20, Process: "c1", Type: history.Info, F: history.FEnter, Key: "k0", Value: &history.Value{Token: "a"}},
+		{Index: 2, Time: 40, Process: "c1", Type: history.OK, F: history.FRelease, Key: "k0", Value: &history.Value{Token: "a"}},
+		lease(3, 50, "c2", "b"),
+	}
+	for _, granted := range []time.Duration{21, 50} { // during the release, and after it
+		ops[3].Time = granted
+		rep := Check(&history.History{Ops: ops}, MutualExclusion)
+		if r := rep.Result(MutualExclusion); r.Count != 0 || rep.Disagreement != "" {
+			t.Errorf("granted at %d: %s %s %s", granted, r.Verdict, r.Why, rep.Disagreement)
+		}
+	}
+	ops[3].Time = 15 // surely before the release began
+	if r := Check(&history.History{Ops: ops}, MutualExclusion); r.Results[0].Count != 1 {
+		t.Errorf("granted before the release: %+v", r.Results[0])
+	}
+}
+
+// TestExtensionsWithoutInvocation: a watchdog's extensions have no invocation, and looking
+// for one costs the same however many lines there are.
+func TestExtensionsWithoutInvocation(t *testing.T) {
+	const n = 200_000
+	ops := make([]history.Op, 0, n)
+	ops = append(ops, history.Op{Process: "c1", Type: history.OK, F: history.FAcquire, Key: "k0", Value: &history.Value{Token: "a", ValidUntil: 10}})
+	for i := 1; i < n; i++ {
+		ops = append(ops, history.Op{Index: i, Time: time.Duration(i), Process: "c1", Type: history.OK, F: history.FExtend, Key: "k0", Value: &history.Value{Token: "a", ValidUntil: time.Duration(i + 10)}})
+	}
+	r := newRun(&history.History{Ops: ops})
+	steps := testing.AllocsPerRun(1, func() { r.asked(n - 1) })
+	if began, ok := r.asked(n - 1); ok || began != n-2 || steps > 0 {
+		t.Errorf("asked says %v, %v, and allocates %v times", began, ok, steps)
+	}
+	if l := r.leases[0]; len(l.Grants) != n {
+		t.Errorf("%d grants", len(l.Grants))
+	}
+}

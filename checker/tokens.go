@@ -1,0 +1,45 @@
+package checker
+
+import (
+	"fmt"
+	"time"
+
+	"lockpick/history"
+)
+
+// uniqueTokens judges one thing of L1: one token belongs to one acquisition. A token that
+// comes twice lets one owner release or extend the key of another, so it is a violation by
+// itself; every other property tells acquisitions apart by their grants.
+func (r *run) uniqueTokens() *judgement {
+	if len(r.leases) == 0 {
+		return nil
+	}
+	type name struct{ key, token string }
+	first := map[name]*history.Lease{}
+	var granted []time.Duration
+	var found []Violation
+	byGrant := map[int][2]*history.Lease{}
+	for _, l := range r.leases {
+		granted = append(granted, l.Acquired())
+		before := first[name{l.Key, l.Token}]
+		if before == nil {
+			first[name{l.Key, l.Token}] = l
+			continue
+		}
+		byGrant[l.Grants[0].Index] = [2]*history.Lease{before, l}
+		found = append(found, Violation{Key: l.Key, At: l.Acquired(), Until: l.Acquired(), Ops: []int{before.Grants[0].Index, l.Grants[0].Index},
+			Tokens: []string{l.Token}, Clients: []string{before.Process, l.Process}})
+	}
+	return &judgement{
+		checked: len(r.leases), violations: found,
+		evidence: r.need("acquisitions", granted, moreWork),
+		explain: func(v *Violation) {
+			pair := byGrant[v.Ops[1]]
+			r.explainReuse(v, pair[0], pair[1])
+		},
+		violated: func(first *Violation) string {
+			return fmt.Sprintf("%s carried a token that an earlier one had carried: the first at %s on %s", share(len(found), len(r.leases), "acquisitions"), at(first.At), first.Key)
+		},
+		holds: fmt.Sprintf("the tokens of %s were all different", count(len(r.leases), "acquisition", "acquisitions")),
+	}
+}

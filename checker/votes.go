@@ -1,0 +1,82 @@
+package checker
+
+import (
+	"fmt"
+	"time"
+
+	"lockpick/history"
+)
+
+// backing is the yes answers on which a grant or an extension rests.
+type backing struct {
+	lease *history.Lease
+	grant history.Grant
+	first bool          // the acquire's grant, not an extension's
+	since time.Duration // its commands were sent from then on
+	yes   []string      // masters whose yes was there when it returned
+}
+
+// backingOf finds what the i-th grant of a lease rests on. It is not known if no vote on the
+// lease was recorded, as with a lock that nobody observed, or if the harness stood still, so
+// that votes may have been recorded late.
+func (r *run) backingOf(l *history.Lease, i int) (backing, bool) {
+	g := l.Grants[i]
+	b := backing{lease: l, grant: g, first: i == 0, since: l.Invoked}
+	if i > 0 {
+		b.since = l.Grants[i-1].At
+		if asked, ok := r.asked(g.Index); ok {
+			b.since = max(b.since, asked)
+		}
+	}
+	if g.Bent || !r.lookup().voted(l) || r.stalledIn(b.since, g.At+r.slack) {
+		return b, false
+	}
+	for v := range r.lookup().of(l) {
+		// An extension may set a key anew that a master has lost.
+		counts := v.Command == history.CommandSet && (b.first || sent(v) > l.Grants[i-1].At) || !b.first && v.Command == history.CommandExtend
+		if counts && v.Yes && sent(v) >= b.since-r.slack && v.At <= g.At+r.slack {
+			b.yes = append(b.yes, v.Master)
+		}
+	}
+	b.yes = set(b.yes)
+	return b, true
+}
+
+// quorumOfYes judges one thing of L1: when an acquire returns ok, the yes answers of a
+// quorum of masters are there ("if and only if the client was able to acquire the lock in
+// the majority of the instances", distlock, step 3). A lock cannot count an answer that it
+// has not received, whatever became of the command.
+func (r *run) quorumOfYes() *judgement {
+	q := r.quorum()
+	if q == 0 {
+		return nil
+	}
+	var judged []time.Duration
+	var found []Violation
+	byGrant := map[int]backing{}
+	for _, l := range r.leases {
+		b, known := r.backingOf(l, 0)
+		if !known {
+			continue
+		}
+		g := b.grant
+		judged = append(judged, g.At)
+		if len(b.yes) >= q {
+			continue
+		}
+		byGrant[g.Index] = b
+		found = append(found, Violation{Key: l.Key, At: g.At, Until: max(g.At, g.Until), Ops: []int{g.Index}, Tokens: []string{l.Token}, Clients: []string{l.Process}})
+	}
+	if len(judged) == 0 {
+		return nil
+	}
+	return &judgement{
+		checked: len(judged), violations: found, needsSlack: true,
+		evidence: r.need("acquisitions with recorded votes", judged, moreWork),
+		explain:  func(v *Violation) { r.explainUnbacked(v, byGrant[v.Ops[0]]) },
+		violated: func(first *Violation) string {
+			return fmt.Sprintf("%s were granted without the yes of %d masters: the first at %s on %s", share(len(found), len(judged), "leases"), q, at(first.At), first.Key)
+		},
+		holds: fmt.Sprintf("%s on the yes of at least %d masters", count(len(judged), "lease rested", "leases rested"), q),
+	}
+}

@@ -1,0 +1,272 @@
+package nemesis
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"lockpick/history"
+)
+
+// A fault took effect if it changed what somebody experienced. This file holds the rule:
+//
+//   - Some kinds show by themselves: a server that restarted, a clock that TIME shows, a
+//     process that stood still. Their effect reports proven.
+//   - Of pauses and of what links do only those can tell who sent commands. Such a fault
+//     took effect if, since it was installed, a lock command that it hit got no reply, or
+//     got one that was later than normal (see normal).
+
+// proof is what an effect knows by itself, once it has healed.
+type proof int
+
+const (
+	refuted  proof = iota // it changed nothing
+	proven                // it shows by itself that it changed something
+	unproven              // only clients can tell: see felt
+)
+
+// felt is what clients experienced of one fault.
+type felt struct {
+	masters []string
+	clients []string // nil: all
+
+	unanswered int           // lock commands
+	late       int           // replies
+	slowest    time.Duration // of the late replies
+	usual      time.Duration // that a reply took in the place of the slowest one
+}
+
+// tookEffect says whether clients experienced the fault.
+func (f *felt) tookEffect() bool { return f.unanswered+f.late > 0 }
+
+func (f *felt) String() string {
+	var parts []string
+	if f.unanswered > 0 {
+		parts = append(parts, plural(f.unanswered, "lock command got no reply", "lock commands got no reply"))
+	}
+	if f.late > 0 {
+		text := plural(f.late, "reply took ", "replies took up to ") + rounded(f.slowest).String()
+		if f.usual > 0 {
+			text += fmt.Sprintf(" (usually %v)", rounded(f.usual))
+		}
+		parts = append(parts, text)
+	}
+	if len(parts) == 0 {
+		return "no lock command was left without a reply or answered late"
+	}
+	return strings.Join(parts, ", ")
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// rounded keeps three digits or so.
+func rounded(d time.Duration) time.Duration {
+	for unit := time.Duration(1); ; unit *= 10 {
+		if d < 1000*unit {
+			return d.Round(unit)
+		}
+	}
+}
+
+// settleWithin is how long after a fault has healed the replies are awaited that it held
+// back.
+const settleWithin = 50 * time.Millisecond
+
+// judge applies the rule to a fault that has just healed.
+func (n *Nemesis) judge(x *felt, p proof, evidence string) (tookEffect bool, all string) {
+	defer n.watch.unfeel(x)
+	if p == unproven {
+		n.watch.settle(x, settleWithin)
+	}
+	n.watch.mu.Lock()
+	defer n.watch.mu.Unlock()
+	if p == unproven || p == proven && x.tookEffect() {
+		evidence += "; " + x.String()
+	}
+	return p == proven || p == unproven && x.tookEffect(), evidence
+}
+
+// feel starts to note what clients experience of a fault of which only they can tell: of a
+// fault on links, only the clients of those.
+func (w *watch) feel(f *injection) *felt {
+	x := &felt{masters: f.masterNames()}
+	if !f.kind.felt {
+		return x
+	}
+	if f.kind.Hits == "links" {
+		x.clients = f.clients
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.feeling = append(w.feeling, x)
+	return x
+}
+
+// unfeel is the end of that.
+func (w *watch) unfeel(x *felt) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.feeling = slices.DeleteFunc(w.feeling, func(y *felt) bool { return y == x })
+}
+
+// hears says whether there were any votes.
+func (w *watch) hears() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.heard
+}
+
+// settle waits until somebody has experienced the fault, but no longer than d.
+func (w *watch) settle(x *felt, d time.Duration) {
+	w.mu.Lock()
+	known := x.tookEffect()
+	w.mu.Unlock()
+	if !known {
+		_, _ = w.await(context.Background(), d, func(history.Op) bool { return x.tookEffect() })
+	}
+}
+
+// hear notes what a vote says of the faults that are installed, or what is normal without
+// one. The caller holds w.mu.
+func (w *watch) hear(op history.Op) {
+	w.heard = true
+	v := op.Value
+	way := [2]string{v.Client, op.Process}
+	answered := op.Type != history.Info
+	if answered && w.calm(op) {
+		w.replies.learn(way, v.Took)
+		return
+	}
+	var usual, bound time.Duration
+	for _, x := range w.feeling {
+		if !slices.Contains(x.masters, op.Process) || x.clients != nil && !slices.Contains(x.clients, v.Client) {
+			continue
+		}
+		if !answered {
+			x.unanswered++
+			continue
+		}
+		if bound == 0 {
+			usual, bound = w.replies.normal(way)
+		}
+		if v.Took > bound {
+			x.late++
+			if v.Took > x.slowest {
+				x.slowest, x.usual = v.Took, usual
+			}
+		}
+	}
+}
+
+// calm says whether no fault hit the master of a vote, or its client, from when the command
+// was sent until its reply came.
+func (w *watch) calm(op history.Op) bool {
+	sent := op.Time - op.Value.Delay - op.Value.Took
+	for _, name := range []string{op.Process, op.Value.Client} {
+		if d := w.disturbed[name]; d.faults > 0 || d.until > 0 && sent <= d.until {
+			return false
+		}
+	}
+	return true
+}
+
+// disturbance is how many faults hit a master or a client now, and when the last of them
+// healed.
+type disturbance struct {
+	faults int
+	until  time.Duration
+}
+
+// disturb notes the beginning and the end of faults. What lasts for the whole run, such as
+// a slow disk, is what replies normally come from. The caller holds w.mu.
+func (w *watch) disturb(op history.Op) {
+	v := op.Value
+	if kind, ok := KindNamed(op.F); !ok || kind.lasting || v.ID == 0 {
+		return
+	}
+	begins := v.Phase == history.PhaseInstall && op.Type == history.Invoke
+	ends := v.Phase == history.PhaseInstall && op.Type == history.Fail ||
+		v.Phase == history.PhaseHeal && (op.Type == history.OK || op.Type == history.Info)
+	if !begins && !ends {
+		return
+	}
+	for _, name := range slices.Concat(v.Masters, v.Clients) {
+		d := w.disturbed[name]
+		if begins {
+			d.faults++
+		} else {
+			d.faults--
+			d.until = op.Time
+		}
+		w.disturbed[name] = d
+	}
+}
+
+// replies is how long replies took without faults.
+type replies struct {
+	ttl  time.Duration
+	took map[[2]string]*recent // by client and master
+}
+
+// recent are the latest times.
+type recent struct {
+	times [32]time.Duration
+	n     int // that there ever were
+}
+
+func (r *replies) learn(way [2]string, took time.Duration) {
+	x := r.took[way]
+	if x == nil {
+		x = &recent{}
+		r.took[way] = x
+	}
+	x.times[x.n%len(x.times)] = took
+	x.n++
+}
+
+// enough is how many replies show what is usual.
+const enough = 8
+
+// A reply is late that takes lateFactor times as long as usual, and at least lateBy longer,
+// or a 50th of the TTL where that is less.
+const (
+	lateFactor = 3
+	lateBy     = 5 * time.Millisecond
+)
+
+// normal is what a reply usually takes from a master to a client, and the most that is
+// normal. Of a link that has shown too few replies it is what is usual on the others.
+func (r *replies) normal(way [2]string) (usual, bound time.Duration) {
+	x := r.took[way]
+	if x == nil || x.n < enough {
+		x = r.others()
+	}
+	if x != nil {
+		usual = x.median()
+	}
+	return usual, max(lateFactor*usual, usual+min(lateBy, r.ttl/50))
+}
+
+// others is the link that has shown the most replies; nil: none has.
+func (r *replies) others() *recent {
+	var best *recent
+	for _, way := range slices.SortedFunc(maps.Keys(r.took), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+		if x := r.took[way]; best == nil || x.n > best.n {
+			best = x
+		}
+	}
+	return best
+}
+
+func (x *recent) median() time.Duration {
+	times := slices.Sorted(slices.Values(x.times[:min(x.n, len(x.times))]))
+	return times[len(times)/2]
+}

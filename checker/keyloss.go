@@ -286,7 +286,7 @@ func (n *narrative) byRelease(v history.Vote, a *history.Lease, yes, next histor
 		switch {
 		case why == CauseReleased || why == CauseUnanswered:
 		case v.Key != a.Key:
-			whose = fmt.Sprintf("a release of %s by %s, whose key on the masters is the same", v.Key, v.Client)
+			whose = fmt.Sprintf("a release of %s by %s, whose key on the masters is the same,", v.Key, v.Client)
 		default:
 			whose = fmt.Sprintf("a release of another token by %s", v.Client)
 		}

@@ -25,7 +25,7 @@ const leaveQueue redlock.Kind = "leave"
 
 // enqueue takes the lock if it is free and nobody came before, and else a place in the queue.
 func enqueue(key, token string, ttl time.Duration, now time.Time) []command {
-	return []command{{kind: redlock.Set, script: FairSet, keys: []string{key, key + ":queue"}, args: []any{token, ttl.Milliseconds(), now.UnixMilli(), patience.Milliseconds()}}}
+	return []command{{kind: redlock.Set, script: FairSet, keys: []string{key, key + ":queue"}, args: []any{token, ttl.Milliseconds(), now.UnixMilli(), patience.Milliseconds()}, ttl: ttl}}
 }
 
 // leave gives up a place in the queue, also if the caller's context has ended.

@@ -69,7 +69,7 @@ func TestFaultsBelowRedis(t *testing.T) {
 			change: func(s *Scenario) { s.Faults, s.Eviction = []string{"memory"}, "allkeys-lru" },
 		},
 		"a client whose clock is slow": {
-			want: []string{"L2 violated"}, says: "clock was bent",
+			want: []string{"L2 violated"}, says: "clock was changed",
 			change: func(s *Scenario) {
 				s.Faults, s.ClientRate, s.Hold, s.LongHolds, s.Extend = []string{"client-clock"}, 0.3, "4s..5s", 0, 0
 				s.Schedule = []Step{{Fault: "client-clock", After: "any enters any", Clients: []string{"all"}, Rate: 0.3, For: time.Minute}}
@@ -137,7 +137,7 @@ func TestClockJumpsBack(t *testing.T) {
 		s.Driver, s.TimeLimit, s.Hold = driver, 18*time.Second, "50ms..200ms" // enough leases for a verdict in what the clocks leave
 		_, r := mustRun(t, s)
 		want(t, r, "L1 violated", "L2 holds", "DF holds")
-		if v := verdictAt(r, "L1"); v != nil && len(v.Violations) > 0 && !strings.Contains(strings.Join(v.Violations[0].Reason, "\n"), "was off by -10s") {
+		if v := verdictAt(r, "L1"); v != nil && len(v.Violations) > 0 && !strings.Contains(strings.Join(v.Violations[0].Reason, "\n"), "jumped back by 10s") {
 			t.Errorf("%v", v.Violations[0].Reason)
 		}
 	})

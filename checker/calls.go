@@ -2,7 +2,6 @@ package checker
 
 import (
 	"fmt"
-	"strings"
 	"time"
 
 	"lockpick/history"
@@ -11,26 +10,16 @@ import (
 // returns judges one thing of AV: every call of the lock returns within its deadline and a
 // bound. The harness records a call that does not, with the stack of what is stuck.
 func (r *run) returns() *judgement {
-	return r.callsThat(history.FHung, "did not return", func(op *history.Op, call string) (string, string) {
-		took := ""
-		if op.Value != nil && op.Value.Took > 0 {
-			took = " for " + at(op.Value.Took)
-		}
-		return fmt.Sprintf("%s of %s on %s had not returned%s at %s", call, op.Process, op.Key, took, at(op.Time)),
-			fmt.Sprintf("At %s the call had not returned%s, and nothing had cancelled it but its own deadline.", at(op.Time), took)
-	})
+	return r.callsThat(history.FHung, "did not return")
 }
 
 // noCrash judges one thing of AV: no call of the lock panics.
 func (r *run) noCrash() *judgement {
-	return r.callsThat(history.FPanicked, "panicked", func(op *history.Op, call string) (string, string) {
-		return fmt.Sprintf("%s of %s on %s panicked at %s: %s", call, op.Process, op.Key, at(op.Time), op.Error),
-			fmt.Sprintf("At %s the call panicked: %s.", at(op.Time), op.Error)
-	})
+	return r.callsThat(history.FPanicked, "panicked")
 }
 
 // callsThat judges the calls of the lock by what the harness recorded of those that went wrong.
-func (r *run) callsThat(wrong, did string, say func(op *history.Op, call string) (summary, step string)) *judgement {
+func (r *run) callsThat(wrong, did string) *judgement {
 	var calls []time.Duration
 	var found []Violation
 	for i := range r.h.Ops {
@@ -55,20 +44,7 @@ func (r *run) callsThat(wrong, did string, say func(op *history.Op, call string)
 	return &judgement{
 		tally: tally{checked: len(calls)}, violations: found,
 		evidence: r.need("calls of the lock", calls, moreWork),
-		explain: func(v *Violation) {
-			op := &r.h.Ops[v.Ops[0]]
-			call := "a call"
-			if op.Value != nil && op.Value.Command != "" {
-				call = "a call of " + op.Value.Command
-			}
-			var step string
-			v.Summary, step = say(op, call)
-			steps := []reason{{at: op.Time, text: step}}
-			if op.Value != nil && op.Value.Evidence != "" {
-				steps = append(steps, reason{at: op.Time, text: "It stood here: " + strings.Join(strings.Fields(op.Value.Evidence), " ")})
-			}
-			r.explain(v, steps)
-		},
+		explain:  func(v *Violation) { r.explainCall(v, &r.h.Ops[v.Ops[0]]) },
 		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s %s: the first at %s on %s", share(t.found, t.checked, "calls"), did, at(first.At), first.Key)
 		},

@@ -108,6 +108,8 @@ type run struct {
 	byKey       map[string][]*history.Lease // built when first needed
 	dry         []drought                   // built when first needed
 	dried       bool                        // dry is
+	asks        map[string][]*asked         // requests by key, built when first needed
+	freed       map[string][]history.Vote   // votes on releases by master, built when first needed
 }
 
 func newRun(h *history.History) *run {

@@ -164,7 +164,7 @@ func (r *run) waits(but []history.Span) []drought {
 
 // judgeWaits makes the result of a property about waits: those longer than the bound
 // violate it, but where the harness's machine stood still.
-func (r *run) judgeWaits(waits []drought, bound time.Duration, judged int, during string, more func(drought) []reason) *judgement {
+func (r *run) judgeWaits(waits []drought, bound time.Duration, judged int, during string, more func(*narrative, drought)) *judgement {
 	if judged == 0 && !slices.ContainsFunc(waits, func(d drought) bool { return d.to-d.from > bound }) {
 		return nil
 	}
@@ -273,7 +273,7 @@ func (r *run) holderLoss() *judgement {
 		}
 	}
 	h := &r.h.Header
-	return r.judgeWaits(mine, Patience(h.Clients, h.Keys, h.TTL), judged, "once its holder was gone", r.holderGone)
+	return r.judgeWaits(mine, Patience(h.Clients, h.Keys, h.TTL), judged, "once its holder was gone", (*narrative).holderGone)
 }
 
 // minorityFailure judges one thing of AV: while no more masters are down, hung or cut off
@@ -311,7 +311,7 @@ func (r *run) minorityFailure() *judgement {
 		}
 	}
 	h := &r.h.Header
-	return r.judgeWaits(mine, Patience(h.Clients, h.Keys, h.TTL), judged, "while only a minority of masters failed", r.failing)
+	return r.judgeWaits(mine, Patience(h.Clients, h.Keys, h.TTL), judged, "while only a minority of masters failed", (*narrative).failing)
 }
 
 // progress judges one thing of AV: while nothing is wrong and nobody holds the lock, it is
@@ -357,7 +357,7 @@ func (r *run) progress() *judgement {
 			judged++
 		}
 	}
-	return r.judgeWaits(waits, progressPatience(r.h.Header.Clients), judged, "while nothing was wrong and nobody held it", r.divided)
+	return r.judgeWaits(waits, progressPatience(r.h.Header.Clients), judged, "while nothing was wrong and nobody held it", (*narrative).divided)
 }
 
 // splits counts the attempts within a wait, and those on which the masters were divided.

@@ -17,7 +17,8 @@ type evidence struct {
 // state is what a master's process was at some time.
 type state struct {
 	at   time.Duration
-	is   string            // up, paused, down
+	is   string // up, paused, down
+	line int
 	keys map[string]string // what it stored; nil if it was not asked
 }
 
@@ -34,7 +35,7 @@ func (r *run) lookup() *evidence {
 	for i := range r.h.Ops {
 		op := &r.h.Ops[i]
 		if op.F == history.FState && op.Value != nil {
-			e.states[op.Process] = append(e.states[op.Process], state{op.Time, op.Value.State, op.Value.Keys})
+			e.states[op.Process] = append(e.states[op.Process], state{op.Time, op.Value.State, op.Index, op.Value.Keys})
 		}
 	}
 	r.evidence = e
@@ -57,6 +58,16 @@ func (e *evidence) of(l *history.Lease) iter.Seq[history.Vote] {
 func (e *evidence) voted(l *history.Lease) bool {
 	for range e.of(l) {
 		return true
+	}
+	return false
+}
+
+// votedOn says whether any vote on a command for a lease was recorded.
+func (e *evidence) votedOn(l *history.Lease, command string) bool {
+	for v := range e.of(l) {
+		if v.Command == command {
+			return true
+		}
 	}
 	return false
 }

@@ -1,7 +1,6 @@
 package checker
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -9,67 +8,219 @@ import (
 	"lockpick/history"
 )
 
-// reason is one step of an explanation.
-type reason struct {
-	at     time.Duration
-	text   string // a sentence
-	faults []int  // ids of the faults that it speaks of
-}
-
-// explain puts the steps, in order of time, into a violation.
-func (r *run) explain(v *Violation, steps []reason) {
-	slices.SortStableFunc(steps, func(a, b reason) int { return cmp.Compare(a.at, b.at) })
-	for _, s := range steps {
-		if slices.Contains(v.Reason, s.text) {
-			continue
-		}
-		v.Reason = append(v.Reason, s.text)
-		for _, id := range s.faults {
-			if !slices.Contains(v.Faults, id) {
-				v.Faults = append(v.Faults, id)
-			}
-		}
+// explainHolds explains that two leases were held at once.
+func (r *run) explainHolds(v *Violation, o overlap) {
+	got := fmt.Sprintf("%s was granted %s", other(o.later.client, o.earlier.client), v.Key)
+	if o.later.from > o.later.lease.Acquired() {
+		got = fmt.Sprintf("%s was granted an extension of its lease on %s", o.later.client, v.Key)
 	}
-	slices.Sort(v.Faults)
+	v.Summary = fmt.Sprintf("%s at %s while %s could still rely on it until %s", got, at(v.At), o.earlier.client, at(o.earlier.to))
+	n := r.narrate(v)
+	n.overlap(o)
+	n.violated(fmt.Sprintf("for %s, from %s to %s, %s could both rely on %s: this violates mutual exclusion (L2)",
+		at(o.to()-o.from()), at(o.from()), at(o.to()), both(o.earlier.client, o.later.client), v.Key))
 }
 
-// explainOverlap says why two leases were held at once: who held what since
-// when by which masters' votes, what took the votes away, who then got a quorum
-// by which masters, and until when the first lease was valid. It uses only what
-// was recorded; where that explains nothing, it says so.
-func (r *run) explainOverlap(o overlap) []reason {
+// both names two clients, also if they are one.
+func both(a, b string) string {
+	if a == b {
+		return "two leases of " + a
+	}
+	return a + " and " + b
+}
+
+// overlap tells why two leases were held at once: who held what since when by which masters'
+// votes, what took the votes away, and who then got a quorum by which masters.
+func (n *narrative) overlap(o overlap) {
 	a, b := o.earlier.lease, o.later.lease
-	steps := append(r.granted(a, o.from()), r.granted(b, o.from())...)
-	steps = append(steps, r.thin(a)...)
-	steps = append(steps, r.forgotten(a, b, o.later.from)...)
-	end := fmt.Sprintf("was valid until %s", at(o.earlier.to))
-	if a.ReleaseIndex >= 0 && a.Released == o.earlier.to {
-		end = fmt.Sprintf("was not released before %s", at(o.earlier.to))
-	}
-	steps = append(steps, reason{at: o.to(), text: fmt.Sprintf("%s's lease %s, so for %s, from %s to %s, both could rely on %s.",
-		a.Process, end, at(o.to()-o.from()), at(o.from()), at(o.to()), a.Key)})
-	return steps
+	n.lease(a, o.from())
+	n.narrowed(a)
+	n.lease(b, o.from())
+	n.lostQuorum(a, b, o.later.from)
+	n.tried(b.Process)
 }
 
-// granted says when and by whose votes a lease was granted, and the last
-// extension of it up to a time, if there was one.
-func (r *run) granted(l *history.Lease, until time.Duration) []reason {
-	e := r.lookup()
+// lease tells of a lease as its client knew it: the votes, the grant, and the last extension up
+// to a time. What its client did with it is told as details.
+func (n *narrative) lease(l *history.Lease, until time.Duration) {
+	r := n.r
+	for _, a := range r.granting(l) {
+		n.request(a, true)
+	}
 	g := l.Grants[0]
 	voters := r.voters(l)
-	steps := []reason{{at: g.At, text: fmt.Sprintf("At %s %s was granted %s, valid until %s, %s.",
-		at(g.At), l.Process, l.Key, at(g.Until), r.by(voters, e.voted(l)))}}
-	for i, x := range slices.Backward(l.Grants) {
-		if i > 0 && x.At <= until && x.Bent {
-			steps = append(steps, reason{at: x.At, text: fmt.Sprintf("At %s %s's clock was bent: its lease is valid until %s now.", at(x.At), l.Process, at(x.Until))})
+	e := Event{At: g.At, Kind: EventGranted, Client: l.Process, Key: l.Key, Token: l.Token, Yes: voters, Until: g.Until, Fence: l.Fence, Word: "granted", Ops: []int{g.Index}}
+	fence := ""
+	if l.Fence != 0 {
+		fence = fmt.Sprintf(" with the fencing token %d", l.Fence)
+	}
+	e.Text = fmt.Sprintf("%s was granted %s%s, valid until %s, %s", l.Process, l.Key, fence, at(g.Until), r.by(voters, r.lookup().votedOn(l, history.CommandSet)))
+	if g.Until <= g.At {
+		e.Text = fmt.Sprintf("%s was granted %s%s, whose validity had ended at %s, %s", l.Process, l.Key, fence, at(g.Until), r.by(voters, r.lookup().votedOn(l, history.CommandSet)))
+	}
+	n.add(e)
+	n.shortTTL(l, g, history.CommandSet, 0)
+	n.extensions(l, until)
+	n.clientClock(l, until)
+	n.life(l)
+}
+
+// extensions tells of the last extension of a lease up to a time, of the one before it as a
+// detail, and of what was done to its client's clock.
+func (n *narrative) extensions(l *history.Lease, until time.Duration) {
+	r := n.r
+	told := 0
+	for i := len(l.Grants) - 1; i > 0; i-- {
+		x := l.Grants[i]
+		if x.At > until {
 			continue
 		}
-		if i > 0 && x.At <= until {
-			return append(steps, reason{at: x.At, text: fmt.Sprintf("At %s %s's lease was extended, valid until %s, %s.",
-				at(x.At), l.Process, at(x.Until), r.by(r.extenders(l, l.Grants[i-1], x), e.voted(l)))})
+		if x.Bent {
+			n.add(Event{At: x.At, Kind: EventBent, Client: l.Process, Key: l.Key, Token: l.Token, Until: x.Until, Word: "clock", Ops: []int{x.Index},
+				Text: fmt.Sprintf("%s's clock was changed: its lease was valid until %s then", l.Process, at(x.Until))})
+			continue
+		}
+		if told == 2 {
+			continue
+		}
+		before := l.Grants[i-1]
+		voters := r.extenders(l, before, x)
+		n.add(Event{At: x.At, Kind: EventExtended, Detail: told > 0, Client: l.Process, Key: l.Key, Token: l.Token, Yes: voters, Until: x.Until, Word: "extended", Ops: []int{x.Index},
+			Text: fmt.Sprintf("%s's lease was extended, valid until %s, %s", l.Process, at(x.Until), r.by(voters, r.lookup().votedOn(l, history.CommandExtend)))})
+		for _, a := range r.requests(l.Key) {
+			if a.who == (party{l.Process, l.Token}) && a.command == history.CommandExtend && a.sent >= before.At && a.sent <= x.At {
+				n.request(a, true)
+			}
+		}
+		if told == 0 {
+			n.shortTTL(l, x, history.CommandExtend, before.At)
+		}
+		told++
+	}
+}
+
+// shortTTL says where masters were asked to keep a key for a shorter time than the grant
+// promises.
+func (n *narrative) shortTTL(l *history.Lease, g history.Grant, command string, since time.Duration) {
+	byTTL := map[time.Duration][]string{}
+	var ttls []time.Duration
+	var ops []int
+	for v := range n.r.lookup().of(l) {
+		if !v.Yes || v.Command != command || v.TTL <= 0 || v.At < since || sent(v) > g.At || v.At+v.TTL >= g.Until {
+			continue
+		}
+		if v.TTL >= n.r.h.Header.TTL {
+			continue // the TTL is as it should be: the grant promises too much
+		}
+		if byTTL[v.TTL] == nil {
+			ttls = append(ttls, v.TTL)
+		}
+		byTTL[v.TTL] = append(byTTL[v.TTL], v.Master)
+		ops = append(ops, v.Index)
+	}
+	for _, ttl := range ttls {
+		what := "SET"
+		if command == history.CommandExtend {
+			what = "extension"
+		}
+		n.note(g.At, fmt.Sprintf("the %s asked %s to keep the key for %s, not for the lock's TTL of %s: it expires before the lease ends at %s",
+			what, Enumerate(set(byTTL[ttl])), at(ttl), at(n.r.h.Header.TTL), at(g.Until)))
+	}
+}
+
+// clientClock blames the faults of a client's clock for a lease that lasts longer than the
+// masters keep its key.
+func (n *narrative) clientClock(l *history.Lease, until time.Duration) {
+	longer := false
+	for _, g := range l.Grants {
+		if g.At > until {
+			break
+		}
+		longer = longer || g.Bent
+	}
+	began := n.r.attempted(l)
+	longer = longer || n.r.h.Header.TTL > 0 && l.Grants[0].Until > began+n.r.h.Header.TTL
+	for _, f := range n.r.faults {
+		if f.Name == "client-clock" && f.Installed && slices.Contains(f.Clients, l.Process) && f.Began <= until && f.To >= l.Invoked {
+			n.fault(f, !longer, nil)
 		}
 	}
-	return steps
+}
+
+// life tells, as details, what a client did under a lease.
+func (n *narrative) life(l *history.Lease) {
+	who := l.Process
+	inside := n.v.Level != MutualExclusion.Level && n.v.Level != FencingMonotone.Level && l.EnterIndex >= 0
+	for i, hold := range l.Holds() {
+		if hold.Empty() || l.ReleaseIndex >= 0 && l.Released == hold.To {
+			continue
+		}
+		text := fmt.Sprintf("%s's lease ended", who)
+		if i == len(l.Holds())-1 && inside && l.Left > hold.To {
+			text += ", while it was in its critical section"
+		}
+		n.addAt(beforeLines, Event{At: hold.To, Kind: EventEnded, Detail: true, Client: who, Key: l.Key, Token: l.Token, Word: "ended", Text: text})
+	}
+	if l.ReleaseIndex >= 0 && n.r.h.Ops[l.ReleaseIndex].F == history.FRelease {
+		n.add(Event{At: l.Released, Kind: EventReleased, Detail: true, Client: who, Key: l.Key, Token: l.Token, Word: "release", Ops: []int{l.ReleaseIndex},
+			Text: fmt.Sprintf("%s released %s", who, l.Key)})
+	}
+	for _, a := range n.r.requests(l.Key) {
+		if a.who == (party{who, l.Token}) && a.command == history.CommandRelease && a.sent < n.v.Until && a.sent >= l.Invoked {
+			n.request(a, true)
+		}
+	}
+	if inside {
+		n.add(Event{At: l.Entered, Kind: EventEntered, Detail: true, Client: who, Key: l.Key, Token: l.Token, Word: "enter", Ops: []int{l.EnterIndex},
+			Text: fmt.Sprintf("%s entered its critical section on %s", who, l.Key)})
+		if l.LeaveIndex >= 0 {
+			n.add(Event{At: l.Left, Kind: EventLeft, Detail: true, Client: who, Key: l.Key, Token: l.Token, Word: "leave", Ops: []int{l.LeaveIndex},
+				Text: fmt.Sprintf("%s left its critical section", who)})
+		}
+	}
+	n.clientFaults(who, l.Invoked, n.v.Until, true)
+}
+
+// clientFaults tells of the pauses and crashes of a client between two times.
+func (n *narrative) clientFaults(client string, from, to time.Duration, detail bool) {
+	for _, p := range n.r.pauses[client] {
+		if p.from < to && p.to > from {
+			n.paused(client, p, detail)
+		}
+	}
+	for i := range n.r.h.Ops {
+		op := &n.r.h.Ops[i]
+		if op.Time > to {
+			break
+		}
+		if op.F == history.FCrash && op.Process == client && op.Time >= from {
+			point := ""
+			if op.Value != nil {
+				point = op.Value.Point
+			}
+			n.add(Event{At: op.Time, Kind: EventCrashed, Detail: detail, Client: client, Key: n.v.Key, Word: "crashed", Ops: []int{i},
+				Text: fmt.Sprintf("%s crashed%s, and released nothing", client, n.r.atPoint(point))})
+		}
+	}
+}
+
+// paused tells of a client's pause, and of the fault that stopped it.
+func (n *narrative) paused(client string, p pause, detail bool) {
+	name := ""
+	for _, f := range n.r.faults {
+		if f.Name == clientPause && f.Installed && f.Began < p.to && f.To > p.from && (len(f.Clients) == 0 || slices.Contains(f.Clients, client)) {
+			name = fmt.Sprintf(" (client-pause #%d)", f.ID)
+			if !detail {
+				n.faults[f.ID] = true
+			}
+			break
+		}
+	}
+	n.add(Event{At: p.from, Kind: EventPaused, Detail: detail, Client: client, Word: "stopped", Until: p.to, Ops: []int{p.line},
+		Text: fmt.Sprintf("%s was stopped%s%s", client, n.r.atPoint(p.point), name)})
+	if p.ended {
+		n.add(Event{At: p.to, Kind: EventResumed, Detail: detail, Client: client, Word: "goes on", Ops: []int{p.endLine}, Text: client + " went on"})
+	}
 }
 
 // voters are the masters by whose votes a lease was granted.
@@ -109,54 +260,29 @@ func (r *run) quorum() int {
 	return 0
 }
 
-// thin says which faults kept masters from voting for a lease: the fewer
-// voted, the fewer need to forget.
-func (r *run) thin(l *history.Lease) []reason {
-	var steps []reason
-	voters := r.voters(l)
-	began := r.attempted(l)
-	for _, f := range r.faults {
-		if !f.Installed || f.From > l.Acquired() || f.To < began {
+// narrowed tells which faults kept masters from voting for a lease: the fewer voted, the fewer
+// keys need to be lost.
+func (n *narrative) narrowed(l *history.Lease) {
+	voters := n.r.voters(l)
+	began := n.r.attempted(l)
+	for _, f := range n.r.faults {
+		if !f.Installed || f.From > l.Acquired() || f.To < began || len(voters) == 0 {
 			continue
 		}
 		if len(f.Clients) > 0 && !slices.Contains(f.Clients, l.Process) {
 			continue
 		}
-		var lost []string
-		for _, m := range set(f.Masters) {
-			if !slices.Contains(voters, m) {
-				lost = append(lost, m)
-			}
-		}
-		if len(lost) == 0 || len(voters) == 0 {
-			continue
-		}
-		var text string
-		switch f.Name {
-		case "partition", "refuse":
-			text = fmt.Sprintf("%s was cut off from %s (%s #%d)", l.Process, Enumerate(lost), f.Name, f.ID)
-		case "reset":
-			text = fmt.Sprintf("%s's connections to %s were broken (reset #%d)", l.Process, Enumerate(lost), f.ID)
-		case "pause":
-			text = fmt.Sprintf("%s %s paused (pause #%d)", Enumerate(lost), was(lost), f.ID)
-		case "slow", "delay":
-			text = fmt.Sprintf("%s %s slow to answer (%s #%d)", Enumerate(lost), was(lost), f.Name, f.ID)
+		switch {
+		case ends(f.Name):
+		case slices.Contains([]string{"partition", "refuse", "reset", "pause", "slow", "delay"}, f.Name):
 		default:
-			if !ends(f.Name) {
-				continue // a clock or a disk keeps no master from voting
-			}
-			text = fmt.Sprintf("%s %s (%s #%d)", Enumerate(lost), struck(f.Name, lost), f.Name, f.ID)
+			continue // a clock or a disk keeps no master from voting
 		}
-		just := ""
-		if q := r.quorum(); q > 0 && len(voters) == q {
-			just = ", so its quorum was just " + Enumerate(voters)
-			if f.Name != "partition" && f.Name != "refuse" {
-				just = fmt.Sprintf(", so %s's quorum was just %s", l.Process, Enumerate(voters))
-			}
+		kept := slices.DeleteFunc(set(f.Masters), func(m string) bool { return slices.Contains(voters, m) })
+		if len(kept) > 0 {
+			n.fault(f, false, kept)
 		}
-		steps = append(steps, reason{at: f.From, text: fmt.Sprintf("At %s %s%s.", at(f.From), text, just), faults: []int{f.ID}})
 	}
-	return steps
 }
 
 // attempted is when the attempt that a lease came from began: an acquire may have made
@@ -182,12 +308,41 @@ func (r *run) leaseOverlap(a, b *history.Lease) (overlap, bool) {
 	return overlap{}, false
 }
 
-// explainHolds explains that two leases were held at once.
-func (r *run) explainHolds(v *Violation, o overlap) {
-	got := fmt.Sprintf("%s was granted %s", other(o.later.client, o.earlier.client), v.Key)
-	if o.later.from > o.later.lease.Acquired() {
-		got = fmt.Sprintf("%s was granted an extension of its lease on %s", o.later.client, v.Key)
+// silentFaults tells, as details, of the faults that kept masters from answering what is told.
+func (n *narrative) silentFaults() {
+	for _, e := range slices.Clone(n.events) {
+		if e.Kind != EventAsked {
+			continue
+		}
+		for _, v := range e.ask.votes {
+			for _, f := range n.r.faults {
+				if silences(f, v) {
+					n.fault(f, true, nil)
+				}
+			}
+		}
 	}
-	v.Summary = fmt.Sprintf("%s at %s while %s could still rely on it until %s", got, at(v.At), o.earlier.client, at(o.earlier.to))
-	r.explain(v, r.explainOverlap(o))
+}
+
+// tried counts, as a detail, the attempts of a client that were refused meanwhile.
+func (n *narrative) tried(client string) {
+	var first, last *asked
+	count := 0
+	for _, a := range n.r.requests(n.v.Key) {
+		if a.who.client != client || a.command != history.CommandSet || a.sent < n.from || a.sent >= n.v.At || slices.Contains(n.v.Tokens, a.who.token) {
+			continue
+		}
+		if count++; first == nil {
+			first = a
+		}
+		last = a
+	}
+	if last == nil {
+		return
+	}
+	text := fmt.Sprintf("%s asked for %s and was refused", client, n.v.Key)
+	if count > 1 {
+		text = fmt.Sprintf("%s had asked for %s %d times since %s and was refused each time", client, n.v.Key, count, at(first.sent))
+	}
+	n.addAt(afterLines, Event{At: last.sent, Kind: EventTried, Detail: true, Client: client, Key: n.v.Key, Count: count, Word: "refused", Text: text})
 }

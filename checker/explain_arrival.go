@@ -7,26 +7,43 @@ import (
 	"lockpick/history"
 )
 
-// pausing is the faults that stopped a client at a pause.
-func (r *run) pausing(client string, p pause) []int {
-	var ids []int
-	for _, f := range r.faults {
-		if f.Name == clientPause && f.Installed && p.from < f.To && p.to > f.Began && (len(f.Clients) == 0 || slices.Contains(f.Clients, client)) {
-			ids = append(ids, f.ID)
-		}
-	}
-	return ids
-}
-
 // explainDeadArrival explains that an acquire returned a lease that was over.
 func (r *run) explainDeadArrival(v *Violation, l *history.Lease) {
-	v.Summary = fmt.Sprintf("%s was granted %s at %s, when its lease had been over for %s", l.Process, v.Key, at(v.At), at(v.At-l.Grants[0].Until))
-	steps := []reason{{at: l.Invoked, text: fmt.Sprintf("At %s %s asked for %s.", at(l.Invoked), l.Process, l.Key)}}
+	g := l.Grants[0]
+	v.Summary = fmt.Sprintf("%s was granted %s at %s, when its lease had been over for %s", l.Process, v.Key, at(v.At), at(v.At-g.Until))
+	n := r.narrate(v)
+	if line, ok := r.called(g.Index); ok {
+		n.add(Event{At: r.h.Ops[line].Time, Kind: EventCalled, Client: l.Process, Key: l.Key, Command: history.FAcquire, Until: g.At, Word: "acquire", Ops: []int{line},
+			Text: fmt.Sprintf("%s asked for %s", l.Process, l.Key)})
+	}
+	n.lease(l, v.At)
+	stopped := false
 	for _, p := range r.pauses[l.Process] {
 		if p.from >= l.Invoked && p.from <= v.At {
-			steps = append(steps, reason{at: p.from, text: fmt.Sprintf("From %s to %s it stood still.", at(p.from), at(p.to)), faults: r.pausing(l.Process, p)})
+			stopped = true
+			n.paused(l.Process, p, false)
 		}
 	}
-	steps = append(steps, r.granted(l, v.At)...)
-	r.explain(v, steps)
+	if !stopped {
+		n.slowVotes(l)
+	}
+	n.violated(fmt.Sprintf("the acquire returned %s after its lease had ended at %s: this violates dead on arrival (%s)", at(g.At-g.Until), at(g.Until), v.Level))
+}
+
+// slowVotes tells of the faults that delayed the votes by which a lease was granted.
+func (n *narrative) slowVotes(l *history.Lease) {
+	for _, a := range n.r.granting(l) {
+		for _, v := range a.votes {
+			for _, f := range n.r.faults {
+				if f.Installed && disrupts(f) && f.From <= v.At && f.To >= sent(v) && reaches(f, v) {
+					n.fault(f, false, nil)
+				}
+			}
+		}
+	}
+}
+
+// reaches says whether a fault is on the master of a vote, or on its client's way to it.
+func reaches(f *history.Fault, v history.Vote) bool {
+	return slices.Contains(f.Masters, v.Master) && (len(f.Clients) == 0 || slices.Contains(f.Clients, v.Client))
 }

@@ -2,40 +2,81 @@ package checker
 
 import (
 	"fmt"
+	"slices"
+	"time"
+
+	"lockpick/history"
 )
 
-// extensionSteps says when an extension was asked for, what stopped its
-// client, and who was granted the lock while the lease was over.
-func (r *run) extensionSteps(x lateExtension) []reason {
-	steps := []reason{{at: x.before.At, text: fmt.Sprintf("At %s %s had a lease on %s that was valid until %s.",
-		at(x.before.At), x.lease.Process, x.lease.Key, at(x.before.Until))}}
-	if asked, ok := r.asked(x.grant.Index); ok {
-		steps = append(steps, reason{at: asked, text: fmt.Sprintf("At %s %s asked to extend it.", at(asked), x.lease.Process)})
+// explainExtension explains that an extension came too late or without a quorum: when it was
+// asked for, what stopped its client, and who was granted the lock while the lease was over.
+func (r *run) explainExtension(v *Violation, x lateExtension) {
+	l := x.lease
+	v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, %s after it had ended",
+		l.Process, at(v.At), v.Key, at(x.grant.At-x.before.Until))
+	if x.backing != nil {
+		v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, with the yes of %s, and a quorum needs %d",
+			l.Process, at(v.At), v.Key, count(len(x.backing.yes), "master", "masters"), r.quorum())
 	}
-	for _, p := range r.pauses[x.lease.Process] {
-		if p.from < x.grant.At && p.to > x.before.At {
-			steps = append(steps, r.stopped(x.lease.Process, p))
-		}
-	}
-	for _, l := range r.leases {
-		if l.Key == x.lease.Key && l != x.lease && l.Acquired() >= x.before.Until && l.Acquired() <= x.grant.At {
-			steps = append(steps, reason{at: l.Acquired(), text: fmt.Sprintf("At %s %s was granted %s meanwhile.", at(l.Acquired()), l.Process, l.Key)})
+	n := r.narrate(v)
+	n.extended(l, x.before, x.grant)
+	for _, other := range r.leases {
+		if other.Key == l.Key && other != l && other.Acquired() >= x.before.Until && other.Acquired() <= x.grant.At {
+			n.lease(other, 0)
 			break
 		}
 	}
-	return append(steps, reason{at: x.grant.At, text: fmt.Sprintf("At %s the extension was granted, %s, %s after the lease had ended.",
-		at(x.grant.At), r.by(r.extenders(x.lease, x.before, x.grant), r.lookup().voted(x.lease)), at(x.grant.At-x.before.Until))})
+	text := fmt.Sprintf("the extension was granted %s after the lease had ended", at(x.grant.At-x.before.Until))
+	if x.backing != nil {
+		n.answersSince(*x.backing)
+		text = fmt.Sprintf("when the extension returned, %s had said yes, and a quorum needs %d", Enumerate(x.backing.yes), r.quorum())
+	}
+	n.violated(text + ": this violates extension (EXT)")
 }
 
-// explainExtension explains that an extension came too late or without a quorum.
-func (r *run) explainExtension(v *Violation, x lateExtension) {
-	v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, %s after it had ended",
-		x.lease.Process, at(v.At), v.Key, at(x.grant.At-x.before.Until))
-	if x.backing != nil {
-		v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, with the yes of %s, and a quorum needs %d",
-			x.lease.Process, at(v.At), v.Key, count(len(x.backing.yes), "master", "masters"), r.quorum())
-		r.explain(v, r.explainUnbacked(*x.backing))
-		return
+// extended tells of an extension of a lease: what was valid before, when it was asked for, what
+// delayed it, and by whose votes it was granted.
+func (n *narrative) extended(l *history.Lease, before, grant history.Grant) {
+	r := n.r
+	n.lease(l, before.At)
+	if before.Until < grant.At {
+		n.addAt(beforeLines, Event{At: before.Until, Kind: EventEnded, Client: l.Process, Key: l.Key, Token: l.Token, Word: "ended", Text: fmt.Sprintf("%s's lease ended", l.Process)})
 	}
-	r.explain(v, r.extensionSteps(x))
+	if line, ok := r.called(grant.Index); ok {
+		n.add(Event{At: r.h.Ops[line].Time, Kind: EventCalled, Client: l.Process, Key: l.Key, Token: l.Token, Command: history.FExtend, Until: grant.At, Word: "extend", Ops: []int{line},
+			Text: fmt.Sprintf("%s called extend", l.Process)})
+	}
+	for _, a := range r.requests(l.Key) {
+		if a.who == (party{l.Process, l.Token}) && a.command == history.CommandExtend && a.sent >= before.At && a.sent <= grant.At {
+			n.request(a, true)
+		}
+	}
+	for _, p := range r.pauses[l.Process] {
+		if p.from < grant.At && p.to > before.At {
+			n.paused(l.Process, p, false)
+		}
+	}
+	n.slow(l, before.At, grant.At)
+	voters := r.extenders(l, before, grant)
+	n.add(Event{At: grant.At, Kind: EventExtended, Client: l.Process, Key: l.Key, Token: l.Token, Yes: voters, Until: grant.Until, Word: "extended", Ops: []int{grant.Index},
+		Text: fmt.Sprintf("%s's lease was extended, valid until %s, %s", l.Process, at(grant.Until), r.by(voters, r.lookup().votedOn(l, history.CommandExtend)))})
+	n.shortTTL(l, grant, history.CommandExtend, before.At)
+}
+
+// slow tells of the faults that delayed what the masters answered to a client's extensions
+// between two times.
+func (n *narrative) slow(l *history.Lease, from, to time.Duration) {
+	for v := range n.r.lookup().of(l) {
+		if v.Command != history.CommandExtend || v.At < from || sent(v) > to {
+			continue
+		}
+		for _, f := range n.r.faults {
+			if !slices.Contains(f.Masters, v.Master) || len(f.Clients) > 0 && !slices.Contains(f.Clients, l.Process) || !f.Installed || f.From > v.At || f.To < sent(v) {
+				continue
+			}
+			if disrupts(f) {
+				n.fault(f, false, nil)
+			}
+		}
+	}
 }

@@ -7,39 +7,38 @@ import (
 	"lockpick/history"
 )
 
-// fenceSteps says by whose votes two leases got tokens that do not grow.
-func (r *run) fenceSteps(p fencePair) []reason {
+// explainFence explains that the fencing tokens of two leases do not grow: by whose votes they
+// were given out, and which of these masters were restarted in between.
+func (r *run) explainFence(v *Violation, p fencePair) {
 	a, b := p.earlier, p.later
-	steps := append(r.granted(a, 0), r.granted(b, 0)...)
-	steps = append(steps, r.restarts(a, b)...)
-	var both []string
-	for _, m := range r.voters(a) {
-		if slices.Contains(r.voters(b), m) {
-			both = append(both, m)
-		}
+	v.Summary = fmt.Sprintf("%s was granted %s at %s with the fencing token %d, after %s had been with %d",
+		other(b.Process, a.Process), v.Key, at(v.At), b.Fence, a.Process, a.Fence)
+	n := r.narrate(v)
+	n.lease(a, 0)
+	n.lease(b, 0)
+	both := slices.DeleteFunc(slices.Clone(r.voters(a)), func(m string) bool { return !slices.Contains(r.voters(b), m) })
+	restarted := n.countersLost(a, b)
+	switch {
+	case len(both) > 0:
+		n.note(b.Acquired(), fmt.Sprintf("of the masters that gave out the earlier token only %s voted for the later lease", Enumerate(both)))
+	case r.lookup().voted(a) && r.lookup().voted(b):
+		n.note(b.Acquired(), "no master voted for both leases, so no counter links their fencing tokens")
 	}
-	if len(both) > 0 {
-		steps = append(steps, reason{at: b.Acquired(), text: fmt.Sprintf("Of the masters that gave out the earlier token only %s voted again.", Enumerate(both))})
+	if !restarted && len(both) > 0 {
+		n.unexplained(Event{At: b.Acquired(), Masters: both, Text: fmt.Sprintf("no recorded restart explains why the counters of %s did not grow", Enumerate(both))})
 	}
-	return append(steps, reason{at: b.Acquired(), text: fmt.Sprintf("The later lease has the token %d, the earlier one has %d.", b.Fence, a.Fence)})
+	n.violated(fmt.Sprintf("the later lease has the fencing token %d, the earlier one has %d: this violates fencing monotone (FM)", b.Fence, a.Fence))
 }
 
-// restarts names the restarts, between two grants, of masters that had voted for
-// the earlier: what they counted may be lost with them.
-func (r *run) restarts(a, b *history.Lease) []reason {
-	steps := r.causes(r.voters(a), func(m string) cause {
-		c, _ := r.restarted(m, a.Key, "", a.Invoked, b.Acquired())
+// countersLost tells of the restarts, between two grants, of masters that had voted for the
+// earlier: what they counted may be lost with them.
+func (n *narrative) countersLost(a, b *history.Lease) bool {
+	found := false
+	counter := &history.Lease{Key: a.Key, Process: a.Process}
+	group(n.r.voters(a), func(m string) cause {
+		c, ok := n.restartedBetween(m, counter, a.Invoked, b.Acquired())
+		found = found || ok
 		return c
 	})
-	if len(steps) == 0 {
-		steps = append(steps, reason{at: b.Acquired(), text: "No recorded restart of a master explains it."})
-	}
-	return steps
-}
-
-// explainFence explains that the fencing tokens of two leases do not grow.
-func (r *run) explainFence(v *Violation, p fencePair) {
-	v.Summary = fmt.Sprintf("%s was granted %s at %s with the fencing token %d, after %s had been with %d",
-		other(p.later.Process, p.earlier.Process), v.Key, at(v.At), p.later.Fence, p.earlier.Process, p.earlier.Fence)
-	r.explain(v, r.fenceSteps(p))
+	return found
 }

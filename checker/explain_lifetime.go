@@ -5,31 +5,34 @@ import (
 	"slices"
 )
 
-// explainOverrun looks for what bent the master's clock.
-func (r *run) explainOverrun(s *stored) []reason {
-	last := r.h.Ops[s.ops[1]].Time
-	first := &r.h.Ops[s.ops[0]]
-	when := "it had no expiry"
+// explainOverlong explains that a master stored a key for longer than its TTL: what its
+// snapshots listed, and what was done to its clock.
+func (r *run) explainOverlong(v *Violation, s *stored) {
+	ttl := r.h.Header.TTL
+	v.Summary = fmt.Sprintf("%s still stored a token of %s at %s, at least %s after it was last set or extended there: the TTL is %s",
+		s.master, s.key, at(s.seen), at(s.seen-s.since), at(ttl))
+	n := r.narrate(v)
+	first, last := &r.h.Ops[s.ops[0]], &r.h.Ops[s.ops[1]]
+	when := "without an expiry"
 	if s.mortal {
-		when = "it was to end at " + at(s.end) + " by the master's own clock"
+		when = "to expire at " + at(s.end) + " by the master's own clock"
 		if first.Value.Offset != nil {
-			when = fmt.Sprintf("it was to end %s later by the master's own clock", at(s.end-first.Time-*first.Value.Offset))
+			when = fmt.Sprintf("to expire %s later by the master's own clock", at(s.end-first.Time-*first.Value.Offset))
 		}
 	}
-	steps := []reason{
-		{at: s.since, text: fmt.Sprintf("At %s %s stored the key of %s: %s.", at(s.since), s.master, s.key, when)},
-		{at: last, text: fmt.Sprintf("At %s it still stored it, and nobody had set or extended it: its end had not moved.", at(last))},
-	}
+	n.add(Event{At: first.Time, Kind: EventSnapshot, Masters: []string{s.master}, Key: s.key, Token: s.token, Until: s.end, Word: "stored", Ops: s.ops[:1],
+		Text: fmt.Sprintf("%s stored the key of %s, %s", s.master, s.key, when)})
+	n.add(Event{At: last.Time, Kind: EventSnapshot, Masters: []string{s.master}, Key: s.key, Token: s.token, Until: s.end, Word: "stored", Ops: s.ops[1:2],
+		Text: fmt.Sprintf("%s still stored it, with the same expiry: nobody had set or extended it since", s.master)})
 	explained := !s.mortal
 	for _, f := range r.faults {
-		if f.Name != "clock" || !f.Installed || !slices.Contains(f.Masters, s.master) || f.Began > s.seen {
-			continue
+		if f.Name == "clock" && f.Installed && slices.Contains(f.Masters, s.master) && f.Began <= s.seen {
+			explained = true
+			n.fault(f, false, []string{s.master})
 		}
-		explained = true
-		steps = append(steps, reason{at: f.From, faults: []int{f.ID}, text: fmt.Sprintf("From %s to %s the clock of %s was off%s (clock #%d).", at(f.From), at(f.To), s.master, by(f.Params["clock"]), f.ID)})
 	}
 	if !explained {
-		steps = append(steps, reason{at: s.seen, text: "No recorded fault of its clock explains it."})
+		n.unexplained(Event{At: s.seen, Masters: []string{s.master}, Text: fmt.Sprintf("no recorded fault of %s's clock explains it", s.master)})
 	}
-	return steps
+	n.violated(fmt.Sprintf("at %s %s had stored the token for at least %s, longer than the TTL of %s: this violates key lifetime (L1)", at(s.seen), s.master, at(s.seen-s.since), at(ttl)))
 }

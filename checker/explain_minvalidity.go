@@ -3,41 +3,74 @@ package checker
 import (
 	"fmt"
 	"slices"
+	"time"
+
+	"lockpick/history"
 )
 
+// explainShort explains that a lease was valid while fewer than a quorum of masters stored its
+// token: when the keys ended, and why.
 func (r *run) explainShort(v *Violation, s short, q int) {
 	l, g := s.lease, s.grant
 	v.Summary = fmt.Sprintf("%s's lease on %s was valid until %s, but from %s on fewer than %d masters stored its token", l.Process, v.Key, at(g.Until), at(s.from), q)
-	steps := r.granted(l, g.At)
-	steps = append(steps, r.causes(r.masterNames(), func(m string) cause {
+	n := r.narrate(v)
+	n.lease(l, g.At)
+	var kept []string
+	group(r.masterNames(), func(m string) cause {
 		end, ok := s.end[m]
 		switch {
 		case !ok:
 		case s.gone[m]:
-			return cause{name: "gone at " + at(end), at: end, say: func(ms []string) string {
-				return fmt.Sprintf("At %s %s did not store it any more.", at(end), Enumerate(ms))
+			return cause{name: fmt.Sprint("gone ", m), tell: func(ms []string) {
+				n.vanished(m, s, end)
 			}}
 		case end < g.Until:
-			return cause{name: "expired at " + at(end), at: end, say: func(ms []string) string {
-				return fmt.Sprintf("By %s the key of %s had expired at %s: the last yes to it had come a TTL of %s before.", at(end), l.Process, Enumerate(ms), at(r.h.Header.TTL))
+			return cause{name: "expired at " + at(end), tell: func(ms []string) {
+				ttl := r.h.Header.TTL
+				n.lost(ms, l, Event{At: end, Cause: CauseExpired, Word: "expired",
+					Text: fmt.Sprintf("the key of %s expired on %s: the last yes to it came by %s, and its TTL was %s", l.Process, Enumerate(ms), at(end-ttl), at(ttl))})
 			}}
+		default:
+			kept = append(kept, m)
 		}
 		return cause{}
-	})...)
-	steps = append(steps, r.causes(r.masterNames(), func(m string) cause { // why it was gone
-		if !s.gone[m] {
-			return cause{}
-		}
-		if c, ok := r.restarted(m, l.Key, l.Token, l.Invoked, s.end[m]); ok {
-			return c
-		}
-		c, _ := r.disturbed(m, l.Invoked, s.end[m])
-		return c
-	})...)
-	for _, f := range r.faults {
-		if f.Name == "client-clock" && f.Installed && slices.Contains(f.Clients, l.Process) && f.Began <= g.At && f.To >= l.Invoked {
-			steps = append(steps, reason{at: f.From, faults: []int{f.ID}, text: fmt.Sprintf("From %s %s's clock ran at another rate (client-clock #%d).", at(f.From), l.Process, f.ID)})
+	})
+	rest := "no master stored the token"
+	if len(kept) > 0 {
+		rest = "only " + Enumerate(kept) + " can have stored the token"
+	}
+	n.violated(fmt.Sprintf("from %s to %s %s, fewer than a quorum of %d, and %s's lease was valid until %s: this violates min validity (L1)",
+		at(s.from), at(max(s.until, s.from)), rest, q, l.Process, at(g.Until)))
+}
+
+// vanished tells of a master that did not list a key before it was to end, and why it was gone.
+func (n *narrative) vanished(m string, s short, when time.Duration) {
+	l := s.lease
+	t := n.r.trails()
+	look := t.missed(place{m, l.Key}, l.Token, l.Invoked, when+1)
+	if look != nil && look.Time == when {
+		n.add(Event{At: when, Kind: EventSnapshot, Masters: []string{m}, Client: l.Process, Key: l.Key, Word: "gone", Ops: []int{look.Index},
+			Text: fmt.Sprintf("%s did not store the key of %s any more", m, l.Process)})
+	}
+	x := t.byID[trailID{place{m, l.Key}, party{l.Process, l.Token}}]
+	if x == nil {
+		return
+	}
+	var yes *history.Vote
+	for _, v := range slices.Concat(x.sets, x.extends) {
+		if v.Yes && v.At <= when && (yes == nil || v.At > yes.At) {
+			yes = &v
 		}
 	}
-	r.explain(v, steps)
+	if yes == nil {
+		return
+	}
+	next := *yes // what comes next is that it was seen to be gone
+	next.Index, next.At, next.Took, next.Token, next.Client = 1<<30, when, 0, "", "no one"
+	if look != nil {
+		next.Index = look.Index
+	}
+	if c := n.lostKey(m, l, *yes, next); c.tell != nil {
+		c.tell([]string{m})
+	}
 }

@@ -1,35 +1,37 @@
 package checker
 
-import (
-	"fmt"
-)
+import "fmt"
 
+// explainOrphan explains that a master stored a key on which its owner had done with.
 func (r *run) explainOrphan(v *Violation, o orphan) {
 	x := o.trail
 	v.Summary = fmt.Sprintf("%s still stored a token of %s for %s at %s, %s after it had done with it", x.master, x.who.client, v.Key, at(v.Until), at(v.Until-o.over))
-	said := "was never answered"
-	if answered(x.sets) {
-		said = "was answered by " + at(latest(x.sets))
+	n := r.narrate(v)
+	for _, a := range r.requests(x.key) {
+		if a.who == x.who && a.of(x.master) && a.sent <= o.look.Time {
+			n.only(a, x.master)
+		}
 	}
-	steps := []reason{{at: sent(x.sets[0]), text: fmt.Sprintf("At %s %s sent %s its SET, which %s.", at(sent(x.sets[0])), x.who.client, x.master, said)}}
-	over := fmt.Sprintf("At %s its attempt was over.", at(o.over))
+	what := "attempt"
 	if o.lease {
-		over = fmt.Sprintf("At %s its lease had been released.", at(o.over))
+		what = "release of its lease"
 	}
-	steps = append(steps, reason{at: o.over, text: over})
-	last := latest(x.frees)
+	n.addAt(afterLines, Event{At: o.over, Kind: EventOver, Client: x.who.client, Key: x.key, Token: x.who.token, Word: "over", Text: fmt.Sprintf("the %s of %s was over", what, x.who.client)})
+	var why string
 	switch o.kind {
 	case "unsent":
-		steps = append(steps, reason{at: o.over, text: fmt.Sprintf("It never sent %s a release.", x.master)})
-	case "undone", "late":
-		steps = append(steps, reason{at: last, text: fmt.Sprintf("By %s %s had answered its release.", at(last), x.master)})
+		why = fmt.Sprintf("%s never sent %s a release", x.who.client, x.master)
+	case "undone":
+		why = fmt.Sprintf("%s had answered the release, and stored the key all the same", x.master)
+	case "late":
+		why = fmt.Sprintf("%s executed the SET after the release, so it stored a key that nobody needed any more", x.master)
 	case "unheard":
-		why := ""
+		why = fmt.Sprintf("%s did not answer the release, though no recorded fault was on it or on the way", x.master)
 		if e := x.frees[len(x.frees)-1].Error; e != "" {
-			why = ": " + e
+			why += " (" + e + ")"
 		}
-		steps = append(steps, reason{at: last, text: fmt.Sprintf("By %s its release had got no answer of %s, though no recorded fault was on it or on the way%s.", at(last), x.master, why)})
 	}
-	steps = append(steps, reason{at: o.look.Time, text: fmt.Sprintf("At %s %s said that it stored the token.", at(o.look.Time), x.master)})
-	r.explain(v, steps)
+	n.add(Event{At: o.look.Time, Kind: EventSnapshot, Masters: []string{x.master}, Client: x.who.client, Key: x.key, Token: x.who.token, Word: "stored", Ops: []int{o.look.Index},
+		Text: fmt.Sprintf("%s stored the token of %s", x.master, x.who.client)})
+	n.violated(fmt.Sprintf("%s: this violates %s (%s)", why, spaced(v.Property), v.Level))
 }

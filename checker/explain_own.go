@@ -2,40 +2,74 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 
 	"lockpick/history"
 )
 
+// explainTrespass explains that a command hit another's key, or that a key was lost to another.
 func (r *run) explainTrespass(v *Violation, s trespass) {
 	m, by := s.vote.Master, s.by.client
 	did := map[string]string{history.CommandRelease: "released", history.CommandExtend: "extended"}[s.vote.Command]
-	var steps []reason
+	n := r.narrate(v)
 	if s.victim != nil {
-		steps = append(steps, reason{at: s.victim.At, text: fmt.Sprintf("By %s %s had set the key of %s for %s.", at(s.victim.At), m, v.Key, s.victim.Client)})
+		n.vote(*s.victim)
 	}
+	n.vote(s.vote)
 	switch {
 	case s.lost:
 		v.Summary = fmt.Sprintf("%s gave %s to %s by %s, though it stored it for %s and the TTL was not over", m, v.Key, other(by, s.victim.Client), at(v.At), s.victim.Client)
-		steps = append(steps, reason{at: v.At, text: fmt.Sprintf("By %s it had set it for %s: %s's key was gone, %s before its TTL of %s was over. Its client had not released it, and no recorded fault explains it.",
-			at(v.At), other(by, s.victim.Client), s.victim.Client, at(sent(*s.victim)+r.h.Header.TTL-v.At), at(r.h.Header.TTL))})
+		if c := n.lostKey(m, n.tenancy(*s.victim), *s.victim, s.vote); c.tell != nil {
+			c.tell([]string{m})
+		}
+		n.violated(fmt.Sprintf("%s gave %s to %s, %s before the TTL of %s's key was over: this violates own keys (L1)",
+			m, v.Key, other(by, s.victim.Client), at(sent(*s.victim)+r.lifetime(*s.victim)-v.At), s.victim.Client))
+	case s.set:
+		v.Summary = fmt.Sprintf("%s %s %s on %s by %s, though %s had refused its SET: it was another's key", by, did, v.Key, m, at(v.At), m)
 		for _, x := range r.trails().byPlace[place{m, v.Key}] {
-			for _, f := range x.frees {
-				own := x.who == party{s.victim.Client, s.victim.Token}
-				switch {
-				case !f.Yes && !f.Unknown, x.who == s.by:
-				case own && f.Unknown && f.At < sent(*s.victim):
-					steps = append(steps, reason{at: sent(f), text: fmt.Sprintf("At %s %s had sent %s a release of the same token, for an earlier SET, which was never answered.", at(sent(f)), x.who.client, m)})
-				case !own && f.At >= sent(*s.victim) && sent(f) <= v.At:
-					steps = append(steps, reason{at: sent(f), text: fmt.Sprintf("At %s %s had sent %s a release of a token of its own.", at(sent(f)), x.who.client, m)})
+			if x.who == s.by && len(x.sets) > 0 {
+				n.vote(x.sets[len(x.sets)-1])
+			}
+		}
+		n.violated(fmt.Sprintf("%s %s the key for %s, to whose SET it had said no: it was another's key, which violates own keys (L1)", m, did, by))
+	default:
+		if x := r.trails().byID[trailID{place{m, v.Key}, s.by}]; x != nil {
+			for _, own := range slices.Backward(x.sets) {
+				if own.Yes && own.Index < s.victim.Index {
+					n.vote(own)
+					if c := n.lostKey(m, n.tenancy(own), own, *s.victim); c.tell != nil {
+						c.tell([]string{m})
+					}
+					break
 				}
 			}
 		}
-	case s.set:
-		v.Summary = fmt.Sprintf("%s %s %s on %s by %s, though %s had refused its SET: it was another's key", by, did, v.Key, m, at(v.At), m)
-		steps = append(steps, reason{at: v.At, text: fmt.Sprintf("By %s %s had %s the key for %s, to whose SET it had said no.", at(v.At), m, did, by)})
-	default:
 		v.Summary = fmt.Sprintf("%s %s %s on %s by %s, though its own key there was gone and %s's had been set", by, did, v.Key, m, at(v.At), other(s.victim.Client, by))
-		steps = append(steps, reason{at: v.At, text: fmt.Sprintf("By %s %s had %s the key for %s, which was asked at %s: it was not %s's any more, or SET NX would not have been granted.", at(v.At), m, did, by, at(sent(s.vote)), by)})
+		n.violated(fmt.Sprintf("%s %s the key for %s, although it was %s's: SET NX is granted only where no key is stored, which violates own keys (L1)",
+			m, did, by, other(s.victim.Client, by)))
 	}
-	r.explain(v, steps)
+}
+
+// vote tells of the request that a vote answers, as far as its master is concerned.
+func (n *narrative) vote(v history.Vote) {
+	for _, a := range n.r.requests(v.Key) {
+		for _, x := range a.votes {
+			if x.Index == v.Index {
+				n.only(a, v.Master)
+				return
+			}
+		}
+	}
+}
+
+// only tells of a request to one master and of its answer, as a part of the reason.
+func (n *narrative) only(a *asked, master string) {
+	one := &asked{who: a.who, key: a.key, command: a.command}
+	for _, v := range a.votes {
+		if v.Master == master {
+			one.sent = sent(v)
+			one.votes = append(one.votes, v)
+		}
+	}
+	n.request(one, false)
 }

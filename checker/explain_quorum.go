@@ -2,24 +2,47 @@ package checker
 
 import (
 	"fmt"
+	"slices"
+
+	"lockpick/history"
 )
 
 // explainWasted explains that an attempt with a quorum of votes was not granted.
 func (r *run) explainWasted(v *Violation, x wasted) {
-	var voters []string
-	for _, y := range x.yes {
-		voters = append(voters, y.Master)
+	voters := masters(x.yes)
+	v.Summary = fmt.Sprintf("%s had the votes of %s for %s by %s, and was not granted it", x.who.client, Enumerate(voters), v.Key, at(x.by))
+	n := r.narrate(v)
+	for _, a := range r.requests(x.key) {
+		if a.who == x.who && a.command == history.CommandSet {
+			n.request(a, !slices.ContainsFunc(a.votes, func(v history.Vote) bool { return v.Yes }))
+		}
 	}
-	what := fmt.Sprintf("its acquire failed at %s", at(x.ending.ended))
+	what := "failed"
 	if x.ending.err != "" {
 		what += ": " + x.ending.err
 	}
 	if x.again {
-		what = "it made another attempt instead of using this one"
+		what = "made another attempt instead of using this one"
 	}
-	v.Summary = fmt.Sprintf("%s had the votes of %s for %s by %s, and was not granted it", x.who.client, Enumerate(set(voters)), v.Key, at(x.by))
-	r.explain(v, []reason{
-		{at: x.by, text: fmt.Sprintf("By %s %s had said yes to %s, which is a quorum.", at(x.by), Enumerate(set(voters)), x.who.client)},
-		{at: max(x.by, x.ending.ended), text: fmt.Sprintf("Yet %s was not granted %s: %s.", x.who.client, v.Key, what)},
-	})
+	n.ended(x.ending, x.ending.err)
+	n.violated(fmt.Sprintf("by %s %s had said yes to %s, which is a quorum, and yet its acquire %s: this violates quorum granted (AV)",
+		at(x.by), Enumerate(voters), x.who.client, what))
+}
+
+// ended tells that an acquire was called, and how it ended.
+func (n *narrative) ended(a attempt, err string) {
+	n.add(Event{At: a.invoked, Kind: EventCalled, Client: a.client, Key: a.key, Command: history.FAcquire, Until: a.ended, Word: "acquire", Ops: a.ops[:1],
+		Text: fmt.Sprintf("%s asked for %s", a.client, a.key)})
+	if a.open || len(a.ops) < 2 {
+		return
+	}
+	if a.ok {
+		n.add(Event{At: a.ended, Kind: EventGranted, Client: a.client, Key: a.key, Word: "granted", Ops: a.ops[1:2], Text: fmt.Sprintf("%s was granted %s", a.client, a.key)})
+		return
+	}
+	text := fmt.Sprintf("%s was refused", a.client)
+	if err != "" {
+		text += ": " + err
+	}
+	n.add(Event{At: a.ended, Kind: EventRefused, Client: a.client, Key: a.key, Command: history.FAcquire, Word: "refused", Ops: a.ops[1:2], Text: text})
 }

@@ -2,110 +2,163 @@ package checker
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"lockpick/history"
 )
 
-// overlappingSections says why two critical sections overlap: one lasted longer
-// than its lease, or two leases were held at once.
-func (r *run) overlappingSections(o overlap) []reason {
-	a, b := o.earlier, o.later
-	steps := append(r.entered(a), r.entered(b)...)
-	end := "left it"
-	if a.cut {
-		end = "was last seen in it"
-	}
-	if overlapping, ok := r.leaseOverlap(a.lease, b.lease); ok && overlapping.from() <= o.to() {
-		steps = append(steps, r.explainOverlap(overlapping)...)
-		return append(steps, reason{at: a.to, text: fmt.Sprintf("At %s %s %s.", at(a.to), a.client, end)})
-	}
-	if a.lease == nil {
-		return append(steps, reason{at: a.to, text: fmt.Sprintf("At %s %s %s: it was in the section without a lease.", at(a.to), a.client, end)})
-	}
-	over := endBefore(a.lease, a.to)
-	steps = append(steps, r.outlived(a.lease, a.to)...)
-	if b.lease != nil {
-		steps = append(steps, r.granted(b.lease, 0)...)
-	}
-	return append(steps, reason{at: a.to, text: fmt.Sprintf("At %s %s %s, %s after its lease was over.", at(a.to), a.client, end, at(a.to-over))})
-}
-
-func (r *run) entered(s *stretch) []reason {
-	without := ""
-	if s.lease == nil {
-		without = " without a lease"
-	}
-	return []reason{{at: s.from, text: fmt.Sprintf("At %s %s entered its critical section on %s%s.", at(s.from), s.client, s.key, without)}}
-}
-
-// outlived says how a client came to act on a lease that was over: what was
-// granted, whether it was stopped meanwhile, and when the lease ended.
-func (r *run) outlived(l *history.Lease, to time.Duration) []reason {
-	steps := r.granted(l, to)
-	paused := false
-	over := endBefore(l, to)
-	for _, p := range r.pauses[l.Process] {
-		if p.from >= to || p.to <= over || p.to <= l.Invoked {
-			continue
-		}
-		paused = true
-		steps = append(steps, r.stopped(l.Process, p))
-	}
-	how := "ended"
-	if l.ReleaseIndex >= 0 && l.Released == over {
-		how = "was released"
-	}
-	steps = append(steps, reason{at: over, text: fmt.Sprintf("At %s %s's lease %s.", at(over), l.Process, how)})
-	for i := range r.h.Ops {
-		if op := &r.h.Ops[i]; op.F == history.FStall && op.Value != nil && op.Time > over && op.Time-op.Value.Took < to {
-			paused = true
-			steps = append(steps, reason{at: op.Time, text: fmt.Sprintf("Until %s the harness's own machine stood still for %s, and every client with it.", at(op.Time), at(op.Value.Took))})
-		}
-	}
-	if !paused {
-		steps = append(steps, reason{at: to, text: fmt.Sprintf("No recorded pause explains why %s still acted on it at %s.", l.Process, at(to))})
-	}
-	return steps
-}
-
-// stopped tells of a client's pause, and of the fault that stopped it.
-func (r *run) stopped(client string, p pause) reason {
-	s := reason{at: p.from}
-	where, name := "", ""
-	if p.point != "" {
-		where = " at the point " + p.point
-	}
-	for _, f := range r.faults {
-		if f.Name == clientPause && f.Installed && f.Began < p.to && f.To > p.from && (len(f.Clients) == 0 || slices.Contains(f.Clients, client)) {
-			s.faults = []int{f.ID}
-			name = fmt.Sprintf(" (client-pause #%d)", f.ID)
-			break
-		}
-	}
-	until := fmt.Sprintf("went on only at %s", at(p.to))
-	if !p.ended {
-		until = "was not seen to go on"
-	}
-	s.text = fmt.Sprintf("At %s %s was stopped%s%s and %s.", at(p.from), client, where, name, until)
-	return s
-}
-
-// endBefore is when the last hold of a lease that began before a time ended.
-func endBefore(l *history.Lease, before time.Duration) time.Duration {
-	end := l.Grants[0].Until
-	for _, s := range l.Holds() {
-		if s.From <= before {
-			end = s.To
-		}
-	}
-	return end
-}
-
-// explainSections explains that two critical sections overlap.
+// explainSections explains that two critical sections overlap: one lasted longer than its
+// lease, or two leases were held at once.
 func (r *run) explainSections(v *Violation, o overlap) {
 	v.Summary = fmt.Sprintf("%s entered its critical section on %s at %s while %s was still in one, until %s",
 		other(o.later.client, o.earlier.client), v.Key, at(v.At), o.earlier.client, at(o.earlier.to))
-	r.explain(v, r.overlappingSections(o))
+	n := r.narrate(v)
+	a, b := o.earlier, o.later
+	n.entered(a)
+	n.entered(b)
+	if overlapping, ok := r.leaseOverlap(a.lease, b.lease); ok && overlapping.from() <= o.to() {
+		n.overlap(overlapping)
+	} else if a.lease != nil {
+		n.outlived(a.lease, a.to)
+		if b.lease != nil {
+			n.lease(b.lease, 0)
+		}
+	}
+	n.left(a)
+	n.violated(fmt.Sprintf("for %s, from %s to %s, %s were both in their critical sections: this violates belief exclusion (L3)",
+		at(o.to()-o.from()), at(o.from()), at(o.to()), both(a.client, b.client)))
+}
+
+// entered tells that a critical section began.
+func (n *narrative) entered(s *stretch) {
+	text := fmt.Sprintf("%s entered its critical section on %s", s.client, s.key)
+	if s.lease == nil {
+		text += " without a lease"
+	}
+	n.add(Event{At: s.from, Kind: EventEntered, Client: s.client, Key: s.key, Token: s.token, Word: "enter", Ops: s.ops[:1], Text: text})
+}
+
+// left tells that a critical section ended, and how long after its lease.
+func (n *narrative) left(s *stretch) {
+	text := s.client + " left its critical section"
+	if s.cut {
+		text = s.client + " was last seen in its critical section"
+	}
+	if s.lease != nil {
+		if over := endBefore(s.lease, s.to); over < s.to {
+			text += fmt.Sprintf(", %s after its lease was over", at(s.to-over))
+		}
+	}
+	n.add(Event{At: s.to, Kind: EventLeft, Client: s.client, Key: s.key, Token: s.token, Word: "leave", Ops: s.ops[len(s.ops)-1:], Text: text})
+}
+
+// outlived tells how a client came to act on a lease that was over: what was granted, when the
+// lease ended, and what kept the client from noticing: a pause, a call that did not return, or
+// the machine.
+func (n *narrative) outlived(l *history.Lease, to time.Duration) {
+	r := n.r
+	n.lease(l, to)
+	over := endBefore(l, to)
+	why := false
+	for _, p := range r.pauses[l.Process] {
+		if p.from < to && p.to > over && p.to > l.Invoked {
+			why = true
+			n.paused(l.Process, p, false)
+		}
+	}
+	n.over(l, over)
+	why = n.blocked(l, over, to) || why
+	if !why { // a client that waits for a call or was stopped is not late because of the machine
+		for i := range r.h.Ops {
+			if op := &r.h.Ops[i]; op.F == history.FStall && op.Value != nil && op.Time > over && op.Time-op.Value.Took < to {
+				why = true
+				n.add(Event{At: op.Time, Kind: EventStalled, Took: op.Value.Took, Ops: []int{i}, Word: "stalled",
+					Text: fmt.Sprintf("the machine of the harness and of all clients went on, after standing still for %s", at(op.Value.Took))})
+			}
+		}
+	}
+	n.clientClock(l, to)
+	if !why && to > over {
+		n.addAt(beforeLines, Event{At: to, Kind: EventUnexplained, Client: l.Process, Word: "why?",
+			Text: fmt.Sprintf("no recorded pause, stall or call explains why %s still acted on its lease at %s", l.Process, at(to))})
+	}
+}
+
+// over tells that a lease was over.
+func (n *narrative) over(l *history.Lease, end time.Duration) {
+	if l.ReleaseIndex >= 0 && l.Released == end {
+		op := &n.r.h.Ops[l.ReleaseIndex]
+		if op.F == history.FRelease {
+			n.add(Event{At: end, Kind: EventReleased, Client: l.Process, Key: l.Key, Token: l.Token, Word: "release", Ops: []int{l.ReleaseIndex}, Text: fmt.Sprintf("%s released %s", l.Process, l.Key)})
+		}
+		return
+	}
+	n.addAt(beforeLines, Event{At: end, Kind: EventEnded, Client: l.Process, Key: l.Key, Token: l.Token, Word: "ended", Text: fmt.Sprintf("%s's lease ended", l.Process)})
+}
+
+// blocked tells of the calls in which a client was when its lease ended and which returned
+// after that: it could do nothing about its lease meanwhile. A partition that kept the call's
+// commands from the masters is told with it.
+func (n *narrative) blocked(l *history.Lease, over, to time.Duration) bool {
+	found := false
+	for i := range n.r.h.Ops {
+		op := &n.r.h.Ops[i]
+		if op.Time > over {
+			break
+		}
+		if op.Process != l.Process || op.Type != history.Invoke || op.F != history.FExtend && op.F != history.FWrite && op.F != history.FRead {
+			continue
+		}
+		end, line := n.r.returned(op)
+		if end <= over {
+			continue
+		}
+		found = true
+		n.add(Event{At: op.Time, Kind: EventCalled, Client: l.Process, Key: op.Key, Token: l.Token, Command: op.F, Until: end, Word: op.F, Ops: []int{i},
+			Text: fmt.Sprintf("%s called %s and waited for it", l.Process, op.F)})
+		text := fmt.Sprintf("the call of %s returned", op.F)
+		if line < 0 {
+			text = fmt.Sprintf("the call of %s had not returned when the history ended", op.F)
+		} else if n.r.h.Ops[line].Type != history.OK {
+			text = fmt.Sprintf("the call of %s failed", op.F)
+			if e := n.r.h.Ops[line].Error; e != "" {
+				text += ": " + e
+			}
+		}
+		e := Event{At: end, Kind: EventNote, Client: l.Process, Text: fmt.Sprintf("at %s %s", at(end), text)}
+		if line >= 0 {
+			e.Kind, e.Command, e.Ops, e.Text, e.Word = EventRefused, op.F, []int{line}, text, "returns"
+			n.add(e)
+		} else {
+			n.addAt(beforeLines, e)
+		}
+		n.cutOff(l, op.Time, end)
+	}
+	return found
+}
+
+// returned is when a call returned, and the line that shows it: the end of the history and -1
+// if it never did.
+func (r *run) returned(call *history.Op) (time.Duration, int) {
+	for i := call.Index + 1; i < len(r.h.Ops); i++ {
+		op := &r.h.Ops[i]
+		if op.Process == call.Process && (op.F == call.F && op.Type != history.Invoke || op.F == history.FCrash) {
+			return op.Time, i
+		}
+	}
+	return r.end, -1
+}
+
+// cutOff tells of the faults that kept a client's extensions from the masters between two times.
+func (n *narrative) cutOff(l *history.Lease, from, to time.Duration) {
+	for v := range n.r.lookup().of(l) {
+		if v.Command != history.CommandExtend || !v.Unknown || v.At < from || sent(v) > to {
+			continue
+		}
+		for _, f := range n.r.faults {
+			if silences(f, v) {
+				n.fault(f, false, []string{v.Master})
+			}
+		}
+	}
 }

@@ -6,27 +6,39 @@ import (
 	"lockpick/history"
 )
 
+// explainUnaware explains that a client began something under a lease that was over.
 func (r *run) explainUnaware(v *Violation, u unaware) {
-	did := "entered its critical section on " + v.Key
+	did, kind, word := "entered its critical section on "+v.Key, EventEntered, "enter"
 	if u.op.F == history.FWrite {
-		did = "began a write to " + v.Key
+		did, kind, word = "began a write to "+v.Key, EventSent, "write"
 	}
 	client := u.op.Process
+	n := r.narrate(v)
+	n.add(Event{At: v.At, Kind: kind, Client: client, Key: v.Key, Token: u.op.Value.Token, Value: u.op.Value.Value, Word: word, Ops: []int{u.op.Index}, Text: client + " " + did})
 	if u.lease == nil || u.op.Time < u.lease.Acquired() {
 		v.Summary = fmt.Sprintf("%s %s at %s without a lease", client, did, at(v.At))
-		r.explain(v, []reason{{at: v.At, text: fmt.Sprintf("By %s %s had been granted nothing under this token.", at(v.At), client)}})
+		n.violated(fmt.Sprintf("by %s %s had been granted nothing under this token: this violates told (L3)", at(v.At), client))
 		return
 	}
 	v.Summary = fmt.Sprintf("%s %s at %s, %s after its lease was over", client, did, at(v.At), at(v.At-u.since))
-	steps := r.granted(u.lease, u.op.Time)
-	switch {
-	case u.lost != nil:
-		steps = append(steps, reason{at: u.since, text: fmt.Sprintf("At %s an extension had been refused by so many masters that no quorum could hold the token.", at(u.since))})
-	case u.lease.ReleaseIndex >= 0 && u.lease.Released == u.since:
-		steps = append(steps, reason{at: u.since, text: fmt.Sprintf("At %s the lease was released.", at(u.since))})
-	default:
-		steps = append(steps, reason{at: u.since, text: fmt.Sprintf("At %s the lease ended.", at(u.since))})
+	n.lease(u.lease, u.op.Time)
+	if u.lost != nil {
+		n.lostLease(u.lease, u.lost)
+	} else {
+		n.over(u.lease, u.since)
 	}
-	steps = append(steps, reason{at: v.At, text: fmt.Sprintf("At %s %s %s; it had not stood still since.", at(v.At), client, did)})
-	r.explain(v, steps)
+	n.violated(fmt.Sprintf("%s %s, %s after its lease was over, and it had not stood still since: this violates told (L3)", client, did, at(v.At-u.since)))
+}
+
+// lostLease tells that an extension was refused by so many masters that the lock must know that
+// its lease is lost.
+func (n *narrative) lostLease(l *history.Lease, failed *history.Op) {
+	asked, _ := n.r.asked(failed.Index)
+	for _, a := range n.r.requests(l.Key) {
+		if a.who == (party{l.Process, l.Token}) && a.command == history.CommandExtend && a.sent >= asked && a.sent <= failed.Time {
+			n.request(a, false)
+		}
+	}
+	n.add(Event{At: failed.Time, Kind: EventRefused, Client: l.Process, Key: l.Key, Token: l.Token, Command: history.FExtend, Word: "lost", Ops: []int{failed.Index},
+		Text: fmt.Sprintf("an extension of %s failed: so many masters had refused it that no quorum could hold the token", l.Process)})
 }

@@ -6,53 +6,62 @@ import (
 	"lockpick/history"
 )
 
-// lostUpdateSteps says what a write was computed from and when, what replaced that, why
-// the comparison let the write pass, and how two clients came to write at all.
-func (r *run) lostUpdateSteps(u lostUpdate) []reason {
-	steps := r.bothWrote(u)
-	knew := fmt.Sprintf("At %s %s read %d.", at(u.from.Time), u.client(), u.from.Value.Value)
+// explainLostUpdate explains that an update is lost: what a write was computed from and when,
+// what replaced that, why the comparison let the write pass, and how two clients came to write.
+func (r *run) explainLostUpdate(v *Violation, u lostUpdate) {
+	v.Summary = fmt.Sprintf("a write of %s to %s was applied at %s though %s had replaced the value that it was computed from: that update is lost",
+		u.client(), v.Key, at(v.At), u.loser())
+	n := r.narrate(v)
+	n.bothWrote(u)
 	if u.from.F == history.FApply {
-		knew = fmt.Sprintf("At %s %s's write of %d was applied.", at(u.from.Time), u.client(), u.from.Value.Value)
+		n.applied(u.from, u.client())
+	} else {
+		n.add(Event{At: u.from.Time, Kind: EventRead, Client: u.client(), Key: v.Key, Token: u.from.Value.Token, Value: u.from.Value.Value, Word: "read", Ops: []int{u.from.Index},
+			Text: fmt.Sprintf("%s read %d", u.client(), u.from.Value.Value)})
 	}
-	steps = append(steps, reason{at: u.from.Time, text: knew})
-	for _, x := range []struct {
-		write *history.Op
-		who   string
-	}{{u.lost, holder(u.other)}, {u.write, u.client()}} {
-		if m := r.marked(x.write); m != nil {
-			steps = append(steps, reason{at: m.Time, text: fmt.Sprintf("At %s %s put its token into the resource.", at(m.Time), x.who)})
-		}
-	}
-	passed := "no token of its client was ever put into the resource, which should have refused it"
+	n.marked(u.lost, holder(u.other))
+	n.marked(u.write, u.client())
+	n.applied(u.lost, holder(u.other))
+	n.applied(u.write, u.client())
+	passed := fmt.Sprintf("no token of %s was ever put into the resource, which should have refused the write", u.client())
 	if m := r.marked(u.write); m != nil {
-		passed = "its token was put there only after that, so the comparison could not tell"
+		passed = fmt.Sprintf("%s's token was put there only after that, so the comparison could not tell", u.client())
 		if m.Index < u.lost.Index {
-			passed = "its token had been put there before that: the resource should have refused one of the two"
+			passed = fmt.Sprintf("%s's token had been put there before that: the resource should have refused one of the two", u.client())
 		}
 	}
-	return append(steps,
-		reason{at: u.lost.Time, text: fmt.Sprintf("At %s %s's write of %d was applied.", at(u.lost.Time), holder(u.other), u.lost.Value.Value)},
-		reason{at: u.write.Time, text: fmt.Sprintf("At %s %s's write of %d was applied, computed from %d: %s's update to %d is lost; %s.",
-			at(u.write.Time), u.client(), u.write.Value.Value, u.from.Value.Value, holder(u.other), u.lost.Value.Value, passed)})
+	n.violated(fmt.Sprintf("%s computed %d from %d, which %s had replaced by %d, so that update is lost; %s: this violates no lost update (RMW)",
+		u.client(), u.write.Value.Value, u.from.Value.Value, u.loser(), u.lost.Value.Value, passed))
 }
 
-// bothWrote says how two clients came to write under leases of which at most one was to be
-// held at a time.
-func (r *run) bothWrote(u lostUpdate) []reason {
-	if u.mine == nil || u.other == nil || u.mine == u.other {
-		return nil
+// marked tells when the token of a write was put into the resource.
+func (n *narrative) marked(write *history.Op, client string) {
+	if m := n.r.marked(write); m != nil {
+		n.add(Event{At: m.Time, Kind: EventMarked, Client: client, Key: m.Key, Token: m.Value.Token, Word: "mark", Ops: []int{m.Index},
+			Text: fmt.Sprintf("%s put its token into the resource", client)})
 	}
-	if o, ok := r.leaseOverlap(u.mine, u.other); ok && o.from() <= u.write.Time {
-		return r.explainOverlap(o)
+}
+
+// bothWrote tells how two clients came to write under leases of which at most one was to be
+// held at a time.
+func (n *narrative) bothWrote(u lostUpdate) {
+	if u.mine == nil || u.other == nil || u.mine == u.other {
+		return
+	}
+	if o, ok := n.r.leaseOverlap(u.mine, u.other); ok && o.from() <= u.write.Time {
+		n.overlap(o)
+		return
 	}
 	earlier, later, acted := u.mine, u.other, u.write.Time
 	if u.other.Acquired() < u.mine.Acquired() {
 		earlier, later, acted = u.other, u.mine, u.lost.Time
 	}
 	if endBefore(earlier, acted) >= acted { // it wrote in time; what it lost or was lost came later
-		return append(r.granted(earlier, acted), r.granted(later, 0)...)
+		n.lease(earlier, acted)
+	} else {
+		n.outlived(earlier, acted)
 	}
-	return append(r.outlived(earlier, acted), r.granted(later, 0)...)
+	n.lease(later, 0)
 }
 
 // marked is the last time before a write at which its token was put into the resource.
@@ -64,11 +73,4 @@ func (r *run) marked(write *history.Op) *history.Op {
 		}
 	}
 	return nil
-}
-
-// explainLostUpdate explains that an update is lost.
-func (r *run) explainLostUpdate(v *Violation, u lostUpdate) {
-	v.Summary = fmt.Sprintf("a write of %s to %s was applied at %s though %s had replaced the value that it was computed from: that update is lost",
-		u.client(), v.Key, at(v.At), u.loser())
-	r.explain(v, r.lostUpdateSteps(u))
 }

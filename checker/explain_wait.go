@@ -4,81 +4,162 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"lockpick/history"
 )
 
-// stuck says how the masters answered the clients that were not granted a
-// key, what they stored of it, and what had not healed.
-func (r *run) stuck(key string, clients []string, from, to time.Duration) []reason {
-	var steps []reason
-	for _, client := range clients {
-		last := map[string]history.Vote{}
-		for _, v := range r.lookup().votes {
-			if v.Key == key && v.Client == client && v.Command == history.CommandSet && v.At >= from && v.At <= to {
-				last[v.Master] = v
+// explainStuck explains that nobody was granted a key after the faults had healed.
+func (r *run) explainStuck(v *Violation, h healing, attempts []attempt) {
+	v.Summary = fmt.Sprintf("no one was granted %s within %s of the healing at %s", v.Key, at(h.bound), at(h.at))
+	n := r.narrate(v)
+	until := v.Until
+	for _, a := range attempts {
+		until = max(until, a.ended)
+	}
+	n.stuck(v.Clients, h.at, until, attempts)
+	n.allHealed(h)
+	n.violated(fmt.Sprintf("no one was granted %s within %s of the healing at %s: this violates deadlock freedom (DF)", v.Key, at(h.bound), at(h.at)))
+}
+
+// explainRefused explains that an acquire was not granted in time after the faults had healed.
+func (r *run) explainRefused(v *Violation, a attempt) {
+	took := at(a.ended - a.invoked)
+	switch {
+	case a.ok:
+		v.Summary = fmt.Sprintf("%s asked for %s at %s and was granted it only after %s", a.client, a.key, at(a.invoked), took)
+	case a.open:
+		v.Summary = fmt.Sprintf("%s asked for %s at %s and had no answer for %s, until the history ends", a.client, a.key, at(a.invoked), took)
+	default:
+		v.Summary = fmt.Sprintf("%s asked for %s at %s and was refused after %s", a.client, a.key, at(a.invoked), took)
+		if a.err != "" {
+			v.Summary += ": " + a.err
+		}
+	}
+	n := r.narrate(v)
+	n.stuck([]string{a.client}, a.invoked, a.ended, []attempt{a})
+	h := r.healed()
+	n.allHealed(h)
+	n.violated(fmt.Sprintf("%s, where %s is allowed: this violates availability (AV)", v.Summary, at(h.bound)))
+}
+
+// explainWait explains that nobody was granted a key although someone could have been; more adds
+// what the property says of it.
+func (r *run) explainWait(v *Violation, d drought, during string, more func(*narrative, drought)) {
+	v.Summary = fmt.Sprintf("no one was granted %s from %s to %s %s, though %s asked for it", v.Key, at(d.from), at(d.to), during, Enumerate(v.Clients))
+	n := r.narrate(v)
+	var waiting []attempt
+	for _, a := range r.attempts() {
+		if a.key == d.key && a.invoked < d.to && a.ended > d.from {
+			waiting = append(waiting, a)
+		}
+	}
+	n.stuck(v.Clients, d.from, d.to, waiting)
+	more(n, d)
+	n.violated(fmt.Sprintf("%s: this violates %s (%s)", v.Summary, spaced(v.Property), v.Level))
+}
+
+// allHealed tells that all faults had ended, and which masters had not come back.
+func (n *narrative) allHealed(h healing) {
+	text := fmt.Sprintf("all faults had healed: within %s a free lock must be granted", at(h.bound))
+	if len(h.gone) > 0 {
+		text += fmt.Sprintf(", but %s had not come back", Enumerate(set(h.gone)))
+	}
+	n.add(Event{At: h.at, Kind: EventHealed, Masters: h.gone, Until: h.at + h.bound, Ops: []int{h.index}, Text: text})
+}
+
+const (
+	maxWaiting = 3 // how many waiting clients are told of
+	maxCalls   = 2 // of each: its first calls and its last
+)
+
+// stuck tells what the clients tried that were not granted a key and how the masters answered
+// them, what masters stored of it, who had it last, and what had not healed.
+func (n *narrative) stuck(clients []string, from, to time.Duration, attempts []attempt) {
+	r, key := n.r, n.v.Key
+	explained := false
+	for _, client := range clients[:min(len(clients), maxWaiting)] {
+		explained = n.lastTry(client, from, to) || explained
+		var mine []attempt
+		for _, a := range attempts {
+			if a.client == client {
+				mine = append(mine, a)
 			}
 		}
-		var yes, no, silent []string
-		for m, v := range last {
-			switch {
-			case v.Yes:
-				yes = append(yes, m)
-			case v.Unknown:
-				silent = append(silent, m)
-			default:
-				no = append(no, m)
-			}
+		if len(mine) > maxCalls {
+			n.addAt(afterLines, Event{At: mine[len(mine)-2].ended, Kind: EventTried, Client: client, Key: key, Count: len(mine) - maxCalls, Word: "tried",
+				Text: fmt.Sprintf("%s had asked %d more times and had been refused", client, len(mine)-maxCalls)})
+			mine = []attempt{mine[0], mine[len(mine)-1]}
 		}
-		var parts []string
-		for _, p := range []struct {
-			masters []string
-			did     string
-		}{{yes, "voted yes"}, {no, "voted no"}, {silent, "did not answer"}} {
-			if len(p.masters) > 0 {
-				parts = append(parts, Enumerate(set(p.masters))+" "+p.did)
+		for _, a := range mine {
+			if !a.ok {
+				n.ended(a, a.err)
 			}
-		}
-		if len(parts) > 0 {
-			steps = append(steps, reason{at: to, text: fmt.Sprintf("In the last attempt of %s before %s, %s.", client, at(to), strings.Join(parts, ", "))})
 		}
 	}
 	byToken := map[string][]string{}
-	for m, token := range r.stored(key, to) {
-		if token != "" {
-			byToken[token] = append(byToken[token], m)
+	lines := map[string][]int{}
+	for m, s := range r.stored(key, to) {
+		if s.Value.Keys[key] != "" {
+			byToken[s.Value.Keys[key]] = append(byToken[s.Value.Keys[key]], m)
+			lines[s.Value.Keys[key]] = append(lines[s.Value.Keys[key]], s.Index)
 		}
 	}
 	for _, token := range slices.Sorted(maps.Keys(byToken)) {
-		steps = append(steps, reason{at: to, text: fmt.Sprintf("%s last stored %s for %s.", Enumerate(set(byToken[token])), r.owner(key, token), key)})
+		ms := set(byToken[token])
+		explained = true
+		slices.Sort(lines[token])
+		last := lines[token][len(lines[token])-1]
+		n.add(Event{At: r.h.Ops[last].Time, Kind: EventSnapshot, Masters: ms, Key: key, Token: token, Word: "stored", Ops: []int{last},
+			Text: fmt.Sprintf("%s stored %s for %s, as far as was last seen", Enumerate(ms), r.owner(key, token), key)})
 	}
 	for _, l := range slices.Backward(r.leases) {
 		if l.Key == key && l.Acquired() < to {
-			end := fmt.Sprintf("and never released it; its lease was valid until %s", at(l.Until()))
-			if l.ReleaseIndex >= 0 && r.h.Ops[l.ReleaseIndex].F == history.FCrash && l.Released <= to {
-				end = fmt.Sprintf("and ended at %s without releasing it", at(l.Released))
-			} else if l.ReleaseIndex >= 0 && l.Released <= to {
-				end = fmt.Sprintf("and released it at %s", at(l.Released))
+			explained = true
+			n.lease(l, to)
+			switch {
+			case l.ReleaseIndex < 0 || l.Released > to:
+				n.note(to, fmt.Sprintf("%s, who was the last to be granted %s, had not released it by %s", l.Process, key, at(to)))
+			case r.h.Ops[l.ReleaseIndex].F == history.FCrash:
+				n.clientFaults(l.Process, l.Released, l.Released, false)
+			default:
+				n.over(l, l.Released)
 			}
-			steps = append(steps, reason{at: l.Acquired(), text: fmt.Sprintf("At %s %s was the last to be granted %s %s.", at(l.Acquired()), l.Process, key, end)})
 			break
 		}
 	}
-	if h := r.healed(); len(h.gone) > 0 && h.at <= to {
-		steps = append(steps, reason{at: h.at, text: fmt.Sprintf("At %s, when the faults had healed, %s had not come back.", at(h.at), Enumerate(set(h.gone)))})
-	}
 	for _, f := range r.faults {
 		if f.Installed && !f.Healed && f.Problem != "" {
-			steps = append(steps, reason{at: f.Began, faults: []int{f.ID}, text: fmt.Sprintf("At %s %s #%d struck %s and could not be healed: %s.",
-				at(f.Began), f.Name, f.ID, Enumerate(set(append(slices.Clone(f.Masters), f.Clients...))), f.Problem)})
+			explained = true
+			n.fault(f, false, nil)
+			n.note(max(f.From, f.Began), fmt.Sprintf("%s #%d could not be healed: %s", f.Name, f.ID, f.Problem))
 		}
 	}
-	if len(steps) == 0 {
-		steps = append(steps, reason{at: to, text: "Nothing recorded explains it: no master's votes and no unhealed fault."})
+	if !explained {
+		n.unexplained(Event{At: to, Text: fmt.Sprintf("no recorded vote and no fault explains why %s was not granted", key)})
 	}
-	return steps
+}
+
+// lastTry tells of a client's last request for a key between two times.
+func (n *narrative) lastTry(client string, from, to time.Duration) bool {
+	var last *asked
+	for _, a := range n.r.requests(n.v.Key) {
+		if a.who.client == client && a.command == history.CommandSet && a.votes[0].At >= from && a.sent <= to && (last == nil || a.sent > last.sent) {
+			last = a
+		}
+	}
+	if last == nil {
+		return false
+	}
+	n.request(last, false)
+	for _, v := range last.votes {
+		for _, f := range n.r.faults {
+			if silences(f, v) {
+				n.fault(f, false, nil)
+			}
+		}
+	}
+	return true
 }
 
 // owner names the client whose lease carries a token.
@@ -88,12 +169,17 @@ func (r *run) owner(key, token string) string {
 			return "the token of " + l.Process
 		}
 	}
-	return "a token that was granted to no one"
+	for _, x := range r.trails().all {
+		if x.key == key && x.who.token == token {
+			return "a token of " + x.who.client + " that was not granted"
+		}
+	}
+	return "a token that no recorded client used"
 }
 
-// stored is what masters were last known to hold for a key, up to a time.
-func (r *run) stored(key string, until time.Duration) map[string]string {
-	held := map[string]string{}
+// stored are the last lines up to a time that list what masters stored.
+func (r *run) stored(key string, until time.Duration) map[string]*history.Op {
+	held := map[string]*history.Op{}
 	for i := range r.h.Ops {
 		op := &r.h.Ops[i]
 		if op.Time > until {
@@ -102,71 +188,33 @@ func (r *run) stored(key string, until time.Duration) map[string]string {
 		if op.F != history.FState && op.F != history.FLook || op.Value == nil || op.Value.Keys == nil {
 			continue
 		}
-		held[op.Process] = op.Value.Keys[key]
+		held[op.Process] = op
 	}
 	return held
 }
 
-// explainStuck explains that nobody was granted a key after the faults had healed.
-func (r *run) explainStuck(v *Violation, h healing, attempts []attempt) {
-	v.Summary = fmt.Sprintf("no one was granted %s within %s of the healing at %s", v.Key, at(h.bound), at(h.at))
-	until := v.Until
-	for _, a := range attempts {
-		until = max(until, a.ended)
+// holderGone tells how the last holder before a wait was lost.
+func (n *narrative) holderGone(d drought) {
+	l := n.r.last(d.key, d.from)
+	if l == nil {
+		return
 	}
-	r.explain(v, r.stuck(v.Key, v.Clients, h.at, until))
+	n.lease(l, d.from)
+	n.clientFaults(l.Process, l.Acquired(), d.to, false)
 }
 
-// explainRefused explains that an acquire was not granted in time after the faults had healed.
-func (r *run) explainRefused(v *Violation, a attempt) {
-	switch {
-	case a.ok:
-		v.Summary = fmt.Sprintf("%s asked for %s at %s and was granted it only after %s", a.client, a.key, at(a.invoked), at(a.ended-a.invoked))
-	case a.open:
-		v.Summary = fmt.Sprintf("%s asked for %s at %s and had no answer for %s, until the history ends", a.client, a.key, at(a.invoked), at(a.ended-a.invoked))
-	default:
-		v.Summary = fmt.Sprintf("%s asked for %s at %s and was refused after %s", a.client, a.key, at(a.invoked), at(a.ended-a.invoked))
-		if a.err != "" {
-			v.Summary += ": " + a.err
-		}
-	}
-	r.explain(v, r.stuck(a.key, []string{a.client}, a.invoked, a.ended))
-}
-
-// explainWait explains that nobody was granted a key although someone could have been; more adds
-// what the property says of it.
-func (r *run) explainWait(v *Violation, d drought, during string, more func(drought) []reason) {
-	v.Summary = fmt.Sprintf("no one was granted %s from %s to %s %s, though %s asked for it", v.Key, at(d.from), at(d.to), during, Enumerate(v.Clients))
-	r.explain(v, append(r.stuck(v.Key, v.Clients, d.from, d.to), more(d)...))
-}
-
-// holderGone says how the last holder before a wait was lost.
-func (r *run) holderGone(d drought) []reason {
-	l := r.last(d.key, d.from)
-	how, when := r.lostHolder(d)
-	return []reason{{at: when, text: fmt.Sprintf("At %s %s, who held %s, %s.", at(when), l.Process, d.key, how)}}
-}
-
-// failing names the faults on masters during a wait.
-func (r *run) failing(d drought) []reason {
-	var steps []reason
-	for _, f := range r.faults {
+// failing tells of the faults on masters during a wait.
+func (n *narrative) failing(d drought) {
+	for _, f := range n.r.faults {
 		if disrupts(f) && overlaps(f.Began, f.To, d.from, d.to) {
-			text := fmt.Sprintf("From %s to %s %s #%d was on %s", at(f.Began), at(f.To), f.Name, f.ID, Enumerate(set(f.Masters)))
-			if len(f.Clients) > 0 {
-				text += " for " + Enumerate(set(f.Clients))
-			}
-			steps = append(steps, reason{at: f.Began, faults: []int{f.ID}, text: text + "."})
+			n.fault(f, false, nil)
 		}
 	}
-	return steps
 }
 
 // divided counts the attempts of a wait on which the masters were divided.
-func (r *run) divided(d drought) []reason {
-	tried, split := r.splits(d)
-	if tried == 0 {
-		return nil
+func (n *narrative) divided(d drought) {
+	if tried, split := n.r.splits(d); tried > 0 {
+		n.note(d.to, fmt.Sprintf("from %s to %s there were %s, and in %d of them some masters said yes and some no", at(d.from), at(d.to), count(tried, "attempt", "attempts"), split))
 	}
-	return []reason{{at: d.from, text: fmt.Sprintf("From %s to %s there were %s, and in %d of them some masters said yes and some no.", at(d.from), at(d.to), count(tried, "attempt", "attempts"), split)}}
 }

@@ -7,29 +7,41 @@ import (
 	"lockpick/history"
 )
 
-// staleWriteSteps says how a write came to be applied after one of a later lease.
-func (r *run) staleWriteSteps(s staleWrite) []reason {
+// explainStaleWrite explains that a write was applied after one of a later lease.
+func (r *run) explainStaleWrite(v *Violation, s staleWrite) {
 	a, b := s.earlier, s.later
-	var steps []reason
+	v.Summary = fmt.Sprintf("a write of %s to %s was applied at %s, after one of %s, whose lease is the later one",
+		a.Process, v.Key, at(v.At), other(b.Process, a.Process))
+	n := r.narrate(v)
 	if o, ok := r.leaseOverlap(a, b); ok && o.from() <= s.write.Time {
-		steps = r.explainOverlap(o)
+		n.overlap(o)
 	} else {
-		steps = append(r.outlived(a, s.write.Time), r.granted(b, 0)...)
+		n.outlived(a, s.write.Time)
+		n.lease(b, 0)
 	}
-	steps = append(steps,
-		reason{at: s.after.Time, text: fmt.Sprintf("At %s %s's write of %d was applied%s.", at(s.after.Time), b.Process, s.after.Value.Value, fence(s.after))})
-	if sent, ok := r.sent(s.write); ok {
-		steps = append(steps, reason{at: sent, text: fmt.Sprintf("At %s %s sent its write of %d.", at(sent), a.Process, s.write.Value.Value)})
+	n.applied(s.after, b.Process)
+	n.applied(s.write, a.Process)
+	text := fmt.Sprintf("the resource applied %s's write of %d after the write of %d under the later lease of %s", a.Process, s.write.Value.Value,
+		s.after.Value.Value, other(b.Process, a.Process))
+	switch {
+	case !s.write.Value.Fenced:
+	case s.write.Value.Fence < s.after.Value.Fence:
+		text += fmt.Sprintf("; its fencing token %d is lower than %d, so the resource should have refused it", s.write.Value.Fence, s.after.Value.Fence)
+	default:
+		text += fmt.Sprintf("; its fencing token %d is not lower than %d, so the fence could not tell", s.write.Value.Fence, s.after.Value.Fence)
 	}
-	text := fmt.Sprintf("At %s %s's write of %d was applied%s, over that of the later lease", at(s.write.Time), a.Process, s.write.Value.Value, fence(s.write))
-	if s.write.Value.Fenced {
-		if s.write.Value.Fence < s.after.Value.Fence {
-			text += ": the resource took a lower fencing token than one that it had seen"
-		} else {
-			text += ": the fencing token of the earlier lease is not lower, so the fence could not tell"
-		}
+	n.violated(fmt.Sprintf("%s: this violates %s (%s)", text, spaced(v.Property), v.Level))
+}
+
+// applied tells that the resource applied a write, and when its client sent it.
+func (n *narrative) applied(apply *history.Op, client string) {
+	value := apply.Value
+	if sent, i, ok := n.r.sent(apply); ok && sent < apply.Time {
+		n.add(Event{At: sent, Kind: EventSent, Client: client, Key: apply.Key, Token: value.Token, Value: value.Value, Word: "write", Ops: []int{i},
+			Text: fmt.Sprintf("%s sent its write of %d", client, value.Value)})
 	}
-	return append(steps, reason{at: s.write.Time, text: text + "."})
+	n.add(Event{At: apply.Time, Kind: EventApplied, Client: client, Key: apply.Key, Token: value.Token, Value: value.Value, Fence: value.Fence, Word: "applied", Ops: []int{apply.Index},
+		Text: fmt.Sprintf("the resource applied %s's write of %d%s", client, value.Value, fence(apply))})
 }
 
 func fence(apply *history.Op) string {
@@ -39,21 +51,14 @@ func fence(apply *history.Op) string {
 	return fmt.Sprintf(" with the fencing token %d", apply.Value.Fence)
 }
 
-// sent is when a client sent the write that was applied.
-func (r *run) sent(apply *history.Op) (time.Duration, bool) {
+// sent is when a client sent the write that was applied, and the line that shows it.
+func (r *run) sent(apply *history.Op) (time.Duration, int, bool) {
 	for i := apply.Index - 1; i >= 0; i-- {
 		op := &r.h.Ops[i]
 		if op.F == history.FWrite && op.Type == history.Invoke && op.Key == apply.Key && op.Value != nil &&
 			op.Value.Token == apply.Value.Token && op.Value.Value == apply.Value.Value && op.Value.Fenced == apply.Value.Fenced {
-			return op.Time, true
+			return op.Time, i, true
 		}
 	}
-	return 0, false
-}
-
-// explainStaleWrite explains that a write was applied after one of a later lease.
-func (r *run) explainStaleWrite(v *Violation, s staleWrite) {
-	v.Summary = fmt.Sprintf("a write of %s to %s was applied at %s, after one of %s, whose lease is the later one",
-		s.earlier.Process, v.Key, at(v.At), other(s.later.Process, s.earlier.Process))
-	r.explain(v, r.staleWriteSteps(s))
+	return 0, 0, false
 }

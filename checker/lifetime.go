@@ -118,9 +118,7 @@ func (r *run) keyLifetime() *judgement {
 		evidence: r.need("stored tokens whose master was asked again after their TTL", caught, moreWork),
 		explain: func(v *Violation) {
 			s := byProof[proof{v.Ops[1], v.Key, v.Tokens[0]}]
-			v.Summary = fmt.Sprintf("%s still stored a token of %s at %s, at least %s after it was last set or extended there: the TTL is %s",
-				s.master, s.key, at(s.seen), at(s.seen-s.since), at(ttl))
-			r.explain(v, r.explainOverrun(s))
+			r.explainOverlong(v, s)
 		},
 		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s outlived the TTL of %s on a master: the first on %s", share(t.found, t.checked, "stored tokens"), at(ttl), first.Key)

@@ -10,6 +10,8 @@ import (
 type pause struct {
 	from, to time.Duration
 	point    string // where in its loop it was stopped
+	line     int    // that shows where it began
+	endLine  int    // that shows where it ended
 	ended    bool   // it was seen to go on
 	cut      bool   // it was not, but its client crashed, or was stopped anew; otherwise to is the end of the history
 }
@@ -32,7 +34,7 @@ func pauses(ops []history.Op) map[string][]pause {
 			continue
 		}
 		if op.Type == history.Invoke {
-			p := pause{from: op.Time}
+			p := pause{from: op.Time, line: op.Index}
 			if op.Value != nil {
 				p.point = op.Value.Point
 			}
@@ -40,7 +42,7 @@ func pauses(ops []history.Op) map[string][]pause {
 			continue
 		}
 		if n := len(mine); n > 0 && !mine[n-1].ended && !mine[n-1].cut {
-			mine[n-1].to, mine[n-1].ended = op.Time, true
+			mine[n-1].to, mine[n-1].endLine, mine[n-1].ended = op.Time, op.Index, true
 		}
 	}
 	for _, mine := range all {

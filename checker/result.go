@@ -81,5 +81,6 @@ type Violation struct {
 	Clients  []string      `json:"clients"` // that had them, in the same order
 	Faults   []int         `json:"faults"`  // ids of the faults that explain it
 	Summary  string        `json:"summary"` // one sentence
-	Reason   []string      `json:"reason"`  // from votes and faults, a step a line, in order of time
+	Reason   []string      `json:"reason"`  // Steps, as it was when the violation was found
+	Events   []Event       `json:"events,omitempty"`
 }

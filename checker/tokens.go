@@ -40,9 +40,7 @@ func (r *run) uniqueTokens() *judgement {
 		evidence: r.need("acquisitions", granted, moreWork),
 		explain: func(v *Violation) {
 			pair := byGrant[v.Ops[1]]
-			v.Summary = fmt.Sprintf("%s was granted %s at %s with the token %s, which %s had been granted at %s",
-				pair[1].Process, v.Key, at(v.At), v.Tokens[0], other(pair[0].Process, pair[1].Process), at(pair[0].Acquired()))
-			r.explain(v, append(r.granted(pair[0], 0), r.granted(pair[1], 0)...))
+			r.explainReuse(v, pair[0], pair[1])
 		},
 		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s carried a token that an earlier one had carried: the first at %s on %s", share(t.found, t.checked, "acquisitions"), at(first.At), first.Key)

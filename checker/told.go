@@ -137,3 +137,14 @@ func (r *run) lostBy() map[*history.Lease]*history.Op {
 	}
 	return found
 }
+
+// endBefore is when the last hold of a lease that began before a time ended.
+func endBefore(l *history.Lease, before time.Duration) time.Duration {
+	end := l.Grants[0].Until
+	for _, s := range l.Holds() {
+		if s.From <= before {
+			end = s.To
+		}
+	}
+	return end
+}

@@ -73,11 +73,7 @@ func (r *run) quorumOfYes() *judgement {
 	return &judgement{
 		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
 		evidence: r.need("acquisitions with recorded votes", judged, moreWork),
-		explain: func(v *Violation) {
-			b := byGrant[v.Ops[0]]
-			v.Summary = fmt.Sprintf("%s was granted %s at %s with the yes of %s, and a quorum needs %d", b.lease.Process, v.Key, at(v.At), count(len(b.yes), "master", "masters"), q)
-			r.explain(v, r.explainUnbacked(b))
-		},
+		explain:  func(v *Violation) { r.explainUnbacked(v, byGrant[v.Ops[0]]) },
 		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s were granted without the yes of %d masters: the first at %s on %s", share(t.found, t.checked, "leases"), q, at(first.At), first.Key)
 		},
@@ -85,33 +81,4 @@ func (r *run) quorumOfYes() *judgement {
 			return fmt.Sprintf("%s on the yes of at least %d masters", count(t.checked, "lease rested", "leases rested"), q)
 		},
 	}
-}
-
-// explainUnbacked says how the masters had answered when a grant returned.
-func (r *run) explainUnbacked(b backing) []reason {
-	yes, no, silent := map[string]bool{}, []string{}, []string{}
-	for _, m := range b.yes {
-		yes[m] = true
-	}
-	for w := range r.lookup().of(b.lease) {
-		if sent(w) < b.since-r.slack || sent(w) > b.grant.At || yes[w.Master] || w.Command == history.CommandRelease {
-			continue
-		}
-		switch {
-		case w.Unknown || w.At > b.grant.At+r.slack:
-			silent = append(silent, w.Master)
-		case !w.Yes:
-			no = append(no, w.Master)
-		}
-	}
-	steps := []reason{{at: b.since, text: fmt.Sprintf("From %s on %s sent its commands to the masters.", at(b.since), b.lease.Process)}}
-	for _, x := range []struct {
-		masters []string
-		did     string
-	}{{b.yes, "had said yes"}, {set(no), "had said no"}, {set(silent), "had not answered"}} {
-		if len(x.masters) > 0 {
-			steps = append(steps, reason{at: b.grant.At, text: fmt.Sprintf("By %s %s %s.", at(b.grant.At), Enumerate(x.masters), x.did)})
-		}
-	}
-	return append(steps, reason{at: b.grant.At, text: fmt.Sprintf("At %s the lock returned all the same, with a lease until %s.", at(b.grant.At), at(b.grant.Until))})
 }

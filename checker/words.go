@@ -80,3 +80,6 @@ func byNumber(a, b string) int {
 	}
 	return cmp.Compare(a, b)
 }
+
+// spaced writes a property's name in words: "mutual-exclusion" is "mutual exclusion".
+func spaced(name string) string { return strings.ReplaceAll(name, "-", " ") }

@@ -57,7 +57,7 @@ type Command struct {
 	Kind   Kind
 	Key    string // what is locked
 	Token  string
-	TTL    int64   // ms, of a Set without Args
+	TTL    int64   // ms, that a Set or an Extend asks for
 	Script *Script // nil: Args is a plain command
 	Keys   []string
 	Args   []any
@@ -89,6 +89,7 @@ type Vote struct {
 	Reply  int64 // what it answered: 1 for OK, 0 for nil, an integer as it is
 	Err    error // it did not answer, or answered with an error
 	Took   time.Duration
+	TTL    time.Duration // that a Set or an Extend asked for, if its Command says so
 }
 
 // tally counts the votes on one command.

@@ -225,6 +225,7 @@ func (o *order) vote() Vote {
 	return Vote{
 		Master: o.master, Name: m.names[o.master], Kind: q.cmd.Kind, Key: q.cmd.Key, Token: q.cmd.Token,
 		Reply: o.n, Yes: o.yes(), Err: o.err, Took: o.took,
+		TTL: time.Duration(q.cmd.TTL) * time.Millisecond,
 	}
 }
 

@@ -111,11 +111,9 @@ return 1`)
 var scripts = []*Script{setAndCount, compareAndDelete, compareAndDeleteMany, compareDeleteAndTell, compareDeleteAndTellMany, compareAndExpire, compareAndRaise}
 
 func setCommand(key, token string, ttlMS int64, fencing bool) Command {
-	c := Command{Kind: Set, Key: key, Token: token}
+	c := Command{Kind: Set, Key: key, Token: token, TTL: ttlMS}
 	if fencing {
 		c.Script, c.Keys, c.Args = setAndCount, []string{key, fenceKey(key)}, []any{token, ttlMS}
-	} else {
-		c.TTL = ttlMS
 	}
 	return c
 }
@@ -128,7 +126,7 @@ func releaseCommand(key, token string, tell bool) Command {
 }
 
 func extendCommand(key, token string, ttlMS int64) Command {
-	return Command{Kind: Extend, Key: key, Token: token, Script: compareAndExpire, Keys: []string{key}, Args: []any{token, ttlMS}}
+	return Command{Kind: Extend, Key: key, Token: token, TTL: ttlMS, Script: compareAndExpire, Keys: []string{key}, Args: []any{token, ttlMS}}
 }
 
 func writeBackCommand(key, token string, fence int64) Command {

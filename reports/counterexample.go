@@ -9,15 +9,13 @@ import (
 
 	"lockpick/campaign"
 	"lockpick/checker"
-	"lockpick/history"
 )
 
 // Counterexample is a violation that an exploration found, and what was made of it.
 type Counterexample struct {
-	Found   *campaign.Found  // nil: it was not an exploration that found it
-	Shrunk  *campaign.Shrunk // nil: it was not shrunk
-	Run     *campaign.Result // nil: it was not stored
-	History *history.History // of that run
+	Found  *campaign.Found  // nil: it was not an exploration that found it
+	Shrunk *campaign.Shrunk // nil: it was not shrunk
+	Run    *campaign.Result // nil: it was not stored
 }
 
 // Told writes a counterexample for people at a terminal: what is violated and why, the
@@ -33,7 +31,7 @@ func Told(w io.Writer, c Counterexample, opt TerminalOptions) error {
 		s, v = c.Found.Scenario, c.Found.Violation
 	}
 	t.title("Counterexample")
-	if err := t.tell(c, v); err != nil {
+	if err := t.tell(v); err != nil {
 		return err
 	}
 	t.title("Schedule")
@@ -58,28 +56,17 @@ func Told(w io.Writer, c Counterexample, opt TerminalOptions) error {
 	return t.flush(w)
 }
 
-// tell tells a violation as a story and as a diagram, where its run was kept; else by its
-// reason.
-func (t *terminal) tell(c Counterexample, v checker.Violation) error {
-	if c.Run != nil && c.History != nil {
-		for _, r := range c.Run.Verdicts {
-			for i := range r.Violations {
-				if x := &r.Violations[i]; r.Name == v.Property && x.At == v.At && x.Key == v.Key {
-					opt := StoryOptions{Width: t.width}
-					if err := Story(&t.out, c.History, x, opt); err != nil {
-						return err
-					}
-					t.out.WriteByte('\n')
-					return SpaceTime(&t.out, c.History, x, opt)
-				}
-			}
-		}
+// tell tells a violation as a story and as a diagram.
+func (t *terminal) tell(v checker.Violation) error {
+	opt := StoryOptions{Width: t.width}
+	if err := Story(&t.out, &v, opt); err != nil {
+		return err
 	}
-	t.text("  ", fmt.Sprintf("%s: %s", v.Level, v.Summary))
-	for i, step := range v.Reason {
-		t.text(fmt.Sprintf("  %d. ", i+1), step)
+	if len(v.Events) == 0 {
+		return nil
 	}
-	return nil
+	t.out.WriteByte('\n')
+	return SpaceTime(&t.out, &v, opt)
 }
 
 // shrunk says what shrinking left out, and what is known of the rest.
@@ -138,7 +125,7 @@ func (c Counterexample) json() *counterexampleJSON {
 	} else {
 		s, v = c.Found.Scenario, c.Found.Violation
 	}
-	out.Level, out.Summary, out.Reason, out.Seed = v.Level, v.Summary, v.Reason, s.Seed
+	out.Level, out.Summary, out.Reason, out.Seed = v.Level, v.Summary, v.Steps(), s.Seed
 	out.Faults, out.Clients, out.Masters, out.Schedule = len(s.Schedule), s.Clients, s.Masters, []string{}
 	for _, step := range s.Schedule {
 		out.Schedule = append(out.Schedule, step.String())

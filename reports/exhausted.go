@@ -24,8 +24,7 @@ func Exhausted(w io.Writer, x *campaign.Exhausted, kept *campaign.Result, opt Te
 		plural(int(x.Steps), "event"), span(x.Elapsed.Round(10*time.Millisecond))))
 	if x.Violation != nil {
 		t.title(fmt.Sprintf("Shortest counterexample: %s, violated at tick %d", plural(x.Faults, "fault"), x.At/x.Bounds.Tick))
-		s := sceneOf(x.History, x.Violation)
-		t.out.WriteString(s.prose(t.width) + "\n" + s.diagram(t.width))
+		t.out.WriteString(prose(x.Violation, t.width) + "\n" + diagram(x.Violation, t.width))
 	}
 	if kept != nil {
 		t.where(kept)

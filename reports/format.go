@@ -30,11 +30,8 @@ func span(d time.Duration) string {
 // moment writes a time since the run began, to the millisecond.
 func moment(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
 
-// instant and brief are moment and span in one word, which no line break can split.
-func instant(d time.Duration) string { return glued(moment(d)) }
-func brief(d time.Duration) string   { return glued(span(d)) }
-
-func glued(s string) string { return strings.ReplaceAll(s, " ", "") }
+// instant is moment in one word, which no line break can split.
+func instant(d time.Duration) string { return strings.ReplaceAll(moment(d), " ", "") }
 
 // count writes a number with its thousands apart: 12,345.
 func count(n int) string {

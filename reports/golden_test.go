@@ -116,7 +116,7 @@ func tellStory(t *testing.T, d *datadriven.TestData) string {
 			continue
 		}
 		var b bytes.Buffer
-		if err := errors.Join(Story(&b, h, &r.Violations[0], opt), b.WriteByte('\n'), SpaceTime(&b, h, &r.Violations[0], opt)); err != nil {
+		if err := errors.Join(Story(&b, &r.Violations[0], opt), b.WriteByte('\n'), SpaceTime(&b, &r.Violations[0], opt)); err != nil {
 			d.Fatalf(t, "%v", err)
 		}
 		return b.String()

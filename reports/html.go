@@ -92,8 +92,8 @@ func HTML(w io.Writer, h *history.History, r *campaign.Result) error {
 	if i := slices.IndexFunc(violations, func(v listed) bool { return v.First }); i >= 0 {
 		p.First = &violations[i]
 		p.Evidence = evidenceOf(h, &p.First.Violation)
-		told := sceneOf(h, &p.First.Violation)
-		p.Story, p.Conclusion, p.Diagram = told.told(), told.conclusion(), told.diagram(diagramWidth)
+		p.Story, p.Conclusion = storyOf(&p.First.Violation)
+		p.Diagram = diagram(&p.First.Violation, diagramWidth)
 	}
 	if len(p.Faults) > maxFaultRows {
 		p.MoreFaults = len(p.Faults) - maxFaultRows

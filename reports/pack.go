@@ -284,7 +284,7 @@ func (p *packer) violations(t *timeline, violations []listed) {
 		}
 		p.Violations = append(p.Violations, packedViolation{
 			v.Level, words(v.Property), position(t.keys, v.Key), micros(v.At), micros(max(v.Until, v.At)), attempts,
-			positions(t.clients, v.Clients), some(v.Faults), some(v.Ops), v.Summary, some(v.Reason),
+			positions(t.clients, v.Clients), some(v.Faults), some(v.Ops), v.Summary, some(v.Steps()),
 		})
 	}
 }

@@ -19,24 +19,90 @@ type column struct {
 	center int
 }
 
-// diagram draws the scene: the holder of the earlier lease to the left, then the
+// mark is a word in the column of a client or a master.
+type mark struct{ who, word string }
+
+// arrow is what a client and some masters sent each other.
+type arrow struct {
+	client  string
+	masters []string
+	lost    []string // of these, those that it did not reach, as far as is known
+	back    bool     // from the masters to the client
+}
+
+// marks are the words that a step has in the diagram, and its arrow if something was sent. Of
+// a client's words the first counts.
+func (s *step) marks() (marks []mark, sent *arrow) {
+	add := func(who, word string) {
+		if who == "" || word == "" || slices.ContainsFunc(marks, func(m mark) bool { return m.who == who }) {
+			return
+		}
+		marks = append(marks, mark{who, word})
+	}
+	for _, e := range s.events {
+		switch e.Kind {
+		case checker.EventAsked:
+			sent = &arrow{client: e.Client, masters: e.Masters, lost: e.Cut}
+			add(e.Client, e.Word)
+		case checker.EventAnswered:
+			sent = &arrow{client: e.Client, masters: slices.Concat(e.Yes, e.No, e.Silent), lost: e.Silent, back: true}
+			for _, a := range []struct {
+				masters []string
+				word    string
+			}{{e.Yes, "yes"}, {e.No, "no"}, {e.Silent, "?"}} {
+				for _, m := range a.masters {
+					add(m, a.word)
+				}
+			}
+		case checker.EventNote:
+		default:
+			for _, m := range e.Masters {
+				add(m, e.Word)
+			}
+			if len(e.Masters) == 0 {
+				add(e.Client, e.Word)
+			}
+		}
+	}
+	return marks, sent
+}
+
+// drawing is a diagram under way.
+type drawing struct {
+	v       *checker.Violation
+	steps   []step
+	clients []string // the holder of the earlier lease first
+	masters []string
+	columns []column
+	state   *snapshot
+	out     bytes.Buffer
+	used    map[rune]bool // signs that the legend has to explain
+}
+
+// diagram draws a violation's events: the holder of the earlier lease to the left, then the
 // masters, then the other clients, so that no arrow crosses a client.
-func (s *scene) diagram(width int) string {
-	clock := 0
-	for _, x := range s.steps {
-		clock = max(clock, len(instant(x.at)))
+func diagram(v *checker.Violation, width int) string {
+	d := &drawing{v: v, state: newSnapshot(v)}
+	if d.steps, _ = stepsOf(v); len(d.steps) == 0 {
+		return ""
 	}
+	d.cast()
+	clock := clockWidth(d.steps)
 	left := clock + 7
-	columns, hidden := s.columns(width - left)
-	for i, at := 0, left; i < len(columns); i++ {
-		columns[i].center = at + (columns[i].width-1)/2
-		at += columns[i].width
+	var hidden []string
+	d.columns, hidden = d.fitColumns(width - left)
+	for i, at := 0, left; i < len(d.columns); i++ {
+		d.columns[i].center = at + (d.columns[i].width-1)/2
+		at += d.columns[i].width
 	}
-	d := &drawing{s: s, columns: columns}
 	d.names(left)
-	for i, x := range s.steps {
-		if i > 0 && !s.answers(i) {
-			d.between(s.steps[i-1].at, x.at)
+	for i := range d.steps {
+		x := &d.steps[i]
+		if i > 0 && !d.answers(i) {
+			d.between(d.steps[i-1].at, x.at)
+		}
+		for _, e := range x.events {
+			d.state.apply(e)
 		}
 		d.step(i, x, clock)
 	}
@@ -44,18 +110,57 @@ func (s *scene) diagram(width int) string {
 	return d.out.String()
 }
 
-// answers says whether a step is the reply to the one before it.
-func (s *scene) answers(i int) bool {
-	x, before := &s.steps[i], &s.steps[i-1]
-	return x.arrow != nil && before.arrow != nil && x.ask == before.ask
+// cast lists who takes part.
+func (d *drawing) cast() {
+	var masters numbering
+	client := func(name string) {
+		if name != "" && !slices.Contains(d.clients, name) {
+			d.clients = append(d.clients, name)
+		}
+	}
+	told := map[string]bool{}
+	for i := range d.steps {
+		for _, e := range d.steps[i].events {
+			told[e.Client] = true
+		}
+	}
+	for _, name := range d.v.Clients {
+		if told[name] {
+			client(name)
+		}
+	}
+	for i := range d.steps {
+		marks, _ := d.steps[i].marks()
+		for _, e := range d.steps[i].events {
+			client(e.Client)
+			for _, m := range slices.Concat(e.Masters, e.Yes, e.No, e.Silent) {
+				masters.add(m)
+			}
+		}
+		for _, m := range marks {
+			if masters.of(m.who) < 0 {
+				client(m.who)
+			}
+		}
+	}
+	masters.sort()
+	d.masters = masters.list
 }
 
-// columns decides who is shown, and how wide. Where there is no room for all masters,
-// those are left out that matter least.
-func (s *scene) columns(room int) (shown []column, hidden []string) {
+// answers says whether a step is the reply to the one before it.
+func (d *drawing) answers(i int) bool {
+	x, before := d.steps[i].events[0], d.steps[i-1].events[0]
+	return x.Kind == checker.EventAnswered && (before.Kind == checker.EventAsked || before.Kind == checker.EventAnswered) &&
+		x.Client == before.Client && x.Token == before.Token && x.Command == before.Command
+}
+
+// fitColumns decides who is shown, and how wide. Where there is no room for all masters, those
+// are left out that matter least.
+func (d *drawing) fitColumns(room int) (shown []column, hidden []string) {
 	word := map[string]int{}
-	for _, x := range s.steps {
-		for _, m := range x.marks {
+	for i := range d.steps {
+		marks, _ := d.steps[i].marks()
+		for _, m := range marks {
 			word[m.who] = max(word[m.who], utf8.RuneCountInString(m.word))
 		}
 	}
@@ -63,24 +168,24 @@ func (s *scene) columns(room int) (shown []column, hidden []string) {
 	wide := func(name string, least int) int {
 		return max(word[name], min(utf8.RuneCountInString(name), 12), least) + gap
 	}
-	masters := slices.Clone(s.masters)
-	slices.SortStableFunc(masters, func(a, b string) int { return s.weight(b) - s.weight(a) })
-	for i, c := range s.clients {
+	masters := slices.Clone(d.masters)
+	slices.SortStableFunc(masters, func(a, b string) int { return d.weight(b) - d.weight(a) })
+	for i, c := range d.clients {
 		col := column{name: c, client: true, width: wide(c, 5)}
 		room -= col.width
-		if i == 1 || i == 0 && len(s.clients) == 1 {
-			shown = append(shown, s.fit(masters, wide, room, s.clients[min(i+1, len(s.clients)):])...)
+		if i == 1 || i == 0 && len(d.clients) == 1 {
+			shown = append(shown, d.fit(masters, wide, room, d.clients[min(i+1, len(d.clients)):])...)
 		}
-		if len(s.clients) == 1 {
+		if len(d.clients) == 1 {
 			shown = append([]column{col}, shown...)
 		} else {
 			shown = append(shown, col)
 		}
 	}
-	if len(s.clients) == 0 {
-		shown = s.fit(masters, wide, room, nil)
+	if len(d.clients) == 0 {
+		shown = d.fit(masters, wide, room, nil)
 	}
-	for _, m := range s.masters {
+	for _, m := range d.masters {
 		if !slices.ContainsFunc(shown, func(c column) bool { return c.name == m && !c.client }) {
 			hidden = append(hidden, m)
 		}
@@ -90,13 +195,13 @@ func (s *scene) columns(room int) (shown []column, hidden []string) {
 
 // fit makes columns of as many masters as there is room for beside the clients that
 // are to come, the weightiest first, in the order of their numbers.
-func (s *scene) fit(masters []string, wide func(string, int) int, room int, clients []string) []column {
+func (d *drawing) fit(masters []string, wide func(string, int) int, room int, clients []string) []column {
 	for _, c := range clients {
 		room -= wide(c, 5)
 	}
 	var chosen []string
 	for _, m := range masters {
-		if s.weight(m) == 0 && len(masters) > 5 {
+		if d.weight(m) == 0 && len(masters) > 5 {
 			continue
 		}
 		if room -= wide(m, 3); room < 0 {
@@ -114,29 +219,23 @@ func (s *scene) fit(masters []string, wide func(string, int) int, room int, clie
 
 // weight says how much a master has to do with it: most if it was struck, or voted for
 // both leases.
-func (s *scene) weight(master string) int {
+func (d *drawing) weight(master string) int {
 	n := 0
-	for _, f := range s.faults {
-		if slices.Contains(f.Masters, master) {
-			n += 4
-		}
-	}
-	for _, x := range s.steps {
-		for _, m := range x.marks {
-			if m.who == master && m.word == "yes" && s.lease(x.ask.token) >= 0 {
-				n += 2
+	for i := range d.steps {
+		for _, e := range d.steps[i].events {
+			switch e.Kind {
+			case checker.EventFault, checker.EventLost, checker.EventUnexplained, checker.EventSnapshot:
+				if slices.Contains(e.Masters, master) {
+					n += 4
+				}
+			case checker.EventAnswered:
+				if slices.Contains(e.Yes, master) && slices.Contains(d.v.Tokens, e.Token) {
+					n += 2
+				}
 			}
 		}
 	}
 	return n
-}
-
-// drawing is a diagram under way.
-type drawing struct {
-	s       *scene
-	columns []column
-	out     bytes.Buffer
-	used    map[rune]bool // signs that the legend has to explain
 }
 
 func (d *drawing) column(name string) *column {
@@ -186,12 +285,13 @@ func (d *drawing) between(from, to time.Duration) {
 }
 
 // step is the row of a step.
-func (d *drawing) step(i int, x step, clock int) {
+func (d *drawing) step(i int, x *step, clock int) {
 	var l row
 	l.put(0, fmt.Sprintf("%3d  %*s", i+1, clock, instant(x.at)))
 	d.bars(&l, x.at)
-	d.arrow(&l, x)
-	for _, m := range x.marks {
+	marks, sent := x.marks()
+	d.arrow(&l, marks, sent)
+	for _, m := range marks {
 		if c := d.column(m.who); c != nil {
 			word := printable(m.word)
 			if n := c.width - 1; utf8.RuneCountInString(word) > n {
@@ -204,17 +304,17 @@ func (d *drawing) step(i int, x step, clock int) {
 }
 
 // arrow draws what is sent. It stops short of lifelines, which go on behind it.
-func (d *drawing) arrow(l *row, x step) {
-	if x.arrow == nil {
+func (d *drawing) arrow(l *row, marks []mark, sent *arrow) {
+	if sent == nil {
 		return
 	}
-	c := d.column(x.arrow.client)
+	c := d.column(sent.client)
 	if c == nil {
 		return
 	}
 	far, reached := c.center, false
-	for _, name := range x.arrow.masters {
-		if m := d.column(name); m != nil && !(x.arrow.back && slices.Contains(x.arrow.lost, name)) && abs(m.center-c.center) > abs(far-c.center) {
+	for _, name := range sent.masters {
+		if m := d.column(name); m != nil && !(sent.back && slices.Contains(sent.lost, name)) && abs(m.center-c.center) > abs(far-c.center) {
 			far, reached = m.center, true
 		}
 	}
@@ -235,9 +335,9 @@ func (d *drawing) arrow(l *row, x step) {
 		}
 	}
 	head := map[bool]string{true: ">", false: "<"}
-	if x.arrow.back {
+	if sent.back {
 		at := c.center + step
-		for _, m := range x.marks { // the head stands beside the client's word
+		for _, m := range marks { // the head stands beside the client's word
 			if m.who == c.name {
 				n := utf8.RuneCountInString(m.word)
 				if at = c.center - (n-1)/2 - 1; step > 0 {
@@ -251,10 +351,10 @@ func (d *drawing) arrow(l *row, x step) {
 		l.put(at, head[step < 0])
 		return
 	}
-	for _, name := range x.arrow.masters {
+	for _, name := range sent.masters {
 		if m := d.column(name); m != nil {
 			tip := head[step > 0]
-			if slices.Contains(x.arrow.lost, name) {
+			if slices.Contains(sent.lost, name) {
 				tip = "x"
 				d.use('x')
 			}
@@ -272,15 +372,12 @@ func (d *drawing) use(r rune) {
 	d.used[r] = true
 }
 
-// fills are the signs of the leases at odds: the earlier one's, the later one's.
-var fills = []rune{'#', '%'}
-
 // bars draws what lasts at a time.
 func (d *drawing) bars(l *row, at time.Duration) {
 	for _, c := range d.columns {
-		bar := d.master(c.name, at)
+		bar := d.state.master(c.name, at)
 		if c.client {
-			bar = d.client(c.name, at)
+			bar = d.state.client(c.name, at)
 		}
 		for _, r := range bar {
 			d.use(r)
@@ -289,89 +386,17 @@ func (d *drawing) bars(l *row, at time.Duration) {
 	}
 }
 
-// client is a client's lifeline: the lease that it holds, between brackets in its
-// critical section, between exclamation marks while the violation lasts.
-func (d *drawing) client(name string, at time.Duration) [3]rune {
-	bar := [3]rune{' ', '|', ' '}
-	s := d.s
-	for _, p := range s.t.pauses {
-		if p.client >= 0 && s.t.clients[p.client] == name && p.from <= at && at < p.to {
-			bar[0], bar[2] = 'z', 'z'
-		}
-	}
-	for i, lease := range s.leases {
-		if lease.Process != name {
-			continue
-		}
-		for _, hold := range lease.Holds() {
-			if hold.From <= at && at < hold.To {
-				bar[1] = fills[min(i, 1)]
-			}
-		}
-		if s.sections() && lease.EnterIndex >= 0 && lease.Entered <= at && at < lease.Left {
-			if bar[0] = '['; bar[2] == ' ' {
-				bar[2] = ']'
-			}
-		}
-	}
-	if s.v.At <= at && at < s.v.Until && slices.Contains(s.v.Clients, name) && len(s.leases) > 1 {
-		bar[0], bar[2] = '!', '!'
-	}
-	return bar
-}
-
-// sections says whether critical sections matter to the violation.
-func (s *scene) sections() bool {
-	return s.v.Level != checker.MutualExclusion.Level && s.v.Level != checker.FencingMonotone.Level
-}
-
-// master is a master's lifeline: whose token it stores.
-func (d *drawing) master(name string, at time.Duration) [3]rune {
-	bar := [3]rune{' ', '|', ' '}
-	s := d.s
-	for _, x := range s.t.stored {
-		if s.t.masters[x.master] == name && s.t.keys[x.key] == s.v.Key && x.from <= at && at < x.to {
-			if bar[1] = ':'; s.lease(x.token) >= 0 {
-				bar[1] = fills[min(s.lease(x.token), 1)]
-			}
-		}
-	}
-	for _, a := range s.requests {
-		for _, v := range a.votes {
-			if v.Master != name || v.At-v.Took > at || at >= v.At || !v.Yes || !s.deletes(a) {
-				continue
-			}
-			if x, ok := s.storedAt(name, v.At-v.Took); ok { // until its reply, as far as is known
-				bar[1] = fills[min(s.lease(x.token), 1)]
-			}
-		}
-	}
-	for _, x := range s.t.states {
-		if s.t.masters[x.master] != name || x.from > at || at >= x.to {
-			continue
-		}
-		if x.is == "down" {
-			return [3]rune{' ', '.', ' '}
-		}
-		bar[0], bar[2] = 'z', 'z'
-	}
-	for _, f := range s.faults {
-		if f.Name == "clock" && slices.Contains(f.Masters, name) && f.From <= at && at < f.To {
-			bar[0], bar[2] = '~', '~'
-		}
-	}
-	return bar
-}
-
 // legend explains the signs that were used.
 func (d *drawing) legend(width int, hidden []string) {
-	s := d.s
 	var told []string
-	for i, l := range s.leases {
-		if r := fills[min(i, 1)]; d.used[r] {
-			which := "the lease of " + l.Process
-			if i == 1 && s.leases[0].Process == l.Process {
+	for i, token := range d.v.Tokens[:min(len(d.v.Tokens), len(fills))] {
+		if r := fills[i]; d.used[r] && i < len(d.v.Clients) {
+			which := "the lease of " + d.v.Clients[i]
+			if i == 1 && d.v.Clients[0] == d.v.Clients[1] {
 				which = "its later lease"
+			}
+			if i == 1 && token == d.v.Tokens[0] {
+				continue
 			}
 			told = append(told, fmt.Sprintf("%c %s, and its token", r, which))
 		}
@@ -380,7 +405,7 @@ func (d *drawing) legend(width int, hidden []string) {
 		sign rune
 		says string
 	}{
-		{':', ": another token"}, {'[', "[ ] in its critical section"}, {'!', "! ! the violation"}, {'z', "z z stopped"}, {'~', "~ ~ its clock is wrong"}, {'.', ". down"}, {'x', "x lost on its way"},
+		{':', ": another token"}, {'[', "[ ] in its critical section"}, {'!', "! ! the violation"}, {'z', "z z stopped"}, {'~', "~ ~ its clock is wrong"}, {'.', ". down"}, {'x', "x lost on the way"},
 	} {
 		if d.used[x.sign] {
 			told = append(told, x.says)
@@ -396,7 +421,7 @@ func (d *drawing) legend(width int, hidden []string) {
 		fmt.Fprintln(&d.out, l)
 	}
 	if len(hidden) > 0 {
-		d.out.WriteString(strings.Join(wrap("Not drawn, for they matter least: "+checker.Enumerate(hidden)+".", width), "\n") + "\n")
+		d.out.WriteString(strings.Join(wrap("Not drawn, because they matter least: "+checker.Enumerate(hidden)+".", width), "\n") + "\n")
 	}
 }
 

@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"lockpick/checker"
-	"lockpick/history"
 )
 
 // StoryOptions says how wide text may be.
@@ -22,18 +22,17 @@ func (o StoryOptions) width() int {
 	return max(o.Width, 60)
 }
 
-// Story writes what led to a violation, step by step, for people: what each client
-// asked, how the masters answered and why, what faults did to them, and what the
-// clients believed. v must come from judging h. The steps have the numbers that they
-// have in the diagram of SpaceTime. The error is w's.
-func Story(w io.Writer, h *history.History, v *checker.Violation, opt StoryOptions) error {
-	return print(w, "story", sceneOf(h, v).prose(opt.width()))
+// Story writes the narrative of a violation, step by step, for people: what each client asked,
+// how the masters answered, what faults did to them, and what the clients relied on. The steps
+// have the numbers that they have in the diagram of SpaceTime. The error is w's.
+func Story(w io.Writer, v *checker.Violation, opt StoryOptions) error {
+	return print(w, "story", prose(v, opt.width()))
 }
 
-// SpaceTime draws the story of a violation: a column for each client and master that
-// took part, time from top to bottom. The error is w's.
-func SpaceTime(w io.Writer, h *history.History, v *checker.Violation, opt StoryOptions) error {
-	return print(w, "space-time diagram", sceneOf(h, v).diagram(opt.width()))
+// SpaceTime draws the narrative of a violation: a column for each client and master that took
+// part, time from top to bottom. It is empty where a violation has no events. The error is w's.
+func SpaceTime(w io.Writer, v *checker.Violation, opt StoryOptions) error {
+	return print(w, "space-time diagram", diagram(v, opt.width()))
 }
 
 func print(w io.Writer, what, text string) error {
@@ -43,12 +42,61 @@ func print(w io.Writer, what, text string) error {
 	return nil
 }
 
-func (s *scene) prose(width int) string {
-	var b bytes.Buffer
-	clock := 0
-	for _, x := range s.steps {
-		clock = max(clock, len(instant(x.at)))
+// step is what a line of the story and a row of the diagram tell: an event, or several of one
+// time that belong together.
+type step struct {
+	at     time.Duration
+	events []*checker.Event
+}
+
+// stepsOf puts events together into steps: the answers that a client had and what it concluded
+// from them at once, and what follows from the events before. conclusion is the last event,
+// which says what is wrong; nil: there is none.
+func stepsOf(v *checker.Violation) (steps []step, conclusion *checker.Event) {
+	for i := range v.Events {
+		e := &v.Events[i]
+		if e.Kind == checker.EventViolated {
+			conclusion = e
+			continue
+		}
+		if n := len(steps); n > 0 && steps[n-1].takes(e) {
+			steps[n-1].events = append(steps[n-1].events, e)
+			continue
+		}
+		steps = append(steps, step{e.At, []*checker.Event{e}})
 	}
+	return steps, conclusion
+}
+
+func (s *step) takes(e *checker.Event) bool {
+	first := s.events[0]
+	switch {
+	case e.Kind == checker.EventNote:
+		return true
+	case e.At != s.at || first.Kind != checker.EventAnswered || e.Client != first.Client:
+		return false
+	}
+	switch e.Kind {
+	case checker.EventGranted, checker.EventExtended, checker.EventRefused, checker.EventEntered:
+		return true
+	}
+	return false
+}
+
+// text is the step in sentences, on one line.
+func (s *step) text() string {
+	var all []string
+	for _, e := range s.events {
+		all = append(all, e.Sentence())
+	}
+	return strings.Join(strings.Fields(strings.Join(all, " ")), " ")
+}
+
+// prose is the narrative as text. A violation without events is told by its reason.
+func prose(v *checker.Violation, width int) string {
+	var b bytes.Buffer
+	steps, conclusion := stepsOf(v)
+	clock := clockWidth(steps)
 	paragraph := func(indent, text string) {
 		for i, line := range wrap(printable(text), width-len(indent)) {
 			if i > 0 {
@@ -57,25 +105,42 @@ func (s *scene) prose(width int) string {
 			fmt.Fprintf(&b, "%s%s\n", indent, line)
 		}
 	}
-	paragraph(s.v.Level+"  ", s.v.Summary)
+	paragraph(v.Level+"  ", v.Summary)
 	b.WriteByte('\n')
-	for i, x := range s.steps {
-		paragraph(fmt.Sprintf("%3d  %*s  ", i+1, clock, instant(x.at)), sentence(x.text))
+	if len(v.Events) == 0 {
+		for i, text := range v.Reason {
+			paragraph(fmt.Sprintf("%3d  ", i+1), text)
+		}
 	}
-	paragraph(strings.Repeat(" ", clock+7), s.conclusion())
+	for i := range steps {
+		paragraph(fmt.Sprintf("%3d  %*s  ", i+1, clock, instant(steps[i].at)), steps[i].text())
+	}
+	if conclusion != nil {
+		paragraph(strings.Repeat(" ", clock+7), conclusion.Sentence())
+	}
 	return b.String()
 }
 
-// told is a step in words.
-type told struct{ When, What string }
-
-func (s *scene) told() []told {
-	var all []told
-	for _, x := range s.steps {
-		all = append(all, told{moment(x.at), sentence(x.text)})
+// clockWidth is how many columns the times of the steps take.
+func clockWidth(steps []step) int {
+	width := 0
+	for i := range steps {
+		width = max(width, len(instant(steps[i].at)))
 	}
-	return all
+	return width
 }
 
-// sentence is a text of which no line is empty, on one line.
-func sentence(text string) string { return strings.Join(strings.Fields(text), " ") }
+// told is a step of the page's story.
+type told struct{ When, What string }
+
+// storyOf is the narrative for the page.
+func storyOf(v *checker.Violation) (story []told, conclusion string) {
+	steps, last := stepsOf(v)
+	for i := range steps {
+		story = append(story, told{moment(steps[i].at), steps[i].text()})
+	}
+	if last != nil {
+		conclusion = last.Sentence()
+	}
+	return story, conclusion
+}

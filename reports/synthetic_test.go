@@ -438,6 +438,10 @@ func judge(h *history.History) *campaign.Result {
 	l3 := overlaps(leases, faults, "L3", "critical section", func(l *history.Lease) (time.Duration, time.Duration) {
 		return l.Entered, l.Left
 	})
+	if len(h.Ops) < 20_000 { // of large runs only the lists matter
+		narrate(h, l2)
+		narrate(h, l3)
+	}
 	verdict := func(p checker.Property, found []checker.Violation, holds string) {
 		res := checker.Result{Property: p, Verdict: checker.Holds, Checked: len(leases), Count: len(found), Why: holds}
 		if len(found) > 0 {
@@ -499,6 +503,21 @@ func overlaps(leases []*history.Lease, faults []*history.Fault, level, what stri
 		}
 	}
 	return found
+}
+
+// narrate gives violations the events that the checker finds for them.
+func narrate(h *history.History, found []checker.Violation) {
+	judged := checker.Check(h, checker.MutualExclusion, checker.BeliefExclusion)
+	for i := range found {
+		v := &found[i]
+		for _, r := range judged.Results {
+			for _, x := range r.Violations {
+				if r.Level == v.Level && x.At == v.At && x.Key == v.Key {
+					v.Events, v.Faults, v.Reason = x.Events, x.Faults, x.Reason
+				}
+			}
+		}
+	}
 }
 
 func staleWrites(h *history.History) []checker.Violation {

@@ -177,7 +177,7 @@ func (t *terminal) first(v *checker.Violation, found int) {
 	}
 	t.title("First violation")
 	t.text("  ", v.Summary)
-	for i, step := range v.Reason {
+	for i, step := range v.Steps() {
 		t.text(fmt.Sprintf("  %d. ", i+1), step)
 	}
 	if found > 1 {

@@ -12,7 +12,8 @@ type command struct {
 	script *redlock.Script // nil: args is a plain command
 	keys   []string
 	args   []any
-	gate   bool // where it says no, the commands behind it are not sent
+	ttl    time.Duration // that args ask for
+	gate   bool          // where it says no, the commands behind it are not sent
 }
 
 // Kinds of commands that Redlock has no need of.
@@ -22,7 +23,7 @@ const (
 )
 
 func setNXPX(key, token string, ttl time.Duration) []command {
-	return []command{{kind: redlock.Set, args: []any{"set", key, token, "nx", "px", ttl.Milliseconds()}}}
+	return []command{{kind: redlock.Set, args: []any{"set", key, token, "nx", "px", ttl.Milliseconds()}, ttl: ttl}}
 }
 
 func compareAndDelete(key, token string, _ time.Duration) []command {
@@ -30,7 +31,7 @@ func compareAndDelete(key, token string, _ time.Duration) []command {
 }
 
 func compareAndExpire(key, token string, ttl time.Duration) []command {
-	return []command{{kind: redlock.Extend, script: ExpireIfOwn, keys: []string{key}, args: []any{token, ttl.Milliseconds()}}}
+	return []command{{kind: redlock.Extend, script: ExpireIfOwn, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
 }
 
 // setNX is the lock of the first articles, without a TTL.
@@ -42,7 +43,7 @@ func setNX(key, token string, _ time.Duration) []command {
 func setNXThenExpire(key, token string, ttl time.Duration) []command {
 	return []command{
 		{kind: redlock.Set, args: []any{"setnx", key, token}, gate: true},
-		{kind: redlock.Extend, args: []any{"pexpire", key, ttl.Milliseconds()}},
+		{kind: redlock.Extend, args: []any{"pexpire", key, ttl.Milliseconds()}, ttl: ttl},
 	}
 }
 
@@ -72,13 +73,13 @@ func deleteByHash(key, token string, _ time.Duration) []command {
 
 // recreate prolongs the key, or sets it anew where it has lapsed.
 func recreate(key, token string, ttl time.Duration) []command {
-	return []command{{kind: redlock.Extend, script: ExpireOrSet, keys: []string{key}, args: []any{token, ttl.Milliseconds()}}}
+	return []command{{kind: redlock.Extend, script: ExpireOrSet, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
 }
 
 // setAndCount and raise are how a lock is fenced: every master counts, and the highest
 // counter is written back.
 func setAndCount(key, token string, ttl time.Duration) []command {
-	return []command{{kind: redlock.Set, script: SetAndCount, keys: []string{key, key + ":fence"}, args: []any{token, ttl.Milliseconds()}}}
+	return []command{{kind: redlock.Set, script: SetAndCount, keys: []string{key, key + ":fence"}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
 }
 
 func raise(key, token string, fence int64) []command {

@@ -27,7 +27,7 @@ const leaveQueue redlock.Kind = "leave"
 // queue. A waiter keeps its place over all attempts of an acquire, each of which has a
 // token of its own: a late release of an earlier attempt must not hit the key of a later one.
 func enqueue(key, token, waiter string, ttl time.Duration, now time.Time) []command {
-	return []command{{kind: redlock.Set, script: FairSet, keys: []string{key, key + ":queue"}, args: []any{token, ttl.Milliseconds(), now.UnixMilli(), waiter, patience.Milliseconds()}}}
+	return []command{{kind: redlock.Set, script: FairSet, keys: []string{key, key + ":queue"}, args: []any{token, ttl.Milliseconds(), now.UnixMilli(), waiter, patience.Milliseconds()}, ttl: ttl}}
 }
 
 // leave gives up a place in the queue, also if the caller's context has ended.

@@ -47,7 +47,7 @@ func threadID(l *textbook) string { return l.site.Client + ":1" }
 
 // enter counts one up, if the lock is free or its own.
 func enter(key, token string, ttl time.Duration) []command {
-	return []command{{kind: redlock.Set, script: ReentrantSet, keys: []string{key}, args: []any{token, ttl.Milliseconds()}}}
+	return []command{{kind: redlock.Set, script: ReentrantSet, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
 }
 
 // enterTwice is enter for twice the time to wait, which is a TTL here.
@@ -55,10 +55,10 @@ func enterTwice(key, token string, ttl time.Duration) []command { return enter(k
 
 // leave counts one down, and deletes the lock at none. With more left it lives on.
 func leave(key, token string, ttl time.Duration) []command {
-	return []command{{kind: redlock.Release, script: ReentrantRelease, keys: []string{key}, args: []any{token, ttl.Milliseconds()}}}
+	return []command{{kind: redlock.Release, script: ReentrantRelease, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
 }
 
 // stayIn renews the lock.
 func stayIn(key, token string, ttl time.Duration) []command {
-	return []command{{kind: redlock.Extend, script: ReentrantExpire, keys: []string{key}, args: []any{token, ttl.Milliseconds()}}}
+	return []command{{kind: redlock.Extend, script: ReentrantExpire, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
 }

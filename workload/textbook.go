@@ -155,7 +155,7 @@ func (l *textbook) reset(ctx context.Context, talk redlock.Conversation, key, to
 		return 0, ErrGone
 	}
 	start := l.clock()
-	_, err := l.carryOut(ctx, talk, key, token, []command{{kind: redlock.Extend, args: []any{"pexpire", key, l.site.TTL.Milliseconds()}}}, nil, l.settled)
+	_, err := l.carryOut(ctx, talk, key, token, []command{{kind: redlock.Extend, args: []any{"pexpire", key, l.site.TTL.Milliseconds()}, ttl: l.site.TTL}}, nil, l.settled)
 	return l.site.TTL - l.clock().Sub(start), err
 }
 

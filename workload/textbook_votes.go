@@ -93,7 +93,7 @@ func (l *textbook) carryOut(ctx context.Context, talk redlock.Conversation, key,
 
 // command completes a command.
 func (l *textbook) command(c command, key, token string) redlock.Command {
-	cmd := redlock.Command{Kind: c.kind, Key: key, Token: token, Script: c.script, Keys: c.keys, Args: c.args}
+	cmd := redlock.Command{Kind: c.kind, Key: key, Token: token, Script: c.script, Keys: c.keys, Args: c.args, TTL: c.ttl.Milliseconds()}
 	if c.kind == redlock.Set || c.kind == redlock.Extend {
 		cmd.Wait = l.site.Wait
 	}

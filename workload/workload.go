@@ -193,7 +193,7 @@ func VoteOp(client string, v redlock.Vote, fencing bool) history.Op {
 func vote(op *history.Op, client string, v redlock.Vote, fencing bool) {
 	op.Process, op.Type, op.F, op.Key = masterName(v.Master), history.OK, history.FVote, v.Key
 	x := op.Value
-	x.Client, x.Token, x.Command, x.Yes, x.Took = client, v.Token, string(v.Kind), v.Yes, v.Took
+	x.Client, x.Token, x.Command, x.Yes, x.Took, x.TTL = client, v.Token, string(v.Kind), v.Yes, v.Took, v.TTL
 	if v.Yes && v.Kind == redlock.Set && fencing { // the reply to a write-back is no token
 		x.Fence = v.Reply
 	}

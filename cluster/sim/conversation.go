@@ -268,7 +268,7 @@ func (a *ask) cast(master int, n int64, err error, took time.Duration) {
 	v := &a.vote
 	if !a.left || observed {
 		v.Master, v.Name, v.Kind, v.Key, v.Token = master, p.names[master], a.cmd.Kind, a.cmd.Key, a.cmd.Token
-		v.Yes, v.Reply, v.Err, v.Took = err == nil && n > 0, n, err, took
+		v.Yes, v.Reply, v.Err, v.Took, v.TTL = err == nil && n > 0, n, err, took, time.Duration(a.cmd.TTL)*time.Millisecond
 	}
 	if observed {
 		c.observe(*v)

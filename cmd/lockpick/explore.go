@@ -145,7 +145,7 @@ func counterexample(ctx context.Context, f *campaign.Found, store campaign.Store
 			s = c.Shrunk.Scenario
 		}
 	}
-	c.History, c.Run, err = keep(ctx, s, store)
+	_, c.Run, err = keep(ctx, s, store)
 	return c, err
 }
 

@@ -108,7 +108,7 @@ master that took part. For a story RUN may also be a history file.`,
 
 // tellStory prints the story of a violation and its diagram.
 func tellStory(path string, number int) error {
-	h, r, err := campaign.JudgeFile(path)
+	_, r, err := campaign.JudgeFile(path)
 	if err != nil {
 		return orUsage(err)
 	}
@@ -122,11 +122,11 @@ func tellStory(path string, number int) error {
 	}
 	width, _ := terminal()
 	opt := reports.StoryOptions{Width: width}
-	if err := reports.Story(os.Stdout, h, v, opt); err != nil {
+	if err := reports.Story(os.Stdout, v, opt); err != nil {
 		return err
 	}
 	fmt.Println()
-	return reports.SpaceTime(os.Stdout, h, v, opt)
+	return reports.SpaceTime(os.Stdout, v, opt)
 }
 
 // historyOf finds the history that the user means: a file, or a run's.

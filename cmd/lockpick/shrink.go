@@ -79,7 +79,7 @@ func shrink(ctx context.Context, how campaign.Shrinking, store campaign.Store, a
 		return err
 	}
 	c := reports.Counterexample{Shrunk: z}
-	if c.History, c.Run, err = keep(ctx, z.Scenario, store); err != nil {
+	if _, c.Run, err = keep(ctx, z.Scenario, store); err != nil {
 		return err
 	}
 	if asJSON {

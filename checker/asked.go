@@ -1,0 +1,210 @@
+package checker
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"lockpick/history"
+)
+
+// asked is one command that a client sent to masters at once, with their answers.
+type asked struct {
+	who     party
+	key     string
+	command string
+	sent    time.Duration
+	votes   []history.Vote // in the order in which the client had them
+}
+
+// atOnce is how far apart commands are sent that are one request.
+const atOnce = 2 * time.Millisecond
+
+// requests are the requests on a key, in the order of their first answers.
+func (r *run) requests(key string) []*asked {
+	if all, known := r.asks[key]; known {
+		return all
+	}
+	type id struct {
+		who     party
+		command string
+	}
+	latest := map[id][]*asked{}
+	var all []*asked
+	for _, v := range r.lookup().votes {
+		if v.Key != key {
+			continue
+		}
+		of := id{party{v.Client, v.Token}, v.Command}
+		var mine *asked
+		for _, a := range slices.Backward(latest[of]) {
+			if (sent(v)-a.sent).Abs() <= atOnce && !a.of(v.Master) {
+				mine = a
+				break
+			}
+		}
+		if mine == nil {
+			mine = &asked{who: of.who, key: key, command: v.Command, sent: sent(v)}
+			latest[of] = append(latest[of], mine)
+			all = append(all, mine)
+		}
+		mine.sent = min(mine.sent, sent(v))
+		mine.votes = append(mine.votes, v)
+	}
+	if r.asks == nil {
+		r.asks = map[string][]*asked{}
+	}
+	r.asks[key] = all
+	return all
+}
+
+// of says whether a master was asked.
+func (a *asked) of(master string) bool {
+	return slices.ContainsFunc(a.votes, func(v history.Vote) bool { return v.Master == master })
+}
+
+func (a *asked) masters() []string { return masters(a.votes) }
+
+// granting is the requests by which a lease was granted: one for all masters, or one after the
+// other, and the writing back of fencing tokens. Earlier tries may have had the same token.
+func (r *run) granting(l *history.Lease) []*asked {
+	var found []*asked
+	seen := map[string]bool{}
+	for _, a := range slices.Backward(r.requests(l.Key)) {
+		if a.who != (party{l.Process, l.Token}) || a.sent > l.Acquired() {
+			continue
+		}
+		if a.command == history.CommandWriteBack && len(seen) == 0 {
+			found = append(found, a)
+		}
+		if a.command != history.CommandSet || slices.ContainsFunc(a.masters(), func(m string) bool { return seen[m] }) {
+			continue
+		}
+		for _, m := range a.masters() {
+			seen[m] = true
+		}
+		found = append(found, a)
+	}
+	return found
+}
+
+// request tells of a request and of the answers to it, as details or not.
+func (n *narrative) request(a *asked, detail bool) {
+	n.from = min(n.from, a.sent)
+	names := a.masters()
+	all := Enumerate(names)
+	if h := n.r.h.Header.Masters; h == len(names) && h > 2 {
+		all = fmt.Sprintf("all %d masters", h)
+	}
+	e := Event{
+		At: a.sent, Kind: EventAsked, Detail: detail, Client: a.who.client, Masters: names, Key: a.key, Token: a.who.token, Command: a.command,
+		Word: "SET",
+	}
+	for _, v := range a.votes {
+		e.Ops = append(e.Ops, v.Index)
+		if v.Unknown && slices.ContainsFunc(n.r.faults, func(f *history.Fault) bool { return silences(f, v) && stopsRequests(f) }) {
+			e.Cut = append(e.Cut, v.Master)
+		}
+	}
+	switch a.command {
+	case history.CommandSet:
+		e.Text = fmt.Sprintf("%s asked %s for %s: SET NX with the token %s", a.who.client, all, a.key, shortToken(a.who.token))
+		if ttl := n.r.lifetime(a.votes[0]); ttl > 0 {
+			e.TTL = ttl
+			e.Text += ", for " + at(ttl)
+		}
+	case history.CommandExtend:
+		e.Word, e.Text = "extend", fmt.Sprintf("%s asked %s to extend its lease", a.who.client, all)
+	case history.CommandRelease:
+		e.Word, e.Text = "release", fmt.Sprintf("%s asked %s to delete the key of its token %s", a.who.client, all, shortToken(a.who.token))
+	case history.CommandWriteBack:
+		e.Word, e.Text = "fence", fmt.Sprintf("%s wrote the highest fencing token back to %s", a.who.client, all)
+	default:
+		e.Word, e.Text = a.command, fmt.Sprintf("%s sent %s the command %q", a.who.client, all, a.command)
+	}
+	n.putAsked(e, a)
+	for _, v := range a.votes {
+		n.answer(a, v, detail)
+	}
+}
+
+// putAsked puts a request after the lines of the time at which it was sent, and before its
+// first answer.
+func (n *narrative) putAsked(e Event, a *asked) {
+	i, _ := slices.BinarySearchFunc(n.r.h.Ops, e.At+1, func(op history.Op, at time.Duration) int { return cmp.Compare(op.Time, at) })
+	n.put(placed{Event: e, order: 2*min(i, slices.Min(e.Ops)) - 1, ask: a})
+}
+
+// answer tells of one answer.
+func (n *narrative) answer(a *asked, v history.Vote, detail bool) {
+	e := placed{ask: a}
+	e.Event = Event{Kind: EventAnswered, Detail: detail, Client: a.who.client, Key: a.key, Token: a.who.token, Command: a.command, Ops: []int{v.Index}}
+	e.At, e.order = n.r.executed(v)
+	e.Fence = n.r.h.Ops[v.Index].Value.Fence
+	if keeps(v) {
+		e.TTL = n.r.lifetime(v)
+	}
+	switch {
+	case v.Unknown:
+		e.Silent = []string{v.Master}
+	case v.Yes:
+		e.Yes = []string{v.Master}
+	default:
+		e.No = []string{v.Master}
+	}
+	e.Text = fmt.Sprintf("answer %d", v.Index) // until the answers are joined
+	n.put(e)
+}
+
+// executed is when a master had executed a command at the latest, and where that belongs among
+// events of one time: when the client had the answer, or, if the master was struck in between,
+// just before that. A master that has gone down answers no more, and one whose clock was set or
+// that was told to be up again answers for what it did since.
+func (r *run) executed(v history.Vote) (when time.Duration, order int) {
+	when, order = v.At, 2*v.Index
+	if v.Unknown || v.Took == 0 {
+		return when, order
+	}
+	for _, f := range r.faults {
+		if !f.Installed || !slices.Contains(f.Masters, v.Master) || !ends(f.Name) && f.Name != "clock" {
+			continue
+		}
+		if s, line := r.strike(f, v.Master); s > sent(v) && s <= when && line < order/2 {
+			when, order = s, 2*line-1
+		}
+	}
+	return when, order
+}
+
+// shortToken is the beginning of a token, enough to tell it from others.
+func shortToken(token string) string {
+	if r := []rune(token); len(r) > 8 {
+		return string(r[:8])
+	}
+	return token
+}
+
+// silences says whether a fault may be why a master did not answer.
+func silences(f *history.Fault, v history.Vote) bool {
+	if !v.Unknown || !f.Installed || f.From > v.At || f.To < sent(v) || !slices.Contains(f.Masters, v.Master) {
+		return false
+	}
+	if len(f.Clients) > 0 && !slices.Contains(f.Clients, v.Client) {
+		return false
+	}
+	switch f.Name {
+	case "partition", "refuse", "slow", "delay", "reset", "slow-fsync", "full-disk", "pause":
+		return true
+	}
+	return ends(f.Name)
+}
+
+// stopsRequests says whether a fault keeps a command from its master.
+func stopsRequests(f *history.Fault) bool {
+	switch f.Name {
+	case "pause", "slow", "delay", "slow-fsync", "full-disk":
+		return false
+	}
+	return f.Params["direction"] != "replies"
+}

@@ -1,0 +1,453 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"lockpick/history"
+)
+
+// cause is why a master that had voted for one lease could vote for another. Masters with the
+// same cause share its events.
+type cause struct {
+	name string // same name, same events
+	tell func(masters []string)
+}
+
+// group tells the causes of some masters, those of the same name together.
+func group(masters []string, of func(master string) cause) {
+	var order []cause
+	sharing := map[string][]string{}
+	for _, m := range masters {
+		c := of(m)
+		if c.tell == nil {
+			continue
+		}
+		if sharing[c.name] == nil {
+			order = append(order, c)
+		}
+		sharing[c.name] = append(sharing[c.name], m)
+	}
+	for _, c := range order {
+		c.tell(sharing[c.name])
+	}
+}
+
+// lostQuorum explains how lease b was granted while a was held, or the other way round: two
+// quorums have a master in common, and each such master must have lost the one key before it
+// voted for the other.
+func (n *narrative) lostQuorum(a, b *history.Lease, when time.Duration) {
+	e := n.r.lookup()
+	if !e.voted(a) || !e.voted(b) {
+		return // the grants say that their votes were not recorded
+	}
+	second := map[string]history.Vote{} // the yes of each master by which b was granted
+	for i, g := range b.Grants {
+		switch {
+		case g.At != when:
+		case i == 0:
+			for _, v := range e.yes(b, history.CommandSet, b.Invoked, g.At, n.r.quorum()) {
+				second[v.Master] = v
+			}
+		default:
+			for _, v := range e.yes(b, history.CommandExtend, b.Grants[i-1].At, g.At, n.r.quorum()) {
+				second[v.Master] = v
+			}
+		}
+	}
+	type pair struct {
+		loser     *history.Lease
+		yes, next history.Vote
+	}
+	both := map[string]pair{}
+	var names []string
+	for v := range e.of(a) {
+		later, voted := second[v.Master]
+		if !voted || !keeps(v) || v.At > when && v.At-v.Took > when {
+			continue
+		}
+		_, known := both[v.Master]
+		switch {
+		case v.Index < later.Index: // the last yes to a before that to b
+			both[v.Master] = pair{a, v, later}
+		case !known: // b's key was there first
+			both[v.Master] = pair{b, later, v}
+		}
+		if !known {
+			names = append(names, v.Master)
+		}
+	}
+	names = set(names)
+	if len(names) == 0 {
+		var ms []string
+		for m := range second {
+			ms = append(ms, m)
+		}
+		n.note(when, fmt.Sprintf("no master voted for both: %s for %s, %s for %s", Enumerate(n.r.voters(a)), a.Process, Enumerate(set(ms)), other(b.Process, a.Process)))
+		return
+	}
+	group(names, func(m string) cause {
+		p := both[m]
+		return n.lostKey(m, p.loser, p.yes, p.next)
+	})
+}
+
+// keeps says whether a vote shows that its master stored the key for its token.
+func keeps(v history.Vote) bool {
+	return v.Yes && (v.Command == history.CommandSet || v.Command == history.CommandExtend)
+}
+
+// lostKey finds why master m, after its yes to a lease, could say yes to the next SET or
+// extension of another token. If others had the key in between, the first of them is what
+// comes next, and they are told of.
+func (n *narrative) lostKey(m string, a *history.Lease, yes, next history.Vote) cause {
+	if between := n.between(m, a, yes, next); len(between) > 0 {
+		first := between[0]
+		c := n.lossBefore(m, a, yes, first)
+		tell := c.tell
+		c.name += " before " + first.Token
+		c.tell = func(ms []string) {
+			if tell != nil {
+				tell(ms)
+			}
+			aside := n.aside
+			n.aside = true
+			defer func() { n.aside = aside }()
+			for i, v := range between {
+				n.tenant(v)
+				after := next
+				if i+1 < len(between) {
+					after = between[i+1]
+				}
+				if x := n.lossBefore(m, n.tenancy(v), v, after); x.tell != nil {
+					x.tell([]string{m})
+				}
+			}
+		}
+		return c
+	}
+	return n.lossBefore(m, a, yes, next)
+}
+
+// maxBetween is how many others are told of that had a key meanwhile.
+const maxBetween = 3
+
+// between are the first yes answers, after one to a lease and before another, to the SETs of
+// others.
+func (n *narrative) between(m string, a *history.Lease, yes, next history.Vote) []history.Vote {
+	var found []history.Vote
+	for _, v := range n.r.trails().yes[place{m, a.Key}] {
+		if v.Index > yes.Index && v.Index < next.Index && v.Token != a.Token && v.Token != next.Token && sent(v) >= yes.At {
+			found = append(found, v)
+		}
+	}
+	if len(found) > maxBetween {
+		found = append(found[:1:1], found[len(found)-maxBetween+1:]...)
+	}
+	return found
+}
+
+// tenancy is a lease that stands for whoever had a key by a vote.
+func (n *narrative) tenancy(v history.Vote) *history.Lease {
+	for _, l := range n.r.leases {
+		if l.Key == v.Key && l.Token == v.Token && l.Process == v.Client {
+			return l
+		}
+	}
+	return &history.Lease{Key: v.Key, Process: v.Client, Token: v.Token, ReleaseIndex: -1, EnterIndex: -1, LeaveIndex: -1, Grants: []history.Grant{{Index: v.Index, At: v.At}}}
+}
+
+// tenant tells of the request by which someone else had a key meanwhile.
+func (n *narrative) tenant(v history.Vote) {
+	for _, x := range n.r.requests(v.Key) {
+		if slices.ContainsFunc(x.votes, func(y history.Vote) bool { return y.Index == v.Index }) {
+			n.request(x, true)
+		}
+	}
+}
+
+// lossBefore finds why a master that stored a lease's key did not when it said yes to next. The
+// causes are tried from the surest to the vaguest.
+func (n *narrative) lossBefore(m string, a *history.Lease, yes, next history.Vote) cause {
+	for _, find := range []func(string, *history.Lease, history.Vote, history.Vote) (cause, bool){
+		n.releasedOwn, n.expired, n.restarted, n.disturbed, n.deleted, n.unanswered, n.mayHaveExpired,
+	} {
+		if c, ok := find(m, a, yes, next); ok {
+			return c
+		}
+	}
+	return cause{name: fmt.Sprint("unexplained ", next.Token, " ", a.Token), tell: func(ms []string) {
+		text := fmt.Sprintf("no recorded event explains why %s lost the key of %s: %s said yes to it by %s and to %s by %s", Enumerate(ms), a.Process,
+			theyOrIt(ms), at(yes.At), other(next.Client, a.Process), at(next.At))
+		if also := n.alsoReleased(m, a, yes, next); also != "" {
+			text += "; " + also
+		}
+		n.unexplained(Event{At: next.At, Masters: ms, Client: a.Process, Key: a.Key, Token: a.Token, Text: text})
+	}}
+}
+
+func theyOrIt(masters []string) string {
+	if len(masters) > 1 {
+		return "they"
+	}
+	return "it"
+}
+
+// lost tells that masters stored a lease's key no longer.
+func (n *narrative) lost(masters []string, a *history.Lease, e Event) {
+	e.Kind, e.Masters, e.Client, e.Key, e.Token = EventLost, masters, a.Process, a.Key, a.Token
+	if e.Word == "" {
+		e.Word = "lost"
+	}
+	if len(e.Ops) > 0 {
+		n.add(e)
+		return
+	}
+	n.addAt(beforeLines, e)
+}
+
+// within says whether a release may have been executed after the master's yes to a lease and
+// before its yes to the next.
+func within(v, yes, next history.Vote) bool {
+	return v.Index != yes.Index && v.At >= sent(yes) && sent(v) <= next.At
+}
+
+// releases are the votes of a master on releases that may have deleted a key: of the lock, or
+// of another lock whose key on the master is the same.
+func (n *narrative) releases(m string, yes history.Vote) []history.Vote {
+	if n.r.freed == nil {
+		n.r.freed = map[string][]history.Vote{}
+		for _, v := range n.r.lookup().votes {
+			if v.Command == history.CommandRelease {
+				n.r.freed[v.Master] = append(n.r.freed[v.Master], v)
+			}
+		}
+	}
+	var found []history.Vote
+	for _, v := range n.r.freed[m] {
+		if v.Key == yes.Key || v.Stored == yes.Stored {
+			found = append(found, v)
+		}
+	}
+	return found
+}
+
+// releasedOwn looks for a release of the lease's own token that the master executed: also one
+// that was sent before, for an earlier attempt with the same token.
+func (n *narrative) releasedOwn(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
+	for _, v := range slices.Backward(n.releases(m, yes)) {
+		if !v.Yes || v.Token != a.Token || !within(v, yes, next) || v.At < yes.At {
+			continue
+		}
+		return n.byRelease(v, a, yes, next, CauseReleased), true
+	}
+	return cause{}, false
+}
+
+// deleted looks for a release of another token, which should not have touched the key.
+func (n *narrative) deleted(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
+	for _, v := range slices.Backward(n.releases(m, yes)) {
+		if !v.Yes || v.Token == a.Token || !within(v, yes, next) || v.At < yes.At {
+			continue
+		}
+		return n.byRelease(v, a, yes, next, CauseDeleted), true
+	}
+	return cause{}, false
+}
+
+// unanswered looks for a release of the lease's own token to which no answer came: the master
+// may have executed it at any time since.
+func (n *narrative) unanswered(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
+	for _, v := range slices.Backward(n.releases(m, yes)) {
+		if v.Unknown && v.Token == a.Token && sent(v) <= next.At {
+			return n.byRelease(v, a, yes, next, CauseUnanswered), true
+		}
+	}
+	return cause{}, false
+}
+
+// byRelease tells of a release that deleted a key, or may have.
+func (n *narrative) byRelease(v history.Vote, a *history.Lease, yes, next history.Vote, why string) cause {
+	delayed := sent(v) < yes.At
+	return cause{name: fmt.Sprint(why, " ", v.Token, " ", v.Key, " ", sent(v).Round(time.Millisecond)), tell: func(ms []string) {
+		for _, x := range n.r.requests(v.Key) {
+			if slices.ContainsFunc(x.votes, func(y history.Vote) bool { return y.Index == v.Index }) {
+				n.request(x, !delayed && why != CauseUnanswered)
+			}
+		}
+		e := Event{Cause: why, Ops: []int{v.Index}, Word: "deleted"}
+		e.At, _ = n.r.executed(v)
+		if e.At > next.At || why == CauseUnanswered { // it was executed before next at the latest
+			e.At, e.Ops = next.At, nil
+		}
+		whose := fmt.Sprintf("a release of %s's own token", a.Process)
+		switch {
+		case why == CauseReleased || why == CauseUnanswered:
+		case v.Key != a.Key:
+			whose = fmt.Sprintf("a release of %s by %s, whose key on the masters is the same,", v.Key, v.Client)
+		default:
+			whose = fmt.Sprintf("a release of another token by %s", v.Client)
+		}
+		if delayed {
+			whose += fmt.Sprintf(", which had been sent at %s, before %s said yes to this lease's SET,", at(sent(v)), theyOrIt(ms))
+		}
+		e.Text = fmt.Sprintf("%s executed %s and deleted the key", Enumerate(ms), whose)
+		if why == CauseUnanswered {
+			e.Text = fmt.Sprintf("%s may have executed %s late and deleted the key: it was sent at %s and never answered", Enumerate(ms), strings.Split(whose, ", which")[0], at(sent(v)))
+		} else if e.Ops != nil {
+			for _, m := range ms {
+				for _, y := range n.releases(m, yes) {
+					if y.Token == v.Token && y.Key == v.Key && y.Yes && (sent(y)-sent(v)).Abs() <= atOnce && !slices.Contains(e.Ops, y.Index) {
+						e.Ops = append(e.Ops, y.Index)
+					}
+				}
+			}
+		}
+		n.lost(ms, a, e)
+	}}
+}
+
+// alsoReleased names the last release of another key that the master executed meanwhile.
+func (n *narrative) alsoReleased(m string, a *history.Lease, yes, next history.Vote) string {
+	for _, v := range slices.Backward(n.r.freed[m]) {
+		if v.Yes && v.Key != a.Key && within(v, yes, next) && v.At >= yes.At {
+			return fmt.Sprintf("meanwhile %s executed a release of %s by %s", m, v.Key, v.Client)
+		}
+	}
+	return ""
+}
+
+func (n *narrative) expired(_ string, a *history.Lease, yes, next history.Vote) (cause, bool) {
+	ttl := n.r.lifetime(yes)
+	if ttl <= 0 || sent(next) < yes.At+ttl {
+		return cause{}, false
+	}
+	return n.byExpiry(a, yes, next, ttl, CauseExpired), true
+}
+
+func (n *narrative) mayHaveExpired(_ string, a *history.Lease, yes, next history.Vote) (cause, bool) {
+	ttl := n.r.lifetime(yes)
+	if ttl <= 0 || next.At < sent(yes)+ttl {
+		return cause{}, false
+	}
+	return n.byExpiry(a, yes, next, ttl, CauseMayExpired), true
+}
+
+func (n *narrative) byExpiry(a *history.Lease, yes, next history.Vote, ttl time.Duration, why string) cause {
+	return cause{name: why + yes.Token, tell: func(ms []string) {
+		how := "expired"
+		if why == CauseMayExpired {
+			how = "may have expired"
+		}
+		end := min(yes.At+ttl, max(sent(next), sent(yes)+ttl))
+		n.lost(ms, a, Event{At: end, Cause: why, Word: "expired", Text: fmt.Sprintf("the key of %s %s on %s: the last yes to it came by %s, and its TTL was %s",
+			a.Process, how, Enumerate(ms), at(yes.At), at(ttl))})
+	}}
+}
+
+// restarted looks for a restart of the master: after the last one before next it did not store
+// the key, as far as is known.
+func (n *narrative) restarted(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
+	return n.restartedBetween(m, a, sent(yes), next.At)
+}
+
+func (n *narrative) restartedBetween(m string, a *history.Lease, from, to time.Duration) (cause, bool) {
+	states := n.r.lookup().states[m]
+	back := func(after time.Duration) (state, bool) {
+		for _, s := range states {
+			if s.at >= after && s.at <= to && s.is == "up" {
+				return s, true
+			}
+		}
+		return state{}, false
+	}
+	survived := func(s state, seen bool) bool {
+		return seen && s.keys != nil && a.Token != "" && s.keys[a.Key] == a.Token
+	}
+	what := "key"
+	if a.Token == "" {
+		what = "counter"
+	}
+	// tell tells that the key was gone when the master was up again.
+	tell := func(ms []string, after time.Duration) {
+		for _, m := range ms {
+			for _, s := range n.r.lookup().states[m] {
+				if s.at >= after && s.at <= to && s.is == "up" {
+					n.up(m, s, false)
+					ms = slices.DeleteFunc(slices.Clone(ms), func(x string) bool { return x == m })
+					break
+				}
+			}
+		}
+		if len(ms) > 0 {
+			n.lost(ms, a, Event{At: to, Cause: CauseRestart, Text: fmt.Sprintf("%s had come back without the %s of %s", Enumerate(ms), what, a.Key)})
+		}
+	}
+	for _, f := range slices.Backward(n.r.faults) {
+		if !ends(f.Name) || !f.Installed || !slices.Contains(f.Masters, m) {
+			continue
+		}
+		struck, _ := n.r.strike(f, m)
+		if struck <= from || struck > to {
+			continue
+		}
+		up, seen := back(struck)
+		if survived(up, seen) {
+			continue
+		}
+		return cause{name: fmt.Sprintf("fault %d", f.ID), tell: func(ms []string) {
+			n.fault(f, false, ms)
+			tell(ms, struck)
+		}}, true
+	}
+	for _, s := range slices.Backward(states) {
+		if s.is != "down" || s.at < from || s.at > to {
+			continue
+		}
+		up, seen := back(s.at)
+		if !seen || survived(up, seen) {
+			continue
+		}
+		return cause{name: "down " + at(s.at), tell: func(ms []string) {
+			n.add(Event{At: s.at, Kind: EventDown, Masters: ms, Word: "down", Ops: []int{s.line},
+				Text: fmt.Sprintf("%s went down, %s, which no recorded fault explains", Enumerate(ms), n.r.persistence())})
+			tell(ms, s.at)
+		}}, true
+	}
+	return cause{}, false
+}
+
+// disturbed looks for faults of a master's clock or memory, which can end a key without a
+// restart.
+func (n *narrative) disturbed(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
+	return n.disturbedBetween(m, a, sent(yes), next.At)
+}
+
+func (n *narrative) disturbedBetween(m string, a *history.Lease, from, to time.Duration) (cause, bool) {
+	for _, f := range slices.Backward(n.r.faults) {
+		if !f.Installed || !slices.Contains(f.Masters, m) || f.Began >= to || f.To <= from {
+			continue
+		}
+		clock := strings.HasPrefix(f.Name, "clock")
+		if !clock && !strings.HasPrefix(f.Name, "memory") {
+			continue
+		}
+		return cause{name: fmt.Sprintf("fault %d", f.ID), tell: func(ms []string) {
+			n.fault(f, false, ms)
+			e := Event{At: to, Cause: CauseMemory, Fault: f.ID, Text: fmt.Sprintf("%s no longer stored the key of %s: a full master may evict a key", Enumerate(ms), a.Process)}
+			if clock {
+				e.Cause, e.Text = CauseClock, fmt.Sprintf("%s no longer stored the key of %s: by the master's clock, its TTL was over", Enumerate(ms), a.Process)
+				switch jump := f.Params["clock"]; {
+				case strings.HasPrefix(jump, "+") && f.From > from:
+					e.At, e.Ops = f.From, []int{f.Index}
+				case strings.HasPrefix(jump, "-") && f.Healed && f.To < to:
+					e.At, e.Ops = f.To, []int{f.HealIndex} // the clock was set forward to the right time
+				}
+			}
+			n.lost(ms, a, e)
+		}}, true
+	}
+	return cause{}, false
+}

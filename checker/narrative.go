@@ -1,0 +1,325 @@
+package checker
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"lockpick/history"
+)
+
+// narrative collects the events of one violation. Events may be added in any order and more
+// than once.
+type narrative struct {
+	r      *run
+	v      *Violation
+	from   time.Duration // what is told as a detail did not happen before
+	events []placed
+	faults map[int]bool // that the reason tells of
+	aside  bool         // what is added now is a detail
+}
+
+// placed is an event with its place in the order.
+type placed struct {
+	Event
+	order int    // among events of one time: twice the index of a line, or one more or less
+	ask   *asked // of EventAsked and EventAnswered: the request
+}
+
+func (r *run) narrate(v *Violation) *narrative {
+	return &narrative{r: r, v: v, from: v.At, faults: map[int]bool{}}
+}
+
+// The order of events of one time: causes precede effects. An event that a line of the history
+// shows comes in the order of the lines; these come before or after the lines of their time.
+const (
+	beforeLines = iota - 1 // what the passing of time brought about
+	afterLines             // a command that was sent: what made its client send it came before
+)
+
+// add adds an event that lines show, ordered by the first of them.
+func (n *narrative) add(e Event) { n.put(placed{Event: e, order: 2 * e.Ops[0]}) }
+
+// addAt adds an event that no line shows.
+func (n *narrative) addAt(where int, e Event) {
+	i, _ := slices.BinarySearchFunc(n.r.h.Ops, e.At, func(op history.Op, at time.Duration) int { return cmp.Compare(op.Time, at) })
+	if where == afterLines {
+		i, _ = slices.BinarySearchFunc(n.r.h.Ops, e.At+1, func(op history.Op, at time.Duration) int { return cmp.Compare(op.Time, at) })
+	}
+	n.put(placed{Event: e, order: 2*i - 1})
+}
+
+// once are the kinds of which nothing happens twice at one time to one lease.
+var once = []EventKind{EventEnded, EventReleased, EventEntered, EventLeft, EventCrashed, EventPaused, EventResumed}
+
+// put adds an event, unless it is told already: then as much of it as is new.
+func (n *narrative) put(e placed) {
+	e.Detail = e.Detail || n.aside
+	for i := range n.events {
+		x := &n.events[i]
+		switch {
+		case x.At != e.At || x.Kind != e.Kind:
+		case e.Kind == EventFault && x.Fault == e.Fault:
+			x.Detail = x.Detail && e.Detail
+			x.Masters = set(slices.Concat(x.Masters, e.Masters))
+			for _, f := range n.r.faults {
+				if f.ID == e.Fault {
+					x.Text = n.r.struck(f, x.Masters)
+				}
+			}
+			return
+		case e.Kind == EventUp && slices.Equal(x.Masters, e.Masters):
+			if x.Detail && !e.Detail {
+				*x = e
+			}
+			return
+		case x.Client == e.Client && x.Token == e.Token && slices.Contains(once, e.Kind):
+			x.Detail = x.Detail && e.Detail
+			if len(e.Text) > len(x.Text) { // it says more
+				x.Text = e.Text
+			}
+			return
+		case x.Text == e.Text:
+			x.Detail = x.Detail && e.Detail
+			return
+		}
+	}
+	n.events = append(n.events, e)
+}
+
+// note adds what follows from other events by a time.
+func (n *narrative) note(at time.Duration, text string) {
+	n.addAt(afterLines, Event{At: at, Kind: EventNote, Text: text})
+}
+
+// unexplained says that no recorded event explains a step.
+func (n *narrative) unexplained(e Event) {
+	e.Kind, e.Word = EventUnexplained, "why?"
+	n.addAt(beforeLines, e)
+}
+
+// violated ends the narrative and puts it into the violation. text says what is wrong.
+func (n *narrative) violated(text string) {
+	n.silentFaults()
+	n.causesFirst()
+	slices.SortStableFunc(n.events, func(a, b placed) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.order, b.order), cmp.Compare(rank(&a), rank(&b)))
+	})
+	n.trim()
+	n.join()
+	n.v.Events = make([]Event, 0, len(n.events)+1)
+	for i := range n.events {
+		n.v.Events = append(n.v.Events, n.events[i].Event)
+	}
+	n.v.Events = append(n.v.Events, Event{At: n.v.At, Kind: EventViolated, Text: text, Key: n.v.Key, Until: n.v.Until, Ops: n.v.Ops})
+	for id := range n.faults {
+		if !slices.Contains(n.v.Faults, id) {
+			n.v.Faults = append(n.v.Faults, id)
+		}
+	}
+	slices.Sort(n.v.Faults)
+	n.v.Reason = n.v.Steps()
+}
+
+// causesFirst puts the answers that a client had before what it concluded from them at the same
+// time: a recorder may learn of an answer after the lock did.
+func (n *narrative) causesFirst() {
+	for _, g := range n.events {
+		if g.Kind != EventGranted && g.Kind != EventExtended && g.Kind != EventRefused {
+			continue
+		}
+		for i := range n.events {
+			e := &n.events[i]
+			if e.Kind == EventAnswered && e.At == g.At && e.Client == g.Client && (g.Token == "" || e.Token == g.Token) && e.order > g.order {
+				e.order = g.order - 1
+			}
+		}
+	}
+}
+
+// rank orders events of one time and line.
+func rank(e *placed) int {
+	switch e.Kind {
+	case EventFault, EventDown:
+		return 0
+	case EventLost, EventUnexplained:
+		return 1
+	case EventAsked:
+		return 3
+	}
+	return 2
+}
+
+// trim leaves out the details of what came before anything that explains the violation, and
+// of what came after it.
+func (n *narrative) trim() {
+	last, ended := 0, false
+	for _, i := range n.v.Ops {
+		last = max(last, 2*i)
+	}
+	byLoss := map[int]bool{} // answers that tell of a loss
+	for _, e := range n.events {
+		if e.Kind == EventLost {
+			for _, i := range e.Ops {
+				byLoss[i] = true
+			}
+		}
+	}
+	n.events = slices.DeleteFunc(n.events, func(e placed) bool {
+		if e.Kind == EventAnswered && byLoss[e.Ops[0]] && len(e.Yes) > 0 && e.Command == history.CommandRelease {
+			return true // the loss says it
+		}
+		if !e.Detail || slices.ContainsFunc(e.Ops, func(i int) bool { return slices.Contains(n.v.Ops, i) }) {
+			return false
+		}
+		switch {
+		case e.At < n.from || e.At > n.v.Until:
+			return true
+		case e.At < n.v.Until:
+			return false
+		case n.v.At == n.v.Until:
+			return e.order > last
+		case slices.Contains(once, e.Kind) && !ended: // the violation ends with it
+			ended = true
+			return false
+		}
+		return true
+	})
+}
+
+// join makes one event of the answers to one request between which nothing happened, and of
+// the masters that were up again at one time.
+func (n *narrative) join() {
+	var joined []placed
+	for _, e := range n.events {
+		if i := len(joined); i > 0 && e.Kind == EventAnswered && joined[i-1].answeredWith(&e) {
+			last := &joined[i-1]
+			last.At = e.At
+			last.Yes, last.No, last.Silent = set(append(last.Yes, e.Yes...)), set(append(last.No, e.No...)), set(append(last.Silent, e.Silent...))
+			last.Ops = append(last.Ops, e.Ops...)
+			last.Detail = last.Detail && e.Detail
+			continue
+		}
+		if i := len(joined); i > 0 && e.Kind == EventUp && joined[i-1].Kind == EventUp && e.At == joined[i-1].At && e.Detail == joined[i-1].Detail {
+			last := &joined[i-1]
+			rest := strings.TrimPrefix(e.Text, Enumerate(e.Masters)+" was")
+			if mine := strings.TrimPrefix(strings.TrimPrefix(last.Text, Enumerate(last.Masters)+" was"), Enumerate(last.Masters)+" were"); mine == rest {
+				last.Masters = set(append(last.Masters, e.Masters...))
+				last.Ops = append(last.Ops, e.Ops...)
+				last.Text = Enumerate(last.Masters) + " were" + rest
+				continue
+			}
+		}
+		joined = append(joined, e)
+	}
+	for i := range joined {
+		if e := &joined[i]; e.Kind == EventAnswered {
+			e.Text = n.answers(e)
+		}
+	}
+	n.events = joined
+}
+
+// answeredWith says whether another answer to the same request came at once with one: no
+// answer is known only when the client gives up.
+func (e *placed) answeredWith(next *placed) bool {
+	return e.Kind == EventAnswered && e.ask == next.ask && next.At-e.At <= 5*atOnce && (len(e.Silent) > 0) == (len(next.Silent) > 0)
+}
+
+// answers writes what masters answered.
+func (n *narrative) answers(e *placed) string {
+	var parts []string
+	say := func(masters []string, text string) {
+		if len(masters) > 0 {
+			parts = append(parts, Enumerate(set(masters))+" "+text)
+		}
+	}
+	byReason := map[string][]string{}
+	var reasons []string
+	group := func(masters []string, why func(string) string) {
+		clear(byReason)
+		reasons = reasons[:0]
+		for _, m := range set(masters) {
+			w := why(m)
+			if byReason[w] == nil {
+				reasons = append(reasons, w)
+			}
+			byReason[w] = append(byReason[w], m)
+		}
+		for _, w := range reasons {
+			say(byReason[w], w)
+		}
+	}
+	switch e.Command {
+	case history.CommandRelease:
+		say(e.Yes, "deleted the key")
+	default:
+		say(e.Yes, "said yes")
+	}
+	group(e.No, func(m string) string { return "said no" + n.refusal(e, m) })
+	group(e.Silent, func(m string) string { return "did not answer" + n.silence(e, m) })
+	return strings.Join(parts, "; ")
+}
+
+// refusal says why a master said no, as far as the votes show.
+func (n *narrative) refusal(e *placed, master string) string {
+	if e.Command != history.CommandSet {
+		return ": the key did not store that token"
+	}
+	if x := n.r.holderAt(place{master, e.Key}, e.At); x != nil && x.who.token != e.Token {
+		return fmt.Sprintf(": it stored the key of %s", other(x.who.client, e.Client))
+	}
+	return ""
+}
+
+// silence names the faults that may be why a master did not answer.
+func (n *narrative) silence(e *placed, master string) string {
+	var names []string
+	for _, v := range e.ask.votes {
+		if v.Master != master || !v.Unknown {
+			continue
+		}
+		for _, f := range n.r.faults {
+			if silences(f, v) {
+				names = append(names, fmt.Sprintf("%s #%d", f.Name, f.ID))
+			}
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(names, ", ") + ")"
+}
+
+// holderAt is the trail whose key a master stored at a time by its votes, or nil: the last that
+// it said yes to, unless it answered a release of it with yes since, or its TTL was over.
+func (r *run) holderAt(p place, when time.Duration) *trail {
+	var last *trail
+	since := time.Duration(-1)
+	for _, x := range r.trails().byPlace[p] {
+		for _, v := range slices.Concat(x.sets, x.extends) {
+			if v.Yes && v.At <= when && v.At > since && when < v.At+r.lifetime(v) {
+				last, since = x, v.At
+			}
+		}
+	}
+	if last == nil {
+		return nil
+	}
+	for _, v := range last.frees {
+		if v.Yes && v.At >= since && v.At <= when {
+			return nil
+		}
+	}
+	return last
+}
+
+// lifetime is how long a key lives after a vote: what the command asked for, or the TTL.
+func (r *run) lifetime(v history.Vote) time.Duration {
+	if v.TTL > 0 {
+		return v.TTL
+	}
+	return r.h.Header.TTL
+}

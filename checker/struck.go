@@ -1,0 +1,260 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"lockpick/history"
+)
+
+// ends says whether a fault ends a master's process.
+func ends(fault string) bool {
+	switch fault {
+	case "kill", "shutdown", "powercut", "failover":
+		return true
+	}
+	return false
+}
+
+// strike is when a fault struck a master, and the line that shows it: when the master's
+// process was recorded to be down, for a fault that ends it; else when it was installed.
+func (r *run) strike(f *history.Fault, master string) (when time.Duration, line int) {
+	if ends(f.Name) {
+		for _, s := range r.lookup().states[master] {
+			if s.is == "down" && s.at >= f.Began && s.at <= f.To {
+				return s.at, s.line
+			}
+		}
+	}
+	return f.From, f.Index
+}
+
+// fault tells that a fault struck, as a detail or as a part of the reason, of some of its
+// masters; nil: of all. What it ended and when its masters were up again are details.
+func (n *narrative) fault(f *history.Fault, detail bool, masters []string) {
+	if !f.Installed {
+		return
+	}
+	if !detail {
+		n.faults[f.ID] = true
+	}
+	if masters == nil {
+		masters = set(f.Masters)
+	}
+	type moment struct {
+		at   time.Duration
+		line int
+	}
+	var moments []moment
+	struck := map[moment][]string{}
+	for _, m := range masters {
+		at, line := n.r.strike(f, m)
+		k := moment{at, line}
+		for _, x := range moments { // one time for all that were struck at once
+			if x.at == at {
+				k = x
+			}
+		}
+		if struck[k] == nil {
+			moments = append(moments, k)
+		}
+		struck[k] = append(struck[k], m)
+	}
+	if len(masters) == 0 {
+		moments = append(moments, moment{f.From, f.Index})
+	}
+	for _, k := range moments {
+		_, word := n.r.did(f, struck[k])
+		e := Event{At: k.at, Kind: EventFault, Detail: detail, Masters: struck[k], Fault: f.ID, Name: f.Name, Word: word, Ops: []int{k.line},
+			Text: n.r.struck(f, struck[k])}
+		if f.Index != k.line {
+			e.Ops = append(e.Ops, f.Index)
+		}
+		if len(f.Clients) == 1 {
+			e.Client = f.Clients[0]
+		}
+		n.add(e)
+	}
+	if ends(f.Name) {
+		for _, m := range masters {
+			n.restarts(f, m)
+		}
+		return
+	}
+	if f.Healed && f.HealIndex >= 0 && f.To >= f.From {
+		e := Event{At: f.To, Kind: EventHealed, Detail: true, Masters: masters, Fault: f.ID, Name: f.Name, Word: "healed", Ops: []int{f.HealIndex}}
+		if len(f.Clients) == 1 {
+			e.Client = f.Clients[0]
+		}
+		e.Text = fmt.Sprintf("%s #%d ended", f.Name, f.ID)
+		if what := map[string]string{
+			"pause": "went on, and executed first what was sent meanwhile", "partition": "could be reached again", "reset": "could be reached again",
+			"slow": "answered as fast as before", "clock": "had the right time again",
+		}[f.Name]; what != "" && len(masters) > 0 {
+			e.Text = fmt.Sprintf("%s %s (%s #%d)", Enumerate(masters), what, f.Name, f.ID)
+		}
+		n.add(e)
+	}
+}
+
+// struck says what a fault did to some masters, and which fault it was.
+func (r *run) struck(f *history.Fault, masters []string) string {
+	text, _ := r.did(f, masters)
+	return fmt.Sprintf("%s (%s #%d)", text, f.Name, f.ID)
+}
+
+// restarts tells when a master was up again that a fault had ended, as a detail, and what it
+// stored of the violation's key.
+func (n *narrative) restarts(f *history.Fault, master string) {
+	from, _ := n.r.strike(f, master)
+	for _, s := range n.r.lookup().states[master] {
+		if s.is == "up" && s.at >= from && s.at <= f.To {
+			n.up(master, s, true)
+			return
+		}
+	}
+}
+
+// up tells that a master was up again.
+func (n *narrative) up(master string, s state, detail bool) {
+	e := Event{At: s.at, Kind: EventUp, Detail: detail, Masters: []string{master}, Key: n.v.Key, Word: "up", Ops: []int{s.line}, Text: master + " was up again"}
+	if s.keys != nil {
+		switch token := s.keys[n.v.Key]; {
+		case token == "":
+			e.Text += ", without the key of " + n.v.Key
+		default:
+			e.Token = token
+			e.Text += fmt.Sprintf(", and stored %s for %s", n.r.owner(n.v.Key, token), n.v.Key)
+		}
+	} else if !detail {
+		e.Text += fmt.Sprintf(", and no longer stored the key of %s, as its next answer shows", n.v.Key)
+	}
+	if s.keys != nil || !detail {
+		e.Cause = CauseRestart
+	}
+	n.add(e)
+}
+
+// did says what a fault did to some masters, or to clients, and in a word.
+func (r *run) did(f *history.Fault, masters []string) (text, word string) {
+	all, clients := Enumerate(masters), Enumerate(set(f.Clients))
+	who := clients
+	if len(f.Clients) == 0 {
+		who = "every client"
+	}
+	are := was(masters)
+	switch f.Name {
+	case "partition", "refuse":
+		how := ""
+		switch {
+		case f.Params["mode"] == "hold":
+			how = ": what they sent each other was held back"
+		case f.Params["direction"] == "replies":
+			how = ": the answers were lost"
+		case f.Params["direction"] == "requests":
+			how = ": the commands were lost"
+		}
+		word = "cut"
+		if len(f.Clients) == 1 {
+			word = "cut " + f.Clients[0]
+		}
+		verb := was(f.Clients)
+		if len(f.Clients) == 0 {
+			verb = "was"
+		}
+		return who + " " + verb + " cut off from " + all + how, word
+	case "reset":
+		return "the connections of " + who + " to " + all + " were broken, and new ones refused", "reset"
+	case "slow", "delay":
+		how := ""
+		if d := f.Params["delay"]; d != "" {
+			how = ", by " + d
+		}
+		return all + " " + are + " slow to answer" + how, "slow"
+	case "pause":
+		return all + " " + are + " paused", "paused"
+	case "kill":
+		return all + " " + are + " killed, " + r.persistence(), "killed"
+	case "shutdown":
+		return all + " " + are + " shut down, " + r.persistence(), "down"
+	case "powercut":
+		return all + " lost power, " + r.persistence(), "no power"
+	case "failover":
+		return all + " " + are + " killed and replaced by a replica", "killed"
+	case "clock":
+		return "the clock of " + all + bent(f.Params["clock"]), clockWord(f.Params["clock"])
+	case "client-clock":
+		clock := f.Params["clock"]
+		if clock == "" && f.Params["rate"] != "" { // of older histories
+			clock = "x" + f.Params["rate"]
+		}
+		return "the clock of " + clients + bent(clock), clockWord(clock)
+	case "memory":
+		return "the memory of " + all + " was filled", "full"
+	case "client-pause":
+		return clients + " was to be stopped" + r.atPoint(f.Params["point"]), "to stop"
+	case "client-kill":
+		return clients + " was to be ended" + r.atPoint(f.Params["point"]), "to end"
+	case "lying-fsync":
+		return "the disk of " + all + " began to confirm writes that it did not keep", "lying"
+	case "slow-fsync":
+		return "the disk of " + all + " became slow", "slow"
+	case "full-disk":
+		return "the disk of " + all + " was full", "full"
+	}
+	return fmt.Sprintf("%s struck %s", f.Name, Enumerate(set(slices.Concat(masters, f.Clients)))), f.Name
+}
+
+// bent says what was done to a clock, as the end of a sentence.
+func bent(clock string) string {
+	switch {
+	case strings.HasPrefix(clock, "+"):
+		return " jumped forward by " + clock[1:]
+	case strings.HasPrefix(clock, "-"):
+		return " jumped back by " + clock[1:]
+	case strings.HasPrefix(clock, "x"):
+		return " ran at " + clock[1:] + " times the true rate"
+	case clock == "":
+		return " was changed, by how much was not recorded"
+	}
+	return " was off: " + clock
+}
+
+func clockWord(clock string) string {
+	if clock == "" {
+		return "clock"
+	}
+	return clock
+}
+
+func (r *run) persistence() string {
+	switch p := r.h.Header.Persistence; p {
+	case "":
+		return "with a persistence that was not recorded"
+	case "none":
+		return "without persistence"
+	default:
+		return "with persistence " + p
+	}
+}
+
+// atPoint says where in its work a client is stopped or ended.
+func (r *run) atPoint(point string) string {
+	switch point {
+	case "":
+		return ""
+	case "after-quorum":
+		return " after its quorum, before it read the time"
+	case "before-enter":
+		return " between finding its lease valid and entering"
+	case "before-write":
+		return " between finding its lease valid and writing"
+	case "before-mark":
+		return " between finding its lease valid and putting its token into the resource"
+	case "before-read":
+		return " before it read from the resource"
+	}
+	return " at the point " + point
+}

@@ -1,0 +1,194 @@
+package reports
+
+import (
+	"slices"
+	"time"
+
+	"lockpick/checker"
+	"lockpick/history"
+)
+
+// snapshot is what lasts at one moment of a narrative, by the events up to it: whose token each
+// master stores, and what each client holds.
+type snapshot struct {
+	v       *checker.Violation
+	masters map[string]*masterState
+	clients map[string]*clientState
+}
+
+type masterState struct {
+	token         string // empty: nothing is known to be stored
+	until         time.Duration
+	down, stopped bool
+	clock         bool // its clock is wrong
+}
+
+type clientState struct {
+	leases  map[string]time.Duration // by token: valid until
+	inside  map[string]bool          // by token: in a critical section
+	stopped bool
+}
+
+func newSnapshot(v *checker.Violation) *snapshot {
+	return &snapshot{v: v, masters: map[string]*masterState{}, clients: map[string]*clientState{}}
+}
+
+func (s *snapshot) of(master string) *masterState {
+	m := s.masters[master]
+	if m == nil {
+		m = &masterState{}
+		s.masters[master] = m
+	}
+	return m
+}
+
+func (s *snapshot) holder(client string) *clientState {
+	c := s.clients[client]
+	if c == nil {
+		c = &clientState{leases: map[string]time.Duration{}, inside: map[string]bool{}}
+		s.clients[client] = c
+	}
+	return c
+}
+
+// apply takes in the next event.
+func (s *snapshot) apply(e *checker.Event) {
+	switch e.Kind {
+	case checker.EventAnswered:
+		s.answered(e)
+	case checker.EventGranted, checker.EventExtended, checker.EventBent:
+		s.holder(e.Client).leases[e.Token] = e.Until
+	case checker.EventEnded, checker.EventReleased:
+		delete(s.holder(e.Client).leases, e.Token)
+	case checker.EventCrashed:
+		s.clients[e.Client] = nil
+	case checker.EventEntered:
+		s.holder(e.Client).inside[e.Token] = true
+	case checker.EventLeft:
+		delete(s.holder(e.Client).inside, e.Token)
+	case checker.EventPaused:
+		s.holder(e.Client).stopped = true
+	case checker.EventResumed:
+		s.holder(e.Client).stopped = false
+	default:
+		for _, m := range e.Masters {
+			s.struck(e, s.of(m))
+		}
+	}
+}
+
+// answered takes in what masters store after their answers.
+func (s *snapshot) answered(e *checker.Event) {
+	for _, name := range e.Yes {
+		m := s.of(name)
+		switch e.Command {
+		case history.CommandSet, history.CommandExtend:
+			m.token, m.until = e.Token, e.At+e.TTL
+			if e.TTL == 0 {
+				m.until = 1<<63 - 1
+			}
+		case history.CommandRelease:
+			m.token = ""
+		}
+	}
+}
+
+// struck takes in what an event did to a master.
+func (s *snapshot) struck(e *checker.Event, m *masterState) {
+	switch e.Kind {
+	case checker.EventFault:
+		switch {
+		case stops[e.Name] == "down" || e.Name == "failover":
+			m.down = true
+		case stops[e.Name] == "paused":
+			m.stopped = true
+		case e.Name == "clock":
+			m.clock = true
+		}
+	case checker.EventDown:
+		m.down = true
+	case checker.EventHealed:
+		m.stopped, m.clock = false, false
+	case checker.EventUp:
+		m.down = false
+		if e.Cause != "" {
+			m.token, m.until = e.Token, 1<<63-1
+		}
+	case checker.EventLost:
+		if m.token == e.Token || e.Cause != checker.CauseUnanswered {
+			m.token = ""
+		}
+		m.down = false
+	case checker.EventSnapshot:
+		m.token, m.until = e.Token, 1<<63-1
+	}
+}
+
+// fills are the signs of the leases at odds: the earlier one's, the later one's.
+var fills = []rune{'#', '%'}
+
+// fill is the sign of a token: of a lease at odds, or another.
+func (s *snapshot) fill(token string) rune {
+	if i := slices.Index(s.v.Tokens, token); i >= 0 {
+		return fills[min(i, 1)]
+	}
+	return ':'
+}
+
+// client is a client's lifeline: the lease that it holds, between brackets in its critical
+// section, between exclamation marks while the violation lasts.
+func (s *snapshot) client(name string, at time.Duration) [3]rune {
+	bar := [3]rune{' ', '|', ' '}
+	if c := s.clients[name]; c != nil {
+		if c.stopped {
+			bar[0], bar[2] = 'z', 'z'
+		}
+		for i, token := range s.v.Tokens {
+			until, holds := c.leases[token]
+			if i < len(s.v.Clients) && s.v.Clients[i] != name {
+				continue
+			}
+			if holds && at < until {
+				bar[1] = s.fill(token)
+				if i > 0 && token == s.v.Tokens[0] && s.v.Clients[0] != name {
+					bar[1] = fills[1]
+				}
+			}
+		}
+		if len(c.inside) > 0 && s.sections() {
+			if bar[0] = '['; bar[2] == ' ' {
+				bar[2] = ']'
+			}
+		}
+	}
+	if s.v.At <= at && at < s.v.Until && slices.Contains(s.v.Clients, name) && len(s.v.Tokens) > 1 {
+		bar[0], bar[2] = '!', '!'
+	}
+	return bar
+}
+
+// sections says whether critical sections matter to the violation.
+func (s *snapshot) sections() bool {
+	return s.v.Level != checker.MutualExclusion.Level && s.v.Level != checker.FencingMonotone.Level
+}
+
+// master is a master's lifeline: whose token it stores.
+func (s *snapshot) master(name string, at time.Duration) [3]rune {
+	bar := [3]rune{' ', '|', ' '}
+	m := s.masters[name]
+	if m == nil {
+		return bar
+	}
+	if m.token != "" && at < m.until {
+		bar[1] = s.fill(m.token)
+	}
+	switch {
+	case m.down:
+		return [3]rune{' ', '.', ' '}
+	case m.stopped:
+		bar[0], bar[2] = 'z', 'z'
+	case m.clock:
+		bar[0], bar[2] = '~', '~'
+	}
+	return bar
+}

@@ -2,7 +2,8 @@
 # make test   set up, then every check and every test
 # make claims the catalogue of claims (ARGS="--driver process --evidence unexpected")
 # make bench  the benchmarks, and the lock beside others (ARGS="-rounds 3 -only pairs")
-# make nightly  what takes hours: correct locks in many more random configurations and schedules
+# make nightly  what takes hours: correct locks in many more random configurations and schedules,
+#               the checkers beside their oracle on a million random histories
 .PHONY: run test nightly lint claims bench setup-run setup-test
 
 GO ?= go
@@ -38,11 +39,11 @@ RAPID = $(sort $(dir $(shell grep -rl --include='*_test.go' '"pgregory.net/rapid
 # Tests that simulate thousands of worlds run without the race detector: it keeps memory
 # for each coroutine that has ended, 10 GB and more in all. The same code is run with it by
 # the tests of fewer worlds.
-WORLDS = ^Test(ExploreFindsAndShrinks|ExploreFindsLeasesThatAreDeadOnArrival|CounterexamplesReproduceOnProcesses|CorrectLockHoldsInEverySchedule|CorrectLocksAreNeverConvicted|AlarmsShowThemselvesAgain|Explorations.*|ShrinkRunOfANemesis|CatalogueIsAsExpected|Verify.*|NotAsExpected|Baseline|EveryLockIsConvicted|Convictions|PropertiesConvictPlantedBugs|NoFalseAlarm|Exhaust.*|NothingIsLeftOut|StatesSaveWorkAlone|LateCommandsProlongNoKey)$$
+WORLDS = ^Test(ExploreFindsAndShrinks|ExploreFindsLeasesThatAreDeadOnArrival|CounterexamplesReproduceOnProcesses|CorrectLockHoldsInEverySchedule|CorrectLocksAreNeverConvicted|AlarmsShowThemselvesAgain|Explorations.*|ShrinkRunOfANemesis|CatalogueIsAsExpected|Verify.*|NotAsExpected|Baseline|EveryLockIsConvicted|Convictions|PropertiesConvictPlantedBugs|NoFalseAlarm|Exhaust.*|NothingIsLeftOut|StatesSaveWorkAlone|LateCommandsProlongNoKey|CheckersAgreeWithTheOracle)$$
 test: setup-test lint
 	$(GO) test -race -p 1 -timeout 40m $(filter-out $(patsubst ./%/,lockpick/%,$(RAPID)),$(shell $(GO) list ./...))
 	$(GO) test -race -p 1 -timeout 40m $(RAPID) -skip '$(WORLDS)' -rapid.seed=$(RAPID_SEED)
-	$(GO) test -timeout 40m ./campaign -run '$(WORLDS)' -rapid.seed=$(RAPID_SEED)
+	$(GO) test -timeout 40m ./campaign ./checker -run '$(WORLDS)' -rapid.seed=$(RAPID_SEED)
 	@for module in $(MODULES); do echo "$(GO) test -race ./$$module"; (cd $$module && $(GO) test -race ./...) || exit 1; done
 
 # Each false alarm comes with a scenario in ALARMS that shows it again; the first lines of the
@@ -50,7 +51,9 @@ test: setup-test lint
 CONFIGURATIONS ?= 1000
 SCHEDULES ?= 100000
 ALARMS ?= alarms
+ORACLE_HISTORIES ?= 1000000
 nightly: setup-test
+	$(GO) test ./checker -run '^TestCheckersAgreeWithTheOracle$$' -count=1 -timeout 24h -v -oracle.histories=$(ORACLE_HISTORIES)
 	$(GO) test ./campaign -run '^TestCorrectLocksAreNeverConvicted$$' -count=1 -timeout 24h -v \
 	  -alarm.configurations=$(CONFIGURATIONS) -alarm.schedules=$(SCHEDULES) -alarm.dir=$(abspath $(ALARMS))
 

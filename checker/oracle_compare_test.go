@@ -1,0 +1,196 @@
+package checker_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"lockpick/checker"
+	"lockpick/history"
+)
+
+var (
+	oracleHistories = flag.Int("oracle.histories", 10_000, "random histories on which the checkers and the oracle are compared")
+	oracleSeed      = flag.Uint64("oracle.seed", 0, "seed of these histories (0: a fresh one)")
+)
+
+// oracleOf is the oracle's definition of each property.
+var oracleOf = map[string]func(*oracle) finding{
+	"unique-tokens": (*oracle).uniqueTokens, "quorum": (*oracle).quorum, "min-validity": (*oracle).minValidity,
+	"key-lifetime": (*oracle).keyLifetime, "own-keys": (*oracle).ownKeys,
+	"mutual-exclusion": (*oracle).mutualExclusion, "dead-on-arrival": (*oracle).deadOnArrival,
+	"belief-exclusion": (*oracle).beliefExclusion, "told": (*oracle).told,
+	"no-stale-write": (*oracle).noStaleWrite, "fenced-writes": (*oracle).fencedWrites, "no-lost-update": (*oracle).noLostUpdate,
+	"fencing-monotone": (*oracle).fencingMonotone, "extension": (*oracle).extension, "continuity": (*oracle).continuity,
+	"deadlock-freedom": (*oracle).deadlockFreedom, "holder-loss": (*oracle).holderLoss,
+	"availability": (*oracle).availability, "minority-failure": (*oracle).minorityFailure, "progress": (*oracle).progress,
+	"quorum-granted": (*oracle).quorumGranted, "orphan-keys": (*oracle).orphanKeys, "ghost-keys": (*oracle).ghostKeys, "returns": (*oracle).returns, "no-crash": (*oracle).noCrash,
+}
+
+// seeded runs a rapid test on so many histories of a seed, which it prints.
+func seeded(t *testing.T, histories int, seed uint64, check func(*rapid.T)) {
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	t.Logf("%d histories of seed %d: go test ./checker -run %s -oracle.seed=%d", histories, seed, t.Name(), seed)
+	// Histories are made smaller line by line, which the library cannot do: see minimal.
+	for name, value := range map[string]string{"rapid.checks": strconv.Itoa(histories), "rapid.seed": strconv.FormatUint(seed, 10), "rapid.shrinktime": "0s", "rapid.nofailfile": "true"} {
+		f := flag.Lookup(name)
+		before := f.Value.String()
+		if err := f.Value.Set(value); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = f.Value.Set(before) }()
+	}
+	rapid.Check(t, check)
+}
+
+// differs says in what the checker's result for a property and the oracle's opinion differ, or "".
+func differs(r *checker.Result, x opinion) string {
+	if r == nil {
+		if x.verdict == "" || x.verdict != checker.Violated && len(x.rows) > 0 && x.rows[0].got == 0 {
+			return "" // nothing of the kind was there
+		}
+		return fmt.Sprintf("the checker has no verdict, the oracle says %q", x.verdict)
+	}
+	if x.verdict == "" {
+		if r.Verdict != checker.Violated && len(r.Evidence) > 0 && r.Evidence[0].Got == 0 {
+			return ""
+		}
+		return fmt.Sprintf("the checker says %s, the oracle that it was not tested", r.Verdict)
+	}
+	if r.Verdict != x.verdict {
+		return fmt.Sprintf("the checker says %s (%s), the oracle %s on %v", r.Verdict, r.Why, x.verdict, x.keys)
+	}
+	if keys := violatedKeys(r); !slices.Equal(keys, x.keys) && r.Count == len(r.Violations) {
+		return fmt.Sprintf("the checker finds violations on %v, the oracle on %v", keys, x.keys)
+	}
+	if x.found {
+		return "" // where something was found, counting may have stopped there
+	}
+	var got []row
+	for _, e := range r.Evidence {
+		got = append(got, row{e.Got, e.Need})
+	}
+	if len(got) > 0 && !slices.Equal(got, x.rows) {
+		return fmt.Sprintf("the checker counts %v as evidence, the oracle %v", r.Evidence, x.rows)
+	}
+	return ""
+}
+
+func violatedKeys(r *checker.Result) []string {
+	var keys []string
+	for _, v := range r.Violations {
+		keys = append(keys, v.Key)
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// compare judges a history twice and returns what the oracle thinks of each property.
+func compare(h *history.History, o *oracle, only string) (map[string]opinion, string) {
+	var properties []checker.Property
+	for _, p := range checker.Properties {
+		if oracleOf[p.Name] != nil && (only == "" || only == p.Name) {
+			properties = append(properties, p)
+		}
+	}
+	rep := checker.Check(h, properties...)
+	if err := rep.Err(); err != nil {
+		return nil, err.Error()
+	}
+	opinions := map[string]opinion{}
+	var differences []string
+	for _, p := range properties {
+		x := o.conclude(oracleOf[p.Name](o))
+		opinions[p.Name] = x
+		if d := differs(rep.Result(p), x); d != "" {
+			differences = append(differences, p.Name+": "+d)
+		}
+	}
+	return opinions, strings.Join(differences, "\n")
+}
+
+// minimal leaves out lines of a history for as long as the checker and the oracle differ on a
+// property in the same way.
+func minimal(h *history.History, tick time.Duration, property string) *history.History {
+	differ := func(h *history.History) string {
+		_, d := compare(h, newOracle(h, tick), property)
+		words := strings.Fields(d)
+		return strings.Join(words[:min(len(words), 5)], " ")
+	}
+	want := differ(h)
+	for size := max(len(h.Ops)/2, 1); ; {
+		before := len(h.Ops)
+		for from := 0; from < len(h.Ops); {
+			less := &history.History{Header: h.Header}
+			for i, op := range h.Ops {
+				if i < from || i >= from+size {
+					op.Index = len(less.Ops)
+					less.Ops = append(less.Ops, op)
+				}
+			}
+			if differ(less) == want {
+				h = less
+			} else {
+				from += size
+			}
+		}
+		switch {
+		case size > 1:
+			size = max(size/2, 1)
+		case len(h.Ops) == before:
+			return h
+		}
+	}
+}
+
+var oracleProperty = flag.String("oracle.property", "", "compare this property only")
+
+// enough is how many histories show whether the generator is any good, and fair the share of
+// them in which each property must be violated, hold and be inconclusive.
+const (
+	enough = 10_000
+	fair   = 0.0005
+)
+
+// The checkers decide what the definitions in docs/checking.md say, on any history.
+func TestCheckersAgreeWithTheOracle(t *testing.T) {
+	verdicts := map[string]map[checker.Verdict]int{}
+	seeded(t, *oracleHistories, *oracleSeed, func(t *rapid.T) {
+		h, tick := drawHistory(t)
+		opinions, d := compare(h, newOracle(h, tick), *oracleProperty)
+		for name, x := range opinions {
+			if verdicts[name] == nil {
+				verdicts[name] = map[checker.Verdict]int{}
+			}
+			verdicts[name][x.verdict]++
+		}
+		if d == "" {
+			return
+		}
+		property, _, _ := strings.Cut(d, ":")
+		h = minimal(h, tick, property)
+		_, d = compare(h, newOracle(h, tick), property)
+		t.Fatalf("%s\n%s\n%s", d, writeHeader(h.Header), writeHistory(h))
+	})
+	for _, p := range checker.Properties {
+		found := verdicts[p.Name]
+		if *oracleProperty == "" && oracleOf[p.Name] == nil {
+			t.Errorf("the oracle does not know %s", p.Name)
+		}
+		t.Logf("%-18s %v", p.Name, found)
+		for _, v := range []checker.Verdict{checker.Violated, checker.Holds, checker.Invalid} {
+			if share := float64(found[v]) / float64(*oracleHistories); share < fair && *oracleHistories >= enough && found != nil {
+				t.Errorf("%s is %s in %d of %d histories: the generator is too weak", p.Name, v, found[v], *oracleHistories)
+			}
+		}
+	}
+}

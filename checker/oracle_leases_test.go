@@ -1,0 +1,410 @@
+package checker_test
+
+import (
+	"slices"
+	"time"
+
+	"lockpick/history"
+)
+
+func (o *oracle) uniqueTokens() (f finding) {
+	for i, b := range o.acqs {
+		for _, a := range o.acqs[:i] {
+			if a.key == b.key && a.token == b.token {
+				f.add(b.key, b.grant)
+				break
+			}
+		}
+	}
+	f.rows = o.need(o.grantTimes(func(*acquisition) bool { return true }))
+	return f
+}
+
+// grantTimes are when the acquisitions that count were granted.
+func (o *oracle) grantTimes(counts func(*acquisition) bool) (at []time.Duration) {
+	for _, a := range o.acqs {
+		if counts(a) {
+			at = append(at, a.grant)
+		}
+	}
+	return at
+}
+
+func (o *oracle) contendedGrants() []row { return o.need(o.grantTimes(o.contended)) }
+
+// mutualExclusion: no instant lies in two holds on a key.
+func (o *oracle) mutualExclusion() (f finding) {
+	for i, b := range o.acqs {
+		for _, a := range o.acqs[:i] {
+			if a.key != b.key {
+				continue
+			}
+			for t := time.Duration(0); t <= o.end; t += o.tick {
+				if a.held(t) && b.held(t) {
+					f.add(b.key, t)
+					break
+				}
+			}
+		}
+	}
+	f.rows = o.contendedGrants()
+	return f
+}
+
+func (o *oracle) deadOnArrival() (f finding) {
+	if !slices.Contains(o.h.Properties, "dead-on-arrival") {
+		return finding{untested: true}
+	}
+	slack := max(10*time.Millisecond, o.slack)
+	for _, a := range o.acqs {
+		if a.grant-a.until > slack {
+			f.add(a.key, a.grant)
+		}
+	}
+	f.rows = o.need(o.grantTimes(func(*acquisition) bool { return true }))
+	return f
+}
+
+// section is a critical section as its client lived it.
+type section struct {
+	key, client, token string
+	line               int
+	of                 *acquisition
+	from, to           time.Duration
+}
+
+// sections: from enter to leave, to the release or to the crash; if none of these was
+// recorded, to the last line that shows the client in it.
+func (o *oracle) sections() (all []section) {
+	for i, op := range o.ops {
+		if op.F != history.FEnter {
+			continue
+		}
+		s := section{key: op.Key, client: op.Process, token: op.Value.Token, line: i, of: o.owner(i), from: op.Time, to: op.Time}
+		if slices.ContainsFunc(all, func(x section) bool { // it was in it already
+			return x.client == s.client && x.token == s.token && x.line < i && !o.left(x, i)
+		}) {
+			continue
+		}
+		for _, x := range o.ops[i+1:] {
+			if x.Process != op.Process {
+				continue
+			}
+			mine := x.Value.Token == s.token
+			if x.F == history.FCrash || mine && x.F == history.FLeave || mine && x.F == history.FRelease && x.Type == history.Invoke {
+				s.to = x.Time
+				break
+			}
+			if mine || x.F == history.FPaused {
+				s.to = x.Time
+			}
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// left says whether a section had been left before a line.
+func (o *oracle) left(s section, line int) bool {
+	for _, x := range o.ops[s.line+1 : line] {
+		if x.Process != s.client {
+			continue
+		}
+		mine := x.Value.Token == s.token
+		if x.F == history.FCrash || mine && x.F == history.FLeave || mine && x.F == history.FRelease && x.Type == history.Invoke {
+			return true
+		}
+	}
+	return false
+}
+
+func (o *oracle) beliefExclusion() (f finding) {
+	all := o.sections()
+	if len(all) == 0 {
+		return finding{untested: true}
+	}
+	var at []time.Duration
+	for i, b := range all {
+		for _, a := range all[:i] {
+			if a.key != b.key {
+				continue
+			}
+			for t := time.Duration(0); t <= o.end; t += o.tick {
+				if a.from <= t && t < a.to && b.from <= t && t < b.to {
+					f.add(b.key, t)
+					break
+				}
+			}
+		}
+		if b.of != nil && o.contended(b.of) {
+			at = append(at, b.from)
+		}
+	}
+	f.rows = o.need(at)
+	return f
+}
+
+// over is since when a lease had been over at an instant, if it was.
+func (a *acquisition) overSince(t, tick time.Duration) (time.Duration, bool) {
+	if a.held(t) {
+		return 0, false
+	}
+	if a.dead() {
+		since := min(a.until, a.over)
+		for s := a.grant; s < t; s += tick {
+			if a.held(s) {
+				since = s + tick
+			}
+		}
+		return since, true
+	}
+	since := a.grant
+	for s := a.grant; s < t; s += tick {
+		if a.held(s) {
+			since = s + tick
+		}
+	}
+	return since, true
+}
+
+// lost is the line of the first extension after which no quorum can be left: so many
+// masters had refused that one extension.
+func (o *oracle) lost(a *acquisition, before int) (time.Duration, bool) {
+	for i := a.line + 1; i < before; i++ {
+		op := o.ops[i]
+		if op.Process != a.client || op.F != history.FExtend || op.Type == history.Invoke || o.owner(i) != a {
+			continue
+		}
+		call := o.invocation(i)
+		if call < 0 {
+			continue
+		}
+		refused := map[string]bool{}
+		for _, v := range o.votes {
+			if o.of(v, a) && v.command == history.CommandExtend && !v.yes && !v.unknown && v.sent >= o.ops[call].Time && v.at <= op.Time {
+				refused[v.master] = true
+			}
+		}
+		if o.n-len(refused) < o.q {
+			return op.Time, true
+		}
+	}
+	return 0, false
+}
+
+// of says whether a vote is about what an acquisition's client wrote under its token.
+func (o *oracle) of(v *vote, a *acquisition) bool {
+	return v.client == a.client && v.key == a.key && v.token == a.token
+}
+
+func (o *oracle) told() (f finding) {
+	slack := max(o.ttl/20, o.slack)
+	var at []time.Duration
+	for i, op := range o.ops {
+		write := op.F == history.FWrite && op.Type == history.Invoke
+		if op.F != history.FEnter && !write || op.Value.Token == "" {
+			continue
+		}
+		at = append(at, op.Time)
+		if write && !o.carriedOut(i) {
+			continue
+		}
+		a := o.owner(i)
+		if a == nil {
+			f.add(op.Key, op.Time)
+			continue
+		}
+		since, over := a.overSince(op.Time, o.tick)
+		if lost, ok := o.lost(a, i); ok && (!over || lost+slack < op.Time) {
+			since, over = lost, true
+		}
+		if !over || op.Time-since <= slack || o.stopped(op.Process, since-slack, op.Time) || o.stalled(since-slack, op.Time) {
+			continue
+		}
+		f.add(op.Key, op.Time)
+	}
+	f.untested = len(at) == 0
+	f.slack = true
+	f.rows = o.need(at)
+	return f
+}
+
+// carriedOut says whether the write that was invoked in a line returned ok.
+func (o *oracle) carriedOut(line int) bool {
+	for _, x := range o.ops[line+1:] {
+		if x.Process == o.ops[line].Process && x.F == history.FWrite {
+			return x.Type == history.OK
+		}
+	}
+	return false
+}
+
+// begin is when the first SET with a lease's token was sent within the acquire, and the
+// line of the call if no vote tells.
+func (o *oracle) begin(a *acquisition) (time.Duration, int) {
+	first := never
+	for _, v := range o.votes {
+		if o.of(v, a) && v.command == history.CommandSet && v.sent >= a.called && v.sent <= a.grant {
+			first = min(first, v.sent)
+		}
+	}
+	if first < never {
+		return first, -1
+	}
+	return a.called, a.call
+}
+
+// later says whether b is certainly later than a.
+func (o *oracle) later(b, a *acquisition) bool {
+	began, line := o.begin(b)
+	if began == a.grant && line >= 0 {
+		return line > a.line
+	}
+	return began > a.grant
+}
+
+// writers are the acquisitions that a write may be of: those with its token by then.
+func (o *oracle) writers(op history.Op) (all []*acquisition) {
+	for _, a := range o.acqs {
+		if a.key == op.Key && a.token == op.Value.Token && a.line < op.Index {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// contendedWrite says whether a write was made under a contended acquisition.
+func (o *oracle) contendedWrite(op history.Op) bool {
+	all := o.writers(op)
+	return len(all) > 0 && o.contended(all[len(all)-1])
+}
+
+// certainlyLater says whether one write's lease is later than another's, whichever
+// acquisitions with their tokens these are.
+func (o *oracle) certainlyLater(x, y history.Op) bool {
+	later, earlier := o.writers(x), o.writers(y)
+	for _, b := range later {
+		for _, a := range earlier {
+			if a == b || !o.later(b, a) {
+				return false
+			}
+		}
+	}
+	return len(later) > 0 && len(earlier) > 0
+}
+
+// staleWrites: a write is applied after one of a lease that is certainly later.
+func (o *oracle) staleWrites(fenced bool) (f finding) {
+	var at []time.Duration
+	tested := false
+	for i, op := range o.ops {
+		if op.F != history.FApply || op.Value.Fenced != fenced {
+			continue
+		}
+		if op.Type != history.OK {
+			tested = tested || op.Type == history.Fail
+			continue
+		}
+		tested = tested || len(o.writers(op)) > 0
+		if o.contendedWrite(op) {
+			at = append(at, op.Time)
+		}
+		if slices.ContainsFunc(o.ops[:i], func(x history.Op) bool {
+			return x.F == history.FApply && x.Type == history.OK && x.Value.Fenced == fenced && x.Key == op.Key && o.certainlyLater(x, op)
+		}) {
+			f.add(op.Key, op.Time)
+		}
+	}
+	f.untested = !tested
+	f.rows = o.need(at)
+	return f
+}
+
+func (o *oracle) noStaleWrite() finding { return o.staleWrites(false) }
+
+func (o *oracle) fencedWrites() finding {
+	if !o.h.Fencing {
+		return finding{untested: true}
+	}
+	return o.staleWrites(true)
+}
+
+// noLostUpdate: a write is computed from what its client last read or wrote under its
+// token, and must replace that value.
+func (o *oracle) noLostUpdate() (f finding) {
+	if o.h.Resource == "" {
+		return finding{untested: true}
+	}
+	var at []time.Duration
+	tested := false
+	for i, op := range o.ops {
+		if op.F != history.FApply || op.Value.Fenced {
+			continue
+		}
+		tested = true
+		if op.Type != history.OK {
+			continue
+		}
+		var from, before *int64
+		for _, x := range o.ops[:i] {
+			if x.Key != op.Key || x.Value.Fenced || x.Type != history.OK {
+				continue
+			}
+			value := x.Value.Value
+			if x.F == history.FApply {
+				before = &value
+			}
+			if (x.F == history.FApply || x.F == history.FRead) && x.Value.Token == op.Value.Token {
+				from = &value
+			}
+		}
+		if from == nil {
+			continue
+		}
+		if o.contendedWrite(op) {
+			at = append(at, op.Time)
+		}
+		if before != nil && *from != *before {
+			f.add(op.Key, op.Time)
+		}
+	}
+	f.untested = !tested
+	f.rows = o.need(at)
+	return f
+}
+
+func (o *oracle) fencingMonotone() (f finding) {
+	if !o.h.Fencing {
+		return finding{untested: true}
+	}
+	for _, b := range o.acqs {
+		for _, a := range o.acqs {
+			if a != b && a.key == b.key && a.fence != 0 && b.fence != 0 && b.fence <= a.fence && o.later(b, a) {
+				f.add(b.key, b.grant)
+				break
+			}
+		}
+	}
+	f.rows = o.need(o.grantTimes(func(a *acquisition) bool { return a.fence != 0 && o.contended(a) }))
+	return f
+}
+
+// extension: one returns ok after the end of the validity that it extends.
+func (o *oracle) extension() (f finding) {
+	var at []time.Duration
+	for _, a := range o.acqs {
+		for i, g := range a.grants[1:] {
+			if g.bent {
+				continue
+			}
+			at = append(at, g.at)
+			backed, known := o.backed(a, i+1)
+			if g.at > a.grants[i].until || known && !backed {
+				f.add(a.key, g.at)
+			}
+		}
+	}
+	f.untested = len(at) == 0
+	f.rows = o.needs(at, 5, 1)
+	return f
+}

@@ -1,0 +1,510 @@
+package checker_test
+
+import (
+	"slices"
+	"time"
+
+	"lockpick/history"
+)
+
+// healing is the last time at which the faults were said to have healed.
+type healing struct {
+	line      int // -1 if the faults did not heal
+	at, bound time.Duration
+}
+
+func (o *oracle) healing() healing {
+	for i := len(o.ops) - 1; i >= 0; i-- {
+		if op := o.ops[i]; op.F == history.FHealed {
+			if op.Type == history.Fail || op.Error != "" || op.Value.Bound <= 0 {
+				return healing{line: -1}
+			}
+			return healing{i, op.Time, op.Value.Bound}
+		}
+	}
+	return healing{line: -1}
+}
+
+// cancelled says whether the harness cut an acquire short.
+func (o *oracle) cancelled(a asking) bool {
+	return !a.ok && a.to >= o.interrupted
+}
+
+func (o *oracle) deadlockFreedom() (f finding) {
+	f.late = true
+	h := o.healing()
+	if h.line < 0 {
+		f.invalid = true
+		return f
+	}
+	keys, judged := map[string]bool{}, 0
+	for _, a := range o.askings() {
+		keys[a.key] = true
+	}
+	for key := range keys {
+		tried, granted := false, false
+		for _, a := range o.askings() {
+			if a.key != key || a.back >= 0 && a.back < h.line || a.dropped || o.cancelled(a) {
+				continue
+			}
+			tried = true
+			granted = granted || a.ok && a.to <= h.at+h.bound
+		}
+		switch {
+		case granted:
+			judged++
+		case tried && min(o.end, o.interrupted) >= h.at+h.bound:
+			judged++
+			f.found = append(f.found, violation{key, h.at, h.at + h.bound})
+		}
+	}
+	o.blame(&f, h)
+	f.invalid = f.invalid || len(keys) == 0
+	f.rows = []row{{judged, len(keys)}}
+	return f
+}
+
+// blame takes back what was found where the machine stood still after the healing.
+func (o *oracle) blame(f *finding, h healing) {
+	if o.stood(h.at, o.end) > 0.05 {
+		f.found, f.invalid = nil, true
+	}
+}
+
+func (o *oracle) availability() (f finding) {
+	f.late = true
+	h := o.healing()
+	if h.line < 0 {
+		f.invalid = true
+		return f
+	}
+	judged := 0
+	asked := map[string]bool{}
+	for _, a := range o.askings() {
+		if a.line < h.line {
+			continue
+		}
+		took := a.to - a.from
+		if a.dropped || o.cancelled(a) || a.open && took <= h.bound {
+			continue
+		}
+		judged++
+		asked[a.client] = true
+		if !a.ok || took > h.bound {
+			f.found = append(f.found, violation{a.key, a.from, a.to})
+		}
+	}
+	o.blame(&f, h)
+	f.rows = []row{{len(asked), o.h.Clients}}
+	return f
+}
+
+// troubled says whether something is known to be wrong with a master, or a client's way to
+// it, at an instant.
+func (o *oracle) troubled(client, master string, t time.Duration) bool {
+	for _, f := range o.faults {
+		switch f.name {
+		case "clock", "lying-fsync", "client-pause", "client-kill", "client-clock":
+			continue
+		}
+		if f.installed && slices.Contains(f.masters, master) && (len(f.clients) == 0 || slices.Contains(f.clients, client)) && f.began <= t && t < f.to {
+			return true
+		}
+	}
+	broken := false
+	for _, op := range o.ops {
+		if op.Time > t {
+			break
+		}
+		if op.F == history.FState && op.Process == master {
+			broken = op.Value.State != "up"
+		}
+	}
+	return broken
+}
+
+// unreachable is how many masters something is known to be wrong with for a client.
+func (o *oracle) unreachable(client string, t time.Duration) (n int) {
+	for _, m := range o.masters() {
+		if o.troubled(client, m, t) {
+			n++
+		}
+	}
+	return n
+}
+
+// stands says whether a client stands still at an instant.
+func (o *oracle) stands(client string, t time.Duration) bool {
+	return within(o.pauses(client), t)
+}
+
+// asks says whether a client asks for a key at an instant, or has done so and will again
+// within a quarter of a second.
+func (o *oracle) asks(client, key string, t time.Duration) bool {
+	before, after := -never, never
+	for _, a := range o.askings() {
+		a.to = min(a.to, o.interrupted)
+		if a.client != client || a.key != key || a.from >= a.to {
+			continue
+		}
+		if a.from <= t && t < a.to {
+			return true
+		}
+		if a.to <= t {
+			before = max(before, a.to)
+		}
+		if a.from > t {
+			after = min(after, a.from)
+		}
+	}
+	return after-before <= 250*time.Millisecond
+}
+
+// wait is a time in which somebody who could reach a quorum asked for a key all the time,
+// and nobody who was alive relied on it or was granted it.
+type wait struct {
+	key      string
+	from, to time.Duration
+	granted  bool // somebody was granted it then
+	minor    bool // some who asked could not reach all masters
+}
+
+// changes are all times at which somebody may begin or cease to wait, with the given ones.
+func (o *oracle) changes(spans [][2]time.Duration) []time.Duration {
+	all := []time.Duration{0, o.end}
+	for _, s := range spans {
+		all = append(all, s[0], s[1])
+	}
+	for _, op := range o.ops {
+		all = append(all, op.Time)
+	}
+	for _, a := range o.acqs {
+		all = append(all, a.over)
+		for _, g := range a.grants {
+			all = append(all, g.until)
+		}
+	}
+	all = slices.DeleteFunc(all, func(t time.Duration) bool { return t < 0 || t > o.end })
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// waits looks at an instant between any two times at which something changes.
+func (o *oracle) waits(quiet bool) []wait {
+	if all, known := o.waitsOf[quiet]; known {
+		return all
+	}
+	var all []wait
+	var wrong [][2]time.Duration
+	if quiet {
+		wrong = o.wrong()
+	}
+	changes := o.changes(wrong)
+	for _, key := range o.keys() {
+		var now *wait
+		end := func() {
+			if now != nil {
+				for _, a := range o.acqs {
+					now.granted = now.granted || a.key == key && !a.dead() && a.grant == now.to
+				}
+				all = append(all, *now)
+				now = nil
+			}
+		}
+		for i, t := range changes[:len(changes)-1] {
+			next := changes[i+1]
+			mid := t + (next-t)/2
+			if slices.ContainsFunc(o.acqs, func(a *acquisition) bool { return a.key == key && !a.dead() && a.grant == t }) {
+				end()
+			}
+			asked, minor := false, false
+			for i := range o.h.Clients {
+				client := o.client(i)
+				if !o.asks(client, key, mid) || o.stands(client, mid) {
+					continue
+				}
+				bad := o.unreachable(client, mid)
+				asked = asked || bad <= o.n-o.q
+				minor = minor || bad > 0 && bad <= o.n-o.q
+			}
+			relied := slices.ContainsFunc(o.acqs, func(a *acquisition) bool {
+				return a.key == key && !a.dead() && a.held(mid) && !o.stands(a.client, mid)
+			})
+			if !asked || relied || within(wrong, mid) {
+				end()
+				continue
+			}
+			if now == nil {
+				now = &wait{key: key, from: t}
+			}
+			now.to = next
+			now.minor = now.minor || minor
+		}
+		end()
+	}
+	o.waitsOf[quiet] = all
+	return all
+}
+
+// client is the name of a client by its number.
+func (o *oracle) client(i int) string { return []string{"c1", "c2", "c3", "c4", "c5", "c6"}[i] }
+
+func (o *oracle) keys() (keys []string) {
+	for _, a := range o.askings() {
+		if !slices.Contains(keys, a.key) {
+			keys = append(keys, a.key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// within says whether an instant lies in one of some times.
+func within(spans [][2]time.Duration, t time.Duration) bool {
+	for _, s := range spans {
+		if s[0] <= t && t < s[1] {
+			return true
+		}
+	}
+	return false
+}
+
+// wrong is when something was, or lately had been, wrong.
+func (o *oracle) wrong() (all [][2]time.Duration) {
+	lately := o.ttl + o.ttl/10 + time.Second
+	add := func(from, to time.Duration) { all = append(all, [2]time.Duration{from, to + lately}) }
+	for _, f := range o.faults {
+		switch {
+		case f.installed && f.name == "clock": // what it made of the keys' ends lasts
+			add(f.began, never)
+		case f.installed:
+			add(f.began, f.to)
+		}
+	}
+	for _, s := range o.stalls {
+		add(s[0], s[1])
+	}
+	for i := range o.h.Clients {
+		for _, p := range o.pauses(o.client(i)) {
+			add(p[0], p[1])
+		}
+	}
+	for _, a := range o.acqs { // its keys are released late, or end by themselves
+		until := a.until
+		for _, g := range a.grants {
+			until = max(until, g.until)
+		}
+		if a.overLine < 0 || a.over >= until || a.killed {
+			add(until, until)
+		}
+	}
+	for _, op := range o.ops {
+		if op.F == history.FCrash || op.F == history.FRelease && (op.Type == history.Info || op.Type == history.Fail) || op.F == history.FVote && op.Type == history.Info {
+			add(op.Time, op.Time)
+		}
+	}
+	return all
+}
+
+// patience is what campaigns allow for a free lock.
+func (o *oracle) patience() time.Duration {
+	return 2*o.ttl + 5*time.Second + time.Duration(o.h.Clients)*time.Duration(10+o.h.Keys)*20*time.Millisecond
+}
+
+// lostHolder says whether the last holder of a key had ended or stood still when a wait
+// began.
+func (o *oracle) lostHolder(w wait) bool {
+	var last *acquisition
+	for _, a := range o.acqs {
+		if a.key == w.key && a.grant <= w.from {
+			last = a
+		}
+	}
+	if last == nil {
+		return false
+	}
+	if last.killed {
+		return true
+	}
+	for _, p := range o.pauses(last.client) {
+		if p[0] >= last.grant && p[0] <= w.from && p[1] > w.from && last.over >= p[0] {
+			return true
+		}
+	}
+	return false
+}
+
+// starved judges waits: those that are longer than a bound violate.
+func (o *oracle) starved(waits []wait, bound time.Duration, judged int) (f finding) {
+	f.late = true
+	for _, w := range waits {
+		if w.to-w.from > bound && o.stood(w.from, w.to) <= 0.05 {
+			f.found = append(f.found, violation{w.key, w.from, w.to})
+		}
+	}
+	f.untested = judged == 0 && len(f.found) == 0
+	f.rows = []row{{judged, 3}}
+	return f
+}
+
+func (o *oracle) holderLoss() finding {
+	var mine []wait
+	judged := 0
+	for _, w := range o.waits(false) {
+		if o.lostHolder(w) {
+			mine = append(mine, w)
+			if w.granted {
+				judged++
+			}
+		}
+	}
+	return o.starved(mine, o.patience(), judged)
+}
+
+func (o *oracle) minorityFailure() finding {
+	judged := 0
+	for _, a := range o.acqs {
+		for _, t := range []time.Duration{a.grant, a.grant - 1} { // at an edge, either side will do
+			if bad := o.unreachable(a.client, t); !a.dead() && bad > 0 && bad <= o.n-o.q {
+				judged++
+				break
+			}
+		}
+	}
+	var mine []wait
+	for _, w := range o.waits(false) {
+		if !o.lostHolder(w) && w.minor {
+			mine = append(mine, w)
+		}
+	}
+	return o.starved(mine, o.patience(), judged)
+}
+
+func (o *oracle) progress() finding {
+	judged := 0
+	for _, w := range o.waits(true) {
+		if w.granted {
+			judged++
+		}
+	}
+	return o.starved(o.waits(true), 2*time.Second+time.Duration(o.h.Clients)*200*time.Millisecond, judged)
+}
+
+// calls are when the lock was called.
+func (o *oracle) calls() (at []time.Duration) {
+	for _, op := range o.ops {
+		if op.Type == history.Invoke && slices.Contains([]string{history.FAcquire, history.FExtend, history.FRelease}, op.F) {
+			at = append(at, op.Time)
+		}
+	}
+	return at
+}
+
+func (o *oracle) returned(wrong string) (f finding) {
+	calls := o.calls()
+	for _, op := range o.ops {
+		if op.F == wrong {
+			f.add(op.Key, op.Time)
+		}
+	}
+	f.untested = len(calls)+len(f.found) == 0
+	f.rows = o.need(calls)
+	return f
+}
+
+func (o *oracle) returns() finding { return o.returned(history.FHung) }
+func (o *oracle) noCrash() finding { return o.returned(history.FPanicked) }
+
+// attempt is the SETs of one client with one token, at most one to each master.
+type attempt struct {
+	client, key, token string
+	began, next        time.Duration // the first SET was sent, and that of the client's next attempt
+	sets               []*vote
+}
+
+func (o *oracle) attempts() (all []*attempt) {
+	sets := slices.DeleteFunc(slices.Clone(o.votes), func(v *vote) bool { return v.command != history.CommandSet })
+	for len(sets) > 0 {
+		first := 0 // the one that was sent first
+		for i, v := range sets {
+			if w := sets[first]; v.sent < w.sent || v.sent == w.sent && (v.at < w.at || v.at == w.at && v.line < w.line) {
+				first = i
+			}
+		}
+		v := sets[first]
+		sets = slices.Delete(sets, first, first+1)
+		var mine *attempt // the latest of its token
+		var last *attempt // the latest of its client
+		for _, a := range all {
+			if a.client == v.client {
+				last = a
+				if a.key == v.key && a.token == v.token {
+					mine = a
+				}
+			}
+		}
+		if mine == nil || slices.ContainsFunc(mine.sets, func(w *vote) bool { return w.master == v.master }) {
+			mine = &attempt{client: v.client, key: v.key, token: v.token, began: v.sent, next: never}
+			all = append(all, mine)
+			if last != nil {
+				last.next = v.sent
+			}
+		}
+		mine.sets = append(mine.sets, v)
+	}
+	return all
+}
+
+func (o *oracle) quorumGranted() (f finding) {
+	f.late = true
+	if o.h.Fencing {
+		return finding{untested: true}
+	}
+	h := o.healing()
+	var at []time.Duration
+	for _, s := range o.attempts() {
+		var yes []time.Duration
+		for _, v := range s.sets {
+			if v.yes {
+				yes = append(yes, v.at)
+			}
+		}
+		slices.Sort(yes)
+		if len(yes) < o.q {
+			continue
+		}
+		by := yes[o.q-1]
+		var mine, next *asking
+		for _, a := range o.askings() {
+			switch {
+			case a.client != s.client:
+			case a.from <= s.began && (mine == nil || mine.from < s.began):
+				mine, next = &a, nil
+			case mine != nil && next == nil:
+				next = &a
+			}
+		}
+		if mine == nil {
+			continue
+		}
+		if mine.ok && o.ops[mine.back].Value.Token == s.token && mine.key == s.key {
+			at = append(at, by)
+			continue
+		}
+		again := s.next <= mine.to && s.next > by
+		cancelled := mine.to-mine.from >= 3*o.ttl || next == nil || h.line >= 0 && mine.from < h.at && next.from >= h.at
+		bent := slices.ContainsFunc(o.faults, func(f *fault) bool {
+			return f.name == "client-clock" && f.installed && slices.Contains(f.clients, s.client) && f.began <= mine.to && s.began <= f.to
+		})
+		switch {
+		case by-s.began > o.ttl/2, mine.open, mine.key != s.key, mine.to < by, mine.to >= o.interrupted, !again && (cancelled || mine.ok),
+			o.stopped(s.client, s.began, mine.to), o.crashed(s.client, s.began, mine.to), o.stalled(s.began-o.slack, by+o.slack), bent:
+			continue
+		}
+		at = append(at, by)
+		f.found = append(f.found, violation{s.key, by, max(by, mine.to)})
+	}
+	f.untested = len(at) == 0
+	f.rows = o.need(at)
+	return f
+}

@@ -1,0 +1,178 @@
+package checker_test
+
+import (
+	"slices"
+	"time"
+
+	"lockpick/history"
+)
+
+// sent is all that one client sent one master about one key under one token.
+type sent struct {
+	master, client, key, redis, token string
+	sets, extends, releases           []*vote
+}
+
+func (o *oracle) sent() (all []*sent) {
+	for _, v := range o.votes {
+		i := slices.IndexFunc(all, func(x *sent) bool {
+			return x.master == v.master && x.client == v.client && x.key == v.key && x.token == v.token
+		})
+		if i < 0 {
+			i = len(all)
+			all = append(all, &sent{master: v.master, client: v.client, key: v.key, redis: v.redis, token: v.token})
+		}
+		switch x := all[i]; v.command {
+		case history.CommandSet:
+			x.sets = append(x.sets, v)
+		case history.CommandExtend:
+			x.extends = append(x.extends, v)
+		case history.CommandRelease:
+			x.releases = append(x.releases, v)
+		}
+	}
+	return all
+}
+
+func unanswered(v *vote) bool { return v.unknown }
+
+func last(votes []*vote) (at time.Duration) {
+	for _, v := range votes {
+		at = max(at, v.at)
+	}
+	return at
+}
+
+// over is when a client had done with its token: its release returned, or the attempt was
+// over.
+func (o *oracle) over(x *sent) (at time.Duration, ok bool) {
+	for _, v := range o.votes { // a weak token may be several clients'
+		if v.master == x.master && v.key == x.key && v.token == x.token && v.client != x.client {
+			return 0, false
+		}
+	}
+	granted := slices.ContainsFunc(o.acqs, func(a *acquisition) bool { return a.client == x.client && a.token == x.token })
+	if granted {
+		for _, op := range o.ops {
+			if op.Process == x.client && op.F == history.FRelease && op.Type != history.Invoke && op.Value.Token == x.token {
+				at, ok = op.Time, true
+			}
+		}
+		return at, ok
+	}
+	began := x.sets[0].sent
+	var mine *asking
+	for _, a := range o.askings() {
+		if a.client == x.client && a.from <= began && (mine == nil || mine.from < began) {
+			mine = &a
+		}
+	}
+	if mine == nil || mine.open || mine.key != x.key || mine.to < began {
+		return 0, false
+	}
+	at = mine.to
+	for _, v := range o.votes { // its next attempt
+		if v.command == history.CommandSet && v.client == x.client && v.key == x.key && v.token != x.token && v.sent >= began {
+			at = min(at, v.sent)
+		}
+	}
+	return at, true
+}
+
+// reachable says whether nothing was known to be wrong with a master, or a client's way to
+// it, within a time.
+func (o *oracle) reachable(client, master string, from, to time.Duration) bool {
+	for t := from; t <= to; t++ {
+		if o.troubled(client, master, t) || o.troubled(client, master, t-1) {
+			return false
+		}
+		// Nothing changes between two ticks.
+		t = max(t, min(to, (t/o.tick+1)*o.tick)-1)
+		if t == to {
+			break
+		}
+	}
+	return true
+}
+
+// orphaned says whether a snapshot convicts the lock of having left a key.
+func (o *oracle) orphaned(x *sent, look history.Op, over time.Duration, ghosts bool) bool {
+	began, seen := x.sets[0].sent-o.slack, look.Time-look.Value.Took-look.Value.Delay
+	if o.crashed(x.client, began, look.Time) || o.stopped(x.client, began, look.Time) || o.restarted(x.master, began, look.Time) {
+		return false
+	}
+	var heard []*vote
+	for _, v := range x.releases {
+		if !v.unknown {
+			heard = append(heard, v)
+		}
+	}
+	since := over
+	if len(heard) > 0 {
+		since = min(since, last(heard))
+	}
+	if slices.ContainsFunc(append(slices.Clone(x.sets), x.extends...), func(v *vote) bool { return v.sent > since }) {
+		return false // it was set again
+	}
+	clean := !slices.ContainsFunc(x.sets, unanswered) && !slices.ContainsFunc(x.extends, unanswered)
+	late := seen > over+max(o.ttl/4, min(500*time.Millisecond, o.ttl/2))
+	if ghosts {
+		return len(heard) > 0 && seen > last(heard) && !clean
+	}
+	switch {
+	case len(x.releases) == 0:
+		return late && !o.stalled(over, look.Time)
+	case len(heard) > 0:
+		return seen > last(heard) && clean
+	default:
+		return late && clean && last(x.releases) < seen && !o.stalled(began, look.Time) && o.reachable(x.client, x.master, began, look.Time)
+	}
+}
+
+func (o *oracle) orphans(ghosts bool) (f finding) {
+	f.late, f.slack = true, true
+	if len(o.snapshots()) == 0 {
+		return finding{untested: true}
+	}
+	judged := false
+	var at []time.Duration
+	for _, x := range o.sent() {
+		set := slices.ContainsFunc(x.sets, func(v *vote) bool { return v.yes || v.unknown })
+		if !set {
+			continue
+		}
+		over, done := o.over(x)
+		if !done {
+			continue
+		}
+		judged = true
+		for _, s := range o.snapshots() {
+			if s.master == x.master && s.from > over && s.from < over+o.ttl {
+				at = append(at, s.to)
+				break
+			}
+		}
+		for _, op := range o.ops {
+			if op.F != history.FLook || op.Process != x.master || op.Value.Keys == nil || op.Value.Keys[x.redis] != x.token {
+				continue
+			}
+			seen := op.Time - op.Value.Took - op.Value.Delay
+			if seen > over && o.orphaned(x, op, over, ghosts) {
+				f.found = append(f.found, violation{x.key, over, max(over, seen)})
+				break
+			}
+		}
+	}
+	f.untested = !judged
+	f.rows = o.need(at)
+	return f
+}
+
+func (o *oracle) orphanKeys() finding { return o.orphans(false) }
+
+func (o *oracle) ghostKeys() finding {
+	if !slices.Contains(o.h.Properties, "ghost-keys") {
+		return finding{untested: true}
+	}
+	return o.orphans(true)
+}

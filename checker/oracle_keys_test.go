@@ -155,6 +155,10 @@ type snapshot struct {
 // snapshots are the looks, and what masters stored that had been down and were up again: at
 // some time since they were down.
 func (o *oracle) snapshots() (all []snapshot) {
+	if o.shown != nil {
+		return o.shown
+	}
+	defer func() { o.shown = all }()
 	for i, op := range o.ops {
 		switch {
 		case op.Value.Keys == nil:
@@ -198,24 +202,19 @@ func (o *oracle) keyLifetime() (f finding) {
 	var at []time.Duration
 	type id struct{ master, key, token string }
 	violated := map[id]bool{}
+	runs := map[id]*history.Op{} // by what was seen: the first look that showed it with its end
 	for i, x := range looks {
 		for key, token := range x.Value.Keys {
 			who := id{x.Process, key, token}
-			stays := func(y history.Op) bool {
+			same := func(y history.Op) bool {
 				end, mortal := x.Value.Expires[key]
 				end2, mortal2 := y.Value.Expires[key]
 				return mortal == mortal2 && (end-end2).Abs() <= slack/3
 			}
-			again := false // it was seen with this end before
-			for _, y := range slices.Backward(looks[:i]) {
-				if y.Process == x.Process && y.Value.Keys[key] == token {
-					again = stays(y)
-					break
-				}
-			}
-			if again {
+			if before := runs[who]; before != nil && same(*before) { // it was seen with this end before
 				continue
 			}
+			runs[who] = &looks[i]
 			caught, stayed := false, true
 			for _, y := range looks[i+1:] {
 				if y.Process != x.Process {
@@ -229,7 +228,7 @@ func (o *oracle) keyLifetime() (f finding) {
 				if y.Value.Keys[key] != token {
 					continue
 				}
-				stayed = stayed && stays(y)
+				stayed = stayed && same(y)
 				if stayed && from > x.Time+allowed && !violated[who] {
 					violated[who] = true
 					f.found = append(f.found, violation{key, x.Time + o.ttl, from})

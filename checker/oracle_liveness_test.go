@@ -112,11 +112,8 @@ func (o *oracle) troubled(client, master string, t time.Duration) bool {
 		}
 	}
 	broken := false
-	for _, op := range o.ops {
-		if op.Time > t {
-			break
-		}
-		if op.F == history.FState && op.Process == master {
+	for _, op := range o.states {
+		if op.Time <= t && op.Process == master {
 			broken = op.Value.State != "up"
 		}
 	}

@@ -14,6 +14,10 @@ type sent struct {
 }
 
 func (o *oracle) sent() (all []*sent) {
+	if o.commands != nil {
+		return o.commands
+	}
+	defer func() { o.commands = all }()
 	for _, v := range o.votes {
 		i := slices.IndexFunc(all, func(x *sent) bool {
 			return x.master == v.master && x.client == v.client && x.key == v.key && x.token == v.token

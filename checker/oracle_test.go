@@ -35,6 +35,9 @@ type oracle struct {
 	acquires []asking
 	still    map[string][][2]time.Duration
 	waitsOf  map[bool][]wait
+	shown    []snapshot
+	states   []history.Op
+	commands []*sent
 }
 
 // acquisition is one acquire that returned ok, and what moved or ended it.
@@ -97,6 +100,8 @@ func newOracle(h *history.History, tick time.Duration) *oracle {
 	o.interrupted = never
 	for i, op := range o.ops {
 		switch {
+		case op.F == history.FState:
+			o.states = append(o.states, op)
 		case op.F == history.FInterrupted:
 			o.interrupted = min(o.interrupted, op.Time)
 		case op.F == history.FAcquire && op.Type == history.OK && op.Value.Token != "":

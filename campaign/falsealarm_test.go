@@ -26,7 +26,7 @@ var (
 	alarmConfigurations = flag.Int("alarm.configurations", 48, "random configurations of correct locks")
 	alarmSchedules      = flag.Int("alarm.schedules", 240, "schedules of all of them together")
 	alarmSeed           = flag.Uint64("alarm.seed", 0, "seed of configurations and schedules; 0: a fresh one")
-	alarmDir            = flag.String("alarm.dir", "", "folder for the scenarios of false alarms; empty: a temporary one that is kept")
+	alarmDir            = flag.String("alarm.dir", "", "folder for the scenarios of false alarms; empty: lockpick-alarms among the temporary files")
 )
 
 // assumption is what a correct lock may rely on, with faults that respect it.
@@ -86,7 +86,7 @@ var assumptions = []assumption{
 type knownAlarm struct {
 	why        string
 	lock       string // any: ""
-	fault      string // that is among the schedule's
+	fault      string // that is among the schedule's; any: ""
 	properties []checker.Property
 }
 
@@ -94,6 +94,10 @@ var knownAlarms = []knownAlarm{
 	{why: "the lock fair uses one token for all its retries, so a late rollback deletes its own key", lock: "fair", properties: checker.Properties},
 	{why: "the memory of a master that is paused when the fault memory heals stays full", fault: "memory",
 		properties: []checker.Property{checker.DeadlockFree, checker.Availability, checker.MinorityFailure, checker.Progress, checker.HolderLoss}},
+	{why: "a client that was killed goes on renewing its lease", lock: "textbook-renewing", fault: "client-kill", properties: []checker.Property{checker.HolderLoss, checker.Continuity}},
+	{why: "an extension by the watchdog is taken for the one that the client asked for meanwhile", lock: "textbook-renewing", properties: []checker.Property{checker.Extension}},
+	{why: "a lock on the first master alone is to bear the loss of that master", lock: "single", properties: []checker.Property{checker.MinorityFailure}},
+	{why: "a lock on the first master alone is to bear the loss of that master", lock: "textbook-single", properties: []checker.Property{checker.MinorityFailure}},
 	{why: "an extension that is under way when the client's clock is bent is said to lack votes", fault: "client-clock", properties: []checker.Property{checker.Extension, checker.Continuity}},
 }
 
@@ -174,11 +178,25 @@ const mostSteps = 8
 
 // alarms are those of many schedules.
 type alarms struct {
+	dir        string // for their scenarios
 	mu         sync.Mutex
+	tried      int
 	found      map[string][]alarm // by property and lock
 	conclusive map[string]int     // by property
 	locks      map[string]bool
 	kinds      map[string]bool // that took effect
+}
+
+// newAlarms has none. Their scenarios go to a folder; "": one for all temporary files.
+func newAlarms(t *testing.T, dir string) *alarms {
+	t.Helper()
+	if dir == "" {
+		dir = filepath.Join(os.TempDir(), "lockpick-alarms")
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return &alarms{dir: dir, found: map[string][]alarm{}, conclusive: map[string]int{}, locks: map[string]bool{}, kinds: map[string]bool{}}
 }
 
 // try simulates one schedule of a configuration, and judges it by all properties.
@@ -188,7 +206,16 @@ func (all *alarms) try(t *testing.T, s Scenario, under *assumption) {
 	defer all.mu.Unlock()
 	add := func(property, says string) {
 		key := property + " of " + s.Lock
-		all.found[key] = append(all.found[key], alarm{s, under, property, says})
+		a := alarm{s, under, property, says}
+		if len(all.found[key]) == 0 && a.known() == "" { // at once: the test may be ended before it reports
+			path, err := a.write(all.dir)
+			t.Logf("%s: %s (%v)", key, path, err)
+		}
+		all.found[key] = append(all.found[key], a)
+	}
+	all.tried++
+	if most := *alarmSchedules; most >= 1000 && all.tried%(most/20) == 0 {
+		t.Logf("%d of %d schedules, %d sorts of alarm", all.tried, most, len(all.found))
 	}
 	if err != nil {
 		if !errors.Is(err, t.Context().Err()) {
@@ -244,7 +271,7 @@ func TestCorrectLocksAreNeverConvicted(t *testing.T) {
 		seed = uint64(rand.Uint32()) + 1
 	}
 	t.Logf("repeat with -alarm.seed=%d -alarm.configurations=%d -alarm.schedules=%d", seed, *alarmConfigurations, *alarmSchedules)
-	all := &alarms{found: map[string][]alarm{}, conclusive: map[string]int{}, locks: map[string]bool{}, kinds: map[string]bool{}}
+	all := newAlarms(t, *alarmDir)
 	random := rand.New(rand.NewPCG(seed, 0x616c61726d))
 	type drawn struct {
 		base  Scenario
@@ -308,18 +335,6 @@ func (all *alarms) report(t *testing.T) {
 		t.Logf("%-4s %-18s %6d conclusive schedules, bound %s", p.Level, p.Name, n, Percent(Bound(n, len(checker.Properties))))
 	}
 	t.Logf("faults that took effect: %s", strings.Join(slices.Sorted(maps.Keys(all.kinds)), ", "))
-	if len(all.found) == 0 {
-		return
-	}
-	dir, err := *alarmDir, error(nil)
-	if dir == "" {
-		dir, err = os.MkdirTemp("", "lockpick-alarms-")
-	} else {
-		err = os.MkdirAll(dir, 0o755)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, key := range slices.Sorted(maps.Keys(all.found)) {
 		known := map[string]int{}
 		all.found[key] = slices.DeleteFunc(all.found[key], func(a alarm) bool {
@@ -339,7 +354,7 @@ func (all *alarms) report(t *testing.T) {
 			return a.scenario.Clients*a.scenario.Masters - b.scenario.Clients*b.scenario.Masters
 		})
 		a := &all.found[key][0] // the smallest
-		path, err := a.write(dir)
+		path, err := a.write(all.dir)
 		if err != nil {
 			t.Error(err)
 		}
@@ -352,7 +367,7 @@ func (all *alarms) report(t *testing.T) {
 func TestAlarmsShowThemselvesAgain(t *testing.T) {
 	s, under := configuration(rand.New(rand.NewPCG(1, 2)), 0)
 	s.Lock, s.Clients, s.Keys, s.TTL, s.Hold, s.TimeLimit, s.Fencing = "redlock-plain-del", 4, 1, 2*time.Second, "500ms..3s", 20*time.Second, false
-	all := &alarms{found: map[string][]alarm{}, conclusive: map[string]int{}, locks: map[string]bool{}, kinds: map[string]bool{}}
+	all := newAlarms(t, t.TempDir())
 	for i := range 5 {
 		s.Seed = uint64(i)
 		all.try(t, s, under)

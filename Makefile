@@ -2,7 +2,8 @@
 # make test   set up, then every check and every test
 # make claims the catalogue of claims (ARGS="--driver process --evidence unexpected")
 # make bench  the benchmarks, and the lock beside others (ARGS="-rounds 3 -only pairs")
-.PHONY: run test lint claims bench setup-run setup-test
+# make nightly  what takes hours: correct locks in many more random configurations and schedules
+.PHONY: run test nightly lint claims bench setup-run setup-test
 
 GO ?= go
 # Modules of their own, so that the lock and the harness depend on nothing of theirs.
@@ -37,12 +38,21 @@ RAPID = $(sort $(dir $(shell grep -rl --include='*_test.go' '"pgregory.net/rapid
 # Tests that simulate thousands of worlds run without the race detector: it keeps memory
 # for each coroutine that has ended, 10 GB and more in all. The same code is run with it by
 # the tests of fewer worlds.
-WORLDS = ^Test(ExploreFindsAndShrinks|ExploreFindsLeasesThatAreDeadOnArrival|CounterexamplesReproduceOnProcesses|CorrectLockHoldsInEverySchedule|Explorations.*|ShrinkRunOfANemesis|CatalogueIsAsExpected|Verify.*|NotAsExpected|Baseline|EveryLockIsConvicted|Convictions|PropertiesConvictPlantedBugs|NoFalseAlarm|Exhaust.*|NothingIsLeftOut|StatesSaveWorkAlone|LateCommandsProlongNoKey)$$
+WORLDS = ^Test(ExploreFindsAndShrinks|ExploreFindsLeasesThatAreDeadOnArrival|CounterexamplesReproduceOnProcesses|CorrectLockHoldsInEverySchedule|CorrectLocksAreNeverConvicted|AlarmsShowThemselvesAgain|Explorations.*|ShrinkRunOfANemesis|CatalogueIsAsExpected|Verify.*|NotAsExpected|Baseline|EveryLockIsConvicted|Convictions|PropertiesConvictPlantedBugs|NoFalseAlarm|Exhaust.*|NothingIsLeftOut|StatesSaveWorkAlone|LateCommandsProlongNoKey)$$
 test: setup-test lint
 	$(GO) test -race -p 1 -timeout 40m $(filter-out $(patsubst ./%/,lockpick/%,$(RAPID)),$(shell $(GO) list ./...))
 	$(GO) test -race -p 1 -timeout 40m $(RAPID) -skip '$(WORLDS)' -rapid.seed=$(RAPID_SEED)
 	$(GO) test -timeout 40m ./campaign -run '$(WORLDS)' -rapid.seed=$(RAPID_SEED)
 	@for module in $(MODULES); do echo "$(GO) test -race ./$$module"; (cd $$module && $(GO) test -race ./...) || exit 1; done
+
+# Each false alarm comes with a scenario in ALARMS that shows it again; the first lines of the
+# output have the seed.
+CONFIGURATIONS ?= 1000
+SCHEDULES ?= 100000
+ALARMS ?= alarms
+nightly: setup-test
+	$(GO) test ./campaign -run '^TestCorrectLocksAreNeverConvicted$$' -count=1 -timeout 24h -v \
+	  -alarm.configurations=$(CONFIGURATIONS) -alarm.schedules=$(SCHEDULES) -alarm.dir=$(abspath $(ALARMS))
 
 claims:
 	@$(GO) build -o lockpick ./cmd/lockpick

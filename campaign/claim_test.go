@@ -229,7 +229,9 @@ func TestNotAsExpected(t *testing.T) {
 			"        scenario: {faults: [], time_limit: 10s, hold: 0s..200ms}\n        expect: [{property: mutual-exclusion, verdict: violated}]", Unexpected, "it was never violated: no two of"},
 		{"another reason", "verdict: violated, faults: [kill]", "verdict: violated, faults: [kill], because: the moon", Unexpected, "violated, but not for the claimed reason"},
 		{"a twin that is guilty too", "{persistence: always, time_limit: 10s}", "{persistence: none, time_limit: 10s}", Unexpected, "holds began while another"},
-		{"a run that proves nothing", "time_limit: 10s, hold: 0s..200ms", "time_limit: 2s, hold: 1s", Undecided, "fewer than the 10 that a run needs"},
+		{"schedules that prove nothing", "time_limit: 10s, hold: 0s..200ms", "time_limit: 1s, hold: 2s, clients: 1", Undecided, "needs 10 contended acquisitions, got 0"},
+		{"too few schedules to prove it together", "{faults: [], time_limit: 10s, hold: 0s..200ms}\n        expect: [{property: mutual-exclusion, verdict: holds}]\n        measure: [acquire-p99, L2-violated]\n        schedules: {quick: 8}",
+			"{faults: [], time_limit: 2s, hold: 500ms}\n        expect: [{property: mutual-exclusion, verdict: holds}]\n        schedules: {quick: 1}", Undecided, "1 schedule together: needs 10 contended acquisitions, got "},
 	} {
 		t.Run(x.name, func(t *testing.T) {
 			if !strings.Contains(few, x.from) {
@@ -249,6 +251,94 @@ func TestNotAsExpected(t *testing.T) {
 				t.Errorf("it says %q, want %q", said, x.why)
 			}
 		})
+	}
+}
+
+// TestSchedulesProveItTogether: each of them is too short to prove that the property holds, and
+// says so; all of them together are not.
+func TestSchedulesProveItTogether(t *testing.T) {
+	const short = `
+title: Short
+claims:
+  - id: a
+    slug: short
+    claim: It holds.
+    sources: [test]
+    verdict: holds
+    basis: theory
+    explain: It does.
+    scenario: {persistence: always, hold: 500ms, time_limit: 3s, nemesis: random, faults: [kill], interval: 500ms}
+    cases:
+      - name: short
+        shows: Little happens.
+        expect: [{property: mutual-exclusion, verdict: holds}]
+        schedules: {quick: 12}
+`
+	r := verified(t, short, nil)
+	f := r.Claims[0].Cases[0].Findings[0]
+	if f.Outcome != Expected || f.Found != checker.Holds || f.Proven < 6 || f.Bound != Bound(f.Proven, 1) {
+		t.Fatalf("%s, %s in %d schedules: %s", f.Outcome, f.Found, f.Proven, f.Why)
+	}
+	if len(f.Evidence) != 2 {
+		t.Fatalf("the evidence is %+v, want contended acquisitions, and those under faults", f.Evidence)
+	}
+	for _, e := range f.Evidence {
+		if e.Got < e.Need || e.Need == 0 || !strings.Contains(f.Why, fmt.Sprintf("%d %s", e.Got, e.What)) {
+			t.Errorf("%+v is no evidence, or not told: %s", e, f.Why)
+		}
+	}
+	_, run, err := JudgeFile(filepath.Join(r.Folder, f.Run, HistoryFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := verdictAt(run, "L2"); v.Verdict != checker.Invalid {
+		t.Errorf("a schedule by itself is %s, so this tests nothing: %s", v.Verdict, v.Why)
+	}
+}
+
+// TestWhatAddsToAProof: a schedule adds its evidence if it is only too short, and nothing if a
+// fault did nothing in it, or if it lacks one sort of evidence altogether.
+func TestWhatAddsToAProof(t *testing.T) {
+	row := func(got, need int) checker.Evidence {
+		return checker.Evidence{What: "meetings", Got: got, Need: need, Help: "wait"}
+	}
+	under := func(got int) checker.Evidence {
+		return checker.Evidence{What: "meetings under faults", Got: got, Need: 3}
+	}
+	result := func(v checker.Verdict, why string, rows ...checker.Evidence) *checker.Result {
+		return &checker.Result{Verdict: v, Why: why, Evidence: rows}
+	}
+	var all proof
+	for _, c := range []struct {
+		name string
+		r    *checker.Result
+		adds bool
+	}{
+		{"it holds", result(checker.Holds, "", row(12, 10), under(3)), true},
+		{"too short", result(checker.Invalid, "needs 10 meetings, got 2: wait", row(2, 10), under(1)), true},
+		{"too few under faults", result(checker.Invalid, "needs 3 meetings under faults, got 1", row(11, 10), under(1)), true},
+		{"none under faults", result(checker.Invalid, "needs 3 meetings under faults, got 0", row(11, 10), under(0)), false},
+		{"a fault that did nothing", result(checker.Invalid, "kill was requested but never installed", row(11, 10), under(9)), false},
+		{"undecided", result(checker.Unknown, "cut short", row(11, 10), under(9)), false},
+		{"without evidence", result(checker.Holds, ""), false},
+	} {
+		x := shown{verdict: c.r.Verdict, evidence: evidenceOf(c.r)}
+		before := all.schedules
+		all.add(&x)
+		if added := all.schedules > before; added != c.adds {
+			t.Errorf("%s: added %v, want %v", c.name, added, c.adds)
+		}
+	}
+	if got := all.has(); got != "25 meetings, 5 meetings under faults" || all.schedules != 3 || all.lacks() != nil {
+		t.Errorf("%d schedules have %s", all.schedules, got)
+	}
+	var none proof
+	if none.lacks() == nil {
+		t.Error("nothing lacks nothing")
+	}
+	short := proof{evidence: []checker.Evidence{row(9, 10)}}
+	if got := needs(short.lacks()); got != "needs 10 meetings, got 9: wait" {
+		t.Error(got)
 	}
 }
 

@@ -77,23 +77,24 @@ type TwinResult struct {
 
 // Finding is what was found on one property.
 type Finding struct {
-	Property   string          `json:"property"`
-	Level      string          `json:"level"`
-	Expected   checker.Verdict `json:"expected"`
-	Found      checker.Verdict `json:"found"`
-	Outcome    Outcome         `json:"outcome"`
-	Why        string          `json:"why"`
-	Schedules  int             `json:"schedules"`             // that were tried
-	Proven     int             `json:"proven"`                // of them, that decide the property
-	Violated   int             `json:"violated,omitempty"`    // of them, that violate it
-	Bound      float64         `json:"bound,omitempty"`       // of what holds: no more than this share of schedules violates it, with 95 % confidence by itself
-	Seed       uint64          `json:"seed"`                  // of the evidence
-	FoundAfter time.Duration   `json:"found_after,omitempty"` // ns of real time until the evidence was there
-	At         *time.Duration  `json:"at,omitempty"`          // ns of the run until the violation began
-	Faults     []string        `json:"faults,omitempty"`      // kinds that its reason names
-	Summary    string          `json:"summary,omitempty"`
-	Reason     []string        `json:"reason,omitempty"`
-	Run        string          `json:"run,omitempty"` // the evidence's folder below Folder
+	Property   string             `json:"property"`
+	Level      string             `json:"level"`
+	Expected   checker.Verdict    `json:"expected"`
+	Found      checker.Verdict    `json:"found"`
+	Outcome    Outcome            `json:"outcome"`
+	Why        string             `json:"why"`
+	Schedules  int                `json:"schedules"`             // that were tried
+	Proven     int                `json:"proven"`                // of them, that violate the property or add to the evidence that it holds
+	Violated   int                `json:"violated,omitempty"`    // of them, that violate it
+	Bound      float64            `json:"bound,omitempty"`       // of what holds: no more than this share of schedules violates it, with 95 % confidence by itself
+	Evidence   []checker.Evidence `json:"evidence,omitempty"`    // of what holds: that of all schedules together
+	Seed       uint64             `json:"seed"`                  // of the evidence
+	FoundAfter time.Duration      `json:"found_after,omitempty"` // ns of real time until the evidence was there
+	At         *time.Duration     `json:"at,omitempty"`          // ns of the run until the violation began
+	Faults     []string           `json:"faults,omitempty"`      // kinds that its reason names
+	Summary    string             `json:"summary,omitempty"`
+	Reason     []string           `json:"reason,omitempty"`
+	Run        string             `json:"run,omitempty"` // the evidence's folder below Folder
 }
 
 // Outcome is the worst of the case's findings.

@@ -40,9 +40,12 @@ func contention(h *history.History, p checker.Property, found []checker.Violatio
 			votes++
 		}
 	}
-	r := checker.Result{Property: p, Verdict: checker.Holds, Checked: votes, Count: len(found), Why: fmt.Sprintf("in %d votes it did not happen", votes)}
-	if votes == 0 {
-		r.Verdict, r.Why = checker.Invalid, "no vote was recorded"
+	needed := checker.Evidence{What: "recorded votes", Got: votes, Need: checker.MinEvidence, Help: "try a longer --time-limit"}
+	r := checker.Result{
+		Property: p, Verdict: checker.Holds, Checked: votes, Evidence: []checker.Evidence{needed}, Count: len(found), Why: fmt.Sprintf("in %d votes it did not happen", votes),
+	}
+	if needed.Got < needed.Need {
+		r.Verdict, r.Why = checker.Invalid, needs(&needed)
 	}
 	if len(found) > 0 {
 		r.Verdict, r.Violations, r.Key = checker.Violated, found[:min(len(found), checker.MaxViolations)], found[0].Key

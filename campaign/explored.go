@@ -181,6 +181,7 @@ func (x *Explored) fold(t *tried) {
 func (l *PropertyCount) fold(t *tried) {
 	i := slices.IndexFunc(t.result.Verdicts, func(v checker.Result) bool { return v.Name == l.Name })
 	if i < 0 {
+		l.Lacking[cmp.Or(t.result.Untested[l.Name], "the run did not exercise it")]++
 		return
 	}
 	l.Tested++
@@ -348,15 +349,18 @@ func (x *Explored) Caveats() []string {
 // missing says what the schedules lack to prove anything, and what helps, or "".
 func (l *PropertyCount) missing(x *Explored, base Scenario) string {
 	tried := counted(x.Schedules, "schedule", "schedules")
-	switch {
-	case l.Tested == 0:
-		return fmt.Sprintf("none of %s tested it%s", tried, helpUntested(l.Property))
-	case l.Conclusive == 0:
-		most := slices.MaxFunc(slices.Sorted(maps.Keys(l.Lacking)), func(a, b string) int { return cmp.Compare(l.Lacking[a], l.Lacking[b]) })
-		if x.Schedules == 1 {
-			return "the only schedule proved nothing: " + most + helpInconclusive
+	if l.Conclusive == 0 {
+		most, help := "the search ended before the first", helpInconclusive
+		if len(l.Lacking) > 0 {
+			most = slices.MaxFunc(slices.Sorted(maps.Keys(l.Lacking)), func(a, b string) int { return cmp.Compare(l.Lacking[a], l.Lacking[b]) })
 		}
-		return fmt.Sprintf("none of %s was conclusive, most often (%d times) because %s%s", tried, l.Lacking[most], most, helpInconclusive)
+		if l.Tested == 0 {
+			help = helpUntested(l.Property)
+		}
+		if x.Schedules <= 1 {
+			return fmt.Sprintf("%s proved nothing: %s%s", tried, most, help)
+		}
+		return fmt.Sprintf("none of %s was conclusive, most often (%d times) because %s%s", tried, l.Lacking[most], most, help)
 	}
 	for _, kind := range base.FaultNames() {
 		if b := x.Kinds[kind]; b == nil || b.Bit == 0 {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"lockpick/history"
+	"lockpick/workload"
 )
 
 // interrupt ends the run because the outer context has ended. It records that before it
@@ -19,6 +20,8 @@ func (c *campaign) interrupt() {
 	cause := context.Cause(c.outer)
 	c.recorder.Record(history.Op{Process: history.Harness, Type: history.Info, F: history.FInterrupted, Error: cause.Error()})
 	c.cancel(cause)
+	// A call that ignores that its context has ended is waited for only so long.
+	c.runtime.AfterFunc(workload.ReturnBound(0), func() { c.work.Load().Abandon() })
 }
 
 // end records the end mark of a run that was not interrupted: its history is complete.

@@ -20,13 +20,16 @@ func Judge(h *history.History, by ...checker.Property) (*Result, error) {
 	r := &Result{
 		Name: head.Name, Started: head.Started, Driver: head.Driver, Seed: head.Seed, Lock: head.Lock,
 		Masters: head.Masters, Persistence: head.Persistence, Clients: head.Clients, Keys: head.Keys, TTL: head.TTL,
-		Faults: head.Faults, Nemesis: head.Nemesis, Properties: head.Properties, Versions: head.Versions, Counts: Count(h),
+		Faults: head.Faults, Nemesis: head.Nemesis, Versions: head.Versions, Counts: Count(h),
 	}
 	if n := len(h.Ops); n > 0 {
 		r.Duration = h.Ops[n-1].Time
 	}
 	if h.Torn {
 		r.Notes = append(r.Notes, "the history's last line is torn: the harness was killed while it wrote; what came before is judged")
+	}
+	for _, p := range h.Problems {
+		r.Notes = append(r.Notes, "the history has a problem in "+p.String())
 	}
 	if r.CutShort = cutShort(h); r.CutShort != "" {
 		r.Notes = append(r.Notes, r.CutShort)
@@ -49,6 +52,7 @@ func Judge(h *history.History, by ...checker.Property) (*Result, error) {
 		}
 	}
 	r.Notes = append(r.Notes, deaths(h.Ops)...)
+	r.Notes = append(r.Notes, failures(h.Ops)...)
 	r.FirstViolationMS = firstViolation(r.Verdicts)
 	return r, nil
 }
@@ -119,6 +123,33 @@ func deaths(ops []history.Op) []string {
 	var notes []string
 	for _, client := range slices.Sorted(maps.Keys(times)) {
 		notes = append(notes, fmt.Sprintf("client %s ended %d times without a fault of the nemesis, the last time since %s", client, times[client], last[client]))
+	}
+	return notes
+}
+
+// failures tells of calls of the lock that did not return or panicked, each kind once.
+func failures(ops []history.Op) []string {
+	type kind struct{ f, command, error string }
+	times, first := map[kind]int{}, map[kind]*history.Op{}
+	var order []kind
+	for i := range ops {
+		op := &ops[i]
+		if op.Value == nil || op.F != history.FHung && op.F != history.FPanicked {
+			continue
+		}
+		k := kind{op.F, op.Value.Command, op.Error}
+		if times[k]++; times[k] == 1 {
+			first[k], order = op, append(order, k)
+		}
+	}
+	var notes []string
+	for _, k := range order {
+		op := first[k]
+		what := fmt.Sprintf("panicked in %s: %s", k.command, k.error)
+		if k.f == history.FHung {
+			what = fmt.Sprintf("did not return from %s within %v", k.command, op.Value.Took.Round(time.Millisecond))
+		}
+		notes = append(notes, fmt.Sprintf("the lock of client %s %s (first at %.1fs, %d times in all)", op.Process, what, op.Time.Seconds(), times[k]))
 	}
 	return notes
 }

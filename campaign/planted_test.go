@@ -137,6 +137,7 @@ var convictions = []conviction{
 		s.Schedule = []Step{{Fault: "kill", After: "any enters any", Repeat: true, For: 50 * time.Millisecond, Masters: []string{"all"}}}
 	}},
 	{"redisson-redlock", checker.OwnKeys, standsBetween(4500 * time.Millisecond)},
+	{"fair-one-token", checker.MutualExclusion, pausesFirst},
 }
 
 // standsBetween stops c1 between two commands for so long.
@@ -154,6 +155,12 @@ func diesBetween(s *Scenario) {
 // standsInside stops c1 before its writes for longer than a TTL.
 func standsInside(s *Scenario) {
 	s.Schedule = []Step{{Fault: "client-pause", After: "c1 enters k0", For: 2500 * time.Millisecond, Repeat: true, Clients: []string{"c1"}, Point: workload.BeforeWrite}}
+}
+
+// pausesFirst pauses the first master again and again: SETs and releases that clients gave up
+// on are carried out afterwards.
+func pausesFirst(s *Scenario) {
+	s.Schedule = []Step{{Fault: "pause", After: "any releases any", Repeat: true, For: 300 * time.Millisecond, Masters: []string{"m1"}}}
 }
 
 // cutOff cuts c1 from all masters while it is inside.

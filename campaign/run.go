@@ -103,13 +103,15 @@ func execute(ctx context.Context, s Scenario, driver Driver, dir, yaml string, s
 			return err
 		}
 		started = sim.Epoch
-		run = func(f func() error) (err error) {
-			return errors.Join(world.Run(func() { err = f() }), err)
-		}
+		run = func(f func() error) error { return c.inWorld(world, f) }
 	} else if c.masters, err = driver.Start(ctx, cfg); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, c.masters.Close()) }()
+	defer func() {
+		if !c.frozen.Load() { // nobody but the world itself may touch it
+			err = errors.Join(err, c.masters.Close())
+		}
+	}()
 	if err := c.masters.Shim(); err != nil && slices.ContainsFunc(s.FaultNames(), needsShim) {
 		opt.Progress("some faults will be skipped: %v", err)
 	}
@@ -127,10 +129,11 @@ func execute(ctx context.Context, s Scenario, driver Driver, dir, yaml string, s
 	}
 	return run(func() error {
 		c.start = c.runtime.Now()
-		c.recorder, err = history.NewRecorder(out, s.header(c.masters, yaml, started), c.now)
+		recorder, err := history.NewRecorder(out, s.header(c.masters, yaml, started), c.now)
 		if err != nil {
 			return err
 		}
+		c.recorder = recorder
 		c.observe()
 		return errors.Join(c.run(), c.recorder.Err())
 	})
@@ -204,13 +207,14 @@ type campaign struct {
 	visiting atomic.Bool // the final acquisitions are under way
 	opt      Options
 	cancel   context.CancelCauseFunc // ends all that the run does
+	work     atomic.Pointer[workload.Workload]
+	seen     atomic.Int64 // the run's time, when it was last asked for (ns)
+	frozen   atomic.Bool  // the simulated world was given up: its time stands still
 
 	mu          sync.Mutex
 	interrupted bool
 	ended       bool
 }
-
-func (c *campaign) now() time.Duration { return c.runtime.Now().Sub(c.start) }
 
 var (
 	errTimeLimit = errors.New("the time limit")
@@ -236,12 +240,13 @@ func (c *campaign) stages() (err error) {
 		lock = c.asProcesses(lock)
 	}
 	w, err := workload.New(workload.Config{
-		Wait: s.Wait, Protocol: s.Resource, Lock: lock, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, TTLs: s.ClientTTL, Timeout: s.Timeout, HoldMin: from, HoldMax: to,
+		Wait: s.Wait, Protocol: s.Resource, Lock: lock, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, TTLs: s.ClientTTL, Timeout: s.Timeout, HoldMin: from, HoldMax: to, OwnPanic: sim.Raised,
 		LongHolds: s.LongHolds, Extend: s.Extend, Think: 50 * time.Millisecond, AcquireTimeout: 3*s.TTL + time.Second, Fencing: s.Fencing, Seed: s.Seed,
 	}, c.runtime, c.recorder, c.start, c.site)
 	if err != nil {
 		return err
 	}
+	c.work.Store(w)
 	defer func() { err = errors.Join(err, w.Err(), w.Close()) }()
 	c.nemesis = nemesis.New(nemesis.Env{
 		Cluster: c.masters, Clients: workload.Clients(s.Clients), Keys: c.lookedAt(), Pauses: w.Pauses,
@@ -497,6 +502,7 @@ func (c *campaign) tell(ctx, working context.Context) {
 }
 
 func (c *campaign) live(working context.Context) {
+	now := c.now() // also where nobody looks: it tells that virtual time goes on
 	if c.opt.Live == nil {
 		return
 	}
@@ -508,7 +514,7 @@ func (c *campaign) live(working context.Context) {
 		stage = "healing"
 	}
 	c.opt.Live(Status{
-		Stage: stage, Elapsed: c.now(), Limit: c.s.TimeLimit, Granted: int(c.granted.Load()),
+		Stage: stage, Elapsed: now, Limit: c.s.TimeLimit, Granted: int(c.granted.Load()),
 		Faults: c.nemesis.Active(), Violations: c.watch.Violations(),
 	})
 }

@@ -31,16 +31,18 @@ func Simulate(ctx context.Context, s Scenario, how Simulation) (*history.History
 	if err := c.simulated(world, s.config()); err != nil {
 		return nil, err
 	}
-	var failure error
-	err := world.Run(func() {
+	err := c.inWorld(world, func() error {
 		c.start = c.runtime.Now()
 		c.recorder = history.NewMemory(s.header(c.masters, "", sim.Epoch), c.now)
 		if s.StopOnViolation {
 			c.observe() // nobody else looks
 		}
-		failure = c.run()
+		return c.run()
 	})
-	if err := errors.Join(err, failure, c.masters.Close()); err != nil {
+	if !c.frozen.Load() {
+		err = errors.Join(err, c.masters.Close())
+	}
+	if err != nil {
 		return nil, &HarnessError{err}
 	}
 	return c.recorder.History(), nil

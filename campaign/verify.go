@@ -127,8 +127,8 @@ type series struct {
 	twin   bool
 	base   Scenario
 	expect []Expect
-	prove  int // schedules that must prove that a property holds, or it is undecided
-	enough int // once so many do, no more are tried
+	prove  int // schedules that must add evidence that a property holds, or it is undecided
+	enough int // once so many do, and together they have enough, no more are tried
 	trials []*trial
 	left   int // guarded by verification.mu
 	stop   int // no schedule above it matters
@@ -145,15 +145,6 @@ type trial struct {
 	at      time.Duration // real time since the series began
 	run     string        // the folder that keeps it, if it is kept
 	proof   bool          // a finding refers to it
-}
-
-// shown is what one schedule showed of one property.
-type shown struct {
-	verdict checker.Verdict
-	why     string
-	match   *checker.Violation // that has the expected reason
-	first   *checker.Violation
-	faults  []string // kinds of fault in the reason of first
 }
 
 func (v *verification) plan(c *Claim) {
@@ -326,16 +317,16 @@ func (s *series) settle() {
 	}
 	last := 0
 	for _, e := range s.expect {
-		at, proven := -1, 0
+		at := -1
+		var all proof
 		for i, t := range s.trials {
 			if t == nil {
 				continue
 			}
 			x := t.results[e.Property]
-			if x.verdict == checker.Holds {
-				proven++
-			}
-			if e.Verdict == checker.Violated && x.match != nil || e.Verdict == checker.Holds && (x.verdict == checker.Violated || proven == s.enough) {
+			all.add(&x)
+			if e.Verdict == checker.Violated && x.match != nil ||
+				e.Verdict == checker.Holds && (x.verdict == checker.Violated || all.schedules >= s.enough && all.lacks() == nil) {
 				at = i
 				break
 			}
@@ -402,62 +393,6 @@ func (s *series) properties() []checker.Property {
 	return propertiesOf(s.base.Properties)
 }
 
-// judge is what a history shows of what is expected.
-func (e *Expect) judge(h *history.History, r *Result) shown {
-	res, judged := e.result(h, r)
-	if !judged {
-		return shown{verdict: checker.Invalid, why: "the schedule did not exercise the property " + e.Property}
-	}
-	s := shown{verdict: res.Verdict, why: res.Why}
-	if res.Verdict != checker.Violated {
-		return s
-	}
-	kinds := map[int]string{}
-	for _, f := range history.Faults(h.Ops) {
-		kinds[f.ID] = f.Name
-	}
-	for i := range res.Violations {
-		x := &res.Violations[i]
-		var faults []string
-		for _, id := range x.Faults {
-			faults = append(faults, kinds[id])
-		}
-		if s.first == nil {
-			s.first, s.faults = x, slices.Compact(slices.Sorted(slices.Values(faults)))
-		}
-		if e.explains(x, faults) {
-			s.match = x
-			break
-		}
-	}
-	return s
-}
-
-// result is what a history says of the property; false: it says nothing.
-func (e *Expect) result(h *history.History, r *Result) (checker.Result, bool) {
-	if judge := contentions[e.Property]; judge != nil {
-		return judge(h), true
-	}
-	i := slices.IndexFunc(r.Verdicts, func(x checker.Result) bool { return x.Name == e.Property })
-	if i < 0 {
-		return checker.Result{}, false
-	}
-	return r.Verdicts[i], true
-}
-
-// explains says whether a violation has the expected reason.
-func (e *Expect) explains(x *checker.Violation, faults []string) bool {
-	for _, f := range e.Faults {
-		if !slices.Contains(faults, f) {
-			return false
-		}
-	}
-	if e.Because == "" {
-		return true
-	}
-	return e.because.MatchString(x.Summary) || slices.ContainsFunc(x.Reason, e.because.MatchString)
-}
-
 // conclude sums up a claim all of whose schedules were tried, and keeps the evidence.
 func (v *verification) conclude(ctx context.Context, c *claimRun) {
 	for i := range c.result.Cases {
@@ -502,24 +437,6 @@ func (s *series) tried() int {
 	return n
 }
 
-// findings is what a series says of each property that is expected of it.
-func (v *verification) findings(ctx context.Context, s *series) []Finding {
-	var all []Finding
-	for i := range s.expect {
-		f, evidence := s.find(&s.expect[i])
-		if evidence != nil {
-			f.Seed = evidence.seed
-			f.FoundAfter = evidence.at
-			if v.keeps(&f) {
-				v.failed(v.keep(ctx, s, evidence))
-				f.Run, evidence.proof = evidence.run, true
-			}
-		}
-		all = append(all, f)
-	}
-	return all
-}
-
 // keeps says whether a finding's run is kept.
 func (v *verification) keeps(f *Finding) bool {
 	switch v.opt.Keep {
@@ -557,80 +474,6 @@ func (v *verification) failed(err error) {
 	v.mu.Lock()
 	v.err = errors.Join(v.err, err)
 	v.mu.Unlock()
-}
-
-// find concludes on one property from the schedules of a series, and says which of them
-// is the evidence: the one that violates, or the first that proves something.
-func (s *series) find(e *Expect) (Finding, *trial) {
-	f := Finding{Property: e.Property, Level: e.Level(), Expected: e.Verdict}
-	var evidence, other, undecided, proving *trial
-	for _, t := range s.trials[:s.stop+1] {
-		if t == nil {
-			continue
-		}
-		x := t.results[e.Property]
-		f.Schedules++
-		switch {
-		case x.verdict == checker.Holds:
-			f.Proven++
-			proving = cmp.Or(proving, t)
-		case x.match != nil:
-			f.Proven++
-			f.Violated++
-			evidence = cmp.Or(evidence, t)
-		case x.verdict == checker.Violated:
-			f.Proven++
-			f.Violated++
-			other = cmp.Or(other, t)
-		case x.verdict == checker.Unknown || undecided == nil || undecided.results[e.Property].verdict != checker.Unknown:
-			undecided = t
-		}
-		if evidence != nil && e.Verdict == checker.Violated {
-			break
-		}
-	}
-	convict := func(t *trial, x *checker.Violation) *trial {
-		f.Found, f.Summary, f.Reason, f.At = checker.Violated, x.Summary, x.Reason, &x.At
-		f.Faults = t.results[e.Property].faults
-		f.Why = t.results[e.Property].why
-		return t
-	}
-	switch {
-	case f.Schedules == 0:
-		f.Found, f.Why = checker.Unknown, "interrupted before any schedule was tried"
-		f.Outcome = Undecided
-	case evidence != nil:
-		convict(evidence, evidence.results[e.Property].match)
-		f.Outcome = Unexpected
-		if e.Verdict == checker.Violated {
-			f.Outcome = Expected
-		}
-		return f, evidence
-	case other != nil:
-		convict(other, other.results[e.Property].first)
-		f.Outcome = Unexpected
-		if e.Verdict == checker.Violated {
-			f.Why = "violated, but not for the claimed reason: " + f.Why
-		}
-		return f, other
-	case undecided != nil && (undecided.results[e.Property].verdict == checker.Unknown || f.Proven < s.prove):
-		x := undecided.results[e.Property]
-		f.Found, f.Why, f.Outcome = x.verdict, x.why, Undecided
-		if n := f.Schedules - f.Proven; n < f.Schedules {
-			f.Why = fmt.Sprintf("%d of %d schedules decide nothing: %s", n, f.Schedules, x.why)
-		}
-		return f, undecided
-	case slices.Contains(s.trials[:s.stop+1], nil):
-		f.Found, f.Why, f.Outcome = checker.Unknown, fmt.Sprintf("interrupted after %d of %d schedules", f.Schedules, s.stop+1), Undecided
-	default:
-		f.Found, f.Outcome, f.Why = checker.Holds, Expected, proving.results[e.Property].why
-		if e.Verdict == checker.Violated {
-			f.Outcome, f.Why = Unexpected, "it was never violated: "+f.Why
-		}
-		f.Bound = Bound(f.Proven, 1)
-		return f, proving
-	}
-	return f, nil
 }
 
 // keep stores the schedule as a run with its report.

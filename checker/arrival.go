@@ -24,6 +24,9 @@ func (r *run) deadArrivals() *judgement {
 	byGrant := map[int]*history.Lease{}
 	for _, l := range r.leases {
 		g := l.Grants[0]
+		if !r.counts(g.At) {
+			continue
+		}
 		granted = append(granted, g.At)
 		if g.At <= g.Until+max(arrivalSlack, r.slack) {
 			continue
@@ -32,12 +35,14 @@ func (r *run) deadArrivals() *judgement {
 		found = append(found, Violation{Key: l.Key, At: g.At, Until: g.At, Ops: []int{g.Index}, Tokens: []string{l.Token}, Clients: []string{l.Process}})
 	}
 	return &judgement{
-		checked: len(r.leases), violations: found,
+		tally: tally{checked: len(granted)}, violations: found,
 		evidence: r.need("acquisitions", granted, moreWork),
 		explain:  func(v *Violation) { r.explainDeadArrival(v, byGrant[v.Ops[0]]) },
-		violated: func(first *Violation) string {
-			return fmt.Sprintf("%s were over when the acquire returned: the first at %s on %s", share(len(found), len(r.leases), "leases"), at(first.At), first.Key)
+		violated: func(t tally, first *Violation) string {
+			return fmt.Sprintf("%s were over when the acquire returned: the first at %s on %s", share(t.found, t.checked, "leases"), at(first.At), first.Key)
 		},
-		holds: fmt.Sprintf("%s when the acquire returned", count(len(r.leases), "lease was valid", "leases were valid")),
+		holds: func(t tally) string {
+			return fmt.Sprintf("%s when the acquire returned", count(t.checked, "lease was valid", "leases were valid"))
+		},
 	}
 }

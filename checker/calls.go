@@ -24,6 +24,9 @@ func (r *run) callsThat(wrong, did string) *judgement {
 	var found []Violation
 	for i := range r.h.Ops {
 		op := &r.h.Ops[i]
+		if !r.counts(op.Time) {
+			continue
+		}
 		switch {
 		case op.Type == history.Invoke && (op.F == history.FAcquire || op.F == history.FExtend || op.F == history.FRelease):
 			calls = append(calls, op.Time)
@@ -39,12 +42,12 @@ func (r *run) callsThat(wrong, did string) *judgement {
 		return nil
 	}
 	return &judgement{
-		checked: len(calls), violations: found,
+		tally: tally{checked: len(calls)}, violations: found,
 		evidence: r.need("calls of the lock", calls, moreWork),
 		explain:  func(v *Violation) { r.explainCall(v, &r.h.Ops[v.Ops[0]]) },
-		violated: func(first *Violation) string {
-			return fmt.Sprintf("%s %s: the first at %s on %s", share(len(found), len(calls), "calls"), did, at(first.At), first.Key)
+		violated: func(t tally, first *Violation) string {
+			return fmt.Sprintf("%s %s: the first at %s on %s", share(t.found, t.checked, "calls"), did, at(first.At), first.Key)
 		},
-		holds: fmt.Sprintf("none of %s %s", count(len(calls), "call", "calls"), did),
+		holds: func(t tally) string { return fmt.Sprintf("none of %s %s", count(t.checked, "call", "calls"), did) },
 	}
 }

@@ -97,6 +97,7 @@ type run struct {
 	ended       bool          // the history has its end mark
 	interrupted interruption
 	died        death
+	window      history.Span                // what is judged happened in it; the rest is only context
 	slack       time.Duration               // how much later than it happened a thing may have been recorded
 	faulty      []history.Span              // built when first needed
 	competed    map[*history.Lease]bool     // built when first needed
@@ -113,7 +114,7 @@ type run struct {
 
 func newRun(h *history.History) *run {
 	r := &run{h: h, faults: history.Faults(h.Ops), pauses: pauses(h.Ops),
-		interrupted: interrupted(h.Ops), died: foreignDeath(h.Ops), slack: slackOf(h)}
+		window: history.Span{From: -1 << 62, To: 1 << 62}, interrupted: interrupted(h.Ops), died: foreignDeath(h.Ops), slack: slackOf(h)}
 	r.leases, r.leaseOf = history.LeasesByLine(h.Ops)
 	if n := len(h.Ops); n > 0 {
 		r.end = h.Ops[n-1].Time
@@ -121,6 +122,12 @@ func newRun(h *history.History) *run {
 	}
 	return r
 }
+
+// counts says whether what happened at a time is to be judged.
+func (r *run) counts(t time.Duration) bool { return r.window.From <= t && t < r.window.To }
+
+// final says whether nothing follows what is judged.
+func (r *run) final() bool { return r.end < r.window.To }
 
 // leaseAt is the lease that a line is about, or nil.
 func (r *run) leaseAt(line int) *history.Lease {
@@ -133,7 +140,7 @@ func (r *run) leaseAt(line int) *history.Lease {
 func (r *run) deadOnArrival() int {
 	n := 0
 	for _, l := range r.leases {
-		if deadOnArrival(l) {
+		if deadOnArrival(l) && r.counts(l.Acquired()) {
 			n++
 		}
 	}

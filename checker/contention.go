@@ -77,7 +77,7 @@ func (r *run) contendedGrants(counts func(*history.Lease) bool) []time.Duration 
 	competed := r.contended()
 	var at []time.Duration
 	for _, l := range r.leases {
-		if competed[l] && (counts == nil || counts(l)) {
+		if competed[l] && r.counts(l.Acquired()) && (counts == nil || counts(l)) {
 			at = append(at, l.Acquired())
 		}
 	}
@@ -93,7 +93,7 @@ const contendedAcquisitions = "contended acquisitions"
 func (r *run) begin(l *history.Lease) (at time.Duration, line int) {
 	first, voted := time.Duration(0), false
 	for v := range r.lookup().of(l) {
-		if v.Command == history.CommandSet && sent(v) >= l.Invoked && v.At <= l.Acquired()+r.slack && (!voted || sent(v) < first) {
+		if v.Command == history.CommandSet && sent(v) >= l.Invoked && sent(v) <= l.Acquired() && (!voted || sent(v) < first) {
 			first, voted = sent(v), true
 		}
 	}

@@ -33,7 +33,7 @@ func (r *run) continuity() *judgement {
 	for _, l := range r.leases {
 		for i, g := range l.Grants[1:] {
 			asked, ok := r.asked(g.Index)
-			if g.Bent || !ok {
+			if g.Bent || !ok || !r.counts(g.At) {
 				continue
 			}
 			voted, x := r.unbroken(l, l.Grants[i], g, asked, ttl)
@@ -52,13 +52,15 @@ func (r *run) continuity() *judgement {
 		return nil
 	}
 	return &judgement{
-		checked: len(judged), violations: found, needsSlack: true,
+		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
 		evidence: r.needs("extensions with recorded votes", judged, minExtensions, minExtensionsUnderFaults, moreExtensions),
 		explain:  func(v *Violation) { r.explainRevival(v, byGrant[v.Ops[1]]) },
-		violated: func(first *Violation) string {
-			return fmt.Sprintf("%s revived a key that had been gone: the first at %s on %s", share(len(found), len(judged), "extensions"), at(first.At), first.Key)
+		violated: func(t tally, first *Violation) string {
+			return fmt.Sprintf("%s revived a key that had been gone: the first at %s on %s", share(t.found, t.checked, "extensions"), at(first.At), first.Key)
 		},
-		holds: fmt.Sprintf("none of %s revived a key that had been gone", count(len(judged), "extension", "extensions")),
+		holds: func(t tally) string {
+			return fmt.Sprintf("none of %s revived a key that had been gone", count(t.checked, "extension", "extensions"))
+		},
 	}
 }
 

@@ -130,7 +130,7 @@ func (r *run) waits(but []history.Span) []drought {
 		if _, known := reached[id.client]; !known {
 			reached[id.client] = r.reaches(id.client)
 		}
-		if waiting[id.key] == nil {
+		if !slices.Contains(keys, id.key) {
 			keys = append(keys, id.key)
 		}
 		can := without(union(asking[id], askingGap), append(slices.Clone(reached[id.client].weak), r.stops(id.client)...))
@@ -176,7 +176,7 @@ func (r *run) judgeWaits(waits []drought, bound time.Duration, judged int, durin
 	byProof := map[proof]drought{}
 	var found []Violation
 	for _, d := range waits {
-		if r.stalledFor(d.from, d.to) > MaxStall {
+		if !r.counts(d.to) || r.stalledFor(d.from, d.to) > MaxStall {
 			continue
 		}
 		longest = max(longest, d.to-d.from)
@@ -200,14 +200,16 @@ func (r *run) judgeWaits(waits []drought, bound time.Duration, judged int, durin
 		return nil
 	}
 	return &judgement{
-		checked: judged, violations: found, late: true,
+		tally: tally{checked: judged, longest: longest}, violations: found, late: true,
 		evidence: countEvidence("leases granted "+during, judged, minWaits, moreWork),
 		explain:  func(v *Violation) { r.explainWait(v, byProof[proof{v.Key, v.At}], during, more) },
-		violated: func(first *Violation) string {
+		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("someone asked for a key and could reach a quorum, and no one was granted it for more than %s %s, %s: the first from %s on %s",
-				at(bound), during, count(len(found), "time", "times"), at(first.At), first.Key)
+				at(bound), during, count(t.found, "time", "times"), at(first.At), first.Key)
 		},
-		holds: fmt.Sprintf("%s granted %s, after a wait of at most %s of the %s allowed", count(judged, "lease was", "leases were"), during, at(longest), at(bound)),
+		holds: func(t tally) string {
+			return fmt.Sprintf("%s granted %s, after a wait of at most %s of the %s allowed", count(t.checked, "lease was", "leases were"), during, at(t.longest), at(bound))
+		},
 	}
 }
 
@@ -266,7 +268,7 @@ func (r *run) holderLoss() *judgement {
 			continue
 		}
 		mine = append(mine, d)
-		if d.granted != nil {
+		if d.granted != nil && r.counts(d.to) {
 			judged++
 		}
 	}
@@ -288,7 +290,7 @@ func (r *run) minorityFailure() *judgement {
 	}
 	judged := 0
 	for _, l := range r.leases {
-		if !deadOnArrival(l) && touches(of(l.Process).minor, l.Acquired(), l.Acquired()) {
+		if !deadOnArrival(l) && r.counts(l.Acquired()) && touches(of(l.Process).minor, l.Acquired(), l.Acquired()) {
 			judged++
 		}
 	}
@@ -351,7 +353,7 @@ func (r *run) progress() *judgement {
 	waits := r.waits(union(but, 0))
 	judged := 0
 	for _, d := range waits {
-		if d.granted != nil {
+		if d.granted != nil && r.counts(d.to) {
 			judged++
 		}
 	}

@@ -17,32 +17,39 @@ func (r *run) mutualExclusion(second linearizability) *judgement {
 	byLater := map[int]overlap{}
 	swept := map[string]bool{}
 	for _, o := range overlaps {
+		if !r.counts(o.from()) {
+			continue
+		}
 		found = append(found, violation(o))
 		byLater[o.later.ops[0]] = o
 		swept[o.later.key] = true
 	}
 	judged := 0
 	for i := range all {
-		if !all[i].empty() {
+		if !all[i].empty() && r.counts(all[i].from) {
 			judged++
 		}
 	}
 	j := &judgement{
-		checked: judged, violations: found,
+		tally: tally{checked: judged}, violations: found,
 		evidence: r.need(contendedAcquisitions, r.contendedGrants(nil), moreContention),
 		explain:  func(v *Violation) { r.explainHolds(v, byLater[v.Ops[len(v.Ops)-1]]) },
-		violated: func(first *Violation) string {
+		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s began while another lease still held the lock: the first at %s on %s",
-				share(len(found), judged, "holds"), at(first.At), first.Key)
+				share(t.found, t.checked, "holds"), at(first.At), first.Key)
 		},
-		holds:         fmt.Sprintf("no two of %s overlapped", count(judged, "hold", "holds")),
+		holds:         func(t tally) string { return fmt.Sprintf("no two of %s overlapped", count(t.checked, "hold", "holds")) },
 		contradiction: disagree(swept, second),
 	}
-	if n := r.deadOnArrival(); n > 0 {
-		j.notes = fmt.Sprintf("; %s over before the acquire returned, and so held nothing", count(n, "lease was", "leases were"))
+	j.dead = r.deadOnArrival()
+	j.notes = func(t tally) string {
+		if t.dead == 0 {
+			return ""
+		}
+		return fmt.Sprintf("; %s over before the acquire returned, and so held nothing", count(t.dead, "lease was", "leases were"))
 	}
 	if second.undecided {
-		j.undecided = fmt.Sprintf("porcupine did not decide within %v; the sweep alone says: %s", second.limit, j.holds)
+		j.undecided = fmt.Sprintf("porcupine did not decide within %v; the sweep alone says: %s", second.limit, j.holds(j.tally))
 	}
 	return j
 }

@@ -37,7 +37,7 @@ func (r *run) extension() *judgement {
 	few := 0 // were granted without a quorum
 	for _, l := range r.leases {
 		for i, g := range l.Grants[1:] {
-			if g.Bent {
+			if g.Bent || !r.counts(g.At) {
 				continue
 			}
 			granted = append(granted, g.At)
@@ -61,17 +61,19 @@ func (r *run) extension() *judgement {
 		return nil
 	}
 	return &judgement{
-		checked: len(granted), violations: found,
+		tally: tally{checked: len(granted), few: few}, violations: found,
 		evidence: r.needs("granted extensions", granted, minExtensions, minExtensionsUnderFaults, moreExtensions),
 		explain:  func(v *Violation) { r.explainExtension(v, byGrant[v.Ops[1]]) },
-		violated: func(first *Violation) string {
+		violated: func(t tally, first *Violation) string {
 			why := "came when the lease was over"
-			if few > 0 {
+			if t.few > 0 {
 				why = "came when the lease was over or without a quorum"
 			}
-			return fmt.Sprintf("%s %s: the first at %s on %s", share(len(found), len(granted), "granted extensions"), why, at(first.At), first.Key)
+			return fmt.Sprintf("%s %s: the first at %s on %s", share(t.found, t.checked, "granted extensions"), why, at(first.At), first.Key)
 		},
-		holds: fmt.Sprintf("%s granted while the lease was valid", count(len(granted), "extension was", "extensions were")),
+		holds: func(t tally) string {
+			return fmt.Sprintf("%s granted while the lease was valid", count(t.checked, "extension was", "extensions were"))
+		},
 	}
 }
 

@@ -33,17 +33,23 @@ func (r *run) fencingMonotone() *judgement {
 		})
 	}
 	j := &judgement{
-		checked: judged, violations: found,
+		tally: tally{checked: judged}, violations: found,
 		evidence: r.need("contended acquisitions with a fencing token", r.contendedGrants(func(l *history.Lease) bool { return l.Fence != 0 }), moreContention),
 		explain:  func(v *Violation) { r.explainFence(v, byGrant[v.Ops[1]]) },
-		violated: func(first *Violation) string {
+		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s had a fencing token no higher than that of an earlier one: the first at %s on %s",
-				share(len(found), judged, "leases"), at(first.At), first.Key)
+				share(t.found, t.checked, "leases"), at(first.At), first.Key)
 		},
-		holds: fmt.Sprintf("the fencing tokens of %s grew in the order in which they were granted", count(judged, "lease", "leases")),
+		holds: func(t tally) string {
+			return fmt.Sprintf("the fencing tokens of %s grew in the order in which they were granted", count(t.checked, "lease", "leases"))
+		},
 	}
-	if without > 0 {
-		j.notes = fmt.Sprintf("; %s no fencing token", count(without, "lease had", "leases had"))
+	j.bare = without
+	j.notes = func(t tally) string {
+		if t.bare == 0 {
+			return ""
+		}
+		return fmt.Sprintf("; %s no fencing token", count(t.bare, "lease had", "leases had"))
 	}
 	return j
 }
@@ -55,15 +61,19 @@ func (r *run) decreasing() (pairs []fencePair, judged, without int) {
 	byKey := map[string][]*history.Lease{} // in the order in which they were granted
 	var keys []string
 	for _, l := range r.leases {
-		if l.Fence == 0 {
+		if l.Fence == 0 && r.counts(l.Acquired()) {
 			without++
+		}
+		if l.Fence == 0 {
 			continue
 		}
 		if byKey[l.Key] == nil {
 			keys = append(keys, l.Key)
 		}
 		byKey[l.Key] = append(byKey[l.Key], l)
-		judged++
+		if r.counts(l.Acquired()) {
+			judged++
+		}
 	}
 	for _, key := range keys {
 		granted := byKey[key]
@@ -75,6 +85,9 @@ func (r *run) decreasing() (pairs []fencePair, judged, without int) {
 			}
 		}
 		for _, l := range granted {
+			if !r.counts(l.Acquired()) {
+				continue
+			}
 			// after is monotone: what comes before one that is earlier, is earlier as well.
 			n := sort.Search(len(granted), func(i int) bool { return !r.after(l, granted[i]) })
 			if n > 0 && highest[n-1].Fence >= l.Fence {

@@ -41,7 +41,7 @@ type stored struct {
 func (r *run) keyLifetime() *judgement {
 	ttl := r.h.Header.TTL
 	allowed, same := ttl+ttl/50+r.lifetimeSlack(), r.sameEnd()
-	looks, told := 0, 0
+	looks, told, tokens := 0, 0, 0
 	type seen struct{ master, key, token string }
 	all := map[seen]*stored{}
 	over := map[seen]*stored{}
@@ -54,7 +54,9 @@ func (r *run) keyLifetime() *judgement {
 		if op.F != history.FLook || v == nil || v.Keys == nil {
 			continue
 		}
-		looks++
+		if r.counts(op.Time) {
+			looks++
+		}
 		if v.Expires == nil {
 			continue // it was not asked
 		}
@@ -62,7 +64,9 @@ func (r *run) keyLifetime() *judgement {
 		asked := op.Time - v.Delay - v.Took
 		waiting[op.Process] = slices.DeleteFunc(waiting[op.Process], func(s *stored) bool {
 			if asked > s.since+allowed {
-				caught = append(caught, op.Time)
+				if r.counts(op.Time) {
+					caught = append(caught, op.Time)
+				}
 				return true
 			}
 			return false
@@ -74,7 +78,13 @@ func (r *run) keyLifetime() *judgement {
 			if s == nil || s.mortal != mortal || (end-s.end).Abs() > same {
 				s = &stored{master: op.Process, key: key, token: id.token, end: end, mortal: mortal, since: op.Time, ops: []int{op.Index}}
 				all[id] = s
+				if r.counts(op.Time) {
+					tokens++
+				}
 				waiting[op.Process] = append(waiting[op.Process], s)
+			}
+			if over[id] == s {
+				continue // proven
 			}
 			s.seen = asked
 			if s.seen <= s.since+allowed {
@@ -82,7 +92,9 @@ func (r *run) keyLifetime() *judgement {
 			}
 			if over[id] == nil {
 				over[id] = s
-				order = append(order, id)
+				if r.counts(op.Time) {
+					order = append(order, id)
+				}
 				s.ops = append(s.ops[:1], op.Index)
 			}
 		}
@@ -102,15 +114,17 @@ func (r *run) keyLifetime() *judgement {
 		found = append(found, Violation{Key: s.key, At: s.since + ttl, Until: s.seen, Ops: s.ops, Tokens: []string{s.token}})
 	}
 	return &judgement{
-		checked: len(all), violations: found, late: true, needsSlack: true,
+		tally: tally{checked: tokens, snapshots: looks}, violations: found, late: true, needsSlack: true,
 		evidence: r.need("stored tokens whose master was asked again after their TTL", caught, moreWork),
 		explain: func(v *Violation) {
 			s := byProof[proof{v.Ops[1], v.Key, v.Tokens[0]}]
 			r.explainOverlong(v, s)
 		},
-		violated: func(first *Violation) string {
-			return fmt.Sprintf("%s outlived the TTL of %s on a master: the first on %s", share(len(found), len(all), "stored tokens"), at(ttl), first.Key)
+		violated: func(t tally, first *Violation) string {
+			return fmt.Sprintf("%s outlived the TTL of %s on a master: the first on %s", share(t.found, t.checked, "stored tokens"), at(ttl), first.Key)
 		},
-		holds: fmt.Sprintf("in %s of the masters' keys no token was older than its TTL", count(looks, "snapshot", "snapshots")),
+		holds: func(t tally) string {
+			return fmt.Sprintf("in %s of the masters' keys no token was older than its TTL", count(t.snapshots, "snapshot", "snapshots"))
+		},
 	}
 }

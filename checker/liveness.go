@@ -95,6 +95,9 @@ func (r *run) attempts() []attempt {
 // after the faults have healed. Like availability, and unlike every other
 // property, it is about acquires that fail.
 func (r *run) deadlockFree() *judgement {
+	if !r.final() {
+		return nil
+	}
 	h := r.healed()
 	if h.problem != "" {
 		return &judgement{invalid: h.problem}
@@ -144,14 +147,16 @@ func (r *run) deadlockFree() *judgement {
 		}
 	}
 	j := &judgement{
-		checked: judged, violations: found, late: true,
+		tally: tally{checked: judged}, violations: found, late: true,
 		evidence: countEvidence("keys that somebody asked for after the healing", judged, len(keys), moreWork),
 		explain:  func(v *Violation) { r.explainStuck(v, h, byKey[v.Key].attempts) },
-		violated: func(first *Violation) string {
+		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s could not be acquired within %s of the healing at %s: %s",
-				share(len(found), judged, "keys"), at(h.bound), at(h.at), first.Key)
+				share(t.found, t.checked, "keys"), at(h.bound), at(h.at), first.Key)
 		},
-		holds: fmt.Sprintf("%s granted again within %s of the healing at %s", count(judged, "key was", "keys were"), at(h.bound), at(h.at)),
+		holds: func(t tally) string {
+			return fmt.Sprintf("%s granted again within %s of the healing at %s", count(t.checked, "key was", "keys were"), at(h.bound), at(h.at))
+		},
 	}
 	switch {
 	case len(found) > 0 && r.stalled(h.at) > MaxStall:
@@ -175,6 +180,9 @@ func (r *run) cancelled(a attempt) bool { return a.dropped || !a.ok && a.ended >
 // healed was granted within the bound. These acquires wait for the lock, so one
 // that fails, is late or never returns is a violation.
 func (r *run) availability() *judgement {
+	if !r.final() {
+		return nil
+	}
 	h := r.healed()
 	if h.problem != "" {
 		return &judgement{invalid: h.problem}
@@ -206,15 +214,17 @@ func (r *run) availability() *judgement {
 		found = append(found, Violation{Key: a.key, At: a.invoked, Until: a.ended, Ops: a.ops, Clients: []string{a.client}})
 	}
 	j := &judgement{
-		checked: judged, violations: found, late: true,
+		tally: tally{checked: judged, longest: slowest}, violations: found, late: true,
 		evidence: countEvidence("clients that acquired after the healing", len(clients), max(1, r.h.Header.Clients), moreWork),
 		explain:  func(v *Violation) { r.explainRefused(v, byCall[v.Ops[0]]) },
-		violated: func(first *Violation) string {
+		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s were not granted within %s after the healing at %s: the first was called at %s on %s",
-				share(len(found), judged, "acquires"), at(h.bound), at(h.at), at(first.At), first.Key)
+				share(t.found, t.checked, "acquires"), at(h.bound), at(h.at), at(first.At), first.Key)
 		},
-		holds: fmt.Sprintf("%s granted after the healing at %s, the slowest in %s of the %s allowed",
-			count(judged, "acquire was", "acquires were"), at(h.at), at(slowest), at(h.bound)),
+		holds: func(t tally) string {
+			return fmt.Sprintf("%s granted after the healing at %s, the slowest in %s of the %s allowed",
+				count(t.checked, "acquire was", "acquires were"), at(h.at), at(t.longest), at(h.bound))
+		},
 	}
 	switch {
 	case len(found) > 0 && r.stalled(h.at) > MaxStall:

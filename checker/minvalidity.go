@@ -46,7 +46,7 @@ func (r *run) minValidity() *judgement {
 			if l.ReleaseIndex >= 0 {
 				relied = min(relied, l.Released)
 			}
-			if g.Bent || relied <= g.At {
+			if g.Bent || relied <= g.At || !r.counts(g.At) {
 				continue
 			}
 			judged = append(judged, g.At)
@@ -61,13 +61,15 @@ func (r *run) minValidity() *judgement {
 		return nil
 	}
 	return &judgement{
-		checked: len(judged), violations: found, needsSlack: true,
+		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
 		evidence: r.need("grants with recorded votes", judged, moreWork),
 		explain:  func(v *Violation) { r.explainShort(v, byGrant[v.Ops[0]], q) },
-		violated: func(first *Violation) string {
-			return fmt.Sprintf("%s were valid while fewer than %d masters stored the token: the first at %s on %s", share(len(found), len(judged), "grants"), q, at(first.At), first.Key)
+		violated: func(t tally, first *Violation) string {
+			return fmt.Sprintf("%s were valid while fewer than %d masters stored the token: the first at %s on %s", share(t.found, t.checked, "grants"), q, at(first.At), first.Key)
 		},
-		holds: fmt.Sprintf("as far as was seen, a quorum stored the token of each of %s as long as its client relied on it", count(len(judged), "grant", "grants")),
+		holds: func(t tally) string {
+			return fmt.Sprintf("as far as was seen, a quorum stored the token of each of %s as long as its client relied on it", count(t.checked, "grant", "grants"))
+		},
 	}
 }
 

@@ -58,7 +58,7 @@ func (r *run) orphans(ghosts bool) *judgement {
 			continue // it was never set
 		}
 		over, lease, ok := ends(x)
-		if !ok {
+		if !ok || !r.counts(over) {
 			continue
 		}
 		judged++
@@ -93,13 +93,15 @@ func (r *run) orphans(ghosts bool) *judgement {
 			Ops: []int{o.trail.sets[0].Index, o.look.Index}, Tokens: []string{o.trail.who.token}, Clients: []string{o.trail.who.client}})
 	}
 	return &judgement{
-		checked: judged, violations: found, late: true, needsSlack: true,
+		tally: tally{checked: judged}, violations: found, late: true, needsSlack: true,
 		evidence: r.need("released keys whose master was asked within a TTL", asked, moreWork),
 		explain:  func(v *Violation) { r.explainOrphan(v, byLook[proof{v.Ops[1], v.Tokens[0]}]) },
-		violated: func(first *Violation) string {
-			return fmt.Sprintf("%s remained on a master when their owners had done with them: the first from %s on %s", share(len(found), judged, "keys"), at(first.At), first.Key)
+		violated: func(t tally, first *Violation) string {
+			return fmt.Sprintf("%s remained on a master when their owners had done with them: the first from %s on %s", share(t.found, t.checked, "keys"), at(first.At), first.Key)
 		},
-		holds: fmt.Sprintf("none of %s remained on a master", count(judged, "released key", "released keys")),
+		holds: func(t tally) string {
+			return fmt.Sprintf("none of %s remained on a master", count(t.checked, "released key", "released keys"))
+		},
 	}
 }
 

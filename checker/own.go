@@ -38,7 +38,7 @@ func (r *run) ownKeys() *judgement {
 		sets := t.yes[p]
 		for _, x := range t.byPlace[p] {
 			for _, v := range append(slices.Clone(x.frees), x.extends...) {
-				if !v.Yes || r.h.Header.Duplicates {
+				if !v.Yes || r.h.Header.Duplicates || !r.counts(v.At) {
 					continue
 				}
 				judged = append(judged, v.At)
@@ -51,6 +51,9 @@ func (r *run) ownKeys() *judgement {
 			}
 		}
 		for i := 1; i < len(sets); i++ {
+			if !r.counts(sets[i].At) {
+				continue
+			}
 			given = append(given, sets[i].At)
 			if s, ok := r.takenAway(sets[i-1], sets[i]); ok && !victims[s.victim.Index] {
 				all = append(all, s)
@@ -76,16 +79,20 @@ func (r *run) ownKeys() *judgement {
 		found = append(found, v)
 	}
 	j := &judgement{
-		checked: len(judged), violations: found, needsSlack: true,
+		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
 		evidence: r.need(what, judged, moreWork),
 		explain:  func(v *Violation) { r.explainTrespass(v, byVote[v.Ops[len(v.Ops)-1]]) },
-		violated: func(first *Violation) string {
-			return fmt.Sprintf("a key was released, extended or lost that was another's, %s: the first at %s on %s", count(len(found), "time", "times"), at(first.At), first.Key)
+		violated: func(t tally, first *Violation) string {
+			return fmt.Sprintf("a key was released, extended or lost that was another's, %s: the first at %s on %s", count(t.found, "time", "times"), at(first.At), first.Key)
 		},
-		holds: fmt.Sprintf("none of %s hit another's key, and no key was lost to one", count(len(judged), "release or extension", "releases and extensions")),
+		holds: func(t tally) string {
+			return fmt.Sprintf("none of %s hit another's key, and no key was lost to one", count(t.checked, "release or extension", "releases and extensions"))
+		},
 	}
 	if r.h.Header.Duplicates {
-		j.holds = fmt.Sprintf("no key was lost to another client, in %s (releases and extensions are not judged: requests came twice here, and who was refused may have the key all the same)", count(len(judged), "change of hands", "changes of hands"))
+		j.holds = func(t tally) string {
+			return fmt.Sprintf("no key was lost to another client, in %s (releases and extensions are not judged: requests came twice here, so a client that was refused may have the key all the same)", count(t.checked, "change of hands", "changes of hands"))
+		}
 	}
 	return j
 }

@@ -117,6 +117,13 @@ type openTenure struct {
 	gaveAt          int  // tenure whose release has not returned yet, -1 if none
 }
 
+// runningRelease is a release that was called and has not returned. After a crash of its
+// client it may be told that nobody knows how it ended.
+type runningRelease struct {
+	of   *openTenure // nil: of none
+	life int
+}
+
 // tokenTenures are the tenures of one token.
 type tokenTenures struct {
 	open []*openTenure // those that may not be over, the latest last
@@ -141,12 +148,12 @@ func (t *tokenTenures) current() *openTenure {
 func tenures(ops []history.Op) []keyTenures {
 	var keys []keyTenures
 	keyOf, processOf := map[string]int{}, map[string]int{}
-	called := map[string]time.Duration{}    // by process: of the acquire or extend that runs
-	releasing := map[tenureOf]*openTenure{} // whose release was called and has not returned
-	lastLine := map[string]time.Duration{}  // by process: its line before
-	lives := map[string]int{}               // by process: how often it crashed
-	running := map[tenureOf]*tokenTenures{} // by token and key, and by token alone
-	alive := map[string][]*openTenure{}     // by process: those of its present life
+	began := map[string]time.Duration{}        // by process: the acquire or extend that runs
+	releasing := map[tenureOf]runningRelease{} // by token and key, whatever the life
+	lastLine := map[string]time.Duration{}     // by process: its line before
+	lives := map[string]int{}                  // by process: how often it crashed
+	running := map[tenureOf]*tokenTenures{}    // by token and key, and by token alone
+	alive := map[string][]*openTenure{}        // by process: those of its present life
 	var order []*openTenure
 	lease := 0
 
@@ -189,7 +196,7 @@ func tenures(ops []history.Op) []keyTenures {
 			continue
 		}
 		if op.Type == history.Invoke && op.F != history.FRelease {
-			called[op.Process] = op.Time
+			began[op.Process] = op.Time
 		}
 		if op.Value == nil || op.Value.Token == "" {
 			continue
@@ -209,7 +216,7 @@ func tenures(ops []history.Op) []keyTenures {
 				process = len(processOf)
 				processOf[op.Process] = process
 			}
-			o := &openTenure{key: key, process: process, called: called[op.Process], granted: op.Time, until: op.Value.ValidUntil, gaveAt: -1}
+			o := &openTenure{key: key, process: process, called: began[op.Process], granted: op.Time, until: op.Value.ValidUntil, gaveAt: -1}
 			for _, who := range []tenureOf{on, anywhere} {
 				if running[who] == nil {
 					running[who] = &tokenTenures{}
@@ -220,13 +227,15 @@ func tenures(ops []history.Op) []keyTenures {
 			order = append(order, o)
 			continue
 		}
-		if o, invoked := releasing[on]; invoked && op.F == history.FRelease && op.Type != history.Invoke {
-			if o != nil && o.gaveAt >= 0 {
+		called := on
+		called.life = 0
+		if release, invoked := releasing[called]; invoked && op.F == history.FRelease && (op.Type == history.Info || op.Type != history.Invoke && release.life == on.life) {
+			if o := release.of; o != nil && o.gaveAt >= 0 {
 				gave := &keys[o.key].tenures[o.gaveAt].gave
 				gave.Return = min(gave.Return, int64(op.Time))
 				o.gaveAt = -1
 			}
-			delete(releasing, on)
+			delete(releasing, called)
 			continue
 		}
 		var o *openTenure
@@ -234,7 +243,7 @@ func tenures(ops []history.Op) []keyTenures {
 			o = t.current()
 		}
 		if op.F == history.FRelease && op.Type == history.Invoke {
-			releasing[on] = o
+			releasing[called] = runningRelease{o, on.life}
 		}
 		switch {
 		case o == nil:
@@ -244,7 +253,7 @@ func tenures(ops []history.Op) []keyTenures {
 				continue
 			}
 			end(o, o.until)
-			o.called, o.granted, o.until = max(called[op.Process], o.until), op.Time, op.Value.ValidUntil
+			o.called, o.granted, o.until = max(began[op.Process], o.until), op.Time, op.Value.ValidUntil
 		case op.F == history.FClock && !o.over && op.Time < o.until: // what is left of it was bent
 			o.until = max(op.Value.ValidUntil, op.Time)
 		case op.F == history.FRelease && op.Type == history.Invoke && !o.over:

@@ -86,6 +86,9 @@ func (r *run) quorumGranted() *judgement {
 		}
 		slices.SortFunc(x.yes, func(a, b history.Vote) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Index, b.Index)) })
 		x.by = x.yes[q-1].At
+		if !r.counts(x.by) {
+			continue
+		}
 		mine := byClient[s.who.client]
 		i, exact := slices.BinarySearchFunc(mine, s.began, func(a attempt, at time.Duration) int { return cmp.Compare(a.invoked, at) })
 		if !exact {
@@ -124,13 +127,15 @@ func (r *run) quorumGranted() *judgement {
 		found = append(found, Violation{Key: x.key, At: x.by, Until: max(x.by, x.ending.ended), Ops: append(slices.Clone(x.ending.ops), proof.Index), Tokens: []string{x.who.token}, Clients: []string{x.who.client}})
 	}
 	return &judgement{
-		checked: len(judged), violations: found, late: true,
+		tally: tally{checked: len(judged)}, violations: found, late: true,
 		evidence: r.need("attempts that a quorum voted for", judged, moreWork),
 		explain:  func(v *Violation) { r.explainWasted(v, byVote[v.Ops[len(v.Ops)-1]]) },
-		violated: func(first *Violation) string {
-			return fmt.Sprintf("%s that a quorum voted for in time were not granted: the first at %s on %s", share(len(found), len(judged), "attempts"), at(first.At), first.Key)
+		violated: func(t tally, first *Violation) string {
+			return fmt.Sprintf("%s that a quorum voted for in time were not granted: the first at %s on %s", share(t.found, t.checked, "attempts"), at(first.At), first.Key)
 		},
-		holds: fmt.Sprintf("%s that a quorum voted for in time, and all were granted", count(len(judged), "attempt", "attempts")),
+		holds: func(t tally) string {
+			return fmt.Sprintf("%s that a quorum voted for in time, and all were granted", count(t.checked, "attempt", "attempts"))
+		},
 	}
 }
 

@@ -71,7 +71,12 @@ func (r *run) beliefExclusion() *judgement {
 	}
 	competed := r.contended()
 	var contended []time.Duration
+	judged := 0
 	for _, s := range all {
+		if !r.counts(s.from) {
+			continue
+		}
+		judged++
 		if s.lease != nil && competed[s.lease] {
 			contended = append(contended, s.from)
 		}
@@ -80,17 +85,22 @@ func (r *run) beliefExclusion() *judgement {
 	found := make([]Violation, 0, len(overlaps))
 	byEnter := map[int]overlap{}
 	for _, o := range overlaps {
+		if !r.counts(o.from()) {
+			continue
+		}
 		found = append(found, violation(o))
 		byEnter[o.later.ops[0]] = o
 	}
 	return &judgement{
-		checked: len(all), violations: found,
+		tally: tally{checked: judged}, violations: found,
 		evidence: r.need("critical sections that were contended", contended, moreContention),
 		explain:  func(v *Violation) { r.explainSections(v, byEnter[v.Ops[len(v.Ops)-1]]) },
-		violated: func(first *Violation) string {
+		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s began while another client was still in one: the first at %s on %s",
-				share(len(found), len(all), "critical sections"), at(first.At), first.Key)
+				share(t.found, t.checked, "critical sections"), at(first.At), first.Key)
 		},
-		holds: fmt.Sprintf("no two of %s overlapped", count(len(all), "critical section", "critical sections")),
+		holds: func(t tally) string {
+			return fmt.Sprintf("no two of %s overlapped", count(t.checked, "critical section", "critical sections"))
+		},
 	}
 }

@@ -20,10 +20,15 @@ func (r *run) uniqueTokens() *judgement {
 	var found []Violation
 	byGrant := map[int][2]*history.Lease{}
 	for _, l := range r.leases {
-		granted = append(granted, l.Acquired())
+		if r.counts(l.Acquired()) {
+			granted = append(granted, l.Acquired())
+		}
 		before := first[name{l.Key, l.Token}]
 		if before == nil {
 			first[name{l.Key, l.Token}] = l
+			continue
+		}
+		if !r.counts(l.Acquired()) {
 			continue
 		}
 		byGrant[l.Grants[0].Index] = [2]*history.Lease{before, l}
@@ -31,15 +36,17 @@ func (r *run) uniqueTokens() *judgement {
 			Tokens: []string{l.Token}, Clients: []string{before.Process, l.Process}})
 	}
 	return &judgement{
-		checked: len(r.leases), violations: found,
+		tally: tally{checked: len(granted)}, violations: found,
 		evidence: r.need("acquisitions", granted, moreWork),
 		explain: func(v *Violation) {
 			pair := byGrant[v.Ops[1]]
 			r.explainReuse(v, pair[0], pair[1])
 		},
-		violated: func(first *Violation) string {
-			return fmt.Sprintf("%s carried a token that an earlier one had carried: the first at %s on %s", share(len(found), len(r.leases), "acquisitions"), at(first.At), first.Key)
+		violated: func(t tally, first *Violation) string {
+			return fmt.Sprintf("%s carried a token that an earlier one had carried: the first at %s on %s", share(t.found, t.checked, "acquisitions"), at(first.At), first.Key)
 		},
-		holds: fmt.Sprintf("the tokens of %s were all different", count(len(r.leases), "acquisition", "acquisitions")),
+		holds: func(t tally) string {
+			return fmt.Sprintf("the tokens of %s were all different", count(t.checked, "acquisition", "acquisitions"))
+		},
 	}
 }

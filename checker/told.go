@@ -32,7 +32,7 @@ func (r *run) told() *judgement {
 	byOp := map[int]unaware{}
 	for i := range r.h.Ops {
 		op := &r.h.Ops[i]
-		if op.Value == nil || op.Value.Token == "" || op.F != history.FEnter && (op.F != history.FWrite || op.Type != history.Invoke) {
+		if op.Value == nil || op.Value.Token == "" || !r.counts(op.Time) || op.F != history.FEnter && (op.F != history.FWrite || op.Type != history.Invoke) {
 			continue
 		}
 		judged = append(judged, op.Time)
@@ -68,17 +68,23 @@ func (r *run) told() *judgement {
 		return nil
 	}
 	j := &judgement{
-		checked: len(judged), violations: found, needsSlack: true,
+		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
 		evidence: r.need("critical sections and writes", judged, moreWork),
 		explain:  func(v *Violation) { r.explainUnaware(v, byOp[v.Ops[len(v.Ops)-1]]) },
-		violated: func(first *Violation) string {
+		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s were begun by a client whose lease was over, and which had not stood still: the first at %s on %s",
-				share(len(found), len(judged), "sections and writes"), at(first.At), first.Key)
+				share(t.found, t.checked, "sections and writes"), at(first.At), first.Key)
 		},
-		holds: fmt.Sprintf("of %s none was begun under a lease that was over", count(len(judged), "section or write", "sections and writes")),
+		holds: func(t tally) string {
+			return fmt.Sprintf("of %s none was begun under a lease that was over", count(t.checked, "section or write", "sections and writes"))
+		},
 	}
-	if still > 0 {
-		j.notes = fmt.Sprintf("; %d were begun by clients that had just stood still and could not be told", still)
+	j.still = still
+	j.notes = func(t tally) string {
+		if t.still == 0 {
+			return ""
+		}
+		return fmt.Sprintf("; %d were begun by clients that had just stood still and could not be told", t.still)
 	}
 	return j
 }

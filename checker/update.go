@@ -27,11 +27,10 @@ type lostUpdate struct {
 func (r *run) updates() (lost []lostUpdate, contended []time.Duration, judged, refused int) {
 	competed := r.contended()
 	type reader struct{ key, token string }
-	leases := map[reader]*history.Lease{}
+	leases := map[reader][]*history.Lease{} // one, unless a token comes twice
 	for _, l := range r.leases {
-		if of := (reader{l.Key, l.Token}); leases[of] == nil {
-			leases[of] = l
-		}
+		of := reader{l.Key, l.Token}
+		leases[of] = append(leases[of], l)
 	}
 	knows := map[reader]*history.Op{}
 	latest := map[string]*history.Op{}
@@ -45,19 +44,21 @@ func (r *run) updates() (lost []lostUpdate, contended []time.Duration, judged, r
 		case op.F == history.FRead && op.Type == history.OK:
 			knows[of] = op
 		case op.F == history.FApply && op.Type == history.Fail:
-			refused++
+			if r.counts(op.Time) {
+				refused++
+			}
 		case op.F == history.FApply && op.Type == history.OK:
 			from, before := knows[of], latest[op.Key]
 			knows[of], latest[op.Key] = op, op
-			if from == nil {
+			if from == nil || !r.counts(op.Time) {
 				continue
 			}
 			judged++
-			if l := leases[of]; l != nil && competed[l] {
+			if l := latestBy(leases[of], op.Index); l != nil && competed[l] {
 				contended = append(contended, op.Time)
 			}
 			if before != nil && from.Value.Value != before.Value.Value {
-				lost = append(lost, lostUpdate{write: op, lost: before, from: from, mine: leases[of], other: leases[reader{op.Key, before.Value.Token}]})
+				lost = append(lost, lostUpdate{write: op, lost: before, from: from, mine: latestBy(leases[of], op.Index), other: latestBy(leases[reader{op.Key, before.Value.Token}], before.Index)})
 			}
 		}
 	}
@@ -80,15 +81,19 @@ func (r *run) noLostUpdate() *judgement {
 		found = append(found, r.violation(u))
 	}
 	return &judgement{
-		checked: judged, violations: found,
+		tally: tally{checked: judged, refused: refused}, violations: found,
 		evidence: r.need("updates under contended leases", contended, moreContention),
 		explain:  func(v *Violation) { r.explainLostUpdate(v, byWrite[v.Ops[len(v.Ops)-1]]) },
-		violated: func(first *Violation) string {
+		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s were computed from a value that another had replaced: the first at %s on %s",
-				share(len(found), judged, "updates"), at(first.At), first.Key)
+				share(t.found, t.checked, "updates"), at(first.At), first.Key)
 		},
-		holds: fmt.Sprintf("none of the %s was computed from a value that another had replaced", count(judged, "update", "updates")),
-		notes: fmt.Sprintf("; the comparison refused %s", count(refused, "write", "writes")),
+		holds: func(t tally) string {
+			return fmt.Sprintf("none of the %s was computed from a value that another had replaced", count(t.checked, "update", "updates"))
+		},
+		notes: func(t tally) string {
+			return fmt.Sprintf("; the comparison refused %s", count(t.refused, "write", "writes"))
+		},
 	}
 }
 

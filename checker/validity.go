@@ -13,20 +13,50 @@ import (
 // judgement is what the judge of a property found, before the rule for verdicts (conclude)
 // makes a Result of it. A judge returns nil if the run had nothing of what it judges.
 type judgement struct {
-	checked    int              // how many leases, sections, writes or acquires were judged
+	tally
 	violations []Violation      // in any order
 	explain    func(*Violation) // completes a violation that the result carries
 	evidence   []Evidence       // what the property needs, and what the run had of it
 	late       bool             // a violation is proven only at its end, not when it begins
 
-	violated func(first *Violation) string // the reason for the verdict, a sentence
-	holds    string                        // the same, if nothing was found
-	notes    string                        // what to add to either, beginning with a semicolon
+	violated func(t tally, first *Violation) string // the reason for the verdict, a sentence
+	holds    func(t tally) string                   // the same, if nothing was found
+	notes    func(t tally) string                   // what to add to either, beginning with a semicolon; may be nil
 
 	contradiction string // two deciders disagree: no verdict
 	undecided     string // the checker could not decide; a proven violation stays one
 	invalid       string // why the run proves nothing of it, whatever the evidence
 	needsSlack    bool   // it compares times that may have been recorded late
+}
+
+// tally is what a judge counted. The tallies of the parts of a history add up.
+type tally struct {
+	checked int // leases, sections, writes or acquires that were judged
+	found   int // violations
+
+	// Of some properties:
+	refused   int           // writes that the resource refused
+	uncertain int           // writes of which it is not certain whose lease is the later one
+	few       int           // extensions that were granted without a quorum
+	bare      int           // leases without a fencing token
+	still     int           // sections and writes of clients that had just stood still
+	snapshots int           // of the masters' keys
+	dead      int           // leases that were over on arrival
+	longest   time.Duration // wait, or acquire
+}
+
+// add adds the tally of another part.
+func (t *tally) add(u tally) {
+	t.checked += u.checked
+	t.found += u.found
+	t.refused += u.refused
+	t.uncertain += u.uncertain
+	t.few += u.few
+	t.bare += u.bare
+	t.still += u.still
+	t.snapshots += u.snapshots
+	t.dead += u.dead
+	t.longest = max(t.longest, u.longest)
 }
 
 // Evidence is one thing that a property needs before it may hold, and how much of it the
@@ -65,12 +95,14 @@ func (r *run) conclude(p Property, j *judgement) Result {
 		}
 		return v.At >= r.died.from
 	})
+	t := j.tally
+	t.found = len(certain)
 	switch {
 	case j.contradiction != "":
 		res.Verdict, res.Why = Unknown, j.contradiction
 	case len(certain) > 0:
 		res.violate(p, certain, j.explain)
-		res.Why = j.violated(&res.Violations[0]) + j.notes
+		res.Why = j.violated(t, &res.Violations[0]) + j.note()
 	case len(j.violations) > 0:
 		res.Verdict = Invalid
 		res.Why = fmt.Sprintf("%s, and what was found after that says nothing about the lock", r.died.how)
@@ -85,9 +117,17 @@ func (r *run) conclude(p Property, j *judgement) Result {
 	case r.missing(j) != "":
 		res.Verdict, res.Why = Invalid, r.missing(j)
 	default:
-		res.Verdict, res.Why = Holds, j.holds+j.notes+found(j.evidence)+r.tried()
+		res.Verdict, res.Why = Holds, j.holds(t)+j.note()+found(j.evidence)+r.tried()
 	}
 	return res
+}
+
+// note is what to add to the reason for the verdict.
+func (j *judgement) note() string {
+	if j.notes == nil {
+		return ""
+	}
+	return j.notes(j.tally)
 }
 
 // violate puts violations, which are in order of time, into a result.

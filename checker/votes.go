@@ -56,7 +56,7 @@ func (r *run) quorumOfYes() *judgement {
 	byGrant := map[int]backing{}
 	for _, l := range r.leases {
 		b, known := r.backingOf(l, 0)
-		if !known {
+		if !known || !r.counts(b.grant.At) {
 			continue
 		}
 		g := b.grant
@@ -71,12 +71,14 @@ func (r *run) quorumOfYes() *judgement {
 		return nil
 	}
 	return &judgement{
-		checked: len(judged), violations: found, needsSlack: true,
+		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
 		evidence: r.need("acquisitions with recorded votes", judged, moreWork),
 		explain:  func(v *Violation) { r.explainUnbacked(v, byGrant[v.Ops[0]]) },
-		violated: func(first *Violation) string {
-			return fmt.Sprintf("%s were granted without the yes of %d masters: the first at %s on %s", share(len(found), len(judged), "leases"), q, at(first.At), first.Key)
+		violated: func(t tally, first *Violation) string {
+			return fmt.Sprintf("%s were granted without the yes of %d masters: the first at %s on %s", share(t.found, t.checked, "leases"), q, at(first.At), first.Key)
 		},
-		holds: fmt.Sprintf("%s on the yes of at least %d masters", count(len(judged), "lease rested", "leases rested"), q),
+		holds: func(t tally) string {
+			return fmt.Sprintf("%s on the yes of at least %d masters", count(t.checked, "lease rested", "leases rested"), q)
+		},
 	}
 }

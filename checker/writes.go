@@ -50,7 +50,7 @@ func (r *run) writes(fenced bool) appliedWrites {
 		if op.F != history.FApply || op.Value == nil || op.Value.Fenced != fenced {
 			continue
 		}
-		if op.Type == history.Fail {
+		if op.Type == history.Fail && r.counts(op.Time) {
 			w.refused++
 		}
 		if op.Type != history.OK {
@@ -61,17 +61,22 @@ func (r *run) writes(fenced bool) appliedWrites {
 			continue
 		}
 		earliest := byToken[owner{op.Key, op.Value.Token}][0]
-		w.judged++
-		if competed[mine] {
+		counts := r.counts(op.Time)
+		if counts {
+			w.judged++
+		}
+		if counts && competed[mine] {
 			w.contended = append(w.contended, op.Time)
 		}
 		last, wrote := latest[op.Key]
 		switch {
 		case !wrote || last.lease == mine || last.lease == earliest:
 		case r.after(last.lease, mine):
-			w.stale = append(w.stale, staleWrite{write: op, after: last.op, earlier: mine, later: last.lease})
+			if counts {
+				w.stale = append(w.stale, staleWrite{write: op, after: last.op, earlier: mine, later: last.lease})
+			}
 			continue
-		case mine.Acquired() < last.lease.Acquired():
+		case counts && mine.Acquired() < last.lease.Acquired():
 			w.uncertain++
 		}
 		if !wrote || last.lease == earliest || r.beganBefore(last.lease, earliest) {
@@ -100,7 +105,7 @@ func (r *run) beganBefore(a, b *history.Lease) bool {
 }
 
 // noStaleWrite judges L4, by the resource that takes any write.
-func (r *run) noStaleWrite() *judgement { return r.staleWrites(r.writes(false), "") }
+func (r *run) noStaleWrite() *judgement { return r.staleWrites(r.writes(false), false) }
 
 // fencedWrites judges L5, by the resource beside it that refuses a write whose
 // fencing token is lower than one that it has seen.
@@ -108,16 +113,12 @@ func (r *run) fencedWrites() *judgement {
 	if !r.h.Header.Fencing {
 		return nil
 	}
-	w := r.writes(true)
-	return r.staleWrites(w, fmt.Sprintf("; the fence refused %s", count(w.refused, "write", "writes")))
+	return r.staleWrites(r.writes(true), true)
 }
 
-func (r *run) staleWrites(w appliedWrites, notes string) *judgement {
+func (r *run) staleWrites(w appliedWrites, fenced bool) *judgement {
 	if w.judged+w.refused == 0 {
 		return nil
-	}
-	if w.uncertain > 0 {
-		notes += fmt.Sprintf("; of %s it is not certain whose lease is the later one", count(w.uncertain, "write", "writes"))
 	}
 	found := make([]Violation, 0, len(w.stale))
 	byWrite := map[int]staleWrite{}
@@ -131,13 +132,25 @@ func (r *run) staleWrites(w appliedWrites, notes string) *judgement {
 		})
 	}
 	return &judgement{
-		checked: w.judged, violations: found, notes: notes,
+		tally: tally{checked: w.judged, refused: w.refused, uncertain: w.uncertain}, violations: found,
 		evidence: r.need("applied writes of contended leases", w.contended, moreContention),
 		explain:  func(v *Violation) { r.explainStaleWrite(v, byWrite[v.Ops[len(v.Ops)-1]]) },
-		violated: func(first *Violation) string {
+		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s came after a write of a later lease: the first at %s on %s",
-				share(len(found), w.judged, "applied writes"), at(first.At), first.Key)
+				share(t.found, t.checked, "applied writes"), at(first.At), first.Key)
 		},
-		holds: fmt.Sprintf("none of the %s came after a write of a later lease", count(w.judged, "applied write", "applied writes")),
+		notes: func(t tally) string {
+			notes := ""
+			if fenced {
+				notes = fmt.Sprintf("; the fence refused %s", count(t.refused, "write", "writes"))
+			}
+			if t.uncertain > 0 {
+				notes += fmt.Sprintf("; of %s it is not certain whose lease is the later one", count(t.uncertain, "write", "writes"))
+			}
+			return notes
+		},
+		holds: func(t tally) string {
+			return fmt.Sprintf("none of the %s came after a write of a later lease", count(t.checked, "applied write", "applied writes"))
+		},
 	}
 }

@@ -43,6 +43,7 @@ func Docker(ctx context.Context, cfg Config) (Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
+	pool.Client.SetTimeout(callWithin) // not before: an image may take long
 	shim, why := shimObject(ctx)
 	return open(ctx, cfg, "docker", containers(pool, image, flags), shim, why, func() {})
 }
@@ -70,6 +71,10 @@ const (
 	insideShim = "/lockpick.so"
 	insideLog  = "/master.log"
 )
+
+// callWithin bounds every call to the engine once the masters' image is there: an engine that
+// hangs must not hang the harness. A call that waits for a container's end is made again.
+const callWithin = 45 * time.Second
 
 // engineWithin bounds how long an engine may take to say that it is there.
 const engineWithin = 5 * time.Second

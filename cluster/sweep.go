@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -87,6 +88,9 @@ func orphans(driver string) []string {
 	return dead
 }
 
+// sweepWithin is how long the removal of one container of a dead harness may take.
+const sweepWithin = 10 * time.Second
+
 // sweepContainers removes what the docker driver of dead harnesses left behind.
 func sweepContainers(ctx context.Context, client *docker.Client) (removed []string, err error) {
 	all, err := client.ListContainers(docker.ListContainersOptions{
@@ -98,13 +102,27 @@ func sweepContainers(ctx context.Context, client *docker.Client) (removed []stri
 		return nil, fmt.Errorf("list the containers of dead harnesses: %w", err)
 	}
 	var errs []error
+	var dead []docker.APIContainers
 	for _, c := range all {
-		owner, err := parseIdentity(c.Labels[ownerLabel])
-		if err != nil || owner.alive() {
-			continue
+		if owner, err := parseIdentity(c.Labels[ownerLabel]); err == nil && !owner.alive() {
+			dead = append(dead, c)
 		}
-		if err := removeContainer(ctx, client, c.ID); err != nil {
-			errs = append(errs, err)
+	}
+	// All at once, and each within a bound: an engine may never answer for a container whose
+	// processes were killed behind its back.
+	failed := make([]error, len(dead))
+	var removing sync.WaitGroup
+	for i, c := range dead {
+		removing.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, sweepWithin)
+			defer cancel()
+			failed[i] = removeContainer(ctx, client, c.ID)
+		})
+	}
+	removing.Wait()
+	for i, c := range dead {
+		if failed[i] != nil {
+			errs = append(errs, failed[i])
 			continue
 		}
 		name := c.ID[:min(12, len(c.ID))]

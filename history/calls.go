@@ -8,7 +8,8 @@ import "time"
 // A call is an acquire, an extend, a release or a write. Its completion (ok, fail or info)
 // belongs to the last invocation by the same process of the same operation on the same key
 // that has no completion yet; of an extend, a release and a write, with the same token. A
-// process that crashed starts anew: nothing completes a call of its earlier life.
+// process that crashed starts anew: only an info (nobody knows) completes a call of its
+// earlier life.
 //
 // An extension without an invocation is normal: some locks extend by themselves. Of every
 // other completion without one, only a bound is known: it began no earlier than the line of
@@ -64,7 +65,7 @@ func CallsOf(ops []Op) *Calls {
 				pending[slot] = pendingCall{i, client.lives}
 				break
 			}
-			if p, ok := pending[slot]; ok && p.life == client.lives {
+			if p, ok := pending[slot]; ok && (p.life == client.lives || op.Type == Info) {
 				c.began[i] = int32(p.index)
 				delete(pending, slot)
 			} else {

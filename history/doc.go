@@ -14,5 +14,29 @@
 // real time and simulated time. Nothing is derived while recording: that a
 // lease lapsed, or that two holds overlap, is for readers to conclude. The
 // views that every reader needs are here: Leases (what acquire, extend, release,
-// enter and leave say of each token), Votes and Faults.
+// enter and leave say of each acquisition), Calls (which line began a call that
+// another completes), Votes and Faults.
+//
+// Read and ReadFile keep a whole history, Scan and Reader read one without
+// keeping it. All read plain and compressed files, refuse what cannot be judged
+// with an error that names the line, and list everything else that is unusual as
+// Problems.
+//
+// The codec is written by hand, because reading and writing lines is what a long
+// run and its judgement mostly do. Processor time for the line of a vote, in ns, on one
+// core of a shared virtual machine (BenchmarkDecode, BenchmarkEncode; the least of 41
+// rounds in turn; the medians are higher, in the same proportions):
+//
+//	                              encode   decode   allocations
+//	this codec                       160      460    1 a line
+//	this codec, nothing is kept      160      300    none
+//	github.com/goccy/go-json         320      520    9
+//	encoding/json/v2               1,640    1,250    2
+//	encoding/json                    740    3,210   15
+//
+// go-json is nearly as fast to decode, but neither finds a field that is unknown or that
+// stands twice, nor shares equal texts: a kept line would take half as much memory again.
+// A simulated history of half an hour (489,403 lines) is scanned, checks included, at
+// 1.8 to 2.5 million lines a second of processor time, and read and kept at 0.9 to 1.0
+// million, with 451 bytes a line.
 package history

@@ -75,18 +75,3 @@ func TestEncodeAsTheStandardLibrary(t *testing.T) {
 		}
 	})
 }
-
-func BenchmarkEncode(b *testing.B) {
-	op := vote()
-	b.Run("append", func(b *testing.B) {
-		var room []byte
-		for b.Loop() {
-			room, _ = appendOp(room[:0], &op)
-		}
-	})
-	b.Run("encoding-json", func(b *testing.B) {
-		for b.Loop() {
-			_, _ = json.Marshal(op)
-		}
-	})
-}

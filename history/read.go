@@ -2,108 +2,228 @@ package history
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"slices"
+	"reflect"
+	"strings"
 )
 
 // History is what was recorded of one run.
 type History struct {
-	Header Header
-	Ops    []Op
-	Torn   bool // the last line was cut short: the harness was killed while it wrote
+	Header   Header
+	Ops      []Op
+	Torn     bool      // the end is missing within a line: the harness was killed while it wrote
+	Ended    bool      // the last line is the end mark (FEnd): nothing is missing
+	Problems []Problem // what was unusual in its lines, and read all the same
 }
 
-// ReadFile reads the history in a file.
-func ReadFile(path string) (*History, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("history: %w", err)
-	}
-	defer f.Close()
-	var room int64
-	if info, err := f.Stat(); err == nil {
-		room = info.Size() / lineSize
-	}
-	h, err := read(f, int(room))
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return h, nil
+// MaxLine is how many bytes a line may have.
+const MaxLine = 16 << 20
+
+// Reader reads a history line by line. It keeps nothing of the lines that it has read but
+// what it needs to notice problems.
+type Reader struct {
+	in     *bufio.Reader
+	long   []byte // a line that is longer than the buffer
+	header Header
+	d      decoder
+	checks checks
+	line   int // number of the last line
+	read   int // operations
+	torn   bool
+	err    error // io.EOF once all is read
 }
 
-// lineSize is how many bytes an operation's line has, about.
-const lineSize = 190
+// NewReader reads the header.
+func NewReader(in io.Reader) (*Reader, error) {
+	r := &Reader{in: bufio.NewReaderSize(in, 1<<18), checks: newChecks()}
+	line, last, err := r.next()
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, errors.New("history: the file is empty")
+	case err != nil:
+		return nil, fmt.Errorf("history: line 1: %w", err)
+	}
+	err = r.readHeader(line)
+	if err != nil && last && !json.Valid(line) {
+		return nil, errors.New("history: line 1: not a history: its header line is incomplete")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("history: line 1: %w", err)
+	}
+	return r, nil
+}
 
-// Read reads a history. A last line without its newline is left out and sets
-// Torn; any other line that cannot be read is an error that names its number.
+// Header is the history's first line.
+func (r *Reader) Header() Header { return r.header }
+
+// Torn says whether the end of what was read so far is missing within a line.
+func (r *Reader) Torn() bool { return r.torn }
+
+// Ended says whether the last operation that was read is the end mark.
+func (r *Reader) Ended() bool { return r.checks.ended }
+
+// Problems are those of the lines that were read so far.
+func (r *Reader) Problems() []Problem { return r.checks.problems.list() }
+
+// Line is the number of the line that was read last; the header is line 1.
+func (r *Reader) Line() int { return r.line }
+
+// Read reads the next operation into op; at the end of the history it returns io.EOF. An
+// error names the line. A last line without its newline is read if it is complete; otherwise
+// it is left out, and Torn is true from then on.
+func (r *Reader) Read(op *Op) error {
+	if r.err != nil {
+		return r.err
+	}
+	line, last, err := r.next()
+	if err == nil {
+		err = r.d.op(line, op)
+		switch {
+		case err != nil && last && !json.Valid(line):
+			r.torn = true
+			err = io.EOF
+		case err != nil:
+			err = fmt.Errorf("not an operation: %w", err)
+		default:
+			err = r.checks.op(op, r.read, r.line, r.d.alien)
+		}
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = fmt.Errorf("history: line %d: %w", r.line, err)
+	}
+	r.err = err
+	r.read++
+	return err
+}
+
+// next returns the next line, and whether it is the last and has no newline.
+func (r *Reader) next() (line []byte, last bool, err error) {
+	r.line++
+	r.long = r.long[:0]
+	for {
+		part, err := r.in.ReadSlice('\n')
+		if len(r.long)+len(part) > MaxLine {
+			return nil, false, fmt.Errorf("the line is longer than %d MiB", MaxLine>>20)
+		}
+		if len(r.long) > 0 || errors.Is(err, bufio.ErrBufferFull) {
+			r.long = append(r.long, part...)
+			part = r.long
+		}
+		switch {
+		case err == nil:
+			return part, false, nil
+		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF): // the latter: a compressed file was cut short
+			r.torn = r.torn || errors.Is(err, io.ErrUnexpectedEOF)
+			if len(part) == 0 || strings.TrimSpace(string(part)) == "" {
+				return nil, true, io.EOF
+			}
+			return part, true, nil
+		default:
+			return nil, false, err
+		}
+	}
+}
+
+// headerFields are the names of a header's fields.
+var headerFields = func() map[string]bool {
+	names := map[string]bool{}
+	for f := range reflect.TypeFor[Header]().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		names[name] = true
+	}
+	return names
+}()
+
+func (r *Reader) readHeader(line []byte) error {
+	fields, err := objectFields(line, maxFields)
+	if err != nil {
+		return fmt.Errorf("not a history's header: %w", err)
+	}
+	known := map[string]json.RawMessage{}
+	for _, f := range fields {
+		if !headerFields[f.name] {
+			r.checks.problems.unknownField(1, f.name)
+			continue
+		}
+		known[f.name] = f.text
+	}
+	text, err := json.Marshal(known)
+	if err == nil {
+		err = json.Unmarshal(text, &r.header)
+	}
+	var mismatch *json.UnmarshalTypeError
+	if errors.As(err, &mismatch) {
+		return fmt.Errorf("not a history's header: field %q is a %s, but must be %s", mismatch.Field, mismatch.Value, wanted(reflect.New(mismatch.Type).Interface()))
+	}
+	if err != nil {
+		return fmt.Errorf("not a history's header: %w", err)
+	}
+	switch h := &r.header; {
+	case h.Format == 0:
+		return errors.New(`not a history's header: no "lockpick_history" field`)
+	case h.Format > FormatVersion:
+		return fmt.Errorf("format version %d, but this lockpick reads up to %d: use a newer lockpick", h.Format, FormatVersion)
+	}
+	return r.header.check()
+}
+
+// Read reads a whole history. Any line that cannot be read is an error that names its
+// number, except a last one that is incomplete: that is left out and sets Torn.
 func Read(r io.Reader) (*History, error) { return read(r, 0) }
 
 // read is Read, with room for as many operations as are expected.
-func read(r io.Reader, room int) (*History, error) {
-	in := bufio.NewReaderSize(r, 1<<20)
-	h := &History{}
-	if room > 0 {
-		h.Ops = make([]Op, 0, room)
+func read(in io.Reader, room int) (*History, error) {
+	r, err := NewReader(in)
+	if err != nil {
+		return nil, err
 	}
-	var d decoder
-	for n := 1; ; n++ {
-		line, err := in.ReadSlice('\n')
-		if errors.Is(err, bufio.ErrBufferFull) {
-			var rest []byte
-			line = bytes.Clone(line)
-			rest, err = in.ReadBytes('\n')
-			line = append(line, rest...)
+	ops := make([]Op, 0, room)
+	for {
+		if len(ops) == cap(ops) {
+			ops = append(ops, Op{})[:len(ops)]
 		}
+		err := r.Read(&ops[:len(ops)+1][len(ops)])
 		if errors.Is(err, io.EOF) {
-			if n == 1 && len(line) == 0 {
-				return nil, errors.New("history: the file is empty")
-			}
-			if n == 1 {
-				return nil, errors.New("history: line 1: not a history: its header line is incomplete")
-			}
-			h.Torn = len(bytes.TrimSpace(line)) > 0
-			return h, nil
+			return r.history(ops), nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("history: line %d: %w", n, err)
+			return nil, err
 		}
-		if n == 1 {
-			if err := readHeader(line, &h.Header); err != nil {
-				return nil, err
-			}
-			continue
-		}
-		var op Op
-		if err := d.op(line, &op); err != nil {
-			return nil, fmt.Errorf("history: line %d: not an operation: %w", n, err)
-		}
-		if !slices.Contains([]Type{Invoke, OK, Fail, Info}, op.Type) {
-			return nil, fmt.Errorf("history: line %d: not an operation: type %q is none of invoke, ok, fail, info", n, op.Type)
-		}
-		if op.Index != len(h.Ops) {
-			return nil, fmt.Errorf("history: line %d: index %d where %d was expected: lines are missing or out of order", n, op.Index, len(h.Ops))
-		}
-		if len(h.Ops) > 0 && op.Time < h.Ops[len(h.Ops)-1].Time {
-			return nil, fmt.Errorf("history: line %d: time %d lies before the time of the line above", n, int64(op.Time))
-		}
-		h.Ops = append(h.Ops, op)
+		ops = ops[:len(ops)+1]
 	}
 }
 
-func readHeader(line []byte, h *Header) error {
-	if err := json.Unmarshal(line, h); err != nil {
-		return fmt.Errorf("history: line 1: not a history's header: %w", err)
+// Scan reads a history and calls each with every operation, in order. It keeps none of them:
+// the operation and its Value are overwritten by the next one. The history that it returns
+// has everything but Ops. An error of each ends the reading and is returned.
+func Scan(in io.Reader, each func(*Op) error) (*History, error) {
+	r, err := NewReader(in)
+	if err != nil {
+		return nil, err
 	}
-	switch {
-	case h.Format == 0:
-		return errors.New(`history: line 1: not a history's header: no "lockpick_history" field`)
-	case h.Format > FormatVersion:
-		return fmt.Errorf("history: line 1: format version %d, but this lockpick reads up to %d: use a newer lockpick", h.Format, FormatVersion)
+	r.d.again = &Value{}
+	var op Op
+	for {
+		err := r.Read(&op)
+		if err == nil {
+			err = each(&op)
+		}
+		if errors.Is(err, io.EOF) {
+			return r.history(nil), nil
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
-	return nil
+}
+
+func (r *Reader) history(ops []Op) *History {
+	if len(ops) == 0 {
+		ops = nil
+	}
+	return &History{Header: r.header, Ops: ops, Torn: r.torn, Ended: r.Ended(), Problems: r.Problems()}
 }

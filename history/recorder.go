@@ -142,6 +142,13 @@ func (r *Recorder) record(op Op, now time.Duration) Op {
 	return op
 }
 
+// Seal ends the history where it is: what comes after is dropped, as after the end mark.
+func (r *Recorder) Seal() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended = true
+}
+
 // Len is the number of operations recorded.
 func (r *Recorder) Len() int {
 	r.mu.Lock()

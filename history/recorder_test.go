@@ -34,7 +34,7 @@ func TestConcurrent(t *testing.T) {
 	for w := range writers {
 		all.Go(func() {
 			for range each {
-				returned[w] = append(returned[w], r.Record(Op{Process: "c" + strconv.Itoa(w), Type: Info, F: FEnter}))
+				returned[w] = append(returned[w], r.Record(Op{Process: "c" + strconv.Itoa(w), Type: Info, F: FPaused}))
 			}
 		})
 	}
@@ -82,7 +82,7 @@ func (d *disk) Write(p []byte) (int, error) {
 // TestFullDisk: the first failed write is kept, observers go on, and what was written
 // before it can be read, even if there is room again later.
 func TestFullDisk(t *testing.T) {
-	line := len(`{"index":0,"time":0,"process":"c1","type":"info","f":"enter"}` + "\n")
+	line := len(`{"index":0,"time":0,"process":"c1","type":"info","f":"paused"}` + "\n")
 	d := &disk{room: 1 << 20}
 	r, err := NewRecorder(d, Header{}, func() time.Duration { return 0 })
 	if err != nil {
@@ -92,13 +92,13 @@ func TestFullDisk(t *testing.T) {
 	seen := 0
 	r.Observe(func(Op) { seen++ })
 	for i := range 4 {
-		if op := r.Record(Op{Process: "c1", Type: Info, F: FEnter}); op.Index != i {
+		if op := r.Record(Op{Process: "c1", Type: Info, F: FPaused}); op.Index != i {
 			t.Errorf("operation %d has the index %d", i, op.Index)
 		}
 	}
 	first := r.Err()
 	d.room = 1 << 20
-	r.Record(Op{Process: "c1", Type: Info, F: FEnter})
+	r.Record(Op{Process: "c1", Type: Info, F: FPaused})
 	if !errors.Is(first, errFull) || !strings.Contains(first.Error(), "operation 2") || r.Err() != first {
 		t.Errorf("Err is %v, was %v", r.Err(), first)
 	}
@@ -123,7 +123,7 @@ func TestUnbuffered(t *testing.T) {
 		t.Fatal(err)
 	}
 	for n := 1; n <= 3; n++ {
-		r.Record(Op{Process: "c1", Type: Info, F: FEnter, Error: "two\nlines"})
+		r.Record(Op{Process: "c1", Type: Info, F: FPaused, Error: "two\nlines"})
 		if len(writes) != n+1 || strings.Count(writes[n], "\n") != 1 || !strings.HasSuffix(writes[n], "\n") {
 			t.Fatalf("after %d operations: %q", n, writes)
 		}

@@ -32,6 +32,7 @@ func Claims(w io.Writer, r *campaign.ClaimsResult, opt TerminalOptions) error {
 	}
 	t.skipped(r)
 	t.deviations(r)
+	t.bounds(r)
 	fmt.Fprintf(&t.out, "\n%s\n", t.claimsLine(r))
 	_, err := w.Write(t.out.Bytes())
 	return err
@@ -60,7 +61,7 @@ func (t *terminal) claimRows(c *campaign.ClaimResult) [][]string {
 			continue
 		}
 		for _, f := range k.Findings {
-			add(what, f.Level, string(f.Expected), t.found(&f), howFound(&f))
+			add(what, f.Level, string(f.Expected), t.found(&f), narrow(howFound(&f)))
 			what = ""
 		}
 		if len(k.Figures) > 0 && len(k.Findings) == 0 {
@@ -68,7 +69,7 @@ func (t *terminal) claimRows(c *campaign.ClaimResult) [][]string {
 		}
 		if k.Twin != nil {
 			for _, f := range k.Twin.Findings {
-				add("twin: "+k.Twin.Shows, f.Level, string(f.Expected), t.found(&f), howFound(&f))
+				add("twin: "+k.Twin.Shows, f.Level, string(f.Expected), t.found(&f), narrow(howFound(&f)))
 			}
 		}
 	}
@@ -77,7 +78,7 @@ func (t *terminal) claimRows(c *campaign.ClaimResult) [][]string {
 
 // found is the verdict, marked where it is not the expected one.
 func (t *terminal) found(f *campaign.Finding) string {
-	s := t.ink.verdict(f.Found, string(f.Found))
+	s := t.ink.verdict(f.Found, verdictWord(f.Found))
 	if f.Outcome == campaign.Unexpected {
 		s += t.ink.bold(" ✗")
 	}
@@ -92,13 +93,17 @@ func howFound(f *campaign.Finding) string {
 	case f.Found == checker.Violated:
 		return fmt.Sprintf("%d of %d", f.Violated, f.Proven)
 	case f.Found == checker.Holds:
-		if f.Bound >= 1 {
-			return plural(f.Proven, "schedule") // so few bound nothing
+		how := []string{plural(f.Proven, "schedule")}
+		if len(f.Evidence) > 0 { // the others say how much of the first was under faults
+			how = append(how, count(f.Evidence[0].Got)+" "+f.Evidence[0].What)
 		}
-		return fmt.Sprintf("%s, ≤ %s", plural(f.Proven, "schedule"), percent(f.Bound))
+		return strings.Join(append(how, "≤ "+campaign.Percent(f.Bound)), ", ")
 	}
-	return fmt.Sprintf("%d of %d prove it", f.Proven, f.Schedules)
+	return fmt.Sprintf("%d of %d prove something", f.Proven, f.Schedules)
 }
+
+// narrow breaks the text of a cell that is not the wide one of its table.
+func narrow(s string) string { return strings.Join(wrap(s, 32), "\n") }
 
 func ordinal(n int) string {
 	if n == 1 {
@@ -106,9 +111,6 @@ func ordinal(n int) string {
 	}
 	return fmt.Sprintf("in %d schedules", n)
 }
-
-// percent writes a share with two digits that count.
-func percent(share float64) string { return fmt.Sprintf("%.2g %%", 100*share) }
 
 func figureValue(f campaign.Figure) string {
 	if f.N == 0 {
@@ -149,6 +151,33 @@ func (t *terminal) figures(r *campaign.ClaimsResult) error {
 		t.text("  ", says)
 	}
 	return nil
+}
+
+// bounds says what the bounds of what holds mean.
+func (t *terminal) bounds(r *campaign.ClaimsResult) {
+	n := 0
+	for _, c := range r.Claims {
+		for _, k := range c.Cases {
+			findings := k.Findings
+			if k.Twin != nil {
+				findings = slices.Concat(findings, k.Twin.Findings)
+			}
+			for _, f := range findings {
+				if f.Found == checker.Holds {
+					n++
+				}
+			}
+		}
+	}
+	if n == 0 {
+		return
+	}
+	says := "≤ bounds the share of a case's schedules that violate the property, with 95 % confidence for each row by itself"
+	if wrong := int(math.Round(float64(n) * (1 - campaign.Confidence))); wrong > 0 {
+		says += fmt.Sprintf(": of %s about %s may be too low", plural(n, "bound"), count(wrong))
+	}
+	t.out.WriteByte('\n')
+	t.text("", says+".")
 }
 
 // digits writes a number with three digits that count.
@@ -210,7 +239,7 @@ func (t *terminal) deviation(r *campaign.ClaimsResult, name string, f *campaign.
 	if f.Outcome == campaign.Expected {
 		return
 	}
-	t.text("  ", fmt.Sprintf("%s: %s %s expected %s, found %s: %s", name, f.Level, words(f.Property), f.Expected, f.Found, f.Why))
+	t.text("  ", fmt.Sprintf("%s: %s %s expected %s, found %s: %s", name, f.Level, words(f.Property), f.Expected, verdictWord(f.Found), f.Why))
 	if f.Summary != "" {
 		t.text("    ", f.Summary)
 	}
@@ -265,14 +294,14 @@ func Mutants(w io.Writer, r *campaign.ClaimsResult, opt TerminalOptions) error {
 				twin := ""
 				if k.Twin != nil && j < len(k.Twin.Findings) {
 					x := &k.Twin.Findings[j]
-					twin = fmt.Sprintf("%s %s", x.Found, plural(x.Proven, "schedule"))
+					twin = fmt.Sprintf("%s %s", verdictWord(x.Found), plural(x.Proven, "schedule"))
 					if x.Outcome == campaign.Expected {
 						twin = fmt.Sprintf("acquitted, %s", plural(x.Proven, "schedule"))
 					}
 				}
 				mark := t.ink.verdict(checker.Holds, "yes, ") + howFound(&f)
 				if f.Outcome != campaign.Expected {
-					mark = t.ink.verdict(checker.Violated, "no, ") + string(f.Found)
+					mark = t.ink.verdict(checker.Violated, "no, ") + verdictWord(f.Found)
 				}
 				g.rows = append(g.rows, []string{id, what, k.Lock, f.Level, mark, twin})
 				id, what = "", ""

@@ -33,7 +33,9 @@ func (g *grid) write(w io.Writer, width int) error {
 		}
 		widest := twwidth.Width(g.header[c])
 		for _, row := range g.rows {
-			widest = max(widest, twwidth.Width(row[c]))
+			for line := range strings.SplitSeq(row[c], "\n") {
+				widest = max(widest, twwidth.Width(line))
+			}
 		}
 		room -= widest + gap
 	}

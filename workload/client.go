@@ -30,6 +30,9 @@ type client struct {
 	asked  *cluster.Clock          // what its clocks are to be; nil: they were never bent
 	goesBy cluster.Clock           // what they are, as far as is known
 	wake   context.CancelCauseFunc // ends the sleep that it is in; may be nil
+
+	calls calls
+	out   bool // it has no lock: making one panicked
 }
 
 // work takes and uses the lock until ctx ends.
@@ -69,12 +72,16 @@ func (c *client) visit(ctx context.Context, bound time.Duration) {
 // startAnew waits until a client that has ended may start again, and makes its lock
 // anew: nothing is left of what it knew.
 func (c *client) startAnew() bool {
-	if _, ok := c.lock.(Process); !c.w.Pauses.ended(c.name) && ok {
-		c.died()
+	if _, ok := c.lock.(Process); !c.w.Pauses.ended(c.name) {
+		if err := c.crashed(); err != nil {
+			c.died(err)
+		} else if ok {
+			c.died(errDied)
+		}
 	}
 	c.hold(nil, "")
 	c.w.Pauses.mourn(c.name)
-	c.lock.Close()
+	_ = c.closeLock()
 	lock, err := c.another()
 	if err == nil {
 		err = c.renew(lock)
@@ -85,15 +92,14 @@ func (c *client) startAnew() bool {
 		return false
 	}
 	c.registered()
-	return true
+	return !c.out
 }
 
 // died records that the client has ended, and nobody had ordered it: with what it held.
-func (c *client) died() {
+func (c *client) died(err error) {
 	v := &history.Value{}
 	key, token := c.w.lease(c.name)
 	v.Token = token
-	err := errDied
 	if l, ok := c.lock.(interface{ LastWords() string }); ok && l.LastWords() != "" {
 		err = fmt.Errorf("%w, and had said: %s", err, l.LastWords())
 	}
@@ -110,7 +116,23 @@ func (c *client) another() (Lock, error) {
 		return nil, err
 	}
 	c.site.Addrs, c.site.Masters = s.Addrs, s.Masters
-	return c.w.config.Lock.New(c.site)
+	return c.newLock()
+}
+
+// newLock makes the client's lock. A lock that panics there ends the client for good.
+func (c *client) newLock() (lock Lock, err error) {
+	if !c.in(commandNew, "", c.limit(), func() { lock, err = c.w.config.Lock.New(c.site) }) {
+		c.out = true
+		return noLock{}, nil
+	}
+	return lock, err
+}
+
+// closeLock closes the client's lock.
+func (c *client) closeLock() (err error) {
+	lock := c.lock
+	c.in(commandClose, "", c.limit(), func() { err = lock.Close() })
+	return err
 }
 
 // renew gives the client its new lock. If that has a clock of its own, the machine's is
@@ -151,14 +173,18 @@ func (c *client) registered() {
 func (c *client) acquire(ctx context.Context, key string, timeout time.Duration) (lease Lease, alive bool) {
 	c.record(history.Invoke, history.FAcquire, key, nil, nil)
 	waiting, end := c.w.runtime.WithCancelCause(ctx)
-	stop := c.w.runtime.AfterFunc(timeout, func() { end(fmt.Errorf("not acquired within %v", timeout)) })
 	if _, ok := c.lock.(Process); ok { // which must be told how long it may try
 		waiting = bounded{waiting, c.w.runtime.Now().Add(timeout)}
 	}
-	lease, err := c.lock.Acquire(waiting, key)
-	stop()
+	var err error
+	giveUp := func() { end(fmt.Errorf("not acquired within %v", timeout)) }
+	alive = c.inUntil(commandAcquire, key, timeout, giveUp, func() {
+		if lease, err = c.lock.Acquire(waiting, key); lease == nil && err == nil {
+			err = errNeither
+		}
+	})
 	end(nil)
-	if errors.Is(err, ErrGone) {
+	if !alive || errors.Is(err, ErrGone) {
 		return nil, false // it never returned: it promises nothing
 	}
 	if err != nil {
@@ -374,7 +400,16 @@ func (c *client) wakes(end context.CancelCauseFunc) {
 
 func (c *client) extend(key string, lease Lease) (_ Lease, alive bool) {
 	c.record(history.Invoke, history.FExtend, key, &history.Value{Token: lease.Token()}, nil)
-	longer, err := lease.Extend(context.Background()) // bounded by the per-master timeout
+	var longer Lease
+	var err error
+	alive = c.in(history.CommandExtend, key, c.limit(), func() {
+		if longer, err = lease.Extend(context.Background()); longer == nil && err == nil { // bounded by the per-master timeout
+			err = errNeither
+		}
+	})
+	if !alive {
+		return lease, false
+	}
 	if err != nil {
 		c.record(Outcome(err), history.FExtend, key, &history.Value{Token: lease.Token()}, err)
 		return lease, !errors.Is(err, ErrGone)
@@ -390,7 +425,10 @@ func (c *client) release(key string, lease Lease) (alive bool) {
 	}
 	c.hold(nil, "")
 	c.record(history.Invoke, history.FRelease, key, token, nil)
-	err := lease.Release(context.Background()) // bounded by the per-master timeout
+	var err error
+	if !c.in(history.CommandRelease, key, c.limit(), func() { err = lease.Release(context.Background()) }) { // bounded by the per-master timeout
+		return false
+	}
 	c.record(Outcome(err), history.FRelease, key, token, err)
 	return !errors.Is(err, ErrGone)
 }

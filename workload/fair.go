@@ -12,7 +12,7 @@ var fairs = []Kind{
 	{
 		Name: "fair", First: true, Claims: []int{67},
 		Summary: "Redisson's fair lock on the first master alone: a queue beside the key; a waiter that died holds it up for 5 s",
-		New:     singleWith(rules{fair: true, once: true}),
+		New:     singleWith(rules{fair: true}),
 	},
 }
 
@@ -23,13 +23,15 @@ const patience = 5 * time.Second
 // leaveQueue is the kind of command with which a waiter gives up its place.
 const leaveQueue redlock.Kind = "leave"
 
-// enqueue takes the lock if it is free and nobody came before, and else a place in the queue.
-func enqueue(key, token string, ttl time.Duration, now time.Time) []command {
-	return []command{{kind: redlock.Set, script: FairSet, keys: []string{key, key + ":queue"}, args: []any{token, ttl.Milliseconds(), now.UnixMilli(), patience.Milliseconds()}, ttl: ttl}}
+// enqueue takes the lock if it is free and nobody came before, and else a place in the
+// queue. A waiter keeps its place over all attempts of an acquire, each of which has a
+// token of its own: a late release of an earlier attempt must not hit the key of a later one.
+func enqueue(key, token, waiter string, ttl time.Duration, now time.Time) []command {
+	return []command{{kind: redlock.Set, script: FairSet, keys: []string{key, key + ":queue"}, args: []any{token, ttl.Milliseconds(), now.UnixMilli(), waiter, patience.Milliseconds()}, ttl: ttl}}
 }
 
 // leave gives up a place in the queue, also if the caller's context has ended.
-func (l *textbook) leaveQueue(ctx context.Context, key, token string) {
-	cmds := []command{{kind: leaveQueue, script: FairLeave, keys: []string{key + ":queue"}, args: []any{token}}}
-	_, _ = l.carryOut(context.WithoutCancel(ctx), l.masters.Begin(l.site.Hooks.Vote), key, token, cmds, nil, l.answered)
+func (l *textbook) leaveQueue(ctx context.Context, key, waiter string) {
+	cmds := []command{{kind: leaveQueue, script: FairLeave, keys: []string{key + ":queue"}, args: []any{waiter}}}
+	_, _ = l.carryOut(context.WithoutCancel(ctx), l.masters.Begin(l.site.Hooks.Vote), key, waiter, cmds, nil, l.answered)
 }

@@ -17,6 +17,7 @@ type fakeProcess struct {
 	clock    *Clock
 	deadline func(context.Context) // sees the context of each acquire; may be nil
 	points   bool                  // it passes AfterQuorum
+	hangs    bool                  // it answers no acquire
 	signals  []string
 
 	mu     sync.Mutex
@@ -38,6 +39,9 @@ func processes(made *[]*fakeProcess, prepare func(*fakeProcess)) Kind {
 func (p *fakeProcess) Acquire(ctx context.Context, key string) (Lease, error) {
 	if p.deadline != nil {
 		p.deadline(ctx)
+	}
+	for p.hangs && p.is() == nil {
+		_ = p.site.Runtime.Sleep(context.Background(), time.Second)
 	}
 	l, err := p.fakeLock.Acquire(ctx, key)
 	if p.points && err == nil {

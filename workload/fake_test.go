@@ -18,6 +18,7 @@ type fakeLock struct {
 	never    bool          // acquire waits for the end of its context
 	extended error         // what comes of extensions
 	released error         // what comes of a release
+	slow     time.Duration // of each release, beside the latency
 	lost     time.Duration // how long after its grant a lease is known to be lost; 0: never
 	made     int
 	closed   int
@@ -83,7 +84,7 @@ func (l *fakeLease) Extend(ctx context.Context) (Lease, error) {
 
 func (l *fakeLease) Release(ctx context.Context) error {
 	l.end(redlock.ErrReleased)
-	return errors.Join(l.lock.site.Runtime.Sleep(ctx, l.lock.latency), l.lock.released)
+	return errors.Join(l.lock.site.Runtime.Sleep(ctx, l.lock.latency+l.lock.slow), l.lock.released)
 }
 
 // fake is a lock under test by the name of fake, each client's made by prepare.

@@ -224,6 +224,13 @@ func (p *Pauses) ended(client string) bool {
 	return ordered
 }
 
+// stopped says whether an order has stopped the client, wherever it stands.
+func (p *Pauses) stopped(client string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.ContainsFunc(p.orders, func(o *order) bool { return !o.kill && slices.Contains(o.struck, client) })
+}
+
 // held is an order that has struck a client: one to end, or one to stop where it stands.
 func (p *Pauses) held(client string, kill bool) *order {
 	p.mu.Lock()

@@ -120,4 +120,9 @@ var planted = []Kind{
 		Summary: "waits for the reply of every master, one of which hangs (redsync #140, Redisson #1636)",
 		New:     textbookWith(rules{waitsForAll: true}),
 	},
+	{
+		Name: "fair-one-token", First: true, Twin: "fair", Claims: []int{27},
+		Summary: "the fair lock with one token for all retries of an acquire",
+		New:     singleWith(rules{fair: true, once: true}),
+	},
 }

@@ -83,7 +83,9 @@ return redis.call("del", KEYS[1])`)
 
 	// FairSet is like Redisson's: a queue of waiters (w1, w2, …) with the times (t1, t2, …) at
 	// which they count as dead, each a patience after the one before. The clock is the
-	// client's. Where Redisson has a list and a sorted set, a hash does.
+	// client's. Where Redisson has a list and a sorted set, a hash does. The key stores the
+	// token of one attempt (ARGV[1]); the queue stores the waiter (ARGV[4]), which keeps its
+	// place from attempt to attempt.
 	FairSet = redlock.NewScript(`local now = tonumber(ARGV[3])
 local head = tonumber(redis.call("hget", KEYS[2], "head") or "1")
 local tail = tonumber(redis.call("hget", KEYS[2], "tail") or "0")
@@ -91,7 +93,7 @@ while head <= tail and tonumber(redis.call("hget", KEYS[2], "t" .. head)) <= now
 	redis.call("hdel", KEYS[2], "w" .. head, "t" .. head)
 	head = head + 1
 end
-if redis.call("exists", KEYS[1]) == 0 and (head > tail or redis.call("hget", KEYS[2], "w" .. head) == ARGV[1]) then
+if redis.call("exists", KEYS[1]) == 0 and (head > tail or redis.call("hget", KEYS[2], "w" .. head) == ARGV[4]) then
 	if head <= tail then
 		redis.call("hdel", KEYS[2], "w" .. head, "t" .. head)
 		head = head + 1
@@ -102,14 +104,14 @@ if redis.call("exists", KEYS[1]) == 0 and (head > tail or redis.call("hget", KEY
 end
 local dead = now + math.max(redis.call("pttl", KEYS[1]), 0)
 for i = head, tail do
-	if redis.call("hget", KEYS[2], "w" .. i) == ARGV[1] then
+	if redis.call("hget", KEYS[2], "w" .. i) == ARGV[4] then
 		redis.call("hset", KEYS[2], "head", head)
 		return 0
 	end
 	dead = math.max(dead, tonumber(redis.call("hget", KEYS[2], "t" .. i)))
 end
 tail = tail + 1
-redis.call("hset", KEYS[2], "head", head, "tail", tail, "w" .. tail, ARGV[1], "t" .. tail, dead + ARGV[4])
+redis.call("hset", KEYS[2], "head", head, "tail", tail, "w" .. tail, ARGV[4], "t" .. tail, dead + ARGV[5])
 return 0`)
 
 	// FairLeave makes a waiter one that is dead.

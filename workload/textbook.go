@@ -68,6 +68,7 @@ func (l *textbook) Close() error {
 func (l *textbook) Acquire(ctx context.Context, key string) (Lease, error) {
 	l.prepare(ctx)
 	begun, token := l.clock(), l.token()
+	waiter := token // in the queue, if the lock has one
 	for {
 		start := l.clock() // step 1
 		if l.rules.oneStart {
@@ -76,7 +77,7 @@ func (l *textbook) Acquire(ctx context.Context, key string) (Lease, error) {
 		if !l.rules.once {
 			token = l.token()
 		}
-		lease, err := l.attempt(ctx, key, token, start)
+		lease, err := l.attempt(ctx, key, token, waiter, start)
 		if err == nil {
 			return lease.shown(), nil
 		}
@@ -90,7 +91,7 @@ func (l *textbook) Acquire(ctx context.Context, key string) (Lease, error) {
 			_ = l.site.Runtime.Sleep(ctx, l.delay())
 		}
 		if ctx.Err() != nil && l.rules.fair {
-			l.leaveQueue(ctx, key, token)
+			l.leaveQueue(ctx, key, waiter)
 		}
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("%w: %w", err, context.Cause(ctx))
@@ -109,10 +110,10 @@ func (l *textbook) prepare(ctx context.Context) {
 }
 
 // attempt is steps 2 to 5.
-func (l *textbook) attempt(ctx context.Context, key, token string, start time.Time) (*textbookLease, error) {
+func (l *textbook) attempt(ctx context.Context, key, token, waiter string, start time.Time) (*textbookLease, error) {
 	// Step 2: the same key and token on all masters.
 	talk := l.masters.Begin(l.site.Hooks.Vote)
-	t, err := l.carryOut(ctx, talk, key, token, l.setCommands(key, token), nil, l.enough)
+	t, err := l.carryOut(ctx, talk, key, token, l.setCommands(key, token, waiter), nil, l.enough)
 	if err != nil {
 		return nil, err
 	}

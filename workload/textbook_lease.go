@@ -179,7 +179,7 @@ func (x *textbookLease) extended(t tally, until time.Time) error {
 
 // acquireAgain extends by an attempt to acquire with the same token.
 func (x *textbookLease) acquireAgain(ctx context.Context, start time.Time) error {
-	again, err := x.lock.attempt(ctx, x.key, x.token, start)
+	again, err := x.lock.attempt(ctx, x.key, x.token, x.token, start)
 	if err != nil {
 		return err
 	}

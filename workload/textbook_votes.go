@@ -136,10 +136,10 @@ func (l *textbook) releaseAll(ctx context.Context, talk redlock.Conversation, ke
 	return l.carryOut(ctx, talk, key, token, l.releaseCommands(key, token), to, enough)
 }
 
-func (l *textbook) setCommands(key, token string) []command {
+func (l *textbook) setCommands(key, token, waiter string) []command {
 	switch {
 	case l.rules.fair:
-		return enqueue(key, token, l.site.TTL, l.site.Wall())
+		return enqueue(key, token, waiter, l.site.TTL, l.site.Wall())
 	case l.rules.set != nil:
 		return l.rules.set(key, l.stored(token), l.site.TTL)
 	case l.site.Fencing:

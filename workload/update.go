@@ -85,7 +85,10 @@ func (c *client) write(key string, lease Lease) (goOn, alive bool) {
 	last := c.w.config.Protocol == MarkLast
 	if w, ok := lease.(Writer); ok { // it checks, passes the points, marks and sends by itself
 		c.record(history.Invoke, history.FWrite, key, v, nil)
-		err := w.Write(v.Value, last)
+		var err error
+		if !c.in(commandWrite, key, c.limit(), func() { err = w.Write(v.Value, last) }) {
+			return false, false
+		}
 		c.record(Outcome(err), history.FWrite, key, v, err)
 		alive = !errors.Is(err, ErrGone)
 		return alive && !errors.Is(err, ErrMarked), alive

@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"lockpick/cluster"
@@ -34,6 +33,10 @@ type Config struct {
 	Protocol       Protocol // how they use the guarded resource; empty: Register
 	Wait           int      // replicas that must have a key before a master's vote counts
 	Seed           uint64
+
+	// OwnPanic says of what somebody panicked with whether it is the runtime's own business,
+	// and not the lock's; nil: it never is.
+	OwnPanic func(value any) bool
 }
 
 // margin is how long before the end of its validity a client stops relying on a
@@ -53,8 +56,9 @@ type Workload struct {
 	clients  []*client
 	site     func(client string) (Site, error)
 
-	mu  sync.Mutex
-	err error
+	mu    sync.Mutex
+	err   error
+	phase *phase // the latest
 }
 
 // New makes the clients, each with a lock of its own on the masters that site
@@ -66,10 +70,10 @@ func New(cfg Config, r redlock.Runtime, rec *history.Recorder, start time.Time, 
 	for i, name := range Clients(cfg.Clients) {
 		s, err := site(name)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("client %s: %w", name, err), w.Close())
+			return nil, errors.Join(fmt.Errorf("client %s: %w", name, err), w.closeAll())
 		}
 		c := &client{w: w, name: name, number: i + 1, clock: NewClock(r), random: rand.New(rand.NewPCG(cfg.Seed, uint64(i+1)))}
-		s.Client, s.Runtime, s.TTL, s.Timeout, s.Fencing, s.Wait = name, c.clock, cmp.Or(cfg.TTLs[name], cfg.TTL), cfg.Timeout, cfg.Fencing, cfg.Wait
+		s.Client, s.Runtime, s.TTL, s.Timeout, s.Fencing, s.Wait = name, guarded{c.clock, c}, cmp.Or(cfg.TTLs[name], cfg.TTL), cfg.Timeout, cfg.Fencing, cfg.Wait
 		s.AcquireTimeout, s.Margin = cfg.AcquireTimeout, cfg.margin()
 		s.Hooks = c.hooks()
 		s.Record = func(op history.Op) { w.record(op) }
@@ -77,9 +81,9 @@ func New(cfg Config, r redlock.Runtime, rec *history.Recorder, start time.Time, 
 		s.Mark, s.Apply = w.resource.Mark, w.resource.Write
 		s.Renewed = c.renewed
 		s.Bent = c.bent
-		c.site = s
-		if c.lock, err = cfg.Lock.New(s); err != nil {
-			return nil, errors.Join(fmt.Errorf("client %s: %w", name, err), w.Close())
+		c.site, c.calls.goroutine = s, goroutine()
+		if c.lock, err = c.newLock(); err != nil {
+			return nil, errors.Join(fmt.Errorf("client %s: %w", name, err), w.closeAll())
 		}
 		c.registered()
 		w.clients = append(w.clients, c)
@@ -217,39 +221,29 @@ func (w *Workload) Visit(ctx context.Context, bound time.Duration) {
 	w.all(func(c *client) { c.visit(ctx, bound) })
 }
 
-// all runs f for every client and waits for them, asleep on a context rather than
-// on a channel, so that virtual time can go on meanwhile.
-func (w *Workload) all(f func(*client)) {
-	if len(w.clients) == 0 {
-		return
-	}
-	done, end := w.runtime.WithCancelCause(context.Background())
-	var working atomic.Int64
-	working.Store(int64(len(w.clients)))
-	for _, c := range w.clients {
-		w.runtime.Go(func() {
-			defer func() {
-				if working.Add(-1) == 0 {
-					end(errAllDone)
-				}
-			}()
-			f(c)
-		})
-	}
-	for w.runtime.Sleep(done, sleepStep) == nil {
-	}
-}
-
 var errAllDone = errors.New("all clients are done")
 
 // sleepStep is how long who waits for a context sleeps at a time.
 const sleepStep = time.Hour
 
-// Close closes the clients' locks.
+// Close closes the clients' locks, but for those that hang.
 func (w *Workload) Close() error {
 	var errs []error
+	var mu sync.Mutex
+	w.all(func(c *client) {
+		err := c.closeLock()
+		mu.Lock()
+		defer mu.Unlock()
+		errs = append(errs, err)
+	})
+	return errors.Join(errs...)
+}
+
+// closeAll closes the locks of a workload that could not be made.
+func (w *Workload) closeAll() error {
+	var errs []error
 	for _, c := range w.clients {
-		errs = append(errs, c.lock.Close())
+		errs = append(errs, c.closeLock())
 	}
 	return errors.Join(errs...)
 }

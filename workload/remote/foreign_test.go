@@ -153,7 +153,7 @@ func TestSilent(t *testing.T) {
 	if time.Since(begun) < 2*time.Second {
 		t.Error("it was ended while it was stopped")
 	}
-	if said := u.LastWords(); !strings.Contains(said, "did not answer acquire within 400ms") {
+	if said := u.LastWords(); !strings.Contains(said, "did not answer acquire within 1.4s") {
 		t.Errorf("of its end: %q", said)
 	}
 }

@@ -166,7 +166,7 @@ func (c *Client) ask(r Request) (Message, error) {
 	if err := c.send(r); err != nil {
 		return Message{}, err
 	}
-	patience := patience + r.Within + time.Duration(2*len(c.site.Addrs))*c.site.Timeout
+	patience := patience + c.site.TTL + r.Within + time.Duration(2*len(c.site.Addrs))*c.site.Timeout
 	waiting := c.expect(r.Op, patience)
 	defer func() { waiting.Stop() }()
 	var refused error // by the resource, which the harness keeps: the process is not told
@@ -196,8 +196,9 @@ func (c *Client) ask(r Request) (Message, error) {
 	return Message{}, workload.ErrGone
 }
 
-// patience is how long a process may say nothing where it has to say something, beside
-// the time that its masters may take.
+// patience is how long a process may say nothing where it has to say something, beside the
+// time that its masters may take and a TTL. It is longer than what the workload waits before
+// it records a call as hung (workload.ReturnBound).
 var patience = 10 * time.Second
 
 // expect ends a process that says nothing, unless it is stopped: else a client that hangs

@@ -90,12 +90,12 @@ var all = []struct {
 }
 
 func fairSet(db sim.DB, keys, args []string) any {
-	token, now := args[0], whole(args[2])
+	token, waiter, now := args[0], args[3], whole(args[2])
 	q := queueOf(db, keys[1])
 	for q.head <= q.tail && whole(q.get("t", q.head)) <= now {
 		q.pop()
 	}
-	if db.Call("exists", keys[0]) == int64(0) && (q.head > q.tail || q.get("w", q.head) == token) {
+	if db.Call("exists", keys[0]) == int64(0) && (q.head > q.tail || q.get("w", q.head) == waiter) {
 		if q.head <= q.tail {
 			q.pop()
 		}
@@ -105,14 +105,14 @@ func fairSet(db sim.DB, keys, args []string) any {
 	}
 	dead := now + max(db.Call("pttl", keys[0]).(int64), 0)
 	for i := q.head; i <= q.tail; i++ {
-		if q.get("w", i) == token {
+		if q.get("w", i) == waiter {
 			db.Call("hset", q.key, "head", fmt.Sprint(q.head))
 			return int64(0)
 		}
 		dead = max(dead, whole(q.get("t", i)))
 	}
 	q.tail++
-	db.Call("hset", q.key, "head", fmt.Sprint(q.head), "tail", fmt.Sprint(q.tail), field("w", q.tail), token, field("t", q.tail), fmt.Sprint(dead+whole(args[3])))
+	db.Call("hset", q.key, "head", fmt.Sprint(q.head), "tail", fmt.Sprint(q.tail), field("w", q.tail), waiter, field("t", q.tail), fmt.Sprint(dead+whole(args[4])))
 	return int64(0)
 }
 

@@ -89,7 +89,7 @@ func run(script *redlock.Script, key, token string) redlock.Command {
 	if script == workload.FairLeave {
 		keys = keys[1:]
 	}
-	return redlock.Command{Kind: "script", Script: script, Keys: keys, Args: []any{token, 60_000, int64(0), 5000}}
+	return redlock.Command{Kind: "script", Script: script, Keys: keys, Args: []any{token, 60_000, int64(0), token, 5000}}
 }
 
 // command draws a script, or what may have happened before it.
@@ -105,9 +105,9 @@ func command(t *rapid.T) redlock.Command {
 	return cmd
 }
 
-// arguments are a token, a TTL, and for a queue the time and its patience.
+// arguments are a token, a TTL, and for a queue the time, the waiter and its patience.
 func arguments(t *rapid.T, token string) []any {
-	return []any{token, rapid.SampledFrom([]int{60_000, 3_600_000}).Draw(t, "ttl"), rapid.Int64Range(0, 3).Draw(t, "now") * 5000, 5000}
+	return []any{token, rapid.SampledFrom([]int{60_000, 3_600_000}).Draw(t, "ttl"), rapid.Int64Range(0, 3).Draw(t, "now") * 5000, rapid.SampledFrom([]string{"t1", "t2"}).Draw(t, "waiter"), 5000}
 }
 
 // votes carries commands out on the one master that there is, from nothing on.

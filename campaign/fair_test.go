@@ -1,0 +1,39 @@
+package campaign
+
+import (
+	"testing"
+	"time"
+
+	"lockpick/checker"
+)
+
+// TestFairLockBearsPauses: a release of an attempt that the fair lock gave up on, carried out
+// when a paused master goes on, does not hit the key of a later attempt. With one token for
+// all attempts it does.
+func TestFairLockBearsPauses(t *testing.T) {
+	const schedules = 300
+	violated := map[string]int{}
+	for _, lock := range []string{"fair", "fair-one-token"} {
+		for seed := range uint64(schedules) {
+			s := Defaults()
+			s.Driver, s.Lock, s.Masters, s.Seed, s.Faults, s.Clients, s.TimeLimit = Sim, lock, 1, seed, []string{"pause"}, 2+int(seed%4), 6*time.Second
+			s.Nemesis = []string{Random, Guided}[seed/4%2]
+			s.Interval = time.Duration(seed%7+1) * 100 * time.Millisecond
+			s = s.Completed()
+			h, err := Simulate(t.Context(), s, Simulation{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			report := checker.Check(h, checker.MutualExclusion)
+			if r := report.Result(checker.MutualExclusion); r.Verdict == checker.Violated {
+				if violated[lock]++; lock == "fair" {
+					t.Errorf("seed %d: %s", seed, r.Why)
+				}
+			}
+		}
+	}
+	t.Logf("of %d schedules each, L2 was violated in %v", schedules, violated)
+	if violated["fair-one-token"] < schedules/4 {
+		t.Errorf("with one token L2 was violated in %d of %d schedules: the pauses show nothing", violated["fair-one-token"], schedules)
+	}
+}

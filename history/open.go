@@ -1,0 +1,205 @@
+package history
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// What a compressed history's name ends in, after the name of the plain one.
+const (
+	ZstdSuffix = ".zst"
+	GzipSuffix = ".gz"
+)
+
+var (
+	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
+	gzipMagic = []byte{0x1f, 0x8b}
+)
+
+// Find returns the file that holds a history: path itself, or path with the suffix of a
+// compressed history. The error is os.ErrNotExist if there is none.
+func Find(path string) (string, error) {
+	var first error
+	for _, suffix := range []string{"", ZstdSuffix, GzipSuffix} {
+		_, err := os.Stat(path + suffix)
+		if err == nil {
+			return path + suffix, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return "", fmt.Errorf("history: %w", first)
+}
+
+// Open opens a history for reading: the file at path, or if there is none a compressed one
+// beside it (see Find). The content, not the name, says whether it is compressed.
+func Open(path string) (io.ReadCloser, error) {
+	found, err := Find(path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(found)
+	if err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	in, err := decompressed(f)
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s: history: %w", found, err)
+	}
+	return in, nil
+}
+
+// opened is a reader whose parts are closed in order.
+type opened struct {
+	io.Reader
+	close func() error
+}
+
+func (o opened) Close() error { return o.close() }
+
+// decompressed reads a file by what its first bytes are.
+func decompressed(f *os.File) (io.ReadCloser, error) {
+	in := bufio.NewReaderSize(f, 1<<16)
+	start, err := in.Peek(4)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	switch {
+	case bytes.HasPrefix(start, zstdMagic):
+		z, err := zstd.NewReader(in, zstd.WithDecoderMaxMemory(128<<20), zstd.WithDecoderMaxWindow(32<<20), zstd.WithDecoderConcurrency(1))
+		if err != nil {
+			return nil, err
+		}
+		return opened{z, func() error { z.Close(); return f.Close() }}, nil
+	case bytes.HasPrefix(start, gzipMagic):
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, err
+		}
+		return opened{z, f.Close}, nil
+	}
+	return opened{in, f.Close}, nil
+}
+
+// ReadFile reads the history in a file, which may be compressed (see Open).
+func ReadFile(path string) (*History, error) {
+	in, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	room := 0
+	if info, err := os.Stat(path); err == nil {
+		room = int(min(info.Size()/lineSize, maxRoom))
+	}
+	h, err := read(in, room)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return h, nil
+}
+
+// ScanFile scans the history in a file, which may be compressed (see Open and Scan).
+func ScanFile(path string, each func(*Op) error) (*History, error) {
+	in, err := Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	h, err := Scan(in, each)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return h, nil
+}
+
+const (
+	lineSize = 190     // bytes that an operation's line has, about
+	maxRoom  = 1 << 22 // operations for which room is made before they are read
+)
+
+// Compress replaces the history at path by a compressed one, path with ZstdSuffix, and
+// returns its name. It removes the plain file only once the compressed one is on the disk
+// and was read back and found equal. If anything fails, the plain file stays as it is.
+func Compress(path string) (string, error) {
+	compressed := path + ZstdSuffix
+	if err := compress(path, compressed); err != nil {
+		return "", fmt.Errorf("history: compress %s: %w", path, err)
+	}
+	if err := os.Remove(path); err != nil {
+		return "", fmt.Errorf("history: compress %s: %w", path, err)
+	}
+	return compressed, nil
+}
+
+func compress(from, to string) error {
+	plain, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer plain.Close()
+	out, err := os.CreateTemp(filepath.Dir(to), filepath.Base(to)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		out.Close()
+		_ = os.Remove(out.Name()) // nothing, once it was renamed
+	}()
+	z, err := zstd.NewWriter(out, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault))
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(z, plain); err != nil {
+		z.Close()
+		return err
+	}
+	if err := z.Close(); err != nil {
+		return err
+	}
+	if err := out.Sync(); err != nil {
+		return err
+	}
+	if err := sameContent(plain, out); err != nil {
+		return err
+	}
+	if info, err := plain.Stat(); err == nil {
+		_ = os.Chmod(out.Name(), info.Mode().Perm())
+	}
+	return os.Rename(out.Name(), to)
+}
+
+// sameContent reads a compressed file back and compares it with the plain one.
+func sameContent(plain, compressed *os.File) error {
+	for _, f := range []*os.File{plain, compressed} {
+		if _, err := f.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+	}
+	z, err := zstd.NewReader(compressed, zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		return err
+	}
+	defer z.Close()
+	a, b := make([]byte, 1<<16), make([]byte, 1<<16)
+	for {
+		n, err := io.ReadFull(plain, a)
+		m, problem := io.ReadFull(z, b)
+		if !bytes.Equal(a[:n], b[:m]) || (err == nil) != (problem == nil) {
+			return fmt.Errorf("what was written does not read back as it was (%w)", errors.Join(err, problem))
+		}
+		if err != nil {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package history
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+	"time"
+)
+
+// written is a history file with some votes, and its content.
+func written(t *testing.T, lines int) (path string, content []byte) {
+	t.Helper()
+	var file bytes.Buffer
+	r, err := NewRecorder(&file, Header{Name: "compressed"}, func() time.Duration { return 5 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range lines {
+		r.Record(vote())
+	}
+	path = filepath.Join(t.TempDir(), "history.jsonl")
+	if err := os.WriteFile(path, file.Bytes(), 0o640); err != nil {
+		t.Fatal(err)
+	}
+	return path, file.Bytes()
+}
+
+// TestCompressedHistoriesAreReadByThePlainName: after Compress only the smaller file is
+// there, with the plain one's mode, and readers that ask for the plain one get its content.
+func TestCompressedHistoriesAreReadByThePlainName(t *testing.T) {
+	path, content := written(t, 5_000)
+	want, err := ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compressed, err := Compress(path)
+	if err != nil || compressed != path+ZstdSuffix {
+		t.Fatal(compressed, err)
+	}
+	if files, _ := os.ReadDir(filepath.Dir(path)); len(files) != 1 {
+		t.Errorf("%d files are left: %v", len(files), files)
+	}
+	if info, err := os.Stat(compressed); err != nil || info.Mode().Perm() != 0o640 || info.Size() > int64(len(content)/5) {
+		t.Errorf("%v %v of %d bytes", info, err, len(content))
+	}
+	if found, err := Find(path); found != compressed || err != nil {
+		t.Errorf("Find says %s, %v", found, err)
+	}
+	for _, name := range []string{path, compressed} {
+		if got, err := ReadFile(name); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	n := 0
+	h, err := ScanFile(path, func(op *Op) error {
+		if op.Index != n {
+			t.Fatalf("operation %d came as number %d", op.Index, n)
+		}
+		n++
+		return nil
+	})
+	if err != nil || n != len(want.Ops) || !reflect.DeepEqual(h.Header, want.Header) || h.Ops != nil {
+		t.Errorf("%d operations, %+v, %v", n, h, err)
+	}
+}
+
+// TestGzip: what others compressed is read, too, by its content, whatever its name.
+func TestGzip(t *testing.T) {
+	path, content := written(t, 10)
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = z.Write(content)
+	_ = z.Close()
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if h, err := ReadFile(path); err != nil || len(h.Ops) != 10 || h.Torn {
+		t.Errorf("%v, %v", h, err)
+	}
+}
+
+// TestACompressedFileThatIsCutShortIsTorn: its beginning is evidence all the same. One
+// whose bytes were changed is refused.
+func TestACompressedFileThatIsCutShortIsTorn(t *testing.T) {
+	path, _ := written(t, 50_000)
+	compressed, err := Compress(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(compressed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(compressed, content[:len(content)*2/3], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h, err := ReadFile(path)
+	if err != nil || !h.Torn || len(h.Ops) == 0 || len(h.Ops) == 50_000 {
+		t.Errorf("%d operations, torn %v, %v", len(h.Ops), h.Torn, err)
+	}
+	content[len(content)/2] ^= 0xff
+	if err := os.WriteFile(compressed, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadFile(path); err == nil {
+		t.Error("changed bytes were read")
+	}
+}
+
+// TestCompressLeavesThePlainFileWhereItFails.
+func TestCompressLeavesThePlainFileWhereItFails(t *testing.T) {
+	path, _ := written(t, 10)
+	if err := os.Mkdir(path+ZstdSuffix, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Compress(path); err == nil {
+		t.Error("a folder was replaced")
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
+	}
+	if files, _ := os.ReadDir(filepath.Dir(path)); len(files) != 2 {
+		t.Errorf("%d files are left: %v", len(files), files)
+	}
+	if _, err := Open(filepath.Join(t.TempDir(), "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestScanStopsWhereItIsTold.
+func TestScanStopsWhereItIsTold(t *testing.T) {
+	path, _ := written(t, 10)
+	stop := errors.New("enough")
+	n := 0
+	if _, err := ScanFile(path, func(*Op) error {
+		if n++; n == 3 {
+			return stop
+		}
+		return nil
+	}); !errors.Is(err, stop) || n != 3 {
+		t.Errorf("%d operations, %v", n, err)
+	}
+}

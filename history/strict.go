@@ -1,0 +1,220 @@
+package history
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// jsonField is one field of a JSON object.
+type jsonField struct {
+	name string
+	text json.RawMessage
+}
+
+// maxFields is how many fields an object may have whose fields have names of their own.
+const maxFields = 1_000
+
+// objectFields reads a JSON object of at most so many fields. A name that stands twice is an
+// error: what it means differs from reader to reader.
+func objectFields(text []byte, most int) ([]jsonField, error) {
+	in := json.NewDecoder(bytes.NewReader(text))
+	start, err := in.Token()
+	if err != nil {
+		return nil, cutShort(err)
+	}
+	if start != json.Delim('{') {
+		return nil, errors.New("it is not a JSON object")
+	}
+	var fields []jsonField
+	names := map[string]bool{}
+	for in.More() {
+		name, err := in.Token()
+		if err != nil {
+			return nil, cutShort(err)
+		}
+		f := jsonField{name: name.(string)}
+		if err := in.Decode(&f.text); err != nil {
+			return nil, cutShort(err)
+		}
+		if names[f.name] {
+			return nil, fmt.Errorf("field %s stands twice", quoted(f.name))
+		}
+		if len(fields) == most {
+			return nil, fmt.Errorf("there are more than %d fields", most)
+		}
+		names[f.name] = true
+		fields = append(fields, f)
+	}
+	if _, err := in.Token(); err != nil {
+		return nil, cutShort(err)
+	}
+	if _, err := in.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("something follows the JSON object")
+	}
+	return fields, nil
+}
+
+// cutShort words the error of a JSON text that ends too early.
+func cutShort(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("it ends before its JSON is complete")
+	}
+	return err
+}
+
+// strict reads an operation as encoding/json does, but for two things: names are compared
+// exactly, and a name must not stand twice.
+func (d *decoder) strict(line []byte, op *Op) error {
+	d.alien = d.alien[:0]
+	fields, err := objectFields(line, maxFields)
+	if err != nil {
+		return err
+	}
+	for _, f := range fields {
+		if f.name == "value" && !bytes.Equal(f.text, []byte("null")) {
+			inside, err := objectFields(f.text, maxFields)
+			if err != nil {
+				return fmt.Errorf("field %q: %w", f.name, err)
+			}
+			op.Value = d.newValue()
+			for _, g := range inside {
+				if err := d.assign("value."+g.name, g.text, valueField(op.Value, g.name)); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		if f.name == "value" {
+			continue
+		}
+		if err := d.assign(f.name, f.text, opField(op, f.name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// assign reads a field's text into what it belongs to; nil: the field is unknown.
+func (d *decoder) assign(name string, text json.RawMessage, into any) error {
+	if into == nil {
+		d.alien = append(d.alien, name)
+		return nil
+	}
+	switch into.(type) {
+	case *map[string]string, *map[string]time.Duration:
+		if bytes.HasPrefix(text, []byte("{")) {
+			if _, err := objectFields(text, MaxKeys); err != nil {
+				return fmt.Errorf("field %q: %w", name, err)
+			}
+		}
+	}
+	err := json.Unmarshal(text, into)
+	var mismatch *json.UnmarshalTypeError
+	if errors.As(err, &mismatch) {
+		return fmt.Errorf("field %q is a %s, but must be %s", name, mismatch.Value, wanted(into))
+	}
+	return err
+}
+
+// wanted words what a field must be.
+func wanted(into any) string {
+	switch into.(type) {
+	case *string, *Type:
+		return "a string"
+	case *bool:
+		return "true or false"
+	case *float64:
+		return "a number"
+	case *[]string:
+		return "a list of strings"
+	case *map[string]string:
+		return "an object of strings"
+	case *map[string]time.Duration:
+		return "an object of whole numbers"
+	case *time.Time:
+		return "a time"
+	}
+	return "a whole number"
+}
+
+func opField(op *Op, name string) any {
+	switch name {
+	case "index":
+		return &op.Index
+	case "time":
+		return &op.Time
+	case "process":
+		return &op.Process
+	case "type":
+		return &op.Type
+	case "f":
+		return &op.F
+	case "key":
+		return &op.Key
+	case "error":
+		return &op.Error
+	}
+	return nil
+}
+
+func valueField(v *Value, name string) any {
+	switch name {
+	case "token":
+		return &v.Token
+	case "valid_until":
+		return &v.ValidUntil
+	case "fence":
+		return &v.Fence
+	case "value":
+		return &v.Value
+	case "fenced":
+		return &v.Fenced
+	case "client":
+		return &v.Client
+	case "command":
+		return &v.Command
+	case "yes":
+		return &v.Yes
+	case "took":
+		return &v.Took
+	case "ttl":
+		return &v.TTL
+	case "delay":
+		return &v.Delay
+	case "redis_key":
+		return &v.RedisKey
+	case "point":
+		return &v.Point
+	case "rate":
+		return &v.Rate
+	case "offset":
+		return &v.Offset
+	case "state":
+		return &v.State
+	case "keys":
+		return &v.Keys
+	case "expires":
+		return &v.Expires
+	case "id":
+		return &v.ID
+	case "phase":
+		return &v.Phase
+	case "masters":
+		return &v.Masters
+	case "clients":
+		return &v.Clients
+	case "params":
+		return &v.Params
+	case "bit":
+		return &v.Bit
+	case "evidence":
+		return &v.Evidence
+	case "bound":
+		return &v.Bound
+	}
+	return nil
+}

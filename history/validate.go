@@ -1,0 +1,232 @@
+package history
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// The limits of what a history may say. They are far beyond any run, and keep sums and
+// products of what is read from overflowing.
+const (
+	MaxTime    = 50 * 365 * 24 * time.Hour // of times and durations
+	MaxMasters = 1_000
+	MaxClients = 100_000
+	MaxKeys    = 100_000
+)
+
+// check says what makes a header unusable.
+func (h *Header) check() error {
+	for _, x := range []struct {
+		name string
+		is   int
+		most int
+	}{{"masters", h.Masters, MaxMasters}, {"quorum", h.Quorum, h.Masters}, {"clients", h.Clients, MaxClients}, {"keys", h.Keys, MaxKeys}} {
+		if x.is < 0 || x.is > x.most {
+			return fmt.Errorf("field %q is %d, but must be from 0 to %d", x.name, x.is, x.most)
+		}
+	}
+	if h.TTL < 0 || h.TTL > MaxTime {
+		return fmt.Errorf(`field "ttl" is %d ns, but must be from 0 to 50 years`, int64(h.TTL))
+	}
+	return nil
+}
+
+// checks are what is checked of every line. An error makes a history unusable: what the line
+// means is not known, and any verdict might rest on it. A problem is something unusual that
+// has one safe reading, which docs/history.md gives.
+type checks struct {
+	problems problems
+	before   time.Duration // the time of the line above
+	ended    bool
+	clients  map[string]*clientChecks
+}
+
+// clientChecks are the calls in flight and the latest leases of one client.
+type clientChecks struct {
+	calls  map[callSlot]int
+	died   map[callSlot]int  // the calls that were in flight when it last crashed
+	leases map[string]string // token to key
+}
+
+// clientMemory is how many calls and leases of a client are remembered at most: one that
+// never completes its calls shall not fill the memory.
+const clientMemory = 1024
+
+func newChecks() checks { return checks{clients: map[string]*clientChecks{}} }
+
+// op checks the operation in a line, which must be the one with that index.
+func (c *checks) op(op *Op, index, line int, alien []string) error {
+	switch op.Type {
+	case Invoke, OK, Fail, Info:
+	default:
+		return fmt.Errorf("not an operation: type %s is none of invoke, ok, fail, info", quoted(string(op.Type)))
+	}
+	if op.Index != index {
+		return fmt.Errorf("index %d where %d was expected: lines are missing, doubled or out of order", op.Index, index)
+	}
+	if op.Time < 0 || op.Time > MaxTime {
+		return fmt.Errorf("time %d is not from 0 to 50 years", int64(op.Time))
+	}
+	if op.Time < c.before {
+		return fmt.Errorf("time %d lies before the time of the line above", int64(op.Time))
+	}
+	c.before = op.Time
+	if v := op.Value; v != nil {
+		if err := v.check(); err != nil {
+			return err
+		}
+	}
+	if err := op.check(alien); err != nil {
+		return err
+	}
+	for _, name := range alien {
+		c.problems.unknownField(line, name)
+	}
+	if c.ended {
+		c.problems.add(line, "after the end", "a line after the end mark")
+	}
+	c.ended = op.F == FEnd && op.Process == Harness
+	switch op.F {
+	case FVote: // most lines
+	case FAcquire, FRelease, FWrite, FCrash:
+		c.client(op, line)
+	default:
+		if op.Process != Nemesis && !slices.Contains(knownOperations, op.F) {
+			f := quoted(op.F)
+			c.problems.add(line, "unknown operation "+f, fmt.Sprintf("unknown operation %s of %s: it is not judged", f, named(op.Process)))
+		}
+	}
+	return nil
+}
+
+// knownOperations are all that there are, but those of the nemesis.
+var knownOperations = []string{
+	FAcquire, FExtend, FRelease, FEnter, FLeave, FRead, FWrite, FMark, FApply, FVote, FPaused, FCrash, FClock, FLook, FState, FStall,
+	FDied, FHung, FPanicked, FInterrupted, FEnd,
+}
+
+// check says what a value must not be.
+func (v *Value) check() error {
+	if v.Took|v.TTL|v.Delay|v.Bound < 0 || v.Took > MaxTime || v.TTL > MaxTime || v.Delay > MaxTime || v.Bound > MaxTime {
+		for _, x := range v.durations() {
+			if x.is < 0 || x.is > MaxTime {
+				return fmt.Errorf("field %q is %d ns, but must be from 0 to 50 years", "value."+x.name, int64(x.is))
+			}
+		}
+	}
+	if v.ValidUntil > MaxTime || v.ValidUntil < -MaxTime {
+		return fmt.Errorf(`field "value.valid_until" is %d ns, more than 50 years from the run's beginning`, int64(v.ValidUntil))
+	}
+	if v.Offset != nil && (*v.Offset > MaxTime || *v.Offset < -MaxTime) {
+		return fmt.Errorf(`field "value.offset" is %d ns, more than 50 years`, int64(*v.Offset))
+	}
+	for key, at := range v.Expires {
+		if at > MaxTime || at < -MaxTime {
+			return fmt.Errorf(`field "value.expires" says %d ns of %s, more than 50 years from the run's beginning`, int64(at), quoted(key))
+		}
+	}
+	return nil
+}
+
+type namedDuration struct {
+	name string
+	is   time.Duration
+}
+
+func (v *Value) durations() []namedDuration {
+	return []namedDuration{{"took", v.Took}, {"ttl", v.TTL}, {"delay", v.Delay}, {"bound", v.Bound}}
+}
+
+// check says what an operation lacks without which it means nothing.
+func (op *Op) check(alien []string) error {
+	lacks := op.lacks()
+	if lacks == "" {
+		return nil
+	}
+	text := fmt.Sprintf("%s %s of %s has no %q", op.F, op.Type, named(op.Process), lacks)
+	if len(alien) > 0 {
+		text += ", but the unknown field " + quoted(alien[0])
+	}
+	return errors.New(text)
+}
+
+// lacks is the required field that an operation does not have, or "".
+func (op *Op) lacks() string {
+	v := op.Value
+	switch op.F {
+	case FVote, FState, FLook, FStall, FRead, FWrite, FMark:
+		if v == nil {
+			return "value"
+		}
+	case FEnter, FLeave, FApply:
+		switch {
+		case v == nil:
+			return "value"
+		case v.Token == "":
+			return "value.token"
+		}
+	case FAcquire, FExtend:
+		switch {
+		case op.Type != OK:
+		case v == nil:
+			return "value"
+		case v.Token == "":
+			return "value.token"
+		case v.ValidUntil == 0:
+			return "value.valid_until"
+		}
+	}
+	return ""
+}
+
+// client looks for calls without an invocation, and for releases of another key.
+func (c *checks) client(op *Op, line int) {
+	x := c.clients[op.Process]
+	if x == nil || op.F == FCrash {
+		anew := &clientChecks{calls: map[callSlot]int{}, leases: map[string]string{}}
+		if x != nil {
+			anew.died = x.calls
+		}
+		x = anew
+		c.clients[op.Process] = x
+	}
+	if op.F == FCrash {
+		return
+	}
+	token := op.token()
+	slot := callSlot{process: op.Process, f: op.F, key: op.Key, token: token}
+	if op.F == FAcquire {
+		slot.token = ""
+	}
+	switch {
+	case op.Type == Invoke:
+		if len(x.calls) >= clientMemory {
+			clear(x.calls)
+		}
+		x.calls[slot]++
+	case x.calls[slot] > 1:
+		x.calls[slot]--
+	case x.calls[slot] == 1:
+		delete(x.calls, slot)
+	case op.Type == Info && x.died[slot] > 0: // nobody knows what became of it
+		x.died[slot]--
+	default:
+		c.problems.add(line, "no invocation of "+op.F, fmt.Sprintf("%s %s of %s has no invocation", op.F, op.Type, named(op.Process)))
+	}
+	switch {
+	case op.F == FAcquire && op.Type == OK:
+		if len(x.leases) >= clientMemory {
+			clear(x.leases)
+		}
+		x.leases[token] = op.Key
+	case op.F == FRelease:
+		if key, known := x.leases[token]; known && key != op.Key {
+			c.problems.add(line, "release of another key", fmt.Sprintf("%s releases %s, but its lease is on %s", named(op.Process), quoted(op.Key), quoted(key)))
+		}
+		if op.Type != Invoke {
+			delete(x.leases, token)
+		}
+	}
+}

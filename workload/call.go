@@ -1,0 +1,339 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"lockpick/history"
+)
+
+// ReturnBound is how long after its deadline a call of a lock with that TTL may return yet.
+// A call that takes longer is recorded as hung.
+func ReturnBound(ttl time.Duration) time.Duration { return max(ttl, 5*time.Second) }
+
+// overdueSteps is in how many steps the bound is waited for. A machine that stands still, or
+// a client that the nemesis stopped, makes one step late, and not all of them.
+const overdueSteps = 10
+
+// The commands of calls, beside those of votes.
+const (
+	commandAcquire    = "acquire"
+	commandWrite      = "write"
+	commandNew        = "new"        // the lock is made
+	commandClose      = "close"      // the lock is closed
+	commandBackground = "background" // what the lock has running by itself
+)
+
+// calls is what a client knows of the call of its lock that it is in.
+type calls struct {
+	mu        sync.Mutex
+	count     int // of calls so far: the current one's number
+	command   string
+	key       string
+	from      time.Duration // of the run
+	under     bool          // a call is under way
+	stop      func() bool   // looking after it
+	hung      bool          // it is recorded as hung
+	left      bool          // and its phase does not wait for it
+	ended     bool          // its process was ended because a call hung
+	doomed    bool          // the lock has panicked: the client's life ends
+	panics    map[string]bool
+	goroutine string // that the client runs on
+	phase     *phase // that the client is part of
+}
+
+// in makes a call of the client's lock. It returns false if the lock has panicked: the
+// client's life ends then. A call that has not returned at its limit and a bound after that
+// is recorded as hung, and nobody waits for the client until it has returned.
+func (c *client) in(command, key string, limit time.Duration, call func()) (alive bool) {
+	return c.inUntil(command, key, limit, func() {}, call)
+}
+
+// inUntil is in, and calls atLimit when the call has not returned at its limit.
+func (c *client) inUntil(command, key string, limit time.Duration, atLimit, call func()) (alive bool) {
+	c.callBegins(command, key, limit, atLimit)
+	defer func() {
+		if value := recover(); value != nil {
+			c.panicked(command, key, value)
+		}
+		alive = c.callEnds()
+	}()
+	call()
+	return true
+}
+
+func (c *client) callBegins(command, key string, limit time.Duration, atLimit func()) {
+	c.calls.mu.Lock()
+	defer c.calls.mu.Unlock()
+	c.calls.count++
+	n := c.calls.count
+	c.calls.command, c.calls.key, c.calls.from, c.calls.under = command, key, c.w.since(c.w.runtime.Now()), true
+	c.calls.stop = c.w.runtime.AfterFunc(limit, func() {
+		atLimit()
+		c.overdue(n, overdueSteps)
+	})
+}
+
+// callEnds ends a call, and says whether the client lives on.
+func (c *client) callEnds() (alive bool) {
+	c.calls.mu.Lock()
+	defer c.calls.mu.Unlock()
+	c.calls.stop()
+	if c.calls.left {
+		c.calls.phase.back()
+	}
+	c.calls.under, c.calls.hung, c.calls.left = false, false, false
+	return !c.calls.doomed
+}
+
+// overdue is called when a call has not returned at its limit, and again after each step of
+// the bound. A client that is stopped is given the whole bound anew.
+func (c *client) overdue(number, left int) {
+	c.calls.mu.Lock()
+	defer c.calls.mu.Unlock()
+	if !c.calls.under || c.calls.count != number || c.calls.hung {
+		return
+	}
+	if c.w.Pauses.stopped(c.name) {
+		left = overdueSteps
+	}
+	if left > 0 {
+		c.calls.stop = c.w.runtime.AfterFunc(ReturnBound(c.w.config.TTL)/overdueSteps, func() { c.overdue(number, left-1) })
+		return
+	}
+	took := c.w.since(c.w.runtime.Now()) - c.calls.from
+	if p, ok := c.lockNow().(Process); ok {
+		c.recordHung(took, "its process is alive and has not answered")
+		c.calls.ended = true
+		p.Kill() // the client starts anew
+		return
+	}
+	c.recordHung(took, stackOf(c.calls.goroutine).evidence())
+	if c.calls.phase != nil {
+		c.calls.left = true
+		c.calls.phase.leave()
+	}
+}
+
+// recordHung records that the call under way does not return. The caller holds calls.mu.
+func (c *client) recordHung(took time.Duration, evidence string) {
+	c.calls.hung = true
+	c.w.record(history.Op{Process: c.name, Type: history.Info, F: history.FHung, Key: c.calls.key,
+		Value: &history.Value{Command: c.calls.command, Took: took, Evidence: evidence}})
+}
+
+// lockNow is the client's lock, for other goroutines than the client's own.
+func (c *client) lockNow() Lock {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lock
+}
+
+// panicked records that the lock panicked, and ends the client's life. A panic that is not
+// the lock's goes on.
+func (c *client) panicked(command, key string, value any) {
+	if own := c.w.config.OwnPanic; own != nil && own(value) {
+		panic(value)
+	}
+	text := fmt.Sprint(value)
+	v := &history.Value{Command: command}
+	c.calls.mu.Lock()
+	c.calls.doomed = true
+	if where := command + text; !c.calls.panics[where] { // the same stack once is enough
+		if c.calls.panics == nil {
+			c.calls.panics = map[string]bool{}
+		}
+		c.calls.panics[where] = true
+		v.Evidence = parseStack(string(debug.Stack())).evidence()
+	}
+	c.calls.mu.Unlock()
+	c.w.record(history.Op{Process: c.name, Type: history.Info, F: history.FPanicked, Key: key, Value: v, Error: text})
+}
+
+// crashed says whether the lock has panicked or its process was ended because it hung, and
+// what is recorded of the client's end then. It is asked once an end.
+func (c *client) crashed() error {
+	c.calls.mu.Lock()
+	defer c.calls.mu.Unlock()
+	doomed, ended := c.calls.doomed, c.calls.ended
+	c.calls.doomed, c.calls.ended = false, false
+	switch {
+	case doomed:
+		return errPanicked
+	case ended:
+		return errHung
+	}
+	return nil
+}
+
+var (
+	errPanicked = errors.New("the lock panicked")
+	errHung     = errors.New("its process hung, and was ended")
+	errNeither  = errors.New("the lock returned neither a lease nor an error")
+)
+
+// limit is how long a call may take that only the timeouts per master bound: each master
+// twice, by the client's own clock.
+func (c *client) limit() time.Duration {
+	per := c.w.config.Timeout
+	if per == 0 {
+		per = min(c.w.config.TTL/20, 50*time.Millisecond)
+	}
+	masters := len(c.site.Addrs)
+	if c.site.Masters != nil {
+		masters = len(c.site.Masters.Names())
+	}
+	c.mu.Lock()
+	rate := min(rateOf(c.goesBy), 1)
+	c.mu.Unlock()
+	return time.Duration(float64(2*masters)*float64(per)/rate) + time.Second
+}
+
+// guarded is a client's runtime for its lock: what the lock has running by itself may
+// panic, too.
+type guarded struct {
+	*Clock
+	c *client
+}
+
+// Go runs f beside its caller.
+func (g guarded) Go(f func()) { g.Clock.Go(func() { g.run(f) }) }
+
+// AfterFunc runs f after d of the client's clock.
+func (g guarded) AfterFunc(d time.Duration, f func()) func() bool {
+	return g.Clock.AfterFunc(d, func() { g.run(f) })
+}
+
+func (g guarded) run(f func()) {
+	defer func() {
+		if value := recover(); value != nil {
+			g.c.panicked(commandBackground, "", value)
+		}
+	}()
+	f()
+}
+
+// Stuck is a call that is under way.
+type Stuck struct {
+	Client, Command, Key string
+	Stack                Stack
+}
+
+// Stuck finds the calls of locks that have not returned and do not wait as the runtime would
+// have them wait, for who finds that a simulation stands still. It records nothing.
+func (w *Workload) Stuck() []Stuck {
+	var stuck []Stuck
+	for _, c := range w.clients {
+		c.calls.mu.Lock()
+		s := Stuck{Client: c.name, Command: c.calls.command, Key: c.calls.key}
+		under, goroutine := c.calls.under, c.calls.goroutine
+		c.calls.mu.Unlock()
+		if !under {
+			continue
+		}
+		if s.Stack = stackOf(goroutine); s.Stack.State != "" && s.Stack.State != parked {
+			stuck = append(stuck, s)
+		}
+	}
+	return stuck
+}
+
+// RecordStuck records a call that Stuck found as hung. took is in real time, as no other
+// passes where a simulation stands still.
+func (w *Workload) RecordStuck(s Stuck, took time.Duration) {
+	w.record(history.Op{Process: s.Client, Type: history.Info, F: history.FHung, Key: s.Key, Value: &history.Value{
+		Command: s.Command, Took: took,
+		Evidence: "in real time, as it neither returned nor waited through the runtime: " + s.Stack.evidence(),
+	}})
+}
+
+// phase is a part of the run in which clients do something until they are done with it.
+// Nobody waits for one that hangs.
+type phase struct {
+	mu   sync.Mutex
+	left int // clients that are waited for
+	end  context.CancelCauseFunc
+}
+
+func (s *phase) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.left--; s.left == 0 {
+		s.end(errAllDone)
+	}
+}
+
+func (s *phase) back() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.left++
+}
+
+// all runs f for every client and waits for them, asleep on a context rather than on a
+// channel, so that virtual time can go on meanwhile. Clients that still hang in an earlier
+// phase, or have no lock any more, take no part.
+func (w *Workload) all(f func(*client)) {
+	done, end := w.runtime.WithCancelCause(context.Background())
+	s := &phase{end: end}
+	var able []*client
+	for _, c := range w.clients {
+		if c.enter(s) {
+			able = append(able, c)
+		}
+	}
+	if len(able) == 0 {
+		return
+	}
+	s.left = len(able)
+	w.setPhase(s)
+	for _, c := range able {
+		w.runtime.Go(func() {
+			c.calls.mu.Lock()
+			c.calls.goroutine = goroutine()
+			c.calls.mu.Unlock()
+			defer c.exit(s)
+			f(c)
+		})
+	}
+	for w.runtime.Sleep(done, sleepStep) == nil {
+	}
+}
+
+func (w *Workload) setPhase(s *phase) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.phase = s
+}
+
+// Abandon ends the wait for clients: the phase that is under way is over, whatever they do.
+func (w *Workload) Abandon() {
+	w.mu.Lock()
+	s := w.phase
+	w.mu.Unlock()
+	if s != nil {
+		s.end(errAllDone)
+	}
+}
+
+// enter makes a client part of a phase, if it can take part.
+func (c *client) enter(s *phase) bool {
+	c.calls.mu.Lock()
+	defer c.calls.mu.Unlock()
+	if c.calls.phase != nil || c.out {
+		return false
+	}
+	c.calls.phase = s
+	return true
+}
+
+// exit ends a client's part in a phase.
+func (c *client) exit(s *phase) {
+	c.calls.mu.Lock()
+	c.calls.phase = nil
+	c.calls.mu.Unlock()
+	s.leave()
+}

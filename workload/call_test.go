@@ -1,0 +1,112 @@
+package workload
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"lockpick/history"
+)
+
+// TestOnlyCallsBeyondTheirBoundHang: a call hangs if it has not returned by its deadline and
+// the bound, and time in which the client was stopped does not count.
+func TestOnlyCallsBeyondTheirBoundHang(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		slow    time.Duration // of each release
+		stopped time.Duration // for how long the first client is stopped in its first acquire
+		want    bool
+	}{
+		{"in time", 10 * time.Millisecond, 0, false},
+		{"late, within the bound", 4 * time.Second, 0, false},
+		{"beyond the bound", 30 * time.Second, 0, true},
+		{"stopped for long", 10 * time.Millisecond, time.Minute, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMasters(5)
+				kind, _ := LockNamed("redlock")
+				site := share(m)
+				if c.stopped == 0 {
+					kind, site = fake(func(l *fakeLock) { l.slow = c.slow }), nil
+				}
+				s := on(t, two(kind), site)
+				if c.stopped > 0 {
+					resume := s.Pauses.Stop([]string{"c1"}, AfterQuorum)
+					s.runtime.AfterFunc(c.stopped, func() { resume() })
+				}
+				s.Run(s.ending(2 * time.Minute))
+				_ = s.Close()
+				time.Sleep(5 * time.Minute) // nothing outlives the bubble
+				hung := slices.ContainsFunc(s.ops, func(op history.Op) bool { return op.F == history.FHung })
+				if hung != c.want {
+					t.Errorf("hung: %v, want %v", hung, c.want)
+				}
+			})
+		})
+	}
+}
+
+// TestNobodyWaitsForAHungClient: the run goes on without a client whose release hangs, and
+// what the release returns after all is recorded.
+func TestNobodyWaitsForAHungClient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := on(t, two(fake(func(l *fakeLock) {
+			if l.site.Client == "c1" {
+				l.slow = 20 * time.Second
+			}
+		})), nil)
+		began := s.runtime.Now()
+		s.Run(s.ending(5 * time.Second))
+		s.Visit(s.ending(30*time.Second), time.Second)
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if took := s.runtime.Now().Sub(began); took > 12*time.Second {
+			t.Errorf("the run took %v", took)
+		}
+		time.Sleep(time.Minute)
+		var told []string
+		for _, op := range s.of("c1") {
+			switch {
+			case op.F == history.FHung:
+				told = append(told, "hung in "+op.Value.Command)
+				if !strings.Contains(op.Value.Evidence, "fakeLease).Release") {
+					t.Errorf("the evidence does not say where:\n%s", op.Value.Evidence)
+				}
+			case op.F == history.FRelease && op.Type == history.OK:
+				told = append(told, "released")
+			}
+		}
+		if !slices.Equal(told, []string{"hung in release", "released"}) {
+			t.Errorf("told %q", told)
+		}
+	})
+}
+
+// TestHungProcessIsEnded: a process that hangs is recorded as hung, ended and started anew.
+func TestHungProcessIsEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var made []*fakeProcess
+		cfg := two(processes(&made, func(p *fakeProcess) {
+			if len(made) == 0 {
+				p.hangs = true
+			}
+		}))
+		cfg.Clients = 1
+		s := on(t, cfg, nil)
+		s.Run(s.ending(20 * time.Second))
+		_ = s.Close()
+		var got []string
+		for _, op := range s.of("c1") {
+			if op.F == history.FHung || op.F == history.FCrash {
+				got = append(got, op.F+" "+op.Error)
+			}
+		}
+		if len(got) != 2 || got[0] != "hung " || !strings.HasPrefix(got[1], "crash its process hung, and was ended") || len(made) != 2 {
+			t.Errorf("%d processes, told: %q", len(made), got)
+		}
+	})
+}

@@ -1,0 +1,82 @@
+package workload
+
+import (
+	"path"
+	"runtime"
+	"strings"
+)
+
+// Stack is where a goroutine is, without what differs between two runs of one program:
+// numbers, addresses, and the folders of files.
+type Stack struct {
+	State  string   // running, sync.Mutex.Lock, parked, …; empty: there is no such goroutine
+	Frames []string // "lockpick/workload.(*textbook).Acquire textbook.go:70", the innermost first
+}
+
+// parked is the state of a goroutine that waits in virtual time.
+const parked = "coroutine"
+
+// evidence is the stack as it is recorded, a frame a line.
+func (s Stack) evidence() string {
+	state := s.State
+	if state == parked {
+		state = "it waits in virtual time"
+	}
+	return strings.Join(append([]string{state}, s.Frames...), "\n")
+}
+
+// goroutine is the name of the goroutine that calls it, as in "goroutine 17".
+func goroutine() string {
+	var room [64]byte
+	return goroutineOf(string(room[:runtime.Stack(room[:], false)]))
+}
+
+func goroutineOf(stack string) string {
+	name, _, _ := strings.Cut(stack, " [")
+	return name
+}
+
+// stackOf is where a goroutine is now.
+func stackOf(name string) Stack {
+	room := make([]byte, 1<<20)
+	n := runtime.Stack(room, true)
+	for n == len(room) && n < 64<<20 {
+		room = make([]byte, 2*len(room))
+		n = runtime.Stack(room, true)
+	}
+	for stack := range strings.SplitSeq(string(room[:n]), "\n\n") {
+		if goroutineOf(stack) == name {
+			return parseStack(stack)
+		}
+	}
+	return Stack{}
+}
+
+// parseStack reads what runtime.Stack prints of one goroutine, down to where the client
+// calls its lock.
+func parseStack(text string) Stack {
+	head, rest, _ := strings.Cut(text, "\n")
+	_, state, _ := strings.Cut(head, "[")
+	state, _, _ = strings.Cut(state, "]")
+	state, _, _ = strings.Cut(state, ",") // for how long, and what it is locked to
+	s := Stack{State: state}
+	lines := strings.Split(rest, "\n")
+	for i := len(lines) - 2; i >= 0; i-- {
+		if strings.HasPrefix(lines[i], "panic(") { // what is above it deals with the panic
+			lines = lines[i+2:]
+			break
+		}
+	}
+	for i := 0; i+1 < len(lines); i += 2 {
+		call, at := lines[i], strings.TrimSpace(lines[i+1])
+		if j := strings.LastIndexByte(call, '('); j > 0 {
+			call = call[:j]
+		}
+		if strings.HasPrefix(call, "lockpick/workload.(*client).in") || strings.HasPrefix(call, "lockpick/workload.guarded.run") || strings.HasPrefix(call, "created by ") {
+			break
+		}
+		at, _, _ = strings.Cut(at, " ")
+		s.Frames = append(s.Frames, call+" "+path.Base(at))
+	}
+	return s
+}

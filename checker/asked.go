@@ -39,9 +39,8 @@ func (r *run) requests(key string) []*asked {
 		of := id{party{v.Client, v.Token}, v.Command}
 		var mine *asked
 		for _, a := range slices.Backward(latest[of]) {
-			if (sent(v)-a.sent).Abs() <= atOnce && !a.of(v.Master) {
+			if apart := (sent(v) - a.sent).Abs(); apart <= atOnce && !a.of(v.Master) && (mine == nil || apart < (sent(v)-mine.sent).Abs()) {
 				mine = a
-				break
 			}
 		}
 		if mine == nil {
@@ -72,7 +71,7 @@ func (r *run) granting(l *history.Lease) []*asked {
 	var found []*asked
 	seen := map[string]bool{}
 	for _, a := range slices.Backward(r.requests(l.Key)) {
-		if a.who != (party{l.Process, l.Token}) || a.sent > l.Acquired() {
+		if a.who != (party{l.Process, l.Token}) || a.sent > l.Acquired() || a.sent == l.Acquired() && a.votes[0].Index > l.ID {
 			continue
 		}
 		if a.command == history.CommandWriteBack && len(seen) == 0 {
@@ -87,6 +86,18 @@ func (r *run) granting(l *history.Lease) []*asked {
 		found = append(found, a)
 	}
 	return found
+}
+
+// began is when the first of the requests by which a lease was granted was sent; if none was
+// recorded, when its acquire was called.
+func (r *run) began(l *history.Lease) time.Duration {
+	began := l.Invoked
+	for i, a := range r.granting(l) {
+		if i == 0 || a.sent < began {
+			began = a.sent
+		}
+	}
+	return began
 }
 
 // request tells of a request and of the answers to it, as details or not.

@@ -33,9 +33,9 @@ func both(a, b string) string {
 // votes, what took the votes away, and who then got a quorum by which masters.
 func (n *narrative) overlap(o overlap) {
 	a, b := o.earlier.lease, o.later.lease
-	n.lease(a, o.from())
+	n.lease(a, o.to())
 	n.narrowed(a)
-	n.lease(b, o.from())
+	n.lease(b, o.to())
 	n.lostQuorum(a, b, o.later.from)
 	n.tried(b.Process)
 }
@@ -138,7 +138,7 @@ func (n *narrative) clientClock(l *history.Lease, until time.Duration) {
 		}
 		longer = longer || g.Bent
 	}
-	began := n.r.attempted(l)
+	began := n.r.began(l)
 	longer = longer || n.r.h.Header.TTL > 0 && l.Grants[0].Until > began+n.r.h.Header.TTL
 	for _, f := range n.r.faults {
 		if f.Name == "client-clock" && f.Installed && slices.Contains(f.Clients, l.Process) && f.Began <= until && f.To >= l.Invoked {
@@ -165,8 +165,9 @@ func (n *narrative) life(l *history.Lease) {
 		n.add(Event{At: l.Released, Kind: EventReleased, Detail: true, Client: who, Key: l.Key, Token: l.Token, Word: "release", Ops: []int{l.ReleaseIndex},
 			Text: fmt.Sprintf("%s released %s", who, l.Key)})
 	}
+	began := n.r.began(l)
 	for _, a := range n.r.requests(l.Key) {
-		if a.who == (party{who, l.Token}) && a.command == history.CommandRelease && a.sent < n.v.Until && a.sent >= l.Invoked {
+		if a.who == (party{who, l.Token}) && a.command == history.CommandRelease && a.sent < n.v.Until && a.sent >= began {
 			n.request(a, true)
 		}
 	}
@@ -264,7 +265,7 @@ func (r *run) quorum() int {
 // keys need to be lost.
 func (n *narrative) narrowed(l *history.Lease) {
 	voters := n.r.voters(l)
-	began := n.r.attempted(l)
+	began := n.r.began(l)
 	for _, f := range n.r.faults {
 		if !f.Installed || f.From > l.Acquired() || f.To < began || len(voters) == 0 {
 			continue
@@ -283,17 +284,6 @@ func (n *narrative) narrowed(l *history.Lease) {
 			n.fault(f, false, kept)
 		}
 	}
-}
-
-// attempted is when the attempt that a lease came from began: an acquire may have made
-// many before it.
-func (r *run) attempted(l *history.Lease) time.Duration {
-	for v := range r.lookup().of(l) {
-		if v.Command == history.CommandSet {
-			return v.At - v.Took
-		}
-	}
-	return l.Invoked
 }
 
 // leaseOverlap finds the overlap of two leases' holds, if there is one.

@@ -118,8 +118,11 @@ func (n *narrative) lostKey(m string, a *history.Lease, yes, next history.Vote) 
 			for i, v := range between {
 				n.tenant(v)
 				after := next
-				if i+1 < len(between) {
+				switch {
+				case i+1 < len(between):
 					after = between[i+1]
+				case next.Token == "": // a snapshot, which need not show that this one lost it
+					return
 				}
 				if x := n.lossBefore(m, n.tenancy(v), v, after); x.tell != nil {
 					x.tell([]string{m})
@@ -234,6 +237,13 @@ func (n *narrative) releases(m string, yes history.Vote) []history.Vote {
 	return found
 }
 
+// by is when a master that said yes to a lease and then to next had lost the key at the latest,
+// where nothing says when it did.
+func (n *narrative) by(yes, next history.Vote) time.Duration {
+	executed, _ := n.r.executed(yes)
+	return max(executed, sent(next))
+}
+
 // releasedOwn looks for a release of the lease's own token that the master executed: also one
 // that was sent before, for an earlier attempt with the same token.
 func (n *narrative) releasedOwn(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
@@ -280,10 +290,12 @@ func (n *narrative) byRelease(v history.Vote, a *history.Lease, yes, next histor
 		e := Event{Cause: why, Ops: []int{v.Index}, Word: "deleted"}
 		e.At, _ = n.r.executed(v)
 		if e.At > next.At || why == CauseUnanswered { // it was executed before next at the latest
-			e.At, e.Ops = next.At, nil
+			e.At, e.Ops = n.by(yes, next), nil
 		}
 		whose := fmt.Sprintf("a release of %s's own token", a.Process)
 		switch {
+		case (why == CauseReleased || why == CauseUnanswered) && v.Client != "" && v.Client != a.Process:
+			whose += fmt.Sprintf(" by %s, which had the same token,", v.Client)
 		case why == CauseReleased || why == CauseUnanswered:
 		case v.Key != a.Key:
 			whose = fmt.Sprintf("a release of %s by %s, whose key on the masters is the same,", v.Key, v.Client)
@@ -350,7 +362,8 @@ func (n *narrative) byExpiry(a *history.Lease, yes, next history.Vote, ttl time.
 // restarted looks for a restart of the master: after the last one before next it did not store
 // the key, as far as is known.
 func (n *narrative) restarted(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
-	return n.restartedBetween(m, a, sent(yes), next.At)
+	executed, _ := n.r.executed(next)
+	return n.restartedBetween(m, a, sent(yes), executed)
 }
 
 func (n *narrative) restartedBetween(m string, a *history.Lease, from, to time.Duration) (cause, bool) {
@@ -390,7 +403,7 @@ func (n *narrative) restartedBetween(m string, a *history.Lease, from, to time.D
 			continue
 		}
 		struck, _ := n.r.strike(f, m)
-		if struck <= from || struck > to {
+		if struck <= from || struck >= to {
 			continue
 		}
 		up, seen := back(struck)
@@ -422,10 +435,7 @@ func (n *narrative) restartedBetween(m string, a *history.Lease, from, to time.D
 // disturbed looks for faults of a master's clock or memory, which can end a key without a
 // restart.
 func (n *narrative) disturbed(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
-	return n.disturbedBetween(m, a, sent(yes), next.At)
-}
-
-func (n *narrative) disturbedBetween(m string, a *history.Lease, from, to time.Duration) (cause, bool) {
+	from, to := sent(yes), next.At
 	for _, f := range slices.Backward(n.r.faults) {
 		if !f.Installed || !slices.Contains(f.Masters, m) || f.Began >= to || f.To <= from {
 			continue
@@ -436,7 +446,7 @@ func (n *narrative) disturbedBetween(m string, a *history.Lease, from, to time.D
 		}
 		return cause{name: fmt.Sprintf("fault %d", f.ID), tell: func(ms []string) {
 			n.fault(f, false, ms)
-			e := Event{At: to, Cause: CauseMemory, Fault: f.ID, Text: fmt.Sprintf("%s no longer stored the key of %s: a full master may evict a key", Enumerate(ms), a.Process)}
+			e := Event{At: max(f.From, n.by(yes, next)), Cause: CauseMemory, Fault: f.ID, Text: fmt.Sprintf("%s no longer stored the key of %s: a full master may evict a key", Enumerate(ms), a.Process)}
 			if clock {
 				e.Cause, e.Text = CauseClock, fmt.Sprintf("%s no longer stored the key of %s: by the master's clock, its TTL was over", Enumerate(ms), a.Process)
 				switch jump := f.Params["clock"]; {

@@ -102,11 +102,10 @@ func (n *narrative) unexplained(e Event) {
 
 // violated ends the narrative and puts it into the violation. text says what is wrong.
 func (n *narrative) violated(text string) {
-	n.silentFaults()
 	n.causesFirst()
-	slices.SortStableFunc(n.events, func(a, b placed) int {
-		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.order, b.order), cmp.Compare(rank(&a), rank(&b)))
-	})
+	n.explainLosses()
+	n.silentFaults()
+	n.sort()
 	n.trim()
 	n.join()
 	n.v.Events = make([]Event, 0, len(n.events)+1)
@@ -121,6 +120,13 @@ func (n *narrative) violated(text string) {
 	}
 	slices.Sort(n.v.Faults)
 	n.v.Reason = n.v.Steps()
+}
+
+// sort puts the events in order.
+func (n *narrative) sort() {
+	slices.SortStableFunc(n.events, func(a, b placed) int {
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.order, b.order), cmp.Compare(rank(&a), rank(&b)))
+	})
 }
 
 // causesFirst puts the answers that a client had before what it concluded from them at the same
@@ -202,13 +208,25 @@ func (n *narrative) join() {
 			last.Detail = last.Detail && e.Detail
 			continue
 		}
-		if i := len(joined); i > 0 && e.Kind == EventUp && joined[i-1].Kind == EventUp && e.At == joined[i-1].At && e.Detail == joined[i-1].Detail {
+		if i := len(joined); i > 0 && e.Kind == EventUp && joined[i-1].Kind == EventUp && e.At-joined[i-1].At <= moment && e.Detail == joined[i-1].Detail && e.Token == joined[i-1].Token {
 			last := &joined[i-1]
 			rest := strings.TrimPrefix(e.Text, Enumerate(e.Masters)+" was")
 			if mine := strings.TrimPrefix(strings.TrimPrefix(last.Text, Enumerate(last.Masters)+" was"), Enumerate(last.Masters)+" were"); mine == rest {
 				last.Masters = set(append(last.Masters, e.Masters...))
 				last.Ops = append(last.Ops, e.Ops...)
 				last.Text = Enumerate(last.Masters) + " were" + rest
+				continue
+			}
+		}
+		if i := len(joined); i > 0 && e.Kind == EventLost && joined[i-1].Kind == EventLost && e.At-joined[i-1].At <= moment && e.Cause == joined[i-1].Cause && e.Token == joined[i-1].Token {
+			last := &joined[i-1]
+			rest, named := strings.CutPrefix(e.Text, Enumerate(e.Masters)+" ")
+			if mine, too := strings.CutPrefix(last.Text, Enumerate(last.Masters)+" "); named && too && mine == rest {
+				last.At = e.At
+				last.Masters = set(append(last.Masters, e.Masters...))
+				last.Ops = append(last.Ops, e.Ops...)
+				last.Detail = last.Detail && e.Detail
+				last.Text = Enumerate(last.Masters) + " " + rest
 				continue
 			}
 		}
@@ -225,7 +243,7 @@ func (n *narrative) join() {
 // answeredWith says whether another answer to the same request came at once with one: no
 // answer is known only when the client gives up.
 func (e *placed) answeredWith(next *placed) bool {
-	return e.Kind == EventAnswered && e.ask == next.ask && next.At-e.At <= 5*atOnce && (len(e.Silent) > 0) == (len(next.Silent) > 0)
+	return e.Kind == EventAnswered && e.ask == next.ask && next.At-e.At <= moment && (len(e.Silent) > 0) == (len(next.Silent) > 0)
 }
 
 // answers writes what masters answered.

@@ -19,17 +19,37 @@ func ends(fault string) bool {
 }
 
 // strike is when a fault struck a master, and the line that shows it: when the master's
-// process was recorded to be down, for a fault that ends it; else when it was installed.
+// process was recorded to be down, for a fault that ends it; else when it was installed. What
+// is down within a moment after the first of a fault's masters was struck with it.
 func (r *run) strike(f *history.Fault, master string) (when time.Duration, line int) {
-	if ends(f.Name) {
+	when, line = f.From, f.Index
+	if !ends(f.Name) {
+		return when, line
+	}
+	down := func(master string) (state, bool) {
 		for _, s := range r.lookup().states[master] {
 			if s.is == "down" && s.at >= f.Began && s.at <= f.To {
-				return s.at, s.line
+				return s, true
 			}
 		}
+		return state{}, false
 	}
-	return f.From, f.Index
+	own, seen := down(master)
+	if !seen {
+		return when, line
+	}
+	when, line = own.at, own.line
+	for _, m := range f.Masters {
+		if s, seen := down(m); seen && s.line < line && own.at-s.at <= moment {
+			when, line = s.at, s.line
+		}
+	}
+	return when, line
 }
+
+// moment is how far apart things happen that are told as one: what a fault does to several
+// masters, when they are up again, and their answers to one request.
+const moment = 10 * time.Millisecond
 
 // fault tells that a fault struck, as a detail or as a part of the reason, of some of its
 // masters; nil: of all. What it ended and when its masters were up again are details.
@@ -43,29 +63,29 @@ func (n *narrative) fault(f *history.Fault, detail bool, masters []string) {
 	if masters == nil {
 		masters = set(f.Masters)
 	}
-	type moment struct {
+	type blow struct {
 		at   time.Duration
 		line int
 	}
-	var moments []moment
-	struck := map[moment][]string{}
+	var blows []blow
+	struck := map[blow][]string{}
 	for _, m := range masters {
 		at, line := n.r.strike(f, m)
-		k := moment{at, line}
-		for _, x := range moments { // one time for all that were struck at once
+		k := blow{at, line}
+		for _, x := range blows { // one time for all that were struck at once
 			if x.at == at {
 				k = x
 			}
 		}
 		if struck[k] == nil {
-			moments = append(moments, k)
+			blows = append(blows, k)
 		}
 		struck[k] = append(struck[k], m)
 	}
 	if len(masters) == 0 {
-		moments = append(moments, moment{f.From, f.Index})
+		blows = append(blows, blow{f.From, f.Index})
 	}
-	for _, k := range moments {
+	for _, k := range blows {
 		_, word := n.r.did(f, struck[k])
 		e := Event{At: k.at, Kind: EventFault, Detail: detail, Masters: struck[k], Fault: f.ID, Name: f.Name, Word: word, Ops: []int{k.line},
 			Text: n.r.struck(f, struck[k])}

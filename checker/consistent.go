@@ -1,0 +1,85 @@
+package checker
+
+import (
+	"fmt"
+	"time"
+
+	"lockpick/history"
+)
+
+// maxLosses is how many losses a narrative explains beside those that its violation rests on.
+const maxLosses = 30
+
+// explainLosses goes through what the narrative tells of each master's answers, and explains
+// each yes to one token where the master still stored another, by what is told so far. So a
+// narrative is sufficient: each key that it tells of is there until an event takes it away, or
+// the narrative says that no recorded event does.
+func (n *narrative) explainLosses() {
+	aside := n.aside
+	n.aside = true
+	defer func() { n.aside = aside }()
+	done := map[string]bool{}
+	for range maxLosses {
+		n.sort()
+		master, yes, next, found := n.contradiction(done)
+		if !found {
+			return
+		}
+		done[fmt.Sprint(master, yes.Index, next.Index)] = true
+		if c := n.lossBefore(master, n.tenancy(yes), yes, next); c.tell != nil {
+			c.tell([]string{master})
+		}
+	}
+}
+
+// contradiction finds a master that said yes to a token while it stored another, as far as the
+// events tell, but for those that are done with.
+func (n *narrative) contradiction(done map[string]bool) (master string, yes, next history.Vote, found bool) {
+	stored := map[string]history.Vote{}
+	for i := range n.events {
+		e := &n.events[i]
+		switch e.Kind {
+		case EventLost, EventUnexplained, EventUp:
+			if e.Kind == EventUp && e.Cause == "" {
+				continue
+			}
+			for _, m := range e.Masters {
+				if e.Kind != EventLost || stored[m].Token == e.Token {
+					delete(stored, m)
+				}
+			}
+		case EventAnswered:
+			for _, m := range e.Yes {
+				v := e.vote(m)
+				if v.Command == history.CommandRelease {
+					delete(stored, m)
+				}
+				if !keeps(v) {
+					continue
+				}
+				x, has := stored[m]
+				if has && x.Token != v.Token && e.At < n.storedAt(x)+n.r.lifetime(x) && !done[fmt.Sprint(m, x.Index, v.Index)] {
+					return m, x, v, true
+				}
+				stored[m] = v
+			}
+		}
+	}
+	return "", yes, next, false
+}
+
+// storedAt is when a vote is told.
+func (n *narrative) storedAt(v history.Vote) (at time.Duration) {
+	at, _ = n.r.executed(v)
+	return at
+}
+
+// vote is the answer of a master that an event tells of.
+func (e *placed) vote(master string) history.Vote {
+	for _, v := range e.ask.votes {
+		if v.Master == master {
+			return v
+		}
+	}
+	return history.Vote{}
+}

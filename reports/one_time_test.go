@@ -1,0 +1,149 @@
+package reports
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+)
+
+// killed is a simulated run in which a killed master breaks mutual exclusion.
+func killed(t *testing.T) (*campaign.Result, renderings) {
+	t.Helper()
+	s := campaign.Defaults()
+	s.Driver, s.Seed, s.Faults, s.Nemesis, s.Clients, s.TimeLimit = campaign.Sim, 2, []string{"kill", "partition"}, campaign.Guided, 3, 10*time.Second
+	h, err := campaign.Simulate(t.Context(), s.Completed(), campaign.Simulation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := campaign.Judge(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, func(t *testing.T) map[string]string {
+		v := firstViolation(r)
+		var story, drawn, terminal, page, told bytes.Buffer
+		found := &campaign.Found{Violation: *v}
+		if err := errors.Join(Story(&story, v, StoryOptions{}), SpaceTime(&drawn, v, StoryOptions{}), Terminal(&terminal, h, r, TerminalOptions{}),
+			HTML(&page, h, r), ToldJSON(&told, Counterexample{Found: found})); err != nil {
+			t.Fatal(err)
+		}
+		result, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var read struct {
+			Verdicts []struct {
+				Property   string
+				Violations []struct{ Reason []string }
+			}
+		}
+		if err := json.Unmarshal(result, &read); err != nil {
+			t.Fatal(err)
+		}
+		var reason string
+		for _, x := range read.Verdicts {
+			if x.Property == v.Property {
+				reason = strings.Join(x.Violations[0].Reason, "\n")
+			}
+		}
+		return map[string]string{"story": story.String(), "diagram": drawn.String(), "terminal": terminal.String(), "page": page.String(), "counterexample": told.String(), "reason in JSON": reason}
+	}
+}
+
+type renderings func(t *testing.T) map[string]string
+
+// TestOneTimeEverywhere: a wrong time that is planted into an event of the narrative is found in
+// every rendering, and in none without it.
+func TestOneTimeEverywhere(t *testing.T) {
+	r, render := killed(t)
+	v := firstViolation(r)
+	planted := 0
+	for i := range v.Events {
+		e := &v.Events[i]
+		if e.Detail || e.Kind != checker.EventFault && e.Kind != checker.EventGranted && e.Kind != checker.EventUp {
+			continue
+		}
+		for name, text := range render(t) {
+			if strings.Contains(text, "777.123") {
+				t.Fatalf("the %s has the time before it is planted", name)
+			}
+		}
+		planted++
+		right := e.At
+		e.At = 777123 * time.Millisecond
+		for name, text := range render(t) {
+			if !strings.Contains(text, "777.123") {
+				t.Errorf("%s: the wrong time of %q is not in the %s", e.Kind, e.Text, name)
+			}
+		}
+		e.At = right
+	}
+	if planted < 3 {
+		t.Errorf("only %d events could be given a wrong time", planted)
+	}
+}
+
+// TestAKillHasOneTime: the reason and the story of every property give the same time to the same
+// blow of a fault.
+func TestAKillHasOneTime(t *testing.T) {
+	r, _ := killed(t)
+	times := map[int]map[string][]time.Duration{} // by fault and masters
+	for _, res := range r.Verdicts {
+		for _, v := range res.Violations {
+			for _, e := range v.Events {
+				if e.Kind != checker.EventFault {
+					continue
+				}
+				if times[e.Fault] == nil {
+					times[e.Fault] = map[string][]time.Duration{}
+				}
+				for _, m := range e.Masters {
+					if !slices.Contains(times[e.Fault][m], e.At) {
+						times[e.Fault][m] = append(times[e.Fault][m], e.At)
+					}
+				}
+			}
+		}
+	}
+	if len(times) < 2 {
+		t.Fatalf("only %d faults are told", len(times))
+	}
+	for id, byMaster := range times {
+		for m, all := range byMaster {
+			if len(all) > 1 {
+				t.Errorf("fault %d struck %s at %v", id, m, all)
+			}
+		}
+	}
+}
+
+// TestAMissingEventIsMissed: without the event that took a key away, the model that replays the
+// narrative complains.
+func TestAMissingEventIsMissed(t *testing.T) {
+	s := campaign.Defaults()
+	s.Driver, s.Seed, s.Faults, s.Nemesis, s.Clients, s.TimeLimit = campaign.Sim, 2, []string{"kill", "partition"}, campaign.Guided, 3, 10*time.Second
+	h, err := campaign.Simulate(t.Context(), s.Completed(), campaign.Simulation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := checker.Check(h, checker.MutualExclusion).Results[0].Violations[0]
+	if x := replayEvents(&v, &h.Header); len(x.wrong) > 0 || x.finds() != "" {
+		t.Fatalf("%v %s", x.wrong, x.finds())
+	}
+	whole := v.Events
+	v.Events = slices.DeleteFunc(slices.Clone(whole), func(e checker.Event) bool { return e.Kind == checker.EventUp || e.Kind == checker.EventLost })
+	if x := replayEvents(&v, &h.Header); len(x.wrong) == 0 {
+		t.Error("nothing took the key away, and the model does not complain")
+	}
+	v.Events = slices.DeleteFunc(slices.Clone(whole), func(e checker.Event) bool { return e.Kind == checker.EventGranted && e.At < v.At })
+	if x := replayEvents(&v, &h.Header); x.finds() == "" {
+		t.Error("one lease is not told, and the model finds the violation all the same")
+	}
+}

@@ -31,6 +31,7 @@ func (c *campaign) end() {
 	if c.interrupted {
 		return
 	}
+	c.recordDeaths()
 	c.ended = true
 	c.recorder.Record(history.Op{Process: history.Harness, Type: history.Info, F: history.FEnd})
 }

@@ -53,6 +53,7 @@ func Judge(h *history.History, by ...checker.Property) (*Result, error) {
 	}
 	r.Notes = append(r.Notes, deaths(h.Ops)...)
 	r.Notes = append(r.Notes, failures(h.Ops)...)
+	r.Notes = append(r.Notes, foreignDeaths(h.Ops)...)
 	r.FirstViolationMS = firstViolation(r.Verdicts)
 	return r, nil
 }

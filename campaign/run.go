@@ -194,22 +194,23 @@ var version = sync.OnceValue(func() string {
 
 // campaign is one run while it runs.
 type campaign struct {
-	s        Scenario
-	masters  cluster.Cluster
-	world    *sim.Cluster // the same, if they are simulated
-	runtime  redlock.Runtime
-	start    time.Time       // of the run, on the runtime's clock
-	outer    context.Context // whose end interrupts the run
-	recorder *history.Recorder
-	nemesis  *nemesis.Nemesis
-	watch    checker.Watch
-	granted  atomic.Int64
-	visiting atomic.Bool // the final acquisitions are under way
-	opt      Options
-	cancel   context.CancelCauseFunc // ends all that the run does
-	work     atomic.Pointer[workload.Workload]
-	seen     atomic.Int64 // the run's time, when it was last asked for (ns)
-	frozen   atomic.Bool  // the simulated world was given up: its time stands still
+	s          Scenario
+	masters    cluster.Cluster
+	world      *sim.Cluster // the same, if they are simulated
+	runtime    redlock.Runtime
+	start      time.Time       // of the run, on the runtime's clock
+	outer      context.Context // whose end interrupts the run
+	recorder   *history.Recorder
+	nemesis    *nemesis.Nemesis
+	watch      checker.Watch
+	granted    atomic.Int64
+	visiting   atomic.Bool // the final acquisitions are under way
+	stopVisits atomic.Pointer[context.CancelCauseFunc]
+	opt        Options
+	cancel     context.CancelCauseFunc // ends all that the run does
+	work       atomic.Pointer[workload.Workload]
+	seen       atomic.Int64 // the run's time, when it was last asked for (ns)
+	frozen     atomic.Bool  // the simulated world was given up: its time stands still
 
 	mu          sync.Mutex
 	interrupted bool
@@ -279,6 +280,9 @@ func (c *campaign) stages() (err error) {
 		c.runtime.Go(func() { c.pollInterrupt(shown, working) })
 	}
 	c.runtime.Go(func() { c.lookAround(shown) })
+	if c.world == nil {
+		c.runtime.Go(func() { c.watchDeaths(shown) })
+	}
 
 	// The nemesis stops first and heals what it did while the clients still work:
 	// a client that it had stopped must go on, or the workload would never end.
@@ -296,8 +300,10 @@ func (c *campaign) stages() (err error) {
 	bound := c.bound()
 	c.opt.Progress("all faults have healed; every client visits every key")
 	if c.healed(running, bound) {
+		visiting, stop := c.runtime.WithCancelCause(running)
+		c.stopVisits.Store(&stop)
 		c.visiting.Store(true)
-		w.Visit(running, bound)
+		w.Visit(visiting, bound)
 	}
 	return nil
 }

@@ -103,6 +103,7 @@ func (m *master) SetDisk(ctx context.Context, d Disk) error {
 		}
 		if d == (Disk{}) {
 			for _, s := range m.servers() {
+				s.hurtDisk(false)
 				if s.page != nil {
 					s.page.setDisk(d)
 				}
@@ -112,6 +113,7 @@ func (m *master) SetDisk(ctx context.Context, d Disk) error {
 		if err := m.shimmed(); err != nil {
 			return err
 		}
+		m.now().hurtDisk(true)
 		m.now().page.setDisk(d)
 		return nil
 	})

@@ -139,6 +139,7 @@ func (m *master) Shutdown(ctx context.Context) error {
 			}
 		}
 		s.log.mark("shut down %s", s.name)
+		s.expectEnd()
 		if err := s.engine.terminate(ctx); err != nil {
 			return err
 		}
@@ -189,6 +190,7 @@ func (m *master) Look(ctx context.Context, keys []string) (Look, error) {
 	if err != nil {
 		return Look{}, fmt.Errorf("look at %s: %w", m.name, err)
 	}
+	s.identify(found.RunID)
 	if s.page != nil {
 		found.Disk = s.page.counts()
 	}

@@ -51,6 +51,7 @@ type server struct {
 	paused bool
 	client *redis.Client // for what the harness asks; a new one for each start
 	info   serverInfo
+	deaths deaths
 }
 
 func newServer(s site, e engine, log journal, p *page) *server {
@@ -110,6 +111,7 @@ func (s *server) setPaused(p bool) {
 // kill ends the server by SIGKILL; why goes into its log.
 func (s *server) kill(ctx context.Context, why string) error {
 	s.log.mark("%s %s", why, s.name)
+	s.expectEnd()
 	if err := s.engine.kill(ctx); err != nil {
 		return err
 	}
@@ -179,7 +181,9 @@ func (s *server) start(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	s.ready, s.info, s.client = true, info, newLookClient(s.addr)
+	s.deaths.expected = false
 	s.mu.Unlock()
+	go s.mourn(exited, info.runID)
 	return nil
 }
 
@@ -251,6 +255,7 @@ func sleep(ctx context.Context, d time.Duration) bool {
 
 // remove ends the server for good.
 func (s *server) remove() error {
+	s.expectEnd()
 	err := s.engine.remove()
 	s.settle()
 	if s.feed != nil {

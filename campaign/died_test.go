@@ -1,0 +1,202 @@
+package campaign
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockpick/cluster"
+	"lockpick/history"
+)
+
+// capture has the masters of the next run at hand, to do to them what the harness does not
+// know of.
+func capture(t *testing.T, driver string) <-chan cluster.Cluster {
+	all := RealDrivers
+	t.Cleanup(func() { RealDrivers = all })
+	got := make(chan cluster.Cluster, 1)
+	RealDrivers = slices.Clone(all)
+	for i := range RealDrivers {
+		if d := &RealDrivers[i]; d.Name == driver {
+			start := d.Start
+			d.Start = func(ctx context.Context, cfg cluster.Config) (cluster.Cluster, error) {
+				c, err := start(ctx, cfg)
+				if err == nil {
+					got <- c
+				}
+				return c, err
+			}
+		}
+	}
+	return got
+}
+
+// foreign is what kills a master from outside: by the process id that it tells, or in Docker
+// by the engine.
+type foreign struct {
+	driver string
+	addr   string
+	pid    int
+}
+
+func foreignTo(t *testing.T, driver string, masters cluster.Cluster, i int) foreign {
+	t.Helper()
+	link, err := masters.Link("test", i)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := redis.NewClient(&redis.Options{Addr: link.Addr()})
+	defer c.Close()
+	info := c.InfoMap(t.Context(), "server").Item("Server", "process_id")
+	port := c.ConfigGet(t.Context(), "port").Val()["port"]
+	pid, err := strconv.Atoi(info)
+	if err != nil {
+		t.Fatalf("process id %q: %v", info, err)
+	}
+	return foreign{driver, "127.0.0.1:" + port, pid}
+}
+
+// container is the id of the container of a master of this test.
+func container(t *testing.T, master string) string {
+	out, err := exec.CommandContext(t.Context(), "docker", "ps", "-q", "--filter", fmt.Sprintf("name=lockpick-%d-[0-9]+-%s$", os.Getpid(), master)).Output()
+	if err != nil {
+		t.Skipf("no docker command to kill a container with: %v", err)
+	}
+	ids := strings.Fields(string(out))
+	if len(ids) != 1 {
+		t.Fatalf("the containers of %s are %q", master, ids)
+	}
+	return ids[0]
+}
+
+func (f foreign) kill(t *testing.T, master string) {
+	t.Helper()
+	if f.driver == Docker {
+		if out, err := exec.CommandContext(t.Context(), "docker", "kill", container(t, master)).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		return
+	}
+	if err := syscall.Kill(f.pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// restart puts a server of the test's own in the place of a killed one.
+func (f foreign) restart(t *testing.T) {
+	t.Helper()
+	_, port, _ := strings.Cut(f.addr, ":")
+	cmd := exec.Command("redis-server", "--bind", "127.0.0.1", "--port", port, "--save", "", "--appendonly", "no", "--dir", t.TempDir())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+}
+
+// TestForeignDeathsAreRecorded: a master that somebody else ends is recorded as such within a
+// second, whatever the nemesis does, and the run goes on to its end.
+func TestForeignDeathsAreRecorded(t *testing.T) {
+	for _, driver := range []string{Process, Docker} {
+		for _, c := range []struct {
+			name   string
+			stage  string
+			faults []string
+			kill   int
+			again  bool // another server takes its place
+		}{
+			{"without faults", "working", nil, 1, false},
+			{"beside faults", "working", []string{"pause"}, 1, false},
+			{"replaced", "working", nil, 1, true},
+			{"a majority after healing", "visiting", []string{"pause"}, 3, false},
+		} {
+			t.Run(driver+"/"+c.name, func(t *testing.T) {
+				if _, _, err := chooseDriver(t.Context(), driver, ""); err != nil {
+					t.Skip(err)
+				}
+				if driver == Docker && c.again {
+					t.Skip("in Docker nobody else gets the container's port")
+				}
+				got := capture(t, driver)
+				var once sync.Once
+				var killed time.Time
+				var names []string
+				live := func(s Status) {
+					if s.Stage != c.stage || s.Granted < 5 {
+						return
+					}
+					once.Do(func() {
+						masters := <-got
+						var all []foreign
+						for i := range c.kill {
+							all = append(all, foreignTo(t, driver, masters, i))
+						}
+						killed = time.Now()
+						for i, f := range all {
+							names = append(names, fmt.Sprintf("m%d", i+1))
+							f.kill(t, names[i])
+							if c.again {
+								f.restart(t)
+							}
+						}
+					})
+				}
+				_, h, r, err := Run(t.Context(), scenario(driver, func(s *Scenario) {
+					s.Faults, s.Nemesis, s.TimeLimit, s.Interval, s.Persistence = c.faults, Random, 4*time.Second, time.Second, "always"
+					s.Hold, s.Keys, s.Clients = "0s..20ms", 40, 8
+				}), Options{Store: Store{t.TempDir()}, Live: live})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if killed.IsZero() {
+					t.Skipf("the stage %s was over before anything could be killed", c.stage)
+				}
+				var died []string
+				for _, op := range h.Ops {
+					if op.F == history.FDied {
+						died = append(died, op.Process)
+						if late := h.Header.Started.Add(op.Time).Sub(killed); late > time.Second+300*time.Millisecond {
+							t.Errorf("%s is recorded %v after it was killed", op.Process, late)
+						}
+					}
+				}
+				slices.Sort(died)
+				if !slices.Equal(died, names) {
+					t.Errorf("died: %v, killed: %v", died, names)
+				}
+				if r.CutShort != "" {
+					t.Errorf("the run did not come to its end: %s", r.CutShort)
+				}
+				for _, name := range names {
+					if !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "master "+name+" died") }) {
+						t.Errorf("the notes %q do not tell of %s", r.Notes, name)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestFaultsAreNoForeignDeaths: what the nemesis ends did not die by itself.
+func TestFaultsAreNoForeignDeaths(t *testing.T) {
+	onEachDriver(t, func(t *testing.T, driver string) {
+		h, _ := mustRun(t, scenario(driver, func(s *Scenario) {
+			s.Faults, s.Nemesis, s.TimeLimit, s.Interval = []string{"kill", "shutdown", "pause", "failover", "full-disk"}, Random, 6*time.Second, 300*time.Millisecond
+			s.Persistence = "always"
+		}))
+		for _, op := range h.Ops {
+			if op.F == history.FDied {
+				t.Errorf("%s is said to have died at %v: %s", op.Process, op.Time, op.Error)
+			}
+		}
+	})
+}

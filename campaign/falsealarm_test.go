@@ -91,14 +91,9 @@ type knownAlarm struct {
 }
 
 var knownAlarms = []knownAlarm{
-	{why: "the lock fair uses one token for all its retries, so a late rollback deletes its own key", lock: "fair", properties: checker.Properties},
 	{why: "the memory of a master that is paused when the fault memory heals stays full", fault: "memory",
 		properties: []checker.Property{checker.DeadlockFree, checker.Availability, checker.MinorityFailure, checker.Progress, checker.HolderLoss}},
 	{why: "a client that was killed goes on renewing its lease", lock: "textbook-renewing", fault: "client-kill", properties: []checker.Property{checker.HolderLoss, checker.Continuity}},
-	{why: "an extension by the watchdog is taken for the one that the client asked for meanwhile", lock: "textbook-renewing", properties: []checker.Property{checker.Extension}},
-	{why: "a lock on the first master alone is to bear the loss of that master", lock: "single", properties: []checker.Property{checker.MinorityFailure}},
-	{why: "a lock on the first master alone is to bear the loss of that master", lock: "textbook-single", properties: []checker.Property{checker.MinorityFailure}},
-	{why: "an extension that is under way when the client's clock is bent is said to lack votes", fault: "client-clock", properties: []checker.Property{checker.Extension, checker.Continuity}},
 }
 
 // known says why an alarm is expected, or "".

@@ -107,6 +107,7 @@ type run struct {
 	acquires    []attempt                   // built when first needed
 	byKey       map[string][]*history.Lease // built when first needed
 	dry         []drought                   // built when first needed
+	used        []string                    // masters that the lock asks; built when first needed
 	dried       bool                        // dry is
 	asks        map[string][]*asked         // requests by key, built when first needed
 	freed       map[string][]history.Vote   // votes on releases by master, built when first needed

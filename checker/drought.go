@@ -79,11 +79,28 @@ type reach struct {
 	minor []history.Span // a quorum, but not all of them
 }
 
+// mastersUsed are the masters that the lock asks: all, or, of a lock with a quorum of one,
+// which lives on one of them, those that its commands went to.
+func (r *run) mastersUsed() []string {
+	if r.used == nil {
+		seen := map[string]bool{}
+		for i := range r.lookup().votes {
+			seen[r.lookup().votes[i].Master] = true
+		}
+		for _, m := range r.masterNames() {
+			if len(seen) == 0 || seen[m] || r.quorum() > 1 {
+				r.used = append(r.used, m)
+			}
+		}
+	}
+	return r.used
+}
+
 func (r *run) reaches(client string) reach {
-	n := r.h.Header.Masters
-	spare := n - r.quorum() // masters that a quorum can do without
+	used := r.mastersUsed()
+	spare := len(used) - r.quorum() // masters that a quorum can do without
 	var all [][]history.Span
-	for _, m := range r.masterNames() {
+	for _, m := range used {
 		all = append(all, r.trouble(client, m))
 	}
 	weak := times(all, spare+1)

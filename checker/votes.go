@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"lockpick/history"
@@ -16,6 +17,21 @@ type backing struct {
 	yes   []string      // masters whose yes was there when it returned
 }
 
+// grantBefore is the grant that the i-th one of a lease extends. A bent clock grants nothing.
+func grantBefore(l *history.Lease, i int) history.Grant {
+	for i--; i > 0 && l.Grants[i].Bent; i-- {
+	}
+	return l.Grants[i]
+}
+
+// extendsItself says whether a lease was ever extended without a call.
+func (r *run) extendsItself(l *history.Lease) bool {
+	return slices.ContainsFunc(l.Grants[1:], func(g history.Grant) bool {
+		_, called := r.called(g.Index)
+		return !g.Bent && !called
+	})
+}
+
 // backingOf finds what the i-th grant of a lease rests on. It is not known if no vote on the
 // lease was recorded, as with a lock that nobody observed, or if the harness stood still, so
 // that votes may have been recorded late.
@@ -23,8 +39,10 @@ func (r *run) backingOf(l *history.Lease, i int) (backing, bool) {
 	g := l.Grants[i]
 	b := backing{lease: l, grant: g, first: i == 0, since: l.Invoked}
 	if i > 0 {
-		b.since = l.Grants[i-1].At
-		if asked, ok := r.asked(g.Index); ok {
+		b.since = grantBefore(l, i).At
+		// Where a lock also extends by itself, an extension that nobody called for may return
+		// while a call is open, and would be taken for the return of that.
+		if asked, ok := r.asked(g.Index); ok && !r.extendsItself(l) {
 			b.since = max(b.since, asked)
 		}
 	}
@@ -33,7 +51,7 @@ func (r *run) backingOf(l *history.Lease, i int) (backing, bool) {
 	}
 	for v := range r.lookup().of(l) {
 		// An extension may set a key anew that a master has lost.
-		counts := v.Command == history.CommandSet && (b.first || sent(v) > l.Grants[i-1].At) || !b.first && v.Command == history.CommandExtend
+		counts := v.Command == history.CommandSet && (b.first || sent(v) > grantBefore(l, i).At) || !b.first && v.Command == history.CommandExtend
 		if counts && v.Yes && sent(v) >= b.since-r.slack && v.At <= g.At+r.slack {
 			b.yes = append(b.yes, v.Master)
 		}

@@ -93,7 +93,6 @@ type knownAlarm struct {
 var knownAlarms = []knownAlarm{
 	{why: "the memory of a master that is paused when the fault memory heals stays full", fault: "memory",
 		properties: []checker.Property{checker.DeadlockFree, checker.Availability, checker.MinorityFailure, checker.Progress, checker.HolderLoss}},
-	{why: "a client that was killed goes on renewing its lease", lock: "textbook-renewing", fault: "client-kill", properties: []checker.Property{checker.HolderLoss, checker.Continuity}},
 }
 
 // known says why an alarm is expected, or "".

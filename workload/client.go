@@ -80,6 +80,10 @@ func (c *client) startAnew() bool {
 		}
 	}
 	c.hold(nil, "")
+	_, process := c.lock.(Process)
+	if l, ok := c.lock.(interface{ Kill() }); ok && !process { // while it is down, nothing of it renews a lease
+		l.Kill()
+	}
 	c.w.Pauses.mourn(c.name)
 	_ = c.closeLock()
 	lock, err := c.another()

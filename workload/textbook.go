@@ -55,6 +55,9 @@ func (s Site) masters() (redlock.Masters, error) {
 	return redlock.NewMasters(clients)
 }
 
+// Kill ends what the lock does by itself, as the end of its process does.
+func (l *textbook) Kill() { l.end(redlock.ErrClosed) }
+
 func (l *textbook) Close() error {
 	l.end(redlock.ErrClosed)
 	if c, ok := l.masters.(io.Closer); ok {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"lockpick/cluster"
-	"lockpick/history"
 )
 
 // ParseClock reads what is wrong with a clock:
@@ -336,49 +335,4 @@ func (x *memory) heal(ctx context.Context) (proof, string, error) {
 		p = proven
 	}
 	return p, fmt.Sprintf("%d keys evicted; %s", x.evicted, x.lost), err
-}
-
-// newFailover puts a replica in a master's place that has not heard of the last writes.
-func newFailover(n *Nemesis, f *injection) effect { return &failover{n: n, f: f} }
-
-type failover struct {
-	n    *Nemesis
-	f    *injection
-	lost string
-}
-
-func (x *failover) install(ctx context.Context) error {
-	if !x.f.step.held {
-		// Replication lags from now on; the next lease is one that replicas miss.
-		if err := x.n.holdReplication(ctx, x.f.masters, true); err != nil {
-			return err
-		}
-		x.n.watch.await(x.f.run, 2*x.n.env.TTL, func(op history.Op) bool { return op.F == history.FAcquire && op.Type == history.OK })
-	}
-	before := x.n.looks(ctx, x.f.masters)
-	if err := x.n.each(x.f.masters, func(m cluster.Master) error { return m.Failover(ctx) }); err != nil {
-		_, _, undo := x.heal(ctx)
-		return errors.Join(err, undo)
-	}
-	after := x.n.looks(ctx, x.f.masters)
-	for _, m := range x.f.masters {
-		if look, ok := after[m.Name()]; ok {
-			x.n.recordState(m, &look)
-		}
-	}
-	x.lost = lost(before, after)
-	return nil
-}
-
-func (x *failover) heal(ctx context.Context) (proof, string, error) {
-	// The old primary comes back as a replica of its successor.
-	err := errors.Join(
-		x.n.holdReplication(ctx, x.f.masters, false),
-		x.n.each(x.f.masters, func(m cluster.Master) error { return m.Start(ctx) }),
-	)
-	return proven, fmt.Sprintf("a replica took the place of %s; %s", strings.Join(x.f.masterNames(), " "), x.lost), err
-}
-
-func (n *Nemesis) holdReplication(ctx context.Context, masters []cluster.Master, held bool) error {
-	return n.each(masters, func(m cluster.Master) error { return m.HoldReplication(ctx, held) })
 }

@@ -159,12 +159,15 @@ func wait(db DB, args []string) reply {
 	case timeout < 0:
 		return errorReply("ERR timeout is negative")
 	}
-	r := intReply(int64(db.m.replicated()))
-	if r.n < want {
-		r.later = time.Duration(timeout) * time.Millisecond
-		if timeout == 0 {
-			r.later = -1
-		}
+	now := db.m.world.now
+	until := now + timeout*int64(time.Millisecond)
+	if timeout == 0 {
+		until = never
+	}
+	n, at := db.m.acknowledged(want, until)
+	r := intReply(n)
+	if r.later = time.Duration(at - now); at == never {
+		r.later = -1
 	}
 	return r
 }

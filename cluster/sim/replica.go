@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"lockpick/cluster"
 )
@@ -78,6 +79,33 @@ func (m *Master) acknowledged(want int64, until int64) (n int64, at int64) {
 		at = until
 	}
 	return n, at
+}
+
+// wait is the command WAIT: it answers how many replicas have everything, as soon as they are
+// enough, else at its timeout.
+func wait(db DB, args []string) reply {
+	want, err := canonical(args[0])
+	if err != nil {
+		return errorReply(notInteger)
+	}
+	timeout, err := canonical(args[1])
+	switch {
+	case err != nil:
+		return errorReply("ERR timeout is not an integer or out of range")
+	case timeout < 0:
+		return errorReply("ERR timeout is negative")
+	}
+	now := db.m.world.now
+	until := now + timeout*int64(time.Millisecond)
+	if timeout == 0 {
+		until = never
+	}
+	n, at := db.m.acknowledged(want, until)
+	r := intReply(n)
+	if r.later = time.Duration(at - now); at == never {
+		r.later = -1
+	}
+	return r
 }
 
 // HoldReplication stops what the replica learns that would be promoted, or lets it catch up.

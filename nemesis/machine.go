@@ -51,6 +51,24 @@ func ParseClock(s string) (c cluster.Clock, strobe bool, err error) {
 	return c, strobe, nil
 }
 
+// bend reads what is wrong with a clock, and notes it as parameters of the fault: clock as it
+// was written, and by itself the rate, the offset or what the clock strobes by.
+func (f *injection) bend(text string) (c cluster.Clock, strobe bool) {
+	f.params["clock"] = text
+	c, strobe, _ = ParseClock(text)
+	switch {
+	case strobe:
+		f.params["strobe"] = c.Offset.String()
+	case c.Rate != 0:
+		f.params["rate"] = strconv.FormatFloat(c.Rate, 'g', -1, 64)
+	case c.Offset > 0:
+		f.params["offset"] = "+" + c.Offset.String()
+	default:
+		f.params["offset"] = c.Offset.String()
+	}
+	return c, strobe
+}
+
 // machines lets faults of the machines below the masters overlap: a disk suffers the
 // sum of what is wrong with it.
 type machines struct {
@@ -131,8 +149,7 @@ func lost(before, after map[string]cluster.Look) string {
 
 // newClock sets masters' wall clocks off the true one.
 func newClock(n *Nemesis, f *injection) effect {
-	f.params["clock"] = f.step.Clock
-	c, strobe, _ := ParseClock(f.step.Clock)
+	c, strobe := f.bend(f.step.Clock)
 	return &clock{n: n, f: f, clock: c, strobe: strobe}
 }
 

@@ -141,6 +141,8 @@ func (d *drawing) step(i int) Step {
 	switch s.Fault {
 	case "powercut":
 		s.Strict, s.Torn = d.base.Strict, d.base.Torn
+	case "failover":
+		s.Outage, s.SplitBrain = d.base.Outage, d.base.SplitBrain
 	case "clock":
 		s.Clock = d.base.Clock
 		if s.Clock == "" {

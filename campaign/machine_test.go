@@ -61,7 +61,7 @@ func TestFaultsBelowRedis(t *testing.T) {
 		"a failover to the replica that has not acknowledged, one of two having": {
 			want: []string{"L2 violated"}, says: "replaced by a replica",
 			change: func(s *Scenario) {
-				s.Persistence, s.Faults, s.Replicas, s.Wait, s.Timeout = "always", []string{"failover"}, 2, 1, 200*time.Millisecond
+				s.Persistence, s.Faults, s.Replicas, s.Wait, s.Timeout = "always", []string{"failover", "partition"}, 2, 1, 200*time.Millisecond
 			},
 		},
 		"memory pressure and allkeys-lru": {

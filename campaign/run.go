@@ -361,6 +361,7 @@ func (c *campaign) strike(ctx context.Context) {
 	plan := nemesis.Plan{
 		Faults: s.Faults, Targets: s.Targets, Interval: s.Interval, Length: s.TimeLimit, RestartDelay: s.RestartDelay, Points: s.Resource.Points(),
 		Clock: s.Clock, ClientClock: s.clientClock(), Delay: s.FsyncDelay, Strict: s.Strict, Torn: s.Torn,
+		Outage: s.Outage, SplitBrain: s.SplitBrain,
 	}
 	if plan.Interval == 0 {
 		plan.Interval = s.TTL

@@ -45,6 +45,8 @@ type Scenario struct {
 	ClientClock  string   `yaml:"client_clock,omitempty"` // of the fault client-clock, as of clock; empty: drawn
 	ClientRate   float64  `yaml:"client_rate,omitempty"`  // of the fault client-clock, instead: x1.5 is 1.5
 	FsyncDelay   Duration `yaml:"fsync_delay,omitempty"`  // of the fault slow-fsync; 0: 1s
+	Outage       Duration `yaml:"outage,omitempty"`       // of the fault failover: how long no server serves; 0: drawn
+	SplitBrain   bool     `yaml:"split_brain,omitempty"`  // of the fault failover: the old primary lives on for half of the clients
 	Strict       bool     `yaml:"strict,omitempty"`       // of the fault powercut: names are durable only once their directory was fsynced
 	Torn         bool     `yaml:"torn,omitempty"`         // of the fault powercut: a random part of what was not fsynced survives
 	Schedule     []Step   `yaml:"schedule,omitempty"`
@@ -75,22 +77,24 @@ type Duration = time.Duration
 
 // Step is one fault of an explicit schedule.
 type Step struct {
-	Fault     string   `yaml:"fault"`
-	At        Duration `yaml:"at,omitempty"`
-	After     string   `yaml:"after,omitempty"`
-	Plus      Duration `yaml:"plus,omitempty"`
-	Repeat    bool     `yaml:"repeat,omitempty"`
-	For       Duration `yaml:"for,omitempty"`
-	Masters   []string `yaml:"masters,omitempty"`
-	Clients   []string `yaml:"clients,omitempty"`
-	Mode      string   `yaml:"mode,omitempty"`
-	Direction string   `yaml:"direction,omitempty"`
-	Delay     Duration `yaml:"delay,omitempty"`
-	Point     string   `yaml:"point,omitempty"`
-	Clock     string   `yaml:"clock,omitempty"`
-	Rate      float64  `yaml:"rate,omitempty"`
-	Strict    bool     `yaml:"strict,omitempty"`
-	Torn      bool     `yaml:"torn,omitempty"`
+	Fault      string   `yaml:"fault"`
+	At         Duration `yaml:"at,omitempty"`
+	After      string   `yaml:"after,omitempty"`
+	Plus       Duration `yaml:"plus,omitempty"`
+	Repeat     bool     `yaml:"repeat,omitempty"`
+	For        Duration `yaml:"for,omitempty"`
+	Masters    []string `yaml:"masters,omitempty"`
+	Clients    []string `yaml:"clients,omitempty"`
+	Mode       string   `yaml:"mode,omitempty"`
+	Direction  string   `yaml:"direction,omitempty"`
+	Delay      Duration `yaml:"delay,omitempty"`
+	Point      string   `yaml:"point,omitempty"`
+	Clock      string   `yaml:"clock,omitempty"`
+	Rate       float64  `yaml:"rate,omitempty"`
+	Outage     Duration `yaml:"outage,omitempty"`
+	SplitBrain bool     `yaml:"split_brain,omitempty"`
+	Strict     bool     `yaml:"strict,omitempty"`
+	Torn       bool     `yaml:"torn,omitempty"`
 }
 
 // String tells what the step does, in a line: "kill m3, 10ms after c1 acquires k0".
@@ -103,6 +107,12 @@ func (s Step) String() string {
 	}
 	if s.Rate != 0 {
 		what += fmt.Sprintf(" x%v", s.Rate)
+	}
+	if s.SplitBrain {
+		what += " into a split brain"
+	}
+	if s.Outage != 0 {
+		what += fmt.Sprintf(" with an outage of %v", s.Outage)
 	}
 	if s.Delay != 0 {
 		what += fmt.Sprintf(" by %v", s.Delay)
@@ -136,6 +146,7 @@ func (s Step) nemesis() nemesis.Step {
 		Fault: s.Fault, At: s.At, After: s.After, Plus: s.Plus, For: s.For, Masters: s.Masters, Clients: s.Clients,
 		Mode: cluster.Mode(s.Mode), Direction: s.Direction, Delay: s.Delay, Point: s.Point,
 		Repeat: s.Repeat, Clock: s.Clock, Rate: s.Rate, Strict: s.Strict, Torn: s.Torn,
+		Outage: s.Outage, SplitBrain: s.SplitBrain,
 	}
 }
 
@@ -262,7 +273,7 @@ func (s *Scenario) checkHow() *Problem {
 		d, min time.Duration
 	}{
 		{"ttl", s.TTL, 50 * time.Millisecond}, {"time_limit", s.TimeLimit, time.Second}, {"timeout", s.Timeout, 0},
-		{"interval", s.Interval, 0}, {"restart_delay", s.RestartDelay, 0}, {"fsync_delay", s.FsyncDelay, 0}, {"stall", s.Stall, 0},
+		{"interval", s.Interval, 0}, {"restart_delay", s.RestartDelay, 0}, {"fsync_delay", s.FsyncDelay, 0}, {"outage", s.Outage, 0}, {"stall", s.Stall, 0},
 	} {
 		if d.d < d.min || d.d > 24*time.Hour {
 			return &Problem{d.field, fmt.Sprintf("%v is out of range: %v to 24h", d.d, d.min)}

@@ -54,16 +54,20 @@ func stepOf(f *history.Fault, h *history.History, s Scenario) Step {
 	if kind.Hits == "clients" && len(f.Clients) == 0 {
 		step.Clients = struck(f, h)
 	}
+	if outage := f.Params["outage"]; outage != "" {
+		step.Outage, _ = time.ParseDuration(outage)
+		step.SplitBrain = f.Params["split-brain"] != ""
+	}
 	if f.Name == "failover" && f.Params["aim"] == Guided {
-		// Replicas lagged before the lease was granted. A step by itself lets them lag and
-		// waits for the next lease, so it begins before it.
+		// It struck as soon as the lease was granted. A step by itself waits for a master's
+		// next vote, so it begins before it.
 		for i := range h.Ops {
 			if op := &h.Ops[i]; op.F == history.FAcquire && op.Type == history.OK && op.Time <= f.Began {
 				step.At = max(0, op.Time-10*time.Millisecond)
 			}
 		}
 	}
-	if kind.Hits == "masters" || kind.Hits == "machines" {
+	if (kind.Hits == "masters" || kind.Hits == "machines") && !step.SplitBrain {
 		step.Clients = nil
 	}
 	return step

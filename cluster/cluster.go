@@ -76,11 +76,11 @@ type Master interface {
 	// lost, unless there is a Failover.
 	HoldReplication(ctx context.Context, held bool) error
 	// Failover kills the master and puts a replica in its place, behind the same
-	// links. What was written since replication was held is lost; if it was not
-	// held, it is from now on until the master has ended. The successor has a
+	// links. What has not reached the replica by now is lost. The successor has a
 	// machine of its own, with a right clock and a good disk. The killed server is
-	// started by the next Start, as a replica of its successor.
-	Failover(ctx context.Context) error
+	// started by the next Start, as a replica of its successor; one that lives on for
+	// some clients becomes it.
+	Failover(ctx context.Context, t Takeover) error
 
 	// Look asks the master itself, past all links, which run of the server
 	// answers and what it stores under the keys; a key that holds no string is

@@ -60,8 +60,9 @@ type item struct {
 	kind    itemKind
 	data    []byte
 	arrived time.Time
-	held    bool // counted as held
-	delayed bool // counted as delayed
+	lag     time.Duration // of this item alone
+	held    bool          // counted as held
+	delayed bool          // counted as delayed
 }
 
 func newConn(l *link, client *net.TCPConn) *conn {
@@ -172,6 +173,9 @@ func (p *pipe) makeRoom() {
 // is room for a next one.
 func (p *pipe) put(it item) {
 	l := p.conn.link
+	if l.lag != nil && p == &p.conn.replies {
+		it.lag = l.lag()
+	}
 	l.mu.Lock()
 	switch mode := p.mode(); {
 	case p.conn.removed || p.dead:
@@ -185,7 +189,7 @@ func (p *pipe) put(it item) {
 		p.poisoned = true
 		l.mu.Unlock()
 		return
-	case !p.draining && mode == Pass && l.fault.Delay <= 0:
+	case !p.draining && mode == Pass && l.fault.Delay+it.lag <= 0:
 		l.mu.Unlock()
 		p.deliver(it)
 		return
@@ -239,8 +243,9 @@ func (p *pipe) drain() {
 			return
 		}
 		held := p.mode() == Hold
-		wait := l.fault.Delay - time.Since(p.queue[0].arrived)
-		if !held && (wait <= 0 || l.fault.Delay <= 0) {
+		delay := l.fault.Delay + p.queue[0].lag
+		wait := delay - time.Since(p.queue[0].arrived)
+		if !held && (wait <= 0 || delay <= 0) {
 			it := p.queue[0]
 			p.queue[0] = item{}
 			p.queue = p.queue[1:]

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"slices"
 	"strings"
@@ -12,8 +13,9 @@ import (
 
 // A master with replicas is several servers, of which one is the master. Each has
 // a link of its own, its feed, from where it replicates; a feed leads to whichever
-// server is the master. What the feed holds has left the master and reached no
-// replica, not even its kernel: so a failover loses it for certain.
+// server is the master. It makes each change lag, as a network and a busy server would
+// (see Lag). What is in the feed has left the master and reached no replica, not even its
+// kernel: so a failover loses it for certain.
 
 // errNoReplicas says that there is nothing to fail over to.
 var errNoReplicas = fmt.Errorf("%w: the masters have no replicas; ask for 1 or 2 of each", ErrUnavailable)
@@ -39,6 +41,7 @@ func (g *group) replicate(ctx context.Context, m *master, sites []site, engine b
 		if err != nil {
 			return err
 		}
+		feed.lag = func() time.Duration { return Lag(rand.Float64()) }
 		s.feed = feed
 	}
 	for _, s := range m.servers()[1:] {
@@ -88,8 +91,13 @@ func (m *master) follow(ctx context.Context, s *server) error {
 	return nil
 }
 
-// rejoin starts the servers that are down, as replicas.
+// rejoin makes replicas of the servers that are down, and of a primary that lives on.
 func (m *master) rejoin(ctx context.Context) error {
+	if s := m.reunite(); s != nil && s.State() != Down {
+		if err := m.follow(ctx, s); err != nil {
+			return err
+		}
+	}
 	for _, s := range m.servers()[1:] {
 		if s.State() != Down {
 			continue
@@ -125,12 +133,9 @@ func (m *master) HoldReplication(ctx context.Context, held bool) error {
 // setFeeds makes the feeds what m.held says: the one of the replica that would be promoted
 // is held.
 func (m *master) setFeeds() {
-	next := -1
-	if m.held {
-		next = heir(m.servers()[1:])
-	}
-	for i, s := range m.servers() {
-		if m.held && i == 1+next {
+	next := m.heir()
+	for _, s := range m.servers() {
+		if m.held && s == next {
 			s.feed.Set(LinkFault{Replies: Hold})
 		} else {
 			s.feed.Set(LinkFault{})
@@ -138,43 +143,112 @@ func (m *master) setFeeds() {
 	}
 }
 
-// heir is the replica that a failover promotes, or -1.
-func heir(replicas []*server) int {
-	return slices.IndexFunc(replicas, func(s *server) bool { return s.State() == Up })
+// heir is the replica that a failover promotes; nil: there is none.
+func (m *master) heir() *server {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.standby {
+		if s != m.apart && s.State() == Up {
+			return s
+		}
+	}
+	return nil
 }
 
-func (m *master) Failover(ctx context.Context) error {
+func (m *master) Failover(ctx context.Context, t Takeover) error {
 	return m.act(ctx, "fail over", func(ctx context.Context) error {
 		all := m.servers()
 		if len(all) == 1 {
 			return errNoReplicas
 		}
-		old, rest := all[0], all[1:]
-		at := heir(rest)
-		if at < 0 {
+		old, next := all[0], m.heir()
+		if next == nil {
 			return errors.New("none of its replicas is up; start it first")
 		}
-		next := rest[at]
-		for _, s := range all {
+		for _, s := range all { // what they hold now is lost
 			s.feed.Set(LinkFault{Replies: Hold})
 		}
 		defer m.setFeeds()
-		if old.State() != Down {
+		if len(t.Apart) > 0 && old.State() == Up {
+			m.divide(old, t.Apart)
+		} else if old.State() != Down {
 			if err := old.kill(ctx, "fail over from"); err != nil {
 				return err
 			}
 		}
-		for _, s := range all { // what they hold is lost
+		if t.Ended != nil {
+			t.Ended()
+		}
+		sleep(ctx, t.Outage)
+		for _, s := range all {
 			s.feed.Reset()
 		}
-		next.log.mark("%s is now %s", next.name, m.name)
-		if err := next.asked().ReplicaOf(ctx, "NO", "ONE").Err(); err != nil {
-			return fmt.Errorf("promote %s: REPLICAOF NO ONE: %w", next.name, err)
-		}
-		rest[at] = old
+		err := promote(context.WithoutCancel(ctx), next, m.name)
 		m.mu.Lock()
-		m.primary, m.standby = next, rest
-		m.mu.Unlock()
+		defer m.mu.Unlock()
+		m.electing = false
+		if err != nil {
+			m.apart, m.apartFor = nil, nil
+			return err
+		}
+		m.primary = next
+		m.standby[slices.Index(m.standby, next)] = old
 		return nil
 	})
+}
+
+// promote makes a replica the primary of that name.
+func promote(ctx context.Context, s *server, name string) error {
+	client := s.asked()
+	if client == nil {
+		return fmt.Errorf("promote %s: %w", s.name, ErrDown)
+	}
+	s.log.mark("%s is now %s", s.name, name)
+	if err := client.ReplicaOf(ctx, "NO", "ONE").Err(); err != nil {
+		return fmt.Errorf("promote %s: REPLICAOF NO ONE: %w", s.name, err)
+	}
+	return nil
+}
+
+// divide leaves some clients alone with the primary; all others lose their connections.
+func (m *master) divide(old *server, clients []string) {
+	old.log.mark("%s lives on for %s alone", old.name, strings.Join(clients, " "))
+	m.mu.Lock()
+	m.electing, m.apart, m.apartFor = true, old, clients
+	m.mu.Unlock()
+	for client, l := range m.links() {
+		if !slices.Contains(clients, client) {
+			l.Reset()
+		}
+	}
+}
+
+// reunite ends that, and returns the primary that lived on; nil: there was none.
+func (m *master) reunite() *server {
+	m.mu.Lock()
+	old, clients := m.apart, m.apartFor
+	m.apart, m.apartFor = nil, nil
+	m.mu.Unlock()
+	if old == nil {
+		return nil
+	}
+	for client, l := range m.links() {
+		if slices.Contains(clients, client) {
+			l.Reset()
+		}
+	}
+	return old
+}
+
+// addrFor is where a client reaches the master; empty: nowhere.
+func (m *master) addrFor(client string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.apart != nil && slices.Contains(m.apartFor, client):
+		return m.apart.addr
+	case m.electing:
+		return ""
+	}
+	return m.primary.addr
 }

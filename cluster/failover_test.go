@@ -62,7 +62,7 @@ func TestAFailoverLosesWhatWasNotReplicatedAndKeepsTheAddress(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := m.Failover(ctx); err != nil {
+				if err := m.Failover(ctx, Takeover{}); err != nil {
 					t.Fatal(err)
 				}
 				keys := []string{"replicated", "late", "lost"}
@@ -86,7 +86,7 @@ func TestAFailoverLosesWhatWasNotReplicatedAndKeepsTheAddress(t *testing.T) {
 				eventually(t, "all replicas have the new master's data", func() bool {
 					return acks(t, again, replicas, 50*time.Millisecond) == int64(replicas)
 				})
-				if err := m.Failover(ctx); err != nil { // and back
+				if err := m.Failover(ctx, Takeover{}); err != nil { // and back
 					t.Fatal(err)
 				}
 				if _, ok := stored(t, m, "new"); !ok {
@@ -104,7 +104,7 @@ func TestAFailoverLosesWhatWasNotReplicatedAndKeepsTheAddress(t *testing.T) {
 func TestAMasterWithoutReplicasDoesNotFailOver(t *testing.T) {
 	needs(t, "process")
 	_, m, _ := one(t, "process", None)
-	if err := m.Failover(t.Context()); !errors.Is(err, ErrUnavailable) {
+	if err := m.Failover(t.Context(), Takeover{}); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("failover: %v", err)
 	}
 	if err := m.HoldReplication(t.Context(), true); !errors.Is(err, ErrUnavailable) {
@@ -113,4 +113,57 @@ func TestAMasterWithoutReplicasDoesNotFailOver(t *testing.T) {
 	if err := m.HoldReplication(t.Context(), false); err != nil || m.State() != Up {
 		t.Errorf("let go: %v, %s", err, m.State())
 	}
+}
+
+// TestSplitBrain: the old primary lives on for some clients, on the connections that they
+// have, while all others get no answer and then the replica. Afterwards it is a replica, and
+// what it was told alone is gone.
+func TestSplitBrain(t *testing.T) {
+	needs(t, "process")
+	g := start(t, "process", Config{Masters: 1, Replicas: 1})
+	m, ctx := g.masters[0], within(t, time.Minute)
+	var clients []*redis.Client
+	for _, name := range []string{"c1", "c2"} {
+		l, err := g.Link(name, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clients = append(clients, client(t, l.Addr()))
+	}
+	cut, rest := clients[0], clients[1]
+	set(t, cut, "both", "1")
+	if n := acks(t, cut, 1, 5*time.Second); n != 1 {
+		t.Fatalf("%d replicas have the first write", n)
+	}
+	ended := false
+	takeover := Takeover{Outage: 100 * time.Millisecond, Apart: []string{"c1"}, Ended: func() {
+		ended = true
+		if state := m.State(); state != Down {
+			t.Errorf("during the outage the master is %s", state)
+		}
+		if err := rest.Get(ctx, "both").Err(); err == nil || errors.Is(err, redis.Nil) {
+			t.Errorf("during the outage a client that was not cut off got an answer: %v", err)
+		}
+		set(t, cut, "old", "1")
+	}}
+	if err := m.Failover(ctx, takeover); err != nil || !ended {
+		t.Fatalf("%v, ended: %v", err, ended)
+	}
+	eventually(t, "the successor answers", func() bool { return rest.Set(ctx, "new", "1", 0).Err() == nil })
+	set(t, cut, "old", "2")
+	for _, x := range []struct {
+		who  *redis.Client
+		key  string
+		want int64
+	}{{cut, "both", 1}, {cut, "old", 1}, {cut, "new", 0}, {rest, "both", 1}, {rest, "old", 0}, {rest, "new", 1}} {
+		if n, err := x.who.Exists(ctx, x.key).Result(); err != nil || n != x.want {
+			t.Errorf("%s exists %d times, want %d (%v)", x.key, n, x.want, err)
+		}
+	}
+	must(t, m.Start)
+	eventually(t, "all clients reach the successor, and a replica has its data", func() bool {
+		n, err := cut.Exists(ctx, "old", "new").Result()
+		acked, werr := rest.Wait(ctx, 1, 50*time.Millisecond).Result()
+		return err == nil && werr == nil && n == 1 && acked == 1
+	})
 }

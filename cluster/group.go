@@ -130,6 +130,9 @@ func (g *group) startAll(ctx context.Context, cfg Config, engine build, logs, sh
 		starts.Go(func() error {
 			m, err := g.first(ctx, sites[0], engine)
 			g.masters[i] = m
+			if m != nil {
+				m.links = func() map[string]*link { return g.linksTo(i) }
+			}
 			if err != nil || each == 1 {
 				return err
 			}
@@ -222,6 +225,19 @@ func (g *group) Masters() []Master {
 	return all
 }
 
+// linksTo are the links to a master, by client.
+func (g *group) linksTo(master int) map[string]*link {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	found := map[string]*link{}
+	for w, l := range g.links {
+		if w.master == master {
+			found[w.client] = l
+		}
+	}
+	return found
+}
+
 func (g *group) Link(client string, master int) (Link, error) {
 	if master < 0 || master >= len(g.masters) {
 		return nil, fmt.Errorf("link %s to master %d: there are the masters 0 to %d", client, master, len(g.masters)-1)
@@ -235,7 +251,7 @@ func (g *group) Link(client string, master int) (Link, error) {
 	if l, ok := g.links[w]; ok {
 		return l, nil
 	}
-	l, err := newLink(func() string { return g.masters[master].now().addr })
+	l, err := newLink(func() string { return g.masters[master].addrFor(client) })
 	if err != nil {
 		return nil, fmt.Errorf("link %s to %s: %w", client, g.masters[master].name, err)
 	}

@@ -17,7 +17,8 @@ import (
 // the master was killed, and a request whose sender gave up and hung up is still
 // delivered, in order and followed by the hang-up, once the partition heals.
 type link struct {
-	master func() string // where the master listens now
+	master func() string        // where the master listens now; empty: nobody does
+	lag    func() time.Duration // of each chunk of replies; nil: none
 	ln     net.Listener
 	ctx    context.Context // ends when the link is closed
 	cancel context.CancelFunc

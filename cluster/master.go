@@ -31,9 +31,14 @@ type master struct {
 	fill int  // fillers that were written
 	held bool // whether replication is
 
-	mu      sync.Mutex
-	primary *server
-	standby []*server // replicas, and primaries that were killed
+	links func() map[string]*link // to the master, by client
+
+	mu       sync.Mutex
+	primary  *server
+	standby  []*server // replicas, and primaries that were killed
+	electing bool      // the primary is gone, and no replica has been promoted
+	apart    *server   // of standby: a primary that lives on for some clients; nil: none
+	apartFor []string  // these clients
 }
 
 func newMaster(life context.Context, s *server) *master {
@@ -56,7 +61,15 @@ func (m *master) servers() []*server {
 	return append([]*server{m.primary}, m.standby...)
 }
 
-func (m *master) State() State { return m.now().State() }
+func (m *master) State() State {
+	m.mu.Lock()
+	electing, s := m.electing, m.primary
+	m.mu.Unlock()
+	if electing {
+		return Down
+	}
+	return s.State()
+}
 
 // enter waits for the calls before this one. The context it gives also ends
 // when the cluster is closed.
@@ -180,7 +193,7 @@ func restart(ctx context.Context, s *server) error {
 func (m *master) Look(ctx context.Context, keys []string) (Look, error) {
 	s := m.now()
 	client := s.asked()
-	switch state := s.State(); {
+	switch state := m.State(); {
 	case state == Paused:
 		return Look{}, fmt.Errorf("look at %s: %w", m.name, ErrPaused)
 	case state == Down || client == nil:

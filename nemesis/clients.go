@@ -61,8 +61,7 @@ func newClientClock(n *Nemesis, f *injection) effect {
 	if text == "" {
 		text = "x" + strconv.FormatFloat(f.step.Rate, 'g', -1, 64)
 	}
-	f.params["clock"] = text
-	c, strobe, _ := ParseClock(text)
+	c, strobe := f.bend(text)
 	return &clientClock{n: n, f: f, clock: c, strobe: strobe}
 }
 

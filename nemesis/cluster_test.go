@@ -234,10 +234,11 @@ func (m *fakeMaster) HoldReplication(ctx context.Context, held bool) error {
 	return m.act(ctx, func() error { m.held = held; return m.lacks })
 }
 
-func (m *fakeMaster) Failover(ctx context.Context) error {
+func (m *fakeMaster) Failover(ctx context.Context, t cluster.Takeover) error {
 	return m.act(ctx, func() error {
-		if m.held {
-			clear(m.keys)
+		clear(m.keys)
+		if t.Ended != nil {
+			t.Ended()
 		}
 		return m.lacks
 	})

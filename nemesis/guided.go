@@ -27,7 +27,6 @@ func (n *Nemesis) Guided(ctx context.Context, plan Plan) {
 	plan = n.begun(plan)
 	n.background(ctx, plan)
 	cut := slices.Contains(plan.Faults, "partition")
-	lag := slices.Contains(plan.Faults, "failover")
 	strikes := n.strikes(plan)
 	if len(strikes) == 0 {
 		n.untilEnd(ctx)
@@ -37,13 +36,7 @@ func (n *Nemesis) Guided(ctx context.Context, plan Plan) {
 		if cut {
 			mend = n.narrowQuorum(ctx)
 		}
-		if lag { // what is granted from now on, replicas have not heard of
-			n.lag(ctx, true)
-		}
 		n.strike(ctx, plan, strikes, debut)
-		if lag {
-			n.lag(context.WithoutCancel(ctx), false)
-		}
 		mend()
 		if n.env.Runtime.Sleep(ctx, min(n.around(plan.Interval/2), debut.left(n.now()))) != nil {
 			break
@@ -110,12 +103,6 @@ func (n *Nemesis) lasts(name string, plan Plan) bool {
 	return kind.lasting || name == "clock" && err == nil && (c.Rate != 0 || strobe)
 }
 
-// lag holds all masters' replication, or lets it go on. A master that has no replicas,
-// or is down, is none of our business.
-func (n *Nemesis) lag(ctx context.Context, held bool) {
-	_ = n.holdReplication(ctx, n.env.Cluster.Masters(), held)
-}
-
 // narrowQuorum cuts half of the clients from a minority of the masters, and returns what
 // ends that.
 func (n *Nemesis) narrowQuorum(ctx context.Context) (mend func()) {
@@ -139,12 +126,13 @@ var errStruck = errors.New("struck")
 // still awaited.
 const lateVotes = 5 * time.Millisecond
 
-// acquisition waits for the next one, at most for d: clients may be out of luck.
-func (n *Nemesis) acquisition(ctx context.Context, d time.Duration) (lease, bool) {
+// acquisition waits for the next one, at most for d: clients may be out of luck. Unless at
+// once, it also waits for late votes.
+func (n *Nemesis) acquisition(ctx context.Context, d time.Duration, atOnce bool) (lease, bool) {
 	op, ok := n.watch.await(ctx, d, func(op history.Op) bool {
 		return op.F == history.FAcquire && op.Type == history.OK
 	})
-	if !ok || n.env.Runtime.Sleep(ctx, lateVotes) != nil {
+	if !ok || !atOnce && n.env.Runtime.Sleep(ctx, lateVotes) != nil {
 		return lease{}, false
 	}
 	return lease{client: op.Process, key: op.Key, token: op.Value.Token, until: op.Value.ValidUntil}, true
@@ -154,11 +142,12 @@ func (n *Nemesis) acquisition(ctx context.Context, d time.Duration) (lease, bool
 // of that kind falls due before, it hits an older lease, or strikes at random. It returns when the fault has
 // healed, or when the next first strike is due.
 func (n *Nemesis) strike(ctx context.Context, plan Plan, strikes []string, debut *debut) {
-	l, ok := n.acquisition(ctx, min(3*n.env.TTL, debut.left(n.now())))
+	name := n.top(strikes)
+	kind, _ := KindNamed(name)
+	l, ok := n.acquisition(ctx, min(3*n.env.TTL, debut.left(n.now())), kind.atOnce)
 	if ctx.Err() != nil {
 		return
 	}
-	name := n.top(strikes)
 	s, aimed := Step{}, false
 	if ok {
 		s, aimed = n.aimedAt(plan, name, l)
@@ -166,7 +155,7 @@ func (n *Nemesis) strike(ctx context.Context, plan Plan, strikes []string, debut
 	if !aimed && debut.left(n.now()) > 0 {
 		return
 	}
-	if held, _, ok := n.watch.latest(n.now()); !aimed && ok { // an older one
+	if held, _, ok := n.watch.latest(n.now()); !aimed && ok && !kind.atOnce { // an older one
 		s, aimed = n.aimedAt(plan, name, held)
 	}
 	if !aimed {
@@ -207,7 +196,6 @@ func (n *Nemesis) aimedAt(plan Plan, name string, l lease) (Step, bool) {
 			s.Point = plan.Points[len(plan.Points)-1]
 		}
 	case kind.forgets:
-		s.held = name == "failover"
 		if name == "clock" && plan.Clock == "" {
 			s.Clock = "+" + n.around(2*n.env.TTL).String() // forward: it ends keys before their time
 		}
@@ -221,7 +209,7 @@ func (n *Nemesis) aimedAt(plan Plan, name string, l lease) (Step, bool) {
 			s.Clients = []string{l.client}
 		}
 	}
-	if n.busy(kind, s.Masters) { // with earlier strikes
+	if n.occupied(kind, s.Masters) { // by earlier strikes
 		s.Masters = []string{One}
 	}
 	s.guided = true

@@ -18,6 +18,7 @@ type injection struct {
 	masters []cluster.Master
 	clients []string
 	params  map[string]string
+	draw    float64 // from 0 up to 1, of what is random about its effect
 	effect  effect
 	run     context.Context // ends when the run is told to end: an effect that waits stops waiting then
 }
@@ -102,6 +103,7 @@ func (n *Nemesis) begin(ctx context.Context, s Step, random *rand.Rand) (*inject
 	if err := n.aim(f, random); err != nil {
 		return f, err
 	}
+	f.draw = random.Float64()
 	f.effect = kind.new(n, f)
 	n.active[f.id] = f
 	return f, nil

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"lockpick/cluster"
-	"lockpick/history"
 )
 
 // ParseClock reads what is wrong with a clock:
@@ -50,6 +49,24 @@ func ParseClock(s string) (c cluster.Clock, strobe bool, err error) {
 		return c, false, bad
 	}
 	return c, strobe, nil
+}
+
+// bend reads what is wrong with a clock, and notes it as parameters of the fault: clock as it
+// was written, and by itself the rate, the offset or what the clock strobes by.
+func (f *injection) bend(text string) (c cluster.Clock, strobe bool) {
+	f.params["clock"] = text
+	c, strobe, _ = ParseClock(text)
+	switch {
+	case strobe:
+		f.params["strobe"] = c.Offset.String()
+	case c.Rate != 0:
+		f.params["rate"] = strconv.FormatFloat(c.Rate, 'g', -1, 64)
+	case c.Offset > 0:
+		f.params["offset"] = "+" + c.Offset.String()
+	default:
+		f.params["offset"] = c.Offset.String()
+	}
+	return c, strobe
 }
 
 // machines lets faults of the machines below the masters overlap: a disk suffers the
@@ -132,8 +149,7 @@ func lost(before, after map[string]cluster.Look) string {
 
 // newClock sets masters' wall clocks off the true one.
 func newClock(n *Nemesis, f *injection) effect {
-	f.params["clock"] = f.step.Clock
-	c, strobe, _ := ParseClock(f.step.Clock)
+	c, strobe := f.bend(f.step.Clock)
 	return &clock{n: n, f: f, clock: c, strobe: strobe}
 }
 
@@ -336,49 +352,4 @@ func (x *memory) heal(ctx context.Context) (proof, string, error) {
 		p = proven
 	}
 	return p, fmt.Sprintf("%d keys evicted; %s", x.evicted, x.lost), err
-}
-
-// newFailover puts a replica in a master's place that has not heard of the last writes.
-func newFailover(n *Nemesis, f *injection) effect { return &failover{n: n, f: f} }
-
-type failover struct {
-	n    *Nemesis
-	f    *injection
-	lost string
-}
-
-func (x *failover) install(ctx context.Context) error {
-	if !x.f.step.held {
-		// Replication lags from now on; the next lease is one that replicas miss.
-		if err := x.n.holdReplication(ctx, x.f.masters, true); err != nil {
-			return err
-		}
-		x.n.watch.await(x.f.run, 2*x.n.env.TTL, func(op history.Op) bool { return op.F == history.FAcquire && op.Type == history.OK })
-	}
-	before := x.n.looks(ctx, x.f.masters)
-	if err := x.n.each(x.f.masters, func(m cluster.Master) error { return m.Failover(ctx) }); err != nil {
-		_, _, undo := x.heal(ctx)
-		return errors.Join(err, undo)
-	}
-	after := x.n.looks(ctx, x.f.masters)
-	for _, m := range x.f.masters {
-		if look, ok := after[m.Name()]; ok {
-			x.n.recordState(m, &look)
-		}
-	}
-	x.lost = lost(before, after)
-	return nil
-}
-
-func (x *failover) heal(ctx context.Context) (proof, string, error) {
-	// The old primary comes back as a replica of its successor.
-	err := errors.Join(
-		x.n.holdReplication(ctx, x.f.masters, false),
-		x.n.each(x.f.masters, func(m cluster.Master) error { return m.Start(ctx) }),
-	)
-	return proven, fmt.Sprintf("a replica took the place of %s; %s", strings.Join(x.f.masterNames(), " "), x.lost), err
-}
-
-func (n *Nemesis) holdReplication(ctx context.Context, masters []cluster.Master, held bool) error {
-	return n.each(masters, func(m cluster.Master) error { return m.HoldReplication(ctx, held) })
 }

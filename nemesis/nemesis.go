@@ -93,6 +93,11 @@ func (n *Nemesis) record(f *injection, t history.Type, phase string, v *history.
 	n.env.History.Record(op)
 }
 
+// recordDown tells that a master does not serve any more.
+func (n *Nemesis) recordDown(m cluster.Master) {
+	n.env.History.Record(history.Op{Process: m.Name(), Type: history.Info, F: history.FState, Value: &history.Value{State: string(cluster.Down)}})
+}
+
 // recordState tells what a master is doing, and, if it is up, what it stores.
 func (n *Nemesis) recordState(m cluster.Master, look *cluster.Look) {
 	v := &history.Value{State: string(m.State())}

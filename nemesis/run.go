@@ -22,6 +22,8 @@ type Plan struct {
 	ClientClock  string        // of client-clock (see ParseClock); empty: drawn
 	Delay        time.Duration // of slow-fsync; 0: 1 s
 	Strict, Torn bool          // of powercut
+	Outage       time.Duration // of failover; 0: drawn
+	SplitBrain   bool          // of failover
 	Points       []string      // of client-pause, in the order in which a client passes them: at least one, if it is among the faults
 }
 
@@ -151,6 +153,8 @@ func (n *Nemesis) shape(plan Plan, name string) Step {
 		s.Delay = time.Duration(1+n.random.Int64N(3)) * n.env.TTL / 80
 	}
 	switch name {
+	case "failover":
+		s.Outage, s.SplitBrain = plan.Outage, plan.SplitBrain
 	case "clock":
 		if s.Clock = plan.Clock; s.Clock == "" {
 			s.Clock = n.drawClock()

@@ -29,9 +29,11 @@ type Step struct {
 	Strict    bool          // of powercut: names are durable only once their directory was fsynced
 	Torn      bool          // of powercut: a random part of what was not fsynced survives
 
+	Outage     time.Duration // of failover: how long nobody serves; 0: drawn, as Redis Sentinel takes
+	SplitBrain bool          // of failover: the old primary lives on for Clients (empty: half of them)
+
 	number string // in its schedule, from 1
 	guided bool   // aimed by the guided nemesis
-	held   bool   // of failover: replication is held already
 }
 
 // Words for the masters and clients of a step.
@@ -65,6 +67,7 @@ type Kind struct {
 	restart bool   // its window ends with a start of the master
 	forgets bool   // it can make a master forget a key
 	lasting bool   // it is no strike, but what strikes have their effect through
+	atOnce  bool   // it has to strike before replicas hear of a lease
 	felt    bool   // only clients can tell whether it took effect
 	new     func(n *Nemesis, f *injection) effect
 }
@@ -79,7 +82,7 @@ var Kinds = []Kind{
 	{Name: "kill", Hits: "masters", Summary: "SIGKILL, then a restart at once or delayed", restart: true, forgets: true, new: newKill},
 	{Name: "shutdown", Hits: "masters", Summary: "SIGTERM (a clean shutdown, an upgrade), then a restart", restart: true, forgets: true, new: newShutdown},
 	{Name: "powercut", Hits: "masters", Needs: "shim", Summary: "SIGKILL, what was not fsynced is lost, then a restart", restart: true, forgets: true, new: newPowerCut},
-	{Name: "failover", Hits: "masters", Needs: "replicas", Summary: "a master dies before it replicates, a replica takes its place", restart: true, forgets: true, new: newFailover},
+	{Name: "failover", Hits: "masters", Needs: "replicas", Summary: "a master dies before it has replicated its last write, a replica takes its place", restart: true, forgets: true, atOnce: true, new: newFailover},
 	{Name: "clock", Hits: "machines", Needs: "shim", Summary: "a master's clock jumps, drifts or strobes", forgets: true, new: newClock},
 	{Name: "slow-fsync", Hits: "machines", Needs: "shim", Summary: "each fsync takes longer", lasting: true, new: newSlowFsync},
 	{Name: "lying-fsync", Hits: "machines", Needs: "shim", Summary: "fsync says yes and does nothing", lasting: true, new: newLyingFsync},
@@ -153,7 +156,7 @@ func (s Step) Check(n int, clients, points []string) error {
 			return fmt.Errorf("master %q is unknown: use m1 to m%d, or one of %s", m, n, strings.Join(Targets, ", "))
 		}
 	}
-	if (kind.Hits == "masters" || kind.Hits == "machines") && len(s.Clients) > 0 {
+	if (kind.Hits == "masters" || kind.Hits == "machines") && len(s.Clients) > 0 && !s.SplitBrain {
 		return fmt.Errorf("%s hits masters: it takes no clients", s.Fault)
 	}
 	for _, c := range s.Clients {
@@ -183,7 +186,7 @@ func (s Step) checkTimes(clients []string) error {
 	for _, d := range []struct {
 		name string
 		d    time.Duration
-	}{{"at", s.At}, {"plus", s.Plus}, {"for", s.For}, {"delay", s.Delay}} {
+	}{{"at", s.At}, {"plus", s.Plus}, {"for", s.For}, {"delay", s.Delay}, {"outage", s.Outage}} {
 		if d.d < 0 {
 			return fmt.Errorf("%s is %v: it must not be negative", d.name, d.d)
 		}
@@ -207,6 +210,8 @@ func (s Step) checkManner(points []string) error {
 		{s.Rate != 0, "rate", []string{"client-clock"}},
 		{s.Strict, "strict", []string{"powercut"}},
 		{s.Torn, "torn", []string{"powercut"}},
+		{s.Outage != 0, "outage", []string{"failover"}},
+		{s.SplitBrain, "split_brain", []string{"failover"}},
 	} {
 		if x.set && !slices.Contains(x.kinds, s.Fault) {
 			return fmt.Errorf("%s takes no %s: only %s does", s.Fault, x.field, strings.Join(x.kinds, " or "))

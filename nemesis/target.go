@@ -16,7 +16,7 @@ var (
 // aim chooses the masters and clients of a step. The caller holds n.mu.
 func (n *Nemesis) aim(f *injection, random *rand.Rand) error {
 	s := f.step
-	if f.kind.Hits == "links" || f.kind.Hits == "clients" {
+	if f.kind.Hits == "links" || f.kind.Hits == "clients" || s.SplitBrain && len(s.Clients) > 0 {
 		if err := n.aimClients(f, random); err != nil {
 			return err
 		}
@@ -87,8 +87,8 @@ func (n *Nemesis) free(f *injection, masters []cluster.Master, byName bool) []cl
 	})
 }
 
-// busy says whether other faults keep a kind from hitting any of the masters of these names.
-func (n *Nemesis) busy(kind Kind, names []string) bool {
+// occupied says whether other faults keep a kind from hitting any of the masters of these names.
+func (n *Nemesis) occupied(kind Kind, names []string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return len(names) > 0 && len(n.free(&injection{kind: kind}, named(n.env.Cluster.Masters(), names), true)) == 0

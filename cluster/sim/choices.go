@@ -27,6 +27,7 @@ const (
 	WhatLate    = "late"    // whether a request is held back, so that later ones overtake it
 	WhatEffort  = "effort"  // ns that starting, stopping or asking a master takes, beyond the least
 	WhatBytes   = "bytes"   // 62 random bits at a time. A Choices of your own must keep tokens apart: never the same bits twice in a run.
+	WhatLag     = "lag"     // of one change on its way to a replica
 	WhatTorn    = "torn"    // how much of what was not fsynced survives a power cut
 	WhatEvict   = "evict"   // which key a full memory gives up
 	WhatPCT     = "pct"     // priorities and change points of the strategy PCT

@@ -131,6 +131,7 @@ func (c *Cluster) Shim() error { return nil }
 func (c *Cluster) Close() error {
 	c.closed = true
 	for _, m := range c.masters {
+		m.reunite()
 		m.die()
 	}
 	return nil

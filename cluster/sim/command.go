@@ -6,7 +6,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // command is one Redis command: how many arguments it takes, and what it does.
@@ -143,30 +142,6 @@ func ping(_ DB, args []string) reply {
 func showTime(db DB, _ []string) reply {
 	t := Epoch.UnixMicro() + db.clock()/1000
 	return arrayReply(bulkReply(strconv.FormatInt(t/1e6, 10)), bulkReply(strconv.FormatInt(t%1e6, 10)))
-}
-
-// wait answers how many replicas have everything, at once if they are enough, else at
-// its timeout.
-func wait(db DB, args []string) reply {
-	want, err := canonical(args[0])
-	if err != nil {
-		return errorReply(notInteger)
-	}
-	timeout, err := canonical(args[1])
-	switch {
-	case err != nil:
-		return errorReply("ERR timeout is not an integer or out of range")
-	case timeout < 0:
-		return errorReply("ERR timeout is negative")
-	}
-	r := intReply(int64(db.m.replicated()))
-	if r.n < want {
-		r.later = time.Duration(timeout) * time.Millisecond
-		if timeout == 0 {
-			r.later = -1
-		}
-	}
-	return r
 }
 
 // setOptions are what may follow SET key value.

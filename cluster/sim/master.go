@@ -39,9 +39,10 @@ type Master struct {
 	disk    disk
 	evicted int64 // keys, by this run
 
-	held    map[string]value // what the replicas have while they get nothing more; nil: they have all
-	standby int              // replicas that are up
-	fillers int              // that Fill has written
+	replicas []*replica // that are up, the one first that a failover promotes
+	held     bool       // that one learns nothing
+	apart    *Master    // a server that a failover cut off and that lives on; nil: there is none
+	fillers  int        // that Fill has written
 
 	backlog []*message // that came while it was paused
 	queue   []*message // that wait for their turn, while it waits for its disk
@@ -57,10 +58,10 @@ func newMaster(c *Cluster, i int) *Master {
 	m.wall.set(m.world.now, m.world.now, 0)
 	m.store = newStore(m.changed)
 	m.store.weighed = c.config.MaxMemory > 0
-	m.standby = c.config.Replicas
 	m.disk.init(m, c.config.Persistence)
 	m.turn.do = (*turn)(m)
 	m.begin()
+	m.resync(c.config.Replicas)
 	return m
 }
 
@@ -202,9 +203,11 @@ func (m *Master) Start(ctx context.Context) error {
 	return m.act(ctx, "start", 0, func() error {
 		switch m.state {
 		case cluster.Up:
-			if m.standby < m.cluster.config.Replicas {
+			if len(m.replicas) < m.cluster.config.Replicas {
 				m.pass(m.world.effort(startTime))
-				m.standby = m.cluster.config.Replicas
+				m.reunite()
+				m.resync(m.cluster.config.Replicas)
+				m.hold(m.held)
 			}
 			return nil
 		case cluster.Paused:
@@ -214,8 +217,10 @@ func (m *Master) Start(ctx context.Context) error {
 		if m.cluster.closed {
 			return cluster.ErrClosed
 		}
+		m.reunite()
 		m.begin()
-		m.standby = m.cluster.config.Replicas
+		m.resync(m.cluster.config.Replicas)
+		m.hold(m.held)
 		return nil
 	})
 }

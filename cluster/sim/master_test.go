@@ -372,22 +372,24 @@ func TestAFailoverLosesWhatWasHeld(t *testing.T) {
 	ctx := context.Background()
 	on(t, cluster.Config{Replicas: 1, Persistence: cluster.Always}, Options{}, func(b *bench) {
 		b.do("set", "before", "t")
+		b.sleep(time.Second)
 		b.ok(b.m.HoldReplication(ctx, true))
 		b.do("set", "k", "t")
-		b.ok(b.m.Failover(ctx))
+		b.ok(b.m.Failover(ctx, cluster.Takeover{}))
 		b.want("before", "t", "after the failover")
 		b.want("k", "", "after the failover")
-		if err := b.m.Failover(ctx); err == nil {
+		if err := b.m.Failover(ctx, cluster.Takeover{}); err == nil {
 			t.Error("failed over to a replica that is down")
 		}
 		b.ok(b.m.HoldReplication(ctx, false))
 		b.ok(b.m.Start(ctx))
 		b.do("set", "k", "t")
-		b.ok(b.m.Failover(ctx))
+		b.sleep(time.Second)
+		b.ok(b.m.Failover(ctx, cluster.Takeover{}))
 		b.want("k", "t", "after a failover without a hold")
 	})
 	on(t, oneMaster, Options{}, func(b *bench) {
-		if err := b.m.Failover(ctx); !errors.Is(err, cluster.ErrUnavailable) {
+		if err := b.m.Failover(ctx, cluster.Takeover{}); !errors.Is(err, cluster.ErrUnavailable) {
 			t.Errorf("without replicas: %v", err)
 		}
 	})

@@ -4,64 +4,193 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"lockpick/cluster"
 )
 
-// Replicas of a simulated master are not servers of their own: while replication is
-// not held they have what the master has, at once, and while it is held the one that
-// would be promoted has what it had then.
-
 var errNoReplicas = fmt.Errorf("%w: the masters have no replicas; ask for 1 or 2 of each", cluster.ErrUnavailable)
+
+// replica is what one of a master's replicas has. It is no server of its own until it is
+// promoted.
+type replica struct {
+	keys    map[string]value
+	pending []shipment // changes on their way to it, in order
+	latest  int64      // when the last one arrives, or has arrived
+	held    bool       // nothing arrives
+}
+
+type shipment struct {
+	change
+	due int64
+}
+
+// resync gives all replicas that are up what the master has.
+func (m *Master) resync(up int) {
+	m.replicas = m.replicas[:0]
+	for range up {
+		m.replicas = append(m.replicas, &replica{keys: m.store.all(), latest: m.world.now})
+	}
+}
+
+// ship sends a change to the replicas.
+func (m *Master) ship(c change) {
+	for _, r := range m.replicas {
+		r.catchUp(m.world.now)
+		r.latest = max(m.world.now+m.lag(), r.latest+int64(cluster.ShipChange))
+		r.pending = append(r.pending, shipment{c, r.latest})
+	}
+}
+
+func (m *Master) lag() int64 {
+	return int64(cluster.Lag(float64(m.world.choices.Intn(1<<30, WhatLag)) / (1 << 30)))
+}
+
+// catchUp applies what has arrived.
+func (r *replica) catchUp(now int64) {
+	n := 0
+	for n < len(r.pending) && !r.held && r.pending[n].due <= now {
+		apply(r.keys, r.pending[n].change)
+		n++
+	}
+	r.pending = slices.Delete(r.pending, 0, n)
+}
+
+// acknowledged is how many replicas have all changes until now, if one waits until a time
+// for want of them, and when those have them.
+func (m *Master) acknowledged(want int64, until int64) (n int64, at int64) {
+	var times []int64
+	for _, r := range m.replicas {
+		if r.catchUp(m.world.now); r.held && len(r.pending) > 0 {
+			continue
+		}
+		times = append(times, max(r.latest, m.world.now))
+	}
+	slices.Sort(times)
+	at = m.world.now
+	for _, t := range times {
+		if t > at && (n >= want || t > until) {
+			break
+		}
+		n, at = n+1, max(at, t)
+	}
+	if n < want {
+		at = until
+	}
+	return n, at
+}
+
+// wait is the command WAIT: it answers how many replicas have everything, as soon as they are
+// enough, else at its timeout.
+func wait(db DB, args []string) reply {
+	want, err := canonical(args[0])
+	if err != nil {
+		return errorReply(notInteger)
+	}
+	timeout, err := canonical(args[1])
+	switch {
+	case err != nil:
+		return errorReply("ERR timeout is not an integer or out of range")
+	case timeout < 0:
+		return errorReply("ERR timeout is negative")
+	}
+	now := db.m.world.now
+	until := now + timeout*int64(time.Millisecond)
+	if timeout == 0 {
+		until = never
+	}
+	n, at := db.m.acknowledged(want, until)
+	r := intReply(n)
+	if r.later = time.Duration(at - now); at == never {
+		r.later = -1
+	}
+	return r
+}
 
 // HoldReplication stops what the replica learns that would be promoted, or lets it catch up.
 func (m *Master) HoldReplication(ctx context.Context, held bool) error {
 	return m.act(ctx, "hold the replication of", signalTime, func() error {
-		switch {
-		case m.cluster.config.Replicas == 0 && held:
+		if m.cluster.config.Replicas == 0 && held {
 			return errNoReplicas
-		case !held:
-			m.held = nil
-		case m.held == nil:
-			m.held = m.store.all()
 		}
+		m.hold(held)
 		return nil
 	})
 }
 
-// Failover ends the server and puts a replica in its place, with what that has. The
+func (m *Master) hold(held bool) {
+	m.held = held
+	if len(m.replicas) == 0 {
+		return
+	}
+	r := m.replicas[0]
+	r.catchUp(m.world.now)
+	if r.held && !held {
+		for i := range r.pending {
+			r.latest = max(m.world.now+m.lag(), r.latest)
+			r.pending[i].due = r.latest
+		}
+	}
+	r.held = held
+}
+
+// Failover ends the server and puts a replica in its place, with what has arrived there. The
 // server that was killed is a replica after the next Start.
-func (m *Master) Failover(ctx context.Context) error {
+func (m *Master) Failover(ctx context.Context, t cluster.Takeover) error {
 	return m.act(ctx, "fail over", signalTime, func() error {
 		switch {
 		case m.cluster.config.Replicas == 0:
 			return errNoReplicas
-		case m.standby == 0:
+		case len(m.replicas) == 0:
 			return errors.New("none of its replicas is up; start it first")
 		}
-		keys := m.held
-		if keys == nil {
-			keys = m.store.all()
-		} else {
-			m.held = cloneKeys(keys)
+		heir, up := m.replicas[0], len(m.replicas)-1
+		heir.catchUp(m.world.now)
+		m.replicas = nil
+		if len(t.Apart) > 0 && m.state == cluster.Up {
+			m.divide(t.Apart)
 		}
 		m.die()
-		m.pass(m.world.effort(signalTime))
+		if t.Ended != nil {
+			t.Ended()
+		}
+		m.pass(t.Outage + m.world.effort(signalTime))
 		if m.cluster.closed {
 			return cluster.ErrClosed
 		}
-		m.standby--
-		m.disk.replace(keys)
+		m.disk.replace(heir.keys)
 		m.begin()
-		m.store.load(keys)
+		m.resync(up)
+		m.hold(m.held)
 		return nil
 	})
 }
 
-// replicated is how many replicas have everything.
-func (m *Master) replicated() int {
-	if m.held != nil {
-		return max(0, m.standby-1)
+// divide leaves some clients alone with the server that is: a second primary.
+func (m *Master) divide(clients []string) {
+	old := &Master{
+		cluster: m.cluster, world: m.world, name: m.name, number: m.number, state: m.state, run: m.run, runID: m.runID,
+		wall: m.wall, failures: m.failures, scripts: m.scripts, latest: m.latest,
 	}
-	return m.standby
+	old.store = newStore(old.changed)
+	old.disk.init(old, cluster.None)
+	old.store.load(m.store.all())
+	old.turn.do = (*turn)(old)
+	m.apart = old
+	for _, c := range clients {
+		m.cluster.linksOf(c)[m.number-1].master = old
+	}
+}
+
+// reunite ends the second primary, if there is one.
+func (m *Master) reunite() {
+	if m.apart == nil {
+		return
+	}
+	m.apart.die()
+	for _, links := range m.cluster.links {
+		links[m.number-1].master = m
+	}
+	m.apart = nil
 }

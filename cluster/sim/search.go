@@ -299,10 +299,18 @@ func (m *Master) encode(b []byte) []byte {
 			b = x.encode(appendText(b, x.link.client.name))
 		}
 	}
-	if b = append(b, bit(m.held != nil)); m.held != nil {
-		b = encodeKeys(b, m.held)
+	b = append(b, bit(m.held), bit(m.apart != nil))
+	if m.apart != nil {
+		b = m.apart.encode(b)
 	}
-	b = appendInt(appendInt(b, int64(m.standby)), int64(m.fillers))
+	b = appendInt(appendInt(b, int64(len(m.replicas))), int64(m.fillers))
+	for _, r := range m.replicas {
+		b = appendInt(encodeKeys(b, r.keys), int64(len(r.pending)))
+		for i := range r.pending {
+			x := &r.pending[i]
+			b = x.v.encode(appendInt(append(appendText(b, x.key), bit(x.gone)), x.due-w.now))
+		}
+	}
 	return m.disk.encode(b)
 }
 

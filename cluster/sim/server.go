@@ -57,12 +57,11 @@ func (m *Master) heard(r reply, want int, timeout time.Duration) reply {
 	if r.kind == replyError || r.kind == replyNil || r.kind == replyInt && r.n == 0 {
 		return r
 	}
-	n := m.replicated()
-	if n >= want {
-		return r
+	n, at := m.acknowledged(int64(want), m.world.now+int64(timeout/2))
+	if n < int64(want) {
+		r = errorReply(fmt.Sprintf("%d of %d replicas have heard of it in time", n, want))
 	}
-	r = errorReply(fmt.Sprintf("%d of %d replicas have heard of it in time", n, want))
-	r.later = timeout / 2
+	r.later = time.Duration(at - m.world.now)
 	return r
 }
 
@@ -146,6 +145,9 @@ func (m *Master) refuses(name string) string {
 // changed is told of every change to the keys.
 func (m *Master) changed(key string, v value, gone bool) {
 	m.disk.note(key, v, gone)
+	if len(m.replicas) > 0 {
+		m.ship(change{key, v, gone})
+	}
 }
 
 func cloneKeys(keys map[string]value) map[string]value {

@@ -98,6 +98,8 @@ func (x *scenarioFlags) register(cmd *cobra.Command) {
 	f.StringVar(&x.ClientClock, "client-clock", x.ClientClock, "what the fault client-clock does: +60s, -60s, ~5s (the wall clock), x1.5 (the monotonic one too) (default: drawn)")
 	f.Float64Var(&x.ClientRate, "client-rate", x.ClientRate, "the same as --client-clock x…: seconds that a client counts in a true one")
 	f.DurationVar(&x.FsyncDelay, "fsync-delay", x.FsyncDelay, "what the fault slow-fsync adds to each fsync (default 1s)")
+	f.DurationVar(&x.Outage, "outage", x.Outage, "the fault failover: how long no server serves (default: as Redis Sentinel takes with a down-after of an eighth of the TTL)")
+	f.BoolVar(&x.SplitBrain, "split-brain", x.SplitBrain, "the fault failover: the old primary lives on for half of the clients")
 	f.BoolVar(&x.Strict, "strict", x.Strict, "the fault powercut: names are durable only once their directory was fsynced")
 	f.BoolVar(&x.Torn, "torn", x.Torn, "the fault powercut: a random part of what was not fsynced survives")
 	f.Uint64Var(&x.Seed, "seed", x.Seed, "seed of what is drawn at random (real time makes each run different all the same)")
@@ -141,6 +143,7 @@ func override(cmd *cobra.Command, s, flags *campaign.Scenario, not []string) {
 		"clients-as": func() { s.ClientsAs = flags.ClientsAs }, "clock": func() { s.Clock = flags.Clock },
 		"client-clock": func() { s.ClientClock, s.ClientRate = flags.ClientClock, flags.ClientRate },
 		"client-rate":  func() { s.ClientClock, s.ClientRate = flags.ClientClock, flags.ClientRate }, "fsync-delay": func() { s.FsyncDelay = flags.FsyncDelay },
+		"outage": func() { s.Outage = flags.Outage }, "split-brain": func() { s.SplitBrain = flags.SplitBrain },
 		"strict": func() { s.Strict = flags.Strict }, "torn": func() { s.Torn = flags.Torn },
 		"clients": func() { s.Clients = flags.Clients }, "keys": func() { s.Keys = flags.Keys }, "ttl": func() { s.TTL = flags.TTL },
 		"timeout": func() { s.Timeout = flags.Timeout }, "hold": func() { s.Hold = flags.Hold }, "resource": func() { s.Resource = flags.Resource },

@@ -1,0 +1,89 @@
+package sim
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"lockpick/cluster"
+)
+
+// TestFailoverLosesWhatIsOnItsWay: what was written just before is mostly not on the replica
+// yet, and what was written a while before is.
+func TestFailoverLosesWhatIsOnItsWay(t *testing.T) {
+	ctx := context.Background()
+	const failovers = 100
+	lost := 0
+	on(t, cluster.Config{Replicas: 1, Persistence: cluster.Always}, Options{}, func(b *bench) {
+		for range failovers {
+			b.do("set", "before", "t")
+			b.sleep(200 * time.Millisecond)
+			b.do("set", "k", "t")
+			b.ok(b.m.Failover(ctx, cluster.Takeover{Outage: time.Second}))
+			b.want("before", "t", "after the failover")
+			if _, kept := b.m.look([]string{"k"}).Keys["k"]; !kept {
+				lost++
+			}
+			b.ok(b.m.Start(ctx))
+			b.do("del", "before")
+			b.do("del", "k")
+			b.sleep(200 * time.Millisecond)
+		}
+	})
+	t.Logf("%d of %d last writes were lost", lost, failovers)
+	if lost < failovers/2 || lost == failovers {
+		t.Errorf("%d of %d last writes were lost", lost, failovers)
+	}
+}
+
+// TestLagGrowsWithLoad: changes do not overtake each other, so after a burst the last one
+// arrives later than a single one does.
+func TestLagGrowsWithLoad(t *testing.T) {
+	on(t, cluster.Config{Replicas: 2}, Options{}, func(b *bench) {
+		b.sleep(time.Second)
+		n, at := b.m.acknowledged(2, never)
+		if n != 2 || at != b.w.now {
+			t.Errorf("without a write %d replicas acknowledge after %v", n, time.Duration(at-b.w.now))
+		}
+		one, burst := time.Duration(0), time.Duration(0)
+		for range 20 {
+			b.m.store.put("k", value{text: "t", expires: never})
+			_, at = b.m.acknowledged(2, never)
+			one += time.Duration(at - b.w.now)
+			b.sleep(time.Second)
+			for range 1000 {
+				b.m.store.put("k", value{text: "t", expires: never})
+			}
+			_, at = b.m.acknowledged(2, never)
+			burst += time.Duration(at - b.w.now)
+			b.sleep(time.Second)
+		}
+		if one < 20*500*time.Microsecond || burst < one+20*10*time.Millisecond {
+			t.Errorf("20 writes alone lagged by %v, the last ones of 20 bursts by %v", one, burst)
+		}
+	})
+}
+
+// TestWaitWaitsForReplicas: WAIT answers as soon as enough replicas have the last write, or
+// at its timeout with those that have it.
+func TestWaitWaitsForReplicas(t *testing.T) {
+	ctx := context.Background()
+	on(t, cluster.Config{Replicas: 2}, Options{}, func(b *bench) {
+		b.m.store.put("k", value{text: "t", expires: never})
+		_, first := b.m.acknowledged(1, never)
+		_, second := b.m.acknowledged(2, never)
+		if first > second || first <= b.w.now {
+			t.Errorf("one replica has it at %d, two have it at %d, now it is %d", first, second, b.w.now)
+		}
+		b.ok(b.m.HoldReplication(ctx, true))
+		b.m.store.put("k", value{text: "u", expires: never})
+		until := b.w.now + int64(time.Second)
+		if n, at := b.m.acknowledged(2, until); n != 1 || at != until {
+			t.Errorf("with one of two held %d acknowledge after %v", n, time.Duration(at-b.w.now))
+		}
+		b.ok(b.m.HoldReplication(ctx, false))
+		if n, _ := b.m.acknowledged(2, b.w.now+int64(time.Second)); n != 2 {
+			t.Errorf("let go, %d acknowledge", n)
+		}
+	})
+}

@@ -1,0 +1,126 @@
+package nemesis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"lockpick/cluster"
+	"lockpick/history"
+)
+
+// newFailover ends a master just after it has granted a lock, so that the replica that takes
+// its place has mostly not heard of that.
+//
+// The outage is what Redis Sentinel takes: down-after until it notices, here an eighth of the
+// TTL, and then its election. A TTL below 10 s stands for a longer one, in a run that is
+// shortened as a whole: the election is shortened in proportion.
+func newFailover(n *Nemesis, f *injection) effect {
+	outage := f.step.Outage
+	if outage == 0 {
+		scale := min(1, n.env.TTL.Seconds()/10)
+		outage = n.env.TTL/8 + time.Duration(scale*float64(cluster.ElectionTime(f.draw)))
+		outage = outage.Round(time.Microsecond)
+	}
+	f.params["outage"] = outage.String()
+	x := &failover{n: n, f: f, takeover: cluster.Takeover{Outage: outage}}
+	if f.step.SplitBrain {
+		if f.clients == nil {
+			f.clients = n.env.Clients[:(len(n.env.Clients)+1)/2]
+		}
+		f.params["split-brain"] = strings.Join(f.clients, " ")
+		x.takeover.Apart = f.clients
+	}
+	return x
+}
+
+type failover struct {
+	n        *Nemesis
+	f        *injection
+	takeover cluster.Takeover
+
+	mu   sync.Mutex
+	lost []string
+}
+
+func (x *failover) install(ctx context.Context) error {
+	if !x.f.step.guided {
+		x.n.watch.await(x.f.run, 2*x.n.env.TTL, x.grantedHere)
+	}
+	stored := x.n.watch.stored(x.n.now())
+	err := x.n.each(x.f.masters, func(m cluster.Master) error {
+		takeover := x.takeover
+		takeover.Ended = func() { x.n.recordDown(m) }
+		if err := m.Failover(ctx, takeover); err != nil {
+			return err
+		}
+		x.n.recordState(m, nil) // at once: it grants locks already
+		looking, cancel := x.n.within(ctx, lookRunning)
+		defer cancel()
+		look, err := m.Look(looking, x.n.env.Keys)
+		if err != nil {
+			return nil // it is under another fault already
+		}
+		x.n.recordState(m, &look)
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		for key, token := range stored[m.Name()] {
+			if look.Keys[key] != token {
+				x.lost = append(x.lost, m.Name()+" lost "+key)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		_, _, undo := x.heal(ctx)
+		return errors.Join(err, undo)
+	}
+	return nil
+}
+
+// grantedHere says whether an operation shows that one of the masters has just granted a lock.
+func (x *failover) grantedHere(op history.Op) bool {
+	return op.F == history.FVote && op.Value.Command == history.CommandSet && op.Value.Yes && slices.Contains(x.f.masterNames(), op.Process)
+}
+
+func (x *failover) heal(ctx context.Context) (proof, string, error) {
+	// The old primary comes back as a replica of its successor.
+	err := x.n.each(x.f.masters, func(m cluster.Master) error { return m.Start(ctx) })
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	slices.Sort(x.lost)
+	lost := "no lock was lost"
+	if len(x.lost) > 0 {
+		lost = strings.Join(x.lost, "; ")
+	}
+	split := ""
+	if len(x.takeover.Apart) > 0 {
+		split = fmt.Sprintf(", which lived on for %s", strings.Join(x.takeover.Apart, " "))
+	}
+	return proven, fmt.Sprintf("after %v a replica took the place of %s%s; %s", rounded(x.takeover.Outage), strings.Join(x.f.masterNames(), " "), split, lost), err
+}
+
+// stored is what masters granted of the leases that are held: by master, the key's token.
+func (w *watch) stored(now time.Duration) map[string]map[string]string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	found := map[string]map[string]string{}
+	for token, l := range w.held {
+		if l.until <= now {
+			continue
+		}
+		for _, m := range w.voters[token] {
+			if found[m] == nil {
+				found[m] = map[string]string{}
+			}
+			if before := w.held[found[m][l.key]]; before == nil || before.since < l.since {
+				found[m][l.key] = token
+			}
+		}
+	}
+	return found
+}

@@ -130,9 +130,17 @@ func (n *narrative) sort() {
 }
 
 // causesFirst puts the answers that a client had before what it concluded from them at the same
-// time: a recorder may learn of an answer after the lock did.
+// time, and a fault of a client's clock before what it did to a lease: a recorder may learn of an
+// answer after the lock did, and of a fault after it took effect.
 func (n *narrative) causesFirst() {
 	for _, g := range n.events {
+		if g.Kind == EventBent { // a fault is recorded once it is installed, after what it did
+			for i := range n.events {
+				if e := &n.events[i]; e.Kind == EventFault && e.At == g.At && e.order > g.order {
+					e.order = g.order - 1
+				}
+			}
+		}
 		if g.Kind != EventGranted && g.Kind != EventExtended && g.Kind != EventRefused {
 			continue
 		}

@@ -50,7 +50,7 @@ func countsOf(c campaign.Counts) []fact {
 		{"replies of masters", count(c.Votes)},
 		{"commands without a reply", count(c.NoReply)},
 		{"faults installed", count(c.Faults)},
-		{"faults that bit", count(c.Bit)},
+		{"faults that took effect", count(c.Bit)},
 		{"faults skipped", count(c.Skipped)},
 		{"client pauses", count(c.Pauses)},
 	}
@@ -76,7 +76,7 @@ func fate(f *history.Fault) string {
 	case f.Problem != "":
 		return "not healed"
 	case f.Bit:
-		return "bit"
+		return "took effect"
 	default:
 		return "no effect seen"
 	}

@@ -159,7 +159,7 @@ func (t *terminal) faults(faults []*history.Fault) error {
 			k.proof = fmt.Sprintf("fault %d: %s", f.ID, p)
 		}
 	}
-	g := grid{header: []string{"Kind", "Installed", "Bit", "Skipped", "For example"}, wide: 4, right: []int{1, 2, 3}}
+	g := grid{header: []string{"Kind", "Installed", "Effective", "Skipped", "For example"}, wide: 4, right: []int{1, 2, 3}}
 	for _, name := range order {
 		k := kinds[name]
 		example := k.proof

@@ -41,7 +41,7 @@ func TestExhaust(t *testing.T) {
 		t.Error(err)
 	}
 	stdout, _, code := lockpick(t, dir, "report", "latest", "--story")
-	if code != 0 || !strings.Contains(stdout, "granted<") || !strings.Contains(stdout, "both believe") {
+	if code != 0 || !strings.Contains(stdout, "granted<") || !strings.Contains(stdout, "could both rely on k0") {
 		t.Errorf("exit %d, the story:\n%s", code, stdout)
 	}
 	if stdout, _, _ := lockpick(t, dir, "check", "latest"); strings.Contains(stdout, "scenario.yaml") {

@@ -177,7 +177,7 @@ function plotClocks(ctx, s, area, chart) {
     ctx.strokeStyle = ctx.fillStyle = palette.client(m);
     ctx.lineWidth = 1.5;
     ctx.beginPath();
-    // What a clock shows holds until the next look at it.
+    // What a clock shows holds until the next snapshot.
     own.forEach((c, i) => {
       if (i) ctx.lineTo(s.x(c.at), y(own[i - 1].offset));
       ctx[i ? 'lineTo' : 'moveTo'](s.x(c.at), y(c.offset));

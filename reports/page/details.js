@@ -120,7 +120,7 @@ class Details {
     const masters = f.masters.map((m) => data.masters[m]), clients = f.clients.map((c) => data.clients[c]);
     if (masters.length) lines.push(['Masters', list(masters)]);
     if (clients.length) lines.push(['Clients', list(clients)]);
-    lines.push(['From', exactText(f.from)], ['For', spanText(f.to - f.from)], ['Bit', f.bit ? 'yes' : 'no effect was seen']);
+    lines.push(['From', exactText(f.from)], ['For', spanText(f.to - f.from)], ['Took effect', f.bit ? 'yes' : 'no effect was seen']);
     if (f.evidence) lines.push(['Evidence', f.evidence]);
     if (f.problem) lines.push(['Healing failed', f.problem]);
     if (f.params) lines.push(['Parameters', f.params]);

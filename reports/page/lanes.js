@@ -57,7 +57,7 @@ class Lanes {
 
   at(y) { return this.list.find((l) => y >= l.y && y < l.y + l.h); }
 
-  // ofLease says whether what a master stored is a lease, not a try in vain.
+  // ofLease says whether what a master stored is a lease, not a failed attempt.
   ofLease(i) {
     const {stored, attempts} = this.data, a = stored.attempt[i];
     return a >= 0 && attempts.lease[a] >= 0 && !stored.token[i];

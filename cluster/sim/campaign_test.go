@@ -99,6 +99,7 @@ func (c campaign) inside(rec *history.Recorder, masters *Cluster, rt *Client, st
 	bound := 2*c.ttl + 5*time.Second + time.Duration(c.clients)*220*time.Millisecond
 	rec.Record(history.Op{Process: history.Nemesis, Type: history.Info, F: history.FHealed, Value: &history.Value{Bound: bound}})
 	load.Visit(context.Background(), bound)
+	rec.Record(history.Op{Process: history.Harness, Type: history.Info, F: history.FEnd})
 	return errors.Join(load.Close(), masters.Close())
 }
 

@@ -157,6 +157,7 @@ func (d *drawing) answers(i int) bool {
 // fitColumns decides who is shown, and how wide. Where there is no room for all masters, those
 // are left out that matter least.
 func (d *drawing) fitColumns(room int) (shown []column, hidden []string) {
+	whole := room
 	word := map[string]int{}
 	for i := range d.steps {
 		marks, _ := d.steps[i].marks()
@@ -185,12 +186,31 @@ func (d *drawing) fitColumns(room int) (shown []column, hidden []string) {
 	if len(d.clients) == 0 {
 		shown = d.fit(masters, wide, room, nil)
 	}
+	squeeze(shown, whole)
 	for _, m := range d.masters {
 		if !slices.ContainsFunc(shown, func(c column) bool { return c.name == m && !c.client }) {
 			hidden = append(hidden, m)
 		}
 	}
 	return shown, hidden
+}
+
+// squeeze makes the widest columns narrower until all fit: where clients alone are too wide,
+// their words are cut.
+func squeeze(columns []column, room int) {
+	total := 0
+	for _, c := range columns {
+		total += c.width
+	}
+	for ; total > room; total-- {
+		widest := 0
+		for i, c := range columns {
+			if c.width > columns[widest].width {
+				widest = i
+			}
+		}
+		columns[widest].width--
+	}
 }
 
 // fit makes columns of as many masters as there is room for beside the clients that

@@ -79,7 +79,7 @@ const (
 	MinUnderFaults = 3
 	// MaxStalled is the share of a run for which the harness's machine may have stood
 	// still. Beyond it nothing that was not seen has been absent.
-	MaxStalled = 0.2
+	MaxStalled = 0.5
 )
 
 // NoFaults is how a header names a campaign without faults.

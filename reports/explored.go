@@ -88,7 +88,7 @@ var plainer = map[string]string{"schedule": "explicit", "none": "without faults"
 // were that they struck.
 func (t *terminal) coverage(x *campaign.Explored) error {
 	t.title("Faults, and what the clients did that they struck")
-	g := grid{header: append([]string{"Kind", "Installed", "Bit", "Skipped"}, campaign.ProtocolSteps...), right: []int{1, 2, 3, 4, 5, 6, 7, 8, 9}}
+	g := grid{header: append([]string{"Kind", "Installed", "Effective", "Skipped"}, campaign.ProtocolSteps...), right: []int{1, 2, 3, 4, 5, 6, 7, 8, 9}}
 	for _, kind := range slices.Sorted(maps.Keys(x.Kinds)) {
 		b := x.Kinds[kind]
 		row := []string{kind, count(b.Installed), count(b.Bit), count(b.Skipped)}

@@ -52,6 +52,11 @@ func byWeight(r *campaign.Result) []checker.Result {
 		asked.Verdicts = r.About(r.Properties)
 	}
 	worst := asked.Verdict()
+	if len(r.Properties) == 0 && worst != checker.Violated { // then the run is about mutual exclusion
+		for _, v := range asked.About([]string{checker.MutualExclusion.Name}) {
+			worst = v.Verdict
+		}
+	}
 	results := slices.DeleteFunc(inOrder(asked.Verdicts), func(v checker.Result) bool { return v.Verdict != worst })
 	slices.SortStableFunc(results, func(a, b checker.Result) int {
 		return cmp.Compare(weight(a), weight(b))

@@ -82,7 +82,7 @@ func (t *terminal) headline(head headline) {
 		fmt.Fprintf(&t.out, "%*s%s\n", len(word)+2, "", t.ink.bold(line))
 	}
 	if len(head.Also) > 0 {
-		t.text(strings.Repeat(" ", len(word)+2), fmt.Sprintf("Also %s: %s.", head.Verdict, strings.Join(head.Also, ", ")))
+		t.text(strings.Repeat(" ", len(word)+2), fmt.Sprintf("Also %s: %s.", verdictWord(head.Verdict), strings.Join(head.Also, ", ")))
 	}
 }
 
@@ -104,7 +104,7 @@ func (t *terminal) facts(h *history.History, r *campaign.Result) {
 func (t *terminal) levels(levels []level) error {
 	g := grid{header: []string{"Level", "Property", "Verdict", "Why"}, wide: 3}
 	for _, l := range levels {
-		verdict := t.ink.verdict(l.Verdict, printable(string(l.Verdict)))
+		verdict := t.ink.verdict(l.Verdict, printable(verdictWord(l.Verdict)))
 		if l.Verdict == "" {
 			verdict = t.ink.faint("not tested")
 		}

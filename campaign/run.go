@@ -95,7 +95,8 @@ func execute(ctx context.Context, s Scenario, driver Driver, dir, yaml string, s
 	logging.Disable() // go-redis would tell of every refused dial; the votes already do
 	cfg := s.config()
 	cfg.Image, cfg.LogDir, cfg.Progress = s.Image, filepath.Join(dir, mastersDir), opt.Progress
-	c := &campaign{s: s, runtime: redlock.RealTime{}, outer: ctx, opt: opt}
+	c := &campaign{s: s, outer: ctx, opt: opt}
+	c.runtime = realTime{panicked: c.fail}
 	run := func(f func() error) error { return f() }
 	if driver.Start == nil {
 		world := sim.NewWorld(s.Seed)
@@ -215,6 +216,7 @@ type campaign struct {
 	mu          sync.Mutex
 	interrupted bool
 	ended       bool
+	failure     error // of the harness, in a goroutine
 }
 
 var (
@@ -224,7 +226,7 @@ var (
 
 // run records everything from the first operation to the end mark.
 func (c *campaign) run() error {
-	if err := c.stages(); err != nil {
+	if err := errors.Join(c.stages(), c.failed()); err != nil {
 		return err
 	}
 	c.end()
@@ -256,7 +258,9 @@ func (c *campaign) stages() (err error) {
 	})
 
 	running, cancel := c.runtime.WithCancelCause(context.Background())
+	c.mu.Lock()
 	c.cancel = cancel
+	c.mu.Unlock()
 	working, stop := c.runtime.WithCancelCause(running)
 	c.runtime.AfterFunc(s.TimeLimit, func() { stop(errTimeLimit) })
 	stopping := false // guarded by the recorder

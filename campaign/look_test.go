@@ -1,10 +1,13 @@
 package campaign
 
 import (
+	"context"
+	"slices"
 	"testing"
 	"time"
 
 	"lockpick/history"
+	"lockpick/workload"
 )
 
 // TestLooksFollowTheTTL: a key is looked at several times within its TTL, however short.
@@ -24,5 +27,27 @@ func TestLooksFollowTheTTL(t *testing.T) {
 		if len(last) != 5 {
 			t.Errorf("TTL %v: looked at %d masters", ttl, len(last))
 		}
+	}
+}
+
+// prefixed is redlock with other keys on the masters than the names of its locks.
+type prefixed struct{ workload.Lock }
+
+func (l prefixed) Acquire(ctx context.Context, key string) (workload.Lease, error) {
+	return l.Lock.Acquire(ctx, "lock:"+key)
+}
+
+// TestKeysOfOtherNamesAreLookedAt: the masters are asked for the keys that the lock uses.
+func TestKeysOfOtherNamesAreLookedAt(t *testing.T) {
+	all := workload.Locks
+	t.Cleanup(func() { workload.Locks = all })
+	right, _ := workload.LockNamed("redlock")
+	workload.Locks = append(slices.Clone(all), workload.Kind{Name: "prefixed", New: func(s workload.Site) (workload.Lock, error) {
+		l, err := right.New(s)
+		return prefixed{l}, err
+	}})
+	h, _ := mustRun(t, scenario(Sim, func(s *Scenario) { s.Lock, s.TimeLimit, s.Faults = "prefixed", 4*time.Second, nil }))
+	if !slices.ContainsFunc(h.Ops, func(op history.Op) bool { return op.F == history.FLook && op.Value.Keys["lock:k0"] != "" }) {
+		t.Error("nobody saw lock:k0")
 	}
 }

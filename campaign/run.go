@@ -217,6 +217,7 @@ type campaign struct {
 	interrupted bool
 	ended       bool
 	failure     error // of the harness, in a goroutine
+	redisKeys   redisKeys
 }
 
 var (
@@ -274,6 +275,7 @@ func (c *campaign) stages() (err error) {
 			}
 		})
 	}
+	c.recorder.Observe(c.learn)
 	shown, hide := c.runtime.WithCancelCause(context.Background())
 	defer hide(nil)
 	if c.world == nil {
@@ -464,8 +466,11 @@ func (c *campaign) heartbeat(ctx context.Context) {
 // lookAround asks the masters, past all links, what they store and what their clocks show: so
 // often that a key is seen several times within its TTL, and at least once a second.
 func (c *campaign) lookAround(ctx context.Context) {
-	keys := c.lookedAt()
 	for c.runtime.Sleep(ctx, c.lookEvery()) == nil {
+		keys := c.lookedAt()
+		if keys != nil {
+			keys = append(keys, c.learned()...)
+		}
 		for _, m := range c.masters.Masters() {
 			looking, end := c.within(ctx, 200*time.Millisecond)
 			asked := c.runtime.Now()

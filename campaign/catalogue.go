@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"reflect"
 	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"github.com/goccy/go-yaml/parser"
 )
 
 //go:embed catalogue/*.yaml
@@ -59,7 +57,7 @@ func LoadClaims(paths ...string) ([]Claim, error) {
 	}
 	for _, path := range paths {
 		if path != BuiltIn {
-			b, err := os.ReadFile(path)
+			b, err := readYAML(path)
 			if err != nil {
 				return nil, fmt.Errorf("catalogue: %w", err)
 			}
@@ -86,10 +84,14 @@ func LoadClaims(paths ...string) ([]Claim, error) {
 }
 
 // ParseClaims reads one file of claims. Errors begin with the line and the column.
-func ParseClaims(b []byte) ([]Claim, error) {
-	tree, err := parser.ParseBytes(b, 0)
+func ParseClaims(b []byte) (claims []Claim, err error) {
+	defer refusePanic(&err)
+	if !bytes.HasSuffix(b, []byte("\n")) {
+		b = append(bytes.Clone(b), '\n') // the parser drops a tag at the very end
+	}
+	tree, err := parseYAML(b, claimFields())
 	if err != nil {
-		return nil, position(err, b, claimFields())
+		return nil, err
 	}
 	var file catalogueFile
 	decoder := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict())

@@ -17,6 +17,9 @@ import (
 // where the checker contradicts itself.
 func Judge(h *history.History, by ...checker.Property) (*Result, error) {
 	head := h.Header
+	if err := checkHeader(&head); err != nil {
+		return nil, err
+	}
 	r := &Result{
 		Name: head.Name, Started: head.Started, Driver: head.Driver, Seed: head.Seed, Lock: head.Lock,
 		Masters: head.Masters, Persistence: head.Persistence, Clients: head.Clients, Keys: head.Keys, TTL: head.TTL,
@@ -76,6 +79,20 @@ func cutShort(h *history.History) string {
 		return "the run was cut short: the history has no end mark, so the harness was ended during the final acquisitions"
 	}
 	return ""
+}
+
+// checkHeader refuses a header that no run can have: what is judged by it would take any
+// amount of memory.
+func checkHeader(h *history.Header) error {
+	for _, n := range []struct {
+		name  string
+		n, to int
+	}{{"masters", h.Masters, 1000}, {"quorum", h.Quorum, 1000}, {"clients", h.Clients, 1_000_000}, {"keys", h.Keys, 1_000_000}} {
+		if n.n < 0 || n.n > n.to {
+			return fmt.Errorf("the history's header says %s: %d, which is out of range: 0 to %d", n.name, n.n, n.to)
+		}
+	}
+	return nil
 }
 
 // untested says of each property that has no result why.
@@ -197,7 +214,7 @@ func Count(h *history.History) Counts {
 			c.Refused++
 		case op.F == history.FExtend && op.Type == history.OK:
 			c.Extended++
-		case op.F == history.FApply && op.Type == history.OK && !op.Value.Fenced:
+		case op.F == history.FApply && op.Type == history.OK && op.Value != nil && !op.Value.Fenced:
 			c.Writes++
 		case op.F == history.FVote && op.Type == history.Info:
 			c.NoReply++

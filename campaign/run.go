@@ -95,7 +95,8 @@ func execute(ctx context.Context, s Scenario, driver Driver, dir, yaml string, s
 	logging.Disable() // go-redis would tell of every refused dial; the votes already do
 	cfg := s.config()
 	cfg.Image, cfg.LogDir, cfg.Progress = s.Image, filepath.Join(dir, mastersDir), opt.Progress
-	c := &campaign{s: s, runtime: redlock.RealTime{}, outer: ctx, opt: opt}
+	c := &campaign{s: s, outer: ctx, opt: opt}
+	c.runtime = realTime{panicked: c.fail}
 	run := func(f func() error) error { return f() }
 	if driver.Start == nil {
 		world := sim.NewWorld(s.Seed)
@@ -215,6 +216,8 @@ type campaign struct {
 	mu          sync.Mutex
 	interrupted bool
 	ended       bool
+	failure     error // of the harness, in a goroutine
+	redisKeys   redisKeys
 }
 
 var (
@@ -224,7 +227,7 @@ var (
 
 // run records everything from the first operation to the end mark.
 func (c *campaign) run() error {
-	if err := c.stages(); err != nil {
+	if err := errors.Join(c.stages(), c.failed()); err != nil {
 		return err
 	}
 	c.end()
@@ -256,7 +259,9 @@ func (c *campaign) stages() (err error) {
 	})
 
 	running, cancel := c.runtime.WithCancelCause(context.Background())
+	c.mu.Lock()
 	c.cancel = cancel
+	c.mu.Unlock()
 	working, stop := c.runtime.WithCancelCause(running)
 	c.runtime.AfterFunc(s.TimeLimit, func() { stop(errTimeLimit) })
 	stopping := false // guarded by the recorder
@@ -270,6 +275,7 @@ func (c *campaign) stages() (err error) {
 			}
 		})
 	}
+	c.recorder.Observe(c.learn)
 	shown, hide := c.runtime.WithCancelCause(context.Background())
 	defer hide(nil)
 	if c.world == nil {
@@ -458,32 +464,45 @@ func (c *campaign) heartbeat(ctx context.Context) {
 	}
 }
 
-// lookAround asks the masters, once a second and past all links, what they store and what
-// their clocks show.
+// lookAround asks the masters, past all links, what they store and what their clocks show: so
+// often that a key is seen several times within its TTL, and at least once a second.
 func (c *campaign) lookAround(ctx context.Context) {
-	keys := c.lookedAt()
-	for c.runtime.Sleep(ctx, time.Second) == nil {
+	for c.runtime.Sleep(ctx, c.lookEvery()) == nil {
+		keys := c.lookedAt()
+		if keys != nil {
+			keys = append(keys, c.learned()...)
+		}
 		for _, m := range c.masters.Masters() {
 			looking, end := c.within(ctx, 200*time.Millisecond)
 			asked := c.runtime.Now()
 			look, err := m.Look(looking, keys)
+			had := c.runtime.Now()
 			end()
 			if err != nil {
 				continue // it is down or paused: its state is recorded by who made it so
 			}
 			// The answer was true somewhere between asking and hearing.
-			offset := look.Time.Sub(asked.Add(c.runtime.Now().Sub(asked) / 2)).Round(time.Microsecond)
-			v := &history.Value{Expires: map[string]time.Duration{}, Offset: &offset}
+			offset := look.Time.Sub(asked.Add(had.Sub(asked) / 2)).Round(time.Microsecond)
+			v := &history.Value{Expires: map[string]time.Duration{}, Offset: &offset, Took: had.Sub(asked)}
 			if keys != nil {
 				v.Keys = look.Keys
 			}
 			for key, end := range look.Expires {
 				v.Expires[key] = end.Sub(c.start).Round(time.Microsecond)
 			}
-			v.Took = c.runtime.Now().Sub(asked) // as late as can be: the answer was true somewhere within it
-			c.recorder.Record(history.Op{Process: m.Name(), Type: history.Info, F: history.FLook, Value: v})
+			c.recorder.RecordAt(history.Op{Process: m.Name(), Type: history.Info, F: history.FLook, Value: v}, had.Sub(c.start))
 		}
 	}
+}
+
+// lookEvery is the time between two looks at the masters: a quarter of the TTL, at most a
+// second. Real masters have other things to do, too.
+func (c *campaign) lookEvery() time.Duration {
+	every := min(time.Second, c.s.TTL/4)
+	if c.world == nil {
+		every = max(every, 50*time.Millisecond)
+	}
+	return every
 }
 
 // lookedAt are the keys whose tokens masters can be asked for; nil: what they store is none.

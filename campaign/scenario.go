@@ -274,6 +274,7 @@ func (s *Scenario) checkHow() *Problem {
 	}{
 		{"ttl", s.TTL, 50 * time.Millisecond}, {"time_limit", s.TimeLimit, time.Second}, {"timeout", s.Timeout, 0},
 		{"interval", s.Interval, 0}, {"restart_delay", s.RestartDelay, 0}, {"fsync_delay", s.FsyncDelay, 0}, {"outage", s.Outage, 0}, {"stall", s.Stall, 0},
+		{"network.late_by", s.Network.LateBy, 0}, {"network.apart", s.Network.Apart, 0},
 	} {
 		if d.d < d.min || d.d > 24*time.Hour {
 			return &Problem{d.field, fmt.Sprintf("%v is out of range: %v to 24h", d.d, d.min)}
@@ -294,7 +295,7 @@ func (s *Scenario) checkHow() *Problem {
 		{"long_holds", s.LongHolds}, {"extend", s.Extend}, {"network.loss", s.Network.Loss},
 		{"network.duplicate", s.Network.Duplicate}, {"network.late", s.Network.Late},
 	} {
-		if p.p < 0 || p.p > 1 {
+		if !(p.p >= 0 && p.p <= 1) { // NaN is neither
 			return &Problem{p.field, fmt.Sprintf("%v is not a probability: 0 to 1", p.p)}
 		}
 	}
@@ -315,21 +316,19 @@ func (s *Scenario) checkFaults() *Problem {
 			return unknown(fmt.Sprintf("faults[%d]", i), f, append(nemesis.KindNames(), "none"))
 		}
 	}
-	if s.Clock != "" {
-		if _, _, err := nemesis.ParseClock(s.Clock); err != nil {
-			return &Problem{"clock", err.Error()}
-		}
+	if p := checkClock("clock", s.Clock); p != nil {
+		return p
 	}
 	if s.ClientClock != "" {
-		if _, _, err := nemesis.ParseClock(s.ClientClock); err != nil {
-			return &Problem{"client_clock", err.Error()}
+		if p := checkClock("client_clock", s.ClientClock); p != nil {
+			return p
 		}
 		if s.ClientRate != 0 {
 			return &Problem{"client_rate", fmt.Sprintf("client_clock says %s already: write one", s.ClientClock)}
 		}
 	}
-	if s.ClientRate < 0 || s.ClientRate > 1000 {
-		return &Problem{"client_rate", fmt.Sprintf("%v is out of range: above 0, at most 1000 seconds in a true one", s.ClientRate)}
+	if s.ClientRate != 0 && !rateInRange(s.ClientRate) {
+		return &Problem{"client_rate", fmt.Sprintf("%v is out of range: 0.001 to 1000 seconds in a true one", s.ClientRate)}
 	}
 	for i, t := range s.Targets {
 		if !slices.Contains(nemesis.Targets, t) {
@@ -339,8 +338,47 @@ func (s *Scenario) checkFaults() *Problem {
 	return nil
 }
 
+// rateInRange says whether a clock can run at a rate: slower, nothing would ever end.
+func rateInRange(rate float64) bool { return rate >= 0.001 && rate <= 1000 }
+
+// checkClock says what is wrong with what a clock is to do; empty: nothing.
+func checkClock(field, text string) *Problem {
+	if text == "" {
+		return nil
+	}
+	clock, _, err := nemesis.ParseClock(text)
+	switch {
+	case err != nil:
+		return &Problem{field, err.Error()}
+	case clock.Rate != 0 && !rateInRange(clock.Rate):
+		return &Problem{field, fmt.Sprintf("%s is out of range: the rate is 0.001 to 1000", text)}
+	case clock.Offset.Abs() > 365*24*time.Hour:
+		return &Problem{field, fmt.Sprintf("%s is out of range: at most a year", text)}
+	}
+	return nil
+}
+
+// check says what is wrong with the numbers of a step.
+func (s Step) check(field string) *Problem {
+	for _, d := range []struct {
+		name string
+		d    time.Duration
+	}{{"at", s.At}, {"plus", s.Plus}, {"for", s.For}, {"delay", s.Delay}} {
+		if d.d < 0 || d.d > 24*time.Hour {
+			return &Problem{field + "." + d.name, fmt.Sprintf("%v is out of range: 0s to 24h", d.d)}
+		}
+	}
+	if s.Rate != 0 && !rateInRange(s.Rate) {
+		return &Problem{field + ".rate", fmt.Sprintf("%v is out of range: 0.001 to 1000 seconds in a true one", s.Rate)}
+	}
+	return checkClock(field+".clock", s.Clock)
+}
+
 func (s *Scenario) checkSchedule() *Problem {
 	for i, step := range s.Schedule {
+		if p := step.check(fmt.Sprintf("schedule[%d]", i)); p != nil {
+			return p
+		}
 		if (step.Point == workload.BeforeMark || step.Point == workload.BeforeRead) && !s.Resource.Compares() {
 			return &Problem{fmt.Sprintf("schedule[%d].point", i), fmt.Sprintf("clients pass %s only at a resource with compare-and-set: add resource: %s or %s", step.Point, workload.MarkFirst, workload.MarkLast)}
 		}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"reflect"
 	"strings"
 	"time"
@@ -20,7 +19,7 @@ import (
 // LoadScenario reads a scenario from a file, on top of the defaults. Errors name
 // the file, the line and the column.
 func LoadScenario(path string) (Scenario, error) {
-	b, err := os.ReadFile(path)
+	b, err := readYAML(path)
 	if err != nil {
 		return Scenario{}, fmt.Errorf("scenario: %w", err)
 	}
@@ -42,13 +41,17 @@ func NamesSeed(path string) (bool, error) {
 
 // ParseScenario reads a scenario, on top of the defaults. A schedule replaces the
 // default faults. Errors begin with the line and the column.
-func ParseScenario(b []byte) (Scenario, error) {
-	s := Defaults()
+func ParseScenario(b []byte) (s Scenario, err error) {
+	defer refusePanic(&err)
+	if !bytes.HasSuffix(b, []byte("\n")) {
+		b = append(bytes.Clone(b), '\n') // the parser drops a tag at the very end
+	}
+	s = Defaults()
 	defaults := s.Faults
 	s.Faults = nil
-	file, err := parser.ParseBytes(b, 0)
+	file, err := parseYAML(b, scenarioFields())
 	if err != nil {
-		return s, position(err, b, scenarioFields())
+		return s, err
 	}
 	err = yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(&s)
 	if errors.Is(err, io.EOF) {

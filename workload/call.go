@@ -220,6 +220,7 @@ func (g guarded) run(f func()) {
 // Stuck is a call that is under way.
 type Stuck struct {
 	Client, Command, Key string
+	Call                 int // the client's number of it
 	Stack                Stack
 }
 
@@ -229,7 +230,7 @@ func (w *Workload) Stuck() []Stuck {
 	var stuck []Stuck
 	for _, c := range w.clients {
 		c.calls.mu.Lock()
-		s := Stuck{Client: c.name, Command: c.calls.command, Key: c.calls.key}
+		s := Stuck{Client: c.name, Command: c.calls.command, Key: c.calls.key, Call: c.calls.count}
 		under, goroutine := c.calls.under, c.calls.goroutine
 		c.calls.mu.Unlock()
 		if !under {

@@ -32,6 +32,7 @@ type client struct {
 	wake   context.CancelCauseFunc // ends the sleep that it is in; may be nil
 
 	calls calls
+	redis redisKeys
 	out   bool // it has no lock: making one panicked
 }
 

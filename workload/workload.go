@@ -76,7 +76,12 @@ func New(cfg Config, r redlock.Runtime, rec *history.Recorder, start time.Time, 
 		s.Client, s.Runtime, s.TTL, s.Timeout, s.Fencing, s.Wait = name, guarded{c.clock, c}, cmp.Or(cfg.TTLs[name], cfg.TTL), cfg.Timeout, cfg.Fencing, cfg.Wait
 		s.AcquireTimeout, s.Margin = cfg.AcquireTimeout, cfg.margin()
 		s.Hooks = c.hooks()
-		s.Record = func(op history.Op) { w.record(op) }
+		s.Record = func(op history.Op) {
+			if op.F == history.FVote && op.Value != nil {
+				c.nameVote(&op)
+			}
+			w.record(op)
+		}
 		s.Pass = func(point, key string) bool { return w.Pauses.Pass(name, point, key) }
 		s.Mark, s.Apply = w.resource.Mark, w.resource.Write
 		s.Renewed = c.renewed
@@ -172,6 +177,7 @@ func (c *client) hooks() redlock.Hooks {
 		Vote: func(v redlock.Vote) {
 			op := history.Op{Value: c.w.recorder.Value()}
 			vote(&op, c.name, v, c.w.config.Fencing)
+			c.nameVote(&op)
 			c.w.record(op)
 		},
 		Decided: func(d redlock.Decision) {

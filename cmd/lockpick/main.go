@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -67,7 +68,12 @@ func exitCode(v checker.Verdict) int {
 	return exitUndecided
 }
 
-func run(args []string) int {
+func run(args []string) (code int) {
+	defer func() {
+		if value := recover(); value != nil {
+			code = crashed(value, debug.Stack())
+		}
+	}()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
 	signals := make(chan os.Signal, 2)
@@ -114,6 +120,20 @@ func run(args []string) int {
 		fmt.Fprintf(os.Stderr, "lockpick: %v\n", err)
 		return exitHarness
 	}
+}
+
+// crashed tells of a panic of the harness in one sentence, and keeps the stack in a file. It
+// is no verdict.
+func crashed(value any, stack []byte) (code int) {
+	kept := "it could not be kept"
+	if f, err := os.CreateTemp("", "lockpick-crash-*.txt"); err == nil {
+		_, err = fmt.Fprintf(f, "%v\n\n%s", value, stack)
+		if errors.Join(err, f.Close()) == nil {
+			kept = f.Name()
+		}
+	}
+	fmt.Fprintf(os.Stderr, "lockpick: this is a bug of Lockpick: %v (where: %s; what the run recorded stays in its folder)\n", value, kept)
+	return exitHarness
 }
 
 // undecided is what people are told about a verdict that is neither holds nor violated.

@@ -1,0 +1,34 @@
+package campaign
+
+import (
+	"slices"
+	"sync"
+
+	"lockpick/history"
+)
+
+// redisKeys are keys on the masters that are not the names of the locks. It has a mutex of its
+// own: learn is called while the recorder is locked.
+type redisKeys struct {
+	mu  sync.Mutex
+	all []string
+}
+
+// learn notes the keys on the masters that votes name, so that they are looked at, too.
+func (c *campaign) learn(op history.Op) {
+	if op.F != history.FVote || op.Value == nil || op.Value.RedisKey == "" {
+		return
+	}
+	c.redisKeys.mu.Lock()
+	defer c.redisKeys.mu.Unlock()
+	if !slices.Contains(c.redisKeys.all, op.Value.RedisKey) {
+		c.redisKeys.all = append(c.redisKeys.all, op.Value.RedisKey)
+	}
+}
+
+// learned are those keys.
+func (c *campaign) learned() []string {
+	c.redisKeys.mu.Lock()
+	defer c.redisKeys.mu.Unlock()
+	return slices.Clone(c.redisKeys.all)
+}

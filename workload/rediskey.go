@@ -1,0 +1,39 @@
+package workload
+
+import (
+	"slices"
+	"sync"
+
+	"lockpick/history"
+)
+
+// redisKeys are the keys that a client's lock uses on the masters, where they are not the
+// names of its locks, such as lock:k0 for k0.
+type redisKeys struct {
+	mu    sync.Mutex
+	names map[string]string // of locks, by the key on the master
+}
+
+// nameVote gives a vote the lock's name as its key. A key that is no lock's name belongs to the
+// call in which the first vote on it came.
+func (c *client) nameVote(op *history.Op) {
+	if op.Key == "" || slices.Contains(c.w.keys, op.Key) {
+		return
+	}
+	c.redis.mu.Lock()
+	defer c.redis.mu.Unlock()
+	name, known := c.redis.names[op.Key]
+	if !known {
+		c.calls.mu.Lock()
+		name = c.calls.key
+		c.calls.mu.Unlock()
+		if name == "" {
+			return
+		}
+		if c.redis.names == nil {
+			c.redis.names = map[string]string{}
+		}
+		c.redis.names[op.Key] = name
+	}
+	op.Value.RedisKey, op.Key = op.Key, name
+}

@@ -84,6 +84,7 @@ type maker struct {
 	votes  bool
 	reuse  bool // the lock takes its last token again for a retry
 	redis  bool
+	single bool          // the lock asks the first master only
 	slow   time.Duration // recording of votes is late by up to this
 	habits []string      // what clients prefer to do under a lease
 	long   bool          // it takes more steps than others
@@ -146,7 +147,9 @@ func (m *maker) drawHeader() {
 	}
 	h.TTL = m.tick * time.Duration(pick(m, []int{20, 8, 40, 3}))
 	h.Masters = pick(m, []int{3, 5, 1, 3})
-	h.Quorum = h.Masters/2 + 1
+	if h.Quorum = h.Masters/2 + 1; m.chance(10) { // a lock on one of several masters
+		h.Quorum, m.single = 1, true
+	}
 	h.Persistence = "none"
 	h.Clients, h.Keys = pick(m, []int{3, 1, 2, 4}), pick(m, []int{1, 1, 2})
 	m.habits = pick(m, [][]string{
@@ -216,7 +219,8 @@ func (m *maker) step() {
 		if c := pick(m, m.clients); c.busy <= m.now && !c.lost && c.asking == "" && len(c.leases) == 0 {
 			m.call(c)
 		}
-		m.now += 2*m.head.TTL + 6*time.Second + time.Duration(m.head.Clients)*300*time.Millisecond + m.ticks(3)
+		long := 2*m.head.TTL + 6*time.Second + time.Duration(m.head.Clients)*300*time.Millisecond
+		m.now += (long/m.tick+1)*m.tick + m.ticks(3)
 	case m.chance(m.faulty):
 		m.nemesis()
 	case m.chance(12):
@@ -284,7 +288,7 @@ func (m *maker) vote(c *actor, s *store, k *guarded, token, command string, sent
 // how many said yes and when the last of them had answered.
 func (m *maker) ask(c *actor, k *guarded, token, command string) (yes int, by time.Duration) {
 	by = m.now
-	for _, s := range m.masters {
+	for _, s := range m.masters[:m.asked()] {
 		if command == history.CommandRelease && m.chance(m.wrong/4) {
 			continue // it was never sent
 		}
@@ -311,6 +315,14 @@ func (m *maker) ask(c *actor, k *guarded, token, command string) (yes int, by ti
 		}
 	}
 	return yes, by
+}
+
+// asked is how many masters the lock asks.
+func (m *maker) asked() int {
+	if m.single {
+		return 1
+	}
+	return len(m.masters)
 }
 
 func (m *maker) execute(c *actor, s *store, k *guarded, token, command string) bool {
@@ -413,7 +425,7 @@ func (c *actor) drop(l *held) {
 // use is what a client does under a lease. It looks at the clock first, unless it is wrong.
 func (m *maker) use(c *actor, l *held) {
 	k := m.key(l.key)
-	if l.until <= m.now && !m.chance(max(m.wrong, m.late)) {
+	if l.until < m.now+m.ticks(1) && !m.chance(max(m.wrong, m.late)) { // just in time or too late
 		if l.inside {
 			m.add(m.now, c.name, history.FLeave, history.Info, k.name, &history.Value{Token: l.token})
 		}
@@ -454,10 +466,13 @@ func (m *maker) use(c *actor, l *held) {
 	case "extend":
 		m.extend(c, k, l)
 	case "clock":
-		if !m.chance(m.faulty) {
+		if !m.chance(m.faulty + m.wrong) {
 			return
 		}
-		if l.until > m.now {
+		if m.chance(30) { // at the very end
+			m.now = max(m.now, l.until)
+		}
+		if l.until > m.now || m.chance(50) {
 			l.until = m.now + m.ticks(int(m.head.TTL/m.tick))
 			k.free = max(k.free, l.until)
 		}
@@ -496,7 +511,7 @@ func (m *maker) extend(c *actor, k *guarded, l *held) {
 	c.busy = by
 	if !ok {
 		m.add(by, c.name, history.FExtend, pick(m, []history.Type{history.Fail, history.Info}), k.name, &history.Value{Token: l.token})
-		if m.head.Masters-yes >= m.head.Quorum && !m.chance(m.wrong) {
+		if m.asked()-yes >= m.head.Quorum && !m.chance(m.wrong) {
 			l.until = min(l.until, by) // the lock knows that it is lost
 		}
 		return

@@ -113,7 +113,7 @@ var mutants = []mutant{
 	{"checker/liveness.go", `return a.dropped || !a.ok && a.ended >= r.interrupted.at`, `return !a.ok && a.ended >= r.interrupted.at`}, // whose client ended
 	{"checker/liveness.go", `if a.ops[0] < h.index {`, `if a.ended < h.at {`},                                                          // acquires of before the healing
 	{"checker/drought.go", `2*ttl + 5*time.Second`, `ttl + 5*time.Second`},
-	{"checker/drought.go", `spare := n - r.quorum()`, `spare := n - r.quorum() - 1`},
+	{"checker/drought.go", `spare := len(used) - r.quorum()`, `spare := len(used) - r.quorum() - 1`},
 	{"checker/drought.go", `min(a.ended, r.interrupted.at)`, `a.ended`}, // what the harness cancelled
 	{"checker/drought.go", `if d.to-d.from <= bound {`, `if d.to-d.from < bound {`},
 	{"checker/drought.go", `to = r.end + 1 // what`, `to += 0 // what`}, // a bent clock's effects last

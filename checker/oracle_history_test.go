@@ -54,6 +54,7 @@ type actor struct {
 	busy   time.Duration // it does nothing before this time
 	asking string        // the key of its pending acquire
 	token  string        // of its last attempt
+	undo   string        // the token of an attempt that failed, as long as it is not released
 	leases []*held
 	lost   bool // its call never returns
 }
@@ -72,24 +73,25 @@ type guarded struct {
 // and how often is drawn first, so that some histories are those of a correct lock, with
 // all the evidence that a verdict of holds needs, and others are arbitrary.
 type maker struct {
-	t      *rapid.T
-	head   history.Header
-	tick   time.Duration
-	now    time.Duration
-	ops    []history.Op
-	wrong  int // percent: how often the lock or a master breaks its rules
-	faulty int // percent: how often a fault, a crash or a pause comes
-	silent int // percent: how often a master does not answer
-	late   int // percent: how often a client does not look at the clock
-	votes  bool
-	reuse  bool // the lock takes its last token again for a retry
-	redis  bool
-	single bool          // the lock asks the first master only
-	slow   time.Duration // recording of votes is late by up to this
-	habits []string      // what clients prefer to do under a lease
-	long   bool          // it takes more steps than others
-	jumps  bool          // there are long times in which nothing happens
-	delays []delayed     // commands on their way
+	t       *rapid.T
+	head    history.Header
+	tick    time.Duration
+	now     time.Duration
+	ops     []history.Op
+	wrong   int // percent: how often the lock or a master breaks its rules
+	faulty  int // percent: how often a fault, a crash or a pause comes
+	silent  int // percent: how often a master does not answer
+	late    int // percent: how often a client does not look at the clock
+	votes   bool
+	reuse   bool // the lock takes its last token again for a retry
+	redis   bool
+	single  bool          // the lock asks the first master only
+	slow    time.Duration // recording of votes is late by up to this
+	habits  []string      // what clients prefer to do under a lease
+	correct bool          // nobody mangles it either
+	long    bool          // it takes more steps than others
+	jumps   bool          // there are long times in which nothing happens
+	delays  []delayed     // commands on their way
 
 	clients []*actor
 	masters []*store
@@ -127,6 +129,23 @@ func (m *maker) add(at time.Duration, process, f string, typ history.Type, key s
 func drawHistory(t *rapid.T) (*history.History, time.Duration) {
 	m := &maker{t: t, faults: map[int]*history.Value{}, names: map[int]string{}}
 	m.drawHeader()
+	m.run()
+	return m.history(), m.tick
+}
+
+// drawCorrect draws a history of a lock and of masters that break no rule: nothing is wrong
+// but that answers may be late or missing.
+func drawCorrect(t *rapid.T) *history.History {
+	m := &maker{t: t, faults: map[int]*history.Value{}, names: map[int]string{}}
+	m.drawHeader()
+	m.wrong, m.late, m.faulty, m.reuse, m.correct = 0, 0, 0, false, true
+	m.run()
+	return m.history()
+}
+
+// run lets the clients run, and ends the history.
+func (m *maker) run() {
+	m.makeActors()
 	steps := pick(m, []int{4, 12, 40, 90, 140, 350})
 	if m.long {
 		steps = 400
@@ -135,7 +154,6 @@ func drawHistory(t *rapid.T) (*history.History, time.Duration) {
 		m.step()
 	}
 	m.finish()
-	return m.history(), m.tick
 }
 
 func (m *maker) drawHeader() {
@@ -184,6 +202,11 @@ func (m *maker) drawHeader() {
 	if m.faulty > 0 {
 		h.Faults = pick(m, [][]string{nil, {"none"}, {"kill"}, {"kill", "client-pause"}})
 	}
+}
+
+// makeActors makes the clients, the masters and the keys.
+func (m *maker) makeActors() {
+	h := &m.head
 	for i := range h.Clients {
 		m.clients = append(m.clients, &actor{name: fmt.Sprintf("c%d", i+1)})
 	}
@@ -356,6 +379,14 @@ func (m *maker) execute(c *actor, s *store, k *guarded, token, command string) b
 func (m *maker) try(c *actor) {
 	k := m.key(c.asking)
 	switch {
+	case c.undo != "": // what its last attempt may have set
+		m.ask(c, k, c.undo, history.CommandRelease)
+		c.undo = ""
+		if m.chance(25) {
+			m.add(m.now, c.name, history.FAcquire, history.Fail, k.name, nil)
+			c.asking = ""
+		}
+		return
 	case m.chance(2):
 		m.add(m.now, c.name, history.FAcquire, history.Fail, k.name, nil)
 		c.asking = ""
@@ -389,14 +420,7 @@ func (m *maker) try(c *actor) {
 		granted = false
 	}
 	if !granted {
-		c.busy = at
-		m.now, at = at, m.now
-		m.ask(c, k, c.token, history.CommandRelease)
-		m.now, at = at, m.now
-		if m.chance(25) {
-			m.add(at, c.name, history.FAcquire, history.Fail, k.name, nil)
-			c.asking = ""
-		}
+		c.busy, c.undo = at, c.token
 		return
 	}
 	if m.chance(m.wrong) {
@@ -769,7 +793,7 @@ func (m *maker) finish() {
 // a lock of other people may write is not what the maker thinks of.
 func (m *maker) history() *history.History {
 	slices.SortStableFunc(m.ops, func(a, b history.Op) int { return cmp.Compare(a.Time, b.Time) })
-	if len(m.ops) > 1 && m.chance(20) {
+	if len(m.ops) > 1 && !m.correct && m.chance(20) {
 		for range m.n(1, 4) {
 			m.mangle()
 		}

@@ -213,8 +213,20 @@ func (o *oracle) waits(quiet bool) []wait {
 	changes := o.changes(wrong)
 	for _, key := range o.keys() {
 		var now *wait
+		minor := func(t time.Duration) bool { // somebody asks who cannot reach all masters
+			for i := range o.h.Clients {
+				client := o.client(i)
+				if slices.ContainsFunc(o.askings(), func(a asking) bool { return a.client == client && a.key == key && a.from <= t && t < a.to }) {
+					if bad := o.unreachable(client, t); bad > 0 && bad <= o.spare() {
+						return true
+					}
+				}
+			}
+			return false
+		}
 		end := func() {
 			if now != nil {
+				now.minor = now.minor || minor(now.from-1) || minor(now.to) // at an edge, either side will do
 				for _, a := range o.acqs {
 					now.granted = now.granted || a.key == key && !a.dead() && a.grant == now.to
 				}
@@ -228,15 +240,13 @@ func (o *oracle) waits(quiet bool) []wait {
 			if slices.ContainsFunc(o.acqs, func(a *acquisition) bool { return a.key == key && !a.dead() && a.grant == t }) {
 				end()
 			}
-			asked, minor := false, false
+			asked := false
 			for i := range o.h.Clients {
 				client := o.client(i)
 				if !o.asks(client, key, mid) || o.stands(client, mid) {
 					continue
 				}
-				bad := o.unreachable(client, mid)
-				asked = asked || bad <= o.spare()
-				minor = minor || bad > 0 && bad <= o.spare()
+				asked = asked || o.unreachable(client, mid) <= o.spare()
 			}
 			relied := slices.ContainsFunc(o.acqs, func(a *acquisition) bool {
 				return a.key == key && !a.dead() && a.held(mid) && !o.stands(a.client, mid)
@@ -249,7 +259,7 @@ func (o *oracle) waits(quiet bool) []wait {
 				now = &wait{key: key, from: t}
 			}
 			now.to = next
-			now.minor = now.minor || minor
+			now.minor = now.minor || minor(mid)
 		}
 		end()
 	}

@@ -47,8 +47,8 @@ type suite struct {
 func suites(pkg string) []suite {
 	all := []suite{
 		{"history", nil},
-		{"checker", []string{"-test.skip", "^TestCheckersAgreeWithTheOracle$"}},
-		{"checker", []string{"-test.run", "^TestCheckersAgreeWithTheOracle$", "-oracle.seed=1", fmt.Sprintf("-oracle.histories=%d", *histories)}},
+		{"checker", []string{"-test.skip", "^Test(CheckersAgreeWithTheOracle|CorrectLocksConvictNobody)$"}},
+		{"checker", []string{"-test.run", "^Test(CheckersAgreeWithTheOracle|CorrectLocksConvictNobody)$", "-oracle.seed=1", fmt.Sprintf("-oracle.histories=%d", *histories)}},
 	}
 	if pkg == "checker" {
 		return all[1:]

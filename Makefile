@@ -3,7 +3,7 @@
 # make claims the catalogue of claims (ARGS="--driver process --evidence unexpected")
 # make bench  the benchmarks, and the lock beside others (ARGS="-rounds 3 -only pairs")
 # make nightly  what takes hours: correct locks in many more random configurations and schedules,
-#               the checkers beside their oracle on a million random histories
+#               the checkers beside their oracle on a million random histories, all planted faults in them
 .PHONY: run test nightly lint claims bench setup-run setup-test
 
 GO ?= go
@@ -39,7 +39,7 @@ RAPID = $(sort $(dir $(shell grep -rl --include='*_test.go' '"pgregory.net/rapid
 # Tests that simulate thousands of worlds run without the race detector: it keeps memory
 # for each coroutine that has ended, 10 GB and more in all. The same code is run with it by
 # the tests of fewer worlds.
-WORLDS = ^Test(ExploreFindsAndShrinks|ExploreFindsLeasesThatAreDeadOnArrival|CounterexamplesReproduceOnProcesses|CorrectLockHoldsInEverySchedule|CorrectLocksAreNeverConvicted|AlarmsShowThemselvesAgain|Explorations.*|ShrinkRunOfANemesis|CatalogueIsAsExpected|Verify.*|NotAsExpected|Baseline|EveryLockIsConvicted|Convictions|PropertiesConvictPlantedBugs|NoFalseAlarm|Exhaust.*|NothingIsLeftOut|StatesSaveWorkAlone|LateCommandsProlongNoKey|CheckersAgreeWithTheOracle)$$
+WORLDS = ^Test(ExploreFindsAndShrinks|ExploreFindsLeasesThatAreDeadOnArrival|CounterexamplesReproduceOnProcesses|CorrectLockHoldsInEverySchedule|CorrectLocksAreNeverConvicted|AlarmsShowThemselvesAgain|Explorations.*|ShrinkRunOfANemesis|CatalogueIsAsExpected|Verify.*|NotAsExpected|Baseline|EveryLockIsConvicted|Convictions|PropertiesConvictPlantedBugs|NoFalseAlarm|Exhaust.*|NothingIsLeftOut|StatesSaveWorkAlone|LateCommandsProlongNoKey|CheckersAgreeWithTheOracle|CorrectLocksConvictNobody)$$
 test: setup-test lint
 	$(GO) test -race -p 1 -timeout 40m $(filter-out $(patsubst ./%/,lockpick/%,$(RAPID)),$(shell $(GO) list ./...))
 	$(GO) test -race -p 1 -timeout 40m $(RAPID) -skip '$(WORLDS)' -rapid.seed=$(RAPID_SEED)
@@ -53,7 +53,8 @@ SCHEDULES ?= 100000
 ALARMS ?= alarms
 ORACLE_HISTORIES ?= 1000000
 nightly: setup-test
-	$(GO) test ./checker -run '^TestCheckersAgreeWithTheOracle$$' -count=1 -timeout 24h -v -oracle.histories=$(ORACLE_HISTORIES)
+	$(GO) test ./checker -run '^Test(CheckersAgreeWithTheOracle|CorrectLocksConvictNobody)$$' -count=1 -timeout 24h -v -oracle.histories=$(ORACLE_HISTORIES)
+	$(GO) test ./internal/mutate -count=1 -timeout 24h -v -mutants=0
 	$(GO) test ./campaign -run '^TestCorrectLocksAreNeverConvicted$$' -count=1 -timeout 24h -v \
 	  -alarm.configurations=$(CONFIGURATIONS) -alarm.schedules=$(SCHEDULES) -alarm.dir=$(abspath $(ALARMS))
 

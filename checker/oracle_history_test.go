@@ -54,6 +54,7 @@ type actor struct {
 	busy   time.Duration // it does nothing before this time
 	asking string        // the key of its pending acquire
 	token  string        // of its last attempt
+	undo   string        // the token of an attempt that failed, as long as it is not released
 	leases []*held
 	lost   bool // its call never returns
 }
@@ -72,23 +73,25 @@ type guarded struct {
 // and how often is drawn first, so that some histories are those of a correct lock, with
 // all the evidence that a verdict of holds needs, and others are arbitrary.
 type maker struct {
-	t      *rapid.T
-	head   history.Header
-	tick   time.Duration
-	now    time.Duration
-	ops    []history.Op
-	wrong  int // percent: how often the lock or a master breaks its rules
-	faulty int // percent: how often a fault, a crash or a pause comes
-	silent int // percent: how often a master does not answer
-	late   int // percent: how often a client does not look at the clock
-	votes  bool
-	reuse  bool // the lock takes its last token again for a retry
-	redis  bool
-	slow   time.Duration // recording of votes is late by up to this
-	habits []string      // what clients prefer to do under a lease
-	long   bool          // it takes more steps than others
-	jumps  bool          // there are long times in which nothing happens
-	delays []delayed     // commands on their way
+	t       *rapid.T
+	head    history.Header
+	tick    time.Duration
+	now     time.Duration
+	ops     []history.Op
+	wrong   int // percent: how often the lock or a master breaks its rules
+	faulty  int // percent: how often a fault, a crash or a pause comes
+	silent  int // percent: how often a master does not answer
+	late    int // percent: how often a client does not look at the clock
+	votes   bool
+	reuse   bool // the lock takes its last token again for a retry
+	redis   bool
+	single  bool          // the lock asks the first master only
+	slow    time.Duration // recording of votes is late by up to this
+	habits  []string      // what clients prefer to do under a lease
+	correct bool          // nobody mangles it either
+	long    bool          // it takes more steps than others
+	jumps   bool          // there are long times in which nothing happens
+	delays  []delayed     // commands on their way
 
 	clients []*actor
 	masters []*store
@@ -126,6 +129,23 @@ func (m *maker) add(at time.Duration, process, f string, typ history.Type, key s
 func drawHistory(t *rapid.T) (*history.History, time.Duration) {
 	m := &maker{t: t, faults: map[int]*history.Value{}, names: map[int]string{}}
 	m.drawHeader()
+	m.run()
+	return m.history(), m.tick
+}
+
+// drawCorrect draws a history of a lock and of masters that break no rule: nothing is wrong
+// but that answers may be late or missing.
+func drawCorrect(t *rapid.T) *history.History {
+	m := &maker{t: t, faults: map[int]*history.Value{}, names: map[int]string{}}
+	m.drawHeader()
+	m.wrong, m.late, m.faulty, m.reuse, m.correct = 0, 0, 0, false, true
+	m.run()
+	return m.history()
+}
+
+// run lets the clients run, and ends the history.
+func (m *maker) run() {
+	m.makeActors()
 	steps := pick(m, []int{4, 12, 40, 90, 140, 350})
 	if m.long {
 		steps = 400
@@ -134,7 +154,6 @@ func drawHistory(t *rapid.T) (*history.History, time.Duration) {
 		m.step()
 	}
 	m.finish()
-	return m.history(), m.tick
 }
 
 func (m *maker) drawHeader() {
@@ -146,7 +165,9 @@ func (m *maker) drawHeader() {
 	}
 	h.TTL = m.tick * time.Duration(pick(m, []int{20, 8, 40, 3}))
 	h.Masters = pick(m, []int{3, 5, 1, 3})
-	h.Quorum = h.Masters/2 + 1
+	if h.Quorum = h.Masters/2 + 1; m.chance(10) { // a lock on one of several masters
+		h.Quorum, m.single = 1, true
+	}
 	h.Persistence = "none"
 	h.Clients, h.Keys = pick(m, []int{3, 1, 2, 4}), pick(m, []int{1, 1, 2})
 	m.habits = pick(m, [][]string{
@@ -181,6 +202,11 @@ func (m *maker) drawHeader() {
 	if m.faulty > 0 {
 		h.Faults = pick(m, [][]string{nil, {"none"}, {"kill"}, {"kill", "client-pause"}})
 	}
+}
+
+// makeActors makes the clients, the masters and the keys.
+func (m *maker) makeActors() {
+	h := &m.head
 	for i := range h.Clients {
 		m.clients = append(m.clients, &actor{name: fmt.Sprintf("c%d", i+1)})
 	}
@@ -216,7 +242,8 @@ func (m *maker) step() {
 		if c := pick(m, m.clients); c.busy <= m.now && !c.lost && c.asking == "" && len(c.leases) == 0 {
 			m.call(c)
 		}
-		m.now += 2*m.head.TTL + 6*time.Second + time.Duration(m.head.Clients)*300*time.Millisecond + m.ticks(3)
+		long := 2*m.head.TTL + 6*time.Second + time.Duration(m.head.Clients)*300*time.Millisecond
+		m.now += (long/m.tick+1)*m.tick + m.ticks(3)
 	case m.chance(m.faulty):
 		m.nemesis()
 	case m.chance(12):
@@ -284,7 +311,7 @@ func (m *maker) vote(c *actor, s *store, k *guarded, token, command string, sent
 // how many said yes and when the last of them had answered.
 func (m *maker) ask(c *actor, k *guarded, token, command string) (yes int, by time.Duration) {
 	by = m.now
-	for _, s := range m.masters {
+	for _, s := range m.masters[:m.asked()] {
 		if command == history.CommandRelease && m.chance(m.wrong/4) {
 			continue // it was never sent
 		}
@@ -311,6 +338,14 @@ func (m *maker) ask(c *actor, k *guarded, token, command string) (yes int, by ti
 		}
 	}
 	return yes, by
+}
+
+// asked is how many masters the lock asks.
+func (m *maker) asked() int {
+	if m.single {
+		return 1
+	}
+	return len(m.masters)
 }
 
 func (m *maker) execute(c *actor, s *store, k *guarded, token, command string) bool {
@@ -344,6 +379,14 @@ func (m *maker) execute(c *actor, s *store, k *guarded, token, command string) b
 func (m *maker) try(c *actor) {
 	k := m.key(c.asking)
 	switch {
+	case c.undo != "": // what its last attempt may have set
+		m.ask(c, k, c.undo, history.CommandRelease)
+		c.undo = ""
+		if m.chance(25) {
+			m.add(m.now, c.name, history.FAcquire, history.Fail, k.name, nil)
+			c.asking = ""
+		}
+		return
 	case m.chance(2):
 		m.add(m.now, c.name, history.FAcquire, history.Fail, k.name, nil)
 		c.asking = ""
@@ -377,14 +420,7 @@ func (m *maker) try(c *actor) {
 		granted = false
 	}
 	if !granted {
-		c.busy = at
-		m.now, at = at, m.now
-		m.ask(c, k, c.token, history.CommandRelease)
-		m.now, at = at, m.now
-		if m.chance(25) {
-			m.add(at, c.name, history.FAcquire, history.Fail, k.name, nil)
-			c.asking = ""
-		}
+		c.busy, c.undo = at, c.token
 		return
 	}
 	if m.chance(m.wrong) {
@@ -413,7 +449,7 @@ func (c *actor) drop(l *held) {
 // use is what a client does under a lease. It looks at the clock first, unless it is wrong.
 func (m *maker) use(c *actor, l *held) {
 	k := m.key(l.key)
-	if l.until <= m.now && !m.chance(max(m.wrong, m.late)) {
+	if l.until < m.now+m.ticks(1) && !m.chance(max(m.wrong, m.late)) { // just in time or too late
 		if l.inside {
 			m.add(m.now, c.name, history.FLeave, history.Info, k.name, &history.Value{Token: l.token})
 		}
@@ -454,10 +490,13 @@ func (m *maker) use(c *actor, l *held) {
 	case "extend":
 		m.extend(c, k, l)
 	case "clock":
-		if !m.chance(m.faulty) {
+		if !m.chance(m.faulty + m.wrong) {
 			return
 		}
-		if l.until > m.now {
+		if m.chance(30) { // at the very end
+			m.now = max(m.now, l.until)
+		}
+		if l.until > m.now || m.chance(50) {
 			l.until = m.now + m.ticks(int(m.head.TTL/m.tick))
 			k.free = max(k.free, l.until)
 		}
@@ -496,7 +535,7 @@ func (m *maker) extend(c *actor, k *guarded, l *held) {
 	c.busy = by
 	if !ok {
 		m.add(by, c.name, history.FExtend, pick(m, []history.Type{history.Fail, history.Info}), k.name, &history.Value{Token: l.token})
-		if m.head.Masters-yes >= m.head.Quorum && !m.chance(m.wrong) {
+		if m.asked()-yes >= m.head.Quorum && !m.chance(m.wrong) {
 			l.until = min(l.until, by) // the lock knows that it is lost
 		}
 		return
@@ -754,7 +793,7 @@ func (m *maker) finish() {
 // a lock of other people may write is not what the maker thinks of.
 func (m *maker) history() *history.History {
 	slices.SortStableFunc(m.ops, func(a, b history.Op) int { return cmp.Compare(a.Time, b.Time) })
-	if len(m.ops) > 1 && m.chance(20) {
+	if len(m.ops) > 1 && !m.correct && m.chance(20) {
 		for range m.n(1, 4) {
 			m.mangle()
 		}

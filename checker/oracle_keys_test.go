@@ -26,9 +26,16 @@ func (o *oracle) observed(a *acquisition) bool {
 func (o *oracle) backed(a *acquisition, i int) (backed, known bool) {
 	g := a.grants[i]
 	since := a.called
+	before := 0 // the grant that it extends; a bent clock grants nothing
 	if i > 0 {
-		since = a.grants[i-1].at
-		if g.asked >= 0 {
+		for j := range i {
+			if !a.grants[j].bent {
+				before = j
+			}
+		}
+		since = a.grants[before].at
+		// Of a lock that also extends by itself, no call is certainly the extension's.
+		if g.asked >= 0 && !slices.ContainsFunc(a.grants[1:], func(x grant) bool { return !x.bent && x.asked < 0 }) {
 			since = max(since, o.ops[g.asked].Time)
 		}
 	}
@@ -37,7 +44,7 @@ func (o *oracle) backed(a *acquisition, i int) (backed, known bool) {
 	}
 	yes := map[string]bool{}
 	for _, v := range o.votes {
-		own := v.command == history.CommandSet && (i == 0 || v.sent > a.grants[i-1].at) || i > 0 && v.command == history.CommandExtend
+		own := v.command == history.CommandSet && (i == 0 || v.sent > a.grants[before].at) || i > 0 && v.command == history.CommandExtend
 		if o.of(v, a) && own && v.yes && v.sent >= since-o.slack && v.at <= g.at+o.slack {
 			yes[v.master] = true
 		}

@@ -144,7 +144,17 @@ func (o *oracle) beliefExclusion() (f finding) {
 	return f
 }
 
-// over is since when a lease had been over at an instant, if it was.
+// before is an acquisition as it was before a line.
+func (a *acquisition) before(line int) *acquisition {
+	b := *a
+	b.grants = slices.DeleteFunc(slices.Clone(a.grants), func(g grant) bool { return g.line >= line })
+	if a.overLine >= line {
+		b.over, b.overLine = never, -1
+	}
+	return &b
+}
+
+// overSince is since when a lease had been over at an instant, if it was.
 func (a *acquisition) overSince(t, tick time.Duration) (time.Duration, bool) {
 	if a.held(t) {
 		return 0, false
@@ -214,7 +224,7 @@ func (o *oracle) told() (f finding) {
 			f.add(op.Key, op.Time)
 			continue
 		}
-		since, over := a.overSince(op.Time, o.tick)
+		since, over := a.before(i).overSince(op.Time, o.tick)
 		if lost, ok := o.lost(a, i); ok && (!over || lost+slack < op.Time) {
 			since, over = lost, true
 		}

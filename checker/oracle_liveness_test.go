@@ -120,9 +120,23 @@ func (o *oracle) troubled(client, master string, t time.Duration) bool {
 	return broken
 }
 
-// unreachable is how many masters something is known to be wrong with for a client.
-func (o *oracle) unreachable(client string, t time.Duration) (n int) {
+// used are the masters that the lock can reach a quorum of: with a quorum of one, those that
+// its votes name.
+func (o *oracle) used() (used []string) {
 	for _, m := range o.masters() {
+		if o.q > 1 || len(o.votes) == 0 || slices.ContainsFunc(o.votes, func(v *vote) bool { return v.master == m }) {
+			used = append(used, m)
+		}
+	}
+	return used
+}
+
+// spare is how many of them a quorum can do without.
+func (o *oracle) spare() int { return len(o.used()) - o.q }
+
+// unreachable is how many of them something is known to be wrong with for a client.
+func (o *oracle) unreachable(client string, t time.Duration) (n int) {
+	for _, m := range o.used() {
 		if o.troubled(client, m, t) {
 			n++
 		}
@@ -199,8 +213,20 @@ func (o *oracle) waits(quiet bool) []wait {
 	changes := o.changes(wrong)
 	for _, key := range o.keys() {
 		var now *wait
+		minor := func(t time.Duration) bool { // somebody asks who cannot reach all masters
+			for i := range o.h.Clients {
+				client := o.client(i)
+				if slices.ContainsFunc(o.askings(), func(a asking) bool { return a.client == client && a.key == key && a.from <= t && t < a.to }) {
+					if bad := o.unreachable(client, t); bad > 0 && bad <= o.spare() {
+						return true
+					}
+				}
+			}
+			return false
+		}
 		end := func() {
 			if now != nil {
+				now.minor = now.minor || minor(now.from-1) || minor(now.to) // at an edge, either side will do
 				for _, a := range o.acqs {
 					now.granted = now.granted || a.key == key && !a.dead() && a.grant == now.to
 				}
@@ -214,15 +240,13 @@ func (o *oracle) waits(quiet bool) []wait {
 			if slices.ContainsFunc(o.acqs, func(a *acquisition) bool { return a.key == key && !a.dead() && a.grant == t }) {
 				end()
 			}
-			asked, minor := false, false
+			asked := false
 			for i := range o.h.Clients {
 				client := o.client(i)
 				if !o.asks(client, key, mid) || o.stands(client, mid) {
 					continue
 				}
-				bad := o.unreachable(client, mid)
-				asked = asked || bad <= o.n-o.q
-				minor = minor || bad > 0 && bad <= o.n-o.q
+				asked = asked || o.unreachable(client, mid) <= o.spare()
 			}
 			relied := slices.ContainsFunc(o.acqs, func(a *acquisition) bool {
 				return a.key == key && !a.dead() && a.held(mid) && !o.stands(a.client, mid)
@@ -235,7 +259,7 @@ func (o *oracle) waits(quiet bool) []wait {
 				now = &wait{key: key, from: t}
 			}
 			now.to = next
-			now.minor = now.minor || minor
+			now.minor = now.minor || minor(mid)
 		}
 		end()
 	}
@@ -362,7 +386,7 @@ func (o *oracle) minorityFailure() finding {
 	judged := 0
 	for _, a := range o.acqs {
 		for _, t := range []time.Duration{a.grant, a.grant - 1} { // at an edge, either side will do
-			if bad := o.unreachable(a.client, t); !a.dead() && bad > 0 && bad <= o.n-o.q {
+			if bad := o.unreachable(a.client, t); !a.dead() && bad > 0 && bad <= o.spare() {
 				judged++
 				break
 			}

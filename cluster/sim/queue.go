@@ -50,8 +50,7 @@ func (q *queue) schedule(now, at int64, e *event) {
 	switch {
 	case at <= now:
 		q.due = append(q.due, entry{e.ticket, e})
-	case at>>bucketBits-now>>bucketBits < buckets:
-		q.near.add(at, e)
+	case at>>bucketBits-now>>bucketBits < buckets && q.near.add(at, e):
 	default:
 		q.far.add(at, e)
 	}

@@ -17,19 +17,26 @@ const (
 	buckets    = 2048
 )
 
-// add puts an event into its bucket. Most come after all that are there.
-func (w *wheel) add(at int64, e *event) {
-	e.at = at
+// crowded is how many events add passes by at most. Beyond that the heap is faster: the
+// replies to all that a paused master had not read come within a few buckets.
+const crowded = 64
+
+// add puts an event into its bucket, or returns false if there are too many before it. Most
+// come after all that are there.
+func (w *wheel) add(at int64, e *event) bool {
 	i := at >> bucketBits & (buckets - 1)
 	first := w.buckets[i]
 	if first == nil {
-		e.prev, e.next = e, e
+		e.at, e.prev, e.next = at, e, e
 		w.buckets[i] = e
 		w.full[i/64] |= 1 << (i % 64)
-		return
+		return true
 	}
 	before := first.prev
-	for before.at > at {
+	for passed := 0; before.at > at; passed++ {
+		if passed == crowded {
+			return false
+		}
 		if before == first { // before all others
 			w.buckets[i] = e
 			before = before.prev
@@ -37,8 +44,9 @@ func (w *wheel) add(at int64, e *event) {
 		}
 		before = before.prev
 	}
-	e.prev, e.next = before, before.next
+	e.at, e.prev, e.next = at, before, before.next
 	e.prev.next, e.next.prev = e, e
+	return true
 }
 
 func (w *wheel) remove(e *event) {

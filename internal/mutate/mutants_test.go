@@ -36,7 +36,7 @@ var mutants = []mutant{
 	// The rule for verdicts and the evidence.
 	{"checker/validity.go", `MinEvidence = 10`, `MinEvidence = 9`},
 	{"checker/validity.go", `MinUnderFaults = 3`, `MinUnderFaults = 2`},
-	{"checker/validity.go", `MaxStalled = 0.2`, `MaxStalled = 0.3`},
+	{"checker/validity.go", `MaxStalled = 0.5`, `MaxStalled = 0.9`},
 	{"checker/validity.go", `if e.Got < e.Need {`, `if e.Got+1 < e.Need {`},
 	{"checker/validity.go", `return v.At >= r.died.from`, `return v.At > r.died.from`},
 	{"checker/validity.go", `return v.Until >= r.died.from`, `return v.At >= r.died.from`},                          // a wait counts from its beginning

@@ -163,7 +163,7 @@ func (m *maker) drawHeader() {
 	if h.Driver == "sim" {
 		m.tick = pick(m, []time.Duration{100 * time.Millisecond, 500 * time.Millisecond, 50 * time.Millisecond, time.Millisecond, time.Millisecond})
 	}
-	h.TTL = m.tick * time.Duration(pick(m, []int{20, 8, 40, 3}))
+	h.TTL = m.tick * time.Duration(pick(m, []int{20, 8, 50, 3, 40}))
 	h.Masters = pick(m, []int{3, 5, 1, 3})
 	if h.Quorum = h.Masters/2 + 1; m.chance(10) { // a lock on one of several masters
 		h.Quorum, m.single = 1, true

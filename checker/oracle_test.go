@@ -533,7 +533,7 @@ func (o *oracle) conclude(f finding) opinion {
 		x.verdict = checker.Invalid
 	case o.interrupted < never, o.h.Format >= 2 && !ended:
 		x.verdict = checker.Unknown
-	case died < never, o.stood(0, o.end) > 0.2, ineffective, f.invalid, f.slack && 4*o.slack > o.ttl, short:
+	case died < never, o.stood(0, o.end) > 0.5, ineffective, f.invalid, f.slack && 4*o.slack > o.ttl, short:
 		x.verdict = checker.Invalid
 	default:
 		x.verdict = checker.Holds

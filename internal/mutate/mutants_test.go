@@ -36,7 +36,7 @@ var mutants = []mutant{
 	// The rule for verdicts and the evidence.
 	{"checker/validity.go", `MinEvidence = 10`, `MinEvidence = 9`},
 	{"checker/validity.go", `MinUnderFaults = 3`, `MinUnderFaults = 2`},
-	{"checker/validity.go", `MaxStalled = 0.2`, `MaxStalled = 0.3`},
+	{"checker/validity.go", `MaxStalled = 0.5`, `MaxStalled = 0.9`},
 	{"checker/validity.go", `if e.Got < e.Need {`, `if e.Got+1 < e.Need {`},
 	{"checker/validity.go", `return v.At >= r.died.from`, `return v.At > r.died.from`},
 	{"checker/validity.go", `return v.Until >= r.died.from`, `return v.At >= r.died.from`},                          // a wait counts from its beginning
@@ -80,10 +80,10 @@ var mutants = []mutant{
 	{"checker/votes.go", `if counts && v.Yes && sent(v) >= b.since-r.slack && v.At <= g.At+r.slack {`, `if counts && v.Yes && v.At <= g.At+r.slack {`},       // one of an earlier acquire
 	{"checker/votes.go", `if counts && v.Yes && sent(v) >= b.since-r.slack && v.At <= g.At+r.slack {`, `if counts && (v.Yes || v.Unknown) && sent(v) >= b.since-r.slack && v.At <= g.At+r.slack {`},
 	{"checker/minvalidity.go", `if may >= q {`, `if may >= q-1 {`},
-	{"checker/minvalidity.go", `v.At+cmp.Or(v.TTL, ttl)`, `v.At+ttl`},                                                        // the TTL that was asked for
-	{"checker/minvalidity.go", `case sent(v) < l.Invoked-r.slack:`, `case false:`},                                           // votes of an earlier acquisition
-	{"checker/minvalidity.go", `if !s.gone[m] && end+time.Millisecond >= g.Until {`, `if end+time.Millisecond >= g.Until {`}, // what a snapshot showed
-	{"checker/minvalidity.go", `!v.Yes && !v.Unknown && sent(*v) > from`, `!v.Yes && sent(*v) > from`},                       // silence is a refusal
+	{"checker/minvalidity.go", `v.At+cmp.Or(v.TTL, ttl)`, `v.At+ttl`},                                                                               // the TTL that was asked for
+	{"checker/minvalidity.go", `case sent(v) < l.Invoked-r.slack:`, `case false:`},                                                                  // votes of an earlier acquisition
+	{"checker/minvalidity.go", `l.Token, last, min(end, relied)); look != nil {`, `l.Token, last, min(end, relied)); look == nil && look != nil {`}, // what a snapshot showed
+	{"checker/minvalidity.go", `!v.Yes && !v.Unknown && sent(*v) > from`, `!v.Yes && sent(*v) > from`},                                              // silence is a refusal
 	{"checker/lifetime.go", `5*time.Millisecond), 150*time.Millisecond)`, `5*time.Millisecond), 50*time.Millisecond)`},
 	{"checker/lifetime.go", `s.mortal != mortal || (end-s.end).Abs() > same`, `s.mortal != mortal`}, // its end moved
 	{"checker/lifetime.go", `if s.seen <= s.since+allowed {`, `if s.seen < s.since+allowed {`},

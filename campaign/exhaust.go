@@ -325,7 +325,7 @@ func (x *Exhausted) Keep(store Store) (dir string, r *Result, err error) {
 	if err := writeHistory(path, x.History); err != nil {
 		return dir, nil, &HarnessError{err}
 	}
-	if _, r, err = JudgeFile(path); err != nil {
+	if _, r, err = CheckFile(path); err != nil {
 		return dir, nil, err
 	}
 	r.Command = x.Bounds.Command()

@@ -16,6 +16,11 @@ import (
 // nothing but the history, so it also judges that of a harness that was killed. The error is a *HarnessError
 // where the checker contradicts itself.
 func Judge(h *history.History, by ...checker.Property) (*Result, error) {
+	return judgePacked(history.Pack(h), by...)
+}
+
+func judgePacked(p *history.Packed, by ...checker.Property) (*Result, error) {
+	h := &p.History // no question below is about votes
 	head := h.Header
 	if err := checkHeader(&head); err != nil {
 		return nil, err
@@ -23,7 +28,7 @@ func Judge(h *history.History, by ...checker.Property) (*Result, error) {
 	r := &Result{
 		Name: head.Name, Started: head.Started, Driver: head.Driver, Seed: head.Seed, Lock: head.Lock,
 		Masters: head.Masters, Persistence: head.Persistence, Clients: head.Clients, Keys: head.Keys, TTL: head.TTL,
-		Faults: head.Faults, Nemesis: head.Nemesis, Versions: head.Versions, Counts: Count(h),
+		Faults: head.Faults, Nemesis: head.Nemesis, Versions: head.Versions, Counts: countPacked(p),
 	}
 	if n := len(h.Ops); n > 0 {
 		r.Duration = h.Ops[n-1].Time
@@ -37,7 +42,7 @@ func Judge(h *history.History, by ...checker.Property) (*Result, error) {
 	if r.CutShort = cutShort(h); r.CutShort != "" {
 		r.Notes = append(r.Notes, r.CutShort)
 	}
-	report := checker.Check(h, by...)
+	report := checker.CheckPacked(p, by...)
 	if err := report.Err(); err != nil {
 		return nil, &HarnessError{err}
 	}
@@ -112,7 +117,21 @@ type HarnessError struct{ Err error }
 func (e *HarnessError) Error() string { return e.Err.Error() }
 func (e *HarnessError) Unwrap() error { return e.Err }
 
-// JudgeFile judges a history in a file, or in a run's folder.
+// CheckFile judges a history in a file, or in a run's folder, in as little memory as it can.
+func CheckFile(path string) (*history.Packed, *Result, error) {
+	h, err := history.ReadPackedFile(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := judgePacked(h)
+	if err != nil {
+		return h, nil, err
+	}
+	r.locate(path)
+	return h, r, nil
+}
+
+// JudgeFile is CheckFile for those who need the whole history in memory, as reports do.
 func JudgeFile(path string) (*history.History, *Result, error) {
 	h, err := history.ReadFile(path)
 	if err != nil {
@@ -122,12 +141,17 @@ func JudgeFile(path string) (*history.History, *Result, error) {
 	if err != nil {
 		return h, nil, err
 	}
+	r.locate(path)
+	return h, r, nil
+}
+
+// locate says where the history is, and what belongs to it.
+func (r *Result) locate(path string) {
 	dir := filepath.Dir(path)
 	r.Run, r.History, r.Report = filepath.Base(dir), path, filepath.Join(dir, ReportFile)
 	if scenario := filepath.Join(dir, ScenarioFile); fileExists(scenario) { // a history by itself has none
 		r.Command = "lockpick run " + scenario
 	}
-	return h, r, nil
 }
 
 // deaths tells of clients whose processes ended without anybody's doing.
@@ -201,8 +225,17 @@ func firstViolation(verdicts []checker.Result) *float64 {
 }
 
 // Count is how much happened in a history.
-func Count(h *history.History) Counts {
-	c := Counts{Operations: len(h.Ops)}
+func Count(h *history.History) Counts { return countPacked(history.Pack(h)) }
+
+func countPacked(h *history.Packed) Counts {
+	c := Counts{Operations: h.Lines()}
+	for n := range h.Len() {
+		if h.Kind(int32(n)).Unknown {
+			c.NoReply++
+		} else {
+			c.Votes++
+		}
+	}
 	for i := range h.Ops {
 		op := &h.Ops[i]
 		switch {
@@ -216,10 +249,6 @@ func Count(h *history.History) Counts {
 			c.Extended++
 		case op.F == history.FApply && op.Type == history.OK && op.Value != nil && !op.Value.Fenced:
 			c.Writes++
-		case op.F == history.FVote && op.Type == history.Info:
-			c.NoReply++
-		case op.F == history.FVote:
-			c.Votes++
 		case op.F == history.FPaused && op.Type == history.Invoke:
 			c.Pauses++
 		}

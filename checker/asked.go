@@ -21,41 +21,77 @@ type asked struct {
 // atOnce is how far apart commands are sent that are one request.
 const atOnce = 2 * time.Millisecond
 
-// requests are the requests on a key, in the order of their first answers.
-func (r *run) requests(key string) []*asked {
-	if all, known := r.asks[key]; known {
+// requester is a party that asks for a key.
+type requester struct {
+	key string
+	who party
+}
+
+// requests are the requests of a party about a key, in the order of their first answers.
+func (r *run) requests(key string, who party) []*asked {
+	of := requester{key, who}
+	if all, known := r.asks[of]; known {
 		return all
 	}
-	type id struct {
-		who     party
-		command string
-	}
-	latest := map[id][]*asked{}
+	latest := map[string][]*asked{} // by command
 	var all []*asked
-	for _, v := range r.lookup().votes {
-		if v.Key != key {
+	vs := r.lookup().token(who.token)
+	for i := range vs.ids {
+		if k := vs.kind(i); k.Key != key || k.Client != who.client {
 			continue
 		}
-		of := id{party{v.Client, v.Token}, v.Command}
+		v := vs.at(i)
 		var mine *asked
-		for _, a := range slices.Backward(latest[of]) {
+		for _, a := range slices.Backward(latest[v.Command]) {
 			if apart := (sent(v) - a.sent).Abs(); apart <= atOnce && !a.of(v.Master) && (mine == nil || apart < (sent(v)-mine.sent).Abs()) {
 				mine = a
 			}
 		}
 		if mine == nil {
-			mine = &asked{who: of.who, key: key, command: v.Command, sent: sent(v)}
-			latest[of] = append(latest[of], mine)
+			mine = &asked{who: who, key: key, command: v.Command, sent: sent(v)}
+			latest[v.Command] = append(latest[v.Command], mine)
 			all = append(all, mine)
 		}
 		mine.sent = min(mine.sent, sent(v))
 		mine.votes = append(mine.votes, v)
 	}
 	if r.asks == nil {
-		r.asks = map[string][]*asked{}
+		r.asks = map[requester][]*asked{}
 	}
-	r.asks[key] = all
+	r.asks[of] = all
 	return all
+}
+
+// requestOf is the request that a vote answers.
+func (r *run) requestOf(v history.Vote) *asked {
+	for _, a := range r.requests(v.Key, party{v.Client, v.Token}) {
+		if slices.ContainsFunc(a.votes, func(x history.Vote) bool { return x.Index == v.Index }) {
+			return a
+		}
+	}
+	return nil
+}
+
+// attemptsBy are the requests of a client to set a key, with any token, to which an answer came
+// at a time or later and which were sent up to another time, in the order of their first answers.
+func (r *run) attemptsBy(client, key string, from, to time.Duration) []*asked {
+	seen := map[string]bool{}
+	var found []*asked
+	for v := range r.lookup().between(from, to+r.h.LongestTook()) {
+		if v.Client != client || v.Key != key || v.Command != history.CommandSet || seen[v.Token] {
+			continue
+		}
+		seen[v.Token] = true
+		for _, a := range r.requests(key, party{client, v.Token}) {
+			if a.command == history.CommandSet && a.sent <= to && a.votes[len(a.votes)-1].At >= from {
+				found = append(found, a)
+			}
+		}
+	}
+	slices.SortStableFunc(found, func(a, b *asked) int {
+		return cmp.Or(cmp.Compare(a.votes[0].At, b.votes[0].At), cmp.Compare(a.votes[0].Index, b.votes[0].Index))
+	})
+	return found
 }
 
 // of says whether a master was asked.
@@ -70,8 +106,8 @@ func (a *asked) masters() []string { return masters(a.votes) }
 func (r *run) granting(l *history.Lease) []*asked {
 	var found []*asked
 	seen := map[string]bool{}
-	for _, a := range slices.Backward(r.requests(l.Key)) {
-		if a.who != (party{l.Process, l.Token}) || a.sent > l.Acquired() || a.sent == l.Acquired() && a.votes[0].Index > l.ID {
+	for _, a := range slices.Backward(r.requests(l.Key, party{l.Process, l.Token})) {
+		if a.sent > l.Acquired() || a.sent == l.Acquired() && a.votes[0].Index > l.ID {
 			continue
 		}
 		if a.command == history.CommandWriteBack && len(seen) == 0 {
@@ -143,7 +179,7 @@ func (n *narrative) request(a *asked, detail bool) {
 // putAsked puts a request after the lines of the time at which it was sent, and before its
 // first answer.
 func (n *narrative) putAsked(e Event, a *asked) {
-	i, _ := slices.BinarySearchFunc(n.r.h.Ops, e.At+1, func(op history.Op, at time.Duration) int { return cmp.Compare(op.Time, at) })
+	i := n.r.h.Before(e.At + 1)
 	n.put(placed{Event: e, order: 2*min(i, slices.Min(e.Ops)) - 1, ask: a})
 }
 
@@ -152,7 +188,7 @@ func (n *narrative) answer(a *asked, v history.Vote, detail bool) {
 	e := placed{ask: a}
 	e.Event = Event{Kind: EventAnswered, Detail: detail, Client: a.who.client, Key: a.key, Token: a.who.token, Command: a.command, Ops: []int{v.Index}}
 	e.At, e.order = n.r.executed(v)
-	e.Fence = n.r.h.Ops[v.Index].Value.Fence
+	e.Fence = n.r.h.FenceOf(v.Index)
 	if keeps(v) {
 		e.TTL = n.r.lifetime(v)
 	}

@@ -31,7 +31,7 @@ func (r *run) callsThat(wrong, did string) *judgement {
 		case op.Type == history.Invoke && (op.F == history.FAcquire || op.F == history.FExtend || op.F == history.FRelease):
 			calls = append(calls, op.Time)
 		case op.F == wrong:
-			v := Violation{Key: op.Key, At: op.Time, Until: op.Time, Ops: []int{i}, Clients: []string{op.Process}}
+			v := Violation{Key: op.Key, At: op.Time, Until: op.Time, Ops: []int{op.Index}, Clients: []string{op.Process}}
 			if op.Value != nil && op.Value.Token != "" {
 				v.Tokens = []string{op.Value.Token}
 			}
@@ -44,7 +44,7 @@ func (r *run) callsThat(wrong, did string) *judgement {
 	return &judgement{
 		tally: tally{checked: len(calls)}, violations: found,
 		evidence: r.need("calls of the lock", calls, moreWork),
-		explain:  func(v *Violation) { r.explainCall(v, &r.h.Ops[v.Ops[0]]) },
+		explain:  func(v *Violation) { r.explainCall(v, r.h.Op(v.Ops[0])) },
 		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s %s: the first at %s on %s", share(t.found, t.checked, "calls"), did, at(first.At), first.Key)
 		},

@@ -2,7 +2,9 @@ package checker
 
 import (
 	"errors"
+	"iter"
 	"slices"
+	"sort"
 	"time"
 
 	"lockpick/history"
@@ -47,10 +49,19 @@ const PorcupineLimit = 60 * time.Second
 // fails: what it cannot decide is Unknown, what the run does not prove is Invalid, and a
 // contradiction between its own deciders is in Report.Disagreement.
 func Check(h *history.History, by ...Property) Report {
-	return check(h, func(ops []history.Op) linearizability { return linearizable(ops, PorcupineLimit) }, by...)
+	return CheckPacked(history.Pack(h), by...)
+}
+
+// CheckPacked is Check of a packed history.
+func CheckPacked(h *history.Packed, by ...Property) Report {
+	return checkPacked(h, func(ops []history.Op) linearizability { return linearizable(ops, PorcupineLimit) }, by...)
 }
 
 func check(h *history.History, second func([]history.Op) linearizability, by ...Property) Report {
+	return checkPacked(history.Pack(h), second, by...)
+}
+
+func checkPacked(h *history.Packed, second func([]history.Op) linearizability, by ...Property) Report {
 	run := newRun(h)
 	rep := Report{DeadOnArrival: run.deadOnArrival()}
 	for _, p := range Properties {
@@ -88,9 +99,9 @@ var judges = map[Property]func(*run) *judgement{
 
 // run is a history with the views of it that several properties need.
 type run struct {
-	h           *history.History
+	h           *history.Packed
 	leases      []*history.Lease
-	leaseOf     []int32 // by line: the position in leases of the one that the line is about, or -1
+	leaseOf     []int32 // by position in h.Ops: the number in leases of the one that the line is about, or -1
 	faults      []*history.Fault
 	pauses      map[string][]pause
 	end         time.Duration // of the last operation
@@ -109,11 +120,17 @@ type run struct {
 	dry         []drought                   // built when first needed
 	used        []string                    // masters that the lock asks; built when first needed
 	dried       bool                        // dry is
-	asks        map[string][]*asked         // requests by key, built when first needed
-	freed       map[string][]history.Vote   // votes on releases by master, built when first needed
+	asks        map[requester][]*asked      // requests, each party's built when first needed
+	freed       map[string]votes            // votes on releases by master, built when first needed
+	names       []string                    // of the masters, built when first needed
+	byMaster    map[string]*masterFaults    // built when first needed
+	stopped     map[string]intervals        // when clients stood still, built when first needed
+	troubles    map[link]intervals          // built when first needed
+	attemptsOn  map[string]*keyAttempts     // by key, built when first needed
+	lines       map[string][]int32          // positions in h.Ops by process, built when first needed
 }
 
-func newRun(h *history.History) *run {
+func newRun(h *history.Packed) *run {
 	r := &run{h: h, faults: history.Faults(h.Ops), pauses: pauses(h.Ops),
 		window: history.Span{From: -1 << 62, To: 1 << 62}, interrupted: interrupted(h.Ops), died: foreignDeath(h.Ops), slack: slackOf(h)}
 	r.leases, r.leaseOf = history.LeasesByLine(h.Ops)
@@ -130,9 +147,9 @@ func (r *run) counts(t time.Duration) bool { return r.window.From <= t && t < r.
 // final says whether nothing follows what is judged.
 func (r *run) final() bool { return r.end < r.window.To }
 
-// leaseAt is the lease that a line is about, or nil.
-func (r *run) leaseAt(line int) *history.Lease {
-	if n := r.leaseOf[line]; n >= 0 {
+// leaseAt is the lease that the line at a position of h.Ops is about, or nil.
+func (r *run) leaseAt(position int) *history.Lease {
+	if n := r.leaseOf[position]; n >= 0 {
 		return r.leases[n]
 	}
 	return nil
@@ -152,4 +169,29 @@ func (r *run) deadOnArrival() int {
 // is not the same as an empty hold: a client may release the moment it acquired.
 func deadOnArrival(l *history.Lease) bool {
 	return l.Grants[0].Until <= l.Grants[0].At
+}
+
+// linesOf are the positions in h.Ops of a process's lines.
+func (r *run) linesOf(process string) []int32 {
+	if r.lines == nil {
+		r.lines = map[string][]int32{}
+		for i := range r.h.Ops {
+			p := r.h.Ops[i].Process
+			r.lines[p] = append(r.lines[p], int32(i))
+		}
+	}
+	return r.lines[process]
+}
+
+// following yields the operations of a process after a line.
+func (r *run) following(process string, index int) iter.Seq[*history.Op] {
+	return func(yield func(*history.Op) bool) {
+		lines := r.linesOf(process)
+		first := sort.Search(len(lines), func(i int) bool { return r.h.Ops[lines[i]].Index > index })
+		for _, i := range lines[first:] {
+			if !yield(&r.h.Ops[i]) {
+				return
+			}
+		}
+	}
 }

@@ -92,7 +92,7 @@ const contendedAcquisitions = "contended acquisitions"
 // line of the acquire's call, if that is all that is known, and -1 otherwise.
 func (r *run) begin(l *history.Lease) (at time.Duration, line int) {
 	first, voted := time.Duration(0), false
-	for v := range r.lookup().of(l) {
+	for v := range r.lookup().asked(l, l.Invoked, l.Acquired()) {
 		if v.Command == history.CommandSet && sent(v) >= l.Invoked && sent(v) <= l.Acquired() && (!voted || sent(v) < first) {
 			first, voted = sent(v), true
 		}

@@ -71,22 +71,21 @@ func (r *run) unbroken(l *history.Lease, before, g history.Grant, asked, ttl tim
 	t := r.trails()
 	for _, m := range r.masterNames() {
 		p := place{m, l.Key}
-		mine := t.byID[trailID{p, party{l.Process, l.Token}}]
+		mine := t.byID(trailID{p, party{l.Process, l.Token}})
 		if mine == nil {
 			continue
 		}
 		var yes, earlier *history.Vote
 		unknown := false
-		for _, votes := range [][]history.Vote{mine.sets, mine.extends} {
-			for i := range votes {
-				v := &votes[i]
-				switch now := v.Command == history.CommandExtend && v.At >= asked && sent(*v) <= g.At+r.slack; {
+		for _, vs := range []votes{mine.sets, mine.extends} {
+			for v := range vs.all() {
+				switch now := v.Command == history.CommandExtend && v.At >= asked && sent(v) <= g.At+r.slack; {
 				case now && v.Unknown, !now && v.Unknown && v.At <= g.At:
 					unknown = true
 				case now && v.Yes && yes == nil:
-					yes = v
+					yes = &v
 				case v.Yes && v.At < asked && (earlier == nil || v.At > earlier.At):
-					earlier = v
+					earlier = &v
 				}
 			}
 		}

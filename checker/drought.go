@@ -67,10 +67,22 @@ func (r *run) trouble(client, master string) []history.Span {
 	return union(spans, 0)
 }
 
+// link is a client's way to a master.
+type link struct{ client, master string }
+
 // reachable says whether nothing was known to be wrong with a master, or with a client's
 // way to it, within a time.
 func (r *run) reachable(client, master string, from, to time.Duration) bool {
-	return !slices.ContainsFunc(r.trouble(client, master), func(s history.Span) bool { return overlaps(s.From, s.To, from, to) })
+	way := link{client, master}
+	x, known := r.troubles[way]
+	if !known {
+		x = intervalsOf(r.trouble(client, master))
+		if r.troubles == nil {
+			r.troubles = map[link]intervals{}
+		}
+		r.troubles[way] = x
+	}
+	return !x.touch(from, to)
 }
 
 // reach is what a client could reach when.
@@ -84,8 +96,8 @@ type reach struct {
 func (r *run) mastersUsed() []string {
 	if r.used == nil {
 		seen := map[string]bool{}
-		for i := range r.lookup().votes {
-			seen[r.lookup().votes[i].Master] = true
+		for i := range r.h.Len() {
+			seen[r.h.Kind(int32(i)).Master] = true
 		}
 		for _, m := range r.masterNames() {
 			if len(seen) == 0 || seen[m] || r.quorum() > 1 {
@@ -201,11 +213,9 @@ func (r *run) judgeWaits(waits []drought, bound time.Duration, judged int, durin
 			continue
 		}
 		v := Violation{Key: d.key, At: d.from, Until: d.to}
-		for _, a := range r.attempts() {
-			if a.key == d.key && a.invoked < d.to && a.ended > d.from {
-				v.Ops = append(v.Ops, a.ops...)
-				v.Clients = append(v.Clients, a.client)
-			}
+		for _, a := range r.attemptsWithin(d.key, d.from, d.to) {
+			v.Ops = append(v.Ops, a.ops...)
+			v.Clients = append(v.Clients, a.client)
 		}
 		slices.Sort(v.Ops)
 		v.Clients = set(v.Clients)
@@ -264,7 +274,7 @@ func (r *run) lostHolder(d drought) (how string, when time.Duration) {
 	if l == nil {
 		return "", 0
 	}
-	if l.ReleaseIndex >= 0 && r.h.Ops[l.ReleaseIndex].F == history.FCrash {
+	if l.ReleaseIndex >= 0 && r.h.Op(l.ReleaseIndex).F == history.FCrash {
 		return "ended", l.Released
 	}
 	for _, p := range r.pauses[l.Process] {
@@ -357,7 +367,7 @@ func (r *run) progress() *judgement {
 		}
 	}
 	for _, l := range r.leases { // its keys are released late, or end by themselves
-		if l.ReleaseIndex < 0 || l.Released >= l.Until() || r.h.Ops[l.ReleaseIndex].F == history.FCrash {
+		if l.ReleaseIndex < 0 || l.Released >= l.Until() || r.h.Op(l.ReleaseIndex).F == history.FCrash {
 			but = append(but, history.Span{From: l.Until(), To: l.Until() + after})
 		}
 	}
@@ -367,6 +377,18 @@ func (r *run) progress() *judgement {
 			but = append(but, history.Span{From: op.Time, To: op.Time + after})
 		}
 	}
+	var silent []history.Span
+	for i := range r.h.Len() {
+		if id := int32(i); r.h.Kind(id).Unknown {
+			t := r.h.Recorded(id)
+			if n := len(silent); n > 0 && t <= silent[n-1].To {
+				silent[n-1].To = t + after
+				continue
+			}
+			silent = append(silent, history.Span{From: t, To: t + after})
+		}
+	}
+	but = append(but, silent...)
 	waits := r.waits(union(but, 0))
 	judged := 0
 	for _, d := range waits {
@@ -381,8 +403,8 @@ func (r *run) progress() *judgement {
 func (r *run) splits(d drought) (tried, split int) {
 	type votes struct{ yes, no bool }
 	byParty := map[party]votes{}
-	for _, v := range r.lookup().votes {
-		if v.Key != d.key || v.Command != history.CommandSet || v.Unknown || v.At < d.from || v.At > d.to {
+	for v := range r.lookup().between(d.from, d.to) {
+		if v.Key != d.key || v.Command != history.CommandSet || v.Unknown {
 			continue
 		}
 		x := byParty[party{v.Client, v.Token}]

@@ -2,16 +2,110 @@ package checker
 
 import (
 	"iter"
+	"slices"
 	"time"
 
 	"lockpick/history"
 )
 
-// evidence is what explanations look up: votes by token, and the masters' states.
+// votes are some of a history's votes, by their numbers. A vote is unpacked only while it is
+// looked at.
+type votes struct {
+	h   *history.Packed
+	ids []int32
+}
+
+func (vs votes) len() int                     { return len(vs.ids) }
+func (vs votes) at(i int) history.Vote        { return vs.h.Vote(vs.ids[i]) }
+func (vs votes) kind(i int) *history.VoteKind { return vs.h.Kind(vs.ids[i]) }
+
+// all yields them in order.
+func (vs votes) all() iter.Seq[history.Vote] {
+	return func(yield func(history.Vote) bool) {
+		for _, id := range vs.ids {
+			if !yield(vs.h.Vote(id)) {
+				return
+			}
+		}
+	}
+}
+
+// any says whether something is true of any of them.
+func (vs votes) any(is func(*history.Vote) bool) bool {
+	for _, id := range vs.ids {
+		v := vs.h.Vote(id)
+		if is(&v) {
+			return true
+		}
+	}
+	return false
+}
+
+// since is how many of them, which are in order, came in before a time.
+func (vs votes) since(t time.Duration) int {
+	i, _ := slices.BinarySearchFunc(vs.ids, t, func(id int32, t time.Duration) int {
+		if vs.h.At(id) < t {
+			return -1
+		}
+		return 1
+	})
+	return i
+}
+
+// asked yields, in order, those that came in at a time or later, and whose command was sent up
+// to another time.
+func (vs votes) asked(from, to time.Duration) iter.Seq[history.Vote] {
+	return func(yield func(history.Vote) bool) {
+		if len(vs.ids) == 0 {
+			return
+		}
+		last := to + vs.h.LongestTook() // later ones were sent later
+		for _, id := range vs.ids[vs.since(from):] {
+			if vs.h.At(id) > last {
+				return
+			}
+			if vs.h.Sent(id) <= to && !yield(vs.h.Vote(id)) {
+				return
+			}
+		}
+	}
+}
+
+// answered says whether a master answered every one of some commands: one that it did not
+// answer may be carried out at any later time.
+func answered(vs votes) bool {
+	for i := range vs.ids {
+		if vs.kind(i).Unknown {
+			return false
+		}
+	}
+	return true
+}
+
+// latest is when the last of some votes came in.
+func latest(vs votes) (last time.Duration) {
+	for _, id := range vs.ids {
+		last = max(last, vs.h.At(id))
+	}
+	return last
+}
+
+// said says whether any of some votes is a yes.
+func said(vs votes) bool {
+	for i := range vs.ids {
+		if vs.kind(i).Yes {
+			return true
+		}
+	}
+	return false
+}
+
+// evidence is the votes by token, and the masters' states.
 type evidence struct {
-	votes  []history.Vote
-	byName map[string][]int // indices in votes, by token
-	states map[string][]state
+	h       *history.Packed
+	byToken []int32 // the numbers of the votes, by token, in order
+	begin   []int32 // by token: where its votes begin there; and where the last one's end
+	states  map[string][]state
 }
 
 // state is what a master's process was at some time.
@@ -22,18 +116,28 @@ type state struct {
 	keys map[string]string // what it stored; nil if it was not asked
 }
 
-// lookup builds the evidence at its first use: a history without violations
-// needs none.
+// lookup builds the evidence at its first use.
 func (r *run) lookup() *evidence {
 	if r.evidence != nil {
 		return r.evidence
 	}
-	e := &evidence{votes: history.Votes(r.h.Ops), byName: map[string][]int{}, states: map[string][]state{}}
-	for i := range e.votes {
-		e.byName[e.votes[i].Token] = append(e.byName[e.votes[i].Token], i)
+	h := r.h
+	e := &evidence{h: h, byToken: make([]int32, h.Len()), begin: make([]int32, len(h.Tokens())+1), states: map[string][]state{}}
+	for i := range h.Len() {
+		e.begin[h.TokenNumber(int32(i))+1]++
 	}
-	for i := range r.h.Ops {
-		op := &r.h.Ops[i]
+	for i := 1; i < len(e.begin); i++ {
+		e.begin[i] += e.begin[i-1]
+	}
+	next := slices.Clone(e.begin)
+	for i := range h.Len() {
+		id := h.InOrder(i)
+		token := h.TokenNumber(id)
+		e.byToken[next[token]] = id
+		next[token]++
+	}
+	for i := range h.Ops {
+		op := &h.Ops[i]
 		if op.F == history.FState && op.Value != nil {
 			e.states[op.Process] = append(e.states[op.Process], state{op.Time, op.Value.State, op.Index, op.Value.Keys})
 		}
@@ -42,12 +146,55 @@ func (r *run) lookup() *evidence {
 	return e
 }
 
+// token is the votes on a token, in order.
+func (e *evidence) token(token string) votes {
+	n := e.h.FindToken(token)
+	if n < 0 {
+		return votes{h: e.h}
+	}
+	return votes{e.h, e.byToken[e.begin[n]:e.begin[n+1]]}
+}
+
+// between yields, in order, the votes that came in within a time, both ends included.
+func (e *evidence) between(from, to time.Duration) iter.Seq[history.Vote] {
+	return func(yield func(history.Vote) bool) {
+		for i := e.h.Since(from); i < e.h.Len(); i++ {
+			id := e.h.InOrder(i)
+			if e.h.At(id) > to || !yield(e.h.Vote(id)) {
+				return
+			}
+		}
+	}
+}
+
+// about says whether a vote is on a lease.
+func about(v *history.VoteKind, l *history.Lease) bool {
+	return v.Key == l.Key && (v.Client == "" || v.Client == l.Process)
+}
+
 // of yields the votes on a lease's token, in order.
 func (e *evidence) of(l *history.Lease) iter.Seq[history.Vote] {
 	return func(yield func(history.Vote) bool) {
-		for _, i := range e.byName[l.Token] {
-			v := e.votes[i]
-			if v.Key == l.Key && (v.Client == "" || v.Client == l.Process) && !yield(v) {
+		vs := e.token(l.Token)
+		for i, id := range vs.ids {
+			if about(vs.kind(i), l) && !yield(e.h.Vote(id)) {
+				return
+			}
+		}
+	}
+}
+
+// asked yields those of the votes on a lease's token that came in at a time or later, and whose
+// command was sent up to another time, in order.
+func (e *evidence) asked(l *history.Lease, from, to time.Duration) iter.Seq[history.Vote] {
+	return func(yield func(history.Vote) bool) {
+		vs := e.token(l.Token)
+		last := to + e.h.LongestTook() // later ones were sent later
+		for _, id := range vs.ids[vs.since(from):] {
+			if e.h.At(id) > last {
+				return
+			}
+			if about(e.h.Kind(id), l) && e.h.Sent(id) <= to && !yield(e.h.Vote(id)) {
 				return
 			}
 		}
@@ -77,12 +224,12 @@ func (e *evidence) votedOn(l *history.Lease, command string) bool {
 // asked for by then: a recorder may learn of a reply after the lock did.
 func (e *evidence) yes(l *history.Lease, command string, since, grant time.Duration, quorum int) []history.Vote {
 	var votes, asked []history.Vote
-	for v := range e.of(l) {
+	for v := range e.asked(l, since, grant) {
 		switch {
-		case !v.Yes || v.Command != command || v.At < since:
+		case !v.Yes || v.Command != command:
 		case v.At <= grant:
 			votes = append(votes, v)
-		case v.At-v.Took <= grant:
+		default:
 			asked = append(asked, v)
 		}
 	}

@@ -87,8 +87,8 @@ func (n *narrative) extensions(l *history.Lease, until time.Duration) {
 		voters := r.extenders(l, before, x)
 		n.add(Event{At: x.At, Kind: EventExtended, Detail: told > 0, Client: l.Process, Key: l.Key, Token: l.Token, Yes: voters, Until: x.Until, Word: "extended", Ops: []int{x.Index},
 			Text: fmt.Sprintf("%s's lease was extended, valid until %s, %s", l.Process, at(x.Until), r.by(voters, r.lookup().votedOn(l, history.CommandExtend)))})
-		for _, a := range r.requests(l.Key) {
-			if a.who == (party{l.Process, l.Token}) && a.command == history.CommandExtend && a.sent >= before.At && a.sent <= x.At {
+		for _, a := range r.requests(l.Key, party{l.Process, l.Token}) {
+			if a.command == history.CommandExtend && a.sent >= before.At && a.sent <= x.At {
 				n.request(a, true)
 			}
 		}
@@ -161,13 +161,13 @@ func (n *narrative) life(l *history.Lease) {
 		}
 		n.addAt(beforeLines, Event{At: hold.To, Kind: EventEnded, Detail: true, Client: who, Key: l.Key, Token: l.Token, Word: "ended", Text: text})
 	}
-	if l.ReleaseIndex >= 0 && n.r.h.Ops[l.ReleaseIndex].F == history.FRelease {
+	if l.ReleaseIndex >= 0 && n.r.h.Op(l.ReleaseIndex).F == history.FRelease {
 		n.add(Event{At: l.Released, Kind: EventReleased, Detail: true, Client: who, Key: l.Key, Token: l.Token, Word: "release", Ops: []int{l.ReleaseIndex},
 			Text: fmt.Sprintf("%s released %s", who, l.Key)})
 	}
 	began := n.r.began(l)
-	for _, a := range n.r.requests(l.Key) {
-		if a.who == (party{who, l.Token}) && a.command == history.CommandRelease && a.sent < n.v.Until && a.sent >= began {
+	for _, a := range n.r.requests(l.Key, party{who, l.Token}) {
+		if a.command == history.CommandRelease && a.sent < n.v.Until && a.sent >= began {
 			n.request(a, true)
 		}
 	}
@@ -189,17 +189,17 @@ func (n *narrative) clientFaults(client string, from, to time.Duration, detail b
 			n.paused(client, p, detail)
 		}
 	}
-	for i := range n.r.h.Ops {
+	for _, i := range n.r.linesOf(client) {
 		op := &n.r.h.Ops[i]
 		if op.Time > to {
 			break
 		}
-		if op.F == history.FCrash && op.Process == client && op.Time >= from {
+		if op.F == history.FCrash && op.Time >= from {
 			point := ""
 			if op.Value != nil {
 				point = op.Value.Point
 			}
-			n.add(Event{At: op.Time, Kind: EventCrashed, Detail: detail, Client: client, Key: n.v.Key, Word: "crashed", Ops: []int{i},
+			n.add(Event{At: op.Time, Kind: EventCrashed, Detail: detail, Client: client, Key: n.v.Key, Word: "crashed", Ops: []int{op.Index},
 				Text: fmt.Sprintf("%s crashed%s, and released nothing", client, n.r.atPoint(point))})
 		}
 	}
@@ -318,8 +318,8 @@ func (n *narrative) silentFaults() {
 func (n *narrative) tried(client string) {
 	var first, last *asked
 	count := 0
-	for _, a := range n.r.requests(n.v.Key) {
-		if a.who.client != client || a.command != history.CommandSet || a.sent < n.from || a.sent >= n.v.At || slices.Contains(n.v.Tokens, a.who.token) {
+	for _, a := range n.r.attemptsBy(client, n.v.Key, n.from, n.v.At) {
+		if a.sent < n.from || a.sent >= n.v.At || slices.Contains(n.v.Tokens, a.who.token) {
 			continue
 		}
 		if count++; first == nil {

@@ -13,7 +13,7 @@ func (r *run) explainDeadArrival(v *Violation, l *history.Lease) {
 	v.Summary = fmt.Sprintf("%s was granted %s at %s, when its lease had been over for %s", l.Process, v.Key, at(v.At), at(v.At-g.Until))
 	n := r.narrate(v)
 	if line, ok := r.called(g.Index); ok {
-		n.add(Event{At: r.h.Ops[line].Time, Kind: EventCalled, Client: l.Process, Key: l.Key, Command: history.FAcquire, Until: g.At, Word: "acquire", Ops: []int{line},
+		n.add(Event{At: r.h.Op(line).Time, Kind: EventCalled, Client: l.Process, Key: l.Key, Command: history.FAcquire, Until: g.At, Word: "acquire", Ops: []int{line},
 			Text: fmt.Sprintf("%s asked for %s", l.Process, l.Key)})
 	}
 	n.lease(l, v.At)

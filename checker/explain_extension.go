@@ -43,11 +43,11 @@ func (n *narrative) extended(l *history.Lease, before, grant history.Grant) {
 		n.addAt(beforeLines, Event{At: before.Until, Kind: EventEnded, Client: l.Process, Key: l.Key, Token: l.Token, Word: "ended", Text: fmt.Sprintf("%s's lease ended", l.Process)})
 	}
 	if line, ok := r.called(grant.Index); ok {
-		n.add(Event{At: r.h.Ops[line].Time, Kind: EventCalled, Client: l.Process, Key: l.Key, Token: l.Token, Command: history.FExtend, Until: grant.At, Word: "extend", Ops: []int{line},
+		n.add(Event{At: r.h.Op(line).Time, Kind: EventCalled, Client: l.Process, Key: l.Key, Token: l.Token, Command: history.FExtend, Until: grant.At, Word: "extend", Ops: []int{line},
 			Text: fmt.Sprintf("%s called extend", l.Process)})
 	}
-	for _, a := range r.requests(l.Key) {
-		if a.who == (party{l.Process, l.Token}) && a.command == history.CommandExtend && a.sent >= before.At && a.sent <= grant.At {
+	for _, a := range r.requests(l.Key, party{l.Process, l.Token}) {
+		if a.command == history.CommandExtend && a.sent >= before.At && a.sent <= grant.At {
 			n.request(a, true)
 		}
 	}

@@ -39,7 +39,7 @@ func (r *run) explainFence(v *Violation, p fencePair) {
 func (r *run) counted(l *history.Lease, masters []string) []string {
 	var found []string
 	for v := range r.lookup().of(l) {
-		if v.Yes && v.Command == history.CommandSet && r.h.Ops[v.Index].Value.Fence == l.Fence && slices.Contains(masters, v.Master) {
+		if v.Yes && v.Command == history.CommandSet && r.h.FenceOf(v.Index) == l.Fence && slices.Contains(masters, v.Master) {
 			found = append(found, v.Master)
 		}
 	}

@@ -12,7 +12,7 @@ func (r *run) explainOverlong(v *Violation, s *stored) {
 	v.Summary = fmt.Sprintf("%s still stored a token of %s at %s, at least %s after it was last set or extended there: the TTL is %s",
 		s.master, s.key, at(s.seen), at(s.seen-s.since), at(ttl))
 	n := r.narrate(v)
-	first, last := &r.h.Ops[s.ops[0]], &r.h.Ops[s.ops[1]]
+	first, last := r.h.Op(s.ops[0]), r.h.Op(s.ops[1])
 	when := "without an expiry"
 	if s.mortal {
 		when = "to expire at " + at(s.end) + " by the master's own clock"

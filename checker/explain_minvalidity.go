@@ -2,7 +2,6 @@ package checker
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"lockpick/history"
@@ -52,21 +51,23 @@ func (n *narrative) vanished(m string, s short, when time.Duration) {
 		n.add(Event{At: when, Kind: EventSnapshot, Masters: []string{m}, Client: l.Process, Key: l.Key, Word: "gone", Ops: []int{look.Index},
 			Text: fmt.Sprintf("%s did not store the key of %s any more", m, l.Process)})
 	}
-	x := t.byID[trailID{place{m, l.Key}, party{l.Process, l.Token}}]
+	x := t.byID(trailID{place{m, l.Key}, party{l.Process, l.Token}})
 	if x == nil {
 		return
 	}
 	var yes *history.Vote
-	for _, v := range slices.Concat(x.sets, x.extends) {
-		if v.Yes && v.At <= when && (yes == nil || v.At > yes.At) {
-			yes = &v
+	for _, vs := range []votes{x.sets, x.extends} {
+		for v := range vs.all() {
+			if v.Yes && v.At <= when && (yes == nil || v.At > yes.At) {
+				yes = &v
+			}
 		}
 	}
 	if yes == nil {
 		return
 	}
 	next := *yes // what comes next is that it was seen to be gone
-	next.Index, next.At, next.Took, next.Token, next.Client = 1<<30, when, 0, "", "no one"
+	next.Index, next.At, next.Took, next.Token, next.Client = noLine, when, 0, "", "no one"
 	if look != nil {
 		next.Index = look.Index
 	}

@@ -7,8 +7,8 @@ func (r *run) explainOrphan(v *Violation, o orphan) {
 	x := o.trail
 	v.Summary = fmt.Sprintf("%s still stored a token of %s for %s at %s, %s after it had done with it", x.master, x.who.client, v.Key, at(v.Until), at(v.Until-o.over))
 	n := r.narrate(v)
-	for _, a := range r.requests(x.key) {
-		if a.who == x.who && a.of(x.master) && a.sent <= o.look.Time {
+	for _, a := range r.requests(x.key, x.who) {
+		if a.of(x.master) && a.sent <= o.look.Time {
 			n.only(a, x.master)
 		}
 	}
@@ -27,7 +27,7 @@ func (r *run) explainOrphan(v *Violation, o orphan) {
 		why = fmt.Sprintf("%s executed the SET after the release, so it stored a key that nobody needed any more", x.master)
 	case "unheard":
 		why = fmt.Sprintf("%s did not answer the release, though no recorded fault was on it or on the way", x.master)
-		if e := x.frees[len(x.frees)-1].Error; e != "" {
+		if e := x.frees.kind(x.frees.len() - 1).Error; e != "" {
 			why += " (" + e + ")"
 		}
 	}

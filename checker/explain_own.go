@@ -2,7 +2,6 @@ package checker
 
 import (
 	"fmt"
-	"slices"
 
 	"lockpick/history"
 )
@@ -26,16 +25,14 @@ func (r *run) explainTrespass(v *Violation, s trespass) {
 			m, v.Key, other(by, s.victim.Client), at(sent(*s.victim)+r.lifetime(*s.victim)-v.At), s.victim.Client))
 	case s.set:
 		v.Summary = fmt.Sprintf("%s %s %s on %s by %s, though %s had refused its SET: it was another's key", by, did, v.Key, m, at(v.At), m)
-		for _, x := range r.trails().byPlace[place{m, v.Key}] {
-			if x.who == s.by && len(x.sets) > 0 {
-				n.vote(x.sets[len(x.sets)-1])
-			}
+		if x := r.trails().byID(trailID{place{m, v.Key}, s.by}); x != nil && x.sets.len() > 0 {
+			n.vote(x.sets.at(x.sets.len() - 1))
 		}
 		n.violated(fmt.Sprintf("%s %s the key for %s, to whose SET it had said no: it was another's key, which violates own keys (L1)", m, did, by))
 	default:
-		if x := r.trails().byID[trailID{place{m, v.Key}, s.by}]; x != nil {
-			for _, own := range slices.Backward(x.sets) {
-				if own.Yes && own.Index < s.victim.Index {
+		if x := r.trails().byID(trailID{place{m, v.Key}, s.by}); x != nil {
+			for i := x.sets.len() - 1; i >= 0; i-- {
+				if own := x.sets.at(i); own.Yes && own.Index < s.victim.Index {
 					n.vote(own)
 					if c := n.lostKey(m, n.tenancy(own), own, *s.victim); c.tell != nil {
 						c.tell([]string{m})
@@ -52,13 +49,8 @@ func (r *run) explainTrespass(v *Violation, s trespass) {
 
 // vote tells of the request that a vote answers, as far as its master is concerned.
 func (n *narrative) vote(v history.Vote) {
-	for _, a := range n.r.requests(v.Key) {
-		for _, x := range a.votes {
-			if x.Index == v.Index {
-				n.only(a, v.Master)
-				return
-			}
-		}
+	if a := n.r.requestOf(v); a != nil {
+		n.only(a, v.Master)
 	}
 }
 

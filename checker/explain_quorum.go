@@ -12,8 +12,8 @@ func (r *run) explainWasted(v *Violation, x wasted) {
 	voters := masters(x.yes)
 	v.Summary = fmt.Sprintf("%s had the votes of %s for %s by %s, and was not granted it", x.who.client, Enumerate(voters), v.Key, at(x.by))
 	n := r.narrate(v)
-	for _, a := range r.requests(x.key) {
-		if a.who == x.who && a.command == history.CommandSet {
+	for _, a := range r.requests(x.key, x.who) {
+		if a.command == history.CommandSet {
 			n.request(a, !slices.ContainsFunc(a.votes, func(v history.Vote) bool { return v.Yes }))
 		}
 	}

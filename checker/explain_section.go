@@ -72,7 +72,7 @@ func (n *narrative) outlived(l *history.Lease, to time.Duration) {
 		for i := range r.h.Ops {
 			if op := &r.h.Ops[i]; op.F == history.FStall && op.Value != nil && op.Time > over && op.Time-op.Value.Took < to {
 				why = true
-				n.add(Event{At: op.Time, Kind: EventStalled, Took: op.Value.Took, Ops: []int{i}, Word: "stalled",
+				n.add(Event{At: op.Time, Kind: EventStalled, Took: op.Value.Took, Ops: []int{op.Index}, Word: "stalled",
 					Text: fmt.Sprintf("the machine of the harness and of all clients went on, after standing still for %s", at(op.Value.Took))})
 			}
 		}
@@ -87,7 +87,7 @@ func (n *narrative) outlived(l *history.Lease, to time.Duration) {
 // over tells that a lease was over.
 func (n *narrative) over(l *history.Lease, end time.Duration) {
 	if l.ReleaseIndex >= 0 && l.Released == end {
-		op := &n.r.h.Ops[l.ReleaseIndex]
+		op := n.r.h.Op(l.ReleaseIndex)
 		if op.F == history.FRelease {
 			n.add(Event{At: end, Kind: EventReleased, Client: l.Process, Key: l.Key, Token: l.Token, Word: "release", Ops: []int{l.ReleaseIndex}, Text: fmt.Sprintf("%s released %s", l.Process, l.Key)})
 		}
@@ -101,12 +101,12 @@ func (n *narrative) over(l *history.Lease, end time.Duration) {
 // commands from the masters is told with it.
 func (n *narrative) blocked(l *history.Lease, over, to time.Duration) bool {
 	found := false
-	for i := range n.r.h.Ops {
+	for _, i := range n.r.linesOf(l.Process) {
 		op := &n.r.h.Ops[i]
 		if op.Time > over {
 			break
 		}
-		if op.Process != l.Process || op.Type != history.Invoke || op.F != history.FExtend && op.F != history.FWrite && op.F != history.FRead {
+		if op.Type != history.Invoke || op.F != history.FExtend && op.F != history.FWrite && op.F != history.FRead {
 			continue
 		}
 		end, line := n.r.returned(op)
@@ -114,14 +114,14 @@ func (n *narrative) blocked(l *history.Lease, over, to time.Duration) bool {
 			continue
 		}
 		found = true
-		n.add(Event{At: op.Time, Kind: EventCalled, Client: l.Process, Key: op.Key, Token: l.Token, Command: op.F, Until: end, Word: op.F, Ops: []int{i},
+		n.add(Event{At: op.Time, Kind: EventCalled, Client: l.Process, Key: op.Key, Token: l.Token, Command: op.F, Until: end, Word: op.F, Ops: []int{op.Index},
 			Text: fmt.Sprintf("%s called %s and waited for it", l.Process, op.F)})
 		text := fmt.Sprintf("the call of %s returned", op.F)
 		if line < 0 {
 			text = fmt.Sprintf("the call of %s had not returned when the history ended", op.F)
-		} else if n.r.h.Ops[line].Type != history.OK {
+		} else if n.r.h.Op(line).Type != history.OK {
 			text = fmt.Sprintf("the call of %s failed", op.F)
-			if e := n.r.h.Ops[line].Error; e != "" {
+			if e := n.r.h.Op(line).Error; e != "" {
 				text += ": " + e
 			}
 		}
@@ -140,10 +140,9 @@ func (n *narrative) blocked(l *history.Lease, over, to time.Duration) bool {
 // returned is when a call returned, and the line that shows it: the end of the history and -1
 // if it never did.
 func (r *run) returned(call *history.Op) (time.Duration, int) {
-	for i := call.Index + 1; i < len(r.h.Ops); i++ {
-		op := &r.h.Ops[i]
-		if op.Process == call.Process && (op.F == call.F && op.Type != history.Invoke || op.F == history.FCrash) {
-			return op.Time, i
+	for op := range r.following(call.Process, call.Index) {
+		if op.F == call.F && op.Type != history.Invoke || op.F == history.FCrash {
+			return op.Time, op.Index
 		}
 	}
 	return r.end, -1

@@ -34,8 +34,8 @@ func (r *run) explainUnaware(v *Violation, u unaware) {
 // its lease is lost.
 func (n *narrative) lostLease(l *history.Lease, failed *history.Op) {
 	asked, _ := n.r.asked(failed.Index)
-	for _, a := range n.r.requests(l.Key) {
-		if a.who == (party{l.Process, l.Token}) && a.command == history.CommandExtend && a.sent >= asked && a.sent <= failed.Time {
+	for _, a := range n.r.requests(l.Key, party{l.Process, l.Token}) {
+		if a.command == history.CommandExtend && a.sent >= asked && a.sent <= failed.Time {
 			n.request(a, false)
 		}
 	}

@@ -66,7 +66,8 @@ func (n *narrative) bothWrote(u lostUpdate) {
 
 // marked is the last time before a write at which its token was put into the resource.
 func (r *run) marked(write *history.Op) *history.Op {
-	for i := write.Index - 1; i >= 0; i-- {
+	before, _ := r.h.Position(write.Index)
+	for i := before - 1; i >= 0; i-- {
 		op := &r.h.Ops[i]
 		if op.F == history.FMark && op.Key == write.Key && op.Value != nil && op.Value.Token == write.Value.Token {
 			return op

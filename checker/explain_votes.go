@@ -18,8 +18,8 @@ func (r *run) explainUnbacked(v *Violation, b backing) {
 
 // answersSince tells of the commands on which a grant rests, as a part of the reason.
 func (n *narrative) answersSince(b backing) {
-	for _, a := range n.r.requests(b.lease.Key) {
-		if a.who == (party{b.lease.Process, b.lease.Token}) && a.command != history.CommandRelease && a.sent >= b.since-n.r.slack && a.sent <= b.grant.At {
+	for _, a := range n.r.requests(b.lease.Key, party{b.lease.Process, b.lease.Token}) {
+		if a.command != history.CommandRelease && a.sent >= b.since-n.r.slack && a.sent <= b.grant.At {
 			n.request(a, false)
 		}
 	}

@@ -48,12 +48,7 @@ func (r *run) explainRefused(v *Violation, a attempt) {
 func (r *run) explainWait(v *Violation, d drought, during string, more func(*narrative, drought)) {
 	v.Summary = fmt.Sprintf("no one was granted %s from %s to %s %s, though %s asked for it", v.Key, at(d.from), at(d.to), during, Enumerate(v.Clients))
 	n := r.narrate(v)
-	var waiting []attempt
-	for _, a := range r.attempts() {
-		if a.key == d.key && a.invoked < d.to && a.ended > d.from {
-			waiting = append(waiting, a)
-		}
-	}
+	waiting := r.attemptsWithin(d.key, d.from, d.to)
 	n.stuck(v.Clients, d.from, d.to, waiting)
 	more(n, d)
 	n.violated(fmt.Sprintf("%s: this violates %s (%s)", v.Summary, spaced(v.Property), v.Level))
@@ -110,7 +105,7 @@ func (n *narrative) stuck(clients []string, from, to time.Duration, attempts []a
 		explained = true
 		slices.Sort(lines[token])
 		last := lines[token][len(lines[token])-1]
-		n.add(Event{At: r.h.Ops[last].Time, Kind: EventSnapshot, Masters: ms, Key: key, Token: token, Word: "stored", Ops: []int{last},
+		n.add(Event{At: r.h.Op(last).Time, Kind: EventSnapshot, Masters: ms, Key: key, Token: token, Word: "stored", Ops: []int{last},
 			Text: fmt.Sprintf("%s stored %s for %s, as far as was last seen", Enumerate(ms), r.owner(key, token), key)})
 	}
 	for _, l := range slices.Backward(r.leases) {
@@ -120,7 +115,7 @@ func (n *narrative) stuck(clients []string, from, to time.Duration, attempts []a
 			switch {
 			case l.ReleaseIndex < 0 || l.Released > to:
 				n.note(to, fmt.Sprintf("%s, who was the last to be granted %s, had not released it by %s", l.Process, key, at(to)))
-			case r.h.Ops[l.ReleaseIndex].F == history.FCrash:
+			case r.h.Op(l.ReleaseIndex).F == history.FCrash:
 				n.clientFaults(l.Process, l.Released, l.Released, false)
 			default:
 				n.over(l, l.Released)
@@ -143,8 +138,8 @@ func (n *narrative) stuck(clients []string, from, to time.Duration, attempts []a
 // lastTry tells of a client's last request for a key between two times.
 func (n *narrative) lastTry(client string, from, to time.Duration) bool {
 	var last *asked
-	for _, a := range n.r.requests(n.v.Key) {
-		if a.who.client == client && a.command == history.CommandSet && a.votes[0].At >= from && a.sent <= to && (last == nil || a.sent > last.sent) {
+	for _, a := range n.r.attemptsBy(client, n.v.Key, from, to) {
+		if a.votes[0].At >= from && (last == nil || a.sent > last.sent) {
 			last = a
 		}
 	}
@@ -169,10 +164,8 @@ func (r *run) owner(key, token string) string {
 			return "the token of " + l.Process
 		}
 	}
-	for _, x := range r.trails().all {
-		if x.key == key && x.who.token == token {
-			return "a token of " + x.who.client + " that was not granted"
-		}
+	if x := r.trails().first(key, token); x != nil {
+		return "a token of " + x.who.client + " that was not granted"
 	}
 	return "a token that no recorded client used"
 }

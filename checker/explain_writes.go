@@ -53,11 +53,12 @@ func fence(apply *history.Op) string {
 
 // sent is when a client sent the write that was applied, and the line that shows it.
 func (r *run) sent(apply *history.Op) (time.Duration, int, bool) {
-	for i := apply.Index - 1; i >= 0; i-- {
+	before, _ := r.h.Position(apply.Index)
+	for i := before - 1; i >= 0; i-- {
 		op := &r.h.Ops[i]
 		if op.F == history.FWrite && op.Type == history.Invoke && op.Key == apply.Key && op.Value != nil &&
 			op.Value.Token == apply.Value.Token && op.Value.Value == apply.Value.Value && op.Value.Fenced == apply.Value.Fenced {
-			return op.Time, i, true
+			return op.Time, op.Index, true
 		}
 	}
 	return 0, 0, false

@@ -78,10 +78,20 @@ func (r *run) extension() *judgement {
 }
 
 // asked is when the operation that ended in the line at index began.
-func (r *run) asked(index int) (time.Duration, bool) { return r.invocations().Began(index) }
+func (r *run) asked(index int) (time.Duration, bool) {
+	i, _ := r.h.Position(index)
+	return r.invocations().Began(i)
+}
 
 // called is the line of the call that ended in the line at index.
-func (r *run) called(index int) (int, bool) { return r.invocations().Invocation(index) }
+func (r *run) called(index int) (int, bool) {
+	i, _ := r.h.Position(index)
+	n, known := r.invocations().Invocation(i)
+	if !known {
+		return 0, false
+	}
+	return r.h.Ops[n].Index, true
+}
 
 func (r *run) invocations() *history.Calls {
 	if r.calls == nil {

@@ -101,7 +101,7 @@ func TestExtensionsWithoutInvocation(t *testing.T) {
 	for i := 1; i < n; i++ {
 		ops = append(ops, history.Op{Index: i, Time: time.Duration(i), Process: "c1", Type: history.OK, F: history.FExtend, Key: "k0", Value: &history.Value{Token: "a", ValidUntil: time.Duration(i + 10)}})
 	}
-	r := newRun(&history.History{Ops: ops})
+	r := newRun(history.Pack(&history.History{Ops: ops}))
 	steps := testing.AllocsPerRun(1, func() { r.asked(n - 1) })
 	if began, ok := r.asked(n - 1); ok || began != n-2 || steps > 0 {
 		t.Errorf("asked says %v, %v, and allocates %v times", began, ok, steps)

@@ -134,6 +134,9 @@ func (n *narrative) lostKey(m string, a *history.Lease, yes, next history.Vote) 
 	return n.lossBefore(m, a, yes, next)
 }
 
+// noLine is the index of what no line shows: it comes after all lines.
+const noLine = 1 << 30
+
 // maxBetween is how many others are told of that had a key meanwhile.
 const maxBetween = 3
 
@@ -141,7 +144,11 @@ const maxBetween = 3
 // others.
 func (n *narrative) between(m string, a *history.Lease, yes, next history.Vote) []history.Vote {
 	var found []history.Vote
-	for _, v := range n.r.trails().yes[place{m, a.Key}] {
+	last := time.Duration(1 << 61)
+	if next.Index < noLine {
+		last = next.At + n.r.h.LongestDelay() // later ones have later lines
+	}
+	for v := range n.r.trails().yes[place{m, a.Key}].asked(yes.At, last) {
 		if v.Index > yes.Index && v.Index < next.Index && v.Token != a.Token && v.Token != next.Token && sent(v) >= yes.At {
 			found = append(found, v)
 		}
@@ -164,10 +171,8 @@ func (n *narrative) tenancy(v history.Vote) *history.Lease {
 
 // tenant tells of the request by which someone else had a key meanwhile.
 func (n *narrative) tenant(v history.Vote) {
-	for _, x := range n.r.requests(v.Key) {
-		if slices.ContainsFunc(x.votes, func(y history.Vote) bool { return y.Index == v.Index }) {
-			n.request(x, true)
-		}
+	if x := n.r.requestOf(v); x != nil {
+		n.request(x, true)
 	}
 }
 
@@ -217,24 +222,37 @@ func within(v, yes, next history.Vote) bool {
 	return v.Index != yes.Index && v.At >= sent(yes) && sent(v) <= next.At
 }
 
-// releases are the votes of a master on releases that may have deleted a key: of the lock, or
-// of another lock whose key on the master is the same.
-func (n *narrative) releases(m string, yes history.Vote) []history.Vote {
-	if n.r.freed == nil {
-		n.r.freed = map[string][]history.Vote{}
-		for _, v := range n.r.lookup().votes {
-			if v.Command == history.CommandRelease {
-				n.r.freed[v.Master] = append(n.r.freed[v.Master], v)
+// releases are the votes of a master on releases, in order.
+func (r *run) releases(master string) votes {
+	if r.freed == nil {
+		r.freed = map[string]votes{}
+		ids := map[string][]int32{}
+		for i := range r.h.Len() {
+			id := r.h.InOrder(i)
+			if k := r.h.Kind(id); k.Command == history.CommandRelease {
+				ids[k.Master] = append(ids[k.Master], id)
 			}
 		}
-	}
-	var found []history.Vote
-	for _, v := range n.r.freed[m] {
-		if v.Key == yes.Key || v.Stored == yes.Stored {
-			found = append(found, v)
+		for master, mine := range ids {
+			r.freed[master] = votes{r.h, mine}
 		}
 	}
-	return found
+	return r.freed[master]
+}
+
+// mayDelete says whether a release may have deleted the key of a vote: it is of the same lock, or
+// of another lock whose key on the master is the same.
+func mayDelete(v, yes history.Vote) bool { return v.Key == yes.Key || v.Stored == yes.Stored }
+
+// lastRelease is the last release that a master executed between its yes to a lease and its yes
+// to the next, and of which something is true.
+func (n *narrative) lastRelease(m string, yes, next history.Vote, is func(*history.Vote) bool) (last history.Vote, found bool) {
+	for v := range n.r.releases(m).asked(yes.At, next.At) {
+		if v.Yes && within(v, yes, next) && is(&v) {
+			last, found = v, true
+		}
+	}
+	return last, found
 }
 
 // by is when a master that said yes to a lease and then to next had lost the key at the latest,
@@ -247,31 +265,39 @@ func (n *narrative) by(yes, next history.Vote) time.Duration {
 // releasedOwn looks for a release of the lease's own token that the master executed: also one
 // that was sent before, for an earlier attempt with the same token.
 func (n *narrative) releasedOwn(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
-	for _, v := range slices.Backward(n.releases(m, yes)) {
-		if !v.Yes || v.Token != a.Token || !within(v, yes, next) || v.At < yes.At {
-			continue
-		}
-		return n.byRelease(v, a, yes, next, CauseReleased), true
+	v, found := n.lastRelease(m, yes, next, func(v *history.Vote) bool { return mayDelete(*v, yes) && v.Token == a.Token })
+	if !found {
+		return cause{}, false
 	}
-	return cause{}, false
+	return n.byRelease(v, a, yes, next, CauseReleased), true
 }
 
 // deleted looks for a release of another token, which should not have touched the key.
 func (n *narrative) deleted(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
-	for _, v := range slices.Backward(n.releases(m, yes)) {
-		if !v.Yes || v.Token == a.Token || !within(v, yes, next) || v.At < yes.At {
-			continue
-		}
-		return n.byRelease(v, a, yes, next, CauseDeleted), true
+	v, found := n.lastRelease(m, yes, next, func(v *history.Vote) bool { return mayDelete(*v, yes) && v.Token != a.Token })
+	if !found {
+		return cause{}, false
 	}
-	return cause{}, false
+	return n.byRelease(v, a, yes, next, CauseDeleted), true
+}
+
+// releasesOf are the releases of a token by a master that may have deleted the key of a vote.
+func (n *narrative) releasesOf(token, m string, yes history.Vote) []history.Vote {
+	var found []history.Vote
+	vs := n.r.lookup().token(token)
+	for i := range vs.ids {
+		if k := vs.kind(i); k.Command == history.CommandRelease && k.Master == m && (k.Key == yes.Key || k.Stored == yes.Stored) {
+			found = append(found, vs.at(i))
+		}
+	}
+	return found
 }
 
 // unanswered looks for a release of the lease's own token to which no answer came: the master
 // may have executed it at any time since.
 func (n *narrative) unanswered(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
-	for _, v := range slices.Backward(n.releases(m, yes)) {
-		if v.Unknown && v.Token == a.Token && sent(v) <= next.At {
+	for _, v := range slices.Backward(n.releasesOf(a.Token, m, yes)) {
+		if v.Unknown && sent(v) <= next.At {
 			return n.byRelease(v, a, yes, next, CauseUnanswered), true
 		}
 	}
@@ -282,10 +308,8 @@ func (n *narrative) unanswered(m string, a *history.Lease, yes, next history.Vot
 func (n *narrative) byRelease(v history.Vote, a *history.Lease, yes, next history.Vote, why string) cause {
 	delayed := sent(v) < yes.At
 	return cause{name: fmt.Sprint(why, " ", v.Token, " ", v.Key, " ", sent(v).Round(time.Millisecond)), tell: func(ms []string) {
-		for _, x := range n.r.requests(v.Key) {
-			if slices.ContainsFunc(x.votes, func(y history.Vote) bool { return y.Index == v.Index }) {
-				n.request(x, !delayed && why != CauseUnanswered)
-			}
+		if x := n.r.requestOf(v); x != nil {
+			n.request(x, !delayed && why != CauseUnanswered)
 		}
 		e := Event{Cause: why, Ops: []int{v.Index}, Word: "deleted"}
 		e.At, _ = n.r.executed(v)
@@ -310,8 +334,8 @@ func (n *narrative) byRelease(v history.Vote, a *history.Lease, yes, next histor
 			e.Text = fmt.Sprintf("%s may have executed %s late and deleted the key: it was sent at %s and never answered", Enumerate(ms), strings.Split(whose, ", which")[0], at(sent(v)))
 		} else if e.Ops != nil {
 			for _, m := range ms {
-				for _, y := range n.releases(m, yes) {
-					if y.Token == v.Token && y.Key == v.Key && y.Yes && (sent(y)-sent(v)).Abs() <= atOnce && !slices.Contains(e.Ops, y.Index) {
+				for _, y := range n.releasesOf(v.Token, m, yes) {
+					if y.Key == v.Key && y.Yes && (sent(y)-sent(v)).Abs() <= atOnce && !slices.Contains(e.Ops, y.Index) {
 						e.Ops = append(e.Ops, y.Index)
 					}
 				}
@@ -323,10 +347,8 @@ func (n *narrative) byRelease(v history.Vote, a *history.Lease, yes, next histor
 
 // alsoReleased names the last release of another key that the master executed meanwhile.
 func (n *narrative) alsoReleased(m string, a *history.Lease, yes, next history.Vote) string {
-	for _, v := range slices.Backward(n.r.freed[m]) {
-		if v.Yes && v.Key != a.Key && within(v, yes, next) && v.At >= yes.At {
-			return fmt.Sprintf("meanwhile %s executed a release of %s by %s", m, v.Key, v.Client)
-		}
+	if v, found := n.lastRelease(m, yes, next, func(v *history.Vote) bool { return v.Key != a.Key }); found {
+		return fmt.Sprintf("meanwhile %s executed a release of %s by %s", m, v.Key, v.Client)
 	}
 	return ""
 }

@@ -74,12 +74,12 @@ func (r *run) attempts() []attempt {
 			continue
 		}
 		if op.Type == history.Invoke {
-			byCall[i] = len(all)
+			byCall[op.Index] = len(all)
 			open[op.Process] = append(open[op.Process], len(all))
 			all = append(all, attempt{key: op.Key, client: op.Process, invoked: op.Time, ended: r.end, open: true, ops: []int{op.Index}})
 			continue
 		}
-		call, known := r.called(i)
+		call, known := r.called(op.Index)
 		if at, ok := byCall[call]; known && ok {
 			a := &all[at]
 			a.ended, a.open, a.dropped, a.ok, a.err = op.Time, false, false, op.Type == history.OK, op.Error
@@ -89,6 +89,46 @@ func (r *run) attempts() []attempt {
 	}
 	r.acquires = all
 	return all
+}
+
+// keyAttempts are the acquires of one key, in the order of their calls.
+type keyAttempts struct {
+	all  []int32 // positions in attempts
+	when intervals
+}
+
+// attemptsWithin are the acquires of a key that were pending between two times, in the order of
+// their calls.
+func (r *run) attemptsWithin(key string, from, to time.Duration) []attempt {
+	all := r.attempts()
+	if r.attemptsOn == nil {
+		r.attemptsOn = map[string]*keyAttempts{}
+		for i, a := range all {
+			k := r.attemptsOn[a.key]
+			if k == nil {
+				k = &keyAttempts{}
+				r.attemptsOn[a.key] = k
+			}
+			k.all = append(k.all, int32(i))
+			k.when.spans = append(k.when.spans, history.Span{From: a.invoked, To: a.ended})
+		}
+		for _, k := range r.attemptsOn {
+			k.when = intervalsOf(k.when.spans)
+		}
+	}
+	k := r.attemptsOn[key]
+	if k == nil {
+		return nil
+	}
+	var found []attempt
+	k.when.each(from, to, func(i int) bool {
+		if a := all[k.all[i]]; a.invoked < to && a.ended > from {
+			found = append(found, a)
+		}
+		return true
+	})
+	slices.Reverse(found)
+	return found
 }
 
 // deadlockFree judges DF: each key of the history is granted within the bound
@@ -244,9 +284,9 @@ const MaxStall = 0.05
 // stalled is the share of the time from a moment on in which the machine stood still.
 func (r *run) stalled(from time.Duration) float64 {
 	var total time.Duration
-	for i := range r.h.Ops {
-		if op := &r.h.Ops[i]; op.F == history.FStall && op.Value != nil && op.Time > from {
-			total += op.Value.Took
+	for _, s := range r.trails().stalls {
+		if s.To > from {
+			total += s.To - s.From
 		}
 	}
 	return float64(total) / float64(max(r.end-from, 1))

@@ -80,19 +80,20 @@ func (r *run) shortOf(l *history.Lease, g history.Grant, relied time.Duration, q
 	t := r.trails()
 	may := 0
 	for _, m := range r.masterNames() {
-		x := t.byID[trailID{place{m, l.Key}, party{l.Process, l.Token}}]
+		x := t.byID(trailID{place{m, l.Key}, party{l.Process, l.Token}})
 		if x == nil {
 			continue
 		}
 		end, last, unknown, yes := time.Duration(0), time.Duration(0), false, false
-		for _, v := range append(slices.Clone(x.sets), x.extends...) {
-			switch {
-			case sent(v) < l.Invoked-r.slack: // of an earlier acquisition with this token
-			case sent(v) > g.At+r.slack:
-			case v.Unknown:
-				unknown = true
-			case v.Yes:
-				yes, end, last = true, max(end, v.At+cmp.Or(v.TTL, ttl)), max(last, v.At)
+		for _, vs := range []votes{x.sets, x.extends} {
+			for v := range vs.asked(l.Invoked-r.slack, g.At+r.slack) {
+				switch {
+				case sent(v) < l.Invoked-r.slack: // of an earlier acquisition with this token
+				case v.Unknown:
+					unknown = true
+				case v.Yes:
+					yes, end, last = true, max(end, v.At+cmp.Or(v.TTL, ttl)), max(last, v.At)
+				}
 			}
 		}
 		if unknown {
@@ -137,10 +138,10 @@ func (r *run) shortOf(l *history.Lease, g history.Grant, relied time.Duration, q
 
 // refused is the first extension that was sent and refused within a time, or nil: a master
 // that refuses it does not store the token.
-func refused(extends []history.Vote, from, to time.Duration) *history.Vote {
-	for i := range extends {
-		if v := &extends[i]; !v.Yes && !v.Unknown && sent(*v) > from && v.At < to {
-			return v
+func refused(extends votes, from, to time.Duration) *history.Vote {
+	for v := range extends.asked(from, to) {
+		if !v.Yes && !v.Unknown && sent(v) > from && v.At < to {
+			return &v
 		}
 	}
 	return nil
@@ -148,9 +149,11 @@ func refused(extends []history.Vote, from, to time.Duration) *history.Vote {
 
 // masterNames are m1, m2, … of the header.
 func (r *run) masterNames() []string {
-	names := make([]string, 0, r.h.Header.Masters)
-	for i := range r.h.Header.Masters {
-		names = append(names, fmt.Sprintf("m%d", i+1))
+	if r.names == nil {
+		r.names = make([]string, 0, r.h.Header.Masters)
+		for i := range r.h.Header.Masters {
+			r.names = append(r.names, fmt.Sprintf("m%d", i+1))
+		}
 	}
-	return names
+	return r.names
 }

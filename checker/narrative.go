@@ -44,9 +44,9 @@ func (n *narrative) add(e Event) { n.put(placed{Event: e, order: 2 * e.Ops[0]}) 
 
 // addAt adds an event that no line shows.
 func (n *narrative) addAt(where int, e Event) {
-	i, _ := slices.BinarySearchFunc(n.r.h.Ops, e.At, func(op history.Op, at time.Duration) int { return cmp.Compare(op.Time, at) })
+	i := n.r.h.Before(e.At)
 	if where == afterLines {
-		i, _ = slices.BinarySearchFunc(n.r.h.Ops, e.At+1, func(op history.Op, at time.Duration) int { return cmp.Compare(op.Time, at) })
+		i = n.r.h.Before(e.At + 1)
 	}
 	n.put(placed{Event: e, order: 2*i - 1})
 }
@@ -322,24 +322,40 @@ func (n *narrative) silence(e *placed, master string) string {
 // holderAt is the trail whose key a master stored at a time by its votes, or nil: the last that
 // it said yes to, unless it answered a release of it with yes since, or its TTL was over.
 func (r *run) holderAt(p place, when time.Duration) *trail {
+	t := r.trails()
 	var last *trail
 	since := time.Duration(-1)
-	for _, x := range r.trails().byPlace[p] {
-		for _, v := range slices.Concat(x.sets, x.extends) {
-			if v.Yes && v.At <= when && v.At > since && when < v.At+r.lifetime(v) {
-				last, since = x, v.At
-			}
+	stores := t.stores[p]
+	for i := stores.since(when+1) - 1; i >= 0; i-- {
+		v := stores.at(i)
+		if v.At < since || when >= v.At+r.longestLife() {
+			break
+		}
+		if when >= v.At+r.lifetime(v) {
+			continue
+		}
+		if x := t.byID(trailID{p, party{v.Client, v.Token}}); last == nil || x.number < last.number { // of answers at one time
+			last, since = x, v.At
 		}
 	}
 	if last == nil {
 		return nil
 	}
-	for _, v := range last.frees {
+	for v := range last.frees.all() {
 		if v.Yes && v.At >= since && v.At <= when {
 			return nil
 		}
 	}
 	return last
+}
+
+// longestLife is the longest of all lifetimes.
+func (r *run) longestLife() time.Duration {
+	longest := r.h.Header.TTL
+	for i := range r.h.Kinds() {
+		longest = max(longest, r.h.Kinds()[i].TTL)
+	}
+	return longest
 }
 
 // lifetime is how long a key lives after a vote: what the command asked for, or the TTL.

@@ -53,7 +53,7 @@ func (r *run) orphans(ghosts bool) *judgement {
 	judged := 0
 	var asked []time.Duration // when a master was asked that would have shown the key
 	var all []orphan
-	for _, x := range t.all {
+	for x := range t.all() {
 		if !said(x.sets) && answered(x.sets) {
 			continue // it was never set
 		}
@@ -90,7 +90,7 @@ func (r *run) orphans(ghosts bool) *judgement {
 	for _, o := range all {
 		byLook[proof{o.look.Index, o.trail.who.token}] = o
 		found = append(found, Violation{Key: o.trail.key, At: o.over, Until: max(o.over, lookFrom(o.look)),
-			Ops: []int{o.trail.sets[0].Index, o.look.Index}, Tokens: []string{o.trail.who.token}, Clients: []string{o.trail.who.client}})
+			Ops: []int{o.trail.sets.at(0).Index, o.look.Index}, Tokens: []string{o.trail.who.token}, Clients: []string{o.trail.who.client}})
 	}
 	return &judgement{
 		tally: tally{checked: judged}, violations: found, late: true, needsSlack: true,
@@ -138,35 +138,27 @@ func (r *run) doneWith() func(*trail) (over time.Duration, lease, ok bool) {
 		byClient[a.client] = append(byClient[a.client], a)
 	}
 	type asker struct{ client, key string }
-	sets := map[asker][]history.Vote{} // in the order of their sending
-	for _, v := range r.lookup().votes {
-		if v.Command == history.CommandSet {
-			id := asker{v.Client, v.Key}
-			sets[id] = append(sets[id], v)
+	h := r.h
+	sets := map[asker][]int32{} // in the order of their sending
+	for i := range h.Len() {
+		id := h.InOrder(i)
+		if k := h.Kind(id); k.Command == history.CommandSet {
+			of := asker{k.Client, k.Key}
+			sets[of] = append(sets[of], id)
 		}
 	}
-	for _, all := range sets {
-		slices.SortFunc(all, func(a, b history.Vote) int {
-			return cmp.Or(cmp.Compare(sent(a), sent(b)), cmp.Compare(a.Index, b.Index))
-		})
-	}
-	clients := map[trailKey]map[string]bool{} // who acts under a token: a weak one may be several clients'
-	for _, x := range r.trails().all {
-		id := trailKey{place{x.master, x.key}, x.who.token}
-		if clients[id] == nil {
-			clients[id] = map[string]bool{}
-		}
-		clients[id][x.who.client] = true
+	for _, ids := range sets {
+		slices.SortFunc(ids, func(a, b int32) int { return cmp.Or(cmp.Compare(h.Sent(a), h.Sent(b)), cmp.Compare(a, b)) })
 	}
 	return func(x *trail) (time.Duration, bool, bool) {
-		if len(clients[trailKey{place{x.master, x.key}, x.who.token}]) > 1 {
+		if r.trails().sharing(x) { // a weak token may be several clients'
 			return 0, false, false
 		}
 		if granted[x.who] {
 			over, ok := released[x.who]
 			return over, true, ok
 		}
-		first := sent(x.sets[0])
+		first := sent(x.sets.at(0))
 		mine := byClient[x.who.client]
 		i, exact := slices.BinarySearchFunc(mine, first, func(a attempt, at time.Duration) int { return cmp.Compare(a.invoked, at) })
 		if !exact {
@@ -177,10 +169,11 @@ func (r *run) doneWith() func(*trail) (over time.Duration, lease, ok bool) {
 		}
 		over := mine[i].ended
 		all := sets[asker{x.who.client, x.key}]
-		at, _ := slices.BinarySearchFunc(all, first, func(v history.Vote, at time.Duration) int { return cmp.Compare(sent(v), at) })
-		for _, v := range all[at:] { // its next attempt
-			if v.Token != x.who.token {
-				over = min(over, sent(v))
+		at, _ := slices.BinarySearchFunc(all, first, func(id int32, at time.Duration) int { return cmp.Compare(h.Sent(id), at) })
+		token := h.FindToken(x.who.token)
+		for _, id := range all[at:] { // its next attempt
+			if h.TokenNumber(id) != token {
+				over = min(over, h.Sent(id))
 				break
 			}
 		}
@@ -190,31 +183,37 @@ func (r *run) doneWith() func(*trail) (over time.Duration, lease, ok bool) {
 
 // orphaned says why it is the lock's doing that a look shows a key, or "".
 func (r *run) orphaned(x *trail, look *history.Op, over time.Duration) string {
-	began := sent(x.sets[0]) - r.slack
+	began := sent(x.sets.at(0)) - r.slack
 	seen := lookFrom(look)
 	if r.goneIn(x.who.client, began, look.Time) || r.stoppedIn(x.who.client, began, look.Time) || r.restartedIn(x.master, began, look.Time) {
 		return ""
 	}
 	late := seen > over+r.orphanMoment()
-	heard := slices.DeleteFunc(slices.Clone(x.frees), func(v history.Vote) bool { return v.Unknown })
+	heard := votes{h: r.h}
+	for i, id := range x.frees.ids {
+		if !x.frees.kind(i).Unknown {
+			heard.ids = append(heard.ids, id)
+		}
+	}
 	clean := answered(x.sets) && answered(x.extends)
 	again := func(since time.Duration) bool { // one token for several SETs
-		return slices.ContainsFunc(append(slices.Clone(x.sets), x.extends...), func(v history.Vote) bool { return sent(v) > since })
+		later := func(v *history.Vote) bool { return sent(*v) > since }
+		return x.sets.any(later) || x.extends.any(later)
 	}
-	if again(over) || len(heard) > 0 && again(latest(heard)) {
+	if again(over) || heard.len() > 0 && again(latest(heard)) {
 		return ""
 	}
 	switch {
-	case len(x.frees) == 0:
+	case x.frees.len() == 0:
 		if late && !r.stalledIn(over, look.Time) {
 			return "unsent"
 		}
-	case len(heard) > 0 && seen > latest(heard):
+	case heard.len() > 0 && seen > latest(heard):
 		if clean {
 			return "undone"
 		}
 		return "late"
-	case len(heard) == 0 && late && clean && latest(x.frees) < seen && !r.stalledIn(began, look.Time) && r.reachable(x.who.client, x.master, began, look.Time):
+	case heard.len() == 0 && late && clean && latest(x.frees) < seen && !r.stalledIn(began, look.Time) && r.reachable(x.who.client, x.master, began, look.Time):
 		return "unheard"
 	}
 	return ""

@@ -1,9 +1,7 @@
 package checker
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
 	"lockpick/history"
@@ -36,26 +34,33 @@ func (r *run) ownKeys() *judgement {
 	victims := map[int]bool{}
 	for _, p := range t.places {
 		sets := t.yes[p]
-		for _, x := range t.byPlace[p] {
-			for _, v := range append(slices.Clone(x.frees), x.extends...) {
-				if !v.Yes || r.h.Header.Duplicates || !r.counts(v.At) {
-					continue
-				}
-				judged = append(judged, v.At)
-				if s, ok := r.hitAnother(x, v, sets); ok {
-					all = append(all, s)
-					if s.victim != nil {
-						victims[s.victim.Index] = true
+		for x := range t.at(p) {
+			for _, vs := range []votes{x.frees, x.extends} {
+				for i := range vs.ids {
+					if !vs.kind(i).Yes || r.h.Header.Duplicates {
+						continue
+					}
+					v := vs.at(i)
+					if !r.counts(v.At) {
+						continue
+					}
+					judged = append(judged, v.At)
+					if s, ok := r.hitAnother(x, v, sets); ok {
+						all = append(all, s)
+						if s.victim != nil {
+							victims[s.victim.Index] = true
+						}
 					}
 				}
 			}
 		}
-		for i := 1; i < len(sets); i++ {
-			if !r.counts(sets[i].At) {
+		for i := 1; i < sets.len(); i++ {
+			next := sets.at(i)
+			if !r.counts(next.At) {
 				continue
 			}
-			given = append(given, sets[i].At)
-			if s, ok := r.takenAway(sets[i-1], sets[i]); ok && !victims[s.victim.Index] {
+			given = append(given, next.At)
+			if s, ok := r.takenAway(sets.at(i-1), next); ok && !victims[s.victim.Index] {
 				all = append(all, s)
 			}
 		}
@@ -98,11 +103,10 @@ func (r *run) ownKeys() *judgement {
 }
 
 // lastOther is the last SET of another that was answered before a time, or nil.
-func lastOther(sets []history.Vote, who party, before time.Duration) *history.Vote {
-	i, _ := slices.BinarySearchFunc(sets, before, func(v history.Vote, at time.Duration) int { return cmp.Compare(v.At, at) })
-	for i--; i >= 0; i-- {
-		if (party{sets[i].Client, sets[i].Token}) != who {
-			return &sets[i]
+func lastOther(sets votes, who party, before time.Duration) *history.Vote {
+	for i := sets.since(before) - 1; i >= 0; i-- {
+		if v := sets.at(i); (party{v.Client, v.Token}) != who {
+			return &v
 		}
 	}
 	return nil
@@ -113,8 +117,8 @@ func lastOther(sets []history.Vote, who party, before time.Duration) *history.Vo
 // A yes to a release says that the master deleted something: if that cannot have been the
 // client's own key, it was another's. A yes to an extension may also have set a key that was
 // missing, so it convicts only while another's key was certainly there.
-func (r *run) hitAnother(x *trail, v history.Vote, sets []history.Vote) (trespass, bool) {
-	if len(x.sets) == 0 || !answered(x.sets) {
+func (r *run) hitAnother(x *trail, v history.Vote, sets votes) (trespass, bool) {
+	if x.sets.len() == 0 || !answered(x.sets) {
 		return trespass{}, false
 	}
 	last := lastOther(sets, x.who, sent(v)-r.slack)
@@ -135,7 +139,7 @@ func (r *run) hitAnother(x *trail, v history.Vote, sets []history.Vote) (trespas
 		return s, last != nil && r.stillThere(*last, v)
 	}
 	// An extension of the client's own may have created its key once more.
-	created := slices.ContainsFunc(x.extends, func(e history.Vote) bool { return (e.Yes || e.Unknown) && e.At >= since && sent(e) <= v.At })
+	created := x.extends.any(func(e *history.Vote) bool { return (e.Yes || e.Unknown) && e.At >= since && sent(*e) <= v.At })
 	return s, !created
 }
 
@@ -147,11 +151,9 @@ func (r *run) stillThere(set, v history.Vote) bool {
 	if ttl := r.h.Header.TTL; ttl <= 0 || v.At > from+ttl || sent(v) <= set.At {
 		return false
 	}
-	for _, x := range r.trails().byPlace[place{set.Master, set.Key}] {
-		mine := x.who == party{set.Client, set.Token}
-		if slices.ContainsFunc(x.frees, func(f history.Vote) bool {
-			return (mine || f.Yes || f.Unknown) && f.Index != v.Index && f.At >= from && sent(f) <= v.At+r.slack
-		}) {
+	for f := range r.releases(set.Master).asked(from, v.At+r.slack) {
+		mine := party{f.Client, f.Token} == party{set.Client, set.Token}
+		if f.Key == set.Key && (mine || f.Yes || f.Unknown) && f.Index != v.Index {
 			return false
 		}
 	}
@@ -170,15 +172,13 @@ func (r *run) takenAway(a, b history.Vote) (trespass, bool) {
 	if sent(b) <= a.At {
 		return trespass{}, false
 	}
-	x := r.trails().byID[trailID{place{a.Master, a.Key}, party{a.Client, a.Token}}]
 	from := sent(a) - r.slack
 	if b.At >= from+ttl {
 		return trespass{}, false
 	}
-	for _, v := range x.frees {
-		if v.At >= from && sent(v) <= b.At+r.slack {
-			return trespass{}, false
-		}
+	x := r.trails().byID(trailID{place{a.Master, a.Key}, party{a.Client, a.Token}})
+	for range x.frees.asked(from, b.At+r.slack) {
+		return trespass{}, false
 	}
 	switch {
 	case b.At > r.end-time.Second: // its release may not have been recorded any more

@@ -25,36 +25,73 @@ type setAttempt struct {
 	who   party
 	key   string
 	began time.Duration
-	votes []history.Vote
+	votes votes
 	next  time.Duration // its client sent the first SET of the attempt after this one; 0: it made none
 }
 
 // setAttempts are all of them, in the order of their first votes.
 func (r *run) setAttempts() []*setAttempt {
-	type id struct {
-		key string
-		who party
+	h := r.h
+	type asker struct{ client, key int32 }
+	type kind struct {
+		set    bool
+		asker  int32
+		client int32
 	}
+	kinds := make([]kind, len(h.Kinds()))
+	clients, keys, askers := map[string]int32{}, map[string]int32{}, map[asker]int32{}
+	for i := range h.Kinds() {
+		k := &h.Kinds()[i]
+		client := numberOf(clients, k.Client)
+		kinds[i] = kind{k.Command == history.CommandSet, numberOf(askers, asker{client, numberOf(keys, k.Key)}), client}
+	}
+	var sets []int32
+	for i := range h.Len() {
+		if id := h.InOrder(i); kinds[h.KindNumber(id)].set {
+			sets = append(sets, id)
+		}
+	}
+	slices.SortStableFunc(sets, func(a, b int32) int { return cmp.Compare(h.Sent(a), h.Sent(b)) })
 	var all []*setAttempt
-	open := map[id]*setAttempt{}
-	before := map[string]*setAttempt{}
-	sets := slices.DeleteFunc(slices.Clone(r.lookup().votes), func(v history.Vote) bool { return v.Command != history.CommandSet })
-	slices.SortStableFunc(sets, func(a, b history.Vote) int { return cmp.Compare(sent(a), sent(b)) })
-	for _, v := range sets {
-		x := id{v.Key, party{v.Client, v.Token}}
-		a := open[x]
-		if a == nil || slices.ContainsFunc(a.votes, func(w history.Vote) bool { return w.Master == v.Master }) {
-			a = &setAttempt{who: x.who, key: v.Key, began: sent(v)}
-			open[x] = a
+	open := map[[2]int32]*setAttempt{} // by client, key and token
+	before := make([]*setAttempt, len(clients))
+	for _, id := range sets {
+		k := &kinds[h.KindNumber(id)]
+		of := [2]int32{k.asker, h.TokenNumber(id)}
+		a := open[of]
+		if a == nil || a.asked(h.Kind(id).Master) {
+			v := h.Vote(id)
+			a = &setAttempt{who: party{v.Client, v.Token}, key: v.Key, began: sent(v), votes: votes{h: h}}
+			open[of] = a
 			all = append(all, a)
-			if earlier := before[v.Client]; earlier != nil {
+			if earlier := before[k.client]; earlier != nil {
 				earlier.next = a.began
 			}
-			before[v.Client] = a
+			before[k.client] = a
 		}
-		a.votes = append(a.votes, v)
+		a.votes.ids = append(a.votes.ids, id)
 	}
 	return all
+}
+
+// asked says whether a master was asked in an attempt.
+func (a *setAttempt) asked(master string) bool {
+	for i := range a.votes.ids {
+		if a.votes.kind(i).Master == master {
+			return true
+		}
+	}
+	return false
+}
+
+// numberOf numbers names in the order in which they come.
+func numberOf[K comparable](numbers map[K]int32, name K) int32 {
+	n, known := numbers[name]
+	if !known {
+		n = int32(len(numbers))
+		numbers[name] = n
+	}
+	return n
 }
 
 // quorumGranted judges one thing of AV: an attempt that a quorum of masters voted for in
@@ -76,13 +113,19 @@ func (r *run) quorumGranted() *judgement {
 	var all []wasted
 	for _, s := range r.setAttempts() {
 		x := wasted{who: s.who, key: s.key}
-		for _, v := range s.votes {
+		yes := 0
+		for i := range s.votes.ids {
+			if s.votes.kind(i).Yes {
+				yes++
+			}
+		}
+		if yes < q {
+			continue
+		}
+		for v := range s.votes.all() {
 			if v.Yes {
 				x.yes = append(x.yes, v)
 			}
-		}
-		if len(x.yes) < q {
-			continue
 		}
 		slices.SortFunc(x.yes, func(a, b history.Vote) int { return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Index, b.Index)) })
 		x.by = x.yes[q-1].At

@@ -2,7 +2,6 @@ package checker
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"lockpick/history"
@@ -92,8 +91,8 @@ func (r *run) told() *judgement {
 // written says whether a write that a client began was carried out: a client may begin
 // one and then find that its lease is over.
 func (r *run) written(invoke *history.Op) bool {
-	for i := invoke.Index + 1; i < len(r.h.Ops); i++ {
-		if op := &r.h.Ops[i]; op.Process == invoke.Process && op.F == history.FWrite {
+	for op := range r.following(invoke.Process, invoke.Index) {
+		if op.F == history.FWrite {
 			return op.Type == history.OK
 		}
 	}
@@ -124,11 +123,13 @@ func (r *run) lostBy() map[*history.Lease]*history.Op {
 		}
 		no := 0
 		for _, m := range r.masterNames() {
-			x := t.byID[trailID{place{m, l.Key}, party{l.Process, l.Token}}]
-			if x != nil && slices.ContainsFunc(x.extends, func(v history.Vote) bool {
-				return !v.Yes && !v.Unknown && sent(v) >= asked && v.At <= op.Time
-			}) {
-				no++
+			if x := t.byID(trailID{place{m, l.Key}, party{l.Process, l.Token}}); x != nil {
+				for v := range x.extends.asked(asked, op.Time) {
+					if !v.Yes && !v.Unknown && sent(v) >= asked && v.At <= op.Time {
+						no++
+						break
+					}
+				}
 			}
 		}
 		if no > n-q {

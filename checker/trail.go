@@ -2,6 +2,7 @@ package checker
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"time"
 
@@ -18,13 +19,20 @@ type party struct{ client, token string }
 
 // trail is all that one party asked one master about one key, in the order of the answers.
 type trail struct {
+	number               int32 // in the order in which they begin
 	master, key          string
 	who                  party
-	sets, extends, frees []history.Vote
+	sets, extends, frees votes
 }
 
 // place is a key on a master.
 type place struct{ master, key string }
+
+// route is a client's way to a key on a master.
+type route struct {
+	place
+	client string
+}
 
 type trailID struct {
 	place
@@ -37,19 +45,143 @@ type trailKey struct {
 	token string
 }
 
+// packedTrail is a trail: where its votes are in trails.votes.
+type packedTrail struct {
+	route, token              int32
+	sets, extends, frees, end int32 // where they begin; and where the last ones end
+	next                      int32 // trail with that token, -1 if there is none
+}
+
 // trails are the trails of a history: all of them, in the order in which they begin, and
 // by what they are about.
 type trails struct {
-	all     []*trail
-	byID    map[trailID]*trail
-	byPlace map[place][]*trail
+	h       *history.Packed
+	packed  []packedTrail
+	votes   []int32 // the numbers of the votes, by trail and command, in order
+	routes  []route
+	routeOf map[route]int32
+	byToken []int32          // the first trail with each token, -1 if there is none
+	far     map[uint64]int32 // those that are far down in byToken's lists
+	byPlace map[place][]int32
 	places  []place
-	yes     map[place][]history.Vote // SETs to which a master said yes, in order
+	yes     map[place]votes // SETs to which a master said yes, in order
+	stores  map[place]votes // the same, and extensions
 	shows   map[trailKey][]*history.Op
-	crashes map[string][]time.Duration // by client
+	crashes map[string]moments // by client
 	stalls  []history.Span
+	stood   intervals                // stalls
 	looks   map[string][]*history.Op // by master; also what it stored after a restart
 	names   map[place]string         // of the key on the master, where it is not the lock's name
+}
+
+// near is how many trails of one token are looked through one by one. Most tokens have one for
+// each master; those of a lock that has one token for all are looked up.
+const near = 16
+
+func farKey(route, token int32) uint64 { return uint64(uint32(route))<<32 | uint64(uint32(token)) }
+
+// find is the trail of a token on a route, or -1.
+func (t *trails) find(route, token int32) int32 {
+	n := t.byToken[token]
+	for steps := 0; n >= 0; n = t.packed[n].next {
+		if t.packed[n].route == route {
+			return n
+		}
+		if steps++; steps == near {
+			if n, known := t.far[farKey(route, token)]; known {
+				return n
+			}
+			return -1
+		}
+	}
+	return -1
+}
+
+// begin is a new trail of a token on a route.
+func (t *trails) begin(route, token int32) int32 {
+	n := int32(len(t.packed))
+	t.packed = append(t.packed, packedTrail{route: route, token: token, next: -1})
+	link, steps := &t.byToken[token], 0
+	for ; *link >= 0 && steps < near; steps++ {
+		link = &t.packed[*link].next
+	}
+	if steps == near {
+		t.packed[n].next = *link
+		t.far[farKey(route, token)] = n
+	}
+	*link = n
+	return n
+}
+
+// trail unpacks a trail.
+func (t *trails) trail(n int32) *trail {
+	x := &t.packed[n]
+	on := &t.routes[x.route]
+	at := func(from, to int32) votes { return votes{t.h, t.votes[from:to:to]} }
+	return &trail{number: n, master: on.master, key: on.key, who: party{on.client, t.h.Tokens()[x.token]},
+		sets: at(x.sets, x.extends), extends: at(x.extends, x.frees), frees: at(x.frees, x.end)}
+}
+
+// byID is the trail of a party at a place, or nil.
+func (t *trails) byID(id trailID) *trail {
+	token := t.h.FindToken(id.who.token)
+	on, known := t.routeOf[route{id.place, id.who.client}]
+	if token < 0 || !known {
+		return nil
+	}
+	if n := t.find(on, token); n >= 0 {
+		return t.trail(n)
+	}
+	return nil
+}
+
+// all yields all trails.
+func (t *trails) all() iter.Seq[*trail] {
+	return func(yield func(*trail) bool) {
+		for n := range t.packed {
+			if !yield(t.trail(int32(n))) {
+				return
+			}
+		}
+	}
+}
+
+// at yields the trails at a place.
+func (t *trails) at(p place) iter.Seq[*trail] {
+	return func(yield func(*trail) bool) {
+		for _, n := range t.byPlace[p] {
+			if !yield(t.trail(n)) {
+				return
+			}
+		}
+	}
+}
+
+// sharing says whether several clients act under a trail's token at its place.
+func (t *trails) sharing(x *trail) bool {
+	mine := &t.packed[x.number]
+	for n := t.byToken[mine.token]; n >= 0; n = t.packed[n].next {
+		if other := t.packed[n].route; other != mine.route && t.routes[other].place == t.routes[mine.route].place {
+			return true
+		}
+	}
+	return false
+}
+
+// first is the first trail with a token under a key, or nil.
+func (t *trails) first(key, token string) *trail {
+	first := int32(-1)
+	if number := t.h.FindToken(token); number >= 0 {
+		for n := t.byToken[number]; n >= 0; n = t.packed[n].next {
+			if t.routes[t.packed[n].route].key == key && (first < 0 || n < first) {
+				first = n
+			}
+		}
+	}
+	if first < 0 {
+		return nil
+	}
+	return t.trail(first)
 }
 
 // stored is the name of a lock's key on a master, learned from the commands about it.
@@ -69,39 +201,128 @@ func (t *trails) snapshots(x *trail) []*history.Op {
 // sent is when a command was sent, at the latest.
 func sent(v history.Vote) time.Duration { return v.At - v.Took }
 
+// part is where a vote stands in its trail: among the SETs, the extensions, the releases, or
+// nowhere.
+func part(command string) int {
+	switch command {
+	case history.CommandSet:
+		return 0
+	case history.CommandExtend:
+		return 1
+	case history.CommandRelease:
+		return 2
+	}
+	return -1
+}
+
+// group builds the trails from the votes.
+func (t *trails) group() {
+	h := t.h
+	type kind struct {
+		route int32
+		part  int
+		place int
+		yes   bool
+	}
+	kinds := make([]kind, len(h.Kinds()))
+	type stored struct{ yes, stores []int32 }
+	var placed []stored
+	placeOf := map[place]int{}
+	for i := range h.Kinds() {
+		k := &h.Kinds()[i]
+		at := route{place{k.Master, k.Key}, k.Client}
+		number, known := t.routeOf[at]
+		if !known {
+			number = int32(len(t.routes))
+			t.routes = append(t.routes, at)
+			t.routeOf[at] = number
+		}
+		where, known := placeOf[at.place]
+		if !known {
+			where = len(placed)
+			placed = append(placed, stored{})
+			placeOf[at.place] = where
+		}
+		kinds[i] = kind{number, part(k.Command), where, k.Yes}
+		if k.Stored != k.Key {
+			t.names[at.place] = k.Stored
+		}
+	}
+	trailOf := make([]int32, h.Len())
+	for i := range h.Len() {
+		id := h.InOrder(i)
+		k, token := &kinds[h.KindNumber(id)], h.TokenNumber(id)
+		n := t.find(k.route, token)
+		if n < 0 {
+			n = t.begin(k.route, token)
+			at := t.routes[k.route].place
+			if t.byPlace[at] == nil {
+				t.places = append(t.places, at)
+			}
+			t.byPlace[at] = append(t.byPlace[at], n)
+		}
+		trailOf[id] = n
+		x := &t.packed[n]
+		switch k.part { // counts, for now
+		case 0:
+			x.sets++
+		case 1:
+			x.extends++
+		case 2:
+			x.frees++
+		}
+		if k.yes && (k.part == 0 || k.part == 1) {
+			p := &placed[k.place]
+			p.stores = append(p.stores, id)
+			if k.part == 0 {
+				p.yes = append(p.yes, id)
+			}
+		}
+	}
+	for at, i := range placeOf {
+		t.yes[at], t.stores[at] = votes{h, placed[i].yes}, votes{h, placed[i].stores}
+	}
+	sum := int32(0)
+	for i := range t.packed { // counts become ends, which the votes move down to the beginnings
+		x := &t.packed[i]
+		x.sets += sum
+		x.extends += x.sets
+		x.frees += x.extends
+		sum = x.frees
+		x.end = sum
+	}
+	t.votes = make([]int32, sum)
+	for i := h.Len() - 1; i >= 0; i-- {
+		id := h.InOrder(i)
+		x := &t.packed[trailOf[id]]
+		var to *int32
+		switch kinds[h.KindNumber(id)].part {
+		case 0:
+			to = &x.sets
+		case 1:
+			to = &x.extends
+		case 2:
+			to = &x.frees
+		default:
+			continue
+		}
+		*to--
+		t.votes[*to] = id
+	}
+}
+
 // trails builds them at their first use.
 func (r *run) trails() *trails {
 	if r.trailed != nil {
 		return r.trailed
 	}
-	t := &trails{byID: map[trailID]*trail{}, byPlace: map[place][]*trail{}, yes: map[place][]history.Vote{}, shows: map[trailKey][]*history.Op{}, crashes: map[string][]time.Duration{}, looks: map[string][]*history.Op{}, names: map[place]string{}}
-	for _, v := range r.lookup().votes {
-		id := trailID{place{v.Master, v.Key}, party{v.Client, v.Token}}
-		if v.Stored != v.Key {
-			t.names[id.place] = v.Stored
-		}
-		x := t.byID[id]
-		if x == nil {
-			x = &trail{master: v.Master, key: v.Key, who: id.who}
-			t.byID[id] = x
-			t.all = append(t.all, x)
-			if t.byPlace[id.place] == nil {
-				t.places = append(t.places, id.place)
-			}
-			t.byPlace[id.place] = append(t.byPlace[id.place], x)
-		}
-		switch v.Command {
-		case history.CommandSet:
-			x.sets = append(x.sets, v)
-			if v.Yes {
-				t.yes[id.place] = append(t.yes[id.place], v)
-			}
-		case history.CommandExtend:
-			x.extends = append(x.extends, v)
-		case history.CommandRelease:
-			x.frees = append(x.frees, v)
-		}
+	t := &trails{h: r.h, routeOf: map[route]int32{}, far: map[uint64]int32{}, byPlace: map[place][]int32{}, yes: map[place]votes{}, stores: map[place]votes{},
+		shows: map[trailKey][]*history.Op{}, crashes: map[string]moments{}, looks: map[string][]*history.Op{}, names: map[place]string{}}
+	t.byToken = make([]int32, len(r.h.Tokens()))
+	for i := range t.byToken {
+		t.byToken[i] = -1
 	}
+	t.group()
 	down := map[string]time.Duration{} // masters, since when
 	for i := range r.h.Ops {
 		op := &r.h.Ops[i]
@@ -132,6 +353,7 @@ func (r *run) trails() *trails {
 			}
 		}
 	}
+	t.stood = intervalsOf(slices.Clone(t.stalls))
 	r.trailed = t
 	return t
 }
@@ -151,74 +373,94 @@ func (t *trails) missed(p place, token string, from, to time.Duration) *history.
 	return nil
 }
 
-// answered says whether a master answered every one of some commands: one that it did not
-// answer may be carried out at any later time.
-func answered(votes []history.Vote) bool {
-	return !slices.ContainsFunc(votes, func(v history.Vote) bool { return v.Unknown })
-}
-
-// latest is when the last of some votes came in.
-func latest(votes []history.Vote) (last time.Duration) {
-	for _, v := range votes {
-		last = max(last, v.At)
-	}
-	return last
-}
-
-// said says whether any of some votes is a yes.
-func said(votes []history.Vote) bool {
-	return slices.ContainsFunc(votes, func(v history.Vote) bool { return v.Yes })
-}
-
 // overlaps says whether two stretches of time touch.
 func overlaps(from, to, from2, to2 time.Duration) bool { return from <= to2 && from2 <= to }
+
+// masterFaults are the faults of one master, and when its process was seen down.
+type masterFaults struct {
+	ends  []*history.Fault // that end its process
+	ended intervals        // the same, from their beginnings to their ends, in that order
+	bent  intervals        // of its clock or memory
+	down  moments
+}
+
+func (r *run) faultsOf(master string) *masterFaults {
+	if x := r.byMaster[master]; x != nil {
+		return x
+	}
+	x := &masterFaults{}
+	var ended, bent []history.Span
+	for _, f := range r.faults {
+		if !f.Installed || !slices.Contains(f.Masters, master) {
+			continue
+		}
+		if ends(f.Name) {
+			x.ends = append(x.ends, f)
+			ended = append(ended, history.Span{From: f.Began, To: f.To})
+		}
+		if f.Name == "clock" || f.Name == "memory" {
+			bent = append(bent, history.Span{From: f.Began, To: f.To})
+		}
+	}
+	for _, s := range r.lookup().states[master] {
+		if s.is == "down" {
+			x.down = append(x.down, s.at)
+		}
+	}
+	slices.SortStableFunc(x.ends, func(a, b *history.Fault) int { return cmp.Compare(a.Began, b.Began) })
+	x.ended, x.bent = intervalsOf(ended), intervalsOf(bent)
+	if r.byMaster == nil {
+		r.byMaster = map[string]*masterFaults{}
+	}
+	r.byMaster[master] = x
+	return x
+}
 
 // restartedIn says whether a master's process may have ended within a time: what it
 // stores then may be older than what it said.
 func (r *run) restartedIn(master string, from, to time.Duration) bool {
-	for _, f := range r.faults {
-		if f.Installed && ends(f.Name) && slices.Contains(f.Masters, master) && overlaps(f.Began, f.To, from, to) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(r.lookup().states[master], func(s state) bool { return s.is == "down" && s.at >= from && s.at <= to })
+	x := r.faultsOf(master)
+	return x.ended.touch(from, to) || x.down.in(from, to)
 }
 
 // endedAfter says whether a master that answered at a time may have ended after it, up to
 // another: a fault that was in force by then, or after whose beginning the master was seen
 // down by then, has struck before.
 func (r *run) endedAfter(master string, from, to time.Duration) bool {
-	downIn := func(from, to time.Duration) bool {
-		return slices.ContainsFunc(r.lookup().states[master], func(s state) bool { return s.is == "down" && s.at >= from && s.at <= to })
-	}
-	for _, f := range r.faults {
-		if f.Installed && ends(f.Name) && slices.Contains(f.Masters, master) && f.From > from && f.Began <= to && !downIn(f.Began, from) {
-			return true
-		}
-	}
-	return downIn(from+1, to)
+	x := r.faultsOf(master)
+	found := x.down.in(from+1, to)
+	x.ended.each(from, to, func(i int) bool { // a fault ends after it was installed
+		f := x.ends[i]
+		found = found || f.From > from && !x.down.in(f.Began, from)
+		return !found
+	})
+	return found
 }
 
 // bentIn says whether a master's clock or memory was tampered with within a time.
 func (r *run) bentIn(master string, from, to time.Duration) bool {
-	return slices.ContainsFunc(r.faults, func(f *history.Fault) bool {
-		return f.Installed && (f.Name == "clock" || f.Name == "memory") && slices.Contains(f.Masters, master) && overlaps(f.Began, f.To, from, to)
-	})
+	return r.faultsOf(master).bent.touch(from, to)
 }
 
 // stalledIn says whether the harness stood still within a time, so that what it recorded
 // then may be late.
-func (r *run) stalledIn(from, to time.Duration) bool {
-	return slices.ContainsFunc(r.trails().stalls, func(s history.Span) bool { return overlaps(s.From, s.To, from, to) })
-}
+func (r *run) stalledIn(from, to time.Duration) bool { return r.trails().stood.touch(from, to) }
 
 // goneIn says whether a client ended within a time: what it had asked for and not heard of
 // was never recorded.
 func (r *run) goneIn(client string, from, to time.Duration) bool {
-	return slices.ContainsFunc(r.trails().crashes[client], func(at time.Duration) bool { return at >= from && at <= to })
+	return r.trails().crashes[client].in(from, to)
 }
 
 // stoppedIn says whether a client stood still within a time.
 func (r *run) stoppedIn(client string, from, to time.Duration) bool {
-	return slices.ContainsFunc(r.pauses[client], func(p pause) bool { return overlaps(p.from, p.to, from, to) })
+	x, known := r.stopped[client]
+	if !known {
+		x = intervalsOf(r.stops(client))
+		if r.stopped == nil {
+			r.stopped = map[string]intervals{}
+		}
+		r.stopped[client] = x
+	}
+	return x.touch(from, to)
 }

@@ -407,15 +407,9 @@ const (
 
 // slackOf is the slack of a history: what its driver allows, and the longest delay that the
 // recorder knows of.
-func slackOf(h *history.History) time.Duration {
-	longest := time.Duration(0)
-	for i := range h.Ops {
-		if v := h.Ops[i].Value; v != nil {
-			longest = max(longest, v.Delay)
-		}
-	}
+func slackOf(h *history.Packed) time.Duration {
 	if h.Header.Driver == "sim" {
-		return simulatedSlack + longest
+		return simulatedSlack + h.LongestDelay()
 	}
-	return realSlack + longest
+	return realSlack + h.LongestDelay()
 }

@@ -49,7 +49,7 @@ func (r *run) backingOf(l *history.Lease, i int) (backing, bool) {
 	if g.Bent || !r.lookup().voted(l) || r.stalledIn(b.since, g.At+r.slack) {
 		return b, false
 	}
-	for v := range r.lookup().of(l) {
+	for v := range r.lookup().asked(l, b.since-r.slack, g.At+r.slack) {
 		// An extension may set a key anew that a master has lost.
 		counts := v.Command == history.CommandSet && (b.first || sent(v) > grantBefore(l, i).At) || !b.first && v.Command == history.CommandExtend
 		if counts && v.Yes && sent(v) >= b.since-r.slack && v.At <= g.At+r.slack {

@@ -148,7 +148,7 @@ func LeasesByLine(ops []Op) (leases []*Lease, of []int32) {
 			l.Invoked, _ = calls.Began(i)
 			l.InvokedIndex = -1
 			if n, known := calls.Invocation(i); known {
-				l.InvokedIndex = n
+				l.InvokedIndex = ops[n].Index
 			}
 			granted[token] = true
 			of[i] = int32(len(leases))

@@ -116,3 +116,6 @@ type Value struct {
 	Evidence string            `json:"evidence,omitempty"`
 	Bound    time.Duration     `json:"bound,omitempty"` // healed: ns within which a free lock must be granted
 }
+
+// endsHistory says whether an operation is the end mark: it is the harness's alone.
+func (op *Op) endsHistory() bool { return op.F == FEnd && op.Process == Harness }

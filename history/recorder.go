@@ -97,7 +97,7 @@ func (r *Recorder) Observe(f func(Op)) {
 // record could do nothing about it. Nothing is written after it, so that the lines
 // before it stay a readable history with a torn end.
 //
-// The end mark (FEnd) is the last line: an operation that comes after it, such as the late
+// The end mark (FEnd of the harness) is the last line: an operation that comes after it, such as the late
 // return of a call that hung, is dropped.
 func (r *Recorder) Record(op Op) Op {
 	r.mu.Lock()
@@ -124,7 +124,7 @@ func (r *Recorder) record(op Op, now time.Duration) Op {
 	if r.ended {
 		return op
 	}
-	r.ended = op.F == FEnd
+	r.ended = op.endsHistory()
 	r.next++
 	switch {
 	case r.room != nil:

@@ -87,7 +87,7 @@ func (c *checks) op(op *Op, index, line int, alien []string) error {
 	if c.ended {
 		c.problems.add(line, "after the end", "a line after the end mark")
 	}
-	c.ended = op.F == FEnd && op.Process == Harness
+	c.ended = op.endsHistory()
 	switch op.F {
 	case FVote: // most lines
 	case FAcquire, FRelease, FWrite, FCrash:

@@ -35,7 +35,7 @@ file. It needs nothing else, so it also judges what a harness that was killed le
 			if err != nil {
 				return err
 			}
-			h, r, err := campaign.JudgeFile(path)
+			h, r, err := campaign.CheckFile(path)
 			if err != nil {
 				return orUsage(err)
 			}
@@ -45,7 +45,7 @@ file. It needs nothing else, so it also judges what a harness that was killed le
 			if len(levels) > 0 {
 				r.Ask(levels)
 			}
-			if err := printResult(h, r, asJSON); err != nil {
+			if err := printResult(&h.History, r, asJSON); err != nil {
 				return err
 			}
 			return exitOf(r, r.Properties)
@@ -108,7 +108,7 @@ master that took part. For a story RUN may also be a history file.`,
 
 // tellStory prints the story of a violation and its diagram.
 func tellStory(path string, number int) error {
-	_, r, err := campaign.JudgeFile(path)
+	_, r, err := campaign.CheckFile(path)
 	if err != nil {
 		return orUsage(err)
 	}

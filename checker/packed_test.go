@@ -1,0 +1,157 @@
+package checker
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"lockpick/history"
+)
+
+// drawVotes adds to a history the votes of five masters on its acquires, extensions and
+// releases: some late, some without an answer, some of the wrong token.
+func drawVotes(t *rapid.T, ops []history.Op) []history.Op {
+	late := rapid.Bool().Draw(t, "late")
+	var all []history.Op
+	for _, op := range ops {
+		token := fmt.Sprintf("f%d", rapid.IntRange(0, 3).Draw(t, "failed"))
+		if op.Value != nil && op.Value.Token != "" {
+			token = op.Value.Token
+		}
+		command := map[string]string{history.FAcquire: history.CommandSet, history.FExtend: history.CommandExtend, history.FRelease: history.CommandRelease}[op.F]
+		for m := 1; command != "" && op.Type != history.Invoke && m <= 5; m++ {
+			v := &history.Value{Client: op.Process, Token: token, Command: command, Yes: rapid.IntRange(0, 4).Draw(t, "yes") > 0,
+				Took: time.Duration(rapid.IntRange(0, 3).Draw(t, "took"))}
+			if late {
+				v.Delay = time.Duration(rapid.IntRange(0, 2).Draw(t, "delay"))
+			}
+			typ := rapid.SampledFrom([]history.Type{history.OK, history.OK, history.OK, history.Fail, history.Info}).Draw(t, "reply")
+			v.Yes = v.Yes && typ == history.OK
+			all = append(all, history.Op{Time: op.Time, Process: fmt.Sprintf("m%d", m), Type: typ, F: history.FVote, Key: op.Key, Value: v})
+		}
+		if rapid.IntRange(0, 5).Draw(t, "look") == 0 {
+			keys := map[string]string{"k0": token}
+			all = append(all, history.Op{Time: op.Time, Process: "m1", Type: history.Info, F: history.FLook,
+				Value: &history.Value{Keys: keys, Expires: map[string]time.Duration{"k0": op.Time + 3}}})
+		}
+		all = append(all, op)
+	}
+	for i := range all {
+		all[i].Index = i
+	}
+	return all
+}
+
+// TestPackedIsJudgedTheSame: a history that is packed while its file is read gets the report
+// that it gets in memory, whatever properties were judged before.
+func TestPackedIsJudgedTheSame(t *testing.T) {
+	violated := map[string]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		ops := drawVotes(t, drawRoughHistory(t))
+		header := history.Header{Driver: "sim", Masters: 5, Quorum: 3, Clients: 3, Keys: 2, TTL: 5, Fencing: rapid.Bool().Draw(t, "fencing"),
+			Properties: []string{DeadOnArrival.Name, GhostKeys.Name}}
+		var file bytes.Buffer
+		now := time.Duration(0)
+		r, err := history.NewRecorder(&file, header, func() time.Duration { return now })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, op := range ops {
+			now = op.Time
+			r.Record(op)
+		}
+		h, err := history.Read(bytes.NewReader(file.Bytes()))
+		if err != nil {
+			t.Skip(err) // a rough history may lack what a reader insists on
+		}
+		p, err := history.ReadPacked(bytes.NewReader(file.Bytes()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := Check(h)
+		if got := CheckPacked(p); !reflect.DeepEqual(got, want) {
+			t.Fatalf("packed:\n%+v\nin memory:\n%+v", got, want)
+		}
+		for _, res := range want.Results {
+			violated[res.Name] += res.Count
+			if alone := CheckPacked(p, propertyOf(res.Name)); !reflect.DeepEqual(*alone.Result(res.Property), res) {
+				t.Fatalf("alone:\n%+v\namong all:\n%+v", *alone.Result(res.Property), res)
+			}
+		}
+	})
+	for _, p := range []Property{Quorum, OwnKeys, MutualExclusion, BeliefExclusion} {
+		if violated[p.Name] == 0 {
+			t.Errorf("no history violated %s", p.Name)
+		}
+	}
+}
+
+func propertyOf(name string) Property {
+	for _, p := range Properties {
+		if p.Name == name {
+			return p
+		}
+	}
+	return Property{}
+}
+
+// TestIntervals: the index answers what a look at every interval does.
+func TestIntervals(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		moment := rapid.Custom(func(t *rapid.T) time.Duration { return time.Duration(rapid.IntRange(0, 20).Draw(t, "at")) })
+		var spans []history.Span
+		for range rapid.IntRange(0, 8).Draw(t, "spans") {
+			from := moment.Draw(t, "from")
+			spans = append(spans, history.Span{From: from, To: from + moment.Draw(t, "long")})
+		}
+		x := intervalsOf(append([]history.Span(nil), spans...))
+		from, to := moment.Draw(t, "first"), moment.Draw(t, "last")
+		want := 0
+		for _, s := range spans {
+			if overlaps(s.From, s.To, from, to) {
+				want++
+			}
+		}
+		got := 0
+		x.each(from, to, func(i int) bool {
+			if !overlaps(x.spans[i].From, x.spans[i].To, from, to) {
+				t.Fatalf("%v does not touch [%d, %d]", x.spans[i], from, to)
+			}
+			got++
+			return true
+		})
+		if got != want || x.touch(from, to) != (want > 0) {
+			t.Fatalf("%d of %v touch [%d, %d], not %d", got, spans, from, to, want)
+		}
+	})
+}
+
+// TestTrailsOfOneToken: the trails of a lock that has one token for all clients and keys are
+// found one by one.
+func TestTrailsOfOneToken(t *testing.T) {
+	var ops []history.Op
+	for round := range 2 {
+		for i := range 3 * near {
+			ops = append(ops, history.Op{Index: len(ops), Time: time.Duration(len(ops)), Process: fmt.Sprintf("m%d", i%3+1), Type: history.OK, F: history.FVote, Key: fmt.Sprintf("k%d", i/3),
+				Value: &history.Value{Client: "c1", Token: "t", Command: []string{history.CommandSet, history.CommandRelease}[round], Yes: true}})
+		}
+	}
+	tr := newRun(history.Pack(&history.History{Ops: ops})).trails()
+	if len(tr.packed) != 3*near {
+		t.Fatalf("%d trails", len(tr.packed))
+	}
+	for i := range 3 * near {
+		p := place{fmt.Sprintf("m%d", i%3+1), fmt.Sprintf("k%d", i/3)}
+		x := tr.byID(trailID{p, party{"c1", "t"}})
+		if x == nil || x.number != int32(i) || x.sets.len() != 1 || x.frees.len() != 1 || x.extends.len() != 0 || x.sets.at(0).Index != i || x.frees.at(0).Index != 3*near+i {
+			t.Errorf("the trail at %v is %+v", p, x)
+		}
+	}
+	if x := tr.byID(trailID{place{"m9", "k0"}, party{"c1", "t"}}); x != nil {
+		t.Errorf("found %+v", x)
+	}
+}

@@ -1,0 +1,319 @@
+package history
+
+import (
+	"cmp"
+	"io"
+	"slices"
+	"sort"
+	"time"
+)
+
+// Packed is a history in little memory. Its Ops are the lines that are not votes, and the last
+// line; an operation's position there is not its Index. Votes, which are nine lines in ten, take
+// 32 bytes each: texts that repeat are kept once.
+type Packed struct {
+	History
+	lines  int
+	chunks [][]packedVote // in the order of the lines; all but the last are full
+	order  []int32        // the votes in the order of Vote.At; nil: that of the lines
+	extras []voteExtra    // by packedVote.extra-1
+
+	kinds   []VoteKind
+	kindOf  map[VoteKind]int32
+	tokens  []string
+	tokenOf map[string]int32
+	token   int32 // of the vote before
+
+	longestTook, longestDelay time.Duration
+}
+
+// packedVote is one vote. It holds no pointer, so the garbage collector skips it.
+type packedVote struct {
+	time, took                 time.Duration
+	index, token, kind, extras int32
+}
+
+// voteExtra is what most votes do not have.
+type voteExtra struct {
+	delay time.Duration
+	fence int64
+}
+
+// VoteKind is what many votes have in common.
+type VoteKind struct {
+	Master, Client, Key, Stored, Command, Error string
+	TTL                                         time.Duration
+	Yes, Unknown                                bool
+	typ                                         Type
+}
+
+// voteChunk is how many votes are allocated at once: growing one slice of them would copy all,
+// and need the memory twice.
+const voteChunk = 1 << 15
+
+// Pack packs a history that is in memory. It shares the operations' values with h.
+func Pack(h *History) *Packed {
+	p := &Packed{History: *h}
+	p.Ops = nil
+	for i := range h.Ops {
+		op := h.Ops[i]
+		op.Index = i
+		if !p.vote(&op) {
+			p.Ops = append(p.Ops, op)
+		}
+	}
+	p.finish()
+	return p
+}
+
+// ReadPacked reads a history as Read does, and packs it line by line.
+func ReadPacked(in io.Reader) (*Packed, error) {
+	p := &Packed{}
+	h, err := Scan(in, p.add)
+	return p.read(h, err)
+}
+
+// ReadPackedFile reads the history in a file, which may be compressed (see Open), as ReadPacked
+// does.
+func ReadPackedFile(path string) (*Packed, error) {
+	p := &Packed{}
+	h, err := ScanFile(path, p.add)
+	return p.read(h, err)
+}
+
+func (p *Packed) read(h *History, err error) (*Packed, error) {
+	if err != nil {
+		return nil, err
+	}
+	ops := p.Ops
+	p.History = *h
+	p.Ops = ops
+	p.finish()
+	return p, nil
+}
+
+// add takes in an operation that its reader overwrites afterwards.
+func (p *Packed) add(op *Op) error {
+	if p.vote(op) {
+		return nil
+	}
+	kept := *op
+	if op.Value != nil {
+		value := *op.Value
+		kept.Value = &value
+	}
+	p.Ops = append(p.Ops, kept)
+	return nil
+}
+
+// vote takes in a line if it is a vote.
+func (p *Packed) vote(op *Op) bool {
+	p.lines++
+	v := op.Value
+	if v != nil {
+		p.longestDelay = max(p.longestDelay, v.Delay)
+	}
+	if op.F != FVote || v == nil {
+		return false
+	}
+	x := packedVote{time: op.Time, took: v.Took, index: int32(op.Index), token: p.tokenNumber(v.Token)}
+	kind := VoteKind{Master: op.Process, Client: v.Client, Key: op.Key, Stored: cmp.Or(v.RedisKey, op.Key), Command: v.Command, Error: op.Error,
+		TTL: v.TTL, Yes: op.Type == OK && v.Yes, Unknown: op.Type == Info, typ: op.Type}
+	number, known := p.kindOf[kind]
+	if !known {
+		if p.kindOf == nil {
+			p.kindOf = map[VoteKind]int32{}
+		}
+		number = int32(len(p.kinds))
+		p.kinds = append(p.kinds, kind)
+		p.kindOf[kind] = number
+	}
+	x.kind = number
+	if v.Delay != 0 || v.Fence != 0 {
+		p.extras = append(p.extras, voteExtra{v.Delay, v.Fence})
+		x.extras = int32(len(p.extras))
+	}
+	p.longestTook = max(p.longestTook, v.Took)
+	if n := len(p.chunks); n == 0 || len(p.chunks[n-1]) == voteChunk {
+		room := voteChunk
+		if n == 0 { // a short history needs little
+			room = 0
+		}
+		p.chunks = append(p.chunks, make([]packedVote, 0, room))
+	}
+	last := &p.chunks[len(p.chunks)-1]
+	*last = append(*last, x)
+	return true
+}
+
+// tokenNumber numbers the tokens.
+func (p *Packed) tokenNumber(token string) int32 {
+	if int(p.token) < len(p.tokens) && p.tokens[p.token] == token { // of the same command, at another master
+		return p.token
+	}
+	n, known := p.tokenOf[token]
+	if !known {
+		if p.tokenOf == nil {
+			p.tokenOf = map[string]int32{}
+		}
+		n = int32(len(p.tokens))
+		p.tokens = append(p.tokens, token)
+		p.tokenOf[token] = n
+	}
+	p.token = n
+	return n
+}
+
+// finish completes the history once all its lines are there.
+func (p *Packed) finish() {
+	p.kindOf = nil
+	n := p.Len()
+	if n > 0 && int(p.packed(int32(n-1)).index) == p.lines-1 {
+		p.Ops = append(p.Ops, p.voteOp(int32(n-1)))
+	}
+	if p.longestDelay == 0 {
+		return
+	}
+	p.order = make([]int32, n)
+	for i := range p.order {
+		p.order[i] = int32(i)
+	}
+	slices.SortStableFunc(p.order, func(a, b int32) int { return cmp.Compare(p.At(a), p.At(b)) })
+}
+
+// Lines is how many lines the history has.
+func (p *Packed) Lines() int { return p.lines }
+
+// Len is how many votes there are. They are numbered from 0 in the order of their lines.
+func (p *Packed) Len() int {
+	if len(p.chunks) == 0 {
+		return 0
+	}
+	last := len(p.chunks) - 1
+	return last*voteChunk + len(p.chunks[last])
+}
+
+func (p *Packed) packed(n int32) *packedVote { return &p.chunks[n/voteChunk][n%voteChunk] }
+
+// InOrder is the number of the i-th vote in the order in which clients had the answers.
+func (p *Packed) InOrder(i int) int32 {
+	if p.order != nil {
+		return p.order[i]
+	}
+	return int32(i)
+}
+
+// Since is how many votes came in before a time: the first i with which InOrder returns one that
+// came in at that time or later.
+func (p *Packed) Since(t time.Duration) int {
+	return sort.Search(p.Len(), func(i int) bool { return p.At(p.InOrder(i)) >= t })
+}
+
+// At is when the client had the answer, or gave it up.
+func (p *Packed) At(n int32) time.Duration {
+	v := p.packed(n)
+	if v.extras == 0 {
+		return v.time
+	}
+	return v.time - p.extras[v.extras-1].delay
+}
+
+// Sent is when the command was sent, at the latest.
+func (p *Packed) Sent(n int32) time.Duration { return p.At(n) - p.packed(n).took }
+
+// Recorded is the time of the vote's line.
+func (p *Packed) Recorded(n int32) time.Duration { return p.packed(n).time }
+
+// IndexOf is the index of the vote's line.
+func (p *Packed) IndexOf(n int32) int { return int(p.packed(n).index) }
+
+// Kind is what the vote has in common with others.
+func (p *Packed) Kind(n int32) *VoteKind { return &p.kinds[p.packed(n).kind] }
+
+// KindNumber numbers the kinds of votes; Kinds are all of them.
+func (p *Packed) KindNumber(n int32) int32 { return p.packed(n).kind }
+func (p *Packed) Kinds() []VoteKind        { return p.kinds }
+
+// TokenNumber numbers the tokens of votes; Tokens are all of them.
+func (p *Packed) TokenNumber(n int32) int32 { return p.packed(n).token }
+func (p *Packed) Tokens() []string          { return p.tokens }
+
+// FindToken is the number of a token, or -1 if no vote has it.
+func (p *Packed) FindToken(token string) int32 {
+	if n, known := p.tokenOf[token]; known {
+		return n
+	}
+	return -1
+}
+
+// FenceOf is the fencing token of the vote at index, or 0.
+func (p *Packed) FenceOf(index int) int64 {
+	n := sort.Search(p.Len(), func(i int) bool { return p.IndexOf(int32(i)) >= index })
+	if n == p.Len() || p.IndexOf(int32(n)) != index {
+		return 0
+	}
+	if x := p.packed(int32(n)).extras; x > 0 {
+		return p.extras[x-1].fence
+	}
+	return 0
+}
+
+// LongestTook is the longest time from a command to its answer, and LongestDelay that from any
+// event to its recording.
+func (p *Packed) LongestTook() time.Duration  { return p.longestTook }
+func (p *Packed) LongestDelay() time.Duration { return p.longestDelay }
+
+// Vote is a vote in full.
+func (p *Packed) Vote(n int32) Vote {
+	x := p.packed(n)
+	k := &p.kinds[x.kind]
+	v := Vote{
+		Index: int(x.index), At: x.time, Took: x.took, TTL: k.TTL, Master: k.Master, Client: k.Client, Key: k.Key, Stored: k.Stored,
+		Token: p.tokens[x.token], Command: k.Command, Yes: k.Yes, Unknown: k.Unknown, Error: k.Error,
+	}
+	if x.extras > 0 {
+		v.At -= p.extras[x.extras-1].delay
+	}
+	return v
+}
+
+// voteOp is the operation that a vote was made from.
+func (p *Packed) voteOp(n int32) Op {
+	x := p.packed(n)
+	k := &p.kinds[x.kind]
+	v := &Value{Token: p.tokens[x.token], Client: k.Client, Command: k.Command, Yes: k.Yes, Took: x.took, TTL: k.TTL}
+	if k.Stored != k.Key {
+		v.RedisKey = k.Stored
+	}
+	if x.extras > 0 {
+		v.Delay, v.Fence = p.extras[x.extras-1].delay, p.extras[x.extras-1].fence
+	}
+	return Op{Index: int(x.index), Time: x.time, Process: k.Master, Type: k.typ, F: FVote, Key: k.Key, Value: v, Error: k.Error}
+}
+
+// Position is where the operation with an index stands in Ops. It is false if the line is a vote.
+func (p *Packed) Position(index int) (int, bool) {
+	i := sort.Search(len(p.Ops), func(i int) bool { return p.Ops[i].Index >= index })
+	return i, i < len(p.Ops) && p.Ops[i].Index == index
+}
+
+// Op is the operation with an index, which is not a vote.
+func (p *Packed) Op(index int) *Op {
+	i, found := p.Position(index)
+	if !found {
+		panic("history: the line is not there, or a vote")
+	}
+	return &p.Ops[i]
+}
+
+// Before is how many lines have a time before t.
+func (p *Packed) Before(t time.Duration) int {
+	first := p.lines
+	if i := sort.Search(len(p.Ops), func(i int) bool { return p.Ops[i].Time >= t }); i < len(p.Ops) {
+		first = p.Ops[i].Index
+	}
+	if i := sort.Search(p.Len(), func(i int) bool { return p.Recorded(int32(i)) >= t }); i < p.Len() {
+		first = min(first, p.IndexOf(int32(i)))
+	}
+	return first
+}

@@ -1,0 +1,88 @@
+package history
+
+import (
+	"bytes"
+	"reflect"
+	"sort"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// votesOf unpacks all votes, in the order in which clients had them.
+func votesOf(p *Packed) []Vote {
+	var all []Vote
+	for i := range p.Len() {
+		all = append(all, p.Vote(p.InOrder(i)))
+	}
+	return all
+}
+
+// TestPackedIsTheHistory: a packed history says of every line what the history says, whether it
+// was packed in memory or while it was read.
+func TestPackedIsTheHistory(t *testing.T) {
+	votes, late := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		var file bytes.Buffer
+		now := time.Duration(0)
+		r, err := NewRecorder(&file, Header{Name: "packed"}, func() time.Duration { return now })
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range rapid.IntRange(0, 30).Draw(t, "lines") {
+			now += time.Duration(rapid.SampledFrom([]int{0, 0, 1, 5}).Draw(t, "step"))
+			op := operations().Draw(t, "op")
+			if rapid.IntRange(0, 3).Draw(t, "other line") > 0 {
+				op = Op{Process: rapid.SampledFrom([]string{"m1", "m2"}).Draw(t, "master"), F: FVote, Key: "k0",
+					Type: rapid.SampledFrom([]Type{OK, Fail, Info}).Draw(t, "type"), Error: rapid.SampledFrom([]string{"", "lost"}).Draw(t, "error"),
+					Value: &Value{Token: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "token"), Client: "c1", Command: CommandSet, Yes: rapid.Bool().Draw(t, "yes"),
+						Took: time.Duration(rapid.IntRange(0, 9).Draw(t, "took")), Delay: time.Duration(rapid.SampledFrom([]int{0, 0, 7}).Draw(t, "delay")),
+						Fence: int64(rapid.IntRange(0, 2).Draw(t, "fence")), RedisKey: rapid.SampledFrom([]string{"", "{k0}"}).Draw(t, "redis key")}}
+			}
+			r.Record(op)
+		}
+		h, err := Read(bytes.NewReader(file.Bytes()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := ReadPacked(bytes.NewReader(file.Bytes()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for how, p := range map[string]*Packed{"in memory": Pack(h), "while it was read": read} {
+			if got, want := votesOf(p), Votes(h.Ops); !reflect.DeepEqual(got, want) {
+				t.Fatalf("packed %s, the votes are\n%+v\nnot\n%+v", how, got, want)
+			}
+			if p.Lines() != len(h.Ops) || p.Ended != h.Ended || len(p.Problems) != len(h.Problems) {
+				t.Fatalf("packed %s: %d lines of %d", how, p.Lines(), len(h.Ops))
+			}
+			kept := 0
+			for i := range h.Ops {
+				op := &h.Ops[i]
+				if op.F == FVote && op.Value != nil {
+					votes++
+					if op.Value.Delay > 0 {
+						late++
+					}
+					if f := p.FenceOf(i); f != op.Value.Fence {
+						t.Fatalf("packed %s, line %d has fence %d, not %d", how, i, f, op.Value.Fence)
+					}
+				} else if kept++; !reflect.DeepEqual(p.Op(i), op) {
+					t.Fatalf("packed %s, line %d is %+v, not %+v", how, i, p.Op(i), op)
+				}
+				for _, at := range []time.Duration{op.Time, op.Time + 1} {
+					if got, want := p.Before(at), sort.Search(len(h.Ops), func(i int) bool { return h.Ops[i].Time >= at }); got != want {
+						t.Fatalf("packed %s, %d lines are before %d, not %d", how, got, at, want)
+					}
+				}
+			}
+			if n := len(p.Ops); n > 0 && p.Ops[n-1].Index != len(h.Ops)-1 || n != kept && n != kept+1 {
+				t.Fatalf("packed %s, %d operations of %d were kept, or not the last", how, n, kept)
+			}
+		}
+	})
+	if votes == 0 || late == 0 {
+		t.Errorf("%d votes were drawn, %d of them recorded late: both are needed", votes, late)
+	}
+}

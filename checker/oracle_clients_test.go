@@ -1,0 +1,358 @@
+package checker_test
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"lockpick/history"
+)
+
+// act is what a client does next.
+func (m *maker) act(c *actor) {
+	switch {
+	case c.asking != "":
+		m.try(c)
+	case len(c.leases) == 0 || len(c.leases) == 1 && m.chance(3):
+		m.call(c)
+		if m.chance(60) {
+			m.try(c)
+		}
+	default:
+		m.use(c, pick(m, c.leases))
+	}
+}
+
+// call begins an acquire.
+func (m *maker) call(c *actor) {
+	c.asking = pick(m, m.keys).name
+	if !m.chance(m.wrong / 8) {
+		m.add(m.now, c.name, history.FAcquire, history.Invoke, c.asking, nil)
+	}
+}
+
+// vote records what a master answered.
+func (m *maker) vote(c *actor, s *store, k *guarded, token, command string, sent, took time.Duration, yes, answered bool) {
+	if !m.votes {
+		return
+	}
+	v := &history.Value{Client: c.name, Token: token, Command: command, Yes: yes && answered, Took: took}
+	if k.redis != k.name {
+		v.RedisKey = k.redis
+	}
+	if command == history.CommandSet || command == history.CommandExtend {
+		v.TTL = m.head.TTL
+	}
+	if m.slow > 0 {
+		v.Delay = m.ticks(2)
+	}
+	typ := history.OK
+	if !answered {
+		typ = history.Info
+	}
+	m.add(sent+took+v.Delay, s.name, history.FVote, typ, k.name, v)
+}
+
+// ask sends a command to each master, which carries it out at once or never, and returns
+// how many said yes and when the last of them had answered.
+func (m *maker) ask(c *actor, k *guarded, token, command string) (yes int, by time.Duration) {
+	by = m.now
+	for _, s := range m.masters[:m.asked()] {
+		if command == history.CommandRelease && m.chance(m.wrong/4) {
+			continue // it was never sent
+		}
+		took := m.ticks(1)
+		if m.chance(10) {
+			took = m.ticks(6)
+		}
+		answered := !s.down && !s.quiet && !m.chance(m.silent)
+		executed := !s.down && (answered || m.chance(50))
+		if !executed && command == history.CommandSet && m.chance(50) {
+			m.delays = append(m.delays, delayed{m.now + took + m.ticks(4), s, k.redis, cell{token: token, client: c.name}})
+		}
+		said := false
+		if executed {
+			said = m.execute(c, s, k, token, command)
+		}
+		if m.chance(m.wrong / 2) {
+			said = !said
+		}
+		m.vote(c, s, k, token, command, m.now, took, said, answered)
+		if said && answered {
+			yes++
+			by = max(by, m.now+took)
+		}
+	}
+	return yes, by
+}
+
+// asked is how many masters the lock asks.
+func (m *maker) asked() int {
+	if m.single {
+		return 1
+	}
+	return len(m.masters)
+}
+
+func (m *maker) execute(c *actor, s *store, k *guarded, token, command string) bool {
+	now, stored := s.keys[k.redis]
+	if stored && now.ends <= m.now {
+		stored = false
+		delete(s.keys, k.redis)
+	}
+	own := stored && now.token == token
+	switch command {
+	case history.CommandSet:
+		if stored {
+			return false
+		}
+		s.keys[k.redis] = cell{token, c.name, m.now + m.head.TTL}
+		return true
+	case history.CommandExtend:
+		if own {
+			s.keys[k.redis] = cell{token, c.name, m.now + m.head.TTL}
+		}
+		return own
+	default:
+		if own {
+			delete(s.keys, k.redis)
+		}
+		return own
+	}
+}
+
+// try is an attempt of a pending acquire, or its end.
+func (m *maker) try(c *actor) {
+	k := m.key(c.asking)
+	switch {
+	case c.undo != "": // what its last attempt may have set
+		m.ask(c, k, c.undo, history.CommandRelease)
+		c.undo = ""
+		if m.chance(25) {
+			m.add(m.now, c.name, history.FAcquire, history.Fail, k.name, nil)
+			c.asking = ""
+		}
+		return
+	case m.chance(2):
+		m.add(m.now, c.name, history.FAcquire, history.Fail, k.name, nil)
+		c.asking = ""
+		return
+	case m.chance(m.wrong / 6):
+		c.lost = true
+		if m.chance(50) {
+			m.add(m.now, c.name, pick(m, []string{history.FHung, history.FPanicked}), history.Info, k.name, &history.Value{Command: history.FAcquire})
+		}
+		return
+	}
+	if c.token == "" || !m.reuse {
+		m.tokens++
+		c.token = fmt.Sprintf("t%d", m.tokens)
+	}
+	if m.chance(m.wrong / 5) {
+		c.token = fmt.Sprintf("t%d", m.n(1, m.tokens+1))
+	}
+	free := k.free <= m.now
+	yes, by := m.ask(c, k, c.token, history.CommandSet)
+	granted := m.votes && yes >= m.head.Quorum || !m.votes && free
+	if m.chance(m.wrong / 3) {
+		granted = !granted
+	}
+	at := by
+	if m.chance(20) {
+		at += m.ticks(1)
+	}
+	until := m.now + m.head.TTL - m.ticks(1)
+	if until <= at && !m.chance(m.wrong) {
+		granted = false
+	}
+	if !granted {
+		c.busy, c.undo = at, c.token
+		return
+	}
+	if m.chance(m.wrong) {
+		until = m.now + m.ticks(2*int(m.head.TTL/m.tick))
+	}
+	l := &held{key: k.name, token: c.token, until: until, sent: m.now}
+	if m.head.Fencing {
+		m.fences++
+		if l.fence = m.fences; m.chance(m.wrong) {
+			l.fence = int64(m.n(0, int(m.fences)))
+		}
+	}
+	k.free, k.holder = max(k.free, until), l
+	m.add(at, c.name, history.FAcquire, history.OK, k.name, &history.Value{Token: l.token, ValidUntil: until, Fence: l.fence})
+	c.leases, c.asking, c.busy = append(c.leases, l), "", at
+	if !m.reuse {
+		c.token = ""
+	}
+}
+
+// drop makes a client forget a lease.
+func (c *actor) drop(l *held) {
+	c.leases = slices.DeleteFunc(c.leases, func(x *held) bool { return x == l })
+}
+
+// use is what a client does under a lease. It looks at the clock first, unless it is wrong.
+func (m *maker) use(c *actor, l *held) {
+	k := m.key(l.key)
+	if l.until < m.now+m.ticks(1) && !m.chance(max(m.wrong, m.late)) { // just in time or too late
+		if l.inside {
+			m.add(m.now, c.name, history.FLeave, history.Info, k.name, &history.Value{Token: l.token})
+		}
+		if m.votes && m.chance(70) {
+			m.release(c, l)
+		}
+		c.drop(l)
+		return
+	}
+	token := func() *history.Value { return &history.Value{Token: l.token} }
+	switch pick(m, append([]string{"release", "enter", "write", "extend", "leave", "read", "clock"}, m.habits...)) {
+	case "release":
+		if l.wrote == 0 && slices.Contains(m.habits, "write") && m.chance(70) {
+			m.write(c, k, l)
+			return
+		}
+		if l.inside && !m.chance(m.wrong) {
+			m.add(m.now, c.name, history.FLeave, history.Info, k.name, token())
+		}
+		m.release(c, l)
+		if !m.chance(m.wrong / 2) {
+			c.drop(l)
+		}
+	case "enter":
+		if !l.inside || m.chance(5) {
+			m.add(m.now, c.name, history.FEnter, history.Info, k.name, token())
+		}
+		l.inside = true
+	case "leave":
+		if l.inside {
+			m.add(m.now, c.name, history.FLeave, history.Info, k.name, token())
+			l.inside = false
+		}
+	case "read":
+		m.read(c, k, l)
+	case "write":
+		m.write(c, k, l)
+	case "extend":
+		m.extend(c, k, l)
+	case "clock":
+		if !m.chance(m.faulty + m.wrong) {
+			return
+		}
+		if m.chance(30) { // at the very end
+			m.now = max(m.now, l.until)
+		}
+		if l.until > m.now || m.chance(50) {
+			l.until = m.now + m.ticks(int(m.head.TTL/m.tick))
+			k.free = max(k.free, l.until)
+		}
+		m.add(m.now, c.name, history.FClock, history.Info, k.name, &history.Value{Token: l.token, ValidUntil: l.until, Rate: 1})
+	}
+}
+
+func (m *maker) release(c *actor, l *held) {
+	k := m.key(l.key)
+	m.add(m.now, c.name, history.FRelease, history.Invoke, k.name, &history.Value{Token: l.token})
+	if m.chance(m.wrong / 6) {
+		c.lost = true
+		return
+	}
+	yes, by := m.ask(c, k, l.token, history.CommandRelease)
+	typ := history.OK
+	if m.votes && yes < m.head.Quorum {
+		typ = pick(m, []history.Type{history.Fail, history.Info})
+	}
+	m.add(by, c.name, history.FRelease, typ, k.name, &history.Value{Token: l.token})
+	if k.holder == l {
+		k.free = m.now
+	}
+	c.busy, l.released = by, true
+}
+
+func (m *maker) extend(c *actor, k *guarded, l *held) {
+	if auto := m.chance(15); !auto {
+		m.add(m.now, c.name, history.FExtend, history.Invoke, k.name, &history.Value{Token: l.token})
+	}
+	yes, by := m.ask(c, k, l.token, history.CommandExtend)
+	ok := by < l.until && (yes >= m.head.Quorum || !m.votes)
+	if m.chance(m.wrong) {
+		ok = !ok
+	}
+	c.busy = by
+	if !ok {
+		m.add(by, c.name, history.FExtend, pick(m, []history.Type{history.Fail, history.Info}), k.name, &history.Value{Token: l.token})
+		if m.asked()-yes >= m.head.Quorum && !m.chance(m.wrong) {
+			l.until = min(l.until, by) // the lock knows that it is lost
+		}
+		return
+	}
+	l.until = m.now + m.head.TTL - m.ticks(1)
+	if m.chance(m.wrong) {
+		l.until = by + m.ticks(int(m.head.TTL/m.tick)) - 2*m.tick
+	}
+	k.free = max(k.free, l.until)
+	m.add(by, c.name, history.FExtend, history.OK, k.name, &history.Value{Token: l.token, ValidUntil: l.until})
+}
+
+func (m *maker) read(c *actor, k *guarded, l *held) {
+	if m.head.Resource != "" && !m.chance(m.wrong) {
+		m.add(m.now, history.Resource, history.FMark, history.OK, k.name, &history.Value{Token: l.token})
+		k.mark = l.token
+	}
+	value := k.value
+	if m.chance(m.wrong) {
+		value = k.last
+	}
+	m.add(m.now, c.name, history.FRead, history.OK, k.name, &history.Value{Token: l.token, Value: value})
+	l.read = true
+}
+
+func (m *maker) write(c *actor, k *guarded, l *held) {
+	if m.head.Resource != "" && !l.read {
+		m.read(c, k, l)
+	}
+	m.values++
+	l.wrote++
+	v := &history.Value{Token: l.token, Fence: l.fence, Value: m.values}
+	if m.chance(m.wrong / 4) {
+		v.Value = max(1, m.values-1)
+	}
+	m.add(m.now, c.name, history.FWrite, history.Invoke, k.name, v)
+	arrives := m.now + m.ticks(1)
+	if m.chance(m.wrong) || m.chance(m.faulty/2) {
+		stop := m.now
+		arrives += m.ticks(2 * int(m.head.TTL/m.tick))
+		m.add(stop, c.name, history.FPaused, history.Invoke, "", &history.Value{Point: "before-write"})
+		m.add(arrives, c.name, history.FPaused, history.OK, "", &history.Value{Point: "before-write"})
+		if m.head.Resource == "" && l.until <= arrives && !m.chance(m.wrong+m.faulty) {
+			m.add(arrives, c.name, history.FWrite, history.Fail, k.name, v)
+			c.busy = arrives
+			return
+		}
+	}
+	ok := m.head.Resource == "" || k.mark == l.token || m.chance(m.wrong)
+	for twin, fenced := range []bool{false, true} {
+		if fenced && !m.head.Fencing {
+			continue
+		}
+		applied := ok
+		if fenced {
+			applied = l.fence >= k.fence[twin] || m.chance(max(m.wrong, m.late))
+		}
+		x := *v
+		x.Fenced = fenced
+		typ := history.Fail
+		if applied {
+			typ = history.OK
+			k.fence[twin] = max(k.fence[twin], l.fence)
+		}
+		m.add(arrives, history.Resource, history.FApply, typ, k.name, &x)
+	}
+	typ := history.Fail
+	if ok {
+		typ = history.OK
+		k.last, k.value = k.value, v.Value
+	}
+	m.add(arrives, c.name, history.FWrite, typ, k.name, v)
+	c.busy = arrives
+}

@@ -1,0 +1,197 @@
+package checker_test
+
+import (
+	"slices"
+	"time"
+
+	"lockpick/history"
+)
+
+func (o *oracle) fault(line int) {
+	op := o.ops[line]
+	v := op.Value
+	i := slices.IndexFunc(o.faults, func(f *fault) bool { return f.id == v.ID })
+	if i < 0 {
+		i = len(o.faults)
+		o.faults = append(o.faults, &fault{id: v.ID, name: op.F, began: op.Time})
+	}
+	f := o.faults[i]
+	if v.Masters != nil {
+		f.masters = v.Masters
+	}
+	if v.Clients != nil {
+		f.clients = v.Clients
+	}
+	switch {
+	case v.Phase == history.PhaseInstall && op.Type == history.OK:
+		f.installed, f.from = true, op.Time
+	case v.Phase == history.PhaseHeal && op.Type == history.OK:
+		f.healed, f.to, f.bit = true, op.Time, v.Bit
+	case v.Phase == history.PhaseHeal && op.Type == history.Info:
+		f.bit = v.Bit
+	}
+}
+
+// pauses are when a client stood still: until it went on, ended, or the history did.
+func (o *oracle) pauses(client string) (all [][2]time.Duration) {
+	if all, known := o.still[client]; known {
+		return all
+	}
+	defer func() { o.still[client] = all }()
+	for i, op := range o.ops {
+		if op.Process != client || op.F != history.FPaused || op.Type != history.Invoke {
+			continue
+		}
+		to := o.end
+		for _, x := range o.ops[i+1:] {
+			if x.Process == client && (x.F == history.FPaused || x.F == history.FCrash) {
+				to = x.Time
+				break
+			}
+		}
+		all = append(all, [2]time.Duration{op.Time, to})
+	}
+	return all
+}
+
+func touch(spans [][2]time.Duration, from, to time.Duration) bool {
+	for _, s := range spans {
+		if s[0] <= to && from <= s[1] {
+			return true
+		}
+	}
+	return false
+}
+
+func (o *oracle) stopped(client string, from, to time.Duration) bool {
+	return touch(o.pauses(client), from, to)
+}
+
+func (o *oracle) stalled(from, to time.Duration) bool { return touch(o.stalls, from, to) }
+
+// crashed says whether a client ended within a time.
+func (o *oracle) crashed(client string, from, to time.Duration) bool {
+	for _, op := range o.ops {
+		if op.Process == client && op.F == history.FCrash && op.Time >= from && op.Time <= to {
+			return true
+		}
+	}
+	return false
+}
+
+// stood is the share of a time in which the harness's machine stood still.
+func (o *oracle) stood(from, to time.Duration) float64 {
+	still, all := 0, 0
+	for t := from; t < to; t += o.tick {
+		all++
+		for _, s := range o.stalls {
+			if s[0] <= t && t < s[1] {
+				still++
+				break
+			}
+		}
+	}
+	return float64(still) / float64(max(all, 1))
+}
+
+// tookEffect says whether a fault changed what somebody experienced. A client's own word
+// that it was stopped within a client-pause says the same as bit.
+func (o *oracle) tookEffect(f *fault) bool {
+	if !f.installed {
+		return false
+	}
+	if f.bit || f.name != "client-pause" {
+		return f.bit
+	}
+	for i, op := range o.ops {
+		if op.F != history.FPaused || op.Type != history.Invoke || len(f.clients) > 0 && !slices.Contains(f.clients, op.Process) {
+			continue
+		}
+		for _, x := range o.ops[i+1:] {
+			if x.Process == op.Process && (x.F == history.FPaused || x.F == history.FCrash) {
+				if x.Type == history.OK && op.Time < f.to && x.Time > f.began {
+					return true
+				}
+				break
+			}
+		}
+	}
+	return false
+}
+
+// inFaultyPeriod says whether an instant lies within it.
+func (o *oracle) inFaultyPeriod(t time.Duration) bool {
+	for _, f := range o.faults {
+		if o.tookEffect(f) && f.from <= t && t <= f.to+o.ttl {
+			return true
+		}
+	}
+	return false
+}
+
+// requested are the kinds of faults that the header names.
+func (o *oracle) requested() (names []string) {
+	for _, name := range o.h.Faults {
+		if name != "" && name != "none" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// asking is an acquire from its call to its return; without one to the crash or the next
+// acquire of its client, or to the end of the history.
+type asking struct {
+	client, key string
+	line, back  int // of the call and of the return, or -1
+	from, to    time.Duration
+	ok, open    bool
+	dropped     bool // its client ended, or asked again, before it returned
+}
+
+func (o *oracle) askings() (all []asking) {
+	if o.acquires != nil {
+		return o.acquires
+	}
+	defer func() { o.acquires = all }()
+	for i, op := range o.ops {
+		if op.F != history.FAcquire || op.Type != history.Invoke {
+			continue
+		}
+		a := asking{client: op.Process, key: op.Key, line: i, back: -1, from: op.Time, to: o.end, open: true}
+		for j := i + 1; j < len(o.ops); j++ {
+			x := o.ops[j]
+			if x.Process == op.Process && x.F == history.FAcquire && x.Type != history.Invoke && o.invocation(j) == i {
+				a.to, a.open, a.ok, a.back = x.Time, false, x.Type == history.OK, j
+				break
+			}
+		}
+		for j := i + 1; j < len(o.ops) && a.open; j++ {
+			if x := o.ops[j]; x.Process == op.Process && (x.F == history.FCrash || x.F == history.FAcquire && x.Type == history.Invoke) {
+				a.to, a.dropped = x.Time, true
+				break
+			}
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
+// contended says whether another client's acquire of the key was pending at some time from
+// the grant to a TTL after it.
+func (o *oracle) contended(a *acquisition) bool {
+	if a.dead() {
+		return false
+	}
+	for _, x := range o.askings() {
+		if x.client == a.client || x.key != a.key {
+			continue
+		}
+		for t := a.grant; t <= a.grant+o.ttl; t += o.tick {
+			if x.from <= t && t <= x.to {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -53,3 +53,12 @@ func (h *Hooks) decided(kind Kind, key, token string, t *tally) {
 		h.Decided(Decision{Kind: kind, Key: key, Token: token, Yes: t.yes, Quorum: t.quorum})
 	}
 }
+
+// MasterHealth is what is known about a master.
+type MasterHealth struct {
+	Name string
+	// Err is why the master is suspect; nil: it takes part.
+	Err error
+	// RoundTrip is how long its fastest answer took lately; 0: it has not answered yet.
+	RoundTrip time.Duration
+}

@@ -209,16 +209,13 @@ func (l *Lease) Extend(ctx context.Context) (*Lease, error) {
 	}
 	var err error
 	if kind != nil {
-		err = &Error{Op: "extend", Key: h.key, Kind: kind, Votes: votes.list(), Context: contextError(ctx)}
+		err = &Error{Op: "extend", Key: h.key, Kind: kind, Votes: votes.votes, Context: contextError(ctx)}
 	}
 	if s.hooks.Extended != nil {
-		s.hooks.Extended(Extension{Key: h.key, Token: h.token, Number: number, Until: until, Err: err, Votes: votes.list()})
+		s.hooks.Extended(Extension{Key: h.key, Token: h.token, Number: number, Until: until, Err: err, Votes: votes.votes})
 	}
 	if err != nil {
 		return nil, err
-	}
-	if s.hooks.Extended == nil { // else it may keep the votes
-		votes.free()
 	}
 	return &Lease{h, until}, nil
 }
@@ -286,7 +283,7 @@ func (l *Lease) Unlock(ctx context.Context) error {
 	h.unlocked = true
 	h.mu.Unlock()
 	fail := func(kind error, t *tally) error {
-		return &Error{Op: "unlock", Key: h.key, Kind: kind, Votes: t.list(), Context: contextError(ctx)}
+		return &Error{Op: "unlock", Key: h.key, Kind: kind, Votes: t.votes, Context: contextError(ctx)}
 	}
 	if again {
 		return fail(ErrNotHeld, &tally{})
@@ -305,7 +302,6 @@ func (l *Lease) Unlock(ctx context.Context) error {
 	votes := h.client.ask(ctx, h.talk, release, (*tally).settled, h.settings)
 	switch {
 	case votes.won():
-		votes.free()
 		return nil
 	case votes.refused() && over:
 		return fail(fmt.Errorf("%w: %w", ErrNotHeld, ErrExpired), votes)

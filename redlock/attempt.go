@@ -24,13 +24,14 @@ func (c *Client) attempt(ctx, parent context.Context, key string, number int, tu
 	start := s.runtime.Now()
 
 	// Step 2: SET NX PX with the same key and token on all masters.
-	set := setCommand(key, token, s.ttl.Milliseconds(), s.fencing)
+	name := s.stored(key)
+	set := setCommand(name, token, s.ttl.Milliseconds(), s.fencing)
 	set.Wait = s.wait
 	votes := c.vote(ctx, talk, set, s)
 	s.hooks.decided(Set, key, token, votes)
 
 	// Steps 3 and 4: a majority, within the validity that is left.
-	until := start.Add(s.ttl - s.drift())
+	until := start.Add(s.validity())
 	var elapsed time.Duration
 	if s.hooks.Attempt != nil {
 		elapsed = s.runtime.Now().Sub(start)
@@ -38,7 +39,7 @@ func (c *Client) attempt(ctx, parent context.Context, key string, number int, tu
 	var fence int64
 	err := c.acquireError(ctx, key, votes, until, s)
 	if err == nil && s.fencing {
-		fence, err = c.fence(ctx, talk, key, token, votes, until, s)
+		fence, err = c.fence(ctx, talk, key, name, token, votes, until, s)
 	}
 	if err != nil {
 		err.Attempts = number
@@ -55,14 +56,14 @@ func (c *Client) attempt(ctx, parent context.Context, key string, number int, tu
 		// their reply may be what was lost.
 		// It is enough to hear that a quorum got it: the others get it too, and a
 		// hung master must not hold up the next attempt.
-		c.ask(ctx, talk, releaseCommand(key, token, false), (*tally).answered, s)
+		c.ask(ctx, talk, releaseCommand(name, token, false), (*tally).answered, s)
 		return nil, err
 	}
 	detached := parent == nil
 	if detached {
 		parent = ctx
 	}
-	return newLease(c, parent, detached, talk, key, token, fence, until, turn, s), nil
+	return newLease(c, parent, detached, talk, key, token, fence, start, until, turn, s), nil
 }
 
 // vote has the masters vote on SET until they have decided, one way or the other.
@@ -139,12 +140,12 @@ func (c *Client) acquireError(ctx context.Context, key string, votes *tally, unt
 // SET could succeed, so B's lease was over before A's began: the wrong order. So
 // it counted for B after it had written A's token, hence higher than that; and B's
 // token is at least what it counted.
-func (c *Client) fence(ctx context.Context, talk Conversation, key, token string, votes *tally, until time.Time, s *settings) (int64, *Error) {
+func (c *Client) fence(ctx context.Context, talk Conversation, key, name, token string, votes *tally, until time.Time, s *settings) (int64, *Error) {
 	var highest int64
 	for _, v := range votes.votes {
 		highest = max(highest, v.Reply)
 	}
-	back := c.ask(ctx, talk, writeBackCommand(key, token, highest), (*tally).decided, s)
+	back := c.ask(ctx, talk, writeBackCommand(name, token, highest), (*tally).decided, s)
 	err := c.acquireError(ctx, key, back, until, s)
 	if err != nil && errors.Is(err, ErrTaken) {
 		err.Kind = ErrLost // the masters voted for us a moment ago

@@ -55,6 +55,7 @@ type pipelineCall struct {
 	keys      map[string]bool  // that it is about, where pipelines overlap
 	hello     *redis.StatusCmd // asks which server it is; nil: that is known
 	abandoned bool             // another connection answers, this one does not
+	refused   error            // the first error that Redis replied with
 	graced    bool             // it has had graceFor
 }
 
@@ -100,7 +101,14 @@ func (b *batcher) submitAll(all []*voteBatch, master int) {
 func (b *batcher) unlock() {
 	answers := b.answers
 	b.answers = nil
+	tell, report := b.changed && b.masters.onSuspect != nil, MasterHealth{}
+	if b.changed = false; tell {
+		report = b.report()
+	}
 	b.mu.Unlock()
+	if tell {
+		b.masters.onSuspect(report)
+	}
 	if len(answers) == 0 {
 		return
 	}
@@ -262,7 +270,11 @@ func (b *batcher) send(call *pipelineCall) (replicas *redis.StatusCmd) {
 	if call.hello != nil {
 		_ = pipe.Process(ctx, call.hello) // last: go-redis looks at the first command's error
 	}
-	_, _ = pipe.Exec(ctx) // each command has its own error
+	// Each command has its own error, but where the connection was refused by Redis
+	// (WRONGPASS), go-redis leaves the commands without a reply and without an error.
+	if _, err := pipe.Exec(ctx); answered(err) {
+		call.refused = err
+	}
 	return replicas
 }
 
@@ -288,7 +300,7 @@ func (b *batcher) finish(call *pipelineCall, replicas *redis.StatusCmd) {
 	for i := range call.shared {
 		s := &call.shared[i]
 		for j, c := range s.commands {
-			reply, err := s.result(j)
+			reply, err := s.result(j, call.refused)
 			if err != nil && failure == nil {
 				failure = err
 			}
@@ -303,7 +315,7 @@ func (b *batcher) finish(call *pipelineCall, replicas *redis.StatusCmd) {
 		}
 	}
 	for _, c := range call.singles {
-		reply, err := result(c.StatusCmd)
+		reply, err := result(c.StatusCmd, call.refused)
 		if err != nil && failure == nil {
 			failure = err
 		}
@@ -336,7 +348,7 @@ func (b *batcher) finish(call *pipelineCall, replicas *redis.StatusCmd) {
 
 // confirmed says why too few replicas confirmed a command.
 func confirmed(replicas *redis.StatusCmd, need int) error {
-	n, err := result(replicas)
+	n, err := result(replicas, errors.New("no reply to WAIT"))
 	switch {
 	case err != nil:
 		return err
@@ -432,8 +444,9 @@ func (b *batcher) timed(now, took time.Duration) {
 	}
 }
 
-// result is a reply as a number: OK is 1, nil is 0.
-func result(cmd *redis.StatusCmd) (int64, error) {
+// result is a reply as a number: OK is 1, nil is 0. A command without a reply was refused
+// with its connection.
+func result(cmd *redis.StatusCmd, refused error) (int64, error) {
 	text, err := cmd.Result()
 	switch {
 	case errors.Is(err, redis.Nil):
@@ -442,6 +455,8 @@ func result(cmd *redis.StatusCmd) (int64, error) {
 		return 0, err
 	case text == "OK":
 		return 1, nil
+	case text == "" && refused != nil:
+		return 0, refused
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {

@@ -73,6 +73,9 @@ func NewWithMasters(m Masters, opts ...Option) (*Client, error) {
 		return nil, errors.New("redlock: no masters")
 	}
 	c := &Client{masters: m, n: n, quorum: n/2 + 1, settings: s, lines: map[string]*line{}, tidyAt: tidyLeast}
+	if r, ok := m.(*redisMasters); ok {
+		r.onSuspect = s.hooks.Suspect
+	}
 	c.idle, c.rest = s.runtime.WithCancelCause(context.Background())
 	return c, nil
 }
@@ -148,8 +151,13 @@ func (c *Client) persist(ctx, parent context.Context, key string, turn *turn, s 
 		}
 		if m, ok := c.masters.(Listener); ok && s.wakeups && number == 1 {
 			a := newAlert(s.runtime)
-			defer m.Listen(key, a.release)()
+			defer m.Listen(s.stored(key), a.release)()
 			wait = func(number int) error { return a.wait(ctx, number, s) }
+		}
+		if s.maxAttempts > 0 && number >= s.maxAttempts {
+			ended := *last
+			ended.Attempts, ended.Kind = number, fmt.Errorf("%w: %w", ErrRetryLimit, last.Kind)
+			return nil, &ended
 		}
 		if ctx.Err() != nil || wait(number) != nil {
 			ended := *last // the original was given to hooks
@@ -255,7 +263,7 @@ func (c *Client) begin(ctx context.Context, key string, opts []Option) (s *setti
 	if len(opts) > 0 {
 		var own settings
 		own, err = s.with(opts)
-		own.runtime = s.runtime
+		own.runtime, own.prefix = s.runtime, s.prefix
 		s = &own
 	}
 	switch {

@@ -20,6 +20,9 @@ type Hooks struct {
 	// Ended sees how a lease ended, once: cause wraps ErrReleased, ErrExpired or
 	// ErrLost. At ErrReleased the release has yet to be sent.
 	Ended func(lease *Lease, cause error)
+	// Suspect sees when a master stops taking part (Err says why), and when it takes
+	// part again (Err is nil). It may be called concurrently. It is an option of New.
+	Suspect func(MasterHealth)
 }
 
 // Decision is what the votes said.

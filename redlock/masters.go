@@ -80,6 +80,8 @@ const (
 	Set       Kind = "set"       // SET key token NX PX ttl
 	Extend    Kind = "extend"    // compare-and-pexpire
 	Release   Kind = "release"   // compare-and-delete
+	Check     Kind = "check"     // whether the key holds our token
+	Recover   Kind = "recover"   // SET key token NX PX ttl, where a valid lease has lost a vote
 	WriteBack Kind = "writeback" // the highest fencing token, where the key still holds our token
 )
 

@@ -71,7 +71,9 @@ func newRedisMasters[C redis.UniversalClient](clients []C) (*redisMasters, error
 			} else {
 				id = fmt.Sprintf("%s %s db %d", opt.Network, opt.Addr, opt.DB)
 			}
-			client = x.WithTimeout(callLimit)
+			if opt.ReadTimeout >= 0 { // below 0: its connections may know no deadlines
+				client = x.WithTimeout(callLimit)
+			}
 		}
 		if before := seen[id]; before > 0 {
 			return nil, fmt.Errorf("redlock: masters %d and %d are both %s: a master that votes twice breaks the quorum", before, i+1, name)

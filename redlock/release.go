@@ -24,7 +24,7 @@ const (
 )
 
 // stores says that a command of the kind may store the key.
-func (k Kind) stores() bool { return k != Release && k != Extend && k != WriteBack }
+func (k Kind) stores() bool { return k != Release && k != Extend && k != WriteBack && k != Check }
 
 // owe notes that a release was not confirmed, if its SET was sent. The caller holds mu.
 func (b *batcher) owe(c *pendingCommand) {

@@ -3,6 +3,7 @@ package redlock
 import (
 	"crypto/sha1"
 	"encoding/hex"
+	"strings"
 )
 
 // Script is a Lua script that masters run by its hash, or, where they do not
@@ -78,6 +79,12 @@ return 0`)
 end
 return 0`)
 
+	// compare says whether the key holds the token.
+	compare = script(`if redis.call("get", KEYS[1]) == ARGV[1] then
+	return 1
+end
+return 0`)
+
 	// compareAndRaise lifts the fencing counter to the highest value that any
 	// master gave. Only where the key still holds our token: then whoever sets
 	// that key next counts on from there.
@@ -110,6 +117,14 @@ func releaseCommand(key, token string, tell bool) Command {
 	return Command{Kind: Release, Key: key, Token: token, Script: compareAndDelete}
 }
 
+func recoverCommand(key, token string, ttlMS int64) Command {
+	return Command{Kind: Recover, Key: key, Token: token, TTL: ttlMS}
+}
+
+func checkCommand(key, token string) Command {
+	return Command{Kind: Check, Key: key, Token: token, Script: compare}
+}
+
 func extendCommand(key, token string, ttlMS int64) Command {
 	return Command{Kind: Extend, Key: key, Token: token, Script: compareAndExpire, Keys: []string{key}, Args: []any{token, ttlMS}}
 }
@@ -119,7 +134,27 @@ func writeBackCommand(key, token string, fence int64) Command {
 }
 
 // fenceKey is where a master counts the fencing tokens of a key. It never expires.
-func fenceKey(key string) string { return key + ":fence" }
+func fenceKey(key string) string { return key + fenceSuffix }
+
+const fenceSuffix = ":fence"
+
+// stored is the name of a lock on the masters: the key itself, with the prefix. A key that
+// looks like another lock's counter ("a:fence") gets ":lock" added, and so does one that
+// looks like that ("a:fence:lock"): so no two keys share a name, and none is a counter.
+func (s *settings) stored(key string) string {
+	bare := key
+	for {
+		rest, cut := strings.CutSuffix(bare, ":lock")
+		if !cut {
+			break
+		}
+		bare = rest
+	}
+	if strings.HasSuffix(bare, fenceSuffix) {
+		key += ":lock"
+	}
+	return s.prefix + key
+}
 
 // channel is where it is published that a key was released.
 func channel(key string) string { return key + ":released" }

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,7 +36,10 @@ type server struct {
 	before  func(words []string)        // called before a command is carried out
 	conns   map[net.Conn]struct{}
 	first   net.Conn // of the connections
-	scripts map[string]bool
+
+	accepted   *atomic.Int64 // counts connections
+	dropAnswer string        // the connection ends instead of the next answer to this command
+	scripts    map[string]bool
 }
 
 func newServer(t *testing.T) *server {
@@ -64,6 +68,9 @@ func (s *server) accept() {
 		}
 		s.mu.Lock()
 		s.conns[c] = struct{}{}
+		if s.accepted != nil {
+			s.accepted.Add(1)
+		}
 		if s.first == nil {
 			s.first = c
 		}
@@ -95,7 +102,17 @@ func (s *server) serve(c net.Conn) {
 		if before != nil {
 			before(words)
 		}
-		if _, err := io.WriteString(c, s.do(words)); err != nil {
+		reply := s.do(words)
+		s.mu.Lock()
+		drop := s.dropAnswer != "" && strings.EqualFold(words[0], s.dropAnswer)
+		if drop {
+			s.dropAnswer = ""
+		}
+		s.mu.Unlock()
+		if drop || reply == "close" {
+			return
+		}
+		if _, err := io.WriteString(c, reply); err != nil {
 			return
 		}
 	}
@@ -139,12 +156,18 @@ func (s *server) do(words []string) string {
 	switch name {
 	case "HELLO":
 		return "-ERR unknown command 'HELLO'\r\n" // an old one
+	case "SELECT", "AUTH":
+		if s.answers != nil {
+			if a := s.answers(words); a != "" {
+				return a
+			}
+		}
+		s.log = append(s.log, strings.ToUpper(strings.Join(words, " ")))
+		return "+OK\r\n"
 	case "CLIENT":
 		if strings.EqualFold(words[1], "setinfo") {
 			return "+OK\r\n"
 		}
-		fallthrough
-	case "AUTH", "SELECT":
 		s.log = append(s.log, strings.ToUpper(strings.Join(words, " ")))
 		return "+OK\r\n"
 	case "PING":

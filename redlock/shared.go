@@ -53,14 +53,16 @@ func (s *shared) encode(ctx context.Context, byText bool) redis.Cmder {
 }
 
 // result is what one of the releases was answered.
-func (s *shared) result(i int) (int64, error) {
+func (s *shared) result(i int, refused error) (int64, error) {
 	if len(s.commands) == 1 {
-		return result(s.cmd.StatusCmd)
+		return result(s.cmd.StatusCmd, refused)
 	}
 	text, err := s.cmd.Result()
 	switch {
 	case err != nil:
 		return 0, err
+	case text == "" && refused != nil:
+		return 0, refused
 	case text == strconv.Itoa(len(s.commands)): // it deleted them all
 		return 1, nil
 	case len(text) != len(s.commands)+1:

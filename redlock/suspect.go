@@ -24,6 +24,7 @@ import (
 type health struct {
 	state     masterState
 	cause     error // why it is suspect
+	changed   bool  // since the hook was told
 	connected bool  // it has answered; else commands have time to connect
 	heard     time.Duration
 	asked     time.Duration
@@ -81,7 +82,7 @@ func (b *batcher) deadline(c *pendingCommand) time.Duration {
 }
 
 func (b *batcher) timeout(c *pendingCommand) time.Duration {
-	if t := c.batch.timeout; b.connected {
+	if t := c.batch.timeout; b.connected || c.batch.cmd.Kind == Release {
 		return t
 	}
 	return max(c.batch.timeout, min(connectShare*c.batch.timeout, connectMost))
@@ -97,6 +98,8 @@ func (b *batcher) accept(c *pendingCommand) bool {
 	switch {
 	case b.state == closed:
 		b.vote(c, 0, ErrClosed)
+	case e.released && c.batch.cmd.Kind == Recover:
+		b.vote(c, 0, ErrNotHeld)
 	case b.state == up:
 		return true
 	case release && e.stored == 0:
@@ -124,7 +127,7 @@ func (b *batcher) suspect(cause error) {
 		return
 	}
 	first := b.state != suspect
-	b.state, b.cause = suspect, cause
+	b.state, b.cause, b.changed = suspect, cause, b.changed || first
 	if first {
 		b.failures++
 		b.probeAt = b.masters.now() + b.backoff(b.failures-1)
@@ -181,7 +184,7 @@ func (b *batcher) prober() {
 		began := b.masters.now()
 		b.pinging = true
 		b.unlock()
-		err := b.ping()
+		err := b.ping(b.masters.life)
 		b.mu.Lock()
 		b.pinging = false
 		now := b.masters.now()
@@ -205,16 +208,19 @@ func (b *batcher) prober() {
 }
 
 // ping asks a master whether it answers, and which server it is.
-func (b *batcher) ping() error {
-	ctx, cancel := context.WithTimeout(b.masters.life, probeFor)
+func (b *batcher) ping(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, probeFor)
 	defer cancel()
 	pipe := b.client.Pipeline()
 	ping := &pendingCommand{StatusCmd: redis.NewStatusCmd(ctx, "ping")}
 	hello := redis.NewStatusCmd(ctx, "info", "server")
 	_ = pipe.Process(ctx, ping)
 	_ = pipe.Process(ctx, hello)
-	_, _ = pipe.Exec(ctx)
-	err := ping.Err()
+	_, refused := pipe.Exec(ctx)
+	text, err := ping.Result()
+	if err == nil && text == "" {
+		err = refused // with the connection: see send
+	}
 	if err != nil && !(hasPrefix(err, "NOPERM") && strings.Contains(err.Error(), "'ping'")) {
 		return err
 	}
@@ -258,7 +264,7 @@ func (b *batcher) alive(now time.Duration) {
 // resume has the master take part again. A pipeline that another connection has
 // overtaken is abandoned: its worker waits for it, and others go on. The caller holds mu.
 func (b *batcher) resume(now time.Duration) {
-	b.state, b.cause, b.heard, b.connected, b.greeted = up, nil, now, true, false
+	b.state, b.cause, b.heard, b.connected, b.greeted, b.changed = up, nil, now, true, false, true
 	for _, call := range b.calls {
 		call.abandoned = true
 		b.abandoned++

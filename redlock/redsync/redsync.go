@@ -149,7 +149,7 @@ func (m *Mutex) keep(l *redlock.Lease) {
 
 func (m *Mutex) options() []redlock.Option {
 	return []redlock.Option{
-		redlock.WithTTL(m.expiry), redlock.WithRetryDelay(m.delayMin, m.delayMax), redlock.WithRetryDelayFunc(m.delay), redlock.WithMaxExtensions(math.MaxInt),
+		redlock.WithTTL(m.expiry), redlock.WithRetryDelay(m.delayMin, m.delayMax), redlock.WithRetryDelayFunc(m.delay), redlock.WithMaxHold(math.MaxInt64),
 		redlock.WithDrift(m.driftFactor, 2*time.Millisecond), redlock.WithTimeout(time.Duration(float64(m.expiry) * m.timeoutFactor)),
 	}
 }

@@ -175,6 +175,8 @@ type alert struct {
 	mu     sync.Mutex
 	heard  bool                    // since the latest attempt began
 	rank   int                     // among the waiters, at the release that was heard
+	others int                     // waiters, at the latest release
+	woken  int                     // attempts that were made when it was heard
 	latest string                  // the token of the latest release
 	wake   context.CancelCauseFunc // ends the wait; nil: nobody waits
 }
@@ -182,16 +184,15 @@ type alert struct {
 func newAlert(r Runtime) *alert {
 	var b [8]byte
 	r.Read(b[:])
-	// It may have been released before anybody listened.
-	return &alert{id: binary.LittleEndian.Uint64(b[:]), heard: true}
+	return &alert{id: binary.LittleEndian.Uint64(b[:])}
 }
 
-// wakeMost is how many waiters a release wakes, on average: the first wakeFirst at once,
-// and the others wakeApart later, if nobody has released the lock again until then.
+// wakeMost is how many waiters a release wakes, on average, wakeApart after each other.
+// All waiters together poll once in pollApart, in case that none of these comes.
 const (
 	wakeMost  = 4
-	wakeFirst = 2
-	wakeApart = 5 * time.Millisecond
+	wakeApart = 2 * time.Millisecond
+	pollApart = 25 * time.Millisecond
 )
 
 // release is called when a release is heard of, once for each master that announces it.
@@ -201,7 +202,7 @@ func (a *alert) release(r Released) {
 	if r.Token != "" && r.Token == a.latest {
 		return
 	}
-	a.latest = r.Token
+	a.latest, a.others = r.Token, r.Waiters
 	h := fnv.New64a()
 	_ = binary.Write(h, binary.LittleEndian, a.id)
 	h.Write([]byte(r.Token))
@@ -228,16 +229,21 @@ func (a *alert) wait(ctx context.Context, number int, s *settings) error {
 	defer wake(nil)
 	a.mu.Lock()
 	a.wake = wake
-	heard := a.heard
+	heard, woken, others := a.heard, a.woken, a.others
 	a.mu.Unlock()
 	err := errHeard
 	if !heard {
 		// A waiter that hears of releases need not ask so often.
-		err = s.runtime.Sleep(listening, s.delay(number)<<min(max(number-patience, 0), 3))
+		polls := s.delay(number) << min(max(number-woken-patience, 0), 3)
+		if number-woken > patience {
+			polls = max(polls, time.Duration(others)*pollApart)
+		}
+		err = s.runtime.Sleep(listening, polls)
 	}
 	if err == errHeard { // so have others
 		a.mu.Lock()
-		turn := time.Duration(a.rank/wakeFirst) * wakeApart
+		turn := time.Duration(a.rank) * wakeApart
+		a.woken = number
 		a.mu.Unlock()
 		err = s.runtime.Sleep(ctx, turn+between(s.runtime, 0, min(s.retryMin, wakeJitter)))
 	}

@@ -2,22 +2,25 @@ package redlock
 
 import (
 	"context"
-	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// subscriber hears of releases that masters publish. There is one subscription per
-// master, on a connection of its own, and go-redis connects it again where that is
-// necessary. The first Listen makes them.
+// subscriber hears of releases that masters publish. All clients listen for one key on
+// the same listenOn masters: each message costs every waiter, and one that is lost is made
+// up for by polling. There is one subscription per master, on a connection of its own, and
+// go-redis connects it again where that is necessary.
 type subscriber struct {
 	masters *redisMasters
 
 	mu            sync.Mutex
 	listeners     map[string]map[*listener]struct{} // by channel
-	subscriptions []*subscription
+	subscriptions map[int]*subscription             // by master, once it is needed
 	closed        bool
 }
 
@@ -35,6 +38,8 @@ type subscription struct {
 const (
 	// keepFor is how long a channel is kept that nobody listens to any more.
 	keepFor = 2 * time.Second
+	// listenOn is how many masters a key is listened for on.
+	listenOn = 1
 	// subscribeFor is how long entering and leaving channels may take.
 	subscribeFor = 5 * time.Second
 )
@@ -48,10 +53,7 @@ func (m *redisMasters) Listen(key string, heard func(Released)) (stop func()) {
 		return func() {}
 	}
 	if s.listeners == nil {
-		s.listeners = map[string]map[*listener]struct{}{}
-		for _, c := range m.clients {
-			s.start(c)
-		}
+		s.listeners, s.subscriptions = map[string]map[*listener]struct{}{}, map[int]*subscription{}
 	}
 	if s.listeners[name] == nil {
 		s.listeners[name] = map[*listener]struct{}{}
@@ -68,9 +70,17 @@ func (m *redisMasters) Listen(key string, heard func(Released)) (stop func()) {
 	}
 }
 
-// want has every subscription enter a channel, or leave it. The caller holds s.mu.
+// want has the channel's subscriptions enter it, or leave it. The caller holds s.mu.
 func (s *subscriber) want(name string, enter bool) {
-	for _, x := range s.subscriptions {
+	n := len(s.masters.clients)
+	hash := fnv.New32a()
+	hash.Write([]byte(name))
+	for k := range min(listenOn, n) {
+		i := (int(hash.Sum32()>>1) + k) % n
+		if s.subscriptions[i] == nil {
+			s.start(i, s.masters.clients[i])
+		}
+		x := s.subscriptions[i]
 		x.wanted[name] = enter
 		select {
 		case x.work <- struct{}{}:
@@ -88,16 +98,17 @@ func (s *subscriber) forget(name string) {
 	}
 }
 
-func (s *subscriber) start(client redis.UniversalClient) {
+func (s *subscriber) start(master int, client redis.UniversalClient) {
 	m := s.masters
 	x := &subscription{pubsub: client.Subscribe(m.life), work: make(chan struct{}, 1), wanted: map[string]bool{}, have: map[string]struct{}{}}
-	s.subscriptions = append(s.subscriptions, x)
+	s.subscriptions[master] = x
 	m.goroutines.Go(func() { s.maintain(x) })
 	messages := x.pubsub.Channel(redis.WithChannelSize(16))
 	m.goroutines.Go(func() {
 		for message := range messages {
-			var r Released
-			_, _ = fmt.Sscan(message.Payload, &r.Waiters, &r.Token) // an older version sends nothing
+			waiters, token, _ := strings.Cut(message.Payload, " ") // an older version sends nothing
+			r := Released{Token: token}
+			r.Waiters, _ = strconv.Atoi(waiters)
 			s.tell(message.Channel, r)
 		}
 	})

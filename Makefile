@@ -1,10 +1,11 @@
 # make run    set up, then run a campaign on real Redis masters (ARGS="--time-limit 60s …")
 # make test   set up, then every check and every test
 # make claims the catalogue of claims (ARGS="--driver process --evidence unexpected")
+# make stress the lock under faults for 15 minutes (FOR=1h for longer)
 # make bench  the benchmarks, and the lock beside others (ARGS="-rounds 3 -only pairs")
 # make nightly  what takes hours: correct locks in many more random configurations and schedules,
 #               the checkers beside their oracle on a million random histories, all planted faults in them
-.PHONY: run test nightly lint claims bench setup-run setup-test
+.PHONY: run test nightly lint claims stress bench setup-run setup-test
 
 GO ?= go
 # Modules of their own, so that the lock and the harness depend on nothing of theirs.
@@ -61,6 +62,10 @@ nightly: setup-test
 claims:
 	@$(GO) build -o lockpick ./cmd/lockpick
 	@./lockpick claims $(ARGS)
+
+FOR ?= 15m
+stress: setup-run
+	STRESS=$(FOR) $(GO) test -race -timeout 0 -v ./redlock -run '^TestStress$$'
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...

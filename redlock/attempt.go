@@ -24,13 +24,14 @@ func (c *Client) attempt(ctx, parent context.Context, key string, number int, tu
 	start := s.runtime.Now()
 
 	// Step 2: SET NX PX with the same key and token on all masters.
-	set := setCommand(key, token, s.ttl.Milliseconds(), s.fencing)
+	name := s.stored(key)
+	set := setCommand(name, token, s.ttl.Milliseconds(), s.fencing)
 	set.Wait = s.wait
 	votes := c.vote(ctx, talk, set, s)
 	s.hooks.decided(Set, key, token, votes)
 
 	// Steps 3 and 4: a majority, within the validity that is left.
-	until := start.Add(s.ttl - s.drift())
+	until := start.Add(s.validity())
 	var elapsed time.Duration
 	if s.hooks.Attempt != nil {
 		elapsed = s.runtime.Now().Sub(start)
@@ -38,34 +39,31 @@ func (c *Client) attempt(ctx, parent context.Context, key string, number int, tu
 	var fence int64
 	err := c.acquireError(ctx, key, votes, until, s)
 	if err == nil && s.fencing {
-		fence, err = c.fence(ctx, talk, key, token, votes, until, s)
+		fence, err = c.fence(ctx, talk, key, name, token, votes, until, s)
 	}
 	if err != nil {
 		err.Attempts = number
 	}
 	if s.hooks.Attempt != nil {
-		a := Attempt{Key: key, Token: token, Number: number, Elapsed: elapsed, Votes: votes.list()}
+		a := Attempt{Key: key, Token: token, Number: number, Elapsed: elapsed, Votes: votes.votes}
 		if err != nil {
 			a.Err = err
 		}
 		s.hooks.Attempt(a)
-	}
-	if s.hooks.Attempt == nil { // else it may keep the votes
-		votes.free()
 	}
 	if err != nil {
 		// Step 5: release on all masters, also on those that did not vote for us:
 		// their reply may be what was lost.
 		// It is enough to hear that a quorum got it: the others get it too, and a
 		// hung master must not hold up the next attempt.
-		c.ask(ctx, talk, releaseCommand(key, token, false), (*tally).answered, s).free()
+		c.ask(ctx, talk, releaseCommand(name, token, false), (*tally).answered, s)
 		return nil, err
 	}
 	detached := parent == nil
 	if detached {
 		parent = ctx
 	}
-	return newLease(c, parent, detached, talk, key, token, fence, until, turn, s), nil
+	return newLease(c, parent, detached, talk, key, token, fence, start, until, turn, s), nil
 }
 
 // vote has the masters vote on SET until they have decided, one way or the other.
@@ -74,9 +72,9 @@ func (c *Client) vote(ctx context.Context, talk Conversation, cmd Command, s *se
 		return c.ask(ctx, talk, cmd, (*tally).decided, s)
 	}
 	// The first text of the algorithm tries all masters, whatever the first ones say.
-	t := newTally(c, nil)
+	t := c.tally()
 	for i := 0; i < c.n && ctx.Err() == nil; i++ {
-		for v := range talk.Ask(ctx, cmd, []int{i}, s.perMaster()) {
+		for v := range talk.Ask(ctx, cmd, []int{i}, c.perMaster(s)) {
 			t.add(v)
 		}
 	}
@@ -87,19 +85,36 @@ func (c *Client) vote(ctx context.Context, talk Conversation, cmd Command, s *se
 // or all are in, or ctx ends, which ends only the waiting: the commands are
 // carried through (see Conversation).
 func (c *Client) ask(ctx context.Context, talk Conversation, cmd Command, enough func(*tally) bool, s *settings) *tally {
-	t := newTally(c, enough)
-	if brief, ok := talk.(counter); ok {
-		brief.count(ctx, cmd, s.perMaster(), t)
-	} else {
-		talk.Ask(ctx, cmd, nil, s.perMaster())(t.taker) // a range over it would allocate more
+	t := c.tally()
+	for v := range talk.Ask(ctx, cmd, nil, c.perMaster(s)) {
+		if t.add(v); enough(t) {
+			break
+		}
 	}
 	return t
 }
 
+func (c *Client) tally() *tally {
+	return &tally{masters: c.n, quorum: c.quorum, votes: make([]Vote, 0, c.n)}
+}
+
+// perMaster is the timeout for one master's reply: the option's, or what follows from
+// the TTL, or longer where the masters are so far away that none could reply in time.
+func (c *Client) perMaster(s *settings) time.Duration {
+	d := s.perMaster()
+	if m, ok := c.masters.(interface{ roundTrip() time.Duration }); ok && s.timeout == 0 {
+		d = max(d, min(roundTrips*m.roundTrip(), s.ttl/4))
+	}
+	return d
+}
+
+// roundTrips is how many round trips a master has by default.
+const roundTrips = 4
+
 // acquireError is steps 3 and 4: nil if the votes make a lease that is still valid.
 func (c *Client) acquireError(ctx context.Context, key string, votes *tally, until time.Time, s *settings) *Error {
 	fail := func(kind error) *Error {
-		return &Error{Op: "lock", Key: key, Kind: kind, Votes: slices.Clone(votes.list()), Context: contextError(ctx)}
+		return &Error{Op: "lock", Key: key, Kind: kind, Votes: slices.Clone(votes.votes), Context: contextError(ctx)}
 	}
 	switch {
 	case votes.won() && s.runtime.Now().Before(until):
@@ -125,14 +140,13 @@ func (c *Client) acquireError(ctx context.Context, key string, votes *tally, unt
 // SET could succeed, so B's lease was over before A's began: the wrong order. So
 // it counted for B after it had written A's token, hence higher than that; and B's
 // token is at least what it counted.
-func (c *Client) fence(ctx context.Context, talk Conversation, key, token string, votes *tally, until time.Time, s *settings) (int64, *Error) {
+func (c *Client) fence(ctx context.Context, talk Conversation, key, name, token string, votes *tally, until time.Time, s *settings) (int64, *Error) {
 	var highest int64
-	for _, v := range votes.list() {
+	for _, v := range votes.votes {
 		highest = max(highest, v.Reply)
 	}
-	back := c.ask(ctx, talk, writeBackCommand(key, token, highest), (*tally).decided, s)
+	back := c.ask(ctx, talk, writeBackCommand(name, token, highest), (*tally).decided, s)
 	err := c.acquireError(ctx, key, back, until, s)
-	back.free()
 	if err != nil && errors.Is(err, ErrTaken) {
 		err.Kind = ErrLost // the masters voted for us a moment ago
 	}

@@ -104,7 +104,7 @@ func TestContextOfALapsedLease(t *testing.T) {
 // Leases that lapse, and that nobody releases or waits for, leave nothing behind.
 func TestLapsedLeasesAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, _ := agreed(t, WithMaxExtensions(1000))
+		c, _ := agreed(t, WithMaxHold(time.Hour))
 		held := take(t, c, "held")
 		for i := range 100 * tidyLeast {
 			take(t, c, fmt.Sprintf("k%d", i))

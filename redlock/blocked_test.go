@@ -16,7 +16,6 @@ import (
 // and is given up.
 func TestBlockedWrite(t *testing.T) {
 	s := newServer(t)
-	s.known = []string{"delex"}
 	block := make(chan struct{})
 	first := true
 	l := s.locksWith(redis.Options{Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"runtime"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -92,7 +95,33 @@ func TestNoOrphans(t *testing.T) {
 // Masters stop, die, and cannot be reached, and callers give up at any moment: no two
 // hold the lock, goroutines do not add up, everybody goes on afterwards, and no key is
 // left.
-func TestChurn(t *testing.T) {
+func TestChurn(t *testing.T) { churn(t, func(round int) bool { return round < 12 }) }
+
+// TestStress is TestChurn for as long as STRESS says ("make stress": 15 minutes), and no
+// master is connected to more often than the faults explain.
+func TestStress(t *testing.T) {
+	d, err := time.ParseDuration(os.Getenv("STRESS"))
+	if err != nil {
+		t.Skip(`STRESS is no duration: "make stress" sets it`)
+	}
+	end := time.Now().Add(d)
+	c := churn(t, func(int) bool { return time.Now().Before(end) })
+	for i := range c.Masters() {
+		look(t, c, i, func(r *redis.Client) {
+			text, err := r.Info(t.Context(), "stats").Result()
+			must(t, err)
+			_, text, _ = strings.Cut(text, "total_connections_received:")
+			n, _ := strconv.Atoi(strings.Fields(text)[0])
+			t.Logf("master %d: %d connections since it started last", i+1, n)
+			if most := 20 * int(d.Seconds()+10); n > most {
+				t.Errorf("master %d was connected to %d times in %v: at most %d are explained", i+1, n, d, most)
+			}
+		})
+	}
+}
+
+// churn goes on while more says so.
+func churn(t *testing.T, more func(round int) bool) cluster.Cluster {
 	c := masters(t, 5, cluster.Always)
 	for i := range 2 {
 		dial(t, c, fmt.Sprintf("c%d", i), redlock.WithTTL(time.Minute)) // so that the links are there
@@ -138,7 +167,7 @@ func TestChurn(t *testing.T) {
 	}
 	most := 0
 	r := rand.New(rand.NewPCG(3, 3))
-	for range 12 {
+	for round := 0; more(round); round++ {
 		i := r.IntN(5)
 		m := c.Masters()[i]
 		switch r.IntN(3) {
@@ -175,6 +204,7 @@ func TestChurn(t *testing.T) {
 		})
 	}
 	eventually(t, "no key is left", func() bool { return keysLeft(t, c) == 0 })
+	return c
 }
 
 // Once a master does not answer it is not asked again, until it is back. All votes are
@@ -244,14 +274,17 @@ func TestWakeupsBetweenProcesses(t *testing.T) {
 		t.Run(fmt.Sprintf("refused %v", refuses), func(t *testing.T) {
 			c := masters(t, 3, cluster.None)
 			if refuses {
-				for i := range 2 {
+				for i := range 3 {
 					look(t, c, i, func(r *redis.Client) {
 						must(t, r.Do(t.Context(), "acl", "setuser", "default", "resetchannels").Err())
 					})
 				}
 			}
-			// The retry delay is beyond the test's patience.
+			// The retry delay is beyond the test's patience, where the master lets it listen.
 			never := redlock.WithRetryDelay(time.Hour, time.Hour)
+			if refuses {
+				never = redlock.WithRetryDelay(time.Millisecond, 20*time.Millisecond)
+			}
 			a := dial(t, c, "a", redlock.WithWakeups(), redlock.WithTTL(time.Minute))
 			b := dial(t, c, "b", redlock.WithWakeups(), redlock.WithTTL(time.Minute), never)
 			for range 3 {
@@ -266,11 +299,16 @@ func TestWakeupsBetweenProcesses(t *testing.T) {
 					}
 					got <- err
 				}()
-				look(t, c, 2, func(r *redis.Client) {
-					eventually(t, "somebody listens", func() bool {
-						n, err := r.PubSubNumSub(t.Context(), "k:released").Result()
-						return err == nil && n["k:released"] > 0
-					})
+				eventually(t, "somebody listens", func() bool {
+					listens := int64(0)
+					for i := range 3 {
+						look(t, c, i, func(r *redis.Client) {
+							n, err := r.PubSubNumSub(t.Context(), "k:released").Result()
+							must(t, err)
+							listens += n["k:released"]
+						})
+					}
+					return listens > 0 || refuses
 				})
 				must(t, lease.Unlock(t.Context()))
 				select {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -31,20 +32,21 @@ type Client struct {
 // shut is more than there are ever operations under way.
 const shut = 1 << 62
 
-// New makes a Client from go-redis clients, one for each master. Any number from
-// one will do: with one, this is the correct lock on a single instance.
+// New makes a Client from go-redis clients, one for each master. Any number from one
+// will do: with one, this is the correct lock on a single instance. A client may be a
+// *redis.Client, also of a Sentinel (redis.NewFailoverClient), or any other
+// redis.UniversalClient whose commands all go to one master: a Cluster or a Ring is an
+// error.
 //
-// New leaves your clients alone and opens connections of its own with their options, one
-// per master for all goroutines: addresses, TLS, credentials, Dialer, OnConnect and
-// DialTimeout (up to 5 s) hold for the lock too, and Limiter is asked for whatever leaves
-// together. Options of the pool, timeouts and retries do not, nor hooks that were added
-// with AddHook: no command is sent twice behind the lock's back, and the timeout per
-// master rules. Close closes the lock's connections; your clients may be closed as soon
-// as New has returned.
+// The lock sends its commands through your clients, and leaves together what many
+// goroutines ask. So their options and hooks hold for the lock, and their pools and
+// metrics show it; only retries are off for its commands, and read and write timeouts
+// are 5 s (the timeout per master of WithTimeout rules). Close the Client before you
+// close them.
 //
-// Two clients for one address and database are an error: that master would vote
-// twice.
-func New(masters []*redis.Client, opts ...Option) (*Client, error) {
+// Two clients for one server are an error, of New or of the first Lock: that master
+// would vote twice.
+func New[C redis.UniversalClient](masters []C, opts ...Option) (*Client, error) {
 	if len(masters) == 0 {
 		return nil, errors.New("redlock: no masters: give New at least one client")
 	}
@@ -71,6 +73,9 @@ func NewWithMasters(m Masters, opts ...Option) (*Client, error) {
 		return nil, errors.New("redlock: no masters")
 	}
 	c := &Client{masters: m, n: n, quorum: n/2 + 1, settings: s, lines: map[string]*line{}, tidyAt: tidyLeast}
+	if r, ok := m.(*redisMasters); ok {
+		r.onSuspect = s.hooks.Suspect
+	}
 	c.idle, c.rest = s.runtime.WithCancelCause(context.Background())
 	return c, nil
 }
@@ -145,9 +150,14 @@ func (c *Client) persist(ctx, parent context.Context, key string, turn *turn, s 
 			return nil, failure
 		}
 		if m, ok := c.masters.(Listener); ok && s.wakeups && number == 1 {
-			a := &alert{heard: true} // it may have been released before anybody listened
-			defer m.Listen(key, a.release)()
+			a := newAlert(s.runtime)
+			defer m.Listen(s.stored(key), a.release)()
 			wait = func(number int) error { return a.wait(ctx, number, s) }
+		}
+		if s.maxAttempts > 0 && number >= s.maxAttempts {
+			ended := *last
+			ended.Attempts, ended.Kind = number, fmt.Errorf("%w: %w", ErrRetryLimit, last.Kind)
+			return nil, &ended
 		}
 		if ctx.Err() != nil || wait(number) != nil {
 			ended := *last // the original was given to hooks
@@ -157,42 +167,88 @@ func (c *Client) persist(ctx, parent context.Context, key string, turn *turn, s 
 	}
 }
 
-// alert hears of the releases of a key, while its lock is waited for.
+// alert hears of the releases of a key, while its lock is waited for. Of many waiters
+// in other processes it wakes a few: if all asked, their SETs would split the votes.
 type alert struct {
-	mu    sync.Mutex
-	heard bool                    // since the latest attempt began
-	tell  context.CancelCauseFunc // ends the wait; nil: nobody waits
+	id uint64 // random
+
+	mu     sync.Mutex
+	heard  bool                    // since the latest attempt began
+	rank   int                     // among the waiters, at the release that was heard
+	others int                     // waiters, at the latest release
+	woken  int                     // attempts that were made when it was heard
+	latest string                  // the token of the latest release
+	wake   context.CancelCauseFunc // ends the wait; nil: nobody waits
 }
 
-// release is called when one is heard of.
-func (a *alert) release() {
+func newAlert(r Runtime) *alert {
+	var b [8]byte
+	r.Read(b[:])
+	return &alert{id: binary.LittleEndian.Uint64(b[:])}
+}
+
+// wakeMost is how many waiters a release wakes, on average, wakeApart after each other.
+// All waiters together poll once in pollApart, in case that none of these comes.
+const (
+	wakeMost  = 4
+	wakeApart = 2 * time.Millisecond
+	pollApart = 25 * time.Millisecond
+)
+
+// release is called when a release is heard of, once for each master that announces it.
+func (a *alert) release(r Released) {
 	a.mu.Lock()
-	a.heard = true
-	tell := a.tell
-	a.mu.Unlock()
-	if tell != nil {
-		tell(errHeard)
+	defer a.mu.Unlock()
+	if r.Token != "" && r.Token == a.latest {
+		return
 	}
+	a.latest, a.others = r.Token, r.Waiters
+	h := fnv.New64a()
+	_ = binary.Write(h, binary.LittleEndian, a.id)
+	h.Write([]byte(r.Token))
+	// The hash is another one for each waiter and each release: so they take turns.
+	if a.rank = int(mix(h.Sum64()) % uint64(max(r.Waiters, 1))); a.rank >= wakeMost {
+		return
+	}
+	a.heard = true
+	if a.wake != nil {
+		a.wake(errHeard)
+	}
+}
+
+// mix spreads a hash over all its bits (the finalizer of splitmix64).
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
 }
 
 // wait lets the time between two attempts pass, unless a release is heard of.
 func (a *alert) wait(ctx context.Context, number int, s *settings) error {
-	listening, tell := s.runtime.WithCancelCause(ctx)
-	defer tell(nil)
+	listening, wake := s.runtime.WithCancelCause(ctx)
+	defer wake(nil)
 	a.mu.Lock()
-	a.tell = tell
-	heard := a.heard
+	a.wake = wake
+	heard, woken, others := a.heard, a.woken, a.others
 	a.mu.Unlock()
 	err := errHeard
 	if !heard {
-		// What hears of releases need not ask so often.
-		err = s.runtime.Sleep(listening, s.delay(number)<<min(max(number-patience, 0), 3))
+		// A waiter that hears of releases need not ask so often.
+		polls := s.delay(number) << min(max(number-woken-patience, 0), 3)
+		if number-woken > patience {
+			polls = max(polls, time.Duration(others)*pollApart)
+		}
+		err = s.runtime.Sleep(listening, polls)
 	}
 	if err == errHeard { // so have others
-		err = s.runtime.Sleep(ctx, between(s.runtime, 0, min(s.retryMin, wakeJitter)))
+		a.mu.Lock()
+		turn := time.Duration(a.rank) * wakeApart
+		a.woken = number
+		a.mu.Unlock()
+		err = s.runtime.Sleep(ctx, turn+between(s.runtime, 0, min(s.retryMin, wakeJitter)))
 	}
 	a.mu.Lock()
-	a.tell, a.heard = nil, false
+	a.wake, a.heard = nil, false
 	a.mu.Unlock()
 	return err
 }
@@ -213,7 +269,7 @@ func (c *Client) begin(ctx context.Context, key string, opts []Option) (s *setti
 	if len(opts) > 0 {
 		var own settings
 		own, err = s.with(opts)
-		own.runtime = s.runtime
+		own.runtime, own.prefix = s.runtime, s.prefix
 		s = &own
 	}
 	switch {

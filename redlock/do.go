@@ -5,10 +5,11 @@ import (
 	"errors"
 )
 
-// Do acquires the lock on key as Lock does, runs f, and releases the lock, also if
-// f panics. While f runs the lease is extended whenever half of its validity has
-// passed, at most WithMaxExtensions times, so that a hung f cannot keep the lock
-// for ever.
+// Do runs f under the lock on key, for ten times the TTL at most (100 s by default; see
+// WithMaxHold), so that a hung f cannot keep the lock for ever. It acquires the lock as
+// Lock does, extends it whenever half of its validity has passed, and releases it when f
+// returns or panics. f that takes longer is told by its context, whose cause then wraps
+// ErrExtensionLimit, and so does Do's error.
 //
 // f's context ends when ctx does, or when the lease is over; f should then stop at
 // once: somebody else may hold the lock. context.Cause tells why: an error that

@@ -28,7 +28,7 @@ func ExampleNew() {
 	var masters []*redis.Client
 	for _, addr := range []string{"10.0.0.1:6379", "10.0.0.2:6379", "10.0.0.3:6379", "10.0.0.4:6379", "10.0.0.5:6379"} {
 		client := redis.NewClient(&redis.Options{Addr: addr})
-		defer client.Close() // New makes its own clients from the options
+		defer client.Close() // after locks
 		masters = append(masters, client)
 	}
 	locks, err := redlock.New(masters, redlock.WithTTL(5*time.Second))
@@ -87,7 +87,7 @@ func ExampleClient_Do() {
 		// The lease is extended while this runs. ctx ends when it could not be.
 		fmt.Println("working")
 		return ctx.Err()
-	}, redlock.WithTTL(2*time.Second), redlock.WithMaxExtensions(30)) // a minute at most
+	}, redlock.WithTTL(2*time.Second), redlock.WithMaxHold(time.Minute))
 	fmt.Println("error:", err)
 	// Output:
 	// working

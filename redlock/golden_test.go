@@ -198,9 +198,8 @@ func (s *story) act(words []string) {
 			opts = append(opts, redlock.WithSequential())
 		case "fencing":
 			opts = append(opts, redlock.WithFencing())
-		case "extensions":
-			n, _ := strconv.Atoi(value)
-			opts = append(opts, redlock.WithMaxExtensions(n))
+		case "hold":
+			opts = append(opts, redlock.WithMaxHold(s.duration(value)))
 		case "ctx": // ends after that long
 			time.AfterFunc(s.duration(value), cancel)
 		default:

@@ -20,6 +20,9 @@ type Hooks struct {
 	// Ended sees how a lease ended, once: cause wraps ErrReleased, ErrExpired or
 	// ErrLost. At ErrReleased the release has yet to be sent.
 	Ended func(lease *Lease, cause error)
+	// Suspect sees when a master stops taking part (Err says why), and when it takes
+	// part again (Err is nil). It may be called concurrently. It is an option of New.
+	Suspect func(MasterHealth)
 }
 
 // Decision is what the votes said.
@@ -52,4 +55,13 @@ func (h *Hooks) decided(kind Kind, key, token string, t *tally) {
 	if h.Decided != nil {
 		h.Decided(Decision{Kind: kind, Key: key, Token: token, Yes: t.yes, Quorum: t.quorum})
 	}
+}
+
+// MasterHealth is what is known about a master.
+type MasterHealth struct {
+	Name string
+	// Err is why the master is suspect; nil: it takes part.
+	Err error
+	// RoundTrip is how long its fastest answer took lately; 0: it has not answered yet.
+	RoundTrip time.Duration
 }

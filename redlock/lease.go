@@ -2,7 +2,9 @@ package redlock
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -25,10 +27,11 @@ type hold struct {
 	parent     context.Context // what ctx descends from
 	detached   bool            // but for its values, and not its end
 	first      Lease
+	limit      time.Time // it is not extended beyond this
 
-	mu         sync.Mutex // never held while waiting
-	until      time.Time  // of the latest extension
-	extensions int
+	mu         sync.Mutex  // never held while waiting
+	until      time.Time   // of the latest extension
+	extensions int         // attempts
 	over       error       // the kind of reason why it is over; nil while it is not
 	unlocked   bool        // Unlock was called
 	stop       func() bool // the wait for the end of its validity; nil: nobody attends to that
@@ -39,8 +42,8 @@ type hold struct {
 	cancel context.CancelCauseFunc
 }
 
-func newLease(c *Client, parent context.Context, detached bool, talk Conversation, key, token string, fence int64, until time.Time, turn *turn, s *settings) *Lease {
-	h := &hold{client: c, turn: turn, talk: talk, key: key, token: token, fence: fence, settings: s, until: until, parent: parent, detached: detached}
+func newLease(c *Client, parent context.Context, detached bool, talk Conversation, key, token string, fence int64, start, until time.Time, turn *turn, s *settings) *Lease {
+	h := &hold{client: c, turn: turn, talk: talk, key: key, token: token, fence: fence, settings: s, until: until, limit: start.Add(s.longest()), parent: parent, detached: detached}
 	h.first = Lease{h, until}
 	if h.settings.hooks.Ended != nil || turn.taken(h) {
 		h.attend()
@@ -137,6 +140,9 @@ func (h *hold) end(kind error) {
 		h.mu.Unlock()
 		return
 	}
+	if kind == ErrExpired && !h.until.Before(h.limit) {
+		kind = errHeldTooLong
+	}
 	h.over = kind
 	if h.stop != nil {
 		h.stop()
@@ -157,6 +163,9 @@ func (h *hold) end(kind error) {
 		h.turn.pass()
 	}
 }
+
+// errHeldTooLong is why a lease ended that could not be extended any more.
+var errHeldTooLong = fmt.Errorf("%w: %w", ErrExtensionLimit, ErrExpired)
 
 // ended is why the hold is over, or nil.
 func (h *hold) ended() error {
@@ -184,7 +193,8 @@ func (h *hold) ended() error {
 // the lease stays as it is, valid until Until, and another try may succeed. If so
 // many say that the token is gone that no quorum can hold it (ErrLost), or if the
 // validity ended meanwhile (ErrExpired), Context ends. ErrNotHeld says that the lock
-// was released or lost before; ErrExtensionLimit, that WithMaxExtensions forbids it.
+// was released or lost before; ErrExtensionLimit, that it was extended for as long as
+// WithMaxHold allows.
 func (l *Lease) Extend(ctx context.Context) (*Lease, error) {
 	h := l.hold
 	s := h.settings
@@ -198,29 +208,84 @@ func (l *Lease) Extend(ctx context.Context) (*Lease, error) {
 	}
 	defer h.client.leave()
 
-	extend := extendCommand(h.key, h.token, s.ttl.Milliseconds())
+	extend := extendCommand(s.stored(h.key), h.token, s.ttl.Milliseconds())
 	extend.Wait = s.wait
 	votes := h.client.ask(ctx, h.talk, extend, (*tally).settled, s)
 	s.hooks.decided(Extend, h.key, h.token, votes)
 
-	until, kind := h.extended(votes, start.Add(s.ttl-s.drift()))
+	until, kind := h.extended(votes, start.Add(s.validity()))
 	if kind == ErrExpired || kind == ErrLost {
 		h.end(kind)
 	}
 	var err error
 	if kind != nil {
-		err = &Error{Op: "extend", Key: h.key, Kind: kind, Votes: votes.list(), Context: contextError(ctx)}
+		err = &Error{Op: "extend", Key: h.key, Kind: kind, Votes: votes.votes, Context: contextError(ctx)}
 	}
 	if s.hooks.Extended != nil {
-		s.hooks.Extended(Extension{Key: h.key, Token: h.token, Number: number, Until: until, Err: err, Votes: votes.list()})
+		s.hooks.Extended(Extension{Key: h.key, Token: h.token, Number: number, Until: until, Err: err, Votes: votes.votes})
 	}
 	if err != nil {
 		return nil, err
 	}
-	if s.hooks.Extended == nil { // else it may keep the votes
-		votes.free()
+	if s.recovers {
+		h.recover(votes)
 	}
 	return &Lease{h, until}, nil
+}
+
+// recover sets the key on the masters that did not prolong it. It was prolonged by a
+// quorum that still stored the token, while the lease was valid.
+//
+// Why this is safe. The votes that are won back do not count for the extension that finds
+// them lost, so an extension needs what it always needed: a quorum that stores the token
+// without interruption. They may count for a later one: then at the time T when its votes
+// decide, a quorum stores the token, and goes on to until the new end of the lease. Let
+// another lease be valid at some time from T on. It has a quorum of its own that stores its
+// token then. Two quorums share a master, and a master stores one token: a contradiction.
+// Before T the lease is valid by its earlier quorum, by the same argument. SET NX changes
+// nothing where another token is stored. And a lease that has lapsed, or was released, is
+// never won back: the batcher refuses the SET behind the release, and on each master the
+// release comes behind a SET that left before.
+func (h *hold) recover(votes *tally) {
+	var to []int
+	for i := range votes.masters {
+		if !slices.ContainsFunc(votes.votes, func(v Vote) bool { return v.Master == i && v.Yes }) {
+			to = append(to, i)
+		}
+	}
+	if len(to) == 0 || !h.client.enter() {
+		return
+	}
+	s := h.settings
+	s.runtime.Go(func() {
+		defer h.client.leave()
+		again := recoverCommand(s.stored(h.key), h.token, s.ttl.Milliseconds())
+		for range h.talk.Ask(context.Background(), again, to, h.client.perMaster(s)) {
+		}
+	})
+}
+
+// Remaining is how much of the lease's validity is left, at least 0.
+func (l *Lease) Remaining() time.Duration {
+	return max(l.until.Sub(l.hold.settings.runtime.Now()), 0)
+}
+
+// IsHeld asks the masters whether a quorum of them stores the lease's token. Until says
+// as much without asking, unless masters forgot the lock.
+func (l *Lease) IsHeld(ctx context.Context) (bool, error) {
+	h := l.hold
+	if h.ended() != nil || ctx.Err() != nil {
+		return false, contextError(ctx)
+	}
+	if !h.client.enter() {
+		return false, &Error{Op: "check", Key: h.key, Kind: ErrClosed}
+	}
+	defer h.client.leave()
+	votes := h.client.ask(ctx, h.talk, checkCommand(h.settings.stored(h.key), h.token), (*tally).settled, h.settings)
+	if votes.won() || votes.refused() {
+		return votes.won(), nil
+	}
+	return false, &Error{Op: "check", Key: h.key, Kind: ErrNoQuorum, Votes: votes.votes, Context: contextError(ctx)}
 }
 
 // extend counts one extension, or says why there may be none.
@@ -236,7 +301,7 @@ func (h *hold) extend(ctx context.Context, now time.Time) (number int, kind erro
 		kind = ErrExpired
 	case ctx.Err() != nil:
 		kind = errNotTried
-	case h.extensions >= h.settings.maxExtensions:
+	case !h.until.Before(h.limit):
 		kind = ErrExtensionLimit
 	default:
 		h.extensions++
@@ -254,11 +319,14 @@ func (h *hold) extended(votes *tally, until time.Time) (time.Time, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
-	case h.over != nil && h.over != ErrExpired:
+	case h.over != nil && !errors.Is(h.over, ErrExpired):
 		return time.Time{}, ErrNotHeld // unlocked meanwhile
 	case !h.settings.runtime.Now().Before(h.until):
 		return time.Time{}, ErrExpired
 	case votes.won():
+		if until.After(h.limit) {
+			until = h.limit
+		}
 		// Another extension that began later may have ended earlier.
 		if until.After(h.until) {
 			h.until = until
@@ -286,7 +354,7 @@ func (l *Lease) Unlock(ctx context.Context) error {
 	h.unlocked = true
 	h.mu.Unlock()
 	fail := func(kind error, t *tally) error {
-		return &Error{Op: "unlock", Key: h.key, Kind: kind, Votes: t.list(), Context: contextError(ctx)}
+		return &Error{Op: "unlock", Key: h.key, Kind: kind, Votes: t.votes, Context: contextError(ctx)}
 	}
 	if again {
 		return fail(ErrNotHeld, &tally{})
@@ -300,12 +368,11 @@ func (l *Lease) Unlock(ctx context.Context) error {
 		return fail(ErrClosed, &tally{})
 	}
 	defer h.client.leave()
-	release := releaseCommand(h.key, h.token, h.settings.wakeups)
+	release := releaseCommand(h.settings.stored(h.key), h.token, h.settings.wakeups)
 	release.next = h.turn
 	votes := h.client.ask(ctx, h.talk, release, (*tally).settled, h.settings)
 	switch {
 	case votes.won():
-		votes.free()
 		return nil
 	case votes.refused() && over:
 		return fail(fmt.Errorf("%w: %w", ErrNotHeld, ErrExpired), votes)

@@ -179,15 +179,15 @@ func TestLinesOfTwoClients(t *testing.T) {
 type listening struct {
 	*fakeMasters
 	mu    sync.Mutex
-	heard map[string]map[int]func()
+	heard map[string]map[int]func(redlock.Released)
 	n     int
 }
 
-func (l *listening) Listen(key string, heard func()) func() {
+func (l *listening) Listen(key string, heard func(redlock.Released)) func() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.heard[key] == nil {
-		l.heard[key] = map[int]func(){}
+		l.heard[key] = map[int]func(redlock.Released){}
 	}
 	l.n++
 	me := l.n
@@ -203,7 +203,7 @@ func (l *listening) Listen(key string, heard func()) func() {
 // goes on asking.
 func TestWakeups(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := &listening{fakeMasters: newFakeMasters(3), heard: map[string]map[int]func(){}}
+		m := &listening{fakeMasters: newFakeMasters(3), heard: map[string]map[int]func(redlock.Released){}}
 		var commands atomic.Int64
 		m.asked = func(redlock.Command, []int) { commands.Add(1) }
 		m.applied = func(_ int, cmd redlock.Command, reply int64, _ bool) {
@@ -211,7 +211,7 @@ func TestWakeups(t *testing.T) {
 				m.mu.Lock()
 				defer m.mu.Unlock()
 				for _, heard := range m.heard[cmd.Key] {
-					heard()
+					heard(redlock.Released{Token: cmd.Token, Waiters: len(m.heard[cmd.Key])})
 				}
 			}
 		}

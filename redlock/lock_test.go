@@ -26,7 +26,9 @@ func TestOptionsAreChecked(t *testing.T) {
 		"a fixed drift beyond the TTL":    redlock.WithDrift(0.5, math.MaxInt64),
 		"a negative retry delay":          redlock.WithRetryDelay(-1, 1),
 		"retry delays in the wrong order": redlock.WithRetryDelay(2, 1),
-		"negative extensions":             redlock.WithMaxExtensions(-1),
+		"a negative hold":                 redlock.WithMaxHold(-1),
+		"negative attempts":               redlock.WithMaxAttempts(-1),
+		"a margin beyond the validity":    redlock.WithMargin(10 * time.Second),
 		"no runtime":                      redlock.WithRuntime(nil),
 	} {
 		m := newFakeMasters(3)
@@ -398,7 +400,7 @@ func TestLateTimers(t *testing.T) {
 		err = c.Do(t.Context(), "k", func(context.Context) error {
 			time.Sleep(time.Second)
 			return nil
-		}, redlock.WithMaxExtensions(0))
+		}, redlock.WithMaxHold(1))
 		if !errors.Is(err, redlock.ErrExpired) {
 			t.Error(err)
 		}

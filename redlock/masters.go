@@ -3,7 +3,6 @@ package redlock
 import (
 	"context"
 	"iter"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -19,9 +18,9 @@ type Masters interface {
 	Begin(observe func(Vote)) Conversation
 }
 
-// NewMasters makes the Masters of New, for whoever speaks to them by rules of his own. They
-// have a Close method, and the errors of New.
-func NewMasters(masters []*redis.Client) (Masters, error) {
+// NewMasters makes the Masters of New, for a lock with other rules. They have a Close
+// method, and the errors of New.
+func NewMasters[C redis.UniversalClient](masters []C) (Masters, error) {
 	m, err := newRedisMasters(masters)
 	if err != nil {
 		return nil, err
@@ -31,10 +30,16 @@ func NewMasters(masters []*redis.Client) (Masters, error) {
 
 // Listener is what Masters may be, too: they can tell that a lock was released.
 type Listener interface {
-	// Listen has heard called whenever a release of key is announced, until stop is
+	// Listen calls heard whenever a master announces a release of key, until stop is
 	// called, which does not wait. heard may be called concurrently, and must not
 	// block.
-	Listen(key string, heard func()) (stop func())
+	Listen(key string, heard func(Released)) (stop func())
+}
+
+// Released is what a master announces when it has deleted a key.
+type Released struct {
+	Token   string // of the lease that was released
+	Waiters int    // clients that listen; 0: not known
 }
 
 // Conversation is about one token. Its commands reach each master in the order
@@ -75,6 +80,8 @@ const (
 	Set       Kind = "set"       // SET key token NX PX ttl
 	Extend    Kind = "extend"    // compare-and-pexpire
 	Release   Kind = "release"   // compare-and-delete
+	Check     Kind = "check"     // whether the key holds our token
+	Recover   Kind = "recover"   // SET key token NX PX ttl, where a valid lease has lost a vote
 	WriteBack Kind = "writeback" // the highest fencing token, where the key still holds our token
 )
 
@@ -97,75 +104,14 @@ type tally struct {
 	masters, quorum int
 	yes, no, failed int
 	votes           []Vote
-	counted         *question         // whose votes these are, which were counted and not looked at; or nil
-	enough          func(*tally) bool // no further votes need be taken
-	taker           func(Vote) bool   // is take
-	room            [roomFor]Vote
-}
-
-// counter is a Conversation whose votes can be counted without making a Vote of each, which most
-// often nobody looks at: it would take longer than the counting.
-type counter interface {
-	// count is Ask of all masters, until a tally says that it is enough.
-	count(ctx context.Context, cmd Command, timeout time.Duration, t *tally)
-}
-
-// tallies are used again and again: most are of no interest once the votes are counted.
-var tallies = sync.Pool{New: func() any {
-	t := new(tally)
-	t.taker = t.take
-	return t
-}}
-
-func newTally(c *Client, enough func(*tally) bool) *tally {
-	t := tallies.Get().(*tally)
-	t.masters, t.quorum, t.enough = c.n, c.quorum, enough
-	t.yes, t.no, t.failed = 0, 0, 0
-	t.votes = t.room[:0]
-	return t
-}
-
-// free ends a tally whose votes nobody was given.
-func (t *tally) free() {
-	t.leave()
-	t.enough, t.votes = nil, nil
-	tallies.Put(t)
-}
-
-// leave lets go of the question whose votes were counted.
-func (t *tally) leave() {
-	if t.counted != nil {
-		t.counted.leave()
-		t.counted = nil
-	}
-}
-
-// list is the votes that were counted, in the order in which they came.
-func (t *tally) list() []Vote {
-	if t.counted != nil {
-		t.votes = t.counted.list(t.votes, t.yes+t.no+t.failed)
-		t.leave()
-	}
-	return t.votes
-}
-
-// take adds a vote and says whether to go on.
-func (t *tally) take(v Vote) bool {
-	t.add(v)
-	return !t.enough(t)
 }
 
 func (t *tally) add(v Vote) {
 	t.votes = append(t.votes, v)
-	t.count(v.Yes, v.Err)
-}
-
-// count counts a vote without keeping it.
-func (t *tally) count(yes bool, err error) {
 	switch {
-	case yes:
+	case v.Yes:
 		t.yes++
-	case err != nil:
+	case v.Err != nil:
 		t.failed++
 	default:
 		t.no++

@@ -3,6 +3,7 @@ package redlock
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -11,20 +12,24 @@ import (
 type Option func(*settings)
 
 type settings struct {
-	ttl           time.Duration
-	timeout       time.Duration // 0: from the TTL, see perMaster
-	driftFactor   float64
-	driftFixed    time.Duration
-	retryMin      time.Duration
-	retryMax      time.Duration
-	retryDelay    func(attempt int) time.Duration // nil: between the two
-	maxExtensions int
-	sequential    bool
-	fencing       bool
-	wait          int
-	wakeups       bool
-	hooks         Hooks
-	runtime       Runtime
+	ttl         time.Duration
+	timeout     time.Duration // 0: from the TTL, see perMaster
+	driftFactor float64
+	driftFixed  time.Duration
+	retryMin    time.Duration
+	retryMax    time.Duration
+	retryDelay  func(attempt int) time.Duration // nil: between the two
+	maxAttempts int                             // 0: no limit
+	maxHold     time.Duration                   // 0: from the TTL, see longest
+	margin      time.Duration
+	prefix      string
+	recovers    bool
+	sequential  bool
+	fencing     bool
+	wait        int
+	wakeups     bool
+	hooks       Hooks
+	runtime     Runtime
 }
 
 func defaults() settings {
@@ -32,8 +37,7 @@ func defaults() settings {
 		ttl:         10 * time.Second,
 		driftFactor: 0.01, driftFixed: 2 * time.Millisecond,
 		retryMin: 20 * time.Millisecond, retryMax: 300 * time.Millisecond,
-		maxExtensions: 10,
-		runtime:       RealTime{},
+		runtime: RealTime{},
 	}
 }
 
@@ -74,10 +78,29 @@ func WithRetryDelayFunc(f func(attempt int) time.Duration) Option {
 	return func(s *settings) { s.retryDelay = f }
 }
 
-// WithMaxExtensions sets how often one lease may be extended, attempts that fail
-// included: without a bound a hung holder would keep the lock for ever (distlock,
-// "Extending the lock"). The default is 10, and 0 forbids it.
-func WithMaxExtensions(n int) Option { return func(s *settings) { s.maxExtensions = n } }
+// WithMaxHold sets for how long after it was acquired a lease may be extended: without a
+// bound a hung holder would keep the lock for ever (distlock, "Extending the lock"). Then
+// it ends with ErrExtensionLimit. The default, which 0 stands for, is ten times the TTL.
+func WithMaxHold(d time.Duration) Option { return func(s *settings) { s.maxHold = d } }
+
+// WithMaxAttempts sets how often one Lock tries. Its error then wraps ErrRetryLimit. To
+// wait in line for a key, behind others of the same Client, is no attempt. The default,
+// which 0 stands for, is to try until the context ends.
+func WithMaxAttempts(n int) Option { return func(s *settings) { s.maxAttempts = n } }
+
+// WithMargin ends leases so long before they could be taken over (Lease.Until, and so its
+// Context): time for the work to stop. The default is 0.
+func WithMargin(d time.Duration) Option { return func(s *settings) { s.margin = d } }
+
+// WithPrefix puts a prefix before every key on the masters. Errors and hooks name keys
+// without it; a Vote names what the masters store. It is an option of New.
+func WithPrefix(prefix string) Option { return func(s *settings) { s.prefix = prefix } }
+
+// WithVoteRecovery has Extend win back votes that a lease has lost: it sets the key again
+// on masters that have forgotten it, or never had it, once a quorum that still had it
+// has prolonged it. A lease that is extended over hours then survives that its masters
+// restart one after the other without persistence. It costs a SET on those masters.
+func WithVoteRecovery() Option { return func(s *settings) { s.recovers = true } }
 
 // WithSequential asks the masters one after the other, as the first text of the
 // algorithm has it, instead of all at once. It is slower, and a larger window for
@@ -136,8 +159,12 @@ func (s settings) with(opts []Option) (settings, error) {
 		return s, fmt.Errorf("redlock: a retry delay between %v and %v: the first must not be negative, nor above the second", s.retryMin, s.retryMax)
 	case s.wait < 0:
 		return s, fmt.Errorf("redlock: wait for %d replicas: it must not be negative", s.wait)
-	case s.maxExtensions < 0:
-		return s, fmt.Errorf("redlock: at most %d extensions: it must not be negative", s.maxExtensions)
+	case s.maxHold < 0:
+		return s, fmt.Errorf("redlock: a lease may be extended for %v: it must be positive, or 0 for the default", s.maxHold)
+	case s.maxAttempts < 0:
+		return s, fmt.Errorf("redlock: at most %d attempts: it must be positive, or 0 for no limit", s.maxAttempts)
+	case s.margin < 0 || s.margin >= s.ttl-s.drift():
+		return s, fmt.Errorf("redlock: a margin of %v: it must not be negative, and below the validity of %v", s.margin, s.ttl-s.drift())
 	case s.runtime == nil:
 		return s, errors.New("redlock: the runtime is nil")
 	}
@@ -156,4 +183,15 @@ func (s *settings) perMaster() time.Duration {
 // drift is what a lease is shortened by, because clocks run at different rates.
 func (s *settings) drift() time.Duration {
 	return time.Duration(s.driftFactor*float64(s.ttl)) + s.driftFixed
+}
+
+// validity is for how long a lease is valid from its start on.
+func (s *settings) validity() time.Duration { return s.ttl - s.drift() - s.margin }
+
+// longest is for how long a lease may be extended.
+func (s *settings) longest() time.Duration {
+	if s.maxHold > 0 {
+		return s.maxHold
+	}
+	return 10 * min(s.ttl, math.MaxInt64/10)
 }

@@ -2,237 +2,269 @@ package redlock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
+	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// redisMasters speaks to real masters. go-redis opens the connections; what goes over
-// them is put together here, because the commands of all goroutines share them
-// (pipe.go). Like its parts (crowd.go, dispatch.go, encode.go, lane.go, listen.go, pipe.go,
-// probe.go, question.go, socket_linux.go) it lives in real time only: a Runtime in virtual time
-// brings Masters of its own.
+// redisMasters sends commands through the go-redis clients that the user gave. Like
+// its parts (batcher.go, release.go, subscriber.go, suspect.go, votes.go) it lives in
+// real time only: a Runtime in virtual time brings Masters of its own.
 type redisMasters struct {
 	names   []string
-	options []*redis.Options
+	clients []redis.UniversalClient
 	began   time.Time
 
 	life       context.Context
 	end        context.CancelFunc
 	goroutines sync.WaitGroup
 
-	mu        sync.Mutex
-	closed    bool
-	pending   sync.WaitGroup // questions that not all masters have voted on
-	questions sync.Pool      // to be used again
-	desk      desk
-	lanes     []*lane
-	ears      ears
-	waiting   []*lane // for commands that replicas must hear of, which hold up what is behind them
+	mu         sync.Mutex
+	closed     bool
+	pending    sync.WaitGroup // vote batches that some master has not voted on
+	batchers   []*batcher
+	waiting    []*batcher   // of commands that replicas must confirm (WAIT), which block what is behind them
+	servers    []string     // run_id of each master, "" while it is not known
+	sendQueue  []*voteBatch // that the first caller takes to the batchers
+	sending    sync.Mutex
+	spare      []*voteBatch // emptied, to be used again
+	callers    atomic.Int64 // that wait for votes
+	subscriber subscriber
+	onSuspect  func(MasterHealth)
 }
 
-// newRedisMasters takes the options of each client, but for those on which the lock's
-// correctness hangs.
-func newRedisMasters(clients []*redis.Client) (*redisMasters, error) {
-	seen := map[string]int{}
+// callLimit is how long a pipeline may take before its connection is given up. It is
+// long, because an answer that comes late proves what became of a command. Nobody waits
+// for it: votes have a timeout of their own.
+const callLimit = 5 * time.Second
+
+// newRedisMasters checks the clients and derives from each *redis.Client one that
+// shares its pool, hooks, credentials and dialer, with callLimit as its timeouts.
+func newRedisMasters[C redis.UniversalClient](clients []C) (*redisMasters, error) {
+	m := &redisMasters{began: time.Now(), servers: make([]string, len(clients))}
+	seen := map[any]int{}
 	for i, c := range clients {
-		if c == nil {
+		name, id := fmt.Sprintf("master %d", i+1), any(c)
+		var client redis.UniversalClient = c
+		switch x := any(c).(type) {
+		case nil:
 			return nil, fmt.Errorf("redlock: master %d is nil", i+1)
+		case *redis.ClusterClient:
+			return nil, fmt.Errorf("redlock: master %d is a Redis Cluster: its replicas take over without the keys that were not replicated yet, so two clients could hold one lock. Give New a client for each of several independent masters", i+1)
+		case *redis.Ring:
+			return nil, fmt.Errorf("redlock: master %d is a Ring: it may send one key to different servers at different times. Give New a client for each of its servers", i+1)
+		case *redis.Client:
+			if x == nil {
+				return nil, fmt.Errorf("redlock: master %d is nil", i+1)
+			}
+			opt := x.Options()
+			name = opt.Addr
+			if opt.Addr == failoverAddr { // every client of a Sentinel has this address
+				name = fmt.Sprintf("failover master %d", i+1)
+			} else {
+				id = fmt.Sprintf("%s %s db %d", opt.Network, opt.Addr, opt.DB)
+			}
+			if opt.ReadTimeout >= 0 { // below 0: its connections may know no deadlines
+				client = x.WithTimeout(callLimit)
+			}
 		}
-		opt := c.Options()
-		id := fmt.Sprintf("%s %s db %d", opt.Network, opt.Addr, opt.DB)
 		if before := seen[id]; before > 0 {
-			return nil, fmt.Errorf("redlock: masters %d and %d are both %s: a master that votes twice breaks the quorum", before, i+1, opt.Addr)
+			return nil, fmt.Errorf("redlock: masters %d and %d are both %s: a master that votes twice breaks the quorum", before, i+1, name)
 		}
 		seen[id] = i + 1
+		m.names = append(m.names, name)
+		m.clients = append(m.clients, client)
 	}
-	m := &redisMasters{began: time.Now()}
 	m.life, m.end = context.WithCancel(context.Background())
-	for _, c := range clients {
-		opt := *c.Options()
-		tune(&opt)
-		m.names = append(m.names, opt.Addr)
-		m.options = append(m.options, &opt)
-	}
-	m.lanes = m.newLanes()
+	m.batchers = m.newBatchers()
+	m.subscriber.masters = m
 	return m, nil
 }
 
-func (m *redisMasters) newLanes() []*lane {
-	var lanes []*lane
-	for i, name := range m.names {
-		lanes = append(lanes, &lane{masters: m, index: i, name: name, kick: make(chan struct{}, 1)})
+// failoverAddr is what go-redis puts into the options of a Sentinel's client.
+const failoverAddr = "FailoverClient"
+
+func (m *redisMasters) newBatchers() []*batcher {
+	var all []*batcher
+	for i := range m.names {
+		all = append(all, &batcher{masters: m, index: i, name: m.names[i], client: m.clients[i], wake: make(chan struct{}, 1)})
 	}
-	return lanes
+	return all
+}
+
+// waitingBatchers are for commands that replicas must confirm.
+func (m *redisMasters) waitingBatchers() []*batcher {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.waiting == nil {
+		m.waiting = m.newBatchers()
+	}
+	return m.waiting
 }
 
 // now is the time since the masters were made.
 func (m *redisMasters) now() time.Duration { return time.Since(m.began) }
 
-// tune sets what a lock needs of go-redis, which opens one connection at a time.
-func tune(opt *redis.Options) {
-	opt.MaxRetries = -1              // nothing is sent twice behind the lock's back
-	opt.DialerRetries = 1            // a master that refuses connections says so at once
-	opt.ContextTimeoutEnabled = true // the time to open a connection holds for every socket operation …
-	opt.ReadTimeout = -1             // … and no other does:
-	opt.WriteTimeout = -1            // -1 stands for none
-	if opt.DialTimeout <= 0 || opt.DialTimeout > patientFor {
-		opt.DialTimeout = patientFor
-	}
-	opt.PoolSize, opt.MinIdleConns, opt.MaxActiveConns = 1, 0, 0
-	opt.MaxConcurrentDials, opt.PipelinePoolSize = 0, -1
-	opt.Protocol = 2 // replies to what was asked, and nothing else
-	// A lock reads nothing that a cache may answer.
-	opt.ClientSideCache, opt.ClientSideCacheConfig = nil, nil
-	// Two round trips less on a new connection.
-	opt.DisableIdentity = true
-	opt.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-}
-
 func (m *redisMasters) Names() []string { return m.names }
 
-func (m *redisMasters) Begin(observe func(Vote)) Conversation {
-	c := &redisConversation{masters: m, observer: observe}
-	if n := len(m.names); n <= roomFor {
-		c.with = c.room[:n]
-	} else {
-		c.with = make([]contact, n)
-	}
-	return c
-}
-
-// settleFor is for how long Close waits for late answers to releases.
+// settleFor is for how long Close waits for late answers.
 const settleFor = 100 * time.Millisecond
 
-// Close waits for the commands on their way (each is bounded by its timeout), a little
-// for releases that are late, gives up what is owed to masters that do not answer, and
-// closes the connections.
+// Close waits for commands without a vote (each has a timeout), and a little for late
+// answers to releases. It leaves the user's clients open. A goroutine that still waits
+// for a hung master ends when that client is closed, or after callLimit.
 func (m *redisMasters) Close() error {
 	m.mu.Lock()
 	m.closed = true
-	lanes := append(append([]*lane(nil), m.lanes...), m.waiting...)
+	all := slices.Concat(m.batchers, m.waiting)
 	m.mu.Unlock()
 	m.pending.Wait()
-	for end := m.now() + settleFor; m.now() < end && slices.ContainsFunc(lanes, func(l *lane) bool { return !l.settled() }); {
+	for end := m.now() + settleFor; m.now() < end && slices.ContainsFunc(all, (*batcher).unsettled); {
 		time.Sleep(settleFor / 50)
 	}
 	m.end()
-	m.ears.close()
-	for _, l := range lanes {
-		l.close()
+	m.subscriber.close()
+	for _, b := range all {
+		b.close()
 	}
-	m.goroutines.Wait()
+	done := make(chan struct{})
+	go func() {
+		m.goroutines.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(settleFor):
+	}
 	return nil
 }
 
-// allow asks the caller's Limiter, once for what leaves together.
-func (l *lane) allow() error {
-	if limiter := l.masters.options[l.index].Limiter; limiter != nil {
-		return limiter.Allow()
+// roundTrip is how long the slowest master that answers takes at its fastest.
+func (m *redisMasters) roundTrip() (slowest time.Duration) {
+	for _, b := range m.batchers {
+		slowest = max(slowest, time.Duration(b.roundTrip.Load()))
 	}
-	return nil
+	return slowest
 }
 
-func (l *lane) report(err error) {
-	if limiter := l.masters.options[l.index].Limiter; limiter != nil {
-		limiter.ReportResult(err)
-	}
+// distant says that a master is so far away that pipelines overlap (slowAnswer). Then
+// the next waiter for a key waits for the answers to the release.
+func (m *redisMasters) distant() bool {
+	return slices.ContainsFunc(m.batchers, func(b *batcher) bool { return b.slow.Load() })
 }
 
-// redisConversation is about one token. Commands for one master share a connection, so
-// they reach it in order. Where the connection is another by then, what the old one
-// still delivers is followed by the release there too.
-type redisConversation struct {
+func (m *redisMasters) Begin(observe func(Vote)) Conversation {
+	s := &session{masters: m, observe: observe}
+	if n := len(m.names); n <= roomFor {
+		s.with = s.room[:n]
+	} else {
+		s.with = make([]exchange, n)
+	}
+	return s
+}
+
+// session is the conversation about one token.
+type session struct {
 	masters  *redisMasters
-	observer func(Vote)
-	lanes    []*lane
-	with     []contact // per master
-	room     [roomFor]contact
+	observe  func(Vote)
+	batchers []*batcher
+	with     []exchange // per master
+	room     [roomFor]exchange
 }
 
-// contact is what was said to one master. Its lane guards it.
-type contact struct {
-	on       *pipe  // where a command that it may carry out was sent
-	latest   *order // the latest one; nil: none is yet to be voted on
-	released bool   // its release was asked
+// exchange is what a session has sent to one master. Its batcher guards it.
+type exchange struct {
+	on        *pipelineCall // that carried the latest command of the session
+	stored    int           // commands that were sent and may have stored the key
+	uncertain int           // of these, how many have an unknown outcome: the master may carry them out yet
+	released  bool          // the release was asked for
+	withdrawn bool          // the release failed before anything was sent
 }
 
-func (c *redisConversation) observe(o *order) {
-	if c.observer != nil {
-		c.observer(o.vote())
-	}
-}
+// roomFor is how many masters most have.
+const roomFor = 5
 
 // Ask is Conversation's. The sequence can be gone through once.
-func (c *redisConversation) Ask(ctx context.Context, cmd Command, to []int, timeout time.Duration) iter.Seq[Vote] {
-	q := newQuestion(c, cmd, to, len(c.masters.names), timeout)
+func (s *session) Ask(ctx context.Context, cmd Command, to []int, timeout time.Duration) iter.Seq[Vote] {
 	return func(yield func(Vote) bool) {
-		q.ask(ctx, func(o *order) bool { return yield(o.vote()) })
-		q.leave()
-	}
-}
-
-// count is counter's. The question ends with the tally, or once its votes were listed.
-func (c *redisConversation) count(ctx context.Context, cmd Command, timeout time.Duration, t *tally) {
-	t.counted = newQuestion(c, cmd, nil, len(c.masters.names), timeout)
-	t.counted.ask(ctx, func(o *order) bool {
-		t.count(o.yes(), o.err)
-		return !t.enough(t)
-	})
-}
-
-// ask has the masters be asked, and calls take for their votes (each). If they are closed, all
-// votes say so.
-func (q *question) ask(ctx context.Context, take func(*order) bool) {
-	c, m := q.talk, q.talk.masters
-	if c.lanes == nil {
-		c.lanes = m.lanes
-		if q.cmd.Wait > 0 {
-			c.lanes = m.waitingLanes()
+		m := s.masters
+		if s.batchers == nil {
+			s.batchers = m.batchers
+			if cmd.Wait > 0 {
+				s.batchers = m.waitingBatchers()
+			}
 		}
-	}
-	q.asked = m.now()
-	q.deadline = q.asked + q.timeout
-	// The caller's context ends the waiting, never a command: a SET whose fate is
-	// unknown is worse than one that was carried through.
-	if !m.dispatch(q) {
-		for i := range q.orders {
-			o := &q.orders[i]
-			o.err = ErrClosed
-			c.observe(o)
-			q.votes = append(q.votes, o)
+		v := newVoteBatch(s, cmd, to, timeout)
+		m.mu.Lock()
+		closed := m.closed
+		if !closed {
+			m.pending.Add(1)
 		}
-	} else if q.cmd.next != nil && !m.far() {
-		// The next in line may ask: its SET comes behind this release, on every master.
-		q.cmd.next.pass()
+		m.mu.Unlock()
+		if closed {
+			for i := range v.commands {
+				c := &v.commands[i]
+				c.err = ErrClosed
+				if s.observe != nil {
+					s.observe(c.vote())
+				}
+				if !yield(c.vote()) {
+					return
+				}
+			}
+			return
+		}
+		m.send(v)
+		if cmd.next != nil && !m.distant() {
+			// The next waiter's SET comes behind this release on every master.
+			cmd.next.pass()
+		}
+		v.take(ctx, yield)
+		m.callers.Add(-1)
 	}
-	q.each(ctx, take)
-	m.answered()
 }
 
-// far says whether the answers of a master take so long that nobody waits for them before
-// the next write (slowAnswer). The next in line then waits for those to the release: if
-// its SET were right behind, other processes would never find the lock free.
-func (m *redisMasters) far() bool {
-	for _, l := range m.lanes {
-		if l.far.Load() {
-			return true
+// send takes a command to the batchers. A lone caller does that immediately. Where
+// several callers are active, the first lets those that are ready to run add theirs, and
+// takes all of them: so they share the pipelines of all masters.
+func (m *redisMasters) send(v *voteBatch) {
+	alone := m.callers.Add(1) == 1
+	if s := v.session; alone || &s.batchers[0] != &m.batchers[0] {
+		for i := range v.commands {
+			c := &v.commands[i]
+			s.batchers[c.master].submit(c)
 		}
+		return
 	}
-	return false
-}
-
-// waitingLanes are for commands that replicas must hear of.
-func (m *redisMasters) waitingLanes() []*lane {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.waiting == nil {
-		m.waiting = m.newLanes()
+	m.sendQueue = append(m.sendQueue, v)
+	first := len(m.sendQueue) == 1
+	m.mu.Unlock()
+	if !first {
+		return // another caller takes it along
 	}
-	return m.waiting
+	runtime.Gosched()
+	m.sending.Lock() // one after the other: all masters get commands in one order
+	defer m.sending.Unlock()
+	m.mu.Lock()
+	all := m.sendQueue
+	m.sendQueue = m.spare
+	m.spare = nil
+	m.mu.Unlock()
+	for i, b := range m.batchers {
+		b.submitAll(all, i)
+	}
+	clear(all)
+	m.mu.Lock()
+	m.spare = all[:0]
+	m.mu.Unlock()
 }
+
+var errUnknownOutcome = errors.New("the release was sent twice, because its first answer was lost: which of them found the key gone is not known")

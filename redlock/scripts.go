@@ -3,13 +3,13 @@ package redlock
 import (
 	"crypto/sha1"
 	"encoding/hex"
+	"strings"
 )
 
 // Script is a Lua script that masters run by its hash, or, where they do not
 // know it (after a restart), by its text.
 type Script struct {
 	Text, SHA string
-	many      *Script // does it for several keys, with the arguments for each in turn
 }
 
 // NewScript makes a Script of its text, for commands of another lock than this one.
@@ -19,11 +19,6 @@ func NewScript(text string) *Script {
 }
 
 func script(text string) *Script { return NewScript(text) }
-
-func (s *Script) with(many *Script) *Script {
-	s.many = many
-	return s
-}
 
 var (
 	// setAndCount is SET NX PX, and INCR of the fencing counter where it
@@ -38,13 +33,13 @@ return 0`)
 	compareAndDelete = script(`if redis.call("get", KEYS[1]) == ARGV[1] then
 	return redis.call("del", KEYS[1])
 end
-return 0`).with(compareAndDeleteMany)
+return 0`)
 
 	// compareAndDeleteMany is the same for several keys, each another one, and their
 	// tokens. Where all hold their tokens, as nearly always, it takes one MGET and one
-	// DEL and replies with their number: a third less work for the master than a GET and a DEL
-	// for each. Else it replies for each of them: what one has wrong is no concern of
-	// the others. MGET has nothing to say about a key that is no string; GET's error does.
+	// DEL and replies with their number. Else it replies with a colon and a character for
+	// each: 1 deleted, 0 not held, e error. MGET has nothing to say about a key that is no
+	// string; GET's error does.
 	compareAndDeleteMany = script(`local tokens, same = redis.call("mget", unpack(KEYS)), true
 for i = 1, #KEYS do
 	same = same and tokens[i] == ARGV[i]
@@ -52,46 +47,41 @@ end
 if same then
 	return redis.call("del", unpack(KEYS))
 end
-local done = {}
+local done = {":"}
 for i, key in ipairs(KEYS) do
-	local token = tokens[i] or redis.pcall("get", key)
-	if type(token) == "table" then
-		done[i] = token
-	elseif token == ARGV[i] then
-		done[i] = redis.pcall("del", key)
+	local reply = tokens[i] or redis.pcall("get", key)
+	if reply == ARGV[i] then
+		reply = redis.pcall("del", key)
+	end
+	if type(reply) == "table" then
+		done[i + 1] = "e"
 	else
-		done[i] = 0
+		done[i + 1] = reply == 1 and "1" or "0"
 	end
 end
-return done`)
+return table.concat(done)`)
 
-	// compareDeleteAndTell publishes that the lock is free. A master that does not let
+	// compareDeleteAndTell also publishes that the lock is free: the number of clients
+	// that listen, so that a few of them wake, and the token. A master that does not let
 	// it publish has released all the same.
 	compareDeleteAndTell = script(`if redis.call("get", KEYS[1]) == ARGV[1] then
 	local done = redis.call("del", KEYS[1])
-	redis.pcall("publish", ARGV[2], "")
+	local waiters = redis.pcall("pubsub", "numsub", ARGV[2])[2] or 0
+	redis.pcall("publish", ARGV[2], waiters .. " " .. ARGV[1])
 	return done
 end
-return 0`).with(compareDeleteAndTellMany)
-
-	compareDeleteAndTellMany = script(`local done = {}
-for i, key in ipairs(KEYS) do
-	local token = redis.pcall("get", key)
-	if type(token) == "table" then
-		done[i] = token
-	elseif token == ARGV[2 * i - 1] then
-		done[i] = redis.pcall("del", key)
-		redis.pcall("publish", ARGV[2 * i], "")
-	else
-		done[i] = 0
-	end
-end
-return done`)
+return 0`)
 
 	// compareAndExpire extends a lock that is still ours. It never re-creates a
 	// key that has lapsed: somebody may have held the lock in between.
 	compareAndExpire = script(`if redis.call("get", KEYS[1]) == ARGV[1] then
 	return redis.call("pexpire", KEYS[1], ARGV[2])
+end
+return 0`)
+
+	// compare says whether the key holds the token.
+	compare = script(`if redis.call("get", KEYS[1]) == ARGV[1] then
+	return 1
 end
 return 0`)
 
@@ -107,8 +97,8 @@ end
 return 1`)
 )
 
-// scripts are all of them.
-var scripts = []*Script{setAndCount, compareAndDelete, compareAndDeleteMany, compareDeleteAndTell, compareDeleteAndTellMany, compareAndExpire, compareAndRaise}
+// scripts are those that a master is taught when it is connected to.
+var scripts = []*Script{setAndCount, compareAndDelete, compareAndDeleteMany, compareDeleteAndTell, compareAndExpire, compareAndRaise}
 
 func setCommand(key, token string, ttlMS int64, fencing bool) Command {
 	c := Command{Kind: Set, Key: key, Token: token, TTL: ttlMS}
@@ -125,6 +115,14 @@ func releaseCommand(key, token string, tell bool) Command {
 	return Command{Kind: Release, Key: key, Token: token, Script: compareAndDelete}
 }
 
+func recoverCommand(key, token string, ttlMS int64) Command {
+	return Command{Kind: Recover, Key: key, Token: token, TTL: ttlMS}
+}
+
+func checkCommand(key, token string) Command {
+	return Command{Kind: Check, Key: key, Token: token, Script: compare}
+}
+
 func extendCommand(key, token string, ttlMS int64) Command {
 	return Command{Kind: Extend, Key: key, Token: token, TTL: ttlMS, Script: compareAndExpire, Keys: []string{key}, Args: []any{token, ttlMS}}
 }
@@ -134,7 +132,27 @@ func writeBackCommand(key, token string, fence int64) Command {
 }
 
 // fenceKey is where a master counts the fencing tokens of a key. It never expires.
-func fenceKey(key string) string { return key + ":fence" }
+func fenceKey(key string) string { return key + fenceSuffix }
+
+const fenceSuffix = ":fence"
+
+// stored is the name of a lock on the masters: the key itself, with the prefix. A key that
+// looks like another lock's counter ("a:fence") gets ":lock" added, and so does one that
+// looks like that ("a:fence:lock"): so no two keys share a name, and none is a counter.
+func (s *settings) stored(key string) string {
+	bare := key
+	for {
+		rest, cut := strings.CutSuffix(bare, ":lock")
+		if !cut {
+			break
+		}
+		bare = rest
+	}
+	if strings.HasSuffix(bare, fenceSuffix) {
+		key += ":lock"
+	}
+	return s.prefix + key
+}
 
 // channel is where it is published that a key was released.
 func channel(key string) string { return key + ":released" }

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"context"
+	"errors"
 
 	"github.com/redis/go-redis/v9"
 
@@ -28,7 +29,10 @@ var redlocks = []Kind{
 }
 
 // redlockLock is this project's own lock, used as anybody would use it.
-type redlockLock struct{ client *redlock.Client }
+type redlockLock struct {
+	client *redlock.Client
+	hangUp func() error // closes what it connects with
+}
 
 func newRedlock(s Site, opts ...redlock.Option) (Lock, error) {
 	opts = append([]redlock.Option{
@@ -41,22 +45,29 @@ func newRedlock(s Site, opts ...redlock.Option) (Lock, error) {
 		opts = append(opts, redlock.WithFencing())
 	}
 	if s.Masters != nil {
-		return wrap(redlock.NewWithMasters(s.Masters, opts...))
+		c, err := redlock.NewWithMasters(s.Masters, opts...)
+		return redlockLock{c, func() error { return nil }}, err
 	}
-	var masters []*redis.Client
-	for _, a := range s.Addrs {
-		c := redis.NewClient(&redis.Options{Addr: a})
-		defer c.Close() // never used: the lock makes its own from the options
-		masters = append(masters, c)
+	masters, hangUp := dial(s.Addrs)
+	c, err := redlock.New(masters, opts...)
+	if err != nil {
+		return nil, errors.Join(err, hangUp())
 	}
-	return wrap(redlock.New(masters, opts...))
+	return redlockLock{c, hangUp}, nil
 }
 
-func wrap(c *redlock.Client, err error) (Lock, error) {
-	if err != nil {
-		return nil, err
+// dial makes a client for each master. It dials once at a time: the lock tries again by
+// its own rules.
+func dial(addrs []string) (clients []*redis.Client, hangUp func() error) {
+	for _, a := range addrs {
+		clients = append(clients, redis.NewClient(&redis.Options{Addr: a, DialerRetries: 1, PipelinePoolSize: -1}))
 	}
-	return redlockLock{c}, nil
+	return clients, func() (err error) {
+		for _, c := range clients {
+			err = errors.Join(err, c.Close())
+		}
+		return err
+	}
 }
 
 func (l redlockLock) Acquire(ctx context.Context, key string) (Lease, error) {
@@ -67,7 +78,7 @@ func (l redlockLock) Acquire(ctx context.Context, key string) (Lease, error) {
 	return redlockLease{lease}, nil
 }
 
-func (l redlockLock) Close() error { return l.client.Close() }
+func (l redlockLock) Close() error { return errors.Join(l.client.Close(), l.hangUp()) }
 
 type redlockLease struct{ *redlock.Lease }
 

@@ -9,8 +9,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"lockpick/redlock"
 )
 
@@ -46,13 +44,23 @@ func (s Site) masters() (redlock.Masters, error) {
 	if s.Masters != nil {
 		return s.Masters, nil
 	}
-	var clients []*redis.Client
-	for _, a := range s.Addrs {
-		c := redis.NewClient(&redis.Options{Addr: a})
-		defer c.Close() // never used: the masters make their own from the options
-		clients = append(clients, c)
+	clients, hangUp := dial(s.Addrs)
+	m, err := redlock.NewMasters(clients)
+	if err != nil {
+		return nil, errors.Join(err, hangUp())
 	}
-	return redlock.NewMasters(clients)
+	return dialled{m, hangUp}, nil
+}
+
+// dialled are masters that are closed together with what they are reached through.
+type dialled struct {
+	redlock.Masters
+	hangUp func() error
+}
+
+func (d dialled) Close() error {
+	err := d.Masters.(io.Closer).Close()
+	return errors.Join(err, d.hangUp())
 }
 
 // Kill ends what the lock does by itself, as the end of its process does.

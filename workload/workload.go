@@ -200,6 +200,9 @@ func vote(op *history.Op, client string, v redlock.Vote, fencing bool) {
 	op.Process, op.Type, op.F, op.Key = masterName(v.Master), history.OK, history.FVote, v.Key
 	x := op.Value
 	x.Client, x.Token, x.Command, x.Yes, x.Took, x.TTL = client, v.Token, string(v.Kind), v.Yes, v.Took, v.TTL
+	if v.Kind == redlock.Recover { // the same command: it creates the key on a master that has lost it
+		x.Command = history.CommandSet
+	}
 	if v.Yes && v.Kind == redlock.Set && fencing { // the reply to a write-back is no token
 		x.Fence = v.Reply
 	}

@@ -69,18 +69,40 @@ func (m *Mutex) longest() time.Duration {
 	return time.Duration(tries) * each
 }
 
+// failure reads as what redlock says, and wraps what redsync would have said.
+type failure struct{ errs []error }
+
+func (f *failure) Error() string {
+	return ErrFailed.Error() + ": " + f.errs[len(f.errs)-1].Error()
+}
+func (f *failure) Unwrap() []error { return f.errs }
+
 func failed(err error) error {
 	var e *redlock.Error
-	if !errors.As(err, &e) || !errors.Is(err, redlock.ErrTaken) {
+	if !errors.As(err, &e) {
 		return fmt.Errorf("%w: %w", ErrFailed, err)
 	}
+	if !errors.Is(err, redlock.ErrTaken) {
+		errs := []error{ErrFailed}
+		for _, v := range e.Votes {
+			if v.Err != nil {
+				errs = append(errs, &RedisError{Node: v.Master, Err: v.Err})
+			}
+		}
+		return &failure{append(errs, err)}
+	}
 	taken := &ErrTaken{}
+	errs := []error{ErrFailed}
 	for _, v := range e.Votes {
-		if !v.Yes && v.Err == nil {
+		switch {
+		case v.Err != nil:
+			errs = append(errs, &RedisError{Node: v.Master, Err: v.Err})
+		case !v.Yes:
 			taken.Nodes = append(taken.Nodes, v.Master)
+			errs = append(errs, &ErrNodeTaken{Node: v.Master})
 		}
 	}
-	return fmt.Errorf("%w: %w: %w", ErrFailed, taken, err)
+	return &failure{append(errs, taken, err)}
 }
 
 // Unlock is UnlockContext without a context.

@@ -2,7 +2,9 @@ package redsync
 
 import (
 	"errors"
+	"fmt"
 	"math"
+	"runtime"
 	"sync"
 	"time"
 
@@ -12,11 +14,10 @@ import (
 )
 
 // Pool is one master.
-type Pool struct{ client *redis.Client }
+type Pool struct{ client redis.UniversalClient }
 
-// NewPool makes a pool of a go-redis client. It takes its options: the connections are
-// its own.
-func NewPool(client *redis.Client) Pool { return Pool{client} }
+// NewPool makes a pool of a go-redis client, which stays yours to close.
+func NewPool(client redis.UniversalClient) Pool { return Pool{client} }
 
 // Redsync makes mutexes on a set of masters.
 type Redsync struct {
@@ -26,20 +27,24 @@ type Redsync struct {
 
 // New makes a Redsync of the masters' pools. If they are no good, every Lock says so.
 func New(pools ...Pool) *Redsync {
-	var clients []*redis.Client
+	var clients []redis.UniversalClient
 	for _, p := range pools {
 		clients = append(clients, p.client)
 	}
 	locks, err := redlock.New(clients)
-	return &Redsync{locks, err}
+	r := &Redsync{locks, err}
+	if locks != nil { // one that is made per request, and never closed
+		runtime.AddCleanup(r, func(locks *redlock.Client) { go locks.Close() }, locks)
+	}
+	return r
 }
 
 // NewFrom makes a Redsync of a redlock client, for options that redsync has not. Its
 // hooks are not told: how many tries are left is counted with hooks.
 func NewFrom(locks *redlock.Client) *Redsync { return &Redsync{locks: locks} }
 
-// Close ends the connections. redsync has no such method; a program that goes on without
-// its locks should call it.
+// Close ends what runs in the background, a goroutine per master. redsync has no such
+// method. It is also called once neither the Redsync nor any of its mutexes is in use.
 func (r *Redsync) Close() error {
 	if r.locks == nil {
 		return nil
@@ -149,7 +154,7 @@ func (m *Mutex) keep(l *redlock.Lease) {
 
 func (m *Mutex) options() []redlock.Option {
 	return []redlock.Option{
-		redlock.WithTTL(m.expiry), redlock.WithRetryDelay(m.delayMin, m.delayMax), redlock.WithRetryDelayFunc(m.delay), redlock.WithMaxExtensions(math.MaxInt),
+		redlock.WithTTL(m.expiry), redlock.WithRetryDelay(m.delayMin, m.delayMax), redlock.WithRetryDelayFunc(m.delay), redlock.WithMaxHold(math.MaxInt64),
 		redlock.WithDrift(m.driftFactor, 2*time.Millisecond), redlock.WithTimeout(time.Duration(float64(m.expiry) * m.timeoutFactor)),
 	}
 }
@@ -164,6 +169,24 @@ var (
 	// ErrLockAlreadyExpired: the lock was over before it was released.
 	ErrLockAlreadyExpired = errors.New("redsync: failed to unlock, lock was already expired")
 )
+
+// ErrNodeTaken is found, as a pointer, for each master that stores somebody else's lock.
+type ErrNodeTaken struct{ Node int }
+
+// Error is redsync's.
+func (err ErrNodeTaken) Error() string { return fmt.Sprintf("node #%d: taken", err.Node) }
+
+// RedisError is found, as a pointer, for each master that failed.
+type RedisError struct {
+	Node int
+	Err  error
+}
+
+// Error is redsync's.
+func (err RedisError) Error() string { return fmt.Sprintf("node #%d: %s", err.Node, err.Err) }
+
+// Unwrap returns the master's error.
+func (err RedisError) Unwrap() error { return err.Err }
 
 // ErrTaken is found, as a pointer, where somebody else has the lock.
 type ErrTaken struct {

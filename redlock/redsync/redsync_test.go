@@ -28,7 +28,7 @@ func open(t *testing.T, c cluster.Cluster, name string) *redsync.Redsync {
 			t.Fatal(err)
 		}
 		client := redis.NewClient(&redis.Options{Addr: l.Addr()})
-		defer client.Close()
+		t.Cleanup(func() { client.Close() })
 		pools = append(pools, redsync.NewPool(client))
 	}
 	rs := redsync.New(pools...)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -113,15 +112,6 @@ func (c *Client) ForceUnlock(ctx context.Context, key string) error {
 		return &Error{Op: "force unlock", Key: key, Kind: ErrNoQuorum, Votes: votes.votes, Context: contextError(ctx)}
 	}
 	return nil
-}
-
-// each runs f for every master at the same time.
-func (m *redisMasters) each(f func(b *batcher)) {
-	var all sync.WaitGroup
-	for _, b := range m.batchers {
-		all.Go(func() { f(b) })
-	}
-	all.Wait()
 }
 
 // connect pings a master, and notes what comes of it.

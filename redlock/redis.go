@@ -268,3 +268,12 @@ func (m *redisMasters) send(v *voteBatch) {
 }
 
 var errUnknownOutcome = errors.New("the release was sent twice, because its first answer was lost: which of them found the key gone is not known")
+
+// each runs f for every master at the same time.
+func (m *redisMasters) each(f func(b *batcher)) {
+	var all sync.WaitGroup
+	for _, b := range m.batchers {
+		all.Go(func() { f(b) })
+	}
+	all.Wait()
+}

@@ -39,7 +39,7 @@ var allowed = map[string][]string{
 var thirdParty = map[string][]string{
 	"redlock":         {"github.com/redis/go-redis/v9"},
 	"redlock/redsync": {"github.com/redis/go-redis/v9"},
-	"history":         {},
+	"history":         {"github.com/klauspost/compress"}, // histories are kept compressed
 	"checker":         {"github.com/anishathalye/porcupine"},
 }
 

@@ -46,7 +46,7 @@ var mutants = []mutant{
 	{"checker/validity.go", `r.slack > ttl/4`, `r.slack > ttl/2`},                                                   // it resolves what it cannot
 	{"checker/validity.go", `case r.h.Header.Format >= 2 && !r.ended:`, `case r.h.Header.Format >= 3 && !r.ended:`}, // a history that was cut short holds
 	{"checker/validity.go", `case r.died.how != "":`, `case r.died.how == "never":`},                                // a master that died is nothing
-	{"checker/validity.go", `op.Time - noticed`, `op.Time`},                                                         // it died when it was noticed
+	{"checker/validity.go", `op.Time - noticed`, `op.Time - 0*noticed`},                                             // it died when it was noticed
 	{"checker/validity.go", `p.ended && p.from < f.To && p.to > f.Began`, `p.ended && p.from < f.To`},               // any earlier pause is an effect
 	{"checker/contention.go", `if other.client == l.Process {`, `if false {`},                                       // a client competes with itself
 	{"checker/contention.go", `l.Acquired()+r.h.Header.TTL+1`, `l.Acquired()+r.h.Header.TTL`},                       // the last instant of a TTL
@@ -80,16 +80,16 @@ var mutants = []mutant{
 	{"checker/votes.go", `if counts && v.Yes && sent(v) >= b.since-r.slack && v.At <= g.At+r.slack {`, `if counts && v.Yes && v.At <= g.At+r.slack {`},       // one of an earlier acquire
 	{"checker/votes.go", `if counts && v.Yes && sent(v) >= b.since-r.slack && v.At <= g.At+r.slack {`, `if counts && (v.Yes || v.Unknown) && sent(v) >= b.since-r.slack && v.At <= g.At+r.slack {`},
 	{"checker/minvalidity.go", `if may >= q {`, `if may >= q-1 {`},
-	{"checker/minvalidity.go", `v.At+cmp.Or(v.TTL, ttl)`, `v.At+ttl`},                                                                               // the TTL that was asked for
+	{"checker/minvalidity.go", `v.At+cmp.Or(v.TTL, ttl)`, `v.At+cmp.Or(ttl, v.TTL)`},                                                                // the TTL that was asked for
 	{"checker/minvalidity.go", `case sent(v) < l.Invoked-r.slack:`, `case false:`},                                                                  // votes of an earlier acquisition
 	{"checker/minvalidity.go", `l.Token, last, min(end, relied)); look != nil {`, `l.Token, last, min(end, relied)); look == nil && look != nil {`}, // what a snapshot showed
 	{"checker/minvalidity.go", `!v.Yes && !v.Unknown && sent(*v) > from`, `!v.Yes && sent(*v) > from`},                                              // silence is a refusal
 	{"checker/lifetime.go", `5*time.Millisecond), 150*time.Millisecond)`, `5*time.Millisecond), 50*time.Millisecond)`},
-	{"checker/lifetime.go", `s.mortal != mortal || (end-s.end).Abs() > same`, `s.mortal != mortal`}, // its end moved
+	{"checker/lifetime.go", `s.mortal != mortal || (end-s.end).Abs() > same`, `s.mortal != mortal || (end-s.end).Abs() > 1000*same`}, // its end moved
 	{"checker/lifetime.go", `if s.seen <= s.since+allowed {`, `if s.seen < s.since+allowed {`},
 	{"checker/own.go", `if len(x.sets) == 0 || !answered(x.sets) {`, `if len(x.sets) == 0 {`},      // a SET that nobody answered
 	{"checker/own.go", `return s, last != nil && r.stillThere(*last, v)`, `return s, last != nil`}, // the other's key was gone
-	{"checker/own.go", `return s, !created`, `return s, true`},                                     // an extension created the key
+	{"checker/own.go", `return s, !created`, `return s, !created || created`},                      // an extension created the key
 	{"checker/own.go", `if sent(b) <= a.At {`, `if false {`},                                       // both were under way
 	{"checker/own.go", `if b.At >= from+ttl {`, `if b.At > from+ttl {`},
 	{"checker/own.go", `case r.stalledIn(from, b.At):`, `case false:`},

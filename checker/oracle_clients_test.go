@@ -41,7 +41,9 @@ func (m *maker) vote(c *actor, s *store, k *guarded, token, command string, sent
 		v.RedisKey = k.redis
 	}
 	if command == history.CommandSet || command == history.CommandExtend {
-		v.TTL = m.head.TTL
+		if v.TTL = m.head.TTL; m.chance(m.wrong / 4) {
+			v.TTL /= 2
+		}
 	}
 	if m.slow > 0 {
 		v.Delay = m.ticks(2)

@@ -225,6 +225,11 @@ func (o *oracle) told() (f finding) {
 			continue
 		}
 		since, over := a.before(i).overSince(op.Time, o.tick)
+		if late, also := a.overSince(op.Time, o.tick); !also { // it was extended in the very instant
+			over = false
+		} else {
+			since = max(since, late)
+		}
 		if lost, ok := o.lost(a, i); ok && (!over || lost+slack < op.Time) {
 			since, over = lost, true
 		}

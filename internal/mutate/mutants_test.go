@@ -31,7 +31,7 @@ var mutants = []mutant{
 	{"history/decode.go", `minus := at < len(line) && line[at] == '-'`, `minus := false`},
 	{"history/read.go", `case h.Format > FormatVersion:`, `case h.Format >= FormatVersion:`},
 	{"history/recorder.go", `op.Value.Delay = max(0, now-happened)`, `op.Value.Delay = 0`},
-	{"history/recorder.go", `r.ended = op.F == FEnd`, `r.ended = false`}, // a history goes on after its end
+	{"history/recorder.go", `r.ended = op.endsHistory()`, `r.ended = false`}, // a history goes on after its end
 
 	// The rule for verdicts and the evidence.
 	{"checker/validity.go", `MinEvidence = 10`, `MinEvidence = 9`},
@@ -46,7 +46,7 @@ var mutants = []mutant{
 	{"checker/validity.go", `r.slack > ttl/4`, `r.slack > ttl/2`},                                                   // it resolves what it cannot
 	{"checker/validity.go", `case r.h.Header.Format >= 2 && !r.ended:`, `case r.h.Header.Format >= 3 && !r.ended:`}, // a history that was cut short holds
 	{"checker/validity.go", `case r.died.how != "":`, `case r.died.how == "never":`},                                // a master that died is nothing
-	{"checker/validity.go", `op.Time - noticed`, `op.Time`},                                                         // it died when it was noticed
+	{"checker/validity.go", `op.Time - noticed`, `op.Time - 0*noticed`},                                             // it died when it was noticed
 	{"checker/validity.go", `p.ended && p.from < f.To && p.to > f.Began`, `p.ended && p.from < f.To`},               // any earlier pause is an effect
 	{"checker/contention.go", `if other.client == l.Process {`, `if false {`},                                       // a client competes with itself
 	{"checker/contention.go", `l.Acquired()+r.h.Header.TTL+1`, `l.Acquired()+r.h.Header.TTL`},                       // the last instant of a TTL
@@ -80,16 +80,16 @@ var mutants = []mutant{
 	{"checker/votes.go", `if counts && v.Yes && sent(v) >= b.since-r.slack && v.At <= g.At+r.slack {`, `if counts && v.Yes && v.At <= g.At+r.slack {`},       // one of an earlier acquire
 	{"checker/votes.go", `if counts && v.Yes && sent(v) >= b.since-r.slack && v.At <= g.At+r.slack {`, `if counts && (v.Yes || v.Unknown) && sent(v) >= b.since-r.slack && v.At <= g.At+r.slack {`},
 	{"checker/minvalidity.go", `if may >= q {`, `if may >= q-1 {`},
-	{"checker/minvalidity.go", `v.At+cmp.Or(v.TTL, ttl)`, `v.At+ttl`},                                                                               // the TTL that was asked for
+	{"checker/minvalidity.go", `v.At+cmp.Or(v.TTL, ttl)`, `v.At+cmp.Or(ttl, v.TTL)`},                                                                // the TTL that was asked for
 	{"checker/minvalidity.go", `case sent(v) < l.Invoked-r.slack:`, `case false:`},                                                                  // votes of an earlier acquisition
 	{"checker/minvalidity.go", `l.Token, last, min(end, relied)); look != nil {`, `l.Token, last, min(end, relied)); look == nil && look != nil {`}, // what a snapshot showed
-	{"checker/minvalidity.go", `!v.Yes && !v.Unknown && sent(*v) > from`, `!v.Yes && sent(*v) > from`},                                              // silence is a refusal
+	{"checker/minvalidity.go", `!v.Yes && !v.Unknown && sent(v) > from`, `!v.Yes && sent(v) > from`},                                                // silence is a refusal
 	{"checker/lifetime.go", `5*time.Millisecond), 150*time.Millisecond)`, `5*time.Millisecond), 50*time.Millisecond)`},
-	{"checker/lifetime.go", `s.mortal != mortal || (end-s.end).Abs() > same`, `s.mortal != mortal`}, // its end moved
+	{"checker/lifetime.go", `s.mortal != mortal || (end-s.end).Abs() > same`, `s.mortal != mortal || (end-s.end).Abs() > 1000*same`}, // its end moved
 	{"checker/lifetime.go", `if s.seen <= s.since+allowed {`, `if s.seen < s.since+allowed {`},
-	{"checker/own.go", `if len(x.sets) == 0 || !answered(x.sets) {`, `if len(x.sets) == 0 {`},      // a SET that nobody answered
+	{"checker/own.go", `if x.sets.len() == 0 || !answered(x.sets) {`, `if x.sets.len() == 0 {`},    // a SET that nobody answered
 	{"checker/own.go", `return s, last != nil && r.stillThere(*last, v)`, `return s, last != nil`}, // the other's key was gone
-	{"checker/own.go", `return s, !created`, `return s, true`},                                     // an extension created the key
+	{"checker/own.go", `return s, !created`, `return s, !created || created`},                      // an extension created the key
 	{"checker/own.go", `if sent(b) <= a.At {`, `if false {`},                                       // both were under way
 	{"checker/own.go", `if b.At >= from+ttl {`, `if b.At > from+ttl {`},
 	{"checker/own.go", `case r.stalledIn(from, b.At):`, `case false:`},
@@ -121,14 +121,14 @@ var mutants = []mutant{
 	{"checker/drought.go", `min(a.ended, r.interrupted.at)`, `a.ended`}, // what the harness cancelled
 	{"checker/drought.go", `if d.to-d.from <= bound {`, `if d.to-d.from < bound {`},
 	{"checker/drought.go", `to = r.end + 1 // what`, `to += 0 // what`}, // a bent clock's effects last
-	{"checker/drought.go", `r.h.Ops[l.ReleaseIndex].F == history.FCrash {
+	{"checker/drought.go", `r.h.Op(l.ReleaseIndex).F == history.FCrash {
 		return "ended", l.Released`, `false {
 		return "ended", l.Released`}, // a holder that crashed is not lost
-	{"checker/quorum.go", `if len(x.yes) < q {`, `if len(x.yes) <= q {`},
+	{"checker/quorum.go", `if yes < q {`, `if yes <= q {`},
 	{"checker/quorum.go", `if x.by-s.began > ttl/2 {`, `if x.by-s.began >= ttl/2 {`},
-	{"checker/quorum.go", `slices.ContainsFunc(a.votes, func(w history.Vote) bool { return w.Master == v.Master })`, `false`}, // all attempts with a token are one
-	{"checker/orphan.go", `max(ttl/4, min(500*time.Millisecond, ttl/2))`, `max(ttl/4, 500*time.Millisecond)`},                 // it is not scaled
-	{"checker/orphan.go", `if again(over) || len(heard) > 0 && again(latest(heard)) {`, `if again(over) {`},
-	{"checker/orphan.go", `case len(heard) > 0 && seen > latest(heard):`, `case len(heard) > 0:`}, // a snapshot of before the release
+	{"checker/quorum.go", `a.votes.kind(i).Master == master`, `a.votes.kind(i).Master == ""`},                 // all attempts with a token are one
+	{"checker/orphan.go", `max(ttl/4, min(500*time.Millisecond, ttl/2))`, `max(ttl/4, 500*time.Millisecond)`}, // it is not scaled
+	{"checker/orphan.go", `if again(over) || heard.len() > 0 && again(latest(heard)) {`, `if again(over) {`},
+	{"checker/orphan.go", `case heard.len() > 0 && seen > latest(heard):`, `case heard.len() > 0:`}, // a snapshot of before the release
 	{"checker/calls.go", `case op.F == wrong:`, `case op.F == history.FHung:`},
 }

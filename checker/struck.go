@@ -22,8 +22,8 @@ func ends(fault string) bool {
 // process was recorded to be down, for a fault that ends it; else when it was installed.
 func (r *run) strike(f *history.Fault, master string) (when time.Duration, line int) {
 	if ends(f.Name) {
-		for _, s := range r.lookup().states[master] {
-			if s.is == "down" && s.at >= f.Began && s.at <= f.To {
+		for _, s := range r.statesOf(master, f.Began, f.To) {
+			if s.is == "down" {
 				return s.at, s.line
 			}
 		}
@@ -109,8 +109,8 @@ func (r *run) struck(f *history.Fault, masters []string) string {
 // stored of the violation's key.
 func (n *narrative) restarts(f *history.Fault, master string) {
 	from, _ := n.r.strike(f, master)
-	for _, s := range n.r.lookup().states[master] {
-		if s.is == "up" && s.at >= from && s.at <= f.To {
+	for _, s := range n.r.statesOf(master, from, f.To) {
+		if s.is == "up" {
 			n.up(master, s, true)
 			return
 		}

@@ -150,7 +150,7 @@ func (n *narrative) request(a *asked, detail bool) {
 	}
 	for _, v := range a.votes {
 		e.Ops = append(e.Ops, v.Index)
-		if v.Unknown && slices.ContainsFunc(n.r.faults, func(f *history.Fault) bool { return silences(f, v) && stopsRequests(f) }) {
+		if v.Unknown && slices.ContainsFunc(n.r.faultsWithin(sent(v), v.At), func(f *history.Fault) bool { return silences(f, v) && stopsRequests(f) }) {
 			e.Cut = append(e.Cut, v.Master)
 		}
 	}
@@ -213,7 +213,7 @@ func (r *run) executed(v history.Vote) (when time.Duration, order int) {
 	if v.Unknown || v.Took == 0 {
 		return when, order
 	}
-	for _, f := range r.faults {
+	for _, f := range r.faultsWithin(sent(v), v.At) {
 		if !f.Installed || !slices.Contains(f.Masters, v.Master) || !ends(f.Name) && f.Name != "clock" {
 			continue
 		}

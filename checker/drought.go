@@ -109,6 +109,18 @@ func (r *run) mastersUsed() []string {
 }
 
 func (r *run) reaches(client string) reach {
+	x, known := r.reached[client]
+	if !known {
+		x = r.findReach(client)
+		if r.reached == nil {
+			r.reached = map[string]reach{}
+		}
+		r.reached[client] = x
+	}
+	return x
+}
+
+func (r *run) findReach(client string) reach {
 	used := r.mastersUsed()
 	spare := len(used) - r.quorum() // masters that a quorum can do without
 	var all [][]history.Span
@@ -152,17 +164,13 @@ func (r *run) waits(but []history.Span) []drought {
 		}
 		asking[id] = append(asking[id], history.Span{From: a.invoked, To: min(a.ended, r.interrupted.at)})
 	}
-	reached := map[string]reach{}
 	waiting := map[string][]history.Span{}
 	var keys []string
 	for _, id := range askers {
-		if _, known := reached[id.client]; !known {
-			reached[id.client] = r.reaches(id.client)
-		}
 		if !slices.Contains(keys, id.key) {
 			keys = append(keys, id.key)
 		}
-		can := without(union(asking[id], askingGap), append(slices.Clone(reached[id.client].weak), r.stops(id.client)...))
+		can := without(union(asking[id], askingGap), append(slices.Clone(r.reaches(id.client).weak), r.stops(id.client)...))
 		waiting[id.key] = append(waiting[id.key], can...)
 	}
 	slices.Sort(keys)
@@ -172,11 +180,20 @@ func (r *run) waits(but []history.Span) []drought {
 			byKey[l.Key] = append(byKey[l.Key], l)
 		}
 	}
+	stopped := map[string][]history.Span{}
+	stops := func(client string) []history.Span {
+		all, known := stopped[client]
+		if !known {
+			all = union(r.stops(client), 0)
+			stopped[client] = all
+		}
+		return all
+	}
 	var all []drought
 	for _, key := range keys {
 		taken := slices.Clone(but)
 		for _, l := range byKey[key] {
-			taken = append(taken, without(l.Holds(), r.stops(l.Process))...)
+			taken = append(taken, cut(l.Holds(), stops(l.Process))...)
 			taken = append(taken, history.Span{From: l.Acquired(), To: l.Acquired() + 1}) // however short, it was granted
 		}
 		for _, s := range without(union(waiting[key], 0), taken) {
@@ -306,15 +323,7 @@ func (r *run) holderLoss() *judgement {
 // minorityFailure judges one thing of AV: while no more masters are down, hung or cut off
 // than a quorum can do without, a lock is granted to who asks for it, within a bound.
 func (r *run) minorityFailure() *judgement {
-	reached := map[string]reach{}
-	of := func(client string) reach {
-		x, known := reached[client]
-		if !known {
-			x = r.reaches(client)
-			reached[client] = x
-		}
-		return x
-	}
+	of := r.reaches
 	judged := 0
 	for _, l := range r.leases {
 		if !deadOnArrival(l) && r.counts(l.Acquired()) && touches(of(l.Process).minor, l.Acquired(), l.Acquired()) {
@@ -325,7 +334,7 @@ func (r *run) minorityFailure() *judgement {
 	for _, a := range r.attempts() {
 		mine := []history.Span{{From: a.invoked, To: a.ended}}
 		if minor := of(a.client).minor; touches(minor, a.invoked, a.ended) {
-			asked[a.key] = append(asked[a.key], without(mine, without(mine, minor))...)
+			asked[a.key] = append(asked[a.key], without(mine, cut(mine, minor))...)
 		}
 	}
 	for key, spans := range asked {

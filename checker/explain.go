@@ -208,7 +208,7 @@ func (n *narrative) clientFaults(client string, from, to time.Duration, detail b
 // paused tells of a client's pause, and of the fault that stopped it.
 func (n *narrative) paused(client string, p pause, detail bool) {
 	name := ""
-	for _, f := range n.r.faults {
+	for _, f := range n.r.faultsWithin(p.from, p.to) {
 		if f.Name == clientPause && f.Installed && f.Began < p.to && f.To > p.from && (len(f.Clients) == 0 || slices.Contains(f.Clients, client)) {
 			name = fmt.Sprintf(" (client-pause #%d)", f.ID)
 			if !detail {
@@ -266,7 +266,7 @@ func (r *run) quorum() int {
 func (n *narrative) narrowed(l *history.Lease) {
 	voters := n.r.voters(l)
 	began := n.r.began(l)
-	for _, f := range n.r.faults {
+	for _, f := range n.r.faultsWithin(began, l.Acquired()) {
 		if !f.Installed || f.From > l.Acquired() || f.To < began || len(voters) == 0 {
 			continue
 		}
@@ -305,7 +305,7 @@ func (n *narrative) silentFaults() {
 			continue
 		}
 		for _, v := range e.ask.votes {
-			for _, f := range n.r.faults {
+			for _, f := range n.r.faultsWithin(sent(v), v.At) {
 				if silences(f, v) {
 					n.fault(f, true, nil)
 				}

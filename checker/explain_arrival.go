@@ -34,7 +34,7 @@ func (r *run) explainDeadArrival(v *Violation, l *history.Lease) {
 func (n *narrative) slowVotes(l *history.Lease) {
 	for _, a := range n.r.granting(l) {
 		for _, v := range a.votes {
-			for _, f := range n.r.faults {
+			for _, f := range n.r.faultsWithin(sent(v), v.At) {
 				if f.Installed && disrupts(f) && f.From <= v.At && f.To >= sent(v) && reaches(f, v) {
 					n.fault(f, false, nil)
 				}

@@ -70,7 +70,7 @@ func (n *narrative) slow(l *history.Lease, from, to time.Duration) {
 		if v.Command != history.CommandExtend || v.At < from || sent(v) > to {
 			continue
 		}
-		for _, f := range n.r.faults {
+		for _, f := range n.r.faultsWithin(sent(v), v.At) {
 			if !slices.Contains(f.Masters, v.Master) || len(f.Clients) > 0 && !slices.Contains(f.Clients, l.Process) || !f.Installed || f.From > v.At || f.To < sent(v) {
 				continue
 			}

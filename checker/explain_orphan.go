@@ -4,7 +4,7 @@ import "fmt"
 
 // explainOrphan explains that a master stored a key on which its owner had done with.
 func (r *run) explainOrphan(v *Violation, o orphan) {
-	x := o.trail
+	x := &o.trail
 	v.Summary = fmt.Sprintf("%s still stored a token of %s for %s at %s, %s after it had done with it", x.master, x.who.client, v.Key, at(v.Until), at(v.Until-o.over))
 	n := r.narrate(v)
 	for _, a := range r.requests(x.key, x.who) {

@@ -154,7 +154,7 @@ func (n *narrative) cutOff(l *history.Lease, from, to time.Duration) {
 		if v.Command != history.CommandExtend || !v.Unknown || v.At < from || sent(v) > to {
 			continue
 		}
-		for _, f := range n.r.faults {
+		for _, f := range n.r.faultsWithin(sent(v), v.At) {
 			if silences(f, v) {
 				n.fault(f, false, []string{v.Master})
 			}

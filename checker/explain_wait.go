@@ -148,7 +148,7 @@ func (n *narrative) lastTry(client string, from, to time.Duration) bool {
 	}
 	n.request(last, false)
 	for _, v := range last.votes {
-		for _, f := range n.r.faults {
+		for _, f := range n.r.faultsWithin(sent(v), v.At) {
 			if silences(f, v) {
 				n.fault(f, false, nil)
 			}

@@ -389,10 +389,9 @@ func (n *narrative) restarted(m string, a *history.Lease, yes, next history.Vote
 }
 
 func (n *narrative) restartedBetween(m string, a *history.Lease, from, to time.Duration) (cause, bool) {
-	states := n.r.lookup().states[m]
 	back := func(after time.Duration) (state, bool) {
-		for _, s := range states {
-			if s.at >= after && s.at <= to && s.is == "up" {
+		for _, s := range n.r.statesOf(m, after, to) {
+			if s.is == "up" {
 				return s, true
 			}
 		}
@@ -408,8 +407,8 @@ func (n *narrative) restartedBetween(m string, a *history.Lease, from, to time.D
 	// tell tells that the key was gone when the master was up again.
 	tell := func(ms []string, after time.Duration) {
 		for _, m := range ms {
-			for _, s := range n.r.lookup().states[m] {
-				if s.at >= after && s.at <= to && s.is == "up" {
+			for _, s := range n.r.statesOf(m, after, to) {
+				if s.is == "up" {
 					n.up(m, s, false)
 					ms = slices.DeleteFunc(slices.Clone(ms), func(x string) bool { return x == m })
 					break
@@ -420,7 +419,7 @@ func (n *narrative) restartedBetween(m string, a *history.Lease, from, to time.D
 			n.lost(ms, a, Event{At: to, Cause: CauseRestart, Text: fmt.Sprintf("%s had come back without the %s of %s", Enumerate(ms), what, a.Key)})
 		}
 	}
-	for _, f := range slices.Backward(n.r.faults) {
+	for _, f := range slices.Backward(n.r.faultsWithin(from, to)) {
 		if !ends(f.Name) || !f.Installed || !slices.Contains(f.Masters, m) {
 			continue
 		}
@@ -437,8 +436,8 @@ func (n *narrative) restartedBetween(m string, a *history.Lease, from, to time.D
 			tell(ms, struck)
 		}}, true
 	}
-	for _, s := range slices.Backward(states) {
-		if s.is != "down" || s.at < from || s.at > to {
+	for _, s := range slices.Backward(n.r.statesOf(m, from, to)) {
+		if s.is != "down" {
 			continue
 		}
 		up, seen := back(s.at)
@@ -458,7 +457,7 @@ func (n *narrative) restartedBetween(m string, a *history.Lease, from, to time.D
 // restart.
 func (n *narrative) disturbed(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
 	from, to := sent(yes), next.At
-	for _, f := range slices.Backward(n.r.faults) {
+	for _, f := range slices.Backward(n.r.faultsWithin(from, to)) {
 		if !f.Installed || !slices.Contains(f.Masters, m) || f.Began >= to || f.To <= from {
 			continue
 		}

@@ -307,7 +307,7 @@ func (n *narrative) silence(e *placed, master string) string {
 		if v.Master != master || !v.Unknown {
 			continue
 		}
-		for _, f := range n.r.faults {
+		for _, f := range n.r.faultsWithin(sent(v), v.At) {
 			if silences(f, v) {
 				names = append(names, fmt.Sprintf("%s #%d", f.Name, f.ID))
 			}

@@ -11,7 +11,7 @@ import (
 
 // orphan is a key that a master stored though its owner had done with it.
 type orphan struct {
-	trail *trail
+	trail trail
 	look  *history.Op
 	over  time.Duration // the owner had done with it
 	kind  string        // unsent, undone, unheard, late
@@ -73,7 +73,7 @@ func (r *run) orphans(ghosts bool) *judgement {
 			if kind == "" || (kind == "late") != ghosts {
 				continue
 			}
-			all = append(all, orphan{x, look, over, kind, lease})
+			all = append(all, orphan{*x, look, over, kind, lease})
 			break
 		}
 	}

@@ -34,7 +34,7 @@ func (r *run) ownKeys() *judgement {
 	victims := map[int]bool{}
 	for _, p := range t.places {
 		sets := t.yes[p]
-		for x := range t.at(p) {
+		for x := range t.on(p) {
 			for _, vs := range []votes{x.frees, x.extends} {
 				for i := range vs.ids {
 					if !vs.kind(i).Yes || r.h.Header.Duplicates {

@@ -141,8 +141,8 @@ func TestTrailsOfOneToken(t *testing.T) {
 		}
 	}
 	tr := newRun(history.Pack(&history.History{Ops: ops})).trails()
-	if len(tr.packed) != 3*near {
-		t.Fatalf("%d trails", len(tr.packed))
+	if tr.count != 3*near {
+		t.Fatalf("%d trails", tr.count)
 	}
 	for i := range 3 * near {
 		p := place{fmt.Sprintf("m%d", i%3+1), fmt.Sprintf("k%d", i/3)}

@@ -22,8 +22,6 @@ type wasted struct {
 // setAttempt is one attempt of an acquire: the SETs that one client sent with one token, at
 // most one to each master. Where it sends a master another, it has begun another attempt.
 type setAttempt struct {
-	who   party
-	key   string
 	began time.Duration
 	votes votes
 	next  time.Duration // its client sent the first SET of the attempt after this one; 0: it made none
@@ -60,8 +58,7 @@ func (r *run) setAttempts() []*setAttempt {
 		of := [2]int32{k.asker, h.TokenNumber(id)}
 		a := open[of]
 		if a == nil || a.asked(h.Kind(id).Master) {
-			v := h.Vote(id)
-			a = &setAttempt{who: party{v.Client, v.Token}, key: v.Key, began: sent(v), votes: votes{h: h}}
+			a = &setAttempt{began: h.Sent(id), votes: votes{h, make([]int32, 0, r.h.Header.Masters)}}
 			open[of] = a
 			all = append(all, a)
 			if earlier := before[k.client]; earlier != nil {
@@ -112,7 +109,9 @@ func (r *run) quorumGranted() *judgement {
 	var judged []time.Duration
 	var all []wasted
 	for _, s := range r.setAttempts() {
-		x := wasted{who: s.who, key: s.key}
+		first := s.votes.at(0)
+		who := party{first.Client, first.Token}
+		x := wasted{who: who, key: first.Key}
 		yes := 0
 		for i := range s.votes.ids {
 			if s.votes.kind(i).Yes {
@@ -132,7 +131,7 @@ func (r *run) quorumGranted() *judgement {
 		if !r.counts(x.by) {
 			continue
 		}
-		mine := byClient[s.who.client]
+		mine := byClient[who.client]
 		i, exact := slices.BinarySearchFunc(mine, s.began, func(a attempt, at time.Duration) int { return cmp.Compare(a.invoked, at) })
 		if !exact {
 			i--
@@ -141,7 +140,7 @@ func (r *run) quorumGranted() *judgement {
 			continue
 		}
 		x.ending = mine[i]
-		if l := r.grantOf(x.ending); l != nil && l.Token == s.who.token && l.Key == s.key {
+		if l := r.grantOf(x.ending); l != nil && l.Token == who.token && l.Key == first.Key {
 			judged = append(judged, x.by)
 			continue
 		}
@@ -152,8 +151,8 @@ func (r *run) quorumGranted() *judgement {
 		cancelled := x.ending.ended-x.ending.invoked >= 3*ttl || i+1 == len(mine) || healing.problem == "" && x.ending.invoked < healing.at && mine[i+1].invoked >= healing.at
 		end := x.ending.ended
 		switch {
-		case x.ending.open, x.ending.key != s.key, x.ending.ended < x.by, x.ending.ended >= r.interrupted.at, !x.again && (cancelled || x.ending.ok):
-		case r.stoppedIn(s.who.client, s.began, end), r.goneIn(s.who.client, s.began, end), r.stalledIn(s.began-r.slack, x.by+r.slack), r.clockBent(s.who.client, s.began, end):
+		case x.ending.open, x.ending.key != first.Key, x.ending.ended < x.by, x.ending.ended >= r.interrupted.at, !x.again && (cancelled || x.ending.ok):
+		case r.stoppedIn(who.client, s.began, end), r.goneIn(who.client, s.began, end), r.stalledIn(s.began-r.slack, x.by+r.slack), r.clockBent(who.client, s.began, end):
 		default:
 			judged = append(judged, x.by)
 			all = append(all, x)

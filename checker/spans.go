@@ -3,6 +3,7 @@ package checker
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"time"
 
 	"lockpick/history"
@@ -27,14 +28,13 @@ func union(all []history.Span, gap time.Duration) []history.Span {
 }
 
 // without returns the times that lie in a and not in b.
-func without(a, b []history.Span) []history.Span {
-	b = union(b, 0)
+func without(a, b []history.Span) []history.Span { return cut(a, union(b, 0)) }
+
+// cut is without where b is in order and disjoint already.
+func cut(a, b []history.Span) []history.Span {
 	var out []history.Span
 	for _, s := range union(a, 0) {
-		for len(b) > 0 && b[0].To <= s.From {
-			b = b[1:]
-		}
-		for _, x := range b {
+		for _, x := range b[sort.Search(len(b), func(i int) bool { return b[i].To > s.From }):] {
 			if x.From >= s.To {
 				break
 			}

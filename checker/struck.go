@@ -27,8 +27,8 @@ func (r *run) strike(f *history.Fault, master string) (when time.Duration, line 
 		return when, line
 	}
 	down := func(master string) (state, bool) {
-		for _, s := range r.lookup().states[master] {
-			if s.is == "down" && s.at >= f.Began && s.at <= f.To {
+		for _, s := range r.statesOf(master, f.Began, f.To) {
+			if s.is == "down" {
 				return s, true
 			}
 		}
@@ -129,8 +129,8 @@ func (r *run) struck(f *history.Fault, masters []string) string {
 // stored of the violation's key.
 func (n *narrative) restarts(f *history.Fault, master string) {
 	from, _ := n.r.strike(f, master)
-	for _, s := range n.r.lookup().states[master] {
-		if s.is == "up" && s.at >= from && s.at <= f.To {
+	for _, s := range n.r.statesOf(master, from, f.To) {
+		if s.is == "up" {
 			n.up(master, s, true)
 			return
 		}

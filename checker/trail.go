@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"iter"
 	"slices"
+	"sort"
 	"time"
 
 	"lockpick/history"
@@ -56,8 +57,9 @@ type packedTrail struct {
 // by what they are about.
 type trails struct {
 	h       *history.Packed
-	packed  []packedTrail
-	votes   []int32 // the numbers of the votes, by trail and command, in order
+	packed  [][]packedTrail // all but the last are full
+	count   int32           // of the trails
+	votes   []int32         // the numbers of the votes, by trail and command, in order
 	routes  []route
 	routeOf map[route]int32
 	byToken []int32          // the first trail with each token, -1 if there is none
@@ -74,6 +76,11 @@ type trails struct {
 	names   map[place]string         // of the key on the master, where it is not the lock's name
 }
 
+// trailChunk is how many trails are allocated at once.
+const trailChunk = 1 << 14
+
+func (t *trails) at(n int32) *packedTrail { return &t.packed[n/trailChunk][n%trailChunk] }
+
 // near is how many trails of one token are looked through one by one. Most tokens have one for
 // each master; those of a lock that has one token for all are looked up.
 const near = 16
@@ -83,8 +90,8 @@ func farKey(route, token int32) uint64 { return uint64(uint32(route))<<32 | uint
 // find is the trail of a token on a route, or -1.
 func (t *trails) find(route, token int32) int32 {
 	n := t.byToken[token]
-	for steps := 0; n >= 0; n = t.packed[n].next {
-		if t.packed[n].route == route {
+	for steps := 0; n >= 0; n = t.at(n).next {
+		if t.at(n).route == route {
 			return n
 		}
 		if steps++; steps == near {
@@ -99,14 +106,19 @@ func (t *trails) find(route, token int32) int32 {
 
 // begin is a new trail of a token on a route.
 func (t *trails) begin(route, token int32) int32 {
-	n := int32(len(t.packed))
-	t.packed = append(t.packed, packedTrail{route: route, token: token, next: -1})
+	n := t.count
+	t.count++
+	if n%trailChunk == 0 {
+		t.packed = append(t.packed, make([]packedTrail, 0, min(trailChunk, t.h.Len())))
+	}
+	last := &t.packed[len(t.packed)-1]
+	*last = append(*last, packedTrail{route: route, token: token, next: -1})
 	link, steps := &t.byToken[token], 0
 	for ; *link >= 0 && steps < near; steps++ {
-		link = &t.packed[*link].next
+		link = &t.at(*link).next
 	}
 	if steps == near {
-		t.packed[n].next = *link
+		t.at(n).next = *link
 		t.far[farKey(route, token)] = n
 	}
 	*link = n
@@ -114,11 +126,11 @@ func (t *trails) begin(route, token int32) int32 {
 }
 
 // trail unpacks a trail.
-func (t *trails) trail(n int32) *trail {
-	x := &t.packed[n]
+func (t *trails) trail(n int32) trail {
+	x := t.at(n)
 	on := &t.routes[x.route]
 	at := func(from, to int32) votes { return votes{t.h, t.votes[from:to:to]} }
-	return &trail{number: n, master: on.master, key: on.key, who: party{on.client, t.h.Tokens()[x.token]},
+	return trail{number: n, master: on.master, key: on.key, who: party{on.client, t.h.Tokens()[x.token]},
 		sets: at(x.sets, x.extends), extends: at(x.extends, x.frees), frees: at(x.frees, x.end)}
 }
 
@@ -130,27 +142,30 @@ func (t *trails) byID(id trailID) *trail {
 		return nil
 	}
 	if n := t.find(on, token); n >= 0 {
-		return t.trail(n)
+		x := t.trail(n)
+		return &x
 	}
 	return nil
 }
 
-// all yields all trails.
+// all yields all trails, each in the place of the one before.
 func (t *trails) all() iter.Seq[*trail] {
 	return func(yield func(*trail) bool) {
-		for n := range t.packed {
-			if !yield(t.trail(int32(n))) {
+		var x trail
+		for n := range t.count {
+			if x = t.trail(n); !yield(&x) {
 				return
 			}
 		}
 	}
 }
 
-// at yields the trails at a place.
-func (t *trails) at(p place) iter.Seq[*trail] {
+// on yields the trails at a place, each in the place of the one before.
+func (t *trails) on(p place) iter.Seq[*trail] {
 	return func(yield func(*trail) bool) {
+		var x trail
 		for _, n := range t.byPlace[p] {
-			if !yield(t.trail(n)) {
+			if x = t.trail(n); !yield(&x) {
 				return
 			}
 		}
@@ -159,9 +174,9 @@ func (t *trails) at(p place) iter.Seq[*trail] {
 
 // sharing says whether several clients act under a trail's token at its place.
 func (t *trails) sharing(x *trail) bool {
-	mine := &t.packed[x.number]
-	for n := t.byToken[mine.token]; n >= 0; n = t.packed[n].next {
-		if other := t.packed[n].route; other != mine.route && t.routes[other].place == t.routes[mine.route].place {
+	mine := t.at(x.number)
+	for n := t.byToken[mine.token]; n >= 0; n = t.at(n).next {
+		if other := t.at(n).route; other != mine.route && t.routes[other].place == t.routes[mine.route].place {
 			return true
 		}
 	}
@@ -172,8 +187,8 @@ func (t *trails) sharing(x *trail) bool {
 func (t *trails) first(key, token string) *trail {
 	first := int32(-1)
 	if number := t.h.FindToken(token); number >= 0 {
-		for n := t.byToken[number]; n >= 0; n = t.packed[n].next {
-			if t.routes[t.packed[n].route].key == key && (first < 0 || n < first) {
+		for n := t.byToken[number]; n >= 0; n = t.at(n).next {
+			if t.routes[t.at(n).route].key == key && (first < 0 || n < first) {
 				first = n
 			}
 		}
@@ -181,7 +196,8 @@ func (t *trails) first(key, token string) *trail {
 	if first < 0 {
 		return nil
 	}
-	return t.trail(first)
+	x := t.trail(first)
+	return &x
 }
 
 // stored is the name of a lock's key on a master, learned from the commands about it.
@@ -262,7 +278,7 @@ func (t *trails) group() {
 			t.byPlace[at] = append(t.byPlace[at], n)
 		}
 		trailOf[id] = n
-		x := &t.packed[n]
+		x := t.at(n)
 		switch k.part { // counts, for now
 		case 0:
 			x.sets++
@@ -283,8 +299,8 @@ func (t *trails) group() {
 		t.yes[at], t.stores[at] = votes{h, placed[i].yes}, votes{h, placed[i].stores}
 	}
 	sum := int32(0)
-	for i := range t.packed { // counts become ends, which the votes move down to the beginnings
-		x := &t.packed[i]
+	for n := range t.count { // counts become ends, which the votes move down to the beginnings
+		x := t.at(n)
 		x.sets += sum
 		x.extends += x.sets
 		x.frees += x.extends
@@ -294,7 +310,7 @@ func (t *trails) group() {
 	t.votes = make([]int32, sum)
 	for i := h.Len() - 1; i >= 0; i-- {
 		id := h.InOrder(i)
-		x := &t.packed[trailOf[id]]
+		x := t.at(trailOf[id])
 		var to *int32
 		switch kinds[h.KindNumber(id)].part {
 		case 0:
@@ -375,6 +391,34 @@ func (t *trails) missed(p place, token string, from, to time.Duration) *history.
 
 // overlaps says whether two stretches of time touch.
 func overlaps(from, to, from2, to2 time.Duration) bool { return from <= to2 && from2 <= to }
+
+// faultsWithin are the faults that were being installed, in force or being healed within a time,
+// in the order in which they began.
+func (r *run) faultsWithin(from, to time.Duration) []*history.Fault {
+	if r.faulted == nil {
+		spans := make([]history.Span, 0, len(r.faults))
+		for _, f := range r.faults {
+			spans = append(spans, history.Span{From: f.Began, To: f.To})
+		}
+		x := intervalsOf(spans) // the faults are in this order
+		r.faulted = &x
+	}
+	var found []*history.Fault
+	r.faulted.each(from, to, func(i int) bool {
+		found = append(found, r.faults[i])
+		return true
+	})
+	slices.Reverse(found)
+	return found
+}
+
+// statesOf are the states of a master within a time, both ends included.
+func (r *run) statesOf(master string, from, to time.Duration) []state {
+	all := r.lookup().states[master]
+	first := sort.Search(len(all), func(i int) bool { return all[i].at >= from })
+	last := first + sort.Search(len(all)-first, func(i int) bool { return all[first+i].at > to })
+	return all[first:last]
+}
 
 // masterFaults are the faults of one master, and when its process was seen down.
 type masterFaults struct {

@@ -301,6 +301,19 @@ func (r *run) tookEffect(f *history.Fault) bool {
 	if f.Bit || !f.Installed || f.Name != clientPause {
 		return f.Bit && f.Installed
 	}
+	took, known := r.effective[f]
+	if !known {
+		took = r.stoppedSomebody(f)
+		if r.effective == nil {
+			r.effective = map[*history.Fault]bool{}
+		}
+		r.effective[f] = took
+	}
+	return took
+}
+
+// stoppedSomebody says whether a client recorded that it stood still within a client-pause.
+func (r *run) stoppedSomebody(f *history.Fault) bool {
 	for client, all := range r.pauses {
 		if len(f.Clients) > 0 && !slices.Contains(f.Clients, client) {
 			continue

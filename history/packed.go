@@ -20,6 +20,7 @@ type Packed struct {
 
 	kinds   []VoteKind
 	kindOf  map[VoteKind]int32
+	recent  *[recentKinds]int32
 	tokens  []string
 	tokenOf map[string]int32
 	token   int32 // of the vote before
@@ -119,16 +120,7 @@ func (p *Packed) vote(op *Op) bool {
 	x := packedVote{time: op.Time, took: v.Took, index: int32(op.Index), token: p.tokenNumber(v.Token)}
 	kind := VoteKind{Master: op.Process, Client: v.Client, Key: op.Key, Stored: cmp.Or(v.RedisKey, op.Key), Command: v.Command, Error: op.Error,
 		TTL: v.TTL, Yes: op.Type == OK && v.Yes, Unknown: op.Type == Info, typ: op.Type}
-	number, known := p.kindOf[kind]
-	if !known {
-		if p.kindOf == nil {
-			p.kindOf = map[VoteKind]int32{}
-		}
-		number = int32(len(p.kinds))
-		p.kinds = append(p.kinds, kind)
-		p.kindOf[kind] = number
-	}
-	x.kind = number
+	x.kind = p.kindNumber(&kind)
 	if v.Delay != 0 || v.Fence != 0 {
 		p.extras = append(p.extras, voteExtra{v.Delay, v.Fence})
 		x.extras = int32(len(p.extras))
@@ -144,6 +136,44 @@ func (p *Packed) vote(op *Op) bool {
 	last := &p.chunks[len(p.chunks)-1]
 	*last = append(*last, x)
 	return true
+}
+
+// slot is where recentKinds has a kind, if it does: a look at the ends of its texts.
+func (k *VoteKind) slot() int {
+	sum := 0
+	for _, text := range [...]string{k.Master, k.Client, k.Key, k.Command} {
+		if n := len(text); n > 0 {
+			sum = 31*sum + int(text[n-1])
+		}
+	}
+	if k.Yes {
+		sum++
+	}
+	return sum % recentKinds
+}
+
+// recentKinds is how many kinds are remembered by their slots: a kind's texts are compared faster
+// than hashed, as its reader makes equal texts share their bytes.
+const recentKinds = 256
+
+// kindNumber numbers the kinds.
+func (p *Packed) kindNumber(kind *VoteKind) int32 {
+	if p.recent == nil {
+		p.recent = new([recentKinds]int32)
+		p.kindOf = map[VoteKind]int32{}
+	}
+	slot := &p.recent[kind.slot()]
+	if n := *slot; int(n) < len(p.kinds) && p.kinds[n] == *kind {
+		return n
+	}
+	n, known := p.kindOf[*kind]
+	if !known {
+		n = int32(len(p.kinds))
+		p.kinds = append(p.kinds, *kind)
+		p.kindOf[*kind] = n
+	}
+	*slot = n
+	return n
 }
 
 // tokenNumber numbers the tokens.
@@ -166,7 +196,7 @@ func (p *Packed) tokenNumber(token string) int32 {
 
 // finish completes the history once all its lines are there.
 func (p *Packed) finish() {
-	p.kindOf = nil
+	p.kindOf, p.recent = nil, nil
 	n := p.Len()
 	if n > 0 && int(p.packed(int32(n-1)).index) == p.lines-1 {
 		p.Ops = append(p.Ops, p.voteOp(int32(n-1)))

@@ -1,0 +1,226 @@
+package campaign
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"lockpick/checker"
+	"lockpick/history"
+)
+
+// checkLines is how many lines TestCheckFileStaysSmall has checked.
+var checkLines = flag.Int("check.lines", 1_000_000, "lines of the history that TestCheckFileStaysSmall checks")
+
+// longRun is the campaign of which the figures of docs/checking.md tell.
+func longRun(limit time.Duration) Scenario {
+	s := Defaults()
+	s.Driver, s.Persistence, s.Faults = Sim, "always", []string{"kill", "pause", "partition", "client-pause"}
+	s.Seed, s.TimeLimit = 1, limit
+	return s.Completed()
+}
+
+// lengthen writes a history of at least so many lines: a recorded one again and again, each time
+// later, with other tokens and other faults.
+func lengthen(out io.Writer, h *history.History, lines int) error {
+	var now time.Duration
+	header := h.Header
+	r, err := history.NewRecorder(out, header, func() time.Duration { return now })
+	if err != nil {
+		return err
+	}
+	period := h.Ops[len(h.Ops)-1].Time + 10*h.Header.TTL
+	faults := 0
+	for i := range h.Ops {
+		if v := h.Ops[i].Value; v != nil {
+			faults = max(faults, v.ID)
+		}
+	}
+	for round := 0; r.Len() < lines; round++ {
+		last := r.Len()+len(h.Ops) >= lines
+		shift, suffix := time.Duration(round)*period, fmt.Sprintf("-%d", round)
+		for i := range h.Ops {
+			op := h.Ops[i]
+			if !last && (op.F == history.FHealed || op.F == history.FEnd) {
+				continue
+			}
+			now = op.Time + shift
+			if op.Value != nil {
+				v := *op.Value
+				if v.Token != "" {
+					v.Token += suffix
+				}
+				if v.ValidUntil != 0 {
+					v.ValidUntil += shift
+				}
+				if v.ID != 0 {
+					v.ID += round * faults
+				}
+				v.Keys, v.Expires = maps.Clone(v.Keys), maps.Clone(v.Expires)
+				for k, token := range v.Keys {
+					v.Keys[k] = token + suffix
+				}
+				for k := range v.Expires {
+					v.Expires[k] += shift
+				}
+				op.Value = &v
+			}
+			r.Record(op)
+		}
+	}
+	return r.Err()
+}
+
+// longHistory writes a simulated history of at least so many lines into a file.
+func longHistory(tb testing.TB, lines int) string {
+	tb.Helper()
+	h, err := Simulate(tb.Context(), longRun(min(30*time.Minute, time.Duration(lines/200)*time.Second)), Simulation{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	path := filepath.Join(tb.TempDir(), HistoryFile)
+	file, err := os.Create(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if err := errors.Join(lengthen(file, h, lines), file.Close()); err != nil {
+		tb.Fatal(err)
+	}
+	return path
+}
+
+// checkEnv names, in the environment of a process of this test binary, the history to check.
+const checkEnv = "LOCKPICK_TEST_CHECK"
+
+// checked is what such a process says.
+type checked struct {
+	Lines    int
+	Judged   int // properties
+	Violated []string
+	CPU      time.Duration
+	Wall     time.Duration
+}
+
+// checkAndTell checks a file and prints what checked says.
+func checkAndTell(path string) error {
+	began := time.Now()
+	h, r, err := CheckFile(path)
+	if err != nil {
+		return err
+	}
+	x := checked{Lines: h.Lines(), Judged: len(r.Verdicts), CPU: processor(), Wall: time.Since(began)}
+	for _, v := range r.Verdicts {
+		if v.Verdict == checker.Violated {
+			x.Violated = append(x.Violated, v.Name)
+		}
+	}
+	return json.NewEncoder(os.Stdout).Encode(x)
+}
+
+// checkInProcess checks a file in a process of its own, with one processor, and returns the
+// memory that the process had in use at most, in bytes.
+func checkInProcess(tb testing.TB, path string) (checked, int64) {
+	tb.Helper()
+	cmd := exec.CommandContext(tb.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), checkEnv+"="+path, "GOMAXPROCS=1")
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		tb.Fatalf("%v\n%s", err, stderr.String())
+	}
+	var x checked
+	if err := json.Unmarshal(out, &x); err != nil {
+		tb.Fatal(err)
+	}
+	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	if !ok {
+		tb.Fatal("this system does not say how much memory a process used")
+	}
+	return x, usage.Maxrss << 10
+}
+
+// TestCheckFileStaysSmall: a history of ten million lines is checked within 2 GB, a shorter one
+// within its share of it and 60 MB.
+func TestCheckFileStaysSmall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a long history takes seconds to write and to check")
+	}
+	path := longHistory(t, *checkLines)
+	x, rss := checkInProcess(t, path)
+	t.Logf("%d lines, %d MB, %.0f B a line, %.0f lines for each second of processor time, %d properties, violated: %v",
+		x.Lines, rss/1e6, float64(rss)/float64(x.Lines), float64(x.Lines)/x.CPU.Seconds(), x.Judged, x.Violated)
+	if limit := 60e6 + 194*float64(x.Lines); float64(rss) > limit {
+		t.Errorf("%d lines took %d MB, and may take %.0f MB", x.Lines, rss/1e6, limit/1e6)
+	}
+	if x.Lines < *checkLines || x.Judged < 15 {
+		t.Errorf("%d lines and %d properties were judged", x.Lines, x.Judged)
+	}
+}
+
+// BenchmarkCheckFile checks a simulated history of half a million lines, with one processor.
+func BenchmarkCheckFile(b *testing.B) {
+	path := longHistory(b, 500_000)
+	var lines int
+	var cpu time.Duration
+	var most int64
+	for b.Loop() {
+		x, rss := checkInProcess(b, path)
+		lines, cpu, most = lines+x.Lines, cpu+x.CPU, max(most, rss)
+	}
+	b.ReportMetric(float64(lines)/cpu.Seconds(), "lines/cpu-s")
+	b.ReportMetric(float64(most)*float64(b.N)/float64(lines), "B-RSS/line")
+	b.ReportMetric(float64(most)/1e6, "MB-RSS")
+}
+
+// TestLongHistoryIsSound: what is lengthened is judged like what it was made from: no property
+// is violated only because the same happened again.
+func TestLongHistoryIsSound(t *testing.T) {
+	h, err := Simulate(t.Context(), longRun(20*time.Second), Simulation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	once, err := Judge(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), HistoryFile)
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(lengthen(file, h, 3*len(h.Ops)), file.Close()); err != nil {
+		t.Fatal(err)
+	}
+	long, often, err := CheckFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole, again, err := JudgeFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if long.Lines() != len(whole.Ops) || often.Counts != again.Counts {
+		t.Errorf("%d lines, %+v; in memory %d lines, %+v", long.Lines(), often.Counts, len(whole.Ops), again.Counts)
+	}
+	for i, v := range often.Verdicts {
+		if w := again.Verdicts[i]; v.Verdict != w.Verdict || v.Why != w.Why || v.Count != w.Count {
+			t.Errorf("%s: %s, in memory %s", v.Name, v.Why, w.Why)
+		}
+	}
+	for i, v := range once.Verdicts {
+		if w := often.Verdicts[i]; v.Name != w.Name || v.Verdict != w.Verdict && v.Verdict != checker.Invalid {
+			t.Errorf("%s: once %s: %s, often %s: %s", v.Name, v.Verdict, v.Why, w.Verdict, w.Why)
+		}
+	}
+}

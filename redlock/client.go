@@ -40,9 +40,9 @@ const shut = 1 << 62
 //
 // The lock sends its commands through your clients, and leaves together what many
 // goroutines ask. So their options and hooks hold for the lock, and their pools and
-// metrics show it; only retries are off for its commands, and read and write timeouts
-// are 5 s (the timeout per master of WithTimeout rules). Close the Client before you
-// close them.
+// metrics show it. Only retries are off for its commands. The timeout per master
+// (WithTimeout) should be below the clients' ReadTimeout: an answer that comes late tells
+// what became of a command. Close the Client before you close them.
 //
 // Two clients for one server are an error, of New or of the first Lock: that master
 // would vote twice.

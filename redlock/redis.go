@@ -40,19 +40,13 @@ type redisMasters struct {
 	onSuspect  func(MasterHealth)
 }
 
-// callLimit is how long a pipeline may take before its connection is given up. It is
-// long, because an answer that comes late proves what became of a command. Nobody waits
-// for it: votes have a timeout of their own.
-const callLimit = 5 * time.Second
-
-// newRedisMasters checks the clients and derives from each *redis.Client one that
-// shares its pool, hooks, credentials and dialer, with callLimit as its timeouts.
+// newRedisMasters checks the clients. They are used as they are: a copy of their options
+// would lose their hooks, and so would go-redis' WithTimeout.
 func newRedisMasters[C redis.UniversalClient](clients []C) (*redisMasters, error) {
 	m := &redisMasters{began: time.Now(), servers: make([]string, len(clients))}
 	seen := map[any]int{}
 	for i, c := range clients {
 		name, id := fmt.Sprintf("master %d", i+1), any(c)
-		var client redis.UniversalClient = c
 		switch x := any(c).(type) {
 		case nil:
 			return nil, fmt.Errorf("redlock: master %d is nil", i+1)
@@ -71,16 +65,13 @@ func newRedisMasters[C redis.UniversalClient](clients []C) (*redisMasters, error
 			} else {
 				id = fmt.Sprintf("%s %s db %d", opt.Network, opt.Addr, opt.DB)
 			}
-			if opt.ReadTimeout >= 0 { // below 0: its connections may know no deadlines
-				client = x.WithTimeout(callLimit)
-			}
 		}
 		if before := seen[id]; before > 0 {
 			return nil, fmt.Errorf("redlock: masters %d and %d are both %s: a master that votes twice breaks the quorum", before, i+1, name)
 		}
 		seen[id] = i + 1
 		m.names = append(m.names, name)
-		m.clients = append(m.clients, client)
+		m.clients = append(m.clients, c)
 	}
 	m.life, m.end = context.WithCancel(context.Background())
 	m.batchers = m.newBatchers()
@@ -119,7 +110,7 @@ const settleFor = 100 * time.Millisecond
 
 // Close waits for commands without a vote (each has a timeout), and a little for late
 // answers to releases. It leaves the user's clients open. A goroutine that still waits
-// for a hung master ends when that client is closed, or after callLimit.
+// for a hung master ends with that client's read timeout, or when it is closed.
 func (m *redisMasters) Close() error {
 	m.mu.Lock()
 	m.closed = true

@@ -5,12 +5,16 @@ import (
 	"net"
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/extra/redisotel/v9"
 	"github.com/redis/go-redis/v9"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+
+	"lockpick/redlock"
 )
 
 // master is a redis-server that ends with the test.
@@ -75,6 +79,41 @@ func TestSpans(t *testing.T) {
 	for name, want := range map[string][]string{"redlock.Lock": {"attempt"}, "redlock.hold": {"extension"}} {
 		if events, ok := got[name]; !ok || !slices.Equal(events, want) {
 			t.Errorf("span %s has the events %v, want %v (all spans: %v)", name, events, want, got)
+		}
+	}
+}
+
+// The spans of redisotel appear for the lock's commands, because they go through the
+// user's client.
+func TestRedisSpans(t *testing.T) {
+	spans := tracetest.NewSpanRecorder()
+	provider := sdk.NewTracerProvider(sdk.WithSpanProcessor(spans))
+	defer provider.Shutdown(context.Background())
+	client := master(t)
+	if err := redisotel.InstrumentTracing(client, redisotel.WithTracerProvider(provider), redisotel.WithDBStatement(true)); err != nil {
+		t.Fatal(err)
+	}
+	locks, err := redlock.New([]*redis.Client{client})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer locks.Close()
+	lease, err := locks.Lock(t.Context(), "invoice-17")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lease.Unlock(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var statements strings.Builder
+	for _, s := range spans.Ended() {
+		for _, a := range s.Attributes() {
+			statements.WriteString(a.Value.Emit() + "\n")
+		}
+	}
+	for _, want := range []string{"set invoice-17", "EVALSHA"} {
+		if !strings.Contains(statements.String(), want) {
+			t.Errorf("no span says %q: %s", want, statements.String())
 		}
 	}
 }

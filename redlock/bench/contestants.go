@@ -56,16 +56,18 @@ func hangUp(clients []*redis.Client) {
 	}
 }
 
-type redlockLocker struct{ *redlock.Client }
+type redlockLocker struct {
+	*redlock.Client
+	clients []*redis.Client
+}
 
 func openRedlock(options ...redlock.Option) func([]string) (locker, error) {
 	return func(addrs []string) (locker, error) {
 		clients := dial(addrs)
-		defer hangUp(clients)
 		// The timeout per master is redsync's. Ours is shorter, and a machine that is
 		// busy with other things stalls for longer.
 		c, err := redlock.New(clients, append([]redlock.Option{redlock.WithTTL(ttl), redlock.WithTimeout(ttl / 20)}, options...)...)
-		return redlockLocker{c}, err
+		return redlockLocker{c, clients}, err
 	}
 }
 
@@ -77,7 +79,10 @@ func (l redlockLocker) Lock(ctx context.Context, key string) (func() error, erro
 	return func() error { return lease.Unlock(context.Background()) }, nil
 }
 
-func (l redlockLocker) Close() { _ = l.Client.Close() }
+func (l redlockLocker) Close() {
+	_ = l.Client.Close()
+	hangUp(l.clients)
+}
 
 type redsyncLocker struct {
 	clients []*redis.Client

@@ -26,7 +26,7 @@ var (
 	// ErrNotHeld: the lock is no longer this lease's to release or extend.
 	ErrNotHeld = errors.New("the lock is not held")
 	// ErrExtensionLimit: the lease was extended for as long as it may be (WithMaxHold).
-	ErrExtensionLimit = errors.New("the lease was extended for as long as it may be")
+	ErrExtensionLimit = errors.New("the lease was extended as often as it may be")
 	// ErrRetryLimit: Lock has tried as often as it may (WithMaxAttempts).
 	ErrRetryLimit = errors.New("all attempts were made")
 	// ErrReleased is the cause with which a lease's context ends at Unlock.

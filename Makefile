@@ -2,7 +2,7 @@
 # make test   set up, then every check and every test
 # make claims the catalogue of claims (ARGS="--driver process --evidence unexpected")
 # make bench  the benchmarks, and the lock beside others (ARGS="-rounds 3 -only pairs")
-# make nightly  what takes hours: correct locks in many more random configurations and schedules
+# make nightly  what takes hours: correct locks in many more random configurations and schedules; a history of 10,000,000 lines
 .PHONY: run test nightly lint claims bench setup-run setup-test
 
 GO ?= go
@@ -53,6 +53,7 @@ ALARMS ?= alarms
 nightly: setup-test
 	$(GO) test ./campaign -run '^TestCorrectLocksAreNeverConvicted$$' -count=1 -timeout 24h -v \
 	  -alarm.configurations=$(CONFIGURATIONS) -alarm.schedules=$(SCHEDULES) -alarm.dir=$(abspath $(ALARMS))
+	$(GO) test ./campaign -run '^TestCheckFileStaysSmall$$' -count=1 -timeout 1h -v -check.lines=10000000
 
 claims:
 	@$(GO) build -o lockpick ./cmd/lockpick

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,7 +20,7 @@ import (
 	"lockpick/history"
 )
 
-// checkLines is how many lines TestCheckFileStaysSmall has checked.
+// checkLines is how many lines TestCheckFileStaysSmall checks: make nightly checks ten million.
 var checkLines = flag.Int("check.lines", 1_000_000, "lines of the history that TestCheckFileStaysSmall checks")
 
 // longRun is the campaign of which the figures of docs/checking.md tell.
@@ -222,5 +223,53 @@ func TestLongHistoryIsSound(t *testing.T) {
 		if w := often.Verdicts[i]; v.Name != w.Name || v.Verdict != w.Verdict && v.Verdict != checker.Invalid {
 			t.Errorf("%s: once %s: %s, often %s: %s", v.Name, v.Verdict, v.Why, w.Verdict, w.Why)
 		}
+	}
+}
+
+// TestCheckFileIsJudge: what is said of the file is what is said of the history in memory, to the
+// last event of every violation: of correct locks and of planted bugs, under all kinds of faults.
+func TestCheckFileIsJudge(t *testing.T) {
+	violated := map[string]bool{}
+	for i, lock := range []string{"redlock", "single", "textbook-renewing", "redlock-one-token", "redlock-plain-del", "redlock-weak-token",
+		"redlock-quorum-half", "redlock-extend-recreates", "redlock-no-rollback", "redlock-renews-untold", "redisson-redlock"} {
+		s := longRun(15 * time.Second)
+		s.Lock, s.Seed, s.Keys, s.Persistence = lock, uint64(i), 2, "none"
+		if s.Faults = [][]string{{"kill", "partition", "client-pause"}, {"clock", "client-kill", "reset", "pause"}}[i%2]; lock == "single" {
+			s.Masters = 1
+		}
+		if err := s.Check(); err != nil {
+			t.Fatal(err)
+		}
+		h, err := Simulate(t.Context(), s.Completed(), Simulation{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), HistoryFile)
+		if err := writeHistory(path, h); err != nil {
+			t.Fatal(err)
+		}
+		_, file, err := CheckFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, memory, err := JudgeFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(file, memory) {
+			t.Errorf("%s: the file's result is\n%+v\nand in memory it is\n%+v", lock, file, memory)
+		}
+		for _, v := range file.Verdicts {
+			violated[v.Name] = violated[v.Name] || v.Verdict == checker.Violated
+		}
+	}
+	n := 0
+	for _, bad := range violated {
+		if bad {
+			n++
+		}
+	}
+	if n < 6 {
+		t.Errorf("only %d properties were violated: %v", n, violated)
 	}
 }

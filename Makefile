@@ -4,7 +4,8 @@
 # make stress the lock under faults for 15 minutes (FOR=1h for longer)
 # make bench  the benchmarks, and the lock beside others (ARGS="-rounds 3 -only pairs")
 # make nightly  what takes hours: correct locks in many more random configurations and schedules,
-#               the checkers beside their oracle on a million random histories, all planted faults in them
+#               the checkers beside their oracle on a million random histories, all planted faults
+#               in them, and a history of 10,000,000 lines
 .PHONY: run test nightly lint claims stress bench setup-run setup-test
 
 GO ?= go
@@ -58,6 +59,7 @@ nightly: setup-test
 	$(GO) test ./internal/mutate -count=1 -timeout 24h -v -mutants=0
 	$(GO) test ./campaign -run '^TestCorrectLocksAreNeverConvicted$$' -count=1 -timeout 24h -v \
 	  -alarm.configurations=$(CONFIGURATIONS) -alarm.schedules=$(SCHEDULES) -alarm.dir=$(abspath $(ALARMS))
+	$(GO) test ./campaign -run '^TestCheckFileStaysSmall$$' -count=1 -timeout 1h -v -check.lines=10000000
 
 claims:
 	@$(GO) build -o lockpick ./cmd/lockpick

@@ -45,7 +45,7 @@ func TestPropertiesConvictPlantedBugs(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s/%s", c.lock, c.property.Name), func(t *testing.T) {
 			convicts := func(lock string) bool {
-				for seed := range uint64(6) {
+				for seed := range uint64(40) {
 					s := Defaults()
 					s.Driver, s.Lock, s.Persistence, s.Faults, s.Schedule = Sim, lock, c.persistence, c.faults, c.schedule
 					s.Nemesis, s.Seed, s.TimeLimit = []string{Guided, Random}[seed%2], seed, 20*time.Second

@@ -17,10 +17,10 @@ import (
 // nothing but the history, so it also judges that of a harness that was killed. The error is a *HarnessError
 // where the checker contradicts itself.
 func Judge(h *history.History, by ...checker.Property) (*Result, error) {
-	return judgePacked(history.Pack(h), by...)
+	return judgePacked(history.Pack(h), Count(h), by...)
 }
 
-func judgePacked(p *history.Packed, by ...checker.Property) (*Result, error) {
+func judgePacked(p *history.Packed, counts Counts, by ...checker.Property) (*Result, error) {
 	h := &p.History // no question below is about votes
 	head := h.Header
 	if err := checkHeader(&head); err != nil {
@@ -29,7 +29,7 @@ func judgePacked(p *history.Packed, by ...checker.Property) (*Result, error) {
 	r := &Result{
 		Name: head.Name, Started: head.Started, Driver: head.Driver, Seed: head.Seed, Lock: head.Lock,
 		Masters: head.Masters, Persistence: head.Persistence, Clients: head.Clients, Keys: head.Keys, TTL: head.TTL,
-		Faults: head.Faults, Nemesis: head.Nemesis, Versions: head.Versions, Counts: countPacked(p),
+		Faults: head.Faults, Nemesis: head.Nemesis, Versions: head.Versions, Counts: counts,
 	}
 	if n := len(h.Ops); n > 0 {
 		r.Duration = h.Ops[n-1].Time
@@ -134,7 +134,7 @@ func CheckFile(path string) (*history.Packed, *Result, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := judgePacked(h)
+	r, err := judgePacked(h, countPacked(h))
 	if err != nil {
 		return h, nil, err
 	}
@@ -236,17 +236,36 @@ func firstViolation(verdicts []checker.Result) *float64 {
 }
 
 // Count is how much happened in a history.
-func Count(h *history.History) Counts { return countPacked(history.Pack(h)) }
-
-func countPacked(h *history.Packed) Counts {
-	c := Counts{Operations: h.Lines()}
-	for n := range h.Len() {
-		if h.Kind(int32(n)).Unknown {
-			c.NoReply++
-		} else {
-			c.Votes++
+func Count(h *history.History) Counts {
+	c := countButVotes(h)
+	for i := range h.Ops {
+		if op := &h.Ops[i]; op.F == history.FVote {
+			c.vote(op.Type == history.Info)
 		}
 	}
+	return c
+}
+
+func countPacked(h *history.Packed) Counts {
+	c := countButVotes(&h.History)
+	c.Operations = h.Lines()
+	for n := range h.Len() {
+		c.vote(h.Kind(int32(n)).Unknown)
+	}
+	return c
+}
+
+// vote counts a vote.
+func (c *Counts) vote(unanswered bool) {
+	if unanswered {
+		c.NoReply++
+	} else {
+		c.Votes++
+	}
+}
+
+func countButVotes(h *history.History) Counts {
+	c := Counts{Operations: len(h.Ops)}
 	for i := range h.Ops {
 		op := &h.Ops[i]
 		switch {

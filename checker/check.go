@@ -123,6 +123,7 @@ type run struct {
 	asks        map[requester][]*asked      // requests, each party's built when first needed
 	freed       map[string]votes            // votes on releases by master, built when first needed
 	names       []string                    // of the masters, built when first needed
+	stood       *intervals                  // stalls, built when first needed
 	faulted     *intervals                  // faults, built when first needed
 	effective   map[*history.Fault]bool     // whether faults took effect, as far as that was asked
 	reached     map[string]reach            // by client, built when first needed

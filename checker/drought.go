@@ -263,7 +263,7 @@ const minWaits = 3
 // stalledFor is the share of a time in which the harness's machine stood still.
 func (r *run) stalledFor(from, to time.Duration) float64 {
 	var total time.Duration
-	for _, s := range r.trails().stalls {
+	for _, s := range r.stalls().spans {
 		total += max(0, min(s.To, to)-max(s.From, from))
 	}
 	return float64(total) / float64(max(to-from, 1))
@@ -367,7 +367,7 @@ func (r *run) progress() *judgement {
 			but = append(but, history.Span{From: f.Began, To: to})
 		}
 	}
-	for _, s := range r.trails().stalls {
+	for _, s := range r.stalls().spans {
 		but = append(but, history.Span{From: s.From, To: s.To + after})
 	}
 	for _, all := range r.pauses {

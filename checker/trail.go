@@ -69,9 +69,7 @@ type trails struct {
 	yes     map[place]votes // SETs to which a master said yes, in order
 	stores  map[place]votes // the same, and extensions
 	shows   map[trailKey][]*history.Op
-	crashes map[string]moments // by client
-	stalls  []history.Span
-	stood   intervals                // stalls
+	crashes map[string]moments       // by client
 	looks   map[string][]*history.Op // by master; also what it stored after a restart
 	names   map[place]string         // of the key on the master, where it is not the lock's name
 }
@@ -359,8 +357,6 @@ func (r *run) trails() *trails {
 			}
 		case op.F == history.FCrash:
 			t.crashes[op.Process] = append(t.crashes[op.Process], op.Time)
-		case op.F == history.FStall && op.Value != nil:
-			t.stalls = append(t.stalls, history.Span{From: op.Time - op.Value.Took, To: op.Time})
 		case op.F == history.FLook && op.Value != nil && op.Value.Keys != nil:
 			t.looks[op.Process] = append(t.looks[op.Process], op)
 			for key, token := range op.Value.Keys {
@@ -369,7 +365,6 @@ func (r *run) trails() *trails {
 			}
 		}
 	}
-	t.stood = intervalsOf(slices.Clone(t.stalls))
 	r.trailed = t
 	return t
 }
@@ -486,9 +481,24 @@ func (r *run) bentIn(master string, from, to time.Duration) bool {
 	return r.faultsOf(master).bent.touch(from, to)
 }
 
+// stalls are the times in which the harness stood still.
+func (r *run) stalls() intervals {
+	if r.stood == nil {
+		var spans []history.Span
+		for i := range r.h.Ops {
+			if op := &r.h.Ops[i]; op.F == history.FStall && op.Value != nil {
+				spans = append(spans, history.Span{From: op.Time - op.Value.Took, To: op.Time})
+			}
+		}
+		x := intervalsOf(spans)
+		r.stood = &x
+	}
+	return *r.stood
+}
+
 // stalledIn says whether the harness stood still within a time, so that what it recorded
 // then may be late.
-func (r *run) stalledIn(from, to time.Duration) bool { return r.trails().stood.touch(from, to) }
+func (r *run) stalledIn(from, to time.Duration) bool { return r.stalls().touch(from, to) }
 
 // goneIn says whether a client ended within a time: what it had asked for and not heard of
 // was never recorded.

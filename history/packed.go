@@ -13,10 +13,11 @@ import (
 // 32 bytes each: texts that repeat are kept once.
 type Packed struct {
 	History
-	lines  int
-	chunks [][]packedVote // in the order of the lines; all but the last are full
-	order  []int32        // the votes in the order of Vote.At; nil: that of the lines
-	extras []voteExtra    // by packedVote.extra-1
+	lines    int
+	unpacked []Op           // whose votes are not packed yet
+	chunks   [][]packedVote // in the order of the lines; all but the last are full
+	order    []int32        // the votes in the order of Vote.At; nil: that of the lines
+	extras   []voteExtra    // by packedVote.extra-1
 
 	kinds   []VoteKind
 	kindOf  map[VoteKind]int32
@@ -52,19 +53,43 @@ type VoteKind struct {
 // and need the memory twice.
 const voteChunk = 1 << 15
 
-// Pack packs a history that is in memory. It shares the operations' values with h.
+// Pack packs a history that is in memory. It shares the operations with h, and packs the votes
+// only once they are asked for: what is judged of a short run is often not about them.
 func Pack(h *History) *Packed {
-	p := &Packed{History: *h}
-	p.Ops = nil
+	p := &Packed{History: *h, lines: len(h.Ops), unpacked: h.Ops}
+	kept := 0
 	for i := range h.Ops {
-		op := h.Ops[i]
-		op.Index = i
-		if !p.vote(&op) {
-			p.Ops = append(p.Ops, op)
+		if !h.Ops[i].votes() {
+			kept++
+		}
+	}
+	p.Ops = make([]Op, 0, kept+1)
+	for i := range h.Ops {
+		op := &h.Ops[i]
+		if op.Value != nil {
+			p.longestDelay = max(p.longestDelay, op.Value.Delay)
+		}
+		if !op.votes() || i == len(h.Ops)-1 {
+			p.Ops = append(p.Ops, *op)
+			p.Ops[len(p.Ops)-1].Index = i
+		}
+	}
+	return p
+}
+
+// votes says whether an operation is a vote.
+func (op *Op) votes() bool { return op.F == FVote && op.Value != nil }
+
+// packVotes packs the votes of a history that is in memory.
+func (p *Packed) packVotes() {
+	ops := p.unpacked
+	p.unpacked = nil
+	for i := range ops {
+		if ops[i].votes() {
+			p.vote(&ops[i], i)
 		}
 	}
 	p.finish()
-	return p
 }
 
 // ReadPacked reads a history as Read does, and packs it line by line.
@@ -89,13 +114,21 @@ func (p *Packed) read(h *History, err error) (*Packed, error) {
 	ops := p.Ops
 	p.History = *h
 	p.Ops = ops
+	if n := p.Len(); n > 0 && int(p.packed(int32(n-1)).index) == p.lines-1 {
+		p.Ops = append(p.Ops, p.voteOp(int32(n-1)))
+	}
 	p.finish()
 	return p, nil
 }
 
 // add takes in an operation that its reader overwrites afterwards.
 func (p *Packed) add(op *Op) error {
-	if p.vote(op) {
+	p.lines++
+	if op.Value != nil {
+		p.longestDelay = max(p.longestDelay, op.Value.Delay)
+	}
+	if op.votes() {
+		p.vote(op, op.Index)
 		return nil
 	}
 	kept := *op
@@ -107,17 +140,10 @@ func (p *Packed) add(op *Op) error {
 	return nil
 }
 
-// vote takes in a line if it is a vote.
-func (p *Packed) vote(op *Op) bool {
-	p.lines++
+// vote packs a vote.
+func (p *Packed) vote(op *Op, index int) {
 	v := op.Value
-	if v != nil {
-		p.longestDelay = max(p.longestDelay, v.Delay)
-	}
-	if op.F != FVote || v == nil {
-		return false
-	}
-	x := packedVote{time: op.Time, took: v.Took, index: int32(op.Index), token: p.tokenNumber(v.Token)}
+	x := packedVote{time: op.Time, took: v.Took, index: int32(index), token: p.tokenNumber(v.Token)}
 	kind := VoteKind{Master: op.Process, Client: v.Client, Key: op.Key, Stored: cmp.Or(v.RedisKey, op.Key), Command: v.Command, Error: op.Error,
 		TTL: v.TTL, Yes: op.Type == OK && v.Yes, Unknown: op.Type == Info, typ: op.Type}
 	x.kind = p.kindNumber(&kind)
@@ -135,7 +161,6 @@ func (p *Packed) vote(op *Op) bool {
 	}
 	last := &p.chunks[len(p.chunks)-1]
 	*last = append(*last, x)
-	return true
 }
 
 // slot is where recentKinds has a kind, if it does: a look at the ends of its texts.
@@ -198,9 +223,6 @@ func (p *Packed) tokenNumber(token string) int32 {
 func (p *Packed) finish() {
 	p.kindOf, p.recent = nil, nil
 	n := p.Len()
-	if n > 0 && int(p.packed(int32(n-1)).index) == p.lines-1 {
-		p.Ops = append(p.Ops, p.voteOp(int32(n-1)))
-	}
 	if p.longestDelay == 0 {
 		return
 	}
@@ -216,6 +238,9 @@ func (p *Packed) Lines() int { return p.lines }
 
 // Len is how many votes there are. They are numbered from 0 in the order of their lines.
 func (p *Packed) Len() int {
+	if p.unpacked != nil {
+		p.packVotes()
+	}
 	if len(p.chunks) == 0 {
 		return 0
 	}
@@ -262,14 +287,21 @@ func (p *Packed) Kind(n int32) *VoteKind { return &p.kinds[p.packed(n).kind] }
 
 // KindNumber numbers the kinds of votes; Kinds are all of them.
 func (p *Packed) KindNumber(n int32) int32 { return p.packed(n).kind }
-func (p *Packed) Kinds() []VoteKind        { return p.kinds }
+func (p *Packed) Kinds() []VoteKind {
+	p.Len() // has them packed
+	return p.kinds
+}
 
 // TokenNumber numbers the tokens of votes; Tokens are all of them.
 func (p *Packed) TokenNumber(n int32) int32 { return p.packed(n).token }
-func (p *Packed) Tokens() []string          { return p.tokens }
+func (p *Packed) Tokens() []string {
+	p.Len() // has them packed
+	return p.tokens
+}
 
 // FindToken is the number of a token, or -1 if no vote has it.
 func (p *Packed) FindToken(token string) int32 {
+	p.Len() // has them packed
 	if n, known := p.tokenOf[token]; known {
 		return n
 	}
@@ -290,7 +322,10 @@ func (p *Packed) FenceOf(index int) int64 {
 
 // LongestTook is the longest time from a command to its answer, and LongestDelay that from any
 // event to its recording.
-func (p *Packed) LongestTook() time.Duration  { return p.longestTook }
+func (p *Packed) LongestTook() time.Duration {
+	p.Len() // has them packed
+	return p.longestTook
+}
 func (p *Packed) LongestDelay() time.Duration { return p.longestDelay }
 
 // Vote is a vote in full.

@@ -136,7 +136,7 @@ func TestConclude(t *testing.T) {
 		says  string
 	}{
 		{"all hold", result("", l2, is(checker.BeliefExclusion, checker.Holds)), nil, checker.Holds, ""},
-		{"nothing was judged", result(""), nil, NotTested, "no property was judged"},
+		{"nothing was judged", result(""), nil, NotTested, "mutual exclusion was not judged"},
 		{"asked for and not tested", result("", l2), []string{"L2", "L5"}, NotTested, "L5 was asked for and not tested: no fencing tokens"},
 		{"asked for by its name", result("", l2), []string{"extension"}, NotTested, "extension was asked for and not tested: no lease was extended"},
 		{"not asked for and not tested", result("", l2), []string{"L2"}, checker.Holds, ""},

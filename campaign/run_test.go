@@ -187,7 +187,7 @@ func TestInterruptedRunIsJudged(t *testing.T) {
 		if !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "interrupted: enough") }) {
 			t.Errorf("the notes %q do not tell of the interruption", r.Notes)
 		}
-		want(t, r, "DF invalid", "AV invalid")
+		want(t, r, "DF unknown", "AV unknown")
 		again, err := ReadResult(dir)
 		if err != nil || again.Counts != r.Counts {
 			t.Errorf("result.json: %v, %+v, want %+v", err, again, r.Counts)

@@ -29,7 +29,7 @@ type judgement struct {
 	needsSlack    bool   // it compares times that may have been recorded late
 }
 
-// tally is what a judge counted. The tallies of the parts of a history add up.
+// tally is what a judge counted.
 type tally struct {
 	checked int // leases, sections, writes or acquires that were judged
 	found   int // violations
@@ -43,20 +43,6 @@ type tally struct {
 	snapshots int           // of the masters' keys
 	dead      int           // leases that were over on arrival
 	longest   time.Duration // wait, or acquire
-}
-
-// add adds the tally of another part.
-func (t *tally) add(u tally) {
-	t.checked += u.checked
-	t.found += u.found
-	t.refused += u.refused
-	t.uncertain += u.uncertain
-	t.few += u.few
-	t.bare += u.bare
-	t.still += u.still
-	t.snapshots += u.snapshots
-	t.dead += u.dead
-	t.longest = max(t.longest, u.longest)
 }
 
 // Evidence is one thing that a property needs before it may hold, and how much of it the

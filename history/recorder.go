@@ -64,6 +64,7 @@ func (r *Recorder) History() *History {
 		*r.room = (*r.room)[:0]
 		rooms.Put(r.room)
 		r.room = nil
+		r.kept.Ended = r.ended
 	}
 	return r.kept
 }

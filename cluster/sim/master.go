@@ -27,7 +27,8 @@ type Master struct {
 	name    string
 	number  int // from 1
 	state   cluster.State
-	run     int // which start of the server this is, from 1
+	run     int     // which start of the server this is, from 1
+	ends    []int64 // when each start of it ended
 	runID   string
 	wall    clock
 
@@ -168,6 +169,7 @@ func (m *Master) die() {
 		return
 	}
 	m.state = cluster.Down
+	m.ends = append(m.ends, m.world.now)
 	m.world.queue.cancel(&m.turn)
 	lost := append(m.queue, m.backlog...)
 	m.queue, m.backlog, m.busy = nil, nil, 0
@@ -175,6 +177,11 @@ func (m *Master) die() {
 		x.broken()
 	}
 	m.disk.halt()
+}
+
+// endedBefore says whether a start of the server ended before a time.
+func (m *Master) endedBefore(run int, t int64) bool {
+	return run >= 1 && run <= len(m.ends) && m.ends[run-1] < t
 }
 
 // Shutdown is SIGTERM. The server saves what its persistence has it save.

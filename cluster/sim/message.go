@@ -42,8 +42,9 @@ type message struct {
 	reply   reply    // from replying on
 	err     error    // when failing
 	came    int64    // true time at which it came into the link, if that has a fault
+	leaves  int64    // true time at which the reply leaves its master, if that waits for a disk or a replica
 	timer   timer    // of its own, if it had to wait for its turn
-	_       [40]byte // what is used together shares a line of the processor's cache: it has six of them
+	_       [32]byte // what is used together shares a line of the processor's cache: it has six of them
 }
 
 func (c *Cluster) message(a *ask, master int) *message {
@@ -163,6 +164,8 @@ func (m *message) happen() {
 		m.link.master.receive(m)
 	case m.stage == failing:
 		m.arrive()
+	case m.leaves > 0 && m.link.master.endedBefore(m.conn.run, m.leaves): // it waited in a server that is dead
+		m.broken()
 	default:
 		m.link.enter(m)
 	}
@@ -174,7 +177,10 @@ func (m *message) answer(r reply, d time.Duration) {
 		m.vanish()
 		return
 	}
-	m.reply = r
+	m.reply, m.leaves = r, 0
+	if d > 0 {
+		m.leaves = m.link.world.now + int64(d)
+	}
 	if m.stage == greeting {
 		m.stage = greeted
 	} else {
@@ -199,7 +205,7 @@ func (m *message) broken() {
 	if m.stage == greeting {
 		m.err = &m.link.master.failures.refused
 	}
-	m.stage = replying
+	m.stage, m.leaves = replying, 0
 	m.reply = reply{}
 	m.link.world.after(m.link.cluster.latency(), &m.event)
 }

@@ -39,22 +39,23 @@ end
 if same then
 	return redis.call("del", unpack(KEYS))
 end
-local done = {}
+local done = {":"}
 for i, key in ipairs(KEYS) do
-	local token = tokens[i] or redis.pcall("get", key)
-	if type(token) == "table" then
-		done[i] = token
-	elseif token == ARGV[i] then
-		done[i] = redis.pcall("del", key)
+	local reply = tokens[i] or redis.pcall("get", key)
+	if reply == ARGV[i] then
+		reply = redis.pcall("del", key)
+	end
+	if type(reply) == "table" then
+		done[i + 1] = "e"
 	else
-		done[i] = 0
+		done[i + 1] = reply == 1 and "1" or "0"
 	end
 end
-return done`, func(db DB, keys, args []string) any {
+return table.concat(done)`, func(db DB, keys, args []string) any {
 		for i, key := range keys {
 			// MGET has nothing to say about a key that is no string.
 			if v, ok := db.s.get(key, db.now); !ok || v.hash != nil || i >= len(args) || v.text != args[i] {
-				return releaseMany(db, keys, args, 1)
+				return releaseMany(db, keys, args)
 			}
 		}
 		return db.Call("del", keys...)
@@ -63,26 +64,18 @@ return done`, func(db DB, keys, args []string) any {
 	// Nobody listens to simulated masters, so what they publish comes to nothing.
 	{`if redis.call("get", KEYS[1]) == ARGV[1] then
 	local done = redis.call("del", KEYS[1])
-	redis.pcall("publish", ARGV[2], "")
+	local waiters = redis.pcall("pubsub", "numsub", ARGV[2])[2] or 0
+	redis.pcall("publish", ARGV[2], waiters .. " " .. ARGV[1])
 	return done
 end
 return 0`, func(db DB, keys, args []string) any {
 		return integer(holds(db, keys[0], args[0]) && db.Del(keys[0]))
 	}},
 
-	{`local done = {}
-for i, key in ipairs(KEYS) do
-	local token = redis.pcall("get", key)
-	if type(token) == "table" then
-		done[i] = token
-	elseif token == ARGV[2 * i - 1] then
-		done[i] = redis.pcall("del", key)
-		redis.pcall("publish", ARGV[2 * i], "")
-	else
-		done[i] = 0
-	end
+	{`if redis.call("get", KEYS[1]) == ARGV[1] then
+	return 1
 end
-return done`, func(db DB, keys, args []string) any { return releaseMany(db, keys, args, 2) }},
+return 0`, func(db DB, keys, args []string) any { return integer(holds(db, keys[0], args[0])) }},
 
 	{`if redis.call("get", KEYS[1]) == ARGV[1] then
 	return redis.call("pexpire", KEYS[1], ARGV[2])
@@ -118,20 +111,29 @@ func init() {
 	}
 }
 
-// releaseMany deletes the keys that hold their token, which is every so many arguments.
-func releaseMany(db DB, keys, args []string, apart int) any {
-	done := []any{}
+// releaseMany deletes the keys that hold their token, and says of each what came of it.
+func releaseMany(db DB, keys, args []string) any {
+	done := []byte{':'}
 	for i, key := range keys {
-		held := db.PCall("get", key)
-		if err, ok := held.(error); ok {
-			done = append(done, err)
-		} else if token, ok := held.(string); ok && apart*i < len(args) && token == args[apart*i] {
-			done = append(done, db.PCall("del", key))
-		} else {
-			done = append(done, int64(0))
+		reply := db.PCall("get", key)
+		if token, ok := reply.(string); ok && i < len(args) && token == args[i] {
+			reply = db.PCall("del", key)
+		}
+		switch n, _ := reply.(int64); {
+		case isError(reply):
+			done = append(done, 'e')
+		case n == 1:
+			done = append(done, '1')
+		default:
+			done = append(done, '0')
 		}
 	}
-	return done
+	return string(done)
+}
+
+func isError(reply any) bool {
+	_, is := reply.(error)
+	return is
 }
 
 func holds(db DB, key, token string) bool {

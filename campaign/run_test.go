@@ -60,6 +60,9 @@ func want(t *testing.T, r *Result, verdicts ...string) {
 	for _, w := range verdicts {
 		level, verdict, _ := strings.Cut(w, " ")
 		v := verdictAt(r, level)
+		if verdict == string(checker.Violated) {
+			v = violatedAt(r, level)
+		}
 		if v == nil {
 			t.Errorf("%s was not judged, want %s", level, verdict)
 			continue
@@ -73,6 +76,17 @@ func want(t *testing.T, r *Result, verdicts ...string) {
 	}
 }
 
+// violatedAt is the result of a level's first property that is violated, or else of its first.
+func violatedAt(r *Result, level string) *checker.Result {
+	for i := range r.Verdicts {
+		if v := &r.Verdicts[i]; v.Level == level && v.Verdict == checker.Violated {
+			return v
+		}
+	}
+	return verdictAt(r, level)
+}
+
+// verdictAt is the result of a level's first property.
 func verdictAt(r *Result, level string) *checker.Result {
 	i := slices.IndexFunc(r.Verdicts, func(v checker.Result) bool { return v.Level == level })
 	if i < 0 {

@@ -30,7 +30,7 @@ func TestOddHistoriesAreNoPanic(t *testing.T) {
 		text string
 		code int
 	}{
-		"apply without a value": {strings.Replace(header, "MASTERS", "5", 1) + `{"index":0,"time":1,"process":"resource","type":"ok","f":"apply","key":"k0"}` + "\n", exitUndecided},
+		"apply without a value": {strings.Replace(header, "MASTERS", "5", 1) + `{"index":0,"time":1,"process":"resource","type":"ok","f":"apply","key":"k0"}` + "\n", exitUsage},
 		"too many masters":      {strings.Replace(header, "MASTERS", "9223372036854775807", 1), exitUsage},
 		"no masters":            {strings.Replace(header, "MASTERS", "-1", 1), exitUsage},
 	} {

@@ -37,11 +37,10 @@ func (g *group) replicate(ctx context.Context, m *master, sites []site, engine b
 		}
 	}
 	for _, s := range m.servers() {
-		feed, err := newLink(func() string { return m.now().addr })
+		feed, err := newLaggingLink(func() string { return m.now().addr }, func() time.Duration { return Lag(rand.Float64()) })
 		if err != nil {
 			return err
 		}
-		feed.lag = func() time.Duration { return Lag(rand.Float64()) }
 		s.feed = feed
 	}
 	for _, s := range m.servers()[1:] {

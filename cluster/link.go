@@ -35,13 +35,16 @@ type link struct {
 const dialTimeout = 3 * time.Second
 
 // newLink listens on a free port of 127.0.0.1 and forwards to the master.
-func newLink(master func() string) (*link, error) {
+func newLink(master func() string) (*link, error) { return newLaggingLink(master, nil) }
+
+// newLaggingLink is a link that delays each chunk of replies; by nothing, if lag is nil.
+func newLaggingLink(master func() string, lag func() time.Duration) (*link, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("open a link to %s: listen on 127.0.0.1: %w", master(), err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &link{master: master, ln: ln, ctx: ctx, cancel: cancel, conns: map[*conn]struct{}{}}
+	l := &link{master: master, lag: lag, ln: ln, ctx: ctx, cancel: cancel, conns: map[*conn]struct{}{}}
 	l.wg.Add(1)
 	go l.accept()
 	return l, nil

@@ -40,7 +40,7 @@ func TestOnlyCallsBeyondTheirBoundHang(t *testing.T) {
 				s.Run(s.ending(2 * time.Minute))
 				_ = s.Close()
 				time.Sleep(5 * time.Minute) // nothing outlives the bubble
-				hung := slices.ContainsFunc(s.ops, func(op history.Op) bool { return op.F == history.FHung })
+				hung := slices.ContainsFunc(s.recorded(), func(op history.Op) bool { return op.F == history.FHung })
 				if hung != c.want {
 					t.Errorf("hung: %v, want %v", hung, c.want)
 				}

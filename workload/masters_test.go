@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"lockpick/redlock"
@@ -20,7 +21,7 @@ type masters struct {
 	latency time.Duration
 	mu      sync.Mutex
 	all     []*master
-	closed  int
+	closed  atomic.Int64
 }
 
 type master struct {
@@ -51,7 +52,7 @@ func (m *masters) Names() []string {
 }
 
 func (m *masters) Close() error {
-	m.closed++
+	m.closed.Add(1)
 	return nil
 }
 

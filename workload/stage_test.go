@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"pgregory.net/rapid"
@@ -19,6 +21,7 @@ type stage struct {
 	*Workload
 	runtime redlock.Runtime
 	start   time.Time
+	mu      sync.Mutex   // for ops
 	ops     []history.Op // to be read when the clients have stopped
 	seen    func(history.Op)
 }
@@ -36,7 +39,9 @@ func on(t rapid.TB, cfg Config, site func(client string) (Site, error)) *stage {
 		t.Fatal(err)
 	}
 	rec.Observe(func(op history.Op) {
+		s.mu.Lock()
 		s.ops = append(s.ops, op)
+		s.mu.Unlock()
 		if s.seen != nil {
 			s.seen(op)
 		}
@@ -57,10 +62,17 @@ func (s *stage) ending(d time.Duration) context.Context {
 	return ctx
 }
 
+// recorded are the operations so far: calls that hang may record yet.
+func (s *stage) recorded() []history.Op {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.ops)
+}
+
 // of are the operations of one process.
 func (s *stage) of(process string) []history.Op {
 	var ops []history.Op
-	for _, op := range s.ops {
+	for _, op := range s.recorded() {
 		if op.Process == process {
 			ops = append(ops, op)
 		}

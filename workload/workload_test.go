@@ -69,8 +69,8 @@ func TestMutualExclusion(t *testing.T) {
 				if want := map[bool]int{true: 1, false: 5}[kind.First]; len(votes) != want || !votes["m1"] {
 					t.Errorf("votes of %v", votes)
 				}
-				if err := s.Close(); err != nil || m.closed != 4 {
-					t.Errorf("Close: %v, the masters were closed %d times by 4 clients", err, m.closed)
+				if err := s.Close(); err != nil || m.closed.Load() != 4 {
+					t.Errorf("Close: %v, the masters were closed %d times by 4 clients", err, m.closed.Load())
 				}
 			})
 		})

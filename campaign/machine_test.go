@@ -56,7 +56,10 @@ func TestFaultsBelowRedis(t *testing.T) {
 		},
 		"a failover before replication": {
 			want: []string{"L2 violated"}, says: "replaced by a replica",
-			change: func(s *Scenario) { s.Persistence, s.Faults = "always", []string{"failover"} },
+			change: func(s *Scenario) {
+				s.Persistence, s.Faults = "always", []string{"failover", "partition"}
+				s.Hold, s.TimeLimit = "1s..2s", time.Minute // long sections: one lost vote of a narrow quorum is enough
+			},
 		},
 		"a failover to the replica that has not acknowledged, one of two having": {
 			want: []string{"L2 violated"}, says: "replaced by a replica",

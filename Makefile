@@ -38,6 +38,9 @@ lint:
 # Property tests draw the same cases each time; RAPID_SEED=0 draws others.
 RAPID_SEED ?= 1
 RAPID = $(sort $(dir $(shell grep -rl --include='*_test.go' '"pgregory.net/rapid"' .)))
+# So do the random configurations and histories; make nightly draws fresh ones, many more.
+ALARM_SEED ?= 1
+ORACLE_SEED ?= 1
 # Tests that simulate thousands of worlds run without the race detector: it keeps memory
 # for each coroutine that has ended, 10 GB and more in all. The same code is run with it by
 # the tests of fewer worlds.
@@ -45,7 +48,8 @@ WORLDS = ^Test(ExploreFindsAndShrinks|ExploreFindsLeasesThatAreDeadOnArrival|Cou
 test: setup-test lint
 	$(GO) test -race -p 1 -timeout 40m $(filter-out $(patsubst ./%/,lockpick/%,$(RAPID)),$(shell $(GO) list ./...))
 	$(GO) test -race -p 1 -timeout 40m $(RAPID) -skip '$(WORLDS)' -rapid.seed=$(RAPID_SEED)
-	$(GO) test -timeout 40m ./campaign ./checker -run '$(WORLDS)' -rapid.seed=$(RAPID_SEED)
+	$(GO) test -timeout 40m ./campaign -run '$(WORLDS)' -rapid.seed=$(RAPID_SEED) -alarm.seed=$(ALARM_SEED)
+	$(GO) test -timeout 40m ./checker -run '$(WORLDS)' -rapid.seed=$(RAPID_SEED) -oracle.seed=$(ORACLE_SEED)
 	@for module in $(MODULES); do echo "$(GO) test -race ./$$module"; (cd $$module && $(GO) test -race ./...) || exit 1; done
 
 # Each false alarm comes with a scenario in ALARMS that shows it again; the first lines of the

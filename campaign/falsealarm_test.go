@@ -91,6 +91,10 @@ type knownAlarm struct {
 }
 
 var knownAlarms = []knownAlarm{
+	{why: "an extension by the watchdog during a failover is said to lack votes", lock: "textbook-renewing", fault: "failover",
+		properties: []checker.Property{checker.Extension, checker.Continuity}},
+	{why: "a client that stands still is taken for a lost holder although its watchdog renews", lock: "textbook-renewing", fault: "client-pause", properties: []checker.Property{checker.HolderLoss}},
+	{why: "an attempt of the fair lock that a quorum voted for during a failover gives up its place in the queue", lock: "fair", fault: "failover", properties: []checker.Property{checker.QuorumGranted}},
 	{why: "each waiter of the fair lock that is gone costs those behind it 5 s (claim 67)", lock: "fair",
 		properties: []checker.Property{checker.DeadlockFree, checker.Availability, checker.MinorityFailure, checker.Progress, checker.HolderLoss, checker.Returns}},
 	{why: "the memory of a master that is paused when the fault memory heals stays full", fault: "memory",

@@ -9,7 +9,7 @@ import (
 )
 
 // explainExtension explains that an extension came too late or without a quorum: when it was
-// asked for, what stopped its client, and who was granted the lock while the lease was over.
+// asked for, what stopped its client, and which client was granted the lock after the lease had ended.
 func (r *run) explainExtension(v *Violation, x lateExtension) {
 	l := x.lease
 	v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, %s after it had ended",

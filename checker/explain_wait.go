@@ -64,7 +64,7 @@ func (n *narrative) allHealed(h healing) {
 }
 
 const (
-	maxWaiting = 3 // how many waiting clients are told of
+	maxWaiting = 3 // how many waiting clients the narrative names
 	maxCalls   = 2 // of each: its first calls and its last
 )
 

@@ -101,7 +101,7 @@ func keeps(v history.Vote) bool {
 
 // lostKey finds why master m, after its yes to a lease, could say yes to the next SET or
 // extension of another token. If others had the key in between, the first of them is what
-// comes next, and they are told of.
+// comes next, and the narrative names them.
 func (n *narrative) lostKey(m string, a *history.Lease, yes, next history.Vote) cause {
 	if between := n.between(m, a, yes, next); len(between) > 0 {
 		first := between[0]
@@ -137,7 +137,7 @@ func (n *narrative) lostKey(m string, a *history.Lease, yes, next history.Vote) 
 // noLine is the index of what no line shows: it comes after all lines.
 const noLine = 1 << 30
 
-// maxBetween is how many others are told of that had a key meanwhile.
+// maxBetween is how many other clients that had the key meanwhile the narrative names.
 const maxBetween = 3
 
 // between are the first yes answers, after one to a lease and before another, to the SETs of
@@ -159,7 +159,7 @@ func (n *narrative) between(m string, a *history.Lease, yes, next history.Vote) 
 	return found
 }
 
-// tenancy is a lease that stands for whoever had a key by a vote.
+// tenancy is a lease that represents the client that had a key by a vote.
 func (n *narrative) tenancy(v history.Vote) *history.Lease {
 	for _, l := range n.r.leases {
 		if l.Key == v.Key && l.Token == v.Token && l.Process == v.Client {

@@ -172,7 +172,7 @@ func (o *oracle) asks(client, key string, t time.Duration) bool {
 }
 
 // wait is a time in which somebody who could reach a quorum asked for a key all the time,
-// and nobody who was alive relied on it or was granted it.
+// and no client that was alive relied on it or was granted it.
 type wait struct {
 	key      string
 	from, to time.Duration

@@ -47,7 +47,7 @@ func (r *run) strike(f *history.Fault, master string) (when time.Duration, line 
 	return when, line
 }
 
-// moment is how far apart things happen that are told as one: what a fault does to several
+// moment is how far apart events may be that the narrative reports as one: what a fault does to several
 // masters, when they are up again, and their answers to one request.
 const moment = 10 * time.Millisecond
 

@@ -1,16 +1,20 @@
 # make run    set up, then run a campaign on real Redis masters (ARGS="--time-limit 60s …")
+# make check  formatting, vet, staticcheck and the unit tests: before each commit
 # make test   set up, then every check and every test
+# make docs   the tables of figures and the quoted output of the documents, written anew
+# make release  static binaries for Linux, macOS and Windows in dist/
+# make image  an image FROM scratch with the program in it (ENGINE=podman for another engine)
 # make claims the catalogue of claims (ARGS="--driver process --evidence unexpected")
 # make stress the lock under faults for 15 minutes (FOR=1h for longer)
 # make bench  the benchmarks, and the lock beside others (ARGS="-rounds 3 -only pairs")
 # make nightly  what takes hours: correct locks in many more random configurations and schedules,
 #               the checkers beside their oracle on a million random histories, all planted faults
 #               in them, and a history of 10,000,000 lines
-.PHONY: run test nightly lint claims stress bench setup-run setup-test
+.PHONY: run check test nightly lint docs release image claims stress bench setup-run setup-test
 
 GO ?= go
 # Modules of their own, so that the lock and the harness depend on nothing of theirs.
-MODULES = redlock/bench examples/otel examples/prometheus
+MODULES = redlock/bench examples/otel examples/prometheus examples/own-lock examples/cluster clients/go
 
 run: setup-run
 	@$(GO) build -o lockpick ./cmd/lockpick
@@ -34,23 +38,19 @@ lint:
 	$(GO) tool staticcheck ./...
 	@for module in $(MODULES); do echo "$(GO) vet ./$$module"; (cd $$module && $(GO) vet ./...) || exit 1; done
 
-# -p 1: the packages with real masters would disturb each other on a small machine.
-# Property tests draw the same cases each time; RAPID_SEED=0 draws others.
-RAPID_SEED ?= 1
-RAPID = $(sort $(dir $(shell grep -rl --include='*_test.go' '"pgregory.net/rapid"' .)))
-# So do the random configurations and histories; make nightly draws fresh ones, many more.
-ALARM_SEED ?= 1
-ORACLE_SEED ?= 1
-# Tests that simulate thousands of worlds run without the race detector: it keeps memory
-# for each coroutine that has ended, 10 GB and more in all. The same code is run with it by
-# the tests of fewer worlds.
-WORLDS = ^Test(ExploreFindsAndShrinks|ExploreFindsLeasesThatAreDeadOnArrival|CounterexamplesReproduceOnProcesses|CorrectLockHoldsInEverySchedule|CorrectLocksAreNeverConvicted|AlarmsShowThemselvesAgain|Explorations.*|ShrinkRunOfANemesis|CatalogueIsAsExpected|Verify.*|NotAsExpected|Baseline|EveryLockIsConvicted|Convictions|PropertiesConvictPlantedBugs|NoFalseAlarm|Exhaust.*|NothingIsLeftOut|StatesSaveWorkAlone|LateCommandsProlongNoKey|CheckersAgreeWithTheOracle|CorrectLocksConvictNobody|CheckFileStaysSmall)$$
+# The unit tests, without the packages that are about real masters and the documents.
+MASTERS = lockpick/cluster/process lockpick/cluster/docker lockpick/cmd/lockpick lockpick/internal/doctest
+check: lint
+	$(GO) test -short $(filter-out $(MASTERS),$(shell $(GO) list ./...))
+
+# Property tests draw the same cases each time; RAPID_SEED=0 draws others. Random
+# configurations and histories have fresh seeds each time, which a failure prints.
+export RAPID_SEED ?= 1
+# Every test with the race detector, then those that asked to run without it, then each fuzz
+# target for FUZZTIME; the end lists the slowest tests, and those that were skipped and why.
+FUZZTIME ?= 10s
 test: setup-test lint
-	$(GO) test -race -p 1 -timeout 40m $(filter-out $(patsubst ./%/,lockpick/%,$(RAPID)),$(shell $(GO) list ./...))
-	$(GO) test -race -p 1 -timeout 40m $(RAPID) -skip '$(WORLDS)' -rapid.seed=$(RAPID_SEED)
-	$(GO) test -timeout 40m ./campaign -run '$(WORLDS)' -rapid.seed=$(RAPID_SEED) -alarm.seed=$(ALARM_SEED)
-	$(GO) test -timeout 40m ./checker -run '$(WORLDS)' -rapid.seed=$(RAPID_SEED) -oracle.seed=$(ORACLE_SEED)
-	@for module in $(MODULES); do echo "$(GO) test -race ./$$module"; (cd $$module && $(GO) test -race ./...) || exit 1; done
+	@$(GO) run ./internal/testrun -fuzztime $(FUZZTIME) $(MODULES:%=-module %) ./...
 
 # Each false alarm comes with a scenario in ALARMS that shows it again; the first lines of the
 # output have the seed.
@@ -59,11 +59,37 @@ SCHEDULES ?= 100000
 ALARMS ?= alarms
 ORACLE_HISTORIES ?= 1000000
 nightly: setup-test
-	$(GO) test ./checker -run '^Test(CheckersAgreeWithTheOracle|CorrectLocksConvictNobody)$$' -count=1 -timeout 24h -v -oracle.histories=$(ORACLE_HISTORIES)
+	$(GO) test ./checker -run '^Test(CheckersAgreeWithTheOracle|CorrectLocksConvictNobody)$$' -count=1 -timeout 24h -v -oracle.histories=$(ORACLE_HISTORIES) -oracle.seed=0
 	$(GO) test ./internal/mutate -count=1 -timeout 24h -v -mutants=0
-	$(GO) test ./campaign -run '^TestCorrectLocksAreNeverConvicted$$' -count=1 -timeout 24h -v \
-	  -alarm.configurations=$(CONFIGURATIONS) -alarm.schedules=$(SCHEDULES) -alarm.dir=$(abspath $(ALARMS))
+	$(GO) test ./search -run '^TestCorrectLocksAreNeverConvicted$$' -count=1 -timeout 24h -v \
+	  -alarm.configurations=$(CONFIGURATIONS) -alarm.seed=0 -alarm.schedules=$(SCHEDULES) -alarm.dir=$(abspath $(ALARMS))
 	$(GO) test ./campaign -run '^TestCheckFileStaysSmall$$' -count=1 -timeout 1h -v -check.lines=10000000
+	cd examples/own-lock && $(GO) test -count=1 -timeout 2h -v -all-bugs
+
+# Static binaries. What a system lacks (Windows: real masters) lockpick doctor says there.
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
+BUILD = CGO_ENABLED=0 $(GO) build -trimpath -ldflags="-s -w -X main.version=$(VERSION)"
+release:
+	@mkdir -p dist
+	@for platform in $(PLATFORMS); do \
+	  os=$${platform%/*}; arch=$${platform#*/}; suffix=; [ $$os = windows ] && suffix=.exe; \
+	  file=dist/lockpick-$(VERSION)-$$os-$$arch$$suffix; echo "$$file"; \
+	  GOOS=$$os GOARCH=$$arch $(BUILD) -o $$file ./cmd/lockpick || exit 1; \
+	done
+	@cd dist && sha256sum lockpick-$(VERSION)-* > SHA256SUMS
+
+# The program is built here and the image FROM scratch, so that no registry is needed.
+ENGINE ?= docker
+image:
+	@rm -rf dist/image && mkdir -p dist/image/tmp dist/image/store
+	GOOS=linux $(BUILD) -o dist/image/lockpick ./cmd/lockpick
+	$(ENGINE) build -q -t lockpick:$(VERSION) -t lockpick:latest -f .ci/image.Dockerfile dist/image
+	$(ENGINE) run --rm lockpick:latest version
+
+# Writes the quoted output and the tables of the documents anew.
+docs:
+	$(GO) test ./internal/doctest -count=1 -update
 
 claims:
 	@$(GO) build -o lockpick ./cmd/lockpick
@@ -71,7 +97,7 @@ claims:
 
 FOR ?= 15m
 stress: setup-run
-	STRESS=$(FOR) $(GO) test -race -timeout 0 -v ./redlock -run '^TestStress$$'
+	STRESS=$(FOR) $(GO) test -race -timeout 0 -parallel 3 -v ./redlock -run '^TestStress$$'
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...

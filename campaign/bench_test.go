@@ -25,7 +25,7 @@ func simulate(b *testing.B, by ...checker.Property) {
 	used := processor()
 	n, operations := 0, 0
 	for b.Loop() {
-		h, err := Simulate(b.Context(), short(uint64(n)), Simulation{})
+		h, err := Simulate(b.Context(), short(uint64(n)), SimulateOptions{})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func short(seed uint64) Scenario {
 		{Fault: "clock", After: "c1 acquires k0", For: time.Second, Clock: "+3s", Masters: master(seed + 2)},
 	}
 	s.Schedule = steps[:1+seed%3]
-	return s.Completed()
+	return s.WithRequirements()
 }
 
 // processor is how much processor time this process has used, in all its threads: what

@@ -17,6 +17,7 @@ import (
 
 	"lockpick/checker"
 	"lockpick/history"
+	"lockpick/internal/racetest"
 )
 
 // checkLines is how many lines TestCheckFileStaysSmall checks: make nightly checks ten million.
@@ -27,7 +28,7 @@ func longRun(limit time.Duration) Scenario {
 	s := Defaults()
 	s.Driver, s.Persistence, s.Faults = Sim, "always", []string{"kill", "pause", "partition", "client-pause"}
 	s.Seed, s.TimeLimit = 1, limit
-	return s.Completed()
+	return s.WithRequirements()
 }
 
 // lengthen writes a history of at least so many lines: a recorded one again and again, each time
@@ -84,7 +85,7 @@ func lengthen(out io.Writer, h *history.History, lines int) error {
 // longHistory writes a simulated history of at least so many lines into a file.
 func longHistory(tb testing.TB, lines int) string {
 	tb.Helper()
-	h, err := Simulate(tb.Context(), longRun(min(30*time.Minute, time.Duration(lines/200)*time.Second)), Simulation{})
+	h, err := Simulate(tb.Context(), longRun(min(30*time.Minute, time.Duration(lines/200)*time.Second)), SimulateOptions{})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -163,6 +164,7 @@ func checkInProcess(tb testing.TB, path string) checked {
 // TestCheckFileStaysSmall: a history of ten million lines is checked within 2 GB, a shorter one
 // within its share of it and 60 MB.
 func TestCheckFileStaysSmall(t *testing.T) {
+	racetest.Exclude(t, "it measures memory")
 	if testing.Short() {
 		t.Skip("a long history takes seconds to write and to check")
 	}
@@ -197,7 +199,7 @@ func BenchmarkCheckFile(b *testing.B) {
 // TestLongHistoryIsSound: what is lengthened is judged like what it was made from: no property
 // is violated only because the same happened again.
 func TestLongHistoryIsSound(t *testing.T) {
-	h, err := Simulate(t.Context(), longRun(20*time.Second), Simulation{})
+	h, err := Simulate(t.Context(), longRun(20*time.Second), SimulateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +252,7 @@ func TestCheckFileIsJudge(t *testing.T) {
 		if err := s.Check(); err != nil {
 			t.Fatal(err)
 		}
-		h, err := Simulate(t.Context(), s.Completed(), Simulation{})
+		h, err := Simulate(t.Context(), s.WithRequirements(), SimulateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

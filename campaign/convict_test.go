@@ -6,22 +6,24 @@ import (
 	"time"
 
 	"lockpick/checker"
+	"lockpick/internal/racetest"
 	"lockpick/workload"
 )
 
-// A lock with one bug violates the property that is about it, and the same lock without
-// the bug does not.
-func TestPropertiesConvictPlantedBugs(t *testing.T) {
+// planted is a lock with one bug, and the property that is about it.
+type planted struct {
+	lock, twin  string
+	property    checker.Property
+	persistence string
+	faults      []string
+	schedule    []Step
+}
+
+func plantedBugs() []planted {
 	stop := func(client string) []Step {
 		return []Step{{Fault: "client-pause", After: client + " enters k0", Clients: []string{client}, Point: workload.BeforeWrite, For: 20 * time.Second}}
 	}
-	for _, c := range []struct {
-		lock, twin  string
-		property    checker.Property
-		persistence string
-		faults      []string
-		schedule    []Step
-	}{
+	return []planted{
 		{"setnx", "textbook-single", checker.KeyLifetime, "always", []string{"client-kill"}, nil},
 		{"set-del", "textbook-single", checker.OwnKeys, "always", []string{"client-pause"}, nil},
 		{"redlock-plain-del", "textbook", checker.OwnKeys, "always", nil, nil},
@@ -42,14 +44,26 @@ func TestPropertiesConvictPlantedBugs(t *testing.T) {
 		{"redlock-no-rollback", "textbook", checker.OrphanKeys, "always", nil, nil},
 		{"redlock-cancelled-release", "textbook", checker.OrphanKeys, "always", []string{"pause"}, nil},
 		{"redlock-release-overtakes", "textbook", checker.OrphanKeys, "always", []string{"pause"}, nil},
-	} {
+	}
+}
+
+// scenario is one with a seed.
+func (c *planted) scenario(lock string, seed uint64) Scenario {
+	s := Defaults()
+	s.Driver, s.Lock, s.Persistence, s.Faults, s.Schedule = Sim, lock, c.persistence, c.faults, c.schedule
+	s.Nemesis, s.Seed, s.TimeLimit = []string{Guided, Random}[seed%2], seed, 20*time.Second
+	return s
+}
+
+// A lock with one bug violates the property that is about it, and the same lock without
+// the bug does not.
+func TestPropertiesConvictPlantedBugs(t *testing.T) {
+	racetest.Exclude(t, "it simulates many schedules")
+	for _, c := range plantedBugs() {
 		t.Run(fmt.Sprintf("%s/%s", c.lock, c.property.Name), func(t *testing.T) {
 			convicts := func(lock string) bool {
 				for seed := range uint64(40) {
-					s := Defaults()
-					s.Driver, s.Lock, s.Persistence, s.Faults, s.Schedule = Sim, lock, c.persistence, c.faults, c.schedule
-					s.Nemesis, s.Seed, s.TimeLimit = []string{Guided, Random}[seed%2], seed, 20*time.Second
-					if _, rep := judgedRun(t, s); rep.Result(c.property) != nil && rep.Result(c.property).Verdict == checker.Violated {
+					if _, rep := judgedRun(t, c.scenario(lock, seed)); rep.Result(c.property) != nil && rep.Result(c.property).Verdict == checker.Violated {
 						return true
 					}
 				}

@@ -13,7 +13,4 @@
 // and everything heals; every client then visits every key once, which shows that
 // locks can be had again; the history is judged. A history outlives a harness that
 // is killed: Judge needs nothing else.
-//
-// Exhaust tries every schedule within small Bounds instead: an execution follows a path
-// of choices in a world of its own, and the search goes on from each state once.
 package campaign

@@ -16,11 +16,11 @@ func failsOver(t *testing.T, seed uint64, change func(*Scenario)) (violated bool
 	s := Defaults()
 	s.Driver, s.Persistence, s.Replicas, s.Seed, s.Faults = Sim, "always", 1, seed, nil
 	change(&s)
-	s = s.Completed()
+	s = s.WithRequirements()
 	if err := s.Check(); err != nil {
 		t.Fatal(err)
 	}
-	h, err := Simulate(t.Context(), s, Simulation{})
+	h, err := Simulate(t.Context(), s, SimulateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

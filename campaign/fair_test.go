@@ -19,8 +19,8 @@ func TestFairLockBearsPauses(t *testing.T) {
 			s.Driver, s.Lock, s.Masters, s.Seed, s.Faults, s.Clients, s.TimeLimit = Sim, lock, 1, seed, []string{"pause"}, 2+int(seed%4), 6*time.Second
 			s.Nemesis = []string{Random, Guided}[seed/4%2]
 			s.Interval = time.Duration(seed%7+1) * 100 * time.Millisecond
-			s = s.Completed()
-			h, err := Simulate(t.Context(), s, Simulation{})
+			s = s.WithRequirements()
+			h, err := Simulate(t.Context(), s, SimulateOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}

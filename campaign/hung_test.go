@@ -17,7 +17,7 @@ import (
 // does, and all that follow it.
 const misbehaving = "redlock-that-misbehaves"
 
-type badRelease func(s workload.Site)
+type badRelease func(s workload.Env)
 
 // withMisbehaving adds that lock to the locks under test.
 func withMisbehaving(t *testing.T, bad badRelease) {
@@ -25,7 +25,7 @@ func withMisbehaving(t *testing.T, bad badRelease) {
 	t.Cleanup(func() { workload.Locks = all })
 	right, _ := workload.LockNamed("redlock")
 	var releases atomic.Int64
-	workload.Locks = append(slices.Clone(all), workload.Kind{Name: misbehaving, New: func(s workload.Site) (workload.Lock, error) {
+	workload.Locks = append(slices.Clone(all), workload.Kind{Name: misbehaving, New: func(s workload.Env) (workload.Lock, error) {
 		l, err := right.New(s)
 		return badLock{l, s, &releases, bad}, err
 	}})
@@ -33,7 +33,7 @@ func withMisbehaving(t *testing.T, bad badRelease) {
 
 type badLock struct {
 	workload.Lock
-	site     workload.Site
+	site     workload.Env
 	releases *atomic.Int64
 	bad      badRelease
 }
@@ -79,17 +79,17 @@ func TestCallsThatDoNotReturn(t *testing.T) {
 		says string
 	}{
 		{"waits for ever", func(over <-chan struct{}) badRelease {
-			return func(s workload.Site) {
+			return func(s workload.Env) {
 				for ended(over) == nil {
 					_ = s.Runtime.Sleep(context.Background(), time.Second)
 				}
 			}
 		}, "", "badLease.Release"},
 		{"blocks", func(over <-chan struct{}) badRelease {
-			return func(workload.Site) { <-over }
+			return func(workload.Env) { <-over }
 		}, "", "chan receive"},
 		{"computes", func(over <-chan struct{}) badRelease {
-			return func(workload.Site) {
+			return func(workload.Env) {
 				for ended(over) == nil { // it never waits
 				}
 			}
@@ -142,8 +142,8 @@ func ended(over <-chan struct{}) error {
 func TestLocksThatPanic(t *testing.T) {
 	onEachDriver(t, func(t *testing.T, driver string) {
 		for name, bad := range map[string]badRelease{
-			"in a call":         func(workload.Site) { panic("out of cheese") },
-			"in the background": func(s workload.Site) { s.Runtime.Go(func() { panic("out of cheese") }) },
+			"in a call":         func(workload.Env) { panic("out of cheese") },
+			"in the background": func(s workload.Env) { s.Runtime.Go(func() { panic("out of cheese") }) },
 		} {
 			t.Run(name, func(t *testing.T) {
 				withMisbehaving(t, bad)

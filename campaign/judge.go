@@ -29,7 +29,7 @@ func judgePacked(p *history.Packed, counts Counts, by ...checker.Property) (*Res
 	r := &Result{
 		Name: head.Name, Started: head.Started, Driver: head.Driver, Seed: head.Seed, Lock: head.Lock,
 		Masters: head.Masters, Persistence: head.Persistence, Clients: head.Clients, Keys: head.Keys, TTL: head.TTL,
-		Faults: head.Faults, Nemesis: head.Nemesis, Versions: head.Versions, Counts: counts,
+		Client: head.Client, Faults: head.Faults, Nemesis: head.Nemesis, Versions: head.Versions, Counts: counts,
 	}
 	if n := len(h.Ops); n > 0 {
 		r.Duration = h.Ops[n-1].Time
@@ -43,12 +43,18 @@ func judgePacked(p *history.Packed, counts Counts, by ...checker.Property) (*Res
 	if r.CutShort = cutShort(h); r.CutShort != "" {
 		r.Notes = append(r.Notes, r.CutShort)
 	}
+	if head.Driver == history.Imported {
+		by = []checker.Property{checker.MutualExclusion}
+	}
 	report := checker.CheckPacked(p, by...)
 	if err := report.Err(); err != nil {
 		return nil, &HarnessError{err}
 	}
 	r.Verdicts, r.Untested = report.Results, untested(h, report.Results)
-	r.Ask(head.Properties)
+	if head.Driver == history.Imported {
+		onlyCertain(&r.Verdicts[0])
+	}
+	r.SetProperties(head.Properties)
 	if report.DeadOnArrival > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d leases were over before their acquire returned", report.DeadOnArrival))
 	}
@@ -60,6 +66,7 @@ func judgePacked(p *history.Packed, counts Counts, by ...checker.Property) (*Res
 			r.Notes = append(r.Notes, fmt.Sprintf("fault %d (%s) could not be healed: %s", f.ID, f.Name, f.Problem))
 		}
 	}
+	r.Notes = append(r.Notes, ofClients(h)...)
 	r.Notes = append(r.Notes, deaths(h.Ops)...)
 	r.Notes = append(r.Notes, failures(h.Ops)...)
 	r.Notes = append(r.Notes, foreignDeaths(h.Ops)...)
@@ -138,7 +145,7 @@ func CheckFile(path string) (*history.Packed, *Result, error) {
 	if err != nil {
 		return h, nil, err
 	}
-	r.locate(path)
+	r.setPaths(path)
 	return h, r, nil
 }
 
@@ -152,17 +159,35 @@ func JudgeFile(path string) (*history.History, *Result, error) {
 	if err != nil {
 		return h, nil, err
 	}
-	r.locate(path)
+	r.setPaths(path)
 	return h, r, nil
 }
 
-// locate says where the history is, and what belongs to it.
-func (r *Result) locate(path string) {
+// setPaths says where the history is, and what belongs to it.
+func (r *Result) setPaths(path string) {
 	dir := filepath.Dir(path)
 	r.Run, r.History, r.Report = filepath.Base(dir), path, filepath.Join(dir, ReportFile)
 	if scenario := filepath.Join(dir, ScenarioFile); fileExists(scenario) { // a history by itself has none
 		r.Command = "lockpick run " + scenario
 	}
+}
+
+// ofClients says what a reader must know of clients that run a command of the user's.
+func ofClients(h *history.History) []string {
+	var notes []string
+	switch h.Header.Until {
+	case history.UntilTTL:
+		notes = append(notes, "where the clients do not say until when a lease is valid, it counts as valid for the TTL from when the command that was granted was sent")
+	case history.UntilReleased:
+		notes = append(notes, "the lock promises no time: its leases count as valid until they are released")
+	}
+	for i := range h.Ops {
+		if op := &h.Ops[i]; op.F == history.FUnguided {
+			notes = append(notes, op.Error)
+			break
+		}
+	}
+	return notes
 }
 
 // deaths tells of clients whose processes ended without anybody's doing.

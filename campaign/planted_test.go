@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lockpick/checker"
+	"lockpick/internal/racetest"
 	"lockpick/workload"
 )
 
@@ -199,6 +200,7 @@ func oneDown(fault string) func(*Scenario) {
 // TestEveryLockIsConvicted: no lock that is wrong on purpose goes without a test of that,
 // here or on masters of its own.
 func TestEveryLockIsConvicted(t *testing.T) {
+	racetest.Exclude(t, "it simulates many schedules")
 	misdeeds, err := os.ReadFile("../workload/planted_test.go")
 	if err != nil {
 		t.Fatal(err)
@@ -213,11 +215,12 @@ func TestEveryLockIsConvicted(t *testing.T) {
 
 // seeds are how many schedules a scenario gets to show what is wrong, and twinSeeds how many
 // its twin must bear.
-const seeds, twinSeeds = 80, 5
+const seeds, twinSeeds = 40, 20
 
 // TestConvictions: each of these locks is convicted of what it is there for, and its twin
 // of nothing that it promises, under the same faults and seeds.
 func TestConvictions(t *testing.T) {
+	racetest.Exclude(t, "it simulates many schedules")
 	for _, c := range convictions {
 		t.Run(c.lock+"/"+c.property.Name, func(t *testing.T) {
 			kind, ok := workload.LockNamed(c.lock)
@@ -256,11 +259,11 @@ func simulatedWith(t *testing.T, lock string, seed uint64, change func(*Scenario
 	s := Defaults()
 	s.Driver, s.Lock, s.Seed, s.Faults, s.Clients, s.TimeLimit = Sim, lock, seed, nil, 3, 10*time.Second
 	change(&s)
-	s = s.Completed()
+	s = s.WithRequirements()
 	if err := s.Check(); err != nil {
 		t.Fatal(err)
 	}
-	h, err := Simulate(t.Context(), s, Simulation{})
+	h, err := Simulate(t.Context(), s, SimulateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

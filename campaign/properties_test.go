@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockpick/checker"
+	"lockpick/internal/racetest"
 	"lockpick/workload"
 )
 
@@ -18,6 +19,7 @@ var soundFaults = [][]string{
 // The correct locks violate no property within their assumptions, whatever strikes: but
 // those that no lock can keep where clients stand still (beliefs, and what they write).
 func TestNoFalseAlarm(t *testing.T) {
+	racetest.Exclude(t, "it simulates many schedules")
 	judged := map[string]int{}
 	for seed := range uint64(4) {
 		for i, faults := range soundFaults {

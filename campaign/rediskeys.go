@@ -14,8 +14,8 @@ type redisKeys struct {
 	all []string
 }
 
-// learn notes the keys on the masters that votes name, so that they are looked at, too.
-func (c *campaign) learn(op history.Op) {
+// noteRedisKey notes the keys on the masters that votes name, so that they are looked at, too.
+func (c *campaign) noteRedisKey(op history.Op) {
 	if op.F != history.FVote || op.Value == nil || op.Value.RedisKey == "" {
 		return
 	}
@@ -26,8 +26,8 @@ func (c *campaign) learn(op history.Op) {
 	}
 }
 
-// learned are those keys.
-func (c *campaign) learned() []string {
+// redisKeyNames are those keys.
+func (c *campaign) redisKeyNames() []string {
 	c.redisKeys.mu.Lock()
 	defer c.redisKeys.mu.Unlock()
 	return slices.Clone(c.redisKeys.all)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lockpick/checker"
+	"lockpick/history/logs"
 )
 
 // Result is what a campaign concluded: result.json in the store, and (without
@@ -17,6 +18,7 @@ type Result struct {
 	Driver      string            `json:"driver"`
 	Seed        uint64            `json:"seed"`
 	Lock        string            `json:"lock"`
+	Client      []string          `json:"client,omitempty"` // the command that ran as each client, if it was not Lockpick's own
 	Masters     int               `json:"masters"`
 	Persistence string            `json:"persistence"`
 	Clients     int               `json:"clients"`
@@ -38,6 +40,11 @@ type Result struct {
 	Counts           Counts           `json:"counts"`
 	FirstViolationMS *float64         `json:"first_violation_ms"` // since the run began; null: none
 
+	// Of logs that were imported: overlaps that may not have happened, because what is not known
+	// of their times is as long.
+	PossibleCount int             `json:"possible_count,omitempty"`
+	Possible      []logs.Possible `json:"possible,omitempty"` // the first of them
+
 	Report  string `json:"report"`  // path of report.html
 	History string `json:"history"` // path of history.jsonl
 }
@@ -58,10 +65,10 @@ type Counts struct {
 	Pauses     int `json:"pauses"`     // of clients at named points
 }
 
-// About is the part of the verdicts that is about some properties, by their levels or
+// ResultsFor is the part of the verdicts that is about some properties, by their levels or
 // names; none: all.
-func (r *Result) About(properties []string) []checker.Result {
-	wanted := propertiesOf(properties)
+func (r *Result) ResultsFor(properties []string) []checker.Result {
+	wanted := PropertiesOf(properties)
 	var out []checker.Result
 	for _, v := range r.Verdicts {
 		if slices.ContainsFunc(wanted, func(p checker.Property) bool { return p.Name == v.Name }) {
@@ -71,9 +78,9 @@ func (r *Result) About(properties []string) []checker.Result {
 	return out
 }
 
-// violation is the first violation of some properties, and the property's name; nil: none.
-func (r *Result) violation(properties []string) (first *checker.Violation, of string) {
-	for _, v := range r.About(properties) {
+// FirstViolation is the first violation of some properties, and the property's name; nil: none.
+func (r *Result) FirstViolation(properties []string) (first *checker.Violation, of string) {
+	for _, v := range r.ResultsFor(properties) {
 		if v.Verdict == checker.Violated && len(v.Violations) > 0 && (first == nil || v.Violations[0].At < first.At) {
 			first, of = &v.Violations[0], v.Name
 		}
@@ -92,4 +99,20 @@ func (r *Result) Verdict() checker.Verdict {
 		}
 	}
 	return worst
+}
+
+// Add adds up.
+func (c *Counts) Add(d Counts) {
+	c.Operations += d.Operations
+	c.Acquires += d.Acquires
+	c.Granted += d.Granted
+	c.Refused += d.Refused
+	c.Extended += d.Extended
+	c.Writes += d.Writes
+	c.Votes += d.Votes
+	c.NoReply += d.NoReply
+	c.Faults += d.Faults
+	c.Skipped += d.Skipped
+	c.Bit += d.Bit
+	c.Pauses += d.Pauses
 }

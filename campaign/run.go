@@ -20,12 +20,13 @@ import (
 
 	"lockpick/checker"
 	"lockpick/cluster"
+	"lockpick/cluster/resp"
 	"lockpick/cluster/sim"
 	"lockpick/history"
+	"lockpick/history/fault"
 	"lockpick/nemesis"
-	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 	"lockpick/workload"
-	"lockpick/workload/remote"
 )
 
 // Options is how a run is run, beside what its scenario says.
@@ -34,6 +35,8 @@ type Options struct {
 	Progress func(format string, args ...any) // what takes long, a line each; may be nil
 	Live     func(Status)                     // called a few times a second while the clients work; may be nil
 	Client   []string                         // the command that is a client process, such as lockpick client
+
+	slow func(io.Writer) io.Writer // of tests: what the history is written through
 }
 
 // Status is how a run is getting on.
@@ -54,11 +57,11 @@ func Run(ctx context.Context, s Scenario, opt Options) (dir string, h *history.H
 	if err := s.Check(); err != nil {
 		return "", nil, nil, err
 	}
-	s = s.Completed()
+	s = s.WithRequirements()
 	if opt.Progress == nil {
 		opt.Progress = func(string, ...any) {}
 	}
-	driver, why, err := chooseDriver(ctx, s.Driver, s.Image)
+	driver, why, err := ChooseDriver(ctx, s.Driver, s.Image)
 	if err != nil {
 		return "", nil, nil, &HarnessError{err}
 	}
@@ -95,7 +98,7 @@ func execute(ctx context.Context, s Scenario, driver Driver, dir, yaml string, s
 	logging.Disable() // go-redis would tell of every refused dial; the votes already do
 	cfg := s.config()
 	cfg.Image, cfg.LogDir, cfg.Progress = s.Image, filepath.Join(dir, mastersDir), opt.Progress
-	c := &campaign{s: s, outer: ctx, opt: opt}
+	c := &campaign{s: s, outer: ctx, opt: opt, dir: dir}
 	c.runtime = realTime{panicked: c.fail}
 	run := func(f func() error) error { return f() }
 	if driver.Start == nil {
@@ -105,15 +108,20 @@ func execute(ctx context.Context, s Scenario, driver Driver, dir, yaml string, s
 		}
 		started = sim.Epoch
 		run = func(f func() error) error { return c.inWorld(world, f) }
-	} else if c.masters, err = driver.Start(ctx, cfg); err != nil {
-		return err
+	} else {
+		for _, gone := range sweepOthers(ctx, driver.Name) {
+			opt.Progress("removed what a dead harness left: %s", gone)
+		}
+		if c.masters, err = driver.Start(ctx, cfg); err != nil {
+			return err
+		}
 	}
 	defer func() {
 		if !c.frozen.Load() { // nobody but the world itself may touch it
 			err = errors.Join(err, c.masters.Close())
 		}
 	}()
-	if err := c.masters.Shim(); err != nil && slices.ContainsFunc(s.FaultNames(), needsShim) {
+	if err := c.masters.Shim(); err != nil && s.needs(fault.Shim) {
 		opt.Progress("some faults will be skipped: %v", err)
 	}
 
@@ -123,14 +131,25 @@ func execute(ctx context.Context, s Scenario, driver Driver, dir, yaml string, s
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	out := io.Writer(file)
+	if opt.slow != nil {
+		out = opt.slow(out)
+	}
 	if c.world != nil { // the seed can tell again what a killed harness had not written
 		buffer := bufio.NewWriterSize(file, 1<<16)
 		defer func() { err = errors.Join(err, buffer.Flush()) }()
 		out = buffer
 	}
+	if s.processes() {
+		if err := os.MkdirAll(filepath.Join(dir, clientsDir), 0o755); err != nil {
+			return err
+		}
+	}
+	if err := c.meet(); err != nil {
+		return err
+	}
 	return run(func() error {
 		c.start = c.runtime.Now()
-		recorder, err := history.NewRecorder(out, s.header(c.masters, yaml, started), c.now)
+		recorder, err := history.NewRecorder(out, s.header(c.masters, c.hello, yaml, started), c.now)
 		if err != nil {
 			return err
 		}
@@ -158,17 +177,15 @@ func (c *campaign) observe() {
 	})
 }
 
-func needsShim(fault string) bool {
-	kind, _ := nemesis.KindNamed(fault)
-	return kind.Needs == "shim"
-}
-
 // header is what the history says of itself.
-func (s *Scenario) header(masters cluster.Cluster, yaml string, started time.Time) history.Header {
-	lock, _ := workload.LockNamed(s.Lock)
+func (s *Scenario) header(masters cluster.Cluster, hello workload.Hello, yaml string, started time.Time) history.Header {
+	lock := s.kind(hello)
 	versions := map[string]string{"redis": masters.Version(), "lockpick": Version()}
 	if masters.Driver() != Sim { // there the same seed makes the same bytes, whatever Go built this
 		versions["go"] = runtime.Version()
+	}
+	if hello.Library != "" {
+		versions["library"] = hello.Library
 	}
 	guarded := ""
 	if s.Resource.Compares() {
@@ -177,8 +194,9 @@ func (s *Scenario) header(masters cluster.Cluster, yaml string, started time.Tim
 	return history.Header{
 		Name: s.Name, Started: started.UTC(), Seed: s.Seed, Driver: masters.Driver(), Lock: s.Lock, Masters: s.Masters, Quorum: lock.Quorum(s.Masters),
 		Persistence: s.Persistence, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, Fencing: s.Fencing, Resource: guarded,
-		Duplicates: s.Network.Duplicate > 0, Faults: s.FaultNames(), Properties: s.Properties,
+		Duplicates: s.Network.Duplicate > 0, DeadWaiter: lock.DeadWaiter, HungHolder: lock.HungHolder(s.TTL, s.Timeout), Faults: s.FaultNames(), Properties: s.Properties,
 		Nemesis: s.NemesisName(), Scenario: yaml,
+		Client: s.Client, Until: until(s.foreign(), hello),
 		Versions: versions,
 	}
 }
@@ -196,14 +214,20 @@ var version = sync.OnceValue(func() string {
 // campaign is one run while it runs.
 type campaign struct {
 	s          Scenario
+	dir        string         // of the run
+	client     []string       // the command that runs as each of them; empty: Lockpick's own
+	hello      workload.Hello // of the clients' command, if they have one
+	scripts    resp.Scripts   // that clients sent
 	masters    cluster.Cluster
 	world      *sim.Cluster // the same, if they are simulated
-	runtime    redlock.Runtime
+	enacted    bool         // they are in memory, and time is virtual, but not the simulator's
+	runtime    protocol.Runtime
 	start      time.Time       // of the run, on the runtime's clock
 	outer      context.Context // whose end interrupts the run
 	recorder   *history.Recorder
 	nemesis    *nemesis.Nemesis
 	watch      checker.Watch
+	violations atomic.Int64 // found by others than the watch
 	granted    atomic.Int64
 	visiting   atomic.Bool // the final acquisitions are under way
 	stopVisits atomic.Pointer[context.CancelCauseFunc]
@@ -217,6 +241,7 @@ type campaign struct {
 	interrupted bool
 	ended       bool
 	failure     error // of the harness, in a goroutine
+	blind       bool  // votes on some connection could not be read
 	redisKeys   redisKeys
 }
 
@@ -227,33 +252,33 @@ var (
 
 // run records everything from the first operation to the end mark.
 func (c *campaign) run() error {
-	if err := errors.Join(c.stages(), c.failed()); err != nil {
+	if err := errors.Join(c.runStages(), c.failed()); err != nil {
 		return err
 	}
 	c.end()
 	return nil
 }
 
-// stages lets the clients work while the nemesis strikes, has all faults heal, and has
+// runStages lets the clients work while the nemesis strikes, has all faults heal, and has
 // every client visit every key.
-func (c *campaign) stages() (err error) {
+func (c *campaign) runStages() (err error) {
 	s := c.s
-	lock, _ := workload.LockNamed(s.Lock)
-	from, to, _ := s.hold()
-	if s.ClientsAs == Processes {
+	lock := s.kind(c.hello)
+	from, to, _ := s.holdRange()
+	if s.processes() {
 		lock = c.asProcesses(lock)
 	}
 	w, err := workload.New(workload.Config{
 		Wait: s.Wait, Protocol: s.Resource, Lock: lock, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, TTLs: s.ClientTTL, Timeout: s.Timeout, HoldMin: from, HoldMax: to, OwnPanic: sim.Raised,
 		LongHolds: s.LongHolds, Extend: s.Extend, Think: 50 * time.Millisecond, AcquireTimeout: 3*s.TTL + time.Second, Fencing: s.Fencing, Seed: s.Seed,
-	}, c.runtime, c.recorder, c.start, c.site)
+	}, c.runtime, c.recorder, c.start, c.clientEnv)
 	if err != nil {
 		return err
 	}
 	c.work.Store(w)
 	defer func() { err = errors.Join(err, w.Err(), w.Close()) }()
 	c.nemesis = nemesis.New(nemesis.Env{
-		Cluster: c.masters, Clients: workload.Clients(s.Clients), Keys: c.lookedAt(), Pauses: w.Pauses,
+		Cluster: c.masters, Clients: workload.Clients(s.Clients), Keys: c.inspectedKeys(), Pauses: w.Pauses,
 		Runtime: c.runtime, History: c.recorder, Start: c.start, TTL: s.TTL, Seed: s.Seed,
 		Fill: 4 * s.MaxMemory,
 	})
@@ -264,29 +289,22 @@ func (c *campaign) stages() (err error) {
 	c.mu.Unlock()
 	working, stop := c.runtime.WithCancelCause(running)
 	c.runtime.AfterFunc(s.TimeLimit, func() { stop(errTimeLimit) })
-	stopping := false // guarded by the recorder
-	if s.StopOnViolation {
-		c.recorder.Observe(func(op history.Op) {
-			// Not at once: clients that are told to stop release, and in virtual time that
-			// would be the very instant at which the violation began.
-			if c.watch.Violations() > 0 && !stopping {
-				stopping = true
-				c.runtime.AfterFunc(100*time.Millisecond, func() { stop(errViolation) })
-			}
-		})
-	}
-	c.recorder.Observe(c.learn)
+	c.recorder.Observe(c.noteRedisKey)
 	shown, hide := c.runtime.WithCancelCause(context.Background())
 	defer hide(nil)
-	if c.world == nil {
+	if s.StopOnViolation {
+		c.stopOnViolation(shown, func() { stop(errViolation) })
+	}
+	real := c.world == nil && !c.enacted
+	if real {
 		defer context.AfterFunc(c.outer, c.interrupt)()
 		c.runtime.Go(func() { c.heartbeat(shown) })
-		c.runtime.Go(func() { c.tell(shown, working) })
+		c.runtime.Go(func() { c.reportProgress(shown, working) })
 	} else {
 		c.runtime.Go(func() { c.pollInterrupt(shown, working) })
 	}
-	c.runtime.Go(func() { c.lookAround(shown) })
-	if c.world == nil {
+	c.runtime.Go(func() { c.observeMasters(shown) })
+	if real {
 		c.runtime.Go(func() { c.watchDeaths(shown) })
 	}
 
@@ -295,7 +313,7 @@ func (c *campaign) stages() (err error) {
 	struck, done := c.runtime.WithCancelCause(context.Background())
 	c.runtime.Go(func() {
 		defer done(errTimeLimit)
-		c.strike(working)
+		c.runNemesis(working)
 	})
 	w.Run(working)
 	for c.runtime.Sleep(struck, time.Hour) == nil {
@@ -303,13 +321,13 @@ func (c *campaign) stages() (err error) {
 	if running.Err() != nil {
 		return nil // the evidence so far counts; there is no time for more
 	}
-	bound := c.bound()
+	bound := c.waitBound()
 	c.opt.Progress("all faults have healed; every client visits every key")
-	if c.healed(running, bound) {
+	if c.recordHealed(running, bound) {
 		visiting, stop := c.runtime.WithCancelCause(running)
 		c.stopVisits.Store(&stop)
 		c.visiting.Store(true)
-		w.Visit(visiting, bound)
+		w.FinalCheck(visiting, bound)
 	}
 	return nil
 }
@@ -317,34 +335,41 @@ func (c *campaign) stages() (err error) {
 // asProcesses makes of a lock one whose clients are processes: this very program, as
 // lockpick client, unless the options name another.
 func (c *campaign) asProcesses(lock workload.Kind) workload.Kind {
-	inner := lock.Name
-	lock.New = func(s workload.Site) (workload.Lock, error) { return remote.Start(c.opt.Client, inner, s) }
+	lock.New = func(s workload.Env) (workload.Lock, error) { return StartClient(c.command(), s) }
 	return lock
 }
 
-// site is how a client reaches the masters.
-func (c *campaign) site(client string) (workload.Site, error) {
-	var s workload.Site
+// clientEnv is how a client reaches the masters.
+func (c *campaign) clientEnv(client string) (workload.Env, error) {
+	var s workload.Env
 	if c.world != nil {
 		s.Masters = c.world.ClientMasters(client)
-		if err := c.place(client); err != nil {
+		if err := c.placeClient(client); err != nil {
 			return s, err
 		}
 		return s, nil
 	}
+	var links []cluster.Link
 	for i := range c.masters.Masters() {
 		link, err := c.masters.Link(client, i)
 		if err != nil {
 			return s, err
 		}
+		links = append(links, link)
 		s.Addrs = append(s.Addrs, link.Addr())
+	}
+	if d, ok := c.masters.(dialer); ok {
+		s.Dial = d.DialContext
+	}
+	if c.s.foreign() {
+		s.Observe = c.observed(links)
 	}
 	return s, nil
 }
 
-// place puts a client near to some of the simulated masters: the first of them to the
+// placeClient puts a client near to some of the simulated masters: the first of them to the
 // first client, and so on in turn.
-func (c *campaign) place(client string) error {
+func (c *campaign) placeClient(client string) error {
 	if c.s.Network.Apart == 0 {
 		return nil
 	}
@@ -361,12 +386,12 @@ func (c *campaign) place(client string) error {
 	return nil
 }
 
-// strike lets the nemesis loose until ctx ends and all has healed.
-func (c *campaign) strike(ctx context.Context) {
+// runNemesis lets the nemesis loose until ctx ends and all has healed.
+func (c *campaign) runNemesis(ctx context.Context) {
 	s := c.s
 	plan := nemesis.Plan{
 		Faults: s.Faults, Targets: s.Targets, Interval: s.Interval, Length: s.TimeLimit, RestartDelay: s.RestartDelay, Points: s.Resource.Points(),
-		Clock: s.Clock, ClientClock: s.clientClock(), Delay: s.FsyncDelay, Strict: s.Strict, Torn: s.Torn,
+		Clock: s.Clock, ClientClock: s.WantedClientClock(), Delay: s.FsyncDelay, Strict: s.Strict, Torn: s.Torn,
 		Outage: s.Outage, SplitBrain: s.SplitBrain,
 	}
 	if plan.Interval == 0 {
@@ -374,11 +399,7 @@ func (c *campaign) strike(ctx context.Context) {
 	}
 	switch s.NemesisName() {
 	case "schedule":
-		var steps []nemesis.Step
-		for _, step := range s.Schedule {
-			steps = append(steps, step.nemesis())
-		}
-		c.nemesis.Schedule(ctx, steps)
+		c.nemesis.Schedule(ctx, s.Schedule)
 	case Random:
 		c.nemesis.Random(ctx, plan)
 	case Guided:
@@ -386,23 +407,25 @@ func (c *campaign) strike(ctx context.Context) {
 	}
 }
 
-// clientClock is what the fault client-clock does; empty: drawn.
-func (s *Scenario) clientClock() string {
+// WantedClientClock is what the fault client-clock does; empty: drawn.
+func (s *Scenario) WantedClientClock() string {
 	if s.ClientRate > 0 {
 		return "x" + strconv.FormatFloat(s.ClientRate, 'g', -1, 64)
 	}
 	return s.ClientClock
 }
 
-// bound is how long a free lock may take to be granted once all has healed: what is
-// left of a lease of before, and every client's turn with some retries.
-func (c *campaign) bound() time.Duration {
-	return checker.Patience(c.s.Clients, c.s.Keys, c.s.TTL) + c.skew()
+// waitBound is how long a free lock may take to be granted once all has healed: what is
+// left of a lease of before, and every client's turn with some retries; in a queue, also the
+// time for which it waits for each of them that is gone.
+func (c *campaign) waitBound() time.Duration {
+	lock, _ := workload.LockNamed(c.s.Lock)
+	return checker.Patience(c.s.Clients, c.s.Keys, c.s.TTL) + c.clockSkew() + time.Duration(c.s.Clients)*lock.DeadWaiter
 }
 
-// skew is by how much a clock was off that has been set right: a key that was stored
+// clockSkew is by how much a clock was off that has been set right: a key that was stored
 // then lives for so much longer.
-func (c *campaign) skew() time.Duration {
+func (c *campaign) clockSkew() time.Duration {
 	most := time.Duration(0)
 	for _, text := range append(c.nemesis.Clocks(), c.s.Clock) {
 		if clock, _, err := nemesis.ParseClock(text); err == nil {
@@ -412,13 +435,13 @@ func (c *campaign) skew() time.Duration {
 	return most
 }
 
-// healed records that all faults have ended, and whether a majority of masters is
+// recordHealed records that all faults have ended, and whether a majority of masters is
 // there to acquire from.
-func (c *campaign) healed(ctx context.Context, bound time.Duration) bool {
+func (c *campaign) recordHealed(ctx context.Context, bound time.Duration) bool {
 	var gone []string
 	for _, m := range c.masters.Masters() {
 		looking, cancel := c.within(ctx, 2*time.Second)
-		if _, err := m.Look(looking, nil); err != nil {
+		if _, err := m.Inspect(looking, nil); err != nil {
 			gone = append(gone, m.Name())
 		}
 		cancel()
@@ -427,7 +450,7 @@ func (c *campaign) healed(ctx context.Context, bound time.Duration) bool {
 		return false // interrupted: the snapshots failed because they were cancelled
 	}
 	op := history.Op{Process: history.Nemesis, Type: history.Info, F: history.FHealed, Value: &history.Value{Bound: bound, Masters: gone}}
-	lock, _ := workload.LockNamed(c.s.Lock)
+	lock := c.s.kind(c.hello)
 	majority := len(gone) < c.s.Masters/2+1 && !(lock.First && slices.Contains(gone, "m1"))
 	if !majority {
 		op.Type, op.Error = history.Fail, fmt.Sprintf("%v never came back: no majority of masters is left", gone)
@@ -441,7 +464,7 @@ func (c *campaign) healed(ctx context.Context, bound time.Duration) bool {
 // progress, in all runs alike, because reporting must not change what happens.
 func (c *campaign) pollInterrupt(ctx, working context.Context) {
 	for c.runtime.Sleep(ctx, 100*time.Millisecond) == nil {
-		c.live(working)
+		c.showStatus(working)
 		if c.outer.Err() != nil {
 			c.interrupt()
 			return
@@ -464,83 +487,9 @@ func (c *campaign) heartbeat(ctx context.Context) {
 	}
 }
 
-// lookAround asks the masters, past all links, what they store and what their clocks show: so
-// often that a key is seen several times within its TTL, and at least once a second.
-func (c *campaign) lookAround(ctx context.Context) {
-	for c.runtime.Sleep(ctx, c.lookEvery()) == nil {
-		keys := c.lookedAt()
-		if keys != nil {
-			keys = append(keys, c.learned()...)
-		}
-		for _, m := range c.masters.Masters() {
-			looking, end := c.within(ctx, 200*time.Millisecond)
-			asked := c.runtime.Now()
-			look, err := m.Look(looking, keys)
-			had := c.runtime.Now()
-			end()
-			if err != nil {
-				continue // it is down or paused: its state is recorded by who made it so
-			}
-			// The answer was true somewhere between asking and hearing.
-			offset := look.Time.Sub(asked.Add(had.Sub(asked) / 2)).Round(time.Microsecond)
-			v := &history.Value{Expires: map[string]time.Duration{}, Offset: &offset, Took: had.Sub(asked)}
-			if keys != nil {
-				v.Keys = look.Keys
-			}
-			for key, end := range look.Expires {
-				v.Expires[key] = end.Sub(c.start).Round(time.Microsecond)
-			}
-			c.recorder.RecordAt(history.Op{Process: m.Name(), Type: history.Info, F: history.FLook, Value: v}, had.Sub(c.start))
-		}
-	}
-}
-
-// lookEvery is the time between two looks at the masters: a quarter of the TTL, at most a
-// second. Real masters have other things to do, too.
-func (c *campaign) lookEvery() time.Duration {
-	every := min(time.Second, c.s.TTL/4)
-	if c.world == nil {
-		every = max(every, 50*time.Millisecond)
-	}
-	return every
-}
-
-// lookedAt are the keys whose tokens masters can be asked for; nil: what they store is none.
-func (c *campaign) lookedAt() []string {
-	if lock, _ := workload.LockNamed(c.s.Lock); lock.Opaque {
-		return nil
-	}
-	return workload.Keys(c.s.Keys)
-}
-
 // within is a context that ends after d, by the runtime's clock.
 func (c *campaign) within(ctx context.Context, d time.Duration) (context.Context, func()) {
 	ctx, end := c.runtime.WithCancelCause(ctx)
 	stop := c.runtime.AfterFunc(d, func() { end(fmt.Errorf("no answer within %v", d)) })
 	return ctx, func() { stop(); end(nil) }
-}
-
-// tell reports live progress in real time, until ctx ends.
-func (c *campaign) tell(ctx, working context.Context) {
-	for c.opt.Live != nil && c.runtime.Sleep(ctx, 200*time.Millisecond) == nil {
-		c.live(working)
-	}
-}
-
-func (c *campaign) live(working context.Context) {
-	now := c.now() // also where nobody looks: it tells that virtual time goes on
-	if c.opt.Live == nil {
-		return
-	}
-	stage := "working"
-	switch {
-	case c.visiting.Load():
-		stage = "visiting"
-	case working.Err() != nil:
-		stage = "healing"
-	}
-	c.opt.Live(Status{
-		Stage: stage, Elapsed: now, Limit: c.s.TimeLimit, Granted: int(c.granted.Load()),
-		Faults: c.nemesis.Active(), Violations: c.watch.Violations(),
-	})
 }

@@ -5,13 +5,13 @@ import (
 	"runtime/debug"
 	"time"
 
-	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 // realTime is the runtime of runs in real time. A panic of the harness in a goroutine ends
 // the run with an error, and not the program: what was recorded stays, and masters are removed.
 type realTime struct {
-	redlock.RealTime
+	protocol.RealTime
 	panicked func(error)
 }
 

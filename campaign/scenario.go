@@ -9,6 +9,7 @@ import (
 
 	"lockpick/checker"
 	"lockpick/cluster"
+	"lockpick/history/fault"
 	"lockpick/nemesis"
 	"lockpick/workload"
 )
@@ -17,7 +18,8 @@ import (
 // its default (see Defaults); the field names of the YAML are those of the flags.
 type Scenario struct {
 	Name        string              `yaml:"name"`
-	Lock        string              `yaml:"lock"`
+	Lock        string              `yaml:"lock"`             // with a client's command: only a label
+	Client      []string            `yaml:"client,omitempty"` // the command that runs as each client, which has the lock; empty: Lockpick's own
 	Fencing     bool                `yaml:"fencing"`
 	Masters     int                 `yaml:"masters"`
 	Persistence string              `yaml:"persistence"`
@@ -76,79 +78,7 @@ type Network struct {
 type Duration = time.Duration
 
 // Step is one fault of an explicit schedule.
-type Step struct {
-	Fault      string   `yaml:"fault"`
-	At         Duration `yaml:"at,omitempty"`
-	After      string   `yaml:"after,omitempty"`
-	Plus       Duration `yaml:"plus,omitempty"`
-	Repeat     bool     `yaml:"repeat,omitempty"`
-	For        Duration `yaml:"for,omitempty"`
-	Masters    []string `yaml:"masters,omitempty"`
-	Clients    []string `yaml:"clients,omitempty"`
-	Mode       string   `yaml:"mode,omitempty"`
-	Direction  string   `yaml:"direction,omitempty"`
-	Delay      Duration `yaml:"delay,omitempty"`
-	Point      string   `yaml:"point,omitempty"`
-	Clock      string   `yaml:"clock,omitempty"`
-	Rate       float64  `yaml:"rate,omitempty"`
-	Outage     Duration `yaml:"outage,omitempty"`
-	SplitBrain bool     `yaml:"split_brain,omitempty"`
-	Strict     bool     `yaml:"strict,omitempty"`
-	Torn       bool     `yaml:"torn,omitempty"`
-}
-
-// String tells what the step does, in a line: "kill m3, 10ms after c1 acquires k0".
-func (s Step) String() string {
-	what := s.Fault
-	for _, x := range []string{s.Clock, string(s.Mode), s.Direction, s.Point} {
-		if x != "" {
-			what += " " + x
-		}
-	}
-	if s.Rate != 0 {
-		what += fmt.Sprintf(" x%v", s.Rate)
-	}
-	if s.SplitBrain {
-		what += " into a split brain"
-	}
-	if s.Outage != 0 {
-		what += fmt.Sprintf(" with an outage of %v", s.Outage)
-	}
-	if s.Delay != 0 {
-		what += fmt.Sprintf(" by %v", s.Delay)
-	}
-	hit := strings.Join(s.Clients, ", ")
-	if len(s.Masters) > 0 && hit != "" {
-		hit += " from "
-	}
-	if hit += strings.Join(s.Masters, ", "); hit != "" {
-		what += " " + hit
-	}
-	when := fmt.Sprintf("at %v", s.At)
-	switch {
-	case s.After != "" && s.Repeat && s.Plus == 0:
-		when = "whenever " + s.After
-	case s.After != "" && s.Plus == 0:
-		when = "as soon as " + s.After
-	case s.After != "" && s.Repeat:
-		when = fmt.Sprintf("%v after each time that %s", s.Plus, s.After)
-	case s.After != "":
-		when = fmt.Sprintf("%v after %s", s.Plus, s.After)
-	}
-	if s.For > 0 && s.For < 24*time.Hour {
-		when += fmt.Sprintf(", for %v", s.For)
-	}
-	return what + ", " + when
-}
-
-func (s Step) nemesis() nemesis.Step {
-	return nemesis.Step{
-		Fault: s.Fault, At: s.At, After: s.After, Plus: s.Plus, For: s.For, Masters: s.Masters, Clients: s.Clients,
-		Mode: cluster.Mode(s.Mode), Direction: s.Direction, Delay: s.Delay, Point: s.Point,
-		Repeat: s.Repeat, Clock: s.Clock, Rate: s.Rate, Strict: s.Strict, Torn: s.Torn,
-		Outage: s.Outage, SplitBrain: s.SplitBrain,
-	}
-}
+type Step = nemesis.Step
 
 // The nemeses, by name. A scenario with a schedule needs none of them.
 const (
@@ -178,6 +108,7 @@ const (
 	Docker  = "docker"
 	Process = "process"
 	Sim     = "sim"
+	Virtual = "virtual" // in Go tests alone (package locktest)
 )
 
 // Drivers lists the drivers that can be asked for.
@@ -211,41 +142,44 @@ func (s *Scenario) Check() error {
 }
 
 func (s *Scenario) checkWhat() *Problem {
+	if p := s.checkClient(); p != nil {
+		return p
+	}
 	kind, ok := workload.LockNamed(s.Lock)
-	if !ok {
-		p := unknown("lock", s.Lock, workload.CorrectNames())
+	if !ok && !s.foreign() {
+		p := UnknownValue("lock", s.Lock, workload.CorrectNames())
 		p.Says += ", or one that is wrong on purpose (lockpick list locks)"
 		return p
 	}
-	if s.Fencing && !kind.Fencing {
+	if s.Fencing && !kind.Fencing && !s.foreign() {
 		return &Problem{"fencing", fmt.Sprintf("the lock %s has no fencing tokens", s.Lock)}
 	}
 	if strings.ContainsAny(s.Name, "/\\") || s.Name == "" || len(s.Name) > 80 {
 		return &Problem{"name", fmt.Sprintf("%q does not make a folder's name: 1 to 80 characters without slashes", s.Name)}
 	}
 	if !slices.Contains(cluster.Persistences, cluster.Persistence(s.Persistence)) {
-		return unknown("persistence", s.Persistence, names(cluster.Persistences))
+		return UnknownValue("persistence", s.Persistence, cluster.Persistences)
 	}
-	if !slices.Contains(Drivers, s.Driver) {
-		return unknown("driver", s.Driver, Drivers)
+	if !slices.Contains(Drivers, s.Driver) && s.Driver != Virtual {
+		return UnknownValue("driver", s.Driver, Drivers)
 	}
 	if s.ClientsAs != Goroutines && s.ClientsAs != Processes {
-		return unknown("clients_as", s.ClientsAs, []string{Goroutines, Processes})
+		return UnknownValue("clients_as", s.ClientsAs, []string{Goroutines, Processes})
 	}
 	if s.ClientsAs == Processes && s.Driver == Sim {
 		return &Problem{"clients_as", "clients that are processes need real masters: choose another driver, or clients_as: goroutines"}
 	}
 	if s.Resource != "" && !slices.Contains(workload.Protocols, s.Resource) {
-		return unknown("resource", string(s.Resource), names(workload.Protocols))
+		return UnknownValue("resource", string(s.Resource), workload.Protocols)
 	}
 	if s.Network != (Network{}) && s.Driver != Sim && s.Driver != Auto {
 		return &Problem{"network", "only a simulated network loses, doubles and delays messages to order: use driver: sim, or the faults partition, slow and reset"}
 	}
 	if s.Scheduler != "" && !slices.Contains(Schedulers, s.Scheduler) {
-		return unknown("scheduler", s.Scheduler, Schedulers)
+		return UnknownValue("scheduler", s.Scheduler, Schedulers)
 	}
 	if s.Eviction != "" && !slices.Contains(cluster.Evictions, cluster.Eviction(s.Eviction)) {
-		return unknown("eviction", s.Eviction, names(cluster.Evictions))
+		return UnknownValue("eviction", s.Eviction, cluster.Evictions)
 	}
 	if s.MaxMemory != 0 && s.MaxMemory < 2<<20 {
 		return &Problem{"max_memory", fmt.Sprintf("%d bytes are too few for Redis: at least 2097152 (2 MiB)", s.MaxMemory)}
@@ -265,7 +199,7 @@ func (s *Scenario) checkWhat() *Problem {
 }
 
 func (s *Scenario) checkHow() *Problem {
-	if _, _, err := s.hold(); err != nil {
+	if _, _, err := s.holdRange(); err != nil {
 		return &Problem{"hold", err.Error()}
 	}
 	for _, d := range []struct {
@@ -282,7 +216,7 @@ func (s *Scenario) checkHow() *Problem {
 	}
 	for _, c := range slices.Sorted(maps.Keys(s.ClientTTL)) {
 		if !slices.Contains(workload.Clients(s.Clients), c) {
-			return unknown("client_ttl", c, workload.Clients(s.Clients))
+			return UnknownValue("client_ttl", c, workload.Clients(s.Clients))
 		}
 		if d := s.ClientTTL[c]; d < 50*time.Millisecond || d > s.TTL {
 			return &Problem{"client_ttl." + c, fmt.Sprintf("%v is out of range: 50ms to the ttl, %v", d, s.TTL)}
@@ -301,7 +235,7 @@ func (s *Scenario) checkHow() *Problem {
 	}
 	for i, p := range s.Properties {
 		if known := append(Levels(), PropertyNames()...); !slices.Contains(known, p) {
-			return unknown(fmt.Sprintf("properties[%d]", i), p, known)
+			return UnknownValue(fmt.Sprintf("properties[%d]", i), p, known)
 		}
 	}
 	return nil
@@ -309,11 +243,11 @@ func (s *Scenario) checkHow() *Problem {
 
 func (s *Scenario) checkFaults() *Problem {
 	if s.Nemesis != Random && s.Nemesis != Guided {
-		return unknown("nemesis", s.Nemesis, []string{Random, Guided})
+		return UnknownValue("nemesis", s.Nemesis, []string{Random, Guided})
 	}
 	for i, f := range s.Faults {
-		if _, ok := nemesis.KindNamed(f); !ok {
-			return unknown(fmt.Sprintf("faults[%d]", i), f, append(nemesis.KindNames(), "none"))
+		if _, ok := fault.Named(f); !ok {
+			return UnknownValue(fmt.Sprintf("faults[%d]", i), f, append(fault.Names(), "none"))
 		}
 	}
 	if p := checkClock("clock", s.Clock); p != nil {
@@ -332,7 +266,7 @@ func (s *Scenario) checkFaults() *Problem {
 	}
 	for i, t := range s.Targets {
 		if !slices.Contains(nemesis.Targets, t) {
-			return unknown(fmt.Sprintf("targets[%d]", i), t, nemesis.Targets)
+			return UnknownValue(fmt.Sprintf("targets[%d]", i), t, nemesis.Targets)
 		}
 	}
 	return nil
@@ -358,8 +292,8 @@ func checkClock(field, text string) *Problem {
 	return nil
 }
 
-// check says what is wrong with the numbers of a step.
-func (s Step) check(field string) *Problem {
+// checkStep says what is wrong with the numbers of a step.
+func checkStep(s Step, field string) *Problem {
 	for _, d := range []struct {
 		name string
 		d    time.Duration
@@ -376,16 +310,16 @@ func (s Step) check(field string) *Problem {
 
 func (s *Scenario) checkSchedule() *Problem {
 	for i, step := range s.Schedule {
-		if p := step.check(fmt.Sprintf("schedule[%d]", i)); p != nil {
+		if p := checkStep(step, fmt.Sprintf("schedule[%d]", i)); p != nil {
 			return p
 		}
 		if (step.Point == workload.BeforeMark || step.Point == workload.BeforeRead) && !s.Resource.Compares() {
 			return &Problem{fmt.Sprintf("schedule[%d].point", i), fmt.Sprintf("clients pass %s only at a resource with compare-and-set: add resource: %s or %s", step.Point, workload.MarkFirst, workload.MarkLast)}
 		}
-		if err := step.nemesis().Check(s.Masters, workload.Clients(s.Clients), s.points()); err != nil {
+		if err := step.Check(s.Masters, workload.Clients(s.Clients), s.points()); err != nil {
 			return &Problem{fmt.Sprintf("schedule[%d]", i), err.Error()}
 		}
-		if step.Fault == "client-kill" && step.Point == workload.AfterQuorum && s.ClientsAs != Processes {
+		if fault.Of(step.Fault).Client == fault.ClientEnds && step.Point == workload.AfterQuorum && !s.processes() {
 			return &Problem{fmt.Sprintf("schedule[%d]", i), "client-kill at after-quorum needs clients as processes (clients_as: processes)"}
 		}
 		if step.At > 0 && step.After != "" {
@@ -398,19 +332,33 @@ func (s *Scenario) checkSchedule() *Problem {
 // points are where a schedule can stop clients; processes also anywhere.
 func (s *Scenario) points() []string {
 	points := append(s.Resource.Points(), workload.BetweenCommands)
-	if s.ClientsAs == Processes {
+	if s.processes() {
 		points = append(points, "")
 	}
 	return points
 }
 
-// Completed fills in what the faults that were asked for need: a replica to fail over
+// needs says whether a fault that the scenario asks for needs something of the masters.
+func (s *Scenario) needs(what string) bool {
+	return slices.ContainsFunc(s.FaultNames(), func(f string) bool { return fault.Of(f).Needs == what })
+}
+
+// WithRequirements fills in what the faults that were asked for need: a replica to fail over
 // to, memory to run out of.
-func (s Scenario) Completed() Scenario {
-	if slices.Contains(s.FaultNames(), "failover") && s.Replicas == 0 {
+func (s Scenario) WithRequirements() Scenario {
+	if s.foreign() {
+		s.ClientsAs = Processes
+		if s.Lock == Defaults().Lock {
+			s.Lock = label(s.Client)
+		}
+		if s.Name == Defaults().Name {
+			s.Name = s.Lock
+		}
+	}
+	if s.needs(fault.Replicas) && s.Replicas == 0 {
 		s.Replicas = 1
 	}
-	if (slices.Contains(s.FaultNames(), "memory") || s.Eviction != "") && s.MaxMemory == 0 {
+	if (s.needs(fault.Memory) || s.Eviction != "") && s.MaxMemory == 0 {
 		s.MaxMemory = 4 << 20
 	}
 	if s.MaxMemory > 0 && s.Eviction == "" {
@@ -419,8 +367,8 @@ func (s Scenario) Completed() Scenario {
 	return s
 }
 
-// propertiesOf finds the properties that some levels or names mean; none: all.
-func propertiesOf(names []string) []checker.Property {
+// PropertiesOf finds the properties that some levels or names mean; none: all.
+func PropertiesOf(names []string) []checker.Property {
 	if len(names) == 0 {
 		return checker.Properties
 	}
@@ -433,9 +381,9 @@ func propertiesOf(names []string) []checker.Property {
 	return out
 }
 
-// shortName is a property's level, or its name where others share that.
-func shortName(p checker.Property) string {
-	if len(propertiesOf([]string{p.Level})) == 1 {
+// ShortName is a property's level, or its name where others share that.
+func ShortName(p checker.Property) string {
+	if len(PropertiesOf([]string{p.Level})) == 1 {
 		return p.Level
 	}
 	return p.Name
@@ -461,8 +409,8 @@ func PropertyNames() []string {
 	return names
 }
 
-// hold parses the hold time: "500ms", or "0s..1s".
-func (s *Scenario) hold() (from, to time.Duration, err error) {
+// holdRange parses the hold time: "500ms", or "0s..1s".
+func (s *Scenario) holdRange() (from, to time.Duration, err error) {
 	a, b, isRange := strings.Cut(s.Hold, "..")
 	if !isRange {
 		b = a
@@ -505,14 +453,11 @@ func (s *Scenario) NemesisName() string {
 	return s.Nemesis
 }
 
-func unknown(field, got string, allowed []string) *Problem {
-	return &Problem{field, fmt.Sprintf("%q is unknown: use one of %s", got, strings.Join(allowed, ", "))}
-}
-
-func names[T ~string](in []T) []string {
-	var out []string
-	for _, x := range in {
-		out = append(out, string(x))
+// UnknownValue is the problem of a field whose value is none of those that are allowed.
+func UnknownValue[T ~string](field, got string, allowed []T) *Problem {
+	var names []string
+	for _, a := range allowed {
+		names = append(names, string(a))
 	}
-	return out
+	return &Problem{field, fmt.Sprintf("%q is unknown: use one of %s", got, strings.Join(names, ", "))}
 }

@@ -60,7 +60,7 @@ func TestSimulateKeepsWhatRunWrites(t *testing.T) {
 	if looked == 0 {
 		t.Error("nobody was told how the run was getting on")
 	}
-	kept, err := Simulate(t.Context(), s.Completed(), Simulation{})
+	kept, err := Simulate(t.Context(), s.WithRequirements(), SimulateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,11 +8,12 @@ import (
 	"lockpick/cluster"
 	"lockpick/cluster/sim"
 	"lockpick/history"
-	_ "lockpick/workload/twins" // of the scripts of the locks under test
+	"lockpick/workload"
+	_ "lockpick/workload/goscripts" // of the scripts of the locks under test
 )
 
-// Simulation is how a scenario is simulated, beside what the scenario says.
-type Simulation struct {
+// SimulateOptions is how a scenario is simulated, beside what the scenario says.
+type SimulateOptions struct {
 	Choices  sim.Choices  // nil: drawn from the scenario's seed
 	Strategy sim.Strategy // nil: the scenario's scheduler
 }
@@ -20,8 +21,8 @@ type Simulation struct {
 // Simulate runs a scenario in virtual time and returns its history, of which nothing is
 // written: for the many runs of a search. With the same scenario and the same choices it
 // is the history that the driver sim records. The end of ctx ends it early, in order.
-// The scenario must be complete and free of problems (Completed, Check).
-func Simulate(ctx context.Context, s Scenario, how Simulation) (*history.History, error) {
+// The scenario must be complete and free of problems (WithRequirements, Check).
+func Simulate(ctx context.Context, s Scenario, how SimulateOptions) (*history.History, error) {
 	if how.Choices == nil {
 		how.Choices = sim.NewRandom(s.Seed)
 	}
@@ -33,7 +34,7 @@ func Simulate(ctx context.Context, s Scenario, how Simulation) (*history.History
 	}
 	err := c.inWorld(world, func() error {
 		c.start = c.runtime.Now()
-		c.recorder = history.NewMemory(s.header(c.masters, "", sim.Epoch), c.now)
+		c.recorder = history.NewMemory(s.header(c.masters, workload.Hello{}, "", sim.Epoch), c.now)
 		if s.StopOnViolation {
 			c.observe() // nobody else looks
 		}
@@ -50,7 +51,7 @@ func Simulate(ctx context.Context, s Scenario, how Simulation) (*history.History
 
 // simulated gives the campaign masters and a runtime in a world.
 func (c *campaign) simulated(world *sim.World, cfg cluster.Config) error {
-	if c.s.ClientsAs == Processes {
+	if c.s.processes() {
 		return errors.New("clients that are processes need real masters, and there are none here: run without --clients-as processes")
 	}
 	world.Limit = c.s.TimeLimit + 24*time.Hour

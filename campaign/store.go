@@ -7,8 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
+
+	"lockpick/history"
 )
 
 // Store is the folder that runs are kept in, one folder a run.
@@ -25,18 +28,18 @@ const (
 
 // create makes the folder of a new run and points "latest" at it.
 func (s Store) create(name string, at time.Time) (string, error) {
-	run, err := s.folder(name, at)
+	run, err := s.CreateFolder(name, at)
 	if err != nil {
 		return "", err
 	}
 	if err := os.MkdirAll(filepath.Join(s.Dir, run, mastersDir), 0o755); err != nil {
 		return "", fmt.Errorf("store: %w", err)
 	}
-	return run, s.point(run)
+	return run, s.linkLatest(run)
 }
 
-// folder makes a new folder, named by the time and a name, and if need be a number.
-func (s Store) folder(name string, at time.Time) (string, error) {
+// CreateFolder makes a new folder, named by the time and a name, and if need be a number.
+func (s Store) CreateFolder(name string, at time.Time) (string, error) {
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return "", fmt.Errorf("store: %w", err)
 	}
@@ -57,8 +60,8 @@ func (s Store) folder(name string, at time.Time) (string, error) {
 // pointed counts the calls of point.
 var pointed atomic.Int64
 
-// point makes "latest" a link to a run, in one step, as others may be reading it.
-func (s Store) point(run string) error {
+// linkLatest makes "latest" a link to a run, in one step, as others may be reading it.
+func (s Store) linkLatest(run string) error {
 	latest := filepath.Join(s.Dir, "latest")
 	next := fmt.Sprintf("%s.%d.%d", latest, os.Getpid(), pointed.Add(1)) // runs of one process may start at the same time
 	_ = os.Remove(next)
@@ -71,8 +74,8 @@ func (s Store) point(run string) error {
 	return nil
 }
 
-// unpoint removes "latest" if the run that it points at is gone.
-func (s Store) unpoint() error {
+// RemoveDanglingLatest removes "latest" if the run that it points at is gone.
+func (s Store) RemoveDanglingLatest() error {
 	latest := filepath.Join(s.Dir, "latest")
 	if _, err := os.Stat(latest); !errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -137,4 +140,86 @@ func WriteResult(dir string, r *Result) error {
 		return fmt.Errorf("store: %w", err)
 	}
 	return nil
+}
+
+// Open finds what a user means by RUN or SCENARIO: the scenario in a file, or that of a
+// run (its folder, its name in the store, latest), whose folder is dir then.
+func (s Store) Open(name string) (scenario Scenario, dir string, err error) {
+	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+		if strings.HasSuffix(name, ".jsonl") {
+			return Scenario{}, "", fmt.Errorf("%s is a history: name the folder of its run, or a scenario", name)
+		}
+		scenario, err = LoadScenario(name)
+		return scenario, "", err
+	}
+	if dir, err = s.Find(name); err != nil {
+		return Scenario{}, "", fmt.Errorf("%w; nor is it a scenario file", err)
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real // latest will soon be another
+	}
+	scenario, err = LoadScenario(filepath.Join(dir, ScenarioFile))
+	if errors.Is(err, os.ErrNotExist) {
+		err = fmt.Errorf("the run %s has no %s", name, ScenarioFile)
+	}
+	return scenario, dir, err
+}
+
+// Add stores a history that was kept in memory as a run of its own, judges it, and keeps the
+// result with the command that repeats the run.
+func (s Store) Add(h *history.History, command string) (dir string, r *Result, err error) {
+	run, err := s.create(h.Header.Name, time.Now())
+	if err != nil {
+		return "", nil, &HarnessError{err}
+	}
+	dir = filepath.Join(s.Dir, run)
+	path := filepath.Join(dir, HistoryFile)
+	if err := writeHistory(path, h); err != nil {
+		return dir, nil, &HarnessError{err}
+	}
+	if _, r, err = CheckFile(path); err != nil {
+		return dir, nil, err
+	}
+	r.Command = command
+	if err := WriteResult(dir, r); err != nil {
+		return dir, r, &HarnessError{err}
+	}
+	return dir, r, nil
+}
+
+// Keep stores a history with the result that it has already. The run has no scenario.
+func (s Store) Keep(h *history.History, r *Result) (dir string, err error) {
+	run, err := s.CreateFolder(h.Header.Name, time.Now())
+	if err != nil {
+		return "", &HarnessError{err}
+	}
+	dir = filepath.Join(s.Dir, run)
+	path := filepath.Join(dir, HistoryFile)
+	if err := writeHistory(path, h); err != nil {
+		return dir, &HarnessError{err}
+	}
+	r.setPaths(path)
+	if err := errors.Join(WriteResult(dir, r), s.linkLatest(run)); err != nil {
+		return dir, &HarnessError{err}
+	}
+	return dir, nil
+}
+
+// writeHistory writes a history that was kept in memory.
+func writeHistory(path string, h *history.History) (err error) {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	at := time.Duration(0)
+	recorder, err := history.NewRecorder(file, h.Header, func() time.Duration { return at })
+	if err != nil {
+		return err
+	}
+	for _, op := range h.Ops {
+		at = op.Time
+		recorder.Record(op)
+	}
+	return recorder.Err()
 }

@@ -24,8 +24,8 @@ type Conclusion struct {
 // severity orders verdicts: the overall verdict is the most severe one.
 var severity = []checker.Verdict{checker.Holds, NotTested, checker.Invalid, checker.Unknown, checker.Violated}
 
-// worse says whether verdict a is more severe than b.
-func worse(a, b checker.Verdict) bool { return slices.Index(severity, a) > slices.Index(severity, b) }
+// Worse says whether verdict a is more severe than b.
+func Worse(a, b checker.Verdict) bool { return slices.Index(severity, a) > slices.Index(severity, b) }
 
 // Conclude merges the verdicts on the properties that were asked for, by their levels or
 // names. With none it is about mutual exclusion: any violation counts, and so does whatever
@@ -36,25 +36,25 @@ func (r *Result) Conclude(asked []string) Conclusion {
 	c := Conclusion{Verdict: checker.Holds}
 	var reasons []string
 	add := func(v checker.Verdict, reason string) {
-		if worse(v, c.Verdict) {
+		if Worse(v, c.Verdict) {
 			c.Verdict, reasons = v, nil
 		}
 		if v == c.Verdict && v != checker.Holds {
 			reasons = append(reasons, reason)
 		}
 	}
-	for _, v := range r.About(asked) {
+	for _, v := range r.ResultsFor(asked) {
 		if len(asked) == 0 && v.Verdict != checker.Violated && v.Property != checker.MutualExclusion {
 			continue
 		}
 		add(v.Verdict, fmt.Sprintf("%s %s is %s: %s", v.Level, v.Name, v.Verdict, v.Why))
 	}
 	for _, name := range asked {
-		if len(r.About([]string{name})) == 0 {
+		if len(r.ResultsFor([]string{name})) == 0 {
 			add(NotTested, fmt.Sprintf("%s was asked for and not tested: %s", name, r.whyNotTested(name)))
 		}
 	}
-	if len(asked) == 0 && len(r.About([]string{checker.MutualExclusion.Name})) == 0 {
+	if len(asked) == 0 && len(r.ResultsFor([]string{checker.MutualExclusion.Name})) == 0 {
 		add(NotTested, "mutual exclusion was not judged")
 	}
 	if r.CutShort != "" && c.Verdict != checker.Violated {
@@ -64,8 +64,8 @@ func (r *Result) Conclude(asked []string) Conclusion {
 	return c
 }
 
-// Ask sets the properties that decide the overall verdict, and that verdict.
-func (r *Result) Ask(properties []string) {
+// SetProperties sets the properties that decide the overall verdict, and that verdict.
+func (r *Result) SetProperties(properties []string) {
 	c := r.Conclude(properties)
 	r.Properties, r.Overall, r.Why = properties, c.Verdict, c.Why
 }
@@ -73,7 +73,7 @@ func (r *Result) Ask(properties []string) {
 // whyNotTested says why the level or the property of that name has no result.
 func (r *Result) whyNotTested(name string) string {
 	var reasons []string
-	for _, p := range propertiesOf([]string{name}) {
+	for _, p := range PropertiesOf([]string{name}) {
 		if why := r.Untested[p.Name]; why != "" && !slices.Contains(reasons, why) {
 			reasons = append(reasons, why)
 		}
@@ -88,6 +88,9 @@ func (r *Result) whyNotTested(name string) string {
 func WhyNotTested(p checker.Property, h *history.History) string {
 	happened := func(f string) bool {
 		return slices.ContainsFunc(h.Ops, func(op history.Op) bool { return op.F == f })
+	}
+	if h.Header.Driver == history.Imported {
+		return "logs of a lock show mutual exclusion and nothing else"
 	}
 	asked := slices.Contains(h.Header.Properties, p.Name)
 	switch p.Name {

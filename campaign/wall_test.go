@@ -18,7 +18,7 @@ const wall = "redlock-on-the-wall-clock"
 func withWall() func() {
 	all := workload.Locks
 	right, _ := workload.LockNamed("redlock")
-	workload.Locks = append(workload.Locks, workload.Kind{Name: wall, Fencing: true, New: func(s workload.Site) (workload.Lock, error) {
+	workload.Locks = append(workload.Locks, workload.Kind{Name: wall, Fencing: true, New: func(s workload.Env) (workload.Lock, error) {
 		inner := s
 		inner.Hooks.Ended = nil // nobody is told by another clock than this lock's
 		l, err := right.New(inner)
@@ -29,7 +29,7 @@ func withWall() func() {
 
 type wallLock struct {
 	workload.Lock
-	site workload.Site
+	site workload.Env
 }
 
 func (l wallLock) Acquire(ctx context.Context, key string) (workload.Lease, error) {

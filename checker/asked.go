@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // asked is one command that a client sent to masters at once, with their answers.
@@ -18,8 +19,14 @@ type asked struct {
 	votes   []history.Vote // in the order in which the client had them
 }
 
-// atOnce is how far apart commands are sent that are one request.
+// atOnce is how far apart commands are sent that are one request, at most. A request asks each
+// master once: a second command to a master is of the next one, however soon it follows.
 const atOnce = 2 * time.Millisecond
+
+// byAnswer orders votes by when the client had them.
+func byAnswer(a, b history.Vote) int {
+	return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Index, b.Index))
+}
 
 // requester is a party that asks for a key.
 type requester struct {
@@ -33,28 +40,31 @@ func (r *run) requests(key string, who party) []*asked {
 	if all, known := r.asks[of]; known {
 		return all
 	}
-	latest := map[string][]*asked{} // by command
-	var all []*asked
 	vs := r.lookup().token(who.token)
+	var votes []history.Vote
 	for i := range vs.ids {
-		if k := vs.kind(i); k.Key != key || k.Client != who.client {
-			continue
+		if k := vs.kind(i); k.Key == key && k.Client == who.client {
+			votes = append(votes, vs.at(i))
 		}
-		v := vs.at(i)
-		var mine *asked
-		for _, a := range slices.Backward(latest[v.Command]) {
-			if apart := (sent(v) - a.sent).Abs(); apart <= atOnce && !a.of(v.Master) && (mine == nil || apart < (sent(v)-mine.sent).Abs()) {
-				mine = a
-			}
-		}
-		if mine == nil {
-			mine = &asked{who: who, key: key, command: v.Command, sent: sent(v)}
-			latest[v.Command] = append(latest[v.Command], mine)
-			all = append(all, mine)
-		}
-		mine.sent = min(mine.sent, sent(v))
-		mine.votes = append(mine.votes, v)
 	}
+	slices.SortStableFunc(votes, func(a, b history.Vote) int { return cmp.Compare(sent(a), sent(b)) })
+	latest := map[string][]*asked{} // by command: the attempts that lack a master, in order
+	var all []*asked
+	for _, v := range votes {
+		open := slices.DeleteFunc(latest[v.Command], func(a *asked) bool { return sent(v)-a.sent > atOnce })
+		i := slices.IndexFunc(open, func(a *asked) bool { return !a.of(v.Master) })
+		if i < 0 {
+			i = len(open)
+			open = append(open, &asked{who: who, key: key, command: v.Command, sent: sent(v)})
+			all = append(all, open[i])
+		}
+		latest[v.Command] = open
+		open[i].votes = append(open[i].votes, v)
+	}
+	for _, a := range all {
+		slices.SortStableFunc(a.votes, byAnswer)
+	}
+	slices.SortStableFunc(all, func(a, b *asked) int { return byAnswer(a.votes[0], b.votes[0]) })
 	if r.asks == nil {
 		r.asks = map[requester][]*asked{}
 	}
@@ -89,7 +99,7 @@ func (r *run) attemptsBy(client, key string, from, to time.Duration) []*asked {
 		}
 	}
 	slices.SortStableFunc(found, func(a, b *asked) int {
-		return cmp.Or(cmp.Compare(a.votes[0].At, b.votes[0].At), cmp.Compare(a.votes[0].Index, b.votes[0].Index))
+		return byAnswer(a.votes[0], b.votes[0])
 	})
 	return found
 }
@@ -214,7 +224,7 @@ func (r *run) executed(v history.Vote) (when time.Duration, order int) {
 		return when, order
 	}
 	for _, f := range r.faultsWithin(sent(v), v.At) {
-		if !f.Installed || !slices.Contains(f.Masters, v.Master) || !ends(f.Name) && f.Name != "clock" {
+		if !f.Installed || !slices.Contains(f.Masters, v.Master) || !ends(f.Name) && fault.Of(f.Name).Clock != fault.MasterClock {
 			continue
 		}
 		if s, line := r.strike(f, v.Master); s > sent(v) && s <= when && line < order/2 {
@@ -240,18 +250,10 @@ func silences(f *history.Fault, v history.Vote) bool {
 	if len(f.Clients) > 0 && !slices.Contains(f.Clients, v.Client) {
 		return false
 	}
-	switch f.Name {
-	case "partition", "refuse", "slow", "delay", "reset", "slow-fsync", "full-disk", "pause":
-		return true
-	}
-	return ends(f.Name)
+	return fault.Of(f.Name).Silences()
 }
 
 // stopsRequests says whether a fault keeps a command from its master.
 func stopsRequests(f *history.Fault) bool {
-	switch f.Name {
-	case "pause", "slow", "delay", "slow-fsync", "full-disk":
-		return false
-	}
-	return f.Params["direction"] != "replies"
+	return !fault.Of(f.Name).Delays() && f.Params["direction"] != "replies"
 }

@@ -109,6 +109,7 @@ type run struct {
 	interrupted interruption
 	died        death
 	window      history.Span                // what is judged happened in it; the rest is only context
+	whole       *Totals                     // what was judged of the whole history, if this is an excerpt
 	slack       time.Duration               // how much later than it happened a thing may have been recorded
 	faulty      []history.Span              // built when first needed
 	competed    map[*history.Lease]bool     // built when first needed

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // Patience is how long a free lock may take to be granted to someone: what is left of a
@@ -34,11 +35,7 @@ type drought struct {
 
 // disrupts says whether a fault keeps masters from answering a client, or may.
 func disrupts(f *history.Fault) bool {
-	switch f.Name {
-	case "clock", "lying-fsync", clientPause, "client-kill", "client-clock":
-		return false
-	}
-	return f.Installed
+	return f.Installed && fault.Of(f.Name).Disrupts()
 }
 
 // trouble returns when something was known to be wrong with a master, or with a client's
@@ -208,9 +205,20 @@ func (r *run) waits(but []history.Span) []drought {
 	return all
 }
 
-// judgeWaits makes the result of a property about waits: those longer than the bound
-// violate it, but where the harness's machine stood still.
-func (r *run) judgeWaits(waits []drought, bound time.Duration, judged int, during string, more func(*narrative, drought)) *judgement {
+// nothing is what most locks may take beyond a bound.
+func nothing(drought) time.Duration { return 0 }
+
+// renewing is how much longer a lock may take that renews the leases of a holder that hangs.
+func (r *run) renewing(d drought) time.Duration {
+	if how, _ := r.lostHolder(d); how != stoodStill {
+		return 0
+	}
+	return r.h.Header.HungHolder
+}
+
+// judgeWaits makes the result of a property about waits: those longer than the bound, and than
+// what the lock is allowed beyond it, violate it, but where the harness's machine stood still.
+func (r *run) judgeWaits(waits []drought, bound time.Duration, more func(drought) time.Duration, judged int, during string, tell func(*narrative, drought)) *judgement {
 	if judged == 0 && !slices.ContainsFunc(waits, func(d drought) bool { return d.to-d.from > bound }) {
 		return nil
 	}
@@ -222,11 +230,12 @@ func (r *run) judgeWaits(waits []drought, bound time.Duration, judged int, durin
 	byProof := map[proof]drought{}
 	var found []Violation
 	for _, d := range waits {
-		if !r.counts(d.to) || r.stalledFor(d.from, d.to) > MaxStall {
+		d.to = min(d.to, r.window.To-1) // it may go on
+		if d.to <= d.from || !r.counts(d.to) || r.stalledFor(d.from, d.to) > MaxStall {
 			continue
 		}
 		longest = max(longest, d.to-d.from)
-		if d.to-d.from <= bound {
+		if took := d.to - d.from; took <= bound || took <= bound+more(d)+r.queueing(d.key, d.from, d.to) {
 			continue
 		}
 		v := Violation{Key: d.key, At: d.from, Until: d.to}
@@ -246,7 +255,7 @@ func (r *run) judgeWaits(waits []drought, bound time.Duration, judged int, durin
 	return &judgement{
 		tally: tally{checked: judged, longest: longest}, violations: found, late: true,
 		evidence: countEvidence("leases granted "+during, judged, minWaits, moreWork),
-		explain:  func(v *Violation) { r.explainWait(v, byProof[proof{v.Key, v.At}], during, more) },
+		explain:  func(v *Violation) { r.explainWait(v, byProof[proof{v.Key, v.At}], during, tell) },
 		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("someone asked for a key and could reach a quorum, and no one was granted it for more than %s %s, %s: the first from %s on %s",
 				at(bound), during, count(t.found, "time", "times"), at(first.At), first.Key)
@@ -285,6 +294,9 @@ func (r *run) last(key string, before time.Duration) *history.Lease {
 	return all[i-1]
 }
 
+// stoodStill is how a holder was lost that may go on.
+const stoodStill = "was stopped"
+
 // lostHolder says how the last holder of a key before a wait was lost, or "".
 func (r *run) lostHolder(d drought) (how string, when time.Duration) {
 	l := r.last(d.key, d.from)
@@ -296,7 +308,7 @@ func (r *run) lostHolder(d drought) (how string, when time.Duration) {
 	}
 	for _, p := range r.pauses[l.Process] {
 		if p.from >= l.Acquired() && p.from <= d.from && p.to > d.from && (l.ReleaseIndex < 0 || l.Released >= p.from) {
-			return "was stopped", p.from
+			return stoodStill, p.from
 		}
 	}
 	return "", 0
@@ -317,7 +329,7 @@ func (r *run) holderLoss() *judgement {
 		}
 	}
 	h := &r.h.Header
-	return r.judgeWaits(mine, Patience(h.Clients, h.Keys, h.TTL), judged, "once its holder was gone", (*narrative).holderGone)
+	return r.judgeWaits(mine, Patience(h.Clients, h.Keys, h.TTL), r.renewing, judged, "once its holder was gone", (*narrative).holderGone)
 }
 
 // minorityFailure judges one thing of AV: while no more masters are down, hung or cut off
@@ -347,7 +359,7 @@ func (r *run) minorityFailure() *judgement {
 		}
 	}
 	h := &r.h.Header
-	return r.judgeWaits(mine, Patience(h.Clients, h.Keys, h.TTL), judged, "while only a minority of masters failed", (*narrative).failing)
+	return r.judgeWaits(mine, Patience(h.Clients, h.Keys, h.TTL), nothing, judged, "while only a minority of masters failed", (*narrative).failing)
 }
 
 // progress judges one thing of AV: while nothing is wrong and nobody holds the lock, it is
@@ -361,7 +373,7 @@ func (r *run) progress() *judgement {
 	for _, f := range r.faults {
 		if f.Installed {
 			to := f.To + after
-			if f.Name == "clock" {
+			if fault.Of(f.Name).Clock == fault.MasterClock {
 				to = r.end + 1 // what it made of the keys' ends lasts
 			}
 			but = append(but, history.Span{From: f.Began, To: to})
@@ -405,7 +417,7 @@ func (r *run) progress() *judgement {
 			judged++
 		}
 	}
-	return r.judgeWaits(waits, progressPatience(r.h.Header.Clients), judged, "while nothing was wrong and nobody held it", (*narrative).divided)
+	return r.judgeWaits(waits, progressPatience(r.h.Header.Clients), nothing, judged, "while nothing was wrong and nobody held it", (*narrative).divided)
 }
 
 // splits counts the attempts within a wait, and those on which the masters were divided.

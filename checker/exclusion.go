@@ -32,7 +32,7 @@ func (r *run) mutualExclusion(second linearizability) *judgement {
 	}
 	j := &judgement{
 		tally: tally{checked: judged}, violations: found,
-		evidence: r.need(contendedAcquisitions, r.contendedGrants(nil), moreContention),
+		evidence: r.need(contendedAcquisitions, r.contendedGrants(nil), r.moreContention()),
 		explain:  func(v *Violation) { r.explainHolds(v, byLater[v.Ops[len(v.Ops)-1]]) },
 		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s began while another lease still held the lock: the first at %s on %s",
@@ -50,6 +50,9 @@ func (r *run) mutualExclusion(second linearizability) *judgement {
 	}
 	if second.undecided {
 		j.undecided = fmt.Sprintf("porcupine did not decide within %v; the sweep alone says: %s", second.limit, j.holds(j.tally))
+	}
+	if r.whole != nil {
+		r.whole.complete(j)
 	}
 	return j
 }

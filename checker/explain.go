@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // explainHolds explains that two leases were held at once.
@@ -54,9 +55,9 @@ func (n *narrative) lease(l *history.Lease, until time.Duration) {
 	if l.Fence != 0 {
 		fence = fmt.Sprintf(" with the fencing token %d", l.Fence)
 	}
-	e.Text = fmt.Sprintf("%s was granted %s%s, valid until %s, %s", l.Process, l.Key, fence, at(g.Until), r.by(voters, r.lookup().votedOn(l, history.CommandSet)))
+	e.Text = fmt.Sprintf("%s was granted %s%s, valid until %s, %s", l.Process, l.Key, fence, at(g.Until), r.by(voters, r.lookup().votedOn(l, history.CommandSet), g.Index))
 	if g.Until <= g.At {
-		e.Text = fmt.Sprintf("%s was granted %s%s, whose validity had ended at %s, %s", l.Process, l.Key, fence, at(g.Until), r.by(voters, r.lookup().votedOn(l, history.CommandSet)))
+		e.Text = fmt.Sprintf("%s was granted %s%s, whose validity had ended at %s, %s", l.Process, l.Key, fence, at(g.Until), r.by(voters, r.lookup().votedOn(l, history.CommandSet), g.Index))
 	}
 	n.add(e)
 	n.shortTTL(l, g, history.CommandSet, 0)
@@ -86,7 +87,7 @@ func (n *narrative) extensions(l *history.Lease, until time.Duration) {
 		before := l.Grants[i-1]
 		voters := r.extenders(l, before, x)
 		n.add(Event{At: x.At, Kind: EventExtended, Detail: told > 0, Client: l.Process, Key: l.Key, Token: l.Token, Yes: voters, Until: x.Until, Word: "extended", Ops: []int{x.Index},
-			Text: fmt.Sprintf("%s's lease was extended, valid until %s, %s", l.Process, at(x.Until), r.by(voters, r.lookup().votedOn(l, history.CommandExtend)))})
+			Text: fmt.Sprintf("%s's lease was extended, valid until %s, %s", l.Process, at(x.Until), r.by(voters, r.lookup().votedOn(l, history.CommandExtend), x.Index))})
 		for _, a := range r.requests(l.Key, party{l.Process, l.Token}) {
 			if a.command == history.CommandExtend && a.sent >= before.At && a.sent <= x.At {
 				n.request(a, true)
@@ -141,7 +142,7 @@ func (n *narrative) clientClock(l *history.Lease, until time.Duration) {
 	began := n.r.began(l)
 	longer = longer || n.r.h.Header.TTL > 0 && l.Grants[0].Until > began+n.r.h.Header.TTL
 	for _, f := range n.r.faults {
-		if f.Name == "client-clock" && f.Installed && slices.Contains(f.Clients, l.Process) && f.Began <= until && f.To >= l.Invoked {
+		if fault.Of(f.Name).Clock == fault.ClientClock && f.Installed && slices.Contains(f.Clients, l.Process) && f.Began <= until && f.To >= l.Invoked {
 			n.fault(f, !longer, nil)
 		}
 	}
@@ -162,8 +163,11 @@ func (n *narrative) life(l *history.Lease) {
 		n.addAt(beforeLines, Event{At: hold.To, Kind: EventEnded, Detail: true, Client: who, Key: l.Key, Token: l.Token, Word: "ended", Text: text})
 	}
 	if l.ReleaseIndex >= 0 && n.r.h.Op(l.ReleaseIndex).F == history.FRelease {
-		n.add(Event{At: l.Released, Kind: EventReleased, Detail: true, Client: who, Key: l.Key, Token: l.Token, Word: "release", Ops: []int{l.ReleaseIndex},
-			Text: fmt.Sprintf("%s released %s", who, l.Key)})
+		text := fmt.Sprintf("%s released %s", who, l.Key)
+		if n.r.imported() {
+			text += ", " + n.r.by(nil, false, l.ReleaseIndex)
+		}
+		n.add(Event{At: l.Released, Kind: EventReleased, Detail: !n.r.imported(), Client: who, Key: l.Key, Token: l.Token, Word: "release", Ops: []int{l.ReleaseIndex}, Text: text})
 	}
 	began := n.r.began(l)
 	for _, a := range n.r.requests(l.Key, party{who, l.Token}) {
@@ -209,7 +213,7 @@ func (n *narrative) clientFaults(client string, from, to time.Duration, detail b
 func (n *narrative) paused(client string, p pause, detail bool) {
 	name := ""
 	for _, f := range n.r.faultsWithin(p.from, p.to) {
-		if f.Name == clientPause && f.Installed && f.Began < p.to && f.To > p.from && (len(f.Clients) == 0 || slices.Contains(f.Clients, client)) {
+		if fault.Of(f.Name).Client == fault.ClientStops && f.Installed && f.Began < p.to && f.To > p.from && (len(f.Clients) == 0 || slices.Contains(f.Clients, client)) {
 			name = fmt.Sprintf(" (client-pause #%d)", f.ID)
 			if !detail {
 				n.faults[f.ID] = true
@@ -234,8 +238,12 @@ func (r *run) extenders(l *history.Lease, before, x history.Grant) []string {
 	return masters(r.lookup().yes(l, history.CommandExtend, before.At, x.At, r.quorum()))
 }
 
-// by names the masters whose votes a grant rests on.
-func (r *run) by(voters []string, recorded bool) string {
+// by names the masters whose votes a grant rests on; of a history that was made from logs, the
+// line that tells of the grant.
+func (r *run) by(voters []string, recorded bool, index int) string {
+	if r.imported() {
+		return "according to " + r.h.Op(index).Value.Evidence
+	}
 	if !recorded {
 		return "by votes that were not recorded"
 	}
@@ -273,11 +281,8 @@ func (n *narrative) narrowed(l *history.Lease) {
 		if len(f.Clients) > 0 && !slices.Contains(f.Clients, l.Process) {
 			continue
 		}
-		switch {
-		case ends(f.Name):
-		case slices.Contains([]string{"partition", "refuse", "reset", "pause", "slow", "delay"}, f.Name):
-		default:
-			continue // a clock or a disk keeps no master from voting
+		if !fault.Of(f.Name).WithholdsVotes() { // a clock or a disk keeps no master from voting
+			continue
 		}
 		kept := slices.DeleteFunc(set(f.Masters), func(m string) bool { return slices.Contains(voters, m) })
 		if len(kept) > 0 {

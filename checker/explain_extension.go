@@ -15,8 +15,7 @@ func (r *run) explainExtension(v *Violation, x lateExtension) {
 	v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, %s after it had ended",
 		l.Process, at(v.At), v.Key, at(x.grant.At-x.before.Until))
 	if x.backing != nil {
-		v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, with the yes of %s, and a quorum needs %d",
-			l.Process, at(v.At), v.Key, count(len(x.backing.yes), "master", "masters"), r.quorum())
+		v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, %s", l.Process, at(v.At), v.Key, r.tooFew(x.backing))
 	}
 	n := r.narrate(v)
 	n.extended(l, x.before, x.grant)
@@ -30,8 +29,19 @@ func (r *run) explainExtension(v *Violation, x lateExtension) {
 	if x.backing != nil {
 		n.answersSince(*x.backing)
 		text = fmt.Sprintf("when the extension returned, %s had said yes, and a quorum needs %d", Enumerate(x.backing.yes), r.quorum())
+		if x.backing.sharing > 1 {
+			text = fmt.Sprintf("%d extensions on their way at once returned, %s", x.backing.sharing, r.tooFew(x.backing))
+		}
 	}
 	n.violated(text + ": this violates extension (EXT)")
+}
+
+// tooFew says how few yes answers an extension was granted with.
+func (r *run) tooFew(b *backing) string {
+	if b.sharing > 1 {
+		return fmt.Sprintf("with %d answers of yes for %d extensions at once, which need %d", b.answers, b.sharing, b.needs)
+	}
+	return fmt.Sprintf("with the yes of %s, and a quorum needs %d", count(len(b.yes), "master", "masters"), r.quorum())
 }
 
 // extended tells of an extension of a lease: what was valid before, when it was asked for, what
@@ -59,7 +69,7 @@ func (n *narrative) extended(l *history.Lease, before, grant history.Grant) {
 	n.slow(l, before.At, grant.At)
 	voters := r.extenders(l, before, grant)
 	n.add(Event{At: grant.At, Kind: EventExtended, Client: l.Process, Key: l.Key, Token: l.Token, Yes: voters, Until: grant.Until, Word: "extended", Ops: []int{grant.Index},
-		Text: fmt.Sprintf("%s's lease was extended, valid until %s, %s", l.Process, at(grant.Until), r.by(voters, r.lookup().votedOn(l, history.CommandExtend)))})
+		Text: fmt.Sprintf("%s's lease was extended, valid until %s, %s", l.Process, at(grant.Until), r.by(voters, r.lookup().votedOn(l, history.CommandExtend), grant.Index))})
 	n.shortTTL(l, grant, history.CommandExtend, before.At)
 }
 

@@ -3,6 +3,8 @@ package checker
 import (
 	"fmt"
 	"slices"
+
+	"lockpick/history/fault"
 )
 
 // explainOverlong explains that a master stored a key for longer than its TTL: what its
@@ -26,7 +28,7 @@ func (r *run) explainOverlong(v *Violation, s *stored) {
 		Text: fmt.Sprintf("%s still stored it, with the same expiry: nobody had set or extended it since", s.master)})
 	explained := !s.mortal
 	for _, f := range r.faults {
-		if f.Name == "clock" && f.Installed && slices.Contains(f.Masters, s.master) && f.Began <= s.seen {
+		if fault.Of(f.Name).Clock == fault.MasterClock && f.Installed && slices.Contains(f.Masters, s.master) && f.Began <= s.seen {
 			explained = true
 			n.fault(f, false, []string{s.master})
 		}

@@ -78,6 +78,13 @@ func (n *narrative) outlived(l *history.Lease, to time.Duration) {
 		}
 	}
 	n.clientClock(l, to)
+	if !why && r.h.Header.Driver != "" && to-over > max(r.h.Header.TTL/20, r.slack) {
+		// The history is Lockpick's own, and so are the clients: they leave as soon as their lock
+		// says that the lease is over, and what stops them is recorded.
+		why = true
+		n.addAt(beforeLines, Event{At: to, Kind: EventNote, Client: l.Process, Word: "untold",
+			Text: fmt.Sprintf("nothing had stopped %s, who still acted on its lease at %s: its lock had not told it that the lease was over", l.Process, at(to))})
+	}
 	if !why && to > over {
 		n.addAt(beforeLines, Event{At: to, Kind: EventUnexplained, Client: l.Process, Word: "why?",
 			Text: fmt.Sprintf("no recorded pause, stall or call explains why %s still acted on its lease at %s", l.Process, at(to))})

@@ -44,7 +44,7 @@ func (r *run) extension() *judgement {
 			x := lateExtension{lease: l, before: l.Grants[i], grant: g}
 			if g.At <= x.before.Until {
 				b, known := r.backingOf(l, i+1)
-				if !known || r.quorum() == 0 || len(b.yes) >= r.quorum() {
+				if !known || r.quorum() == 0 || b.enough() {
 					continue
 				}
 				x.backing = &b

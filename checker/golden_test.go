@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // TestGolden judges the histories in testdata/golden. The command is "check", with
 //
 //	masters=5 ttl=2s persistence=none faults=(kill,pause) fencing   the header
-//	clients=5 keys=1 properties=(ghost-keys) resource=cas-mark-last
+//	clients=5 keys=1 properties=(ghost-keys) resource=cas-mark-last dead=5s hung=8s
 //	only=(L2,told)                                                  print these levels and properties only
 //	porcupine=(timeout|agrees|disagrees)                            replace its answer
 func TestGolden(t *testing.T) {
@@ -81,6 +81,8 @@ func directive(t *testing.T, d *datadriven.TestData) (header history.Header, onl
 				d.Fatalf(t, "%v", err)
 			}
 			header.TTL = ttl
+		case "driver":
+			header.Driver = arg.Vals[0]
 		case "persistence":
 			header.Persistence = arg.Vals[0]
 		case "faults":
@@ -95,6 +97,16 @@ func directive(t *testing.T, d *datadriven.TestData) (header history.Header, onl
 			header.Resource = arg.Vals[0]
 		case "duplicates":
 			header.Duplicates = true
+		case "dead", "hung":
+			wait, err := time.ParseDuration(arg.Vals[0])
+			if err != nil {
+				d.Fatalf(t, "%v", err)
+			}
+			if arg.Key == "dead" {
+				header.DeadWaiter = wait
+			} else {
+				header.HungHolder = wait
+			}
 		case "fencing":
 			header.Fencing = true
 		case "only":

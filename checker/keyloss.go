@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // cause is why a master that had voted for one lease could vote for another. Masters with the
@@ -461,8 +462,9 @@ func (n *narrative) disturbed(m string, a *history.Lease, yes, next history.Vote
 		if !f.Installed || !slices.Contains(f.Masters, m) || f.Began >= to || f.To <= from {
 			continue
 		}
-		clock := strings.HasPrefix(f.Name, "clock")
-		if !clock && !strings.HasPrefix(f.Name, "memory") {
+		kind := fault.Of(f.Name)
+		clock := kind.Clock == fault.MasterClock
+		if !clock && !kind.Evicts {
 			continue
 		}
 		return cause{name: fmt.Sprintf("fault %d", f.ID), tell: func(ms []string) {

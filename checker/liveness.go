@@ -164,7 +164,7 @@ func (r *run) deadlockFree() *judgement {
 	slices.Sort(keys)
 	var found []Violation
 	judged := 0
-	untried, cut := "", ""
+	untried, cut, queued := "", "", ""
 	for _, k := range keys {
 		p := byKey[k]
 		switch {
@@ -174,6 +174,8 @@ func (r *run) deadlockFree() *judgement {
 			untried = k
 		case min(r.end, r.interrupted.at) < h.at+h.bound:
 			cut = k
+		case min(r.end, r.interrupted.at) < h.at+h.bound+r.queueing(k, h.at, r.end):
+			queued = k
 		default:
 			judged++
 			v := Violation{Key: k, At: h.at, Until: h.at + h.bound, Ops: []int{h.index}}
@@ -208,6 +210,9 @@ func (r *run) deadlockFree() *judgement {
 	case cut != "":
 		j.invalid = fmt.Sprintf("the history ends %s after the healing at %s, before the bound of %s had passed, and %s was not granted yet",
 			at(r.end-h.at), at(h.at), at(h.bound), cut)
+	case queued != "":
+		j.invalid = fmt.Sprintf("the lock waits %s for each waiter that is gone, and the history ends %s after the healing at %s, when it may still have waited for those of %s",
+			at(r.h.Header.DeadWaiter), at(r.end-h.at), at(h.at), queued)
 	}
 	return j
 }
@@ -237,19 +242,18 @@ func (r *run) availability() *judgement {
 			continue
 		}
 		took := a.ended - a.invoked
-		if !r.cancelled(a) && !a.open {
-			clients[a.client] = true
-		}
 		switch {
 		case a.ok && took <= h.bound:
 			judged++
+			clients[a.client] = true
 			slowest = max(slowest, took)
 			continue
-		case a.open && took <= h.bound, r.cancelled(a):
+		case a.open && took <= h.bound, r.cancelled(a), r.h.Header.DeadWaiter > 0 && took >= h.bound && took <= h.bound+r.queueing(a.key, a.invoked, a.ended):
 			cut++ // the history ends before it had to be granted
 			continue
 		}
 		judged++
+		clients[a.client] = true
 		byCall[a.ops[0]] = a
 		found = append(found, Violation{Key: a.key, At: a.invoked, Until: a.ended, Ops: a.ops, Clients: []string{a.client}})
 	}

@@ -131,6 +131,9 @@ func (m *maker) try(c *actor) {
 		m.ask(c, k, c.undo, history.CommandRelease)
 		c.undo = ""
 		if m.chance(25) {
+			if m.head.DeadWaiter > 0 && m.chance(70) {
+				m.vote(c, m.masters[0], k, "t0", history.CommandLeave, m.now, m.ticks(1), true, !m.chance(10))
+			}
 			m.add(m.now, c.name, history.FAcquire, history.Fail, k.name, nil)
 			c.asking = ""
 		}

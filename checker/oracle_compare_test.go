@@ -14,11 +14,12 @@ import (
 
 	"lockpick/checker"
 	"lockpick/history"
+	"lockpick/internal/racetest"
 )
 
 var (
 	oracleHistories = flag.Int("oracle.histories", 10_000, "random histories on which the checkers and the oracle are compared")
-	oracleSeed      = flag.Uint64("oracle.seed", 0, "seed of these histories (0: a fresh one)")
+	oracleSeed      = flag.Uint64("oracle.seed", 0, "seed of these histories; 0: a fresh one")
 )
 
 // oracleOf is the oracle's definition of each property.
@@ -163,6 +164,7 @@ const (
 
 // The checkers decide what the definitions in docs/checking.md say, on any history.
 func TestCheckersAgreeWithTheOracle(t *testing.T) {
+	racetest.Exclude(t, "it judges ten thousand random histories")
 	verdicts := map[string]map[checker.Verdict]int{}
 	seeded(t, *oracleHistories, *oracleSeed, func(t *rapid.T) {
 		h, tick := drawHistory(t)
@@ -199,6 +201,7 @@ func TestCheckersAgreeWithTheOracle(t *testing.T) {
 // definitions are sound, not only what is made of them. Its clients are slower than their
 // leases, so that critical sections overlap and writes are stale all the same.
 func TestCorrectLocksConvictNobody(t *testing.T) {
+	racetest.Exclude(t, "it judges ten thousand random histories")
 	seeded(t, max(1, *oracleHistories/10), *oracleSeed, func(t *rapid.T) {
 		h := drawCorrect(t)
 		rep := checker.Check(h)

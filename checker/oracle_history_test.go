@@ -174,6 +174,12 @@ func (m *maker) drawHeader() {
 	})
 	h.Fencing = m.chance(30)
 	h.Duplicates = m.chance(10)
+	if m.chance(15) {
+		h.HungHolder = 3 * h.TTL
+	}
+	if m.chance(15) {
+		h.DeadWaiter = pick(m, []time.Duration{time.Second, 5 * time.Second})
+	}
 	if m.chance(35) {
 		h.Resource = pick(m, []string{"cas-mark-last", "cas-mark-first"})
 	}

@@ -20,57 +20,6 @@ func (o *oracle) observed(a *acquisition) bool {
 	return slices.ContainsFunc(o.votes, func(v *vote) bool { return o.of(v, a) })
 }
 
-// backed says whether a quorum of masters had answered yes to a grant's own commands when
-// it returned: of an acquire the SETs, of an extension the extends, and SETs that set a lost
-// key anew. It is not known if nobody observed the votes, or the harness stood still.
-func (o *oracle) backed(a *acquisition, i int) (backed, known bool) {
-	g := a.grants[i]
-	since := a.called
-	before := 0 // the grant that it extends; a bent clock grants nothing
-	if i > 0 {
-		for j := range i {
-			if !a.grants[j].bent {
-				before = j
-			}
-		}
-		since = a.grants[before].at
-		// Of a lock that also extends by itself, no call is certainly the extension's.
-		if g.asked >= 0 && !slices.ContainsFunc(a.grants[1:], func(x grant) bool { return !x.bent && x.asked < 0 }) {
-			since = max(since, o.ops[g.asked].Time)
-		}
-	}
-	if !o.observed(a) || o.stalled(since, g.at+o.slack) {
-		return false, false
-	}
-	yes := map[string]bool{}
-	for _, v := range o.votes {
-		own := v.command == history.CommandSet && (i == 0 || v.sent > a.grants[before].at) || i > 0 && v.command == history.CommandExtend
-		if o.of(v, a) && own && v.yes && v.sent >= since-o.slack && v.at <= g.at+o.slack {
-			yes[v.master] = true
-		}
-	}
-	return len(yes) >= o.q, true
-}
-
-// quorum: a grant was returned though fewer than a quorum of masters had answered yes to
-// its SETs.
-func (o *oracle) quorum() (f finding) {
-	var at []time.Duration
-	for _, a := range o.acqs {
-		backed, known := o.backed(a, 0)
-		if !known {
-			continue
-		}
-		at = append(at, a.grant)
-		if !backed {
-			f.add(a.key, a.grant)
-		}
-	}
-	f.untested, f.slack = len(at) == 0, true
-	f.rows = o.need(at)
-	return f
-}
-
 // minValidity: fewer than a quorum of masters can have stored the token until the end of
 // what a grant promised.
 func (o *oracle) minValidity() (f finding) {

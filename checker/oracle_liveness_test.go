@@ -53,6 +53,7 @@ func (o *oracle) deadlockFreedom() (f finding) {
 		switch {
 		case granted:
 			judged++
+		case tried && o.h.DeadWaiter > 0 && min(o.end, o.interrupted) < h.at+h.bound+o.queueing(key, h.at, o.end):
 		case tried && min(o.end, o.interrupted) >= h.at+h.bound:
 			judged++
 			f.found = append(f.found, violation{key, h.at, h.at + h.bound})
@@ -86,6 +87,9 @@ func (o *oracle) availability() (f finding) {
 		}
 		took := a.to - a.from
 		if a.dropped || o.cancelled(a) || a.open && took <= h.bound {
+			continue
+		}
+		if o.h.DeadWaiter > 0 && (took > h.bound || !a.ok) && took >= h.bound && took <= h.bound+o.queueing(a.key, a.from, a.to) {
 			continue
 		}
 		judged++
@@ -333,8 +337,8 @@ func (o *oracle) patience() time.Duration {
 }
 
 // lostHolder says whether the last holder of a key had ended or stood still when a wait
-// began.
-func (o *oracle) lostHolder(w wait) bool {
+// began, and which.
+func (o *oracle) lostHolder(w wait) (lost, still bool) {
 	var last *acquisition
 	for _, a := range o.acqs {
 		if a.key == w.key && a.grant <= w.from {
@@ -342,24 +346,29 @@ func (o *oracle) lostHolder(w wait) bool {
 		}
 	}
 	if last == nil {
-		return false
+		return false, false
 	}
 	if last.killed {
-		return true
+		return true, false
 	}
 	for _, p := range o.pauses(last.client) {
 		if p[0] >= last.grant && p[0] <= w.from && p[1] > w.from && last.over >= p[0] {
-			return true
+			return true, true
 		}
 	}
-	return false
+	return false, false
 }
 
-// starved judges waits: those that are longer than a bound violate.
-func (o *oracle) starved(waits []wait, bound time.Duration, judged int) (f finding) {
+// starved judges waits: those that are longer than a bound violate. Where the holder may go
+// on, a lock that renews its leases has more time.
+func (o *oracle) starved(waits []wait, most, renewing time.Duration, judged int) (f finding) {
 	f.late = true
 	for _, w := range waits {
-		if w.to-w.from > bound && o.stood(w.from, w.to) <= 0.05 {
+		bound := most
+		if lost, still := o.lostHolder(w); lost && still {
+			bound += renewing
+		}
+		if w.to-w.from > bound && o.stood(w.from, w.to) <= 0.05 && (o.h.DeadWaiter == 0 || w.to-w.from > bound+o.queueing(w.key, w.from, w.to)) {
 			f.found = append(f.found, violation{w.key, w.from, w.to})
 		}
 	}
@@ -372,14 +381,14 @@ func (o *oracle) holderLoss() finding {
 	var mine []wait
 	judged := 0
 	for _, w := range o.waits(false) {
-		if o.lostHolder(w) {
+		if lost, _ := o.lostHolder(w); lost {
 			mine = append(mine, w)
 			if w.granted {
 				judged++
 			}
 		}
 	}
-	return o.starved(mine, o.patience(), judged)
+	return o.starved(mine, o.patience(), o.h.HungHolder, judged)
 }
 
 func (o *oracle) minorityFailure() finding {
@@ -394,11 +403,11 @@ func (o *oracle) minorityFailure() finding {
 	}
 	var mine []wait
 	for _, w := range o.waits(false) {
-		if !o.lostHolder(w) && w.minor {
+		if lost, _ := o.lostHolder(w); !lost && w.minor {
 			mine = append(mine, w)
 		}
 	}
-	return o.starved(mine, o.patience(), judged)
+	return o.starved(mine, o.patience(), 0, judged)
 }
 
 func (o *oracle) progress() finding {
@@ -408,5 +417,5 @@ func (o *oracle) progress() finding {
 			judged++
 		}
 	}
-	return o.starved(o.waits(true), 2*time.Second+time.Duration(o.h.Clients)*200*time.Millisecond, judged)
+	return o.starved(o.waits(true), 2*time.Second+time.Duration(o.h.Clients)*200*time.Millisecond, 0, judged)
 }

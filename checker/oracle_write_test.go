@@ -24,6 +24,12 @@ func writeHeader(h history.Header) string {
 	if h.Duplicates {
 		s += " duplicates"
 	}
+	if h.HungHolder > 0 {
+		s += " hung=" + h.HungHolder.String()
+	}
+	if h.DeadWaiter > 0 {
+		s += " dead=" + h.DeadWaiter.String()
+	}
 	if h.Fencing {
 		s += " fencing"
 	}

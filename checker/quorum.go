@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // wasted is an attempt that a quorum voted for and that was not granted.
@@ -196,6 +197,6 @@ func (r *run) grantOf(a attempt) *history.Lease {
 // clockBent says whether a client's clock ran at another rate within a time.
 func (r *run) clockBent(client string, from, to time.Duration) bool {
 	return slices.ContainsFunc(r.faults, func(f *history.Fault) bool {
-		return f.Name == "client-clock" && f.Installed && slices.Contains(f.Clients, client) && overlaps(f.Began, f.To, from, to)
+		return fault.Of(f.Name).Clock == fault.ClientClock && f.Installed && slices.Contains(f.Clients, client) && overlaps(f.Began, f.To, from, to)
 	})
 }

@@ -60,6 +60,8 @@ type Result struct {
 	Key        string      `json:"key,omitempty"` // of the first violation
 	Verdict    Verdict     `json:"verdict"`
 	Why        string      `json:"why"`                  // one sentence
+	Finding    string      `json:"finding,omitempty"`    // of holds: Why without the evidence and the faults
+	Faults     string      `json:"-"`                    // of holds: which faults took effect, in words; the same for all properties of a run
 	Checked    int         `json:"checked"`              // how many leases, sections, writes or acquires were judged
 	Evidence   []Evidence  `json:"evidence,omitempty"`   // what the property needs to hold, and what the run had of it
 	Count      int         `json:"count,omitempty"`      // how many violations were found

@@ -2,21 +2,14 @@ package checker
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // ends says whether a fault ends a master's process.
-func ends(fault string) bool {
-	switch fault {
-	case "kill", "shutdown", "powercut", "failover":
-		return true
-	}
-	return false
-}
+func ends(name string) bool { return fault.Of(name).EndsMaster() }
 
 // strike is when a fault struck a master, and the line that shows it: when the master's
 // process was recorded to be down, for a fault that ends it; else when it was installed. What
@@ -109,10 +102,7 @@ func (n *narrative) fault(f *history.Fault, detail bool, masters []string) {
 			e.Client = f.Clients[0]
 		}
 		e.Text = fmt.Sprintf("%s #%d ended", f.Name, f.ID)
-		if what := map[string]string{
-			"pause": "went on, and executed first what was sent meanwhile", "partition": "could be reached again", "reset": "could be reached again",
-			"slow": "answered as fast as before", "clock": "had the right time again",
-		}[f.Name]; what != "" && len(masters) > 0 {
+		if what := fault.Of(f.Name).Healed(); what != "" && len(masters) > 0 {
 			e.Text = fmt.Sprintf("%s %s (%s #%d)", Enumerate(masters), what, f.Name, f.ID)
 		}
 		n.add(e)
@@ -159,94 +149,9 @@ func (n *narrative) up(master string, s state, detail bool) {
 
 // did says what a fault did to some masters, or to clients, and in a word.
 func (r *run) did(f *history.Fault, masters []string) (text, word string) {
-	all, clients := Enumerate(masters), Enumerate(set(f.Clients))
-	who := clients
-	if len(f.Clients) == 0 {
-		who = "every client"
-	}
-	are := was(masters)
-	switch f.Name {
-	case "partition", "refuse":
-		how := ""
-		switch {
-		case f.Params["mode"] == "hold":
-			how = ": what they sent each other was held back"
-		case f.Params["direction"] == "replies":
-			how = ": the answers were lost"
-		case f.Params["direction"] == "requests":
-			how = ": the commands were lost"
-		}
-		word = "cut"
-		if len(f.Clients) == 1 {
-			word = "cut " + f.Clients[0]
-		}
-		verb := was(f.Clients)
-		if len(f.Clients) == 0 {
-			verb = "was"
-		}
-		return who + " " + verb + " cut off from " + all + how, word
-	case "reset":
-		return "the connections of " + who + " to " + all + " were broken, and new ones refused", "reset"
-	case "slow", "delay":
-		how := ""
-		if d := f.Params["delay"]; d != "" {
-			how = ", by " + d
-		}
-		return all + " " + are + " slow to answer" + how, "slow"
-	case "pause":
-		return all + " " + are + " paused", "paused"
-	case "kill":
-		return all + " " + are + " killed, " + r.persistence(), "killed"
-	case "shutdown":
-		return all + " " + are + " shut down, " + r.persistence(), "down"
-	case "powercut":
-		return all + " lost power, " + r.persistence(), "no power"
-	case "failover":
-		return all + " " + are + " killed and replaced by a replica", "killed"
-	case "clock":
-		return "the clock of " + all + bent(f.Params["clock"]), clockWord(f.Params["clock"])
-	case "client-clock":
-		clock := f.Params["clock"]
-		if clock == "" && f.Params["rate"] != "" { // of older histories
-			clock = "x" + f.Params["rate"]
-		}
-		return "the clock of " + clients + bent(clock), clockWord(clock)
-	case "memory":
-		return "the memory of " + all + " was filled", "full"
-	case "client-pause":
-		return clients + " was to be stopped" + r.atPoint(f.Params["point"]), "to stop"
-	case "client-kill":
-		return clients + " was to be ended" + r.atPoint(f.Params["point"]), "to end"
-	case "lying-fsync":
-		return "the disk of " + all + " began to confirm writes that it did not keep", "lying"
-	case "slow-fsync":
-		return "the disk of " + all + " became slow", "slow"
-	case "full-disk":
-		return "the disk of " + all + " was full", "full"
-	}
-	return fmt.Sprintf("%s struck %s", f.Name, Enumerate(set(slices.Concat(masters, f.Clients)))), f.Name
-}
-
-// bent says what was done to a clock, as the end of a sentence.
-func bent(clock string) string {
-	switch {
-	case strings.HasPrefix(clock, "+"):
-		return " jumped forward by " + clock[1:]
-	case strings.HasPrefix(clock, "-"):
-		return " jumped back by " + clock[1:]
-	case strings.HasPrefix(clock, "x"):
-		return " ran at " + clock[1:] + " times the true rate"
-	case clock == "":
-		return " was changed, by how much was not recorded"
-	}
-	return " was off: " + clock
-}
-
-func clockWord(clock string) string {
-	if clock == "" {
-		return "clock"
-	}
-	return clock
+	return fault.Of(f.Name).Did(&fault.Scene{
+		Masters: masters, Clients: set(f.Clients), Params: f.Params, Persistence: r.persistence(), AtPoint: r.atPoint(f.Params["point"]),
+	})
 }
 
 func (r *run) persistence() string {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // lookFrom and lookTo bound when a snapshot of a master's keys was taken: after it was asked
@@ -437,7 +438,7 @@ func (r *run) faultsOf(master string) *masterFaults {
 			x.ends = append(x.ends, f)
 			ended = append(ended, history.Span{From: f.Began, To: f.To})
 		}
-		if f.Name == "clock" || f.Name == "memory" {
+		if kind := fault.Of(f.Name); kind.Clock == fault.MasterClock || kind.Evicts {
 			bent = append(bent, history.Span{From: f.Began, To: f.To})
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // judgement is what the judge of a property found, before the rule for verdicts (conclude)
@@ -82,12 +83,13 @@ func (r *run) conclude(p Property, j *judgement) Result {
 		return v.At >= r.died.from
 	})
 	t := j.tally
-	t.found = len(certain)
+	t.found = max(t.found, len(certain))
 	switch {
 	case j.contradiction != "":
 		res.Verdict, res.Why = Unknown, j.contradiction
 	case len(certain) > 0:
 		res.violate(p, certain, j.explain)
+		res.Count = t.found
 		res.Why = j.violated(t, &res.Violations[0]) + j.note()
 	case len(j.violations) > 0:
 		res.Verdict = Invalid
@@ -103,7 +105,8 @@ func (r *run) conclude(p Property, j *judgement) Result {
 	case r.missing(j) != "":
 		res.Verdict, res.Why = Invalid, r.missing(j)
 	default:
-		res.Verdict, res.Why = Holds, j.holds(t)+j.note()+found(j.evidence)+r.tried()
+		res.Verdict, res.Finding, res.Faults = Holds, j.holds(t)+j.note(), r.tried()
+		res.Why = res.Finding + found(j.evidence) + "; " + res.Faults
 	}
 	return res
 }
@@ -202,6 +205,18 @@ const moreWork = "try a longer --time-limit"
 // moreContention is the help where clients did not compete.
 const moreContention = "try more --clients, fewer --keys or a longer --time-limit"
 
+// moreContention is the help where clients did not compete in a run, or its log does not show
+// that they did.
+func (r *run) moreContention() string {
+	if r.imported() {
+		return "check a longer time and the logs of all hosts together"
+	}
+	return moreContention
+}
+
+// imported says whether the history was made from logs.
+func (r *run) imported() bool { return r.h.Header.Driver == history.Imported }
+
 // expectsFaults says whether there were to be faults.
 func (r *run) expectsFaults() bool {
 	return len(r.asksFor()) > 0 || slices.ContainsFunc(r.faults, func(f *history.Fault) bool { return f.Installed })
@@ -278,13 +293,10 @@ func (r *run) ineffective(name string) string {
 	return name + " was requested but never installed"
 }
 
-// clientPause is the name of the fault that stops clients.
-const clientPause = "client-pause"
-
 // tookEffect says whether a fault is known to have had an effect. A client's own record
 // that it stood still within a client-pause proves that one.
 func (r *run) tookEffect(f *history.Fault) bool {
-	if f.Bit || !f.Installed || f.Name != clientPause {
+	if f.Bit || !f.Installed || fault.Of(f.Name).Client != fault.ClientStops {
 		return f.Bit && f.Installed
 	}
 	took, known := r.effective[f]
@@ -313,13 +325,16 @@ func (r *run) stoppedSomebody(f *history.Fault) bool {
 	return false
 }
 
-// tried says what the lock was exposed to, as the end of a sentence.
+// tried says what the lock was exposed to, as a clause.
 func (r *run) tried() string {
+	if r.imported() {
+		return "whether anything failed meanwhile is not in the logs"
+	}
 	if len(r.faults) == 0 {
 		if len(r.asksFor()) == 0 {
-			return "; no fault was requested"
+			return "no fault was requested"
 		}
-		return "; no fault was installed"
+		return "no fault was installed"
 	}
 	effective := 0
 	var kinds []string
@@ -333,10 +348,10 @@ func (r *run) tried() string {
 		}
 	}
 	if effective == 0 {
-		return "; no fault is known to have taken effect"
+		return "no fault is known to have taken effect"
 	}
 	slices.Sort(kinds)
-	return fmt.Sprintf("; %s took effect (%s)", count(effective, "fault", "faults"), strings.Join(kinds, ", "))
+	return fmt.Sprintf("%s took effect (%s)", count(effective, "fault", "faults"), strings.Join(kinds, ", "))
 }
 
 // death is that of a master which no fault caused.

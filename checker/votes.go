@@ -15,6 +15,11 @@ type backing struct {
 	first bool          // the acquire's grant, not an extension's
 	since time.Duration // its commands were sent from then on
 	yes   []string      // masters whose yes was there when it returned
+
+	// Extensions of one lease that were on their way at once share the answers.
+	sharing int // how many of them returned up to this one, which counts
+	answers int // yes answers, of each master at most one for each of these
+	needs   int // how many they need together
 }
 
 // grantBefore is the grant that the i-th one of a lease extends. A bent clock grants nothing.
@@ -37,27 +42,82 @@ func (r *run) extendsItself(l *history.Lease) bool {
 // that votes may have been recorded late.
 func (r *run) backingOf(l *history.Lease, i int) (backing, bool) {
 	g := l.Grants[i]
-	b := backing{lease: l, grant: g, first: i == 0, since: l.Invoked}
+	b := backing{lease: l, grant: g, first: i == 0, since: l.Invoked, needs: r.quorum(), sharing: 1}
 	if i > 0 {
 		b.since = grantBefore(l, i).At
 		// Where a lock also extends by itself, an extension that nobody called for may return
 		// while a call is open, and would be taken for the return of that.
-		if asked, ok := r.asked(g.Index); ok && !r.extendsItself(l) {
+		if r.extendsItself(l) {
+			b.since = r.extendingSince(l, b.since)
+			for j := 1; j < i; j++ {
+				if other := l.Grants[j]; !other.Bent && other.At > b.since+r.slack {
+					if x, known := r.backingOf(l, j); !known || x.enough() {
+						b.sharing++
+					}
+				}
+			}
+			b.needs *= b.sharing
+		} else if asked, ok := r.asked(g.Index); ok {
 			b.since = max(b.since, asked)
 		}
 	}
 	if g.Bent || !r.lookup().voted(l) || r.stalledIn(b.since, g.At+r.slack) {
 		return b, false
 	}
+	said := map[string]int{}
 	for v := range r.lookup().asked(l, b.since-r.slack, g.At+r.slack) {
 		// An extension may set a key anew that a master has lost.
 		counts := v.Command == history.CommandSet && (b.first || sent(v) > grantBefore(l, i).At) || !b.first && v.Command == history.CommandExtend
 		if counts && v.Yes && sent(v) >= b.since-r.slack && v.At <= g.At+r.slack {
-			b.yes = append(b.yes, v.Master)
+			said[v.Master]++
 		}
+	}
+	for m, n := range said {
+		b.yes = append(b.yes, m)
+		b.answers += min(n, b.sharing)
 	}
 	b.yes = set(b.yes)
 	return b, true
+}
+
+// enough says whether a grant may rest on the yes answers that were there.
+func (b *backing) enough() bool {
+	return len(b.yes)*b.sharing >= b.needs && b.answers >= b.needs
+}
+
+// extendingSince is since when, up to a time, some command to extend a lease was on its way
+// all the time: then several extensions may share the answers.
+func (r *run) extendingSince(l *history.Lease, to time.Duration) time.Duration {
+	for {
+		from := to
+		for v := range r.lookup().asked(l, to, to) {
+			if v.Command == history.CommandExtend && v.At > to {
+				from = min(from, r.waitingSince(l, v))
+			}
+		}
+		if from >= to {
+			return to
+		}
+		to = from
+	}
+}
+
+// waitingSince is since when a command to extend a lease may have waited to be sent: a client
+// may send a master one command at a time.
+func (r *run) waitingSince(l *history.Lease, v history.Vote) time.Duration {
+	since := sent(v)
+	for {
+		from := since
+		for u := range r.lookup().asked(l, since-r.slack, since) {
+			if u.Command == history.CommandExtend && u.Master == v.Master && u.At <= since {
+				from = min(from, sent(u))
+			}
+		}
+		if from >= since {
+			return since
+		}
+		since = from
+	}
 }
 
 // quorumOfYes judges one thing of L1: when an acquire returns ok, the yes answers of a
@@ -79,7 +139,7 @@ func (r *run) quorumOfYes() *judgement {
 		}
 		g := b.grant
 		judged = append(judged, g.At)
-		if len(b.yes) >= q {
+		if b.enough() {
 			continue
 		}
 		byGrant[g.Index] = b

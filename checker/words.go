@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"lockpick/history/fault"
 )
 
 // at writes a time or a duration as reports do: seconds, to the millisecond.
@@ -39,24 +41,7 @@ func share(n, all int, nouns string) string {
 }
 
 // Enumerate writes names as a sentence does: "m1, m2 and m3"; of none, "no one".
-func Enumerate(names []string) string {
-	switch n := len(names); n {
-	case 0:
-		return "no one"
-	case 1:
-		return names[0]
-	default:
-		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
-	}
-}
-
-// was is the verb for a list of names.
-func was(names []string) string {
-	if len(names) == 1 {
-		return "was"
-	}
-	return "were"
-}
+func Enumerate(names []string) string { return fault.Enumerate(names) }
 
 // other names a client beside another, also if it is the same one.
 func other(client, beside string) string {

@@ -1,10 +1,14 @@
 package cluster
 
 import (
+	"bytes"
 	"io"
 	"net"
+	"strings"
 	"testing"
 	"time"
+
+	"lockpick/cluster/resp"
 )
 
 // BenchmarkLinkLatency says what a link costs a request and its reply, as a
@@ -63,6 +67,18 @@ func BenchmarkLinkThroughput(b *testing.B) {
 // bothWays connects to an echo server directly and through a link.
 func bothWays(b *testing.B) (direct, linked net.Conn) {
 	b.Helper()
+	addr := serve(b, func(c net.Conn) { io.Copy(c, c) })
+	direct, err := net.Dial("tcp", addr)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { direct.Close() })
+	return direct, dial(b, linkTo(b, addr))
+}
+
+// serve has handle serve each connection to a port of loopback, and returns its address.
+func serve(b *testing.B, handle func(net.Conn)) (addr string) {
+	b.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
@@ -75,15 +91,64 @@ func bothWays(b *testing.B) (direct, linked net.Conn) {
 				return
 			}
 			go func() {
-				io.Copy(c, c)
-				c.Close()
+				defer c.Close()
+				handle(c)
 			}()
 		}
 	}()
-	direct, err = net.Dial("tcp", ln.Addr().String())
-	if err != nil {
-		b.Fatal(err)
+	return ln.Addr().String()
+}
+
+// BenchmarkObservedLink says what it costs that an observer follows a link, as a ratio to the same link without: of one
+// command and its reply, and of 1,000 commands in a pipeline.
+func BenchmarkObservedLink(b *testing.B) {
+	set := "*6\r\n$3\r\nSET\r\n$2\r\nk0\r\n$32\r\n0123456789abcdef0123456789abcdef\r\n$2\r\nNX\r\n$2\r\nPX\r\n$4\r\n2000\r\n"
+	get := "*2\r\n$3\r\nGET\r\n$6\r\nanswer\r\n"
+	value := "*2\r\n$3\r\nSET\r\n$4000\r\n" + strings.Repeat("x", 4000) + "\r\n"
+	for _, x := range []struct {
+		name, commands string
+		replies        int // bytes
+	}{
+		{"a command", set, len("+OK\r\n")},
+		{"a pipeline of small commands", strings.Repeat(get, 1000), 1000 * len("+OK\r\n")},
+		{"a pipeline of large values", strings.Repeat(value, 1000), 1000 * len("+OK\r\n")},
+	} {
+		b.Run(x.name, func(b *testing.B) {
+			server := okServer(b, strings.Count(x.commands, "\n")*len("+OK\r\n")/x.replies)
+			bare, observed := linkTo(b, server), linkTo(b, server)
+			votes := 0
+			observed.Observe(&resp.Observer{Scripts: &resp.Scripts{}, Vote: func(resp.Vote) { votes++ }, Lost: func(why error) { b.Error(why) }})
+			one, other := dial(b, bare), dial(b, observed)
+			ask := func(c net.Conn) time.Duration {
+				began := time.Now()
+				go io.WriteString(c, x.commands)
+				if _, err := io.CopyN(io.Discard, c, int64(x.replies)); err != nil {
+					b.Fatal(err)
+				}
+				return time.Since(began)
+			}
+			var without, with time.Duration
+			for b.Loop() {
+				without += ask(one)
+				with += ask(other)
+			}
+			b.ReportMetric(float64(with)/float64(without), "ratio")
+		})
 	}
-	b.Cleanup(func() { direct.Close() })
-	return direct, dial(b, linkTo(b, ln.Addr().String()))
+}
+
+// okServer replies +OK to each command. Each command has the given number of lines.
+func okServer(b *testing.B, lines int) (addr string) {
+	b.Helper()
+	return serve(b, func(c net.Conn) {
+		in := make([]byte, 64<<10)
+		for read := 0; ; read %= lines {
+			n, err := c.Read(in)
+			if err != nil {
+				return
+			}
+			read += bytes.Count(in[:n], []byte("\n"))
+			io.WriteString(c, strings.Repeat("+OK\r\n", read/lines))
+		}
+	})
 }

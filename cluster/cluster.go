@@ -2,7 +2,10 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"lockpick/cluster/resp"
 )
 
 // Cluster is a number of independent masters. Its methods are safe for
@@ -64,12 +67,12 @@ type Master interface {
 	// a server need not come back from what a power cut leaves.
 	CutPower(ctx context.Context, p Power) (Cut, error)
 
-	// Fill writes junk under keys that begin with FillerPrefix, past all links,
+	// FillMemory writes junk under keys that begin with FillerPrefix, past all links,
 	// until that many bytes of it were written or the master takes no more (of what
-	// it evicts meanwhile, see Look). With 0 bytes, it writes until one of its keys
-	// was evicted or it takes no more. Drain removes the junk.
-	Fill(ctx context.Context, bytes int64) error
-	Drain(ctx context.Context) error
+	// it evicts meanwhile, see Inspect). With 0 bytes, it writes until one of its keys
+	// was evicted or it takes no more. DrainMemory removes the junk.
+	FillMemory(ctx context.Context, bytes int64) error
+	DrainMemory(ctx context.Context) error
 
 	// HoldReplication stops, and lets go on, what the replica learns that a Failover
 	// would promote; others, and so WAIT, hear all the same. What was held is late, not
@@ -82,15 +85,15 @@ type Master interface {
 	// some clients becomes it.
 	Failover(ctx context.Context, t Takeover) error
 
-	// Look asks the master itself, past all links, which run of the server
+	// Inspect asks the master itself, past all links, which run of the server
 	// answers and what it stores under the keys; a key that holds no string is
 	// left out. It fails while the master is paused or down, and does not wait for
 	// calls under way.
-	Look(ctx context.Context, keys []string) (Look, error)
+	Inspect(ctx context.Context, keys []string) (Snapshot, error)
 }
 
-// Look is what a master says of itself, and its disk of itself.
-type Look struct {
+// Snapshot is what a master says of itself, and its disk of itself.
+type Snapshot struct {
 	RunID   string               // differs after each start of the server
 	Keys    map[string]string    // of the keys asked for, those that exist
 	Expires map[string]time.Time // of those keys, the ones that ever end: when, on its own clock
@@ -108,7 +111,7 @@ type DiskCounts struct {
 	Refused int64 // writes that failed because the disk was full
 }
 
-// FillerPrefix begins the keys that Fill writes.
+// FillerPrefix begins the keys that FillMemory writes.
 const FillerPrefix = "lockpick:filler:"
 
 // Link is one client's way to one master. The zero LinkFault heals it.
@@ -118,6 +121,11 @@ type Link interface {
 	Fault() LinkFault
 	Reset()             // sends RST on every open connection
 	Counts() LinkCounts // since the link was made
+}
+
+// Observable is a Link that real bytes cross, which an observer can follow.
+type Observable interface {
+	Observe(*resp.Observer) // the connections that are opened from now on; nil: nobody does
 }
 
 // Mode is what a link does with the bytes of one direction.
@@ -182,4 +190,24 @@ type Config struct {
 	Image       string                           // docker: image reference; empty: DefaultImage's choice
 	LogDir      string                           // mN.log is appended to there; empty: no logs are kept
 	Progress    func(format string, args ...any) // told what takes long; may be nil
+
+	KeepLeftovers bool // do not remove what dead harnesses left behind
+}
+
+// What a master refuses.
+var (
+	// ErrDown says that a master is down and has to be started first.
+	ErrDown = errors.New("the master is down")
+	// ErrPaused says that a master is paused and has to be resumed first.
+	ErrPaused = errors.New("the master is paused")
+	// ErrClosed says that the cluster was closed.
+	ErrClosed = errors.New("the cluster is closed")
+)
+
+// Mortal is a master whose server can end although no call on the master ended it: somebody
+// else killed it, or it ended by itself. Masters on this machine are.
+type Mortal interface {
+	// Died says what ended the server, or put another in its place, since it was last asked;
+	// empty: nothing did, but for calls on the master and faults of its disk.
+	Died() string
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net"
 	"time"
+
+	"lockpick/cluster/resp"
 )
 
 // chunkSize is how much is read at once; keepLimit is how many bytes a direction
@@ -21,11 +23,12 @@ const (
 //
 // All fields but the sockets' own state are guarded by the link's mutex.
 type conn struct {
-	link     *link
+	link     *TCPLink
 	client   *net.TCPConn
-	upstream *net.TCPConn // nil until opened
-	requests pipe         // client to master
-	replies  pipe         // master to client
+	upstream *net.TCPConn       // nil until opened
+	requests pipe               // client to master
+	replies  pipe               // master to client
+	observed *resp.Conversation // nil: nobody looks
 	gone     chan struct{}
 	removed  bool // gone is closed, and the link has forgotten the connection
 }
@@ -65,8 +68,11 @@ type item struct {
 	delayed bool          // counted as delayed
 }
 
-func newConn(l *link, client *net.TCPConn) *conn {
+func newConn(l *TCPLink, client *net.TCPConn) *conn {
 	c := &conn{link: l, client: client, gone: make(chan struct{})}
+	if l.observer != nil {
+		c.observed = l.observer.Connection()
+	}
 	for _, p := range []*pipe{&c.requests, &c.replies} {
 		p.conn = c
 		p.wake = make(chan struct{}, 1)
@@ -80,6 +86,9 @@ func (c *conn) readRequests() {
 	defer c.link.wg.Done()
 	c.requests.put(item{kind: itemOpen})
 	c.read(c.client, &c.requests)
+	if c.observed != nil { // the client has closed its side: pending commands get no reply
+		c.observed.End(time.Now())
+	}
 	// However the client ended, its end follows its bytes as a plain FIN: an RST
 	// could overtake, in the master's kernel, requests that were on their way.
 	c.requests.put(item{kind: itemEnd})
@@ -101,6 +110,9 @@ func (c *conn) read(src *net.TCPConn, p *pipe) bool {
 	for {
 		n, err := src.Read(buf)
 		if n > 0 {
+			if c.observed != nil && p == &c.requests {
+				c.observed.Request(buf[:n], time.Now())
+			}
 			p.put(item{kind: itemBytes, data: buf[:n]})
 		}
 		if err != nil {
@@ -293,6 +305,9 @@ func (p *pipe) deliver(it item) {
 	switch {
 	case discard:
 	case it.kind == itemBytes:
+		if c.observed != nil && p == &c.replies { // before the client can act on it
+			c.observed.Reply(it.data, time.Now())
+		}
 		_, err = dst.Write(it.data)
 	case it.kind == itemEnd:
 		dst.CloseWrite() // the receiver may be gone already: all the same

@@ -2,6 +2,8 @@ package cluster
 
 import (
 	"errors"
+	"fmt"
+	"math"
 	"time"
 )
 
@@ -14,6 +16,28 @@ var ErrUnavailable = errors.New("this fault is not available")
 type Clock struct {
 	Offset time.Duration // how far it is ahead at this moment: a jump forward or back
 	Rate   float64       // seconds that it counts in a true second; 0 means 1
+}
+
+// maxRate bounds how much faster than the true time a clock may run.
+const maxRate = 1000
+
+// EffectiveRate is how many seconds the clock counts in a true second.
+func (c Clock) EffectiveRate() float64 {
+	if c.Rate == 0 {
+		return 1
+	}
+	return c.Rate
+}
+
+// Check says what is wrong with the deviation.
+func (c Clock) Check() error {
+	if r := c.EffectiveRate(); math.IsNaN(r) || r < 0 || r > maxRate {
+		return fmt.Errorf("clock rate %v: want more than 0 and at most %d seconds in a true second", c.Rate, maxRate)
+	}
+	if c.Offset.Abs() > 20*365*24*time.Hour {
+		return fmt.Errorf("clock offset %v: want at most 20 years", c.Offset)
+	}
+	return nil
 }
 
 // Disk is what is wrong with a master's disk. The zero value is a good one.

@@ -7,16 +7,18 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"lockpick/cluster/resp"
 )
 
-// link is one client's way to one master: a TCP proxy that can be hurt.
+// TCPLink is one client's way to one master: a TCP proxy that can be hurt.
 //
 // What crosses it are not packets but, per connection and direction, a sequence
 // of items: the opening of the connection, chunks of bytes, and its end. A fault
 // treats all of them alike. So a client behind a partition does not learn that
 // the master was killed, and a request whose sender gave up and hung up is still
 // delivered, in order and followed by the hang-up, once the partition heals.
-type link struct {
+type TCPLink struct {
 	master func() string        // where the master listens now; empty: nobody does
 	lag    func() time.Duration // of each chunk of replies; nil: none
 	ln     net.Listener
@@ -24,50 +26,58 @@ type link struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
-	mu     sync.Mutex
-	fault  LinkFault
-	counts LinkCounts
-	conns  map[*conn]struct{}
+	mu       sync.Mutex
+	fault    LinkFault
+	counts   LinkCounts
+	conns    map[*conn]struct{}
+	observer *resp.Observer // of new connections; nil: none
 }
 
 // dialTimeout bounds how long a link tries to reach its master. On one machine
 // an answer or a refusal is immediate; only a full backlog takes longer.
 const dialTimeout = 3 * time.Second
 
-// newLink listens on a free port of 127.0.0.1 and forwards to the master.
-func newLink(master func() string) (*link, error) { return newLaggingLink(master, nil) }
+// NewLink listens on a free port of 127.0.0.1 and forwards to the master.
+func NewLink(master func() string) (*TCPLink, error) { return NewLaggingLink(master, nil) }
 
-// newLaggingLink is a link that delays each chunk of replies; by nothing, if lag is nil.
-func newLaggingLink(master func() string, lag func() time.Duration) (*link, error) {
+// NewLaggingLink is a link that delays each chunk of replies; by nothing, if lag is nil.
+func NewLaggingLink(master func() string, lag func() time.Duration) (*TCPLink, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("open a link to %s: listen on 127.0.0.1: %w", master(), err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &link{master: master, lag: lag, ln: ln, ctx: ctx, cancel: cancel, conns: map[*conn]struct{}{}}
+	l := &TCPLink{master: master, lag: lag, ln: ln, ctx: ctx, cancel: cancel, conns: map[*conn]struct{}{}}
 	l.wg.Add(1)
 	go l.accept()
 	return l, nil
 }
 
-func (l *link) Addr() string { return l.ln.Addr().String() }
+func (l *TCPLink) Addr() string { return l.ln.Addr().String() }
 
-func (l *link) Fault() LinkFault {
+func (l *TCPLink) Fault() LinkFault {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.fault
 }
 
-func (l *link) Counts() LinkCounts {
+func (l *TCPLink) Counts() LinkCounts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.counts
 }
 
+// Observe has an observer follow the connections that are opened from now on. What crosses them stays as it is.
+func (l *TCPLink) Observe(o *resp.Observer) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.observer = o
+}
+
 // Set replaces the fault. It holds for everything that is in the link at this
 // moment: what a direction kept is lost if it drops now, delivered if it passes
 // now, and waits from its own arrival on if a delay is set or changed.
-func (l *link) Set(f LinkFault) {
+func (l *TCPLink) Set(f LinkFault) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.fault = f
@@ -91,7 +101,7 @@ func (l *link) Set(f LinkFault) {
 
 // Reset sends RST on every open connection. Bytes that the link still kept for
 // them are lost.
-func (l *link) Reset() {
+func (l *TCPLink) Reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for c := range l.conns {
@@ -99,15 +109,15 @@ func (l *link) Reset() {
 	}
 }
 
-// close ends the link and everything that runs for it.
-func (l *link) close() {
+// Close ends the link and everything that runs for it.
+func (l *TCPLink) Close() {
 	l.cancel()
 	l.ln.Close()
 	l.Reset()
 	l.wg.Wait()
 }
 
-func (l *link) accept() {
+func (l *TCPLink) accept() {
 	defer l.wg.Done()
 	for {
 		nc, err := l.ln.Accept()
@@ -129,7 +139,7 @@ func (l *link) accept() {
 }
 
 // admit takes a client's new connection in, or refuses it.
-func (l *link) admit(client *net.TCPConn) {
+func (l *TCPLink) admit(client *net.TCPConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.fault.Refuse || l.ctx.Err() != nil {

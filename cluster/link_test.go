@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"lockpick/cluster/resp"
 )
 
 // witness is a server that keeps what each of its connections sent, in the order
@@ -103,17 +105,17 @@ func (w *witness) saw(i int) (got string, ended bool, err error) {
 
 func (w *witness) addr() string { return w.ln.Addr().String() }
 
-func linkTo(t testing.TB, addr string) *link {
+func linkTo(t testing.TB, addr string) *TCPLink {
 	t.Helper()
-	l, err := newLink(func() string { return addr })
+	l, err := NewLink(func() string { return addr })
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(l.close)
+	t.Cleanup(l.Close)
 	return l
 }
 
-func dial(t testing.TB, l *link) *net.TCPConn {
+func dial(t testing.TB, l *TCPLink) *net.TCPConn {
 	t.Helper()
 	c, err := net.Dial("tcp", l.Addr())
 	if err != nil {
@@ -124,7 +126,7 @@ func dial(t testing.TB, l *link) *net.TCPConn {
 }
 
 // isRefused asserts that a new connection is reset, at once or after it was made.
-func isRefused(t testing.TB, l *link) {
+func isRefused(t testing.TB, l *TCPLink) {
 	t.Helper()
 	c, err := net.Dial("tcp", l.Addr())
 	if errors.Is(err, syscall.ECONNRESET) {
@@ -373,11 +375,12 @@ func TestResetReachesBothSides(t *testing.T) {
 }
 
 func TestAMasterThatCanNotBeReachedResetsTheClient(t *testing.T) {
-	ports, err := freePorts(1)
+	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := linkTo(t, address(ports[0]))
+	free.Close()
+	l := linkTo(t, free.Addr().String())
 	isRefused(t, l)
 
 	l.Set(LinkFault{Replies: Hold}) // who hears no replies hears no refusal either
@@ -439,7 +442,7 @@ func TestAClosedLinkLeavesNothingBehind(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 		closed := make(chan struct{})
 		go func() {
-			l.close()
+			l.Close()
 			close(closed)
 		}()
 		select {
@@ -448,7 +451,7 @@ func TestAClosedLinkLeavesNothingBehind(t *testing.T) {
 			t.Fatalf("with %+v the link does not close", f)
 		}
 		wasReset(t, c)
-		l.close()
+		l.Close()
 	}
 }
 
@@ -487,11 +490,14 @@ func TestLinkKeepsOrderAndBytes(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := newWitness(t, true)
 		defer w.ln.Close()
-		l, err := newLink(w.addr)
+		l, err := NewLink(w.addr)
 		if err != nil {
 			r.Fatal(err)
 		}
-		defer l.close()
+		defer l.Close()
+		if rapid.Bool().Draw(r, "observed") {
+			l.Observe(&resp.Observer{Scripts: &resp.Scripts{}, Vote: func(resp.Vote) {}})
+		}
 		type client struct {
 			c    *net.TCPConn
 			sent bytes.Buffer
@@ -550,4 +556,14 @@ func TestLinkKeepsOrderAndBytes(t *testing.T) {
 			r.Fatalf("counts %+v; want %d passed", got, total)
 		}
 	})
+}
+
+// eventually waits for something that nothing announces.
+func eventually(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for began := time.Now(); !f(); time.Sleep(2 * time.Millisecond) {
+		if time.Since(began) > 10*time.Second {
+			t.Fatalf("not within 10 s: %s", what)
+		}
+	}
 }

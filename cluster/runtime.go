@@ -7,7 +7,7 @@ import (
 
 // Runtime is where everything that runs in a campaign gets time, waiting,
 // spawning and randomness from, so that the same code runs in real time and in
-// virtual time. It has the methods of redlock.Runtime.
+// virtual time. It has the methods of protocol.Runtime.
 //
 // To wait for something other than time, sleep on a context and let whoever
 // knows of it cancel that context.

@@ -14,23 +14,24 @@ const (
 
 // The operations (field f). The nemesis records under the name of its fault.
 const (
-	FAcquire = "acquire" // client: ok value is Token, ValidUntil, Fence
-	FExtend  = "extend"  // client: ok value is Token, ValidUntil
-	FRelease = "release" // client: fail means that a majority no longer held the token
-	FEnter   = "enter"   // client: the critical section begins (info: a point in time)
-	FLeave   = "leave"   // client: it ends
-	FRead    = "read"    // client: from the guarded resource
-	FWrite   = "write"   // client: to the guarded resource
-	FMark    = "mark"    // resource: it carries this token now, and with compare-and-set applies no other's writes
-	FApply   = "apply"   // resource: a write took effect (ok) or was refused by its fence or its mark (fail)
-	FVote    = "vote"    // master: its reply to one lock command
-	FPaused  = "paused"  // client: stopped at a named point (invoke), goes on (ok)
-	FCrash   = "crash"   // client: it has ended, with the lease in Token if it had one, and starts anew with nothing (info)
-	FClock   = "clock"   // client: its clock runs at another rate now, and its lease ends at another time (info)
-	FLook    = "look"    // master: what it says of itself now and then, past all links (info)
-	FState   = "state"   // master: its process is up, paused or down
-	FStall   = "stall"   // harness: it slept longer than it meant to, by Took: its machine was too slow
-	FHealed  = "healed"  // nemesis: every fault has ended; the final acquisitions follow
+	FAcquire  = "acquire"  // client: ok value is Token, ValidUntil, Fence
+	FExtend   = "extend"   // client: ok value is Token, ValidUntil
+	FRelease  = "release"  // client: fail means that a majority no longer held the token
+	FEnter    = "enter"    // client: the critical section begins (info: a point in time)
+	FLeave    = "leave"    // client: it ends
+	FRead     = "read"     // client: from the guarded resource
+	FWrite    = "write"    // client: to the guarded resource
+	FMark     = "mark"     // resource: it carries this token now, and with compare-and-set applies no other's writes
+	FApply    = "apply"    // resource: a write took effect (ok) or was refused by its fence or its mark (fail)
+	FVote     = "vote"     // master: its reply to one lock command
+	FPaused   = "paused"   // client: stopped at a named point (invoke), goes on (ok)
+	FCrash    = "crash"    // client: it has ended, with the lease in Token if it had one, and starts anew with nothing (info)
+	FClock    = "clock"    // client: its clock runs at another rate now, and its lease ends at another time (info)
+	FLook     = "look"     // master: what it says of itself now and then, past all links (info)
+	FState    = "state"    // master: its process is up, paused or down
+	FStall    = "stall"    // harness: it slept longer than it meant to, by Took: its machine was too slow
+	FUnguided = "unguided" // nemesis: it saw grants and no votes, so it strikes at random from here on (info, error: why)
+	FHealed   = "healed"   // nemesis: every fault has ended; the final acquisitions follow
 
 	FDied        = "died"        // master: its process ended, or another took its place, and no fault did that (info, error: what was seen)
 	FHung        = "hung"        // client: a call did not return within its deadline and a bound (info: Command, Took; Evidence: the stack)
@@ -52,6 +53,7 @@ const (
 	CommandExtend    = "extend"    // compare-and-pexpire
 	CommandRelease   = "release"   // compare-and-delete
 	CommandRead      = "read"      // GET, compared: of locks that delete what they have looked at before
+	CommandLeave     = "leave"     // a waiter gives up its place in the lock's queue
 	CommandWriteBack = "writeback" // the fencing token's maximum, where the key still holds the token
 )
 

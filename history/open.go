@@ -51,12 +51,12 @@ func Open(path string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
-	in, err := decompressed(f)
+	in, err := Decompress(f)
 	if err != nil {
 		f.Close()
 		return nil, fmt.Errorf("%s: history: %w", found, err)
 	}
-	return in, nil
+	return opened{in, func() error { return errors.Join(in.Close(), f.Close()) }}, nil
 }
 
 // opened is a reader whose parts are closed in order.
@@ -67,9 +67,10 @@ type opened struct {
 
 func (o opened) Close() error { return o.close() }
 
-// decompressed reads a file by what its first bytes are.
-func decompressed(f *os.File) (io.ReadCloser, error) {
-	in := bufio.NewReaderSize(f, 1<<16)
+// Decompress reads what may be compressed with zstd or gzip: its first bytes say whether it is.
+// To close what it returns does not close r.
+func Decompress(r io.Reader) (io.ReadCloser, error) {
+	in := bufio.NewReaderSize(r, 1<<16)
 	start, err := in.Peek(4)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
@@ -80,15 +81,11 @@ func decompressed(f *os.File) (io.ReadCloser, error) {
 		if err != nil {
 			return nil, err
 		}
-		return opened{z, func() error { z.Close(); return f.Close() }}, nil
+		return z.IOReadCloser(), nil
 	case bytes.HasPrefix(start, gzipMagic):
-		z, err := gzip.NewReader(in)
-		if err != nil {
-			return nil, err
-		}
-		return opened{z, f.Close}, nil
+		return gzip.NewReader(in)
 	}
-	return opened{in, f.Close}, nil
+	return io.NopCloser(in), nil
 }
 
 // ReadFile reads the history in a file, which may be compressed (see Open).

@@ -23,6 +23,7 @@ type Recorder struct {
 	ended     bool // the end mark is recorded
 	err       error
 	observers []func(Op)
+	stalled   time.Duration // how long writing has taken where it took long, in all
 }
 
 // NewRecorder writes the header to w and returns a recorder whose times come
@@ -115,9 +116,19 @@ func (r *Recorder) RecordAt(op Op, happened time.Duration) Op {
 	if op.Value == nil {
 		op.Value = &Value{}
 	}
-	op.Value.Delay = max(0, now-happened)
+	if late := now - happened; late >= leastDelay {
+		op.Value.Delay = late
+	}
 	return r.record(op, now)
 }
+
+const (
+	// leastDelay is the shortest delay that is recorded: less is noise, and would cost a number
+	// in most lines.
+	leastDelay = time.Millisecond
+	// longWrite is how long it takes to write a line before that counts as a stall.
+	longWrite = 30 * time.Millisecond
+)
 
 // record is Record at a time. The caller holds r.mu.
 func (r *Recorder) record(op Op, now time.Duration) Op {
@@ -140,7 +151,38 @@ func (r *Recorder) record(op Op, now time.Duration) Op {
 	for _, f := range r.observers {
 		f(op)
 	}
+	r.stall(now)
 	return op
+}
+
+// Stalled returns the total time that slow writes have made callers of the recorder wait so far.
+// It waits for the write that is in progress.
+func (r *Recorder) Stalled() time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stalled
+}
+
+// stall records that it took long to record something: everybody who records had to wait.
+func (r *Recorder) stall(since time.Duration) {
+	if r.w == nil || r.ended || r.err != nil {
+		return
+	}
+	now := r.now()
+	if took := now - since; took >= leastDelay {
+		r.stalled += took
+	}
+	if now-since <= longWrite {
+		return
+	}
+	op := Op{Index: r.next, Time: now, Process: Harness, Type: Info, F: FStall, Value: &Value{Took: now - since}}
+	r.next++
+	if err := r.write(&op); err != nil {
+		r.err = fmt.Errorf("history: write operation %d: %w", op.Index, err)
+	}
+	for _, f := range r.observers {
+		f(op)
+	}
 }
 
 // Seal ends the history where it is: what comes after is dropped, as after the end mark.

@@ -153,11 +153,11 @@ func TestNothingFollowsTheEndMark(t *testing.T) {
 }
 
 // TestRecordAtKeepsTheTimeOfTheEvent: however late an event is recorded, its line tells when
-// it happened.
+// it happened: to a millisecond, below which nothing is worth a number in each line.
 func TestRecordAtKeepsTheTimeOfTheEvent(t *testing.T) {
 	now := time.Duration(0)
 	r := NewMemory(Header{}, func() time.Duration { return now })
-	for _, late := range []time.Duration{0, time.Nanosecond, 2 * time.Second} {
+	for _, late := range []time.Duration{0, time.Millisecond, 2 * time.Second} {
 		happened := now
 		now += late
 		if op := r.RecordAt(Op{F: FVote}, happened); op.Time-op.Value.Delay != happened || op.Value.Delay != late {
@@ -166,5 +166,46 @@ func TestRecordAtKeepsTheTimeOfTheEvent(t *testing.T) {
 	}
 	if op := r.RecordAt(Op{F: FVote}, now+1); op.Value.Delay != 0 {
 		t.Errorf("an event of the future: delay %v", op.Value.Delay)
+	}
+}
+
+// What is recorded long after it happened says so, and so does the recorder if everybody had to
+// wait for it.
+func TestRecorderRecordsItsOwnDelay(t *testing.T) {
+	now := 10 * time.Second
+	var file bytes.Buffer
+	slow := time.Duration(0)
+	r, err := NewRecorder(writer(func(p []byte) { now += slow; file.Write(p) }), Header{}, func() time.Duration { return now })
+	if err != nil {
+		t.Fatal(err)
+	}
+	vote := func(ago time.Duration) {
+		r.RecordAt(Op{Process: "m1", Type: OK, F: FVote, Key: "k0", Value: &Value{Token: "t", Client: "c1", Command: CommandSet}}, now-ago)
+	}
+	vote(900 * time.Microsecond)
+	vote(1500 * time.Millisecond)
+	slow = 25 * time.Millisecond
+	vote(0)
+	slow = 2 * time.Second
+	vote(0)
+	slow = 0
+	vote(0)
+	h, err := Read(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var delays, stalls []time.Duration
+	for _, op := range h.Ops {
+		if op.F == FStall {
+			stalls = append(stalls, op.Value.Took)
+			continue
+		}
+		delays = append(delays, op.Value.Delay)
+	}
+	if want := []time.Duration{0, 1500 * time.Millisecond, 0, 0, 0}; !slices.Equal(delays, want) {
+		t.Errorf("delays %v, want %v", delays, want)
+	}
+	if want := []time.Duration{2 * time.Second}; !slices.Equal(stalls, want) {
+		t.Errorf("stalls %v, want %v", stalls, want)
 	}
 }

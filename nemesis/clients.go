@@ -133,3 +133,17 @@ func (c *clientClock) note(client string) {
 		c.went = append(c.went, client)
 	}
 }
+
+func init() {
+	implement("client-pause", implementation{new: newClientPause})
+	implement("client-kill", implementation{new: newClientKill, shape: func(n *Nemesis, plan Plan, s *Step) {
+		s.Point = pick(n.random, plan.Points[1:]) // the first lies within the lock: no client is there yet
+	}})
+	implement("client-clock", implementation{new: newClientClock, shape: func(n *Nemesis, plan Plan, s *Step) {
+		if s.Clock = plan.ClientClock; s.Clock == "" {
+			d := n.around(2 * n.env.TTL).String()
+			s.Clock = pick(n.random, []string{"x0.5", "x0.9", "x1.1", "x2", "+" + d, "-" + d})
+		}
+		s.Clients = []string{Any}
+	}})
+}

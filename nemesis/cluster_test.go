@@ -182,16 +182,16 @@ func (m *fakeMaster) Start(ctx context.Context) error {
 	})
 }
 
-func (m *fakeMaster) Look(ctx context.Context, keys []string) (cluster.Look, error) {
+func (m *fakeMaster) Inspect(ctx context.Context, keys []string) (cluster.Snapshot, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
 	case ctx.Err() != nil:
-		return cluster.Look{}, context.Cause(ctx)
+		return cluster.Snapshot{}, context.Cause(ctx)
 	case m.state == cluster.Down:
-		return cluster.Look{}, cluster.ErrDown
+		return cluster.Snapshot{}, cluster.ErrDown
 	case m.state == cluster.Paused && !m.deaf:
-		return cluster.Look{}, cluster.ErrPaused
+		return cluster.Snapshot{}, cluster.ErrPaused
 	}
 	// A disk is used all the time: whoever looks finds that its fault did something.
 	if m.disk.FsyncDelay > 0 {
@@ -203,7 +203,7 @@ func (m *fakeMaster) Look(ctx context.Context, keys []string) (cluster.Look, err
 	if m.disk.Full {
 		m.counts.Refused++
 	}
-	look := cluster.Look{RunID: fmt.Sprintf("%s run %d", m.name, m.run), Keys: map[string]string{}, Disk: m.counts, Evicted: m.evicted}
+	look := cluster.Snapshot{RunID: fmt.Sprintf("%s run %d", m.name, m.run), Keys: map[string]string{}, Disk: m.counts, Evicted: m.evicted}
 	for _, k := range keys {
 		if token, ok := m.keys[k]; ok {
 			look.Keys[k] = token
@@ -244,11 +244,11 @@ func (m *fakeMaster) Failover(ctx context.Context, t cluster.Takeover) error {
 	})
 }
 
-func (m *fakeMaster) Fill(ctx context.Context, _ int64) error {
+func (m *fakeMaster) FillMemory(ctx context.Context, _ int64) error {
 	return m.act(ctx, func() error { clear(m.keys); m.evicted++; return m.lacks })
 }
 
-func (m *fakeMaster) Drain(ctx context.Context) error {
+func (m *fakeMaster) DrainMemory(ctx context.Context) error {
 	return m.act(ctx, func() error { return nil })
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // A fault took effect if it changed what somebody experienced. This file holds the rule:
@@ -28,8 +29,8 @@ const (
 	unproven              // only clients can tell: see felt
 )
 
-// felt is what clients experienced of one fault.
-type felt struct {
+// clientEvidence is what clients experienced of one fault.
+type clientEvidence struct {
 	masters []string
 	clients []string // nil: all
 
@@ -40,9 +41,9 @@ type felt struct {
 }
 
 // tookEffect says whether clients experienced the fault.
-func (f *felt) tookEffect() bool { return f.unanswered+f.late > 0 }
+func (f *clientEvidence) tookEffect() bool { return f.unanswered+f.late > 0 }
 
-func (f *felt) String() string {
+func (f *clientEvidence) String() string {
 	var parts []string
 	if f.unanswered > 0 {
 		parts = append(parts, plural(f.unanswered, "lock command got no reply", "lock commands got no reply"))
@@ -81,8 +82,8 @@ func rounded(d time.Duration) time.Duration {
 const settleWithin = 50 * time.Millisecond
 
 // judge applies the rule to a fault that has just healed.
-func (n *Nemesis) judge(x *felt, p proof, evidence string) (tookEffect bool, all string) {
-	defer n.watch.unfeel(x)
+func (n *Nemesis) judge(x *clientEvidence, p proof, evidence string) (tookEffect bool, all string) {
+	defer n.watch.stopObserving(x)
 	if p == unproven {
 		n.watch.settle(x, settleWithin)
 	}
@@ -94,14 +95,14 @@ func (n *Nemesis) judge(x *felt, p proof, evidence string) (tookEffect bool, all
 	return p == proven || p == unproven && x.tookEffect(), evidence
 }
 
-// feel starts to note what clients experience of a fault of which only they can tell: of a
+// startObserving starts to note what clients experience of a fault of which only they can tell: of a
 // fault on links, only the clients of those.
-func (w *watch) feel(f *injection) *felt {
-	x := &felt{masters: f.masterNames()}
-	if !f.kind.felt {
+func (w *watch) startObserving(f *injection) *clientEvidence {
+	x := &clientEvidence{masters: f.masterNames()}
+	if !f.kind.ClientsFeel() {
 		return x
 	}
-	if f.kind.Hits == "links" {
+	if f.kind.Hits == fault.Links {
 		x.clients = f.clients
 	}
 	w.mu.Lock()
@@ -110,11 +111,11 @@ func (w *watch) feel(f *injection) *felt {
 	return x
 }
 
-// unfeel is the end of that.
-func (w *watch) unfeel(x *felt) {
+// stopObserving is the end of that.
+func (w *watch) stopObserving(x *clientEvidence) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.feeling = slices.DeleteFunc(w.feeling, func(y *felt) bool { return y == x })
+	w.feeling = slices.DeleteFunc(w.feeling, func(y *clientEvidence) bool { return y == x })
 }
 
 // hears says whether there were any votes.
@@ -125,7 +126,7 @@ func (w *watch) hears() bool {
 }
 
 // settle waits until somebody has experienced the fault, but no longer than d.
-func (w *watch) settle(x *felt, d time.Duration) {
+func (w *watch) settle(x *clientEvidence, d time.Duration) {
 	w.mu.Lock()
 	known := x.tookEffect()
 	w.mu.Unlock()
@@ -189,7 +190,7 @@ type disturbance struct {
 // a slow disk, is what replies normally come from. The caller holds w.mu.
 func (w *watch) disturb(op history.Op) {
 	v := op.Value
-	if kind, ok := KindNamed(op.F); !ok || kind.lasting || v.ID == 0 {
+	if kind, ok := fault.Named(op.F); !ok || kind.Lasts() || v.ID == 0 {
 		return
 	}
 	begins := v.Phase == history.PhaseInstall && op.Type == history.Invoke

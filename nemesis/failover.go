@@ -51,7 +51,6 @@ func (x *failover) install(ctx context.Context) error {
 	if !x.f.step.guided {
 		x.n.watch.await(x.f.run, 2*x.n.env.TTL, x.grantedHere)
 	}
-	stored := x.n.watch.stored(x.n.now())
 	err := x.n.each(x.f.masters, func(m cluster.Master) error {
 		takeover := x.takeover
 		takeover.Ended = func() { x.n.recordDown(m) }
@@ -59,9 +58,11 @@ func (x *failover) install(ctx context.Context) error {
 			return err
 		}
 		x.n.recordState(m, nil) // at once: it grants locks already
+		// Not before: the votes of the lease that the failover waited for come one by one.
+		stored := x.n.watch.stored(x.n.now())
 		looking, cancel := x.n.within(ctx, lookRunning)
 		defer cancel()
-		look, err := m.Look(looking, x.n.env.Keys)
+		look, err := m.Inspect(looking, x.n.env.Keys)
 		if err != nil {
 			return nil // it is under another fault already
 		}
@@ -123,4 +124,10 @@ func (w *watch) stored(now time.Duration) map[string]map[string]string {
 		}
 	}
 	return found
+}
+
+func init() {
+	implement("failover", implementation{new: newFailover, shape: func(_ *Nemesis, plan Plan, s *Step) {
+		s.Outage, s.SplitBrain = plan.Outage, plan.SplitBrain
+	}})
 }

@@ -8,6 +8,7 @@ import (
 
 	"lockpick/cluster"
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // Guided reads the votes and strikes where exclusion hangs on a thread, until ctx
@@ -23,15 +24,21 @@ import (
 // Every kind that the plan asks for strikes within the first quarter of the run: at the
 // next lease, and when its time has come without one, at an older lease or at random. Until
 // then strikes may overlap; afterwards each waits for the one before it to heal.
+//
+// Where leases are granted and no vote is seen, there is nothing to go by: it strikes at random.
 func (n *Nemesis) Guided(ctx context.Context, plan Plan) {
 	plan = n.begun(plan)
 	n.background(ctx, plan)
-	cut := slices.Contains(plan.Faults, "partition")
+	cut := slices.ContainsFunc(plan.Faults, cuts)
 	strikes := n.strikes(plan)
 	if len(strikes) == 0 {
 		n.untilEnd(ctx)
 	}
 	for debut := n.newDebut(strikes, plan); ctx.Err() == nil; {
+		if n.watch.blind() {
+			n.unguided(ctx, plan)
+			return
+		}
 		mend := func() {}
 		if cut {
 			mend = n.narrowQuorum(ctx)
@@ -45,15 +52,32 @@ func (n *Nemesis) Guided(ctx context.Context, plan Plan) {
 	n.finish(ctx, plan)
 }
 
+// unguided goes on at random, as there are no votes to go by.
+func (n *Nemesis) unguided(ctx context.Context, plan Plan) {
+	n.env.History.Record(history.Op{
+		Process: history.Nemesis, Type: history.Info, F: history.FUnguided,
+		Error: "no votes of masters could be observed: the guided nemesis strikes at random",
+	})
+	plan.Faults = slices.DeleteFunc(slices.Clone(plan.Faults), func(name string) bool { return n.lasts(name, plan) })
+	if len(plan.Faults) == 0 {
+		n.untilEnd(ctx)
+		return
+	}
+	n.Random(ctx, plan)
+}
+
 // strikes are the kinds that the guided nemesis strikes with. Partitions narrow quorums
 // before each strike, which is their strike, unless there is no other kind.
 func (n *Nemesis) strikes(plan Plan) []string {
 	faults := slices.DeleteFunc(slices.Clone(plan.Faults), func(name string) bool { return n.lasts(name, plan) })
-	if others := without(faults, "partition"); len(others) > 0 {
+	if others := slices.DeleteFunc(slices.Clone(faults), cuts); len(others) > 0 {
 		return others
 	}
 	return faults
 }
+
+// cuts says whether a kind of fault is a partition.
+func cuts(name string) bool { return fault.Of(name).Link == fault.CutLink }
 
 // debut spreads the first strikes of all kinds over the first quarter of the run.
 type debut struct {
@@ -90,17 +114,17 @@ func (n *Nemesis) background(ctx context.Context, plan Plan) {
 			continue
 		}
 		s := n.shape(plan, name)
-		s.Masters, s.For, s.guided = []string{All}, 24*time.Hour, true
+		s.Masters, s.For = []string{All}, 24*time.Hour
 		random := n.fork()
-		n.spawn(func() { n.inject(ctx, s, random) })
+		n.spawn(func() { n.inject(ctx, plannedStep{Step: s, guided: true}, random) })
 	}
 }
 
 // lasts says whether a fault is installed for the whole run.
 func (n *Nemesis) lasts(name string, plan Plan) bool {
-	kind, _ := KindNamed(name)
+	kind := fault.Of(name)
 	c, strobe, err := ParseClock(plan.Clock)
-	return kind.lasting || name == "clock" && err == nil && (c.Rate != 0 || strobe)
+	return kind.Lasts() || kind.Clock == fault.MasterClock && err == nil && (c.Rate != 0 || strobe)
 }
 
 // narrowQuorum cuts half of the clients from a minority of the masters, and returns what
@@ -113,10 +137,10 @@ func (n *Nemesis) narrowQuorum(ctx context.Context) (mend func()) {
 	slices.Sort(clients)
 	s := Step{
 		Fault: "partition", Masters: []string{Minority}, Clients: clients, For: 6 * n.env.TTL,
-		Mode: pick(n.random, []cluster.Mode{cluster.Hold, cluster.Drop}), Direction: Both, guided: true,
+		Mode: pick(n.random, []cluster.Mode{cluster.Hold, cluster.Drop}), Direction: Both,
 	}
 	random := n.fork()
-	n.spawn(func() { n.inject(until, s, random) })
+	n.spawn(func() { n.inject(until, plannedStep{Step: s, guided: true}, random) })
 	return func() { end(errStruck) }
 }
 
@@ -143,19 +167,19 @@ func (n *Nemesis) acquisition(ctx context.Context, d time.Duration, atOnce bool)
 // healed, or when the next first strike is due.
 func (n *Nemesis) strike(ctx context.Context, plan Plan, strikes []string, debut *debut) {
 	name := n.top(strikes)
-	kind, _ := KindNamed(name)
-	l, ok := n.acquisition(ctx, min(3*n.env.TTL, debut.left(n.now())), kind.atOnce)
+	kind := fault.Of(name)
+	l, ok := n.acquisition(ctx, min(3*n.env.TTL, debut.left(n.now())), kind.AtOnce())
 	if ctx.Err() != nil {
 		return
 	}
-	s, aimed := Step{}, false
+	s, aimed := plannedStep{}, false
 	if ok {
 		s, aimed = n.aimedAt(plan, name, l)
 	}
 	if !aimed && debut.left(n.now()) > 0 {
 		return
 	}
-	if held, _, ok := n.watch.latest(n.now()); !aimed && ok && !kind.atOnce { // an older one
+	if held, _, ok := n.watch.latest(n.now()); !aimed && ok && !kind.AtOnce() { // an older one
 		s, aimed = n.aimedAt(plan, name, held)
 	}
 	if !aimed {
@@ -171,7 +195,7 @@ func (n *Nemesis) strike(ctx context.Context, plan Plan, strikes []string, debut
 		defer end(errStruck)
 		n.inject(ctx, s, random)
 	})
-	if c, _, err := ParseClock(s.Clock); s.Fault == "clock" && err == nil && c.Offset < 0 {
+	if c, _, err := ParseClock(s.Clock); fault.Of(s.Fault).Clock == fault.MasterClock && err == nil && c.Offset < 0 {
 		return // it stays as it is until the run ends
 	}
 	_ = n.env.Runtime.Sleep(healed, debut.left(n.now()))
@@ -179,24 +203,24 @@ func (n *Nemesis) strike(ctx context.Context, plan Plan, strikes []string, debut
 }
 
 // aimedAt is the step that hits a lease; false: its votes are not known any more.
-func (n *Nemesis) aimedAt(plan Plan, name string, l lease) (Step, bool) {
-	kind, _ := KindNamed(name)
+func (n *Nemesis) aimedAt(plan Plan, name string, l lease) (plannedStep, bool) {
+	kind := fault.Of(name)
 	voters := n.watch.votersOf(l.token)
-	if kind.Hits != "clients" && len(voters) == 0 { // released already
-		return Step{}, false
+	if kind.Hits != fault.Clients && len(voters) == 0 { // released already
+		return plannedStep{}, false
 	}
 	s := n.shape(plan, name)
 	switch {
-	case name == "client-clock": // of any client, for as long as it lasts
-	case kind.Hits == "clients":
+	case kind.Clock == fault.ClientClock: // of any client, for as long as it lasts
+	case kind.Hits == fault.Clients:
 		// What it has passed already it will pass in its next section. The last point is
 		// the one where the lease that it holds now is at stake.
 		s.Clients = []string{l.client}
 		if n.random.IntN(3) > 0 {
 			s.Point = plan.Points[len(plan.Points)-1]
 		}
-	case kind.forgets:
-		if name == "clock" && plan.Clock == "" {
+	case kind.Forgets():
+		if kind.Clock == fault.MasterClock && plan.Clock == "" {
 			s.Clock = "+" + n.around(2*n.env.TTL).String() // forward: it ends keys before their time
 		}
 		all := len(n.env.Cluster.Masters())
@@ -205,30 +229,29 @@ func (n *Nemesis) aimedAt(plan Plan, name string, l lease) (Step, bool) {
 		s.Masters = voters[:min(spare, len(voters))]
 	default: // what holds the lease cannot be reached, or answers too late
 		s.Masters = voters
-		if kind.Hits == "links" {
+		if kind.Hits == fault.Links {
 			s.Clients = []string{l.client}
 		}
 	}
 	if n.occupied(kind, s.Masters) { // by earlier strikes
 		s.Masters = []string{One}
 	}
-	s.guided = true
-	return n.unhealed(s), true
+	return plannedStep{Step: n.unhealed(s), guided: true}, true
 }
 
 // unaimed is a step of a kind that found no lease to hit in time.
-func (n *Nemesis) unaimed(plan Plan, name string) Step {
+func (n *Nemesis) unaimed(plan Plan, name string) plannedStep {
 	s := n.shape(plan, name)
-	if kind, _ := KindNamed(name); kind.Hits != "clients" {
+	if fault.Of(name).Hits != fault.Clients {
 		s.Masters = []string{One}
 	}
-	return n.unhealed(s)
+	return plannedStep{Step: n.unhealed(s)}
 }
 
 // unhealed lets a clock that a step sets back be wrong until the run ends: to set it right
 // again would be a jump forward, a fault of its own.
 func (n *Nemesis) unhealed(s Step) Step {
-	if c, _, err := ParseClock(s.Clock); s.Fault == "clock" && err == nil && c.Offset < 0 {
+	if c, _, err := ParseClock(s.Clock); fault.Of(s.Fault).Clock == fault.MasterClock && err == nil && c.Offset < 0 {
 		s.For = 24 * time.Hour
 	}
 	return s

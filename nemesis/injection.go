@@ -8,13 +8,14 @@ import (
 
 	"lockpick/cluster"
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // injection is one fault on its way from installation to healing.
 type injection struct {
 	id      int
-	step    Step
-	kind    Kind
+	step    plannedStep
+	kind    fault.Kind
 	masters []cluster.Master
 	clients []string
 	params  map[string]string
@@ -46,19 +47,19 @@ func (f *injection) masterNames() []string {
 // inject carries out one step, from its targets to its healing. It returns when the
 // fault has healed: at the end of its window, or soon after ctx has ended. A step
 // whose turn comes only then is recorded as skipped.
-func (n *Nemesis) inject(ctx context.Context, s Step, random *rand.Rand) {
+func (n *Nemesis) inject(ctx context.Context, s plannedStep, random *rand.Rand) {
 	f, err := n.begin(ctx, s, random)
 	n.record(f, history.Invoke, history.PhaseInstall, nil, nil)
-	var x *felt
+	var x *clientEvidence
 	if err == nil {
 		defer n.end(f)
-		x = n.watch.feel(f)
+		x = n.watch.startObserving(f)
 		// What was begun is carried through when the run is told to end: half of a
 		// fault, such as a kill that nobody waited for, could not be healed.
 		err = f.effect.install(context.WithoutCancel(ctx))
 	}
 	if err != nil {
-		n.watch.unfeel(x)
+		n.watch.stopObserving(x)
 		n.record(f, history.Fail, history.PhaseInstall, nil, err)
 		return
 	}
@@ -66,6 +67,7 @@ func (n *Nemesis) inject(ctx context.Context, s Step, random *rand.Rand) {
 	_ = n.env.Runtime.Sleep(ctx, s.For)
 	n.record(f, history.Invoke, history.PhaseHeal, nil, nil)
 	p, evidence, err := f.effect.heal(context.WithoutCancel(ctx))
+	err = errors.Join(err, n.drain(context.WithoutCancel(ctx), f.masters))
 	v := &history.Value{}
 	v.Bit, v.Evidence = n.judge(x, p, evidence)
 	if err != nil {
@@ -78,17 +80,17 @@ func (n *Nemesis) inject(ctx context.Context, s Step, random *rand.Rand) {
 var errTooLate = errors.New("the run had ended before its time or its trigger came")
 
 // begin turns a step into an injection with an id and targets.
-func (n *Nemesis) begin(ctx context.Context, s Step, random *rand.Rand) (*injection, error) {
+func (n *Nemesis) begin(ctx context.Context, s plannedStep, random *rand.Rand) (*injection, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.next++
 	n.tried[s.Fault] = true
-	kind, _ := KindNamed(s.Fault)
+	kind := fault.Of(s.Fault)
 	f := &injection{id: n.next, step: s, kind: kind, params: map[string]string{}, run: ctx}
 	if s.After != "" {
 		f.params["after"] = s.After
 	}
-	if kind.restart {
+	if kind.EndsMaster() {
 		f.params["restart-delay"] = s.For.String()
 	}
 	if s.number != "" {
@@ -104,7 +106,7 @@ func (n *Nemesis) begin(ctx context.Context, s Step, random *rand.Rand) (*inject
 		return f, err
 	}
 	f.draw = random.Float64()
-	f.effect = kind.new(n, f)
+	f.effect = implementations[kind.Name].new(n, f)
 	n.active[f.id] = f
 	return f, nil
 }

@@ -178,3 +178,9 @@ func tell(d cluster.LinkCounts, links int) string {
 	}
 	return strings.Join(told, ", ") + " on " + plural(links, "link", "links")
 }
+
+func init() {
+	implement("partition", implementation{new: newPartition})
+	implement("slow", implementation{new: newSlow})
+	implement("reset", implementation{new: newReset})
+}

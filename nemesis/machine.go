@@ -74,6 +74,7 @@ func (f *injection) bend(text string) (c cluster.Clock, strobe bool) {
 type machines struct {
 	mu    sync.Mutex
 	disks map[cluster.Master]map[int]cluster.Disk // by the injection's id
+	full  map[cluster.Master]bool                 // that are to be drained as soon as they run
 }
 
 // setDisk adds one injection's fault of a disk, or takes it away with the zero value.
@@ -108,14 +109,14 @@ func (x *machines) sum(m cluster.Master) cluster.Disk {
 	return sum
 }
 
-// looks asks masters what they store, as far as they answer.
-func (n *Nemesis) looks(ctx context.Context, masters []cluster.Master) map[string]cluster.Look {
+// snapshots asks masters what they store, as far as they answer.
+func (n *Nemesis) snapshots(ctx context.Context, masters []cluster.Master) map[string]cluster.Snapshot {
 	var mu sync.Mutex
-	found := map[string]cluster.Look{}
+	found := map[string]cluster.Snapshot{}
 	_ = n.each(masters, func(m cluster.Master) error {
 		looking, cancel := n.within(ctx, lookRunning)
 		defer cancel()
-		look, err := m.Look(looking, n.env.Keys)
+		look, err := m.Inspect(looking, n.env.Keys)
 		mu.Lock()
 		defer mu.Unlock()
 		if err == nil {
@@ -127,7 +128,7 @@ func (n *Nemesis) looks(ctx context.Context, masters []cluster.Master) map[strin
 }
 
 // lost tells which of the keys that masters stored before they do not store after.
-func lost(before, after map[string]cluster.Look) string {
+func lost(before, after map[string]cluster.Snapshot) string {
 	var told []string
 	for _, m := range slices.Sorted(maps.Keys(before)) {
 		var keys []string
@@ -176,12 +177,12 @@ func (c *clock) install(ctx context.Context) error {
 	c.n.mu.Lock()
 	c.n.clocks = append(c.n.clocks, c.f.step.Clock)
 	c.n.mu.Unlock()
-	before := c.n.looks(ctx, c.f.masters)
+	before := c.n.snapshots(ctx, c.f.masters)
 	if err := c.n.each(c.f.masters, func(m cluster.Master) error { return m.SetClock(ctx, c.clock) }); err != nil {
 		_, _, undo := c.heal(ctx)
 		return errors.Join(err, undo)
 	}
-	c.lost = lost(before, c.n.looks(ctx, c.f.masters))
+	c.lost = lost(before, c.n.snapshots(ctx, c.f.masters))
 	if c.strobe {
 		var strobing context.Context
 		strobing, c.stop = c.n.env.Runtime.WithCancelCause(ctx)
@@ -262,11 +263,11 @@ type disk struct {
 	disk   cluster.Disk
 	what   string
 	count  func(cluster.DiskCounts) int64
-	before map[string]cluster.Look
+	before map[string]cluster.Snapshot
 }
 
 func (d *disk) install(ctx context.Context) error {
-	d.before = d.n.looks(ctx, d.f.masters)
+	d.before = d.n.snapshots(ctx, d.f.masters)
 	err := d.n.each(d.f.masters, func(m cluster.Master) error { return d.n.machines.setDisk(ctx, m, d.f.id, d.disk) })
 	if err != nil {
 		_, _, undo := d.heal(ctx)
@@ -276,7 +277,7 @@ func (d *disk) install(ctx context.Context) error {
 }
 
 func (d *disk) heal(ctx context.Context) (proof, string, error) {
-	after := d.n.looks(ctx, d.f.masters)
+	after := d.n.snapshots(ctx, d.f.masters)
 	n, ended := int64(0), []string{}
 	for name, look := range after {
 		n += d.count(look.Disk) - d.count(d.before[name].Disk)
@@ -304,7 +305,7 @@ func (n *Nemesis) restarting(m cluster.Master) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, f := range n.active {
-		if f.kind.restart && slices.Contains(f.masters, m) {
+		if f.kind.EndsMaster() && slices.Contains(f.masters, m) {
 			return true
 		}
 	}
@@ -323,13 +324,13 @@ type memory struct {
 }
 
 func (x *memory) install(ctx context.Context) error {
-	before := x.n.looks(ctx, x.f.masters)
+	before := x.n.snapshots(ctx, x.f.masters)
 	x.refused = x.n.watch.refusals(x.f.masterNames())
-	if err := x.n.each(x.f.masters, func(m cluster.Master) error { return m.Fill(ctx, x.n.env.Fill) }); err != nil {
+	if err := x.n.each(x.f.masters, func(m cluster.Master) error { return m.FillMemory(ctx, x.n.env.Fill) }); err != nil {
 		_, _, undo := x.heal(ctx)
 		return errors.Join(err, undo)
 	}
-	after := x.n.looks(ctx, x.f.masters)
+	after := x.n.snapshots(ctx, x.f.masters)
 	for name, look := range after {
 		x.evicted += look.Evicted - before[name].Evicted
 	}
@@ -337,13 +338,41 @@ func (x *memory) install(ctx context.Context) error {
 	return nil
 }
 
-func (x *memory) heal(ctx context.Context) (proof, string, error) {
-	err := x.n.each(x.f.masters, func(m cluster.Master) error {
-		if m.State() != cluster.Up { // another fault has it; a restart without persistence empties it anyway
+// fill notes that masters are to be drained.
+func (x *machines) fill(masters []cluster.Master) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, m := range masters {
+		x.full[m] = true
+	}
+}
+
+// drain removes from masters what the fault memory left there. From those that do not run now
+// it is removed when the fault heals that has stopped them.
+func (n *Nemesis) drain(ctx context.Context, masters []cluster.Master) error {
+	n.machines.mu.Lock()
+	full := slices.DeleteFunc(slices.Clone(masters), func(m cluster.Master) bool { return !n.full[m] })
+	n.machines.mu.Unlock()
+	return n.each(full, func(m cluster.Master) error {
+		if m.State() != cluster.Up {
 			return nil
 		}
-		return m.Drain(ctx)
+		if err := m.DrainMemory(ctx); err != nil {
+			if m.State() != cluster.Up { // stopped just now
+				return nil
+			}
+			return err
+		}
+		n.machines.mu.Lock()
+		defer n.machines.mu.Unlock()
+		delete(n.full, m)
+		return nil
 	})
+}
+
+func (x *memory) heal(ctx context.Context) (proof, string, error) {
+	x.n.fill(x.f.masters)
+	err := x.n.drain(ctx, x.f.masters)
 	if refused := x.n.watch.refusals(x.f.masterNames()) - x.refused; refused > 0 {
 		return proven, fmt.Sprintf("%d keys evicted, %d lock commands refused; %s", x.evicted, refused, x.lost), err
 	}
@@ -352,4 +381,17 @@ func (x *memory) heal(ctx context.Context) (proof, string, error) {
 		p = proven
 	}
 	return p, fmt.Sprintf("%d keys evicted; %s", x.evicted, x.lost), err
+}
+
+func init() {
+	implement("powercut", implementation{new: newPowerCut})
+	implement("clock", implementation{new: newClock, shape: func(n *Nemesis, plan Plan, s *Step) {
+		if s.Clock = plan.Clock; s.Clock == "" {
+			s.Clock = n.drawClock()
+		}
+	}})
+	implement("slow-fsync", implementation{new: newSlowFsync, shape: func(_ *Nemesis, plan Plan, s *Step) { s.Delay = plan.Delay }})
+	implement("lying-fsync", implementation{new: newLyingFsync})
+	implement("full-disk", implementation{new: newFullDisk})
+	implement("memory", implementation{new: newMemory})
 }

@@ -35,7 +35,7 @@ func (p *pause) install(ctx context.Context) error {
 		}
 		looking, cancel := p.n.within(ctx, lookPaused)
 		defer cancel()
-		if _, err := m.Look(looking, nil); err == nil {
+		if _, err := m.Inspect(looking, nil); err == nil {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			p.answered = append(p.answered, m.Name())
@@ -92,7 +92,7 @@ type restart struct {
 	stop func(context.Context, cluster.Master) error
 
 	mu     sync.Mutex
-	before map[string]cluster.Look
+	before map[string]cluster.Snapshot
 	down   []string // the masters that were down already
 	told   []string // what became of each
 	proof  proof
@@ -102,13 +102,13 @@ type restart struct {
 const lookRunning = time.Second
 
 func (r *restart) install(ctx context.Context) error {
-	r.before = map[string]cluster.Look{}
+	r.before = map[string]cluster.Snapshot{}
 	err := r.n.each(r.f.masters, func(m cluster.Master) error {
 		defer r.n.recordState(m, nil)
 		down := m.State() == cluster.Down
 		looking, cancel := r.n.within(ctx, lookPaused)
 		defer cancel()
-		look, looked := m.Look(looking, r.n.env.Keys)
+		look, looked := m.Inspect(looking, r.n.env.Keys)
 		r.mu.Lock()
 		if looked == nil {
 			r.before[m.Name()] = look
@@ -137,7 +137,7 @@ func (r *restart) heal(ctx context.Context) (proof, string, error) {
 		}
 		looking, cancel := r.n.within(ctx, lookRunning)
 		defer cancel()
-		after, err := m.Look(looking, r.n.env.Keys)
+		after, err := m.Inspect(looking, r.n.env.Keys)
 		if err != nil {
 			r.n.recordState(m, nil)
 			return fmt.Errorf("started, but then gave no answer: %w", err)
@@ -170,7 +170,7 @@ func (r *restart) tell(tookEffect bool, what string) {
 
 // compare tells what a restart did to what a master stored. A key that is gone may
 // also have expired meanwhile.
-func compare(name string, before cluster.Look, known bool, after cluster.Look) (what string, restarted bool) {
+func compare(name string, before cluster.Snapshot, known bool, after cluster.Snapshot) (what string, restarted bool) {
 	if !known {
 		return name + " started anew", true
 	}
@@ -196,4 +196,10 @@ func compare(name string, before cluster.Look, known bool, after cluster.Look) (
 		return fmt.Sprintf("%s restarted, %s kept", name, strings.Join(kept, " ")), true
 	}
 	return name + " restarted, stored no lock", true
+}
+
+func init() {
+	implement("pause", implementation{new: newPause})
+	implement("kill", implementation{new: newKill})
+	implement("shutdown", implementation{new: newShutdown})
 }

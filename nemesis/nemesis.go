@@ -43,11 +43,11 @@ type Pauses interface {
 
 // Nemesis carries out steps, however many at a time.
 type Nemesis struct {
-	env    Env
-	watch  *watch
-	random *rand.Rand // of the goroutine that draws steps
-	pack   []string   // kinds of fault that it has yet to draw
-	links  *links
+	env     Env
+	watch   *watch
+	random  *rand.Rand // of the goroutine that draws steps
+	untried []string   // kinds of fault that it has yet to draw
+	links   *links
 	machines
 
 	mu      sync.Mutex
@@ -64,7 +64,7 @@ func New(env Env) *Nemesis {
 	n := &Nemesis{
 		env: env, watch: newWatch(env.Runtime, env.TTL), random: rand.New(rand.NewPCG(env.Seed, 0)),
 		links: newLinks(env.Cluster), active: map[int]*injection{}, tried: map[string]bool{},
-		machines: machines{disks: map[cluster.Master]map[int]cluster.Disk{}},
+		machines: machines{disks: map[cluster.Master]map[int]cluster.Disk{}, full: map[cluster.Master]bool{}},
 	}
 	env.History.Observe(n.watch.observe)
 	return n
@@ -99,7 +99,7 @@ func (n *Nemesis) recordDown(m cluster.Master) {
 }
 
 // recordState tells what a master is doing, and, if it is up, what it stores.
-func (n *Nemesis) recordState(m cluster.Master, look *cluster.Look) {
+func (n *Nemesis) recordState(m cluster.Master, look *cluster.Snapshot) {
 	v := &history.Value{State: string(m.State())}
 	if look != nil {
 		if len(n.env.Keys) > 0 {

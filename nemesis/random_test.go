@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"lockpick/history/fault"
+
 	"pgregory.net/rapid"
 )
 
@@ -184,7 +186,7 @@ func TestEverythingHeals(t *testing.T) {
 func steps(masters, clients int) *rapid.Generator[Step] {
 	return rapid.Custom(func(t *rapid.T) Step {
 		name := rapid.SampledFrom(kinds).Draw(t, "fault")
-		kind, _ := KindNamed(name)
+		kind := fault.Of(name)
 		s := Step{Fault: name, For: time.Duration(rapid.IntRange(0, 3000).Draw(t, "for")) * time.Millisecond}
 		if rapid.Bool().Draw(t, "triggered") {
 			s.After = rapid.SampledFrom([]string{"any acquires any", "c1 releases k0", "step 1", "step 1 heals", "step 2 heals"}).Draw(t, "after")
@@ -192,22 +194,22 @@ func steps(masters, clients int) *rapid.Generator[Step] {
 		} else {
 			s.At = time.Duration(rapid.IntRange(0, 10_000).Draw(t, "at")) * time.Millisecond
 		}
-		if kind.Hits != "clients" {
+		if kind.Hits != fault.Clients {
 			words := rapid.Map(rapid.SampledFrom(Targets), func(w string) []string { return []string{w} })
 			names := rapid.SliceOfNDistinct(rapid.Map(rapid.IntRange(1, masters), func(i int) string { return fmt.Sprintf("m%d", i) }), 1, -1, rapid.ID)
 			s.Masters = rapid.OneOf(rapid.Just[[]string](nil), words, names).Draw(t, "masters")
 		}
-		if kind.Hits == "links" || kind.Hits == "clients" {
+		if kind.Hits == fault.Links || kind.Hits == fault.Clients {
 			words := rapid.Map(rapid.SampledFrom([]string{Any, All, Holder}), func(w string) []string { return []string{w} })
 			names := rapid.SliceOfNDistinct(rapid.Map(rapid.IntRange(1, clients), func(i int) string { return fmt.Sprintf("c%d", i) }), 1, -1, rapid.ID)
 			s.Clients = rapid.OneOf(rapid.Just[[]string](nil), words, names).Draw(t, "clients")
 		}
 		switch {
-		case name == "clock", name == "client-clock" && rapid.Bool().Draw(t, "by clock"):
+		case kind.Clock == fault.MasterClock, kind.Clock == fault.ClientClock && rapid.Bool().Draw(t, "by clock"):
 			s.Clock = rapid.SampledFrom([]string{"+60s", "-1s", "x1.5", "~300ms"}).Draw(t, "clock")
-		case name == "client-clock":
+		case kind.Clock == fault.ClientClock:
 			s.Rate = rapid.SampledFrom([]float64{0.5, 2}).Draw(t, "rate")
-		case kind.Hits == "clients":
+		case kind.Hits == fault.Clients:
 			s.Point = rapid.SampledFrom(points).Draw(t, "point")
 		}
 		return s

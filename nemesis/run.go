@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lockpick/cluster"
+	"lockpick/history/fault"
 )
 
 // Plan says which faults a nemesis that draws its steps may use, and how.
@@ -31,9 +32,8 @@ type Plan struct {
 // returns when ctx has ended and all faults have healed.
 func (n *Nemesis) Schedule(ctx context.Context, steps []Step) {
 	var runs []func()
-	for i, s := range steps {
-		random := n.fork()
-		s.number = strconv.Itoa(i + 1)
+	for i, step := range steps {
+		random, s := n.fork(), plannedStep{Step: step, number: strconv.Itoa(i + 1)}
 		wait := func() { _ = n.env.Runtime.Sleep(ctx, s.At-n.now()) }
 		if s.After != "" {
 			seen := n.watch.expect(ctx, trigger(s.After))
@@ -64,7 +64,7 @@ func (n *Nemesis) Schedule(ctx context.Context, steps []Step) {
 func (n *Nemesis) Random(ctx context.Context, plan Plan) {
 	plan = n.begun(plan)
 	for n.env.Runtime.Sleep(ctx, n.around(plan.Interval)) == nil {
-		s, random := n.draw(plan), n.fork()
+		s, random := plannedStep{Step: n.draw(plan)}, n.fork()
 		n.spawn(func() { n.inject(ctx, s, random) })
 	}
 	n.finish(ctx, plan)
@@ -78,7 +78,7 @@ func (n *Nemesis) finish(ctx context.Context, plan Plan) {
 		tried := n.tried[name]
 		n.mu.Unlock()
 		if !tried {
-			n.inject(ctx, Step{Fault: name}, n.fork())
+			n.inject(ctx, plannedStep{Step: Step{Fault: name}}, n.fork())
 		}
 	}
 	n.settle()
@@ -86,7 +86,7 @@ func (n *Nemesis) finish(ctx context.Context, plan Plan) {
 
 // begun readies the nemesis to draw from plan.
 func (n *Nemesis) begun(plan Plan) Plan {
-	n.pack = nil
+	n.untried = nil
 	plan.Interval = cmp.Or(plan.Interval, n.env.TTL)
 	return plan
 }
@@ -110,7 +110,7 @@ func (n *Nemesis) draw(plan Plan) Step {
 		targets = []string{One, Minority, Majority, Holders}
 	}
 	s := n.shape(plan, n.deal(plan.Faults))
-	if kind, _ := KindNamed(s.Fault); kind.Hits != "clients" {
+	if fault.Of(s.Fault).Hits != fault.Clients {
 		s.Masters = []string{pick(n.random, targets)}
 		if _, _, held := n.watch.latest(n.now()); s.Masters[0] == Holders && !held && len(plan.Targets) == 0 {
 			s.Masters[0] = One // better than nothing, where nobody asked for holders
@@ -123,26 +123,27 @@ func (n *Nemesis) draw(plan Plan) Step {
 // any comes again, so that a short run tries them all.
 func (n *Nemesis) deal(faults []string) string {
 	name := n.top(faults)
-	n.pack = n.pack[1:]
+	n.untried = n.untried[1:]
 	return name
 }
 
 // top is the kind that deal will draw next.
 func (n *Nemesis) top(faults []string) string {
-	if len(n.pack) == 0 {
-		n.pack = slices.Clone(faults)
-		n.random.Shuffle(len(n.pack), func(i, j int) { n.pack[i], n.pack[j] = n.pack[j], n.pack[i] })
+	if len(n.untried) == 0 {
+		n.untried = slices.Clone(faults)
+		n.random.Shuffle(len(n.untried), func(i, j int) { n.untried[i], n.untried[j] = n.untried[j], n.untried[i] })
 	}
-	return n.pack[0]
+	return n.untried[0]
 }
 
 // shape draws what a fault of that name looks like, but for its targets.
 func (n *Nemesis) shape(plan Plan, name string) Step {
 	s := Step{Fault: name}
-	switch kind, _ := KindNamed(name); {
-	case kind.restart:
+	kind := fault.Of(name)
+	switch {
+	case kind.EndsMaster():
 		s.For, s.Strict, s.Torn = plan.RestartDelay, plan.Strict, plan.Torn
-	case kind.Hits == "clients":
+	case kind.Hits == fault.Clients:
 		// Longer than the lease that it holds is valid, and time for others to use theirs.
 		s.For = 2*n.env.TTL + n.around(n.env.TTL/2)
 		s.Point = pick(n.random, plan.Points)
@@ -152,25 +153,10 @@ func (n *Nemesis) shape(plan Plan, name string) Step {
 		s.Direction = pick(n.random, []string{Both, Requests, Replies})
 		s.Delay = time.Duration(1+n.random.Int64N(3)) * n.env.TTL / 80
 	}
-	switch name {
-	case "failover":
-		s.Outage, s.SplitBrain = plan.Outage, plan.SplitBrain
-	case "clock":
-		if s.Clock = plan.Clock; s.Clock == "" {
-			s.Clock = n.drawClock()
-		}
-	case "client-clock":
-		if s.Clock = plan.ClientClock; s.Clock == "" {
-			d := n.around(2 * n.env.TTL).String()
-			s.Clock = pick(n.random, []string{"x0.5", "x0.9", "x1.1", "x2", "+" + d, "-" + d})
-		}
-		s.Clients = []string{Any}
-	case "slow-fsync":
-		s.Delay = plan.Delay
-	case "client-kill":
-		s.Point = pick(n.random, plan.Points[1:]) // the first lies within the lock: no client is there yet
+	if i := implementations[name]; i.shape != nil {
+		i.shape(n, plan, &s)
 	}
-	if name == "partition" || name == "slow" || name == "reset" {
+	if kind.Hits == fault.Links {
 		s.Clients = []string{pick(n.random, []string{Any, All, Holder})}
 		if _, _, held := n.watch.latest(n.now()); s.Clients[0] == Holder && !held {
 			s.Clients[0] = Any

@@ -57,7 +57,7 @@ func runScript(t *testing.T, d *datadriven.TestData) string {
 		if err != nil {
 			t.Fatalf("%s%v", text, err)
 		}
-		s.at(at, func() { s.happen(words[1:]) })
+		s.at(at, func() { s.fire(words[1:]) })
 	}
 	end, err := time.ParseDuration(until)
 	if err != nil {
@@ -127,7 +127,7 @@ func scriptStep(t *testing.T, words []string) Step {
 }
 
 // happen is one line of a script, without its time.
-func (s *stage) happen(words []string) {
+func (s *stage) fire(words []string) {
 	record := func(f string, t history.Type) {
 		s.history.Record(history.Op{Process: words[1], Type: t, F: f, Key: words[2], Value: &history.Value{Token: words[3], ValidUntil: s.now() + ttl}})
 	}

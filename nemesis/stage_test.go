@@ -15,13 +15,14 @@ import (
 
 	"lockpick/cluster"
 	"lockpick/history"
-	"lockpick/redlock"
+	"lockpick/history/fault"
+	"lockpick/redlock/protocol"
 )
 
 const ttl = time.Second
 
 // kinds are the faults that the fake cluster can suffer.
-var kinds = KindNames()
+var kinds = fault.Names()
 
 // stage is where a nemesis acts in a test: in the virtual time of a synctest bubble, on
 // masters and clients that do what the test has them do.
@@ -30,7 +31,7 @@ type stage struct {
 	cluster *fakeCluster
 	pauses  *fakePauses
 	start   time.Time
-	runtime redlock.RealTime
+	runtime protocol.RealTime
 	history *history.Recorder
 	mu      sync.Mutex
 	ops     []history.Op

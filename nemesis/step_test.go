@@ -1,9 +1,10 @@
 package nemesis
 
 import (
-	"slices"
 	"strings"
 	"testing"
+
+	"lockpick/history/fault"
 
 	"github.com/cockroachdb/datadriven"
 )
@@ -24,18 +25,16 @@ func TestCheck(t *testing.T) {
 	})
 }
 
-// TestKinds: what the list of faults promises.
-func TestKinds(t *testing.T) {
-	if _, ok := KindNamed("no such fault"); ok {
-		t.Error("found a fault that is not there")
-	}
-	for _, name := range KindNames() {
-		k, ok := KindNamed(name)
-		if !ok || k.Name != name || k.Summary == "" || strings.Contains(k.Summary, "\n") || k.new == nil {
-			t.Errorf("%s: %+v", name, k)
+// TestEveryKindIsCarriedOut: the registry has the kinds that the nemesis has, and no others.
+func TestEveryKindIsCarriedOut(t *testing.T) {
+	for _, name := range fault.Names() {
+		if implementations[name].new == nil {
+			t.Errorf("nothing carries out %s", name)
 		}
-		if !slices.Contains([]string{"masters", "machines", "links", "clients"}, k.Hits) || k.restart && k.Hits != "masters" {
-			t.Errorf("%s hits %q", name, k.Hits)
+	}
+	for name := range implementations {
+		if k, known := fault.Named(name); !known || k.Name != name {
+			t.Errorf("%s is carried out, and not in the registry", name)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"lockpick/cluster"
+	"lockpick/history/fault"
 )
 
 var (
@@ -16,12 +17,12 @@ var (
 // aim chooses the masters and clients of a step. The caller holds n.mu.
 func (n *Nemesis) aim(f *injection, random *rand.Rand) error {
 	s := f.step
-	if f.kind.Hits == "links" || f.kind.Hits == "clients" || s.SplitBrain && len(s.Clients) > 0 {
+	if f.kind.Hits == fault.Links || f.kind.Hits == fault.Clients || s.SplitBrain && len(s.Clients) > 0 {
 		if err := n.aimClients(f, random); err != nil {
 			return err
 		}
 	}
-	if f.kind.Hits == "clients" {
+	if f.kind.Hits == fault.Clients {
 		return nil
 	}
 	all := n.env.Cluster.Masters()
@@ -68,18 +69,18 @@ func (n *Nemesis) aim(f *injection, random *rand.Rand) error {
 // the two would heal the other. Masters that a step names are spared only a fault of
 // the same sort, so that a schedule can kill a master that it has paused.
 func (n *Nemesis) free(f *injection, masters []cluster.Master, byName bool) []cluster.Master {
-	if f.kind.Hits == "links" {
+	if f.kind.Hits == fault.Links {
 		return masters
 	}
 	return slices.DeleteFunc(slices.Clone(masters), func(m cluster.Master) bool {
 		for _, other := range n.active {
-			if f.kind.Hits == "machines" { // a clock shows one time, whoever sets it
+			if f.kind.Hits == fault.Machines { // a clock shows one time, whoever sets it
 				if other.kind.Name == f.kind.Name && slices.Contains(other.masters, m) {
 					return true
 				}
 				continue
 			}
-			if other.kind.Hits == "masters" && slices.Contains(other.masters, m) && !(byName && other.kind.restart != f.kind.restart) {
+			if other.kind.Hits == fault.Masters && slices.Contains(other.masters, m) && !(byName && other.kind.EndsMaster() != f.kind.EndsMaster()) {
 				return true
 			}
 		}
@@ -88,7 +89,7 @@ func (n *Nemesis) free(f *injection, masters []cluster.Master, byName bool) []cl
 }
 
 // occupied says whether other faults keep a kind from hitting any of the masters of these names.
-func (n *Nemesis) occupied(kind Kind, names []string) bool {
+func (n *Nemesis) occupied(kind fault.Kind, names []string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return len(names) > 0 && len(n.free(&injection{kind: kind}, named(n.env.Cluster.Masters(), names), true)) == 0
@@ -98,7 +99,7 @@ func (n *Nemesis) occupied(kind Kind, names []string) bool {
 // it says otherwise, of a pause whichever comes first.
 func (n *Nemesis) aimClients(f *injection, random *rand.Rand) error {
 	word := All
-	if f.kind.Hits == "clients" {
+	if f.kind.Hits == fault.Clients {
 		word = Any
 	}
 	if len(f.step.Clients) > 0 {
@@ -107,9 +108,9 @@ func (n *Nemesis) aimClients(f *injection, random *rand.Rand) error {
 	switch {
 	case word == All:
 		f.clients = slices.Clone(n.env.Clients)
-	case f.kind.Name == "client-clock" && word == Any: // whoever comes first would be all, too
+	case f.kind.Clock == fault.ClientClock && word == Any: // whoever comes first would be all, too
 		f.clients = slices.Clone(n.env.Clients)
-	case word == Any && f.kind.Hits == "clients":
+	case word == Any && f.kind.Hits == fault.Clients:
 		f.params["client"] = Any
 	case word == Any:
 		f.clients = []string{n.env.Clients[random.IntN(len(n.env.Clients))]}
@@ -122,7 +123,7 @@ func (n *Nemesis) aimClients(f *injection, random *rand.Rand) error {
 	default:
 		f.clients = f.step.Clients
 	}
-	if f.kind.Name == "client-clock" { // a clock shows one time, whoever sets it
+	if f.kind.Clock == fault.ClientClock { // a clock shows one time, whoever sets it
 		for _, other := range n.active {
 			if other.kind.Name == f.kind.Name {
 				f.clients = without(f.clients, other.clients...)

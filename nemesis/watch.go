@@ -30,7 +30,8 @@ type watch struct {
 	waiting []*waiter
 
 	heard     bool                   // there was a vote
-	feeling   []*felt                // faults of which only clients can tell whether they took effect
+	granted   int                    // leases
+	feeling   []*clientEvidence      // faults of which only clients can tell whether they took effect
 	disturbed map[string]disturbance // by master and client
 	replies   replies
 }
@@ -62,6 +63,7 @@ func (w *watch) observe(op history.Op) {
 		}
 		switch {
 		case op.F == history.FAcquire && op.Type == history.OK:
+			w.granted++
 			w.held[v.Token] = &lease{client: op.Process, key: op.Key, token: v.Token, until: v.ValidUntil, since: op.Time}
 		case op.F == history.FExtend && op.Type == history.OK && w.held[v.Token] != nil:
 			w.held[v.Token].until = v.ValidUntil
@@ -160,6 +162,16 @@ func (w *watch) votersOf(token string) []string {
 	defer w.mu.Unlock()
 	return slices.Sorted(slices.Values(w.voters[token]))
 }
+
+// blind says whether so many leases were granted without a single vote that none will come.
+func (w *watch) blind() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.heard && w.granted >= grantsWithoutVotes
+}
+
+// grantsWithoutVotes is how many leases may be granted before the first vote is seen: where votes are seen at all, it comes first.
+const grantsWithoutVotes = 3
 
 // refusals is how many lock commands the masters had no memory for.
 func (w *watch) refusals(masters []string) int {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"lockpick/redlock/protocol"
 )
 
 // attempt makes one attempt to acquire a lock: distlock's five steps. parent is
@@ -59,6 +61,9 @@ func (c *Client) attempt(ctx, parent context.Context, key string, number int, tu
 		c.ask(ctx, talk, releaseCommand(name, token, false), (*tally).answered, s)
 		return nil, err
 	}
+	if s.hooks.Attempt == nil {
+		votes.free()
+	}
 	detached := parent == nil
 	if detached {
 		parent = ctx
@@ -67,7 +72,7 @@ func (c *Client) attempt(ctx, parent context.Context, key string, number int, tu
 }
 
 // vote has the masters vote on SET until they have decided, one way or the other.
-func (c *Client) vote(ctx context.Context, talk Conversation, cmd Command, s *settings) *tally {
+func (c *Client) vote(ctx context.Context, talk protocol.Conversation, cmd protocol.Command, s *settings) *tally {
 	if !s.sequential {
 		return c.ask(ctx, talk, cmd, (*tally).decided, s)
 	}
@@ -84,19 +89,44 @@ func (c *Client) vote(ctx context.Context, talk Conversation, cmd Command, s *se
 // ask sends a command to all masters and takes their votes until they are enough,
 // or all are in, or ctx ends, which ends only the waiting: the commands are
 // carried through (see Conversation).
-func (c *Client) ask(ctx context.Context, talk Conversation, cmd Command, enough func(*tally) bool, s *settings) *tally {
+func (c *Client) ask(ctx context.Context, talk protocol.Conversation, cmd protocol.Command, enough func(*tally) bool, s *settings) *tally {
 	t := c.tally()
-	for v := range talk.Ask(ctx, cmd, nil, c.perMaster(s)) {
-		if t.add(v); enough(t) {
-			break
-		}
+	if redis, ok := talk.(*session); ok { // the same, with less memory
+		redis.ask(ctx, &cmd, nil, c.perMaster(s), func(c *pendingCommand) bool {
+			t.add(c.vote())
+			return !enough(t)
+		})
+		return t
 	}
+	askOther(ctx, talk, cmd, c.perMaster(s), t, enough)
 	return t
 }
 
-func (c *Client) tally() *tally {
-	return &tally{masters: c.n, quorum: c.quorum, votes: make([]Vote, 0, c.n)}
+func askOther(ctx context.Context, talk protocol.Conversation, cmd protocol.Command, timeout time.Duration, t *tally, enough func(*tally) bool) {
+	for v := range talk.Ask(ctx, cmd, nil, timeout) {
+		if t.add(v); enough(t) {
+			return
+		}
+	}
 }
+
+func (c *Client) tally() *tally {
+	t, _ := tallies.Get().(*tally)
+	if t == nil {
+		t = &tally{votes: make([]Vote, 0, c.n)}
+	}
+	t.masters, t.quorum = c.n, c.quorum
+	return t
+}
+
+// free keeps the tally's memory for another one. Nobody may have its votes.
+func (t *tally) free() {
+	clear(t.votes)
+	*t = tally{votes: t.votes[:0]}
+	tallies.Put(t)
+}
+
+var tallies sync.Pool
 
 // perMaster is the timeout for one master's reply: the option's, or what follows from
 // the TTL, or longer where the masters are so far away that none could reply in time.
@@ -140,7 +170,7 @@ func (c *Client) acquireError(ctx context.Context, key string, votes *tally, unt
 // SET could succeed, so B's lease was over before A's began: the wrong order. So
 // it counted for B after it had written A's token, hence higher than that; and B's
 // token is at least what it counted.
-func (c *Client) fence(ctx context.Context, talk Conversation, key, name, token string, votes *tally, until time.Time, s *settings) (int64, *Error) {
+func (c *Client) fence(ctx context.Context, talk protocol.Conversation, key, name, token string, votes *tally, until time.Time, s *settings) (int64, *Error) {
 	var highest int64
 	for _, v := range votes.votes {
 		highest = max(highest, v.Reply)
@@ -156,7 +186,7 @@ func (c *Client) fence(ctx context.Context, talk Conversation, key, name, token 
 // newToken is 20 random bytes, as distlock proposes, fresh for each attempt: with
 // one token for all attempts the release of the first could delete the key of the
 // second.
-func newToken(r Runtime) string {
+func newToken(r protocol.Runtime) string {
 	b := digits.Get().(*[60]byte) // 20 random ones, and their 40 digits
 	defer digits.Put(b)
 	r.Read(b[:20])

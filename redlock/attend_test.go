@@ -7,14 +7,16 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"lockpick/redlock/protocol"
 )
 
 // agreeing are masters that say yes to everything.
 type agreeing int
 
-func (a agreeing) Names() []string               { return make([]string, a) }
-func (a agreeing) Begin(func(Vote)) Conversation { return a }
-func (a agreeing) Ask(_ context.Context, cmd Command, _ []int, _ time.Duration) iter.Seq[Vote] {
+func (a agreeing) Names() []string                        { return make([]string, a) }
+func (a agreeing) Begin(func(Vote)) protocol.Conversation { return a }
+func (a agreeing) Ask(_ context.Context, cmd protocol.Command, _ []int, _ time.Duration) iter.Seq[Vote] {
 	return func(yield func(Vote) bool) {
 		for i := range int(a) {
 			if !yield(Vote{Master: i, Kind: cmd.Kind, Key: cmd.Key, Token: cmd.Token, Yes: true, Reply: 1}) {
@@ -26,7 +28,7 @@ func (a agreeing) Ask(_ context.Context, cmd Command, _ []int, _ time.Duration) 
 
 // timed is real time that counts the timers that were started in it.
 type timed struct {
-	RealTime
+	protocol.RealTime
 	timers int
 }
 

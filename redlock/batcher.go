@@ -3,7 +3,6 @@ package redlock
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -14,6 +13,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"lockpick/redlock/protocol"
 )
 
 // batcher sends the commands of all goroutines to one master. A lone caller's command
@@ -36,6 +37,8 @@ type batcher struct {
 	mu       sync.Mutex
 	queue    []*pendingCommand
 	calls    []*pipelineCall // in flight
+	spare    *pipelineCall   // that has ended, to be used again
+	begun    uint64          // pipelines
 	workers  int
 	parked   int               // workers that wait for wake
 	answers  []*pendingCommand // votes to deliver once mu is unlocked
@@ -47,12 +50,14 @@ type batcher struct {
 
 // pipelineCall is one pipeline on its way.
 type pipelineCall struct {
+	number    uint64            // of its batcher's pipelines
 	commands  []*pendingCommand // all
 	singles   []*pendingCommand // that are sent as they are
+	sent      []redis.Cmder     // go-redis' commands
 	began     time.Duration
 	shared    []shared         // releases that share a script; they come first
 	byText    bool             // the master does not know that script
-	keys      map[string]bool  // that it is about, where pipelines overlap
+	keys      *keySet          // that it is about, where pipelines overlap
 	hello     *redis.StatusCmd // asks which server it is; nil: that is known
 	abandoned bool             // another connection answers, this one does not
 	refused   error            // the first error that Redis replied with
@@ -116,6 +121,12 @@ func (b *batcher) unlock() {
 	for _, c := range answers {
 		c.deliver(now)
 	}
+	clear(answers)
+	b.mu.Lock()
+	if b.answers == nil {
+		b.answers = answers[:0]
+	}
+	b.mu.Unlock()
 }
 
 // nudge has a worker send what is queued. The caller holds mu.
@@ -169,6 +180,10 @@ func (b *batcher) work() {
 		b.mu.Lock()
 		b.finish(call, replicas)
 		abandoned := call.abandoned
+		if !abandoned {
+			call.reset()
+			b.spare = call
+		}
 		b.unlock()
 		if abandoned {
 			return
@@ -183,29 +198,33 @@ func (b *batcher) next() *pipelineCall {
 	if len(b.queue) == 0 || b.state == suspect || b.state == closed || len(b.calls) >= b.limit() {
 		return nil
 	}
-	call := &pipelineCall{hello: b.greeting(), byText: b.untaught, commands: make([]*pendingCommand, 0, len(b.queue)), began: b.masters.now()}
-	var waits map[string]bool // keys
-	if b.slow.Load() {
-		call.keys, waits = map[string]bool{}, map[string]bool{}
+	call := b.spare
+	if b.spare = nil; call == nil {
+		call = &pipelineCall{}
+	}
+	b.begun++
+	call.number, call.byText, call.began = b.begun, b.untaught, b.masters.now()
+	overlaps := b.slow.Load()
+	if overlaps {
 		for _, other := range b.calls {
 			if other.keys == nil {
+				b.spare = call
 				return nil // it began when nothing overlapped
 			}
-			maps.Copy(waits, other.keys)
 		}
+		call.keys = keySets.Get().(*keySet)
 	}
 	keep := b.queue[:0]
 	for _, c := range b.queue {
-		key := c.batch.cmd.Key
 		switch {
 		case c.state == voted && !c.late: // it was given up meanwhile
-		case c.exchange().withdrawn && c.batch.cmd.Kind.stores() && c.state == queued:
+		case c.exchange().withdrawn && stores(c.batch.cmd.Kind) && c.state == queued:
 			b.vote(c, 0, os.ErrDeadlineExceeded)
-		case waits[key]:
+		case overlaps && b.busy(c.batch.hash):
 			keep = append(keep, c)
 		default:
-			if call.keys != nil {
-				call.keys[key] = true
+			if overlaps {
+				call.keys.add(c.batch.hash)
 			}
 			call.add(c)
 		}
@@ -213,22 +232,38 @@ func (b *batcher) next() *pipelineCall {
 	clear(b.queue[len(keep):])
 	b.queue = keep
 	if len(call.commands) == 0 {
+		call.reset()
+		b.spare = call
 		return nil
 	}
+	call.hello = b.greeting()
 	b.calls = append(b.calls, call)
 	return call
 }
 
+// busy says that a pipeline in flight is about a key. The caller holds mu.
+func (b *batcher) busy(hash uint32) bool {
+	return slices.ContainsFunc(b.calls, func(call *pipelineCall) bool { return call.keys.has(hash) })
+}
+
+// keySet is a set of keys' hashes. Two keys in one place only make a command wait.
+type keySet [256]uint64
+
+func (s *keySet) add(hash uint32)      { s[hash/64%256] |= 1 << (hash % 64) }
+func (s *keySet) has(hash uint32) bool { return s[hash/64%256]&(1<<(hash%64)) != 0 }
+
+var keySets = sync.Pool{New: func() any { return new(keySet) }}
+
 // add takes a command into a pipeline.
 func (call *pipelineCall) add(c *pendingCommand) {
 	e := c.exchange()
-	first := e.on != call // of its session in this pipeline
+	first := e.on != call.number // of its session in this pipeline
 	c.last = e.uncertain == 0
-	e.on = call
+	e.on = call.number
 	if c.state == queued {
 		c.state = inFlight
 	}
-	if c.batch.cmd.Kind.stores() && !c.counted {
+	if stores(c.batch.cmd.Kind) && !c.counted {
 		c.counted = true
 		e.stored++
 	}
@@ -241,35 +276,52 @@ func (call *pipelineCall) add(c *pendingCommand) {
 	call.singles = append(call.singles, c)
 }
 
+// reset empties a pipeline that has ended, and keeps its memory.
+func (call *pipelineCall) reset() {
+	clear(call.commands)
+	clear(call.singles)
+	clear(call.sent)
+	for i := range call.shared {
+		call.shared[i].reset()
+	}
+	if call.keys != nil {
+		clear(call.keys[:])
+		keySets.Put(call.keys)
+	}
+	*call = pipelineCall{commands: call.commands[:0], singles: call.singles[:0], sent: call.sent[:0], shared: call.shared[:0]}
+}
+
 func (c *pendingCommand) exchange() *exchange { return &c.batch.session.with[c.master] }
 
 // send carries a pipeline out. Where commands ask for it, WAIT follows them; replicas
 // is its answer.
 func (b *batcher) send(call *pipelineCall) (replicas *redis.StatusCmd) {
 	need, patience := 0, time.Duration(0)
-	pipe := b.client.Pipeline()
-	ctx := b.masters.life
+	ctx, all := b.masters.life, call.sent[:0]
 	if call.hello != nil { // else a release that meets an unknown script would come behind the next SET
-		for _, s := range scripts {
-			_ = pipe.Process(ctx, redis.NewStatusCmd(ctx, "script", "load", s.Text))
+		for _, s := range protocol.Scripts {
+			all = append(all, redis.NewStatusCmd(ctx, "script", "load", s.Text))
 		}
 	}
 	for i := range call.shared {
-		_ = pipe.Process(ctx, call.shared[i].encode(ctx, call.byText))
+		all = append(all, call.shared[i].encode(ctx, call.byText))
 	}
 	for _, c := range call.singles {
-		_ = pipe.Process(ctx, c)
+		all = append(all, c)
 		if n := c.batch.cmd.Wait; n > 0 {
 			need, patience = max(need, n), max(patience, c.batch.timeout)
 		}
 	}
 	if need > 0 { // it must answer before the votes' time is over
 		replicas = redis.NewStatusCmd(ctx, "wait", need, max(1, (patience*3/4).Milliseconds()))
-		_ = pipe.Process(ctx, replicas)
+		all = append(all, replicas)
 	}
 	if call.hello != nil {
-		_ = pipe.Process(ctx, call.hello) // last: go-redis looks at the first command's error
+		all = append(all, call.hello) // last: go-redis looks at the first command's error
 	}
+	call.sent = all
+	pipe := b.client.Pipeline()
+	_ = pipe.BatchProcess(ctx, all...)
 	// Each command has its own error, but where the connection was refused by Redis
 	// (WRONGPASS), go-redis leaves the commands without a reply and without an error.
 	if _, err := pipe.Exec(ctx); answered(err) {
@@ -449,12 +501,12 @@ func (b *batcher) timed(now, took time.Duration) {
 func result(cmd *redis.StatusCmd, refused error) (int64, error) {
 	text, err := cmd.Result()
 	switch {
+	case err == nil && text == "OK":
+		return 1, nil
 	case errors.Is(err, redis.Nil):
 		return 0, nil
 	case err != nil:
 		return 0, err
-	case text == "OK":
-		return 1, nil
 	case text == "" && refused != nil:
 		return 0, refused
 	}
@@ -467,6 +519,9 @@ func result(cmd *redis.StatusCmd, refused error) (int64, error) {
 
 // answered says that an error is a master's answer: it did not carry the command out.
 func answered(err error) bool {
+	if err == nil {
+		return false
+	}
 	var r redis.Error
 	return errors.As(err, &r) && !errors.Is(err, redis.Nil)
 }

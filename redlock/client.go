@@ -12,11 +12,13 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"lockpick/redlock/protocol"
 )
 
 // Client takes locks on a set of masters. It is safe for concurrent use.
 type Client struct {
-	masters   Masters
+	masters   protocol.Masters
 	n, quorum int
 	settings  settings
 
@@ -63,7 +65,7 @@ func New[C redis.UniversalClient](masters []C, opts ...Option) (*Client, error) 
 
 // NewWithMasters makes a Client on masters of another kind, such as simulated ones.
 // If they have a Close method, the client's Close calls it.
-func NewWithMasters(m Masters, opts ...Option) (*Client, error) {
+func NewWithMasters(m protocol.Masters, opts ...Option) (*Client, error) {
 	s, err := defaults().with(opts)
 	if err != nil {
 		return nil, err
@@ -149,7 +151,7 @@ func (c *Client) persist(ctx, parent context.Context, key string, turn *turn, s 
 		if failure.Kind == ErrClosed {
 			return nil, failure
 		}
-		if m, ok := c.masters.(Listener); ok && s.wakeups && number == 1 {
+		if m, ok := c.masters.(protocol.Listener); ok && s.wakeups && number == 1 {
 			a := newAlert(s.runtime)
 			defer m.Listen(s.stored(key), a.release)()
 			wait = func(number int) error { return a.wait(ctx, number, s) }
@@ -181,7 +183,7 @@ type alert struct {
 	wake   context.CancelCauseFunc // ends the wait; nil: nobody waits
 }
 
-func newAlert(r Runtime) *alert {
+func newAlert(r protocol.Runtime) *alert {
 	var b [8]byte
 	r.Read(b[:])
 	return &alert{id: binary.LittleEndian.Uint64(b[:])}
@@ -196,7 +198,7 @@ const (
 )
 
 // release is called when a release is heard of, once for each master that announces it.
-func (a *alert) release(r Released) {
+func (a *alert) release(r protocol.Released) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if r.Token != "" && r.Token == a.latest {
@@ -310,7 +312,7 @@ func (s *settings) delay(attempt int) time.Duration {
 }
 
 // between is a random duration, bounds included.
-func between(r Runtime, least, most time.Duration) time.Duration {
+func between(r protocol.Runtime, least, most time.Duration) time.Duration {
 	var b [8]byte
 	r.Read(b[:])
 	span := uint64(most-least) + 1

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 func TestDoExtendsAndReleases(t *testing.T) {
@@ -164,12 +165,12 @@ func TestDoOutlastsAnOutage(t *testing.T) {
 		m := newFakeMasters(3)
 		back := time.Now().Add(900 * time.Millisecond)
 		tries := 0
-		m.asked = func(cmd redlock.Command, _ []int) {
+		m.asked = func(cmd protocol.Command, _ []int) {
 			if cmd.Kind == redlock.Extend {
 				tries++
 			}
 		}
-		m.fate = func(_ int, cmd redlock.Command) fate {
+		m.fate = func(_ int, cmd protocol.Command) fate {
 			if cmd.Kind == redlock.Extend && time.Now().Before(back) {
 				return refuses
 			}

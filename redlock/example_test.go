@@ -9,13 +9,14 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 // newLocks stands for redlock.New with go-redis clients for three masters, as in the
 // example of New. These masters live in memory, so that the examples always run.
 func newLocks(opts ...redlock.Option) *redlock.Client { return locksOn(newFakeMasters(3), opts...) }
 
-func locksOn(m redlock.Masters, opts ...redlock.Option) *redlock.Client {
+func locksOn(m protocol.Masters, opts ...redlock.Option) *redlock.Client {
 	patient := redlock.WithTimeout(time.Second) // this machine may be busy
 	locks, err := redlock.NewWithMasters(m, append([]redlock.Option{patient}, opts...)...)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"lockpick/cluster"
 	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 // Who holds a lock can be looked at, asked for, and ended by force.
@@ -71,7 +72,7 @@ func TestLockAll(t *testing.T) {
 func TestMaxAttempts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := newFakeMasters(3)
-		m.fate = func(int, redlock.Command) fate { return no }
+		m.fate = func(int, protocol.Command) fate { return no }
 		_, err := open(t, m, redlock.WithMaxAttempts(3)).Lock(t.Context(), "k")
 		var failure *redlock.Error
 		if !errors.Is(err, redlock.ErrRetryLimit) || !errors.Is(err, redlock.ErrTaken) || !errors.As(err, &failure) || failure.Attempts != 3 {

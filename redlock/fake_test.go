@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 // errSilent is how a fake master votes that did not answer in time.
@@ -37,9 +38,9 @@ type fakeMasters struct {
 
 	// What the test has to say and to see. One is called at a time.
 	telling sync.Mutex
-	fate    func(master int, cmd redlock.Command) fate
-	asked   func(cmd redlock.Command, to []int)
-	applied func(master int, cmd redlock.Command, reply int64, late bool)
+	fate    func(master int, cmd protocol.Command) fate
+	asked   func(cmd protocol.Command, to []int)
+	applied func(master int, cmd protocol.Command, reply int64, late bool)
 	voted   func(v redlock.Vote)
 
 	mu     sync.Mutex
@@ -59,9 +60,9 @@ type fakeKey struct {
 
 func newFakeMasters(n int) *fakeMasters {
 	f := &fakeMasters{
-		fate:    func(int, redlock.Command) fate { return fate{arrives: time.Millisecond} },
-		asked:   func(redlock.Command, []int) {},
-		applied: func(int, redlock.Command, int64, bool) {},
+		fate:    func(int, protocol.Command) fate { return fate{arrives: time.Millisecond} },
+		asked:   func(protocol.Command, []int) {},
+		applied: func(int, protocol.Command, int64, bool) {},
 		voted:   func(redlock.Vote) {},
 	}
 	for range n {
@@ -120,7 +121,7 @@ func (f *fakeMasters) forget(master int) {
 }
 
 // ttl reads the time to live, in milliseconds, out of a command as it is sent.
-func ttl(cmd redlock.Command) time.Duration {
+func ttl(cmd protocol.Command) time.Duration {
 	ms := cmd.TTL
 	if n := len(cmd.Args); n > 0 {
 		ms = cmd.Args[n-1].(int64)
@@ -129,7 +130,7 @@ func ttl(cmd redlock.Command) time.Duration {
 }
 
 // apply carries out a command as Redis would.
-func (f *fakeMasters) apply(master int, cmd redlock.Command) int64 {
+func (f *fakeMasters) apply(master int, cmd protocol.Command) int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m := f.masters[master]
@@ -175,7 +176,7 @@ func (f *fakeMasters) apply(master int, cmd redlock.Command) int64 {
 	return 1
 }
 
-func (f *fakeMasters) Begin(observe func(redlock.Vote)) redlock.Conversation {
+func (f *fakeMasters) Begin(observe func(redlock.Vote)) protocol.Conversation {
 	return &fakeConversation{masters: f, observe: observe, turn: make([]chan struct{}, len(f.masters)), reached: make([]chan struct{}, len(f.masters))}
 }
 
@@ -188,7 +189,7 @@ type fakeConversation struct {
 	reached []chan struct{}
 }
 
-func (c *fakeConversation) Ask(ctx context.Context, cmd redlock.Command, to []int, timeout time.Duration) iter.Seq[redlock.Vote] {
+func (c *fakeConversation) Ask(ctx context.Context, cmd protocol.Command, to []int, timeout time.Duration) iter.Seq[redlock.Vote] {
 	return func(yield func(redlock.Vote) bool) {
 		f := c.masters
 		if to == nil {
@@ -245,7 +246,7 @@ func await(c chan struct{}) {
 var instants = map[redlock.Kind]time.Duration{redlock.Set: 1, redlock.Extend: 10, redlock.Release: 100, redlock.WriteBack: 1000}
 
 // send has a command travel, and waits for its reply until the timeout.
-func (c *fakeConversation) send(i int, cmd redlock.Command, timeout time.Duration, late bool, arrival, arrived chan struct{}) redlock.Vote {
+func (c *fakeConversation) send(i int, cmd protocol.Command, timeout time.Duration, late bool, arrival, arrived chan struct{}) redlock.Vote {
 	f := c.masters
 	v := redlock.Vote{Master: i, Name: fmt.Sprintf("m%d", i+1), Kind: cmd.Kind, Key: cmd.Key, Token: cmd.Token}
 	var way fate
@@ -309,7 +310,7 @@ func bubble(t *testing.T, f func(t *testing.T)) {
 }
 
 // open makes a client on fake masters, closed when the test ends.
-func open(t *testing.T, m redlock.Masters, opts ...redlock.Option) *redlock.Client {
+func open(t *testing.T, m protocol.Masters, opts ...redlock.Option) *redlock.Client {
 	t.Helper()
 	c, err := redlock.NewWithMasters(m, opts...)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 // TestGolden runs the stories of testdata/story: what masters answer and when, what
@@ -72,7 +73,7 @@ func (s *story) token(token string) string {
 	return s.names[token]
 }
 
-func (s *story) asked(cmd redlock.Command, to []int) {
+func (s *story) asked(cmd protocol.Command, to []int) {
 	whom := "all"
 	if len(to) < len(s.masters.masters) {
 		whom = ""
@@ -91,7 +92,7 @@ func (s *story) asked(cmd redlock.Command, to []int) {
 	s.say("→ %-3s %s", whom, text)
 }
 
-func (s *story) applied(master int, cmd redlock.Command, reply int64, late bool) {
+func (s *story) applied(master int, cmd protocol.Command, reply int64, late bool) {
 	if late {
 		s.say("   m%d   gets %s %s now, in its turn", master+1, cmd.Kind, s.token(cmd.Token))
 	}
@@ -113,7 +114,7 @@ func (s *story) voted(v redlock.Vote) {
 // fate reads a master's line: after how long it replies, and kind=what for the
 // commands that it treats in another way. Without a line it replies after as many
 // milliseconds as its number.
-func (s *story) fate(master int, cmd redlock.Command) fate {
+func (s *story) fate(master int, cmd protocol.Command) fate {
 	f := fate{arrives: time.Duration(master+1) * time.Millisecond}
 	for _, word := range s.lines[master] {
 		kind, what, special := strings.Cut(word, "=")
@@ -254,7 +255,7 @@ func (s *story) granted(how string) {
 // counting is real (here: virtual) time with random numbers that count up, so that
 // a story is the same each time it is told.
 type counting struct {
-	redlock.RealTime
+	protocol.RealTime
 	mu sync.Mutex
 	n  uint64
 }

@@ -1,6 +1,10 @@
 package redlock
 
-import "time"
+import (
+	"time"
+
+	"lockpick/redlock/protocol"
+)
 
 // Hooks are told what the lock does, for tracing and metrics. Any may be nil.
 // They are called synchronously: they should return at once, and must not use
@@ -24,6 +28,22 @@ type Hooks struct {
 	// part again (Err is nil). It may be called concurrently. It is an option of New.
 	Suspect func(MasterHealth)
 }
+
+// Vote is one master's reply to one command.
+type Vote = protocol.Vote
+
+// Kind says what a command is for.
+type Kind = protocol.Kind
+
+// The kinds of commands.
+const (
+	Set       = protocol.Set
+	Extend    = protocol.Extend
+	Release   = protocol.Release
+	Check     = protocol.Check
+	Recover   = protocol.Recover
+	WriteBack = protocol.WriteBack
+)
 
 // Decision is what the votes said.
 type Decision struct {

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"lockpick/redlock/protocol"
 )
 
 // Connect opens a connection to each master, and says how it went. The error is that
@@ -106,7 +108,7 @@ func (c *Client) ForceUnlock(ctx context.Context, key string) error {
 		return &Error{Op: "force unlock", Key: key, Kind: ErrClosed}
 	}
 	defer c.leave()
-	del := Command{Kind: Release, Key: s.stored(key), Token: newToken(s.runtime), Args: []any{"del", s.stored(key)}}
+	del := protocol.Command{Kind: Release, Key: s.stored(key), Token: newToken(s.runtime), Args: []any{"del", s.stored(key)}}
 	votes := c.ask(ctx, c.masters.Begin(s.hooks.Vote), del, (*tally).answered, s)
 	if !votes.answered() {
 		return &Error{Op: "force unlock", Key: key, Kind: ErrNoQuorum, Votes: votes.votes, Context: contextError(ctx)}

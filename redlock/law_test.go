@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 // A lease is granted iff a majority said yes in time; it is never valid longer than
@@ -48,7 +49,7 @@ func TestOneAttempt(t *testing.T) {
 
 		problem := inBubble(t, func(t *testing.T) error {
 			m := newFakeMasters(n)
-			m.fate = func(i int, cmd redlock.Command) fate {
+			m.fate = func(i int, cmd protocol.Command) fate {
 				if cmd.Kind == redlock.Set {
 					return fates[i]
 				}
@@ -57,14 +58,14 @@ func TestOneAttempt(t *testing.T) {
 			var mu sync.Mutex
 			asked := map[int][]redlock.Kind{}   // of each master, in order
 			arrived := map[int][]redlock.Kind{} // those that reached it
-			m.asked = func(cmd redlock.Command, to []int) {
+			m.asked = func(cmd protocol.Command, to []int) {
 				mu.Lock()
 				defer mu.Unlock()
 				for _, i := range to {
 					asked[i] = append(asked[i], cmd.Kind)
 				}
 			}
-			m.applied = func(i int, cmd redlock.Command, _ int64, _ bool) {
+			m.applied = func(i int, cmd protocol.Command, _ int64, _ bool) {
 				mu.Lock()
 				defer mu.Unlock()
 				arrived[i] = append(arrived[i], cmd.Kind)
@@ -198,7 +199,7 @@ func TestExclusion(t *testing.T) {
 				next[of]++
 				return next[of] % among
 			}
-			m.fate = func(int, redlock.Command) fate {
+			m.fate = func(int, protocol.Command) fate {
 				f := fates[turn("fate", len(fates))]
 				f.said = nil // masters are faithful here
 				return f

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"lockpick/redlock/protocol"
 )
 
 // Lease is a lock that was acquired: who may rely on it, and until when. A Lease
@@ -19,7 +21,7 @@ type Lease struct {
 // hold is what the leases of one acquisition share.
 type hold struct {
 	client     *Client
-	talk       Conversation
+	talk       protocol.Conversation
 	key, token string
 	fence      int64
 	settings   *settings
@@ -42,7 +44,7 @@ type hold struct {
 	cancel context.CancelCauseFunc
 }
 
-func newLease(c *Client, parent context.Context, detached bool, talk Conversation, key, token string, fence int64, start, until time.Time, turn *turn, s *settings) *Lease {
+func newLease(c *Client, parent context.Context, detached bool, talk protocol.Conversation, key, token string, fence int64, start, until time.Time, turn *turn, s *settings) *Lease {
 	h := &hold{client: c, turn: turn, talk: talk, key: key, token: token, fence: fence, settings: s, until: until, limit: start.Add(s.longest()), parent: parent, detached: detached}
 	h.first = Lease{h, until}
 	if h.settings.hooks.Ended != nil || turn.taken(h) {
@@ -369,10 +371,13 @@ func (l *Lease) Unlock(ctx context.Context) error {
 	}
 	defer h.client.leave()
 	release := releaseCommand(h.settings.stored(h.key), h.token, h.settings.wakeups)
-	release.next = h.turn
+	if s, ok := h.talk.(*session); ok {
+		s.next = h.turn
+	}
 	votes := h.client.ask(ctx, h.talk, release, (*tally).settled, h.settings)
 	switch {
 	case votes.won():
+		votes.free()
 		return nil
 	case votes.refused() && over:
 		return fail(fmt.Errorf("%w: %w", ErrNotHeld, ErrExpired), votes)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 // Callers of one client get the lock in the order in which they came, and only one of
@@ -19,7 +20,7 @@ func TestLineIsFirstComeFirstServed(t *testing.T) {
 		m := newFakeMasters(3)
 		var mu sync.Mutex
 		sets := 0
-		m.asked = func(cmd redlock.Command, _ []int) {
+		m.asked = func(cmd protocol.Command, _ []int) {
 			if cmd.Kind == redlock.Set {
 				sets++
 			}
@@ -101,7 +102,7 @@ func TestLineGoesOn(t *testing.T) {
 		}
 		lease.Unlock(t.Context())
 
-		m.fate = func(int, redlock.Command) fate { return refuses }
+		m.fate = func(int, protocol.Command) fate { return refuses }
 		var wg sync.WaitGroup
 		for i := range 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i+1)*time.Second)
@@ -113,7 +114,7 @@ func TestLineGoesOn(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		m.fate = func(int, redlock.Command) fate { return fate{arrives: time.Millisecond} }
+		m.fate = func(int, protocol.Command) fate { return fate{arrives: time.Millisecond} }
 		last, err := c.Lock(t.Context(), "k")
 		if err != nil {
 			t.Fatal(err)
@@ -179,15 +180,15 @@ func TestLinesOfTwoClients(t *testing.T) {
 type listening struct {
 	*fakeMasters
 	mu    sync.Mutex
-	heard map[string]map[int]func(redlock.Released)
+	heard map[string]map[int]func(protocol.Released)
 	n     int
 }
 
-func (l *listening) Listen(key string, heard func(redlock.Released)) func() {
+func (l *listening) Listen(key string, heard func(protocol.Released)) func() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.heard[key] == nil {
-		l.heard[key] = map[int]func(redlock.Released){}
+		l.heard[key] = map[int]func(protocol.Released){}
 	}
 	l.n++
 	me := l.n
@@ -203,15 +204,15 @@ func (l *listening) Listen(key string, heard func(redlock.Released)) func() {
 // goes on asking.
 func TestWakeups(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := &listening{fakeMasters: newFakeMasters(3), heard: map[string]map[int]func(redlock.Released){}}
+		m := &listening{fakeMasters: newFakeMasters(3), heard: map[string]map[int]func(protocol.Released){}}
 		var commands atomic.Int64
-		m.asked = func(redlock.Command, []int) { commands.Add(1) }
-		m.applied = func(_ int, cmd redlock.Command, reply int64, _ bool) {
+		m.asked = func(protocol.Command, []int) { commands.Add(1) }
+		m.applied = func(_ int, cmd protocol.Command, reply int64, _ bool) {
 			if cmd.Kind == redlock.Release && reply == 1 && len(cmd.Args) == 2 {
 				m.mu.Lock()
 				defer m.mu.Unlock()
 				for _, heard := range m.heard[cmd.Key] {
-					heard(redlock.Released{Token: cmd.Token, Waiters: len(m.heard[cmd.Key])})
+					heard(protocol.Released{Token: cmd.Token, Waiters: len(m.heard[cmd.Key])})
 				}
 			}
 		}
@@ -257,7 +258,7 @@ func TestIdleWaiterIsQuiet(t *testing.T) {
 			t.Fatal(err)
 		}
 		commands := 0
-		m.asked = func(redlock.Command, []int) { commands++ }
+		m.asked = func(protocol.Command, []int) { commands++ }
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
 		other.Lock(ctx, "k")

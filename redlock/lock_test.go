@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 func TestOptionsAreChecked(t *testing.T) {
@@ -64,7 +65,7 @@ func TestTimeoutFollowsTTL(t *testing.T) {
 	} {
 		bubble(t, func(t *testing.T) {
 			m := newFakeMasters(1)
-			m.fate = func(int, redlock.Command) fate { return silent }
+			m.fate = func(int, protocol.Command) fate { return silent }
 			start := time.Now()
 			var took time.Duration
 			m.voted = func(v redlock.Vote) {
@@ -86,11 +87,11 @@ func TestRetries(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const least, most = 20 * time.Millisecond, 120 * time.Millisecond
 		m := newFakeMasters(3)
-		m.fate = func(int, redlock.Command) fate { return no }
+		m.fate = func(int, protocol.Command) fate { return no }
 		tokens := map[string]bool{}
 		var delays []time.Duration
 		var released time.Time
-		m.asked = func(cmd redlock.Command, _ []int) {
+		m.asked = func(cmd protocol.Command, _ []int) {
 			if cmd.Kind == redlock.Set {
 				if len(cmd.Token) != 40 || tokens[cmd.Token] {
 					t.Errorf("token %q", cmd.Token)
@@ -129,10 +130,10 @@ func TestRetries(t *testing.T) {
 func TestRetryDelayFunc(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := newFakeMasters(3)
-		m.fate = func(int, redlock.Command) fate { return no }
+		m.fate = func(int, protocol.Command) fate { return no }
 		var asked []time.Duration
 		began := time.Now()
-		m.asked = func(cmd redlock.Command, _ []int) {
+		m.asked = func(cmd protocol.Command, _ []int) {
 			if cmd.Kind == redlock.Set {
 				asked = append(asked, time.Since(began).Round(10*time.Millisecond))
 			}
@@ -160,12 +161,12 @@ func TestDeadlineInTheMiddleOfAnAttempt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := newFakeMasters(3)
 		attempts := 0
-		m.asked = func(cmd redlock.Command, _ []int) {
+		m.asked = func(cmd protocol.Command, _ []int) {
 			if cmd.Kind == redlock.Set {
 				attempts++
 			}
 		}
-		m.fate = func(int, redlock.Command) fate {
+		m.fate = func(int, protocol.Command) fate {
 			if attempts > 1 {
 				return silent
 			}
@@ -190,7 +191,7 @@ func TestEndedContextTriesNothing(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := newFakeMasters(3)
 		asked := 0
-		m.asked = func(redlock.Command, []int) { asked++ }
+		m.asked = func(protocol.Command, []int) { asked++ }
 		c := open(t, m)
 		lease, err := c.Lock(t.Context(), "held")
 		if err != nil {
@@ -227,7 +228,7 @@ func TestEndedContextTriesNothing(t *testing.T) {
 func TestErrorsCarryCauses(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := newFakeMasters(3)
-		m.fate = func(i int, _ redlock.Command) fate { return []fate{refuses, silent, yes}[i] }
+		m.fate = func(i int, _ protocol.Command) fate { return []fate{refuses, silent, yes}[i] }
 		_, err := open(t, m).TryLock(t.Context(), "k")
 		var failure *redlock.Error
 		if !errors.As(err, &failure) || failure.Op != "lock" || failure.Key != "k" || failure.Attempts != 1 || len(failure.Votes) != 3 {
@@ -255,7 +256,7 @@ func TestHooksSeeEachAttempt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := newFakeMasters(3)
 		free := time.Now().Add(300 * time.Millisecond)
-		m.fate = func(int, redlock.Command) fate {
+		m.fate = func(int, protocol.Command) fate {
 			if time.Now().Before(free) {
 				return no
 			}
@@ -376,7 +377,7 @@ func TestExtensionsAtTheSameTime(t *testing.T) {
 }
 
 // noTimers is real time whose timers are late: they never fire.
-type noTimers struct{ redlock.RealTime }
+type noTimers struct{ protocol.RealTime }
 
 func (noTimers) AfterFunc(time.Duration, func()) (stop func() bool) {
 	return func() bool { return true }
@@ -413,7 +414,7 @@ func TestSplitVotes(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := newFakeMasters(4)
 		sets := map[int]int{}
-		m.fate = func(i int, cmd redlock.Command) fate {
+		m.fate = func(i int, cmd protocol.Command) fate {
 			f := fate{arrives: time.Millisecond}
 			if cmd.Kind == redlock.Set { // who asks first reaches the first half first, who asks second the other
 				if sets[i]++; sets[i] == 1 == (i < 2) {
@@ -456,7 +457,7 @@ func TestSplitVotes(t *testing.T) {
 func TestCloseDuringUse(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		m := newFakeMasters(3) // it panics at a command after its Close
-		m.fate = func(i int, cmd redlock.Command) fate {
+		m.fate = func(i int, cmd protocol.Command) fate {
 			if cmd.Kind == redlock.Set && i == 0 {
 				return fate{arrives: 20 * time.Millisecond}
 			}

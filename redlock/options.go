@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"lockpick/redlock/protocol"
 )
 
 // Option changes a default. Given to New it holds for every lock of the client,
@@ -29,7 +31,7 @@ type settings struct {
 	wait        int
 	wakeups     bool
 	hooks       Hooks
-	runtime     Runtime
+	runtime     protocol.Runtime
 }
 
 func defaults() settings {
@@ -37,7 +39,7 @@ func defaults() settings {
 		ttl:         10 * time.Second,
 		driftFactor: 0.01, driftFixed: 2 * time.Millisecond,
 		retryMin: 20 * time.Millisecond, retryMax: 300 * time.Millisecond,
-		runtime: RealTime{},
+		runtime: protocol.RealTime{},
 	}
 }
 
@@ -138,7 +140,7 @@ func WithHooks(h Hooks) Option { return func(s *settings) { s.hooks = h } }
 
 // WithRuntime replaces real time. New and NewWithMasters take it; Lock, TryLock and
 // Do ignore it, because a lease's times are comparable only on one clock.
-func WithRuntime(r Runtime) Option { return func(s *settings) { s.runtime = r } }
+func WithRuntime(r protocol.Runtime) Option { return func(s *settings) { s.runtime = r } }
 
 // with applies options and checks the whole.
 func (s settings) with(opts []Option) (settings, error) {

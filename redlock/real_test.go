@@ -17,7 +17,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockpick/cluster"
+	"lockpick/cluster/process"
 	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 // hang bounds what must not take long. Nothing here is measured: a lock that waits
@@ -31,7 +33,7 @@ func masters(t *testing.T, n int, p cluster.Persistence) cluster.Cluster {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Skip("needs redis-server: ", err)
 	}
-	c, err := cluster.Process(t.Context(), cluster.Config{Masters: n, Persistence: p})
+	c, err := process.Start(t.Context(), cluster.Config{Masters: n, Persistence: p})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +81,7 @@ func stores(t *testing.T, c cluster.Cluster, key, token string) int {
 	t.Helper()
 	n := 0
 	for _, m := range c.Masters() {
-		if l, err := m.Look(t.Context(), []string{key}); err == nil && l.Keys[key] != "" && (token == "" || l.Keys[key] == token) {
+		if l, err := m.Inspect(t.Context(), []string{key}); err == nil && l.Keys[key] != "" && (token == "" || l.Keys[key] == token) {
 			n++
 		}
 	}
@@ -597,7 +599,7 @@ func TestCloseWithHungMasters(t *testing.T) {
 
 // TestWaitForReplicas: a master's yes counts only once its replicas have heard of it.
 func TestWaitForReplicas(t *testing.T) {
-	masters, err := cluster.Process(t.Context(), cluster.Config{Masters: 1, Replicas: 1, LogDir: t.TempDir()})
+	masters, err := process.Start(t.Context(), cluster.Config{Masters: 1, Replicas: 1, LogDir: t.TempDir()})
 	if err != nil {
 		t.Skipf("no masters with replicas: %v", err)
 	}
@@ -628,7 +630,7 @@ func TestWaitForReplicas(t *testing.T) {
 	if !errors.Is(err, redlock.ErrNoQuorum) || !strings.Contains(err.Error(), "only 0 of 1 replicas confirmed it") {
 		t.Errorf("with its replication held: %v", err)
 	}
-	if look, err := m.Look(t.Context(), []string{"k"}); err != nil || look.Keys["k"] != "" {
+	if look, err := m.Inspect(t.Context(), []string{"k"}); err != nil || look.Keys["k"] != "" {
 		t.Errorf("the failed attempt left %v, %v", look.Keys, err)
 	}
 }
@@ -643,8 +645,8 @@ func TestLateExtensionByAnUnknownScript(t *testing.T) {
 	must(t, err)
 	defer m.(io.Closer).Close()
 	talk := m.Begin(nil)
-	script := redlock.NewScript(`if redis.call("get", KEYS[1]) == ARGV[1] then return 1 end return 0 -- nobody has loaded it`)
-	for _, cmd := range []redlock.Command{
+	script := protocol.NewScript(`if redis.call("get", KEYS[1]) == ARGV[1] then return 1 end return 0 -- nobody has loaded it`)
+	for _, cmd := range []protocol.Command{
 		{Kind: redlock.Set, Key: "k", Token: "t", TTL: 60_000},
 		{Kind: redlock.Release, Key: "k", Token: "t", Args: []any{"del", "k"}},
 		{Kind: redlock.Extend, Key: "k", Token: "t", Script: script},

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"lockpick/redlock/protocol"
 )
 
 // redisMasters sends commands through the go-redis clients that the user gave. Like
@@ -38,6 +40,33 @@ type redisMasters struct {
 	callers    atomic.Int64 // that wait for votes
 	subscriber subscriber
 	onSuspect  func(MasterHealth)
+	ttl        atomic.Pointer[ttlArg]
+	wakes      sync.Pool // of channels (newWake)
+}
+
+// ttlArg is a TTL as go-redis takes it: nearly all commands have the same.
+type ttlArg struct {
+	ms  int64
+	arg any
+}
+
+func (m *redisMasters) ttlArg(ms int64) any {
+	t := m.ttl.Load()
+	if t == nil || t.ms != ms {
+		t = &ttlArg{ms, ms}
+		m.ttl.Store(t)
+	}
+	return t.arg
+}
+
+// NewMasters makes the Masters of New, for a lock with other rules. They have a Close
+// method, and the errors of New.
+func NewMasters[C redis.UniversalClient](masters []C) (protocol.Masters, error) {
+	m, err := newRedisMasters(masters)
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 // newRedisMasters checks the clients. They are used as they are: a copy of their options
@@ -151,7 +180,7 @@ func (m *redisMasters) distant() bool {
 	return slices.ContainsFunc(m.batchers, func(b *batcher) bool { return b.slow.Load() })
 }
 
-func (m *redisMasters) Begin(observe func(Vote)) Conversation {
+func (m *redisMasters) Begin(observe func(Vote)) protocol.Conversation {
 	s := &session{masters: m, observe: observe}
 	if n := len(m.names); n <= roomFor {
 		s.with = s.room[:n]
@@ -168,78 +197,90 @@ type session struct {
 	batchers []*batcher
 	with     []exchange // per master
 	room     [roomFor]exchange
+
+	next *turn // is passed on with the release, where masters keep the order of all commands
+
+	name       struct{ key, token string } // of the first command
+	key, token any                         // the same, as go-redis takes them
 }
 
 // exchange is what a session has sent to one master. Its batcher guards it.
 type exchange struct {
-	on        *pipelineCall // that carried the latest command of the session
-	stored    int           // commands that were sent and may have stored the key
-	uncertain int           // of these, how many have an unknown outcome: the master may carry them out yet
-	released  bool          // the release was asked for
-	withdrawn bool          // the release failed before anything was sent
+	on        uint64 // the pipeline that carried the latest command of the session
+	stored    int    // commands that were sent and may have stored the key
+	uncertain int    // of these, how many have an unknown outcome: the master may carry them out yet
+	released  bool   // the release was asked for
+	withdrawn bool   // the release failed before anything was sent
 }
 
 // roomFor is how many masters most have.
 const roomFor = 5
 
 // Ask is Conversation's. The sequence can be gone through once.
-func (s *session) Ask(ctx context.Context, cmd Command, to []int, timeout time.Duration) iter.Seq[Vote] {
+func (s *session) Ask(ctx context.Context, cmd protocol.Command, to []int, timeout time.Duration) iter.Seq[Vote] {
 	return func(yield func(Vote) bool) {
-		m := s.masters
-		if s.batchers == nil {
-			s.batchers = m.batchers
-			if cmd.Wait > 0 {
-				s.batchers = m.waitingBatchers()
-			}
-		}
-		v := newVoteBatch(s, cmd, to, timeout)
-		m.mu.Lock()
-		closed := m.closed
-		if !closed {
-			m.pending.Add(1)
-		}
-		m.mu.Unlock()
-		if closed {
-			for i := range v.commands {
-				c := &v.commands[i]
-				c.err = ErrClosed
-				if s.observe != nil {
-					s.observe(c.vote())
-				}
-				if !yield(c.vote()) {
-					return
-				}
-			}
-			return
-		}
-		m.send(v)
-		if cmd.next != nil && !m.distant() {
-			// The next waiter's SET comes behind this release on every master.
-			cmd.next.pass()
-		}
-		v.take(ctx, yield)
-		m.callers.Add(-1)
+		s.ask(ctx, &cmd, to, timeout, func(c *pendingCommand) bool { return yield(c.vote()) })
 	}
+}
+
+func (s *session) ask(ctx context.Context, cmd *protocol.Command, to []int, timeout time.Duration, yield func(*pendingCommand) bool) {
+	m := s.masters
+	if s.batchers == nil {
+		s.name.key, s.name.token, s.key, s.token = cmd.Key, cmd.Token, cmd.Key, cmd.Token
+		s.batchers = m.batchers
+		if cmd.Wait > 0 {
+			s.batchers = m.waitingBatchers()
+		}
+	}
+	v := newVoteBatch(s, cmd, to, timeout)
+	if !m.send(v) {
+		for i := range v.commands {
+			c := &v.commands[i]
+			c.err = ErrClosed
+			if s.observe != nil {
+				s.observe(c.vote())
+			}
+			if !yield(c) {
+				return
+			}
+		}
+		return
+	}
+	if s.next != nil && cmd.Kind == Release && !m.distant() {
+		// The next waiter's SET comes behind this release on every master.
+		s.next.pass()
+	}
+	v.take(ctx, yield)
+	m.callers.Add(-1)
 }
 
 // send takes a command to the batchers. A lone caller does that immediately. Where
 // several callers are active, the first lets those that are ready to run add theirs, and
-// takes all of them: so they share the pipelines of all masters.
-func (m *redisMasters) send(v *voteBatch) {
-	alone := m.callers.Add(1) == 1
-	if s := v.session; alone || &s.batchers[0] != &m.batchers[0] {
+// takes all of them: so they share the pipelines of all masters. It returns false if the
+// masters are closed.
+func (m *redisMasters) send(v *voteBatch) bool {
+	s := v.session
+	m.mu.Lock()
+	if m.closed {
+		m.mu.Unlock()
+		return false
+	}
+	m.pending.Add(1)
+	direct := m.callers.Add(1) == 1 || &s.batchers[0] != &m.batchers[0]
+	if !direct {
+		m.sendQueue = append(m.sendQueue, v)
+	}
+	first := len(m.sendQueue) == 1
+	m.mu.Unlock()
+	if direct {
 		for i := range v.commands {
 			c := &v.commands[i]
 			s.batchers[c.master].submit(c)
 		}
-		return
+		return true
 	}
-	m.mu.Lock()
-	m.sendQueue = append(m.sendQueue, v)
-	first := len(m.sendQueue) == 1
-	m.mu.Unlock()
 	if !first {
-		return // another caller takes it along
+		return true // another caller takes it along
 	}
 	runtime.Gosched()
 	m.sending.Lock() // one after the other: all masters get commands in one order
@@ -256,6 +297,7 @@ func (m *redisMasters) send(v *voteBatch) {
 	m.mu.Lock()
 	m.spare = all[:0]
 	m.mu.Unlock()
+	return true
 }
 
 var errUnknownOutcome = errors.New("the release was sent twice, because its first answer was lost: which of them found the key gone is not known")

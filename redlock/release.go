@@ -24,7 +24,7 @@ const (
 )
 
 // stores says that a command of the kind may store the key.
-func (k Kind) stores() bool { return k != Release && k != Extend && k != WriteBack && k != Check }
+func stores(k Kind) bool { return k != Release && k != Extend && k != WriteBack && k != Check }
 
 // owe notes that a release was not confirmed, if its SET was sent. The caller holds mu.
 func (b *batcher) owe(c *pendingCommand) {
@@ -61,7 +61,7 @@ func (b *batcher) confirm(c *pendingCommand, reply int64) {
 func (b *batcher) outcome(c *pendingCommand, known bool) {
 	e := c.exchange()
 	switch {
-	case !c.batch.cmd.Kind.stores():
+	case !stores(c.batch.cmd.Kind):
 	case !known && !c.uncertain:
 		c.uncertain = true
 		e.uncertain++

@@ -1,11 +1,11 @@
 package redlock_test
 
 import (
-	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,41 +35,72 @@ func redisProcess(t *testing.T, args ...string) (port string) {
 	return port
 }
 
-// A lock on a master behind Sentinel goes on after a failover.
-func TestSentinelFailover(t *testing.T) {
-	master := redisProcess(t, "--save", "")
+// sentinel is a master with a replica, and a Sentinel that watches them.
+type sentinel struct {
+	addr     string
+	sentinel *redis.SentinelClient
+}
+
+func startSentinel(t *testing.T) *sentinel {
+	t.Helper()
+	master := redisProcess(t, "--save", "", "--repl-diskless-sync-delay", "0")
 	replica := redisProcess(t, "--save", "", "--replicaof", "127.0.0.1 "+master, "--repl-diskless-sync-delay", "0")
 	admin := redis.NewClient(&redis.Options{Addr: "127.0.0.1:" + replica})
 	defer admin.Close()
-	role := func() string {
+	eventually(t, "the replica is connected", func() bool {
 		r, err := admin.Do(t.Context(), "role").Slice()
-		if err != nil || len(r) == 0 {
-			return ""
-		}
-		if r[0] == "slave" && len(r) > 3 {
-			return fmt.Sprint(r[3])
-		}
-		return fmt.Sprint(r[0])
-	}
-	eventually(t, "the replica is connected", func() bool { return role() == "connected" })
+		return err == nil && len(r) > 3 && r[3] == "connected"
+	})
 	conf := filepath.Join(t.TempDir(), "sentinel.conf")
 	must(t, os.WriteFile(conf, []byte("sentinel monitor mymaster 127.0.0.1 "+master+" 1\nsentinel down-after-milliseconds mymaster 2000\nsentinel failover-timeout mymaster 6000\n"), 0o600))
-	port := redisProcess(t, conf, "--sentinel")
-	sentinel := redis.NewSentinelClient(&redis.Options{Addr: "127.0.0.1:" + port})
-	defer sentinel.Close()
+	s := &sentinel{addr: "127.0.0.1:" + redisProcess(t, conf, "--sentinel")}
+	s.sentinel = redis.NewSentinelClient(&redis.Options{Addr: s.addr})
+	t.Cleanup(func() { s.sentinel.Close() })
 	eventually(t, "Sentinel knows the replica", func() bool {
-		all, err := sentinel.Replicas(t.Context(), "mymaster").Result()
+		all, err := s.sentinel.Replicas(t.Context(), "mymaster").Result()
 		return err == nil && len(all) == 1
 	})
-	client := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "mymaster", SentinelAddrs: []string{"127.0.0.1:" + port}, DialerRetries: 1})
-	defer client.Close()
+	return s
+}
+
+// lock is a lock on the master that Sentinel names, and the connections below it.
+func (s *sentinel) lock(t *testing.T) (*redlock.Client, *redis.Client) {
+	t.Helper()
+	client := redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "mymaster", SentinelAddrs: []string{s.addr}, DialerRetries: 1})
+	t.Cleanup(func() { client.Close() })
 	l, err := redlock.New([]redis.UniversalClient{client}, redlock.WithTimeout(500*time.Millisecond))
 	must(t, err)
-	defer l.Close()
-	recovers(t, l)
+	t.Cleanup(func() { l.Close() })
+	return l, client
+}
+
+// failOver has Sentinel promote the replica.
+func (s *sentinel) failOver(t *testing.T) {
+	t.Helper()
+	before := s.master(t)
 	eventually(t, "Sentinel fails over", func() bool {
-		_ = sentinel.Failover(t.Context(), "mymaster").Err() // an error while it is not ready
-		return role() == "master"
+		_ = s.sentinel.Failover(t.Context(), "mymaster").Err() // an error while it is not ready
+		return s.master(t) != before
 	})
+}
+
+// master is where the master is, as Sentinel says.
+func (s *sentinel) master(t *testing.T) string {
+	addr, _ := s.sentinel.GetMasterAddrByName(t.Context(), "mymaster").Result()
+	return strings.Join(addr, ":")
+}
+
+// ready says that the replica follows the master, as Sentinel says.
+func (s *sentinel) ready(t *testing.T) bool {
+	all, err := s.sentinel.Replicas(t.Context(), "mymaster").Result()
+	return err == nil && len(all) == 1 && all[0]["master-link-status"] == "ok"
+}
+
+// A lock on a master behind Sentinel goes on after a failover.
+func TestSentinelFailover(t *testing.T) {
+	s := startSentinel(t)
+	l, _ := s.lock(t)
+	recovers(t, l)
+	s.failOver(t)
 	recovers(t, l)
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"github.com/redis/go-redis/v9"
+
+	"lockpick/redlock/protocol"
 )
 
 // shared is releases that share one script: a third of the masters' work for a pair.
@@ -14,19 +16,28 @@ type shared struct {
 	cmd      *pendingCommand
 }
 
+func (s *shared) reset() {
+	clear(s.commands)
+	s.commands, s.cmd = s.commands[:0], nil
+}
+
 // shareMost is how many releases share a script at most: it runs for some 100 µs then,
 // in which the master does nothing else.
 const shareMost = 128
 
 // shareable says that a command is a release that was not sent before.
 func (c *pendingCommand) shareable() bool {
-	return c.batch.cmd.Script == compareAndDelete && !c.late && !c.byText && !c.resent && !c.alone
+	return c.batch.cmd.Script == protocol.CompareAndDelete && !c.late && !c.byText && !c.resent && !c.alone
 }
 
 // share adds a release to a script.
 func (call *pipelineCall) share(c *pendingCommand) {
 	if n := len(call.shared); n == 0 || len(call.shared[n-1].commands) == shareMost {
-		call.shared = append(call.shared, shared{})
+		if n < cap(call.shared) {
+			call.shared = call.shared[:n+1] // with its memory
+		} else {
+			call.shared = append(call.shared, shared{})
+		}
 	}
 	s := &call.shared[len(call.shared)-1]
 	s.commands = append(s.commands, c)
@@ -41,12 +52,12 @@ func (s *shared) encode(ctx context.Context, byText bool) redis.Cmder {
 	}
 	n := len(s.commands)
 	args := make([]any, 3+2*n)
-	args[0], args[1], args[2] = "EVALSHA", compareAndDeleteMany.SHA, n
+	args[0], args[1], args[2] = "EVALSHA", protocol.CompareAndDeleteMany.SHA, n
 	if byText {
-		args[0], args[1] = "EVAL", compareAndDeleteMany.Text
+		args[0], args[1] = "EVAL", protocol.CompareAndDeleteMany.Text
 	}
 	for i, c := range s.commands {
-		args[3+i], args[3+n+i] = c.batch.cmd.Key, c.batch.cmd.Token
+		args[3+i], args[3+n+i] = c.batch.key, c.batch.token
 	}
 	s.cmd = &pendingCommand{StatusCmd: redis.NewStatusCmd(ctx, args...)}
 	return s.cmd

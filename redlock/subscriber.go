@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"lockpick/redlock/protocol"
 )
 
 // subscriber hears of releases that masters publish. All clients listen for one key on
@@ -24,7 +26,7 @@ type subscriber struct {
 	closed        bool
 }
 
-type listener struct{ heard func(Released) }
+type listener struct{ heard func(protocol.Released) }
 
 // subscription is the one to one master. Its own goroutine alone sends to the master: a
 // hung one holds up nobody else.
@@ -45,7 +47,7 @@ const (
 )
 
 // Listen is Listener's.
-func (m *redisMasters) Listen(key string, heard func(Released)) (stop func()) {
+func (m *redisMasters) Listen(key string, heard func(protocol.Released)) (stop func()) {
 	s, name, who := &m.subscriber, channel(key), &listener{heard}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +109,7 @@ func (s *subscriber) start(master int, client redis.UniversalClient) {
 	m.goroutines.Go(func() {
 		for message := range messages {
 			waiters, token, _ := strings.Cut(message.Payload, " ") // an older version sends nothing
-			r := Released{Token: token}
+			r := protocol.Released{Token: token}
 			r.Waiters, _ = strconv.Atoi(waiters)
 			s.tell(message.Channel, r)
 		}
@@ -148,7 +150,7 @@ func (s *subscriber) maintain(x *subscription) {
 	}
 }
 
-func (s *subscriber) tell(name string, r Released) {
+func (s *subscriber) tell(name string, r protocol.Released) {
 	s.mu.Lock()
 	var all []*listener
 	for l := range s.listeners[name] { // in any order: each only learns of the release

@@ -398,6 +398,9 @@ func (b *batcher) unsettled() bool {
 
 // unsent says that an error came before anything was written.
 func unsent(err error) bool {
+	if err == nil {
+		return false
+	}
 	var op *net.OpError
 	return errors.As(err, &op) && op.Op == "dial" || errors.Is(err, redis.ErrClosed) || errors.Is(err, redis.ErrPoolTimeout) ||
 		errors.Is(err, redis.ErrPoolExhausted) || errors.Is(err, context.Canceled)

@@ -2,16 +2,19 @@ package redlock
 
 import (
 	"context"
+	"hash/maphash"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"lockpick/redlock/protocol"
 )
 
 // voteBatch is one command for some masters, and their votes.
 type voteBatch struct {
 	session  *session
-	cmd      Command
+	cmd      protocol.Command
 	timeout  time.Duration
 	asked    time.Duration // since the masters were made
 	commands []pendingCommand
@@ -20,23 +23,44 @@ type voteBatch struct {
 	// The caller is woken once a decision is possible: enough masters have answered,
 	// or too few are left that could say yes.
 	need, without int
-	wake          chan struct{}
+	wake          chan struct{} // from newWake
+
+	hash       uint32 // of the key
+	key, token any    // cmd's, as go-redis takes them
+	set        [6]any // the words of most commands
 
 	mu          sync.Mutex
+	idle        bool              // the caller waits, or will
 	votes       []*pendingCommand // in the order in which they came
 	arrived     [roomFor]*pendingCommand
 	yes, failed int
 	args        [2][]any // by hash or as it is, and by text
 }
 
+var hashSeed = maphash.MakeSeed()
+
+// newWake gives a channel with room for one. A vote that comes when nobody waits any more may
+// leave something in one: who gets it next looks, and waits on. Masters keep their own, because
+// the channels of one testing/synctest bubble are of no use in another.
+func (m *redisMasters) newWake() chan struct{} {
+	if c, ok := m.wakes.Get().(chan struct{}); ok {
+		return c
+	}
+	return make(chan struct{}, 1)
+}
+
 // newVoteBatch is for the masters in to; nil: for all.
-func newVoteBatch(s *session, cmd Command, to []int, timeout time.Duration) *voteBatch {
+func newVoteBatch(s *session, cmd *protocol.Command, to []int, timeout time.Duration) *voteBatch {
 	n := len(s.with)
 	all, need, without := len(to), len(to), len(to)
 	if to == nil { // fewer votes neither make a majority nor rule one out
 		all, need, without = n, min(n/2+1, n-n/2), n-n/2
 	}
-	v := &voteBatch{session: s, cmd: cmd, timeout: timeout, asked: s.masters.now(), need: need, without: without, wake: make(chan struct{}, 1)}
+	v := &voteBatch{session: s, cmd: *cmd, timeout: timeout, asked: s.masters.now(), need: need, without: without, wake: s.masters.newWake(), idle: true}
+	if v.key, v.token = s.key, s.token; cmd.Key != s.name.key || cmd.Token != s.name.token {
+		v.key, v.token = cmd.Key, cmd.Token
+	}
+	v.hash = uint32(maphash.String(hashSeed, cmd.Key))
 	if v.commands, v.votes = v.room[:], v.arrived[:0]; all > roomFor {
 		v.commands = make([]pendingCommand, all)
 	}
@@ -97,7 +121,7 @@ func (c *pendingCommand) encode() {
 	}
 	v.mu.Lock()
 	if v.args[form] == nil {
-		v.args[form] = v.cmd.words(c.byText)
+		v.args[form] = v.words(c.byText)
 	}
 	args := v.args[form]
 	v.mu.Unlock()
@@ -105,15 +129,20 @@ func (c *pendingCommand) encode() {
 }
 
 // words is the command as Redis gets it.
-func (c *Command) words(byText bool) []any {
+func (v *voteBatch) words(byText bool) []any {
+	c := &v.cmd
 	switch {
-	case c.Script == nil && c.short():
-		return []any{"set", c.Key, c.Token, "nx", "px", c.TTL}
+	case c.Script == nil && c.Short():
+		v.set = [...]any{"set", v.key, v.token, "nx", "px", v.session.masters.ttlArg(c.TTL)}
+		return v.set[:]
+	case c.Short() && !byText:
+		v.set = [...]any{"EVALSHA", c.Script.SHA, 1, v.key, v.token, nil}
+		return v.set[:5]
 	case c.Script == nil:
 		return c.Args
 	}
 	keys, args := c.Keys, c.Args
-	if c.short() {
+	if c.Short() {
 		keys, args = []string{c.Key}, []any{c.Token}
 	}
 	words := append(make([]any, 0, 3+len(keys)+len(args)), "EVALSHA", c.Script.SHA, len(keys))
@@ -134,6 +163,7 @@ func (c *pendingCommand) vote() Vote {
 	return Vote{
 		Master: c.master, Name: v.session.masters.names[c.master], Kind: v.cmd.Kind, Key: v.cmd.Key, Token: v.cmd.Token,
 		Reply: c.reply, Yes: c.yes(), Err: c.err, Took: c.took, TTL: time.Duration(v.cmd.TTL) * time.Millisecond,
+		At: v.session.masters.began.Add(v.asked + c.took),
 	}
 }
 
@@ -154,9 +184,10 @@ func (c *pendingCommand) deliver(now time.Duration) {
 	}
 	in := len(v.votes)
 	last := in == len(v.commands)
-	decidable := last || in-v.failed >= v.need || in-v.yes >= v.without
+	wake := v.idle && (last || in-v.failed >= v.need || in-v.yes >= v.without)
+	v.idle = v.idle && !wake
 	v.mu.Unlock()
-	if decidable {
+	if wake {
 		select {
 		case v.wake <- struct{}{}:
 		default:
@@ -168,14 +199,21 @@ func (c *pendingCommand) deliver(now time.Duration) {
 }
 
 // take yields votes as they come, until all are in, or ctx ends, or the caller has enough.
-func (v *voteBatch) take(ctx context.Context, yield func(Vote) bool) {
+func (v *voteBatch) take(ctx context.Context, yield func(*pendingCommand) bool) {
+	defer func() {
+		v.mu.Lock()
+		v.idle = false
+		v.mu.Unlock()
+		v.session.masters.wakes.Put(v.wake)
+	}()
 	done := ctx.Done()
 	for taken, ended := 0, false; ; {
 		v.mu.Lock()
 		votes := v.votes[taken:] // which is only appended to
+		v.idle = true
 		v.mu.Unlock()
 		for _, c := range votes {
-			if !yield(c.vote()) {
+			if !yield(c) {
 				return
 			}
 		}

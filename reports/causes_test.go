@@ -18,7 +18,7 @@ func firstOf(t *testing.T, lock string, change func(*campaign.Scenario)) *checke
 		s := campaign.Defaults()
 		s.Driver, s.Lock, s.Seed, s.Faults, s.Clients, s.TimeLimit = campaign.Sim, lock, seed+1, nil, 3, 10*time.Second
 		change(&s)
-		h, err := campaign.Simulate(t.Context(), s.Completed(), campaign.Simulation{})
+		h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,54 +1,19 @@
 package reports
 
 import (
-	"encoding/xml"
 	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
 
 	"lockpick/campaign"
+	"lockpick/claims"
 )
-
-type junitSuites struct {
-	XMLName  xml.Name      `xml:"testsuites"`
-	Name     string        `xml:"name,attr"`
-	Tests    int           `xml:"tests,attr"`
-	Failures int           `xml:"failures,attr"`
-	Errors   int           `xml:"errors,attr"`
-	Skipped  int           `xml:"skipped,attr"`
-	Time     string        `xml:"time,attr"`
-	Suites   []*junitSuite `xml:"testsuite"`
-}
-
-type junitSuite struct {
-	Name     string      `xml:"name,attr"`
-	Tests    int         `xml:"tests,attr"`
-	Failures int         `xml:"failures,attr"`
-	Errors   int         `xml:"errors,attr"`
-	Skipped  int         `xml:"skipped,attr"`
-	Cases    []junitCase `xml:"testcase"`
-}
-
-type junitCase struct {
-	Name    string        `xml:"name,attr"`
-	Class   string        `xml:"classname,attr"`
-	Time    string        `xml:"time,attr"`
-	Failure *junitMessage `xml:"failure,omitempty"`
-	Error   *junitMessage `xml:"error,omitempty"`
-	Skipped *junitMessage `xml:"skipped,omitempty"`
-	Out     string        `xml:"system-out,omitempty"`
-}
-
-type junitMessage struct {
-	Message string `xml:"message,attr"`
-	Text    string `xml:",chardata"`
-}
 
 // JUnit writes a verification as JUnit XML: a test suite for each group of the catalogue,
 // a test case for each property of each case. What is not as expected is a failure, what
 // is undecided an error, what cannot run on the driver is skipped.
-func JUnit(w io.Writer, r *campaign.ClaimsResult) error {
+func JUnit(w io.Writer, r *claims.Result) error {
 	all := &junitSuites{Name: "lockpick claims on " + r.Driver, Time: fmt.Sprintf("%.3f", r.Took.Seconds())}
 	byGroup := map[string]*junitSuite{}
 	for i := range r.Claims {
@@ -61,35 +26,14 @@ func JUnit(w io.Writer, r *campaign.ClaimsResult) error {
 		}
 		for j := range c.Cases {
 			for _, x := range junitCases(r, c, &c.Cases[j]) {
-				suite.Cases = append(suite.Cases, x)
-				for _, n := range []struct {
-					is        bool
-					in, total *int
-				}{
-					{true, &suite.Tests, &all.Tests}, {x.Failure != nil, &suite.Failures, &all.Failures},
-					{x.Error != nil, &suite.Errors, &all.Errors}, {x.Skipped != nil, &suite.Skipped, &all.Skipped},
-				} {
-					if n.is {
-						*n.in++
-						*n.total++
-					}
-				}
+				all.add(suite, x)
 			}
 		}
 	}
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
-	}
-	e := xml.NewEncoder(w)
-	e.Indent("", "  ")
-	if err := e.Encode(all); err != nil {
-		return fmt.Errorf("reports: write JUnit: %w", err)
-	}
-	_, err := io.WriteString(w, "\n")
-	return err
+	return all.write(w)
 }
 
-func junitCases(r *campaign.ClaimsResult, c *campaign.ClaimResult, k *campaign.CaseResult) []junitCase {
+func junitCases(r *claims.Result, c *claims.ClaimResult, k *claims.CaseResult) []junitCase {
 	class := fmt.Sprintf("lockpick.%s.claim-%s", r.Driver, c.ID)
 	name := func(parts ...string) string {
 		var filled []string
@@ -104,16 +48,16 @@ func junitCases(r *campaign.ClaimsResult, c *campaign.ClaimResult, k *campaign.C
 		return []junitCase{{Name: name(), Class: class, Time: "0", Skipped: &junitMessage{Message: k.Skipped}}}
 	}
 	var all []junitCase
-	add := func(f *campaign.Finding, of string) {
+	add := func(f *claims.Finding, of string) {
 		x := junitCase{Name: name(of, f.Level+" "+words(f.Property)), Class: class, Time: fmt.Sprintf("%.3f", f.FoundAfter.Seconds())}
 		says := &junitMessage{
 			Message: fmt.Sprintf("expected %s, found %s: %s", f.Expected, f.Found, f.Why),
 			Text:    strings.Join(append([]string{f.Summary}, f.Reason...), "\n"),
 		}
 		switch f.Outcome {
-		case campaign.Unexpected:
+		case claims.Unexpected:
 			x.Failure = says
-		case campaign.Undecided:
+		case claims.Undecided:
 			x.Error = says
 		}
 		x.Out = fmt.Sprintf("expected %s, found %s (%s)", f.Expected, f.Found, howFound(f))

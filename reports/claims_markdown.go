@@ -8,12 +8,13 @@ import (
 
 	"lockpick/campaign"
 	"lockpick/checker"
+	"lockpick/claims"
 )
 
 // claimsIntro stands before the claims in the page that is generated from the catalogue.
 const claimsIntro = `# The claims
 
-<!-- Generated from campaign/catalogue by "go generate ./cmd/lockpick". Do not edit. -->
+<!-- Generated from claims/catalogue by "go generate ./cmd/lockpick". Do not edit. -->
 
 What people say about locks on Redis, each put to the test by ` + "`lockpick claims`" + `. Every claim below has the scenarios that
 test it and the verdict to expect; ` + "`lockpick claims --only ID`" + ` verifies one and keeps the runs that show it. How the claims
@@ -27,7 +28,7 @@ to blame; it must be acquitted.
 `
 
 // ClaimsMarkdown writes the catalogue as a page of documentation.
-func ClaimsMarkdown(w io.Writer, claims []campaign.Claim) error {
+func ClaimsMarkdown(w io.Writer, claims []claims.Claim) error {
 	var b bytes.Buffer
 	b.WriteString(claimsIntro)
 	group := ""
@@ -50,7 +51,7 @@ func ClaimsMarkdown(w io.Writer, claims []campaign.Claim) error {
 
 func cellText(s string) string { return strings.ReplaceAll(strings.TrimSpace(s), "|", "\\|") }
 
-func claimMarkdown(b *bytes.Buffer, c *campaign.Claim) {
+func claimMarkdown(b *bytes.Buffer, c *claims.Claim) {
 	fmt.Fprintf(b, "\n<a id=\"claim-%s\"></a>\n\n### %s. %s\n\n", c.ID, c.ID, strings.TrimSpace(c.Claim))
 	if len(c.Sources) > 0 {
 		fmt.Fprintf(b, "Said by %s", strings.Join(c.Sources, ", "))
@@ -69,7 +70,7 @@ func claimMarkdown(b *bytes.Buffer, c *campaign.Claim) {
 	}
 }
 
-func caseMarkdown(b *bytes.Buffer, k *campaign.Case) {
+func caseMarkdown(b *bytes.Buffer, k *claims.Case) {
 	b.WriteString("- ")
 	if k.Name != "" {
 		fmt.Fprintf(b, "*%s*: ", k.Name)
@@ -95,7 +96,7 @@ func caseMarkdown(b *bytes.Buffer, k *campaign.Case) {
 	}
 }
 
-func reasonMarkdown(e *campaign.Expect) string {
+func reasonMarkdown(e *claims.Expect) string {
 	var parts []string
 	if len(e.Faults) > 0 {
 		parts = append(parts, "by "+strings.Join(e.Faults, " and "))

@@ -13,13 +13,14 @@ import (
 
 	"lockpick/campaign"
 	"lockpick/checker"
+	"lockpick/claims"
 )
 
 // The page of claims is a matrix: a row for each claim, a column for each level, and in
 // each cell a mark for each finding, which leads to the report of the run that shows it.
 var claimsTemplate = template.Must(template.New("claims.html").Funcs(template.FuncMap{
-	"words": words, "plural": plural, "join": strings.Join, "span": span, "how": func(f campaign.Finding) string { return howFound(&f) }, "figure": func(f *campaign.Figure) string { return figureValue(*f) },
-	"letter": letter, "outcomes": func(r *campaign.ClaimsResult, o string) int { return r.Count()[campaign.Outcome(o)] },
+	"words": words, "plural": plural, "join": strings.Join, "span": span, "how": func(f claims.Finding) string { return howFound(&f) }, "figure": func(f *claims.Metric) string { return figureValue(*f) },
+	"letter": letter, "outcomes": func(r *claims.Result, o string) int { return r.Count()[claims.Outcome(o)] },
 	"date": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
 }).ParseFS(pageFiles, "page/claims.html"))
 
@@ -32,7 +33,7 @@ type claimsPage struct {
 	Title   string
 	Tone    string // of the header: holds, violated, unknown
 	Says    string // one sentence
-	Results []*campaign.ClaimsResult
+	Results []*claims.Result
 	Levels  []string
 	Groups  []claimGroup
 }
@@ -43,7 +44,7 @@ type claimGroup struct {
 }
 
 type claimRow struct {
-	campaign.Claim
+	claims.Claim
 	Outcome  string // the worst on any driver
 	Outcomes string // on all drivers, for the filter
 	Search   string
@@ -78,30 +79,30 @@ type claimCase struct {
 type claimLine struct {
 	Driver string
 	Of     string // "twin: …", or ""
-	campaign.Finding
+	claims.Finding
 	Href    string
 	Skipped string
-	Figure  *campaign.Figure
+	Figure  *claims.Metric
 }
 
 // ClaimsPage writes the page of a verification. It loads nothing from anywhere; its links
 // lead to the reports of the runs, relative to dir, the folder that it is written into.
 // others are the latest results on other drivers, whose findings stand beside.
-func ClaimsPage(w io.Writer, dir string, claims []campaign.Claim, r *campaign.ClaimsResult, others map[string]*campaign.ClaimsResult) error {
+func ClaimsPage(w io.Writer, dir string, verified []claims.Claim, r *claims.Result, others map[string]*claims.Result) error {
 	style, script, err := assetsOf([]string{"page", "claims"}, []string{"claims"})
 	if err != nil {
 		return err
 	}
 	p := &claimsPage{
 		Style: template.CSS(style), Script: template.JS(script), Policy: policy(style, script), Levels: levelNames(),
-		Results: []*campaign.ClaimsResult{r},
+		Results: []*claims.Result{r},
 	}
 	for _, driver := range slices.Sorted(maps.Keys(others)) {
 		p.Results = append(p.Results, others[driver])
 	}
 	p.headline(r)
 	byGroup := map[string]int{}
-	for _, c := range claims {
+	for _, c := range verified {
 		row, found := p.row(c, dir)
 		if !found {
 			continue
@@ -120,23 +121,23 @@ func ClaimsPage(w io.Writer, dir string, claims []campaign.Claim, r *campaign.Cl
 	return nil
 }
 
-func (p *claimsPage) headline(r *campaign.ClaimsResult) {
+func (p *claimsPage) headline(r *claims.Result) {
 	n := r.Count()
-	tested := len(r.Claims) - n[campaign.NotHere]
+	tested := len(r.Claims) - n[claims.NotHere]
 	p.Title, p.Tone = "As expected", "holds"
 	p.Says = fmt.Sprintf("%s on %s, each with the verdict that is expected of it.", plural(tested, "claim"), r.Driver)
 	switch {
-	case n[campaign.Unexpected] > 0:
+	case n[claims.Unexpected] > 0:
 		p.Title, p.Tone = "Not as expected", "violated"
-		p.Says = fmt.Sprintf("%d of %s on %s do not have the verdict that is expected of them.", n[campaign.Unexpected], plural(tested, "claim"), r.Driver)
-	case n[campaign.Undecided] > 0 || r.Interrupted:
+		p.Says = fmt.Sprintf("%d of %s on %s do not have the verdict that is expected of them.", n[claims.Unexpected], plural(tested, "claim"), r.Driver)
+	case n[claims.Undecided] > 0 || r.Interrupted:
 		p.Title, p.Tone = "Undecided", "unknown"
-		p.Says = fmt.Sprintf("%d of %s on %s could not be decided.", n[campaign.Undecided], plural(tested, "claim"), r.Driver)
+		p.Says = fmt.Sprintf("%d of %s on %s could not be decided.", n[claims.Undecided], plural(tested, "claim"), r.Driver)
 	}
 }
 
 // row is a claim's row, if it was verified on any driver.
-func (p *claimsPage) row(c campaign.Claim, dir string) (claimRow, bool) {
+func (p *claimsPage) row(c claims.Claim, dir string) (claimRow, bool) {
 	row := claimRow{Claim: c}
 	for _, level := range p.Levels {
 		row.Cells = append(row.Cells, claimCell{Level: level})
@@ -144,28 +145,28 @@ func (p *claimsPage) row(c campaign.Claim, dir string) (claimRow, bool) {
 	for _, k := range c.Cases {
 		row.Cases = append(row.Cases, claimCase{Name: k.Name, Shows: k.Shows})
 	}
-	worst := len(campaign.Outcomes)
+	worst := len(claims.Outcomes)
 	var outcomes []string
 	for _, r := range p.Results {
-		i := slices.IndexFunc(r.Claims, func(x campaign.ClaimResult) bool { return x.ID == c.ID })
+		i := slices.IndexFunc(r.Claims, func(x claims.ClaimResult) bool { return x.ID == c.ID })
 		if i < 0 {
 			continue
 		}
 		found := &r.Claims[i]
-		worst = min(worst, slices.Index(campaign.Outcomes, found.Outcome))
+		worst = min(worst, slices.Index(claims.Outcomes, found.Outcome))
 		outcomes = append(outcomes, slug(string(found.Outcome)))
 		row.add(r, found, dir)
 	}
-	if worst == len(campaign.Outcomes) {
+	if worst == len(claims.Outcomes) {
 		return row, false
 	}
-	row.Outcome, row.Outcomes = slug(string(campaign.Outcomes[worst])), strings.Join(outcomes, " ")
+	row.Outcome, row.Outcomes = slug(string(claims.Outcomes[worst])), strings.Join(outcomes, " ")
 	row.Search = strings.ToLower(strings.Join([]string{c.ID, c.Slug, c.Claim, strings.Join(c.Sources, " "), c.Explain, c.Group}, " "))
 	return row, true
 }
 
 // add adds what was found on one driver.
-func (row *claimRow) add(r *campaign.ClaimsResult, found *campaign.ClaimResult, dir string) {
+func (row *claimRow) add(r *claims.Result, found *claims.ClaimResult, dir string) {
 	for _, k := range found.Cases {
 		i := slices.IndexFunc(row.Cases, func(x claimCase) bool { return x.Name == k.Name })
 		if i < 0 {
@@ -183,7 +184,7 @@ func (row *claimRow) add(r *campaign.ClaimsResult, found *campaign.ClaimResult, 
 				continue
 			}
 			row.Cells[c].Marks = append(row.Cells[c].Marks, claimMark{
-				Driver: r.Driver, Letter: letter(r.Driver), Found: f.Found, Wrong: f.Outcome != campaign.Expected, Href: href,
+				Driver: r.Driver, Letter: letter(r.Driver), Found: f.Found, Wrong: f.Outcome != claims.Expected, Href: href,
 				Says: fmt.Sprintf("%s on %s: %s %s, expected %s (%s)", cmp.Or(k.Name, found.Claim), r.Driver, words(f.Property), f.Found, f.Expected, howFound(&f)),
 			})
 		}

@@ -14,11 +14,13 @@ import (
 
 	"lockpick/campaign"
 	"lockpick/checker"
+	"lockpick/claims"
+	"lockpick/search"
 )
 
 // Claims writes what a verification found, a row for each property of each case, and
 // then, in full, what is not as expected.
-func Claims(w io.Writer, r *campaign.ClaimsResult, opt TerminalOptions) error {
+func Claims(w io.Writer, r *claims.Result, opt TerminalOptions) error {
 	t := newTerminal(opt)
 	g := grid{header: []string{"Claim", "What is claimed, and the case", "Level", "Expected", "Found", "How"}, wide: 1}
 	for i := range r.Claims {
@@ -39,7 +41,7 @@ func Claims(w io.Writer, r *campaign.ClaimsResult, opt TerminalOptions) error {
 }
 
 // claimRows are the rows of one claim. Its sentence stands in the first.
-func (t *terminal) claimRows(c *campaign.ClaimResult) [][]string {
+func (t *terminal) claimRows(c *claims.ClaimResult) [][]string {
 	var rows [][]string
 	add := func(what, level, expected, found, how string) {
 		id := ""
@@ -77,18 +79,18 @@ func (t *terminal) claimRows(c *campaign.ClaimResult) [][]string {
 }
 
 // found is the verdict, marked where it is not the expected one.
-func (t *terminal) found(f *campaign.Finding) string {
+func (t *terminal) found(f *claims.Finding) string {
 	s := t.ink.verdict(f.Found, verdictWord(f.Found))
-	if f.Outcome == campaign.Unexpected {
+	if f.Outcome == claims.Unexpected {
 		s += t.ink.bold(" ✗")
 	}
 	return s
 }
 
 // howFound is how much was tried for a finding.
-func howFound(f *campaign.Finding) string {
+func howFound(f *claims.Finding) string {
 	switch {
-	case f.Found == checker.Violated && f.Outcome == campaign.Expected:
+	case f.Found == checker.Violated && f.Outcome == claims.Expected:
 		return fmt.Sprintf("%s, %s", ordinal(f.Schedules), span(f.FoundAfter.Round(time.Millisecond)))
 	case f.Found == checker.Violated:
 		return fmt.Sprintf("%d of %d", f.Violated, f.Proven)
@@ -97,7 +99,7 @@ func howFound(f *campaign.Finding) string {
 		if len(f.Evidence) > 0 { // the others say how much of the first was under faults
 			how = append(how, count(f.Evidence[0].Got)+" "+f.Evidence[0].What)
 		}
-		return strings.Join(append(how, "≤ "+campaign.Percent(f.Bound)), ", ")
+		return strings.Join(append(how, "≤ "+search.Percent(f.Bound)), ", ")
 	}
 	return fmt.Sprintf("%d of %d prove something", f.Proven, f.Schedules)
 }
@@ -112,7 +114,7 @@ func ordinal(n int) string {
 	return fmt.Sprintf("in %d schedules", n)
 }
 
-func figureValue(f campaign.Figure) string {
+func figureValue(f claims.Metric) string {
 	if f.N == 0 {
 		return "nothing to measure"
 	}
@@ -120,7 +122,7 @@ func figureValue(f campaign.Figure) string {
 }
 
 // figures lists what was measured, and says what it means.
-func (t *terminal) figures(r *campaign.ClaimsResult) error {
+func (t *terminal) figures(r *claims.Result) error {
 	var meanings []string
 	g := grid{header: []string{"Claim", "Case", "Figure", "Median", "95 % interval"}, wide: 1, right: []int{3}}
 	for _, c := range r.Claims {
@@ -154,7 +156,7 @@ func (t *terminal) figures(r *campaign.ClaimsResult) error {
 }
 
 // bounds says what the bounds of what holds mean.
-func (t *terminal) bounds(r *campaign.ClaimsResult) {
+func (t *terminal) bounds(r *claims.Result) {
 	n := 0
 	for _, c := range r.Claims {
 		for _, k := range c.Cases {
@@ -173,7 +175,7 @@ func (t *terminal) bounds(r *campaign.ClaimsResult) {
 		return
 	}
 	says := "≤ bounds the share of a case's schedules that violate the property, with 95 % confidence for each row by itself"
-	if wrong := int(math.Round(float64(n) * (1 - campaign.Confidence))); wrong > 0 {
+	if wrong := int(math.Round(float64(n) * (1 - search.Confidence))); wrong > 0 {
 		says += fmt.Sprintf(": of %s about %s may be too low", plural(n, "bound"), count(wrong))
 	}
 	t.out.WriteByte('\n')
@@ -192,7 +194,7 @@ func digits(x float64) string {
 }
 
 // skipped says which cases cannot run on this driver, and why.
-func (t *terminal) skipped(r *campaign.ClaimsResult) {
+func (t *terminal) skipped(r *claims.Result) {
 	first := true
 	for _, c := range r.Claims {
 		for _, k := range c.Cases {
@@ -208,7 +210,7 @@ func (t *terminal) skipped(r *campaign.ClaimsResult) {
 	}
 }
 
-func caseName(c *campaign.ClaimResult, k *campaign.CaseResult) string {
+func caseName(c *claims.ClaimResult, k *claims.CaseResult) string {
 	if k.Name == "" {
 		return c.ID
 	}
@@ -216,9 +218,9 @@ func caseName(c *campaign.ClaimResult, k *campaign.CaseResult) string {
 }
 
 // deviations tells what is not as expected, or undecided.
-func (t *terminal) deviations(r *campaign.ClaimsResult) {
+func (t *terminal) deviations(r *claims.Result) {
 	for _, c := range r.Claims {
-		if c.Outcome != campaign.Unexpected && c.Outcome != campaign.Undecided {
+		if c.Outcome != claims.Unexpected && c.Outcome != claims.Undecided {
 			continue
 		}
 		t.title(fmt.Sprintf("Claim %s is %s", c.ID, c.Outcome))
@@ -235,8 +237,8 @@ func (t *terminal) deviations(r *campaign.ClaimsResult) {
 	}
 }
 
-func (t *terminal) deviation(r *campaign.ClaimsResult, name string, f *campaign.Finding) {
-	if f.Outcome == campaign.Expected {
+func (t *terminal) deviation(r *claims.Result, name string, f *claims.Finding) {
+	if f.Outcome == claims.Expected {
 		return
 	}
 	t.text("  ", fmt.Sprintf("%s: %s %s expected %s, found %s: %s", name, f.Level, words(f.Property), f.Expected, verdictWord(f.Found), f.Why))
@@ -252,13 +254,13 @@ func (t *terminal) deviation(r *campaign.ClaimsResult, name string, f *campaign.
 }
 
 // claimsLine sums it all up.
-func (t *terminal) claimsLine(r *campaign.ClaimsResult) string {
+func (t *terminal) claimsLine(r *claims.Result) string {
 	n := r.Count()
 	var parts []string
-	for _, o := range []campaign.Outcome{campaign.Expected, campaign.Unexpected, campaign.Undecided, campaign.Reported, campaign.NotHere} {
+	for _, o := range []claims.Outcome{claims.Expected, claims.Unexpected, claims.Undecided, claims.Reported, claims.NotHere} {
 		if n[o] > 0 {
 			part := fmt.Sprintf("%d %s", n[o], o)
-			if o == campaign.Unexpected || o == campaign.Undecided {
+			if o == claims.Unexpected || o == claims.Undecided {
 				part = t.ink.bold(part)
 			}
 			parts = append(parts, part)
@@ -273,12 +275,12 @@ func (t *terminal) claimsLine(r *campaign.ClaimsResult) string {
 
 // Mutants writes the detection table of planted bugs: for each the property that gives it
 // away, how soon, and that the same lock without it is acquitted.
-func Mutants(w io.Writer, r *campaign.ClaimsResult, opt TerminalOptions) error {
+func Mutants(w io.Writer, r *claims.Result, opt TerminalOptions) error {
 	t := newTerminal(opt)
 	g := grid{header: []string{"Bug", "What is wrong", "Lock", "Level", "Caught", "Twin"}, wide: 1}
 	caught := 0
 	for _, c := range r.Claims {
-		if c.Outcome == campaign.Expected {
+		if c.Outcome == claims.Expected {
 			caught++
 		}
 		for i, k := range c.Cases {
@@ -295,12 +297,12 @@ func Mutants(w io.Writer, r *campaign.ClaimsResult, opt TerminalOptions) error {
 				if k.Twin != nil && j < len(k.Twin.Findings) {
 					x := &k.Twin.Findings[j]
 					twin = fmt.Sprintf("%s %s", verdictWord(x.Found), plural(x.Proven, "schedule"))
-					if x.Outcome == campaign.Expected {
+					if x.Outcome == claims.Expected {
 						twin = fmt.Sprintf("acquitted, %s", plural(x.Proven, "schedule"))
 					}
 				}
 				mark := t.ink.verdict(checker.Holds, "yes, ") + howFound(&f)
-				if f.Outcome != campaign.Expected {
+				if f.Outcome != claims.Expected {
 					mark = t.ink.verdict(checker.Violated, "no, ") + verdictWord(f.Found)
 				}
 				g.rows = append(g.rows, []string{id, what, k.Lock, f.Level, mark, twin})
@@ -319,7 +321,7 @@ func Mutants(w io.Writer, r *campaign.ClaimsResult, opt TerminalOptions) error {
 }
 
 // Changes writes what differs from a baseline.
-func Changes(w io.Writer, changes []campaign.Change, baseline string, opt TerminalOptions) error {
+func Changes(w io.Writer, changes []claims.Change, baseline string, opt TerminalOptions) error {
 	t := newTerminal(opt)
 	if len(changes) == 0 {
 		fmt.Fprintf(&t.out, "Nothing changed since the baseline %s.\n", baseline)

@@ -10,45 +10,46 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"lockpick/campaign"
 	"lockpick/checker"
+	"lockpick/claims"
+	"lockpick/search"
 )
 
 // verified is a result with a claim of every outcome.
-func verified() *campaign.ClaimsResult {
+func verified() *claims.Result {
 	at := 7283 * time.Millisecond
-	violated := campaign.Finding{
-		Property: "mutual-exclusion", Level: "L2", Expected: checker.Violated, Found: checker.Violated, Outcome: campaign.Expected,
+	violated := claims.Finding{
+		Property: "mutual-exclusion", Level: "L2", Expected: checker.Violated, Found: checker.Violated, Outcome: claims.Expected,
 		Why: "1 of 12 holds began while another lease still held the lock: the first at 7.283s on k0", Schedules: 1, Proven: 1, Violated: 1,
 		Seed: 1_000_000, FoundAfter: 6 * time.Millisecond, At: &at, Faults: []string{"kill"}, Run: "run-35",
 		Summary: "c2 was granted k0 at 7.283s while c1 could still rely on it until 8.485s",
 		Reason:  []string{"At 6.500s c1 was granted k0, valid until 8.485s, by the votes of m1, m2 and m3.", "At 6.510s m3 was killed (kill #2) without persistence."},
 	}
-	holds := campaign.Finding{
-		Property: "mutual-exclusion", Level: "L2", Expected: checker.Holds, Found: checker.Holds, Outcome: campaign.Expected,
-		Why: "no two of 12 holds overlapped; 2 faults bit (kill)", Schedules: 20, Proven: 18, Bound: campaign.Bound(18, 1), Evidence: []checker.Evidence{{What: "contended acquisitions", Got: 412, Need: 10}, {What: "contended acquisitions while a fault was in force or within a TTL after it", Got: 96, Need: 3}}, Seed: 1_000_000, FoundAfter: 90 * time.Millisecond, Run: "run-35-twin",
+	holds := claims.Finding{
+		Property: "mutual-exclusion", Level: "L2", Expected: checker.Holds, Found: checker.Holds, Outcome: claims.Expected,
+		Why: "no two of 12 holds overlapped; 2 faults bit (kill)", Schedules: 20, Proven: 18, Bound: search.Bound(18, 1), Evidence: []checker.Evidence{{What: "contended acquisitions", Got: 412, Need: 10}, {What: "contended acquisitions while a fault was in force or within a TTL after it", Got: 96, Need: 3}}, Seed: 1_000_000, FoundAfter: 90 * time.Millisecond, Run: "run-35-twin",
 	}
 	wrong := violated
-	wrong.Expected, wrong.Outcome, wrong.Schedules, wrong.Proven, wrong.Violated, wrong.Run = checker.Holds, campaign.Unexpected, 3, 3, 1, "run-10"
-	open := campaign.Finding{
-		Property: "extension", Level: "EXT", Expected: checker.Holds, Found: checker.Invalid, Outcome: campaign.Undecided,
+	wrong.Expected, wrong.Outcome, wrong.Schedules, wrong.Proven, wrong.Violated, wrong.Run = checker.Holds, claims.Unexpected, 3, 3, 1, "run-10"
+	open := claims.Finding{
+		Property: "extension", Level: "EXT", Expected: checker.Holds, Found: checker.Invalid, Outcome: claims.Undecided,
 		Why: "12 of 20 schedules decide nothing: the schedule did not exercise the property extension", Schedules: 20, Proven: 8, Seed: 1_000_000, Run: "run-51",
 	}
-	return &campaign.ClaimsResult{
+	return &claims.Result{
 		Folder: "store/claims-sim", Driver: "sim", Budget: "quick", Seed: 1, Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Took: 1500 * time.Millisecond,
 		Versions: map[string]string{"lockpick": "v1"},
-		Claims: []campaign.ClaimResult{
-			{ID: "35", Slug: "restart", Claim: "A restart <breaks> the lock.", Group: "Restarts", Outcome: campaign.Expected, Cases: []campaign.CaseResult{{
-				Shows: "A master is killed.", Lock: "redlock", Schedules: 1, Findings: []campaign.Finding{violated},
-				Twin: &campaign.TwinResult{Shows: "with fsync=always", Lock: "redlock", Schedules: 20, Findings: []campaign.Finding{holds}},
+		Claims: []claims.ClaimResult{
+			{ID: "35", Slug: "restart", Claim: "A restart <breaks> the lock.", Group: "Restarts", Outcome: claims.Expected, Cases: []claims.CaseResult{{
+				Shows: "A master is killed.", Lock: "redlock", Schedules: 1, Findings: []claims.Finding{violated},
+				Twin: &claims.TwinResult{Shows: "with fsync=always", Lock: "redlock", Schedules: 20, Findings: []claims.Finding{holds}},
 			}}},
-			{ID: "10", Slug: "exclusion", Claim: "At most one client holds a lease.", Group: "Promise", Outcome: campaign.Unexpected, Cases: []campaign.CaseResult{
-				{Name: "links", Lock: "redlock", Findings: []campaign.Finding{holds}}, {Name: "clocks", Lock: "redlock", Findings: []campaign.Finding{wrong}},
+			{ID: "10", Slug: "exclusion", Claim: "At most one client holds a lease.", Group: "Promise", Outcome: claims.Unexpected, Cases: []claims.CaseResult{
+				{Name: "links", Lock: "redlock", Findings: []claims.Finding{holds}}, {Name: "clocks", Lock: "redlock", Findings: []claims.Finding{wrong}},
 			}},
-			{ID: "51", Slug: "extension", Claim: "An extension needs a quorum.", Group: "Promise", Outcome: campaign.Undecided, Cases: []campaign.CaseResult{{Lock: "redlock", Findings: []campaign.Finding{open}}}},
-			{ID: "44", Slug: "price", Claim: "fsync=always ruins performance.", Group: "Judgement", Outcome: campaign.NotHere, Cases: []campaign.CaseResult{{Name: "always", Lock: "redlock", Skipped: "a simulated disk takes as long as it is told to"}}},
-			{ID: "22", Slug: "multiplexed", Claim: "All at once is faster.", Group: "Judgement", Outcome: campaign.Reported, Cases: []campaign.CaseResult{{
-				Name: "five masters", Lock: "redlock", Figures: []campaign.Figure{
+			{ID: "51", Slug: "extension", Claim: "An extension needs a quorum.", Group: "Promise", Outcome: claims.Undecided, Cases: []claims.CaseResult{{Lock: "redlock", Findings: []claims.Finding{open}}}},
+			{ID: "44", Slug: "price", Claim: "fsync=always ruins performance.", Group: "Judgement", Outcome: claims.NotHere, Cases: []claims.CaseResult{{Name: "always", Lock: "redlock", Skipped: "a simulated disk takes as long as it is told to"}}},
+			{ID: "22", Slug: "multiplexed", Claim: "All at once is faster.", Group: "Judgement", Outcome: claims.Reported, Cases: []claims.CaseResult{{
+				Name: "five masters", Lock: "redlock", Figures: []claims.Metric{
 					{Name: "acquire-p99", Says: "99th percentile of the time of an acquire that was granted", Unit: "ms", Value: 2.2, Low: 2.13, High: 2.24, N: 20},
 					{Name: "longest-wait", Says: "longest time of an acquire", Unit: "ms", Value: 5400, Low: 4295, High: 6350, N: 20},
 				},
@@ -58,16 +59,16 @@ func verified() *campaign.ClaimsResult {
 }
 
 // catalogue is the claims of that result.
-func catalogue() []campaign.Claim {
-	var claims []campaign.Claim
+func catalogue() []claims.Claim {
+	var all []claims.Claim
 	for _, c := range verified().Claims {
-		claim := campaign.Claim{ID: c.ID, Slug: c.Slug, Claim: c.Claim, Group: c.Group, Sources: []string{"Redis docs"}, Denied: []string{"Kleppmann"}, Verdict: "violated", Basis: "theory", Explain: "It <is> so."}
+		claim := claims.Claim{ID: c.ID, Slug: c.Slug, Claim: c.Claim, Group: c.Group, Sources: []string{"Redis docs"}, Denied: []string{"Kleppmann"}, Verdict: "violated", Basis: "theory", Explain: "It <is> so."}
 		for _, k := range c.Cases {
-			claim.Cases = append(claim.Cases, campaign.Case{Name: k.Name, Shows: k.Shows})
+			claim.Cases = append(claim.Cases, claims.Case{Name: k.Name, Shows: k.Shows})
 		}
-		claims = append(claims, claim)
+		all = append(all, claim)
 	}
-	return claims
+	return all
 }
 
 // TestClaimsReports compares what people and scripts read with testdata/claims.
@@ -83,7 +84,7 @@ func TestClaimsReports(t *testing.T) {
 			r.Claims = r.Claims[:2]
 			err = Mutants(&b, r, TerminalOptions{Width: 100})
 		case "changes":
-			err = Changes(&b, []campaign.Change{{Claim: "35", What: "mutual-exclusion", Before: "holds", Now: "violated", Verdict: true}, {Claim: "10", What: "clocks", Before: "not there", Now: "holds"}}, "baseline.json", TerminalOptions{Width: 80})
+			err = Changes(&b, []claims.Change{{Claim: "35", What: "mutual-exclusion", Before: "holds", Now: "violated", Verdict: true}, {Claim: "10", What: "clocks", Before: "not there", Now: "holds"}}, "baseline.json", TerminalOptions{Width: 80})
 		case "junit":
 			err = JUnit(&b, verified())
 		case "markdown":
@@ -120,7 +121,7 @@ func TestClaimsPageInBrowser(t *testing.T) {
 	b := openPage(t, browser(t), func(w io.Writer) error {
 		other := verified()
 		other.Driver, other.Folder, other.Claims = "process", "store/claims-process", other.Claims[:1]
-		return ClaimsPage(w, ".", catalogue(), verified(), map[string]*campaign.ClaimsResult{"process": other})
+		return ClaimsPage(w, ".", catalogue(), verified(), map[string]*claims.Result{"process": other})
 	}, 1300, 900, false)
 	shown := `[...document.querySelectorAll('.claim')].filter(r => !r.hidden).map(r => r.id).join(' ')`
 	set := func(id, value string) string {

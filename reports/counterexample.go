@@ -9,13 +9,14 @@ import (
 
 	"lockpick/campaign"
 	"lockpick/checker"
+	"lockpick/search"
 )
 
 // Counterexample is a violation that an exploration found, and what was made of it.
 type Counterexample struct {
-	Found  *campaign.Found  // nil: it was not an exploration that found it
-	Shrunk *campaign.Shrunk // nil: it was not shrunk
-	Run    *campaign.Result // nil: it was not stored
+	Found  *search.Found        // nil: it was not an exploration that found it
+	Shrunk *search.ShrinkResult // nil: it was not shrunk
+	Run    *campaign.Result     // nil: it was not stored
 }
 
 // Told writes a counterexample for people at a terminal: what is violated and why, the
@@ -70,7 +71,7 @@ func (t *terminal) tell(v checker.Violation) error {
 }
 
 // shrunk says what shrinking left out, and what is known of the rest.
-func shrunk(z *campaign.Shrunk) []string {
+func shrunk(z *search.ShrinkResult) []string {
 	a, b := z.Before, z.Size
 	change := func(from, to int, thing string) string {
 		if from == to {

@@ -54,6 +54,9 @@ func tell(op *history.Op) string {
 			fmt.Fprintf(&b, ", %s of %s", v.Command, v.Client)
 		}
 	}
+	if v := op.Value; v != nil && v.Evidence != "" && (op.F == history.FAcquire || op.F == history.FExtend || op.F == history.FRelease) {
+		fmt.Fprintf(&b, ", according to %s", v.Evidence) // of logs that were imported
+	}
 	if op.Error != "" {
 		fmt.Fprintf(&b, ": %s", op.Error)
 	}

@@ -7,16 +7,17 @@ import (
 
 	"lockpick/campaign"
 	"lockpick/checker"
+	"lockpick/search/exhaust"
 )
 
-// Exhausted writes what an exhaustive search found, for people at a terminal: the
+// Result writes what an exhaustive search found, for people at a terminal: the
 // verdict, within which bounds, and the shortest counterexample as a story and as a
 // diagram. kept is the counterexample in the store; nil: it is not there.
-func Exhausted(w io.Writer, x *campaign.Exhausted, kept *campaign.Result, opt TerminalOptions) error {
+func Exhausted(w io.Writer, x *exhaust.Result, kept *campaign.Result, opt TerminalOptions) error {
 	t := newTerminal(opt)
-	t.headline(headline{Verdict: x.Verdict, Level: checker.MutualExclusion.Level, Property: words(checker.MutualExclusion.Name), Why: x.Why})
+	t.headline(headline{Verdict: x.Verdict, Level: x.Judged.Level, Property: words(x.Judged.Name), Why: x.Why})
 	t.title("Bounds")
-	for _, line := range x.Bounds.Says() {
+	for _, line := range x.Bounds.Describe() {
 		t.text("  ", line)
 	}
 	t.title("Counts")
@@ -33,7 +34,7 @@ func Exhausted(w io.Writer, x *campaign.Exhausted, kept *campaign.Result, opt Te
 }
 
 // ExhaustedJSON writes it as one JSON object: its fields are a contract.
-func ExhaustedJSON(w io.Writer, x *campaign.Exhausted, kept *campaign.Result) error {
+func ExhaustedJSON(w io.Writer, x *exhaust.Result, kept *campaign.Result) error {
 	type counterexample struct {
 		Faults    int                `json:"faults"`
 		AtMS      float64            `json:"at_ms"`
@@ -44,7 +45,7 @@ func ExhaustedJSON(w io.Writer, x *campaign.Exhausted, kept *campaign.Result) er
 	}
 	out := struct {
 		Driver         string          `json:"driver"`
-		Bounds         campaign.Bounds `json:"bounds"`
+		Bounds         exhaust.Bounds  `json:"bounds"`
 		Verdicts       []verdictJSON   `json:"verdicts"`
 		States         int             `json:"states"`
 		Runs           int             `json:"runs"`
@@ -53,7 +54,7 @@ func ExhaustedJSON(w io.Writer, x *campaign.Exhausted, kept *campaign.Result) er
 		Counterexample *counterexample `json:"counterexample"`
 	}{
 		Driver: campaign.Sim, Bounds: x.Bounds, States: x.States, Runs: x.Runs, Events: x.Steps, ElapsedMS: x.Elapsed.Milliseconds(),
-		Verdicts: []verdictJSON{{checker.MutualExclusion.Name, checker.MutualExclusion.Level, "", x.Verdict, x.Why}},
+		Verdicts: []verdictJSON{{x.Judged.Name, x.Judged.Level, "", x.Verdict, x.Why}},
 	}
 	if v := x.Violation; v != nil {
 		out.Verdicts[0].Key = v.Key

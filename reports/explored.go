@@ -11,10 +11,11 @@ import (
 
 	"lockpick/campaign"
 	"lockpick/checker"
+	"lockpick/search"
 )
 
-// Explored writes what an exploration did and found, for people at a terminal.
-func Explored(w io.Writer, base campaign.Scenario, x *campaign.Explored, opt TerminalOptions) error {
+// ExploreResult writes what an exploration did and found, for people at a terminal.
+func Explored(w io.Writer, base campaign.Scenario, x *search.ExploreResult, opt TerminalOptions) error {
 	t := newTerminal(opt)
 	head := headline{Verdict: x.Verdict(), Why: "interrupted before anything was found"}
 	for _, l := range x.Properties {
@@ -25,9 +26,12 @@ func Explored(w io.Writer, base campaign.Scenario, x *campaign.Explored, opt Ter
 	}
 	t.headline(head)
 	t.out.WriteByte('\n')
-	t.text("", fmt.Sprintf("%s: lock %s; masters %d; persistence %s; TTL %s; %s, %s of virtual time in %s; --seed %d draws the same schedules again",
+	t.text("", fmt.Sprintf("%s: lock %s; masters %d; persistence %s; TTL %s; %s, %s of virtual time%s; --seed %d draws the same schedules again",
 		base.Name, base.Lock, base.Masters, base.Persistence, span(base.TTL), plural(x.Schedules, "schedule"),
-		span(x.Simulated.Round(time.Second)), span(x.Elapsed.Round(10*time.Millisecond)), x.Seed))
+		span(x.Simulated.Round(time.Second)), elapsed(x), x.Seed))
+	for _, m := range x.Missing {
+		t.text("Note: ", m+".")
+	}
 	if x.Interrupted {
 		t.text("Note: ", "it was interrupted: this is what had been tried by then.")
 	}
@@ -47,7 +51,7 @@ func Explored(w io.Writer, base campaign.Scenario, x *campaign.Explored, opt Ter
 	}
 	t.title("Counts")
 	var said []string
-	for _, f := range countsOf(x.Counts) {
+	for _, f := range countsIn(x.Counts) {
 		said = append(said, f.Name+" "+f.Value)
 	}
 	var shapes []string
@@ -73,6 +77,14 @@ func Explored(w io.Writer, base campaign.Scenario, x *campaign.Explored, opt Ter
 	return t.flush(w)
 }
 
+// elapsed says how long the exploration took; merged shards do not say.
+func elapsed(x *search.ExploreResult) string {
+	if x.Elapsed == 0 {
+		return ""
+	}
+	return " in " + span(x.Elapsed.Round(10*time.Millisecond))
+}
+
 // verdictWord is a verdict as people read it.
 func verdictWord(v checker.Verdict) string {
 	if v == checker.Invalid {
@@ -86,13 +98,13 @@ var plainer = map[string]string{"schedule": "explicit", "none": "without faults"
 
 // coverage is the table of faults: how many, and in which step of the protocol the clients
 // were that they struck.
-func (t *terminal) coverage(x *campaign.Explored) error {
+func (t *terminal) coverage(x *search.ExploreResult) error {
 	t.title("Faults, and what the clients did that they struck")
-	g := grid{header: append([]string{"Kind", "Installed", "Effective", "Skipped"}, campaign.ProtocolSteps...), right: []int{1, 2, 3, 4, 5, 6, 7, 8, 9}}
+	g := grid{header: append([]string{"Kind", "Installed", "Effective", "Skipped"}, search.ProtocolSteps...), right: []int{1, 2, 3, 4, 5, 6, 7, 8, 9}}
 	for _, kind := range slices.Sorted(maps.Keys(x.Kinds)) {
 		b := x.Kinds[kind]
 		row := []string{kind, count(b.Installed), count(b.Bit), count(b.Skipped)}
-		for _, step := range campaign.ProtocolSteps {
+		for _, step := range search.ProtocolSteps {
 			row = append(row, count(x.Coverage[kind][step]))
 		}
 		g.rows = append(g.rows, row)
@@ -105,17 +117,17 @@ func (t *terminal) coverage(x *campaign.Explored) error {
 }
 
 // ExploredJSON writes an exploration as one JSON object: its fields are a contract.
-func ExploredJSON(w io.Writer, x *campaign.Explored, found []Counterexample) error {
+func ExploredJSON(w io.Writer, x *search.ExploreResult, found []Counterexample) error {
 	type verdict struct {
-		Property   string             `json:"property"`
-		Level      string             `json:"level"`
-		Verdict    checker.Verdict    `json:"verdict"`
-		Conclusive int                `json:"conclusive"`     // schedules in which it holds or is violated
-		Violated   int                `json:"violated"`       // of them
-		Bound      *float64           `json:"bound"`          // null: it does not hold
-		Rate       *campaign.Interval `json:"rate"`           // null: not violated, or the search ended with that
-		Lacking    map[string]int     `json:"proved_nothing"` // why the others are not conclusive, and how many
-		Why        string             `json:"why"`
+		Property   string           `json:"property"`
+		Level      string           `json:"level"`
+		Verdict    checker.Verdict  `json:"verdict"`
+		Conclusive int              `json:"conclusive"`     // schedules in which it holds or is violated
+		Violated   int              `json:"violated"`       // of them
+		Bound      *float64         `json:"bound"`          // null: it does not hold
+		Rate       *search.Interval `json:"rate"`           // null: not violated, or the search ended with that
+		Lacking    map[string]int   `json:"proved_nothing"` // why the others are not conclusive, and how many
+		Why        string           `json:"why"`
 	}
 	type violation struct {
 		Schedule       int                 `json:"schedule"`
@@ -128,24 +140,25 @@ func ExploredJSON(w io.Writer, x *campaign.Explored, found []Counterexample) err
 		Counterexample *counterexampleJSON `json:"counterexample"`
 	}
 	out := struct {
-		Seed        uint64                    `json:"seed"`
-		Schedules   int                       `json:"schedules"`
-		Interrupted bool                      `json:"interrupted"`
-		ElapsedMS   int64                     `json:"elapsed_ms"`
-		SimulatedMS int64                     `json:"simulated_ms"`
-		Verdict     checker.Verdict           `json:"verdict"`
-		Confidence  float64                   `json:"confidence"` // of all bounds and rates together
-		Statements  int                       `json:"statements"` // how many these are
-		Settled     bool                      `json:"settled"`    // it ended early: all that was asked for is violated
-		Verdicts    []verdict                 `json:"verdicts"`
-		Counts      campaign.Counts           `json:"counts"`
-		Faults      map[string]campaign.Bites `json:"faults"`
-		Coverage    campaign.Coverage         `json:"coverage"`
-		Violations  []violation               `json:"violations"`
+		Seed        uint64                       `json:"seed"`
+		Schedules   int                          `json:"schedules"`
+		Interrupted bool                         `json:"interrupted"`
+		Missing     []string                     `json:"missing,omitempty"` // of merged shards: what is not there
+		ElapsedMS   int64                        `json:"elapsed_ms"`
+		SimulatedMS int64                        `json:"simulated_ms"`
+		Verdict     checker.Verdict              `json:"verdict"`
+		Confidence  float64                      `json:"confidence"` // of all bounds and rates together
+		Statements  int                          `json:"statements"` // how many these are
+		Settled     bool                         `json:"settled"`    // it ended early: all that was asked for is violated
+		Verdicts    []verdict                    `json:"verdicts"`
+		Counts      campaign.Counts              `json:"counts"`
+		Faults      map[string]search.FaultCount `json:"faults"`
+		Coverage    search.Coverage              `json:"coverage"`
+		Violations  []violation                  `json:"violations"`
 	}{
-		Seed: x.Seed, Schedules: x.Schedules, Interrupted: x.Interrupted, ElapsedMS: x.Elapsed.Milliseconds(), SimulatedMS: x.Simulated.Milliseconds(),
-		Confidence: campaign.Confidence, Statements: x.Statements, Settled: x.Settled,
-		Verdict: x.Verdict(), Counts: x.Counts, Faults: map[string]campaign.Bites{}, Coverage: x.Coverage, Violations: []violation{},
+		Seed: x.Seed, Schedules: x.Schedules, Interrupted: x.Interrupted, Missing: x.Missing, ElapsedMS: x.Elapsed.Milliseconds(), SimulatedMS: x.Simulated.Milliseconds(),
+		Confidence: search.Confidence, Statements: x.Statements, Settled: x.Settled,
+		Verdict: x.Verdict(), Counts: x.Counts, Faults: map[string]search.FaultCount{}, Coverage: x.Coverage, Violations: []violation{},
 	}
 	for kind, b := range x.Kinds {
 		out.Faults[kind] = *b

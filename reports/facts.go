@@ -14,6 +14,15 @@ type fact struct{ Name, Value string }
 
 // factsOf says what was run.
 func factsOf(h *history.History, r *campaign.Result) []fact {
+	if h.Header.Driver == history.Imported {
+		return []fact{
+			{"first event", r.Started.Format("2006-01-02 15:04:05.000 UTC")},
+			{"clients", count(r.Clients)},
+			{"keys", count(r.Keys)},
+			{"typical TTL", span(r.TTL)},
+			{"duration", span(r.Duration)},
+		}
+	}
 	masters := count(r.Masters)
 	if q := h.Header.Quorum; q > 0 {
 		masters += fmt.Sprintf(" (quorum %d)", q)
@@ -24,6 +33,7 @@ func factsOf(h *history.History, r *campaign.Result) []fact {
 	}
 	facts := []fact{
 		{"lock", r.Lock},
+		{"client", clientOf(r)},
 		{"masters", masters},
 		{"driver", r.Driver},
 		{"persistence", r.Persistence},
@@ -38,8 +48,34 @@ func factsOf(h *history.History, r *campaign.Result) []fact {
 	return slices.DeleteFunc(facts, func(f fact) bool { return f.Value == "" })
 }
 
+// clientOf is the command that ran as each client, and the library that it says it tests.
+func clientOf(r *campaign.Result) string {
+	command := strings.Join(r.Client, " ")
+	if library := r.Versions["library"]; library != "" && command != "" {
+		command += " (" + library + ")"
+	}
+	return command
+}
+
+// logCountsOf is how much logs that were imported tell of.
+func logCountsOf(c campaign.Counts) []fact {
+	return []fact{
+		{"lines", count(c.Operations)},
+		{"holds", count(c.Granted)},
+		{"extensions", count(c.Extended)},
+		{"acquires refused", count(c.Refused)},
+	}
+}
+
 // countsOf is how much happened.
-func countsOf(c campaign.Counts) []fact {
+func countsOf(r *campaign.Result) []fact {
+	if r.Driver == history.Imported {
+		return logCountsOf(r.Counts)
+	}
+	return countsIn(r.Counts)
+}
+
+func countsIn(c campaign.Counts) []fact {
 	return []fact{
 		{"lines of the history", count(c.Operations)},
 		{"acquires tried", count(c.Acquires)},

@@ -12,6 +12,7 @@ import (
 	"lockpick/campaign"
 	"lockpick/checker"
 	"lockpick/history"
+	"lockpick/search"
 )
 
 // TestGolden compares what people and scripts read with testdata/. After a
@@ -41,7 +42,7 @@ func TestGolden(t *testing.T) {
 				h, r := ranPlan(t, d)
 				var opt TerminalOptions
 				d.MaybeScanArgs(t, "width", &opt.Width)
-				opt.Color = d.HasArg("color")
+				opt.Color, opt.Verbose = d.HasArg("color"), d.HasArg("verbose")
 				if err := Terminal(&b, h, r, opt); err != nil {
 					return err.Error()
 				}
@@ -49,7 +50,7 @@ func TestGolden(t *testing.T) {
 			case "explored":
 				return explored(t, d.HasArg("json"), d.HasArg("nothing"))
 			case "replayed":
-				var r campaign.Replayed
+				var r search.ReplayResult
 				d.MaybeScanArgs(t, "attempts", &r.Attempts)
 				d.MaybeScanArgs(t, "reproduced", &r.Reproduced)
 				r.Driver = campaign.Process
@@ -98,7 +99,7 @@ func tellStory(t *testing.T, d *datadriven.TestData) string {
 		if err != nil {
 			d.Fatalf(t, "%v", err)
 		}
-		if h, err = campaign.Simulate(t.Context(), s.Completed(), campaign.Simulation{}); err != nil {
+		if h, err = campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{}); err != nil {
 			d.Fatalf(t, "%v", err)
 		}
 	} else {

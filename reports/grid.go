@@ -13,8 +13,9 @@ import (
 )
 
 // grid is a table in the terminal: one of its columns takes the room that the
-// others leave, and wraps. Cells must be printable; they may be coloured, but for
-// those of the column that wraps.
+// others leave, and wraps. Where that is too little room, each row is a paragraph
+// instead. Cells must be printable; they may be coloured, but for those of the column
+// that wraps.
 type grid struct {
 	header []string
 	rows   [][]string
@@ -25,19 +26,19 @@ type grid struct {
 // gap is what separates two columns.
 const gap = 2
 
+// narrowest is the least room for the column that wraps.
+const narrowest = 24
+
 func (g *grid) write(w io.Writer, width int) error {
 	room := width - gap
 	for c := range g.header {
 		if c == g.wide {
 			continue
 		}
-		widest := twwidth.Width(g.header[c])
-		for _, row := range g.rows {
-			for line := range strings.SplitSeq(row[c], "\n") {
-				widest = max(widest, twwidth.Width(line))
-			}
-		}
-		room -= widest + gap
+		room -= g.widest(c) + gap
+	}
+	if room < min(narrowest, g.widest(g.wide)) {
+		return g.writeParagraphs(w, width)
 	}
 	align := make([]tw.Align, len(g.header))
 	for c := range align {
@@ -65,7 +66,7 @@ func (g *grid) write(w io.Writer, width int) error {
 	)
 	table.Header(g.header)
 	for _, row := range g.rows {
-		row[g.wide] = strings.Join(wrap(row[g.wide], max(room, 16)), "\n")
+		row[g.wide] = strings.Join(wrap(row[g.wide], room), "\n")
 		if err := table.Append(row); err != nil {
 			return err
 		}
@@ -79,4 +80,73 @@ func (g *grid) write(w io.Writer, width int) error {
 		}
 	}
 	return nil
+}
+
+// widest is the width of the longest line in a column.
+func (g *grid) widest(column int) int {
+	widest := twwidth.Width(g.header[column])
+	for _, row := range g.rows {
+		for line := range strings.SplitSeq(row[column], "\n") {
+			widest = max(widest, twwidth.Width(line))
+		}
+	}
+	return widest
+}
+
+// dropEmpty removes a column in which no row has anything.
+func (g *grid) dropEmpty(column int, filled bool) {
+	if filled {
+		return
+	}
+	g.header = slices.Delete(slices.Clone(g.header), column, column+1)
+	for i := range g.rows {
+		g.rows[i] = slices.Delete(g.rows[i], column, column+1)
+	}
+	if g.wide > column {
+		g.wide--
+	}
+	g.right = slices.DeleteFunc(slices.Clone(g.right), func(c int) bool { return c == column })
+	for i, c := range g.right {
+		if c > column {
+			g.right[i] = c - 1
+		}
+	}
+}
+
+// writeParagraphs writes each row as a paragraph: its short cells, and below them the
+// column that wraps.
+func (g *grid) writeParagraphs(w io.Writer, width int) error {
+	var out bytes.Buffer
+	for _, row := range g.rows {
+		var short []string
+		for c, cell := range row {
+			switch {
+			case c == g.wide && c > 0 || cell == "":
+			case slices.Contains(g.right, c):
+				short = append(short, strings.ToLower(g.header[c])+" "+cell)
+			default:
+				short = append(short, cell)
+			}
+		}
+		line := ""
+		for _, cell := range short {
+			if line != "" && twwidth.Width(line)+gap+twwidth.Width(cell) > width {
+				out.WriteString(line + "\n")
+				line = ""
+				cell = strings.Repeat(" ", gap) + cell
+			} else if line != "" {
+				cell = strings.Repeat(" ", gap) + cell
+			}
+			line += cell
+		}
+		out.WriteString(line + "\n")
+		if g.wide == 0 {
+			continue
+		}
+		for _, line := range wrap(row[g.wide], width-2*gap) {
+			out.WriteString(strings.TrimRight(strings.Repeat(" ", 2*gap)+line, " ") + "\n")
+		}
+	}
+	_, err := w.Write(out.Bytes())
+	return err
 }

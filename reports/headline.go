@@ -49,11 +49,11 @@ func headlineOf(r *campaign.Result) headline {
 func byWeight(r *campaign.Result) []checker.Result {
 	asked := campaign.Result{Verdicts: r.Verdicts}
 	if len(r.Properties) > 0 {
-		asked.Verdicts = r.About(r.Properties)
+		asked.Verdicts = r.ResultsFor(r.Properties)
 	}
 	worst := asked.Verdict()
 	if len(r.Properties) == 0 && worst != checker.Violated { // then the run is about mutual exclusion
-		for _, v := range asked.About([]string{checker.MutualExclusion.Name}) {
+		for _, v := range asked.ResultsFor([]string{checker.MutualExclusion.Name}) {
 			worst = v.Verdict
 		}
 	}
@@ -78,6 +78,9 @@ type level struct {
 	Says     string          // the sentence that was judged
 	Verdict  checker.Verdict // empty: not tested
 	Why      string
+	Finding  string             // of holds: Why without the evidence and the faults
+	Evidence []checker.Evidence // how many cases there were; then how many of them under faults, if there were to be faults
+	Faults   string             // of holds: which faults took effect, in words
 	Checked  int
 	Count    int
 }
@@ -91,12 +94,23 @@ func levelsOf(h *history.History, r *campaign.Result) []level {
 	var levels []level
 	add := func(p checker.Property) {
 		for _, v := range found[p.Name] {
-			levels = append(levels, level{p.Level, words(p.Name), p.Says, v.Verdict, v.Why, v.Checked, v.Count})
+			levels = append(levels, level{
+				Level: p.Level, Property: words(p.Name), Says: p.Says, Verdict: v.Verdict, Why: v.Why, Finding: v.Finding,
+				Evidence: v.Evidence, Faults: v.Faults, Checked: v.Checked, Count: v.Count,
+			})
 		}
 		if found[p.Name] == nil {
 			levels = append(levels, level{Level: p.Level, Property: words(p.Name), Says: p.Says, Why: campaign.WhyNotTested(p, h)})
 		}
 		delete(found, p.Name)
+	}
+	if h.Header.Driver == history.Imported {
+		for _, p := range checker.Properties {
+			if found[p.Name] != nil {
+				add(p)
+			}
+		}
+		return append(levels, level{Property: "all others", Says: "what a run of Lockpick can show", Why: campaign.WhyNotTested(checker.Quorum, h)})
 	}
 	for _, p := range checker.Properties {
 		add(p)

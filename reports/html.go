@@ -65,6 +65,7 @@ type page struct {
 	Masters     []masterTotal
 	Counts      []fact
 	HistoryFile string
+	Imported    bool // the history was made from logs
 	Torn        bool
 }
 
@@ -84,8 +85,9 @@ func HTML(w io.Writer, h *history.History, r *campaign.Result) error {
 	p := &page{
 		Style: template.CSS(style), Script: template.JS(script), Data: template.JS(data), Policy: policy(style, script),
 		Result: r, Head: headlineOf(r), Facts: factsOf(h, r), Levels: levelsOf(h, r), Violations: violations, Found: found(r),
-		Keys: t.keys, Faults: t.faults, Counts: countsOf(r.Counts), Torn: h.Torn,
+		Keys: t.keys, Faults: t.faults, Counts: countsOf(r), Torn: h.Torn,
 	}
+	p.Imported = h.Header.Driver == history.Imported
 	if r.History != "" {
 		p.HistoryFile = filepath.Base(r.History)
 	}

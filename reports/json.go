@@ -7,6 +7,7 @@ import (
 
 	"lockpick/campaign"
 	"lockpick/checker"
+	"lockpick/history/logs"
 )
 
 // summary is the result as scripts read it: its fields are a contract.
@@ -20,6 +21,8 @@ type summary struct {
 	Verdicts         []verdictJSON   `json:"verdicts"`
 	Counts           campaign.Counts `json:"counts"`
 	FirstViolationMS *float64        `json:"first_violation_ms"`
+	PossibleCount    int             `json:"possible_count,omitempty"` // of logs: overlaps that are not certain
+	Possible         []logs.Possible `json:"possible,omitempty"`       // the first of them
 	Report           string          `json:"report"`
 	History          string          `json:"history"`
 }
@@ -39,7 +42,7 @@ func JSON(w io.Writer, r *campaign.Result) error {
 	s := summary{
 		Run: r.Run, Driver: r.Driver, Seed: r.Seed, Verdict: c.Verdict, Why: c.Why,
 		Notes: append([]string{}, r.Notes...), Verdicts: []verdictJSON{}, Counts: r.Counts,
-		FirstViolationMS: r.FirstViolationMS, Report: r.Report, History: r.History,
+		FirstViolationMS: r.FirstViolationMS, PossibleCount: r.PossibleCount, Possible: r.Possible, Report: r.Report, History: r.History,
 	}
 	for _, v := range r.Verdicts {
 		s.Verdicts = append(s.Verdicts, verdictJSON{v.Name, v.Level, v.Key, v.Verdict, v.Why})

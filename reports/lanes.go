@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // timeline is a history as lanes: what each client and each master did, when,
@@ -22,6 +23,7 @@ type timeline struct {
 	states   []state
 	stored   []stored
 	faults   []*history.Fault
+	imported bool // the history was made from logs
 }
 
 // outcome is how an acquire ended, as its client saw it.
@@ -47,6 +49,7 @@ type attempt struct {
 	err         string         // why it was refused
 	lease       *history.Lease // nil: none was granted
 	votes       []history.Vote // on all its commands, in the order of the replies
+	log         []string       // the lines of the log that tell of it, if it was imported
 }
 
 // pause is a time in which a client stood still.
@@ -57,7 +60,7 @@ type pause struct {
 }
 
 func timelineOf(h *history.History) *timeline {
-	t := &timeline{faults: history.Faults(h.Ops)}
+	t := &timeline{faults: history.Faults(h.Ops), imported: h.Header.Driver == history.Imported}
 	if n := len(h.Ops); n > 0 {
 		t.end = h.Ops[n-1].Time
 	}
@@ -184,6 +187,13 @@ func (t *timeline) addAttempts(ops []history.Op, n *names) map[string]int {
 					a.tries = append(a.tries, a.token)
 				}
 				byToken[a.token] = latest[op.Process]
+				if op.Value.Evidence != "" {
+					a.log = append(a.log, "acquired: "+op.Value.Evidence)
+				}
+			}
+		case t.imported && op.F == history.FRelease && op.Type == history.Invoke:
+			if at, ok := byToken[op.Value.Token]; ok {
+				t.attempts[at].log = append(t.attempts[at].log, "released: "+op.Value.Evidence)
 			}
 		case op.F == history.FVote && op.Value != nil && op.Value.Token != "":
 			if _, ok := byToken[op.Value.Token]; ok {
@@ -235,7 +245,7 @@ func (t *timeline) addPauses(ops []history.Op, n *names) {
 	}
 	told := len(t.pauses)
 	for _, f := range t.faults {
-		if f.Name != "client-pause" || !f.Installed {
+		if fault.Of(f.Name).Client != fault.ClientStops || !f.Installed {
 			continue
 		}
 		for _, name := range f.Clients {

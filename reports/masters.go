@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // state is a time in which a master was not simply up.
@@ -15,8 +16,16 @@ type state struct {
 	is       string // paused, down
 }
 
-// stops says which faults stop a master's process, and how.
-var stops = map[string]string{"pause": "paused", "kill": "down", "shutdown": "down", "powercut": "down"}
+// stops says how a fault stops a master's process; "": it does not.
+func stops(name string) string {
+	switch kind := fault.Of(name); {
+	case kind.Process == fault.Stops:
+		return "paused"
+	case kind.TakesDown():
+		return "down"
+	}
+	return ""
+}
 
 // addStates takes what each master's process was recorded to do; a fault during
 // which nothing was recorded of its master counts for its whole window.
@@ -43,7 +52,7 @@ func (t *timeline) addStates(ops []history.Op, n *names) {
 		}
 	}
 	for _, f := range t.faults {
-		is := stops[f.Name]
+		is := stops(f.Name)
 		if is == "" || !f.Installed {
 			continue
 		}
@@ -255,7 +264,8 @@ func forgetful(h *history.History, faults []*history.Fault) []loss {
 		}
 	}
 	for _, f := range faults {
-		if stops[f.Name] != "down" || !f.Installed || f.Name == "shutdown" && keeps == "rdb" {
+		kind := fault.Of(f.Name)
+		if !kind.TakesDown() || !f.Installed || kind.Process == fault.ShutsDown && keeps == "rdb" {
 			continue
 		}
 		for _, master := range f.Masters {

@@ -35,7 +35,7 @@ func TestStoriesOfAnyRun(t *testing.T) {
 			s.Faults = append(s.Faults, "kill")
 		}
 		width := rapid.SampledFrom([]int{60, 80, 100, 120}).Draw(t, "width")
-		h, err := campaign.Simulate(t.Context(), s.Completed(), campaign.Simulation{})
+		h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"lockpick/campaign"
 	"lockpick/checker"
+	"lockpick/search"
 )
 
 // killed is a simulated run in which a killed master breaks mutual exclusion.
@@ -18,7 +19,7 @@ func killed(t *testing.T) (*campaign.Result, renderings) {
 	t.Helper()
 	s := campaign.Defaults()
 	s.Driver, s.Seed, s.Faults, s.Nemesis, s.Clients, s.TimeLimit = campaign.Sim, 2, []string{"kill", "partition"}, campaign.Guided, 3, 10*time.Second
-	h, err := campaign.Simulate(t.Context(), s.Completed(), campaign.Simulation{})
+	h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +30,7 @@ func killed(t *testing.T) (*campaign.Result, renderings) {
 	return r, func(t *testing.T) map[string]string {
 		v := firstViolation(r)
 		var story, drawn, terminal, page, told bytes.Buffer
-		found := &campaign.Found{Violation: *v}
+		found := &search.Found{Violation: *v}
 		if err := errors.Join(Story(&story, v, StoryOptions{}), SpaceTime(&drawn, v, StoryOptions{}), Terminal(&terminal, h, r, TerminalOptions{}),
 			HTML(&page, h, r), ToldJSON(&told, Counterexample{Found: found})); err != nil {
 			t.Fatal(err)
@@ -129,7 +130,7 @@ func TestAKillHasOneTime(t *testing.T) {
 func TestAMissingEventIsMissed(t *testing.T) {
 	s := campaign.Defaults()
 	s.Driver, s.Seed, s.Faults, s.Nemesis, s.Clients, s.TimeLimit = campaign.Sim, 2, []string{"kill", "partition"}, campaign.Guided, 3, 10*time.Second
-	h, err := campaign.Simulate(t.Context(), s.Completed(), campaign.Simulation{})
+	h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

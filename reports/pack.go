@@ -2,9 +2,11 @@ package reports
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // packed is the timeline as the page's scripts read it (page/data.js). Times are
@@ -43,8 +45,9 @@ type packedAttempts struct {
 	Return  []int    `json:"return"` // since its invoke line, 0: it never returned
 	Token   []string `json:"token"`
 	Error   []int    `json:"error"`
-	Votes   []int    `json:"votes"` // how many
-	Tries   []int    `json:"tries"` // how many
+	Votes   []int    `json:"votes"`         // how many
+	Tries   []int    `json:"tries"`         // how many
+	Log     []int    `json:"log,omitempty"` // of logs that were imported: a text, the lines that tell of it
 }
 
 type packedLeases struct {
@@ -99,6 +102,7 @@ type packedFault struct {
 	Params   string `json:"params"`
 	Evidence string `json:"evidence"`
 	Problem  string `json:"problem"`
+	Colour   string `json:"colour"`
 }
 
 type packedViolation struct {
@@ -169,6 +173,9 @@ func (p *packer) attempts(t *timeline) {
 		a.Error = append(a.Error, p.text(x.err))
 		a.Votes = append(a.Votes, len(x.votes))
 		a.Tries = append(a.Tries, len(x.tries))
+		if t.imported {
+			a.Log = append(a.Log, p.text(strings.Join(x.log, "; ")))
+		}
 		before, lineBefore = invoked, x.index
 		for _, vote := range x.votes {
 			code := 1
@@ -263,7 +270,7 @@ func (p *packer) faults(t *timeline) {
 		}
 		p.Faults = append(p.Faults, packedFault{
 			f.ID, f.Name, positions(t.masters, f.Masters), positions(t.clients, f.Clients), micros(f.From), micros(max(f.To, f.From)),
-			f.Bit, paramsOf(f), f.Evidence, f.Problem,
+			f.Bit, paramsOf(f), f.Evidence, f.Problem, fault.Of(f.Name).Colour(),
 		})
 	}
 }

@@ -4,14 +4,14 @@ import (
 	"fmt"
 	"io"
 
-	"lockpick/campaign"
 	"lockpick/checker"
+	"lockpick/search"
 )
 
 // Replayed says what became of a replay, in a line or two.
-func Replayed(w io.Writer, r *campaign.Replayed) error {
+func Replayed(w io.Writer, r *search.ReplayResult) error {
 	rate, low, high := r.Rate()
-	said := fmt.Sprintf("Not reproduced in %s on driver %s: the rate is at most %s with 95 %% confidence.\n", plural(r.Attempts, "attempt"), r.Driver, campaign.Percent(campaign.Bound(r.Attempts, 1)))
+	said := fmt.Sprintf("Not reproduced in %s on driver %s: the rate is at most %s with 95 %% confidence.\n", plural(r.Attempts, "attempt"), r.Driver, search.Percent(search.Bound(r.Attempts, 1)))
 	switch {
 	case r.Attempts == 0:
 		said = "Interrupted before an attempt was over.\n"
@@ -25,7 +25,7 @@ func Replayed(w io.Writer, r *campaign.Replayed) error {
 }
 
 // ReplayedJSON writes a replay as one JSON object.
-func ReplayedJSON(w io.Writer, r *campaign.Replayed) error {
+func ReplayedJSON(w io.Writer, r *search.ReplayResult) error {
 	rate, low, high := r.Rate()
 	c := r.Conclude()
 	return encode(w, struct {

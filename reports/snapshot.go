@@ -6,6 +6,7 @@ import (
 
 	"lockpick/checker"
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // snapshot is what lasts at one moment of a narrative, by the events up to it: whose token each
@@ -97,12 +98,12 @@ func (s *snapshot) answered(e *checker.Event) {
 func (s *snapshot) struck(e *checker.Event, m *masterState) {
 	switch e.Kind {
 	case checker.EventFault:
-		switch {
-		case stops[e.Name] == "down" || e.Name == "failover":
+		switch kind := fault.Of(e.Name); {
+		case kind.EndsMaster():
 			m.down = true
-		case stops[e.Name] == "paused":
+		case kind.Process == fault.Stops:
 			m.stopped = true
-		case e.Name == "clock":
+		case kind.Clock == fault.MasterClock:
 			m.clock = true
 		}
 	case checker.EventDown:

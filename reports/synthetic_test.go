@@ -447,6 +447,14 @@ func judge(h *history.History) *campaign.Result {
 		if len(found) > 0 {
 			res.Verdict, res.Key, res.Violations = checker.Violated, found[0].Key, found[:min(len(found), checker.MaxViolations)]
 			res.Why = found[0].Summary
+		} else {
+			what := "contended acquisitions"
+			res.Finding, res.Faults = holds, "10 faults took effect (kill, pause)"
+			res.Evidence = []checker.Evidence{{What: what, Got: len(leases), Need: 10}}
+			if p != checker.DeadlockFree {
+				res.Evidence = append(res.Evidence, checker.Evidence{What: what + " while a fault was in force", Got: len(leases) / 2, Need: 3})
+			}
+			res.Why = fmt.Sprintf("%s; %d %s; %s", holds, len(leases), what, res.Faults)
 		}
 		r.Verdicts = append(r.Verdicts, res)
 	}

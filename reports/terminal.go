@@ -15,21 +15,28 @@ import (
 
 // TerminalOptions says what the terminal can show.
 type TerminalOptions struct {
-	Width int  // columns; 0: 80, and never less than 60
-	Color bool // with ANSI escape sequences
+	Width   int  // columns; 0: 80, and never less than 40
+	Color   bool // with ANSI escape sequences
+	Verbose bool // with what was not tested and why, and all the evidence of each verdict
 }
 
-// Terminal writes the report for people at a terminal: the verdict first, and
-// at the end where to look closer.
+// Terminal writes the report for people at a terminal: the verdict first, then how it came
+// to the violation, then all verdicts, and at the end where to look closer.
 func Terminal(w io.Writer, h *history.History, r *campaign.Result, opt TerminalOptions) error {
 	t := newTerminal(opt)
 	t.headline(headlineOf(r))
+	t.first(firstViolation(r), found(r))
+	t.possible(r)
 	t.facts(h, r)
 	steps := []func() error{
-		func() error { return t.levels(levelsOf(h, r)) },
+		func() error { return t.levels(levelsOf(h, r), opt.Verbose) },
 		func() error { t.counts(r); return nil },
-		func() error { return t.faults(history.Faults(h.Ops)) },
-		func() error { t.first(firstViolation(r), found(r)); return nil },
+		func() error {
+			if h.Header.Driver == history.Imported {
+				return nil
+			}
+			return t.faults(history.Faults(h.Ops))
+		},
 		func() error { t.where(r); return nil },
 	}
 	for _, step := range steps {
@@ -47,7 +54,7 @@ type terminal struct {
 }
 
 func newTerminal(opt TerminalOptions) *terminal {
-	return &terminal{width: max(cmp.Or(opt.Width, 80), 60), ink: ink(opt.Color)}
+	return &terminal{width: max(cmp.Or(opt.Width, 80), 40), ink: ink(opt.Color)}
 }
 
 func (t *terminal) flush(w io.Writer) error {
@@ -101,22 +108,73 @@ func (t *terminal) facts(h *history.History, r *campaign.Result) {
 	}
 }
 
-func (t *terminal) levels(levels []level) error {
-	g := grid{header: []string{"Level", "Property", "Verdict", "Why"}, wide: 3}
+// levels is the table of verdicts. What all rows would repeat stands below it once.
+func (t *terminal) levels(levels []level, verbose bool) error {
+	g := grid{header: []string{"Level", "Property", "Verdict", "Cases", "In faults", "Finding"}, wide: 5, right: []int{3, 4}}
+	var untested []string
+	faults, cases, underFaults := "", false, false
 	for _, l := range levels {
-		verdict := t.ink.verdict(l.Verdict, printable(verdictWord(l.Verdict)))
+		verdict, finding := t.ink.verdict(l.Verdict, printable(verdictWord(l.Verdict))), l.Why
 		if l.Verdict == "" {
+			if !verbose {
+				untested = append(untested, strings.TrimSpace(l.Level+" "+l.Property))
+				continue
+			}
 			verdict = t.ink.faint("not tested")
 		}
-		g.rows = append(g.rows, []string{printable(l.Level), printable(l.Property), verdict, printable(l.Why)})
+		if l.Finding != "" && !verbose {
+			finding = l.Finding
+		}
+		if faults == "" {
+			faults = l.Faults
+		}
+		row := []string{printable(l.Level), printable(l.Property), verdict, "", "", printable(finding)}
+		if len(l.Evidence) > 0 {
+			row[3], cases = count(l.Evidence[0].Got), true
+		}
+		if len(l.Evidence) > 1 && strings.HasPrefix(l.Evidence[1].What, l.Evidence[0].What) {
+			row[4], underFaults = count(l.Evidence[1].Got), true
+		}
+		g.rows = append(g.rows, row)
 	}
+	g.dropEmpty(4, underFaults)
+	g.dropEmpty(3, cases)
 	t.title("Verdicts")
-	return g.write(&t.out, t.width)
+	if len(g.rows) > 0 {
+		if err := g.write(&t.out, t.width); err != nil {
+			return err
+		}
+	}
+	if len(untested) > 0 || cases || faults != "" {
+		t.out.WriteByte('\n')
+	}
+	t.legend(cases, underFaults, faults)
+	if len(untested) > 0 {
+		t.text("", "Not tested: "+printable(strings.Join(untested, ", "))+"; -v says why.")
+	}
+	return nil
+}
+
+// legend explains the columns of the verdicts, and says which faults they are about.
+func (t *terminal) legend(cases, underFaults bool, faults string) {
+	var said []string
+	if cases {
+		said = append(said, "Cases: what the verdict rests on (-v says what they are).")
+	}
+	if underFaults {
+		said = append(said, "In faults: those of them while a fault was in force or within a TTL after it.")
+	}
+	if faults != "" {
+		said = append(said, strings.ToUpper(faults[:1])+faults[1:]+".")
+	}
+	if len(said) > 0 {
+		t.text("", strings.Join(said, " "))
+	}
 }
 
 func (t *terminal) counts(r *campaign.Result) {
 	var said []string
-	for _, f := range countsOf(r.Counts) {
+	for _, f := range countsOf(r) {
 		said = append(said, f.Name+" "+f.Value)
 	}
 	t.title("Counts")
@@ -182,6 +240,23 @@ func (t *terminal) first(v *checker.Violation, found int) {
 	}
 	if found > 1 {
 		t.text("  ", fmt.Sprintf("There are %s violations; the report shows them on a timeline.", count(found)))
+	}
+}
+
+// maxPossible is how many possible violations the terminal lists.
+const maxPossible = 5
+
+// possible lists what would be violations if every time in a log were right.
+func (t *terminal) possible(r *campaign.Result) {
+	if r.PossibleCount == 0 {
+		return
+	}
+	t.title("Possible violations")
+	for _, p := range r.Possible[:min(len(r.Possible), maxPossible)] {
+		t.text("  ", p.String())
+	}
+	if more := r.PossibleCount - maxPossible; more > 0 {
+		t.text("  ", fmt.Sprintf("There are %s more.", count(more)))
 	}
 }
 

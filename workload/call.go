@@ -35,6 +35,8 @@ type calls struct {
 	command   string
 	key       string
 	from      time.Duration // of the run
+	stalled   time.Duration // that the recorder had kept its callers waiting before the call
+	excused   time.Duration // of what it did since, how much the call was given besides its bound
 	under     bool          // a call is under way
 	stop      func() bool   // looking after it
 	hung      bool          // it is recorded as hung
@@ -72,6 +74,7 @@ func (c *client) callBegins(command, key string, limit time.Duration, atLimit fu
 	c.calls.count++
 	n := c.calls.count
 	c.calls.command, c.calls.key, c.calls.from, c.calls.under = command, key, c.w.since(c.w.runtime.Now()), true
+	c.calls.stalled, c.calls.excused = c.w.recorder.Stalled(), 0
 	c.calls.stop = c.w.runtime.AfterFunc(limit, func() {
 		atLimit()
 		c.overdue(n, overdueSteps)
@@ -91,7 +94,8 @@ func (c *client) callEnds() (alive bool) {
 }
 
 // overdue is called when a call has not returned at its limit, and again after each step of
-// the bound. A client that is stopped is given the whole bound anew.
+// the bound. A client that is stopped is given the whole bound anew, and each is given the time
+// besides for which it may have waited for the recorder: that is the harness's, not the lock's.
 func (c *client) overdue(number, left int) {
 	c.calls.mu.Lock()
 	defer c.calls.mu.Unlock()
@@ -103,6 +107,11 @@ func (c *client) overdue(number, left int) {
 	}
 	if left > 0 {
 		c.calls.stop = c.w.runtime.AfterFunc(ReturnBound(c.w.config.TTL)/overdueSteps, func() { c.overdue(number, left-1) })
+		return
+	}
+	if more := c.w.recorder.Stalled() - c.calls.stalled - c.calls.excused; more > 0 {
+		c.calls.excused += more
+		c.calls.stop = c.w.runtime.AfterFunc(more, func() { c.overdue(number, 0) })
 		return
 	}
 	took := c.w.since(c.w.runtime.Now()) - c.calls.from

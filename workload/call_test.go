@@ -60,7 +60,7 @@ func TestNobodyWaitsForAHungClient(t *testing.T) {
 		})), nil)
 		began := s.runtime.Now()
 		s.Run(s.ending(5 * time.Second))
-		s.Visit(s.ending(30*time.Second), time.Second)
+		s.FinalCheck(s.ending(30*time.Second), time.Second)
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}

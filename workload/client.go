@@ -11,6 +11,7 @@ import (
 	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 // client is one user of the lock.
@@ -18,7 +19,7 @@ type client struct {
 	w      *Workload
 	name   string
 	number int
-	site   Site
+	site   Env
 	clock  *Clock
 	random *rand.Rand
 	writes int64
@@ -53,8 +54,8 @@ func (c *client) work(ctx context.Context) {
 	}
 }
 
-// visit acquires and releases each key once, waiting at most bound for each.
-func (c *client) visit(ctx context.Context, bound time.Duration) {
+// finalCheck acquires and releases each key once, waiting at most bound for each.
+func (c *client) finalCheck(ctx context.Context, bound time.Duration) {
 	for i := range c.w.keys {
 		if ctx.Err() != nil {
 			return
@@ -85,7 +86,7 @@ func (c *client) startAnew() bool {
 	if l, ok := c.lock.(interface{ Kill() }); ok && !process { // while it is down, nothing of it renews a lease
 		l.Kill()
 	}
-	c.w.Pauses.mourn(c.name)
+	c.w.Pauses.awaitRestart(c.name)
 	_ = c.closeLock()
 	lock, err := c.another()
 	if err == nil {
@@ -120,7 +121,7 @@ func (c *client) another() (Lock, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.site.Addrs, c.site.Masters = s.Addrs, s.Masters
+	c.site.Addrs, c.site.Dial, c.site.Masters = s.Addrs, s.Dial, s.Masters
 	return c.newLock()
 }
 
@@ -164,7 +165,7 @@ func (noLock) Acquire(context.Context, string) (Lease, error) { return nil, ErrG
 func (noLock) Close() error                                   { return nil }
 
 // bender is a lock with clocks of its own. Once it goes by what they were set to, it calls
-// the Site's Bent, from elsewhere: it may take a while, as who is stopped hears nothing.
+// the Env's Bent, from elsewhere: it may take a while, as who is stopped hears nothing.
 type bender interface{ SetClock(to cluster.Clock) error }
 
 // registered tells of a lock that is a process.
@@ -355,7 +356,7 @@ func (c *client) stay(ctx context.Context, key string, lease Lease, d, rest time
 
 // reckons is what the client reads its leases' ends on: its own clock, but if it is a
 // process those are told in true time.
-func (c *client) reckons() redlock.Runtime {
+func (c *client) reckons() protocol.Runtime {
 	if _, ok := c.lock.(Process); ok {
 		return c.w.runtime
 	}

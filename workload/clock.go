@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"lockpick/cluster"
-	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 // Clock is a client's own clocks: a Runtime whose time runs at a rate that can be bent,
@@ -18,7 +18,7 @@ import (
 // They are apart as an operating system's are: who steps the time of day moves the wall
 // clock alone, while both run at the rate of one crystal. A monotonic clock never steps.
 type Clock struct {
-	redlock.Runtime
+	protocol.Runtime
 	mu    sync.Mutex
 	from  time.Time // true time since when the rate holds,
 	base  time.Time // and what the monotonic clock showed then
@@ -34,7 +34,7 @@ type WallClock interface {
 }
 
 // NewClock is right until its rate is set.
-func NewClock(r redlock.Runtime) *Clock {
+func NewClock(r protocol.Runtime) *Clock {
 	now := r.Now()
 	return &Clock{Runtime: r, from: now, base: now, rate: 1}
 }

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"lockpick/cluster"
-	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 // rates draws those that a clock can run at.
@@ -28,7 +28,7 @@ func off(a, b time.Time, rate float64) bool {
 func TestClockLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rapid.SyncTest(t, func(t *rapid.T) {
-			runtime := redlock.RealTime{}
+			runtime := protocol.RealTime{}
 			c := NewClock(runtime)
 			if !c.Now().Equal(runtime.Now()) {
 				t.Fatal("a clock is wrong from the start")
@@ -75,7 +75,7 @@ func TestClockLaws(t *testing.T) {
 func TestClockSleeps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rapid.SyncTest(t, func(t *rapid.T) {
-			c := NewClock(redlock.RealTime{})
+			c := NewClock(protocol.RealTime{})
 			rate := rates().Draw(t, "rate")
 			c.Set(cluster.Clock{Rate: rate})
 			d := time.Duration(rapid.Int64Range(1, int64(time.Hour)).Draw(t, "d"))
@@ -102,7 +102,7 @@ func TestClockSleeps(t *testing.T) {
 // wait takes some time in truth, at any rate.
 func TestNoWaitIsForNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := NewClock(redlock.RealTime{})
+		c := NewClock(protocol.RealTime{})
 		c.Set(cluster.Clock{Rate: rates().Draw(t, "rate")})
 		d := time.Duration(rapid.Int64Range(1, int64(time.Hour)).Draw(t, "wait"))
 		if got := c.truly(d); got <= 0 {

@@ -3,13 +3,13 @@ package workload
 import (
 	"time"
 
-	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 // command is one of the commands of a step, without what is the same for all of them.
 type command struct {
-	kind   redlock.Kind
-	script *redlock.Script // nil: args is a plain command
+	kind   protocol.Kind
+	script *protocol.Script // nil: args is a plain command
 	keys   []string
 	args   []any
 	ttl    time.Duration // that args ask for
@@ -18,70 +18,70 @@ type command struct {
 
 // Kinds of commands that Redlock has no need of.
 const (
-	read redlock.Kind = "read" // GET, to compare
-	load redlock.Kind = "load" // SCRIPT LOAD: no vote is told of it
+	read protocol.Kind = "read" // GET, to compare
+	load protocol.Kind = "load" // SCRIPT LOAD: no vote is told of it
 )
 
 func setNXPX(key, token string, ttl time.Duration) []command {
-	return []command{{kind: redlock.Set, args: []any{"set", key, token, "nx", "px", ttl.Milliseconds()}, ttl: ttl}}
+	return []command{{kind: protocol.Set, args: []any{"set", key, token, "nx", "px", ttl.Milliseconds()}, ttl: ttl}}
 }
 
 func compareAndDelete(key, token string, _ time.Duration) []command {
-	return []command{{kind: redlock.Release, script: DeleteIfOwn, keys: []string{key}, args: []any{token}}}
+	return []command{{kind: protocol.Release, script: DeleteIfOwn, keys: []string{key}, args: []any{token}}}
 }
 
 func compareAndExpire(key, token string, ttl time.Duration) []command {
-	return []command{{kind: redlock.Extend, script: ExpireIfOwn, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
+	return []command{{kind: protocol.Extend, script: ExpireIfOwn, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
 }
 
 // setNX is the lock of the first articles, without a TTL.
 func setNX(key, token string, _ time.Duration) []command {
-	return []command{{kind: redlock.Set, args: []any{"setnx", key, token}}}
+	return []command{{kind: protocol.Set, args: []any{"setnx", key, token}}}
 }
 
 // setNXThenExpire gives it a TTL, by a command of its own.
 func setNXThenExpire(key, token string, ttl time.Duration) []command {
 	return []command{
-		{kind: redlock.Set, args: []any{"setnx", key, token}, gate: true},
-		{kind: redlock.Extend, args: []any{"pexpire", key, ttl.Milliseconds()}, ttl: ttl},
+		{kind: protocol.Set, args: []any{"setnx", key, token}, gate: true},
+		{kind: protocol.Extend, args: []any{"pexpire", key, ttl.Milliseconds()}, ttl: ttl},
 	}
 }
 
 // plainDelete deletes whatever is there.
 func plainDelete(key, _ string, _ time.Duration) []command {
-	return []command{{kind: redlock.Release, args: []any{"del", key}}}
+	return []command{{kind: protocol.Release, args: []any{"del", key}}}
 }
 
 // getThenDelete looks whether the key is its own, and then deletes whatever is there.
 func getThenDelete(key, token string, _ time.Duration) []command {
 	return []command{
 		{kind: read, script: IsOwn, keys: []string{key}, args: []any{token}, gate: true},
-		{kind: redlock.Release, args: []any{"del", key}},
+		{kind: protocol.Release, args: []any{"del", key}},
 	}
 }
 
 // brokenDelete is an article's script with a bracket in the wrong place: it ends in an
 // error.
 func brokenDelete(key, token string, _ time.Duration) []command {
-	return []command{{kind: redlock.Release, script: DeleteBroken, keys: []string{key}, args: []any{token}}}
+	return []command{{kind: protocol.Release, script: DeleteBroken, keys: []string{key}, args: []any{token}}}
 }
 
 // deleteByHash runs the right script by its hash alone.
 func deleteByHash(key, token string, _ time.Duration) []command {
-	return []command{{kind: redlock.Release, args: []any{"evalsha", DeleteByHash.SHA, 1, key, token}}}
+	return []command{{kind: protocol.Release, args: []any{"evalsha", DeleteByHash.SHA, 1, key, token}}}
 }
 
 // recreate prolongs the key, or sets it anew where it has lapsed.
 func recreate(key, token string, ttl time.Duration) []command {
-	return []command{{kind: redlock.Extend, script: ExpireOrSet, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
+	return []command{{kind: protocol.Extend, script: ExpireOrSet, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
 }
 
 // setAndCount and raise are how a lock is fenced: every master counts, and the highest
 // counter is written back.
 func setAndCount(key, token string, ttl time.Duration) []command {
-	return []command{{kind: redlock.Set, script: SetAndCount, keys: []string{key, key + ":fence"}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
+	return []command{{kind: protocol.Set, script: SetAndCount, keys: []string{key, key + ":fence"}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
 }
 
 func raise(key, token string, fence int64) []command {
-	return []command{{kind: redlock.WriteBack, script: RaiseIfOwn, keys: []string{key, key + ":fence"}, args: []any{token, fence}}}
+	return []command{{kind: protocol.WriteBack, script: RaiseIfOwn, keys: []string{key, key + ":fence"}, args: []any{token, fence}}}
 }

@@ -122,7 +122,7 @@ func TestKillInVisit(t *testing.T) {
 		s := on(t, cfg, nil)
 		revive := s.Pauses.Kill(nil, AfterQuorum)
 		s.runtime.AfterFunc(time.Second, func() { revive() })
-		s.Visit(s.ending(time.Hour), time.Second)
+		s.FinalCheck(s.ending(time.Hour), time.Second)
 		want := []string{"acquire invoke", "crash info", "acquire invoke", "acquire ok", "release invoke", "release ok"}
 		if got := steps(s.of("c1")); !slices.Equal(got, want) {
 			t.Errorf("%q, want %q", got, want)
@@ -219,7 +219,7 @@ func TestNotRevived(t *testing.T) {
 		cfg := one(fake(func(*fakeLock) {}))
 		first := cfg.Lock.New
 		made := 0
-		cfg.Lock.New = func(s Site) (Lock, error) {
+		cfg.Lock.New = func(s Env) (Lock, error) {
 			if made++; made > 1 {
 				return nil, errNo
 			}
@@ -232,7 +232,7 @@ func TestNotRevived(t *testing.T) {
 		if err := s.Err(); !errors.Is(err, errNo) || !strings.Contains(err.Error(), "c1") || time.Since(s.start) != time.Second {
 			t.Errorf("%v after %v", err, time.Since(s.start))
 		}
-		s.Visit(s.ending(time.Hour), time.Second)
+		s.FinalCheck(s.ending(time.Hour), time.Second)
 		if got := steps(s.of("c1")); len(got) != 4 || got[2] != "crash info" || got[3] != "acquire invoke" { // without an outcome
 			t.Errorf("%q", got)
 		}
@@ -251,7 +251,7 @@ func TestOnlyProcessesEndInTheirLock(t *testing.T) {
 			t.Error("c1 ended")
 		}
 		var made []*fakeProcess
-		l, _ := processes(&made, func(*fakeProcess) {}).New(Site{})
+		l, _ := processes(&made, func(*fakeProcess) {}).New(Env{})
 		p.register("c2", l.(Process))
 		if p.Pass("c2", AfterQuorum, "k0") {
 			t.Error("c2 did not end")
@@ -276,7 +276,7 @@ func TestAnywhere(t *testing.T) {
 		var made []*fakeProcess
 		kind := processes(&made, func(*fakeProcess) {})
 		for _, name := range []string{"c1", "c2", "c3"} {
-			l, _ := kind.New(Site{})
+			l, _ := kind.New(Env{})
 			p.register(name, l.(Process))
 		}
 		resume := p.Stop([]string{"c3", "c1", "c9"}, "")
@@ -346,7 +346,7 @@ func TestTold(t *testing.T) {
 				told = append(told, time.Until(end))
 			}
 		})), nil)
-		s.Visit(s.ending(time.Hour), 2*time.Hour)
+		s.FinalCheck(s.ending(time.Hour), 2*time.Hour)
 		working, end := s.runtime.WithCancelCause(t.Context())
 		s.seen = func(history.Op) { end(errTimeUp) }
 		s.Run(working)

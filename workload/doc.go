@@ -2,7 +2,7 @@
 // acquire it, enter a critical section, read and write a guarded resource,
 // sometimes extend, leave and release, and that can be stopped at named points.
 //
-//	Lock (redlock, single, …)  ◄── client c1 ──►  Resource (plain, and its twin
+//	Lock (redlock, single, …)  ◄── client c1 ──►  Resource (plain, and its fenced copy
 //	     │  votes                    │ every step       that checks fencing tokens)
 //	     ▼                           ▼
 //	  ────────────── history.Recorder ──────────────
@@ -13,6 +13,6 @@
 // follows it, which no lock can prevent.
 //
 // A lock under test is registered by name (Locks) and made anew for each client,
-// from a Site: how that client reaches the masters, and what it gets its time and
+// from an Env: how that client reaches the masters, and what it gets its time and
 // randomness from. Nothing here knows whether masters and time are real.
 package workload

@@ -4,15 +4,16 @@ import (
 	"context"
 	"time"
 
-	"lockpick/redlock"
+	"lockpick/history"
+	"lockpick/redlock/protocol"
 )
 
 // fairs are locks that serve who came first.
 var fairs = []Kind{
 	{
 		Name: "fair", First: true, Claims: []int{67},
-		Summary: "Redisson's fair lock on the first master alone: a queue beside the key; a waiter that died holds it up for 5 s",
-		New:     singleWith(rules{fair: true}),
+		Summary:    "Redisson's fair lock on the first master alone: a queue beside the key; a waiter that died holds it up for 5 s",
+		DeadWaiter: patience, New: singleWith(mutations{fair: true}),
 	},
 }
 
@@ -21,13 +22,13 @@ var fairs = []Kind{
 const patience = 5 * time.Second
 
 // leaveQueue is the kind of command with which a waiter gives up its place.
-const leaveQueue redlock.Kind = "leave"
+const leaveQueue protocol.Kind = history.CommandLeave
 
 // enqueue takes the lock if it is free and nobody came before, and else a place in the
 // queue. A waiter keeps its place over all attempts of an acquire, each of which has a
 // token of its own: a late release of an earlier attempt must not hit the key of a later one.
-func enqueue(key, token, waiter string, ttl time.Duration, now time.Time) []command {
-	return []command{{kind: redlock.Set, script: FairSet, keys: []string{key, key + ":queue"}, args: []any{token, ttl.Milliseconds(), now.UnixMilli(), waiter, patience.Milliseconds()}, ttl: ttl}}
+func enqueue(key, token, waiter string, ttl time.Duration) []command {
+	return []command{{kind: protocol.Set, script: FairSet, keys: []string{key, key + ":queue", key + ":turn"}, args: []any{token, ttl.Milliseconds(), waiter, patience.Milliseconds()}, ttl: ttl}}
 }
 
 // leave gives up a place in the queue, also if the caller's context has ended.

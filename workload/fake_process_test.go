@@ -8,6 +8,7 @@ import (
 	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 // fakeProcess is a fake lock whose client is a process of its own: it can end anywhere,
@@ -27,9 +28,9 @@ type fakeProcess struct {
 
 // processes is a lock under test whose clients are fake processes; made keeps them all.
 func processes(made *[]*fakeProcess, prepare func(*fakeProcess)) Kind {
-	return Kind{Name: "fake", Fencing: true, New: func(s Site) (Lock, error) {
-		p := &fakeProcess{fakeLock: &fakeLock{site: s}, clock: NewClock(redlock.RealTime{})}
-		p.site.Runtime = redlock.RealTime{} // its leases' ends are told in true time
+	return Kind{Name: "fake", Fencing: true, New: func(s Env) (Lock, error) {
+		p := &fakeProcess{fakeLock: &fakeLock{site: s}, clock: NewClock(protocol.RealTime{})}
+		p.site.Runtime = protocol.RealTime{} // its leases' ends are told in true time
 		prepare(p)
 		*made = append(*made, p)
 		return p, nil

@@ -12,7 +12,7 @@ import (
 // fakeLock grants whatever is asked, to everybody, after a while: what its clients do
 // with it depends on nobody else.
 type fakeLock struct {
-	site     Site
+	site     Env
 	latency  time.Duration // of each call
 	refuse   error         // of every acquire
 	never    bool          // acquire waits for the end of its context
@@ -89,7 +89,7 @@ func (l *fakeLease) Release(ctx context.Context) error {
 
 // fake is a lock under test by the name of fake, each client's made by prepare.
 func fake(prepare func(*fakeLock)) Kind {
-	return Kind{Name: "fake", Fencing: true, New: func(s Site) (Lock, error) {
+	return Kind{Name: "fake", Fencing: true, New: func(s Env) (Lock, error) {
 		l := &fakeLock{site: s}
 		prepare(l)
 		return l, nil

@@ -8,67 +8,67 @@ var folklore = []Kind{
 	{
 		Name: "setnx", First: true, Twin: "textbook-single", Claims: []int{1},
 		Summary: "SETNX on one master, without a TTL",
-		New:     singleWith(rules{set: setNX, forever: true}),
+		New:     singleWith(mutations{set: setNX, forever: true}),
 	},
 	{
 		Name: "setnx-expire", First: true, Twin: "textbook-single", Claims: []int{2},
 		Summary: "SETNX on one master, and then PEXPIRE",
-		New:     singleWith(rules{set: setNXThenExpire}),
+		New:     singleWith(mutations{set: setNXThenExpire}),
 	},
 	{
 		Name: "set-del", First: true, Twin: "textbook-single", Claims: []int{4},
 		Summary: "SET NX PX on one master, released by a bare DEL",
-		New:     singleWith(rules{release: plainDelete, onlyUnanswered: true}),
+		New:     singleWith(mutations{release: plainDelete, onlyUnanswered: true}),
 	},
 	{
 		Name: "set-get-del", First: true, Twin: "textbook-single", Claims: []int{5},
 		Summary: "SET NX PX on one master, released by a GET, and then a DEL",
-		New:     singleWith(rules{release: getThenDelete}),
+		New:     singleWith(mutations{release: getThenDelete}),
 	},
 	{
 		Name: "set-broken-lua", First: true, Twin: "textbook-single", Claims: []int{6},
 		Summary: "SET NX PX on one master, released by a script whose bracket is in the wrong place",
-		New:     singleWith(rules{release: brokenDelete}),
+		New:     singleWith(mutations{release: brokenDelete}),
 	},
 	{
 		Name: "set-driver-retries", First: true, Twin: "textbook-single", Claims: []int{61},
 		Summary: "SET NX PX on one master, by a driver that sends it again when it got no answer; nil means that another has the lock",
-		New:     singleWith(rules{driverRetries: true, onlyUnanswered: true}),
+		New:     singleWith(mutations{driverRetries: true, onlyUnanswered: true}),
 	},
 	{
 		Name: "redlock-time-token", Twin: "textbook", Claims: []int{9},
 		Summary: "Redlock whose token is the time in microseconds and an id that two machines may share",
-		New:     textbookWith(rules{token: timeToken}),
+		New:     textbookWith(mutations{token: timeToken}),
 	},
 	{
 		Name: "redlock-late-start", Twin: "textbook", Claims: []int{13},
 		Summary: "Redlock that takes its start time when the votes are in",
-		New:     textbookWith(rules{lateStart: true}),
+		New:     textbookWith(mutations{lateStart: true}),
 	},
 	{
 		Name: "redlock-one-token", Twin: "textbook", Claims: []int{27},
 		Summary: "Redlock with one token for all retries of an acquire",
-		New:     textbookWith(rules{once: true}),
+		New:     textbookWith(mutations{once: true}),
 	},
 	{
 		Name: "redlock-fence-incr", Fencing: true, Twin: "textbook", Claims: []int{32},
 		Summary: "Redlock that fences by an INCR on each master and the maximum, which it does not write back",
-		New:     textbookWith(rules{noWriteBack: true}),
+		New:     textbookWith(mutations{noWriteBack: true}),
 	},
 	{
 		Name: "redlock-extend-acquires", Twin: "textbook", Claims: []int{54},
 		Summary: "Redlock that extends a lease by acquiring it again with the same token",
-		New:     textbookWith(rules{extendAcquires: true}),
+		New:     textbookWith(mutations{extendAcquires: true}),
 	},
 	{
 		Name: "redlock-driver-retries", Twin: "textbook", Claims: []int{61},
 		Summary: "Redlock on a driver that sends a SET again when it got no answer",
-		New:     textbookWith(rules{driverRetries: true}),
+		New:     textbookWith(mutations{driverRetries: true}),
 	},
 	{
 		Name: "redlock-evalsha", Twin: "textbook", Claims: []int{65},
 		Summary: "Redlock that releases by EVALSHA, and does not fall back to EVAL",
-		New:     textbookWith(rules{release: deleteByHash, loads: true}),
+		New:     textbookWith(mutations{release: deleteByHash, loads: true}),
 	},
 }
 

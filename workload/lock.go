@@ -3,14 +3,18 @@ package workload
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 // Lock is a lock under test, as one client uses it.
@@ -23,7 +27,7 @@ type Lock interface {
 // Lease is what a client holds.
 type Lease interface {
 	Token() string
-	Until() time.Time // the end of its validity, on the Site's clock
+	Until() time.Time // the end of its validity, on the Env's clock
 	Fence() int64     // 0: none
 	// Context ends when the lease is known to be over.
 	Context() context.Context
@@ -52,12 +56,14 @@ type Validator interface{ Valid() bool }
 // ErrGone says that a client has ended: what it was about may or may not have happened.
 var ErrGone = errors.New("the client has ended")
 
-// Site is where one client's lock lives.
-type Site struct {
-	Client  string          // c1, c2, …
-	Addrs   []string        // of the masters, through this client's links
-	Masters redlock.Masters // instead of Addrs, where masters are simulated
-	Runtime redlock.Runtime
+// Env is where one client's lock lives.
+type Env struct {
+	Client string   // c1, c2, …
+	Addrs  []string // of the masters, through this client's links
+	// Dial connects to them; nil: the network does.
+	Dial    func(ctx context.Context, network, addr string) (net.Conn, error)
+	Masters protocol.Masters // instead of Addrs, where masters are simulated
+	Runtime protocol.Runtime
 	TTL     time.Duration
 	Timeout time.Duration // per master; 0: the lock's default
 	Fencing bool
@@ -72,17 +78,21 @@ type Site struct {
 	Ended   func(key, token string, cause error)
 
 	// For clients that are processes: what they tell.
-	Record         func(history.Op)
-	Bent           func(cluster.Clock)                               // the process goes by that clock now; its leases' ends are those by it
-	Mark           func(key, token string)                           // it puts its token into the resource
-	Apply          func(key, token string, fence, value int64) error // it writes to the resource, which may refuse (ErrMarked)
+	Record func(op history.Op, ago time.Duration)            // it happened so long ago
+	Bent   func(cluster.Clock)                               // the process goes by that clock now; its leases' ends are those by it
+	Mark   func(key, token string)                           // it puts its token into the resource
+	Apply  func(key, token string, fence, value int64) error // it writes to the resource, which may refuse (ErrMarked)
+	// Observe has vote called with what the client's links see of masters' votes; nil: they see nothing. It replaces
+	// what was called before.
+	Observe        func(vote func(history.Op))
+	Env            []string // of the process, beside the harness's own: NAME=value
 	AcquireTimeout time.Duration
 	Margin         time.Duration // how long before its end a lease is not relied on
 }
 
 // Wall is the time of day where the client is, which may step: for locks that measure
 // with it, as no lock should.
-func (s Site) Wall() time.Time {
+func (s Env) Wall() time.Time {
 	if w, ok := s.Runtime.(WallClock); ok {
 		return w.Wall()
 	}
@@ -96,12 +106,27 @@ type Kind struct {
 	Fencing bool   // it can give fencing tokens
 	First   bool   // it lives on the first master alone
 	Opaque  bool   // what masters store is not the token: a look at them tells nothing
+	// DeadWaiter is how long the lock, as documented, waits for each waiter that is gone before
+	// it serves the next one; 0: it has no queue.
+	DeadWaiter time.Duration
+	// Renewals is how often the lock, as documented, extends a lease by itself, each third of a
+	// TTL: so long it keeps the lock for a holder that hangs. 0: it does not.
+	Renewals int
 	// Twin is the lock without what is wrong with this one, which stands the same test; ""
 	// for a lock that is meant to be right.
 	Twin   string
 	Bug    string // the planted bug: b1 to b22
 	Claims []int  // of the catalogue that are about it
-	New    func(Site) (Lock, error)
+	New    func(Env) (Lock, error)
+}
+
+// HungHolder is for how long at most the lock, as documented, may be kept for a holder that
+// hangs, each renewal taking no longer than a master's timeout; 0: for no longer than a TTL.
+func (k Kind) HungHolder(ttl, timeout time.Duration) time.Duration {
+	if k.Renewals == 0 {
+		return 0
+	}
+	return ttl + time.Duration(k.Renewals)*(ttl/3+timeout)
 }
 
 // Shows is what a lock that is wrong is there to show: "b4", "claim 6", "b14, claims 13 and 50".
@@ -139,13 +164,34 @@ var Locks = slices.Concat(correct, folklore, redissons, planted)
 // correct are the locks that are meant to be right.
 var correct = slices.Concat(redlocks, textbooks, fairs)
 
+// registered are locks of programs that use this project as a library.
+var registered = struct {
+	sync.RWMutex
+	kinds map[string]Kind
+}{kinds: map[string]Kind{}}
+
+// RegisterLock has a lock known by its name, for as long as the program runs. The name of a lock
+// that exists is refused.
+func RegisterLock(k Kind) error {
+	registered.Lock()
+	defer registered.Unlock()
+	_, taken := registered.kinds[k.Name]
+	if taken || slices.ContainsFunc(Locks, func(o Kind) bool { return o.Name == k.Name }) {
+		return fmt.Errorf("there is a lock %q already", k.Name)
+	}
+	registered.kinds[k.Name] = k
+	return nil
+}
+
 // LockNamed finds a lock under test.
 func LockNamed(name string) (Kind, bool) {
-	i := slices.IndexFunc(Locks, func(k Kind) bool { return k.Name == name })
-	if i < 0 {
-		return Kind{}, false
+	if i := slices.IndexFunc(Locks, func(k Kind) bool { return k.Name == name }); i >= 0 {
+		return Locks[i], true
 	}
-	return Locks[i], true
+	registered.RLock()
+	defer registered.RUnlock()
+	k, ok := registered.kinds[name]
+	return k, ok
 }
 
 // CorrectNames lists the names of those that are meant to be right.

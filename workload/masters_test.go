@@ -9,15 +9,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 var errSilent = errors.New("no reply")
 
-// masters keep keys in memory, as redlock.Masters do, and expire them by the
+// masters keep keys in memory, as protocol.Masters do, and expire them by the
 // runtime's clock.
 type masters struct {
-	runtime redlock.Runtime
+	runtime protocol.Runtime
 	latency time.Duration
 	mu      sync.Mutex
 	all     []*master
@@ -36,7 +36,7 @@ type stored struct {
 }
 
 func newMasters(n int) *masters {
-	m := &masters{runtime: redlock.RealTime{}, latency: time.Millisecond}
+	m := &masters{runtime: protocol.RealTime{}, latency: time.Millisecond}
 	for range n {
 		m.all = append(m.all, &master{keys: map[string]stored{}, counters: map[string]int64{}})
 	}
@@ -56,7 +56,7 @@ func (m *masters) Close() error {
 	return nil
 }
 
-func (m *masters) Begin(observe func(redlock.Vote)) redlock.Conversation {
+func (m *masters) Begin(observe func(protocol.Vote)) protocol.Conversation {
 	return conversation{m, observe}
 }
 
@@ -71,12 +71,12 @@ func (m *masters) silence(silent bool, which ...int) {
 
 type conversation struct {
 	m       *masters
-	observe func(redlock.Vote)
+	observe func(protocol.Vote)
 }
 
 // Ask takes one latency for all votes.
-func (c conversation) Ask(ctx context.Context, cmd redlock.Command, to []int, timeout time.Duration) iter.Seq[redlock.Vote] {
-	return func(yield func(redlock.Vote) bool) {
+func (c conversation) Ask(ctx context.Context, cmd protocol.Command, to []int, timeout time.Duration) iter.Seq[protocol.Vote] {
+	return func(yield func(protocol.Vote) bool) {
 		if to == nil {
 			for i := range c.m.all {
 				to = append(to, i)
@@ -85,7 +85,7 @@ func (c conversation) Ask(ctx context.Context, cmd redlock.Command, to []int, ti
 		_ = c.m.runtime.Sleep(context.WithoutCancel(ctx), c.m.latency)
 		more := ctx.Err() == nil
 		for _, i := range to {
-			v := redlock.Vote{Master: i, Name: c.m.Names()[i], Kind: cmd.Kind, Key: cmd.Key, Token: cmd.Token, Took: c.m.latency}
+			v := protocol.Vote{Master: i, Name: c.m.Names()[i], Kind: cmd.Kind, Key: cmd.Key, Token: cmd.Token, Took: c.m.latency}
 			v.Reply, v.Err = c.m.do(i, cmd)
 			v.Yes = v.Err == nil && v.Reply > 0
 			if c.observe != nil {
@@ -96,7 +96,7 @@ func (c conversation) Ask(ctx context.Context, cmd redlock.Command, to []int, ti
 	}
 }
 
-func (m *masters) do(i int, cmd redlock.Command) (int64, error) {
+func (m *masters) do(i int, cmd protocol.Command) (int64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	x, now := m.all[i], m.runtime.Now()
@@ -116,20 +116,20 @@ func (m *masters) do(i int, cmd redlock.Command) (int64, error) {
 		return now.Add(time.Duration(ms) * time.Millisecond)
 	}
 	switch {
-	case cmd.Kind == redlock.Set && !taken:
+	case cmd.Kind == protocol.Set && !taken:
 		x.keys[cmd.Key] = stored{cmd.Token, ttl()}
 		if cmd.Script == nil {
 			return 1, nil
 		}
 		x.counters[cmd.Key]++
 		return x.counters[cmd.Key], nil
-	case cmd.Kind == redlock.Extend && ours:
+	case cmd.Kind == protocol.Extend && ours:
 		x.keys[cmd.Key] = stored{cmd.Token, ttl()}
 		return 1, nil
-	case cmd.Kind == redlock.Release && ours:
+	case cmd.Kind == protocol.Release && ours:
 		delete(x.keys, cmd.Key)
 		return 1, nil
-	case cmd.Kind == redlock.WriteBack && ours:
+	case cmd.Kind == protocol.WriteBack && ours:
 		x.counters[cmd.Key] = max(x.counters[cmd.Key], cmd.Args[1].(int64))
 		return 1, nil
 	}

@@ -9,7 +9,7 @@ import (
 
 	"lockpick/cluster"
 	"lockpick/history"
-	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 // The points at which a client can be stopped.
@@ -47,7 +47,7 @@ type Process interface {
 // for which there is an order stops there until the order is cancelled, or is ended
 // and starts anew when it is.
 type Pauses struct {
-	runtime   redlock.Runtime
+	runtime   protocol.Runtime
 	record    func(history.Op) history.Op
 	setClock  func(client string, to cluster.Clock) error
 	clock     func(client string) cluster.Clock
@@ -69,7 +69,7 @@ type order struct {
 }
 
 // NewPauses has no orders.
-func NewPauses(r redlock.Runtime, record func(history.Op) history.Op) *Pauses {
+func NewPauses(r protocol.Runtime, record func(history.Op) history.Op) *Pauses {
 	return &Pauses{
 		runtime: r, record: record, processes: map[string]Process{}, dead: map[string]bool{},
 		setClock: func(string, cluster.Clock) error { return nil }, clock: func(string) cluster.Clock { return cluster.Clock{} },
@@ -205,8 +205,8 @@ func (p *Pauses) goOn(client string, process Process, point, key string) {
 // harness does in its name, such as to leave a section, it does only then.
 func (p *Pauses) awake(client string) { p.await(client, false) }
 
-// mourn returns when a client that has ended may start anew.
-func (p *Pauses) mourn(client string) { p.await(client, true) }
+// awaitRestart returns when a client that has ended may start anew.
+func (p *Pauses) awaitRestart(client string) { p.await(client, true) }
 
 // await returns when no order holds the client.
 func (p *Pauses) await(client string, kill bool) {

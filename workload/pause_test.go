@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"lockpick/history"
-	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 // corridor is a row of clients that pass points, each at its own pace.
@@ -23,7 +23,7 @@ type corridor struct {
 
 func newCorridor() *corridor {
 	c := &corridor{start: time.Now(), passed: map[string]time.Duration{}}
-	c.Pauses = NewPauses(redlock.RealTime{}, func(op history.Op) history.Op {
+	c.Pauses = NewPauses(protocol.RealTime{}, func(op history.Op) history.Op {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.ops = append(c.ops, op)
@@ -34,8 +34,8 @@ func newCorridor() *corridor {
 
 // walk has a client pass a point after a second for each number of its name.
 func (c *corridor) walk(client, point string) {
-	redlock.RealTime{}.Go(func() {
-		_ = redlock.RealTime{}.Sleep(context.Background(), time.Duration(client[1]-'0')*time.Second)
+	protocol.RealTime{}.Go(func() {
+		_ = protocol.RealTime{}.Sleep(context.Background(), time.Duration(client[1]-'0')*time.Second)
 		c.Pass(client, point, "k0")
 		c.mu.Lock()
 		defer c.mu.Unlock()
@@ -95,7 +95,7 @@ func TestStopOnce(t *testing.T) {
 		p := newCorridor()
 		first, second := p.Stop([]string{"c1"}, BeforeEnter), p.Stop([]string{"c1"}, BeforeEnter)
 		var passes []time.Duration
-		redlock.RealTime{}.Go(func() {
+		protocol.RealTime{}.Go(func() {
 			for range 4 {
 				p.Pass("c1", BeforeEnter, "k0")
 				passes = append(passes, time.Since(p.start))

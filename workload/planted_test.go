@@ -10,8 +10,9 @@ import (
 	"lockpick/cluster"
 	"lockpick/cluster/sim"
 	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 	"lockpick/workload"
-	_ "lockpick/workload/twins"
+	_ "lockpick/workload/goscripts"
 )
 
 const (
@@ -39,10 +40,10 @@ func (s *scene) lockOf(name, client string) workload.Lock {
 	if !ok {
 		s.t.Fatalf("there is no lock %s", name)
 	}
-	l, err := kind.New(workload.Site{
+	l, err := kind.New(workload.Env{
 		Client: client, Masters: s.cluster.ClientMasters(client), Runtime: workload.NewClock(s.runtime), TTL: ttl, Timeout: s.timeout,
 		Pass:  func(point, _ string) bool { return s.pass == nil || s.pass(client, point) },
-		Hooks: redlock.Hooks{Vote: func(redlock.Vote) {}},
+		Hooks: redlock.Hooks{Vote: func(protocol.Vote) {}},
 	})
 	if err != nil {
 		s.t.Fatal(err)
@@ -115,7 +116,7 @@ func (s *scene) do(master int, what func(cluster.Master, context.Context) error)
 func (s *scene) stored(token string) int {
 	n := 0
 	for _, m := range s.cluster.Masters() {
-		if look, err := m.Look(context.Background(), []string{key}); err == nil {
+		if look, err := m.Inspect(context.Background(), []string{key}); err == nil {
 			if is, ok := look.Keys[key]; ok && (token == "" || is == token) {
 				n++
 			}

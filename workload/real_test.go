@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"lockpick/cluster"
-	"lockpick/redlock"
+	"lockpick/cluster/process"
+	"lockpick/redlock/protocol"
 	"lockpick/workload"
 )
 
@@ -18,10 +19,13 @@ const unreleased = "set-broken-lua"
 // Whatever else may be wrong with a lock, it can be had and given back on real masters, by
 // several clients at a time.
 func TestEveryLockOnRealMasters(t *testing.T) {
-	if ok, why := cluster.ProcessAvailable(t.Context()); !ok {
+	if testing.Short() {
+		t.Skip("not with -short: real masters")
+	}
+	if ok, why := process.Available(t.Context()); !ok {
 		t.Skip("no real masters: ", why)
 	}
-	masters, err := cluster.Process(t.Context(), cluster.Config{Masters: 5})
+	masters, err := process.Start(t.Context(), cluster.Config{Masters: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,8 +45,8 @@ func TestEveryLockOnRealMasters(t *testing.T) {
 			var all sync.WaitGroup
 			for i := range 3 {
 				all.Go(func() {
-					l, err := kind.New(workload.Site{
-						Client: fmt.Sprintf("c%d", i), Addrs: addrs, Runtime: workload.NewClock(redlock.RealTime{}), TTL: time.Minute, Timeout: 5 * time.Second,
+					l, err := kind.New(workload.Env{
+						Client: fmt.Sprintf("c%d", i), Addrs: addrs, Runtime: workload.NewClock(protocol.RealTime{}), TTL: time.Minute, Timeout: 5 * time.Second,
 						Pass: func(string, string) bool { return true },
 					})
 					if err != nil {

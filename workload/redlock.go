@@ -14,17 +14,17 @@ var redlocks = []Kind{
 	{
 		Name: "redlock", Fencing: true, Claims: []int{10},
 		Summary: "Redlock: all masters at once, a majority, validity checked",
-		New:     func(s Site) (Lock, error) { return newRedlock(s) },
+		New:     func(s Env) (Lock, error) { return newRedlock(s) },
 	},
 	{
 		Name: "redlock-sequential", Fencing: true, Claims: []int{22},
 		Summary: "Redlock as its first text has it: one master after the other",
-		New:     func(s Site) (Lock, error) { return newRedlock(s, redlock.WithSequential()) },
+		New:     func(s Env) (Lock, error) { return newRedlock(s, redlock.WithSequential()) },
 	},
 	{
 		Name: "single", Fencing: true, First: true, Claims: []int{3, 7, 8, 33},
 		Summary: "SET NX PX and a compare-and-delete script on the first master alone",
-		New:     func(s Site) (Lock, error) { return newRedlock(s.first()) },
+		New:     func(s Env) (Lock, error) { return newRedlock(s.first()) },
 	},
 }
 
@@ -34,7 +34,7 @@ type redlockLock struct {
 	hangUp func() error // closes what it connects with
 }
 
-func newRedlock(s Site, opts ...redlock.Option) (Lock, error) {
+func newRedlock(s Env, opts ...redlock.Option) (Lock, error) {
 	opts = append([]redlock.Option{
 		redlock.WithTTL(s.TTL), redlock.WithTimeout(s.Timeout), redlock.WithRuntime(s.Runtime), redlock.WithHooks(s.Hooks),
 	}, opts...)
@@ -48,7 +48,7 @@ func newRedlock(s Site, opts ...redlock.Option) (Lock, error) {
 		c, err := redlock.NewWithMasters(s.Masters, opts...)
 		return redlockLock{c, func() error { return nil }}, err
 	}
-	masters, hangUp := dial(s.Addrs)
+	masters, hangUp := s.dial()
 	c, err := redlock.New(masters, opts...)
 	if err != nil {
 		return nil, errors.Join(err, hangUp())
@@ -58,9 +58,9 @@ func newRedlock(s Site, opts ...redlock.Option) (Lock, error) {
 
 // dial makes a client for each master. It dials once at a time: the lock tries again by
 // its own rules.
-func dial(addrs []string) (clients []*redis.Client, hangUp func() error) {
-	for _, a := range addrs {
-		clients = append(clients, redis.NewClient(&redis.Options{Addr: a, DialerRetries: 1, PipelinePoolSize: -1}))
+func (s Env) dial() (clients []*redis.Client, hangUp func() error) {
+	for _, a := range s.Addrs {
+		clients = append(clients, redis.NewClient(&redis.Options{Addr: a, Dialer: s.Dial, DialerRetries: 1, PipelinePoolSize: -1}))
 	}
 	return clients, func() (err error) {
 		for _, c := range clients {

@@ -7,7 +7,7 @@ import (
 	"lockpick/history"
 )
 
-// Resource is what the lock guards: a register per key, and a twin of each that
+// Resource is what the lock guards: a register per key, and a fenced copy of each that
 // rejects writes whose fencing token is lower than the highest it has seen. It is
 // linearizable: one mutex, and each write is recorded the moment it is applied.
 //
@@ -51,7 +51,7 @@ func (r *Resource) Read(key string) int64 {
 }
 
 // Write applies a write to the plain register, or returns ErrMarked. If it carries a
-// fencing token the twin applies it too, unless it has seen a higher one; the twin
+// fencing token the copy applies it too, unless it has seen a higher one; the copy
 // compares nothing else.
 func (r *Resource) Write(key, token string, fence, value int64) error {
 	r.mu.Lock()

@@ -9,9 +9,9 @@ import (
 	"lockpick/history"
 )
 
-// TestFencedTwin: the plain register takes every write, its twin all but those with a
+// TestFencedCopy: the plain register takes every write, its twin all but those with a
 // lower fence than it has seen, and each write is recorded as it is applied.
-func TestFencedTwin(t *testing.T) {
+func TestFencedCopy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var ops []history.Op
 		r := NewResource(false, func(op history.Op) history.Op {
@@ -51,7 +51,7 @@ func TestFencedTwin(t *testing.T) {
 }
 
 // TestLinearizable: whoever writes at the same time, the records tell one order in
-// which each write was applied to both twins at once, and reads agree with it.
+// which each write was applied to both copies at once, and reads agree with it.
 func TestLinearizable(t *testing.T) {
 	var ops []history.Op // appended under the resource's own mutex
 	r := NewResource(false, func(op history.Op) history.Op {
@@ -79,14 +79,14 @@ func TestLinearizable(t *testing.T) {
 	}
 	highest := int64(0)
 	for i := 0; i < len(ops); i += 2 {
-		plain, twin := ops[i].Value, ops[i+1].Value
-		if plain.Fenced || !twin.Fenced || plain.Value != twin.Value {
+		plain, fenced := ops[i].Value, ops[i+1].Value
+		if plain.Fenced || !fenced.Fenced || plain.Value != fenced.Value {
 			t.Fatalf("records %d and %d are not of one write", i, i+1)
 		}
-		if applied := ops[i+1].Type == history.OK; applied != (twin.Fence >= highest) {
-			t.Fatalf("the fence %d after %d: applied %v", twin.Fence, highest, applied)
+		if applied := ops[i+1].Type == history.OK; applied != (fenced.Fence >= highest) {
+			t.Fatalf("the fence %d after %d: applied %v", fenced.Fence, highest, applied)
 		}
-		highest = max(highest, twin.Fence)
+		highest = max(highest, fenced.Fence)
 	}
 	if last := ops[len(ops)-2].Value.Value; r.Read("k0") != last {
 		t.Errorf("read %d after the last write of %d", r.Read("k0"), last)

@@ -2,9 +2,9 @@ package workload
 
 import "time"
 
-// rules is by what the textbook lock differs from the text. The zero value differs in
+// mutations is by what the textbook lock differs from the text. The zero value differs in
 // nothing: each planted bug is the textbook with one of these set.
-type rules struct {
+type mutations struct {
 	// Step 1, the time before the first command.
 	oneStart  bool // taken once, before all retries
 	lateStart bool // taken when the votes are in

@@ -1,56 +1,38 @@
 package workload
 
-import "lockpick/redlock"
+import "lockpick/redlock/protocol"
 
-// The Lua scripts of the locks under test. Simulated masters run their Go twins, which
-// the package twins has.
+// The Lua scripts of the locks under test. Simulated masters run their Go versions, which
+// package goscripts has.
 var (
 	// DeleteByHash is DeleteIfOwn in words of its own: redlock's connections have its scripts
 	// loaded, and a master that was restarted would know it from there.
-	DeleteByHash = redlock.NewScript(`local token = redis.call("get", KEYS[1])
+	DeleteByHash = protocol.NewScript(`local token = redis.call("get", KEYS[1])
 if token == ARGV[1] then
 	return redis.call("del", KEYS[1])
 end
 return 0`)
 
-	// DeleteIfOwn, ExpireIfOwn, SetAndCount and RaiseIfOwn are those that redlock has too.
-	DeleteIfOwn = redlock.NewScript(`if redis.call("get", KEYS[1]) == ARGV[1] then
-	return redis.call("del", KEYS[1])
-end
-return 0`)
-	ExpireIfOwn = redlock.NewScript(`if redis.call("get", KEYS[1]) == ARGV[1] then
-	return redis.call("pexpire", KEYS[1], ARGV[2])
-end
-return 0`)
-	SetAndCount = redlock.NewScript(`if redis.call("set", KEYS[1], ARGV[1], "NX", "PX", ARGV[2]) then
-	return redis.call("incr", KEYS[2])
-end
-return 0`)
-	RaiseIfOwn = redlock.NewScript(`if redis.call("get", KEYS[1]) ~= ARGV[1] then
-	return 0
-end
-if tonumber(redis.call("get", KEYS[2]) or "0") < tonumber(ARGV[2]) then
-	redis.call("set", KEYS[2], ARGV[2])
-end
-return 1`)
+	// These are the lock's own.
+	DeleteIfOwn = protocol.CompareAndDelete
+	ExpireIfOwn = protocol.CompareAndExpire
+	SetAndCount = protocol.SetAndCount
+	RaiseIfOwn  = protocol.CompareAndRaise
 
 	// IsOwn is a GET whose reply is compared at once. It says what a client would find,
 	// and leaves the same gap before the next command.
-	IsOwn = redlock.NewScript(`if redis.call("get", KEYS[1]) == ARGV[1] then
-	return 1
-end
-return 0`)
+	IsOwn = protocol.Compare
 
 	// DeleteBroken is the script of an article on Redisson: it compares inside of the
 	// brackets of the call, which gets a boolean and ends in an error.
-	DeleteBroken = redlock.NewScript(`if redis.call("get", KEYS[1] == ARGV[1]) then
+	DeleteBroken = protocol.NewScript(`if redis.call("get", KEYS[1] == ARGV[1]) then
 	return redis.call("del", KEYS[1])
 end
 return 0`)
 
 	// ExpireOrSet prolongs a lock and takes it again if it has lapsed (redlock-rb #36,
 	// RedLock.net #49).
-	ExpireOrSet = redlock.NewScript(`local holder = redis.call("get", KEYS[1])
+	ExpireOrSet = protocol.NewScript(`local holder = redis.call("get", KEYS[1])
 if holder == ARGV[1] then
 	return redis.call("pexpire", KEYS[1], ARGV[2])
 end
@@ -62,17 +44,17 @@ return 1`)
 
 	// ReentrantSet, ReentrantExpire and ReentrantRelease are Redisson's, but for what they
 	// answer: here a positive number always says yes, and nobody is told of a release.
-	ReentrantSet = redlock.NewScript(`if redis.call("exists", KEYS[1]) == 1 and redis.call("hexists", KEYS[1], ARGV[1]) == 0 then
+	ReentrantSet = protocol.NewScript(`if redis.call("exists", KEYS[1]) == 1 and redis.call("hexists", KEYS[1], ARGV[1]) == 0 then
 	return 0
 end
 local count = redis.call("hincrby", KEYS[1], ARGV[1], 1)
 redis.call("pexpire", KEYS[1], ARGV[2])
 return count`)
-	ReentrantExpire = redlock.NewScript(`if redis.call("hexists", KEYS[1], ARGV[1]) == 0 then
+	ReentrantExpire = protocol.NewScript(`if redis.call("hexists", KEYS[1], ARGV[1]) == 0 then
 	return 0
 end
 return redis.call("pexpire", KEYS[1], ARGV[2])`)
-	ReentrantRelease = redlock.NewScript(`if redis.call("hexists", KEYS[1], ARGV[1]) == 0 then
+	ReentrantRelease = protocol.NewScript(`if redis.call("hexists", KEYS[1], ARGV[1]) == 0 then
 	return 0
 end
 if redis.call("hincrby", KEYS[1], ARGV[1], -1) > 0 then
@@ -81,45 +63,53 @@ if redis.call("hincrby", KEYS[1], ARGV[1], -1) > 0 then
 end
 return redis.call("del", KEYS[1])`)
 
-	// FairSet is like Redisson's: a queue of waiters (w1, w2, …) with the times (t1, t2, …) at
-	// which they count as dead, each a patience after the one before. The clock is the
-	// client's. Where Redisson has a list and a sorted set, a hash does. The key stores the
-	// token of one attempt (ARGV[1]); the queue stores the waiter (ARGV[4]), which keeps its
-	// place from attempt to attempt.
-	FairSet = redlock.NewScript(`local now = tonumber(ARGV[3])
-local head = tonumber(redis.call("hget", KEYS[2], "head") or "1")
+	// FairSet is like Redisson's: a queue of waiters (w1, w2, …) beside the key. The key stores
+	// the token of one attempt (ARGV[1]); the queue stores the waiter (ARGV[3]), which keeps its
+	// place from attempt to attempt. The first waiter's turn begins when somebody finds the lock
+	// free, and KEYS[3] lives for as long as it lasts (ARGV[4]): then the waiter counts as dead.
+	FairSet = protocol.NewScript(`local head = tonumber(redis.call("hget", KEYS[2], "head") or "1")
 local tail = tonumber(redis.call("hget", KEYS[2], "tail") or "0")
-while head <= tail and tonumber(redis.call("hget", KEYS[2], "t" .. head)) <= now do
-	redis.call("hdel", KEYS[2], "w" .. head, "t" .. head)
+local turn = tonumber(redis.call("hget", KEYS[2], "turn") or "0")
+local free = redis.call("exists", KEYS[1]) == 0
+local first = redis.call("hget", KEYS[2], "w" .. head)
+while free and head <= tail and first ~= ARGV[3] do
+	if first ~= "" and turn < head then
+		redis.call("hset", KEYS[2], "turn", head)
+		redis.call("set", KEYS[3], first, "PX", ARGV[4])
+		break
+	end
+	if first ~= "" and redis.call("exists", KEYS[3]) == 1 then
+		break
+	end
+	redis.call("hdel", KEYS[2], "w" .. head)
 	head = head + 1
+	first = redis.call("hget", KEYS[2], "w" .. head)
 end
-if redis.call("exists", KEYS[1]) == 0 and (head > tail or redis.call("hget", KEYS[2], "w" .. head) == ARGV[4]) then
+if free and (head > tail or first == ARGV[3]) then
 	if head <= tail then
-		redis.call("hdel", KEYS[2], "w" .. head, "t" .. head)
+		redis.call("hdel", KEYS[2], "w" .. head)
 		head = head + 1
 	end
 	redis.call("hset", KEYS[2], "head", head, "tail", tail)
 	redis.call("set", KEYS[1], ARGV[1], "PX", ARGV[2])
 	return 1
 end
-local dead = now + math.max(redis.call("pttl", KEYS[1]), 0)
+redis.call("hset", KEYS[2], "head", head)
 for i = head, tail do
-	if redis.call("hget", KEYS[2], "w" .. i) == ARGV[4] then
-		redis.call("hset", KEYS[2], "head", head)
+	if redis.call("hget", KEYS[2], "w" .. i) == ARGV[3] then
 		return 0
 	end
-	dead = math.max(dead, tonumber(redis.call("hget", KEYS[2], "t" .. i)))
 end
 tail = tail + 1
-redis.call("hset", KEYS[2], "head", head, "tail", tail, "w" .. tail, ARGV[4], "t" .. tail, dead + ARGV[5])
+redis.call("hset", KEYS[2], "tail", tail, "w" .. tail, ARGV[3])
 return 0`)
 
-	// FairLeave makes a waiter one that is dead.
-	FairLeave = redlock.NewScript(`local head = tonumber(redis.call("hget", KEYS[1], "head") or "1")
+	// FairLeave takes a waiter out of the queue: nobody waits for it.
+	FairLeave = protocol.NewScript(`local head = tonumber(redis.call("hget", KEYS[1], "head") or "1")
 local tail = tonumber(redis.call("hget", KEYS[1], "tail") or "0")
 for i = head, tail do
 	if redis.call("hget", KEYS[1], "w" .. i) == ARGV[1] then
-		redis.call("hset", KEYS[1], "w" .. i, "", "t" .. i, 0)
+		redis.call("hset", KEYS[1], "w" .. i, "")
 		return 1
 	end
 end

@@ -6,11 +6,11 @@ import (
 	"iter"
 	"time"
 
-	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 // first leaves only the first master.
-func (s Site) first() Site {
+func (s Env) first() Env {
 	if s.Masters != nil {
 		s.Masters = firstMaster{s.Masters}
 	}
@@ -19,11 +19,11 @@ func (s Site) first() Site {
 }
 
 // firstMaster is the first of some masters, alone.
-type firstMaster struct{ all redlock.Masters }
+type firstMaster struct{ all protocol.Masters }
 
 func (m firstMaster) Names() []string { return m.all.Names()[:1] }
 
-func (m firstMaster) Begin(observe func(redlock.Vote)) redlock.Conversation {
+func (m firstMaster) Begin(observe func(protocol.Vote)) protocol.Conversation {
 	return firstConversation{m.all.Begin(observe)}
 }
 
@@ -35,9 +35,9 @@ func (m firstMaster) Close() error {
 	return nil
 }
 
-type firstConversation struct{ all redlock.Conversation }
+type firstConversation struct{ all protocol.Conversation }
 
-func (c firstConversation) Ask(ctx context.Context, cmd redlock.Command, to []int, timeout time.Duration) iter.Seq[redlock.Vote] {
+func (c firstConversation) Ask(ctx context.Context, cmd protocol.Command, to []int, timeout time.Duration) iter.Seq[protocol.Vote] {
 	if to == nil { // all, of which there is one
 		to = []int{0}
 	}

@@ -12,14 +12,14 @@ import (
 	"pgregory.net/rapid"
 
 	"lockpick/history"
-	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 // stage is where a workload runs in a test: in the virtual time of a synctest bubble,
 // with its history at hand.
 type stage struct {
 	*Workload
-	runtime redlock.Runtime
+	runtime protocol.Runtime
 	start   time.Time
 	mu      sync.Mutex   // for ops
 	ops     []history.Op // to be read when the clients have stopped
@@ -27,12 +27,12 @@ type stage struct {
 }
 
 // on makes a workload in the bubble that t belongs to. site may be nil.
-func on(t rapid.TB, cfg Config, site func(client string) (Site, error)) *stage {
+func on(t rapid.TB, cfg Config, site func(client string) (Env, error)) *stage {
 	t.Helper()
 	if site == nil {
-		site = func(string) (Site, error) { return Site{}, nil }
+		site = func(string) (Env, error) { return Env{}, nil }
 	}
-	s := &stage{runtime: redlock.RealTime{}}
+	s := &stage{runtime: protocol.RealTime{}}
 	s.start = s.runtime.Now()
 	rec, err := history.NewRecorder(io.Discard, history.Header{}, func() time.Duration { return s.runtime.Now().Sub(s.start) })
 	if err != nil {
@@ -80,9 +80,9 @@ func (s *stage) of(process string) []history.Op {
 	return ops
 }
 
-// on redlock.Masters, the same for every client.
-func share(m redlock.Masters) func(string) (Site, error) {
-	return func(string) (Site, error) { return Site{Masters: m}, nil }
+// on protocol.Masters, the same for every client.
+func share(m protocol.Masters) func(string) (Env, error) {
+	return func(string) (Env, error) { return Env{Masters: m}, nil }
 }
 
 // line prints an operation without its index.

@@ -10,15 +10,16 @@ import (
 	"time"
 
 	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 // textbook is Redlock as its text has it ("Distributed Locks with Redis", called distlock
 // in comments), in few lines and without anything that a library would add. It is here to
 // be wrong on purpose: rules says in what.
 type textbook struct {
-	site    Site
-	rules   rules
-	masters redlock.Masters
+	site    Env
+	rules   mutations
+	masters protocol.Masters
 	n       int
 	life    context.Context // ends with Close: renewals end with their process
 	end     context.CancelCauseFunc
@@ -26,7 +27,7 @@ type textbook struct {
 	prepared bool // of one client alone: nothing guards it
 }
 
-func newTextbook(s Site, r rules) (Lock, error) {
+func newTextbook(s Env, r mutations) (Lock, error) {
 	l := &textbook{site: s, rules: r}
 	var err error
 	if l.masters, err = s.masters(); err != nil {
@@ -40,11 +41,11 @@ func newTextbook(s Site, r rules) (Lock, error) {
 }
 
 // masters are those of the site: given, or reached through go-redis.
-func (s Site) masters() (redlock.Masters, error) {
+func (s Env) masters() (protocol.Masters, error) {
 	if s.Masters != nil {
 		return s.Masters, nil
 	}
-	clients, hangUp := dial(s.Addrs)
+	clients, hangUp := s.dial()
 	m, err := redlock.NewMasters(clients)
 	if err != nil {
 		return nil, errors.Join(err, hangUp())
@@ -54,7 +55,7 @@ func (s Site) masters() (redlock.Masters, error) {
 
 // dialled are masters that are closed together with what they are reached through.
 type dialled struct {
-	redlock.Masters
+	protocol.Masters
 	hangUp func() error
 }
 
@@ -116,8 +117,8 @@ func (l *textbook) prepare(ctx context.Context) {
 		return
 	}
 	l.prepared = true
-	cmd := redlock.Command{Kind: load, Args: []any{"script", "load", DeleteByHash.Text}}
-	l.ask(ctx, l.masters.Begin(func(redlock.Vote) {}), cmd, nil, func(*tally) bool { return false })
+	cmd := protocol.Command{Kind: load, Args: []any{"script", "load", DeleteByHash.Text}}
+	l.ask(ctx, l.masters.Begin(func(protocol.Vote) {}), cmd, nil, func(*tally) bool { return false })
 }
 
 // attempt is steps 2 to 5.
@@ -129,7 +130,7 @@ func (l *textbook) attempt(ctx context.Context, key, token, waiter string, start
 		return nil, err
 	}
 	if l.site.Hooks.Decided != nil {
-		l.site.Hooks.Decided(redlock.Decision{Kind: redlock.Set, Key: key, Token: token, Yes: len(t.yes), Quorum: l.quorum(t)})
+		l.site.Hooks.Decided(redlock.Decision{Kind: protocol.Set, Key: key, Token: token, Yes: len(t.yes), Quorum: l.quorum(t)})
 	}
 
 	// Steps 3 and 4: a quorum, and validity left.
@@ -161,12 +162,12 @@ func (l *textbook) attempt(ctx context.Context, key, token, waiter string, start
 }
 
 // reset gives all keys a TTL anew, and the lease with them.
-func (l *textbook) reset(ctx context.Context, talk redlock.Conversation, key, token string) (time.Duration, error) {
+func (l *textbook) reset(ctx context.Context, talk protocol.Conversation, key, token string) (time.Duration, error) {
 	if !l.pass(BetweenCommands, key) {
 		return 0, ErrGone
 	}
 	start := l.clock()
-	_, err := l.carryOut(ctx, talk, key, token, []command{{kind: redlock.Extend, args: []any{"pexpire", key, l.site.TTL.Milliseconds()}, ttl: l.site.TTL}}, nil, l.settled)
+	_, err := l.carryOut(ctx, talk, key, token, []command{{kind: protocol.Extend, args: []any{"pexpire", key, l.site.TTL.Milliseconds()}, ttl: l.site.TTL}}, nil, l.settled)
 	return l.site.TTL - l.clock().Sub(start), err
 }
 

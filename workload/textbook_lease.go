@@ -7,12 +7,13 @@ import (
 	"time"
 
 	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 // textbookLease is a lease that changes when it is extended.
 type textbookLease struct {
 	lock     *textbook
-	talk     redlock.Conversation
+	talk     protocol.Conversation
 	key      string
 	token    string
 	fence    int64
@@ -30,7 +31,7 @@ type textbookLease struct {
 // would keep the lock for ever (distlock, "Extending the lock").
 const maxExtensions = 10
 
-func (l *textbook) grant(talk redlock.Conversation, key, token string, t tally, left time.Duration) *textbookLease {
+func (l *textbook) grant(talk protocol.Conversation, key, token string, t tally, left time.Duration) *textbookLease {
 	x := &textbookLease{lock: l, talk: talk, key: key, token: token, believed: t.yes, until: l.clock().Add(left)}
 	if l.site.Fencing {
 		x.fence = t.highest
@@ -199,12 +200,12 @@ func (x *textbookLease) renew() {
 		}
 	}
 	if l.rules.outlives {
-		x.haunt()
+		x.staleRenew()
 	}
 }
 
-// haunt goes on renewing after the release, as long as masters say that the token is there.
-func (x *textbookLease) haunt() {
+// staleRenew goes on renewing after the release, as long as masters say that the token is there.
+func (x *textbookLease) staleRenew() {
 	l := x.lock
 	for l.site.Runtime.Sleep(l.life, l.site.TTL/3) == nil {
 		t, _ := l.carryOut(l.life, x.talk, x.key, x.token, l.extendCommands(x.key, x.token), nil, l.settled)

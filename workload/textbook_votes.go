@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 // tally is how the masters voted.
@@ -15,7 +15,7 @@ type tally struct {
 	err             error // of the first master that failed
 }
 
-func (t *tally) add(v redlock.Vote) {
+func (t *tally) add(v protocol.Vote) {
 	switch {
 	case v.Yes:
 		t.yes = append(t.yes, v.Master)
@@ -63,7 +63,7 @@ func (l *textbook) timeout() time.Duration {
 // carryOut sends the commands of a step, one after the other, to the masters in to at once;
 // nil: to all. Behind a gate only those that said yes are asked on, and the others have
 // voted. The error is ErrGone: the client ended between two commands.
-func (l *textbook) carryOut(ctx context.Context, talk redlock.Conversation, key, token string, cmds []command, to []int, enough func(*tally) bool) (t tally, err error) {
+func (l *textbook) carryOut(ctx context.Context, talk protocol.Conversation, key, token string, cmds []command, to []int, enough func(*tally) bool) (t tally, err error) {
 	if to != nil && len(to) == 0 {
 		return t, nil
 	}
@@ -77,7 +77,7 @@ func (l *textbook) carryOut(ctx context.Context, talk redlock.Conversation, key,
 			stop = func(*tally) bool { return false }
 		}
 		t = l.ask(ctx, talk, l.command(c, key, token), to, stop)
-		if l.rules.driverRetries && c.kind == redlock.Set {
+		if l.rules.driverRetries && c.kind == protocol.Set {
 			t = l.again(ctx, talk, l.command(c, key, token), t)
 		}
 		t.no, t.failed = append(out.no, t.no...), append(out.failed, t.failed...)
@@ -92,16 +92,16 @@ func (l *textbook) carryOut(ctx context.Context, talk redlock.Conversation, key,
 }
 
 // command completes a command.
-func (l *textbook) command(c command, key, token string) redlock.Command {
-	cmd := redlock.Command{Kind: c.kind, Key: key, Token: token, Script: c.script, Keys: c.keys, Args: c.args, TTL: c.ttl.Milliseconds()}
-	if c.kind == redlock.Set || c.kind == redlock.Extend {
+func (l *textbook) command(c command, key, token string) protocol.Command {
+	cmd := protocol.Command{Kind: c.kind, Key: key, Token: token, Script: c.script, Keys: c.keys, Args: c.args, TTL: c.ttl.Milliseconds()}
+	if c.kind == protocol.Set || c.kind == protocol.Extend {
 		cmd.Wait = l.site.Wait
 	}
 	return cmd
 }
 
 // ask takes the votes on a command until they are enough, or all are in, or ctx ends.
-func (l *textbook) ask(ctx context.Context, talk redlock.Conversation, cmd redlock.Command, to []int, enough func(*tally) bool) (t tally) {
+func (l *textbook) ask(ctx context.Context, talk protocol.Conversation, cmd protocol.Command, to []int, enough func(*tally) bool) (t tally) {
 	for v := range talk.Ask(ctx, cmd, to, l.timeout()) {
 		t.add(v)
 		if enough(&t) {
@@ -112,7 +112,7 @@ func (l *textbook) ask(ctx context.Context, talk redlock.Conversation, cmd redlo
 }
 
 // again is a driver that sends once more what got no answer, behind its user's back.
-func (l *textbook) again(ctx context.Context, talk redlock.Conversation, cmd redlock.Command, t tally) tally {
+func (l *textbook) again(ctx context.Context, talk protocol.Conversation, cmd protocol.Command, t tally) tally {
 	if len(t.failed) == 0 {
 		return t
 	}
@@ -122,7 +122,7 @@ func (l *textbook) again(ctx context.Context, talk redlock.Conversation, cmd red
 }
 
 // releaseAll is step 5. believed are the masters that said yes to the SET.
-func (l *textbook) releaseAll(ctx context.Context, talk redlock.Conversation, key, token string, believed []int, enough func(*tally) bool) (tally, error) {
+func (l *textbook) releaseAll(ctx context.Context, talk protocol.Conversation, key, token string, believed []int, enough func(*tally) bool) (tally, error) {
 	if l.rules.onlyWhileWanted && ctx.Err() != nil {
 		return tally{}, nil
 	}
@@ -139,7 +139,7 @@ func (l *textbook) releaseAll(ctx context.Context, talk redlock.Conversation, ke
 func (l *textbook) setCommands(key, token, waiter string) []command {
 	switch {
 	case l.rules.fair:
-		return enqueue(key, token, waiter, l.site.TTL, l.site.Wall())
+		return enqueue(key, token, waiter, l.site.TTL)
 	case l.rules.set != nil:
 		return l.rules.set(key, l.stored(token), l.site.TTL)
 	case l.site.Fencing:

@@ -5,24 +5,24 @@ var textbooks = []Kind{
 	{
 		Name: "textbook", Fencing: true, Claims: []int{10, 11, 16, 24, 51},
 		Summary: "Redlock in few lines, step by step as in the text: what the planted bugs are made of",
-		New:     textbookWith(rules{}),
+		New:     textbookWith(mutations{}),
 	},
 	{
 		Name: "textbook-single", Fencing: true, First: true, Claims: []int{3},
 		Summary: "the same on the first master alone: SET NX PX, and a script that compares and deletes",
-		New:     singleWith(rules{}),
+		New:     singleWith(mutations{}),
 	},
 	{
 		Name: "textbook-renewing", Fencing: true, Claims: []int{57},
-		Summary: "the textbook with a watchdog: leases are extended in the background, up to 10 times, and end when that fails",
-		New:     textbookWith(rules{renews: true}),
+		Summary:  "the textbook with a watchdog: leases are extended in the background, up to 10 times, and end when that fails",
+		Renewals: maxExtensions, New: textbookWith(mutations{renews: true}),
 	},
 }
 
-func textbookWith(r rules) func(Site) (Lock, error) {
-	return func(s Site) (Lock, error) { return newTextbook(s, r) }
+func textbookWith(r mutations) func(Env) (Lock, error) {
+	return func(s Env) (Lock, error) { return newTextbook(s, r) }
 }
 
-func singleWith(r rules) func(Site) (Lock, error) {
-	return func(s Site) (Lock, error) { return newTextbook(s.first(), r) }
+func singleWith(r mutations) func(Env) (Lock, error) {
+	return func(s Env) (Lock, error) { return newTextbook(s.first(), r) }
 }

@@ -169,7 +169,7 @@ func lostUpdates(ops []history.Op) (lost int) {
 }
 
 // TestCompareAndSet: a write is applied if the last mark is the writer's, whatever its
-// fencing token, and its twin looks at nothing but that.
+// fencing token, and its fenced copy looks at nothing but that.
 func TestCompareAndSet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := NewResource(true, func(op history.Op) history.Op { return op })

@@ -13,6 +13,7 @@ import (
 	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 // Config says who does what with which lock.
@@ -48,13 +49,13 @@ type Workload struct {
 	Pauses *Pauses
 
 	config   Config
-	runtime  redlock.Runtime
+	runtime  protocol.Runtime
 	recorder *history.Recorder
 	start    time.Time
 	resource *Resource
 	keys     []string
 	clients  []*client
-	site     func(client string) (Site, error)
+	site     func(client string) (Env, error)
 
 	mu    sync.Mutex
 	err   error
@@ -63,7 +64,7 @@ type Workload struct {
 
 // New makes the clients, each with a lock of its own on the masters that site
 // gives it. start is when the run's time begins.
-func New(cfg Config, r redlock.Runtime, rec *history.Recorder, start time.Time, site func(client string) (Site, error)) (*Workload, error) {
+func New(cfg Config, r protocol.Runtime, rec *history.Recorder, start time.Time, site func(client string) (Env, error)) (*Workload, error) {
 	w := &Workload{config: cfg, runtime: r, recorder: rec, start: start, keys: Keys(cfg.Keys), site: site}
 	w.Pauses = NewPauses(r, w.record)
 	w.resource = NewResource(cfg.Protocol.Compares(), w.record)
@@ -76,11 +77,11 @@ func New(cfg Config, r redlock.Runtime, rec *history.Recorder, start time.Time, 
 		s.Client, s.Runtime, s.TTL, s.Timeout, s.Fencing, s.Wait = name, guarded{c.clock, c}, cmp.Or(cfg.TTLs[name], cfg.TTL), cfg.Timeout, cfg.Fencing, cfg.Wait
 		s.AcquireTimeout, s.Margin = cfg.AcquireTimeout, cfg.margin()
 		s.Hooks = c.hooks()
-		s.Record = func(op history.Op) {
+		s.Record = func(op history.Op, ago time.Duration) {
 			if op.F == history.FVote && op.Value != nil {
 				c.nameVote(&op)
 			}
-			w.record(op)
+			rec.RecordAt(op, w.since(r.Now())-ago)
 		}
 		s.Pass = func(point, key string) bool { return w.Pauses.Pass(name, point, key) }
 		s.Mark, s.Apply = w.resource.Mark, w.resource.Write
@@ -174,14 +175,18 @@ func numbered(prefix string, from, n int) []string {
 // hooks record a client's votes and stop it after a quorum.
 func (c *client) hooks() redlock.Hooks {
 	return redlock.Hooks{
-		Vote: func(v redlock.Vote) {
+		Vote: func(v protocol.Vote) {
 			op := history.Op{Value: c.w.recorder.Value()}
 			vote(&op, c.name, v, c.w.config.Fencing)
 			c.nameVote(&op)
-			c.w.record(op)
+			if v.At.IsZero() { // it is there at this moment
+				c.w.record(op)
+				return
+			}
+			c.w.recorder.RecordAt(op, c.w.since(v.At))
 		},
 		Decided: func(d redlock.Decision) {
-			if d.Kind == redlock.Set && d.Yes >= d.Quorum {
+			if d.Kind == protocol.Set && d.Yes >= d.Quorum {
 				c.w.Pauses.Pass(c.name, AfterQuorum, d.Key)
 			}
 		},
@@ -189,21 +194,21 @@ func (c *client) hooks() redlock.Hooks {
 }
 
 // VoteOp is a master's vote as it is recorded.
-func VoteOp(client string, v redlock.Vote, fencing bool) history.Op {
+func VoteOp(client string, v protocol.Vote, fencing bool) history.Op {
 	op := history.Op{Value: &history.Value{}}
 	vote(&op, client, v, fencing)
 	return op
 }
 
 // vote is VoteOp, into an operation that has a Value.
-func vote(op *history.Op, client string, v redlock.Vote, fencing bool) {
+func vote(op *history.Op, client string, v protocol.Vote, fencing bool) {
 	op.Process, op.Type, op.F, op.Key = masterName(v.Master), history.OK, history.FVote, v.Key
 	x := op.Value
 	x.Client, x.Token, x.Command, x.Yes, x.Took, x.TTL = client, v.Token, string(v.Kind), v.Yes, v.Took, v.TTL
-	if v.Kind == redlock.Recover { // the same command: it creates the key on a master that has lost it
+	if v.Kind == protocol.Recover { // the same command: it creates the key on a master that has lost it
 		x.Command = history.CommandSet
 	}
-	if v.Yes && v.Kind == redlock.Set && fencing { // the reply to a write-back is no token
+	if v.Yes && v.Kind == protocol.Set && fencing { // the reply to a write-back is no token
 		x.Fence = v.Reply
 	}
 	if v.Err != nil {
@@ -224,10 +229,10 @@ func masterName(i int) string {
 // Run has every client work until ctx ends, and returns when all have stopped.
 func (w *Workload) Run(ctx context.Context) { w.all(func(c *client) { c.work(ctx) }) }
 
-// Visit has every client acquire and release every key once, waiting at most bound
+// FinalCheck has every client acquire and release every key once, waiting at most bound
 // for each: what shows that locks can be had again once all faults have healed.
-func (w *Workload) Visit(ctx context.Context, bound time.Duration) {
-	w.all(func(c *client) { c.visit(ctx, bound) })
+func (w *Workload) FinalCheck(ctx context.Context, bound time.Duration) {
+	w.all(func(c *client) { c.finalCheck(ctx, bound) })
 }
 
 var errAllDone = errors.New("all clients are done")

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"lockpick/history"
-	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 func two(lock Kind) Config {
@@ -216,7 +216,7 @@ func TestVisit(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := on(t, two(fake(c.prepare)), nil)
-				s.Visit(s.ending(c.ending), 2*time.Second)
+				s.FinalCheck(s.ending(c.ending), 2*time.Second)
 				count := map[string]int{}
 				visited := map[string]int{}
 				for _, op := range s.ops {
@@ -282,18 +282,19 @@ func TestRunEnds(t *testing.T) {
 // TestNewFails: whose lock cannot be made is named, and the locks made before are closed.
 func TestNewFails(t *testing.T) {
 	errNo := errors.New("no way")
+	rec := history.NewMemory(history.Header{}, func() time.Duration { return 0 })
 	var made []*fakeLock
 	cfg := two(fake(func(l *fakeLock) { made = append(made, l) }))
-	site := func(client string) (Site, error) {
+	site := func(client string) (Env, error) {
 		if client == "c2" {
-			return Site{}, errNo
+			return Env{}, errNo
 		}
-		return Site{}, nil
+		return Env{}, nil
 	}
-	if _, err := New(cfg, redlock.RealTime{}, nil, time.Now(), site); !errors.Is(err, errNo) || !strings.Contains(err.Error(), "c2") {
+	if _, err := New(cfg, protocol.RealTime{}, rec, time.Now(), site); !errors.Is(err, errNo) || !strings.Contains(err.Error(), "c2") {
 		t.Errorf("got %v", err)
 	}
-	cfg.Lock.New = func(s Site) (Lock, error) {
+	cfg.Lock.New = func(s Env) (Lock, error) {
 		if s.Client == "c2" {
 			return nil, errNo
 		}
@@ -301,7 +302,7 @@ func TestNewFails(t *testing.T) {
 		made = append(made, l)
 		return l, nil
 	}
-	if _, err := New(cfg, redlock.RealTime{}, nil, time.Now(), func(string) (Site, error) { return Site{}, nil }); !errors.Is(err, errNo) || !strings.Contains(err.Error(), "c2") {
+	if _, err := New(cfg, protocol.RealTime{}, rec, time.Now(), func(string) (Env, error) { return Env{}, nil }); !errors.Is(err, errNo) || !strings.Contains(err.Error(), "c2") {
 		t.Errorf("got %v", err)
 	}
 	if len(made) != 2 || made[0].closed != 1 || made[1].closed != 1 {
@@ -319,7 +320,7 @@ func TestLocks(t *testing.T) {
 			t.Errorf("%s: the summary is not a line", k.Name)
 		}
 		// On real addresses, to which nothing is sent yet.
-		s := Site{Client: "c1", Addrs: []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}, Runtime: redlock.RealTime{}, TTL: time.Second}
+		s := Env{Client: "c1", Addrs: []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"}, Runtime: protocol.RealTime{}, TTL: time.Second}
 		l, err := k.New(s)
 		if err != nil {
 			t.Errorf("%s: %v", k.Name, err)
@@ -328,7 +329,7 @@ func TestLocks(t *testing.T) {
 		if err := l.Close(); err != nil {
 			t.Errorf("%s: %v", k.Name, err)
 		}
-		if _, err := k.New(Site{Runtime: redlock.RealTime{}, TTL: time.Second}); err == nil {
+		if _, err := k.New(Env{Runtime: protocol.RealTime{}, TTL: time.Second}); err == nil {
 			t.Errorf("%s: a lock without masters was made", k.Name)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"lockpick/checker"
 	"lockpick/cluster"
 	"lockpick/history"
+	"lockpick/history/fault"
 	"lockpick/nemesis"
 	"lockpick/workload"
 )
@@ -67,8 +68,8 @@ func (c campaign) inside(rec *history.Recorder, masters *Cluster, rt *Client, st
 	load, err := workload.New(workload.Config{
 		Lock: kind, Clients: c.clients, Keys: 1, TTL: c.ttl, HoldMax: time.Second, LongHolds: 0.1, Extend: 0.5,
 		Think: 50 * time.Millisecond, AcquireTimeout: 3*c.ttl + time.Second, Seed: c.seed, Fencing: c.fencing, Timeout: c.timeout,
-	}, rt, rec, start, func(client string) (workload.Site, error) {
-		return workload.Site{Masters: masters.ClientMasters(client)}, nil
+	}, rt, rec, start, func(client string) (workload.Env, error) {
+		return workload.Env{Masters: masters.ClientMasters(client)}, nil
 	})
 	if err != nil {
 		return err
@@ -98,7 +99,7 @@ func (c campaign) inside(rec *history.Recorder, masters *Cluster, rt *Client, st
 	}
 	bound := 2*c.ttl + 5*time.Second + time.Duration(c.clients)*220*time.Millisecond
 	rec.Record(history.Op{Process: history.Nemesis, Type: history.Info, F: history.FHealed, Value: &history.Value{Bound: bound}})
-	load.Visit(context.Background(), bound)
+	load.FinalCheck(context.Background(), bound)
 	rec.Record(history.Op{Process: history.Harness, Type: history.Info, F: history.FEnd})
 	return errors.Join(load.Close(), masters.Close())
 }
@@ -133,7 +134,7 @@ func TestTheSameSeedMakesTheSameHistory(t *testing.T) {
 			options: Options{Loss: 0.002, Duplicate: 0.01, Late: 0.01}},
 		{lock: "redlock-sequential", persistence: cluster.Always, clients: 3, faults: everything, guided: true, ttl: time.Second, limit: 8 * time.Second},
 		{lock: "single", persistence: cluster.RDB, clients: 3, faults: everything, ttl: time.Second, limit: 8 * time.Second},
-		{lock: "redlock", persistence: cluster.Always, clients: 3, faults: nemesis.KindNames(), replicas: 2, guided: true, ttl: time.Second, limit: 8 * time.Second},
+		{lock: "redlock", persistence: cluster.Always, clients: 3, faults: fault.Names(), replicas: 2, guided: true, ttl: time.Second, limit: 8 * time.Second},
 	} {
 		before := runtime.GOMAXPROCS(0)
 		seen := map[string]int{}

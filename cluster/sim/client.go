@@ -14,15 +14,15 @@ import (
 // A client is what waits through its Runtime and its Masters: when it is paused,
 // what they would have woken stays asleep.
 type Client struct {
-	world   *World
-	name    string
-	clock   clock // monotonic: it may drift, and stand still, but it never steps
-	ahead   int64 // of the wall clock before the monotonic one
-	paused  bool
-	late    []entry // what would have happened while it was paused
-	sight   sight   // what it has observed, for a Search
-	started int64   // coroutines
-	timers  timer   // a ring
+	world    *World
+	name     string
+	clock    clock // monotonic: it may drift, and stand still, but it never steps
+	ahead    int64 // of the wall clock before the monotonic one
+	paused   bool
+	late     []entry     // what would have happened while it was paused
+	observed historyHash // what it has observed, for a Search
+	started  int64       // coroutines
+	timers   timer       // a ring
 }
 
 func newClient(w *World, name string) *Client {
@@ -33,7 +33,7 @@ func newClient(w *World, name string) *Client {
 }
 
 // Runtime is true time, for whatever is part of no client: the harness, the nemesis.
-// It implements cluster.Runtime and redlock.Runtime.
+// It implements cluster.Runtime and protocol.Runtime.
 func (w *World) Runtime() *Client { return w.root }
 
 // ClientRuntime is the process of a client. The same one is returned ever after.
@@ -160,7 +160,7 @@ type call struct {
 	f func()
 }
 
-func (x *call) happen() { x.client.world.spawn(x.client, x.f) }
+func (x *call) fire() { x.client.world.spawn(x.client, x.f) }
 
 // Read fills b with random bytes.
 func (c *Client) Read(b []byte) {
@@ -180,7 +180,7 @@ type timer struct {
 	client     *Client
 	due        int64      // on the client's clock
 	sleeper    *coroutine // whom it wakes
-	rings      happening  // or what happens
+	rings      action     // or what happens
 	prev, next *timer     // of the client's, while it is running
 	rang       bool
 }
@@ -220,7 +220,7 @@ func (t *timer) unlink() {
 	t.prev, t.next = nil, nil
 }
 
-func (t *timer) happen() {
+func (t *timer) fire() {
 	owner := t.client
 	if t.sleeper != nil {
 		owner = t.sleeper.owner
@@ -235,5 +235,5 @@ func (t *timer) happen() {
 		t.sleeper.proceed()
 		return
 	}
-	t.rings.happen()
+	t.rings.fire()
 }

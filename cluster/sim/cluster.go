@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"lockpick/cluster"
-	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 // Driver is the name of this driver.
@@ -13,7 +13,9 @@ const Driver = "sim"
 
 // Version is what simulated masters say they are: the Redis whose behaviour they
 // were checked against.
-const Version = "7.0.15 (simulated)"
+const Version = serverVersion + " (simulated)"
+
+const serverVersion = "7.0.15"
 
 // Options describes the network and the hosts of the masters. The zero value is a
 // good local network.
@@ -24,6 +26,10 @@ type Options struct {
 	Late      float64       // probability that a request is held back, so that later ones overtake it,
 	LateBy    time.Duration // by up to this; 0: 1 s
 	Fsync     time.Duration // how long a good disk takes for it; 0: 500 µs
+
+	// Scripts makes of a Lua script what masters run, where there is no Go twin of it. An
+	// error is the reply to it. Nil: masters do not speak Lua.
+	Scripts func(text string) (Script, error)
 }
 
 // Latency is how long messages travel: uniformly between Min and Max, but for a share
@@ -57,6 +63,7 @@ type Cluster struct {
 	options Options
 	masters []*Master
 	links   map[string][]*Link
+	scripts map[string]Script // that Options.Scripts has made, by SHA-1
 	closed  bool
 	steady  bool // the network neither loses, nor doubles, nor holds back
 }
@@ -69,7 +76,7 @@ func New(w *World, cfg cluster.Config, opt Options) *Cluster {
 	if cfg.Persistence == "" {
 		cfg.Persistence = cluster.None
 	}
-	c := &Cluster{world: w, config: cfg, options: opt.complete(), links: map[string][]*Link{}}
+	c := &Cluster{world: w, config: cfg, options: opt.complete(), links: map[string][]*Link{}, scripts: map[string]Script{}}
 	c.steady = c.options.Loss <= 0 && c.options.Duplicate <= 0 && c.options.Late <= 0
 	for i := range cfg.Masters {
 		c.masters = append(c.masters, newMaster(c, i))
@@ -120,7 +127,7 @@ func (c *Cluster) linksOf(client string) []*Link {
 
 // ClientMasters is how a client's lock reaches the masters: through its links, with
 // timeouts by its own clock (World.ClientRuntime).
-func (c *Cluster) ClientMasters(client string) redlock.Masters {
+func (c *Cluster) ClientMasters(client string) protocol.Masters {
 	return newMasters(c, client)
 }
 
@@ -131,7 +138,7 @@ func (c *Cluster) Shim() error { return nil }
 func (c *Cluster) Close() error {
 	c.closed = true
 	for _, m := range c.masters {
-		m.reunite()
+		m.endSplitBrain()
 		m.die()
 	}
 	return nil
@@ -162,7 +169,7 @@ func (w *World) effort(d time.Duration) time.Duration {
 func (c *Cluster) Stored(master, key string) map[string]string {
 	for _, m := range c.masters {
 		if m.name == master {
-			return m.look([]string{key}).Keys
+			return m.snapshot([]string{key}).Keys
 		}
 	}
 	return nil

@@ -50,6 +50,25 @@ func init() {
 		"wait":     {2, 2, false, wait},
 		"dbsize":   {0, 0, false, func(db DB, _ []string) reply { return intReply(int64(len(db.s.pairs))) }},
 		"flushall": {0, 1, true, flush},
+		"flushdb":  {0, 1, true, flush},
+
+		"setex":   {3, 3, true, func(db DB, a []string) reply { return setFor(db, "setex", a, 1000) }},
+		"psetex":  {3, 3, true, func(db DB, a []string) reply { return setFor(db, "psetex", a, 1) }},
+		"getset":  {2, 2, true, getSet},
+		"getdel":  {1, 1, true, getDel},
+		"mget":    {1, -1, false, mget},
+		"mset":    {2, -1, true, mset},
+		"strlen":  {1, 1, false, strlen},
+		"append":  {2, 2, true, appendTo},
+		"type":    {1, 1, false, typeOf},
+		"hgetall": {1, 1, false, hgetall},
+		"hmset":   {3, -1, true, hmset},
+		"hmget":   {2, -1, false, hmget},
+		"hsetnx":  {3, 3, true, hsetnx},
+		"echo":    {1, 1, false, func(_ DB, a []string) reply { return bulkReply(a[0]) }},
+		"info":    {0, -1, false, info},
+		"publish": {2, 2, false, publish},
+		"pubsub":  {1, -1, false, pubsub},
 	}
 }
 
@@ -103,9 +122,9 @@ func (db DB) take(key, token string, ttl int64) reply {
 	return okReply
 }
 
-// giveBack is the script with which locks are released: it deletes a key that holds a
+// fastRelease is the script with which locks are released: it deletes a key that holds a
 // token, and says how many. done is false where the script ends with an error.
-func (db DB) giveBack(key, token string) (n int64, done bool) {
+func (db DB) fastRelease(key, token string) (n int64, done bool) {
 	i := db.s.live(key, db.now)
 	switch {
 	case i < 0:

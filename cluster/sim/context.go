@@ -168,7 +168,7 @@ func (x *Context) cancel(err, cause error) {
 	}
 	x.first, x.last = nil, nil
 	for c := x.sleepers; c != nil; c = c.succ {
-		c.rouse()
+		c.wakeUp()
 	}
 }
 
@@ -259,7 +259,7 @@ func (w *World) poll() {
 	w.adopted = live
 	for _, c := range w.foreign {
 		if c.other.Err() != nil {
-			c.rouse()
+			c.wakeUp()
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 // Masters is how one client reaches the masters: a pool of connections to each,
@@ -45,7 +45,7 @@ func newMasters(c *Cluster, client string) *Masters {
 func (m *Masters) Names() []string { return m.names }
 
 // Begin starts a conversation.
-func (m *Masters) Begin(observe func(redlock.Vote)) redlock.Conversation {
+func (m *Masters) Begin(observe func(protocol.Vote)) protocol.Conversation {
 	c := &conversation{masters: m, observe: observe}
 	if len(m.links) <= len(c.room) {
 		c.last = c.room[:len(m.links)]
@@ -75,13 +75,13 @@ func (m *Masters) Close() error {
 
 type conversation struct {
 	masters *Masters
-	observe func(redlock.Vote)
+	observe func(protocol.Vote)
 	last    []*message // per master, the latest that has not voted
 	room    [7]*message
 }
 
-// Ask is redlock.Conversation's.
-func (c *conversation) Ask(ctx context.Context, cmd redlock.Command, to []int, timeout time.Duration) iter.Seq[redlock.Vote] {
+// Ask is protocol.Conversation's.
+func (c *conversation) Ask(ctx context.Context, cmd protocol.Command, to []int, timeout time.Duration) iter.Seq[protocol.Vote] {
 	a := c.masters.ask()
 	a.conversation, a.ctx, a.cmd, a.timeout, a.to = c, ctx, cmd, timeout, to
 	return a.seq
@@ -92,17 +92,17 @@ func (c *conversation) Ask(ctx context.Context, cmd redlock.Command, to []int, t
 type ask struct {
 	pool         *Masters
 	conversation *conversation // nil: a release that is sent again
-	cmd          redlock.Command
+	cmd          protocol.Command
 	refs         int // messages, and whoever takes the votes
 	unanswers    []*message
-	taker        *coroutine              // that waits for a vote; nil: none does
-	counts       func(redlock.Vote) bool // what it does with each
-	expected     int                     // votes to come
-	enough       bool                    // it wants no more
-	left         bool                    // it has gone
-	vote         redlock.Vote            // the latest one
-	broke        any                     // what counting panicked with
-	votes        []redlock.Vote
+	taker        *coroutine               // that waits for a vote; nil: none does
+	counts       func(protocol.Vote) bool // what it does with each
+	expected     int                      // votes to come
+	enough       bool                     // it wants no more
+	left         bool                     // it has gone
+	vote         protocol.Vote            // the latest one
+	broke        any                      // what counting panicked with
+	votes        []protocol.Vote
 	taken        int
 	late         *lateRelease
 	timer        timer // of all messages that were sent at once
@@ -110,7 +110,7 @@ type ask struct {
 	request      request
 	to           []int
 	timeout      time.Duration
-	seq          iter.Seq[redlock.Vote]
+	seq          iter.Seq[protocol.Vote]
 }
 
 func (m *Masters) ask() *ask {
@@ -143,7 +143,7 @@ func (a *ask) release() {
 }
 
 // run sends the commands and yields the votes.
-func (a *ask) run(yield func(redlock.Vote) bool) {
+func (a *ask) run(yield func(protocol.Vote) bool) {
 	p := a.pool
 	co := p.cluster.world.running("Ask")
 	co.owner = p.client
@@ -187,7 +187,7 @@ func (a *ask) send(i int) {
 }
 
 // happen is the end of the time of those that were sent at once.
-func (a *ask) happen() {
+func (a *ask) fire() {
 	a.refs++
 	for _, m := range append([]*message(nil), a.unanswers...) {
 		if m.ask == a && m.stagedAtOnce() {
@@ -227,7 +227,7 @@ func (a *ask) done(m *message) {
 }
 
 // take yields the votes as they come, until all are in or the context ends.
-func (a *ask) take(co *coroutine, yield func(redlock.Vote) bool) {
+func (a *ask) take(co *coroutine, yield func(protocol.Vote) bool) {
 	w := a.pool.cluster.world
 	for ; a.expected > 0; a.expected-- {
 		for a.taken == len(a.votes) {
@@ -273,14 +273,14 @@ func (a *ask) cast(master int, n int64, err error, took time.Duration) {
 	if observed {
 		c.observe(*v)
 	}
-	if err != nil && a.cmd.Kind == redlock.Release {
+	if err != nil && a.cmd.Kind == protocol.Release {
 		p.again(a, master)
 	} else if a.late != nil {
 		a.late.end()
 	}
 	if p.pending == 0 && len(p.waiting) > 0 {
 		for _, co := range p.waiting {
-			co.rouse()
+			co.wakeUp()
 		}
 		p.waiting = nil
 	}
@@ -296,7 +296,7 @@ func (a *ask) cast(master int, n int64, err error, took time.Duration) {
 // counted has the taker of the votes count this one, if it waits for it. It does not
 // wake for that: it would only go to sleep again, unless it has enough now. A Strategy
 // counts how often a process goes on, so with one it is woken each time.
-func (a *ask) counted(v *redlock.Vote) bool {
+func (a *ask) counted(v *protocol.Vote) bool {
 	co := a.taker
 	if co == nil || !co.parked || co.other != nil { // whose context may have ended, without having woken it
 		return false
@@ -313,7 +313,7 @@ func (a *ask) counted(v *redlock.Vote) bool {
 
 // count is what the taker does with a vote. What it panics with, it panics with when it
 // goes on.
-func (a *ask) count(co *coroutine, v *redlock.Vote) (more bool) {
+func (a *ask) count(co *coroutine, v *protocol.Vote) (more bool) {
 	w := co.world
 	w.counting = true
 	defer func() {
@@ -352,7 +352,7 @@ const (
 type lateRelease struct {
 	masters *Masters
 	master  int
-	cmd     redlock.Command
+	cmd     protocol.Command
 	timeout time.Duration
 	pause   time.Duration
 	began   int64
@@ -381,7 +381,7 @@ func (m *Masters) again(a *ask, master int) {
 
 func (l *lateRelease) end() { l.masters.late[l.master]-- }
 
-func (l *lateRelease) happen() {
+func (l *lateRelease) fire() {
 	if l.masters.closed {
 		l.end()
 		return

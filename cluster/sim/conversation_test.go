@@ -9,19 +9,19 @@ import (
 	"time"
 
 	"lockpick/cluster"
-	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 // voting runs f, which is given a sequence of the votes of five masters and, from 0, the
 // instants at which they were cast so far.
-func voting(seed uint64, strategy Strategy, f func(w *World, votes func(func(redlock.Vote) bool), cast *[]time.Duration)) error {
+func voting(seed uint64, strategy Strategy, f func(w *World, votes func(func(protocol.Vote) bool), cast *[]time.Duration)) error {
 	w := NewWorld(seed)
 	w.Strategy = strategy
 	c := New(w, cluster.Config{}, Options{})
 	return w.Run(func() {
 		var cast []time.Duration
-		talk := c.ClientMasters("c1").Begin(func(redlock.Vote) { cast = append(cast, w.Elapsed()) })
-		set := redlock.Command{Kind: redlock.Set, Args: []any{"set", "k", "t", "nx", "px", int64(1000)}}
+		talk := c.ClientMasters("c1").Begin(func(protocol.Vote) { cast = append(cast, w.Elapsed()) })
+		set := protocol.Command{Kind: protocol.Set, Args: []any{"set", "k", "t", "nx", "px", int64(1000)}}
 		f(w, talk.Ask(context.Background(), set, nil, 50*time.Millisecond), &cast)
 	})
 }
@@ -29,9 +29,9 @@ func voting(seed uint64, strategy Strategy, f func(w *World, votes func(func(red
 func TestVotesAreTakenWhenTheyAreCast(t *testing.T) {
 	for _, strategy := range []Strategy{nil, &PCT{}} {
 		for enough := 1; enough <= 5; enough++ {
-			err := voting(uint64(enough), strategy, func(w *World, votes func(func(redlock.Vote) bool), cast *[]time.Duration) {
+			err := voting(uint64(enough), strategy, func(w *World, votes func(func(protocol.Vote) bool), cast *[]time.Duration) {
 				var taken []time.Duration
-				votes(func(redlock.Vote) bool {
+				votes(func(protocol.Vote) bool {
 					taken = append(taken, w.Elapsed())
 					return len(taken) < enough
 				})
@@ -50,17 +50,17 @@ func TestVotesAreTakenWhenTheyAreCast(t *testing.T) {
 }
 
 func TestAPanicInALoopOverVotesIsThatOfItsProcess(t *testing.T) {
-	loop := func(w *World, votes func(func(redlock.Vote) bool)) {
+	loop := func(w *World, votes func(func(protocol.Vote) bool)) {
 		for range votes {
 			panic(boom("boom"))
 		}
 	}
-	err := voting(1, nil, func(w *World, votes func(func(redlock.Vote) bool), _ *[]time.Duration) { loop(w, votes) })
+	err := voting(1, nil, func(w *World, votes func(func(protocol.Vote) bool), _ *[]time.Duration) { loop(w, votes) })
 	var p *Panic
 	if !errors.As(err, &p) || p.Value != boom("boom") || !strings.Contains(p.Who, "coroutine 1") || !strings.Contains(p.Stack, "conversation_test.go") {
 		t.Errorf("%v", err)
 	}
-	err = voting(1, nil, func(w *World, votes func(func(redlock.Vote) bool), _ *[]time.Duration) {
+	err = voting(1, nil, func(w *World, votes func(func(protocol.Vote) bool), _ *[]time.Duration) {
 		defer func() {
 			if r := recover(); r != boom("boom") {
 				t.Errorf("recovered %v", r)
@@ -75,7 +75,7 @@ func TestAPanicInALoopOverVotesIsThatOfItsProcess(t *testing.T) {
 }
 
 func TestALoopOverVotesThatWaitsIsAClearError(t *testing.T) {
-	err := voting(1, nil, func(w *World, votes func(func(redlock.Vote) bool), _ *[]time.Duration) {
+	err := voting(1, nil, func(w *World, votes func(func(protocol.Vote) bool), _ *[]time.Duration) {
 		for range votes {
 			w.Runtime().Sleep(context.Background(), time.Second)
 		}

@@ -58,7 +58,7 @@ func (w *World) spawn(owner *Client, f func()) {
 	c.owner, c.run, c.born = owner, f, owner.started
 	owner.started++
 	c.waits, c.since, c.parked = "its turn to begin", w.now, true
-	c.rouse()
+	c.wakeUp()
 }
 
 // live is the life of a coroutine: one function after the other, and rests between.
@@ -95,7 +95,7 @@ func deepen(at int) byte {
 }
 
 // happen lets the coroutine go on: it is what its wake does.
-func (c *coroutine) happen() {
+func (c *coroutine) fire() {
 	w := c.world
 	if c.owner.paused {
 		c.owner.defers(&c.wake)
@@ -110,8 +110,8 @@ func (w *World) resume(c *coroutine) {
 	w.current = nil
 }
 
-// rouse lets a parked coroutine go on in its turn, later in this instant.
-func (c *coroutine) rouse() {
+// wakeUp lets a parked coroutine go on in its turn, later in this instant.
+func (c *coroutine) wakeUp() {
 	if c.parked {
 		c.parked = false
 		c.world.after(c.stall(), &c.wake)
@@ -125,7 +125,7 @@ func (c *coroutine) proceed() {
 		return
 	}
 	if c.world.current != nil { // another coroutine does this, as who resets a link does: it goes on first
-		c.rouse()
+		c.wakeUp()
 		return
 	}
 	c.parked = false

@@ -209,7 +209,7 @@ func (d *disk) plan() {
 }
 
 // happen begins an fsync or a snapshot, or ends it.
-func (d *disk) happen() {
+func (d *disk) fire() {
 	if d.m.state != cluster.Up && !d.syncing {
 		return // when it is resumed it plans anew
 	}

@@ -37,7 +37,7 @@
 // by the real clock.
 //
 // The rest of the package is one master and the way to it: store.go and command.go
-// are Redis as far as locks need it, script.go and twins.go stand in for Lua, disk.go
+// are Redis as far as locks need it, script.go and goscripts.go stand in for Lua, disk.go
 // is what a crash or a power cut leaves, link.go, message.go and conversation.go are
 // the network and what a client's connection pool makes of it. What is modelled, what
 // is not, and how it was compared with real masters stands in docs/simulator.md.

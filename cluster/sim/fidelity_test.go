@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"lockpick/cluster"
+	"lockpick/cluster/process"
 )
 
 // realServer is a real master that can be asked.
@@ -101,10 +102,10 @@ const frozen = 1e-9
 func realMaster(t *testing.T, p cluster.Persistence) realServer {
 	t.Helper()
 	ctx := context.Background()
-	if ok, why := cluster.ProcessAvailable(ctx); !ok {
+	if ok, why := process.Available(ctx); !ok {
 		t.Skip("nothing to compare with: ", why)
 	}
-	c, err := cluster.Process(ctx, cluster.Config{Masters: 1, Persistence: p})
+	c, err := process.Start(ctx, cluster.Config{Masters: 1, Persistence: p})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,11 +129,11 @@ var (
 	texts  = rapid.SampledFrom(luaTexts())
 )
 
-// luaTexts are the scripts that there are twins of.
+// luaTexts are the scripts that have Go versions.
 func luaTexts() []string {
 	var all []string
-	for _, s := range redlockTwins {
-		all = append(all, s.text)
+	for _, s := range redlockScripts {
+		all = append(all, s.script.Text)
 	}
 	return all
 }
@@ -152,6 +153,8 @@ func words(t *rapid.T) []string {
 		{"pttl", key}, {"ttl", key}, {"persist", key}, {"incr", key}, {"decr", key}, {"incrby", key, token},
 		{"hset", key, "f", token}, {"hset", key, "f", "1", "g", "2"}, {"hset", key, "f"}, {"hget", key, "f"}, {"hexists", key, "g"}, {"hdel", key, "f"}, {"hdel", key, "f", "g"},
 		{"hincrby", key, "f", span}, {"hincrby", key, "g", "-1"}, {"hlen", key},
+		{"setex", key, span, token}, {"psetex", key, span, token}, {"getset", key, token}, {"getdel", key}, {"mget", "a", "b", "c"}, {"mset", "a", token, "b", "1"}, {"mset", "a"},
+		{"strlen", key}, {"append", key, token}, {"type", key}, {"hmset", key, "f", "1"}, {"hmset", key, "f", "1", "g"}, {"hmget", key, "f", "g"}, {"hsetnx", key, "f", token}, {"echo", token},
 		append([]string{"evalsha", sha(script)}, lua...), append([]string{"eval", script}, lua...), {"script", "load", script},
 		{"script", "exists", sha(script)}, {"evalsha", sha("return 1"), "0"}, {"eval", script, "9", key},
 		{"ping"}, {"ping", "you"}, {"time"}, {"time", "x"}, {"wait", "0", "10"}, {"get"}, {"nosuch", "thing"},

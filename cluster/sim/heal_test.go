@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"lockpick/cluster"
-	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 // TestHealingGoesOn: a link is healed while a reply waits in it. Its client hears of it at
@@ -27,9 +27,9 @@ func TestHealingGoesOn(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			talk := c.ClientMasters("c1").Begin(func(redlock.Vote) {})
+			talk := c.ClientMasters("c1").Begin(func(protocol.Vote) {})
 			ask := func() (yes int) {
-				for v := range talk.Ask(context.Background(), redlock.Command{Kind: redlock.Set, Args: []any{"set", "k0", "t"}}, nil, time.Minute) {
+				for v := range talk.Ask(context.Background(), protocol.Command{Kind: protocol.Set, Args: []any{"set", "k0", "t"}}, nil, time.Minute) {
 					if v.Yes {
 						yes++
 					}

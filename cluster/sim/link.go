@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"os"
+	"slices"
 	"syscall"
 
 	"lockpick/cluster"
@@ -21,6 +22,7 @@ type Link struct {
 	counts  cluster.LinkCounts
 	fault   cluster.LinkFault
 	waiting []*message // held or delayed, in the order in which they came
+	streams []*Stream  // open, as the client sees them
 }
 
 // conn is a connection of a client's pool. It carries one command at a time.
@@ -81,6 +83,9 @@ func (l *Link) Set(f cluster.LinkFault) {
 		l.world.queue.cancel(&m.event)
 		l.pass(m)
 	}
+	for _, s := range slices.Clone(l.streams) {
+		s.refault()
+	}
 }
 
 // Reset breaks every open connection, and loses what the link kept for them. A
@@ -98,6 +103,9 @@ func (l *Link) Reset() {
 	l.master.forget(l)
 	for _, c := range append([]*conn(nil), l.conns...) {
 		l.reset(c)
+	}
+	for _, s := range slices.Clone(l.streams) {
+		s.reset()
 	}
 }
 

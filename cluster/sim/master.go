@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"lockpick/cluster"
-	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 // How long it takes to do something to a master: between once and twice of these.
@@ -35,18 +35,23 @@ type Master struct {
 	failures failures
 
 	store   store
-	scripts map[string]bool // by SHA-1: those that this run was given
-	latest  *redlock.Script // one of them that was run by its hash
+	scripts map[string]bool  // by SHA-1: those that this run was given
+	latest  *protocol.Script // one of them that was run by its hash
 	disk    disk
 	evicted int64 // keys, by this run
 
 	replicas []*replica // that are up, the one first that a failover promotes
 	held     bool       // that one learns nothing
 	apart    *Master    // a server that a failover cut off and that lives on; nil: there is none
-	fillers  int        // that Fill has written
+	fillers  int        // that FillMemory has written
 
-	backlog []*message // that came while it was paused
-	queue   []*message // that wait for their turn, while it waits for its disk
+	connections int64            // of streams, so far
+	changes     int64            // of keys, so far
+	touches     map[string]int64 // how often keys have changed that somebody watches
+	listeners   []*Stream        // that have subscribed to something
+
+	backlog []incoming // that came while it was paused
+	queue   []incoming // that wait for their turn, while it waits for its disk
 	busy    int64      // true time until which it waits for its disk
 	turn    event      // the end of that
 	acting  bool       // a call of cluster.Master is under way
@@ -94,7 +99,7 @@ func (m *Master) act(ctx context.Context, what string, d time.Duration, f func()
 	defer func() {
 		m.acting = false
 		if len(m.callers) > 0 {
-			m.callers[0].rouse()
+			m.callers[0].wakeUp()
 		}
 	}()
 	if d > 0 {
@@ -176,7 +181,19 @@ func (m *Master) die() {
 	for _, x := range lost {
 		x.broken()
 	}
+	m.hangUp()
 	m.disk.halt()
+}
+
+// hangUp ends the streams that the server served.
+func (m *Master) hangUp() {
+	for _, links := range m.cluster.links {
+		if l := links[m.number-1]; l.master == m {
+			for _, s := range l.streams {
+				s.serverGone()
+			}
+		}
+	}
 }
 
 // endedBefore says whether a start of the server ended before a time.
@@ -212,7 +229,7 @@ func (m *Master) Start(ctx context.Context) error {
 		case cluster.Up:
 			if len(m.replicas) < m.cluster.config.Replicas {
 				m.pass(m.world.effort(startTime))
-				m.reunite()
+				m.endSplitBrain()
 				m.resync(m.cluster.config.Replicas)
 				m.hold(m.held)
 			}
@@ -224,7 +241,7 @@ func (m *Master) Start(ctx context.Context) error {
 		if m.cluster.closed {
 			return cluster.ErrClosed
 		}
-		m.reunite()
+		m.endSplitBrain()
 		m.begin()
 		m.resync(m.cluster.config.Replicas)
 		m.hold(m.held)
@@ -236,7 +253,7 @@ func (m *Master) Start(ctx context.Context) error {
 func (m *Master) begin() {
 	m.run++
 	m.runID = m.newRunID()
-	m.scripts, m.latest = map[string]bool{}, nil
+	m.scripts, m.latest, m.listeners, m.touches = map[string]bool{}, nil, nil, nil
 	m.evicted = 0
 	m.store.load(m.disk.load())
 	m.state = cluster.Up
@@ -249,11 +266,11 @@ func (m *Master) newRunID() string {
 	return hex.EncodeToString(b[:])
 }
 
-// Look says what the server stores. It takes no turn.
-func (m *Master) Look(ctx context.Context, keys []string) (cluster.Look, error) {
+// Inspect says what the server stores. It takes no turn.
+func (m *Master) Inspect(ctx context.Context, keys []string) (cluster.Snapshot, error) {
 	m.world.running("Look")
-	fail := func(err error) (cluster.Look, error) {
-		return cluster.Look{}, fmt.Errorf("look at %s: %w", m.name, err)
+	fail := func(err error) (cluster.Snapshot, error) {
+		return cluster.Snapshot{}, fmt.Errorf("look at %s: %w", m.name, err)
 	}
 	if err := ended(m.world, ctx); err != nil {
 		return fail(err)
@@ -269,12 +286,12 @@ func (m *Master) Look(ctx context.Context, keys []string) (cluster.Look, error) 
 	case cluster.Down:
 		return fail(cluster.ErrDown)
 	}
-	return m.look(keys), nil
+	return m.snapshot(keys), nil
 }
 
-func (m *Master) look(keys []string) cluster.Look {
+func (m *Master) snapshot(keys []string) cluster.Snapshot {
 	db := m.db()
-	look := cluster.Look{
+	look := cluster.Snapshot{
 		RunID: m.runID, Keys: map[string]string{}, Expires: map[string]time.Time{}, Time: Epoch.Add(time.Duration(db.clock())), Evicted: m.evicted, Disk: m.disk.counts,
 	}
 	for _, key := range keys {

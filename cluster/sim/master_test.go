@@ -12,6 +12,7 @@ import (
 
 	"lockpick/cluster"
 	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 // bench is one master, a client's conversation with it, and what it voted.
@@ -21,9 +22,9 @@ type bench struct {
 	c     *Cluster
 	m     *Master
 	link  *Link
-	pool  redlock.Masters
-	talk  redlock.Conversation
-	votes []redlock.Vote // in the order in which they were observed
+	pool  protocol.Masters
+	talk  protocol.Conversation
+	votes []protocol.Vote // in the order in which they were observed
 }
 
 // on runs f beside one master, with a connection open to it.
@@ -44,25 +45,25 @@ func on(t *testing.T, cfg cluster.Config, opt Options, f func(b *bench)) {
 
 // begin starts another conversation.
 func (b *bench) begin() {
-	b.talk = b.pool.Begin(func(v redlock.Vote) { b.votes = append(b.votes, v) })
+	b.talk = b.pool.Begin(func(v protocol.Vote) { b.votes = append(b.votes, v) })
 }
 
 // do sends a command, waits for its vote at most 50 ms, and returns it.
-func (b *bench) do(words ...any) redlock.Vote {
-	return b.ask(redlock.Command{Kind: redlock.Set, Args: words})
+func (b *bench) do(words ...any) protocol.Vote {
+	return b.ask(protocol.Command{Kind: protocol.Set, Args: words})
 }
 
-func (b *bench) ask(cmd redlock.Command) redlock.Vote {
+func (b *bench) ask(cmd protocol.Command) protocol.Vote {
 	for v := range b.talk.Ask(context.Background(), cmd, nil, 50*time.Millisecond) {
 		return v
 	}
 	b.t.Helper()
 	b.t.Fatal("no vote")
-	return redlock.Vote{}
+	return protocol.Vote{}
 }
 
 // stores is what the master has under a key, "" for nothing.
-func (b *bench) stores(key string) string { return b.m.look([]string{key}).Keys[key] }
+func (b *bench) stores(key string) string { return b.m.snapshot([]string{key}).Keys[key] }
 
 func (b *bench) sleep(d time.Duration) { b.w.root.Sleep(context.Background(), d) }
 
@@ -195,7 +196,7 @@ func TestCommandsOfAConversationTakeTurnsAndOnlyANewConnectionOvertakes(t *testi
 	on(t, oneMaster, Options{}, func(b *bench) {
 		ctx, end := b.w.root.WithCancelCause(context.Background())
 		end(nil)
-		for range b.talk.Ask(ctx, redlock.Command{Args: []any{"set", "k", "1"}}, nil, time.Second) {
+		for range b.talk.Ask(ctx, protocol.Command{Args: []any{"set", "k", "1"}}, nil, time.Second) {
 			t.Error("a vote although the context had ended")
 		}
 		if v := b.do("get", "k"); v.Err == nil || v.Err.Error() != "m1: unexpected reply \"1\"" {
@@ -221,7 +222,7 @@ func TestAReleaseWithoutAnAnswerIsSentAgain(t *testing.T) {
 	on(t, oneMaster, Options{}, func(b *bench) {
 		b.do("set", "k", "t")
 		b.link.Set(cluster.LinkFault{Requests: cluster.Drop})
-		v := b.ask(redlock.Command{Kind: redlock.Release, Args: []any{"del", "k"}})
+		v := b.ask(protocol.Command{Kind: protocol.Release, Args: []any{"del", "k"}})
 		if v.Err == nil {
 			t.Errorf("%+v", v)
 		}
@@ -236,8 +237,8 @@ func TestAReleaseWithoutAnAnswerIsSentAgain(t *testing.T) {
 }
 
 func TestAScriptIsSentByItsTextWhereTheServerIsNew(t *testing.T) {
-	text := redlockTwins[1].text
-	release := redlock.Command{Kind: redlock.Release, Script: &redlock.Script{Text: text, SHA: sha(text)}, Keys: []string{"k"}, Args: []any{"t"}}
+	text := protocol.CompareAndDelete.Text
+	release := protocol.Command{Kind: protocol.Release, Script: &protocol.Script{Text: text, SHA: sha(text)}, Keys: []string{"k"}, Args: []any{"t"}}
 	on(t, cluster.Config{Persistence: cluster.Always}, Options{}, func(b *bench) {
 		b.do("set", "k", "t")
 		b.restart(b.m.Kill)
@@ -299,7 +300,7 @@ func TestBadDisks(t *testing.T) {
 		cut, err := b.m.CutPower(ctx, cluster.Power{})
 		b.ok(errors.Join(err, b.m.Start(ctx)))
 		b.want("k", "", "always, but fsync lies")
-		if look := b.m.look(nil); cut.Bytes == 0 || look.Disk.Lied == 0 {
+		if look := b.m.snapshot(nil); cut.Bytes == 0 || look.Disk.Lied == 0 {
 			t.Errorf("%+v, %+v", cut, look.Disk)
 		}
 		b.ok(b.m.SetDisk(ctx, cluster.Disk{FsyncDelay: 30 * time.Millisecond}))
@@ -361,7 +362,7 @@ func TestAMastersClockDecidesWhenKeysExpire(t *testing.T) {
 		b.do("set", "k", "t", "px", int64(1000))
 		b.sleep(510 * time.Millisecond)
 		b.want("k", "", "on a clock twice as fast")
-		look, err := b.m.Look(ctx, nil)
+		look, err := b.m.Inspect(ctx, nil)
 		if b.ok(err); look.Time.Sub(Epoch)-b.w.Elapsed() < 500*time.Millisecond {
 			t.Errorf("it shows %v at %v", look.Time, b.w.Elapsed())
 		}
@@ -369,8 +370,19 @@ func TestAMastersClockDecidesWhenKeysExpire(t *testing.T) {
 }
 
 func TestAFailoverLosesWhatWasHeld(t *testing.T) {
+	for _, p := range []cluster.Persistence{cluster.None, cluster.Always} {
+		failoverLosesWhatWasHeld(t, p)
+	}
+	on(t, oneMaster, Options{}, func(b *bench) {
+		if err := b.m.Failover(context.Background(), cluster.Takeover{}); !errors.Is(err, cluster.ErrUnavailable) {
+			t.Errorf("without replicas: %v", err)
+		}
+	})
+}
+
+func failoverLosesWhatWasHeld(t *testing.T, p cluster.Persistence) {
 	ctx := context.Background()
-	on(t, cluster.Config{Replicas: 1, Persistence: cluster.Always}, Options{}, func(b *bench) {
+	on(t, cluster.Config{Replicas: 1, Persistence: p}, Options{}, func(b *bench) {
 		b.do("set", "before", "t")
 		b.sleep(time.Second)
 		b.ok(b.m.HoldReplication(ctx, true))
@@ -388,31 +400,26 @@ func TestAFailoverLosesWhatWasHeld(t *testing.T) {
 		b.ok(b.m.Failover(ctx, cluster.Takeover{}))
 		b.want("k", "t", "after a failover without a hold")
 	})
-	on(t, oneMaster, Options{}, func(b *bench) {
-		if err := b.m.Failover(ctx, cluster.Takeover{}); !errors.Is(err, cluster.ErrUnavailable) {
-			t.Errorf("without replicas: %v", err)
-		}
-	})
 }
 
 func TestAFullMemoryEvictsOrRefuses(t *testing.T) {
 	ctx := context.Background()
 	on(t, cluster.Config{MaxMemory: 4 << 20, Eviction: "allkeys-lru"}, Options{}, func(b *bench) {
-		b.ok(b.m.Fill(ctx, 0))
-		if n := b.m.look(nil).Evicted; n == 0 {
+		b.ok(b.m.FillMemory(ctx, 0))
+		if n := b.m.snapshot(nil).Evicted; n == 0 {
 			t.Error("nothing was evicted")
 		}
 		b.do("set", "k", "t")
-		b.ok(b.m.Fill(ctx, 64<<20))
+		b.ok(b.m.FillMemory(ctx, 64<<20))
 		b.want("k", "", "after 64 MB of junk")
-		b.ok(b.m.Drain(ctx))
+		b.ok(b.m.DrainMemory(ctx))
 		if n := len(b.m.store.pairs); n > 0 || b.m.store.bytes != 0 {
 			t.Errorf("%d keys, %d bytes are left", n, b.m.store.bytes)
 		}
 	})
 	on(t, cluster.Config{MaxMemory: 4 << 20}, Options{}, func(b *bench) {
 		b.do("set", "k", "t")
-		b.ok(b.m.Fill(ctx, 0))
+		b.ok(b.m.FillMemory(ctx, 0))
 		if v := b.do("set", "n", "t"); v.Err == nil || v.Err.Error() != "m1: "+outOfMemory {
 			t.Errorf("%+v", v)
 		}
@@ -423,9 +430,9 @@ func TestAFullMemoryEvictsOrRefuses(t *testing.T) {
 func TestCallsOnAMasterSayWhatCanNotBe(t *testing.T) {
 	ctx := context.Background()
 	on(t, oneMaster, Options{}, func(b *bench) {
-		id := b.m.look(nil).RunID
+		id := b.m.snapshot(nil).RunID
 		b.ok(errors.Join(b.m.Kill(ctx), b.m.Kill(ctx)))
-		for _, err := range []error{b.m.Pause(ctx), b.m.Resume(ctx), func() error { _, err := b.m.Look(ctx, nil); return err }()} {
+		for _, err := range []error{b.m.Pause(ctx), b.m.Resume(ctx), func() error { _, err := b.m.Inspect(ctx, nil); return err }()} {
 			if !errors.Is(err, cluster.ErrDown) {
 				t.Errorf("of a master that is down: %v", err)
 			}
@@ -436,7 +443,7 @@ func TestCallsOnAMasterSayWhatCanNotBe(t *testing.T) {
 		}
 		b.ok(b.m.Shutdown(ctx))
 		b.ok(b.m.Start(ctx))
-		if b.m.look(nil).RunID == id {
+		if b.m.snapshot(nil).RunID == id {
 			t.Error("the run id is the same after a restart")
 		}
 		began := b.w.Elapsed()

@@ -50,8 +50,8 @@ func (m *Master) evict() {
 	}
 }
 
-// Fill writes junk, as the real drivers do.
-func (m *Master) Fill(ctx context.Context, bytes int64) error {
+// FillMemory writes junk, as the real drivers do.
+func (m *Master) FillMemory(ctx context.Context, bytes int64) error {
 	return m.act(ctx, "fill", signalTime, func() error {
 		before := m.evicted
 		for written := int64(0); bytes == 0 || written < bytes; written += fillerSize {
@@ -76,8 +76,8 @@ func (m *Master) Fill(ctx context.Context, bytes int64) error {
 	})
 }
 
-// Drain removes the junk.
-func (m *Master) Drain(ctx context.Context) error {
+// DrainMemory removes the junk.
+func (m *Master) DrainMemory(ctx context.Context) error {
 	return m.act(ctx, "drain", signalTime, func() error {
 		switch m.state {
 		case cluster.Paused:

@@ -156,7 +156,7 @@ func (m *message) size() int64 {
 }
 
 // happen takes the message to its next stage.
-func (m *message) happen() {
+func (m *message) fire() {
 	switch {
 	case m.waits:
 		m.link.deliver(m)
@@ -244,7 +244,7 @@ func (m *message) waitForClient() {
 // kept is a message that its client's kernel has kept.
 type kept message
 
-func (k *kept) happen() {
+func (k *kept) fire() {
 	m := (*message)(k)
 	m.event.do = m
 	m.arrive()
@@ -253,7 +253,7 @@ func (k *kept) happen() {
 // overdue is a message whose own time is up.
 type overdue message
 
-func (o *overdue) happen() { (*message)(o).expire() }
+func (o *overdue) fire() { (*message)(o).expire() }
 
 // expire is the end of the client's patience. It closes the connection; what was sent
 // on it goes on its way.

@@ -10,14 +10,14 @@ import (
 // happens to, and scheduling it again takes back its former time.
 type event struct {
 	ticket     uint64 // of its latest scheduling; 0: it is not to happen
-	at         int64  // ns, while it is in the wheel
+	at         int64  // ns, while it is in the wheel or the heap
 	prev, next *event // in the ring of its time; nil: it is not in the wheel
-	slot       int    // in the heap; 0: it is not there
+	inHeap     int    // in the heap, from 1; 0: it is not there
 	who        int    // the process it lets go on, or 0 (see Strategy)
-	do         happening
+	do         action
 }
 
-type happening interface{ happen() }
+type action interface{ fire() }
 
 // entry is an event that is due now, or kept for a client that is paused. It is stale,
 // and skipped, if its ticket is no longer the event's.
@@ -37,7 +37,7 @@ func (x *entry) stale() bool { return x.event.ticket != x.ticket }
 // So an event stays where it was put.
 type queue struct {
 	near    wheel
-	far     heap
+	far     eventHeap
 	due     []entry // of this instant
 	tickets uint64
 }
@@ -70,7 +70,7 @@ func (q *queue) cancel(e *event) bool {
 func (q *queue) remove(e *event) {
 	if e.next != nil {
 		q.near.remove(e)
-	} else if e.slot != 0 {
+	} else if e.inHeap != 0 {
 		q.far.remove(e)
 	}
 }
@@ -120,8 +120,8 @@ func (q *queue) advance(now int64) (at int64, one *event, ok bool) {
 // each calls f with all that is not due yet, in no order.
 func (q *queue) each(f func(e *event, at int64)) {
 	q.near.each(f)
-	for _, n := range q.far.nodes {
-		f(q.far.slots[n.slot].event, n.at)
+	for _, e := range q.far.events {
+		f(e, e.at)
 	}
 }
 

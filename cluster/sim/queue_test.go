@@ -10,7 +10,7 @@ import (
 
 type nothing struct{}
 
-func (nothing) happen() {}
+func (nothing) fire() {}
 
 // TestQueueIsInOrder: whatever is scheduled, put off and taken back, what happens is
 // what a sorted list says.
@@ -95,10 +95,10 @@ func TestQueueIsInOrder(t *testing.T) {
 				}
 				for i := range events {
 					e := &events[i]
-					if s := e.slot; s != 0 && (q.far.slots[s].event != e || q.far.nodes[q.far.slots[s].place].slot != s) {
-						t.Fatalf("event %d is not where its slot says", i)
+					if s := e.inHeap; s != 0 && q.far.events[s-1] != e {
+						t.Fatalf("event %d is not where it is said to be in the heap", i)
 					}
-					if e.next != nil && (e.slot != 0 || e.next.prev != e || e.prev.next != e) {
+					if e.next != nil && (e.inHeap != 0 || e.next.prev != e || e.prev.next != e) {
 						t.Fatalf("event %d is not where its neighbours say", i)
 					}
 				}

@@ -149,7 +149,7 @@ func (m *Master) Failover(ctx context.Context, t cluster.Takeover) error {
 		heir.catchUp(m.world.now)
 		m.replicas = nil
 		if len(t.Apart) > 0 && m.state == cluster.Up {
-			m.divide(t.Apart)
+			m.splitBrain(t.Apart)
 		}
 		m.die()
 		if t.Ended != nil {
@@ -161,14 +161,15 @@ func (m *Master) Failover(ctx context.Context, t cluster.Takeover) error {
 		}
 		m.disk.replace(heir.keys)
 		m.begin()
+		m.store.load(heir.keys) // what it has in memory, also where its disk has nothing
 		m.resync(up)
 		m.hold(m.held)
 		return nil
 	})
 }
 
-// divide leaves some clients alone with the server that is: a second primary.
-func (m *Master) divide(clients []string) {
+// splitBrain leaves some clients alone with the server that is: a second primary.
+func (m *Master) splitBrain(clients []string) {
 	old := &Master{
 		cluster: m.cluster, world: m.world, name: m.name, number: m.number, state: m.state, run: m.run, runID: m.runID,
 		wall: m.wall, failures: m.failures, scripts: m.scripts, latest: m.latest,
@@ -183,8 +184,8 @@ func (m *Master) divide(clients []string) {
 	}
 }
 
-// reunite ends the second primary, if there is one.
-func (m *Master) reunite() {
+// endSplitBrain ends the second primary, if there is one.
+func (m *Master) endSplitBrain() {
 	if m.apart == nil {
 		return
 	}

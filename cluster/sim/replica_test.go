@@ -21,7 +21,7 @@ func TestFailoverLosesWhatIsOnItsWay(t *testing.T) {
 			b.do("set", "k", "t")
 			b.ok(b.m.Failover(ctx, cluster.Takeover{Outage: time.Second}))
 			b.want("before", "t", "after the failover")
-			if _, kept := b.m.look([]string{"k"}).Keys["k"]; !kept {
+			if _, kept := b.m.snapshot([]string{"k"}).Keys["k"]; !kept {
 				lost++
 			}
 			b.ok(b.m.Start(ctx))

@@ -16,6 +16,9 @@ const (
 	replyBulk
 	replyError
 	replyArray
+	replyNilArray
+	replyMap  // keys and values in turn
+	replyPush // what nobody has asked for
 )
 
 // reply is what a server answers.
@@ -51,7 +54,7 @@ func (r *reply) size() int64 {
 		return int64(len(r.text)) + 3
 	case replyBulk:
 		return int64(len(r.text)) + 7
-	case replyArray:
+	case replyArray, replyMap, replyPush:
 		n := int64(4)
 		for i := range r.items {
 			n += r.items[i].size()
@@ -72,7 +75,7 @@ func (r reply) String() string {
 		return strconv.Quote(r.text)
 	case replyError:
 		return "(error) " + r.text
-	case replyArray:
+	case replyArray, replyMap, replyPush:
 		var items []string
 		for _, i := range r.items {
 			items = append(items, i.String())

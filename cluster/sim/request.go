@@ -4,21 +4,21 @@ import (
 	"fmt"
 	"strconv"
 
-	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 // request is one command in the form in which masters carry it out. It is made once
 // for all masters that it is sent to.
 type request struct {
-	name   string // in lower case; "" for a script run by its hash
-	args   []string
-	script *redlock.Script // instead of name: EVALSHA, and EVAL where that is not known
-	keys   []string        // of the script
-	twin   Script          // of the script; nil: there is none
-	plain  *command        // of that name; nil: there is none
-	ttl    int64           // ms, if it is SET key token NX PX ttl; 0: it is not
-	gives  bool            // it is the script with which locks are released
-	size   int64           // bytes on the wire
+	name     string // in lower case; "" for a script run by its hash
+	args     []string
+	script   *protocol.Script // instead of name: EVALSHA, and EVAL where that is not known
+	keys     []string         // of the script
+	goScript Script           // of the script; nil: there is none
+	plain    *command         // of that name; nil: there is none
+	ttl      int64            // ms, if it is SET key token NX PX ttl; 0: it is not
+	gives    bool             // it is the script with which locks are released
+	size     int64            // bytes on the wire
 
 	room  [8]string // for args
 	key   [1]string // for keys
@@ -27,17 +27,17 @@ type request struct {
 
 // known is what the latest requests in this place needed, and the next ones will need.
 type known struct {
-	script  *redlock.Script
-	twin    Script
-	gives   bool
-	name    string
-	command *command
-	number  int64
-	digits  string // of number
+	script   *protocol.Script
+	goScript Script
+	gives    bool
+	name     string
+	command  *command
+	number   int64
+	digits   string // of number
 }
 
 // read makes the request of a lock command.
-func (r *request) read(cmd *redlock.Command) {
+func (r *request) read(cmd *protocol.Command) {
 	r.args, r.script, r.keys = r.room[:0], cmd.Script, cmd.Keys
 	r.name, r.plain, r.size, r.ttl = "", nil, 4, 0
 	k := &r.known
@@ -66,7 +66,7 @@ func (r *request) read(cmd *redlock.Command) {
 }
 
 // readShort makes the request of a command that has no words of its own.
-func (r *request) readShort(cmd *redlock.Command) {
+func (r *request) readShort(cmd *protocol.Command) {
 	k := &r.known
 	words := int64(len(cmd.Key) + len(cmd.Token))
 	if cmd.Script != nil {
@@ -84,12 +84,12 @@ func (r *request) readShort(cmd *redlock.Command) {
 	r.size += words + int64(len("set")+len("nx")+len("px")+len(k.digits)) + 6*6
 }
 
-func (r *request) runs(s *redlock.Script) {
+func (r *request) runs(s *protocol.Script) {
 	k := &r.known
 	if k.script != s {
-		k.script, k.twin, k.gives = s, twin(s.SHA), s.Text == releaseText
+		k.script, k.goScript, k.gives = s, goScript(s.SHA), s.SHA == protocol.CompareAndDelete.SHA
 	}
-	r.twin, r.gives = k.twin, k.gives && len(r.keys) == 1 && len(r.args) == 1
+	r.goScript, r.gives = k.goScript, k.gives && len(r.keys) == 1 && len(r.args) == 1
 }
 
 func (k *known) named(name string) *command {

@@ -20,28 +20,28 @@ type DB struct {
 // Status is a reply such as OK, which Lua sees as a table.
 type Status string
 
-// Script is the Go twin of a Lua script. It returns what the script would: nil or
+// Script is the Go version of a Lua script. It returns what the script would: nil or
 // false, true, an int64, a string, a Status, an error, or an []any of these.
 type Script func(db DB, keys, args []string) any
 
 var (
-	twinsMu sync.RWMutex
-	twins   = map[string]Script{} // by SHA-1
+	goScriptsMu sync.RWMutex
+	goScripts   = map[string]Script{} // by SHA-1
 )
 
 // RegisterScript has simulated masters run f where they are given the Lua script of
 // that text. Locks register their scripts when their package is initialised, beside
 // the text.
 func RegisterScript(text string, f func(db DB, keys, args []string) any) {
-	twinsMu.Lock()
-	defer twinsMu.Unlock()
-	twins[sha(text)] = f
+	goScriptsMu.Lock()
+	defer goScriptsMu.Unlock()
+	goScripts[sha(text)] = f
 }
 
-func twin(sha string) Script {
-	twinsMu.RLock()
-	defer twinsMu.RUnlock()
-	return twins[sha]
+func goScript(sha string) Script {
+	goScriptsMu.RLock()
+	defer goScriptsMu.RUnlock()
+	return goScripts[sha]
 }
 
 func sha(text string) string {
@@ -106,7 +106,7 @@ func (r *reply) value() any {
 		return r.text
 	case replyError:
 		return fmt.Errorf("%s", r.text)
-	case replyArray:
+	case replyArray, replyMap:
 		var items []any
 		for i := range r.items {
 			items = append(items, r.items[i].value())
@@ -148,7 +148,7 @@ func replyOf(v any) reply {
 		}
 		return r
 	}
-	return errorReply(fmt.Sprintf("ERR the Go twin of a Lua script returned a %T, which no script can", v))
+	return errorReply(fmt.Sprintf("ERR the Go version of a Lua script returned a %T, which no script can", v))
 }
 
 func eval(db DB, args []string) reply {
@@ -170,8 +170,8 @@ func evalsha(db DB, args []string) reply {
 
 // evaluate is EVAL: it also teaches the master the script.
 func (db DB) evaluate(sum, text string, keys, args []string) reply {
-	if twin(sum) == nil {
-		return errorReply(fmt.Sprintf("ERR simulated masters do not speak Lua, and have no Go twin of this script; register one with sim.RegisterScript: %.60q", text))
+	if err := db.m.cluster.learn(sum, text); err != nil {
+		return errorReply(err.Error())
 	}
 	db.m.scripts[sum] = true
 	return db.evaluateSHA(sum, keys, args)
@@ -182,10 +182,33 @@ func (db DB) evaluateSHA(sum string, keys, args []string) reply {
 	if !db.m.scripts[sum] {
 		return errorReply(noScript)
 	}
-	return db.perform(twin(sum), sum, keys, args)
+	return db.perform(db.m.cluster.script(sum), sum, keys, args)
 }
 
-// perform runs a twin.
+// script is what masters run for the script with a hash; nil: they do not know it.
+func (c *Cluster) script(sum string) Script {
+	if f := c.scripts[sum]; f != nil {
+		return f
+	}
+	return goScript(sum)
+}
+
+// learn makes sure that there is something to run for a script.
+func (c *Cluster) learn(sum, text string) error {
+	if c.script(sum) != nil {
+		return nil
+	}
+	if c.options.Scripts == nil {
+		return fmt.Errorf("ERR simulated masters do not speak Lua, and have no Go version of this script; register one with sim.RegisterScript: %.60q", text)
+	}
+	f, err := c.options.Scripts(text)
+	if err == nil {
+		c.scripts[sum] = f
+	}
+	return err
+}
+
+// perform runs a Go version.
 func (db DB) perform(f Script, sum string, keys, args []string) (r reply) {
 	defer func() {
 		switch e := recover().(type) {
@@ -217,8 +240,8 @@ func script(db DB, args []string) reply {
 	switch word := strings.ToLower(args[0]); {
 	case word == "load" && len(args) == 2:
 		sum := sha(args[1])
-		if twin(sum) == nil {
-			return db.evaluate(sum, args[1], nil, nil) // says why not
+		if err := db.m.cluster.learn(sum, args[1]); err != nil {
+			return errorReply(err.Error())
 		}
 		db.m.scripts[sum] = true
 		return bulkReply(sum)
@@ -247,11 +270,11 @@ func (db DB) run(r *request, byText bool) reply {
 		return db.execute(r.name, r.args)
 	case db.m.latest == r.script: // it knows this one: no need to look
 		if r.gives {
-			if n, done := db.giveBack(r.keys[0], r.args[0]); done {
+			if n, done := db.fastRelease(r.keys[0], r.args[0]); done {
 				return intReply(n)
 			}
 		}
-		return db.perform(r.twin, r.script.SHA, r.keys, r.args)
+		return db.perform(r.goScript, r.script.SHA, r.keys, r.args)
 	case byText:
 		return db.evaluate(r.script.SHA, r.script.Text, r.keys, r.args)
 	}

@@ -80,12 +80,12 @@ func (w *World) search() int {
 	return w.Search.Next(w.choice)
 }
 
-// sight is a hash of all that a process has observed, in order. Its code is
+// historyHash is a hash of all that a process has observed, in order. Its code is
 // deterministic, so processes that have observed the same are in the same state: what
 // they wait for, what their variables hold, what they have sent.
-type sight [16]byte
+type historyHash [16]byte
 
-func (s *sight) add(b []byte) {
+func (s *historyHash) add(b []byte) {
 	h := fnv.New128a()
 	h.Write(s[:])
 	h.Write(b)
@@ -117,7 +117,7 @@ func (w *World) observe(e *event) {
 	case *kept:
 		b = (*message)(do).encode(appendInt(b, int64(m.number)))
 	}
-	c.sight.add(b)
+	c.observed.add(b)
 	w.scratch = b
 }
 
@@ -137,7 +137,7 @@ func kindOf(e *event) byte {
 }
 
 // rings tells what a timer without a sleeper is for.
-func rings(b []byte, x happening) []byte {
+func rings(b []byte, x action) []byte {
 	switch x := x.(type) {
 	case *ask:
 		return appendText(append(b, 1), string(x.cmd.Kind)+x.cmd.Token)
@@ -168,7 +168,7 @@ func (c *Client) note(kind byte, x ...int64) {
 	for _, n := range x {
 		b = appendInt(b, n)
 	}
-	c.sight.add(b)
+	c.observed.add(b)
 	c.world.scratch = b
 }
 
@@ -189,7 +189,7 @@ func (c *Cluster) State(harness []byte) [16]byte {
 	b = appendText(b, string(harness))
 	for _, name := range slices.Sorted(maps.Keys(w.clients)) {
 		x := w.clients[name]
-		b = append(appendText(b, name), x.sight[:]...)
+		b = append(appendText(b, name), x.observed[:]...)
 		for _, l := range c.links[name] {
 			b = appendInt(b, int64(len(l.conns)))
 			for _, conn := range l.conns { // whether its server still knows it, the client finds out later
@@ -293,9 +293,10 @@ func (m *Master) encode(b []byte) []byte {
 	if m.latest != nil {
 		b = appendText(b, m.latest.SHA)
 	}
-	for _, waiting := range [][]*message{m.backlog, m.queue} {
+	for _, waiting := range [][]incoming{m.backlog, m.queue} {
 		b = appendInt(b, int64(len(waiting)))
 		for _, x := range waiting {
+			x := x.(*message) // a search has no streams
 			b = x.encode(appendText(b, x.link.client.name))
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"lockpick/cluster"
-	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 // prefers takes what happens to one client, as long as there is something.
@@ -87,7 +87,7 @@ func TestStateTellsWhatMatters(t *testing.T) {
 }
 
 func lock(w *World, masters *Cluster, client, key string) {
-	talk := masters.ClientMasters(client).Begin(func(redlock.Vote) {})
-	for range talk.Ask(context.Background(), redlock.Command{Kind: redlock.Set, Key: key, Token: client, Args: []any{"set", key, client, "nx", "px", int64(10_000)}}, nil, time.Second) {
+	talk := masters.ClientMasters(client).Begin(func(protocol.Vote) {})
+	for range talk.Ask(context.Background(), protocol.Command{Kind: protocol.Set, Key: key, Token: client, Args: []any{"set", key, client, "nx", "px", int64(10_000)}}, nil, time.Second) {
 	}
 }

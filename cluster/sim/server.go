@@ -8,8 +8,19 @@ import (
 	"lockpick/cluster"
 )
 
-// receive is a message that reaches the master's host.
-func (m *Master) receive(x *message) {
+// incoming is what reaches a master's host: a message, or the bytes of a stream.
+type incoming interface {
+	serve(m *Master) // the server reads it
+	broken()         // there is no server that could
+	vanish()         // it is lost
+	via() *Link
+}
+
+// receive is what reaches the master's host.
+func (m *Master) receive(x incoming) {
+	if s, ok := x.(*Stream); ok {
+		s.waiting = true
+	}
 	switch m.state {
 	case cluster.Down:
 		x.broken()
@@ -20,12 +31,14 @@ func (m *Master) receive(x *message) {
 			m.queue = append(m.queue, x)
 			return
 		}
-		m.serve(x)
+		x.serve(m)
 	}
 }
 
+func (x *message) via() *Link { return x.link }
+
 // serve carries out what a message asks.
-func (m *Master) serve(x *message) {
+func (x *message) serve(m *Master) {
 	if x.stage == greeting {
 		x.conn.run = m.run
 		x.answer(okReply, 0)
@@ -82,7 +95,7 @@ func (m *Master) settle() (wait time.Duration) {
 // turn is a master that has waited for its disk.
 type turn Master
 
-func (t *turn) happen() {
+func (t *turn) fire() {
 	m := (*Master)(t)
 	queue := m.queue
 	m.queue = nil
@@ -94,9 +107,9 @@ func (t *turn) happen() {
 // forget loses what came over a link and the master has not read.
 func (m *Master) forget(l *Link) {
 	kept := m.backlog[:0]
-	var lost []*message
+	var lost []incoming
 	for _, x := range m.backlog {
-		if x.link == l {
+		if x.via() == l {
 			lost = append(lost, x)
 		} else {
 			kept = append(kept, x)
@@ -144,10 +157,22 @@ func (m *Master) refuses(name string) string {
 
 // changed is told of every change to the keys.
 func (m *Master) changed(key string, v value, gone bool) {
+	m.changes++
+	if m.touches != nil {
+		m.touches[key]++
+	}
 	m.disk.note(key, v, gone)
 	if len(m.replicas) > 0 {
 		m.ship(change{key, v, gone})
 	}
+}
+
+// touch has the changes of a key counted from now on, and says how many there were.
+func (m *Master) touch(key string) int64 {
+	if m.touches == nil {
+		m.touches = map[string]int64{}
+	}
+	return m.touches[key]
 }
 
 func cloneKeys(keys map[string]value) map[string]value {

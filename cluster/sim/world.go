@@ -150,7 +150,7 @@ func (w *World) loop() {
 			}
 			w.now = at
 			if one != nil {
-				w.happen(one)
+				w.fire(one)
 				continue
 			}
 		}
@@ -165,16 +165,16 @@ func (w *World) loop() {
 			q.due = q.due[:0]
 			continue
 		}
-		w.happen(q.take(i))
+		w.fire(q.take(i))
 	}
 }
 
-func (w *World) happen(e *event) {
+func (w *World) fire(e *event) {
 	w.steps++
 	if w.Search != nil {
 		w.observe(e)
 	}
-	e.do.happen()
+	e.do.fire()
 	if len(w.foreign)+len(w.adopted) > 0 {
 		w.poll()
 	}

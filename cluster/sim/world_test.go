@@ -13,14 +13,14 @@ import (
 	"pgregory.net/rapid"
 
 	"lockpick/cluster"
-	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 var (
 	oneMaster = cluster.Config{Masters: 1}
 
-	_ cluster.Runtime = (*Client)(nil)
-	_ redlock.Runtime = (*Client)(nil)
+	_ cluster.Runtime  = (*Client)(nil)
+	_ protocol.Runtime = (*Client)(nil)
 )
 
 // in runs f in a world and fails the test if the world does not end well.

@@ -15,6 +15,7 @@ import (
 
 	"lockpick/campaign"
 	"lockpick/checker"
+	"lockpick/claims"
 	"lockpick/history"
 	"lockpick/reports"
 )
@@ -50,7 +51,7 @@ Exit codes: 0 all as expected, 1 a claim is not (or differs from the baseline), 
   lockpick claims --only 35,39,46                  these three
   lockpick claims --driver process --budget quick  on real redis-server processes
   lockpick claims --mutants                        are all planted bugs caught?
-  lockpick claims --catalogue my-claims.yaml       claims about a lock of one's own
+  lockpick claims --catalogue my-claims.yaml       claims about your own lock
   lockpick claims --baseline claims-baseline.json  what changed since then? (written if missing)
   lockpick claims --junit claims.xml --html claims.html --evidence unexpected`,
 		Args: cobra.NoArgs,
@@ -59,17 +60,17 @@ Exit codes: 0 all as expected, 1 a claim is not (or differs from the baseline), 
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringSliceVar(&flags.only, "only", nil, "ids or slugs of claims, such as 35,39 (default: all)")
-	f.StringVar(&flags.driver, "driver", campaign.Sim, "what runs the masters: "+strings.Join(campaign.Drivers, ", "))
-	f.StringVar(&flags.budget, "budget", campaign.Quick, "how much to try: "+strings.Join(campaign.Budgets, ", "))
-	f.IntVar(&flags.most, "most", 0, "try at most so many schedules of each case (default: what the budget allows)")
-	f.Uint64Var(&flags.seed, "seed", 1, "seed of what is drawn at random")
+	f.StringVar(&flags.driver, "driver", campaign.Sim, "driver of the masters: "+strings.Join(campaign.Drivers, ", "))
+	f.StringVar(&flags.budget, "budget", claims.Quick, "how much to try: "+strings.Join(claims.Budgets, ", "))
+	f.IntVar(&flags.most, "most", 0, "schedules to try of each case, at most (default: what the budget allows)")
+	f.Uint64Var(&flags.seed, "seed", 1, "seed of all random choices")
 	f.BoolVar(&flags.mutants, "mutants", false, "the planted bugs instead of the claims: is each caught, and the lock without it acquitted?")
-	f.StringSliceVar(&flags.catalogue, "catalogue", []string{campaign.BuiltIn}, "files of claims; "+campaign.BuiltIn+" stands for the built-in ones")
-	f.StringVar(&flags.baseline, "baseline", "", "compare with this result of before; it is written if there is none")
-	f.BoolVar(&flags.updateBaseline, "update-baseline", false, "write the baseline anew")
+	f.StringSliceVar(&flags.catalogue, "catalogue", []string{claims.BuiltIn}, "files of claims; "+claims.BuiltIn+" stands for the built-in ones")
+	f.StringVar(&flags.baseline, "baseline", "", "file with an earlier result to compare with; written if it does not exist")
+	f.BoolVar(&flags.updateBaseline, "update-baseline", false, "replace the baseline with this result")
 	f.StringVar(&flags.junit, "junit", "", "write JUnit XML to this file")
 	f.StringVar(&flags.html, "html", "", "write the page of all claims to this file too")
-	f.StringVar(&flags.evidence, "evidence", campaign.KeepAll, "of which findings a run is kept, 2 MB each: "+strings.Join(campaign.Keeps, ", ")+" (undecided counts as unexpected)")
+	f.StringVar(&flags.evidence, "evidence", claims.KeepAll, "which findings keep their run, 2 MB each: "+strings.Join(claims.Keeps, ", ")+" (undecided counts as unexpected)")
 	f.BoolVar(&flags.asJSON, "json", false, "print one JSON object on stdout instead of the table")
 	f.IntVar(&flags.workers, "workers", 0, "schedules at a time (default: as many as processors; on real masters at most 2)")
 	f.StringVar(&flags.image, "image", "", "Docker image of the masters")
@@ -81,11 +82,11 @@ func runClaims(cmd *cobra.Command, flags claimsFlags) error {
 	if flags.updateBaseline && flags.baseline == "" {
 		return usageError{errors.New("--update-baseline needs --baseline FILE: which one?")}
 	}
-	all, err := campaign.LoadClaims(flags.catalogue...)
+	all, err := claims.Load(flags.catalogue...)
 	if err != nil {
 		return usageError{err}
 	}
-	claims, err := choose(all, flags)
+	chosen, err := choose(all, flags)
 	if err != nil {
 		return usageError{err}
 	}
@@ -101,7 +102,7 @@ func runClaims(cmd *cobra.Command, flags claimsFlags) error {
 		roomy()
 	}
 	show := newClaimsProgress()
-	r, err := campaign.Verify(cmd.Context(), claims, campaign.Verification{
+	r, err := claims.Verify(cmd.Context(), chosen, claims.Options{
 		Driver: flags.driver, Budget: flags.budget, Seed: flags.seed, Most: flags.most, Workers: flags.workers, Image: flags.image,
 		Store: campaign.Store{Dir: flags.store}, Keep: flags.evidence, Client: []string{self, "client"},
 		Progress: show.line, Live: show.live, Done: show.claim,
@@ -116,8 +117,8 @@ func runClaims(cmd *cobra.Command, flags claimsFlags) error {
 
 // choose takes the claims that were asked for: without --only the claims proper, or with
 // --mutants the planted bugs.
-func choose(all []campaign.Claim, flags claimsFlags) ([]campaign.Claim, error) {
-	var chosen []campaign.Claim
+func choose(all []claims.Claim, flags claimsFlags) ([]claims.Claim, error) {
+	var chosen []claims.Claim
 	found := map[string]bool{}
 	for _, c := range all {
 		named := slices.ContainsFunc(flags.only, func(name string) bool {
@@ -145,11 +146,11 @@ func choose(all []campaign.Claim, flags claimsFlags) ([]campaign.Claim, error) {
 }
 
 // baselineOf reads the baseline, or nil if there is none yet.
-func baselineOf(flags claimsFlags) (*campaign.ClaimsResult, error) {
+func baselineOf(flags claimsFlags) (*claims.Result, error) {
 	if flags.baseline == "" {
 		return nil, nil
 	}
-	r, err := campaign.ReadClaims(flags.baseline)
+	r, err := claims.ReadResult(flags.baseline)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -157,12 +158,12 @@ func baselineOf(flags claimsFlags) (*campaign.ClaimsResult, error) {
 }
 
 // tellClaims writes all that was asked for and says how the command ends.
-func tellClaims(all []campaign.Claim, r, before *campaign.ClaimsResult, flags claimsFlags) error {
+func tellClaims(all []claims.Claim, r, before *claims.Result, flags claimsFlags) error {
 	pages := []string{filepath.Join(r.Folder, "index.html")}
 	if flags.html != "" {
 		pages = append(pages, flags.html)
 	}
-	others := campaign.Store{Dir: flags.store}.LatestClaims(r.Folder)
+	others := claims.Latest(campaign.Store{Dir: flags.store}, r.Folder)
 	delete(others, r.Driver)
 	for _, page := range pages {
 		if err := writeClaimsPage(page, all, r, others); err != nil {
@@ -178,7 +179,7 @@ func tellClaims(all []campaign.Claim, r, before *campaign.ClaimsResult, flags cl
 			return err
 		}
 	}
-	var changes []campaign.Change
+	var changes []claims.Change
 	if before != nil {
 		changes = r.Compare(before)
 	}
@@ -194,7 +195,7 @@ func tellClaims(all []campaign.Claim, r, before *campaign.ClaimsResult, flags cl
 	return claimsExit(r, changes)
 }
 
-func writeClaimsPage(path string, all []campaign.Claim, r *campaign.ClaimsResult, others map[string]*campaign.ClaimsResult) error {
+func writeClaimsPage(path string, all []claims.Claim, r *claims.Result, others map[string]*claims.Result) error {
 	f, err := os.Create(path)
 	if err != nil {
 		return err
@@ -202,16 +203,16 @@ func writeClaimsPage(path string, all []campaign.Claim, r *campaign.ClaimsResult
 	return errors.Join(reports.ClaimsPage(f, filepath.Dir(path), all, r, others), f.Close())
 }
 
-func printClaims(r, before *campaign.ClaimsResult, changes []campaign.Change, pages []string, flags claimsFlags) error {
+func printClaims(r, before *claims.Result, changes []claims.Change, pages []string, flags claimsFlags) error {
 	if flags.asJSON {
 		e := json.NewEncoder(os.Stdout)
 		e.SetEscapeHTML(false)
 		e.SetIndent("", "  ")
 		return e.Encode(struct {
-			*campaign.ClaimsResult
-			Changes []campaign.Change `json:"changes"`
-			Page    string            `json:"page"`
-		}{r, append([]campaign.Change{}, changes...), pages[len(pages)-1]})
+			*claims.Result
+			Changes []claims.Change `json:"changes"`
+			Page    string          `json:"page"`
+		}{r, append([]claims.Change{}, changes...), pages[len(pages)-1]})
 	}
 	width, color := terminal()
 	opt := reports.TerminalOptions{Width: width, Color: color}
@@ -228,10 +229,10 @@ func printClaims(r, before *campaign.ClaimsResult, changes []campaign.Change, pa
 		}
 	}
 	what := map[string]string{
-		campaign.KeepAll: "Evidence for every finding", campaign.KeepViolated: "Evidence for violations and what was not expected",
-		campaign.KeepUnexpected: "Evidence for what was not expected", campaign.KeepNone: "All findings",
+		claims.KeepAll: "Evidence for every finding", claims.KeepViolated: "Evidence for violations and what was not expected",
+		claims.KeepUnexpected: "Evidence for what was not expected", claims.KeepNone: "All findings",
 	}[flags.evidence]
-	if n := r.Count(); flags.evidence == campaign.KeepUnexpected && n[campaign.Unexpected]+n[campaign.Undecided] == 0 {
+	if n := r.Count(); flags.evidence == claims.KeepUnexpected && n[claims.Unexpected]+n[claims.Undecided] == 0 {
 		what = "All findings (nothing was unexpected: no evidence is kept)"
 	}
 	_, err := fmt.Printf("%s: %s\n", what, pages[len(pages)-1])
@@ -239,12 +240,12 @@ func printClaims(r, before *campaign.ClaimsResult, changes []campaign.Change, pa
 }
 
 // claimsExit turns the outcomes into the command's.
-func claimsExit(r *campaign.ClaimsResult, changes []campaign.Change) error {
+func claimsExit(r *claims.Result, changes []claims.Change) error {
 	n := r.Count()
 	switch {
-	case n[campaign.Unexpected] > 0 || slices.ContainsFunc(changes, func(c campaign.Change) bool { return c.Verdict }):
+	case n[claims.Unexpected] > 0 || slices.ContainsFunc(changes, func(c claims.Change) bool { return c.Verdict }):
 		return verdictError(checker.Violated)
-	case n[campaign.Undecided] > 0 || r.Interrupted || n[campaign.NotHere] == len(r.Claims):
+	case n[claims.Undecided] > 0 || r.Interrupted || n[claims.NotHere] == len(r.Claims):
 		return verdictError(checker.Unknown)
 	}
 	return nil
@@ -256,7 +257,7 @@ type claimsProgress struct{ *progress }
 
 func newClaimsProgress() *claimsProgress { return &claimsProgress{newProgress()} }
 
-func (p *claimsProgress) live(s campaign.ClaimsStatus) {
+func (p *claimsProgress) live(s claims.Status) {
 	text := fmt.Sprintf("%d of %d claims, %d of %d schedules", s.ClaimsDone, s.Claims, s.ScheduledDone, s.Schedules)
 	if s.Unexpected > 0 {
 		text += fmt.Sprintf(", %d NOT AS EXPECTED", s.Unexpected)
@@ -265,13 +266,13 @@ func (p *claimsProgress) live(s campaign.ClaimsStatus) {
 	p.show(text, int64(s.ScheduledDone), int64(s.Schedules))
 }
 
-func (p *claimsProgress) claim(c *campaign.ClaimResult) {
-	if c.Outcome == campaign.Unexpected || c.Outcome == campaign.Undecided {
+func (p *claimsProgress) claim(c *claims.ClaimResult) {
+	if c.Outcome == claims.Unexpected || c.Outcome == claims.Undecided {
 		p.line("claim %s is %s: %s", c.ID, c.Outcome, firstWhy(c))
 	}
 }
 
-func firstWhy(c *campaign.ClaimResult) string {
+func firstWhy(c *claims.ClaimResult) string {
 	for _, k := range c.Cases {
 		findings := slices.Clone(k.Findings)
 		if k.Twin != nil {

@@ -4,12 +4,10 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-
-	"lockpick/workload/remote"
 )
 
 func clientCommand() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "client",
 		Short: "Be one client of a campaign (what --clients-as processes starts)",
 		Long: `Client serves one client over stdin and stdout, one JSON object a line: what run starts for
@@ -17,10 +15,12 @@ each client with --clients-as processes. docs/clients.md describes the protocol.
 		Example: `  echo '{"op":"exit"}' | lockpick client`,
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			if err := remote.Serve(os.Stdin, os.Stdout); err != nil {
+			if err := here.serveClient(os.Stdin, os.Stdout); err != nil {
 				return usageError{err}
 			}
 			return nil
 		},
 	}
+	cmd.AddCommand(clientCheckCommand())
+	return cmd
 }

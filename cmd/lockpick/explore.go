@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -13,13 +14,14 @@ import (
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/reports"
+	"lockpick/search"
 )
 
 func exploreCommand() *cobra.Command {
 	flags := newScenarioFlags()
 	flags.not = []string{"time-limit"}
-	var x campaign.Exploration
-	var store string
+	var x search.ExploreOptions
+	var store, shard, out string
 	var noShrink, asJSON bool
 	cmd := &cobra.Command{
 		Use:   "explore [SCENARIO.yaml]",
@@ -38,13 +40,20 @@ The drawn schedules keep to what the scenario assumes: its lock, masters, persis
 kinds of fault, its restart delay as the least, its clock and rates if it names them. Of a scenario
 with a schedule only the seed and the scheduler vary.
 
+With --out the exploration is one shard of many, on many machines: --shard 3/64, or the index that
+Slurm, Kubernetes, AWS Batch, GitLab or GNU parallel gives this job. The shard writes what it finds
+into a file, which lockpick merge unites with the others. Give every shard the same --seed and
+--schedules (of all shards together). A shard that is started again goes on where its file ends.
+
 Exit codes: 0 none violates the property, 1 one does, 2 interrupted, or the schedules prove nothing
-(inconclusive: it says what is missing).`,
+(inconclusive: it says what is missing). With --out: 0 the shard is complete, whatever it found,
+2 it is not.`,
 		Example: `  lockpick explore --faults kill,partition                   a restart without persistence
   lockpick explore --persistence always --faults kill,pause,partition,client-pause --schedules 100000
   lockpick explore --persistence always --faults clock --clock +60s
   lockpick explore --faults kill --restart-delay 1s --time-limit 1m --collect
-  lockpick explore examples/restart-without-persistence.yaml --schedules 100`,
+  lockpick explore examples/restart-without-persistence.yaml --schedules 100
+  lockpick explore --seed 7 --schedules 1000000 --shard 3/64 --out part-3.json`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := flags.scenario(cmd, args)
@@ -61,6 +70,12 @@ Exit codes: 0 none violates the property, 1 one does, 2 interrupted, or the sche
 				return usageError{fmt.Errorf("--schedules: give a number above 0, or a --time-limit")}
 			}
 			x.Base, x.Properties = s, s.Properties
+			if out != "" {
+				return exploreShard(cmd, x, shard, out)
+			}
+			if shard != "" {
+				return usageError{errors.New("--shard: a shard alone says little: add --out with the file that lockpick merge will read")}
+			}
 			return explore(cmd.Context(), x, campaign.Store{Dir: store}, !noShrink, asJSON)
 		},
 	}
@@ -72,6 +87,8 @@ Exit codes: 0 none violates the property, 1 one does, 2 interrupted, or the sche
 	f.IntVar(&x.Workers, "workers", 0, "schedules at a time (default: one for each core)")
 	f.BoolVar(&x.Collect, "collect", false, "do not stop at the first violation: find distinct ones, and measure how often it happens")
 	f.BoolVar(&noShrink, "no-shrink", false, "keep violations as they were found")
+	f.StringVar(&shard, "shard", "", "search one shard of many: its index from 1 and their number, as in 3/64 (default with --out: what the environment of a job array says)")
+	f.StringVar(&out, "out", "", "write what the shard found to this file, for lockpick merge")
 	flags.register(cmd)
 	f.Lookup("property").Usage = "levels that count as violated (default: L2): any of those of run"
 	f.Lookup("seed").Usage = "seed of all schedules (default: the scenario file's, else a fresh one, which is printed)"
@@ -96,11 +113,11 @@ func exploreSeed(cmd *cobra.Command, args []string, asked uint64) (uint64, error
 	return uint64(rand.Uint32()), nil
 }
 
-func explore(ctx context.Context, e campaign.Exploration, store campaign.Store, shrink, asJSON bool) error {
+func explore(ctx context.Context, e search.ExploreOptions, store campaign.Store, shrink, asJSON bool) error {
 	roomy()
 	show := newProgress()
 	e.Live = show.exploring
-	x, err := campaign.Explore(ctx, e)
+	x, err := search.Explore(ctx, e)
 	show.done()
 	if err != nil {
 		return err
@@ -110,6 +127,12 @@ func explore(ctx context.Context, e campaign.Exploration, store campaign.Store, 
 			return err
 		}
 	}
+	return tellFound(ctx, x, store, shrink, asJSON)
+}
+
+// tellFound makes counterexamples of what was found, prints them, and turns the verdict into the
+// exit code.
+func tellFound(ctx context.Context, x *search.ExploreResult, store campaign.Store, shrink, asJSON bool) error {
 	var all []reports.Counterexample
 	for i := range x.Found {
 		c, err := counterexample(ctx, &x.Found[i], store, shrink)
@@ -135,11 +158,11 @@ func explore(ctx context.Context, e campaign.Exploration, store campaign.Store, 
 }
 
 // counterexample makes of what was found a counterexample, and keeps it in the store.
-func counterexample(ctx context.Context, f *campaign.Found, store campaign.Store, shrink bool) (c reports.Counterexample, err error) {
+func counterexample(ctx context.Context, f *search.Found, store campaign.Store, shrink bool) (c reports.Counterexample, err error) {
 	c.Found = f
 	s := f.Scenario
 	if shrink && ctx.Err() == nil {
-		if c.Shrunk, err = shrinkWith(ctx, campaign.Shrinking{Scenario: s, Properties: s.Properties}); err != nil {
+		if c.Shrunk, err = shrinkWith(ctx, search.ShrinkOptions{Scenario: s, Properties: s.Properties}); err != nil {
 			fmt.Fprintf(os.Stderr, "kept as it was found, because it could not be shrunk: %v\n", err)
 		} else {
 			s = c.Shrunk.Scenario
@@ -152,7 +175,7 @@ func counterexample(ctx context.Context, f *campaign.Found, store campaign.Store
 // keep stores a counterexample as a run, with its report. It takes no time to speak of, so
 // it is done also when the rest was interrupted.
 func keep(ctx context.Context, s campaign.Scenario, store campaign.Store) (*history.History, *campaign.Result, error) {
-	dir, h, r, err := campaign.Keep(context.WithoutCancel(ctx), s, store)
+	dir, h, r, err := search.Keep(context.WithoutCancel(ctx), s, store)
 	if err != nil {
 		return h, r, err
 	}
@@ -160,7 +183,7 @@ func keep(ctx context.Context, s campaign.Scenario, store campaign.Store) (*hist
 }
 
 // exploring shows how an exploration is getting on.
-func (p *progress) exploring(s campaign.ExplorationStatus) {
+func (p *progress) exploring(s search.ExploreStatus) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	done, of, what := int64(s.Schedules), int64(s.Of), fmt.Sprintf("%d schedules", s.Schedules)

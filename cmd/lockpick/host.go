@@ -1,61 +1,78 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
-	"lockpick/cluster"
+	"lockpick/campaign"
 )
 
+// machine is what the program can do on this operating system beyond simulation.
+type machine interface {
+	// doctor writes a line for each thing that real masters need: what, ok or MISSING, detail.
+	doctor(ctx context.Context, w io.Writer)
+	// auto says which driver --driver auto takes, and why no better one.
+	auto(ctx context.Context) string
+	// image is the Docker image that masters run from, and why this one.
+	image(ctx context.Context) (ref, why string, err error)
+	// serveClient is one client of a campaign.
+	serveClient(in io.Reader, out io.Writer) error
+	// shim says whether the faults that need the fault shim are available, and why not.
+	shim(ctx context.Context) (ok bool, why string)
+}
+
 func doctorCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "doctor",
-		Short:   "Say what this machine can run, and what to install for more",
-		Long:    "Doctor looks for what the drivers need, and removes what a killed harness left behind.\nIt exits with 70 if no driver can run.",
-		Example: "  lockpick doctor",
-		Args:    cobra.NoArgs,
+	var clean bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "Say what this machine can run, and what to install for more",
+		Long: `Doctor looks for what the drivers need, and for what killed harnesses of this user left behind. It
+changes nothing; with --clean it removes those leftovers. The simulator runs on every machine, so
+doctor exits with 0 also where no Redis can be started.`,
+		Example: `  lockpick doctor
+  lockpick doctor --clean      also remove what killed harnesses left behind`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-			removed, err := cluster.Sweep(ctx) // first: to try a driver removes its leftovers too
-			for _, f := range cluster.Doctor(ctx) {
-				mark := "ok"
-				if !f.OK {
-					mark = "MISSING"
-				}
-				fmt.Fprintf(w, "%s\t%s\t%s\n", f.What, mark, f.Detail)
-			}
-			switch {
-			case err != nil:
-				fmt.Fprintf(w, "leftovers\tFAILED\t%v\n", err)
-			case len(removed) == 0:
-				fmt.Fprintf(w, "leftovers\tok\tnone of a killed harness\n")
-			}
-			for _, what := range removed {
-				fmt.Fprintf(w, "leftovers\tremoved\t%s\n", what)
-			}
-			docker, _ := cluster.DockerAvailable(ctx, "")
-			process, _ := cluster.ProcessAvailable(ctx)
-			switch {
-			case docker:
-				fmt.Fprintf(w, "driver auto\tok\ttakes docker\n")
-			case process:
-				fmt.Fprintf(w, "driver auto\tok\ttakes process\n")
-			default:
-				fmt.Fprintf(w, "driver auto\tMISSING\tstart a Docker engine, or install redis-server\n")
-			}
-			if err := w.Flush(); err != nil {
-				return err
-			}
-			if !docker && !process {
-				return fmt.Errorf("no driver can run on this machine")
-			}
-			return nil
+			here.doctor(ctx, w)
+			failed := leftovers(ctx, w, clean)
+			fmt.Fprintf(w, "simulator\tok\tneeds nothing but this program\n")
+			fmt.Fprintf(w, "driver auto\tok\ttakes %s\n", here.auto(ctx))
+			return errors.Join(w.Flush(), failed)
 		},
 	}
+	cmd.Flags().BoolVar(&clean, "clean", false, "remove what killed harnesses of this user left behind: containers, servers, data")
+	return cmd
+}
+
+// leftovers lists what killed harnesses left behind, and removes it if clean is set.
+func leftovers(ctx context.Context, w io.Writer, clean bool) error {
+	look, mark, none := campaign.Leftovers, "LEFT", "none of a killed harness"
+	if clean {
+		look, mark = campaign.Sweep, "removed"
+	}
+	found, err := look(ctx)
+	if err == nil && len(found) == 0 {
+		fmt.Fprintf(w, "leftovers\tok\t%s\n", none)
+	}
+	for _, what := range found {
+		hint := ""
+		if !clean {
+			hint = "; lockpick doctor --clean removes it, and so does the next run"
+		}
+		fmt.Fprintf(w, "leftovers\t%s\t%s%s\n", mark, what, hint)
+	}
+	if err != nil {
+		fmt.Fprintf(w, "leftovers\tFAILED\t%v\n", err)
+	}
+	return err
 }
 
 func imageCommand() *cobra.Command {
@@ -67,7 +84,7 @@ local or a registry answers, else one that it builds from this machine's redis-s
 		Example: "  lockpick image",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ref, why, err := cluster.DefaultImage(cmd.Context())
+			ref, why, err := here.image(cmd.Context())
 			if err != nil {
 				return err
 			}

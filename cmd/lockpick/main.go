@@ -17,6 +17,7 @@ import (
 
 	"lockpick/campaign"
 	"lockpick/checker"
+	_ "lockpick/internal/realdrivers" // docker and process
 )
 
 // Exit codes: others script against them.
@@ -88,7 +89,7 @@ func run(args []string) (code int) {
 		if !ok {
 			return
 		}
-		fmt.Fprintf(os.Stderr, "\n%v: ending the faults, removing the masters, writing the report (once more to give up at once)\n", s)
+		fmt.Fprintf(os.Stderr, "\n%v: ending the faults, removing the masters, writing the report (press again to give up at once)\n", s)
 		cancel(fmt.Errorf("%v", s))
 		if _, ok := <-signals; ok {
 			fmt.Fprintln(os.Stderr, "giving up: what is left behind is removed at the next start")
@@ -158,7 +159,7 @@ tested although it was asked for, or interrupted, 64 bad usage or input, 70 an e
 harness.`,
 		Example: `  lockpick run                                             the default campaign
   lockpick run --persistence always --faults kill,pause    does fsync=always hold?
-  lockpick run --faults client-pause --fencing             what fencing is good for
+  lockpick run --faults client-pause --fencing             what fencing tokens prevent
   lockpick run scenario.yaml --json                        a scenario, for scripts
   lockpick explore --faults kill,partition                 search by simulation, shrink what is found
   lockpick replay latest --driver process                  re-enact it on real masters
@@ -172,8 +173,8 @@ harness.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w (see: %s --help)", err, cmd.CommandPath())}
 	})
-	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(runCommand(), claimsCommand(), exploreCommand(), exhaustCommand(), shrinkCommand(), replayCommand(), checkCommand(), reportCommand(), listCommand(), doctorCommand(), imageCommand(), clientCommand())
+	root.AddCommand(runCommand(), claimsCommand(), exploreCommand(), mergeCommand(), exhaustCommand(), shrinkCommand(), replayCommand(), checkCommand(), reportCommand(), exportCommand(), listCommand(), doctorCommand(), imageCommand(), versionCommand(), clientCommand())
+	complete(root)
 	for _, c := range root.Commands() {
 		c.Args = asUsage(c.Args)
 	}

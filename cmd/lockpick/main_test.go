@@ -18,7 +18,6 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"lockpick/campaign"
-	"lockpick/cluster"
 	"lockpick/history"
 )
 
@@ -215,8 +214,12 @@ func TestKilledHarness(t *testing.T) {
 				t.Errorf("check: exit %d\n%s%s", code, stdout, stderr)
 			}
 			stdout, stderr, code = lockpick(t, dir, "doctor")
+			if code != exitHolds || strings.Contains(stdout, "removed") || !strings.Contains(stdout, "doctor --clean removes it") {
+				t.Errorf("doctor: exit %d, want it only to list what is left\n%s%s", code, stdout, stderr)
+			}
+			stdout, stderr, code = lockpick(t, dir, "doctor", "--clean")
 			if code != exitHolds || (driver == campaign.Docker && strings.Count(stdout, "removed") < 5) {
-				t.Errorf("doctor: exit %d, want the five masters removed\n%s%s", code, stdout, stderr)
+				t.Errorf("doctor --clean: exit %d, want the five masters removed\n%s%s", code, stdout, stderr)
 			}
 			nothingLeft(t)
 		})
@@ -226,7 +229,7 @@ func TestKilledHarness(t *testing.T) {
 // nothingLeft checks that no master of a dead harness is left.
 func nothingLeft(t *testing.T) {
 	t.Helper()
-	removed, err := cluster.Sweep(t.Context())
+	removed, err := campaign.Sweep(t.Context())
 	if err != nil || len(removed) > 0 {
 		t.Errorf("left behind: %v, %v", removed, err)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockpick/campaign"
-	"lockpick/cluster"
-	"lockpick/nemesis"
+	"lockpick/claims"
+	"lockpick/history/fault"
 	"lockpick/reports"
 	"lockpick/workload"
 )
@@ -21,16 +21,48 @@ import (
 func checkCommand() *cobra.Command {
 	var store string
 	var levels []string
-	var asJSON bool
+	var out output
+	var ofLogs logFlags
 	cmd := &cobra.Command{
-		Use:   "check RUN|FILE",
-		Short: "Judge a recorded history again",
+		Use:   "check RUN|FILE|LOG...",
+		Short: "Judge a recorded history again, or logs of your own lock",
 		Long: `Check judges the history of a run (its folder, its name in the store, or latest) or in a
-file. It needs nothing else, so it also judges what a harness that was killed left behind.`,
+file. It needs nothing else, so it also judges what a harness that was killed left behind.
+
+With --format it judges logs of a lock that Lockpick did not run: did two clients ever hold
+it at once (L2)? It reads several files, standard input (-), and files compressed with gzip
+or zstd. A line tells of an event (acquired, extended, releasing, released; its time, key,
+token, client and, where one was granted, valid_until) or of a whole hold (acquired,
+releasing or released, key, token or client). Fields with other names are mapped. Clocks
+convict nobody: only what is certain within --clock-error is a violation, what would be one
+if all times were right is listed as possible, and the verdict is then unknown. What to log,
+with examples in five languages: docs/logging.md.`,
 		Example: `  lockpick check latest
-  lockpick check store/latest/history.jsonl --json`,
-		Args: one("one run (its folder, its name in the store, or latest) or one file"),
+  lockpick check store/latest/history.jsonl --json
+  lockpick check --format jsonl --clock-error 50ms web-1.log web-2.log.gz
+  lockpick check --format jsonl --map 'time=ts,key=lock.name,token=lock.token,host=@file' \
+      --event 'acquired=got the lock' --event 'releasing=giving it back' --ttl 30s \
+      --call-time 200ms --clock-error 50ms --clock-error db-1.log=200ms *.log
+  lockpick check --format otlp --map key=redis.key,token=redis.token,host=host.name \
+      --event acquire=lock --event release=unlock --ttl 30s --clock-error 20ms spans.jsonl.zst
+  zcat holds.csv.gz | lockpick check --format csv --map acquired=start,releasing=end \
+      --ttl none --clock-error 0 -`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if ofLogs.format == "" {
+				return one("one run (its folder, its name in the store, or latest) or one file; or with --format logs of your own lock")(cmd, args)
+			}
+			if len(args) == 0 {
+				return errors.New("check what? It takes log files, or - for the standard input")
+			}
+			return nil
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if ofLogs.format != "" {
+				return checkLogs(&ofLogs, args, campaign.Store{Dir: store}, levels, out)
+			}
+			if err := onlyWithFormat(cmd); err != nil {
+				return err
+			}
 			path, err := historyOf(campaign.Store{Dir: store}, args[0])
 			if err != nil {
 				return err
@@ -43,9 +75,9 @@ file. It needs nothing else, so it also judges what a harness that was killed le
 				r.Report = ""
 			}
 			if len(levels) > 0 {
-				r.Ask(levels)
+				r.SetProperties(levels)
 			}
-			if err := printResult(&h.History, r, asJSON); err != nil {
+			if err := out.print(&h.History, r); err != nil {
 				return err
 			}
 			return exitOf(r, r.Properties)
@@ -53,7 +85,8 @@ file. It needs nothing else, so it also judges what a harness that was killed le
 	}
 	storeFlag(cmd, &store)
 	propertyFlag(cmd, &levels, "the scenario's, else all that are judged")
-	jsonFlag(cmd, &asJSON)
+	out.flags(cmd)
+	ofLogs.add(cmd)
 	return cmd
 }
 
@@ -63,9 +96,9 @@ func reportCommand() *cobra.Command {
 	var number int
 	cmd := &cobra.Command{
 		Use:   "report RUN",
-		Short: "Write a run's HTML report anew, or tell the story of a violation",
-		Long: `Report writes the HTML report of a run anew. With --story it tells in the terminal how a
-violation came about: step by step, and as a diagram with a column for each client and
+		Short: "Write a run's HTML report again, or print the story of a violation",
+		Long: `Report writes the HTML report of a run again. With --story it prints a violation in the
+terminal: step by step, and as a diagram with a column for each client and
 master that took part. For a story RUN may also be a history file.`,
 		Example: `  lockpick report latest
   lockpick report latest --story
@@ -101,7 +134,7 @@ master that took part. For a story RUN may also be a history file.`,
 		},
 	}
 	storeFlag(cmd, &store)
-	cmd.Flags().BoolVar(&tells, "story", false, "tell how a violation came about, and draw it, instead of writing the report")
+	cmd.Flags().BoolVar(&tells, "story", false, "print a violation step by step, with a diagram, instead of writing the report")
 	cmd.Flags().IntVar(&number, "violation", 0, "which violation, in order of time (default: the one that the report explains)")
 	return cmd
 }
@@ -154,22 +187,24 @@ func listCommand() *cobra.Command {
 	var store string
 	var markdown bool
 	cmd := &cobra.Command{
-		Use:       "list runs|locks|faults|claims",
-		Short:     "List the runs in the store, the locks under test, the faults, or the claims",
+		Use:       "list runs|locks|clients|faults|claims",
+		Short:     "List the runs in the store, the locks under test, clients in other languages, the faults, or the claims",
 		Example:   "  lockpick list faults\n  lockpick list claims --markdown > docs/claims.md",
-		ValidArgs: []string{"runs", "locks", "faults", "claims"},
-		Args:      one("runs, locks, faults or claims", "runs", "locks", "faults", "claims"),
+		ValidArgs: []string{"runs", "locks", "clients", "faults", "claims"},
+		Args:      one("runs, locks, clients, faults or claims", "runs", "locks", "clients", "faults", "claims"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			switch args[0] {
 			case "locks":
 				listLocks(w)
+			case "clients":
+				listClients(w)
 			case "faults":
-				shim, why := cluster.ShimAvailable(cmd.Context())
-				for _, k := range nemesis.Kinds {
+				shim, why := here.shim(cmd.Context())
+				for _, k := range fault.Kinds {
 					needs := ""
 					switch {
-					case k.Needs == "shim" && !shim:
+					case k.Needs == fault.Shim && !shim:
 						needs = "  NOT AVAILABLE: " + why
 					case k.Needs != "":
 						needs = "  (needs " + k.Needs + ")"
@@ -178,9 +213,9 @@ func listCommand() *cobra.Command {
 				}
 			case "claims":
 				if markdown {
-					return reports.ClaimsMarkdown(os.Stdout, campaign.Catalogue())
+					return reports.ClaimsMarkdown(os.Stdout, claims.Catalogue())
 				}
-				for _, c := range campaign.Catalogue() {
+				for _, c := range claims.Catalogue() {
 					fmt.Fprintf(w, "%s\t%s\t%s\n", c.ID, c.Slug, c.Claim)
 				}
 			case "runs":
@@ -192,7 +227,7 @@ func listCommand() *cobra.Command {
 		},
 	}
 	storeFlag(cmd, &store)
-	cmd.Flags().BoolVar(&markdown, "markdown", false, "of claims: with their cases and verdicts, as a page of documentation")
+	cmd.Flags().BoolVar(&markdown, "markdown", false, "with claims: print a Markdown page with cases and verdicts")
 	return cmd
 }
 

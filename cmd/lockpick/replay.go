@@ -11,10 +11,11 @@ import (
 	"lockpick/campaign"
 	"lockpick/history"
 	"lockpick/reports"
+	"lockpick/search"
 )
 
 func replayCommand() *cobra.Command {
-	how := campaign.Replaying{}
+	how := search.ReplayOptions{}
 	var store string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -24,8 +25,8 @@ func replayCommand() *cobra.Command {
 
 On simulated masters the same scenario makes the same history, and replay says whether it is the very
 one that is stored. On real masters the steps of the schedule strike after the same events, and
-everything else takes the time that it takes: replay tries until the property is violated, up to
---attempts times, and tells the rate. Each attempt is a run in the store.
+everything else depends on real timing: replay tries until the property is violated, up to
+--attempts times, and prints the rate. Each attempt is a run in the store.
 
 Exit codes: 1 reproduced, 0 not in any attempt, 2 an attempt proved nothing or was interrupted.`,
 		Example: `  lockpick replay latest --driver sim                       the identical history
@@ -49,7 +50,7 @@ Exit codes: 1 reproduced, 0 not in any attempt, 2 an attempt proved nothing or w
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&how.Driver, "driver", campaign.Auto, "what runs the masters: "+strings.Join(campaign.Drivers, ", "))
+	f.StringVar(&how.Driver, "driver", campaign.Auto, "driver of the masters: "+strings.Join(campaign.Drivers, ", "))
 	f.IntVar(&how.Attempts, "attempts", 10, "how often to try, at most (with --driver sim: 1)")
 	f.BoolVar(&how.All, "all", false, "go on after the first attempt that reproduces it, for the rate")
 	propertyFlag(cmd, &how.Properties, "the scenario's, else all that are judged")
@@ -59,7 +60,7 @@ Exit codes: 1 reproduced, 0 not in any attempt, 2 an attempt proved nothing or w
 }
 
 // replay re-enacts; recorded is the folder of the run that it is from, or nothing.
-func replay(ctx context.Context, how campaign.Replaying, recorded string, store campaign.Store, asJSON bool) error {
+func replay(ctx context.Context, how search.ReplayOptions, recorded string, store campaign.Store, asJSON bool) error {
 	show := newProgress()
 	self, err := os.Executable()
 	if err != nil {
@@ -85,7 +86,7 @@ func replay(ctx context.Context, how campaign.Replaying, recorded string, store 
 		}
 		return writeReport(dir, h, r)
 	}
-	out, err := campaign.Replay(ctx, how, campaign.Options{Store: store, Progress: show.line, Live: show.live, Client: []string{self, "client"}})
+	out, err := search.Replay(ctx, how, campaign.Options{Store: store, Progress: show.line, Live: show.live, Client: []string{self, "client"}})
 	show.done()
 	if err != nil {
 		return err
@@ -94,7 +95,7 @@ func replay(ctx context.Context, how campaign.Replaying, recorded string, store 
 		err = reports.ReplayedJSON(os.Stdout, out)
 	} else {
 		if out.First != nil {
-			if err := printResult(told, out.First, false); err != nil {
+			if err := (output{}).print(told, out.First); err != nil {
 				return err
 			}
 			fmt.Println()
@@ -117,7 +118,7 @@ func compare(show *progress, before, after string) error {
 		show.line("the history of %s is of the driver %s, so it is another one", before, h.Header.Driver)
 		return nil
 	}
-	difference, err := campaign.SameHistory(before, after)
+	difference, err := search.SameHistory(before, after)
 	switch {
 	case err != nil:
 		return err

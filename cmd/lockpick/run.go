@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,6 +15,7 @@ import (
 
 	"lockpick/campaign"
 	"lockpick/history"
+	"lockpick/history/fault"
 	"lockpick/nemesis"
 	"lockpick/reports"
 	"lockpick/workload"
@@ -22,7 +24,7 @@ import (
 func runCommand() *cobra.Command {
 	flags := newScenarioFlags()
 	var store string
-	var asJSON bool
+	var out output
 	cmd := &cobra.Command{
 		Use:   "run [SCENARIO.yaml]",
 		Short: "Run a campaign: clients, faults, a verdict and a report",
@@ -39,21 +41,21 @@ judges what was recorded. Flags change what the scenario file says, or the defau
 			if err != nil {
 				return err
 			}
-			return runScenario(cmd.Context(), s, campaign.Store{Dir: store}, asJSON)
+			return runScenario(cmd.Context(), s, campaign.Store{Dir: store}, out)
 		},
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&flags.Driver, "driver", flags.Driver, "what runs the masters: "+strings.Join(campaign.Drivers, ", "))
+	f.StringVar(&flags.Driver, "driver", flags.Driver, "driver of the masters: "+strings.Join(campaign.Drivers, ", "))
 	flags.register(cmd)
-	f.StringVar(&flags.ClientsAs, "clients-as", flags.ClientsAs, "what clients are: goroutines, processes (stopped and killed by signals)")
-	f.StringVar(&flags.Scheduler, "scheduler", flags.Scheduler, "of --driver sim: "+strings.Join(campaign.Schedulers, ", ")+" (probabilistic concurrency testing)")
+	f.StringVar(&flags.ClientsAs, "clients-as", flags.ClientsAs, "how clients run: goroutines, or processes (stopped and killed by signals)")
+	f.StringVar(&flags.Scheduler, "scheduler", flags.Scheduler, "order of events with --driver sim: "+strings.Join(campaign.Schedulers, ", ")+" (probabilistic concurrency testing)")
 	f.DurationVar(&flags.Stall, "stall", flags.Stall, "the longest stall at a change point of --scheduler pct (default TTL/60)")
-	f.DurationVar(&flags.TimeLimit, "time-limit", flags.TimeLimit, "how long the clients work")
-	f.BoolVar(&flags.StopOnViolation, "stop-on-violation", flags.StopOnViolation, "stop at the first violation of mutual exclusion")
+	f.DurationVar(&flags.TimeLimit, "time-limit", flags.TimeLimit, "how long clients use the lock")
+	f.BoolVar(&flags.StopOnViolation, "stop-on-violation", flags.StopOnViolation, "stop at the first violation of a property that --property names, or of mutual exclusion")
 	f.StringVar(&flags.Image, "image", flags.Image, "Docker image of the masters (default: the official one, or one built from this machine's redis-server)")
 	storeFlag(cmd, &store)
-	jsonFlag(cmd, &asJSON)
+	out.flags(cmd)
 	return cmd
 }
 
@@ -61,6 +63,7 @@ judges what was recorded. Flags change what the scenario file says, or the defau
 type scenarioFlags struct {
 	campaign.Scenario
 	faults string
+	client string
 	not    []string // flags that the command has for something else
 }
 
@@ -74,11 +77,14 @@ func newScenarioFlags() *scenarioFlags {
 func (x *scenarioFlags) register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&x.Lock, "lock", x.Lock, "the lock under test: "+strings.Join(workload.CorrectNames(), ", ")+", or one that is wrong on purpose (lockpick list locks)")
-	f.BoolVar(&x.Fencing, "fencing", x.Fencing, "have the lock give fencing tokens (judges L5 and FM)")
+	if !slices.Contains(x.not, "client") {
+		f.StringVar(&x.client, "client", "", "a command that runs as each client and has the lock, such as 'python3 lock.py', or the name of a client that comes with Lockpick (lockpick list clients); --lock is only a label then")
+	}
+	f.BoolVar(&x.Fencing, "fencing", x.Fencing, "let the lock issue fencing tokens (judges L5 and FM)")
 	f.IntVar(&x.Masters, "masters", x.Masters, "number of masters")
 	f.StringVar(&x.Persistence, "persistence", x.Persistence, "how masters keep keys: none, rdb, everysec, always")
 	f.Int64Var(&x.MaxMemory, "max-memory", x.MaxMemory, "bytes of memory of each master (default: no limit; 4 MiB for the fault memory)")
-	f.StringVar(&x.Eviction, "eviction", x.Eviction, "what a master does at that limit: noeviction, allkeys-lru, … (default allkeys-lru)")
+	f.StringVar(&x.Eviction, "eviction", x.Eviction, "eviction policy of masters at that limit: noeviction, allkeys-lru, … (default allkeys-lru)")
 	f.IntVar(&x.Replicas, "replicas", x.Replicas, "asynchronous replicas of each master (default: 1 for the fault failover)")
 	f.IntVar(&x.Wait, "wait", x.Wait, "replicas that must have a key before their master's vote counts (WAIT)")
 	f.IntVar(&x.Clients, "clients", x.Clients, "number of clients")
@@ -86,14 +92,14 @@ func (x *scenarioFlags) register(cmd *cobra.Command) {
 	f.DurationVar(&x.TTL, "ttl", x.TTL, "the lock's TTL (with Docker at least 2s: a restart takes 0.35s)")
 	f.DurationVar(&x.Timeout, "timeout", x.Timeout, "wait this long for one master (default: the lock's own, TTL/20, at most 50ms)")
 	f.StringVar(&x.Hold, "hold", x.Hold, "how long a critical section lasts: a duration or a range")
-	f.Float64Var(&x.LongHolds, "long-holds", x.LongHolds, "share of sections that want 0.8 to 1.5 TTL instead")
-	f.Float64Var(&x.Extend, "extend", x.Extend, "probability that a lease which runs out is extended")
+	f.Float64Var(&x.LongHolds, "long-holds", x.LongHolds, "share of critical sections that last 0.8 to 1.5 TTL instead")
+	f.Float64Var(&x.Extend, "extend", x.Extend, "probability that a client extends a lease that is about to end")
 	f.StringVar((*string)(&x.Resource), "resource", string(x.Resource), "how clients use what the lock guards: register, or with compare-and-set cas-mark-first, cas-mark-last (judges RMW) (default register)")
-	f.StringVar(&x.faults, "faults", x.faults, "what the nemesis does: none, or any of "+strings.Join(nemesis.KindNames(), ","))
-	f.StringVar(&x.Nemesis, "nemesis", x.Nemesis, "who aims: random, or guided (reads the votes)")
-	f.StringSliceVar(&x.Targets, "targets", x.Targets, "masters that the random nemesis aims at: "+strings.Join(nemesis.Targets, ","))
+	f.StringVar(&x.faults, "faults", x.faults, "faults to inject: none, or any of "+strings.Join(fault.Names(), ","))
+	f.StringVar(&x.Nemesis, "nemesis", x.Nemesis, "how faults choose targets and times: random, or guided (reads the votes)")
+	f.StringSliceVar(&x.Targets, "targets", x.Targets, "masters that the random nemesis strikes: "+strings.Join(nemesis.Targets, ","))
 	f.DurationVar(&x.Interval, "interval", x.Interval, "time between faults, on average (default: the TTL)")
-	f.DurationVar(&x.RestartDelay, "restart-delay", x.RestartDelay, "from a kill or shutdown to the restart")
+	f.DurationVar(&x.RestartDelay, "restart-delay", x.RestartDelay, "time from a kill or shutdown to the restart")
 	f.StringVar(&x.Clock, "clock", x.Clock, "what the fault clock does: +60s, -60s, x1.5 (its rate), ~5s (strobes) (default: drawn)")
 	f.StringVar(&x.ClientClock, "client-clock", x.ClientClock, "what the fault client-clock does: +60s, -60s, ~5s (the wall clock), x1.5 (the monotonic one too) (default: drawn)")
 	f.Float64Var(&x.ClientRate, "client-rate", x.ClientRate, "the same as --client-clock x…: seconds that a client counts in a true one")
@@ -102,7 +108,7 @@ func (x *scenarioFlags) register(cmd *cobra.Command) {
 	f.BoolVar(&x.SplitBrain, "split-brain", x.SplitBrain, "the fault failover: the old primary lives on for half of the clients")
 	f.BoolVar(&x.Strict, "strict", x.Strict, "the fault powercut: names are durable only once their directory was fsynced")
 	f.BoolVar(&x.Torn, "torn", x.Torn, "the fault powercut: a random part of what was not fsynced survives")
-	f.Uint64Var(&x.Seed, "seed", x.Seed, "seed of what is drawn at random (real time makes each run different all the same)")
+	f.Uint64Var(&x.Seed, "seed", x.Seed, "seed of all random choices (on real masters timing makes each run different nevertheless)")
 	f.StringVar(&x.Name, "name", x.Name, "name of the run")
 	propertyFlag(cmd, &x.Properties, "all that are judged")
 }
@@ -122,6 +128,13 @@ func (x *scenarioFlags) scenario(cmd *cobra.Command, args []string) (campaign.Sc
 		x.Faults = strings.Split(f, ",")
 	}
 	override(cmd, &s, &x.Scenario, x.not)
+	if x.client != "" {
+		command, err := clientCommandOf(x.client)
+		if err != nil {
+			return s, usageError{fmt.Errorf("--client: %w", err)}
+		}
+		s.Client = command
+	}
 	if err := s.Check(); err != nil {
 		var p *campaign.Problem
 		if errors.As(err, &p) {
@@ -173,7 +186,7 @@ func propertyFlag(cmd *cobra.Command, levels *[]string, otherwise string) {
 	cmd.Flags().StringSliceVar(levels, "property", nil, "levels or properties that decide the exit code, each of which must be tested (default: "+otherwise+"): "+strings.Join(campaign.Levels(), ","))
 }
 
-func runScenario(ctx context.Context, s campaign.Scenario, store campaign.Store, asJSON bool) error {
+func runScenario(ctx context.Context, s campaign.Scenario, store campaign.Store, out output) error {
 	show := newProgress()
 	self, err := os.Executable()
 	if err != nil {
@@ -190,7 +203,7 @@ func runScenario(ctx context.Context, s campaign.Scenario, store campaign.Store,
 	if err := writeReport(dir, h, r); err != nil {
 		return err
 	}
-	if err := printResult(h, r, asJSON); err != nil {
+	if err := out.print(h, r); err != nil {
 		return err
 	}
 	return exitOf(r, r.Properties)
@@ -205,11 +218,22 @@ func writeReport(dir string, h *history.History, r *campaign.Result) error {
 	return errors.Join(reports.HTML(f, h, r), f.Close())
 }
 
-func printResult(h *history.History, r *campaign.Result, asJSON bool) error {
-	if asJSON {
+// output says how a result is printed.
+type output struct{ json, verbose bool }
+
+// flags adds the flags of a command that prints a result.
+func (o *output) flags(cmd *cobra.Command) {
+	jsonFlag(cmd, &o.json)
+	cmd.Flags().BoolVarP(&o.verbose, "verbose", "v", false, "also say what each verdict rests on, and why properties were not tested")
+}
+
+func (o output) print(h *history.History, r *campaign.Result) error {
+	if o.json {
 		return reports.JSON(os.Stdout, r)
 	}
-	return reports.Terminal(os.Stdout, h, r, terminalOptions())
+	opt := terminalOptions()
+	opt.Verbose = o.verbose
+	return reports.Terminal(os.Stdout, h, r, opt)
 }
 
 func terminalOptions() reports.TerminalOptions {
@@ -217,17 +241,21 @@ func terminalOptions() reports.TerminalOptions {
 	return reports.TerminalOptions{Width: width, Color: color}
 }
 
-// terminal says how wide the output may be, and whether it may have colours.
+// terminal says how wide the output may be, and whether it may have colours. COLUMNS,
+// TERM=dumb and NO_COLOR are respected.
 func terminal() (width int, color bool) {
-	fd := int(os.Stdout.Fd())
-	if !term.IsTerminal(fd) {
-		return 100, false
-	}
 	width = 100
-	if columns, _, err := term.GetSize(fd); err == nil {
-		width = min(columns, 120)
+	fd := int(os.Stdout.Fd())
+	if term.IsTerminal(fd) {
+		color = os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+		if columns, _, err := term.GetSize(fd); err == nil {
+			width = min(columns, 120)
+		}
 	}
-	return width, os.Getenv("NO_COLOR") == ""
+	if columns, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && columns > 0 {
+		width = columns
+	}
+	return width, color
 }
 
 // exitOf turns the verdicts into the command's outcome. asked, if any, are the levels and

@@ -14,11 +14,12 @@ import (
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/reports"
+	"lockpick/search"
 )
 
 func shrinkCommand() *cobra.Command {
 	var store string
-	var how campaign.Shrinking
+	var how search.ShrinkOptions
 	var seed uint64
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -27,7 +28,7 @@ func shrinkCommand() *cobra.Command {
 		Long: `Shrink takes a run that violated a property (its folder, its name in the store, or latest), or a
 scenario that does. The faults that struck become an explicit schedule; what is not needed for the
 violation is left out: faults, clients, masters, keys; times become round, or triggers. Every
-candidate is simulated with many seeds, since to leave something out shifts all that is random.
+candidate is simulated with many seeds, because removing a part changes all random choices.
 
 The result is a scenario with a seed that violates the property whenever it is simulated, kept as a
 run in the store. Unless time runs out, each of its faults is necessary: without any one of them, none
@@ -59,8 +60,8 @@ Exit codes: 1 shrunk, 2 not violated in the simulator.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.DurationVar(&how.TimeLimit, "time-limit", 30*time.Second, "how long it may take, in real time")
-	f.IntVar(&how.Seeds, "seeds", 20, "how many seeds each candidate is tried with")
+	f.DurationVar(&how.TimeLimit, "time-limit", 30*time.Second, "time limit, in real time")
+	f.IntVar(&how.Seeds, "seeds", 20, "seeds to try for each candidate")
 	propertyFlag(cmd, &how.Properties, "the scenario's, else L2, else whatever is violated first")
 	f.Uint64Var(&seed, "seed", 0, "the first of the seeds (default: the scenario's)")
 	f.Lookup("seed").DefValue = "0"
@@ -69,10 +70,10 @@ Exit codes: 1 shrunk, 2 not violated in the simulator.`,
 	return cmd
 }
 
-func shrink(ctx context.Context, how campaign.Shrinking, store campaign.Store, asJSON bool) error {
+func shrink(ctx context.Context, how search.ShrinkOptions, store campaign.Store, asJSON bool) error {
 	z, err := shrinkWith(ctx, how)
 	switch {
-	case errors.Is(err, campaign.ErrNotReproduced):
+	case errors.Is(err, search.ErrNotReproduced):
 		fmt.Fprintf(os.Stderr, "lockpick: %v; try more --seeds, or another --seed\n", err)
 		return verdictError(checker.Unknown)
 	case err != nil:
@@ -94,16 +95,16 @@ func shrink(ctx context.Context, how campaign.Shrinking, store campaign.Store, a
 }
 
 // shrinkWith shrinks and shows how it is getting on.
-func shrinkWith(ctx context.Context, how campaign.Shrinking) (*campaign.Shrunk, error) {
+func shrinkWith(ctx context.Context, how search.ShrinkOptions) (*search.ShrinkResult, error) {
 	roomy()
 	show := newProgress()
 	defer show.done()
 	how.Live = show.shrinking
-	return campaign.Shrink(ctx, how)
+	return search.Shrink(ctx, how)
 }
 
 // shrinking shows how a shrinking is getting on.
-func (p *progress) shrinking(s campaign.ShrinkStatus) {
+func (p *progress) shrinking(s search.ShrinkStatus) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.show(fmt.Sprintf("shrinking, %5.1fs: %d faults, %d clients, %d masters, %d keys; %d simulations",

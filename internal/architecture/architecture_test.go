@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -14,25 +15,57 @@ import (
 // allowed says which of the project's packages a package may import. The lock is a
 // library of its own, and history is the one thing that everybody shares.
 var allowed = map[string][]string{
-	"redlock":         {},
+	"redlock":         {"redlock/protocol"},
 	"redlock/redsync": {"redlock"}, // the same lock in another shape
 	"history":         {},
-	"cluster":         {"history"},
-	"nemesis":         {"cluster", "history"},
-	"workload":        {"redlock", "cluster", "history"},
-	"checker":         {"history"},
-	"campaign":        {"redlock", "history", "cluster", "cluster/sim", "nemesis", "workload", "workload/remote", "workload/twins", "checker"},
+	"history/fault":   {},
+	"history/logs":    {"history"}, // logs of locks that Lockpick did not run
+	"cluster":         {"history", "cluster/resp"},
+	"cluster/resp":    {"history"},
+	// What the lock says to its masters, for simulated ones and for locks with other rules.
+	"redlock/protocol": {},
+	// The drivers. Docker's servers and those that are processes are driven alike.
+	"cluster/process": {"cluster"},
+	"cluster/docker":  {"cluster", "cluster/process"},
+	// In-memory masters that speak RESP, for locks that dial and wait by themselves.
+	"cluster/virtual": {"cluster", "cluster/sim", "redlock"},
+	// Masters in memory for any Go lock: those of the simulator, behind connections.
+	"locktest": {"redlock", "history", "cluster", "cluster/virtual", "workload", "checker", "campaign", "search"},
+	"nemesis":  {"cluster", "history", "history/fault"},
+	"workload": {"redlock", "redlock/protocol", "cluster", "history"},
+	"checker":  {"history", "history/fault"},
+	"campaign": {"redlock", "history", "history/fault", "history/logs", "cluster", "cluster/sim", "nemesis", "workload", "workload/goscripts", "checker", "clients", "cluster/resp", "redlock/protocol"},
+	"search":   {"history", "history/fault", "cluster", "nemesis", "workload", "checker", "campaign"},
+	"clients":  {},
+	// An exhaustive search drives clients and faults itself: each choice has to be its own.
+	"search/exhaust": {"redlock", "redlock/protocol", "history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "campaign", "search"},
+	"claims":         {"history", "checker", "campaign", "search"},
 	// The Go twins of the scripts of the locks under test. They are a package of their own,
 	// so that a lock knows nothing of simulated masters, and they nothing of locks.
-	"workload/twins": {"cluster/sim", "redlock", "workload"},
+	"workload/goscripts": {"cluster/sim", "redlock", "redlock/protocol", "workload"},
 	// The simulated masters answer the lock's own commands; clients that are processes
 	// speak for the locks under test.
-	"cluster/sim":     {"cluster", "history", "redlock"},
-	"workload/remote": {"redlock", "history", "cluster", "workload"},
-	"reports":         {"history", "checker", "campaign"},
+	"cluster/sim":     {"cluster", "history", "redlock", "redlock/protocol"},
+	"workload/remote": {"redlock", "redlock/protocol", "history", "cluster", "workload"},
+	"reports":         {"history", "history/fault", "checker", "campaign", "search", "search/exhaust", "claims", "history/logs"},
 	"cmd/lockpick": {
-		"redlock", "history", "cluster", "nemesis", "workload", "workload/remote", "checker", "campaign", "reports",
+		"redlock", "history", "history/fault", "history/logs", "cluster", "cluster/docker", "cluster/process", "nemesis", "workload", "workload/remote", "checker", "campaign", "search", "search/exhaust", "claims", "reports", "clients",
 	},
+}
+
+// testsAlso says what the tests of a package may import besides what it may import itself:
+// the simulator or real masters to run on, and clients that are processes.
+var testsAlso = map[string][]string{
+	"cluster/virtual":    {"campaign", "checker", "cluster/process", "history"}, // a lock in a bubble is judged like a campaign
+	"campaign":           {"workload/remote"},
+	"cluster/process":    {"cluster/docker"},
+	"cluster/sim":        {"checker", "cluster/process", "history/fault", "nemesis", "workload"},
+	"nemesis":            {"redlock/protocol"},
+	"redlock":            {"cluster", "cluster/process"},
+	"redlock/redsync":    {"cluster", "cluster/process"},
+	"workload":           {"cluster/process", "cluster/sim", "workload/goscripts"},
+	"workload/remote":    {"cluster/process"},
+	"workload/goscripts": {"cluster", "cluster/process"},
 }
 
 // thirdParty says which modules a package may import from outside, where that matters.
@@ -40,13 +73,19 @@ var thirdParty = map[string][]string{
 	"redlock":         {"github.com/redis/go-redis/v9"},
 	"redlock/redsync": {"github.com/redis/go-redis/v9"},
 	"history":         {"github.com/klauspost/compress"}, // histories are kept compressed
+	"history/logs":    {"github.com/go-json-experiment/json"},
 	"checker":         {"github.com/anishathalye/porcupine"},
+	"cluster":         {},
+	"cluster/process": {"github.com/redis/go-redis/v9", "golang.org/x/sync", "golang.org/x/sys"},
+	"cluster/docker":  {"github.com/ory/dockertest/v3"},
+	"cluster/virtual": {"github.com/yuin/gopher-lua"},
+	"locktest":        {"github.com/redis/go-redis/v9"},
 }
 
 type goPackage struct {
-	ImportPath string
-	Imports    []string
-	Standard   bool
+	ImportPath                         string
+	Imports, TestImports, XTestImports []string
+	Standard                           bool
 }
 
 func TestImports(t *testing.T) {
@@ -74,6 +113,28 @@ func TestImports(t *testing.T) {
 	}
 }
 
+// TestImportsOfTests: tests keep to a table, too, and it names nothing that they do not import.
+func TestImportsOfTests(t *testing.T) {
+	for _, p := range packages(t) {
+		name := strings.TrimPrefix(p.ImportPath, "lockpick/")
+		if allowed[name] == nil {
+			continue
+		}
+		imports := slices.Concat(p.TestImports, p.XTestImports)
+		for _, i := range imports {
+			ours, ok := strings.CutPrefix(i, "lockpick/")
+			if ok && ours != name && !strings.HasPrefix(ours, "internal/") && !slices.Contains(slices.Concat(allowed[name], testsAlso[name]), ours) {
+				t.Errorf("the tests of %s import %s, but may import only %v and %v", name, ours, allowed[name], testsAlso[name])
+			}
+		}
+		for _, also := range testsAlso[name] {
+			if !slices.Contains(imports, "lockpick/"+also) {
+				t.Errorf("the tests of %s may import %s, and do not: remove it from the table", name, also)
+			}
+		}
+	}
+}
+
 func TestNoGrabBags(t *testing.T) {
 	for _, p := range packages(t) {
 		for _, part := range strings.Split(p.ImportPath, "/") {
@@ -86,7 +147,7 @@ func TestNoGrabBags(t *testing.T) {
 
 func packages(t *testing.T) []goPackage {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "lockpick/...").Output()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports,TestImports,XTestImports", "lockpick/...").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,4 +168,31 @@ func packages(t *testing.T) []goPackage {
 		t.Fatalf("go list found only %d packages", len(all))
 	}
 	return all
+}
+
+// portable are the packages that simulate, judge and report: they need no masters, and so no
+// Docker and no Unix.
+var portable = []string{"cluster", "cluster/sim", "checker", "history", "nemesis", "workload", "search", "search/exhaust", "claims", "reports"}
+
+func TestPortablePackagesBuildWithoutDocker(t *testing.T) {
+	var paths []string
+	for _, p := range portable {
+		paths = append(paths, "lockpick/"+p)
+	}
+	out, err := exec.Command("go", append([]string{"list", "-deps"}, paths...)...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dep := range strings.Fields(string(out)) {
+		if strings.Contains(dep, "docker") {
+			t.Errorf("a portable package depends on %s", dep)
+		}
+	}
+	for _, system := range []struct{ os, arch string }{{"windows", "amd64"}, {"js", "wasm"}} {
+		build := exec.Command("go", append([]string{"build"}, paths...)...)
+		build.Env = append(os.Environ(), "GOOS="+system.os, "GOARCH="+system.arch, "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Errorf("for %s/%s: %v\n%s", system.os, system.arch, err, out)
+		}
+	}
 }

@@ -30,7 +30,7 @@ var mutants = []mutant{
 	{"history/decode.go", `n = 10*n + int64(`, `n = 8*n + int64(`},
 	{"history/decode.go", `minus := at < len(line) && line[at] == '-'`, `minus := false`},
 	{"history/read.go", `case h.Format > FormatVersion:`, `case h.Format >= FormatVersion:`},
-	{"history/recorder.go", `op.Value.Delay = max(0, now-happened)`, `op.Value.Delay = 0`},
+	{"history/recorder.go", `op.Value.Delay = late`, `op.Value.Delay = 0`},
 	{"history/recorder.go", `r.ended = op.endsHistory()`, `r.ended = false`}, // a history goes on after its end
 
 	// The rule for verdicts and the evidence.
@@ -75,7 +75,7 @@ var mutants = []mutant{
 
 	// L1.
 	{"checker/tokens.go", `if before == nil {`, `if before == nil || before.Process == l.Process {`}, // one client may use a token twice
-	{"checker/votes.go", `if len(b.yes) >= q {`, `if len(b.yes) >= q-1 {`},
+	{"checker/votes.go", `len(b.yes)*b.sharing >= b.needs &&`, `len(b.yes)*b.sharing >= b.needs-1 &&`},
 	{"checker/votes.go", `if counts && v.Yes && sent(v) >= b.since-r.slack && v.At <= g.At+r.slack {`, `if counts && v.Yes && sent(v) >= b.since-r.slack {`}, // an answer that came later
 	{"checker/votes.go", `if counts && v.Yes && sent(v) >= b.since-r.slack && v.At <= g.At+r.slack {`, `if counts && v.Yes && v.At <= g.At+r.slack {`},       // one of an earlier acquire
 	{"checker/votes.go", `if counts && v.Yes && sent(v) >= b.since-r.slack && v.At <= g.At+r.slack {`, `if counts && (v.Yes || v.Unknown) && sent(v) >= b.since-r.slack && v.At <= g.At+r.slack {`},
@@ -119,7 +119,7 @@ var mutants = []mutant{
 	{"checker/drought.go", `2*ttl + 5*time.Second`, `ttl + 5*time.Second`},
 	{"checker/drought.go", `spare := len(used) - r.quorum()`, `spare := len(used) - r.quorum() - 1`},
 	{"checker/drought.go", `min(a.ended, r.interrupted.at)`, `a.ended`}, // what the harness cancelled
-	{"checker/drought.go", `if d.to-d.from <= bound {`, `if d.to-d.from < bound {`},
+	{"checker/drought.go", `took := d.to - d.from; took <= bound || took <=`, `took := d.to - d.from; took < bound || took <=`},
 	{"checker/drought.go", `to = r.end + 1 // what`, `to += 0 // what`}, // a bent clock's effects last
 	{"checker/drought.go", `r.h.Op(l.ReleaseIndex).F == history.FCrash {
 		return "ended", l.Released`, `false {

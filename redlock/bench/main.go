@@ -29,19 +29,27 @@ func main() {
 	d := flag.Duration("time", time.Second, "how long one measurement takes")
 	only := flag.String("only", "pairs,stopped,contended,processes,waiter", "which tables")
 	worker := flag.String("worker", "", "internal: a process of the table of processes")
+	against := flag.String("against", "", "compare with another version: this program, built with that (see versions.sh)")
 	flag.Parse()
 	redis.SetLogger(quiet{})
+	if is, err := versionWorker(*worker, flag.Args(), *d); is {
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if *worker != "" {
 		work(*worker, flag.Args(), *d)
 		return
 	}
-	if err := run(*rounds, *d, *only); err != nil {
+	if err := run(*rounds, *d, *only, *against); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(rounds int, d time.Duration, only string) error {
+func run(rounds int, d time.Duration, only, against string) error {
 	b := &bench{rounds: rounds, d: d}
 	var err error
 	if b.masters, err = startMasters(5); err != nil {
@@ -52,6 +60,9 @@ func run(rounds int, d time.Duration, only string) error {
 		b.addrs = append(b.addrs, m.addr)
 	}
 	b.versions()
+	if against != "" {
+		return b.compareVersions(against)
+	}
 	tables := map[string]func() error{
 		"pairs": b.pairs, "stopped": b.stopped, "contended": b.contended, "processes": b.processes, "waiter": b.waiter,
 	}

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"lockpick/cluster"
+	"lockpick/cluster/process"
 	"lockpick/redlock"
 	"lockpick/redlock/redsync"
 )
@@ -45,7 +46,7 @@ func masters(t *testing.T) cluster.Cluster {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Skip("needs redis-server: ", err)
 	}
-	c, err := cluster.Process(t.Context(), cluster.Config{Masters: 3, Persistence: cluster.None})
+	c, err := process.Start(t.Context(), cluster.Config{Masters: 3, Persistence: cluster.None})
 	if err != nil {
 		t.Fatal(err)
 	}

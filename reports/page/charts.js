@@ -18,7 +18,7 @@ class Chart {
     for (const f of data.faults) {
       if (f.to < view.from || f.from > view.to) continue;
       ctx.globalAlpha = 0.14;
-      ctx.fillStyle = palette.fault(f.name);
+      ctx.fillStyle = palette.fault(f);
       ctx.fillRect(s.x(f.from), area.top, Math.max(s.x(f.to) - s.x(f.from), 2), area.floor - area.top);
     }
     ctx.globalAlpha = 1;

@@ -33,7 +33,7 @@ function readAttempts(p) {
   const n = (p.client || []).length;
   const a = {
     n, client: ints(p.client), key: ints(p.key), from: sums(p.at), to: new Float64Array(n), reach: new Float64Array(n),
-    outcome: ints(p.outcome), index: sums(p.index), back: ints(p.return), token: p.token || [], error: ints(p.error), tries: ints(p.tries),
+    outcome: ints(p.outcome), index: sums(p.index), back: ints(p.return), token: p.token || [], error: ints(p.error), tries: ints(p.tries), log: ints(p.log),
     lease: new Int32Array(n).fill(-1), vote: new Int32Array(n + 1),
   };
   for (let i = 0; i < n; i++) {

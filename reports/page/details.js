@@ -33,6 +33,7 @@ class Details {
     lines.push(['Acquire', `from ${exactText(attempts.from[i])}, ` + (returned ? `${outcomeNames[attempts.outcome[i]]} after ${spanText(attempts.to[i] - attempts.from[i])}` : 'never returned')]);
     if (attempts.error[i]) lines.push(['Error', data.texts[attempts.error[i]]]);
     if (attempts.token[i]) lines.push(['Token', attempts.token[i] + (attempts.tries[i] > 1 ? `, of try ${attempts.tries[i]}` : '')]);
+    if (attempts.log[i]) lines.push(['Log', data.texts[attempts.log[i]]]);
     if (l >= 0) {
       if (leases.fence[l]) lines.push(['Fencing token', String(leases.fence[l])]);
       const hold = leases.hold[l] - attempts.to[i];

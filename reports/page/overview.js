@@ -49,7 +49,7 @@ class Overview {
     const top = 12, floor = height - 6;
     for (const f of data.faults) {
       ctx.globalAlpha = 0.28;
-      ctx.fillStyle = palette.fault(f.name);
+      ctx.fillStyle = palette.fault(f);
       ctx.fillRect(s.x(f.from), top, Math.max(s.x(f.to) - s.x(f.from), 2), floor - top);
     }
     ctx.globalAlpha = 0.75;

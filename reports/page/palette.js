@@ -24,13 +24,8 @@ class Palette {
 
   client(i) { return i < 0 ? this.faint : this.clients[i % this.clients.length]; }
 
-  // fault is the colour of a kind of fault: of what it does, not of its name.
-  fault(name) {
-    if (name === 'pause' || name === 'client-pause') return this.paused;
-    if (name === 'kill' || name === 'shutdown' || name === 'powercut' || name === 'failover' || name === 'client-kill') return this.down;
-    if (name === 'partition') return this.cut;
-    return this.slow;
-  }
+  // fault is the colour of what a fault does.
+  fault(f) { return this[f.colour]; }
 
   // hatch is a pattern of slanted lines, crisp at any pixel ratio.
   hatch(ctx, colour, rising) {

@@ -146,7 +146,7 @@ class Timeline {
       const strong = this.app.shownFaults.has(f.id);
       ctx.globalAlpha = strong ? 0.26 : 0.13;
       for (const lane of lanes.list) {
-        if ((lane.kind === 'client' || lane.kind === 'master') && lanes.hits(f, lane)) this.box(s, f.from, f.to, lane.y + 1, lane.h - 1, palette.fault(f.name), 2);
+        if ((lane.kind === 'client' || lane.kind === 'master') && lanes.hits(f, lane)) this.box(s, f.from, f.to, lane.y + 1, lane.h - 1, palette.fault(f), 2);
       }
     }
     ctx.globalAlpha = 1;
@@ -156,7 +156,7 @@ class Timeline {
     const {data, lanes, palette, view} = this.app, ctx = this.ctx;
     data.faults.forEach((f, i) => {
       if (f.to < view.from || f.from > view.to) return;
-      const y = lane.y + 3 + lanes.faultRow[i] * 17, colour = palette.fault(f.name);
+      const y = lane.y + 3 + lanes.faultRow[i] * 17, colour = palette.fault(f);
       ctx.globalAlpha = this.app.shownFaults.has(f.id) ? 0.55 : 0.3;
       this.box(s, f.from, f.to, y, 14, colour, 3);
       ctx.globalAlpha = 1;

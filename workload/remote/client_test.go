@@ -36,7 +36,7 @@ func use(t *testing.T, name string, addrs []string, ttl time.Duration) *user {
 	t.Helper()
 	t.Setenv(clientEnv, "yes")
 	u := &user{bent: make(chan cluster.Clock, 10)}
-	c, err := Start([]string{os.Args[0]}, "redlock", u.at(name, addrs, ttl))
+	c, err := Start(Command{Args: []string{os.Args[0]}, Lock: "redlock"}, u.at(name, addrs, ttl))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,10 +49,10 @@ func use(t *testing.T, name string, addrs []string, ttl time.Duration) *user {
 	return u
 }
 
-func (u *user) at(name string, addrs []string, ttl time.Duration) workload.Site {
-	return workload.Site{
+func (u *user) at(name string, addrs []string, ttl time.Duration) workload.Env {
+	return workload.Env{
 		Client: name, Addrs: addrs, TTL: ttl, Timeout: time.Second, Fencing: true, AcquireTimeout: hang, Margin: ttl / 20,
-		Record: func(op history.Op) {
+		Record: func(op history.Op, _ time.Duration) {
 			u.mu.Lock()
 			defer u.mu.Unlock()
 			u.votes = append(u.votes, op)
@@ -315,12 +315,12 @@ func TestStopped(t *testing.T) {
 	lease := u.mustAcquire(t, "k0")
 	u.pass = func(string) bool {
 		u.Stop()
-		awaitState(t, u.cmd.Process.Pid, "T")
+		awaitState(t, u.process.cmd.Process.Pid, "T")
 		time.Sleep(time.Until(lease.Until()) + 100*time.Millisecond)
 		if lease.Context().Err() != nil {
 			t.Error("it told of the end of its lease while it was stopped")
 		}
-		if got := state(u.cmd.Process.Pid); got != "T" {
+		if got := state(u.process.cmd.Process.Pid); got != "T" {
 			t.Errorf("its state is %q", got)
 		}
 		u.Continue()
@@ -329,7 +329,7 @@ func TestStopped(t *testing.T) {
 	if err := write(lease, 1); err != nil || len(u.applied) != 1 {
 		t.Errorf("%v, applied %q", err, u.applied)
 	}
-	if got := state(u.cmd.Process.Pid); got == "T" {
+	if got := state(u.process.cmd.Process.Pid); got == "T" {
 		t.Error("it is still stopped")
 	}
 	over(t, lease)
@@ -355,11 +355,11 @@ func TestStopped(t *testing.T) {
 func TestCloseStopped(t *testing.T) {
 	u := use(t, "c1", []string{nowhere}, time.Second)
 	u.Stop()
-	awaitState(t, u.cmd.Process.Pid, "T")
+	awaitState(t, u.process.cmd.Process.Pid, "T")
 	if err := u.Close(); err != nil || !u.Gone() {
 		t.Errorf("%v, gone %v", err, u.Gone())
 	}
-	if s := u.cmd.ProcessState; s.Sys().(syscall.WaitStatus).Signaled() || s.ExitCode() != 0 {
+	if s := u.process.cmd.ProcessState; s.Sys().(syscall.WaitStatus).Signaled() || s.ExitCode() != 0 {
 		t.Errorf("it ended with %v", s)
 	}
 	if err := u.Close(); err != nil {

@@ -19,7 +19,7 @@ func foreign(t *testing.T, script string) (*user, error) {
 		t.Skip("needs sh: ", err)
 	}
 	u := &user{}
-	c, err := Start([]string{sh, "-c", script}, "redlock", u.at("c1", []string{nowhere}, time.Second))
+	c, err := Start(Command{Args: []string{sh, "-c", script}, Lock: "redlock"}, u.at("c1", []string{nowhere}, time.Second))
 	if err == nil {
 		u.Client = c
 		t.Cleanup(func() { _ = c.Close() })
@@ -29,7 +29,7 @@ func foreign(t *testing.T, script string) (*user, error) {
 
 // TestStartFails: the error says which client, and what the command said at its end.
 func TestStartFails(t *testing.T) {
-	site := workload.Site{Client: "c1"}
+	site := workload.Env{Client: "c1"}
 	for _, c := range []struct {
 		name    string
 		command []string
@@ -43,7 +43,7 @@ func TestStartFails(t *testing.T) {
 		{"it says much", []string{"sh", "-c", "for i in 1 2 3 4 5 6 7 8 9; do printf %0999d 0 >&2; done; echo the end >&2"}, []string{"the end"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := Start(c.command, "redlock", site)
+			_, err := Start(Command{Args: c.command}, site)
 			if err == nil {
 				t.Fatal("it started")
 			}
@@ -66,7 +66,7 @@ func TestNotOurs(t *testing.T) {
 		{`{"type":"maybe"}`, "maybe"},
 		{`{"type":"ended","key":"k0"}`, "value is missing"},
 		{`{"type":"point","key":"k0"}`, "value is missing"},
-		{`{"type":"ok","key":"k0"}`, "without a token"},
+		{`{"type":"ok","token":7}`, "not a message"},
 	} {
 		t.Run(c.says, func(t *testing.T) {
 			u, err := foreign(t, `read l; echo '{"type":"ok"}'; read l; echo '`+c.says+`'; exec sleep 60`)

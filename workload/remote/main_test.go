@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 // beHarness starts a client process, tells its id, and waits for the end of stdin.
 func beHarness(what string) int {
 	os.Setenv(clientEnv, "yes")
-	c, err := Start([]string{os.Args[0]}, "redlock", workload.Site{Client: "c1", Addrs: []string{nowhere}, TTL: time.Second})
+	c, err := Start(Command{Args: []string{os.Args[0]}, Lock: "redlock"}, workload.Env{Client: "c1", Addrs: []string{nowhere}, TTL: time.Second})
 	if err != nil {
 		fmt.Println("error:", err)
 		return 1
@@ -46,7 +46,7 @@ func beHarness(what string) int {
 	if strings.Contains(what, "stopped") {
 		c.Stop()
 	}
-	fmt.Println(c.cmd.Process.Pid)
+	fmt.Println(c.process.cmd.Process.Pid)
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	return 0
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"lockpick/cluster"
+	"lockpick/cluster/process"
 )
 
 // masters starts redis-server processes, which end with the test, and returns their
@@ -14,7 +15,7 @@ func masters(t *testing.T, n int) []string {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Skip("needs redis-server: ", err)
 	}
-	c, err := cluster.Process(t.Context(), cluster.Config{Masters: n})
+	c, err := process.Start(t.Context(), cluster.Config{Masters: n})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,27 +14,34 @@ type Request struct {
 	Op string `json:"op"` // init, acquire, extend, release, write, clock, continue, exit
 
 	// init
-	Client  string        `json:"client,omitempty"`
-	Lock    string        `json:"lock,omitempty"`
-	Masters []string      `json:"masters,omitempty"` // addresses, through this client's links
-	TTL     time.Duration `json:"ttl,omitempty"`     // ns
-	Timeout time.Duration `json:"timeout,omitempty"` // ns, per master; 0: the lock's default
-	Wait    int           `json:"wait,omitempty"`    // replicas that must have a key before its vote counts
-	Fencing bool          `json:"fencing,omitempty"`
-	Margin  time.Duration `json:"margin,omitempty"` // ns: how long before its end a lease is not relied on
+	Protocol int           `json:"protocol,omitempty"` // ProtocolVersion
+	Client   string        `json:"client,omitempty"`
+	Lock     string        `json:"lock,omitempty"`
+	Masters  []string      `json:"masters,omitempty"` // addresses, through this client's links
+	TTL      time.Duration `json:"ttl,omitempty"`     // ns
+	TTLMS    float64       `json:"ttl_ms,omitempty"`  // the same
+	Timeout  time.Duration `json:"timeout,omitempty"` // ns, per master; 0: the lock's default
+	Wait     int           `json:"wait,omitempty"`    // replicas that must have a key before its vote counts
+	Fencing  bool          `json:"fencing,omitempty"`
+	Margin   time.Duration `json:"margin,omitempty"` // ns: how long before its end a lease is not relied on
 
 	// acquire; extend, release, write
-	Key    string        `json:"key,omitempty"`
-	Within time.Duration `json:"within,omitempty"` // ns: give up after
-	Token  string        `json:"token,omitempty"`
-	Value  int64         `json:"value,omitempty"`
-	Mark   bool          `json:"mark,omitempty"` // write: put the token into the resource just before
+	Key      string        `json:"key,omitempty"`
+	Within   time.Duration `json:"within,omitempty"`    // ns: give up after
+	WithinMS float64       `json:"within_ms,omitempty"` // the same
+	Token    string        `json:"token,omitempty"`
+	Value    int64         `json:"value,omitempty"`
+	Mark     bool          `json:"mark,omitempty"` // write: put the token into the resource just before
 
 	// clock: from now on the client's clocks count Rate seconds in a true one, and its wall
 	// clock is Offset (ns) ahead of where it would be had it never been stepped
 	Rate   float64       `json:"rate,omitempty"`
 	Offset time.Duration `json:"offset,omitempty"`
 }
+
+// ProtocolVersion is that of the protocol that docs/clients.md describes. Version 2 added what init answers, and made
+// all but four requests optional.
+const ProtocolVersion = 2
 
 // The requests.
 const (
@@ -55,10 +62,15 @@ type Message struct {
 	Key   string         `json:"key,omitempty"`
 	Error string         `json:"error,omitempty"`
 	Value *history.Value `json:"value,omitempty"`
+	Token string         `json:"token,omitempty"` // of acquire and extend: a shorter way to write value.token
+	Fence int64          `json:"fence,omitempty"` // of acquire: value.fence
+	Hello                // of init
 	// Left is, of acquire, extend, renewed and valid, for how long the lease is still valid by the
 	// client's own clock, and At the machine's monotonic clock at that moment (ns).
 	Left time.Duration `json:"left,omitempty"`
 	At   int64         `json:"at,omitempty"`
+	// When is, of a vote, what the machine's monotonic clock showed when the reply was there (ns).
+	When int64 `json:"when,omitempty"`
 }
 
 // check says what is wrong with a message.

@@ -15,13 +15,14 @@ import (
 	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 	"lockpick/workload"
 )
 
 // Serve is a client process: it reads requests from in and answers them on out, until
 // it is asked to exit or in ends. An error says which line could not be understood.
 func Serve(in io.Reader, out io.Writer) error {
-	s := &server{in: bufio.NewScanner(in), out: json.NewEncoder(out), clock: workload.NewClock(redlock.RealTime{}), requests: make(chan line), leases: map[string]workload.Lease{}}
+	s := &server{in: bufio.NewScanner(in), out: json.NewEncoder(out), clock: workload.NewClock(protocol.RealTime{}), requests: make(chan line), leases: map[string]workload.Lease{}}
 	s.in.Buffer(nil, 1<<20)
 	s.listening, s.end = context.WithCancelCause(context.Background())
 	defer s.close()
@@ -177,10 +178,18 @@ func (s *server) answer(r Request) error {
 	case opExtend:
 		s.withLease(r, func(l workload.Lease) error {
 			longer, err := l.Extend(context.Background())
-			if err == nil {
+			switch {
+			case err == nil:
 				s.granted(r.Key, longer)
+			case l.Context().Err() == nil: // it goes on as it was
+				s.bending.Lock()
+				defer s.bending.Unlock()
+				at := monotonic()
+				s.outcome(Message{Left: time.Until(s.clock.True(l.Until())), At: at}, err)
+			default:
+				return err
 			}
-			return err
+			return nil
 		})
 	case opRelease:
 		s.withLease(r, func(l workload.Lease) error {
@@ -212,7 +221,7 @@ func (s *server) start(r Request) error {
 		s.refuse(fmt.Errorf("lock %q is unknown: use one of %v, or one that is wrong on purpose (lockpick list locks)", r.Lock, workload.CorrectNames()))
 		return nil
 	}
-	lock, err := kind.New(workload.Site{
+	lock, err := kind.New(workload.Env{
 		Client: r.Client, Addrs: r.Masters, Runtime: s.clock, TTL: r.TTL, Timeout: r.Timeout, Fencing: r.Fencing, Wait: r.Wait,
 		Pass:    func(point, key string) bool { return s.reach(point, key) == nil },
 		Renewed: s.renewed,
@@ -220,12 +229,16 @@ func (s *server) start(r Request) error {
 			s.say(Message{Type: msgEnded, Key: key, Error: cause.Error(), Value: &history.Value{Token: token}})
 		},
 		Hooks: redlock.Hooks{
-			Vote: func(v redlock.Vote) {
+			Vote: func(v protocol.Vote) {
 				op := workload.VoteOp(r.Client, v, r.Fencing)
-				s.say(Message{Type: msgVote, Key: op.Key, Error: op.Error, Value: op.Value, At: int64(v.Master)})
+				m := Message{Type: msgVote, Key: op.Key, Error: op.Error, Value: op.Value, At: int64(v.Master), When: monotonic()}
+				if !v.At.IsZero() {
+					m.When -= int64(time.Since(v.At))
+				}
+				s.say(m)
 			},
 			Decided: func(d redlock.Decision) {
-				if d.Kind == redlock.Set && d.Yes >= d.Quorum {
+				if d.Kind == protocol.Set && d.Yes >= d.Quorum {
 					_ = s.reach(workload.AfterQuorum, d.Key)
 				}
 			},
@@ -239,7 +252,7 @@ func (s *server) start(r Request) error {
 		return nil
 	}
 	s.init, s.lock = r, lock
-	s.outcome(Message{}, nil)
+	s.outcome(Message{Hello: Hello{Can: workload.Abilities, Library: "lockpick " + r.Lock}}, nil)
 	return nil
 }
 

@@ -121,6 +121,7 @@ func (s *conversation) said() string {
 var (
 	tokens = regexp.MustCompile(`[0-9a-f]{40}`)
 	took   = regexp.MustCompile(`"took":[0-9]+`)
+	when   = regexp.MustCompile(`,"when":[0-9]+`)
 	left   = regexp.MustCompile(`"left":(-?[0-9]+),"at":([0-9]+)`)
 )
 
@@ -144,6 +145,7 @@ func (s *conversation) known(l string) string {
 		l = left.ReplaceAllString(l, `"left":…,"at":…`)
 	}
 	l = took.ReplaceAllString(l, `"took":…`)
+	l = when.ReplaceAllString(l, "")
 	return strings.ReplaceAll(l, s.master, "$M")
 }
 

@@ -1,14 +1,11 @@
 package remote
 
 import (
-	"bufio"
-	"context"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os/exec"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -19,110 +16,192 @@ import (
 	"lockpick/workload"
 )
 
-// Client is a client process as the harness sees it. It is a workload.Lock whose
-// leases also write, and a workload.Process that can be stopped and killed.
+// What the harness and a client process tell each other first.
+type (
+	Command = workload.Command
+	Hello   = workload.Hello
+)
+
+// Client is a client process as the harness sees it. It is a workload.Lock, and a workload.Process that can be
+// stopped and killed.
 type Client struct {
-	site     workload.Site
-	cmd      *exec.Cmd
-	stdin    io.WriteCloser
+	site     workload.Env
+	process  *child
+	hello    Hello
 	messages chan Message // closed when the process has said its last
 	waited   chan struct{}
-	stderr   tail
 
-	sending sync.Mutex // of lines on stdin
 	mu      sync.Mutex
+	ready   bool               // it has answered init
 	leases  map[string]*lease  // that may still be valid, by token
 	ended   map[string]error   // tokens of leases that were over before their outcome was read
 	bent    map[string]Message // what was last said of a lease's end because a clock was bent
+	seen    map[string]grant   // by master: what it granted the client last, as the links saw it
+	unnamed int                // leases so far whose token nobody said
 	gone    bool
 	stopped bool   // by a signal
-	silent  string // why it was ended, if that is because it did not answer
+	why     string // it was ended, if the harness did that
 }
 
-// Start runs command (such as lockpick client) as the client that site describes, with
-// the lock of that name. The process dies with the harness.
-func Start(command []string, lock string, site workload.Site) (*Client, error) {
-	if len(command) == 0 {
-		return nil, fmt.Errorf("client %s: no command to run was given", site.Client)
-	}
+// grant is what a master granted.
+type grant struct {
+	token string
+	sent  time.Time // when the client asked for it
+}
+
+// Start runs a command (such as lockpick client) as the client that site describes. The process dies with the
+// harness.
+func Start(command Command, site workload.Env) (*Client, error) {
 	c := &Client{
-		site: site, cmd: exec.Command(command[0], command[1:]...), messages: make(chan Message, 64), waited: make(chan struct{}),
-		leases: map[string]*lease{}, ended: map[string]error{}, bent: map[string]Message{},
+		site: site, messages: make(chan Message, 64), waited: make(chan struct{}),
+		leases: map[string]*lease{}, ended: map[string]error{}, bent: map[string]Message{}, seen: map[string]grant{},
 	}
-	// In a group of its own, so that Ctrl-C in a terminal does not reach it: the harness
-	// ends it in order. If the harness dies, so does the process: its stdin ends, and one
-	// that is stopped is woken by the system with SIGHUP, as its group is orphaned.
-	c.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	c.cmd.Stderr = &c.stderr
-	var err error
-	if c.stdin, err = c.cmd.StdinPipe(); err != nil {
+	if err := c.start(command); err != nil {
 		return nil, fmt.Errorf("client %s: %w", site.Client, err)
-	}
-	stdout, err := c.cmd.StdoutPipe()
-	if err != nil {
-		return nil, fmt.Errorf("client %s: %w", site.Client, err)
-	}
-	if err := c.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("client %s: run %s: %w", site.Client, command[0], err)
-	}
-	go c.listen(stdout)
-	_, err = c.ask(Request{
-		Op: opInit, Client: site.Client, Lock: lock, Masters: site.Addrs, TTL: site.TTL, Timeout: site.Timeout,
-		Fencing: site.Fencing, Wait: site.Wait, Margin: site.Margin,
-	})
-	if err != nil {
-		closed := c.Close() // first: then it has said all it had to on stderr
-		return nil, errors.Join(fmt.Errorf("client %s: %w: %s", site.Client, err, &c.stderr), closed)
 	}
 	return c, nil
 }
 
-// listen reads what the process says until it ends. Votes and ends of leases come at
-// any time and are dealt with here; the rest belongs to the request under way.
-func (c *Client) listen(stdout io.Reader) {
-	in := bufio.NewScanner(stdout)
-	in.Buffer(nil, 1<<20)
-	for in.Scan() {
-		m, err := parse(in.Bytes())
-		if err != nil {
-			c.Kill() // nobody knows any more which outcome belongs to which request
-		}
-		switch m.Type {
-		case msgVote:
-			op := history.Op{Process: fmt.Sprintf("m%d", m.At+1), Type: history.OK, F: history.FVote, Key: m.Key, Value: m.Value, Error: m.Error}
-			if m.Error != "" {
-				op.Type = history.Info
-			}
-			c.site.Record(op)
-		case msgRenewed:
-			if l := c.valid(m); l != nil && c.site.Renewed != nil {
-				c.site.Renewed(m.Key, l)
-			}
-		case msgValid:
-			c.valid(m)
-		case msgClock:
-			to := cluster.Clock{Rate: m.Value.Rate}
-			if m.Value.Offset != nil {
-				to.Offset = *m.Value.Offset
-			}
-			c.site.Bent(to)
-		case msgEnded:
-			c.end(m.Value.Token, errors.New(m.Error))
-		default:
-			c.messages <- m
+func (c *Client) start(command Command) error {
+	if len(command.Args) == 0 {
+		return errors.New("no command to run was given")
+	}
+	var log io.WriteCloser
+	var err error
+	if command.Log != nil {
+		if log, err = command.Log(c.site.Client); err != nil {
+			return err
 		}
 	}
-	// A process that is heard no more, but has not ended, is of no use.
-	t := time.AfterFunc(exitWithin, c.Kill)
-	_ = c.cmd.Wait()
-	t.Stop()
+	if c.process, err = spawn(command.Args, append(command.Env, c.site.Env...), log); err != nil {
+		return err
+	}
+	if c.site.Observe != nil {
+		c.site.Observe(c.observed)
+	}
+	go c.listen()
+	m, err := c.ask(Request{
+		Op: opInit, Protocol: ProtocolVersion, Client: c.site.Client, Lock: command.Lock, Masters: c.site.Addrs,
+		TTL: c.site.TTL, TTLMS: inMS(c.site.TTL), Timeout: c.site.Timeout,
+		Fencing: c.site.Fencing, Wait: c.site.Wait, Margin: c.site.Margin,
+	})
+	if err == nil {
+		err = m.Hello.Check()
+	}
+	if err == nil {
+		err = m.Lifespan.Fits(c.site.TTL)
+	}
+	if err != nil {
+		closed := c.Close() // first: then it has said all it had to on stderr
+		if why := c.LastWords(); errors.Is(err, workload.ErrGone) && why != "" {
+			err = fmt.Errorf("%w: %s", err, why)
+		} else {
+			err = fmt.Errorf("%w: %s", err, &c.process.stderr)
+		}
+		return errors.Join(err, closed)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hello, c.ready = m.Hello, true
+	return nil
+}
+
+// Hello is what the client has said of itself.
+func (c *Client) Hello() Hello { return c.hello }
+
+func inMS(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// listen takes what the process says until it ends. Votes and ends of leases come at
+// any time and are dealt with here; the rest belongs to the request under way.
+func (c *Client) listen() {
+	fd := 0 // on which it speaks; 0: it has not said anything that makes sense
+	var noise *time.Timer
+	defer func() {
+		if noise != nil {
+			noise.Stop()
+		}
+	}()
+	for in := range c.process.lines {
+		m, err := Message{}, in.err
+		if err == nil {
+			m, err = parse(in.line)
+		}
+		switch {
+		case fd == 4 && in.from == 1: // it prints
+			continue
+		case err == nil && fd == 0:
+			fd = in.from
+			c.process.chose(fd)
+			if noise != nil && fd == 1 { // it had said something else before
+				c.kill("it printed what is no message before its answer to init")
+			}
+		case err != nil && fd == 0 && in.from == 1: // it may be about to speak on the other descriptor
+			if noise == nil {
+				noise = time.AfterFunc(noiseWithin, func() { c.kill(err.Error()) })
+			}
+			continue
+		case err != nil:
+			c.kill(err.Error()) // nobody knows any more which outcome belongs to which request
+			m = Message{Type: string(history.Info), Error: err.Error()}
+		}
+		if noise != nil {
+			noise.Stop()
+		}
+		c.take(m)
+	}
 	c.endAll()
 	close(c.messages)
 	close(c.waited)
 }
 
-// parse reads a message. What is none is the outcome of the request under way: nobody
-// knows what came of it.
+// noiseWithin is how long a process may take to speak on descriptor 4, once it has printed what is no message.
+var noiseWithin = 2 * time.Second
+
+// take deals with a message.
+func (c *Client) take(m Message) {
+	switch m.Type {
+	case msgVote:
+		op := history.Op{Process: fmt.Sprintf("m%d", m.At+1), Type: history.OK, F: history.FVote, Key: m.Key, Value: m.Value, Error: m.Error}
+		if m.Error != "" {
+			op.Type = history.Info
+		}
+		c.site.Record(op, m.ago())
+	case msgRenewed:
+		if l := c.valid(m); l != nil && c.site.Renewed != nil {
+			c.site.Renewed(m.Key, c.shown(l))
+		}
+	case msgValid:
+		c.valid(m)
+	case msgClock:
+		to := cluster.Clock{Rate: m.Value.Rate}
+		if m.Value.Offset != nil {
+			to.Offset = *m.Value.Offset
+		}
+		c.site.Bent(to)
+	case msgEnded:
+		c.over(m.Key, m.Value.Token, errors.New(m.Error))
+	default:
+		c.messages <- m
+	}
+}
+
+// observed takes a vote that the links saw. A client that tells of votes itself is believed instead.
+func (c *Client) observed(op history.Op) {
+	c.mu.Lock()
+	if !c.ready || c.hello.Has(workload.CanVotes) {
+		c.mu.Unlock()
+		return
+	}
+	v := op.Value
+	if v.Yes && (v.Command == history.CommandSet || v.Command == history.CommandExtend) {
+		c.seen[op.Process] = grant{token: v.Token, sent: time.Now().Add(-v.Took)}
+	}
+	c.mu.Unlock()
+	v.Client = c.site.Client
+	c.site.Record(op, 0)
+}
+
+// parse reads a message.
 func parse(line []byte) (Message, error) {
 	var m Message
 	err := json.Unmarshal(line, &m)
@@ -130,25 +209,43 @@ func parse(line []byte) (Message, error) {
 		err = m.check()
 	}
 	if err != nil {
-		err = fmt.Errorf("the client's process said %q, which is not a message: %w", line, err)
-		return Message{Type: string(history.Info), Error: err.Error()}, err
+		return Message{}, fmt.Errorf("the client's process said %q, which is not a message: %w", clip(line), err)
 	}
 	if m.Value == nil {
 		m.Value = &history.Value{}
 	}
+	m.Value.Token, m.Value.Fence = cmp.Or(m.Value.Token, m.Token), cmp.Or(m.Value.Fence, m.Fence)
 	return m, nil
 }
 
-func (c *Client) end(token string, cause error) {
+// clip shortens a line for an error.
+func clip(line []byte) []byte { return line[:min(len(line), 200)] }
+
+// over ends a lease that is known to be over; without a token, those on the key. It may come before its grant was read.
+func (c *Client) over(key, token string, cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l := c.leases[token]
-	if l == nil {
-		c.ended[token] = cause
-		return
+	found := false
+	for t, l := range c.leases {
+		if t == token || token == "" && l.key == key {
+			l.end(cause)
+			delete(c.leases, t)
+			found = true
+		}
 	}
-	l.end(cause)
-	delete(c.leases, token)
+	if !found {
+		c.ended[cmp.Or(token, "key "+key)] = cause
+	}
+}
+
+// finish ends a lease, if it is not over yet.
+func (c *Client) finish(token string, cause error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if l := c.leases[token]; l != nil {
+		l.end(cause)
+		delete(c.leases, token)
+	}
 }
 
 func (c *Client) endAll() {
@@ -166,7 +263,11 @@ func (c *Client) ask(r Request) (Message, error) {
 	if err := c.send(r); err != nil {
 		return Message{}, err
 	}
-	patience := patience + c.site.TTL + r.Within + time.Duration(2*len(c.site.Addrs))*c.site.Timeout
+	patience := patience
+	if r.Op == opInit {
+		patience += startWithin // it may have much to load
+	}
+	patience += c.site.TTL + r.Within + time.Duration(2*len(c.site.Addrs))*c.site.Timeout
 	waiting := c.expect(r.Op, patience)
 	defer func() { waiting.Stop() }()
 	var refused error // by the resource, which the harness keeps: the process is not told
@@ -201,6 +302,9 @@ func (c *Client) ask(r Request) (Message, error) {
 // it records a call as hung (workload.ReturnBound).
 var patience = 10 * time.Second
 
+// startWithin is how much longer a process may take to answer its first request.
+const startWithin = 50 * time.Second
+
 // expect ends a process that says nothing, unless it is stopped: else a client that hangs
 // would have the whole run hang.
 func (c *Client) expect(op string, d time.Duration) *time.Timer {
@@ -214,7 +318,7 @@ func (c *Client) expect(op string, d time.Duration) *time.Timer {
 			t.Reset(d)
 			return
 		}
-		c.silent = fmt.Sprintf("it did not answer %s within %v, and was ended", op, d)
+		c.why = fmt.Sprintf("it did not answer %s within %v, and was ended", op, d)
 		c.Kill()
 	})
 	close(set)
@@ -226,9 +330,7 @@ func (c *Client) send(r Request) error {
 	if err != nil {
 		return err
 	}
-	c.sending.Lock()
-	defer c.sending.Unlock()
-	if _, err := c.stdin.Write(append(b, '\n')); err != nil {
+	if c.process.send(append(b, '\n')) != nil {
 		return workload.ErrGone
 	}
 	return nil
@@ -241,54 +343,10 @@ type Refused struct{ Says string }
 func (e *Refused) Error() string { return e.Says }
 func (e *Refused) Unwrap() error { return redlock.ErrNotHeld }
 
-// Acquire asks the process to acquire. ctx ends the waiting at its deadline only: the
-// process is told how long it may try.
-func (c *Client) Acquire(ctx context.Context, key string) (workload.Lease, error) {
-	within := c.site.AcquireTimeout
-	if end, ok := ctx.Deadline(); ok {
-		within = time.Until(end)
-	}
-	m, err := c.ask(Request{Op: opAcquire, Key: key, Within: within})
-	if err != nil {
-		return nil, err
-	}
-	return c.granted(key, m)
-}
-
-// granted makes a lease of what the process says. What is left of it was said when
-// the machine's clock showed m.At.
-func (c *Client) granted(key string, m Message) (workload.Lease, error) {
-	if m.Value.Token == "" {
-		c.Kill() // such leases could not be told apart in the history
-		return nil, errors.New("the client's process granted a lease without a token")
-	}
-	l := &lease{client: c, key: key, token: m.Value.Token, fence: m.Value.Fence, until: m.until()}
-	l.ctx, l.end = context.WithCancelCause(context.Background())
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if bent, ok := c.bent[l.token]; ok && bent.At > m.At { // its clock was bent before this was read
-		l.until = bent.until()
-	}
-	if before := c.leases[l.token]; before != nil { // it was extended: one lock, one context
-		l.ctx, l.end = before.ctx, before.end
-	}
-	cause, over := c.ended[l.token]
-	delete(c.ended, l.token)
-	switch {
-	case over:
-		l.end(cause)
-	case c.gone:
-		l.end(workload.ErrGone)
-	default:
-		c.leases[l.token] = l
-	}
-	return l, nil
-}
-
 // Close asks the process to exit, and ends it if it does not.
 func (c *Client) Close() error {
 	_ = c.send(Request{Op: opExit})
-	c.stdin.Close()
+	c.process.closeRequests()
 	c.signal(syscall.SIGCONT)
 	t := time.AfterFunc(exitWithin, c.Kill)
 	defer t.Stop()
@@ -306,6 +364,14 @@ func (c *Client) Stop()     { c.stop(true); c.signal(syscall.SIGSTOP) }
 func (c *Client) Continue() { c.signal(syscall.SIGCONT); c.stop(false) }
 func (c *Client) Kill()     { c.signal(syscall.SIGKILL) }
 
+// kill ends a process that does not keep to the protocol.
+func (c *Client) kill(why string) {
+	c.mu.Lock()
+	c.why = why
+	c.mu.Unlock()
+	c.Kill()
+}
+
 func (c *Client) stop(is bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -322,19 +388,18 @@ func (c *Client) Gone() bool {
 	}
 }
 
-func (c *Client) signal(s syscall.Signal) { _ = c.cmd.Process.Signal(s) }
+func (c *Client) signal(s syscall.Signal) { c.process.signal(s) }
 
-// LastWords say why the process ended: what the harness knows of it, or the last line that
+// LastWords say why the process ended: what the harness knows of it, or the last lines that
 // it wrote to stderr; empty: nothing.
 func (c *Client) LastWords() string {
 	c.mu.Lock()
-	silent := c.silent
+	why := c.why
 	c.mu.Unlock()
-	if silent != "" {
-		return silent
+	if why != "" {
+		return why
 	}
-	lines := strings.Split(strings.TrimSpace(c.stderr.String()), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
+	return c.process.stderr.lastLines(3)
 }
 
 // SetClock bends the client's clocks. What is left of its leases may last for another
@@ -347,83 +412,8 @@ func (c *Client) SetClock(to cluster.Clock) error {
 	if err := workload.CheckClock(to); err != nil {
 		return err
 	}
+	if !c.hello.Has(workload.CanClock) {
+		return nil // the fault finds that it had no effect
+	}
 	return c.send(Request{Op: opClock, Rate: to.Rate, Offset: to.Offset})
-}
-
-// valid notes that a lease ends at another time.
-func (c *Client) valid(m Message) *lease {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.bent[m.Value.Token] = m
-	l := c.leases[m.Value.Token]
-	if l != nil {
-		l.until = m.until()
-	}
-	return l
-}
-
-// until is when what is left of a lease ends.
-func (m *Message) until() time.Time {
-	now := time.Now() // first: what is left then errs on the safe side
-	return now.Add(m.Left - time.Duration(monotonic()-m.At))
-}
-
-// tail keeps the end of what a process writes, for errors.
-type tail struct {
-	mu sync.Mutex
-	b  []byte
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.b = append(t.b, p...)
-	t.b = t.b[max(0, len(t.b)-2000):]
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return string(t.b)
-}
-
-// lease is a lease of a client process, in true time.
-type lease struct {
-	client     *Client
-	key, token string
-	fence      int64
-	until      time.Time // guarded by client.mu: the client's clocks may be bent
-	ctx        context.Context
-	end        context.CancelCauseFunc
-}
-
-func (l *lease) Token() string            { return l.token }
-func (l *lease) Fence() int64             { return l.fence }
-func (l *lease) Context() context.Context { return l.ctx }
-
-func (l *lease) Until() time.Time {
-	l.client.mu.Lock()
-	defer l.client.mu.Unlock()
-	return l.until
-}
-
-func (l *lease) Extend(context.Context) (workload.Lease, error) {
-	m, err := l.client.ask(Request{Op: opExtend, Key: l.key, Token: l.token})
-	if err != nil {
-		return nil, err
-	}
-	return l.client.granted(l.key, m)
-}
-
-func (l *lease) Release(context.Context) error {
-	_, err := l.client.ask(Request{Op: opRelease, Key: l.key, Token: l.token})
-	return err
-}
-
-// Write has the process check its lease, send its token if it is to mark the resource, and
-// send a write.
-func (l *lease) Write(value int64, mark bool) error {
-	_, err := l.client.ask(Request{Op: opWrite, Key: l.key, Token: l.token, Value: value, Mark: mark})
-	return err
 }

@@ -1,0 +1,47 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/redis/go-redis/v9/logging"
+
+	"lockpick/cluster"
+	"lockpick/history"
+	"lockpick/workload"
+)
+
+// Enact runs a scenario on masters that exist, as Run does on real ones, and returns its
+// history, of which nothing is written. It is for masters in memory in a testing/synctest
+// bubble, in which time is virtual, so it does not watch how much of it the machine takes.
+// Clients dial through the masters, if those have a DialContext. The scenario must be
+// complete and free of problems (WithRequirements, Check). Enact does not close the masters.
+//
+// recording is told of the recorder before anything is recorded; it may be nil.
+func Enact(ctx context.Context, s Scenario, masters cluster.Cluster, recording func(*history.Recorder)) (*history.History, error) {
+	if s.processes() {
+		return nil, errors.New("clients that are processes cannot reach masters in memory: run without clients_as: processes")
+	}
+	logging.Disable() // go-redis would tell of every refused dial; the votes already do
+	c := &campaign{s: s, outer: ctx, opt: Options{Progress: func(string, ...any) {}}, masters: masters, enacted: true}
+	c.runtime = realTime{panicked: c.fail}
+	c.start = c.runtime.Now()
+	c.recorder = history.NewMemory(s.header(masters, workload.Hello{}, "", time.Now()), c.now)
+	if s.StopOnViolation {
+		c.observe() // nobody else looks
+	}
+	if recording != nil {
+		recording(c.recorder)
+	}
+	if err := c.run(); err != nil {
+		return nil, &HarnessError{err}
+	}
+	return c.recorder.History(), nil
+}
+
+// dialer is a cluster whose masters only it can reach.
+type dialer interface {
+	DialContext(ctx context.Context, network, address string) (net.Conn, error)
+}

@@ -1,0 +1,172 @@
+package campaign
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"lockpick/clients"
+	"lockpick/cluster"
+	"lockpick/cluster/resp"
+	"lockpick/history"
+	"lockpick/redlock/protocol"
+	"lockpick/workload"
+)
+
+// clientsDir is where a run keeps what its clients wrote to stderr.
+const clientsDir = "clients"
+
+// foreign says whether the clients run a command of the user's.
+func (s *Scenario) foreign() bool { return len(s.Client) > 0 }
+
+// processes says whether clients are processes.
+func (s *Scenario) processes() bool { return s.ClientsAs == Processes || s.foreign() }
+
+// label names what a command tests, where nobody has said it: lock.py is lock.
+func label(command []string) string {
+	name := filepath.Base(command[0])
+	for _, arg := range command[1:] {
+		if !strings.HasPrefix(arg, "-") {
+			name = filepath.Base(arg)
+			break
+		}
+	}
+	if cut := strings.TrimSuffix(name, filepath.Ext(name)); cut != "" {
+		name = cut
+	}
+	return name[:min(len(name), 80)]
+}
+
+// checkClient says what is wrong with the command of a client.
+func (s *Scenario) checkClient() *Problem {
+	switch {
+	case !s.foreign():
+		return nil
+	case s.Client[0] == "":
+		return &Problem{"client", "the first word is empty: it is the program to run"}
+	case s.Driver == Sim || s.Driver == Virtual:
+		return &Problem{"client", "clients that are processes need real masters: choose another driver"}
+	}
+	return nil
+}
+
+// kind is the lock under test. hello is what its client has said of itself.
+func (s *Scenario) kind(hello workload.Hello) workload.Kind {
+	if !s.foreign() {
+		kind, _ := workload.LockNamed(s.Lock)
+		return kind
+	}
+	return workload.Kind{Name: s.Lock, Summary: hello.Library, Fencing: hello.Has(workload.CanFence), First: hello.Masters == 1}
+}
+
+// meet starts the command of the clients once, to learn what it is and what it can do.
+func (c *campaign) meet() error {
+	if !c.s.foreign() {
+		return nil
+	}
+	site, err := c.clientEnv("c1")
+	if err != nil {
+		return err
+	}
+	if c.client, err = clients.Resolve(c.s.Client); err != nil {
+		return &Problem{"client", err.Error()}
+	}
+	site.Client, site.TTL, site.Timeout, site.Runtime = "c1", c.s.TTL, c.s.Timeout, protocol.RealTime{}
+	site.Record, site.Observe = func(history.Op, time.Duration) {}, nil
+	client, err := StartClient(c.command(), site)
+	if err != nil {
+		return &Problem{"client", strings.TrimPrefix(err.Error(), "client c1: ")}
+	}
+	if greets, ok := client.(interface{ Hello() workload.Hello }); ok {
+		c.hello = greets.Hello()
+	}
+	if err := client.Close(); err != nil {
+		return err
+	}
+	if c.s.Fencing && !c.hello.Has(workload.CanFence) {
+		return &Problem{"fencing", "the client does not say that its grants carry fencing tokens (\"can\":[\"fence\"])"}
+	}
+	if !c.hello.Has(workload.CanExtend) {
+		c.s.Extend = 0
+	}
+	c.opt.Progress("%s", c.introduction())
+	return nil
+}
+
+// introduction says what the clients are.
+func (c *campaign) introduction() string {
+	command, _, more := strings.Cut(strings.Join(c.s.Client, " "), "\n")
+	if more {
+		command += " …"
+	}
+	what := "the clients run " + command
+	if c.hello.Library != "" {
+		what += " (" + c.hello.Library + ")"
+	}
+	if len(c.hello.Can) > 0 {
+		what += ", which can " + strings.Join(c.hello.Can, ", ")
+	}
+	return what
+}
+
+// command is what runs as a client.
+func (c *campaign) command() workload.Command {
+	log := func(client string) (io.WriteCloser, error) {
+		return os.OpenFile(filepath.Join(c.dir, clientsDir, client+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	}
+	if c.s.foreign() {
+		return workload.Command{Args: c.client, Lock: c.s.Lock, Log: log}
+	}
+	return workload.Command{Args: c.opt.Client, Lock: c.s.Lock, Log: log}
+}
+
+// observed returns a function that passes the votes seen on a client's links to its argument.
+func (c *campaign) observed(links []cluster.Link) func(vote func(history.Op)) {
+	return func(vote func(history.Op)) {
+		for i, l := range links {
+			o, ok := l.(cluster.Observable)
+			if !ok {
+				continue
+			}
+			o.Observe(&resp.Observer{
+				Scripts: &c.scripts, Lost: c.unobserved,
+				Vote: func(v resp.Vote) { vote(voteOp(i, v)) },
+			})
+		}
+	}
+}
+
+// voteOp is a vote that a link saw, as it is recorded.
+func voteOp(master int, v resp.Vote) history.Op {
+	op := history.Op{Process: fmt.Sprintf("m%d", master+1), Type: history.OK, F: history.FVote, Key: v.Key, Error: v.Err}
+	op.Value = &history.Value{Token: v.Token, Command: v.Command, Yes: v.Yes, Took: v.At.Sub(v.Sent), TTL: v.TTL}
+	if v.Err != "" {
+		op.Type = history.Info
+	}
+	return op
+}
+
+// unobserved tells once why the votes on a connection are not known.
+func (c *campaign) unobserved(why error) {
+	c.mu.Lock()
+	told := c.blind
+	c.blind = true
+	c.mu.Unlock()
+	if !told {
+		c.opt.Progress("a client's connection is not read for votes any more: %v", why)
+	}
+}
+
+// until says how the ends of leases are known, for the history's header.
+func until(foreign bool, hello workload.Hello) string {
+	switch {
+	case !foreign:
+		return ""
+	case hello.Lease == workload.NoLease:
+		return history.UntilReleased
+	}
+	return history.UntilTTL
+}

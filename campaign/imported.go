@@ -1,0 +1,148 @@
+package campaign
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"lockpick/checker"
+	"lockpick/history"
+	"lockpick/history/logs"
+)
+
+const (
+	// partHolds is how many holds of a log are judged at once: a log of ten million lines
+	// would need many times its size.
+	partHolds = 4_000
+	// wholeClients is how many clients a log may have whose history is kept whole: reports give
+	// each a lane.
+	wholeClients = 200
+	// listedPossible is how many possible overlaps a result carries.
+	listedPossible = 50
+	// nearby is how many holds before and after one in a violation an excerpt shows.
+	nearby = 3
+)
+
+// JudgeLogs judges a log of a lock that Lockpick did not run. Logs can show mutual exclusion
+// (L2) and nothing else. The history has the holds that are certain; of a long log only those
+// around violations, though all are judged. The error is a *HarnessError.
+func JudgeLogs(l *logs.Log) (*history.History, *Result, error) {
+	h, report, err := checkLogs(l)
+	if err != nil {
+		return nil, nil, err
+	}
+	head := h.Header
+	r := &Result{
+		Name: head.Name, Started: head.Started, Duration: l.Duration, Driver: head.Driver, Clients: l.Clients, Keys: l.Keys, TTL: head.TTL, Nemesis: head.Nemesis,
+		Notes: slices.Clone(l.Notes), Verdicts: report.Results,
+		Counts: Counts{Operations: l.Lines, Acquires: l.Holds + l.Refused, Granted: l.Holds, Refused: l.Refused, Extended: l.Extended},
+	}
+	for _, d := range l.Doubts() {
+		r.Notes = append(r.Notes, d.String())
+	}
+	for _, p := range l.Problems {
+		r.Notes = append(r.Notes, p.String())
+	}
+	if n := len(h.Ops); l.Judged > 0 && l.Judged > granted(h) {
+		r.Notes = append(r.Notes, fmt.Sprintf("all %d holds that are certain were judged; the history and the timeline show %d of them, those around violations first", l.Judged, granted(h)))
+	} else if n == 0 {
+		r.Notes = append(r.Notes, "no hold is certain")
+	}
+	r.PossibleCount, r.Possible = l.Possible(listedPossible)
+	concludeLogs(l, r)
+	r.Untested = untested(h, r.Verdicts)
+	r.SetProperties(nil)
+	r.FirstViolationMS = firstViolation(r.Verdicts)
+	return h, r, nil
+}
+
+func granted(h *history.History) (n int) {
+	for i := range h.Ops {
+		if h.Ops[i].F == history.FAcquire && h.Ops[i].Type == history.OK {
+			n++
+		}
+	}
+	return n
+}
+
+// checkLogs has the holds of a log checked, in parts if they are many.
+func checkLogs(l *logs.Log) (*history.History, checker.Report, error) {
+	if l.Judged <= partHolds && l.Clients <= wholeClients {
+		h := l.All().History
+		report := checker.Check(h, checker.MutualExclusion)
+		return h, report, harnessError(report.Err())
+	}
+	type found struct {
+		at    time.Duration
+		holds [2]int
+	}
+	var all []found
+	var totals checker.Totals
+	for part := range l.Parts(partHolds) {
+		report := totals.Add(part.History, part.Repeated)
+		if err := report.Err(); err != nil {
+			return nil, report, harnessError(err)
+		}
+		for _, v := range report.Results[0].Violations {
+			all = append(all, found{v.At, [2]int{part.Hold(v.Ops[0]), part.Hold(v.Ops[len(v.Ops)-1])}})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(a.at, b.at) })
+	about := []int{0}
+	near := wholeClients / 2 // of a log without violations, its beginning
+	if len(all) > 0 {
+		about, near = nil, nearby
+	}
+	for _, f := range all[:min(len(all), checker.MaxViolations)] {
+		about = append(about, f.holds[:]...)
+	}
+	h := l.Excerpt(about, near).History
+	report := checker.CheckExcerpt(h, totals)
+	return h, report, harnessError(report.Err())
+}
+
+func harnessError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &HarnessError{err}
+}
+
+// concludeLogs adapts the verdict on mutual exclusion to what a log can prove: nothing is
+// proven to hold where overlaps are possible, or where most holds prove nothing.
+func concludeLogs(l *logs.Log, r *Result) {
+	v := &r.Verdicts[0]
+	doubts := l.Doubts()
+	slices.SortStableFunc(doubts, func(a, b logs.Doubt) int { return cmp.Compare(b.Count, a.Count) })
+	help := ""
+	if len(doubts) > 0 {
+		help = "; " + doubts[0].String()
+	}
+	possible := fmt.Sprintf("%d holds began while another still held the lock if all times are right, which is not certain", r.PossibleCount)
+	if r.PossibleCount == 1 {
+		possible = "1 hold began while another still held the lock if all times are right, which is not certain"
+	}
+	switch {
+	case v.Verdict == checker.Violated && r.PossibleCount > 0:
+		v.Why += "; beside these, " + possible
+	case v.Verdict == checker.Violated, v.Verdict == checker.Unknown:
+	case r.PossibleCount > 0:
+		v.Verdict, v.Why, v.Finding, v.Faults = checker.Unknown, possible+help, "", ""
+	case v.Verdict == checker.Invalid:
+		v.Why += help
+	case 2*l.Judged < l.Holds:
+		v.Evidence = append(v.Evidence, checker.Evidence{What: "holds that are certain", Got: l.Judged, Need: (l.Holds + 1) / 2})
+		v.Finding, v.Faults = "", ""
+		v.Verdict, v.Why = checker.Invalid, fmt.Sprintf("only %d of %d holds are certain%s", l.Judged, l.Holds, help)
+	}
+}
+
+// onlyCertain adapts the verdict on a history that was kept of logs: it lacks what is possible
+// and not certain, and of long logs most of what is certain, so it proves violations only.
+func onlyCertain(v *checker.Result) {
+	if v.Verdict != checker.Violated {
+		v.Finding, v.Faults = "", ""
+		v.Verdict, v.Why = checker.Unknown, "the history has only what is certain of the logs that it was made from: check the logs themselves"
+	}
+}

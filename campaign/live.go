@@ -1,0 +1,62 @@
+package campaign
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"lockpick/checker"
+	"lockpick/history"
+)
+
+// lookEach is how often a run on real masters asks whether enough was recorded to judge it again.
+const lookEach = 250 * time.Millisecond
+
+// stopOnViolation has stop called soon after the first violation of a property that was asked for;
+// if none was, of mutual exclusion. What the run has shown is judged again when it has ended.
+func (c *campaign) stopOnViolation(ctx context.Context, stop func()) {
+	asked := []checker.Property{checker.MutualExclusion}
+	if len(c.s.Properties) > 0 {
+		asked = PropertiesOf(c.s.Properties)
+	}
+	var once sync.Once
+	soon := func() {
+		// Stop a little later. A client releases its lease when the run stops. In virtual time it
+		// would otherwise release in the very instant in which the violation began.
+		once.Do(func() { c.runtime.AfterFunc(100*time.Millisecond, stop) })
+	}
+	if slices.Contains(asked, checker.MutualExclusion) {
+		c.recorder.Observe(func(history.Op) {
+			if c.watch.Violations() > 0 {
+				soon()
+			}
+		})
+	}
+	if len(asked) == 1 && asked[0] == checker.MutualExclusion {
+		return
+	}
+	live := checker.NewLive(c.s.header(c.masters, c.hello, "", time.Time{}), asked...)
+	look := func() (found bool) {
+		if !live.Due() || live.Judge() == nil {
+			return false
+		}
+		c.violations.Store(1)
+		soon()
+		return true
+	}
+	if c.world != nil || c.enacted { // at the same operation in every run of a seed
+		found := false
+		c.recorder.Observe(func(op history.Op) {
+			if live.Observe(op); !found {
+				found = look()
+			}
+		})
+		return
+	}
+	c.recorder.Observe(live.Observe)
+	c.runtime.Go(func() {
+		for c.runtime.Sleep(ctx, lookEach) == nil && !look() {
+		}
+	})
+}

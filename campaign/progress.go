@@ -1,0 +1,31 @@
+package campaign
+
+import (
+	"context"
+	"time"
+)
+
+// reportProgress reports live progress in real time, until ctx ends.
+func (c *campaign) reportProgress(ctx, working context.Context) {
+	for c.opt.Live != nil && c.runtime.Sleep(ctx, 200*time.Millisecond) == nil {
+		c.showStatus(working)
+	}
+}
+
+func (c *campaign) showStatus(working context.Context) {
+	now := c.now() // also where nobody looks: it tells that virtual time goes on
+	if c.opt.Live == nil {
+		return
+	}
+	stage := "working"
+	switch {
+	case c.visiting.Load():
+		stage = "visiting"
+	case working.Err() != nil:
+		stage = "healing"
+	}
+	c.opt.Live(Status{
+		Stage: stage, Elapsed: now, Limit: c.s.TimeLimit, Granted: int(c.granted.Load()),
+		Faults: c.nemesis.Active(), Violations: c.watch.Violations() + int(c.violations.Load()),
+	})
+}

@@ -1,0 +1,100 @@
+package checker_test
+
+import (
+	"slices"
+	"time"
+
+	"lockpick/history"
+)
+
+// backed says whether a quorum of masters had answered yes to a grant's own commands when
+// it returned: of an acquire the SETs, of an extension the extends, and SETs that set a lost
+// key anew. It is not known if nobody observed the votes, or the harness stood still.
+//
+// Of a lease that is also extended without a call, no call is certainly the extension's. The
+// commands count that were sent since the grant before, or, if extends were on their way then,
+// since the first of those that follow each other without a pause was sent. All extensions
+// that have returned since then share these.
+func (o *oracle) backed(a *acquisition, i int) (backed, known bool) {
+	g := a.grants[i]
+	since, extensions := a.called, 1
+	before := 0 // the grant that it extends; a bent clock grants nothing
+	if i > 0 {
+		for j := range i {
+			if !a.grants[j].bent {
+				before = j
+			}
+		}
+		since = a.grants[before].at
+		itself := slices.ContainsFunc(a.grants[1:], func(x grant) bool { return !x.bent && x.asked < 0 })
+		if g.asked >= 0 && !itself {
+			since = max(since, o.ops[g.asked].Time)
+		}
+		if itself {
+			for earlier := true; earlier; {
+				earlier = false
+				for _, v := range o.votes {
+					if !o.of(v, a) || v.command != history.CommandExtend || v.sent > since || v.at <= since {
+						continue
+					}
+					if waiting := o.waiting(a, v); waiting < since {
+						since, earlier = waiting, true
+					}
+				}
+			}
+			for j, x := range a.grants[:i] {
+				if j > 0 && !x.bent && x.at > since+o.slack {
+					if backed, known := o.backed(a, j); backed || !known {
+						extensions++
+					}
+				}
+			}
+		}
+	}
+	if !o.observed(a) || o.stalled(since, g.at+o.slack) {
+		return false, false
+	}
+	yes := map[string]int{}
+	for _, v := range o.votes {
+		own := v.command == history.CommandSet && (i == 0 || v.sent > a.grants[before].at) || i > 0 && v.command == history.CommandExtend
+		if o.of(v, a) && own && v.yes && v.sent >= since-o.slack && v.at <= g.at+o.slack {
+			yes[v.master]++
+		}
+	}
+	together := 0
+	for _, n := range yes {
+		together += min(n, extensions)
+	}
+	return len(yes) >= o.q && together >= extensions*o.q, true
+}
+
+// quorum: a grant was returned though fewer than a quorum of masters had answered yes to
+// its SETs.
+func (o *oracle) quorum() (f finding) {
+	var at []time.Duration
+	for _, a := range o.acqs {
+		backed, known := o.backed(a, 0)
+		if !known {
+			continue
+		}
+		at = append(at, a.grant)
+		if !backed {
+			f.add(a.key, a.grant)
+		}
+	}
+	f.untested, f.slack = len(at) == 0, true
+	f.rows = o.need(at)
+	return f
+}
+
+// waiting is since when an extend may have waited for the answer to an earlier one by the same
+// master.
+func (o *oracle) waiting(a *acquisition, v *vote) time.Duration {
+	since := v.sent
+	for _, u := range o.votes {
+		if o.of(u, a) && u.command == history.CommandExtend && u.master == v.master && u.sent < v.sent && u.at <= v.sent && u.at >= v.sent-o.slack {
+			since = min(since, o.waiting(a, u))
+		}
+	}
+	return since
+}

@@ -1,0 +1,60 @@
+package checker_test
+
+import (
+	"time"
+
+	"lockpick/history"
+)
+
+// queueing is how much longer a lock that serves in order may keep everyone waiting in some
+// time: 250 ms and what it waits for each waiter that is gone.
+func (o *oracle) queueing(key string, from, to time.Duration) time.Duration {
+	gone := 0
+	for _, a := range o.askings() {
+		if a.key != key || a.from >= to {
+			continue
+		}
+		until, left := o.leftBehind(a, to)
+		served := false
+		for _, b := range o.askings() {
+			served = served || b.key == key && b.ok && b.to <= from && b.from > until
+		}
+		if left && !served {
+			gone++
+		}
+	}
+	return time.Duration(gone) * (o.h.DeadWaiter + 250*time.Millisecond)
+}
+
+// leftBehind says whether an acquire may have left a place in the queue that nobody claims,
+// and until when it may have taken it: for as long as something was wrong where a command
+// of it was not answered.
+func (o *oracle) leftBehind(a asking, to time.Duration) (until time.Duration, left bool) {
+	until = a.to
+	told := false
+	for _, v := range o.votes {
+		if v.client != a.client || v.key != a.key || v.sent < a.from || v.sent > a.to+o.slack {
+			continue
+		}
+		if !v.unknown {
+			told = told || v.command == history.CommandLeave
+			continue
+		}
+		left = true
+		for t := v.sent; t < v.at; t += o.tick { // whatever is wrong begins and ends at ticks
+			for end := t; o.troubled(a.client, v.master, end) && end <= o.end; end += o.tick {
+				until = max(until, end+o.tick)
+			}
+		}
+	}
+	if a.dropped {
+		return until, true
+	}
+	if a.open || a.to > to {
+		for t := a.from; t < to; t += o.tick {
+			left = left || o.stands(a.client, t) || o.unreachable(a.client, t) > o.spare()
+		}
+		return until, left
+	}
+	return until, left || !a.ok && !told
+}

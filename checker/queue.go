@@ -1,0 +1,71 @@
+package checker
+
+import (
+	"slices"
+	"time"
+
+	"lockpick/history"
+)
+
+// queueing is how much longer than other locks one that serves in order may keep everyone waiting
+// for a key in some time: it waits for each waiter of before that is gone.
+func (r *run) queueing(key string, from, to time.Duration) time.Duration {
+	dead := r.h.Header.DeadWaiter
+	if dead == 0 {
+		return 0
+	}
+	return time.Duration(r.goneWaiters(key, from, to)) * (dead + askingGap)
+}
+
+// goneWaiters is how many acquires of a key may have had a place in its queue, in some time, that
+// nobody claimed. Who is served was first, so nobody is left whose acquire was over before
+// one was called that has been granted.
+func (r *run) goneWaiters(key string, from, to time.Duration) int {
+	var all []attempt
+	for _, a := range r.attempts() {
+		if a.key == key && a.invoked < to {
+			all = append(all, a)
+		}
+	}
+	var served time.Duration // all waiters that came before this time have left the queue
+	for _, a := range all {
+		if a.ok && a.ended <= from {
+			served = max(served, a.invoked)
+		}
+	}
+	n := 0
+	for _, a := range all {
+		if until, gone := r.leftBehind(a, to); gone && until >= served {
+			n++
+		}
+	}
+	return n
+}
+
+// leftBehind says whether an acquire may have left its place in the queue unclaimed before a time,
+// and until when it may have taken that place.
+func (r *run) leftBehind(a attempt, to time.Duration) (until time.Duration, gone bool) {
+	until = a.ended
+	left := false
+	for v := range r.lookup().between(a.invoked, a.ended+r.h.LongestTook()) {
+		if v.Client != a.client || v.Key != a.key || sent(v) < a.invoked || sent(v) > a.ended+r.slack {
+			continue
+		}
+		if v.Unknown { // it may be carried out as long as something is wrong
+			gone = true
+			for _, s := range r.trouble(a.client, v.Master) {
+				if s.From < v.At && s.To > sent(v) {
+					until = max(until, s.To)
+				}
+			}
+		}
+		left = left || v.Command == history.CommandLeave && !v.Unknown
+	}
+	switch {
+	case a.dropped, !a.open && a.ended <= to && !a.ok && !left:
+		gone = true
+	case a.open, a.ended > to: // it waits, but may not be there when its turn comes
+		gone = gone || slices.ContainsFunc(append(r.stops(a.client), r.reaches(a.client).weak...), func(s history.Span) bool { return s.From < to && s.To > a.invoked })
+	}
+	return until, gone
+}

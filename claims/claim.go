@@ -1,0 +1,271 @@
+package claims
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+)
+
+// Claim is a sentence about a lock, the cases that put it to the test, and what each is
+// expected to show. A catalogue is YAML: see docs/writing-claims.md for its fields.
+type Claim struct {
+	ID      string   `yaml:"id"`      // short and unique: 35, b3
+	Slug    string   `yaml:"slug"`    // names its runs: restart-without-persistence
+	Claim   string   `yaml:"claim"`   // the sentence, as its source has it
+	Sources []string `yaml:"sources"` // who says it
+	Denied  []string `yaml:"denied,omitempty"`
+	Basis   string   `yaml:"basis"` // why the verdicts are expected: theory, measured, code, judgement
+	Verdict string   `yaml:"verdict"`
+	Explain string   `yaml:"explain"` // what is behind it, for people
+
+	Scenario ast.Node `yaml:"scenario,omitempty"` // what its cases have in common
+	Cases    []Case   `yaml:"cases"`
+
+	Group string `yaml:"-"` // the title of the file that it stands in
+	Bug   bool   `yaml:"-"` // it is a planted bug
+}
+
+// Case is one scenario of a claim and what it is expected to show.
+type Case struct {
+	Name   string   `yaml:"name"`
+	Shows  string   `yaml:"shows"` // one sentence: what happens
+	Over   ast.Node `yaml:"scenario,omitempty"`
+	Expect []Expect `yaml:"expect,omitempty"`
+
+	Schedules Schedules         `yaml:"schedules,omitempty"`
+	Real      Real              `yaml:"real,omitempty"`
+	NotOn     map[string]string `yaml:"not_on,omitempty"` // driver: why it cannot run there
+	Twin      *Twin             `yaml:"twin,omitempty"`
+	Measure   []string          `yaml:"measure,omitempty"` // figures instead of verdicts
+
+	Scenario campaign.Scenario `yaml:"-"` // complete
+}
+
+// Expect is the verdict that a case is expected to have on one property. A violation
+// counts only if it has the reason that is expected of it.
+type Expect struct {
+	Property string          `yaml:"property"` // mutual-exclusion, …
+	Verdict  checker.Verdict `yaml:"verdict"`  // violated, holds
+	Faults   []string        `yaml:"faults,omitempty"`
+	Because  string          `yaml:"because,omitempty"` // a regular expression that one line of the reason matches
+
+	because *regexp.Regexp
+}
+
+// Level is the level of the expected property.
+func (e *Expect) Level() string {
+	p, _ := propertyNamed(e.Property)
+	return p.Level
+}
+
+// Schedules is how many schedules the simulator tries: 0 for the defaults.
+type Schedules struct {
+	Quick int `yaml:"quick,omitempty"`
+	Full  int `yaml:"full,omitempty"`
+}
+
+// Real is how the case is run on real masters.
+type Real struct {
+	Attempts  int               `yaml:"attempts,omitempty"`   // runs, at most, until what is expected was found; 0: 3
+	TimeLimit campaign.Duration `yaml:"time_limit,omitempty"` // of each; 0: the scenario's
+	Full      bool              `yaml:"full,omitempty"`       // only with the full budget
+}
+
+// Twin is the same case with the one thing changed that is to blame. It must be acquitted
+// of what the case is convicted of.
+type Twin struct {
+	Shows    string            `yaml:"shows"`
+	Over     ast.Node          `yaml:"scenario"`
+	Scenario campaign.Scenario `yaml:"-"`
+}
+
+// The budgets, by name.
+const (
+	Quick = "quick"
+	Full  = "full"
+)
+
+// Budgets lists them.
+var Budgets = []string{Quick, Full}
+
+// Of which findings a run is kept as evidence, by name.
+const (
+	KeepAll        = "all"
+	KeepViolated   = "violated"   // those that found a violation, and those of KeepUnexpected
+	KeepUnexpected = "unexpected" // those that are not as expected, and undecided ones
+	KeepNone       = "none"
+)
+
+// Keeps lists them.
+var Keeps = []string{KeepAll, KeepViolated, KeepUnexpected, KeepNone}
+
+// tries is how many schedules a budget allows in the simulator.
+func (c *Case) tries(budget string) int {
+	n := Schedules{Quick: 20, Full: 500}
+	if c.Schedules.Quick > 0 {
+		n.Quick = c.Schedules.Quick
+	}
+	if c.Schedules.Full > 0 {
+		n.Full = c.Schedules.Full
+	}
+	if budget == Full {
+		return max(n.Quick, n.Full)
+	}
+	return n.Quick
+}
+
+// attempts is how many runs on real masters it allows.
+func (c *Case) attempts(budget string) int {
+	n := c.Real.Attempts
+	if n == 0 {
+		n = 3
+	}
+	if budget == Full {
+		n *= 3
+	}
+	return n
+}
+
+// CannotRun says why the case does not run on a driver with a budget, or "".
+func (c *Case) CannotRun(driver, budget string) string {
+	if why := c.NotOn[driver]; why != "" {
+		return why
+	}
+	if driver == campaign.Sim && c.Scenario.ClientsAs == campaign.Processes {
+		return "its clients are processes, which need real masters"
+	}
+	if driver != campaign.Sim && c.Scenario.Network != (campaign.Network{}) {
+		return "a real network does not lose, double or delay messages to order"
+	}
+	if driver != campaign.Sim && c.Real.Full && budget != Full {
+		return "only with --budget full on real masters: it takes long there"
+	}
+	return ""
+}
+
+// check says what is wrong with the claim, as a *Problem with the path below the claim.
+func (c *Claim) check() *campaign.Problem {
+	for _, f := range []struct{ field, value string }{{"id", c.ID}, {"slug", c.Slug}, {"claim", c.Claim}} {
+		if f.value == "" {
+			return &campaign.Problem{Field: f.field, Says: "it is missing: a claim has an id, a slug, the claim itself and cases"}
+		}
+	}
+	for _, f := range []struct{ field, value string }{{"id", c.ID}, {"slug", c.Slug}} {
+		if !plainName.MatchString(f.value) {
+			return &campaign.Problem{Field: f.field, Says: fmt.Sprintf("%q names files and anchors: use letters, digits and dashes", f.value)}
+		}
+	}
+	if len(c.Cases) == 0 {
+		return &campaign.Problem{Field: "cases", Says: "there is none: a claim needs a case, which is a scenario and what to expect of it"}
+	}
+	seen := map[string]bool{}
+	for i := range c.Cases {
+		k := &c.Cases[i]
+		at := fmt.Sprintf("cases[%d]", i)
+		if seen[k.Name] || k.Name == "" && len(c.Cases) > 1 {
+			return &campaign.Problem{Field: at + ".name", Says: fmt.Sprintf("%q does not tell the case from the others: give each a name of its own", k.Name)}
+		}
+		seen[k.Name] = true
+		if p := k.check(); p != nil {
+			return &campaign.Problem{Field: at + "." + p.Field, Says: p.Says}
+		}
+	}
+	return nil
+}
+
+var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,60}$`)
+
+func (c *Case) check() *campaign.Problem {
+	if p := c.checkScenarios(); p != nil {
+		return p
+	}
+	if len(c.Expect) == 0 && len(c.Measure) == 0 {
+		return &campaign.Problem{Field: "expect", Says: "there is nothing: say which property is violated or holds, or what to measure"}
+	}
+	violated := false
+	for i := range c.Expect {
+		e := &c.Expect[i]
+		at := fmt.Sprintf("expect[%d].", i)
+		if _, ok := propertyNamed(e.Property); !ok {
+			return campaign.UnknownValue(at+"property", e.Property, append(campaign.PropertyNames(), slices.Sorted(maps.Keys(checker.Contentions))...))
+		}
+		if e.Verdict != checker.Violated && e.Verdict != checker.Holds {
+			return campaign.UnknownValue(at+"verdict", string(e.Verdict), []string{string(checker.Violated), string(checker.Holds)})
+		}
+		violated = violated || e.Verdict == checker.Violated
+		if e.Verdict == checker.Holds && (len(e.Faults) > 0 || e.Because != "") {
+			return &campaign.Problem{Field: at + "verdict", Says: "only a violation has a reason: what holds takes no faults and no because"}
+		}
+		for j, f := range e.Faults {
+			if !slices.Contains(c.Scenario.FaultNames(), f) {
+				return &campaign.Problem{Field: fmt.Sprintf("%sfaults[%d]", at, j), Says: fmt.Sprintf("the scenario has no fault %q that could be the reason", f)}
+			}
+		}
+		var err error
+		if e.because, err = regexp.Compile(e.Because); err != nil {
+			return &campaign.Problem{Field: at + "because", Says: err.Error()}
+		}
+	}
+	if c.Twin != nil && !violated {
+		return &campaign.Problem{Field: "twin", Says: "a twin is acquitted of what the case is convicted of, and here nothing is expected to be violated"}
+	}
+	for i, m := range c.Measure {
+		if _, ok := metrics[m]; !ok {
+			return campaign.UnknownValue(fmt.Sprintf("measure[%d]", i), m, slices.Sorted(maps.Keys(metrics)))
+		}
+	}
+	for d := range c.NotOn {
+		if !slices.Contains([]string{campaign.Sim, campaign.Process, campaign.Docker}, d) {
+			return campaign.UnknownValue("not_on", d, []string{campaign.Sim, campaign.Process, campaign.Docker})
+		}
+	}
+	if c.Schedules.Quick < 0 || c.Schedules.Full < 0 || c.Real.Attempts < 0 {
+		return &campaign.Problem{Field: "schedules", Says: "a number of schedules or attempts is negative"}
+	}
+	return nil
+}
+
+// checkScenarios checks the case's scenario and its twin's.
+func (c *Case) checkScenarios() *campaign.Problem {
+	if err := c.Scenario.Check(); err != nil {
+		p := err.(*campaign.Problem)
+		return &campaign.Problem{Field: "scenario." + p.Field, Says: p.Says}
+	}
+	if c.Twin == nil {
+		return nil
+	}
+	if err := c.Twin.Scenario.Check(); err != nil {
+		p := err.(*campaign.Problem)
+		return &campaign.Problem{Field: "twin.scenario." + p.Field, Says: p.Says}
+	}
+	return nil
+}
+
+func propertyNamed(name string) (checker.Property, bool) {
+	for _, p := range checker.ContentionProperties {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	i := slices.IndexFunc(checker.Properties, func(p checker.Property) bool { return p.Name == name })
+	if i < 0 {
+		return checker.Property{}, false
+	}
+	return checker.Properties[i], true
+}
+
+// claimDefaults is the scenario that the cases of a catalogue start from: small, without
+// faults, and of a TTL that real masters in containers can follow.
+func claimDefaults() campaign.Scenario {
+	s := campaign.Defaults()
+	s.Name, s.Clients, s.Faults, s.TimeLimit, s.Extend, s.LongHolds = "claim", 3, nil, 10*time.Second, 0, 0
+	s.Hold, s.Driver = "500ms..1500ms", campaign.Sim
+	return s
+}

@@ -1,0 +1,471 @@
+package claims
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+	"lockpick/history"
+	"lockpick/internal/racetest"
+	"lockpick/search"
+)
+
+// TestClaims shows what catalogues say, and what is wrong with them.
+func TestClaims(t *testing.T) {
+	datadriven.RunTest(t, "testdata/claims.txt", func(t *testing.T, d *datadriven.TestData) string {
+		claims, err := Parse([]byte(d.Input))
+		if err != nil {
+			return "error: " + err.Error() + "\n"
+		}
+		var b strings.Builder
+		for _, c := range claims {
+			fmt.Fprintf(&b, "%s %s: %s\n", c.ID, c.Slug, c.Claim)
+			for _, k := range c.Cases {
+				fmt.Fprintf(&b, "  %s: %s\n", k.Scenario.Name, differences(k.Scenario))
+				for _, e := range k.Expect {
+					fmt.Fprintf(&b, "    %s %s %s %v %q\n", e.Level(), e.Property, e.Verdict, e.Faults, e.Because)
+				}
+				if k.Twin != nil {
+					fmt.Fprintf(&b, "    twin: %s\n", differences(k.Twin.Scenario))
+				}
+			}
+		}
+		return b.String()
+	})
+}
+
+// differences are a scenario's fields that are not those that a catalogue starts from.
+func differences(s campaign.Scenario) string {
+	lines := func(s campaign.Scenario) []string {
+		b, err := s.YAML()
+		if err != nil {
+			return []string{err.Error()}
+		}
+		return strings.Split(strings.TrimSpace(string(b)), "\n")
+	}
+	base := claimDefaults()
+	base.Name = s.Name
+	known := map[string]bool{}
+	for _, l := range lines(base) {
+		known[l] = true
+	}
+	var out []string
+	for _, l := range lines(s) {
+		if !known[l] {
+			out = append(out, strings.Join(strings.Fields(l), " "))
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// TestCatalogueIsSound: the built-in claims can be read, and each is told to the end.
+func TestCatalogueIsSound(t *testing.T) {
+	claims, err := Load(BuiltIn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slugs := map[string]string{}
+	for _, c := range claims {
+		if other := slugs[c.Slug]; other != "" {
+			t.Errorf("the claims %s and %s have the same slug", other, c.ID)
+		}
+		slugs[c.Slug] = c.ID
+		for _, f := range []struct{ name, value string }{{"verdict", c.Verdict}, {"basis", c.Basis}, {"explain", c.Explain}, {"sources", strings.Join(c.Sources, "")}} {
+			if f.value == "" {
+				t.Errorf("claim %s has no %s", c.ID, f.name)
+			}
+		}
+		for _, k := range c.Cases {
+			if k.Shows == "" {
+				t.Errorf("claim %s, case %q: it does not say what it shows", c.ID, k.Name)
+			}
+			if c.Bug && k.Twin == nil && k.NotOn[campaign.Sim] == "" {
+				t.Errorf("planted bug %s, case %q: it has no twin to be acquitted", c.ID, k.Name)
+			}
+		}
+	}
+}
+
+// TestCatalogueIsAsExpected verifies all built-in claims, with few schedules of each.
+func TestCatalogueIsAsExpected(t *testing.T) {
+	racetest.Exclude(t, "it simulates many schedules")
+	r, err := Verify(t.Context(), Catalogue(), Options{Driver: campaign.Sim, Budget: Quick, Seed: 1, Most: 6, Store: campaign.Store{Dir: t.TempDir()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.each(func(c *ClaimResult, what string, f Finding) {
+		if f.Outcome != Expected {
+			t.Errorf("claim %s, %s: expected %s, found %s: %s\n%s\n%s", c.ID, what, f.Expected, f.Found, f.Why, f.Summary, strings.Join(f.Reason, "\n"))
+		}
+	})
+}
+
+// few are claims of each sort for the tests below.
+const few = `
+title: Few
+claims:
+  - id: a
+    slug: restart
+    claim: A restart without persistence breaks it.
+    sources: [test]
+    verdict: violated
+    basis: theory
+    explain: It does.
+    scenario:
+      time_limit: 4s
+      hold: 1s..1500ms
+      schedule:
+        - {fault: partition, clients: [c1], masters: [m4, m5], for: 60s}
+        - {fault: kill, after: c1 acquires k0, plus: 10ms, repeat: true, masters: [m3]}
+    cases:
+      - name: restart
+        shows: It restarts.
+        expect: [{property: mutual-exclusion, verdict: violated, faults: [kill]}]
+        twin: {shows: with fsync=always, scenario: {persistence: always, time_limit: 10s}}
+        schedules: {quick: 8}
+      - name: no faults
+        shows: Nothing happens.
+        scenario: {faults: [], time_limit: 10s, hold: 0s..200ms}
+        expect: [{property: mutual-exclusion, verdict: holds}]
+        measure: [acquire-p99, L2-violated]
+        schedules: {quick: 8}
+      - name: elsewhere
+        shows: Nothing.
+        expect: [{property: mutual-exclusion, verdict: holds}]
+        not_on: {sim: it needs a disk}
+`
+
+func verified(t *testing.T, text string, change func(*Options)) *Result {
+	t.Helper()
+	claims, err := Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt := Options{Driver: campaign.Sim, Budget: Quick, Seed: 1, Store: campaign.Store{Dir: t.TempDir()}}
+	if change != nil {
+		change(&opt)
+	}
+	r, err := Verify(t.Context(), claims, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestVerifyIsDeterministic: whatever the number of workers, the result is the same but
+// for times and folders.
+func TestVerifyIsDeterministic(t *testing.T) {
+	racetest.Exclude(t, "it simulates many schedules")
+	var before *Result
+	for _, workers := range []int{1, 2, 5} {
+		r := verified(t, few, func(v *Options) { v.Workers = workers })
+		r.Folder, r.Took = "", 0
+		if before == nil {
+			before = r
+			continue
+		}
+		ignore := cmpopts.IgnoreFields(Finding{}, "FoundAfter", "Run")
+		if diff := cmp.Diff(before, r, ignore, cmpopts.IgnoreFields(Result{}, "Started")); diff != "" {
+			t.Errorf("with %d workers (+) it is not what it is with 1 (-):\n%s", workers, diff)
+		}
+	}
+}
+
+// TestVerifyKeepsTheEvidence: each finding has a run, which shows just what was found.
+func TestVerifyKeepsTheEvidence(t *testing.T) {
+	racetest.Exclude(t, "it simulates many schedules")
+	reported := 0
+	r := verified(t, few, func(v *Options) {
+		v.Report = func(dir string, _ *history.History, _ *campaign.Result) error {
+			reported++
+			return os.WriteFile(filepath.Join(dir, campaign.ReportFile), nil, 0o644)
+		}
+	})
+	if got := r.Claims[0].Outcome; got != Expected {
+		t.Errorf("the claim is %s", got)
+	}
+	findings := 0
+	r.each(func(_ *ClaimResult, what string, f Finding) {
+		findings++
+		_, run, err := campaign.JudgeFile(filepath.Join(r.Folder, f.Run, campaign.HistoryFile))
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		for _, v := range run.Verdicts {
+			if v.Name == f.Property && v.Verdict != f.Found {
+				t.Errorf("%s: found %s, but its evidence says %s", what, f.Found, v.Verdict)
+			}
+		}
+		if run.Seed != f.Seed {
+			t.Errorf("%s: the evidence has the seed %d, the finding %d", what, run.Seed, f.Seed)
+		}
+	})
+	if findings != 3 || reported != findings {
+		t.Errorf("%d findings and %d reports, want 3 of each", findings, reported)
+	}
+	if k := r.Claims[0].Cases[1]; len(k.Figures) != 2 || k.Figures[0].N != 8 || !(k.Figures[0].Value > 0) || k.Figures[1].Value != 0 || k.Figures[1].High < 20 {
+		t.Errorf("measured: %+v", k.Figures)
+	}
+	if k := r.Claims[0].Cases[2]; k.Skipped != "it needs a disk" || k.Outcome() != NotHere {
+		t.Errorf("what cannot run here: %+v", k)
+	}
+}
+
+// TestNotAsExpected: a catalogue that expects what is not so fails, and says why.
+func TestNotAsExpected(t *testing.T) {
+	racetest.Exclude(t, "it simulates many schedules")
+	for _, x := range []struct {
+		name, from, to string
+		outcome        Outcome
+		why            string
+	}{
+		{"a claim that is wrong", "expect: [{property: mutual-exclusion, verdict: violated, faults: [kill]}]\n        twin: {shows: with fsync=always, scenario: {persistence: always, time_limit: 10s}}",
+			"expect: [{property: mutual-exclusion, verdict: holds}]", Unexpected, "holds began while another"},
+		{"a violation that never comes", "        scenario: {faults: [], time_limit: 10s, hold: 0s..200ms}\n        expect: [{property: mutual-exclusion, verdict: holds}]",
+			"        scenario: {faults: [], time_limit: 10s, hold: 0s..200ms}\n        expect: [{property: mutual-exclusion, verdict: violated}]", Unexpected, "it was never violated: no two of"},
+		{"another reason", "verdict: violated, faults: [kill]", "verdict: violated, faults: [kill], because: the moon", Unexpected, "violated, but not for the claimed reason"},
+		{"a twin that is guilty too", "{persistence: always, time_limit: 10s}", "{persistence: none, time_limit: 10s}", Unexpected, "holds began while another"},
+		{"schedules that prove nothing", "time_limit: 10s, hold: 0s..200ms", "time_limit: 1s, hold: 2s, clients: 1", Undecided, "needs 10 contended acquisitions, got 0"},
+		{"too few schedules to prove it together", "{faults: [], time_limit: 10s, hold: 0s..200ms}\n        expect: [{property: mutual-exclusion, verdict: holds}]\n        measure: [acquire-p99, L2-violated]\n        schedules: {quick: 8}",
+			"{faults: [], time_limit: 2s, hold: 500ms}\n        expect: [{property: mutual-exclusion, verdict: holds}]\n        schedules: {quick: 1}", Undecided, "1 schedule together: needs 10 contended acquisitions, got "},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			if !strings.Contains(few, x.from) {
+				t.Fatalf("the catalogue has no %q", x.from)
+			}
+			r := verified(t, strings.Replace(few, x.from, x.to, 1), nil)
+			if got := r.Claims[0].Outcome; got != x.outcome {
+				t.Errorf("the claim is %s, want %s", got, x.outcome)
+			}
+			said := ""
+			r.each(func(_ *ClaimResult, _ string, f Finding) {
+				if f.Outcome == x.outcome {
+					said += f.Why + "\n"
+				}
+			})
+			if !strings.Contains(said, x.why) {
+				t.Errorf("it says %q, want %q", said, x.why)
+			}
+		})
+	}
+}
+
+// TestSchedulesProveItTogether: each of them is too short to prove that the property holds, and
+// says so; all of them together are not.
+func TestSchedulesProveItTogether(t *testing.T) {
+	const short = `
+title: Short
+claims:
+  - id: a
+    slug: short
+    claim: It holds.
+    sources: [test]
+    verdict: holds
+    basis: theory
+    explain: It does.
+    scenario: {persistence: always, hold: 500ms, time_limit: 3s, nemesis: random, faults: [kill], interval: 500ms}
+    cases:
+      - name: short
+        shows: Little happens.
+        expect: [{property: mutual-exclusion, verdict: holds}]
+        schedules: {quick: 12}
+`
+	r := verified(t, short, nil)
+	f := r.Claims[0].Cases[0].Findings[0]
+	if f.Outcome != Expected || f.Found != checker.Holds || f.Proven < 6 || f.Bound != search.Bound(f.Proven, 1) {
+		t.Fatalf("%s, %s in %d schedules: %s", f.Outcome, f.Found, f.Proven, f.Why)
+	}
+	if len(f.Evidence) != 2 {
+		t.Fatalf("the evidence is %+v, want contended acquisitions, and those under faults", f.Evidence)
+	}
+	for _, e := range f.Evidence {
+		if e.Got < e.Need || e.Need == 0 || !strings.Contains(f.Why, fmt.Sprintf("%d %s", e.Got, e.What)) {
+			t.Errorf("%+v is no evidence, or not told: %s", e, f.Why)
+		}
+	}
+	_, run, err := campaign.JudgeFile(filepath.Join(r.Folder, f.Run, campaign.HistoryFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := run.ResultsFor([]string{"L2"})[0]; v.Verdict != checker.Invalid {
+		t.Errorf("a schedule by itself is %s, so this tests nothing: %s", v.Verdict, v.Why)
+	}
+}
+
+// TestWhatAddsToAProof: a schedule adds its evidence if it is only too short, and nothing if a
+// fault did nothing in it, or if it lacks one sort of evidence altogether.
+func TestWhatAddsToAProof(t *testing.T) {
+	row := func(got, need int) checker.Evidence {
+		return checker.Evidence{What: "meetings", Got: got, Need: need, Help: "wait"}
+	}
+	under := func(got int) checker.Evidence {
+		return checker.Evidence{What: "meetings under faults", Got: got, Need: 3}
+	}
+	result := func(v checker.Verdict, why string, rows ...checker.Evidence) *checker.Result {
+		return &checker.Result{Verdict: v, Why: why, Evidence: rows}
+	}
+	var all proof
+	for _, c := range []struct {
+		name string
+		r    *checker.Result
+		adds bool
+	}{
+		{"it holds", result(checker.Holds, "", row(12, 10), under(3)), true},
+		{"too short", result(checker.Invalid, "needs 10 meetings, got 2: wait", row(2, 10), under(1)), true},
+		{"too few under faults", result(checker.Invalid, "needs 3 meetings under faults, got 1", row(11, 10), under(1)), true},
+		{"none under faults", result(checker.Invalid, "needs 3 meetings under faults, got 0", row(11, 10), under(0)), false},
+		{"a fault that did nothing", result(checker.Invalid, "kill was requested but never installed", row(11, 10), under(9)), false},
+		{"undecided", result(checker.Unknown, "cut short", row(11, 10), under(9)), false},
+		{"without evidence", result(checker.Holds, ""), false},
+	} {
+		x := judgement{verdict: c.r.Verdict, evidence: evidenceOf(c.r)}
+		before := all.schedules
+		all.add(&x)
+		if added := all.schedules > before; added != c.adds {
+			t.Errorf("%s: added %v, want %v", c.name, added, c.adds)
+		}
+	}
+	if got := all.summary(); got != "25 meetings, 5 meetings under faults" || all.schedules != 3 || all.missing() != nil {
+		t.Errorf("%d schedules have %s", all.schedules, got)
+	}
+	var none proof
+	if none.missing() == nil {
+		t.Error("nothing lacks nothing")
+	}
+	short := proof{evidence: []checker.Evidence{row(9, 10)}}
+	if got := search.Needs(short.missing()); got != "needs 10 meetings, got 9: wait" {
+		t.Error(got)
+	}
+}
+
+// TestBaseline: what is written reads back, and differs from a result only where a verdict does.
+func TestBaseline(t *testing.T) {
+	racetest.Exclude(t, "it simulates many schedules")
+	r := verified(t, few, nil)
+	path := filepath.Join(t.TempDir(), "baseline.json")
+	if err := r.WriteBaseline(path); err != nil {
+		t.Fatal(err)
+	}
+	before, err := ReadResult(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if changes := verified(t, few, func(v *Options) { v.Workers = 3 }).Compare(before); len(changes) > 0 {
+		t.Errorf("nothing changed, but: %v", changes)
+	}
+	before.Claims[0].Cases[0].Findings[0].Found = checker.Holds
+	before.Claims[0].Cases[1].Findings[0].Property = "another"
+	want := []Change{
+		{"a", "restart mutual-exclusion", "holds", "violated", true},
+		{"a", "no faults mutual-exclusion", "not there", "holds", false},
+		{"a", "no faults another", "holds", "not there", false},
+	}
+	if diff := cmp.Diff(want, r.Compare(before)); diff != "" {
+		t.Errorf("changes: %s", diff)
+	}
+	b, err := json.Marshal(r.Baseline())
+	if err != nil || strings.Contains(string(b), r.Folder) || strings.Contains(string(b), `"reason"`) {
+		t.Errorf("a baseline has folders or reasons in it (%v): %.300s", err, b)
+	}
+}
+
+// TestVerifyRefuses what it does not know.
+func TestVerifyRefuses(t *testing.T) {
+	racetest.Exclude(t, "it simulates many schedules")
+	for _, x := range []struct {
+		v    Options
+		want string
+	}{
+		{Options{Driver: "moon", Budget: Quick}, `driver: "moon" is unknown: use one of auto, docker, process, sim`},
+		{Options{Driver: campaign.Sim, Budget: "huge"}, `budget: "huge" is unknown: use one of quick, full`},
+	} {
+		if _, err := Verify(t.Context(), nil, x.v); err == nil || err.Error() != x.want {
+			t.Errorf("%v, want %s", err, x.want)
+		}
+	}
+}
+
+// runsOf are the folders that a verification has left, and whether each finding has one.
+func runsOf(t *testing.T, r *Result) (runs []string, evident []bool) {
+	t.Helper()
+	runs, err := campaign.Store{Dir: r.Folder}.Runs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if latest, err := os.Readlink(filepath.Join(r.Folder, "latest")); err == nil && !slices.Contains(runs, latest) {
+		t.Errorf("latest points at %s, which is gone", latest)
+	}
+	r.each(func(_ *ClaimResult, what string, f Finding) {
+		evident = append(evident, f.Run != "")
+		if f.Run != "" && !slices.Contains(runs, f.Run) {
+			t.Errorf("%s: the evidence %s is gone", what, f.Run)
+		}
+	})
+	return runs, evident
+}
+
+// TestVerifyKeepsWhatIsAskedFor: of the three findings of few one is a violation, and all
+// are as expected.
+func TestVerifyKeepsWhatIsAskedFor(t *testing.T) {
+	racetest.Exclude(t, "it simulates many schedules")
+	for keep, want := range map[string][]bool{
+		KeepAll: {true, true, true}, KeepViolated: {true, false, false}, KeepUnexpected: {false, false, false}, KeepNone: {false, false, false},
+	} {
+		runs, evident := runsOf(t, verified(t, few, func(v *Options) { v.Keep = keep }))
+		if !slices.Equal(evident, want) {
+			t.Errorf("%s: evidence for %v, want %v", keep, evident, want)
+		}
+		if n := len(runs); n > 0 != want[0] {
+			t.Errorf("%s: %d runs are kept", keep, n)
+		}
+	}
+	claims, err := Parse([]byte(few))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Verify(t.Context(), claims, Options{Driver: campaign.Sim, Budget: Quick, Store: campaign.Store{Dir: t.TempDir()}, Keep: "some"}); err == nil || !strings.Contains(err.Error(), "violated") {
+		t.Errorf("unknown evidence: %v", err)
+	}
+}
+
+// TestVerifyDiscardsRunsOnRealMasters: there every schedule is a run from the start.
+func TestVerifyDiscardsRunsOnRealMasters(t *testing.T) {
+	racetest.Exclude(t, "it simulates many schedules")
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		t.Skip("needs redis-server: ", err)
+	}
+	const quiet = `
+title: Quiet
+claims:
+  - id: a
+    slug: quiet
+    claim: Without faults it holds.
+    sources: [test]
+    verdict: holds
+    basis: theory
+    explain: It does.
+    scenario: {time_limit: 1s, hold: 1ms..20ms}
+    cases:
+      - name: quiet
+        shows: Nothing happens.
+        expect: [{property: mutual-exclusion, verdict: holds}]
+        schedules: {quick: 1}
+`
+	for keep, want := range map[string]bool{KeepAll: true, KeepNone: false} { // whatever is found: the machine may be busy
+		runs, evident := runsOf(t, verified(t, quiet, func(v *Options) { v.Driver, v.Keep = campaign.Process, keep }))
+		if len(runs) > 0 != want || !slices.Equal(evident, []bool{want}) {
+			t.Errorf("%s: %d runs, evidence %v", keep, len(runs), evident)
+		}
+	}
+}

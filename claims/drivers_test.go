@@ -1,0 +1,3 @@
+package claims_test
+
+import _ "lockpick/internal/realdrivers" // for the tests on real masters

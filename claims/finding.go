@@ -1,0 +1,186 @@
+package claims
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+	"lockpick/history"
+	"lockpick/search"
+)
+
+// judgement is what one schedule showed of one property.
+type judgement struct {
+	verdict  checker.Verdict
+	why      string
+	evidence []checker.Evidence // what it adds to the evidence of its case; none: it proves nothing
+	match    *checker.Violation // that has the expected reason
+	first    *checker.Violation
+	faults   []string // kinds of fault in the reason of first
+}
+
+// judge is what a history shows of what is expected.
+func (e *Expect) judge(h *history.History, r *campaign.Result) judgement {
+	res, judged := e.result(h, r)
+	if !judged {
+		return judgement{verdict: checker.Invalid, why: "the schedule did not exercise the property " + e.Property}
+	}
+	s := judgement{verdict: res.Verdict, why: res.Why, evidence: evidenceOf(&res)}
+	if res.Verdict != checker.Violated {
+		return s
+	}
+	kinds := map[int]string{}
+	for _, f := range history.Faults(h.Ops) {
+		kinds[f.ID] = f.Name
+	}
+	for i := range res.Violations {
+		x := &res.Violations[i]
+		var faults []string
+		for _, id := range x.Faults {
+			faults = append(faults, kinds[id])
+		}
+		if s.first == nil {
+			s.first, s.faults = x, slices.Compact(slices.Sorted(slices.Values(faults)))
+		}
+		if e.hasExpectedReason(x, faults) {
+			s.match = x
+			break
+		}
+	}
+	return s
+}
+
+// result is what a history says of the property; false: it says nothing.
+func (e *Expect) result(h *history.History, r *campaign.Result) (checker.Result, bool) {
+	if judge := checker.Contentions[e.Property]; judge != nil {
+		return judge(h), true
+	}
+	i := slices.IndexFunc(r.Verdicts, func(x checker.Result) bool { return x.Name == e.Property })
+	if i < 0 {
+		return checker.Result{}, false
+	}
+	return r.Verdicts[i], true
+}
+
+// hasExpectedReason says whether a violation has the expected reason.
+func (e *Expect) hasExpectedReason(x *checker.Violation, faults []string) bool {
+	for _, f := range e.Faults {
+		if !slices.Contains(faults, f) {
+			return false
+		}
+	}
+	if e.Because == "" {
+		return true
+	}
+	return e.because.MatchString(x.Summary) || slices.ContainsFunc(x.Reason, e.because.MatchString)
+}
+
+// findings is what a series says of each property that is expected of it.
+func (v *verifier) findings(ctx context.Context, s *series) []Finding {
+	var all []Finding
+	for i := range s.expect {
+		f, evidence := s.find(&s.expect[i])
+		if evidence != nil {
+			f.Seed = evidence.seed
+			f.FoundAfter = evidence.at
+			if v.keeps(&f) {
+				v.failed(v.keep(ctx, s, evidence))
+				f.Run, evidence.proof = evidence.run, true
+			}
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// find concludes on one property from the schedules of a series, and says which of them
+// is the evidence: the one that violates, or the first that proves something.
+func (s *series) find(e *Expect) (Finding, *trial) {
+	f := Finding{Property: e.Property, Level: e.Level(), Expected: e.Verdict}
+	var evidence, other, undecided, proving *trial
+	var all proof
+	for _, t := range s.trials[:s.stop+1] {
+		if t == nil {
+			continue
+		}
+		x := t.results[e.Property]
+		f.Schedules++
+		all.add(&x)
+		switch {
+		case x.verdict == checker.Holds:
+			f.Proven++
+			if proving == nil || proving.results[e.Property].verdict != checker.Holds {
+				proving = t // it holds by itself
+			}
+		case len(x.evidence) > 0:
+			f.Proven++
+			proving = cmp.Or(proving, t)
+		case x.match != nil:
+			f.Proven++
+			f.Violated++
+			evidence = cmp.Or(evidence, t)
+		case x.verdict == checker.Violated:
+			f.Proven++
+			f.Violated++
+			other = cmp.Or(other, t)
+		case x.verdict == checker.Unknown || undecided == nil || undecided.results[e.Property].verdict != checker.Unknown:
+			undecided = t
+		}
+		if evidence != nil && e.Verdict == checker.Violated {
+			break
+		}
+	}
+	convict := func(t *trial, x *checker.Violation) *trial {
+		f.Found, f.Summary, f.Reason, f.At = checker.Violated, x.Summary, x.Reason, &x.At
+		f.Faults = t.results[e.Property].faults
+		f.Why = t.results[e.Property].why
+		return t
+	}
+	switch {
+	case f.Schedules == 0:
+		f.Found, f.Why = checker.Unknown, "interrupted before any schedule was tried"
+		f.Outcome = Undecided
+	case evidence != nil:
+		convict(evidence, evidence.results[e.Property].match)
+		f.Outcome = Unexpected
+		if e.Verdict == checker.Violated {
+			f.Outcome = Expected
+		}
+		return f, evidence
+	case other != nil:
+		convict(other, other.results[e.Property].first)
+		f.Outcome = Unexpected
+		if e.Verdict == checker.Violated {
+			f.Why = "violated, but not for the claimed reason: " + f.Why
+		}
+		return f, other
+	case undecided != nil && (undecided.results[e.Property].verdict == checker.Unknown || f.Proven < s.prove):
+		x := undecided.results[e.Property]
+		f.Found, f.Why, f.Outcome = x.verdict, x.why, Undecided
+		if n := f.Schedules - f.Proven; n < f.Schedules {
+			f.Why = fmt.Sprintf("%d of %d schedules decide nothing: %s", n, f.Schedules, x.why)
+		}
+		return f, undecided
+	case all.missing() != nil:
+		f.Found, f.Outcome, f.Evidence = checker.Invalid, Undecided, all.evidence
+		f.Why = fmt.Sprintf("%s together: %s", search.Counted(f.Proven, "schedule", "schedules"), search.Needs(all.missing()))
+		return f, proving
+	case slices.Contains(s.trials[:s.stop+1], nil):
+		f.Found, f.Why, f.Outcome = checker.Unknown, fmt.Sprintf("interrupted after %d of %d schedules", f.Schedules, s.stop+1), Undecided
+	default:
+		f.Found, f.Outcome, f.Evidence = checker.Holds, Expected, all.evidence
+		f.Why = proving.results[e.Property].why
+		if proving.results[e.Property].verdict != checker.Holds {
+			f.Why = fmt.Sprintf("not violated in %s, which have the evidence together: %s", search.Counted(f.Proven, "schedule", "schedules"), all.summary())
+		}
+		if e.Verdict == checker.Violated {
+			f.Outcome, f.Why = Unexpected, "it was never violated: "+f.Why
+		}
+		f.Bound = search.Bound(f.Proven, 1)
+		return f, proving
+	}
+	return f, nil
+}

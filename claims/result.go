@@ -1,0 +1,272 @@
+package claims
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+)
+
+// ResultFile is the file of a verification's result, in its folder of the store.
+const ResultFile = "claims.json"
+
+// Result is what a verification found: claims.json in the store, what --json prints,
+// and, once it is committed, the baseline of later ones.
+type Result struct {
+	Folder      string            `json:"folder"` // that holds the evidence
+	Driver      string            `json:"driver"`
+	Budget      string            `json:"budget"`
+	Seed        uint64            `json:"seed"`
+	Started     time.Time         `json:"started"`
+	Took        time.Duration     `json:"took"` // ns
+	Interrupted bool              `json:"interrupted,omitempty"`
+	Versions    map[string]string `json:"versions"`
+	Claims      []ClaimResult     `json:"claims"`
+}
+
+// Outcome says how a finding, a case or a claim compares with what is expected.
+type Outcome string
+
+const (
+	Expected   Outcome = "as expected"
+	Unexpected Outcome = "not as expected"
+	Undecided  Outcome = "undecided" // unknown, invalid or interrupted
+	Reported   Outcome = "reported"  // figures, which are a matter of judgement
+	NotHere    Outcome = "not here"  // it cannot run on this driver
+)
+
+// Outcomes lists them, the worst first.
+var Outcomes = []Outcome{Unexpected, Undecided, Expected, Reported, NotHere}
+
+// ClaimResult is what was found on one claim.
+type ClaimResult struct {
+	ID      string       `json:"id"`
+	Slug    string       `json:"slug"`
+	Claim   string       `json:"claim"`
+	Group   string       `json:"group,omitempty"`
+	Bug     bool         `json:"bug,omitempty"`
+	Outcome Outcome      `json:"outcome"`
+	Cases   []CaseResult `json:"cases"`
+}
+
+// CaseResult is what was found in one case.
+type CaseResult struct {
+	Name      string      `json:"name"`
+	Shows     string      `json:"shows"`
+	Lock      string      `json:"lock"`
+	Skipped   string      `json:"skipped,omitempty"`   // why it did not run
+	Schedules int         `json:"schedules,omitempty"` // that were tried
+	Leases    int         `json:"leases,omitempty"`    // that were granted in them
+	Findings  []Finding   `json:"findings,omitempty"`
+	Twin      *TwinResult `json:"twin,omitempty"`
+	Figures   []Metric    `json:"figures,omitempty"`
+}
+
+// TwinResult is what was found in the twin of a case.
+type TwinResult struct {
+	Shows     string    `json:"shows"`
+	Lock      string    `json:"lock"`
+	Schedules int       `json:"schedules"`
+	Findings  []Finding `json:"findings"`
+}
+
+// Finding is what was found on one property.
+type Finding struct {
+	Property   string             `json:"property"`
+	Level      string             `json:"level"`
+	Expected   checker.Verdict    `json:"expected"`
+	Found      checker.Verdict    `json:"found"`
+	Outcome    Outcome            `json:"outcome"`
+	Why        string             `json:"why"`
+	Schedules  int                `json:"schedules"`             // that were tried
+	Proven     int                `json:"proven"`                // of them, that violate the property or add to the evidence that it holds
+	Violated   int                `json:"violated,omitempty"`    // of them, that violate it
+	Bound      float64            `json:"bound,omitempty"`       // of what holds: no more than this share of schedules violates it, with 95 % confidence by itself
+	Evidence   []checker.Evidence `json:"evidence,omitempty"`    // of what holds: that of all schedules together
+	Seed       uint64             `json:"seed"`                  // of the evidence
+	FoundAfter time.Duration      `json:"found_after,omitempty"` // ns of real time until the evidence was there
+	At         *time.Duration     `json:"at,omitempty"`          // ns of the run until the violation began
+	Faults     []string           `json:"faults,omitempty"`      // kinds that its reason names
+	Summary    string             `json:"summary,omitempty"`
+	Reason     []string           `json:"reason,omitempty"`
+	Run        string             `json:"run,omitempty"` // the evidence's folder below Folder
+}
+
+// Outcome is the worst of the case's findings.
+func (k *CaseResult) Outcome() Outcome {
+	if k.Skipped != "" {
+		return NotHere
+	}
+	findings := k.Findings
+	if k.Twin != nil {
+		findings = append(slices.Clone(findings), k.Twin.Findings...)
+	}
+	worst := Reported
+	for _, f := range findings {
+		if slices.Index(Outcomes, f.Outcome) < slices.Index(Outcomes, worst) {
+			worst = f.Outcome
+		}
+	}
+	return worst
+}
+
+func (c *ClaimResult) outcome() Outcome {
+	worst := NotHere
+	for i := range c.Cases {
+		if o := c.Cases[i].Outcome(); slices.Index(Outcomes, o) < slices.Index(Outcomes, worst) {
+			worst = o
+		}
+	}
+	return worst
+}
+
+// Count is how many claims have each outcome.
+func (r *Result) Count() map[Outcome]int {
+	n := map[Outcome]int{}
+	for i := range r.Claims {
+		n[r.Claims[i].Outcome]++
+	}
+	return n
+}
+
+func (r *Result) write(path string) error {
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err == nil {
+		err = os.WriteFile(path, append(b, '\n'), 0o644)
+	}
+	if err != nil {
+		return &campaign.HarnessError{Err: fmt.Errorf("claims: %w", err)}
+	}
+	return nil
+}
+
+// ReadResult reads the result of a verification, or a baseline.
+func ReadResult(path string) (*Result, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("claims: %w", err)
+	}
+	var r Result
+	if err := json.Unmarshal(b, &r); err != nil {
+		return nil, fmt.Errorf("claims: %s is no result of lockpick claims: %w", path, err)
+	}
+	return &r, nil
+}
+
+// Latest returns the latest result of each driver in a store, but for one folder.
+func Latest(s campaign.Store, but string) map[string]*Result {
+	latest := map[string]*Result{}
+	paths, _ := filepath.Glob(filepath.Join(s.Dir, "*-claims-*", ResultFile))
+	slices.Sort(paths)
+	for _, p := range paths {
+		if filepath.Dir(p) == filepath.Clean(but) {
+			continue
+		}
+		if r, err := ReadResult(p); err == nil && !r.Interrupted {
+			r.Folder = filepath.Dir(p)
+			latest[r.Driver] = r
+		}
+	}
+	return latest
+}
+
+// Baseline is the result without what differs from run to run although nothing changed:
+// times, folders and the evidence's words.
+func (r *Result) Baseline() *Result {
+	b := &Result{Driver: r.Driver, Budget: r.Budget, Seed: r.Seed, Versions: map[string]string{"lockpick": r.Versions["lockpick"]}}
+	lean := func(in []Finding) []Finding {
+		var out []Finding
+		for _, f := range in {
+			out = append(out, Finding{
+				Property: f.Property, Level: f.Level, Expected: f.Expected, Found: f.Found, Outcome: f.Outcome,
+				Schedules: f.Schedules, Proven: f.Proven, Violated: f.Violated, Bound: f.Bound, Seed: f.Seed, Faults: f.Faults,
+			})
+		}
+		return out
+	}
+	for _, c := range r.Claims {
+		c.Cases = slices.Clone(c.Cases)
+		for i := range c.Cases {
+			k := &c.Cases[i]
+			k.Shows, k.Leases, k.Figures, k.Findings = "", 0, nil, lean(k.Findings)
+			if k.Twin != nil {
+				k.Twin = &TwinResult{Lock: k.Twin.Lock, Schedules: k.Twin.Schedules, Findings: lean(k.Twin.Findings)}
+			}
+		}
+		b.Claims = append(b.Claims, c)
+	}
+	return b
+}
+
+// WriteBaseline writes the result as a baseline.
+func (r *Result) WriteBaseline(path string) error { return r.Baseline().write(path) }
+
+// Change is one difference between a result and the baseline.
+type Change struct {
+	Claim   string `json:"claim"` // its id
+	What    string `json:"what"`  // the case and the property
+	Before  string `json:"before"`
+	Now     string `json:"now"`
+	Verdict bool   `json:"verdict"` // what was found is another verdict: this is what a baseline guards
+}
+
+// Compare says what differs from a baseline of the same driver. Claims that only one of
+// the two has count as changes, but not of a verdict; those that were left out on purpose
+// (only some were verified) are none.
+func (r *Result) Compare(before *Result) []Change {
+	old := map[string]Finding{}
+	known := map[string]bool{}
+	before.each(func(c *ClaimResult, what string, f Finding) {
+		old[c.ID+" "+what] = f
+		known[c.ID] = true
+	})
+	var changes []Change
+	seen := map[string]bool{}
+	now := map[string]bool{}
+	r.each(func(c *ClaimResult, what string, f Finding) {
+		id := c.ID + " " + what
+		seen[id], now[c.ID] = true, true
+		was, ok := old[id]
+		switch {
+		case !ok:
+			changes = append(changes, Change{c.ID, what, "not there", string(f.Found), false})
+		case was.Found != f.Found:
+			changes = append(changes, Change{c.ID, what, string(was.Found), string(f.Found), true})
+		case was.Outcome != f.Outcome:
+			changes = append(changes, Change{c.ID, what, string(was.Outcome), string(f.Outcome), true})
+		case strings.Join(was.Faults, " ") != strings.Join(f.Faults, " "):
+			changes = append(changes, Change{c.ID, what, "violated by " + strings.Join(was.Faults, ", "), "violated by " + strings.Join(f.Faults, ", "), false})
+		}
+	})
+	before.each(func(c *ClaimResult, what string, f Finding) {
+		if id := c.ID + " " + what; now[c.ID] && !seen[id] {
+			changes = append(changes, Change{c.ID, what, string(f.Found), "not there", false})
+		}
+	})
+	return changes
+}
+
+// each visits all findings, those of twins too.
+func (r *Result) each(visit func(c *ClaimResult, what string, f Finding)) {
+	for i := range r.Claims {
+		c := &r.Claims[i]
+		for _, k := range c.Cases {
+			name := strings.TrimSpace(k.Name + " ")
+			for _, f := range k.Findings {
+				visit(c, strings.TrimSpace(name+" "+f.Property), f)
+			}
+			if k.Twin == nil {
+				continue
+			}
+			for _, f := range k.Twin.Findings {
+				visit(c, strings.TrimSpace(name+" (twin) "+f.Property), f)
+			}
+		}
+	}
+}

@@ -1,0 +1,500 @@
+package claims
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+	"lockpick/history"
+)
+
+// Options is how claims are verified.
+type Options struct {
+	Driver  string // sim, process, docker, auto
+	Budget  string // quick, full
+	Seed    uint64 // the first schedule of each case has the seed Seed × 1,000,000
+	Most    int    // schedules or runs of each case, whatever the budget allows; 0: no such limit
+	Workers int    // schedules at a time; 0: as many as processors, on real masters at most 2
+	Store   campaign.Store
+	Keep    string   // of which findings runs are kept in it (KeepAll, …); "" is KeepAll
+	Client  []string // the command that is a client process
+	Image   string   // of the driver docker
+
+	Progress func(format string, args ...any)                               // may be nil
+	Live     func(Status)                                                   // after each schedule; may be nil
+	Done     func(*ClaimResult)                                             // after each claim; may be nil
+	Report   func(dir string, h *history.History, r *campaign.Result) error // writes the report of a run that is kept; may be nil
+}
+
+// Status is how a verification is getting on.
+type Status struct {
+	Claims, ClaimsDone       int
+	Schedules, ScheduledDone int // those that need not be tried any more count as done
+	Unexpected               int // claims that were not as expected so far
+	Now                      string
+}
+
+// Verify puts claims to the test, and keeps the evidence in a folder of the store. On
+// simulated masters the same seed and budget make the same result, whatever the number of
+// workers. The end of ctx ends it in order: what was not tried is undecided. An error is
+// a *HarnessError or a *Problem.
+func Verify(ctx context.Context, claims []Claim, opt Options) (*Result, error) {
+	if !slices.Contains(Budgets, opt.Budget) {
+		return nil, campaign.UnknownValue("budget", opt.Budget, Budgets)
+	}
+	if !slices.Contains(campaign.Drivers, opt.Driver) {
+		return nil, campaign.UnknownValue("driver", opt.Driver, campaign.Drivers)
+	}
+	opt.Keep = cmp.Or(opt.Keep, KeepAll)
+	if !slices.Contains(Keeps, opt.Keep) {
+		return nil, campaign.UnknownValue("evidence", opt.Keep, Keeps)
+	}
+	if opt.Progress == nil {
+		opt.Progress = func(string, ...any) {}
+	}
+	driver, why, err := campaign.ChooseDriver(ctx, opt.Driver, opt.Image)
+	if err != nil {
+		return nil, &campaign.HarnessError{Err: err}
+	}
+	opt.Driver = driver.Name
+	opt.Progress("%s", why)
+	if opt.Workers <= 0 {
+		// A run on real masters waits most of the time; more than two at a time would disturb each other.
+		opt.Workers = min(runtime.GOMAXPROCS(0), 2)
+		if opt.Driver == campaign.Sim {
+			opt.Workers = runtime.GOMAXPROCS(0)
+		}
+	}
+	v := &verifier{opt: opt, started: time.Now()}
+	dir, err := opt.Store.CreateFolder("claims-"+opt.Driver, v.started)
+	if err != nil {
+		return nil, &campaign.HarnessError{Err: err}
+	}
+	v.evidence = campaign.Store{Dir: filepath.Join(opt.Store.Dir, dir)}
+	result := &Result{
+		Folder: v.evidence.Dir, Driver: opt.Driver, Budget: opt.Budget, Seed: opt.Seed, Started: v.started.UTC(),
+		Versions: map[string]string{"lockpick": campaign.Version(), "go": runtime.Version()},
+	}
+	for i := range claims {
+		v.plan(&claims[i])
+	}
+	if err := v.run(ctx); err != nil {
+		return nil, err
+	}
+	for _, c := range v.claims {
+		result.Claims = append(result.Claims, *c.result)
+	}
+	if err := v.evidence.RemoveDanglingLatest(); err != nil {
+		return nil, &campaign.HarnessError{Err: err}
+	}
+	result.Interrupted = ctx.Err() != nil
+	result.Took = time.Since(v.started)
+	return result, result.write(filepath.Join(v.evidence.Dir, ResultFile))
+}
+
+// verifier is one, while it goes on.
+type verifier struct {
+	opt      Options
+	started  time.Time
+	evidence campaign.Store
+	claims   []*claimRun
+
+	mu     sync.Mutex
+	status Status
+	err    error
+}
+
+// claimRun is a claim that is being verified.
+type claimRun struct {
+	claim  *Claim
+	result *ClaimResult
+	series []*series // that are to be tried yet or were
+	open   int       // of them, guarded by verification.mu
+}
+
+// series is the schedules of one scenario: a case's, or its twin's.
+type series struct {
+	run    *claimRun
+	of     *Case
+	twin   bool
+	base   campaign.Scenario
+	expect []Expect
+	prove  int // schedules that must add evidence that a property holds, or it is undecided
+	enough int // once so many do, and together they have enough, no more are tried
+	trials []*trial
+	left   int // guarded by verification.mu
+	stop   int // no schedule above it matters
+	began  time.Time
+	took   time.Duration
+}
+
+// trial is what one schedule showed.
+type trial struct {
+	seed    uint64
+	results map[string]judgement // by property
+	figures map[string]float64
+	leases  int
+	at      time.Duration // real time since the series began
+	run     string        // the folder that keeps it, if it is kept
+	proof   bool          // a finding refers to it
+}
+
+func (v *verifier) plan(c *Claim) {
+	r := &claimRun{claim: c, result: &ClaimResult{ID: c.ID, Slug: c.Slug, Claim: c.Claim, Group: c.Group, Bug: c.Bug}}
+	v.claims = append(v.claims, r)
+	v.status.Claims++
+	for i := range c.Cases {
+		k := &c.Cases[i]
+		r.result.Cases = append(r.result.Cases, CaseResult{Name: k.Name, Shows: k.Shows, Lock: k.Scenario.Lock})
+		if why := k.CannotRun(v.opt.Driver, v.opt.Budget); why != "" {
+			r.result.Cases[i].Skipped = why
+			continue
+		}
+		n := k.tries(v.opt.Budget)
+		if v.opt.Driver != campaign.Sim {
+			n = k.attempts(v.opt.Budget)
+		}
+		if v.opt.Most > 0 {
+			n = min(n, v.opt.Most)
+		}
+		v.add(r, &series{of: k, base: k.Scenario, expect: k.Expect}, n)
+		if k.Twin == nil {
+			continue
+		}
+		var acquitted []Expect
+		for _, e := range k.Expect {
+			if e.Verdict == checker.Violated {
+				acquitted = append(acquitted, Expect{Property: e.Property, Verdict: checker.Holds})
+			}
+		}
+		v.add(r, &series{of: k, twin: true, base: k.Twin.Scenario, expect: acquitted}, n)
+	}
+}
+
+func (v *verifier) add(r *claimRun, s *series, schedules int) {
+	s.run, s.trials, s.left, s.stop = r, make([]*trial, schedules), schedules, schedules-1
+	s.base.Driver = v.opt.Driver
+	// Simulated schedules are cheap: all are tried. Real ones are tried again only while
+	// they prove nothing, or with the full budget.
+	s.prove, s.enough = (schedules+1)/2, schedules+1
+	if v.opt.Driver != campaign.Sim {
+		s.prove, s.enough = 1, 1
+		if v.opt.Budget == Full {
+			s.prove, s.enough = 3, 3
+		}
+		s.base.StopOnViolation = !s.twin && len(s.expect) == 1 && s.expect[0].Verdict == checker.Violated && checker.Contentions[s.expect[0].Property] == nil
+	}
+	s.base.Properties = nil // some are judged only where they are asked for
+	for _, e := range s.expect {
+		if checker.Contentions[e.Property] == nil {
+			s.base.Properties = append(s.base.Properties, e.Property)
+		}
+	}
+	if v.opt.Image != "" {
+		s.base.Image = v.opt.Image
+	}
+	if v.opt.Driver != campaign.Sim && s.of.Real.TimeLimit > 0 {
+		s.base.TimeLimit = s.of.Real.TimeLimit
+	}
+	r.series = append(r.series, s)
+	r.open++
+	v.status.Schedules += schedules
+}
+
+// run tries all schedules, in order, on as many workers as there are.
+func (v *verifier) run(ctx context.Context) error {
+	type task struct {
+		s *series
+		i int
+	}
+	tasks := make(chan task)
+	var workers sync.WaitGroup
+	for range v.opt.Workers {
+		workers.Go(func() {
+			for t := range tasks {
+				v.try(ctx, t.s, t.i)
+			}
+		})
+	}
+	most := 0
+	var all []*series
+	for _, c := range v.claims {
+		if len(c.series) == 0 {
+			v.conclude(ctx, c)
+		}
+		for _, s := range c.series {
+			all = append(all, s)
+			most = max(most, len(s.trials))
+		}
+	}
+	if v.opt.Driver == campaign.Sim {
+		for _, s := range all {
+			for i := range s.trials {
+				tasks <- task{s, i}
+			}
+		}
+	} else { // most of them need one run alone: the others follow when that is known
+		for i := range most {
+			for _, s := range all {
+				if i < len(s.trials) {
+					tasks <- task{s, i}
+				}
+			}
+		}
+	}
+	close(tasks)
+	workers.Wait()
+	return v.err
+}
+
+// try tries one schedule, unless one before it ended the series.
+func (v *verifier) try(ctx context.Context, s *series, i int) {
+	v.mu.Lock()
+	if s.began.IsZero() {
+		s.began = time.Now()
+	}
+	skip := i > s.stop || ctx.Err() != nil || v.err != nil
+	v.status.Now = s.name()
+	v.mu.Unlock()
+	var t *trial
+	var err error
+	if !skip {
+		t, err = v.schedule(ctx, s, i)
+	}
+	v.mu.Lock()
+	if t != nil {
+		t.at = time.Since(s.began)
+		s.trials[i] = t
+		s.decideWhereToStop()
+	}
+	if err != nil && v.err == nil {
+		v.err = fmt.Errorf("claim %s, seed %d: %w", s.name(), v.seed(i), err)
+	}
+	v.status.ScheduledDone++
+	s.left--
+	done := false
+	if s.left == 0 {
+		s.took = time.Since(s.began)
+		s.run.open--
+		done = s.run.open == 0 && v.err == nil
+	}
+	v.mu.Unlock()
+	if done {
+		v.conclude(ctx, s.run)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.opt.Live != nil {
+		v.opt.Live(v.status)
+	}
+}
+
+func (s *series) name() string {
+	name := s.run.claim.ID
+	if s.of.Name != "" {
+		name += " (" + s.of.Name + ")"
+	}
+	if s.twin {
+		name += ", the twin"
+	}
+	return name
+}
+
+func (v *verifier) seed(i int) uint64 { return v.opt.Seed*1_000_000 + uint64(i) }
+
+// decideWhereToStop looks whether the schedules tried so far say all, and sets where to stop.
+func (s *series) decideWhereToStop() {
+	if len(s.of.Measure) > 0 && !s.twin && s.enough > len(s.trials) {
+		return
+	}
+	last := 0
+	for _, e := range s.expect {
+		at := -1
+		var all proof
+		for i, t := range s.trials {
+			if t == nil {
+				continue
+			}
+			x := t.results[e.Property]
+			all.add(&x)
+			if e.Verdict == checker.Violated && x.match != nil ||
+				e.Verdict == checker.Holds && (x.verdict == checker.Violated || all.schedules >= s.enough && all.missing() == nil) {
+				at = i
+				break
+			}
+		}
+		if at < 0 {
+			return
+		}
+		last = max(last, at)
+	}
+	s.stop = min(s.stop, last)
+}
+
+// schedule runs one schedule and sums up what it showed. It returns nil if it was
+// interrupted.
+func (v *verifier) schedule(ctx context.Context, s *series, i int) (*trial, error) {
+	scenario := s.base
+	scenario.Seed = v.seed(i)
+	var h *history.History
+	var r *campaign.Result
+	run := ""
+	if v.opt.Driver == campaign.Sim {
+		var err error
+		if h, err = campaign.Simulate(ctx, scenario.WithRequirements(), campaign.SimulateOptions{}); err != nil {
+			return nil, err
+		}
+		if ctx.Err() != nil {
+			return nil, nil
+		}
+		if r, err = campaign.Judge(h, s.properties()...); err != nil {
+			return nil, err
+		}
+	} else {
+		dir, hh, rr, err := campaign.Run(ctx, scenario, campaign.Options{Store: v.evidence, Client: v.opt.Client})
+		if err != nil {
+			return nil, err
+		}
+		if ctx.Err() != nil {
+			return nil, nil
+		}
+		h, r, run = hh, rr, filepath.Base(dir)
+		if err := v.report(dir, h, r); err != nil {
+			return nil, err
+		}
+	}
+	t := &trial{seed: scenario.Seed, results: map[string]judgement{}, figures: map[string]float64{}, leases: r.Counts.Granted, run: run}
+	for _, e := range s.expect {
+		t.results[e.Property] = e.judge(h, r)
+	}
+	if !s.twin {
+		for _, m := range s.of.Measure {
+			if x, ok := metrics[m].of(h, r); ok {
+				t.figures[m] = x
+			}
+		}
+	}
+	return t, nil
+}
+
+// properties are those that a schedule is judged by.
+func (s *series) properties() []checker.Property {
+	if len(s.of.Measure) > 0 && !s.twin {
+		return checker.Properties // of which some are measured
+	}
+	return campaign.PropertiesOf(s.base.Properties)
+}
+
+// conclude sums up a claim all of whose schedules were tried, and keeps the evidence.
+func (v *verifier) conclude(ctx context.Context, c *claimRun) {
+	for i := range c.result.Cases {
+		k := &c.result.Cases[i]
+		for _, s := range c.series {
+			if s.of != &c.claim.Cases[i] {
+				continue
+			}
+			if s.twin {
+				k.Twin = &TwinResult{Shows: s.of.Twin.Shows, Lock: s.base.Lock, Schedules: s.tried(), Findings: v.findings(ctx, s)}
+				continue
+			}
+			k.Schedules, k.Findings, k.Figures = s.tried(), v.findings(ctx, s), s.measured()
+			for _, t := range s.trials[:s.stop+1] {
+				if t != nil {
+					k.Leases += t.leases
+				}
+			}
+		}
+	}
+	v.failed(v.discard(c))
+	c.result.Outcome = c.result.outcome()
+	v.mu.Lock()
+	v.status.ClaimsDone++
+	if c.result.Outcome == Unexpected {
+		v.status.Unexpected++
+	}
+	v.mu.Unlock()
+	if v.opt.Done != nil {
+		v.opt.Done(c.result)
+	}
+}
+
+// tried is how many schedules count: those up to where the series stopped.
+func (s *series) tried() int {
+	n := 0
+	for _, t := range s.trials[:s.stop+1] {
+		if t != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// keeps says whether a finding's run is kept.
+func (v *verifier) keeps(f *Finding) bool {
+	switch v.opt.Keep {
+	case KeepAll:
+		return true
+	case KeepViolated:
+		return f.Found == checker.Violated || f.Outcome != Expected
+	case KeepUnexpected:
+		return f.Outcome != Expected
+	}
+	return false
+}
+
+// discard removes the runs on real masters to which no finding refers, unless all are kept.
+func (v *verifier) discard(c *claimRun) error {
+	if v.opt.Keep == KeepAll {
+		return nil
+	}
+	var errs []error
+	for _, s := range c.series {
+		for _, t := range s.trials {
+			if t != nil && t.run != "" && !t.proof {
+				errs = append(errs, os.RemoveAll(filepath.Join(v.evidence.Dir, t.run)))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// failed notes an error of the harness, or nil.
+func (v *verifier) failed(err error) {
+	if err == nil {
+		return
+	}
+	v.mu.Lock()
+	v.err = errors.Join(v.err, err)
+	v.mu.Unlock()
+}
+
+// keep stores the schedule as a run with its report.
+func (v *verifier) keep(ctx context.Context, s *series, t *trial) error {
+	if t.run != "" || ctx.Err() != nil {
+		return nil
+	}
+	scenario := s.base
+	scenario.Seed = t.seed
+	dir, h, r, err := campaign.Run(ctx, scenario, campaign.Options{Store: v.evidence})
+	if err != nil {
+		return err
+	}
+	t.run = filepath.Base(dir)
+	return v.report(dir, h, r)
+}
+
+func (v *verifier) report(dir string, h *history.History, r *campaign.Result) error {
+	if v.opt.Report == nil {
+		return nil
+	}
+	return v.opt.Report(dir, h, r)
+}

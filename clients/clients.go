@@ -1,0 +1,140 @@
+// Package clients has example clients in other languages, each of which tests an unmodified library, and knows how to
+// start them by name. docs/clients.md describes the protocol that they speak.
+package clients
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+//go:embed node perl php python ruby
+var files embed.FS
+
+// Client is an example.
+type Client struct {
+	Name     string
+	Language string
+	Summary  string // one line
+	Package  string // what has to be installed, as Debian calls it, or how it is built
+	file     string
+	args     []string   // after the file
+	run      [][]string // interpreters that may have the library, with their arguments
+	probe    []string   // arguments with which an interpreter succeeds if it has
+}
+
+// The interpreters. Where a language has been installed a second time, it may lack the libraries of the distribution.
+var (
+	python = [][]string{{"python3"}, {"/usr/bin/python3"}}
+	php    = [][]string{{"php"}}
+	node   = [][]string{{"node"}, {"env", "NODE_PATH=/usr/share/nodejs", "node"}}
+	ruby   = [][]string{{"ruby"}, {"/usr/bin/ruby"}}
+	perl   = [][]string{{"perl"}, {"/usr/bin/perl"}}
+)
+
+const symfony = `require 'Symfony/Component/Lock/autoload.php'; exit(class_exists('Redis') && class_exists('Symfony\Component\Lock\LockFactory') ? 0 : 1);`
+
+// goPackage is how the clients in Go are had: they are a module of their own, as they need the libraries that they test.
+const goPackage = "go build -C clients/go -o ~/bin/" + goBinary + " ."
+
+const goBinary = "lockpick-go-clients"
+
+// All lists them.
+var All = []Client{
+	{Name: "redis-py", Language: "Python", Summary: "redis-py's Lock, on the first master", Package: "python3-redis", file: "python/redis_py.py", run: python, probe: []string{"-c", "import redis"}},
+	{Name: "tooz", Language: "Python", Summary: "OpenStack's tooz with its Redis driver, on the first master", Package: "python3-tooz python3-redis", file: "python/tooz_redis.py", run: python, probe: []string{"-c", "import redis, tooz.drivers.redis"}},
+	{Name: "symfony-lock", Language: "PHP", Summary: "Symfony's Lock with a RedisStore, on the first master", Package: "php-cli php-symfony-lock php-redis", file: "php/symfony_lock.php", run: php, probe: []string{"-r", symfony}},
+	{Name: "symfony-combined", Language: "PHP", Summary: "Symfony's Lock with a CombinedStore and the ConsensusStrategy, over all masters", Package: "php-cli php-symfony-lock php-redis", file: "php/symfony_lock.php", args: []string{"combined"}, run: php, probe: []string{"-r", symfony}},
+	{Name: "laravel", Language: "PHP", Summary: "Laravel's RedisLock over Predis, on the first master", Package: "php-cli php-illuminate-cache php-predis", file: "php/laravel.php", run: php, probe: []string{"-r", `require 'Illuminate/Cache/autoload.php'; require 'Predis/autoload.php';`}},
+	{Name: "node-redis", Language: "JavaScript", Summary: "a textbook lock over node-redis, on the first master", Package: "nodejs node-redis", file: "node/node_redis.js", run: node, probe: []string{"-e", "require('redis')"}},
+	{Name: "redis-rb", Language: "Ruby", Summary: "a textbook lock over redis-rb, on the first master", Package: "ruby-redis", file: "ruby/redis_rb.rb", run: ruby, probe: []string{"-e", "require 'redis'"}},
+	{Name: "redis-perl", Language: "Perl", Summary: "a textbook lock over Redis.pm, on the first master", Package: "libredis-perl", file: "perl/redis.pl", run: perl, probe: []string{"-e", "use Redis"}},
+	{Name: "go-redsync", Language: "Go", Summary: "redsync, over all masters", Package: goPackage, args: []string{"redsync"}},
+	{Name: "go-redislock", Language: "Go", Summary: "bsm/redislock, on the first master", Package: goPackage, args: []string{"redislock"}},
+	{Name: "go-rueidislock", Language: "Go", Summary: "rueidislock, on the first master", Package: goPackage, args: []string{"rueidislock"}},
+	{Name: "go-zero", Language: "Go", Summary: "go-zero's RedisLock, on the first master", Package: goPackage, args: []string{"go-zero"}},
+}
+
+// Named finds a client.
+func Named(name string) (Client, bool) {
+	i := slices.IndexFunc(All, func(c Client) bool { return c.Name == name })
+	if i < 0 {
+		return Client{}, false
+	}
+	return All[i], true
+}
+
+// ErrMissing says that what a client needs is not installed.
+var ErrMissing = errors.New("not installed")
+
+// Command is the command that starts the client. An error that wraps ErrMissing says what to install.
+func (c Client) Command() ([]string, error) {
+	if c.file == "" {
+		path, err := exec.LookPath(goBinary)
+		if err != nil {
+			return nil, fmt.Errorf("the client %s is %w: build it in a checkout of Lockpick: %s", c.Name, ErrMissing, c.Package)
+		}
+		return append([]string{path}, c.args...), nil
+	}
+	for _, run := range c.run {
+		probe := slices.Concat(run[1:], c.probe)
+		if exec.Command(run[0], probe...).Run() != nil {
+			continue
+		}
+		file, err := extract(c.file)
+		if err != nil {
+			return nil, fmt.Errorf("the client %s: %w", c.Name, err)
+		}
+		return slices.Concat(run, []string{file}, c.args), nil
+	}
+	return nil, fmt.Errorf("what the client %s needs is %w: sudo apt-get install %s", c.Name, ErrMissing, c.Package)
+}
+
+// Resolve is Command for a word that names a client, and any other command as it is.
+func Resolve(command []string) ([]string, error) {
+	if len(command) != 1 || strings.Contains(command[0], "/") {
+		return command, nil
+	}
+	if c, ok := Named(command[0]); ok {
+		return c.Command()
+	}
+	return command, nil
+}
+
+// extract writes a client's file where an interpreter can read it, and returns its path.
+func extract(name string) (path string, err error) {
+	b, err := fs.ReadFile(files, name)
+	if err != nil {
+		return "", err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = os.TempDir()
+	}
+	sum := sha256.Sum256(b)
+	dir := filepath.Join(cache, "lockpick", "clients", hex.EncodeToString(sum[:6]))
+	path = filepath.Join(dir, filepath.Base(name))
+	if there, err := os.ReadFile(path); err == nil && string(there) == string(b) {
+		return path, nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	f, err := os.CreateTemp(dir, ".new-*") // others may start it at this moment
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(f.Name()))
+	}
+	return path, os.Rename(f.Name(), path)
+}

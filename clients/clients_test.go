@@ -1,0 +1,70 @@
+package clients
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestClientsAreShort: a newcomer copies one, so none has more than 40 lines.
+func TestClientsAreShort(t *testing.T) {
+	named := map[string]bool{}
+	for _, c := range All {
+		named[c.file] = true
+	}
+	err := fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := fs.ReadFile(files, path)
+		if n := bytes.Count(b, []byte("\n")); n > 40 {
+			t.Errorf("%s has %d lines", path, n)
+		}
+		if !named[path] {
+			t.Errorf("%s is not in the list", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCommandStartsAFileOrSaysWhatIsMissing: of each client.
+func TestCommandStartsAFileOrSaysWhatIsMissing(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	for _, c := range All {
+		command, err := c.Command()
+		if err != nil {
+			if !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), c.Package) {
+				t.Errorf("%s: %v", c.Name, err)
+			}
+			continue
+		}
+		if c.file == "" {
+			continue
+		}
+		path := command[len(command)-1-len(c.args)]
+		want, _ := fs.ReadFile(files, c.file)
+		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %s: %v", c.Name, path, err)
+		}
+	}
+	t.Setenv("PATH", "")
+	missing := Client{Name: "x", Package: "x-lock", file: "perl/redis.pl", run: [][]string{{"no-such-interpreter"}}}
+	if _, err := missing.Command(); !errors.Is(err, ErrMissing) || !strings.Contains(err.Error(), "apt-get install x-lock") {
+		t.Errorf("without an interpreter: %v", err)
+	}
+}
+
+// TestResolve: one word without a slash may be a name; all else is a command.
+func TestResolve(t *testing.T) {
+	for _, command := range [][]string{{"./redis-py"}, {"my-lock"}, {"redis-py", "--verbose"}} {
+		if got, err := Resolve(command); err != nil || strings.Join(got, " ") != strings.Join(command, " ") {
+			t.Errorf("%q became %q, %v", command, got, err)
+		}
+	}
+}

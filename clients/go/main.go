@@ -1,0 +1,100 @@
+// Command lockpick-go-clients has clients for locks of other Go libraries: its argument names one. docs/clients.md of
+// Lockpick describes the protocol.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+)
+
+// lock is a library's lock, as one client uses it.
+type lock interface {
+	acquire(ctx context.Context, key string) (token string, err error)
+	extend(ctx context.Context) error // errNotHeld: it is not held any more, for certain
+	release(ctx context.Context) error
+}
+
+var errNotHeld = errors.New("not held")
+
+// library makes locks. hello is what init answers about it.
+type library struct {
+	open  func(masters []string, ttl time.Duration) (lock, error)
+	hello message
+}
+
+type message map[string]any
+
+var libraries = map[string]library{
+	"redsync":     {openRedsync, message{"can": []string{"extend"}, "library": "redsync " + version("github.com/go-redsync/redsync/v4")}},
+	"redislock":   {openRedislock, message{"can": []string{"extend"}, "masters": 1, "library": "bsm/redislock " + version("github.com/bsm/redislock")}},
+	"rueidislock": {openRueidislock, message{"lease": "none", "masters": 1, "library": "rueidislock " + version("github.com/redis/rueidis")}},
+	"go-zero": {openGoZero, message{"can": []string{"extend"}, "masters": 1, "library": "go-zero " + version("github.com/zeromicro/go-zero"),
+		"ttl": message{"min_ms": 1000, "unit_ms": 1000}}},
+}
+
+var saying sync.Mutex
+
+func say(m message) {
+	saying.Lock()
+	defer saying.Unlock()
+	_ = json.NewEncoder(os.Stdout).Encode(m)
+}
+
+// outcome ends a request.
+func outcome(m message, err error) {
+	switch {
+	case err == nil:
+		m["type"] = "ok"
+	case errors.Is(err, errNotHeld):
+		m = message{"type": "fail", "error": err.Error()}
+	default: // a timeout, a lost connection: it may have happened
+		m = message{"type": "info", "error": err.Error()}
+	}
+	say(m)
+}
+
+func main() {
+	lib, ok := libraries[os.Args[min(1, len(os.Args)-1)]]
+	if !ok {
+		fmt.Fprintln(os.Stderr, "which library? redsync, redislock, rueidislock or go-zero")
+		os.Exit(64)
+	}
+	var l lock
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		var r struct {
+			Op, Key     string
+			Masters     []string
+			TTL, Within time.Duration // ns
+		}
+		if err := json.Unmarshal(in.Bytes(), &r); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		ctx, cancel := context.Background(), func() {}
+		if r.Within > 0 {
+			ctx, cancel = context.WithTimeout(ctx, r.Within)
+		}
+		switch r.Op {
+		case "init":
+			var err error
+			l, err = lib.open(r.Masters, r.TTL)
+			outcome(lib.hello, err)
+		case "acquire":
+			token, err := l.acquire(ctx, r.Key)
+			outcome(message{"token": token}, err)
+		case "extend":
+			outcome(message{}, l.extend(ctx))
+		case "release":
+			outcome(message{}, l.release(ctx))
+		case "exit":
+			return
+		}
+		cancel()
+	}
+}

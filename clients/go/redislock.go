@@ -1,0 +1,40 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/bsm/redislock"
+	"github.com/redis/go-redis/v9"
+)
+
+type redislockLock struct {
+	client *redislock.Client
+	ttl    time.Duration
+	held   *redislock.Lock
+}
+
+func openRedislock(masters []string, ttl time.Duration) (lock, error) {
+	return &redislockLock{client: redislock.New(redis.NewClient(&redis.Options{Addr: masters[0]})), ttl: ttl}, nil
+}
+
+func (l *redislockLock) acquire(ctx context.Context, key string) (token string, err error) {
+	l.held, err = l.client.Obtain(ctx, key, l.ttl, &redislock.Options{RetryStrategy: redislock.LinearBackoff(50 * time.Millisecond)})
+	if err != nil {
+		return "", lost(err)
+	}
+	return l.held.Token(), nil
+}
+
+func (l *redislockLock) extend(ctx context.Context) error {
+	return lost(l.held.Refresh(ctx, l.ttl, nil))
+}
+func (l *redislockLock) release(ctx context.Context) error { return lost(l.held.Release(ctx)) }
+
+func lost(err error) error {
+	if errors.Is(err, redislock.ErrNotObtained) || errors.Is(err, redislock.ErrLockNotHeld) {
+		return errors.Join(errNotHeld, err)
+	}
+	return err
+}

@@ -1,0 +1,359 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ory/dockertest/v3"
+	"github.com/ory/dockertest/v3/docker"
+
+	"lockpick/cluster"
+	"lockpick/cluster/process"
+)
+
+// Start starts masters in containers of the Docker engine that DOCKER_HOST
+// names, or else of this host. The containers carry labels that say whose they
+// are; see Sweep.
+func Start(ctx context.Context, cfg cluster.Config) (cluster.Cluster, error) {
+	cfg, containers, err := Containers(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	shim, why := process.ShimObject(ctx)
+	return process.Open(ctx, cfg, "docker", containers, shim, why, func() {})
+}
+
+// Containers finds a Docker engine and an image, and returns what makes containers of that
+// image, with the configuration completed. It removes what dead harnesses left before.
+func Containers(ctx context.Context, cfg cluster.Config) (cluster.Config, process.Build, error) {
+	cfg, flags, err := process.CompleteConfig(cfg)
+	if err != nil {
+		return cfg, nil, err
+	}
+	pool, _, err := connect(ctx)
+	if err != nil {
+		return cfg, nil, err
+	}
+	if !cfg.KeepLeftovers {
+		if _, err := sweepContainers(ctx, pool.Client); err != nil {
+			cfg.Progress("leftovers of dead harnesses could not be removed: %v", err)
+		}
+	}
+	if cfg.Image == "" {
+		ref, why, err := defaultImage(ctx, pool.Client, cfg.Progress)
+		if err != nil {
+			return cfg, nil, err
+		}
+		cfg.Image = ref
+		cfg.Progress("image %s: %s", ref, why)
+	}
+	image, err := haveImage(ctx, pool.Client, cfg.Image, cfg.Progress)
+	if err != nil {
+		return cfg, nil, err
+	}
+	pool.Client.SetTimeout(callWithin) // not before: an image may take long
+	return cfg, containers(pool, image, flags), nil
+}
+
+func containers(pool *dockertest.Pool, image string, flags []string) process.Build {
+	return func(at process.Site) process.Engine {
+		return &container{Site: at, pool: pool, image: image, flags: flags}
+	}
+}
+
+// The labels of a container. imageLabel is on images that were built here.
+const (
+	ourLabel    = "lockpick"        // "1"
+	ownerLabel  = "lockpick.owner"  // <pid>@<start time> of the harness
+	placeLabel  = "lockpick.host"   // where that pid means something
+	userLabel   = "lockpick.user"   // the harness's user id: a harness removes its own user's containers only
+	masterLabel = "lockpick.master" // m1, m2, …
+	imageLabel  = "lockpick.image"  // hash of the content
+)
+
+// Where things are inside a container.
+const (
+	insidePort = "6379"
+	insideHome = "/lockpick"
+	insideData = insideHome + "/data"
+	insideShim = "/lockpick.so"
+	insideLog  = "/master.log"
+)
+
+// callWithin bounds every call to the engine once the masters' image is there: an engine that
+// hangs must not hang the harness. A call that waits for a container's end is made again.
+const callWithin = 45 * time.Second
+
+// engineWithin bounds how long an engine may take to say that it is there.
+const engineWithin = 5 * time.Second
+
+// connect finds a Docker engine on this host that answers, and its version.
+func connect(ctx context.Context) (*dockertest.Pool, string, error) {
+	pool, err := dockertest.NewPool("")
+	if err != nil {
+		return nil, "", fmt.Errorf("find a Docker engine: %w; check DOCKER_HOST", err)
+	}
+	at := pool.Client.Endpoint()
+	// The masters' ports and files are expected on this host.
+	if u, err := url.Parse(at); err == nil && u.Scheme != "unix" && u.Scheme != "npipe" {
+		if ip := net.ParseIP(u.Hostname()); u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			return nil, "", fmt.Errorf("the Docker engine at %s runs on another host, where the masters' ports and files would be out of reach; use one on this host, or the process driver", at)
+		}
+	}
+	ping, cancel := context.WithTimeout(ctx, engineWithin)
+	defer cancel()
+	if err := pool.Client.PingWithContext(ping); err != nil {
+		switch {
+		case ctx.Err() != nil:
+			err = context.Cause(ctx)
+		case errors.Is(err, os.ErrPermission):
+			err = fmt.Errorf("%w; join the group of that socket (docker), or run as root", err)
+		default:
+			err = fmt.Errorf("%w; start Docker, or say with DOCKER_HOST where it is", err)
+		}
+		return nil, "", fmt.Errorf("ask the Docker engine at %s: %w", at, err)
+	}
+	v, err := pool.Client.Version()
+	if err != nil {
+		return nil, "", fmt.Errorf("ask the Docker engine at %s for its version: %w", at, err)
+	}
+	return pool, v.Get("Version"), nil
+}
+
+// container is the engine of a master that is a container.
+type container struct {
+	process.Site
+	pool  *dockertest.Pool
+	image string // its id: a name may come to mean another image
+	flags []string
+
+	id      string // empty until it was created
+	waiters sync.WaitGroup
+	forget  context.CancelFunc // ends the wait for the last start's end
+}
+
+// named is the container's name, which is known before the container is there.
+func (c *container) named() string {
+	return fmt.Sprintf("lockpick-%d-%d-%s", process.Self().Pid, c.Port, c.Name)
+}
+
+func (c *container) Launch(ctx context.Context) (<-chan struct{}, error) {
+	if err := c.run(ctx); err != nil {
+		var api *docker.Error
+		if errors.As(err, &api) && (strings.Contains(api.Message, "port is already allocated") || strings.Contains(api.Message, "address already in use")) {
+			err = fmt.Errorf("%w: %w", process.ErrPortTaken, err)
+		}
+		return nil, err
+	}
+	if c.forget != nil {
+		c.forget()
+	}
+	exited := make(chan struct{})
+	wait, forget := context.WithCancel(context.Background())
+	c.forget = forget
+	c.waiters.Go(func() {
+		defer close(exited)
+		c.awaitExit(wait)
+	})
+	return exited, nil
+}
+
+// run starts the container, and creates it first if there is none.
+func (c *container) run(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	// From here on it is not called off: the engine would go on by itself, and the
+	// server would come up when it is held to be down.
+	if c.id != "" {
+		if err := c.pool.Client.StartContainer(c.id, nil); err != nil {
+			return fmt.Errorf("start container %s: %w", c.named(), err)
+		}
+		return nil
+	}
+	repository, tag, _ := strings.Cut(c.image, ":")
+	bind, port := "0.0.0.0", insidePort
+	if c.Replicated {
+		bind, port = "127.0.0.1", strconv.Itoa(c.Port)
+	}
+	mounts := []docker.HostMount{ // unlike Binds, these may contain colons
+		{Type: "bind", Source: c.Home, Target: insideHome},
+		{Type: "bind", Source: c.Site.Log, Target: insideLog},
+	}
+	var env []string
+	if c.Shim != "" {
+		mounts = append(mounts, docker.HostMount{Type: "bind", Source: c.Shim, Target: insideShim, ReadOnly: true})
+		env = process.Environment(insideShim, insideHome+"/shim", insideData, "")
+	}
+	resource, err := c.pool.RunWithOptions(&dockertest.RunOptions{
+		Name:       c.named(),
+		Repository: repository,
+		Tag:        tag,
+		// Not the image's entry point: the official one changes the owner of the
+		// data and runs as a user of its own if it is started as root.
+		Entrypoint: []string{"redis-server"},
+		Cmd: append([]string{
+			"--bind", bind, "--port", port, "--protected-mode", "no",
+			"--daemonize", "no", "--dir", insideData, "--logfile", insideLog,
+		}, c.flags...),
+		Env:          env,
+		WorkingDir:   insideData,
+		ExposedPorts: []string{insidePort + "/tcp"},
+		PortBindings: map[docker.Port][]docker.PortBinding{
+			insidePort + "/tcp": {{HostIP: "127.0.0.1", HostPort: strconv.Itoa(c.Port)}},
+		},
+		// As the caller, who has to remove the data and may want to cut it.
+		User: fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()),
+		Labels: map[string]string{
+			ourLabel:    "1",
+			ownerLabel:  process.Self().String(),
+			placeLabel:  process.Place(),
+			userLabel:   strconv.Itoa(os.Getuid()),
+			masterLabel: c.Name,
+		},
+	}, func(h *docker.HostConfig) {
+		h.AutoRemove = false
+		h.RestartPolicy = docker.NeverRestart()
+		h.PublishAllPorts = false
+		h.Mounts = mounts
+		if c.Replicated {
+			// In the host's network, where a replica reaches its master through a
+			// link. The ports of a container there can not be bound.
+			h.NetworkMode, h.PortBindings = "host", nil
+		}
+	})
+	if err != nil {
+		err = fmt.Errorf("run %s in container %s: %w", c.image, c.named(), err)
+		if rerr := c.removeContainer(c.named()); rerr != nil { // it may have been created and not started
+			err = errors.Join(err, rerr)
+		}
+		return err
+	}
+	c.id = resource.Container.ID
+	return nil
+}
+
+// awaitExit returns when the container does not run, or ctx has ended.
+func (c *container) awaitExit(ctx context.Context) {
+	for {
+		_, err := c.pool.Client.WaitContainerWithContext(c.id, ctx)
+		if err == nil || ctx.Err() != nil || errors.As(err, new(*docker.NoSuchContainer)) {
+			return
+		}
+		// The engine hung up: it may be restarting.
+		if !process.Sleep(ctx, 100*time.Millisecond) {
+			return
+		}
+	}
+}
+
+func (c *container) Pause(context.Context) error {
+	if err := c.pool.Client.PauseContainer(c.id); err != nil {
+		return fmt.Errorf("pause container %s: %w", c.named(), err)
+	}
+	return nil
+}
+
+func (c *container) Resume(context.Context) error {
+	if err := c.pool.Client.UnpauseContainer(c.id); err != nil {
+		return fmt.Errorf("unpause container %s: %w", c.named(), err)
+	}
+	return nil
+}
+
+// kill relies on what the engine does with a paused container: it sends SIGKILL
+// first and thaws then, so that the server dies before it runs on.
+func (c *container) Kill(ctx context.Context) error { return c.signal(ctx, docker.SIGKILL) }
+
+func (c *container) Terminate(ctx context.Context) error { return c.signal(ctx, docker.SIGTERM) }
+
+func (c *container) signal(ctx context.Context, s docker.Signal) error {
+	err := c.pool.Client.KillContainer(docker.KillContainerOptions{ID: c.id, Signal: s, Context: ctx})
+	if err != nil && !errors.As(err, new(*docker.ContainerNotRunning)) && !errors.As(err, new(*docker.NoSuchContainer)) {
+		return fmt.Errorf("send signal %d to container %s: %w", s, c.named(), err)
+	}
+	return nil
+}
+
+// owns is no question where the engine holds the port for the container alone. In
+// the host's network, the server is at least one that a container was started for.
+func (c *container) Owns(s process.ServerInfo) bool { return !c.Replicated || s.Pid == 1 }
+
+// complaint is what the container wrote outside of the server's log: that the
+// program could not be loaded, say.
+func (c *container) Complaint() string {
+	if c.id == "" {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), engineWithin)
+	defer cancel()
+	var out strings.Builder
+	err := c.pool.Client.Logs(docker.LogsOptions{
+		Context: ctx, Container: c.id, OutputStream: &out, ErrorStream: &out,
+		Stdout: true, Stderr: true, Tail: "20",
+	})
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(out.String())
+}
+
+func (c *container) Remove() error {
+	if c.id == "" {
+		return nil // run has removed what it could not start
+	}
+	err := c.removeContainer(c.id)
+	c.forget()
+	c.waiters.Wait()
+	return err
+}
+
+func (c *container) removeContainer(id string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), process.EndWithin)
+	defer cancel()
+	return removeContainer(ctx, c.pool.Client, id)
+}
+
+// removeContainer removes a container whatever it does, and its volumes. It is
+// no error if there is none.
+func removeContainer(ctx context.Context, client *docker.Client, id string) error {
+	for {
+		err := client.RemoveContainer(docker.RemoveContainerOptions{ID: id, Force: true, RemoveVolumes: true, Context: ctx})
+		if err == nil || errors.As(err, new(*docker.NoSuchContainer)) {
+			return nil
+		}
+		var api *docker.Error
+		if errors.As(err, &api) && strings.Contains(api.Message, "already in progress") && process.Sleep(ctx, 20*time.Millisecond) {
+			continue // someone else removes it: wait until that is done
+		}
+		return fmt.Errorf("remove container %s: %w; try: docker rm -f %s", id, err, id)
+	}
+}
+
+// OwnContainers lists the containers of this process; without a Docker engine there are none.
+func OwnContainers(ctx context.Context) (names []string, err error) {
+	pool, _, absent := connect(ctx)
+	if absent != nil {
+		return nil, nil
+	}
+	all, err := pool.Client.ListContainers(docker.ListContainersOptions{
+		All:     true,
+		Filters: map[string][]string{"label": {ownerLabel + "=" + process.Self().String()}},
+		Context: ctx,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the containers of this process: %w", err)
+	}
+	for _, c := range all {
+		names = append(names, c.Names...)
+	}
+	return names, nil
+}

@@ -1,0 +1,130 @@
+package docker
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/ory/dockertest/v3/docker"
+
+	"lockpick/cluster"
+	"lockpick/cluster/process"
+)
+
+// Finding is one fact about this host that decides what can run here.
+type Finding struct {
+	What   string // "docker engine", "docker image", "redis-server", "C compiler", "fault shim (process)", "fault shim (docker)"
+	OK     bool
+	Detail string // what was found, or what is wrong and what to do
+}
+
+// Doctor looks at everything that the drivers need. It starts a master with each of
+// them for a moment, to see whether the fault shim works in it, and leaves nothing
+// behind but the shim in the user's cache. It removes nothing that others left.
+func Doctor(ctx context.Context) []Finding {
+	engine := Finding{What: "docker engine"}
+	image := Finding{What: "docker image"}
+	pool, version, err := connect(ctx)
+	if err != nil {
+		engine.Detail = err.Error()
+		image.Detail = "no Docker engine to ask"
+	} else {
+		engine.OK, engine.Detail = true, fmt.Sprintf("version %s at %s", version, pool.Client.Endpoint())
+		image.OK, image.Detail = imageAvailable(ctx, pool.Client, "")
+	}
+	server := Finding{What: "redis-server"}
+	server.OK, server.Detail = process.Available(ctx)
+	return append([]Finding{engine, image, server}, shimFindings(ctx, engine.OK, server.OK)...)
+}
+
+// shimFindings says whether clock faults, disk faults and power cuts can be had.
+func shimFindings(ctx context.Context, engine, server bool) []Finding {
+	cc := Finding{What: "C compiler"}
+	if command, err := process.Compiler(); err != nil {
+		cc.Detail = process.OneLine(err)
+	} else {
+		cc.OK, cc.Detail = true, strings.Join(command, " ")
+	}
+	byProcess := Finding{What: "fault shim (process)", Detail: "no redis-server to try it with"}
+	byDocker := Finding{What: "fault shim (docker)", Detail: "no Docker engine to try it with"}
+	if object, err := process.ShimObject(ctx); err != nil {
+		byProcess.Detail = process.OneLine(err)
+		byDocker.Detail = process.OneLine(err)
+	} else {
+		if server {
+			byProcess.OK, byProcess.Detail = tryShim(ctx, process.Start, object, cluster.Config{Masters: 1, KeepLeftovers: true})
+		}
+		if engine {
+			byDocker.OK, byDocker.Detail = tryShimInImage(ctx, object)
+		}
+	}
+	return []Finding{cc, byProcess, byDocker}
+}
+
+// tryShim starts a master and says whether the shim works in it.
+func tryShim(ctx context.Context, start func(context.Context, cluster.Config) (cluster.Cluster, error), object string, cfg cluster.Config) (ok bool, detail string) {
+	c, err := start(ctx, cfg)
+	if err != nil {
+		return false, process.OneLine(err)
+	}
+	version, shim := c.Version(), c.Shim()
+	switch err := c.Close(); {
+	case shim != nil:
+		return false, process.OneLine(shim)
+	case err != nil:
+		return false, process.OneLine(err)
+	}
+	return true, fmt.Sprintf("%s works with Redis %s", object, version)
+}
+
+// tryShimInImage tries the shim only in an image that is there already.
+func tryShimInImage(ctx context.Context, object string) (ok bool, detail string) {
+	pool, _, err := connect(ctx)
+	if err != nil {
+		return false, process.OneLine(err)
+	}
+	for _, ref := range []string{officialImage, builtImage} {
+		if has, err := hasImage(pool.Client, ref); err == nil && has {
+			ok, detail = tryShim(ctx, Start, object, cluster.Config{Masters: 1, Image: ref, KeepLeftovers: true})
+			return ok, detail + " in " + ref
+		}
+	}
+	return false, "no local image to try it with; build one: lockpick image"
+}
+
+// Available says whether Docker can be expected to work with this image
+// (empty: with DefaultImage's choice), and why. It changes nothing; a registry
+// is asked only for an image that is not local and can not be built.
+func Available(ctx context.Context, image string) (ok bool, why string) {
+	pool, version, err := connect(ctx)
+	if err != nil {
+		return false, err.Error()
+	}
+	ok, why = imageAvailable(ctx, pool.Client, image)
+	return ok, fmt.Sprintf("Docker engine %s answers; %s", version, why)
+}
+
+// imageAvailable says whether an image is there, or how it can be had.
+func imageAvailable(ctx context.Context, client *docker.Client, image string) (ok bool, why string) {
+	candidates := []string{image}
+	if image == "" {
+		candidates = []string{officialImage, builtImage}
+	}
+	for _, ref := range candidates {
+		if has, err := hasImage(client, ref); err != nil {
+			return false, err.Error()
+		} else if has {
+			return true, fmt.Sprintf("image %s is local", ref)
+		}
+	}
+	if image == "" || image == builtImage {
+		if server, err := process.ServerPath(); err == nil {
+			return true, fmt.Sprintf("image %s can be built from %s", builtImage, server)
+		}
+		image = officialImage
+	}
+	if err := canPull(ctx, image); err != nil {
+		return false, fmt.Sprintf("image %s is not local and can not be pulled: %v; load one (docker load), or install redis-server to build one from: apt-get install redis-server", image, err)
+	}
+	return true, fmt.Sprintf("image %s can be pulled", image)
+}

@@ -1,0 +1,325 @@
+package docker
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"debug/elf"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/ory/dockertest/v3/docker"
+
+	"lockpick/cluster/process"
+)
+
+const (
+	officialImage = "redis:7.2"            // what masters run where a registry can be reached
+	builtImage    = "lockpick/redis:local" // what BuildImage makes
+)
+
+const (
+	decideWithin = 10 * time.Second // for a registry to answer, if there is no other image
+	hurryWithin  = 3 * time.Second  // if there is one
+	pullStalled  = time.Minute      // without any progress
+)
+
+// DefaultImage chooses the image that masters run if none is asked for, and says
+// why: the official image of Redis if it is local or can be pulled, else one
+// that was built here from the host's redis-server, else one that is built now.
+func DefaultImage(ctx context.Context) (ref, why string, err error) {
+	pool, _, err := connect(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	return defaultImage(ctx, pool.Client, process.Serialize(nil))
+}
+
+// noRegistry is until when (Unix nanoseconds) no registry is tried again, so that
+// not every one of many campaigns in a row waits for the same silence.
+var noRegistry atomic.Int64
+
+func defaultImage(ctx context.Context, client *docker.Client, say func(string, ...any)) (ref, why string, err error) {
+	if has, err := hasImage(client, officialImage); err != nil {
+		return "", "", err
+	} else if has {
+		return officialImage, "the official image is there", nil
+	}
+	built, err := hasImage(client, builtImage)
+	if err != nil {
+		return "", "", err
+	}
+	pulled := errors.New("no registry answered a moment ago")
+	if time.Now().UnixNano() > noRegistry.Load() {
+		decide := decideWithin
+		if built {
+			decide = hurryWithin
+		}
+		pulled = pull(ctx, client, officialImage, decide, say)
+		switch {
+		case pulled == nil:
+			return officialImage, "the official image was pulled", nil
+		case ctx.Err() != nil:
+			return "", "", pulled
+		}
+		noRegistry.Store(time.Now().Add(10 * time.Minute).UnixNano())
+	}
+	if built {
+		return builtImage, fmt.Sprintf("built here from the host's redis-server, since the official image can not be had (%v)", pulled), nil
+	}
+	ref, err = buildImage(ctx, client, say)
+	if err != nil {
+		return "", "", fmt.Errorf("there is no image of Redis: %w; %w", pulled, err)
+	}
+	return ref, fmt.Sprintf("built now from the host's redis-server, since the official image can not be had (%v)", pulled), nil
+}
+
+func hasImage(client *docker.Client, ref string) (bool, error) {
+	_, err := client.InspectImage(ref)
+	if errors.Is(err, docker.ErrNoSuchImage) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("look for image %s: %w", ref, err)
+	}
+	return true, nil
+}
+
+// haveImage sees to it that an image is local, and gives its id.
+func haveImage(ctx context.Context, client *docker.Client, ref string, say func(string, ...any)) (id string, err error) {
+	has, err := hasImage(client, ref)
+	if err != nil {
+		return "", err
+	}
+	if !has {
+		if ref == builtImage {
+			_, err = buildImage(ctx, client, say)
+		} else {
+			err = pull(ctx, client, ref, decideWithin, say)
+		}
+		if err != nil {
+			return "", fmt.Errorf("image %s is not there: %w; choose one of `docker images`, or let lockpick build one: lockpick image", ref, err)
+		}
+	}
+	image, err := client.InspectImage(ref)
+	if err != nil {
+		return "", fmt.Errorf("look for image %s: %w", ref, err)
+	}
+	return image.ID, nil
+}
+
+// pull gets an image from its registry. The registry has to answer within
+// decide; after that it only must not stall.
+func pull(ctx context.Context, client *docker.Client, ref string, decide time.Duration, say func(string, ...any)) error {
+	say("pulling %s", ref)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	alarm := time.AfterFunc(decide, func() { cancel(fmt.Errorf("the registry does not answer (waited %v)", decide)) })
+	defer alarm.Stop()
+	repository, tag := ref, ""
+	if !strings.Contains(ref, "@") {
+		if repository, tag = docker.ParseRepositoryTag(ref); tag == "" {
+			tag = "latest"
+		}
+	}
+	err := client.PullImage(docker.PullImageOptions{
+		Repository:   repository,
+		Tag:          tag,
+		Context:      ctx,
+		OutputStream: writerFunc(func() { alarm.Reset(pullStalled) }),
+	}, docker.AuthConfiguration{})
+	if err == nil {
+		return nil
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	return fmt.Errorf("pull %s: %w", ref, err)
+}
+
+// canPull asks, through the engine, whether a registry has an image.
+func canPull(ctx context.Context, ref string) error {
+	pool, _, err := connect(ctx)
+	if err != nil {
+		return err
+	}
+	pool.Client.SetTimeout(engineWithin) // this client is ours alone
+	if _, err := pool.Client.InspectDistribution(ref); err != nil {
+		return fmt.Errorf("ask the registry for %s: %w", ref, err)
+	}
+	return nil
+}
+
+// writerFunc is a writer for which it matters only that something is written.
+type writerFunc func()
+
+func (f writerFunc) Write(b []byte) (int, error) {
+	f()
+	return len(b), nil
+}
+
+// BuildImage builds an image of the host's redis-server and the shared libraries
+// that it needs, and nothing else: where no registry can be reached, masters run
+// in it. If the image is there already and would be the same, it is kept.
+func BuildImage(ctx context.Context, progress func(format string, args ...any)) (ref string, err error) {
+	pool, _, err := connect(ctx)
+	if err != nil {
+		return "", err
+	}
+	return buildImage(ctx, pool.Client, process.Serialize(progress))
+}
+
+func buildImage(ctx context.Context, client *docker.Client, say func(string, ...any)) (string, error) {
+	files, err := imageFiles(ctx)
+	if err != nil {
+		return "", fmt.Errorf("build %s: %w", builtImage, err)
+	}
+	context, sum, err := buildContext(files)
+	if err != nil {
+		return "", fmt.Errorf("build %s: %w", builtImage, err)
+	}
+	if image, err := client.InspectImage(builtImage); err == nil && image.Config != nil && image.Config.Labels[imageLabel] == sum {
+		say("%s is up to date", builtImage)
+		return builtImage, nil
+	}
+	say("building %s from %s and %d libraries (%d MB)", builtImage, files[0].host, len(files)-1, len(context)>>20)
+	var out bytes.Buffer
+	err = client.BuildImage(docker.BuildImageOptions{
+		Name:                builtImage,
+		NoCache:             true,
+		RmTmpContainer:      true,
+		ForceRmTmpContainer: true,
+		Labels:              map[string]string{ourLabel: "image", imageLabel: sum},
+		InputStream:         bytes.NewReader(context),
+		OutputStream:        &out,
+		Context:             ctx,
+	})
+	if err != nil {
+		return "", fmt.Errorf("build %s: %w; the engine said:\n%s", builtImage, err, strings.TrimSpace(out.String()))
+	}
+	return builtImage, nil
+}
+
+// imageFile is a file of this host and where it lies in the image.
+type imageFile struct{ host, inside string }
+
+// imageFiles lists redis-server, first, and the libraries that it is linked with.
+func imageFiles(ctx context.Context) ([]imageFile, error) {
+	server, err := process.ServerPath()
+	if err != nil {
+		return nil, err
+	}
+	if runtime.GOOS != "linux" {
+		return nil, fmt.Errorf("an image needs a redis-server for Linux, and %s is one for %s; pull %s instead", server, runtime.GOOS, officialImage)
+	}
+	program, err := elf.Open(server)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w; it has to be the program itself, not a script that runs it", server, err)
+	}
+	libraries, err := program.ImportedLibraries()
+	program.Close()
+	if err != nil {
+		return nil, fmt.Errorf("read which libraries %s needs: %w", server, err)
+	}
+	// Debian's redis-server is a link to redis-check-rdb, one program that goes by
+	// the name it is called by: the image has it under the name we call.
+	files := []imageFile{{server, "/usr/local/bin/redis-server"}}
+	if len(libraries) == 0 {
+		return files, nil
+	}
+	out, err := exec.CommandContext(ctx, "ldd", server).CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("list the libraries of %s: ldd: %w: %s", server, err, bytes.TrimSpace(out))
+	}
+	found, err := parseLDD(string(out))
+	if err != nil {
+		return nil, fmt.Errorf("list the libraries of %s: %w", server, err)
+	}
+	for _, f := range found {
+		files = append(files, imageFile{f, f})
+	}
+	return files, nil
+}
+
+// parseLDD takes the paths out of what ldd prints:
+//
+//	linux-vdso.so.1 (0x00007ffc…)                      in the kernel, no file
+//	libm.so.6 => /lib/x86_64-linux-gnu/libm.so.6 (0x…)
+//	/lib64/ld-linux-x86-64.so.2 (0x…)                  the dynamic loader
+//	libx.so.1 => not found
+func parseLDD(out string) ([]string, error) {
+	var paths []string
+	for line := range strings.Lines(out) {
+		if strings.Contains(line, "not found") {
+			return nil, fmt.Errorf("ldd: %s", strings.TrimSpace(line))
+		}
+		_, file, linked := strings.Cut(line, "=>")
+		if !linked {
+			file = line
+		}
+		if f := strings.Fields(file); len(f) > 0 && strings.HasPrefix(f[0], "/") && !slices.Contains(paths, f[0]) {
+			paths = append(paths, f[0])
+		}
+	}
+	slices.Sort(paths)
+	return paths, nil
+}
+
+// buildContext is the tar archive that the image is built from, and a hash of
+// all that makes the image.
+func buildContext(files []imageFile) (archive []byte, sum string, err error) {
+	// The loader in the image has no cache of where libraries are.
+	var folders []string
+	for _, f := range files[1:] {
+		if d := path.Dir(f.inside); !slices.Contains(folders, d) {
+			folders = append(folders, d)
+		}
+	}
+	dockerfile := "FROM scratch\nCOPY root/ /\n" +
+		"ENV PATH=/usr/local/bin LD_LIBRARY_PATH=" + strings.Join(folders, ":") + "\n" +
+		"WORKDIR /data\nEXPOSE " + insidePort + "\nENTRYPOINT [\"redis-server\"]\n"
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	add := func(name string, mode int64, content []byte) error {
+		// No times and no owners: the same files are the same archive.
+		if err := w.WriteHeader(&tar.Header{Name: name, Mode: mode, Size: int64(len(content)), Typeflag: tar.TypeReg}); err != nil {
+			return err
+		}
+		_, err := w.Write(content)
+		return err
+	}
+	if err := add("Dockerfile", 0o644, []byte(dockerfile)); err != nil {
+		return nil, "", err
+	}
+	for _, f := range files {
+		real, err := filepath.EvalSymlinks(f.host)
+		if err != nil {
+			return nil, "", err
+		}
+		content, err := os.ReadFile(real)
+		if err != nil {
+			return nil, "", err
+		}
+		if err := add("root"+f.inside, 0o755, content); err != nil {
+			return nil, "", err
+		}
+	}
+	if err := w.Close(); err != nil {
+		return nil, "", err
+	}
+	h := sha256.New()
+	io.Copy(h, bytes.NewReader(b.Bytes()))
+	return b.Bytes(), hex.EncodeToString(h.Sum(nil)), nil
+}

@@ -1,0 +1,103 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ory/dockertest/v3/docker"
+
+	"lockpick/cluster/process"
+)
+
+// Sweep removes what the docker driver of dead harnesses of this user left behind on this host:
+// containers, and the data of their masters. It says what it removed. It leaves alone what belongs
+// to a living harness, and what may belong to one that cannot be judged from here: of another user,
+// on another host, or in another pid namespace. A host without a Docker engine has no containers to
+// remove; that is no error.
+func Sweep(ctx context.Context) (removed []string, err error) {
+	pool, _, absent := connect(ctx)
+	if absent != nil {
+		return nil, nil
+	}
+	return sweepContainers(ctx, pool.Client)
+}
+
+// Leftovers lists what Sweep would remove, and changes nothing.
+func Leftovers(ctx context.Context) ([]string, error) {
+	var all []string
+	if pool, _, absent := connect(ctx); absent == nil {
+		dead, err := deadContainers(ctx, pool.Client)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range dead {
+			all = append(all, "container "+nameOf(c))
+		}
+	}
+	roots, err := process.Leftovers("docker")
+	return append(all, roots...), err
+}
+
+// sweepWithin is how long the removal of one container of a dead harness may take.
+const sweepWithin = 10 * time.Second
+
+// deadContainers are the containers of dead harnesses of this user.
+func deadContainers(ctx context.Context, client *docker.Client) ([]docker.APIContainers, error) {
+	all, err := client.ListContainers(docker.ListContainersOptions{
+		All:     true,
+		Filters: map[string][]string{"label": {ourLabel + "=1", placeLabel + "=" + process.Place(), userLabel + "=" + strconv.Itoa(os.Getuid())}},
+		Context: ctx,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the containers of dead harnesses: %w", err)
+	}
+	return slices.DeleteFunc(all, func(c docker.APIContainers) bool {
+		owner, err := process.ParseIdentity(c.Labels[ownerLabel])
+		return err != nil || owner.Alive()
+	}), nil
+}
+
+// nameOf is a container's name as docker ps shows it.
+func nameOf(c docker.APIContainers) string {
+	if len(c.Names) > 0 {
+		return strings.TrimPrefix(c.Names[0], "/")
+	}
+	return c.ID[:min(12, len(c.ID))]
+}
+
+// sweepContainers removes what the docker driver of dead harnesses left behind.
+func sweepContainers(ctx context.Context, client *docker.Client) (removed []string, err error) {
+	dead, err := deadContainers(ctx, client)
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	// All at once, and each within a bound: an engine may never answer for a container whose
+	// processes were killed behind its back.
+	failed := make([]error, len(dead))
+	var removing sync.WaitGroup
+	for i, c := range dead {
+		removing.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, sweepWithin)
+			defer cancel()
+			failed[i] = removeContainer(ctx, client, c.ID)
+		})
+	}
+	removing.Wait()
+	for i, c := range dead {
+		if failed[i] != nil {
+			errs = append(errs, failed[i])
+			continue
+		}
+		removed = append(removed, "container "+nameOf(c))
+	}
+	roots, err := process.RemoveDead("docker") // after the servers that write there
+	return append(removed, roots...), errors.Join(append(errs, err)...)
+}

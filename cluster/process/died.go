@@ -1,0 +1,60 @@
+package process
+
+import "fmt"
+
+// deaths is what a server knows of its ends.
+type deaths struct {
+	expected bool   // a call is ending it
+	hurt     bool   // its disk has a fault: it may end because it cannot write
+	stranger string // the run id of another server that answers in its place
+	seen     string // what Died has not told yet
+}
+
+// expectEnd notes that a call is about to end the server.
+func (s *server) expectEnd() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deaths.expected = true
+}
+
+// hurtDisk notes whether the server's disk has a fault.
+func (s *server) hurtDisk(is bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deaths.hurt = is
+}
+
+// watchForUnexpectedEnd waits for the end of one run of the server, and notes it unless it was expected.
+func (s *server) watchForUnexpectedEnd(exited <-chan struct{}, runID string) {
+	<-exited
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.deaths.expected && !s.deaths.hurt && s.info.runID == runID {
+		s.deaths.seen = "its process ended, and no fault had ended it"
+	}
+}
+
+// identify notes when another server answers than the one that was started.
+func (s *server) identify(runID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if runID == "" || runID == s.info.runID || runID == s.deaths.stranger || !s.ready || s.deaths.expected {
+		return
+	}
+	s.deaths.stranger = runID
+	s.deaths.seen = fmt.Sprintf("the server that answers is another one (run id %.8s), and no fault had ended the first (%.8s)", runID, s.info.runID)
+}
+
+// Died tells of the server that is the master now.
+func (m *master) Died() string {
+	var died string
+	for i, s := range m.servers() {
+		s.mu.Lock()
+		if i == 0 { // the others are replicas
+			died = s.deaths.seen
+		}
+		s.deaths.seen = ""
+		s.mu.Unlock()
+	}
+	return died
+}

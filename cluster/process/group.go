@@ -1,0 +1,353 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"lockpick/cluster"
+)
+
+// group is the Cluster of the drivers with real masters.
+type group struct {
+	driver  string
+	version string
+	root    string // holds a directory for each master's data
+	alive   locked // of root: this harness lives
+	say     func(format string, args ...any)
+	life    context.Context // ends with Close
+	end     context.CancelFunc
+	masters []*master
+	shim    error  // why there are no faults of the shim; nil if there are
+	after   func() // what the driver does last
+
+	mu     sync.Mutex
+	closed bool
+	links  map[linkKey]*cluster.TCPLink
+	close  func() error
+}
+
+// linkKey is from whom to whom a link goes.
+type linkKey struct {
+	client string
+	master int
+}
+
+// Site is where one server lives: what its engine is made from.
+type Site struct {
+	Name       string // m1, m2, …; a replica is m1r1
+	Port       int    // on 127.0.0.1
+	Home       string // directory that holds what the server has but its log
+	Log        string // file; it exists
+	Shim       string // the object to load; empty: none
+	Replicated bool   // it has to reach other servers
+}
+
+func (s Site) data() string    { return filepath.Join(s.Home, "data") }
+func (s Site) shimDir() string { return filepath.Join(s.Home, "shim") }
+
+// Build makes the engine of a server.
+type Build func(Site) Engine
+
+// Open starts the masters. What a driver needs first, it does before. shim is the
+// object of the fault shim, or why there is none.
+func Open(ctx context.Context, cfg cluster.Config, driver string, engine Build, shim string, why error, after func()) (cluster.Cluster, error) {
+	g := &group{driver: driver, after: after, links: map[linkKey]*cluster.TCPLink{}, shim: why}
+	g.life, g.end = context.WithCancel(context.Background())
+	g.close = sync.OnceValue(g.remove)
+	g.say = cfg.Progress
+	if err := g.open(ctx, cfg, engine, shim); err != nil {
+		// Launches that were under way have ended: open waits for them.
+		return nil, errors.Join(err, g.Close())
+	}
+	return g, nil
+}
+
+func (g *group) open(ctx context.Context, cfg cluster.Config, engine Build, shim string) error {
+	began := time.Now()
+	root, alive, err := newRoot(g.driver)
+	if root != "" {
+		g.root, g.alive = root, alive
+	}
+	if err != nil {
+		return err
+	}
+	logs := cfg.LogDir
+	if logs == "" {
+		logs = root
+	}
+	if logs, err = filepath.Abs(logs); err == nil {
+		err = os.MkdirAll(logs, 0o755)
+	}
+	if err != nil {
+		return fmt.Errorf("make the directory for the masters' logs: %w", err)
+	}
+	g.say("starting %d masters (%s, persistence %s)", cfg.Masters, g.driver, cfg.Persistence)
+	err = g.startAll(ctx, cfg, engine, logs, shim)
+	if err != nil && shim != "" && ctx.Err() == nil && !errors.Is(err, ErrPortTaken) {
+		with := err
+		if err := errors.Join(g.removeMasters()...); err != nil {
+			return errors.Join(with, err)
+		}
+		if err = g.startAll(ctx, cfg, engine, logs, ""); err == nil {
+			g.shim = fmt.Errorf("redis-server comes up only without the fault shim: %w", with)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("start %d masters (%s): %w", cfg.Masters, g.driver, err)
+	}
+	g.prove()
+	if g.shim != nil {
+		g.say("no clock faults, disk faults and power cuts: %v", g.shim)
+	}
+	g.version = g.masters[0].now().info.version
+	g.say("%d masters with Redis %s are up after %v", cfg.Masters, g.version, time.Since(began).Round(time.Millisecond))
+	return nil
+}
+
+// startAll starts all masters and their replicas, with the shim or without.
+func (g *group) startAll(ctx context.Context, cfg cluster.Config, engine Build, logs, shim string) error {
+	each := 1 + cfg.Replicas
+	ports, err := freePorts(cfg.Masters * each)
+	if err != nil {
+		return err
+	}
+	g.masters = make([]*master, cfg.Masters)
+	starts, ctx := errgroup.WithContext(ctx)
+	for i := range g.masters {
+		sites := make([]Site, each)
+		for k := range sites {
+			s := Site{Name: fmt.Sprintf("m%d", i+1), Port: ports[i*each+k], Shim: shim, Replicated: each > 1}
+			if k > 0 {
+				s.Name += fmt.Sprintf("r%d", k)
+			}
+			s.Home = filepath.Join(g.root, s.Name)
+			s.Log = filepath.Join(logs, s.Name+".log")
+			sites[k] = s
+		}
+		starts.Go(func() error {
+			m, err := g.first(ctx, sites[0], engine)
+			g.masters[i] = m
+			if m != nil {
+				m.links = func() map[string]*cluster.TCPLink { return g.linksTo(i) }
+			}
+			if err != nil || each == 1 {
+				return err
+			}
+			return g.replicate(ctx, m, sites[1:], engine)
+		})
+	}
+	return starts.Wait()
+}
+
+// first starts a master for the first time.
+func (g *group) first(ctx context.Context, s Site, engine Build) (*master, error) {
+	server, err := g.launch(ctx, s, engine)
+	if server == nil {
+		return nil, err
+	}
+	return newMaster(g.life, server), err // also a master that failed is the group's to remove
+}
+
+// launch starts a server for the first time. Until it is up, it may still be given
+// another port than the one that was found free.
+func (g *group) launch(ctx context.Context, s Site, engine Build) (*server, error) {
+	if err := os.MkdirAll(s.data(), 0o755); err != nil {
+		return nil, fmt.Errorf("make the data directory of %s: %w", s.Name, err)
+	}
+	log := serverLog{s.Log}
+	if err := log.create(); err != nil {
+		return nil, err
+	}
+	var p *sharedMemory
+	if s.Shim != "" {
+		var err error
+		if p, err = newSharedMemory(s.shimDir()); err != nil {
+			return nil, err
+		}
+	}
+	const tries = 5
+	for try := 1; ; try++ {
+		server := newServer(s, engine(s), log, p)
+		err := server.start(ctx)
+		if err != nil {
+			err = fmt.Errorf("start %s: %w", s.Name, err)
+		}
+		if err == nil || try == tries || !errors.Is(err, ErrPortTaken) {
+			return server, err
+		}
+		if err := server.engine.Remove(); err != nil {
+			return server, err
+		}
+		ports, err := freePorts(1)
+		if err != nil {
+			return server, err
+		}
+		s.Port = ports[0]
+	}
+}
+
+// prove looks whether the shim works in every server, as it must for faults that
+// are to hit any of them.
+func (g *group) prove() {
+	for _, m := range g.masters {
+		for _, s := range m.servers() {
+			if s.shared != nil && g.shim == nil {
+				g.shim = s.shared.proof()
+			}
+		}
+	}
+	if g.shim == nil {
+		return
+	}
+	for _, m := range g.masters {
+		m.unshimmed = g.shim
+		for _, s := range m.servers() {
+			if s.shared != nil {
+				s.shared.close()
+				s.shared = nil
+			}
+		}
+	}
+}
+
+func (g *group) Driver() string  { return g.driver }
+func (g *group) Version() string { return g.version }
+func (g *group) Shim() error     { return g.shim }
+
+func (g *group) Masters() []cluster.Master {
+	all := make([]cluster.Master, len(g.masters))
+	for i, m := range g.masters {
+		all[i] = m
+	}
+	return all
+}
+
+// linksTo are the links to a master, by client.
+func (g *group) linksTo(master int) map[string]*cluster.TCPLink {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	found := map[string]*cluster.TCPLink{}
+	for w, l := range g.links {
+		if w.master == master {
+			found[w.client] = l
+		}
+	}
+	return found
+}
+
+func (g *group) Link(client string, master int) (cluster.Link, error) {
+	if master < 0 || master >= len(g.masters) {
+		return nil, fmt.Errorf("link %s to master %d: there are the masters 0 to %d", client, master, len(g.masters)-1)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return nil, fmt.Errorf("link %s to %s: %w", client, g.masters[master].name, cluster.ErrClosed)
+	}
+	w := linkKey{client, master}
+	if l, ok := g.links[w]; ok {
+		return l, nil
+	}
+	l, err := cluster.NewLink(func() string { return g.masters[master].addrFor(client) })
+	if err != nil {
+		return nil, fmt.Errorf("link %s to %s: %w", client, g.masters[master].name, err)
+	}
+	g.links[w] = l
+	return l, nil
+}
+
+func (g *group) Close() error { return g.close() }
+
+// remove is Close, done once.
+func (g *group) remove() error {
+	g.end()
+	g.mu.Lock()
+	g.closed = true
+	g.mu.Unlock()
+	for _, l := range g.links {
+		l.Close()
+	}
+	errs := g.removeMasters()
+	if g.root != "" {
+		errs = append(errs, RemoveRoot(g.root))
+		g.alive.release()
+	}
+	g.after()
+	return errors.Join(errs...)
+}
+
+// removeMasters ends all servers.
+func (g *group) removeMasters() []error {
+	errs := make([]error, len(g.masters))
+	var removals sync.WaitGroup
+	for i, m := range g.masters {
+		if m != nil {
+			removals.Go(func() { errs[i] = m.remove() })
+		}
+	}
+	removals.Wait()
+	return errs
+}
+
+// CompleteConfig fills in what a configuration leaves out, and says with which flags its servers start.
+func CompleteConfig(cfg cluster.Config) (cluster.Config, []string, error) {
+	if cfg.Masters == 0 {
+		cfg.Masters = 5
+	}
+	if cfg.Masters < 0 {
+		return cfg, nil, fmt.Errorf("start %d masters: want one or more", cfg.Masters)
+	}
+	if cfg.Persistence == "" {
+		cfg.Persistence = cluster.None
+	}
+	flags, err := persistenceFlags(cfg.Persistence)
+	if err != nil {
+		return cfg, nil, err
+	}
+	memory, err := memoryFlags(cfg.MaxMemory, cfg.Eviction)
+	if err != nil {
+		return cfg, nil, err
+	}
+	flags = append(flags, memory...)
+	if cfg.Replicas < 0 || cfg.Replicas > 2 {
+		return cfg, nil, fmt.Errorf("%d replicas of each master: want 0, 1 or 2", cfg.Replicas)
+	}
+	if cfg.Replicas > 0 {
+		flags = append(flags, "--repl-diskless-sync", "yes", "--repl-diskless-sync-delay", "0")
+	}
+	cfg.Progress = Serialize(cfg.Progress)
+	return cfg, flags, nil
+}
+
+// Serialize lets a progress callback be called by many, and be nil.
+func Serialize(progress func(string, ...any)) func(string, ...any) {
+	if progress == nil {
+		return func(string, ...any) {}
+	}
+	var mu sync.Mutex
+	return func(format string, args ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		progress(format, args...)
+	}
+}
+
+// RemoveRoot removes the data. A server's child that was killed with it may be
+// writing its last bytes, so one try is not enough.
+func RemoveRoot(root string) error {
+	var err error
+	for range 20 {
+		if err = os.RemoveAll(root); err == nil {
+			return nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return fmt.Errorf("remove the masters' data: %w; remove %s by hand", err, root)
+}

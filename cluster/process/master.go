@@ -1,0 +1,215 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"lockpick/cluster"
+)
+
+// ErrPortTaken says that a server could not listen because someone else does.
+var ErrPortTaken = errors.New("the port is taken")
+
+// master is a server of a driver and its replicas, if it has any: it puts the
+// calls in order, and knows which of the servers is the one to call.
+type master struct {
+	name      string
+	life      context.Context // ends when the cluster is closed
+	turn      chan struct{}   // holds a token while a call is under way
+	unshimmed error           // why there are no faults of the shim; nil if there are
+
+	fill int  // fillers that were written
+	held bool // whether replication is
+
+	links func() map[string]*cluster.TCPLink // to the master, by client
+
+	mu       sync.Mutex
+	primary  *server
+	standby  []*server // replicas, and primaries that were killed
+	electing bool      // the primary is gone, and no replica has been promoted
+	apart    *server   // of standby: a primary that lives on for some clients; nil: none
+	apartFor []string  // these clients
+}
+
+func newMaster(life context.Context, s *server) *master {
+	return &master{name: s.Name, life: life, turn: make(chan struct{}, 1), primary: s}
+}
+
+func (m *master) Name() string { return m.name }
+
+// now is the server that is the master at this moment.
+func (m *master) now() *server {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.primary
+}
+
+// servers are all that the master has, itself first.
+func (m *master) servers() []*server {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return append([]*server{m.primary}, m.standby...)
+}
+
+func (m *master) State() cluster.State {
+	m.mu.Lock()
+	electing, s := m.electing, m.primary
+	m.mu.Unlock()
+	if electing {
+		return cluster.Down
+	}
+	return s.State()
+}
+
+// enter waits for the calls before this one. The context it gives also ends
+// when the cluster is closed.
+func (m *master) enter(ctx context.Context) (context.Context, func(), error) {
+	select {
+	case m.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	case <-m.life.Done():
+		return nil, nil, cluster.ErrClosed
+	}
+	if m.life.Err() != nil {
+		<-m.turn
+		return nil, nil, cluster.ErrClosed
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(m.life, func() { cancel(cluster.ErrClosed) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+		<-m.turn
+	}, nil
+}
+
+// act runs one call on the master in its turn and says in its error what was tried.
+func (m *master) act(ctx context.Context, what string, f func(context.Context) error) error {
+	ctx, leave, err := m.enter(ctx)
+	if err != nil {
+		return fmt.Errorf("%s %s: %w", what, m.name, err)
+	}
+	defer leave()
+	if err := f(ctx); err != nil {
+		return fmt.Errorf("%s %s: %w", what, m.name, err)
+	}
+	return nil
+}
+
+func (m *master) Pause(ctx context.Context) error {
+	return m.act(ctx, "pause", func(ctx context.Context) error {
+		switch m.State() {
+		case cluster.Down:
+			return cluster.ErrDown
+		case cluster.Paused:
+			return nil
+		}
+		return m.now().pause(ctx)
+	})
+}
+
+func (m *master) Resume(ctx context.Context) error {
+	return m.act(ctx, "resume", func(ctx context.Context) error {
+		switch m.State() {
+		case cluster.Down:
+			return cluster.ErrDown
+		case cluster.Up:
+			return nil
+		}
+		return m.now().resume(ctx)
+	})
+}
+
+func (m *master) Kill(ctx context.Context) error {
+	return m.act(ctx, "kill", func(ctx context.Context) error {
+		if m.State() == cluster.Down {
+			return nil
+		}
+		return m.now().kill(ctx, "kill")
+	})
+}
+
+func (m *master) Shutdown(ctx context.Context) error {
+	return m.act(ctx, "shut down", func(ctx context.Context) error {
+		s := m.now()
+		switch s.State() {
+		case cluster.Down:
+			return nil
+		case cluster.Paused: // a stopped process handles no signal
+			if err := s.resume(ctx); err != nil {
+				return err
+			}
+		}
+		s.log.mark("shut down %s", s.Name)
+		s.expectEnd()
+		if err := s.engine.Terminate(ctx); err != nil {
+			return err
+		}
+		return s.awaitEnd(ctx, "SIGTERM")
+	})
+}
+
+func (m *master) Start(ctx context.Context) error {
+	return m.act(ctx, "start", func(ctx context.Context) error {
+		switch m.State() {
+		case cluster.Paused:
+			return cluster.ErrPaused
+		case cluster.Down:
+			if err := restart(ctx, m.now()); err != nil {
+				return err
+			}
+		}
+		return m.rejoin(ctx)
+	})
+}
+
+// restart starts a server on the port that is its for good; but someone may have
+// got hold of it for a moment while the server was down.
+func restart(ctx context.Context, s *server) error {
+	for began := time.Now(); ; {
+		err := s.start(ctx)
+		if !errors.Is(err, ErrPortTaken) || time.Since(began) > portWithin {
+			return err
+		}
+		if !Sleep(ctx, 50*time.Millisecond) {
+			return err
+		}
+	}
+}
+
+// Inspect does not wait for calls under way: it asks a master that is up, and fails
+// at once if it is not.
+func (m *master) Inspect(ctx context.Context, keys []string) (cluster.Snapshot, error) {
+	s := m.now()
+	client := s.asked()
+	switch state := m.State(); {
+	case state == cluster.Paused:
+		return cluster.Snapshot{}, fmt.Errorf("look at %s: %w", m.name, cluster.ErrPaused)
+	case state == cluster.Down || client == nil:
+		return cluster.Snapshot{}, fmt.Errorf("look at %s: %w", m.name, cluster.ErrDown)
+	}
+	found, err := snapshot(ctx, client, keys)
+	if err != nil {
+		return cluster.Snapshot{}, fmt.Errorf("look at %s: %w", m.name, err)
+	}
+	s.identify(found.RunID)
+	if s.shared != nil {
+		found.Disk = s.shared.counts()
+	}
+	return found, nil
+}
+
+// remove ends the master for good. The cluster's life has ended before.
+func (m *master) remove() error {
+	m.turn <- struct{}{}
+	defer func() { <-m.turn }()
+	var errs []error
+	for _, s := range m.servers() {
+		errs = append(errs, s.remove())
+	}
+	return errors.Join(errs...)
+}

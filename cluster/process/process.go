@@ -1,0 +1,201 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"lockpick/cluster"
+)
+
+// Start starts masters as redis-server processes of this host. They end with
+// the harness, whatever ends it.
+func Start(ctx context.Context, cfg cluster.Config) (cluster.Cluster, error) {
+	cfg, flags, err := CompleteConfig(cfg)
+	if err != nil {
+		return nil, err
+	}
+	path, err := ServerPath()
+	if err != nil {
+		return nil, err
+	}
+	shim, why := ShimObject(ctx)
+	if !cfg.KeepLeftovers {
+		if _, err := Sweep(ctx); err != nil {
+			cfg.Progress("leftovers of dead harnesses could not be removed: %v", err)
+		}
+	}
+	s := newSpawner()
+	return Open(ctx, cfg, "process", processes(s, path, flags), shim, why, s.stop)
+}
+
+func processes(s *spawner, path string, flags []string) Build {
+	return func(at Site) Engine {
+		args := append([]string{
+			"--bind", "127.0.0.1", "--port", strconv.Itoa(at.Port),
+			"--protected-mode", "no", "--daemonize", "no", "--dir", at.data(),
+		}, flags...)
+		return &process{spawner: s, path: path, args: args, Site: at}
+	}
+}
+
+// ServerPath finds redis-server.
+func ServerPath() (string, error) {
+	path, err := exec.LookPath("redis-server")
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	if err != nil {
+		return "", fmt.Errorf("find redis-server: %w; install it: apt-get install redis-server", err)
+	}
+	return path, nil
+}
+
+// process is the engine of a master that is a process.
+type process struct {
+	Site
+	spawner *spawner
+	path    string
+	args    []string
+	pid     int
+	exited  chan struct{}
+}
+
+func (p *process) Launch(context.Context) (<-chan struct{}, error) {
+	log, err := os.OpenFile(p.Log, os.O_APPEND|os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("open its log: %w", err)
+	}
+	defer log.Close()
+	cmd := exec.Command(p.path, p.args...)
+	cmd.Dir = p.data()
+	if p.Shim != "" {
+		cmd.Env = append(os.Environ(), Environment(p.Shim, p.shimDir(), p.data(), os.Getenv("LD_PRELOAD"))...)
+	}
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = serverAttr()
+	if err := p.spawner.start(cmd); err != nil {
+		return nil, fmt.Errorf("run %s: %w", p.path, err)
+	}
+	p.pid = cmd.Process.Pid
+	exited := make(chan struct{})
+	p.exited = exited
+	go func() {
+		awaitGroup(cmd)
+		close(exited)
+	}()
+	// For Sweep, where a system does not end the server together with us.
+	note := []byte(identify(p.pid).String() + "\n")
+	if err := os.WriteFile(p.Home+pidSuffix, note, 0o644); err != nil {
+		p.signal(syscall.SIGKILL, true)
+		<-exited
+		return nil, fmt.Errorf("note its process id: %w", err)
+	}
+	return exited, nil
+}
+
+// pidSuffix makes of a server's directory the file that notes its server's identity.
+const pidSuffix = ".pid"
+
+// signal sends to the server alone, or to it and its children (those that write
+// a snapshot, say). Once it was waited for, its id is no longer its own.
+func (p *process) signal(s syscall.Signal, all bool) error {
+	if p.pid == 0 || ended(p.exited) {
+		return nil
+	}
+	pid := p.pid
+	if all {
+		pid = -pid
+	}
+	if err := syscall.Kill(pid, s); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("send signal %v to process %d: %w", s, p.pid, err)
+	}
+	return nil
+}
+
+func (p *process) Pause(ctx context.Context) error {
+	if err := p.signal(syscall.SIGSTOP, true); err != nil {
+		return err
+	}
+	for { // a thread that runs on another processor stops a little later
+		switch stopped, err := allStopped(p.pid); {
+		case ended(p.exited):
+			return cluster.ErrDown
+		case err != nil:
+			return err
+		case stopped:
+			return nil
+		}
+		if !Sleep(ctx, 100*time.Microsecond) {
+			p.signal(syscall.SIGCONT, true)
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (p *process) Resume(context.Context) error    { return p.signal(syscall.SIGCONT, true) }
+func (p *process) Kill(context.Context) error      { return p.signal(syscall.SIGKILL, true) }
+func (p *process) Terminate(context.Context) error { return p.signal(syscall.SIGTERM, false) }
+func (p *process) Complaint() string               { return "" } // it all goes to the log
+
+// owns compares process groups: redis-server may be a wrapper of the real one.
+func (p *process) Owns(s ServerInfo) bool {
+	pgid, err := syscall.Getpgid(s.Pid)
+	return err == nil && pgid == p.pid
+}
+
+func (p *process) Remove() error {
+	if p.pid == 0 {
+		return nil
+	}
+	if err := p.signal(syscall.SIGKILL, true); err != nil {
+		return err
+	}
+	select {
+	case <-p.exited:
+		return nil
+	case <-time.After(EndWithin):
+		return fmt.Errorf("process %d still runs %v after SIGKILL", p.pid, EndWithin)
+	}
+}
+
+// spawner starts processes from one thread that lives as long as they do. Linux
+// ends a process that asked to die with its parent when the parent's thread
+// ends, and Go ends threads as it sees fit.
+type spawner struct {
+	work chan func()
+	once sync.Once
+	done chan struct{}
+}
+
+func newSpawner() *spawner {
+	s := &spawner{work: make(chan func()), done: make(chan struct{})}
+	go func() {
+		defer close(s.done)
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		for f := range s.work {
+			f()
+		}
+	}()
+	return s
+}
+
+func (s *spawner) start(cmd *exec.Cmd) error {
+	err := make(chan error)
+	s.work <- func() { err <- cmd.Start() }
+	return <-err
+}
+
+func (s *spawner) stop() {
+	s.once.Do(func() { close(s.work) })
+	<-s.done
+}

@@ -1,0 +1,71 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// serverAttr gives a server its own process group, so that a Ctrl-C in the
+// terminal is for the harness alone, and its death together with ours.
+func serverAttr() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+}
+
+// awaitGroup waits for a server and ends what it left running. A child that writes
+// a snapshot would write it beneath whoever reads or cuts the data next.
+func awaitGroup(cmd *exec.Cmd) {
+	pid := cmd.Process.Pid
+	// The server is left a zombie for a moment: until then its id is its group's alone.
+	for unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+	}
+	syscall.Kill(-pid, syscall.SIGKILL)
+	cmd.Wait()
+	for began := time.Now(); groupRuns(pid) && time.Since(began) < time.Second; {
+		time.Sleep(200 * time.Microsecond)
+	}
+}
+
+// groupRuns says whether anyone of a process group still runs. Who has ended and
+// waits to be noticed by a parent, which is not us, does not.
+func groupRuns(group int) bool {
+	if syscall.Kill(-group, 0) != nil {
+		return false
+	}
+	all, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		return false
+	}
+	for _, f := range all {
+		if st, err := readStatFile(f); err == nil && st.group == group && st.state != "Z" && st.state != "X" {
+			return true
+		}
+	}
+	return false
+}
+
+// allStopped says whether every thread of a process stands still.
+func allStopped(pid int) (bool, error) {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil || len(threads) == 0 {
+		return false, fmt.Errorf("list the threads of process %d: there are none", pid)
+	}
+	for _, t := range threads {
+		st, err := readStatFile(t)
+		switch {
+		case errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH):
+			// That thread has ended.
+		case err != nil:
+			return false, err
+		case st.state != "T" && st.state != "t":
+			return false, nil
+		}
+	}
+	return true, nil
+}

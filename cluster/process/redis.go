@@ -1,0 +1,201 @@
+package process
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"lockpick/cluster"
+)
+
+// persistenceFlags are the options of redis-server that make a master keep its keys in
+// this way. What a persistence does not want is switched off by name: "no AOF"
+// alone would leave the snapshots on, and a clean shutdown would keep the keys.
+func persistenceFlags(p cluster.Persistence) ([]string, error) {
+	switch p {
+	case cluster.None:
+		return []string{"--save", "", "--appendonly", "no"}, nil
+	case cluster.RDB: // the save points of redis.conf, said aloud
+		return []string{"--save", "3600", "1", "--save", "300", "100", "--save", "60", "10000", "--appendonly", "no"}, nil
+	case cluster.Everysec, cluster.Always:
+		return []string{"--save", "", "--appendonly", "yes", "--appendfsync", string(p)}, nil
+	}
+	return nil, fmt.Errorf("persistence %q: there are %s", string(p), join(cluster.Persistences))
+}
+
+// memoryFlags are the options for a limit of memory.
+func memoryFlags(limit int64, policy cluster.Eviction) ([]string, error) {
+	switch {
+	case limit < 0:
+		return nil, fmt.Errorf("maximum memory %d: want a number of bytes, or 0 for no limit", limit)
+	case policy != "" && !slices.Contains(cluster.Evictions, policy):
+		return nil, fmt.Errorf("eviction %q: there are %s", string(policy), join(cluster.Evictions))
+	case limit == 0 && policy != "" && policy != cluster.NoEviction:
+		return nil, fmt.Errorf("eviction %s without a limit of memory evicts nothing: give a maximum memory, too", policy)
+	case limit == 0:
+		return nil, nil
+	case policy == "":
+		policy = cluster.NoEviction
+	}
+	return []string{"--maxmemory", strconv.FormatInt(limit, 10), "--maxmemory-policy", string(policy)}, nil
+}
+
+// join lists what is allowed, for an error.
+func join[S ~string](all []S) string {
+	var b strings.Builder
+	for i, s := range all {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(string(s))
+	}
+	return b.String()
+}
+
+// ServerInfo is what a master says in INFO server.
+type ServerInfo struct {
+	version string
+	runID   string
+	Pid     int // as the server itself sees it
+}
+
+func parseInfo(text string) ServerInfo {
+	var s ServerInfo
+	for line := range strings.Lines(text) {
+		k, v, _ := strings.Cut(strings.TrimSpace(line), ":")
+		switch k {
+		case "redis_version":
+			s.version = v
+		case "run_id":
+			s.runID = v
+		case "process_id":
+			s.Pid, _ = strconv.Atoi(v)
+		}
+	}
+	return s
+}
+
+// probe asks, on a connection of its own, whether a server is ready, and who it
+// is. It speaks the protocol by hand: a client library would retry, negotiate
+// and pool, while a probe must say what is so now.
+func probe(ctx context.Context, addr string) (ServerInfo, error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "tcp", addr)
+	if err != nil {
+		return ServerInfo{}, err
+	}
+	defer c.Close()
+	defer context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })()
+	if _, err := io.WriteString(c, "PING\r\nINFO server\r\n"); err != nil {
+		return ServerInfo{}, err
+	}
+	r := bufio.NewReader(c)
+	pong, err := r.ReadString('\n')
+	if err != nil {
+		return ServerInfo{}, err
+	}
+	if pong != "+PONG\r\n" { // it loads its data, or wants a password
+		return ServerInfo{}, fmt.Errorf("PING: %s", strings.TrimSpace(pong))
+	}
+	head, err := r.ReadString('\n')
+	if err != nil {
+		return ServerInfo{}, err
+	}
+	size, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(head, "$")))
+	if err != nil || size < 0 {
+		return ServerInfo{}, fmt.Errorf("INFO server: %s", strings.TrimSpace(head))
+	}
+	body := make([]byte, size)
+	if _, err := io.ReadFull(r, body); err != nil {
+		return ServerInfo{}, err
+	}
+	return parseInfo(string(body)), nil
+}
+
+// lookTimeout bounds each step of a snapshot: a master that is well answers in far
+// less, and one that is not must not hold up whoever looks.
+const lookTimeout = time.Second
+
+// newInspectionClient is the client that snapshots are taken through. It is told to try
+// everything once: its retries would hide what it is there to see.
+func newInspectionClient(addr string) *redis.Client {
+	return redis.NewClient(&redis.Options{
+		Addr:                     addr,
+		Protocol:                 2,
+		MaxRetries:               -1,
+		DialerRetries:            1,
+		DialTimeout:              lookTimeout,
+		ReadTimeout:              lookTimeout,
+		WriteTimeout:             lookTimeout,
+		PoolTimeout:              lookTimeout,
+		ContextTimeoutEnabled:    true,
+		DisableIdentity:          true,
+		PoolSize:                 4,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	})
+}
+
+// infoField reads one field of INFO.
+func infoField(text, name string) string {
+	for line := range strings.Lines(text) {
+		if v, ok := strings.CutPrefix(line, name+":"); ok {
+			return strings.TrimSpace(v)
+		}
+	}
+	return ""
+}
+
+// look reads all in one round trip.
+// noExpiry is PTTL's answer for a key that has none.
+const noExpiry = time.Duration(-1)
+
+func snapshot(ctx context.Context, c *redis.Client, keys []string) (cluster.Snapshot, error) {
+	var info, stats *redis.StringCmd
+	var clock *redis.TimeCmd
+	values, left := make([]*redis.StringCmd, len(keys)), make([]*redis.DurationCmd, len(keys))
+	c.Pipelined(ctx, func(p redis.Pipeliner) error {
+		info, stats, clock = p.Info(ctx, "server"), p.Info(ctx, "stats"), p.Time(ctx)
+		for i, k := range keys {
+			values[i], left[i] = p.Get(ctx, k), p.PTTL(ctx, k) // in this order: what is left is never less than what that value had
+		}
+		return nil
+	}) // the error is the first command's that failed; each is looked at below
+	if err := info.Err(); err != nil {
+		return cluster.Snapshot{}, fmt.Errorf("INFO server: %w", err)
+	}
+	if err := errors.Join(stats.Err(), clock.Err()); err != nil {
+		return cluster.Snapshot{}, fmt.Errorf("INFO stats, TIME: %w", err)
+	}
+	found := cluster.Snapshot{RunID: parseInfo(info.Val()).runID, Keys: map[string]string{}, Expires: map[string]time.Time{}, Time: clock.Val()}
+	found.Evicted, _ = strconv.ParseInt(infoField(stats.Val(), "evicted_keys"), 10, 64)
+	for i, k := range keys {
+		v, err := values[i].Result()
+		switch {
+		case err == nil:
+			found.Keys[k] = v
+			if err := left[i].Err(); err != nil {
+				return cluster.Snapshot{}, fmt.Errorf("PTTL %s: %w", k, err)
+			}
+			if d := left[i].Val(); d >= 0 {
+				found.Expires[k] = found.Time.Add(d)
+			} else if d != noExpiry { // it ended between the two commands
+				delete(found.Keys, k)
+			}
+		case errors.Is(err, redis.Nil), redis.HasErrorPrefix(err, "WRONGTYPE"):
+			// It does not exist, or is no lock.
+		default:
+			return cluster.Snapshot{}, fmt.Errorf("GET %s: %w", k, err)
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,273 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockpick/cluster"
+)
+
+// Engine is what a driver must be able to do with the process of one master.
+// master sees to it that its methods are called one at a time and only where
+// they make sense.
+type Engine interface {
+	// Launch starts the server. exited is closed once it has ended, whatever the cause.
+	Launch(ctx context.Context) (exited <-chan struct{}, err error)
+	Pause(ctx context.Context) error
+	Resume(ctx context.Context) error
+	Kill(ctx context.Context) error      // SIGKILL; also a paused one, which must not run on before it dies
+	Terminate(ctx context.Context) error // SIGTERM
+	// Owns says whether the server that answers on the master's port is this one.
+	Owns(ServerInfo) bool
+	// Complaint is what the server said that is not in its log.
+	Complaint() string
+	// Remove ends the server and removes whatever the driver holds for it but the log.
+	Remove() error
+}
+
+const (
+	readyWithin = 20 * time.Second // from a start to the answer to PING
+	EndWithin   = 20 * time.Second // from a signal to the end of the process
+	portWithin  = 3 * time.Second  // how long a taken port is tried again
+)
+
+// server is one redis-server of a driver: a process or a container with its own
+// address, data and log, and its state. Its master puts the calls in order.
+type server struct {
+	Site
+	addr   string
+	engine Engine
+	log    serverLog
+	shared *sharedMemory    // nil without the shim
+	feed   *cluster.TCPLink // from where it replicates; nil without replicas
+	starts int
+
+	mu     sync.Mutex
+	exited <-chan struct{} // of the last start; nil before the first
+	ready  bool            // it has answered since the last start
+	paused bool
+	client *redis.Client // for what the harness asks; a new one for each start
+	info   ServerInfo
+	deaths deaths
+}
+
+func newServer(s Site, e Engine, log serverLog, p *sharedMemory) *server {
+	return &server{Site: s, addr: address(s.Port), engine: e, log: log, shared: p}
+}
+
+func (s *server) State() cluster.State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case !s.ready || ended(s.exited):
+		return cluster.Down
+	case s.paused:
+		return cluster.Paused
+	}
+	return cluster.Up
+}
+
+// asked is the client to ask the server with; nil while it is down.
+func (s *server) asked() *redis.Client {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.client
+}
+
+func ended(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s *server) pause(ctx context.Context) error {
+	if err := s.engine.Pause(ctx); err != nil {
+		return err
+	}
+	s.setPaused(true)
+	return nil
+}
+
+func (s *server) resume(ctx context.Context) error {
+	if err := s.engine.Resume(ctx); err != nil {
+		return err
+	}
+	s.setPaused(false)
+	return nil
+}
+
+func (s *server) setPaused(p bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.paused = p
+}
+
+// kill ends the server by SIGKILL; why goes into its log.
+func (s *server) kill(ctx context.Context, why string) error {
+	s.log.mark("%s %s", why, s.Name)
+	s.expectEnd()
+	if err := s.engine.Kill(ctx); err != nil {
+		return err
+	}
+	return s.awaitEnd(ctx, "SIGKILL")
+}
+
+func (s *server) awaitEnd(ctx context.Context, signal string) error {
+	timer := time.NewTimer(EndWithin)
+	defer timer.Stop()
+	select {
+	case <-s.exited:
+		s.settle()
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("sent %s, and then did not wait for its end: %w", signal, context.Cause(ctx))
+	case <-timer.C:
+		return fmt.Errorf("it still runs %v after %s (it may fail to save its data); its log ends:\n%s", EndWithin, signal, s.log.tail())
+	}
+}
+
+// settle notes that the process has ended.
+func (s *server) settle() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ready, s.paused = false, false
+	if s.client != nil {
+		s.client.Close()
+		s.client = nil
+	}
+}
+
+// start launches the server and waits until it answers. Either it is up then, or
+// it is down.
+func (s *server) start(ctx context.Context) error {
+	s.settle() // it may have ended by itself
+	s.starts++
+	if s.shared != nil {
+		if err := s.shared.prepare(s.data()); err != nil {
+			return err
+		}
+	}
+	from := s.log.mark("start %d of %s on %s", s.starts, s.Name, s.addr)
+	exited, err := s.engine.Launch(ctx)
+	if err != nil {
+		return s.failed(from, err)
+	}
+	s.mu.Lock()
+	s.exited = exited
+	s.mu.Unlock()
+	info, err := s.awaitReady(ctx, exited)
+	if err == nil && s.shared != nil && s.starts > 1 { // of the first start the cluster makes what it can
+		err = s.shared.proof()
+	}
+	if err != nil {
+		// What may still run would answer later, and nobody would expect it.
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), EndWithin)
+		defer cancel()
+		if kerr := s.engine.Kill(end); kerr != nil {
+			err = errors.Join(err, kerr)
+		} else {
+			select {
+			case <-exited:
+			case <-end.Done():
+			}
+		}
+		return s.failed(from, err)
+	}
+	s.mu.Lock()
+	s.ready, s.info, s.client = true, info, newInspectionClient(s.addr)
+	s.deaths.expected = false
+	s.mu.Unlock()
+	go s.watchForUnexpectedEnd(exited, info.runID)
+	return nil
+}
+
+// failed makes the error of a start that failed, with what the server said of it.
+func (s *server) failed(from int64, err error) error {
+	if said := s.engine.Complaint(); said != "" {
+		s.log.write(said)
+	}
+	if s.log.takenPort(from) {
+		err = fmt.Errorf("%w: %w", ErrPortTaken, err)
+	}
+	if errors.Is(err, cluster.ErrClosed) || errors.Is(err, context.Canceled) {
+		return err // it was called off: its log would only mislead
+	}
+	return fmt.Errorf("%w; its log (%s) ends:\n%s", err, s.log.path, s.log.tail())
+}
+
+// awaitReady polls until the server answers PING.
+func (s *server) awaitReady(ctx context.Context, exited <-chan struct{}) (ServerInfo, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, readyWithin, fmt.Errorf("it does not answer PING on %s within %v", s.addr, readyWithin))
+	defer cancel()
+	go func() { // a probe of a server that has died must not wait for its timeout
+		select {
+		case <-exited:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	pause := time.Millisecond
+	var last error
+	for {
+		try, done := context.WithTimeout(ctx, time.Second)
+		info, err := probe(try, s.addr)
+		done()
+		switch {
+		case ended(exited):
+			return ServerInfo{}, errors.New("the server ended before it answered PING")
+		case err == nil && s.engine.Owns(info):
+			return info, nil
+		case err == nil:
+			return ServerInfo{}, fmt.Errorf("%w: %s is answered by another server (pid %d)", ErrPortTaken, s.addr, info.Pid)
+		case ctx.Err() == nil:
+			last = err
+		}
+		if !Sleep(ctx, pause) {
+			if ended(exited) {
+				return ServerInfo{}, errors.New("the server ended before it answered PING")
+			}
+			if err := context.Cause(ctx); last == nil {
+				return ServerInfo{}, err
+			}
+			return ServerInfo{}, fmt.Errorf("%w (last try: %v)", context.Cause(ctx), last)
+		}
+		pause = min(2*pause, 10*time.Millisecond)
+	}
+}
+
+// Sleep waits for d and says whether the context still lives.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// remove ends the server for good.
+func (s *server) remove() error {
+	s.expectEnd()
+	err := s.engine.Remove()
+	s.settle()
+	if s.feed != nil {
+		s.feed.Close()
+	}
+	if s.shared != nil {
+		s.shared.close()
+	}
+	if err != nil {
+		return fmt.Errorf("remove %s: %w", s.Name, err)
+	}
+	return nil
+}

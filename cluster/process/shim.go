@@ -1,0 +1,137 @@
+package process
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// The shim is a shared object that the loader puts before a server's libc. Clock
+// and disk faults and power cuts need it; everything else works without it.
+
+//go:embed shim/shim.c
+var shimSource []byte
+
+// What a server finds in its environment.
+const (
+	shimEnv = "LOCKPICK_SHIM" // directory that the shared memory and the kept files are in
+	dataEnv = "LOCKPICK_DATA" // its data directory
+)
+
+// Environment makes a server load the shim.
+func Environment(object, shimDir, data, preloaded string) []string {
+	if preloaded != "" { // by the user, for reasons of theirs
+		object += ":" + preloaded
+	}
+	return []string{"LD_PRELOAD=" + object, shimEnv + "=" + shimDir, dataEnv + "=" + data}
+}
+
+// Compiler finds the host's C compiler: its command and leading arguments.
+func Compiler() ([]string, error) {
+	if cc := strings.Fields(os.Getenv("CC")); len(cc) > 0 {
+		if _, err := exec.LookPath(cc[0]); err != nil {
+			return nil, fmt.Errorf("find the C compiler that $CC names: %w; correct or unset CC", err)
+		}
+		return cc, nil
+	}
+	for _, name := range []string{"cc", "gcc", "clang"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return []string{path}, nil
+		}
+	}
+	return nil, errors.New("find a C compiler: there is no cc, gcc or clang on the PATH; install one: apt-get install gcc")
+}
+
+// compileFlags need nothing of the system that the compiler does not bring
+// itself, and leave nothing to be found at run time but what every libc has.
+func compileFlags() []string {
+	flags := []string{
+		"-std=gnu11", "-O2", "-fPIC", "-shared", "-nostdlib", "-ffreestanding", "-fno-builtin",
+		"-fno-stack-protector", "-fvisibility=hidden", "-w",
+		fmt.Sprintf("-DMAGIC=%#xull", uint64(pageMagic)),
+		fmt.Sprintf("-DSLOTS=%d", slots), fmt.Sprintf("-DRECORDS=%d", records),
+		fmt.Sprintf("-DNAME=%d", nameSize), fmt.Sprintf("-DKEPT=%d", keptFiles),
+	}
+	if runtime.GOARCH == "arm64" {
+		flags = append(flags, "-mno-outline-atomics") // they live in libgcc
+	}
+	return flags
+}
+
+const compileWithin = 30 * time.Second
+
+// ShimObject gives the path of the shim, which is built if it was not built
+// before. Builds at the same time are safe: each one renames a file of its own.
+func ShimObject(ctx context.Context) (string, error) {
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
+		return "", fmt.Errorf("the fault shim runs on Linux on x86-64 and arm64, and this is %s on %s", runtime.GOOS, runtime.GOARCH)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the cache directory for the fault shim: %w; set HOME or XDG_CACHE_HOME", err)
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\x00%q\x00%q\x00", runtime.GOARCH, compileFlags(), os.Getenv("CC"))
+	h.Write(shimSource)
+	dir := filepath.Join(cache, "lockpick")
+	object := filepath.Join(dir, "shim-"+hex.EncodeToString(h.Sum(nil)[:8])+".so")
+	if strings.ContainsAny(object, " :") {
+		return "", fmt.Errorf("the fault shim would be %s, and a path with a space or a colon can not be preloaded; set XDG_CACHE_HOME to another directory", object)
+	}
+	if _, err := os.Stat(object); err == nil {
+		return object, nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("make the cache directory for the fault shim: %w; set XDG_CACHE_HOME to another directory", err)
+	}
+	f, err := os.CreateTemp(dir, "shim-*.tmp")
+	if err != nil {
+		return "", fmt.Errorf("build the fault shim: %w; set XDG_CACHE_HOME to another directory", err)
+	}
+	f.Close()
+	defer os.Remove(f.Name())
+	if err := compile(ctx, f.Name()); err != nil {
+		return "", err
+	}
+	if err = os.Chmod(f.Name(), 0o755); err == nil {
+		err = os.Rename(f.Name(), object)
+	}
+	if err != nil {
+		return "", fmt.Errorf("build the fault shim: %w", err)
+	}
+	return object, nil
+}
+
+func compile(ctx context.Context, to string) error {
+	cc, err := Compiler()
+	if err != nil {
+		return fmt.Errorf("build the fault shim: %w", err)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, compileWithin, fmt.Errorf("it did not end within %v", compileWithin))
+	defer cancel()
+	args := append(cc[1:], compileFlags()...)
+	cmd := exec.CommandContext(ctx, cc[0], append(args, "-o", to, "-x", "c", "-")...)
+	cmd.Stdin = bytes.NewReader(shimSource)
+	out, err := cmd.CombinedOutput()
+	if err == nil {
+		return nil
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	said := strings.TrimSpace(string(out))
+	if lines := strings.SplitN(said, "\n", 6); len(lines) > 5 {
+		said = strings.Join(lines[:5], "\n")
+	}
+	return fmt.Errorf("build the fault shim with %s: %w; it said:\n%s", strings.Join(cc, " "), err, said)
+}

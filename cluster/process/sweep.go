@@ -1,0 +1,78 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+// Sweep removes what the process driver of dead harnesses of this user left behind: servers, and
+// the data of their masters. It returns what it removed.
+func Sweep(context.Context) (removed []string, err error) { return RemoveDead("process") }
+
+// Leftovers lists what a sweep would remove of a driver's data, and changes nothing.
+func Leftovers(driver string) ([]string, error) {
+	roots, release, err := dead(driver, false)
+	release()
+	return roots, err
+}
+
+// RemoveDead removes the data of a driver's dead harnesses. Before that it ends the servers whose
+// identities are noted there. The docker driver notes none: it removes its containers first.
+func RemoveDead(driver string) (removed []string, err error) {
+	roots, release, err := dead(driver, true)
+	defer release()
+	errs := []error{err}
+	for _, root := range roots {
+		notes, _ := filepath.Glob(filepath.Join(root, "*"+pidSuffix))
+		for _, note := range notes {
+			id, err := endNoted(note)
+			if err != nil {
+				errs = append(errs, err)
+			} else if id != "" {
+				removed = append(removed, "process "+id)
+			}
+		}
+		if err := RemoveRoot(root); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		removed = append(removed, root)
+	}
+	return removed, errors.Join(errs...)
+}
+
+// endNoted kills the server whose identity a file notes, if it is still that one and runs as this
+// user.
+func endNoted(file string) (string, error) {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return "", nil // another sweep was faster
+	}
+	id, err := ParseIdentity(string(b))
+	if err != nil || id.start == "0" || !id.Alive() || !ours(id.Pid) {
+		return "", nil
+	}
+	if err := syscall.Kill(-id.Pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return "", fmt.Errorf("kill the server %d that a dead harness left: %w", id.Pid, err)
+	}
+	for began := time.Now(); id.Alive() && time.Since(began) < 2*time.Second; {
+		time.Sleep(time.Millisecond)
+	}
+	return id.String(), nil
+}
+
+// ours says whether a process runs as this user. Where there is no /proc nothing tells: the note
+// lies in a folder that only this user can write.
+func ours(pid int) bool {
+	info, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
+	if err != nil {
+		return !hasProc()
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(st.Uid) == os.Getuid()
+}

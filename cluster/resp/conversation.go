@@ -1,0 +1,291 @@
+package resp
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Bounds of the commands of one connection that have no reply yet.
+const (
+	maxPending     = 1 << 20 // commands
+	maxPendingText = 8 << 20 // bytes of their arguments; beyond, arguments are not kept
+)
+
+// Exchange is a command and its reply.
+type Exchange struct {
+	Args     []string // the command's name first; nil: they were not kept
+	Reply    *Reply   // valid during the call; nil: none came
+	Sent     time.Time
+	Answered time.Time // or when the connection ended
+}
+
+// Conversation follows both directions of one connection. Its methods may be called by
+// different goroutines, one for each direction.
+type Conversation struct {
+	// Tell is called with each exchange whose command Keep wants. The connection waits for it.
+	Tell func(Exchange)
+	// Keep says whether a command is needed, of which name is the name in lower case; nil: all are.
+	Keep func(name []byte, args []Value) bool
+	// Lost is called once, when the rest of the connection cannot be followed; may be nil.
+	Lost func(why error)
+
+	mu         sync.Mutex
+	started    bool
+	asked      bool // the client has sent something
+	over       bool
+	requests   decoder
+	replies    decoder
+	now        time.Time // of the bytes that are read
+	pending    []command // oldest first
+	first      int       // index of the oldest in pending
+	size       int       // bytes of their arguments
+	queued     []command // between MULTI and EXEC
+	multi      bool
+	subscribed bool
+}
+
+// command waits for its reply.
+type command struct {
+	args []string // of those that are kept
+	kind kind
+	sent time.Time
+}
+
+// kind says what else than an exchange a command and its reply are.
+type kind uint8
+
+const (
+	plain kind = iota
+	multi
+	exec
+	discard
+	inMulti // it is queued, and its reply comes with that of EXEC
+)
+
+// Request takes bytes that the client sent.
+func (c *Conversation) Request(b []byte, at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over || len(b) == 0 {
+		return
+	}
+	first := !c.asked
+	c.asked = true
+	c.start()
+	if first && b[0] == 0x16 {
+		c.lose(errors.New("the connection is encrypted (TLS)"))
+		return
+	}
+	c.now = at
+	if err := c.requests.feed(b); err != nil {
+		c.lose(fmt.Errorf("read a command: %w", err))
+	}
+}
+
+// Reply takes bytes that the client is about to get.
+func (c *Conversation) Reply(b []byte, at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over || len(b) == 0 {
+		return
+	}
+	c.start()
+	c.now = at
+	if err := c.replies.feed(b); err != nil {
+		c.lose(fmt.Errorf("read a reply: %w", err))
+	}
+}
+
+// End says that the connection is over: commands without a reply get none.
+func (c *Conversation) End(at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over {
+		return
+	}
+	c.over = true
+	c.now = at
+	for _, x := range c.pending[c.first:] {
+		c.tell(x, nil)
+	}
+	for _, x := range c.queued {
+		c.tell(x, nil)
+	}
+	c.pending, c.queued = nil, nil
+}
+
+func (c *Conversation) start() {
+	if c.started {
+		return
+	}
+	c.started = true
+	c.requests = decoder{requests: true, emit: c.onCommand}
+	c.replies = decoder{emit: c.onReply}
+}
+
+// lose gives the connection up.
+func (c *Conversation) lose(why error) {
+	c.over = true
+	c.pending, c.queued, c.requests, c.replies = nil, nil, decoder{}, decoder{}
+	if c.Lost != nil {
+		c.Lost(why)
+	}
+}
+
+func (c *Conversation) onCommand(r *Reply) error {
+	if len(r.Elems) == 0 {
+		return nil
+	}
+	var small [32]byte
+	name := lower(small[:0], r.Elems[0].Text)
+	x := command{sent: c.now}
+	switch string(name) {
+	case "multi":
+		x.kind = multi
+	case "exec":
+		x.kind = exec
+	case "discard":
+		x.kind = discard
+	case "subscribe", "psubscribe", "ssubscribe", "unsubscribe", "punsubscribe", "sunsubscribe":
+		c.subscribed = true
+		return nil // what comes are messages, one for each channel
+	case "monitor", "sync", "psync":
+		return fmt.Errorf("after %s a master sends what is no reply", strings.ToUpper(string(name)))
+	case "client":
+		if len(r.Elems) > 2 && bytes.EqualFold(r.Elems[1].Text, []byte("reply")) && !bytes.EqualFold(r.Elems[2].Text, []byte("on")) {
+			return errors.New("the client has turned replies off")
+		}
+	}
+	if bytes.EqualFold(name, []byte("RESET")) { // it ends a transaction, too
+		x.kind = discard
+	}
+	if x.kind == plain && c.multi {
+		x.kind = inMulti
+	}
+	if x.kind == multi {
+		c.multi = true
+	} else if x.kind == exec || x.kind == discard {
+		c.multi = false
+	}
+	if (x.kind == plain || x.kind == inMulti) && (c.Keep == nil || c.Keep(name, r.Elems)) {
+		x.args = c.keep(r.Elems)
+	}
+	if len(c.pending)-c.first >= maxPending {
+		return fmt.Errorf("more than %d commands wait for a reply", maxPending)
+	}
+	if c.first == len(c.pending) {
+		c.pending, c.first = c.pending[:0], 0
+	}
+	c.pending = append(c.pending, x)
+	return nil
+}
+
+// keep copies arguments, unless too much is kept already.
+func (c *Conversation) keep(elems []Value) []string {
+	n := 0
+	for _, e := range elems {
+		n += len(e.Text) + 16
+	}
+	if c.size+n > maxPendingText {
+		return nil
+	}
+	c.size += n
+	args := make([]string, len(elems))
+	for i, e := range elems {
+		args[i] = string(e.Text)
+	}
+	return args
+}
+
+// forget takes back what keep has counted.
+func (c *Conversation) forget(args []string) {
+	for _, a := range args {
+		c.size -= len(a) + 16
+	}
+}
+
+func (c *Conversation) onReply(r *Reply) error {
+	if r.Type == '>' || c.isMessage(r) {
+		return nil
+	}
+	if c.first == len(c.pending) {
+		// A master that refuses a connection says so before it was asked anything.
+		if r.Type != '-' {
+			return errors.New("a reply came to no command")
+		}
+		return nil
+	}
+	x := c.pending[c.first]
+	c.pending[c.first] = command{}
+	c.first++
+	if c.first > 1024 && c.first > len(c.pending)/2 {
+		c.pending = append(c.pending[:0], c.pending[c.first:]...)
+		c.first = 0
+	}
+	switch x.kind {
+	case inMulti:
+		if r.Type == '-' { // it was not queued
+			c.tell(x, r)
+			return nil
+		}
+		c.queued = append(c.queued, x)
+		return nil
+	case exec:
+		c.onExec(r)
+	case discard:
+		for _, q := range c.queued {
+			c.forget(q.args)
+		}
+		c.queued = nil
+	}
+	c.tell(x, r)
+	return nil
+}
+
+// onExec gives each command of a transaction its reply. A transaction that was not carried
+// out is forgotten.
+func (c *Conversation) onExec(r *Reply) {
+	done := r.Type == '*' && !r.Null
+	for i, q := range c.queued {
+		if done && i < len(r.Elems) {
+			c.tell(q, &Reply{Value: r.Elems[i]})
+			continue
+		}
+		c.forget(q.args)
+	}
+	c.queued = nil
+}
+
+// isMessage says whether a reply is what publish/subscribe sends without being asked.
+func (c *Conversation) isMessage(r *Reply) bool {
+	if !c.subscribed || r.Type != '*' || len(r.Elems) < 3 {
+		return false
+	}
+	switch string(r.Elems[0].Text) {
+	case "message", "pmessage", "smessage", "subscribe", "psubscribe", "ssubscribe", "unsubscribe", "punsubscribe", "sunsubscribe":
+		return true
+	}
+	return false
+}
+
+func (c *Conversation) tell(x command, r *Reply) {
+	c.forget(x.args)
+	if x.args != nil && c.Tell != nil {
+		c.Tell(Exchange{Args: x.args, Reply: r, Sent: x.sent, Answered: c.now})
+	}
+}
+
+// lower appends b in lower case.
+func lower(to, b []byte) []byte {
+	for _, ch := range b[:min(len(b), 32)] {
+		if ch >= 'A' && ch <= 'Z' {
+			ch += 'a' - 'A'
+		}
+		to = append(to, ch)
+	}
+	return to
+}

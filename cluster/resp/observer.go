@@ -1,0 +1,368 @@
+package resp
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"lockpick/history"
+)
+
+// Vote is a master's reply to a command on a lock's key.
+type Vote struct {
+	Command string // as in a history: set, extend, release, read
+	Key     string // on the master
+	Token   string
+	Yes     bool
+	TTL     time.Duration // that was asked for; 0: none, or it is not known
+	Err     string        // why it is not known whether the command was carried out
+	Sent    time.Time
+	At      time.Time // when the reply came, or the connection ended
+
+	fresh bool // a yes means that the key was free
+}
+
+// Scripts are the texts of Lua scripts by their hashes. All connections of a run share them:
+// a client may run a script that another has loaded.
+type Scripts struct {
+	mu    sync.Mutex
+	bySHA map[string]script
+}
+
+// maxScripts bounds how many scripts are remembered.
+const maxScripts = 10_000
+
+func (s *Scripts) learn(text string) script {
+	sum := sha1.Sum([]byte(text))
+	sha := hex.EncodeToString(sum[:])
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known, ok := s.bySHA[sha]; ok {
+		return known
+	}
+	read := readScript(text)
+	if s.bySHA == nil {
+		s.bySHA = map[string]script{}
+	}
+	if len(s.bySHA) < maxScripts {
+		s.bySHA[sha] = read
+	}
+	return read
+}
+
+func (s *Scripts) named(sha string) (script, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	read, ok := s.bySHA[strings.ToLower(sha)]
+	return read, ok
+}
+
+// Observer turns what one client sends to one master into votes.
+type Observer struct {
+	Scripts *Scripts
+	Vote    func(Vote)      // called with each vote before the client gets the reply
+	Lost    func(why error) // called when a connection cannot be followed; may be nil
+
+	mu     sync.Mutex
+	stored map[string]entry // by key that the client has tried to take: what it stored there last
+}
+
+// entry is a token that a client has stored.
+type entry struct {
+	token string
+	held  bool      // it was not released since
+	until time.Time // when it lapses; zero: it is not known
+}
+
+// holds says whether the client may still store the token.
+func (e entry) holds(token string, at time.Time) bool {
+	return e.held && e.token == token && (e.until.IsZero() || at.Before(e.until))
+}
+
+// maxKeys bounds the keys whose tokens an observer remembers.
+const maxKeys = 10_000
+
+// Connection follows a new connection.
+func (o *Observer) Connection() *Conversation {
+	return &Conversation{Tell: o.exchange, Keep: o.wants, Lost: o.Lost}
+}
+
+// wants says whether a command can be one of a lock. What only reads or changes a key is one if the client has
+// stored something there that a lock might.
+func (o *Observer) wants(name []byte, args []Value) bool {
+	switch string(name) {
+	case "setnx", "getset", "delex", "delifeq", "hset", "hsetnx", "hincrby", "hdel", "setex", "psetex":
+		return len(args) > 2 && !args[2].Cut && o.tries(args[1].Text)
+	case "set":
+		if len(args) < 3 || args[2].Cut { // too large for a token
+			return false
+		}
+		for _, a := range args[3:] {
+			if len(a.Text) == 2 && (a.Text[0]|0x20 == 'n' || a.Text[0]|0x20 == 'x') && a.Text[1]|0x20 == 'x' { // NX, XX
+				return o.tries(args[1].Text)
+			}
+		}
+		return o.knows(args[1].Text)
+	case "get", "getdel", "del", "unlink", "expire", "pexpire", "expireat", "pexpireat":
+		return len(args) > 1 && o.knows(args[1].Text)
+	case "eval", "evalsha":
+		return len(args) > 3 && o.tries(args[3].Text)
+	case "script":
+		return true
+	}
+	return false
+}
+
+// tries notes a key that the client tries to take, and returns true.
+func (o *Observer) tries(key []byte) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if _, known := o.stored[string(key)]; known || len(o.stored) >= maxKeys {
+		return true
+	}
+	if o.stored == nil {
+		o.stored = map[string]entry{}
+	}
+	o.stored[string(key)] = entry{}
+	return true
+}
+
+func (o *Observer) knows(key []byte) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_, known := o.stored[string(key)]
+	return known
+}
+
+func (o *Observer) exchange(x Exchange) {
+	v := Vote{Key: arg(x.Args, 1), Sent: x.Sent, At: x.Answered}
+	yes := succeeded
+	switch name := strings.ToLower(x.Args[0]); name {
+	case "script":
+		if strings.EqualFold(arg(x.Args, 1), "load") && x.Reply != nil && x.Reply.Type != '-' {
+			o.Scripts.learn(arg(x.Args, 2))
+		}
+		return
+	case "eval", "evalsha":
+		var ok bool
+		if yes, ok = o.script(name, &v, &x); !ok {
+			return
+		}
+	case "set":
+		o.set(&v, &x)
+		if hasOption(x.Args, "get") { // the reply is what was stored before
+			yes = func(r *Reply) bool { return r.Null == hasOption(x.Args, "nx") }
+		}
+	case "setnx", "getset":
+		v.Command, v.Token, v.fresh = history.CommandSet, arg(x.Args, 2), name == "setnx"
+		if name == "getset" {
+			yes = func(r *Reply) bool { return true }
+		}
+	case "setex", "psetex":
+		v.Command, v.Token, v.TTL = history.CommandSet, arg(x.Args, 3), lifetime(arg(x.Args, 2), unitOf(name), x.Sent)
+	case "hsetnx", "hset", "hincrby":
+		v.Command, v.Token, v.fresh = history.CommandSet, arg(x.Args, 2), name == "hsetnx"
+		if name == "hincrby" && strings.HasPrefix(arg(x.Args, 3), "-") {
+			v.Command = history.CommandRelease
+		}
+		if name == "hset" { // 0: the field was there, and has another value now
+			yes = func(r *Reply) bool { return r.Type == ':' }
+		}
+	case "hdel":
+		v.Command, v.Token = history.CommandRelease, arg(x.Args, 2)
+	case "del", "unlink", "getdel":
+		v.Command = history.CommandRelease
+	case "delifeq":
+		v.Command, v.Token = history.CommandRelease, arg(x.Args, 2)
+	case "delex":
+		v.Command, v.Token = history.CommandRelease, arg(x.Args, 3)
+	case "expire", "pexpire", "expireat", "pexpireat":
+		v.Command, v.TTL = history.CommandExtend, lifetime(arg(x.Args, 2), unitOf(name), x.Sent)
+	case "get":
+		v.Command = history.CommandRead
+	default:
+		return
+	}
+	o.tell(v, x.Reply, yes)
+}
+
+// tell completes a vote and passes it on.
+func (o *Observer) tell(v Vote, r *Reply, yes func(*Reply) bool) {
+	if r != nil && r.Type == '-' && strings.HasPrefix(string(r.Text), "NOSCRIPT") {
+		return // nothing was run; the client sends the script's text next
+	}
+	o.mu.Lock()
+	mine, known := o.stored[v.Key]
+	if v.Token == "" {
+		v.Token = mine.token
+	}
+	if v.Command == history.CommandSet && !v.fresh && mine.holds(v.Token, v.Sent) { // it can only prolong it
+		v.Command = history.CommandExtend
+	}
+	switch {
+	case r == nil:
+		v.Err = "no reply"
+	case r.Type == '-' || r.Type == '!':
+		v.Err = string(r.Text)
+	case v.Command == history.CommandRead:
+		v.Yes = !r.Null && string(r.Text) == v.Token || r.Type == ':' && r.Int > 0
+	default:
+		v.Yes = yes(r)
+	}
+	if known {
+		o.note(&v, mine)
+	}
+	o.mu.Unlock()
+	if v.Token == "" { // of a key that the client never took: no lock's business
+		return
+	}
+	v.Key, v.Token = printable(v.Key), printable(v.Token)
+	o.Vote(v)
+}
+
+// note remembers what a command has changed. The caller holds o.mu.
+func (o *Observer) note(v *Vote, before entry) {
+	after := before
+	switch {
+	case v.Command == history.CommandRelease:
+		after.held = false // also where nothing was deleted: it was gone
+	case v.Yes && v.Command == history.CommandSet:
+		after = entry{token: v.Token, held: true}
+	}
+	if v.Yes && v.Command != history.CommandRelease && v.TTL > 0 {
+		after.until = v.Sent.Add(v.TTL)
+	}
+	if after != before {
+		o.stored[v.Key] = after
+	}
+}
+
+// set reads the options of SET.
+func (o *Observer) set(v *Vote, x *Exchange) {
+	v.Command, v.Token = history.CommandSet, arg(x.Args, 2)
+	for i := 3; i < len(x.Args); i++ {
+		option := strings.ToLower(x.Args[i])
+		if u, ok := setUnits[option]; ok {
+			v.TTL = lifetime(arg(x.Args, i+1), u, x.Sent)
+			i++
+		}
+		switch option {
+		case "nx":
+			v.fresh = true
+		case "xx":
+			v.Command = history.CommandExtend
+		}
+	}
+}
+
+// script reads a call of a Lua script. yes says what a reply means; ok is false if the script is about
+// no lock, or its text was never seen.
+func (o *Observer) script(name string, v *Vote, x *Exchange) (yes func(*Reply) bool, ok bool) {
+	var s script
+	if name == "eval" {
+		s = o.Scripts.learn(arg(x.Args, 1))
+	} else if s, ok = o.Scripts.named(arg(x.Args, 1)); !ok {
+		return nil, false
+	}
+	keys, err := number([]byte(arg(x.Args, 2)))
+	if err != nil || keys < 1 || s.kind == "" {
+		return nil, false
+	}
+	argv := x.Args[min(len(x.Args), 3+int(min(keys, maxElems))):]
+	v.Command, v.Key, v.Token = s.kind, arg(x.Args, 3), arg(argv, s.token-1)
+	if s.token == 0 {
+		v.Token = o.likelyToken(v.Key, argv)
+	}
+	if s.ttl > 0 {
+		v.TTL = lifetime(arg(argv, s.ttl-1), s.unit, x.Sent)
+	}
+	if s.inverted {
+		return func(r *Reply) bool { return r.Null }, true
+	}
+	return succeeded, true
+}
+
+// likelyToken finds the token among a script's arguments: the client's own, or else the first that is
+// no number.
+func (o *Observer) likelyToken(key string, argv []string) string {
+	o.mu.Lock()
+	mine := o.stored[key].token
+	o.mu.Unlock()
+	token := ""
+	for _, a := range argv {
+		if a == mine {
+			return a
+		}
+		if strings.Trim(a, "0123456789.-") != "" && token == "" {
+			token = a
+		}
+	}
+	if token == "" {
+		token = arg(argv, 0)
+	}
+	return token
+}
+
+// succeeded says whether a reply means that the master did what was asked. An array names what failed.
+func succeeded(r *Reply) bool {
+	switch r.Type {
+	case ':', '#':
+		return r.Int > 0
+	case '*', '~', '%':
+		return !r.Null && len(r.Elems) == 0
+	}
+	return !r.Null && string(r.Text) != "0"
+}
+
+// lifetime parses a TTL; 0: it is none.
+func lifetime(text string, u unit, now time.Time) time.Duration {
+	n, err := number([]byte(text))
+	if err != nil || n <= 0 {
+		return 0
+	}
+	const years = 1 << 53 / int64(time.Millisecond) // in ms: beyond, a time.Duration would overflow
+	switch u {
+	case seconds:
+		return time.Duration(min(n, years/1000)) * time.Second
+	case atSeconds:
+		return max(0, time.Unix(min(n, maxNumber/1000), 0).Sub(now))
+	case atMilliseconds:
+		return max(0, time.UnixMilli(n).Sub(now))
+	}
+	return time.Duration(min(n, years)) * time.Millisecond
+}
+
+func hasOption(args []string, option string) bool {
+	for _, a := range args[min(3, len(args)):] {
+		if strings.EqualFold(a, option) {
+			return true
+		}
+	}
+	return false
+}
+
+// arg is an argument, or empty if there are fewer.
+func arg(args []string, i int) string {
+	if i < 0 || i >= len(args) {
+		return ""
+	}
+	return args[i]
+}
+
+// maxPrinted bounds the names and tokens that votes carry.
+const maxPrinted = 512
+
+// printable makes a key or a token one that a history can hold.
+func printable(s string) string {
+	if !utf8.ValidString(s) {
+		s = strings.Trim(strconv.QuoteToASCII(s), `"`)
+	}
+	if len(s) > maxPrinted {
+		s = strings.ToValidUTF8(s[:maxPrinted], "")
+	}
+	return s
+}

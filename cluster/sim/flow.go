@@ -1,0 +1,158 @@
+package sim
+
+import (
+	"time"
+
+	"lockpick/cluster"
+)
+
+// chunk is bytes that travel together.
+type chunk struct {
+	bytes   []byte
+	end     error // after them the connection ends; nil: it does not
+	leaves  int64 // true time at which they leave the master, if they wait for its disk
+	came    int64 // true time at which they came into the link
+	held    bool  // counted as held
+	delayed bool  // counted as delayed
+}
+
+// flow is one direction of a stream: the link's gate, which may hold, drop or delay, and the
+// wire, which takes time.
+type flow struct {
+	stream   *Stream
+	queue    *queue
+	toClient bool
+
+	gate     []chunk
+	gateTurn event // the delay of the first of them is over
+
+	wire     []flight
+	wireTurn event // the first of them arrives
+	last     int64 // when the latest arrives
+}
+
+type flight struct {
+	chunk
+	due int64
+}
+
+// lose drops everything, and says how many bytes waited in the link.
+func (f *flow) lose() (n int64) {
+	for _, c := range f.gate {
+		n += int64(len(c.bytes))
+	}
+	f.gate, f.wire = nil, nil
+	f.queue.cancel(&f.gateTurn)
+	f.queue.cancel(&f.wireTurn)
+	return n
+}
+
+// enterGate is bytes that come into the link.
+func (f *flow) enterGate(c chunk) {
+	c.came = f.stream.world.now
+	f.gate = append(f.gate, c)
+	f.pump()
+}
+
+// pump does with the bytes in the link what its fault says.
+func (f *flow) pump() {
+	s, l := f.stream, f.stream.link
+	now := s.world.now
+	for len(f.gate) > 0 {
+		c := &f.gate[0]
+		size := int64(len(c.bytes))
+		mode := l.fault.Requests
+		if f.toClient {
+			mode = l.fault.Replies
+		}
+		if mode == cluster.Drop || s.poisoned {
+			l.counts.Dropped += size
+			s.poisoned = true
+			f.pop()
+			continue
+		}
+		if mode == cluster.Hold {
+			f.hold()
+			return
+		}
+		if d := l.fault.Delay; d > 0 {
+			if !c.delayed {
+				c.delayed = true
+				l.counts.Delayed += size
+			}
+			if due := c.came + int64(d); due > now {
+				s.world.at(due, &f.gateTurn)
+				return
+			}
+		}
+		l.counts.Passed += size
+		passed := f.pop()
+		if f.toClient {
+			s.arrive(passed)
+		} else {
+			f.enterWire(passed, 0)
+		}
+	}
+	if !f.toClient {
+		s.forget()
+	}
+}
+
+// hold counts what the link holds.
+func (f *flow) hold() {
+	f.queue.cancel(&f.gateTurn)
+	for i := range f.gate {
+		if c := &f.gate[i]; !c.held {
+			c.held = true
+			f.stream.link.counts.Held += int64(len(c.bytes))
+		}
+	}
+}
+
+func (f *flow) pop() chunk {
+	c := f.gate[0]
+	f.gate[0] = chunk{}
+	if f.gate = f.gate[1:]; len(f.gate) == 0 {
+		f.gate = nil
+	}
+	return c
+}
+
+// gateTurn is the end of a delay.
+type gateTurn flow
+
+func (t *gateTurn) fire() { (*flow)(t).pump() }
+
+// enterWire sends bytes over the network, wait from now.
+func (f *flow) enterWire(c chunk, wait time.Duration) {
+	w := f.stream.world
+	f.last = max(w.now+int64(wait+f.stream.link.cluster.latency()), f.last)
+	f.wire = append(f.wire, flight{c, f.last})
+	if len(f.wire) == 1 {
+		w.at(f.last, &f.wireTurn)
+	}
+}
+
+// wireTurn is bytes that arrive.
+type wireTurn flow
+
+func (t *wireTurn) fire() {
+	f := (*flow)(t)
+	s := f.stream
+	for len(f.wire) > 0 && f.wire[0].due <= s.world.now {
+		c := f.wire[0].chunk
+		f.wire = f.wire[1:]
+		switch {
+		case !f.toClient:
+			s.reach(c)
+		case c.leaves > 0 && s.link.master.endedBefore(s.run, c.leaves): // its server ended before it could send it
+		default:
+			f.enterGate(c)
+		}
+	}
+	if len(f.wire) > 0 {
+		s.world.at(f.wire[0].due, &f.wireTurn)
+	} else {
+		f.wire = nil
+	}
+}

@@ -1,0 +1,128 @@
+package sim
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"lockpick/redlock/protocol"
+)
+
+// redlockScripts has the Go version of each of redlock's scripts.
+var redlockScripts = []struct {
+	script *protocol.Script
+	run    Script
+}{
+	{protocol.SetAndCount, func(db DB, keys, args []string) any {
+		if db.Call("set", keys[0], args[0], "NX", "PX", args[1]) != nil {
+			return db.Call("incr", keys[1])
+		}
+		return int64(0)
+	}},
+
+	{protocol.CompareAndDelete, func(db DB, keys, args []string) any {
+		return integer(holds(db, keys[0], args[0]) && db.Del(keys[0]))
+	}},
+
+	{protocol.CompareAndDeleteMany, func(db DB, keys, args []string) any {
+		for i, key := range keys {
+			// MGET has nothing to say about a key that is no string.
+			if v, ok := db.s.get(key, db.now); !ok || v.hash != nil || i >= len(args) || v.text != args[i] {
+				return releaseMany(db, keys, args)
+			}
+		}
+		return db.Call("del", keys...)
+	}},
+
+	// Nobody listens to simulated masters, so what they publish comes to nothing.
+	{protocol.CompareDeleteAndPublish, func(db DB, keys, args []string) any {
+		return integer(holds(db, keys[0], args[0]) && db.Del(keys[0]))
+	}},
+
+	{protocol.Compare, func(db DB, keys, args []string) any { return integer(holds(db, keys[0], args[0])) }},
+
+	{protocol.CompareAndExpire, func(db DB, keys, args []string) any {
+		return integer(holds(db, keys[0], args[0]) && db.PExpire(keys[0], args[1]))
+	}},
+
+	{protocol.CompareAndRaise, func(db DB, keys, args []string) any {
+		if !holds(db, keys[0], args[0]) {
+			return int64(0)
+		}
+		at, known := db.Get(keys[1])
+		if !known {
+			at = "0"
+		}
+		if less(4, at, args[1]) {
+			db.Call("set", keys[1], args[1])
+		}
+		return int64(1)
+	}},
+}
+
+func init() {
+	for _, x := range redlockScripts {
+		RegisterScript(x.script.Text, x.run)
+	}
+}
+
+// releaseMany deletes the keys that hold their token, and says of each what came of it.
+func releaseMany(db DB, keys, args []string) any {
+	done := []byte{':'}
+	for i, key := range keys {
+		reply := db.PCall("get", key)
+		if token, ok := reply.(string); ok && i < len(args) && token == args[i] {
+			reply = db.PCall("del", key)
+		}
+		switch n, _ := reply.(int64); {
+		case isError(reply):
+			done = append(done, 'e')
+		case n == 1:
+			done = append(done, '1')
+		default:
+			done = append(done, '0')
+		}
+	}
+	return string(done)
+}
+
+func isError(reply any) bool {
+	_, is := reply.(error)
+	return is
+}
+
+func holds(db DB, key, token string) bool {
+	text, ok := db.Get(key)
+	return ok && text == token
+}
+
+// less is tonumber(a) < tonumber(b) in the given line of a script, which Lua ends
+// there if one of them is no number.
+func less(line int, a, b string) bool {
+	x, isX := number(a)
+	y, isY := number(b)
+	if isX && isY {
+		return x < y
+	}
+	what := "two nil values"
+	switch {
+	case isX:
+		what = "number with nil"
+	case isY:
+		what = "nil with number"
+	}
+	panic(scriptError(fmt.Sprintf("ERR user_script:%d: attempt to compare %s", line, what)))
+}
+
+// number is Lua's tonumber.
+func number(s string) (float64, bool) {
+	n, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
+	return n, err == nil
+}
+
+func integer(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,151 @@
+package sim
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Live is a world whose time is that of the package time, for clients that are goroutines:
+// it stands between their connections and the simulated masters. In a testing/synctest
+// bubble that time is virtual, and passes when all goroutines wait.
+//
+// Goroutines enter the world one at a time, through Call and Do. What is due by then has
+// happened before they are in.
+type Live struct {
+	*World
+	mu    sync.Mutex
+	timer *time.Timer
+	calls atomic.Int64
+	armed int64 // when the timer fires; MaxInt64: it does not
+	ended bool
+}
+
+// NewLive makes a world that goes by the clock from now on. Its random choices follow
+// from seed; the order in which goroutines enter it does not.
+func NewLive(seed uint64) *Live {
+	l := &Live{World: NewWorld(seed), armed: math.MaxInt64}
+	l.began = true
+	l.now = int64(time.Since(Epoch))
+	l.root.clock.set(l.now, l.now, 0)
+	return l
+}
+
+// Call runs f in the world. It must not wait.
+func (l *Live) Call(f func()) {
+	l.calls.Add(1)
+	l.mu.Lock()
+	defer l.leave()
+	l.catchUp()
+	f()
+}
+
+// Calls counts the calls so far, for who watches from outside whether the world goes on.
+func (l *Live) Calls() int64 { return l.calls.Load() }
+
+// Do runs f as a coroutine of the world, which may wait, and returns when f has.
+func (l *Live) Do(f func()) {
+	done := make(chan struct{})
+	l.Call(func() {
+		if l.over {
+			close(done)
+			return
+		}
+		l.spawn(l.root, func() {
+			defer close(done)
+			f()
+		})
+	})
+	<-done
+}
+
+// End unwinds what has not ended. Nothing happens in the world any more.
+func (l *Live) End() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return
+	}
+	l.ended = true
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+	l.unwind()
+}
+
+// leave lets happen what f has made due at this instant, and waits for the rest.
+func (l *Live) leave() {
+	defer l.mu.Unlock()
+	if l.ended {
+		return
+	}
+	l.catchUp()
+	next := l.queue.next(l.now)
+	if next == l.armed {
+		return
+	}
+	l.armed = next
+	switch {
+	case next == math.MaxInt64:
+		l.timer.Stop()
+	case l.timer == nil:
+		l.timer = time.AfterFunc(time.Duration(next-l.now), l.fire)
+	default:
+		l.timer.Reset(time.Duration(next - l.now))
+	}
+}
+
+// fire is the timer.
+func (l *Live) fire() {
+	l.calls.Add(1)
+	l.mu.Lock()
+	l.armed = math.MaxInt64
+	defer l.leave()
+	l.catchUp()
+}
+
+// catchUp lets everything happen that is due by the clock.
+func (l *Live) catchUp() {
+	if l.ended {
+		return
+	}
+	until := max(int64(time.Since(Epoch)), l.now)
+	q := &l.queue
+	for l.failure == nil {
+		if len(q.due) == 0 {
+			if q.next(l.now) > until {
+				break
+			}
+			at, one, _ := q.advance(l.now)
+			l.now = at
+			if one != nil {
+				l.World.fire(one)
+				continue
+			}
+		}
+		i := 0
+		if q.prune(); len(q.due) == 0 {
+			continue
+		} else if len(q.due) > 1 {
+			i = l.World.next()
+		}
+		l.World.fire(q.take(i))
+	}
+	if l.failure != nil {
+		panic(l.failure)
+	}
+	l.now = until
+}
+
+// next is when the next event happens; MaxInt64: there is none.
+func (q *queue) next(now int64) int64 {
+	if len(q.due) > 0 {
+		return now
+	}
+	at := q.far.first()
+	if near := q.near.first(now); near != nil {
+		at = min(at, near.at)
+	}
+	return at
+}

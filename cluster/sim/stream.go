@@ -1,0 +1,239 @@
+package sim
+
+import (
+	"io"
+	"syscall"
+	"time"
+
+	"lockpick/cluster"
+)
+
+// Stream is a connection that carries bytes, for clients that are goroutines and speak
+// Redis's protocol. Requests pass the link at the client's end first, then the network;
+// replies the other way round. Bytes of one direction never overtake each other.
+//
+// All but NewStream's caller reach it through Live.Call.
+type Stream struct {
+	link     *Link
+	world    *World
+	run      int  // of the master's server that serves it; 0: none yet
+	shut     bool // the client has closed it, or it was reset
+	poisoned bool // some of its bytes were lost
+
+	requests, replies flow
+
+	unread  []byte // at the master's host, not read by the server yet
+	waiting bool   // the stream is in the master's queue or backlog
+	blocked bool   // a command such as WAIT has not been answered yet
+	resume  event
+	session session
+	watched *exchanges // nil: nobody asks for them
+
+	received []byte // by the client's host
+	ended    error  // what the client reads after that; nil: more may come
+	wake     func() // tells the client's reader; called after each change
+}
+
+// Open opens a connection through the link. wake is called when there is something new to
+// read. The error says that the connection was refused.
+func (l *Link) Open(wake func()) (*Stream, error) {
+	switch {
+	case l.cluster.closed:
+		return nil, &l.master.failures.closed
+	case l.fault.Refuse:
+		l.counts.Refused++
+		return nil, &l.master.failures.refused
+	case l.master.state == cluster.Down && l.fault.Requests == cluster.Pass && l.fault.Replies == cluster.Pass:
+		return nil, &l.master.failures.refused
+	}
+	s := &Stream{link: l, world: l.world, wake: wake}
+	s.requests = flow{stream: s, queue: &l.world.queue}
+	s.replies = flow{stream: s, queue: &l.world.queue, toClient: true}
+	for _, f := range []*flow{&s.requests, &s.replies} {
+		f.gateTurn.do, f.wireTurn.do = (*gateTurn)(f), (*wireTurn)(f)
+	}
+	s.resume.do = (*resumption)(s)
+	if l.master.state != cluster.Down {
+		s.run = l.master.run
+	}
+	l.streams = append(l.streams, s)
+	return s, nil
+}
+
+// Send sends the client's bytes. The error says that the connection is no more.
+func (s *Stream) Send(b []byte) error {
+	if s.shut {
+		return &s.link.master.failures.broken
+	}
+	s.watched.ask(b, s.world.now)
+	s.requests.enterGate(chunk{bytes: append([]byte(nil), b...)})
+	return nil
+}
+
+// Receive takes what has arrived. With neither bytes nor an error there is nothing yet.
+func (s *Stream) Receive(b []byte) (int, error) {
+	if n := copy(b, s.received); n > 0 {
+		if s.received = s.received[n:]; len(s.received) == 0 {
+			s.received = nil
+		}
+		return n, nil
+	}
+	return 0, s.ended
+}
+
+// Hangup closes the client's end. What it has sent goes on its way.
+func (s *Stream) Hangup() {
+	s.end(&s.link.master.failures.closed)
+}
+
+// end is the end of the connection for the client.
+func (s *Stream) end(err error) {
+	if s.shut {
+		return
+	}
+	s.shut = true
+	s.watched.hangUp(s.world.now)
+	s.forget()
+	if s.ended == nil {
+		s.ended = err
+	}
+	s.session.end(s)
+	s.wake()
+}
+
+// forget takes the stream out of its link, once that keeps nothing for the master.
+func (s *Stream) forget() {
+	if s.shut && len(s.requests.gate) == 0 {
+		s.link.streams = remove(s.link.streams, s)
+	}
+}
+
+// reset breaks the connection, and loses what it carries.
+func (s *Stream) reset() {
+	s.link.counts.Dropped += s.requests.lose() + s.replies.lose()
+	s.unread, s.received, s.ended = nil, nil, nil
+	s.end(&s.link.master.failures.broken)
+}
+
+// refault has the new fault of the link hold for what is in it.
+func (s *Stream) refault() {
+	f := &s.link.fault
+	if s.poisoned && f.Requests != cluster.Drop && f.Replies != cluster.Drop {
+		s.reset()
+		return
+	}
+	s.requests.pump()
+	s.replies.pump()
+}
+
+// arrive is bytes at the client's host.
+func (s *Stream) arrive(c chunk) {
+	if s.shut {
+		return
+	}
+	s.received = append(s.received, c.bytes...)
+	s.watched.hear(c.bytes, s.world.now)
+	if c.end != nil {
+		s.end(c.end)
+		return
+	}
+	s.wake()
+}
+
+// reach is bytes at the master's host.
+func (s *Stream) reach(c chunk) {
+	m := s.link.master
+	if m.state == cluster.Down {
+		s.broken()
+		return
+	}
+	s.unread = append(s.unread, c.bytes...)
+	if !s.waiting {
+		m.receive(s)
+	}
+}
+
+// serve has the server read what there is.
+func (s *Stream) serve(m *Master) {
+	s.waiting = false
+	if s.run == 0 {
+		s.run = m.run
+	}
+	if s.run != m.run { // the connection ended with an earlier server
+		s.broken()
+		return
+	}
+	s.session.input = append(s.session.input, s.unread...)
+	s.unread = s.unread[:0]
+	s.carryOut(m)
+}
+
+// carryOut executes all commands that have arrived, and sends the replies once the server
+// has written what they changed.
+func (s *Stream) carryOut(m *Master) {
+	later := s.session.proceed(s, m)
+	wait := m.settle()
+	if m.state == cluster.Down { // it could not write, and has ended
+		return
+	}
+	s.reply(m, wait)
+	switch {
+	case later > 0:
+		s.blocked = true
+		s.world.after(later, &s.resume)
+	case later < 0: // for ever
+		s.blocked = true
+	}
+}
+
+// reply sends what the session has written, wait from now.
+func (s *Stream) reply(m *Master, wait time.Duration) {
+	if len(s.session.output) == 0 {
+		return
+	}
+	c := chunk{bytes: s.session.output}
+	s.session.output = nil
+	if wait > 0 {
+		c.leaves = s.world.now + int64(wait)
+	}
+	s.replies.enterWire(c, wait)
+}
+
+// resumption is the end of a command that had to wait.
+type resumption Stream
+
+func (r *resumption) fire() {
+	s := (*Stream)(r)
+	m := s.link.master
+	if s.shut || s.run != m.run || m.state == cluster.Down {
+		return
+	}
+	s.blocked = false
+	s.session.unblock()
+	if m.state == cluster.Up {
+		s.carryOut(m)
+	} else if !s.waiting {
+		m.receive(s)
+	}
+}
+
+// broken tells the client that the server is no more.
+func (s *Stream) broken() {
+	s.waiting, s.unread = false, nil
+	s.replies.enterWire(chunk{end: syscall.ECONNRESET}, 0)
+}
+
+// vanish loses what the server has not read.
+func (s *Stream) vanish() { s.waiting, s.unread = false, nil }
+
+// serverGone is the end of the server: its host closes the connection.
+func (s *Stream) serverGone() {
+	s.unread = nil
+	s.session.end(s)
+	s.replies.enterWire(chunk{end: io.EOF}, 0)
+}
+
+func (s *Stream) via() *Link { return s.link }
+
+// Peek says whether there are bytes to read, and whether the connection has ended after them.
+func (s *Stream) Peek() (bytes, ended bool) { return len(s.received) > 0, s.ended != nil }

@@ -1,0 +1,290 @@
+// Package virtual is the driver of masters in memory for code that uses net and time as they
+// are: any Go lock, unmodified, over any client library. In a testing/synctest bubble their
+// time is virtual.
+//
+//	goroutine ─► net.Conn ─► sim.Live ─► Link ─► Master ─► Link ─► net.Conn
+//	             Dial         one at a   hold,   RESP,     latency
+//	                          time       drop    Lua
+//
+// The masters, their disks, clocks, replicas and links are those of the package sim: its
+// World goes by the clock of the package time here, and its masters speak Redis's protocol
+// over streams. Scripts are run by gopher-lua unless sim has a Go twin of them.
+package virtual
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"lockpick/cluster"
+	"lockpick/cluster/sim"
+)
+
+// Driver is the name of this driver.
+const Driver = "virtual"
+
+// Version is what its masters say they are.
+const Version = sim.Version
+
+// Cluster is masters in memory. It implements cluster.Cluster, and its methods are safe for
+// concurrent use.
+type Cluster struct {
+	live    *sim.Live
+	sim     *sim.Cluster
+	masters []cluster.Master
+
+	mu    sync.Mutex
+	links map[string][]*link // by client
+	hosts []string           // clients, by the number in their addresses
+	conns map[*conn]bool     // open
+}
+
+// Options is what can be said beside the masters' configuration.
+type Options struct {
+	Seed    uint64      // of latencies and whatever else is drawn
+	Network sim.Options // the zero value is a good local network; nothing is lost on it
+}
+
+// New makes masters that are up. In a bubble, Close has to be called in it.
+func New(cfg cluster.Config, opt Options) *Cluster {
+	c := &Cluster{live: sim.NewLive(opt.Seed), links: map[string][]*link{}, conns: map[*conn]bool{}}
+	opt.Network.Scripts = script
+	c.live.Call(func() {
+		c.sim = sim.New(c.live.World, cfg, opt.Network)
+		for _, m := range c.sim.Masters() {
+			c.masters = append(c.masters, &master{c, m})
+		}
+	})
+	return c
+}
+
+// Driver is "virtual".
+func (c *Cluster) Driver() string { return Driver }
+
+// Version is that of the Redis that the masters were checked against.
+func (c *Cluster) Version() string { return Version }
+
+// Masters are m1, m2, …
+func (c *Cluster) Masters() []cluster.Master { return c.masters }
+
+// Shim says whether the faults of clocks and disks can be had: always.
+func (c *Cluster) Shim() error { return nil }
+
+// Link is a client's link to a master.
+func (c *Cluster) Link(client string, master int) (cluster.Link, error) {
+	if master < 0 || master >= len(c.masters) {
+		return nil, fmt.Errorf("link of %s to master %d: there are %d masters", client, master+1, len(c.masters))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.links[client] == nil {
+		host := len(c.hosts) + 1
+		if host > 200 {
+			return nil, fmt.Errorf("link of %s: there are %d clients already", client, len(c.hosts))
+		}
+		var all []*link
+		var problem error
+		c.live.Call(func() {
+			for i := range c.masters {
+				l, err := c.sim.Link(client, i)
+				if err != nil {
+					problem = err
+					return
+				}
+				all = append(all, &link{cluster: c, master: i, link: l.(*sim.Link), address: fmt.Sprintf("10.0.%d.%d:6379", host, i+1)})
+			}
+		})
+		if problem != nil {
+			return nil, problem
+		}
+		c.hosts, c.links[client] = append(c.hosts, client), all
+	}
+	return c.links[client][master], nil
+}
+
+// Addrs are where a client dials the masters: IP addresses, which no library looks up.
+func (c *Cluster) Addrs(client string) ([]string, error) {
+	var all []string
+	for i := range c.masters {
+		l, err := c.Link(client, i)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, l.Addr())
+	}
+	return all, nil
+}
+
+// DialContext connects to an address of Addrs.
+func (c *Cluster) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	fail := func(err error) (net.Conn, error) {
+		return nil, &net.OpError{Op: "dial", Net: network, Addr: addr(address), Err: err}
+	}
+	l := c.at(address)
+	if l == nil {
+		return fail(fmt.Errorf("no master is there: dial the addresses that were given to the client"))
+	}
+	x := &conn{cluster: c, master: l.master, address: addr(address), wake: make(chan struct{}, 1)}
+	var err error
+	c.live.Call(func() { x.stream, err = l.link.Open(x.rouse) })
+	// The handshake takes a round trip.
+	shook := time.NewTimer(roundTrip)
+	defer shook.Stop()
+	select {
+	case <-shook.C:
+	case <-ctx.Done():
+		if x.stream != nil {
+			x.Close()
+		}
+		return fail(context.Cause(ctx))
+	}
+	if err != nil {
+		return fail(err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.conns[x] = true
+	return x, nil
+}
+
+// roundTrip is how long it takes to connect.
+const roundTrip = time.Millisecond
+
+// at is the link with an address, or nil.
+func (c *Cluster) at(address string) *link {
+	host, _, err := net.SplitHostPort(address)
+	ip := net.ParseIP(host).To4()
+	if err != nil || ip == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	client, master := int(ip[2])-1, int(ip[3])-1
+	if client < 0 || client >= len(c.hosts) || master < 0 || master >= len(c.masters) {
+		return nil
+	}
+	if l := c.links[c.hosts[client]][master]; l.address == address {
+		return l
+	}
+	return nil
+}
+
+// Calls counts what was asked of the masters so far. It may be called from outside of the
+// bubble, to find that time stands still in it.
+func (c *Cluster) Calls() int64 { return c.live.Calls() }
+
+// Close ends the masters and every connection.
+func (c *Cluster) Close() error {
+	c.live.Call(func() { c.sim.Close() })
+	c.mu.Lock()
+	open := c.conns
+	c.conns = map[*conn]bool{}
+	c.mu.Unlock()
+	for x := range open {
+		x.Close()
+	}
+	c.live.End()
+	return nil
+}
+
+// master is a cluster.Master that goroutines may use.
+type master struct {
+	cluster *Cluster
+	inner   cluster.Master
+}
+
+func (m *master) Name() string { return m.inner.Name() }
+
+func (m *master) State() (s cluster.State) {
+	m.cluster.live.Call(func() { s = m.inner.State() })
+	return s
+}
+
+// do runs a call as a coroutine of the world. Who has given up before has nothing done; what
+// was begun is carried through.
+func (m *master) do(ctx context.Context, f func(context.Context) error) (err error) {
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	err = cluster.ErrClosed
+	m.cluster.live.Do(func() { err = f(context.Background()) })
+	return err
+}
+
+func (m *master) Pause(ctx context.Context) error       { return m.do(ctx, m.inner.Pause) }
+func (m *master) Resume(ctx context.Context) error      { return m.do(ctx, m.inner.Resume) }
+func (m *master) Kill(ctx context.Context) error        { return m.do(ctx, m.inner.Kill) }
+func (m *master) Shutdown(ctx context.Context) error    { return m.do(ctx, m.inner.Shutdown) }
+func (m *master) Start(ctx context.Context) error       { return m.do(ctx, m.inner.Start) }
+func (m *master) DrainMemory(ctx context.Context) error { return m.do(ctx, m.inner.DrainMemory) }
+
+func (m *master) SetClock(ctx context.Context, x cluster.Clock) error {
+	return m.do(ctx, func(ctx context.Context) error { return m.inner.SetClock(ctx, x) })
+}
+
+func (m *master) SetDisk(ctx context.Context, d cluster.Disk) error {
+	return m.do(ctx, func(ctx context.Context) error { return m.inner.SetDisk(ctx, d) })
+}
+
+func (m *master) CutPower(ctx context.Context, p cluster.Power) (cut cluster.Cut, err error) {
+	err = m.do(ctx, func(ctx context.Context) error {
+		cut, err = m.inner.CutPower(ctx, p)
+		return err
+	})
+	return cut, err
+}
+
+func (m *master) FillMemory(ctx context.Context, bytes int64) error {
+	return m.do(ctx, func(ctx context.Context) error { return m.inner.FillMemory(ctx, bytes) })
+}
+
+func (m *master) HoldReplication(ctx context.Context, held bool) error {
+	return m.do(ctx, func(ctx context.Context) error { return m.inner.HoldReplication(ctx, held) })
+}
+
+func (m *master) Failover(ctx context.Context, t cluster.Takeover) error {
+	return m.do(ctx, func(ctx context.Context) error { return m.inner.Failover(ctx, t) })
+}
+
+func (m *master) Inspect(ctx context.Context, keys []string) (look cluster.Snapshot, err error) {
+	err = m.do(ctx, func(ctx context.Context) error {
+		look, err = m.inner.Inspect(ctx, keys)
+		return err
+	})
+	return look, err
+}
+
+// link is a cluster.Link that goroutines may use.
+type link struct {
+	cluster *Cluster
+	master  int // 0 is m1
+	link    *sim.Link
+	address string
+}
+
+func (l *link) Addr() string { return l.address }
+
+func (l *link) Set(f cluster.LinkFault) { l.cluster.live.Call(func() { l.link.Set(f) }) }
+func (l *link) Reset()                  { l.cluster.live.Call(l.link.Reset) }
+
+func (l *link) Fault() (f cluster.LinkFault) {
+	l.cluster.live.Call(func() { f = l.link.Fault() })
+	return f
+}
+
+func (l *link) Counts() (n cluster.LinkCounts) {
+	l.cluster.live.Call(func() { n = l.link.Counts() })
+	return n
+}
+
+// addr is the address of a master.
+type addr string
+
+func (addr) Network() string  { return "tcp" }
+func (a addr) String() string { return string(a) }
+
+var (
+	_ cluster.Cluster = (*Cluster)(nil)
+)

@@ -1,0 +1,102 @@
+package virtual
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockpick/cluster"
+	"lockpick/cluster/process"
+)
+
+// dialogue is what clients say to both, one after the other. What is said of the server itself
+// differs, and is not in it.
+var dialogue = []string{
+	"SET k v", "GET k", "get none", "SET k v2 NX PX 1000", "SET k v2 XX GET", "SETNX k x", "TYPE k", "EXISTS k none", "APPEND k x", "STRLEN k", "MGET k none", "DEL k none",
+	"HSET h f 1 g 2", "HGETALL h", "HMGET h f x", "HSETNX h f 2", "HINCRBY h f 3", "GET h", "INCR h", "HDEL h f g", "TYPE h",
+	"WATCH w", "MULTI", "SET w 1", "INCR w", "EXEC", "MULTI", "NOSUCH", "EXEC", "MULTI", "GET", "DISCARD", "EXEC", "DISCARD", "MULTI", "MULTI", "GET w", "EXEC",
+	"WATCH w", "SET w 5", "MULTI", "GET w", "EXEC", "UNWATCH", "SELECT 0", "SELECT x", "ECHO hi", "PING", "PING you", "NOSUCH a b", "GET", "SET a", "PUBLISH c m",
+	"SCRIPT EXISTS 0123", "CLIENT SETNAME me", "CLIENT GETNAME", "WAIT 0 1",
+}
+
+// scripts are Lua that locks have in this or a similar form, and what a script may return.
+var scripts = []string{
+	`return 1`, `return 1.9`, `return -1.9`, `return "a"`, `return nil`, `return true`, `return false`, `return {1, 2, "a", nil, 3}`, `return {1, {2, "b"}, false, true, 4}`,
+	`return {ok = "FINE"}`, `return {err = "BAD thing"}`, `return redis.error_reply("BAD thing")`, `return redis.status_reply("FINE")`, `return {}`,
+	`return redis.call("set", KEYS[1], ARGV[1], "NX", "PX", 100000)`, `return redis.call("SET", KEYS[1], ARGV[1], "NX", "PX", 100000)`, `return redis.call("get", KEYS[1]) == ARGV[1]`,
+	`if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) else return 0 end`, `return redis.call("get", KEYS[1])`, `return redis.call("pttl", KEYS[1])`,
+	`if (redis.call('exists', KEYS[1]) == 0) then redis.call('hincrby', KEYS[2], ARGV[1], 1); redis.call('pexpire', KEYS[2], 30000); return nil; end; return redis.call('pttl', KEYS[1]);`,
+	`return redis.call("hgetall", KEYS[2])`, `return redis.call("mget", KEYS[1], KEYS[2], "none")`, `return redis.pcall("incr", KEYS[2])`, `return redis.call("incr", KEYS[2])`,
+	`local r = redis.pcall("incr", KEYS[2]); return r.err`, `local ok, e = pcall(redis.call, "incr", KEYS[2]); return ok`, `return redis.call("nosuch")`, `return redis.call()`, `return redis.call("get")`,
+	`return tonumber("12") + 1`, `return tostring(12)`, `return 1 / 4 * 8`, `return #ARGV`, `return ARGV[1] .. ":" .. #KEYS`, `return redis.sha1hex("a")`, `return string.format("%d", 12)`,
+	`return table.concat({1, 2, 3}, ",")`, `return math.floor(2.7)`, `local t = redis.call("time"); return #t`, `return unpack({1, 2})`, `redis.call("set", "n", 12); return redis.call("incrby", "n", 3)`,
+	`redis.call("set", "f", 1.5); return redis.call("get", "f")`, `return syntax error`, `error("oops")`, `return nothing.at_all`, `redis.log(redis.LOG_NOTICE, "x"); return 1`,
+	`x = 1`, `local x = 1; x = 2; return x`, `return redis.call("del", KEYS[1], KEYS[2])`,
+}
+
+// TestMastersInMemoryAnswerLikeReal has the same said to a master in memory and to a real
+// redis-server, in versions 2 and 3 of the protocol.
+func TestMastersInMemoryAnswerLikeReal(t *testing.T) {
+	if ok, why := process.Available(ctx); !ok {
+		t.Skip("nothing to compare with: ", why)
+	}
+	real, err := process.Start(ctx, cluster.Config{Masters: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer real.Close()
+	memory := New(cluster.Config{Masters: 1}, Options{})
+	defer memory.Close()
+	for _, version := range []int{2, 3} {
+		var clients []*redis.Conn
+		for i, c := range []cluster.Cluster{real, memory} {
+			l, err := c.Link("c1", 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			o := &redis.Options{Addr: l.Addr(), Protocol: version, MaxRetries: -1, DisableIdentity: true}
+			if i == 1 {
+				o.Dialer = memory.DialContext
+			}
+			client := redis.NewClient(o)
+			defer client.Close()
+			if err := client.FlushAll(ctx).Err(); err != nil {
+				t.Fatal(err)
+			}
+			conn := client.Conn()
+			defer conn.Close()
+			clients = append(clients, conn)
+		}
+		compare := func(words ...any) {
+			t.Helper()
+			a, b := said(clients[0], words), said(clients[1], words)
+			if a != b && !(strings.Contains(a, "compiling script") && strings.Contains(b, "compiling script")) {
+				t.Errorf("RESP%d %q: real %s, in memory %s", version, words, a, b)
+			}
+		}
+		for _, s := range scripts {
+			compare("EVAL", s, 2, "k1", "k2", "v")
+		}
+		for _, line := range dialogue {
+			var words []any
+			for _, w := range strings.Fields(line) {
+				words = append(words, w)
+			}
+			compare(words...)
+		}
+	}
+}
+
+// said is the reply to a command. Of an error of a script it leaves out where it was.
+func said(c *redis.Conn, words []any) string {
+	v, err := c.Do(context.Background(), words...).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		text, _, _ := strings.Cut(err.Error(), " script: ")
+		return "error " + text
+	}
+	return fmt.Sprintf("%v %T", v, v)
+}

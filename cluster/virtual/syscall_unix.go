@@ -1,0 +1,74 @@
+//go:build unix
+
+package virtual
+
+import (
+	"errors"
+	"sync"
+	"syscall"
+)
+
+// Client libraries look whether an idle connection has ended, or has bytes that nobody
+// expects, by a peek at its socket. Connections in memory have none, so there are three
+// sockets that look like theirs: quiet, ended and readable. They are never read from.
+var sockets = sync.OnceValues(func() (three [3]int, err error) {
+	for i := range three {
+		pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+		if err != nil {
+			return three, err
+		}
+		for _, fd := range pair {
+			syscall.CloseOnExec(fd)
+			if err := syscall.SetNonblock(fd, true); err != nil {
+				return three, err
+			}
+		}
+		switch three[i] = pair[0]; i {
+		case ended:
+			err = syscall.Close(pair[1])
+		case readable:
+			_, err = syscall.Write(pair[1], []byte{0})
+		}
+		if err != nil {
+			return three, err
+		}
+	}
+	return three, nil
+})
+
+const (
+	quiet = iota
+	ended
+	readable
+)
+
+// SyscallConn is for those who peek.
+func (c *conn) SyscallConn() (syscall.RawConn, error) {
+	three, err := sockets()
+	return peek{c, three}, err
+}
+
+type peek struct {
+	c     *conn
+	three [3]int
+}
+
+var errPeek = errors.New("a connection in memory can only be peeked at")
+
+func (p peek) Control(func(uintptr)) error    { return errPeek }
+func (p peek) Write(func(uintptr) bool) error { return errPeek }
+
+// Read calls f with a socket that is in the connection's state.
+func (p peek) Read(f func(uintptr) bool) error {
+	state := quiet
+	p.c.cluster.live.Call(func() {
+		switch bytes, over := p.c.stream.Peek(); {
+		case bytes:
+			state = readable
+		case over:
+			state = ended
+		}
+	})
+	f(uintptr(p.three[state]))
+	return nil
+}

@@ -1,0 +1,80 @@
+package virtual
+
+import (
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"lockpick/cluster/sim"
+	"lockpick/redlock"
+)
+
+// Observe has f told of the lock commands that the connection carries, as votes, before the
+// client reads the replies. Which command is one is guessed: SET NX, SETNX and scripts that
+// create a key take a lock, those that let it expire later extend it, and DEL and scripts
+// that delete release it. It suffices to see which faults hit a lock; no verdict rests on it.
+func Observe(connection any, f func(redlock.Vote)) {
+	if c, ok := connection.(*conn); ok && f != nil {
+		c.votes = f
+		c.cluster.live.Call(c.stream.Watch)
+	}
+}
+
+func (c *conn) tell(done []sim.Exchange) {
+	for _, x := range done {
+		if v, ok := vote(x); ok {
+			v.Master = c.master
+			c.votes(v)
+		}
+	}
+}
+
+// texts are the scripts that were seen, by SHA-1.
+var texts sync.Map
+
+// vote is what an exchange says, if it was about a lock.
+func vote(x sim.Exchange) (v redlock.Vote, ok bool) {
+	v = redlock.Vote{Took: x.Took, Err: x.Err}
+	if text, failed := strings.CutPrefix(x.Reply, "-"); failed {
+		v.Err = errors.New(strings.TrimSpace(text))
+	}
+	w := x.Words
+	positive := strings.HasPrefix(x.Reply, ":") && !strings.HasPrefix(x.Reply, ":0") && !strings.HasPrefix(x.Reply, ":-")
+	switch name := strings.ToLower(w[0]); {
+	case name == "set" && len(w) > 3 && slices.ContainsFunc(w[3:], func(o string) bool { return strings.EqualFold(o, "nx") }):
+		v.Kind, v.Key, v.Token, v.Yes = redlock.Set, w[1], w[2], strings.HasPrefix(x.Reply, "+OK")
+	case name == "setnx" && len(w) == 3:
+		v.Kind, v.Key, v.Token, v.Yes = redlock.Set, w[1], w[2], positive
+	case (name == "pexpire" || name == "expire") && len(w) > 2:
+		v.Kind, v.Key, v.Yes = redlock.Extend, w[1], positive
+	case (name == "del" || name == "unlink") && len(w) == 2:
+		v.Kind, v.Key, v.Yes = redlock.Release, w[1], positive
+	case (name == "eval" || name == "evalsha") && len(w) > 3:
+		if n, err := strconv.Atoi(w[2]); err != nil || n < 1 || len(w) < 3+n {
+			return v, false
+		} else if len(w) > 3+n {
+			v.Token = w[3+n]
+		}
+		v.Key, v.Kind, v.Yes = w[3], kindOf(w[1]), x.Changed
+	default:
+		return v, false
+	}
+	return v, true
+}
+
+// kindOf is what a script, or the script with a hash, seems to do.
+func kindOf(script string) redlock.Kind {
+	if text, known := texts.Load(strings.ToLower(script)); known {
+		script = text.(string)
+	}
+	script = strings.ToLower(script)
+	switch {
+	case strings.Contains(script, `"set"`), strings.Contains(script, `'set'`), strings.Contains(script, "hset"), strings.Contains(script, "setnx"), strings.Contains(script, "hincrby"):
+		return redlock.Set
+	case strings.Contains(script, "expire"):
+		return redlock.Extend
+	}
+	return redlock.Release
+}

@@ -1,0 +1,227 @@
+package fault
+
+import (
+	"slices"
+	"strings"
+)
+
+// Target is what a fault hits.
+type Target string
+
+// The targets.
+const (
+	Masters  Target = "masters"  // their processes
+	Machines Target = "machines" // below them: clocks, disks, memory
+	Links    Target = "links"    // between clients and masters
+	Clients  Target = "clients"
+)
+
+// What a driver must have for a fault.
+const (
+	Shim     = "shim"
+	Replicas = "replicas"
+	Memory   = "memory" // a limit of it
+)
+
+// Process is what a fault does to a master's process.
+type Process int
+
+// From a process that runs on to one that is replaced.
+const (
+	RunsOn     Process = iota
+	Stops              // it stands still, and goes on where it stood
+	Ends               // by SIGKILL
+	ShutsDown          // by SIGTERM: it may write a snapshot first
+	LosesPower         // by SIGKILL, and what was not fsynced is lost
+	IsReplaced         // by a replica
+)
+
+// Clock is whose clock a fault changes.
+type Clock int
+
+// The clocks.
+const (
+	NoClock Clock = iota
+	MasterClock
+	ClientClock
+)
+
+// Disk is what a fault makes of a master's disk.
+type Disk int
+
+// The disks.
+const (
+	GoodDisk Disk = iota
+	SlowDisk
+	LyingDisk // fsync confirms what it did not do
+	FullDisk
+)
+
+// Link is what a fault does to the links between clients and masters.
+type Link int
+
+// The links.
+const (
+	OpenLink Link = iota
+	CutLink
+	SlowLink
+	ResetLink
+)
+
+// Client is what a fault does to a client.
+type Client int
+
+// The clients.
+const (
+	ClientRunsOn Client = iota
+	ClientStops
+	ClientEnds
+)
+
+// The fields of a step that only some kinds take.
+const (
+	Mode       = "mode"
+	Direction  = "direction"
+	Delay      = "delay"
+	Point      = "point"
+	ClockField = "clock"
+	Rate       = "rate"
+	Strict     = "strict"
+	Torn       = "torn"
+	Outage     = "outage"
+	SplitBrain = "split_brain"
+)
+
+// Kind is a kind of fault, with all that is known of it.
+type Kind struct {
+	Name    string
+	Aliases []string // in histories of others
+	Summary string   // one line
+	Hits    Target
+	Needs   string   // Shim, Replicas, Memory, or nothing
+	Drivers []string // that have it, where they have what it needs
+	Assumes string   // about the world, in a sentence
+	Takes   []string // the fields of a step that say how it is
+
+	Process Process
+	Evicts  bool // a master may remove keys before their time
+	Clock   Clock
+	Disk    Disk
+	Link    Link
+	Client  Client
+
+	healed string                             // what its masters did when it ended: "m1, m2 …"
+	did    func(s *Scene) (text, mark string) // see Scene.Did
+}
+
+// Of finds the kind of that name. A name that begins with that of a kind, such as clock-jump,
+// has the kind's facts and no wording; any other that is not known has no facts but its name.
+func Of(name string) Kind {
+	if k, ok := Named(name); ok {
+		return k
+	}
+	for i := strings.LastIndexByte(name, '-'); i > 0; i = strings.LastIndexByte(name[:i], '-') {
+		if k, ok := Named(name[:i]); ok {
+			k.Name, k.healed, k.did = name, "", nil
+			return k
+		}
+	}
+	return Kind{Name: name}
+}
+
+// Named finds the kind of that name, or with that alias.
+func Named(name string) (Kind, bool) {
+	i := slices.IndexFunc(Kinds, func(k Kind) bool { return k.Name == name || slices.Contains(k.Aliases, name) })
+	if i < 0 {
+		return Kind{}, false
+	}
+	return Kinds[i], true
+}
+
+// Names lists the names of all kinds.
+func Names() []string {
+	var names []string
+	for _, k := range Kinds {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+// Taking lists the names of the kinds whose steps take a field.
+func Taking(field string) []string {
+	var names []string
+	for _, k := range Kinds {
+		if k.Accepts(field) {
+			names = append(names, k.Name)
+		}
+	}
+	return names
+}
+
+// known says whether the kind is in the registry.
+func (k Kind) known() bool { return k.Hits != "" }
+
+// Accepts says whether a step of the kind takes a field.
+func (k Kind) Accepts(field string) bool { return slices.Contains(k.Takes, field) }
+
+// HitsMaster says whether the kind hits masters or the machines below them.
+func (k Kind) HitsMaster() bool { return k.Hits == Masters || k.Hits == Machines }
+
+// EndsMaster says whether a master's process ends. It is started again when the fault heals.
+func (k Kind) EndsMaster() bool { return k.Process >= Ends }
+
+// TakesDown says whether the master is down as long as the fault lasts: unlike one that a
+// replica takes the place of.
+func (k Kind) TakesDown() bool { return k.EndsMaster() && k.Process != IsReplaced }
+
+// Forgets says whether a master can lose a key before its time.
+func (k Kind) Forgets() bool { return k.EndsMaster() || k.Clock == MasterClock || k.Evicts }
+
+// AtOnce says whether the fault has to strike before replicas hear of a lease.
+func (k Kind) AtOnce() bool { return k.Process == IsReplaced }
+
+// Lasts says whether the fault strikes nothing by itself: others have their effect through it.
+func (k Kind) Lasts() bool { return k.Disk == SlowDisk || k.Disk == LyingDisk }
+
+// ClientsFeel says whether only clients can tell that the fault took effect.
+func (k Kind) ClientsFeel() bool { return k.Process == Stops || k.Link != OpenLink }
+
+// WithholdsVotes says whether the fault can keep a master's vote from a client.
+func (k Kind) WithholdsVotes() bool {
+	return k.EndsMaster() || k.Process == Stops || k.Link != OpenLink
+}
+
+// Silences says whether the fault may be why a command got no answer in time.
+func (k Kind) Silences() bool {
+	return k.WithholdsVotes() || k.Disk == SlowDisk || k.Disk == FullDisk
+}
+
+// Delays says whether the fault only delays a command: the master carries it out all the same.
+func (k Kind) Delays() bool {
+	return k.Process == Stops || k.Link == SlowLink || k.Disk == SlowDisk || k.Disk == FullDisk
+}
+
+// Disrupts says whether masters may answer clients late or never. So may a fault that is not
+// known.
+func (k Kind) Disrupts() bool { return k.Silences() || k.Evicts || !k.known() }
+
+// The colours of a report, as its style sheet names them.
+const (
+	ColourPaused = "paused"
+	ColourDown   = "down"
+	ColourCut    = "cut"
+	ColourSlow   = "slow"
+)
+
+// Colour is the colour of what the kind does.
+func (k Kind) Colour() string {
+	switch {
+	case k.Process == Stops, k.Client == ClientStops:
+		return ColourPaused
+	case k.EndsMaster(), k.Client == ClientEnds:
+		return ColourDown
+	case k.Link == CutLink:
+		return ColourCut
+	}
+	return ColourSlow
+}

@@ -1,0 +1,124 @@
+package fault
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Scene is one fault as a report words it.
+type Scene struct {
+	Masters     []string // that it hit
+	Clients     []string // that it hit; of a fault on links none stands for all
+	Params      map[string]string
+	Persistence string // a clause: "without persistence"
+	AtPoint     string // where in its work a client is hit: " before it read from the resource"; or ""
+}
+
+// Did says what a fault of the kind did, and marks it in a word.
+func (k Kind) Did(s *Scene) (text, mark string) {
+	if k.did == nil {
+		hit := slices.Sorted(slices.Values(slices.Concat(s.Masters, s.Clients)))
+		return fmt.Sprintf("%s struck %s", k.Name, Enumerate(slices.Compact(hit))), k.Name
+	}
+	return k.did(s)
+}
+
+// Healed says what masters did when the fault ended; "": nothing that is worth a word.
+func (k Kind) Healed() string { return k.healed }
+
+func (s *Scene) masters() string { return Enumerate(s.Masters) }
+
+// everyone names the clients of a fault on links.
+func (s *Scene) everyone() string {
+	if len(s.Clients) == 0 {
+		return "every client"
+	}
+	return Enumerate(s.Clients)
+}
+
+// masters says what masters were.
+func masters(were, mark string) func(*Scene) (string, string) {
+	return func(s *Scene) (string, string) { return s.masters() + " " + was(s.Masters) + " " + were, mark }
+}
+
+// ends says what masters were, and what they kept.
+func ends(were, mark string) func(*Scene) (string, string) {
+	return func(s *Scene) (string, string) {
+		return s.masters() + " " + was(s.Masters) + " " + were + ", " + s.Persistence, mark
+	}
+}
+
+// disks says what the disks of masters did.
+func disks(did, mark string) func(*Scene) (string, string) {
+	return func(s *Scene) (string, string) { return "the disk of " + s.masters() + " " + did, mark }
+}
+
+// clients says what was to be done to clients: whether it was depends on where they were.
+func clients(done, mark string) func(*Scene) (string, string) {
+	return func(s *Scene) (string, string) {
+		return Enumerate(s.Clients) + " was to be " + done + s.AtPoint, mark
+	}
+}
+
+func cut(s *Scene) (text, mark string) {
+	how := ""
+	switch {
+	case s.Params["mode"] == "hold":
+		how = ": what they sent each other was held back"
+	case s.Params["direction"] == "replies":
+		how = ": the answers were lost"
+	case s.Params["direction"] == "requests":
+		how = ": the commands were lost"
+	}
+	mark, verb := "cut", was(s.Clients)
+	if len(s.Clients) == 1 {
+		mark = "cut " + s.Clients[0]
+	}
+	if len(s.Clients) == 0 {
+		verb = "was"
+	}
+	return s.everyone() + " " + verb + " cut off from " + s.masters() + how, mark
+}
+
+// changed says what was done to a clock, as the end of a sentence.
+func changed(clock string) string {
+	switch {
+	case strings.HasPrefix(clock, "+"):
+		return " jumped forward by " + clock[1:]
+	case strings.HasPrefix(clock, "-"):
+		return " jumped back by " + clock[1:]
+	case strings.HasPrefix(clock, "x"):
+		return " ran at " + clock[1:] + " times the true rate"
+	case clock == "":
+		return " was changed, by how much was not recorded"
+	}
+	return " was off: " + clock
+}
+
+func clockMark(clock string) string {
+	if clock == "" {
+		return "clock"
+	}
+	return clock
+}
+
+// Enumerate writes names as a sentence does: "m1, m2 and m3"; of none, "no one".
+func Enumerate(names []string) string {
+	switch n := len(names); n {
+	case 0:
+		return "no one"
+	case 1:
+		return names[0]
+	default:
+		return strings.Join(names[:n-1], ", ") + " and " + names[n-1]
+	}
+}
+
+// was is the verb for a list of names.
+func was(names []string) string {
+	if len(names) == 1 {
+		return "was"
+	}
+	return "were"
+}

@@ -1,0 +1,126 @@
+package logs
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// name is a line as people look it up.
+func (im *Importer) name(at place) string { return fmt.Sprintf("%s:%d", im.files[at.file], at.line) }
+
+// nothing says why a log has no event of a lock.
+func (im *Importer) nothing() error {
+	var why []string
+	if im.lines == 0 {
+		return errors.New("the log is empty")
+	}
+	if im.other.count > 0 {
+		kind, what := "acquired", "lines"
+		if im.opt.Format == OTLP {
+			kind, what = "acquire", "spans"
+		}
+		why = append(why, fmt.Sprintf("%d %s are about something else (%s): name what is about a lock with --event, as in --event '%s=%s'",
+			im.other.count, what, strings.Join(quote(im.other.values), ", "), kind, im.other.values[0]))
+	}
+	for _, p := range im.flaws.told(im.name) {
+		why = append(why, p.String())
+	}
+	needs := "event and time, or acquired"
+	if im.opt.Format == OTLP {
+		needs = "spans that are named lock.acquire, lock.release, … or as --event says"
+	}
+	if len(why) == 0 {
+		why = append(why, fmt.Sprintf("no line has %s: name the fields with --map", needs))
+	}
+	return fmt.Errorf("the log has no event of a lock in %s: %s", plural(im.lines, "line", "lines"), strings.Join(why, "; "))
+}
+
+func quote(texts []string) []string {
+	var quoted []string
+	for _, t := range texts {
+		quoted = append(quoted, fmt.Sprintf("%q", t))
+	}
+	return quoted
+}
+
+// notes say how the log was read: what was taken for what, and what was assumed.
+func (im *Importer) notes(l *Log) []string {
+	var notes, fields []string
+	for f, n := range im.found {
+		if n == 0 || field(f) == fieldEvent {
+			continue
+		}
+		from := im.m.names[f]
+		switch {
+		case im.m.file[f]:
+			from = "the file's name"
+		case im.m.texts[f] != "":
+			from = fmt.Sprintf("%q on every line", im.m.texts[f])
+		}
+		fields = append(fields, fmt.Sprintf("%s from %s (%d)", field(f), from, n))
+	}
+	slices.Sort(fields)
+	notes = append(notes, fmt.Sprintf("read %s: %s", plural(im.lines, "line", "lines"), strings.Join(fields, ", ")))
+	if im.other.count > 0 {
+		notes = append(notes, fmt.Sprintf("%s about something else (%s, …) left out", plural(im.other.count, "event", "events"), strings.Join(quote(im.other.values), ", ")))
+	}
+	if im.noSpans > 0 {
+		notes = append(notes, fmt.Sprintf("%s without spans, about logs or metrics, left out", plural(im.noSpans, "line", "lines")))
+	}
+	switch {
+	case im.oneHost != "":
+		notes = append(notes, fmt.Sprintf("all times are by the clock of %s, so a clock error of 0 was assumed; a clock that was set meanwhile may deceive", im.oneHost))
+	case im.opt.ClockError != nil || len(im.opt.HostErrors) > 0:
+		notes = append(notes, "every hold was shortened at both ends by "+im.clockErrors()+" and by the last digit of its times")
+	}
+	if im.opt.CallTime != nil {
+		notes = append(notes, fmt.Sprintf("where a log has only the return of an acquire or a release, the call was taken to have begun up to %v earlier", *im.opt.CallTime))
+	}
+	return notes
+}
+
+// clockErrors says what the clock errors are.
+func (im *Importer) clockErrors() string {
+	var parts []string
+	if im.opt.ClockError != nil {
+		parts = append(parts, fmt.Sprintf("a clock error of %v", *im.opt.ClockError))
+	}
+	var hosts []string
+	for host, e := range im.opt.HostErrors {
+		hosts = append(hosts, fmt.Sprintf("%v for %s", e, host))
+	}
+	slices.Sort(hosts)
+	return strings.Join(append(parts, hosts...), ", ")
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// typicalTTL is the median of how long leases last, or if the log does not say, of holds.
+func (l *Log) typicalTTL() time.Duration {
+	const sample = 10_000
+	var all []int64
+	step := max(1, l.holds.n/sample)
+	for i := 0; i < l.holds.n; i += step {
+		h := l.holds.at(i)
+		length := l.exact(h).to - h.at
+		if h.flags&untilKnown != 0 {
+			length = h.until - h.at
+		}
+		if length > 0 {
+			all = append(all, length)
+		}
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return time.Duration(all[len(all)/2])
+}

@@ -1,0 +1,185 @@
+package logs
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Format is the syntax of a log.
+type Format string
+
+const (
+	JSONL Format = "jsonl" // a JSON object a line
+	OTLP  Format = "otlp"  // OpenTelemetry spans: an ExportTraceServiceRequest as JSON a line
+	CSV   Format = "csv"   // comma-separated values with a header
+)
+
+// Formats are all formats.
+var Formats = []Format{JSONL, OTLP, CSV}
+
+// Options says how to read a log.
+type Options struct {
+	Format Format
+
+	// Map gives for a field (Fields) the name that it has in the log: a dotted path, or for OTLP
+	// an attribute or start, end, name. A field that is not in it has its own name, and "" stands
+	// for a field that the log does not have. A name that begins with @ is no name but the value,
+	// on every line; @file is the name of the file.
+	Map map[string]string
+
+	// Events gives for a value of the field event the kind of the event (EventKinds). Empty: every
+	// kind is its own value; of OTLP, with "lock." before it.
+	Events map[string]string
+
+	TimeUnit  time.Duration  // of times that are numbers; 0: by their magnitude
+	TTLUnit   time.Duration  // of TTLs that are numbers; 0: not known
+	Zone      *time.Location // of times that name none; nil: not known
+	Delimiter rune           // of CSV; 0: a comma
+
+	TTL      time.Duration  // of leases whose line says nothing of it; 0: not known
+	NoTTL    bool           // leases do not end by themselves
+	CallTime *time.Duration // the longest that an acquire or a release took; nil: not known
+
+	ClockError *time.Duration           // how far a host's clock may be from the true time, either way; nil: not known
+	HostErrors map[string]time.Duration // the same of single hosts
+}
+
+// field is one thing that a line of a log may say.
+type field int
+
+const (
+	fieldTime field = iota
+	fieldRequested
+	fieldAcquired
+	fieldReleasing
+	fieldReleased
+	fieldValidUntil
+	timeFields // those before are times
+
+	fieldEvent = iota - 1
+	fieldKey
+	fieldToken
+	fieldClient
+	fieldHost
+	fieldTTL
+	numFields
+)
+
+// Field is one thing that a line of a log may say, for people.
+type Field struct{ Name, Says string }
+
+// Fields are what a line of a log may say.
+var Fields = []Field{
+	fieldTime:       {"time", "when the event happened"},
+	fieldRequested:  {"requested", "when the acquire was called"},
+	fieldAcquired:   {"acquired", "when the acquire returned; makes the line a whole hold"},
+	fieldReleasing:  {"releasing", "when the release was called"},
+	fieldReleased:   {"released", "when the release returned"},
+	fieldValidUntil: {"valid_until", "when the lease ends unless it is released"},
+	fieldEvent:      {"event", "what happened (see --event)"},
+	fieldKey:        {"key", "the lock's name"},
+	fieldToken:      {"token", "the unique value of the acquisition"},
+	fieldClient:     {"client", "who acquired: a process or a thread"},
+	fieldHost:       {"host", "whose clock the times are from"},
+	fieldTTL:        {"ttl", "how long the lease lasts, counted from the request"},
+}
+
+func (f field) String() string { return Fields[f].Name }
+
+// eventKind is what an event means.
+type eventKind uint8
+
+const (
+	noEvent eventKind = iota
+	acquired
+	extended
+	releasing
+	released
+	refused
+	acquireSpan
+	extendSpan
+	releaseSpan
+	holdSpan
+)
+
+// pointEvents are the kinds of events that happen at a time; spanEvents those that last.
+var (
+	pointEvents = map[string]eventKind{"acquired": acquired, "extended": extended, "releasing": releasing, "released": released, "refused": refused}
+	spanEvents  = map[string]eventKind{"acquire": acquireSpan, "extend": extendSpan, "release": releaseSpan, "hold": holdSpan}
+)
+
+// EventKinds are the kinds of events of a format.
+func EventKinds(f Format) []string {
+	if f == OTLP {
+		return slices.Sorted(maps.Keys(spanEvents))
+	}
+	return slices.Sorted(maps.Keys(pointEvents))
+}
+
+// mapping is Options.Map and Options.Events as the importer uses them.
+type mapping struct {
+	names  [numFields]string // in the log; "": the log does not have it
+	texts  [numFields]string // a value that every line has
+	file   [numFields]bool   // the value is the file's name
+	asked  [numFields]bool   // Options.Map names it
+	events map[string]eventKind
+}
+
+func newMapping(o *Options) (*mapping, error) {
+	if !slices.Contains(Formats, o.Format) {
+		return nil, fmt.Errorf("unknown format %q: jsonl, otlp or csv", o.Format)
+	}
+	m := &mapping{events: map[string]eventKind{}}
+	for f := range field(numFields) {
+		m.names[f] = f.String()
+	}
+	if o.Format == OTLP {
+		for f := range timeFields {
+			m.names[f] = "" // a span has its start and its end
+		}
+		m.names[fieldEvent], m.names[fieldValidUntil] = "name", fieldValidUntil.String()
+	}
+	for _, name := range slices.Sorted(maps.Keys(o.Map)) {
+		f := slices.IndexFunc(Fields, func(f Field) bool { return f.Name == name })
+		if f < 0 {
+			return nil, fmt.Errorf("--map %s=%s: there is no field %q: %s", name, o.Map[name], name, fieldNames())
+		}
+		in := o.Map[name]
+		m.asked[f] = in != ""
+		m.names[f] = in
+		if text, constant := strings.CutPrefix(in, "@"); constant {
+			if field(f) < timeFields {
+				return nil, fmt.Errorf("--map %s=%s: a time cannot be the same on every line", name, in)
+			}
+			m.names[f], m.texts[f], m.file[f] = "", text, text == "file"
+		}
+	}
+	kinds, prefix := pointEvents, ""
+	if o.Format == OTLP {
+		kinds, prefix = spanEvents, "lock."
+	}
+	for value, name := range o.Events {
+		kind, known := kinds[name]
+		if !known {
+			return nil, fmt.Errorf("--event %s=%s: there is no such kind of event in %s: %s", name, value, o.Format, strings.Join(EventKinds(o.Format), ", "))
+		}
+		m.events[value] = kind
+	}
+	if len(o.Events) == 0 {
+		for name, kind := range kinds {
+			m.events[prefix+name] = kind
+		}
+	}
+	return m, nil
+}
+
+func fieldNames() string {
+	var names []string
+	for _, f := range Fields {
+		names = append(names, f.Name)
+	}
+	return strings.Join(names, ", ")
+}

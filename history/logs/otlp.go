@@ -1,0 +1,136 @@
+package logs
+
+import (
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// otlpRequest is the part of an ExportTraceServiceRequest that tells of locks. Its JSON form
+// writes 64-bit numbers as strings; some exporters write numbers.
+type otlpRequest struct {
+	ResourceSpans []struct {
+		Resource struct {
+			Attributes []otlpAttribute `json:"attributes"`
+		} `json:"resource"`
+		ScopeSpans []struct {
+			Spans []otlpSpan `json:"spans"`
+		} `json:"scopeSpans"`
+	} `json:"resourceSpans"`
+}
+
+type otlpSpan struct {
+	Name       string          `json:"name"`
+	Start      jsontext.Value  `json:"startTimeUnixNano"`
+	End        jsontext.Value  `json:"endTimeUnixNano"`
+	Attributes []otlpAttribute `json:"attributes"`
+	Status     struct {
+		Code jsontext.Value `json:"code"`
+	} `json:"status"`
+}
+
+type otlpAttribute struct {
+	Key   string                    `json:"key"`
+	Value map[string]jsontext.Value `json:"value"` // one member: stringValue, intValue, …
+}
+
+// otlpLines takes spans out of OTLP.
+type otlpLines struct {
+	fields map[string][]field // by attribute, and by start, end and name
+}
+
+func newOTLPLines(m *mapping) *otlpLines {
+	p := &otlpLines{fields: map[string][]field{}}
+	for f, name := range m.names {
+		if name != "" {
+			p.fields[name] = append(p.fields[name], field(f))
+		}
+	}
+	return p
+}
+
+// What a span's record has beside its attributes.
+const (
+	otlpStart = "start"
+	otlpEnd   = "end"
+	otlpName  = "name"
+)
+
+// parse reads one line and calls each with its spans. failed says that a span has the status
+// error. It is false if the line has no spans: it is about logs or metrics.
+func (p *otlpLines) parse(line []byte, r *record, each func(start, end instant, failed bool)) (bool, error) {
+	var request otlpRequest
+	if err := json.Unmarshal(line, &request, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
+		return false, err
+	}
+	spans := false
+	for i := range request.ResourceSpans {
+		rs := &request.ResourceSpans[i]
+		for j := range rs.ScopeSpans {
+			for k := range rs.ScopeSpans[j].Spans {
+				spans = true
+				s := &rs.ScopeSpans[j].Spans[k]
+				r.reset()
+				start, end := scalar(s.Start), scalar(s.End)
+				p.put(r, otlpStart, start)
+				p.put(r, otlpEnd, end)
+				p.put(r, otlpName, []byte(s.Name))
+				p.attributes(r, s.Attributes)
+				p.attributes(r, rs.Resource.Attributes)
+				each(unixNano(start), unixNano(end), isError(scalar(s.Status.Code)))
+			}
+		}
+	}
+	return spans, nil
+}
+
+func (p *otlpLines) put(r *record, name string, value []byte) {
+	for _, f := range p.fields[name] {
+		r.set(f, value)
+	}
+}
+
+func (p *otlpLines) attributes(r *record, all []otlpAttribute) {
+	for _, a := range all {
+		fields := p.fields[a.Key]
+		if len(fields) == 0 {
+			continue
+		}
+		for kind, value := range a.Value {
+			for _, f := range fields {
+				switch kind {
+				case "stringValue", "intValue", "doubleValue":
+					r.set(f, scalar(value))
+				default:
+					r.spoil(f)
+				}
+			}
+		}
+	}
+}
+
+// scalar is the text of a JSON string or number; none of anything else.
+func scalar(v jsontext.Value) []byte {
+	switch v.Kind() {
+	case '"':
+		text, err := jsontext.AppendUnquote(nil, v)
+		if err != nil {
+			return nil
+		}
+		return text
+	case '0':
+		return v
+	}
+	return nil
+}
+
+// unixNano reads a span's start or end: nanoseconds since 1970, whatever their magnitude.
+func unixNano(b []byte) instant {
+	at, err := (&Options{TimeUnit: 1}).parseEpoch(b)
+	if err != nil {
+		return 0
+	}
+	return at
+}
+
+// isError says whether a status code says error: STATUS_CODE_ERROR is 2.
+func isError(code []byte) bool { return string(code) == "2" || string(code) == "STATUS_CODE_ERROR" }

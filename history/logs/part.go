@@ -1,0 +1,212 @@
+package logs
+
+import (
+	"cmp"
+	"iter"
+	"math"
+	"slices"
+	"time"
+
+	"lockpick/history"
+)
+
+// Part is a history of some of a log's holds. No hold of it overlaps one of another part, but
+// the ones that it repeats.
+type Part struct {
+	*history.History
+	Repeated int     // holds that are in the part before as well
+	holds    []int32 // by operation: the hold that it is about, -1 if none
+}
+
+// Hold is the hold that an operation is about, as its number in the log; -1: none.
+func (p *Part) Hold(op int) int { return int(p.holds[op]) }
+
+// Parts yields histories of about size holds each, which together have every hold that is
+// certain. They are cut where a lock is free; where one is never free for four times as many
+// holds, by repeating the hold that lasts longest.
+func (l *Log) Parts(size int) iter.Seq[*Part] {
+	return func(yield func(*Part) bool) {
+		var holds []int32
+		repeated := 0
+		longest, longestTo, freeAt := -1, int64(0), int64(math.MinInt64)
+		for i := range l.holds.n {
+			h := l.holds.at(i)
+			if i > 0 && h.key != l.holds.at(i-1).key {
+				longest, freeAt = -1, math.MinInt64
+			}
+			if cut := h.at >= freeAt; cut && len(holds) >= size || len(holds) >= 4*size {
+				if !yield(l.part(holds, repeated, false)) {
+					return
+				}
+				holds, repeated = nil, 0
+				if !cut && longest >= 0 {
+					holds, repeated = append(holds, int32(longest)), 1
+				}
+			}
+			freeAt = max(freeAt, l.exact(h).to)
+			f, why := l.certain(h)
+			if why != sure {
+				continue
+			}
+			holds = append(holds, int32(i))
+			if longest < 0 || f.to > longestTo {
+				longest, longestTo = i, f.to
+			}
+		}
+		if len(holds) > repeated {
+			yield(l.part(holds, repeated, false))
+		}
+	}
+}
+
+// All is the history of all holds that are certain.
+func (l *Log) All() *Part {
+	holds := make([]int32, 0, l.Judged)
+	for i := range l.holds.n {
+		if _, why := l.certain(l.holds.at(i)); why == sure {
+			holds = append(holds, int32(i))
+		}
+	}
+	return l.part(holds, 0, true)
+}
+
+// Excerpt is the history of some holds and of those near them on the same locks: up to so many
+// before and after each.
+func (l *Log) Excerpt(about []int, near int) *Part {
+	in := map[int32]bool{}
+	for _, i := range about {
+		key := l.holds.at(i).key
+		for j := max(0, i-near); j <= min(l.holds.n-1, i+near); j++ {
+			if l.holds.at(j).key != key {
+				continue
+			}
+			if _, why := l.certain(l.holds.at(j)); why == sure {
+				in[int32(j)] = true
+			}
+		}
+	}
+	holds := make([]int32, 0, len(in))
+	for i := range in {
+		holds = append(holds, i)
+	}
+	slices.Sort(holds)
+	return l.part(holds, 0, true)
+}
+
+// Header is the header of the log's histories.
+func (l *Log) Header() history.Header {
+	return history.Header{
+		Format: history.FormatVersion, Name: "logs", Started: time.Unix(0, l.base).UTC(), Driver: history.Imported,
+		Clients: min(l.Clients, history.MaxClients), Keys: min(l.Keys, history.MaxKeys), TTL: l.ttl, Nemesis: "none",
+	}
+}
+
+// moment is an operation with what puts it in order.
+type moment struct {
+	history.Op
+	hold int32
+	step int32
+}
+
+// part makes the history of some holds. named says whether its operations name the lines that
+// they are from.
+func (l *Log) part(holds []int32, repeated int, named bool) *Part {
+	type begun struct {
+		hold int32
+		form form
+	}
+	all := make([]begun, len(holds))
+	for n, i := range holds {
+		all[n].hold = i
+		all[n].form, _ = l.certain(l.holds.at(int(i)))
+	}
+	slices.SortFunc(all, func(a, b begun) int {
+		return cmp.Or(cmp.Compare(a.form.from(), b.form.from()), cmp.Compare(a.hold, b.hold))
+	})
+	ms := make([]moment, 0, 4*len(holds))
+	values := make([]history.Value, 0, 3*len(holds))
+	returned := map[string]int64{} // by process: its acquire before
+	for n := range all {
+		i, f := all[n].hold, &all[n].form
+		h := l.holds.at(int(i))
+		process, key, token := l.process(h), l.im.keys.list[h.key], l.token(h)
+		add := func(at int64, typ history.Type, what string, until int64, line place, logged int64) {
+			values = append(values, history.Value{Token: token})
+			v := &values[len(values)-1]
+			if named {
+				v.Evidence = l.evidence(line, logged)
+			}
+			if until != 0 {
+				v.ValidUntil = time.Duration(min(until, f.to) - l.base)
+				if until != math.MaxInt64 {
+					v.ValidUntil = time.Duration(until - l.base)
+				}
+			}
+			op := history.Op{Time: time.Duration(at - l.base), Process: process, Type: typ, F: what, Key: key, Value: v}
+			if typ == history.Invoke && what == history.FAcquire {
+				op.Value = nil
+			}
+			ms = append(ms, moment{op, int32(n), int32(len(ms))})
+		}
+		add(min(max(h.requested(), returned[process], l.base), f.from()), history.Invoke, history.FAcquire, 0, h.place(), h.at)
+		returned[process] = f.from()
+		add(f.from(), history.OK, history.FAcquire, f.grants[0].until, h.place(), h.at)
+		for _, g := range f.grants[1:] {
+			if g.at < f.end {
+				x := g.extension
+				add(g.at, history.OK, history.FExtend, g.until, place{int(x.file), int(x.line)}, x.at)
+			}
+		}
+		if f.end != math.MaxInt64 {
+			add(max(f.end, f.from()), history.Invoke, history.FRelease, 0, h.endPlace(), h.end)
+			add(max(f.end, f.from()), history.OK, history.FRelease, 0, h.endPlace(), h.end)
+		}
+	}
+	slices.SortFunc(ms, func(a, b moment) int {
+		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.hold, b.hold), cmp.Compare(a.step, b.step))
+	})
+	p := &Part{History: &history.History{Header: l.Header(), Ops: make([]history.Op, 0, len(ms)+1), Ended: true}, Repeated: repeated, holds: make([]int32, 0, len(ms)+1)}
+	end := time.Duration(0)
+	for n := range ms {
+		op := ms[n].Op
+		op.Index = n
+		p.Ops = append(p.Ops, op)
+		p.holds = append(p.holds, all[ms[n].hold].hold)
+		end = op.Time
+	}
+	p.Ops = append(p.Ops, history.Op{Index: len(ms), Time: end, Process: history.Harness, Type: history.Info, F: history.FEnd})
+	p.holds = append(p.holds, -1)
+	return p
+}
+
+// process names who had a hold.
+func (l *Log) process(h *event) string {
+	w := &l.im.who[h.who]
+	name := w.client
+	if name == "" {
+		name = l.token(h)
+	}
+	if w.host != "" && w.host != name {
+		name = w.host + "/" + name
+	}
+	if name == history.Nemesis || name == history.Resource || name == history.Harness {
+		name = "client " + name
+	}
+	return name
+}
+
+// token is the token of a hold; of one without, the line that it is from.
+func (l *Log) token(h *event) string {
+	if h.text == 0 {
+		return l.im.name(h.place())
+	}
+	return l.im.texts.at(h.text - 1)
+}
+
+// evidence says where the log has what an operation says, and when that was by the log.
+func (l *Log) evidence(at place, ns int64) string {
+	return l.im.name(at) + ", " + wall(ns)
+}
+
+// wall writes a time of the log.
+func wall(ns int64) string { return time.Unix(0, ns).UTC().Format("2006-01-02T15:04:05.999999999Z") }

@@ -1,0 +1,32 @@
+package logs
+
+// record is what a line of a log, or a span in it, says: a text for each field.
+type record struct {
+	text [numFields][]byte // of the fields that are there
+	bad  [numFields]bool   // there, but an object, an array or a truth value
+	has  [numFields]bool
+	buf  []byte // that the texts are in
+
+	digits [timeFields]uint8 // of a second, of the times that were read
+}
+
+func (r *record) reset() {
+	r.text, r.bad, r.has, r.digits, r.buf = [numFields][]byte{}, [numFields]bool{}, [numFields]bool{}, [timeFields]uint8{}, r.buf[:0]
+}
+
+// set keeps a copy of the first value of a field; an empty one is as good as none.
+func (r *record) set(f field, value []byte) {
+	if r.has[f] || len(value) == 0 {
+		return
+	}
+	from := len(r.buf)
+	r.buf = append(r.buf, value...)
+	r.text[f], r.has[f] = r.buf[from:len(r.buf):len(r.buf)], true
+}
+
+// spoil notes that a field has a value that is no text and no number.
+func (r *record) spoil(f field) {
+	if !r.has[f] {
+		r.bad[f] = true
+	}
+}

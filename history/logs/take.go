@@ -1,0 +1,242 @@
+package logs
+
+import (
+	"fmt"
+	"math"
+)
+
+// eventOf is the kind of event that a record says; known is false if it names an event that the
+// mapping does not know.
+func (im *Importer) eventOf(r *record) (kind eventKind, known bool) {
+	if r.bad[fieldEvent] {
+		return noEvent, false
+	}
+	text := r.text[fieldEvent]
+	if len(text) == 0 {
+		text = []byte(im.m.texts[fieldEvent])
+	}
+	if len(text) == 0 {
+		return noEvent, true
+	}
+	kind, known = im.m.events[string(text)]
+	whole := im.opt.Format != OTLP && r.has[fieldAcquired] && !im.m.asked[fieldEvent] && len(im.opt.Events) == 0
+	if !known && !whole { // of whole holds an unmapped field of that name says nothing
+		const some = 5
+		im.other.count++
+		if len(im.other.values) < some && !contains(im.other.values, text) {
+			im.other.values = append(im.other.values, string(text))
+		}
+	}
+	return kind, known
+}
+
+func contains(all []string, text []byte) bool {
+	for _, s := range all {
+		if s == string(text) {
+			return true
+		}
+	}
+	return false
+}
+
+// take takes in a record of JSON lines or CSV: an event, or a whole hold.
+func (im *Importer) take(r *record, at place) {
+	kind, known := im.eventOf(r)
+	asked := im.m.asked[fieldEvent] || len(im.opt.Events) > 0
+	whole := kind == noEvent && (known || !asked) && (r.has[fieldAcquired] || r.bad[fieldAcquired])
+	switch {
+	case kind == refused:
+		im.failed++
+		return
+	case whole:
+		kind = acquired
+	case kind == noEvent:
+		return
+	}
+	var times [timeFields]int64
+	needs := fieldTime
+	if whole {
+		needs = fieldAcquired
+	}
+	for f := range timeFields {
+		if f == fieldTime && whole {
+			continue
+		}
+		ok := true
+		if times[f], ok = im.timeOf(r, f, at); !ok {
+			return
+		}
+	}
+	if times[needs] == 0 {
+		im.flaws.add(noTimeAtAll, at)
+		return
+	}
+	e, ok := im.event(r, at, kind, times[needs])
+	if !ok {
+		return
+	}
+	if kind == acquired && times[fieldRequested] != 0 {
+		if times[fieldRequested] > times[needs] {
+			im.drop(backwards, at)
+			return
+		}
+		e.request = since(times[needs], times[fieldRequested])
+	}
+	if whole {
+		e.flags |= wholeHold
+		switch {
+		case times[fieldReleasing] != 0:
+			e.end, e.flags = times[fieldReleasing], e.flags|hasEnd
+		case times[fieldReleased] != 0:
+			e.end, e.flags = times[fieldReleased], e.flags|hasEnd|endIsReturn
+		}
+		if e.flags&hasEnd != 0 {
+			e.endFile, e.endLine = e.file, e.line
+			if e.end < e.at {
+				im.drop(backwards, at)
+				return
+			}
+		}
+	}
+	im.validity(e, r, times[fieldValidUntil], times[fieldRequested], at)
+}
+
+// takeSpan takes in a span: an acquire, an extension, a release or a hold.
+func (im *Importer) takeSpan(r *record, start, end instant, failed bool, at place) {
+	kind, known := im.eventOf(r)
+	if kind == noEvent || !known {
+		return
+	}
+	if failed && kind != holdSpan && kind != releaseSpan {
+		im.failed++
+		return
+	}
+	until, ok := im.timeOf(r, fieldValidUntil, at)
+	if !ok {
+		return
+	}
+	if int64(start) == 0 || int64(end) == 0 {
+		im.flaws.add(noTimeAtAll, at)
+		return
+	}
+	if int64(end) < int64(start) {
+		im.flaws.add(backwards, at)
+		return
+	}
+	point, when, f := acquired, end, fieldAcquired
+	switch kind {
+	case extendSpan:
+		point = extended
+	case releaseSpan:
+		point, when, f = releasing, start, fieldReleasing
+	case holdSpan:
+		when = start
+	}
+	e, ok := im.event(r, at, point, int64(when))
+	if !ok {
+		return
+	}
+	im.seen(e, f, when)
+	request := int64(0)
+	switch kind {
+	case holdSpan:
+		e.flags |= wholeHold | hasEnd | endIsReturn
+		if im.opt.Map[fieldReleasing.String()] == otlpEnd {
+			e.flags &^= endIsReturn
+		}
+		e.end, e.endFile, e.endLine = int64(end), e.file, e.line
+		im.seen(e, fieldReleased, end)
+	case acquireSpan, extendSpan:
+		request = int64(start)
+		e.request = since(int64(end), int64(start))
+		im.seen(e, fieldRequested, start)
+	}
+	im.validity(e, r, until, request, at)
+}
+
+// event makes an event of what a record says of who did what to which lock.
+func (im *Importer) event(r *record, at place, kind eventKind, when int64) (*event, bool) {
+	for f := fieldKey; f <= fieldHost; f++ {
+		if r.bad[f] {
+			im.flaws.add(badValue, at)
+			return nil, false
+		}
+	}
+	key, token := im.text(r, fieldKey), im.text(r, fieldToken)
+	id := identity{client: string(im.text(r, fieldClient)), host: string(im.text(r, fieldHost))}
+	if id.client == "" && id.host == "" {
+		id.file = at.file + 1
+	}
+	switch {
+	case len(key) == 0:
+		im.flaws.add(noKey, at)
+		return nil, false
+	case len(token) == 0 && id.client == "":
+		im.flaws.add(noOwner, at)
+		return nil, false
+	}
+	if when < im.before {
+		im.flaws.add(unsorted, at)
+	}
+	im.before = when
+	e := im.events.add()
+	e.at, e.kind, e.request = when, kind, math.MaxUint32
+	e.file, e.line = uint16(at.file), int32(min(at.line, math.MaxInt32))
+	if n, known := im.keys.at[string(key)]; known {
+		e.key = n
+	} else {
+		e.key = im.keys.of(string(key))
+	}
+	e.who = im.whoIs(id)
+	if len(token) > 0 {
+		e.token = im.texts.hash(token)
+		if kind == acquired {
+			e.text = im.texts.add(token) + 1
+		}
+	}
+	im.precision(e, r)
+	return e, true
+}
+
+// drop takes back the event that was made last.
+func (im *Importer) drop(p problem, at place) {
+	im.events.n--
+	im.flaws.add(p, at)
+}
+
+// text is the text of a field, which may be the same on every line.
+func (im *Importer) text(r *record, f field) []byte {
+	switch {
+	case im.m.file[f]:
+		im.found[f]++
+		return []byte(im.files[len(im.files)-1])
+	case im.m.texts[f] != "":
+		im.found[f]++
+		return []byte(im.m.texts[f])
+	case r.has[f]:
+		im.found[f]++
+	}
+	return r.text[f]
+}
+
+// whoIs numbers an identity.
+func (im *Importer) whoIs(id identity) int32 {
+	n := im.whos.of(id)
+	if int(n) == len(im.who) {
+		var source string
+		switch {
+		case id.host != "":
+			source = "host " + id.host
+		case id.client != "":
+			source = "client " + id.client
+		default:
+			source = fmt.Sprint("file ", id.file)
+		}
+		s := im.source.of(source)
+		if int(s) == len(im.finest) {
+			im.finest = append(im.finest, [timeFields]uint8{})
+		}
+		im.who = append(im.who, who{id, s})
+	}
+	return n
+}

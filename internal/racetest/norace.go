@@ -1,0 +1,6 @@
+//go:build !race
+
+package racetest
+
+// Enabled is true if the race detector is on.
+const Enabled = false

@@ -1,0 +1,24 @@
+//go:build !windows
+
+package realdrivers
+
+import (
+	"context"
+
+	"lockpick/campaign"
+	"lockpick/cluster/docker"
+	"lockpick/cluster/process"
+	"lockpick/workload"
+	"lockpick/workload/remote"
+)
+
+func init() {
+	campaign.RealDrivers = []campaign.Driver{
+		{Name: campaign.Docker, Start: docker.Start, Available: docker.Available, Sweep: docker.Sweep, Leftovers: docker.Leftovers},
+		{Name: campaign.Process, Start: process.Start, Available: func(ctx context.Context, _ string) (bool, string) { return process.Available(ctx) },
+			Sweep: process.Sweep, Leftovers: func(context.Context) ([]string, error) { return process.Leftovers("process") }},
+	}
+	campaign.StartClient = func(command workload.Command, site workload.Env) (workload.Lock, error) {
+		return remote.Start(command, site)
+	}
+}

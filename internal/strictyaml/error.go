@@ -1,0 +1,120 @@
+package strictyaml
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// Fields lists the YAML names of a struct's fields.
+func Fields(of any) []string {
+	var names []string
+	for _, f := range reflect.VisibleFields(reflect.TypeOf(of)) {
+		if name, _, _ := strings.Cut(f.Tag.Get("yaml"), ","); name != "" && name != "-" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Explain puts line and column before what the decoder has to say. known says which
+// fields there are.
+func Explain(err error, b []byte, known string) error {
+	var y yaml.Error
+	if errors.As(err, &y) && y.GetToken() != nil {
+		at := y.GetToken().Position
+		var unknown *yaml.UnknownFieldError
+		if errors.As(err, &unknown) {
+			return fmt.Errorf("%d:%d: %s: %s", at.Line, at.Column, unknown.Message, known)
+		}
+		return fmt.Errorf("%d:%d: %s", at.Line, at.Column, plain(err, y))
+	}
+	// A duration that cannot be read: the decoder does not say where.
+	if at := badDuration(b); at != nil {
+		return fmt.Errorf("%d:%d: %s", at.Position.Line, at.Position.Column, notDuration(at.Value))
+	}
+	return fmt.Errorf("1:1: %w", err)
+}
+
+// plain says what the decoder means without its Go types.
+func plain(err error, y yaml.Error) string {
+	var typ *yaml.TypeError
+	var node *yaml.UnexpectedNodeTypeError
+	got := y.GetToken().Value
+	switch {
+	case errors.As(err, &typ) && typ.DstType == reflect.TypeFor[time.Duration]():
+		return notDuration(got)
+	case errors.As(err, &typ):
+		want := map[reflect.Kind]string{reflect.Bool: "true or false", reflect.Int: "a whole number", reflect.Uint64: "a whole number", reflect.Float64: "a number"}
+		return fmt.Sprintf("%q does not fit: this field takes %s", got, cmp.Or(want[typ.DstType.Kind()], "text"))
+	case errors.As(err, &node):
+		return fmt.Sprintf("%q does not fit: this field takes %s", got, map[string]string{
+			"sequence": "a list, such as [kill, partition], or [] for none", "mapping": "fields with values",
+		}[node.Expected.YAMLName()])
+	}
+	return y.GetMessage()
+}
+
+func notDuration(got string) string {
+	return fmt.Sprintf("%q is not a duration: write a number with a unit, such as 500ms, 2s or 1m30s", got)
+}
+
+// Find is the token of a field's value, or of the nearest field above it.
+func Find(file *ast.File, field string) *token.Token {
+	for field != "" {
+		if path, err := yaml.PathString("$." + field); err == nil {
+			if node, err := path.FilterFile(file); err == nil && node != nil {
+				return first(node)
+			}
+		}
+		i := strings.LastIndexAny(field, ".[")
+		field = field[:max(i, 0)]
+	}
+	return nil
+}
+
+// first is the token that a reader sees first: of a mapping its first key.
+func first(n ast.Node) *token.Token {
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		if len(n.Values) > 0 {
+			return first(n.Values[0])
+		}
+	case *ast.MappingValueNode:
+		return n.Key.GetToken()
+	}
+	return n.GetToken()
+}
+
+// badDuration finds the first value of a field for durations that is none.
+func badDuration(b []byte) *token.Token {
+	file, err := parser.ParseBytes(b, 0)
+	if err != nil || len(file.Docs) == 0 {
+		return nil
+	}
+	v := &durations{}
+	ast.Walk(v, file.Docs[0].Body)
+	return v.bad
+}
+
+type durations struct{ bad *token.Token }
+
+func (v *durations) Visit(n ast.Node) ast.Visitor {
+	pair, ok := n.(*ast.MappingValueNode)
+	if ok && v.bad == nil && strings.Contains(" ttl timeout interval restart_delay time_limit fsync_delay stall at plus for delay late_by apart ", " "+pair.Key.String()+" ") {
+		if s, ok := pair.Value.(*ast.StringNode); ok {
+			if _, err := time.ParseDuration(s.Value); err != nil {
+				v.bad = s.GetToken()
+			}
+		}
+	}
+	return v
+}

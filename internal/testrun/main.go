@@ -1,0 +1,266 @@
+// Testrun is what `make test` runs: every test under the race detector, then those that
+// asked to run without it (internal/racetest), then every fuzz target for some seconds. At
+// the end it lists the slowest tests and all skipped ones with their reasons.
+//
+//	go run ./internal/testrun [-module DIR]... [-fuzztime 10s] [PACKAGE...]
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"os/signal"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"gotest.tools/gotestsum/testjson"
+
+	"lockpick/internal/racetest"
+)
+
+func main() {
+	var modules []string
+	flag.Func("module", "the folder of another module to test; may be repeated", func(dir string) error {
+		modules = append(modules, dir)
+		return nil
+	})
+	fuzzTime := flag.Duration("fuzztime", 10*time.Second, "how long to run each fuzz target, or less if there are so many that all would take more than 85s; 0: not at all")
+	timeout := flag.Duration("timeout", 40*time.Minute, "how long the tests of one package may take")
+	slowest := flag.Int("slowest", 10, "how many of the slowest tests to list")
+	flag.Parse()
+	packages := flag.Args()
+	if len(packages) == 0 {
+		packages = []string{"./..."}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	r := &runner{ctx: ctx, out: os.Stdout, timeout: *timeout}
+	if err := r.all(packages, modules, *fuzzTime); err != nil {
+		fmt.Fprintln(os.Stderr, "testrun:", err)
+		r.failed = true
+	}
+	r.summarize(*slowest)
+	if r.failed {
+		os.Exit(1)
+	}
+}
+
+// fuzzingInAll is how long all fuzz targets together may take.
+const fuzzingInAll = 85 * time.Second
+
+// runner runs go test several times and gathers what the runs reported.
+type runner struct {
+	ctx     context.Context
+	out     io.Writer
+	timeout time.Duration
+
+	runs   []*testjson.Execution
+	failed bool
+}
+
+func (r *runner) all(packages, modules []string, fuzzTime time.Duration) error {
+	// -p 1: packages with real masters would disturb each other on a small machine.
+	raced, err := r.goTest("with the race detector", "", append([]string{"-race", "-p", "1"}, packages...)...)
+	if err != nil {
+		return err
+	}
+	excluded := excludedTests(raced)
+	for _, pkg := range slices.Sorted(maps.Keys(excluded)) {
+		tests := excluded[pkg]
+		again, err := r.goTest("without the race detector", "", "-run", exactly(tests), pkg)
+		if err != nil {
+			return err
+		}
+		if missing := notRun(again, pkg, tests); len(missing) > 0 {
+			return fmt.Errorf("%s: neither run included %s", pkg, strings.Join(missing, ", "))
+		}
+	}
+	for _, dir := range modules {
+		if _, err := r.goTest("of the module "+dir, dir, "-race", "./..."); err != nil {
+			return err
+		}
+	}
+	if fuzzTime > 0 {
+		targets := fuzzTargets(raced)
+		fuzzTime = min(fuzzTime, (fuzzingInAll / time.Duration(max(len(targets), 1))).Truncate(time.Second))
+		for _, t := range targets {
+			if _, err := r.goTest("fuzzing for "+fuzzTime.String()+": "+t.Test.Name(), "",
+				"-run", "^$", "-fuzz", exactly([]string{t.Test.Name()}), "-fuzztime", fuzzTime.String(), t.Package); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// goTest runs go test in a folder and prints a line for each package, and the output of
+// tests that fail.
+func (r *runner) goTest(what, dir string, args ...string) (*testjson.Execution, error) {
+	fmt.Fprintf(r.out, "\nTests %s\n", what)
+	cmd := exec.CommandContext(r.ctx, "go", append([]string{"test", "-json", "-timeout", r.timeout.String()}, args...)...)
+	cmd.Dir = dir
+	// The compiler's errors as text on stderr instead of events.
+	cmd.Env = append(os.Environ(), "GODEBUG=gotestjsonbuildtext=1")
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	x, err := testjson.ScanTestOutput(testjson.ScanConfig{
+		Stdout: stdout, Stderr: stderr, IgnoreNonJSONOutputLines: true,
+		Handler: &printer{out: r.out, format: testjson.NewEventFormatter(r.out, "pkgname-and-test-fails", testjson.FormatOptions{HideEmptyPackages: true, Icons: "text"})},
+	})
+	if err != nil {
+		return nil, errors.Join(err, cmd.Wait())
+	}
+	r.runs = append(r.runs, x)
+	var exit *exec.ExitError
+	if err := cmd.Wait(); errors.As(err, &exit) {
+		r.failed = true
+	} else if err != nil {
+		return nil, err
+	}
+	return x, r.ctx.Err()
+}
+
+// printer shows the events of a run as they come.
+type printer struct {
+	out    io.Writer
+	format testjson.EventFormatter
+}
+
+func (p *printer) Event(e testjson.TestEvent, x *testjson.Execution) error {
+	return p.format.Format(e, x)
+}
+
+func (p *printer) Err(text string) error {
+	_, err := fmt.Fprintln(p.out, text)
+	return err
+}
+
+// excludedTests lists, by package, the tests that racetest.Exclude skipped.
+func excludedTests(x *testjson.Execution) map[string][]string {
+	tests := map[string][]string{}
+	for _, t := range x.Skipped() {
+		if strings.HasPrefix(reason(x, t), racetest.Reason) {
+			tests[t.Package] = append(tests[t.Package], t.Test.Name())
+		}
+	}
+	return tests
+}
+
+// notRun lists those of the tests that neither passed nor failed, and were not skipped for
+// a reason of their own.
+func notRun(x *testjson.Execution, pkg string, tests []string) []string {
+	ran := map[string]bool{}
+	p := x.Package(pkg)
+	if p == nil || p.Total == 0 && p.Result() == testjson.ActionFail {
+		return nil // it was not even built: the run has failed
+	}
+	for _, t := range p.TestCases() {
+		ran[t.Test.Name()] = !strings.HasPrefix(reason(x, t), racetest.Reason)
+	}
+	return slices.DeleteFunc(slices.Clone(tests), func(name string) bool { return ran[name] })
+}
+
+// fuzzTargets lists the fuzz targets whose seeds a run has tried.
+func fuzzTargets(x *testjson.Execution) []testjson.TestCase {
+	var targets []testjson.TestCase
+	for _, pkg := range x.Packages() {
+		for _, t := range x.Package(pkg).TestCases() {
+			if strings.HasPrefix(t.Test.Name(), "Fuzz") && !t.Test.IsSubTest() {
+				targets = append(targets, t)
+			}
+		}
+	}
+	return targets
+}
+
+// exactly is a pattern for -run that matches these tests alone.
+func exactly(tests []string) string { return "^(" + strings.Join(tests, "|") + ")$" }
+
+// logged matches the beginning of a message of t.Log or t.Skip.
+var logged = regexp.MustCompile(`^\s+\S+\.go:\d+: `)
+
+// reason is the last message of a skipped test: what it gave t.Skip.
+func reason(x *testjson.Execution, t testjson.TestCase) string {
+	var said []string
+	for _, line := range x.OutputLines(t) {
+		text := strings.TrimSpace(line)
+		switch {
+		case logged.MatchString(line):
+			said = []string{logged.ReplaceAllString(strings.TrimRight(line, "\n"), "")}
+		case text == "" || strings.HasPrefix(text, "=== ") || strings.HasPrefix(text, "--- "):
+		case said != nil:
+			said = append(said, text)
+		}
+	}
+	return strings.Join(said, " ")
+}
+
+// summarize lists the slowest tests, the skipped ones and the failed ones, of all runs.
+func (r *runner) summarize(slowest int) {
+	var all, failed []testjson.TestCase
+	skipped := map[string][]string{}
+	skips, ran := 0, 0
+	for _, x := range r.runs {
+		failed = append(failed, x.Failed()...)
+		for _, pkg := range x.Packages() {
+			for _, t := range x.Package(pkg).TestCases() {
+				ran++
+				if !t.Test.IsSubTest() {
+					all = append(all, t)
+				}
+			}
+		}
+		for _, t := range x.Skipped() {
+			ran--
+			why := reason(x, t)
+			if strings.HasPrefix(why, racetest.Reason) {
+				continue // it was run afterwards
+			}
+			skips++
+			if why == "" {
+				why = "no reason given"
+			}
+			skipped[why] = append(skipped[why], name(t))
+		}
+	}
+	slices.SortStableFunc(all, func(a, b testjson.TestCase) int { return int(b.Elapsed - a.Elapsed) })
+	fmt.Fprintln(r.out, "\nThe slowest tests")
+	for _, t := range all[:min(slowest, len(all))] {
+		fmt.Fprintf(r.out, "  %7.1fs  %s\n", t.Elapsed.Seconds(), name(t))
+	}
+	fmt.Fprintf(r.out, "\nSkipped tests: %d\n", skips)
+	for _, why := range slices.Sorted(maps.Keys(skipped)) {
+		fmt.Fprintf(r.out, "  %d: %s\n", len(skipped[why]), why)
+		for _, t := range slices.Sorted(slices.Values(skipped[why])) {
+			fmt.Fprintf(r.out, "       %s\n", t)
+		}
+	}
+	if len(failed) > 0 || r.failed {
+		fmt.Fprintf(r.out, "\nFAILED\n")
+		for _, t := range failed {
+			fmt.Fprintf(r.out, "  %s\n", name(t))
+		}
+		return
+	}
+	fmt.Fprintf(r.out, "\nAll %d other tests and subtests passed.\n", ran)
+}
+
+func name(t testjson.TestCase) string {
+	return strings.TrimPrefix(t.Package, "lockpick/") + " " + t.Test.Name()
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"lockpick/internal/racetest"
+)
+
+// module is a module whose tests pass, are skipped, and ask to run without the race
+// detector; "bad" has one that fails, "broken" is not even compiled.
+var module = map[string]string{
+	"go.mod":           "module example\n\ngo 1.26\n",
+	"good/race.go":     "//go:build race\n\npackage good\n\nconst raced = true\n",
+	"good/norace.go":   "//go:build !race\n\npackage good\n\nconst raced = false\n",
+	"bad/bad_test.go":  "package bad\n\nimport \"testing\"\n\nfunc TestFails(t *testing.T) { t.Error(\"two and two are five\") }\n",
+	"broken/broken.go": "package broken\n\nvar x int = \"text\"\n",
+	"broken/b_test.go": "package broken\n\nimport \"testing\"\n\nfunc TestBuilt(t *testing.T) {}\n",
+	"good/good_test.go": `package good
+
+import (
+	"os"
+	"testing"
+)
+
+func TestPasses(t *testing.T) {}
+
+func TestNeedsMore(t *testing.T) {
+	t.Log("something else")
+	t.Run("part", func(t *testing.T) { t.Skip("needs a\nlighthouse") })
+}
+
+func TestWorlds(t *testing.T) {
+	if raced {
+		t.Skip("` + racetest.Reason + `it simulates thousands of worlds")
+	}
+	if err := os.WriteFile("worlds", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func FuzzBytes(f *testing.F) {
+	f.Fuzz(func(t *testing.T, b []byte) {
+		_ = os.WriteFile("fuzzed", nil, 0o600)
+	})
+}
+`,
+}
+
+// run is testrun in a copy of the module.
+func run(t *testing.T, fuzz time.Duration, packages ...string) (r *runner, dir, out string) {
+	t.Helper()
+	dir = t.TempDir()
+	for path, text := range module {
+		path = filepath.Join(dir, path)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	var b bytes.Buffer
+	r = &runner{ctx: t.Context(), out: &b, timeout: time.Minute}
+	if err := r.all(packages, nil, fuzz); err != nil {
+		t.Fatalf("%v\n%s", err, b.String())
+	}
+	r.summarize(3)
+	return r, dir, b.String()
+}
+
+func TestExcludedTestsRunWithoutTheRaceDetectorAndSkipsAreListed(t *testing.T) {
+	r, dir, out := run(t, time.Second, "./good")
+	if r.failed {
+		t.Fatal(out)
+	}
+	for _, made := range []string{"worlds", "fuzzed"} {
+		if _, err := os.Stat(filepath.Join(dir, "good", made)); err != nil {
+			t.Errorf("%v: the test that makes it did not run\n%s", err, out)
+		}
+	}
+	for _, want := range []string{"Skipped tests: 1\n  1: needs a lighthouse\n", "TestNeedsMore/part", "fuzzing for 1s: FuzzBytes"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("there is no %q in\n%s", want, out)
+		}
+	}
+}
+
+func TestFailuresAreShownAndFailTheRun(t *testing.T) {
+	for pkg, want := range map[string]string{"./bad": "two and two are five", "./broken": "cannot use"} {
+		if r, _, out := run(t, 0, pkg); !r.failed || !strings.Contains(out, want) || !strings.Contains(out, "FAILED") {
+			t.Errorf("%s: failed %v, want %q in\n%s", pkg, r.failed, want, out)
+		}
+	}
+}
+
+// TestNoExcludedTestIsForgotten: a test that the second run skips for the race detector, too,
+// is an error.
+func TestNoExcludedTestIsForgotten(t *testing.T) {
+	old := module["good/norace.go"]
+	module["good/norace.go"] = strings.Replace(old, "false", "true", 1)
+	defer func() { module["good/norace.go"] = old }()
+	dir := t.TempDir()
+	for path, text := range module {
+		if name, ok := strings.CutPrefix(path, "good/"); ok || path == "go.mod" {
+			if err := os.WriteFile(filepath.Join(dir, filepath.Base(name)), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	t.Chdir(dir)
+	var b bytes.Buffer
+	r := &runner{ctx: t.Context(), out: &b, timeout: time.Minute}
+	if err := r.all([]string{"./..."}, nil, 0); err == nil || !strings.Contains(err.Error(), "neither run included TestWorlds") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}

@@ -1,0 +1,39 @@
+package locktest
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+	"lockpick/history"
+)
+
+// story is what a failure tells: the property, and how it came to its violation.
+func story(v *checker.Violation, s campaign.Scenario) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %s is violated: %s\n", v.Level, v.Property, v.Summary)
+	for _, step := range v.Reason {
+		fmt.Fprintf(&b, "    %s\n", step)
+	}
+	if len(s.Schedule) > 0 {
+		fmt.Fprintf(&b, "faults (%d masters with persistence %s, %d clients):\n", s.Masters, s.Persistence, s.Clients)
+		for _, step := range s.Schedule {
+			fmt.Fprintf(&b, "    %s\n", step)
+		}
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// keepRun stores a run where the program lockpick finds it.
+func (r *runner) keepRun(h *history.History) string {
+	store, err := os.MkdirTemp("", "lockpick-")
+	if err == nil {
+		var dir string
+		if dir, _, err = (campaign.Store{Dir: store}).Add(h, ""); err == nil {
+			return "\nrun: " + dir + " (lockpick report makes an HTML page of it)"
+		}
+	}
+	return fmt.Sprintf("\nthe run could not be kept: %v", err)
+}

@@ -1,0 +1,22 @@
+package nemesis
+
+import "lockpick/history/fault"
+
+// implementation is how the nemesis carries out a kind of fault.
+type implementation struct {
+	// new makes the effect of one fault.
+	new func(n *Nemesis, f *injection) effect
+	// shape draws what is particular to a step of the kind; nil: nothing is.
+	shape func(n *Nemesis, plan Plan, s *Step)
+}
+
+// implementations are the kinds by name. Each file adds the kinds that it carries out.
+var implementations = map[string]implementation{}
+
+// implement adds a kind, which must be in the registry.
+func implement(name string, i implementation) {
+	if _, known := fault.Named(name); !known {
+		panic("the registry does not know the fault " + name)
+	}
+	implementations[name] = i
+}

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockpick/redlock"
+)
+
+// linkKind is what lies between a version of the lock and the masters.
+type linkKind struct {
+	name  string
+	delay time.Duration // one way
+	tls   bool
+}
+
+var linkKinds = []linkKind{
+	{name: "loopback"},
+	{name: "0.5 ms round trip", delay: 250 * time.Microsecond},
+	{name: "5 ms round trip", delay: 2500 * time.Microsecond},
+	{name: "TLS", tls: true},
+}
+
+// compareVersions compares this version of the lock with another one, whose bench is the program
+// other. Both take turns, on the same masters. The links' proxies run in this process, and
+// so do not count as the lock's.
+func (b *bench) compareVersions(other string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	fmt.Println("| link | goroutines | pairs/s, other | pairs/s, this | this/other | range | CPU/pair, other | CPU/pair, this | this/other |")
+	fmt.Println("|---|--:|--:|--:|--:|--:|--:|--:|--:|")
+	for _, kind := range linkKinds {
+		addrs, stop, err := b.link(kind)
+		if err != nil {
+			return err
+		}
+		for _, g := range []int{1, 16, 128, 1024} {
+			var rate, cpu [2][]float64
+			for range b.rounds {
+				for i, program := range []string{other, self} {
+					if err := flush(b.masters); err != nil {
+						return err
+					}
+					args := append([]string{"-time", b.d.String(), "-worker", fmt.Sprintf("version %d %v", g, kind.tls)}, addrs...)
+					out, err := exec.Command(program, args...).Output()
+					if err != nil {
+						return fmt.Errorf("%s: %w", program, err)
+					}
+					var r, c float64
+					if _, err := fmt.Sscan(string(out), &r, &c); err != nil {
+						return fmt.Errorf("%s printed %q: %w", program, out, err)
+					}
+					rate[i], cpu[i] = append(rate[i], r), append(cpu[i], c)
+				}
+			}
+			faster, dearer := ratios(rate), ratios(cpu)
+			fmt.Printf("| %s | %d | %.0f | %.0f | %.2f× | %.2f–%.2f | %.1f µs | %.1f µs | %.1f× |\n", kind.name, g, median(rate[0]), median(rate[1]),
+				median(faster), slices.Min(faster), slices.Max(faster), median(cpu[0]), median(cpu[1]), median(dearer))
+		}
+		stop()
+	}
+	return nil
+}
+
+// ratios are this version's figures by the other's, round by round.
+func ratios(x [2][]float64) (all []float64) {
+	for i := range x[0] {
+		all = append(all, x[1][i]/x[0][i])
+	}
+	return all
+}
+
+// version measures this process's version: it prints pairs/s, and µs of CPU per pair.
+func version(goroutines int, useTLS bool, addrs []string, d time.Duration) error {
+	var clients []*redis.Client
+	for _, a := range addrs {
+		o := &redis.Options{Addr: a}
+		if useTLS { // what it costs is the subject
+			o.TLSConfig = &tls.Config{InsecureSkipVerify: true}
+		}
+		clients = append(clients, redis.NewClient(o))
+	}
+	defer hangUp(clients)
+	c, err := redlock.New(clients, redlock.WithTTL(ttl), redlock.WithTimeout(ttl/20))
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	locks := redlockLocker{Client: c}
+	load(locks, goroutines, d/5, false)
+	o := load(locks, goroutines, d, false)
+	fmt.Println(o.rate(), float64(o.cpu)/1000)
+	return nil
+}
+
+// link puts a proxy before each master where the kind of link needs one.
+func (b *bench) link(kind linkKind) (addrs []string, stop func(), err error) {
+	if kind.delay == 0 && !kind.tls {
+		return b.addrs, func() {}, nil
+	}
+	var config *tls.Config
+	if kind.tls {
+		if config, err = selfSigned(); err != nil {
+			return nil, nil, err
+		}
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	for _, to := range b.addrs {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			stop()
+			return nil, nil, err
+		}
+		context.AfterFunc(ctx, func() { ln.Close() })
+		if config != nil {
+			ln = tls.NewListener(ln, config)
+		}
+		addrs = append(addrs, ln.Addr().String())
+		go func() {
+			for {
+				from, err := ln.Accept()
+				if err != nil {
+					return
+				}
+				master, err := net.Dial("tcp", to)
+				if err != nil {
+					from.Close()
+					continue
+				}
+				go carry(master, from, kind.delay)
+				go carry(from, master, kind.delay)
+			}
+		}()
+	}
+	return addrs, stop, nil
+}
+
+// carry copies bytes, each of them late by the delay.
+func carry(to, from net.Conn, delay time.Duration) {
+	type chunk struct {
+		b  []byte
+		at time.Time
+	}
+	late := make(chan chunk, 1<<14)
+	go func() {
+		defer to.Close()
+		for c := range late {
+			time.Sleep(time.Until(c.at))
+			if _, err := to.Write(c.b); err != nil {
+				_, _ = io.Copy(io.Discard, from) // so that the reader ends
+			}
+		}
+	}()
+	defer close(late)
+	buffer := make([]byte, 1<<16)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 {
+			late <- chunk{bytes.Clone(buffer[:n]), time.Now().Add(delay)}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func selfSigned() (*tls.Config, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(24 * time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}, nil
+}
+
+// versionWorker reads what compareVersions asks of a process: "version <goroutines> <TLS>".
+func versionWorker(what string, addrs []string, d time.Duration) (bool, error) {
+	var g int
+	var useTLS bool
+	if _, err := fmt.Sscanf(strings.TrimSpace(what), "version %d %t", &g, &useTLS); err != nil {
+		return false, nil
+	}
+	return true, version(g, useTLS, addrs, d)
+}

@@ -1,0 +1,122 @@
+package reports
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+	"lockpick/history"
+)
+
+// ExportFormat is a format of other tools that a run, or one violation of it, can be written in.
+type ExportFormat struct {
+	Name      string
+	Extension string // of a file in it, with the dot
+	Summary   string
+	Violation bool // it shows one violation, and not the whole run
+	write     func(w io.Writer, x *Export) error
+}
+
+// Export is what to write: a run, and the violation of it that formats of one violation show.
+type Export struct {
+	History   *history.History
+	Result    *campaign.Result
+	Violation *checker.Violation // nil: there is none
+	Key       string             // of the formats that are about one key: which; empty: the violation's, or the first
+}
+
+// ExportFormats are all formats, in the order in which help texts list them.
+var ExportFormats = []ExportFormat{
+	{"perfetto", ".json", "trace events for ui.perfetto.dev: leases, sections, votes, faults", false, exportPerfetto},
+	{"mermaid", ".mmd", "a sequence diagram of one violation, for Markdown pages", true, exportMermaid},
+	{"svg", ".svg", "a picture of one violation, for slides", true, exportSVG},
+	{"edn", ".edn", "the history of one key as Knossos and elle-cli read it (model: mutex)", false, exportEDN},
+	{"itf", ".itf.json", "one violation as a trace in the Informal Trace Format of model checkers", true, exportITF},
+	{"csv", ".csv", "all operations, a row each", false, exportCSV},
+	{"junit", ".xml", "the verdicts as JUnit XML, for CI", false, exportJUnit},
+}
+
+// ErrNothingToShow is why a format of one violation cannot be written.
+var ErrNothingToShow = errors.New("nothing to show")
+
+// ExportFormatNamed finds a format by its name.
+func ExportFormatNamed(name string) (ExportFormat, bool) {
+	for _, f := range ExportFormats {
+		if f.Name == name {
+			return f, true
+		}
+	}
+	return ExportFormat{}, false
+}
+
+// Write writes x in the format. It fails where the format shows a violation and there is none.
+func (f ExportFormat) Write(w io.Writer, x *Export) error {
+	if f.Violation && (x.Violation == nil || len(x.Violation.Events) == 0) {
+		return fmt.Errorf("%w: the format %s shows a violation, and this run has none that is explained", ErrNothingToShow, f.Name)
+	}
+	if err := f.write(w, x); err != nil {
+		return fmt.Errorf("reports: export as %s: %w", f.Name, err)
+	}
+	return nil
+}
+
+// key is the key that a format of one key shows; empty if nothing was locked.
+func (x *Export) key() string {
+	if x.Key != "" {
+		return x.Key
+	}
+	if x.Violation != nil && x.Violation.Key != "" {
+		return x.Violation.Key
+	}
+	for i := range x.History.Ops {
+		if k := x.History.Ops[i].Key; k != "" {
+			return k
+		}
+	}
+	return ""
+}
+
+// csvSeconds writes a time with the precision that it was recorded with.
+func csvSeconds(t time.Duration) string {
+	return strconv.FormatFloat(t.Seconds(), 'f', -1, 64)
+}
+
+// exportCSV writes a row for each operation. Times are in seconds.
+func exportCSV(w io.Writer, x *Export) error {
+	out := csv.NewWriter(w)
+	_ = out.Write([]string{"index", "time_s", "process", "type", "f", "key", "token", "valid_until_s", "fence", "client", "command", "yes",
+		"took_s", "ttl_s", "fault", "phase", "masters", "clients", "error"})
+	number := func(n int64) string {
+		if n == 0 {
+			return ""
+		}
+		return strconv.FormatInt(n, 10)
+	}
+	span := func(d time.Duration) string {
+		if d == 0 {
+			return ""
+		}
+		return csvSeconds(d)
+	}
+	for i := range x.History.Ops {
+		op := &x.History.Ops[i]
+		v := op.Value
+		if v == nil {
+			v = &history.Value{}
+		}
+		yes := ""
+		if op.F == history.FVote {
+			yes = strconv.FormatBool(v.Yes)
+		}
+		_ = out.Write([]string{strconv.Itoa(op.Index), csvSeconds(op.Time), op.Process, string(op.Type), op.F, op.Key, v.Token, span(v.ValidUntil), number(v.Fence),
+			v.Client, v.Command, yes, span(v.Took), span(v.TTL), number(int64(v.ID)), v.Phase, strings.Join(v.Masters, " "), strings.Join(v.Clients, " "), op.Error})
+	}
+	out.Flush()
+	return out.Error()
+}

@@ -1,0 +1,105 @@
+package reports
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"lockpick/checker"
+	"lockpick/history"
+)
+
+// exportMermaid writes a violation as a sequence diagram. Participants have names of our own
+// (p1, p2, …) and the real ones as labels, so that no name can break the syntax.
+func exportMermaid(w io.Writer, x *Export) error {
+	v := x.Violation
+	d := &drawing{v: v, state: newSnapshot(v)}
+	steps, conclusion := stepsOf(v)
+	d.steps = steps
+	d.cast()
+	var out bytes.Buffer
+	alias := map[string]string{}
+	fmt.Fprintf(&out, "sequenceDiagram\n")
+	for _, name := range d.leftToRight() {
+		alias[name] = fmt.Sprintf("p%d", len(alias)+1)
+		kind := "participant"
+		if slices.Contains(d.clients, name) {
+			kind = "actor"
+		}
+		fmt.Fprintf(&out, "    %s %s as %s\n", kind, alias[name], mermaidText(name))
+	}
+	everybody := "p1"
+	if all := len(alias); all > 1 {
+		everybody += fmt.Sprintf(",p%d", all)
+	}
+	for _, s := range steps {
+		for _, e := range s.events {
+			mermaidEvent(&out, e, alias, everybody)
+		}
+	}
+	if conclusion != nil {
+		fmt.Fprintf(&out, "    Note over %s: ✕ %s\n", everybody, mermaidText(conclusion.Sentence()))
+	}
+	_, err := w.Write(out.Bytes())
+	return err
+}
+
+// mermaidEvent writes one event: an arrow for what was sent, a note for what happened.
+func mermaidEvent(out *bytes.Buffer, e *checker.Event, alias map[string]string, everybody string) {
+	from := alias[e.Client]
+	switch e.Kind {
+	case checker.EventAsked:
+		for _, m := range e.Masters {
+			arrow := "->>"
+			if slices.Contains(e.Cut, m) {
+				arrow = "-x"
+			}
+			fmt.Fprintf(out, "    %s%s%s: %s %s\n", from, arrow, alias[m], mermaidText(commandWord(e.Command)), mermaidText(e.Key))
+		}
+		return
+	case checker.EventAnswered:
+		for _, answer := range []struct {
+			masters     []string
+			arrow, word string
+		}{{e.Yes, "-->>", "yes"}, {e.No, "-->>", "no"}, {e.Silent, "--x", "no answer"}} {
+			for _, m := range answer.masters {
+				fmt.Fprintf(out, "    %s%s%s: %s\n", alias[m], answer.arrow, from, answer.word)
+			}
+		}
+		return
+	}
+	over := from
+	if len(e.Masters) > 0 {
+		over = alias[e.Masters[0]]
+		if n := len(e.Masters); n > 1 {
+			over += "," + alias[e.Masters[n-1]]
+		}
+	}
+	if over == "" {
+		over = everybody
+	}
+	fmt.Fprintf(out, "    Note over %s: %s %s\n", over, instant(e.At), mermaidText(e.Sentence()))
+}
+
+// commandWord is how diagrams name a lock command.
+func commandWord(command string) string {
+	if command == history.CommandSet {
+		return "SET"
+	}
+	return command
+}
+
+// mermaidText writes what Mermaid would take for syntax as its character codes.
+func mermaidText(s string) string {
+	var out strings.Builder
+	for _, r := range printable(s) {
+		if strings.ContainsRune("#;<>&\"{}%", r) {
+			fmt.Fprintf(&out, "#%d;", r)
+			continue
+		}
+		out.WriteRune(r)
+	}
+	return out.String()
+}

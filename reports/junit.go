@@ -1,0 +1,128 @@
+package reports
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"lockpick/checker"
+)
+
+type junitSuites struct {
+	XMLName  xml.Name      `xml:"testsuites"`
+	Name     string        `xml:"name,attr"`
+	Tests    int           `xml:"tests,attr"`
+	Failures int           `xml:"failures,attr"`
+	Errors   int           `xml:"errors,attr"`
+	Skipped  int           `xml:"skipped,attr"`
+	Time     string        `xml:"time,attr"`
+	Suites   []*junitSuite `xml:"testsuite"`
+}
+
+type junitSuite struct {
+	Name     string      `xml:"name,attr"`
+	Tests    int         `xml:"tests,attr"`
+	Failures int         `xml:"failures,attr"`
+	Errors   int         `xml:"errors,attr"`
+	Skipped  int         `xml:"skipped,attr"`
+	Cases    []junitCase `xml:"testcase"`
+}
+
+type junitCase struct {
+	Name    string        `xml:"name,attr"`
+	Class   string        `xml:"classname,attr"`
+	Time    string        `xml:"time,attr"`
+	Failure *junitMessage `xml:"failure,omitempty"`
+	Error   *junitMessage `xml:"error,omitempty"`
+	Skipped *junitMessage `xml:"skipped,omitempty"`
+	Out     string        `xml:"system-out,omitempty"`
+}
+
+type junitMessage struct {
+	Message string `xml:"message,attr"`
+	Text    string `xml:",chardata"`
+}
+
+// add adds a case to a suite of s and counts it.
+func (s *junitSuites) add(suite *junitSuite, c junitCase) {
+	suite.Cases = append(suite.Cases, c)
+	for _, n := range []struct {
+		is        bool
+		in, total *int
+	}{
+		{true, &suite.Tests, &s.Tests}, {c.Failure != nil, &suite.Failures, &s.Failures},
+		{c.Error != nil, &suite.Errors, &s.Errors}, {c.Skipped != nil, &suite.Skipped, &s.Skipped},
+	} {
+		if n.is {
+			*n.in++
+			*n.total++
+		}
+	}
+}
+
+// write writes the suites as a document.
+func (s *junitSuites) write(w io.Writer) error {
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	e := xml.NewEncoder(w)
+	e.Indent("", "  ")
+	if err := e.Encode(s); err != nil {
+		return fmt.Errorf("reports: write JUnit: %w", err)
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+// exportJUnit writes a run's verdicts: a test case for each property. A violated property is a
+// failure. One that the run was asked for (without --property: mutual exclusion) and could not
+// decide is an error. All others that are undecided or not tested are skipped.
+func exportJUnit(w io.Writer, x *Export) error {
+	r := x.Result
+	took := fmt.Sprintf("%.3f", r.Duration.Seconds())
+	all := &junitSuites{Name: "lockpick run " + r.Name, Time: took}
+	suite := &junitSuite{Name: r.Lock + " on " + r.Driver}
+	all.Suites = []*junitSuite{suite}
+	asked := r.Properties
+	if len(asked) == 0 {
+		asked = []string{checker.MutualExclusion.Level}
+	}
+	for _, p := range checker.Properties {
+		c := junitCase{Name: p.Level + " " + words(p.Name), Class: "lockpick." + r.Lock, Time: took}
+		verdict, why := checker.Verdict("not tested"), r.Untested[p.Name]
+		for i := range r.Verdicts {
+			v := &r.Verdicts[i]
+			if v.Name != p.Name {
+				continue
+			}
+			verdict, why = v.Verdict, v.Why
+			if len(v.Violations) > 0 {
+				c.Out = strings.Join(v.Violations[0].Steps(), "\n") + "\nRun again: " + r.Command + "\n"
+			}
+		}
+		wanted := slices.Contains(asked, p.Level) || slices.Contains(asked, p.Name)
+		switch {
+		case verdict == checker.Violated:
+			c.Failure = &junitMessage{Message: printable(why)}
+		case verdict == checker.Holds:
+		case wanted:
+			c.Error = &junitMessage{Message: printable(string(verdict) + ": " + why)}
+		default:
+			c.Skipped = &junitMessage{Message: printable(string(verdict) + ": " + why)}
+		}
+		c.Out = printableLines(c.Out)
+		all.add(suite, c)
+	}
+	return all.write(w)
+}
+
+// printableLines is printable for several lines.
+func printableLines(s string) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = printable(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}

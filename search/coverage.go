@@ -1,0 +1,129 @@
+package search
+
+import (
+	"slices"
+	"time"
+
+	"lockpick/history"
+	"lockpick/history/fault"
+	"lockpick/workload"
+)
+
+// Steps of the protocol that a client can be in when a fault strikes.
+const (
+	Idle      = "idle"      // it wants nothing
+	Acquiring = "acquiring" // votes are open
+	Waiting   = "waiting"   // between two attempts
+	Holding   = "holding"   // it was granted the lock and has not begun to release it
+	Extending = "extending"
+	Releasing = "releasing"
+)
+
+// ProtocolSteps lists them, as a client passes them.
+var ProtocolSteps = []string{Idle, Acquiring, Waiting, Holding, Extending, Releasing}
+
+// Coverage counts, for each kind of fault and each step of the protocol, how often a
+// fault struck while a client was in that step. A fault counts once for each client
+// that it could have concerned: those that it names, or all.
+type Coverage map[string]map[string]int
+
+// add adds a history's faults.
+func (c Coverage) add(h *history.History) {
+	phases := map[string][]phase{}
+	for _, f := range history.Faults(h.Ops) {
+		if !f.Installed {
+			continue
+		}
+		if len(phases) == 0 {
+			phases = phasesOf(h.Ops)
+		}
+		clients := workload.Clients(h.Header.Clients)
+		kind := fault.Of(f.Name)
+		if (kind.Hits == fault.Links || kind.Hits == fault.Clients) && len(f.Clients) > 0 {
+			clients = f.Clients
+		}
+		if c[f.Name] == nil {
+			c[f.Name] = map[string]int{}
+		}
+		for _, client := range clients {
+			c[f.Name][stepAt(phases[client], f.From)]++
+		}
+	}
+}
+
+// merge adds what another has counted.
+func (c Coverage) merge(other Coverage) {
+	for kind, steps := range other {
+		if c[kind] == nil {
+			c[kind] = map[string]int{}
+		}
+		for step, n := range steps {
+			c[kind][step] += n
+		}
+	}
+}
+
+// phase is a client's step of the protocol from a time on.
+type phase struct {
+	from time.Duration
+	step string
+}
+
+// stepAt is the step that a client was in at a time.
+func stepAt(phases []phase, t time.Duration) string {
+	i, _ := slices.BinarySearchFunc(phases, t, func(p phase, t time.Duration) int {
+		if p.from <= t {
+			return -1
+		}
+		return 1
+	})
+	if i == 0 {
+		return Idle
+	}
+	return phases[i-1].step
+}
+
+// phasesOf follows every client through a history.
+func phasesOf(ops []history.Op) map[string][]phase {
+	all := map[string][]phase{}
+	began := map[string]time.Duration{} // of the acquires that have not returned
+	enter := func(client string, from time.Duration, step string) {
+		all[client] = append(all[client], phase{from, step})
+	}
+	for i := range ops {
+		op := &ops[i]
+		switch {
+		case op.F == history.FVote && op.Value != nil:
+			// While it acquires, a client waits wherever no vote is open. A vote is
+			// recorded when it closes, and may be one of an acquire before.
+			client := op.Value.Client
+			since, open := began[client]
+			if !open {
+				continue
+			}
+			p, sent := all[client], max(op.Time-op.Value.Took, since)
+			for len(p) > 0 && p[len(p)-1].from >= sent {
+				p = p[:len(p)-1]
+			}
+			all[client] = append(p, phase{sent, Acquiring}, phase{op.Time, Waiting})
+		case op.F == history.FAcquire && op.Type == history.Invoke:
+			began[op.Process] = op.Time
+			enter(op.Process, op.Time, Waiting)
+		case op.F == history.FAcquire && op.Type == history.OK:
+			delete(began, op.Process)
+			enter(op.Process, op.Time, Holding)
+		case op.F == history.FAcquire, op.F == history.FCrash:
+			delete(began, op.Process)
+			enter(op.Process, op.Time, Idle)
+		case op.F == history.FExtend && op.Type == history.Invoke:
+			enter(op.Process, op.Time, Extending)
+		case op.F == history.FExtend:
+			enter(op.Process, op.Time, Holding)
+		case op.F == history.FRelease && op.Type == history.Invoke:
+			enter(op.Process, op.Time, Releasing)
+		case op.F == history.FRelease:
+			enter(op.Process, op.Time, Idle)
+		}
+	}
+	return all
+}

@@ -1,0 +1,224 @@
+package search
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+	"lockpick/cluster"
+	"lockpick/history/fault"
+	"lockpick/nemesis"
+	"lockpick/workload"
+)
+
+// scheduleSeed is the seed of the schedule with a number, so that schedule i of a seed
+// is the same whoever draws it: the step of splitmix64 (Steele, Lea and Flood, "Fast
+// splittable pseudorandom number generators").
+func scheduleSeed(seed uint64, i int) uint64 {
+	z := seed + uint64(i+1)*0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// The shares of what is drawn: the rest has an explicit schedule, and chance alone.
+const (
+	guidedShare = 0.25
+	pctShare    = 1.0 / 3
+	mostFaults  = 4 // of an explicit schedule
+)
+
+// drawScenario makes a short concrete scenario of a base: one schedule of an exploration. It
+// stays within what the base assumes: persistence, kinds of fault, restarts that are
+// delayed by at least as much, clocks that do what it says. Of a base with an explicit
+// schedule it changes only the seed and the scheduler.
+func drawScenario(base campaign.Scenario, seed uint64) campaign.Scenario {
+	d := &generator{random: rand.New(rand.NewPCG(seed, 0x6578706c6f7265)), base: base, s: base}
+	s := &d.s
+	s.Driver, s.ClientsAs, s.Seed = campaign.Sim, campaign.Goroutines, seed
+	s.Scheduler, s.Stall = "", 0
+	if d.chance(pctShare) {
+		s.Scheduler = campaign.PCT
+		if slices.ContainsFunc(base.FaultNames(), stopsClients) && toleratesStalls(base.Properties) { // a stall is a client that stops
+			s.Stall = 2 * base.TTL
+		}
+	}
+	if len(base.Schedule) > 0 {
+		return *s
+	}
+	s.Clients = 1 + d.random.IntN(base.Clients)
+	if base.Clients > 1 {
+		s.Clients = max(s.Clients, 2)
+	}
+	s.TimeLimit = max(time.Second, base.TTL+d.upTo(3*base.TTL)).Round(time.Millisecond)
+	switch d.random.IntN(3) {
+	case 0: // long enough to be there when something goes wrong
+		s.Hold = hold(base.TTL/2, base.TTL*3/2)
+	case 1: // many leases
+		s.Hold = hold(0, base.TTL/4)
+	}
+	switch {
+	case len(base.Faults) == 0:
+	case d.chance(guidedShare):
+		s.Nemesis, s.Interval = campaign.Guided, (base.TTL/8 + d.upTo(base.TTL/2)).Round(time.Millisecond)
+		s.Faults = d.some(base.Faults)
+	default:
+		s.Faults, s.Nemesis = nil, campaign.Random
+		for i := range 1 + min(d.random.IntN(mostFaults), d.random.IntN(mostFaults)) {
+			s.Schedule = append(s.Schedule, d.step(i))
+		}
+	}
+	return *s
+}
+
+// stopsClients says whether a kind of fault stops clients.
+func stopsClients(name string) bool { return fault.Of(name).Client == fault.ClientStops }
+
+// toleratesStalls says whether properties are to hold although a client stops at any step.
+// What clients believe and do does not bear it, nor how long they wait; and unlike a fault
+// a stall would not be there to explain it.
+func toleratesStalls(properties []string) bool {
+	return !slices.ContainsFunc(campaign.PropertiesOf(properties), func(p checker.Property) bool {
+		return !slices.Contains([]string{"L1", "L2", "L5", "FM"}, p.Level)
+	})
+}
+
+// hold writes a hold time as a scenario has it.
+func hold(from, to time.Duration) string {
+	return fmt.Sprintf("%v..%v", from.Round(time.Millisecond), to.Round(time.Millisecond))
+}
+
+// generator is a scenario while it is drawn.
+type generator struct {
+	random *rand.Rand
+	base   campaign.Scenario
+	s      campaign.Scenario
+}
+
+func (d *generator) chance(p float64) bool { return d.random.Float64() < p }
+
+func (d *generator) upTo(most time.Duration) time.Duration {
+	return time.Duration(d.random.Int64N(int64(most) + 1))
+}
+
+func oneOf[T any](d *generator, from ...T) T { return from[d.random.IntN(len(from))] }
+
+// some draws at least one name.
+func (d *generator) some(names []string) []string {
+	n := 1 + d.random.IntN(len(names))
+	if d.chance(0.5) { // few at a time are a clearer story
+		n = 1
+	}
+	return d.few(names, n)
+}
+
+// few draws n names, in the order that they have.
+func (d *generator) few(names []string, n int) []string {
+	var out []string
+	for _, i := range slices.Sorted(slices.Values(d.random.Perm(len(names))[:n])) {
+		out = append(out, names[i])
+	}
+	return out
+}
+
+// step draws one fault; i are before it.
+func (d *generator) step(i int) campaign.Step {
+	ttl := d.base.TTL
+	s := campaign.Step{Fault: oneOf(d, d.base.Faults...)}
+	kind := fault.Of(s.Fault)
+	d.when(&s, i)
+	if kind.Hits != fault.Clients {
+		s.Masters = d.masters()
+	}
+	if kind.Hits == fault.Links {
+		s.Clients = oneOf(d, d.some(workload.Clients(d.s.Clients)), []string{nemesis.All}, []string{nemesis.Holder})
+	}
+	s.For = ttl/10 + d.upTo(2*ttl)
+	if kind.EndsMaster() {
+		s.For = d.base.RestartDelay
+		if s.For > 0 && d.chance(0.5) {
+			s.For += d.upTo(ttl).Round(time.Millisecond)
+		}
+	}
+	switch {
+	case kind.Accepts(fault.Strict):
+		s.Strict, s.Torn = d.base.Strict, d.base.Torn
+	case kind.Accepts(fault.Outage):
+		s.Outage, s.SplitBrain = d.base.Outage, d.base.SplitBrain
+	case kind.Clock == fault.MasterClock:
+		s.Clock = d.base.Clock
+		if s.Clock == "" {
+			off := (ttl/10 + d.upTo(2*ttl)).Round(time.Millisecond).String()
+			s.Clock = oneOf(d, "+"+off, "-"+off, "x1.5", "x0.5", "~"+off)
+		}
+		if c, _, _ := nemesis.ParseClock(s.Clock); c.Offset < 0 || c.Rate > 0 {
+			s.For = 24 * time.Hour // to set it right is a jump forward, a fault of its own
+		}
+	case kind.Disk == fault.SlowDisk:
+		s.Delay = d.base.FsyncDelay
+	case kind.Link == fault.SlowLink:
+		s.Delay = (ttl/200 + d.upTo(ttl/20)).Round(time.Millisecond)
+	case kind.Link == fault.CutLink:
+		s.Mode = oneOf(d, cluster.Hold, cluster.Drop)
+		s.Direction = oneOf(d, nemesis.Both, nemesis.Both, nemesis.Requests, nemesis.Replies)
+		if d.chance(0.4) { // for the whole run: whoever is cut off has thin quorums
+			s.At, s.After, s.Plus, s.Repeat, s.For = 0, "", 0, false, d.s.TimeLimit
+		}
+	case kind.Client == fault.ClientStops:
+		s.Point = oneOf(d, d.s.Resource.Points()...)
+	case kind.Client == fault.ClientEnds:
+		s.Point = oneOf(d, d.s.Resource.Points()[1:]...) // the first lies within the lock: only processes can end there
+	case kind.Clock == fault.ClientClock:
+		if s.Clock = d.base.WantedClientClock(); s.Clock == "" {
+			off := (ttl/10 + d.upTo(2*ttl)).Round(time.Millisecond).String()
+			s.Clock = oneOf(d, "x0.5", "x0.9", "x1.1", "x2", "+"+off, "-"+off)
+		}
+		s.For = d.s.TimeLimit
+	}
+	if kind.Hits == fault.Clients {
+		s.Clients = d.some(workload.Clients(d.s.Clients))
+	}
+	if !kind.EndsMaster() {
+		s.For = s.For.Round(time.Millisecond)
+	}
+	return s
+}
+
+// when draws the time or the trigger of a step.
+func (d *generator) when(s *campaign.Step, i int) {
+	switch p := d.random.Float64(); {
+	case p < 0.35:
+		s.At = d.upTo(d.s.TimeLimit).Round(time.Millisecond)
+		return
+	case p < 0.5 && i > 0:
+		s.After = fmt.Sprintf("step %d%s", 1+d.random.IntN(i), oneOf(d, "", " heals"))
+	default:
+		client := oneOf(d, append(workload.Clients(d.s.Clients), nemesis.Any)...)
+		key := oneOf(d, append(workload.Keys(d.s.Keys), nemesis.Any)...)
+		verb := oneOf(d, "acquires", "acquires", "acquires", "acquires", "enters", "writes", "extends", "releases")
+		s.After, s.Repeat = fmt.Sprintf("%s %s %s", client, verb, key), d.chance(0.2)
+	}
+	// At once, while messages are on their way, while the lease is valid.
+	s.Plus = oneOf(d, 0, d.upTo(5*time.Millisecond), d.upTo(d.base.TTL/4), d.upTo(d.base.TTL)).Round(100 * time.Microsecond)
+}
+
+// masters draws whom a step hits: a word that the base allows, or names.
+func (d *generator) masters() []string {
+	if len(d.base.Targets) > 0 {
+		return []string{oneOf(d, d.base.Targets...)}
+	}
+	if d.chance(0.3) {
+		return []string{oneOf(d, nemesis.Holders, nemesis.Holders, nemesis.Minority, nemesis.Majority)}
+	}
+	n := 1
+	switch p := d.random.Float64(); {
+	case p > 0.9:
+		n = 1 + d.random.IntN(d.base.Masters)
+	case p > 0.6:
+		n = min(2, d.base.Masters)
+	}
+	return d.few(masterNames(d.base.Masters), n)
+}

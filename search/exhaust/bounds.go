@@ -1,0 +1,239 @@
+package exhaust
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+	"lockpick/cluster"
+	faults "lockpick/history/fault"
+	"lockpick/nemesis"
+	"lockpick/search"
+	"lockpick/workload"
+)
+
+// Bounds is within what every schedule is tried: how many take part, what they do, and
+// what may happen to them. Time is counted in ticks: a message takes one.
+type Bounds struct {
+	Lock         string        `json:"lock"`
+	Property     string        `json:"property"` // what is judged: see ExhaustiveProperties
+	Masters      int           `json:"masters"`
+	Clients      int           `json:"clients"`
+	Persistence  string        `json:"persistence"`
+	Tick         time.Duration `json:"tick"` // ns; only for the lock, which counts in real units
+	TTL          int           `json:"ttl"`
+	Timeout      int           `json:"timeout"`       // a master that has not answered after so many ticks does not count
+	Acquires     int           `json:"acquires"`      // of each client
+	Stagger      int           `json:"stagger"`       // c2, c3, … each begin at a tick from 0 to this
+	Horizon      int           `json:"horizon"`       // the last tick at which a client tries, or a fault strikes
+	Faults       []string      `json:"faults"`        // see Faults
+	MaxFaults    int           `json:"max_faults"`    // in one schedule, of all kinds together
+	For          int           `json:"for"`           // how long a pause and a partition last
+	Restart      int           `json:"restart_delay"` // from a kill, a power cut or a shutdown to the restart; 0: at once
+	Clock        string        `json:"clock"`         // what the fault clock does
+	Late         int           `json:"late"`          // how long a message takes that is late
+	ClientOrders bool          `json:"client_orders"` // what reaches a client at one tick is taken in every order, not in that of the masters
+}
+
+// Faults are the kinds of fault that can be tried exhaustively: those of the
+// nemesis that strike one master, one link or one client, and two of single messages.
+var Faults = []string{"kill", "powercut", "shutdown", "pause", "clock", "partition", "client-pause", faultLate, faultLost}
+
+// ExhaustiveProperties are the levels that can be judged exhaustively: L2, that the time in
+// which clients may rely on their leases never overlaps, and L3, that the time from a grant
+// to the call of release never does, whatever the lease says.
+var ExhaustiveProperties = []string{checker.MutualExclusion.Level, checker.BeliefExclusion.Level}
+
+// The faults of single messages.
+const (
+	faultLate = "late"
+	faultLost = "lost"
+)
+
+// DefaultBounds are small enough for a minute.
+func DefaultBounds() Bounds {
+	return Bounds{
+		Lock: "redlock", Property: checker.MutualExclusion.Level, Masters: 3, Clients: 2, Persistence: string(cluster.None), Tick: 100 * time.Millisecond,
+		TTL: 16, Timeout: 4, Acquires: 1, Stagger: 2, Horizon: 16, Faults: []string{"kill"}, MaxFaults: 1, For: 14, Clock: "+60s", Late: 6,
+	}
+}
+
+// Check returns what is wrong with the bounds, as a *Problem, or nil.
+func (b *Bounds) Check() error {
+	if _, ok := workload.LockNamed(b.Lock); !ok {
+		return campaign.UnknownValue("lock", b.Lock, workload.LockNames())
+	}
+	if !slices.Contains(ExhaustiveProperties, b.Property) {
+		return campaign.UnknownValue("property", b.Property, ExhaustiveProperties)
+	}
+	if !slices.Contains(cluster.Persistences, cluster.Persistence(b.Persistence)) {
+		return campaign.UnknownValue("persistence", b.Persistence, cluster.Persistences)
+	}
+	for _, f := range b.Faults {
+		if !slices.Contains(Faults, f) {
+			return campaign.UnknownValue("faults", f, append(slices.Clone(Faults), "none"))
+		}
+	}
+	if _, strobe, err := nemesis.ParseClock(b.Clock); err != nil || strobe {
+		return &campaign.Problem{Field: "clock", Says: fmt.Sprintf("%q is none of a jump (+60s, -60s) and a rate (x1.5)", b.Clock)}
+	}
+	if b.Tick < 20*time.Millisecond || b.Tick > 120*time.Millisecond {
+		return &campaign.Problem{Field: "tick", Says: fmt.Sprintf("%v is out of range: 20ms to 120ms", b.Tick)}
+	}
+	for _, l := range []struct {
+		field  string
+		n, min int
+		max    int
+	}{
+		{"masters", b.Masters, 1, 7}, {"clients", b.Clients, 1, 4}, {"ttl", b.TTL, 3, 1000}, {"timeout", b.Timeout, 2, b.TTL}, {"acquires", b.Acquires, 1, 10},
+		{"stagger", b.Stagger, 0, 1000}, {"horizon", b.Horizon, 1, 10000}, {"max_faults", b.MaxFaults, 0, 10}, {"for", b.For, 1, 10000}, {"restart_delay", b.Restart, 0, 10000}, {"late", b.Late, 2, 10000},
+	} {
+		if l.n < l.min || l.n > l.max {
+			return &campaign.Problem{Field: l.field, Says: fmt.Sprintf("%d is out of range: %d to %d", l.n, l.min, l.max)}
+		}
+	}
+	return nil
+}
+
+// Describe lists the bounds, a sentence each: outside of them nothing was tried.
+func (b *Bounds) Describe() []string {
+	ticks := func(n int) string { return search.Counted(n, "tick", "ticks") }
+	says := []string{
+		fmt.Sprintf("%s, persistence %s; %s and one key; the lock %s", search.Counted(b.Masters, "master", "masters"), b.Persistence, search.Counted(b.Clients, "client", "clients"), b.Lock),
+		fmt.Sprintf("a message arrives one tick after it was sent (at the tick that is nearest to that, if it was sent between ticks); the TTL is %s, the timeout for a master %s", ticks(b.TTL), ticks(b.Timeout)),
+	}
+	begins := "c1 begins at tick 0"
+	if b.Clients > 1 {
+		begins += fmt.Sprintf(", each other client at any tick from 0 to %d", b.Stagger)
+	}
+	says = append(says,
+		fmt.Sprintf("%s; each client acquires %s, tries until tick %d, and holds for one tick or until its lease is over; nothing is extended", begins, search.Counted(b.Acquires, "time", "times"), b.Horizon),
+		"what reaches a master at one tick from different clients is carried out in every order, what one client sent in the order in which it did")
+	if b.ClientOrders {
+		says = append(says, "what reaches a client at one tick is taken in every order")
+	} else {
+		says = append(says, "what reaches a client at one tick is taken in one order: replies in that of the masters, then its own timers")
+	}
+	says = append(says, fmt.Sprintf("random delays last one tick where they are drawn as Redlock's are (20 to 120 ms): a tick is %v", b.Tick))
+	if b.MaxFaults == 0 || len(b.Faults) == 0 {
+		return append(says, "no fault")
+	}
+	says = append(says, fmt.Sprintf("up to %s in all, each at any tick from 0 to %d, right after what happens at that tick, on any one target:", search.Counted(b.MaxFaults, "fault", "faults"), b.Horizon))
+	for _, f := range b.Faults {
+		says = append(says, "  "+b.describeFault(f))
+	}
+	return says
+}
+
+func (b *Bounds) describeFault(fault string) string {
+	lasting := fmt.Sprintf("for %s", search.Counted(b.For, "tick", "ticks"))
+	restart := "restarted at once"
+	if b.Restart > 0 {
+		restart = "restarted after " + search.Counted(b.Restart, "tick", "ticks")
+	}
+	name := fault + ": "
+	switch kind := faults.Of(fault); {
+	case fault == faultLate:
+		return name + fmt.Sprintf("one message takes %s", search.Counted(b.Late, "tick", "ticks"))
+	case fault == faultLost:
+		return name + "one message never arrives"
+	case kind.Process == faults.Ends:
+		return name + "a master ends and is " + restart
+	case kind.Process == faults.LosesPower:
+		return name + "a master loses what it had not fsynced and is " + restart
+	case kind.Process == faults.ShutsDown:
+		return name + "a master ends in order and is " + restart
+	case kind.Process == faults.Stops:
+		return name + "a master stands still " + lasting
+	case kind.Clock == faults.MasterClock:
+		return name + fmt.Sprintf("a master's clock deviates by %s, to the end", b.Clock)
+	case kind.Link == faults.CutLink:
+		return name + "what a client and a master send each other is lost " + lasting
+	}
+	return name + "a client stands still " + lasting
+}
+
+// judged is the property that the search judges.
+func (b *Bounds) judged() checker.Property {
+	if b.Property == checker.BeliefExclusion.Level {
+		return checker.BeliefExclusion
+	}
+	return checker.MutualExclusion
+}
+
+// has says whether a kind of fault is among those that are tried.
+func (b *Bounds) has(fault string) bool { return slices.Contains(b.Faults, fault) }
+
+// strike is a fault on a target, as the nemesis of an exhaustive search chooses it.
+type strike struct {
+	fault          string
+	master, client int // from 1; 0: none
+}
+
+// strikes are all that can strike at a tick.
+func (b *Bounds) strikes() []strike {
+	var all []strike
+	for _, f := range b.Faults {
+		switch kind := faults.Of(f); {
+		case kind.Hits == faults.Links:
+			for c := range b.Clients {
+				for m := range b.Masters {
+					all = append(all, strike{f, m + 1, c + 1})
+				}
+			}
+		case kind.Hits == faults.Clients:
+			for c := range b.Clients {
+				all = append(all, strike{f, 0, c + 1})
+			}
+		case f == faultLate, f == faultLost:
+		default:
+			for m := range b.Masters {
+				all = append(all, strike{f, m + 1, 0})
+			}
+		}
+	}
+	return all
+}
+
+// String names the fault and its target.
+func (s strike) String() string {
+	var on []string
+	if s.client > 0 {
+		on = append(on, fmt.Sprintf("c%d", s.client))
+	}
+	if s.master > 0 {
+		on = append(on, fmt.Sprintf("m%d", s.master))
+	}
+	return s.fault + " " + strings.Join(on, " ")
+}
+
+// clock is what the fault clock does to a master's clock.
+func (b *Bounds) clock() cluster.Clock {
+	c, _, _ := nemesis.ParseClock(b.Clock)
+	return c
+}
+
+// Command is the command line that searches within these bounds.
+func (b *Bounds) Command() string {
+	d := DefaultBounds()
+	command := "lockpick exhaust"
+	for _, f := range []struct {
+		flag       string
+		value, def any
+	}{
+		{"lock", b.Lock, d.Lock}, {"property", b.Property, d.Property}, {"masters", b.Masters, d.Masters}, {"clients", b.Clients, d.Clients}, {"persistence", b.Persistence, d.Persistence},
+		{"faults", cmp.Or(strings.Join(b.Faults, ","), "none"), strings.Join(d.Faults, ",")}, {"max-faults", b.MaxFaults, d.MaxFaults},
+		{"restart-delay", b.Restart, d.Restart}, {"for", b.For, d.For}, {"clock", b.Clock, d.Clock}, {"late", b.Late, d.Late},
+		{"ttl", b.TTL, d.TTL}, {"timeout", b.Timeout, d.Timeout}, {"acquires", b.Acquires, d.Acquires}, {"stagger", b.Stagger, d.Stagger},
+		{"horizon", b.Horizon, d.Horizon}, {"tick", b.Tick, d.Tick}, {"client-orders", b.ClientOrders, d.ClientOrders},
+	} {
+		if f.value != f.def {
+			command += fmt.Sprintf(" --%s=%v", f.flag, f.value)
+		}
+	}
+	return command
+}

@@ -1,0 +1,137 @@
+package exhaust
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"time"
+
+	"lockpick/cluster/sim"
+	"lockpick/history"
+	"lockpick/redlock"
+	"lockpick/redlock/protocol"
+	"lockpick/workload"
+)
+
+// client is one client of an execution.
+type client struct {
+	x       *execution
+	number  int
+	runtime *sim.Client
+	drawn   uint64 // random bytes, so far
+}
+
+// work is all that a client does.
+func (c *client) work(kind workload.Kind) error {
+	x, b := c.x, c.x.b
+	name := fmt.Sprintf("c%d", c.number)
+	rt := fixedDelays{c.runtime, c}
+	if c.number > 1 && b.Stagger > 0 {
+		begin := x.choose(b.Stagger+1, askBegin, false)
+		_ = rt.Sleep(context.Background(), time.Duration(begin)*b.Tick)
+	}
+	lock, err := kind.New(workload.Env{
+		Client: name, Masters: x.masters.ClientMasters(name), Runtime: rt,
+		TTL: time.Duration(b.TTL) * b.Tick, Timeout: time.Duration(b.Timeout)*b.Tick + b.Tick/2,
+		Hooks: redlock.Hooks{Vote: func(v redlock.Vote) {
+			if x.recorder != nil {
+				x.record(workload.VoteOp(name, v, false))
+			}
+			if x.continueAfterViolation {
+				x.outcome[c.number-1] += fmt.Sprintf(" %s %s %v %v at %v", v.Kind, v.Name, v.Yes, v.Err, x.now())
+			}
+		}},
+		Pass: func(string, string) bool { return true }, Record: func(history.Op, time.Duration) {}, Apply: func(string, string, int64, int64) error { return nil },
+	})
+	if err != nil {
+		return err
+	}
+	for range b.Acquires {
+		if !c.acquire(name, lock, rt) {
+			break
+		}
+	}
+	return lock.Close()
+}
+
+// acquire takes the lock, holds it and gives it back; false: it was not granted.
+func (c *client) acquire(name string, lock workload.Lock, rt protocol.Runtime) bool {
+	x, b := c.x, c.x.b
+	record := func(t history.Type, f string, v *history.Value, err error) {
+		op := history.Op{Process: name, Type: t, F: f, Key: theKey, Value: v}
+		if err != nil {
+			op.Error = err.Error()
+		}
+		x.record(op)
+	}
+	trying, end := rt.WithCancelCause(context.Background())
+	defer end(nil)
+	left := time.Duration(b.Horizon)*b.Tick + b.Tick/4 - x.now() // between ticks, where nothing else happens
+	if left <= 0 {
+		return false
+	}
+	defer rt.AfterFunc(left, func() { end(errHorizon) })()
+	record(history.Invoke, history.FAcquire, nil, nil)
+	lease, err := lock.Acquire(trying, theKey)
+	if err != nil {
+		record(history.Fail, history.FAcquire, nil, err)
+		x.outcome[c.number-1] += fmt.Sprintf(" refused at %v", x.now())
+		return false
+	}
+	x.outcome[c.number-1] += fmt.Sprintf(" granted at %v", x.now())
+	until := lease.Until().Sub(sim.Epoch)
+	record(history.OK, history.FAcquire, &history.Value{Token: lease.Token(), ValidUntil: until, Fence: lease.Fence()}, nil)
+	record(history.Info, history.FEnter, &history.Value{Token: lease.Token()}, nil)
+	x.granted(c.number-1, until)
+	hold := b.Tick
+	if x.choose(2, askHold, false) == 1 {
+		hold = max(until-x.now(), 0) + time.Millisecond
+	}
+	_ = rt.Sleep(context.Background(), hold)
+	x.holds[c.number-1].released = true
+	record(history.Info, history.FLeave, &history.Value{Token: lease.Token()}, nil)
+	record(history.Invoke, history.FRelease, &history.Value{Token: lease.Token()}, nil)
+	err = lease.Release(context.Background())
+	record(workload.Outcome(err), history.FRelease, &history.Value{Token: lease.Token()}, err)
+	return true
+}
+
+// granted looks whether two clients hold the lock now.
+func (x *execution) granted(client int, until time.Duration) {
+	now := x.now()
+	x.holds[client] = grant{until: until, acquired: true}
+	if x.holds[client].over(x.b, now) {
+		return
+	}
+	for i, h := range x.holds {
+		if i != client && !h.over(x.b, now) && x.found == nil && !x.stopped {
+			x.found = &found{at: now, faults: x.faults, path: slices.Clone(x.taken)}
+			if x.known != nil && !x.continueAfterViolation {
+				x.stop()
+			}
+		}
+	}
+}
+
+// fixedDelays is a client's runtime whose random bytes are its own: the same whatever others
+// draw. What is drawn eight bytes at a time makes a delay of one tick of those that
+// Redlock's locks draw.
+type fixedDelays struct {
+	*sim.Client
+	c *client
+}
+
+// redlockDelay is the least delay between two attempts, to which they add what is drawn.
+const redlockDelay = 20 * time.Millisecond
+
+// Read fills b.
+func (s fixedDelays) Read(b []byte) {
+	if len(b) == 8 {
+		binary.LittleEndian.PutUint64(b, uint64(max(s.c.x.b.Tick-redlockDelay, 0)))
+		return
+	}
+	clear(b)
+	s.c.drawn++
+	copy(b, fmt.Appendf(nil, "%d%03d", s.c.number, s.c.drawn))
+}

@@ -1,0 +1,161 @@
+package exhaust
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"lockpick/cluster"
+	"lockpick/history"
+	"lockpick/history/fault"
+)
+
+// runNemesis is the nemesis: at each tick it may choose a fault, which strikes right after
+// what happens at that tick.
+func (x *execution) runNemesis() {
+	rt := x.world.Runtime()
+	for tick := 0; tick <= x.b.Horizon && x.faults < x.b.MaxFaults; tick++ {
+		for from := 0; ; {
+			var free []int
+			for i := from; i < len(x.strikes); i++ {
+				if !x.busy[x.strikes[i].String()] {
+					free = append(free, i)
+				}
+			}
+			x.from = byte(from)
+			choice := x.choose(1+len(free), askStrike, true)
+			if choice == 0 {
+				break
+			}
+			if x.stopped {
+				return
+			}
+			i := free[choice-1]
+			s := x.strikes[i]
+			x.busy[s.String()] = true
+			x.struck = append(x.struck, uint8(i), uint8(tick), uint8(tick>>8))
+			rt.Go(func() { x.inject(s) })
+			from = i + 1 // two faults at one tick are the same in either order
+		}
+		_ = rt.Sleep(context.Background(), x.b.Tick)
+	}
+}
+
+// afterTick is how long after a tick a fault strikes: when all that happens at the tick
+// has happened, and long before the next.
+const afterTick = 100 * time.Microsecond
+
+// inject is a fault from its beginning to its end.
+func (x *execution) inject(s strike) {
+	ctx, rt := context.Background(), x.world.Runtime()
+	wait := func(d time.Duration) { _ = rt.Sleep(ctx, d) }
+	wait(afterTick)
+	var err error
+	x.injected++
+	op := history.Value{ID: x.injected, Params: map[string]string{}}
+	if s.master > 0 {
+		op.Masters = []string{fmt.Sprintf("m%d", s.master)}
+	}
+	if s.client > 0 {
+		op.Clients = []string{fmt.Sprintf("c%d", s.client)}
+	}
+	var m cluster.Master
+	if s.master > 0 {
+		m = x.masters.Masters()[s.master-1]
+	}
+	lasting, restart := time.Duration(x.b.For)*x.b.Tick, time.Duration(x.b.Restart)*x.b.Tick
+	toTheEnd := false
+	installed := func() { x.recordFault(s.fault, history.PhaseInstall, op) }
+	switch kind := fault.Of(s.fault); {
+	case kind.EndsMaster():
+		switch kind.Process {
+		case fault.Ends:
+			err = m.Kill(ctx)
+		case fault.ShutsDown:
+			err = m.Shutdown(ctx)
+		default:
+			_, err = m.CutPower(ctx, cluster.Power{})
+		}
+		installed()
+		x.recordState(m)
+		wait(restart)
+		err = errors.Join(err, m.Start(ctx))
+		x.recordState(m)
+	case kind.Process == fault.Stops:
+		err = ignoreDown(m.Pause(ctx))
+		installed()
+		wait(lasting)
+		err = errors.Join(err, ignoreDown(m.Resume(ctx)))
+	case kind.Clock == fault.MasterClock:
+		op.Params["clock"] = x.b.Clock
+		err = m.SetClock(ctx, x.b.clock())
+		installed()
+		toTheEnd = true
+	case kind.Link == fault.CutLink:
+		op.Params["mode"], op.Params["direction"] = string(cluster.Drop), "both"
+		link, problem := x.masters.Link(op.Clients[0], s.master-1)
+		if err = problem; err == nil {
+			link.Set(cluster.LinkFault{Requests: cluster.Drop, Replies: cluster.Drop})
+			installed()
+			wait(lasting)
+			link.Set(cluster.LinkFault{})
+		}
+	case kind.Client == fault.ClientStops:
+		c := x.world.ClientRuntime(op.Clients[0])
+		c.Pause()
+		installed()
+		x.record(history.Op{Process: op.Clients[0], Type: history.Invoke, F: history.FPaused, Key: theKey, Value: &history.Value{}})
+		wait(lasting)
+		x.record(history.Op{Process: op.Clients[0], Type: history.OK, F: history.FPaused, Key: theKey, Value: &history.Value{}})
+		c.Resume()
+	}
+	if err != nil {
+		x.world.Stop(fmt.Errorf("%v at %v: %w", s, x.now(), err))
+	}
+	if toTheEnd {
+		return
+	}
+	x.recordFault(s.fault, history.PhaseHeal, op)
+	delete(x.busy, s.String())
+	if i := x.entry(s); i >= 0 { // it has no consequences any more but those that State sees
+		x.struck = slices.Delete(x.struck, i, i+3)
+	}
+}
+
+// ignoreDown lets pass that a master cannot be paused or resumed which another fault has
+// ended.
+func ignoreDown(err error) error {
+	if errors.Is(err, cluster.ErrDown) {
+		return nil
+	}
+	return err
+}
+
+// entry finds a strike in struck.
+func (x *execution) entry(s strike) int {
+	for i := 0; i < len(x.struck); i += 3 {
+		if x.strikes[x.struck[i]] == s {
+			return i
+		}
+	}
+	return -1
+}
+
+func (x *execution) recordFault(name, phase string, v history.Value) {
+	for _, t := range []history.Type{history.Invoke, history.OK} {
+		v := v
+		v.Phase, v.Bit = phase, phase == history.PhaseHeal
+		x.record(history.Op{Process: history.Nemesis, Type: t, F: name, Value: &v})
+	}
+}
+
+// recordState records what a master's process is, and when it is up what it stores.
+func (x *execution) recordState(m cluster.Master) {
+	v := &history.Value{State: string(m.State())}
+	if m.State() == cluster.Up {
+		v.Keys = x.masters.Stored(m.Name(), theKey)
+	}
+	x.record(history.Op{Process: m.Name(), Type: history.Info, F: history.FState, Value: v})
+}

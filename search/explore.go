@@ -1,0 +1,238 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+	"lockpick/history"
+)
+
+// ExploreOptions is a search by simulation: many short schedules, drawn from a base.
+type ExploreOptions struct {
+	Base       campaign.Scenario // what the schedules are drawn from; its seed is the exploration's
+	Schedules  int               // how many; 0: as many as the time limit allows
+	TimeLimit  time.Duration     // in real time; 0: none. One of the two must be given.
+	Workers    int               // 0: one for each processor
+	Properties []string          // levels or names of those that count; empty: L2
+	Collect    bool              // do not end when each of Properties is violated: find distinct violations
+	Shard      Shard             // of the schedules, those to try; zero: all. A shard implies Collect
+	Resume     *Share            // what the shard has found before; nil: nothing
+
+	Run Runner // what runs a schedule; nil: the simulator
+
+	Live func(ExploreStatus) // called a few times a second; may be nil
+}
+
+// ExploreStatus is how an exploration is getting on.
+type ExploreStatus struct {
+	Schedules, Of int // Of is 0 if only time limits it
+	Elapsed       time.Duration
+	Limit         time.Duration
+	Granted       int
+	Violations    int
+	Distinct      int
+}
+
+// Explore searches. The end of ctx ends it early: what was found by then counts. An
+// error is a *Problem of the base or a *HarnessError, which names the schedule.
+func Explore(ctx context.Context, e ExploreOptions) (*ExploreResult, error) {
+	if err := e.Base.Check(); err != nil {
+		return nil, err
+	}
+	if e.Schedules <= 0 && e.TimeLimit <= 0 {
+		return nil, &campaign.Problem{Field: "schedules", Says: "say how many, or give a time limit"}
+	}
+	if e.Workers <= 0 {
+		e.Workers = runtime.GOMAXPROCS(0)
+	}
+	if len(e.Properties) == 0 {
+		e.Properties = []string{checker.MutualExclusion.Level}
+	}
+	e.Base.Properties = e.Properties // some are judged only if they are asked for
+	if !e.Shard.Whole() {
+		e.Collect = true // else the shards together would not be the whole
+	}
+	began := time.Now()
+	search := &exploration{e: e, outer: ctx, asked: requestsFor(e.Properties), pending: map[int]*trial{}, total: newExploreResult(&e)}
+	if e.Schedules > 0 {
+		search.of = e.Shard.schedules(e.Schedules)
+	}
+	if e.Resume != nil {
+		if err := search.total.add(e.Resume); err != nil {
+			return nil, err
+		}
+		search.next, search.folded = e.Resume.Done, e.Resume.Done
+	}
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	if e.TimeLimit > 0 {
+		running, stop = context.WithTimeout(running, e.TimeLimit)
+		defer stop()
+	}
+	var workers sync.WaitGroup
+	for range e.Workers {
+		workers.Go(func() { search.work(running) })
+	}
+	shown := make(chan struct{})
+	var showing sync.WaitGroup
+	if e.Live != nil {
+		showing.Go(func() { search.show(shown, began) })
+	}
+	workers.Wait()
+	close(shown)
+	showing.Wait()
+	total := search.total
+	total.Elapsed = time.Since(began)
+	total.Interrupted = ctx.Err() != nil
+	total.conclude(e)
+	total.OutOfTime = !total.Interrupted && running.Err() != nil && total.Schedules != search.of && !total.Settled
+	return total, search.err
+}
+
+// trial is one schedule, with what came of it.
+type trial struct {
+	number   int
+	scenario campaign.Scenario
+	result   *campaign.Result
+	faults   []*history.Fault
+	coverage Coverage
+	history  *history.History // nil: the simulator makes it again
+}
+
+// exploration is an exploration while it runs.
+type exploration struct {
+	e     ExploreOptions
+	outer context.Context
+
+	of int // schedules to try; 0: no limit. They are counted from 0, whatever their numbers are
+
+	mu      sync.Mutex
+	next    int            // the schedule that is handed out next
+	asked   []request      // with the lowest numbers that violate each, of the schedules done so far
+	folded  int            // all numbers below are in total
+	pending map[int]*trial // that wait for lower ones
+	total   *ExploreResult
+	err     error
+}
+
+// work tries one schedule after the other.
+func (s *exploration) work(ctx context.Context) {
+	for {
+		i, ok := s.take(ctx)
+		if !ok {
+			return
+		}
+		t, err := tryNumber(s.outer, s.e.Run, s.e.Base, s.e.Shard.number(i))
+		if s.outer.Err() != nil && t != nil && !t.whole() {
+			return // it was cut short: it counts for nothing
+		}
+		s.done(i, t, err)
+	}
+}
+
+// take hands out the next number. Once everything that was asked for is violated only lower
+// numbers matter, and those have all been handed out before.
+func (s *exploration) take(ctx context.Context) (int, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ctx.Err() != nil || s.err != nil || s.e.Schedules > 0 && s.next >= s.of || lastNeeded(s.asked) >= 0 && !s.e.Collect {
+		return 0, false
+	}
+	s.next++
+	return s.next - 1, true
+}
+
+// done folds a schedule into the total, in the order of the numbers, so that the total does
+// not depend on who was faster.
+func (s *exploration) done(i int, t *trial, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		s.err = errors.Join(s.err, err)
+		return
+	}
+	for j := range s.asked {
+		if a := &s.asked[j]; (a.first < 0 || t.number < a.first) && a.violatedIn(t.result) {
+			a.first = t.number
+		}
+	}
+	s.pending[i] = t
+	for s.pending[s.folded] != nil {
+		if last := lastNeeded(s.asked); last >= 0 && last < s.folded && !s.e.Collect {
+			break
+		}
+		s.total.fold(s.pending[s.folded])
+		delete(s.pending, s.folded)
+		s.folded++
+	}
+}
+
+func (s *exploration) show(end <-chan struct{}, began time.Time) {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case <-end:
+			return
+		case <-tick.C:
+		}
+		s.mu.Lock()
+		now := ExploreStatus{
+			Schedules: s.folded, Of: s.of, Elapsed: time.Since(began), Limit: s.e.TimeLimit,
+			Granted: s.total.Counts.Granted, Distinct: len(s.total.Found),
+		}
+		for _, l := range s.total.Properties {
+			now.Violations += l.Violated
+		}
+		s.mu.Unlock()
+		s.e.Live(now)
+	}
+}
+
+// tryNumber draws schedule i and simulates it.
+func tryNumber(ctx context.Context, run Runner, base campaign.Scenario, i int) (*trial, error) {
+	s := drawScenario(base, scheduleSeed(base.Seed, i))
+	h, r, err := run.judged(ctx, s, campaign.PropertiesOf(base.Properties)...)
+	if err != nil {
+		return nil, &campaign.HarnessError{Err: fmt.Errorf("schedule %d of seed %d: %w", i, base.Seed, err)}
+	}
+	t := &trial{number: i, scenario: s, result: r, faults: history.Faults(h.Ops), coverage: Coverage{}}
+	t.coverage.add(h)
+	if run != nil && t.whole() {
+		t.history = h
+	}
+	return t, nil
+}
+
+// Runner runs one scenario, which is complete, and returns its history. It may be called from
+// several goroutines at once.
+type Runner func(ctx context.Context, s campaign.Scenario) (*history.History, error)
+
+// simulateAndJudge runs a scenario in the simulator and judges it, by some properties or by all.
+func simulateAndJudge(ctx context.Context, s campaign.Scenario, by ...checker.Property) (*history.History, *campaign.Result, error) {
+	return Runner(nil).judged(ctx, s, by...)
+}
+
+// judged runs a scenario and judges it, by some properties or by all.
+func (run Runner) judged(ctx context.Context, s campaign.Scenario, by ...checker.Property) (*history.History, *campaign.Result, error) {
+	if run == nil {
+		run = func(ctx context.Context, s campaign.Scenario) (*history.History, error) {
+			return campaign.Simulate(ctx, s, campaign.SimulateOptions{})
+		}
+	}
+	h, err := run(ctx, s.WithRequirements())
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := campaign.Judge(h, by...)
+	return h, r, err
+}
+
+// whole says whether the schedule came to its end.
+func (t *trial) whole() bool { return t.result.CutShort == "" }

@@ -1,0 +1,370 @@
+package search
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+	"lockpick/history"
+	"lockpick/history/fault"
+)
+
+// ExploreResult is what an exploration found. With a number of schedules, everything in it
+// but Elapsed is the same for the same seed, whatever the number of workers.
+type ExploreResult struct {
+	Seed      uint64
+	Schedules int // that count: all that were simulated, up to the last that was needed
+	Simulated time.Duration
+	Elapsed   time.Duration
+	Interrupted,
+	OutOfTime bool
+	Missing []string // of merged shards: what is not there
+	Settled bool     // it ended early, because everything that was asked for is violated
+
+	Counts     campaign.Counts        // of all schedules together
+	Kinds      map[string]*FaultCount // by kind of fault
+	Coverage   Coverage
+	Properties []PropertyCount // those that were looked at
+	Statements int             // bounds and intervals in Properties, which hold together with Confidence
+	Shapes     map[string]int  // how many schedules were explicit, guided, pct, …
+	Found      []Found         // the distinct violations, the lowest-numbered first
+
+	collect bool
+	asked   []request
+	all     []PropertyCount // Properties, with those that nobody has to read about
+}
+
+// request is a level or a property that the user asked for.
+type request struct {
+	name       string
+	properties []checker.Property
+	first      int // the lowest number of a schedule that violates it; -1: none
+}
+
+// requestsFor are the levels and properties that were asked for, each with nothing found.
+func requestsFor(names []string) []request {
+	var all []request
+	for _, name := range names {
+		all = append(all, request{name, campaign.PropertiesOf([]string{name}), -1})
+	}
+	return all
+}
+
+// violatedIn says whether a schedule violates it.
+func (a *request) violatedIn(r *campaign.Result) bool {
+	v, _ := r.FirstViolation([]string{a.name})
+	return v != nil
+}
+
+// lastNeeded is the number of the schedule with which everything that was asked for is
+// violated; -1: not everything is.
+func lastNeeded(all []request) int {
+	last := -1
+	for _, a := range all {
+		if a.first < 0 {
+			return -1
+		}
+		last = max(last, a.first)
+	}
+	return last
+}
+
+// FaultCount counts the faults of a kind.
+type FaultCount struct {
+	Installed int `json:"installed"`
+	Bit       int `json:"bit"`
+	Skipped   int `json:"skipped"`
+}
+
+// PropertyCount is what the schedules said of one property.
+type PropertyCount struct {
+	checker.Property
+	Tested     int // schedules in which the checker judged it at all
+	Conclusive int // of them, those in which it holds or is violated: all others prove nothing
+	Violated   int // of them
+	Verdict    checker.Verdict
+	Why        string
+	First      int            // the first schedule that violates it; -1: none
+	Lacking    map[string]int // why the others prove nothing, and in how many of them
+	Bound      float64        // where it holds: no larger share of schedules violates it, with the Confidence
+	Rate       *Interval      // the share of schedules that violate it; nil: nothing was found, or the search ended with it
+}
+
+// Found is a violation that an exploration found.
+type Found struct {
+	Number    int // of the schedule, from 0
+	Seed      uint64
+	Scenario  campaign.Scenario // the schedule, concrete: it violates the property whenever it is simulated
+	Property  checker.Property
+	Faults    []string          // kinds of fault that explain it
+	Reason    string            // the property and those: what makes it distinct
+	Violation checker.Violation // the first
+	Count     int               // schedules that violate it for the same reason
+
+	// History is that of the schedule, where Exploration.Run ran it: it may not be had again.
+	History *history.History `json:"-"`
+}
+
+// Verdict is the worst of the properties'; unknown if the exploration was interrupted
+// before it had found anything.
+func (x *ExploreResult) Verdict() checker.Verdict {
+	worst := checker.Holds
+	for _, l := range x.Properties {
+		switch {
+		case l.Verdict == checker.Violated:
+			return checker.Violated
+		case l.Verdict == checker.Invalid:
+			worst = checker.Invalid
+		}
+	}
+	if worst == checker.Holds && (x.Interrupted || len(x.Missing) > 0) {
+		return checker.Unknown
+	}
+	return worst
+}
+
+// newExploreResult is an exploration of which nothing was tried.
+func newExploreResult(e *ExploreOptions) *ExploreResult {
+	x := &ExploreResult{
+		Seed: e.Base.Seed, Kinds: map[string]*FaultCount{}, Coverage: Coverage{}, Shapes: map[string]int{},
+		collect: e.Collect, asked: requestsFor(e.Properties),
+	}
+	for _, p := range campaign.PropertiesOf(e.Properties) {
+		x.Properties = append(x.Properties, PropertyCount{Property: p, First: -1, Lacking: map[string]int{}})
+	}
+	return x
+}
+
+// fold adds a schedule. Schedules come in the order of their numbers.
+func (x *ExploreResult) fold(t *trial) {
+	x.Schedules++
+	x.Simulated += t.result.Duration
+	x.Counts.Add(t.result.Counts)
+	x.Coverage.merge(t.coverage)
+	x.Shapes[t.scenario.NemesisName()]++
+	x.Shapes[cmp.Or(t.scenario.Scheduler, campaign.Uniform)+" scheduler"]++
+	for _, f := range t.faults {
+		b := x.Kinds[f.Name]
+		if b == nil {
+			b = &FaultCount{}
+			x.Kinds[f.Name] = b
+		}
+		switch {
+		case !f.Installed:
+			b.Skipped++
+		case f.Bit:
+			b.Installed, b.Bit = b.Installed+1, b.Bit+1
+		default:
+			b.Installed++
+		}
+	}
+	for i := range x.Properties {
+		x.Properties[i].fold(t)
+	}
+	for i := range x.asked {
+		a := &x.asked[i]
+		if !a.violatedIn(t.result) || a.first >= 0 && !x.collect {
+			continue
+		}
+		if a.first < 0 {
+			a.first = t.number
+		}
+		for _, v := range t.result.ResultsFor([]string{a.name}) {
+			if v.Verdict == checker.Violated && len(v.Violations) > 0 {
+				x.found(t, v.Property, v.Violations[0])
+			}
+		}
+	}
+}
+
+// fold counts a schedule by what the checker says of the property in it. Nothing else
+// decides whether a schedule counts.
+func (l *PropertyCount) fold(t *trial) {
+	i := slices.IndexFunc(t.result.Verdicts, func(v checker.Result) bool { return v.Name == l.Name })
+	if i < 0 {
+		l.Lacking[cmp.Or(t.result.Untested[l.Name], "the run did not exercise it")]++
+		return
+	}
+	l.Tested++
+	switch v := t.result.Verdicts[i]; v.Verdict {
+	case checker.Holds:
+		l.Conclusive++
+	case checker.Violated:
+		l.Conclusive++
+		l.Violated++
+		if l.First < 0 {
+			l.First = t.number
+		}
+	default:
+		l.Lacking[lacking(&v)]++
+	}
+}
+
+// found adds a violation, or counts one more of a reason that is known.
+func (x *ExploreResult) found(t *trial, p checker.Property, v checker.Violation) {
+	faults := explaining(v, t.faults)
+	reason := reasonOf(p, v, faults, t.faults)
+	for i := range x.Found {
+		f := &x.Found[i]
+		if f.Reason == reason && f.Number == t.number {
+			return // it was asked for twice, by its name and its level
+		}
+		if f.Reason == reason {
+			f.Count++
+			return
+		}
+	}
+	s := t.scenario
+	s.Properties = []string{campaign.ShortName(p)}
+	x.Found = append(x.Found, Found{
+		Number: t.number, Seed: s.Seed, Scenario: s, Property: p, Faults: faults, Reason: reason, Violation: v, Count: 1, History: t.history,
+	})
+}
+
+// explaining are the kinds of fault that explain a violation: those that its explanation
+// names, and what bends the clock of a client that takes part. A bent clock moves the end
+// of every lease that is measured by it.
+func explaining(v checker.Violation, faults []*history.Fault) []string {
+	kinds := map[string]bool{}
+	for _, f := range faults {
+		if slices.Contains(v.Faults, f.ID) || changesClockOf(v.Clients, f) && f.Began <= v.At {
+			kinds[f.Name] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(kinds))
+}
+
+// changesClockOf says whether a fault was installed that changes the clock of one of the clients.
+func changesClockOf(clients []string, f *history.Fault) bool {
+	if !f.Installed || fault.Of(f.Name).Hits != fault.Clients || f.Params["clock"] == "" {
+		return false
+	}
+	return len(f.Clients) == 0 || slices.ContainsFunc(clients, func(c string) bool { return slices.Contains(f.Clients, c) })
+}
+
+// reasonOf names a violation by its property and the kinds of fault that explain it.
+func reasonOf(p checker.Property, v checker.Violation, explaining []string, faults []*history.Fault) string {
+	why := strings.Join(explaining, ", ")
+	if why == "" {
+		why = "without a fault"
+		if slices.ContainsFunc(faults, func(f *history.Fault) bool { return f.Installed && f.Began <= v.At }) {
+			why = "no fault is known to explain it"
+		}
+	}
+	return p.Level + " " + p.Name + ": " + why
+}
+
+// conclude gives each property its verdict, and says why. A property that was not asked
+// for by its name, and that nothing tested, is left out where another of its level was:
+// some are judged only if they are named.
+func (x *ExploreResult) conclude(e ExploreOptions) {
+	tested := map[string]bool{}
+	for _, l := range x.Properties {
+		tested[l.Level] = tested[l.Level] || l.Tested > 0
+	}
+	x.all = slices.Clone(x.Properties)
+	x.Properties = slices.DeleteFunc(x.Properties, func(l PropertyCount) bool {
+		return l.Tested == 0 && tested[l.Level] && !slices.Contains(e.Properties, l.Name)
+	})
+	x.Settled = !x.collect && lastNeeded(x.asked) >= 0
+	for i := range x.Properties {
+		l := &x.Properties[i]
+		switch missing := l.missing(x, e.Base); {
+		case l.Violated > 0:
+			l.Verdict = checker.Violated
+		case missing != "":
+			l.Verdict, l.Why = checker.Invalid, missing
+			continue
+		case len(x.Missing) > 0:
+			l.Verdict, l.Why = checker.Unknown, fmt.Sprintf("not violated in %s; but %s", conclusive(l.Conclusive), strings.Join(x.Missing, "; "))
+			continue
+		default:
+			l.Verdict = checker.Holds
+		}
+		if l.Verdict == checker.Holds || !x.Settled {
+			x.Statements++
+		}
+	}
+	for i := range x.Properties {
+		x.Properties[i].quantify(x)
+	}
+}
+
+// quantify says how often a property is violated, as far as the schedules tell.
+func (l *PropertyCount) quantify(x *ExploreResult) {
+	switch {
+	case l.Verdict == checker.Holds:
+		l.Bound = Bound(l.Conclusive, x.Statements)
+		l.Why = fmt.Sprintf("%s%s; with 95 %% confidence in at most %s of those drawn from this scenario",
+			cmp.Or(map[int]string{1: "not violated in 1 conclusive schedule"}[l.Conclusive], "violated in none of "+conclusive(l.Conclusive)), l.others(x), Percent(l.Bound))
+	case l.Verdict == checker.Violated && x.Settled:
+		l.Why = fmt.Sprintf("violated by schedule %d; the search ended there, so how often is not known (--collect goes on)", l.First)
+		if l.First < x.Schedules-1 {
+			l.Why = fmt.Sprintf("violated in %d of %s, first by schedule %d; the search ended early, so how often is not known (--collect goes on)",
+				l.Violated, conclusive(l.Conclusive), l.First)
+		}
+	case l.Verdict == checker.Violated:
+		rate := Wilson(l.Violated, l.Conclusive, x.Statements)
+		l.Rate = &rate
+		l.Why = fmt.Sprintf("violated in %d of %s%s: %s; first by schedule %d",
+			l.Violated, conclusive(l.Conclusive), l.others(x), rate, l.First)
+	}
+}
+
+func conclusive(n int) string {
+	return Counted(n, "conclusive schedule", "conclusive schedules")
+}
+
+// others says how many schedules do not count, or "".
+func (l *PropertyCount) others(x *ExploreResult) string {
+	if n := x.Schedules - l.Conclusive; n > 0 {
+		return fmt.Sprintf(" (%d more proved nothing)", n)
+	}
+	return ""
+}
+
+// Caveats say what the statistical statements mean; none: there is no statement.
+func (x *ExploreResult) Caveats() []string {
+	if x.Statements == 0 {
+		return nil
+	}
+	about := "Shares are about schedules drawn from this scenario. They do not say how often it happens in production."
+	if x.Statements == 1 {
+		return []string{about}
+	}
+	return []string{about, fmt.Sprintf("All %d shares hold together with 95 %% confidence (Bonferroni: %.4g %% each).",
+		x.Statements, 100*(1-(1-Confidence)/float64(x.Statements)))}
+}
+
+// missing says what the schedules lack to prove anything, and what helps, or "".
+func (l *PropertyCount) missing(x *ExploreResult, base campaign.Scenario) string {
+	tried := Counted(x.Schedules, "schedule", "schedules")
+	if l.Conclusive == 0 {
+		most, help := "the search ended before the first", helpInconclusive
+		if len(l.Lacking) > 0 {
+			most = slices.MaxFunc(slices.Sorted(maps.Keys(l.Lacking)), func(a, b string) int { return cmp.Compare(l.Lacking[a], l.Lacking[b]) })
+		}
+		if l.Tested == 0 {
+			help = helpUntested(l.Property)
+		}
+		if x.Schedules <= 1 {
+			return fmt.Sprintf("%s proved nothing: %s%s", tried, most, help)
+		}
+		return fmt.Sprintf("none of %s was conclusive, most often (%d times) because %s%s", tried, l.Lacking[most], most, help)
+	}
+	for _, kind := range base.FaultNames() {
+		if b := x.Kinds[kind]; b == nil || b.Bit == 0 {
+			how := "it was never drawn: try more --schedules"
+			if b != nil {
+				how = fmt.Sprintf("%d were installed, %d skipped: leave it out of --faults, or see docs/faults.md for what it needs", b.Installed, b.Skipped)
+			}
+			return fmt.Sprintf("the fault %s never took effect in %s: %s", kind, tried, how)
+		}
+	}
+	return ""
+}

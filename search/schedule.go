@@ -1,0 +1,203 @@
+package search
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"lockpick/campaign"
+	"lockpick/cluster"
+	"lockpick/history"
+	"lockpick/history/fault"
+	"lockpick/nemesis"
+	"lockpick/workload"
+)
+
+// explicitSchedule makes a schedule of the faults that struck in a run, each at its time, with
+// the masters and the clients that it hit: what a nemesis did, or what the words and
+// triggers of a schedule came to.
+func explicitSchedule(h *history.History, s campaign.Scenario) []campaign.Step {
+	var steps []campaign.Step
+	for _, f := range history.Faults(h.Ops) {
+		if f.Installed {
+			steps = append(steps, stepOf(f, h, s))
+		}
+	}
+	return steps
+}
+
+// stepOf is the step that does what a recorded fault did.
+func stepOf(f *history.Fault, h *history.History, s campaign.Scenario) campaign.Step {
+	step := campaign.Step{
+		Fault: f.Name, At: f.Began, For: f.To - f.From, Masters: f.Masters, Clients: f.Clients,
+		Mode: cluster.Mode(f.Params["mode"]), Direction: f.Params["direction"], Point: f.Params["point"], Clock: f.Params["clock"],
+	}
+	step.Delay, _ = time.ParseDuration(f.Params["delay"])
+	kind := fault.Of(f.Name)
+	switch {
+	case kind.EndsMaster():
+		step.For, _ = time.ParseDuration(f.Params["restart-delay"])
+	case kind.Clock == fault.MasterClock && !f.Healed:
+		step.For = 24 * time.Hour
+	case kind.Clock == fault.MasterClock:
+		// To set a clock right that is behind is a jump forward, a fault of its own.
+		if c, _, _ := nemesis.ParseClock(step.Clock); c.Offset < 0 || c.Rate > 0 {
+			step.For = 24 * time.Hour
+		}
+	}
+	if kind.Accepts(fault.Strict) {
+		step.Strict, step.Torn = s.Strict, s.Torn
+		for _, x := range s.Schedule {
+			step.Strict, step.Torn = step.Strict || x.Strict, step.Torn || x.Torn
+		}
+	}
+	if kind.Hits == fault.Clients && len(f.Clients) == 0 {
+		step.Clients = struckClients(f, h)
+	}
+	if outage := f.Params["outage"]; outage != "" {
+		step.Outage, _ = time.ParseDuration(outage)
+		step.SplitBrain = f.Params["split-brain"] != ""
+	}
+	if kind.AtOnce() && f.Params["aim"] == campaign.Guided {
+		// It struck as soon as the lease was granted. A step by itself waits for a master's
+		// next vote, so it begins before it.
+		for i := range h.Ops {
+			if op := &h.Ops[i]; op.F == history.FAcquire && op.Type == history.OK && op.Time <= f.Began {
+				step.At = max(0, op.Time-10*time.Millisecond)
+			}
+		}
+	}
+	if kind.HitsMaster() && !step.SplitBrain {
+		step.Clients = nil
+	}
+	return step
+}
+
+// struckClients finds the clients that were stopped or ended by a fault that named none.
+func struckClients(f *history.Fault, h *history.History) []string {
+	for i := range h.Ops {
+		op := &h.Ops[i]
+		stopped := op.F == history.FPaused && op.Type == history.Invoke || op.F == history.FCrash
+		if stopped && op.Time >= f.From && op.Time <= f.To && op.Value != nil && op.Value.Point == f.Params["point"] {
+			return []string{op.Process}
+		}
+	}
+	return nil
+}
+
+var stepTrigger = regexp.MustCompile(`^step (\d+)( heals)?$`)
+
+// withoutStep is the scenario without one of its steps. What that triggered takes over its
+// time or its trigger.
+func withoutStep(s campaign.Scenario, i int) campaign.Scenario {
+	gone := s.Schedule[i]
+	if m := stepTrigger.FindStringSubmatch(gone.After); m != nil {
+		switch n, _ := strconv.Atoi(m[1]); {
+		case n == i+1: // it waited for itself
+			gone.After = ""
+		case n > i+1:
+			gone.After = fmt.Sprintf("step %d%s", n-1, m[2])
+		}
+	}
+	steps := slices.Delete(slices.Clone(s.Schedule), i, i+1)
+	for j := range steps {
+		m := stepTrigger.FindStringSubmatch(steps[j].After)
+		if m == nil {
+			continue
+		}
+		switch n, _ := strconv.Atoi(m[1]); {
+		case n == i+1:
+			wait := steps[j].Plus
+			if m[2] != "" {
+				wait += gone.For
+			}
+			steps[j].After, steps[j].At, steps[j].Plus, steps[j].Repeat = gone.After, 0, gone.Plus+wait, steps[j].Repeat && gone.Repeat
+			if gone.After == "" {
+				steps[j].At, steps[j].Plus = gone.At+wait, 0
+			}
+		case n > i+1:
+			steps[j].After = fmt.Sprintf("step %d%s", n-1, m[2])
+		}
+	}
+	s.Schedule = steps
+	return s
+}
+
+// withStep is the scenario with one of its steps changed.
+func withStep(s campaign.Scenario, i int, change func(*campaign.Step)) campaign.Scenario {
+	s.Schedule = slices.Clone(s.Schedule)
+	change(&s.Schedule[i])
+	return s
+}
+
+// restrictTo is the scenario with fewer clients, masters and keys, those that are named, which
+// get the first names of their sort. Steps that hit none of those that are left go.
+func restrictTo(s campaign.Scenario, clients, masters, keys []string) campaign.Scenario {
+	renamed := map[string]string{}
+	for _, x := range []struct {
+		kept  []string
+		first []string
+	}{{clients, workload.Clients(len(clients))}, {masters, masterNames(len(masters))}, {keys, workload.Keys(len(keys))}} {
+		for i, name := range x.kept {
+			renamed[name] = x.first[i]
+		}
+	}
+	words := append([]string{nemesis.Any, nemesis.Holder}, nemesis.Targets...)
+	rename := func(names []string) []string {
+		var out []string
+		for _, n := range names {
+			if slices.Contains(words, n) {
+				out = append(out, n)
+			} else if to, ok := renamed[n]; ok {
+				out = append(out, to)
+			}
+		}
+		slices.SortFunc(out, byNumber)
+		return out
+	}
+	s.Clients, s.Masters, s.Keys = len(clients), len(masters), len(keys)
+	s.Schedule = slices.Clone(s.Schedule)
+	for i := len(s.Schedule) - 1; i >= 0; i-- {
+		step := s.Schedule[i]
+		m, c := rename(step.Masters), rename(step.Clients)
+		if len(step.Masters) > 0 && len(m) == 0 || len(step.Clients) > 0 && len(c) == 0 {
+			s = withoutStep(s, i)
+			continue
+		}
+		s.Schedule[i].Masters, s.Schedule[i].Clients = m, c
+		if words := strings.Fields(step.After); len(words) == 3 && words[0] != "step" {
+			for _, j := range []int{0, 2} {
+				if words[j] == nemesis.Any {
+					continue
+				}
+				to, ok := renamed[words[j]]
+				if !ok {
+					to = nemesis.Any
+				}
+				words[j] = to
+			}
+			s.Schedule[i].After = strings.Join(words, " ")
+		}
+	}
+	return s
+}
+
+// byNumber orders m2 before m10.
+func byNumber(a, b string) int {
+	if len(a) != len(b) {
+		return len(a) - len(b)
+	}
+	return strings.Compare(a, b)
+}
+
+// masterNames names n masters: m1, m2, …
+func masterNames(n int) []string {
+	var names []string
+	for i := range n {
+		names = append(names, fmt.Sprintf("m%d", i+1))
+	}
+	return names
+}

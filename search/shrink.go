@@ -1,0 +1,395 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+	"lockpick/history"
+)
+
+// ShrinkOptions asks for the smallest scenario that violates a property as another does.
+type ShrinkOptions struct {
+	Scenario   campaign.Scenario
+	History    *history.History // of a run of it in which a fault struck, real or simulated; nil: it is simulated
+	Properties []string         // levels or names; empty: L2 if that is violated, else whatever is violated first
+	TimeLimit  time.Duration    // in real time; 0: 30 s
+	Seeds      int              // how many each candidate is tried with; 0: 20
+
+	Run Runner // what runs a candidate; nil: the simulator
+
+	Live func(ShrinkStatus) // called after each candidate that was kept, and now and then; may be nil
+}
+
+// ShrinkStatus is how the shrinking is getting on.
+type ShrinkStatus struct {
+	Size    Size
+	Runs    int
+	Elapsed time.Duration
+	Limit   time.Duration
+}
+
+// Size is how large a scenario is.
+type Size struct {
+	Faults  int // steps of the schedule
+	Hit     int // masters and clients that they name, a word counts for all of its sort
+	Clients int
+	Masters int
+	Keys    int
+	Time    time.Duration // until the violation begins
+}
+
+// ShrinkResult is a counterexample: the smallest scenario that was found.
+type ShrinkResult struct {
+	Scenario  campaign.Scenario // with an explicit schedule, and a seed with which it violates the property
+	History   *history.History  // of it with that seed, simulated
+	Result    *campaign.Result
+	Violation checker.Violation
+	Before    Size
+	Size      Size
+	Seeds     int    // that each candidate was tried with in the end
+	Rate      int    // with how many of them it violates the property
+	Minimal   bool   // each fault is necessary: without any one of them no seed violates the property
+	Stopped   string // why it is not: the time limit, an interruption
+	Runs      int    // simulations
+}
+
+// ErrNotReproduced says that a violation could not be had again in virtual time, so that
+// there is nothing to shrink.
+var ErrNotReproduced = errors.New("not violated in the simulator")
+
+// Shrink is delta debugging (Zeller and Hildebrandt, "Simplifying and isolating
+// failure-inducing input"): it leaves out faults, clients, masters and keys, then makes
+// times round and turns them into triggers, as long as the property is still violated.
+// To leave something out shifts the random choices, so each candidate is tried with many
+// seeds. The end of ctx ends it early, with the best so far.
+func Shrink(ctx context.Context, how ShrinkOptions) (*ShrinkResult, error) {
+	if how.TimeLimit <= 0 {
+		how.TimeLimit = 30 * time.Second
+	}
+	if how.Seeds <= 0 {
+		how.Seeds = 20
+	}
+	limited, end := context.WithTimeout(ctx, how.TimeLimit)
+	defer end()
+	k := &shrinker{how: how, ctx: limited, began: time.Now(), properties: how.Properties, base: how.Scenario}
+	for i := range how.Seeds {
+		k.seeds = append(k.seeds, scheduleSeed(how.Scenario.Seed, i))
+	}
+	k.seeds[0] = how.Scenario.Seed
+	if err := k.start(); err != nil {
+		return nil, err
+	}
+	minimal := k.shrink()
+	h, r, err := k.last(ctx)
+	if err != nil {
+		return nil, err
+	}
+	v, _ := r.FirstViolation(k.properties)
+	if v == nil {
+		return nil, &campaign.HarnessError{Err: fmt.Errorf("the scenario that was shrunk to does not violate %v again with the same seed %d: this is a bug of Lockpick", k.properties, k.best.Seed)}
+	}
+	out := &ShrinkResult{
+		Scenario: k.best, History: h, Result: r, Violation: *v, Before: k.before, Size: sizeOf(k.best),
+		Seeds: len(k.seeds), Rate: k.rate, Minimal: minimal, Runs: k.runs,
+	}
+	out.Size.Time = v.At
+	switch {
+	case minimal:
+	case ctx.Err() != nil:
+		out.Stopped = "interrupted"
+	default:
+		out.Stopped = fmt.Sprintf("the time limit of %v", how.TimeLimit)
+	}
+	return out, nil
+}
+
+// last is the history that is reported. In the simulator it is that of one more run: nothing
+// rests on a run that is not kept. Where two runs of a seed differ, it is that of the run that
+// was found.
+func (k *shrinker) last(ctx context.Context) (*history.History, *campaign.Result, error) {
+	if k.how.Run == nil {
+		return simulateAndJudge(context.WithoutCancel(ctx), k.best)
+	}
+	r, err := campaign.Judge(k.history)
+	return k.history, r, err
+}
+
+// shrinker is a shrinking while it runs.
+type shrinker struct {
+	how        ShrinkOptions
+	ctx        context.Context
+	began      time.Time
+	seeds      []uint64
+	properties []string
+	base       campaign.Scenario // whose assumptions hold for every candidate
+	before     Size
+	runs       int
+
+	best    campaign.Scenario
+	rate    int // with how many of the seeds it violates the property
+	history *history.History
+	found   *checker.Violation // in it
+}
+
+func sizeOf(s campaign.Scenario) Size {
+	z := Size{Faults: len(s.Schedule), Clients: s.Clients, Masters: s.Masters, Keys: s.Keys}
+	for _, step := range s.Schedule {
+		z.Hit += countTargets(step, s)
+	}
+	return z
+}
+
+// countTargets is how many masters and clients a step hits.
+func countTargets(s campaign.Step, of campaign.Scenario) int {
+	n := 0
+	for _, name := range s.Masters {
+		if isName(name) {
+			n++
+		} else {
+			n += of.Masters
+		}
+	}
+	for _, name := range s.Clients {
+		if isName(name) {
+			n++
+		} else {
+			n += of.Clients
+		}
+	}
+	return n
+}
+
+// isName tells m1 and c2 from words such as holders and any.
+func isName(s string) bool { return len(s) > 1 && s[1] >= '0' && s[1] <= '9' }
+
+// start finds the violation that is to be kept, and the first explicit schedule with it.
+func (k *shrinker) start() error {
+	s := k.how.Scenario
+	s.Driver, s.ClientsAs, s.StopOnViolation = campaign.Sim, campaign.Goroutines, false
+	h := k.how.History
+	var v *checker.Violation
+	var of string // the property
+	if h != nil {
+		r, err := campaign.Judge(h)
+		if err != nil {
+			return err
+		}
+		if v, of = k.first(r); v == nil {
+			return &campaign.Problem{Field: "run", Says: "nothing was violated in it: there is nothing to shrink"}
+		}
+	}
+	if h == nil || h.Header.Driver == campaign.Sim {
+		for _, seed := range k.seeds {
+			if k.ctx.Err() != nil {
+				break
+			}
+			s.Seed = seed
+			again, r, err := k.how.Run.judged(k.ctx, s)
+			if err != nil {
+				return err
+			}
+			k.runs++
+			if w, property := k.first(r); w != nil {
+				h, v, of = again, w, property
+				break
+			}
+		}
+		if v == nil {
+			return fmt.Errorf("%w: %s with %d seeds", ErrNotReproduced, s.Name, k.runs)
+		}
+	}
+	struck := s
+	if len(s.Schedule) == 0 { // a nemesis drew the faults
+		struck.Schedule = explicitSchedule(h, s)
+	}
+	k.before = sizeOf(struck)
+	k.before.Time = v.At
+	k.properties, s.Properties = []string{of}, []string{campaign.ShortName(campaign.PropertiesOf([]string{of})[0])}
+	s.StopOnViolation = of == checker.MutualExclusion.Name
+	s.Faults, s.Targets, s.Interval, s.Nemesis = nil, nil, 0, campaign.Random
+	var candidates []campaign.Scenario
+	add := func(steps []campaign.Step) *campaign.Scenario {
+		c := s
+		c.Schedule = steps
+		candidates = append(candidates, c)
+		return &candidates[len(candidates)-1]
+	}
+	if told := k.explainedFaults(s, h, v); told != nil {
+		candidates = append(candidates, *told)
+	}
+	if len(s.Schedule) > 0 {
+		add(s.Schedule)
+	}
+	add(explicitSchedule(h, s))
+	slices.SortStableFunc(candidates, func(a, b campaign.Scenario) int { return cmp.Compare(len(a.Schedule), len(b.Schedule)) })
+	for _, c := range candidates {
+		if c.Check() == nil && k.keep(c, 1) {
+			return nil
+		}
+	}
+	if k.ctx.Err() != nil {
+		return fmt.Errorf("%w: the time was over before a schedule was found that does", ErrNotReproduced)
+	}
+	return fmt.Errorf("%w: neither the faults that explain the violation nor all %d faults of the run, at their times, make one with %d seeds", ErrNotReproduced, k.before.Faults, len(k.seeds))
+}
+
+// first is the violation to keep: of the properties that were asked for, else of mutual
+// exclusion, else of any.
+func (k *shrinker) first(r *campaign.Result) (*checker.Violation, string) {
+	if len(k.properties) == 0 {
+		if v, of := r.FirstViolation([]string{checker.MutualExclusion.Name}); v != nil {
+			return v, of
+		}
+	}
+	return r.FirstViolation(k.properties)
+}
+
+// explainedFaults is the scenario that the explanation of a violation tells: the faults that it
+// names, those of before from the beginning, the others when the first lease is granted;
+// the clients that it names, and its key. Nil where it names no lease.
+func (k *shrinker) explainedFaults(s campaign.Scenario, h *history.History, v *checker.Violation) *campaign.Scenario {
+	if len(v.Clients) == 0 || len(v.Tokens) == 0 {
+		return nil
+	}
+	granted := time.Duration(-1)
+	for i := range h.Ops {
+		if op := &h.Ops[i]; op.F == history.FAcquire && op.Type == history.OK && op.Process == v.Clients[0] && op.Value.Token == v.Tokens[0] {
+			granted = op.Time
+			break
+		}
+	}
+	if granted < 0 {
+		return nil
+	}
+	s.Schedule = nil
+	s.TimeLimit = min(s.TimeLimit, max(time.Second, 4*s.TTL))
+	for _, f := range history.Faults(h.Ops) {
+		if !slices.Contains(v.Faults, f.ID) || !f.Installed {
+			continue
+		}
+		step := stepOf(f, h, s)
+		if f.Began <= granted {
+			step.At = 0
+			step.For = max(step.For, min(s.TimeLimit, granted+s.TTL))
+		} else {
+			step.At, step.After, step.Plus = 0, fmt.Sprintf("%s acquires %s", v.Clients[0], v.Key), f.Began-granted
+		}
+		s.Schedule = append(s.Schedule, step)
+	}
+	s = restrictTo(s, distinct(v.Clients), masterNames(s.Masters), []string{v.Key})
+	return &s
+}
+
+// distinct leaves out what came before.
+func distinct(names []string) []string {
+	var out []string
+	for _, n := range names {
+		if !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// keep takes a candidate over if it violates the property with at least so many seeds.
+func (k *shrinker) keep(s campaign.Scenario, need int) bool {
+	need = max(need, 1)
+	hits, first := k.sample(s, need)
+	if hits < need {
+		return false
+	}
+	k.take(s, hits, first)
+	return true
+}
+
+func (k *shrinker) take(s campaign.Scenario, hits int, x sampleRun) {
+	k.best, k.rate = s, hits
+	k.best.Seed = x.seed
+	k.history, k.found = x.h, x.v
+	k.reportStatus()
+}
+
+func (k *shrinker) reportStatus() {
+	if k.how.Live != nil {
+		k.how.Live(ShrinkStatus{Size: sizeOf(k.best), Runs: k.runs, Elapsed: time.Since(k.began), Limit: k.how.TimeLimit})
+	}
+}
+
+// sampleRun is what a scenario did with one seed.
+type sampleRun struct {
+	seed uint64
+	h    *history.History
+	v    *checker.Violation // nil: none
+}
+
+// sample simulates a scenario with seed after seed, until it has violated the property so
+// often, or no longer can; with need 0, with all of them. The first is that of the first
+// of the seeds; with need 0, the one in which the violation begins the earliest.
+func (k *shrinker) sample(s campaign.Scenario, need int) (hits int, first sampleRun) {
+	width := runtime.GOMAXPROCS(0)
+	decided := func(tried int) bool { return need > 0 && (hits >= need || hits+len(k.seeds)-tried < need) }
+	for from := 0; from < len(k.seeds) && !decided(from); from += width {
+		some := k.seeds[from:min(from+width, len(k.seeds))]
+		got := make([]sampleRun, len(some))
+		var all sync.WaitGroup
+		for i, seed := range some {
+			all.Go(func() {
+				c := s
+				c.Seed = seed
+				h, r, err := k.how.Run.judged(k.ctx, c, campaign.PropertiesOf(k.properties)...)
+				if err == nil && k.ctx.Err() == nil { // else it was cut short, or is no scenario
+					v, _ := r.FirstViolation(k.properties)
+					got[i] = sampleRun{seed, h, v}
+				}
+			})
+		}
+		all.Wait()
+		k.runs += len(some)
+		if k.ctx.Err() != nil {
+			return 0, sampleRun{}
+		}
+		for _, x := range got {
+			if x.v == nil {
+				continue
+			}
+			if hits++; first.v == nil || need == 0 && x.v.At < first.v.At {
+				first = x
+			}
+		}
+	}
+	if k.runs%100 < width {
+		k.reportStatus()
+	}
+	return hits, first
+}
+
+// manyMore is by how much the number of seeds grows where violations are rare.
+const manyMore = 5
+
+// measure counts with how many of the seeds the best violates the property, and takes the
+// seed with the shortest story. Where that is hardly any, more seeds are tried from now on:
+// else what is smaller would be missed by chance.
+func (k *shrinker) measure() {
+	hits, first := k.sample(k.best, 0)
+	if hits == 0 {
+		return // the time is over
+	}
+	k.take(k.best, hits, first)
+	if n := len(k.seeds); n == k.how.Seeds && hits*10 <= n {
+		for i := range (manyMore - 1) * n {
+			k.seeds = append(k.seeds, scheduleSeed(k.how.Scenario.Seed, n+i))
+		}
+		k.measure()
+	}
+}
+
+// outOfTime says that the time has come to stop.
+func (k *shrinker) outOfTime() bool { return k.ctx.Err() != nil }

@@ -1,0 +1,418 @@
+package search
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+	"lockpick/history"
+	"lockpick/history/fault"
+	"lockpick/nemesis"
+	"lockpick/workload"
+)
+
+// shrink makes the best smaller until nothing helps any more. It says whether each fault
+// that is left was seen to be necessary.
+func (k *shrinker) shrink() (minimal bool) {
+	k.measure()
+	for !k.outOfTime() {
+		k.faults()
+		k.measure()
+		for k.clients() || k.masters() || k.keys() || k.targets() {
+		}
+		k.measure()
+		k.work()
+		k.simplifySteps()
+		k.times()
+		k.triggers()
+		k.times()
+		k.measure()
+		k.amplify()
+		k.times()
+		k.measure()
+		if !k.necessary() {
+			continue // without one of its faults it is still violated: go on from there
+		}
+		return !k.outOfTime()
+	}
+	return false
+}
+
+// necessary says whether the property holds, with every seed, without any one of the
+// faults. If not, it takes over what is smaller.
+func (k *shrinker) necessary() bool {
+	for i := range k.best.Schedule {
+		if k.keep(withoutStep(k.best, i), 1) {
+			return false
+		}
+	}
+	return !k.outOfTime()
+}
+
+// faults leaves out faults: ddmin over the steps of the schedule.
+func (k *shrinker) faults() {
+	for parts := 1; !k.outOfTime(); {
+		n := len(k.best.Schedule)
+		parts = min(parts, n)
+		size := 0
+		if parts > 0 {
+			size = (n + parts - 1) / parts
+		}
+		smaller := false
+		for from := 0; size > 0 && from < n && !smaller && !k.outOfTime(); from += size {
+			c := k.best
+			for i := min(from+size, n) - 1; i >= from; i-- {
+				c = withoutStep(c, i)
+			}
+			smaller = k.keep(c, 1)
+		}
+		switch {
+		case n == 0 || size == 1 && !smaller:
+			return
+		case smaller:
+			parts = max(parts-1, 1)
+		default:
+			parts *= 2
+		}
+	}
+}
+
+// required is how often a smaller scenario must violate the property: one that is smaller
+// and hardly ever does is no better story.
+func (k *shrinker) required() int { return (k.rate + 1) / 2 }
+
+// clients leaves out those that have no part in the violation, then one at a time.
+func (k *shrinker) clients() bool {
+	n := k.best.Clients
+	masters, keys := masterNames(k.best.Masters), workload.Keys(k.best.Keys)
+	if part := distinct(k.found.Clients); len(part) > 0 && len(part) < n && k.keep(restrictTo(k.best, part, masters, keys), k.required()) {
+		return true
+	}
+	for i := n - 1; i >= 0 && n > 1 && !k.outOfTime(); i-- {
+		if k.keep(restrictTo(k.best, slices.Delete(workload.Clients(n), i, i+1), masters, keys), k.required()) {
+			return true
+		}
+	}
+	return false
+}
+
+// masters leaves out two at a time, so that a majority stays what it was to an even
+// or an odd number, and not below three, which is the least of which one may fail.
+func (k *shrinker) masters() bool {
+	n := k.best.Masters
+	clients, keys := workload.Clients(k.best.Clients), workload.Keys(k.best.Keys)
+	for i := n - 1; i > 0 && n >= 5; i-- {
+		for j := i - 1; j >= 0 && !k.outOfTime(); j-- {
+			kept := slices.Delete(slices.Delete(masterNames(n), i, i+1), j, j+1)
+			if k.keep(restrictTo(k.best, clients, kept, keys), k.required()) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (k *shrinker) keys() bool {
+	return k.best.Keys > 1 && k.keep(restrictTo(k.best, workload.Clients(k.best.Clients), masterNames(k.best.Masters), []string{k.found.Key}), k.required())
+}
+
+// targets has faults hit fewer masters and clients: names for words, then fewer names.
+func (k *shrinker) targets() bool {
+	for i, step := range k.best.Schedule {
+		if f := k.struck(i); f != nil {
+			c := k.change(i, func(s *campaign.Step) {
+				s.Masters, s.Clients = concrete(s.Masters, f.Masters), concrete(s.Clients, f.Clients)
+			})
+			if sizeOf(c).Hit < sizeOf(k.best).Hit && c.Check() == nil && k.keep(c, k.required()) {
+				return true
+			}
+		}
+		for j := range step.Masters {
+			if len(step.Masters) > 1 && k.keep(k.change(i, func(s *campaign.Step) { s.Masters = slices.Delete(slices.Clone(s.Masters), j, j+1) }), k.required()) {
+				return true
+			}
+		}
+		for j := range step.Clients {
+			if len(step.Clients) > 1 && k.keep(k.change(i, func(s *campaign.Step) { s.Clients = slices.Delete(slices.Clone(s.Clients), j, j+1) }), k.required()) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// struck is the fault that a step became in the best's history; nil: none.
+func (k *shrinker) struck(i int) *history.Fault {
+	for _, f := range history.Faults(k.history.Ops) {
+		if f.Installed && f.Params["step"] == fmt.Sprint(i+1) {
+			return f
+		}
+	}
+	return nil
+}
+
+// concrete puts names where a word is.
+func concrete(names, hit []string) []string {
+	if len(hit) == 0 || len(names) > 0 && isName(names[0]) {
+		return names
+	}
+	return hit
+}
+
+// change is the best with one step changed.
+func (k *shrinker) change(i int, f func(*campaign.Step)) campaign.Scenario {
+	return withStep(k.best, i, f)
+}
+
+// try keeps a change that makes the story simpler, if it is violated as often.
+func (k *shrinker) try(c campaign.Scenario) bool {
+	return !k.outOfTime() && c.Check() == nil && k.keep(c, k.rate)
+}
+
+// work makes what the clients do plainer, and the scheduler.
+func (k *shrinker) work() {
+	for _, f := range []func(s *campaign.Scenario){
+		func(s *campaign.Scenario) { s.Scheduler, s.Stall = "", 0 },
+		func(s *campaign.Scenario) { s.Extend = 0 },
+		func(s *campaign.Scenario) { s.LongHolds = 0 },
+		func(s *campaign.Scenario) {
+			if k.properties[0] != checker.FencedWrites.Name && k.properties[0] != checker.FencingMonotone.Name {
+				s.Fencing = false
+			}
+		},
+		func(s *campaign.Scenario) {
+			if k.properties[0] != checker.NoLostUpdate.Name {
+				s.Resource = ""
+			}
+		},
+	} {
+		c := k.best
+		if f(&c); !reflect.DeepEqual(c, k.best) {
+			k.try(c)
+		}
+	}
+	for _, hold := range []time.Duration{k.best.TTL / 2, k.best.TTL * 3 / 4, k.best.TTL, k.best.TTL / 4, 0} {
+		if !strings.Contains(k.best.Hold, "..") {
+			return
+		}
+		c := k.best
+		c.Hold = hold.String()
+		k.try(c)
+	}
+}
+
+// simplifySteps makes each fault plainer: once instead of repeatedly, no special way.
+func (k *shrinker) simplifySteps() {
+	for i := range k.best.Schedule {
+		for _, f := range []func(s *campaign.Step){
+			func(s *campaign.Step) { s.Repeat = false },
+			func(s *campaign.Step) { s.Mode = "" },
+			func(s *campaign.Step) { s.Direction = "" },
+			func(s *campaign.Step) { s.Strict, s.Torn = false, false },
+		} {
+			c := k.change(i, f)
+			if !reflect.DeepEqual(k.best.Schedule[i], c.Schedule[i]) {
+				k.try(c)
+			}
+		}
+	}
+}
+
+// times makes the times of the schedule round, and the run short.
+func (k *shrinker) times() {
+	for _, limit := range []time.Duration{1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 60} {
+		limit *= time.Second
+		if limit < k.best.TTL || limit >= k.best.TimeLimit {
+			continue
+		}
+		c := k.best
+		c.TimeLimit = limit
+		if k.try(c) {
+			break
+		}
+	}
+	for i := range k.best.Schedule {
+		kind := fault.Of(k.best.Schedule[i].Fault)
+		for _, of := range []func(*campaign.Step) *campaign.Duration{
+			func(s *campaign.Step) *campaign.Duration { return &s.At },
+			func(s *campaign.Step) *campaign.Duration { return &s.Plus },
+			func(s *campaign.Step) *campaign.Duration { return &s.For },
+			func(s *campaign.Step) *campaign.Duration { return &s.Delay },
+		} {
+			step := k.best.Schedule[i]
+			least := time.Duration(0)
+			if kind.EndsMaster() && of(&step) == &step.For {
+				least = k.base.RestartDelay // the base assumes that restarts take so long
+			}
+			if c, _, _ := nemesis.ParseClock(step.Clock); of(&step) == &step.For && (c.Offset < 0 || c.Rate > 0) {
+				least = step.For // to set it right would be a jump, a fault of its own
+			}
+			shorter := roundValues(*of(&step))
+			if of(&step) == &step.For {
+				shorter = append(k.parts(step.For), shorter...)
+			}
+			for _, d := range shorter {
+				if d >= least && k.try(k.change(i, func(s *campaign.Step) { *of(s) = d })) {
+					break
+				}
+			}
+		}
+		if c, strobe, err := nemesis.ParseClock(k.best.Schedule[i].Clock); err == nil && c.Offset != 0 && k.base.Clock == "" && k.base.ClientClock == "" {
+			sign := k.best.Schedule[i].Clock[:1]
+			for _, d := range roundValues(c.Offset.Abs()) {
+				if d > 0 && !strobe && k.try(k.change(i, func(s *campaign.Step) { s.Clock = sign + d.String() })) {
+					break
+				}
+			}
+		}
+	}
+}
+
+// parts lists times below d that are about as long as a lease.
+func (k *shrinker) parts(d time.Duration) []time.Duration {
+	list := []time.Duration{0}
+	for _, half := range []time.Duration{1, 2, 3, 4, 6} {
+		if part := half * k.best.TTL / 2; part < d {
+			list = append(list, part)
+		}
+	}
+	return list
+}
+
+// roundValues lists rounder times near d, the roundest first.
+func roundValues(d time.Duration) []time.Duration {
+	if d == 0 {
+		return nil
+	}
+	list := []time.Duration{0}
+	for _, unit := range []time.Duration{time.Minute, 10 * time.Second, time.Second, 500 * time.Millisecond, 100 * time.Millisecond, 10 * time.Millisecond, time.Millisecond} {
+		if d%unit == 0 {
+			break
+		}
+		for _, r := range []time.Duration{d.Truncate(unit) + unit, d.Truncate(unit)} {
+			if r > 0 && r <= 2*d && !slices.Contains(list, r) {
+				list = append(list, r)
+			}
+		}
+	}
+	return list
+}
+
+// triggers has faults strike after what happened before them in the history, instead of
+// at a time, so that the story can be re-enacted where nothing takes the same time.
+func (k *shrinker) triggers() {
+	for i := range k.best.Schedule {
+		step := k.best.Schedule[i]
+		if step.After == "" && step.At == 0 {
+			continue
+		}
+		for _, c := range k.timings(i) {
+			if k.try(c) {
+				break
+			}
+		}
+	}
+}
+
+// timings lists other times for a step, the plainest first: from the beginning, after
+// the grant of the first lease that the violation is about, after other events.
+func (k *shrinker) timings(i int) []campaign.Scenario {
+	var out []campaign.Scenario
+	add := func(after string, plus time.Duration) {
+		step := k.best.Schedule[i]
+		if step.After == after && step.Plus == plus && step.At == 0 {
+			return
+		}
+		out = append(out, k.change(i, func(s *campaign.Step) { s.At, s.After, s.Plus, s.Repeat = 0, after, plus, s.Repeat && after != "" }))
+	}
+	f := k.struck(i)
+	if f == nil {
+		return nil
+	}
+	kind := fault.Of(f.Name)
+	if kind.Hits == fault.Links || kind.Hits == fault.Clients {
+		out = append(out, k.change(i, func(s *campaign.Step) { s.At, s.After, s.Plus, s.Repeat, s.For = 0, "", 0, false, k.best.TimeLimit }))
+	}
+	add("", 0)
+	verbs := map[string]string{
+		history.FAcquire: "acquires", history.FEnter: "enters", history.FWrite: "writes", history.FExtend: "extends", history.FRelease: "releases",
+	}
+	events := 0
+	for j := f.Index; j >= 0 && events < 8; j-- {
+		op := &k.history.Ops[j]
+		verb := verbs[op.F]
+		if verb == "" || op.Time > f.Began || !(op.Type == history.OK || op.F == history.FEnter) {
+			continue
+		}
+		events++
+		after, plus := fmt.Sprintf("%s %s %s", op.Process, verb, op.Key), f.Began-op.Time
+		if op.F == history.FAcquire { // the event that people think in
+			out = append([]campaign.Scenario{k.change(i, func(s *campaign.Step) { s.At, s.After, s.Plus = 0, after, 0 })}, out...)
+		}
+		add(after, plus)
+	}
+	return out
+}
+
+// sure is the share of seeds with which a counterexample should violate its property: then
+// it does so on real masters too, where chance has other dice.
+const sure = 0.9
+
+// amplify makes a violation sure that was rare: clients get the time for it, and faults hit
+// more masters, up to a quorum of them, or strike again and again. It adds no fault.
+func (k *shrinker) amplify() {
+	want := int(sure * float64(len(k.seeds)))
+	if k.rate >= want {
+		return
+	}
+	roomy := k.best
+	roomy.TimeLimit, roomy.Hold, roomy.LongHolds = max(roomy.TimeLimit, 4*roomy.TTL), roomy.TTL.String(), 0
+	candidates := []campaign.Scenario{roomy}
+	for i, step := range k.best.Schedule {
+		if len(step.Masters) == 0 || !isName(step.Masters[0]) {
+			continue
+		}
+		for n := len(step.Masters); n <= k.best.Masters/2+1; n++ {
+			for _, some := range combinations(masterNames(k.best.Masters), n) {
+				candidates = append(candidates, withStep(roomy, i, func(s *campaign.Step) { s.Masters = some }))
+			}
+		}
+	}
+	for i, step := range k.best.Schedule {
+		if step.After != "" && !strings.HasPrefix(step.After, "step") {
+			candidates = append(candidates, withStep(roomy, i, func(s *campaign.Step) { s.Repeat = true }))
+		}
+	}
+	for _, c := range candidates[:min(len(candidates), 100)] {
+		if k.rate >= want || k.outOfTime() {
+			return
+		}
+		if sizeOf(c).Hit > max(k.before.Hit, sizeOf(k.best).Hit) {
+			continue // that would be worse than what there was in the beginning
+		}
+		// What is hardly surer is not worth it.
+		least := min(want, max(3*k.rate/2, want/3)+1)
+		if hits, _ := k.sample(c, least); hits >= least && c.Check() == nil {
+			k.keep(c, hits)
+			k.measure()
+		}
+	}
+}
+
+// combinations lists the choices of n names.
+func combinations(names []string, n int) [][]string {
+	if n == 0 {
+		return [][]string{nil}
+	}
+	var out [][]string
+	for i := range len(names) - n + 1 {
+		for _, rest := range combinations(names[i+1:], n-1) {
+			out = append(out, append([]string{names[i]}, rest...))
+		}
+	}
+	return out
+}

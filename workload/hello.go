@@ -1,0 +1,109 @@
+package workload
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Command is what runs as a client process.
+type Command struct {
+	Args []string // the program first
+	Env  []string // NAME=value, beside the harness's own environment
+	Lock string   // the name that init tells the client; empty: none
+	// Log opens what the stderr of a client's process is appended to; nil: only its end is kept.
+	Log func(client string) (io.WriteCloser, error)
+}
+
+// Hello is what a client process says of itself in its answer to init.
+type Hello struct {
+	Can      []string  `json:"can,omitempty"`     // of the optional parts of the protocol, those that it has
+	Library  string    `json:"library,omitempty"` // that it tests, with its version
+	Masters  Masters   `json:"masters,omitempty"` // that it uses
+	Lifespan *Lifespan `json:"ttl,omitempty"`     // the TTLs that it takes; nil: any
+	Lease    string    `json:"lease,omitempty"`   // NoLease, or empty
+}
+
+// The optional parts of the protocol. A client that says nothing of them has none: it can be asked to acquire,
+// to release and to exit.
+const (
+	CanExtend = "extend" // it takes the request extend
+	CanFence  = "fence"  // its grants carry fencing tokens
+	CanWrite  = "write"  // it checks the lease and sends writes itself; else the harness does
+	CanPoints = "points" // it tells of the points that it passes
+	CanClock  = "clock"  // it takes the request clock
+	CanVotes  = "votes"  // it tells of the masters' votes; else the harness reads them off the links
+)
+
+// Abilities lists them.
+var Abilities = []string{CanExtend, CanFence, CanWrite, CanPoints, CanClock, CanVotes}
+
+// NoLease, as what a client says of its leases: the lock promises no time, and is valid until it is released.
+const NoLease = "none"
+
+// Has says whether the client has an optional part of the protocol.
+func (h *Hello) Has(what string) bool { return slices.Contains(h.Can, what) }
+
+// Lifespan is which TTLs a library takes. The names carry the unit.
+type Lifespan struct {
+	MinMS  float64 `json:"min_ms,omitempty"`  // the shortest
+	UnitMS float64 `json:"unit_ms,omitempty"` // all are multiples of it
+}
+
+// Fits says what is wrong with a TTL for the library.
+func (l *Lifespan) Fits(ttl time.Duration) error {
+	if l == nil {
+		return nil
+	}
+	least, unit := time.Duration(l.MinMS*float64(time.Millisecond)), time.Duration(l.UnitMS*float64(time.Millisecond))
+	switch {
+	case ttl < least:
+		return fmt.Errorf("its TTLs are at least %v, and the run's is %v: use --ttl %v or more", least, ttl, least)
+	case unit > 0 && ttl%unit != 0:
+		return fmt.Errorf("its TTLs are multiples of %v, and the run's is %v: use --ttl %v", unit, ttl, max(least, (ttl+unit-1)/unit*unit))
+	}
+	return nil
+}
+
+// Masters is how many masters a library uses: 1, or all that there are ("n", or nothing).
+type Masters int
+
+// AllMasters are used.
+const AllMasters Masters = 0
+
+// UnmarshalJSON takes 1 and "n".
+func (m *Masters) UnmarshalJSON(b []byte) error {
+	switch string(b) {
+	case "1", `"1"`:
+		*m = 1
+	case `"n"`, "null":
+		*m = AllMasters
+	default:
+		return fmt.Errorf(`masters is %s: it is 1 or "n"`, b)
+	}
+	return nil
+}
+
+// MarshalJSON is the reverse.
+func (m Masters) MarshalJSON() ([]byte, error) {
+	if m == 1 {
+		return []byte("1"), nil
+	}
+	return json.Marshal("n")
+}
+
+// Check says what is wrong with what a client says of itself.
+func (h *Hello) Check() error {
+	if h.Lease != "" && h.Lease != NoLease {
+		return fmt.Errorf("lease is %q: it is %q or left out", h.Lease, NoLease)
+	}
+	for _, c := range h.Can {
+		if !slices.Contains(Abilities, c) {
+			return fmt.Errorf("can names %q: it is any of %s", c, strings.Join(Abilities, ", "))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,189 @@
+package remote
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"lockpick/redlock"
+	"lockpick/workload"
+)
+
+// Acquire asks the process to acquire. ctx ends the waiting at its deadline only: the
+// process is told how long it may try.
+func (c *Client) Acquire(ctx context.Context, key string) (workload.Lease, error) {
+	within := c.site.AcquireTimeout
+	if end, ok := ctx.Deadline(); ok {
+		within = time.Until(end)
+	}
+	c.mu.Lock()
+	delete(c.ended, "key "+key) // of a lease before
+	c.mu.Unlock()
+	invoked := time.Now()
+	m, err := c.ask(Request{Op: opAcquire, Key: key, Within: within, WithinMS: inMS(within)})
+	if err != nil {
+		return nil, err
+	}
+	return c.granted(key, "", m, invoked), nil
+}
+
+// granted makes a lease of what the process says of a request that was invoked then. token is that of the
+// lease that it extends, if it does.
+func (c *Client) granted(key, token string, m Message, invoked time.Time) workload.Lease {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := &lease{client: c, key: key, fence: m.Value.Fence}
+	l.token = cmp.Or(m.Value.Token, token, c.seenToken(invoked))
+	if l.token == "" { // it only has to tell leases apart
+		c.unnamed++
+		l.token = fmt.Sprintf("%s-%d-%d", c.site.Client, c.process.cmd.Process.Pid, c.unnamed)
+	}
+	l.until = c.lasts(l.token, m, invoked)
+	l.ctx, l.end = context.WithCancelCause(context.Background())
+	if bent, ok := c.bent[l.token]; ok && bent.At > m.At { // its clock was bent before this was read
+		l.until = bent.until()
+	}
+	if before := c.leases[l.token]; before != nil { // it was extended: one lock, one context
+		l.ctx, l.end = before.ctx, before.end
+	}
+	cause, over := c.ended[l.token]
+	if !over {
+		cause, over = c.ended["key "+key]
+	}
+	delete(c.ended, l.token)
+	delete(c.ended, "key "+key)
+	switch {
+	case over:
+		l.end(cause)
+	case c.gone:
+		l.end(workload.ErrGone)
+	default:
+		c.leases[l.token] = l
+	}
+	return c.shown(l)
+}
+
+// seenToken is the token that a master granted since then, if the links saw one. The caller holds c.mu.
+func (c *Client) seenToken(since time.Time) string {
+	var latest grant
+	for _, g := range c.seen {
+		if !g.sent.Before(since) && g.sent.After(latest.sent) {
+			latest = g
+		}
+	}
+	return latest.token
+}
+
+// lasts is when a lease ends. What is left of it was said when the machine's clock showed m.At. A client that does
+// not say it is taken at its library's word: the TTL counts from when it sent the command that was granted
+// (the first of them, with several masters), or if nobody saw that, from the invocation. The caller holds c.mu.
+func (c *Client) lasts(token string, m Message, invoked time.Time) time.Time {
+	switch {
+	case m.At != 0:
+		return m.until()
+	case c.hello.Lease == workload.NoLease:
+		return invoked.Add(forever)
+	}
+	var first time.Time
+	for _, g := range c.seen {
+		if g.token == token && !g.sent.Before(invoked) && (first.IsZero() || g.sent.Before(first)) {
+			first = g.sent
+		}
+	}
+	if first.IsZero() {
+		first = invoked
+	}
+	return first.Add(c.site.TTL)
+}
+
+// forever is how long leases last that have no end.
+const forever = 24 * time.Hour
+
+// shown is a lease as the workload sees it: one that writes itself, if its client can.
+func (c *Client) shown(l *lease) workload.Lease {
+	if c.hello.Has(workload.CanWrite) {
+		return &writer{l}
+	}
+	return l
+}
+
+// valid notes that a lease ends at another time.
+func (c *Client) valid(m Message) *lease {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.bent[m.Value.Token] = m
+	l := c.leases[m.Value.Token]
+	if l != nil {
+		l.until = m.until()
+	}
+	return l
+}
+
+// ago is how long ago it happened what a message tells of; 0 if it does not say.
+func (m *Message) ago() time.Duration {
+	if m.When == 0 {
+		return 0
+	}
+	return max(0, time.Duration(monotonic()-m.When))
+}
+
+// until is when what is left of a lease ends.
+func (m *Message) until() time.Time {
+	now := time.Now() // first: what is left then errs on the safe side
+	return now.Add(m.Left - time.Duration(monotonic()-m.At))
+}
+
+// lease is a lease of a client process, in true time.
+type lease struct {
+	client     *Client
+	key, token string
+	fence      int64
+	until      time.Time // guarded by client.mu: the client's clocks may be bent
+	ctx        context.Context
+	end        context.CancelCauseFunc
+}
+
+func (l *lease) Token() string            { return l.token }
+func (l *lease) Fence() int64             { return l.fence }
+func (l *lease) Context() context.Context { return l.ctx }
+
+func (l *lease) Until() time.Time {
+	l.client.mu.Lock()
+	defer l.client.mu.Unlock()
+	return l.until
+}
+
+func (l *lease) Extend(context.Context) (workload.Lease, error) {
+	if !l.client.hello.Has(workload.CanExtend) {
+		return nil, &Refused{"the client cannot extend leases"}
+	}
+	invoked := time.Now()
+	m, err := l.client.ask(Request{Op: opExtend, Key: l.key, Token: l.token})
+	if refused := (*Refused)(nil); errors.As(err, &refused) && m.At == 0 { // nothing is left of it
+		l.client.finish(l.token, redlock.ErrLost)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return l.client.granted(l.key, l.token, m, invoked), nil
+}
+
+func (l *lease) Release(context.Context) error {
+	_, err := l.client.ask(Request{Op: opRelease, Key: l.key, Token: l.token})
+	if !l.client.hello.Has(workload.CanVotes) { // whose leases say themselves that they are over
+		l.client.finish(l.token, redlock.ErrReleased)
+	}
+	return err
+}
+
+// writer is a lease of a client that writes itself.
+type writer struct{ *lease }
+
+// Write has the process check its lease, send its token if it is to mark the resource, and
+// send a write.
+func (l *writer) Write(value int64, mark bool) error {
+	_, err := l.client.ask(Request{Op: opWrite, Key: l.key, Token: l.token, Value: value, Mark: mark})
+	return err
+}

@@ -47,10 +47,10 @@ check: lint
 # configurations and histories have fresh seeds each time, which a failure prints.
 export RAPID_SEED ?= 1
 # Every test with the race detector, then those that asked to run without it, then each fuzz
-# target for FUZZTIME; the end lists the slowest tests, and those that were skipped and why.
-FUZZTIME ?= 10s
+# target with FUZZ inputs; the end lists the slowest tests, and those that were skipped and why.
+FUZZ ?= 10000
 test: setup-test lint
-	@$(GO) run ./internal/testrun -fuzztime $(FUZZTIME) $(MODULES:%=-module %) ./...
+	@$(GO) run ./internal/testrun -fuzz $(FUZZ) $(MODULES:%=-module %) ./...
 
 # Each false alarm comes with a scenario in ALARMS that shows it again; the first lines of the
 # output have the seed.

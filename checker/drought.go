@@ -271,11 +271,15 @@ const minWaits = 3
 
 // stalledFor is the share of a time in which the harness's machine stood still.
 func (r *run) stalledFor(from, to time.Duration) float64 {
-	var total time.Duration
+	return float64(r.stalledTime(from, to)) / float64(max(to-from, 1))
+}
+
+// stalledTime is for how long the harness's machine stood still within a time.
+func (r *run) stalledTime(from, to time.Duration) (total time.Duration) {
 	for _, s := range r.stalls().spans {
 		total += max(0, min(s.To, to)-max(s.From, from))
 	}
-	return float64(total) / float64(max(to-from, 1))
+	return total
 }
 
 // last is the lease that was the last to be granted on a key before a time.

@@ -42,7 +42,7 @@ func (r *run) extension() *judgement {
 			}
 			granted = append(granted, g.At)
 			x := lateExtension{lease: l, before: l.Grants[i], grant: g}
-			if g.At <= x.before.Until {
+			if r.inTime(x.before.Until, g.At) {
 				b, known := r.backingOf(l, i+1)
 				if !known || r.quorum() == 0 || b.enough() {
 					continue
@@ -75,6 +75,16 @@ func (r *run) extension() *judgement {
 			return fmt.Sprintf("%s granted while the lease was valid", count(t.checked, "extension was", "extensions were"))
 		},
 	}
+}
+
+// inTime says whether what was recorded at a time may have happened by an end before it: nobody could
+// record anything while the machine or the recorder stood still.
+func (r *run) inTime(end, at time.Duration) bool {
+	if at <= end {
+		return true
+	}
+	stalled := r.stalledTime(end, at)
+	return stalled > 0 && at-end <= stalled+r.slack
 }
 
 // asked is when the operation that ended in the line at index began.

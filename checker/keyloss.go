@@ -386,7 +386,12 @@ func (n *narrative) byExpiry(a *history.Lease, yes, next history.Vote, ttl time.
 // the key, as far as is known.
 func (n *narrative) restarted(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
 	executed, _ := n.r.executed(next)
-	return n.restartedBetween(m, a, sent(yes), executed)
+	if c, ok := n.restartedBetween(m, a, sent(yes), executed); ok || executed == next.At {
+		return c, ok
+	}
+	// The request may have reached the master after the restart only: a link held it, or the client
+	// had yet to connect again.
+	return n.restartedBetween(m, a, sent(yes), next.At)
 }
 
 func (n *narrative) restartedBetween(m string, a *history.Lease, from, to time.Duration) (cause, bool) {

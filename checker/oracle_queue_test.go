@@ -41,7 +41,7 @@ func (o *oracle) leftBehind(a asking, to time.Duration) (until time.Duration, le
 			continue
 		}
 		left = true
-		for t := v.sent; t < v.at; t += o.tick { // whatever is wrong begins and ends at ticks
+		for t := v.sent; t == v.sent || t < v.at; t += o.tick { // whatever is wrong begins and ends at ticks
 			for end := t; o.troubled(a.client, v.master, end) && end <= o.end; end += o.tick {
 				until = max(until, end+o.tick)
 			}

@@ -132,8 +132,8 @@ func TestRunCheckReport(t *testing.T) {
 			if code != exitViolated || !strings.Contains(stdout, "VIOLATED") || !strings.Contains(stdout, "was granted k0") {
 				t.Errorf("check: exit %d\n%s%s", code, stdout, stderr)
 			}
-			if _, _, code = lockpick(t, dir, "check", "latest", "--property", "DF"); code != exitHolds {
-				t.Errorf("check --property DF: exit %d, want %d", code, exitHolds)
+			if _, _, code = lockpick(t, dir, "check", "latest", "--property", "DF"); code != exitHolds && code != exitUndecided { // the run may have stopped before a key was granted again
+				t.Errorf("check --property DF: exit %d, want %d or %d", code, exitHolds, exitUndecided)
 			}
 			report := filepath.Join(dir, got.Report)
 			if err := os.Remove(report); err != nil {

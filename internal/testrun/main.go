@@ -1,8 +1,8 @@
 // Testrun is what `make test` runs: every test under the race detector, then those that
-// asked to run without it (internal/racetest), then every fuzz target for some seconds. At
+// asked to run without it (internal/racetest), then every fuzz target with some thousand inputs. At
 // the end it lists the slowest tests and all skipped ones with their reasons.
 //
-//	go run ./internal/testrun [-module DIR]... [-fuzztime 10s] [PACKAGE...]
+//	go run ./internal/testrun [-module DIR]... [-fuzz 10000] [PACKAGE...]
 package main
 
 import (
@@ -17,6 +17,7 @@ import (
 	"os/signal"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -31,7 +32,7 @@ func main() {
 		modules = append(modules, dir)
 		return nil
 	})
-	fuzzTime := flag.Duration("fuzztime", 10*time.Second, "how long to run each fuzz target, or less if there are so many that all would take more than 85s; 0: not at all")
+	fuzz := flag.Int("fuzz", 10_000, "how many inputs to try on each fuzz target; 0: none")
 	timeout := flag.Duration("timeout", 40*time.Minute, "how long the tests of one package may take")
 	slowest := flag.Int("slowest", 10, "how many of the slowest tests to list")
 	flag.Parse()
@@ -42,7 +43,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	r := &runner{ctx: ctx, out: os.Stdout, timeout: *timeout}
-	if err := r.all(packages, modules, *fuzzTime); err != nil {
+	if err := r.all(packages, modules, *fuzz); err != nil {
 		fmt.Fprintln(os.Stderr, "testrun:", err)
 		r.failed = true
 	}
@@ -51,9 +52,6 @@ func main() {
 		os.Exit(1)
 	}
 }
-
-// fuzzingInAll is how long all fuzz targets together may take.
-const fuzzingInAll = 85 * time.Second
 
 // runner runs go test several times and gathers what the runs reported.
 type runner struct {
@@ -65,7 +63,7 @@ type runner struct {
 	failed bool
 }
 
-func (r *runner) all(packages, modules []string, fuzzTime time.Duration) error {
+func (r *runner) all(packages, modules []string, fuzz int) error {
 	// -p 1: packages with real masters would disturb each other on a small machine.
 	raced, err := r.goTest("with the race detector", "", append([]string{"-race", "-p", "1"}, packages...)...)
 	if err != nil {
@@ -87,12 +85,13 @@ func (r *runner) all(packages, modules []string, fuzzTime time.Duration) error {
 			return err
 		}
 	}
-	if fuzzTime > 0 {
-		targets := fuzzTargets(raced)
-		fuzzTime = min(fuzzTime, (fuzzingInAll / time.Duration(max(len(targets), 1))).Truncate(time.Second))
-		for _, t := range targets {
-			if _, err := r.goTest("fuzzing for "+fuzzTime.String()+": "+t.Test.Name(), "",
-				"-run", "^$", "-fuzz", exactly([]string{t.Test.Name()}), "-fuzztime", fuzzTime.String(), t.Package); err != nil {
+	if fuzz > 0 {
+		// A number of inputs, not a time: go test reports a target as failed if the time is over
+		// while an input is being made smaller.
+		inputs := strconv.Itoa(fuzz) + "x"
+		for _, t := range fuzzTargets(raced) {
+			if _, err := r.goTest("fuzzing with "+strconv.Itoa(fuzz)+" inputs: "+t.Test.Name(), "", "-run", "^$",
+				"-fuzz", exactly([]string{t.Test.Name()}), "-fuzztime", inputs, "-fuzzminimizetime", "100x", t.Package); err != nil {
 				return err
 			}
 		}
@@ -219,6 +218,9 @@ func (r *runner) summarize(slowest int) {
 	for _, x := range r.runs {
 		failed = append(failed, x.Failed()...)
 		for _, pkg := range x.Packages() {
+			if p := x.Package(pkg); p.TestMainFailed() { // no test failed: a leak, a crash, or the time was over
+				fmt.Fprintf(r.out, "\n%s failed beside its tests\n%s", pkg, p.Output(0))
+			}
 			for _, t := range x.Package(pkg).TestCases() {
 				ran++
 				if !t.Test.IsSubTest() {

@@ -52,7 +52,7 @@ func FuzzBytes(f *testing.F) {
 }
 
 // run is testrun in a copy of the module.
-func run(t *testing.T, fuzz time.Duration, packages ...string) (r *runner, dir, out string) {
+func run(t *testing.T, fuzz int, packages ...string) (r *runner, dir, out string) {
 	t.Helper()
 	dir = t.TempDir()
 	for path, text := range module {
@@ -75,7 +75,7 @@ func run(t *testing.T, fuzz time.Duration, packages ...string) (r *runner, dir, 
 }
 
 func TestExcludedTestsRunWithoutTheRaceDetectorAndSkipsAreListed(t *testing.T) {
-	r, dir, out := run(t, time.Second, "./good")
+	r, dir, out := run(t, 100, "./good")
 	if r.failed {
 		t.Fatal(out)
 	}
@@ -84,7 +84,7 @@ func TestExcludedTestsRunWithoutTheRaceDetectorAndSkipsAreListed(t *testing.T) {
 			t.Errorf("%v: the test that makes it did not run\n%s", err, out)
 		}
 	}
-	for _, want := range []string{"Skipped tests: 1\n  1: needs a lighthouse\n", "TestNeedsMore/part", "fuzzing for 1s: FuzzBytes"} {
+	for _, want := range []string{"Skipped tests: 1\n  1: needs a lighthouse\n", "TestNeedsMore/part", "fuzzing with 100 inputs: FuzzBytes"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("there is no %q in\n%s", want, out)
 		}

@@ -219,7 +219,9 @@ func (r *runner) summarize(slowest int) {
 		failed = append(failed, x.Failed()...)
 		for _, pkg := range x.Packages() {
 			if p := x.Package(pkg); p.TestMainFailed() { // no test failed: a leak, a crash, or the time was over
-				fmt.Fprintf(r.out, "\n%s failed beside its tests\n%s", pkg, p.Output(0))
+				var said strings.Builder
+				_ = p.WriteOutputTo(&said, 0) // a Builder never fails
+				fmt.Fprintf(r.out, "\n%s failed, but none of its tests\n%s", pkg, said.String())
 			}
 			for _, t := range x.Package(pkg).TestCases() {
 				ran++

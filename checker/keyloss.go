@@ -181,7 +181,7 @@ func (n *narrative) tenant(v history.Vote) {
 // causes are tried from the surest to the vaguest.
 func (n *narrative) lossBefore(m string, a *history.Lease, yes, next history.Vote) cause {
 	for _, find := range []func(string, *history.Lease, history.Vote, history.Vote) (cause, bool){
-		n.releasedOwn, n.expired, n.restarted, n.disturbed, n.deleted, n.unanswered, n.mayHaveExpired,
+		n.releasedOwn, n.expired, n.restarted, n.disturbed, n.deleted, n.unanswered, n.mayHaveExpired, n.restartedMeanwhile,
 	} {
 		if c, ok := find(m, a, yes, next); ok {
 			return c
@@ -386,11 +386,17 @@ func (n *narrative) byExpiry(a *history.Lease, yes, next history.Vote, ttl time.
 // the key, as far as is known.
 func (n *narrative) restarted(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
 	executed, _ := n.r.executed(next)
-	if c, ok := n.restartedBetween(m, a, sent(yes), executed); ok || executed == next.At {
-		return c, ok
+	return n.restartedBetween(m, a, sent(yes), executed)
+}
+
+// restartedMeanwhile looks for a restart between the sending of next and its answer. The request
+// may have reached the master only after it was up again: a link held it, or the client had to
+// connect anew.
+func (n *narrative) restartedMeanwhile(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
+	executed, _ := n.r.executed(next)
+	if !slices.ContainsFunc(n.r.statesOf(m, executed, next.At), func(s state) bool { return s.is == "up" }) {
+		return cause{}, false
 	}
-	// The request may have reached the master after the restart only: a link held it, or the client
-	// had yet to connect again.
 	return n.restartedBetween(m, a, sent(yes), next.At)
 }
 

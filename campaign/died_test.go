@@ -173,6 +173,7 @@ func TestForeignDeathsAreRecorded(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
+				once.Do(func() {}) // wait until all are killed: the run may end before
 				if killed.IsZero() {
 					t.Skipf("the stage %s was over before anything could be killed", c.stage)
 				}

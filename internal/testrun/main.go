@@ -210,6 +210,26 @@ func reason(x *testjson.Execution, t testjson.TestCase) string {
 	return strings.Join(said, " ")
 }
 
+// printUnfinished prints what go test said of a package that ended before its tests, or that failed
+// although none of them did: a crash, a leak, or the time was over. The formatter shows only the
+// output of tests whose end was reported.
+func (r *runner) printUnfinished(name string, p *testjson.Package) {
+	ids := []int{0} // 0: output of no test
+	for _, t := range p.Failed {
+		if t.Elapsed < 0 {
+			ids = append(ids, t.ID)
+		}
+	}
+	if len(ids) == 1 && !p.TestMainFailed() {
+		return
+	}
+	var said strings.Builder
+	for _, id := range ids {
+		_ = p.WriteOutputTo(&said, id) // a Builder never fails
+	}
+	fmt.Fprintf(r.out, "\n%s ended early or failed beside its tests\n%s", name, said.String())
+}
+
 // summarize lists the slowest tests, the skipped ones and the failed ones, of all runs.
 func (r *runner) summarize(slowest int) {
 	var all, failed []testjson.TestCase
@@ -218,11 +238,7 @@ func (r *runner) summarize(slowest int) {
 	for _, x := range r.runs {
 		failed = append(failed, x.Failed()...)
 		for _, pkg := range x.Packages() {
-			if p := x.Package(pkg); p.TestMainFailed() { // no test failed: a leak, a crash, or the time was over
-				var said strings.Builder
-				_ = p.WriteOutputTo(&said, 0) // a Builder never fails
-				fmt.Fprintf(r.out, "\n%s failed, but none of its tests\n%s", pkg, said.String())
-			}
+			r.printUnfinished(pkg, x.Package(pkg))
 			for _, t := range x.Package(pkg).TestCases() {
 				ran++
 				if !t.Test.IsSubTest() {

@@ -13,7 +13,7 @@ import (
 
 // module is a module whose tests pass, are skipped, and ask to run without the race
 // detector; "bad" has one that fails, "leaks" fails beside
-// its tests, "broken" is not even compiled.
+// its tests, "dies" panics, "broken" is not even compiled.
 var module = map[string]string{
 	"go.mod":          "module example\n\ngo 1.26\n",
 	"good/race.go":    "//go:build race\n\npackage good\n\nconst raced = true\n",
@@ -21,8 +21,9 @@ var module = map[string]string{
 	"bad/bad_test.go": "package bad\n\nimport \"testing\"\n\nfunc TestFails(t *testing.T) { t.Error(\"two and two are five\") }\n",
 	"leaks/leaks_test.go": "package leaks\n\nimport (\n\t\"fmt\"\n\t\"os\"\n\t\"testing\"\n)\n\n" +
 		"func TestMain(m *testing.M) {\n\tm.Run()\n\tfmt.Println(\"a goroutine is left\")\n\tos.Exit(1)\n}\n\nfunc TestPasses(t *testing.T) {}\n",
-	"broken/broken.go": "package broken\n\nvar x int = \"text\"\n",
-	"broken/b_test.go": "package broken\n\nimport \"testing\"\n\nfunc TestBuilt(t *testing.T) {}\n",
+	"dies/dies_test.go": "package dies\n\nimport \"testing\"\n\nfunc TestDies(t *testing.T) {\n\tdone := make(chan int)\n\tgo func() { panic(\"out of luck\") }()\n\t<-done\n}\n",
+	"broken/broken.go":  "package broken\n\nvar x int = \"text\"\n",
+	"broken/b_test.go":  "package broken\n\nimport \"testing\"\n\nfunc TestBuilt(t *testing.T) {}\n",
 	"good/good_test.go": `package good
 
 import (
@@ -95,7 +96,7 @@ func TestExcludedTestsRunWithoutTheRaceDetectorAndSkipsAreListed(t *testing.T) {
 }
 
 func TestFailuresAreShownAndFailTheRun(t *testing.T) {
-	for pkg, want := range map[string]string{"./bad": "two and two are five", "./broken": "cannot use", "./leaks": "a goroutine is left"} {
+	for pkg, want := range map[string]string{"./bad": "two and two are five", "./broken": "cannot use", "./leaks": "a goroutine is left", "./dies": "out of luck"} {
 		if r, _, out := run(t, 0, pkg); !r.failed || !strings.Contains(out, want) || !strings.Contains(out, "FAILED") {
 			t.Errorf("%s: failed %v, want %q in\n%s", pkg, r.failed, want, out)
 		}

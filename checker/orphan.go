@@ -107,15 +107,8 @@ func (r *run) orphans(ghosts bool) *judgement {
 
 // askedAfter is when a master was first asked for its keys within a time.
 func (t *trails) askedAfter(master string, from, to time.Duration) (time.Duration, bool) {
-	looks := t.looks[master]
-	i, _ := slices.BinarySearchFunc(looks, from, func(op *history.Op, at time.Duration) int { return cmp.Compare(op.Time, at) })
-	for _, look := range looks[i:] {
-		if lookFrom(look) >= to {
-			break
-		}
-		if lookFrom(look) > from {
-			return lookTo(look), true
-		}
+	for look := range t.looksWithin(master, from, to) {
+		return lookTo(look), true
 	}
 	return 0, false
 }

@@ -72,6 +72,7 @@ type trails struct {
 	shows   map[trailKey][]*history.Op
 	crashes map[string]moments       // by client
 	looks   map[string][]*history.Op // by master; also what it stored after a restart
+	longest map[string]time.Duration // by master: from when a look began to its line, at most
 	names   map[place]string         // of the key on the master, where it is not the lock's name
 }
 
@@ -332,7 +333,7 @@ func (r *run) trails() *trails {
 		return r.trailed
 	}
 	t := &trails{h: r.h, routeOf: map[route]int32{}, far: map[uint64]int32{}, byPlace: map[place][]int32{}, yes: map[place]votes{}, stores: map[place]votes{},
-		shows: map[trailKey][]*history.Op{}, crashes: map[string]moments{}, looks: map[string][]*history.Op{}, names: map[place]string{}}
+		shows: map[trailKey][]*history.Op{}, crashes: map[string]moments{}, looks: map[string][]*history.Op{}, longest: map[string]time.Duration{}, names: map[place]string{}}
 	t.byToken = make([]int32, len(r.h.Tokens()))
 	for i := range t.byToken {
 		t.byToken[i] = -1
@@ -351,7 +352,7 @@ func (r *run) trails() *trails {
 				value := *op.Value
 				value.Took = op.Time - since
 				look.Value = &value
-				t.looks[op.Process] = append(t.looks[op.Process], &look)
+				t.look(op.Process, &look)
 			}
 			if op.Value.State != "down" {
 				delete(down, op.Process)
@@ -359,7 +360,7 @@ func (r *run) trails() *trails {
 		case op.F == history.FCrash:
 			t.crashes[op.Process] = append(t.crashes[op.Process], op.Time)
 		case op.F == history.FLook && op.Value != nil && op.Value.Keys != nil:
-			t.looks[op.Process] = append(t.looks[op.Process], op)
+			t.look(op.Process, op)
 			for key, token := range op.Value.Keys {
 				id := trailKey{place{op.Process, key}, token}
 				t.shows[id] = append(t.shows[id], op)
@@ -370,15 +371,33 @@ func (r *run) trails() *trails {
 	return t
 }
 
+// look adds a look at a master, in the order of their lines.
+func (t *trails) look(master string, op *history.Op) {
+	t.looks[master] = append(t.looks[master], op)
+	t.longest[master] = max(t.longest[master], op.Time-lookFrom(op))
+}
+
+// looksWithin are the looks at a master that began within a time, in the order of their lines. One
+// that ended later may have begun earlier: what a master stored after an outage is seen since then.
+func (t *trails) looksWithin(master string, from, to time.Duration) iter.Seq[*history.Op] {
+	return func(yield func(*history.Op) bool) {
+		looks := t.looks[master]
+		i, _ := slices.BinarySearchFunc(looks, from, func(op *history.Op, at time.Duration) int { return cmp.Compare(op.Time, at) })
+		for _, look := range looks[i:] {
+			if look.Time-t.longest[master] >= to {
+				return
+			}
+			if began := lookFrom(look); began > from && began < to && !yield(look) {
+				return
+			}
+		}
+	}
+}
+
 // missed is a look within a time that shows that a master did not store a token, or nil.
 func (t *trails) missed(p place, token string, from, to time.Duration) *history.Op {
-	looks := t.looks[p.master]
-	i, _ := slices.BinarySearchFunc(looks, from, func(op *history.Op, at time.Duration) int { return cmp.Compare(op.Time, at) })
-	for _, look := range looks[i:] {
-		if lookFrom(look) >= to {
-			break
-		}
-		if lookFrom(look) > from && lookTo(look) < to && look.Value.Keys[t.stored(p)] != token {
+	for look := range t.looksWithin(p.master, from, to) {
+		if lookTo(look) < to && look.Value.Keys[t.stored(p)] != token {
 			return look
 		}
 	}

@@ -378,7 +378,7 @@ func (r *run) progress() *judgement {
 		if f.Installed {
 			to := f.To + after
 			if fault.Of(f.Name).Clock == fault.MasterClock {
-				to = r.end + 1 // its effect on the keys' expiry lasts
+				to = r.end + 1 // what it did to the keys' expiry lasts
 			}
 			but = append(but, history.Span{From: f.Began, To: to})
 		}

@@ -44,7 +44,7 @@ func (c *campaign) recordDeaths() {
 
 var errNoMajority = errors.New("a majority of masters died, and no fault did that")
 
-// foreignDeaths tells of masters that died although no fault did that.
+// foreignDeaths reports masters that died although no fault ended them.
 func foreignDeaths(ops []history.Op) []string {
 	var notes []string
 	for i := range ops {

@@ -15,7 +15,7 @@ import (
 type Driver struct {
 	Name  string
 	Start func(context.Context, cluster.Config) (cluster.Cluster, error) // nil: they are simulated
-	// Available says whether it can, and what with, or why not and what to do.
+	// Available reports whether it can, and what with, or why not and what to do.
 	Available func(ctx context.Context, image string) (ok bool, why string)
 	// Sweep removes what its dead harnesses left behind, and says what. Leftovers lists that.
 	Sweep     func(context.Context) ([]string, error)

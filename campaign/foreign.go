@@ -19,13 +19,13 @@ import (
 // clientsDir is where a run keeps what its clients wrote to stderr.
 const clientsDir = "clients"
 
-// foreign says whether the clients run a command of the user's.
+// foreign reports whether the clients run a command of the user's.
 func (s *Scenario) foreign() bool { return len(s.Client) > 0 }
 
-// processes says whether clients are processes.
+// processes reports whether clients are processes.
 func (s *Scenario) processes() bool { return s.ClientsAs == Processes || s.foreign() }
 
-// label names what a command tests, where nobody has said it: lock.py is lock.
+// label is the default name of the lock that a command tests: lock.py is lock.
 func label(command []string) string {
 	name := filepath.Base(command[0])
 	for _, arg := range command[1:] {
@@ -40,7 +40,7 @@ func label(command []string) string {
 	return name[:min(len(name), 80)]
 }
 
-// checkClient says what is wrong with the command of a client.
+// checkClient returns what is wrong with the command of a client.
 func (s *Scenario) checkClient() *Problem {
 	switch {
 	case !s.foreign():
@@ -53,7 +53,7 @@ func (s *Scenario) checkClient() *Problem {
 	return nil
 }
 
-// kind is the lock under test. hello is what its client has said of itself.
+// kind is the lock under test. hello is its client's description of itself.
 func (s *Scenario) kind(hello workload.Hello) workload.Kind {
 	if !s.foreign() {
 		kind, _ := workload.LockNamed(s.Lock)

@@ -172,7 +172,7 @@ func (r *Result) setPaths(path string) {
 	}
 }
 
-// ofClients says what a reader must know of clients that run a command of the user's.
+// ofClients says what a reader must know about clients that run a command of the user's.
 func ofClients(h *history.History) []string {
 	var notes []string
 	switch h.Header.Until {
@@ -190,7 +190,7 @@ func ofClients(h *history.History) []string {
 	return notes
 }
 
-// deaths tells of clients whose processes ended without anybody's doing.
+// deaths reports clients whose processes ended by themselves.
 func deaths(ops []history.Op) []string {
 	times, last := map[string]int{}, map[string]string{}
 	for i := range ops {
@@ -205,7 +205,7 @@ func deaths(ops []history.Op) []string {
 	return notes
 }
 
-// failures tells of calls of the lock that did not return or panicked, each kind once.
+// failures reports calls of the lock that did not return or panicked, each kind once.
 func failures(ops []history.Op) []string {
 	type kind struct{ f, command, error string }
 	times, first := map[kind]int{}, map[kind]*history.Op{}

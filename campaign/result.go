@@ -8,7 +8,7 @@ import (
 	"lockpick/history/logs"
 )
 
-// Result is what a campaign concluded: result.json in the store, and (without
+// Result is the result of a campaign: result.json in the store, and (without
 // the violations' details) what --json prints.
 type Result struct {
 	Run         string            `json:"run"`  // its folder in the store
@@ -33,7 +33,7 @@ type Result struct {
 	Overall    checker.Verdict   `json:"verdict"`              // on the properties that were asked for (Conclude)
 	Why        string            `json:"why,omitempty"`        // it is not holds
 	CutShort   string            `json:"cut_short,omitempty"`  // why the history is not that of a whole run
-	Properties []string          `json:"properties,omitempty"` // that were asked for; empty: all
+	Properties []string          `json:"properties,omitempty"` // that were requested; empty: all
 	Untested   map[string]string `json:"untested,omitempty"`   // why a property has no result, by its name
 
 	Verdicts         []checker.Result `json:"verdicts"`
@@ -61,7 +61,7 @@ type Counts struct {
 	NoReply    int `json:"no_reply"`   // lock commands without a reply in time
 	Faults     int `json:"faults"`     // that were installed
 	Skipped    int `json:"skipped"`    // that were not
-	Bit        int `json:"bit"`        // that are known to have had an effect
+	Bit        int `json:"bit"`        // that are known to have taken effect
 	Pauses     int `json:"pauses"`     // of clients at named points
 }
 

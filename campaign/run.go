@@ -29,7 +29,7 @@ import (
 	"lockpick/workload"
 )
 
-// Options is how a run is run, beside what its scenario says.
+// Options are the options of a run, beside its scenario.
 type Options struct {
 	Store    Store
 	Progress func(format string, args ...any) // what takes long, a line each; may be nil
@@ -167,7 +167,7 @@ func (s *Scenario) config() cluster.Config {
 	}
 }
 
-// observe has what is recorded watched and counted.
+// observe registers the observers that watch and count recorded operations.
 func (c *campaign) observe() {
 	c.recorder.Observe(c.watch.Observe)
 	c.recorder.Observe(func(op history.Op) {
@@ -177,7 +177,7 @@ func (c *campaign) observe() {
 	})
 }
 
-// header is what the history says of itself.
+// header is the header of the history.
 func (s *Scenario) header(masters cluster.Cluster, hello workload.Hello, yaml string, started time.Time) history.Header {
 	lock := s.kind(hello)
 	versions := map[string]string{"redis": masters.Version(), "lockpick": Version()}
@@ -386,7 +386,7 @@ func (c *campaign) placeClient(client string) error {
 	return nil
 }
 
-// runNemesis lets the nemesis loose until ctx ends and all has healed.
+// runNemesis runs the nemesis until ctx ends and all faults have healed.
 func (c *campaign) runNemesis(ctx context.Context) {
 	s := c.s
 	plan := nemesis.Plan{
@@ -407,7 +407,7 @@ func (c *campaign) runNemesis(ctx context.Context) {
 	}
 }
 
-// WantedClientClock is what the fault client-clock does; empty: drawn.
+// WantedClientClock is the clock change of the fault client-clock; empty: drawn.
 func (s *Scenario) WantedClientClock() string {
 	if s.ClientRate > 0 {
 		return "x" + strconv.FormatFloat(s.ClientRate, 'g', -1, 64)

@@ -24,7 +24,7 @@ type Scenario struct {
 	Masters     int                 `yaml:"masters"`
 	Persistence string              `yaml:"persistence"`
 	MaxMemory   int64               `yaml:"max_memory,omitempty"` // bytes, of each master; 0: no limit
-	Eviction    string              `yaml:"eviction,omitempty"`   // what a master does at that limit
+	Eviction    string              `yaml:"eviction,omitempty"`   // how a master evicts keys at that limit
 	Replicas    int                 `yaml:"replicas,omitempty"`   // asynchronous ones of each master
 	Wait        int                 `yaml:"wait,omitempty"`       // of them must have a key before their master's vote counts
 	Clients     int                 `yaml:"clients"`
@@ -36,7 +36,7 @@ type Scenario struct {
 	Hold        string              `yaml:"hold"`                 // "0..1s" or "500ms"
 	LongHolds   float64             `yaml:"long_holds"`           // share of sections that want 0.8 to 1.5 TTL
 	Extend      float64             `yaml:"extend"`               // probability that a lease which runs out is extended
-	Resource    workload.Protocol   `yaml:"resource,omitempty"`   // how clients use what the lock guards: register (or empty), cas-mark-first, cas-mark-last
+	Resource    workload.Protocol   `yaml:"resource,omitempty"`   // how clients use the guarded resource: register (or empty), cas-mark-first, cas-mark-last
 
 	Faults       []string `yaml:"faults"`  // empty: none
 	Nemesis      string   `yaml:"nemesis"` // random, guided
@@ -111,7 +111,7 @@ const (
 	Virtual = "virtual" // in Go tests alone (package locktest)
 )
 
-// Drivers lists the drivers that can be asked for.
+// Drivers lists the drivers that can be selected.
 var Drivers = []string{Auto, Docker, Process, Sim}
 
 // Defaults is the scenario that `lockpick run` runs without flags.
@@ -272,10 +272,10 @@ func (s *Scenario) checkFaults() *Problem {
 	return nil
 }
 
-// rateInRange says whether a clock can run at a rate: slower, nothing would ever end.
+// rateInRange reports whether a clock can run at a rate: slower, nothing would ever end.
 func rateInRange(rate float64) bool { return rate >= 0.001 && rate <= 1000 }
 
-// checkClock says what is wrong with what a clock is to do; empty: nothing.
+// checkClock returns what is wrong with a clock setting; empty: nothing.
 func checkClock(field, text string) *Problem {
 	if text == "" {
 		return nil
@@ -292,7 +292,7 @@ func checkClock(field, text string) *Problem {
 	return nil
 }
 
-// checkStep says what is wrong with the numbers of a step.
+// checkStep returns what is wrong with the numbers of a step.
 func checkStep(s Step, field string) *Problem {
 	for _, d := range []struct {
 		name string
@@ -338,7 +338,7 @@ func (s *Scenario) points() []string {
 	return points
 }
 
-// needs says whether a fault that the scenario asks for needs something of the masters.
+// needs reports whether a fault that the scenario asks for needs something of the masters.
 func (s *Scenario) needs(what string) bool {
 	return slices.ContainsFunc(s.FaultNames(), func(f string) bool { return fault.Of(f).Needs == what })
 }
@@ -453,7 +453,7 @@ func (s *Scenario) NemesisName() string {
 	return s.Nemesis
 }
 
-// UnknownValue is the problem of a field whose value is none of those that are allowed.
+// UnknownValue is the problem of a field whose value is not one of the allowed values.
 func UnknownValue[T ~string](field, got string, allowed []T) *Problem {
 	var names []string
 	for _, a := range allowed {

@@ -39,7 +39,7 @@ func (c *campaign) observeMasters(ctx context.Context) {
 	}
 }
 
-// snapshotInterval is the time between two looks at the masters: a quarter of the TTL, at most a
+// snapshotInterval is the time between two snapshots of the masters: a quarter of the TTL, at most a
 // second. Real masters have other things to do, too.
 func (c *campaign) snapshotInterval() time.Duration {
 	every := min(time.Second, c.s.TTL/4)

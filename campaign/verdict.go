@@ -24,7 +24,7 @@ type Conclusion struct {
 // severity orders verdicts: the overall verdict is the most severe one.
 var severity = []checker.Verdict{checker.Holds, NotTested, checker.Invalid, checker.Unknown, checker.Violated}
 
-// Worse says whether verdict a is more severe than b.
+// Worse reports whether verdict a is more severe than b.
 func Worse(a, b checker.Verdict) bool { return slices.Index(severity, a) > slices.Index(severity, b) }
 
 // Conclude merges the verdicts on the properties that were asked for, by their levels or
@@ -84,7 +84,7 @@ func (r *Result) whyNotTested(name string) string {
 	return strings.Join(reasons, ", ")
 }
 
-// WhyNotTested says what the history lacks for a verdict on p.
+// WhyNotTested returns what the history lacks for a verdict on p.
 func WhyNotTested(p checker.Property, h *history.History) string {
 	happened := func(f string) bool {
 		return slices.ContainsFunc(h.Ops, func(op history.Op) bool { return op.F == f })

@@ -27,7 +27,7 @@ func LoadScenario(path string) (Scenario, error) {
 	return s, nil
 }
 
-// NamesSeed says whether the scenario in a file has a seed of its own.
+// NamesSeed reports whether the scenario in a file has a seed of its own.
 func NamesSeed(path string) (bool, error) {
 	file, err := parser.ParseFile(path, 0)
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *Scenario) YAML() ([]byte, error) {
 	return b, nil
 }
 
-// scenarioFields says which fields there are, for who wrote another.
+// scenarioFields lists the known fields, for the error on an unknown one.
 func scenarioFields() string {
 	return fmt.Sprintf("the fields are %s, and of a step %s", strings.Join(strictyaml.Fields(Scenario{}), ", "), strings.Join(strictyaml.Fields(Step{}), ", "))
 }

@@ -8,13 +8,13 @@ import (
 	"lockpick/history"
 )
 
-// arrivalSlack is how long after the end of a lease an acquire may return it yet: a client
+// arrivalSlack is how long after the end of a lease an acquire may still return it: a client
 // may be stopped for a moment between its last look at the clock and the return.
 const arrivalSlack = 10 * time.Millisecond
 
 // deadArrivals judges that no acquire returns a lease that is over. Such a lease holds
-// nothing, so it violates no exclusion by itself, and a client that looks at the clock does
-// nothing under it. It is judged only where the scenario asks for it.
+// nothing, so it does not violate exclusion by itself, and a client that looks at the clock
+// does nothing under it. The property is judged only if the scenario asks for it.
 func (r *run) deadArrivals() *judgement {
 	if !slices.Contains(r.h.Header.Properties, DeadOnArrival.Name) || len(r.leases) == 0 {
 		return nil

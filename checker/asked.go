@@ -16,14 +16,14 @@ type asked struct {
 	key     string
 	command string
 	sent    time.Duration
-	votes   []history.Vote // in the order in which the client had them
+	votes   []history.Vote // in the order in which the client received them
 }
 
-// atOnce is how far apart commands are sent that are one request, at most. A request asks each
-// master once: a second command to a master is of the next one, however soon it follows.
+// atOnce is the longest time between the commands of one request. A request asks each master
+// once: a second command to a master belongs to the next request, however soon it follows.
 const atOnce = 2 * time.Millisecond
 
-// byAnswer orders votes by when the client had them.
+// byAnswer orders votes by when the client received them.
 func byAnswer(a, b history.Vote) int {
 	return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Index, b.Index))
 }
@@ -82,8 +82,8 @@ func (r *run) requestOf(v history.Vote) *asked {
 	return nil
 }
 
-// attemptsBy are the requests of a client to set a key, with any token, to which an answer came
-// at a time or later and which were sent up to another time, in the order of their first answers.
+// attemptsBy returns the requests of a client to set a key, with any token, that were sent by to
+// and got an answer at from or later, in the order of their first answers.
 func (r *run) attemptsBy(client, key string, from, to time.Duration) []*asked {
 	seen := map[string]bool{}
 	var found []*asked
@@ -104,15 +104,15 @@ func (r *run) attemptsBy(client, key string, from, to time.Duration) []*asked {
 	return found
 }
 
-// of says whether a master was asked.
+// of reports whether a master was asked.
 func (a *asked) of(master string) bool {
 	return slices.ContainsFunc(a.votes, func(v history.Vote) bool { return v.Master == master })
 }
 
 func (a *asked) masters() []string { return masters(a.votes) }
 
-// granting is the requests by which a lease was granted: one for all masters, or one after the
-// other, and the writing back of fencing tokens. Earlier tries may have had the same token.
+// granting returns the requests by which a lease was granted: one for all masters or one for
+// each, and the requests that write fencing tokens back. Earlier tries may have had the same token.
 func (r *run) granting(l *history.Lease) []*asked {
 	var found []*asked
 	seen := map[string]bool{}
@@ -146,7 +146,7 @@ func (r *run) began(l *history.Lease) time.Duration {
 	return began
 }
 
-// request tells of a request and of the answers to it, as details or not.
+// request adds a request and the answers to it, as details or not.
 func (n *narrative) request(a *asked, detail bool) {
 	n.from = min(n.from, a.sent)
 	names := a.masters()
@@ -193,7 +193,7 @@ func (n *narrative) putAsked(e Event, a *asked) {
 	n.put(placed{Event: e, order: 2*min(i, slices.Min(e.Ops)) - 1, ask: a})
 }
 
-// answer tells of one answer.
+// answer adds one answer.
 func (n *narrative) answer(a *asked, v history.Vote, detail bool) {
 	e := placed{ask: a}
 	e.Event = Event{Kind: EventAnswered, Detail: detail, Client: a.who.client, Key: a.key, Token: a.who.token, Command: a.command, Ops: []int{v.Index}}
@@ -214,10 +214,10 @@ func (n *narrative) answer(a *asked, v history.Vote, detail bool) {
 	n.put(e)
 }
 
-// executed is when a master had executed a command at the latest, and where that belongs among
-// events of one time: when the client had the answer, or, if the master was struck in between,
-// just before that. A master that has gone down answers no more, and one whose clock was set or
-// that was told to be up again answers for what it did since.
+// executed is the latest time at which a master can have executed a command, and the place of
+// that among events of one time: when the client received the answer, or, if a fault struck the
+// master in between, just before the fault. A master that is down sends no answers, and an answer
+// from after a clock change or a restart is about what the master did since.
 func (r *run) executed(v history.Vote) (when time.Duration, order int) {
 	when, order = v.At, 2*v.Index
 	if v.Unknown || v.Took == 0 {
@@ -234,7 +234,7 @@ func (r *run) executed(v history.Vote) (when time.Duration, order int) {
 	return when, order
 }
 
-// shortToken is the beginning of a token, enough to tell it from others.
+// shortToken is the beginning of a token, long enough to tell it from others.
 func shortToken(token string) string {
 	if r := []rune(token); len(r) > 8 {
 		return string(r[:8])
@@ -242,7 +242,7 @@ func shortToken(token string) string {
 	return token
 }
 
-// silences says whether a fault may be why a master did not answer.
+// silences reports whether a fault may be why a master did not answer.
 func silences(f *history.Fault, v history.Vote) bool {
 	if !v.Unknown || !f.Installed || f.From > v.At || f.To < sent(v) || !slices.Contains(f.Masters, v.Master) {
 		return false
@@ -253,7 +253,7 @@ func silences(f *history.Fault, v history.Vote) bool {
 	return fault.Of(f.Name).Silences()
 }
 
-// stopsRequests says whether a fault keeps a command from its master.
+// stopsRequests reports whether a fault keeps a command from its master.
 func stopsRequests(f *history.Fault) bool {
 	return !fault.Of(f.Name).Delays() && f.Params["direction"] != "replies"
 }

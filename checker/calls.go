@@ -7,18 +7,18 @@ import (
 	"lockpick/history"
 )
 
-// returns judges one thing of AV: every call of the lock returns within its deadline and a
-// bound. The harness records a call that does not, with the stack of what is stuck.
+// returns judges one part of AV: every call of the lock returns within its deadline plus a
+// bound. The harness records a call that does not, with the stack of the goroutine that is stuck.
 func (r *run) returns() *judgement {
 	return r.callsThat(history.FHung, "did not return")
 }
 
-// noCrash judges one thing of AV: no call of the lock panics.
+// noCrash judges one part of AV: no call of the lock panics.
 func (r *run) noCrash() *judgement {
 	return r.callsThat(history.FPanicked, "panicked")
 }
 
-// callsThat judges the calls of the lock by what the harness recorded of those that went wrong.
+// callsThat judges the calls of the lock by the failed calls that the harness recorded.
 func (r *run) callsThat(wrong, did string) *judgement {
 	var calls []time.Duration
 	var found []Violation

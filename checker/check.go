@@ -10,11 +10,11 @@ import (
 	"lockpick/history"
 )
 
-// Report is what a history says of every property that applies to it.
+// Report is the result of judging a history by every property that applies to it.
 type Report struct {
 	// Results, in the order of Properties. A property that the run did not
-	// exercise (no extension, no guarded resource, no fencing) has none, nor has one
-	// that was not asked for.
+	// exercise (no extension, no guarded resource, no fencing) has none, nor has a
+	// property that the caller did not name.
 	Results []Result
 	// DeadOnArrival counts the leases that were over before their acquire
 	// returned. They hold nothing, so they violate nothing by themselves.
@@ -45,14 +45,14 @@ func (r *Report) Result(p Property) *Result {
 // PorcupineLimit is how long porcupine may take for one history.
 const PorcupineLimit = 60 * time.Second
 
-// Check judges a whole history by some properties; by all, if none is named. It never
-// fails: what it cannot decide is Unknown, what the run does not prove is Invalid, and a
-// contradiction between its own deciders is in Report.Disagreement.
+// Check judges a whole history by the given properties, or by all if none is given. It never
+// fails: a property that it cannot decide is Unknown, one for which the run has too little
+// evidence is Invalid, and a contradiction between its own deciders is in Report.Disagreement.
 func Check(h *history.History, by ...Property) Report {
 	return CheckPacked(history.Pack(h), by...)
 }
 
-// CheckPacked is Check of a packed history.
+// CheckPacked is Check for a packed history.
 func CheckPacked(h *history.Packed, by ...Property) Report {
 	return checkPacked(h, func(ops []history.Op) linearizability { return linearizable(ops, PorcupineLimit) }, by...)
 }
@@ -82,8 +82,8 @@ func checkPacked(h *history.Packed, second func([]history.Op) linearizability, b
 	return rep
 }
 
-// judges are what decides each property; nil: the run did not exercise it. Mutual
-// exclusion has two.
+// judges decide the properties. A judge returns nil if the run did not exercise its property.
+// Mutual exclusion has two judges.
 var judges = map[Property]func(*run) *judgement{
 	UniqueTokens: (*run).uniqueTokens, Quorum: (*run).quorumOfYes,
 	KeyLifetime: (*run).keyLifetime, OwnKeys: (*run).ownKeys, MinValidity: (*run).minValidity,
@@ -97,7 +97,7 @@ var judges = map[Property]func(*run) *judgement{
 	Returns: (*run).returns, NoCrash: (*run).noCrash,
 }
 
-// run is a history with the views of it that several properties need.
+// run is a history with the derived data that several properties need.
 type run struct {
 	h           *history.Packed
 	leases      []*history.Lease
@@ -146,10 +146,10 @@ func newRun(h *history.Packed) *run {
 	return r
 }
 
-// counts says whether what happened at a time is to be judged.
+// counts reports whether the time t is in the judged window.
 func (r *run) counts(t time.Duration) bool { return r.window.From <= t && t < r.window.To }
 
-// final says whether nothing follows what is judged.
+// final reports whether nothing follows what is judged.
 func (r *run) final() bool { return r.end < r.window.To }
 
 // leaseAt is the lease that the line at a position of h.Ops is about, or nil.
@@ -170,8 +170,8 @@ func (r *run) deadOnArrival() int {
 	return n
 }
 
-// deadOnArrival says whether a lease was over before its client knew of it. It
-// is not the same as an empty hold: a client may release the moment it acquired.
+// deadOnArrival reports whether a lease was over before its client knew of it. This
+// is not the same as an empty hold: a client may release a lease the moment it acquires it.
 func deadOnArrival(l *history.Lease) bool {
 	return l.Grants[0].Until <= l.Grants[0].At
 }

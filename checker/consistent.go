@@ -10,10 +10,10 @@ import (
 // maxLosses is how many losses a narrative explains beside those that its violation rests on.
 const maxLosses = 30
 
-// explainLosses goes through what the narrative tells of each master's answers, and explains
-// each yes to one token where the master still stored another, by what is told so far. So a
-// narrative is sufficient: each key that it tells of is there until an event takes it away, or
-// the narrative says that no recorded event does.
+// explainLosses goes through each master's answers in the narrative. Where a master said yes to
+// one token although, by the events so far, it still stored another, it adds an explanation. So
+// a narrative is complete: each key in it stays stored until an event removes it, or the
+// narrative says that no recorded event did.
 func (n *narrative) explainLosses() {
 	aside := n.aside
 	n.aside = true
@@ -32,8 +32,8 @@ func (n *narrative) explainLosses() {
 	}
 }
 
-// contradiction finds a master that said yes to a token while it stored another, as far as the
-// events tell, but for those that are done with.
+// contradiction finds a master that, by the events, said yes to a token while it stored another.
+// It skips the contradictions in done.
 func (n *narrative) contradiction(done map[string]bool) (master string, yes, next history.Vote, found bool) {
 	stored := map[string]history.Vote{}
 	for i := range n.events {
@@ -68,13 +68,13 @@ func (n *narrative) contradiction(done map[string]bool) (master string, yes, nex
 	return "", yes, next, false
 }
 
-// storedAt is when a vote is told.
+// storedAt is the time of the event that has a vote.
 func (n *narrative) storedAt(v history.Vote) (at time.Duration) {
 	at, _ = n.r.executed(v)
 	return at
 }
 
-// vote is the answer of a master that an event tells of.
+// vote returns the answer of a master in an event.
 func (e *placed) vote(master string) history.Vote {
 	for _, v := range e.ask.votes {
 		if v.Master == master {

@@ -72,7 +72,7 @@ func (r *run) contended() map[*history.Lease]bool {
 	return r.competed
 }
 
-// contendedGrants is when each contended lease was granted, of those that count.
+// contendedGrants returns the grant times of the contended leases for which counts is true.
 func (r *run) contendedGrants(counts func(*history.Lease) bool) []time.Duration {
 	competed := r.contended()
 	var at []time.Duration
@@ -87,9 +87,9 @@ func (r *run) contendedGrants(counts func(*history.Lease) bool) []time.Duration 
 // contendedAcquisitions is the evidence for exclusion.
 const contendedAcquisitions = "contended acquisitions"
 
-// begin is when the attempt that a lease came from began, at the earliest: when the first
-// SET with its token was sent within the acquire, if votes were recorded. exact is the
-// line of the acquire's call, if that is all that is known, and -1 otherwise.
+// begin is the earliest time at which the attempt that led to a lease can have begun: when the
+// first SET with its token was sent within the acquire, if votes were recorded. line is the
+// line of the acquire's call if only that is known, and -1 otherwise.
 func (r *run) begin(l *history.Lease) (at time.Duration, line int) {
 	first, voted := time.Duration(0), false
 	for v := range r.lookup().asked(l, l.Invoked, l.Acquired()) {
@@ -103,7 +103,7 @@ func (r *run) begin(l *history.Lease) (at time.Duration, line int) {
 	return l.Invoked, l.InvokedIndex
 }
 
-// after says whether a lease is certainly later than another: its attempt began after the
+// after reports whether a lease is certainly later than another: its attempt began after the
 // other had been granted.
 func (r *run) after(later, earlier *history.Lease) bool {
 	began, line := r.begin(later)

@@ -13,15 +13,15 @@ type revival struct {
 	lease         *history.Lease
 	before, grant history.Grant
 	whole         []string                // masters that may have stored it all the time
-	taken         map[string]history.Vote // that had granted the key to another meanwhile
-	lapsed        map[string]history.Vote // whose key had expired meanwhile, since that vote
-	missed        map[string]*history.Op  // that were looked at and did not store it
+	taken         map[string]history.Vote // masters that had granted the key to another token meanwhile
+	lapsed        map[string]history.Vote // masters whose key had expired since that vote
+	missed        map[string]*history.Op  // masters whose snapshot did not list it
 }
 
-// continuity judges EXT: what an extension prolongs has never been gone. A master that
-// said yes to the extension and had said yes to the SET of another since, or to nothing
-// for longer than the TTL, has created the key anew. If without those masters no quorum
-// is left, the lease was dead and is alive again.
+// continuity judges EXT: the lease that an extension prolongs has never been lost. A master
+// that said yes to the extension has created the key anew if since the grant before it said
+// yes to the SET of another token, or to nothing for longer than the TTL. If the other masters
+// are no quorum, the extension has revived a lost lease.
 func (r *run) continuity() *judgement {
 	q, ttl := r.quorum(), r.h.Header.TTL
 	if q == 0 || ttl <= 0 {
@@ -64,8 +64,8 @@ func (r *run) continuity() *judgement {
 	}
 }
 
-// unbroken finds out which of the masters that may have said yes to an extension may have
-// stored the token all the time.
+// unbroken finds the masters that may have said yes to an extension and may have stored the
+// token all the time since the grant before it.
 func (r *run) unbroken(l *history.Lease, before, g history.Grant, asked, ttl time.Duration) (voted int, x revival) {
 	x = revival{lease: l, before: before, grant: g, taken: map[string]history.Vote{}, lapsed: map[string]history.Vote{}, missed: map[string]*history.Op{}}
 	t := r.trails()

@@ -4,7 +4,7 @@
 //	history ──► leases ──► sweep ─────┐
 //	                  └──► porcupine ─┴─► must agree ──► L2
 //	        ──► enter, leave ──► L3      ──► apply ──► L4, L5, RMW
-//	        ──► votes, looks of the masters ──► L1, EXT, orphaned keys
+//	        ──► votes, snapshots of the masters ──► L1, EXT, orphaned keys
 //	        ──► acquires after the last healing ──► DF, AV
 //	        ──► who could reach a quorum, and waited ──► DF, AV while faults last
 //	violation + votes + faults ──► explanation
@@ -12,10 +12,10 @@
 // Mutual exclusion is decided twice, by an exact sweep and by porcupine; if they
 // disagree, that is a bug of Lockpick and reported as such. No verdict on safety
 // ever rests on a failed acquire: Redlock may fail on a free lock. DF and AV are
-// about acquires that fail, but only once all faults have healed, or while whoever asks
+// about acquires that fail, but only once all faults have healed, or while the waiting client
 // can reach a quorum.
 //
-// A property that was not violated holds only if the run put it to the test: a
-// fault that was asked for and is not known to have bitten, or too few leases,
-// make the verdict Invalid. Watch counts violations of L2 while a run goes on.
+// A property that was not violated holds only if the run tested it. The verdict is Invalid if a
+// requested fault is not known to have taken effect, or if there were too few leases. Watch
+// counts violations of L2 while a run goes on.
 package checker

@@ -10,36 +10,36 @@ import (
 	"lockpick/history/fault"
 )
 
-// Patience is how long a free lock may take to be granted to someone: what is left of a
-// lease of before, lost releases, and every client's turn with some retries.
+// Patience is how long it may take until some client is granted a free lock: the rest of an
+// earlier lease, lost releases, and every client's turn with some retries.
 func Patience(clients, keys int, ttl time.Duration) time.Duration {
 	return 2*ttl + 5*time.Second + time.Duration(clients*(10+keys))*20*time.Millisecond
 }
 
-// progressPatience is how long it may take where nothing at all is wrong and nobody holds
-// the lock: only that the votes were split, which a random delay soon ends.
+// progressPatience is how long it may take if nothing is wrong and nobody holds the lock: the
+// only delay is a split vote, which a random backoff soon ends.
 func progressPatience(clients int) time.Duration {
 	return 2*time.Second + time.Duration(clients)*200*time.Millisecond
 }
 
-// askingGap is how long a client that goes on asking may pause between two acquires.
+// askingGap is how long a client that keeps trying may pause between two acquires.
 const askingGap = 250 * time.Millisecond
 
-// drought is a time in which someone who could reach a quorum of masters asked for a key
-// all the time, nobody who was alive could rely on it, and nobody was granted it.
+// drought is a time in which some client that could reach a quorum of masters tried to acquire
+// a key all the time, no live client held it, and no client was granted it.
 type drought struct {
 	key      string
 	from, to time.Duration
-	granted  *history.Lease // which ended it; nil: the end of the history, or something else did
+	granted  *history.Lease // the lease that ended it; nil: the end of the history, or something else did
 }
 
-// disrupts says whether a fault keeps masters from answering a client, or may.
+// disrupts reports whether a fault may keep masters from answering a client.
 func disrupts(f *history.Fault) bool {
 	return f.Installed && fault.Of(f.Name).Disrupts()
 }
 
-// trouble returns when something was known to be wrong with a master, or with a client's
-// way to it.
+// trouble returns the times in which something was known to be wrong with a master, or with a
+// client's link to it.
 func (r *run) trouble(client, master string) []history.Span {
 	var spans []history.Span
 	for _, f := range r.faults {
@@ -64,11 +64,11 @@ func (r *run) trouble(client, master string) []history.Span {
 	return union(spans, 0)
 }
 
-// link is a client's way to a master.
+// link is a client's link to a master.
 type link struct{ client, master string }
 
-// reachable says whether nothing was known to be wrong with a master, or with a client's
-// way to it, within a time.
+// reachable reports whether nothing was known to be wrong with a master, or with a client's
+// link to it, between two times.
 func (r *run) reachable(client, master string, from, to time.Duration) bool {
 	way := link{client, master}
 	x, known := r.troubles[way]
@@ -82,14 +82,14 @@ func (r *run) reachable(client, master string, from, to time.Duration) bool {
 	return !x.touch(from, to)
 }
 
-// reach is what a client could reach when.
+// reach is when a client could not reach all masters.
 type reach struct {
 	weak  []history.Span // no quorum of masters
 	minor []history.Span // a quorum, but not all of them
 }
 
-// mastersUsed are the masters that the lock asks: all, or, of a lock with a quorum of one,
-// which lives on one of them, those that its commands went to.
+// mastersUsed are the masters that the lock uses: all of them, or, for a lock with a quorum of
+// one, those that it sent commands to.
 func (r *run) mastersUsed() []string {
 	if r.used == nil {
 		seen := map[string]bool{}
@@ -137,7 +137,7 @@ func (r *run) stops(client string) []history.Span {
 	return spans
 }
 
-// droughts are all waits.
+// droughts returns all waits.
 func (r *run) droughts() []drought {
 	if !r.dried {
 		r.dry, r.dried = r.waits(nil), true
@@ -145,8 +145,8 @@ func (r *run) droughts() []drought {
 	return r.dry
 }
 
-// waits finds, for each key, when it was asked for and nobody was granted it although it
-// could have been. but are times that do not count.
+// waits finds, for each key, when clients tried to acquire it and none was granted it although
+// that was possible. The times in but do not count.
 func (r *run) waits(but []history.Span) []drought {
 	type asker struct{ key, client string }
 	if r.quorum() == 0 {
@@ -205,10 +205,10 @@ func (r *run) waits(but []history.Span) []drought {
 	return all
 }
 
-// nothing is what most locks may take beyond a bound.
+// nothing is the extra time that most locks get beyond a bound: none.
 func nothing(drought) time.Duration { return 0 }
 
-// renewing is how much longer a lock may take that renews the leases of a holder that hangs.
+// renewing is the extra time for a lock that renews the leases of a hung holder.
 func (r *run) renewing(d drought) time.Duration {
 	if how, _ := r.lostHolder(d); how != stoodStill {
 		return 0
@@ -216,8 +216,8 @@ func (r *run) renewing(d drought) time.Duration {
 	return r.h.Header.HungHolder
 }
 
-// judgeWaits makes the result of a property about waits: those longer than the bound, and than
-// what the lock is allowed beyond it, violate it, but where the harness's machine stood still.
+// judgeWaits judges a property about waits: a wait that is longer than the bound plus the lock's
+// extra time violates it, unless the harness's machine stood still.
 func (r *run) judgeWaits(waits []drought, bound time.Duration, more func(drought) time.Duration, judged int, during string, tell func(*narrative, drought)) *judgement {
 	if judged == 0 && !slices.ContainsFunc(waits, func(d drought) bool { return d.to-d.from > bound }) {
 		return nil
@@ -266,15 +266,15 @@ func (r *run) judgeWaits(waits []drought, bound time.Duration, more func(drought
 	}
 }
 
-// minWaits is how many leases that ended a wait a verdict on waits needs.
+// minWaits is how many waits that ended with a lease a verdict on waits needs.
 const minWaits = 3
 
-// stalledFor is the share of a time in which the harness's machine stood still.
+// stalledFor is the share of a time for which the harness's machine stood still.
 func (r *run) stalledFor(from, to time.Duration) float64 {
 	return float64(r.stalledTime(from, to)) / float64(max(to-from, 1))
 }
 
-// stalledTime is for how long the harness's machine stood still within a time.
+// stalledTime is how long the harness's machine stood still between two times.
 func (r *run) stalledTime(from, to time.Duration) (total time.Duration) {
 	for _, s := range r.stalls().spans {
 		total += max(0, min(s.To, to)-max(s.From, from))
@@ -282,7 +282,7 @@ func (r *run) stalledTime(from, to time.Duration) (total time.Duration) {
 	return total
 }
 
-// last is the lease that was the last to be granted on a key before a time.
+// last is the last lease granted on a key before a time.
 func (r *run) last(key string, before time.Duration) *history.Lease {
 	if r.byKey == nil {
 		r.byKey = map[string][]*history.Lease{}
@@ -298,7 +298,7 @@ func (r *run) last(key string, before time.Duration) *history.Lease {
 	return all[i-1]
 }
 
-// stoodStill is how a holder was lost that may go on.
+// stoodStill is how a holder was lost that may continue later.
 const stoodStill = "was stopped"
 
 // lostHolder says how the last holder of a key before a wait was lost, or "".
@@ -318,8 +318,8 @@ func (r *run) lostHolder(d drought) (how string, when time.Duration) {
 	return "", 0
 }
 
-// holderLoss judges one thing of DF: a key whose holder has ended or stands still is
-// granted to another within a bound, whatever became of the holder.
+// holderLoss judges one part of DF: a key whose holder has ended or stands still is
+// granted to another client within a bound, whatever happens to the holder.
 func (r *run) holderLoss() *judgement {
 	var mine []drought
 	judged := 0
@@ -336,8 +336,8 @@ func (r *run) holderLoss() *judgement {
 	return r.judgeWaits(mine, Patience(h.Clients, h.Keys, h.TTL), r.renewing, judged, "once its holder was gone", (*narrative).holderGone)
 }
 
-// minorityFailure judges one thing of AV: while no more masters are down, hung or cut off
-// than a quorum can do without, a lock is granted to who asks for it, within a bound.
+// minorityFailure judges one part of AV: while no more masters are down, hung or cut off
+// than a quorum can do without, the lock is granted to some waiting client within a bound.
 func (r *run) minorityFailure() *judgement {
 	of := r.reaches
 	judged := 0
@@ -346,7 +346,7 @@ func (r *run) minorityFailure() *judgement {
 			judged++
 		}
 	}
-	asked := map[string][]history.Span{} // by key: when someone asked who could reach a quorum only
+	asked := map[string][]history.Span{} // by key: when a client tried that could reach a quorum only
 	for _, a := range r.attempts() {
 		mine := []history.Span{{From: a.invoked, To: a.ended}}
 		if minor := of(a.client).minor; touches(minor, a.invoked, a.ended) {
@@ -366,10 +366,10 @@ func (r *run) minorityFailure() *judgement {
 	return r.judgeWaits(mine, Patience(h.Clients, h.Keys, h.TTL), nothing, judged, "while only a minority of masters failed", (*narrative).failing)
 }
 
-// progress judges one thing of AV: while nothing is wrong and nobody holds the lock, it is
-// soon granted to someone who asks for it. Contenders that split the votes again and again
-// violate it. A time in which something had lately been wrong does not count: keys of
-// before may be stored for a TTL yet.
+// progress judges one part of AV: while nothing is wrong and nobody holds the lock, it is
+// soon granted to some waiting client. Contenders that split the votes again and again
+// violate it. A time shortly after something was wrong does not count: earlier keys may
+// still be stored for a TTL.
 func (r *run) progress() *judgement {
 	ttl := r.h.Header.TTL
 	after := ttl + ttl/10 + time.Second
@@ -378,7 +378,7 @@ func (r *run) progress() *judgement {
 		if f.Installed {
 			to := f.To + after
 			if fault.Of(f.Name).Clock == fault.MasterClock {
-				to = r.end + 1 // what it made of the keys' ends lasts
+				to = r.end + 1 // what it did to the keys' expiry lasts
 			}
 			but = append(but, history.Span{From: f.Began, To: to})
 		}

@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// EventKind says what happened in an Event.
+// EventKind is what happened in an Event.
 type EventKind string
 
-// The kinds of events. Who did it to whom is in the fields that each kind names.
+// The kinds of events. Each comment names the fields that say who did it to whom.
 const (
 	// Clients and masters.
 	EventAsked    EventKind = "asked"    // Client sent Command for Token to Masters, with TTL if it asks for one
@@ -27,7 +27,7 @@ const (
 	EventTried    EventKind = "tried"    // Client asked Count times and was refused
 	EventEnded    EventKind = "ended"    // the validity of Client's lease was over
 	EventReleased EventKind = "released" // Client called release
-	EventOver     EventKind = "over"     // Client's attempt, or the release of its lease, was over: it needs the key no more
+	EventOver     EventKind = "over"     // Client's attempt, or the release of its lease, was over: it no longer needs the key
 
 	// Clients.
 	EventEntered EventKind = "entered" // Client's critical section began
@@ -41,14 +41,14 @@ const (
 	EventRead    EventKind = "read"    // Client read Value
 	EventSent    EventKind = "sent"    // it sent the write of Value
 	EventApplied EventKind = "applied" // the resource applied it
-	EventMarked  EventKind = "marked"  // Client's token was put into the resource
+	EventMarked  EventKind = "marked"  // Client's token was stored in the resource
 
 	// Faults and masters.
 	EventFault    EventKind = "fault"    // the fault number Fault struck Masters, or Client
 	EventHealed   EventKind = "healed"   // it ended; without a number: all had ended
-	EventDown     EventKind = "down"     // Masters went down, and no fault is known to have done it
+	EventDown     EventKind = "down"     // Masters went down, not by any known fault
 	EventUp       EventKind = "up"       // Masters were up again; with Cause, they stored Token under Key, or nothing
-	EventLost     EventKind = "lost"     // Masters stored Token no longer, for the reason Cause
+	EventLost     EventKind = "lost"     // Masters no longer stored Token, for the reason Cause
 	EventSnapshot EventKind = "snapshot" // Masters listed what they stored: Token under Key, or nothing
 
 	EventNote        EventKind = "note"        // what follows from other events
@@ -66,26 +66,28 @@ const (
 	CauseRestart    = "restart"     // it did not survive a restart
 	CauseClock      = "clock"       // the master's clock was set or ran fast
 	CauseMemory     = "memory"      // the master may have evicted it
-	CauseTaken      = "taken"       // the master granted the key to another
+	CauseTaken      = "taken"       // the master granted the key to another token
 	CauseSeen       = "seen"        // a snapshot did not list it
 )
 
-// Event is one thing that happened on the way to a violation, as far as the history shows it.
+// Event is one thing that happened before or during a violation, as far as the history shows it.
 // The events of a violation are its narrative: the reason, the story, the diagram and the
 // report render them and nothing else, so that an event has one time everywhere. That time is
 //
-//   - of what a line of the history records: the line's; of a vote: when its client had the
-//     answer or gave it up, but no later than what struck the master in between, since the
-//     master had answered before that;
-//   - of a command: when it was sent;
-//   - of a fault that ends a master's process: when the master was recorded to be down, or, if
-//     that was not recorded, when the fault was installed. Of any other fault: the latter;
-//   - of a lease's end and of a key's: what the grant or the master's last yes and the TTL say.
+//   - for an event that a line of the history records: the line's time; for a vote: when its
+//     client received the answer or stopped waiting for it, but no later than a fault that struck
+//     the master in between, since the master had answered before the fault;
+//   - for a command: when it was sent;
+//   - for a fault that ends a master's process: when the master was recorded to be down, or, if
+//     that was not recorded, when the fault was installed; for any other fault: when it was
+//     installed;
+//   - for the end of a lease or a key: computed from the grant, or from the master's last yes and
+//     the TTL.
 type Event struct {
 	At      time.Duration `json:"at"` // ns
 	Kind    EventKind     `json:"kind"`
 	Text    string        `json:"text"`             // a sentence without its time, capital and full stop
-	Detail  bool          `json:"detail,omitempty"` // the story tells it, the reason does not
+	Detail  bool          `json:"detail,omitempty"` // in the story, but not in the reason
 	Client  string        `json:"client,omitempty"`
 	Masters []string      `json:"masters,omitempty"`
 	Yes     []string      `json:"yes,omitempty"`
@@ -131,8 +133,8 @@ func (e *Event) timed() string {
 	return "At " + at(e.At) + " " + e.Text + "."
 }
 
-// Steps is the violation's reason, from its events: a sentence a step, in order of time. The
-// violations of older results have no events, only the sentences.
+// Steps is the violation's reason, from its events: one sentence for each step, in order of time.
+// Violations in older results have no events, only the sentences.
 func (v *Violation) Steps() []string {
 	if len(v.Events) == 0 {
 		return v.Reason
@@ -146,7 +148,7 @@ func (v *Violation) Steps() []string {
 	return steps
 }
 
-// MarshalJSON writes the reason as the events tell it.
+// MarshalJSON writes the violation with the reason made from its events.
 func (v Violation) MarshalJSON() ([]byte, error) {
 	type plain Violation
 	p := plain(v)

@@ -9,7 +9,7 @@ import (
 )
 
 // votes are some of a history's votes, by their numbers. A vote is unpacked only while it is
-// looked at.
+// examined.
 type votes struct {
 	h   *history.Packed
 	ids []int32
@@ -30,7 +30,7 @@ func (vs votes) all() iter.Seq[history.Vote] {
 	}
 }
 
-// any says whether something is true of any of them.
+// any reports whether is returns true for any of them.
 func (vs votes) any(is func(*history.Vote) bool) bool {
 	for _, id := range vs.ids {
 		v := vs.h.Vote(id)
@@ -41,7 +41,7 @@ func (vs votes) any(is func(*history.Vote) bool) bool {
 	return false
 }
 
-// since is how many of them, which are in order, came in before a time.
+// since is how many of the votes, which are in order, came in before t.
 func (vs votes) since(t time.Duration) int {
 	i, _ := slices.BinarySearchFunc(vs.ids, t, func(id int32, t time.Duration) int {
 		if vs.h.At(id) < t {
@@ -52,8 +52,7 @@ func (vs votes) since(t time.Duration) int {
 	return i
 }
 
-// asked yields, in order, those that came in at a time or later, and whose command was sent up
-// to another time.
+// asked yields, in order, the votes that came in at from or later and whose command was sent by to.
 func (vs votes) asked(from, to time.Duration) iter.Seq[history.Vote] {
 	return func(yield func(history.Vote) bool) {
 		if len(vs.ids) == 0 {
@@ -71,8 +70,8 @@ func (vs votes) asked(from, to time.Duration) iter.Seq[history.Vote] {
 	}
 }
 
-// answered says whether a master answered every one of some commands: one that it did not
-// answer may be carried out at any later time.
+// answered reports whether all of some commands were answered: an unanswered command may be
+// carried out at any later time.
 func answered(vs votes) bool {
 	for i := range vs.ids {
 		if vs.kind(i).Unknown {
@@ -90,7 +89,7 @@ func latest(vs votes) (last time.Duration) {
 	return last
 }
 
-// said says whether any of some votes is a yes.
+// said reports whether any of some votes is a yes.
 func said(vs votes) bool {
 	for i := range vs.ids {
 		if vs.kind(i).Yes {
@@ -104,7 +103,7 @@ func said(vs votes) bool {
 type evidence struct {
 	h       *history.Packed
 	byToken []int32 // the numbers of the votes, by token, in order
-	begin   []int32 // by token: where its votes begin there; and where the last one's end
+	begin   []int32 // by token: where its votes begin in byToken; the last element is where the last token's votes end
 	states  map[string][]state
 }
 
@@ -146,7 +145,7 @@ func (r *run) lookup() *evidence {
 	return e
 }
 
-// token is the votes on a token, in order.
+// token returns the votes on a token, in order.
 func (e *evidence) token(token string) votes {
 	n := e.h.FindToken(token)
 	if n < 0 {
@@ -155,7 +154,7 @@ func (e *evidence) token(token string) votes {
 	return votes{e.h, e.byToken[e.begin[n]:e.begin[n+1]]}
 }
 
-// between yields, in order, the votes that came in within a time, both ends included.
+// between yields, in order, the votes that came in between from and to, both included.
 func (e *evidence) between(from, to time.Duration) iter.Seq[history.Vote] {
 	return func(yield func(history.Vote) bool) {
 		for i := e.h.Since(from); i < e.h.Len(); i++ {
@@ -167,7 +166,7 @@ func (e *evidence) between(from, to time.Duration) iter.Seq[history.Vote] {
 	}
 }
 
-// about says whether a vote is on a lease.
+// about reports whether a vote is on a lease.
 func about(v *history.VoteKind, l *history.Lease) bool {
 	return v.Key == l.Key && (v.Client == "" || v.Client == l.Process)
 }
@@ -184,8 +183,8 @@ func (e *evidence) of(l *history.Lease) iter.Seq[history.Vote] {
 	}
 }
 
-// asked yields those of the votes on a lease's token that came in at a time or later, and whose
-// command was sent up to another time, in order.
+// asked yields, in order, the votes on a lease's token that came in at from or later and whose
+// command was sent by to.
 func (e *evidence) asked(l *history.Lease, from, to time.Duration) iter.Seq[history.Vote] {
 	return func(yield func(history.Vote) bool) {
 		vs := e.token(l.Token)
@@ -201,7 +200,7 @@ func (e *evidence) asked(l *history.Lease, from, to time.Duration) iter.Seq[hist
 	}
 }
 
-// voted says whether any vote on a lease was recorded.
+// voted reports whether any vote on a lease was recorded.
 func (e *evidence) voted(l *history.Lease) bool {
 	for range e.of(l) {
 		return true
@@ -209,7 +208,7 @@ func (e *evidence) voted(l *history.Lease) bool {
 	return false
 }
 
-// votedOn says whether any vote on a command for a lease was recorded.
+// votedOn reports whether any vote on a command for a lease was recorded.
 func (e *evidence) votedOn(l *history.Lease, command string) bool {
 	for v := range e.of(l) {
 		if v.Command == command {
@@ -219,9 +218,9 @@ func (e *evidence) votedOn(l *history.Lease, command string) bool {
 	return false
 }
 
-// yes returns the yes votes on a lease for a command that came in by a time,
-// the grant's. If they are fewer than a quorum, it adds those that the client had
-// asked for by then: a recorder may learn of a reply after the lock did.
+// yes returns the yes votes on a lease for a command that came in by the time of the
+// grant. If they are fewer than a quorum, it adds the votes whose command was sent by
+// then: a recorder may learn of a reply after the lock did.
 func (e *evidence) yes(l *history.Lease, command string, since, grant time.Duration, quorum int) []history.Vote {
 	var votes, asked []history.Vote
 	for v := range e.asked(l, since, grant) {
@@ -239,7 +238,7 @@ func (e *evidence) yes(l *history.Lease, command string, since, grant time.Durat
 	return votes
 }
 
-// masters names those that cast some votes, each once.
+// masters returns the names of the masters that cast some votes, each once.
 func masters(votes []history.Vote) []string {
 	var names []string
 	for _, v := range votes {

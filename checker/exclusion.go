@@ -8,8 +8,8 @@ import (
 
 // mutualExclusion judges L2: the holds of each key are pairwise disjoint. The
 // sweep finds the violations; porcupine must agree, key by key, on which keys
-// have any. If it does not, that is no verdict on the lock. If porcupine runs out
-// of time, what the sweep has proven stays proven, and what it has not is unknown.
+// have any. If it does not, there is no verdict on the lock. If porcupine runs out
+// of time, the violations that the sweep found stand, and the other keys are unknown.
 func (r *run) mutualExclusion(second linearizability) *judgement {
 	all := holds(r.leases)
 	overlaps := sweep(all)
@@ -57,8 +57,8 @@ func (r *run) mutualExclusion(second linearizability) *judgement {
 	return j
 }
 
-// disagree says how porcupine contradicts the sweep's set of violated keys, or
-// "". A key that porcupine did not decide contradicts nothing.
+// disagree says how porcupine contradicts the sweep's set of violated keys; "" if it
+// does not. A key that porcupine did not decide is no contradiction.
 func disagree(swept map[string]bool, second linearizability) string {
 	var keys []string
 	for k := range second.illegal {

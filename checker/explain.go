@@ -22,7 +22,7 @@ func (r *run) explainHolds(v *Violation, o overlap) {
 		at(o.to()-o.from()), at(o.from()), at(o.to()), both(o.earlier.client, o.later.client), v.Key))
 }
 
-// both names two clients, also if they are one.
+// both names two clients, which may be the same.
 func both(a, b string) string {
 	if a == b {
 		return "two leases of " + a
@@ -30,8 +30,8 @@ func both(a, b string) string {
 	return a + " and " + b
 }
 
-// overlap tells why two leases were held at once: who held what since when by which masters'
-// votes, what took the votes away, and who then got a quorum by which masters.
+// overlap explains why two leases were held at once: the earlier lease and the masters that
+// voted for it, how these lost its key, and the masters whose votes granted the later lease.
 func (n *narrative) overlap(o overlap) {
 	a, b := o.earlier.lease, o.later.lease
 	n.lease(a, o.to())
@@ -41,8 +41,8 @@ func (n *narrative) overlap(o overlap) {
 	n.tried(b.Process)
 }
 
-// lease tells of a lease as its client knew it: the votes, the grant, and the last extension up
-// to a time. What its client did with it is told as details.
+// lease adds a lease as its client knew it: the votes, the grant, and the last extension up to a
+// time. What the client did under the lease is added as details.
 func (n *narrative) lease(l *history.Lease, until time.Duration) {
 	r := n.r
 	for _, a := range r.granting(l) {
@@ -66,8 +66,8 @@ func (n *narrative) lease(l *history.Lease, until time.Duration) {
 	n.life(l)
 }
 
-// extensions tells of the last extension of a lease up to a time, of the one before it as a
-// detail, and of what was done to its client's clock.
+// extensions adds the last extension of a lease up to a time, the one before it as a detail, and
+// the changes of its client's clock.
 func (n *narrative) extensions(l *history.Lease, until time.Duration) {
 	r := n.r
 	told := 0
@@ -100,7 +100,7 @@ func (n *narrative) extensions(l *history.Lease, until time.Duration) {
 	}
 }
 
-// shortTTL says where masters were asked to keep a key for a shorter time than the grant
+// shortTTL adds a note if masters were asked to keep a key for a shorter time than the grant
 // promises.
 func (n *narrative) shortTTL(l *history.Lease, g history.Grant, command string, since time.Duration) {
 	byTTL := map[time.Duration][]string{}
@@ -111,7 +111,7 @@ func (n *narrative) shortTTL(l *history.Lease, g history.Grant, command string, 
 			continue
 		}
 		if v.TTL >= n.r.h.Header.TTL {
-			continue // the TTL is as it should be: the grant promises too much
+			continue // the TTL is right: the grant promises too much
 		}
 		if byTTL[v.TTL] == nil {
 			ttls = append(ttls, v.TTL)
@@ -129,8 +129,8 @@ func (n *narrative) shortTTL(l *history.Lease, g history.Grant, command string, 
 	}
 }
 
-// clientClock blames the faults of a client's clock for a lease that lasts longer than the
-// masters keep its key.
+// clientClock adds the faults of a client's clock as the reason why a lease lasts longer than
+// the masters keep its key.
 func (n *narrative) clientClock(l *history.Lease, until time.Duration) {
 	longer := false
 	for _, g := range l.Grants {
@@ -148,7 +148,7 @@ func (n *narrative) clientClock(l *history.Lease, until time.Duration) {
 	}
 }
 
-// life tells, as details, what a client did under a lease.
+// life adds, as details, what a client did under a lease.
 func (n *narrative) life(l *history.Lease) {
 	who := l.Process
 	inside := n.v.Level != MutualExclusion.Level && n.v.Level != FencingMonotone.Level && l.EnterIndex >= 0
@@ -186,7 +186,7 @@ func (n *narrative) life(l *history.Lease) {
 	n.clientFaults(who, l.Invoked, n.v.Until, true)
 }
 
-// clientFaults tells of the pauses and crashes of a client between two times.
+// clientFaults adds the pauses and crashes of a client between two times.
 func (n *narrative) clientFaults(client string, from, to time.Duration, detail bool) {
 	for _, p := range n.r.pauses[client] {
 		if p.from < to && p.to > from {
@@ -209,7 +209,7 @@ func (n *narrative) clientFaults(client string, from, to time.Duration, detail b
 	}
 }
 
-// paused tells of a client's pause, and of the fault that stopped it.
+// paused adds a client's pause and the fault that stopped the client.
 func (n *narrative) paused(client string, p pause, detail bool) {
 	name := ""
 	for _, f := range n.r.faultsWithin(p.from, p.to) {
@@ -233,13 +233,13 @@ func (r *run) voters(l *history.Lease) []string {
 	return masters(r.lookup().yes(l, history.CommandSet, l.Invoked, l.Acquired(), r.quorum()))
 }
 
-// extenders are the masters by whose votes it was extended, after the grant before.
+// extenders are the masters by whose votes a lease was extended after the grant before.
 func (r *run) extenders(l *history.Lease, before, x history.Grant) []string {
 	return masters(r.lookup().yes(l, history.CommandExtend, before.At, x.At, r.quorum()))
 }
 
-// by names the masters whose votes a grant rests on; of a history that was made from logs, the
-// line that tells of the grant.
+// by names the masters whose votes a grant rests on, or, in a history made from logs, the log
+// line of the grant.
 func (r *run) by(voters []string, recorded bool, index int) string {
 	if r.imported() {
 		return "according to " + r.h.Op(index).Value.Evidence
@@ -257,7 +257,7 @@ func (r *run) by(voters []string, recorded bool, index int) string {
 	return s
 }
 
-// quorum is how many votes a majority needs; 0 if the header does not say.
+// quorum is how many votes a grant needs; 0 if the header does not say.
 func (r *run) quorum() int {
 	h := &r.h.Header
 	switch {
@@ -269,8 +269,8 @@ func (r *run) quorum() int {
 	return 0
 }
 
-// narrowed tells which faults kept masters from voting for a lease: the fewer voted, the fewer
-// keys need to be lost.
+// narrowed adds the faults that kept masters from voting for a lease: the fewer masters voted,
+// the fewer keys need to be lost.
 func (n *narrative) narrowed(l *history.Lease) {
 	voters := n.r.voters(l)
 	began := n.r.began(l)
@@ -303,7 +303,8 @@ func (r *run) leaseOverlap(a, b *history.Lease) (overlap, bool) {
 	return overlap{}, false
 }
 
-// silentFaults tells, as details, of the faults that kept masters from answering what is told.
+// silentFaults adds, as details, the faults that kept masters from answering the narrative's
+// requests.
 func (n *narrative) silentFaults() {
 	for _, e := range slices.Clone(n.events) {
 		if e.Kind != EventAsked {
@@ -319,7 +320,7 @@ func (n *narrative) silentFaults() {
 	}
 }
 
-// tried counts, as a detail, the attempts of a client that were refused meanwhile.
+// tried adds, as a detail, how many attempts of a client were refused meanwhile.
 func (n *narrative) tried(client string) {
 	var first, last *asked
 	count := 0

@@ -30,7 +30,7 @@ func (r *run) explainDeadArrival(v *Violation, l *history.Lease) {
 	n.violated(fmt.Sprintf("the acquire returned %s after its lease had ended at %s: this violates dead on arrival (%s)", at(g.At-g.Until), at(g.Until), v.Level))
 }
 
-// slowVotes tells of the faults that delayed the votes by which a lease was granted.
+// slowVotes adds the faults that delayed the votes by which a lease was granted.
 func (n *narrative) slowVotes(l *history.Lease) {
 	for _, a := range n.r.granting(l) {
 		for _, v := range a.votes {
@@ -43,7 +43,7 @@ func (n *narrative) slowVotes(l *history.Lease) {
 	}
 }
 
-// reaches says whether a fault is on the master of a vote, or on its client's way to it.
+// reaches reports whether a fault is on a vote's master, or on its client's link to that master.
 func reaches(f *history.Fault, v history.Vote) bool {
 	return slices.Contains(f.Masters, v.Master) && (len(f.Clients) == 0 || slices.Contains(f.Clients, v.Client))
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // explainExtension explains that an extension came too late or without a quorum: when it was
-// asked for, what stopped its client, and which client was granted the lock after the lease had ended.
+// called, what stopped its client, and which client was granted the lock after the lease had ended.
 func (r *run) explainExtension(v *Violation, x lateExtension) {
 	l := x.lease
 	v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, %s after it had ended",
@@ -44,7 +44,7 @@ func (r *run) tooFew(b *backing) string {
 	return fmt.Sprintf("with the yes of %s, and a quorum needs %d", count(len(b.yes), "master", "masters"), r.quorum())
 }
 
-// extended tells of an extension of a lease: what was valid before, when it was asked for, what
+// extended adds an extension of a lease: the validity before it, when it was called, what
 // delayed it, and by whose votes it was granted.
 func (n *narrative) extended(l *history.Lease, before, grant history.Grant) {
 	r := n.r
@@ -73,8 +73,8 @@ func (n *narrative) extended(l *history.Lease, before, grant history.Grant) {
 	n.shortTTL(l, grant, history.CommandExtend, before.At)
 }
 
-// slow tells of the faults that delayed what the masters answered to a client's extensions
-// between two times.
+// slow adds the faults that delayed the masters' answers to a client's extensions between two
+// times.
 func (n *narrative) slow(l *history.Lease, from, to time.Duration) {
 	for v := range n.r.lookup().of(l) {
 		if v.Command != history.CommandExtend || v.At < from || sent(v) > to {

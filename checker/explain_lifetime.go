@@ -8,7 +8,7 @@ import (
 )
 
 // explainOverlong explains that a master stored a key for longer than its TTL: what its
-// snapshots listed, and what was done to its clock.
+// snapshots listed, and how its clock was changed.
 func (r *run) explainOverlong(v *Violation, s *stored) {
 	ttl := r.h.Header.TTL
 	v.Summary = fmt.Sprintf("%s still stored a token of %s at %s, at least %s after it was last set or extended there: the TTL is %s",

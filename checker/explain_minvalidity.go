@@ -42,7 +42,7 @@ func (r *run) explainShort(v *Violation, s short, q int) {
 		at(s.from), at(max(s.until, s.from)), rest, q, l.Process, at(g.Until)))
 }
 
-// vanished tells of a master that did not list a key before it was to end, and why it was gone.
+// vanished adds that a master did not list a key before the key's TTL was over, and why.
 func (n *narrative) vanished(m string, s short, when time.Duration) {
 	l := s.lease
 	t := n.r.trails()
@@ -66,7 +66,7 @@ func (n *narrative) vanished(m string, s short, when time.Duration) {
 	if yes == nil {
 		return
 	}
-	next := *yes // what comes next is that it was seen to be gone
+	next := *yes // the next event is the snapshot without the key
 	next.Index, next.At, next.Took, next.Token, next.Client = noLine, when, 0, "", "no one"
 	if look != nil {
 		next.Index = look.Index

@@ -2,7 +2,7 @@ package checker
 
 import "fmt"
 
-// explainOrphan explains that a master stored a key on which its owner had done with.
+// explainOrphan explains that a master still stored a key that its owner no longer needed.
 func (r *run) explainOrphan(v *Violation, o orphan) {
 	x := &o.trail
 	v.Summary = fmt.Sprintf("%s still stored a token of %s for %s at %s, %s after it had done with it", x.master, x.who.client, v.Key, at(v.Until), at(v.Until-o.over))

@@ -6,7 +6,8 @@ import (
 	"lockpick/history"
 )
 
-// explainTrespass explains that a command hit another's key, or that a key was lost to another.
+// explainTrespass explains that a command changed another client's key, or that a key was lost
+// to another client.
 func (r *run) explainTrespass(v *Violation, s trespass) {
 	m, by := s.vote.Master, s.by.client
 	did := map[string]string{history.CommandRelease: "released", history.CommandExtend: "extended"}[s.vote.Command]
@@ -47,14 +48,14 @@ func (r *run) explainTrespass(v *Violation, s trespass) {
 	}
 }
 
-// vote tells of the request that a vote answers, as far as its master is concerned.
+// vote adds the part of a vote's request that concerns its master.
 func (n *narrative) vote(v history.Vote) {
 	if a := n.r.requestOf(v); a != nil {
 		n.only(a, v.Master)
 	}
 }
 
-// only tells of a request to one master and of its answer, as a part of the reason.
+// only adds a request to one master and its answer, as a part of the reason.
 func (n *narrative) only(a *asked, master string) {
 	one := &asked{who: a.who, key: a.key, command: a.command}
 	for _, v := range a.votes {

@@ -29,7 +29,7 @@ func (r *run) explainWasted(v *Violation, x wasted) {
 		at(x.by), Enumerate(voters), x.who.client, what))
 }
 
-// ended tells that an acquire was called, and how it ended.
+// ended adds the call of an acquire and how it ended.
 func (n *narrative) ended(a attempt, err string) {
 	n.add(Event{At: a.invoked, Kind: EventCalled, Client: a.client, Key: a.key, Command: history.FAcquire, Until: a.ended, Word: "acquire", Ops: a.ops[:1],
 		Text: fmt.Sprintf("%s asked for %s", a.client, a.key)})

@@ -29,7 +29,7 @@ func (r *run) explainSections(v *Violation, o overlap) {
 		at(o.to()-o.from()), at(o.from()), at(o.to()), both(a.client, b.client)))
 }
 
-// entered tells that a critical section began.
+// entered adds the beginning of a critical section.
 func (n *narrative) entered(s *stretch) {
 	text := fmt.Sprintf("%s entered its critical section on %s", s.client, s.key)
 	if s.lease == nil {
@@ -38,7 +38,7 @@ func (n *narrative) entered(s *stretch) {
 	n.add(Event{At: s.from, Kind: EventEntered, Client: s.client, Key: s.key, Token: s.token, Word: "enter", Ops: s.ops[:1], Text: text})
 }
 
-// left tells that a critical section ended, and how long after its lease.
+// left adds the end of a critical section, and how long after its lease that was.
 func (n *narrative) left(s *stretch) {
 	text := s.client + " left its critical section"
 	if s.cut {
@@ -52,9 +52,9 @@ func (n *narrative) left(s *stretch) {
 	n.add(Event{At: s.to, Kind: EventLeft, Client: s.client, Key: s.key, Token: s.token, Word: "leave", Ops: s.ops[len(s.ops)-1:], Text: text})
 }
 
-// outlived tells how a client came to act on a lease that was over: what was granted, when the
-// lease ended, and what kept the client from noticing: a pause, a call that did not return, or
-// the machine.
+// outlived explains how a client came to act on a lease that was over: the grant, the end of the
+// lease, and what kept the client from noticing that end: a pause, a call that did not return, or
+// a stall of the machine.
 func (n *narrative) outlived(l *history.Lease, to time.Duration) {
 	r := n.r
 	n.lease(l, to)
@@ -91,7 +91,7 @@ func (n *narrative) outlived(l *history.Lease, to time.Duration) {
 	}
 }
 
-// over tells that a lease was over.
+// over adds the end of a lease.
 func (n *narrative) over(l *history.Lease, end time.Duration) {
 	if l.ReleaseIndex >= 0 && l.Released == end {
 		op := n.r.h.Op(l.ReleaseIndex)
@@ -103,9 +103,9 @@ func (n *narrative) over(l *history.Lease, end time.Duration) {
 	n.addAt(beforeLines, Event{At: end, Kind: EventEnded, Client: l.Process, Key: l.Key, Token: l.Token, Word: "ended", Text: fmt.Sprintf("%s's lease ended", l.Process)})
 }
 
-// blocked tells of the calls in which a client was when its lease ended and which returned
-// after that: it could do nothing about its lease meanwhile. A partition that kept the call's
-// commands from the masters is told with it.
+// blocked adds the calls that were running when a client's lease ended and that returned after
+// that: the client could not act meanwhile. It also adds a partition that kept the call's
+// commands from the masters.
 func (n *narrative) blocked(l *history.Lease, over, to time.Duration) bool {
 	found := false
 	for _, i := range n.r.linesOf(l.Process) {
@@ -155,7 +155,7 @@ func (r *run) returned(call *history.Op) (time.Duration, int) {
 	return r.end, -1
 }
 
-// cutOff tells of the faults that kept a client's extensions from the masters between two times.
+// cutOff adds the faults that kept a client's extensions from the masters between two times.
 func (n *narrative) cutOff(l *history.Lease, from, to time.Duration) {
 	for v := range n.r.lookup().of(l) {
 		if v.Command != history.CommandExtend || !v.Unknown || v.At < from || sent(v) > to {

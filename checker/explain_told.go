@@ -30,8 +30,8 @@ func (r *run) explainUnaware(v *Violation, u unaware) {
 	n.violated(fmt.Sprintf("%s %s, %s after its lease was over, and it had not stood still since: this violates told (L3)", client, did, at(v.At-u.since)))
 }
 
-// lostLease tells that an extension was refused by so many masters that the lock must know that
-// its lease is lost.
+// lostLease adds that so many masters refused an extension that the lock must know that its
+// lease is lost.
 func (n *narrative) lostLease(l *history.Lease, failed *history.Op) {
 	asked, _ := n.r.asked(failed.Index)
 	for _, a := range n.r.requests(l.Key, party{l.Process, l.Token}) {

@@ -6,8 +6,9 @@ import (
 	"lockpick/history"
 )
 
-// explainLostUpdate explains that an update is lost: what a write was computed from and when,
-// what replaced that, why the comparison let the write pass, and how two clients came to write.
+// explainLostUpdate explains that an update is lost: the value that a write was computed from and
+// when it was read, the write that replaced it, why the comparison accepted the later write, and
+// how two clients came to write.
 func (r *run) explainLostUpdate(v *Violation, u lostUpdate) {
 	v.Summary = fmt.Sprintf("a write of %s to %s was applied at %s though %s had replaced the value that it was computed from: that update is lost",
 		u.client(), v.Key, at(v.At), u.loser())
@@ -34,7 +35,7 @@ func (r *run) explainLostUpdate(v *Violation, u lostUpdate) {
 		u.client(), u.write.Value.Value, u.from.Value.Value, u.loser(), u.lost.Value.Value, passed))
 }
 
-// marked tells when the token of a write was put into the resource.
+// marked adds when the token of a write was stored in the resource.
 func (n *narrative) marked(write *history.Op, client string) {
 	if m := n.r.marked(write); m != nil {
 		n.add(Event{At: m.Time, Kind: EventMarked, Client: client, Key: m.Key, Token: m.Value.Token, Word: "mark", Ops: []int{m.Index},
@@ -42,7 +43,7 @@ func (n *narrative) marked(write *history.Op, client string) {
 	}
 }
 
-// bothWrote tells how two clients came to write under leases of which at most one was to be
+// bothWrote explains how two clients came to write under leases of which at most one should be
 // held at a time.
 func (n *narrative) bothWrote(u lostUpdate) {
 	if u.mine == nil || u.other == nil || u.mine == u.other {
@@ -56,7 +57,7 @@ func (n *narrative) bothWrote(u lostUpdate) {
 	if u.other.Acquired() < u.mine.Acquired() {
 		earlier, later, acted = u.other, u.mine, u.lost.Time
 	}
-	if endBefore(earlier, acted) >= acted { // it wrote in time; what it lost or was lost came later
+	if endBefore(earlier, acted) >= acted { // it wrote within its lease
 		n.lease(earlier, acted)
 	} else {
 		n.outlived(earlier, acted)
@@ -64,7 +65,7 @@ func (n *narrative) bothWrote(u lostUpdate) {
 	n.lease(later, 0)
 }
 
-// marked is the last time before a write at which its token was put into the resource.
+// marked is the last operation before a write that stored the write's token in the resource.
 func (r *run) marked(write *history.Op) *history.Op {
 	before, _ := r.h.Position(write.Index)
 	for i := before - 1; i >= 0; i-- {

@@ -43,8 +43,8 @@ func (r *run) explainRefused(v *Violation, a attempt) {
 	n.violated(fmt.Sprintf("%s, where %s is allowed: this violates availability (AV)", v.Summary, at(h.bound)))
 }
 
-// explainWait explains that nobody was granted a key although someone could have been; more adds
-// what the property says of it.
+// explainWait explains that nobody was granted a key although that was possible; more adds the
+// events that the property needs.
 func (r *run) explainWait(v *Violation, d drought, during string, more func(*narrative, drought)) {
 	v.Summary = fmt.Sprintf("no one was granted %s from %s to %s %s, though %s asked for it", v.Key, at(d.from), at(d.to), during, Enumerate(v.Clients))
 	n := r.narrate(v)
@@ -54,7 +54,7 @@ func (r *run) explainWait(v *Violation, d drought, during string, more func(*nar
 	n.violated(fmt.Sprintf("%s: this violates %s (%s)", v.Summary, spaced(v.Property), v.Level))
 }
 
-// allHealed tells that all faults had ended, and which masters had not come back.
+// allHealed adds the end of all faults, and which masters had not come back.
 func (n *narrative) allHealed(h healing) {
 	text := fmt.Sprintf("all faults had healed: within %s a free lock must be granted", at(h.bound))
 	if len(h.gone) > 0 {
@@ -68,8 +68,8 @@ const (
 	maxCalls   = 2 // of each: its first calls and its last
 )
 
-// stuck tells what the clients tried that were not granted a key and how the masters answered
-// them, what masters stored of it, who had it last, and what had not healed.
+// stuck adds the requests of the clients that were not granted a key, the masters' answers, what
+// the masters stored under the key, who held it last, and which faults had not healed.
 func (n *narrative) stuck(clients []string, from, to time.Duration, attempts []attempt) {
 	r, key := n.r, n.v.Key
 	explained := false
@@ -135,7 +135,7 @@ func (n *narrative) stuck(clients []string, from, to time.Duration, attempts []a
 	}
 }
 
-// lastTry tells of a client's last request for a key between two times.
+// lastTry adds a client's last request for a key between two times.
 func (n *narrative) lastTry(client string, from, to time.Duration) bool {
 	var last *asked
 	for _, a := range n.r.attemptsBy(client, n.v.Key, from, to) {
@@ -170,7 +170,7 @@ func (r *run) owner(key, token string) string {
 	return "a token that no recorded client used"
 }
 
-// stored are the last lines up to a time that list what masters stored.
+// stored returns each master's last line up to a time that lists what it stored.
 func (r *run) stored(key string, until time.Duration) map[string]*history.Op {
 	held := map[string]*history.Op{}
 	for i := range r.h.Ops {
@@ -186,7 +186,7 @@ func (r *run) stored(key string, until time.Duration) map[string]*history.Op {
 	return held
 }
 
-// holderGone tells how the last holder before a wait was lost.
+// holderGone adds how the last holder before a wait was lost.
 func (n *narrative) holderGone(d drought) {
 	l := n.r.last(d.key, d.from)
 	if l == nil {
@@ -196,7 +196,7 @@ func (n *narrative) holderGone(d drought) {
 	n.clientFaults(l.Process, l.Acquired(), d.to, false)
 }
 
-// failing tells of the faults on masters during a wait.
+// failing adds the faults on masters during a wait.
 func (n *narrative) failing(d drought) {
 	for _, f := range n.r.faults {
 		if disrupts(f) && overlaps(f.Began, f.To, d.from, d.to) {
@@ -205,7 +205,7 @@ func (n *narrative) failing(d drought) {
 	}
 }
 
-// divided counts the attempts of a wait on which the masters were divided.
+// divided adds how many attempts within a wait split the masters' votes.
 func (n *narrative) divided(d drought) {
 	if tried, split := n.r.splits(d); tried > 0 {
 		n.note(d.to, fmt.Sprintf("from %s to %s there were %s, and in %d of them some masters said yes and some no", at(d.from), at(d.to), count(tried, "attempt", "attempts"), split))

@@ -33,7 +33,7 @@ func (r *run) explainStaleWrite(v *Violation, s staleWrite) {
 	n.violated(fmt.Sprintf("%s: this violates %s (%s)", text, spaced(v.Property), v.Level))
 }
 
-// applied tells that the resource applied a write, and when its client sent it.
+// applied adds that the resource applied a write, and when its client sent the write.
 func (n *narrative) applied(apply *history.Op, client string) {
 	value := apply.Value
 	if sent, i, ok := n.r.sent(apply); ok && sent < apply.Time {

@@ -16,20 +16,20 @@ type lateExtension struct {
 	backing *backing // if it was in time, but fewer than a quorum of masters had said yes
 }
 
-// What a verdict on extensions needs: they are rarer than grants.
+// The evidence that a verdict on extensions needs: they are rarer than grants.
 const (
 	minExtensions            = 5
 	minExtensionsUnderFaults = 1
 )
 
-// moreExtensions is the help where a lock extended little.
+// moreExtensions is the help if a lock extended too few leases.
 const moreExtensions = "try --extend, longer holds or a longer --time-limit"
 
 // extension judges EXT: an extension is granted only while the lease that it
 // extends is valid, so it returned at or before the end of that validity
-// ("within the validity time", distlock on extending a lock). What was lost in
-// between may have been someone else's. And the yes answers of a quorum of masters are there
-// when it returns. A run without a granted extension says nothing of it.
+// ("within the validity time", distlock on extending a lock). After that end another client may
+// have held the lock. The yes answers of a quorum of masters must also be there when the
+// extension returns. A run without a granted extension is not judged.
 func (r *run) extension() *judgement {
 	var granted []time.Duration
 	var found []Violation
@@ -77,8 +77,8 @@ func (r *run) extension() *judgement {
 	}
 }
 
-// inTime says whether what was recorded at a time may have happened by an end before it: nobody could
-// record anything while the machine or the recorder stood still.
+// inTime reports whether an event that was recorded at a time may have happened by an earlier
+// end: nothing could be recorded while the machine or the recorder stood still.
 func (r *run) inTime(end, at time.Duration) bool {
 	if at <= end {
 		return true

@@ -7,8 +7,8 @@ import (
 	"lockpick/history"
 )
 
-// fencePair is two leases in the order in which they were granted, whose fencing
-// tokens do not grow.
+// fencePair is two leases in the order of their grants, of which the later has no higher
+// fencing token.
 type fencePair struct {
 	earlier, later *history.Lease
 }
@@ -58,7 +58,7 @@ func (r *run) fencingMonotone() *judgement {
 // certain to come before it, and returns the pairs that violate FM, the number of leases
 // judged and of those without a token. O(n log n).
 func (r *run) decreasing() (pairs []fencePair, judged, without int) {
-	byKey := map[string][]*history.Lease{} // in the order in which they were granted
+	byKey := map[string][]*history.Lease{} // in the order of the grants
 	var keys []string
 	for _, l := range r.leases {
 		if l.Fence == 0 && r.counts(l.Acquired()) {
@@ -88,7 +88,7 @@ func (r *run) decreasing() (pairs []fencePair, judged, without int) {
 			if !r.counts(l.Acquired()) {
 				continue
 			}
-			// after is monotone: what comes before one that is earlier, is earlier as well.
+			// after is monotone: if l is after granted[i], it is after all leases granted before that one.
 			n := sort.Search(len(granted), func(i int) bool { return !r.after(l, granted[i]) })
 			if n > 0 && highest[n-1].Fence >= l.Fence {
 				pairs = append(pairs, fencePair{highest[n-1], l})

@@ -11,7 +11,7 @@ import (
 
 // intervals answers in logarithmic time whether any of some closed intervals touches another.
 type intervals struct {
-	spans []history.Span  // in the order of From
+	spans []history.Span  // ordered by From
 	upTo  []time.Duration // the latest To of the intervals so far
 }
 
@@ -27,7 +27,7 @@ func intervalsOf(spans []history.Span) intervals {
 	return x
 }
 
-// touch says whether any of the intervals has a moment in common with [from, to].
+// touch reports whether any of the intervals has a moment in common with [from, to].
 func (x intervals) touch(from, to time.Duration) bool {
 	n := sort.Search(len(x.spans), func(i int) bool { return x.spans[i].From > to })
 	return n > 0 && x.upTo[n-1] >= from
@@ -46,7 +46,7 @@ func (x intervals) each(from, to time.Duration, yield func(i int) bool) {
 // moments are times in order.
 type moments []time.Duration
 
-// in says whether any of them lies in [from, to].
+// in reports whether any of them lies in [from, to].
 func (m moments) in(from, to time.Duration) bool {
 	i, _ := slices.BinarySearch(m, from)
 	return i < len(m) && m[i] <= to

@@ -10,14 +10,14 @@ import (
 	"lockpick/history/fault"
 )
 
-// cause is why a master that had voted for one lease could vote for another. Masters with the
-// same cause share its events.
+// cause is the reason why a master that had voted for one lease could vote for another. Masters
+// with the same cause share its events.
 type cause struct {
 	name string // same name, same events
 	tell func(masters []string)
 }
 
-// group tells the causes of some masters, those of the same name together.
+// group calls tell for the causes of some masters, once for all masters whose cause has one name.
 func group(masters []string, of func(master string) cause) {
 	var order []cause
 	sharing := map[string][]string{}
@@ -37,12 +37,12 @@ func group(masters []string, of func(master string) cause) {
 }
 
 // lostQuorum explains how lease b was granted while a was held, or the other way round: two
-// quorums have a master in common, and each such master must have lost the one key before it
-// voted for the other.
+// quorums have a master in common, and each such master must have lost the key of one lease
+// before it voted for the other.
 func (n *narrative) lostQuorum(a, b *history.Lease, when time.Duration) {
 	e := n.r.lookup()
 	if !e.voted(a) || !e.voted(b) {
-		return // the grants say that their votes were not recorded
+		return // the events of the grants already say that their votes were not recorded
 	}
 	second := map[string]history.Vote{} // the yes of each master by which b was granted
 	for i, g := range b.Grants {
@@ -95,14 +95,14 @@ func (n *narrative) lostQuorum(a, b *history.Lease, when time.Duration) {
 	})
 }
 
-// keeps says whether a vote shows that its master stored the key for its token.
+// keeps reports whether a vote shows that its master stored the key for its token.
 func keeps(v history.Vote) bool {
 	return v.Yes && (v.Command == history.CommandSet || v.Command == history.CommandExtend)
 }
 
 // lostKey finds why master m, after its yes to a lease, could say yes to the next SET or
-// extension of another token. If others had the key in between, the first of them is what
-// comes next, and the narrative names them.
+// extension of another token. If other clients had the key in between, next becomes the SET of
+// the first of them, and the narrative names these clients.
 func (n *narrative) lostKey(m string, a *history.Lease, yes, next history.Vote) cause {
 	if between := n.between(m, a, yes, next); len(between) > 0 {
 		first := between[0]
@@ -135,14 +135,14 @@ func (n *narrative) lostKey(m string, a *history.Lease, yes, next history.Vote) 
 	return n.lossBefore(m, a, yes, next)
 }
 
-// noLine is the index of what no line shows: it comes after all lines.
+// noLine is the index of an event that no line shows: it comes after all lines.
 const noLine = 1 << 30
 
 // maxBetween is how many other clients that had the key meanwhile the narrative names.
 const maxBetween = 3
 
-// between are the first yes answers, after one to a lease and before another, to the SETs of
-// others.
+// between are the first yes answers to the SETs of other clients that came after one yes and
+// before another.
 func (n *narrative) between(m string, a *history.Lease, yes, next history.Vote) []history.Vote {
 	var found []history.Vote
 	last := time.Duration(1 << 61)
@@ -160,7 +160,7 @@ func (n *narrative) between(m string, a *history.Lease, yes, next history.Vote) 
 	return found
 }
 
-// tenancy is a lease that represents the client that had a key by a vote.
+// tenancy is a lease that stands for the client that got a key by a vote.
 func (n *narrative) tenancy(v history.Vote) *history.Lease {
 	for _, l := range n.r.leases {
 		if l.Key == v.Key && l.Token == v.Token && l.Process == v.Client {
@@ -170,15 +170,15 @@ func (n *narrative) tenancy(v history.Vote) *history.Lease {
 	return &history.Lease{Key: v.Key, Process: v.Client, Token: v.Token, ReleaseIndex: -1, EnterIndex: -1, LeaveIndex: -1, Grants: []history.Grant{{Index: v.Index, At: v.At}}}
 }
 
-// tenant tells of the request by which someone else had a key meanwhile.
+// tenant adds the request by which another client got a key meanwhile.
 func (n *narrative) tenant(v history.Vote) {
 	if x := n.r.requestOf(v); x != nil {
 		n.request(x, true)
 	}
 }
 
-// lossBefore finds why a master that stored a lease's key did not when it said yes to next. The
-// causes are tried from the surest to the vaguest.
+// lossBefore finds why a master that had stored a lease's key no longer stored it when it said
+// yes to next. The causes are tried from the surest to the vaguest.
 func (n *narrative) lossBefore(m string, a *history.Lease, yes, next history.Vote) cause {
 	for _, find := range []func(string, *history.Lease, history.Vote, history.Vote) (cause, bool){
 		n.releasedOwn, n.expired, n.restarted, n.disturbed, n.deleted, n.unanswered, n.mayHaveExpired, n.restartedMeanwhile,
@@ -204,7 +204,7 @@ func theyOrIt(masters []string) string {
 	return "it"
 }
 
-// lost tells that masters stored a lease's key no longer.
+// lost adds that masters no longer stored a lease's key.
 func (n *narrative) lost(masters []string, a *history.Lease, e Event) {
 	e.Kind, e.Masters, e.Client, e.Key, e.Token = EventLost, masters, a.Process, a.Key, a.Token
 	if e.Word == "" {
@@ -217,7 +217,7 @@ func (n *narrative) lost(masters []string, a *history.Lease, e Event) {
 	n.addAt(beforeLines, e)
 }
 
-// within says whether a release may have been executed after the master's yes to a lease and
+// within reports whether a release may have been executed after the master's yes to a lease and
 // before its yes to the next.
 func within(v, yes, next history.Vote) bool {
 	return v.Index != yes.Index && v.At >= sent(yes) && sent(v) <= next.At
@@ -241,12 +241,12 @@ func (r *run) releases(master string) votes {
 	return r.freed[master]
 }
 
-// mayDelete says whether a release may have deleted the key of a vote: it is of the same lock, or
+// mayDelete reports whether a release may have deleted the key of a vote: it is of the same lock, or
 // of another lock whose key on the master is the same.
 func mayDelete(v, yes history.Vote) bool { return v.Key == yes.Key || v.Stored == yes.Stored }
 
-// lastRelease is the last release that a master executed between its yes to a lease and its yes
-// to the next, and of which something is true.
+// lastRelease is the last release for which is returns true that a master executed between its
+// yes to a lease and its yes to the next.
 func (n *narrative) lastRelease(m string, yes, next history.Vote, is func(*history.Vote) bool) (last history.Vote, found bool) {
 	for v := range n.r.releases(m).asked(yes.At, next.At) {
 		if v.Yes && within(v, yes, next) && is(&v) {
@@ -256,15 +256,15 @@ func (n *narrative) lastRelease(m string, yes, next history.Vote, is func(*histo
 	return last, found
 }
 
-// by is when a master that said yes to a lease and then to next had lost the key at the latest,
-// where nothing says when it did.
+// by is the latest time at which a master that said yes to a lease and then to next can have lost
+// the lease's key. It is used if nothing shows the time of the loss.
 func (n *narrative) by(yes, next history.Vote) time.Duration {
 	executed, _ := n.r.executed(yes)
 	return max(executed, sent(next))
 }
 
-// releasedOwn looks for a release of the lease's own token that the master executed: also one
-// that was sent before, for an earlier attempt with the same token.
+// releasedOwn looks for a release of the lease's own token that the master executed, including
+// one that was sent earlier, for an earlier attempt with the same token.
 func (n *narrative) releasedOwn(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
 	v, found := n.lastRelease(m, yes, next, func(v *history.Vote) bool { return mayDelete(*v, yes) && v.Token == a.Token })
 	if !found {
@@ -305,7 +305,7 @@ func (n *narrative) unanswered(m string, a *history.Lease, yes, next history.Vot
 	return cause{}, false
 }
 
-// byRelease tells of a release that deleted a key, or may have.
+// byRelease adds a release that deleted a key, or may have deleted it.
 func (n *narrative) byRelease(v history.Vote, a *history.Lease, yes, next history.Vote, why string) cause {
 	delayed := sent(v) < yes.At
 	return cause{name: fmt.Sprint(why, " ", v.Token, " ", v.Key, " ", sent(v).Round(time.Millisecond)), tell: func(ms []string) {
@@ -314,7 +314,7 @@ func (n *narrative) byRelease(v history.Vote, a *history.Lease, yes, next histor
 		}
 		e := Event{Cause: why, Ops: []int{v.Index}, Word: "deleted"}
 		e.At, _ = n.r.executed(v)
-		if e.At > next.At || why == CauseUnanswered { // it was executed before next at the latest
+		if e.At > next.At || why == CauseUnanswered { // it was executed before next
 			e.At, e.Ops = n.by(yes, next), nil
 		}
 		whose := fmt.Sprintf("a release of %s's own token", a.Process)
@@ -382,8 +382,8 @@ func (n *narrative) byExpiry(a *history.Lease, yes, next history.Vote, ttl time.
 	}}
 }
 
-// restarted looks for a restart of the master: after the last one before next it did not store
-// the key, as far as is known.
+// restarted looks for a restart of the master. After the last restart before next, the master is
+// not known to have stored the key.
 func (n *narrative) restarted(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
 	executed, _ := n.r.executed(next)
 	return n.restartedBetween(m, a, sent(yes), executed)
@@ -416,7 +416,7 @@ func (n *narrative) restartedBetween(m string, a *history.Lease, from, to time.D
 	if a.Token == "" {
 		what = "counter"
 	}
-	// tell tells that the key was gone when the master was up again.
+	// tell adds that the key was gone when the master was up again.
 	tell := func(ms []string, after time.Duration) {
 		for _, m := range ms {
 			for _, s := range n.r.statesOf(m, after, to) {

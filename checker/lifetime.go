@@ -9,35 +9,34 @@ import (
 	"lockpick/history"
 )
 
-// lifetimeSlack is how much longer than its TTL a key may be seen, beside a fiftieth of the
-// TTL: both the moments at which two snapshots were taken may be late, and Redis counts in ms.
+// lifetimeSlack is how much longer than its TTL plus a fiftieth of it a key may be seen: both
+// snapshots may have been taken late, and Redis counts in ms.
 func (r *run) lifetimeSlack() time.Duration {
 	return min(max(2*r.slack, 5*time.Millisecond), 150*time.Millisecond)
 }
 
-// sameEnd is how far apart two answers of a master about when a key ends may lie although
-// nobody has set or extended the key in between: they are in ms, and the clock is not read
-// in the very instant.
+// sameEnd is how far apart two answers of a master about a key's expiry may lie although nobody
+// has set or extended the key in between: they are in ms, and the master does not read its clock
+// at the same instant.
 func (r *run) sameEnd() time.Duration { return r.lifetimeSlack() / 3 }
 
-// stored is a key as a master told of it in look after look, while it was to end at
-// one and the same time of the master's clock: nobody set or extended it in between.
+// stored is a key in successive snapshots of a master that all give the same expiry by the
+// master's clock: nobody set or extended the key in between.
 type stored struct {
 	master, key, token string
 	end                time.Duration // on the master's own clock
-	mortal             bool          // it has an end
-	since, seen        time.Duration // that the first look shows it at the latest, and the last one at the earliest
-	ops                []int         // the first look and the one that showed the overrun
+	mortal             bool          // it has an expiry
+	since, seen        time.Duration // the latest time of the first snapshot, and the earliest of the last one
+	ops                []int         // the first snapshot and the one that showed the overrun
 }
 
-// keyLifetime judges one thing of L1: a master keeps no token longer than its TTL after
-// it was last set or extended there.
+// keyLifetime judges one part of L1: a master keeps no token longer than its TTL after
+// the token was last set or extended there.
 //
-// It rests on nothing but what the masters say of themselves. When a command was applied
-// can not be told from the client's side: a SET or an extension that nobody answered may
-// be applied much later, when held bytes arrive or a paused master goes on. But each of
-// them moves the time at which the key is to end. As long as that stays where it was, on
-// the master's own clock, none was applied, and the TTL must run out.
+// It uses only the masters' snapshots. A client cannot tell when a command was applied: a SET or
+// an extension without an answer may be applied much later, when held bytes arrive or a paused
+// master continues. But each of them changes the key's expiry. As long as the expiry stays the
+// same, by the master's own clock, none was applied, and the TTL must run out.
 func (r *run) keyLifetime() *judgement {
 	ttl := r.h.Header.TTL
 	allowed, same := ttl+ttl/50+r.lifetimeSlack(), r.sameEnd()
@@ -84,7 +83,7 @@ func (r *run) keyLifetime() *judgement {
 				waiting[op.Process] = append(waiting[op.Process], s)
 			}
 			if over[id] == s {
-				continue // proven
+				continue // the overrun is proven
 			}
 			s.seen = asked
 			if s.seen <= s.since+allowed {

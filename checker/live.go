@@ -8,11 +8,11 @@ import (
 	"lockpick/history"
 )
 
-// Live judges a history by some properties while it is being recorded, with the checkers that judge
-// it afterwards. Each look judges all of it so far, and costs as much: Due spaces the
-// looks so that all of them together cost a few times what the last one does.
+// Live judges a history by some properties while it is being recorded, with the same checkers that
+// judge it afterwards. Each call of Judge judges the whole history so far. Due spaces these calls
+// so that all of them together cost a few times as much as the last one.
 //
-// Mutual exclusion is left to Watch, which knows at once.
+// Mutual exclusion is left to Watch, which detects a violation at once.
 //
 // Register Observe with a Recorder. Due and Judge may be called at any time, by one goroutine.
 type Live struct {
@@ -22,17 +22,17 @@ type Live struct {
 	mu  sync.Mutex
 	ops []history.Op // only ever appended to
 
-	judged  int // operations at the last look
+	judged  int // operations at the last Judge
 	found   *Violation
 	foundAt time.Duration // the end of the history then
 }
 
-// NewLive judges by some properties.
+// NewLive returns a Live that judges by the given properties.
 func NewLive(header history.Header, by ...Property) *Live {
 	return &Live{header: header, by: slices.DeleteFunc(slices.Clone(by), func(p Property) bool { return p == MutualExclusion })}
 }
 
-// Observe takes in one operation, which must not be changed any more.
+// Observe appends one operation, which must not be changed afterwards.
 func (l *Live) Observe(op history.Op) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -40,11 +40,11 @@ func (l *Live) Observe(op history.Op) {
 }
 
 const (
-	firstLook = 200 // operations before the first look
-	growth    = 8   // a history has grown by an eighth from look to look
+	firstLook = 200 // operations before the first judgement
+	growth    = 8   // a history grows by an eighth between two judgements
 )
 
-// Due says whether enough was recorded since the last look for another one.
+// Due reports whether enough was recorded since the last Judge for another one.
 func (l *Live) Due() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,11 +58,12 @@ func (l *Live) Due() bool {
 	return n >= max(firstLook, l.judged+l.judged/growth)
 }
 
-// settling is how long a violation has to last: an answer that is still on its way may explain it.
+// settling is how long a violation has to persist: an answer in flight may still explain it.
 func (l *Live) settling() time.Duration { return max(200*time.Millisecond, l.header.TTL/2) }
 
-// Judge looks at what was recorded so far. It returns the first violation that was found by an
-// earlier look already, before all commands that were on their way then had been answered, or nil.
+// Judge judges the operations recorded so far. It returns a violation only if it has found the
+// same one since at least the settling time, so that an answer that was in flight can no longer
+// explain it; otherwise nil.
 func (l *Live) Judge() *Violation {
 	l.mu.Lock()
 	ops := slices.Clip(l.ops)
@@ -80,15 +81,16 @@ func (l *Live) Judge() *Violation {
 	return nil
 }
 
-// same says whether two looks found the same violation.
+// same reports whether two judgements found the same violation.
 func same(a, b *Violation) bool {
 	return a.Property == b.Property && a.Key == b.Key && a.At == b.At
 }
 
-// first is the first violation that a history shows which is not over yet.
+// first is the first violation in an unfinished history. It skips those that late lines may still
+// explain.
 func (l *Live) first(ops []history.Op) *Violation {
 	r := newRun(history.Pack(&history.History{Header: l.header, Ops: ops}))
-	r.window.To = r.end - 2*r.slack // what comes then may yet be explained by a line that is late
+	r.window.To = r.end - 2*r.slack // a late line may still explain what comes after this
 	var first *Violation
 	for _, p := range l.by {
 		j := judges[p](r)

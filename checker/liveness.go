@@ -8,8 +8,8 @@ import (
 	"lockpick/history"
 )
 
-// healing is the end of the faults, from which on a free lock must be granted
-// within a bound. Before it nothing is promised.
+// healing is the end of all faults. From then on a free lock must be granted within a
+// bound; before it nothing is promised.
 type healing struct {
 	at, bound time.Duration
 	index     int
@@ -45,9 +45,9 @@ func (r *run) healed() healing {
 type attempt struct {
 	key, client string
 	invoked     time.Duration
-	ended       time.Duration // its client ended or asked anew, or the history ended, if it never returned
+	ended       time.Duration // if it never returned: when its client ended or tried anew, or the history ended
 	ok, open    bool
-	dropped     bool // its client ended or asked anew before it returned
+	dropped     bool // its client ended or tried anew before it returned
 	err         string
 	ops         []int
 }
@@ -63,7 +63,7 @@ func (r *run) attempts() []attempt {
 	for i := range r.h.Ops {
 		op := &r.h.Ops[i]
 		if op.F == history.FCrash || op.F == history.FAcquire && op.Type == history.Invoke {
-			for _, at := range open[op.Process] { // their client never heard of them
+			for _, at := range open[op.Process] { // their client never got an answer
 				if all[at].open {
 					all[at].ended, all[at].dropped = op.Time, true
 				}
@@ -97,8 +97,8 @@ type keyAttempts struct {
 	when intervals
 }
 
-// attemptsWithin are the acquires of a key that were pending between two times, in the order of
-// their calls.
+// attemptsWithin returns the acquires of a key that were pending between two times, in the order
+// of their calls.
 func (r *run) attemptsWithin(key string, from, to time.Duration) []attempt {
 	all := r.attempts()
 	if r.attemptsOn == nil {
@@ -217,8 +217,8 @@ func (r *run) deadlockFree() *judgement {
 	return j
 }
 
-// cancelled says whether it was not the lock that cut an acquire short: the harness was told
-// to stop while the acquire ran, or before, or its client ended.
+// cancelled reports whether an acquire was cut short from outside the lock: the harness was told
+// to stop before the acquire ended, or its client ended.
 func (r *run) cancelled(a attempt) bool { return a.dropped || !a.ok && a.ended >= r.interrupted.at }
 
 // availability judges AV: each acquire that was called after the faults had
@@ -249,7 +249,7 @@ func (r *run) availability() *judgement {
 			slowest = max(slowest, took)
 			continue
 		case a.open && took <= h.bound, r.cancelled(a), r.h.Header.DeadWaiter > 0 && took >= h.bound && took <= h.bound+r.queueing(a.key, a.invoked, a.ended):
-			cut++ // the history ends before it had to be granted
+			cut++ // the history ends before the bound
 			continue
 		}
 		judged++
@@ -296,7 +296,8 @@ func (r *run) stalled(from time.Duration) float64 {
 	return float64(total) / float64(max(r.end-from, 1))
 }
 
-// blameMachine takes the violations back: commands timed out where nothing ran in time.
+// blameMachine withdraws the violations because the machine stalled too much: commands timed out
+// because nothing ran in time.
 func (r *run) blameMachine(j *judgement, from time.Duration) {
 	j.violations = nil
 	j.invalid = fmt.Sprintf("the harness's machine stood still for %.0f %% of the time after the healing at %s: too busy to tell", 100*r.stalled(from), at(from))

@@ -9,7 +9,7 @@ import (
 	"lockpick/history"
 )
 
-// Properties that only claims ask for. A lock that violates them is not unsafe: it loses
+// Properties that only claims judge. A lock that violates them is not unsafe: it wastes
 // time.
 var (
 	freedProperty      = Property{Name: "free-after-release", Level: "AV", Says: "a lock that was released is granted to another who waits for it, long before its keys would have ended"}
@@ -19,7 +19,7 @@ var (
 
 var ContentionProperties = []Property{splitVotesProperty, ownRefusalProperty, freedProperty}
 
-// Contentions judges them.
+// Contentions are their judges, by name.
 var Contentions = map[string]func(h *history.History) Result{
 	freedProperty.Name: func(h *history.History) Result {
 		return contention(h, freedProperty, lingering(h), "a lock that was released was not to be had %d times")
@@ -53,9 +53,9 @@ func contention(h *history.History, p Property, found []Violation, says string) 
 	return r
 }
 
-// SplitVotes finds when clients shared the masters among them: no master that is up is
-// free, more than one token is stored, and none at a quorum. It goes by the yes to a SET
-// and to its release, and by the TTL.
+// SplitVotes finds the times in which clients split the votes: no master that is up is
+// free, the masters store more than one token, and none is stored at a quorum. A key counts as
+// stored from the yes to its SET until the yes to its release or the end of the TTL.
 func SplitVotes(h *history.History) []Violation {
 	type stored struct {
 		client, token string
@@ -76,7 +76,7 @@ func SplitVotes(h *history.History) []Violation {
 			at = map[string]stored{}
 			byKey[op.Key] = at
 		}
-		if op.F == history.FRelease && op.Type == history.Invoke { // it is about to go, whatever is heard of that
+		if op.F == history.FRelease && op.Type == history.Invoke { // it will be deleted, even if no answer is recorded
 			maps.DeleteFunc(at, func(_ string, s stored) bool { return s.client == op.Process })
 		}
 		if op.F != history.FVote || op.Value == nil {
@@ -84,7 +84,7 @@ func SplitVotes(h *history.History) []Violation {
 		}
 		switch v := op.Value; {
 		case v.Command == history.CommandSet:
-			// Who asks anew has given up what it asked for before.
+			// A client that makes a new attempt has given up the one before.
 			maps.DeleteFunc(at, func(_ string, s stored) bool { return s.client == v.Client && s.token != v.Token })
 			if v.Yes {
 				at[op.Process] = stored{v.Client, v.Token, op.Time + h.Header.TTL}
@@ -127,8 +127,8 @@ func SplitVotes(h *history.History) []Violation {
 	return found
 }
 
-// ownRefusals finds the masters that said no to a SET, and then yes to the release of the
-// same token: the key that was in the way was the client's own.
+// ownRefusals finds the masters that said no to a SET and then yes to the release of the
+// same token: the SET was refused because of the client's own key.
 func ownRefusals(h *history.History) []Violation {
 	type attempt struct{ master, client, key, token string }
 	refused := map[attempt]*history.Op{}
@@ -159,8 +159,8 @@ func ownRefusals(h *history.History) []Violation {
 	return found
 }
 
-// lingering finds the releases of leases that were valid, after which another client asked
-// for the key all the time, and nobody but the first was granted it for most of a TTL.
+// lingering finds the releases of valid leases after which another client tried to acquire
+// the key all the time, and no other client was granted it for most of a TTL.
 func lingering(h *history.History) []Violation {
 	type spell struct {
 		client   string

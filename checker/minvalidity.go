@@ -9,22 +9,22 @@ import (
 	"lockpick/history"
 )
 
-// short is a grant that promises more than the masters keep.
+// short is a grant that promises a longer validity than a quorum of masters keeps.
 type short struct {
 	lease *history.Lease
 	grant history.Grant
-	from  time.Duration            // from when on fewer than a quorum stored the token
+	from  time.Duration            // since then fewer than a quorum stored the token
 	until time.Duration            // the grant's end, or the release
 	end   map[string]time.Duration // by when the key of each master that had said yes was gone
-	gone  map[string]bool          // of them, those that were looked at and did not store it
+	gone  map[string]bool          // those of them whose snapshot did not list it
 }
 
-// minValidity judges one thing of L1: as long as a client relies on a lease, a quorum of
+// minValidity judges one part of L1: as long as a client relies on a lease, a quorum of
 // masters stores its token ("MIN_VALIDITY", distlock, "Safety arguments").
 //
-// A master that said yes stores the token for no longer than a TTL from its answer, and
-// not from the moment on at which it refused an extension or a snapshot did not show it. Where a command was never
-// answered, it may have been carried out at any time, and the master counts as storing it.
+// A master that said yes stores the token for at most a TTL after its answer, and no longer
+// than until it refused an extension or a snapshot did not list the token. A command that was
+// never answered may have been carried out at any time, so its master counts as storing the token.
 func (r *run) minValidity() *judgement {
 	q, ttl := r.quorum(), r.h.Header.TTL
 	if q == 0 || ttl <= 0 {
@@ -53,7 +53,7 @@ func (r *run) minValidity() *judgement {
 			if s, ok := r.shortOf(l, g, relied, q, ttl); ok {
 				byGrant[g.Index] = s
 				found = append(found, Violation{Key: l.Key, At: s.from, Until: max(s.until, s.from), Ops: []int{g.Index}, Tokens: []string{l.Token}, Clients: []string{l.Process}})
-				break // what follows rests on this one
+				break // later grants rest on this one
 			}
 		}
 	}
@@ -73,7 +73,7 @@ func (r *run) minValidity() *judgement {
 	}
 }
 
-// shortOf says whether fewer than a quorum can have stored a lease's token until a grant's
+// shortOf reports whether fewer than a quorum can have stored a lease's token until a grant's
 // end, or until the client no longer relied on it.
 func (r *run) shortOf(l *history.Lease, g history.Grant, relied time.Duration, q int, ttl time.Duration) (short, bool) {
 	s := short{lease: l, grant: g, until: relied, end: map[string]time.Duration{}, gone: map[string]bool{}}
@@ -111,7 +111,7 @@ func (r *run) shortOf(l *history.Lease, g history.Grant, relied time.Duration, q
 			end = no.At
 			s.gone[m] = true
 		}
-		// What is promised is promised to the end, even if the client releases before.
+		// The grant promises validity until its end, even if the client releases earlier.
 		if !s.gone[m] && end+time.Millisecond >= g.Until {
 			may++
 		}
@@ -120,7 +120,7 @@ func (r *run) shortOf(l *history.Lease, g history.Grant, relied time.Duration, q
 	if may >= q {
 		return s, false
 	}
-	// The moment from which on they are too few.
+	// The moment at which they become fewer than a quorum.
 	ends := make([]time.Duration, 0, len(s.end))
 	for _, m := range r.masterNames() {
 		if end, ok := s.end[m]; ok && (s.gone[m] || end+time.Millisecond < g.Until) {
@@ -136,8 +136,8 @@ func (r *run) shortOf(l *history.Lease, g history.Grant, relied time.Duration, q
 	return s, true
 }
 
-// refused is the first extension that was sent and refused within a time, or nil: a master
-// that refuses it does not store the token.
+// refused is the first extension that was sent and refused between two times, or nil: a master
+// that refuses an extension does not store the token.
 func refused(extends votes, from, to time.Duration) *history.Vote {
 	for v := range extends.asked(from, to) {
 		if !v.Yes && !v.Unknown && sent(v) > from && v.At < to {
@@ -147,7 +147,7 @@ func refused(extends votes, from, to time.Duration) *history.Vote {
 	return nil
 }
 
-// masterNames are m1, m2, … of the header.
+// masterNames are m1, m2, …, as many as the header gives.
 func (r *run) masterNames() []string {
 	if r.names == nil {
 		r.names = make([]string, 0, r.h.Header.Masters)

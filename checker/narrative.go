@@ -15,10 +15,10 @@ import (
 type narrative struct {
 	r      *run
 	v      *Violation
-	from   time.Duration // what is told as a detail did not happen before
+	from   time.Duration // details do not happen before this time
 	events []placed
-	faults map[int]bool // that the reason tells of
-	aside  bool         // what is added now is a detail
+	faults map[int]bool // the faults that are part of the reason
+	aside  bool         // events that are added now are details
 }
 
 // placed is an event with its place in the order.
@@ -35,8 +35,8 @@ func (r *run) narrate(v *Violation) *narrative {
 // The order of events of one time: causes precede effects. An event that a line of the history
 // shows comes in the order of the lines; these come before or after the lines of their time.
 const (
-	beforeLines = iota - 1 // what the passing of time brought about
-	afterLines             // a command that was sent: what made its client send it came before
+	beforeLines = iota - 1 // events caused by the passing of time
+	afterLines             // a command that was sent: its cause came before it
 )
 
 // add adds an event that lines show, ordered by the first of them.
@@ -51,10 +51,10 @@ func (n *narrative) addAt(where int, e Event) {
 	n.put(placed{Event: e, order: 2*i - 1})
 }
 
-// once are the kinds of which nothing happens twice at one time to one lease.
+// once are the kinds of events that happen at most once at one time to one lease.
 var once = []EventKind{EventEnded, EventReleased, EventEntered, EventLeft, EventCrashed, EventPaused, EventResumed}
 
-// put adds an event, unless it is told already: then as much of it as is new.
+// put adds an event, or merges it into the same event if the narrative has that already.
 func (n *narrative) put(e placed) {
 	e.Detail = e.Detail || n.aside
 	for i := range n.events {
@@ -77,7 +77,7 @@ func (n *narrative) put(e placed) {
 			return
 		case x.Client == e.Client && x.Token == e.Token && slices.Contains(once, e.Kind):
 			x.Detail = x.Detail && e.Detail
-			if len(e.Text) > len(x.Text) { // it says more
+			if len(e.Text) > len(x.Text) { // the longer text has more facts
 				x.Text = e.Text
 			}
 			return
@@ -89,18 +89,18 @@ func (n *narrative) put(e placed) {
 	n.events = append(n.events, e)
 }
 
-// note adds what follows from other events by a time.
+// note adds a conclusion from events up to a time.
 func (n *narrative) note(at time.Duration, text string) {
 	n.addAt(afterLines, Event{At: at, Kind: EventNote, Text: text})
 }
 
-// unexplained says that no recorded event explains a step.
+// unexplained adds a step that no recorded event explains.
 func (n *narrative) unexplained(e Event) {
 	e.Kind, e.Word = EventUnexplained, "why?"
 	n.addAt(beforeLines, e)
 }
 
-// violated ends the narrative and puts it into the violation. text says what is wrong.
+// violated ends the narrative and stores it in the violation. text says what is wrong.
 func (n *narrative) violated(text string) {
 	n.causesFirst()
 	n.explainLosses()
@@ -129,12 +129,12 @@ func (n *narrative) sort() {
 	})
 }
 
-// causesFirst puts the answers that a client had before what it concluded from them at the same
-// time, and a fault of a client's clock before what it did to a lease: a recorder may learn of an
+// causesFirst puts the answers that a client received before its conclusions from them at the same
+// time, and a fault of a client's clock before its effect on a lease: a recorder may learn of an
 // answer after the lock did, and of a fault after it took effect.
 func (n *narrative) causesFirst() {
 	for _, g := range n.events {
-		if g.Kind == EventBent { // a fault is recorded once it is installed, after what it did
+		if g.Kind == EventBent { // a fault is recorded once it is installed, after its first effects
 			for i := range n.events {
 				if e := &n.events[i]; e.Kind == EventFault && e.At == g.At && e.order > g.order {
 					e.order = g.order - 1
@@ -166,14 +166,14 @@ func rank(e *placed) int {
 	return 2
 }
 
-// trim leaves out the details of what came before anything that explains the violation, and
-// of what came after it.
+// trim removes the details from before the first event that explains the violation, and from
+// after the violation.
 func (n *narrative) trim() {
 	last, ended := 0, false
 	for _, i := range n.v.Ops {
 		last = max(last, 2*i)
 	}
-	byLoss := map[int]bool{} // answers that tell of a loss
+	byLoss := map[int]bool{} // answers that show a loss
 	for _, e := range n.events {
 		if e.Kind == EventLost {
 			for _, i := range e.Ops {
@@ -183,7 +183,7 @@ func (n *narrative) trim() {
 	}
 	n.events = slices.DeleteFunc(n.events, func(e placed) bool {
 		if e.Kind == EventAnswered && byLoss[e.Ops[0]] && len(e.Yes) > 0 && e.Command == history.CommandRelease {
-			return true // the loss says it
+			return true // the event of the loss has it
 		}
 		if !e.Detail || slices.ContainsFunc(e.Ops, func(i int) bool { return slices.Contains(n.v.Ops, i) }) {
 			return false
@@ -203,8 +203,8 @@ func (n *narrative) trim() {
 	})
 }
 
-// join makes one event of the answers to one request between which nothing happened, and of
-// the masters that were up again at one time.
+// join merges the answers to one request between which nothing else happened into one event, and
+// likewise the masters that were up again at one time.
 func (n *narrative) join() {
 	var joined []placed
 	for _, e := range n.events {
@@ -248,13 +248,13 @@ func (n *narrative) join() {
 	n.events = joined
 }
 
-// answeredWith says whether another answer to the same request came at once with one: no
-// answer is known only when the client gives up.
+// answeredWith reports whether the next answer to the same request came at the same moment. That
+// a master sends no answer is known only when the client gives up.
 func (e *placed) answeredWith(next *placed) bool {
 	return e.Kind == EventAnswered && e.ask == next.ask && next.At-e.At <= moment && (len(e.Silent) > 0) == (len(next.Silent) > 0)
 }
 
-// answers writes what masters answered.
+// answers puts the masters' answers in words.
 func (n *narrative) answers(e *placed) string {
 	var parts []string
 	say := func(masters []string, text string) {
@@ -289,7 +289,7 @@ func (n *narrative) answers(e *placed) string {
 	return strings.Join(parts, "; ")
 }
 
-// refusal says why a master said no, as far as the votes show.
+// refusal gives the reason why a master said no, as far as the votes show.
 func (n *narrative) refusal(e *placed, master string) string {
 	if e.Command != history.CommandSet {
 		return ": the key did not store that token"
@@ -319,8 +319,9 @@ func (n *narrative) silence(e *placed, master string) string {
 	return " (" + strings.Join(names, ", ") + ")"
 }
 
-// holderAt is the trail whose key a master stored at a time by its votes, or nil: the last that
-// it said yes to, unless it answered a release of it with yes since, or its TTL was over.
+// holderAt is the trail whose key a master stored at a time, by its votes, or nil: the last trail
+// whose SET it said yes to, unless it has since said yes to a release of that key or the key's TTL
+// was over.
 func (r *run) holderAt(p place, when time.Duration) *trail {
 	t := r.trails()
 	var last *trail

@@ -9,34 +9,34 @@ import (
 	"lockpick/history"
 )
 
-// orphan is a key that a master stored though its owner had done with it.
+// orphan is a key that a master still stored although its owner no longer needed it.
 type orphan struct {
 	trail trail
 	look  *history.Op
-	over  time.Duration // the owner had done with it
+	over  time.Duration // when the owner no longer needed it
 	kind  string        // unsent, undone, unheard, late
 	lease bool          // it had been granted
 }
 
-// orphanMoment is how long after its owner has done with it a key may be stored yet.
+// orphanMoment is how long a key may still be stored once its owner no longer needs it.
 func (r *run) orphanMoment() time.Duration {
 	ttl := r.h.Header.TTL
 	return max(ttl/4, min(500*time.Millisecond, ttl/2))
 }
 
-// orphanKeys judges one thing of AV: once a lease is released, or an attempt has failed or
-// was cancelled, no master keeps its key beyond a moment, where it keeps others waiting.
+// orphanKeys judges one part of AV: once a lease is released, or an attempt has failed or
+// was cancelled, no master keeps its key for more than a moment: the key makes others wait.
 //
-// A look shows that a master still stores the token. It is the lock's doing only if the
+// A snapshot shows that a master still stores the token. It counts against the lock only if the
 // lock never sent this master a release; or if the master answered the SET and then the
-// release, and stores the key all the same; or if the release got no answer although
-// nothing was wrong with the master or the way to it. Clients that ended or stood still,
-// and masters that came back from a restart with old keys, are excused.
+// release, and still stores the key; or if the release got no answer although nothing was
+// wrong with the master or the link to it. Clients that ended or stood still, and masters that
+// restarted with old keys, are excused.
 func (r *run) orphanKeys() *judgement { return r.orphans(false) }
 
-// ghostKeys judges the same of keys whose SET was never answered, and carried out after
-// the release had been: nothing that a client can send prevents that where a network
-// delivers late, so it is judged only where the scenario asks for it.
+// ghostKeys judges the same for keys whose SET was never answered and was carried out after
+// the release: if the network delivers late, a client cannot prevent that, so the property is
+// judged only if the scenario asks for it.
 func (r *run) ghostKeys() *judgement {
 	if !slices.Contains(r.h.Header.Properties, GhostKeys.Name) {
 		return nil
@@ -51,7 +51,7 @@ func (r *run) orphans(ghosts bool) *judgement {
 	}
 	ends := r.doneWith()
 	judged := 0
-	var asked []time.Duration // when a master was asked that would have shown the key
+	var asked []time.Duration // times of the snapshots that would have shown a key
 	var all []orphan
 	for x := range t.all() {
 		if !said(x.sets) && answered(x.sets) {
@@ -105,7 +105,7 @@ func (r *run) orphans(ghosts bool) *judgement {
 	}
 }
 
-// askedAfter is when a master was first asked for its keys within a time.
+// askedAfter is when a master was first asked for its keys between two times.
 func (t *trails) askedAfter(master string, from, to time.Duration) (time.Duration, bool) {
 	for look := range t.looksWithin(master, from, to) {
 		return lookTo(look), true
@@ -113,7 +113,8 @@ func (t *trails) askedAfter(master string, from, to time.Duration) (time.Duratio
 	return 0, false
 }
 
-// doneWith tells when the owner of a trail had done with its token, if it ever had.
+// doneWith returns a function that finds when the owner of a trail no longer needed its token, if
+// that ever was so.
 func (r *run) doneWith() func(*trail) (over time.Duration, lease, ok bool) {
 	released := map[party]time.Duration{}
 	granted := map[party]bool{}
@@ -144,7 +145,7 @@ func (r *run) doneWith() func(*trail) (over time.Duration, lease, ok bool) {
 		slices.SortFunc(ids, func(a, b int32) int { return cmp.Or(cmp.Compare(h.Sent(a), h.Sent(b)), cmp.Compare(a, b)) })
 	}
 	return func(x *trail) (time.Duration, bool, bool) {
-		if r.trails().sharing(x) { // a weak token may be several clients'
+		if r.trails().sharing(x) { // several clients may have one weak token
 			return 0, false, false
 		}
 		if granted[x.who] {
@@ -174,7 +175,7 @@ func (r *run) doneWith() func(*trail) (over time.Duration, lease, ok bool) {
 	}
 }
 
-// orphaned says why it is the lock's doing that a look shows a key, or "".
+// orphaned says why the lock is to blame for a key in a snapshot, or "" if it is not.
 func (r *run) orphaned(x *trail, look *history.Op, over time.Duration) string {
 	began := sent(x.sets.at(0)) - r.slack
 	seen := lookFrom(look)

@@ -7,26 +7,26 @@ import (
 	"lockpick/history"
 )
 
-// trespass is a command that hit, or a key that was lost to, someone else's.
+// trespass is a command that changed another client's key, or the loss of a key to another client.
 type trespass struct {
 	by     party
-	vote   history.Vote  // the yes that gives it away: to a release or extension, or to the next SET
-	victim *history.Vote // the yes to the SET whose key it was; nil: whose is not known
+	vote   history.Vote  // the yes that shows it: to a release or extension, or to the next SET
+	victim *history.Vote // the yes to the SET that created the key; nil: not known
 	set    bool          // the master never said yes to a SET of by's
-	lost   bool          // not seen being done: only that the victim's key is gone
+	lost   bool          // the command was not recorded, only that the victim's key was gone
 }
 
-// ownKeys judges one thing of L1: no one releases or extends another's key.
+// ownKeys judges one part of L1: no client releases or extends another client's key.
 //
-// A yes to a release or an extension says that the master found the key. It was not the
-// client's own where the master had refused its SET, or where, with all its SETs answered,
-// the master had since said yes to the SET NX of another: the first key was gone then.
-// And a key was taken away by someone where its master gave the lock away before the TTL
-// was over, unless its own client released it or ended, or the master was restarted or its
-// clock or memory tampered with.
+// A yes to a release or an extension says that the master found the key. The key was not the
+// client's own if the master had refused the client's SET, or if all its SETs were answered and
+// the master had since said yes to the SET NX of another: by then the first key was gone.
+// A key was taken away if its master granted the lock to another before the TTL was over, unless
+// the key's own client released it or ended, or the master was restarted, or a fault changed the
+// master's clock or memory.
 //
-// Where requests may come twice, a SET that was refused may have been granted by its second
-// coming, so that only the keys that were taken away are judged.
+// If the network may duplicate requests, the duplicate of a refused SET may have been granted, so
+// only keys that were taken away are judged.
 func (r *run) ownKeys() *judgement {
 	t := r.trails()
 	var judged, given []time.Duration
@@ -102,7 +102,7 @@ func (r *run) ownKeys() *judgement {
 	return j
 }
 
-// lastOther is the last SET of another that was answered before a time, or nil.
+// lastOther is the last SET of another party that was answered before a time, or nil.
 func lastOther(sets votes, who party, before time.Duration) *history.Vote {
 	for i := sets.since(before) - 1; i >= 0; i-- {
 		if v := sets.at(i); (party{v.Client, v.Token}) != who {
@@ -112,18 +112,18 @@ func lastOther(sets votes, who party, before time.Duration) *history.Vote {
 	return nil
 }
 
-// hitAnother says whether a yes to a release or extension was about another's key.
+// hitAnother reports whether a yes to a release or extension was about another client's key.
 //
-// A yes to a release says that the master deleted something: if that cannot have been the
-// client's own key, it was another's. A yes to an extension may also have set a key that was
-// missing, so it convicts only while another's key was certainly there.
+// A yes to a release says that the master deleted a key: if that cannot have been the client's
+// own, it was another's. A yes to an extension may also have created a missing key, so it is a
+// violation only while another's key was certainly stored.
 func (r *run) hitAnother(x *trail, v history.Vote, sets votes) (trespass, bool) {
 	if x.sets.len() == 0 || !answered(x.sets) {
 		return trespass{}, false
 	}
 	last := lastOther(sets, x.who, sent(v)-r.slack)
 	s := trespass{by: x.who, vote: v, victim: last}
-	since := time.Duration(0) // from when on the client's own key was certainly gone
+	since := time.Duration(0) // since then the client's own key was certainly gone
 	if said(x.sets) {
 		if last == nil || sent(*last) <= latest(x.sets) {
 			return trespass{}, false
@@ -138,14 +138,14 @@ func (r *run) hitAnother(x *trail, v history.Vote, sets votes) (trespass, bool) 
 	if v.Command == history.CommandExtend {
 		return s, last != nil && r.stillThere(*last, v)
 	}
-	// An extension of the client's own may have created its key once more.
+	// One of the client's own extensions may have created its key again.
 	created := x.extends.any(func(e *history.Vote) bool { return (e.Yes || e.Unknown) && e.At >= since && sent(*e) <= v.At })
 	return s, !created
 }
 
-// stillThere says whether the key that a SET created was certainly still on its master when
-// a later command was executed: its TTL was not over, nobody had sent a release of it, its
-// client had not ended, and nothing had happened to the master.
+// stillThere reports whether the key that a SET created was certainly still stored on its master
+// when a later command was executed: its TTL was not over, nobody had sent a release of it, its
+// client had not ended, and no fault had struck the master.
 func (r *run) stillThere(set, v history.Vote) bool {
 	from := sent(set) - r.slack
 	if ttl := r.h.Header.TTL; ttl <= 0 || v.At > from+ttl || sent(v) <= set.At {
@@ -160,15 +160,15 @@ func (r *run) stillThere(set, v history.Vote) bool {
 	return !r.goneIn(set.Client, from, v.At+r.slack) && !r.restartedIn(set.Master, from, v.At) && !r.bentIn(set.Master, from, v.At) && !r.stalledIn(from, v.At)
 }
 
-// takenAway says whether a master gave away, by its yes to SET b, the key of SET a that
-// must still have been there.
+// takenAway reports whether a master said yes to SET b although it must still have stored the key
+// of SET a.
 func (r *run) takenAway(a, b history.Vote) (trespass, bool) {
 	ttl := r.h.Header.TTL
 	if a.Client == b.Client && a.Token == b.Token || ttl <= 0 {
 		return trespass{}, false
 	}
-	// Where both were under way at once, as when held bytes arrive, the answers' order is
-	// not that of the SETs: b may have come first, and have been released before a came.
+	// If both were in flight at once, as when held bytes arrive, the order of the answers need not
+	// be that of the SETs: b may have come first, and have been released before a came.
 	if sent(b) <= a.At {
 		return trespass{}, false
 	}
@@ -181,7 +181,7 @@ func (r *run) takenAway(a, b history.Vote) (trespass, bool) {
 		return trespass{}, false
 	}
 	switch {
-	case b.At > r.end-time.Second: // its release may not have been recorded any more
+	case b.At > r.end-time.Second: // its release may be missing from the history
 	case r.goneIn(a.Client, from, b.At+r.slack):
 	case r.restartedIn(a.Master, from, b.At), r.bentIn(a.Master, from, b.At):
 	case r.stalledIn(from, b.At):

@@ -2,8 +2,8 @@ package checker
 
 import "lockpick/history"
 
-// Totals is what was judged of mutual exclusion in a history that is too long to be judged at
-// once. It is judged in parts of which no hold overlaps one of another part.
+// Totals sums up the judgement of mutual exclusion in a history that is too long to be judged at
+// once. Such a history is judged in parts; no hold overlaps a hold of another part.
 type Totals struct {
 	Holds      int
 	Violations int
@@ -11,8 +11,8 @@ type Totals struct {
 	Undecided  string
 }
 
-// Add judges a part by mutual exclusion, and adds what it found. repeated is how many holds of
-// the part are in another part as well.
+// Add judges a part by mutual exclusion and adds the result. repeated is how many holds of the
+// part are also in another part.
 func (t *Totals) Add(part *history.History, repeated int) Report {
 	rep := Check(part, MutualExclusion)
 	r := &rep.Results[0]
@@ -27,8 +27,8 @@ func (t *Totals) Add(part *history.History, repeated int) Report {
 	return rep
 }
 
-// CheckExcerpt judges mutual exclusion in an excerpt of a history of which the whole was judged
-// in parts. Its result counts what the whole has; it carries the violations that the excerpt has.
+// CheckExcerpt judges mutual exclusion in an excerpt of a history that was judged in parts. The
+// counts in its result are those of the whole history, the violations those of the excerpt.
 func CheckExcerpt(excerpt *history.History, whole Totals) Report {
 	run := newRun(history.Pack(excerpt))
 	run.whole = &whole
@@ -36,7 +36,7 @@ func CheckExcerpt(excerpt *history.History, whole Totals) Report {
 	return Report{Results: []Result{run.conclude(MutualExclusion, j)}, DeadOnArrival: run.deadOnArrival(), Disagreement: j.contradiction}
 }
 
-// complete puts what was judged of the whole history into the judgement on an excerpt.
+// complete copies the counts of the whole history into the judgement on an excerpt.
 func (t *Totals) complete(j *judgement) {
 	j.checked = t.Holds
 	j.found = max(t.Violations, len(j.violations))

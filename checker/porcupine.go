@@ -44,7 +44,7 @@ var mutex = porcupine.Model{
 const epochSize = 256
 
 // linearizable decides mutual exclusion a second time, by porcupine and without
-// the leases, holds and sweep of the first: it reads the operations themselves.
+// the leases, holds and sweep of the first decision: it reads the operations themselves.
 //
 // Each acquire that was granted is an operation from its call to its return;
 // each end of a hold is one from the release's call to its return or the end of
@@ -90,8 +90,8 @@ func linearizableBy(ops []history.Op, limit time.Duration, epoch int) linearizab
 	return verdict
 }
 
-// tenure is one hold as porcupine is given it: an operation that takes the lock
-// and one that gives it back.
+// tenure is one hold as porcupine sees it: an operation that takes the lock and one that
+// gives it back.
 type tenure struct {
 	took, gave porcupine.Operation
 }
@@ -118,7 +118,7 @@ type openTenure struct {
 }
 
 // runningRelease is a release that was called and has not returned. After a crash of its
-// client it may be told that nobody knows how it ended.
+// client, an info line may still say that its outcome is unknown.
 type runningRelease struct {
 	of   *openTenure // nil: of none
 	life int
@@ -126,13 +126,13 @@ type runningRelease struct {
 
 // tokenTenures are the tenures of one token.
 type tokenTenures struct {
-	open []*openTenure // those that may not be over, the latest last
+	open []*openTenure // those that may still run, the latest last
 	last *openTenure
 }
 
 func (t *tokenTenures) add(o *openTenure) { t.open, t.last = append(t.open, o), o }
 
-// current is the one that a line is about: the latest that is not over, or else the latest.
+// current is the tenure that a line is about: the latest that is not over, or else the latest.
 func (t *tokenTenures) current() *openTenure {
 	for n := len(t.open); n > 0; n-- {
 		if o := t.open[n-1]; !o.over {
@@ -149,7 +149,7 @@ func tenures(ops []history.Op) []keyTenures {
 	var keys []keyTenures
 	keyOf, processOf := map[string]int{}, map[string]int{}
 	began := map[string]time.Duration{}        // by process: the acquire or extend that runs
-	releasing := map[tenureOf]runningRelease{} // by token and key, whatever the life
+	releasing := map[tenureOf]runningRelease{} // by token and key, in any life
 	lastLine := map[string]time.Duration{}     // by process: its line before
 	lives := map[string]int{}                  // by process: how often it crashed
 	running := map[tenureOf]*tokenTenures{}    // by token and key, and by token alone
@@ -254,7 +254,7 @@ func tenures(ops []history.Op) []keyTenures {
 			}
 			end(o, o.until)
 			o.called, o.granted, o.until = max(began[op.Process], o.until), op.Time, op.Value.ValidUntil
-		case op.F == history.FClock && !o.over && op.Time < o.until: // what is left of it was bent
+		case op.F == history.FClock && !o.over && op.Time < o.until: // the rest of its validity changed
 			o.until = max(op.Value.ValidUntil, op.Time)
 		case op.F == history.FRelease && op.Type == history.Invoke && !o.over:
 			o.over = true

@@ -7,8 +7,8 @@ import (
 	"lockpick/history"
 )
 
-// queueing is how much longer than other locks one that serves in order may keep everyone waiting
-// for a key in some time: it waits for each waiter of before that is gone.
+// queueing is how much longer than other locks a fair lock may keep all waiters waiting for a key
+// between two times: it waits for each earlier waiter that is gone.
 func (r *run) queueing(key string, from, to time.Duration) time.Duration {
 	dead := r.h.Header.DeadWaiter
 	if dead == 0 {
@@ -17,9 +17,9 @@ func (r *run) queueing(key string, from, to time.Duration) time.Duration {
 	return time.Duration(r.goneWaiters(key, from, to)) * (dead + askingGap)
 }
 
-// goneWaiters is how many acquires of a key may have had a place in its queue, in some time, that
-// nobody claimed. Who is served was first, so nobody is left whose acquire was over before
-// one was called that has been granted.
+// goneWaiters is how many acquires of a key may have left an unclaimed place in its queue between
+// two times. The lock serves the first waiter, so once an acquire is granted, no waiter is left
+// whose acquire was over before that acquire was called.
 func (r *run) goneWaiters(key string, from, to time.Duration) int {
 	var all []attempt
 	for _, a := range r.attempts() {
@@ -42,8 +42,8 @@ func (r *run) goneWaiters(key string, from, to time.Duration) int {
 	return n
 }
 
-// leftBehind says whether an acquire may have left its place in the queue unclaimed before a time,
-// and until when it may have taken that place.
+// leftBehind reports whether an acquire may have left its place in the queue unclaimed before a
+// time, and the latest time at which it can have taken that place.
 func (r *run) leftBehind(a attempt, to time.Duration) (until time.Duration, gone bool) {
 	until = a.ended
 	left := false
@@ -64,7 +64,7 @@ func (r *run) leftBehind(a attempt, to time.Duration) (until time.Duration, gone
 	switch {
 	case a.dropped, !a.open && a.ended <= to && !a.ok && !left:
 		gone = true
-	case a.open, a.ended > to: // it waits, but may not be there when its turn comes
+	case a.open, a.ended > to: // it waits, but may be unable to respond when its turn comes
 		gone = gone || slices.ContainsFunc(append(r.stops(a.client), r.reaches(a.client).weak...), func(s history.Span) bool { return s.From < to && s.To > a.invoked })
 	}
 	return until, gone

@@ -15,20 +15,20 @@ type wasted struct {
 	who    party
 	key    string
 	yes    []history.Vote
-	by     time.Duration // the quorum was there
+	by     time.Duration // the quorum's votes were there by then
 	ending attempt       // the acquire that it belongs to
 	again  bool          // that acquire made another attempt
 }
 
 // setAttempt is one attempt of an acquire: the SETs that one client sent with one token, at
-// most one to each master. Where it sends a master another, it has begun another attempt.
+// most one to each master. A second SET to a master begins another attempt.
 type setAttempt struct {
 	began time.Duration
 	votes votes
 	next  time.Duration // its client sent the first SET of the attempt after this one; 0: it made none
 }
 
-// setAttempts are all of them, in the order of their first votes.
+// setAttempts returns all attempts in the order of their first votes.
 func (r *run) setAttempts() []*setAttempt {
 	h := r.h
 	type asker struct{ client, key int32 }
@@ -72,7 +72,7 @@ func (r *run) setAttempts() []*setAttempt {
 	return all
 }
 
-// asked says whether a master was asked in an attempt.
+// asked reports whether an attempt sent a master a SET.
 func (a *setAttempt) asked(master string) bool {
 	for i := range a.votes.ids {
 		if a.votes.kind(i).Master == master {
@@ -82,7 +82,7 @@ func (a *setAttempt) asked(master string) bool {
 	return false
 }
 
-// numberOf numbers names in the order in which they come.
+// numberOf numbers names in the order of their first use.
 func numberOf[K comparable](numbers map[K]int32, name K) int32 {
 	n, known := numbers[name]
 	if !known {
@@ -92,11 +92,11 @@ func numberOf[K comparable](numbers map[K]int32, name K) int32 {
 	return n
 }
 
-// quorumGranted judges one thing of AV: an attempt that a quorum of masters voted for in
-// time is granted. In time is within half the TTL. Left out are acquires that may have been
-// cancelled at that moment (the last of a client before the healing, and those that had
-// lasted for three TTLs), clients that stood still, ended or whose clock was bent, and
-// locks with fencing tokens, whose votes are not all that they need.
+// quorumGranted judges one part of AV: an attempt is granted if a quorum of masters voted for it
+// within half the TTL. Not judged are acquires that may have been cancelled at that moment (the
+// last one of a client before the healing, and those that had lasted for three TTLs), clients
+// that stood still, ended or whose clock was changed, and locks with fencing tokens, which need
+// more than the votes.
 func (r *run) quorumGranted() *judgement {
 	q, ttl := r.quorum(), r.h.Header.TTL
 	if q == 0 || ttl <= 0 || r.h.Header.Fencing {
@@ -194,7 +194,7 @@ func (r *run) grantOf(a attempt) *history.Lease {
 	return r.leases[i]
 }
 
-// clockBent says whether a client's clock ran at another rate within a time.
+// clockBent reports whether a client's clock ran at a wrong rate between two times.
 func (r *run) clockBent(client string, from, to time.Duration) bool {
 	return slices.ContainsFunc(r.faults, func(f *history.Fault) bool {
 		return fault.Of(f.Name).Clock == fault.ClientClock && f.Installed && slices.Contains(f.Clients, client) && overlaps(f.Began, f.To, from, to)

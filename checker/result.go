@@ -2,14 +2,14 @@ package checker
 
 import "time"
 
-// Verdict is what the evidence says of one property.
+// Verdict is the decision on one property.
 type Verdict string
 
 const (
 	Violated Verdict = "violated"
 	Holds    Verdict = "holds"   // nothing was found, and the run had the evidence that this needs
 	Unknown  Verdict = "unknown" // the run was cut short, or the checker could not decide; Why says why
-	Invalid  Verdict = "invalid" // the run proves nothing of it; Why says what is missing
+	Invalid  Verdict = "invalid" // the run has too little evidence; Why says what is missing
 )
 
 // Property is a sentence that a history can violate, at one level.

@@ -8,8 +8,8 @@ import (
 	"lockpick/history"
 )
 
-// sections returns the critical sections as their clients lived them, whatever
-// their leases said.
+// sections returns the critical sections as their clients ran them, regardless of
+// their leases.
 //
 // A section that was never left ends where its client released the lease or crashed,
 // or else at its client's last line that shows it in the section: one that carries
@@ -21,7 +21,7 @@ func sections(ops []history.Op, leaseAt func(line int) *history.Lease) []stretch
 	inside := map[string][]int{} // by client: its open sections
 	for i := range ops {
 		op := &ops[i]
-		if op.F == history.FCrash { // and all that its client believed with it
+		if op.F == history.FCrash { // the crash ends all sections of its client
 			for _, s := range inside[op.Process] {
 				all[s].lastSeen(op)
 				all[s].crashed = true

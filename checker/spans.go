@@ -77,7 +77,7 @@ func times(things [][]history.Span, n int) []history.Span {
 	return union(out, 0)
 }
 
-// touches says whether a time from from to to shares a moment with any of some spans,
+// touches reports whether a time from from to to shares a moment with any of some spans,
 // which are in order and disjoint.
 func touches(spans []history.Span, from, to time.Duration) bool {
 	i, _ := slices.BinarySearchFunc(spans, from, func(s history.Span, at time.Duration) int { return cmp.Compare(s.To, at) })

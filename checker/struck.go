@@ -8,7 +8,7 @@ import (
 	"lockpick/history/fault"
 )
 
-// ends says whether a fault ends a master's process.
+// ends reports whether a fault ends a master's process.
 func ends(name string) bool { return fault.Of(name).EndsMaster() }
 
 // strike is when a fault struck a master, and the line that shows it: when the master's
@@ -44,8 +44,8 @@ func (r *run) strike(f *history.Fault, master string) (when time.Duration, line 
 // masters, when they are up again, and their answers to one request.
 const moment = 10 * time.Millisecond
 
-// fault tells that a fault struck, as a detail or as a part of the reason, of some of its
-// masters; nil: of all. What it ended and when its masters were up again are details.
+// fault adds that a fault struck some of its masters (nil: all), as a detail or as a part of the
+// reason. Its end and the restarts of its masters are details.
 func (n *narrative) fault(f *history.Fault, detail bool, masters []string) {
 	if !f.Installed {
 		return
@@ -109,14 +109,14 @@ func (n *narrative) fault(f *history.Fault, detail bool, masters []string) {
 	}
 }
 
-// struck says what a fault did to some masters, and which fault it was.
+// struck puts in words what a fault did to some masters, and which fault it was.
 func (r *run) struck(f *history.Fault, masters []string) string {
 	text, _ := r.did(f, masters)
 	return fmt.Sprintf("%s (%s #%d)", text, f.Name, f.ID)
 }
 
-// restarts tells when a master was up again that a fault had ended, as a detail, and what it
-// stored of the violation's key.
+// restarts adds, as a detail, when a master that a fault had ended was up again, and what it
+// stored under the violation's key.
 func (n *narrative) restarts(f *history.Fault, master string) {
 	from, _ := n.r.strike(f, master)
 	for _, s := range n.r.statesOf(master, from, f.To) {
@@ -127,7 +127,7 @@ func (n *narrative) restarts(f *history.Fault, master string) {
 	}
 }
 
-// up tells that a master was up again.
+// up adds that a master was up again.
 func (n *narrative) up(master string, s state, detail bool) {
 	e := Event{At: s.at, Kind: EventUp, Detail: detail, Masters: []string{master}, Key: n.v.Key, Word: "up", Ops: []int{s.line}, Text: master + " was up again"}
 	if s.keys != nil {
@@ -147,7 +147,7 @@ func (n *narrative) up(master string, s state, detail bool) {
 	n.add(e)
 }
 
-// did says what a fault did to some masters, or to clients, and in a word.
+// did puts in words what a fault did to some masters or to clients, as a text and as one word.
 func (r *run) did(f *history.Fault, masters []string) (text, word string) {
 	return fault.Of(f.Name).Did(&fault.Scene{
 		Masters: masters, Clients: set(f.Clients), Params: f.Params, Persistence: r.persistence(), AtPoint: r.atPoint(f.Params["point"]),

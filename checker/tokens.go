@@ -7,9 +7,9 @@ import (
 	"lockpick/history"
 )
 
-// uniqueTokens judges one thing of L1: one token belongs to one acquisition. A token that
-// comes twice lets one owner release or extend the key of another, so it is a violation by
-// itself; every other property tells acquisitions apart by their grants.
+// uniqueTokens judges one part of L1: one token belongs to one acquisition. If two acquisitions
+// share a token, one owner can release or extend the key of the other, so that is a violation by
+// itself. Every other property distinguishes acquisitions by their grants.
 func (r *run) uniqueTokens() *judgement {
 	if len(r.leases) == 0 {
 		return nil

@@ -15,13 +15,13 @@ type unaware struct {
 	lost  *history.Op    // the extension by whose votes it was known to be lost; nil: its validity had ended, or it was released
 }
 
-// told judges one thing of L3: a client whose lease is over is told so, and begins no
-// critical section and no write under it any more.
+// told judges one part of L3: a client whose lease is over is notified, and afterwards begins no
+// critical section and no write under it.
 //
-// A client that stood still between its check and what follows could not be told in time
-// (no lock can), nor one whose machine stalled: these are left out. A lease is over when
-// its validity ends, when it is released, and when so many masters have said no to one
-// extension that no quorum can hold the token.
+// No lock can notify in time a client that stood still between its check and the next operation,
+// or whose machine stalled: these are not judged. A lease is over when its validity ends, when it
+// is released, and when so many masters have said no to one extension that no quorum can store
+// the token.
 func (r *run) told() *judgement {
 	slack := max(r.slack, r.h.Header.TTL/20)
 	lost := r.lostBy()
@@ -88,7 +88,7 @@ func (r *run) told() *judgement {
 	return j
 }
 
-// written says whether a write that a client began was carried out: a client may begin
+// written reports whether a write that a client began was carried out: a client may begin
 // one and then find that its lease is over.
 func (r *run) written(invoke *history.Op) bool {
 	for op := range r.following(invoke.Process, invoke.Index) {
@@ -100,7 +100,7 @@ func (r *run) written(invoke *history.Op) bool {
 }
 
 // lostBy finds, for each lease, the extension after which its lock knew that no quorum
-// can hold the token: its line that did not say ok.
+// can store the token: the line that completed the extension and is not ok.
 func (r *run) lostBy() map[*history.Lease]*history.Op {
 	q, n := r.quorum(), r.h.Header.Masters
 	found := map[*history.Lease]*history.Op{}

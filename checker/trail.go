@@ -16,10 +16,10 @@ import (
 func lookFrom(op *history.Op) time.Duration { return op.Time - op.Value.Delay - op.Value.Took }
 func lookTo(op *history.Op) time.Duration   { return op.Time - op.Value.Delay }
 
-// party is who acts under a token: a weak lock may give one token to two clients.
+// party is a client that uses a token: a weak lock may give one token to two clients.
 type party struct{ client, token string }
 
-// trail is all that one party asked one master about one key, in the order of the answers.
+// trail is all commands of one party to one master about one key, in the order of the answers.
 type trail struct {
 	number               int32 // in the order in which they begin
 	master, key          string
@@ -30,7 +30,7 @@ type trail struct {
 // place is a key on a master.
 type place struct{ master, key string }
 
-// route is a client's way to a key on a master.
+// route is a client and a key on a master.
 type route struct {
 	place
 	client string
@@ -54,8 +54,7 @@ type packedTrail struct {
 	next                      int32 // trail with that token, -1 if there is none
 }
 
-// trails are the trails of a history: all of them, in the order in which they begin, and
-// by what they are about.
+// trails are all trails of a history, in the order in which they begin, with indexes of them.
 type trails struct {
 	h       *history.Packed
 	packed  [][]packedTrail // all but the last are full
@@ -81,8 +80,8 @@ const trailChunk = 1 << 14
 
 func (t *trails) at(n int32) *packedTrail { return &t.packed[n/trailChunk][n%trailChunk] }
 
-// near is how many trails of one token are looked through one by one. Most tokens have one for
-// each master; those of a lock that has one token for all are looked up.
+// near is how many trails of one token are searched one by one. Most tokens have one trail for
+// each master; a lock that uses one token for everything has many, which are looked up in a map.
 const near = 16
 
 func farKey(route, token int32) uint64 { return uint64(uint32(route))<<32 | uint64(uint32(token)) }
@@ -172,7 +171,7 @@ func (t *trails) on(p place) iter.Seq[*trail] {
 	}
 }
 
-// sharing says whether several clients act under a trail's token at its place.
+// sharing reports whether several clients act under a trail's token at its place.
 func (t *trails) sharing(x *trail) bool {
 	mine := t.at(x.number)
 	for n := t.byToken[mine.token]; n >= 0; n = t.at(n).next {
@@ -214,7 +213,7 @@ func (t *trails) snapshots(x *trail) []*history.Op {
 	return t.shows[trailKey{place{x.master, t.stored(p)}, x.who.token}]
 }
 
-// sent is when a command was sent, at the latest.
+// sent is the latest time at which a command can have been sent.
 func sent(v history.Vote) time.Duration { return v.At - v.Took }
 
 // part is where a vote stands in its trail: among the SETs, the extensions, the releases, or
@@ -404,7 +403,7 @@ func (t *trails) missed(p place, token string, from, to time.Duration) *history.
 	return nil
 }
 
-// overlaps says whether two stretches of time touch.
+// overlaps reports whether two stretches of time touch.
 func overlaps(from, to, from2, to2 time.Duration) bool { return from <= to2 && from2 <= to }
 
 // faultsWithin are the faults that were being installed, in force or being healed within a time,
@@ -475,16 +474,16 @@ func (r *run) faultsOf(master string) *masterFaults {
 	return x
 }
 
-// restartedIn says whether a master's process may have ended within a time: what it
-// stores then may be older than what it said.
+// restartedIn reports whether a master's process may have ended between two times: the keys that
+// it stores then may be older than its answers.
 func (r *run) restartedIn(master string, from, to time.Duration) bool {
 	x := r.faultsOf(master)
 	return x.ended.touch(from, to) || x.down.in(from, to)
 }
 
-// endedAfter says whether a master that answered at a time may have ended after it, up to
-// another: a fault that was in force by then, or after whose beginning the master was seen
-// down by then, has struck before.
+// endedAfter reports whether a master that answered at from may have ended after that, up to to.
+// A fault does not count if it was already in force at from, or if by then the master had been
+// seen down since the fault began.
 func (r *run) endedAfter(master string, from, to time.Duration) bool {
 	x := r.faultsOf(master)
 	found := x.down.in(from+1, to)
@@ -496,7 +495,7 @@ func (r *run) endedAfter(master string, from, to time.Duration) bool {
 	return found
 }
 
-// bentIn says whether a master's clock or memory was tampered with within a time.
+// bentIn reports whether a fault changed a master's clock or memory between two times.
 func (r *run) bentIn(master string, from, to time.Duration) bool {
 	return r.faultsOf(master).bent.touch(from, to)
 }
@@ -516,17 +515,17 @@ func (r *run) stalls() intervals {
 	return *r.stood
 }
 
-// stalledIn says whether the harness stood still within a time, so that what it recorded
-// then may be late.
+// stalledIn reports whether the harness stood still between two times, so that the lines that it
+// recorded then may be late.
 func (r *run) stalledIn(from, to time.Duration) bool { return r.stalls().touch(from, to) }
 
-// goneIn says whether a client ended within a time: what it had asked for and not heard of
-// was never recorded.
+// goneIn reports whether a client ended between two times: its commands without an answer were
+// never recorded.
 func (r *run) goneIn(client string, from, to time.Duration) bool {
 	return r.trails().crashes[client].in(from, to)
 }
 
-// stoppedIn says whether a client stood still within a time.
+// stoppedIn reports whether a client stood still within a time.
 func (r *run) stoppedIn(client string, from, to time.Duration) bool {
 	x, known := r.stopped[client]
 	if !known {

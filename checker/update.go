@@ -21,9 +21,9 @@ type lostUpdate struct {
 // if the value that it was computed from is the one that it replaces. A client computes
 // from what it last read under its token, or wrote itself.
 //
-// Values tell that, and not the times at which reads were recorded: those of a workload
-// are all different. Where two are the same, nobody is convicted. A write whose client had
-// read nothing is no update: it may replace what it likes, and be lost itself.
+// Values show this, not the times at which reads were recorded: the values of a workload
+// are all different. If two are the same, there is no violation. A write whose client had
+// read nothing is not an update: it may replace any value, and may itself be lost.
 func (r *run) updates() (lost []lostUpdate, contended []time.Duration, judged, refused int) {
 	competed := r.contended()
 	type reader struct{ key, token string }
@@ -97,8 +97,8 @@ func (r *run) noLostUpdate() *judgement {
 	}
 }
 
-// violation is what proves a lost update: the grants, what its client knew, the write that
-// is lost, the mark that had the comparison succeed, and the write.
+// violation is the proof of a lost update: the grants, the value that its client knew, the lost
+// write, the mark that made the comparison succeed, and the write.
 func (r *run) violation(u lostUpdate) Violation {
 	v := Violation{Key: u.write.Key, At: u.write.Time, Until: u.write.Time}
 	leases := slices.DeleteFunc([]*history.Lease{u.other, u.mine}, func(l *history.Lease) bool { return l == nil })
@@ -117,7 +117,7 @@ func (r *run) violation(u lostUpdate) Violation {
 	return v
 }
 
-// client is whose write it is, as far as is known, and loser whose update is lost.
+// client is the client of the write, as far as is known; loser is the client of the lost update.
 func (u lostUpdate) client() string { return holder(u.mine) }
 func (u lostUpdate) loser() string  { return other(holder(u.other), u.client()) }
 

@@ -26,7 +26,7 @@ type judgement struct {
 
 	contradiction string // two deciders disagree: no verdict
 	undecided     string // the checker could not decide; a proven violation stays one
-	invalid       string // why the run proves nothing of it, whatever the evidence
+	invalid       string // why the run proves nothing about the property, whatever the evidence
 	needsSlack    bool   // it compares times that may have been recorded late
 }
 
@@ -60,12 +60,12 @@ const (
 	// MinEvidence is how many of the things that a property judges a run must have
 	// had: with fewer there was hardly a chance that it was violated.
 	MinEvidence = 10
-	// MinUnderFaults is how many of them must have fallen into the faulty period, if
-	// there were to be faults. A lock that does nothing while a fault is in force is
-	// safe for no merit of its own.
+	// MinUnderFaults is how many of them must have happened in the faulty period, if
+	// there were to be faults. That a lock is safe while it does nothing under faults
+	// proves nothing about it.
 	MinUnderFaults = 3
 	// MaxStalled is the share of a run for which the harness's machine may have stood
-	// still. Beyond it nothing that was not seen has been absent.
+	// still. Beyond it, that nothing was recorded does not show that nothing happened.
 	MaxStalled = 0.5
 )
 
@@ -194,7 +194,7 @@ func (r *run) needs(what string, at []time.Duration, total, underFaults int, hel
 		Help: "try a longer --time-limit, a shorter --interval or milder faults"})
 }
 
-// count is evidence that is not about faults.
+// countEvidence is evidence that is not about faults.
 func countEvidence(what string, got, need int, help string) []Evidence {
 	return []Evidence{{What: what, Got: got, Need: need, Help: help}}
 }
@@ -202,7 +202,7 @@ func countEvidence(what string, got, need int, help string) []Evidence {
 // moreWork is the help for most evidence.
 const moreWork = "try a longer --time-limit"
 
-// moreContention is the help where clients did not compete.
+// moreContention is the help if clients did not compete.
 const moreContention = "try more --clients, fewer --keys or a longer --time-limit"
 
 // moreContention is the help where clients did not compete in a run, or its log does not show
@@ -214,10 +214,10 @@ func (r *run) moreContention() string {
 	return moreContention
 }
 
-// imported says whether the history was made from logs.
+// imported reports whether the history was made from logs.
 func (r *run) imported() bool { return r.h.Header.Driver == history.Imported }
 
-// expectsFaults says whether there were to be faults.
+// expectsFaults reports whether there were to be faults.
 func (r *run) expectsFaults() bool {
 	return len(r.asksFor()) > 0 || slices.ContainsFunc(r.faults, func(f *history.Fault) bool { return f.Installed })
 }
@@ -236,7 +236,7 @@ func (r *run) faultyPeriod() []history.Span {
 	return r.faulty
 }
 
-// contains says whether a time lies in one of some spans, which are in order and disjoint.
+// contains reports whether a time lies in one of some spans, which are in order and disjoint.
 func contains(spans []history.Span, t time.Duration) bool {
 	i, _ := slices.BinarySearchFunc(spans, t, func(s history.Span, t time.Duration) int {
 		if s.To <= t {
@@ -293,7 +293,7 @@ func (r *run) ineffective(name string) string {
 	return name + " was requested but never installed"
 }
 
-// tookEffect says whether a fault is known to have had an effect. A client's own record
+// tookEffect reports whether a fault is known to have had an effect. A client's own record
 // that it stood still within a client-pause proves that one.
 func (r *run) tookEffect(f *history.Fault) bool {
 	if f.Bit || !f.Installed || fault.Of(f.Name).Client != fault.ClientStops {
@@ -310,7 +310,7 @@ func (r *run) tookEffect(f *history.Fault) bool {
 	return took
 }
 
-// stoppedSomebody says whether a client recorded that it stood still within a client-pause.
+// stoppedSomebody reports whether a client recorded that it stood still within a client-pause.
 func (r *run) stoppedSomebody(f *history.Fault) bool {
 	for client, all := range r.pauses {
 		if len(f.Clients) > 0 && !slices.Contains(f.Clients, client) {
@@ -354,17 +354,16 @@ func (r *run) tried() string {
 	return fmt.Sprintf("%s took effect (%s)", count(effective, "fault", "faults"), strings.Join(kinds, ", "))
 }
 
-// death is that of a master which no fault caused.
+// death is the death of a master that no fault caused.
 type death struct {
 	from time.Duration // since when it may have been dead; no time of the run, if none died
 	how  string        // a clause; "" if none died
 }
 
-// deathNotice is how much later than it happened a death is noticed at most, where the
-// history does not say.
+// deathNotice is the longest time from a death to its detection, if the history does not say.
 const deathNotice = 2 * time.Second
 
-// foreignDeath is the first of the deaths that no fault caused.
+// foreignDeath is the first death that no fault caused.
 func foreignDeath(ops []history.Op) death {
 	for i := range ops {
 		op := &ops[i]
@@ -395,8 +394,8 @@ func (r *run) cutShort() string {
 	return ""
 }
 
-// interruption is when the harness was told to stop. What it cancelled from then on is no
-// evidence.
+// interruption is when the harness was told to stop. Operations that it cancelled from then on
+// are no evidence.
 type interruption struct {
 	at  time.Duration // no time of the run, if it was not
 	why string
@@ -411,7 +410,7 @@ func interrupted(ops []history.Op) interruption {
 	return interruption{at: 1<<63 - 1}
 }
 
-// Slack is how much later than it happened a thing may have been recorded.
+// Slack is the longest time from an event to its recording.
 const (
 	// simulatedSlack is that of the simulator, which records at the very instant.
 	simulatedSlack = time.Millisecond

@@ -13,7 +13,7 @@ type backing struct {
 	lease *history.Lease
 	grant history.Grant
 	first bool          // the acquire's grant, not an extension's
-	since time.Duration // its commands were sent from then on
+	since time.Duration // its commands were sent at this time or later
 	yes   []string      // masters whose yes was there when it returned
 
 	// Extensions of one lease that were on their way at once share the answers.
@@ -29,7 +29,7 @@ func grantBefore(l *history.Lease, i int) history.Grant {
 	return l.Grants[i]
 }
 
-// extendsItself says whether a lease was ever extended without a call.
+// extendsItself reports whether a lease was ever extended without a call.
 func (r *run) extendsItself(l *history.Lease) bool {
 	return slices.ContainsFunc(l.Grants[1:], func(g history.Grant) bool {
 		_, called := r.called(g.Index)
@@ -80,13 +80,13 @@ func (r *run) backingOf(l *history.Lease, i int) (backing, bool) {
 	return b, true
 }
 
-// enough says whether a grant may rest on the yes answers that were there.
+// enough reports whether a grant may rest on the yes answers that were there.
 func (b *backing) enough() bool {
 	return len(b.yes)*b.sharing >= b.needs && b.answers >= b.needs
 }
 
-// extendingSince is since when, up to a time, some command to extend a lease was on its way
-// all the time: then several extensions may share the answers.
+// extendingSince is the beginning of the period up to a time in which some command to extend a
+// lease was always in flight: in such a period several extensions may share the answers.
 func (r *run) extendingSince(l *history.Lease, to time.Duration) time.Duration {
 	for {
 		from := to
@@ -102,8 +102,8 @@ func (r *run) extendingSince(l *history.Lease, to time.Duration) time.Duration {
 	}
 }
 
-// waitingSince is since when a command to extend a lease may have waited to be sent: a client
-// may send a master one command at a time.
+// waitingSince is the earliest time since which a command to extend a lease may have waited to be
+// sent: a client may send a master only one command at a time.
 func (r *run) waitingSince(l *history.Lease, v history.Vote) time.Duration {
 	since := sent(v)
 	for {
@@ -120,7 +120,7 @@ func (r *run) waitingSince(l *history.Lease, v history.Vote) time.Duration {
 	}
 }
 
-// quorumOfYes judges one thing of L1: when an acquire returns ok, the yes answers of a
+// quorumOfYes judges one part of L1: when an acquire returns ok, the yes answers of a
 // quorum of masters are there ("if and only if the client was able to acquire the lock in
 // the majority of the instances", distlock, step 3). A lock cannot count an answer that it
 // has not received, whatever became of the command.

@@ -7,9 +7,9 @@ import (
 	"lockpick/history"
 )
 
-// Watch counts violations of mutual exclusion (L2) while a run goes on. What it
-// says is exact for the operations that it has seen: the same number, and the
-// same first time, as the sweep over them would find. The zero value is ready.
+// Watch counts violations of mutual exclusion (L2) while a run goes on. Its count and its
+// first time are exact for the operations so far: the same as the sweep over them
+// would find. The zero value is ready to use.
 //
 // Register Observe with a Recorder; Violations and First may be called at any
 // time from any goroutine. An operation costs O(holds open on its key).
@@ -109,7 +109,7 @@ func (w *Watch) begin(key *watched, op history.Op) {
 	w.fresh = append(w.fresh, key)
 }
 
-// settle counts what the instant that is over brought.
+// settle counts the violations of the instant that is over.
 func (w *Watch) settle() {
 	if len(w.fresh) == 0 {
 		return

@@ -8,7 +8,7 @@ import (
 )
 
 // staleWrite is a write that the guarded resource applied after it had applied
-// one of a lease that was granted later.
+// a write of a lease that was granted later.
 type staleWrite struct {
 	write, after   *history.Op    // the stale write, and the last one of the later lease before it
 	earlier, later *history.Lease // of the stale write, and of the other
@@ -97,7 +97,7 @@ func latestBy(leases []*history.Lease, index int) *history.Lease {
 	return latest
 }
 
-// beganBefore says whether the attempt of one lease began before that of another.
+// beganBefore reports whether the attempt of one lease began before that of another.
 func (r *run) beganBefore(a, b *history.Lease) bool {
 	began, line := r.begin(a)
 	other, otherLine := r.begin(b)

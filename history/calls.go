@@ -31,7 +31,7 @@ type pendingCall struct {
 // only when it returns: it has none here.
 type callSlot struct{ process, f, key, token string }
 
-// clientLife is what is known of a process while its lines are read.
+// clientLife is the state of a process while its lines are read.
 type clientLife struct {
 	lives int // how often it has crashed
 	last  int // its line before, -1 if there was none
@@ -45,7 +45,7 @@ func CallsOf(ops []Op) *Calls {
 	for i := range ops {
 		op := &ops[i]
 		c.began[i] = notCompleted
-		if op.F == FVote { // most lines, and not a client's
+		if op.F == FVote { // most lines are votes, and none is a client's
 			continue
 		}
 		client := clients[op.Process]
@@ -99,7 +99,7 @@ func (c *Calls) Began(index int) (time.Duration, bool) {
 	return 0, false
 }
 
-// Completed says whether the line at index completes a call, with or without an invocation.
+// Completed reports whether the line at index completes a call, with or without an invocation.
 func (c *Calls) Completed(index int) bool { return c.began[index] != notCompleted }
 
 // token is the token that an operation names, or "".

@@ -322,7 +322,7 @@ func (d *decoder) spaces() {
 	}
 }
 
-// end says whether nothing follows.
+// end reports whether nothing follows.
 func (d *decoder) end() bool {
 	d.spaces()
 	return d.at == len(d.line)
@@ -400,7 +400,7 @@ func (d *decoder) escaped(into *string) bool {
 	return false
 }
 
-// kind reads a type, also one that there is not.
+// kind reads a type, even an unknown one.
 func (d *decoder) kind(into *Type) bool {
 	b, ok := d.quoted()
 	if !ok {

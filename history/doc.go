@@ -10,20 +10,19 @@
 //	                 │
 //	                 └──► observers (live progress, the guided nemesis)
 //
-// The recorder gets its time from whoever runs it, so the same code records
-// real time and simulated time. Nothing is derived while recording: that a
-// lease lapsed, or that two holds overlap, is for readers to conclude. The
-// views that every reader needs are here: Leases (what acquire, extend, release,
-// enter and leave say of each acquisition), Calls (which line began a call that
-// another completes), Votes and Faults.
+// The caller gives the recorder its clock, so the same code records real time and
+// simulated time. Nothing is derived while recording: readers conclude that a lease
+// expired, or that two holds overlap. The views that every reader needs are here: Leases
+// (the acquire, extend, release, enter and leave lines of each acquisition), Calls (which
+// line began a call that another completes), Votes and Faults.
 //
 // Read and ReadFile keep a whole history, Scan and Reader read one without
 // keeping it. All read plain and compressed files, refuse what cannot be judged
 // with an error that names the line, and list everything else that is unusual as
 // Problems.
 //
-// The codec is written by hand, because reading and writing lines is what a long
-// run and its judgement mostly do. Processor time for the line of a vote, in ns, on one
+// The codec is written by hand, because a long run and its judgement spend most of their
+// time reading and writing lines. Processor time for the line of a vote, in ns, on one
 // core of a shared virtual machine (BenchmarkDecode, BenchmarkEncode; the least of 41
 // rounds in turn; the medians are higher, in the same proportions):
 //

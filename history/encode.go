@@ -34,7 +34,7 @@ func appendOp(b []byte, op *Op) ([]byte, error) {
 }
 
 // fields is a JSON object while it is written. Each of its methods writes a field, or
-// leaves it out where it says nothing.
+// omits it if it is empty.
 type fields struct {
 	b     []byte
 	comma bool // before the next field
@@ -142,7 +142,7 @@ func object[V any](e *fields, name string, m map[string]V, item func([]byte, V) 
 	e.b = append(e.b, '}')
 }
 
-// other writes what is rare.
+// other writes a value of a rare type.
 func (e *fields) other(v any) {
 	text, err := json.Marshal(v)
 	if err != nil && e.err == nil {

@@ -27,8 +27,8 @@ type Fault struct {
 	Healed    bool
 	Skipped   string // why it was not installed
 	Problem   string // why it could not be healed
-	Bit       bool   // it is known to have had an effect
-	Evidence  string // what shows that it bit, or that it did not
+	Bit       bool   // it is known to have taken effect
+	Evidence  string // what shows that it took effect, or that it did not
 	Index     int    // of the line that installed or skipped it
 	HealIndex int    // of the line that healed it, -1 if none
 }

@@ -5,7 +5,7 @@ import "time"
 // Span is a stretch of the run's time, from From up to and without To.
 type Span struct{ From, To time.Duration }
 
-// Empty says whether no time lies within the span.
+// Empty reports whether no time lies within the span.
 func (s Span) Empty() bool { return s.To <= s.From }
 
 // Grant is one moment at which a client was told that it may rely on a lease:
@@ -14,10 +14,10 @@ type Grant struct {
 	Index int           // of the operation
 	At    time.Duration // when it returned
 	Until time.Duration // valid until
-	Bent  bool          // nobody granted anything: the client's clock was bent, and its lease ends at another time
+	Bent  bool          // not a grant: a change of the client's clock moved the end of the lease
 }
 
-// Lease is one acquisition: everything that a history says of it.
+// Lease is one acquisition, with everything that a history says about it.
 type Lease struct {
 	number              int32 // among the leases
 	ID                  int   // the index of the line that granted it: no two leases share it
@@ -122,7 +122,7 @@ func LeasesByLine(ops []Op) (leases []*Lease, of []int32) {
 		op := &ops[i]
 		end = op.Time
 		of[i] = -1
-		if op.F == FVote { // most lines, and not a client's
+		if op.F == FVote { // most lines are votes, and none is a client's
 			continue
 		}
 		if op.F == FCrash {
@@ -211,7 +211,7 @@ func (l *Lease) follow(op *Op, began time.Duration) {
 	}
 }
 
-// crash ends a lease with its client's life: the dead rely on nothing.
+// crash ends a lease because its client crashed: a dead client relies on no lease.
 func (l *Lease) crash(op *Op) {
 	l.CrashIndex, l.Crashed = op.Index, op.Time
 	if l.ReleaseIndex < 0 {

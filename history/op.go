@@ -9,7 +9,7 @@ const (
 	Invoke Type = "invoke" // the process begins
 	OK     Type = "ok"     // it happened
 	Fail   Type = "fail"   // it did not happen
-	Info   Type = "info"   // the process does not know, or (nemesis, masters) plainly tells
+	Info   Type = "info"   // the outcome is unknown, or (nemesis, masters) the line is a plain report
 )
 
 // The operations (field f). The nemesis records under the name of its fault.
@@ -27,7 +27,7 @@ const (
 	FPaused   = "paused"   // client: stopped at a named point (invoke), goes on (ok)
 	FCrash    = "crash"    // client: it has ended, with the lease in Token if it had one, and starts anew with nothing (info)
 	FClock    = "clock"    // client: its clock runs at another rate now, and its lease ends at another time (info)
-	FLook     = "look"     // master: what it says of itself now and then, past all links (info)
+	FLook     = "look"     // master: a snapshot of its state and keys, taken past all links (info)
 	FState    = "state"    // master: its process is up, paused or down
 	FStall    = "stall"    // harness: it slept longer than it meant to, by Took: its machine was too slow
 	FUnguided = "unguided" // nemesis: it saw grants and no votes, so it strikes at random from here on (info, error: why)
@@ -36,7 +36,7 @@ const (
 	FDied        = "died"        // master: its process ended, or another took its place, and no fault did that (info, error: what was seen)
 	FHung        = "hung"        // client: a call did not return within its deadline and a bound (info: Command, Took; Evidence: the stack)
 	FPanicked    = "panicked"    // client: the lock panicked (info, error: the panic's value; Command; Evidence: the stack)
-	FInterrupted = "interrupted" // harness: it was told to stop, and cancelled what ran (info, error: by what)
+	FInterrupted = "interrupted" // harness: it was told to stop, and cancelled running operations (info, error: by what)
 	FEnd         = "end"         // harness: the last line of a history that is complete (info)
 )
 
@@ -119,5 +119,5 @@ type Value struct {
 	Bound    time.Duration     `json:"bound,omitempty"` // healed: ns within which a free lock must be granted
 }
 
-// endsHistory says whether an operation is the end mark: it is the harness's alone.
+// endsHistory reports whether an operation is the end mark: only the harness records it.
 func (op *Op) endsHistory() bool { return op.F == FEnd && op.Process == Harness }

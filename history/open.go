@@ -13,7 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// What a compressed history's name ends in, after the name of the plain one.
+// The suffixes of compressed histories, after the name of the plain one.
 const (
 	ZstdSuffix = ".zst"
 	GzipSuffix = ".gz"
@@ -41,7 +41,7 @@ func Find(path string) (string, error) {
 }
 
 // Open opens a history for reading: the file at path, or if there is none a compressed one
-// beside it (see Find). The content, not the name, says whether it is compressed.
+// beside it (see Find). The content, not the name, determines whether it is compressed.
 func Open(path string) (io.ReadCloser, error) {
 	found, err := Find(path)
 	if err != nil {
@@ -67,8 +67,8 @@ type opened struct {
 
 func (o opened) Close() error { return o.close() }
 
-// Decompress reads what may be compressed with zstd or gzip: its first bytes say whether it is.
-// To close what it returns does not close r.
+// Decompress reads input that may be compressed with zstd or gzip, which its first bytes show.
+// Closing the returned reader does not close r.
 func Decompress(r io.Reader) (io.ReadCloser, error) {
 	in := bufio.NewReaderSize(r, 1<<16)
 	start, err := in.Peek(4)
@@ -151,7 +151,7 @@ func compress(from, to string) error {
 	}
 	defer func() {
 		out.Close()
-		_ = os.Remove(out.Name()) // nothing, once it was renamed
+		_ = os.Remove(out.Name()) // no effect once it was renamed
 	}()
 	z, err := zstd.NewWriter(out, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault))
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 type Packed struct {
 	History
 	lines    int
-	unpacked []Op           // whose votes are not packed yet
+	unpacked []Op           // operations whose votes are not packed yet
 	chunks   [][]packedVote // in the order of the lines; all but the last are full
 	order    []int32        // the votes in the order of Vote.At; nil: that of the lines
 	extras   []voteExtra    // by packedVote.extra-1
@@ -35,13 +35,13 @@ type packedVote struct {
 	index, token, kind, extras int32
 }
 
-// voteExtra is what most votes do not have.
+// voteExtra holds fields that most votes lack.
 type voteExtra struct {
 	delay time.Duration
 	fence int64
 }
 
-// VoteKind is what many votes have in common.
+// VoteKind holds the fields that many votes have in common.
 type VoteKind struct {
 	Master, Client, Key, Stored, Command, Error string
 	TTL                                         time.Duration
@@ -54,7 +54,7 @@ type VoteKind struct {
 const voteChunk = 1 << 15
 
 // Pack packs a history that is in memory. It shares the operations with h, and packs the votes
-// only once they are asked for: what is judged of a short run is often not about them.
+// only when they are first used: judging a short run often needs none.
 func Pack(h *History) *Packed {
 	p := &Packed{History: *h, lines: len(h.Ops), unpacked: h.Ops}
 	kept := 0
@@ -77,7 +77,7 @@ func Pack(h *History) *Packed {
 	return p
 }
 
-// votes says whether an operation is a vote.
+// votes reports whether an operation is a vote.
 func (op *Op) votes() bool { return op.F == FVote && op.Value != nil }
 
 // packVotes packs the votes of a history that is in memory.
@@ -121,7 +121,7 @@ func (p *Packed) read(h *History, err error) (*Packed, error) {
 	return p, nil
 }
 
-// add takes in an operation that its reader overwrites afterwards.
+// add packs an operation, which its reader may overwrite afterwards.
 func (p *Packed) add(op *Op) error {
 	p.lines++
 	if op.Value != nil {
@@ -163,7 +163,7 @@ func (p *Packed) vote(op *Op, index int) {
 	*last = append(*last, x)
 }
 
-// slot is where recentKinds has a kind, if it does: a look at the ends of its texts.
+// slot is the place of a kind among the recentKinds remembered: a hash of the ends of its texts.
 func (k *VoteKind) slot() int {
 	sum := 0
 	for _, text := range [...]string{k.Master, k.Client, k.Key, k.Command} {
@@ -258,8 +258,8 @@ func (p *Packed) InOrder(i int) int32 {
 	return int32(i)
 }
 
-// Since is how many votes came in before a time: the first i with which InOrder returns one that
-// came in at that time or later.
+// Since is how many votes came in before t: the first i for which InOrder returns a vote that
+// came in at t or later.
 func (p *Packed) Since(t time.Duration) int {
 	return sort.Search(p.Len(), func(i int) bool { return p.At(p.InOrder(i)) >= t })
 }
@@ -282,7 +282,7 @@ func (p *Packed) Recorded(n int32) time.Duration { return p.packed(n).time }
 // IndexOf is the index of the vote's line.
 func (p *Packed) IndexOf(n int32) int { return int(p.packed(n).index) }
 
-// Kind is what the vote has in common with others.
+// Kind holds the fields that the vote has in common with others.
 func (p *Packed) Kind(n int32) *VoteKind { return &p.kinds[p.packed(n).kind] }
 
 // KindNumber numbers the kinds of votes; Kinds are all of them.

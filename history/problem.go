@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// Problem is something unusual in one or more lines of a history. It is no reason not to
-// judge the history, but may be one not to trust a verdict.
+// Problem is something unusual in one or more lines of a history. The history can still be
+// judged, but the verdict may be less reliable.
 type Problem struct {
 	Line  int    // the first line that has it
 	Text  string // what is unusual in that line
@@ -21,7 +21,7 @@ func (p Problem) String() string {
 	return fmt.Sprintf("line %d: %s", p.Line, p.Text)
 }
 
-// maxProblems is how many kinds of problems are told apart.
+// maxProblems is how many kinds of problems are listed separately.
 const maxProblems = 20
 
 // problems collects what is found, by kind, in the order of the first lines.

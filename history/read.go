@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// History is what was recorded of one run.
+// History is the record of one run.
 type History struct {
 	Header   Header
 	Ops      []Op
@@ -22,8 +22,8 @@ type History struct {
 // MaxLine is how many bytes a line may have.
 const MaxLine = 16 << 20
 
-// Reader reads a history line by line. It keeps nothing of the lines that it has read but
-// what it needs to notice problems.
+// Reader reads a history line by line. Of the lines that it has read, it keeps only the state
+// that it needs to detect problems.
 type Reader struct {
 	in     *bufio.Reader
 	long   []byte // a line that is longer than the buffer
@@ -59,10 +59,10 @@ func NewReader(in io.Reader) (*Reader, error) {
 // Header is the history's first line.
 func (r *Reader) Header() Header { return r.header }
 
-// Torn says whether the end of what was read so far is missing within a line.
+// Torn reports whether the end of what was read so far is missing within a line.
 func (r *Reader) Torn() bool { return r.torn }
 
-// Ended says whether the last operation that was read is the end mark.
+// Ended reports whether the last operation that was read is the end mark.
 func (r *Reader) Ended() bool { return r.checks.ended }
 
 // Problems are those of the lines that were read so far.

@@ -17,18 +17,18 @@ type Recorder struct {
 	line      []byte   // room for the operation that is being written
 	kept      *History // instead of w: the header
 	room      *[]Op    // of kept, until History is called
-	values    []Value  // that Value gives out
+	values    []Value  // room for the values that Value returns
 	now       func() time.Duration
 	next      int
 	ended     bool // the end mark is recorded
 	err       error
 	observers []func(Op)
-	stalled   time.Duration // how long writing has taken where it took long, in all
+	stalled   time.Duration // total duration of slow writes
 }
 
 // NewRecorder writes the header to w and returns a recorder whose times come
 // from now (time since the run began). Each operation is one Write call on w,
-// unbuffered: what was recorded outlives a killed harness.
+// unbuffered: recorded lines survive if the harness is killed.
 func NewRecorder(w io.Writer, h Header, now func() time.Duration) (*Recorder, error) {
 	h.Format = FormatVersion
 	r := &Recorder{w: w, now: now}
@@ -42,20 +42,20 @@ func NewRecorder(w io.Writer, h Header, now func() time.Duration) (*Recorder, er
 	return r, nil
 }
 
-// NewMemory returns a recorder that keeps what it records in memory: for the many runs
-// of a search, of which few are ever written. Whoever records must not change an
-// operation's Value afterwards.
+// NewMemory returns a recorder that keeps its history in memory: for the many runs of a
+// search, of which few are ever written. Callers of Record must not change an operation's
+// Value afterwards.
 func NewMemory(h Header, now func() time.Duration) *Recorder {
 	h.Format = FormatVersion
 	return &Recorder{kept: &History{Header: h}, room: rooms.Get().(*[]Op), now: now}
 }
 
-// rooms are what histories grow in, and the next one again: most of what a search
-// allocated was the growing of histories.
+// rooms are slices that histories grow in and that later histories reuse: growing histories
+// made most of the allocations of a search.
 var rooms = sync.Pool{New: func() any { return new([]Op) }}
 
-// History is what a recorder of NewMemory has kept; nil for others. The recorder ends
-// with it: nothing may record any more.
+// History returns the history of a recorder from NewMemory; nil for other recorders. The
+// recorder must not be used afterwards.
 func (r *Recorder) History() *History {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -70,8 +70,8 @@ func (r *Recorder) History() *History {
 	return r.kept
 }
 
-// Value is a new Value, for an operation to be recorded. A recorder that keeps all of
-// them makes many at a time.
+// Value returns a new Value for an operation to be recorded. A recorder that keeps all
+// values allocates many at a time.
 func (r *Recorder) Value() *Value {
 	if r.kept == nil {
 		return &Value{}
@@ -107,8 +107,8 @@ func (r *Recorder) Record(op Op) Op {
 	return r.record(op, r.now())
 }
 
-// RecordAt records an event that happened at a time of the run that has passed: the
-// operation's Value says in Delay how much earlier that was.
+// RecordAt records an event that happened at an earlier time of the run: Delay in the
+// operation's Value says how much earlier.
 func (r *Recorder) RecordAt(op Op, happened time.Duration) Op {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -163,7 +163,7 @@ func (r *Recorder) Stalled() time.Duration {
 	return r.stalled
 }
 
-// stall records that it took long to record something: everybody who records had to wait.
+// stall records that a write took long: all callers of the recorder had to wait.
 func (r *Recorder) stall(since time.Duration) {
 	if r.w == nil || r.ended || r.err != nil {
 		return
@@ -185,7 +185,7 @@ func (r *Recorder) stall(since time.Duration) {
 	}
 }
 
-// Seal ends the history where it is: what comes after is dropped, as after the end mark.
+// Seal ends the history: later operations are dropped, as after the end mark.
 func (r *Recorder) Seal() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

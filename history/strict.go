@@ -66,8 +66,8 @@ func cutShort(err error) error {
 	return err
 }
 
-// strict reads an operation as encoding/json does, but for two things: names are compared
-// exactly, and a name must not stand twice.
+// strict reads an operation as encoding/json does, with two differences: names are compared
+// exactly, and a name must not occur twice.
 func (d *decoder) strict(line []byte, op *Op) error {
 	d.alien = d.alien[:0]
 	fields, err := objectFields(line, maxFields)

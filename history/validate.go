@@ -33,9 +33,9 @@ func (h *Header) check() error {
 	return nil
 }
 
-// checks are what is checked of every line. An error makes a history unusable: what the line
-// means is not known, and any verdict might rest on it. A problem is something unusual that
-// has one safe reading, which docs/history.md gives.
+// checks checks every line. An error makes a history unusable: the meaning of the line is
+// unknown, and any verdict might rest on it. A problem is something unusual that has one safe
+// reading, which docs/history.md gives.
 type checks struct {
 	problems problems
 	before   time.Duration // the time of the line above
@@ -50,8 +50,8 @@ type clientChecks struct {
 	leases map[string]string // token to key
 }
 
-// clientMemory is how many calls and leases of a client are remembered at most: one that
-// never completes its calls shall not fill the memory.
+// clientMemory is the maximum number of calls and leases remembered for a client, so that a
+// client that never completes its calls cannot fill the memory.
 const clientMemory = 1024
 
 func newChecks() checks { return checks{clients: map[string]*clientChecks{}} }
@@ -101,7 +101,7 @@ func (c *checks) op(op *Op, index, line int, alien []string) error {
 	return nil
 }
 
-// knownOperations are all that there are, but those of the nemesis.
+// knownOperations are all operations except those of the nemesis.
 var knownOperations = []string{
 	FAcquire, FExtend, FRelease, FEnter, FLeave, FRead, FWrite, FMark, FApply, FVote, FPaused, FCrash, FClock, FLook, FState, FStall,
 	FDied, FHung, FPanicked, FInterrupted, FEnd,

@@ -23,7 +23,7 @@ type Vote struct {
 	Error   string
 }
 
-// Votes returns the votes of a history in the order in which clients had them.
+// Votes returns the votes of a history in the order in which clients received them.
 func Votes(ops []Op) []Vote {
 	n := 0
 	for i := range ops {

@@ -40,7 +40,7 @@ type clientEvidence struct {
 	usual      time.Duration // that a reply took in the place of the slowest one
 }
 
-// tookEffect says whether clients experienced the fault.
+// tookEffect reports whether clients experienced the fault.
 func (f *clientEvidence) tookEffect() bool { return f.unanswered+f.late > 0 }
 
 func (f *clientEvidence) String() string {
@@ -118,7 +118,7 @@ func (w *watch) stopObserving(x *clientEvidence) {
 	w.feeling = slices.DeleteFunc(w.feeling, func(y *clientEvidence) bool { return y == x })
 }
 
-// hears says whether there were any votes.
+// hears reports whether there were any votes.
 func (w *watch) hears() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -135,7 +135,7 @@ func (w *watch) settle(x *clientEvidence, d time.Duration) {
 	}
 }
 
-// hear notes what a vote says of the faults that are installed, or what is normal without
+// hear notes the effect of the installed faults that a vote shows, or what is normal without
 // one. The caller holds w.mu.
 func (w *watch) hear(op history.Op) {
 	w.heard = true
@@ -167,7 +167,7 @@ func (w *watch) hear(op history.Op) {
 	}
 }
 
-// calm says whether no fault hit the master of a vote, or its client, from when the command
+// calm reports whether no fault hit the master of a vote, or its client, from when the command
 // was sent until its reply came.
 func (w *watch) calm(op history.Op) bool {
 	sent := op.Time - op.Value.Delay - op.Value.Took
@@ -233,7 +233,7 @@ func (r *replies) learn(way [2]string, took time.Duration) {
 	x.n++
 }
 
-// enough is how many replies show what is usual.
+// enough is how many replies show the usual delay.
 const enough = 8
 
 // A reply is late that takes lateFactor times as long as usual, and at least lateBy longer,

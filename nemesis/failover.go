@@ -83,7 +83,7 @@ func (x *failover) install(ctx context.Context) error {
 	return nil
 }
 
-// grantedHere says whether an operation shows that one of the masters has just granted a lock.
+// grantedHere reports whether an operation shows that one of the masters has just granted a lock.
 func (x *failover) grantedHere(op history.Op) bool {
 	return op.F == history.FVote && op.Value.Command == history.CommandSet && op.Value.Yes && slices.Contains(x.f.masterNames(), op.Process)
 }

@@ -52,7 +52,7 @@ func (n *Nemesis) Guided(ctx context.Context, plan Plan) {
 	n.finish(ctx, plan)
 }
 
-// unguided goes on at random, as there are no votes to go by.
+// unguided continues at random because there are no votes.
 func (n *Nemesis) unguided(ctx context.Context, plan Plan) {
 	n.env.History.Record(history.Op{
 		Process: history.Nemesis, Type: history.Info, F: history.FUnguided,
@@ -76,7 +76,7 @@ func (n *Nemesis) strikes(plan Plan) []string {
 	return faults
 }
 
-// cuts says whether a kind of fault is a partition.
+// cuts reports whether a kind of fault is a partition.
 func cuts(name string) bool { return fault.Of(name).Link == fault.CutLink }
 
 // debut spreads the first strikes of all kinds over the first quarter of the run.
@@ -91,7 +91,7 @@ func (n *Nemesis) newDebut(strikes []string, plan Plan) *debut {
 	return &debut{begun: n.now(), quarter: plan.Length / 4, kinds: len(strikes)}
 }
 
-// over says whether every kind has struck once.
+// over reports whether every kind has struck once.
 func (d *debut) over() bool { return d.struck == d.kinds }
 
 // left is the time until the next kind's first strike is due, at least 0; after all of
@@ -120,7 +120,7 @@ func (n *Nemesis) background(ctx context.Context, plan Plan) {
 	}
 }
 
-// lasts says whether a fault is installed for the whole run.
+// lasts reports whether a fault is installed for the whole run.
 func (n *Nemesis) lasts(name string, plan Plan) bool {
 	kind := fault.Of(name)
 	c, strobe, err := ParseClock(plan.Clock)

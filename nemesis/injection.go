@@ -24,11 +24,11 @@ type injection struct {
 	run     context.Context // ends when the run is told to end: an effect that waits stops waiting then
 }
 
-// effect is what a kind of fault does.
+// effect is the implementation of a kind of fault.
 type effect interface {
 	// install does it. An error means that it was not done, and why.
 	install(ctx context.Context) error
-	// heal undoes it, and says whether it changed anything and what shows that.
+	// heal undoes it, and reports whether it changed anything and what shows that.
 	heal(ctx context.Context) (p proof, evidence string, err error)
 }
 

@@ -14,7 +14,7 @@ import (
 	"lockpick/cluster"
 )
 
-// ParseClock reads what is wrong with a clock:
+// ParseClock parses a clock fault:
 //
 //	+60s    it jumps forward
 //	-60s    it jumps back
@@ -109,7 +109,7 @@ func (x *machines) sum(m cluster.Master) cluster.Disk {
 	return sum
 }
 
-// snapshots asks masters what they store, as far as they answer.
+// snapshots asks masters which keys they store, as far as they answer.
 func (n *Nemesis) snapshots(ctx context.Context, masters []cluster.Master) map[string]cluster.Snapshot {
 	var mu sync.Mutex
 	found := map[string]cluster.Snapshot{}
@@ -300,7 +300,7 @@ func (d *disk) heal(ctx context.Context) (proof, string, error) {
 	return p, strings.Join(append([]string{fmt.Sprintf("%s: %d", d.what, n)}, ended...), "; "), err
 }
 
-// restarting says whether a fault that will start the master is under way.
+// restarting reports whether a fault that will start the master is under way.
 func (n *Nemesis) restarting(m cluster.Master) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -338,7 +338,7 @@ func (x *memory) install(ctx context.Context) error {
 	return nil
 }
 
-// fill notes that masters are to be drained.
+// fill marks masters to be drained.
 func (x *machines) fill(masters []cluster.Master) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

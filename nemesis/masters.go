@@ -98,7 +98,7 @@ type restart struct {
 	proof  proof
 }
 
-// lookRunning is how long a master gets to say what it stores.
+// lookRunning is the timeout for a master to list the keys that it stores.
 const lookRunning = time.Second
 
 func (r *restart) install(ctx context.Context) error {

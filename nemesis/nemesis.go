@@ -12,7 +12,7 @@ import (
 	"lockpick/history"
 )
 
-// Env is what a nemesis acts on.
+// Env is the environment that a nemesis acts on.
 type Env struct {
 	Cluster cluster.Cluster
 	Clients []string
@@ -37,7 +37,7 @@ type Pauses interface {
 	// SetClock bends a client's clocks: both run at the rate, and the wall clock is ahead
 	// by the offset.
 	SetClock(client string, to cluster.Clock) error
-	// Clock is what a client is known to go by.
+	// Clock is the clock that a client is known to use.
 	Clock(client string) cluster.Clock
 }
 
@@ -93,12 +93,12 @@ func (n *Nemesis) record(f *injection, t history.Type, phase string, v *history.
 	n.env.History.Record(op)
 }
 
-// recordDown tells that a master does not serve any more.
+// recordDown records that a master no longer serves.
 func (n *Nemesis) recordDown(m cluster.Master) {
 	n.env.History.Record(history.Op{Process: m.Name(), Type: history.Info, F: history.FState, Value: &history.Value{State: string(cluster.Down)}})
 }
 
-// recordState tells what a master is doing, and, if it is up, what it stores.
+// recordState records the state of a master and, if it is up, the keys that it stores.
 func (n *Nemesis) recordState(m cluster.Master, look *cluster.Snapshot) {
 	v := &history.Value{State: string(m.State())}
 	if look != nil {

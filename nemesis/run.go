@@ -113,7 +113,7 @@ func (n *Nemesis) draw(plan Plan) Step {
 	if fault.Of(s.Fault).Hits != fault.Clients {
 		s.Masters = []string{pick(n.random, targets)}
 		if _, _, held := n.watch.latest(n.now()); s.Masters[0] == Holders && !held && len(plan.Targets) == 0 {
-			s.Masters[0] = One // better than nothing, where nobody asked for holders
+			s.Masters[0] = One // better than nothing if the step does not name holders
 		}
 	}
 	return s
@@ -136,7 +136,7 @@ func (n *Nemesis) top(faults []string) string {
 	return n.untried[0]
 }
 
-// shape draws what a fault of that name looks like, but for its targets.
+// shape draws the parameters of a fault of that name, except its targets.
 func (n *Nemesis) shape(plan Plan, name string) Step {
 	s := Step{Fault: name}
 	kind := fault.Of(name)

@@ -55,7 +55,7 @@ func (n *Nemesis) each(masters []cluster.Master, f func(m cluster.Master) error)
 	}
 	done, end := n.env.Runtime.WithCancelCause(context.Background())
 	var mu sync.Mutex
-	errs := make([]error, len(masters)) // in the masters' order, whoever was first
+	errs := make([]error, len(masters)) // in the masters' order
 	left := len(masters)
 	for i, m := range masters {
 		n.env.Runtime.Go(func() {

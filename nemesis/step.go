@@ -33,7 +33,7 @@ type Step struct {
 	Torn       bool          `yaml:"torn,omitempty"`        // of powercut: a random part of what was not fsynced survives
 }
 
-// String tells what the step does, in a line: "kill m3, 10ms after c1 acquires k0".
+// String describes the step in a line: "kill m3, 10ms after c1 acquires k0".
 func (s Step) String() string {
 	what := s.Fault
 	for _, x := range []string{s.Clock, string(s.Mode), s.Direction, s.Point} {
@@ -77,7 +77,7 @@ func (s Step) String() string {
 	return what + ", " + when
 }
 
-// plannedStep is a step with what the nemesis knows of it beside.
+// plannedStep is a step with the nemesis's own data on it.
 type plannedStep struct {
 	Step
 	number string // in its schedule, from 1; empty: it was drawn
@@ -111,7 +111,7 @@ var (
 	stepPattern  = regexp.MustCompile(`^step (\d+)( heals)?$`)
 )
 
-// CheckTrigger says what is wrong with a trigger. A trigger is
+// CheckTrigger returns what is wrong with a trigger. A trigger is
 //
 //	c1 acquires k0     a client, or any; acquires, enters, writes, extends or
 //	                   releases; a key, or any
@@ -124,7 +124,7 @@ func CheckTrigger(s string) error {
 	return fmt.Errorf("%q is not a trigger: write «c1 acquires k0» (or any client, any key; acquires, enters, writes, extends, releases), «step 2» or «step 2 heals»", s)
 }
 
-// Check says what is wrong with a step, for a cluster of n masters and the clients.
+// Check returns what is wrong with a step, for a cluster of n masters and the clients.
 func (s Step) Check(n int, clients, points []string) error {
 	kind, ok := fault.Named(s.Fault)
 	if !ok {
@@ -165,7 +165,7 @@ func (s Step) Check(n int, clients, points []string) error {
 	return s.checkManner(points)
 }
 
-// checkTimes says what is wrong with when a step happens.
+// checkTimes returns what is wrong with the times of a step.
 func (s Step) checkTimes(clients []string) error {
 	if s.After != "" {
 		if err := CheckTrigger(s.After); err != nil {

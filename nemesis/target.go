@@ -88,7 +88,7 @@ func (n *Nemesis) free(f *injection, masters []cluster.Master, byName bool) []cl
 	})
 }
 
-// occupied says whether other faults keep a kind from hitting any of the masters of these names.
+// occupied reports whether other faults keep a kind from hitting any of the masters of these names.
 func (n *Nemesis) occupied(kind fault.Kind, names []string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()

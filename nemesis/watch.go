@@ -13,14 +13,14 @@ import (
 	"lockpick/history"
 )
 
-// lease is what the nemesis knows of a lease that is held.
+// lease is a held lease as the nemesis knows it.
 type lease struct {
 	client, key, token string
 	until              time.Duration
 	since              time.Duration
 }
 
-// watch is what the nemesis sees of the run while it happens.
+// watch is the nemesis's view of the running history.
 type watch struct {
 	runtime cluster.Runtime
 	mu      sync.Mutex
@@ -99,7 +99,7 @@ func (w *watch) observe(op history.Op) {
 var errSeen = errors.New("seen")
 
 // expect starts to watch for an operation that matches. wait sleeps until there was
-// one, and says whether there was before ctx ended.
+// one, and reports whether there was before ctx ended.
 func (w *watch) expect(ctx context.Context, match func(history.Op) bool) (wait func() bool) {
 	x, seen := w.enlist(ctx, match)
 	return func() bool {
@@ -135,7 +135,7 @@ func (w *watch) delist(x *waiter) (seen bool) {
 	return x.seen
 }
 
-// latest is the lease that was granted last of those that are held at now.
+// latest is the last granted of the leases that are held at now.
 func (w *watch) latest(now time.Duration) (l lease, voters []string, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -163,7 +163,7 @@ func (w *watch) votersOf(token string) []string {
 	return slices.Sorted(slices.Values(w.voters[token]))
 }
 
-// blind says whether so many leases were granted without a single vote that none will come.
+// blind reports whether so many leases were granted without a single vote that none will come.
 func (w *watch) blind() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

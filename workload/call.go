@@ -25,10 +25,10 @@ const (
 	commandWrite      = "write"
 	commandNew        = "new"        // the lock is made
 	commandClose      = "close"      // the lock is closed
-	commandBackground = "background" // what the lock has running by itself
+	commandBackground = "background" // work that the lock runs by itself
 )
 
-// calls is what a client knows of the call of its lock that it is in.
+// calls is the state of a client's current call of its lock.
 type calls struct {
 	mu        sync.Mutex
 	count     int // of calls so far: the current one's number
@@ -81,7 +81,7 @@ func (c *client) callBegins(command, key string, limit time.Duration, atLimit fu
 	})
 }
 
-// callEnds ends a call, and says whether the client lives on.
+// callEnds ends a call, and reports whether the client lives on.
 func (c *client) callEnds() (alive bool) {
 	c.calls.mu.Lock()
 	defer c.calls.mu.Unlock()
@@ -163,7 +163,7 @@ func (c *client) panicked(command, key string, value any) {
 	c.w.record(history.Op{Process: c.name, Type: history.Info, F: history.FPanicked, Key: key, Value: v, Error: text})
 }
 
-// crashed says whether the lock has panicked or its process was ended because it hung, and
+// crashed reports whether the lock has panicked or its process was ended because it hung, and
 // what is recorded of the client's end then. It is asked once an end.
 func (c *client) crashed() error {
 	c.calls.mu.Lock()

@@ -24,12 +24,12 @@ type client struct {
 	random *rand.Rand
 	writes int64
 
-	mu     sync.Mutex // for whoever bends the clock; the client itself reads lock without
-	lock   Lock       // made anew when the client has ended
+	mu     sync.Mutex // for callers that change the clock; the client itself reads lock without
+	lock   Lock       // created again when the client has ended
 	lease  Lease      // that it holds; nil: none
 	key    string
-	asked  *cluster.Clock          // what its clocks are to be; nil: they were never bent
-	goesBy cluster.Clock           // what they are, as far as is known
+	asked  *cluster.Clock          // the clocks that were ordered; nil: they were never changed
+	goesBy cluster.Clock           // the clocks it is known to use
 	wake   context.CancelCauseFunc // ends the sleep that it is in; may be nil
 
 	calls calls
@@ -101,7 +101,7 @@ func (c *client) startAnew() bool {
 	return !c.out
 }
 
-// died records that the client has ended, and nobody had ordered it: with what it held.
+// died records that the client has ended without an order, and the lease that it held.
 func (c *client) died(err error) {
 	v := &history.Value{}
 	key, token := c.w.lease(c.name)
@@ -151,7 +151,7 @@ func (c *client) renew(lock Lock) error {
 	if b, ok := lock.(bender); !ok && c.asked != nil {
 		c.goesBy = *c.asked
 	} else if c.asked != nil {
-		if err := b.SetClock(*c.asked); !errors.Is(err, ErrGone) { // who has ended again is told apart later
+		if err := b.SetClock(*c.asked); !errors.Is(err, ErrGone) { // a client that has ended again is detected later
 			return err
 		}
 	}
@@ -168,7 +168,7 @@ func (noLock) Close() error                                   { return nil }
 // the Env's Bent, from elsewhere: it may take a while, as who is stopped hears nothing.
 type bender interface{ SetClock(to cluster.Clock) error }
 
-// registered tells of a lock that is a process.
+// registered announces a lock that is a process.
 func (c *client) registered() {
 	if p, ok := c.lock.(Process); ok {
 		c.w.Pauses.register(c.name, p)
@@ -179,7 +179,7 @@ func (c *client) registered() {
 func (c *client) acquire(ctx context.Context, key string, timeout time.Duration) (lease Lease, alive bool) {
 	c.record(history.Invoke, history.FAcquire, key, nil, nil)
 	waiting, end := c.w.runtime.WithCancelCause(ctx)
-	if _, ok := c.lock.(Process); ok { // which must be told how long it may try
+	if _, ok := c.lock.(Process); ok { // which needs the timeout in the request
 		waiting = bounded{waiting, c.w.runtime.Now().Add(timeout)}
 	}
 	var err error
@@ -249,7 +249,7 @@ func (c *client) setClock(to cluster.Clock) error {
 	c.asked = &to
 	if b, ok := c.lock.(bender); ok {
 		defer c.mu.Unlock()
-		if err := b.SetClock(to); !errors.Is(err, ErrGone) { // who has ended starts anew with it
+		if err := b.SetClock(to); !errors.Is(err, ErrGone) { // a client that has ended restarts with the new clock
 			return err
 		}
 		return nil
@@ -260,7 +260,7 @@ func (c *client) setClock(to cluster.Clock) error {
 	return nil
 }
 
-// bent notes what the client's clocks are now. If the lease that it holds ends at
+// bent notes the client's present clocks. If the lease that it holds ends at
 // another time than was thought, that is recorded.
 func (c *client) bent(to cluster.Clock) {
 	c.mu.Lock()
@@ -329,7 +329,7 @@ func (c *client) section(ctx context.Context, key string, lease Lease) (_ Lease,
 }
 
 // awake waits until the client is not stopped, which only a process can be without its
-// noticing, and says whether it is there.
+// noticing, and reports whether it is there.
 func (c *client) awake(lease Lease) bool {
 	c.w.Pauses.awake(c.name)
 	return !gone(lease)
@@ -349,7 +349,7 @@ func (c *client) stay(ctx context.Context, key string, lease Lease, d, rest time
 		}
 	}
 	end := c.reckons().Now().Add(d)
-	for c.sleep(ctx, lease, end) { // what is left now lasts for another time
+	for c.sleep(ctx, lease, end) { // the rest of the validity now lasts for another time
 	}
 	return lease, true
 }
@@ -439,7 +439,7 @@ func (c *client) release(key string, lease Lease) (alive bool) {
 	return !errors.Is(err, ErrGone)
 }
 
-// Outcome says what a client knows after err: that it happened (nil), that it did not, or
+// Outcome is what a client knows after err: that it happened (nil), that it did not, or
 // neither.
 func Outcome(err error) history.Type {
 	switch {
@@ -452,10 +452,10 @@ func Outcome(err error) history.Type {
 	}
 }
 
-// gone says whether whoever held the lease is known to have ended.
+// gone reports whether the lease's holder is known to have ended.
 func gone(lease Lease) bool { return errors.Is(context.Cause(lease.Context()), ErrGone) }
 
-// valid says whether the client may rely on the lease for a moment yet.
+// valid reports whether the client may rely on the lease for a moment yet.
 func (c *client) valid(lease Lease) bool {
 	return c.left(lease) > 0 && lease.Context().Err() == nil
 }

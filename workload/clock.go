@@ -39,7 +39,7 @@ func NewClock(r protocol.Runtime) *Clock {
 	return &Clock{Runtime: r, from: now, base: now, rate: 1}
 }
 
-// Now is what the monotonic clock shows.
+// Now is the time of the monotonic clock.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -50,7 +50,7 @@ func (c *Clock) shows(t time.Time) time.Time {
 	return c.base.Add(time.Duration(float64(t.Sub(c.from)) * c.rate))
 }
 
-// Wall is what the wall clock shows.
+// Wall is the time of the wall clock.
 func (c *Clock) Wall() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,7 +75,7 @@ func rateOf(c cluster.Clock) float64 {
 	return c.Rate
 }
 
-// CheckClock says what is wrong with what a client's clock is to be.
+// CheckClock returns what is wrong with a setting of a client's clock.
 func CheckClock(c cluster.Clock) error {
 	if rate := rateOf(c); !(rate > 0) {
 		return fmt.Errorf("a clock cannot run at the rate %v: it must be above 0", rate)

@@ -6,20 +6,20 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-// command is one of the commands of a step, without what is the same for all of them.
+// command is one of the commands of a step, without the fields that all of them share.
 type command struct {
 	kind   protocol.Kind
 	script *protocol.Script // nil: args is a plain command
 	keys   []string
 	args   []any
 	ttl    time.Duration // that args ask for
-	gate   bool          // where it says no, the commands behind it are not sent
+	gate   bool          // if it says no, the commands after it are not sent
 }
 
 // Kinds of commands that Redlock has no need of.
 const (
 	read protocol.Kind = "read" // GET, to compare
-	load protocol.Kind = "load" // SCRIPT LOAD: no vote is told of it
+	load protocol.Kind = "load" // SCRIPT LOAD: it is not reported as a vote
 )
 
 func setNXPX(key, token string, ttl time.Duration) []command {
@@ -47,12 +47,12 @@ func setNXThenExpire(key, token string, ttl time.Duration) []command {
 	}
 }
 
-// plainDelete deletes whatever is there.
+// plainDelete deletes the key unconditionally.
 func plainDelete(key, _ string, _ time.Duration) []command {
 	return []command{{kind: protocol.Release, args: []any{"del", key}}}
 }
 
-// getThenDelete looks whether the key is its own, and then deletes whatever is there.
+// getThenDelete checks that the key is its own, and then deletes it unconditionally.
 func getThenDelete(key, token string, _ time.Duration) []command {
 	return []command{
 		{kind: read, script: IsOwn, keys: []string{key}, args: []any{token}, gate: true},
@@ -71,7 +71,7 @@ func deleteByHash(key, token string, _ time.Duration) []command {
 	return []command{{kind: protocol.Release, args: []any{"evalsha", DeleteByHash.SHA, 1, key, token}}}
 }
 
-// recreate prolongs the key, or sets it anew where it has lapsed.
+// recreate extends the key, or sets it anew if it has expired.
 func recreate(key, token string, ttl time.Duration) []command {
 	return []command{{kind: protocol.Extend, script: ExpireOrSet, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
 }

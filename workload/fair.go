@@ -8,7 +8,7 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-// fairs are locks that serve who came first.
+// fairs are locks that serve waiters in order of arrival.
 var fairs = []Kind{
 	{
 		Name: "fair", First: true, Claims: []int{67},
@@ -31,7 +31,7 @@ func enqueue(key, token, waiter string, ttl time.Duration) []command {
 	return []command{{kind: protocol.Set, script: FairSet, keys: []string{key, key + ":queue", key + ":turn"}, args: []any{token, ttl.Milliseconds(), waiter, patience.Milliseconds()}, ttl: ttl}}
 }
 
-// leave gives up a place in the queue, also if the caller's context has ended.
+// leave gives up a place in the queue, even if the caller's context has ended.
 func (l *textbook) leaveQueue(ctx context.Context, key, waiter string) {
 	cmds := []command{{kind: leaveQueue, script: FairLeave, keys: []string{key + ":queue"}, args: []any{waiter}}}
 	_, _ = l.carryOut(context.WithoutCancel(ctx), l.masters.Begin(l.site.Hooks.Vote), key, waiter, cmds, nil, l.answered)

@@ -18,7 +18,7 @@ type Command struct {
 	Log func(client string) (io.WriteCloser, error)
 }
 
-// Hello is what a client process says of itself in its answer to init.
+// Hello is a client process's description of itself in its answer to init.
 type Hello struct {
 	Can      []string  `json:"can,omitempty"`     // of the optional parts of the protocol, those that it has
 	Library  string    `json:"library,omitempty"` // that it tests, with its version
@@ -33,18 +33,18 @@ const (
 	CanExtend = "extend" // it takes the request extend
 	CanFence  = "fence"  // its grants carry fencing tokens
 	CanWrite  = "write"  // it checks the lease and sends writes itself; else the harness does
-	CanPoints = "points" // it tells of the points that it passes
+	CanPoints = "points" // it reports the points that it passes
 	CanClock  = "clock"  // it takes the request clock
-	CanVotes  = "votes"  // it tells of the masters' votes; else the harness reads them off the links
+	CanVotes  = "votes"  // it reports the masters' votes; otherwise the harness reads them from the links
 )
 
 // Abilities lists them.
 var Abilities = []string{CanExtend, CanFence, CanWrite, CanPoints, CanClock, CanVotes}
 
-// NoLease, as what a client says of its leases: the lock promises no time, and is valid until it is released.
+// NoLease, as a client's description of its leases: the lock promises no time, and is valid until it is released.
 const NoLease = "none"
 
-// Has says whether the client has an optional part of the protocol.
+// Has reports whether the client has an optional part of the protocol.
 func (h *Hello) Has(what string) bool { return slices.Contains(h.Can, what) }
 
 // Lifespan is which TTLs a library takes. The names carry the unit.
@@ -95,7 +95,7 @@ func (m Masters) MarshalJSON() ([]byte, error) {
 	return json.Marshal("n")
 }
 
-// Check says what is wrong with what a client says of itself.
+// Check returns what is wrong with a client's description of itself.
 func (h *Hello) Check() error {
 	if h.Lease != "" && h.Lease != NoLease {
 		return fmt.Errorf("lease is %q: it is %q or left out", h.Lease, NoLease)

@@ -24,7 +24,7 @@ type Lock interface {
 	Close() error
 }
 
-// Lease is what a client holds.
+// Lease is a lease that a client holds.
 type Lease interface {
 	Token() string
 	Until() time.Time // the end of its validity, on the Env's clock
@@ -53,7 +53,7 @@ type Writer interface {
 // not what time it is.
 type Validator interface{ Valid() bool }
 
-// ErrGone says that a client has ended: what it was about may or may not have happened.
+// ErrGone says that a client has ended: its current operation may or may not have happened.
 var ErrGone = errors.New("the client has ended")
 
 // Env is where one client's lock lives.
@@ -77,7 +77,7 @@ type Env struct {
 	Renewed func(key string, l Lease)
 	Ended   func(key, token string, cause error)
 
-	// For clients that are processes: what they tell.
+	// For clients that are processes: what they report.
 	Record func(op history.Op, ago time.Duration)            // it happened so long ago
 	Bent   func(cluster.Clock)                               // the process goes by that clock now; its leases' ends are those by it
 	Mark   func(key, token string)                           // it puts its token into the resource
@@ -99,20 +99,20 @@ func (s Env) Wall() time.Time {
 	return s.Runtime.Now()
 }
 
-// Kind is a lock under test that can be asked for by name.
+// Kind is a lock under test that can be selected by name.
 type Kind struct {
 	Name    string
 	Summary string // one line
 	Fencing bool   // it can give fencing tokens
 	First   bool   // it lives on the first master alone
-	Opaque  bool   // what masters store is not the token: a look at them tells nothing
+	Opaque  bool   // masters do not store the token itself: snapshots of them are not evidence
 	// DeadWaiter is how long the lock, as documented, waits for each waiter that is gone before
 	// it serves the next one; 0: it has no queue.
 	DeadWaiter time.Duration
 	// Renewals is how often the lock, as documented, extends a lease by itself, each third of a
 	// TTL: so long it keeps the lock for a holder that hangs. 0: it does not.
 	Renewals int
-	// Twin is the lock without what is wrong with this one, which stands the same test; ""
+	// Twin is the same lock without the bug of this one, which passes the same test; ""
 	// for a lock that is meant to be right.
 	Twin   string
 	Bug    string // the planted bug: b1 to b22
@@ -129,7 +129,7 @@ func (k Kind) HungHolder(ttl, timeout time.Duration) time.Duration {
 	return ttl + time.Duration(k.Renewals)*(ttl/3+timeout)
 }
 
-// Shows is what a lock that is wrong is there to show: "b4", "claim 6", "b14, claims 13 and 50".
+// Shows is what a lock with a bug demonstrates: "b4", "claim 6", "b14, claims 13 and 50".
 func (k Kind) Shows() string {
 	var claims []string
 	for _, n := range k.Claims {
@@ -194,7 +194,7 @@ func LockNamed(name string) (Kind, bool) {
 	return k, ok
 }
 
-// CorrectNames lists the names of those that are meant to be right.
+// CorrectNames lists the names of the locks that are meant to be correct.
 func CorrectNames() []string { return named(correct) }
 
 // LockNames lists the names of all.

@@ -97,7 +97,7 @@ func (p *Pauses) Kill(clients []string, point string) (revive func() []string) {
 // the offset. A client that is a process hears of it when it is not stopped.
 func (p *Pauses) SetClock(client string, to cluster.Clock) error { return p.setClock(client, to) }
 
-// Clock is what a client is known to go by.
+// Clock is the clock that a client is known to use.
 func (p *Pauses) Clock(client string) cluster.Clock { return p.clock(client) }
 
 func (p *Pauses) order(o *order) func() []string {
@@ -147,7 +147,7 @@ func (p *Pauses) atOnce(o *order) map[string]Process {
 	return struck
 }
 
-// register tells of a client that is a process, from now on this one.
+// register sets the process that a client now is.
 func (p *Pauses) register(client string, process Process) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -205,7 +205,7 @@ func (p *Pauses) goOn(client string, process Process, point, key string) {
 // harness does in its name, such as to leave a section, it does only then.
 func (p *Pauses) awake(client string) { p.await(client, false) }
 
-// awaitRestart returns when a client that has ended may start anew.
+// awaitRestart returns when a client that has ended may restart.
 func (p *Pauses) awaitRestart(client string) { p.await(client, true) }
 
 // await returns when no order holds the client.
@@ -215,7 +215,7 @@ func (p *Pauses) await(client string, kill bool) {
 	}
 }
 
-// ended says whether the end of a client was somebody's order. It is asked once an end.
+// ended reports whether the end of a client was somebody's order. It is asked once an end.
 func (p *Pauses) ended(client string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -224,7 +224,7 @@ func (p *Pauses) ended(client string) bool {
 	return ordered
 }
 
-// stopped says whether an order has stopped the client, wherever it stands.
+// stopped reports whether an order has stopped the client, wherever it stands.
 func (p *Pauses) stopped(client string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -31,7 +31,7 @@ var redlocks = []Kind{
 // redlockLock is this project's own lock, used as anybody would use it.
 type redlockLock struct {
 	client *redlock.Client
-	hangUp func() error // closes what it connects with
+	hangUp func() error // closes its connection
 }
 
 func newRedlock(s Env, opts ...redlock.Option) (Lock, error) {

@@ -29,7 +29,7 @@ type mutations struct {
 	noValidity  bool // the quorum is enough
 	noDrift     bool // clocks are taken to run alike
 	forever     bool // keys have no TTL, and leases no end
-	resets      bool // once the quorum is there, all keys get a TTL anew, whoever's they are and whatever comes of it
+	resets      bool // once there is a quorum, all keys get a new TTL, whoever owns them and whatever the replies are
 	alwaysValid bool // a lease says that it is valid, whatever the time is
 
 	// Step 5, the release.
@@ -56,7 +56,7 @@ type mutations struct {
 	// Renewal in the background.
 	renews        bool // each third of a TTL, as often as a lease may be extended
 	renewsForever bool
-	untold        bool // the holder does not hear that a renewal failed
+	untold        bool // the holder is not notified that a renewal failed
 	outlives      bool // the release does not stop the renewal
 
 	// Fencing.

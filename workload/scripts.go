@@ -104,7 +104,7 @@ tail = tail + 1
 redis.call("hset", KEYS[2], "tail", tail, "w" .. tail, ARGV[3])
 return 0`)
 
-	// FairLeave takes a waiter out of the queue: nobody waits for it.
+	// FairLeave removes a waiter from the queue: nobody waits for it.
 	FairLeave = protocol.NewScript(`local head = tonumber(redis.call("hget", KEYS[1], "head") or "1")
 local tail = tonumber(redis.call("hget", KEYS[1], "tail") or "0")
 for i = head, tail do

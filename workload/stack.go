@@ -62,7 +62,7 @@ func parseStack(text string) Stack {
 	s := Stack{State: state}
 	lines := strings.Split(rest, "\n")
 	for i := len(lines) - 2; i >= 0; i-- {
-		if strings.HasPrefix(lines[i], "panic(") { // what is above it deals with the panic
+		if strings.HasPrefix(lines[i], "panic(") { // the frames above it handle the panic
 			lines = lines[i+2:]
 			break
 		}

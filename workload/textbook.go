@@ -64,7 +64,7 @@ func (d dialled) Close() error {
 	return errors.Join(err, d.hangUp())
 }
 
-// Kill ends what the lock does by itself, as the end of its process does.
+// Kill ends the lock's background work, as the end of its process does.
 func (l *textbook) Kill() { l.end(redlock.ErrClosed) }
 
 func (l *textbook) Close() error {
@@ -111,7 +111,7 @@ func (l *textbook) Acquire(ctx context.Context, key string) (Lease, error) {
 	}
 }
 
-// prepare is what a client does once, when it starts.
+// prepare runs once, when a client starts.
 func (l *textbook) prepare(ctx context.Context) {
 	if !l.rules.loads || l.prepared {
 		return
@@ -161,7 +161,7 @@ func (l *textbook) attempt(ctx context.Context, key, token, waiter string, start
 	return nil, err
 }
 
-// reset gives all keys a TTL anew, and the lease with them.
+// reset gives all keys and the lease a new TTL.
 func (l *textbook) reset(ctx context.Context, talk protocol.Conversation, key, token string) (time.Duration, error) {
 	if !l.pass(BetweenCommands, key) {
 		return 0, ErrGone

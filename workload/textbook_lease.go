@@ -22,7 +22,7 @@ type textbookLease struct {
 	cancel   context.CancelCauseFunc
 
 	mu         sync.Mutex // never held while waiting
-	until      time.Time  // on what the lock reads time from
+	until      time.Time  // on the clock that the lock reads
 	extensions int
 	over       error // why; nil while it is not
 }
@@ -55,7 +55,7 @@ func (x *textbookLease) Context() context.Context {
 	return x.ctx
 }
 
-// Until is the end of the validity on the client's monotonic clock, as it looks now.
+// Until is the end of the validity on the client's monotonic clock, as now known.
 func (x *textbookLease) Until() time.Time {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -149,7 +149,7 @@ func (x *textbookLease) mayExtend(now time.Time) error {
 	return nil
 }
 
-// extended decides what the votes on an extension are worth.
+// extended decides the outcome of an extension from its votes.
 func (x *textbookLease) extended(t tally, until time.Time) error {
 	l := x.lock
 	now := l.clock()
@@ -184,7 +184,7 @@ func (x *textbookLease) acquireAgain(ctx context.Context, start time.Time) error
 	if err != nil {
 		return err
 	}
-	again.finish(redlock.ErrReleased) // this one goes on in its place
+	again.finish(redlock.ErrReleased) // the extended lease replaces it
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.talk, x.until = again.talk, again.until
@@ -204,7 +204,7 @@ func (x *textbookLease) renew() {
 	}
 }
 
-// staleRenew goes on renewing after the release, as long as masters say that the token is there.
+// staleRenew continues to renew after the release, as long as masters say that they store the token.
 func (x *textbookLease) staleRenew() {
 	l := x.lock
 	for l.site.Runtime.Sleep(l.life, l.site.TTL/3) == nil {

@@ -33,7 +33,7 @@ func (t *tally) add(v protocol.Vote) {
 // in is how many have voted.
 func (t *tally) in() int { return len(t.yes) + len(t.no) + len(t.failed) }
 
-// enough says that a quorum said yes, or none can any more.
+// enough reports that a quorum said yes, or that none can any longer.
 func (l *textbook) enough(t *tally) bool {
 	if l.rules.reachable || l.rules.waitsForAll || l.rules.raises || l.rules.onlyBelieved {
 		return t.in() == l.n

@@ -26,7 +26,7 @@ const (
 // Protocols lists them, the default first.
 var Protocols = []Protocol{Register, MarkFirst, MarkLast}
 
-// Compares says whether the resource compares and sets.
+// Compares reports whether the resource compares and sets.
 func (p Protocol) Compares() bool { return p == MarkFirst || p == MarkLast }
 
 // Points lists the points that a client passes with the protocol, in the order in which it

@@ -16,7 +16,7 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-// Config says who does what with which lock.
+// Config describes the clients, the lock and the work that the clients do.
 type Config struct {
 	Lock           Kind
 	Clients        int
@@ -132,7 +132,7 @@ func (w *Workload) setClock(name string, to cluster.Clock) error {
 	return c.setClock(to)
 }
 
-// clock is what the client of that name is known to go by.
+// clock is the clock that the client of that name is known to use.
 func (w *Workload) clock(name string) cluster.Clock {
 	c := w.named(name)
 	if c == nil {
@@ -237,10 +237,10 @@ func (w *Workload) FinalCheck(ctx context.Context, bound time.Duration) {
 
 var errAllDone = errors.New("all clients are done")
 
-// sleepStep is how long who waits for a context sleeps at a time.
+// sleepStep is how long a wait for a context sleeps at a time.
 const sleepStep = time.Hour
 
-// Close closes the clients' locks, but for those that hang.
+// Close closes the clients' locks, except those that hang.
 func (w *Workload) Close() error {
 	var errs []error
 	var mu sync.Mutex

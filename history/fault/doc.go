@@ -2,6 +2,6 @@
 // memory and clocks, to links and to clients, which drivers have it, what it assumes, and how
 // reports word and colour it.
 //
-// Everything else asks for these facts, and compares no names. To add a fault, add its entry
-// to Kinds, and carry it out in package nemesis.
+// All other packages use these facts and compare no names. To add a fault, add its entry
+// to Kinds and implement it in package nemesis.
 package fault

@@ -95,7 +95,7 @@ const (
 // Kind is a kind of fault, with all that is known of it.
 type Kind struct {
 	Name    string
-	Aliases []string // in histories of others
+	Aliases []string // names in histories from other tools
 	Summary string   // one line
 	Hits    Target
 	Needs   string   // Shim, Replicas, Memory, or nothing
@@ -158,50 +158,50 @@ func Taking(field string) []string {
 	return names
 }
 
-// known says whether the kind is in the registry.
+// known reports whether the kind is in the registry.
 func (k Kind) known() bool { return k.Hits != "" }
 
-// Accepts says whether a step of the kind takes a field.
+// Accepts reports whether a step of the kind takes a field.
 func (k Kind) Accepts(field string) bool { return slices.Contains(k.Takes, field) }
 
-// HitsMaster says whether the kind hits masters or the machines below them.
+// HitsMaster reports whether the kind hits masters or the machines below them.
 func (k Kind) HitsMaster() bool { return k.Hits == Masters || k.Hits == Machines }
 
-// EndsMaster says whether a master's process ends. It is started again when the fault heals.
+// EndsMaster reports whether a master's process ends. It is started again when the fault heals.
 func (k Kind) EndsMaster() bool { return k.Process >= Ends }
 
-// TakesDown says whether the master is down as long as the fault lasts: unlike one that a
+// TakesDown reports whether the master is down as long as the fault lasts: unlike one that a
 // replica takes the place of.
 func (k Kind) TakesDown() bool { return k.EndsMaster() && k.Process != IsReplaced }
 
-// Forgets says whether a master can lose a key before its time.
+// Forgets reports whether a master can lose a key before its time.
 func (k Kind) Forgets() bool { return k.EndsMaster() || k.Clock == MasterClock || k.Evicts }
 
-// AtOnce says whether the fault has to strike before replicas hear of a lease.
+// AtOnce reports whether the fault has to strike before replicas hear of a lease.
 func (k Kind) AtOnce() bool { return k.Process == IsReplaced }
 
-// Lasts says whether the fault strikes nothing by itself: others have their effect through it.
+// Lasts reports whether the fault has no effect by itself, only together with other faults.
 func (k Kind) Lasts() bool { return k.Disk == SlowDisk || k.Disk == LyingDisk }
 
-// ClientsFeel says whether only clients can tell that the fault took effect.
+// ClientsFeel reports whether only clients can tell that the fault took effect.
 func (k Kind) ClientsFeel() bool { return k.Process == Stops || k.Link != OpenLink }
 
-// WithholdsVotes says whether the fault can keep a master's vote from a client.
+// WithholdsVotes reports whether the fault can keep a master's vote from a client.
 func (k Kind) WithholdsVotes() bool {
 	return k.EndsMaster() || k.Process == Stops || k.Link != OpenLink
 }
 
-// Silences says whether the fault may be why a command got no answer in time.
+// Silences reports whether the fault may be why a command got no answer in time.
 func (k Kind) Silences() bool {
 	return k.WithholdsVotes() || k.Disk == SlowDisk || k.Disk == FullDisk
 }
 
-// Delays says whether the fault only delays a command: the master carries it out all the same.
+// Delays reports whether the fault only delays a command: the master carries it out all the same.
 func (k Kind) Delays() bool {
 	return k.Process == Stops || k.Link == SlowLink || k.Disk == SlowDisk || k.Disk == FullDisk
 }
 
-// Disrupts says whether masters may answer clients late or never. So may a fault that is not
+// Disrupts reports whether masters may answer clients late or never. So may a fault that is not
 // known.
 func (k Kind) Disrupts() bool { return k.Silences() || k.Evicts || !k.known() }
 

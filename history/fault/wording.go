@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Scene is one fault as a report words it.
+// Scene is one fault with the details that reports put in words.
 type Scene struct {
-	Masters     []string // that it hit
-	Clients     []string // that it hit; of a fault on links none stands for all
+	Masters     []string // the masters that it hit
+	Clients     []string // the clients that it hit; for a fault on links, none means all
 	Params      map[string]string
 	Persistence string // a clause: "without persistence"
 	AtPoint     string // where in its work a client is hit: " before it read from the resource"; or ""
 }
 
-// Did says what a fault of the kind did, and marks it in a word.
+// Did puts in words what a fault of the kind did: text is a clause, mark a word for diagrams.
 func (k Kind) Did(s *Scene) (text, mark string) {
 	if k.did == nil {
 		hit := slices.Sorted(slices.Values(slices.Concat(s.Masters, s.Clients)))
@@ -24,7 +24,7 @@ func (k Kind) Did(s *Scene) (text, mark string) {
 	return k.did(s)
 }
 
-// Healed says what masters did when the fault ended; "": nothing that is worth a word.
+// Healed says what masters did when the fault ended; "" if there is nothing to report.
 func (k Kind) Healed() string { return k.healed }
 
 func (s *Scene) masters() string { return Enumerate(s.Masters) }
@@ -54,7 +54,7 @@ func disks(did, mark string) func(*Scene) (string, string) {
 	return func(s *Scene) (string, string) { return "the disk of " + s.masters() + " " + did, mark }
 }
 
-// clients says what was to be done to clients: whether it was depends on where they were.
+// clients says what was to be done to clients: whether it was done depends on what they were doing.
 func clients(done, mark string) func(*Scene) (string, string) {
 	return func(s *Scene) (string, string) {
 		return Enumerate(s.Clients) + " was to be " + done + s.AtPoint, mark

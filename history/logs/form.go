@@ -22,7 +22,7 @@ type form struct {
 
 func (f *form) from() int64 { return f.grants[0].at }
 
-// doubt is why no part of a hold is certain.
+// doubt is the reason why no part of a hold is certain.
 type doubt int
 
 const (
@@ -74,7 +74,7 @@ func (l *Log) Doubts() []Doubt {
 	return all
 }
 
-// settle decides what follows from the log as a whole: one host has one clock.
+// settle derives facts from the whole log: one host has one clock.
 func (l *Log) settle() {
 	im := l.im
 	if im.opt.ClockError != nil || len(im.opt.HostErrors) > 0 {

@@ -28,7 +28,7 @@ type Importer struct {
 	keys    names[string]
 	whos    names[identity]
 	who     []who
-	source  names[string] // what writes times alike: a host, a client or a file
+	source  names[string] // sources that write times alike: a host, a client or a file
 	finest  [][timeFields]uint8
 	flaws   flaws
 	other   otherEvents
@@ -42,7 +42,7 @@ type Importer struct {
 	rec     record
 }
 
-// identity is who a line is about, as the log says it; where it says nothing, the file.
+// identity is the client that a line is about, as the log names it; if it names none, the file.
 type identity struct {
 	client, host string
 	file         int // counted from 1; 0 where there is a client or a host
@@ -286,7 +286,7 @@ func (im *Importer) seen(e *event, f field, t instant) {
 	*finest = max(*finest, t.digits())
 }
 
-// clockError is how far the clock of whoever may be from the true time; -1: not known.
+// clockError is how far a host's clock may be from the true time; -1: not known.
 func (im *Importer) clockError(host string) time.Duration {
 	if err, known := im.opt.HostErrors[host]; known {
 		return err

@@ -20,7 +20,7 @@ const (
 // Formats are all formats.
 var Formats = []Format{JSONL, OTLP, CSV}
 
-// Options says how to read a log.
+// Options are the options for reading a log.
 type Options struct {
 	Format Format
 

@@ -132,5 +132,5 @@ func unixNano(b []byte) instant {
 	return at
 }
 
-// isError says whether a status code says error: STATUS_CODE_ERROR is 2.
+// isError reports whether a status code says error: STATUS_CODE_ERROR is 2.
 func isError(code []byte) bool { return string(code) == "2" || string(code) == "STATUS_CODE_ERROR" }

@@ -31,8 +31,8 @@ type Log struct {
 	ttl        time.Duration // that is typical
 }
 
-// Log puts the events together. The importer ends with it. The error says that the log has
-// nothing that can be judged, and which option may help.
+// Log combines the events into holds. The importer must not be used afterwards. The error says
+// that the log has nothing that can be judged, and which option may help.
 func (im *Importer) Log() (*Log, error) {
 	if err := im.ambiguous(); err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func (p *pairing) emit(open, closed int) {
 	p.group = append(p.group[:0], p.group[keep:]...)
 }
 
-// same says whether two events are one that was logged twice.
+// same reports whether two events are one that was logged twice.
 func same(a, b *event) bool {
 	return a.at == b.at && a.end == b.end && a.until == b.until && a.token == b.token && a.key == b.key && a.who == b.who &&
 		a.request == b.request && a.kind == b.kind && a.flags == b.flags
@@ -187,7 +187,7 @@ func (p *pairing) latest(e *event, any bool) *open {
 	return nil
 }
 
-// sameClient says whether two events may be of one client: the log names the same, or names
+// sameClient reports whether two events may be of one client: the log names the same, or names
 // none for one of them.
 func (l *Log) sameClient(a, b *event) bool {
 	if a.who == b.who {

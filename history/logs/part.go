@@ -108,7 +108,7 @@ type moment struct {
 	step int32
 }
 
-// part makes the history of some holds. named says whether its operations name the lines that
+// part makes the history of some holds. named reports whether its operations name the lines that
 // they are from.
 func (l *Log) part(holds []int32, repeated int, named bool) *Part {
 	type begun struct {

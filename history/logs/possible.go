@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Possible is an overlap of two holds if all clocks were right: what is not known of their
-// times is as long as the overlap, so it may never have happened.
+// Possible is an overlap of two holds if all clocks were right: their times are uncertain by at
+// least the length of the overlap, so it may never have happened.
 type Possible struct {
 	Key     string        `json:"key"`
 	At      time.Time     `json:"at"`      // by the log
@@ -22,8 +22,8 @@ func (p Possible) String() string {
 		p.Clients[1], p.Key, p.At.Format("2006-01-02T15:04:05.999999999Z07:00"), p.Later, p.Clients[0], p.Earlier, p.For, p.Why)
 }
 
-// Possible counts the holds that begin while another holds the same lock if every time is
-// right, but that are not certain to, and gives the first so many of them.
+// Possible counts the holds that, if every time is right, begin while another holds the same
+// lock, but for which this is not certain. It returns at most first of them.
 func (l *Log) Possible(first int) (count int, some []Possible) {
 	var longest, sureLongest *event // of the lock's holds so far, the ones that end last
 	var to, sureTo int64
@@ -51,7 +51,7 @@ func (l *Log) Possible(first int) (count int, some []Possible) {
 	return count, some
 }
 
-// overlap says whether a hold certainly overlaps a form of another.
+// overlap reports whether a hold certainly overlaps a form of another.
 func (l *Log) overlap(h *event, other *form) bool {
 	f, why := l.certain(h)
 	return why == sure && f.from() < other.to && other.from() < f.to

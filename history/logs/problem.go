@@ -97,7 +97,7 @@ func (fs *flaws) add(p problem, at place) {
 	}
 }
 
-// told lists the problems that a log has.
+// told lists the problems of a log.
 func (fs *flaws) told(name func(place) string) []Problem {
 	var all []Problem
 	for p, f := range fs {

@@ -219,7 +219,7 @@ func (im *Importer) text(r *record, f field) []byte {
 	return r.text[f]
 }
 
-// whoIs numbers an identity.
+// whoIs returns the number of an identity.
 func (im *Importer) whoIs(id identity) int32 {
 	n := im.whos.of(id)
 	if int(n) == len(im.who) {

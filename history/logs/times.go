@@ -99,7 +99,7 @@ func (o *Options) parseISO(b []byte) (instant, error) {
 	return instant(at.UnixNano() - int64(offset)), nil
 }
 
-// unique says whether a wall clock shows a time once: not in the hour that a zone leaves out or
+// unique reports whether a wall clock shows a time once: not in the hour that a zone leaves out or
 // repeats.
 func unique(at time.Time, hour, minute int) bool {
 	shows := func(t time.Time) bool { return t.Hour() == hour && t.Minute() == minute }

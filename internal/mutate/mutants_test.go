@@ -104,7 +104,7 @@ var mutants = []mutant{
 	{"checker/update.go", `if before != nil && from.Value.Value != before.Value.Value {`, `if before != nil && from != before {`},                    // lines, not values
 	{"checker/update.go", `if op.Value == nil || op.Value.Fenced {`, `if op.Value == nil {`},
 	{"checker/fencing.go", `if n > 0 && highest[n-1].Fence >= l.Fence {`, `if n > 0 && highest[n-1].Fence > l.Fence {`}, // equal tokens
-	{"checker/extension.go", `if g.At <= x.before.Until {`, `if g.At < x.before.Until {`},
+	{"checker/extension.go", `if at <= end {`, `if at < end {`},
 	{"checker/extension.go", `minExtensions            = 5`, `minExtensions            = 4`},
 	{"checker/continuity.go", `if len(x.whole) < q {`, `if len(x.whole) < q-1 {`},
 	{"checker/continuity.go", `case now && v.Unknown, !now && v.Unknown && v.At <= g.At:`, `case now && v.Unknown:`}, // an earlier command that nobody answered

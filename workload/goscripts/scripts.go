@@ -170,7 +170,7 @@ func init() {
 	}
 }
 
-// own says whether a key holds the first argument.
+// own reports whether a key holds the first argument.
 func own(db sim.DB, keys, args []string) bool {
 	text, held := db.Get(keys[0])
 	return held && text == args[0]

@@ -14,12 +14,12 @@ import (
 	"lockpick/workload"
 )
 
-// Finding is what a check of a client's conformance came to.
+// Finding is the result of one conformance check of a client.
 type Finding struct {
 	Name    string
 	Problem string // the line, the field and what was expected; empty: none
 	Skipped string // why it was not tested; empty: it was
-	Note    string // what is worth knowing, and no fault
+	Note    string // worth knowing, but not a fault
 }
 
 // Conform has a command answer scripted exchanges on real masters, and tells of each. It needs a cluster of its own. The
@@ -56,7 +56,7 @@ func Conform(ctx context.Context, command []string, masters cluster.Cluster, tel
 	return nil
 }
 
-// conformance is what is checked, in order.
+// conformance lists the checks, in order.
 var conformance = []struct {
 	name, needs string
 	run         func(*kit) error
@@ -280,7 +280,7 @@ func (k *kit) checkGrant() error {
 	return nil
 }
 
-// checkLease checks what a grant says of its lease.
+// checkLease checks the lease in a grant.
 func (t *talk) checkLease(m Message) error {
 	left := m.Left
 	switch {
@@ -398,7 +398,7 @@ func (k *kit) checkUnknownFields() error {
 	return t.release(key, m, history.OK)
 }
 
-// checkTimeout pauses all masters: the client has to say something all the same.
+// checkTimeout pauses all masters: the client must still answer.
 func (k *kit) checkTimeout() error {
 	t, _, err := k.begin("c1")
 	if err != nil {

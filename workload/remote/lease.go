@@ -12,7 +12,7 @@ import (
 )
 
 // Acquire asks the process to acquire. ctx ends the waiting at its deadline only: the
-// process is told how long it may try.
+// process gets the timeout in the request.
 func (c *Client) Acquire(ctx context.Context, key string) (workload.Lease, error) {
 	within := c.site.AcquireTimeout
 	if end, ok := ctx.Deadline(); ok {
@@ -36,7 +36,7 @@ func (c *Client) granted(key, token string, m Message, invoked time.Time) worklo
 	defer c.mu.Unlock()
 	l := &lease{client: c, key: key, fence: m.Value.Fence}
 	l.token = cmp.Or(m.Value.Token, token, c.seenToken(invoked))
-	if l.token == "" { // it only has to tell leases apart
+	if l.token == "" { // it only has to distinguish leases
 		c.unnamed++
 		l.token = fmt.Sprintf("%s-%d-%d", c.site.Client, c.process.cmd.Process.Pid, c.unnamed)
 	}
@@ -121,7 +121,7 @@ func (c *Client) valid(m Message) *lease {
 	return l
 }
 
-// ago is how long ago it happened what a message tells of; 0 if it does not say.
+// ago is how long ago a message's event happened; 0 if the message does not say.
 func (m *Message) ago() time.Duration {
 	if m.When == 0 {
 		return 0
@@ -129,9 +129,9 @@ func (m *Message) ago() time.Duration {
 	return max(0, time.Duration(monotonic()-m.When))
 }
 
-// until is when what is left of a lease ends.
+// until is when the rest of a lease's validity ends.
 func (m *Message) until() time.Time {
-	now := time.Now() // first: what is left then errs on the safe side
+	now := time.Now() // read first, so that the rest errs on the safe side
 	return now.Add(m.Left - time.Duration(monotonic()-m.At))
 }
 

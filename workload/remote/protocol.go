@@ -9,7 +9,7 @@ import (
 	"lockpick/history"
 )
 
-// Request is what the harness asks of a client process: one line on its stdin.
+// Request is a request of the harness to a client process: one line on its stdin.
 type Request struct {
 	Op string `json:"op"` // init, acquire, extend, release, write, clock, continue, exit
 
@@ -55,7 +55,7 @@ const (
 	opExit     = "exit"
 )
 
-// Message is what a client process says: one line on its stdout. An outcome (ok, fail,
+// Message is a message of a client process: one line on its stdout. An outcome (ok, fail,
 // info) ends the request; the others come in between, or at any time.
 type Message struct {
 	Type  string         `json:"type"` // ok, fail, info; vote, point, mark, apply, ended, renewed, valid, clock
@@ -73,7 +73,7 @@ type Message struct {
 	When int64 `json:"when,omitempty"`
 }
 
-// check says what is wrong with a message.
+// check returns what is wrong with a message.
 func (m *Message) check() error {
 	told := []string{msgVote, msgPoint, msgMark, msgApply, msgEnded, msgRenewed, msgValid, msgClock}
 	switch {

@@ -50,7 +50,7 @@ type server struct {
 	lock   workload.Lock
 	broken error // why nothing more is served
 
-	bending sync.Mutex // no lease's end is told while a clock is bent
+	bending sync.Mutex // no lease's end is reported while a clock is being changed
 	leases  map[string]workload.Lease
 
 	requests  chan line       // closed at the end of in
@@ -63,7 +63,7 @@ var (
 	errServed  = errors.New("the conversation is over")
 )
 
-// line is a request, or what is wrong with it.
+// line is a request, or the error in it.
 type line struct {
 	request Request
 	err     error
@@ -154,7 +154,7 @@ func (s *server) next() (Request, error) {
 func (s *server) say(m Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_ = s.out.Encode(m) // nobody listens any more: the next read will tell
+	_ = s.out.Encode(m) // nobody listens any more: the next read will show that
 }
 
 // outcome ends a request.
@@ -256,7 +256,7 @@ func (s *server) start(r Request) error {
 	return nil
 }
 
-// renewed tells of a lease that the lock has extended by itself.
+// renewed reports a lease that the lock has extended by itself.
 func (s *server) renewed(key string, l workload.Lease) {
 	s.bending.Lock()
 	defer s.bending.Unlock()
@@ -264,7 +264,7 @@ func (s *server) renewed(key string, l workload.Lease) {
 	s.say(Message{Type: msgRenewed, Key: key, Value: &history.Value{Token: l.Token()}, Left: time.Until(s.clock.True(l.Until())), At: at})
 }
 
-// refuse says that what was asked for did not happen, for certain.
+// refuse answers that the requested operation certainly did not happen.
 func (s *server) refuse(err error) {
 	s.say(Message{Type: string(history.Fail), Error: err.Error()})
 }
@@ -298,7 +298,7 @@ func (s *server) acquire(r Request) {
 	s.granted(r.Key, lease)
 }
 
-// granted answers with a lease and what is left of its validity, at this moment.
+// granted answers with a lease and the rest of its validity at this moment.
 func (s *server) granted(key string, l workload.Lease) {
 	s.bending.Lock()
 	defer s.bending.Unlock()

@@ -25,7 +25,7 @@ type child struct {
 	mu       sync.Mutex
 	requests []io.WriteCloser // where requests go: stdin and fd 3 until it has said something
 	messages *os.File         // fd 4
-	group    int              // its process group; 0: nobody may be signalled any more
+	group    int              // its process group; 0: it must not be signalled any more
 }
 
 // incoming is a line that a process said, or why nothing more can be read.
@@ -160,7 +160,7 @@ func (p *child) chose(fd int) {
 	}
 	if other != nil {
 		other.Close()
-		p.messages.Close() // the end of its stdout is the end of what it says
+		p.messages.Close() // the end of its stdout is the end of its messages
 	}
 	p.requests = []io.WriteCloser{keep}
 }

@@ -36,17 +36,17 @@ type Client struct {
 	leases  map[string]*lease  // that may still be valid, by token
 	ended   map[string]error   // tokens of leases that were over before their outcome was read
 	bent    map[string]Message // what was last said of a lease's end because a clock was bent
-	seen    map[string]grant   // by master: what it granted the client last, as the links saw it
-	unnamed int                // leases so far whose token nobody said
+	seen    map[string]grant   // by master: its last grant to the client, as the links saw it
+	unnamed int                // leases so far with an unknown token
 	gone    bool
 	stopped bool   // by a signal
 	why     string // it was ended, if the harness did that
 }
 
-// grant is what a master granted.
+// grant is a master's grant.
 type grant struct {
 	token string
-	sent  time.Time // when the client asked for it
+	sent  time.Time // when the client sent the command
 }
 
 // Start runs a command (such as lockpick client) as the client that site describes. The process dies with the
@@ -106,7 +106,7 @@ func (c *Client) start(command Command) error {
 	return nil
 }
 
-// Hello is what the client has said of itself.
+// Hello is the client's description of itself.
 func (c *Client) Hello() Hello { return c.hello }
 
 func inMS(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
@@ -141,7 +141,7 @@ func (c *Client) listen() {
 			}
 			continue
 		case err != nil:
-			c.kill(err.Error()) // nobody knows any more which outcome belongs to which request
+			c.kill(err.Error()) // it is no longer known which outcome belongs to which request
 			m = Message{Type: string(history.Info), Error: err.Error()}
 		}
 		if noise != nil {
@@ -185,7 +185,7 @@ func (c *Client) take(m Message) {
 	}
 }
 
-// observed takes a vote that the links saw. A client that tells of votes itself is believed instead.
+// observed takes a vote that the links saw. If a client reports votes itself, those are used instead.
 func (c *Client) observed(op history.Op) {
 	c.mu.Lock()
 	if !c.ready || c.hello.Has(workload.CanVotes) {
@@ -270,7 +270,7 @@ func (c *Client) ask(r Request) (Message, error) {
 	patience += c.site.TTL + r.Within + time.Duration(2*len(c.site.Addrs))*c.site.Timeout
 	waiting := c.expect(r.Op, patience)
 	defer func() { waiting.Stop() }()
-	var refused error // by the resource, which the harness keeps: the process is not told
+	var refused error // by the resource, which the harness keeps: the process does not learn of it
 	for m := range c.messages {
 		waiting.Stop()
 		switch m.Type {
@@ -350,7 +350,7 @@ func (c *Client) Close() error {
 	c.signal(syscall.SIGCONT)
 	t := time.AfterFunc(exitWithin, c.Kill)
 	defer t.Stop()
-	for range c.messages { // whatever it still has to say
+	for range c.messages { // drain its remaining messages
 	}
 	<-c.waited
 	return nil
@@ -378,7 +378,7 @@ func (c *Client) stop(is bool) {
 	c.stopped = is
 }
 
-// Gone says whether the process has ended.
+// Gone reports whether the process has ended.
 func (c *Client) Gone() bool {
 	select {
 	case <-c.waited:

@@ -198,7 +198,14 @@ func (m *maker) history() *history.History {
 		}
 	}
 	for i := range m.ops {
-		m.ops[i].Index = i
+		op := &m.ops[i]
+		op.Index = i
+		if v := op.Value; v != nil && v.Delay+v.Took > op.Time { // it was mangled: nothing is before the run
+			short := *v
+			short.Delay = min(v.Delay, op.Time)
+			short.Took = min(v.Took, op.Time-short.Delay)
+			op.Value = &short
+		}
 	}
 	return &history.History{Header: m.head, Ops: m.ops}
 }

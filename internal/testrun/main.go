@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"gotest.tools/gotestsum/testjson"
@@ -135,17 +136,23 @@ func (r *runner) goTest(what, dir string, args ...string) (*testjson.Execution, 
 	return x, r.ctx.Err()
 }
 
-// printer shows the events of a run as they come.
+// printer shows the events of a run as they come. Those on stdout and the lines on stderr come from
+// two goroutines.
 type printer struct {
+	mu     sync.Mutex
 	out    io.Writer
 	format testjson.EventFormatter
 }
 
 func (p *printer) Event(e testjson.TestEvent, x *testjson.Execution) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	return p.format.Format(e, x)
 }
 
 func (p *printer) Err(text string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	_, err := fmt.Fprintln(p.out, text)
 	return err
 }

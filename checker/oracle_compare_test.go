@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +20,7 @@ import (
 
 var (
 	oracleHistories = flag.Int("oracle.histories", 10_000, "random histories on which the checkers and the oracle are compared")
-	oracleSeed      = flag.Uint64("oracle.seed", 0, "seed of these histories; 0: a fresh one")
+	oracleSeed      = flag.Uint64("oracle.seed", 0, "seed of these histories; 0: that in ORACLE_SEED, or else a fresh one")
 )
 
 // oracleOf is the oracle's definition of each property.
@@ -37,6 +38,9 @@ var oracleOf = map[string]func(*oracle) finding{
 
 // seeded runs a rapid test on so many histories of a seed, which it prints.
 func seeded(t *testing.T, histories int, seed uint64, check func(*rapid.T)) {
+	if seed == 0 {
+		seed, _ = strconv.ParseUint(os.Getenv("ORACLE_SEED"), 10, 64)
+	}
 	if seed == 0 {
 		seed = rand.Uint64()
 	}

@@ -168,7 +168,7 @@ func TestSuspend(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			onEachDriver(t, func(t *testing.T, driver string) {
 				if driver == Docker {
-					t.Skip("it is the clients that are struck, whatever runs the masters: shown with processes")
+					t.Skip("these faults strike clients, which are the same on all drivers: shown with processes")
 				}
 				s := c.s
 				s.Driver, s.TimeLimit = driver, 15*time.Second
@@ -231,7 +231,7 @@ func TestClientProcesses(t *testing.T) {
 func TestAClientThatDies(t *testing.T) {
 	onEachDriver(t, func(t *testing.T, driver string) {
 		if driver != Process {
-			t.Skip("clients die in the same way whatever runs the masters: shown with processes")
+			t.Skip("clients end in the same way on all drivers: shown with processes")
 		}
 		s := scenario(driver, func(s *Scenario) {
 			s.ClientsAs, s.Faults, s.TimeLimit, s.Clients = Processes, nil, 5*time.Second, 2

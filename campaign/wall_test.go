@@ -82,7 +82,7 @@ func TestWallClock(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			onEachDriver(t, func(t *testing.T, driver string) {
 				if driver == Docker {
-					t.Skip("clients' clocks are bent in the same way whatever runs the masters: shown with processes")
+					t.Skip("clients' clocks are changed in the same way on all drivers: shown with processes")
 				}
 				if driver == Sim && c.clients == Processes {
 					t.Skip("simulated masters have no processes for clients")

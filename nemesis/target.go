@@ -74,7 +74,7 @@ func (n *Nemesis) free(f *injection, masters []cluster.Master, byName bool) []cl
 	}
 	return slices.DeleteFunc(slices.Clone(masters), func(m cluster.Master) bool {
 		for _, other := range n.active {
-			if f.kind.Hits == fault.Machines { // a clock shows one time, whoever sets it
+			if f.kind.Hits == fault.Machines { // several faults cannot set one clock at a time
 				if other.kind.Name == f.kind.Name && slices.Contains(other.masters, m) {
 					return true
 				}
@@ -108,7 +108,7 @@ func (n *Nemesis) aimClients(f *injection, random *rand.Rand) error {
 	switch {
 	case word == All:
 		f.clients = slices.Clone(n.env.Clients)
-	case f.kind.Clock == fault.ClientClock && word == Any: // whoever comes first would be all, too
+	case f.kind.Clock == fault.ClientClock && word == Any: // a clock is changed at once, not when a client comes by: any client means all
 		f.clients = slices.Clone(n.env.Clients)
 	case word == Any && f.kind.Hits == fault.Clients:
 		f.params["client"] = Any
@@ -123,7 +123,7 @@ func (n *Nemesis) aimClients(f *injection, random *rand.Rand) error {
 	default:
 		f.clients = f.step.Clients
 	}
-	if f.kind.Clock == fault.ClientClock { // a clock shows one time, whoever sets it
+	if f.kind.Clock == fault.ClientClock { // several faults cannot set one clock at a time
 		for _, other := range n.active {
 			if other.kind.Name == f.kind.Name {
 				f.clients = without(f.clients, other.clients...)

@@ -27,7 +27,7 @@ func verified() *claims.Result {
 	}
 	holds := claims.Finding{
 		Property: "mutual-exclusion", Level: "L2", Expected: checker.Holds, Found: checker.Holds, Outcome: claims.Expected,
-		Why: "no two of 12 holds overlapped; 2 faults bit (kill)", Schedules: 20, Proven: 18, Bound: search.Bound(18, 1), Evidence: []checker.Evidence{{What: "contended acquisitions", Got: 412, Need: 10}, {What: "contended acquisitions while a fault was in force or within a TTL after it", Got: 96, Need: 3}}, Seed: 1_000_000, FoundAfter: 90 * time.Millisecond, Run: "run-35-twin",
+		Why: "no two of 12 holds overlapped; 2 faults took effect (kill)", Schedules: 20, Proven: 18, Bound: search.Bound(18, 1), Evidence: []checker.Evidence{{What: "contended acquisitions", Got: 412, Need: 10}, {What: "contended acquisitions while a fault was in force or within a TTL after it", Got: 96, Need: 3}}, Seed: 1_000_000, FoundAfter: 90 * time.Millisecond, Run: "run-35-twin",
 	}
 	wrong := violated
 	wrong.Expected, wrong.Outcome, wrong.Schedules, wrong.Proven, wrong.Violated, wrong.Run = checker.Holds, claims.Unexpected, 3, 3, 1, "run-10"

@@ -149,7 +149,7 @@ func (s *exploration) take(ctx context.Context) (int, bool) {
 }
 
 // done folds a schedule into the total, in the order of the numbers, so that the total does
-// not depend on who was faster.
+// not depend on which of them ended first.
 func (s *exploration) done(i int, t *trial, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -30,7 +30,7 @@ func TestManifestIsAnIndexedJobWhosePodsKnowTheirNumber(t *testing.T) {
 		}
 	}
 	if shards != strconv.Itoa(int(*spec.Completions)) {
-		t.Errorf("the pods are told of %q shards, and %d are started", shards, *spec.Completions)
+		t.Errorf("the pods expect %q shards, and the job starts %d", shards, *spec.Completions)
 	}
 	if spec.BackoffLimitPerIndex == nil || spec.Template.Spec.RestartPolicy != "Never" {
 		t.Error("backoffLimitPerIndex needs restartPolicy: Never") // as the API server says

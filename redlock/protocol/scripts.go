@@ -83,7 +83,7 @@ end
 return 0`)
 
 	// CompareAndRaise lifts the fencing counter to the highest value that any
-	// master gave. Only where the key still holds our token: then whoever sets
+	// master gave, where the key still holds our token: then the client that sets
 	// that key next counts on from there.
 	CompareAndRaise = NewScript(`if redis.call("get", KEYS[1]) ~= ARGV[1] then
 	return 0

@@ -36,7 +36,7 @@ type execution struct {
 	stopped bool
 
 	outcome                []string                    // by client: what became of its acquires; with goOn each vote, too
-	anyProcessFirst        bool                        // every order of what is due is a choice, whoever it happens to
+	anyProcessFirst        bool                        // the next step may be that of any process that is due: all orders are tried
 	continueAfterViolation bool                        // a violation does not end the run
 	draw                   func(n int, costs bool) int // beyond the path; nil: the first possibility
 	recorder               *history.Recorder           // nil: nothing is recorded

@@ -4,17 +4,18 @@
 # make docs   the tables of figures and the quoted output of the documents, written anew
 # make release  static binaries for Linux, macOS and Windows in dist/
 # make image  an image FROM scratch with the program in it (ENGINE=podman for another engine)
+# make module-path TO=example.org/you/lockpick  rename the module everywhere
 # make claims the catalogue of claims (ARGS="--driver process --evidence unexpected")
 # make stress the lock under faults for 15 minutes (FOR=1h for longer)
 # make bench  the benchmarks, and the lock beside others (ARGS="-rounds 3 -only pairs")
 # make nightly  what takes hours: correct locks in many more random configurations and schedules,
 #               the checkers beside their oracle on a million random histories, all planted faults
-#               in them, and a history of 10,000,000 lines
-.PHONY: run check test nightly lint docs release image claims stress bench setup-run setup-test
+#               in them, a history of 10,000,000 lines, and an audit of every lock with the whole battery
+.PHONY: run check test nightly lint docs release image module-path claims stress bench setup-run setup-test
 
 GO ?= go
 # Modules of their own, so that the lock and the harness depend on nothing of theirs.
-MODULES = redlock/bench examples/otel examples/prometheus examples/own-lock examples/cluster clients/go
+MODULES = redlock/bench examples/otel examples/prometheus examples/own-lock examples/own-main examples/adapters examples/cluster clients/go
 
 run: setup-run
 	@$(GO) build -o lockpick ./cmd/lockpick
@@ -39,15 +40,10 @@ lint:
 	@for module in $(MODULES); do echo "$(GO) vet ./$$module"; (cd $$module && $(GO) vet ./...) || exit 1; done
 
 # The unit tests, without the packages that are about real masters and the documents.
-MASTERS = lockpick/cluster/process lockpick/cluster/docker lockpick/cmd/lockpick lockpick/internal/doctest
+MASTERS = lockpick/cluster/process lockpick/cluster/docker lockpick/cli lockpick/internal/doctest
 check: lint
 	$(GO) test -short $(filter-out $(MASTERS),$(shell $(GO) list ./...))
 
-# Property tests draw the same cases each time, and the oracle judges the same histories: a rare
-# disagreement must not fail other work by chance. RAPID_SEED=0 and ORACLE_SEED=0 draw others, as
-# make nightly does. Random configurations have fresh seeds each time, which a failure prints.
-export RAPID_SEED ?= 1
-export ORACLE_SEED ?= 2
 # Every test with the race detector, then those that asked to run without it, then each fuzz
 # target with FUZZ inputs; the end lists the slowest tests, and those that were skipped and why.
 FUZZ ?= 10000
@@ -60,19 +56,19 @@ CONFIGURATIONS ?= 1000
 SCHEDULES ?= 100000
 ALARMS ?= alarms
 ORACLE_HISTORIES ?= 1000000
-nightly: export ORACLE_SEED = 0
 nightly: setup-test
 	$(GO) test ./checker -run '^Test(CheckersAgreeWithTheOracle|CorrectLocksConvictNobody)$$' -count=1 -timeout 24h -v -oracle.histories=$(ORACLE_HISTORIES) -oracle.seed=0
 	$(GO) test ./internal/mutate -count=1 -timeout 24h -v -mutants=0
 	$(GO) test ./search -run '^TestCorrectLocksAreNeverConvicted$$' -count=1 -timeout 24h -v \
 	  -alarm.configurations=$(CONFIGURATIONS) -alarm.seed=0 -alarm.schedules=$(SCHEDULES) -alarm.dir=$(abspath $(ALARMS))
 	$(GO) test ./campaign -run '^TestCheckFileStaysSmall$$' -count=1 -timeout 1h -v -check.lines=10000000
+	$(GO) test ./audit -run '^TestWholeAudits$$' -count=1 -timeout 3h -v -audit.whole
 	cd examples/own-lock && $(GO) test -count=1 -timeout 2h -v -all-bugs
 
 # Static binaries. What a system lacks (Windows: real masters) lockpick doctor says there.
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
-BUILD = CGO_ENABLED=0 $(GO) build -trimpath -ldflags="-s -w -X main.version=$(VERSION)"
+BUILD = CGO_ENABLED=0 $(GO) build -trimpath -ldflags="-s -w -X lockpick/cli.version=$(VERSION)"
 release:
 	@mkdir -p dist
 	@for platform in $(PLATFORMS); do \
@@ -93,6 +89,10 @@ image:
 # Writes the quoted output and the tables of the documents anew.
 docs:
 	$(GO) test ./internal/doctest -count=1 -update
+
+# Renames the module everywhere, for whoever hosts it: make module-path TO=example.org/you/lockpick
+module-path:
+	@$(GO) run ./internal/modulepath $(TO)
 
 claims:
 	@$(GO) build -o lockpick ./cmd/lockpick

@@ -10,12 +10,13 @@ import (
 	"lockpick/history"
 )
 
-// deathsEvery is how often masters are asked whether they died: a death is recorded within
-// that time.
+// deathsEvery is how often masters are asked whether they have died, so a death is recorded at
+// most that much late.
 const deathsEvery = 50 * time.Millisecond
 
-// watchDeaths records deaths of masters that are not the nemesis's, until ctx ends. A master
-// that somebody else killed, or that ended by itself, is no fault that the lock was to stand.
+// watchDeaths records deaths of masters that the nemesis did not cause, until ctx ends. A
+// master that another program killed, or that ended by itself, is not a fault that the lock was
+// meant to survive.
 func (c *campaign) watchDeaths(ctx context.Context) {
 	for c.runtime.Sleep(ctx, deathsEvery) == nil {
 		c.recordDeaths()
@@ -36,7 +37,7 @@ func (c *campaign) recordDeaths() {
 			down++
 		}
 	}
-	// Nobody starts these masters again, and nothing can be acquired without a majority.
+	// Nobody starts these masters again, and without a majority no lock can be acquired.
 	if stop := c.stopVisits.Load(); stop != nil && c.s.Masters-down < c.s.Masters/2+1 {
 		(*stop)(errNoMajority)
 	}

@@ -15,18 +15,22 @@ import (
 type Driver struct {
 	Name  string
 	Start func(context.Context, cluster.Config) (cluster.Cluster, error) // nil: they are simulated
-	// Available reports whether it can, and what with, or why not and what to do.
+	// Within, instead of Start, calls f where there are masters in memory, which locks connect to.
+	Within func(cfg cluster.Config, seed uint64, f func(cluster.Cluster) error) error
+	// Available reports whether the driver can start masters, and with what; or why not, and
+	// what to do.
 	Available func(ctx context.Context, image string) (ok bool, why string)
-	// Sweep removes what its dead harnesses left behind, and says what. Leftovers lists that.
+	// Sweep removes what dead harnesses have left behind with this driver, and lists it.
+	// Leftovers only lists it.
 	Sweep     func(context.Context) ([]string, error)
 	Leftovers func(context.Context) ([]string, error)
 }
 
-// sweepWithin bounds the time for the leftovers of drivers other than the one that starts: their
-// engine may hang, and the campaign does not need it.
+// sweepWithin bounds the time for the leftovers of drivers other than the one that starts:
+// their engine may hang, and the campaign does not need it.
 const sweepWithin = 3 * time.Second
 
-// Sweep removes what dead harnesses left behind, whichever driver they used, and says what.
+// Sweep removes what dead harnesses have left behind, whichever driver they used, and lists it.
 func Sweep(ctx context.Context) (removed []string, err error) {
 	for _, d := range RealDrivers {
 		gone, problem := d.Sweep(ctx)
@@ -44,13 +48,13 @@ func Leftovers(ctx context.Context) (all []string, err error) {
 	return all, err
 }
 
-// sweepOthers removes the leftovers of the drivers beside the one that starts, which removes its
-// own.
+// sweepOthers removes the leftovers of the drivers other than the one that starts, which
+// removes its own.
 func sweepOthers(ctx context.Context, starting string) (removed []string) {
 	for _, d := range RealDrivers {
 		if d.Name != starting {
 			bounded, cancel := context.WithTimeout(ctx, sweepWithin)
-			gone, _ := d.Sweep(bounded) // what is left is found by the next start
+			gone, _ := d.Sweep(bounded) // the next start removes what is left
 			cancel()
 			removed = append(removed, gone...)
 		}
@@ -58,20 +62,29 @@ func sweepOthers(ctx context.Context, starting string) (removed []string) {
 	return removed
 }
 
-// RealDrivers are the drivers on real masters, the best first. Programs that want them import
+// RealDrivers are the drivers for real masters, the best first. Programs that need them import
 // internal/realdrivers; without it there are only simulated masters.
 var RealDrivers []Driver
 
-// simulated is the driver without real masters: it needs nothing but this program.
+// InMemory is the driver of masters in memory that locks connect to. Programs that have it set it
+// (package campaign/bubble); nil: there is none.
+var InMemory *Driver
+
+// simulated is the driver without real masters. It needs only this program.
 var simulated = Driver{Name: Sim, Available: func(context.Context, string) (bool, string) {
 	return true, "simulated masters in virtual time"
 }}
 
-// ChooseDriver finds the driver that was asked for; auto takes the best of those
-// that are available. why says which and why in one line.
+// ChooseDriver finds the driver that was asked for; auto selects the best available one. why
+// says which one and why, in one line.
 func ChooseDriver(ctx context.Context, name, image string) (d Driver, why string, err error) {
 	if name == Virtual {
-		return Driver{}, "", fmt.Errorf("the driver %s runs in Go tests alone (package locktest): choose another with --driver", name)
+		if InMemory == nil {
+			return Driver{}, "", fmt.Errorf("the driver %s is not part of this program: choose another", name)
+		}
+		d = *InMemory
+		_, why := d.Available(ctx, image)
+		return d, fmt.Sprintf("driver %s: %s", d.Name, why), nil
 	}
 	reasons := ""
 	for _, d := range append(slices.Clone(RealDrivers), simulated) {
@@ -90,5 +103,6 @@ func ChooseDriver(ctx context.Context, name, image string) (d Driver, why string
 	return Driver{}, "", fmt.Errorf("the driver %s is not available%s", name, reasons)
 }
 
-// StartClient starts a client that is a process. It may say of itself what it is, by a method Hello. It is registered as RealDrivers are.
+// StartClient starts a client that is a process. The client may have a method Hello with its
+// description of itself. It is registered in the same way as RealDrivers.
 var StartClient func(command workload.Command, site workload.Env) (workload.Lock, error)

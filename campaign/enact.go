@@ -13,19 +13,20 @@ import (
 	"lockpick/workload"
 )
 
-// Enact runs a scenario on masters that exist, as Run does on real ones, and returns its
-// history, of which nothing is written. It is for masters in memory in a testing/synctest
-// bubble, in which time is virtual, so it does not watch how much of it the machine takes.
-// Clients dial through the masters, if those have a DialContext. The scenario must be
-// complete and free of problems (WithRequirements, Check). Enact does not close the masters.
+// Enact runs a scenario on masters that exist, as Run does on those that it starts, and returns
+// its history, of which nothing is written. Clients dial through the masters, if those have a
+// DialContext: they are in memory then, in a testing/synctest bubble, in which time is virtual,
+// and Enact does not watch how much of it the machine takes. The scenario must be complete and
+// free of problems (WithRequirements, Check). Enact does not close the masters.
 //
-// recording is told of the recorder before anything is recorded; it may be nil.
+// recording is called with the recorder before anything is recorded; it may be nil.
 func Enact(ctx context.Context, s Scenario, masters cluster.Cluster, recording func(*history.Recorder)) (*history.History, error) {
 	if s.processes() {
 		return nil, errors.New("clients that are processes cannot reach masters in memory: run without clients_as: processes")
 	}
-	logging.Disable() // go-redis would tell of every refused dial; the votes already do
-	c := &campaign{s: s, outer: ctx, opt: Options{Progress: func(string, ...any) {}}, masters: masters, enacted: true}
+	logging.Disable() // go-redis would log every refused connection, which the votes show already
+	c := &campaign{s: s, outer: ctx, opt: Options{Progress: func(string, ...any) {}}, masters: masters}
+	_, c.enacted = masters.(dialer)
 	c.runtime = realTime{panicked: c.fail}
 	c.start = c.runtime.Now()
 	c.recorder = history.NewMemory(s.header(masters, workload.Hello{}, "", time.Now()), c.now)
@@ -41,7 +42,7 @@ func Enact(ctx context.Context, s Scenario, masters cluster.Cluster, recording f
 	return c.recorder.History(), nil
 }
 
-// dialer is a cluster whose masters only it can reach.
+// dialer is a cluster whose masters can be reached only through its DialContext.
 type dialer interface {
 	DialContext(ctx context.Context, network, address string) (net.Conn, error)
 }

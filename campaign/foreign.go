@@ -1,6 +1,8 @@
 package campaign
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,16 +18,16 @@ import (
 	"lockpick/workload"
 )
 
-// clientsDir is where a run keeps what its clients wrote to stderr.
+// clientsDir is the folder of a run for the stderr of its clients.
 const clientsDir = "clients"
 
-// foreign reports whether the clients run a command of the user's.
+// foreign reports whether the clients run a command of the user.
 func (s *Scenario) foreign() bool { return len(s.Client) > 0 }
 
 // processes reports whether clients are processes.
 func (s *Scenario) processes() bool { return s.ClientsAs == Processes || s.foreign() }
 
-// label is the default name of the lock that a command tests: lock.py is lock.
+// label is the default name of the lock that a command tests: the command lock.py tests "lock".
 func label(command []string) string {
 	name := filepath.Base(command[0])
 	for _, arg := range command[1:] {
@@ -40,7 +42,7 @@ func label(command []string) string {
 	return name[:min(len(name), 80)]
 }
 
-// checkClient returns what is wrong with the command of a client.
+// checkClient returns what is wrong with the command of a client, or nil.
 func (s *Scenario) checkClient() *Problem {
 	switch {
 	case !s.foreign():
@@ -53,7 +55,7 @@ func (s *Scenario) checkClient() *Problem {
 	return nil
 }
 
-// kind is the lock under test. hello is its client's description of itself.
+// kind returns the lock under test. hello is the description that its client gives of itself.
 func (s *Scenario) kind(hello workload.Hello) workload.Kind {
 	if !s.foreign() {
 		kind, _ := workload.LockNamed(s.Lock)
@@ -62,7 +64,7 @@ func (s *Scenario) kind(hello workload.Hello) workload.Kind {
 	return workload.Kind{Name: s.Lock, Summary: hello.Library, Fencing: hello.Has(workload.CanFence), First: hello.Masters == 1}
 }
 
-// meet starts the command of the clients once, to learn what it is and what it can do.
+// meet starts the command of the clients once to read its description of itself.
 func (c *campaign) meet() error {
 	if !c.s.foreign() {
 		return nil
@@ -96,7 +98,7 @@ func (c *campaign) meet() error {
 	return nil
 }
 
-// introduction says what the clients are.
+// introduction describes the clients in a line.
 func (c *campaign) introduction() string {
 	command, _, more := strings.Cut(strings.Join(c.s.Client, " "), "\n")
 	if more {
@@ -112,7 +114,7 @@ func (c *campaign) introduction() string {
 	return what
 }
 
-// command is what runs as a client.
+// command returns the command that runs as a client.
 func (c *campaign) command() workload.Command {
 	log := func(client string) (io.WriteCloser, error) {
 		return os.OpenFile(filepath.Join(c.dir, clientsDir, client+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -123,7 +125,7 @@ func (c *campaign) command() workload.Command {
 	return workload.Command{Args: c.opt.Client, Lock: c.s.Lock, Log: log}
 }
 
-// observed returns a function that passes the votes seen on a client's links to its argument.
+// observed returns a function that passes the votes on a client's links to its argument.
 func (c *campaign) observed(links []cluster.Link) func(vote func(history.Op)) {
 	return func(vote func(history.Op)) {
 		for i, l := range links {
@@ -139,7 +141,7 @@ func (c *campaign) observed(links []cluster.Link) func(vote func(history.Op)) {
 	}
 }
 
-// voteOp is a vote that a link saw, as it is recorded.
+// voteOp returns a vote on a link as it is recorded.
 func voteOp(master int, v resp.Vote) history.Op {
 	op := history.Op{Process: fmt.Sprintf("m%d", master+1), Type: history.OK, F: history.FVote, Key: v.Key, Error: v.Err}
 	op.Value = &history.Value{Token: v.Token, Command: v.Command, Yes: v.Yes, Took: v.At.Sub(v.Sent), TTL: v.TTL}
@@ -149,13 +151,13 @@ func voteOp(master int, v resp.Vote) history.Op {
 	return op
 }
 
-// unobserved tells once why the votes on a connection are not known.
+// unobserved notes once why the votes on a connection are not known.
 func (c *campaign) unobserved(why error) {
 	c.mu.Lock()
-	told := c.blind
+	noted := c.blind
 	c.blind = true
 	c.mu.Unlock()
-	if !told {
+	if !noted {
 		c.opt.Progress("a client's connection is not read for votes any more: %v", why)
 	}
 }
@@ -169,4 +171,42 @@ func until(foreign bool, hello workload.Hello) string {
 		return history.UntilReleased
 	}
 	return history.UntilTTL
+}
+
+// Meet starts masters and the command of the clients once, and returns the name of its lock and
+// what it says of itself.
+func Meet(ctx context.Context, s Scenario, opt Options) (lock string, hello workload.Hello, err error) {
+	if opt.Progress == nil {
+		opt.Progress = func(string, ...any) {}
+	}
+	if err := s.Check(); err != nil {
+		return "", hello, err
+	}
+	s = s.WithRequirements()
+	driver, _, err := ChooseDriver(ctx, s.Driver, s.Image)
+	if err != nil {
+		return "", hello, &HarnessError{err}
+	}
+	if driver.Start == nil {
+		return "", hello, &Problem{"client", "clients that are processes need real masters: choose another driver"}
+	}
+	dir, err := os.MkdirTemp("", "lockpick-meet-")
+	if err != nil {
+		return "", hello, &HarnessError{err}
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := os.MkdirAll(filepath.Join(dir, clientsDir), 0o755); err != nil {
+		return "", hello, &HarnessError{err}
+	}
+	cfg := s.Config()
+	cfg.Image, cfg.LogDir, cfg.Progress = s.Image, filepath.Join(dir, mastersDir), func(string, ...any) {}
+	c := &campaign{s: s, outer: ctx, opt: opt, dir: dir, runtime: protocol.RealTime{}}
+	if c.masters, err = driver.Start(ctx, cfg); err != nil {
+		return "", hello, &HarnessError{err}
+	}
+	defer func() { err = errors.Join(err, c.masters.Close()) }()
+	if err := c.meet(); err != nil {
+		return "", hello, err
+	}
+	return s.Lock, c.hello, nil
 }

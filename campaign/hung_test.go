@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/workload"
 )
@@ -123,6 +124,61 @@ func TestCallsThatDoNotReturn(t *testing.T) {
 				}
 				if c.name == "waits for ever" && r.CutShort != "" {
 					t.Errorf("the run did not come to its end: %s", r.CutShort)
+				}
+			})
+		})
+	}
+}
+
+// TestLocksThatAreNeverMade: a lock that hangs while it is made ends no run, and the other
+// clients go on without it.
+func TestLocksThatAreNeverMade(t *testing.T) {
+	every := standstillEvery
+	standstillEvery = 50 * time.Millisecond
+	t.Cleanup(func() { standstillEvery = every })
+	for name, hang := range map[string]func(s workload.Env, over <-chan struct{}){
+		"waits for ever": func(s workload.Env, over <-chan struct{}) {
+			for ended(over) == nil {
+				_ = s.Runtime.Sleep(context.Background(), time.Second)
+			}
+		},
+		"blocks": func(_ workload.Env, over <-chan struct{}) { <-over },
+	} {
+		t.Run(name, func(t *testing.T) {
+			onEachDriver(t, func(t *testing.T, driver string) {
+				if name != "blocks" && driver != Sim {
+					t.Skipf("only on the driver %s: elsewhere it is the same as to block", Sim)
+				}
+				over := make(chan struct{})
+				stands := driver == Sim && name == "blocks"
+				if !stands { // a world that was left to itself would go on beside the next test
+					defer close(over)
+				}
+				all := workload.Locks
+				t.Cleanup(func() { workload.Locks = all })
+				right, _ := workload.LockNamed("redlock")
+				workload.Locks = append(slices.Clone(all), workload.Kind{Name: misbehaving, New: func(s workload.Env) (workload.Lock, error) {
+					if s.Client == "c2" {
+						hang(s, over)
+					}
+					return right.New(s)
+				}})
+				h, r := mustRun(t, scenario(driver, func(s *Scenario) {
+					s.Lock, s.Faults, s.TimeLimit, s.TTL, s.Hold = misbehaving, nil, 3*time.Second, 500*time.Millisecond, "0s..50ms"
+				}))
+				i := slices.IndexFunc(h.Ops, func(op history.Op) bool { return op.F == history.FHung })
+				if i < 0 {
+					t.Fatal("the history does not say that a call hung")
+				}
+				if op := h.Ops[i]; op.Process != "c2" || op.Value.Command != "new" || !strings.Contains(op.Value.Evidence, "TestLocksThatAreNeverMade") {
+					t.Errorf("%+v %+v", op, op.Value)
+				}
+				if v := r.ResultsFor([]string{checker.Returns.Name}); len(v) != 1 || v[0].Verdict != checker.Violated {
+					t.Errorf("returns: %+v, want it violated", v)
+				}
+				granted := slices.ContainsFunc(h.Ops, func(op history.Op) bool { return op.F == history.FAcquire && op.Type == history.OK })
+				if !granted && !stands {
+					t.Error("the other clients were granted nothing")
 				}
 			})
 		})

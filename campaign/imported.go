@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	// partHolds is how many holds of a log are judged at once: a log of ten million lines
-	// would need many times its size.
+	// partHolds is how many holds of a log are judged at once: the checker needs many times the
+	// memory of a log of ten million lines.
 	partHolds = 4_000
-	// wholeClients is how many clients a log may have whose history is kept whole: reports give
-	// each a lane.
+	// wholeClients is the greatest number of clients of a log whose history is kept whole:
+	// reports draw a lane for each of them.
 	wholeClients = 200
-	// listedPossible is how many possible overlaps a result carries.
+	// listedPossible is how many possible overlaps a result contains.
 	listedPossible = 50
-	// nearby is how many holds before and after one in a violation an excerpt shows.
+	// nearby is how many holds before and after one in a violation an excerpt contains.
 	nearby = 3
 )
 
 // JudgeLogs judges a log of a lock that Lockpick did not run. Logs can show mutual exclusion
-// (L2) and nothing else. The history has the holds that are certain; of a long log only those
-// around violations, though all are judged. The error is a *HarnessError.
+// (L2) only. The history contains the holds that are certain. For a long log it contains only
+// those around violations, although all are judged. The error is a *HarnessError.
 func JudgeLogs(l *logs.Log) (*history.History, *Result, error) {
 	h, report, err := checkLogs(l)
 	if err != nil {
@@ -66,7 +66,7 @@ func granted(h *history.History) (n int) {
 	return n
 }
 
-// checkLogs has the holds of a log checked, in parts if they are many.
+// checkLogs checks the holds of a log, in parts if there are many.
 func checkLogs(l *logs.Log) (*history.History, checker.Report, error) {
 	if l.Judged <= partHolds && l.Clients <= wholeClients {
 		h := l.All().History
@@ -109,8 +109,8 @@ func harnessError(err error) error {
 	return &HarnessError{err}
 }
 
-// concludeLogs adapts the verdict on mutual exclusion to what a log can prove: nothing is
-// proven to hold where overlaps are possible, or where most holds prove nothing.
+// concludeLogs adapts the verdict on mutual exclusion to what a log can prove: it does not hold
+// if overlaps are possible, or if most holds prove nothing.
 func concludeLogs(l *logs.Log, r *Result) {
 	v := &r.Verdicts[0]
 	doubts := l.Doubts()
@@ -138,8 +138,9 @@ func concludeLogs(l *logs.Log, r *Result) {
 	}
 }
 
-// onlyCertain adapts the verdict on a history that was kept of logs: it lacks what is possible
-// and not certain, and of long logs most of what is certain, so it proves violations only.
+// onlyCertain adapts the verdict on a history that was made from logs: it lacks what is
+// possible and not certain, and for long logs most of what is certain, so it can only prove
+// violations.
 func onlyCertain(v *checker.Result) {
 	if v.Verdict != checker.Violated {
 		v.Finding, v.Faults = "", ""

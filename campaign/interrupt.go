@@ -7,9 +7,9 @@ import (
 	"lockpick/workload"
 )
 
-// interrupt ends the run because the outer context has ended. It records that before it
-// cancels anything, so that nothing that the harness itself cancelled looks like an answer
-// of the lock. A run that has ended cannot be interrupted.
+// interrupt ends the run because the outer context has ended. It records that before it cancels
+// anything, so that an operation that the harness cancelled does not look like a result of the
+// lock. It has no effect after the end of the run.
 func (c *campaign) interrupt() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -20,7 +20,7 @@ func (c *campaign) interrupt() {
 	cause := context.Cause(c.outer)
 	c.recorder.Record(history.Op{Process: history.Harness, Type: history.Info, F: history.FInterrupted, Error: cause.Error()})
 	c.cancel(cause)
-	// A call that ignores that its context has ended is waited for only so long.
+	// A call that ignores the end of its context is waited for only this long.
 	c.runtime.AfterFunc(workload.ReturnBound(0), func() { c.work.Load().Abandon() })
 }
 

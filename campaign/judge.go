@@ -13,15 +13,15 @@ import (
 	"lockpick/history"
 )
 
-// Judge has a history checked, by some properties or by all, and sums it up. It needs
-// nothing but the history, so it also judges that of a harness that was killed. The error is a *HarnessError
-// where the checker contradicts itself.
+// Judge checks a history by some properties or by all, and summarizes the result. It needs only
+// the history, so it also judges the history of a harness that was killed. The error is a
+// *HarnessError if the checker contradicts itself.
 func Judge(h *history.History, by ...checker.Property) (*Result, error) {
 	return judgePacked(history.Pack(h), Count(h), by...)
 }
 
 func judgePacked(p *history.Packed, counts Counts, by ...checker.Property) (*Result, error) {
-	h := &p.History // no question below is about votes
+	h := &p.History // no question below needs votes
 	head := h.Header
 	if err := checkHeader(&head); err != nil {
 		return nil, err
@@ -94,8 +94,8 @@ func cutShort(h *history.History) string {
 	return ""
 }
 
-// checkHeader refuses a header that no run can have: what is judged by it would take any
-// amount of memory.
+// checkHeader refuses a header that no run can have, because judging by it could take unlimited
+// memory.
 func checkHeader(h *history.Header) error {
 	for _, n := range []struct {
 		name  string
@@ -108,7 +108,7 @@ func checkHeader(h *history.Header) error {
 	return nil
 }
 
-// untested says of each property that has no result why.
+// untested says for each property without a result why there is none.
 func untested(h *history.History, results []checker.Result) map[string]string {
 	why := map[string]string{}
 	for _, p := range checker.Properties {
@@ -119,18 +119,18 @@ func untested(h *history.History, results []checker.Result) map[string]string {
 	return why
 }
 
-// HarnessError is a fault of Lockpick's own or of its surroundings: never a verdict.
+// HarnessError is a fault of Lockpick itself or of its environment. It is never a verdict.
 type HarnessError struct{ Err error }
 
 func (e *HarnessError) Error() string { return e.Err.Error() }
 func (e *HarnessError) Unwrap() error { return e.Err }
 
-// tightHeap is by how many percent the heap may outgrow what is in use while CheckFile runs. Most
-// of what is in use has no pointers, so the garbage collector is soon through with it.
+// tightHeap is the garbage collector's target while CheckFile runs, in percent of the live
+// heap. Most of the live heap has no pointers, so a collection is fast.
 const tightHeap = 40
 
-// CheckFile judges a history in a file, or in a run's folder, in as little memory as it can. For
-// that it has the garbage collector of the whole process run more often meanwhile.
+// CheckFile judges a history in a file, or in a run's folder, with as little memory as
+// possible. While it runs, the garbage collector of the whole process runs more often.
 func CheckFile(path string) (*history.Packed, *Result, error) {
 	if before := debug.SetGCPercent(tightHeap); before >= 0 && before < tightHeap {
 		debug.SetGCPercent(before)
@@ -149,7 +149,8 @@ func CheckFile(path string) (*history.Packed, *Result, error) {
 	return h, r, nil
 }
 
-// JudgeFile is CheckFile for those who need the whole history in memory, as reports do.
+// JudgeFile does the same as CheckFile for callers that need the whole history in memory, such
+// as reports.
 func JudgeFile(path string) (*history.History, *Result, error) {
 	h, err := history.ReadFile(path)
 	if err != nil {
@@ -167,12 +168,12 @@ func JudgeFile(path string) (*history.History, *Result, error) {
 func (r *Result) setPaths(path string) {
 	dir := filepath.Dir(path)
 	r.Run, r.History, r.Report = filepath.Base(dir), path, filepath.Join(dir, ReportFile)
-	if scenario := filepath.Join(dir, ScenarioFile); fileExists(scenario) { // a history by itself has none
+	if scenario := filepath.Join(dir, ScenarioFile); fileExists(scenario) { // a history without a run has none
 		r.Command = "lockpick run " + scenario
 	}
 }
 
-// ofClients says what a reader must know about clients that run a command of the user's.
+// ofClients adds what a reader must know about clients that run a command of the user.
 func ofClients(h *history.History) []string {
 	var notes []string
 	switch h.Header.Until {
@@ -237,7 +238,7 @@ func fileExists(path string) bool {
 	return err == nil
 }
 
-// stalls sums up when the harness did not get to run in time.
+// stalls summarizes the times at which the harness did not run in time.
 func stalls(ops []history.Op) (n int, total time.Duration) {
 	for i := range ops {
 		if ops[i].F == history.FStall && ops[i].Value != nil {
@@ -247,7 +248,7 @@ func stalls(ops []history.Op) (n int, total time.Duration) {
 	return n, total
 }
 
-// firstViolation is when the first violation of all began, in ms.
+// firstViolation returns when the first of all violations began, in ms.
 func firstViolation(verdicts []checker.Result) *float64 {
 	var first *float64
 	for _, v := range verdicts {
@@ -260,7 +261,7 @@ func firstViolation(verdicts []checker.Result) *float64 {
 	return first
 }
 
-// Count is how much happened in a history.
+// Count counts the operations of a history.
 func Count(h *history.History) Counts {
 	c := countButVotes(h)
 	for i := range h.Ops {

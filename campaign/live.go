@@ -10,11 +10,12 @@ import (
 	"lockpick/history"
 )
 
-// lookEach is how often a run on real masters asks whether enough was recorded to judge it again.
+// lookEach is how often a run on real masters checks whether enough was recorded to judge it
+// again.
 const lookEach = 250 * time.Millisecond
 
-// stopOnViolation has stop called soon after the first violation of a property that was asked for;
-// if none was, of mutual exclusion. What the run has shown is judged again when it has ended.
+// stopOnViolation calls stop soon after the first violation of a property that was asked for;
+// if none was asked for, of mutual exclusion. The complete run is judged again after its end.
 func (c *campaign) stopOnViolation(ctx context.Context, stop func()) {
 	asked := []checker.Property{checker.MutualExclusion}
 	if len(c.s.Properties) > 0 {
@@ -22,8 +23,8 @@ func (c *campaign) stopOnViolation(ctx context.Context, stop func()) {
 	}
 	var once sync.Once
 	soon := func() {
-		// Stop a little later. A client releases its lease when the run stops. In virtual time it
-		// would otherwise release in the very instant in which the violation began.
+		// Stop a little later. When the run stops, a client releases its lease; in virtual time
+		// that would otherwise happen at the very instant at which the violation began.
 		once.Do(func() { c.runtime.AfterFunc(100*time.Millisecond, stop) })
 	}
 	if slices.Contains(asked, checker.MutualExclusion) {
@@ -45,7 +46,7 @@ func (c *campaign) stopOnViolation(ctx context.Context, stop func()) {
 		soon()
 		return true
 	}
-	if c.world != nil || c.enacted { // at the same operation in every run of a seed
+	if c.world != nil || c.enacted { // at the same operation in every run with a seed
 		found := false
 		c.recorder.Observe(func(op history.Op) {
 			if live.Observe(op); !found {

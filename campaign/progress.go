@@ -13,7 +13,7 @@ func (c *campaign) reportProgress(ctx, working context.Context) {
 }
 
 func (c *campaign) showStatus(working context.Context) {
-	now := c.now() // also where nobody looks: it tells that virtual time goes on
+	now := c.now() // also without a terminal, because it checks that virtual time goes on
 	if c.opt.Live == nil {
 		return
 	}

@@ -7,14 +7,14 @@ import (
 	"lockpick/history"
 )
 
-// redisKeys are keys on the masters that are not the names of the locks. It has a mutex of its
-// own: learn is called while the recorder is locked.
+// redisKeys are the keys on the masters that differ from the names of the locks. It has a mutex
+// of its own, because learn is called while the recorder is locked.
 type redisKeys struct {
 	mu  sync.Mutex
 	all []string
 }
 
-// noteRedisKey notes the keys on the masters that votes name, so that they are looked at, too.
+// noteRedisKey notes the keys on the masters that votes name, so that snapshots include them.
 func (c *campaign) noteRedisKey(op history.Op) {
 	if op.F != history.FVote || op.Value == nil || op.Value.RedisKey == "" {
 		return
@@ -26,7 +26,7 @@ func (c *campaign) noteRedisKey(op history.Op) {
 	}
 }
 
-// redisKeyNames are those keys.
+// redisKeyNames returns those keys.
 func (c *campaign) redisKeyNames() []string {
 	c.redisKeys.mu.Lock()
 	defer c.redisKeys.mu.Unlock()

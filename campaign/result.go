@@ -8,8 +8,8 @@ import (
 	"lockpick/history/logs"
 )
 
-// Result is the result of a campaign: result.json in the store, and (without
-// the violations' details) what --json prints.
+// Result is the result of a campaign: result.json in the store, and (without the violations'
+// details) the output of --json.
 type Result struct {
 	Run         string            `json:"run"`  // its folder in the store
 	Name        string            `json:"name"` // of the scenario
@@ -40,8 +40,8 @@ type Result struct {
 	Counts           Counts           `json:"counts"`
 	FirstViolationMS *float64         `json:"first_violation_ms"` // since the run began; null: none
 
-	// Of logs that were imported: overlaps that may not have happened, because what is not known
-	// of their times is as long.
+	// Of imported logs: overlaps that may not have happened, because they are not longer than
+	// the uncertainty of their times.
 	PossibleCount int             `json:"possible_count,omitempty"`
 	Possible      []logs.Possible `json:"possible,omitempty"` // the first of them
 
@@ -49,7 +49,7 @@ type Result struct {
 	History string `json:"history"` // path of history.jsonl
 }
 
-// Counts is how much happened.
+// Counts are the numbers of operations of each kind.
 type Counts struct {
 	Operations int `json:"operations"` // lines of the history
 	Acquires   int `json:"acquires"`   // that were tried
@@ -65,8 +65,8 @@ type Counts struct {
 	Pauses     int `json:"pauses"`     // of clients at named points
 }
 
-// ResultsFor is the part of the verdicts that is about some properties, by their levels or
-// names; none: all.
+// ResultsFor returns the verdicts on some properties, by their levels or names; with none, all
+// verdicts.
 func (r *Result) ResultsFor(properties []string) []checker.Result {
 	wanted := PropertiesOf(properties)
 	var out []checker.Result
@@ -78,7 +78,8 @@ func (r *Result) ResultsFor(properties []string) []checker.Result {
 	return out
 }
 
-// FirstViolation is the first violation of some properties, and the property's name; nil: none.
+// FirstViolation returns the first violation of some properties, and the property's name; nil:
+// none.
 func (r *Result) FirstViolation(properties []string) (first *checker.Violation, of string) {
 	for _, v := range r.ResultsFor(properties) {
 		if v.Verdict == checker.Violated && len(v.Violations) > 0 && (first == nil || v.Violations[0].At < first.At) {
@@ -88,8 +89,8 @@ func (r *Result) FirstViolation(properties []string) (first *checker.Violation, 
 	return first, of
 }
 
-// Verdict is the worst of the verdicts: violated before unknown before invalid
-// before holds.
+// Verdict returns the worst of the verdicts: violated before unknown before invalid before
+// holds.
 func (r *Result) Verdict() checker.Verdict {
 	worst := checker.Holds
 	rank := map[checker.Verdict]int{checker.Holds: 0, checker.Invalid: 1, checker.Unknown: 2, checker.Violated: 3}
@@ -101,7 +102,7 @@ func (r *Result) Verdict() checker.Verdict {
 	return worst
 }
 
-// Add adds up.
+// Add adds up two sets of counts.
 func (c *Counts) Add(d Counts) {
 	c.Operations += d.Operations
 	c.Acquires += d.Acquires

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"sync"
@@ -29,17 +28,17 @@ import (
 	"lockpick/workload"
 )
 
-// Options are the options of a run, beside its scenario.
+// Options are the options of a run, in addition to its scenario.
 type Options struct {
 	Store    Store
-	Progress func(format string, args ...any) // what takes long, a line each; may be nil
+	Progress func(format string, args ...any) // called with a line for each step that takes long; may be nil
 	Live     func(Status)                     // called a few times a second while the clients work; may be nil
-	Client   []string                         // the command that is a client process, such as lockpick client
+	Client   []string                         // the command that runs as a client process, such as lockpick client
 
-	slow func(io.Writer) io.Writer // of tests: what the history is written through
+	slow func(io.Writer) io.Writer // for tests: the history is written through it
 }
 
-// Status is how a run is getting on.
+// Status is the progress of a run.
 type Status struct {
 	Stage      string // working, healing, visiting
 	Elapsed    time.Duration
@@ -49,10 +48,10 @@ type Status struct {
 	Violations int
 }
 
-// Run runs a scenario and returns its folder in the store, its history and what it
-// concluded. The end of ctx interrupts the run: that is recorded before anything is
-// cancelled, then faults heal, masters are removed, and what was recorded is judged.
-// Errors that are not about the scenario are *HarnessError.
+// Run runs a scenario and returns its folder in the store, its history and its result. The end
+// of ctx interrupts the run: Run records that before it cancels anything, heals the faults,
+// removes the masters, and judges what was recorded. Errors that are not about the scenario are
+// *HarnessError.
 func Run(ctx context.Context, s Scenario, opt Options) (dir string, h *history.History, r *Result, err error) {
 	if err := s.Check(); err != nil {
 		return "", nil, nil, err
@@ -62,6 +61,9 @@ func Run(ctx context.Context, s Scenario, opt Options) (dir string, h *history.H
 		opt.Progress = func(string, ...any) {}
 	}
 	driver, why, err := ChooseDriver(ctx, s.Driver, s.Image)
+	if err == nil && s.Driver == Auto && driver.Name == Sim && s.connects() {
+		driver, why, err = ChooseDriver(ctx, Virtual, s.Image)
+	}
 	if err != nil {
 		return "", nil, nil, &HarnessError{err}
 	}
@@ -93,22 +95,32 @@ func Run(ctx context.Context, s Scenario, opt Options) (dir string, h *history.H
 	return dir, h, r, nil
 }
 
-// execute is everything up to the last operation of the history.
+// execute does everything up to the last operation of the history.
 func execute(ctx context.Context, s Scenario, driver Driver, dir, yaml string, started time.Time, opt Options) (err error) {
-	logging.Disable() // go-redis would tell of every refused dial; the votes already do
-	cfg := s.config()
+	logging.Disable() // go-redis would log every refused connection, which the votes show already
+	cfg := s.Config()
 	cfg.Image, cfg.LogDir, cfg.Progress = s.Image, filepath.Join(dir, mastersDir), opt.Progress
 	c := &campaign{s: s, outer: ctx, opt: opt, dir: dir}
 	c.runtime = realTime{panicked: c.fail}
 	run := func(f func() error) error { return f() }
-	if driver.Start == nil {
+	switch {
+	case driver.Within != nil:
+		c.enacted = true
+		c.opt.Live = nil // it would measure virtual time
+		run = func(f func() error) error {
+			return driver.Within(cfg, s.Seed, func(masters cluster.Cluster) error {
+				c.masters = masters
+				return f()
+			})
+		}
+	case driver.Start == nil:
 		world := sim.NewWorld(s.Seed)
 		if err := c.simulated(world, cfg); err != nil {
 			return err
 		}
 		started = sim.Epoch
 		run = func(f func() error) error { return c.inWorld(world, f) }
-	} else {
+	default:
 		for _, gone := range sweepOthers(ctx, driver.Name) {
 			opt.Progress("removed what a dead harness left: %s", gone)
 		}
@@ -116,13 +128,15 @@ func execute(ctx context.Context, s Scenario, driver Driver, dir, yaml string, s
 			return err
 		}
 	}
-	defer func() {
-		if !c.frozen.Load() { // nobody but the world itself may touch it
-			err = errors.Join(err, c.masters.Close())
+	if !c.enacted { // those are closed where they are made
+		defer func() {
+			if !c.frozen.Load() { // only the goroutines of the world may touch it
+				err = errors.Join(err, c.masters.Close())
+			}
+		}()
+		if err := c.masters.Shim(); err != nil && s.needs(fault.Shim) {
+			opt.Progress("some faults will be skipped: %v", err)
 		}
-	}()
-	if err := c.masters.Shim(); err != nil && s.needs(fault.Shim) {
-		opt.Progress("some faults will be skipped: %v", err)
 	}
 
 	file, err := os.Create(filepath.Join(dir, HistoryFile))
@@ -134,7 +148,7 @@ func execute(ctx context.Context, s Scenario, driver Driver, dir, yaml string, s
 	if opt.slow != nil {
 		out = opt.slow(out)
 	}
-	if c.world != nil { // the seed can tell again what a killed harness had not written
+	if c.world != nil { // with the seed, a new run repeats what a killed harness had not written
 		buffer := bufio.NewWriterSize(file, 1<<16)
 		defer func() { err = errors.Join(err, buffer.Flush()) }()
 		out = buffer
@@ -159,15 +173,7 @@ func execute(ctx context.Context, s Scenario, driver Driver, dir, yaml string, s
 	})
 }
 
-// config is what the masters are, whoever runs them.
-func (s *Scenario) config() cluster.Config {
-	return cluster.Config{
-		Masters: s.Masters, Persistence: cluster.Persistence(s.Persistence),
-		MaxMemory: s.MaxMemory, Eviction: cluster.Eviction(s.Eviction), Replicas: s.Replicas,
-	}
-}
-
-// observe registers the observers that watch and count recorded operations.
+// observe registers the observers of recorded operations.
 func (c *campaign) observe() {
 	c.recorder.Observe(c.watch.Observe)
 	c.recorder.Observe(func(op history.Op) {
@@ -177,11 +183,11 @@ func (c *campaign) observe() {
 	})
 }
 
-// header is the header of the history.
+// header returns the header of the history.
 func (s *Scenario) header(masters cluster.Cluster, hello workload.Hello, yaml string, started time.Time) history.Header {
 	lock := s.kind(hello)
 	versions := map[string]string{"redis": masters.Version(), "lockpick": Version()}
-	if masters.Driver() != Sim { // there the same seed makes the same bytes, whatever Go built this
+	if masters.Driver() != Sim { // the same seed must give the same bytes with every version of Go
 		versions["go"] = runtime.Version()
 	}
 	if hello.Library != "" {
@@ -201,41 +207,32 @@ func (s *Scenario) header(masters cluster.Cluster, hello workload.Hello, yaml st
 	}
 }
 
-// Version is Lockpick's own, as far as the build knows it.
-func Version() string { return version() }
-
-var version = sync.OnceValue(func() string {
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		return info.Main.Version
-	}
-	return "(devel)"
-})
-
-// campaign is one run while it runs.
+// campaign is one run.
 type campaign struct {
 	s          Scenario
 	dir        string         // of the run
-	client     []string       // the command that runs as each of them; empty: Lockpick's own
-	hello      workload.Hello // of the clients' command, if they have one
+	client     []string       // the command that runs as each client; empty: Lockpick's own
+	hello      workload.Hello // its description of itself, for a command of the user
 	scripts    resp.Scripts   // that clients sent
 	masters    cluster.Cluster
 	world      *sim.Cluster // the same, if they are simulated
-	enacted    bool         // they are in memory, and time is virtual, but not the simulator's
+	enacted    bool         // masters in memory and virtual time, but not those of the simulator
 	runtime    protocol.Runtime
-	start      time.Time       // of the run, on the runtime's clock
-	outer      context.Context // whose end interrupts the run
+	start      time.Time       // start of the run, on the runtime's clock
+	outer      context.Context // its end interrupts the run
 	recorder   *history.Recorder
 	nemesis    *nemesis.Nemesis
 	watch      checker.Watch
-	violations atomic.Int64 // found by others than the watch
+	violations atomic.Int64 // what was not found by the observers of the history
 	granted    atomic.Int64
-	visiting   atomic.Bool // the final acquisitions are under way
+	visiting   atomic.Bool // the final acquisitions have begun
 	stopVisits atomic.Pointer[context.CancelCauseFunc]
 	opt        Options
-	cancel     context.CancelCauseFunc // ends all that the run does
+	cancel     context.CancelCauseFunc // ends everything that the run does
 	work       atomic.Pointer[workload.Workload]
-	seen       atomic.Int64 // the run's time, when it was last asked for (ns)
-	frozen     atomic.Bool  // the simulated world was given up: its time stands still
+	reached    atomic.Bool  // a client has sent something to a master
+	seen       atomic.Int64 // the latest time of the run that was read (ns)
+	frozen     atomic.Bool  // the simulated world was abandoned: its time stands still
 
 	mu          sync.Mutex
 	interrupted bool
@@ -259,8 +256,8 @@ func (c *campaign) run() error {
 	return nil
 }
 
-// runStages lets the clients work while the nemesis strikes, has all faults heal, and has
-// every client visit every key.
+// runStages lets the clients work while the nemesis injects faults, waits until all faults have
+// healed, and makes every client acquire every key.
 func (c *campaign) runStages() (err error) {
 	s := c.s
 	lock := s.kind(c.hello)
@@ -277,6 +274,9 @@ func (c *campaign) runStages() (err error) {
 	}
 	c.work.Store(w)
 	defer func() { err = errors.Join(err, w.Err(), w.Close()) }()
+	if err := w.Open(); err != nil {
+		return err
+	}
 	c.nemesis = nemesis.New(nemesis.Env{
 		Cluster: c.masters, Clients: workload.Clients(s.Clients), Keys: c.inspectedKeys(), Pauses: w.Pauses,
 		Runtime: c.runtime, History: c.recorder, Start: c.start, TTL: s.TTL, Seed: s.Seed,
@@ -290,6 +290,7 @@ func (c *campaign) runStages() (err error) {
 	working, stop := c.runtime.WithCancelCause(running)
 	c.runtime.AfterFunc(s.TimeLimit, func() { stop(errTimeLimit) })
 	c.recorder.Observe(c.noteRedisKey)
+	c.refuseIgnorant()
 	shown, hide := c.runtime.WithCancelCause(context.Background())
 	defer hide(nil)
 	if s.StopOnViolation {
@@ -308,8 +309,8 @@ func (c *campaign) runStages() (err error) {
 		c.runtime.Go(func() { c.watchDeaths(shown) })
 	}
 
-	// The nemesis stops first and heals what it did while the clients still work:
-	// a client that it had stopped must go on, or the workload would never end.
+	// The nemesis stops first and heals its faults while the clients still work: a client that
+	// it has stopped must continue, or the workload would never end.
 	struck, done := c.runtime.WithCancelCause(context.Background())
 	c.runtime.Go(func() {
 		defer done(errTimeLimit)
@@ -332,14 +333,14 @@ func (c *campaign) runStages() (err error) {
 	return nil
 }
 
-// asProcesses makes of a lock one whose clients are processes: this very program, as
-// lockpick client, unless the options name another.
+// asProcesses turns a lock into one whose clients are processes: this program as lockpick
+// client, unless the options name another command.
 func (c *campaign) asProcesses(lock workload.Kind) workload.Kind {
 	lock.New = func(s workload.Env) (workload.Lock, error) { return StartClient(c.command(), s) }
 	return lock
 }
 
-// clientEnv is how a client reaches the masters.
+// clientEnv returns the environment of a client.
 func (c *campaign) clientEnv(client string) (workload.Env, error) {
 	var s workload.Env
 	if c.world != nil {
@@ -361,14 +362,14 @@ func (c *campaign) clientEnv(client string) (workload.Env, error) {
 	if d, ok := c.masters.(dialer); ok {
 		s.Dial = d.DialContext
 	}
-	if c.s.foreign() {
+	if !c.enacted && (c.s.foreign() || c.s.connects()) {
 		s.Observe = c.observed(links)
 	}
 	return s, nil
 }
 
-// placeClient puts a client near to some of the simulated masters: the first of them to the
-// first client, and so on in turn.
+// placeClient places a client near some of the simulated masters: the first client near the
+// first of them, and so on in turn.
 func (c *campaign) placeClient(client string) error {
 	if c.s.Network.Apart == 0 {
 		return nil
@@ -415,16 +416,16 @@ func (s *Scenario) WantedClientClock() string {
 	return s.ClientClock
 }
 
-// waitBound is how long a free lock may take to be granted once all has healed: what is
-// left of a lease of before, and every client's turn with some retries; in a queue, also the
-// time for which it waits for each of them that is gone.
+// waitBound is how long a free lock may take to be granted after all faults have healed: the
+// rest of an earlier lease and every client's turn with some retries; with a queue, also the
+// time that the lock waits for each waiter that is gone.
 func (c *campaign) waitBound() time.Duration {
 	lock, _ := workload.LockNamed(c.s.Lock)
 	return checker.Patience(c.s.Clients, c.s.Keys, c.s.TTL) + c.clockSkew() + time.Duration(c.s.Clients)*lock.DeadWaiter
 }
 
-// clockSkew is by how much a clock was off that has been set right: a key that was stored
-// then lives for so much longer.
+// clockSkew is by how much a clock was wrong that was corrected: a key that was stored then
+// lives longer by that time.
 func (c *campaign) clockSkew() time.Duration {
 	most := time.Duration(0)
 	for _, text := range append(c.nemesis.Clocks(), c.s.Clock) {
@@ -436,7 +437,7 @@ func (c *campaign) clockSkew() time.Duration {
 }
 
 // recordHealed records that all faults have ended, and whether a majority of masters is
-// there to acquire from.
+// available.
 func (c *campaign) recordHealed(ctx context.Context, bound time.Duration) bool {
 	var gone []string
 	for _, m := range c.masters.Masters() {
@@ -459,9 +460,9 @@ func (c *campaign) recordHealed(ctx context.Context, bound time.Duration) bool {
 	return majority
 }
 
-// pollInterrupt interrupts a run in virtual time, which nothing from outside may disturb:
-// it looks for the end of the outer context instead of being woken by it. It also reports
-// progress, in all runs alike, because reporting must not change what happens.
+// pollInterrupt interrupts a run in virtual time. Nothing from outside may disturb virtual
+// time, so it polls whether the outer context has ended. It also reports progress, in all runs
+// alike, because reporting must not change what happens.
 func (c *campaign) pollInterrupt(ctx, working context.Context) {
 	for c.runtime.Sleep(ctx, 100*time.Millisecond) == nil {
 		c.showStatus(working)
@@ -472,8 +473,8 @@ func (c *campaign) pollInterrupt(ctx, working context.Context) {
 	}
 }
 
-// The heartbeat sleeps for heartbeat and tells of it when that takes stalled longer:
-// then commands time out because the machine is too slow, not because masters are.
+// The heartbeat sleeps for the time heartbeat, and records a stall if that takes longer by
+// stalled: then commands time out because the machine is too slow, and not because of masters.
 const (
 	heartbeat = 20 * time.Millisecond
 	stalled   = 30 * time.Millisecond
@@ -487,7 +488,7 @@ func (c *campaign) heartbeat(ctx context.Context) {
 	}
 }
 
-// within is a context that ends after d, by the runtime's clock.
+// within returns a context that ends after d on the runtime's clock.
 func (c *campaign) within(ctx context.Context, d time.Duration) (context.Context, func()) {
 	ctx, end := c.runtime.WithCancelCause(ctx)
 	stop := c.runtime.AfterFunc(d, func() { end(fmt.Errorf("no answer within %v", d)) })

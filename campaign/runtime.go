@@ -8,8 +8,9 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-// realTime is the runtime of runs in real time. A panic of the harness in a goroutine ends
-// the run with an error, and not the program: what was recorded stays, and masters are removed.
+// realTime is the runtime of runs in real time. A panic of the harness in a goroutine ends the
+// run with an error, and not the program, so that the history is kept and the masters are
+// removed.
 type realTime struct {
 	protocol.RealTime
 	panicked func(error)
@@ -37,7 +38,7 @@ func (r realTime) recover() {
 	}
 }
 
-// fail ends the run because of the harness itself.
+// fail ends the run because of an error of the harness.
 func (c *campaign) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,7 +53,7 @@ func (c *campaign) fail(err error) {
 	}
 }
 
-// failed is why the harness itself ended the run, or nil.
+// failed returns why the harness ended the run, or nil.
 func (c *campaign) failed() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

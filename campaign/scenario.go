@@ -14,8 +14,8 @@ import (
 	"lockpick/workload"
 )
 
-// Scenario is everything that one campaign needs. The zero value of a field means
-// its default (see Defaults); the field names of the YAML are those of the flags.
+// Scenario is everything that one campaign needs. The zero value of a field means its default
+// (see Defaults). The names of the fields in YAML are the names of the flags.
 type Scenario struct {
 	Name        string              `yaml:"name"`
 	Lock        string              `yaml:"lock"`             // with a client's command: only a label
@@ -64,8 +64,8 @@ type Scenario struct {
 	Image           string   `yaml:"image,omitempty"`
 }
 
-// Network is what a simulated network does to messages by itself, each a probability. Real
-// ones do it too, but not to order.
+// Network is what a simulated network does to messages by itself, each with a probability. Real
+// networks do that, too, but not in a controlled way.
 type Network struct {
 	Loss      float64  `yaml:"loss,omitempty"`      // a message is lost, and its connection hangs
 	Duplicate float64  `yaml:"duplicate,omitempty"` // a request arrives twice
@@ -86,8 +86,8 @@ const (
 	Guided = "guided"
 )
 
-// The schedulers of simulated masters, by name: chance alone, or probabilistic
-// concurrency testing (sim.PCT).
+// The schedulers of simulated masters, by name: random, and probabilistic concurrency testing
+// (sim.PCT).
 const (
 	Uniform = "random"
 	PCT     = "pct"
@@ -96,7 +96,7 @@ const (
 // Schedulers lists them.
 var Schedulers = []string{Uniform, PCT}
 
-// What clients are, by name.
+// The kinds of clients, by name.
 const (
 	Goroutines = "goroutines"
 	Processes  = "processes"
@@ -108,11 +108,11 @@ const (
 	Docker  = "docker"
 	Process = "process"
 	Sim     = "sim"
-	Virtual = "virtual" // in Go tests alone (package locktest)
+	Virtual = "virtual" // in memory, for locks that connect to their masters
 )
 
 // Drivers lists the drivers that can be selected.
-var Drivers = []string{Auto, Docker, Process, Sim}
+var Drivers = []string{Auto, Docker, Process, Sim, Virtual}
 
 // Defaults is the scenario that `lockpick run` runs without flags.
 func Defaults() Scenario {
@@ -160,13 +160,13 @@ func (s *Scenario) checkWhat() *Problem {
 	if !slices.Contains(cluster.Persistences, cluster.Persistence(s.Persistence)) {
 		return UnknownValue("persistence", s.Persistence, cluster.Persistences)
 	}
-	if !slices.Contains(Drivers, s.Driver) && s.Driver != Virtual {
+	if !slices.Contains(Drivers, s.Driver) {
 		return UnknownValue("driver", s.Driver, Drivers)
 	}
 	if s.ClientsAs != Goroutines && s.ClientsAs != Processes {
 		return UnknownValue("clients_as", s.ClientsAs, []string{Goroutines, Processes})
 	}
-	if s.ClientsAs == Processes && s.Driver == Sim {
+	if s.ClientsAs == Processes && (s.Driver == Sim || s.Driver == Virtual) {
 		return &Problem{"clients_as", "clients that are processes need real masters: choose another driver, or clients_as: goroutines"}
 	}
 	if s.Resource != "" && !slices.Contains(workload.Protocols, s.Resource) {
@@ -272,10 +272,10 @@ func (s *Scenario) checkFaults() *Problem {
 	return nil
 }
 
-// rateInRange reports whether a clock can run at a rate: slower, nothing would ever end.
+// rateInRange reports whether a clock may run at a rate. At a lower rate, a run would not end.
 func rateInRange(rate float64) bool { return rate >= 0.001 && rate <= 1000 }
 
-// checkClock returns what is wrong with a clock setting; empty: nothing.
+// checkClock returns what is wrong with a clock setting, or "".
 func checkClock(field, text string) *Problem {
 	if text == "" {
 		return nil
@@ -329,7 +329,8 @@ func (s *Scenario) checkSchedule() *Problem {
 	return nil
 }
 
-// points are where a schedule can stop clients; processes also anywhere.
+// points are the points at which a schedule can stop clients; processes can be stopped
+// anywhere.
 func (s *Scenario) points() []string {
 	points := append(s.Resource.Points(), workload.BetweenCommands)
 	if s.processes() {
@@ -338,13 +339,21 @@ func (s *Scenario) points() []string {
 	return points
 }
 
-// needs reports whether a fault that the scenario asks for needs something of the masters.
+// needs reports whether a fault of the scenario needs a feature of the masters.
 func (s *Scenario) needs(what string) bool {
 	return slices.ContainsFunc(s.FaultNames(), func(f string) bool { return fault.Of(f).Needs == what })
 }
 
-// WithRequirements fills in what the faults that were asked for need: a replica to fail over
-// to, memory to run out of.
+// Config returns the configuration of the masters, for every driver.
+func (s *Scenario) Config() cluster.Config {
+	return cluster.Config{
+		Masters: s.Masters, Persistence: cluster.Persistence(s.Persistence),
+		MaxMemory: s.MaxMemory, Eviction: cluster.Eviction(s.Eviction), Replicas: s.Replicas,
+	}
+}
+
+// WithRequirements fills in what the faults of the scenario need: a replica for failovers, a
+// memory limit for the fault memory.
 func (s Scenario) WithRequirements() Scenario {
 	if s.foreign() {
 		s.ClientsAs = Processes
@@ -367,7 +376,7 @@ func (s Scenario) WithRequirements() Scenario {
 	return s
 }
 
-// PropertiesOf finds the properties that some levels or names mean; none: all.
+// PropertiesOf finds the properties with some levels or names; without arguments, all.
 func PropertiesOf(names []string) []checker.Property {
 	if len(names) == 0 {
 		return checker.Properties
@@ -381,7 +390,7 @@ func PropertiesOf(names []string) []checker.Property {
 	return out
 }
 
-// ShortName is a property's level, or its name where others share that.
+// ShortName is a property's level, or its name if several properties have that level.
 func ShortName(p checker.Property) string {
 	if len(PropertiesOf([]string{p.Level})) == 1 {
 		return p.Level
@@ -427,8 +436,8 @@ func (s *Scenario) holdRange() (from, to time.Duration, err error) {
 // parseDuration allows a bare 0, as in 0..1s.
 func parseDuration(s string) (time.Duration, error) { return time.ParseDuration(strings.TrimSpace(s)) }
 
-// FaultNames are the kinds of fault that the scenario asks for, by its schedule or
-// for the nemesis to draw from.
+// FaultNames returns the kinds of fault of the scenario, in its schedule or for the nemesis to
+// draw from.
 func (s *Scenario) FaultNames() []string {
 	if len(s.Schedule) == 0 {
 		return s.Faults
@@ -442,7 +451,7 @@ func (s *Scenario) FaultNames() []string {
 	return names
 }
 
-// NemesisName says who writes the steps: schedule, random, guided or none.
+// NemesisName says what chooses the steps: schedule, random, guided or none.
 func (s *Scenario) NemesisName() string {
 	switch {
 	case len(s.Schedule) > 0:

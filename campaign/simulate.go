@@ -3,6 +3,7 @@ package campaign
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"lockpick/cluster"
@@ -12,16 +13,16 @@ import (
 	_ "lockpick/workload/goscripts" // of the scripts of the locks under test
 )
 
-// SimulateOptions is how a scenario is simulated, beside what the scenario says.
+// SimulateOptions are the options of a simulation, in addition to the scenario.
 type SimulateOptions struct {
 	Choices  sim.Choices  // nil: drawn from the scenario's seed
 	Strategy sim.Strategy // nil: the scenario's scheduler
 }
 
-// Simulate runs a scenario in virtual time and returns its history, of which nothing is
-// written: for the many runs of a search. With the same scenario and the same choices it
-// is the history that the driver sim records. The end of ctx ends it early, in order.
-// The scenario must be complete and free of problems (WithRequirements, Check).
+// Simulate runs a scenario in virtual time and returns its history without writing it, for the
+// many runs of a search. With the same scenario and the same choices the driver sim records the
+// same history. The end of ctx ends it early and in order. The scenario must be complete and
+// free of problems (WithRequirements, Check).
 func Simulate(ctx context.Context, s Scenario, how SimulateOptions) (*history.History, error) {
 	if how.Choices == nil {
 		how.Choices = sim.NewRandom(s.Seed)
@@ -29,7 +30,7 @@ func Simulate(ctx context.Context, s Scenario, how SimulateOptions) (*history.Hi
 	world := sim.NewWorldOf(s.Seed, how.Choices)
 	world.Strategy = how.Strategy
 	c := &campaign{s: s, outer: ctx, opt: Options{Progress: func(string, ...any) {}}}
-	if err := c.simulated(world, s.config()); err != nil {
+	if err := c.simulated(world, s.Config()); err != nil {
 		return nil, err
 	}
 	err := c.inWorld(world, func() error {
@@ -54,6 +55,9 @@ func (c *campaign) simulated(world *sim.World, cfg cluster.Config) error {
 	if c.s.processes() {
 		return errors.New("clients that are processes need real masters, and there are none here: run without --clients-as processes")
 	}
+	if c.s.connects() {
+		return &Problem{"driver", fmt.Sprintf("the lock %s connects to its masters, and those of %s cannot be connected to: choose %s", c.s.Lock, Sim, Virtual)}
+	}
 	world.Limit = c.s.TimeLimit + 24*time.Hour
 	if world.Strategy == nil {
 		world.Strategy = c.s.strategy()
@@ -65,18 +69,17 @@ func (c *campaign) simulated(world *sim.World, cfg cluster.Config) error {
 	return nil
 }
 
-// pctChanges is how many change points a run with the scheduler pct has: the bugs of
-// locks that are known need two (a client that is stalled, another that overtakes it),
-// and one more for luck.
+// pctChanges is how many change points a run with the scheduler pct has: the known bugs of
+// locks need two (one client stalls, another overtakes it), and one is reserve.
 const pctChanges = 3
 
-// strategy is the scheduler that the scenario asks for; nil: chance alone.
+// strategy is the scheduler of the scenario; nil: random.
 func (s *Scenario) strategy() sim.Strategy {
 	if s.Scheduler != PCT {
 		return nil
 	}
-	// Processes take about 75 steps a second for each client (measured): change points
-	// lie within what the clients do before the time limit.
+	// Processes take about 75 steps per second for each client (measured). With this number the
+	// change points lie in the time in which the clients work.
 	steps := int(60*s.TimeLimit.Seconds()*float64(s.Clients)) + 1
 	stall := s.Stall
 	if stall == 0 {
@@ -85,7 +88,7 @@ func (s *Scenario) strategy() sim.Strategy {
 	return &sim.PCT{Changes: pctChanges, Steps: steps, Pause: stall}
 }
 
-// shortStall is a stall that all change points together keep within the margin that
-// clients leave before the end of a lease (workload, TTL/20): it reorders, and does not
-// amount to a client that was stopped, which is a fault to be asked for.
+// shortStall is so short that all change points together stay within the margin that clients
+// leave before the end of a lease (workload, TTL/20). So the stalls reorder events without
+// acting like a stopped client, which is a fault of its own.
 func shortStall(ttl time.Duration) time.Duration { return ttl / 20 / pctChanges }

@@ -8,8 +8,8 @@ import (
 	"lockpick/workload"
 )
 
-// observeMasters asks the masters, past all links, what they store and what their clocks show: so
-// often that a key is seen several times within its TTL, and at least once a second.
+// observeMasters asks the masters, without using links, what they store and what their clocks
+// show: often enough to see a key several times within its TTL, and at least once a second.
 func (c *campaign) observeMasters(ctx context.Context) {
 	for c.runtime.Sleep(ctx, c.snapshotInterval()) == nil {
 		keys := c.inspectedKeys()
@@ -23,9 +23,9 @@ func (c *campaign) observeMasters(ctx context.Context) {
 			had := c.runtime.Now()
 			end()
 			if err != nil {
-				continue // it is down or paused: its state is recorded by who made it so
+				continue // it is down or paused, which is recorded already
 			}
-			// The answer was true somewhere between asking and hearing.
+			// The answer was true at some time between the request and the reply.
 			offset := look.Time.Sub(asked.Add(had.Sub(asked) / 2)).Round(time.Microsecond)
 			v := &history.Value{Expires: map[string]time.Duration{}, Offset: &offset, Took: had.Sub(asked)}
 			if keys != nil {
@@ -39,8 +39,9 @@ func (c *campaign) observeMasters(ctx context.Context) {
 	}
 }
 
-// snapshotInterval is the time between two snapshots of the masters: a quarter of the TTL, at most a
-// second. Real masters have other things to do, too.
+// snapshotInterval is the time between two snapshots of the masters: a quarter of the TTL, at
+// most a second, and for real masters at least a minimum, so that they have little additional
+// work.
 func (c *campaign) snapshotInterval() time.Duration {
 	every := min(time.Second, c.s.TTL/4)
 	if c.world == nil {
@@ -49,7 +50,7 @@ func (c *campaign) snapshotInterval() time.Duration {
 	return every
 }
 
-// inspectedKeys are the keys whose tokens masters can be asked for; nil: what they store is none.
+// inspectedKeys are the keys to ask masters for; nil if what they store are not tokens.
 func (c *campaign) inspectedKeys() []string {
 	if c.s.kind(c.hello).Opaque {
 		return nil

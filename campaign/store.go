@@ -14,7 +14,7 @@ import (
 	"lockpick/history"
 )
 
-// Store is the folder that runs are kept in, one folder a run.
+// Store is the folder for runs, with a folder for each run.
 type Store struct{ Dir string }
 
 // The files of a run.
@@ -38,7 +38,7 @@ func (s Store) create(name string, at time.Time) (string, error) {
 	return run, s.linkLatest(run)
 }
 
-// CreateFolder makes a new folder, named by the time and a name, and if need be a number.
+// CreateFolder makes a new folder, named by the time, a name, and if necessary a number.
 func (s Store) CreateFolder(name string, at time.Time) (string, error) {
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return "", fmt.Errorf("store: %w", err)
@@ -60,7 +60,8 @@ func (s Store) CreateFolder(name string, at time.Time) (string, error) {
 // pointed counts the calls of point.
 var pointed atomic.Int64
 
-// linkLatest makes "latest" a link to a run, in one step, as others may be reading it.
+// linkLatest makes "latest" a link to a run, atomically, because other programs may be reading
+// it.
 func (s Store) linkLatest(run string) error {
 	latest := filepath.Join(s.Dir, "latest")
 	next := fmt.Sprintf("%s.%d.%d", latest, os.Getpid(), pointed.Add(1)) // runs of one process may start at the same time
@@ -74,7 +75,7 @@ func (s Store) linkLatest(run string) error {
 	return nil
 }
 
-// RemoveDanglingLatest removes "latest" if the run that it points at is gone.
+// RemoveDanglingLatest removes "latest" if its run is gone.
 func (s Store) RemoveDanglingLatest() error {
 	latest := filepath.Join(s.Dir, "latest")
 	if _, err := os.Stat(latest); !errors.Is(err, os.ErrNotExist) {
@@ -86,8 +87,7 @@ func (s Store) RemoveDanglingLatest() error {
 	return nil
 }
 
-// Find returns the folder of a run: by its path, by its name in the store, or
-// "latest".
+// Find returns the folder of a run, given its path, its name in the store, or "latest".
 func (s Store) Find(run string) (string, error) {
 	for _, dir := range []string{run, filepath.Join(s.Dir, run)} {
 		if _, err := os.Stat(filepath.Join(dir, HistoryFile)); err == nil {
@@ -116,8 +116,8 @@ func (s Store) Runs() ([]string, error) {
 	return runs, nil
 }
 
-// ReadResult reads what a run concluded. A run whose harness was killed has none:
-// the error is then os.ErrNotExist.
+// ReadResult reads the result of a run. If its harness was killed, there is none, and the error
+// is os.ErrNotExist.
 func ReadResult(dir string) (*Result, error) {
 	b, err := os.ReadFile(filepath.Join(dir, ResultFile))
 	if err != nil {
@@ -142,8 +142,8 @@ func WriteResult(dir string, r *Result) error {
 	return nil
 }
 
-// Open finds what a user means by RUN or SCENARIO: the scenario in a file, or that of a
-// run (its folder, its name in the store, latest), whose folder is dir then.
+// Open finds what a user means by RUN or SCENARIO: the scenario in a file, or that of a run
+// (its folder, its name in the store, or latest). dir is the folder of the run, if it is one.
 func (s Store) Open(name string) (scenario Scenario, dir string, err error) {
 	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
 		if strings.HasSuffix(name, ".jsonl") {
@@ -156,7 +156,7 @@ func (s Store) Open(name string) (scenario Scenario, dir string, err error) {
 		return Scenario{}, "", fmt.Errorf("%w; nor is it a scenario file", err)
 	}
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real // latest will soon be another
+		dir = real // latest may soon be another run
 	}
 	scenario, err = LoadScenario(filepath.Join(dir, ScenarioFile))
 	if errors.Is(err, os.ErrNotExist) {
@@ -165,8 +165,8 @@ func (s Store) Open(name string) (scenario Scenario, dir string, err error) {
 	return scenario, dir, err
 }
 
-// Add stores a history that was kept in memory as a run of its own, judges it, and keeps the
-// result with the command that repeats the run.
+// Add stores a history that was kept in memory as a new run, judges it, and keeps the result
+// with the command that repeats the run.
 func (s Store) Add(h *history.History, command string) (dir string, r *Result, err error) {
 	run, err := s.create(h.Header.Name, time.Now())
 	if err != nil {
@@ -187,7 +187,7 @@ func (s Store) Add(h *history.History, command string) (dir string, r *Result, e
 	return dir, r, nil
 }
 
-// Keep stores a history with the result that it has already. The run has no scenario.
+// Keep stores a history together with its result. The run has no scenario.
 func (s Store) Keep(h *history.History, r *Result) (dir string, err error) {
 	run, err := s.CreateFolder(h.Header.Name, time.Now())
 	if err != nil {

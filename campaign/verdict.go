@@ -16,8 +16,8 @@ const NotTested checker.Verdict = "not tested"
 // Conclusion is the overall verdict of a run, which decides the exit code.
 type Conclusion struct {
 	Verdict checker.Verdict
-	// Why names the properties that made the verdict what it is, each with its reason. It
-	// is empty if the verdict is holds.
+	// Why names the properties that decide the verdict, each with its reason. It is empty if
+	// the verdict is holds.
 	Why string
 }
 
@@ -27,11 +27,11 @@ var severity = []checker.Verdict{checker.Holds, NotTested, checker.Invalid, chec
 // Worse reports whether verdict a is more severe than b.
 func Worse(a, b checker.Verdict) bool { return slices.Index(severity, a) > slices.Index(severity, b) }
 
-// Conclude merges the verdicts on the properties that were asked for, by their levels or
-// names. With none it is about mutual exclusion: any violation counts, and so does whatever
-// keeps that from holding, but no run can have evidence for every property. A level or a property that was asked for and
-// has no result counts as not tested. A run that is not complete proves violations only:
-// without one, the overall verdict is unknown.
+// Conclude merges the verdicts on the properties that were asked for, by their levels or names.
+// Without any it is about mutual exclusion: any violation counts, and so does everything that
+// keeps mutual exclusion from holding, because no run has evidence for every property. A level
+// or a property that was asked for and has no result counts as not tested. A run that is not
+// complete can only prove violations: without one, the overall verdict is unknown.
 func (r *Result) Conclude(asked []string) Conclusion {
 	c := Conclusion{Verdict: checker.Holds}
 	var reasons []string
@@ -70,7 +70,7 @@ func (r *Result) SetProperties(properties []string) {
 	r.Properties, r.Overall, r.Why = properties, c.Verdict, c.Why
 }
 
-// whyNotTested says why the level or the property of that name has no result.
+// whyNotTested returns why the level or the property with a name has no result.
 func (r *Result) whyNotTested(name string) string {
 	var reasons []string
 	for _, p := range PropertiesOf([]string{name}) {

@@ -11,9 +11,9 @@ import (
 	"lockpick/workload"
 )
 
-// A simulated run goes on in virtual time, but a lock that blocks or computes for ever
-// without waiting through its runtime stops virtual time itself. A run whose virtual time
-// stands still for so many looks at it, that far apart in real time, is given up. They are
+// A simulated run goes on in virtual time, but a lock that blocks or computes forever without
+// waiting through its runtime stops virtual time itself. A run is abandoned if its virtual time
+// stands still in a number of checks in a row, with a fixed real time between them. Checks are
 // counted, so that a machine that was suspended loses only one of them.
 var (
 	standstillLooks = 20
@@ -22,9 +22,9 @@ var (
 
 var errWorldEnds = errors.New("the run is over")
 
-// inWorld runs f as the first coroutine of the world, and ends the world when f returns,
-// with all that still hangs in it. If virtual time stands still, it records the calls of
-// locks that do that as hung, and leaves the world to itself: nothing can end such a call.
+// inWorld runs f as the first coroutine of the world, and ends the world, with everything that
+// still hangs in it, when f returns. If virtual time stands still, inWorld records the calls of
+// locks that cause that as hung, and abandons the world, because nothing can end such a call.
 func (c *campaign) inWorld(world *sim.World, f func() error) error {
 	over := make(chan error, 1)
 	go func() {
@@ -51,8 +51,12 @@ func (c *campaign) inWorld(world *sim.World, f func() error) error {
 			last, looks = now, 0
 			continue
 		}
-		// A call is to blame only if it was running at each look of the second half: much may
-		// happen in one instant, and then it is somebody else's turn every time.
+		if looks == ignoredLooks && c.ignored() {
+			c.frozen.Store(true)
+			return c.ignorant("it waits, but not through its Runtime")
+		}
+		// A call is the cause only if it was running in each check of the second half: if much
+		// happens in one instant, each check finds another call.
 		if looks++; looks == standstillLooks/2 {
 			stuck = c.stuck()
 		} else if looks > standstillLooks/2 {
@@ -77,8 +81,8 @@ func (c *campaign) inWorld(world *sim.World, f func() error) error {
 	}
 }
 
-// stuck finds calls of locks that may make virtual time stand still: they are running, and
-// not because they record something.
+// stuck finds calls of locks that may make virtual time stand still: they are running, and not
+// because they record something.
 func (c *campaign) stuck() []workload.Stuck {
 	w := c.work.Load()
 	if w == nil {
@@ -89,7 +93,7 @@ func (c *campaign) stuck() []workload.Stuck {
 	})
 }
 
-// now is the run's time. In a world that was given up it stands still.
+// now returns the run's time. In a world that was abandoned it stands still.
 func (c *campaign) now() time.Duration {
 	if c.frozen.Load() {
 		return time.Duration(c.seen.Load())

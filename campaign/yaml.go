@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
 
 	"lockpick/internal/strictyaml"
@@ -74,7 +75,7 @@ func ParseScenario(b []byte) (s Scenario, err error) {
 	return s, nil
 }
 
-// YAML is the scenario as a file: ParseScenario reads it back.
+// YAML returns the scenario as a file that ParseScenario can read.
 func (s *Scenario) YAML() ([]byte, error) {
 	out := *s
 	if out.Faults == nil {
@@ -85,6 +86,43 @@ func (s *Scenario) YAML() ([]byte, error) {
 		return nil, fmt.Errorf("scenario: %w", err)
 	}
 	return b, nil
+}
+
+// Overlay lays the fields of a YAML node over the scenario; nil: none. A list replaces the list
+// below it. The decoder is that of the node's file, which knows its anchors.
+func (s *Scenario) Overlay(over ast.Node, d *yaml.Decoder) error {
+	if over == nil {
+		return nil
+	}
+	for _, list := range []struct {
+		name string
+		drop func()
+	}{
+		{"schedule", func() { s.Schedule = nil }}, {"faults", func() { s.Faults, s.Schedule = nil, nil }},
+		{"targets", func() { s.Targets = nil }}, {"properties", func() { s.Properties = nil }},
+	} {
+		if hasField(over, list.name) {
+			list.drop()
+		}
+	}
+	return d.DecodeFromNode(over, s)
+}
+
+// hasField reports whether a mapping has a field.
+func hasField(n ast.Node, field string) bool {
+	var values []*ast.MappingValueNode
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		values = n.Values
+	case *ast.MappingValueNode:
+		values = []*ast.MappingValueNode{n}
+	}
+	for _, v := range values {
+		if v.Key.GetToken().Value == field {
+			return true
+		}
+	}
+	return false
 }
 
 // scenarioFields lists the known fields, for the error on an unknown one.

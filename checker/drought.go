@@ -146,7 +146,7 @@ func (r *run) droughts() []drought {
 }
 
 // waits finds, for each key, when clients tried to acquire it and none was granted it although
-// that was possible. The times in but do not count.
+// that was possible. The spans in but are left out.
 func (r *run) waits(but []history.Span) []drought {
 	type asker struct{ key, client string }
 	if r.quorum() == 0 {
@@ -216,6 +216,36 @@ func (r *run) renewing(d drought) time.Duration {
 	return r.h.Header.HungHolder
 }
 
+// leftKeys is the extra time for keys of attempts that nobody ended: an acquire whose client stood
+// still or ended in the course of the wait can have left its key with the masters for a TTL, unless
+// they had refused all that it is known to have sent.
+func (r *run) leftKeys(d drought) time.Duration {
+	n := 0
+	for _, a := range r.attemptsWithin(d.key, d.from, d.to) {
+		from, to := max(a.invoked, d.from), min(a.ended, d.to)
+		stood := slices.ContainsFunc(r.stops(a.client), func(s history.Span) bool { return s.From < s.To && s.From < to && s.To > from })
+		if (stood || a.dropped) && !r.refused(a) {
+			n++
+		}
+	}
+	return time.Duration(n) * r.h.Header.TTL
+}
+
+// refused reports whether masters said no to all SETs of an acquire whose votes were recorded.
+func (r *run) refused(a attempt) bool {
+	voted := false
+	for v := range r.lookup().between(a.invoked, a.ended+r.slack+r.h.LongestTook()) {
+		if v.Client != a.client || v.Key != a.key || v.Command != history.CommandSet || sent(v) < a.invoked || sent(v) > a.ended+r.slack {
+			continue
+		}
+		if v.Yes || v.Unknown {
+			return false
+		}
+		voted = true
+	}
+	return voted && !a.dropped
+}
+
 // judgeWaits judges a property about waits: a wait that is longer than the bound plus the lock's
 // extra time violates it, unless the harness's machine stood still.
 func (r *run) judgeWaits(waits []drought, bound time.Duration, more func(drought) time.Duration, judged int, during string, tell func(*narrative, drought)) *judgement {
@@ -235,7 +265,7 @@ func (r *run) judgeWaits(waits []drought, bound time.Duration, more func(drought
 			continue
 		}
 		longest = max(longest, d.to-d.from)
-		if took := d.to - d.from; took <= bound || took <= bound+more(d)+r.queueing(d.key, d.from, d.to) {
+		if took := d.to - d.from; took <= bound || took <= bound+more(d)+r.leftKeys(d)+r.queueing(d.key, d.from, d.to) {
 			continue
 		}
 		v := Violation{Key: d.key, At: d.from, Until: d.to}
@@ -358,7 +388,8 @@ func (r *run) minorityFailure() *judgement {
 	}
 	var mine []drought
 	for _, d := range r.droughts() {
-		if how, _ := r.lostHolder(d); how == "" && touches(asked[d.key], d.from, d.to) {
+		// A failure that ended as the wait began did not delay it.
+		if how, _ := r.lostHolder(d); how == "" && touches(asked[d.key], d.from+1, d.to-1) {
 			mine = append(mine, d)
 		}
 	}

@@ -113,7 +113,7 @@ type Event struct {
 // Sentence is the text with its capital and full stop.
 func (e *Event) Sentence() string { return e.capital(e.Text) + "." }
 
-// capital begins a sentence, unless it begins with a name.
+// capital makes the first letter of a sentence a capital, unless it begins with a name.
 func (e *Event) capital(text string) string {
 	first, size := utf8.DecodeRuneInString(text)
 	word, _, _ := strings.Cut(text, " ")

@@ -47,7 +47,8 @@ func contention(h *history.History, p Property, found []Violation, says string) 
 		r.Verdict, r.Why = Invalid, fmt.Sprintf("needs %d %s, got %d: %s", needed.Need, needed.What, needed.Got, needed.Help)
 	}
 	if len(found) > 0 {
-		r.Verdict, r.Violations, r.Key = Violated, found[:min(len(found), MaxViolations)], found[0].Key
+		r.Verdict, r.Key = Violated, found[0].Key
+		r.take(found)
 		r.Why = fmt.Sprintf(says, len(found)) + fmt.Sprintf(": the first at %.3fs on %s", found[0].At.Seconds(), found[0].Key)
 	}
 	return r

@@ -163,7 +163,7 @@ var oracleProperty = flag.String("oracle.property", "", "compare this property o
 // them in which each property must be violated, hold and be inconclusive.
 const (
 	enough = 10_000
-	fair   = 0.0005
+	fair   = 0.0001
 )
 
 // The checkers decide what the definitions in docs/checking.md say, on any history.

@@ -174,6 +174,12 @@ func (a *acquisition) overSince(t, tick time.Duration) (time.Duration, bool) {
 			since = s + tick
 		}
 	}
+	// An extension that was over as it returned still said until when the lease was valid.
+	for _, g := range a.grants {
+		if until := min(g.until, a.over); g.at <= t && until <= g.at {
+			since = max(since, until)
+		}
+	}
 	return since, true
 }
 

@@ -230,7 +230,6 @@ func (o *oracle) waits(quiet bool) []wait {
 		}
 		end := func() {
 			if now != nil {
-				now.minor = now.minor || minor(now.from-1) || minor(now.to) // at an edge, either side will do
 				for _, a := range o.acqs {
 					now.granted = now.granted || a.key == key && !a.dead() && a.grant == now.to
 				}
@@ -368,6 +367,7 @@ func (o *oracle) starved(waits []wait, most, renewing time.Duration, judged int)
 		if lost, still := o.lostHolder(w); lost && still {
 			bound += renewing
 		}
+		bound += o.leftKeys(w)
 		if w.to-w.from > bound && o.stood(w.from, w.to) <= 0.05 && (o.h.DeadWaiter == 0 || w.to-w.from > bound+o.queueing(w.key, w.from, w.to)) {
 			f.found = append(f.found, violation{w.key, w.from, w.to})
 		}
@@ -375,6 +375,30 @@ func (o *oracle) starved(waits []wait, most, renewing time.Duration, judged int)
 	f.untested = judged == 0 && len(f.found) == 0
 	f.rows = []row{{judged, 3}}
 	return f
+}
+
+// leftKeys is a TTL for each acquire that may have left its key with masters: its client stood
+// still in the wait, or ended in it, and not all that it heard of its SETs was no.
+func (o *oracle) leftKeys(w wait) (more time.Duration) {
+	for _, a := range o.askings() {
+		if a.key != w.key || a.from >= w.to || a.to <= w.from {
+			continue
+		}
+		stood := false
+		for t := max(a.from, w.from); t < min(a.to, w.to); t += o.tick {
+			stood = stood || o.stands(a.client, t)
+		}
+		heard, no := false, true
+		for _, v := range o.votes {
+			if v.client == a.client && v.key == a.key && v.command == history.CommandSet && v.sent >= a.from && v.sent <= a.to+o.slack {
+				heard, no = true, no && !v.yes && !v.unknown
+			}
+		}
+		if a.dropped || stood && !(heard && no) {
+			more += o.ttl
+		}
+	}
+	return more
 }
 
 func (o *oracle) holderLoss() finding {

@@ -47,7 +47,7 @@ func (r *run) goneWaiters(key string, from, to time.Duration) int {
 func (r *run) leftBehind(a attempt, to time.Duration) (until time.Duration, gone bool) {
 	until = a.ended
 	left := false
-	for v := range r.lookup().between(a.invoked, a.ended+r.h.LongestTook()) {
+	for v := range r.lookup().between(a.invoked, a.ended+r.slack+r.h.LongestTook()) {
 		if v.Client != a.client || v.Key != a.key || sent(v) < a.invoked || sent(v) > a.ended+r.slack {
 			continue
 		}
@@ -65,7 +65,7 @@ func (r *run) leftBehind(a attempt, to time.Duration) (until time.Duration, gone
 	case a.dropped, !a.open && a.ended <= to && !a.ok && !left:
 		gone = true
 	case a.open, a.ended > to: // it waits, but may be unable to respond when its turn comes
-		gone = gone || slices.ContainsFunc(append(r.stops(a.client), r.reaches(a.client).weak...), func(s history.Span) bool { return s.From < to && s.To > a.invoked })
+		gone = gone || slices.ContainsFunc(append(r.stops(a.client), r.reaches(a.client).weak...), func(s history.Span) bool { return s.From < s.To && s.From < to && s.To > a.invoked })
 	}
 	return until, gone
 }

@@ -66,6 +66,15 @@ type Result struct {
 	Evidence   []Evidence  `json:"evidence,omitempty"`   // what the property needs to hold, and what the run had of it
 	Count      int         `json:"count,omitempty"`      // how many violations were found
 	Violations []Violation `json:"violations,omitempty"` // the first MaxViolations of them, in order of time
+	Others     []Mark      `json:"-"`                    // all that follow them
+}
+
+// Mark is a violation without its reason.
+type Mark struct {
+	Key       string
+	At, Until time.Duration
+	Clients   []string
+	Op        int // the first line of its evidence
 }
 
 // MaxViolations is how many violations a Result carries in full.

@@ -109,7 +109,7 @@ func (n *narrative) fault(f *history.Fault, detail bool, masters []string) {
 	}
 }
 
-// struck puts in words what a fault did to some masters, and which fault it was.
+// struck describes a fault and what it did to some masters.
 func (r *run) struck(f *history.Fault, masters []string) string {
 	text, _ := r.did(f, masters)
 	return fmt.Sprintf("%s (%s #%d)", text, f.Name, f.ID)

@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"iter"
 	"slices"
-	"sort"
 	"time"
 
 	"lockpick/history"
-	"lockpick/history/fault"
 )
 
 // lookFrom and lookTo bound when a snapshot of a master's keys was taken: after it was asked
@@ -47,7 +45,7 @@ type trailKey struct {
 	token string
 }
 
-// packedTrail is a trail: where its votes are in trails.votes.
+// packedTrail is a trail as positions of its votes in trails.votes.
 type packedTrail struct {
 	route, token              int32
 	sets, extends, frees, end int32 // where they begin; and where the last ones end
@@ -326,7 +324,7 @@ func (t *trails) group() {
 	}
 }
 
-// trails builds them at their first use.
+// trails returns the trails, which it builds at the first call.
 func (r *run) trails() *trails {
 	if r.trailed != nil {
 		return r.trailed
@@ -401,139 +399,4 @@ func (t *trails) missed(p place, token string, from, to time.Duration) *history.
 		}
 	}
 	return nil
-}
-
-// overlaps reports whether two stretches of time touch.
-func overlaps(from, to, from2, to2 time.Duration) bool { return from <= to2 && from2 <= to }
-
-// faultsWithin are the faults that were being installed, in force or being healed within a time,
-// in the order in which they began.
-func (r *run) faultsWithin(from, to time.Duration) []*history.Fault {
-	if r.faulted == nil {
-		spans := make([]history.Span, 0, len(r.faults))
-		for _, f := range r.faults {
-			spans = append(spans, history.Span{From: f.Began, To: f.To})
-		}
-		x := intervalsOf(spans) // the faults are in this order
-		r.faulted = &x
-	}
-	var found []*history.Fault
-	r.faulted.each(from, to, func(i int) bool {
-		found = append(found, r.faults[i])
-		return true
-	})
-	slices.Reverse(found)
-	return found
-}
-
-// statesOf are the states of a master within a time, both ends included.
-func (r *run) statesOf(master string, from, to time.Duration) []state {
-	all := r.lookup().states[master]
-	first := sort.Search(len(all), func(i int) bool { return all[i].at >= from })
-	last := first + sort.Search(len(all)-first, func(i int) bool { return all[first+i].at > to })
-	return all[first:last]
-}
-
-// masterFaults are the faults of one master, and when its process was seen down.
-type masterFaults struct {
-	ends  []*history.Fault // that end its process
-	ended intervals        // the same, from their beginnings to their ends, in that order
-	bent  intervals        // of its clock or memory
-	down  moments
-}
-
-func (r *run) faultsOf(master string) *masterFaults {
-	if x := r.byMaster[master]; x != nil {
-		return x
-	}
-	x := &masterFaults{}
-	var ended, bent []history.Span
-	for _, f := range r.faults {
-		if !f.Installed || !slices.Contains(f.Masters, master) {
-			continue
-		}
-		if ends(f.Name) {
-			x.ends = append(x.ends, f)
-			ended = append(ended, history.Span{From: f.Began, To: f.To})
-		}
-		if kind := fault.Of(f.Name); kind.Clock == fault.MasterClock || kind.Evicts {
-			bent = append(bent, history.Span{From: f.Began, To: f.To})
-		}
-	}
-	for _, s := range r.lookup().states[master] {
-		if s.is == "down" {
-			x.down = append(x.down, s.at)
-		}
-	}
-	slices.SortStableFunc(x.ends, func(a, b *history.Fault) int { return cmp.Compare(a.Began, b.Began) })
-	x.ended, x.bent = intervalsOf(ended), intervalsOf(bent)
-	if r.byMaster == nil {
-		r.byMaster = map[string]*masterFaults{}
-	}
-	r.byMaster[master] = x
-	return x
-}
-
-// restartedIn reports whether a master's process may have ended between two times: the keys that
-// it stores then may be older than its answers.
-func (r *run) restartedIn(master string, from, to time.Duration) bool {
-	x := r.faultsOf(master)
-	return x.ended.touch(from, to) || x.down.in(from, to)
-}
-
-// endedAfter reports whether a master that answered at from may have ended after that, up to to.
-// A fault does not count if it was already in force at from, or if by then the master had been
-// seen down since the fault began.
-func (r *run) endedAfter(master string, from, to time.Duration) bool {
-	x := r.faultsOf(master)
-	found := x.down.in(from+1, to)
-	x.ended.each(from, to, func(i int) bool { // a fault ends after it was installed
-		f := x.ends[i]
-		found = found || f.From > from && !x.down.in(f.Began, from)
-		return !found
-	})
-	return found
-}
-
-// bentIn reports whether a fault changed a master's clock or memory between two times.
-func (r *run) bentIn(master string, from, to time.Duration) bool {
-	return r.faultsOf(master).bent.touch(from, to)
-}
-
-// stalls are the times in which the harness stood still.
-func (r *run) stalls() intervals {
-	if r.stood == nil {
-		var spans []history.Span
-		for i := range r.h.Ops {
-			if op := &r.h.Ops[i]; op.F == history.FStall && op.Value != nil {
-				spans = append(spans, history.Span{From: op.Time - op.Value.Took, To: op.Time})
-			}
-		}
-		x := intervalsOf(spans)
-		r.stood = &x
-	}
-	return *r.stood
-}
-
-// stalledIn reports whether the harness stood still between two times, so that the lines that it
-// recorded then may be late.
-func (r *run) stalledIn(from, to time.Duration) bool { return r.stalls().touch(from, to) }
-
-// goneIn reports whether a client ended between two times: its commands without an answer were
-// never recorded.
-func (r *run) goneIn(client string, from, to time.Duration) bool {
-	return r.trails().crashes[client].in(from, to)
-}
-
-// stoppedIn reports whether a client stood still within a time.
-func (r *run) stoppedIn(client string, from, to time.Duration) bool {
-	x, known := r.stopped[client]
-	if !known {
-		x = intervalsOf(r.stops(client))
-		if r.stopped == nil {
-			r.stopped = map[string]intervals{}
-		}
-		r.stopped[client] = x
-	}
-	return x.touch(from, to)
 }

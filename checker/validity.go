@@ -122,11 +122,24 @@ func (j *judgement) note() string {
 // violate puts violations, which are in order of time, into a result.
 func (res *Result) violate(p Property, found []Violation, explain func(*Violation)) {
 	res.Verdict, res.Count, res.Key = Violated, len(found), found[0].Key
-	res.Violations = found[:min(len(found), MaxViolations)]
+	res.take(found)
 	for i := range res.Violations {
 		v := &res.Violations[i]
 		v.Property, v.Level = p.Name, p.Level
 		explain(v)
+	}
+}
+
+// take keeps the first violations whole, and marks of the others.
+func (res *Result) take(found []Violation) {
+	n := min(len(found), MaxViolations)
+	res.Violations = found[:n]
+	for _, v := range found[n:] {
+		m := Mark{Key: v.Key, At: v.At, Until: v.Until, Clients: v.Clients}
+		if len(v.Ops) > 0 {
+			m.Op = v.Ops[0]
+		}
+		res.Others = append(res.Others, m)
 	}
 }
 

@@ -43,7 +43,7 @@ func share(n, all int, nouns string) string {
 // Enumerate writes names as a sentence does: "m1, m2 and m3"; of none, "no one".
 func Enumerate(names []string) string { return fault.Enumerate(names) }
 
-// other names a client beside another, also if it is the same one.
+// other returns a client's name after that of beside: with "again" if both are the same.
 func other(client, beside string) string {
 	if client == beside {
 		return client + " again"

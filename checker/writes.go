@@ -60,7 +60,7 @@ func (r *run) writes(fenced bool) appliedWrites {
 		if mine == nil {
 			continue
 		}
-		earliest := byToken[owner{op.Key, op.Value.Token}][0]
+		earliest := r.earliestBy(byToken[owner{op.Key, op.Value.Token}], op.Index)
 		counts := r.counts(op.Time)
 		if counts {
 			w.judged++
@@ -95,6 +95,18 @@ func latestBy(leases []*history.Lease, index int) *history.Lease {
 		}
 	}
 	return latest
+}
+
+// earliestBy is the lease whose attempt began first, of those that were granted before a line of
+// the history, or nil.
+func (r *run) earliestBy(leases []*history.Lease, index int) *history.Lease {
+	var earliest *history.Lease
+	for _, l := range leases {
+		if l.Grants[0].Index < index && (earliest == nil || r.beganBefore(l, earliest)) {
+			earliest = l
+		}
+	}
+	return earliest
 }
 
 // beganBefore reports whether the attempt of one lease began before that of another.

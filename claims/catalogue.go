@@ -18,7 +18,7 @@ import (
 //go:embed catalogue/*.yaml
 var builtIn embed.FS
 
-// BuiltIn stands for the built-in catalogue where files of claims are named.
+// BuiltIn is the name of the built-in catalogue in places where files of claims are named.
 const BuiltIn = "builtin"
 
 // catalogueFile is one YAML file of a catalogue.
@@ -117,74 +117,38 @@ func Parse(b []byte) (claims []Claim, err error) {
 	return file.Claims, nil
 }
 
-// complete makes the scenarios: a case's is laid over the claim's, a twin's over the case's.
-// The decoder is that of the file, which knows its anchors.
+// complete makes the scenarios: a case's scenario is laid over the claim's, and a twin's over
+// the case's. The decoder must be that of the file, because it knows the file's anchors.
 func (c *Claim) complete(d *yaml.Decoder) error {
 	base := claimDefaults()
-	if err := overlay(&base, c.Scenario, d); err != nil {
+	if err := base.Overlay(c.Scenario, d); err != nil {
 		return err
 	}
 	for i := range c.Cases {
 		k := &c.Cases[i]
 		k.Scenario = base
 		k.Scenario.Name = strings.Trim("claim-"+c.ID+"-"+fileName(k.Name), "-")
-		if err := overlay(&k.Scenario, k.Over, d); err != nil {
+		if err := k.Scenario.Overlay(k.Over, d); err != nil {
 			return err
 		}
 		if k.Twin == nil {
 			continue
 		}
-		twin := *k.Twin // an alias of YAML shares it with another case
+		twin := *k.Twin // a YAML alias shares it with another case
 		k.Twin = &twin
 		k.Twin.Scenario = k.Scenario
 		k.Twin.Scenario.Name = k.Scenario.Name + "-twin"
-		if err := overlay(&k.Twin.Scenario, k.Twin.Over, d); err != nil {
+		if err := k.Twin.Scenario.Overlay(k.Twin.Over, d); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// overlay lays the fields of a node over a scenario. A list replaces the list below it.
-func overlay(s *campaign.Scenario, over ast.Node, d *yaml.Decoder) error {
-	if over == nil {
-		return nil
-	}
-	for _, list := range []struct {
-		name string
-		drop func()
-	}{
-		{"schedule", func() { s.Schedule = nil }}, {"faults", func() { s.Faults, s.Schedule = nil, nil }},
-		{"targets", func() { s.Targets = nil }}, {"properties", func() { s.Properties = nil }},
-	} {
-		if has(over, list.name) {
-			list.drop()
-		}
-	}
-	return d.DecodeFromNode(over, s)
-}
-
-// has says whether a mapping has a field.
-func has(n ast.Node, field string) bool {
-	var values []*ast.MappingValueNode
-	switch n := n.(type) {
-	case *ast.MappingNode:
-		values = n.Values
-	case *ast.MappingValueNode:
-		values = []*ast.MappingValueNode{n}
-	}
-	for _, v := range values {
-		if v.Key.GetToken().Value == field {
-			return true
-		}
-	}
-	return false
-}
-
-// locate puts line and column before what is wrong with a claim.
+// locate puts the line and the column before a problem with a claim.
 func locate(tree *ast.File, at string, c *Claim, p *campaign.Problem) error {
 	token := strictyaml.Find(tree, at+"."+p.Field)
-	// What a case takes from the claim's own scenario is wrong there.
+	// The fields that a case takes from the claim's scenario are wrong there.
 	if i := strings.Index(p.Field, "scenario."); i > 0 && token != nil {
 		if field := p.Field[i:]; strictyaml.Find(tree, at+"."+field) != strictyaml.Find(tree, at) && !exists(tree, at+"."+p.Field) {
 			token = strictyaml.Find(tree, at+"."+field)
@@ -200,7 +164,7 @@ func locate(tree *ast.File, at string, c *Claim, p *campaign.Problem) error {
 	return fmt.Errorf("%d:%d: %s%w", token.Position.Line, token.Position.Column, who, p)
 }
 
-// exists says whether a path names a node.
+// exists says whether a path leads to a node.
 func exists(tree *ast.File, path string) bool {
 	p, err := yaml.PathString("$." + path)
 	if err != nil {
@@ -210,14 +174,14 @@ func exists(tree *ast.File, path string) bool {
 	return err == nil && node != nil
 }
 
-// claimFields says which fields there are, for who wrote another.
+// claimFields lists the known fields, for the error on an unknown one.
 func claimFields() string {
 	list := func(of any) string { return strings.Join(strictyaml.Fields(of), ", ") }
 	return fmt.Sprintf("the fields of a claim are %s; of a case %s; of an expectation %s; of a scenario %s; of a step %s",
 		list(Claim{}), list(Case{}), list(Expect{}), list(campaign.Scenario{}), list(campaign.Step{}))
 }
 
-// fileName makes of a case's name a part of a folder's.
+// fileName turns a case's name into part of the name of a folder.
 func fileName(name string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(name) {

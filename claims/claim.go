@@ -13,8 +13,8 @@ import (
 	"lockpick/checker"
 )
 
-// Claim is a sentence about a lock, the cases that put it to the test, and what each is
-// expected to show. A catalogue is YAML: see docs/writing-claims.md for its fields.
+// Claim is a statement about a lock, the cases that test it, and what each case is expected to
+// show. A catalogue is YAML: docs/writing-claims.md describes its fields.
 type Claim struct {
 	ID      string   `yaml:"id"`      // short and unique: 35, b3
 	Slug    string   `yaml:"slug"`    // names its runs: restart-without-persistence
@@ -48,8 +48,8 @@ type Case struct {
 	Scenario campaign.Scenario `yaml:"-"` // complete
 }
 
-// Expect is the verdict that a case is expected to have on one property. A violation
-// counts only if it has the reason that is expected of it.
+// Expect is the verdict that a case is expected to have on one property. A violation counts
+// only if it has the expected reason.
 type Expect struct {
 	Property string          `yaml:"property"` // mutual-exclusion, …
 	Verdict  checker.Verdict `yaml:"verdict"`  // violated, holds
@@ -65,7 +65,7 @@ func (e *Expect) Level() string {
 	return p.Level
 }
 
-// Schedules is how many schedules the simulator tries: 0 for the defaults.
+// Schedules is how many schedules the simulator tries; 0: the default of the budget.
 type Schedules struct {
 	Quick int `yaml:"quick,omitempty"`
 	Full  int `yaml:"full,omitempty"`
@@ -78,8 +78,8 @@ type Real struct {
 	Full      bool              `yaml:"full,omitempty"`       // only with the full budget
 }
 
-// Twin is the same case with the one thing changed that is to blame. It must be acquitted
-// of what the case is convicted of.
+// Twin is the same case without the one thing that causes the violation. It must hold where the
+// case is violated.
 type Twin struct {
 	Shows    string            `yaml:"shows"`
 	Over     ast.Node          `yaml:"scenario"`
@@ -95,18 +95,18 @@ const (
 // Budgets lists them.
 var Budgets = []string{Quick, Full}
 
-// Of which findings a run is kept as evidence, by name.
+// The findings for which a verification keeps a run as evidence, by name.
 const (
 	KeepAll        = "all"
-	KeepViolated   = "violated"   // those that found a violation, and those of KeepUnexpected
-	KeepUnexpected = "unexpected" // those that are not as expected, and undecided ones
+	KeepViolated   = "violated"   // those with a violation, and those of KeepUnexpected
+	KeepUnexpected = "unexpected" // those that differ from what is expected, and undecided ones
 	KeepNone       = "none"
 )
 
 // Keeps lists them.
 var Keeps = []string{KeepAll, KeepViolated, KeepUnexpected, KeepNone}
 
-// tries is how many schedules a budget allows in the simulator.
+// tries returns how many schedules a budget allows in the simulator.
 func (c *Case) tries(budget string) int {
 	n := Schedules{Quick: 20, Full: 500}
 	if c.Schedules.Quick > 0 {
@@ -121,7 +121,7 @@ func (c *Case) tries(budget string) int {
 	return n.Quick
 }
 
-// attempts is how many runs on real masters it allows.
+// attempts returns how many runs a budget allows on real masters.
 func (c *Case) attempts(budget string) int {
 	n := c.Real.Attempts
 	if n == 0 {
@@ -133,7 +133,7 @@ func (c *Case) attempts(budget string) int {
 	return n
 }
 
-// CannotRun says why the case does not run on a driver with a budget, or "".
+// CannotRun returns why the case does not run on a driver with a budget, or "".
 func (c *Case) CannotRun(driver, budget string) string {
 	if why := c.NotOn[driver]; why != "" {
 		return why
@@ -150,7 +150,7 @@ func (c *Case) CannotRun(driver, budget string) string {
 	return ""
 }
 
-// check says what is wrong with the claim, as a *Problem with the path below the claim.
+// check returns what is wrong with the claim, as a *Problem with the path below the claim.
 func (c *Claim) check() *campaign.Problem {
 	for _, f := range []struct{ field, value string }{{"id", c.ID}, {"slug", c.Slug}, {"claim", c.Claim}} {
 		if f.value == "" {
@@ -261,8 +261,8 @@ func propertyNamed(name string) (checker.Property, bool) {
 	return checker.Properties[i], true
 }
 
-// claimDefaults is the scenario that the cases of a catalogue start from: small, without
-// faults, and of a TTL that real masters in containers can follow.
+// claimDefaults is the scenario from which the cases of a catalogue start: small, without
+// faults, and with a TTL that real masters in containers can support.
 func claimDefaults() campaign.Scenario {
 	s := campaign.Defaults()
 	s.Name, s.Clients, s.Faults, s.TimeLimit, s.Extend, s.LongHolds = "claim", 3, nil, 10*time.Second, 0, 0

@@ -303,52 +303,6 @@ claims:
 	}
 }
 
-// TestWhatAddsToAProof: a schedule adds its evidence if it is only too short, and nothing if a
-// fault did nothing in it, or if it lacks one sort of evidence altogether.
-func TestWhatAddsToAProof(t *testing.T) {
-	row := func(got, need int) checker.Evidence {
-		return checker.Evidence{What: "meetings", Got: got, Need: need, Help: "wait"}
-	}
-	under := func(got int) checker.Evidence {
-		return checker.Evidence{What: "meetings under faults", Got: got, Need: 3}
-	}
-	result := func(v checker.Verdict, why string, rows ...checker.Evidence) *checker.Result {
-		return &checker.Result{Verdict: v, Why: why, Evidence: rows}
-	}
-	var all proof
-	for _, c := range []struct {
-		name string
-		r    *checker.Result
-		adds bool
-	}{
-		{"it holds", result(checker.Holds, "", row(12, 10), under(3)), true},
-		{"too short", result(checker.Invalid, "needs 10 meetings, got 2: wait", row(2, 10), under(1)), true},
-		{"too few under faults", result(checker.Invalid, "needs 3 meetings under faults, got 1", row(11, 10), under(1)), true},
-		{"none under faults", result(checker.Invalid, "needs 3 meetings under faults, got 0", row(11, 10), under(0)), false},
-		{"a fault that did nothing", result(checker.Invalid, "kill was requested but never installed", row(11, 10), under(9)), false},
-		{"undecided", result(checker.Unknown, "cut short", row(11, 10), under(9)), false},
-		{"without evidence", result(checker.Holds, ""), false},
-	} {
-		x := judgement{verdict: c.r.Verdict, evidence: evidenceOf(c.r)}
-		before := all.schedules
-		all.add(&x)
-		if added := all.schedules > before; added != c.adds {
-			t.Errorf("%s: added %v, want %v", c.name, added, c.adds)
-		}
-	}
-	if got := all.summary(); got != "25 meetings, 5 meetings under faults" || all.schedules != 3 || all.missing() != nil {
-		t.Errorf("%d schedules have %s", all.schedules, got)
-	}
-	var none proof
-	if none.missing() == nil {
-		t.Error("nothing lacks nothing")
-	}
-	short := proof{evidence: []checker.Evidence{row(9, 10)}}
-	if got := search.Needs(short.missing()); got != "needs 10 meetings, got 9: wait" {
-		t.Error(got)
-	}
-}
-
 // TestBaseline: what is written reads back, and differs from a result only where a verdict does.
 func TestBaseline(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
@@ -390,7 +344,8 @@ func TestVerifyRefuses(t *testing.T) {
 		{Options{Driver: "moon", Budget: Quick}, `driver: "moon" is unknown: use one of auto, docker, process, sim`},
 		{Options{Driver: campaign.Sim, Budget: "huge"}, `budget: "huge" is unknown: use one of quick, full`},
 	} {
-		if _, err := Verify(t.Context(), nil, x.v); err == nil || err.Error() != x.want {
+		// A program with the package campaign/bubble in it has one driver more.
+		if _, err := Verify(t.Context(), nil, x.v); err == nil || !strings.HasPrefix(err.Error(), x.want) {
 			t.Errorf("%v, want %s", err, x.want)
 		}
 	}

@@ -12,23 +12,23 @@ import (
 	"lockpick/search"
 )
 
-// judgement is what one schedule showed of one property.
+// judgement is what one schedule showed about one property.
 type judgement struct {
 	verdict  checker.Verdict
 	why      string
-	evidence []checker.Evidence // what it adds to the evidence of its case; none: it proves nothing
-	match    *checker.Violation // that has the expected reason
+	evidence []checker.Evidence // its contribution to the evidence of its case; nil: it proves nothing
+	match    *checker.Violation // number of violations with the expected reason
 	first    *checker.Violation
 	faults   []string // kinds of fault in the reason of first
 }
 
-// judge is what a history shows of what is expected.
+// judge compares a history with what is expected.
 func (e *Expect) judge(h *history.History, r *campaign.Result) judgement {
 	res, judged := e.result(h, r)
 	if !judged {
 		return judgement{verdict: checker.Invalid, why: "the schedule did not exercise the property " + e.Property}
 	}
-	s := judgement{verdict: res.Verdict, why: res.Why, evidence: evidenceOf(&res)}
+	s := judgement{verdict: res.Verdict, why: res.Why, evidence: search.EvidenceOf(&res)}
 	if res.Verdict != checker.Violated {
 		return s
 	}
@@ -53,7 +53,7 @@ func (e *Expect) judge(h *history.History, r *campaign.Result) judgement {
 	return s
 }
 
-// result is what a history says of the property; false: it says nothing.
+// result returns the verdict of a history on the property; false: there is none.
 func (e *Expect) result(h *history.History, r *campaign.Result) (checker.Result, bool) {
 	if judge := checker.Contentions[e.Property]; judge != nil {
 		return judge(h), true
@@ -78,7 +78,7 @@ func (e *Expect) hasExpectedReason(x *checker.Violation, faults []string) bool {
 	return e.because.MatchString(x.Summary) || slices.ContainsFunc(x.Reason, e.because.MatchString)
 }
 
-// findings is what a series says of each property that is expected of it.
+// findings returns the finding of a series on each property that is expected of it.
 func (v *verifier) findings(ctx context.Context, s *series) []Finding {
 	var all []Finding
 	for i := range s.expect {
@@ -96,19 +96,19 @@ func (v *verifier) findings(ctx context.Context, s *series) []Finding {
 	return all
 }
 
-// find concludes on one property from the schedules of a series, and says which of them
-// is the evidence: the one that violates, or the first that proves something.
+// find decides on one property from the schedules of a series, and says which of them is the
+// evidence: the first that violates the property, or the first that proves something.
 func (s *series) find(e *Expect) (Finding, *trial) {
 	f := Finding{Property: e.Property, Level: e.Level(), Expected: e.Verdict}
 	var evidence, other, undecided, proving *trial
-	var all proof
+	var all search.Proof
 	for _, t := range s.trials[:s.stop+1] {
 		if t == nil {
 			continue
 		}
 		x := t.results[e.Property]
 		f.Schedules++
-		all.add(&x)
+		all.Add(x.evidence)
 		switch {
 		case x.verdict == checker.Holds:
 			f.Proven++
@@ -164,17 +164,17 @@ func (s *series) find(e *Expect) (Finding, *trial) {
 			f.Why = fmt.Sprintf("%d of %d schedules decide nothing: %s", n, f.Schedules, x.why)
 		}
 		return f, undecided
-	case all.missing() != nil:
-		f.Found, f.Outcome, f.Evidence = checker.Invalid, Undecided, all.evidence
-		f.Why = fmt.Sprintf("%s together: %s", search.Counted(f.Proven, "schedule", "schedules"), search.Needs(all.missing()))
+	case all.Missing() != nil:
+		f.Found, f.Outcome, f.Evidence = checker.Invalid, Undecided, all.Evidence
+		f.Why = fmt.Sprintf("%s together: %s", search.Counted(f.Proven, "schedule", "schedules"), search.Needs(all.Missing()))
 		return f, proving
 	case slices.Contains(s.trials[:s.stop+1], nil):
 		f.Found, f.Why, f.Outcome = checker.Unknown, fmt.Sprintf("interrupted after %d of %d schedules", f.Schedules, s.stop+1), Undecided
 	default:
-		f.Found, f.Outcome, f.Evidence = checker.Holds, Expected, all.evidence
+		f.Found, f.Outcome, f.Evidence = checker.Holds, Expected, all.Evidence
 		f.Why = proving.results[e.Property].why
 		if proving.results[e.Property].verdict != checker.Holds {
-			f.Why = fmt.Sprintf("not violated in %s, which have the evidence together: %s", search.Counted(f.Proven, "schedule", "schedules"), all.summary())
+			f.Why = fmt.Sprintf("not violated in %s, which have the evidence together: %s", search.Counted(f.Proven, "schedule", "schedules"), all.Summary())
 		}
 		if e.Verdict == checker.Violated {
 			f.Outcome, f.Why = Unexpected, "it was never violated: "+f.Why

@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"iter"
 	"math"
 	"slices"
 
@@ -10,8 +11,8 @@ import (
 	"lockpick/search"
 )
 
-// Metric is what a case measures where a verdict would be a matter of judgement, with a
-// 95 % interval.
+// Metric is the value that a case measures when a verdict would be a matter of judgement,
+// with a 95 % confidence interval.
 type Metric struct {
 	Name  string  `json:"name"`
 	Says  string  `json:"says"`
@@ -22,7 +23,7 @@ type Metric struct {
 	N     int     `json:"n"` // schedules
 }
 
-// metric is something that can be measured in a schedule.
+// metric is a value that can be measured in a schedule.
 type metric struct {
 	says string
 	unit string // "share": 0 or 1 in each schedule
@@ -49,8 +50,8 @@ var metrics = map[string]metric{
 	"out-of-order": {"share of grants that went to a client which had asked after one that was still waiting", "%", func(h *history.History, _ *campaign.Result) (float64, bool) { return outOfOrder(h) }},
 }
 
-// violatedShare counts a schedule if it is conclusive: it violates a property of the level,
-// or all of them that were judged hold.
+// violatedShare counts a schedule if it is conclusive: it violates a property of the level, or
+// all properties of the level that were judged hold.
 func violatedShare(level string) metric {
 	return metric{"share of conclusive schedules that violate " + level, "share", func(_ *history.History, r *campaign.Result) (float64, bool) {
 		judged, hold := 0, 0
@@ -69,36 +70,39 @@ func violatedShare(level string) metric {
 	}}
 }
 
-// acquireTimes is how long each granted acquire took, in ms.
+// acquires yields the end of each acquire, and how long it took, in ms.
+func acquires(h *history.History) iter.Seq2[*history.Op, float64] {
+	return func(yield func(*history.Op, float64) bool) {
+		began := map[string]*history.Op{}
+		for i := range h.Ops {
+			op := &h.Ops[i]
+			switch start := began[op.Process]; {
+			case op.F != history.FAcquire:
+			case op.Type == history.Invoke:
+				began[op.Process] = op
+			case start != nil && !yield(op, float64((op.Time-start.Time).Microseconds())/1000):
+				return
+			}
+		}
+	}
+}
+
+// acquireTimes returns how long each granted acquire took, in ms.
 func acquireTimes(h *history.History) []float64 {
-	began := map[string]*history.Op{}
 	var all []float64
-	for i := range h.Ops {
-		op := &h.Ops[i]
-		switch {
-		case op.F != history.FAcquire:
-		case op.Type == history.Invoke:
-			began[op.Process] = op
-		case op.Type == history.OK && began[op.Process] != nil:
-			all = append(all, float64((op.Time-began[op.Process].Time).Microseconds())/1000)
+	for op, took := range acquires(h) {
+		if op.Type == history.OK {
+			all = append(all, took)
 		}
 	}
 	return all
 }
 
-// longestWait is how long the longest acquire took, in ms.
+// longestWait returns how long the longest acquire took, in ms, whether or not it was granted.
 func longestWait(h *history.History) (float64, bool) {
-	began := map[string]*history.Op{}
 	longest := -1.0
-	for i := range h.Ops {
-		op := &h.Ops[i]
-		switch {
-		case op.F != history.FAcquire:
-		case op.Type == history.Invoke:
-			began[op.Process] = op
-		case began[op.Process] != nil:
-			longest = max(longest, float64((op.Time-began[op.Process].Time).Microseconds())/1000)
-		}
+	for _, took := range acquires(h) {
+		longest = max(longest, took)
 	}
 	return longest, longest >= 0
 }

@@ -13,11 +13,11 @@ import (
 	"lockpick/checker"
 )
 
-// ResultFile is the file of a verification's result, in its folder of the store.
+// ResultFile is the file with a verification's result, in its folder of the store.
 const ResultFile = "claims.json"
 
-// Result is what a verification found: claims.json in the store, what --json prints,
-// and, once it is committed, the baseline of later ones.
+// Result is the result of a verification: claims.json in the store, the output of --json, and,
+// when it is committed, the baseline for later verifications.
 type Result struct {
 	Folder      string            `json:"folder"` // that holds the evidence
 	Driver      string            `json:"driver"`
@@ -38,7 +38,7 @@ const (
 	Unexpected Outcome = "not as expected"
 	Undecided  Outcome = "undecided" // unknown, invalid or interrupted
 	Reported   Outcome = "reported"  // figures, which are a matter of judgement
-	NotHere    Outcome = "not here"  // it cannot run on this driver
+	NotHere    Outcome = "not here"  // the case cannot run on this driver
 )
 
 // Outcomes lists them, the worst first.
@@ -98,7 +98,7 @@ type Finding struct {
 	Run        string             `json:"run,omitempty"` // the evidence's folder below Folder
 }
 
-// Outcome is the worst of the case's findings.
+// Outcome returns the worst outcome of the case's findings.
 func (k *CaseResult) Outcome() Outcome {
 	if k.Skipped != "" {
 		return NotHere
@@ -126,7 +126,7 @@ func (c *ClaimResult) outcome() Outcome {
 	return worst
 }
 
-// Count is how many claims have each outcome.
+// Count counts the claims with each outcome.
 func (r *Result) Count() map[Outcome]int {
 	n := map[Outcome]int{}
 	for i := range r.Claims {
@@ -159,7 +159,7 @@ func ReadResult(path string) (*Result, error) {
 	return &r, nil
 }
 
-// Latest returns the latest result of each driver in a store, but for one folder.
+// Latest returns the latest result of each driver in a store, except for one folder.
 func Latest(s campaign.Store, but string) map[string]*Result {
 	latest := map[string]*Result{}
 	paths, _ := filepath.Glob(filepath.Join(s.Dir, "*-claims-*", ResultFile))
@@ -176,8 +176,8 @@ func Latest(s campaign.Store, but string) map[string]*Result {
 	return latest
 }
 
-// Baseline is the result without what differs from run to run although nothing changed:
-// times, folders and the evidence's words.
+// Baseline returns the result without what differs between two runs without a change: times,
+// folders and the text of the evidence.
 func (r *Result) Baseline() *Result {
 	b := &Result{Driver: r.Driver, Budget: r.Budget, Seed: r.Seed, Versions: map[string]string{"lockpick": r.Versions["lockpick"]}}
 	lean := func(in []Finding) []Finding {
@@ -216,9 +216,9 @@ type Change struct {
 	Verdict bool   `json:"verdict"` // what was found is another verdict: this is what a baseline guards
 }
 
-// Compare says what differs from a baseline of the same driver. Claims that only one of
-// the two has count as changes, but not of a verdict; those that were left out on purpose
-// (only some were verified) are none.
+// Compare returns the differences from a baseline of the same driver. Claims that only one of
+// the two has count as changes, but not of a verdict. Claims that were left out on purpose,
+// because only some were verified, do not count.
 func (r *Result) Compare(before *Result) []Change {
 	old := map[string]Finding{}
 	known := map[string]bool{}
@@ -252,7 +252,7 @@ func (r *Result) Compare(before *Result) []Change {
 	return changes
 }
 
-// each visits all findings, those of twins too.
+// each calls a function with all findings, including those of twins.
 func (r *Result) each(visit func(c *ClaimResult, what string, f Finding)) {
 	for i := range r.Claims {
 		c := &r.Claims[i]

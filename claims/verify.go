@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -15,38 +14,38 @@ import (
 	"lockpick/campaign"
 	"lockpick/checker"
 	"lockpick/history"
+	"lockpick/search"
 )
 
-// Options is how claims are verified.
+// Options are the options of a verification.
 type Options struct {
 	Driver  string // sim, process, docker, auto
 	Budget  string // quick, full
 	Seed    uint64 // the first schedule of each case has the seed Seed × 1,000,000
-	Most    int    // schedules or runs of each case, whatever the budget allows; 0: no such limit
+	Most    int    // greatest number of schedules or runs of each case, whatever the budget allows; 0: no such limit
 	Workers int    // schedules at a time; 0: as many as processors, on real masters at most 2
 	Store   campaign.Store
-	Keep    string   // of which findings runs are kept in it (KeepAll, …); "" is KeepAll
-	Client  []string // the command that is a client process
+	Keep    string   // the findings for which runs are kept in it (KeepAll, …); "" is KeepAll
+	Client  []string // the command that runs as a client process
 	Image   string   // of the driver docker
 
 	Progress func(format string, args ...any)                               // may be nil
-	Live     func(Status)                                                   // after each schedule; may be nil
-	Done     func(*ClaimResult)                                             // after each claim; may be nil
+	Live     func(Status)                                                   // called after each schedule; may be nil
+	Done     func(*ClaimResult)                                             // called after each claim; may be nil
 	Report   func(dir string, h *history.History, r *campaign.Result) error // writes the report of a run that is kept; may be nil
 }
 
-// Status is how a verification is getting on.
+// Status is the progress of a verification.
 type Status struct {
 	Claims, ClaimsDone       int
-	Schedules, ScheduledDone int // those that need not be tried any more count as done
-	Unexpected               int // claims that were not as expected so far
+	Schedules, ScheduledDone int // schedules that are no longer necessary count as done
+	Unexpected               int // claims that differ from what is expected so far
 	Now                      string
 }
 
-// Verify puts claims to the test, and keeps the evidence in a folder of the store. On
-// simulated masters the same seed and budget make the same result, whatever the number of
-// workers. The end of ctx ends it in order: what was not tried is undecided. An error is
-// a *HarnessError or a *Problem.
+// Verify tests claims, and keeps the evidence in a folder of the store. On simulated masters
+// the same seed and budget give the same result, whatever the number of workers. The end of ctx
+// ends it in order: what was not tried is undecided. An error is a *HarnessError or a *Problem.
 func Verify(ctx context.Context, claims []Claim, opt Options) (*Result, error) {
 	if !slices.Contains(Budgets, opt.Budget) {
 		return nil, campaign.UnknownValue("budget", opt.Budget, Budgets)
@@ -68,7 +67,8 @@ func Verify(ctx context.Context, claims []Claim, opt Options) (*Result, error) {
 	opt.Driver = driver.Name
 	opt.Progress("%s", why)
 	if opt.Workers <= 0 {
-		// A run on real masters waits most of the time; more than two at a time would disturb each other.
+		// A run on real masters waits most of the time, but more than two at a time would
+		// disturb each other.
 		opt.Workers = min(runtime.GOMAXPROCS(0), 2)
 		if opt.Driver == campaign.Sim {
 			opt.Workers = runtime.GOMAXPROCS(0)
@@ -101,7 +101,7 @@ func Verify(ctx context.Context, claims []Claim, opt Options) (*Result, error) {
 	return result, result.write(filepath.Join(v.evidence.Dir, ResultFile))
 }
 
-// verifier is one, while it goes on.
+// verifier is one verification.
 type verifier struct {
 	opt      Options
 	started  time.Time
@@ -117,8 +117,8 @@ type verifier struct {
 type claimRun struct {
 	claim  *Claim
 	result *ClaimResult
-	series []*series // that are to be tried yet or were
-	open   int       // of them, guarded by verification.mu
+	series []*series // the schedules that remain or were tried
+	open   int       // how many of them, guarded by verification.mu
 }
 
 // series is the schedules of one scenario: a case's, or its twin's.
@@ -128,11 +128,11 @@ type series struct {
 	twin   bool
 	base   campaign.Scenario
 	expect []Expect
-	prove  int // schedules that must add evidence that a property holds, or it is undecided
-	enough int // once so many do, and together they have enough, no more are tried
+	prove  int // number of schedules that must contribute evidence; with fewer the case is undecided
+	enough int // after this number, and enough evidence together, no more are tried
 	trials []*trial
 	left   int // guarded by verification.mu
-	stop   int // no schedule above it matters
+	stop   int // no schedule with a higher number matters
 	began  time.Time
 	took   time.Duration
 }
@@ -144,7 +144,7 @@ type trial struct {
 	figures map[string]float64
 	leases  int
 	at      time.Duration // real time since the series began
-	run     string        // the folder that keeps it, if it is kept
+	run     string        // the folder in which it is kept, if any
 	proof   bool          // a finding refers to it
 }
 
@@ -183,7 +183,7 @@ func (v *verifier) plan(c *Claim) {
 func (v *verifier) add(r *claimRun, s *series, schedules int) {
 	s.run, s.trials, s.left, s.stop = r, make([]*trial, schedules), schedules, schedules-1
 	s.base.Driver = v.opt.Driver
-	// Simulated schedules are cheap: all are tried. Real ones are tried again only while
+	// Simulated schedules are cheap, so all are tried. Real ones are tried again only while
 	// they prove nothing, or with the full budget.
 	s.prove, s.enough = (schedules+1)/2, schedules+1
 	if v.opt.Driver != campaign.Sim {
@@ -193,7 +193,7 @@ func (v *verifier) add(r *claimRun, s *series, schedules int) {
 		}
 		s.base.StopOnViolation = !s.twin && len(s.expect) == 1 && s.expect[0].Verdict == checker.Violated && checker.Contentions[s.expect[0].Property] == nil
 	}
-	s.base.Properties = nil // some are judged only where they are asked for
+	s.base.Properties = nil // some are judged only if they are named
 	for _, e := range s.expect {
 		if checker.Contentions[e.Property] == nil {
 			s.base.Properties = append(s.base.Properties, e.Property)
@@ -210,7 +210,7 @@ func (v *verifier) add(r *claimRun, s *series, schedules int) {
 	v.status.Schedules += schedules
 }
 
-// run tries all schedules, in order, on as many workers as there are.
+// run tries all schedules, in order, with all workers.
 func (v *verifier) run(ctx context.Context) error {
 	type task struct {
 		s *series
@@ -242,7 +242,7 @@ func (v *verifier) run(ctx context.Context) error {
 				tasks <- task{s, i}
 			}
 		}
-	} else { // most of them need one run alone: the others follow when that is known
+	} else { // most series need only the first run: the others follow when its result is known
 		for i := range most {
 			for _, s := range all {
 				if i < len(s.trials) {
@@ -256,7 +256,7 @@ func (v *verifier) run(ctx context.Context) error {
 	return v.err
 }
 
-// try tries one schedule, unless one before it ended the series.
+// try tries one schedule, unless an earlier one has ended the series.
 func (v *verifier) try(ctx context.Context, s *series, i int) {
 	v.mu.Lock()
 	if s.began.IsZero() {
@@ -311,7 +311,8 @@ func (s *series) name() string {
 
 func (v *verifier) seed(i int) uint64 { return v.opt.Seed*1_000_000 + uint64(i) }
 
-// decideWhereToStop looks whether the schedules tried so far say all, and sets where to stop.
+// decideWhereToStop checks whether the schedules tried so far are enough, and sets where to
+// stop.
 func (s *series) decideWhereToStop() {
 	if len(s.of.Measure) > 0 && !s.twin && s.enough > len(s.trials) {
 		return
@@ -319,15 +320,15 @@ func (s *series) decideWhereToStop() {
 	last := 0
 	for _, e := range s.expect {
 		at := -1
-		var all proof
+		var all search.Proof
 		for i, t := range s.trials {
 			if t == nil {
 				continue
 			}
 			x := t.results[e.Property]
-			all.add(&x)
+			all.Add(x.evidence)
 			if e.Verdict == checker.Violated && x.match != nil ||
-				e.Verdict == checker.Holds && (x.verdict == checker.Violated || all.schedules >= s.enough && all.missing() == nil) {
+				e.Verdict == checker.Holds && (x.verdict == checker.Violated || all.Schedules >= s.enough && all.Missing() == nil) {
 				at = i
 				break
 			}
@@ -340,7 +341,7 @@ func (s *series) decideWhereToStop() {
 	s.stop = min(s.stop, last)
 }
 
-// schedule runs one schedule and sums up what it showed. It returns nil if it was
+// schedule runs one schedule and summarizes what it showed. It returns nil if it was
 // interrupted.
 func (v *verifier) schedule(ctx context.Context, s *series, i int) (*trial, error) {
 	scenario := s.base
@@ -386,15 +387,15 @@ func (v *verifier) schedule(ctx context.Context, s *series, i int) (*trial, erro
 	return t, nil
 }
 
-// properties are those that a schedule is judged by.
+// properties returns the properties by which a schedule is judged.
 func (s *series) properties() []checker.Property {
 	if len(s.of.Measure) > 0 && !s.twin {
-		return checker.Properties // of which some are measured
+		return checker.Properties // some of these are measured
 	}
 	return campaign.PropertiesOf(s.base.Properties)
 }
 
-// conclude sums up a claim all of whose schedules were tried, and keeps the evidence.
+// conclude summarizes a claim after all its schedules were tried, and keeps the evidence.
 func (v *verifier) conclude(ctx context.Context, c *claimRun) {
 	for i := range c.result.Cases {
 		k := &c.result.Cases[i]
@@ -427,7 +428,7 @@ func (v *verifier) conclude(ctx context.Context, c *claimRun) {
 	}
 }
 
-// tried is how many schedules count: those up to where the series stopped.
+// tried returns how many schedules count: those up to where the series stopped.
 func (s *series) tried() int {
 	n := 0
 	for _, t := range s.trials[:s.stop+1] {
@@ -438,36 +439,7 @@ func (s *series) tried() int {
 	return n
 }
 
-// keeps says whether a finding's run is kept.
-func (v *verifier) keeps(f *Finding) bool {
-	switch v.opt.Keep {
-	case KeepAll:
-		return true
-	case KeepViolated:
-		return f.Found == checker.Violated || f.Outcome != Expected
-	case KeepUnexpected:
-		return f.Outcome != Expected
-	}
-	return false
-}
-
-// discard removes the runs on real masters to which no finding refers, unless all are kept.
-func (v *verifier) discard(c *claimRun) error {
-	if v.opt.Keep == KeepAll {
-		return nil
-	}
-	var errs []error
-	for _, s := range c.series {
-		for _, t := range s.trials {
-			if t != nil && t.run != "" && !t.proof {
-				errs = append(errs, os.RemoveAll(filepath.Join(v.evidence.Dir, t.run)))
-			}
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// failed notes an error of the harness, or nil.
+// failed returns an error of the harness, or nil.
 func (v *verifier) failed(err error) {
 	if err == nil {
 		return
@@ -475,21 +447,6 @@ func (v *verifier) failed(err error) {
 	v.mu.Lock()
 	v.err = errors.Join(v.err, err)
 	v.mu.Unlock()
-}
-
-// keep stores the schedule as a run with its report.
-func (v *verifier) keep(ctx context.Context, s *series, t *trial) error {
-	if t.run != "" || ctx.Err() != nil {
-		return nil
-	}
-	scenario := s.base
-	scenario.Seed = t.seed
-	dir, h, r, err := campaign.Run(ctx, scenario, campaign.Options{Store: v.evidence})
-	if err != nil {
-		return err
-	}
-	t.run = filepath.Base(dir)
-	return v.report(dir, h, r)
 }
 
 func (v *verifier) report(dir string, h *history.History, r *campaign.Result) error {

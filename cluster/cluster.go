@@ -12,98 +12,96 @@ import (
 // concurrent use.
 type Cluster interface {
 	Driver() string    // docker, process
-	Version() string   // of Redis, as the masters report it
+	Version() string   // as the masters report it
 	Masters() []Master // m1, m2, …
 
-	// Link returns the link from a client ("c1") to a master (0 is m1). It is
-	// made when it is first asked for, and the same one is returned ever after.
+	// Link returns the link from a client ("c1") to a master (0 is m1). It is made at the first
+	// call, and later calls return the same link.
 	Link(client string, master int) (Link, error)
 
-	// Shim is nil if clock and disk faults and power cuts can be had, and says
-	// otherwise why not.
+	// Shim returns nil if clock faults, disk faults and power cuts are available, and otherwise
+	// the reason why not.
 	Shim() error
 
-	// Close ends every link and removes every master with its data. Logs stay.
-	// It may be called more than once, and while a master is being started.
+	// Close ends every link and removes every master with its data. Logs are kept. It may be
+	// called more than once, and while a master is being started.
 	Close() error
 }
 
-// State is what a master's process is doing.
+// State is the state of a master's process.
 type State string
 
 const (
 	Up     State = "up"
-	Paused State = "paused" // stopped, its sockets open: it accepts connections and answers nothing
+	Paused State = "paused" // stopped with open sockets: it accepts connections and does not answer
 	Down   State = "down"
 )
 
-// Master is one Redis server. Calls on one master take effect one after the
-// other. Each returns once the effect is certain.
+// Master is one Redis server. Calls on one master take effect one after the other. Each returns
+// when the effect is certain.
 //
-// What is so already is no error: to kill a master that is down, to pause one
-// that is paused. What can not be is ErrDown, ErrPaused or ErrClosed: to pause or
-// resume a master that is down, to start one that is paused.
+// A call that finds the state that it should bring about returns no error: to kill a master
+// that is down, or to pause one that is paused. An impossible call returns ErrDown, ErrPaused
+// or ErrClosed: to pause or resume a master that is down, or to start one that is paused.
 type Master interface {
 	Name() string // m1, m2, …
-	State() State // also tells when the server ended by itself
+	State() State // also reports that the server has ended by itself
 
-	Pause(ctx context.Context) error    // stop its process where it stands
+	Pause(ctx context.Context) error    // stops its process
 	Resume(ctx context.Context) error   // let it go on
 	Kill(ctx context.Context) error     // SIGKILL, also while it is paused
-	Shutdown(ctx context.Context) error // SIGTERM, resumed first if it is paused; returns when the process has ended
-	Start(ctx context.Context) error    // a master that is down; returns when it answers PING, or leaves it down
+	Shutdown(ctx context.Context) error // SIGTERM, after resuming it if it is paused; returns when the process has ended
+	Start(ctx context.Context) error    // starts a master that is down; returns when it answers PING, or leaves it down
 
-	// SetClock sets the master's wall clock off the true one, while it runs. It
-	// returns when the master's TIME shows it; of a master that is down, paused or
-	// does not answer, it is in force all the same. It is the machine's clock: a
-	// restart keeps it. The zero value heals.
+	// SetClock sets the master's wall clock wrong while it runs. It returns when the master's
+	// TIME shows the setting; for a master that is down, paused or does not answer, the setting
+	// applies all the same. The clock belongs to the machine: a restart keeps it. The zero
+	// value heals.
 	SetClock(ctx context.Context, c Clock) error
-	// SetDisk makes the master's disk slow, lying or full, while it runs, for all
-	// calls from now on. A restart keeps that. A master that can not write may end
-	// by itself: Redis does with Always, and is Down then. The zero value heals.
+	// SetDisk makes the master's disk slow, lying or full while it runs, for all calls from now
+	// on. A restart keeps that. A master that cannot write may end by itself and is then Down,
+	// as Redis does with Always. The zero value heals.
 	SetDisk(ctx context.Context, d Disk) error
-	// CutPower ends the master by SIGKILL, also while it is paused, and takes from
-	// its data what was not durable. It is Down then, and Start may fail for good:
-	// a server need not come back from what a power cut leaves.
+	// CutPower ends the master with SIGKILL, also while it is paused, and removes from its data
+	// what was not durable. The master is Down then. Start may fail for good, because a server
+	// need not be able to start from what a power cut leaves.
 	CutPower(ctx context.Context, p Power) (Cut, error)
 
-	// FillMemory writes junk under keys that begin with FillerPrefix, past all links,
-	// until that many bytes of it were written or the master takes no more (of what
-	// it evicts meanwhile, see Inspect). With 0 bytes, it writes until one of its keys
-	// was evicted or it takes no more. DrainMemory removes the junk.
+	// FillMemory writes junk under keys that begin with FillerPrefix, without using links,
+	// until it has written that many bytes or the master accepts no more (Inspect returns what
+	// the master evicts meanwhile). With 0 bytes, it writes until the master has evicted one of
+	// its keys or accepts no more. DrainMemory removes the junk.
 	FillMemory(ctx context.Context, bytes int64) error
 	DrainMemory(ctx context.Context) error
 
-	// HoldReplication stops, and lets go on, what the replica learns that a Failover
-	// would promote; others, and so WAIT, hear all the same. What was held is late, not
+	// HoldReplication stops and continues the replication to the replica that a Failover would
+	// promote. Other replicas, and so WAIT, are not affected. Held changes are late and not
 	// lost, unless there is a Failover.
 	HoldReplication(ctx context.Context, held bool) error
-	// Failover kills the master and puts a replica in its place, behind the same
-	// links. What has not reached the replica by now is lost. The successor has a
-	// machine of its own, with a right clock and a good disk. The killed server is
-	// started by the next Start, as a replica of its successor; one that lives on for
-	// some clients becomes it.
+	// Failover kills the master and puts a replica in its place, behind the same links. Changes
+	// that have not reached the replica are lost. The successor has a machine of its own, with
+	// a right clock and a good disk. The next Start starts the killed server as a replica of
+	// its successor; a primary that lives on for some clients becomes one, too.
 	Failover(ctx context.Context, t Takeover) error
 
-	// Inspect asks the master itself, past all links, which run of the server
-	// answers and what it stores under the keys; a key that holds no string is
-	// left out. It fails while the master is paused or down, and does not wait for
-	// calls under way.
+	// Inspect asks the master, without using links, which run of the server answers and what it
+	// stores under the keys. Keys that do not store a string are left out. It fails while the
+	// master is paused or down, and does not wait for other calls.
 	Inspect(ctx context.Context, keys []string) (Snapshot, error)
 }
 
-// Snapshot is what a master says of itself, and its disk of itself.
+// Snapshot is what a master reports about itself and what the shim reports about its disk.
 type Snapshot struct {
 	RunID   string               // differs after each start of the server
-	Keys    map[string]string    // of the keys asked for, those that exist
-	Expires map[string]time.Time // of those keys, the ones that ever end: when, on its own clock
+	Keys    map[string]string    // of the requested keys, those that exist
+	Expires map[string]time.Time // of these keys, those that expire: when, on the master's clock
 	Time    time.Time            // on its own clock
-	Evicted int64                // keys that it evicted since its start
+	Evicted int64                // number of keys evicted since its start
 	Disk    DiskCounts
 }
 
-// DiskCounts says what a master's disk did since the cluster was started. All
-// are 0 without the shim.
+// DiskCounts are the numbers of operations of a master's disk since the cluster was started.
+// All are 0 without the shim.
 type DiskCounts struct {
 	Fsyncs  int64
 	Delayed int64 // of them
@@ -114,18 +112,18 @@ type DiskCounts struct {
 // FillerPrefix begins the keys that FillMemory writes.
 const FillerPrefix = "lockpick:filler:"
 
-// Link is one client's way to one master. The zero LinkFault heals it.
+// Link is one client's connection to one master. The zero LinkFault heals it.
 type Link interface {
-	Addr() string  // where the client dials: host:port
-	Set(LinkFault) // takes effect at once, also on open connections and on what they wait for
+	Addr() string  // the address to which the client connects: host:port
+	Set(LinkFault) // takes effect immediately, also on open connections and on what they keep
 	Fault() LinkFault
 	Reset()             // sends RST on every open connection
 	Counts() LinkCounts // since the link was made
 }
 
-// Observable is a Link that real bytes cross, which an observer can follow.
+// Observable is a Link with real connections, which an observer can follow.
 type Observable interface {
-	Observe(*resp.Observer) // the connections that are opened from now on; nil: nobody does
+	Observe(*resp.Observer) // observes the connections that are opened from now on; nil: ends that
 }
 
 // Mode is what a link does with the bytes of one direction.
@@ -133,20 +131,21 @@ type Mode string
 
 const (
 	Pass Mode = ""     // forward them
-	Hold Mode = "hold" // keep them, and deliver them when the fault ends: late requests
-	Drop Mode = "drop" // lose them; the connection is reset when the fault ends
+	Hold Mode = "hold" // keeps them, and delivers them when the fault ends, as late requests
+	Drop Mode = "drop" // loses them; the connection is reset when the fault ends
 )
 
-// LinkFault is what is wrong with a link.
+// LinkFault is the fault of a link.
 type LinkFault struct {
 	Requests Mode          // client to master
 	Replies  Mode          // master to client
 	Delay    time.Duration // added to each direction
-	Refuse   bool          // new connections are reset at once
+	Refuse   bool          // new connections are reset immediately
 }
 
-// LinkCounts says what a link did. All but Refused are bytes. Bytes that were
-// held or delayed count as such when that begins, and as passed when it ends.
+// LinkCounts are the numbers of bytes that a link has handled; Refused is a number of
+// connections. Held or delayed bytes are counted as such when that begins, and as passed when
+// it ends.
 type LinkCounts struct {
 	Passed  int64
 	Held    int64 // had to wait for a fault to end
@@ -168,10 +167,10 @@ const (
 // Persistences lists them all.
 var Persistences = []Persistence{None, RDB, Everysec, Always}
 
-// Eviction is what a master does when its memory is full: Redis' maxmemory-policy.
+// Eviction is what a master does when its memory is full: the maxmemory-policy of Redis.
 type Eviction string
 
-// NoEviction refuses what needs more memory. The allkeys policies evict locks.
+// NoEviction refuses commands that need more memory. The allkeys policies evict locks.
 const NoEviction Eviction = "noeviction"
 
 // Evictions lists them all.
@@ -185,16 +184,16 @@ type Config struct {
 	Masters     int                              // 0: 5
 	Persistence Persistence                      // empty: None
 	MaxMemory   int64                            // bytes; 0: no limit
-	Eviction    Eviction                         // what happens at that limit; empty: NoEviction
-	Replicas    int                              // asynchronous ones of each master, 0 to 2
+	Eviction    Eviction                         // the policy at that limit; empty: NoEviction
+	Replicas    int                              // asynchronous replicas of each master, 0 to 2
 	Image       string                           // docker: image reference; empty: DefaultImage's choice
-	LogDir      string                           // mN.log is appended to there; empty: no logs are kept
-	Progress    func(format string, args ...any) // told what takes long; may be nil
+	LogDir      string                           // the file mN.log in it is appended to; empty: no logs are kept
+	Progress    func(format string, args ...any) // is called with what takes long; may be nil
 
-	KeepLeftovers bool // do not remove what dead harnesses left behind
+	KeepLeftovers bool // do not remove what dead harnesses have left behind
 }
 
-// What a master refuses.
+// The reasons why a master refuses a call.
 var (
 	// ErrDown says that a master is down and has to be started first.
 	ErrDown = errors.New("the master is down")
@@ -204,10 +203,10 @@ var (
 	ErrClosed = errors.New("the cluster is closed")
 )
 
-// Mortal is a master whose server can end although no call on the master ended it: somebody
-// else killed it, or it ended by itself. Masters on this machine are.
+// Mortal is a master whose server can end without a call on the master: another program killed
+// it, or it ended by itself. Masters on this machine implement it.
 type Mortal interface {
-	// Died says what ended the server, or put another in its place, since it was last asked;
-	// empty: nothing did, but for calls on the master and faults of its disk.
+	// Died returns what has ended the server, or replaced it by another, since the last call;
+	// empty: nothing, except calls on the master and faults of its disk.
 	Died() string
 }

@@ -10,18 +10,17 @@ import (
 	"lockpick/cluster/resp"
 )
 
-// chunkSize is how much is read at once; keepLimit is how many bytes a direction
-// keeps for later before it stops reading, which the sender feels as any sender
-// feels a full window.
+// chunkSize is how much is read at once. keepLimit is how many bytes a direction keeps before
+// it stops reading, which the sender notices as a full TCP window.
 const (
 	chunkSize = 4 << 10
 	keepLimit = 8 << 20
 )
 
-// conn is one connection of a client through a link. The connection to the
-// master is opened when the requests' direction lets the opening pass.
+// conn is one connection of a client through a link. It connects to the master when the
+// requests' direction lets the opening of the connection pass.
 //
-// All fields but the sockets' own state are guarded by the link's mutex.
+// The link's mutex guards all fields except the state of the sockets.
 type conn struct {
 	link     *TCPLink
 	client   *net.TCPConn
@@ -30,21 +29,22 @@ type conn struct {
 	replies  pipe               // master to client
 	observed *resp.Conversation // nil: nobody looks
 	gone     chan struct{}
-	removed  bool // gone is closed, and the link has forgotten the connection
+	removed  bool // closed when the link has forgotten the connection
 }
 
-// pipe is one direction of a connection: what arrived and may not go on yet.
+// pipe is one direction of a connection, with the items that have arrived and may not go on
+// yet.
 //
-// The goroutine that reads the direction's source delivers by itself as long as
-// nothing has to wait. Otherwise it queues, and a second goroutine drains the
-// queue until it is empty. So there is one deliverer at any time, and order is kept.
+// The goroutine that reads the direction's source delivers the items itself as long as none of
+// them has to wait. Otherwise it queues them, and a second goroutine drains the queue until it
+// is empty. So there is one deliverer at any time, and the order is kept.
 type pipe struct {
 	conn     *conn
 	queue    []item
 	size     int // bytes in queue
 	draining bool
-	poisoned bool // something was lost: nothing that follows makes sense any more
-	dead     bool // the receiver is gone: what arrives is thrown away
+	poisoned bool // bytes were lost: the rest of the stream has no meaning
+	dead     bool // the receiver is gone: items are discarded
 	ended    bool // its last item was delivered, or never can be
 	wake     chan struct{}
 	room     chan struct{}
@@ -56,7 +56,7 @@ const (
 	itemOpen  itemKind = iota // connect to the master
 	itemBytes                 // data
 	itemEnd                   // the sender closed its side
-	itemReset                 // the sender is gone without a good-bye
+	itemReset                 // the sender has ended without closing its side
 )
 
 type item struct {
@@ -81,7 +81,7 @@ func newConn(l *TCPLink, client *net.TCPConn) *conn {
 	return c
 }
 
-// readRequests carries the client's side into the link.
+// readRequests reads the client's side into the link.
 func (c *conn) readRequests() {
 	defer c.link.wg.Done()
 	c.requests.put(item{kind: itemOpen})
@@ -89,12 +89,12 @@ func (c *conn) readRequests() {
 	if c.observed != nil { // the client has closed its side: pending commands get no reply
 		c.observed.End(time.Now())
 	}
-	// However the client ended, its end follows its bytes as a plain FIN: an RST
-	// could overtake, in the master's kernel, requests that were on their way.
+	// However the client has ended, its end follows its bytes as a FIN: an RST could overtake
+	// requests in the master's kernel.
 	c.requests.put(item{kind: itemEnd})
 }
 
-// readReplies carries the master's side into the link.
+// readReplies reads the master's side into the link.
 func (c *conn) readReplies(upstream *net.TCPConn) {
 	defer c.link.wg.Done()
 	if c.read(upstream, &c.replies) {
@@ -104,7 +104,7 @@ func (c *conn) readReplies(upstream *net.TCPConn) {
 	}
 }
 
-// read puts everything that src sends; it says whether src ended in good order.
+// read passes on everything that src sends. It returns whether src ended by closing its side.
 func (c *conn) read(src *net.TCPConn, p *pipe) bool {
 	buf := make([]byte, chunkSize)
 	for {
@@ -121,8 +121,8 @@ func (c *conn) read(src *net.TCPConn, p *pipe) bool {
 	}
 }
 
-// reset ends the connection by RST on both sides and loses what it kept. The
-// link's mutex is held.
+// reset ends both sides of the connection with RST and loses the items that it kept. The caller
+// holds the link's mutex.
 func (c *conn) reset() {
 	c.requests.lose()
 	c.replies.lose()
@@ -133,7 +133,7 @@ func (c *conn) reset() {
 	c.remove()
 }
 
-// remove closes both sides and forgets the connection. The link's mutex is held.
+// remove closes both sides and forgets the connection. The caller holds the link's mutex.
 func (c *conn) remove() {
 	if c.removed {
 		return
@@ -147,7 +147,7 @@ func (c *conn) remove() {
 	}
 }
 
-// mode is what happens to this direction now. The link's mutex is held.
+// mode returns the current mode of the direction. The caller holds the link's mutex.
 func (p *pipe) mode() Mode {
 	if p == &p.conn.requests {
 		return p.conn.link.fault.Requests
@@ -155,7 +155,7 @@ func (p *pipe) mode() Mode {
 	return p.conn.link.fault.Replies
 }
 
-// poke makes whoever waits on this direction look again.
+// poke wakes the goroutines that wait for this direction.
 func (p *pipe) poke() {
 	select {
 	case p.wake <- struct{}{}:
@@ -163,7 +163,7 @@ func (p *pipe) poke() {
 	}
 }
 
-// lose throws away what the direction kept. The link's mutex is held.
+// lose discards the items that the direction kept. The caller holds the link's mutex.
 func (p *pipe) lose() {
 	if len(p.queue) == 0 {
 		return
@@ -181,8 +181,8 @@ func (p *pipe) makeRoom() {
 	}
 }
 
-// put takes an item in: it is delivered now, kept, or lost. It returns when there
-// is room for a next one.
+// put adds an item, which is delivered immediately, kept, or lost. It returns when there is
+// room for the next item.
 func (p *pipe) put(it item) {
 	l := p.conn.link
 	if l.lag != nil && p == &p.conn.replies {
@@ -207,7 +207,7 @@ func (p *pipe) put(it item) {
 		return
 	}
 	it.arrived = time.Now()
-	it.data = append([]byte(nil), it.data...) // the reader reuses its buffer
+	it.data = append([]byte(nil), it.data...) // because the reader reuses its buffer
 	p.queue = append(p.queue, it)
 	p.size += len(it.data)
 	p.mark(&p.queue[len(p.queue)-1])
@@ -228,7 +228,8 @@ func (p *pipe) put(it item) {
 	l.mu.Unlock()
 }
 
-// mark counts an item that has to wait, once for each reason. The link's mutex is held.
+// mark counts an item that has to wait, once for each reason. The caller holds the link's
+// mutex.
 func (p *pipe) mark(it *item) {
 	l := p.conn.link
 	if !it.held && p.mode() == Hold {
@@ -241,7 +242,7 @@ func (p *pipe) mark(it *item) {
 	}
 }
 
-// drain delivers what is queued, each item when it may go, until nothing is left.
+// drain delivers the queued items, each as soon as it may pass, until the queue is empty.
 func (p *pipe) drain() {
 	l := p.conn.link
 	defer l.wg.Done()
@@ -281,7 +282,7 @@ func (p *pipe) drain() {
 	}
 }
 
-// deliver hands an item to the receiver. No lock is held: it may block.
+// deliver sends an item to the receiver. The caller holds no lock, because it may block.
 func (p *pipe) deliver(it item) {
 	c := p.conn
 	if it.kind == itemOpen {
@@ -296,7 +297,7 @@ func (p *pipe) deliver(it item) {
 	}
 	discard := p.dead || c.removed
 	if !discard {
-		// Before they go, so that who has received them finds them counted.
+		// Counted before they are sent, so that a receiver that has them finds them counted.
 		l.counts.Passed += int64(len(it.data))
 	}
 	l.mu.Unlock()
@@ -305,12 +306,12 @@ func (p *pipe) deliver(it item) {
 	switch {
 	case discard:
 	case it.kind == itemBytes:
-		if c.observed != nil && p == &c.replies { // before the client can act on it
+		if c.observed != nil && p == &c.replies { // before the client can react to it
 			c.observed.Reply(it.data, time.Now())
 		}
 		_, err = dst.Write(it.data)
 	case it.kind == itemEnd:
-		dst.CloseWrite() // the receiver may be gone already: all the same
+		dst.CloseWrite() // even if the receiver has gone already
 	case it.kind == itemReset:
 		abort(dst)
 	}
@@ -325,8 +326,8 @@ func (p *pipe) deliver(it item) {
 	}
 	l.mu.Unlock()
 	if err != nil && p == &c.requests {
-		// The master's side broke. Its reader sees that too and tells the client,
-		// unless the master had closed only its sending side before.
+		// The connection to the master broke. The reader of the replies notices that, too, and
+		// tells the client, unless the master had closed only its sending side before.
 		dst.Close()
 	}
 }
@@ -357,8 +358,8 @@ func (c *conn) open() {
 	go c.readReplies(upstream)
 }
 
-// end notes that a direction is over; with the second one the connection is.
-// The link's mutex is held.
+// end notes that a direction has ended; with the second one the connection ends. The caller
+// holds the link's mutex.
 func (p *pipe) end() {
 	p.ended = true
 	c := p.conn

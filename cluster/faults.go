@@ -7,21 +7,20 @@ import (
 	"time"
 )
 
-// ErrUnavailable says that a fault cannot be had on this host or with this image,
-// and why.
+// ErrUnavailable says that a fault is not available on this host or with this image, and why.
 var ErrUnavailable = errors.New("this fault is not available")
 
-// Clock is how a master's wall clock deviates from the true one, from now on. The
-// zero value is the true clock.
+// Clock is how a master's wall clock deviates from the true time, from now on. The zero value
+// is the true time.
 type Clock struct {
-	Offset time.Duration // how far it is ahead at this moment: a jump forward or back
-	Rate   float64       // seconds that it counts in a true second; 0 means 1
+	Offset time.Duration // how far it is ahead at this moment, by a jump forward or back
+	Rate   float64       // seconds that it counts in a true second; 0 stands for 1
 }
 
 // maxRate bounds how much faster than the true time a clock may run.
 const maxRate = 1000
 
-// EffectiveRate is how many seconds the clock counts in a true second.
+// EffectiveRate returns how many seconds the clock counts in a true second.
 func (c Clock) EffectiveRate() float64 {
 	if c.Rate == 0 {
 		return 1
@@ -29,7 +28,7 @@ func (c Clock) EffectiveRate() float64 {
 	return c.Rate
 }
 
-// Check says what is wrong with the deviation.
+// Check returns what is wrong with the deviation, or nil.
 func (c Clock) Check() error {
 	if r := c.EffectiveRate(); math.IsNaN(r) || r < 0 || r > maxRate {
 		return fmt.Errorf("clock rate %v: want more than 0 and at most %d seconds in a true second", c.Rate, maxRate)
@@ -40,23 +39,22 @@ func (c Clock) Check() error {
 	return nil
 }
 
-// Disk is what is wrong with a master's disk. The zero value is a good one.
+// Disk is the fault of a master's disk. The zero value is a good disk.
 type Disk struct {
 	FsyncDelay time.Duration // added to each fsync
-	FsyncLies  bool          // fsync says that it is done, and does nothing
-	Full       bool          // writes fail: no space is left
+	FsyncLies  bool          // fsync reports success and does nothing
+	Full       bool          // writes fail because there is no space left
 }
 
-// Power says what a power cut leaves of the data. The zero value is a file system
-// with a journal: any fsync commits the names that were made, changed or removed
-// before it.
+// Power says what a power cut leaves of the data. The zero value stands for a file system with
+// a journal: any fsync commits the names that were created, changed or removed before it.
 type Power struct {
-	Strict bool   // a name is durable only once its own directory was fsynced (POSIX)
+	Strict bool   // a name is durable only after an fsync of its own directory (POSIX)
 	Torn   bool   // a random prefix of what was written and not fsynced survives
-	Seed   uint64 // of what is random about that
+	Seed   uint64 // for the random prefix
 }
 
-// Cut is what a power cut took.
+// Cut is what a power cut has removed.
 type Cut struct {
 	Files int   // that lost something
 	Bytes int64 // that were written and not fsynced

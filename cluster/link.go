@@ -11,15 +11,15 @@ import (
 	"lockpick/cluster/resp"
 )
 
-// TCPLink is one client's way to one master: a TCP proxy that can be hurt.
+// TCPLink is one client's link to one master: a TCP proxy with faults.
 //
-// What crosses it are not packets but, per connection and direction, a sequence
-// of items: the opening of the connection, chunks of bytes, and its end. A fault
-// treats all of them alike. So a client behind a partition does not learn that
-// the master was killed, and a request whose sender gave up and hung up is still
-// delivered, in order and followed by the hang-up, once the partition heals.
+// It handles a sequence of items per connection and direction, and not packets: the opening of
+// the connection, chunks of bytes, and its end. A fault treats all items alike. So a client
+// behind a partition does not learn that the master was killed, and a request whose sender has
+// given up and closed the connection is still delivered when the partition heals, in order and
+// followed by the end.
 type TCPLink struct {
-	master func() string        // where the master listens now; empty: nobody does
+	master func() string        // the master's current address; empty: nobody listens
 	lag    func() time.Duration // of each chunk of replies; nil: none
 	ln     net.Listener
 	ctx    context.Context // ends when the link is closed
@@ -33,14 +33,15 @@ type TCPLink struct {
 	observer *resp.Observer // of new connections; nil: none
 }
 
-// dialTimeout bounds how long a link tries to reach its master. On one machine
-// an answer or a refusal is immediate; only a full backlog takes longer.
+// dialTimeout bounds how long a link tries to connect to its master. On one machine an answer
+// or a refusal is immediate; only a full backlog takes longer.
 const dialTimeout = 3 * time.Second
 
 // NewLink listens on a free port of 127.0.0.1 and forwards to the master.
 func NewLink(master func() string) (*TCPLink, error) { return NewLaggingLink(master, nil) }
 
-// NewLaggingLink is a link that delays each chunk of replies; by nothing, if lag is nil.
+// NewLaggingLink makes a link that delays each chunk of replies by the result of lag; nil: no
+// delay.
 func NewLaggingLink(master func() string, lag func() time.Duration) (*TCPLink, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -67,16 +68,17 @@ func (l *TCPLink) Counts() LinkCounts {
 	return l.counts
 }
 
-// Observe has an observer follow the connections that are opened from now on. What crosses them stays as it is.
+// Observe makes an observer follow the connections that are opened from now on. It does not
+// change their bytes.
 func (l *TCPLink) Observe(o *resp.Observer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.observer = o
 }
 
-// Set replaces the fault. It holds for everything that is in the link at this
-// moment: what a direction kept is lost if it drops now, delivered if it passes
-// now, and waits from its own arrival on if a delay is set or changed.
+// Set replaces the fault. It applies to all items that are in the link at this moment: the
+// items of a direction are lost if it drops now, delivered if it passes now, and wait from
+// their own arrival on if a delay is set or changed.
 func (l *TCPLink) Set(f LinkFault) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -99,8 +101,7 @@ func (l *TCPLink) Set(f LinkFault) {
 	}
 }
 
-// Reset sends RST on every open connection. Bytes that the link still kept for
-// them are lost.
+// Reset ends every open connection with RST. Bytes that the link still kept for them are lost.
 func (l *TCPLink) Reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,7 +110,7 @@ func (l *TCPLink) Reset() {
 	}
 }
 
-// Close ends the link and everything that runs for it.
+// Close ends the link and its goroutines.
 func (l *TCPLink) Close() {
 	l.cancel()
 	l.ln.Close()
@@ -125,8 +126,9 @@ func (l *TCPLink) accept() {
 			return
 		}
 		if err != nil {
-			// Out of file descriptors, or the client hung up before we accepted.
-			// Neither ends the link; waiting keeps the former from spinning.
+			// There are no free file descriptors, or the client has closed the connection
+			// before it was accepted. Neither ends the link; waiting avoids a busy loop in the
+			// first case.
 			select {
 			case <-l.ctx.Done():
 				return
@@ -138,7 +140,7 @@ func (l *TCPLink) accept() {
 	}
 }
 
-// admit takes a client's new connection in, or refuses it.
+// admit accepts a client's new connection, or refuses it.
 func (l *TCPLink) admit(client *net.TCPConn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -15,172 +13,15 @@ import (
 	"pgregory.net/rapid"
 
 	"lockpick/cluster/resp"
+	"lockpick/internal/wiretest"
 )
-
-// witness is a server that keeps what each of its connections sent, in the order
-// in which the connections came, and echoes it if it is told to.
-type witness struct {
-	ln   net.Listener
-	echo bool
-	wg   sync.WaitGroup
-
-	mu    sync.Mutex
-	conns []*witnessed
-}
-
-type witnessed struct {
-	c     net.Conn
-	got   bytes.Buffer
-	ended bool
-	err   error
-}
-
-func newWitness(t testing.TB, echo bool) *witness {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &witness{ln: ln, echo: echo}
-	w.wg.Go(func() {
-		for {
-			c, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			k := &witnessed{c: c}
-			w.mu.Lock()
-			w.conns = append(w.conns, k)
-			w.mu.Unlock()
-			w.wg.Go(func() { w.listen(k) })
-		}
-	})
-	t.Cleanup(func() {
-		ln.Close()
-		w.mu.Lock()
-		for _, k := range w.conns {
-			k.c.Close()
-		}
-		w.mu.Unlock()
-		w.wg.Wait()
-	})
-	return w
-}
-
-func (w *witness) listen(k *witnessed) {
-	defer k.c.Close()
-	buf := make([]byte, 4096)
-	for {
-		n, err := k.c.Read(buf)
-		w.mu.Lock()
-		k.got.Write(buf[:n])
-		if err != nil {
-			k.ended, k.err = true, err
-			w.mu.Unlock()
-			return
-		}
-		w.mu.Unlock()
-		if w.echo {
-			k.c.Write(buf[:n])
-		}
-	}
-}
-
-func (w *witness) count() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.conns)
-}
-
-// saw is what connection i sent so far, and how it ended.
-func (w *witness) saw(i int) (got string, ended bool, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if i >= len(w.conns) {
-		return "", false, nil
-	}
-	k := w.conns[i]
-	return k.got.String(), k.ended, k.err
-}
-
-func (w *witness) addr() string { return w.ln.Addr().String() }
-
-func linkTo(t testing.TB, addr string) *TCPLink {
-	t.Helper()
-	l, err := NewLink(func() string { return addr })
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(l.Close)
-	return l
-}
-
-func dial(t testing.TB, l *TCPLink) *net.TCPConn {
-	t.Helper()
-	c, err := net.Dial("tcp", l.Addr())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close() })
-	return c.(*net.TCPConn)
-}
-
-// isRefused asserts that a new connection is reset, at once or after it was made.
-func isRefused(t testing.TB, l *TCPLink) {
-	t.Helper()
-	c, err := net.Dial("tcp", l.Addr())
-	if errors.Is(err, syscall.ECONNRESET) {
-		return
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	wasReset(t, c)
-}
-
-func say(t testing.TB, c net.Conn, text string) {
-	t.Helper()
-	if _, err := io.WriteString(c, text); err != nil {
-		t.Fatalf("send %q: %v", text, err)
-	}
-}
-
-// hear reads as many bytes as text has and compares.
-func hear(t testing.TB, c net.Conn, text string) {
-	t.Helper()
-	c.SetReadDeadline(time.Now().Add(10 * time.Second))
-	got := make([]byte, len(text))
-	if n, err := io.ReadFull(c, got); err != nil || string(got) != text {
-		t.Fatalf("heard %q, %v; want %q", got[:n], err, text)
-	}
-}
-
-// silent asserts that nothing comes for a while.
-func silent(t testing.TB, c net.Conn) {
-	t.Helper()
-	c.SetReadDeadline(time.Now().Add(30 * time.Millisecond))
-	var b [1]byte
-	if n, err := c.Read(b[:]); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Fatalf("heard %d bytes, %v; want silence", n, err)
-	}
-}
-
-// wasReset asserts that the connection ends by RST.
-func wasReset(t testing.TB, c net.Conn) {
-	t.Helper()
-	c.SetReadDeadline(time.Now().Add(10 * time.Second))
-	if _, err := io.Copy(io.Discard, c); !errors.Is(err, syscall.ECONNRESET) {
-		t.Fatalf("the connection ended with %v; want a reset", err)
-	}
-}
 
 func TestLinkPasses(t *testing.T) {
 	w := newWitness(t, true)
 	l := linkTo(t, w.addr())
 	c := dial(t, l)
-	say(t, c, "hello")
-	hear(t, c, "hello")
+	wiretest.Say(t, c, "hello")
+	wiretest.Hear(t, c, "hello")
 	c.CloseWrite() // the witness closes, which the client hears
 	if rest, err := io.ReadAll(c); len(rest) != 0 || err != nil {
 		t.Fatalf("after the end: %q, %v", rest, err)
@@ -199,14 +40,14 @@ func TestHeldRequestsArriveLateInOrderAfterTheClientHungUp(t *testing.T) {
 	w := newWitness(t, false)
 	l := linkTo(t, w.addr())
 	before := dial(t, l)
-	say(t, before, "1")
+	wiretest.Say(t, before, "1")
 	eventually(t, "1 arrives", func() bool { got, _, _ := w.saw(0); return got == "1" })
 
 	l.Set(LinkFault{Requests: Hold})
 	during := dial(t, l) // the connection, too, is made only after healing
 	for _, s := range []string{"2", "3", "4"} {
-		say(t, before, s)
-		say(t, during, s)
+		wiretest.Say(t, before, s)
+		wiretest.Say(t, during, s)
 		time.Sleep(time.Millisecond)
 	}
 	before.Close()
@@ -233,7 +74,7 @@ func TestHeldRequestsAreDeliveredEvenIfTheClientResets(t *testing.T) {
 	l := linkTo(t, w.addr())
 	l.Set(LinkFault{Requests: Hold})
 	c := dial(t, l)
-	say(t, c, "late")
+	wiretest.Say(t, c, "late")
 	eventually(t, "it is held", func() bool { return l.Counts().Held == 4 })
 	abort(c)
 	l.Set(LinkFault{})
@@ -248,11 +89,11 @@ func TestHeldRepliesArriveLate(t *testing.T) {
 	l := linkTo(t, w.addr())
 	l.Set(LinkFault{Replies: Hold})
 	c := dial(t, l)
-	say(t, c, "abc")
+	wiretest.Say(t, c, "abc")
 	eventually(t, "the request arrives", func() bool { got, _, _ := w.saw(0); return got == "abc" })
-	silent(t, c)
+	wiretest.Silent(t, c)
 	l.Set(LinkFault{})
-	hear(t, c, "abc")
+	wiretest.Hear(t, c, "abc")
 }
 
 func TestAPartitionHidesThatTheMasterEnded(t *testing.T) {
@@ -261,13 +102,13 @@ func TestAPartitionHidesThatTheMasterEnded(t *testing.T) {
 			w := newWitness(t, true)
 			l := linkTo(t, w.addr())
 			c := dial(t, l)
-			say(t, c, "a")
-			hear(t, c, "a")
+			wiretest.Say(t, c, "a")
+			wiretest.Hear(t, c, "a")
 			l.Set(LinkFault{Requests: mode, Replies: mode})
 			w.mu.Lock()
 			abort(w.conns[0].c.(*net.TCPConn))
 			w.mu.Unlock()
-			silent(t, c)
+			wiretest.Silent(t, c)
 			l.Set(LinkFault{})
 			wasReset(t, c)
 		})
@@ -278,27 +119,27 @@ func TestDroppedBytesPoisonTheConnectionUntilItIsReset(t *testing.T) {
 	w := newWitness(t, true)
 	l := linkTo(t, w.addr())
 	c := dial(t, l)
-	say(t, c, "a")
-	hear(t, c, "a")
+	wiretest.Say(t, c, "a")
+	wiretest.Hear(t, c, "a")
 	quiet := dial(t, l)
-	say(t, quiet, "q")
-	hear(t, quiet, "q")
+	wiretest.Say(t, quiet, "q")
+	wiretest.Hear(t, quiet, "q")
 
 	l.Set(LinkFault{Requests: Drop})
-	say(t, c, "lost")
+	wiretest.Say(t, c, "lost")
 	eventually(t, "4 bytes are dropped", func() bool { return l.Counts().Dropped == 4 })
 	l.Set(LinkFault{Replies: Drop}) // requests pass again, but this connection misses some
-	say(t, c, "x")
+	wiretest.Say(t, c, "x")
 	eventually(t, "what follows a gap is dropped too", func() bool { return l.Counts().Dropped == 5 })
-	silent(t, c)
+	wiretest.Silent(t, c)
 	if got, _, _ := w.saw(0); got != "a" {
 		t.Fatalf("the master saw %q", got)
 	}
 
 	l.Set(LinkFault{})
 	wasReset(t, c)
-	say(t, quiet, "!") // it lost nothing, so it lives
-	hear(t, quiet, "!")
+	wiretest.Say(t, quiet, "!") // it lost nothing, so it lives
+	wiretest.Hear(t, quiet, "!")
 }
 
 func TestDroppedRepliesLetRequestsThrough(t *testing.T) {
@@ -306,14 +147,14 @@ func TestDroppedRepliesLetRequestsThrough(t *testing.T) {
 	l := linkTo(t, w.addr())
 	l.Set(LinkFault{Replies: Drop})
 	c := dial(t, l)
-	say(t, c, "one")
+	wiretest.Say(t, c, "one")
 	eventually(t, "the request arrives, its reply is lost", func() bool {
 		got, _, _ := w.saw(0)
 		return got == "one" && l.Counts().Dropped == 3
 	})
-	say(t, c, "two")
+	wiretest.Say(t, c, "two")
 	eventually(t, "the next one, too", func() bool { got, _, _ := w.saw(0); return got == "onetwo" })
-	silent(t, c)
+	wiretest.Silent(t, c)
 	l.Set(LinkFault{})
 	wasReset(t, c)
 }
@@ -322,10 +163,10 @@ func TestDropLosesWhatWasHeld(t *testing.T) {
 	w := newWitness(t, false)
 	l := linkTo(t, w.addr())
 	c := dial(t, l)
-	say(t, c, "a")
+	wiretest.Say(t, c, "a")
 	eventually(t, "a arrives", func() bool { got, _, _ := w.saw(0); return got == "a" })
 	l.Set(LinkFault{Requests: Hold})
-	say(t, c, "bcd")
+	wiretest.Say(t, c, "bcd")
 	eventually(t, "it is held", func() bool { return l.Counts().Held == 3 })
 	l.Set(LinkFault{Requests: Drop})
 	if got := l.Counts(); got.Dropped != 3 {
@@ -342,27 +183,27 @@ func TestRefuseClosesNewConnectionsOnly(t *testing.T) {
 	w := newWitness(t, true)
 	l := linkTo(t, w.addr())
 	old := dial(t, l)
-	say(t, old, "a")
-	hear(t, old, "a")
+	wiretest.Say(t, old, "a")
+	wiretest.Hear(t, old, "a")
 	l.Set(LinkFault{Refuse: true})
 	isRefused(t, l)
-	say(t, old, "b")
-	hear(t, old, "b")
+	wiretest.Say(t, old, "b")
+	wiretest.Hear(t, old, "b")
 	if got := l.Counts().Refused; got != 1 {
 		t.Fatalf("%d refused; want 1", got)
 	}
 	l.Set(LinkFault{})
 	c := dial(t, l)
-	say(t, c, "c")
-	hear(t, c, "c")
+	wiretest.Say(t, c, "c")
+	wiretest.Hear(t, c, "c")
 }
 
 func TestResetReachesBothSides(t *testing.T) {
 	w := newWitness(t, true)
 	l := linkTo(t, w.addr())
 	c := dial(t, l)
-	say(t, c, "a")
-	hear(t, c, "a")
+	wiretest.Say(t, c, "a")
+	wiretest.Hear(t, c, "a")
 	l.Reset()
 	wasReset(t, c)
 	eventually(t, "the master's side is reset", func() bool {
@@ -370,8 +211,8 @@ func TestResetReachesBothSides(t *testing.T) {
 		return ended && errors.Is(err, syscall.ECONNRESET)
 	})
 	c = dial(t, l)
-	say(t, c, "b")
-	hear(t, c, "b")
+	wiretest.Say(t, c, "b")
+	wiretest.Hear(t, c, "b")
 }
 
 func TestAMasterThatCanNotBeReachedResetsTheClient(t *testing.T) {
@@ -385,7 +226,7 @@ func TestAMasterThatCanNotBeReachedResetsTheClient(t *testing.T) {
 
 	l.Set(LinkFault{Replies: Hold}) // who hears no replies hears no refusal either
 	c := dial(t, l)
-	silent(t, c)
+	wiretest.Silent(t, c)
 	l.Set(LinkFault{})
 	wasReset(t, c)
 }
@@ -400,14 +241,14 @@ func TestDelayAddsLatencyAndDoesNotThrottle(t *testing.T) {
 	var want string
 	for i := range chunks { // pipelined, each its own chunk
 		s := fmt.Sprintf("%02d,", i)
-		say(t, c, s)
+		wiretest.Say(t, c, s)
 		want += s
 		time.Sleep(time.Millisecond)
 	}
 	if got, _, _ := w.saw(0); got != "" && time.Since(began) < delay {
 		t.Fatalf("%q arrived before its time", got)
 	}
-	hear(t, c, want)
+	wiretest.Hear(t, c, want)
 	took := time.Since(began)
 	if took < 2*delay {
 		t.Fatalf("there and back in %v; want %v at least", took, 2*delay)
@@ -425,11 +266,11 @@ func TestHealingEndsADelayAtOnce(t *testing.T) {
 	l := linkTo(t, w.addr())
 	c := dial(t, l)
 	l.Set(LinkFault{Delay: time.Hour})
-	say(t, c, "abc")
+	wiretest.Say(t, c, "abc")
 	eventually(t, "it is delayed", func() bool { return l.Counts().Delayed == 3 })
-	silent(t, c)
+	wiretest.Silent(t, c)
 	l.Set(LinkFault{})
-	hear(t, c, "abc")
+	wiretest.Hear(t, c, "abc")
 }
 
 func TestAClosedLinkLeavesNothingBehind(t *testing.T) {
@@ -438,7 +279,7 @@ func TestAClosedLinkLeavesNothingBehind(t *testing.T) {
 		l := linkTo(t, w.addr())
 		l.Set(f)
 		c := dial(t, l)
-		say(t, c, "abc")
+		wiretest.Say(t, c, "abc")
 		time.Sleep(5 * time.Millisecond)
 		closed := make(chan struct{})
 		go func() {

@@ -5,21 +5,21 @@ import (
 	"time"
 )
 
-// Runtime is where everything that runs in a campaign gets time, waiting,
-// spawning and randomness from, so that the same code runs in real time and in
-// virtual time. It has the methods of protocol.Runtime.
+// Runtime provides everything that runs in a campaign with time, waiting, goroutines and
+// randomness, so that the same code runs in real time and in virtual time. It has the
+// methods of redlock's protocol.Runtime, and repeats them because this package does not
+// import the lock.
 //
-// To wait for something other than time, sleep on a context and let whoever
-// knows of it cancel that context.
+// Code waits for anything but time by sleeping on a context that another goroutine cancels.
 type Runtime interface {
-	// Now is the time on a clock that never steps. Only differences count.
+	// Now returns the time on a clock that never steps. Only differences have a meaning.
 	Now() time.Time
-	// Sleep returns nil after d, or context.Cause(ctx) as soon as ctx has ended.
+	// Sleep returns nil after d, or context.Cause(ctx) as soon as ctx ends.
 	Sleep(ctx context.Context, d time.Duration) error
-	// Go runs f beside its caller.
+	// Go runs f concurrently with its caller.
 	Go(f func())
-	// AfterFunc runs f after d, unless stop is called first; stop says whether
-	// it was in time.
+	// AfterFunc runs f after d, unless stop is called before. stop says whether it has
+	// prevented the call.
 	AfterFunc(d time.Duration, f func()) (stop func() bool)
 	// WithCancelCause is context.WithCancelCause.
 	WithCancelCause(parent context.Context) (context.Context, context.CancelCauseFunc)

@@ -19,7 +19,7 @@ type Calls struct {
 	began []int32 // by line: the invocation's index, or -2-n of a completion without one, where n is its process's line before (-1: none)
 }
 
-// notCompleted marks, in Calls.began, a line that completes no call.
+// notCompleted marks a line in Calls.began that completes no call.
 const notCompleted = -1 << 31
 
 // pendingCall is the invocation that a completion would belong to.
@@ -34,7 +34,7 @@ type callSlot struct{ process, f, key, token string }
 // clientLife is the state of a process while its lines are read.
 type clientLife struct {
 	lives int // how often it has crashed
-	last  int // its line before, -1 if there was none
+	last  int // index of its line before, -1 if there was none
 }
 
 // CallsOf builds the calls of a history.
@@ -45,7 +45,7 @@ func CallsOf(ops []Op) *Calls {
 	for i := range ops {
 		op := &ops[i]
 		c.began[i] = notCompleted
-		if op.F == FVote { // most lines are votes, and none is a client's
+		if op.F == FVote { // most lines are votes, and votes are not lines of clients
 			continue
 		}
 		client := clients[op.Process]
@@ -102,7 +102,7 @@ func (c *Calls) Began(index int) (time.Duration, bool) {
 // Completed reports whether the line at index completes a call, with or without an invocation.
 func (c *Calls) Completed(index int) bool { return c.began[index] != notCompleted }
 
-// token is the token that an operation names, or "".
+// token returns the token that an operation names, or "".
 func (op *Op) token() string {
 	if op.Value == nil {
 		return ""

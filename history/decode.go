@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// decoder reads operations. It reads a line in one pass as long as no field stands twice, no
-// field but a number, a string, true or false is unknown, no name has an escape, and no
-// number is longer than 18 digits or has a fraction. Every other line it leaves to strict,
-// which is slower and says what is wrong.
+// decoder reads operations. It reads a line in one pass if no field occurs twice, every unknown
+// field is a number, a string, true or false, no name contains an escape, and no number is
+// longer than 18 digits or has a fraction. Every other line is read by strict, which is slower
+// and reports errors.
 type decoder struct {
 	line   []byte
 	at     int
 	texts  interner
-	values []Value  // room for the values to come
+	values []Value  // room for the next values
 	again  *Value   // the value of every operation, if the caller keeps none
 	alien  []string // names of unknown fields in the line
 }
@@ -32,7 +32,7 @@ func (d *decoder) op(line []byte, op *Op) error {
 	return d.strict(line, op)
 }
 
-// The fields of Op and Value, as bits: a field that stands twice is left to strict.
+// The fields of Op and Value, as bits. A line in which a field occurs twice is left to strict.
 const (
 	bitIndex = 1 << iota
 	bitTime
@@ -72,7 +72,7 @@ const (
 	bitOffset
 )
 
-// plainOp reads an operation; false if strict must.
+// plainOp reads an operation. It returns false if strict must read the line.
 func (d *decoder) plainOp(op *Op) bool {
 	if !d.skip('{') {
 		return false
@@ -207,7 +207,7 @@ func (d *decoder) plainValue(v *Value) bool {
 	}
 }
 
-// unknown passes over a field that is not known.
+// unknown skips a field that is not known.
 func (d *decoder) unknown(inside string, name []byte) bool {
 	full := inside + string(name)
 	for _, before := range d.alien {
@@ -252,7 +252,7 @@ func (d *decoder) list(into *[]string) bool {
 	}
 }
 
-// plainMap reads an object whose items are all alike.
+// plainMap reads an object whose values have the same type.
 func plainMap[V any](d *decoder, into *map[string]V, item func(*decoder, *V) bool) bool {
 	if !d.skip('{') {
 		return false
@@ -284,7 +284,7 @@ func plainMap[V any](d *decoder, into *map[string]V, item func(*decoder, *V) boo
 	}
 }
 
-// newValue returns an empty Value. Values that are kept are allocated many at a time.
+// newValue returns an empty Value. Values that are kept are allocated in groups.
 func (d *decoder) newValue() *Value {
 	if d.again != nil {
 		*d.again = Value{}
@@ -298,7 +298,7 @@ func (d *decoder) newValue() *Value {
 	return v
 }
 
-// skip passes over one byte and the spaces after it, if the byte is next.
+// skip skips one byte and the spaces after it, if the byte is next.
 func (d *decoder) skip(c byte) bool {
 	if d.at >= len(d.line) || d.line[d.at] != c {
 		return false
@@ -310,7 +310,7 @@ func (d *decoder) skip(c byte) bool {
 	return true
 }
 
-// spaces passes over white space.
+// spaces skips white space.
 func (d *decoder) spaces() {
 	for d.at < len(d.line) {
 		switch d.line[d.at] {
@@ -363,9 +363,9 @@ func (d *decoder) quoted() ([]byte, bool) {
 	return nil, false
 }
 
-// stopsIn looks at eight bytes at once, which makes reading a line a fifth faster. The
-// lowest bit that is set in its result is the highest bit of the first byte that is a
-// quotation mark, a backslash, below a space or beyond ASCII.
+// stopsIn checks eight bytes at once, which makes reading a line a fifth faster. The lowest bit
+// that is set in its result is the highest bit of the first byte that is a quotation mark, a
+// backslash, below a space or beyond ASCII.
 func stopsIn(word uint64) uint64 {
 	const each, high = 0x0101010101010101, 0x8080808080808080
 	quote, backslash := word^each*'"', word^each*'\\'
@@ -466,8 +466,8 @@ func (d *decoder) yes(into *bool) bool {
 	return false
 }
 
-// interner makes equal texts share their bytes: a token stands on a dozen lines. Its memory
-// is bounded: a text that has not been seen lately is allocated again.
+// interner makes equal texts share their bytes, because a token occurs in a dozen lines. Its
+// memory is bounded: a text that has not been seen recently is allocated again.
 type interner struct {
 	seed  maphash.Seed
 	texts *[internSize]string

@@ -9,11 +9,12 @@ import "time"
 const FormatVersion = 2
 
 // Imported is the driver in the header of a history that was made from logs of a lock that
-// Lockpick did not run (see the package logs). It has clients only: no votes and no faults.
+// Lockpick did not run (see the package logs). Such a history contains clients only, and no
+// votes or faults.
 const Imported = "logs"
 
-// Header is the first line of a history: what was run, and what a reader needs
-// to know to judge it without the scenario.
+// Header is the first line of a history: what was run, and everything else that a reader needs
+// in order to judge the history without the scenario.
 type Header struct {
 	Format      int               `json:"lockpick_history"` // FormatVersion
 	Name        string            `json:"name"`             // of the scenario
@@ -41,8 +42,8 @@ type Header struct {
 	Scenario    string            `json:"scenario,omitempty"`    // the scenario's YAML, replayable
 }
 
-// How the ends of leases are known, of clients that do not say them themselves.
+// How the ends of leases are known if the clients do not state them.
 const (
-	UntilTTL      = "ttl"      // a lease lasts for the TTL, from when its client asked for it (or says its end)
+	UntilTTL      = "ttl"      // a lease lasts for the TTL, from when its client requested it (or states its end)
 	UntilReleased = "released" // the lock promises no time: a lease lasts until it is released
 )

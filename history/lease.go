@@ -2,14 +2,14 @@ package history
 
 import "time"
 
-// Span is a stretch of the run's time, from From up to and without To.
+// Span is a period of the run's time, from From up to and without To.
 type Span struct{ From, To time.Duration }
 
-// Empty reports whether no time lies within the span.
+// Empty reports whether the span contains no time.
 func (s Span) Empty() bool { return s.To <= s.From }
 
-// Grant is one moment at which a client was told that it may rely on a lease:
-// the return of an acquire, or of an extension.
+// Grant is a moment at which a client was told that it may rely on a lease: the return of an
+// acquire or an extension.
 type Grant struct {
 	Index int           // of the operation
 	At    time.Duration // when it returned
@@ -17,29 +17,29 @@ type Grant struct {
 	Bent  bool          // not a grant: a change of the client's clock moved the end of the lease
 }
 
-// Lease is one acquisition, with everything that a history says about it.
+// Lease is one acquisition, with everything that a history contains about it.
 type Lease struct {
 	number              int32 // among the leases
-	ID                  int   // the index of the line that granted it: no two leases share it
+	ID                  int   // the index of the line that granted it, which is unique
 	Key, Process, Token string
-	Reused              bool // its token had been granted before, to this client or another
+	Reused              bool // its token had been granted before, to this client or another one
 	Fence               int64
-	Invoked             time.Duration // the acquire began; if its invocation is missing, the earliest possible time
-	InvokedIndex        int           // of the line of that call; -1 if it was not recorded
-	Grants              []Grant       // the acquire's, then the extensions', in order
-	ReleaseIndex        int           // -1: it was never released, nor did its client end
-	Released            time.Duration // the release was invoked, or the client ended (if ReleaseIndex >= 0)
+	Invoked             time.Duration // when the acquire began; without its invocation, the earliest possible time
+	InvokedIndex        int           // index of the line of that call; -1 if it was not recorded
+	Grants              []Grant       // the grant of the acquire and then those of the extensions, in order
+	ReleaseIndex        int           // -1: it was never released, and its client did not end
+	Released            time.Duration // when the release was invoked or the client ended (if ReleaseIndex >= 0)
 	CrashIndex          int           // the crash that ended its client's life, -1 if none
 	Crashed             time.Duration // when that was (if CrashIndex >= 0)
 	Entered, Left       time.Duration // the critical section
 	EnterIndex          int           // -1: it was never entered
-	LeaveIndex          int           // -1: it was never left: Left is Released, Crashed, or the end of the history
+	LeaveIndex          int           // -1: it was never left, and Left is Released, Crashed, or the end of the history
 }
 
-// Acquired is when the acquire returned.
+// Acquired returns when the acquire returned.
 func (l *Lease) Acquired() time.Duration { return l.Grants[0].At }
 
-// Until is the last moment of validity that any grant promised.
+// Until returns the last moment of validity that any grant promised.
 func (l *Lease) Until() time.Duration {
 	until := l.Grants[0].Until
 	for _, g := range l.Grants[1:] {
@@ -48,10 +48,10 @@ func (l *Lease) Until() time.Duration {
 	return until
 }
 
-// Holds are the spans in which the client may rely on the lease: from a grant
-// until its validity ends or the release is invoked, whichever is first. One
-// span, unless an extension returned only after the validity before it had
-// ended. A span may be empty: the lease was over before its client knew of it.
+// Holds returns the spans in which the client may rely on the lease: from a grant until its
+// validity ends or the release is invoked, whichever is first. There is one span, unless an
+// extension returned only after the validity before it had ended. A span is empty if the lease
+// was over before its client received the grant.
 func (l *Lease) Holds() []Span {
 	var spans []Span
 	for _, g := range l.Grants {
@@ -60,7 +60,7 @@ func (l *Lease) Holds() []Span {
 			s.To = min(s.To, l.Released)
 		}
 		if n := len(spans); n > 0 && s.From <= spans[n-1].To {
-			spans[n-1].To = max(s.From, s.To) // the latest grant rules, even where it shortens the lease
+			spans[n-1].To = max(s.From, s.To) // the latest grant counts, even if it shortens the lease
 			continue
 		}
 		spans = append(spans, s)
@@ -80,8 +80,8 @@ type acquisitions struct {
 	last *Lease
 }
 
-// current is the lease that a line is about: the latest that has not been released, or else
-// the latest.
+// current returns the lease that a line is about: the latest that has not been released, or
+// else the latest.
 func (a *acquisitions) current() *Lease {
 	for n := len(a.open); n > 0; n-- {
 		if l := a.open[n-1]; l.ReleaseIndex < 0 {
@@ -108,21 +108,21 @@ func Leases(ops []Op) []*Lease {
 	return leases
 }
 
-// LeasesByLine is Leases, and says for each line which lease it is about: its position
-// among the leases, or -1.
+// LeasesByLine does the same as Leases, and also returns for each line the position of its
+// lease among the leases, or -1.
 func LeasesByLine(ops []Op) (leases []*Lease, of []int32) {
 	of = make([]int32, len(ops))
 	calls := CallsOf(ops)
 	byOwner := map[owner]*acquisitions{}
 	lives := map[string]int{}
-	alive := map[string][]*Lease{} // by process: the leases of its present life
+	alive := map[string][]*Lease{} // by process: the leases of its current life
 	granted := map[string]bool{}   // tokens
 	var end time.Duration
 	for i := range ops {
 		op := &ops[i]
 		end = op.Time
 		of[i] = -1
-		if op.F == FVote { // most lines are votes, and none is a client's
+		if op.F == FVote { // most lines are votes, and votes are not lines of clients
 			continue
 		}
 		if op.F == FCrash {
@@ -191,8 +191,8 @@ func LeasesByLine(ops []Op) (leases []*Lease, of []int32) {
 	return leases, of
 }
 
-// follow takes in a line about a lease after its grant. began is when the call that the line
-// completes was invoked, at the earliest.
+// follow adds a line about a lease after its grant. began is the earliest time at which the
+// call that the line completes was invoked.
 func (l *Lease) follow(op *Op, began time.Duration) {
 	switch {
 	case op.F == FExtend && op.Type == OK:

@@ -2,14 +2,14 @@ package history
 
 import "time"
 
-// Type says what an operation's line means.
+// Type is the meaning of an operation's line.
 type Type string
 
 const (
 	Invoke Type = "invoke" // the process begins
 	OK     Type = "ok"     // it happened
 	Fail   Type = "fail"   // it did not happen
-	Info   Type = "info"   // the outcome is unknown, or (nemesis, masters) the line is a plain report
+	Info   Type = "info"   // the outcome is unknown, or (nemesis, masters) the line is a report
 )
 
 // The operations (field f). The nemesis records under the name of its fault.
@@ -21,19 +21,19 @@ const (
 	FLeave    = "leave"    // client: it ends
 	FRead     = "read"     // client: from the guarded resource
 	FWrite    = "write"    // client: to the guarded resource
-	FMark     = "mark"     // resource: it carries this token now, and with compare-and-set applies no other's writes
+	FMark     = "mark"     // resource: it carries this token now, and with compare-and-set applies only writes with it
 	FApply    = "apply"    // resource: a write took effect (ok) or was refused by its fence or its mark (fail)
 	FVote     = "vote"     // master: its reply to one lock command
-	FPaused   = "paused"   // client: stopped at a named point (invoke), goes on (ok)
-	FCrash    = "crash"    // client: it has ended, with the lease in Token if it had one, and starts anew with nothing (info)
+	FPaused   = "paused"   // client: stopped at a point (invoke), continues (ok)
+	FCrash    = "crash"    // client: it has ended, with the lease in Token if it had one, and restarts without memory (info)
 	FClock    = "clock"    // client: its clock runs at another rate now, and its lease ends at another time (info)
-	FLook     = "look"     // master: a snapshot of its state and keys, taken past all links (info)
+	FLook     = "look"     // master: a snapshot of its state and keys, taken without using links (info)
 	FState    = "state"    // master: its process is up, paused or down
-	FStall    = "stall"    // harness: it slept longer than it meant to, by Took: its machine was too slow
-	FUnguided = "unguided" // nemesis: it saw grants and no votes, so it strikes at random from here on (info, error: why)
+	FStall    = "stall"    // harness: it slept longer than intended, by Took, because its machine was too slow
+	FUnguided = "unguided" // nemesis: it saw grants and no votes, so it strikes at random from now on (info, error: why)
 	FHealed   = "healed"   // nemesis: every fault has ended; the final acquisitions follow
 
-	FDied        = "died"        // master: its process ended, or another took its place, and no fault did that (info, error: what was seen)
+	FDied        = "died"        // master: its process ended, or another one replaced it, without a fault (info, error: what was seen)
 	FHung        = "hung"        // client: a call did not return within its deadline and a bound (info: Command, Took; Evidence: the stack)
 	FPanicked    = "panicked"    // client: the lock panicked (info, error: the panic's value; Command; Evidence: the stack)
 	FInterrupted = "interrupted" // harness: it was told to stop, and cancelled running operations (info, error: by what)
@@ -52,9 +52,9 @@ const (
 	CommandSet       = "set"       // SET key token NX PX ttl (with fencing: and INCR)
 	CommandExtend    = "extend"    // compare-and-pexpire
 	CommandRelease   = "release"   // compare-and-delete
-	CommandRead      = "read"      // GET, compared: of locks that delete what they have looked at before
+	CommandRead      = "read"      // GET with a comparison: of locks that check a key before they delete it
 	CommandLeave     = "leave"     // a waiter gives up its place in the lock's queue
-	CommandWriteBack = "writeback" // the fencing token's maximum, where the key still holds the token
+	CommandWriteBack = "writeback" // raises the fencing counter to the maximum, if the key still stores the token
 )
 
 // Op is one line of a history.
@@ -69,8 +69,8 @@ type Op struct {
 	Error   string        `json:"error,omitempty"`
 }
 
-// Value holds what an operation carries beyond its key. One flat struct for all
-// operations keeps the codec simple and the lines short; an absent field is zero.
+// Value contains the fields of an operation besides its key. One flat struct for all operations
+// keeps the codec simple and the lines short; an absent field is zero.
 type Value struct {
 	// acquire, extend, release, enter, leave, read, mark, write, apply, vote
 	Token      string        `json:"token,omitempty"`
@@ -92,7 +92,7 @@ type Value struct {
 	// is the line's time less this.
 	Delay time.Duration `json:"delay,omitempty"`
 
-	// vote: the key on the master, where it is not the lock's name
+	// vote: the key on the master, if it is not the lock's name
 	RedisKey string `json:"redis_key,omitempty"`
 
 	// paused

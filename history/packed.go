@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// Packed is a history in little memory. Its Ops are the lines that are not votes, and the last
-// line; an operation's position there is not its Index. Votes, which are nine lines in ten, take
-// 32 bytes each: texts that repeat are kept once.
+// Packed is a history that uses little memory. Its Ops are the lines that are not votes, and
+// the last line; an operation's position there is not its Index. Votes, which are nine of ten
+// lines, take 32 bytes each: repeated texts are stored once.
 type Packed struct {
 	History
 	lines    int
@@ -29,7 +29,7 @@ type Packed struct {
 	longestTook, longestDelay time.Duration
 }
 
-// packedVote is one vote. It holds no pointer, so the garbage collector skips it.
+// packedVote is one vote. It contains no pointers, so the garbage collector skips it.
 type packedVote struct {
 	time, took                 time.Duration
 	index, token, kind, extras int32
@@ -49,8 +49,8 @@ type VoteKind struct {
 	typ                                         Type
 }
 
-// voteChunk is how many votes are allocated at once: growing one slice of them would copy all,
-// and need the memory twice.
+// voteChunk is how many votes are allocated at once: growing a single slice would copy all
+// votes, and need twice the memory.
 const voteChunk = 1 << 15
 
 // Pack packs a history that is in memory. It shares the operations with h, and packs the votes
@@ -177,8 +177,8 @@ func (k *VoteKind) slot() int {
 	return sum % recentKinds
 }
 
-// recentKinds is how many kinds are remembered by their slots: a kind's texts are compared faster
-// than hashed, as its reader makes equal texts share their bytes.
+// recentKinds is how many kinds are remembered by their slots. A kind's texts are compared
+// faster than hashed, because the reader makes equal texts share their bytes.
 const recentKinds = 256
 
 // kindNumber numbers the kinds.
@@ -219,7 +219,7 @@ func (p *Packed) tokenNumber(token string) int32 {
 	return n
 }
 
-// finish completes the history once all its lines are there.
+// finish completes the history after its last line was added.
 func (p *Packed) finish() {
 	p.kindOf, p.recent = nil, nil
 	n := p.Len()
@@ -233,10 +233,10 @@ func (p *Packed) finish() {
 	slices.SortStableFunc(p.order, func(a, b int32) int { return cmp.Compare(p.At(a), p.At(b)) })
 }
 
-// Lines is how many lines the history has.
+// Lines returns how many lines the history has.
 func (p *Packed) Lines() int { return p.lines }
 
-// Len is how many votes there are. They are numbered from 0 in the order of their lines.
+// Len returns how many votes there are. They are numbered from 0 in the order of their lines.
 func (p *Packed) Len() int {
 	if p.unpacked != nil {
 		p.packVotes()
@@ -250,7 +250,8 @@ func (p *Packed) Len() int {
 
 func (p *Packed) packed(n int32) *packedVote { return &p.chunks[n/voteChunk][n%voteChunk] }
 
-// InOrder is the number of the i-th vote in the order in which clients had the answers.
+// InOrder returns the number of the i-th vote in the order in which clients received the
+// replies.
 func (p *Packed) InOrder(i int) int32 {
 	if p.order != nil {
 		return p.order[i]
@@ -258,13 +259,13 @@ func (p *Packed) InOrder(i int) int32 {
 	return int32(i)
 }
 
-// Since is how many votes came in before t: the first i for which InOrder returns a vote that
-// came in at t or later.
+// Since returns how many votes arrived before t: the first i for which InOrder returns a vote
+// that arrived at t or later.
 func (p *Packed) Since(t time.Duration) int {
 	return sort.Search(p.Len(), func(i int) bool { return p.At(p.InOrder(i)) >= t })
 }
 
-// At is when the client had the answer, or gave it up.
+// At returns when the client received the reply, or gave up waiting for it.
 func (p *Packed) At(n int32) time.Duration {
 	v := p.packed(n)
 	if v.extras == 0 {
@@ -273,33 +274,33 @@ func (p *Packed) At(n int32) time.Duration {
 	return v.time - p.extras[v.extras-1].delay
 }
 
-// Sent is when the command was sent, at the latest.
+// Sent returns the latest time at which the command can have been sent.
 func (p *Packed) Sent(n int32) time.Duration { return p.At(n) - p.packed(n).took }
 
-// Recorded is the time of the vote's line.
+// Recorded returns the time of the vote's line.
 func (p *Packed) Recorded(n int32) time.Duration { return p.packed(n).time }
 
-// IndexOf is the index of the vote's line.
+// IndexOf returns the index of the vote's line.
 func (p *Packed) IndexOf(n int32) int { return int(p.packed(n).index) }
 
-// Kind holds the fields that the vote has in common with others.
+// Kind returns the fields that the vote has in common with others.
 func (p *Packed) Kind(n int32) *VoteKind { return &p.kinds[p.packed(n).kind] }
 
-// KindNumber numbers the kinds of votes; Kinds are all of them.
+// KindNumber returns the number of the vote's kind; Kinds returns all kinds.
 func (p *Packed) KindNumber(n int32) int32 { return p.packed(n).kind }
 func (p *Packed) Kinds() []VoteKind {
 	p.Len() // has them packed
 	return p.kinds
 }
 
-// TokenNumber numbers the tokens of votes; Tokens are all of them.
+// TokenNumber returns the number of the vote's token; Tokens returns all tokens.
 func (p *Packed) TokenNumber(n int32) int32 { return p.packed(n).token }
 func (p *Packed) Tokens() []string {
 	p.Len() // has them packed
 	return p.tokens
 }
 
-// FindToken is the number of a token, or -1 if no vote has it.
+// FindToken returns the number of a token, or -1 if no vote has it.
 func (p *Packed) FindToken(token string) int32 {
 	p.Len() // has them packed
 	if n, known := p.tokenOf[token]; known {
@@ -308,7 +309,7 @@ func (p *Packed) FindToken(token string) int32 {
 	return -1
 }
 
-// FenceOf is the fencing token of the vote at index, or 0.
+// FenceOf returns the fencing token of the vote at index, or 0.
 func (p *Packed) FenceOf(index int) int64 {
 	n := sort.Search(p.Len(), func(i int) bool { return p.IndexOf(int32(i)) >= index })
 	if n == p.Len() || p.IndexOf(int32(n)) != index {
@@ -320,15 +321,15 @@ func (p *Packed) FenceOf(index int) int64 {
 	return 0
 }
 
-// LongestTook is the longest time from a command to its answer, and LongestDelay that from any
-// event to its recording.
+// LongestTook returns the longest time from a command to its reply, and LongestDelay that from
+// an event to its recording.
 func (p *Packed) LongestTook() time.Duration {
 	p.Len() // has them packed
 	return p.longestTook
 }
 func (p *Packed) LongestDelay() time.Duration { return p.longestDelay }
 
-// Vote is a vote in full.
+// Vote returns a vote in full.
 func (p *Packed) Vote(n int32) Vote {
 	x := p.packed(n)
 	k := &p.kinds[x.kind]
@@ -342,7 +343,7 @@ func (p *Packed) Vote(n int32) Vote {
 	return v
 }
 
-// voteOp is the operation that a vote was made from.
+// voteOp returns the operation from which a vote was made.
 func (p *Packed) voteOp(n int32) Op {
 	x := p.packed(n)
 	k := &p.kinds[x.kind]
@@ -356,13 +357,14 @@ func (p *Packed) voteOp(n int32) Op {
 	return Op{Index: int(x.index), Time: x.time, Process: k.Master, Type: k.typ, F: FVote, Key: k.Key, Value: v, Error: k.Error}
 }
 
-// Position is where the operation with an index stands in Ops. It is false if the line is a vote.
+// Position returns where the operation with an index is in Ops. It returns false if the line is
+// a vote.
 func (p *Packed) Position(index int) (int, bool) {
 	i := sort.Search(len(p.Ops), func(i int) bool { return p.Ops[i].Index >= index })
 	return i, i < len(p.Ops) && p.Ops[i].Index == index
 }
 
-// Op is the operation with an index, which is not a vote.
+// Op returns the operation with an index, which is not a vote.
 func (p *Packed) Op(index int) *Op {
 	i, found := p.Position(index)
 	if !found {
@@ -371,7 +373,7 @@ func (p *Packed) Op(index int) *Op {
 	return &p.Ops[i]
 }
 
-// Before is how many lines have a time before t.
+// Before returns how many lines have a time before t.
 func (p *Packed) Before(t time.Duration) int {
 	first := p.lines
 	if i := sort.Search(len(p.Ops), func(i int) bool { return p.Ops[i].Time >= t }); i < len(p.Ops) {

@@ -175,7 +175,7 @@ func (r *Reader) readHeader(line []byte) error {
 // number, except a last one that is incomplete: that is left out and sets Torn.
 func Read(r io.Reader) (*History, error) { return read(r, 0) }
 
-// read is Read, with room for as many operations as are expected.
+// read does the same as Read, with room for the expected number of operations.
 func read(in io.Reader, room int) (*History, error) {
 	r, err := NewReader(in)
 	if err != nil {
@@ -198,8 +198,8 @@ func read(in io.Reader, room int) (*History, error) {
 }
 
 // Scan reads a history and calls each with every operation, in order. It keeps none of them:
-// the operation and its Value are overwritten by the next one. The history that it returns
-// has everything but Ops. An error of each ends the reading and is returned.
+// the next one overwrites the operation and its Value. The history that it returns has
+// everything except Ops. An error of each ends the reading and is returned.
 func Scan(in io.Reader, each func(*Op) error) (*History, error) {
 	r, err := NewReader(in)
 	if err != nil {

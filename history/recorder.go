@@ -50,8 +50,8 @@ func NewMemory(h Header, now func() time.Duration) *Recorder {
 	return &Recorder{kept: &History{Header: h}, room: rooms.Get().(*[]Op), now: now}
 }
 
-// rooms are slices that histories grow in and that later histories reuse: growing histories
-// made most of the allocations of a search.
+// rooms are slices in which histories grow, and which later histories reuse: most of the
+// allocations of a search came from growing histories.
 var rooms = sync.Pool{New: func() any { return new([]Op) }}
 
 // History returns the history of a recorder from NewMemory; nil for other recorders. The
@@ -130,7 +130,7 @@ const (
 	longWrite = 30 * time.Millisecond
 )
 
-// record is Record at a time. The caller holds r.mu.
+// record records an operation at a time. The caller holds r.mu.
 func (r *Recorder) record(op Op, now time.Duration) Op {
 	op.Index, op.Time = r.next, now
 	if r.ended {
@@ -192,14 +192,14 @@ func (r *Recorder) Seal() {
 	r.ended = true
 }
 
-// Len is the number of operations recorded.
+// Len returns the number of operations recorded.
 func (r *Recorder) Len() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.next
 }
 
-// Err is the first write that failed, or nil.
+// Err returns the first error of a write, or nil.
 func (r *Recorder) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,11 +15,11 @@ type jsonField struct {
 	text json.RawMessage
 }
 
-// maxFields is how many fields an object may have whose fields have names of their own.
+// maxFields is how many fields an object with fixed field names may have.
 const maxFields = 1_000
 
-// objectFields reads a JSON object of at most so many fields. A name that stands twice is an
-// error: what it means differs from reader to reader.
+// objectFields reads a JSON object with at most a number of fields. A name that occurs twice is
+// an error, because readers differ in what it means.
 func objectFields(text []byte, most int) ([]jsonField, error) {
 	in := json.NewDecoder(bytes.NewReader(text))
 	start, err := in.Token()
@@ -58,7 +58,7 @@ func objectFields(text []byte, most int) ([]jsonField, error) {
 	return fields, nil
 }
 
-// cutShort words the error of a JSON text that ends too early.
+// cutShort returns the text of the error for a JSON text that ends too early.
 func cutShort(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("it ends before its JSON is complete")
@@ -120,7 +120,7 @@ func (d *decoder) assign(name string, text json.RawMessage, into any) error {
 	return err
 }
 
-// wanted words what a field must be.
+// wanted returns the text for the kind of value that a field must have.
 func wanted(into any) string {
 	switch into.(type) {
 	case *string, *Type:

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The limits of what a history may say. They are far beyond any run, and keep sums and
-// products of what is read from overflowing.
+// The limits of the values in a history. They are far beyond any run, and prevent overflows in
+// sums and products.
 const (
 	MaxTime    = 50 * 365 * 24 * time.Hour // of times and durations
 	MaxMasters = 1_000
@@ -16,7 +16,7 @@ const (
 	MaxKeys    = 100_000
 )
 
-// check says what makes a header unusable.
+// check returns why a header cannot be used, or nil.
 func (h *Header) check() error {
 	for _, x := range []struct {
 		name string

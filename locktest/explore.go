@@ -3,53 +3,68 @@ package locktest
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"lockpick/campaign"
 	"lockpick/checker"
+	"lockpick/history"
 	"lockpick/search"
 )
 
-// Explore tries many schedules of faults on the lock that make makes, once for each client,
-// and fails the test if one violates a property. Scenarios that have failed before are
-// replayed first.
+// Explore tries many schedules of faults on the lock that newLock makes, once for each client,
+// and fails the test if a schedule violates a property. It first replays scenarios that have
+// failed before.
 func Explore(t *testing.T, make func(Env) (Lock, error), options ...Option) {
 	t.Helper()
 	c := prepare(t, make, options)
-	r := &runner{t: t}
+	r := &runner{t: t, real: c.real}
 	if r.replayKept(c) {
 		return
 	}
-	found, err := search.Explore(t.Context(), search.ExploreOptions{
-		Base: c.base, Schedules: c.schedules, TimeLimit: c.time, Properties: c.base.Properties, Run: r.run,
-	})
+	e := search.ExploreOptions{Base: c.base, Schedules: c.schedules, TimeLimit: c.time, Properties: c.base.Properties, Run: r.run}
+	if c.real {
+		e.Workers = min(runtime.GOMAXPROCS(0), 2) // more would disturb each other
+	}
+	found, err := search.Explore(t.Context(), e)
 	if err != nil {
 		t.Fatalf("locktest: %v", err)
 	}
 	r.reportLeaks()
-	if len(found.Found) > 0 {
-		r.shrink(c, found)
+	switch {
+	case len(found.Found) == 0:
+	case c.real:
+		r.keep(c, found, "real masters differ each time, so it was not shrunk")
+		return
+	default:
+		r.shrinkFound(c, e, found)
 		return
 	}
 	if found.Verdict() != checker.Holds {
 		t.Fatalf("locktest: inconclusive: %s", why(found))
 	}
-	t.Logf("%s: no violation in %d schedules, %v of virtual time, %d leases; %s", strings.Join(c.base.Properties, ", "),
+	kind := "virtual"
+	if c.real {
+		kind = "real"
+	}
+	t.Logf("%s: no violation in %d schedules, %v of "+kind+" time, %d leases; %s", strings.Join(c.base.Properties, ", "),
 		found.Schedules, found.Simulated.Round(time.Second), found.Counts.Granted, why(found))
 }
 
 // Run runs one scenario, from a file such as those of testdata/lockpick, and fails the test if it
-// violates a property.
-func Run(t *testing.T, make func(Env) (Lock, error), file string) {
+// violates a property. Of the options RealRedis alone counts.
+func Run(t *testing.T, make func(Env) (Lock, error), file string, options ...Option) {
 	t.Helper()
-	c := prepare(t, make, nil)
+	c := prepare(t, make, options)
 	s := load(t, c, file)
-	r := &runner{t: t}
+	r := &runner{t: t, real: c.real}
 	h, err := r.run(t.Context(), s.WithRequirements())
 	if err != nil {
 		t.Fatalf("locktest: %s: %v", file, err)
@@ -60,24 +75,25 @@ func Run(t *testing.T, make func(Env) (Lock, error), file string) {
 		t.Fatalf("locktest: %s: %v", file, err)
 	}
 	if v, _ := result.FirstViolation(s.Properties); v != nil {
-		t.Errorf("%s", story(v, s)+r.keepRun(h)+"\nscenario: "+file)
+		t.Errorf("%s", story(v, s)+keepRun(h)+"\nscenario: "+file)
 	}
 }
 
-// Replay runs a scenario that has failed until it fails again, up to 10 times, and fails the
-// test then. Explore does so with all of testdata/lockpick by itself.
-func Replay(t *testing.T, make func(Env) (Lock, error), file string) {
+// Replay runs a scenario that has failed until it fails again, as often as its rate of failure
+// calls for (10 to 400 times), and fails the test then. Explore does so with all of testdata/lockpick by itself. Of the options RealRedis
+// alone counts.
+func Replay(t *testing.T, make func(Env) (Lock, error), file string, options ...Option) {
 	t.Helper()
-	c := prepare(t, make, nil)
-	r := &runner{t: t}
+	c := prepare(t, make, options)
+	r := &runner{t: t, real: c.real}
 	if !r.replay(load(t, c, file), file) {
 		t.Logf("%s does not fail any more", file)
 	}
 	r.reportLeaks()
 }
 
-// prepare makes what the options say complete, and has scenarios know the lock.
-func prepare(t *testing.T, make func(Env) (Lock, error), options []Option) *config {
+// prepare completes the options, and makes the lock known to scenarios.
+func prepare(t testing.TB, make func(Env) (Lock, error), options []Option) *config {
 	t.Helper()
 	c := &config{base: campaign.Defaults(), schedules: 500, time: time.Minute}
 	if testing.Short() {
@@ -98,6 +114,9 @@ func prepare(t *testing.T, make func(Env) (Lock, error), options []Option) *conf
 	if *flagSeed > 0 {
 		c.base.Seed = *flagSeed
 	}
+	if c.real {
+		realRedis(t)
+	}
 	if err := register(c.base.Lock, make); err != nil {
 		t.Fatalf("locktest: %v", err)
 	}
@@ -107,7 +126,7 @@ func prepare(t *testing.T, make func(Env) (Lock, error), options []Option) *conf
 	return c
 }
 
-// why is what the exploration says of the properties.
+// why describes the result of the exploration for the properties.
 func why(found *search.ExploreResult) string {
 	var all []string
 	for _, p := range found.Properties {
@@ -118,12 +137,12 @@ func why(found *search.ExploreResult) string {
 	return strings.Join(all, "; ")
 }
 
-// kept are the scenarios of a test that have failed.
+// kept returns the scenarios of a test that have failed.
 func (r *runner) kept() string {
 	return filepath.Join("testdata", "lockpick", strings.ReplaceAll(r.t.Name(), "/", "-"))
 }
 
-func load(t *testing.T, c *config, file string) campaign.Scenario {
+func load(t testing.TB, c *config, file string) campaign.Scenario {
 	t.Helper()
 	s, err := campaign.LoadScenario(file)
 	if err != nil {
@@ -150,31 +169,112 @@ func (r *runner) replayKept(c *config) (failed bool) {
 	return failed
 }
 
-// attempts is how often a scenario is replayed at most: runs of one seed differ.
-const attempts = 10
+// attempts is how often a run on real masters is replayed at most, and an input of the fuzzer. In
+// memory a scenario is replayed more often, according to how rarely it has failed: two runs of one
+// seed differ.
+const (
+	attempts     = 10
+	mostAttempts = 400
+)
 
+// attemptsFor is how many attempts let a scenario fail again with 95 %, if it failed in hits of some
+// runs: at the lower end of what that says of its rate.
+func attemptsFor(hits, runs int) int {
+	rate := search.Wilson(hits, runs, 1).Low
+	if rate <= 0 {
+		return mostAttempts
+	}
+	return min(max(int(math.Ceil(math.Log(0.05)/math.Log1p(-rate))), attempts), mostAttempts)
+}
+
+// rateLine begins the line of a scenario's file that says how often it failed.
+const rateLine = "# It failed in %d of %d runs."
+
+// attemptsOf is how often the scenario of a file is replayed.
+func (r *runner) attemptsOf(file string) int {
+	if r.real {
+		return attempts
+	}
+	var hits, runs int
+	if text, err := os.ReadFile(file); err == nil {
+		if _, err := fmt.Sscanf(string(text), rateLine, &hits, &runs); err == nil && hits > 0 && hits <= runs {
+			return attemptsFor(hits, runs)
+		}
+	}
+	return mostAttempts
+}
+
+// replay runs a scenario with seed after seed, until it fails.
 func (r *runner) replay(s campaign.Scenario, file string) (failed bool) {
 	r.t.Helper()
-	for i := range attempts {
-		h, err := r.run(r.t.Context(), s.WithRequirements())
-		if err != nil {
-			r.t.Fatalf("locktest: %s: %v", file, err)
+	width := runtime.GOMAXPROCS(0)
+	if r.real {
+		width = 1
+	}
+	type attempt struct {
+		h   *history.History
+		v   *checker.Violation
+		err error
+	}
+	most := r.attemptsOf(file)
+	for from := 0; from < most; from += width {
+		tried := make([]attempt, min(width, most-from))
+		var all sync.WaitGroup
+		for i := range tried {
+			all.Go(func() {
+				c, a := s, &tried[i]
+				c.Seed += uint64(from + i)
+				var result *campaign.Result
+				if a.h, a.err = r.run(r.t.Context(), c.WithRequirements()); a.err == nil {
+					result, a.err = campaign.Judge(a.h, campaign.PropertiesOf(s.Properties)...)
+				}
+				if a.err == nil {
+					a.v, _ = result.FirstViolation(s.Properties)
+				}
+			})
 		}
-		result, err := campaign.Judge(h)
-		if err != nil {
-			r.t.Fatalf("locktest: %s: %v", file, err)
+		all.Wait()
+		for i, a := range tried {
+			if a.err != nil {
+				r.t.Fatalf("locktest: %s: %v", file, a.err)
+			}
+			if a.v != nil {
+				r.t.Errorf("%s\nscenario: %s, which has failed before, failed again at attempt %d of at most %d", story(a.v, s)+keepRun(a.h), file, from+i+1, most)
+				return true
+			}
 		}
-		if v, _ := result.FirstViolation(s.Properties); v != nil {
-			r.t.Errorf("%s\nscenario: %s, which has failed before, failed again at attempt %d", story(v, s)+r.keepRun(h), file, i+1)
-			return true
-		}
-		s.Seed++
 	}
 	return false
 }
 
-// shrink makes the scenario smaller that an exploration found, and tells of it.
-func (r *runner) shrink(c *config, found *search.ExploreResult) {
+// searches is how many explorations are tried to find a violation that can be had again.
+const searches = 4
+
+// shrinkFound makes the scenario smaller that an exploration found, and tells of it. If it is too rare
+// for that, others are looked for.
+func (r *runner) shrinkFound(c *config, e search.ExploreOptions, found *search.ExploreResult) {
+	r.t.Helper()
+	rare := found
+	for range searches - 1 {
+		if r.shrink(e.Base.Seed, found) {
+			return
+		}
+		e.Base.Seed++
+		again, err := search.Explore(r.t.Context(), e)
+		if err != nil {
+			r.t.Fatalf("locktest: %v", err)
+		}
+		if len(again.Found) == 0 {
+			break
+		}
+		found = again
+	}
+	r.keep(c, rare, "it fails so rarely that it could not be shrunk")
+}
+
+// shrink makes the scenario smaller that an exploration with a seed found, and tells of it, unless
+// it does not fail again.
+func (r *runner) shrink(seed uint64, found *search.ExploreResult) (reproduced bool) {
 	r.t.Helper()
 	first := found.Found[0]
 	limit := 30 * time.Second
@@ -183,28 +283,35 @@ func (r *runner) shrink(c *config, found *search.ExploreResult) {
 	}
 	z, err := search.Shrink(r.t.Context(), search.ShrinkOptions{Scenario: first.Scenario, History: first.History, Properties: first.Scenario.Properties, TimeLimit: limit, Seeds: 20, Run: r.run})
 	if errors.Is(err, search.ErrNotReproduced) {
-		file, err := r.write(first.Scenario)
-		if err != nil {
-			r.t.Errorf("locktest: %v", err)
-		}
-		r.t.Errorf("%s\nscenario: %s (schedule %d of seed %d; it fails so rarely that it could not be shrunk)", story(&first.Violation, first.Scenario)+r.keepRun(first.History), file, first.Number, c.base.Seed)
-		return
+		return false
 	}
 	if err != nil {
 		r.t.Fatalf("locktest: %v", err)
 	}
 	s := z.Scenario
-	file, err := r.write(s)
+	file, err := r.write(s, z.Rate, z.Seeds)
 	if err != nil {
 		r.t.Errorf("locktest: %v", err)
 	}
 	rate := fmt.Sprintf("%d of %d runs of it fail", z.Rate, z.Seeds)
-	r.t.Errorf("%s\nscenario: %s (schedule %d of seed %d, shrunk; %s)\nreplay: go test -run '^%s$'", story(&z.Violation, s)+r.keepRun(z.History),
-		file, first.Number, c.base.Seed, rate, strings.ReplaceAll(r.t.Name(), "/", "$/^"))
+	r.t.Errorf("%s\nscenario: %s (schedule %d of seed %d, shrunk; %s)\nreplay: go test -run '^%s$'", story(&z.Violation, s)+keepRun(z.History),
+		file, first.Number, seed, rate, strings.ReplaceAll(r.t.Name(), "/", "$/^"))
+	return true
 }
 
-// write keeps a scenario beside the test.
-func (r *runner) write(s campaign.Scenario) (file string, err error) {
+// keep tells of a violation as it was found, and keeps its scenario.
+func (r *runner) keep(c *config, found *search.ExploreResult, why string) {
+	r.t.Helper()
+	first := found.Found[0]
+	file, err := r.write(first.Scenario, 0, 0)
+	if err != nil {
+		r.t.Errorf("locktest: %v", err)
+	}
+	r.t.Errorf("%s\nscenario: %s (schedule %d of seed %d; %s)", story(&first.Violation, first.Scenario)+keepRun(first.History), file, first.Number, c.base.Seed, why)
+}
+
+// write keeps a scenario beside the test, and in how many of some runs it failed; 0: not known.
+func (r *runner) write(s campaign.Scenario, hits, runs int) (file string, err error) {
 	s.Driver = campaign.Virtual
 	text, err := s.YAML()
 	if err != nil {
@@ -213,6 +320,9 @@ func (r *runner) write(s campaign.Scenario) (file string, err error) {
 	file = fmt.Sprintf("%s-%x.yaml", r.kept(), s.Seed)
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return "", err
+	}
+	if runs > 0 {
+		text = fmt.Appendf(nil, rateLine+"\n%s", hits, runs, text)
 	}
 	return file, os.WriteFile(file, text, 0o644)
 }

@@ -10,7 +10,7 @@ import (
 	"lockpick/history"
 )
 
-// story is what a failure tells: the property, and how it came to its violation.
+// story is the message of a failure: the property, and how it came to be violated.
 func story(v *checker.Violation, s campaign.Scenario) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s is violated: %s\n", v.Level, v.Property, v.Summary)
@@ -27,7 +27,7 @@ func story(v *checker.Violation, s campaign.Scenario) string {
 }
 
 // keepRun stores a run where the program lockpick finds it.
-func (r *runner) keepRun(h *history.History) string {
+func keepRun(h *history.History) string {
 	store, err := os.MkdirTemp("", "lockpick-")
 	if err == nil {
 		var dir string

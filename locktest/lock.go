@@ -12,12 +12,13 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockpick/cluster/virtual"
+	"lockpick/history"
 	"lockpick/redlock"
 	"lockpick/workload"
 )
 
-// Lock is the lock under test, as one client uses it. If it is an io.Closer, it is closed at
-// the end.
+// Lock is the lock under test, as one client uses it. If it implements io.Closer, it is closed
+// at the end.
 type Lock interface {
 	// Acquire waits until the lock is granted or ctx ends.
 	Acquire(ctx context.Context, key string) (*Lease, error)
@@ -31,34 +32,34 @@ func (f LockFunc) Acquire(ctx context.Context, key string) (*Lease, error) { ret
 
 // Lease is what a client holds.
 type Lease struct {
-	// Until is until when the holder relies on it, by its own clock. The zero value stands for
-	// a TTL from when Acquire returned, less a twentieth: what the user of a lock assumes that
-	// does not say.
+	// Until is the end of the lease's validity on the holder's clock. The zero value stands for
+	// a TTL after Acquire returned, less a twentieth: the assumption of a user whose lock does
+	// not state it.
 	Until time.Time
-	// Token tells leases apart in the story of a failure. It may be empty.
+	// Token distinguishes leases in the story of a failure. It may be empty.
 	Token string
-	// Release gives the lock back.
+	// Release releases the lock.
 	Release func(ctx context.Context) error
 	// Extend prolongs the lease and returns its new end; the zero value stands for a TTL from
-	// then. Nil: the lock cannot extend.
+	// then. If it is nil, the lock cannot extend.
 	Extend func(ctx context.Context) (until time.Time, err error)
 	// Lost ends when the lock knows that the lease is over. It may be nil.
 	Lost context.Context
 }
 
-// Env is where one client's lock lives.
+// Env is the environment of one client's lock.
 type Env struct {
 	Client string        // c1, c2, …
 	Addrs  []string      // of the masters
 	TTL    time.Duration // that leases are to have
-	// Dial connects to an address of Addrs. Nothing else reaches the masters.
+	// Dial connects to an address of Addrs. The masters cannot be reached in another way.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
 	opened *[]io.Closer
 }
 
-// Clients returns go-redis clients of the masters, one each, with timeouts of a tenth of the
-// TTL. They are closed at the end.
+// Clients returns a go-redis client for each master, with timeouts of a tenth of the TTL. They
+// are closed at the end.
 func (e Env) Clients() []*redis.Client {
 	var all []*redis.Client
 	for _, a := range e.Addrs {
@@ -72,22 +73,27 @@ func (e Env) Clients() []*redis.Client {
 	return all
 }
 
-// kind is the lock as the workload knows it.
-func kind(name string, make func(Env) (Lock, error)) workload.Kind {
+// Kind is the lock that make makes, as programs register it with cli.Main: its name for --lock,
+// and a line about it. Tests need no Kind.
+func Kind(name, summary string, make func(Env) (Lock, error)) workload.Kind {
 	return workload.Kind{
-		Name: name, Summary: "the lock of a test", Opaque: true,
+		Name: name, Summary: summary, Opaque: true, Connects: true,
 		New: func(s workload.Env) (workload.Lock, error) {
 			env := Env{Client: s.Client, Addrs: s.Addrs, TTL: s.TTL, opened: &[]io.Closer{}}
 			a := &adapted{site: s, opened: env.opened, told: map[string]bool{}}
+			a.halt = halt{decided: s.Hooks.Decided, quorum: len(s.Addrs)/2 + 1}
 			env.Dial = a.dial
 			l, err := make(env)
 			if err == nil && l == nil {
-				err = errors.New("the test returned neither a lock nor an error")
+				err = errors.New("neither a lock nor an error was returned")
 			}
 			if err != nil {
 				return nil, errors.Join(err, a.Close())
 			}
 			a.lock = l
+			if s.Observe != nil {
+				s.Observe(a.observed)
+			}
 			return a, nil
 		},
 	}
@@ -99,19 +105,29 @@ type adapted struct {
 	site   workload.Env
 	opened *[]io.Closer
 	leases int
+	halt   halt
 
 	mu    sync.Mutex
-	token string          // that the latest command of the client wrote to take a lock
+	token string          // in the latest command of the client that could acquire a lock
 	told  map[string]bool // tokens of leases
 }
 
-// dial has the lock commands on the client's connections recorded as votes.
+// dial connects and records the lock commands on the connection as votes.
 func (a *adapted) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	c, err := a.site.Dial(ctx, network, addr)
-	if err == nil {
-		virtual.Observe(c, a.hear)
+	dial := a.site.Dial
+	if dial == nil { // the masters are real
+		dial = (&net.Dialer{}).DialContext
 	}
-	return c, err
+	a.halt.pass()
+	c, err := dial(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	a.halt.pass()
+	if virtual.Observe(c, a.hear) {
+		c = conn{c, &a.halt}
+	}
+	return c, nil
 }
 
 func (a *adapted) hear(v redlock.Vote) {
@@ -121,10 +137,22 @@ func (a *adapted) hear(v redlock.Vote) {
 	}
 	a.mu.Unlock()
 	a.site.Hooks.Vote(v)
+	a.halt.vote(v)
 }
 
-// name is the token of a lease whose lock does not say it: what its client has written last,
-// unless that does not tell leases apart.
+// observed records a vote that a link to a real master saw.
+func (a *adapted) observed(op history.Op) {
+	if op.Value.Yes && op.Value.Command == history.CommandSet {
+		a.mu.Lock()
+		a.token = op.Value.Token
+		a.mu.Unlock()
+	}
+	op.Value.Client = a.site.Client
+	a.site.Record(op, 0)
+}
+
+// name returns the token of a lease whose lock does not state one: the value that its client
+// has written last, unless that does not distinguish leases.
 func (a *adapted) name() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -136,7 +164,9 @@ func (a *adapted) name() string {
 }
 
 func (a *adapted) Acquire(ctx context.Context, key string) (workload.Lease, error) {
+	a.halt.acquiring(key)
 	l, err := a.lock.Acquire(ctx, key)
+	a.halt.pass()
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +181,7 @@ func (a *adapted) Acquire(ctx context.Context, key string) (workload.Lease, erro
 	return lease, nil
 }
 
-// end is until when a lease is relied on.
+// end returns the end of a lease's validity.
 func (a *adapted) end(until time.Time) time.Time {
 	if until.IsZero() {
 		return a.site.Runtime.Now().Add(a.site.TTL - a.site.TTL/20)

@@ -17,6 +17,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockpick/campaign"
+	"lockpick/history"
+	"lockpick/search"
 )
 
 // simple is a lock on the first master: SET NX PX, and a release that compares.
@@ -79,7 +81,7 @@ func TestASimpleLockIsConvictedOverAMasterThatForgets(t *testing.T) {
 	}
 }
 
-func TestALockThatIgnoresTheMastersIsRefused(t *testing.T) {
+func TestAnErrorOfTheLockIsTold(t *testing.T) {
 	c := prepare(t, func(Env) (Lock, error) {
 		other := redis.NewClient(&redis.Options{Addr: "10.9.9.9:6379", Dialer: nil, MaxRetries: -1})
 		defer other.Close()
@@ -87,6 +89,36 @@ func TestALockThatIgnoresTheMastersIsRefused(t *testing.T) {
 	}, nil)
 	if _, err := (&runner{t: t}).run(t.Context(), c.base.WithRequirements()); err == nil || !strings.Contains(err.Error(), "10.9.9.9") {
 		t.Errorf("the error of the lock is not told: %v", err)
+	}
+}
+
+// TestAClientIsStoppedAtItsQuorum: a client that was stopped when the votes had decided does not send
+// or get anything, and is not granted the lock, before it goes on.
+func TestAClientIsStoppedAtItsQuorum(t *testing.T) {
+	c := prepare(t, simple, []Option{Masters(1), Clients(2), Faults("client-pause")})
+	s := c.base
+	s.TimeLimit = 8 * time.Second
+	s.Schedule = []campaign.Step{{Fault: "client-pause", Clients: []string{"c1"}, Point: "after-quorum", For: 3 * time.Second}}
+	if err := s.Check(); err != nil {
+		t.Fatal(err)
+	}
+	h, err := (&runner{t: t}).run(t.Context(), s.WithRequirements())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var from, to time.Duration
+	for _, op := range h.Ops {
+		switch stopped := op.F == history.FPaused && op.Process == "c1"; {
+		case stopped && op.Type == history.Invoke:
+			from = op.Time
+		case stopped:
+			to = op.Time
+		case from > 0 && to == 0 && op.Process == "c1":
+			t.Errorf("while it was stopped, at %v: %+v", op.Time, op)
+		}
+	}
+	if to-from < 2*time.Second {
+		t.Errorf("it was stopped from %v to %v, want for 3s", from, to)
 	}
 }
 
@@ -120,6 +152,27 @@ func TestSchedulesRunBesideEachOther(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// TestOnRealRedis: the same test in real time. It is convicted over a master that forgets, and the
+// votes in its story are those that its connections carried.
+func TestOnRealRedis(t *testing.T) {
+	realRedis(t)
+	c := prepare(t, simple, []Option{RealRedis(), Masters(1), Persistence("none"), Faults("kill"), TTL(time.Second)})
+	r := &runner{t: t, real: true}
+	found, err := search.Explore(t.Context(), search.ExploreOptions{Base: c.base, TimeLimit: 2 * time.Minute, Schedules: 100, Workers: 1, Properties: c.base.Properties, Run: r.run})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found.Found) == 0 {
+		t.Fatalf("no violation in %d schedules", found.Schedules)
+	}
+	if text := story(&found.Found[0].Violation, found.Found[0].Scenario); !strings.Contains(text, "by the votes of m1") || !strings.Contains(text, "was killed") {
+		t.Errorf("the story does not tell of the votes and the kill:\n%s", text)
+	}
+	if h := found.Found[0].History; h.Header.Driver != campaign.Process {
+		t.Errorf("it ran on %s", h.Header.Driver)
+	}
 }
 
 // TestAUsersBuildStaysSmall counts the modules that a user's tests need beside their own.

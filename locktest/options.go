@@ -13,50 +13,56 @@ var (
 	flagSeed      = flag.Uint64("lockpick.seed", 0, "locktest: the seed of the schedules (0: what the test says)")
 )
 
-// config is what the options say.
+// config contains the options.
 type config struct {
 	base      campaign.Scenario
 	schedules int
 	time      time.Duration
+	real      bool
 }
 
-// Option says how a lock is tested.
+// Option changes how a lock is tested.
 type Option func(*config)
 
-// Faults are the kinds of fault that strike, such as "kill", "pause", "partition", "slow",
-// "reset", "powercut", "clock" and "client-pause"; docs/faults.md lists them. Default: kill,
-// partition and pause.
+// Faults sets the kinds of fault, such as "kill", "pause", "partition", "slow", "reset",
+// "powercut", "clock" and "client-pause"; docs/faults.md lists them. Default: kill, partition
+// and pause.
 func Faults(kinds ...string) Option { return func(c *config) { c.base.Faults = kinds } }
 
-// Persistence is how masters keep their keys: none (they forget when they restart), rdb,
+// Persistence sets how masters keep their keys: none (they lose them when they restart), rdb,
 // everysec or always. Default: always.
 func Persistence(p string) Option { return func(c *config) { c.base.Persistence = p } }
 
-// Masters is the number of masters. Default: 5.
+// Masters sets the number of masters. Default: 5.
 func Masters(n int) Option { return func(c *config) { c.base.Masters = n } }
 
-// Clients is the largest number of clients. Default: 3.
+// Clients sets the greatest number of clients. Default: 3.
 func Clients(n int) Option { return func(c *config) { c.base.Clients = n } }
 
-// Keys is the number of locks that the clients use. Default: 1.
+// Keys sets the number of locks that the clients use. Default: 1.
 func Keys(n int) Option { return func(c *config) { c.base.Keys = n } }
 
-// TTL is how long leases are to be. Default: 2s.
+// TTL sets the TTL that the lock gets for its leases. Default: 2s.
 func TTL(d time.Duration) Option { return func(c *config) { c.base.TTL = d } }
 
-// RestartDelay is for how long a master that was killed stays down, at least. Default: 0.
+// RestartDelay sets the least time for which a master that was killed stays down. Default: 0.
 func RestartDelay(d time.Duration) Option { return func(c *config) { c.base.RestartDelay = d } }
 
-// Properties are those that are judged, by level or name: docs/checking.md lists them.
-// Default: L2, mutual exclusion.
+// Properties sets the properties that are judged, by level or name; docs/checking.md lists
+// them. Default: L2, mutual exclusion.
 func Properties(names ...string) Option { return func(c *config) { c.base.Properties = names } }
 
-// Schedules is how many schedules are tried. Default: 500, and 50 with -short.
+// Schedules sets how many schedules are tried. Default: 500, and 50 with -short.
 func Schedules(n int) Option { return func(c *config) { c.schedules = n } }
 
-// For is how long schedules are tried at most, in real time. Default: 1m.
+// For limits the real time in which schedules are tried. Default: 1m.
 func For(d time.Duration) Option { return func(c *config) { c.time = d } }
 
-// Seed is what the schedules follow from. The order in which goroutines run does not, so two
-// runs with one seed differ. Default: 1.
+// RealRedis runs the schedules on redis-server processes of this machine, in real time: at most
+// two at once, each for some seconds, as many as fit into For. What is found is not shrunk. A
+// machine without redis-server skips the test.
+func RealRedis() Option { return func(c *config) { c.real = true } }
+
+// Seed sets the seed of the schedules. The order in which goroutines run does not depend on it,
+// so two runs with one seed differ. Default: 1.
 func Seed(n uint64) Option { return func(c *config) { c.base.Seed = n } }

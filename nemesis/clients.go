@@ -23,7 +23,7 @@ func newClientKill(n *Nemesis, f *injection) effect {
 	return newClientOrder(f, n.env.Pauses.Kill, "ended")
 }
 
-// clientOrder is something that happens to clients when they come to a point.
+// clientOrder is an order that clients stop or end at a point.
 type clientOrder struct {
 	f     *injection
 	order func(clients []string, point string) func() []string
@@ -54,8 +54,8 @@ func (o *clientOrder) heal(context.Context) (proof, string, error) {
 	return proven, strings.TrimSpace(fmt.Sprintf("%s %s %s", strings.Join(struck, " "), o.what, o.f.step.Point)), nil
 }
 
-// newClientClock bends clients' clocks: a jump steps the wall clock alone, a rate is of
-// both, as a monotonic clock drifts but never steps.
+// newClientClock sets clients' clocks wrong. A jump changes only the wall clock; a rate changes
+// both clocks, because a monotonic clock drifts but never steps.
 func newClientClock(n *Nemesis, f *injection) effect {
 	text := f.step.Clock
 	if text == "" {
@@ -75,7 +75,7 @@ type clientClock struct {
 	setting sync.Mutex
 
 	mu   sync.Mutex
-	went []string // clients that are known to have gone by the clock
+	went []string // clients that are known to have used the wrong clock
 }
 
 func (c *clientClock) install(ctx context.Context) error {
@@ -89,7 +89,7 @@ func (c *clientClock) install(ctx context.Context) error {
 			c.n.strobe(strobing, c.clock, func(to cluster.Clock) {
 				c.setting.Lock()
 				defer c.setting.Unlock()
-				if strobing.Err() == nil { // else it is being healed, and this would come after that
+				if strobing.Err() == nil { // otherwise it is being healed, and this setting would come after that
 					_ = c.set(to)
 				}
 			})
@@ -114,7 +114,7 @@ func (c *clientClock) heal(context.Context) (proof, string, error) {
 	return proven, fmt.Sprintf("the clock of %s was off by %s", strings.Join(c.went, " "), c.f.params["clock"]), err
 }
 
-// set has the clients go by a clock, and notes first who went by the bent one.
+// set gives the clients a clock setting, after it has noted which of them used the wrong clock.
 func (c *clientClock) set(to cluster.Clock) error {
 	var errs []error
 	for _, client := range c.f.clients {
@@ -124,7 +124,7 @@ func (c *clientClock) set(to cluster.Clock) error {
 	return errors.Join(errs...)
 }
 
-// note notes whether a client goes by the bent clock now.
+// note notes whether a client uses the wrong clock now.
 func (c *clientClock) note(client string) {
 	now := c.n.env.Pauses.Clock(client)
 	c.mu.Lock()
@@ -137,7 +137,7 @@ func (c *clientClock) note(client string) {
 func init() {
 	implement("client-pause", implementation{new: newClientPause})
 	implement("client-kill", implementation{new: newClientKill, shape: func(n *Nemesis, plan Plan, s *Step) {
-		s.Point = pick(n.random, plan.Points[1:]) // the first lies within the lock: no client is there yet
+		s.Point = pick(n.random, plan.Points[1:]) // the first point is within the lock, where no client is yet
 	}})
 	implement("client-clock", implementation{new: newClientClock, shape: func(n *Nemesis, plan Plan, s *Step) {
 		if s.Clock = plan.ClientClock; s.Clock == "" {

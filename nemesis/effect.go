@@ -20,16 +20,16 @@ import (
 //     took effect if, since it was installed, a lock command that it hit got no reply, or
 //     got one that was later than normal (see normal).
 
-// proof is what an effect knows by itself, once it has healed.
+// proof is what an effect knows without the clients, after it has healed.
 type proof int
 
 const (
 	refuted  proof = iota // it changed nothing
 	proven                // it shows by itself that it changed something
-	unproven              // only clients can tell: see felt
+	unproven              // only clients can show the effect: see tookEffect
 )
 
-// clientEvidence is what clients experienced of one fault.
+// clientEvidence is what clients noticed of one fault.
 type clientEvidence struct {
 	masters []string
 	clients []string // nil: all
@@ -37,10 +37,10 @@ type clientEvidence struct {
 	unanswered int           // lock commands
 	late       int           // replies
 	slowest    time.Duration // of the late replies
-	usual      time.Duration // that a reply took in the place of the slowest one
+	usual      time.Duration // that the slowest reply usually takes
 }
 
-// tookEffect reports whether clients experienced the fault.
+// tookEffect reports whether clients noticed the fault.
 func (f *clientEvidence) tookEffect() bool { return f.unanswered+f.late > 0 }
 
 func (f *clientEvidence) String() string {
@@ -68,7 +68,7 @@ func plural(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// rounded keeps three digits or so.
+// rounded rounds to about three digits.
 func rounded(d time.Duration) time.Duration {
 	for unit := time.Duration(1); ; unit *= 10 {
 		if d < 1000*unit {
@@ -77,8 +77,7 @@ func rounded(d time.Duration) time.Duration {
 	}
 }
 
-// settleWithin is how long after a fault has healed the replies are awaited that it held
-// back.
+// settleWithin is how long after the end of a fault to wait for the replies that it delayed.
 const settleWithin = 50 * time.Millisecond
 
 // judge applies the rule to a fault that has just healed.
@@ -95,8 +94,8 @@ func (n *Nemesis) judge(x *clientEvidence, p proof, evidence string) (tookEffect
 	return p == proven || p == unproven && x.tookEffect(), evidence
 }
 
-// startObserving starts to note what clients experience of a fault of which only they can tell: of a
-// fault on links, only the clients of those.
+// startObserving starts to note what clients notice of a fault whose effect only they can show.
+// For a fault on links, only the clients of those links count.
 func (w *watch) startObserving(f *injection) *clientEvidence {
 	x := &clientEvidence{masters: f.masterNames()}
 	if !f.kind.ClientsFeel() {
@@ -111,7 +110,7 @@ func (w *watch) startObserving(f *injection) *clientEvidence {
 	return x
 }
 
-// stopObserving is the end of that.
+// stopObserving ends what startObserving began.
 func (w *watch) stopObserving(x *clientEvidence) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -125,7 +124,7 @@ func (w *watch) hears() bool {
 	return w.heard
 }
 
-// settle waits until somebody has experienced the fault, but no longer than d.
+// settle waits until a client has noticed the fault, but not longer than d.
 func (w *watch) settle(x *clientEvidence, d time.Duration) {
 	w.mu.Lock()
 	known := x.tookEffect()
@@ -135,8 +134,8 @@ func (w *watch) settle(x *clientEvidence, d time.Duration) {
 	}
 }
 
-// hear notes the effect of the installed faults that a vote shows, or what is normal without
-// one. The caller holds w.mu.
+// hear notes the effect of the installed faults that a vote shows; without a fault, it notes
+// the vote as a usual reply. The caller holds w.mu.
 func (w *watch) hear(op history.Op) {
 	w.heard = true
 	v := op.Value
@@ -167,8 +166,8 @@ func (w *watch) hear(op history.Op) {
 	}
 }
 
-// calm reports whether no fault hit the master of a vote, or its client, from when the command
-// was sent until its reply came.
+// calm reports whether no fault hit the master of a vote, or its client, from the time at which
+// the command was sent until the reply.
 func (w *watch) calm(op history.Op) bool {
 	sent := op.Time - op.Value.Delay - op.Value.Took
 	for _, name := range []string{op.Process, op.Value.Client} {
@@ -179,15 +178,15 @@ func (w *watch) calm(op history.Op) bool {
 	return true
 }
 
-// disturbance is how many faults hit a master or a client now, and when the last of them
-// healed.
+// disturbance counts the faults that hit a master or a client now, and keeps the time at which
+// the last one healed.
 type disturbance struct {
 	faults int
 	until  time.Duration
 }
 
-// disturb notes the beginning and the end of faults. What lasts for the whole run, such as
-// a slow disk, is what replies normally come from. The caller holds w.mu.
+// disturb notes the beginning and the end of faults. A fault that lasts for the whole run, such
+// as a slow disk, is part of what is usual. The caller holds w.mu.
 func (w *watch) disturb(op history.Op) {
 	v := op.Value
 	if kind, ok := fault.Named(op.F); !ok || kind.Lasts() || v.ID == 0 {
@@ -211,13 +210,13 @@ func (w *watch) disturb(op history.Op) {
 	}
 }
 
-// replies is how long replies took without faults.
+// replies are the times that replies took without faults.
 type replies struct {
 	ttl  time.Duration
 	took map[[2]string]*recent // by client and master
 }
 
-// recent are the latest times.
+// recent are the latest of these times.
 type recent struct {
 	times [32]time.Duration
 	n     int // that there ever were
@@ -233,18 +232,19 @@ func (r *replies) learn(way [2]string, took time.Duration) {
 	x.n++
 }
 
-// enough is how many replies show the usual delay.
+// enough is how many replies show what is usual.
 const enough = 8
 
-// A reply is late that takes lateFactor times as long as usual, and at least lateBy longer,
-// or a 50th of the TTL where that is less.
+// A reply is late if it takes lateFactor times as long as usual, and at least lateBy longer, or
+// a 50th of the TTL if that is less.
 const (
 	lateFactor = 3
 	lateBy     = 5 * time.Millisecond
 )
 
-// normal is what a reply usually takes from a master to a client, and the most that is
-// normal. Of a link that has shown too few replies it is what is usual on the others.
+// normal returns what a reply usually takes from a master to a client, and the longest time
+// that counts as normal. For a link with too few replies it uses what is usual on the other
+// links.
 func (r *replies) normal(way [2]string) (usual, bound time.Duration) {
 	x := r.took[way]
 	if x == nil || x.n < enough {
@@ -256,7 +256,7 @@ func (r *replies) normal(way [2]string) (usual, bound time.Duration) {
 	return usual, max(lateFactor*usual, usual+min(lateBy, r.ttl/50))
 }
 
-// others is the link that has shown the most replies; nil: none has.
+// others returns the link with the most replies, or nil.
 func (r *replies) others() *recent {
 	var best *recent
 	for _, way := range slices.SortedFunc(maps.Keys(r.took), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {

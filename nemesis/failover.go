@@ -14,11 +14,11 @@ import (
 )
 
 // newFailover ends a master just after it has granted a lock, so that the replica that takes
-// its place has mostly not heard of that.
+// its place has usually not received that yet.
 //
-// The outage is what Redis Sentinel takes: down-after until it notices, here an eighth of the
-// TTL, and then its election. A TTL below 10 s stands for a longer one, in a run that is
-// shortened as a whole: the election is shortened in proportion.
+// The outage lasts as long as with Redis Sentinel: down-after until Sentinel notices, here an
+// eighth of the TTL, and then its election. A TTL below 10 s stands for a longer one in a run
+// that is shortened as a whole, so the election is shortened in proportion.
 func newFailover(n *Nemesis, f *injection) effect {
 	outage := f.step.Outage
 	if outage == 0 {
@@ -57,8 +57,8 @@ func (x *failover) install(ctx context.Context) error {
 		if err := m.Failover(ctx, takeover); err != nil {
 			return err
 		}
-		x.n.recordState(m, nil) // at once: it grants locks already
-		// Not before: the votes of the lease that the failover waited for come one by one.
+		x.n.recordState(m, nil) // immediately, because the successor grants locks already
+		// Not earlier: the votes on the lease that the failover waited for arrive one by one.
 		stored := x.n.watch.stored(x.n.now())
 		looking, cancel := x.n.within(ctx, lookRunning)
 		defer cancel()
@@ -89,7 +89,7 @@ func (x *failover) grantedHere(op history.Op) bool {
 }
 
 func (x *failover) heal(ctx context.Context) (proof, string, error) {
-	// The old primary comes back as a replica of its successor.
+	// The old primary returns as a replica of its successor.
 	err := x.n.each(x.f.masters, func(m cluster.Master) error { return m.Start(ctx) })
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -105,7 +105,7 @@ func (x *failover) heal(ctx context.Context) (proof, string, error) {
 	return proven, fmt.Sprintf("after %v a replica took the place of %s%s; %s", rounded(x.takeover.Outage), strings.Join(x.f.masterNames(), " "), split, lost), err
 }
 
-// stored is what masters granted of the leases that are held: by master, the key's token.
+// stored returns the keys' tokens of the leases that are held, by master.
 func (w *watch) stored(now time.Duration) map[string]map[string]string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

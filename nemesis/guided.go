@@ -11,21 +11,21 @@ import (
 	"lockpick/history/fault"
 )
 
-// Guided reads the votes and strikes where exclusion hangs on a thread, until ctx
+// Guided reads the votes and strikes when mutual exclusion depends on few masters, until ctx
 // ends. It returns when all faults have healed.
 //
-// A lease that k masters voted for is protected as long as fewer than a quorum are
-// free for another: those that did not vote, N−k, and those that forgot. So it takes
-// k−(N−quorum) of them to forget while the lease is valid, which is k−⌊N/2⌋ for an odd
-// N and one more for an even one. If partitions are allowed, half of the clients
-// are cut from a minority beforehand: of what they acquire, k is a bare quorum, and
-// a single master decides; the others are there to take its vote.
+// A lease that k masters voted for is protected as long as fewer than a quorum of masters are
+// free for another one: the N−k masters that did not vote for it, and those that lost its key.
+// So k−(N−quorum) of them must lose the key while the lease is valid, which is k−⌊N/2⌋ for an
+// odd N and one more for an even one. If partitions are allowed, half of the clients are cut
+// off from a minority first. Then k is exactly a quorum for their leases, a single master
+// decides, and the other clients can take its vote.
 //
-// Every kind that the plan asks for strikes within the first quarter of the run: at the
-// next lease, and when its time has come without one, at an older lease or at random. Until
-// then strikes may overlap; afterwards each waits for the one before it to heal.
+// Every kind that the plan asks for strikes within the first quarter of the run: at the next
+// lease, or, if its time comes without one, at an older lease or at random. Until then strikes
+// may overlap; afterwards each waits until the one before it has healed.
 //
-// Where leases are granted and no vote is seen, there is nothing to go by: it strikes at random.
+// If leases are granted and no vote is seen, Guided strikes at random.
 func (n *Nemesis) Guided(ctx context.Context, plan Plan) {
 	plan = n.begun(plan)
 	n.background(ctx, plan)
@@ -66,8 +66,8 @@ func (n *Nemesis) unguided(ctx context.Context, plan Plan) {
 	n.Random(ctx, plan)
 }
 
-// strikes are the kinds that the guided nemesis strikes with. Partitions narrow quorums
-// before each strike, which is their strike, unless there is no other kind.
+// strikes are the kinds that the guided nemesis strikes with. A partition is used to narrow
+// quorums before each strike, and is a strike of its own only if there is no other kind.
 func (n *Nemesis) strikes(plan Plan) []string {
 	faults := slices.DeleteFunc(slices.Clone(plan.Faults), func(name string) bool { return n.lasts(name, plan) })
 	if others := slices.DeleteFunc(slices.Clone(faults), cuts); len(others) > 0 {
@@ -94,7 +94,7 @@ func (n *Nemesis) newDebut(strikes []string, plan Plan) *debut {
 // over reports whether every kind has struck once.
 func (d *debut) over() bool { return d.struck == d.kinds }
 
-// left is the time until the next kind's first strike is due, at least 0; after all of
+// left returns the time until the next kind's first strike is due, at least 0; after all of
 // them it is longer than any run.
 func (d *debut) left(now time.Duration) time.Duration {
 	if d.over() || d.quarter == 0 {
@@ -106,8 +106,8 @@ func (d *debut) left(now time.Duration) time.Duration {
 
 const forever = 10_000 * time.Hour
 
-// background installs, for the whole run and on all masters, what is no strike by
-// itself: a disk that lies or is slow, a clock that drifts or strobes.
+// background installs the faults that are not strikes, for the whole run and on all masters: a
+// disk that lies or is slow, a clock that drifts or strobes.
 func (n *Nemesis) background(ctx context.Context, plan Plan) {
 	for _, name := range plan.Faults {
 		if !n.lasts(name, plan) {
@@ -127,8 +127,8 @@ func (n *Nemesis) lasts(name string, plan Plan) bool {
 	return kind.Lasts() || kind.Clock == fault.MasterClock && err == nil && (c.Rate != 0 || strobe)
 }
 
-// narrowQuorum cuts half of the clients from a minority of the masters, and returns what
-// ends that.
+// narrowQuorum cuts half of the clients off from a minority of the masters, and returns a
+// function that ends that.
 func (n *Nemesis) narrowQuorum(ctx context.Context) (mend func()) {
 	until, end := n.env.Runtime.WithCancelCause(ctx)
 	clients := slices.Clone(n.env.Clients)
@@ -146,12 +146,11 @@ func (n *Nemesis) narrowQuorum(ctx context.Context) (mend func()) {
 
 var errStruck = errors.New("struck")
 
-// lateVotes is how long after an acquisition the votes that it did not wait for are
-// still awaited.
+// lateVotes is how long after an acquisition to wait for the votes that it did not wait for.
 const lateVotes = 5 * time.Millisecond
 
-// acquisition waits for the next one, at most for d: clients may be out of luck. Unless at
-// once, it also waits for late votes.
+// acquisition waits for the next acquisition, at most for d, because clients may not acquire
+// anything. Unless atOnce is set, it also waits for late votes.
 func (n *Nemesis) acquisition(ctx context.Context, d time.Duration, atOnce bool) (lease, bool) {
 	op, ok := n.watch.await(ctx, d, func(op history.Op) bool {
 		return op.F == history.FAcquire && op.Type == history.OK
@@ -162,9 +161,9 @@ func (n *Nemesis) acquisition(ctx context.Context, d time.Duration, atOnce bool)
 	return lease{client: op.Process, key: op.Key, token: op.Value.Token, until: op.Value.ValidUntil}, true
 }
 
-// strike waits for a lease and hits it with the kind whose turn it is. If the first strike
-// of that kind falls due before, it hits an older lease, or strikes at random. It returns when the fault has
-// healed, or when the next first strike is due.
+// strike waits for a lease and strikes with the kind whose turn it is. If the first strike of
+// that kind is due before there is a lease, it strikes at an older lease or at random. It
+// returns when the fault has healed, or when the next first strike is due.
 func (n *Nemesis) strike(ctx context.Context, plan Plan, strikes []string, debut *debut) {
 	name := n.top(strikes)
 	kind := fault.Of(name)
@@ -196,13 +195,14 @@ func (n *Nemesis) strike(ctx context.Context, plan Plan, strikes []string, debut
 		n.inject(ctx, s, random)
 	})
 	if c, _, err := ParseClock(s.Clock); fault.Of(s.Fault).Clock == fault.MasterClock && err == nil && c.Offset < 0 {
-		return // it stays as it is until the run ends
+		return // it stays wrong until the run ends
 	}
 	_ = n.env.Runtime.Sleep(healed, debut.left(n.now()))
 	end(nil)
 }
 
-// aimedAt is the step that hits a lease; false: its votes are not known any more.
+// aimedAt returns the step that hits a lease. It returns false if the votes on the lease are no
+// longer known.
 func (n *Nemesis) aimedAt(plan Plan, name string, l lease) (plannedStep, bool) {
 	kind := fault.Of(name)
 	voters := n.watch.votersOf(l.token)
@@ -213,15 +213,15 @@ func (n *Nemesis) aimedAt(plan Plan, name string, l lease) (plannedStep, bool) {
 	switch {
 	case kind.Clock == fault.ClientClock: // of any client, for as long as it lasts
 	case kind.Hits == fault.Clients:
-		// What it has passed already it will pass in its next section. The last point is
-		// the one where the lease that it holds now is at stake.
+		// The client reaches the points that it has passed only in its next section. The last
+		// point is the one that endangers its current lease.
 		s.Clients = []string{l.client}
 		if n.random.IntN(3) > 0 {
 			s.Point = plan.Points[len(plan.Points)-1]
 		}
 	case kind.Forgets():
 		if kind.Clock == fault.MasterClock && plan.Clock == "" {
-			s.Clock = "+" + n.around(2*n.env.TTL).String() // forward: it ends keys before their time
+			s.Clock = "+" + n.around(2*n.env.TTL).String() // forward, because that ends keys too early
 		}
 		all := len(n.env.Cluster.Masters())
 		spare := max(1, len(voters)-(all-(all/2+1)))
@@ -239,7 +239,7 @@ func (n *Nemesis) aimedAt(plan Plan, name string, l lease) (plannedStep, bool) {
 	return plannedStep{Step: n.unhealed(s), guided: true}, true
 }
 
-// unaimed is a step of a kind that found no lease to hit in time.
+// unaimed returns a step of a kind that found no lease in time.
 func (n *Nemesis) unaimed(plan Plan, name string) plannedStep {
 	s := n.shape(plan, name)
 	if fault.Of(name).Hits != fault.Clients {
@@ -248,8 +248,8 @@ func (n *Nemesis) unaimed(plan Plan, name string) plannedStep {
 	return plannedStep{Step: n.unhealed(s)}
 }
 
-// unhealed lets a clock that a step sets back be wrong until the run ends: to set it right
-// again would be a jump forward, a fault of its own.
+// unhealed makes a clock that a step sets back stay wrong until the run ends, because
+// correcting it would be a jump forward, which is a fault of its own.
 func (n *Nemesis) unhealed(s Step) Step {
 	if c, _, err := ParseClock(s.Clock); fault.Of(s.Fault).Clock == fault.MasterClock && err == nil && c.Offset < 0 {
 		s.For = 24 * time.Hour

@@ -6,7 +6,7 @@ import "lockpick/history/fault"
 type implementation struct {
 	// new makes the effect of one fault.
 	new func(n *Nemesis, f *injection) effect
-	// shape draws what is particular to a step of the kind; nil: nothing is.
+	// shape draws the parameters of a step that only this kind has; nil: there are none.
 	shape func(n *Nemesis, plan Plan, s *Step)
 }
 

@@ -11,7 +11,7 @@ import (
 	"lockpick/history/fault"
 )
 
-// injection is one fault on its way from installation to healing.
+// injection is one fault, from its installation to its healing.
 type injection struct {
 	id      int
 	step    plannedStep
@@ -19,16 +19,16 @@ type injection struct {
 	masters []cluster.Master
 	clients []string
 	params  map[string]string
-	draw    float64 // from 0 up to 1, of what is random about its effect
+	draw    float64 // from 0 up to 1, for the random part of its effect
 	effect  effect
-	run     context.Context // ends when the run is told to end: an effect that waits stops waiting then
+	run     context.Context // ends when the run is told to end: an effect that waits must then stop waiting
 }
 
 // effect is the implementation of a kind of fault.
 type effect interface {
-	// install does it. An error means that it was not done, and why.
+	// install installs the fault. The error says why that was not possible.
 	install(ctx context.Context) error
-	// heal undoes it, and reports whether it changed anything and what shows that.
+	// heal ends the fault, and reports whether it changed anything and what shows that.
 	heal(ctx context.Context) (p proof, evidence string, err error)
 }
 
@@ -44,9 +44,9 @@ func (f *injection) masterNames() []string {
 	return names
 }
 
-// inject carries out one step, from its targets to its healing. It returns when the
-// fault has healed: at the end of its window, or soon after ctx has ended. A step
-// whose turn comes only then is recorded as skipped.
+// inject carries out one step, from the choice of its targets to its healing. It returns when
+// the fault has healed: at the end of its window, or soon after ctx has ended. A step that is
+// due only after that is recorded as skipped.
 func (n *Nemesis) inject(ctx context.Context, s plannedStep, random *rand.Rand) {
 	f, err := n.begin(ctx, s, random)
 	n.record(f, history.Invoke, history.PhaseInstall, nil, nil)
@@ -54,8 +54,9 @@ func (n *Nemesis) inject(ctx context.Context, s plannedStep, random *rand.Rand) 
 	if err == nil {
 		defer n.end(f)
 		x = n.watch.startObserving(f)
-		// What was begun is carried through when the run is told to end: half of a
-		// fault, such as a kill that nobody waited for, could not be healed.
+		// An installation that has begun is completed when the run is told to end: half of a
+		// fault, such as a kill without waiting for the end of the process, could not be
+		// healed.
 		err = f.effect.install(context.WithoutCancel(ctx))
 	}
 	if err != nil {

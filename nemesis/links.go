@@ -11,8 +11,8 @@ import (
 	"lockpick/cluster"
 )
 
-// links lets faults on one link overlap: a link suffers the sum of what is
-// installed on it.
+// links lets faults on one link overlap: the link has the sum of the faults that are installed
+// on it.
 type links struct {
 	cluster cluster.Cluster
 	mu      sync.Mutex
@@ -40,7 +40,7 @@ func (l *links) remove(link cluster.Link, id int) {
 	link.Set(sum(l.faults[link]))
 }
 
-// sum is the worst of each: lost bytes before held ones, delays added up.
+// sum is the worst of all faults: dropped bytes before held ones, and the sum of the delays.
 func sum(faults map[int]cluster.LinkFault) cluster.LinkFault {
 	var s cluster.LinkFault
 	for _, id := range slices.Sorted(maps.Keys(faults)) {
@@ -62,7 +62,7 @@ func worse(a, b cluster.Mode) cluster.Mode {
 	return cluster.Pass
 }
 
-// newPartition cuts clients from masters.
+// newPartition cuts clients off from masters.
 func newPartition(n *Nemesis, f *injection) effect {
 	mode, direction := f.step.Mode, f.step.Direction
 	if mode == cluster.Pass {
@@ -82,8 +82,8 @@ func newPartition(n *Nemesis, f *injection) effect {
 	return e
 }
 
-// newSlow delays both directions, by more than the lock waits for a master unless
-// the step says otherwise.
+// newSlow delays both directions, by more than the timeout per master of the lock unless the
+// step says otherwise.
 func newSlow(n *Nemesis, f *injection) effect {
 	delay := f.step.Delay
 	if delay == 0 {
@@ -141,10 +141,10 @@ func (e *linkEffect) heal(context.Context) (proof, string, error) {
 	return e.proof(d), tell(d, len(e.links)), nil
 }
 
-// proof is what the counts show. What was lost or refused, somebody missed. What was only
-// kept for a while was late or not, as those can tell who waited for it; of a lock whose
-// votes are unknown, that anything was kept has to do. Another fault on the same link may
-// have done the rest.
+// proof is what the counts of the links show. Bytes that were lost or refused always had an
+// effect. Whether bytes that were only delayed arrived too late can be told only by the client
+// that waited for them; for a lock whose votes are unknown, it is enough that bytes were
+// delayed. Another fault on the same link may have caused the rest.
 func (e *linkEffect) proof(d cluster.LinkCounts) proof {
 	touched, lost := d.Held+d.Dropped, d.Dropped
 	switch {
@@ -162,7 +162,7 @@ func (e *linkEffect) proof(d cluster.LinkCounts) proof {
 	return unproven
 }
 
-// tell says what links did.
+// tell describes what links did.
 func tell(d cluster.LinkCounts, links int) string {
 	var told []string
 	for _, x := range []struct {

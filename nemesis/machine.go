@@ -51,8 +51,8 @@ func ParseClock(s string) (c cluster.Clock, strobe bool, err error) {
 	return c, strobe, nil
 }
 
-// bend reads what is wrong with a clock, and notes it as parameters of the fault: clock as it
-// was written, and by itself the rate, the offset or what the clock strobes by.
+// bend parses what is wrong with a clock, and notes it as parameters of the fault: the setting
+// as it was written, and separately the rate, the offset or the amount of strobing.
 func (f *injection) bend(text string) (c cluster.Clock, strobe bool) {
 	f.params["clock"] = text
 	c, strobe, _ = ParseClock(text)
@@ -69,15 +69,14 @@ func (f *injection) bend(text string) (c cluster.Clock, strobe bool) {
 	return c, strobe
 }
 
-// machines lets faults of the machines below the masters overlap: a disk suffers the
-// sum of what is wrong with it.
+// machines lets faults of the machines of masters overlap: a disk has the sum of its faults.
 type machines struct {
 	mu    sync.Mutex
 	disks map[cluster.Master]map[int]cluster.Disk // by the injection's id
-	full  map[cluster.Master]bool                 // that are to be drained as soon as they run
+	full  map[cluster.Master]bool                 // to be drained as soon as they run
 }
 
-// setDisk adds one injection's fault of a disk, or takes it away with the zero value.
+// setDisk adds the disk fault of an injection, or removes it if it is the zero value.
 func (x *machines) setDisk(ctx context.Context, m cluster.Master, id int, d cluster.Disk) error {
 	x.mu.Lock()
 	if x.disks[m] == nil {
@@ -88,8 +87,8 @@ func (x *machines) setDisk(ctx context.Context, m cluster.Master, id int, d clus
 	}
 	x.mu.Unlock()
 	for {
-		// Another fault may come or go while this one is being set: whoever is last
-		// sets what is right by then.
+		// Another fault may be installed or healed while this one is being set, so the last
+		// call sets the sum at that time.
 		sum := x.sum(m)
 		if err := m.SetDisk(ctx, sum); err != nil || sum == x.sum(m) {
 			return err
@@ -109,7 +108,7 @@ func (x *machines) sum(m cluster.Master) cluster.Disk {
 	return sum
 }
 
-// snapshots asks masters which keys they store, as far as they answer.
+// snapshots asks masters which keys they store. Masters that do not answer are left out.
 func (n *Nemesis) snapshots(ctx context.Context, masters []cluster.Master) map[string]cluster.Snapshot {
 	var mu sync.Mutex
 	found := map[string]cluster.Snapshot{}
@@ -127,7 +126,7 @@ func (n *Nemesis) snapshots(ctx context.Context, masters []cluster.Master) map[s
 	return found
 }
 
-// lost tells which of the keys that masters stored before they do not store after.
+// lost describes which of the keys that masters stored before they no longer store.
 func lost(before, after map[string]cluster.Snapshot) string {
 	var told []string
 	for _, m := range slices.Sorted(maps.Keys(before)) {
@@ -148,7 +147,7 @@ func lost(before, after map[string]cluster.Snapshot) string {
 	return strings.Join(told, "; ")
 }
 
-// newClock sets masters' wall clocks off the true one.
+// newClock sets the wall clocks of masters wrong.
 func newClock(n *Nemesis, f *injection) effect {
 	c, strobe := f.bend(f.step.Clock)
 	return &clock{n: n, f: f, clock: c, strobe: strobe}
@@ -163,7 +162,7 @@ type clock struct {
 	stop   context.CancelCauseFunc
 }
 
-// Clocks lists what was done to clocks so far (see ParseClock).
+// Clocks lists the changes of clocks so far (see ParseClock).
 func (n *Nemesis) Clocks() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -195,7 +194,7 @@ func (c *clock) install(ctx context.Context) error {
 	return nil
 }
 
-// strobe sets clocks right and wrong until ctx ends.
+// strobe sets clocks right and wrong in turn until ctx ends.
 func (n *Nemesis) strobe(ctx context.Context, wrong cluster.Clock, set func(cluster.Clock)) {
 	for now := (cluster.Clock{}); n.env.Runtime.Sleep(ctx, strobeEvery) == nil; {
 		set(now)
@@ -212,12 +211,12 @@ func (c *clock) heal(ctx context.Context) (proof, string, error) {
 		c.stop(errStruck)
 	}
 	if c.clock.Offset < 0 && c.f.run.Err() != nil {
-		// The run has been told to end. To set the clock right is a jump forward, which
-		// would end the keys of leases that clients still hold: they get their time.
+		// The run has been told to end. Correcting the clock would be a jump forward, which
+		// would end the keys of leases that clients still hold. So these leases may end first.
 		_ = c.n.env.Runtime.Sleep(ctx, c.n.env.TTL)
 	}
 	err := c.n.each(c.f.masters, func(m cluster.Master) error { return m.SetClock(ctx, cluster.Clock{}) })
-	// SetClock has seen that the masters' TIME showed it.
+	// SetClock has verified that the masters' TIME shows the setting.
 	return proven, fmt.Sprintf("TIME showed %s on %s; %s", c.f.step.Clock, strings.Join(c.f.masterNames(), " "), c.lost), err
 }
 
@@ -247,7 +246,7 @@ func newSlowFsync(n *Nemesis, f *injection) effect {
 	return &disk{n: n, f: f, disk: cluster.Disk{FsyncDelay: delay}, what: "fsyncs delayed", count: func(c cluster.DiskCounts) int64 { return c.Delayed }}
 }
 
-// newLyingFsync makes the fsyncs of masters say yes and do nothing.
+// newLyingFsync makes the fsyncs of masters report success without doing anything.
 func newLyingFsync(n *Nemesis, f *injection) effect {
 	return &disk{n: n, f: f, disk: cluster.Disk{FsyncLies: true}, what: "fsyncs that did nothing", count: func(c cluster.DiskCounts) int64 { return c.Lied }}
 }
@@ -284,8 +283,8 @@ func (d *disk) heal(ctx context.Context) (proof, string, error) {
 	}
 	err := d.n.each(d.f.masters, func(m cluster.Master) error { return d.n.machines.setDisk(ctx, m, d.f.id, cluster.Disk{}) })
 	for _, m := range d.f.masters {
-		// Redis ends where fsync=always cannot write. Nobody else starts it then, unless
-		// it was about to be killed anyway.
+		// Redis ends if it cannot write with fsync=always. Nothing else starts it then, unless
+		// another fault was about to kill it anyway.
 		if d.disk.Full && m.State() == cluster.Down && !d.n.restarting(m) {
 			ended = append(ended, m.Name()+" ended by itself")
 			d.n.recordState(m, nil)
@@ -300,7 +299,7 @@ func (d *disk) heal(ctx context.Context) (proof, string, error) {
 	return p, strings.Join(append([]string{fmt.Sprintf("%s: %d", d.what, n)}, ended...), "; "), err
 }
 
-// restarting reports whether a fault that will start the master is under way.
+// restarting reports whether another fault will start the master.
 func (n *Nemesis) restarting(m cluster.Master) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -312,14 +311,14 @@ func (n *Nemesis) restarting(m cluster.Master) bool {
 	return false
 }
 
-// newMemory fills the memory of masters, so that they evict or refuse.
+// newMemory fills the memory of masters, so that they evict keys or refuse writes.
 func newMemory(n *Nemesis, f *injection) effect { return &memory{n: n, f: f} }
 
 type memory struct {
 	n       *Nemesis
 	f       *injection
 	evicted int64
-	refused int // lock commands that there was no memory for, when it began
+	refused int // number of lock commands refused for lack of memory, at the beginning
 	lost    string
 }
 
@@ -347,8 +346,8 @@ func (x *machines) fill(masters []cluster.Master) {
 	}
 }
 
-// drain removes from masters what the fault memory left there. From those that do not run now
-// it is removed when the fault heals that has stopped them.
+// drain removes the keys of the fault memory from masters. For masters that do not run now,
+// they are removed when the fault that has stopped the masters heals.
 func (n *Nemesis) drain(ctx context.Context, masters []cluster.Master) error {
 	n.machines.mu.Lock()
 	full := slices.DeleteFunc(slices.Clone(masters), func(m cluster.Master) bool { return !n.full[m] })

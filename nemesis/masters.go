@@ -12,7 +12,7 @@ import (
 	"lockpick/cluster"
 )
 
-// newPause stops masters where they stand.
+// newPause stops the processes of masters.
 func newPause(n *Nemesis, f *injection) effect { return &pause{n: n, f: f} }
 
 type pause struct {
@@ -20,10 +20,10 @@ type pause struct {
 	f *injection
 
 	mu       sync.Mutex
-	answered []string // the masters that gave an answer although they were paused
+	answered []string // the masters that answered although they were paused
 }
 
-// lookPaused is how long a paused master gets to prove that it is not.
+// lookPaused is how long a paused master has to prove that it is not paused.
 const lookPaused = 50 * time.Millisecond
 
 func (p *pause) install(ctx context.Context) error {
@@ -158,7 +158,7 @@ func (r *restart) heal(ctx context.Context) (proof, string, error) {
 	return r.proof, strings.Join(r.told, "; "), err
 }
 
-// tell notes what became of a master, and whether that shows that the fault took effect.
+// tell notes what happened to a master, and whether that shows that the fault took effect.
 func (r *restart) tell(tookEffect bool, what string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -168,8 +168,8 @@ func (r *restart) tell(tookEffect bool, what string) {
 	r.told = append(r.told, what)
 }
 
-// compare tells what a restart did to what a master stored. A key that is gone may
-// also have expired meanwhile.
+// compare describes what a restart did to the keys of a master. A key that is gone may also
+// have expired meanwhile.
 func compare(name string, before cluster.Snapshot, known bool, after cluster.Snapshot) (what string, restarted bool) {
 	if !known {
 		return name + " started anew", true

@@ -22,44 +22,44 @@ type Env struct {
 	History *history.Recorder
 	Start   time.Time // when the run's time began
 	TTL     time.Duration
-	Fill    int64 // bytes with which the fault memory fills a master
+	Fill    int64 // number of bytes with which the fault memory fills a master
 	Seed    uint64
 }
 
-// Pauses stops and ends clients at named points: each of those named when it next
-// passes point, or, with none named, whichever is the first to. The function that is
-// returned lets those that stopped go on, or starts those anew that ended, and returns
-// them. With no point it happens at once, wherever the client is, which only a client
-// that is a process can be made to.
+// Pauses stops and ends clients at points. If clients are named, each of them stops when it
+// next passes point; otherwise the first client to pass it does. The function that is returned
+// lets the stopped clients continue, or restarts those that ended, and returns them. Without a
+// point the client stops or ends at once, wherever it is, which is possible only for clients
+// that are processes.
 type Pauses interface {
 	Stop(clients []string, point string) (resume func() []string)
 	Kill(clients []string, point string) (revive func() []string)
-	// SetClock bends a client's clocks: both run at the rate, and the wall clock is ahead
-	// by the offset.
+	// SetClock sets a client's clocks: both run at the rate, and the wall clock is ahead by the
+	// offset.
 	SetClock(client string, to cluster.Clock) error
-	// Clock is the clock that a client is known to use.
+	// Clock returns the clock that a client is known to use.
 	Clock(client string) cluster.Clock
 }
 
-// Nemesis carries out steps, however many at a time.
+// Nemesis carries out steps, any number at a time.
 type Nemesis struct {
 	env     Env
 	watch   *watch
-	random  *rand.Rand // of the goroutine that draws steps
-	untried []string   // kinds of fault that it has yet to draw
+	random  *rand.Rand // used only by the goroutine that draws steps
+	untried []string   // kinds of fault that are still to be drawn
 	links   *links
 	machines
 
 	mu      sync.Mutex
 	next    int
 	active  map[int]*injection
-	tried   map[string]bool         // kinds of fault that a step was begun of
+	tried   map[string]bool         // kinds of fault of which a step has begun
 	clocks  []string                // what was done to clocks
-	running int                     // injections and waits for triggers on their way
-	idle    context.CancelCauseFunc // set while somebody waits for running to be 0
+	running int                     // number of injections and waits for triggers that have not ended
+	idle    context.CancelCauseFunc // set while settle waits for running to be 0
 }
 
-// New makes a nemesis, which watches the history from now on.
+// New makes a nemesis, which observes the history from now on.
 func New(env Env) *Nemesis {
 	n := &Nemesis{
 		env: env, watch: newWatch(env.Runtime, env.TTL), random: rand.New(rand.NewPCG(env.Seed, 0)),
@@ -109,5 +109,5 @@ func (n *Nemesis) recordState(m cluster.Master, look *cluster.Snapshot) {
 	n.env.History.Record(history.Op{Process: m.Name(), Type: history.Info, F: history.FState, Value: v})
 }
 
-// now is the run's time.
+// now returns the run's time.
 func (n *Nemesis) now() time.Duration { return n.env.Runtime.Now().Sub(n.env.Start) }

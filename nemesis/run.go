@@ -12,10 +12,10 @@ import (
 	"lockpick/history/fault"
 )
 
-// Plan says which faults a nemesis that draws its steps may use, and how.
+// Plan contains the faults that a nemesis may draw, and their parameters.
 type Plan struct {
 	Faults       []string      // names of kinds
-	Targets      []string      // words for masters; empty: one, minority, majority, holders
+	Targets      []string      // words for targets; empty: one, minority, majority, holders
 	Interval     time.Duration // between steps, on average; 0: the TTL
 	Length       time.Duration // of the run; 0: unknown
 	RestartDelay time.Duration // of kill, shutdown, powercut and failover
@@ -25,11 +25,11 @@ type Plan struct {
 	Strict, Torn bool          // of powercut
 	Outage       time.Duration // of failover; 0: drawn
 	SplitBrain   bool          // of failover
-	Points       []string      // of client-pause, in the order in which a client passes them: at least one, if it is among the faults
+	Points       []string      // of client-pause, in the order in which a client passes them; at least one, if client-pause is among the faults
 }
 
-// Schedule carries out explicit steps, each at its time or at its trigger. It
-// returns when ctx has ended and all faults have healed.
+// Schedule carries out explicit steps, each at its time or its trigger. It returns when ctx has
+// ended and all faults have healed.
 func (n *Nemesis) Schedule(ctx context.Context, steps []Step) {
 	var runs []func()
 	for i, step := range steps {
@@ -53,14 +53,14 @@ func (n *Nemesis) Schedule(ctx context.Context, steps []Step) {
 			}
 		})
 	}
-	for _, run := range runs { // only now: a step may trigger one that stands before it
+	for _, run := range runs { // only now, because a step may trigger an earlier one
 		n.spawn(run)
 	}
 	n.untilEnd(ctx)
 }
 
-// Random draws steps from plan until ctx ends, each beside the ones before. It
-// returns when all faults have healed.
+// Random draws steps from plan until ctx ends, and carries them out concurrently. It returns
+// when all faults have healed.
 func (n *Nemesis) Random(ctx context.Context, plan Plan) {
 	plan = n.begun(plan)
 	for n.env.Runtime.Sleep(ctx, n.around(plan.Interval)) == nil {
@@ -70,8 +70,8 @@ func (n *Nemesis) Random(ctx context.Context, plan Plan) {
 	n.finish(ctx, plan)
 }
 
-// finish records the kinds whose turn never came as skipped, and waits until all faults
-// have healed. ctx has ended.
+// finish records the kinds that were never drawn as skipped, and waits until all faults have
+// healed. ctx has ended.
 func (n *Nemesis) finish(ctx context.Context, plan Plan) {
 	for _, name := range plan.Faults {
 		n.mu.Lock()
@@ -84,7 +84,7 @@ func (n *Nemesis) finish(ctx context.Context, plan Plan) {
 	n.settle()
 }
 
-// begun readies the nemesis to draw from plan.
+// begun prepares the nemesis to draw from plan.
 func (n *Nemesis) begun(plan Plan) Plan {
 	n.untried = nil
 	plan.Interval = cmp.Or(plan.Interval, n.env.TTL)
@@ -98,12 +98,12 @@ func (n *Nemesis) untilEnd(ctx context.Context) {
 	n.settle()
 }
 
-// around is a random time between a half and one and a half of d.
+// around returns a random time from half of d to one and a half of d.
 func (n *Nemesis) around(d time.Duration) time.Duration {
 	return d/2 + time.Duration(n.random.Int64N(int64(d)+1))
 }
 
-// draw makes a step at random.
+// draw makes a random step.
 func (n *Nemesis) draw(plan Plan) Step {
 	targets := plan.Targets
 	if len(targets) == 0 {
@@ -113,21 +113,21 @@ func (n *Nemesis) draw(plan Plan) Step {
 	if fault.Of(s.Fault).Hits != fault.Clients {
 		s.Masters = []string{pick(n.random, targets)}
 		if _, _, held := n.watch.latest(n.now()); s.Masters[0] == Holders && !held && len(plan.Targets) == 0 {
-			s.Masters[0] = One // better than nothing if the step does not name holders
+			s.Masters[0] = One // if the step does not name holders
 		}
 	}
 	return s
 }
 
-// deal draws a kind of fault as from a pack of cards: every kind comes once before
-// any comes again, so that a short run tries them all.
+// deal draws a kind of fault like a card from a pack: every kind comes once before any kind
+// comes again, so that a short run tries all of them.
 func (n *Nemesis) deal(faults []string) string {
 	name := n.top(faults)
 	n.untried = n.untried[1:]
 	return name
 }
 
-// top is the kind that deal will draw next.
+// top returns the kind that deal draws next.
 func (n *Nemesis) top(faults []string) string {
 	if len(n.untried) == 0 {
 		n.untried = slices.Clone(faults)
@@ -136,7 +136,7 @@ func (n *Nemesis) top(faults []string) string {
 	return n.untried[0]
 }
 
-// shape draws the parameters of a fault of that name, except its targets.
+// shape draws the parameters of a fault, except its targets.
 func (n *Nemesis) shape(plan Plan, name string) Step {
 	s := Step{Fault: name}
 	kind := fault.Of(name)
@@ -144,7 +144,8 @@ func (n *Nemesis) shape(plan Plan, name string) Step {
 	case kind.EndsMaster():
 		s.For, s.Strict, s.Torn = plan.RestartDelay, plan.Strict, plan.Torn
 	case kind.Hits == fault.Clients:
-		// Longer than the lease that it holds is valid, and time for others to use theirs.
+		// Longer than the client's lease is valid, and long enough for other clients to use
+		// their leases.
 		s.For = 2*n.env.TTL + n.around(n.env.TTL/2)
 		s.Point = pick(n.random, plan.Points)
 	default:
@@ -165,7 +166,8 @@ func (n *Nemesis) shape(plan Plan, name string) Step {
 	return s
 }
 
-// drawClock draws what a clock does: jumps of about the TTL, which is what matters.
+// drawClock draws the change of a clock. The jumps are about as long as the TTL, because such
+// jumps matter.
 func (n *Nemesis) drawClock() string {
 	d := n.around(2 * n.env.TTL)
 	return pick(n.random, []string{"+" + d.String(), "-" + d.String(), "x1.5", "x0.5", "~" + d.String()})
@@ -173,7 +175,7 @@ func (n *Nemesis) drawClock() string {
 
 func pick[T any](random *rand.Rand, from []T) T { return from[random.IntN(len(from))] }
 
-// without leaves out some names.
+// without returns names except some.
 func without(names []string, but ...string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(x string) bool { return slices.Contains(but, x) })
 }

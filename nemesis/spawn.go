@@ -13,7 +13,7 @@ import (
 
 var errIdle = errors.New("nothing is running")
 
-// spawn runs f beside its caller; settle waits for it.
+// spawn runs f concurrently with its caller; settle waits for it.
 func (n *Nemesis) spawn(f func()) {
 	n.mu.Lock()
 	n.running++
@@ -30,11 +30,11 @@ func (n *Nemesis) spawn(f func()) {
 	})
 }
 
-// fork is a random source for one injection, whose draws then do not depend on what
-// runs beside it.
+// fork returns a random source for one injection, whose draws do not depend on concurrent
+// injections.
 func (n *Nemesis) fork() *rand.Rand { return rand.New(rand.NewPCG(n.random.Uint64(), 1)) }
 
-// settle waits until everything that was spawned has ended: no fault is active.
+// settle waits until everything that was spawned has ended, so that no fault is active.
 func (n *Nemesis) settle() {
 	n.mu.Lock()
 	if n.running == 0 {
@@ -48,7 +48,7 @@ func (n *Nemesis) settle() {
 	}
 }
 
-// each runs f for every master at the same time and joins their errors.
+// each runs f for all masters at the same time and joins their errors.
 func (n *Nemesis) each(masters []cluster.Master, f func(m cluster.Master) error) error {
 	if len(masters) == 0 {
 		return nil
@@ -77,7 +77,7 @@ func (n *Nemesis) each(masters []cluster.Master, f func(m cluster.Master) error)
 	return errors.Join(errs...)
 }
 
-// within is a context that ends after d of the run's time.
+// within returns a context that ends after d of the run's time.
 func (n *Nemesis) within(ctx context.Context, d time.Duration) (context.Context, func()) {
 	at := n.env.Runtime.Now().Add(d)
 	ctx, end := n.env.Runtime.WithCancelCause(ctx)
@@ -88,7 +88,7 @@ func (n *Nemesis) within(ctx context.Context, d time.Duration) (context.Context,
 	}
 }
 
-// deadline tells when a context will end: a socket is given its time in advance.
+// deadline returns when a context ends, for sockets, which need their deadline in advance.
 type deadline struct {
 	context.Context
 	at time.Time

@@ -11,7 +11,7 @@ import (
 	"lockpick/history/fault"
 )
 
-// Step is one fault to inject. The names of its fields are those that a scenario has.
+// Step is one fault to inject. Its fields have the names of those in a scenario.
 type Step struct {
 	Fault      string        `yaml:"fault"`                 // the name of a Kind
 	At         time.Duration `yaml:"at,omitempty"`          // when, since the run began
@@ -77,22 +77,22 @@ func (s Step) String() string {
 	return what + ", " + when
 }
 
-// plannedStep is a step with the nemesis's own data on it.
+// plannedStep is a step with additional data of the nemesis.
 type plannedStep struct {
 	Step
-	number string // in its schedule, from 1; empty: it was drawn
+	number string // its number in its schedule, from 1; empty: it was drawn
 	guided bool   // aimed by the guided nemesis
 }
 
 // Words for the masters and clients of a step.
 const (
 	One      = "one"
-	Minority = "minority" // as many as can be lost: N minus a quorum
+	Minority = "minority" // as many as can be lost without losing the quorum: N minus a quorum
 	Majority = "majority" // a quorum
 	All      = "all"
 	Holders  = "holders" // the masters that voted for the lease that is held
 
-	Any    = "any"    // client: whichever comes first
+	Any    = "any"    // client: the first to reach the point
 	Holder = "holder" // client: the one that holds a lease
 )
 
@@ -186,8 +186,8 @@ func (s Step) checkTimes(clients []string) error {
 	return nil
 }
 
-// checkManner says what is wrong with how a fault is to be. points are those at which a
-// client can be stopped; an empty one among them stands for anywhere.
+// checkManner returns what is wrong with the parameters of a fault. points are those at which a
+// client can be stopped; an empty one means anywhere.
 func (s Step) checkManner(points []string) error {
 	kind := fault.Of(s.Fault)
 	for _, x := range []struct {

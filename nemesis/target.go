@@ -65,16 +65,16 @@ func (n *Nemesis) aim(f *injection, random *rand.Rand) error {
 	return nil
 }
 
-// free leaves out the masters whose process is under another fault already: one of
-// the two would heal the other. Masters that a step names are spared only a fault of
-// the same sort, so that a schedule can kill a master that it has paused.
+// free leaves out the masters whose process is under another fault, because healing one of the
+// two would also heal the other. Masters that a step names are left out only for a fault of the
+// same sort, so that a schedule can kill a master that it has paused.
 func (n *Nemesis) free(f *injection, masters []cluster.Master, byName bool) []cluster.Master {
 	if f.kind.Hits == fault.Links {
 		return masters
 	}
 	return slices.DeleteFunc(slices.Clone(masters), func(m cluster.Master) bool {
 		for _, other := range n.active {
-			if f.kind.Hits == fault.Machines { // several faults cannot set one clock at a time
+			if f.kind.Hits == fault.Machines { // only one fault at a time can set a clock
 				if other.kind.Name == f.kind.Name && slices.Contains(other.masters, m) {
 					return true
 				}
@@ -88,15 +88,16 @@ func (n *Nemesis) free(f *injection, masters []cluster.Master, byName bool) []cl
 	})
 }
 
-// occupied reports whether other faults keep a kind from hitting any of the masters of these names.
+// occupied reports whether other faults exclude a kind of fault on any of the masters with
+// these names.
 func (n *Nemesis) occupied(kind fault.Kind, names []string) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return len(names) > 0 && len(n.free(&injection{kind: kind}, named(n.env.Cluster.Masters(), names), true)) == 0
 }
 
-// aimClients chooses the clients of a step: of a fault on links all of them unless
-// it says otherwise, of a pause whichever comes first.
+// aimClients chooses the clients of a step: all of them for a fault on links, unless the step
+// says otherwise, and the first to reach the point for a pause.
 func (n *Nemesis) aimClients(f *injection, random *rand.Rand) error {
 	word := All
 	if f.kind.Hits == fault.Clients {
@@ -123,7 +124,7 @@ func (n *Nemesis) aimClients(f *injection, random *rand.Rand) error {
 	default:
 		f.clients = f.step.Clients
 	}
-	if f.kind.Clock == fault.ClientClock { // several faults cannot set one clock at a time
+	if f.kind.Clock == fault.ClientClock { // only one fault at a time can set a clock
 		for _, other := range n.active {
 			if other.kind.Name == f.kind.Name {
 				f.clients = without(f.clients, other.clients...)

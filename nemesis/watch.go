@@ -25,13 +25,13 @@ type watch struct {
 	runtime cluster.Runtime
 	mu      sync.Mutex
 	held    map[string]*lease   // by token
-	voters  map[string][]string // masters that said yes to the token's SET
-	refused map[string]int      // per master: lock commands that it had no memory for
+	voters  map[string][]string // masters that voted yes on the SET of a token
+	refused map[string]int      // per master: number of lock commands refused for lack of memory
 	waiting []*waiter
 
 	heard     bool                   // there was a vote
 	granted   int                    // leases
-	feeling   []*clientEvidence      // faults of which only clients can tell whether they took effect
+	feeling   []*clientEvidence      // faults whose effect only clients can show
 	disturbed map[string]disturbance // by master and client
 	replies   replies
 }
@@ -50,7 +50,7 @@ func newWatch(r cluster.Runtime, ttl time.Duration) *watch {
 	}
 }
 
-// observe is called with each operation, in order, before it is known to anyone.
+// observe is called with each operation, in order, before any process continues.
 func (w *watch) observe(op history.Op) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -77,7 +77,7 @@ func (w *watch) observe(op history.Op) {
 		case op.F == history.FVote && v.Command == history.CommandSet && v.Yes:
 			w.voters[v.Token] = append(w.voters[v.Token], op.Process)
 		case op.F == history.FVote && v.Command == history.CommandRelease:
-			// the attempt is over; a token that nobody was granted is forgotten here
+			// the attempt is over, and a token without a grant is not needed any more
 			if w.held[v.Token] == nil {
 				delete(w.voters, v.Token)
 			}
@@ -98,8 +98,8 @@ func (w *watch) observe(op history.Op) {
 
 var errSeen = errors.New("seen")
 
-// expect starts to watch for an operation that matches. wait sleeps until there was
-// one, and reports whether there was before ctx ended.
+// expect starts to wait for an operation that matches. wait sleeps until there was one, and
+// returns false if ctx ended before.
 func (w *watch) expect(ctx context.Context, match func(history.Op) bool) (wait func() bool) {
 	x, seen := w.enlist(ctx, match)
 	return func() bool {
@@ -109,8 +109,8 @@ func (w *watch) expect(ctx context.Context, match func(history.Op) bool) (wait f
 	}
 }
 
-// await sleeps until an operation matches, or ctx ends or d has passed: then ok is
-// false. Only what happens after the call counts.
+// await sleeps until an operation matches. ok is false if ctx ended or d passed before. Only
+// operations after the call count.
 func (w *watch) await(ctx context.Context, d time.Duration, match func(history.Op) bool) (op history.Op, ok bool) {
 	x, seen := w.enlist(ctx, match)
 	_ = w.runtime.Sleep(seen, d)
@@ -135,7 +135,7 @@ func (w *watch) delist(x *waiter) (seen bool) {
 	return x.seen
 }
 
-// latest is the last granted of the leases that are held at now.
+// latest returns the latest granted lease that is held at now.
 func (w *watch) latest(now time.Duration) (l lease, voters []string, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -156,24 +156,26 @@ func (w *watch) latest(now time.Duration) (l lease, voters []string, ok bool) {
 	return *best, slices.Sorted(slices.Values(w.voters[best.token])), true
 }
 
-// votersOf are the masters that voted for a token, as far as is known.
+// votersOf returns the masters that voted for a token, as far as is known.
 func (w *watch) votersOf(token string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Sorted(slices.Values(w.voters[token]))
 }
 
-// blind reports whether so many leases were granted without a single vote that none will come.
+// blind reports whether so many leases were granted without a single vote that no votes can be
+// expected.
 func (w *watch) blind() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return !w.heard && w.granted >= grantsWithoutVotes
 }
 
-// grantsWithoutVotes is how many leases may be granted before the first vote is seen: where votes are seen at all, it comes first.
+// grantsWithoutVotes is how many leases may be granted before the first vote is seen: if votes
+// are recorded at all, the first vote comes before the first grant.
 const grantsWithoutVotes = 3
 
-// refusals is how many lock commands the masters had no memory for.
+// refusals returns how many lock commands the masters refused for lack of memory.
 func (w *watch) refusals(masters []string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -184,11 +186,11 @@ func (w *watch) refusals(masters []string) int {
 	return n
 }
 
-// trigger makes a match of a trigger that CheckTrigger has accepted.
+// trigger makes the match function of a trigger that CheckTrigger has accepted.
 func trigger(s string) func(history.Op) bool {
 	if m := stepPattern.FindStringSubmatch(s); m != nil {
 		phase, ended := history.PhaseInstall, []history.Type{history.OK}
-		if m[2] != "" { // its window is over, also if a master did not come back
+		if m[2] != "" { // its window is over, even if a master did not come back
 			phase, ended = history.PhaseHeal, []history.Type{history.OK, history.Info}
 		}
 		return func(op history.Op) bool {

@@ -11,28 +11,29 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-// attempt makes one attempt to acquire a lock: distlock's five steps. parent is
-// what the lease's context descends from; nil: of ctx only the values. After any
-// failure the lock is released on all masters.
-func (c *Client) attempt(ctx, parent context.Context, key string, number int, turn *turn, s *settings) (*Lease, *Error) {
+// attempt makes one attempt to acquire a lock: the five steps of distlock, "The Redlock
+// algorithm". parent is the parent of the lease's context; if it is nil, that context has
+// the values of ctx but does not end with it. After a failure attempt releases the lock on
+// all masters.
+func (c *Client) attempt(ctx, parent context.Context, key string, number int, ticket *ticket, s *settings) (*Lease, *Error) {
 	if !c.enter() {
 		return nil, &Error{Op: "lock", Key: key, Kind: ErrClosed, Attempts: number - 1}
 	}
 	defer c.leave()
 	token := newToken(s.runtime)
-	talk := c.masters.Begin(s.hooks.Vote)
+	conversation := c.masters.Begin(s.hooks.Vote)
 
-	// Step 1: the time before the first command, on a clock that never steps.
+	// Step 1: get the time before the first command, on a clock that never steps.
 	start := s.runtime.Now()
 
-	// Step 2: SET NX PX with the same key and token on all masters.
+	// Step 2: send SET NX PX with the same key and token to all masters.
 	name := s.stored(key)
 	set := setCommand(name, token, s.ttl.Milliseconds(), s.fencing)
 	set.Wait = s.wait
-	votes := c.vote(ctx, talk, set, s)
+	votes := c.vote(ctx, conversation, set, s)
 	s.hooks.decided(Set, key, token, votes)
 
-	// Steps 3 and 4: a majority, within the validity that is left.
+	// Steps 3 and 4: a majority must vote yes before the validity ends.
 	until := start.Add(s.validity())
 	var elapsed time.Duration
 	if s.hooks.Attempt != nil {
@@ -41,7 +42,7 @@ func (c *Client) attempt(ctx, parent context.Context, key string, number int, tu
 	var fence int64
 	err := c.acquireError(ctx, key, votes, until, s)
 	if err == nil && s.fencing {
-		fence, err = c.fence(ctx, talk, key, name, token, votes, until, s)
+		fence, err = c.fence(ctx, conversation, key, name, token, votes, until, s)
 	}
 	if err != nil {
 		err.Attempts = number
@@ -54,11 +55,10 @@ func (c *Client) attempt(ctx, parent context.Context, key string, number int, tu
 		s.hooks.Attempt(a)
 	}
 	if err != nil {
-		// Step 5: release on all masters, also on those that did not vote for us:
-		// their reply may be what was lost.
-		// It is enough to hear that a quorum got it: the others get it too, and a
-		// hung master must not hold up the next attempt.
-		c.ask(ctx, talk, releaseCommand(name, token, false), (*tally).answered, s)
+		// Step 5: release the lock on all masters. A master that did not vote yes may have
+		// stored the key all the same, and its reply may be lost. Wait only until a quorum
+		// has answered, so that a hung master does not delay the next attempt.
+		c.ask(ctx, conversation, releaseCommand(name, token, false), (*tally).answered, s)
 		return nil, err
 	}
 	if s.hooks.Attempt == nil {
@@ -68,48 +68,50 @@ func (c *Client) attempt(ctx, parent context.Context, key string, number int, tu
 	if detached {
 		parent = ctx
 	}
-	return newLease(c, parent, detached, talk, key, token, fence, start, until, turn, s), nil
+	return newLease(c, parent, detached, conversation, key, token, fence, start, until, ticket, s), nil
 }
 
-// vote has the masters vote on SET until they have decided, one way or the other.
-func (c *Client) vote(ctx context.Context, talk protocol.Conversation, cmd protocol.Command, s *settings) *tally {
+// vote sends SET to the masters and returns their votes, as soon as they decide whether
+// there is a quorum.
+func (c *Client) vote(ctx context.Context, conversation protocol.Conversation, cmd protocol.Command, s *settings) *tally {
 	if !s.sequential {
-		return c.ask(ctx, talk, cmd, (*tally).decided, s)
+		return c.ask(ctx, conversation, cmd, (*tally).decided, s)
 	}
-	// The first text of the algorithm tries all masters, whatever the first ones say.
+	// As in distlock's step 2, all masters get the command, whatever the first ones vote.
 	t := c.tally()
 	for i := 0; i < c.n && ctx.Err() == nil; i++ {
-		for v := range talk.Ask(ctx, cmd, []int{i}, c.perMaster(s)) {
+		for v := range conversation.Ask(ctx, cmd, []int{i}, c.perMaster(s)) {
 			t.add(v)
 		}
 	}
 	return t
 }
 
-// ask sends a command to all masters and takes their votes until they are enough,
-// or all are in, or ctx ends, which ends only the waiting: the commands are
-// carried through (see Conversation).
-func (c *Client) ask(ctx context.Context, talk protocol.Conversation, cmd protocol.Command, enough func(*tally) bool, s *settings) *tally {
+// ask sends a command to all masters and counts their votes until enough returns true, all
+// masters have voted, or ctx ends. The masters execute the command in any case (see
+// Conversation).
+func (c *Client) ask(ctx context.Context, conversation protocol.Conversation, cmd protocol.Command, enough func(*tally) bool, s *settings) *tally {
 	t := c.tally()
-	if redis, ok := talk.(*session); ok { // the same, with less memory
+	if redis, ok := conversation.(*session); ok { // allocates less than an iterator
 		redis.ask(ctx, &cmd, nil, c.perMaster(s), func(c *pendingCommand) bool {
 			t.add(c.vote())
 			return !enough(t)
 		})
 		return t
 	}
-	askOther(ctx, talk, cmd, c.perMaster(s), t, enough)
+	askOther(ctx, conversation, cmd, c.perMaster(s), t, enough)
 	return t
 }
 
-func askOther(ctx context.Context, talk protocol.Conversation, cmd protocol.Command, timeout time.Duration, t *tally, enough func(*tally) bool) {
-	for v := range talk.Ask(ctx, cmd, nil, timeout) {
+func askOther(ctx context.Context, conversation protocol.Conversation, cmd protocol.Command, timeout time.Duration, t *tally, enough func(*tally) bool) {
+	for v := range conversation.Ask(ctx, cmd, nil, timeout) {
 		if t.add(v); enough(t) {
 			return
 		}
 	}
 }
 
+// tally returns an empty tally.
 func (c *Client) tally() *tally {
 	t, _ := tallies.Get().(*tally)
 	if t == nil {
@@ -119,7 +121,7 @@ func (c *Client) tally() *tally {
 	return t
 }
 
-// free keeps the tally's memory for another one. Nobody may have its votes.
+// free reuses the tally's memory. No reference to its votes may exist any more.
 func (t *tally) free() {
 	clear(t.votes)
 	*t = tally{votes: t.votes[:0]}
@@ -128,8 +130,8 @@ func (t *tally) free() {
 
 var tallies sync.Pool
 
-// perMaster is the timeout for one master's reply: the option's, or what follows from
-// the TTL, or longer where the masters are so far away that none could reply in time.
+// perMaster returns the timeout for one master's reply: that of WithTimeout, or the default,
+// which is long enough for roundTrips round trips to the slowest master, up to TTL/4.
 func (c *Client) perMaster(s *settings) time.Duration {
 	d := s.perMaster()
 	if m, ok := c.masters.(interface{ roundTrip() time.Duration }); ok && s.timeout == 0 {
@@ -138,10 +140,12 @@ func (c *Client) perMaster(s *settings) time.Duration {
 	return d
 }
 
-// roundTrips is how many round trips a master has by default.
+// roundTrips is the least number of round trips in the default timeout: a command can wait
+// for the pipeline in flight before its own round trip, and the rest is reserve.
 const roundTrips = 4
 
-// acquireError is steps 3 and 4: nil if the votes make a lease that is still valid.
+// acquireError decides steps 3 and 4: it returns nil if a quorum voted yes and the lease is
+// still valid, otherwise the reason why not.
 func (c *Client) acquireError(ctx context.Context, key string, votes *tally, until time.Time, s *settings) *Error {
 	fail := func(kind error) *Error {
 		return &Error{Op: "lock", Key: key, Kind: kind, Votes: slices.Clone(votes.votes), Context: contextError(ctx)}
@@ -158,36 +162,38 @@ func (c *Client) acquireError(ctx context.Context, key string, votes *tally, unt
 	}
 }
 
-// fence returns the fencing token: the highest counter that a master gave, after
-// it was written back to a quorum of masters that hold the lock.
+// fence returns the fencing token: the highest counter that a master returned, after that
+// counter was written back to a quorum of the masters that store the lease's key.
 //
-// Without the writing back, counters of 5, 0, 0 on three masters would give 6 to
-// who wins the first and the second, and then 2 to who wins the second and the
-// third. With it tokens grow from lease to lease. Let lease A come before lease B:
-// each has a quorum, so some master both wrote back for A and was counted for B.
-// It wrote back only while its key held A's token, and it counted for B only when
-// B's SET NX found no key. If B's SET came first, then B's key had gone before A's
-// SET could succeed, so B's lease was over before A's began: the wrong order. So
-// it counted for B after it had written A's token, hence higher than that; and B's
-// token is at least what it counted.
-func (c *Client) fence(ctx context.Context, talk protocol.Conversation, key, name, token string, votes *tally, until time.Time, s *settings) (int64, *Error) {
+// Without the write-back tokens can decrease: if the counters of three masters are 5, 0
+// and 0, a client that wins the first two masters gets 6, and the next one, which wins the
+// last two, gets 2.
+//
+// With the write-back they increase. Let lease A end before lease B begins. Both have a
+// quorum, so at least one master wrote back A's token and incremented its counter for B.
+// It wrote back A's token while its key stored A, and incremented for B when B's SET NX
+// found no key. If the increment for B had come first, B's key would have been gone again
+// before A's SET NX succeeded, so B would have ended before A began. So the write-back came
+// first, the counter for B was greater than A's token, and B's token is at least that
+// counter.
+func (c *Client) fence(ctx context.Context, conversation protocol.Conversation, key, name, token string, votes *tally, until time.Time, s *settings) (int64, *Error) {
 	var highest int64
 	for _, v := range votes.votes {
 		highest = max(highest, v.Reply)
 	}
-	back := c.ask(ctx, talk, writeBackCommand(name, token, highest), (*tally).decided, s)
+	back := c.ask(ctx, conversation, writeBackCommand(name, token, highest), (*tally).decided, s)
 	err := c.acquireError(ctx, key, back, until, s)
 	if err != nil && errors.Is(err, ErrTaken) {
-		err.Kind = ErrLost // the masters voted for us a moment ago
+		err.Kind = ErrLost // these masters have just voted yes
 	}
 	return highest, err
 }
 
-// newToken is 20 random bytes, as distlock proposes, fresh for each attempt: with
-// one token for all attempts the release of the first could delete the key of the
-// second.
+// newToken returns 20 random bytes, as distlock proposes, as hexadecimal digits. Each
+// attempt has a token of its own: otherwise the release of a failed attempt could delete
+// the key of the next one.
 func newToken(r protocol.Runtime) string {
-	b := digits.Get().(*[60]byte) // 20 random ones, and their 40 digits
+	b := digits.Get().(*[60]byte) // 20 random bytes, then their 40 digits
 	defer digits.Put(b)
 	r.Read(b[:20])
 	hex.Encode(b[20:], b[:20])

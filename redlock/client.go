@@ -16,38 +16,42 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-// Client takes locks on a set of masters. It is safe for concurrent use.
+// Client acquires locks on a set of masters. It is safe for concurrent use.
 type Client struct {
 	masters   protocol.Masters
 	n, quorum int
 	settings  settings
 
-	busy atomic.Int64    // operations under way, and shut once the client is closed
-	idle context.Context // ends when the client is closed and nothing is under way
+	busy atomic.Int64    // operations that have not ended, plus shut once the client is closed
+	idle context.Context // ends when the client is closed and all operations have ended
 	rest context.CancelCauseFunc
 
-	mu     sync.Mutex // never held while waiting
-	lines  map[string]*line
-	tidyAt int // so many of them are tidied up
+	mu      sync.Mutex // never held while waiting
+	queues  map[string]*waitQueue
+	sweepAt int // number of queues at which sweepQueues runs
 }
 
-// shut is more than there are ever operations under way.
+// shut is greater than any number of concurrent operations.
 const shut = 1 << 62
 
-// New makes a Client from go-redis clients, one for each master. Any number from one
-// will do: with one, this is the correct lock on a single instance. A client may be a
-// *redis.Client, also of a Sentinel (redis.NewFailoverClient), or any other
-// redis.UniversalClient whose commands all go to one master: a Cluster or a Ring is an
-// error.
+// New makes a Client from go-redis clients, one for each master. There must be at least
+// one; with one, this is distlock's lock on a single instance. A client can be any
+// redis.UniversalClient whose commands all go to one master: a *redis.Client, including
+// one from redis.NewFailoverClient. A *redis.ClusterClient or a *redis.Ring is an error.
 //
-// The lock sends its commands through your clients, and leaves together what many
-// goroutines ask. So their options and hooks hold for the lock, and their pools and
-// metrics show it. Only retries are off for its commands. The timeout per master
-// (WithTimeout) should be below the clients' ReadTimeout: an answer that comes late tells
-// what became of a command. Close the Client before you close them.
+// The lock sends its commands through these clients, and puts the commands of many
+// goroutines into one pipeline. So the options, hooks, pools and metrics of the clients
+// apply to the lock. Only retries are off for its commands. WithTimeout should be shorter
+// than the clients' ReadTimeout, because a late reply still tells whether the command was
+// executed. Close the Client before the go-redis clients, which Close leaves open.
 //
-// Two clients for one server are an error, of New or of the first Lock: that master
-// would vote twice.
+// Two clients with the same address and database, or the same client twice, are an error
+// of New: that master would vote twice. Two addresses of one server are noticed by its
+// run_id (INFO server, if the user may run it) when commands are sent to it: the second
+// master's votes are then errors.
+//
+// New returns an error, and no Client, if a master or an option is invalid. It sends no
+// commands: see Connect.
 func New[C redis.UniversalClient](masters []C, opts ...Option) (*Client, error) {
 	if len(masters) == 0 {
 		return nil, errors.New("redlock: no masters: give New at least one client")
@@ -63,8 +67,8 @@ func New[C redis.UniversalClient](masters []C, opts ...Option) (*Client, error) 
 	return c, nil
 }
 
-// NewWithMasters makes a Client on masters of another kind, such as simulated ones.
-// If they have a Close method, the client's Close calls it.
+// NewWithMasters makes a Client on masters of another kind, such as simulated ones. If m
+// implements io.Closer, the Client's Close calls m.Close. The errors are those of New.
 func NewWithMasters(m protocol.Masters, opts ...Option) (*Client, error) {
 	s, err := defaults().with(opts)
 	if err != nil {
@@ -74,7 +78,7 @@ func NewWithMasters(m protocol.Masters, opts ...Option) (*Client, error) {
 	if n == 0 {
 		return nil, errors.New("redlock: no masters")
 	}
-	c := &Client{masters: m, n: n, quorum: n/2 + 1, settings: s, lines: map[string]*line{}, tidyAt: tidyLeast}
+	c := &Client{masters: m, n: n, quorum: n/2 + 1, settings: s, queues: map[string]*waitQueue{}, sweepAt: minSweep}
 	if r, ok := m.(*redisMasters); ok {
 		r.onSuspect = s.hooks.Suspect
 	}
@@ -82,66 +86,74 @@ func NewWithMasters(m protocol.Masters, opts ...Option) (*Client, error) {
 	return c, nil
 }
 
-// Quorum is the number of masters that must agree: ⌊N/2⌋+1.
+// Quorum returns the number of masters that must agree, ⌊N/2⌋+1 of N.
 func (c *Client) Quorum() int { return c.quorum }
 
-// Lock acquires the lock on key. It tries until it succeeds or ctx ends, with a
-// random delay between attempts (distlock, "Retry on failure"). Callers of one Client
-// who want the same key wait in line, first come, first served, and only the first
-// asks the masters. The error is then
-// an *Error that wraps ctx's error and why the last attempt that was not cut short
-// failed: ErrTaken (also if it was still in line), ErrNoQuorum or ErrExpired (and with
-// WithFencing ErrLost). It
-// also ends when the client is closed (ErrClosed), and at once, with an error of
-// its own, if an option or the key is no good.
+// Lock acquires the lock on key. It retries until it succeeds or ctx ends, with a random
+// delay between attempts (distlock, "Retry on failure"; WithRetryDelay). Callers of one
+// Client that wait for the same key form a queue, first come, first served: only the first
+// one makes attempts.
 //
-// The lease does not depend on ctx, which may be cancelled afterwards; it keeps
-// ctx's values.
+// Lock fails with an *Error if
+//
+//   - ctx ends: it wraps the error of ctx, and the reason why the last attempt that ctx did
+//     not interrupt failed: ErrTaken (also if the call was still in the queue),
+//     ErrNoQuorum or ErrExpired, and with WithFencing also ErrLost;
+//   - all attempts that WithMaxAttempts allows were made: ErrRetryLimit and the reason of
+//     the last one;
+//   - the Client is closed: ErrClosed.
+//
+// An invalid option and an empty key are errors of other types.
+//
+// The context of the lease does not end when ctx does, but has its values.
 func (c *Client) Lock(ctx context.Context, key string, opts ...Option) (*Lease, error) {
 	return c.lock(ctx, nil, key, opts)
 }
 
-// TryLock makes one attempt to acquire the lock on key. If it is taken the error
-// wraps ErrTaken. Its errors are otherwise those of Lock.
+// TryLock makes one attempt to acquire the lock on key, without waiting in the queue of
+// Lock. It fails with an *Error that wraps ErrTaken, ErrNoQuorum, ErrExpired or ErrClosed,
+// and with WithFencing also ErrLost. An invalid option and an empty key are errors of
+// other types.
 func (c *Client) TryLock(ctx context.Context, key string, opts ...Option) (*Lease, error) {
-	s, err := c.begin(ctx, key, opts)
+	s, err := c.begin(ctx, "lock", key, opts)
 	if err != nil {
 		return nil, err
 	}
-	turn := c.ahead(key)
-	lease, failure := c.attempt(ctx, nil, key, 1, turn, s)
+	ticket := c.tryEnqueue(key)
+	lease, failure := c.attempt(ctx, nil, key, 1, ticket, s)
 	if failure != nil {
-		turn.pass()
+		ticket.pass()
 		return nil, failure
 	}
 	return lease, nil
 }
 
 func (c *Client) lock(ctx, parent context.Context, key string, opts []Option) (*Lease, error) {
-	s, err := c.begin(ctx, key, opts)
+	s, err := c.begin(ctx, "lock", key, opts)
 	if err != nil {
 		return nil, err
 	}
-	turn, err := c.enqueue(ctx, key, s)
+	ticket, err := c.enqueue(ctx, key, s)
 	switch {
 	case err == ErrClosed:
 		return nil, &Error{Op: "lock", Key: key, Kind: ErrClosed}
-	case err != nil: // by somebody in this process
+	case err != nil: // a caller of this Client has it
 		return nil, &Error{Op: "lock", Key: key, Kind: ErrTaken, Context: contextError(ctx)}
 	}
-	lease, err := c.persist(ctx, parent, key, turn, s)
+	lease, err := c.persist(ctx, parent, key, ticket, s)
 	if err != nil {
-		turn.pass()
+		ticket.pass()
 	}
 	return lease, err
 }
 
-// persist makes attempts until one succeeds, or ctx ends, or the client is closed.
-func (c *Client) persist(ctx, parent context.Context, key string, turn *turn, s *settings) (*Lease, error) {
-	var last *Error // of the latest attempt that ctx did not cut short
+// persist makes attempts until one succeeds, ctx ends, the limit of attempts is reached,
+// or the client is closed.
+func (c *Client) persist(ctx, parent context.Context, key string, ticket *ticket, s *settings) (*Lease, error) {
+	var last *Error // of the latest attempt that ctx did not interrupt
 	wait := func(number int) error { return s.runtime.Sleep(ctx, s.delay(number)) }
 	for number := 1; ; number++ {
-		lease, failure := c.attempt(ctx, parent, key, number, turn, s)
+		lease, failure := c.attempt(ctx, parent, key, number, ticket, s)
 		if failure == nil {
 			return lease, nil
 		}
@@ -162,25 +174,26 @@ func (c *Client) persist(ctx, parent context.Context, key string, turn *turn, s 
 			return nil, &ended
 		}
 		if ctx.Err() != nil || wait(number) != nil {
-			ended := *last // the original was given to hooks
+			ended := *last // a copy: hooks were given the original
 			ended.Attempts, ended.Context = number, contextError(ctx)
 			return nil, &ended
 		}
 	}
 }
 
-// alert hears of the releases of a key, while its lock is waited for. Of many waiters
-// in other processes it wakes a few: if all asked, their SETs would split the votes.
+// alert receives the releases of a key for a Lock that waits for it. A release wakes only a
+// few of the waiters in all processes: if all made an attempt at once, their SETs would
+// split the votes.
 type alert struct {
 	id uint64 // random
 
-	mu     sync.Mutex
-	heard  bool                    // since the latest attempt began
-	rank   int                     // among the waiters, at the release that was heard
-	others int                     // waiters, at the latest release
-	woken  int                     // attempts that were made when it was heard
-	latest string                  // the token of the latest release
-	wake   context.CancelCauseFunc // ends the wait; nil: nobody waits
+	mu      sync.Mutex
+	pending bool                    // a release has selected this waiter since its last attempt
+	rank    int                     // position among the waiters, at the latest release
+	others  int                     // number of waiters, at the latest release
+	woken   int                     // the attempt before the latest wake-up
+	latest  string                  // the token of the latest release
+	wake    context.CancelCauseFunc // ends the wait; nil: the Lock is not waiting
 }
 
 func newAlert(r protocol.Runtime) *alert {
@@ -189,15 +202,21 @@ func newAlert(r protocol.Runtime) *alert {
 	return &alert{id: binary.LittleEndian.Uint64(b[:])}
 }
 
-// wakeMost is how many waiters a release wakes, on average, wakeApart after each other.
-// All waiters together poll once in pollApart, in case that none of these comes.
 const (
+	// wakeMost is the average number of waiters that a release wakes, one wakeApart after
+	// the other.
 	wakeMost  = 4
 	wakeApart = 2 * time.Millisecond
+	// pollApart is the average time between two polls of all waiters together. They poll
+	// because all that a release wakes may have gone, and because messages can be lost.
 	pollApart = 25 * time.Millisecond
+	// fastPolls is the number of attempts after a wake-up before polls become slower.
+	fastPolls = 2
+	// wakeJitter bounds the random delay of a waiter that was woken.
+	wakeJitter = 2 * time.Millisecond
 )
 
-// release is called when a release is heard of, once for each master that announces it.
+// release notes a release. It is called once for each master that announces it.
 func (a *alert) release(r protocol.Released) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -208,13 +227,13 @@ func (a *alert) release(r protocol.Released) {
 	h := fnv.New64a()
 	_ = binary.Write(h, binary.LittleEndian, a.id)
 	h.Write([]byte(r.Token))
-	// The hash is another one for each waiter and each release: so they take turns.
+	// The hash differs for each waiter and each release, so the waiters take turns.
 	if a.rank = int(mix(h.Sum64()) % uint64(max(r.Waiters, 1))); a.rank >= wakeMost {
 		return
 	}
-	a.heard = true
+	a.pending = true
 	if a.wake != nil {
-		a.wake(errHeard)
+		a.wake(errReleaseHeard)
 	}
 }
 
@@ -225,48 +244,46 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// wait lets the time between two attempts pass, unless a release is heard of.
+// wait returns after the delay between two attempts, or earlier if a release selects this
+// waiter.
 func (a *alert) wait(ctx context.Context, number int, s *settings) error {
 	listening, wake := s.runtime.WithCancelCause(ctx)
 	defer wake(nil)
 	a.mu.Lock()
 	a.wake = wake
-	heard, woken, others := a.heard, a.woken, a.others
+	pending, woken, others := a.pending, a.woken, a.others
 	a.mu.Unlock()
-	err := errHeard
-	if !heard {
-		// A waiter that hears of releases need not ask so often.
-		polls := s.delay(number) << min(max(number-woken-patience, 0), 3)
-		if number-woken > patience {
-			polls = max(polls, time.Duration(others)*pollApart)
+	err := errReleaseHeard
+	if !pending {
+		// A waiter that is notified of releases can poll less often.
+		poll := s.delay(number) << min(max(number-woken-fastPolls, 0), 3)
+		if number-woken > fastPolls {
+			poll = max(poll, time.Duration(others)*pollApart)
 		}
-		err = s.runtime.Sleep(listening, polls)
+		err = s.runtime.Sleep(listening, poll)
 	}
-	if err == errHeard { // so have others
+	if err == errReleaseHeard { // other waiters were woken, too: each has a time of its own
 		a.mu.Lock()
-		turn := time.Duration(a.rank) * wakeApart
+		inTurn := time.Duration(a.rank) * wakeApart
 		a.woken = number
 		a.mu.Unlock()
-		err = s.runtime.Sleep(ctx, turn+between(s.runtime, 0, min(s.retryMin, wakeJitter)))
+		err = s.runtime.Sleep(ctx, inTurn+between(s.runtime, 0, min(s.retryMin, wakeJitter)))
 	}
 	a.mu.Lock()
-	a.wake, a.heard = nil, false
+	a.wake, a.pending = nil, false
 	a.mu.Unlock()
 	return err
 }
 
-var errHeard = errors.New("the lock was released")
+// errReleaseHeard ends a wait because a release has selected the waiter.
+var errReleaseHeard = errors.New("the lock was released")
 
-const (
-	patience   = 2 // attempts, before the delays become longer
-	wakeJitter = 2 * time.Millisecond
-)
-
-// errNotTried is the kind of what was not even begun: ctx had ended before.
+// errNotTried is the Kind of a call whose context had ended before it began.
 var errNotTried = errors.New("not tried")
 
-// begin returns the settings of one call, which never change.
-func (c *Client) begin(ctx context.Context, key string, opts []Option) (s *settings, err error) {
+// begin checks a call's arguments and returns its settings, which do not change after
+// that. op is the Op of the error if ctx has ended.
+func (c *Client) begin(ctx context.Context, op, key string, opts []Option) (s *settings, err error) {
 	s = &c.settings
 	if len(opts) > 0 {
 		var own settings
@@ -280,12 +297,13 @@ func (c *Client) begin(ctx context.Context, key string, opts []Option) (s *setti
 	case key == "":
 		return s, errors.New("redlock: the key is empty")
 	case ctx.Err() != nil:
-		return s, &Error{Op: "lock", Key: key, Kind: errNotTried, Context: contextError(ctx)}
+		return s, &Error{Op: op, Key: key, Kind: errNotTried, Context: contextError(ctx)}
 	}
 	return s, nil
 }
 
-// enter counts an operation in, unless the client is closed. leave must follow.
+// enter begins an operation, and returns false if the client is closed. If it returns
+// true, leave must follow.
 func (c *Client) enter() bool {
 	if c.busy.Add(1) < shut {
 		return true
@@ -302,8 +320,8 @@ func (c *Client) leave() {
 
 func (c *Client) closed() bool { return c.busy.Load() >= shut }
 
-// delay is how long to wait after an attempt that failed. It is drawn anew each time from
-// the whole range, so that contenders who collided once do not collide again.
+// delay returns how long to wait after a failed attempt. It is random and independent of
+// earlier delays, so that clients that split the votes once do not split them again.
 func (s *settings) delay(attempt int) time.Duration {
 	if s.retryDelay != nil {
 		return max(s.retryDelay(attempt), 0)
@@ -311,7 +329,7 @@ func (s *settings) delay(attempt int) time.Duration {
 	return between(s.runtime, s.retryMin, s.retryMax)
 }
 
-// between is a random duration, bounds included.
+// between returns a random duration from least to most, both included.
 func between(r protocol.Runtime, least, most time.Duration) time.Duration {
 	var b [8]byte
 	r.Read(b[:])
@@ -319,23 +337,23 @@ func between(r protocol.Runtime, least, most time.Duration) time.Duration {
 	return least + time.Duration(binary.LittleEndian.Uint64(b[:])%span)
 }
 
-// Close ends the client. Calls of Lock that wait end with ErrClosed; attempts,
-// extensions and releases that are under way are carried through first, each of
-// them bounded by the timeouts per master. Leases that are still held are not
-// released, and cannot be any more: Unlock them before. Close may be called more
-// than once.
+// Close closes the Client. Waiting calls of Lock return ErrClosed. Attempts, extensions and
+// releases that have begun are completed first, within their timeouts per master. Leases
+// that are still held are not released, and cannot be any more: their keys end with their
+// TTL. Close does not close the go-redis clients. Its error is that of the Close method of
+// masters that do not come from New, otherwise nil. Close may be called more than once.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	first := !c.closed()
 	if first {
-		c.busy.Add(shut + 1) // as if one more were under way …
+		c.busy.Add(shut + 1) // one more operation …
 	}
 	c.mu.Unlock()
-	c.dismiss()
+	c.closeQueues()
 	if first {
 		c.leave() // … which ends now
 	}
-	for c.idle.Err() == nil { // leave ends it
+	for c.idle.Err() == nil { // the last leave ends idle
 		c.settings.runtime.Sleep(c.idle, time.Hour)
 	}
 	if m, ok := c.masters.(io.Closer); ok {
@@ -344,8 +362,8 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// contextError is nil while ctx goes on, then its error, joined with its cause
-// where that says more.
+// contextError returns nil until ctx ends, then its error, together with its cause if that
+// is another error.
 func contextError(ctx context.Context) error {
 	err := ctx.Err()
 	if cause := context.Cause(ctx); err != nil && cause != nil && !errors.Is(cause, err) {

@@ -14,8 +14,8 @@ func setCommand(key, token string, ttlMS int64, fencing bool) protocol.Command {
 	return c
 }
 
-func releaseCommand(key, token string, tell bool) protocol.Command {
-	if tell {
+func releaseCommand(key, token string, publish bool) protocol.Command {
+	if publish {
 		return protocol.Command{Kind: Release, Key: key, Token: token, Script: protocol.CompareDeleteAndPublish, Keys: []string{key}, Args: []any{token, channel(key)}}
 	}
 	return protocol.Command{Kind: Release, Key: key, Token: token, Script: protocol.CompareAndDelete}
@@ -37,14 +37,15 @@ func writeBackCommand(key, token string, fence int64) protocol.Command {
 	return protocol.Command{Kind: WriteBack, Key: key, Token: token, Script: protocol.CompareAndRaise, Keys: []string{key, fenceKey(key)}, Args: []any{token, fence}}
 }
 
-// fenceKey is where a master counts the fencing tokens of a key. It never expires.
+// fenceKey returns the key of the counter of fencing tokens. It never expires.
 func fenceKey(key string) string { return key + fenceSuffix }
 
 const fenceSuffix = ":fence"
 
-// stored is the name of a lock on the masters: the key itself, with the prefix. A key that
-// looks like another lock's counter ("a:fence") gets ":lock" added, and so does one that
-// looks like that ("a:fence:lock"): so no two keys share a name, and none is a counter.
+// stored returns the name of a lock's key on the masters: the prefix and the key. A key
+// with the name of another lock's counter ("a:fence") gets ":lock" appended, and so does a
+// key with the name that results from this ("a:fence:lock"). So different locks have
+// different names, and none has the name of a counter.
 func (s *settings) stored(key string) string {
 	bare := key
 	for {
@@ -60,5 +61,5 @@ func (s *settings) stored(key string) string {
 	return s.prefix + key
 }
 
-// channel is where it is published that a key was released.
+// channel returns the channel on which releases of a key are published.
 func channel(key string) string { return key + ":released" }

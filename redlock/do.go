@@ -5,17 +5,18 @@ import (
 	"errors"
 )
 
-// Do runs f under the lock on key, for ten times the TTL at most (100 s by default; see
-// WithMaxHold), so that a hung f cannot keep the lock for ever. It acquires the lock as
-// Lock does, extends it whenever half of its validity has passed, and releases it when f
-// returns or panics. f that takes longer is told by its context, whose cause then wraps
-// ErrExtensionLimit, and so does Do's error.
+// Do runs f while it holds the lock on key, for at most ten times the TTL (100 s by
+// default; see WithMaxHold), so that an f that hangs cannot keep the lock forever. It
+// acquires the lock like Lock, extends it whenever half of its validity has passed, and
+// releases it when f returns or panics.
 //
-// f's context ends when ctx does, or when the lease is over; f should then stop at
-// once: somebody else may hold the lock. context.Cause tells why: an error that
-// wraps ErrExpired or ErrLost, or ctx's own cause. Do returns Lock's error, or the
-// error of f, joined with the cause if the lease ended before f did, or else with
-// Unlock's error.
+// The context of f ends when ctx does, or when the lease is over. f must then stop at once,
+// because another client may hold the lock. context.Cause returns the reason: an error
+// that wraps ErrExpired, ErrLost or ErrExtensionLimit, or the cause of ctx.
+//
+// If Do cannot acquire the lock, it returns the error of Lock and does not call f.
+// Otherwise it returns the error of f, joined (errors.Join) with the reason why the lease
+// ended if it ended before f returned, or else with the error of Unlock.
 func (c *Client) Do(ctx context.Context, key string, f func(ctx context.Context) error, opts ...Option) (err error) {
 	lease, err := c.lock(ctx, ctx, key, opts)
 	if err != nil {
@@ -38,11 +39,11 @@ func (c *Client) Do(ctx context.Context, key string, f func(ctx context.Context)
 	return f(working)
 }
 
-// keep extends a lease until ctx ends or the lease may not be extended any more.
+// keep extends a lease until ctx ends or the lease cannot be extended any more.
 func keep(ctx context.Context, lease *Lease) {
 	s := lease.hold.settings
-	// As the end comes near, halves become ever smaller, and masters that cannot
-	// be reached would be asked ever faster.
+	// If extensions fail, half of the remaining validity becomes ever shorter. The least
+	// pause bounds the rate of commands.
 	pause := (s.ttl - s.drift()) / 20
 	for {
 		half := lease.Until().Sub(s.runtime.Now()) / 2
@@ -53,7 +54,7 @@ func keep(ctx context.Context, lease *Lease) {
 		switch {
 		case err == nil:
 			lease = longer
-		case !errors.Is(err, ErrNoQuorum): // too few answered: the next try, at half of what is left, may do better
+		case !errors.Is(err, ErrNoQuorum): // with ErrNoQuorum, the next attempt may succeed
 			return
 		}
 	}

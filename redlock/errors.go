@@ -6,49 +6,59 @@ import (
 	"strings"
 )
 
-// What went wrong, for errors.Is. Every error of Lock, TryLock, Extend, Unlock and
-// Lease.Context's cause is an *Error that wraps one of them, the context's error
-// and cause where a context ended, and the error of each master that gave one. Two
-// exceptions: options and keys that are no good have errors of their own, and what
-// was not even tried because a context had ended before wraps the context's error
-// alone.
+// The reasons for a failure, for errors.Is. Every error of a Client or a Lease, and the
+// cause of a lease's context, is an *Error that wraps at least one of these variables,
+// with three exceptions:
+//
+//   - A call whose context had ended before it began wraps the error and the cause of that
+//     context, and none of these variables. IsHeld then returns the context's error as it is.
+//   - Errors about options, keys and kinds of masters, and those of Connect, are not an
+//     *Error.
+//   - LockAll, Leases.Unlock and Do may return several errors that are joined (errors.Join).
+//     errors.Is finds the reasons of all of them, errors.As the first *Error.
 var (
-	// ErrTaken: enough masters answered for a quorum, and so many of them store
-	// another token that there was none.
+	// ErrTaken: only a minority of the masters failed, but so many store another token that
+	// no quorum was possible. Lock also returns it if its context ended while other callers
+	// of the same Client were before it in the queue.
 	ErrTaken = errors.New("the lock is taken")
-	// ErrNoQuorum: too few masters answered, or a context ended before they did.
+	// ErrNoQuorum: too few masters answered to decide, or the context ended before they
+	// did.
 	ErrNoQuorum = errors.New("too few masters answered")
-	// ErrExpired: the lease's validity is over, or was over before a quorum was found.
+	// ErrExpired: the lease's validity is over, or was over before a quorum had voted for
+	// it.
 	ErrExpired = errors.New("the lease has expired")
-	// ErrLost: so many masters no longer store the lease's token, although the
-	// lease should be valid, that no quorum can: masters forgot it.
+	// ErrLost: masters lost the lease's token during its validity, too many for a quorum
+	// that still stores it.
 	ErrLost = errors.New("the lease is lost")
-	// ErrNotHeld: the lock is no longer this lease's to release or extend.
+	// ErrNotHeld: the lease was released or lost before. Unlock also returns it if so many
+	// masters no longer stored the token that no quorum can have done so.
 	ErrNotHeld = errors.New("the lock is not held")
-	// ErrExtensionLimit: the lease was extended for as long as it may be (WithMaxHold).
-	ErrExtensionLimit = errors.New("the lease was extended as often as it may be")
-	// ErrRetryLimit: Lock has tried as often as it may (WithMaxAttempts).
+	// ErrExtensionLimit: the lease was extended for as long as WithMaxHold allows.
+	ErrExtensionLimit = errors.New("the lease was extended for as long as allowed")
+	// ErrRetryLimit: Lock made as many attempts as WithMaxAttempts allows. The error also
+	// wraps the reason why the last attempt failed.
 	ErrRetryLimit = errors.New("all attempts were made")
-	// ErrReleased is the cause with which a lease's context ends at Unlock.
+	// ErrReleased is the cause of a lease's context after Unlock.
 	ErrReleased = errors.New("the lease was released")
-	// ErrClosed: the Client is closed.
+	// ErrClosed: the Client was closed before the call, or while it waited.
 	ErrClosed = errors.New("the client is closed")
 )
 
-// Error says what was tried, what came of it, and what each master had to say.
-// errors.Is finds the Err… variables, the context's error and the masters' errors
-// through it.
+// Error describes a failed call: the operation, the reason, and the vote of each master.
+// errors.Is finds the Err… variables, the error of the context and the errors of the
+// masters in it.
 type Error struct {
-	Op       string // lock, extend, unlock, hold
-	Key      string
-	Kind     error  // ErrTaken, ErrNoQuorum, …, or what wraps one or two of them
-	Attempts int    // of lock: how many were made
-	Votes    []Vote // of the last attempt, as far as they were needed
-	Context  error  // ctx.Err() and its cause, if the caller's context ended
+	Op       string // lock, extend, unlock, check (IsHeld), inspect, force unlock, or hold (a lease that ended)
+	Key      string // without the prefix (WithPrefix)
+	Kind     error  // one of the Err… variables, or an error that wraps one or two of them
+	Attempts int    // of lock: the number of attempts that were made; otherwise 0
+	Votes    []Vote // of the last attempt, up to the decision
+	Context  error  // ctx.Err() and its cause, if the caller's context has ended
 }
 
-// Error is one line: what was tried, on which key, why it failed, the votes, and
-// each master's error.
+// Error is one line: the operation, the key, the reason, the number of votes of each kind,
+// each master's error, the number of attempts if there were several, and the context's
+// error.
 func (e *Error) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "redlock: %s %q: %v", e.Op, e.Key, e.Kind)
@@ -79,7 +89,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap returns the kind, the context's error, and each master's error.
+// Unwrap returns Kind, the error of the context, and the error of each master that failed.
 func (e *Error) Unwrap() []error {
 	errs := []error{e.Kind}
 	if e.Context != nil {

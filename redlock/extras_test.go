@@ -97,3 +97,26 @@ func TestVoteRecovery(t *testing.T) {
 	must(t, lease.Unlock(t.Context()))
 	eventually(t, "no key is left", func() bool { return stores(t, c, "k", "") == 0 })
 }
+
+// An error names the operation that failed, also if its context had ended before.
+func TestErrorNamesTheOperation(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	c := open(t, newFakeMasters(3))
+	for op, call := range map[string]func() error{
+		"lock":         func() error { _, err := c.Lock(ended, "k"); return err },
+		"force unlock": func() error { return c.ForceUnlock(ended, "k") },
+	} {
+		var e *redlock.Error
+		if err := call(); !errors.As(err, &e) || e.Op != op || !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", op, err)
+		}
+	}
+}
+
+// No leases guarantee nothing, and their time has passed.
+func TestUntilOfNoLeases(t *testing.T) {
+	if until := (redlock.Leases{}).Until(); !until.IsZero() {
+		t.Error(until)
+	}
+}

@@ -6,36 +6,37 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-// Hooks are told what the lock does, for tracing and metrics. Any may be nil.
-// They are called synchronously: they should return at once, and must not use
-// the lock.
+// Hooks are functions that the lock calls, for tracing and metrics. Each may be nil. The
+// calls are synchronous, so a hook should return quickly, and must not call methods of the
+// Client or a Lease that send commands.
 type Hooks struct {
-	// Vote sees every master's reply, also those that come after a decision.
-	// It may be called concurrently.
+	// Vote is called for every master's reply to a command, also for replies after the
+	// decision. Calls may be concurrent.
 	Vote func(Vote)
-	// Decided is called when the votes on an attempt or an extension have
-	// decided, before it is checked how much validity is left (distlock, step 3).
+	// Decided is called when the votes on an attempt or an extension have decided, before
+	// the remaining validity is checked (distlock, step 3).
 	Decided func(Decision)
-	// Attempt sees the outcome of every attempt to acquire, before a failed one is
-	// released.
+	// Attempt is called with the result of every attempt to acquire a lock, before a failed
+	// attempt is released.
 	Attempt func(Attempt)
-	// Extended sees the outcome of every extension that masters were asked for.
+	// Extended is called with the result of every extension for which commands were sent.
 	Extended func(Extension)
-	// Ended sees how a lease ended, once: cause wraps ErrReleased, ErrExpired or
-	// ErrLost. At ErrReleased the release has yet to be sent.
+	// Ended is called once per lock, when it is over. cause wraps ErrReleased, ErrExpired
+	// or ErrLost, and at the limit of WithMaxHold ErrExtensionLimit, too. With ErrReleased
+	// the release has not been sent yet.
 	Ended func(lease *Lease, cause error)
-	// Suspect sees when a master stops taking part (Err says why), and when it takes
-	// part again (Err is nil). It may be called concurrently. It is an option of New.
+	// Suspect is called when a master becomes suspect (Err is the reason), and when it
+	// recovers (Err is nil). Calls may be concurrent. Only New takes it into account.
 	Suspect func(MasterHealth)
 }
 
-// Vote is one master's reply to one command.
+// Vote is one master's reply to one command, or the reason why there is none.
 type Vote = protocol.Vote
 
-// Kind says what a command is for.
+// Kind is the purpose of a command.
 type Kind = protocol.Kind
 
-// The kinds of commands.
+// The kinds of commands; see the constants of package protocol.
 const (
 	Set       = protocol.Set
 	Extend    = protocol.Extend
@@ -45,30 +46,30 @@ const (
 	WriteBack = protocol.WriteBack
 )
 
-// Decision is what the votes said.
+// Decision is the result of the votes on a command.
 type Decision struct {
 	Kind       Kind // Set or Extend
 	Key, Token string
-	Yes        int // votes so far
-	Quorum     int
+	Yes        int // yes votes at the decision
+	Quorum     int // yes votes that were needed
 }
 
-// Attempt is one attempt to acquire.
+// Attempt is one attempt to acquire a lock.
 type Attempt struct {
 	Key, Token string
 	Number     int           // 1, 2, … within one call of Lock
-	Elapsed    time.Duration // until the votes decided
-	Err        error         // nil: acquired
-	Votes      []Vote        // until the decision
+	Elapsed    time.Duration // from before the first command to the decision
+	Err        error         // nil: the lock was acquired
+	Votes      []Vote        // up to the decision
 }
 
-// Extension is one attempt to extend.
+// Extension is one attempt to extend a lease.
 type Extension struct {
 	Key, Token string
-	Number     int // 1, 2, … within one lease
-	Until      time.Time
-	Err        error // nil: extended
-	Votes      []Vote
+	Number     int       // 1, 2, … within one lease
+	Until      time.Time // end of the lease if it was extended, otherwise zero
+	Err        error     // nil: the lease was extended
+	Votes      []Vote    // up to the decision
 }
 
 func (h *Hooks) decided(kind Kind, key, token string, t *tally) {
@@ -77,11 +78,11 @@ func (h *Hooks) decided(kind Kind, key, token string, t *tally) {
 	}
 }
 
-// MasterHealth is what is known about a master.
+// MasterHealth is the state of a master.
 type MasterHealth struct {
-	Name string
-	// Err is why the master is suspect; nil: it takes part.
+	Name string // its address, or "failover master N"
+	// Err is why the master is suspect; nil if it is not.
 	Err error
-	// RoundTrip is how long its fastest answer took lately; 0: it has not answered yet.
+	// RoundTrip is the time that its fastest recent reply took; 0 before the first reply.
 	RoundTrip time.Duration
 }

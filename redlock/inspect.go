@@ -11,9 +11,13 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-// Connect opens a connection to each master, and says how it went. The error is that
-// fewer than a quorum answered before ctx ended. A program that calls it when it starts
-// learns of a wrong password at once, and its first Lock does not wait for connections.
+// Connect opens a connection to each master and returns the state of each. Call it when the
+// program starts, to find a wrong password then, and to spare the first Lock the time for
+// connecting.
+//
+// The error says that fewer than a quorum of masters answered before ctx ended and within
+// 1 s per command, and joins the errors of the others. It is not an *Error. On masters that
+// do not come from New or NewMasters, Connect does nothing and returns nil, nil.
 func (c *Client) Connect(ctx context.Context) ([]MasterHealth, error) {
 	m, ok := c.masters.(*redisMasters)
 	if !ok {
@@ -35,7 +39,9 @@ func (c *Client) Connect(ctx context.Context) ([]MasterHealth, error) {
 	return health, nil
 }
 
-// Health is what is known about each master, without asking it.
+// Health returns the state of each master, in the order of New, without sending a command.
+// A master that was not used yet counts as healthy. For masters that do not come from New
+// or NewMasters, Health returns nil.
 func (c *Client) Health() []MasterHealth {
 	m, ok := c.masters.(*redisMasters)
 	if !ok {
@@ -53,14 +59,19 @@ func (c *Client) Health() []MasterHealth {
 // MasterKey is what one master stores under a key.
 type MasterKey struct {
 	Name      string
-	Token     string        // of who holds it there; "": nobody
-	Remaining time.Duration // of the key's TTL; -1: it has none
-	Err       error         // the master did not answer
+	Token     string        // the value of the key (see Lease.Token); "" if there is no key
+	Remaining time.Duration // the key's TTL; -1 if it has none
+	Err       error         // the master did not answer, or with an error
 }
 
-// Inspect asks every master who holds a lock: what it stores, and for how long. holder is
-// the token that a quorum stores, or "". It is for people and tools: the answer is old
-// when it comes.
+// Inspect asks every master what it stores under key. holder is the token that a quorum
+// stores, or "" if there is none. It is for people and tools: when it returns, the answer
+// may be outdated. Its commands do not go through the batcher: their timeouts are those of
+// the go-redis clients, and ctx.
+//
+// The error is an *Error that wraps ErrNoQuorum if fewer than a quorum of masters answered;
+// the errors of the masters are in masters. Masters that do not come from New or
+// NewMasters cannot be inspected, which is an error of another type.
 func (c *Client) Inspect(ctx context.Context, key string) (holder string, masters []MasterKey, err error) {
 	m, ok := c.masters.(*redisMasters)
 	if !ok {
@@ -96,11 +107,15 @@ func (c *Client) Inspect(ctx context.Context, key string) (holder string, master
 	return holder, masters, err
 }
 
-// ForceUnlock deletes a lock on all masters, whoever holds it. That breaks the lock for
-// its holder, who is not told: two may then hold it. It is for people who know that the
-// holder is gone and cannot wait for the TTL. The error is that too few masters answered.
+// ForceUnlock deletes a lock on all masters, whoever holds it. It breaks the lock for the
+// holder, which is not notified: afterwards two clients may hold it. It is for operators
+// who know that the holder is gone and cannot wait for the TTL.
+//
+// The error is an *Error that wraps ErrNoQuorum if fewer than a quorum of masters answered,
+// ErrClosed, or only the error of ctx if ctx had ended before. An empty key is an error of
+// another type.
 func (c *Client) ForceUnlock(ctx context.Context, key string) error {
-	s, err := c.begin(ctx, key, nil)
+	s, err := c.begin(ctx, "force unlock", key, nil)
 	if err != nil {
 		return err
 	}
@@ -116,9 +131,10 @@ func (c *Client) ForceUnlock(ctx context.Context, key string) error {
 	return nil
 }
 
-// connect pings a master, and notes what comes of it.
+// connect pings a master twice and notes the result. The second ping measures the round
+// trip.
 func (b *batcher) connect(ctx context.Context) {
-	err := b.ping(ctx) // which includes connecting
+	err := b.ping(ctx) // connects
 	began := b.masters.now()
 	if err == nil {
 		err = b.ping(ctx)
@@ -139,7 +155,7 @@ func (b *batcher) connect(ctx context.Context) {
 	}
 }
 
-// report is what is known about the master. The caller holds mu.
+// report returns the state of the master. The caller holds mu.
 func (b *batcher) report() MasterHealth {
 	return MasterHealth{Name: b.name, Err: b.cause, RoundTrip: time.Duration(b.roundTrip.Load())}
 }

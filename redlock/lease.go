@@ -11,8 +11,8 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-// Lease is a lock that was acquired: who may rely on it, and until when. A Lease
-// never changes; Extend returns a new one for the same lock.
+// Lease is a lock that was acquired, and the time until which it is valid. A Lease never
+// changes; Extend returns a new one for the same lock. It is safe for concurrent use.
 type Lease struct {
 	hold  *hold
 	until time.Time
@@ -20,56 +20,63 @@ type Lease struct {
 
 // hold is what the leases of one acquisition share.
 type hold struct {
-	client     *Client
-	talk       protocol.Conversation
-	key, token string
-	fence      int64
-	settings   *settings
-	turn       *turn           // passed on when the hold is over; nil: it was not needed
-	parent     context.Context // what ctx descends from
-	detached   bool            // but for its values, and not its end
-	first      Lease
-	limit      time.Time // it is not extended beyond this
+	client       *Client
+	conversation protocol.Conversation
+	key, token   string
+	fence        int64
+	settings     *settings
+	ticket       *ticket         // passed on when the hold is over; nil: it was not needed
+	parent       context.Context // of ctx
+	detached     bool            // ctx has the values of parent, but does not end with it
+	first        Lease
+	limit        time.Time // extensions end here at the latest (WithMaxHold)
 
 	mu         sync.Mutex  // never held while waiting
 	until      time.Time   // of the latest extension
-	extensions int         // attempts
-	over       error       // the kind of reason why it is over; nil while it is not
+	extensions int         // attempts to extend
+	over       error       // the Kind of cause; nil while the hold is not over
 	unlocked   bool        // Unlock was called
-	stop       func() bool // the wait for the end of its validity; nil: nobody attends to that
+	stop       func() bool // stops the timer of the end of validity; nil: there is no timer
 
-	// What many never ask for is made when it is.
+	// Made when they are first needed, because many callers never use them.
 	cause  *Error
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 }
 
-func newLease(c *Client, parent context.Context, detached bool, talk protocol.Conversation, key, token string, fence int64, start, until time.Time, turn *turn, s *settings) *Lease {
-	h := &hold{client: c, turn: turn, talk: talk, key: key, token: token, fence: fence, settings: s, until: until, limit: start.Add(s.longest()), parent: parent, detached: detached}
+func newLease(c *Client, parent context.Context, detached bool, conversation protocol.Conversation, key, token string, fence int64, start, until time.Time, ticket *ticket, s *settings) *Lease {
+	h := &hold{client: c, ticket: ticket, conversation: conversation, key: key, token: token, fence: fence, settings: s, until: until, limit: start.Add(s.holdLimit()), parent: parent, detached: detached}
 	h.first = Lease{h, until}
-	if h.settings.hooks.Ended != nil || turn.taken(h) {
-		h.attend()
+	if h.settings.hooks.Ended != nil || ticket.acquired(h) {
+		h.startTimer()
 	}
 	return &h.first
 }
 
-// Key is what is locked.
+// Key returns the key as it was given to Lock, without a prefix (WithPrefix).
 func (l *Lease) Key() string { return l.hold.key }
 
-// Token is the random value that signs the lock on the masters: 40 hexadecimal digits.
+// Token returns the value that the masters store under the key: 20 random bytes as 40
+// hexadecimal digits (distlock, "Correct implementation with a single instance").
 func (l *Lease) Token() string { return l.hold.token }
 
-// Until is when the lease's validity ends: TTL − elapsed − drift after the time
-// before the first command (distlock, step 4). It has a monotonic reading.
+// Until returns the end of the lease's validity: start + TTL − drift − margin, where start
+// is the time just before the first command was sent, drift is the allowance of WithDrift,
+// and margin that of WithMargin (0 by default). Right after Lock, TTL − elapsed − drift −
+// margin remain (distlock, step 3 and "Safety arguments"). For an extended lease, start is
+// the time at which Extend was called, and Until is not later than WithMaxHold allows. The
+// time has a monotonic clock reading.
 func (l *Lease) Until() time.Time { return l.until }
 
-// Fence is the fencing token, or 0 without WithFencing. Send it along with each
-// write, and let the resource reject every number below the highest it has seen.
+// Fence returns the fencing token, or 0 without WithFencing. Send it with each write, and
+// have the resource reject every number below the highest that it has seen.
 func (l *Lease) Fence() int64 { return l.hold.fence }
 
-// Context ends when the lease is over: at the end of the validity of its latest
-// extension, when it is known to be lost, or when it is released. context.Cause
-// tells which: an error that wraps ErrExpired, ErrLost or ErrReleased.
+// Context returns a context that ends when the lease is over: when the validity of its
+// latest extension ends, when an extension finds that it is lost, or when Unlock is called.
+// context.Cause returns the reason, an *Error that wraps ErrExpired, ErrLost or
+// ErrReleased; if WithMaxHold has ended it, ErrExtensionLimit and ErrExpired. In the
+// function of Do it also ends when the context that was given to Do ends.
 func (l *Lease) Context() context.Context {
 	h := l.hold
 	h.mu.Lock()
@@ -85,11 +92,11 @@ func (l *Lease) Context() context.Context {
 	}
 	ctx := h.ctx
 	h.mu.Unlock()
-	h.attend()
+	h.startTimer()
 	return ctx
 }
 
-// why is the reason why the hold is over, which it is. The caller holds h.mu.
+// why returns the cause of the end of a hold that is over. The caller holds h.mu.
 func (h *hold) why() *Error {
 	if h.cause == nil {
 		h.cause = &Error{Op: "hold", Key: h.key, Kind: h.over}
@@ -97,14 +104,14 @@ func (h *hold) why() *Error {
 	return h.cause
 }
 
-// attend has the hold end when its validity does. Most are released long before, and
-// nobody would notice: so it takes somebody who does, by its context, in line for its
-// key, or by a hook.
-func (h *hold) attend() {
+// startTimer makes the hold end when its validity does. It is called only if somebody
+// notices the end: through the context, as a waiter for the key, or through a hook. Most
+// leases are released long before their end and never need a timer.
+func (h *hold) startTimer() {
 	h.mu.Lock()
 	left := h.until.Sub(h.settings.runtime.Now())
 	if h.over == nil && h.stop == nil && left > 0 {
-		h.watch(left)
+		h.expireIn(left)
 	}
 	h.mu.Unlock()
 	if left <= 0 {
@@ -112,22 +119,23 @@ func (h *hold) attend() {
 	}
 }
 
-// watch ends the hold when its validity does, which is left. The caller holds h.mu.
-func (h *hold) watch(left time.Duration) { h.stop = h.settings.runtime.AfterFunc(left, h.expire) }
+// expireIn calls expire after the validity that is left. The caller holds h.mu.
+func (h *hold) expireIn(left time.Duration) { h.stop = h.settings.runtime.AfterFunc(left, h.expire) }
 
-// lapsed says whether its validity is over.
-func (h *hold) lapsed(now time.Time) bool {
+// expired says whether the hold's validity is over.
+func (h *hold) expired(now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return !now.Before(h.until)
 }
 
+// expire ends the hold, or starts the timer anew if the hold was extended.
 func (h *hold) expire() {
 	h.mu.Lock()
 	left := h.until.Sub(h.settings.runtime.Now())
 	extended := h.over == nil && left > 0
 	if extended {
-		h.watch(left)
+		h.expireIn(left)
 	}
 	h.mu.Unlock()
 	if !extended {
@@ -135,7 +143,7 @@ func (h *hold) expire() {
 	}
 }
 
-// end makes the hold over, once, for a reason.
+// end ends the hold with a reason, unless it is over already.
 func (h *hold) end(kind error) {
 	h.mu.Lock()
 	if h.over != nil {
@@ -161,15 +169,15 @@ func (h *hold) end(kind error) {
 	if ended != nil {
 		ended(&Lease{h, until}, cause)
 	}
-	if kind != ErrReleased { // else the release comes first
-		h.turn.pass()
+	if kind != ErrReleased { // Unlock passes the ticket on after the release
+		h.ticket.pass()
 	}
 }
 
-// errHeldTooLong is why a lease ended that could not be extended any more.
+// errHeldTooLong is the Kind of the end of a lease that had reached its limit.
 var errHeldTooLong = fmt.Errorf("%w: %w", ErrExtensionLimit, ErrExpired)
 
-// ended is why the hold is over, or nil.
+// ended returns why the hold is over, or nil if it is not.
 func (h *hold) ended() error {
 	h.mu.Lock()
 	expired := !h.settings.runtime.Now().Before(h.until)
@@ -180,23 +188,29 @@ func (h *hold) ended() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.over == nil {
-		return nil // a nil *Error in an error would not be nil
+		return nil // h.why() is never nil, and a nil *Error would not be a nil error
 	}
 	return h.why()
 }
 
-// Extend prolongs the lease to a full TTL from now, and returns the prolonged one.
-// It counts only if a quorum of masters still stored the token and prolonged it
-// before the lease's validity ended (distlock, "Extending the lock"). A key that
-// lapsed is never created anew. The prolonged lease and this one are one lock:
-// they share Context, and either's Unlock releases it.
+// Extend prolongs the lease to a full TTL from now, and returns a new Lease for the same
+// lock. It succeeds only if a quorum of masters still stored the token and prolonged it
+// before the lease's validity ended (distlock, "Extending the lock"). It never creates a
+// key that has expired (but see WithVoteRecovery). Both leases share one Context, and
+// Unlock of either releases the lock.
 //
-// If it fails because too few masters answered, or because ctx ended (ErrNoQuorum),
-// the lease stays as it is, valid until Until, and another try may succeed. If so
-// many say that the token is gone that no quorum can hold it (ErrLost), or if the
-// validity ended meanwhile (ErrExpired), Context ends. ErrNotHeld says that the lock
-// was released or lost before; ErrExtensionLimit, that it was extended for as long as
-// WithMaxHold allows.
+// Extend fails with an *Error that wraps
+//
+//   - ErrNoQuorum, if too few masters answered or ctx ended first. The lease stays valid
+//     until Until, and another Extend may succeed;
+//   - ErrLost, if too many masters no longer store the token. The lease is over;
+//   - ErrExpired, if the validity had ended, or ended before a quorum answered. The lease is
+//     over;
+//   - ErrNotHeld, if the lease was released or lost before;
+//   - ErrExtensionLimit, if the lease already lasts as long as WithMaxHold allows. It stays
+//     valid until Until;
+//   - ErrClosed, if the Client is closed;
+//   - only ctx's error, if ctx had ended before.
 func (l *Lease) Extend(ctx context.Context) (*Lease, error) {
 	h := l.hold
 	s := h.settings
@@ -212,7 +226,7 @@ func (l *Lease) Extend(ctx context.Context) (*Lease, error) {
 
 	extend := extendCommand(s.stored(h.key), h.token, s.ttl.Milliseconds())
 	extend.Wait = s.wait
-	votes := h.client.ask(ctx, h.talk, extend, (*tally).settled, s)
+	votes := h.client.ask(ctx, h.conversation, extend, (*tally).settled, s)
 	s.hooks.decided(Extend, h.key, h.token, votes)
 
 	until, kind := h.extended(votes, start.Add(s.validity()))
@@ -235,19 +249,21 @@ func (l *Lease) Extend(ctx context.Context) (*Lease, error) {
 	return &Lease{h, until}, nil
 }
 
-// recover sets the key on the masters that did not prolong it. It was prolonged by a
-// quorum that still stored the token, while the lease was valid.
+// recover sets the key on the masters that did not prolong it, after a quorum that still
+// stored the token has prolonged it while the lease was valid.
 //
-// Why this is safe. The votes that are won back do not count for the extension that finds
-// them lost, so an extension needs what it always needed: a quorum that stores the token
-// without interruption. They may count for a later one: then at the time T when its votes
-// decide, a quorum stores the token, and goes on to until the new end of the lease. Let
-// another lease be valid at some time from T on. It has a quorum of its own that stores its
-// token then. Two quorums share a master, and a master stores one token: a contradiction.
-// Before T the lease is valid by its earlier quorum, by the same argument. SET NX changes
-// nothing where another token is stored. And a lease that has lapsed, or was released, is
-// never won back: the batcher refuses the SET behind the release, and on each master the
-// release comes behind a SET that left before.
+// This is safe for the following reason. The votes that recover wins back do not count for
+// the extension that found them lost: that extension had a quorum without them. They may
+// count for a later extension. At the time T at which the votes on that extension decide, a
+// quorum stores the token, and goes on storing it until the new end of the lease. Suppose
+// that another lease is valid at some time after T and before that end: then a quorum
+// stores the token of that lease at that time. Two quorums share a master, and a master
+// stores one token, which is a contradiction. Before T, the lease is valid by its earlier
+// quorum, and the same argument applies.
+//
+// SET NX changes nothing on a master that stores another token. It never sets the key of a
+// lease that was released: the batcher rejects a recovery after the release, and a recovery
+// that was sent before the release reaches the master before it.
 func (h *hold) recover(votes *tally) {
 	var to []int
 	for i := range votes.masters {
@@ -262,18 +278,23 @@ func (h *hold) recover(votes *tally) {
 	s.runtime.Go(func() {
 		defer h.client.leave()
 		again := recoverCommand(s.stored(h.key), h.token, s.ttl.Milliseconds())
-		for range h.talk.Ask(context.Background(), again, to, h.client.perMaster(s)) {
+		for range h.conversation.Ask(context.Background(), again, to, h.client.perMaster(s)) {
 		}
 	})
 }
 
-// Remaining is how much of the lease's validity is left, at least 0.
+// Remaining returns how much of the lease's validity is left, on the client's clock; 0 if
+// it is over. A lease that was released or lost keeps its Until: see Context.
 func (l *Lease) Remaining() time.Duration {
 	return max(l.until.Sub(l.hold.settings.runtime.Now()), 0)
 }
 
-// IsHeld asks the masters whether a quorum of them stores the lease's token. Until says
-// as much without asking, unless masters forgot the lock.
+// IsHeld asks the masters whether a quorum of them stores the lease's token. It is for
+// cases where masters may have lost the key: otherwise Context says as much without a
+// command. The answer is false without a command if the lease is over.
+//
+// The error is an *Error that wraps ErrNoQuorum if too few masters answered to decide, or
+// ErrClosed; or, if ctx had ended before, the error of ctx.
 func (l *Lease) IsHeld(ctx context.Context) (bool, error) {
 	h := l.hold
 	if h.ended() != nil || ctx.Err() != nil {
@@ -283,14 +304,15 @@ func (l *Lease) IsHeld(ctx context.Context) (bool, error) {
 		return false, &Error{Op: "check", Key: h.key, Kind: ErrClosed}
 	}
 	defer h.client.leave()
-	votes := h.client.ask(ctx, h.talk, checkCommand(h.settings.stored(h.key), h.token), (*tally).settled, h.settings)
+	votes := h.client.ask(ctx, h.conversation, checkCommand(h.settings.stored(h.key), h.token), (*tally).settled, h.settings)
 	if votes.won() || votes.refused() {
 		return votes.won(), nil
 	}
 	return false, &Error{Op: "check", Key: h.key, Kind: ErrNoQuorum, Votes: votes.votes, Context: contextError(ctx)}
 }
 
-// extend counts one extension, or says why there may be none.
+// extend counts an attempt to extend and returns its number, or the reason why an
+// extension is not possible.
 func (h *hold) extend(ctx context.Context, now time.Time) (number int, kind error) {
 	h.mu.Lock()
 	expired := !now.Before(h.until)
@@ -316,7 +338,8 @@ func (h *hold) extend(ctx context.Context, now time.Time) (number int, kind erro
 	return number, kind
 }
 
-// extended decides what the votes on an extension are worth, now.
+// extended evaluates the votes on an extension, and returns the new end of the lease or
+// the reason why the extension failed.
 func (h *hold) extended(votes *tally, until time.Time) (time.Time, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -341,14 +364,18 @@ func (h *hold) extended(votes *tally, until time.Time) (time.Time, error) {
 	}
 }
 
-// Unlock releases the lock on all masters, whether they are believed to hold it or
-// not (distlock, "Releasing the lock"), even if ctx has ended, which ends only the
-// waiting: the commands are sent and carried through all the same. It returns nil
-// once a quorum has deleted the key. An error that wraps ErrNotHeld says that too
-// many no longer stored the token for a quorum to have held it (with ErrExpired, if
-// the validity was over), or that Unlock was called before; ErrNoQuorum that too
-// few masters answered, or that ctx ended first. Where a master did not get the
-// command, the lock frees itself when its TTL has passed.
+// Unlock releases the lock on all masters, whether or not they voted for it (distlock,
+// "Releasing the lock"). It sends the commands even if ctx has ended: the end of ctx only
+// ends the wait for replies. It returns nil as soon as a quorum has deleted the key. On a
+// master that the command does not reach, the key ends with its TTL.
+//
+// Unlock fails with an *Error that wraps
+//
+//   - ErrNotHeld, if Unlock was called before, or if too many masters no longer stored the
+//     token (with ErrExpired, if the validity was over);
+//   - ErrNoQuorum, if too few masters answered or ctx ended first. The lock may be released
+//     all the same, and the lease is over;
+//   - ErrClosed, if the Client is closed.
 func (l *Lease) Unlock(ctx context.Context) error {
 	h := l.hold
 	h.mu.Lock()
@@ -365,16 +392,16 @@ func (l *Lease) Unlock(ctx context.Context) error {
 		h.end(ErrExpired) // even if the timer is late
 	}
 	h.end(ErrReleased)
-	defer h.turn.pass()
+	defer h.ticket.pass()
 	if !h.client.enter() {
 		return fail(ErrClosed, &tally{})
 	}
 	defer h.client.leave()
 	release := releaseCommand(h.settings.stored(h.key), h.token, h.settings.wakeups)
-	if s, ok := h.talk.(*session); ok {
-		s.next = h.turn
+	if s, ok := h.conversation.(*session); ok {
+		s.next = h.ticket
 	}
-	votes := h.client.ask(ctx, h.talk, release, (*tally).settled, h.settings)
+	votes := h.client.ask(ctx, h.conversation, release, (*tally).settled, h.settings)
 	switch {
 	case votes.won():
 		votes.free()

@@ -7,13 +7,16 @@ import (
 	"time"
 )
 
-// Leases are locks on several keys that were acquired together.
+// Leases are locks on several keys that were acquired together, in the order of the keys.
 type Leases []*Lease
 
-// LockAll acquires the locks on all keys, or none. It locks them in sorted order, so that
-// two callers of LockAll never wait for each other, and holds the first for half of its
-// validity at most while it waits for the others: then it releases all and begins again.
-// It tries until ctx ends. Its errors are those of Lock.
+// LockAll acquires the locks on all keys, or none. It locks them in sorted order and each
+// key once, so that two callers of LockAll cannot deadlock. While it waits for the other
+// keys, it holds the first for at most half of its validity: then it releases all locks,
+// waits for a retry delay (that of New), and starts again. It retries until ctx ends.
+//
+// Its error is that of Lock, joined (errors.Join) with those of releasing the locks that
+// were acquired. No keys are an error of another type.
 func (c *Client) LockAll(ctx context.Context, keys []string, opts ...Option) (Leases, error) {
 	if len(keys) == 0 {
 		return nil, errors.New("redlock: LockAll needs at least one key")
@@ -30,7 +33,10 @@ func (c *Client) LockAll(ctx context.Context, keys []string, opts ...Option) (Le
 	}
 }
 
+// errWaitedTooLong ends a round of LockAll that has used half of the first lease.
 var errWaitedTooLong = errors.New("the first of the locks was held too long while the others were waited for")
+
+// lockAll makes one round: it acquires all locks, or releases those that it acquired.
 
 func (c *Client) lockAll(ctx context.Context, keys []string, opts []Option) (all Leases, err error) {
 	r := c.settings.runtime
@@ -49,7 +55,8 @@ func (c *Client) lockAll(ctx context.Context, keys []string, opts []Option) (all
 	return all, nil
 }
 
-// Unlock releases all, in reverse order. It returns the errors of those that failed.
+// Unlock releases all locks, in reverse order, whether or not some of them fail. Its error
+// joins (errors.Join) the errors of Lease.Unlock of those that failed.
 func (l Leases) Unlock(ctx context.Context) (err error) {
 	for _, lease := range slices.Backward(l) {
 		err = errors.Join(err, lease.Unlock(ctx))
@@ -57,8 +64,9 @@ func (l Leases) Unlock(ctx context.Context) (err error) {
 	return err
 }
 
-// Extend prolongs all. If one fails the others may be prolonged: Unlock them, or try
-// again.
+// Extend prolongs all leases, one after the other. It returns the first error of
+// Lease.Extend; earlier leases are then prolonged, and later ones are not. Unlock them all,
+// or try again.
 func (l Leases) Extend(ctx context.Context) (Leases, error) {
 	var all Leases
 	for _, lease := range l {
@@ -71,7 +79,11 @@ func (l Leases) Extend(ctx context.Context) (Leases, error) {
 	return all, nil
 }
 
-// Until is when the first of them ends.
+// Until returns the earliest end of the leases' validity (Lease.Until), or the zero time if
+// there are no leases: no leases guarantee nothing.
 func (l Leases) Until() time.Time {
+	if len(l) == 0 {
+		return time.Time{}
+	}
 	return slices.MinFunc(l, func(a, b *Lease) int { return a.Until().Compare(b.Until()) }).Until()
 }

@@ -9,20 +9,22 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-// Option changes a default. Given to New it holds for every lock of the client,
-// given to Lock, TryLock or Do for that one lock.
+// Option changes a default. An option of New applies to every lock of the Client; an
+// option of Lock, TryLock, LockAll or Do applies to that call and its leases. Options are
+// checked when they are used: a bad value is an error of that call. Durations are on the
+// clock of the client, unless an option says otherwise.
 type Option func(*settings)
 
 type settings struct {
 	ttl         time.Duration
-	timeout     time.Duration // 0: from the TTL, see perMaster
+	timeout     time.Duration // 0: see Client.perMaster
 	driftFactor float64
 	driftFixed  time.Duration
 	retryMin    time.Duration
 	retryMax    time.Duration
-	retryDelay  func(attempt int) time.Duration // nil: between the two
+	retryDelay  func(attempt int) time.Duration // nil: random, from retryMin to retryMax
 	maxAttempts int                             // 0: no limit
-	maxHold     time.Duration                   // 0: from the TTL, see longest
+	maxHold     time.Duration                   // 0: see holdLimit
 	margin      time.Duration
 	prefix      string
 	recovers    bool
@@ -43,106 +45,122 @@ func defaults() settings {
 	}
 }
 
-// WithTTL sets for how long masters keep the lock of a client that does not
-// release it: the auto-release time, and the most that a lease is valid for. The
-// default is 10 s. Redis counts it in milliseconds, parts of one are cut off.
+// WithTTL sets how long masters keep a lock that is neither released nor extended
+// (distlock: auto-release time). A lease is valid for less: see Lease.Until. The default
+// is 10 s. The TTL is truncated to whole milliseconds, the unit of PX.
 func WithTTL(ttl time.Duration) Option { return func(s *settings) { s.ttl = ttl } }
 
-// WithTimeout sets for how long a master may be silent: one that has not answered
-// anything for so long votes with an error. One that goes on answering others may take
-// up to ten times as long. It should be small against the TTL (distlock, step 2), and
-// above the time that connecting to a master and one command take together. The
-// default, which 0 stands for, is TTL/20, at most 50 ms.
+// WithTimeout sets how long a master may take to reply: after that, its vote is an error.
+// It should be small compared to the TTL, so that a failed attempt costs little of it
+// (distlock, step 2), and greater than the time that one command takes.
+//
+// The default, which 0 selects, is TTL/20, at most 50 ms. If the round trip to the slowest
+// master is so long that four of them take longer, the default is four round trips, at
+// most TTL/4. The round trip is measured; before the first reply it is not known.
+//
+// A command has more time in two cases. To a master that is not connected yet it may take
+// 20 times the timeout, at most 2 s, because connecting is part of it (releases excepted).
+// To a master that answers other commands meanwhile, and so is merely busy, it may take
+// ten times the timeout.
 func WithTimeout(d time.Duration) Option { return func(s *settings) { s.timeout = d } }
 
-// WithDrift sets the allowance for clocks that run at different rates: validity
-// is TTL − elapsed − (factor·TTL + fixed) (distlock, "Safety arguments":
-// CLOCK_DRIFT). The default is 0.01 and 2 ms; the 2 ms cover that Redis counts
-// expiry in whole milliseconds.
+// WithDrift sets the allowance for clocks that run at different rates, factor·TTL + fixed.
+// The validity of a lease is shorter by it (distlock, "Safety arguments": CLOCK_DRIFT).
+// The default is 0.01 and 2 ms; the 2 ms are there because Redis expires keys in whole
+// milliseconds.
 func WithDrift(factor float64, fixed time.Duration) Option {
 	return func(s *settings) { s.driftFactor, s.driftFixed = factor, fixed }
 }
 
-// WithRetryDelay sets the bounds of the random delay between attempts, which
-// keeps contenders from splitting the votes again and again (distlock, "Retry on
-// failure"). Each delay is drawn from the whole range, bounds included. The
-// default is 20 to 300 ms. Equal bounds make the delay fixed, which invites what
-// the randomness prevents.
+// WithRetryDelay sets the bounds of the random delay after a failed attempt. Each delay is
+// drawn uniformly from min to max, both included. The default is 20 to 300 ms. Equal
+// bounds make the delay constant: clients that split the votes once are then likely to
+// split them again (distlock, "Retry on failure").
 func WithRetryDelay(min, max time.Duration) Option {
 	return func(s *settings) { s.retryMin, s.retryMax, s.retryDelay = min, max, nil }
 }
 
-// WithRetryDelayFunc has f say how long to wait after an attempt that failed, the first
-// being 1, instead of WithRetryDelay; below 0 is 0, and a nil f stands for WithRetryDelay. f is called by all who wait, at the same
-// time. Let it return a random part of what it might (see WithRetryDelay), such as
+// WithRetryDelayFunc sets a function that returns the delay after a failed attempt, and
+// replaces WithRetryDelay. The first attempt is 1. A negative delay counts as 0, and a nil
+// f restores WithRetryDelay. Several goroutines may call f at the same time. Its result
+// should be random (see WithRetryDelay), for example
 // rand.N(min(20<<attempt, 1000)) milliseconds.
 func WithRetryDelayFunc(f func(attempt int) time.Duration) Option {
 	return func(s *settings) { s.retryDelay = f }
 }
 
-// WithMaxHold sets for how long after it was acquired a lease may be extended: without a
-// bound a hung holder would keep the lock for ever (distlock, "Extending the lock"). Then
-// it ends with ErrExtensionLimit. The default, which 0 stands for, is ten times the TTL.
+// WithMaxHold limits how long a lock can be held by extending its lease, counted from the
+// start of the attempt that acquired it: without a limit a holder that hangs keeps the
+// lock forever (distlock, "Extending the lock"). At the limit the lease ends with
+// ErrExtensionLimit. The limit does not shorten the first lease. The default, which 0
+// selects, is ten times the TTL.
 func WithMaxHold(d time.Duration) Option { return func(s *settings) { s.maxHold = d } }
 
-// WithMaxAttempts sets how often one Lock tries. Its error then wraps ErrRetryLimit. To
-// wait in line for a key, behind others of the same Client, is no attempt. The default,
-// which 0 stands for, is to try until the context ends.
+// WithMaxAttempts limits the attempts of one Lock. After the last one, its error wraps
+// ErrRetryLimit. Waiting in the queue behind other callers of the same Client is not an
+// attempt. The default, which 0 selects, is no limit.
 func WithMaxAttempts(n int) Option { return func(s *settings) { s.maxAttempts = n } }
 
-// WithMargin ends leases so long before they could be taken over (Lease.Until, and so its
-// Context): time for the work to stop. The default is 0.
+// WithMargin ends leases earlier than safety requires (Lease.Until and Lease.Context), so
+// that the work has time to stop before another client can acquire the lock. The default
+// is 0. The margin must be shorter than the validity that remains after the drift
+// allowance.
 func WithMargin(d time.Duration) Option { return func(s *settings) { s.margin = d } }
 
-// WithPrefix puts a prefix before every key on the masters. Errors and hooks name keys
-// without it; a Vote names what the masters store. It is an option of New.
+// WithPrefix adds a prefix to every key on the masters. Errors and hooks name keys without
+// it, except that Vote.Key is the key on the masters. Only New and NewWithMasters take
+// this option into account.
 func WithPrefix(prefix string) Option { return func(s *settings) { s.prefix = prefix } }
 
-// WithVoteRecovery has Extend win back votes that a lease has lost: it sets the key again
-// on masters that have forgotten it, or never had it, once a quorum that still had it
-// has prolonged it. A lease that is extended over hours then survives that its masters
-// restart one after the other without persistence. It costs a SET on those masters.
+// WithVoteRecovery makes Extend win back lost votes: after a quorum that still stored the
+// token has prolonged it, Extend also sends a SET NX to the masters that did not. A lease
+// that is extended over hours then survives masters that restart one after the other
+// without persistence. The votes count from the next extension on. The SET NX costs
+// nothing if all masters prolonged the key.
 func WithVoteRecovery() Option { return func(s *settings) { s.recovers = true } }
 
-// WithSequential asks the masters one after the other, as the first text of the
-// algorithm has it, instead of all at once. It is slower, and a larger window for
-// split votes: there for comparison.
+// WithSequential sends SET to one master after the other, as distlock's step 2 describes,
+// instead of to all at once. It exists for comparison: it is slower, and clients split the
+// votes more often.
 func WithSequential() Option { return func(s *settings) { s.sequential = true } }
 
-// WithWait counts a master's vote only once so many of its replicas have the key (WAIT). It
-// narrows what a failover can lose and does not close it: another replica may be
-// promoted than the one that has heard of the key. The default is 0.
+// WithWait makes a master's vote on a SET or an extension count only if the given number of
+// its replicas have confirmed the command (WAIT, for up to three quarters of the timeout
+// per master). A failover then loses fewer locks, but it can still lose some: it may
+// promote a replica that has not received the key. The default is 0.
 func WithWait(replicas int) Option { return func(s *settings) { s.wait = replicas } }
 
-// WithFencing gives each lease a fencing token (Lease.Fence): a number that is
-// higher than that of every lease before it on the same key. Every master counts
-// while the lock is acquired, and the maximum is written back to a quorum of those
-// that hold the lock, which costs one more round trip (see docs/performance.md). It grows monotonically as
-// long as masters keep their data over restarts, and as long as all who lock the
-// key use this option. A master counts under the key with ":fence" added, without
-// expiry.
+// WithFencing gives each lease a fencing token (Lease.Fence): a number that is greater
+// than the numbers of all earlier leases on the same key. Each master increments a counter
+// when it sets the key. The highest counter is the token, and is written back to a quorum
+// of the masters that store the lease's key, which costs one more round trip (see
+// docs/performance.md). Tokens increase as long as masters keep their data when they
+// restart, and all clients that lock the key use this option. The counter's key is the
+// lock's key on the masters with ":fence" appended. It never expires.
 func WithFencing() Option { return func(s *settings) { s.fencing = true } }
 
-// WithWakeups has Unlock publish that the lock is free, and waiting Lock calls listen for
-// it, instead of trying now and then: hand-offs between processes take about a
-// millisecond instead of a retry delay, and a waiter asks the less often the longer it
-// waits. It needs all who lock the key to use this option; others are found out after a
-// retry delay, as without it. It costs each master a PUBLISH per release, and each
-// process that waits a second connection per master. The channel is the key with
-// ":released" added. Where a master does not allow it (ACLs), or is down, nothing is
-// lost but the wake-up. Masters made by other means than New ignore it, unless they are
-// a Listener.
+// WithWakeups makes Unlock publish that the lock is free, and makes a waiting Lock
+// subscribe to these messages. A hand-off between processes then takes about a
+// millisecond instead of a retry delay, and a waiter polls less often the longer it waits.
+//
+// All clients that lock the key should use this option: a release without a message is
+// noticed after a retry delay. Each release costs each master a PUBLISH, and each process
+// with a waiter keeps a second connection to some of the masters. The channel is the
+// lock's key on the masters with ":released" appended. If a master does not permit
+// publishing or subscribing (ACLs), or is down, the waiters poll. Masters that do not
+// come from New ignore the option unless they implement protocol.Listener.
 func WithWakeups() Option { return func(s *settings) { s.wakeups = true } }
 
-// WithHooks has h told of every attempt, vote, extension and end. It replaces the
-// hooks that were set before.
+// WithHooks sets the functions to call on every attempt, vote, extension and end of a
+// lease. They replace all hooks that were set before: an option of Lock replaces those of
+// New, except Hooks.Suspect.
 func WithHooks(h Hooks) Option { return func(s *settings) { s.hooks = h } }
 
-// WithRuntime replaces real time. New and NewWithMasters take it; Lock, TryLock and
-// Do ignore it, because a lease's times are comparable only on one clock.
+// WithRuntime replaces real time, for simulations. Only New and NewWithMasters take this
+// option into account, because all leases of a Client must be on one clock.
 func WithRuntime(r protocol.Runtime) Option { return func(s *settings) { s.runtime = r } }
 
-// with applies options and checks the whole.
+// with returns the settings with options applied, after it has checked them.
 func (s settings) with(opts []Option) (settings, error) {
 	for _, o := range opts {
 		o(&s)
@@ -173,8 +191,8 @@ func (s settings) with(opts []Option) (settings, error) {
 	return s, nil
 }
 
-// perMaster is the timeout for one master's reply. It follows the TTL, also one
-// that is given to a single Lock.
+// perMaster returns the timeout for one master's reply, without regard to round trips (see
+// Client.perMaster). The default depends on the TTL of the call.
 func (s *settings) perMaster() time.Duration {
 	if s.timeout > 0 {
 		return s.timeout
@@ -182,16 +200,16 @@ func (s *settings) perMaster() time.Duration {
 	return min(s.ttl/20, 50*time.Millisecond)
 }
 
-// drift is what a lease is shortened by, because clocks run at different rates.
+// drift returns the time by which a lease is shorter because clocks run at different rates.
 func (s *settings) drift() time.Duration {
 	return time.Duration(s.driftFactor*float64(s.ttl)) + s.driftFixed
 }
 
-// validity is for how long a lease is valid from its start on.
+// validity returns how long a lease is valid, from the time before its first command.
 func (s *settings) validity() time.Duration { return s.ttl - s.drift() - s.margin }
 
-// longest is for how long a lease may be extended.
-func (s *settings) longest() time.Duration {
+// holdLimit returns how long a lock can be held by extending its lease.
+func (s *settings) holdLimit() time.Duration {
 	if s.maxHold > 0 {
 		return s.maxHold
 	}

@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -19,7 +16,6 @@ import (
 	"lockpick/cluster"
 	"lockpick/cluster/process"
 	"lockpick/redlock"
-	"lockpick/redlock/protocol"
 )
 
 // hang bounds what must not take long. Nothing here is measured: a lock that waits
@@ -293,83 +289,6 @@ func TestKilledMajority(t *testing.T) {
 	must(t, got.lease.Unlock(t.Context()))
 }
 
-// Each master's own error is found: here, that nobody listens.
-func TestNobodyListens(t *testing.T) {
-	var clients []*redis.Client
-	for _, addr := range []string{"127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"} {
-		client := redis.NewClient(&redis.Options{Addr: addr, DialerRetries: 1})
-		defer client.Close()
-		clients = append(clients, client)
-	}
-	l, err := redlock.New(clients)
-	must(t, err)
-	defer l.Close()
-	quick(t, "failing", func() {
-		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-		defer cancel()
-		_, err := l.Lock(ctx, "k")
-		for _, want := range []error{redlock.ErrNoQuorum, syscall.ECONNREFUSED, context.DeadlineExceeded} {
-			if !errors.Is(err, want) {
-				t.Errorf("%v is not %v", err, want)
-			}
-		}
-	})
-}
-
-// Masters that restart forget their scripts: they are sent again, in every command
-// that is one.
-func TestRestartForgetsScripts(t *testing.T) {
-	c := masters(t, 3, cluster.Always)
-	l := dial(t, c, "c1", redlock.WithTTL(time.Minute), redlock.WithFencing())
-	fence := int64(0)
-	for range 2 {
-		lease, err := l.TryLock(t.Context(), "k")
-		must(t, err)
-		if lease.Fence() <= fence {
-			t.Errorf("fencing token %d after %d", lease.Fence(), fence)
-		}
-		fence = lease.Fence()
-		for _, m := range c.Masters() {
-			must(t, m.Shutdown(t.Context()))
-			must(t, m.Start(t.Context()))
-		}
-		lease, err = lease.Extend(t.Context())
-		must(t, err)
-		for _, m := range c.Masters() {
-			must(t, m.Kill(t.Context()))
-			must(t, m.Start(t.Context()))
-		}
-		must(t, lease.Unlock(t.Context()))
-		eventually(t, "no key is left", func() bool { return stores(t, c, "k", "") == 0 })
-	}
-}
-
-// Masters that restart without persistence forget the lock. An extension notices.
-func TestRestartForgetsTheLock(t *testing.T) {
-	c := masters(t, 3, cluster.None)
-	l := dial(t, c, "c1", redlock.WithTTL(time.Minute))
-	lease, err := l.TryLock(t.Context(), "k")
-	must(t, err)
-	eventually(t, "all masters store the key", func() bool { return stores(t, c, "k", "") == 3 })
-	for _, m := range c.Masters()[:2] {
-		must(t, m.Kill(t.Context()))
-		must(t, m.Start(t.Context()))
-	}
-	if _, err := lease.Extend(t.Context()); !errors.Is(err, redlock.ErrLost) {
-		t.Error(err)
-	}
-	if cause := context.Cause(lease.Context()); !errors.Is(cause, redlock.ErrLost) {
-		t.Error(cause)
-	}
-	if n := stores(t, c, "k", ""); n > 1 {
-		t.Errorf("the extension has created %d keys anew", n-1)
-	}
-	if err := lease.Unlock(t.Context()); !errors.Is(err, redlock.ErrNotHeld) {
-		t.Error(err)
-	}
-	eventually(t, "the key that was left is released", func() bool { return stores(t, c, "k", "") == 0 })
-}
-
 // Replies are lost: the client believes that it has nothing, and the caller is gone.
 // The release follows once the master answers again, so no key is left.
 func TestLostReplies(t *testing.T) {
@@ -517,86 +436,6 @@ func TestUnlockWithEndedContext(t *testing.T) {
 	eventually(t, "all have released", func() bool { return votes.yesses(lease, redlock.Release) == 3 })
 }
 
-// A master that has refused many connections takes part again once it accepts them.
-func TestRefusedDialsAreForgotten(t *testing.T) {
-	c := masters(t, 1, cluster.None)
-	d := newDoor(t, link(t, c, "c1", 0).Addr())
-	client := redis.NewClient(&redis.Options{Addr: d.addr, PoolSize: 1, DialerRetries: 1})
-	defer client.Close()
-	l, err := redlock.New([]*redis.Client{client}, redlock.WithTimeout(time.Second))
-	must(t, err)
-	defer l.Close()
-	for range 50 {
-		if _, err := l.TryLock(t.Context(), "k"); !errors.Is(err, syscall.ECONNREFUSED) {
-			t.Fatal(err)
-		}
-	}
-	d.open()
-	eventually(t, "the master votes", func() bool {
-		lease, err := l.TryLock(t.Context(), "k")
-		return err == nil && lease.Unlock(t.Context()) == nil
-	})
-}
-
-// door is an address where nobody listens until it is opened.
-type door struct {
-	t        *testing.T
-	addr, to string
-}
-
-func newDoor(t *testing.T, to string) *door {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
-	must(t, ln.Close())
-	return &door{t, ln.Addr().String(), to}
-}
-
-func (d *door) open() {
-	ln, err := net.Listen("tcp", d.addr)
-	must(d.t, err)
-	var wg sync.WaitGroup
-	d.t.Cleanup(func() {
-		ln.Close()
-		wg.Wait()
-	})
-	wg.Go(func() {
-		for {
-			in, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			wg.Go(func() {
-				defer in.Close()
-				out, err := net.Dial("tcp", d.to)
-				if err != nil {
-					return
-				}
-				wg.Go(func() {
-					io.Copy(out, in)
-					out.Close()
-				})
-				io.Copy(in, out)
-			})
-		}
-	})
-}
-
-// Close does not wait for masters that hang.
-func TestCloseWithHungMasters(t *testing.T) {
-	c := masters(t, 3, cluster.None)
-	l := dial(t, c, "c1", redlock.WithTimeout(100*time.Millisecond))
-	for _, m := range c.Masters() {
-		must(t, m.Pause(t.Context()))
-	}
-	quick(t, "closing", func() {
-		if _, err := l.TryLock(t.Context(), "k"); !errors.Is(err, redlock.ErrNoQuorum) {
-			t.Error(err)
-		}
-		must(t, l.Close())
-	})
-}
-
 // TestWaitForReplicas: a master's yes counts only once its replicas have heard of it.
 func TestWaitForReplicas(t *testing.T) {
 	masters, err := process.Start(t.Context(), cluster.Config{Masters: 1, Replicas: 1, LogDir: t.TempDir()})
@@ -632,29 +471,5 @@ func TestWaitForReplicas(t *testing.T) {
 	}
 	if look, err := m.Inspect(t.Context(), []string{"k"}); err != nil || look.Keys["k"] != "" {
 		t.Errorf("the failed attempt left %v, %v", look.Keys, err)
-	}
-}
-
-// An extension that comes after the release, by a script that the master does not know,
-// finds nothing to extend, and that is the master's answer.
-func TestLateExtensionByAnUnknownScript(t *testing.T) {
-	c := masters(t, 1, cluster.None)
-	client := redis.NewClient(&redis.Options{Addr: link(t, c, "c1", 0).Addr()})
-	defer client.Close()
-	m, err := redlock.NewMasters([]*redis.Client{client})
-	must(t, err)
-	defer m.(io.Closer).Close()
-	talk := m.Begin(nil)
-	script := protocol.NewScript(`if redis.call("get", KEYS[1]) == ARGV[1] then return 1 end return 0 -- nobody has loaded it`)
-	for _, cmd := range []protocol.Command{
-		{Kind: redlock.Set, Key: "k", Token: "t", TTL: 60_000},
-		{Kind: redlock.Release, Key: "k", Token: "t", Args: []any{"del", "k"}},
-		{Kind: redlock.Extend, Key: "k", Token: "t", Script: script},
-	} {
-		for v := range talk.Ask(t.Context(), cmd, nil, 5*time.Second) {
-			if v.Err != nil || v.Yes != (cmd.Kind != redlock.Extend) {
-				t.Errorf("%s: %v, %v", cmd.Kind, v.Yes, v.Err)
-			}
-		}
 	}
 }

@@ -16,9 +16,10 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-// redisMasters sends commands through the go-redis clients that the user gave. Like
-// its parts (batcher.go, release.go, subscriber.go, suspect.go, votes.go) it lives in
-// real time only: a Runtime in virtual time brings Masters of its own.
+// redisMasters are Masters that send commands through the go-redis clients of the user.
+// They and their parts (batcher.go, pipeline.go, reply.go, release.go, subscriber.go,
+// suspect.go, votes.go) always run in real time: a Runtime with virtual time needs Masters
+// of its own.
 type redisMasters struct {
 	names   []string
 	clients []redis.UniversalClient
@@ -30,21 +31,22 @@ type redisMasters struct {
 
 	mu         sync.Mutex
 	closed     bool
-	pending    sync.WaitGroup // vote batches that some master has not voted on
+	pending    sync.WaitGroup // vote batches that lack the vote of a master
 	batchers   []*batcher
-	waiting    []*batcher   // of commands that replicas must confirm (WAIT), which block what is behind them
+	waiting    []*batcher   // for commands that replicas must confirm: WAIT blocks the commands after it
 	servers    []string     // run_id of each master, "" while it is not known
-	sendQueue  []*voteBatch // that the first caller takes to the batchers
+	sendQueue  []*voteBatch // the first caller submits them all
 	sending    sync.Mutex
-	spare      []*voteBatch // emptied, to be used again
-	callers    atomic.Int64 // that wait for votes
+	spare      []*voteBatch // empty; its memory is reused
+	callers    atomic.Int64 // callers that wait for votes
 	subscriber subscriber
 	onSuspect  func(MasterHealth)
 	ttl        atomic.Pointer[ttlArg]
-	wakes      sync.Pool // of channels (newWake)
+	wakes      sync.Pool // channels, see newWake
 }
 
-// ttlArg is a TTL as go-redis takes it: nearly all commands have the same.
+// ttlArg is a TTL as an argument for go-redis. It is kept because nearly all commands have
+// the same TTL, and each conversion to an interface allocates.
 type ttlArg struct {
 	ms  int64
 	arg any
@@ -59,8 +61,8 @@ func (m *redisMasters) ttlArg(ms int64) any {
 	return t.arg
 }
 
-// NewMasters makes the Masters of New, for a lock with other rules. They have a Close
-// method, and the errors of New.
+// NewMasters makes the Masters that New uses, for a lock with other rules. They implement
+// io.Closer. The errors are those of New about masters.
 func NewMasters[C redis.UniversalClient](masters []C) (protocol.Masters, error) {
 	m, err := newRedisMasters(masters)
 	if err != nil {
@@ -69,8 +71,9 @@ func NewMasters[C redis.UniversalClient](masters []C) (protocol.Masters, error) 
 	return m, nil
 }
 
-// newRedisMasters checks the clients. They are used as they are: a copy of their options
-// would lose their hooks, and so would go-redis' WithTimeout.
+// newRedisMasters checks the clients and makes Masters of them. It uses the clients
+// themselves: new clients with the same options would lack their hooks, and so would those
+// that go-redis' WithTimeout returns.
 func newRedisMasters[C redis.UniversalClient](clients []C) (*redisMasters, error) {
 	m := &redisMasters{began: time.Now(), servers: make([]string, len(clients))}
 	seen := map[any]int{}
@@ -89,7 +92,7 @@ func newRedisMasters[C redis.UniversalClient](clients []C) (*redisMasters, error
 			}
 			opt := x.Options()
 			name = opt.Addr
-			if opt.Addr == failoverAddr { // every client of a Sentinel has this address
+			if opt.Addr == failoverAddr { // all failover clients have this address
 				name = fmt.Sprintf("failover master %d", i+1)
 			} else {
 				id = fmt.Sprintf("%s %s db %d", opt.Network, opt.Addr, opt.DB)
@@ -108,7 +111,7 @@ func newRedisMasters[C redis.UniversalClient](clients []C) (*redisMasters, error
 	return m, nil
 }
 
-// failoverAddr is what go-redis puts into the options of a Sentinel's client.
+// failoverAddr is the address in the options of every client of redis.NewFailoverClient.
 const failoverAddr = "FailoverClient"
 
 func (m *redisMasters) newBatchers() []*batcher {
@@ -119,7 +122,7 @@ func (m *redisMasters) newBatchers() []*batcher {
 	return all
 }
 
-// waitingBatchers are for commands that replicas must confirm.
+// waitingBatchers returns the batchers for commands that replicas must confirm.
 func (m *redisMasters) waitingBatchers() []*batcher {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -129,17 +132,18 @@ func (m *redisMasters) waitingBatchers() []*batcher {
 	return m.waiting
 }
 
-// now is the time since the masters were made.
+// now returns the time since the masters were made.
 func (m *redisMasters) now() time.Duration { return time.Since(m.began) }
 
 func (m *redisMasters) Names() []string { return m.names }
 
-// settleFor is for how long Close waits for late answers.
+// settleFor is how long Close waits for late replies.
 const settleFor = 100 * time.Millisecond
 
-// Close waits for commands without a vote (each has a timeout), and a little for late
-// answers to releases. It leaves the user's clients open. A goroutine that still waits
-// for a hung master ends with that client's read timeout, or when it is closed.
+// Close waits for the votes of all commands, each of which has a timeout, and up to
+// settleFor for late replies to releases. It leaves the user's clients open. A goroutine
+// that still waits for a hung master ends after the ReadTimeout of that client, or when
+// the client is closed.
 func (m *redisMasters) Close() error {
 	m.mu.Lock()
 	m.closed = true
@@ -166,7 +170,8 @@ func (m *redisMasters) Close() error {
 	return nil
 }
 
-// roundTrip is how long the slowest master that answers takes at its fastest.
+// roundTrip returns the longest round trip of a master; masters without a reply do not
+// count.
 func (m *redisMasters) roundTrip() (slowest time.Duration) {
 	for _, b := range m.batchers {
 		slowest = max(slowest, time.Duration(b.roundTrip.Load()))
@@ -174,8 +179,9 @@ func (m *redisMasters) roundTrip() (slowest time.Duration) {
 	return slowest
 }
 
-// distant says that a master is so far away that pipelines overlap (slowAnswer). Then
-// the next waiter for a key waits for the answers to the release.
+// distant says whether the round trip to a master is so long that pipelines overlap
+// (slowAnswer). Then pipelines can overtake each other, and the next waiter for a key waits
+// for the replies to the release.
 func (m *redisMasters) distant() bool {
 	return slices.ContainsFunc(m.batchers, func(b *batcher) bool { return b.slow.Load() })
 }
@@ -190,7 +196,7 @@ func (m *redisMasters) Begin(observe func(Vote)) protocol.Conversation {
 	return s
 }
 
-// session is the conversation about one token.
+// session is the Conversation about one token.
 type session struct {
 	masters  *redisMasters
 	observe  func(Vote)
@@ -198,25 +204,25 @@ type session struct {
 	with     []exchange // per master
 	room     [roomFor]exchange
 
-	next *turn // is passed on with the release, where masters keep the order of all commands
+	next *ticket // is passed on as soon as the release is queued, if the masters keep the order of commands
 
 	name       struct{ key, token string } // of the first command
-	key, token any                         // the same, as go-redis takes them
+	key, token any                         // the same as arguments for go-redis
 }
 
-// exchange is what a session has sent to one master. Its batcher guards it.
+// exchange is the state of a session with one master. The master's batcher guards it.
 type exchange struct {
-	on        uint64 // the pipeline that carried the latest command of the session
-	stored    int    // commands that were sent and may have stored the key
-	uncertain int    // of these, how many have an unknown outcome: the master may carry them out yet
-	released  bool   // the release was asked for
-	withdrawn bool   // the release failed before anything was sent
+	on        uint64 // the pipeline with the latest command of the session
+	stored    int    // number of commands that were sent and may have stored the key
+	uncertain int    // how many of these have an unknown outcome: the master may still execute them
+	released  bool   // the release was submitted
+	withdrawn bool   // the release failed before any command was sent
 }
 
-// roomFor is how many masters most have.
+// roomFor is the number of masters for which a session allocates nothing.
 const roomFor = 5
 
-// Ask is Conversation's. The sequence can be gone through once.
+// Ask implements Conversation. The sequence can be iterated over once.
 func (s *session) Ask(ctx context.Context, cmd protocol.Command, to []int, timeout time.Duration) iter.Seq[Vote] {
 	return func(yield func(Vote) bool) {
 		s.ask(ctx, &cmd, to, timeout, func(c *pendingCommand) bool { return yield(c.vote()) })
@@ -247,17 +253,17 @@ func (s *session) ask(ctx context.Context, cmd *protocol.Command, to []int, time
 		return
 	}
 	if s.next != nil && cmd.Kind == Release && !m.distant() {
-		// The next waiter's SET comes behind this release on every master.
+		// The next waiter's SET reaches every master after this release.
 		s.next.pass()
 	}
 	v.take(ctx, yield)
 	m.callers.Add(-1)
 }
 
-// send takes a command to the batchers. A lone caller does that immediately. Where
-// several callers are active, the first lets those that are ready to run add theirs, and
-// takes all of them: so they share the pipelines of all masters. It returns false if the
-// masters are closed.
+// send submits the commands of a vote batch to the batchers. A lone caller submits its own
+// immediately. If several callers are active, the first one lets the others add theirs and
+// submits all of them, so that they share the pipelines of all masters. It returns false if
+// the masters are closed.
 func (m *redisMasters) send(v *voteBatch) bool {
 	s := v.session
 	m.mu.Lock()
@@ -280,10 +286,10 @@ func (m *redisMasters) send(v *voteBatch) bool {
 		return true
 	}
 	if !first {
-		return true // another caller takes it along
+		return true // the first caller submits it
 	}
 	runtime.Gosched()
-	m.sending.Lock() // one after the other: all masters get commands in one order
+	m.sending.Lock() // so that all masters get the commands in the same order
 	defer m.sending.Unlock()
 	m.mu.Lock()
 	all := m.sendQueue
@@ -300,9 +306,11 @@ func (m *redisMasters) send(v *voteBatch) bool {
 	return true
 }
 
-var errUnknownOutcome = errors.New("the release was sent twice, because its first answer was lost: which of them found the key gone is not known")
+// errUnknownOutcome is the error of a release that was sent again and found no key: the
+// first one may have deleted it.
+var errUnknownOutcome = errors.New("the release was sent again because its first reply was lost: whether the first one deleted the key is not known")
 
-// each runs f for every master at the same time.
+// each runs f for all masters at the same time and waits for all.
 func (m *redisMasters) each(f func(b *batcher)) {
 	var all sync.WaitGroup
 	for _, b := range m.batchers {

@@ -2,58 +2,60 @@ package redlock
 
 import "time"
 
-// owed is a pending release: one that its master has not confirmed. It is sent first
-// when the master is back, and again until the master says that it deleted the key, or
-// has answered everything that could have stored it. A SET whose connection was lost can
-// be carried out late, and would then keep the key for its TTL.
-type owed struct {
+// pendingRelease is a release that its master has not confirmed. It is the first command
+// that a master gets when it recovers, and it is repeated until the master has deleted the
+// key, or has answered every command that could have stored it. A SET whose connection was
+// lost can be executed late, and would then keep the key for its TTL.
+type pendingRelease struct {
 	batch *voteBatch
-	until time.Duration // a key that is left after it ends with its TTL
+	until time.Duration // when it is given up: a key that remains then ends with its TTL
 	next  time.Duration // when it is sent again
-	pause time.Duration
-	busy  bool // it is queued or in flight
+	pause time.Duration // between next and the one after it
+	busy  bool          // it is queued or in flight
 }
 
 const (
-	// owedMost and owedFor bound the pending releases of a master.
-	owedMost = 1 << 14
-	owedFor  = time.Minute
-	// owedMin and owedMax bound the time between two sends of a pending release.
-	owedMin = time.Second / 4
-	owedMax = 8 * time.Second
+	// pendingMost is the greatest number of pending releases of a master, and pendingFor
+	// the greatest age of one.
+	pendingMost = 1 << 14
+	pendingFor  = time.Minute
+	// resendMin and resendMax bound the time between two sends of a pending release.
+	resendMin = time.Second / 4
+	resendMax = 8 * time.Second
 )
 
-// stores says that a command of the kind may store the key.
+// stores says whether a command of a kind can store the key.
 func stores(k Kind) bool { return k != Release && k != Extend && k != WriteBack && k != Check }
 
-// owe notes that a release was not confirmed, if its SET was sent. The caller holds mu.
-func (b *batcher) owe(c *pendingCommand) {
+// keepPending notes that a release was not confirmed. If no SET was sent before it, there is
+// nothing to release. The caller holds mu.
+func (b *batcher) keepPending(c *pendingCommand) {
 	token := c.batch.cmd.Token
 	if e := c.exchange(); e.stored == 0 {
-		e.withdrawn = true // a SET that is still queued must not leave any more
+		e.withdrawn = true // a SET that is still queued must not be sent any more
 		return
 	}
-	if b.pending[token] != nil || len(b.pending) >= owedMost {
+	if b.pending[token] != nil || len(b.pending) >= pendingMost {
 		return
 	}
 	if b.pending == nil {
-		b.pending = map[string]*owed{}
+		b.pending = map[string]*pendingRelease{}
 	}
 	now := b.masters.now()
-	b.pending[token] = &owed{batch: c.batch, until: now + owedFor, next: now + owedMin, pause: owedMin}
-	b.watch(now + owedMin)
+	b.pending[token] = &pendingRelease{batch: c.batch, until: now + pendingFor, next: now + resendMin, pause: resendMin}
+	b.setAlarm(now + resendMin)
 }
 
-// confirm notes the answer to a release. The caller holds mu.
+// confirm notes the reply to a release. The caller holds mu.
 func (b *batcher) confirm(c *pendingCommand, reply int64) {
 	if reply > 0 || c.last {
 		delete(b.pending, c.batch.cmd.Token)
 		return
 	}
-	b.owe(c) // the key may be stored yet, or was, after the release came
+	b.keepPending(c) // a SET with an unknown outcome may be executed after this release
 	if o := b.pending[c.batch.cmd.Token]; o != nil && c.exchange().uncertain == 0 {
 		o.next = b.masters.now()
-		b.watch(o.next)
+		b.setAlarm(o.next)
 	}
 }
 
@@ -69,19 +71,19 @@ func (b *batcher) outcome(c *pendingCommand, known bool) {
 		c.uncertain = false
 		e.uncertain--
 		if o := b.pending[c.batch.cmd.Token]; o != nil {
-			o.next = b.masters.now() // this release comes behind it
-			b.watch(o.next)
+			o.next = b.masters.now() // a release sent now reaches the master after that command
+			b.setAlarm(o.next)
 		}
 	}
 }
 
-// sendOwed queues the pending releases whose time has come. The caller holds mu.
-func (b *batcher) sendOwed(now time.Duration) {
+// sendPending queues the pending releases that are due. The caller holds mu.
+func (b *batcher) sendPending(now time.Duration) {
 	if b.state != up || len(b.pending) == 0 {
 		return
 	}
-	next := now + owedMax
-	for token, o := range b.pending { // in any order: each is about a key of its own
+	next := now + resendMax
+	for token, o := range b.pending { // in any order: each has a key of its own
 		switch {
 		case o.until < now:
 			delete(b.pending, token)
@@ -89,12 +91,12 @@ func (b *batcher) sendOwed(now time.Duration) {
 		case o.next <= now && !o.busy:
 			o.busy = true
 			o.next = now + o.pause
-			o.pause = min(2*o.pause, owedMax)
+			o.pause = min(2*o.pause, resendMax)
 			late := &pendingCommand{batch: o.batch, master: b.index, state: voted, late: true}
 			b.queue = append(b.queue, late)
 		}
-		next = min(next, max(o.next, now+owedMin/2)) // a busy one is looked after when it is answered
+		next = min(next, max(o.next, now+resendMin/2)) // the reply to a busy one sets a new time
 	}
-	b.nudge()
-	b.watch(next)
+	b.wakeWorker()
+	b.setAlarm(next)
 }

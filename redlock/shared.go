@@ -10,10 +10,11 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-// shared is releases that share one script: a third of the masters' work for a pair.
+// shared is a set of releases that share one script, which saves a third of the masters'
+// work for a pair of Lock and Unlock.
 type shared struct {
 	commands []*pendingCommand
-	cmd      *pendingCommand
+	cmd      *pendingCommand // runs the script
 }
 
 func (s *shared) reset() {
@@ -21,11 +22,12 @@ func (s *shared) reset() {
 	s.commands, s.cmd = s.commands[:0], nil
 }
 
-// shareMost is how many releases share a script at most: it runs for some 100 µs then,
-// in which the master does nothing else.
+// shareMost is the greatest number of releases that share a script. Such a script takes
+// about 100 µs, during which the master executes nothing else.
 const shareMost = 128
 
-// shareable says that a command is a release that was not sent before.
+// shareable says whether a command is a release that can share a script: it is sent for the
+// first time, and deletes the key without publishing.
 func (c *pendingCommand) shareable() bool {
 	return c.batch.cmd.Script == protocol.CompareAndDelete && !c.late && !c.byText && !c.resent && !c.alone
 }
@@ -34,7 +36,7 @@ func (c *pendingCommand) shareable() bool {
 func (call *pipelineCall) share(c *pendingCommand) {
 	if n := len(call.shared); n == 0 || len(call.shared[n-1].commands) == shareMost {
 		if n < cap(call.shared) {
-			call.shared = call.shared[:n+1] // with its memory
+			call.shared = call.shared[:n+1] // reuses the memory of an earlier pipeline
 		} else {
 			call.shared = append(call.shared, shared{})
 		}
@@ -43,7 +45,7 @@ func (call *pipelineCall) share(c *pendingCommand) {
 	s.commands = append(s.commands, c)
 }
 
-// encode is the command of the script, by its text if the master does not know it.
+// encode returns the command that runs the script, by its text or by its hash.
 func (s *shared) encode(ctx context.Context, byText bool) redis.Cmder {
 	if len(s.commands) == 1 {
 		s.cmd = s.commands[0]
@@ -63,7 +65,7 @@ func (s *shared) encode(ctx context.Context, byText bool) redis.Cmder {
 	return s.cmd
 }
 
-// result is what one of the releases was answered.
+// result returns the reply to one of the releases.
 func (s *shared) result(i int, refused error) (int64, error) {
 	if len(s.commands) == 1 {
 		return result(s.cmd.StatusCmd, refused)
@@ -74,7 +76,7 @@ func (s *shared) result(i int, refused error) (int64, error) {
 		return 0, err
 	case text == "" && refused != nil:
 		return 0, refused
-	case text == strconv.Itoa(len(s.commands)): // it deleted them all
+	case text == strconv.Itoa(len(s.commands)): // all keys were deleted
 		return 1, nil
 	case len(text) != len(s.commands)+1:
 		return 0, fmt.Errorf("unexpected reply %.100q to %d releases", text, len(s.commands))
@@ -84,7 +86,7 @@ func (s *shared) result(i int, refused error) (int64, error) {
 	return int64(text[i+1] - '0'), nil
 }
 
-// errShared says that a master refused one of the releases that shared a script.
+// errShared is the error of a release in a script that failed for its key.
 type errShared struct{}
 
 func (errShared) Error() string { return "the master refused it" }

@@ -13,40 +13,40 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-// subscriber hears of releases that masters publish. All clients listen for one key on
-// the same listenOn masters: each message costs every waiter, and one that is lost is made
-// up for by polling. There is one subscription per master, on a connection of its own, and
-// go-redis connects it again where that is necessary.
+// subscriber receives the releases that masters publish. For one key, all clients subscribe
+// to the same listenOn masters: every message costs time in every waiter, and a waiter that
+// misses a message polls. There is one subscription per master, on a connection of its own,
+// which go-redis restores if it breaks.
 type subscriber struct {
 	masters *redisMasters
 
 	mu            sync.Mutex
 	listeners     map[string]map[*listener]struct{} // by channel
-	subscriptions map[int]*subscription             // by master, once it is needed
+	subscriptions map[int]*subscription             // by master, made when first needed
 	closed        bool
 }
 
 type listener struct{ heard func(protocol.Released) }
 
-// subscription is the one to one master. Its own goroutine alone sends to the master: a
-// hung one holds up nobody else.
+// subscription is the connection to one master. Only its own goroutine sends to the master,
+// so that a hung master delays no caller.
 type subscription struct {
 	pubsub *redis.PubSub
-	work   chan struct{}       // holds one: there is something to do
-	wanted map[string]bool     // channels to enter, or to leave; guarded by the subscriber
-	have   map[string]struct{} // of the goroutine alone
+	work   chan struct{}       // has room for one signal: wanted has changed
+	wanted map[string]bool     // channels to subscribe to (true) or to unsubscribe from; guarded by the subscriber
+	have   map[string]struct{} // channels that it has subscribed to; only its goroutine uses this
 }
 
 const (
-	// keepFor is how long a channel is kept that nobody listens to any more.
+	// keepFor is how long a subscription to a channel lasts after its last listener.
 	keepFor = 2 * time.Second
-	// listenOn is how many masters a key is listened for on.
+	// listenOn is the number of masters to subscribe to for a key.
 	listenOn = 1
-	// subscribeFor is how long entering and leaving channels may take.
+	// subscribeFor is the timeout for SUBSCRIBE and UNSUBSCRIBE.
 	subscribeFor = 5 * time.Second
 )
 
-// Listen is Listener's.
+// Listen implements protocol.Listener.
 func (m *redisMasters) Listen(key string, heard func(protocol.Released)) (stop func()) {
 	s, name, who := &m.subscriber, channel(key), &listener{heard}
 	s.mu.Lock()
@@ -72,8 +72,9 @@ func (m *redisMasters) Listen(key string, heard func(protocol.Released)) (stop f
 	}
 }
 
-// want has the channel's subscriptions enter it, or leave it. The caller holds s.mu.
-func (s *subscriber) want(name string, enter bool) {
+// want makes the masters of a channel subscribe to it, or unsubscribe from it. The caller
+// holds s.mu.
+func (s *subscriber) want(name string, subscribed bool) {
 	n := len(s.masters.clients)
 	hash := fnv.New32a()
 	hash.Write([]byte(name))
@@ -83,7 +84,7 @@ func (s *subscriber) want(name string, enter bool) {
 			s.start(i, s.masters.clients[i])
 		}
 		x := s.subscriptions[i]
-		x.wanted[name] = enter
+		x.wanted[name] = subscribed
 		select {
 		case x.work <- struct{}{}:
 		default:
@@ -91,6 +92,7 @@ func (s *subscriber) want(name string, enter bool) {
 	}
 }
 
+// forget unsubscribes from a channel, unless there is a listener again.
 func (s *subscriber) forget(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,6 +102,7 @@ func (s *subscriber) forget(name string) {
 	}
 }
 
+// start opens the subscription to a master. The caller holds s.mu.
 func (s *subscriber) start(master int, client redis.UniversalClient) {
 	m := s.masters
 	x := &subscription{pubsub: client.Subscribe(m.life), work: make(chan struct{}, 1), wanted: map[string]bool{}, have: map[string]struct{}{}}
@@ -108,15 +111,15 @@ func (s *subscriber) start(master int, client redis.UniversalClient) {
 	messages := x.pubsub.Channel(redis.WithChannelSize(16))
 	m.goroutines.Go(func() {
 		for message := range messages {
-			waiters, token, _ := strings.Cut(message.Payload, " ") // an older version sends nothing
+			waiters, token, _ := strings.Cut(message.Payload, " ") // older versions publish an empty message
 			r := protocol.Released{Token: token}
 			r.Waiters, _ = strconv.Atoi(waiters)
-			s.tell(message.Channel, r)
+			s.deliver(message.Channel, r)
 		}
 	})
 }
 
-// maintain enters and leaves channels as wanted, until the masters are closed.
+// maintain subscribes and unsubscribes as wanted, until the masters are closed.
 func (s *subscriber) maintain(x *subscription) {
 	life := s.masters.life
 	for {
@@ -125,35 +128,36 @@ func (s *subscriber) maintain(x *subscription) {
 		case <-life.Done():
 			return
 		}
-		var enter, leave []string
+		var add, remove []string
 		s.mu.Lock()
 		for name, yes := range x.wanted {
 			if _, have := x.have[name]; yes && !have {
-				enter = append(enter, name)
+				add = append(add, name)
 				x.have[name] = struct{}{}
 			} else if !yes && have {
-				leave = append(leave, name)
+				remove = append(remove, name)
 				delete(x.have, name)
 			}
 		}
 		clear(x.wanted)
 		s.mu.Unlock()
-		// What fails is tried again by go-redis, once it has a connection.
+		// Errors are ignored because go-redis subscribes again when it reconnects.
 		ctx, cancel := context.WithTimeout(life, subscribeFor)
-		if len(enter) > 0 {
-			_ = x.pubsub.Subscribe(ctx, enter...)
+		if len(add) > 0 {
+			_ = x.pubsub.Subscribe(ctx, add...)
 		}
-		if len(leave) > 0 {
-			_ = x.pubsub.Unsubscribe(ctx, leave...)
+		if len(remove) > 0 {
+			_ = x.pubsub.Unsubscribe(ctx, remove...)
 		}
 		cancel()
 	}
 }
 
-func (s *subscriber) tell(name string, r protocol.Released) {
+// deliver passes a release to the listeners of its channel.
+func (s *subscriber) deliver(name string, r protocol.Released) {
 	s.mu.Lock()
 	var all []*listener
-	for l := range s.listeners[name] { // in any order: each only learns of the release
+	for l := range s.listeners[name] { // in any order: no listener depends on another
 		all = append(all, l)
 	}
 	s.mu.Unlock()

@@ -13,29 +13,29 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// health is what a batcher knows about its master.
+// health is the state of a batcher's master.
 //
-// A master that does not reply within the timeout, or cannot be connected to, or
-// carries out nothing that it is sent (LOADING, READONLY, WRONGPASS) is suspect: it gets
-// no commands and votes with an error at once, so that it costs nothing. It goes on
-// counting as a master: the quorum stays that of all. Probes find out when it is back:
-// one at a time, with exponential backoff and jitter, whatever the reason, so that no
-// failure becomes a storm of connections.
+// A master is suspect if it does not reply within the timeout, cannot be connected to, or
+// executes no commands (LOADING, READONLY, WRONGPASS). A suspect master gets no commands,
+// and its vote is an error at once, so that it delays nothing. It still counts as a master:
+// the quorum is a majority of all. Probes find out when it recovers. There is one probe at a
+// time, with exponential backoff and jitter whatever the cause, so that no failure leads to
+// a storm of connections.
 type health struct {
 	state     masterState
-	cause     error // why it is suspect
-	changed   bool  // since the hook was told
-	connected bool  // it has answered; else commands have time to connect
-	heard     time.Duration
-	asked     time.Duration
-	failures  int // pipelines and probes in a row in which nothing was carried out
-	probing   bool
+	cause     error         // why it is suspect
+	changed   bool          // the hook was not called yet for the last change of state
+	connected bool          // it has replied; if not, commands have additional time to connect
+	heard     time.Duration // time of the latest reply
+	asked     time.Duration // time of the latest command
+	failures  int           // pipelines and probes in a row without an executed command
+	probing   bool          // the prober runs
 	pinging   bool          // a probe is in flight
-	probeAt   time.Duration // when the next probe begins
-	abandoned int           // pipelines that another connection has overtaken
-	greeted   bool          // it was asked which server it is, and knows the scripts
+	probeAt   time.Duration // time of the next probe
+	abandoned int           // hung pipelines whose master answers on another connection
+	greeted   bool          // INFO and the scripts were sent to it
 
-	alarm   *time.Timer // rings when the time of a command is over
+	alarm   *time.Timer // calls checkDeadlines
 	alarmAt time.Duration
 	armed   bool
 }
@@ -49,38 +49,40 @@ const (
 )
 
 const (
-	// connectShare and connectMost bound the time that a command has if its master must
-	// be connected to first: so many timeouts, and so long at most.
+	// connectShare and connectMost bound the time of a command that must connect first:
+	// connectShare timeouts, at most connectMost.
 	connectShare = 20
 	connectMost  = 2 * time.Second
-	// busyMost is how many times its timeout a command may take if the master answers
-	// others meanwhile.
+	// busyMost bounds the time of a command whose master answers others meanwhile, in
+	// timeouts.
 	busyMost = 10
-	// graceFor is how long after the timeout an answer may still be read, once per
-	// pipeline: it may be here, and this machine too busy to read it.
+	// graceFor prolongs the deadline of a pipeline once: its reply may have arrived, and
+	// this machine may be too busy to read it.
 	graceFor = 20 * time.Millisecond
-	// ringsMost is how often within a timeout deadlines are checked.
-	ringsMost = 16
-	// patientMost is how many commands wait for the next probe of a suspect master.
-	patientMost = 64
-	// soon is how near the next probe must be for commands to wait for it.
+	// checksMost bounds how often deadlines are checked within a timeout.
+	checksMost = 16
+	// waitMost is the number of commands that may wait for the next probe of a suspect
+	// master.
+	waitMost = 64
+	// soon is the longest time until the next probe for which commands wait.
 	soon = 2 * backoffMin
 	// backoffMin and backoffMax bound the time between two probes.
 	backoffMin = 25 * time.Millisecond
 	backoffMax = time.Second
-	// probeFor is how long a probe may take to get a connection.
+	// probeFor is the timeout of a probe, including connecting.
 	probeFor = time.Second
-	// restAfter is for how long a suspect master is probed when nobody asks.
+	// restAfter is how long after the latest command probes go on.
 	restAfter = 10 * time.Second
-	// abandonedMost is how many pipelines to one master may hang.
+	// abandonedMost is the number of pipelines to one master that may hang.
 	abandonedMost = 2
 )
 
-// deadline is when the time of a command is over.
+// deadline returns the time at which a command fails.
 func (b *batcher) deadline(c *pendingCommand) time.Duration {
 	return c.batch.asked + b.timeout(c)
 }
 
+// timeout returns the time that a command may take.
 func (b *batcher) timeout(c *pendingCommand) time.Duration {
 	if t := c.batch.timeout; b.connected || c.batch.cmd.Kind == Release {
 		return t
@@ -88,7 +90,7 @@ func (b *batcher) timeout(c *pendingCommand) time.Duration {
 	return max(c.batch.timeout, min(connectShare*c.batch.timeout, connectMost))
 }
 
-// accept says whether to queue a command. The caller holds mu.
+// accept says whether to queue a command. If not, it casts the vote. The caller holds mu.
 func (b *batcher) accept(c *pendingCommand) bool {
 	e, release := c.exchange(), c.batch.cmd.Kind == Release
 	b.asked = c.batch.asked
@@ -104,7 +106,7 @@ func (b *batcher) accept(c *pendingCommand) bool {
 		return true
 	case release && e.stored == 0:
 		b.vote(c, 0, b.cause)
-	case len(b.queue) < patientMost && (b.pinging || b.probeAt-b.masters.now() < min(c.batch.timeout, soon)):
+	case len(b.queue) < waitMost && (b.pinging || b.probeAt-b.masters.now() < min(c.batch.timeout, soon)):
 		b.probe()
 		return true
 	default:
@@ -114,14 +116,14 @@ func (b *batcher) accept(c *pendingCommand) bool {
 	return false
 }
 
-// fail makes a master suspect that carried nothing out of what was sent at a time. The
-// caller holds mu.
+// fail makes a master suspect that executed none of the commands that were sent at began.
+// The caller holds mu.
 func (b *batcher) fail(cause error, began time.Duration) {
 	b.suspect(b.named(cause))
 	b.refuse(began)
 }
 
-// suspect stops sending commands. The caller holds mu.
+// suspect makes a master suspect: it gets no more commands. The caller holds mu.
 func (b *batcher) suspect(cause error) {
 	if b.state == closed {
 		return
@@ -133,7 +135,7 @@ func (b *batcher) suspect(cause error) {
 		b.probeAt = b.masters.now() + b.backoff(b.failures-1)
 		waiting := 0
 		for _, c := range b.queue {
-			if waiting++; waiting > patientMost && c.state == queued {
+			if waiting++; waiting > waitMost && c.state == queued {
 				b.vote(c, 0, cause)
 			}
 		}
@@ -141,7 +143,7 @@ func (b *batcher) suspect(cause error) {
 	b.probe()
 }
 
-// backoff is how long to wait after so many failures in a row: nothing at first.
+// backoff returns how long to wait after a number of failures in a row; 0 after none.
 func (b *batcher) backoff(failures int) time.Duration {
 	if failures == 0 {
 		return 0
@@ -150,7 +152,7 @@ func (b *batcher) backoff(failures int) time.Duration {
 	return d/2 + rand.N(d/2+1)
 }
 
-// probe starts the prober, unless it runs. The caller holds mu.
+// probe starts the prober unless it is running. The caller holds mu.
 func (b *batcher) probe() {
 	if !b.probing {
 		b.probing = true
@@ -159,7 +161,7 @@ func (b *batcher) probe() {
 	}
 }
 
-// prober pings a suspect master until it answers, or nobody has asked for restAfter.
+// prober pings a suspect master until it answers, or there was no command for restAfter.
 func (b *batcher) prober() {
 	defer b.masters.goroutines.Done()
 	timer := time.NewTimer(0)
@@ -199,15 +201,15 @@ func (b *batcher) prober() {
 			b.failures++
 			b.refuse(began)
 			b.probeAt = now + b.backoff(b.failures-1)
-			if len(b.queue) == 0 && now-b.asked > restAfter && (len(b.pending) == 0 || now-b.asked > owedFor) {
-				b.state, b.connected, b.cause = up, false, nil // the next command finds out
+			if len(b.queue) == 0 && now-b.asked > restAfter && (len(b.pending) == 0 || now-b.asked > pendingFor) {
+				b.state, b.connected, b.cause = up, false, nil // the next command is the next probe
 			}
 		}
 	}
 	b.probing = false
 }
 
-// ping asks a master whether it answers, and which server it is.
+// ping sends PING and INFO to a master, and identifies the server.
 func (b *batcher) ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeFor)
 	defer cancel()
@@ -219,7 +221,7 @@ func (b *batcher) ping(ctx context.Context) error {
 	_, refused := pipe.Exec(ctx)
 	text, err := ping.Result()
 	if err == nil && text == "" {
-		err = refused // with the connection: see send
+		err = refused // the connection was refused: see send
 	}
 	if err != nil && !(hasPrefix(err, "NOPERM") && strings.Contains(err.Error(), "'ping'")) {
 		return err
@@ -227,12 +229,12 @@ func (b *batcher) ping(ctx context.Context) error {
 	return b.identify(hello)
 }
 
-// identify notes which server a master is. Two masters that are one server would be one
-// vote that counts twice.
+// identify notes the run_id of a master's server. It returns an error if another master is
+// the same server, because one vote would count twice.
 func (b *batcher) identify(hello *redis.StatusCmd) error {
 	text, err := hello.Result()
 	if err != nil {
-		return nil // its user may not ask for it
+		return nil // the user is not permitted to run INFO
 	}
 	_, id, found := strings.Cut(text, "run_id:")
 	if !found {
@@ -253,7 +255,7 @@ func (b *batcher) identify(hello *redis.StatusCmd) error {
 
 var errDuplicate = errors.New("a master that votes twice breaks the quorum")
 
-// alive notes that a master carried something out. The caller holds mu.
+// alive notes that a master executed a command. The caller holds mu.
 func (b *batcher) alive(now time.Duration) {
 	b.heard, b.connected, b.failures = now, true, 0
 	if b.state == suspect {
@@ -261,8 +263,9 @@ func (b *batcher) alive(now time.Duration) {
 	}
 }
 
-// resume has the master take part again. A pipeline that another connection has
-// overtaken is abandoned: its worker waits for it, and others go on. The caller holds mu.
+// resume ends the suspicion. Pipelines that are still in flight hang, although the master
+// answers on another connection: they are abandoned, each of their workers waits for its
+// pipeline alone, and new workers send the commands. The caller holds mu.
 func (b *batcher) resume(now time.Duration) {
 	b.state, b.cause, b.heard, b.connected, b.greeted, b.changed = up, nil, now, true, false, true
 	for _, call := range b.calls {
@@ -270,7 +273,7 @@ func (b *batcher) resume(now time.Duration) {
 		b.abandoned++
 		b.workers--
 		for _, c := range call.commands {
-			if c.state == inFlight { // its answer will not come in time, and its release may come before it
+			if c.state == inFlight { // the reply will be late, and the release may overtake the command
 				b.outcome(c, false)
 				b.vote(c, 0, os.ErrDeadlineExceeded)
 			}
@@ -280,23 +283,22 @@ func (b *batcher) resume(now time.Duration) {
 	for _, o := range b.pending {
 		o.next = now
 	}
-	b.sendOwed(now)
-	b.nudge()
+	b.sendPending(now)
+	b.wakeWorker()
 }
 
-// refuse votes on what waits for a suspect master and was asked for before. The caller
-// holds mu.
+// refuse fails the queued commands that were submitted up to a time. The caller holds mu.
 func (b *batcher) refuse(before time.Duration) {
 	for _, c := range b.queue {
-		again := c.batch.cmd.Kind == Release && c.exchange().stored > 0 // it may be in time yet
-		if c.state == queued && c.batch.asked <= before && !again {
+		keep := c.batch.cmd.Kind == Release && c.exchange().stored > 0 // the master may recover in time for it
+		if c.state == queued && c.batch.asked <= before && !keep {
 			b.vote(c, 0, b.cause)
 		}
 	}
 	b.discard()
 }
 
-// discard drops what was voted on while it was queued. The caller holds mu.
+// discard removes commands from the queue that were voted on. The caller holds mu.
 func (b *batcher) discard() {
 	keep := b.queue[:0]
 	for _, c := range b.queue {
@@ -308,22 +310,23 @@ func (b *batcher) discard() {
 	b.queue = keep
 }
 
-// watch has the alarm ring at a time. The caller holds mu.
-func (b *batcher) watch(at time.Duration) {
+// setAlarm makes checkDeadlines run at a time, or earlier. The caller holds mu.
+func (b *batcher) setAlarm(at time.Duration) {
 	if b.armed && b.alarmAt <= at || b.state == closed {
 		return
 	}
 	b.armed, b.alarmAt = true, at
 	in := max(at-b.masters.now(), 0)
 	if b.alarm == nil {
-		b.alarm = time.AfterFunc(in, b.ring)
+		b.alarm = time.AfterFunc(in, b.checkDeadlines)
 	} else {
 		b.alarm.Reset(in)
 	}
 }
 
-// ring ends the time of commands whose deadline has passed.
-func (b *batcher) ring() {
+// checkDeadlines fails the commands whose deadline has passed, and makes the master suspect
+// if it has not replied since they were sent.
+func (b *batcher) checkDeadlines() {
 	b.mu.Lock()
 	defer b.unlock()
 	if b.state == closed {
@@ -335,15 +338,16 @@ func (b *batcher) ring() {
 	if b.state == suspect {
 		late = b.cause
 	}
-	// A master that goes on answering is busy, or this machine is: it has more time.
+	// If the master goes on answering, it or this machine is busy, and its commands have
+	// more time.
 	remains := func(c *pendingCommand) bool {
 		t := b.timeout(c)
 		end := min(max(c.batch.asked+t, b.heard+t), c.batch.asked+busyMost*t)
 		if end <= now {
 			return false
 		}
-		// Each ring checks all that is on its way: not for each deadline.
-		if end = max(end, now+t/ringsMost); next == 0 || end < next {
+		// Each check covers all commands, so do not check for every single deadline.
+		if end = max(end, now+t/checksMost); next == 0 || end < next {
 			next = end
 		}
 		return true
@@ -373,13 +377,13 @@ func (b *batcher) ring() {
 	if silent && b.state == up {
 		b.suspect(b.named(fmt.Errorf("%w: it does not reply within the timeout", late)))
 	}
-	b.sendOwed(now)
+	b.sendPending(now)
 	if next > 0 {
-		b.watch(next)
+		b.setAlarm(next)
 	}
 }
 
-// close gives everything up. Nobody waits for a vote any more.
+// close ends the batcher. All commands have votes by then.
 func (b *batcher) close() {
 	b.mu.Lock()
 	defer b.unlock()
@@ -389,14 +393,14 @@ func (b *batcher) close() {
 	}
 }
 
-// unsettled says that the master may still answer something.
+// unsettled says whether replies of the master or pending releases are missing.
 func (b *batcher) unsettled() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.state == up && (len(b.calls) > 0 || len(b.queue) > 0 || len(b.pending) > 0)
 }
 
-// unsent says that an error came before anything was written.
+// unsent says whether an error occurred before anything was written.
 func unsent(err error) bool {
 	if err == nil {
 		return false

@@ -19,27 +19,29 @@ func (t *tally) add(v Vote) {
 	}
 }
 
-// won says that a quorum said yes. Quorum is counted over all masters, never over
-// those that answer.
+// won says that a quorum voted yes. The quorum is a majority of all masters, not of those
+// that answered.
 func (t *tally) won() bool { return t.yes >= t.quorum }
 
-// lost says that too few are left for a quorum to say yes.
+// lost says that a quorum of yes votes is no longer possible.
 func (t *tally) lost() bool { return t.no+t.failed > t.masters-t.quorum }
 
-// decided says that SET has a quorum, or can get none any more. Why it can get
-// none may be less than certain: what counts then is to release at once.
+// decided says that the votes on SET have a quorum or can no longer get one. In the second
+// case later votes could still change the reason (ErrTaken or ErrNoQuorum), but it is
+// better to release immediately.
 func (t *tally) decided() bool { return t.won() || t.lost() }
 
-// unreachable says that too few masters answer for any quorum.
+// unreachable says that so many masters failed that the others are not a quorum.
 func (t *tally) unreachable() bool { return t.failed > t.masters-t.quorum }
 
-// refused says that so many masters said no that no quorum could have said yes.
+// refused says that so many masters voted no that a quorum of yes votes is impossible.
 func (t *tally) refused() bool { return t.no > t.masters-t.quorum }
 
-// answered says that a quorum of masters said yes or no.
+// answered says that a quorum of masters voted yes or no.
 func (t *tally) answered() bool { return t.yes+t.no >= t.quorum }
 
-// settled says that no vote to come can make it won or refused, if it is not yet.
+// settled says that the votes are won or refused, or that the missing votes can make them
+// neither.
 func (t *tally) settled() bool {
 	left := t.masters - t.yes - t.no - t.failed
 	return t.won() || t.refused() || t.yes+left < t.quorum && t.no+left <= t.masters-t.quorum

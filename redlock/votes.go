@@ -16,32 +16,33 @@ type voteBatch struct {
 	session  *session
 	cmd      protocol.Command
 	timeout  time.Duration
-	asked    time.Duration // since the masters were made
+	asked    time.Duration // when it was submitted (redisMasters.now)
 	commands []pendingCommand
 	room     [roomFor]pendingCommand
 
-	// The caller is woken once a decision is possible: enough masters have answered,
-	// or too few are left that could say yes.
+	// The caller is woken when a decision is possible: when at least `need` masters answered
+	// without an error, or at least `without` masters did not vote yes.
 	need, without int
 	wake          chan struct{} // from newWake
 
 	hash       uint32 // of the key
-	key, token any    // cmd's, as go-redis takes them
-	set        [6]any // the words of most commands
+	key, token any    // those of cmd as arguments for go-redis
+	set        [6]any // memory for the arguments of most commands
 
 	mu          sync.Mutex
-	idle        bool              // the caller waits, or will
-	votes       []*pendingCommand // in the order in which they came
+	idle        bool              // the caller waits, or is about to
+	votes       []*pendingCommand // in the order of their arrival
 	arrived     [roomFor]*pendingCommand
 	yes, failed int
-	args        [2][]any // by hash or as it is, and by text
+	args        [2][]any // arguments with the script's hash (or without a script), and with its text
 }
 
 var hashSeed = maphash.MakeSeed()
 
-// newWake gives a channel with room for one. A vote that comes when nobody waits any more may
-// leave something in one: who gets it next looks, and waits on. Masters keep their own, because
-// the channels of one testing/synctest bubble are of no use in another.
+// newWake returns a channel with room for one signal. A late vote can leave a signal in a
+// channel that is reused: its next user then finds no new vote and waits again.
+// Each redisMasters has a pool of its own, because a channel of one testing/synctest bubble
+// cannot be used in another.
 func (m *redisMasters) newWake() chan struct{} {
 	if c, ok := m.wakes.Get().(chan struct{}); ok {
 		return c
@@ -49,11 +50,11 @@ func (m *redisMasters) newWake() chan struct{} {
 	return make(chan struct{}, 1)
 }
 
-// newVoteBatch is for the masters in to; nil: for all.
+// newVoteBatch makes a batch for the masters in to, or for all masters if to is nil.
 func newVoteBatch(s *session, cmd *protocol.Command, to []int, timeout time.Duration) *voteBatch {
 	n := len(s.with)
 	all, need, without := len(to), len(to), len(to)
-	if to == nil { // fewer votes neither make a majority nor rule one out
+	if to == nil { // with fewer votes a majority is neither reached nor ruled out
 		all, need, without = n, min(n/2+1, n-n/2), n-n/2
 	}
 	v := &voteBatch{session: s, cmd: *cmd, timeout: timeout, asked: s.masters.now(), need: need, without: without, wake: s.masters.newWake(), idle: true}
@@ -78,8 +79,8 @@ func newVoteBatch(s *session, cmd *protocol.Command, to []int, timeout time.Dura
 // pendingCommand is a command for one master, and its vote. The master's batcher guards
 // it until the vote is delivered; after that it does not change.
 //
-// It is a go-redis command: one whose reply is a line or a string, so that no nested
-// reply can exhaust the stack. NoRetry keeps go-redis from sending it twice.
+// It is a go-redis command whose reply must be a line or a string, so that a deeply nested
+// reply cannot exhaust the stack. NoRetry keeps go-redis from sending it twice.
 type pendingCommand struct {
 	*redis.StatusCmd
 	batch  *voteBatch
@@ -87,14 +88,12 @@ type pendingCommand struct {
 	state  commandState
 	late   bool // a release that is sent after its vote was delivered
 	byText bool // the master does not know the script by its hash
-	resent bool // it was sent before, and the answer was lost
+	resent bool // it was sent before, and the reply was lost
+	alone  bool // a release that must not share a script, because such a script failed
+	last   bool // a release that was sent after every command of its session had a known outcome
 
-	alone bool // a release that must not share a script: the master refused that
-
-	last bool // a release that was sent when nothing of its session was on its way any more
-
-	counted   bool // in exchange.stored
-	uncertain bool // in exchange.uncertain
+	counted   bool // it is counted in exchange.stored
+	uncertain bool // it is counted in exchange.uncertain
 
 	reply int64
 	err   error
@@ -105,15 +104,15 @@ type commandState uint8
 
 const (
 	queued   commandState = iota
-	inFlight              // the master may carry it out
-	voted                 // nobody waits for it any more
+	inFlight              // the master may execute it
+	voted                 // its vote is cast
 )
 
-// NoRetry says that go-redis must not send the command twice: whether a SET that is
-// sent again meets its own key cannot be told.
+// NoRetry keeps go-redis from sending the command twice: a SET that is sent again could be
+// refused because of its own key.
 func (*pendingCommand) NoRetry() bool { return true }
 
-// encode gives the command its arguments. All masters share them.
+// encode sets the command's arguments, which it shares with those for the other masters.
 func (c *pendingCommand) encode() {
 	v, form := c.batch, 0
 	if c.byText {
@@ -121,15 +120,15 @@ func (c *pendingCommand) encode() {
 	}
 	v.mu.Lock()
 	if v.args[form] == nil {
-		v.args[form] = v.words(c.byText)
+		v.args[form] = v.arguments(c.byText)
 	}
 	args := v.args[form]
 	v.mu.Unlock()
 	c.StatusCmd = redis.NewStatusCmd(context.Background(), args...)
 }
 
-// words is the command as Redis gets it.
-func (v *voteBatch) words(byText bool) []any {
+// arguments returns the command as it is sent to Redis.
+func (v *voteBatch) arguments(byText bool) []any {
 	c := &v.cmd
 	switch {
 	case c.Script == nil && c.Short():
@@ -145,17 +144,17 @@ func (v *voteBatch) words(byText bool) []any {
 	if c.Short() {
 		keys, args = []string{c.Key}, []any{c.Token}
 	}
-	words := append(make([]any, 0, 3+len(keys)+len(args)), "EVALSHA", c.Script.SHA, len(keys))
+	all := append(make([]any, 0, 3+len(keys)+len(args)), "EVALSHA", c.Script.SHA, len(keys))
 	if byText {
-		words[0], words[1] = "EVAL", c.Script.Text
+		all[0], all[1] = "EVAL", c.Script.Text
 	}
 	for _, k := range keys {
-		words = append(words, k)
+		all = append(all, k)
 	}
-	return append(words, args...)
+	return append(all, args...)
 }
 
-// yes says that the master did what it was asked to do.
+// yes says whether the vote is yes: the master did what the command is for.
 func (c *pendingCommand) yes() bool { return c.err == nil && c.reply > 0 }
 
 func (c *pendingCommand) vote() Vote {
@@ -198,7 +197,8 @@ func (c *pendingCommand) deliver(now time.Duration) {
 	}
 }
 
-// take yields votes as they come, until all are in, or ctx ends, or the caller has enough.
+// take yields votes as they arrive, until all have arrived, ctx ends, or yield returns
+// false.
 func (v *voteBatch) take(ctx context.Context, yield func(*pendingCommand) bool) {
 	defer func() {
 		v.mu.Lock()
@@ -227,7 +227,7 @@ func (v *voteBatch) take(ctx context.Context, yield func(*pendingCommand) bool) 
 		select {
 		case <-v.wake:
 		case <-done:
-			ended = true // votes that are here by now still count
+			ended = true // votes that have arrived by now still count
 		}
 	}
 }

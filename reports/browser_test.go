@@ -270,6 +270,18 @@ func violatedRun(b *tab) {
 		}
 	}
 
+	// Latencies: each outcome has its marks, and few samples have no quantiles.
+	b.do(chromedp.SetValue(chromedp.CSS("#key"), "-1"), chromedp.Click(chromedp.CSS("#fit")))
+	ask[bool](b, `document.getElementById('key').dispatchEvent(new Event('change'))`)
+	b.wait("latencies of granted and refused acquires", `lockpick.latencies.outcomes[0] > 0 && lockpick.latencies.outcomes[1] > 0`)
+	ask[bool](b, `(document.getElementById('latency').scrollIntoView({block: 'center'}), true)`)
+	b.picture("violated-latency")
+	for range 12 {
+		b.do(chromedp.Focus(chromedp.CSS("#lanes")), chromedp.KeyEvent("+"))
+	}
+	b.wait("no quantiles of few samples", `lockpick.latencies.quantiles === 0`)
+	b.do(chromedp.Click(chromedp.CSS("#fit")))
+
 	// A violation in the list goes to the timeline as well.
 	b.do(chromedp.Click(chromedp.CSS(".violations li:last-child button")))
 	b.wait("the last violation", `lockpick.violation === lockpick.counts.violations - 1`)

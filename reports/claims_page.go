@@ -136,7 +136,7 @@ func (p *claimsPage) headline(r *claims.Result) {
 	}
 }
 
-// row is a claim's row, if it was verified on any driver.
+// row returns a claim's row; false: the claim was not verified on any driver.
 func (p *claimsPage) row(c claims.Claim, dir string) (claimRow, bool) {
 	row := claimRow{Claim: c}
 	for _, level := range p.Levels {
@@ -199,7 +199,7 @@ func (row *claimRow) add(r *claims.Result, found *claims.ClaimResult, dir string
 	}
 }
 
-// hrefOf is where a run's report is, seen from the page.
+// hrefOf returns the link from the page to a run's report.
 func hrefOf(dir, folder, run string) string {
 	if run == "" {
 		return ""

@@ -88,6 +88,8 @@ func shrunk(z *search.ShrinkResult) []string {
 		lines = append(lines, with+", without any fault.")
 	case z.Minimal:
 		lines = append(lines, fmt.Sprintf("%s. Each fault is necessary: without any one of them, none of the %d seeds violates it.", with, z.Seeds))
+	case z.Rarely:
+		lines = append(lines, with+". Without one of the faults it does so, too, but more rarely.")
 	default:
 		lines = append(lines, fmt.Sprintf("%s. %s ended it before it was known whether each fault is necessary.", with, strings.ToUpper(z.Stopped[:1])+z.Stopped[1:]))
 	}

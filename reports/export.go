@@ -19,7 +19,7 @@ type ExportFormat struct {
 	Name      string
 	Extension string // of a file in it, with the dot
 	Summary   string
-	Violation bool // it shows one violation, and not the whole run
+	Violation bool // it shows one violation instead of the whole run
 	write     func(w io.Writer, x *Export) error
 }
 

@@ -23,7 +23,7 @@ const (
 // their bars differ in their outline.
 var svgLeases = []struct{ fill, dash string }{{"#3b6fb6", ""}, {"#e0a100", "3 2"}}
 
-// svgPicture is a picture under way.
+// svgPicture is a picture that is being drawn.
 type svgPicture struct {
 	bytes.Buffer
 	d     *drawing

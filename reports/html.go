@@ -24,7 +24,7 @@ var pageFiles embed.FS
 // scripts are the page's scripts in the order in which they are put together.
 // Each file is about one thing; together they are one function, so that nothing
 // but window.lockpick is global.
-var scripts = []string{"data", "text", "palette", "view", "lanes", "timeline", "overview", "charts", "details", "keyboard", "main"}
+var scripts = []string{"data", "text", "palette", "view", "lanes", "timeline", "violations", "overview", "charts", "details", "stepper", "search", "address", "keyboard", "main"}
 
 var pageTemplate = template.Must(template.New("page.html").Funcs(template.FuncMap{
 	"verdict": verdictWord, "count": count, "moment": moment, "span": span, "plural": plural, "words": words, "join": strings.Join,
@@ -53,7 +53,7 @@ type page struct {
 	Levels      []level
 	First       *listed
 	Evidence    []line
-	Story       []told
+	Story       []storyStep
 	Conclusion  string
 	Diagram     string
 	Violations  []listed
@@ -78,7 +78,8 @@ func HTML(w io.Writer, h *history.History, r *campaign.Result) error {
 	}
 	t := timelineOf(h)
 	violations := listViolations(r)
-	data, err := t.pack(h, violations)
+	kinds, marks := listMarks(r)
+	data, err := t.pack(h, violations, kinds, marks)
 	if err != nil {
 		return fmt.Errorf("reports: pack the timeline: %w", err)
 	}

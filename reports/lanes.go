@@ -32,11 +32,11 @@ type outcome int
 const (
 	granted outcome = iota
 	refused
-	unknown // the client does not know, or never heard of it
+	unknown // the client does not know the result, or received none
 )
 
-// attempt is one acquire of one client with all that followed from it: the
-// replies of the masters, and the lease if one was granted.
+// attempt is one acquire of one client with its results: the replies of the masters, and
+// the lease if one was granted.
 type attempt struct {
 	client, key int           // positions in timeline.clients and timeline.keys
 	invoked     time.Duration // the acquire began

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/history/fault"
 )
@@ -33,6 +34,7 @@ type packed struct {
 	Clocks     [][]int64         `json:"clocks"` // master, at, offset; empty if all were right
 	Faults     []packedFault     `json:"faults"`
 	Violations []packedViolation `json:"violations"`
+	Marks      packedMarks       `json:"marks"`
 }
 
 type packedAttempts struct {
@@ -117,6 +119,19 @@ type packedViolation struct {
 	Ops      []int    `json:"ops"`
 	Summary  string   `json:"summary"`
 	Reason   []string `json:"reason"`
+	When     []int64  `json:"when"` // of each step of the reason; empty: not known
+}
+
+// packedMarks are the violations beyond those that are explained.
+type packedMarks struct {
+	Kinds   [][2]string `json:"kinds"` // level, property
+	Kind    []int       `json:"kind"`
+	Key     []int       `json:"key"`
+	At      []int64     `json:"at"`      // since the one before
+	Took    []int64     `json:"took"`    // until its end
+	Clients []int       `json:"clients"` // how many
+	Client  []int       `json:"client"`
+	Op      []int       `json:"op"`
 }
 
 // commands gives the commands of votes their codes.
@@ -128,7 +143,7 @@ type packer struct {
 	textAt map[string]int
 }
 
-func (t *timeline) pack(h *history.History, violations []listed) ([]byte, error) {
+func (t *timeline) pack(h *history.History, violations []listed, kinds []checker.Property, marks []unexplained) ([]byte, error) {
 	p := &packer{
 		packed: packed{
 			End: micros(t.end), TTL: micros(h.Header.TTL), Quorum: h.Header.Quorum,
@@ -153,6 +168,7 @@ func (t *timeline) pack(h *history.History, violations []listed) ([]byte, error)
 	p.Clocks = clocksOf(h, t)
 	p.faults(t)
 	p.violations(t, violations)
+	p.marks(t, kinds, marks)
 	return json.Marshal(&p.packed)
 }
 
@@ -291,8 +307,45 @@ func (p *packer) violations(t *timeline, violations []listed) {
 		}
 		p.Violations = append(p.Violations, packedViolation{
 			v.Level, words(v.Property), position(t.keys, v.Key), micros(v.At), micros(max(v.Until, v.At)), attempts,
-			positions(t.clients, v.Clients), some(v.Faults), some(v.Ops), v.Summary, some(v.Steps()),
+			positions(t.clients, v.Clients), some(v.Faults), some(v.Ops), v.Summary, some(v.Steps()), stepTimes(&v.Violation),
 		})
+	}
+}
+
+// stepTimes are the times of the steps of a violation's reason.
+func stepTimes(v *checker.Violation) []int64 {
+	at := []int64{}
+	for _, e := range v.Events {
+		if !e.Detail {
+			at = append(at, micros(e.At))
+		}
+	}
+	return at
+}
+
+func (p *packer) marks(t *timeline, kinds []checker.Property, marks []unexplained) {
+	m, before := &p.Marks, int64(0)
+	m.Kinds = [][2]string{}
+	for _, k := range kinds {
+		m.Kinds = append(m.Kinds, [2]string{k.Level, words(k.Name)})
+	}
+	key, client := indexOf(t.keys), indexOf(t.clients)
+	for _, x := range marks {
+		at := micros(x.At)
+		m.Kind = append(m.Kind, x.Kind)
+		m.Key = append(m.Key, key(x.Key))
+		m.At = append(m.At, at-before)
+		m.Took = append(m.Took, micros(max(x.Until, x.At))-at)
+		n := 0
+		for _, c := range x.Clients {
+			if i := client(c); i >= 0 {
+				m.Client = append(m.Client, i)
+				n++
+			}
+		}
+		m.Clients = append(m.Clients, n)
+		m.Op = append(m.Op, x.Op)
+		before = at
 	}
 }
 
@@ -307,6 +360,20 @@ func (p *packer) text(s string) int {
 }
 
 func micros(d time.Duration) int64 { return d.Microseconds() }
+
+// indexOf is position, for many names.
+func indexOf(list []string) func(name string) int {
+	at := make(map[string]int, len(list))
+	for i, s := range list {
+		at[s] = i
+	}
+	return func(name string) int {
+		if i, ok := at[name]; ok {
+			return i
+		}
+		return -1
+	}
+}
 
 func position(list []string, name string) int {
 	for i, s := range list {

@@ -168,7 +168,7 @@ func (s *snapshot) client(name string, at time.Duration) [3]rune {
 	return bar
 }
 
-// sections says whether critical sections matter to the violation.
+// sections reports whether the violation is about critical sections.
 func (s *snapshot) sections() bool {
 	return s.v.Level != checker.MutualExclusion.Level && s.v.Level != checker.FencingMonotone.Level
 }

@@ -130,14 +130,14 @@ func clockWidth(steps []step) int {
 	return width
 }
 
-// told is a step of the page's story.
-type told struct{ When, What string }
+// storyStep is a step of the page's story.
+type storyStep struct{ When, What string }
 
-// storyOf is the narrative for the page.
-func storyOf(v *checker.Violation) (story []told, conclusion string) {
+// storyOf returns the story for the page.
+func storyOf(v *checker.Violation) (story []storyStep, conclusion string) {
 	steps, last := stepsOf(v)
 	for i := range steps {
-		story = append(story, told{moment(steps[i].at), steps[i].text()})
+		story = append(story, storyStep{moment(steps[i].at), steps[i].text()})
 	}
 	if last != nil {
 		conclusion = last.Sentence()

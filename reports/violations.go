@@ -32,6 +32,27 @@ func listViolations(r *campaign.Result) []listed {
 	return all
 }
 
+// unexplained is a violation that is drawn without its reason.
+type unexplained struct {
+	checker.Mark
+	Kind int // of its property
+}
+
+// listMarks lists the violations that have no reason in order of time, and their properties.
+func listMarks(r *campaign.Result) (properties []checker.Property, marks []unexplained) {
+	for _, v := range inOrder(r.Verdicts) {
+		if len(v.Others) == 0 {
+			continue
+		}
+		for _, m := range v.Others {
+			marks = append(marks, unexplained{m, len(properties)})
+		}
+		properties = append(properties, v.Property)
+	}
+	slices.SortStableFunc(marks, func(a, b unexplained) int { return cmp.Compare(a.At, b.At) })
+	return properties, marks
+}
+
 // Violation is the violation of that number, from 1 in order of time, of which a result
 // lists so many; nil: there is none of that number. 0 stands for the one that the
 // reports explain.

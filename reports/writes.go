@@ -24,7 +24,7 @@ type write struct {
 	effect  effect
 	value   int64
 	fence   int64
-	twin    bool // on the twin resource that checks fencing tokens
+	twin    bool // on the fenced copy of the resource
 	index   int
 }
 

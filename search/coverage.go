@@ -9,7 +9,7 @@ import (
 	"lockpick/workload"
 )
 
-// Steps of the protocol that a client can be in when a fault strikes.
+// The steps of the protocol in which a client can be when a fault strikes.
 const (
 	Idle      = "idle"      // it wants nothing
 	Acquiring = "acquiring" // votes are open
@@ -22,9 +22,9 @@ const (
 // ProtocolSteps lists them, as a client passes them.
 var ProtocolSteps = []string{Idle, Acquiring, Waiting, Holding, Extending, Releasing}
 
-// Coverage counts, for each kind of fault and each step of the protocol, how often a
-// fault struck while a client was in that step. A fault counts once for each client
-// that it could have concerned: those that it names, or all.
+// Coverage counts, for each kind of fault and each step of the protocol, how often a fault
+// struck while a client was in that step. A fault counts once for each client that it could
+// affect: those that it names, or all.
 type Coverage map[string]map[string]int
 
 // add adds a history's faults.
@@ -51,7 +51,7 @@ func (c Coverage) add(h *history.History) {
 	}
 }
 
-// merge adds what another has counted.
+// merge adds the counts of another one.
 func (c Coverage) merge(other Coverage) {
 	for kind, steps := range other {
 		if c[kind] == nil {
@@ -69,7 +69,7 @@ type phase struct {
 	step string
 }
 
-// stepAt is the step that a client was in at a time.
+// stepAt returns the step in which a client was at a time.
 func stepAt(phases []phase, t time.Duration) string {
 	i, _ := slices.BinarySearchFunc(phases, t, func(p phase, t time.Duration) int {
 		if p.from <= t {
@@ -94,8 +94,8 @@ func phasesOf(ops []history.Op) map[string][]phase {
 		op := &ops[i]
 		switch {
 		case op.F == history.FVote && op.Value != nil:
-			// While it acquires, a client waits wherever no vote is open. A vote is
-			// recorded when it closes, and may be one of an acquire before.
+			// During an acquire, a client waits whenever no vote is open. A vote is recorded
+			// when it closes, and may belong to an earlier acquire.
 			client := op.Value.Client
 			since, open := began[client]
 			if !open {

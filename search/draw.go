@@ -14,9 +14,9 @@ import (
 	"lockpick/workload"
 )
 
-// scheduleSeed is the seed of the schedule with a number, so that schedule i of a seed
-// is the same whoever draws it: the step of splitmix64 (Steele, Lea and Flood, "Fast
-// splittable pseudorandom number generators").
+// scheduleSeed returns the seed of the schedule with a number, so that schedule i of a seed is
+// always the same: the step of splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom
+// number generators").
 func scheduleSeed(seed uint64, i int) uint64 {
 	z := seed + uint64(i+1)*0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
@@ -24,19 +24,31 @@ func scheduleSeed(seed uint64, i int) uint64 {
 	return z ^ z>>31
 }
 
-// The shares of what is drawn: the rest has an explicit schedule, and chance alone.
+// The shares of what is drawn: the rest has an explicit schedule and the random scheduler.
 const (
 	guidedShare = 0.25
 	pctShare    = 1.0 / 3
 	mostFaults  = 4 // of an explicit schedule
 )
 
-// drawScenario makes a short concrete scenario of a base: one schedule of an exploration. It
-// stays within what the base assumes: persistence, kinds of fault, restarts that are
-// delayed by at least as much, clocks that do what it says. Of a base with an explicit
-// schedule it changes only the seed and the scheduler.
+// drawScenario makes a short concrete scenario from a base: one schedule of an exploration. It
+// keeps the assumptions of the base: persistence, kinds of fault, the least delay of restarts,
+// and the settings of clocks. If the base has an explicit schedule, only the seed and the
+// scheduler change.
 func drawScenario(base campaign.Scenario, seed uint64) campaign.Scenario {
-	d := &generator{random: rand.New(rand.NewPCG(seed, 0x6578706c6f7265)), base: base, s: base}
+	return drawFrom(base, seed, rand.NewPCG(seed, 0x6578706c6f7265), guidedShare)
+}
+
+// Draw makes a short concrete scenario of a base as an exploration does, with the choices that a
+// source makes, for masters in memory. Its faults have an explicit schedule.
+func Draw(base campaign.Scenario, seed uint64, choices rand.Source) campaign.Scenario {
+	s := drawFrom(base, seed, choices, 0)
+	s.Driver = campaign.Virtual
+	return s
+}
+
+func drawFrom(base campaign.Scenario, seed uint64, choices rand.Source, guided float64) campaign.Scenario {
+	d := &generator{random: rand.New(choices), base: base, s: base}
 	s := &d.s
 	s.Driver, s.ClientsAs, s.Seed = campaign.Sim, campaign.Goroutines, seed
 	s.Scheduler, s.Stall = "", 0
@@ -62,7 +74,7 @@ func drawScenario(base campaign.Scenario, seed uint64) campaign.Scenario {
 	}
 	switch {
 	case len(base.Faults) == 0:
-	case d.chance(guidedShare):
+	case d.chance(guided):
 		s.Nemesis, s.Interval = campaign.Guided, (base.TTL/8 + d.upTo(base.TTL/2)).Round(time.Millisecond)
 		s.Faults = d.some(base.Faults)
 	default:
@@ -77,21 +89,26 @@ func drawScenario(base campaign.Scenario, seed uint64) campaign.Scenario {
 // stopsClients says whether a kind of fault stops clients.
 func stopsClients(name string) bool { return fault.Of(name).Client == fault.ClientStops }
 
-// toleratesStalls says whether properties are to hold although a client stops at any step.
-// What clients believe and do does not bear it, nor how long they wait; and unlike a fault
-// a stall would not be there to explain it.
+// toleratesStalls says whether properties must hold although a client stops at any step.
+// Properties about what clients believe and do, and about how long they wait, need not; and
+// unlike a fault, a stall would not be in the history to explain a violation.
 func toleratesStalls(properties []string) bool {
 	return !slices.ContainsFunc(campaign.PropertiesOf(properties), func(p checker.Property) bool {
 		return !slices.Contains([]string{"L1", "L2", "L5", "FM"}, p.Level)
 	})
 }
 
-// hold writes a hold time as a scenario has it.
+// hold formats a hold time for a scenario.
 func hold(from, to time.Duration) string {
 	return fmt.Sprintf("%v..%v", from.Round(time.Millisecond), to.Round(time.Millisecond))
 }
 
-// generator is a scenario while it is drawn.
+// Schedule returns schedule i of an exploration of base: always the same for the same seed of base.
+func Schedule(base campaign.Scenario, i int) campaign.Scenario {
+	return drawScenario(base, scheduleSeed(base.Seed, i))
+}
+
+// generator is a scenario that is being drawn.
 type generator struct {
 	random *rand.Rand
 	base   campaign.Scenario
@@ -109,13 +126,13 @@ func oneOf[T any](d *generator, from ...T) T { return from[d.random.IntN(len(fro
 // some draws at least one name.
 func (d *generator) some(names []string) []string {
 	n := 1 + d.random.IntN(len(names))
-	if d.chance(0.5) { // few at a time are a clearer story
+	if d.chance(0.5) { // a story with few is clearer
 		n = 1
 	}
 	return d.few(names, n)
 }
 
-// few draws n names, in the order that they have.
+// few draws n names and keeps their order.
 func (d *generator) few(names []string, n int) []string {
 	var out []string
 	for _, i := range slices.Sorted(slices.Values(d.random.Perm(len(names))[:n])) {
@@ -124,7 +141,7 @@ func (d *generator) few(names []string, n int) []string {
 	return out
 }
 
-// step draws one fault; i are before it.
+// step draws one fault; i is the number of earlier ones.
 func (d *generator) step(i int) campaign.Step {
 	ttl := d.base.TTL
 	s := campaign.Step{Fault: oneOf(d, d.base.Faults...)}
@@ -155,7 +172,7 @@ func (d *generator) step(i int) campaign.Step {
 			s.Clock = oneOf(d, "+"+off, "-"+off, "x1.5", "x0.5", "~"+off)
 		}
 		if c, _, _ := nemesis.ParseClock(s.Clock); c.Offset < 0 || c.Rate > 0 {
-			s.For = 24 * time.Hour // to set it right is a jump forward, a fault of its own
+			s.For = 24 * time.Hour // correcting it is a jump forward, a fault of its own
 		}
 	case kind.Disk == fault.SlowDisk:
 		s.Delay = d.base.FsyncDelay
@@ -164,13 +181,13 @@ func (d *generator) step(i int) campaign.Step {
 	case kind.Link == fault.CutLink:
 		s.Mode = oneOf(d, cluster.Hold, cluster.Drop)
 		s.Direction = oneOf(d, nemesis.Both, nemesis.Both, nemesis.Requests, nemesis.Replies)
-		if d.chance(0.4) { // for the whole run: whoever is cut off has thin quorums
+		if d.chance(0.4) { // for the whole run: clients that are cut off have narrow quorums
 			s.At, s.After, s.Plus, s.Repeat, s.For = 0, "", 0, false, d.s.TimeLimit
 		}
 	case kind.Client == fault.ClientStops:
 		s.Point = oneOf(d, d.s.Resource.Points()...)
 	case kind.Client == fault.ClientEnds:
-		s.Point = oneOf(d, d.s.Resource.Points()[1:]...) // the first lies within the lock: only processes can end there
+		s.Point = oneOf(d, d.s.Resource.Points()[1:]...) // the first point is within the lock: only processes can end there
 	case kind.Clock == fault.ClientClock:
 		if s.Clock = d.base.WantedClientClock(); s.Clock == "" {
 			off := (ttl/10 + d.upTo(2*ttl)).Round(time.Millisecond).String()
@@ -201,11 +218,11 @@ func (d *generator) when(s *campaign.Step, i int) {
 		verb := oneOf(d, "acquires", "acquires", "acquires", "acquires", "enters", "writes", "extends", "releases")
 		s.After, s.Repeat = fmt.Sprintf("%s %s %s", client, verb, key), d.chance(0.2)
 	}
-	// At once, while messages are on their way, while the lease is valid.
+	// Immediately, while messages are in flight, or while the lease is valid.
 	s.Plus = oneOf(d, 0, d.upTo(5*time.Millisecond), d.upTo(d.base.TTL/4), d.upTo(d.base.TTL)).Round(100 * time.Microsecond)
 }
 
-// masters draws whom a step hits: a word that the base allows, or names.
+// masters draws the masters that a step hits: a word that the base allows, or names.
 func (d *generator) masters() []string {
 	if len(d.base.Targets) > 0 {
 		return []string{oneOf(d, d.base.Targets...)}

@@ -13,25 +13,26 @@ import (
 	"lockpick/history"
 )
 
-// ExploreOptions is a search by simulation: many short schedules, drawn from a base.
+// ExploreOptions are the options of a search by simulation: many short schedules, drawn from a
+// base.
 type ExploreOptions struct {
-	Base       campaign.Scenario // what the schedules are drawn from; its seed is the exploration's
-	Schedules  int               // how many; 0: as many as the time limit allows
-	TimeLimit  time.Duration     // in real time; 0: none. One of the two must be given.
+	Base       campaign.Scenario // the schedules are drawn from it; its seed is the exploration's
+	Schedules  int               // number of schedules; 0: as many as the time limit allows
+	TimeLimit  time.Duration     // real time; 0: no limit. One of the two must be given.
 	Workers    int               // 0: one for each processor
-	Properties []string          // levels or names of those that count; empty: L2
-	Collect    bool              // do not end when each of Properties is violated: find distinct violations
-	Shard      Shard             // of the schedules, those to try; zero: all. A shard implies Collect
+	Properties []string          // levels or names of the properties that count; empty: L2
+	Collect    bool              // do not end when each of Properties is violated, but find all distinct violations
+	Shard      Shard             // the part of the schedules to try; zero: all. A shard implies Collect
 	Resume     *Share            // what the shard has found before; nil: nothing
 
-	Run Runner // what runs a schedule; nil: the simulator
+	Run Runner // runs a schedule; nil: the simulator
 
 	Live func(ExploreStatus) // called a few times a second; may be nil
 }
 
-// ExploreStatus is how an exploration is getting on.
+// ExploreStatus is the progress of an exploration.
 type ExploreStatus struct {
-	Schedules, Of int // Of is 0 if only time limits it
+	Schedules, Of int // Of is 0 if only the time limits it
 	Elapsed       time.Duration
 	Limit         time.Duration
 	Granted       int
@@ -39,8 +40,8 @@ type ExploreStatus struct {
 	Distinct      int
 }
 
-// Explore searches. The end of ctx ends it early: what was found by then counts. An
-// error is a *Problem of the base or a *HarnessError, which names the schedule.
+// Explore searches. The end of ctx ends it early, and what was found by then counts. An error
+// is a *Problem of the base or a *HarnessError, which names the schedule.
 func Explore(ctx context.Context, e ExploreOptions) (*ExploreResult, error) {
 	if err := e.Base.Check(); err != nil {
 		return nil, err
@@ -54,9 +55,9 @@ func Explore(ctx context.Context, e ExploreOptions) (*ExploreResult, error) {
 	if len(e.Properties) == 0 {
 		e.Properties = []string{checker.MutualExclusion.Level}
 	}
-	e.Base.Properties = e.Properties // some are judged only if they are asked for
+	e.Base.Properties = e.Properties // some are judged only if they are named
 	if !e.Shard.Whole() {
-		e.Collect = true // else the shards together would not be the whole
+		e.Collect = true // otherwise the shards together would not be the whole
 	}
 	began := time.Now()
 	search := &exploration{e: e, outer: ctx, asked: requestsFor(e.Properties), pending: map[int]*trial{}, total: newExploreResult(&e)}
@@ -95,7 +96,7 @@ func Explore(ctx context.Context, e ExploreOptions) (*ExploreResult, error) {
 	return total, search.err
 }
 
-// trial is one schedule, with what came of it.
+// trial is one schedule with its result.
 type trial struct {
 	number   int
 	scenario campaign.Scenario
@@ -105,17 +106,17 @@ type trial struct {
 	history  *history.History // nil: the simulator makes it again
 }
 
-// exploration is an exploration while it runs.
+// exploration is a running exploration.
 type exploration struct {
 	e     ExploreOptions
 	outer context.Context
 
-	of int // schedules to try; 0: no limit. They are counted from 0, whatever their numbers are
+	of int // number of schedules to try; 0: no limit. They are counted from 0, whatever their numbers are
 
 	mu      sync.Mutex
-	next    int            // the schedule that is handed out next
-	asked   []request      // with the lowest numbers that violate each, of the schedules done so far
-	folded  int            // all numbers below are in total
+	next    int            // the next schedule to hand out
+	asked   []request      // those with the lowest numbers that violate each, of the schedules done so far
+	folded  int            // all lower numbers are included in total
 	pending map[int]*trial // that wait for lower ones
 	total   *ExploreResult
 	err     error
@@ -130,14 +131,14 @@ func (s *exploration) work(ctx context.Context) {
 		}
 		t, err := tryNumber(s.outer, s.e.Run, s.e.Base, s.e.Shard.number(i))
 		if s.outer.Err() != nil && t != nil && !t.whole() {
-			return // it was cut short: it counts for nothing
+			return // it was interrupted, and does not count
 		}
 		s.done(i, t, err)
 	}
 }
 
-// take hands out the next number. Once everything that was asked for is violated only lower
-// numbers matter, and those have all been handed out before.
+// take returns the next number. After everything that was asked for is violated, only lower
+// numbers matter, and those have all been handed out.
 func (s *exploration) take(ctx context.Context) (int, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -148,8 +149,8 @@ func (s *exploration) take(ctx context.Context) (int, bool) {
 	return s.next - 1, true
 }
 
-// done folds a schedule into the total, in the order of the numbers, so that the total does
-// not depend on which of them ended first.
+// done adds a schedule to the total, in the order of the numbers, so that the total does not
+// depend on which of them ended first.
 func (s *exploration) done(i int, t *trial, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,7 +198,8 @@ func (s *exploration) show(end <-chan struct{}, began time.Time) {
 
 // tryNumber draws schedule i and simulates it.
 func tryNumber(ctx context.Context, run Runner, base campaign.Scenario, i int) (*trial, error) {
-	s := drawScenario(base, scheduleSeed(base.Seed, i))
+	s := Schedule(base, i)
+	s.Driver = run.driver()
 	h, r, err := run.judged(ctx, s, campaign.PropertiesOf(base.Properties)...)
 	if err != nil {
 		return nil, &campaign.HarnessError{Err: fmt.Errorf("schedule %d of seed %d: %w", i, base.Seed, err)}
@@ -210,9 +212,17 @@ func tryNumber(ctx context.Context, run Runner, base campaign.Scenario, i int) (
 	return t, nil
 }
 
-// Runner runs one scenario, which is complete, and returns its history. It may be called from
-// several goroutines at once.
+// Runner runs a complete scenario and returns its history. It may be called from several
+// goroutines at once.
 type Runner func(ctx context.Context, s campaign.Scenario) (*history.History, error)
+
+// driver is that of the masters of the scenarios that run is given.
+func (run Runner) driver() string {
+	if run == nil {
+		return campaign.Sim
+	}
+	return campaign.Virtual
+}
 
 // simulateAndJudge runs a scenario in the simulator and judges it, by some properties or by all.
 func simulateAndJudge(ctx context.Context, s campaign.Scenario, by ...checker.Property) (*history.History, *campaign.Result, error) {

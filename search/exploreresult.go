@@ -14,29 +14,30 @@ import (
 	"lockpick/history/fault"
 )
 
-// ExploreResult is what an exploration found. With a number of schedules, everything in it
-// but Elapsed is the same for the same seed, whatever the number of workers.
+// ExploreResult is the result of an exploration. If the number of schedules is given,
+// everything in it except Elapsed is the same for the same seed, whatever the number of
+// workers.
 type ExploreResult struct {
 	Seed      uint64
-	Schedules int // that count: all that were simulated, up to the last that was needed
+	Schedules int // that count: all that were simulated, up to the last necessary one
 	Simulated time.Duration
 	Elapsed   time.Duration
 	Interrupted,
 	OutOfTime bool
-	Missing []string // of merged shards: what is not there
+	Missing []string // of merged shards: what is missing
 	Settled bool     // it ended early, because everything that was asked for is violated
 
 	Counts     campaign.Counts        // of all schedules together
 	Kinds      map[string]*FaultCount // by kind of fault
 	Coverage   Coverage
 	Properties []PropertyCount // those that were looked at
-	Statements int             // bounds and intervals in Properties, which hold together with Confidence
+	Statements int             // number of bounds and intervals in Properties, which hold together with Confidence
 	Shapes     map[string]int  // how many schedules were explicit, guided, pct, …
-	Found      []Found         // the distinct violations, the lowest-numbered first
+	Found      []Found         // the distinct violations, those with the lowest numbers first
 
 	collect bool
 	asked   []request
-	all     []PropertyCount // Properties, with those that nobody has to read about
+	all     []PropertyCount // Properties, including those that are not reported
 }
 
 // request is a level or a property that the user asked for.
@@ -46,7 +47,7 @@ type request struct {
 	first      int // the lowest number of a schedule that violates it; -1: none
 }
 
-// requestsFor are the levels and properties that were asked for, each with nothing found.
+// requestsFor returns the levels and properties that were asked for, without findings.
 func requestsFor(names []string) []request {
 	var all []request
 	for _, name := range names {
@@ -61,7 +62,7 @@ func (a *request) violatedIn(r *campaign.Result) bool {
 	return v != nil
 }
 
-// lastNeeded is the number of the schedule with which everything that was asked for is
+// lastNeeded returns the number of the schedule with which everything that was asked for is
 // violated; -1: not everything is.
 func lastNeeded(all []request) int {
 	last := -1
@@ -81,7 +82,7 @@ type FaultCount struct {
 	Skipped   int `json:"skipped"`
 }
 
-// PropertyCount is what the schedules said of one property.
+// PropertyCount is what the schedules showed about one property.
 type PropertyCount struct {
 	checker.Property
 	Tested     int // schedules in which the checker judged it at all
@@ -90,8 +91,8 @@ type PropertyCount struct {
 	Verdict    checker.Verdict
 	Why        string
 	First      int            // the first schedule that violates it; -1: none
-	Lacking    map[string]int // why the others prove nothing, and in how many of them
-	Bound      float64        // where it holds: no larger share of schedules violates it, with the Confidence
+	Lacking    map[string]int // the reasons why the others prove nothing, and how often
+	Bound      float64        // if it holds: with the Confidence, no larger share of schedules violates it
 	Rate       *Interval      // the share of schedules that violate it; nil: nothing was found, or the search ended with it
 }
 
@@ -99,19 +100,20 @@ type PropertyCount struct {
 type Found struct {
 	Number    int // of the schedule, from 0
 	Seed      uint64
-	Scenario  campaign.Scenario // the schedule, concrete: it violates the property whenever it is simulated
+	Scenario  campaign.Scenario // the schedule, made concrete: it violates the property whenever it is simulated
 	Property  checker.Property
 	Faults    []string          // kinds of fault that explain it
-	Reason    string            // the property and those: what makes it distinct
+	Reason    string            // the property and those kinds: violations with the same reason are not distinct
 	Violation checker.Violation // the first
-	Count     int               // schedules that violate it for the same reason
+	Count     int               // number of schedules that violate it for the same reason
 
-	// History is that of the schedule, where Exploration.Run ran it: it may not be had again.
+	// History is the history of the schedule, if ExploreOptions.Run ran it: it may not be
+	// possible to repeat it.
 	History *history.History `json:"-"`
 }
 
-// Verdict is the worst of the properties'; unknown if the exploration was interrupted
-// before it had found anything.
+// Verdict returns the worst verdict of the properties; unknown if the exploration was
+// interrupted before it had found anything.
 func (x *ExploreResult) Verdict() checker.Verdict {
 	worst := checker.Holds
 	for _, l := range x.Properties {
@@ -128,7 +130,7 @@ func (x *ExploreResult) Verdict() checker.Verdict {
 	return worst
 }
 
-// newExploreResult is an exploration of which nothing was tried.
+// newExploreResult returns the result of an exploration of which nothing was tried.
 func newExploreResult(e *ExploreOptions) *ExploreResult {
 	x := &ExploreResult{
 		Seed: e.Base.Seed, Kinds: map[string]*FaultCount{}, Coverage: Coverage{}, Shapes: map[string]int{},
@@ -140,7 +142,7 @@ func newExploreResult(e *ExploreOptions) *ExploreResult {
 	return x
 }
 
-// fold adds a schedule. Schedules come in the order of their numbers.
+// fold adds a schedule. Schedules are added in the order of their numbers.
 func (x *ExploreResult) fold(t *trial) {
 	x.Schedules++
 	x.Simulated += t.result.Duration
@@ -182,8 +184,8 @@ func (x *ExploreResult) fold(t *trial) {
 	}
 }
 
-// fold counts a schedule by what the checker says of the property in it. Nothing else
-// decides whether a schedule counts.
+// fold counts a schedule by the verdict on the property in it. Nothing else decides whether a
+// schedule counts.
 func (l *PropertyCount) fold(t *trial) {
 	i := slices.IndexFunc(t.result.Verdicts, func(v checker.Result) bool { return v.Name == l.Name })
 	if i < 0 {
@@ -205,7 +207,7 @@ func (l *PropertyCount) fold(t *trial) {
 	}
 }
 
-// found adds a violation, or counts one more of a reason that is known.
+// found adds a violation, or increments the count of a known reason.
 func (x *ExploreResult) found(t *trial, p checker.Property, v checker.Violation) {
 	faults := explaining(v, t.faults)
 	reason := reasonOf(p, v, faults, t.faults)
@@ -226,9 +228,9 @@ func (x *ExploreResult) found(t *trial, p checker.Property, v checker.Violation)
 	})
 }
 
-// explaining are the kinds of fault that explain a violation: those that its explanation
-// names, and what bends the clock of a client that takes part. A bent clock moves the end
-// of every lease that is measured by it.
+// explaining returns the kinds of fault that explain a violation: those that its explanation
+// names, and those that change the clock of a client in it, because the clock decides the end
+// of every lease that is measured with it.
 func explaining(v checker.Violation, faults []*history.Fault) []string {
 	kinds := map[string]bool{}
 	for _, f := range faults {
@@ -259,8 +261,8 @@ func reasonOf(p checker.Property, v checker.Violation, explaining []string, faul
 	return p.Level + " " + p.Name + ": " + why
 }
 
-// conclude gives each property its verdict, and says why. A property that was not asked
-// for by its name, and that nothing tested, is left out where another of its level was:
+// conclude gives each property its verdict and the reason. A property that was not asked for by
+// its name, and that nothing tested, is left out if another property of its level was tested:
 // some are judged only if they are named.
 func (x *ExploreResult) conclude(e ExploreOptions) {
 	tested := map[string]bool{}
@@ -295,7 +297,7 @@ func (x *ExploreResult) conclude(e ExploreOptions) {
 	}
 }
 
-// quantify says how often a property is violated, as far as the schedules tell.
+// quantify says how often a property is violated, as far as the schedules show.
 func (l *PropertyCount) quantify(x *ExploreResult) {
 	switch {
 	case l.Verdict == checker.Holds:
@@ -328,7 +330,7 @@ func (l *PropertyCount) others(x *ExploreResult) string {
 	return ""
 }
 
-// Caveats say what the statistical statements mean; none: there is no statement.
+// Caveats returns the meaning of the statistical statements; empty: there are none.
 func (x *ExploreResult) Caveats() []string {
 	if x.Statements == 0 {
 		return nil

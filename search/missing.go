@@ -8,8 +8,8 @@ import (
 	"lockpick/checker"
 )
 
-// ShortOf is the evidence of which a schedule had too little, if that is all that keeps it
-// from proving that the property holds; nil: it is not.
+// ShortOf returns the evidence of which a schedule had too little, if only that keeps it from
+// proving that the property holds; otherwise nil.
 func ShortOf(v *checker.Result) *checker.Evidence {
 	for i := range v.Evidence {
 		if e := &v.Evidence[i]; v.Verdict == checker.Invalid && e.Got < e.Need && strings.HasPrefix(v.Why, fmt.Sprintf("needs %d %s", e.Need, e.What)) {
@@ -19,8 +19,8 @@ func ShortOf(v *checker.Result) *checker.Evidence {
 	return nil
 }
 
-// lacking says why a schedule proves nothing of a property, in words that are the same for
-// all schedules that lack the same.
+// lacking says why a schedule proves nothing about a property, with the same text for all
+// schedules that lack the same.
 func lacking(v *checker.Result) string {
 	if e := ShortOf(v); e != nil {
 		return fmt.Sprintf("it needs %d %s", e.Need, e.What)
@@ -37,11 +37,11 @@ func Needs(e *checker.Evidence) string {
 	return s
 }
 
-// helpInconclusive says what makes schedules prove something, as the end of a sentence.
+// helpInconclusive says what makes schedules prove something, for the end of a sentence.
 const helpInconclusive = ": more --clients, a shorter --hold and --keys 1 make for more leases in each"
 
-// helpUntested says what makes a scenario test a property, as the end of a sentence; "":
-// nothing is known to.
+// helpUntested says what makes a scenario test a property, for the end of a sentence; "":
+// unknown.
 func helpUntested(p checker.Property) string {
 	help := map[string]string{
 		checker.FencedWrites.Name: "--fencing", checker.FencingMonotone.Name: "--fencing",
@@ -56,7 +56,7 @@ func helpUntested(p checker.Property) string {
 	return ": try " + help
 }
 
-// Counted writes a number with its noun.
+// Counted formats a number with its noun.
 func Counted(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

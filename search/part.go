@@ -19,10 +19,9 @@ import (
 // partFormat is the version of the format of parts.
 const partFormat = 1
 
-// Part is what some shards of an exploration found. Explore writes the part of one shard, and
-// Merge unites parts of the same exploration: in any order and grouping, and however often one
-// occurs, the result is the same, since a part keeps what each shard found and a shard counts
-// once.
+// Part is the result of some shards of an exploration. Explore writes the part of one shard,
+// and Merge unites parts of the same exploration. The order, the grouping and repetitions do
+// not matter, because a part keeps the result of each shard and counts a shard once.
 type Part struct {
 	Format     int            `json:"lockpick_part"`
 	Kind       string         `json:"kind"`       // explore
@@ -34,8 +33,8 @@ type Part struct {
 	Shares     map[int]*Share `json:"shares"` // what each shard found, by its index from 1
 }
 
-// Share is what one shard found in the schedules that it has tried, which are the first ones of
-// those that it has.
+// Share is the result of one shard in the schedules that it has tried, which are the first ones
+// of its schedules.
 type Share struct {
 	Done       int                    `json:"done"` // schedules
 	Simulated  time.Duration          `json:"simulated"`
@@ -47,7 +46,7 @@ type Share struct {
 	Found      []ShareFound           `json:"violations"`
 }
 
-// ShareProperty is what a shard says of one property: see PropertyCount.
+// ShareProperty is the result of a shard for one property: see PropertyCount.
 type ShareProperty struct {
 	Name       string         `json:"property"`
 	Tested     int            `json:"tested"`
@@ -68,10 +67,10 @@ type ShareFound struct {
 	Count     int               `json:"count"`
 }
 
-// ErrParts is that parts cannot be united, or that a file is none.
+// ErrParts says that parts cannot be united, or that a file is not a part.
 var ErrParts = errors.New("these parts do not belong together")
 
-// NewPart is the part of an exploration of which no shard has tried anything.
+// NewPart returns the part of an exploration of which no shard has tried anything.
 func NewPart(e ExploreOptions) (*Part, error) {
 	if len(e.Properties) == 0 {
 		e.Properties = []string{checker.MutualExclusion.Level}
@@ -87,7 +86,7 @@ func NewPart(e ExploreOptions) (*Part, error) {
 	}, nil
 }
 
-// Add keeps what a shard found.
+// Add adds the result of a shard.
 func (p *Part) Add(s Shard, x *ExploreResult) error {
 	share, err := shareOf(x)
 	if err != nil {
@@ -97,7 +96,7 @@ func (p *Part) Add(s Shard, x *ExploreResult) error {
 	return nil
 }
 
-// shareOf is what an exploration of one shard found, in the form in which it is kept.
+// shareOf returns the result of an exploration of one shard in the form in which it is kept.
 func shareOf(x *ExploreResult) (*Share, error) {
 	s := &Share{Done: x.Schedules, Simulated: x.Simulated, Counts: x.Counts, Kinds: x.Kinds, Coverage: x.Coverage, Shapes: x.Shapes}
 	for _, l := range x.all {
@@ -113,7 +112,7 @@ func shareOf(x *ExploreResult) (*Share, error) {
 	return s, nil
 }
 
-// add adds what a shard found to the whole.
+// add adds the result of a shard to the whole.
 func (x *ExploreResult) add(s *Share) error {
 	x.Schedules += s.Done
 	x.Simulated += s.Simulated
@@ -154,7 +153,8 @@ func (x *ExploreResult) add(s *Share) error {
 	return nil
 }
 
-// addFound adds a violation. Of those with one reason the lowest-numbered schedule is kept.
+// addFound adds a violation. Of those with the same reason the schedule with the lowest number
+// is kept.
 func (x *ExploreResult) addFound(f ShareFound) error {
 	scenario, err := campaign.ParseScenario([]byte(f.Scenario))
 	if err != nil {
@@ -185,7 +185,8 @@ func (x *ExploreResult) addFound(f ShareFound) error {
 	return nil
 }
 
-// ExploreResult is what the shards of the part found together. What is missing makes nothing hold.
+// ExploreResult returns the combined result of the part's shards. If a shard is missing,
+// nothing holds.
 func (p *Part) Explored() (*ExploreResult, campaign.Scenario, error) {
 	base, err := campaign.ParseScenario([]byte(p.Scenario))
 	if err != nil {
@@ -204,7 +205,7 @@ func (p *Part) Explored() (*ExploreResult, campaign.Scenario, error) {
 	return x, base, nil
 }
 
-// missing says which shards the part lacks, in whole or in part.
+// missing names the shards that the part lacks, completely or in part.
 func (p *Part) missing() []string {
 	var none []int
 	var all []string
@@ -223,7 +224,7 @@ func (p *Part) missing() []string {
 	return all
 }
 
-// ranges writes numbers in ascending order: 1, 3-5, 8.
+// ranges formats numbers in ascending order: 1, 3-5, 8.
 func ranges(numbers []int) string {
 	var out []string
 	for i := 0; i < len(numbers); {
@@ -241,7 +242,7 @@ func ranges(numbers []int) string {
 	return strings.Join(out, ", ")
 }
 
-// Merge unites parts of one exploration. It notes what occurred more than once, and fails where
+// Merge unites parts of one exploration. It notes what occurred more than once, and fails if
 // parts are of different explorations or versions, or contradict each other.
 func Merge(parts ...*Part) (whole *Part, notes []string, err error) {
 	if len(parts) == 0 {
@@ -277,7 +278,7 @@ func Merge(parts ...*Part) (whole *Part, notes []string, err error) {
 	return whole, notes, nil
 }
 
-// differs says in what another part is not of the same exploration, or "".
+// differs returns why another part is not of the same exploration, or "".
 func (p *Part) differs(other *Part) string {
 	for _, f := range []struct {
 		what       string
@@ -315,10 +316,11 @@ func (p *Part) Write(w io.Writer) error {
 	return e.Encode(p)
 }
 
-// maxPart is the largest part that ReadPart takes: 100,000 shards without violations are 60 MB.
+// maxPart is the largest part that ReadPart accepts: 100,000 shards without violations are 60
+// MB.
 const maxPart = 256 << 20
 
-// ReadPart reads what Write wrote. Its errors wrap ErrParts if the text is no part.
+// ReadPart reads what Write has written. Its errors wrap ErrParts if the text is not a part.
 func ReadPart(r io.Reader) (*Part, error) {
 	p := &Part{}
 	d := json.NewDecoder(io.LimitReader(r, maxPart))

@@ -12,15 +12,15 @@ import (
 	"lockpick/history"
 )
 
-// ReplayOptions asks for a counterexample to be re-enacted.
+// ReplayOptions are the options of a replay of a counterexample.
 type ReplayOptions struct {
 	Scenario   campaign.Scenario
 	Driver     string
-	Properties []string // levels or names of those that count as reproduced; empty: the scenario's, or all
+	Properties []string // levels or names of the properties that count as reproduced; empty: the scenario's, or all
 	Attempts   int      // at most
-	All        bool     // go on after the first that reproduces it: for the rate
+	All        bool     // continue after the first reproduction, to measure the rate
 
-	// Each is told of every attempt when it is over; may be nil.
+	// Each is called with every attempt after its end; may be nil.
 	Each func(dir string, h *history.History, r *campaign.Result, reproduced bool) error
 }
 
@@ -30,14 +30,13 @@ type ReplayResult struct {
 	Attempts   int
 	Reproduced int
 	Runs       []string         // folders in the store
-	First      *campaign.Result // of the first that reproduced it; nil: none
+	First      *campaign.Result // of the first attempt that reproduced it; nil: none
 	worst      campaign.Conclusion
 }
 
-// Replay runs a scenario again and again until its property is violated. The steps of
-// its schedule strike at their triggers; on real masters all else takes the time that it
-// takes, so each attempt has another seed. The end of ctx ends it in order: what was tried
-// by then counts.
+// Replay runs a scenario repeatedly until its property is violated. The steps of its schedule
+// strike at their triggers. On real masters everything else varies in time, so each attempt has
+// another seed. The end of ctx ends it in order, and the attempts so far count.
 func Replay(ctx context.Context, how ReplayOptions, opt campaign.Options) (*ReplayResult, error) {
 	s := how.Scenario
 	s.Driver = how.Driver
@@ -54,7 +53,7 @@ func Replay(ctx context.Context, how ReplayOptions, opt campaign.Options) (*Repl
 		}
 		v, _ := r.FirstViolation(levels)
 		reproduced := v != nil
-		if reproduced || ctx.Err() == nil { // one that was interrupted counts only for what it found
+		if reproduced || ctx.Err() == nil { // an interrupted attempt counts only if it found a violation
 			out.Attempts++
 			if c := r.Conclude(levels); campaign.Worse(c.Verdict, out.worst.Verdict) {
 				out.worst = c
@@ -75,20 +74,20 @@ func Replay(ctx context.Context, how ReplayOptions, opt campaign.Options) (*Repl
 		if reproduced && !how.All || ctx.Err() != nil {
 			break
 		}
-		s.Seed, opt.Progress = scheduleSeed(how.Scenario.Seed, i), nil // once is enough to be told of the masters
+		s.Seed, opt.Progress = scheduleSeed(how.Scenario.Seed, i), nil // reporting the masters once is enough
 	}
 	return out, nil
 }
 
-// Rate is the share of attempts that reproduced it, with its 95 % interval (Wilson's
-// score interval).
+// Rate returns the share of attempts that reproduced it, with its 95 % interval (Wilson's score
+// interval).
 func (r *ReplayResult) Rate() (rate, low, high float64) {
 	i := Wilson(r.Reproduced, r.Attempts, 1)
 	return i.Share, i.Low, i.High
 }
 
-// Conclude is violated if an attempt reproduced it, and else the most severe conclusion of
-// the attempts: holds only if each of them tested the properties.
+// Conclude returns violated if an attempt reproduced it, otherwise the most severe conclusion
+// of the attempts: holds only if each of them tested the properties.
 func (r *ReplayResult) Conclude() campaign.Conclusion {
 	switch {
 	case r.Reproduced > 0:
@@ -99,8 +98,8 @@ func (r *ReplayResult) Conclude() campaign.Conclusion {
 	return r.worst
 }
 
-// SameHistory compares what two runs recorded, byte by byte, but for the headers, which
-// name versions. difference is where they first differ, or "".
+// SameHistory compares the records of two runs byte by byte, except for the headers, which
+// contain versions. difference describes the first difference, or is "".
 func SameHistory(one, other string) (difference string, err error) {
 	a, err := os.ReadFile(filepath.Join(one, campaign.HistoryFile))
 	if err != nil {

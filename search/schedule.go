@@ -16,9 +16,9 @@ import (
 	"lockpick/workload"
 )
 
-// explicitSchedule makes a schedule of the faults that struck in a run, each at its time, with
-// the masters and the clients that it hit: what a nemesis did, or what the words and
-// triggers of a schedule came to.
+// explicitSchedule makes a schedule of the faults that struck in a run, each with its time,
+// masters and clients: those of a nemesis, or those that resulted from the words and triggers
+// of a schedule.
 func explicitSchedule(h *history.History, s campaign.Scenario) []campaign.Step {
 	var steps []campaign.Step
 	for _, f := range history.Faults(h.Ops) {
@@ -29,7 +29,7 @@ func explicitSchedule(h *history.History, s campaign.Scenario) []campaign.Step {
 	return steps
 }
 
-// stepOf is the step that does what a recorded fault did.
+// stepOf returns the step that does what a recorded fault did.
 func stepOf(f *history.Fault, h *history.History, s campaign.Scenario) campaign.Step {
 	step := campaign.Step{
 		Fault: f.Name, At: f.Began, For: f.To - f.From, Masters: f.Masters, Clients: f.Clients,
@@ -43,7 +43,7 @@ func stepOf(f *history.Fault, h *history.History, s campaign.Scenario) campaign.
 	case kind.Clock == fault.MasterClock && !f.Healed:
 		step.For = 24 * time.Hour
 	case kind.Clock == fault.MasterClock:
-		// To set a clock right that is behind is a jump forward, a fault of its own.
+		// Correcting a clock that is behind is a jump forward, which is a fault of its own.
 		if c, _, _ := nemesis.ParseClock(step.Clock); c.Offset < 0 || c.Rate > 0 {
 			step.For = 24 * time.Hour
 		}
@@ -62,8 +62,8 @@ func stepOf(f *history.Fault, h *history.History, s campaign.Scenario) campaign.
 		step.SplitBrain = f.Params["split-brain"] != ""
 	}
 	if kind.AtOnce() && f.Params["aim"] == campaign.Guided {
-		// It struck as soon as the lease was granted. A step by itself waits for a master's
-		// next vote, so it begins before it.
+		// It struck as soon as the lease was granted. A step without a trigger waits for a
+		// master's next vote, so it begins before that.
 		for i := range h.Ops {
 			if op := &h.Ops[i]; op.F == history.FAcquire && op.Type == history.OK && op.Time <= f.Began {
 				step.At = max(0, op.Time-10*time.Millisecond)
@@ -76,7 +76,7 @@ func stepOf(f *history.Fault, h *history.History, s campaign.Scenario) campaign.
 	return step
 }
 
-// struckClients finds the clients that were stopped or ended by a fault that named none.
+// struckClients finds the clients that were stopped or ended by a fault without names.
 func struckClients(f *history.Fault, h *history.History) []string {
 	for i := range h.Ops {
 		op := &h.Ops[i]
@@ -90,7 +90,7 @@ func struckClients(f *history.Fault, h *history.History) []string {
 
 var stepTrigger = regexp.MustCompile(`^step (\d+)( heals)?$`)
 
-// withoutStep is the scenario without one of its steps. What that triggered takes over its
+// withoutStep returns the scenario without one of its steps. Steps that it triggered get its
 // time or its trigger.
 func withoutStep(s campaign.Scenario, i int) campaign.Scenario {
 	gone := s.Schedule[i]
@@ -126,15 +126,15 @@ func withoutStep(s campaign.Scenario, i int) campaign.Scenario {
 	return s
 }
 
-// withStep is the scenario with one of its steps changed.
+// withStep returns the scenario with one of its steps changed.
 func withStep(s campaign.Scenario, i int, change func(*campaign.Step)) campaign.Scenario {
 	s.Schedule = slices.Clone(s.Schedule)
 	change(&s.Schedule[i])
 	return s
 }
 
-// restrictTo is the scenario with fewer clients, masters and keys, those that are named, which
-// get the first names of their sort. Steps that hit none of those that are left go.
+// restrictTo returns the scenario with fewer clients, masters and keys: those that are named,
+// which get the first names of their kind. Steps without a remaining target are removed.
 func restrictTo(s campaign.Scenario, clients, masters, keys []string) campaign.Scenario {
 	renamed := map[string]string{}
 	for _, x := range []struct {
@@ -185,7 +185,7 @@ func restrictTo(s campaign.Scenario, clients, masters, keys []string) campaign.S
 	return s
 }
 
-// byNumber orders m2 before m10.
+// byNumber sorts m2 before m10.
 func byNumber(a, b string) int {
 	if len(a) != len(b) {
 		return len(a) - len(b)

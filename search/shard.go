@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// Shard is a part of an exploration that a process of its own searches: of its schedules those
-// whose number leaves Index-1 when it is divided by Count. Any shards are a fair sample of the
-// whole, because schedule numbers say nothing about schedules.
+// Shard is a part of an exploration for a process of its own: the schedules whose number has
+// the remainder Index-1 when divided by Count. Every shard is a fair sample of the whole,
+// because the numbers of schedules do not depend on their content.
 type Shard struct {
 	Index int // from 1
 	Count int
 }
 
-// String writes the shard as ParseShard reads it: 3/64.
+// String formats the shard for ParseShard: 3/64.
 func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Count) }
 
 // Whole says whether the shard is all of the exploration.
 func (s Shard) Whole() bool { return s.Count <= 1 }
 
-// maxShards bounds the number of shards: merge keeps what each of them found.
+// maxShards bounds the number of shards, because a merge keeps the result of each.
 const maxShards = 100_000
 
-// ParseShard reads a shard as its index, from 1, and the number of shards: 3/64.
+// ParseShard parses a shard: its index, from 1, and the number of shards, as in 3/64.
 func ParseShard(text string) (Shard, error) {
 	index, count, ok := strings.Cut(strings.TrimSpace(text), "/")
 	i, err := strconv.Atoi(index)
@@ -41,17 +41,17 @@ func newShard(index, count int) (Shard, error) {
 	return Shard{index, count}, nil
 }
 
-// ShardsVariable is the environment variable that says how many shards there are, for engines
-// that tell a job only its index.
+// ShardsVariable is the environment variable with the number of shards, for engines that tell a
+// job only its index.
 const ShardsVariable = "LOCKPICK_SHARDS"
 
-// arrayJob is how an engine tells a process which of its jobs it is.
+// arrayJob describes how an engine tells a process the index of its job.
 type arrayJob struct {
 	engine string
 	index  string // variable
 	first  int    // the index of the first job
-	least  string // variable of that, if the user chooses it
-	count  string // variable; empty: only ShardsVariable says it
+	least  string // variable with it, if the user can choose it
+	count  string // variable; empty: only ShardsVariable has it
 }
 
 // arrayJobs are the engines that ShardFrom knows. The variables are those of their manuals:
@@ -66,9 +66,10 @@ var arrayJobs = []arrayJob{
 	{"GNU parallel", "PARALLEL_SEQ", 1, "", ""},
 }
 
-// ShardFrom finds out from the environment which shard this process is, and who says so. It
-// returns the whole, and no name, where no engine speaks. It fails where an engine says the index
-// and nothing says how many there are, and where a Slurm array has gaps between its indices.
+// ShardFrom determines from the environment which shard this process is, and by which engine.
+// Without a known engine it returns the whole and no name. It fails if an engine gives the
+// index and nothing gives the number of shards, and if a Slurm array has gaps between its
+// indices.
 func ShardFrom(getenv func(string) string) (s Shard, engine string, err error) {
 	for _, a := range arrayJobs {
 		if getenv(a.index) == "" {
@@ -101,7 +102,7 @@ func ShardFrom(getenv func(string) string) (s Shard, engine string, err error) {
 	return Shard{1, 1}, "", nil
 }
 
-// schedules is how many of the schedules of an exploration the shard has.
+// schedules returns how many of the schedules of an exploration the shard has.
 func (s Shard) schedules(all int) int {
 	if s.Whole() {
 		return all
@@ -109,7 +110,7 @@ func (s Shard) schedules(all int) int {
 	return max(0, (all-s.Index+s.Count)/s.Count)
 }
 
-// number is the number, in the whole exploration, of the shard's i-th schedule, from 0.
+// number returns the number, in the whole exploration, of the shard's i-th schedule, from 0.
 func (s Shard) number(i int) int {
 	if s.Whole() {
 		return i

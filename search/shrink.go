@@ -15,20 +15,21 @@ import (
 	"lockpick/history"
 )
 
-// ShrinkOptions asks for the smallest scenario that violates a property as another does.
+// ShrinkOptions are the options of a search for the smallest scenario that violates a property
+// like a given one.
 type ShrinkOptions struct {
 	Scenario   campaign.Scenario
-	History    *history.History // of a run of it in which a fault struck, real or simulated; nil: it is simulated
-	Properties []string         // levels or names; empty: L2 if that is violated, else whatever is violated first
+	History    *history.History // of a run in which a fault struck, real or simulated; nil: it is simulated
+	Properties []string         // levels or names; empty: L2 if that is violated, otherwise whatever is violated first
 	TimeLimit  time.Duration    // in real time; 0: 30 s
-	Seeds      int              // how many each candidate is tried with; 0: 20
+	Seeds      int              // with how many seeds each candidate is tried; 0: 20
 
-	Run Runner // what runs a candidate; nil: the simulator
+	Run Runner // runs a candidate; nil: the simulator
 
-	Live func(ShrinkStatus) // called after each candidate that was kept, and now and then; may be nil
+	Live func(ShrinkStatus) // called after each candidate that was kept, and from time to time; may be nil
 }
 
-// ShrinkStatus is how the shrinking is getting on.
+// ShrinkStatus is the progress of shrinking.
 type ShrinkStatus struct {
 	Size    Size
 	Runs    int
@@ -39,37 +40,38 @@ type ShrinkStatus struct {
 // Size is how large a scenario is.
 type Size struct {
 	Faults  int // steps of the schedule
-	Hit     int // masters and clients that they name, a word counts for all of its sort
+	Hit     int // masters and clients that they name; a word counts for all of its kind
 	Clients int
 	Masters int
 	Keys    int
-	Time    time.Duration // until the violation begins
+	Time    time.Duration // time until the violation begins
 }
 
 // ShrinkResult is a counterexample: the smallest scenario that was found.
 type ShrinkResult struct {
 	Scenario  campaign.Scenario // with an explicit schedule, and a seed with which it violates the property
-	History   *history.History  // of it with that seed, simulated
+	History   *history.History  // of a simulation with that seed
 	Result    *campaign.Result
 	Violation checker.Violation
 	Before    Size
 	Size      Size
-	Seeds     int    // that each candidate was tried with in the end
+	Seeds     int    // with which each candidate was tried in the end
 	Rate      int    // with how many of them it violates the property
 	Minimal   bool   // each fault is necessary: without any one of them no seed violates the property
-	Stopped   string // why it is not: the time limit, an interruption
+	Rarely    bool   // it is not, because without one of the faults the property is violated too, but more rarely
+	Stopped   string // why it is not minimal: the time limit, an interruption
 	Runs      int    // simulations
 }
 
-// ErrNotReproduced says that a violation could not be had again in virtual time, so that
-// there is nothing to shrink.
+// ErrNotReproduced says that the simulator could not reproduce a violation, so that there is
+// nothing to shrink.
 var ErrNotReproduced = errors.New("not violated in the simulator")
 
 // Shrink is delta debugging (Zeller and Hildebrandt, "Simplifying and isolating
-// failure-inducing input"): it leaves out faults, clients, masters and keys, then makes
-// times round and turns them into triggers, as long as the property is still violated.
-// To leave something out shifts the random choices, so each candidate is tried with many
-// seeds. The end of ctx ends it early, with the best so far.
+// failure-inducing input"): it removes faults, clients, masters and keys, then rounds times and
+// turns them into triggers, as long as the property is still violated. Removing something
+// shifts the random choices, so each candidate is tried with many seeds. The end of ctx ends it
+// early, with the best scenario so far.
 func Shrink(ctx context.Context, how ShrinkOptions) (*ShrinkResult, error) {
 	if how.TimeLimit <= 0 {
 		how.TimeLimit = 30 * time.Second
@@ -98,7 +100,7 @@ func Shrink(ctx context.Context, how ShrinkOptions) (*ShrinkResult, error) {
 	}
 	out := &ShrinkResult{
 		Scenario: k.best, History: h, Result: r, Violation: *v, Before: k.before, Size: sizeOf(k.best),
-		Seeds: len(k.seeds), Rate: k.rate, Minimal: minimal, Runs: k.runs,
+		Seeds: len(k.seeds), Rate: k.rate, Minimal: minimal && !k.rarely, Rarely: minimal && k.rarely, Runs: k.runs,
 	}
 	out.Size.Time = v.At
 	switch {
@@ -111,9 +113,9 @@ func Shrink(ctx context.Context, how ShrinkOptions) (*ShrinkResult, error) {
 	return out, nil
 }
 
-// last is the history that is reported. In the simulator it is that of one more run: nothing
-// rests on a run that is not kept. Where two runs of a seed differ, it is that of the run that
-// was found.
+// last is the history that is reported. In the simulator it is the history of one more run, so
+// that nothing depends on a run that is not kept. If two runs of a seed differ, it is that of
+// the run that was found.
 func (k *shrinker) last(ctx context.Context) (*history.History, *campaign.Result, error) {
 	if k.how.Run == nil {
 		return simulateAndJudge(context.WithoutCancel(ctx), k.best)
@@ -122,14 +124,14 @@ func (k *shrinker) last(ctx context.Context) (*history.History, *campaign.Result
 	return k.history, r, err
 }
 
-// shrinker is a shrinking while it runs.
+// shrinker is the state of a Shrink.
 type shrinker struct {
 	how        ShrinkOptions
 	ctx        context.Context
 	began      time.Time
 	seeds      []uint64
 	properties []string
-	base       campaign.Scenario // whose assumptions hold for every candidate
+	base       campaign.Scenario // its assumptions hold for every candidate
 	before     Size
 	runs       int
 
@@ -137,6 +139,7 @@ type shrinker struct {
 	rate    int // with how many of the seeds it violates the property
 	history *history.History
 	found   *checker.Violation // in it
+	rarely  bool               // without one of the faults it violates the property too, but more rarely
 }
 
 func sizeOf(s campaign.Scenario) Size {
@@ -147,7 +150,7 @@ func sizeOf(s campaign.Scenario) Size {
 	return z
 }
 
-// countTargets is how many masters and clients a step hits.
+// countTargets returns how many masters and clients a step hits.
 func countTargets(s campaign.Step, of campaign.Scenario) int {
 	n := 0
 	for _, name := range s.Masters {
@@ -167,13 +170,13 @@ func countTargets(s campaign.Step, of campaign.Scenario) int {
 	return n
 }
 
-// isName tells m1 and c2 from words such as holders and any.
+// isName distinguishes m1 and c2 from words such as holders and any.
 func isName(s string) bool { return len(s) > 1 && s[1] >= '0' && s[1] <= '9' }
 
-// start finds the violation that is to be kept, and the first explicit schedule with it.
+// start finds the violation to keep, and the first explicit schedule with it.
 func (k *shrinker) start() error {
 	s := k.how.Scenario
-	s.Driver, s.ClientsAs, s.StopOnViolation = campaign.Sim, campaign.Goroutines, false
+	s.Driver, s.ClientsAs, s.StopOnViolation = k.how.Run.driver(), campaign.Goroutines, false
 	h := k.how.History
 	var v *checker.Violation
 	var of string // the property
@@ -230,9 +233,20 @@ func (k *shrinker) start() error {
 	}
 	add(explicitSchedule(h, s))
 	slices.SortStableFunc(candidates, func(a, b campaign.Scenario) int { return cmp.Compare(len(a.Schedule), len(b.Schedule)) })
-	for _, c := range candidates {
-		if c.Check() == nil && k.keep(c, 1) {
-			return nil
+	least := 1
+	if k.how.Run != nil { // the smallest that violates it often enough
+		for _, c := range candidates {
+			if c.Check() == nil {
+				hits, _ := k.sample(c, 0)
+				least = max(least, min((hits+1)/2, len(k.seeds)/20))
+			}
+		}
+	}
+	for ; least > 0; least /= 2 { // by chance none may reach it once more
+		for _, c := range candidates {
+			if c.Check() == nil && k.keep(c, least) {
+				return nil
+			}
 		}
 	}
 	if k.ctx.Err() != nil {
@@ -241,8 +255,8 @@ func (k *shrinker) start() error {
 	return fmt.Errorf("%w: neither the faults that explain the violation nor all %d faults of the run, at their times, make one with %d seeds", ErrNotReproduced, k.before.Faults, len(k.seeds))
 }
 
-// first is the violation to keep: of the properties that were asked for, else of mutual
-// exclusion, else of any.
+// first returns the violation to keep: of the properties that were asked for, otherwise of
+// mutual exclusion, otherwise of any.
 func (k *shrinker) first(r *campaign.Result) (*checker.Violation, string) {
 	if len(k.properties) == 0 {
 		if v, of := r.FirstViolation([]string{checker.MutualExclusion.Name}); v != nil {
@@ -252,9 +266,9 @@ func (k *shrinker) first(r *campaign.Result) (*checker.Violation, string) {
 	return r.FirstViolation(k.properties)
 }
 
-// explainedFaults is the scenario that the explanation of a violation tells: the faults that it
-// names, those of before from the beginning, the others when the first lease is granted;
-// the clients that it names, and its key. Nil where it names no lease.
+// explainedFaults returns the scenario in the explanation of a violation: the faults that it
+// names, those from before from the beginning and the others when the first lease is granted,
+// the clients that it names, and its key. It returns nil if the explanation names no lease.
 func (k *shrinker) explainedFaults(s campaign.Scenario, h *history.History, v *checker.Violation) *campaign.Scenario {
 	if len(v.Clients) == 0 || len(v.Tokens) == 0 {
 		return nil
@@ -288,7 +302,7 @@ func (k *shrinker) explainedFaults(s campaign.Scenario, h *history.History, v *c
 	return &s
 }
 
-// distinct leaves out what came before.
+// distinct removes duplicates.
 func distinct(names []string) []string {
 	var out []string
 	for _, n := range names {
@@ -299,7 +313,8 @@ func distinct(names []string) []string {
 	return out
 }
 
-// keep takes a candidate over if it violates the property with at least so many seeds.
+// keep replaces the best scenario by a candidate if the candidate violates the property with at
+// least a number of seeds.
 func (k *shrinker) keep(s campaign.Scenario, need int) bool {
 	need = max(need, 1)
 	hits, first := k.sample(s, need)
@@ -323,16 +338,16 @@ func (k *shrinker) reportStatus() {
 	}
 }
 
-// sampleRun is what a scenario did with one seed.
+// sampleRun is the result of a scenario with several seeds.
 type sampleRun struct {
 	seed uint64
 	h    *history.History
 	v    *checker.Violation // nil: none
 }
 
-// sample simulates a scenario with seed after seed, until it has violated the property so
-// often, or no longer can; with need 0, with all of them. The first is that of the first
-// of the seeds; with need 0, the one in which the violation begins the earliest.
+// sample simulates a scenario with one seed after the other, until it has violated the property
+// often enough, or no longer can; with need 0, with all of them. The first violation is that of
+// the first of the seeds; with need 0, the one that begins the earliest.
 func (k *shrinker) sample(s campaign.Scenario, need int) (hits int, first sampleRun) {
 	width := runtime.GOMAXPROCS(0)
 	decided := func(tried int) bool { return need > 0 && (hits >= need || hits+len(k.seeds)-tried < need) }
@@ -345,7 +360,7 @@ func (k *shrinker) sample(s campaign.Scenario, need int) (hits int, first sample
 				c := s
 				c.Seed = seed
 				h, r, err := k.how.Run.judged(k.ctx, c, campaign.PropertiesOf(k.properties)...)
-				if err == nil && k.ctx.Err() == nil { // else it was cut short, or is no scenario
+				if err == nil && k.ctx.Err() == nil { // otherwise it was interrupted, or is not a valid scenario
 					v, _ := r.FirstViolation(k.properties)
 					got[i] = sampleRun{seed, h, v}
 				}
@@ -371,12 +386,12 @@ func (k *shrinker) sample(s campaign.Scenario, need int) (hits int, first sample
 	return hits, first
 }
 
-// manyMore is by how much the number of seeds grows where violations are rare.
+// manyMore is the factor by which the number of seeds grows if violations are rare.
 const manyMore = 5
 
-// measure counts with how many of the seeds the best violates the property, and takes the
-// seed with the shortest story. Where that is hardly any, more seeds are tried from now on:
-// else what is smaller would be missed by chance.
+// measure counts with how many of the seeds the best scenario violates the property, and takes
+// the seed with the shortest story. If there are hardly any, more seeds are tried from now on,
+// because otherwise smaller scenarios would be missed by chance.
 func (k *shrinker) measure() {
 	hits, first := k.sample(k.best, 0)
 	if hits == 0 {
@@ -391,5 +406,5 @@ func (k *shrinker) measure() {
 	}
 }
 
-// outOfTime says that the time has come to stop.
+// outOfTime says whether the time limit has passed.
 func (k *shrinker) outOfTime() bool { return k.ctx.Err() != nil }

@@ -15,8 +15,8 @@ import (
 	"lockpick/workload"
 )
 
-// shrink makes the best smaller until nothing helps any more. It says whether each fault
-// that is left was seen to be necessary.
+// shrink makes the best scenario smaller until no pass changes it. It says whether each
+// remaining fault was seen to be necessary.
 func (k *shrinker) shrink() (minimal bool) {
 	k.measure()
 	for !k.outOfTime() {
@@ -35,25 +35,30 @@ func (k *shrinker) shrink() (minimal bool) {
 		k.times()
 		k.measure()
 		if !k.necessary() {
-			continue // without one of its faults it is still violated: go on from there
+			continue // without one of its faults it is still violated: continue from there
 		}
 		return !k.outOfTime()
 	}
 	return false
 }
 
-// necessary says whether the property holds, with every seed, without any one of the
-// faults. If not, it takes over what is smaller.
+// necessary says whether the property holds, with every seed, without any one of the faults. If
+// not, the smaller scenario becomes the best.
 func (k *shrinker) necessary() bool {
 	for i := range k.best.Schedule {
-		if k.keep(withoutStep(k.best, i), 1) {
+		c := withoutStep(k.best, i)
+		if k.keep(c, k.least()) {
 			return false
+		}
+		if k.least() > 1 && !k.rarely {
+			hits, _ := k.sample(c, 1)
+			k.rarely = hits > 0
 		}
 	}
 	return !k.outOfTime()
 }
 
-// faults leaves out faults: ddmin over the steps of the schedule.
+// faults removes faults: ddmin over the steps of the schedule.
 func (k *shrinker) faults() {
 	for parts := 1; !k.outOfTime(); {
 		n := len(k.best.Schedule)
@@ -68,7 +73,7 @@ func (k *shrinker) faults() {
 			for i := min(from+size, n) - 1; i >= from; i-- {
 				c = withoutStep(c, i)
 			}
-			smaller = k.keep(c, 1)
+			smaller = k.keep(c, k.least())
 		}
 		switch {
 		case n == 0 || size == 1 && !smaller:
@@ -81,27 +86,46 @@ func (k *shrinker) faults() {
 	}
 }
 
-// required is how often a smaller scenario must violate the property: one that is smaller
-// and hardly ever does is no better story.
+// required returns how often a smaller scenario must violate the property: one that hardly ever
+// does is no improvement.
 func (k *shrinker) required() int { return (k.rate + 1) / 2 }
 
-// clients leaves out those that have no part in the violation, then one at a time.
+// least is how often a scenario with fewer faults must violate the property. In the simulator once
+// is enough, because its seed does it again, and amplify raises the rate. Where two runs of a seed
+// differ, the rate is all there is: one in 20, if the best has as much.
+func (k *shrinker) least() int {
+	if k.how.Run == nil {
+		return 1
+	}
+	return min(k.required(), max(1, len(k.seeds)/20))
+}
+
+// leastClients is least with fewer clients. In the simulator those that are left are to be as sure
+// as they were.
+func (k *shrinker) leastClients() int {
+	if k.how.Run == nil {
+		return k.required()
+	}
+	return k.least()
+}
+
+// clients removes those without a part in the violation, then one at a time.
 func (k *shrinker) clients() bool {
 	n := k.best.Clients
 	masters, keys := masterNames(k.best.Masters), workload.Keys(k.best.Keys)
-	if part := distinct(k.found.Clients); len(part) > 0 && len(part) < n && k.keep(restrictTo(k.best, part, masters, keys), k.required()) {
+	if part := distinct(k.found.Clients); len(part) > 0 && len(part) < n && k.keep(restrictTo(k.best, part, masters, keys), k.leastClients()) {
 		return true
 	}
 	for i := n - 1; i >= 0 && n > 1 && !k.outOfTime(); i-- {
-		if k.keep(restrictTo(k.best, slices.Delete(workload.Clients(n), i, i+1), masters, keys), k.required()) {
+		if k.keep(restrictTo(k.best, slices.Delete(workload.Clients(n), i, i+1), masters, keys), k.leastClients()) {
 			return true
 		}
 	}
 	return false
 }
 
-// masters leaves out two at a time, so that a majority stays what it was to an even
-// or an odd number, and not below three, which is the least of which one may fail.
+// masters removes two at a time, so that the number of masters stays even or odd, and at least
+// three, which is the least number of which one may fail.
 func (k *shrinker) masters() bool {
 	n := k.best.Masters
 	clients, keys := workload.Clients(k.best.Clients), workload.Keys(k.best.Keys)
@@ -120,7 +144,8 @@ func (k *shrinker) keys() bool {
 	return k.best.Keys > 1 && k.keep(restrictTo(k.best, workload.Clients(k.best.Clients), masterNames(k.best.Masters), []string{k.found.Key}), k.required())
 }
 
-// targets has faults hit fewer masters and clients: names for words, then fewer names.
+// targets makes faults hit fewer masters and clients: first names instead of words, then fewer
+// names.
 func (k *shrinker) targets() bool {
 	for i, step := range k.best.Schedule {
 		if f := k.struck(i); f != nil {
@@ -145,7 +170,7 @@ func (k *shrinker) targets() bool {
 	return false
 }
 
-// struck is the fault that a step became in the best's history; nil: none.
+// struck returns the fault of a step in the best scenario's history; nil: none.
 func (k *shrinker) struck(i int) *history.Fault {
 	for _, f := range history.Faults(k.history.Ops) {
 		if f.Installed && f.Params["step"] == fmt.Sprint(i+1) {
@@ -155,7 +180,7 @@ func (k *shrinker) struck(i int) *history.Fault {
 	return nil
 }
 
-// concrete puts names where a word is.
+// concrete replaces words by names.
 func concrete(names, hit []string) []string {
 	if len(hit) == 0 || len(names) > 0 && isName(names[0]) {
 		return names
@@ -163,17 +188,17 @@ func concrete(names, hit []string) []string {
 	return hit
 }
 
-// change is the best with one step changed.
+// change returns the best scenario with one step changed.
 func (k *shrinker) change(i int, f func(*campaign.Step)) campaign.Scenario {
 	return withStep(k.best, i, f)
 }
 
-// try keeps a change that makes the story simpler, if it is violated as often.
+// try keeps a simpler candidate if it violates the property as often.
 func (k *shrinker) try(c campaign.Scenario) bool {
 	return !k.outOfTime() && c.Check() == nil && k.keep(c, k.rate)
 }
 
-// work makes what the clients do plainer, and the scheduler.
+// work simplifies what the clients do, and the scheduler.
 func (k *shrinker) work() {
 	for _, f := range []func(s *campaign.Scenario){
 		func(s *campaign.Scenario) { s.Scheduler, s.Stall = "", 0 },
@@ -205,7 +230,7 @@ func (k *shrinker) work() {
 	}
 }
 
-// simplifySteps makes each fault plainer: once instead of repeatedly, no special way.
+// simplifySteps simplifies each fault: once instead of repeatedly, without special parameters.
 func (k *shrinker) simplifySteps() {
 	for i := range k.best.Schedule {
 		for _, f := range []func(s *campaign.Step){
@@ -222,7 +247,7 @@ func (k *shrinker) simplifySteps() {
 	}
 }
 
-// times makes the times of the schedule round, and the run short.
+// times rounds the times of the schedule, and shortens the run.
 func (k *shrinker) times() {
 	for _, limit := range []time.Duration{1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 60} {
 		limit *= time.Second
@@ -246,10 +271,10 @@ func (k *shrinker) times() {
 			step := k.best.Schedule[i]
 			least := time.Duration(0)
 			if kind.EndsMaster() && of(&step) == &step.For {
-				least = k.base.RestartDelay // the base assumes that restarts take so long
+				least = k.base.RestartDelay // the base assumes that restarts take this long
 			}
 			if c, _, _ := nemesis.ParseClock(step.Clock); of(&step) == &step.For && (c.Offset < 0 || c.Rate > 0) {
-				least = step.For // to set it right would be a jump, a fault of its own
+				least = step.For // correcting it would be a jump, a fault of its own
 			}
 			shorter := roundValues(*of(&step))
 			if of(&step) == &step.For {
@@ -302,8 +327,8 @@ func roundValues(d time.Duration) []time.Duration {
 	return list
 }
 
-// triggers has faults strike after what happened before them in the history, instead of
-// at a time, so that the story can be re-enacted where nothing takes the same time.
+// triggers makes faults strike after events that happened before them in the history, instead
+// of at a time, so that the schedule can be replayed when nothing takes the same time.
 func (k *shrinker) triggers() {
 	for i := range k.best.Schedule {
 		step := k.best.Schedule[i]
@@ -318,8 +343,8 @@ func (k *shrinker) triggers() {
 	}
 }
 
-// timings lists other times for a step, the plainest first: from the beginning, after
-// the grant of the first lease that the violation is about, after other events.
+// timings lists other times for a step, the simplest first: from the beginning, after the grant
+// of the first lease that the violation is about, after other events.
 func (k *shrinker) timings(i int) []campaign.Scenario {
 	var out []campaign.Scenario
 	add := func(after string, plus time.Duration) {
@@ -350,7 +375,7 @@ func (k *shrinker) timings(i int) []campaign.Scenario {
 		}
 		events++
 		after, plus := fmt.Sprintf("%s %s %s", op.Process, verb, op.Key), f.Began-op.Time
-		if op.F == history.FAcquire { // the event that people think in
+		if op.F == history.FAcquire { // the event that is easiest to understand
 			out = append([]campaign.Scenario{k.change(i, func(s *campaign.Step) { s.At, s.After, s.Plus = 0, after, 0 })}, out...)
 		}
 		add(after, plus)
@@ -358,12 +383,12 @@ func (k *shrinker) timings(i int) []campaign.Scenario {
 	return out
 }
 
-// sure is the share of seeds with which a counterexample should violate its property: then
-// it does so on real masters too, where chance has other dice.
+// sure is the share of seeds with which a counterexample should violate its property, so that
+// it also does so on real masters, where chance differs.
 const sure = 0.9
 
-// amplify makes a violation sure that was rare: clients get the time for it, and faults hit
-// more masters, up to a quorum of them, or strike again and again. It adds no fault.
+// amplify raises the reproduction rate: clients get the time for the violation, and faults hit
+// more masters, up to a quorum of them, or strike repeatedly. It adds no fault.
 func (k *shrinker) amplify() {
 	want := int(sure * float64(len(k.seeds)))
 	if k.rate >= want {
@@ -392,9 +417,9 @@ func (k *shrinker) amplify() {
 			return
 		}
 		if sizeOf(c).Hit > max(k.before.Hit, sizeOf(k.best).Hit) {
-			continue // that would be worse than what there was in the beginning
+			continue // that would be worse than at the beginning
 		}
-		// What is hardly surer is not worth it.
+		// A candidate with hardly a higher rate is not worth it.
 		least := min(want, max(3*k.rate/2, want/3)+1)
 		if hits, _ := k.sample(c, least); hits >= least && c.Check() == nil {
 			k.keep(c, hits)
@@ -403,7 +428,7 @@ func (k *shrinker) amplify() {
 	}
 }
 
-// combinations lists the choices of n names.
+// combinations lists the subsets of n names.
 func combinations(names []string, n int) [][]string {
 	if n == 0 {
 		return [][]string{nil}

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// Confidence is that of every statistical statement: of all that are made together where
-// their number is given, else of each by itself.
+// Confidence is that of every statistical statement: of all statements together if their number
+// is given, otherwise of each by itself.
 const Confidence = 0.95
 
 // Interval is a share of schedules with its confidence interval, all from 0 to 1.
@@ -37,7 +37,7 @@ func Bound(n, statements int) float64 {
 	return -math.Expm1(math.Log((1-Confidence)/float64(max(statements, 1))) / float64(n))
 }
 
-// Wilson is the share k/n with its score interval (Wilson, "Probable inference, the law of
+// Wilson returns the share k/n with its score interval (Wilson, "Probable inference, the law of
 // succession, and statistical inference", 1927). n must have been fixed before: a search that
 // ends at the first violation measures no share. statements is as in Bound.
 func Wilson(k, n, statements int) Interval {
@@ -49,7 +49,7 @@ func Wilson(k, n, statements int) Interval {
 	mid := (p + z*z/(2*m)) / (1 + z*z/m)
 	half := z / (1 + z*z/m) * math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
 	low, high := max(0, mid-half), min(1, mid+half)
-	if k == 0 { // without what rounding leaves
+	if k == 0 { // without rounding errors
 		low = 0
 	}
 	if k == n {
@@ -58,8 +58,8 @@ func Wilson(k, n, statements int) Interval {
 	return Interval{p, low, high}
 }
 
-// Percent writes a share with two digits that count, and with all that count where few are
-// left out: 0.15 %, 14 %, 99.97 %.
+// Percent formats a share with two significant digits, and with all significant digits near 100
+// %: 0.15 %, 14 %, 99.97 %.
 func Percent(share float64) string { return percentDigits(share) + " %" }
 
 func percentDigits(share float64) string {
@@ -73,16 +73,16 @@ func percentDigits(share float64) string {
 	return strconv.FormatFloat(roundTo(x, 2), 'f', -1, 64)
 }
 
-// roundTo rounds to a number of digits that count.
+// roundTo rounds to a number of significant digits.
 func roundTo(x float64, digits int) float64 {
 	y, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
 	if err != nil {
-		return x // what FormatFloat writes ParseFloat reads
+		return x // ParseFloat can parse what FormatFloat has written
 	}
 	return y
 }
 
-// String writes the interval alone, in percent: 2.3-6.9 %.
+// String formats the interval in percent: 2.3-6.9 %.
 func (i Interval) String() string {
 	return fmt.Sprintf("%s-%s", percentDigits(i.Low), Percent(i.High))
 }

@@ -11,12 +11,12 @@ import (
 	"lockpick/history"
 )
 
-// ReturnBound is how long after its deadline a call of a lock with that TTL may return yet.
-// A call that takes longer is recorded as hung.
+// ReturnBound is how long after its deadline a call of a lock may still return, for a lock with
+// the given TTL. A call that takes longer is recorded as hung.
 func ReturnBound(ttl time.Duration) time.Duration { return max(ttl, 5*time.Second) }
 
-// overdueSteps is in how many steps the bound is waited for. A machine that stands still, or
-// a client that the nemesis stopped, makes one step late, and not all of them.
+// overdueSteps is the number of steps in which the bound is waited for. If the machine stands
+// still, or the nemesis has stopped the client, only one step is late, and not all of them.
 const overdueSteps = 10
 
 // The commands of calls, beside those of votes.
@@ -25,37 +25,37 @@ const (
 	commandWrite      = "write"
 	commandNew        = "new"        // the lock is made
 	commandClose      = "close"      // the lock is closed
-	commandBackground = "background" // work that the lock runs by itself
+	commandBackground = "background" // the background work of the lock
 )
 
 // calls is the state of a client's current call of its lock.
 type calls struct {
 	mu        sync.Mutex
-	count     int // of calls so far: the current one's number
+	count     int // number of the current call
 	command   string
 	key       string
 	from      time.Duration // of the run
-	stalled   time.Duration // that the recorder had kept its callers waiting before the call
-	excused   time.Duration // of what it did since, how much the call was given besides its bound
+	stalled   time.Duration // how long the recorder had made its callers wait before the call
+	excused   time.Duration // how much longer than the bound the call may take, for time that was not the lock's
 	under     bool          // a call is under way
 	stop      func() bool   // looking after it
 	hung      bool          // it is recorded as hung
-	left      bool          // and its phase does not wait for it
-	ended     bool          // its process was ended because a call hung
-	doomed    bool          // the lock has panicked: the client's life ends
+	left      bool          // its phase does not wait for the client
+	ended     bool          // the client's process was ended because a call hung
+	doomed    bool          // the lock has panicked: the client's life is over
 	panics    map[string]bool
 	goroutine string // that the client runs on
 	phase     *phase // that the client is part of
 }
 
-// in makes a call of the client's lock. It returns false if the lock has panicked: the
-// client's life ends then. A call that has not returned at its limit and a bound after that
-// is recorded as hung, and nobody waits for the client until it has returned.
+// in makes a call of the client's lock. It returns false if the lock has panicked, which ends
+// the client's life. A call that has not returned ReturnBound after its limit is recorded as
+// hung, and its phase does not wait for the client until the call returns.
 func (c *client) in(command, key string, limit time.Duration, call func()) (alive bool) {
 	return c.inUntil(command, key, limit, func() {}, call)
 }
 
-// inUntil is in, and calls atLimit when the call has not returned at its limit.
+// inUntil does the same as in, and calls atLimit if the call has not returned at its limit.
 func (c *client) inUntil(command, key string, limit time.Duration, atLimit, call func()) (alive bool) {
 	c.callBegins(command, key, limit, atLimit)
 	defer func() {
@@ -81,7 +81,7 @@ func (c *client) callBegins(command, key string, limit time.Duration, atLimit fu
 	})
 }
 
-// callEnds ends a call, and reports whether the client lives on.
+// callEnds ends a call, and reports whether the client is still alive.
 func (c *client) callEnds() (alive bool) {
 	c.calls.mu.Lock()
 	defer c.calls.mu.Unlock()
@@ -93,9 +93,10 @@ func (c *client) callEnds() (alive bool) {
 	return !c.calls.doomed
 }
 
-// overdue is called when a call has not returned at its limit, and again after each step of
-// the bound. A client that is stopped is given the whole bound anew, and each is given the time
-// besides for which it may have waited for the recorder: that is the harness's, not the lock's.
+// overdue is called when a call has not returned at its limit, and again after each step of the
+// bound. A client that is stopped gets the whole bound again. Every client also gets the time
+// for which it may have waited for the recorder, because that time is the harness's and not the
+// lock's.
 func (c *client) overdue(number, left int) {
 	c.calls.mu.Lock()
 	defer c.calls.mu.Unlock()
@@ -121,29 +122,29 @@ func (c *client) overdue(number, left int) {
 		p.Kill() // the client starts anew
 		return
 	}
-	c.recordHung(took, stackOf(c.calls.goroutine).evidence())
+	c.recordHung(took, StackOf(c.calls.goroutine).Evidence())
 	if c.calls.phase != nil {
 		c.calls.left = true
 		c.calls.phase.leave()
 	}
 }
 
-// recordHung records that the call under way does not return. The caller holds calls.mu.
+// recordHung records that the current call does not return. The caller holds calls.mu.
 func (c *client) recordHung(took time.Duration, evidence string) {
 	c.calls.hung = true
 	c.w.record(history.Op{Process: c.name, Type: history.Info, F: history.FHung, Key: c.calls.key,
 		Value: &history.Value{Command: c.calls.command, Took: took, Evidence: evidence}})
 }
 
-// lockNow is the client's lock, for other goroutines than the client's own.
+// lockNow returns the client's lock, for other goroutines than the client's own.
 func (c *client) lockNow() Lock {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.lock
 }
 
-// panicked records that the lock panicked, and ends the client's life. A panic that is not
-// the lock's goes on.
+// panicked records that the lock panicked, and ends the client's life. It does not recover a
+// panic of the harness.
 func (c *client) panicked(command, key string, value any) {
 	if own := c.w.config.OwnPanic; own != nil && own(value) {
 		panic(value)
@@ -152,19 +153,19 @@ func (c *client) panicked(command, key string, value any) {
 	v := &history.Value{Command: command}
 	c.calls.mu.Lock()
 	c.calls.doomed = true
-	if where := command + text; !c.calls.panics[where] { // the same stack once is enough
+	if where := command + text; !c.calls.panics[where] { // one violation for each stack is enough
 		if c.calls.panics == nil {
 			c.calls.panics = map[string]bool{}
 		}
 		c.calls.panics[where] = true
-		v.Evidence = parseStack(string(debug.Stack())).evidence()
+		v.Evidence = ParseStack(string(debug.Stack())).Evidence()
 	}
 	c.calls.mu.Unlock()
 	c.w.record(history.Op{Process: c.name, Type: history.Info, F: history.FPanicked, Key: key, Value: v, Error: text})
 }
 
-// crashed reports whether the lock has panicked or its process was ended because it hung, and
-// what is recorded of the client's end then. It is asked once an end.
+// crashed reports whether the lock has panicked, or its process was ended because it hung, and
+// returns what is recorded as the reason for the client's end. It is called once for each end.
 func (c *client) crashed() error {
 	c.calls.mu.Lock()
 	defer c.calls.mu.Unlock()
@@ -185,8 +186,8 @@ var (
 	errNeither  = errors.New("the lock returned neither a lease nor an error")
 )
 
-// limit is how long a call may take that only the timeouts per master bound: each master
-// twice, by the client's own clock.
+// limit is how long a call without a deadline of its own may take: twice the timeout of each
+// master and a second, by the client's clock.
 func (c *client) limit() time.Duration {
 	per := c.w.config.Timeout
 	if per == 0 {
@@ -202,17 +203,17 @@ func (c *client) limit() time.Duration {
 	return time.Duration(float64(2*masters)*float64(per)/rate) + time.Second
 }
 
-// guarded is a client's runtime for its lock: what the lock has running by itself may
-// panic, too.
+// guarded is the runtime that a client's lock gets: it also catches panics of the lock's
+// background work.
 type guarded struct {
 	*Clock
 	c *client
 }
 
-// Go runs f beside its caller.
+// Go runs f concurrently with its caller.
 func (g guarded) Go(f func()) { g.Clock.Go(func() { g.run(f) }) }
 
-// AfterFunc runs f after d of the client's clock.
+// AfterFunc runs f after d on the client's clock.
 func (g guarded) AfterFunc(d time.Duration, f func()) func() bool {
 	return g.Clock.AfterFunc(d, func() { g.run(f) })
 }
@@ -226,15 +227,15 @@ func (g guarded) run(f func()) {
 	f()
 }
 
-// Stuck is a call that is under way.
+// Stuck is a call that has not returned in a simulation that stands still.
 type Stuck struct {
 	Client, Command, Key string
 	Call                 int // the client's number of it
 	Stack                Stack
 }
 
-// Stuck finds the calls of locks that have not returned and do not wait as the runtime would
-// have them wait, for who finds that a simulation stands still. It records nothing.
+// Stuck finds the calls of locks that have not returned and that are not waiting through their
+// runtime. It is for the code that notices that a simulation stands still. It records nothing.
 func (w *Workload) Stuck() []Stuck {
 	var stuck []Stuck
 	for _, c := range w.clients {
@@ -245,24 +246,24 @@ func (w *Workload) Stuck() []Stuck {
 		if !under {
 			continue
 		}
-		if s.Stack = stackOf(goroutine); s.Stack.State != "" && s.Stack.State != parked {
+		if s.Stack = StackOf(goroutine); s.Stack.Blocks() {
 			stuck = append(stuck, s)
 		}
 	}
 	return stuck
 }
 
-// RecordStuck records a call that Stuck found as hung. took is in real time, as no other
-// passes where a simulation stands still.
+// RecordStuck records a call that Stuck found as hung. took is in real time, because no virtual
+// time passes while a simulation stands still.
 func (w *Workload) RecordStuck(s Stuck, took time.Duration) {
 	w.record(history.Op{Process: s.Client, Type: history.Info, F: history.FHung, Key: s.Key, Value: &history.Value{
 		Command: s.Command, Took: took,
-		Evidence: "in real time, as it neither returned nor waited through the runtime: " + s.Stack.evidence(),
+		Evidence: "in real time, as it neither returned nor waited through the runtime: " + s.Stack.Evidence(),
 	}})
 }
 
-// phase is a part of the run in which clients do something until they are done with it.
-// Nobody waits for one that hangs.
+// phase is a part of the run that ends when all clients have done their work in it. A client
+// that hangs does not delay the end.
 type phase struct {
 	mu   sync.Mutex
 	left int // clients that are waited for
@@ -283,14 +284,17 @@ func (s *phase) back() {
 	s.left++
 }
 
-// all runs f for every client and waits for them, asleep on a context rather than on a
-// channel, so that virtual time can go on meanwhile. Clients that still hang in an earlier
-// phase, or have no lock any more, take no part.
-func (w *Workload) all(f func(*client)) {
+// all runs f for every client and waits for them. It waits by sleeping on a context and not on
+// a channel, so that virtual time can go on meanwhile. Clients that still hang in an earlier
+// phase, or have no lock any more, do not take part.
+func (w *Workload) all(f func(*client)) { w.each(w.clients, f) }
+
+// each is all, for some of the clients.
+func (w *Workload) each(clients []*client, f func(*client)) {
 	done, end := w.runtime.WithCancelCause(context.Background())
 	s := &phase{end: end}
 	var able []*client
-	for _, c := range w.clients {
+	for _, c := range clients {
 		if c.enter(s) {
 			able = append(able, c)
 		}
@@ -303,7 +307,7 @@ func (w *Workload) all(f func(*client)) {
 	for _, c := range able {
 		w.runtime.Go(func() {
 			c.calls.mu.Lock()
-			c.calls.goroutine = goroutine()
+			c.calls.goroutine = Goroutine()
 			c.calls.mu.Unlock()
 			defer c.exit(s)
 			f(c)
@@ -319,7 +323,7 @@ func (w *Workload) setPhase(s *phase) {
 	w.phase = s
 }
 
-// Abandon ends the wait for clients: the phase that is under way is over, whatever they do.
+// Abandon ends the current phase, whatever its clients are doing.
 func (w *Workload) Abandon() {
 	w.mu.Lock()
 	s := w.phase

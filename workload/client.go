@@ -24,20 +24,20 @@ type client struct {
 	random *rand.Rand
 	writes int64
 
-	mu     sync.Mutex // for callers that change the clock; the client itself reads lock without
-	lock   Lock       // created again when the client has ended
+	mu     sync.Mutex // for callers that change the clock; the client itself reads lock without it
+	lock   Lock       // made anew when the client has ended
 	lease  Lease      // that it holds; nil: none
 	key    string
-	asked  *cluster.Clock          // the clocks that were ordered; nil: they were never changed
-	goesBy cluster.Clock           // the clocks it is known to use
-	wake   context.CancelCauseFunc // ends the sleep that it is in; may be nil
+	asked  *cluster.Clock          // the clocks that were ordered; nil if they were never changed
+	goesBy cluster.Clock           // the clocks that it is known to use
+	wake   context.CancelCauseFunc // ends its current sleep; may be nil
 
 	calls calls
 	redis redisKeys
-	out   bool // it has no lock: making one panicked
+	out   bool // it has no lock, because making one panicked
 }
 
-// work takes and uses the lock until ctx ends.
+// work acquires and uses the lock until ctx ends.
 func (c *client) work(ctx context.Context) {
 	for ctx.Err() == nil {
 		key := c.w.keys[c.random.IntN(len(c.w.keys))]
@@ -71,8 +71,8 @@ func (c *client) finalCheck(ctx context.Context, bound time.Duration) {
 	}
 }
 
-// startAnew waits until a client that has ended may start again, and makes its lock
-// anew: nothing is left of what it knew.
+// startAnew waits until a client that has ended may restart, and makes a new lock for it: its
+// memory is lost.
 func (c *client) startAnew() bool {
 	if _, ok := c.lock.(Process); !c.w.Pauses.ended(c.name) {
 		if err := c.crashed(); err != nil {
@@ -83,7 +83,7 @@ func (c *client) startAnew() bool {
 	}
 	c.hold(nil, "")
 	_, process := c.lock.(Process)
-	if l, ok := c.lock.(interface{ Kill() }); ok && !process { // while it is down, nothing of it renews a lease
+	if l, ok := c.lock.(interface{ Kill() }); ok && !process { // while it is down, no background work of it extends a lease
 		l.Kill()
 	}
 	c.w.Pauses.awaitRestart(c.name)
@@ -101,7 +101,7 @@ func (c *client) startAnew() bool {
 	return !c.out
 }
 
-// died records that the client has ended without an order, and the lease that it held.
+// died records that the client, and with it its lease, has ended without an order.
 func (c *client) died(err error) {
 	v := &history.Value{}
 	key, token := c.w.lease(c.name)
@@ -114,8 +114,8 @@ func (c *client) died(err error) {
 
 var errDied = errors.New("its process ended by itself")
 
-// another makes a lock like the first, on ways to the masters of its own: those of the
-// first went with it.
+// another makes a new lock for the client with new links to the masters, because the old links
+// ended with the old lock.
 func (c *client) another() (Lock, error) {
 	s, err := c.w.site(c.name)
 	if err != nil {
@@ -125,7 +125,7 @@ func (c *client) another() (Lock, error) {
 	return c.newLock()
 }
 
-// newLock makes the client's lock. A lock that panics there ends the client for good.
+// newLock makes the client's lock. If the lock panics there, the client ends for good.
 func (c *client) newLock() (lock Lock, err error) {
 	if !c.in(commandNew, "", c.limit(), func() { lock, err = c.w.config.Lock.New(c.site) }) {
 		c.out = true
@@ -141,8 +141,8 @@ func (c *client) closeLock() (err error) {
 	return err
 }
 
-// renew gives the client its new lock. If that has a clock of its own, the machine's is
-// as bent as it was.
+// renew gives the client its new lock. If the lock has a clock of its own, that gets the
+// machine's current setting.
 func (c *client) renew(lock Lock) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,24 +151,24 @@ func (c *client) renew(lock Lock) error {
 	if b, ok := lock.(bender); !ok && c.asked != nil {
 		c.goesBy = *c.asked
 	} else if c.asked != nil {
-		if err := b.SetClock(*c.asked); !errors.Is(err, ErrGone) { // a client that has ended again is detected later
+		if err := b.SetClock(*c.asked); !errors.Is(err, ErrGone) { // that this client has ended again is noticed later
 			return err
 		}
 	}
 	return nil
 }
 
-// noLock takes the place of a lock that could not be made.
+// noLock stands in for a lock that could not be made.
 type noLock struct{}
 
 func (noLock) Acquire(context.Context, string) (Lease, error) { return nil, ErrGone }
 func (noLock) Close() error                                   { return nil }
 
-// bender is a lock with clocks of its own. Once it goes by what they were set to, it calls
-// the Env's Bent, from elsewhere: it may take a while, as who is stopped hears nothing.
+// bender is a lock with clocks of its own. When it uses a new setting, it calls the Env's Bent
+// from another goroutine. That may take a while, because a stopped client receives nothing.
 type bender interface{ SetClock(to cluster.Clock) error }
 
-// registered announces a lock that is a process.
+// registered announces the lock of a client that is a process.
 func (c *client) registered() {
 	if p, ok := c.lock.(Process); ok {
 		c.w.Pauses.register(c.name, p)
@@ -179,7 +179,7 @@ func (c *client) registered() {
 func (c *client) acquire(ctx context.Context, key string, timeout time.Duration) (lease Lease, alive bool) {
 	c.record(history.Invoke, history.FAcquire, key, nil, nil)
 	waiting, end := c.w.runtime.WithCancelCause(ctx)
-	if _, ok := c.lock.(Process); ok { // which needs the timeout in the request
+	if _, ok := c.lock.(Process); ok { // which must be in the request as a timeout
 		waiting = bounded{waiting, c.w.runtime.Now().Add(timeout)}
 	}
 	var err error
@@ -191,7 +191,7 @@ func (c *client) acquire(ctx context.Context, key string, timeout time.Duration)
 	})
 	end(nil)
 	if !alive || errors.Is(err, ErrGone) {
-		return nil, false // it never returned: it promises nothing
+		return nil, false // the call never returned, so it promises nothing
 	}
 	if err != nil {
 		c.record(history.Fail, history.FAcquire, key, nil, err)
@@ -201,7 +201,7 @@ func (c *client) acquire(ctx context.Context, key string, timeout time.Duration)
 	return lease, true
 }
 
-// bounded is a context that knows when it ends. What ends it is the runtime.
+// bounded is a context that knows its deadline. The runtime ends it.
 type bounded struct {
 	context.Context
 	end time.Time
@@ -209,8 +209,8 @@ type bounded struct {
 
 func (b bounded) Deadline() (time.Time, bool) { return b.end, true }
 
-// granted notes a lease and records until when it is valid: at once, so that a clock
-// that is bent meanwhile is recorded either before or after it.
+// granted notes a lease and records until when it is valid. It does both at once, so that a
+// clock that is bent meanwhile is recorded either before or after the lease.
 func (c *client) granted(f, key string, l Lease, fence int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -218,7 +218,7 @@ func (c *client) granted(f, key string, l Lease, fence int64) {
 	c.record(history.OK, f, key, &history.Value{Token: l.Token(), ValidUntil: c.until(l), Fence: fence}, nil)
 }
 
-// renewed records that the lock has extended the lease that the client holds by itself.
+// renewed records that the lock has extended the client's lease without a call.
 func (c *client) renewed(key string, l Lease) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -227,15 +227,15 @@ func (c *client) renewed(key string, l Lease) {
 	}
 }
 
-// hold notes the lease that the client has now.
+// hold notes the client's current lease.
 func (c *client) hold(l Lease, key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lease, c.key = l, key
 }
 
-// until is the end of a lease's validity as a time of the run. A lock that is a process
-// says it in true time, all others on the client's clock.
+// until returns the end of a lease's validity as a time of the run. A lock that is a process
+// states it in true time, all other locks on the client's clock.
 func (c *client) until(l Lease) time.Duration {
 	if _, ok := c.lock.(Process); ok {
 		return c.w.since(l.Until())
@@ -249,7 +249,7 @@ func (c *client) setClock(to cluster.Clock) error {
 	c.asked = &to
 	if b, ok := c.lock.(bender); ok {
 		defer c.mu.Unlock()
-		if err := b.SetClock(to); !errors.Is(err, ErrGone) { // a client that has ended restarts with the new clock
+		if err := b.SetClock(to); !errors.Is(err, ErrGone) { // a client that has ended restarts with the new setting
 			return err
 		}
 		return nil
@@ -260,8 +260,8 @@ func (c *client) setClock(to cluster.Clock) error {
 	return nil
 }
 
-// bent notes the client's present clocks. If the lease that it holds ends at
-// another time than was thought, that is recorded.
+// bent notes the client's current clocks. If its lease now ends at another time than was
+// recorded, bent records that.
 func (c *client) bent(to cluster.Clock) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -281,9 +281,9 @@ func (c *client) bent(to cluster.Clock) {
 
 var errBent = errors.New("the clock was bent")
 
-// section is the critical section: enter, read and write a few times as the Protocol says,
-// leave. It returns the lease as it was last extended; alive is false if the client has
-// ended.
+// section is the critical section: the client enters, reads and writes a few times as the
+// Protocol says, and leaves. It returns the lease as it was last extended; alive is false if
+// the client has ended.
 func (c *client) section(ctx context.Context, key string, lease Lease) (_ Lease, alive bool) {
 	if !c.valid(lease) {
 		return lease, true
@@ -328,16 +328,16 @@ func (c *client) section(ctx context.Context, key string, lease Lease) (_ Lease,
 	return lease, true
 }
 
-// awake waits until the client is not stopped, which only a process can be without its
-// noticing, and reports whether it is there.
+// awake waits until the client is not stopped, and reports whether it is alive. Only a process
+// can be stopped without noticing.
 func (c *client) awake(lease Lease) bool {
 	c.w.Pauses.awake(c.name)
 	return !gone(lease)
 }
 
-// stay works for d, but no longer than the lease is valid and not known to be lost.
-// If that is too short for the rest of the section, the lease may be extended; now and
-// then it is without need.
+// stay works for d, but not longer than the lease is valid and not known to be lost. If the
+// lease is too short for the rest of the section, it may be extended; now and then it is
+// extended although it is long enough.
 func (c *client) stay(ctx context.Context, key string, lease Lease, d, rest time.Duration) (_ Lease, alive bool) {
 	chance := c.w.config.Extend
 	if c.left(lease) >= rest {
@@ -349,13 +349,13 @@ func (c *client) stay(ctx context.Context, key string, lease Lease, d, rest time
 		}
 	}
 	end := c.reckons().Now().Add(d)
-	for c.sleep(ctx, lease, end) { // the rest of the validity now lasts for another time
+	for c.sleep(ctx, lease, end) { // the remaining validity takes another time now
 	}
 	return lease, true
 }
 
-// reckons is what the client reads its leases' ends on: its own clock, but if it is a
-// process those are told in true time.
+// reckons is the clock on which the client reads the ends of its leases: its own, but true time
+// if it is a process.
 func (c *client) reckons() protocol.Runtime {
 	if _, ok := c.lock.(Process); ok {
 		return c.w.runtime
@@ -363,23 +363,23 @@ func (c *client) reckons() protocol.Runtime {
 	return c.clock
 }
 
-// left is for how long a client may rely on a lease yet.
+// left returns for how long a client may still rely on a lease.
 func (c *client) left(lease Lease) time.Duration {
 	if v, ok := lease.(Validator); ok {
 		if v.Valid() {
-			return c.w.config.TTL // and then it is asked again
+			return c.w.config.TTL // after that time, left is called again
 		}
 		return 0
 	}
 	return lease.Until().Sub(c.reckons().Now()) - c.w.config.margin()
 }
 
-// sleep sleeps until then, but no longer than the lease may be relied on, ctx goes on
-// and the lease is not known to be over. bent says that the clock was bent meanwhile.
+// sleep sleeps until the given time, but only while the lease may be relied on, ctx has not
+// ended and the lease is not known to be over. bent says that the clock was bent meanwhile.
 func (c *client) sleep(ctx context.Context, lease Lease, until time.Time) (bent bool) {
 	over, end := c.w.runtime.WithCancelCause(lease.Context())
 	defer end(nil)
-	c.wakes(end) // before the clock is read: none that is bent later is missed
+	c.wakes(end) // set before the clock is read, so that no later change is missed
 	defer c.wakes(nil)
 	d := min(until.Sub(c.reckons().Now()), c.left(lease))
 	if d <= 0 {
@@ -397,7 +397,7 @@ func (c *client) sleep(ctx context.Context, lease Lease, until time.Time) (bent 
 
 var errStopping = errors.New("the work is to end")
 
-// wakes says how to wake the client.
+// wakes sets how to wake the client.
 func (c *client) wakes(end context.CancelCauseFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -439,8 +439,8 @@ func (c *client) release(key string, lease Lease) (alive bool) {
 	return !errors.Is(err, ErrGone)
 }
 
-// Outcome is what a client knows after err: that it happened (nil), that it did not, or
-// neither.
+// Outcome is what a client knows about an operation that returned err: it happened (nil), it
+// did not happen, or it may have happened.
 func Outcome(err error) history.Type {
 	switch {
 	case err == nil:
@@ -455,13 +455,13 @@ func Outcome(err error) history.Type {
 // gone reports whether the lease's holder is known to have ended.
 func gone(lease Lease) bool { return errors.Is(context.Cause(lease.Context()), ErrGone) }
 
-// valid reports whether the client may rely on the lease for a moment yet.
+// valid reports whether the client may still rely on the lease for a moment.
 func (c *client) valid(lease Lease) bool {
 	return c.left(lease) > 0 && lease.Context().Err() == nil
 }
 
-// stretch draws how long a critical section wants to last; a share of them about as
-// long as the TTL or longer, so that leases run out in use.
+// stretch draws how long a critical section lasts. A share of the sections lasts about as long
+// as the TTL or longer, so that leases expire in use.
 func (c *client) stretch() time.Duration {
 	cfg := c.w.config
 	if c.random.Float64() < cfg.LongHolds {

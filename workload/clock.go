@@ -11,35 +11,34 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-// Clock is a client's own clocks: a Runtime whose time runs at a rate that can be bent,
-// and a wall clock that can be stepped. Where it begins, both show what the Runtime
-// below it shows.
+// Clock is the clocks of a client: a Runtime whose time runs at a rate that can be changed, and
+// a wall clock that can be stepped. At first, both show what the Runtime below shows.
 //
-// They are apart as an operating system's are: who steps the time of day moves the wall
-// clock alone, while both run at the rate of one crystal. A monotonic clock never steps.
+// They are separate, as in an operating system: setting the time of day changes only the wall
+// clock, and the rate of the one oscillator affects both. A monotonic clock never steps.
 type Clock struct {
 	protocol.Runtime
 	mu    sync.Mutex
-	from  time.Time // true time since when the rate holds,
-	base  time.Time // and what the monotonic clock showed then
+	from  time.Time // the true time from which the rate holds,
+	base  time.Time // and what the monotonic clock showed at that time
 	rate  float64
-	ahead time.Duration // of the wall clock before the monotonic one
+	ahead time.Duration // how far the wall clock is ahead of the monotonic one
 }
 
-// WallClock is what a Runtime has that also tells the time of day, for locks that are so
-// careless as to measure with it. A lock that is right never looks.
+// WallClock is the optional interface of a Runtime that also has the time of day, for incorrect
+// locks that measure with it.
 type WallClock interface {
 	// Wall is the time on a clock that may step, forward and back.
 	Wall() time.Time
 }
 
-// NewClock is right until its rate is set.
+// NewClock returns a clock that is right until it is set.
 func NewClock(r protocol.Runtime) *Clock {
 	now := r.Now()
 	return &Clock{Runtime: r, from: now, base: now, rate: 1}
 }
 
-// Now is the time of the monotonic clock.
+// Now returns the time of the monotonic clock.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -50,16 +49,16 @@ func (c *Clock) shows(t time.Time) time.Time {
 	return c.base.Add(time.Duration(float64(t.Sub(c.from)) * c.rate))
 }
 
-// Wall is the time of the wall clock.
+// Wall returns the time of the wall clock.
 func (c *Clock) Wall() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// Without the monotonic reading: the difference of two such times tells of steps.
+	// Without the monotonic reading, so that the difference of two such times contains steps.
 	return c.shows(c.Runtime.Now()).Round(0).Add(c.ahead)
 }
 
-// Set has the clocks count to.Rate seconds in a true one from now on, and the wall clock
-// be to.Offset ahead of where it would be had it never been stepped.
+// Set makes the clocks count to.Rate seconds in a true second from now on, and sets the wall
+// clock to.Offset ahead of where it would be if it had never been stepped.
 func (c *Clock) Set(to cluster.Clock) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,7 +66,7 @@ func (c *Clock) Set(to cluster.Clock) {
 	c.from, c.base, c.rate, c.ahead = t, c.shows(t), rateOf(to), to.Offset
 }
 
-// rateOf is a clock's rate: 0 stands for 1.
+// rateOf returns a clock's rate; 0 stands for 1.
 func rateOf(c cluster.Clock) float64 {
 	if c.Rate == 0 {
 		return 1
@@ -75,7 +74,7 @@ func rateOf(c cluster.Clock) float64 {
 	return c.Rate
 }
 
-// CheckClock returns what is wrong with a setting of a client's clock.
+// CheckClock returns what is wrong with the setting of a client's clock, or nil.
 func CheckClock(c cluster.Clock) error {
 	if rate := rateOf(c); !(rate > 0) {
 		return fmt.Errorf("a clock cannot run at the rate %v: it must be above 0", rate)
@@ -83,27 +82,27 @@ func CheckClock(c cluster.Clock) error {
 	return nil
 }
 
-// True is when, in truth, the monotonic clock shows t, if its rate stays what it is.
+// True returns the true time at which the monotonic clock shows t if its rate does not change.
 func (c *Clock) True(t time.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.from.Add(time.Duration(float64(t.Sub(c.base)) / c.rate))
 }
 
-// truly is how long d of this clock lasts in truth, rounded up: what waits for the rest of
-// a time must not wait for nothing, or it would wait for ever at the same moment.
+// truly returns the true duration of d on this clock, rounded up: a wait for the rest of a time
+// must not be a wait of 0, because it would then be repeated forever at the same moment.
 func (c *Clock) truly(d time.Duration) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return time.Duration(math.Ceil(float64(d) / c.rate))
 }
 
-// Sleep sleeps for d of this clock.
+// Sleep sleeps for d on this clock.
 func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
 	return c.Runtime.Sleep(ctx, c.truly(d))
 }
 
-// AfterFunc runs f after d of this clock.
+// AfterFunc runs f after d on this clock.
 func (c *Clock) AfterFunc(d time.Duration, f func()) func() bool {
 	return c.Runtime.AfterFunc(c.truly(d), f)
 }

@@ -13,13 +13,13 @@ type command struct {
 	keys   []string
 	args   []any
 	ttl    time.Duration // that args ask for
-	gate   bool          // if it says no, the commands after it are not sent
+	gate   bool          // if the reply is no, the commands after it are not sent
 }
 
-// Kinds of commands that Redlock has no need of.
+// Kinds of commands that Redlock does not need.
 const (
 	read protocol.Kind = "read" // GET, to compare
-	load protocol.Kind = "load" // SCRIPT LOAD: it is not reported as a vote
+	load protocol.Kind = "load" // SCRIPT LOAD, which is not reported as a vote
 )
 
 func setNXPX(key, token string, ttl time.Duration) []command {
@@ -34,12 +34,12 @@ func compareAndExpire(key, token string, ttl time.Duration) []command {
 	return []command{{kind: protocol.Extend, script: ExpireIfOwn, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
 }
 
-// setNX is the lock of the first articles, without a TTL.
+// setNX is the SETNX of the first articles on locks, without a TTL.
 func setNX(key, token string, _ time.Duration) []command {
 	return []command{{kind: protocol.Set, args: []any{"setnx", key, token}}}
 }
 
-// setNXThenExpire gives it a TTL, by a command of its own.
+// setNXThenExpire sets the TTL with a command of its own.
 func setNXThenExpire(key, token string, ttl time.Duration) []command {
 	return []command{
 		{kind: protocol.Set, args: []any{"setnx", key, token}, gate: true},
@@ -52,7 +52,7 @@ func plainDelete(key, _ string, _ time.Duration) []command {
 	return []command{{kind: protocol.Release, args: []any{"del", key}}}
 }
 
-// getThenDelete checks that the key is its own, and then deletes it unconditionally.
+// getThenDelete checks that the key stores its token, and then deletes the key unconditionally.
 func getThenDelete(key, token string, _ time.Duration) []command {
 	return []command{
 		{kind: read, script: IsOwn, keys: []string{key}, args: []any{token}, gate: true},
@@ -60,24 +60,23 @@ func getThenDelete(key, token string, _ time.Duration) []command {
 	}
 }
 
-// brokenDelete is an article's script with a bracket in the wrong place: it ends in an
-// error.
+// brokenDelete is an article's script with a misplaced bracket, which always ends in an error.
 func brokenDelete(key, token string, _ time.Duration) []command {
 	return []command{{kind: protocol.Release, script: DeleteBroken, keys: []string{key}, args: []any{token}}}
 }
 
-// deleteByHash runs the right script by its hash alone.
+// deleteByHash runs the right script, but only by its hash.
 func deleteByHash(key, token string, _ time.Duration) []command {
 	return []command{{kind: protocol.Release, args: []any{"evalsha", DeleteByHash.SHA, 1, key, token}}}
 }
 
-// recreate extends the key, or sets it anew if it has expired.
+// recreate extends the key, or sets it again if it has expired.
 func recreate(key, token string, ttl time.Duration) []command {
 	return []command{{kind: protocol.Extend, script: ExpireOrSet, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
 }
 
-// setAndCount and raise are how a lock is fenced: every master counts, and the highest
-// counter is written back.
+// setAndCount and raise implement fencing: every master counts, and the highest counter is
+// written back.
 func setAndCount(key, token string, ttl time.Duration) []command {
 	return []command{{kind: protocol.Set, script: SetAndCount, keys: []string{key, key + ":fence"}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
 }

@@ -8,7 +8,7 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-// fairs are locks that serve waiters in order of arrival.
+// fairs are locks that serve waiters in the order of their arrival.
 var fairs = []Kind{
 	{
 		Name: "fair", First: true, Claims: []int{67},
@@ -17,16 +17,16 @@ var fairs = []Kind{
 	},
 }
 
-// patience is for how long a waiter whose turn it is may not come for the lock before it
-// counts as dead (Redisson's threadWaitTime).
+// patience is how long the first waiter may leave a free lock unclaimed before it counts as
+// dead (Redisson's threadWaitTime).
 const patience = 5 * time.Second
 
-// leaveQueue is the kind of command with which a waiter gives up its place.
+// leaveQueue is the kind of the command with which a waiter gives up its place in the queue.
 const leaveQueue protocol.Kind = history.CommandLeave
 
-// enqueue takes the lock if it is free and nobody came before, and else a place in the
-// queue. A waiter keeps its place over all attempts of an acquire, each of which has a
-// token of its own: a late release of an earlier attempt must not hit the key of a later one.
+// enqueue takes the lock if it is free and there is no earlier waiter, otherwise a place in the
+// queue. A waiter keeps its place in all attempts of an acquire. Each attempt has a token of
+// its own, so that a late release of an earlier attempt cannot delete the key of a later one.
 func enqueue(key, token, waiter string, ttl time.Duration) []command {
 	return []command{{kind: protocol.Set, script: FairSet, keys: []string{key, key + ":queue", key + ":turn"}, args: []any{token, ttl.Milliseconds(), waiter, patience.Milliseconds()}, ttl: ttl}}
 }

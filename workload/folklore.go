@@ -2,8 +2,8 @@ package workload
 
 import "fmt"
 
-// folklore are locks that articles and answers on the net have proposed, and what
-// libraries have been seen to do that no bug of b1 to b22 is about.
+// folklore are locks that articles and answers on the net have proposed, and habits of
+// libraries that none of the bugs b1 to b22 covers.
 var folklore = []Kind{
 	{
 		Name: "setnx", First: true, Twin: "textbook-single", Claims: []int{1},
@@ -72,5 +72,6 @@ var folklore = []Kind{
 	},
 }
 
-// timeToken is the time and the id of a machine: here of one that was cloned.
+// timeToken is the time and the id of a machine. Here the id is that of a machine that was
+// cloned.
 func timeToken(l *textbook) string { return fmt.Sprintf("%d-host", l.site.Wall().UnixMicro()) }

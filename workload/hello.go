@@ -9,12 +9,13 @@ import (
 	"time"
 )
 
-// Command is what runs as a client process.
+// Command is the program that runs as a client process.
 type Command struct {
 	Args []string // the program first
-	Env  []string // NAME=value, beside the harness's own environment
-	Lock string   // the name that init tells the client; empty: none
-	// Log opens what the stderr of a client's process is appended to; nil: only its end is kept.
+	Env  []string // NAME=value, in addition to the harness's own environment
+	Lock string   // the name that the client is given in init; empty: none
+	// Log opens the file to which a client process's stderr is appended; nil: only the end of
+	// stderr is kept.
 	Log func(client string) (io.WriteCloser, error)
 }
 
@@ -27,33 +28,34 @@ type Hello struct {
 	Lease    string    `json:"lease,omitempty"`   // NoLease, or empty
 }
 
-// The optional parts of the protocol. A client that says nothing of them has none: it can be asked to acquire,
-// to release and to exit.
+// The optional parts of the protocol. A client that names none has none: it can acquire,
+// release and exit.
 const (
-	CanExtend = "extend" // it takes the request extend
+	CanExtend = "extend" // it understands the request extend
 	CanFence  = "fence"  // its grants carry fencing tokens
-	CanWrite  = "write"  // it checks the lease and sends writes itself; else the harness does
-	CanPoints = "points" // it reports the points that it passes
-	CanClock  = "clock"  // it takes the request clock
+	CanWrite  = "write"  // it checks the lease and sends writes itself, instead of the harness
+	CanPoints = "points" // it reports when it reaches a point
+	CanClock  = "clock"  // it understands the request clock
 	CanVotes  = "votes"  // it reports the masters' votes; otherwise the harness reads them from the links
 )
 
 // Abilities lists them.
 var Abilities = []string{CanExtend, CanFence, CanWrite, CanPoints, CanClock, CanVotes}
 
-// NoLease, as a client's description of its leases: the lock promises no time, and is valid until it is released.
+// NoLease as a client's description of its leases says that the lock promises no time: a lease
+// is valid until it is released.
 const NoLease = "none"
 
 // Has reports whether the client has an optional part of the protocol.
 func (h *Hello) Has(what string) bool { return slices.Contains(h.Can, what) }
 
-// Lifespan is which TTLs a library takes. The names carry the unit.
+// Lifespan describes the TTLs that a library accepts. The field names contain the unit.
 type Lifespan struct {
 	MinMS  float64 `json:"min_ms,omitempty"`  // the shortest
 	UnitMS float64 `json:"unit_ms,omitempty"` // all are multiples of it
 }
 
-// Fits says what is wrong with a TTL for the library.
+// Fits returns what is wrong with a TTL for the library, or nil.
 func (l *Lifespan) Fits(ttl time.Duration) error {
 	if l == nil {
 		return nil
@@ -68,13 +70,13 @@ func (l *Lifespan) Fits(ttl time.Duration) error {
 	return nil
 }
 
-// Masters is how many masters a library uses: 1, or all that there are ("n", or nothing).
+// Masters is how many masters a library uses: 1, or all of them ("n", or no value).
 type Masters int
 
-// AllMasters are used.
+// AllMasters says that the library uses all masters.
 const AllMasters Masters = 0
 
-// UnmarshalJSON takes 1 and "n".
+// UnmarshalJSON accepts 1 and "n".
 func (m *Masters) UnmarshalJSON(b []byte) error {
 	switch string(b) {
 	case "1", `"1"`:
@@ -87,7 +89,7 @@ func (m *Masters) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// MarshalJSON is the reverse.
+// MarshalJSON is the reverse of UnmarshalJSON.
 func (m Masters) MarshalJSON() ([]byte, error) {
 	if m == 1 {
 		return []byte("1"), nil
@@ -95,7 +97,7 @@ func (m Masters) MarshalJSON() ([]byte, error) {
 	return json.Marshal("n")
 }
 
-// Check returns what is wrong with a client's description of itself.
+// Check returns what is wrong with a client's description of itself, or nil.
 func (h *Hello) Check() error {
 	if h.Lease != "" && h.Lease != NoLease {
 		return fmt.Errorf("lease is %q: it is %q or left out", h.Lease, NoLease)

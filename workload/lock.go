@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -31,67 +32,69 @@ type Lease interface {
 	Fence() int64     // 0: none
 	// Context ends when the lease is known to be over.
 	Context() context.Context
-	// Extend returns the prolonged lease. An error that wraps redlock.ErrNotHeld,
-	// ErrLost, ErrExpired or ErrExtensionLimit says that it was not prolonged; any
-	// other, that the outcome is not known.
+	// Extend returns the prolonged lease. An error that wraps redlock.ErrNotHeld, ErrLost,
+	// ErrExpired or ErrExtensionLimit means that the lease was not prolonged; after any other
+	// error it may or may not have been.
 	Extend(ctx context.Context) (Lease, error)
-	// Release gives the lock back. An error that wraps redlock.ErrNotHeld, ErrLost
-	// or ErrExpired says that it was no longer held; any other, that the outcome is
-	// not known.
+	// Release releases the lock. An error that wraps redlock.ErrNotHeld, ErrLost or ErrExpired
+	// means that the lock was no longer held; after any other error it may or may not be
+	// released.
 	Release(ctx context.Context) error
 }
 
-// Writer is a lease whose holder writes to the guarded resource by itself: it checks the
-// lease, puts its token into the resource if it is to mark that, and then sends the write.
-// An error that wraps redlock.ErrExpired says that it was not sent; ErrMarked, that the
-// resource refused it.
+// Writer is a lease whose holder writes to the guarded resource by itself: it checks the lease,
+// writes its token into the resource if mark is set, and then sends the write. An error that
+// wraps redlock.ErrExpired means that the write was not sent; ErrMarked means that the resource
+// refused it.
 type Writer interface {
 	Write(value int64, mark bool) error
 }
 
-// Validator is a lease that says of itself whether it is valid. Its client asks that, and
-// not what time it is.
+// Validator is a lease with a method of its own that says whether it is valid. Its client calls
+// that instead of reading a clock.
 type Validator interface{ Valid() bool }
 
-// ErrGone says that a client has ended: its current operation may or may not have happened.
+// ErrGone says that a client has ended. Its current operation may or may not have happened.
 var ErrGone = errors.New("the client has ended")
 
-// Env is where one client's lock lives.
+// Env is the environment of one client's lock.
 type Env struct {
 	Client string   // c1, c2, …
-	Addrs  []string // of the masters, through this client's links
-	// Dial connects to them; nil: the network does.
+	Addrs  []string // addresses of this client's links to the masters
+	// Dial connects to Addrs; nil: through the network.
 	Dial    func(ctx context.Context, network, addr string) (net.Conn, error)
-	Masters protocol.Masters // instead of Addrs, where masters are simulated
+	Masters protocol.Masters // used instead of Addrs if the masters are simulated
 	Runtime protocol.Runtime
 	TTL     time.Duration
 	Timeout time.Duration // per master; 0: the lock's default
 	Fencing bool
-	Wait    int           // replicas that must have a key before a master's vote counts
+	Wait    int           // number of replicas that must have a key before a master's vote counts
 	Hooks   redlock.Hooks // for locks that run here
 
-	// Pass is where the client may be stopped, and false if it was ended there; nil: it is
-	// not. Renewed tells of a lease that the lock has extended by itself, Ended of one that is
-	// known to be over, if the lock has no hook for it; both may be nil.
+	// Pass is called at the points where the client may be stopped. It returns false if the
+	// client was ended there. If it is nil, the client is not stopped.
+	//
+	// A lock without hooks calls Renewed when it has extended a lease without a call, and Ended
+	// when it knows that a lease is over. Both may be nil.
 	Pass    func(point, key string) bool
 	Renewed func(key string, l Lease)
 	Ended   func(key, token string, cause error)
 
-	// For clients that are processes: what they report.
+	// For clients that are processes, the functions that report messages.
 	Record func(op history.Op, ago time.Duration)            // it happened so long ago
-	Bent   func(cluster.Clock)                               // the process goes by that clock now; its leases' ends are those by it
-	Mark   func(key, token string)                           // it puts its token into the resource
-	Apply  func(key, token string, fence, value int64) error // it writes to the resource, which may refuse (ErrMarked)
-	// Observe has vote called with what the client's links see of masters' votes; nil: they see nothing. It replaces
-	// what was called before.
+	Bent   func(cluster.Clock)                               // the process uses that clock now, and its leases end by it
+	Mark   func(key, token string)                           // it writes its token into the resource
+	Apply  func(key, token string, fence, value int64) error // it writes to the resource, which may refuse the write (ErrMarked)
+	// Observe makes vote be called with the masters' votes that are seen on the client's links,
+	// instead of the function given before. If Observe is nil, the links see no votes.
 	Observe        func(vote func(history.Op))
-	Env            []string // of the process, beside the harness's own: NAME=value
+	Env            []string // NAME=value, in addition to the harness's environment, for a process
 	AcquireTimeout time.Duration
-	Margin         time.Duration // how long before its end a lease is not relied on
+	Margin         time.Duration // how long before its end a client stops relying on a lease
 }
 
-// Wall is the time of day where the client is, which may step: for locks that measure
-// with it, as no lock should.
+// Wall returns the time of day at the client, which may step. It is for incorrect locks that
+// measure with it.
 func (s Env) Wall() time.Time {
 	if w, ok := s.Runtime.(WallClock); ok {
 		return w.Wall()
@@ -104,24 +107,29 @@ type Kind struct {
 	Name    string
 	Summary string // one line
 	Fencing bool   // it can give fencing tokens
-	First   bool   // it lives on the first master alone
-	Opaque  bool   // masters do not store the token itself: snapshots of them are not evidence
-	// DeadWaiter is how long the lock, as documented, waits for each waiter that is gone before
-	// it serves the next one; 0: it has no queue.
+	First   bool   // it uses only the first master
+	// Connects says that it reaches masters by connections alone (Env.Addrs, Env.Dial), and waits
+	// and tells the time by itself: masters that only answer calls are not for it.
+	Connects bool
+	Opaque   bool // masters do not store the token itself, so snapshots of them are not evidence
+	// DeadWaiter is how long the lock, according to its documentation, waits for each waiter
+	// that is gone before it serves the next one; 0: it has no queue.
 	DeadWaiter time.Duration
-	// Renewals is how often the lock, as documented, extends a lease by itself, each third of a
-	// TTL: so long it keeps the lock for a holder that hangs. 0: it does not.
+	// Renewals is how often the lock, according to its documentation, extends a lease without a
+	// call, each time after a third of the TTL. For that long it keeps the lock for a holder
+	// that hangs. 0: it does not renew.
 	Renewals int
-	// Twin is the same lock without the bug of this one, which passes the same test; ""
-	// for a lock that is meant to be right.
+	// Twin is the name of the same lock without the bug of this one; "" for a lock that is
+	// meant to be correct.
 	Twin   string
 	Bug    string // the planted bug: b1 to b22
-	Claims []int  // of the catalogue that are about it
+	Claims []int  // the claims of the catalogue that are about the lock
 	New    func(Env) (Lock, error)
 }
 
-// HungHolder is for how long at most the lock, as documented, may be kept for a holder that
-// hangs, each renewal taking no longer than a master's timeout; 0: for no longer than a TTL.
+// HungHolder is the longest time for which the lock, according to its documentation, may be
+// kept for a holder that hangs, if each renewal takes at most the timeout of a master; 0: not
+// longer than a TTL.
 func (k Kind) HungHolder(ttl, timeout time.Duration) time.Duration {
 	if k.Renewals == 0 {
 		return 0
@@ -129,7 +137,7 @@ func (k Kind) HungHolder(ttl, timeout time.Duration) time.Duration {
 	return ttl + time.Duration(k.Renewals)*(ttl/3+timeout)
 }
 
-// Shows is what a lock with a bug demonstrates: "b4", "claim 6", "b14, claims 13 and 50".
+// Shows says what a lock with a bug demonstrates: "b4", "claim 6", "b14, claims 13 and 50".
 func (k Kind) Shows() string {
 	var claims []string
 	for _, n := range k.Claims {
@@ -149,7 +157,7 @@ func (k Kind) Shows() string {
 	return what + "claims " + strings.Join(claims[:last], ", ") + " and " + claims[last]
 }
 
-// Quorum is how many of n masters a correct lock of this kind needs.
+// Quorum returns how many of n masters a correct lock of this kind needs.
 func (k Kind) Quorum(n int) int {
 	if k.First {
 		return 1
@@ -157,11 +165,11 @@ func (k Kind) Quorum(n int) int {
 	return n/2 + 1
 }
 
-// Locks are the locks under test: those that are meant to be right first, then the folklore
-// and those with a planted bug.
+// Locks returns the locks under test: first those that are meant to be correct, then the
+// folklore and the planted bugs.
 var Locks = slices.Concat(correct, folklore, redissons, planted)
 
-// correct are the locks that are meant to be right.
+// correct are the locks that are meant to be correct.
 var correct = slices.Concat(redlocks, textbooks, fairs)
 
 // registered are locks of programs that use this project as a library.
@@ -170,8 +178,8 @@ var registered = struct {
 	kinds map[string]Kind
 }{kinds: map[string]Kind{}}
 
-// RegisterLock has a lock known by its name, for as long as the program runs. The name of a lock
-// that exists is refused.
+// RegisterLock makes a lock available by its name until the program ends. It refuses a name
+// that exists.
 func RegisterLock(k Kind) error {
 	registered.Lock()
 	defer registered.Unlock()
@@ -181,6 +189,13 @@ func RegisterLock(k Kind) error {
 	}
 	registered.kinds[k.Name] = k
 	return nil
+}
+
+// Registered lists the locks of programs that use this project as a library, by name.
+func Registered() []Kind {
+	registered.RLock()
+	defer registered.RUnlock()
+	return slices.SortedFunc(maps.Values(registered.kinds), func(a, b Kind) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // LockNamed finds a lock under test.
@@ -194,10 +209,10 @@ func LockNamed(name string) (Kind, bool) {
 	return k, ok
 }
 
-// CorrectNames lists the names of the locks that are meant to be correct.
-func CorrectNames() []string { return named(correct) }
+// CorrectNames lists the names of the locks that are meant to be correct, those of the user first.
+func CorrectNames() []string { return append(named(Registered()), named(correct)...) }
 
-// LockNames lists the names of all.
+// LockNames lists the names of all locks.
 func LockNames() []string { return named(Locks) }
 
 func named(kinds []Kind) []string {

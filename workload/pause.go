@@ -14,38 +14,38 @@ import (
 
 // The points at which a client can be stopped.
 const (
-	// AfterQuorum: the votes have decided, the validity is not yet checked
-	// (distlock, between steps 2 and 3).
+	// AfterQuorum: the votes have decided, and the validity is not yet checked (distlock,
+	// between steps 2 and 3).
 	AfterQuorum = "after-quorum"
-	// BeforeEnter: the lease was found valid, the critical section is not yet entered.
+	// BeforeEnter: the lease was valid, and the critical section is not yet entered.
 	BeforeEnter = "before-enter"
-	// BeforeWrite: the lease was found valid, the write is not yet sent.
+	// BeforeWrite: the lease was valid, and the write is not yet sent.
 	BeforeWrite = "before-write"
 
-	// BeforeMark: the lease was found valid, the token is not yet written into the resource.
-	// BeforeRead: the resource is not yet read. Only clients of a resource with
-	// compare-and-set pass them (Protocol.Points).
+	// BeforeMark: the lease was valid, and the token is not yet written into the resource.
+	// BeforeRead: the resource is not yet read. Only clients of a resource with compare-and-set
+	// pass these (Protocol.Points).
 	BeforeMark = "before-mark"
 	BeforeRead = "before-read"
 
-	// BetweenCommands: a lock that needs two commands where one would do has sent the
-	// first. Correct locks never pass it, so no nemesis draws it.
+	// BetweenCommands: a lock that uses two commands instead of one has sent the first. Correct
+	// locks never pass this point, so no nemesis draws it.
 	BetweenCommands = "between-commands"
 )
 
-// Points lists those that every client passes, in the order in which it does.
+// Points lists the points that every client passes, in their order.
 var Points = []string{AfterQuorum, BeforeEnter, BeforeWrite}
 
-// Process is a client that is a process of its own: signals reach it anywhere.
+// Process is a client that is a process, which signals can stop anywhere.
 type Process interface {
 	Stop()     // SIGSTOP
 	Continue() // SIGCONT
 	Kill()     // SIGKILL
 }
 
-// Pauses are the orders to stop clients, or to end them. A client that passes a point
-// for which there is an order stops there until the order is cancelled, or is ended
-// and starts anew when it is.
+// Pauses are the orders to stop or end clients. A client that passes a point for which there is
+// an order stops there until the order is cancelled, or ends there and restarts when the order
+// is cancelled.
 type Pauses struct {
 	runtime   protocol.Runtime
 	record    func(history.Op) history.Op
@@ -54,9 +54,9 @@ type Pauses struct {
 	lease     func(client string) (key, token string) // that it holds now
 	mu        sync.Mutex
 	orders    []*order
-	processes map[string]Process // of the clients that are processes
-	turn      int                // whose it is, where any process will do
-	dead      map[string]bool    // clients that were ended, whose end is recorded or is about to be
+	processes map[string]Process // clients that are processes
+	turn      int                // names of the clients, for an order to any process
+	dead      map[string]bool    // clients that were ended, and whose end is recorded or about to be
 }
 
 type order struct {
@@ -65,10 +65,10 @@ type order struct {
 	kill    bool
 	until   context.Context
 	end     context.CancelCauseFunc
-	struck  []string // the clients that stopped or ended
+	struck  []string // the clients that were stopped or ended
 }
 
-// NewPauses has no orders.
+// NewPauses returns Pauses without orders.
 func NewPauses(r protocol.Runtime, record func(history.Op) history.Op) *Pauses {
 	return &Pauses{
 		runtime: r, record: record, processes: map[string]Process{}, dead: map[string]bool{},
@@ -79,25 +79,25 @@ func NewPauses(r protocol.Runtime, record func(history.Op) history.Op) *Pauses {
 
 var errResumed = errors.New("resumed")
 
-// Stop orders each of the clients to stop when it next passes point; with no
-// clients named, whichever is the first to pass it. resume cancels the order, lets
-// those go on that it stopped, and returns them. Without a point, clients that are
-// processes are stopped at once, wherever they are.
+// Stop orders each of the clients to stop when it next passes point. If no clients are named,
+// the first client to pass point stops. resume cancels the order, lets the stopped clients
+// continue, and returns them. Without a point, clients that are processes stop at once,
+// wherever they are.
 func (p *Pauses) Stop(clients []string, point string) (resume func() []string) {
 	return p.order(&order{clients: clients, point: point})
 }
 
-// Kill orders each of the clients to end when it next passes point, in the same way. It
-// neither leaves nor releases, and starts anew when revive is called.
+// Kill orders each of the clients to end when it next passes point, in the same way as Stop.
+// The client neither leaves nor releases, and restarts when revive is called.
 func (p *Pauses) Kill(clients []string, point string) (revive func() []string) {
 	return p.order(&order{clients: clients, point: point, kill: true})
 }
 
-// SetClock bends a client's clocks: both run at the rate, and the wall clock is ahead by
-// the offset. A client that is a process hears of it when it is not stopped.
+// SetClock sets a client's clocks: both run at the rate, and the wall clock is ahead by the
+// offset. A client that is a process receives the setting once it is not stopped.
 func (p *Pauses) SetClock(client string, to cluster.Clock) error { return p.setClock(client, to) }
 
-// Clock is the clock that a client is known to use.
+// Clock returns the clock that a client is known to use.
 func (p *Pauses) Clock(client string) cluster.Clock { return p.clock(client) }
 
 func (p *Pauses) order(o *order) func() []string {
@@ -124,7 +124,7 @@ func (p *Pauses) order(o *order) func() []string {
 	}
 }
 
-// anywhere is the point of an order that does not wait for one.
+// anywhere is the point of an order that strikes at once.
 const anywhere = "anywhere"
 
 // atOnce finds the processes that an order without a point strikes. The caller holds p.mu.
@@ -147,14 +147,14 @@ func (p *Pauses) atOnce(o *order) map[string]Process {
 	return struck
 }
 
-// register sets the process that a client now is.
+// register sets the current process of a client.
 func (p *Pauses) register(client string, process Process) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.processes[client] = process
 }
 
-// Pass is called by a client at a point. It returns when the client may go on, or
+// Pass is called by a client at a point. It returns true when the client may continue, and
 // false if it has ended there.
 func (p *Pauses) Pass(client, point, key string) (alive bool) {
 	o, process := p.take(client, point)
@@ -180,7 +180,7 @@ func (p *Pauses) strike(o *order, client string, process Process, point, key str
 			op.Key, op.Value.Token = key, token
 		}
 	}
-	if o.kill { // before it ends: whoever sees it end asks
+	if o.kill { // before it ends, because whoever notices the end calls ended
 		p.mu.Lock()
 		p.dead[client] = true
 		p.mu.Unlock()
@@ -201,8 +201,8 @@ func (p *Pauses) goOn(client string, process Process, point, key string) {
 	}
 }
 
-// awake returns when a client that is a process is not stopped where it stands: what the
-// harness does in its name, such as to leave a section, it does only then.
+// awake returns when a client that is a process is not stopped. What the harness does for it,
+// such as leaving a section, it does only then.
 func (p *Pauses) awake(client string) { p.await(client, false) }
 
 // awaitRestart returns when a client that has ended may restart.
@@ -215,7 +215,8 @@ func (p *Pauses) await(client string, kill bool) {
 	}
 }
 
-// ended reports whether the end of a client was somebody's order. It is asked once an end.
+// ended reports whether an order was the reason for the client's end. It is called once for
+// each end.
 func (p *Pauses) ended(client string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -224,14 +225,14 @@ func (p *Pauses) ended(client string) bool {
 	return ordered
 }
 
-// stopped reports whether an order has stopped the client, wherever it stands.
+// stopped reports whether an order has stopped the client, at whatever place.
 func (p *Pauses) stopped(client string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.ContainsFunc(p.orders, func(o *order) bool { return !o.kill && slices.Contains(o.struck, client) })
 }
 
-// held is an order that has struck a client: one to end, or one to stop where it stands.
+// held is an order that has struck a client, to end it or to stop it at once.
 func (p *Pauses) held(client string, kill bool) *order {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -243,9 +244,9 @@ func (p *Pauses) held(client string, kill bool) *order {
 	return nil
 }
 
-// take finds an order that strikes this client here. A client that is stopped stays so
-// until the order is cancelled, so each order does that once for a client; and once in
-// all, if it is for any client. Only a process can be ended inside of its lock.
+// take finds an order that strikes this client here. An order strikes a client once, because
+// the client stays stopped until the order is cancelled; an order for any client strikes once
+// in all. Only a process can be ended within a call of its lock.
 func (p *Pauses) take(client, point string) (*order, Process) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

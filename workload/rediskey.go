@@ -7,15 +7,15 @@ import (
 	"lockpick/history"
 )
 
-// redisKeys are the keys that a client's lock uses on the masters, where they are not the
-// names of its locks, such as lock:k0 for k0.
+// redisKeys are the keys that a client's lock uses on the masters if they differ from the names
+// of its locks, such as lock:k0 for k0.
 type redisKeys struct {
 	mu    sync.Mutex
-	names map[string]string // of locks, by the key on the master
+	names map[string]string // names of locks, by the key on the master
 }
 
-// nameVote gives a vote the lock's name as its key. A key that is no lock's name belongs to the
-// call in which the first vote on it came.
+// nameVote sets a vote's key to the name of the lock. A key on the master that is not the name
+// of a lock belongs to the call during which the first vote on it arrived.
 func (c *client) nameVote(op *history.Op) {
 	if op.Key == "" || slices.Contains(c.w.keys, op.Key) {
 		return

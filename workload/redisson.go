@@ -16,49 +16,49 @@ var redissons = []Kind{
 		Name: "redisson-redlock", Opaque: true, Twin: "textbook", Claims: []int{56, 60},
 		Summary: "Redisson's RedLock with a lease time: keys that last twice as long as one may wait, then a PEXPIRE whose result nobody reads",
 		New: textbookWith(mutations{
-			stored: threadID, set: enterTwice, release: leave, extend: stayIn, noValidity: true, resets: true,
+			stored: threadID, set: enterTwice, release: leave, extend: renewEntry, noValidity: true, resets: true,
 		}),
 	},
 	{
 		Name: "redisson-resending", Opaque: true, Twin: "textbook-renewing", Claims: []int{58},
 		Summary: "Redisson's RedLock by a driver that sends again what got no answer: the count is then too high, and the watchdog goes on",
 		New: textbookWith(mutations{
-			stored: threadID, set: enter, release: leave, extend: stayIn, driverRetries: true, renews: true, outlives: true,
+			stored: threadID, set: enter, release: leave, extend: renewEntry, driverRetries: true, renews: true, outlives: true,
 		}),
 	},
 	{
 		Name: "redisson-watchdog", Opaque: true, Twin: "textbook-renewing", Claims: []int{55, 57},
 		Summary: "Redisson's RedLock without a lease time: a watchdog renews it as long as its client lives, and tells nobody when that fails",
 		New: textbookWith(mutations{
-			stored: threadID, set: enter, release: leave, extend: stayIn, noValidity: true, renewsForever: true, untold: true,
+			stored: threadID, set: enter, release: leave, extend: renewEntry, noValidity: true, renewsForever: true, untold: true,
 		}),
 	},
 	{
 		Name: "redisson-late-watchdog", Opaque: true, Twin: "textbook-renewing", Claims: []int{59},
 		Summary: "a watchdog that the release does not stop: it goes on to renew the same thread's next lock, without end",
 		New: textbookWith(mutations{
-			stored: threadID, set: enter, release: leave, extend: stayIn, renews: true, outlives: true,
+			stored: threadID, set: enter, release: leave, extend: renewEntry, renews: true, outlives: true,
 		}),
 	},
 }
 
-// threadID is uuid:threadId: the same for all that one thread of a client does.
+// threadID is uuid:threadId, which is the same for all commands of one thread of a client.
 func threadID(l *textbook) string { return l.site.Client + ":1" }
 
-// enter counts one up, if the lock is free or its own.
+// enter increments the count if the lock is free or held by the same thread.
 func enter(key, token string, ttl time.Duration) []command {
 	return []command{{kind: protocol.Set, script: ReentrantSet, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
 }
 
-// enterTwice is enter for twice the time to wait, which is a TTL here.
+// enterTwice does the same with twice the time to wait, which is a TTL here.
 func enterTwice(key, token string, ttl time.Duration) []command { return enter(key, token, 2*ttl) }
 
-// leave counts one down, and deletes the lock at none. With more left it lives on.
+// leave decrements the count, and deletes the lock at 0. Otherwise it renews the TTL.
 func leave(key, token string, ttl time.Duration) []command {
 	return []command{{kind: protocol.Release, script: ReentrantRelease, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
 }
 
-// stayIn renews the lock.
-func stayIn(key, token string, ttl time.Duration) []command {
+// renewEntry renews the lock.
+func renewEntry(key, token string, ttl time.Duration) []command {
 	return []command{{kind: protocol.Extend, script: ReentrantExpire, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
 }

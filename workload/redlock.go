@@ -9,7 +9,7 @@ import (
 	"lockpick/redlock"
 )
 
-// redlocks are this project's own lock, and what else can be made of it.
+// redlocks are this project's own lock, and variants of it.
 var redlocks = []Kind{
 	{
 		Name: "redlock", Fencing: true, Claims: []int{10},
@@ -28,7 +28,7 @@ var redlocks = []Kind{
 	},
 }
 
-// redlockLock is this project's own lock, used as anybody would use it.
+// redlockLock is this project's own lock, used as a program would use it.
 type redlockLock struct {
 	client *redlock.Client
 	hangUp func() error // closes its connection
@@ -56,8 +56,8 @@ func newRedlock(s Env, opts ...redlock.Option) (Lock, error) {
 	return redlockLock{c, hangUp}, nil
 }
 
-// dial makes a client for each master. It dials once at a time: the lock tries again by
-// its own rules.
+// dial makes a client for each master. Each client dials once at a time, because the lock has
+// its own backoff.
 func (s Env) dial() (clients []*redis.Client, hangUp func() error) {
 	for _, a := range s.Addrs {
 		clients = append(clients, redis.NewClient(&redis.Options{Addr: a, Dialer: s.Dial, DialerRetries: 1, PipelinePoolSize: -1}))

@@ -7,35 +7,37 @@ import (
 	"lockpick/history"
 )
 
-// Resource is what the lock guards: a register per key, and a fenced copy of each that
-// rejects writes whose fencing token is lower than the highest it has seen. It is
-// linearizable: one mutex, and each write is recorded the moment it is applied.
+// Resource is what the lock guards: a register per key, and a fenced copy of each register that
+// rejects writes whose fencing token is lower than the highest it has seen. It is linearizable:
+// there is one mutex, and each write is recorded at the moment at which it is applied.
 //
-// Every write goes to both, so one run tells what a stale write does (L4), and
-// whether fencing would have stopped it (L5).
+// Every write goes to both, so one run shows what a stale write does (L4), and whether fencing
+// would have stopped it (L5).
 //
-// With compare-and-set a register also carries a mark, the token of whoever wrote it
-// there last, and applies a write only if that is the writer's (antirez, "Is Redlock
-// safe?"). Nobody takes a mark away: another's replaces it.
+// With compare-and-set a register also carries a mark, which is the token that was last written
+// as one, and applies a write only with that token (antirez, "Is Redlock safe?"). A mark is
+// never removed, only replaced.
 type Resource struct {
 	record func(history.Op) history.Op
 	cas    bool
 	mu     sync.Mutex
 	plain  map[string]int64
 	fenced map[string]int64  // the highest fencing token seen
-	marks  map[string]string // with compare-and-set: whose token it carries
+	marks  map[string]string // with compare-and-set: the token that the register carries
 }
 
-// ErrMarked says that a write was refused: the resource carries another's token.
+// ErrMarked says that a write was refused because the resource does not carry the writer's
+// token.
 var ErrMarked = errors.New("refused: the resource carries another's token")
 
-// NewResource records with record what becomes of it. cas: it compares and sets.
+// NewResource makes a Resource that records its operations with record. cas selects
+// compare-and-set.
 func NewResource(cas bool, record func(history.Op) history.Op) *Resource {
 	return &Resource{record: record, cas: cas, plain: map[string]int64{}, fenced: map[string]int64{}, marks: map[string]string{}}
 }
 
-// Mark puts a token into the register: with compare-and-set, from now on only writes
-// with that token are applied.
+// Mark writes a token into the register. With compare-and-set, only writes with that token are
+// applied from now on.
 func (r *Resource) Mark(key, token string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -50,9 +52,9 @@ func (r *Resource) Read(key string) int64 {
 	return r.plain[key]
 }
 
-// Write applies a write to the plain register, or returns ErrMarked. If it carries a
-// fencing token the copy applies it too, unless it has seen a higher one; the copy
-// compares nothing else.
+// Write applies a write to the plain register, or returns ErrMarked. A write with a fencing
+// token is also applied to the copy, unless the copy has seen a higher token; the copy ignores
+// marks.
 func (r *Resource) Write(key, token string, fence, value int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -2,44 +2,44 @@ package workload
 
 import "time"
 
-// mutations is by what the textbook lock differs from the text. The zero value differs in
-// nothing: each planted bug is the textbook with one of these set.
+// mutations are the differences of a lock from the textbook. The zero value is the textbook
+// lock; each planted bug sets one of the fields.
 type mutations struct {
 	// Step 1, the time before the first command.
 	oneStart  bool // taken once, before all retries
-	lateStart bool // taken when the votes are in
+	lateStart bool // taken when the votes have arrived
 	wallClock bool // read from a clock that steps
 
 	// The token.
 	token  func(l *textbook) string // nil: 20 random bytes
 	once   bool                     // one token for all retries of an acquire
-	stored func(l *textbook) string // what masters store; nil: the token
+	stored func(l *textbook) string // the value that masters store; nil: the token
 
 	// Step 2, the SETs.
 	set           func(key, token string, ttl time.Duration) []command // nil: SET NX PX
-	driverRetries bool                                                 // what got no answer is sent again by the driver
-	waitsForAll   bool                                                 // until every master has answered, however long that takes
+	driverRetries bool                                                 // the driver sends a command again if there was no reply
+	waitsForAll   bool                                                 // waits until every master has answered, however long that takes
 
 	// Step 3, the quorum.
 	quorum    func(n int) int // nil: n/2+1
-	reachable bool            // … of the masters that answered
-	raises    bool            // a master's error is an exception, whatever the others say
+	reachable bool            // a quorum of the masters that answered
+	raises    bool            // an error of a master makes the attempt fail, whatever the others vote
 
 	// Step 4, the validity.
 	noValidity  bool // the quorum is enough
-	noDrift     bool // clocks are taken to run alike
-	forever     bool // keys have no TTL, and leases no end
-	resets      bool // once there is a quorum, all keys get a new TTL, whoever owns them and whatever the replies are
-	alwaysValid bool // a lease says that it is valid, whatever the time is
+	noDrift     bool // assumes that all clocks run at the same rate
+	forever     bool // keys have no TTL, and leases do not end
+	resets      bool // after a quorum, all keys get a new TTL, whoever owns them and whatever the replies are
+	alwaysValid bool // a lease claims to be valid at any time
 
 	// Step 5, the release.
 	release         func(key, token string, ttl time.Duration) []command // nil: compare-and-delete
-	noRollback      bool                                                 // none after a failed attempt
-	onlyUnanswered  bool                                                 // after a failed attempt only if a master did not answer
-	onlyBelieved    bool                                                 // only where the SET was answered with yes
-	overtaking      bool                                                 // by another connection than the SET's
+	noRollback      bool                                                 // no release after a failed attempt
+	onlyUnanswered  bool                                                 // after a failed attempt, a release only if a master did not answer
+	onlyBelieved    bool                                                 // only to the masters that voted yes
+	overtaking      bool                                                 // on another connection than the SET
 	onlyWhileWanted bool                                                 // not if the caller's context has ended
-	loads           bool                                                 // its script is loaded when the client starts, and never again
+	loads           bool                                                 // the script is loaded when the client starts, and never again
 
 	// Waiting.
 	fair bool // in a queue
@@ -49,12 +49,12 @@ type mutations struct {
 
 	// Extension.
 	extend         func(key, token string, ttl time.Duration) []command // nil: compare-and-pexpire
-	extendLies     bool                                                 // it succeeds, whatever the masters say
-	extendLate     bool                                                 // it succeeds, however late it is
-	extendAcquires bool                                                 // it is an acquire with the same token
+	extendLies     bool                                                 // succeeds, whatever the masters reply
+	extendLate     bool                                                 // succeeds, however late it is
+	extendAcquires bool                                                 // is an acquire with the same token
 
 	// Renewal in the background.
-	renews        bool // each third of a TTL, as often as a lease may be extended
+	renews        bool // after each third of a TTL, as often as a lease may be extended
 	renewsForever bool
 	untold        bool // the holder is not notified that a renewal failed
 	outlives      bool // the release does not stop the renewal

@@ -5,8 +5,8 @@ import "lockpick/redlock/protocol"
 // The Lua scripts of the locks under test. Simulated masters run their Go versions, which
 // package goscripts has.
 var (
-	// DeleteByHash is DeleteIfOwn in words of its own: redlock's connections have its scripts
-	// loaded, and a master that was restarted would know it from there.
+	// DeleteByHash is DeleteIfOwn with another text. redlock's connections load its own
+	// scripts, so a master that was restarted would know them.
 	DeleteByHash = protocol.NewScript(`local token = redis.call("get", KEYS[1])
 if token == ARGV[1] then
 	return redis.call("del", KEYS[1])
@@ -19,18 +19,18 @@ return 0`)
 	SetAndCount = protocol.SetAndCount
 	RaiseIfOwn  = protocol.CompareAndRaise
 
-	// IsOwn is a GET whose reply is compared at once. It says what a client would find,
-	// and leaves the same gap before the next command.
+	// IsOwn is GET and a comparison in a script. It tells what a client would find, and leaves
+	// the same gap before the next command.
 	IsOwn = protocol.Compare
 
-	// DeleteBroken is the script of an article on Redisson: it compares inside of the
-	// brackets of the call, which gets a boolean and ends in an error.
+	// DeleteBroken is the script of an article on Redisson: a misplaced bracket passes the
+	// result of a comparison, a boolean, to redis.call, which ends in an error.
 	DeleteBroken = protocol.NewScript(`if redis.call("get", KEYS[1] == ARGV[1]) then
 	return redis.call("del", KEYS[1])
 end
 return 0`)
 
-	// ExpireOrSet prolongs a lock and takes it again if it has lapsed (redlock-rb #36,
+	// ExpireOrSet prolongs a lock, and acquires it again if it has expired (redlock-rb #36,
 	// RedLock.net #49).
 	ExpireOrSet = protocol.NewScript(`local holder = redis.call("get", KEYS[1])
 if holder == ARGV[1] then
@@ -42,8 +42,8 @@ end
 redis.call("set", KEYS[1], ARGV[1], "PX", ARGV[2])
 return 1`)
 
-	// ReentrantSet, ReentrantExpire and ReentrantRelease are Redisson's, but for what they
-	// answer: here a positive number always says yes, and nobody is told of a release.
+	// ReentrantSet, ReentrantExpire and ReentrantRelease are the scripts of Redisson, with two
+	// differences: a positive number always means yes, and a release is not published.
 	ReentrantSet = protocol.NewScript(`if redis.call("exists", KEYS[1]) == 1 and redis.call("hexists", KEYS[1], ARGV[1]) == 0 then
 	return 0
 end
@@ -63,10 +63,11 @@ if redis.call("hincrby", KEYS[1], ARGV[1], -1) > 0 then
 end
 return redis.call("del", KEYS[1])`)
 
-	// FairSet is like Redisson's: a queue of waiters (w1, w2, …) beside the key. The key stores
-	// the token of one attempt (ARGV[1]); the queue stores the waiter (ARGV[3]), which keeps its
-	// place from attempt to attempt. The first waiter's turn begins when somebody finds the lock
-	// free, and KEYS[3] lives for as long as it lasts (ARGV[4]): then the waiter counts as dead.
+	// FairSet is like the script of Redisson: there is a queue of waiters (w1, w2, …) beside
+	// the key. The key stores the token of one attempt (ARGV[1]). The queue stores the waiter
+	// (ARGV[3]), which keeps its place in all attempts. When a command finds the lock free, the
+	// first waiter has the time ARGV[4] to claim it, for which KEYS[3] exists. After that the
+	// waiter counts as dead.
 	FairSet = protocol.NewScript(`local head = tonumber(redis.call("hget", KEYS[2], "head") or "1")
 local tail = tonumber(redis.call("hget", KEYS[2], "tail") or "0")
 local turn = tonumber(redis.call("hget", KEYS[2], "turn") or "0")
@@ -104,7 +105,7 @@ tail = tail + 1
 redis.call("hset", KEYS[2], "tail", tail, "w" .. tail, ARGV[3])
 return 0`)
 
-	// FairLeave removes a waiter from the queue: nobody waits for it.
+	// FairLeave removes a waiter from the queue.
 	FairLeave = protocol.NewScript(`local head = tonumber(redis.call("hget", KEYS[1], "head") or "1")
 local tail = tonumber(redis.call("hget", KEYS[1], "tail") or "0")
 for i = head, tail do

@@ -27,7 +27,7 @@ func (m firstMaster) Begin(observe func(protocol.Vote)) protocol.Conversation {
 	return firstConversation{m.all.Begin(observe)}
 }
 
-// Close closes the masters, if they can be.
+// Close closes the masters, if they have a Close method.
 func (m firstMaster) Close() error {
 	if c, ok := m.all.(io.Closer); ok {
 		return c.Close()
@@ -38,7 +38,7 @@ func (m firstMaster) Close() error {
 type firstConversation struct{ all protocol.Conversation }
 
 func (c firstConversation) Ask(ctx context.Context, cmd protocol.Command, to []int, timeout time.Duration) iter.Seq[protocol.Vote] {
-	if to == nil { // all, of which there is one
+	if to == nil { // all of the one master
 		to = []int{0}
 	}
 	return c.all.Ask(ctx, cmd, to, timeout)

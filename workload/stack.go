@@ -6,18 +6,21 @@ import (
 	"strings"
 )
 
-// Stack is where a goroutine is, without what differs between two runs of one program:
-// numbers, addresses, and the folders of files.
+// Stack is the stack of a goroutine without what differs between two runs of one program:
+// numbers, addresses and the folders of files.
 type Stack struct {
 	State  string   // running, sync.Mutex.Lock, parked, …; empty: there is no such goroutine
-	Frames []string // "lockpick/workload.(*textbook).Acquire textbook.go:70", the innermost first
+	Frames []string // "lockpick/workload.(*textbook).Acquire textbook.go:70", the innermost call first
 }
 
 // parked is the state of a goroutine that waits in virtual time.
 const parked = "coroutine"
 
-// evidence is the stack as it is recorded, a frame a line.
-func (s Stack) evidence() string {
+// Blocks reports whether the goroutine exists and does not wait in virtual time.
+func (s Stack) Blocks() bool { return s.State != "" && s.State != parked }
+
+// Evidence is the stack as it is recorded, one line for each frame.
+func (s Stack) Evidence() string {
 	state := s.State
 	if state == parked {
 		state = "it waits in virtual time"
@@ -25,8 +28,8 @@ func (s Stack) evidence() string {
 	return strings.Join(append([]string{state}, s.Frames...), "\n")
 }
 
-// goroutine is the name of the goroutine that calls it, as in "goroutine 17".
-func goroutine() string {
+// Goroutine returns the name of the current goroutine, such as "goroutine 17".
+func Goroutine() string {
 	var room [64]byte
 	return goroutineOf(string(room[:runtime.Stack(room[:], false)]))
 }
@@ -36,8 +39,8 @@ func goroutineOf(stack string) string {
 	return name
 }
 
-// stackOf is where a goroutine is now.
-func stackOf(name string) Stack {
+// StackOf returns the current stack of a goroutine.
+func StackOf(name string) Stack {
 	room := make([]byte, 1<<20)
 	n := runtime.Stack(room, true)
 	for n == len(room) && n < 64<<20 {
@@ -46,19 +49,19 @@ func stackOf(name string) Stack {
 	}
 	for stack := range strings.SplitSeq(string(room[:n]), "\n\n") {
 		if goroutineOf(stack) == name {
-			return parseStack(stack)
+			return ParseStack(stack)
 		}
 	}
 	return Stack{}
 }
 
-// parseStack reads what runtime.Stack prints of one goroutine, down to where the client
-// calls its lock.
-func parseStack(text string) Stack {
+// ParseStack parses what runtime.Stack prints about one goroutine, down to the frame in which
+// the client calls its lock.
+func ParseStack(text string) Stack {
 	head, rest, _ := strings.Cut(text, "\n")
 	_, state, _ := strings.Cut(head, "[")
 	state, _, _ = strings.Cut(state, "]")
-	state, _, _ = strings.Cut(state, ",") // for how long, and what it is locked to
+	state, _, _ = strings.Cut(state, ",") // how long it has waited, and the thread that it is locked to
 	s := Stack{State: state}
 	lines := strings.Split(rest, "\n")
 	for i := len(lines) - 2; i >= 0; i-- {

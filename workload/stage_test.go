@@ -50,6 +50,9 @@ func on(t rapid.TB, cfg Config, site func(client string) (Env, error)) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := s.Open(); err != nil {
+		t.Fatal(err)
+	}
 	return s
 }
 

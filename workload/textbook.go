@@ -13,18 +13,17 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-// textbook is Redlock as its text has it ("Distributed Locks with Redis", called distlock
-// in comments), in few lines and without anything that a library would add. It is here to
-// be wrong on purpose: rules says in what.
+// textbook is Redlock as the page "Distributed Locks with Redis" describes it (called distlock
+// in comments), without additions. It exists for planted bugs: mutations says which.
 type textbook struct {
 	site    Env
 	rules   mutations
 	masters protocol.Masters
 	n       int
-	life    context.Context // ends with Close: renewals end with their process
+	life    context.Context // ends with Close, so that renewals end with their process
 	end     context.CancelCauseFunc
 
-	prepared bool // of one client alone: nothing guards it
+	prepared bool // used by one client only, so nothing guards it
 }
 
 func newTextbook(s Env, r mutations) (Lock, error) {
@@ -40,7 +39,8 @@ func newTextbook(s Env, r mutations) (Lock, error) {
 	return l, nil
 }
 
-// masters are those of the site: given, or reached through go-redis.
+// masters returns the masters of the environment: those that it contains, or Redis servers
+// through go-redis.
 func (s Env) masters() (protocol.Masters, error) {
 	if s.Masters != nil {
 		return s.Masters, nil
@@ -53,7 +53,7 @@ func (s Env) masters() (protocol.Masters, error) {
 	return dialled{m, hangUp}, nil
 }
 
-// dialled are masters that are closed together with what they are reached through.
+// dialled are masters that are closed together with their connections.
 type dialled struct {
 	protocol.Masters
 	hangUp func() error
@@ -64,7 +64,7 @@ func (d dialled) Close() error {
 	return errors.Join(err, d.hangUp())
 }
 
-// Kill ends the lock's background work, as the end of its process does.
+// Kill ends the lock's background work, as the end of its process would.
 func (l *textbook) Kill() { l.end(redlock.ErrClosed) }
 
 func (l *textbook) Close() error {
@@ -75,12 +75,12 @@ func (l *textbook) Close() error {
 	return nil
 }
 
-// Acquire tries until it succeeds or ctx ends, with a random delay between attempts
+// Acquire retries until it succeeds or ctx ends, with a random delay between attempts
 // (distlock, "Retry on failure").
 func (l *textbook) Acquire(ctx context.Context, key string) (Lease, error) {
 	l.prepare(ctx)
 	begun, token := l.clock(), l.token()
-	waiter := token // in the queue, if the lock has one
+	waiter := token // its place in the queue, if the lock has one
 	for {
 		start := l.clock() // step 1
 		if l.rules.oneStart {
@@ -121,9 +121,9 @@ func (l *textbook) prepare(ctx context.Context) {
 	l.ask(ctx, l.masters.Begin(func(protocol.Vote) {}), cmd, nil, func(*tally) bool { return false })
 }
 
-// attempt is steps 2 to 5.
+// attempt makes steps 2 to 5.
 func (l *textbook) attempt(ctx context.Context, key, token, waiter string, start time.Time) (*textbookLease, error) {
-	// Step 2: the same key and token on all masters.
+	// Step 2: send the same key and token to all masters.
 	talk := l.masters.Begin(l.site.Hooks.Vote)
 	t, err := l.carryOut(ctx, talk, key, token, l.setCommands(key, token, waiter), nil, l.enough)
 	if err != nil {
@@ -133,7 +133,7 @@ func (l *textbook) attempt(ctx context.Context, key, token, waiter string, start
 		l.site.Hooks.Decided(redlock.Decision{Kind: protocol.Set, Key: key, Token: token, Yes: len(t.yes), Quorum: l.quorum(t)})
 	}
 
-	// Steps 3 and 4: a quorum, and validity left.
+	// Steps 3 and 4: there must be a quorum and remaining validity.
 	if l.rules.lateStart {
 		start = l.clock()
 	}
@@ -154,7 +154,7 @@ func (l *textbook) attempt(ctx context.Context, key, token, waiter string, start
 		return l.grant(talk, key, token, t, left), nil
 	}
 
-	// Step 5: release on all masters, also on those that did not say yes.
+	// Step 5: release on all masters, also on those that did not vote yes.
 	if !l.rules.noRollback && !(l.rules.raises && t.err != nil) && !(l.rules.onlyUnanswered && len(t.failed) == 0) {
 		_, _ = l.releaseAll(ctx, talk, key, token, t.yes, l.answered)
 	}
@@ -171,7 +171,7 @@ func (l *textbook) reset(ctx context.Context, talk protocol.Conversation, key, t
 	return l.site.TTL - l.clock().Sub(start), err
 }
 
-// judge is steps 3 and 4: nil if the votes and the time that is left make a lease.
+// judge is steps 3 and 4: it returns nil if the votes and the remaining time make a lease.
 func (l *textbook) judge(t tally, left time.Duration) error {
 	switch {
 	case l.rules.raises && t.err != nil:
@@ -186,7 +186,7 @@ func (l *textbook) judge(t tally, left time.Duration) error {
 	return nil
 }
 
-// validity is for how long a lease is valid from its start on: less than its keys live,
+// validity returns how long a lease is valid from its start: less than the TTL of its keys,
 // because clocks run at different rates (distlock, CLOCK_DRIFT).
 func (l *textbook) validity() time.Duration {
 	switch {
@@ -198,10 +198,10 @@ func (l *textbook) validity() time.Duration {
 	return l.site.TTL - l.site.TTL/100 - 2*time.Millisecond
 }
 
-// forever is how long leases last whose keys have no TTL.
+// forever is the length of leases whose keys have no TTL.
 const forever = 24 * time.Hour
 
-// quorum is how many masters must agree.
+// quorum returns how many masters must agree.
 func (l *textbook) quorum(t tally) int {
 	n := l.n
 	if l.rules.reachable {
@@ -213,7 +213,7 @@ func (l *textbook) quorum(t tally) int {
 	return n/2 + 1
 }
 
-// clock is what time is read from: for differences alone.
+// clock returns the time, of which only differences have a meaning.
 func (l *textbook) clock() time.Time {
 	if l.rules.wallClock {
 		return l.site.Wall()
@@ -221,8 +221,8 @@ func (l *textbook) clock() time.Time {
 	return l.site.Runtime.Now()
 }
 
-// token is fresh for each attempt: with one token for all attempts the release of the
-// first could delete the key of the second.
+// token returns a new token for each attempt. With one token for all attempts, the release of
+// the first one could delete the key of the second.
 func (l *textbook) token() string {
 	if l.rules.token != nil {
 		return l.rules.token(l)
@@ -245,7 +245,7 @@ func (l *textbook) delay() time.Duration {
 	return delayMin + time.Duration(l.random(uint64(delayMax-delayMin)+1))
 }
 
-// random is a number below n.
+// random returns a number below n.
 func (l *textbook) random(n uint64) uint64 {
 	var b [8]byte
 	l.site.Runtime.Read(b[:])

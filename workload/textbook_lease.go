@@ -22,13 +22,13 @@ type textbookLease struct {
 	cancel   context.CancelCauseFunc
 
 	mu         sync.Mutex // never held while waiting
-	until      time.Time  // on the clock that the lock reads
+	until      time.Time  // on the clock that the lock uses
 	extensions int
 	over       error // why; nil while it is not
 }
 
-// maxExtensions is how often one lease may be extended: without a bound a hung holder
-// would keep the lock for ever (distlock, "Extending the lock").
+// maxExtensions is how often one lease may be extended: without a limit a holder that hangs
+// would keep the lock forever (distlock, "Extending the lock").
 const maxExtensions = 10
 
 func (l *textbook) grant(talk protocol.Conversation, key, token string, t tally, left time.Duration) *textbookLease {
@@ -47,15 +47,16 @@ func (l *textbook) grant(talk protocol.Conversation, key, token string, t tally,
 func (x *textbookLease) Token() string { return x.token }
 func (x *textbookLease) Fence() int64  { return x.fence }
 
-// Context ends when the lease is known to be over. One that was over and was extended
-// all the same has a new one.
+// Context ends when the lease is known to be over. A lease that was over and was extended all
+// the same has a new context.
 func (x *textbookLease) Context() context.Context {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.ctx
 }
 
-// Until is the end of the validity on the client's monotonic clock, as now known.
+// Until returns the end of the validity on the client's monotonic clock, as far as it is known
+// now.
 func (x *textbookLease) Until() time.Time {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -65,7 +66,7 @@ func (x *textbookLease) Until() time.Time {
 	return x.lock.site.Runtime.Now().Add(x.until.Sub(x.lock.clock()))
 }
 
-// watch ends the lease when its validity does.
+// watch ends the lease when its validity ends.
 func (x *textbookLease) watch(left time.Duration) {
 	x.lock.site.Runtime.AfterFunc(left, func() {
 		x.mu.Lock()
@@ -81,8 +82,8 @@ func (x *textbookLease) watch(left time.Duration) {
 	})
 }
 
-// finish makes the lease over, once, for a reason. The release ends its context, also if
-// the holder was not told that it was over before.
+// finish ends the lease with a reason, once. The release ends its context even if the holder
+// was not notified before that the lease was over.
 func (x *textbookLease) finish(why error) {
 	x.mu.Lock()
 	first, cancel := x.over == nil, x.cancel
@@ -104,9 +105,9 @@ func (x *textbookLease) valid() bool {
 	return x.over == nil && x.lock.clock().Before(x.until)
 }
 
-// Extend prolongs the lease to a full TTL from now. It counts only if a quorum of masters
-// still stored the token and prolonged it before the validity ended (distlock, "Extending
-// the lock").
+// Extend prolongs the lease to a full TTL from now. It succeeds only if a quorum of masters
+// still stored the token and prolonged it before the validity ended (distlock, "Extending the
+// lock").
 func (x *textbookLease) Extend(ctx context.Context) (Lease, error) {
 	if err := x.extend(ctx); err != nil {
 		return nil, err
@@ -130,7 +131,7 @@ func (x *textbookLease) extend(ctx context.Context) error {
 	return x.extended(t, start.Add(l.validity()))
 }
 
-// mayExtend counts an extension, or says why there may be none.
+// mayExtend counts an extension, or returns why there may be none.
 func (x *textbookLease) mayExtend(now time.Time) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -149,7 +150,7 @@ func (x *textbookLease) mayExtend(now time.Time) error {
 	return nil
 }
 
-// extended decides the outcome of an extension from its votes.
+// extended decides the result of an extension from its votes.
 func (x *textbookLease) extended(t tally, until time.Time) error {
 	l := x.lock
 	now := l.clock()
@@ -191,12 +192,12 @@ func (x *textbookLease) acquireAgain(ctx context.Context, start time.Time) error
 	return nil
 }
 
-// renew extends the lease in the background until it is over or may be extended no more.
+// renew extends the lease in the background until it is over or has reached the limit.
 func (x *textbookLease) renew() {
 	l := x.lock
 	for x.valid() && l.site.Runtime.Sleep(x.Context(), l.site.TTL/3) == nil && l.life.Err() == nil {
 		if x.extend(l.life) == nil && l.site.Renewed != nil && l.life.Err() == nil {
-			l.site.Renewed(x.key, x) // if it was not: the next one may be
+			l.site.Renewed(x.key, x) // if the renewal failed, the next one may succeed
 		}
 	}
 	if l.rules.outlives {
@@ -204,7 +205,8 @@ func (x *textbookLease) renew() {
 	}
 }
 
-// staleRenew continues to renew after the release, as long as masters say that they store the token.
+// staleRenew continues to renew after the release, as long as masters reply that they store the
+// token.
 func (x *textbookLease) staleRenew() {
 	l := x.lock
 	for l.site.Runtime.Sleep(l.life, l.site.TTL/3) == nil {
@@ -215,10 +217,10 @@ func (x *textbookLease) staleRenew() {
 	}
 }
 
-// vouching is a lease that says of itself whether it is valid.
+// vouching is a lease with a method that says whether it is valid.
 type vouching struct{ *textbookLease }
 
-// Valid is true until the lease is released.
+// Valid returns true until the lease is released.
 func (x vouching) Valid() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -233,7 +235,7 @@ func (x *textbookLease) shown() Lease {
 	return x
 }
 
-// Release gives the lock back on all masters (distlock, "Releasing the lock").
+// Release releases the lock on all masters (distlock, "Releasing the lock").
 func (x *textbookLease) Release(ctx context.Context) error {
 	l := x.lock
 	over := !x.valid()

@@ -8,11 +8,11 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-// tally is how the masters voted.
+// tally counts the votes of the masters.
 type tally struct {
 	yes, no, failed []int
-	highest         int64 // number that a yes came with
-	err             error // of the first master that failed
+	highest         int64 // number in a yes reply
+	err             error // error of the first master that failed
 }
 
 func (t *tally) add(v protocol.Vote) {
@@ -30,10 +30,10 @@ func (t *tally) add(v protocol.Vote) {
 	}
 }
 
-// in is how many have voted.
+// in returns how many masters have voted.
 func (t *tally) in() int { return len(t.yes) + len(t.no) + len(t.failed) }
 
-// enough reports that a quorum said yes, or that none can any longer.
+// enough reports whether a quorum voted yes, or can no longer do so.
 func (l *textbook) enough(t *tally) bool {
 	if l.rules.reachable || l.rules.waitsForAll || l.rules.raises || l.rules.onlyBelieved {
 		return t.in() == l.n
@@ -41,28 +41,30 @@ func (l *textbook) enough(t *tally) bool {
 	return len(t.yes) >= l.quorum(*t) || len(t.no)+len(t.failed) > l.n-l.quorum(*t)
 }
 
-// answered says that a quorum has heard of a release. The others will, too.
+// answered reports whether a quorum of masters has received a release. The others will receive
+// it, too.
 func (l *textbook) answered(t *tally) bool { return len(t.yes)+len(t.no) >= l.n/2+1 }
 
-// settled says that a quorum did what was asked, or none can have.
+// settled reports whether a quorum has executed the command, or can no longer have done so.
 func (l *textbook) settled(t *tally) bool {
 	return len(t.yes) >= l.n/2+1 || len(t.no) > l.n-(l.n/2+1) || t.in() == l.n
 }
 
-// timeout is how long to wait for one master: small against the TTL (distlock, step 2).
+// timeout returns how long to wait for one master: little compared to the TTL (distlock, step
+// 2).
 func (l *textbook) timeout() time.Duration {
 	switch {
 	case l.rules.waitsForAll:
-		return 5 * l.site.TTL // the driver's own, which is meant for other things than locks
+		return 5 * l.site.TTL // the default of the driver, which is not meant for locks
 	case l.site.Timeout > 0:
 		return l.site.Timeout
 	}
 	return min(l.site.TTL/20, 50*time.Millisecond)
 }
 
-// carryOut sends the commands of a step, one after the other, to the masters in to at once;
-// nil: to all. Behind a gate only those that said yes are asked on, and the others have
-// voted. The error is ErrGone: the client ended between two commands.
+// carryOut sends the commands of a step, one after the other, each to the masters in to at once
+// (nil: to all). After a gate, only the masters that replied yes get the next command, and the
+// others have voted. The error is ErrGone if the client ended between two commands.
 func (l *textbook) carryOut(ctx context.Context, talk protocol.Conversation, key, token string, cmds []command, to []int, enough func(*tally) bool) (t tally, err error) {
 	if to != nil && len(to) == 0 {
 		return t, nil
@@ -100,7 +102,7 @@ func (l *textbook) command(c command, key, token string) protocol.Command {
 	return cmd
 }
 
-// ask takes the votes on a command until they are enough, or all are in, or ctx ends.
+// ask counts the votes on a command until there are enough, all have arrived, or ctx ends.
 func (l *textbook) ask(ctx context.Context, talk protocol.Conversation, cmd protocol.Command, to []int, enough func(*tally) bool) (t tally) {
 	for v := range talk.Ask(ctx, cmd, to, l.timeout()) {
 		t.add(v)
@@ -111,7 +113,7 @@ func (l *textbook) ask(ctx context.Context, talk protocol.Conversation, cmd prot
 	return t
 }
 
-// again is a driver that sends once more what got no answer, behind its user's back.
+// again is a driver that sends a command again if there was no reply, without telling its user.
 func (l *textbook) again(ctx context.Context, talk protocol.Conversation, cmd protocol.Command, t tally) tally {
 	if len(t.failed) == 0 {
 		return t
@@ -121,7 +123,7 @@ func (l *textbook) again(ctx context.Context, talk protocol.Conversation, cmd pr
 	return t
 }
 
-// releaseAll is step 5. believed are the masters that said yes to the SET.
+// releaseAll is step 5. believed are the masters that voted yes on the SET.
 func (l *textbook) releaseAll(ctx context.Context, talk protocol.Conversation, key, token string, believed []int, enough func(*tally) bool) (tally, error) {
 	if l.rules.onlyWhileWanted && ctx.Err() != nil {
 		return tally{}, nil
@@ -162,8 +164,8 @@ func (l *textbook) extendCommands(key, token string) []command {
 	return compareAndExpire(key, token, l.site.TTL)
 }
 
-// stored is what masters store of a token. Where that is less than the token, the token
-// still names the attempt in votes.
+// stored returns what masters store for a token. If that is less than the token, votes still
+// contain the whole token.
 func (l *textbook) stored(token string) string {
 	if l.rules.stored != nil {
 		return l.rules.stored(l)
@@ -171,7 +173,8 @@ func (l *textbook) stored(token string) string {
 	return token
 }
 
-// pass is where a client may be stopped or ended; false: it has ended.
+// pass is called where a client may be stopped or ended. It returns false if the client has
+// ended.
 func (l *textbook) pass(point, key string) bool {
 	return l.site.Pass == nil || l.site.Pass(point, key)
 }

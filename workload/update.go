@@ -29,8 +29,8 @@ var Protocols = []Protocol{Register, MarkFirst, MarkLast}
 // Compares reports whether the resource compares and sets.
 func (p Protocol) Compares() bool { return p == MarkFirst || p == MarkLast }
 
-// Points lists the points that a client passes with the protocol, in the order in which it
-// does: BeforeWrite is the last.
+// Points lists the points that a client passes with the protocol, in their order. BeforeWrite
+// is the last.
 func (p Protocol) Points() []string {
 	at := len(Points) - 1
 	switch p {
@@ -42,8 +42,8 @@ func (p Protocol) Points() []string {
 	return slices.Clone(Points)
 }
 
-// begin is what a client does with the resource before it works on a write. first: it is
-// the section's first. goOn is false if the section is to end.
+// begin is what a client does with the resource before it works on a write. first says that it
+// is the section's first write. goOn is false if the section must end.
 func (c *client) begin(key string, lease Lease, first bool) (goOn, alive bool) {
 	protocol := c.w.config.Protocol
 	if !protocol.Compares() {
@@ -77,8 +77,8 @@ func (c *client) read(key string, lease Lease) {
 	c.record(history.OK, history.FRead, key, &history.Value{Token: lease.Token(), Value: c.w.resource.Read(key)}, nil)
 }
 
-// write sends a write. goOn is false if the client has ended, or was refused: then another
-// has the resource now.
+// write sends a write. goOn is false if the client has ended, or the write was refused, because
+// then another client has the resource.
 func (c *client) write(key string, lease Lease) (goOn, alive bool) {
 	c.writes++
 	v := &history.Value{Token: lease.Token(), Fence: lease.Fence(), Value: int64(c.number)*1_000_000 + c.writes}

@@ -22,26 +22,26 @@ type Config struct {
 	Clients        int
 	Keys           int
 	TTL            time.Duration
-	TTLs           map[string]time.Duration // of clients that have another
+	TTLs           map[string]time.Duration // of clients whose TTL differs
 	Timeout        time.Duration            // per master; 0: the lock's default
-	HoldMin        time.Duration            // a critical section lasts between these two,
-	HoldMax        time.Duration            // as long as the lease allows
-	LongHolds      float64                  // but for this share, which wants 0.8 to 1.5 TTL
-	Extend         float64                  // probability that a lease too short for what is left to do is extended (any other: a fifth of that)
-	Think          time.Duration            // at most, between two acquires of a client
+	HoldMin        time.Duration            // a critical section lasts from MinHold to MaxHold,
+	HoldMax        time.Duration            // if the lease allows that,
+	LongHolds      float64                  // except for this share, which lasts 0.8 to 1.5 TTL
+	Extend         float64                  // probability that a lease which is too short for the rest of its section is extended (for any other: a fifth of that)
+	Think          time.Duration            // the longest pause between two acquires of a client
 	AcquireTimeout time.Duration            // of one acquire
 	Fencing        bool
-	Protocol       Protocol // how they use the guarded resource; empty: Register
-	Wait           int      // replicas that must have a key before a master's vote counts
+	Protocol       Protocol // how clients use the guarded resource; empty: Register
+	Wait           int      // number of replicas that must have a key before a master's vote counts
 	Seed           uint64
 
-	// OwnPanic says of what somebody panicked with whether it is the runtime's own business,
-	// and not the lock's; nil: it never is.
+	// OwnPanic says whether a panic's value belongs to the runtime and not to the lock; nil:
+	// never.
 	OwnPanic func(value any) bool
 }
 
-// margin is how long before the end of its validity a client stops relying on a
-// lease: time for what it does between the check and the effect.
+// margin is how long before the end of its validity a client stops relying on a lease: the time
+// for its actions between the check and their effect.
 func (c *Config) margin() time.Duration { return c.TTL / 20 }
 
 // Workload is the clients of one run.
@@ -62,8 +62,8 @@ type Workload struct {
 	phase *phase // the latest
 }
 
-// New makes the clients, each with a lock of its own on the masters that site
-// gives it. start is when the run's time begins.
+// New makes the clients, but not their locks (see Open). site gives each client the masters for
+// its lock. start is when the run's time begins.
 func New(cfg Config, r protocol.Runtime, rec *history.Recorder, start time.Time, site func(client string) (Env, error)) (*Workload, error) {
 	w := &Workload{config: cfg, runtime: r, recorder: rec, start: start, keys: Keys(cfg.Keys), site: site}
 	w.Pauses = NewPauses(r, w.record)
@@ -71,9 +71,9 @@ func New(cfg Config, r protocol.Runtime, rec *history.Recorder, start time.Time,
 	for i, name := range Clients(cfg.Clients) {
 		s, err := site(name)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("client %s: %w", name, err), w.closeAll())
+			return nil, fmt.Errorf("client %s: %w", name, err)
 		}
-		c := &client{w: w, name: name, number: i + 1, clock: NewClock(r), random: rand.New(rand.NewPCG(cfg.Seed, uint64(i+1)))}
+		c := &client{w: w, name: name, lock: noLock{}, number: i + 1, clock: NewClock(r), random: rand.New(rand.NewPCG(cfg.Seed, uint64(i+1)))}
 		s.Client, s.Runtime, s.TTL, s.Timeout, s.Fencing, s.Wait = name, guarded{c.clock, c}, cmp.Or(cfg.TTLs[name], cfg.TTL), cfg.Timeout, cfg.Fencing, cfg.Wait
 		s.AcquireTimeout, s.Margin = cfg.AcquireTimeout, cfg.margin()
 		s.Hooks = c.hooks()
@@ -87,18 +87,42 @@ func New(cfg Config, r protocol.Runtime, rec *history.Recorder, start time.Time,
 		s.Mark, s.Apply = w.resource.Mark, w.resource.Write
 		s.Renewed = c.renewed
 		s.Bent = c.bent
-		c.site, c.calls.goroutine = s, goroutine()
-		if c.lock, err = c.newLock(); err != nil {
-			return nil, errors.Join(fmt.Errorf("client %s: %w", name, err), w.closeAll())
-		}
-		c.registered()
+		c.site = s
 		w.clients = append(w.clients, c)
 	}
 	w.Pauses.setClock, w.Pauses.clock, w.Pauses.lease = w.setClock, w.clock, w.lease
 	return w, nil
 }
 
-// lease is the key and the token of the lease that a client holds now, if it does.
+// Open makes the clients' locks, one after the other. It does not wait for a lock that is not made
+// within its bound: its client takes part once the lock exists.
+func (w *Workload) Open() error {
+	for _, c := range w.clients {
+		var mu sync.Mutex // the creation of a lock may end after the wait for it
+		var failed error
+		w.each([]*client{c}, func(c *client) {
+			lock, err := c.newLock()
+			if err == nil {
+				c.mu.Lock()
+				c.lock = lock
+				c.mu.Unlock()
+				c.registered()
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			failed = err
+		})
+		mu.Lock()
+		err := failed
+		mu.Unlock()
+		if err != nil {
+			return fmt.Errorf("client %s: %w", c.name, err)
+		}
+	}
+	return nil
+}
+
+// lease is the key and the token of the lease that a client holds now, if any.
 func (w *Workload) lease(name string) (key, token string) {
 	if c := w.named(name); c != nil {
 		c.mu.Lock()
@@ -110,7 +134,7 @@ func (w *Workload) lease(name string) (key, token string) {
 	return "", ""
 }
 
-// named is the client of that name, or nil.
+// named returns the client with a name, or nil.
 func (w *Workload) named(name string) *client {
 	for _, c := range w.clients {
 		if c.name == name {
@@ -120,7 +144,7 @@ func (w *Workload) named(name string) *client {
 	return nil
 }
 
-// setClock bends the clocks of the client of that name.
+// setClock sets the clocks of the client with a name.
 func (w *Workload) setClock(name string, to cluster.Clock) error {
 	c := w.named(name)
 	if c == nil {
@@ -132,7 +156,7 @@ func (w *Workload) setClock(name string, to cluster.Clock) error {
 	return c.setClock(to)
 }
 
-// clock is the clock that the client of that name is known to use.
+// clock returns the clock that a client is known to use.
 func (w *Workload) clock(name string) cluster.Clock {
 	c := w.named(name)
 	if c == nil {
@@ -143,15 +167,15 @@ func (w *Workload) clock(name string) cluster.Clock {
 	return c.goesBy
 }
 
-// fail notes what went wrong with the harness itself.
+// fail notes an error of the harness itself.
 func (w *Workload) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.err = errors.Join(w.err, err)
 }
 
-// Err is what went wrong with the harness itself: a client that could not be started
-// anew. Nil: nothing.
+// Err returns an error of the harness itself, such as a client that could not be restarted, or
+// nil.
 func (w *Workload) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -179,7 +203,7 @@ func (c *client) hooks() redlock.Hooks {
 			op := history.Op{Value: c.w.recorder.Value()}
 			vote(&op, c.name, v, c.w.config.Fencing)
 			c.nameVote(&op)
-			if v.At.IsZero() { // it is there at this moment
+			if v.At.IsZero() { // the client is there at this moment
 				c.w.record(op)
 				return
 			}
@@ -193,14 +217,14 @@ func (c *client) hooks() redlock.Hooks {
 	}
 }
 
-// VoteOp is a master's vote as it is recorded.
+// VoteOp returns a master's vote as it is recorded.
 func VoteOp(client string, v protocol.Vote, fencing bool) history.Op {
 	op := history.Op{Value: &history.Value{}}
 	vote(&op, client, v, fencing)
 	return op
 }
 
-// vote is VoteOp, into an operation that has a Value.
+// vote does the same as VoteOp, into an operation that has a Value.
 func vote(op *history.Op, client string, v protocol.Vote, fencing bool) {
 	op.Process, op.Type, op.F, op.Key = masterName(v.Master), history.OK, history.FVote, v.Key
 	x := op.Value
@@ -208,7 +232,7 @@ func vote(op *history.Op, client string, v protocol.Vote, fencing bool) {
 	if v.Kind == protocol.Recover { // the same command: it creates the key on a master that has lost it
 		x.Command = history.CommandSet
 	}
-	if v.Yes && v.Kind == protocol.Set && fencing { // the reply to a write-back is no token
+	if v.Yes && v.Kind == protocol.Set && fencing { // the reply to a write-back is not a token
 		x.Fence = v.Reply
 	}
 	if v.Err != nil {
@@ -216,7 +240,7 @@ func vote(op *history.Op, client string, v protocol.Vote, fencing bool) {
 	}
 }
 
-// masterNames are those of as many as there may be, made once.
+// masterNames are the names of the greatest number of masters, made once.
 var masterNames = numbered("m", 1, 15)
 
 func masterName(i int) string {
@@ -226,11 +250,11 @@ func masterName(i int) string {
 	return "m" + strconv.Itoa(i+1)
 }
 
-// Run has every client work until ctx ends, and returns when all have stopped.
+// Run makes every client work until ctx ends, and returns when all have stopped.
 func (w *Workload) Run(ctx context.Context) { w.all(func(c *client) { c.work(ctx) }) }
 
-// FinalCheck has every client acquire and release every key once, waiting at most bound
-// for each: what shows that locks can be had again once all faults have healed.
+// FinalCheck makes every client acquire and release every key once, waiting at most bound for
+// each. This shows whether locks can be acquired again after all faults have healed.
 func (w *Workload) FinalCheck(ctx context.Context, bound time.Duration) {
 	w.all(func(c *client) { c.finalCheck(ctx, bound) })
 }
@@ -253,16 +277,7 @@ func (w *Workload) Close() error {
 	return errors.Join(errs...)
 }
 
-// closeAll closes the locks of a workload that could not be made.
-func (w *Workload) closeAll() error {
-	var errs []error
-	for _, c := range w.clients {
-		errs = append(errs, c.closeLock())
-	}
-	return errors.Join(errs...)
-}
-
 func (w *Workload) record(op history.Op) history.Op { return w.recorder.Record(op) }
 
-// since is a time on the clients' clock as a time of the run.
+// since converts a time on the clients' clock to a time of the run.
 func (w *Workload) since(t time.Time) time.Duration { return t.Sub(w.start) }

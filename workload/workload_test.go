@@ -302,10 +302,17 @@ func TestNewFails(t *testing.T) {
 		made = append(made, l)
 		return l, nil
 	}
-	if _, err := New(cfg, protocol.RealTime{}, rec, time.Now(), func(string) (Env, error) { return Env{}, nil }); !errors.Is(err, errNo) || !strings.Contains(err.Error(), "c2") {
+	w, err := New(cfg, protocol.RealTime{}, rec, time.Now(), func(string) (Env, error) { return Env{}, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Open(); !errors.Is(err, errNo) || !strings.Contains(err.Error(), "c2") {
 		t.Errorf("got %v", err)
 	}
-	if len(made) != 2 || made[0].closed != 1 || made[1].closed != 1 {
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
+	if len(made) != 1 || made[0].closed != 1 {
 		t.Errorf("%d locks were made, not all closed once", len(made))
 	}
 }

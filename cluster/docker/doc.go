@@ -1,3 +1,3 @@
-// Package docker runs masters in containers of a Docker engine, builds the image that they are
-// started from, and says what this machine can run.
+// Package docker runs masters in containers of a Docker engine, builds the image from which
+// they are started, and reports what this machine can run.
 package docker

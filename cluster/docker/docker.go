@@ -19,9 +19,8 @@ import (
 	"lockpick/cluster/process"
 )
 
-// Start starts masters in containers of the Docker engine that DOCKER_HOST
-// names, or else of this host. The containers carry labels that say whose they
-// are; see Sweep.
+// Start starts masters in containers of the Docker engine that DOCKER_HOST names, or of this
+// host. The containers have labels with their owner; see Sweep.
 func Start(ctx context.Context, cfg cluster.Config) (cluster.Cluster, error) {
 	cfg, containers, err := Containers(ctx, cfg)
 	if err != nil {
@@ -31,8 +30,9 @@ func Start(ctx context.Context, cfg cluster.Config) (cluster.Cluster, error) {
 	return process.Open(ctx, cfg, "docker", containers, shim, why, func() {})
 }
 
-// Containers finds a Docker engine and an image, and returns what makes containers of that
-// image, with the configuration completed. It removes what dead harnesses left before.
+// Containers finds a Docker engine and an image, and returns the function that makes containers
+// of that image, with the completed configuration. Before that, it removes what dead harnesses
+// have left behind.
 func Containers(ctx context.Context, cfg cluster.Config) (cluster.Config, process.Build, error) {
 	cfg, flags, err := process.CompleteConfig(cfg)
 	if err != nil {
@@ -59,7 +59,7 @@ func Containers(ctx context.Context, cfg cluster.Config) (cluster.Config, proces
 	if err != nil {
 		return cfg, nil, err
 	}
-	pool.Client.SetTimeout(callWithin) // not before: an image may take long
+	pool.Client.SetTimeout(callWithin) // only now, because getting an image may take long
 	return cfg, containers(pool, image, flags), nil
 }
 
@@ -73,8 +73,8 @@ func containers(pool *dockertest.Pool, image string, flags []string) process.Bui
 const (
 	ourLabel    = "lockpick"        // "1"
 	ownerLabel  = "lockpick.owner"  // <pid>@<start time> of the harness
-	placeLabel  = "lockpick.host"   // where that pid means something
-	userLabel   = "lockpick.user"   // the harness's user id: a harness removes its own user's containers only
+	placeLabel  = "lockpick.host"   // the host and the pid namespace in which that pid is valid
+	userLabel   = "lockpick.user"   // the harness's user id: a harness removes only containers of its own user
 	masterLabel = "lockpick.master" // m1, m2, …
 	imageLabel  = "lockpick.image"  // hash of the content
 )
@@ -88,11 +88,12 @@ const (
 	insideLog  = "/master.log"
 )
 
-// callWithin bounds every call to the engine once the masters' image is there: an engine that
-// hangs must not hang the harness. A call that waits for a container's end is made again.
+// callWithin bounds every call to the engine after the masters' image is available, because an
+// engine that hangs must not make the harness hang. A call that waits for a container's end is
+// repeated.
 const callWithin = 45 * time.Second
 
-// engineWithin bounds how long an engine may take to say that it is there.
+// engineWithin bounds how long an engine may take to answer.
 const engineWithin = 5 * time.Second
 
 // connect finds a Docker engine on this host that answers, and its version.
@@ -102,7 +103,7 @@ func connect(ctx context.Context) (*dockertest.Pool, string, error) {
 		return nil, "", fmt.Errorf("find a Docker engine: %w; check DOCKER_HOST", err)
 	}
 	at := pool.Client.Endpoint()
-	// The masters' ports and files are expected on this host.
+	// The masters' ports and files must be on this host.
 	if u, err := url.Parse(at); err == nil && u.Scheme != "unix" && u.Scheme != "npipe" {
 		if ip := net.ParseIP(u.Hostname()); u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
 			return nil, "", fmt.Errorf("the Docker engine at %s runs on another host, where the masters' ports and files would be out of reach; use one on this host, or the process driver", at)
@@ -132,15 +133,15 @@ func connect(ctx context.Context) (*dockertest.Pool, string, error) {
 type container struct {
 	process.Site
 	pool  *dockertest.Pool
-	image string // its id: a name may come to mean another image
+	image string // its id, because a name may later refer to another image
 	flags []string
 
 	id      string // empty until it was created
 	waiters sync.WaitGroup
-	forget  context.CancelFunc // ends the wait for the last start's end
+	forget  context.CancelFunc // cancels the wait for the end of the last start
 }
 
-// named is the container's name, which is known before the container is there.
+// named returns the container's name, which is known before the container exists.
 func (c *container) named() string {
 	return fmt.Sprintf("lockpick-%d-%d-%s", process.Self().Pid, c.Port, c.Name)
 }
@@ -166,13 +167,13 @@ func (c *container) Launch(ctx context.Context) (<-chan struct{}, error) {
 	return exited, nil
 }
 
-// run starts the container, and creates it first if there is none.
+// run starts the container, after creating it if there is none.
 func (c *container) run(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	// From here on it is not called off: the engine would go on by itself, and the
-	// server would come up when it is held to be down.
+	// From here on the start is not cancelled: the engine would continue, and the server would
+	// run although it is considered down.
 	if c.id != "" {
 		if err := c.pool.Client.StartContainer(c.id, nil); err != nil {
 			return fmt.Errorf("start container %s: %w", c.named(), err)
@@ -197,8 +198,8 @@ func (c *container) run(ctx context.Context) error {
 		Name:       c.named(),
 		Repository: repository,
 		Tag:        tag,
-		// Not the image's entry point: the official one changes the owner of the
-		// data and runs as a user of its own if it is started as root.
+		// The image's entry point is not used: that of the official image changes the owner of
+		// the data and switches to another user if it is started as root.
 		Entrypoint: []string{"redis-server"},
 		Cmd: append([]string{
 			"--bind", bind, "--port", port, "--protected-mode", "no",
@@ -210,7 +211,7 @@ func (c *container) run(ctx context.Context) error {
 		PortBindings: map[docker.Port][]docker.PortBinding{
 			insidePort + "/tcp": {{HostIP: "127.0.0.1", HostPort: strconv.Itoa(c.Port)}},
 		},
-		// As the caller, who has to remove the data and may want to cut it.
+		// As the caller's user, which has to remove the data and may have to cut it.
 		User: fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()),
 		Labels: map[string]string{
 			ourLabel:    "1",
@@ -225,8 +226,8 @@ func (c *container) run(ctx context.Context) error {
 		h.PublishAllPorts = false
 		h.Mounts = mounts
 		if c.Replicated {
-			// In the host's network, where a replica reaches its master through a
-			// link. The ports of a container there can not be bound.
+			// In the host's network, where a replica reaches its master through a link. Ports
+			// of a container there cannot be mapped.
 			h.NetworkMode, h.PortBindings = "host", nil
 		}
 	})
@@ -248,7 +249,7 @@ func (c *container) awaitExit(ctx context.Context) {
 		if err == nil || ctx.Err() != nil || errors.As(err, new(*docker.NoSuchContainer)) {
 			return
 		}
-		// The engine hung up: it may be restarting.
+		// The engine has closed the connection: it may be restarting.
 		if !process.Sleep(ctx, 100*time.Millisecond) {
 			return
 		}
@@ -269,8 +270,8 @@ func (c *container) Resume(context.Context) error {
 	return nil
 }
 
-// kill relies on what the engine does with a paused container: it sends SIGKILL
-// first and thaws then, so that the server dies before it runs on.
+// kill relies on what the engine does with a paused container: it sends SIGKILL first and thaws
+// the container then, so that the server ends before it executes anything.
 func (c *container) Kill(ctx context.Context) error { return c.signal(ctx, docker.SIGKILL) }
 
 func (c *container) Terminate(ctx context.Context) error { return c.signal(ctx, docker.SIGTERM) }
@@ -283,12 +284,12 @@ func (c *container) signal(ctx context.Context, s docker.Signal) error {
 	return nil
 }
 
-// owns is no question where the engine holds the port for the container alone. In
-// the host's network, the server is at least one that a container was started for.
+// owns needs no check if the engine maps the port to this container only. In the host's
+// network, it checks that the server is one that was started by a container.
 func (c *container) Owns(s process.ServerInfo) bool { return !c.Replicated || s.Pid == 1 }
 
-// complaint is what the container wrote outside of the server's log: that the
-// program could not be loaded, say.
+// complaint returns what the container wrote outside of the server's log, for example that the
+// program could not be loaded.
 func (c *container) Complaint() string {
 	if c.id == "" {
 		return ""
@@ -322,8 +323,8 @@ func (c *container) removeContainer(id string) error {
 	return removeContainer(ctx, c.pool.Client, id)
 }
 
-// removeContainer removes a container whatever it does, and its volumes. It is
-// no error if there is none.
+// removeContainer removes a container, whatever its state, and its volumes. It returns no error
+// if there is none.
 func removeContainer(ctx context.Context, client *docker.Client, id string) error {
 	for {
 		err := client.RemoveContainer(docker.RemoveContainerOptions{ID: id, Force: true, RemoveVolumes: true, Context: ctx})
@@ -332,7 +333,7 @@ func removeContainer(ctx context.Context, client *docker.Client, id string) erro
 		}
 		var api *docker.Error
 		if errors.As(err, &api) && strings.Contains(api.Message, "already in progress") && process.Sleep(ctx, 20*time.Millisecond) {
-			continue // someone else removes it: wait until that is done
+			continue // another process is removing it: wait for that
 		}
 		return fmt.Errorf("remove container %s: %w; try: docker rm -f %s", id, err, id)
 	}

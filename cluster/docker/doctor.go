@@ -11,16 +11,16 @@ import (
 	"lockpick/cluster/process"
 )
 
-// Finding is one fact about this host that decides what can run here.
+// Finding is one fact about this host that decides what it can run.
 type Finding struct {
 	What   string // "docker engine", "docker image", "redis-server", "C compiler", "fault shim (process)", "fault shim (docker)"
 	OK     bool
 	Detail string // what was found, or what is wrong and what to do
 }
 
-// Doctor looks at everything that the drivers need. It starts a master with each of
-// them for a moment, to see whether the fault shim works in it, and leaves nothing
-// behind but the shim in the user's cache. It removes nothing that others left.
+// Doctor checks everything that the drivers need. It starts a master with each of them for a
+// moment, to see whether the fault shim works in it, and leaves only the shim in the user's
+// cache behind. It does not remove what others have left behind.
 func Doctor(ctx context.Context) []Finding {
 	engine := Finding{What: "docker engine"}
 	image := Finding{What: "docker image"}
@@ -37,7 +37,7 @@ func Doctor(ctx context.Context) []Finding {
 	return append([]Finding{engine, image, server}, shimFindings(ctx, engine.OK, server.OK)...)
 }
 
-// shimFindings says whether clock faults, disk faults and power cuts can be had.
+// shimFindings reports whether clock faults, disk faults and power cuts are available.
 func shimFindings(ctx context.Context, engine, server bool) []Finding {
 	cc := Finding{What: "C compiler"}
 	if command, err := process.Compiler(); err != nil {
@@ -61,7 +61,7 @@ func shimFindings(ctx context.Context, engine, server bool) []Finding {
 	return []Finding{cc, byProcess, byDocker}
 }
 
-// tryShim starts a master and says whether the shim works in it.
+// tryShim starts a master and reports whether the shim works in it.
 func tryShim(ctx context.Context, start func(context.Context, cluster.Config) (cluster.Cluster, error), object string, cfg cluster.Config) (ok bool, detail string) {
 	c, err := start(ctx, cfg)
 	if err != nil {
@@ -77,7 +77,7 @@ func tryShim(ctx context.Context, start func(context.Context, cluster.Config) (c
 	return true, fmt.Sprintf("%s works with Redis %s", object, version)
 }
 
-// tryShimInImage tries the shim only in an image that is there already.
+// tryShimInImage tries the shim only in an image that is local already.
 func tryShimInImage(ctx context.Context, object string) (ok bool, detail string) {
 	pool, _, err := connect(ctx)
 	if err != nil {
@@ -92,9 +92,9 @@ func tryShimInImage(ctx context.Context, object string) (ok bool, detail string)
 	return false, "no local image to try it with; build one: lockpick image"
 }
 
-// Available says whether Docker can be expected to work with this image
-// (empty: with DefaultImage's choice), and why. It changes nothing; a registry
-// is asked only for an image that is not local and can not be built.
+// Available reports whether Docker can be expected to work with this image (empty: the choice
+// of DefaultImage), and why. It changes nothing. It contacts a registry only for an image that
+// is not local and cannot be built.
 func Available(ctx context.Context, image string) (ok bool, why string) {
 	pool, version, err := connect(ctx)
 	if err != nil {
@@ -104,7 +104,7 @@ func Available(ctx context.Context, image string) (ok bool, why string) {
 	return ok, fmt.Sprintf("Docker engine %s answers; %s", version, why)
 }
 
-// imageAvailable says whether an image is there, or how it can be had.
+// imageAvailable reports whether an image is local, or how it can be obtained.
 func imageAvailable(ctx context.Context, client *docker.Client, image string) (ok bool, why string) {
 	candidates := []string{image}
 	if image == "" {

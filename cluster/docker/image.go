@@ -26,7 +26,7 @@ import (
 )
 
 const (
-	officialImage = "redis:7.2"            // what masters run where a registry can be reached
+	officialImage = "redis:7.2"            // the image for masters if a registry is available
 	builtImage    = "lockpick/redis:local" // what BuildImage makes
 )
 
@@ -36,9 +36,9 @@ const (
 	pullStalled  = time.Minute      // without any progress
 )
 
-// DefaultImage chooses the image that masters run if none is asked for, and says
-// why: the official image of Redis if it is local or can be pulled, else one
-// that was built here from the host's redis-server, else one that is built now.
+// DefaultImage chooses the image for masters if none is requested, and returns the reason: the
+// official image of Redis if it is local or can be pulled, otherwise one that was built here
+// from the host's redis-server, otherwise one that is built now.
 func DefaultImage(ctx context.Context) (ref, why string, err error) {
 	pool, _, err := connect(ctx)
 	if err != nil {
@@ -47,8 +47,8 @@ func DefaultImage(ctx context.Context) (ref, why string, err error) {
 	return defaultImage(ctx, pool.Client, process.Serialize(nil))
 }
 
-// noRegistry is until when (Unix nanoseconds) no registry is tried again, so that
-// not every one of many campaigns in a row waits for the same silence.
+// noRegistry is the time (Unix nanoseconds) until which no registry is contacted, so that not
+// each of many campaigns waits for the same timeout.
 var noRegistry atomic.Int64
 
 func defaultImage(ctx context.Context, client *docker.Client, say func(string, ...any)) (ref, why string, err error) {
@@ -97,7 +97,7 @@ func hasImage(client *docker.Client, ref string) (bool, error) {
 	return true, nil
 }
 
-// haveImage sees to it that an image is local, and gives its id.
+// haveImage makes sure that an image is local, and returns its id.
 func haveImage(ctx context.Context, client *docker.Client, ref string, say func(string, ...any)) (id string, err error) {
 	has, err := hasImage(client, ref)
 	if err != nil {
@@ -120,8 +120,8 @@ func haveImage(ctx context.Context, client *docker.Client, ref string, say func(
 	return image.ID, nil
 }
 
-// pull gets an image from its registry. The registry has to answer within
-// decide; after that it only must not stall.
+// pull pulls an image from its registry. The registry has to answer within the time decide;
+// after that it only must make progress.
 func pull(ctx context.Context, client *docker.Client, ref string, decide time.Duration, say func(string, ...any)) error {
 	say("pulling %s", ref)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -162,7 +162,7 @@ func canPull(ctx context.Context, ref string) error {
 	return nil
 }
 
-// writerFunc is a writer for which it matters only that something is written.
+// writerFunc is a writer that only calls a function when something is written.
 type writerFunc func()
 
 func (f writerFunc) Write(b []byte) (int, error) {
@@ -170,9 +170,9 @@ func (f writerFunc) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// BuildImage builds an image of the host's redis-server and the shared libraries
-// that it needs, and nothing else: where no registry can be reached, masters run
-// in it. If the image is there already and would be the same, it is kept.
+// BuildImage builds an image that contains only the host's redis-server and the shared
+// libraries that it needs, for hosts that cannot reach a registry. If an identical image
+// exists, it is kept.
 func BuildImage(ctx context.Context, progress func(format string, args ...any)) (ref string, err error) {
 	pool, _, err := connect(ctx)
 	if err != nil {
@@ -212,10 +212,10 @@ func buildImage(ctx context.Context, client *docker.Client, say func(string, ...
 	return builtImage, nil
 }
 
-// imageFile is a file of this host and where it lies in the image.
+// imageFile is a file of this host and its path in the image.
 type imageFile struct{ host, inside string }
 
-// imageFiles lists redis-server, first, and the libraries that it is linked with.
+// imageFiles lists redis-server first, and then the libraries that it is linked with.
 func imageFiles(ctx context.Context) ([]imageFile, error) {
 	server, err := process.ServerPath()
 	if err != nil {
@@ -233,8 +233,9 @@ func imageFiles(ctx context.Context) ([]imageFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read which libraries %s needs: %w", server, err)
 	}
-	// Debian's redis-server is a link to redis-check-rdb, one program that goes by
-	// the name it is called by: the image has it under the name we call.
+	// In Debian, redis-server is a link to redis-check-rdb, a program that acts by the name
+	// with which it is called. The image contains it under the name with which it is called
+	// here.
 	files := []imageFile{{server, "/usr/local/bin/redis-server"}}
 	if len(libraries) == 0 {
 		return files, nil
@@ -277,10 +278,10 @@ func parseLDD(out string) ([]string, error) {
 	return paths, nil
 }
 
-// buildContext is the tar archive that the image is built from, and a hash of
-// all that makes the image.
+// buildContext returns the tar archive from which the image is built, and a hash of everything
+// that defines the image.
 func buildContext(files []imageFile) (archive []byte, sum string, err error) {
-	// The loader in the image has no cache of where libraries are.
+	// The loader in the image has no cache of library paths.
 	var folders []string
 	for _, f := range files[1:] {
 		if d := path.Dir(f.inside); !slices.Contains(folders, d) {
@@ -293,7 +294,7 @@ func buildContext(files []imageFile) (archive []byte, sum string, err error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	add := func(name string, mode int64, content []byte) error {
-		// No times and no owners: the same files are the same archive.
+		// There are no times and no owners, so that the same files give the same archive.
 		if err := w.WriteHeader(&tar.Header{Name: name, Mode: mode, Size: int64(len(content)), Typeflag: tar.TypeReg}); err != nil {
 			return err
 		}

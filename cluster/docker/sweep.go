@@ -16,11 +16,11 @@ import (
 	"lockpick/cluster/process"
 )
 
-// Sweep removes what the docker driver of dead harnesses of this user left behind on this host:
-// containers, and the data of their masters. It says what it removed. It leaves alone what belongs
-// to a living harness, and what may belong to one that cannot be judged from here: of another user,
-// on another host, or in another pid namespace. A host without a Docker engine has no containers to
-// remove; that is no error.
+// Sweep removes what the docker driver of dead harnesses of this user has left behind on this
+// host: containers, and the data of their masters. It returns what it removed. It does not
+// touch what belongs to a living harness, or to one that cannot be judged from here: of another
+// user, on another host, or in another pid namespace. A host without a Docker engine has no
+// containers to remove, which is not an error.
 func Sweep(ctx context.Context) (removed []string, err error) {
 	pool, _, absent := connect(ctx)
 	if absent != nil {
@@ -64,7 +64,7 @@ func deadContainers(ctx context.Context, client *docker.Client) ([]docker.APICon
 	}), nil
 }
 
-// nameOf is a container's name as docker ps shows it.
+// nameOf returns a container's name as docker ps shows it.
 func nameOf(c docker.APIContainers) string {
 	if len(c.Names) > 0 {
 		return strings.TrimPrefix(c.Names[0], "/")
@@ -72,15 +72,15 @@ func nameOf(c docker.APIContainers) string {
 	return c.ID[:min(12, len(c.ID))]
 }
 
-// sweepContainers removes what the docker driver of dead harnesses left behind.
+// sweepContainers removes what the docker driver of dead harnesses has left behind.
 func sweepContainers(ctx context.Context, client *docker.Client) (removed []string, err error) {
 	dead, err := deadContainers(ctx, client)
 	if err != nil {
 		return nil, err
 	}
 	var errs []error
-	// All at once, and each within a bound: an engine may never answer for a container whose
-	// processes were killed behind its back.
+	// All at the same time, and each with a timeout: an engine may never answer for a container
+	// whose processes were killed without it.
 	failed := make([]error, len(dead))
 	var removing sync.WaitGroup
 	for i, c := range dead {
@@ -98,6 +98,6 @@ func sweepContainers(ctx context.Context, client *docker.Client) (removed []stri
 		}
 		removed = append(removed, "container "+nameOf(c))
 	}
-	roots, err := process.RemoveDead("docker") // after the servers that write there
+	roots, err := process.RemoveDead("docker") // after the servers that write into it
 	return append(removed, roots...), errors.Join(append(errs, err)...)
 }

@@ -2,12 +2,12 @@ package process
 
 import "fmt"
 
-// deaths is what a server knows of its ends.
+// deaths notes the ends of a server's process.
 type deaths struct {
 	expected bool   // a call is ending it
-	hurt     bool   // its disk has a fault: it may end because it cannot write
+	hurt     bool   // its disk has a fault, so it may end because it cannot write
 	stranger string // the run id of another server that answers in its place
-	seen     string // what Died has not told yet
+	seen     string // what Died has not reported yet
 }
 
 // expectEnd notes that a call is about to end the server.
@@ -24,7 +24,8 @@ func (s *server) hurtDisk(is bool) {
 	s.deaths.hurt = is
 }
 
-// watchForUnexpectedEnd waits for the end of one run of the server, and notes it unless it was expected.
+// watchForUnexpectedEnd waits for the end of one run of the server, and notes it unless it was
+// expected.
 func (s *server) watchForUnexpectedEnd(exited <-chan struct{}, runID string) {
 	<-exited
 	s.mu.Lock()
@@ -34,7 +35,7 @@ func (s *server) watchForUnexpectedEnd(exited <-chan struct{}, runID string) {
 	}
 }
 
-// identify notes when another server answers than the one that was started.
+// identify notes that a server answers that is not the one that was started.
 func (s *server) identify(runID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -45,7 +46,7 @@ func (s *server) identify(runID string) {
 	s.deaths.seen = fmt.Sprintf("the server that answers is another one (run id %.8s), and no fault had ended the first (%.8s)", runID, s.info.runID)
 }
 
-// Died tells of the server that is the master now.
+// Died reports on the server that is the master now.
 func (m *master) Died() string {
 	var died string
 	for i, s := range m.servers() {

@@ -1,10 +1,9 @@
-// Package process runs masters as redis-server processes of this host, and holds what all
-// real masters have in common: package docker starts its containers through it.
+// Package process runs masters as redis-server processes of this host, and contains what all
+// drivers with real masters share: package docker uses it for its containers.
 //
-// Below a master is its machine, whose clock and disk can be wrong and whose power
-// can be cut. That needs no privileges: a shim of ours is loaded into the unmodified
-// server (shim/shim.c), built with the host's C compiler when it is first needed.
-// It reads from shared memory what to do, and logs there what was fsynced, to which
-// CutPower then cuts the data. Where there is no shim,
-// these faults are cluster.ErrUnavailable, and everything else works.
+// The machine below a master has a clock and a disk that can be wrong, and its power can be
+// cut. That needs no privileges: a shim (shim/shim.c) is loaded into the unmodified server. It
+// is built with the host's C compiler when it is first needed. It reads its settings from
+// shared memory, and logs there what was fsynced. CutPower then cuts the data to that. Without
+// the shim, these faults are cluster.ErrUnavailable, and everything else works.
 package process

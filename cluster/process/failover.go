@@ -13,16 +13,16 @@ import (
 	"lockpick/cluster"
 )
 
-// A master with replicas is several servers, of which one is the master. Each has
-// a link of its own, its feed, from where it replicates; a feed leads to whichever
-// server is the master. It makes each change lag, as a network and a busy server would
-// (see Lag). What is in the feed has left the master and reached no replica, not even its
-// kernel: so a failover loses it for certain.
+// A master with replicas consists of several servers, of which one is the primary. Each server
+// has a link of its own, its feed, through which it replicates; a feed leads to the current
+// primary. The feed delays each change, as a network and a busy server would (see Lag). What is
+// in the feed has left the primary and has not reached the replica, not even its kernel, so a
+// failover certainly loses it.
 
-// errNoReplicas says that there is nothing to fail over to.
+// errNoReplicas says that there is no replica for a failover.
 var errNoReplicas = fmt.Errorf("%w: the masters have no replicas; ask for 1 or 2 of each", cluster.ErrUnavailable)
 
-// syncWithin bounds how long a replica may take to have its master's data.
+// syncWithin bounds how long a replica may take to get its master's data.
 const syncWithin = 20 * time.Second
 
 // replicate gives a new master its replicas.
@@ -53,8 +53,8 @@ func (g *group) replicate(ctx context.Context, m *master, sites []Site, engine B
 	return nil
 }
 
-// follow makes a server a replica of the master. It returns when it has the
-// master's data, unless replication is held or the master is not up.
+// follow makes a server a replica of the master. It returns when the server has the master's
+// data, unless replication is held or the master is not up.
 func (m *master) follow(ctx context.Context, s *server) error {
 	host, port, err := net.SplitHostPort(s.feed.Addr())
 	if err != nil {
@@ -69,15 +69,15 @@ func (m *master) follow(ctx context.Context, s *server) error {
 	}
 	online := fmt.Sprintf("port=%d,state=online", s.Port)
 	for began := time.Now(); !m.held && m.State() == cluster.Up; {
-		// The replica has the data, its append-only file has it too (it is rewritten
-		// then), and the master counts on the replica's acknowledgements.
+		// The replica has the data, its append-only file has it, too (it is being rewritten
+		// then), and the master counts the replica's acknowledgements.
 		own, err := client.Info(ctx, "replication").Result()
-		file, ferr := client.Info(ctx, "persistence").Result()
-		seen, merr := "", error(nil)
+		file, persistenceErr := client.Info(ctx, "persistence").Result()
+		seen, masterErr := "", error(nil)
 		if c := m.now().asked(); c != nil {
-			seen, merr = c.Info(ctx, "replication").Result()
+			seen, masterErr = c.Info(ctx, "replication").Result()
 		}
-		err = errors.Join(err, ferr, merr)
+		err = errors.Join(err, persistenceErr, masterErr)
 		if err == nil && infoField(own, "master_link_status") == "up" && strings.Contains(seen, online) &&
 			infoField(file, "aof_rewrite_in_progress") == "0" && infoField(file, "aof_rewrite_scheduled") == "0" {
 			return nil
@@ -92,7 +92,7 @@ func (m *master) follow(ctx context.Context, s *server) error {
 	return nil
 }
 
-// rejoin makes replicas of the servers that are down, and of a primary that lives on.
+// rejoin makes the servers that are down, and a primary that lives on, replicas.
 func (m *master) rejoin(ctx context.Context) error {
 	if s := m.endSplitBrain(); s != nil && s.State() != cluster.Down {
 		if err := m.follow(ctx, s); err != nil {
@@ -131,8 +131,7 @@ func (m *master) HoldReplication(ctx context.Context, held bool) error {
 	})
 }
 
-// setFeeds makes the feeds what m.held says: the one of the replica that would be promoted
-// is held.
+// setFeeds applies m.held to the feeds: the feed of the replica that would be promoted is held.
 func (m *master) setFeeds() {
 	next := m.successor()
 	for _, s := range m.servers() {
@@ -144,7 +143,7 @@ func (m *master) setFeeds() {
 	}
 }
 
-// successor is the replica that a failover promotes; nil: there is none.
+// successor returns the replica that a failover promotes; nil: there is none.
 func (m *master) successor() *server {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -166,7 +165,7 @@ func (m *master) Failover(ctx context.Context, t cluster.Takeover) error {
 		if next == nil {
 			return errors.New("none of its replicas is up; start it first")
 		}
-		for _, s := range all { // what they hold now is lost
+		for _, s := range all { // what the feeds hold now is lost
 			s.feed.Set(cluster.LinkFault{Replies: cluster.Hold})
 		}
 		defer m.setFeeds()
@@ -198,7 +197,7 @@ func (m *master) Failover(ctx context.Context, t cluster.Takeover) error {
 	})
 }
 
-// promote makes a replica the primary of that name.
+// promote makes a replica the primary with that name.
 func promote(ctx context.Context, s *server, name string) error {
 	client := s.asked()
 	if client == nil {
@@ -211,7 +210,7 @@ func promote(ctx context.Context, s *server, name string) error {
 	return nil
 }
 
-// splitBrain leaves some clients alone with the primary; all others lose their connections.
+// splitBrain leaves some clients connected with the primary; all others lose their connections.
 func (m *master) splitBrain(old *server, clients []string) {
 	old.log.mark("%s lives on for %s alone", old.Name, strings.Join(clients, " "))
 	m.mu.Lock()
@@ -224,7 +223,7 @@ func (m *master) splitBrain(old *server, clients []string) {
 	}
 }
 
-// endSplitBrain ends that, and returns the primary that lived on; nil: there was none.
+// endSplitBrain ends that, and returns the primary that has lived on; nil: there was none.
 func (m *master) endSplitBrain() *server {
 	m.mu.Lock()
 	old, clients := m.apart, m.apartFor
@@ -241,7 +240,7 @@ func (m *master) endSplitBrain() *server {
 	return old
 }
 
-// addrFor is where a client reaches the master; empty: nowhere.
+// addrFor returns the address of the master for a client; empty: none.
 func (m *master) addrFor(client string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -9,16 +9,17 @@ import (
 	"syscall"
 )
 
-// Masters' data lies in folders of the user's own: nobody else can put a file there that names
-// processes to end, or a link to lead a removal astray. Each campaign has a folder (its root)
-// with a file that it locks for as long as it lives. The kernel releases the lock when the process
-// ends, however it ends, so a root whose lock is free belongs to a dead harness. Neither process
-// ids nor ages are guessed from.
+// Masters' data is in folders that only this user can write: nobody else can put a file there
+// that names processes to end, or a link that leads a removal elsewhere. Each campaign has a
+// folder (its root) with a file that it locks while it runs. The kernel releases the lock when
+// the process ends, however it ends, so a root whose lock is free belongs to a dead harness.
+// Process ids and ages are not used.
 
-// lockFile is what a harness locks in its root, and for a moment in the folder of all roots.
+// lockFile is the file that a harness locks in its root, and for a moment in the folder of all
+// roots.
 const lockFile = "lock"
 
-// dataFolder makes the folder of all roots, or checks it.
+// dataFolder creates the folder of all roots, or checks it.
 func dataFolder() (string, error) {
 	var problems []error
 	for _, base := range folderCandidates() {
@@ -31,8 +32,8 @@ func dataFolder() (string, error) {
 	return "", fmt.Errorf("make a folder for the masters' data: %w; set XDG_CACHE_HOME to a folder of your own", errors.Join(problems...))
 }
 
-// folderCandidates are where the folder may be, the best first: a cache folder is the user's own,
-// and the folder of temporary files is always there.
+// folderCandidates are the possible places of the folder, the best first: a cache folder
+// belongs to the user, and the folder of temporary files always exists.
 func folderCandidates() []string {
 	var all []string
 	if cache, err := os.UserCacheDir(); err == nil {
@@ -41,8 +42,8 @@ func folderCandidates() []string {
 	return append(all, filepath.Join(os.TempDir(), fmt.Sprintf("lockpick-%d", os.Getuid())))
 }
 
-// ownFolder makes a folder that only this user can read and write. One that is there is taken
-// only if it is that already, and no link.
+// ownFolder creates a folder that only this user can read and write. It accepts an existing
+// folder only if it has these permissions and is not a link.
 func ownFolder(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -75,7 +76,7 @@ type locked struct{ file *os.File }
 
 func (l locked) release() { _ = l.file.Close() }
 
-// lockFolder locks the lock file of a folder. If another process holds the lock, it waits for it if
+// lockFolder locks the lock file of a folder. If another process holds the lock, it waits if
 // wait is set, and otherwise returns ok == false.
 func lockFolder(folder string, wait bool) (l locked, ok bool, err error) {
 	f, err := os.OpenFile(filepath.Join(folder, lockFile), os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW, 0o600)
@@ -102,9 +103,9 @@ func lockFolder(folder string, wait bool) (l locked, ok bool, err error) {
 	return locked{f}, true, nil
 }
 
-// newRoot makes the folder that all data of a cluster lies in, and locks it for as long as this
-// process lives or until release. The lock of the folder of all roots keeps a sweep from seeing
-// the root before it is locked.
+// newRoot makes the folder for all data of a cluster, and locks it until release is called or
+// this process ends. The lock of the folder of all roots prevents a sweep from finding the root
+// before it is locked.
 func newRoot(driver string) (root string, alive locked, err error) {
 	folder, err := dataFolder()
 	if err != nil {
@@ -122,8 +123,8 @@ func newRoot(driver string) (root string, alive locked, err error) {
 	return root, alive, err
 }
 
-// dead lists the roots of a driver whose harness no longer lives. If claim is set they are locked
-// as this process's own, so that no other sweep works on them, until release is called.
+// dead lists the roots of a driver whose harness no longer runs. If claim is set they are
+// locked by this process until release is called, so that no other sweep handles them.
 func dead(driver string, claim bool) (roots []string, release func(), err error) {
 	var claims []locked
 	release = func() {
@@ -136,7 +137,7 @@ func dead(driver string, claim bool) (roots []string, release func(), err error)
 			continue
 		}
 		if err := ownFolder(folder); err != nil {
-			continue // it is not ours: nothing in it is touched
+			continue // it belongs to another user: nothing in it is touched
 		}
 		all, _, err := lockFolder(folder, true)
 		if err != nil {

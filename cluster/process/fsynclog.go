@@ -12,7 +12,7 @@ import (
 	"lockpick/cluster"
 )
 
-// file is what counts of a file for a power cut.
+// file is the state of a file that matters for a power cut.
 type file struct {
 	path  string
 	size  int64
@@ -40,10 +40,10 @@ func files(dir string) (map[uint64]file, []uint64, error) {
 	return all, order, err
 }
 
-// cut makes of a data directory what a power cut would have left of it. The
-// server must have ended. What is left is durable: a second cut takes nothing.
+// cut changes a data directory to what a power cut would have left of it. The server must have
+// ended. What is left is durable: a second cut removes nothing.
 //
-// Files are taken for what Redis makes of them: they grow at their end.
+// It assumes that files grow at their end, as those of Redis do.
 func (p *sharedMemory) cut(data string, power cluster.Power) (cluster.Cut, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,7 +95,7 @@ func (p *sharedMemory) cut(data string, power cluster.Power) (cluster.Cut, error
 	return cut, p.restart(left)
 }
 
-// undo takes back the changes of names that are not durable, the last one first.
+// undo reverts the changes of names that are not durable, the last one first.
 func (p *sharedMemory) undo(data string, strict bool) (int, error) {
 	known := p.slots()
 	all := p.changes()
@@ -103,7 +103,7 @@ func (p *sharedMemory) undo(data string, strict bool) (int, error) {
 	first := 0
 	for i, c := range all {
 		if c.kept > 0 && c.kept+keptFiles <= kept {
-			first = i + 1 // it can not be undone any more, so neither can what was before it
+			first = i + 1 // it cannot be reverted any more, so neither can the changes before it
 		}
 	}
 	undone := 0
@@ -134,7 +134,7 @@ func (p *sharedMemory) undo(data string, strict bool) (int, error) {
 	return undone, nil
 }
 
-// takeBack undoes a change, if it was made: the server may have been killed first.
+// takeBack reverts a change, if it was made: the server may have been killed before that.
 func (p *sharedMemory) takeBack(c change, from, given string) (bool, error) {
 	ino, _, err := inode(given)
 	there := err == nil
@@ -183,8 +183,8 @@ func (p *sharedMemory) restart(left []slot) error {
 	return p.setSlots(left)
 }
 
-// sweep forgets the inodes that are gone, so that the log does not fill up over
-// many starts. p.mu is held, and no server runs.
+// sweep removes the inodes that no longer exist, so that the log does not fill up over many
+// starts. The caller holds p.mu, and no server runs.
 func (p *sharedMemory) sweep(data string) error {
 	known := p.slots()
 	if len(known) < slots/4 {

@@ -18,13 +18,13 @@ import (
 type group struct {
 	driver  string
 	version string
-	root    string // holds a directory for each master's data
-	alive   locked // of root: this harness lives
+	root    string // a directory with one for each master's data
+	alive   locked // unlocks root
 	say     func(format string, args ...any)
 	life    context.Context // ends with Close
 	end     context.CancelFunc
 	masters []*master
-	shim    error  // why there are no faults of the shim; nil if there are
+	shim    error  // why the faults of the shim are not available; nil if they are
 	after   func() // what the driver does last
 
 	mu     sync.Mutex
@@ -39,14 +39,14 @@ type linkKey struct {
 	master int
 }
 
-// Site is where one server lives: what its engine is made from.
+// Site describes one server for its engine.
 type Site struct {
 	Name       string // m1, m2, …; a replica is m1r1
-	Port       int    // on 127.0.0.1
+	Port       int    // directory for everything of the server except its log
 	Home       string // directory that holds what the server has but its log
 	Log        string // file; it exists
-	Shim       string // the object to load; empty: none
-	Replicated bool   // it has to reach other servers
+	Shim       string // the shared object to load; empty: none
+	Replicated bool   // it must be able to reach other servers
 }
 
 func (s Site) data() string    { return filepath.Join(s.Home, "data") }
@@ -55,15 +55,15 @@ func (s Site) shimDir() string { return filepath.Join(s.Home, "shim") }
 // Build makes the engine of a server.
 type Build func(Site) Engine
 
-// Open starts the masters. What a driver needs first, it does before. shim is the
-// object of the fault shim, or why there is none.
+// Open starts the masters, after the driver has prepared what it needs. shim is the object of
+// the fault shim, or why there is none.
 func Open(ctx context.Context, cfg cluster.Config, driver string, engine Build, shim string, why error, after func()) (cluster.Cluster, error) {
 	g := &group{driver: driver, after: after, links: map[linkKey]*cluster.TCPLink{}, shim: why}
 	g.life, g.end = context.WithCancel(context.Background())
 	g.close = sync.OnceValue(g.remove)
 	g.say = cfg.Progress
 	if err := g.open(ctx, cfg, engine, shim); err != nil {
-		// Launches that were under way have ended: open waits for them.
+		// Launches that had begun have ended, because open waits for them.
 		return nil, errors.Join(err, g.Close())
 	}
 	return g, nil
@@ -152,11 +152,11 @@ func (g *group) first(ctx context.Context, s Site, engine Build) (*master, error
 	if server == nil {
 		return nil, err
 	}
-	return newMaster(g.life, server), err // also a master that failed is the group's to remove
+	return newMaster(g.life, server), err // the group also removes a master that has failed
 }
 
-// launch starts a server for the first time. Until it is up, it may still be given
-// another port than the one that was found free.
+// launch starts a server for the first time. If the port that was found free is taken, it may
+// get another one.
 func (g *group) launch(ctx context.Context, s Site, engine Build) (*server, error) {
 	if err := os.MkdirAll(s.data(), 0o755); err != nil {
 		return nil, fmt.Errorf("make the data directory of %s: %w", s.Name, err)
@@ -193,8 +193,7 @@ func (g *group) launch(ctx context.Context, s Site, engine Build) (*server, erro
 	}
 }
 
-// prove looks whether the shim works in every server, as it must for faults that
-// are to hit any of them.
+// prove checks whether the shim works in every server, which is necessary for its faults.
 func (g *group) prove() {
 	for _, m := range g.masters {
 		for _, s := range m.servers() {
@@ -229,7 +228,7 @@ func (g *group) Masters() []cluster.Master {
 	return all
 }
 
-// linksTo are the links to a master, by client.
+// linksTo returns the links to a master, by client.
 func (g *group) linksTo(master int) map[string]*cluster.TCPLink {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -265,7 +264,7 @@ func (g *group) Link(client string, master int) (cluster.Link, error) {
 
 func (g *group) Close() error { return g.close() }
 
-// remove is Close, done once.
+// remove is the part of Close that runs once.
 func (g *group) remove() error {
 	g.end()
 	g.mu.Lock()
@@ -296,7 +295,8 @@ func (g *group) removeMasters() []error {
 	return errs
 }
 
-// CompleteConfig fills in what a configuration leaves out, and says with which flags its servers start.
+// CompleteConfig fills in the defaults of a configuration, and returns the flags of its
+// servers.
 func CompleteConfig(cfg cluster.Config) (cluster.Config, []string, error) {
 	if cfg.Masters == 0 {
 		cfg.Masters = 5
@@ -326,7 +326,7 @@ func CompleteConfig(cfg cluster.Config) (cluster.Config, []string, error) {
 	return cfg, flags, nil
 }
 
-// Serialize lets a progress callback be called by many, and be nil.
+// Serialize makes a progress callback, which may be nil, safe for concurrent calls.
 func Serialize(progress func(string, ...any)) func(string, ...any) {
 	if progress == nil {
 		return func(string, ...any) {}
@@ -339,8 +339,8 @@ func Serialize(progress func(string, ...any)) func(string, ...any) {
 	}
 }
 
-// RemoveRoot removes the data. A server's child that was killed with it may be
-// writing its last bytes, so one try is not enough.
+// RemoveRoot removes the data. A child of a server that was killed with it may still be
+// writing, so it retries.
 func RemoveRoot(root string) error {
 	var err error
 	for range 20 {

@@ -7,8 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inode says what a path is now, with the birth of the inode where the file
-// system tells it.
+// inode identifies a path's inode, with its time of birth if the file system has one.
 func inode(path string) (uint64, file, error) {
 	var s unix.Statx_t
 	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BASIC_STATS|unix.STATX_BTIME, &s)

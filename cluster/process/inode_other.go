@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// inode is asked only where there is a shim, and that is Linux.
+// inode is called only if there is a shim, which exists only on Linux.
 func inode(path string) (uint64, file, error) {
 	return 0, file{}, &os.PathError{Op: "statx", Path: path, Err: errors.ErrUnsupported}
 }

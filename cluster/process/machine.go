@@ -13,7 +13,7 @@ import (
 
 // The faults of the machine below a master: its clock, its disk, its power.
 
-// shimmed says why there are no faults of the shim.
+// shimmed returns why the faults of the shim are not available.
 func (m *master) shimmed() error {
 	if m.unshimmed == nil {
 		return nil
@@ -27,7 +27,7 @@ func (m *master) SetClock(ctx context.Context, c cluster.Clock) error {
 			return err
 		}
 		if c == (cluster.Clock{}) {
-			for _, s := range m.servers() { // also of one that was the master when it was hurt
+			for _, s := range m.servers() { // also of a server that was the master when the fault was set
 				if s.shared != nil {
 					s.shared.setClock(c)
 				}
@@ -45,12 +45,12 @@ func (m *master) SetClock(ctx context.Context, c cluster.Clock) error {
 }
 
 const (
-	clockWithin = 2 * time.Second       // for TIME to show a new setting
+	clockWithin = 2 * time.Second       // time until TIME must show a new setting
 	clockSlack  = 20 * time.Millisecond // Redis may answer with a time that it noted a moment ago
 )
 
-// showsTime returns when TIME shows the clock that is set. A master that does not
-// answer can not show it.
+// showsTime returns when TIME shows the setting of the clock. A master that does not answer
+// cannot show it.
 func (s *server) showsTime(ctx context.Context) error {
 	for began := time.Now(); ; {
 		client := s.asked()

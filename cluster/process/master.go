@@ -10,16 +10,16 @@ import (
 	"lockpick/cluster"
 )
 
-// ErrPortTaken says that a server could not listen because someone else does.
+// ErrPortTaken says that a server could not listen because another program does.
 var ErrPortTaken = errors.New("the port is taken")
 
-// master is a server of a driver and its replicas, if it has any: it puts the
-// calls in order, and knows which of the servers is the one to call.
+// master is a server of a driver with its replicas, if it has any. It executes calls one after
+// the other, and knows which of the servers is the current primary.
 type master struct {
 	name      string
 	life      context.Context // ends when the cluster is closed
-	turn      chan struct{}   // holds a token while a call is under way
-	unshimmed error           // why there are no faults of the shim; nil if there are
+	turn      chan struct{}   // contains a token while a call is executed
+	unshimmed error           // why the faults of the shim are not available; nil if they are
 
 	fill int  // fillers that were written
 	held bool // whether replication is
@@ -30,7 +30,7 @@ type master struct {
 	primary  *server
 	standby  []*server // replicas, and primaries that were killed
 	electing bool      // the primary is gone, and no replica has been promoted
-	apart    *server   // of standby: a primary that lives on for some clients; nil: none
+	apart    *server   // in standby: a primary that lives on for some clients; nil: none
 	apartFor []string  // these clients
 }
 
@@ -40,14 +40,14 @@ func newMaster(life context.Context, s *server) *master {
 
 func (m *master) Name() string { return m.name }
 
-// now is the server that is the master at this moment.
+// now returns the current primary.
 func (m *master) now() *server {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.primary
 }
 
-// servers are all that the master has, itself first.
+// servers returns all servers of the master, the primary first.
 func (m *master) servers() []*server {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -64,8 +64,8 @@ func (m *master) State() cluster.State {
 	return s.State()
 }
 
-// enter waits for the calls before this one. The context it gives also ends
-// when the cluster is closed.
+// enter waits for the earlier calls. The context that it returns also ends when the cluster is
+// closed.
 func (m *master) enter(ctx context.Context) (context.Context, func(), error) {
 	select {
 	case m.turn <- struct{}{}:
@@ -87,7 +87,7 @@ func (m *master) enter(ctx context.Context) (context.Context, func(), error) {
 	}, nil
 }
 
-// act runs one call on the master in its turn and says in its error what was tried.
+// act executes one call on the master, and names it in the error.
 func (m *master) act(ctx context.Context, what string, f func(context.Context) error) error {
 	ctx, leave, err := m.enter(ctx)
 	if err != nil {
@@ -167,8 +167,8 @@ func (m *master) Start(ctx context.Context) error {
 	})
 }
 
-// restart starts a server on the port that is its for good; but someone may have
-// got hold of it for a moment while the server was down.
+// restart starts a server on its port. Another program may have used the port for a moment
+// while the server was down, so restart retries.
 func restart(ctx context.Context, s *server) error {
 	for began := time.Now(); ; {
 		err := s.start(ctx)
@@ -181,8 +181,8 @@ func restart(ctx context.Context, s *server) error {
 	}
 }
 
-// Inspect does not wait for calls under way: it asks a master that is up, and fails
-// at once if it is not.
+// Inspect does not wait for other calls: it asks a master that is up, and fails immediately if
+// it is not.
 func (m *master) Inspect(ctx context.Context, keys []string) (cluster.Snapshot, error) {
 	s := m.now()
 	client := s.asked()
@@ -203,7 +203,7 @@ func (m *master) Inspect(ctx context.Context, keys []string) (cluster.Snapshot, 
 	return found, nil
 }
 
-// remove ends the master for good. The cluster's life has ended before.
+// remove ends the master for good. The context of the cluster has ended before.
 func (m *master) remove() error {
 	m.turn <- struct{}{}
 	defer func() { <-m.turn }()

@@ -16,7 +16,7 @@ const (
 	fillerBatch = 32       // fillers in a round trip
 )
 
-// reach gives the client to ask a master with that has to be up.
+// reach returns the client for a master that must be up.
 func (m *master) reach() (*redis.Client, error) {
 	s := m.now()
 	client := s.asked()
@@ -56,7 +56,7 @@ func (m *master) FillMemory(ctx context.Context, bytes int64) error {
 			for _, r := range replies {
 				switch err := r.Err(); {
 				case redis.HasErrorPrefix(err, "OOM"):
-					return nil // that is what a full memory says
+					return nil // that is the error of a full memory
 				case err != nil:
 					return fmt.Errorf("SET %d bytes of junk: %w", fillerSize, err)
 				}
@@ -76,10 +76,10 @@ func (m *master) FillMemory(ctx context.Context, bytes int64) error {
 	})
 }
 
-// maxFill ends a Fill that would go on for ever.
+// maxFill bounds a FillMemory that would never end.
 const maxFill = 1 << 30
 
-// evicted says how many keys a server evicted since its start.
+// evicted returns how many keys a server has evicted since its start.
 func evicted(ctx context.Context, c *redis.Client) (int64, error) {
 	text, err := c.Info(ctx, "stats").Result()
 	if err != nil {

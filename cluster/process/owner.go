@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// identity names a process for good: a process id is used again, a process id
-// together with the time that process started is not.
+// identity identifies a process uniquely: a process id is reused, but not together with the
+// start time of the process.
 type identity struct {
 	Pid   int
-	start string // digits: clock ticks since boot, or seconds since 1970; "0" if nothing tells
+	start string // digits: clock ticks since boot, or seconds since 1970; "0" if unknown
 }
 
 func (i identity) String() string { return fmt.Sprintf("%d@%s", i.Pid, i.start) }
@@ -30,7 +30,7 @@ func ParseIdentity(s string) (identity, error) {
 	return identity{n, start}, nil
 }
 
-// identify names the process that has this id now.
+// identify returns the identity of the process with this id.
 func identify(pid int) identity {
 	if st, err := readStat(pid); err == nil {
 		return identity{pid, st.start}
@@ -38,8 +38,8 @@ func identify(pid int) identity {
 	return identity{pid, "0"}
 }
 
-// Alive says whether this very process still runs. A zombie does not: it waits
-// for its parent to notice.
+// Alive reports whether this process still runs. A zombie does not: it only waits for its
+// parent.
 func (i identity) Alive() bool {
 	st, err := readStat(i.Pid)
 	switch {
@@ -48,8 +48,8 @@ func (i identity) Alive() bool {
 	case errors.Is(err, os.ErrNotExist):
 		return false
 	default:
-		// Take any process of that id for it: to leave something behind is better
-		// than to remove what someone lives on.
+		// Any process with that id counts as the same one: leaving something behind is better
+		// than removing what is in use.
 		return syscall.Kill(i.Pid, 0) != syscall.ESRCH
 	}
 }
@@ -59,15 +59,15 @@ var hasProc = sync.OnceValue(func() bool {
 	return err == nil
 })
 
-// stat is what the system says of a process.
+// stat is the state of a process as the system reports it.
 type stat struct {
 	state string // R, S, D, T, Z, …
-	group int    // of processes; 0 if only ps could tell
+	group int    // in any unit; 0 if only ps was available
 	start string
 }
 
-// readStat asks /proc, or ps where there is none. The error wraps os.ErrNotExist
-// if there is no such process.
+// readStat reads /proc, or calls ps if there is none. The error wraps os.ErrNotExist if there
+// is no such process.
 func readStat(pid int) (stat, error) {
 	if hasProc() {
 		return readStatFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -112,11 +112,11 @@ func readStatFile(path string) (stat, error) {
 	return stat{state: f[0], group: group, start: f[19]}, nil
 }
 
-// Self is the harness itself: the owner of what it starts.
+// Self is the identity of the harness, which owns what it starts.
 var Self = sync.OnceValue(func() identity { return identify(os.Getpid()) })
 
-// Place is where process ids mean what they mean here: this host, and this pid
-// namespace of it. An owner of another place can not be judged dead from here.
+// Place identifies where process ids have the same meaning as here: this host, and its pid
+// namespace. An owner in another place cannot be judged dead from here.
 var Place = sync.OnceValue(func() string {
 	host, err := os.Hostname()
 	if err != nil {

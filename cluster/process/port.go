@@ -8,18 +8,18 @@ import (
 	"strconv"
 )
 
-// firstPort and lastPort span the ports that masters listen on. They lie below
-// the range that systems hand out to outgoing connections (from 32768 on Linux,
-// 49152 elsewhere): a master keeps its port while it is down, and in that time a
-// client's connection must not be given it, or the master could not come back.
+// firstPort and lastPort bound the ports of masters. They are below the range that systems use
+// for outgoing connections (from 32768 on Linux, 49152 elsewhere): a master keeps its port
+// while it is down, and if a client's connection got the port in that time, the master could
+// not return.
 const firstPort, lastPort = 16000, 32000
 
-// freePorts finds n different ports of 127.0.0.1 on which nobody listens. They
-// are not reserved: whoever uses them must be ready to find one taken.
+// freePorts finds n different ports of 127.0.0.1 on which nobody listens. They are not
+// reserved, so callers must handle a port that is taken.
 func freePorts(n int) ([]int, error) {
 	first, last := firstPort, lastPort
 	if lo, hi, ok := outgoingPorts(); ok && lo < last && hi > first {
-		switch { // someone widened the range: take the larger part outside it
+		switch { // the range was widened: use the larger part outside it
 		case lo-1024 >= 65535-hi && lo-1024 > 100:
 			first, last = 1024, lo
 		case 65535-hi > 100:
@@ -49,8 +49,8 @@ func freePorts(n int) ([]int, error) {
 
 func address(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// outgoingPorts is the range from which the system picks the local port of an
-// outgoing connection, if it tells.
+// outgoingPorts returns the range of local ports of outgoing connections, if the system has
+// one.
 func outgoingPorts() (lo, hi int, ok bool) {
 	b, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"lockpick/cluster"
 )
 
-// Start starts masters as redis-server processes of this host. They end with
-// the harness, whatever ends it.
+// Start starts masters as redis-server processes of this host. They end with the harness,
+// however it ends.
 func Start(ctx context.Context, cfg cluster.Config) (cluster.Cluster, error) {
 	cfg, flags, err := CompleteConfig(cfg)
 	if err != nil {
@@ -92,7 +92,7 @@ func (p *process) Launch(context.Context) (<-chan struct{}, error) {
 		awaitGroup(cmd)
 		close(exited)
 	}()
-	// For Sweep, where a system does not end the server together with us.
+	// For Sweep, on systems that do not end the server together with the harness.
 	note := []byte(identify(p.pid).String() + "\n")
 	if err := os.WriteFile(p.Home+pidSuffix, note, 0o644); err != nil {
 		p.signal(syscall.SIGKILL, true)
@@ -102,11 +102,12 @@ func (p *process) Launch(context.Context) (<-chan struct{}, error) {
 	return exited, nil
 }
 
-// pidSuffix makes of a server's directory the file that notes its server's identity.
+// pidSuffix is appended to the name of a server's directory to name the file with its server's
+// identity.
 const pidSuffix = ".pid"
 
-// signal sends to the server alone, or to it and its children (those that write
-// a snapshot, say). Once it was waited for, its id is no longer its own.
+// signal signals the server only, or the server and its children (such as one that writes a
+// snapshot). After the process was waited for, its id may belong to another process.
 func (p *process) signal(s syscall.Signal, all bool) error {
 	if p.pid == 0 || ended(p.exited) {
 		return nil
@@ -146,7 +147,7 @@ func (p *process) Kill(context.Context) error      { return p.signal(syscall.SIG
 func (p *process) Terminate(context.Context) error { return p.signal(syscall.SIGTERM, false) }
 func (p *process) Complaint() string               { return "" } // it all goes to the log
 
-// owns compares process groups: redis-server may be a wrapper of the real one.
+// owns compares process groups, because redis-server may be a wrapper of the real one.
 func (p *process) Owns(s ServerInfo) bool {
 	pgid, err := syscall.Getpgid(s.Pid)
 	return err == nil && pgid == p.pid
@@ -167,9 +168,9 @@ func (p *process) Remove() error {
 	}
 }
 
-// spawner starts processes from one thread that lives as long as they do. Linux
-// ends a process that asked to die with its parent when the parent's thread
-// ends, and Go ends threads as it sees fit.
+// spawner starts processes from one thread that lives as long as they do. If a process is to
+// end with its parent, Linux ends it when the parent's thread ends, and Go may end threads at
+// any time.
 type spawner struct {
 	work chan func()
 	once sync.Once

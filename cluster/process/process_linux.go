@@ -12,17 +12,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// serverAttr gives a server its own process group, so that a Ctrl-C in the
-// terminal is for the harness alone, and its death together with ours.
+// serverAttr gives a server its own process group, so that Ctrl-C in the terminal reaches only
+// the harness, and makes the server end when the harness ends.
 func serverAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// awaitGroup waits for a server and ends what it left running. A child that writes
-// a snapshot would write it beneath whoever reads or cuts the data next.
+// awaitGroup waits for a server and ends the rest of its group. A child that writes a snapshot
+// could otherwise write it while the data is read or cut.
 func awaitGroup(cmd *exec.Cmd) {
 	pid := cmd.Process.Pid
-	// The server is left a zombie for a moment: until then its id is its group's alone.
+	// The server stays a zombie until the rest has ended: until then no other process group can
+	// have its id.
 	for unix.Waitid(unix.P_PID, pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
 	}
 	syscall.Kill(-pid, syscall.SIGKILL)
@@ -32,8 +33,7 @@ func awaitGroup(cmd *exec.Cmd) {
 	}
 }
 
-// groupRuns says whether anyone of a process group still runs. Who has ended and
-// waits to be noticed by a parent, which is not us, does not.
+// groupRuns reports whether a process of a group still runs. Zombies do not count.
 func groupRuns(group int) bool {
 	if syscall.Kill(-group, 0) != nil {
 		return false
@@ -50,7 +50,7 @@ func groupRuns(group int) bool {
 	return false
 }
 
-// allStopped says whether every thread of a process stands still.
+// allStopped reports whether every thread of a process is stopped.
 func allStopped(pid int) (bool, error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 	if err != nil || len(threads) == 0 {

@@ -7,12 +7,12 @@ import (
 	"syscall"
 )
 
-// serverAttr gives a server its own process group, so that a Ctrl-C in the
-// terminal is for the harness alone.
+// serverAttr gives a server its own process group, so that Ctrl-C in the terminal reaches only
+// the harness.
 func serverAttr() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// allStopped takes the signal for the deed: this system does not tell the states
-// of threads in a way that is worth asking.
+// allStopped always returns true: this system has no practical way to read the states of
+// threads.
 func allStopped(int) (bool, error) { return true, nil }
 
 // awaitGroup waits for a server.

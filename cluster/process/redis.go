@@ -18,9 +18,9 @@ import (
 	"lockpick/cluster"
 )
 
-// persistenceFlags are the options of redis-server that make a master keep its keys in
-// this way. What a persistence does not want is switched off by name: "no AOF"
-// alone would leave the snapshots on, and a clean shutdown would keep the keys.
+// persistenceFlags are the options of redis-server for a kind of persistence. Every mechanism
+// that it does not include is switched off explicitly: without AOF alone, snapshots would still
+// be on, and a clean shutdown would keep the keys.
 func persistenceFlags(p cluster.Persistence) ([]string, error) {
 	switch p {
 	case cluster.None:
@@ -50,7 +50,7 @@ func memoryFlags(limit int64, policy cluster.Eviction) ([]string, error) {
 	return []string{"--maxmemory", strconv.FormatInt(limit, 10), "--maxmemory-policy", string(policy)}, nil
 }
 
-// join lists what is allowed, for an error.
+// join lists the allowed values, for an error.
 func join[S ~string](all []S) string {
 	var b strings.Builder
 	for i, s := range all {
@@ -62,7 +62,7 @@ func join[S ~string](all []S) string {
 	return b.String()
 }
 
-// ServerInfo is what a master says in INFO server.
+// ServerInfo is a master's reply to INFO server.
 type ServerInfo struct {
 	version string
 	runID   string
@@ -85,9 +85,9 @@ func parseInfo(text string) ServerInfo {
 	return s
 }
 
-// probe asks, on a connection of its own, whether a server is ready, and who it
-// is. It speaks the protocol by hand: a client library would retry, negotiate
-// and pool, while a probe must say what is so now.
+// probe asks a server, on a connection of its own, whether it is ready and which one it is. It
+// uses no client library, because that would retry, negotiate and pool, and a probe must report
+// the current state.
 func probe(ctx context.Context, addr string) (ServerInfo, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "tcp", addr)
@@ -104,7 +104,7 @@ func probe(ctx context.Context, addr string) (ServerInfo, error) {
 	if err != nil {
 		return ServerInfo{}, err
 	}
-	if pong != "+PONG\r\n" { // it loads its data, or wants a password
+	if pong != "+PONG\r\n" { // it loads its data, or needs a password
 		return ServerInfo{}, fmt.Errorf("PING: %s", strings.TrimSpace(pong))
 	}
 	head, err := r.ReadString('\n')
@@ -122,12 +122,12 @@ func probe(ctx context.Context, addr string) (ServerInfo, error) {
 	return parseInfo(string(body)), nil
 }
 
-// lookTimeout bounds each step of a snapshot: a master that is well answers in far
-// less, and one that is not must not hold up whoever looks.
+// lookTimeout bounds each step of a snapshot. A healthy master answers in far less time, and
+// another one must not delay the caller.
 const lookTimeout = time.Second
 
-// newInspectionClient is the client that snapshots are taken through. It is told to try
-// everything once: its retries would hide what it is there to see.
+// newInspectionClient returns the client for snapshots. It does not retry, because retries
+// would hide what snapshots are meant to show.
 func newInspectionClient(addr string) *redis.Client {
 	return redis.NewClient(&redis.Options{
 		Addr:                     addr,
@@ -155,8 +155,8 @@ func infoField(text, name string) string {
 	return ""
 }
 
-// look reads all in one round trip.
-// noExpiry is PTTL's answer for a key that has none.
+// look reads everything in one round trip. noExpiry is the reply of PTTL for a key without an
+// expiry.
 const noExpiry = time.Duration(-1)
 
 func snapshot(ctx context.Context, c *redis.Client, keys []string) (cluster.Snapshot, error) {
@@ -166,10 +166,10 @@ func snapshot(ctx context.Context, c *redis.Client, keys []string) (cluster.Snap
 	c.Pipelined(ctx, func(p redis.Pipeliner) error {
 		info, stats, clock = p.Info(ctx, "server"), p.Info(ctx, "stats"), p.Time(ctx)
 		for i, k := range keys {
-			values[i], left[i] = p.Get(ctx, k), p.PTTL(ctx, k) // in this order: what is left is never less than what that value had
+			values[i], left[i] = p.Get(ctx, k), p.PTTL(ctx, k) // in this order, so that the time that is left is not less than it was when the value was read
 		}
 		return nil
-	}) // the error is the first command's that failed; each is looked at below
+	}) // the error of the first command that failed; each is checked below
 	if err := info.Err(); err != nil {
 		return cluster.Snapshot{}, fmt.Errorf("INFO server: %w", err)
 	}
@@ -188,11 +188,11 @@ func snapshot(ctx context.Context, c *redis.Client, keys []string) (cluster.Snap
 			}
 			if d := left[i].Val(); d >= 0 {
 				found.Expires[k] = found.Time.Add(d)
-			} else if d != noExpiry { // it ended between the two commands
+			} else if d != noExpiry { // it expired between the two commands
 				delete(found.Keys, k)
 			}
 		case errors.Is(err, redis.Nil), redis.HasErrorPrefix(err, "WRONGTYPE"):
-			// It does not exist, or is no lock.
+			// The key does not exist, or is not a lock.
 		default:
 			return cluster.Snapshot{}, fmt.Errorf("GET %s: %w", k, err)
 		}

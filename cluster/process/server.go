@@ -12,21 +12,20 @@ import (
 	"lockpick/cluster"
 )
 
-// Engine is what a driver must be able to do with the process of one master.
-// master sees to it that its methods are called one at a time and only where
-// they make sense.
+// Engine is what a driver must implement for the process of one master. master calls the
+// methods one at a time and only in states in which they make sense.
 type Engine interface {
-	// Launch starts the server. exited is closed once it has ended, whatever the cause.
+	// Launch starts the server. exited is closed when the server has ended, whatever the cause.
 	Launch(ctx context.Context) (exited <-chan struct{}, err error)
 	Pause(ctx context.Context) error
 	Resume(ctx context.Context) error
-	Kill(ctx context.Context) error      // SIGKILL; also a paused one, which must not run on before it dies
+	Kill(ctx context.Context) error      // SIGKILL; a paused server must not execute anything before it ends
 	Terminate(ctx context.Context) error // SIGTERM
-	// Owns says whether the server that answers on the master's port is this one.
+	// Owns reports whether the server that answers on the master's port is this one.
 	Owns(ServerInfo) bool
-	// Complaint is what the server said that is not in its log.
+	// Complaint returns output of the server that is not in its log.
 	Complaint() string
-	// Remove ends the server and removes whatever the driver holds for it but the log.
+	// Remove ends the server and removes everything of it except the log.
 	Remove() error
 }
 
@@ -36,22 +35,22 @@ const (
 	portWithin  = 3 * time.Second  // how long a taken port is tried again
 )
 
-// server is one redis-server of a driver: a process or a container with its own
-// address, data and log, and its state. Its master puts the calls in order.
+// server is one redis-server of a driver: a process or a container with its own address, data,
+// log and state. Its master executes calls one after the other.
 type server struct {
 	Site
 	addr   string
 	engine Engine
 	log    serverLog
 	shared *sharedMemory    // nil without the shim
-	feed   *cluster.TCPLink // from where it replicates; nil without replicas
+	feed   *cluster.TCPLink // the link through which it replicates; nil without replicas
 	starts int
 
 	mu     sync.Mutex
 	exited <-chan struct{} // of the last start; nil before the first
 	ready  bool            // it has answered since the last start
 	paused bool
-	client *redis.Client // for what the harness asks; a new one for each start
+	client *redis.Client // for requests of the harness; a new one for each start
 	info   ServerInfo
 	deaths deaths
 }
@@ -72,7 +71,7 @@ func (s *server) State() cluster.State {
 	return cluster.Up
 }
 
-// asked is the client to ask the server with; nil while it is down.
+// asked returns the client for requests to the server; nil while it is down.
 func (s *server) asked() *redis.Client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,7 +109,7 @@ func (s *server) setPaused(p bool) {
 	s.paused = p
 }
 
-// kill ends the server by SIGKILL; why goes into its log.
+// kill ends the server with SIGKILL; why is written to its log.
 func (s *server) kill(ctx context.Context, why string) error {
 	s.log.mark("%s %s", why, s.Name)
 	s.expectEnd()
@@ -145,8 +144,7 @@ func (s *server) settle() {
 	}
 }
 
-// start launches the server and waits until it answers. Either it is up then, or
-// it is down.
+// start launches the server and waits until it answers. After that it is either up or down.
 func (s *server) start(ctx context.Context) error {
 	s.settle() // it may have ended by itself
 	s.starts++
@@ -164,11 +162,11 @@ func (s *server) start(ctx context.Context) error {
 	s.exited = exited
 	s.mu.Unlock()
 	info, err := s.awaitReady(ctx, exited)
-	if err == nil && s.shared != nil && s.starts > 1 { // of the first start the cluster makes what it can
+	if err == nil && s.shared != nil && s.starts > 1 { // at the first start the cluster reports it
 		err = s.shared.proof()
 	}
 	if err != nil {
-		// What may still run would answer later, and nobody would expect it.
+		// A process that still runs could answer later, when it is considered down.
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), EndWithin)
 		defer cancel()
 		if kerr := s.engine.Kill(end); kerr != nil {
@@ -189,7 +187,7 @@ func (s *server) start(ctx context.Context) error {
 	return nil
 }
 
-// failed makes the error of a start that failed, with what the server said of it.
+// failed returns the error of a start that failed, with the output of the server.
 func (s *server) failed(from int64, err error) error {
 	if said := s.engine.Complaint(); said != "" {
 		s.log.write(said)
@@ -198,7 +196,7 @@ func (s *server) failed(from int64, err error) error {
 		err = fmt.Errorf("%w: %w", ErrPortTaken, err)
 	}
 	if errors.Is(err, cluster.ErrClosed) || errors.Is(err, context.Canceled) {
-		return err // it was called off: its log would only mislead
+		return err // it was cancelled, and its log would only mislead
 	}
 	return fmt.Errorf("%w; its log (%s) ends:\n%s", err, s.log.path, s.log.tail())
 }
@@ -207,7 +205,7 @@ func (s *server) failed(from int64, err error) error {
 func (s *server) awaitReady(ctx context.Context, exited <-chan struct{}) (ServerInfo, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, readyWithin, fmt.Errorf("it does not answer PING on %s within %v", s.addr, readyWithin))
 	defer cancel()
-	go func() { // a probe of a server that has died must not wait for its timeout
+	go func() { // a probe of a server that has ended must not wait for its timeout
 		select {
 		case <-exited:
 			cancel()
@@ -243,7 +241,7 @@ func (s *server) awaitReady(ctx context.Context, exited <-chan struct{}) (Server
 	}
 }
 
-// Sleep waits for d and says whether the context still lives.
+// Sleep waits for d and reports whether ctx is still alive.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// serverLog is a master's log file. The server appends to it over all its starts;
-// marks of ours say where each of them begins.
+// serverLog is a master's log file. The server appends to it in all its starts; marks of the
+// harness separate them.
 type serverLog struct{ path string }
 
-// create makes the file, so that whoever opens it next is not its owner.
+// create creates the file, so that the harness owns it, and not the program that opens it next.
 func (j serverLog) create() error {
 	f, err := os.OpenFile(j.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -22,8 +22,8 @@ func (j serverLog) create() error {
 	return f.Close()
 }
 
-// write appends text. A log that can not be written must not end a campaign: the
-// server itself will complain about it.
+// write appends text. Errors are ignored: a log that cannot be written must not end a campaign,
+// and the server reports the same error.
 func (j serverLog) write(text string) {
 	f, err := os.OpenFile(j.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -33,7 +33,7 @@ func (j serverLog) write(text string) {
 	fmt.Fprintln(f, strings.TrimRight(text, "\n"))
 }
 
-// mark appends a line of ours and says where what follows it begins.
+// mark appends a line of the harness and returns its end as a position.
 func (j serverLog) mark(format string, args ...any) int64 {
 	j.write(fmt.Sprintf("=== %s lockpick: ", time.Now().Format(time.RFC3339Nano)) + fmt.Sprintf(format, args...))
 	st, err := os.Stat(j.path)
@@ -43,8 +43,8 @@ func (j serverLog) mark(format string, args ...any) int64 {
 	return st.Size()
 }
 
-// takenPort says whether the server complained, since that position, that it
-// could not listen on its port.
+// takenPort reports whether the server has logged, since that position, that it could not
+// listen on its port.
 func (j serverLog) takenPort(from int64) bool {
 	f, err := os.Open(j.path)
 	if err != nil {
@@ -58,7 +58,7 @@ func (j serverLog) takenPort(from int64) bool {
 	return err == nil && bytes.Contains(b, []byte("Address already in use"))
 }
 
-// tail is the end of the log, as an error quotes it.
+// tail returns the end of the log, for errors.
 func (j serverLog) tail() string {
 	const lines, size = 8, 8 << 10
 	f, err := os.Open(j.path)

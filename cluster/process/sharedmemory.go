@@ -21,7 +21,7 @@ import (
 // The log holds, for each inode that was fsynced, how much of it is durable,
 // and the last changes of names. Its size is fixed, however long a server runs.
 type sharedMemory struct {
-	dir string // holds the shared memory and the files that were unlinked last
+	dir string // contains the shared memory and the files that were unlinked last
 
 	mu    sync.Mutex
 	mem   []byte // nil after close
@@ -46,9 +46,9 @@ const (
 
 	wordMagic      = 0
 	wordGeneration = 1
-	wordHello      = 2 // process id of the server, once the shim is at work in it
-	wordFailed     = 3 // the error number that keeps it from that
-	wordSeen       = 4 // what the server was seen to call
+	wordHello      = 2 // process id of the server, when the shim works in it
+	wordFailed     = 3 // the error number that prevents that
+	wordSeen       = 4 // the calls of the server that the shim has seen
 	wordOps        = 5 // changes of names
 	wordCommitted  = 6 // how many of them an fsync has committed
 	wordKept       = 7 // files that were kept
@@ -56,7 +56,7 @@ const (
 	wordDelayed    = 9
 	wordLied       = 10
 	wordRefused    = 11
-	wordLost       = 12 // entries for which the log had no room
+	wordLost       = 12 // number of entries for which the log had no room
 	wordSetting    = 16 // two of them, 8 words each
 
 	flagClock = 1
@@ -72,7 +72,7 @@ func newSharedMemory(dir string) (*sharedMemory, error) {
 		return nil, fmt.Errorf("make the directory of the fault shim: %w", err)
 	}
 	name := filepath.Join(dir, "page")
-	// Written, not only sized: a hole that can not be filled would be a SIGBUS.
+	// Written, and not only sized: a hole that cannot be filled would cause a SIGBUS.
 	if err := os.WriteFile(name, make([]byte, pageSize), 0o644); err != nil {
 		return nil, fmt.Errorf("make the memory that the fault shim shares: %w", err)
 	}
@@ -90,7 +90,7 @@ func newSharedMemory(dir string) (*sharedMemory, error) {
 	return p, nil
 }
 
-// close ends the mapping; the server's own lives on.
+// close ends this process's mapping; that of the server continues.
 func (p *sharedMemory) close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -106,7 +106,7 @@ func (p *sharedMemory) at(offset int) *atomic.Uint64 {
 	return (*atomic.Uint64)(unsafe.Pointer(&p.mem[offset]))
 }
 
-// prepare readies the memory for a start of the server.
+// prepare initializes the memory for a start of the server.
 func (p *sharedMemory) prepare(data string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -116,7 +116,7 @@ func (p *sharedMemory) prepare(data string) error {
 	return p.sweep(data)
 }
 
-// proof says whether the shim is at work in the server that answers, and if not, why.
+// proof reports whether the shim works in the server that answers, and if not, why.
 func (p *sharedMemory) proof() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -132,8 +132,8 @@ func (p *sharedMemory) proof() error {
 	return nil
 }
 
-// apply puts a setting in force: the other one of the two is written, and the
-// generation makes it the current one. p.mu is held.
+// apply applies a setting: it writes the inactive one of the two settings, and then the
+// generation, which makes that one active. The caller holds p.mu.
 func (p *sharedMemory) apply() {
 	var w [8]uint64
 	if p.clock != (cluster.Clock{}) {
@@ -174,7 +174,7 @@ func (p *sharedMemory) setDisk(d cluster.Disk) {
 	}
 }
 
-// wall is what a server's clock shows when the true one shows t.
+// wall returns what a server's clock shows at a true time.
 func (p *sharedMemory) wall(t time.Time) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -185,7 +185,7 @@ func (p *sharedMemory) wall(t time.Time) time.Time {
 	return t.Add(p.clock.Offset + time.Duration(gain))
 }
 
-// counts says what the disk did since the server was made.
+// counts returns the counts of the disk since the server was made.
 func (p *sharedMemory) counts() cluster.DiskCounts {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -196,14 +196,14 @@ func (p *sharedMemory) counts() cluster.DiskCounts {
 	return cluster.DiskCounts{Fsyncs: n(wordFsyncs), Delayed: n(wordDelayed), Lied: n(wordLied), Refused: n(wordRefused)}
 }
 
-// slot is what the log knows of an inode.
+// slot is an entry of the log about an inode.
 type slot struct {
 	ino   uint64
 	value uint64 // of a file: its durable bytes; of a directory: the changes of names before its last fsync
-	birth uint64 // when the inode was made: it may have been given to another file since
+	birth uint64 // when the inode was made, because it may have been given to another file since
 }
 
-// slots reads those that are in use. p.mu is held.
+// slots reads those that are in use. The caller holds p.mu.
 func (p *sharedMemory) slots() map[uint64]slot {
 	all := map[uint64]slot{}
 	for i := range slots {
@@ -215,7 +215,7 @@ func (p *sharedMemory) slots() map[uint64]slot {
 	return all
 }
 
-// setSlots replaces them all, while no server runs. p.mu is held.
+// setSlots replaces all of them, while no server runs. The caller holds p.mu.
 func (p *sharedMemory) setSlots(all []slot) error {
 	if len(all) > slots {
 		return fmt.Errorf("the fault shim's log of fsyncs has room for %d files, and there are %d", slots, len(all))
@@ -233,17 +233,17 @@ func (p *sharedMemory) setSlots(all []slot) error {
 	return nil
 }
 
-// change is a change of a name, as the log has it.
+// change is an entry of the log about a change of a name.
 type change struct {
 	number   uint64 // from 0
 	op       byte   // C created, R renamed, U unlinked, M made a directory
-	ino      uint64 // of what the name was given to, or taken from
-	kept     uint64 // the file that lost its name is kept under this number; 0: none did
+	ino      uint64 // the inode that the name was given to, or taken from
+	kept     uint64 // number under which the file that lost its name is kept; 0: none
 	from, to string // relative to the data directory
 }
 
-// changes reads the last ones in order, those left out that the server was
-// killed over. p.mu is held.
+// changes reads the last ones in order, without one during which the server was killed. The
+// caller holds p.mu.
 func (p *sharedMemory) changes() []change {
 	ops := p.word(wordOps).Load()
 	var all []change

@@ -16,21 +16,21 @@ import (
 	"time"
 )
 
-// The shim is a shared object that the loader puts before a server's libc. Clock
-// and disk faults and power cuts need it; everything else works without it.
+// The shim is a shared object that the loader puts before a server's libc. Clock faults, disk
+// faults and power cuts need it; everything else works without it.
 
 //go:embed shim/shim.c
 var shimSource []byte
 
-// What a server finds in its environment.
+// The environment variables of a server.
 const (
-	shimEnv = "LOCKPICK_SHIM" // directory that the shared memory and the kept files are in
+	shimEnv = "LOCKPICK_SHIM" // directory of the shared memory and the kept files
 	dataEnv = "LOCKPICK_DATA" // its data directory
 )
 
-// Environment makes a server load the shim.
+// Environment returns the environment that makes a server load the shim.
 func Environment(object, shimDir, data, preloaded string) []string {
-	if preloaded != "" { // by the user, for reasons of theirs
+	if preloaded != "" { // set by the user for another purpose
 		object += ":" + preloaded
 	}
 	return []string{"LD_PRELOAD=" + object, shimEnv + "=" + shimDir, dataEnv + "=" + data}
@@ -52,8 +52,8 @@ func Compiler() ([]string, error) {
 	return nil, errors.New("find a C compiler: there is no cc, gcc or clang on the PATH; install one: apt-get install gcc")
 }
 
-// compileFlags need nothing of the system that the compiler does not bring
-// itself, and leave nothing to be found at run time but what every libc has.
+// compileFlags need nothing of the system except what the compiler contains, and the result
+// needs at run time only what every libc has.
 func compileFlags() []string {
 	flags := []string{
 		"-std=gnu11", "-O2", "-fPIC", "-shared", "-nostdlib", "-ffreestanding", "-fno-builtin",
@@ -70,8 +70,8 @@ func compileFlags() []string {
 
 const compileWithin = 30 * time.Second
 
-// ShimObject gives the path of the shim, which is built if it was not built
-// before. Builds at the same time are safe: each one renames a file of its own.
+// ShimObject returns the path of the shim, which it builds if it was not built before.
+// Concurrent builds are safe: each renames a file of its own.
 func ShimObject(ctx context.Context) (string, error) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
 		return "", fmt.Errorf("the fault shim runs on Linux on x86-64 and arm64, and this is %s on %s", runtime.GOOS, runtime.GOARCH)

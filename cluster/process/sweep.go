@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Sweep removes what the process driver of dead harnesses of this user left behind: servers, and
-// the data of their masters. It returns what it removed.
+// Sweep removes what the process driver of dead harnesses of this user has left behind:
+// servers, and the data of their masters. It returns what it removed.
 func Sweep(context.Context) (removed []string, err error) { return RemoveDead("process") }
 
 // Leftovers lists what a sweep would remove of a driver's data, and changes nothing.
@@ -21,8 +21,9 @@ func Leftovers(driver string) ([]string, error) {
 	return roots, err
 }
 
-// RemoveDead removes the data of a driver's dead harnesses. Before that it ends the servers whose
-// identities are noted there. The docker driver notes none: it removes its containers first.
+// RemoveDead removes the data of a driver's dead harnesses. Before that it ends the servers
+// whose identities are noted there. The docker driver notes none: it removes its containers
+// first.
 func RemoveDead(driver string) (removed []string, err error) {
 	roots, release, err := dead(driver, true)
 	defer release()
@@ -46,7 +47,7 @@ func RemoveDead(driver string) (removed []string, err error) {
 	return removed, errors.Join(errs...)
 }
 
-// endNoted kills the server whose identity a file notes, if it is still that one and runs as this
+// endNoted kills the server whose identity a file notes, if it still has that identity and runs as this
 // user.
 func endNoted(file string) (string, error) {
 	b, err := os.ReadFile(file)
@@ -66,8 +67,8 @@ func endNoted(file string) (string, error) {
 	return id.String(), nil
 }
 
-// ours says whether a process runs as this user. Where there is no /proc nothing tells: the note
-// lies in a folder that only this user can write.
+// ours reports whether a process runs as this user. Without /proc that is unknown, and the
+// answer is true: the note is in a folder that only this user can write.
 func ours(pid int) bool {
 	info, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
 	if err != nil {

@@ -9,26 +9,26 @@ import (
 	"time"
 )
 
-// Bounds of the commands of one connection that have no reply yet.
+// The bounds of the commands of one connection without a reply so far.
 const (
 	maxPending     = 1 << 20 // commands
-	maxPendingText = 8 << 20 // bytes of their arguments; beyond, arguments are not kept
+	maxPendingText = 8 << 20 // bytes of their arguments; beyond that, arguments are not kept
 )
 
 // Exchange is a command and its reply.
 type Exchange struct {
-	Args     []string // the command's name first; nil: they were not kept
-	Reply    *Reply   // valid during the call; nil: none came
+	Args     []string // the command's name first; nil: the arguments were not kept
+	Reply    *Reply   // valid during the call; nil: there was none
 	Sent     time.Time
 	Answered time.Time // or when the connection ended
 }
 
-// Conversation follows both directions of one connection. Its methods may be called by
-// different goroutines, one for each direction.
+// Conversation follows both directions of one connection. Each direction may call its methods
+// from its own goroutine.
 type Conversation struct {
 	// Tell is called with each exchange whose command Keep wants. The connection waits for it.
 	Tell func(Exchange)
-	// Keep says whether a command is needed, of which name is the name in lower case; nil: all are.
+	// Keep says whether a command is needed. name is in lower case. Nil: all are.
 	Keep func(name []byte, args []Value) bool
 	// Lost is called once, when the rest of the connection cannot be followed; may be nil.
 	Lost func(why error)
@@ -55,7 +55,7 @@ type command struct {
 	sent time.Time
 }
 
-// kind says what else than an exchange a command and its reply are.
+// kind says whether a command and its reply are something else than an exchange.
 type kind uint8
 
 const (
@@ -63,10 +63,10 @@ const (
 	multi
 	exec
 	discard
-	inMulti // it is queued, and its reply comes with that of EXEC
+	inMulti // it is queued, and its reply is part of that to EXEC
 )
 
-// Request takes bytes that the client sent.
+// Request receives bytes that the client sent.
 func (c *Conversation) Request(b []byte, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -86,7 +86,7 @@ func (c *Conversation) Request(b []byte, at time.Time) {
 	}
 }
 
-// Reply takes bytes that the client is about to get.
+// Reply receives bytes that the client is about to get.
 func (c *Conversation) Reply(b []byte, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,7 +100,7 @@ func (c *Conversation) Reply(b []byte, at time.Time) {
 	}
 }
 
-// End says that the connection is over: commands without a reply get none.
+// End says that the connection has ended: commands without a reply get none.
 func (c *Conversation) End(at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,7 +127,7 @@ func (c *Conversation) start() {
 	c.replies = decoder{emit: c.onReply}
 }
 
-// lose gives the connection up.
+// lose stops following the connection.
 func (c *Conversation) lose(why error) {
 	c.over = true
 	c.pending, c.queued, c.requests, c.replies = nil, nil, decoder{}, decoder{}
@@ -152,7 +152,7 @@ func (c *Conversation) onCommand(r *Reply) error {
 		x.kind = discard
 	case "subscribe", "psubscribe", "ssubscribe", "unsubscribe", "punsubscribe", "sunsubscribe":
 		c.subscribed = true
-		return nil // what comes are messages, one for each channel
+		return nil // the replies are messages, one for each channel
 	case "monitor", "sync", "psync":
 		return fmt.Errorf("after %s a master sends what is no reply", strings.ToUpper(string(name)))
 	case "client":
@@ -160,7 +160,7 @@ func (c *Conversation) onCommand(r *Reply) error {
 			return errors.New("the client has turned replies off")
 		}
 	}
-	if bytes.EqualFold(name, []byte("RESET")) { // it ends a transaction, too
+	if bytes.EqualFold(name, []byte("RESET")) { // it also ends a transaction
 		x.kind = discard
 	}
 	if x.kind == plain && c.multi {
@@ -201,7 +201,7 @@ func (c *Conversation) keep(elems []Value) []string {
 	return args
 }
 
-// forget takes back what keep has counted.
+// forget subtracts what keep has counted.
 func (c *Conversation) forget(args []string) {
 	for _, a := range args {
 		c.size -= len(a) + 16
@@ -213,7 +213,7 @@ func (c *Conversation) onReply(r *Reply) error {
 		return nil
 	}
 	if c.first == len(c.pending) {
-		// A master that refuses a connection says so before it was asked anything.
+		// A master that refuses a connection sends the error without a command.
 		if r.Type != '-' {
 			return errors.New("a reply came to no command")
 		}
@@ -246,8 +246,8 @@ func (c *Conversation) onReply(r *Reply) error {
 	return nil
 }
 
-// onExec gives each command of a transaction its reply. A transaction that was not carried
-// out is forgotten.
+// onExec gives each command of a transaction its reply. The commands of a transaction that was
+// not executed are forgotten.
 func (c *Conversation) onExec(r *Reply) {
 	done := r.Type == '*' && !r.Null
 	for i, q := range c.queued {
@@ -260,7 +260,8 @@ func (c *Conversation) onExec(r *Reply) {
 	c.queued = nil
 }
 
-// isMessage says whether a reply is what publish/subscribe sends without being asked.
+// isMessage says whether a reply is a message of publish/subscribe, which comes without a
+// command.
 func (c *Conversation) isMessage(r *Reply) bool {
 	if !c.subscribed || r.Type != '*' || len(r.Elems) < 3 {
 		return false

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// Bounds of what a decoder keeps and follows.
+// The bounds of what a decoder keeps and follows.
 const (
 	maxDepth  = 32       // of nested aggregates
 	maxLine   = 64 << 10 // bytes of a line, as in Redis
@@ -23,9 +23,9 @@ const (
 type Value struct {
 	Type byte   // the first byte of its encoding, such as '+', '-', ':', '$', '*'
 	Text []byte // of a string or an error, at most maxText bytes
-	Int  int64  // of an integer or a boolean
+	Int  int64  // for an integer or a boolean
 	Null bool
-	Cut  bool // there was more than Text holds
+	Cut  bool // there was more than Text contains
 }
 
 // Reply is a value with the elements of an aggregate. Elements that are aggregates themselves
@@ -48,28 +48,28 @@ type decoder struct {
 	emit     func(*Reply) error // called with each top-level value; an error ends the decoding
 	failed   error              // that error
 
-	line  []byte // the part of a line that has come so far
+	line  []byte // the part of a line that has arrived so far
 	cut   bool   // the line had more than was kept
-	bulk  int64  // bytes of a string, with its line end, that have not come yet; 0: a line is read
-	text  int64  // of them, those that are kept
+	bulk  int64  // bytes of a string, with its line end, that have not arrived yet; 0: a line is read
+	text  int64  // how many of them are kept
 	skip  bool   // of the string: nothing is kept
 	stack []level
 	value Reply
-	kept  []byte // what value's texts are made of
+	kept  []byte // the bytes of value's texts
 	spans []span // of the texts: root first, then elements
 }
 
 // level is an aggregate that has not ended.
 type level struct {
 	left      int64
-	attribute bool // it describes the value after it, and is none
-	hidden    bool // it is, or is inside, an attribute
+	attribute bool // it describes the value after it, and is not a value itself
+	hidden    bool // it is an attribute, or is part of one
 }
 
 // span is where in kept a value's text is.
 type span struct{ from, to int }
 
-// feed takes the next bytes. An error says that the rest makes no sense.
+// feed receives the next bytes. An error says that the rest cannot be understood.
 func (d *decoder) feed(b []byte) error {
 	for len(b) > 0 {
 		if d.bulk > 0 {
@@ -114,7 +114,7 @@ func (d *decoder) feed(b []byte) error {
 	return nil
 }
 
-// keepLine keeps the part of a line that has come. Replies may have lines of any length.
+// keepLine keeps the part of a line that has arrived. Replies may have lines of any length.
 func (d *decoder) keepLine(b []byte) error {
 	room := maxLine - len(d.line)
 	if len(b) > room {
@@ -170,7 +170,7 @@ func (d *decoder) onLine(line []byte) error {
 	return nil
 }
 
-// onRequestLine takes a line of the direction of commands.
+// onRequestLine handles a line of the direction of commands.
 func (d *decoder) onRequestLine(line []byte) error {
 	switch {
 	case len(d.stack) > 0:
@@ -189,7 +189,7 @@ func (d *decoder) onRequestLine(line []byte) error {
 		if err != nil {
 			return err
 		}
-		if n > 0 { // Redis ignores a command of no arguments
+		if n > 0 { // Redis ignores a command without arguments
 			d.begin(Value{Type: '*'})
 			d.stack = append(d.stack, level{left: n})
 		}
@@ -197,11 +197,11 @@ func (d *decoder) onRequestLine(line []byte) error {
 	return nil
 }
 
-// inline takes a command that is one line of words, which may be quoted.
+// inline handles a command that is one line of words, which may be quoted.
 func (d *decoder) inline(line []byte) {
 	words, ok := split(line)
 	if !ok || len(words) == 0 {
-		return // Redis replies with an error, and hangs up
+		return // Redis replies with an error, and closes the connection
 	}
 	d.begin(Value{Type: '*'})
 	d.stack = append(d.stack, level{left: int64(len(words))})
@@ -237,7 +237,8 @@ func (d *decoder) beginString(v Value, length []byte) error {
 	return nil
 }
 
-// carriesScript says whether the command that is read has an argument that may be a script.
+// carriesScript says whether the command that is being read has an argument that may be a
+// script.
 func (d *decoder) carriesScript() bool {
 	switch name := d.kept[d.spans[1].from:d.spans[1].to]; len(name) {
 	case 4:
@@ -288,7 +289,7 @@ func (d *decoder) hidden() bool {
 	return n > 0 && d.stack[n-1].hidden
 }
 
-// begin notes a value, if it is one that is kept: the root, or one of its elements.
+// begin notes a value, if it is to be kept: the root, or one of its elements.
 func (d *decoder) begin(v Value) (kept bool) {
 	switch {
 	case d.hidden():
@@ -338,14 +339,14 @@ func (d *decoder) complete() {
 		d.value.Elems[i].Text = d.kept[d.spans[i+1].from:d.spans[i+1].to]
 	}
 	d.failed = d.emit(&d.value)
-	if cap(d.kept) > maxText { // one large value should not keep its memory for ever
+	if cap(d.kept) > maxText { // one large value must not keep its memory forever
 		d.kept = nil
 	}
 }
 
 // number parses a length: -1 means null.
 func number(b []byte) (int64, error) {
-	if len(b) > 0 && len(b) < 8 { // without the allocation of a string
+	if len(b) > 0 && len(b) < 8 { // without allocating a string
 		n, i := int64(0), 0
 		for ; i < len(b) && b[i] >= '0' && b[i] <= '9'; i++ {
 			n = 10*n + int64(b[i]-'0')
@@ -361,5 +362,5 @@ func number(b []byte) (int64, error) {
 	return max(n, -1), nil
 }
 
-// clip shortens what an error quotes.
+// clip shortens a quotation in an error.
 func clip(b []byte) []byte { return b[:min(len(b), 40)] }

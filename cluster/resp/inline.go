@@ -2,8 +2,8 @@ package resp
 
 import "strconv"
 
-// split divides an inline command into words as Redis does: they may be quoted by " with
-// escapes, or by ' with \' as the only one. ok is false if a quote does not end.
+// split divides an inline command into words as Redis does. Words may be quoted by " with
+// escapes, or by ' with \' as the only escape. ok is false if a quote does not end.
 func split(line []byte) (words [][]byte, ok bool) {
 	for i := 0; ; {
 		for i < len(line) && isSpace(line[i]) {
@@ -31,7 +31,7 @@ func split(line []byte) (words [][]byte, ok bool) {
 	}
 }
 
-// quoted reads up to and with the closing quote, and returns how many bytes that were.
+// quoted reads up to and including the closing quote, and returns how many bytes that were.
 func quoted(b []byte, quote byte) (n int, text []byte, closed bool) {
 	for n < len(b) {
 		c := b[n]

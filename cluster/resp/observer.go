@@ -19,7 +19,7 @@ type Vote struct {
 	Token   string
 	Yes     bool
 	TTL     time.Duration // that was asked for; 0: none, or it is not known
-	Err     string        // why it is not known whether the command was carried out
+	Err     string        // why it is not known whether the command was executed
 	Sent    time.Time
 	At      time.Time // when the reply came, or the connection ended
 
@@ -61,21 +61,21 @@ func (s *Scripts) named(sha string) (script, bool) {
 	return read, ok
 }
 
-// Observer turns what one client sends to one master into votes.
+// Observer turns the commands of one client to one master into votes.
 type Observer struct {
 	Scripts *Scripts
 	Vote    func(Vote)      // called with each vote before the client gets the reply
 	Lost    func(why error) // called when a connection cannot be followed; may be nil
 
 	mu     sync.Mutex
-	stored map[string]entry // by key that the client has tried to take: what it stored there last
+	stored map[string]entry // by key that the client has tried to acquire: the value that it stored there last
 }
 
 // entry is a token that a client has stored.
 type entry struct {
 	token string
 	held  bool      // it was not released since
-	until time.Time // when it lapses; zero: it is not known
+	until time.Time // when it expires; zero: unknown
 }
 
 // holds says whether the client may still store the token.
@@ -91,8 +91,8 @@ func (o *Observer) Connection() *Conversation {
 	return &Conversation{Tell: o.exchange, Keep: o.wants, Lost: o.Lost}
 }
 
-// wants says whether a command can be one of a lock. What only reads or changes a key is one if the client has
-// stored something there that a lock might.
+// wants says whether a command can be one of a lock. A command that only reads or changes a key
+// is one if the client has stored a value there that a lock might store.
 func (o *Observer) wants(name []byte, args []Value) bool {
 	switch string(name) {
 	case "setnx", "getset", "delex", "delifeq", "hset", "hsetnx", "hincrby", "hdel", "setex", "psetex":
@@ -117,7 +117,7 @@ func (o *Observer) wants(name []byte, args []Value) bool {
 	return false
 }
 
-// tries notes a key that the client tries to take, and returns true.
+// tries notes a key that the client tries to acquire, and returns true.
 func (o *Observer) tries(key []byte) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -154,7 +154,7 @@ func (o *Observer) exchange(x Exchange) {
 		}
 	case "set":
 		o.set(&v, &x)
-		if hasOption(x.Args, "get") { // the reply is what was stored before
+		if hasOption(x.Args, "get") { // the reply is the value that was stored before
 			yes = func(r *Reply) bool { return r.Null == hasOption(x.Args, "nx") }
 		}
 	case "setnx", "getset":
@@ -169,7 +169,7 @@ func (o *Observer) exchange(x Exchange) {
 		if name == "hincrby" && strings.HasPrefix(arg(x.Args, 3), "-") {
 			v.Command = history.CommandRelease
 		}
-		if name == "hset" { // 0: the field was there, and has another value now
+		if name == "hset" { // 0: the field existed, and has another value now
 			yes = func(r *Reply) bool { return r.Type == ':' }
 		}
 	case "hdel":
@@ -193,7 +193,7 @@ func (o *Observer) exchange(x Exchange) {
 // tell completes a vote and passes it on.
 func (o *Observer) tell(v Vote, r *Reply, yes func(*Reply) bool) {
 	if r != nil && r.Type == '-' && strings.HasPrefix(string(r.Text), "NOSCRIPT") {
-		return // nothing was run; the client sends the script's text next
+		return // nothing was executed; the client sends the script's text next
 	}
 	o.mu.Lock()
 	mine, known := o.stored[v.Key]
@@ -217,19 +217,19 @@ func (o *Observer) tell(v Vote, r *Reply, yes func(*Reply) bool) {
 		o.note(&v, mine)
 	}
 	o.mu.Unlock()
-	if v.Token == "" { // of a key that the client never took: no lock's business
+	if v.Token == "" { // of a key that the client never acquired: not a lock's command
 		return
 	}
 	v.Key, v.Token = printable(v.Key), printable(v.Token)
 	o.Vote(v)
 }
 
-// note remembers what a command has changed. The caller holds o.mu.
+// note notes what a command has changed. The caller holds o.mu.
 func (o *Observer) note(v *Vote, before entry) {
 	after := before
 	switch {
 	case v.Command == history.CommandRelease:
-		after.held = false // also where nothing was deleted: it was gone
+		after.held = false // also if nothing was deleted, because the key was gone
 	case v.Yes && v.Command == history.CommandSet:
 		after = entry{token: v.Token, held: true}
 	}
@@ -259,8 +259,8 @@ func (o *Observer) set(v *Vote, x *Exchange) {
 	}
 }
 
-// script reads a call of a Lua script. yes says what a reply means; ok is false if the script is about
-// no lock, or its text was never seen.
+// script reads a call of a Lua script. yes says what a reply means; ok is false if the script
+// is not about a lock, or its text was never seen.
 func (o *Observer) script(name string, v *Vote, x *Exchange) (yes func(*Reply) bool, ok bool) {
 	var s script
 	if name == "eval" {
@@ -286,8 +286,8 @@ func (o *Observer) script(name string, v *Vote, x *Exchange) (yes func(*Reply) b
 	return succeeded, true
 }
 
-// likelyToken finds the token among a script's arguments: the client's own, or else the first that is
-// no number.
+// likelyToken finds the token among a script's arguments: the client's own, otherwise the first
+// that is not a number.
 func (o *Observer) likelyToken(key string, argv []string) string {
 	o.mu.Lock()
 	mine := o.stored[key].token
@@ -307,7 +307,8 @@ func (o *Observer) likelyToken(key string, argv []string) string {
 	return token
 }
 
-// succeeded says whether a reply means that the master did what was asked. An array names what failed.
+// succeeded says whether a reply means that the command succeeded. An array contains what
+// failed.
 func succeeded(r *Reply) bool {
 	switch r.Type {
 	case ':', '#':
@@ -318,7 +319,7 @@ func succeeded(r *Reply) bool {
 	return !r.Null && string(r.Text) != "0"
 }
 
-// lifetime parses a TTL; 0: it is none.
+// lifetime parses a TTL; 0: it is not a TTL.
 func lifetime(text string, u unit, now time.Time) time.Duration {
 	n, err := number([]byte(text))
 	if err != nil || n <= 0 {
@@ -345,7 +346,7 @@ func hasOption(args []string, option string) bool {
 	return false
 }
 
-// arg is an argument, or empty if there are fewer.
+// arg returns an argument, or "" if there are fewer.
 func arg(args []string, i int) string {
 	if i < 0 || i >= len(args) {
 		return ""
@@ -356,7 +357,7 @@ func arg(args []string, i int) string {
 // maxPrinted bounds the names and tokens that votes carry.
 const maxPrinted = 512
 
-// printable makes a key or a token one that a history can hold.
+// printable makes a key or a token valid in a history.
 func printable(s string) string {
 	if !utf8.ValidString(s) {
 		s = strings.Trim(strconv.QuoteToASCII(s), `"`)

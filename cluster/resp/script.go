@@ -8,15 +8,15 @@ import (
 	"lockpick/history"
 )
 
-// script is what a Lua script does to a lock, as far as its text tells. It is read, never run:
-// what its calls of Redis are, and which of its arguments they use.
+// script is the effect of a Lua script on a lock, as far as its text shows. The script is
+// parsed, never run: its calls of Redis, and which of its arguments they use.
 type script struct {
-	kind  string // as of a vote's command; empty: it is about no lock
+	kind  string // as in a vote's command; empty: it is not about a lock
 	token int    // of the arguments (ARGV), counted from 1, the one that is the token; 0: unknown
-	ttl   int    // the one that is the lifetime; 0: unknown
+	ttl   int    // the number of the lifetime; 0: unknown
 	unit  unit   // of the lifetime
-	// inverted: nil means that the lock was granted, and a number for how long it is not, as in
-	// Redisson.
+	// inverted says that nil means that the lock was granted, and that a number is the time for
+	// which it is not, as in Redisson.
 	inverted bool
 }
 
@@ -49,8 +49,8 @@ type luaCommand struct {
 	args []string
 }
 
-// onFirstKey says whether a call is about the script's first key, which is the lock's. Others are
-// counters, queues and channels. A key that is computed may be the lock's.
+// onFirstKey says whether a call is about the script's first key, which is the lock's. Other
+// keys are counters, queues and channels. A computed key may be the lock's.
 func (c *luaCommand) onFirstKey(locals map[string]string) bool {
 	if len(c.args) == 0 {
 		return false
@@ -147,7 +147,7 @@ func readScript(text string) script {
 			}
 		}
 	}
-	switch { // a script that acquires may also remove what has lapsed
+	switch { // a script that acquires may also remove what has expired
 	case sets:
 		s.kind = history.CommandSet
 	case deletes:
@@ -164,7 +164,7 @@ func readScript(text string) script {
 	return s
 }
 
-// lifetime notes which argument is the lifetime, if the first such call says it.
+// lifetime notes which argument is the lifetime, if the first such call contains one.
 func (s *script) lifetime(arg int, u unit) {
 	if s.ttl == 0 && arg != 0 {
 		s.ttl, s.unit = arg, u
@@ -180,7 +180,7 @@ func (s *script) lifetimeOfSet(args []string, locals map[string]int) {
 	}
 }
 
-// setUnits are the options of SET that say a lifetime.
+// setUnits are the options of SET for a lifetime.
 var setUnits = map[string]unit{"px": milliseconds, "ex": seconds, "pxat": atMilliseconds, "exat": atSeconds}
 
 func unitOf(command string) unit {
@@ -195,8 +195,8 @@ func unitOf(command string) unit {
 	return milliseconds
 }
 
-// argument is the number of the argument (ARGV) that an expression uses, directly or by a
-// local variable; 0: none.
+// argument returns the number of the argument (ARGV) that an expression uses, directly or
+// through a local variable; 0: none.
 func argument(expression string, locals map[string]int) int {
 	if m := luaArg.FindStringSubmatch(expression); m != nil {
 		n, _ := strconv.Atoi(m[1])
@@ -210,7 +210,8 @@ func argument(expression string, locals map[string]int) int {
 	return 0
 }
 
-// reckoned says whether an expression computes something, or is a variable that is set more than once.
+// reckoned says whether an expression computes something, or is a variable that is set more
+// than once.
 func reckoned(expression, text string) bool {
 	names := luaNames.FindAllString(expression, -1)
 	if strings.ContainsAny(expression, "+*/-") || len(names) == 0 {
@@ -232,7 +233,7 @@ func luaCalls(text string) []luaCommand {
 	return calls
 }
 
-// luaArguments splits what follows a call's first argument, up to the closing parenthesis.
+// luaArguments splits the text after a call's first argument, up to the closing parenthesis.
 func luaArguments(text string) []string {
 	var args []string
 	depth, from := 0, -1

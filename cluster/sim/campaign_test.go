@@ -74,6 +74,9 @@ func (c campaign) inside(rec *history.Recorder, masters *Cluster, rt *Client, st
 	if err != nil {
 		return err
 	}
+	if err := load.Open(); err != nil {
+		return err
+	}
 	n := nemesis.New(nemesis.Env{
 		Cluster: masters, Clients: workload.Clients(c.clients), Keys: workload.Keys(1), Pauses: load.Pauses, Runtime: rt, History: rec,
 		Start: start, TTL: c.ttl, Seed: c.seed,

@@ -7,19 +7,18 @@ import (
 	"time"
 )
 
-// Client is the process of one client: a Runtime with a clock of its own, which can
-// be bent, and which can be stopped where it stands. A world's Runtime is one too,
-// whose clock is true.
+// Client is the process of one client: a Runtime with a clock of its own, which can be set
+// wrong, and which can be stopped. The Runtime of a World is a Client with a true clock.
 //
-// A client is what waits through its Runtime and its Masters: when it is paused,
-// what they would have woken stays asleep.
+// A client consists of the coroutines that wait through its Runtime and its Masters: while it
+// is paused, events do not wake them.
 type Client struct {
 	world    *World
 	name     string
 	clock    clock // monotonic: it may drift, and stand still, but it never steps
 	ahead    int64 // of the wall clock before the monotonic one
 	paused   bool
-	late     []entry     // what would have happened while it was paused
+	late     []entry     // events that happened while it was paused
 	observed historyHash // what it has observed, for a Search
 	started  int64       // coroutines
 	timers   timer       // a ring
@@ -32,11 +31,11 @@ func newClient(w *World, name string) *Client {
 	return c
 }
 
-// Runtime is true time, for whatever is part of no client: the harness, the nemesis.
-// It implements cluster.Runtime and protocol.Runtime.
+// Runtime returns the runtime with true time, for the harness and the nemesis. It implements
+// cluster.Runtime and protocol.Runtime.
 func (w *World) Runtime() *Client { return w.root }
 
-// ClientRuntime is the process of a client. The same one is returned ever after.
+// ClientRuntime returns the process of a client. Later calls return the same one.
 func (w *World) ClientRuntime(name string) *Client {
 	c := w.clients[name]
 	if c == nil {
@@ -46,19 +45,18 @@ func (w *World) ClientRuntime(name string) *Client {
 	return c
 }
 
-// Now is the time on the client's monotonic clock, which begins at Epoch.
+// Now returns the time on the client's monotonic clock, which begins at Epoch.
 func (c *Client) Now() time.Time {
 	return Epoch.Add(time.Duration(c.clock.read(c.world.now)))
 }
 
-// Wall is the time on the client's wall clock, for locks that are so careless as to
-// use it.
+// Wall returns the time on the client's wall clock, for incorrect locks that use it.
 func (c *Client) Wall() time.Time {
 	return Epoch.Add(time.Duration(c.clock.read(c.world.now) + c.ahead))
 }
 
-// True is when the client's monotonic clock shows, or showed, t, on the world's own
-// clock, as it goes now.
+// True returns the time on the world's clock at which the client's monotonic clock shows t, if
+// its rate does not change.
 func (c *Client) True(t time.Time) time.Time {
 	local := int64(t.Sub(Epoch))
 	if at := c.clock.when(local); at != math.MaxInt64 && local >= c.clock.shown {
@@ -67,14 +65,14 @@ func (c *Client) True(t time.Time) time.Time {
 	return Epoch.Add(time.Duration(c.clock.since + local - c.clock.shown))
 }
 
-// Jump steps the wall clock. The monotonic one, and so all waiting, is not touched.
+// Jump steps the wall clock. The monotonic clock, and so all waiting, is not affected.
 func (c *Client) Jump(d time.Duration) {
 	c.ahead += int64(d)
 	c.note(11, int64(d))
 }
 
-// Drift sets how many seconds the client's clocks count in a true second, from now
-// on: 1.01 is 1 % fast. What it waits for comes sooner or later accordingly.
+// Drift sets how many seconds the client's clocks count in a true second, from now on: 1.01 is
+// 1 % fast. Its timers fire earlier or later accordingly.
 func (c *Client) Drift(rate float64) { c.setGain(gainOf(rate)) }
 
 func (c *Client) setGain(gain int64) {
@@ -86,31 +84,31 @@ func (c *Client) setGain(gain int64) {
 	}
 }
 
-// Pause stops the client as SIGSTOP does: what it waits for comes to nothing until
-// it is resumed. Its clock goes on.
+// Pause stops the client as SIGSTOP does: nothing wakes it until it is resumed. Its clock
+// continues.
 func (c *Client) Pause() {
 	c.paused = true
 	c.note(13)
 }
 
-// Resume lets the client go on. What happened meanwhile reaches it now, in the order
-// in which it happened, a nanosecond apart.
+// Resume lets the client continue. The events of the meantime reach it now, in their order, a
+// nanosecond apart.
 func (c *Client) Resume() {
 	c.paused = false
 	c.note(14)
 	late := c.late
 	c.late = nil
 	for i, x := range late {
-		if !x.stale() { // else it was taken back, or put off, meanwhile
+		if !x.stale() { // otherwise it was cancelled or rescheduled meanwhile
 			c.world.at(c.world.now+int64(i), x.event)
 		}
 	}
 }
 
-// Paused says whether it is.
+// Paused says whether the client is paused.
 func (c *Client) Paused() bool { return c.paused }
 
-// defers keeps an event for when the client goes on.
+// defers keeps an event until the client is resumed.
 func (c *Client) defers(e *event) {
 	c.world.queue.tickets++
 	e.ticket = c.world.queue.tickets
@@ -130,12 +128,13 @@ func (c *Client) Sleep(ctx context.Context, d time.Duration) error {
 	co.park("its sleep to end")
 	co.leave()
 	if co.timer.end() {
-		return ended(c.world, ctx) // the timer is yet to come, so it was the context
+		return ended(c.world, ctx) // the timer has not fired, so the context has ended
 	}
 	return nil
 }
 
-// asOwner is whose process a coroutine is part of, once it has waited through c.
+// asOwner makes the current coroutine part of the client's process, because it waits through
+// the client.
 func (c *Client) asOwner(co *coroutine) *Client {
 	if c == c.world.root {
 		return co.owner
@@ -143,7 +142,7 @@ func (c *Client) asOwner(co *coroutine) *Client {
 	return c
 }
 
-// Go runs f beside its caller, from this instant on.
+// Go runs f concurrently with its caller, from this instant on.
 func (c *Client) Go(f func()) { c.world.spawn(c, f) }
 
 // AfterFunc runs f, in a coroutine of its own, after d on the client's clock.
@@ -154,7 +153,7 @@ func (c *Client) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	return x.end
 }
 
-// call is a function that is run when its time has come.
+// call is an event that calls a function.
 type call struct {
 	timer
 	f func()
@@ -165,7 +164,7 @@ func (x *call) fire() { x.client.world.spawn(x.client, x.f) }
 // Read fills b with random bytes.
 func (c *Client) Read(b []byte) {
 	for len(b) > 0 {
-		// A choice has 62 bits; the two lowest double as the top ones.
+		// A choice has 62 bits; the two lowest bits are also used as the two highest.
 		word := uint64(c.world.choices.Intn(wide, WhatBytes))
 		word ^= word << 31 << 31
 		var bytes [8]byte
@@ -196,7 +195,7 @@ func (t *timer) begin(c *Client, d time.Duration) {
 	t.arm()
 }
 
-// arm schedules the timer by the client's clock as it goes now.
+// arm schedules the timer by the current setting of the client's clock.
 func (t *timer) arm() {
 	if at := t.client.clock.when(t.due); at != math.MaxInt64 {
 		t.client.world.at(at, &t.event)
@@ -205,7 +204,7 @@ func (t *timer) arm() {
 	}
 }
 
-// end stops the timer and says whether it was in time.
+// end stops the timer and says whether that was in time.
 func (t *timer) end() bool {
 	if t.rang || t.next == nil {
 		return false

@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// clock is a clock that may run at a rate of its own, and jump. Its times are ns
-// since Epoch. It computes with integers, so that every machine gets the same.
+// clock is a clock with a rate of its own that can jump. Its times are ns since Epoch. It
+// computes with integers, so that every machine gets the same results.
 type clock struct {
 	since int64 // true time of the last change
 	shown int64 // what it showed then
@@ -15,7 +15,7 @@ type clock struct {
 
 const second = 1_000_000_000
 
-// read is what it shows at a true time.
+// read returns what the clock shows at a true time.
 func (c *clock) read(now int64) int64 {
 	d := now - c.since
 	if c.gain == 0 {
@@ -24,7 +24,7 @@ func (c *clock) read(now int64) int64 {
 	return c.shown + d + scale(d, c.gain, second)
 }
 
-// when is the first true time at which it shows t or more, as it goes now, or a
+// when returns the first true time at which the clock shows t or more at its current rate, or a
 // nanosecond later; MaxInt64 if never.
 func (c *clock) when(t int64) int64 {
 	d := t - c.shown
@@ -44,15 +44,15 @@ func (c *clock) when(t int64) int64 {
 	return c.since + after + 1 // rounded up
 }
 
-// set makes the clock show something else from now on, at a rate.
+// set sets the clock to a time and a rate, from now on.
 func (c *clock) set(now, shown, gain int64) { c.since, c.shown, c.gain = now, shown, gain }
 
-// gainOf is the gain of a clock that counts rate seconds in a true one.
+// gainOf returns the gain of a clock that counts rate seconds in a true second.
 func gainOf(rate float64) int64 {
 	return int64(math.Round((rate - 1) * second))
 }
 
-// scale is a·b/c without overflow, rounded towards zero. c is positive.
+// scale returns a·b/c without overflow, rounded towards zero. c is positive.
 func scale(a, b, c int64) int64 {
 	negative := (a < 0) != (b < 0)
 	hi, lo := bits.Mul64(magnitude(a), magnitude(b))

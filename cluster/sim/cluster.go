@@ -11,8 +11,8 @@ import (
 // Driver is the name of this driver.
 const Driver = "sim"
 
-// Version is what simulated masters say they are: the Redis whose behaviour they
-// were checked against.
+// Version is the version that simulated masters report: that of the Redis with whose behaviour
+// theirs was compared.
 const Version = serverVersion + " (simulated)"
 
 const serverVersion = "7.0.15"
@@ -25,15 +25,15 @@ type Options struct {
 	Duplicate float64       // probability that a request arrives twice
 	Late      float64       // probability that a request is held back, so that later ones overtake it,
 	LateBy    time.Duration // by up to this; 0: 1 s
-	Fsync     time.Duration // how long a good disk takes for it; 0: 500 µs
+	Fsync     time.Duration // how long an fsync of a good disk takes; 0: 500 µs
 
-	// Scripts makes of a Lua script what masters run, where there is no Go twin of it. An
-	// error is the reply to it. Nil: masters do not speak Lua.
+	// Scripts turns a Lua script into a function that masters run, if there is no Go version of
+	// it. An error is the reply to the script. Nil: masters do not run Lua.
 	Scripts func(text string) (Script, error)
 }
 
-// Latency is how long messages travel: uniformly between Min and Max, but for a share
-// of slow ones, between Max and SlowMax. The zero value is 100 µs to 1 ms.
+// Latency is how long messages travel: uniformly from Min to Max, except for a share of slow
+// ones, from Max to SlowMax. The zero value is 100 µs to 1 ms.
 type Latency struct {
 	Min, Max time.Duration
 	Slow     float64
@@ -55,17 +55,17 @@ func (o Options) complete() Options {
 	return o
 }
 
-// Cluster is masters that live in a World. It implements cluster.Cluster. Its calls
-// that take time have to be made by coroutines of that world.
+// Cluster is the masters of a World. It implements cluster.Cluster. Methods that take time must
+// be called by coroutines of that world.
 type Cluster struct {
 	world   *World
 	config  cluster.Config
 	options Options
 	masters []*Master
 	links   map[string][]*Link
-	scripts map[string]Script // that Options.Scripts has made, by SHA-1
+	scripts map[string]Script // scripts from Options.Scripts, by SHA-1
 	closed  bool
-	steady  bool // the network neither loses, nor doubles, nor holds back
+	steady  bool // the network does not lose, duplicate or hold back messages
 }
 
 // New makes masters that are up.
@@ -84,13 +84,13 @@ func New(w *World, cfg cluster.Config, opt Options) *Cluster {
 	return c
 }
 
-// Driver is "sim".
+// Driver returns "sim".
 func (c *Cluster) Driver() string { return Driver }
 
-// Version is that of the Redis that is simulated.
+// Version returns the version of the Redis that is simulated.
 func (c *Cluster) Version() string { return Version }
 
-// Masters are m1, m2, …
+// Masters returns m1, m2, …
 func (c *Cluster) Masters() []cluster.Master {
 	var out []cluster.Master
 	for _, m := range c.masters {
@@ -99,8 +99,8 @@ func (c *Cluster) Masters() []cluster.Master {
 	return out
 }
 
-// Link returns a client's link to a master. Its address leads nowhere: clients talk
-// through ClientMasters.
+// Link returns a client's link to a master. Nobody listens at its address: clients use
+// ClientMasters.
 func (c *Cluster) Link(client string, master int) (cluster.Link, error) {
 	if c.closed {
 		return nil, fmt.Errorf("link of %s to master %d: %w", client, master+1, cluster.ErrClosed)
@@ -125,16 +125,16 @@ func (c *Cluster) linksOf(client string) []*Link {
 	return links
 }
 
-// ClientMasters is how a client's lock reaches the masters: through its links, with
-// timeouts by its own clock (World.ClientRuntime).
+// ClientMasters returns the masters for a client's lock: it uses the client's links, and
+// timeouts by the client's clock (World.ClientRuntime).
 func (c *Cluster) ClientMasters(client string) protocol.Masters {
 	return newMasters(c, client)
 }
 
-// Shim says whether the faults of clocks and disks can be had: always.
+// Shim returns nil: the faults of clocks and disks are always available.
 func (c *Cluster) Shim() error { return nil }
 
-// Close ends all masters. What is on its way to them comes to nothing.
+// Close ends all masters. Messages on their way to them are lost.
 func (c *Cluster) Close() error {
 	c.closed = true
 	for _, m := range c.masters {
@@ -159,13 +159,13 @@ func (w *World) upTo(d time.Duration, what string) time.Duration {
 	return time.Duration(w.choices.Intn(int(d)+1, what))
 }
 
-// effort draws how long something takes that a host does: between d and twice d.
+// effort draws the duration of an action of a host: from d to twice d.
 func (w *World) effort(d time.Duration) time.Duration {
 	return d + w.upTo(d, WhatEffort)
 }
 
-// Stored is what a master that is up stores of a key, at once and past all links: the
-// key and its value, or nothing.
+// Stored returns what a master that is up stores under a key, immediately and without using
+// links: the key and its value, or nothing.
 func (c *Cluster) Stored(master, key string) map[string]string {
 	for _, m := range c.masters {
 		if m.name == master {

@@ -8,15 +8,15 @@ import (
 	"strings"
 )
 
-// command is one Redis command: how many arguments it takes, and what it does.
+// command is a Redis command: its number of arguments, and its effect.
 type command struct {
 	min, max int  // arguments after the name; max < 0: any number
 	writes   bool // refused while the disk fails
 	do       func(db DB, args []string) reply
 }
 
-// commands are what a simulated master understands: what locks need. It is filled in
-// by init, because scripts call commands.
+// commands are the commands that a simulated master understands: those that locks need. init
+// fills the map, because scripts call commands.
 var commands map[string]*command
 
 func init() {
@@ -85,7 +85,7 @@ const (
 	unknownWords = "ERR unknown command '%s', with args beginning with: %s"
 )
 
-// execute carries out one command.
+// execute executes one command.
 func (db DB) execute(name string, args []string) reply {
 	c := commands[name]
 	if c == nil {
@@ -110,36 +110,6 @@ func (db DB) carryOut(c *command, name string, args []string) reply {
 	return c.do(db, args)
 }
 
-// take is SET key token NX PX ttl.
-func (db DB) take(key, token string, ttl int64) reply {
-	if refused := db.refuses("set"); refused != "" {
-		return errorReply(refused)
-	}
-	if db.s.live(key, db.now) >= 0 {
-		return nilReply
-	}
-	db.s.insert(key, value{text: token, expires: db.now + ttl})
-	return okReply
-}
-
-// fastRelease is the script with which locks are released: it deletes a key that holds a
-// token, and says how many. done is false where the script ends with an error.
-func (db DB) fastRelease(key, token string) (n int64, done bool) {
-	i := db.s.live(key, db.now)
-	switch {
-	case i < 0:
-		return 0, true
-	case db.s.pairs[i].hash != nil:
-		return 0, false
-	case db.s.pairs[i].text != token:
-		return 0, true
-	case db.refuses("del") != "":
-		return 0, false
-	}
-	db.s.remove(i)
-	return 1, true
-}
-
 func unknownCommand(name string, args []string) string {
 	var b strings.Builder
 	for _, a := range args {
@@ -161,98 +131,6 @@ func ping(_ DB, args []string) reply {
 func showTime(db DB, _ []string) reply {
 	t := Epoch.UnixMicro() + db.clock()/1000
 	return arrayReply(bulkReply(strconv.FormatInt(t/1e6, 10)), bulkReply(strconv.FormatInt(t%1e6, 10)))
-}
-
-// setOptions are what may follow SET key value.
-type setOptions struct {
-	nx, xx, get, keep bool
-	expires           int64 // ms on the master's clock
-}
-
-// options parses them; problem is an error's text.
-func (db DB) options(args []string) (o setOptions, problem string) {
-	o.expires = never
-	timed := false
-	for i := 0; i < len(args); i++ {
-		switch word := strings.ToLower(args[i]); {
-		case word == "nx" && !o.xx:
-			o.nx = true
-		case word == "xx" && !o.nx:
-			o.xx = true
-		case word == "get":
-			o.get = true
-		case word == "keepttl" && !timed:
-			o.keep = true
-		case (word == "px" || word == "ex" || word == "pxat" || word == "exat") && !timed && !o.keep && i+1 < len(args):
-			timed = true
-			i++
-			n, err := strconv.ParseInt(args[i], 10, 64)
-			if err != nil {
-				return o, notInteger
-			}
-			unit := int64(1)
-			if word[0] == 'e' {
-				unit = 1000
-			}
-			if n <= 0 || n > math.MaxInt64/unit {
-				return o, "ERR invalid expire time in 'set' command"
-			}
-			o.expires = n * unit
-			if strings.HasSuffix(word, "at") {
-				o.expires -= Epoch.UnixMilli()
-			} else if o.expires > never-1-max(db.now, 0) {
-				return o, "ERR invalid expire time in 'set' command"
-			} else {
-				o.expires += db.now
-			}
-		default:
-			return o, syntaxError
-		}
-	}
-	return o, ""
-}
-
-func set(db DB, args []string) reply {
-	key := args[0]
-	o, problem := db.options(args[2:])
-	if problem != "" {
-		return errorReply(problem)
-	}
-	old, exists := db.s.get(key, db.now)
-	answer, refused := okReply, nilReply
-	if o.get {
-		if exists && old.hash != nil {
-			return errorReply(wrongType)
-		}
-		if exists {
-			answer = bulkReply(old.text)
-		} else {
-			answer = nilReply
-		}
-		refused = answer
-	}
-	if o.nx && exists || o.xx && !exists {
-		return refused
-	}
-	switch {
-	case o.keep && exists:
-		o.expires = old.expires
-	case o.expires <= db.now: // a PXAT that lies in the past
-		if exists {
-			db.s.drop(key)
-		}
-		return answer
-	}
-	db.s.put(key, value{text: args[1], expires: o.expires})
-	return answer
-}
-
-func setNX(db DB, key, text string) bool {
-	if _, exists := db.s.get(key, db.now); exists {
-		return false
-	}
-	db.s.put(key, value{text: text, expires: never})
-	return true
 }
 
 func get(db DB, args []string) reply {
@@ -328,8 +206,7 @@ func increase(db DB, key string, by int64) reply {
 	return intReply(n)
 }
 
-// canonical parses a number as Redis does: only in the form in which it would be
-// written.
+// canonical parses a number as Redis does: only in the form in which Redis would write it.
 func canonical(s string) (int64, error) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err == nil && strconv.FormatInt(n, 10) != s {
@@ -404,7 +281,7 @@ func left(db DB, key string, unit int64) reply {
 	return intReply((max(v.expires-db.now, 0) + unit/2) / unit)
 }
 
-// hash finds a hash; problem is an error's text.
+// hash finds a hash; problem is the text of an error.
 func (db DB) hash(key string) (v value, problem string) {
 	v, ok := db.s.get(key, db.now)
 	switch {

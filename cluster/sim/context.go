@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Context is a context of the world: its end wakes who sleeps on it, in the order of
-// the world and without any goroutine.
+// Context is a context of the world. Its end wakes the coroutines that sleep on it, in the
+// order of the world and without goroutines.
 //
-// The standard library makes children of it as it does of its own contexts, also
-// through context.WithValue: asked for the innermost cancellation, it shows one that
-// the standard library made, and that ends with it.
+// The standard library can derive children of it as of its own contexts, also through
+// context.WithValue: when asked for the innermost cancellation, it returns a context of the
+// standard library that ends with it.
 type Context struct {
 	world      *World
 	parent     context.Context
-	up         *Context // the nearest parent of our making that ends this one; nil: none
+	up         *Context // the nearest parent of this type that ends this one; nil: none
 	err, cause error
 
 	first      *Context // children
@@ -30,8 +30,7 @@ type Context struct {
 
 type contextKey struct{}
 
-// cancelKey is the standard library's key for the innermost cancellation of a
-// context.
+// cancelKey is the standard library's key for the innermost cancellation of a context.
 var cancelKey = func() any {
 	p := &keyProbe{Context: context.Background()}
 	context.Cause(p)
@@ -69,8 +68,8 @@ func (c *Client) WithCancelCause(parent context.Context) (context.Context, conte
 	return x, x.cancelCause
 }
 
-// nearest is the context of our making that ends when ctx does. foreign says that
-// there is none, and ctx may end all the same.
+// nearest returns the Context that ends when ctx does. foreign says that there is none, and
+// that ctx may end all the same.
 func nearest(w *World, ctx context.Context) (own *Context, foreign bool) {
 	if x, ok := ctx.(*Context); ok {
 		return x, false
@@ -79,7 +78,7 @@ func nearest(w *World, ctx context.Context) (own *Context, foreign bool) {
 		return nil, false
 	}
 	if x, ok := ctx.Value(contextKey{}).(*Context); ok && x.world == w && x.Done() == ctx.Done() {
-		return x, false // one of ours in disguise: with a value, or a type of its own around it
+		return x, false // a Context in a wrapper: with a value, or another type around it
 	}
 	checkRealTime(w, ctx)
 	return nil, true
@@ -97,7 +96,7 @@ func checkRealTime(w *World, ctx context.Context) {
 	}
 }
 
-// ended is why ctx has ended, or nil.
+// ended returns why ctx has ended, or nil.
 func ended(w *World, ctx context.Context) error {
 	if x, ok := ctx.(*Context); ok {
 		return x.cause
@@ -151,7 +150,7 @@ func (x *Context) cancelCause(cause error) {
 	x.cancel(context.Canceled, cause)
 }
 
-// cancel ends x, its children, and the waiting of who sleeps on it.
+// cancel ends x, its children, and the sleep of the coroutines that sleep on it.
 func (x *Context) cancel(err, cause error) {
 	if x.err != nil {
 		return
@@ -175,11 +174,11 @@ func (x *Context) cancel(err, cause error) {
 // Deadline is the parent's.
 func (x *Context) Deadline() (time.Time, bool) { return x.parent.Deadline() }
 
-// Done is closed when the context ends. Code that runs in a world must not wait for
-// it, which would stop the world: it sleeps on the context instead.
+// Done is closed when the context ends. Code that runs in a world must not wait for it, because
+// that would stop the world: it must sleep on the context instead.
 func (x *Context) Done() <-chan struct{} { return x.likeStandard().Done() }
 
-// Err is why it has ended: context.Canceled, or the error of its parent.
+// Err returns why it has ended: context.Canceled, or the error of its parent.
 func (x *Context) Err() error { return x.err }
 
 // Value is the parent's.
@@ -203,7 +202,7 @@ func (x *Context) likeStandard() context.Context {
 	return x.standard
 }
 
-// attend has the end of ctx wake the coroutine, until it leaves.
+// attend makes the end of ctx wake the coroutine, until leave is called.
 func (c *coroutine) attend(ctx context.Context) {
 	own, foreign := nearest(c.world, ctx)
 	switch {
@@ -241,8 +240,8 @@ func (c *coroutine) leave() {
 	}
 }
 
-// poll looks after contexts that are not of our making: what is done in a world ends
-// them without telling it. It is called after everything that happens.
+// poll checks contexts of other types, which end without telling the world. It is called after
+// every event.
 func (w *World) poll() {
 	live := w.adopted[:0]
 	for _, x := range w.adopted {
@@ -264,7 +263,7 @@ func (w *World) poll() {
 	}
 }
 
-// remove takes x out and keeps the order of the others.
+// remove removes x and keeps the order of the others.
 func remove[T comparable](from []T, x T) []T {
 	for i := range from {
 		if from[i] == x {

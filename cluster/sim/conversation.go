@@ -10,10 +10,11 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-// Masters is how one client reaches the masters: a pool of connections to each,
-// commands in turn within a conversation, scripts by hash and then by text, releases
-// that got no answer sent again. Redlock's own way to real masters is kinder to it: all
-// commands share a connection there, so they cannot overtake each other.
+// Masters is one client's access to the masters: a pool of connections to each, the commands
+// of a conversation one after the other, scripts by hash and then by text, and releases that
+// are repeated if there is no reply. Commands of different conversations can overtake each
+// other. On real masters, redlock's batcher keeps the order of commands about one key, which
+// is easier for the lock.
 type Masters struct {
 	cluster *Cluster
 	client  *Client
@@ -22,15 +23,14 @@ type Masters struct {
 	pending int // votes to come
 	closed  bool
 	waiting []*coroutine // in Close
-	late    []int        // per master, releases that are sent again
+	late    []int        // per master, releases that are repeated
 
 	messages []*message // free ones
 	asks     []*ask
 }
 
-// spare is how many free asks are kept, and messages: enough for what a client has under
-// way at a time, but for the hundreds of releases that it may send again when masters
-// were away.
+// spare is how many free asks and messages are kept: enough for what a client has in flight at
+// a time, except for the hundreds of releases that it may repeat after masters were away.
 const spare = 64
 
 func newMasters(c *Cluster, client string) *Masters {
@@ -41,7 +41,7 @@ func newMasters(c *Cluster, client string) *Masters {
 	return m
 }
 
-// Names are m1, m2, …
+// Names returns m1, m2, …
 func (m *Masters) Names() []string { return m.names }
 
 // Begin starts a conversation.
@@ -55,8 +55,8 @@ func (m *Masters) Begin(observe func(protocol.Vote)) protocol.Conversation {
 	return c
 }
 
-// Close waits for the commands on their way, gives up late releases, and closes the
-// connections. Outside of the world it does not wait.
+// Close waits for the commands in flight, gives up late releases, and closes the connections.
+// Outside of the world it does not wait.
 func (m *Masters) Close() error {
 	m.closed = true
 	if w := m.cluster.world; w.current != nil && !w.over {
@@ -76,36 +76,35 @@ func (m *Masters) Close() error {
 type conversation struct {
 	masters *Masters
 	observe func(protocol.Vote)
-	last    []*message // per master, the latest that has not voted
+	last    []*message // per master, the latest one without a vote
 	room    [7]*message
 }
 
-// Ask is protocol.Conversation's.
+// Ask implements protocol.Conversation.
 func (c *conversation) Ask(ctx context.Context, cmd protocol.Command, to []int, timeout time.Duration) iter.Seq[protocol.Vote] {
 	a := c.masters.ask()
 	a.conversation, a.ctx, a.cmd, a.timeout, a.to = c, ctx, cmd, timeout, to
 	return a.seq
 }
 
-// ask is one command to some masters, and the votes on it that the caller has not
-// taken yet.
+// ask is one command to some masters, and the votes on it that the caller has not taken yet.
 type ask struct {
 	pool         *Masters
-	conversation *conversation // nil: a release that is sent again
+	conversation *conversation // nil: a release that is repeated
 	cmd          protocol.Command
-	refs         int // messages, and whoever takes the votes
+	refs         int // number of messages, plus one for the caller that takes the votes
 	unanswers    []*message
-	taker        *coroutine               // that waits for a vote; nil: none does
+	taker        *coroutine               // coroutine that waits for a vote; nil: none does
 	counts       func(protocol.Vote) bool // what it does with each
 	expected     int                      // votes to come
 	enough       bool                     // it wants no more
 	left         bool                     // it has gone
 	vote         protocol.Vote            // the latest one
-	broke        any                      // what counting panicked with
+	broke        any                      // the value of a panic while a vote was counted
 	votes        []protocol.Vote
 	taken        int
 	late         *lateRelease
-	timer        timer // of all messages that were sent at once
+	timer        timer // time of all messages that were sent at once
 	ctx          context.Context
 	request      request
 	to           []int
@@ -164,8 +163,7 @@ func (a *ask) run(yield func(protocol.Vote) bool) {
 	a.release()
 }
 
-// send begins the command to one master, or puts it in line behind the
-// conversation's earlier one.
+// send sends the command to one master, or queues it after the conversation's earlier command.
 func (a *ask) send(i int) {
 	p := a.pool
 	m := p.cluster.message(a, i)
@@ -186,7 +184,7 @@ func (a *ask) send(i int) {
 	m.start()
 }
 
-// happen is the end of the time of those that were sent at once.
+// happen ends the time of those that were sent at once.
 func (a *ask) fire() {
 	a.refs++
 	for _, m := range append([]*message(nil), a.unanswers...) {
@@ -197,13 +195,13 @@ func (a *ask) fire() {
 	a.release()
 }
 
-// stagedAtOnce says whether the message was sent when the command was asked: then it
-// has no timer of its own and waits for no one's turn.
+// stagedAtOnce says whether the message was sent when the command was submitted: then it has no
+// timer of its own and did not have to wait.
 func (m *message) stagedAtOnce() bool {
 	return m.timer.next == nil && (m.conn != nil || m.stage == failing)
 }
 
-// replace has another message wait for a vote.
+// replace makes another message wait for a vote.
 func (a *ask) replace(old, with *message) {
 	with.place = old.place
 	a.unanswers[with.place] = with
@@ -226,7 +224,7 @@ func (a *ask) done(m *message) {
 	}
 }
 
-// take yields the votes as they come, until all are in or the context ends.
+// take yields the votes as they arrive, until all have arrived or the context ends.
 func (a *ask) take(co *coroutine, yield func(protocol.Vote) bool) {
 	w := a.pool.cluster.world
 	for ; a.expected > 0; a.expected-- {
@@ -247,7 +245,7 @@ func (a *ask) take(co *coroutine, yield func(protocol.Vote) bool) {
 			}
 		}
 		if ended(w, a.ctx) != nil && w.choices.Intn(2, WhatSelect) == 1 {
-			return // both are there: a select would take either
+			return // both have arrived: a select would choose either
 		}
 		v := &a.votes[a.taken]
 		if a.taken++; a.taken == len(a.votes) {
@@ -259,7 +257,7 @@ func (a *ask) take(co *coroutine, yield func(protocol.Vote) bool) {
 	}
 }
 
-// cast hands a vote to whoever listens. It comes last in an event.
+// cast passes a vote on. It is the last act of an event.
 func (a *ask) cast(master int, n int64, err error, took time.Duration) {
 	p := a.pool
 	p.pending--
@@ -293,12 +291,12 @@ func (a *ask) cast(master int, n int64, err error, took time.Duration) {
 	}
 }
 
-// counted has the taker of the votes count this one, if it waits for it. It does not
-// wake for that: it would only go to sleep again, unless it has enough now. A Strategy
-// counts how often a process goes on, so with one it is woken each time.
+// counted makes the taker of the votes count this one, if it waits for it, without waking it:
+// usually it would only sleep again. It is woken if it has enough votes. A Strategy counts how
+// often a process continues, so with a Strategy it is woken each time.
 func (a *ask) counted(v *protocol.Vote) bool {
 	co := a.taker
-	if co == nil || !co.parked || co.other != nil { // whose context may have ended, without having woken it
+	if co == nil || !co.parked || co.other != nil { // whose context may have ended without waking it
 		return false
 	}
 	if w := co.world; w.current != nil || w.Strategy != nil {
@@ -311,8 +309,8 @@ func (a *ask) counted(v *protocol.Vote) bool {
 	return true
 }
 
-// count is what the taker does with a vote. What it panics with, it panics with when it
-// goes on.
+// count does what the taker does with a vote. A panic is kept, and raised when the taker
+// continues.
 func (a *ask) count(co *coroutine, v *protocol.Vote) (more bool) {
 	w := co.world
 	w.counting = true
@@ -325,7 +323,7 @@ func (a *ask) count(co *coroutine, v *protocol.Vote) (more bool) {
 	return a.counts(*v)
 }
 
-// number reads a reply as redlock does: OK is 1, nil is 0.
+// number parses a reply as redlock does: OK is 1, nil is 0.
 func (r *reply) number(master string) (int64, error) {
 	switch {
 	case r.kind == replyInt:
@@ -340,15 +338,15 @@ func (r *reply) number(master string) (int64, error) {
 	return 0, fmt.Errorf("%s: unexpected reply %v", master, r)
 }
 
-// How long and how far apart a release is sent again, and how many at a time per master.
+// How long and at which intervals a release is repeated, and how many at a time per master.
 const (
 	lateReleases = 64
 	lateFor      = time.Minute
 	lateApart    = time.Second
 )
 
-// lateRelease is a release that got no answer and is sent again. Its SET may be
-// applied yet, by a master that hangs.
+// lateRelease is a release without a reply that is repeated, because a master that hangs may
+// still execute the SET.
 type lateRelease struct {
 	masters *Masters
 	master  int
@@ -359,7 +357,7 @@ type lateRelease struct {
 	timer   timer
 }
 
-// again sends a release once more, later.
+// again repeats a release later.
 func (m *Masters) again(a *ask, master int) {
 	l := a.late
 	if l == nil {

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// coroutine runs one function at a time, between whose steps others take their
-// turns. It is an iter.Pull over an iterator that yields whenever the function has
-// to wait, which costs a tenth of a goroutine's hand-over and nothing to chance.
+// coroutine runs functions in turn with other coroutines. It is an iter.Pull over an iterator
+// that yields whenever the function has to wait. That costs a tenth of a switch between
+// goroutines and is deterministic.
 type coroutine struct {
 	world *World
 	id    int
-	born  int64   // how many of its owner's were started before
-	owner *Client // whose process it is part of
+	born  int64   // number of coroutines of its owner that were started before
+	owner *Client // the process that it is part of
 	run   func()  // nil: none at present
 	next  func() (struct{}, bool)
 	stop  func()
@@ -24,22 +24,22 @@ type coroutine struct {
 	timer  timer // of Sleep
 	waits  string
 	since  int64
-	parked bool   // it waits, and has not been told to go on
-	stack  string // of what it panics with, if that began elsewhere
+	parked bool   // it waits, and was not told to continue
+	stack  string // the stack of its panic, if that began elsewhere
 
 	ctx        *Context // whose end wakes it; nil: none
-	other      stopper  // the same, if the context is not of our making
+	other      stopper  // the same for a context of another type
 	prev, succ *coroutine
 }
 
-// stopper is what of a context a sleeper watches.
+// stopper is the part of a context that a sleeper needs.
 type stopper interface{ Err() error }
 
-// errOver unwinds what has not ended when the world does. Goexit would not do: it
-// would reach the goroutine that runs the world.
+// errOver unwinds the coroutines that have not ended when the world ends. Goexit would unwind
+// the goroutine that runs the world, too.
 var errOver = fmt.Errorf("sim: the world is over")
 
-// spawn has f run beside everything else, from this instant on.
+// spawn runs f concurrently with everything else, from this instant on.
 func (w *World) spawn(owner *Client, f func()) {
 	if w.over {
 		return
@@ -61,7 +61,7 @@ func (w *World) spawn(owner *Client, f func()) {
 	c.wakeUp()
 }
 
-// live is the life of a coroutine: one function after the other, and rests between.
+// live runs one function after the other, and waits between them.
 func (c *coroutine) live(yield func(struct{}) bool) {
 	deepen(0)
 	c.yield = yield
@@ -94,7 +94,7 @@ func deepen(at int) byte {
 	return room[at]
 }
 
-// happen lets the coroutine go on: it is what its wake does.
+// happen lets the coroutine continue, as the event of its wake-up.
 func (c *coroutine) fire() {
 	w := c.world
 	if c.owner.paused {
@@ -110,7 +110,7 @@ func (w *World) resume(c *coroutine) {
 	w.current = nil
 }
 
-// wakeUp lets a parked coroutine go on in its turn, later in this instant.
+// wakeUp lets a waiting coroutine continue in its turn, later in this instant.
 func (c *coroutine) wakeUp() {
 	if c.parked {
 		c.parked = false
@@ -118,13 +118,13 @@ func (c *coroutine) wakeUp() {
 	}
 }
 
-// proceed lets a parked coroutine go on at once, where an event does so as its last
-// act; else in its turn.
+// proceed lets a waiting coroutine continue immediately if an event does so as its last act,
+// otherwise in its turn.
 func (c *coroutine) proceed() {
 	if !c.parked {
 		return
 	}
-	if c.world.current != nil { // another coroutine does this, as who resets a link does: it goes on first
+	if c.world.current != nil { // another coroutine does this, as when it resets a link, and continues first
 		c.wakeUp()
 		return
 	}
@@ -143,7 +143,7 @@ func (c *coroutine) stall() time.Duration {
 	return 0
 }
 
-// park waits until somebody lets the coroutine go on. what says for whom it waits.
+// park waits until the coroutine is told to continue. what says what it waits for.
 func (c *coroutine) park(what string) {
 	c.waits, c.since, c.parked = what, c.world.now, true
 	if c.world.over || !c.yield(struct{}{}) {
@@ -152,8 +152,7 @@ func (c *coroutine) park(what string) {
 	c.parked = false
 }
 
-// running is the coroutine that is running. Waiting is nothing that anybody else
-// could do.
+// running returns the current coroutine. Code outside of coroutines must not wait.
 func (w *World) running(what string) *coroutine {
 	if w.counting {
 		panic("sim: " + what + " in a loop over votes: take the votes, and wait after it")
@@ -171,7 +170,7 @@ func (c *coroutine) name() string {
 	return fmt.Sprintf("coroutine %d", c.id)
 }
 
-// String says who waits since when for what.
+// String says which coroutine waits since when for what.
 func (c *coroutine) String() string {
 	return fmt.Sprintf("%s, since %v, for %s", c.name(), time.Duration(c.since), c.waits)
 }

@@ -30,16 +30,16 @@ type disk struct {
 	base    map[string]value
 	log     []change // of an append-only file
 	written int
-	tidied  int // changes in the log after it was last tidied
+	tidied  int // number of changes in the log after its last tidy
 
 	event    event // the next fsync or snapshot, or its end
-	syncing  bool  // an fsync or a snapshot is on its way
+	syncing  bool  // an fsync or a snapshot is in progress
 	upTo     int   // of log, for the fsync
 	snapshot map[string]value
 	last     int64 // s on the master's clock: the last fsync or snapshot
 	dirty    int   // changes since the last snapshot
-	seen     int   // of these, when the one under way began
-	put      int64 // s on the master's clock since when a write is put off; 0: none is
+	seen     int   // of these, when the one in progress began
+	put      int64 // s on the master's clock since when a write is delayed; 0: none is
 }
 
 // change is one entry of an append-only file.
@@ -49,8 +49,8 @@ type change struct {
 	gone bool
 }
 
-// snapshots are the points of Redis's default configuration: after so many seconds,
-// if so many keys changed.
+// snapshots are the points of Redis's default configuration: after a number of seconds, if a
+// number of keys have changed.
 var snapshots = []struct {
 	seconds int64
 	changes int
@@ -65,12 +65,12 @@ func (d *disk) init(m *Master, kind cluster.Persistence) {
 	d.appends = kind == cluster.Everysec || kind == cluster.Always
 }
 
-// unix is the master's wall clock in seconds.
+// unix returns the master's wall clock in seconds.
 func (d *disk) unix() int64 { return d.m.wall.read(d.m.world.now) / second }
 
 func (d *disk) fsyncTime() time.Duration { return d.m.cluster.options.Fsync + d.fault.FsyncDelay }
 
-// note takes down a change.
+// note records a change.
 func (d *disk) note(key string, v value, gone bool) {
 	switch {
 	case d.appends:
@@ -85,8 +85,8 @@ func (d *disk) note(key string, v value, gone bool) {
 	}
 }
 
-// flush writes what a command has changed, before its reply is sent, and returns how
-// long the server has to wait for the disk.
+// flush writes the changes of a command, before its reply is sent, and returns how long the
+// server has to wait for the disk.
 func (d *disk) flush() time.Duration {
 	if !d.appends || d.written == len(d.log) {
 		return 0
@@ -94,7 +94,7 @@ func (d *disk) flush() time.Duration {
 	if d.fault.Full {
 		d.broken = true
 		d.counts.Refused++
-		if d.kind == cluster.Always { // it can not take back what it has done
+		if d.kind == cluster.Always { // it cannot undo what it has done
 			d.m.die()
 			d.crash()
 		}
@@ -106,8 +106,8 @@ func (d *disk) flush() time.Duration {
 		return d.fsyncTime()
 	}
 	if d.syncing {
-		// An fsync in the background would block a write: Redis puts it off, for up
-		// to two seconds.
+		// An fsync in the background would block a write, so Redis delays the write for up to
+		// two seconds.
 		now := d.unix()
 		if d.put == 0 {
 			d.put = now
@@ -121,7 +121,7 @@ func (d *disk) flush() time.Duration {
 	return 0
 }
 
-// sync is the effect of an fsync.
+// sync has the effect of an fsync.
 func (d *disk) sync(upTo int) {
 	d.fsynced()
 	if d.fault.FsyncLies {
@@ -155,8 +155,8 @@ func apply(keys map[string]value, c change) {
 	}
 }
 
-// tidy keeps a log from growing for ever that is never fsynced: of each key only the
-// last change counts.
+// tidy prevents a log that is never fsynced from growing forever: only the last change of each
+// key counts.
 func (d *disk) tidy() {
 	if len(d.log) < 4096 || len(d.log) < 2*d.tidied || d.written < len(d.log) {
 		return
@@ -175,7 +175,7 @@ func (d *disk) tidy() {
 	d.log, d.written, d.tidied = kept, len(kept), len(kept)
 }
 
-// plan schedules the next fsync or snapshot by the master's clock as it goes now.
+// plan schedules the next fsync or snapshot by the current setting of the master's clock.
 func (d *disk) plan() {
 	if d.syncing || d.m.state != cluster.Up {
 		return
@@ -208,10 +208,10 @@ func (d *disk) plan() {
 	d.m.world.at(at, &d.event)
 }
 
-// happen begins an fsync or a snapshot, or ends it.
+// happen begins or ends an fsync or a snapshot.
 func (d *disk) fire() {
 	if d.m.state != cluster.Up && !d.syncing {
-		return // when it is resumed it plans anew
+		return // it plans again when it is resumed
 	}
 	if d.syncing {
 		d.syncing = false
@@ -234,7 +234,7 @@ func (d *disk) fire() {
 	d.m.world.after(took, &d.event)
 }
 
-// complete is what an fsync or a snapshot leaves on the disk.
+// complete has the effect of an fsync or a snapshot.
 func (d *disk) complete() {
 	if d.kind == cluster.RDB {
 		if !d.fault.Full {
@@ -269,7 +269,7 @@ func (d *disk) whole(keys map[string]value) {
 	d.written = len(d.log)
 }
 
-// set changes what is wrong with the disk.
+// set changes the fault of the disk.
 func (d *disk) set(f cluster.Disk) {
 	d.fault = f
 	if !f.Full && d.broken {
@@ -279,7 +279,7 @@ func (d *disk) set(f cluster.Disk) {
 	}
 }
 
-// halt is the end of the server: nothing more is written.
+// halt is called when the server ends: nothing more is written.
 func (d *disk) halt() {
 	d.m.world.queue.cancel(&d.event)
 	d.syncing, d.snapshot, d.broken, d.put, d.dirty = false, nil, false, 0, 0
@@ -291,7 +291,7 @@ func (d *disk) crash() {
 	d.log = d.log[:d.written]
 }
 
-// save is what a server does at SIGTERM.
+// save has the effect of SIGTERM.
 func (d *disk) save() error {
 	switch {
 	case d.kind == cluster.None:
@@ -311,7 +311,7 @@ func (d *disk) save() error {
 	return nil
 }
 
-// load is what a server finds when it starts.
+// load returns the keys with which a server starts.
 func (d *disk) load() map[string]value {
 	d.last = d.unix()
 	d.put = 0
@@ -325,7 +325,7 @@ func (d *disk) load() map[string]value {
 	for _, c := range d.log[:d.written] {
 		apply(keys, c)
 	}
-	if d.kind == cluster.RDB { // an append-only file's expired keys are kept, and expire when they are seen
+	if d.kind == cluster.RDB { // expired keys of an append-only file are loaded, and expire when they are accessed
 		now := floor(d.m.wall.read(d.m.world.now))
 		for key, v := range keys {
 			if v.expires < now {
@@ -336,7 +336,7 @@ func (d *disk) load() map[string]value {
 	return keys
 }
 
-// replace is the disk of a replica that has these keys.
+// replace makes the disk that of a replica with these keys.
 func (d *disk) replace(keys map[string]value) {
 	d.log, d.written = nil, 0
 	if d.kind != cluster.None {
@@ -344,7 +344,7 @@ func (d *disk) replace(keys map[string]value) {
 	}
 }
 
-// cut takes from the disk what a power cut takes.
+// cut has the effect of a power cut.
 func (d *disk) cut(p cluster.Power) cluster.Cut {
 	var cut cluster.Cut
 	keep := 0
@@ -362,8 +362,8 @@ func (d *disk) cut(p cluster.Power) cluster.Cut {
 	}
 	d.log, d.written = nil, 0
 	if p.Strict && d.appends {
-		// Redis never fsyncs the parent of its appendonlydir: the folder, the
-		// manifest and two files go.
+		// Redis never fsyncs the parent of its appendonlydir: the folder, the manifest and two
+		// files are lost.
 		if len(d.base) > 0 || cut.Bytes > 0 {
 			cut.Names = 4
 		}
@@ -372,7 +372,7 @@ func (d *disk) cut(p cluster.Power) cluster.Cut {
 	return cut
 }
 
-// String says how much is where, for debugging.
+// String says how much is at which depth, for debugging.
 func (d *disk) String() string {
 	return fmt.Sprintf("%d keys fsynced, %d changes written, %d not", len(d.base), d.written, len(d.log)-d.written)
 }

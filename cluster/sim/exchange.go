@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Exchange is one command that a client has sent over a stream, and what came of it.
+// Exchange is one command that a client has sent over a stream, and its reply.
 type Exchange struct {
 	Words   []string
 	Reply   string        // as it is on the wire
@@ -23,7 +23,7 @@ type exchanges struct {
 	pending  []unanswered
 	executed int // of those that are pending
 	done     []Exchange
-	lost     bool // it cannot tell any more which reply belongs to which command
+	lost     bool // which reply belongs to which command is no longer known
 }
 
 type unanswered struct {
@@ -32,7 +32,7 @@ type unanswered struct {
 	changed bool
 }
 
-// Watch has the stream's commands noted from now on.
+// Watch notes the stream's commands from now on.
 func (s *Stream) Watch() { s.watched = &exchanges{} }
 
 // Exchanged returns the commands that have ended since it was last called.
@@ -45,8 +45,8 @@ func (s *Stream) Exchanged() []Exchange {
 	return done
 }
 
-// ask notes what the client sends.
-func (e *exchanges) ask(b []byte, now int64) {
+// noteRequest notes what the client sends.
+func (e *exchanges) noteRequest(b []byte, now int64) {
 	if e == nil || e.lost {
 		return
 	}
@@ -67,7 +67,7 @@ func (e *exchanges) ask(b []byte, now int64) {
 	}
 }
 
-// execute notes what the next command did.
+// execute notes the effect of the next command.
 func (e *exchanges) execute(changed bool) {
 	if e == nil || e.executed >= len(e.pending) {
 		return
@@ -76,8 +76,8 @@ func (e *exchanges) execute(changed bool) {
 	e.executed++
 }
 
-// hear notes what the client receives.
-func (e *exchanges) hear(b []byte, now int64) {
+// noteReply notes what the client receives.
+func (e *exchanges) noteReply(b []byte, now int64) {
 	if e == nil || e.lost {
 		return
 	}
@@ -107,14 +107,14 @@ func (e *exchanges) end(reply string, err error, now int64) {
 	e.done = append(e.done, Exchange{Words: p.words, Reply: reply, Err: err, Changed: p.changed, Took: time.Duration(now - p.at)})
 }
 
-// hangUp is the end of the connection: what is pending gets no reply.
+// hangUp is called at the end of the connection: pending commands get no reply.
 func (e *exchanges) hangUp(now int64) {
 	for e != nil && len(e.pending) > 0 {
 		e.end("", os.ErrDeadlineExceeded, now)
 	}
 }
 
-// replyLength is how many bytes the first reply has; 0: it is not complete.
+// replyLength returns how many bytes the first reply has; 0: it is not complete.
 func replyLength(b []byte) int {
 	i := bytes.IndexByte(b, '\n')
 	if i < 1 {

@@ -11,20 +11,20 @@ type chunk struct {
 	bytes   []byte
 	end     error // after them the connection ends; nil: it does not
 	leaves  int64 // true time at which they leave the master, if they wait for its disk
-	came    int64 // true time at which they came into the link
+	came    int64 // true time at which they reached the link
 	held    bool  // counted as held
 	delayed bool  // counted as delayed
 }
 
-// flow is one direction of a stream: the link's gate, which may hold, drop or delay, and the
-// wire, which takes time.
+// flow is one direction of a stream: the link, which may hold, drop or delay, and then the
+// network, which takes time.
 type flow struct {
 	stream   *Stream
 	queue    *queue
 	toClient bool
 
 	gate     []chunk
-	gateTurn event // the delay of the first of them is over
+	gateTurn event // the delay of the first of them has passed
 
 	wire     []flight
 	wireTurn event // the first of them arrives
@@ -36,7 +36,7 @@ type flight struct {
 	due int64
 }
 
-// lose drops everything, and says how many bytes waited in the link.
+// lose drops everything, and returns how many bytes were kept in the link.
 func (f *flow) lose() (n int64) {
 	for _, c := range f.gate {
 		n += int64(len(c.bytes))
@@ -47,14 +47,14 @@ func (f *flow) lose() (n int64) {
 	return n
 }
 
-// enterGate is bytes that come into the link.
+// enterGate receives bytes into the link.
 func (f *flow) enterGate(c chunk) {
 	c.came = f.stream.world.now
 	f.gate = append(f.gate, c)
 	f.pump()
 }
 
-// pump does with the bytes in the link what its fault says.
+// pump applies the link's fault to the bytes in it.
 func (f *flow) pump() {
 	s, l := f.stream, f.stream.link
 	now := s.world.now
@@ -98,7 +98,7 @@ func (f *flow) pump() {
 	}
 }
 
-// hold counts what the link holds.
+// hold counts the bytes that the link holds.
 func (f *flow) hold() {
 	f.queue.cancel(&f.gateTurn)
 	for i := range f.gate {
@@ -118,12 +118,12 @@ func (f *flow) pop() chunk {
 	return c
 }
 
-// gateTurn is the end of a delay.
+// gateTurn is called at the end of a delay.
 type gateTurn flow
 
 func (t *gateTurn) fire() { (*flow)(t).pump() }
 
-// enterWire sends bytes over the network, wait from now.
+// enterWire sends bytes over the network after a time.
 func (f *flow) enterWire(c chunk, wait time.Duration) {
 	w := f.stream.world
 	f.last = max(w.now+int64(wait+f.stream.link.cluster.latency()), f.last)
@@ -133,7 +133,7 @@ func (f *flow) enterWire(c chunk, wait time.Duration) {
 	}
 }
 
-// wireTurn is bytes that arrive.
+// wireTurn is called when bytes arrive.
 type wireTurn flow
 
 func (t *wireTurn) fire() {

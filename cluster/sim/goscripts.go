@@ -8,7 +8,7 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-// redlockScripts has the Go version of each of redlock's scripts.
+// redlockScripts registers the Go version of each of redlock's scripts.
 var redlockScripts = []struct {
 	script *protocol.Script
 	run    Script
@@ -26,7 +26,7 @@ var redlockScripts = []struct {
 
 	{protocol.CompareAndDeleteMany, func(db DB, keys, args []string) any {
 		for i, key := range keys {
-			// MGET has nothing to say about a key that is no string.
+			// MGET returns nil for a key that is not a string.
 			if v, ok := db.s.get(key, db.now); !ok || v.hash != nil || i >= len(args) || v.text != args[i] {
 				return releaseMany(db, keys, args)
 			}
@@ -34,7 +34,7 @@ var redlockScripts = []struct {
 		return db.Call("del", keys...)
 	}},
 
-	// Nobody listens to simulated masters, so what they publish comes to nothing.
+	// Nobody listens to simulated masters, so publishing has no effect.
 	{protocol.CompareDeleteAndPublish, func(db DB, keys, args []string) any {
 		return integer(holds(db, keys[0], args[0]) && db.Del(keys[0]))
 	}},
@@ -66,7 +66,7 @@ func init() {
 	}
 }
 
-// releaseMany deletes the keys that hold their token, and says of each what came of it.
+// releaseMany deletes the keys that store their token, and returns the result for each.
 func releaseMany(db DB, keys, args []string) any {
 	done := []byte{':'}
 	for i, key := range keys {
@@ -96,8 +96,8 @@ func holds(db DB, key, token string) bool {
 	return ok && text == token
 }
 
-// less is tonumber(a) < tonumber(b) in the given line of a script, which Lua ends
-// there if one of them is no number.
+// less is tonumber(a) < tonumber(b) in a line of a script. Lua ends the script in that line if
+// one of them is not a number.
 func less(line int, a, b string) bool {
 	x, isX := number(a)
 	y, isY := number(b)

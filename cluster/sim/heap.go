@@ -36,7 +36,7 @@ func (h *eventHeap) Pop() any {
 	return e
 }
 
-// first is when the first event happens; MaxInt64 if there is none.
+// first returns when the first event happens; MaxInt64 if there is none.
 func (h *eventHeap) first() int64 {
 	if len(h.events) == 0 {
 		return math.MaxInt64
@@ -49,8 +49,8 @@ func (h *eventHeap) add(at int64, e *event) {
 	heap.Push(h, e)
 }
 
-// remove takes an event out of the heap.
+// remove removes an event from the heap.
 func (h *eventHeap) remove(e *event) { heap.Remove(h, e.inHeap-1) }
 
-// pop takes the first event out of the heap.
+// pop removes and returns the first event of the heap.
 func (h *eventHeap) pop() *event { return heap.Pop(h).(*event) }

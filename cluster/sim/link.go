@@ -9,9 +9,9 @@ import (
 	"lockpick/cluster"
 )
 
-// Link is one client's way to one master: the proxy of the real drivers. It stands at
-// the client's end: what has left it for the master can no longer be stopped by it,
-// and a reply is in its hands when it has travelled.
+// Link is one client's link to one master, like the proxy of the real drivers. It is at the
+// client's end: it cannot stop a request that has left it for the master, and it has a reply
+// only after the reply has travelled.
 type Link struct {
 	cluster *Cluster
 	world   *World
@@ -34,7 +34,7 @@ type conn struct {
 	shut     bool     // the client has closed it
 }
 
-// failures are what clients are told about a master.
+// failures are the errors that clients get about a master.
 type failures struct{ silent, broken, refused, closed failure }
 
 func failuresOf(master string) failures {
@@ -44,7 +44,7 @@ func failuresOf(master string) failures {
 	}
 }
 
-// failure is put into words when it is read.
+// failure formats its text when it is read.
 type failure struct {
 	master string
 	err    error
@@ -58,14 +58,14 @@ var errClosed = errors.New("the client's connections are closed")
 // Addr names the two ends.
 func (l *Link) Addr() string { return Driver + ":" + l.client.name + "-" + l.master.name }
 
-// Fault is what is wrong with the link.
+// Fault returns the fault of the link.
 func (l *Link) Fault() cluster.LinkFault { return l.fault }
 
-// Counts is what the link did since it was made.
+// Counts returns what the link has done since it was made.
 func (l *Link) Counts() cluster.LinkCounts { return l.counts }
 
-// Set replaces the fault. It holds for all that is in the link at this moment, as in
-// the real link.
+// Set replaces the fault. It applies to everything that is in the link at this moment, as in a
+// TCPLink.
 func (l *Link) Set(f cluster.LinkFault) {
 	l.fault, l.faulty = f, f != (cluster.LinkFault{})
 	l.client.note(15, int64(l.master.number), modeNumber(f.Requests), modeNumber(f.Replies), int64(f.Delay), int64(bit(f.Refuse)))
@@ -88,8 +88,8 @@ func (l *Link) Set(f cluster.LinkFault) {
 	}
 }
 
-// Reset breaks every open connection, and loses what the link kept for them. A
-// paused master loses too what it has not read yet.
+// Reset breaks every open connection, and loses what the link kept for them. A paused master
+// also loses what it has not read yet.
 func (l *Link) Reset() {
 	l.client.note(16, int64(l.master.number))
 	waiting := l.waiting
@@ -109,7 +109,7 @@ func (l *Link) Reset() {
 	}
 }
 
-// reset breaks a connection, which the client learns at once.
+// reset breaks a connection, which the client learns immediately.
 func (l *Link) reset(c *conn) {
 	m := c.busy
 	l.shut(c)
@@ -119,7 +119,7 @@ func (l *Link) reset(c *conn) {
 			m.fail(&l.master.failures.broken)
 			return
 		}
-		// Something of it is still on its way, so another message tells the client.
+		// A part of it is still in flight, so another message tells the client.
 		n := l.cluster.message(m.ask, int(m.master))
 		n.inPlaceOf(m)
 		n.fail(&l.master.failures.broken)
@@ -134,8 +134,8 @@ func (l *Link) shut(c *conn) {
 	}
 }
 
-// idle finds a connection that can be used, the latest first, as go-redis does. Those
-// whose end the client has learned of are thrown away.
+// idle finds a usable connection, the latest first, as go-redis does. It discards those whose
+// end the client has learned of.
 func (l *Link) idle() *conn {
 	for i := len(l.conns) - 1; i >= 0; i-- {
 		c := l.conns[i]
@@ -151,7 +151,7 @@ func (l *Link) idle() *conn {
 	return nil
 }
 
-// dial opens a connection, or says why not.
+// dial opens a connection, or returns why that is not possible.
 func (l *Link) dial() (*conn, error) {
 	if l.fault.Refuse {
 		l.counts.Refused++
@@ -162,7 +162,7 @@ func (l *Link) dial() (*conn, error) {
 	return c, nil
 }
 
-// enter is a message that comes into the link.
+// enter receives a message into the link.
 func (l *Link) enter(m *message) {
 	if !l.faulty {
 		l.forward(m)
@@ -172,7 +172,7 @@ func (l *Link) enter(m *message) {
 	l.pass(m)
 }
 
-// pass does with a message what the fault says: forward it, keep it, or lose it.
+// pass applies the fault to a message: it forwards, keeps or loses it.
 func (l *Link) pass(m *message) {
 	if !l.faulty {
 		l.forward(m)
@@ -209,7 +209,7 @@ func (l *Link) pass(m *message) {
 	}
 }
 
-// forward lets a message go on: a request to the master, a reply to the client.
+// forward lets a message continue: a request to the master, a reply to the client.
 func (l *Link) forward(m *message) {
 	l.counts.Passed += m.size()
 	m.held, m.delayed = false, false
@@ -239,7 +239,7 @@ func (l *Link) forward(m *message) {
 	c.world.after(d, &m.event)
 }
 
-// deliver is the end of a message's wait for a delay.
+// deliver is called at the end of a message's delay.
 func (l *Link) deliver(m *message) {
 	m.waits = false
 	l.waiting = remove(l.waiting, m)

@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// Live is a world whose time is that of the package time, for clients that are goroutines:
-// it stands between their connections and the simulated masters. In a testing/synctest
-// bubble that time is virtual, and passes when all goroutines wait.
+// Live is a world with the time of the package time, for clients that are goroutines: it
+// connects their connections to the simulated masters. In a testing/synctest bubble that time
+// is virtual, and passes when all goroutines wait.
 //
-// Goroutines enter the world one at a time, through Call and Do. What is due by then has
-// happened before they are in.
+// Goroutines enter the world one at a time, through Call and Do. Everything that is due has
+// happened before they enter.
 type Live struct {
 	*World
 	mu    sync.Mutex
 	timer *time.Timer
 	calls atomic.Int64
-	armed int64 // when the timer fires; MaxInt64: it does not
+	armed int64 // when the timer fires; MaxInt64: never
 	ended bool
 }
 
-// NewLive makes a world that goes by the clock from now on. Its random choices follow
-// from seed; the order in which goroutines enter it does not.
+// NewLive makes a world that follows the clock from now on. Its random choices follow from
+// seed; the order in which goroutines enter it does not.
 func NewLive(seed uint64) *Live {
 	l := &Live{World: NewWorld(seed), armed: math.MaxInt64}
 	l.began = true
@@ -41,7 +41,8 @@ func (l *Live) Call(f func()) {
 	f()
 }
 
-// Calls counts the calls so far, for who watches from outside whether the world goes on.
+// Calls returns the number of calls so far, which shows from outside whether the world makes
+// progress.
 func (l *Live) Calls() int64 { return l.calls.Load() }
 
 // Do runs f as a coroutine of the world, which may wait, and returns when f has.
@@ -60,7 +61,7 @@ func (l *Live) Do(f func()) {
 	<-done
 }
 
-// End unwinds what has not ended. Nothing happens in the world any more.
+// End unwinds the coroutines that have not ended. Nothing happens in the world any more.
 func (l *Live) End() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,7 +75,7 @@ func (l *Live) End() {
 	l.unwind()
 }
 
-// leave lets happen what f has made due at this instant, and waits for the rest.
+// leave executes what f has made due at this instant, and waits for the rest.
 func (l *Live) leave() {
 	defer l.mu.Unlock()
 	if l.ended {
@@ -96,7 +97,7 @@ func (l *Live) leave() {
 	}
 }
 
-// fire is the timer.
+// fire is called by the timer.
 func (l *Live) fire() {
 	l.calls.Add(1)
 	l.mu.Lock()
@@ -105,7 +106,7 @@ func (l *Live) fire() {
 	l.catchUp()
 }
 
-// catchUp lets everything happen that is due by the clock.
+// catchUp executes everything that is due by the clock.
 func (l *Live) catchUp() {
 	if l.ended {
 		return
@@ -138,7 +139,7 @@ func (l *Live) catchUp() {
 	l.now = until
 }
 
-// next is when the next event happens; MaxInt64: there is none.
+// next returns when the next event happens; MaxInt64: there is none.
 func (q *queue) next(now int64) int64 {
 	if len(q.due) > 0 {
 		return now

@@ -11,7 +11,7 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-// How long it takes to do something to a master: between once and twice of these.
+// The least durations of actions on a master; each takes up to twice as long.
 const (
 	signalTime = 50 * time.Microsecond // to stop, resume or kill a process
 	startTime  = 5 * time.Millisecond  // until it answers PING
@@ -40,21 +40,21 @@ type Master struct {
 	disk    disk
 	evicted int64 // keys, by this run
 
-	replicas []*replica // that are up, the one first that a failover promotes
+	replicas []*replica // those that are up; a failover promotes the first
 	held     bool       // that one learns nothing
 	apart    *Master    // a server that a failover cut off and that lives on; nil: there is none
-	fillers  int        // that FillMemory has written
+	fillers  int        // keys that FillMemory has written
 
 	connections int64            // of streams, so far
 	changes     int64            // of keys, so far
-	touches     map[string]int64 // how often keys have changed that somebody watches
+	touches     map[string]int64 // how often watched keys have changed
 	listeners   []*Stream        // that have subscribed to something
 
-	backlog []incoming // that came while it was paused
-	queue   []incoming // that wait for their turn, while it waits for its disk
+	backlog []incoming // messages that arrived while it was paused
+	queue   []incoming // messages that wait while it waits for its disk
 	busy    int64      // true time until which it waits for its disk
 	turn    event      // the end of that
-	acting  bool       // a call of cluster.Master is under way
+	acting  bool       // a call of cluster.Master is being executed
 	callers []*coroutine
 }
 
@@ -74,10 +74,10 @@ func newMaster(c *Cluster, i int) *Master {
 // Name is m1, m2, …
 func (m *Master) Name() string { return m.name }
 
-// State is what the server is doing.
+// State returns the state of the server.
 func (m *Master) State() cluster.State { return m.state }
 
-// act runs one call on the master in its turn, which takes at least d.
+// act executes one call on the master in its turn, which takes at least d.
 func (m *Master) act(ctx context.Context, what string, d time.Duration, f func() error) error {
 	co := m.world.running(what)
 	err := ended(m.world, ctx)
@@ -114,13 +114,12 @@ func (m *Master) act(ctx context.Context, what string, d time.Duration, f func()
 	return nil
 }
 
-// pass lets time go by. What was begun is carried through, whoever gives up.
+// pass lets time pass. An action that has begun is completed, even if the caller gives up.
 func (m *Master) pass(d time.Duration) {
 	_ = m.world.root.Sleep(context.Background(), d)
 }
 
-// Pause stops the server where it stands. Its host still accepts connections and
-// bytes.
+// Pause stops the server. Its host still accepts connections and bytes.
 func (m *Master) Pause(ctx context.Context) error {
 	return m.act(ctx, "pause", signalTime, func() error {
 		if m.state == cluster.Down {
@@ -131,7 +130,7 @@ func (m *Master) Pause(ctx context.Context) error {
 	})
 }
 
-// Resume lets the server go on: it carries out first what came meanwhile.
+// Resume lets the server continue. It first executes what has arrived meanwhile.
 func (m *Master) Resume(ctx context.Context) error {
 	return m.act(ctx, "resume", signalTime, func() error {
 		if m.state == cluster.Down {
@@ -155,8 +154,8 @@ func (m *Master) resume() {
 	m.disk.plan()
 }
 
-// Kill is SIGKILL, also of a server that is paused: what it had not read yet is never
-// carried out.
+// Kill has the effect of SIGKILL, also on a paused server: what it had not read yet is never
+// executed.
 func (m *Master) Kill(ctx context.Context) error {
 	return m.act(ctx, "kill", signalTime, func() error {
 		if m.state != cluster.Down {
@@ -167,8 +166,7 @@ func (m *Master) Kill(ctx context.Context) error {
 	})
 }
 
-// die is the end of the process. Whoever waits for a reply learns that the connection
-// is broken.
+// die ends the process. Clients that wait for a reply learn that the connection is broken.
 func (m *Master) die() {
 	if m.state == cluster.Down {
 		return
@@ -201,7 +199,7 @@ func (m *Master) endedBefore(run int, t int64) bool {
 	return run >= 1 && run <= len(m.ends) && m.ends[run-1] < t
 }
 
-// Shutdown is SIGTERM. The server saves what its persistence has it save.
+// Shutdown has the effect of SIGTERM: the server saves what its persistence requires.
 func (m *Master) Shutdown(ctx context.Context) error {
 	return m.act(ctx, "shut down", signalTime, func() error {
 		if m.state == cluster.Down {
@@ -221,8 +219,8 @@ func (m *Master) Shutdown(ctx context.Context) error {
 	})
 }
 
-// Start runs the server again with what is on its disk, and servers that a Failover
-// has killed as replicas.
+// Start starts the server with what is on its disk, and servers that a Failover has killed as
+// replicas.
 func (m *Master) Start(ctx context.Context) error {
 	return m.act(ctx, "start", 0, func() error {
 		switch m.state {
@@ -249,7 +247,7 @@ func (m *Master) Start(ctx context.Context) error {
 	})
 }
 
-// begin is the start of a server.
+// begin starts a server.
 func (m *Master) begin() {
 	m.run++
 	m.runID = m.newRunID()
@@ -259,14 +257,14 @@ func (m *Master) begin() {
 	m.state = cluster.Up
 }
 
-// newRunID is 40 hexadecimal digits.
+// newRunID returns 40 hexadecimal digits.
 func (m *Master) newRunID() string {
 	var b [20]byte
 	m.world.root.Read(b[:])
 	return hex.EncodeToString(b[:])
 }
 
-// Inspect says what the server stores. It takes no turn.
+// Inspect returns what the server stores. It does not wait for other calls.
 func (m *Master) Inspect(ctx context.Context, keys []string) (cluster.Snapshot, error) {
 	m.world.running("Look")
 	fail := func(err error) (cluster.Snapshot, error) {
@@ -305,8 +303,7 @@ func (m *Master) snapshot(keys []string) cluster.Snapshot {
 	return look
 }
 
-// SetClock has the master's wall clock deviate from the true one. Its host's timers
-// are not touched.
+// SetClock sets the master's wall clock. Timers of its host are not affected.
 func (m *Master) SetClock(ctx context.Context, c cluster.Clock) error {
 	return m.act(ctx, "set the clock of", signalTime, func() error {
 		m.setClock(c)
@@ -324,18 +321,18 @@ func (m *Master) setClock(c cluster.Clock) {
 	m.disk.plan()
 }
 
-// sweepEvery is how often Redis looks for expired keys by itself.
+// sweepEvery is how often Redis itself looks for expired keys.
 const sweepEvery = 100 * time.Millisecond
 
-// tidy deletes what Redis has surely deleted by now, if it has been running: what
-// expired a sweep ago. Nobody can tell, until the clock is set back.
+// tidy deletes keys that Redis has certainly deleted by now, if it was running: those that
+// expired before the last sweep. The difference is visible only if the clock is set back.
 func (m *Master) tidy() {
 	if m.state == cluster.Up {
 		m.store.sweep((m.wall.read(m.world.now) - int64(sweepEvery)) / int64(time.Millisecond))
 	}
 }
 
-// SetDisk has the disk fail, be slow or lie.
+// SetDisk makes the disk fail, slow or lie.
 func (m *Master) SetDisk(ctx context.Context, d cluster.Disk) error {
 	return m.act(ctx, "change the disk of", signalTime, func() error {
 		m.disk.set(d)
@@ -343,7 +340,7 @@ func (m *Master) SetDisk(ctx context.Context, d cluster.Disk) error {
 	})
 }
 
-// CutPower ends the server, if it runs, and takes from its disk what was not fsynced.
+// CutPower ends the server, if it runs, and removes from its disk what was not fsynced.
 func (m *Master) CutPower(ctx context.Context, p cluster.Power) (cluster.Cut, error) {
 	var cut cluster.Cut
 	err := m.act(ctx, "cut the power of", signalTime, func() error {

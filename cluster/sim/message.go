@@ -6,7 +6,7 @@ import (
 	"lockpick/cluster"
 )
 
-// stage is how far a command has come on its way to a master and back.
+// stage is how far a command is on its way to a master and back.
 type stage uint8
 
 const (
@@ -17,23 +17,23 @@ const (
 	failing               // the client is about to learn that the connection has failed
 )
 
-// message is one command to one master, on its way there and back. There is no
-// coroutine to it: its event takes it from one stage to the next.
+// message is one command to one master, on its way there and back. It needs no coroutine: its
+// event moves it from one stage to the next.
 type message struct {
 	event  event
 	ask    *ask
 	link   *Link
 	conn   *conn
-	after  *message // whose turn comes next in the conversation
-	began  int64    // the client's time at which it was asked
+	after  *message // the conversation's next message
+	began  int64    // the client's time at which it was submitted
 	master int32
-	place  int32 // among those of the ask that have not voted
+	place  int32 // its place among those of the ask without a vote
 	stage  stage
 
-	voted   bool     // its vote was cast, and the client does not listen any more
-	travels bool     // something of it is in the network or in the master's hands
+	voted   bool     // its vote was cast, and the client does not wait any more
+	travels bool     // a part of it is in the network or at the master
 	extra   bool     // a duplicate: nobody waits for it
-	byText  bool     // its script was not known by its hash
+	byText  bool     // the master did not know its script by its hash
 	waits   bool     // in the link, for a fault to end
 	held    bool     // counted as held
 	delayed bool     // counted as delayed
@@ -43,7 +43,7 @@ type message struct {
 	err     error    // when failing
 	came    int64    // true time at which it came into the link, if that has a fault
 	leaves  int64    // true time at which the reply leaves its master, if that waits for a disk or a replica
-	timer   timer    // of its own, if it had to wait for its turn
+	timer   timer    // timer of its own, if it had to wait for its turn
 	_       [32]byte // what is used together shares a line of the processor's cache: it has six of them
 }
 
@@ -61,7 +61,7 @@ func (c *Cluster) message(a *ask, master int) *message {
 	return m
 }
 
-// release gives the message back once neither the client nor the network has it.
+// release frees the message when neither the client nor the network has it.
 func (m *message) release() {
 	if !m.voted || m.travels {
 		return
@@ -81,7 +81,7 @@ func (m *message) release() {
 	a.release()
 }
 
-// start sends the command, now that its turn has come.
+// start sends the command in its turn.
 func (m *message) start() {
 	l := m.link
 	m.began = l.client.clock.read(l.world.now)
@@ -116,7 +116,7 @@ func (m *message) fail(err error) {
 	l.world.after(l.cluster.options.Latency.Min, &m.event)
 }
 
-// vanish is the end of what travelled.
+// vanish is called when the message has left the network.
 func (m *message) vanish() {
 	m.travels = false
 	m.release()
@@ -128,8 +128,8 @@ func (m *message) copyOf(o *message) {
 	m.voted, m.extra, m.travels = true, true, true
 }
 
-// inPlaceOf makes the message the one that its client waits for, instead of another
-// of which something still travels.
+// inPlaceOf makes the message the one that its client waits for, instead of another one that is
+// still in flight.
 func (m *message) inPlaceOf(o *message) {
 	m.began, m.conn, m.after, m.byText = o.began, o.conn, o.after, o.byText
 	o.after, o.voted = nil, true
@@ -155,7 +155,7 @@ func (m *message) size() int64 {
 	return m.reply.size()
 }
 
-// happen takes the message to its next stage.
+// happen moves the message to its next stage.
 func (m *message) fire() {
 	switch {
 	case m.waits:
@@ -171,7 +171,7 @@ func (m *message) fire() {
 	}
 }
 
-// answer sends the master's reply back, d from now.
+// answer sends the master's reply after the time d.
 func (m *message) answer(r reply, d time.Duration) {
 	if m.extra {
 		m.vanish()
@@ -195,7 +195,7 @@ func (m *message) answer(r reply, d time.Duration) {
 	c.world.after(d+c.latency(), &m.event)
 }
 
-// broken sends back that the connection is no more: what a dead master's host says.
+// broken sends the news that the connection has ended, as the host of a dead master does.
 func (m *message) broken() {
 	if m.extra {
 		m.vanish()
@@ -210,7 +210,7 @@ func (m *message) broken() {
 	m.link.world.after(m.link.cluster.latency(), &m.event)
 }
 
-// arrive is the message in the client's hands again.
+// arrive is called when the message has returned to the client.
 func (m *message) arrive() {
 	l := m.link
 	if l.client.paused {
@@ -235,7 +235,7 @@ func (m *message) arrive() {
 	}
 }
 
-// waitForClient keeps a message for a client that is paused: its kernel has it.
+// waitForClient keeps a message for a client that is paused, as its kernel would.
 func (m *message) waitForClient() {
 	m.event.do = (*kept)(m)
 	m.link.client.defers(&m.event)
@@ -250,13 +250,13 @@ func (k *kept) fire() {
 	m.arrive()
 }
 
-// overdue is a message whose own time is up.
+// overdue is the timer of one message.
 type overdue message
 
 func (o *overdue) fire() { (*message)(o).expire() }
 
-// expire is the end of the client's patience. It closes the connection; what was sent
-// on it goes on its way.
+// expire is called at the client's timeout. It closes the connection; what was sent on it
+// continues.
 func (m *message) expire() {
 	if !m.voted {
 		m.vote(&m.link.master.failures.silent)
@@ -295,8 +295,7 @@ func (m *message) vote(err error) {
 	a.release()
 }
 
-// begin is start for a message that had to wait for its turn: it has a time of its
-// own.
+// begin does the same as start for a message that had to wait, and sets a timer for it.
 func (m *message) begin() {
 	m.timed = true
 	m.timer.begin(m.link.client, m.ask.timeout)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// deliver sends a message to all that listen, and returns how many they are. Connections of
-// simulated locks never listen: only streams do.
+// deliver sends a message to all subscribers, and returns their number. Connections of
+// simulated locks never subscribe: only streams do.
 func (m *Master) deliver(channel, text string) (n int64) {
 	for _, x := range slices.Clone(m.listeners) {
 		s := &x.session
@@ -29,7 +29,7 @@ func (m *Master) deliver(channel, text string) (n int64) {
 	return n
 }
 
-// matches is Redis's glob, as far as path.Match has it: * also matches slashes.
+// matches is Redis's glob, as far as path.Match supports it: * also matches slashes.
 func matches(pattern, s string) bool {
 	slash := strings.NewReplacer("/", "\x00")
 	ok, err := path.Match(slash.Replace(pattern), slash.Replace(s))

@@ -6,21 +6,21 @@ import (
 	"slices"
 )
 
-// event is something that will happen, once, at its time. It is part of what it
-// happens to, and scheduling it again takes back its former time.
+// event happens once, at its time. It is part of the thing to which it happens. Scheduling it
+// again cancels its former time.
 type event struct {
-	ticket     uint64 // of its latest scheduling; 0: it is not to happen
+	ticket     uint64 // of its latest scheduling; 0: it is not scheduled
 	at         int64  // ns, while it is in the wheel or the heap
 	prev, next *event // in the ring of its time; nil: it is not in the wheel
 	inHeap     int    // in the heap, from 1; 0: it is not there
-	who        int    // the process it lets go on, or 0 (see Strategy)
+	who        int    // the process that it lets continue, or 0 (see Strategy)
 	do         action
 }
 
 type action interface{ fire() }
 
-// entry is an event that is due now, or kept for a client that is paused. It is stale,
-// and skipped, if its ticket is no longer the event's.
+// entry is an event that is due now, or kept for a client that is paused. It is stale, and
+// skipped, if its ticket is no longer the event's.
 type entry struct {
 	ticket uint64
 	event  *event
@@ -42,7 +42,7 @@ type queue struct {
 	tickets uint64
 }
 
-// schedule has an event happen at a time that is not before now.
+// schedule schedules an event for a time that is not before now.
 func (q *queue) schedule(now, at int64, e *event) {
 	q.tickets++
 	q.remove(e)
@@ -56,7 +56,7 @@ func (q *queue) schedule(now, at int64, e *event) {
 	}
 }
 
-// cancel takes an event back. It says whether it was yet to happen.
+// cancel cancels an event. It says whether the event was scheduled.
 func (q *queue) cancel(e *event) bool {
 	if e.ticket == 0 {
 		return false
@@ -66,7 +66,7 @@ func (q *queue) cancel(e *event) bool {
 	return true
 }
 
-// remove takes an event out of the wheel or the heap.
+// remove removes an event from the wheel or the heap.
 func (q *queue) remove(e *event) {
 	if e.next != nil {
 		q.near.remove(e)
@@ -75,8 +75,8 @@ func (q *queue) remove(e *event) {
 	}
 }
 
-// advance goes to the next instant at which something happens; ok is false if nothing
-// is to come. If it is one thing, that is returned, else all are in due.
+// advance goes to the next instant with an event; ok is false if there is none. A single event
+// is returned, several are in due.
 func (q *queue) advance(now int64) (at int64, one *event, ok bool) {
 	near, later := q.near.first(now), q.far.first()
 	switch {
@@ -117,7 +117,7 @@ func (q *queue) advance(now int64) (at int64, one *event, ok bool) {
 	return at, nil, true
 }
 
-// each calls f with all that is not due yet, in no order.
+// each calls f with all events that are not due yet, in no order.
 func (q *queue) each(f func(e *event, at int64)) {
 	q.near.each(f)
 	for _, e := range q.far.events {
@@ -125,7 +125,7 @@ func (q *queue) each(f func(e *event, at int64)) {
 	}
 }
 
-// take removes one of what is due.
+// take removes one of the events that are due.
 func (q *queue) take(i int) *event {
 	e := q.due[i].event
 	if len(q.due) == 1 {
@@ -137,7 +137,7 @@ func (q *queue) take(i int) *event {
 	return e
 }
 
-// prune throws out of due what was taken back meanwhile.
+// prune removes the events from due that were cancelled meanwhile.
 func (q *queue) prune() {
 	live := q.due[:0]
 	for _, x := range q.due {

@@ -2,8 +2,8 @@ package sim
 
 import "strings"
 
-// Raised says whether a panic is the simulator's own: the unwinding of a world that is over,
-// or its protest against what cannot be simulated. Whoever recovers it must let it go on.
+// Raised says whether a panic is the simulator's own: the unwinding of a world that has ended,
+// or its rejection of what it cannot simulate. Code that recovers it must raise it again.
 func Raised(value any) bool {
 	text, ok := value.(string)
 	return value == any(errOver) || ok && strings.HasPrefix(text, "sim: ")

@@ -12,8 +12,7 @@ import (
 
 var errNoReplicas = fmt.Errorf("%w: the masters have no replicas; ask for 1 or 2 of each", cluster.ErrUnavailable)
 
-// replica is what one of a master's replicas has. It is no server of its own until it is
-// promoted.
+// replica is the state of one of a master's replicas. It is not a server until it is promoted.
 type replica struct {
 	keys    map[string]value
 	pending []shipment // changes on their way to it, in order
@@ -47,7 +46,7 @@ func (m *Master) lag() int64 {
 	return int64(cluster.Lag(float64(m.world.choices.Intn(1<<30, WhatLag)) / (1 << 30)))
 }
 
-// catchUp applies what has arrived.
+// catchUp applies the changes that have arrived.
 func (r *replica) catchUp(now int64) {
 	n := 0
 	for n < len(r.pending) && !r.held && r.pending[n].due <= now {
@@ -57,8 +56,8 @@ func (r *replica) catchUp(now int64) {
 	r.pending = slices.Delete(r.pending, 0, n)
 }
 
-// acknowledged is how many replicas have all changes until now, if one waits until a time
-// for want of them, and when those have them.
+// acknowledged returns how many replicas have all changes until now, if the caller waits up to
+// a time for enough of them, and when they have them.
 func (m *Master) acknowledged(want int64, until int64) (n int64, at int64) {
 	var times []int64
 	for _, r := range m.replicas {
@@ -81,8 +80,8 @@ func (m *Master) acknowledged(want int64, until int64) (n int64, at int64) {
 	return n, at
 }
 
-// wait is the command WAIT: it answers how many replicas have everything, as soon as they are
-// enough, else at its timeout.
+// wait is the command WAIT: it replies with the number of replicas that have everything, as
+// soon as there are enough, otherwise at its timeout.
 func wait(db DB, args []string) reply {
 	want, err := canonical(args[0])
 	if err != nil {
@@ -108,7 +107,7 @@ func wait(db DB, args []string) reply {
 	return r
 }
 
-// HoldReplication stops what the replica learns that would be promoted, or lets it catch up.
+// HoldReplication stops or continues the replication to the replica that would be promoted.
 func (m *Master) HoldReplication(ctx context.Context, held bool) error {
 	return m.act(ctx, "hold the replication of", signalTime, func() error {
 		if m.cluster.config.Replicas == 0 && held {
@@ -135,8 +134,8 @@ func (m *Master) hold(held bool) {
 	r.held = held
 }
 
-// Failover ends the server and puts a replica in its place, with what has arrived there. The
-// server that was killed is a replica after the next Start.
+// Failover ends the server and puts a replica in its place, with the changes that have arrived
+// there. After the next Start the killed server is a replica.
 func (m *Master) Failover(ctx context.Context, t cluster.Takeover) error {
 	return m.act(ctx, "fail over", signalTime, func() error {
 		switch {
@@ -161,14 +160,14 @@ func (m *Master) Failover(ctx context.Context, t cluster.Takeover) error {
 		}
 		m.disk.replace(heir.keys)
 		m.begin()
-		m.store.load(heir.keys) // what it has in memory, also where its disk has nothing
+		m.store.load(heir.keys) // what is in its memory, also if nothing is on its disk
 		m.resync(up)
 		m.hold(m.held)
 		return nil
 	})
 }
 
-// splitBrain leaves some clients alone with the server that is: a second primary.
+// splitBrain leaves some clients connected to the old server, as a second primary.
 func (m *Master) splitBrain(clients []string) {
 	old := &Master{
 		cluster: m.cluster, world: m.world, name: m.name, number: m.number, state: m.state, run: m.run, runID: m.runID,

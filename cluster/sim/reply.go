@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// replyKind is what a reply is in the protocol.
+// replyKind is the type of a reply in the protocol.
 type replyKind uint8
 
 const (
@@ -27,7 +27,7 @@ type reply struct {
 	n     int64
 	text  string // of a status, a bulk string or an error
 	items []reply
-	later time.Duration // after how long it is given; below 0: never
+	later time.Duration // delay of the reply; below 0: it is never sent
 }
 
 var (

@@ -7,8 +7,8 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-// request is one command in the form in which masters carry it out. It is made once
-// for all masters that it is sent to.
+// request is one command in the form in which masters execute it. It is made once for all
+// masters to which it is sent.
 type request struct {
 	name     string // in lower case; "" for a script run by its hash
 	args     []string
@@ -25,7 +25,7 @@ type request struct {
 	known known
 }
 
-// known is what the latest requests in this place needed, and the next ones will need.
+// known is what the latest requests needed, because the next ones will need it, too.
 type known struct {
 	script   *protocol.Script
 	goScript Script
@@ -65,7 +65,7 @@ func (r *request) read(cmd *protocol.Command) {
 	}
 }
 
-// readShort makes the request of a command that has no words of its own.
+// readShort makes the request of a command in the short form.
 func (r *request) readShort(cmd *protocol.Command) {
 	k := &r.known
 	words := int64(len(cmd.Key) + len(cmd.Token))
@@ -99,11 +99,11 @@ func (k *known) named(name string) *command {
 	return k.command
 }
 
-// longTTL is how many digits a TTL has that may end beyond all time.
+// longTTL is the number of digits from which on a TTL may exceed the range of times.
 const longTTL = 15
 
-// ttl is the TTL of the SET with which locks are taken, which is most of what masters
-// are asked; 0 for all else.
+// ttl returns the TTL of the SET that acquires locks, which is the most frequent command; 0 for
+// all others.
 func (k *known) ttl(name string, args []string) int64 {
 	if name != "set" || len(args) != 5 || args[2] != "nx" || args[3] != "px" || len(args[4]) >= longTTL {
 		return 0
@@ -118,7 +118,7 @@ func (k *known) ttl(name string, args []string) int64 {
 	return max(n, 0)
 }
 
-// argument is argument, for numbers that come again and again.
+// argument formats a number, and remembers the results for numbers that occur often.
 func (k *known) argument(a any) string {
 	switch a := a.(type) {
 	case string:
@@ -132,7 +132,7 @@ func (k *known) argument(a any) string {
 	return argument(a)
 }
 
-// argument is how a client library writes an argument.
+// argument formats an argument as a client library does.
 func argument(a any) string {
 	switch a := a.(type) {
 	case string:

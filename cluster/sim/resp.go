@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// longestCommand is the most that a client may send as one command: a lock sends no such
-// thing, so it is a client that speaks another protocol.
+// longestCommand is the longest command that a client may send. Locks send no such commands, so
+// a client that exceeds it speaks another protocol.
 const longestCommand = 64 << 20
 
-// parseCommand reads one command from the front of b. n is how many bytes it takes; 0: it
-// is not complete. problem is an error's text, after which the connection ends.
+// parseCommand parses one command at the front of b. n is how many bytes it has; 0: it is not
+// complete. problem is the text of an error, after which the connection ends.
 func parseCommand(b []byte) (words []string, n int, problem string) {
 	line, rest, ok := cutLine(b)
 	if !ok {
@@ -62,7 +62,7 @@ func cutLine(b []byte) (line, rest []byte, ok bool) {
 	return bytes.TrimSuffix(b[:i], []byte("\r")), b[i+1:], true
 }
 
-// write appends the reply as version 2 or 3 of the protocol has it.
+// write appends the reply in version 2 or 3 of the protocol.
 func (r *reply) write(b []byte, version int) []byte {
 	switch r.kind {
 	case replyStatus:
@@ -98,7 +98,7 @@ func (r *reply) write(b []byte, version int) []byte {
 	return append(b, "$-1\r\n"...)
 }
 
-// oneLine is an error's text without what would end it.
+// oneLine returns an error's text without line ends.
 var oneLine = strings.NewReplacer("\r", " ", "\n", " ")
 
 func line(b []byte, sign byte, text string) []byte {

@@ -9,15 +9,14 @@ import (
 	"sync"
 )
 
-// DB is a master's keys as one command or script sees them, at one moment of the
-// master's clock.
+// DB is a master's keys during one command or script, at one time of the master's clock.
 type DB struct {
 	s   *store
 	now int64 // ms since Epoch on the master's wall clock
 	m   *Master
 }
 
-// Status is a reply such as OK, which Lua sees as a table.
+// Status is a reply such as OK, which is a table in Lua.
 type Status string
 
 // Script is the Go version of a Lua script. It returns what the script would: nil or
@@ -29,9 +28,8 @@ var (
 	goScripts   = map[string]Script{} // by SHA-1
 )
 
-// RegisterScript has simulated masters run f where they are given the Lua script of
-// that text. Locks register their scripts when their package is initialised, beside
-// the text.
+// RegisterScript makes simulated masters run f for the Lua script with that text. Locks
+// register their scripts when their package is initialized.
 func RegisterScript(text string, f func(db DB, keys, args []string) any) {
 	goScriptsMu.Lock()
 	defer goScriptsMu.Unlock()
@@ -65,7 +63,7 @@ func (db DB) PCall(name string, args ...string) any {
 	return r.value()
 }
 
-// Get is the string under a key, if there is one.
+// Get returns the string under a key, if there is one.
 func (db DB) Get(key string) (text string, ok bool) {
 	v, ok := db.s.get(key, db.now)
 	if ok && v.hash != nil {
@@ -74,7 +72,7 @@ func (db DB) Get(key string) (text string, ok bool) {
 	return v.text, ok
 }
 
-// Del deletes a key and says whether there was one.
+// Del deletes a key and says whether it existed.
 func (db DB) Del(key string) bool {
 	db.mayWrite("del")
 	_, ok := db.s.get(key, db.now)
@@ -84,7 +82,7 @@ func (db DB) Del(key string) bool {
 	return ok
 }
 
-// PExpire has a key expire in that many ms and says whether there is one.
+// PExpire sets the TTL of a key in ms and says whether the key exists.
 func (db DB) PExpire(key, ms string) bool { return db.Call("pexpire", key, ms) == int64(1) }
 
 // scriptError ends a script.
@@ -116,7 +114,7 @@ func (r *reply) value() any {
 	return nil
 }
 
-// replyOf turns what a script returns into a reply, as Redis turns Lua's values.
+// replyOf converts the result of a script into a reply, as Redis converts Lua's values.
 func replyOf(v any) reply {
 	switch v := v.(type) {
 	case nil:
@@ -131,7 +129,7 @@ func replyOf(v any) reply {
 	case int:
 		return intReply(int64(v))
 	case float64:
-		return intReply(int64(v)) // Redis cuts off what follows the point
+		return intReply(int64(v)) // Redis removes the fraction
 	case string:
 		return bulkReply(v)
 	case Status:
@@ -168,7 +166,7 @@ func evalsha(db DB, args []string) reply {
 	return db.evaluateSHA(strings.ToLower(args[0]), keys, rest)
 }
 
-// evaluate is EVAL: it also teaches the master the script.
+// evaluate is EVAL: it also stores the script.
 func (db DB) evaluate(sum, text string, keys, args []string) reply {
 	if err := db.m.cluster.learn(sum, text); err != nil {
 		return errorReply(err.Error())
@@ -185,7 +183,7 @@ func (db DB) evaluateSHA(sum string, keys, args []string) reply {
 	return db.perform(db.m.cluster.script(sum), sum, keys, args)
 }
 
-// script is what masters run for the script with a hash; nil: they do not know it.
+// script returns what masters run for the script with a hash; nil: they do not know it.
 func (c *Cluster) script(sum string) Script {
 	if f := c.scripts[sum]; f != nil {
 		return f
@@ -193,7 +191,7 @@ func (c *Cluster) script(sum string) Script {
 	return goScript(sum)
 }
 
-// learn makes sure that there is something to run for a script.
+// learn makes sure that a script can be run.
 func (c *Cluster) learn(sum, text string) error {
 	if c.script(sum) != nil {
 		return nil
@@ -222,7 +220,8 @@ func (db DB) perform(f Script, sum string, keys, args []string) (r reply) {
 	return replyOf(f(db, keys, args))
 }
 
-// scriptArguments splits what follows the script: the number of keys, keys, others.
+// scriptArguments splits the arguments after the script: the number of keys, the keys, the
+// others.
 func scriptArguments(args []string) (keys, rest []string, problem string) {
 	n, err := strconv.Atoi(args[1])
 	switch {

@@ -11,19 +11,19 @@ import (
 )
 
 // Search explores the runs of a program one after the other, instead of drawing one. It
-// is asked in place of Choices and Strategy which of several things that are due at one
-// instant happens first; all else that is open it decides as the world's Choices.
+// replaces Choices and Strategy in deciding which of several events of one instant happens
+// first; the world's Choices make all other decisions.
 //
-// With a Search a world keeps track of what each process has observed, so that State
-// tells when two runs have come to the same point.
+// With a Search a world records what each process has observed, so that State can tell whether
+// two runs have come to the same point.
 type Search interface {
-	// Next is the index of the thing that goes first, of at least two.
+	// Next returns the index of the event that happens first, of at least two.
 	Next(due []Due) int
 }
 
-// Due is one of the things that could happen at an instant. It happens in one place, to
-// one process, and touches no other: what one process does to another takes a message,
-// and messages travel. Only what the harness does may touch everything.
+// Due is one of the events of an instant. It happens to one process and affects no other:
+// processes affect each other through messages, which travel. Only events of the harness may
+// affect everything.
 type Due struct {
 	Client string // whose process it happens to; "" if to a master, or in the harness
 	Master int    // to which it happens, from 1; of a Reply: from which it comes; else 0
@@ -60,7 +60,7 @@ func (e *event) place() (c *Client, m *Master) {
 	return c, nil
 }
 
-// search asks the Search which of several things goes first.
+// search calls the Search to decide which of several events happens first.
 func (w *World) search() int {
 	w.choice = w.choice[:0]
 	for _, x := range w.queue.due {
@@ -80,9 +80,8 @@ func (w *World) search() int {
 	return w.Search.Next(w.choice)
 }
 
-// historyHash is a hash of all that a process has observed, in order. Its code is
-// deterministic, so processes that have observed the same are in the same state: what
-// they wait for, what their variables hold, what they have sent.
+// historyHash is a hash of everything that a process has observed, in order. Its code is
+// deterministic, so processes that have observed the same are in the same state.
 type historyHash [16]byte
 
 func (s *historyHash) add(b []byte) {
@@ -121,7 +120,7 @@ func (w *World) observe(e *event) {
 	w.scratch = b
 }
 
-// kindOf tells the kinds of events apart.
+// kindOf returns a number for each kind of event.
 func kindOf(e *event) byte {
 	switch e.do.(type) {
 	case *coroutine:
@@ -136,7 +135,7 @@ func kindOf(e *event) byte {
 	return 0
 }
 
-// rings tells what a timer without a sleeper is for.
+// rings returns what a timer without a sleeper is for.
 func rings(b []byte, x action) []byte {
 	switch x := x.(type) {
 	case *ask:
@@ -151,8 +150,7 @@ func rings(b []byte, x action) []byte {
 	return append(b, 0)
 }
 
-// Note says that what follows depends on x besides: on what was decided at the process
-// to which something happens now.
+// Note adds x to what the current process has observed: what follows also depends on it.
 func (w *World) Note(x int64) {
 	if w.here != nil {
 		w.here.note(9, x)
@@ -172,17 +170,17 @@ func (c *Client) note(kind byte, x ...int64) {
 	c.world.scratch = b
 }
 
-// Stop ends the run after what happens now. The error is that of Run.
+// Stop ends the run after the current event. Run returns the error.
 func (w *World) Stop(err error) {
 	if w.failure == nil {
 		w.failure = err
 	}
 }
 
-// State is a hash of all on which the rest of the run depends: the time, what each
-// client has observed, what each master is and stores, what is on its way, and harness,
-// in which the caller puts what its own coroutines depend on. Two runs of the same
-// program with the same State go on alike if they are decided alike.
+// State returns a hash of everything on which the rest of the run depends: the time, what each
+// client has observed, the state and the keys of each master, the messages in flight, and
+// harness, in which the caller puts what its own coroutines depend on. Two runs of the same
+// program with the same State continue in the same way if the same decisions are made.
 func (c *Cluster) State(harness []byte) [16]byte {
 	w := c.world
 	b := appendInt(w.state[:0], w.now)
@@ -192,7 +190,7 @@ func (c *Cluster) State(harness []byte) [16]byte {
 		b = append(appendText(b, name), x.observed[:]...)
 		for _, l := range c.links[name] {
 			b = appendInt(b, int64(len(l.conns)))
-			for _, conn := range l.conns { // whether its server still knows it, the client finds out later
+			for _, conn := range l.conns { // the client finds out later whether its server still knows it
 				b = append(b, bit(conn.busy != nil)|bit(conn.poisoned)<<1|bit(conn.run == l.master.run)<<2|bit(conn.run == 0)<<3)
 			}
 		}
@@ -247,7 +245,7 @@ func (w *World) encodeQueue(b []byte) []byte {
 	return b
 }
 
-// encode tells all of a message that matters to whom it reaches.
+// encode adds everything about a message that matters to its receiver.
 func (m *message) encode(b []byte) []byte {
 	b = append(b, byte(m.stage), bit(m.voted)|bit(m.extra)<<1|bit(m.byText)<<2|bit(m.waits)<<3|bit(m.held)<<4|bit(m.delayed)<<5|bit(m.reset)<<6)
 	b = appendInt(b, m.began)
@@ -278,8 +276,8 @@ func (r *reply) encode(b []byte) []byte {
 	return b
 }
 
-// encode tells what a master is and stores. How often it was started does not matter,
-// only which connections are of this start.
+// encode adds the state and the keys of a master. The number of its starts does not matter,
+// only which connections belong to this start.
 func (m *Master) encode(b []byte) []byte {
 	w := m.world
 	b = append(b, byte(len(m.state)), bit(m.acting))
@@ -356,10 +354,11 @@ func (v *value) encode(b []byte) []byte {
 
 func appendInt(b []byte, n int64) []byte { return binary.LittleEndian.AppendUint64(b, uint64(n)) }
 
-// appendText adds length and bytes, so that no two texts in a row read like two others.
+// appendText adds the length and the bytes of a text, so that sequences of texts are
+// unambiguous.
 func appendText(b []byte, s string) []byte { return append(appendInt(b, int64(len(s))), s...) }
 
-// modeNumber tells the modes of a link apart.
+// modeNumber returns a number for each mode of a link.
 func modeNumber(m cluster.Mode) int64 {
 	if m == cluster.Pass {
 		return 0

@@ -8,10 +8,10 @@ import (
 	"lockpick/cluster"
 )
 
-// incoming is what reaches a master's host: a message, or the bytes of a stream.
+// incoming is what arrives at a master's host: a message, or the bytes of a stream.
 type incoming interface {
 	serve(m *Master) // the server reads it
-	broken()         // there is no server that could
+	broken()         // no server can receive it
 	vanish()         // it is lost
 	via() *Link
 }
@@ -37,14 +37,14 @@ func (m *Master) receive(x incoming) {
 
 func (x *message) via() *Link { return x.link }
 
-// serve carries out what a message asks.
+// serve executes the command of a message.
 func (x *message) serve(m *Master) {
 	if x.stage == greeting {
 		x.conn.run = m.run
 		x.answer(okReply, 0)
 		return
 	}
-	if x.conn.run != m.run { // the connection died with an earlier server
+	if x.conn.run != m.run { // the connection ended with an earlier server
 		x.broken()
 		return
 	}
@@ -63,9 +63,9 @@ func (x *message) serve(m *Master) {
 	}
 }
 
-// heard is the reply to a command that is followed by WAIT: a yes that too few replicas
-// have heard of is an error, which comes when half of the client's patience is over, as
-// redlock.New has it.
+// heard returns the reply to a command that is followed by WAIT. A yes that too few replicas
+// have confirmed is an error, which comes after half of the client's timeout (on real masters
+// after three quarters).
 func (m *Master) heard(r reply, want int, timeout time.Duration) reply {
 	if r.kind == replyError || r.kind == replyNil || r.kind == replyInt && r.n == 0 {
 		return r
@@ -78,8 +78,7 @@ func (m *Master) heard(r reply, want int, timeout time.Duration) reply {
 	return r
 }
 
-// settle is the end of a command: the master may have to wait for its disk, and if so
-// for how long.
+// settle ends a command: the master may have to wait for its disk, for a time that it returns.
 func (m *Master) settle() (wait time.Duration) {
 	if n := len(m.store.pairs); n > 64 && n > 2*m.store.swept {
 		m.store.sweep(m.db().now)
@@ -92,7 +91,7 @@ func (m *Master) settle() (wait time.Duration) {
 	return wait
 }
 
-// turn is a master that has waited for its disk.
+// turn is called when the master has waited for its disk.
 type turn Master
 
 func (t *turn) fire() {
@@ -104,7 +103,7 @@ func (t *turn) fire() {
 	}
 }
 
-// forget loses what came over a link and the master has not read.
+// forget loses what arrived over a link and the master has not read.
 func (m *Master) forget(l *Link) {
 	kept := m.backlog[:0]
 	var lost []incoming
@@ -125,7 +124,7 @@ func (m *Master) db() DB {
 	return DB{s: &m.store, now: floor(m.wall.read(m.world.now)), m: m}
 }
 
-// floor is a time in ms, as Redis cuts it off.
+// floor returns a time in ms, rounded down as in Redis.
 func floor(ns int64) int64 {
 	if ns < 0 {
 		return (ns - 999_999) / 1_000_000
@@ -135,7 +134,7 @@ func floor(ns int64) int64 {
 
 func (db DB) clock() int64 { return db.m.wall.read(db.m.world.now) }
 
-// refuses is the error with which the master refuses a command that writes, or "".
+// refuses returns the error with which the master refuses a command that writes, or "".
 func (db DB) refuses(name string) string {
 	if !db.m.disk.broken && !db.m.store.weighed {
 		return ""
@@ -155,7 +154,7 @@ func (m *Master) refuses(name string) string {
 	return ""
 }
 
-// changed is told of every change to the keys.
+// changed is called with every change to the keys.
 func (m *Master) changed(key string, v value, gone bool) {
 	m.changes++
 	if m.touches != nil {
@@ -167,7 +166,7 @@ func (m *Master) changed(key string, v value, gone bool) {
 	}
 }
 
-// touch has the changes of a key counted from now on, and says how many there were.
+// touch counts the changes of a key from now on, and returns the number so far.
 func (m *Master) touch(key string) int64 {
 	if m.touches == nil {
 		m.touches = map[string]int64{}

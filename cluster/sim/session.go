@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// session is what a server knows of one connection.
+// session is a server's state of one connection.
 type session struct {
 	input, output []byte
 	version       int // of the protocol; 0: 2
@@ -21,17 +21,17 @@ type session struct {
 	listens  map[string]bool // channels
 	patterns map[string]bool
 
-	held []byte // output that a command such as WAIT holds back
+	held []byte // replies that wait for a command such as WAIT
 }
 
-// watchedKey is what WATCH saw.
+// watchedKey is the state that WATCH saw.
 type watchedKey struct {
 	present bool
-	version int64 // how often the master's keys had changed
+	version int64 // number of changes of the master's keys
 }
 
-// proceed executes the commands that have arrived completely. later is how long the last one
-// takes to be answered: it holds up all after it. Below 0, it is never answered.
+// proceed executes the commands that have arrived completely. later is how long the reply to
+// the last one takes, which delays all commands after it. Below 0, the reply never comes.
 func (s *session) proceed(x *Stream, m *Master) (later time.Duration) {
 	if x.blocked {
 		return 0
@@ -70,7 +70,7 @@ func (s *session) proceed(x *Stream, m *Master) (later time.Duration) {
 	return later
 }
 
-// unblock sends the reply that was held back.
+// unblock sends the reply that was delayed.
 func (s *session) unblock() {
 	s.output = append(s.output, s.held...)
 	s.held = nil
@@ -81,7 +81,7 @@ func (s *session) write(r reply) { s.output = r.write(s.output, s.version) }
 // noReply is the reply of a command that has sent its own.
 var noReply = reply{kind: replyPush}
 
-// answer carries out one command of the connection. Names are compared in lower case.
+// answer executes one command of the connection. Names are compared in lower case.
 func (s *session) answer(x *Stream, m *Master, words []string) reply {
 	name, args := words[0], words[1:]
 	c := commands[name]
@@ -165,7 +165,7 @@ func (s *session) hello(x *Stream, m *Master, _ string, args []string) reply {
 	}}
 }
 
-// number is the connection's, as CLIENT ID tells it.
+// number returns the connection's number for CLIENT ID.
 func (s *session) number(m *Master) int64 {
 	if s.id == 0 {
 		m.connections++
@@ -261,7 +261,7 @@ func (s *session) watch(_ *Stream, m *Master, _ string, args []string) reply {
 	return okReply
 }
 
-// touched says whether a key that is watched has changed, or expired, since.
+// touched says whether a watched key has changed or expired since.
 func (s *session) touched(m *Master) bool {
 	for key, was := range s.watched {
 		_, present := m.store.get(key, m.db().now)
@@ -277,7 +277,7 @@ func (s *session) unwatch(*Stream, *Master, string, []string) reply {
 	return okReply
 }
 
-// subscribe is SUBSCRIBE and PSUBSCRIBE: a reply for each channel.
+// subscribe is SUBSCRIBE and PSUBSCRIBE, with a reply for each channel.
 func (s *session) subscribe(x *Stream, m *Master, name string, args []string) reply {
 	for _, channel := range args {
 		to := &s.listens
@@ -324,7 +324,7 @@ func (s *session) unsubscribe(x *Stream, m *Master, name string, args []string) 
 	return noReply
 }
 
-// end is the end of the connection.
+// end is called at the end of the connection.
 func (s *session) end(x *Stream) {
 	m := x.link.master
 	m.listeners = remove(m.listeners, x)

@@ -14,7 +14,7 @@ type value struct {
 
 const never = math.MaxInt64
 
-// size is how many bytes the value and its key have on a disk, about.
+// size returns approximately how many bytes the value and its key have on a disk.
 func (v *value) size(key string) int64 {
 	n := int64(len(key)+len(v.text)) + 40
 	for field, x := range v.hash {
@@ -25,8 +25,8 @@ func (v *value) size(key string) int64 {
 
 // store is the keys of a master. Every change to them goes through put and drop.
 //
-// Locks have few keys, among which a search from end to end is faster than a map, and a
-// command mostly asks for the one that it asked for last.
+// Locks have few keys. A linear search among them is faster than a map, and most commands are
+// about the same key as the one before.
 type store struct {
 	pairs   []pair                               // in no order
 	latest  int                                  // of pairs, that was asked for last
@@ -42,14 +42,14 @@ type pair struct {
 	value
 }
 
-// few is for how many keys there is no map.
+// few is the number of keys up to which there is no map.
 const few = 8
 
 func newStore(changed func(key string, v value, gone bool)) store {
 	return store{changed: changed}
 }
 
-// find is where a key is in pairs, or -1.
+// find returns the position of a key in pairs, or -1.
 func (s *store) find(key string) int {
 	if i := s.latest; i < len(s.pairs) && s.pairs[i].key == key {
 		return i
@@ -84,7 +84,7 @@ func (s *store) put(key string, v value) {
 	s.changed(key, v, false)
 }
 
-// insert puts a key of which get has just said that it is not there.
+// insert adds a key that get has just not found.
 func (s *store) insert(key string, v value) {
 	if s.weighed {
 		s.bytes += v.size(key)
@@ -93,7 +93,7 @@ func (s *store) insert(key string, v value) {
 	s.changed(key, v, false)
 }
 
-// add is insert, but that nobody is told.
+// add does the same as insert, without calling changed.
 func (s *store) add(key string, v value) {
 	s.latest = len(s.pairs)
 	s.pairs = append(s.pairs, pair{key, v})
@@ -116,7 +116,7 @@ func (s *store) drop(key string) {
 	}
 }
 
-// remove is drop, for the key in a place.
+// remove does the same as drop for the key at a position.
 func (s *store) remove(i int) {
 	key := s.pairs[i].key
 	if s.weighed {
@@ -136,14 +136,14 @@ func (s *store) remove(i int) {
 	s.changed(key, value{}, true)
 }
 
-// weigh adds what a pair weighs to bytes, or takes it away.
+// weigh adds the size of a pair to bytes, or subtracts it.
 func (s *store) weigh(i int, sign int64) {
 	if i >= 0 {
 		s.bytes += sign * s.pairs[i].size(s.pairs[i].key)
 	}
 }
 
-// load replaces all keys, past whoever is told of changes.
+// load replaces all keys, without calling changed.
 func (s *store) load(keys map[string]value) {
 	clear(s.pairs)
 	s.pairs, s.places, s.latest = s.pairs[:0], nil, 0
@@ -173,8 +173,8 @@ func (s *store) get(key string, now int64) (value, bool) {
 	return value{}, false
 }
 
-// live is where a key is that has not expired, or -1. Redis holds a key for the whole of
-// its last millisecond: it is gone when the clock shows more than the time of its expiry.
+// live returns the position of a key that has not expired, or -1. Redis keeps a key during its
+// last millisecond: it is gone when the clock shows more than the time of its expiry.
 func (s *store) live(key string, now int64) int {
 	i := s.find(key)
 	if i >= 0 && now > s.pairs[i].expires {
@@ -184,8 +184,8 @@ func (s *store) live(key string, now int64) int {
 	return i
 }
 
-// sweep deletes what has expired before a time, as Redis does by itself ten times a
-// second. In order of the keys, so that what is logged of it is the same each time.
+// sweep deletes what has expired before a time, as Redis does by itself ten times a second. It
+// goes through the keys in order, so that the log is the same each time.
 func (s *store) sweep(before int64) {
 	var gone []string
 	for i := range s.pairs {
@@ -200,7 +200,7 @@ func (s *store) sweep(before int64) {
 	s.swept = len(s.pairs)
 }
 
-// names are the keys, in order.
+// names returns the keys, in order.
 func (s *store) names() []string {
 	names := make([]string, len(s.pairs))
 	for i := range s.pairs {

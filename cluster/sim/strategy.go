@@ -2,17 +2,17 @@ package sim
 
 import "time"
 
-// Strategy decides in which order things happen, beyond what chance does by itself.
-// A World without one is uniformly random. A Strategy serves one run.
+// Strategy changes the order of events. A World without one draws it uniformly. A Strategy
+// serves one run.
 //
-// who are the processes of the world: each coroutine has a number, from 1, and what
-// belongs to none (messages, masters) is 0.
+// who are the processes of the world: each coroutine has a number, from 1, and events without a
+// coroutine (messages, masters) have 0.
 type Strategy interface {
-	// Next chooses, of the things that are due at one instant, the one that goes
-	// first: an index into who, which has at least two entries.
+	// Next returns which of the events of one instant happens first: an index into who, which
+	// has at least two entries.
 	Next(c Choices, who []int) int
-	// Stall is how long a process that could go on now has to wait. It is asked
-	// each time a process is about to go on.
+	// Stall returns how long a process that could continue now has to wait. It is called each
+	// time a process is about to continue.
 	Stall(c Choices, who int) time.Duration
 }
 
@@ -26,7 +26,7 @@ type Strategy interface {
 // point it is stalled besides: a pause of a client at any step.
 type PCT struct {
 	Changes int           // how many change points a run has (d)
-	Steps   int           // within how many steps of processes they are drawn (k)
+	Steps   int           // the number of process steps from which they are drawn (k)
 	Pause   time.Duration // the longest stall at a change point
 
 	step     int
@@ -34,7 +34,7 @@ type PCT struct {
 	priority map[int]int // by process
 }
 
-// Next takes the process with the highest priority, the first of those with the same.
+// Next returns the process with the highest priority, the first of those with the same.
 func (p *PCT) Next(c Choices, who []int) int {
 	best := 0
 	for i := range who {

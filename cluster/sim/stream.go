@@ -8,11 +8,11 @@ import (
 	"lockpick/cluster"
 )
 
-// Stream is a connection that carries bytes, for clients that are goroutines and speak
-// Redis's protocol. Requests pass the link at the client's end first, then the network;
-// replies the other way round. Bytes of one direction never overtake each other.
+// Stream is a connection that carries bytes, for clients that are goroutines and speak Redis's
+// protocol. Requests pass the link at the client's end first, then the network; replies the
+// other way round. Bytes of one direction never overtake each other.
 //
-// All but NewStream's caller reach it through Live.Call.
+// Except for NewStream, all callers use it through Live.Call.
 type Stream struct {
 	link     *Link
 	world    *World
@@ -30,8 +30,8 @@ type Stream struct {
 	watched *exchanges // nil: nobody asks for them
 
 	received []byte // by the client's host
-	ended    error  // what the client reads after that; nil: more may come
-	wake     func() // tells the client's reader; called after each change
+	ended    error  // the error that the client reads after that; nil: more may come
+	wake     func() // wakes the client's reader; called after each change
 }
 
 // Open opens a connection through the link. wake is called when there is something new to
@@ -60,17 +60,18 @@ func (l *Link) Open(wake func()) (*Stream, error) {
 	return s, nil
 }
 
-// Send sends the client's bytes. The error says that the connection is no more.
+// Send sends the client's bytes. The error says that the connection has ended.
 func (s *Stream) Send(b []byte) error {
 	if s.shut {
 		return &s.link.master.failures.broken
 	}
-	s.watched.ask(b, s.world.now)
+	s.watched.noteRequest(b, s.world.now)
 	s.requests.enterGate(chunk{bytes: append([]byte(nil), b...)})
 	return nil
 }
 
-// Receive takes what has arrived. With neither bytes nor an error there is nothing yet.
+// Receive returns what has arrived. If there are neither bytes nor an error, there is nothing
+// yet.
 func (s *Stream) Receive(b []byte) (int, error) {
 	if n := copy(b, s.received); n > 0 {
 		if s.received = s.received[n:]; len(s.received) == 0 {
@@ -81,12 +82,12 @@ func (s *Stream) Receive(b []byte) (int, error) {
 	return 0, s.ended
 }
 
-// Hangup closes the client's end. What it has sent goes on its way.
+// Hangup closes the client's end. What it has sent continues.
 func (s *Stream) Hangup() {
 	s.end(&s.link.master.failures.closed)
 }
 
-// end is the end of the connection for the client.
+// end ends the connection for the client.
 func (s *Stream) end(err error) {
 	if s.shut {
 		return
@@ -101,7 +102,7 @@ func (s *Stream) end(err error) {
 	s.wake()
 }
 
-// forget takes the stream out of its link, once that keeps nothing for the master.
+// forget removes the stream from its link, once that keeps nothing for the master.
 func (s *Stream) forget() {
 	if s.shut && len(s.requests.gate) == 0 {
 		s.link.streams = remove(s.link.streams, s)
@@ -115,7 +116,7 @@ func (s *Stream) reset() {
 	s.end(&s.link.master.failures.broken)
 }
 
-// refault has the new fault of the link hold for what is in it.
+// refault applies the new fault of the link to what is in it.
 func (s *Stream) refault() {
 	f := &s.link.fault
 	if s.poisoned && f.Requests != cluster.Drop && f.Replies != cluster.Drop {
@@ -126,13 +127,13 @@ func (s *Stream) refault() {
 	s.replies.pump()
 }
 
-// arrive is bytes at the client's host.
+// arrive is called when bytes reach the client's host.
 func (s *Stream) arrive(c chunk) {
 	if s.shut {
 		return
 	}
 	s.received = append(s.received, c.bytes...)
-	s.watched.hear(c.bytes, s.world.now)
+	s.watched.noteReply(c.bytes, s.world.now)
 	if c.end != nil {
 		s.end(c.end)
 		return
@@ -140,7 +141,7 @@ func (s *Stream) arrive(c chunk) {
 	s.wake()
 }
 
-// reach is bytes at the master's host.
+// reach is called when bytes reach the master's host.
 func (s *Stream) reach(c chunk) {
 	m := s.link.master
 	if m.state == cluster.Down {
@@ -153,7 +154,7 @@ func (s *Stream) reach(c chunk) {
 	}
 }
 
-// serve has the server read what there is.
+// serve makes the server read what there is.
 func (s *Stream) serve(m *Master) {
 	s.waiting = false
 	if s.run == 0 {
@@ -168,8 +169,8 @@ func (s *Stream) serve(m *Master) {
 	s.carryOut(m)
 }
 
-// carryOut executes all commands that have arrived, and sends the replies once the server
-// has written what they changed.
+// carryOut executes all commands that have arrived, and sends the replies once the server has
+// written their changes.
 func (s *Stream) carryOut(m *Master) {
 	later := s.session.proceed(s, m)
 	wait := m.settle()
@@ -186,7 +187,7 @@ func (s *Stream) carryOut(m *Master) {
 	}
 }
 
-// reply sends what the session has written, wait from now.
+// reply sends what the session has written, after a time.
 func (s *Stream) reply(m *Master, wait time.Duration) {
 	if len(s.session.output) == 0 {
 		return
@@ -226,7 +227,7 @@ func (s *Stream) broken() {
 // vanish loses what the server has not read.
 func (s *Stream) vanish() { s.waiting, s.unread = false, nil }
 
-// serverGone is the end of the server: its host closes the connection.
+// serverGone is called at the end of the server: its host closes the connection.
 func (s *Stream) serverGone() {
 	s.unread = nil
 	s.session.end(s)

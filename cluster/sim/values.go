@@ -91,7 +91,7 @@ func typeOf(db DB, args []string) reply {
 	return reply{kind: replyStatus, text: kind}
 }
 
-// hgetall tells the fields in order: Redis promises none.
+// hgetall returns the fields in order; Redis guarantees none.
 func hgetall(db DB, args []string) reply {
 	v, problem := db.hash(args[0])
 	if problem != "" {
@@ -139,7 +139,7 @@ func hsetnx(db DB, args []string) reply {
 	return hset(db, args)
 }
 
-// info says what clients look for.
+// info returns the fields that clients need.
 func info(db DB, _ []string) reply {
 	return bulkReply(fmt.Sprintf("# Server\r\nredis_version:%s\r\nredis_mode:standalone\r\nrun_id:%s\r\n# Replication\r\nrole:master\r\nconnected_slaves:%d\r\n",
 		serverVersion, db.m.runID, len(db.m.replicas)))

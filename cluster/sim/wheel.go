@@ -14,18 +14,18 @@ type wheel struct {
 }
 
 const (
-	// 33 µs each, in which a world of some clients has an event or two. All of them are
-	// 67 ms, in which most timeouts for a master end.
+	// 33 µs each, in which a world with a few clients has one or two events. All of them are 67
+	// ms, within which most timeouts for a master end.
 	bucketBits = 15 // of ns
 	buckets    = 2048
 )
 
-// crowded is how many events add passes by at most. Beyond that the heap is faster: the
-// replies to all that a paused master had not read come within a few buckets.
+// crowded is how many events add may pass. Beyond that the heap is faster: the replies to
+// everything that a paused master had not read arrive within a few buckets.
 const crowded = 64
 
 // add puts an event into its bucket, or returns false if there are too many before it. Most
-// come after all that are there.
+// events come after all those in the bucket.
 func (w *wheel) add(at int64, e *event) bool {
 	i := at >> bucketBits & (buckets - 1)
 	first := w.buckets[i]
@@ -67,7 +67,7 @@ func (w *wheel) remove(e *event) {
 	e.prev, e.next = nil, nil
 }
 
-// first is the first event, or nil. None is before now.
+// first returns the first event, or nil. No event is before now.
 func (w *wheel) first(now int64) *event {
 	from := uint(now>>bucketBits) & (buckets - 1)
 	word, rest := from/64, from%64

@@ -9,20 +9,19 @@ import (
 	"time"
 )
 
-// Epoch is when every world begins. It lies so far from the present that times of
-// the real clock that stray into a world are noticed.
+// Epoch is when every world begins. It is so far from the present that times of the real clock
+// in a world are noticed.
 var Epoch = time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// World is a place where time is virtual and everything that happens follows from
-// one seed. It belongs to the goroutine that calls Run: nothing in it is safe for
-// concurrent use, and nothing needs to be, because its coroutines take turns.
+// World is a program with virtual time in which everything follows from one seed. It belongs to
+// the goroutine that calls Run. Nothing in it is safe for concurrent use, and nothing needs to
+// be, because its coroutines take turns.
 type World struct {
 	// Limit is when Run gives up, in virtual time since Epoch; 0: never.
 	Limit time.Duration
-	// Strategy may change the order in which things happen; nil: chance alone.
+	// Strategy may change the order of events; nil: random.
 	Strategy Strategy
-	// Search decides instead of chance what happens first; nil: it does not. It rules out
-	// a Strategy.
+	// Search decides what happens first; nil: random. It excludes a Strategy.
 	Search Search
 
 	seed    uint64
@@ -42,7 +41,7 @@ type World struct {
 	over     bool // everything is being unwound
 
 	clients map[string]*Client
-	root    *Client // the clock of those that are no client: true time
+	root    *Client // true time, for the harness and the nemesis
 	foreign []*coroutine
 
 	here    *Client // with a Search: to whose process something happens now
@@ -55,21 +54,20 @@ type World struct {
 // NewWorld makes a world in which every choice is drawn from seed.
 func NewWorld(seed uint64) *World { return NewWorldOf(seed, NewRandom(seed)) }
 
-// NewWorldOf makes a world whose choices c makes. The seed is only what reports call
-// the run.
+// NewWorldOf makes a world whose choices c makes. The seed only names the run in reports.
 func NewWorldOf(seed uint64, c Choices) *World {
 	w := &World{seed: seed, choices: c, clients: map[string]*Client{}}
 	w.root = newClient(w, "")
 	return w
 }
 
-// Seed is the seed that the world was made with.
+// Seed returns the seed of the world.
 func (w *World) Seed() uint64 { return w.seed }
 
-// Elapsed is the true time since Epoch.
+// Elapsed returns the true time since Epoch.
 func (w *World) Elapsed() time.Duration { return time.Duration(w.now) }
 
-// Steps counts what has happened so far: events, among which all messages are.
+// Steps returns the number of events so far, messages included.
 func (w *World) Steps() int64 { return w.steps }
 
 // Panic is the error of Run if something panicked in a world.
@@ -81,19 +79,18 @@ type Panic struct {
 	Stack string
 }
 
-// Error has the seed, which is what it takes to see it again.
+// Error contains the seed, which is necessary to reproduce the panic.
 func (p *Panic) Error() string {
 	return fmt.Sprintf("simulation with seed %d: panic at %v in %s: %v\n%s", p.Seed, p.At, p.Who, p.Value, p.Stack)
 }
 
-// Unwrap is the value, if it was an error.
+// Unwrap returns the value, if it is an error.
 func (p *Panic) Unwrap() error {
 	err, _ := p.Value.(error)
 	return err
 }
 
-// ErrDeadlock says that some coroutines wait, and nothing will ever happen that
-// could wake them.
+// ErrDeadlock says that some coroutines wait, and that no event can wake them.
 var ErrDeadlock = errors.New("deadlock: nothing can happen any more")
 
 // ErrLimit says that the world had not ended by its Limit.
@@ -107,7 +104,7 @@ type Stuck struct {
 	Waiting []string      // which coroutines wait, since when and for what
 }
 
-// Error lists who waits.
+// Error lists the coroutines that wait.
 func (s *Stuck) Error() string {
 	return fmt.Sprintf("simulation with seed %d: %v at %v; waiting:\n\t%s", s.Seed, s.Kind, s.At, strings.Join(s.Waiting, "\n\t"))
 }
@@ -115,10 +112,10 @@ func (s *Stuck) Error() string {
 // Unwrap is the kind.
 func (s *Stuck) Unwrap() error { return s.Kind }
 
-// Run runs f as the first coroutine, and returns when it and all that it started
-// have ended. What is then still on its way (messages, timers) never happens. The
-// error is a *Panic or a *Stuck. Whatever has not ended then is unwound: its deferred
-// functions run, but cannot wait any more. A world runs once.
+// Run runs f as the first coroutine, and returns when it and everything that it started have
+// ended. What is in flight then (messages, timers) never happens. The error is a *Panic or a
+// *Stuck. Coroutines that have not ended then are unwound: their deferred functions run, but
+// cannot wait. A world runs once.
 func (w *World) Run(f func()) error {
 	if w.began {
 		panic("sim: a World runs once: make a new one")
@@ -180,7 +177,7 @@ func (w *World) fire(e *event) {
 	}
 }
 
-// next chooses one of several things that are due.
+// next chooses one of several events that are due.
 func (w *World) next() int {
 	due := w.queue.due
 	if w.Search != nil {
@@ -196,7 +193,7 @@ func (w *World) next() int {
 	return w.Strategy.Next(w.choices, w.who)
 }
 
-// after has an event happen in d.
+// after schedules an event after d.
 func (w *World) after(d time.Duration, e *event) {
 	w.queue.schedule(w.now, w.now+int64(max(d, 0)), e)
 }

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"lockpick/cluster"
@@ -25,7 +26,7 @@ import (
 // Driver is the name of this driver.
 const Driver = "virtual"
 
-// Version is what its masters say they are.
+// Version is the version that its masters report.
 const Version = sim.Version
 
 // Cluster is masters in memory. It implements cluster.Cluster, and its methods are safe for
@@ -37,17 +38,18 @@ type Cluster struct {
 
 	mu    sync.Mutex
 	links map[string][]*link // by client
-	hosts []string           // clients, by the number in their addresses
-	conns map[*conn]bool     // open
+	dials atomic.Int64
+	hosts []string       // clients, by the number in their addresses
+	conns map[*conn]bool // open
 }
 
-// Options is what can be said beside the masters' configuration.
+// Options are options besides the masters' configuration.
 type Options struct {
-	Seed    uint64      // of latencies and whatever else is drawn
+	Seed    uint64      // of latencies and all other random choices
 	Network sim.Options // the zero value is a good local network; nothing is lost on it
 }
 
-// New makes masters that are up. In a bubble, Close has to be called in it.
+// New makes masters that are up. In a bubble, Close must be called in it.
 func New(cfg cluster.Config, opt Options) *Cluster {
 	c := &Cluster{live: sim.NewLive(opt.Seed), links: map[string][]*link{}, conns: map[*conn]bool{}}
 	opt.Network.Scripts = script
@@ -63,16 +65,17 @@ func New(cfg cluster.Config, opt Options) *Cluster {
 // Driver is "virtual".
 func (c *Cluster) Driver() string { return Driver }
 
-// Version is that of the Redis that the masters were checked against.
+// Version returns the version of the Redis with whose behaviour that of the masters was
+// compared.
 func (c *Cluster) Version() string { return Version }
 
 // Masters are m1, m2, …
 func (c *Cluster) Masters() []cluster.Master { return c.masters }
 
-// Shim says whether the faults of clocks and disks can be had: always.
+// Shim returns nil: the faults of clocks and disks are always available.
 func (c *Cluster) Shim() error { return nil }
 
-// Link is a client's link to a master.
+// Link returns a client's link to a master.
 func (c *Cluster) Link(client string, master int) (cluster.Link, error) {
 	if master < 0 || master >= len(c.masters) {
 		return nil, fmt.Errorf("link of %s to master %d: there are %d masters", client, master+1, len(c.masters))
@@ -104,7 +107,8 @@ func (c *Cluster) Link(client string, master int) (cluster.Link, error) {
 	return c.links[client][master], nil
 }
 
-// Addrs are where a client dials the masters: IP addresses, which no library looks up.
+// Addrs returns the addresses of the masters for a client: IP addresses, which no library
+// resolves.
 func (c *Cluster) Addrs(client string) ([]string, error) {
 	var all []string
 	for i := range c.masters {
@@ -126,6 +130,7 @@ func (c *Cluster) DialContext(ctx context.Context, network, address string) (net
 	if l == nil {
 		return fail(fmt.Errorf("no master is there: dial the addresses that were given to the client"))
 	}
+	c.dials.Add(1)
 	x := &conn{cluster: c, master: l.master, address: addr(address), wake: make(chan struct{}, 1)}
 	var err error
 	c.live.Call(func() { x.stream, err = l.link.Open(x.rouse) })
@@ -149,10 +154,10 @@ func (c *Cluster) DialContext(ctx context.Context, network, address string) (net
 	return x, nil
 }
 
-// roundTrip is how long it takes to connect.
+// roundTrip draws how long it takes to connect.
 const roundTrip = time.Millisecond
 
-// at is the link with an address, or nil.
+// at returns the link with an address, or nil.
 func (c *Cluster) at(address string) *link {
 	host, _, err := net.SplitHostPort(address)
 	ip := net.ParseIP(host).To4()
@@ -171,9 +176,13 @@ func (c *Cluster) at(address string) *link {
 	return nil
 }
 
-// Calls counts what was asked of the masters so far. It may be called from outside of the
-// bubble, to find that time stands still in it.
+// Calls returns the number of calls of the masters so far. It may be called from outside of the
+// bubble, to find out whether time stands still in it.
 func (c *Cluster) Calls() int64 { return c.live.Calls() }
+
+// Dials counts the connections that clients asked for so far. It may be called from outside of
+// the bubble.
+func (c *Cluster) Dials() int64 { return c.dials.Load() }
 
 // Close ends the masters and every connection.
 func (c *Cluster) Close() error {
@@ -189,7 +198,7 @@ func (c *Cluster) Close() error {
 	return nil
 }
 
-// master is a cluster.Master that goroutines may use.
+// master is a cluster.Master for goroutines.
 type master struct {
 	cluster *Cluster
 	inner   cluster.Master
@@ -202,8 +211,8 @@ func (m *master) State() (s cluster.State) {
 	return s
 }
 
-// do runs a call as a coroutine of the world. Who has given up before has nothing done; what
-// was begun is carried through.
+// do runs a call as a coroutine of the world. If ctx has ended before, nothing is done; a call
+// that has begun is completed.
 func (m *master) do(ctx context.Context, f func(context.Context) error) (err error) {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
@@ -256,7 +265,7 @@ func (m *master) Inspect(ctx context.Context, keys []string) (look cluster.Snaps
 	return look, err
 }
 
-// link is a cluster.Link that goroutines may use.
+// link is a cluster.Link for goroutines.
 type link struct {
 	cluster *Cluster
 	master  int // 0 is m1

@@ -28,7 +28,7 @@ type conn struct {
 	sleeps      bool // who reads waits
 }
 
-// rouse wakes who reads. It is called in the world.
+// rouse wakes the reader. It is called in the world.
 func (c *conn) rouse() {
 	select {
 	case c.wake <- struct{}{}:
@@ -90,7 +90,7 @@ func (c *conn) Read(b []byte) (n int, err error) {
 	}
 }
 
-// sleep says that the reader waits until then, unless the deadline is another by now.
+// sleep makes the reader wait until the given time, unless the deadline has changed meanwhile.
 func (c *conn) sleep(deadline time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -98,7 +98,7 @@ func (c *conn) sleep(deadline time.Time) bool {
 	return c.sleeps
 }
 
-// Write hands the bytes to the client's kernel, which takes them all.
+// Write gives the bytes to the client's kernel, which accepts all of them.
 func (c *conn) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	deadline, closed := c.write, c.closed
@@ -157,7 +157,7 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 	return nil
 }
 
-// setRead changes the deadline, also for who waits already. The caller has the mutex.
+// setRead changes the deadline, also for a reader that is waiting. The caller holds the mutex.
 func (c *conn) setRead(t time.Time) {
 	c.read = t
 	if c.sleeps {

@@ -17,11 +17,10 @@ import (
 )
 
 // compiled are the scripts that any masters were given, by text: a search gives the same few
-// to thousands of masters.
+// scripts to thousands of masters.
 var compiled sync.Map
 
-// interpreters are Lua states that run nothing: to make one costs more than any script of a
-// lock does.
+// interpreters are idle Lua states: making one takes longer than running any script of a lock.
 var interpreters = sync.Pool{New: func() any { return newInterpreter() }}
 
 // script compiles a Lua script.
@@ -50,7 +49,7 @@ func script(text string) (sim.Script, error) {
 	return f, nil
 }
 
-// interpreter is a Lua state with the functions that Redis gives scripts.
+// interpreter returns a Lua state with the functions that Redis gives scripts.
 type interpreter struct {
 	state *lua.LState
 	db    sim.DB // that the script works on
@@ -109,7 +108,7 @@ func (in *interpreter) run(db sim.DB, proto *lua.FunctionProto, keys, args []str
 	return replyOf(v)
 }
 
-// scriptError is the reply to a script that ended with an error.
+// scriptError returns the reply to a script that ended with an error.
 func scriptError(err error) error {
 	var failed *lua.ApiError
 	if !errors.As(err, &failed) {
@@ -146,7 +145,7 @@ func (in *interpreter) pcall(l *lua.LState) int {
 	return 1
 }
 
-// command carries out the command that the script calls.
+// command executes the command that the script calls.
 func (in *interpreter) command(l *lua.LState) lua.LValue {
 	n := l.GetTop()
 	if n == 0 {
@@ -179,7 +178,7 @@ func (in *interpreter) command(l *lua.LState) lua.LValue {
 	return valueOf(l, v)
 }
 
-// number is how a script's number is sent.
+// number formats a script's number as it is sent.
 func number(f float64) string {
 	if f == math.Trunc(f) && math.Abs(f) < 1<<53 {
 		return strconv.FormatInt(int64(f), 10)
@@ -193,7 +192,7 @@ func errorTable(l *lua.LState, text string) *lua.LTable {
 	return t
 }
 
-// valueOf is a reply as a script sees it.
+// valueOf converts a reply into a Lua value.
 func valueOf(l *lua.LState, v any) lua.LValue {
 	switch v := v.(type) {
 	case int64:
@@ -216,13 +215,13 @@ func valueOf(l *lua.LState, v any) lua.LValue {
 	return lua.LFalse
 }
 
-// replyOf is what a script returns, as the reply to it.
+// replyOf converts the result of a script into a reply.
 func replyOf(v lua.LValue) any {
 	switch v := v.(type) {
 	case lua.LBool:
 		return bool(v)
 	case lua.LNumber:
-		return int64(v) // Redis cuts off what follows the point
+		return int64(v) // Redis removes the fraction
 	case lua.LString:
 		return string(v)
 	case *lua.LTable:

@@ -14,12 +14,15 @@ import (
 // Observe has f told of the lock commands that the connection carries, as votes, before the
 // client reads the replies. Which command is one is guessed: SET NX, SETNX and scripts that
 // create a key take a lock, those that let it expire later extend it, and DEL and scripts
-// that delete release it. It suffices to see which faults hit a lock; no verdict rests on it.
-func Observe(connection any, f func(redlock.Vote)) {
-	if c, ok := connection.(*conn); ok && f != nil {
+// that delete release it. It suffices to see which faults hit a lock; no verdict rests on it. It
+// reports whether the connection is one of this package.
+func Observe(connection any, f func(redlock.Vote)) bool {
+	c, ok := connection.(*conn)
+	if ok {
 		c.votes = f
 		c.cluster.live.Call(c.stream.Watch)
 	}
+	return ok
 }
 
 func (c *conn) tell(done []sim.Exchange) {
@@ -34,7 +37,7 @@ func (c *conn) tell(done []sim.Exchange) {
 // texts are the scripts that were seen, by SHA-1.
 var texts sync.Map
 
-// vote is what an exchange says, if it was about a lock.
+// vote returns the vote of an exchange, if it was about a lock.
 func vote(x sim.Exchange) (v redlock.Vote, ok bool) {
 	v = redlock.Vote{Took: x.Took, Err: x.Err}
 	if text, failed := strings.CutPrefix(x.Reply, "-"); failed {
@@ -64,7 +67,7 @@ func vote(x sim.Exchange) (v redlock.Vote, ok bool) {
 	return v, true
 }
 
-// kindOf is what a script, or the script with a hash, seems to do.
+// kindOf guesses the kind of a script, or of the script with a hash.
 func kindOf(script string) redlock.Kind {
 	if text, known := texts.Load(strings.ToLower(script)); known {
 		script = text.(string)

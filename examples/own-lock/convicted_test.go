@@ -60,9 +60,12 @@ var allBugs = flag.Bool("all-bugs", false, "convict all planted bugs, not only t
 // quickBugs are found within seconds.
 var quickBugs = []string{"overwrites", "plain-delete", "same-token", forgetful}
 
-// TestPlantedBugsAreConvicted wants each bug convicted and its scenario kept. What the scenario was
-// shrunk to, and whether it fails again, is logged: two runs of one scenario differ, because the
-// order in which goroutines run is Go's.
+// replays is how often each kept scenario is replayed with -all-bugs, of which failingReplays must
+// fail again: two runs of one scenario differ, because the order in which goroutines run is Go's.
+const replays, failingReplays = 10, 9
+
+// TestPlantedBugsAreConvicted wants each bug convicted, and a scenario kept that has at most two faults
+// and two clients, and that fails again.
 func TestPlantedBugsAreConvicted(t *testing.T) {
 	names := quickBugs
 	if *allBugs {
@@ -98,12 +101,23 @@ func TestPlantedBugsAreConvicted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			again := "not tried"
-			if *allBugs {
-				text, _ := run()
-				again = strconv.FormatBool(strings.Contains(text, "failed again"))
+			if faults > 2 || clients > 2 {
+				t.Errorf("shrunk to %d faults and %d clients, want at most 2 of each", faults, clients)
 			}
-			t.Logf("%d faults, %d clients; it failed again: %s\n%s", faults, clients, again, out)
+			tries, want := 1, 1
+			if *allBugs {
+				tries, want = replays, failingReplays
+			}
+			again := 0
+			for range tries {
+				if text, _ := run(); strings.Contains(text, "failed again") {
+					again++
+				}
+			}
+			if again < want {
+				t.Errorf("it failed again in %d of %d runs, want %d", again, tries, want)
+			}
+			t.Logf("%d faults, %d clients; it failed again in %d of %d runs\n%s", faults, clients, again, tries, out)
 		})
 	}
 }

@@ -16,7 +16,7 @@ const (
 	Clients  Target = "clients"
 )
 
-// What a driver must have for a fault.
+// The features that a driver must have for a fault.
 const (
 	Shim     = "shim"
 	Replicas = "replicas"
@@ -26,10 +26,10 @@ const (
 // Process is what a fault does to a master's process.
 type Process int
 
-// From a process that runs on to one that is replaced.
+// From a process that continues to one that is replaced.
 const (
 	RunsOn     Process = iota
-	Stops              // it stands still, and goes on where it stood
+	Stops              // it is stopped, and continues later
 	Ends               // by SIGKILL
 	ShutsDown          // by SIGTERM: it may write a snapshot first
 	LosesPower         // by SIGKILL, and what was not fsynced is lost
@@ -46,7 +46,7 @@ const (
 	ClientClock
 )
 
-// Disk is what a fault makes of a master's disk.
+// Disk is the effect of a fault on a master's disk.
 type Disk int
 
 // The disks.
@@ -57,7 +57,7 @@ const (
 	FullDisk
 )
 
-// Link is what a fault does to the links between clients and masters.
+// Link is the effect of a fault on the links between clients and masters.
 type Link int
 
 // The links.
@@ -68,7 +68,7 @@ const (
 	ResetLink
 )
 
-// Client is what a fault does to a client.
+// Client is the effect of a fault on a client.
 type Client int
 
 // The clients.
@@ -78,7 +78,7 @@ const (
 	ClientEnds
 )
 
-// The fields of a step that only some kinds take.
+// The fields of a step that only some kinds accept.
 const (
 	Mode       = "mode"
 	Direction  = "direction"
@@ -92,19 +92,19 @@ const (
 	SplitBrain = "split_brain"
 )
 
-// Kind is a kind of fault, with all that is known of it.
+// Kind is a kind of fault, with all facts about it.
 type Kind struct {
 	Name    string
-	Aliases []string // names in histories from other tools
+	Aliases []string // names in histories of other tools
 	Summary string   // one line
 	Hits    Target
 	Needs   string   // Shim, Replicas, Memory, or nothing
-	Drivers []string // that have it, where they have what it needs
-	Assumes string   // about the world, in a sentence
-	Takes   []string // the fields of a step that say how it is
+	Drivers []string // drivers that have it, if they have what it needs
+	Assumes string   // what it assumes about the world, in a sentence
+	Takes   []string // the fields of a step that are its parameters
 
 	Process Process
-	Evicts  bool // a master may remove keys before their time
+	Evicts  bool // a master may remove keys too early
 	Clock   Clock
 	Disk    Disk
 	Link    Link
@@ -114,8 +114,8 @@ type Kind struct {
 	did    func(s *Scene) (text, mark string) // see Scene.Did
 }
 
-// Of finds the kind of that name. A name that begins with that of a kind, such as clock-jump,
-// has the kind's facts and no wording; any other that is not known has no facts but its name.
+// Of returns the kind with a name. A name that begins with the name of a kind, such as
+// clock-jump, has the kind's facts and no texts. Any other unknown name has no facts.
 func Of(name string) Kind {
 	if k, ok := Named(name); ok {
 		return k
@@ -129,7 +129,7 @@ func Of(name string) Kind {
 	return Kind{Name: name}
 }
 
-// Named finds the kind of that name, or with that alias.
+// Named returns the kind with a name or an alias.
 func Named(name string) (Kind, bool) {
 	i := slices.IndexFunc(Kinds, func(k Kind) bool { return k.Name == name || slices.Contains(k.Aliases, name) })
 	if i < 0 {
@@ -147,7 +147,7 @@ func Names() []string {
 	return names
 }
 
-// Taking lists the names of the kinds whose steps take a field.
+// Taking lists the names of the kinds that accept a field of a step.
 func Taking(field string) []string {
 	var names []string
 	for _, k := range Kinds {
@@ -170,17 +170,17 @@ func (k Kind) HitsMaster() bool { return k.Hits == Masters || k.Hits == Machines
 // EndsMaster reports whether a master's process ends. It is started again when the fault heals.
 func (k Kind) EndsMaster() bool { return k.Process >= Ends }
 
-// TakesDown reports whether the master is down as long as the fault lasts: unlike one that a
-// replica takes the place of.
+// TakesDown reports whether the master is down as long as the fault lasts, which is not so if a
+// replica takes its place.
 func (k Kind) TakesDown() bool { return k.EndsMaster() && k.Process != IsReplaced }
 
-// Forgets reports whether a master can lose a key before its time.
+// Forgets reports whether a master can lose a key too early.
 func (k Kind) Forgets() bool { return k.EndsMaster() || k.Clock == MasterClock || k.Evicts }
 
-// AtOnce reports whether the fault has to strike before replicas hear of a lease.
+// AtOnce reports whether the fault must strike before replicas receive a lease.
 func (k Kind) AtOnce() bool { return k.Process == IsReplaced }
 
-// Lasts reports whether the fault has no effect by itself, only together with other faults.
+// Lasts reports whether the fault has no effect alone, but only together with other faults.
 func (k Kind) Lasts() bool { return k.Disk == SlowDisk || k.Disk == LyingDisk }
 
 // ClientsFeel reports whether only clients can tell that the fault took effect.
@@ -191,21 +191,22 @@ func (k Kind) WithholdsVotes() bool {
 	return k.EndsMaster() || k.Process == Stops || k.Link != OpenLink
 }
 
-// Silences reports whether the fault may be why a command got no answer in time.
+// Silences reports whether the fault may be the reason why a command got no reply in time.
 func (k Kind) Silences() bool {
 	return k.WithholdsVotes() || k.Disk == SlowDisk || k.Disk == FullDisk
 }
 
-// Delays reports whether the fault only delays a command: the master carries it out all the same.
+// Delays reports whether the fault only delays a command, so that the master executes it all
+// the same.
 func (k Kind) Delays() bool {
 	return k.Process == Stops || k.Link == SlowLink || k.Disk == SlowDisk || k.Disk == FullDisk
 }
 
-// Disrupts reports whether masters may answer clients late or never. So may a fault that is not
-// known.
+// Disrupts reports whether masters may answer clients late or never because of the fault. An
+// unknown fault counts.
 func (k Kind) Disrupts() bool { return k.Silences() || k.Evicts || !k.known() }
 
-// The colours of a report, as its style sheet names them.
+// The colours of a report, with their names in its style sheet.
 const (
 	ColourPaused = "paused"
 	ColourDown   = "down"
@@ -213,7 +214,7 @@ const (
 	ColourSlow   = "slow"
 )
 
-// Colour is the colour of what the kind does.
+// Colour returns the colour for the effect of the kind.
 func (k Kind) Colour() string {
 	switch {
 	case k.Process == Stops, k.Client == ClientStops:

@@ -1,6 +1,6 @@
 package fault
 
-// all are the drivers: each has every fault, where it has what the fault needs.
+// all are all drivers: each supports the fault if it has what the fault needs.
 var all = []string{"docker", "process", "sim"}
 
 // Kinds is the registry, in the order in which help texts list the kinds.

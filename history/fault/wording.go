@@ -6,16 +6,16 @@ import (
 	"strings"
 )
 
-// Scene is one fault with the details that reports put in words.
+// Scene is one fault with the details that texts contain.
 type Scene struct {
 	Masters     []string // the masters that it hit
-	Clients     []string // the clients that it hit; for a fault on links, none means all
+	Clients     []string // the clients that it hit; for a fault on links, empty means all
 	Params      map[string]string
 	Persistence string // a clause: "without persistence"
-	AtPoint     string // where in its work a client is hit: " before it read from the resource"; or ""
+	AtPoint     string // the point at which a client is hit: " before it read from the resource"; or ""
 }
 
-// Did puts in words what a fault of the kind did: text is a clause, mark a word for diagrams.
+// Did describes what a fault of the kind did: text is a clause, mark a word for diagrams.
 func (k Kind) Did(s *Scene) (text, mark string) {
 	if k.did == nil {
 		hit := slices.Sorted(slices.Values(slices.Concat(s.Masters, s.Clients)))
@@ -24,7 +24,7 @@ func (k Kind) Did(s *Scene) (text, mark string) {
 	return k.did(s)
 }
 
-// Healed says what masters did when the fault ended; "" if there is nothing to report.
+// Healed describes what masters did when the fault ended; "" if there is nothing to report.
 func (k Kind) Healed() string { return k.healed }
 
 func (s *Scene) masters() string { return Enumerate(s.Masters) }
@@ -37,24 +37,25 @@ func (s *Scene) everyone() string {
 	return Enumerate(s.Clients)
 }
 
-// masters says what masters were.
+// masters describes the state of masters.
 func masters(were, mark string) func(*Scene) (string, string) {
 	return func(s *Scene) (string, string) { return s.masters() + " " + was(s.Masters) + " " + were, mark }
 }
 
-// ends says what masters were, and what they kept.
+// ends describes how masters ended, and what they kept.
 func ends(were, mark string) func(*Scene) (string, string) {
 	return func(s *Scene) (string, string) {
 		return s.masters() + " " + was(s.Masters) + " " + were + ", " + s.Persistence, mark
 	}
 }
 
-// disks says what the disks of masters did.
+// disks describes what the disks of masters did.
 func disks(did, mark string) func(*Scene) (string, string) {
 	return func(s *Scene) (string, string) { return "the disk of " + s.masters() + " " + did, mark }
 }
 
-// clients says what was to be done to clients: whether it was done depends on what they were doing.
+// clients describes the order to clients: whether it was executed depends on what they were
+// doing.
 func clients(done, mark string) func(*Scene) (string, string) {
 	return func(s *Scene) (string, string) {
 		return Enumerate(s.Clients) + " was to be " + done + s.AtPoint, mark
@@ -81,7 +82,7 @@ func cut(s *Scene) (text, mark string) {
 	return s.everyone() + " " + verb + " cut off from " + s.masters() + how, mark
 }
 
-// changed says what was done to a clock, as the end of a sentence.
+// changed describes a change of a clock, for the end of a sentence.
 func changed(clock string) string {
 	switch {
 	case strings.HasPrefix(clock, "+"):
@@ -103,7 +104,7 @@ func clockMark(clock string) string {
 	return clock
 }
 
-// Enumerate writes names as a sentence does: "m1, m2 and m3"; of none, "no one".
+// Enumerate lists names in a sentence: "m1, m2 and m3"; without names, "no one".
 func Enumerate(names []string) string {
 	switch n := len(names); n {
 	case 0:
@@ -115,7 +116,7 @@ func Enumerate(names []string) string {
 	}
 }
 
-// was is the verb for a list of names.
+// was returns the verb for a list of names.
 func was(names []string) string {
 	if len(names) == 1 {
 		return "was"

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// csvLines takes the mapped fields out of CSV rows.
+// csvLines reads the mapped fields of CSV rows.
 type csvLines struct {
 	in      *csv.Reader
 	columns [numFields]int // -1: there is none
@@ -54,7 +54,7 @@ func newCSVLines(in io.Reader, m *mapping, delimiter rune) (*csvLines, error) {
 	return p, nil
 }
 
-// errRow says that a row has another number of columns than the header, or broken quotes.
+// errRow says that a row has another number of columns than the header, or unbalanced quotes.
 var errRow = errors.New("no row of CSV")
 
 // parse reads the next row and the number of its line.

@@ -8,43 +8,43 @@ import (
 	"time"
 )
 
-// event is one thing that happened to a lock, or, once the events of a token are put together,
-// a hold. It has no pointers, so the garbage collector skips ten million of them.
+// event is one event of a lock, or, after the events of a token are combined, a hold. It has no
+// pointers, so the garbage collector skips ten million of them.
 type event struct {
-	at      int64  // ns since 1970: when it happened; of a hold, when the acquire returned
-	end     int64  // of a hold: its release, if hasEnd
-	until   int64  // when the lease ends, if its untilKind says so
-	token   uint64 // of an event: the hash of its token, 0 if it has none; unused in a hold
-	text    uint64 // where the token's text is, of what acquires
+	at      int64  // ns since 1970: when it happened; for a hold, when the acquire returned
+	end     int64  // for a hold: its release, if hasEnd
+	until   int64  // when the lease ends, if one of the until flags is set
+	token   uint64 // for an event: the hash of its token, 0 if it has none; unused in a hold
+	text    uint64 // position of the token's text, for events that acquire
 	key     int32
 	who     int32
 	line    int32
-	endLine int32  // of a hold: the line that ends it, 0 if none
-	more    int32  // of a hold: its first extension, counted from 1 in Log.extensions; 0: none
-	request uint32 // µs from the acquire's call to its return, at most; math.MaxUint32: not known
+	endLine int32  // for a hold: the line that ends it, 0 if none
+	more    int32  // for a hold: its first extension, counted from 1 in Log.extensions; 0: none
+	request uint32 // greatest time from the acquire's call to its return in µs; math.MaxUint32: unknown
 	file    uint16
 	endFile uint16
 	kind    eventKind
 	flags   flags
 }
 
-// flags say what is known of an event or a hold.
+// flags are the facts that are known about an event or a hold.
 type flags uint8
 
 const (
 	hasEnd       flags = 1 << iota // its release is known
-	endIsReturn                    // that is when the release returned, not when it was called
-	endByEvent                     // that is the time of a line of its own
-	wholeHold                      // one line or span told all of it
-	untilGiven                     // valid_until, by the client's clock
+	endIsReturn                    // the end is when the release returned, not when it was called
+	endByEvent                     // the end is the time of a line of its own
+	wholeHold                      // one line or span described all of it
+	untilGiven                     // valid_until, on the client's clock
 	untilRequest                   // TTL after the request
-	untilReturn                    // TTL after the acquire returned: up to its duration too late
+	untilReturn                    // TTL after the acquire returned: too late by up to the duration of the acquire
 	again                          // its client seems to have acquired the lock again while it held it
 )
 
 const untilKnown = untilGiven | untilRequest | untilReturn
 
-// extension is a grant after that of a hold's acquire.
+// extension is a grant after the one of a hold's acquire.
 type extension struct {
 	at, until int64
 	line      int32
@@ -56,7 +56,7 @@ type extension struct {
 func (e *event) place() place    { return place{int(e.file), int(e.line)} }
 func (e *event) endPlace() place { return place{int(e.endFile), int(e.endLine)} }
 
-// requested is when the acquire of an event was called, if that is known.
+// requested returns when the acquire of an event was called, if that is known.
 func (e *event) requested() int64 {
 	if e.request == math.MaxUint32 {
 		return e.at
@@ -64,7 +64,7 @@ func (e *event) requested() int64 {
 	return e.at - int64(e.request)*int64(time.Microsecond)
 }
 
-// since is how long before a time another was, in µs and rounded up.
+// since returns how long before a time another one was, in µs and rounded up.
 func since(at, before int64) uint32 {
 	micros := (at - before + 999) / 1000
 	if micros < 0 || micros >= math.MaxUint32 {
@@ -73,11 +73,11 @@ func since(at, before int64) uint32 {
 	return uint32(micros)
 }
 
-// chunk is how many events are allocated at once: to grow one slice of them would need the
-// memory twice.
+// chunk is how many events are allocated at once: growing a single slice would need twice the
+// memory.
 const chunk = 1 << 14
 
-// events are many events.
+// events is a large list of events.
 type events struct {
 	chunks []*[chunk]event
 	n      int
@@ -95,39 +95,33 @@ func (es *events) add() *event {
 
 func (es *events) at(i int) *event { return &es.chunks[i/chunk][i%chunk] }
 
-// truncate forgets all events from the n-th.
+// truncate removes all events from the n-th on.
 func (es *events) truncate(n int) {
 	es.n = n
 	clear(es.chunks[(n+chunk-1)/chunk:])
 	es.chunks = es.chunks[:(n+chunk-1)/chunk]
 }
 
-// byToken orders events by lock, token and time: what belongs together stands together.
-type byToken struct{ *events }
+// sorted are events in the form that package sort needs, with the order of less.
+type sorted struct {
+	*events
+	less func(a, b *event) bool
+}
 
-func (s byToken) Len() int      { return s.n }
-func (s byToken) Swap(i, j int) { a, b := s.at(i), s.at(j); *a, *b = *b, *a }
-func (s byToken) Less(i, j int) bool {
-	a, b := s.at(i), s.at(j)
-	if a.key != b.key {
-		return a.key < b.key
-	}
-	if a.token != b.token {
+func (s sorted) Len() int           { return s.n }
+func (s sorted) Swap(i, j int)      { a, b := s.at(i), s.at(j); *a, *b = *b, *a }
+func (s sorted) Less(i, j int) bool { return s.less(s.at(i), s.at(j)) }
+
+// byToken orders events by lock, token and time, so that all events of a hold are adjacent.
+func byToken(a, b *event) bool {
+	if a.key == b.key && a.token != b.token {
 		return a.token < b.token
 	}
-	if a.at != b.at {
-		return a.at < b.at
-	}
-	return compareEvents(a, b) < 0
+	return byStart(a, b)
 }
 
-// byStart orders holds by lock and time.
-type byStart struct{ *events }
-
-func (s byStart) Len() int      { return s.n }
-func (s byStart) Swap(i, j int) { a, b := s.at(i), s.at(j); *a, *b = *b, *a }
-func (s byStart) Less(i, j int) bool {
-	a, b := s.at(i), s.at(j)
+// byStart orders events or holds by lock and time.
+func byStart(a, b *event) bool {
 	if a.key != b.key {
 		return a.key < b.key
 	}
@@ -137,8 +131,8 @@ func (s byStart) Less(i, j int) bool {
 	return compareEvents(a, b) < 0
 }
 
-// compareEvents orders events of one time, so that equal ones stand together and the order of
-// the files' lines changes nothing else.
+// compareEvents orders events with the same time, so that equal ones are adjacent and the order
+// of the files' lines has no other effect.
 func compareEvents(a, b *event) int {
 	return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.who, b.who), cmp.Compare(a.until, b.until), cmp.Compare(a.end, b.end),
 		cmp.Compare(a.file, b.file), cmp.Compare(a.line, b.line))
@@ -152,7 +146,7 @@ type texts struct {
 
 const textChunk = 1 << 20
 
-// add keeps a text and returns where.
+// add stores a text and returns its position.
 func (t *texts) add(text []byte) uint64 {
 	need := binary.MaxVarintLen64 + len(text)
 	if n := len(t.chunks); n == 0 || cap(t.chunks[n-1])-len(t.chunks[n-1]) < need {
@@ -171,6 +165,7 @@ func (t *texts) at(where uint64) string {
 	return string(c[size : size+int(n)])
 }
 
-// hash is a token's hash, never 0. Two of ten million tokens share one with a probability of
-// one in 370,000, and only on one lock and of one client would that be noticed.
+// hash returns a token's hash, never 0. Two of ten million tokens have the same hash with a
+// probability of one in 370,000, and that has an effect only if they are on the same lock and
+// of the same client.
 func (t *texts) hash(text []byte) uint64 { return max(maphash.Bytes(t.seed, text), 1) }

@@ -7,16 +7,17 @@ import (
 	"time"
 )
 
-// grant is a stretch for which a client was told that it may rely on a lease.
+// grant is a period for which a client was told that it may rely on a lease.
 type grant struct {
 	at, until int64
 	extension *extension // nil: the acquire
 }
 
-// form is a hold as it is judged: its acquire's grant, those of its extensions, and its release.
+// form is a hold in the form in which it is judged: its acquire's grant, those of its
+// extensions, and its release.
 type form struct {
 	grants []grant
-	end    int64 // of the release; math.MaxInt64: none
+	end    int64 // the time of the release; math.MaxInt64: none
 	to     int64 // when the hold ends
 }
 
@@ -37,7 +38,7 @@ const (
 	numDoubts
 )
 
-// doubtTexts say which holds prove nothing, and what helps.
+// doubtTexts describe which holds prove nothing, and what helps.
 var doubtTexts = [numDoubts]struct{ which, help string }{
 	unknownClock:   {"by a clock whose error is not known", "add --clock-error with how far the hosts' clocks may be off, as in --clock-error 50ms, or 0 if one machine wrote all times"},
 	unknownCall:    {"with a call of which only the return is logged", "log when the acquire was called (requested) and when the release was called (releasing), or add --call-time with the longest that such a call takes"},
@@ -63,7 +64,7 @@ func (d Doubt) String() string {
 	return fmt.Sprintf("%s %s %s nothing: %s", plural(d.Count, "hold", "holds"), d.Which, prove, d.Help)
 }
 
-// Doubts are why holds of the log prove nothing.
+// Doubts returns why holds of the log prove nothing.
 func (l *Log) Doubts() []Doubt {
 	var all []Doubt
 	for d, n := range l.unsure {
@@ -90,8 +91,8 @@ func (l *Log) settle() {
 	im.oneHost = host
 }
 
-// blur is how far a time of a hold may be from the true time, either way; ok is false if that
-// is not known.
+// blur returns how far a time of a hold may be from the true time, in either direction; ok is
+// false if that is unknown.
 func (l *Log) blur(h *event) (of func(f field) int64, ok bool) {
 	w := &l.im.who[h.who]
 	clock := l.im.clockError(w.host)
@@ -102,8 +103,8 @@ func (l *Log) blur(h *event) (of func(f field) int64, ok bool) {
 	return func(f field) int64 { return int64(clock) + resolution(finest[f]) }, true
 }
 
-// certain is the part of a hold in which its client relied on the lock whatever the clocks
-// were, and whatever lines the log lacks.
+// certain returns the part of a hold in which its client relied on the lock for all possible
+// clocks, and whatever lines the log lacks.
 func (l *Log) certain(h *event) (form, doubt) {
 	blur, known := l.blur(h)
 	if !known {
@@ -163,19 +164,20 @@ func (l *Log) certain(h *event) (form, doubt) {
 	return form{}, tooShort
 }
 
-// close finds when a hold ends: with its release, or when no grant carries it on.
+// close sets when a hold ends: with its release, or when its grants end.
 func (f *form) close() {
 	f.to = f.grants[0].until
 	for _, g := range f.grants[1:] {
 		if g.at > f.to {
-			break // it was granted anew, after a gap
+			break // it was granted again, after a gap
 		}
 		f.to = g.until
 	}
 	f.to = min(f.to, f.end)
 }
 
-// exact is a hold if every time is right. Without any end it lasts to its last extension.
+// exact returns the hold if every time is right. Without any end it lasts until its last
+// extension.
 func (l *Log) exact(h *event) form {
 	f := form{grants: []grant{{at: h.at, until: math.MaxInt64}}, end: math.MaxInt64}
 	if h.flags&untilKnown != 0 {
@@ -199,7 +201,7 @@ func (l *Log) exact(h *event) form {
 	return f
 }
 
-// until is when a hold's lease ends if every time is right.
+// until returns when a hold's lease ends if every time is right.
 func (l *Log) until(h *event) (until int64, known bool) {
 	known = h.flags&untilKnown != 0
 	for x := range l.grants(h) {
@@ -210,7 +212,8 @@ func (l *Log) until(h *event) (until int64, known bool) {
 	return l.exact(&without).to, known
 }
 
-// sureUntil is until when a lease lasts at least; math.MaxInt64: it does not end by itself.
+// sureUntil returns the earliest time at which a lease can end; math.MaxInt64: it does not end
+// by itself.
 func (l *Log) sureUntil(until int64, fs flags, blur func(field) int64) (int64, doubt) {
 	switch {
 	case fs&untilGiven != 0:
@@ -227,7 +230,7 @@ func (l *Log) sureUntil(until int64, fs flags, blur func(field) int64) (int64, d
 	return 0, unknownTTL
 }
 
-// pointField is the field that an acquisition's or an extension's time is from.
+// pointField returns the field that contains the time of an acquisition or an extension.
 func (l *Log) pointField(fs flags) field {
 	if l.im.opt.Format == OTLP || fs&wholeHold != 0 {
 		return fieldAcquired
@@ -235,7 +238,7 @@ func (l *Log) pointField(fs flags) field {
 	return fieldTime
 }
 
-// endField is the field that a release's time is from.
+// endField returns the field that contains the time of a release.
 func (l *Log) endField(fs flags) field {
 	switch {
 	case fs&endByEvent != 0 && l.im.opt.Format == OTLP:

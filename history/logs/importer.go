@@ -17,7 +17,7 @@ const MaxLine = 16 << 20
 // maxFiles is how many files an importer reads.
 const maxFiles = math.MaxUint16
 
-// Importer reads the files of a log. It is for one goroutine.
+// Importer reads the files of a log. It must be used by one goroutine at a time.
 type Importer struct {
 	opt     Options
 	m       *mapping
@@ -33,28 +33,28 @@ type Importer struct {
 	flaws   flaws
 	other   otherEvents
 	failed  int    // acquires
-	oneHost string // whose clock all times are by, if no clock error was given
+	oneHost string // the host whose clock all times are taken from, if no clock error was given
 	found   [numFields]int
-	before  int64 // the time of the line above
+	before  int64 // the time of the line before
 	time    timeProblem
 	noSpans int // lines of OTLP
 	err     error
 	rec     record
 }
 
-// identity is the client that a line is about, as the log names it; if it names none, the file.
+// identity is the client that a line is about, as the log names it; without a name, the file.
 type identity struct {
 	client, host string
-	file         int // counted from 1; 0 where there is a client or a host
+	file         int // counted from 1; 0 if there is a client or a host
 }
 
-// who is an identity with what follows from it.
+// who is an identity and what follows from it.
 type who struct {
 	identity
 	source int32
 }
 
-// names numbers values in the order in which they came.
+// names numbers values in the order of their first occurrence.
 type names[T comparable] struct {
 	list []T
 	at   map[T]int32
@@ -73,7 +73,7 @@ func (n *names[T]) of(x T) int32 {
 	return i
 }
 
-// otherEvents are the values of the field event that the mapping does not know.
+// otherEvents are the values of the field event that the mapping does not contain.
 type otherEvents struct {
 	count  int
 	values []string // the first few
@@ -88,7 +88,7 @@ type timeProblem struct {
 	field           field
 }
 
-// New returns an importer. The error says what is wrong with the options.
+// New returns an importer. The error describes what is wrong with the options.
 func New(o Options) (*Importer, error) {
 	m, err := newMapping(&o)
 	if err != nil {
@@ -97,8 +97,8 @@ func New(o Options) (*Importer, error) {
 	return &Importer{opt: o, m: m, texts: texts{seed: maphash.MakeSeed()}}, nil
 }
 
-// Read reads a file of the log. Lines that cannot be read are counted; the error is the
-// reader's, or says which option is missing to understand the file.
+// Read reads a file of the log. Lines that cannot be read are counted. The error is that of the
+// reader, or names the option that is missing to understand the file.
 func (im *Importer) Read(name string, in io.Reader) error {
 	if len(im.files) == maxFiles {
 		return fmt.Errorf("logs: more than %d files", maxFiles)
@@ -193,8 +193,8 @@ func (im *Importer) readLines(in io.Reader) error {
 	return nil
 }
 
-// timeOf reads a time of a record: 0 if the record has none. ok is false if it has one that
-// cannot be read.
+// timeOf parses a time of a record: 0 if the record has none. ok is false if the time cannot be
+// parsed.
 func (im *Importer) timeOf(r *record, f field, at place) (ns int64, ok bool) {
 	switch {
 	case r.bad[f]:
@@ -218,7 +218,7 @@ func (im *Importer) timeOf(r *record, f field, at place) (ns int64, ok bool) {
 		if p.ambiguous++; p.ambiguous == 1 {
 			p.first, p.text, p.why, p.field = at, string(r.text[f]), err, f
 		}
-		const enough = 1000 // lines without a time that can be read
+		const enough = 1000 // lines whose time cannot be parsed
 		if p.good == 0 && p.ambiguous == enough {
 			im.err = im.ambiguous()
 		}
@@ -226,7 +226,7 @@ func (im *Importer) timeOf(r *record, f field, at place) (ns int64, ok bool) {
 	return 0, false
 }
 
-// ambiguous says which flag helps where no time could be read.
+// ambiguous names the flag that helps if no time could be parsed.
 func (im *Importer) ambiguous() error {
 	p := &im.time
 	if p.good > 0 || p.ambiguous == 0 {
@@ -272,7 +272,7 @@ func (im *Importer) validity(e *event, r *record, until, requested int64, at pla
 	}
 }
 
-// precision notes with how many digits the times of a record are written.
+// precision notes the number of digits of the times of a record.
 func (im *Importer) precision(e *event, r *record) {
 	finest := &im.finest[im.who[e.who].source]
 	for f := range timeFields {
@@ -280,13 +280,13 @@ func (im *Importer) precision(e *event, r *record) {
 	}
 }
 
-// seen notes with how many digits a time is written.
+// seen notes the number of digits of a time.
 func (im *Importer) seen(e *event, f field, t instant) {
 	finest := &im.finest[im.who[e.who].source][f]
 	*finest = max(*finest, t.digits())
 }
 
-// clockError is how far a host's clock may be from the true time; -1: not known.
+// clockError returns how far a host's clock may be from the true time; -1: unknown.
 func (im *Importer) clockError(host string) time.Duration {
 	if err, known := im.opt.HostErrors[host]; known {
 		return err

@@ -9,13 +9,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// wanted is a field, and what remains of its path below the object that is being read.
+// wanted is a field, with the rest of its path below the object that is being read.
 type wanted struct {
 	field field
 	path  string
 }
 
-// jsonLines takes the mapped fields out of JSON objects, and skips the rest of them.
+// jsonLines reads the mapped fields of JSON objects, and skips all others.
 type jsonLines struct {
 	wanted []wanted
 	in     bytes.Reader
@@ -38,7 +38,7 @@ func newJSONLines(m *mapping) *jsonLines {
 
 var errNoObject = errors.New("no JSON object")
 
-// parse reads one line. What stands after the object is an error.
+// parse reads one line. Text after the object is an error.
 func (p *jsonLines) parse(line []byte, r *record) error {
 	r.reset()
 	p.in.Reset(line)

@@ -11,7 +11,7 @@ import (
 // name is a line as people look it up.
 func (im *Importer) name(at place) string { return fmt.Sprintf("%s:%d", im.files[at.file], at.line) }
 
-// nothing says why a log has no event of a lock.
+// nothing describes why a log contains no event of a lock.
 func (im *Importer) nothing() error {
 	var why []string
 	if im.lines == 0 {
@@ -46,7 +46,7 @@ func quote(texts []string) []string {
 	return quoted
 }
 
-// notes say how the log was read: what was taken for what, and what was assumed.
+// notes describe how the log was read: the meaning of the fields, and the assumptions.
 func (im *Importer) notes(l *Log) []string {
 	var notes, fields []string
 	for f, n := range im.found {
@@ -82,7 +82,7 @@ func (im *Importer) notes(l *Log) []string {
 	return notes
 }
 
-// clockErrors says what the clock errors are.
+// clockErrors describes the clock errors.
 func (im *Importer) clockErrors() string {
 	var parts []string
 	if im.opt.ClockError != nil {
@@ -103,7 +103,8 @@ func plural(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// typicalTTL is the median of how long leases last, or if the log does not say, of holds.
+// typicalTTL returns the median length of leases, or of holds if the log does not contain the
+// ends of leases.
 func (l *Log) typicalTTL() time.Duration {
 	const sample = 10_000
 	var all []int64

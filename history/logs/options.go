@@ -24,30 +24,30 @@ var Formats = []Format{JSONL, OTLP, CSV}
 type Options struct {
 	Format Format
 
-	// Map gives for a field (Fields) the name that it has in the log: a dotted path, or for OTLP
-	// an attribute or start, end, name. A field that is not in it has its own name, and "" stands
-	// for a field that the log does not have. A name that begins with @ is no name but the value,
-	// on every line; @file is the name of the file.
+	// Map contains the names of fields (Fields) in the log: a dotted path, or for OTLP an
+	// attribute or start, end, name. A field that is not in Map has its own name, and "" means
+	// that the log does not have the field. A name that begins with @ is not a name but the
+	// value on every line; @file is the name of the file.
 	Map map[string]string
 
-	// Events gives for a value of the field event the kind of the event (EventKinds). Empty: every
-	// kind is its own value; of OTLP, with "lock." before it.
+	// Events contains the kind of event (EventKinds) for values of the field event. If it is
+	// empty, every kind is its own value, for OTLP with "lock." before it.
 	Events map[string]string
 
-	TimeUnit  time.Duration  // of times that are numbers; 0: by their magnitude
-	TTLUnit   time.Duration  // of TTLs that are numbers; 0: not known
-	Zone      *time.Location // of times that name none; nil: not known
+	TimeUnit  time.Duration  // of times that are numbers; 0: determined by their magnitude
+	TTLUnit   time.Duration  // of TTLs that are numbers; 0: unknown
+	Zone      *time.Location // of times without a zone; nil: unknown
 	Delimiter rune           // of CSV; 0: a comma
 
-	TTL      time.Duration  // of leases whose line says nothing of it; 0: not known
+	TTL      time.Duration  // of leases whose line does not contain one; 0: unknown
 	NoTTL    bool           // leases do not end by themselves
-	CallTime *time.Duration // the longest that an acquire or a release took; nil: not known
+	CallTime *time.Duration // the longest duration of an acquire or a release; nil: unknown
 
-	ClockError *time.Duration           // how far a host's clock may be from the true time, either way; nil: not known
+	ClockError *time.Duration           // how far a host's clock may be from the true time, in either direction; nil: unknown
 	HostErrors map[string]time.Duration // the same of single hosts
 }
 
-// field is one thing that a line of a log may say.
+// field is a fact that a line of a log may contain.
 type field int
 
 const (
@@ -68,10 +68,10 @@ const (
 	numFields
 )
 
-// Field is one thing that a line of a log may say, for people.
+// Field is a fact that a line of a log may contain, with its description.
 type Field struct{ Name, Says string }
 
-// Fields are what a line of a log may say.
+// Fields returns the facts that a line of a log may contain.
 var Fields = []Field{
 	fieldTime:       {"time", "when the event happened"},
 	fieldRequested:  {"requested", "when the acquire was called"},
@@ -89,7 +89,7 @@ var Fields = []Field{
 
 func (f field) String() string { return Fields[f].Name }
 
-// eventKind is what an event means.
+// eventKind is the meaning of an event.
 type eventKind uint8
 
 const (
@@ -105,7 +105,8 @@ const (
 	holdSpan
 )
 
-// pointEvents are the kinds of events that happen at a time; spanEvents those that last.
+// pointEvents are the kinds of events that happen at one time; spanEvents are those with a
+// duration.
 var (
 	pointEvents = map[string]eventKind{"acquired": acquired, "extended": extended, "releasing": releasing, "released": released, "refused": refused}
 	spanEvents  = map[string]eventKind{"acquire": acquireSpan, "extend": extendSpan, "release": releaseSpan, "hold": holdSpan}
@@ -119,7 +120,7 @@ func EventKinds(f Format) []string {
 	return slices.Sorted(maps.Keys(pointEvents))
 }
 
-// mapping is Options.Map and Options.Events as the importer uses them.
+// mapping is Options.Map and Options.Events in the form that the importer uses.
 type mapping struct {
 	names  [numFields]string // in the log; "": the log does not have it
 	texts  [numFields]string // a value that every line has

@@ -5,8 +5,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// otlpRequest is the part of an ExportTraceServiceRequest that tells of locks. Its JSON form
-// writes 64-bit numbers as strings; some exporters write numbers.
+// otlpRequest is the part of an ExportTraceServiceRequest that contains the events of locks.
+// Its JSON form writes 64-bit numbers as strings; some exporters write numbers.
 type otlpRequest struct {
 	ResourceSpans []struct {
 		Resource struct {
@@ -33,7 +33,7 @@ type otlpAttribute struct {
 	Value map[string]jsontext.Value `json:"value"` // one member: stringValue, intValue, …
 }
 
-// otlpLines takes spans out of OTLP.
+// otlpLines reads the spans of OTLP.
 type otlpLines struct {
 	fields map[string][]field // by attribute, and by start, end and name
 }
@@ -48,7 +48,7 @@ func newOTLPLines(m *mapping) *otlpLines {
 	return p
 }
 
-// What a span's record has beside its attributes.
+// The fields of a span's record besides its attributes.
 const (
 	otlpStart = "start"
 	otlpEnd   = "end"
@@ -56,7 +56,7 @@ const (
 )
 
 // parse reads one line and calls each with its spans. failed says that a span has the status
-// error. It is false if the line has no spans: it is about logs or metrics.
+// error. It returns false if the line contains no spans, but logs or metrics.
 func (p *otlpLines) parse(line []byte, r *record, each func(start, end instant, failed bool)) (bool, error) {
 	var request otlpRequest
 	if err := json.Unmarshal(line, &request, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
@@ -108,7 +108,7 @@ func (p *otlpLines) attributes(r *record, all []otlpAttribute) {
 	}
 }
 
-// scalar is the text of a JSON string or number; none of anything else.
+// scalar returns the text of a JSON string or number, and no text for anything else.
 func scalar(v jsontext.Value) []byte {
 	switch v.Kind() {
 	case '"':
@@ -123,7 +123,7 @@ func scalar(v jsontext.Value) []byte {
 	return nil
 }
 
-// unixNano reads a span's start or end: nanoseconds since 1970, whatever their magnitude.
+// unixNano parses a span's start or end: nanoseconds since 1970, whatever their magnitude.
 func unixNano(b []byte) instant {
 	at, err := (&Options{TimeUnit: 1}).parseEpoch(b)
 	if err != nil {
@@ -132,5 +132,5 @@ func unixNano(b []byte) instant {
 	return at
 }
 
-// isError reports whether a status code says error: STATUS_CODE_ERROR is 2.
+// isError reports whether a status code means an error: STATUS_CODE_ERROR is 2.
 func isError(code []byte) bool { return string(code) == "2" || string(code) == "STATUS_CODE_ERROR" }

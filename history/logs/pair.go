@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// Log is a log that was read: the holds of each lock in order of time.
+// Log is a log that was read: the holds of each lock in the order of time.
 type Log struct {
 	Problems []Problem // what is wrong with its lines
 	Notes    []string  // how it was read
 	Files    int
 	Lines    int
-	Events   int // of locks, each counted once
+	Events   int // number of different locks
 	Refused  int // acquires
 	Holds    int
 	Hosts    int // that the log names
 	Clients  int // that acquired
 	Keys     int
-	Extended int           // leases, counting each extension
+	Extended int           // number of leases, each extension included
 	Duration time.Duration // from the first event to the last
 
-	Judged int // holds that are certain to have been held for a time
+	Judged int // holds that certainly lasted for some time
 
 	im         *Importer
 	holds      events
@@ -32,7 +32,7 @@ type Log struct {
 }
 
 // Log combines the events into holds. The importer must not be used afterwards. The error says
-// that the log has nothing that can be judged, and which option may help.
+// that the log contains nothing that can be judged, and which option may help.
 func (im *Importer) Log() (*Log, error) {
 	if err := im.ambiguous(); err != nil {
 		return nil, err
@@ -41,13 +41,13 @@ func (im *Importer) Log() (*Log, error) {
 	if im.events.n == 0 {
 		return nil, im.nothing()
 	}
-	sort.Sort(byToken{&im.events})
+	sort.Sort(sorted{&im.events, byToken})
 	l.pair()
 	l.Holds = l.holds.n
 	if l.Holds == 0 {
 		return nil, errors.New("the log has releases, but no acquisition: check --event and --map")
 	}
-	sort.Sort(byStart{&l.holds})
+	sort.Sort(sorted{&l.holds, byStart})
 	l.settle()
 	l.survey()
 	l.ttl = l.typicalTTL()
@@ -57,7 +57,7 @@ func (im *Importer) Log() (*Log, error) {
 	return l, nil
 }
 
-// open is a hold that has no release yet, while the events of its token are read.
+// open is a hold without a release so far, while the events of its token are read.
 type open struct {
 	hold       event
 	extensions []extension
@@ -87,16 +87,16 @@ func (l *Log) pair() {
 	l.holds, l.im.events = *es, events{}
 }
 
-// pairing is the events of one token being put together.
+// pairing is the state while the events of one token are combined.
 type pairing struct {
 	*Log
 	es    *events
-	out   int     // how many holds have replaced events; no more than the events that were read
+	out   int     // how many holds have replaced events; not more than the events that were read
 	group []*open // of the token
-	limit int     // how long the group may become before some of it is emitted
+	limit int     // how long the group may become before a part of it is written
 }
 
-// take takes in the next event of a token.
+// take adds the next event of a token.
 func (p *pairing) take(e *event) {
 	f := &p.im.flaws
 	switch e.kind {
@@ -137,14 +137,14 @@ func (p *pairing) take(e *event) {
 	}
 }
 
-// A token that is always the same may have any number of holds. Of those that are not needed
-// any more this many of the latest are kept while its events are read.
+// If the token is always the same, it may have any number of holds. This many of the latest
+// ones are kept while its events are read.
 const (
 	maxOpen   = 1000
 	maxClosed = 16
 )
 
-// emit writes the holds of a group, but for so many of the latest that are open and closed.
+// emit writes the holds of a group, except for a number of the latest open and closed ones.
 func (p *pairing) emit(open, closed int) {
 	keep := len(p.group)
 	for i := len(p.group) - 1; i >= 0; i-- {
@@ -170,14 +170,14 @@ func (p *pairing) emit(open, closed int) {
 	p.group = append(p.group[:0], p.group[keep:]...)
 }
 
-// same reports whether two events are one that was logged twice.
+// same reports whether two events are one event that was logged twice.
 func same(a, b *event) bool {
 	return a.at == b.at && a.end == b.end && a.until == b.until && a.token == b.token && a.key == b.key && a.who == b.who &&
 		a.request == b.request && a.kind == b.kind && a.flags == b.flags
 }
 
-// latest is the latest hold of the group that the event's client may have, and that is not
-// closed unless any will do.
+// latest returns the latest hold of the group that the event's client may have. Unless any is
+// set, it must not be closed.
 func (p *pairing) latest(e *event, any bool) *open {
 	for i := len(p.group) - 1; i >= 0; i-- {
 		if o := p.group[i]; (any || !o.closed) && p.sameClient(&o.hold, e) {
@@ -187,7 +187,7 @@ func (p *pairing) latest(e *event, any bool) *open {
 	return nil
 }
 
-// sameClient reports whether two events may be of one client: the log names the same, or names
+// sameClient reports whether two events may be of one client: the log names the same client, or
 // none for one of them.
 func (l *Log) sameClient(a, b *event) bool {
 	if a.who == b.who {
@@ -197,8 +197,8 @@ func (l *Log) sameClient(a, b *event) bool {
 	return (x.client == y.client || x.client == "" || y.client == "") && (x.host == y.host || x.host == "" || y.host == "")
 }
 
-// held is the hold that the client of an acquisition may have already with the same token, and
-// that is not over by then.
+// held returns the hold that the client of an acquisition may have already with the same token,
+// and that has not ended by then.
 func (p *pairing) held(e *event) *open {
 	for i := len(p.group) - 1; i >= 0; i-- {
 		o := p.group[i]
@@ -221,7 +221,7 @@ func (o *open) extend(e *event) {
 	o.extensions = append(o.extensions, extension{at: e.at, until: e.until, line: e.line, file: e.file, flags: e.flags})
 }
 
-// survey notes what the holds lack, and where the log begins.
+// survey notes what the holds lack, and when the log begins.
 func (l *Log) survey() {
 	f := &l.im.flaws
 	last := int64(0)

@@ -10,20 +10,20 @@ import (
 	"lockpick/history"
 )
 
-// Part is a history of some of a log's holds. No hold of it overlaps one of another part, but
-// the ones that it repeats.
+// Part is a history of some of a log's holds. Its holds do not overlap those of another part,
+// except for the holds that it repeats.
 type Part struct {
 	*history.History
-	Repeated int     // holds that are in the part before as well
-	holds    []int32 // by operation: the hold that it is about, -1 if none
+	Repeated int     // holds that are also in the part before
+	holds    []int32 // by operation: the number of its hold, -1 if none
 }
 
-// Hold is the hold that an operation is about, as its number in the log; -1: none.
+// Hold returns the number of an operation's hold in the log; -1: none.
 func (p *Part) Hold(op int) int { return int(p.holds[op]) }
 
-// Parts yields histories of about size holds each, which together have every hold that is
-// certain. They are cut where a lock is free; where one is never free for four times as many
-// holds, by repeating the hold that lasts longest.
+// Parts yields histories of about size holds each, which together contain every hold that is
+// certain. They are cut where a lock is free. If it is never free for four times as many holds,
+// the hold that lasts longest is repeated.
 func (l *Log) Parts(size int) iter.Seq[*Part] {
 	return func(yield func(*Part) bool) {
 		var holds []int32
@@ -59,7 +59,7 @@ func (l *Log) Parts(size int) iter.Seq[*Part] {
 	}
 }
 
-// All is the history of all holds that are certain.
+// All returns the history of all holds that are certain.
 func (l *Log) All() *Part {
 	holds := make([]int32, 0, l.Judged)
 	for i := range l.holds.n {
@@ -70,8 +70,8 @@ func (l *Log) All() *Part {
 	return l.part(holds, 0, true)
 }
 
-// Excerpt is the history of some holds and of those near them on the same locks: up to so many
-// before and after each.
+// Excerpt returns the history of some holds and of up to a number of holds before and after
+// each on the same lock.
 func (l *Log) Excerpt(about []int, near int) *Part {
 	in := map[int32]bool{}
 	for _, i := range about {
@@ -93,7 +93,7 @@ func (l *Log) Excerpt(about []int, near int) *Part {
 	return l.part(holds, 0, true)
 }
 
-// Header is the header of the log's histories.
+// Header returns the header of the log's histories.
 func (l *Log) Header() history.Header {
 	return history.Header{
 		Format: history.FormatVersion, Name: "logs", Started: time.Unix(0, l.base).UTC(), Driver: history.Imported,
@@ -101,15 +101,15 @@ func (l *Log) Header() history.Header {
 	}
 }
 
-// moment is an operation with what puts it in order.
+// moment is an operation with its place in the order.
 type moment struct {
 	history.Op
 	hold int32
 	step int32
 }
 
-// part makes the history of some holds. named reports whether its operations name the lines that
-// they are from.
+// part makes the history of some holds. named says whether its operations name the lines that
+// they come from.
 func (l *Log) part(holds []int32, repeated int, named bool) *Part {
 	type begun struct {
 		hold int32
@@ -179,7 +179,7 @@ func (l *Log) part(holds []int32, repeated int, named bool) *Part {
 	return p
 }
 
-// process names who had a hold.
+// process returns the name of a hold's client.
 func (l *Log) process(h *event) string {
 	w := &l.im.who[h.who]
 	name := w.client
@@ -195,7 +195,7 @@ func (l *Log) process(h *event) string {
 	return name
 }
 
-// token is the token of a hold; of one without, the line that it is from.
+// token returns the token of a hold; without one, the line that it comes from.
 func (l *Log) token(h *event) string {
 	if h.text == 0 {
 		return l.im.name(h.place())
@@ -203,10 +203,10 @@ func (l *Log) token(h *event) string {
 	return l.im.texts.at(h.text - 1)
 }
 
-// evidence says where the log has what an operation says, and when that was by the log.
+// evidence returns the place of an operation in the log, and its time in the log.
 func (l *Log) evidence(at place, ns int64) string {
 	return l.im.name(at) + ", " + wall(ns)
 }
 
-// wall writes a time of the log.
+// wall formats a time of the log.
 func wall(ns int64) string { return time.Unix(0, ns).UTC().Format("2006-01-02T15:04:05.999999999Z") }

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Possible is an overlap of two holds if all clocks were right: their times are uncertain by at
-// least the length of the overlap, so it may never have happened.
+// Possible is an overlap of two holds if all clocks are right. Their times are uncertain by at
+// least the length of the overlap, so it may not have happened.
 type Possible struct {
 	Key     string        `json:"key"`
 	At      time.Time     `json:"at"`      // by the log
@@ -22,10 +22,10 @@ func (p Possible) String() string {
 		p.Clients[1], p.Key, p.At.Format("2006-01-02T15:04:05.999999999Z07:00"), p.Later, p.Clients[0], p.Earlier, p.For, p.Why)
 }
 
-// Possible counts the holds that, if every time is right, begin while another holds the same
-// lock, but for which this is not certain. It returns at most first of them.
+// Possible counts the holds that, if every time is right, begin while another one holds the
+// same lock, if this is not certain. It returns at most first of them.
 func (l *Log) Possible(first int) (count int, some []Possible) {
-	var longest, sureLongest *event // of the lock's holds so far, the ones that end last
+	var longest, sureLongest *event // of the lock's holds so far, those that end last
 	var to, sureTo int64
 	for i := range l.holds.n {
 		h := l.holds.at(i)
@@ -71,13 +71,13 @@ func (l *Log) possible(a, b *event, to int64) Possible {
 	return p
 }
 
-// Hold is a hold as a log has it.
+// Hold is a hold as it is in a log.
 type Hold struct {
 	Key, Client, Token string
 	From, To           time.Time
 }
 
-// Exact are the holds of a log if every time is right, by lock and time.
+// Exact returns the holds of a log if every time is right, by lock and time.
 func (l *Log) Exact() []Hold {
 	all := make([]Hold, 0, l.holds.n)
 	for i := range l.holds.n {

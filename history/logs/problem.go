@@ -39,7 +39,8 @@ const (
 	numProblems
 )
 
-// problemTexts say what is wrong with a line and how it is read; the second is the plural.
+// problemTexts describe what is wrong with a line and how it is read; the second text is the
+// plural.
 var problemTexts = [numProblems][2]string{
 	unreadable:     {"line cannot be read and was left out", "lines cannot be read and were left out"},
 	tooLong:        {"line is longer than 16 MiB and was left out", "lines are longer than 16 MiB and were left out"},
@@ -62,7 +63,7 @@ var problemTexts = [numProblems][2]string{
 	overOnArrival:  {"lease was over before its acquire returned, and so held nothing", "leases were over before their acquires returned, and so held nothing"},
 }
 
-// Problem is a flaw of a log that some of its lines have.
+// Problem is a flaw in some lines of a log.
 type Problem struct {
 	Text   string   `json:"text"`
 	Count  int      `json:"count"`
@@ -97,7 +98,7 @@ func (fs *flaws) add(p problem, at place) {
 	}
 }
 
-// told lists the problems of a log.
+// told returns the problems of a log.
 func (fs *flaws) told(name func(place) string) []Problem {
 	var all []Problem
 	for p, f := range fs {

@@ -1,9 +1,9 @@
 package logs
 
-// record is what a line of a log, or a span in it, says: a text for each field.
+// record contains the facts of a line of a log, or of a span in it: a text for each field.
 type record struct {
 	text [numFields][]byte // of the fields that are there
-	bad  [numFields]bool   // there, but an object, an array or a truth value
+	bad  [numFields]bool   // present, but an object, an array or a truth value
 	has  [numFields]bool
 	buf  []byte // that the texts are in
 
@@ -14,7 +14,7 @@ func (r *record) reset() {
 	r.text, r.bad, r.has, r.digits, r.buf = [numFields][]byte{}, [numFields]bool{}, [numFields]bool{}, [timeFields]uint8{}, r.buf[:0]
 }
 
-// set keeps a copy of the first value of a field; an empty one is as good as none.
+// set keeps a copy of the first value of a field; an empty value counts as none.
 func (r *record) set(f field, value []byte) {
 	if r.has[f] || len(value) == 0 {
 		return
@@ -24,7 +24,7 @@ func (r *record) set(f field, value []byte) {
 	r.text[f], r.has[f] = r.buf[from:len(r.buf):len(r.buf)], true
 }
 
-// spoil notes that a field has a value that is no text and no number.
+// spoil notes that a field has a value that is neither text nor a number.
 func (r *record) spoil(f field) {
 	if !r.has[f] {
 		r.bad[f] = true

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// eventOf is the kind of event that a record says; known is false if it names an event that the
-// mapping does not know.
+// eventOf returns the kind of event of a record; known is false if it names an event that the
+// mapping does not contain.
 func (im *Importer) eventOf(r *record) (kind eventKind, known bool) {
 	if r.bad[fieldEvent] {
 		return noEvent, false
@@ -20,7 +20,7 @@ func (im *Importer) eventOf(r *record) (kind eventKind, known bool) {
 	}
 	kind, known = im.m.events[string(text)]
 	whole := im.opt.Format != OTLP && r.has[fieldAcquired] && !im.m.asked[fieldEvent] && len(im.opt.Events) == 0
-	if !known && !whole { // of whole holds an unmapped field of that name says nothing
+	if !known && !whole { // an unmapped field of that name means nothing for whole holds
 		const some = 5
 		im.other.count++
 		if len(im.other.values) < some && !contains(im.other.values, text) {
@@ -39,7 +39,7 @@ func contains(all []string, text []byte) bool {
 	return false
 }
 
-// take takes in a record of JSON lines or CSV: an event, or a whole hold.
+// take adds a record of JSON lines or CSV: an event, or a whole hold.
 func (im *Importer) take(r *record, at place) {
 	kind, known := im.eventOf(r)
 	asked := im.m.asked[fieldEvent] || len(im.opt.Events) > 0
@@ -101,7 +101,7 @@ func (im *Importer) take(r *record, at place) {
 	im.validity(e, r, times[fieldValidUntil], times[fieldRequested], at)
 }
 
-// takeSpan takes in a span: an acquire, an extension, a release or a hold.
+// takeSpan adds a span: an acquire, an extension, a release or a hold.
 func (im *Importer) takeSpan(r *record, start, end instant, failed bool, at place) {
 	kind, known := im.eventOf(r)
 	if kind == noEvent || !known {
@@ -154,7 +154,7 @@ func (im *Importer) takeSpan(r *record, start, end instant, failed bool, at plac
 	im.validity(e, r, until, request, at)
 }
 
-// event makes an event of what a record says of who did what to which lock.
+// event makes an event of a record's facts about client, action and lock.
 func (im *Importer) event(r *record, at place, kind eventKind, when int64) (*event, bool) {
 	for f := fieldKey; f <= fieldHost; f++ {
 		if r.bad[f] {
@@ -198,13 +198,13 @@ func (im *Importer) event(r *record, at place, kind eventKind, when int64) (*eve
 	return e, true
 }
 
-// drop takes back the event that was made last.
+// drop removes the event that was made last.
 func (im *Importer) drop(p problem, at place) {
 	im.events.n--
 	im.flaws.add(p, at)
 }
 
-// text is the text of a field, which may be the same on every line.
+// text returns the text of a field, which may be the same on every line.
 func (im *Importer) text(r *record, f field) []byte {
 	switch {
 	case im.m.file[f]:

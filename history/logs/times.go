@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// instant is a time as a log says it: nanoseconds since 1970.
+// instant is a time in a log: nanoseconds since 1970.
 type instant int64
 
-// digits is how many decimals of a second a time needs. The most that any time of one source
-// needs tells how exactly that source writes times, whatever it pads them with.
+// digits is how many decimals of a second a time needs. The greatest number among the times of
+// one source shows how precise that source is, whatever zeros it appends.
 func (t instant) digits() uint8 {
 	n := uint8(9)
 	for ; n > 0 && t%10 == 0; n-- {
@@ -22,15 +22,15 @@ func (t instant) digits() uint8 {
 	return n
 }
 
-// What keeps a text from being a time. The first two have a flag that helps.
+// The reasons why a text is not a time. The first two have a flag that helps.
 var (
 	errUnit   = errors.New("a number that is no time in s, ms, µs or ns since 1970")
 	errZone   = errors.New("a time without a time zone")
 	errNoTime = errors.New("no time")
 )
 
-// units are how times since 1970 are counted, with the magnitude that times of the years 1973 to
-// 2286 have then. The magnitudes are disjoint, so a number has one reading.
+// units are the units of times since 1970, with the magnitude that times of the years 1973 to
+// 2286 have in them. The magnitudes are disjoint, so a number has one meaning.
 var units = []struct {
 	unit  time.Duration
 	zeros int // a nanosecond's digits after it
@@ -99,7 +99,7 @@ func (o *Options) parseISO(b []byte) (instant, error) {
 	return instant(at.UnixNano() - int64(offset)), nil
 }
 
-// unique reports whether a wall clock shows a time once: not in the hour that a zone leaves out or
+// unique reports whether a wall clock shows a time once: not in the hour that a zone skips or
 // repeats.
 func unique(at time.Time, hour, minute int) bool {
 	shows := func(t time.Time) bool { return t.Hour() == hour && t.Minute() == minute }
@@ -111,7 +111,7 @@ func unique(at time.Time, hour, minute int) bool {
 	return shows(at)
 }
 
-// zone reads what follows a time: a location, and how far the time is ahead of that.
+// zone parses the text after a time: a location, and how far the time is ahead of that.
 func (o *Options) zone(b []byte) (in *time.Location, ahead time.Duration, err error) {
 	switch s := string(b); {
 	case s == "Z" || s == "z" || s == "UTC" || s == "GMT":
@@ -139,8 +139,8 @@ func (o *Options) zone(b []byte) (in *time.Location, ahead time.Duration, err er
 	}
 }
 
-// parseEpoch reads a number. Its digits are read one by one, because a float64 knows today's
-// time only to a quarter of a microsecond.
+// parseEpoch parses a number. It reads the digits one by one, because a float64 is exact only
+// to a quarter of a microsecond for today's times.
 func (o *Options) parseEpoch(b []byte) (instant, error) {
 	whole, fraction, point := b, []byte(nil), bytes.IndexByte(b, '.')
 	if point >= 0 {
@@ -224,10 +224,10 @@ func (o *Options) parseTTL(b []byte) (time.Duration, error) {
 	return ttl, nil
 }
 
-// maxTTL is the longest TTL that makes sense: longer ones would leave a history's range.
+// maxTTL is the longest TTL that is accepted: longer ones would exceed a history's range.
 const maxTTL = 10 * 365 * 24 * time.Hour
 
-// resolution is how exact times of so many digits are, in ns.
+// resolution returns the precision in ns of times with a number of digits.
 func resolution(digits uint8) int64 {
 	r := int64(time.Second)
 	for range digits {

@@ -29,17 +29,20 @@ var allowed = map[string][]string{
 	"cluster/docker":  {"cluster", "cluster/process"},
 	// In-memory masters that speak RESP, for locks that dial and wait by themselves.
 	"cluster/virtual": {"cluster", "cluster/sim", "redlock"},
-	// Masters in memory for any Go lock: those of the simulator, behind connections.
-	"locktest": {"redlock", "history", "cluster", "cluster/virtual", "workload", "checker", "campaign", "search"},
-	"nemesis":  {"cluster", "history", "history/fault"},
-	"workload": {"redlock", "redlock/protocol", "cluster", "history"},
-	"checker":  {"history", "history/fault"},
-	"campaign": {"redlock", "history", "history/fault", "history/logs", "cluster", "cluster/sim", "nemesis", "workload", "workload/goscripts", "checker", "clients", "cluster/resp", "redlock/protocol"},
-	"search":   {"history", "history/fault", "cluster", "nemesis", "workload", "checker", "campaign"},
-	"clients":  {},
+	// The door for any Go lock, in tests and in programs.
+	"locktest": {"redlock", "history", "cluster/process", "cluster/virtual", "workload", "checker", "campaign", "campaign/bubble", "search"},
+	// Runs over those masters, each in a bubble of its own, in tests and in programs.
+	"campaign/bubble": {"history", "cluster", "cluster/virtual", "campaign"},
+	"nemesis":         {"cluster", "history", "history/fault"},
+	"workload":        {"redlock", "redlock/protocol", "cluster", "history"},
+	"checker":         {"history", "history/fault"},
+	"campaign":        {"redlock", "history", "history/fault", "history/logs", "cluster", "cluster/sim", "nemesis", "workload", "workload/goscripts", "checker", "clients", "cluster/resp", "redlock/protocol"},
+	"search":          {"history", "history/fault", "cluster", "nemesis", "workload", "checker", "campaign"},
+	"clients":         {},
 	// An exhaustive search drives clients and faults itself: each choice has to be its own.
 	"search/exhaust": {"redlock", "redlock/protocol", "history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "campaign", "search"},
 	"claims":         {"history", "checker", "campaign", "search"},
+	"audit":          {"history", "cluster", "workload", "checker", "campaign", "search"},
 	// The Go twins of the scripts of the locks under test. They are a package of their own,
 	// so that a lock knows nothing of simulated masters, and they nothing of locks.
 	"workload/goscripts": {"cluster/sim", "redlock", "redlock/protocol", "workload"},
@@ -47,9 +50,10 @@ var allowed = map[string][]string{
 	// speak for the locks under test.
 	"cluster/sim":     {"cluster", "history", "redlock", "redlock/protocol"},
 	"workload/remote": {"redlock", "redlock/protocol", "history", "cluster", "workload"},
-	"reports":         {"history", "history/fault", "checker", "campaign", "search", "search/exhaust", "claims", "history/logs"},
-	"cmd/lockpick": {
-		"redlock", "history", "history/fault", "history/logs", "cluster", "cluster/docker", "cluster/process", "nemesis", "workload", "workload/remote", "checker", "campaign", "search", "search/exhaust", "claims", "reports", "clients",
+	"reports":         {"history", "history/fault", "checker", "campaign", "search", "search/exhaust", "claims", "audit", "history/logs"},
+	"cmd/lockpick":    {"cli"},
+	"cli": {
+		"redlock", "history", "history/fault", "history/logs", "cluster", "cluster/docker", "cluster/process", "nemesis", "workload", "workload/remote", "checker", "campaign", "campaign/bubble", "search", "search/exhaust", "claims", "audit", "reports", "clients",
 	},
 }
 
@@ -58,6 +62,7 @@ var allowed = map[string][]string{
 var testsAlso = map[string][]string{
 	"cluster/virtual":    {"campaign", "checker", "cluster/process", "history"}, // a lock in a bubble is judged like a campaign
 	"campaign":           {"workload/remote"},
+	"campaign/bubble":    {"locktest", "workload"},
 	"cluster/process":    {"cluster/docker"},
 	"cluster/sim":        {"checker", "cluster/process", "history/fault", "nemesis", "workload"},
 	"nemesis":            {"redlock/protocol"},

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"lockpick/audit"
 )
 
 // figures make the tables that stand between markers in a page. They are deterministic.
@@ -18,6 +20,8 @@ var figures = map[string]func(t *testing.T) []string{
 	"explore":  explored,
 	"exhaust":  exhausted,
 	"redlock":  redlockAndOne,
+
+	"situations": situations,
 }
 
 // made begins a generated table; end ends it.
@@ -284,6 +288,26 @@ func redlockAndOne(t *testing.T) []string {
 		{"L4, clients stop", "client pauses", "L4-violated"},
 	} {
 		lines = append(lines, fmt.Sprintf("| %s | %s | %s |", row[0], share(row[1]+", Redlock", row[2]), share(row[1]+", one master", row[2])))
+	}
+	return lines
+}
+
+// situations are the battery of lockpick audit.
+func situations(*testing.T) []string {
+	var lines []string
+	group := ""
+	for _, s := range audit.Battery() {
+		if s.Group != group {
+			if group = s.Group; len(lines) > 0 {
+				lines = append(lines, "")
+			}
+			lines = append(lines, "### "+group, "", "| situation | what happens | judged | inherent, since |", "|---|---|---|---|")
+		}
+		inherent := ""
+		if len(s.Inherent) > 0 {
+			inherent = "**" + strings.Join(s.Inherent, ", ") + "**: " + s.Why
+		}
+		lines = append(lines, fmt.Sprintf("| `%s`: %s | %s | %s | %s |", s.ID, s.Name, strings.TrimSpace(s.Says+" "+s.Breaks), strings.Join(s.Judges, ", "), inherent))
 	}
 	return lines
 }

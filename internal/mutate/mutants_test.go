@@ -93,7 +93,7 @@ var mutants = []mutant{
 	{"checker/own.go", `if sent(b) <= a.At {`, `if false {`},                                       // both were under way
 	{"checker/own.go", `if b.At >= from+ttl {`, `if b.At > from+ttl {`},
 	{"checker/own.go", `case r.stalledIn(from, b.At):`, `case false:`},
-	{"checker/trail.go", `return from <= to2 && from2 <= to }`, `return from < to2 && from2 < to }`}, // times that touch
+	{"checker/disturbances.go", `return from <= to2 && from2 <= to }`, `return from < to2 && from2 < to }`}, // times that touch
 	{"checker/trail.go", `lookTo(look) < to && look.Value`, `lookTo(look) <= to && look.Value`},
 	{"checker/trail.go", `look.Value.Keys[t.stored(p)] != token`, `look.Value.Keys[p.key] != token`}, // the lock's name is the key
 

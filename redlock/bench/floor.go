@@ -15,8 +15,8 @@ const release = `for i, key in ipairs(KEYS) do
 end
 return 1`
 
-// floor is how many pairs the masters can do: SET NX PX and a release for each, so many in
-// a pipeline, in bytes that are ready made, one connection per master.
+// floor returns how many pairs per second the masters can execute: SET NX PX and a release
+// for each, in large pipelines that are encoded in advance, on one connection per master.
 func floor(addrs []string, d time.Duration) (float64, error) {
 	const batch = 256
 	var request bytes.Buffer

@@ -99,7 +99,7 @@ func (b *bench) versions() {
 	fmt.Println()
 }
 
-// quiet keeps go-redis from telling about the master that was stopped.
+// quiet keeps go-redis from logging errors about the master that was stopped.
 type quiet struct{}
 
 func (quiet) Printf(context.Context, string, ...any) {}
@@ -125,13 +125,11 @@ func (b *bench) measure(c contestant, run func(locker) outcome) (outcome, error)
 	return run(l), nil
 }
 
-// times says how many times the one is the other: in the median round, and in those in which
-// it is least and most.
+// times is a ratio: in the median round, and in the rounds in which it is least and greatest.
 type times struct{ median, least, most float64 }
 
-// compare sets what one contestant did beside what another did in the same round, a moment
-// before or after. The machine's speed may change from round to round, by what else it has to do:
-// that changes both, and their ratio less than each.
+// compare returns the ratio of two contestants' results in the same rounds. Other load on the
+// machine varies from round to round; it changes both results, and their ratio less than each.
 func compare(one, other []outcome, f func(outcome) float64) times {
 	var x []float64
 	for i := range one {
@@ -155,7 +153,7 @@ func medianOf(outcomes []outcome, f func(outcome) float64) float64 {
 	return median(x)
 }
 
-// pairs: nobody competes for the keys.
+// pairs measures locks without contention.
 func (b *bench) pairs() error {
 	w := table("Lock and unlock, each goroutine a key of its own",
 		"goroutines", "lock", "pairs/s", "ours is", "CPU/pair", "ours is", "p50", "p99", "allocations", "bytes", "failed", "keys left")
@@ -210,7 +208,7 @@ func (b *bench) pairs() error {
 	return flush(b.masters)
 }
 
-// stopped: one master of five hangs.
+// stopped measures locks while one master of five hangs.
 func (b *bench) stopped() error {
 	w := table("One master of five stopped (SIGSTOP), 16 goroutines, each a key of its own",
 		"lock", "healthy pairs/s", "at first", "of healthy", "then", "of healthy", "p50", "p99", "goroutines", "back after")
@@ -228,7 +226,7 @@ func (b *bench) stopped() error {
 			if err := m.signal(syscall.SIGSTOP); err != nil {
 				return err
 			}
-			first = append(first, load(l, 16, b.d, false).rate()) // the master's time has yet to be over
+			first = append(first, load(l, 16, b.d, false).rate()) // the master's timeout has not passed yet
 			o := load(l, 16, b.d, false)
 			hung, p50, p99 = append(hung, o.rate()), append(p50, float64(o.quantile(0.5))), append(p99, float64(o.quantile(0.99)))
 			goroutines = append(goroutines, float64(o.goroutines))
@@ -247,7 +245,7 @@ func (b *bench) stopped() error {
 	return flush(b.masters)
 }
 
-// contended: everybody wants the same key.
+// contended measures locks on one key.
 func (b *bench) contended() error {
 	w := table("All goroutines of one process want one key", "goroutines", "lock", "pairs/s", "hand-offs/s", "ours is", "most/least", "commands/s per master")
 	for _, g := range []int{16, 64} {

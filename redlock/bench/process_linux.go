@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// dieWithParent has the kernel end the process with this one.
+// dieWithParent makes the kernel end the process when this one ends.
 func dieWithParent() *syscall.SysProcAttr { return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
 
-// cpuTime is what this process has used of the processors.
+// cpuTime returns the processor time that this process has used.
 func cpuTime() time.Duration {
 	var r syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &r) != nil {

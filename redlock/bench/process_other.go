@@ -9,5 +9,5 @@ import (
 
 func dieWithParent() *syscall.SysProcAttr { return nil }
 
-// cpuTime is not told here.
+// cpuTime is not available on this system.
 func cpuTime() time.Duration { return 0 }

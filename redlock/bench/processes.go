@@ -62,7 +62,7 @@ func work(name string, addrs []string, d time.Duration) {
 
 func competitors() []contestant { return []contestant{ours, wakeups, redsyncPlain} }
 
-// processes: four processes of four goroutines each want the same key.
+// processes measures four processes with four goroutines each, all on one key.
 func (b *bench) processes() error {
 	w := table("Four processes of four goroutines want one key", "lock", "hand-offs/s", "least process", "most process", "p50", "longest wait")
 	for _, c := range competitors() {
@@ -110,7 +110,7 @@ func (b *bench) processes() error {
 	return flush(b.masters)
 }
 
-// waiter: what one that waits costs each master, while the lock is held for long.
+// waiter measures the commands of a waiter per master while the lock is held for a long time.
 func (b *bench) waiter() error {
 	w := table("One process waits for a lock that is held", "lock", "commands/s per master")
 	for _, c := range []contestant{ours, wakeups, redsyncPlain, bsm, rueidis1} {

@@ -23,7 +23,7 @@ import (
 	"lockpick/redlock"
 )
 
-// linkKind is what lies between a version of the lock and the masters.
+// linkKind is a kind of link between a version of the lock and the masters.
 type linkKind struct {
 	name  string
 	delay time.Duration // one way
@@ -80,7 +80,7 @@ func (b *bench) compareVersions(other string) error {
 	return nil
 }
 
-// ratios are this version's figures by the other's, round by round.
+// ratios are this version's figures divided by the other's, for each round.
 func ratios(x [2][]float64) (all []float64) {
 	for i := range x[0] {
 		all = append(all, x[1][i]/x[0][i])
@@ -111,7 +111,7 @@ func version(goroutines int, useTLS bool, addrs []string, d time.Duration) error
 	return nil
 }
 
-// link puts a proxy before each master where the kind of link needs one.
+// link puts a proxy before each master if the kind of link needs one.
 func (b *bench) link(kind linkKind) (addrs []string, stop func(), err error) {
 	if kind.delay == 0 && !kind.tls {
 		return b.addrs, func() {}, nil
@@ -195,7 +195,7 @@ func selfSigned() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}, nil
 }
 
-// versionWorker reads what compareVersions asks of a process: "version <goroutines> <TLS>".
+// versionWorker reads the request of compareVersions to a process: "version <goroutines> <TLS>".
 func versionWorker(what string, addrs []string, d time.Duration) (bool, error) {
 	var g int
 	var useTLS bool

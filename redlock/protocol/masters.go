@@ -1,7 +1,8 @@
-// Package protocol is between the lock and its masters: the commands and scripts that it
-// sends, the votes that it gets, and what it needs of time. Who uses the lock does not need
-// this package. It is for masters of another kind than Redis servers, such as simulated
-// ones, and for locks with other rules.
+// Package protocol is the interface between the lock and its masters: the commands and
+// scripts that the lock sends, the votes that it receives, and the Runtime from which it
+// gets time, goroutines and randomness. Users of the lock do not need this package. It is
+// for masters that are not Redis servers, such as simulated ones, and for locks with other
+// rules.
 package protocol
 
 import (
@@ -12,81 +13,82 @@ import (
 
 // Masters are N independent Redis masters. redlock.New makes them from go-redis clients.
 type Masters interface {
-	// Names has a name for each master, for errors and hooks.
+	// Names returns the name of each master, for errors and hooks. Its length is the number
+	// of masters, and an index into it is the index of a master.
 	Names() []string
-	// Begin starts the conversation about one acquisition attempt. observe, unless it is
-	// nil, is called with every vote, also with those that come after the caller has
-	// stopped taking them; it may be called concurrently and must not block.
+	// Begin starts the conversation about one attempt to acquire a lock. If observe is not
+	// nil, it is called with every vote, also with votes that arrive after the caller has
+	// stopped taking them. Calls may be concurrent; observe must not block.
 	Begin(observe func(Vote)) Conversation
 }
 
-// Listener is what Masters may be, too: they can tell that a lock was released.
+// Listener is an optional interface of Masters that can announce releases (WithWakeups).
 type Listener interface {
 	// Listen calls heard whenever a master announces a release of key, until stop is
-	// called, which does not wait. heard may be called concurrently, and must not
-	// block.
+	// called. stop does not wait for calls that have begun. Calls of heard may be
+	// concurrent; it must not block.
 	Listen(key string, heard func(Released)) (stop func())
 }
 
-// Released is what a master announces when it has deleted a key.
+// Released is the announcement of a master that it has deleted a key.
 type Released struct {
-	Token   string // of the lease that was released
-	Waiters int    // clients that listen; 0: not known
+	Token   string // of the lease that was released; "" if it is not known
+	Waiters int    // number of clients that listen; 0 if it is not known
 }
 
-// Conversation is about one token. Its commands reach each master in the order
-// in which they were asked: a release never overtakes its own SET.
+// Conversation is the exchange of commands and votes about one token. Each master receives
+// the commands in the order of the calls of Ask: a release never overtakes its own SET.
 type Conversation interface {
-	// Ask sends cmd to the masters in to (indices; nil: all) at once and yields
-	// their votes as they come. A master that does not reply within timeout
-	// (from when its turn comes in this conversation) votes with an error; one that
-	// answers others meanwhile may have more time. The sequence ends when all have voted, or when ctx ends. Every command that
-	// was asked is carried through, even if the caller stops taking votes.
+	// Ask sends cmd to the masters with the indices in to (nil: to all masters) at once,
+	// and yields their votes as they arrive. If a master does not reply within timeout, its
+	// vote is an error; a master that answers other commands meanwhile may have more time.
+	// The sequence ends when all have voted, or when ctx ends. The masters execute the
+	// command even if the caller stops taking votes, or ctx ends.
 	Ask(ctx context.Context, cmd Command, to []int, timeout time.Duration) iter.Seq[Vote]
 }
 
 // Command is one Redis command, the same for every master.
 //
-// The two that make up most of what a lock says have nothing to be put together for: a
-// Set with neither Script nor Args is SET Key Token NX PX TTL, and a Script with
-// neither Keys nor Args has Key for its key and Token for its argument.
+// The two most frequent commands have a short form that allocates no slices: a Set or
+// Recover with neither Script nor Args is SET Key Token NX PX TTL, and a Script with
+// neither Keys nor Args gets Key as its only key and Token as its only argument.
 type Command struct {
 	Kind   Kind
-	Key    string // what is locked
-	Token  string
-	TTL    int64   // ms, that a Set or an Extend asks for
+	Key    string  // the lock's key on the master
+	Token  string  // of the attempt
+	TTL    int64   // of a Set, an Extend or a Recover, in ms
 	Script *Script // nil: Args is a plain command
 	Keys   []string
 	Args   []any
-	Wait   int // so many of a master's replicas must have it before the master's yes counts (WAIT)
+	Wait   int // a yes counts only if this many replicas of the master have confirmed the command (WAIT)
 }
 
-// Short says that a command has no words of its own.
+// Short says whether a command is in the short form.
 func (c *Command) Short() bool { return c.Keys == nil && c.Args == nil }
 
-// Kind says what a command is for.
+// Kind is the purpose of a command.
 type Kind string
 
 const (
 	Set       Kind = "set"       // SET key token NX PX ttl
 	Extend    Kind = "extend"    // compare-and-pexpire
 	Release   Kind = "release"   // compare-and-delete
-	Check     Kind = "check"     // whether the key holds our token
-	Recover   Kind = "recover"   // SET key token NX PX ttl, where a valid lease has lost a vote
-	WriteBack Kind = "writeback" // the highest fencing token, where the key still holds our token
+	Check     Kind = "check"     // compare: does the key store the token?
+	Recover   Kind = "recover"   // SET key token NX PX ttl on a master whose vote a valid lease has lost
+	WriteBack Kind = "writeback" // compare-and-raise the fencing counter to the highest one
 )
 
-// Vote is one master's reply to one command.
+// Vote is one master's reply to one command, or the reason why there is none.
 type Vote struct {
-	Master int // its index
-	Name   string
+	Master int    // its index
+	Name   string // its name
 	Kind   Kind
-	Key    string
+	Key    string // the lock's key on the master
 	Token  string
-	Yes    bool  // it did what was asked
-	Reply  int64 // what it answered: 1 for OK, 0 for nil, an integer as it is
-	Err    error // it did not answer, or answered with an error
-	Took   time.Duration
-	At     time.Time     // when its reply was there, before anybody heard of it; zero if that is not known
-	TTL    time.Duration // that a Set or an Extend asked for, if its Command says so
+	Yes    bool          // the master did what the command is for
+	Reply  int64         // 1 for OK, 0 for nil, otherwise the integer that it replied
+	Err    error         // the master did not reply, or replied with an error
+	Took   time.Duration // from the call of Ask to the vote
+	At     time.Time     // when the vote was cast, before anybody was notified; zero if that is not known
+	TTL    time.Duration // of the command, if it has one
 }

@@ -6,18 +6,20 @@ import (
 	"time"
 )
 
-// Runtime is where the lock gets time, waiting, spawning and randomness from.
-// The default, RealTime, is right for every production use. Another one makes
-// the lock run in virtual time.
+// Runtime provides time, waiting, goroutines and randomness. The default, RealTime, is
+// right for every production use. Other implementations make the lock run in virtual time.
+//
+// Code that uses a Runtime waits for anything but time by sleeping on a context that
+// another goroutine cancels.
 type Runtime interface {
-	// Now is the time on a clock that never steps. Only differences count.
+	// Now returns the time on a clock that never steps. Only differences have a meaning.
 	Now() time.Time
-	// Sleep returns nil after d, or context.Cause(ctx) as soon as ctx has ended.
+	// Sleep returns nil after d, or context.Cause(ctx) as soon as ctx ends.
 	Sleep(ctx context.Context, d time.Duration) error
-	// Go runs f beside its caller.
+	// Go runs f concurrently with its caller.
 	Go(f func())
-	// AfterFunc runs f after d, unless stop is called first; stop says whether
-	// it was in time.
+	// AfterFunc runs f after d, unless stop is called before. stop says whether it has
+	// prevented the call.
 	AfterFunc(d time.Duration, f func()) (stop func() bool)
 	// WithCancelCause is context.WithCancelCause.
 	WithCancelCause(parent context.Context) (context.Context, context.CancelCauseFunc)
@@ -25,15 +27,14 @@ type Runtime interface {
 	Read(b []byte)
 }
 
-// RealTime is the Runtime of the real world: the monotonic clock, goroutines
-// and crypto/rand.
+// RealTime is the Runtime for production: the monotonic clock, goroutines and crypto/rand.
 type RealTime struct{}
 
-// Now has a monotonic reading, so that differences are immune to steps of the
-// wall clock.
+// Now returns a time with a monotonic clock reading, so that steps of the wall clock do not
+// affect differences.
 func (RealTime) Now() time.Time { return time.Now() }
 
-// Sleep waits on a timer.
+// Sleep waits for a timer or the end of ctx.
 func (RealTime) Sleep(ctx context.Context, d time.Duration) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -51,13 +52,14 @@ func (RealTime) Sleep(ctx context.Context, d time.Duration) error {
 // Go starts a goroutine.
 func (RealTime) Go(f func()) { go f() }
 
-// AfterFunc is time.AfterFunc.
+// AfterFunc calls time.AfterFunc.
 func (RealTime) AfterFunc(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }
 
-// WithCancelCause is context.WithCancelCause.
+// WithCancelCause calls context.WithCancelCause.
 func (RealTime) WithCancelCause(parent context.Context) (context.Context, context.CancelCauseFunc) {
 	return context.WithCancelCause(parent)
 }
 
-// Read never fails: crypto/rand ends the program rather than return weak bytes.
+// Read fills b with bytes of crypto/rand. It cannot fail: crypto/rand crashes the program
+// rather than return without random bytes.
 func (RealTime) Read(b []byte) { _, _ = rand.Read(b) }

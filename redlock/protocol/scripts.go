@@ -5,38 +5,38 @@ import (
 	"encoding/hex"
 )
 
-// Script is a Lua script that masters run by its hash, or, where they do not
-// know it (after a restart), by its text.
+// Script is a Lua script. It is sent by its hash (EVALSHA), or by its text (EVAL) if the
+// master does not know it, for example after a restart.
 type Script struct {
 	Text, SHA string
 }
 
-// NewScript makes a Script of its text, for commands of another lock than this one.
+// NewScript makes a Script from its text.
 func NewScript(text string) *Script {
 	sum := sha1.Sum([]byte(text))
 	return &Script{Text: text, SHA: hex.EncodeToString(sum[:])}
 }
 
 var (
-	// SetAndCount is SET NX PX, and INCR of the fencing counter where it
-	// succeeds. Replies with the counter, which is at least 1.
+	// SetAndCount sets a key with NX and PX, and if that succeeds, increments the fencing
+	// counter. It replies with the counter, which is at least 1, or with 0.
 	SetAndCount = NewScript(`if redis.call("set", KEYS[1], ARGV[1], "NX", "PX", ARGV[2]) then
 	return redis.call("incr", KEYS[2])
 end
 return 0`)
 
-	// CompareAndDelete is distlock's script: a lock is signed with its token and
-	// removed only by who knows it.
+	// CompareAndDelete is the script of distlock: it deletes a key only if the key stores
+	// the token of the caller.
 	CompareAndDelete = NewScript(`if redis.call("get", KEYS[1]) == ARGV[1] then
 	return redis.call("del", KEYS[1])
 end
 return 0`)
 
-	// CompareAndDeleteMany is the same for several keys, each another one, and their
-	// tokens. Where all hold their tokens, as nearly always, it takes one MGET and one
-	// DEL and replies with their number. Else it replies with a colon and a character for
-	// each: 1 deleted, 0 not held, e error. MGET has nothing to say about a key that is no
-	// string; GET's error does.
+	// CompareAndDeleteMany does the same for several different keys and their tokens. If
+	// all keys store their tokens, which is nearly always so, it runs one MGET and one DEL
+	// and replies with the number of keys. Otherwise it replies with a colon and one
+	// character for each key: 1 (deleted), 0 (not held) or e (error). For a key that is not
+	// a string MGET returns nil, so GET is called, which returns the error.
 	CompareAndDeleteMany = NewScript(`local tokens, same = redis.call("mget", unpack(KEYS)), true
 for i = 1, #KEYS do
 	same = same and tokens[i] == ARGV[i]
@@ -58,9 +58,9 @@ for i, key in ipairs(KEYS) do
 end
 return table.concat(done)`)
 
-	// CompareDeleteAndPublish also publishes that the lock is free: the number of clients
-	// that listen, so that a few of them wake, and the token. A master that does not let
-	// it publish has released all the same.
+	// CompareDeleteAndPublish also publishes the release: the number of subscribers, so
+	// that only a few of them wake, and the token. If the user is not permitted to publish,
+	// the key is deleted all the same.
 	CompareDeleteAndPublish = NewScript(`if redis.call("get", KEYS[1]) == ARGV[1] then
 	local done = redis.call("del", KEYS[1])
 	local waiters = redis.pcall("pubsub", "numsub", ARGV[2])[2] or 0
@@ -69,22 +69,22 @@ return table.concat(done)`)
 end
 return 0`)
 
-	// CompareAndExpire extends a lock that is still ours. It never re-creates a
-	// key that has lapsed: somebody may have held the lock in between.
+	// CompareAndExpire sets the TTL of a key that stores the token. It never creates a key
+	// that has expired, because another client may have held the lock in between.
 	CompareAndExpire = NewScript(`if redis.call("get", KEYS[1]) == ARGV[1] then
 	return redis.call("pexpire", KEYS[1], ARGV[2])
 end
 return 0`)
 
-	// Compare says whether the key holds the token.
+	// Compare replies with 1 if the key stores the token, otherwise with 0.
 	Compare = NewScript(`if redis.call("get", KEYS[1]) == ARGV[1] then
 	return 1
 end
 return 0`)
 
-	// CompareAndRaise lifts the fencing counter to the highest value that any
-	// master gave, where the key still holds our token: then the client that sets
-	// that key next counts on from there.
+	// CompareAndRaise raises the fencing counter to the highest value of all masters, if
+	// the key still stores the token. The client that sets the key next then gets a
+	// greater value.
 	CompareAndRaise = NewScript(`if redis.call("get", KEYS[1]) ~= ARGV[1] then
 	return 0
 end

@@ -1,5 +1,5 @@
-// Package redsync is redlock in the shape of github.com/go-redsync/redsync/v4, so that a
-// program can switch by changing its imports:
+// Package redsync has the API of github.com/go-redsync/redsync/v4 and uses redlock, so that
+// a program can switch by changing its imports:
 //
 //	import (
 //		"lockpick/redlock/redsync"         // was github.com/go-redsync/redsync/v4
@@ -12,19 +12,25 @@
 //	…
 //	ok, err := mutex.UnlockContext(ctx)
 //
-// Keys and values on the masters are of the same form as redsync's, so both can be used
-// side by side while a program is being switched.
+// The keys and values on the masters have the form of redsync's, so programs with either
+// package can lock the same keys while they are being switched.
 //
-// What is different: the lock of a failed attempt is always released; whoever waits for a
-// key in the same process does so in line; the masters are asked all at once, and a
-// majority's answer is enough, so WithFailFast and WithShufflePools change nothing; a
-// master that hangs is not waited for again and again. WithTries also bounds the wait in
-// line, by the time that so many tries take at most.
+// The differences are:
 //
-// What is left out, because a lock is not safe with it: WithValue and WithGenValueFunc
-// (a value that repeats lets one attempt's release delete another's lock),
-// WithSetNXOnExtend (who extends a lock that has lapsed may have lost it to somebody
-// meanwhile, and must know).
+//   - A failed attempt always releases the lock on all masters.
+//   - Mutexes of one Redsync that wait for the same name form a queue, and only the first
+//     one sends commands. WithTries also bounds the time in the queue: the greatest time
+//     that this number of tries can take.
+//   - Commands go to all masters at once, and the replies of a majority are enough. So
+//     WithFailFast and WithShufflePools have no effect.
+//   - A master that hangs is suspect, and does not delay later calls (see redlock).
 //
-// What redsync has not, and redlock has, is at hand too: Mutex.Lease.
+// These options of redsync are missing because the lock would not be safe with them:
+//
+//   - WithValue and WithGenValueFunc: if a value is used again, the release of one attempt
+//     can delete the lock of another.
+//   - WithSetNXOnExtend: if a lock has expired, another client may have held it meanwhile,
+//     so the caller must be told instead of getting the lock anew.
+//
+// Mutex.Lease returns the redlock.Lease, for features that redsync does not have.
 package redsync

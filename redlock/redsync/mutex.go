@@ -10,13 +10,14 @@ import (
 	"lockpick/redlock"
 )
 
-// Lock is LockContext without a context.
+// Lock calls LockContext with context.Background.
 func (m *Mutex) Lock() error { return m.LockContext(context.Background()) }
 
-// TryLock is TryLockContext without a context.
+// TryLock calls TryLockContext with context.Background.
 func (m *Mutex) TryLock() error { return m.TryLockContext(context.Background()) }
 
-// TryLockContext tries once.
+// TryLockContext makes one attempt to acquire the lock. Its errors are those of
+// LockContext.
 func (m *Mutex) TryLockContext(ctx context.Context) error {
 	if m.redsync.err != nil {
 		return m.redsync.err
@@ -29,16 +30,21 @@ func (m *Mutex) TryLockContext(ctx context.Context) error {
 	return nil
 }
 
-// errTries ends the context of a Lock that has tried as often as it may.
+// errTries ends the context of a LockContext that has made all its tries.
 var errTries = errors.New("as many tries as it has")
 
-// LockContext tries until the lock is acquired, as often as WithTries has it, or until ctx
-// ends.
+// LockContext acquires the lock. It retries until it succeeds, has made the tries of
+// WithTries, or ctx ends.
+//
+// Its error wraps ErrFailed and the error of redlock, and for each master that failed a
+// *RedisError. If another client holds the lock, it wraps an *ErrTaken and for each master
+// that stores the other lock an *ErrNodeTaken. If New was given invalid pools, the error is
+// that of redlock.New.
 func (m *Mutex) LockContext(ctx context.Context) error {
 	if m.redsync.err != nil {
 		return m.redsync.err
 	}
-	// So long do they take at most. Who waits in line does not try meanwhile.
+	// A call that waits in the queue makes no tries, so the time is limited, too.
 	limited, cancel := context.WithTimeoutCause(ctx, m.longest(), errTries)
 	defer cancel()
 	limited, stop := context.WithCancelCause(limited)
@@ -56,7 +62,8 @@ func (m *Mutex) LockContext(ctx context.Context) error {
 	return nil
 }
 
-// longest is how long all tries take at most, where the delays between them do not shrink.
+// longest returns the greatest time that all tries can take, if the delay function does not
+// return its greatest value in between.
 func (m *Mutex) longest() time.Duration {
 	tries, delay := max(m.tries, 1), m.delayMax
 	if m.delay != nil {
@@ -69,7 +76,7 @@ func (m *Mutex) longest() time.Duration {
 	return time.Duration(tries) * each
 }
 
-// failure reads as what redlock says, and wraps what redsync would have said.
+// failure has the text of redlock's error and also wraps the errors that redsync returns.
 type failure struct{ errs []error }
 
 func (f *failure) Error() string {
@@ -77,6 +84,7 @@ func (f *failure) Error() string {
 }
 func (f *failure) Unwrap() []error { return f.errs }
 
+// failed wraps an error of redlock as redsync wraps its errors.
 func failed(err error) error {
 	var e *redlock.Error
 	if !errors.As(err, &e) {
@@ -105,10 +113,12 @@ func failed(err error) error {
 	return &failure{append(errs, taken, err)}
 }
 
-// Unlock is UnlockContext without a context.
+// Unlock calls UnlockContext with context.Background.
 func (m *Mutex) Unlock() (bool, error) { return m.UnlockContext(context.Background()) }
 
-// UnlockContext releases the lock and says whether a majority had it until then.
+// UnlockContext releases the lock, and says whether a majority of the masters stored it
+// until then. If they did not, or the mutex was not locked, the error wraps
+// ErrLockAlreadyExpired. Other errors are those of redlock.Lease.Unlock.
 func (m *Mutex) UnlockContext(ctx context.Context) (bool, error) {
 	lease := m.Lease()
 	if lease == nil {
@@ -124,11 +134,12 @@ func (m *Mutex) UnlockContext(ctx context.Context) (bool, error) {
 	}
 }
 
-// Extend is ExtendContext without a context.
+// Extend calls ExtendContext with context.Background.
 func (m *Mutex) Extend() (bool, error) { return m.ExtendContext(context.Background()) }
 
-// ExtendContext prolongs the lock to a full expiry from now, and says whether a majority
-// still had it and did.
+// ExtendContext prolongs the lock to a full expiry from now, and says whether a majority of
+// the masters did so. If not, the error wraps ErrExtendFailed and that of
+// redlock.Lease.Extend.
 func (m *Mutex) ExtendContext(ctx context.Context) (bool, error) {
 	lease := m.Lease()
 	if lease == nil {
@@ -142,17 +153,17 @@ func (m *Mutex) ExtendContext(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// Valid says whether the lock is held, by the clock of this process, which is all that
-// redlock needs to know.
+// Valid says whether the lock is valid according to the clock of this process. It sends no
+// commands, and its error is always nil.
 //
-// Deprecated: as in redsync. What is true now may not be when it is acted upon: use the
-// context of Lease, or fencing tokens.
+// Deprecated: as in redsync, because the lock can end right after the call. Use the context
+// of Lease, or fencing tokens.
 func (m *Mutex) Valid() (bool, error) {
 	lease := m.Lease()
 	return lease != nil && lease.Context().Err() == nil && time.Now().Before(lease.Until()), nil
 }
 
-// ValidContext is Valid.
+// ValidContext calls Valid.
 //
-// Deprecated: as Valid.
+// Deprecated: for the same reason as Valid.
 func (m *Mutex) ValidContext(context.Context) (bool, error) { return m.Valid() }

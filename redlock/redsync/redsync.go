@@ -13,19 +13,21 @@ import (
 	"lockpick/redlock"
 )
 
-// Pool is one master.
+// Pool is a client of one master.
 type Pool struct{ client redis.UniversalClient }
 
-// NewPool makes a pool of a go-redis client, which stays yours to close.
+// NewPool makes a Pool from a go-redis client. The caller remains responsible for closing
+// the client.
 func NewPool(client redis.UniversalClient) Pool { return Pool{client} }
 
 // Redsync makes mutexes on a set of masters.
 type Redsync struct {
 	locks *redlock.Client
-	err   error // why there is none, told by the first Lock
+	err   error // why locks is nil; every Lock returns it
 }
 
-// New makes a Redsync of the masters' pools. If they are no good, every Lock says so.
+// New makes a Redsync from one pool for each master. If the pools are invalid (see
+// redlock.New), every Lock and TryLock returns the reason.
 func New(pools ...Pool) *Redsync {
 	var clients []redis.UniversalClient
 	for _, p := range pools {
@@ -33,18 +35,25 @@ func New(pools ...Pool) *Redsync {
 	}
 	locks, err := redlock.New(clients)
 	r := &Redsync{locks, err}
-	if locks != nil { // one that is made per request, and never closed
+	if locks != nil { // programs may make one for each request and never close it
 		runtime.AddCleanup(r, func(locks *redlock.Client) { go locks.Close() }, locks)
 	}
 	return r
 }
 
-// NewFrom makes a Redsync of a redlock client, for options that redsync has not. Its
-// hooks are not told: how many tries are left is counted with hooks.
+// NewFrom makes a Redsync from a redlock.Client, for features that redsync does not have.
+// The options of each Mutex replace the Client's TTL, retry delay, drift allowance, timeout
+// and limit of extensions.
+//
+// LockContext and Lock also replace the Client's hooks, because they count tries with a
+// hook: for locks that they acquire, only Hooks.Suspect is called. Locks acquired with
+// TryLockContext and TryLock call all hooks.
 func NewFrom(locks *redlock.Client) *Redsync { return &Redsync{locks: locks} }
 
-// Close ends what runs in the background, a goroutine per master. redsync has no such
-// method. It is also called once neither the Redsync nor any of its mutexes is in use.
+// Close closes the redlock.Client, also one that was given to NewFrom: it ends the
+// goroutines in the background. redsync has no such method. A Redsync of New is also closed
+// when the program no longer refers to it or its mutexes. The error is that of
+// redlock.Client.Close.
 func (r *Redsync) Close() error {
 	if r.locks == nil {
 		return nil
@@ -52,7 +61,7 @@ func (r *Redsync) Close() error {
 	return r.locks.Close()
 }
 
-// NewMutex makes a mutex of that name, which is the key on the masters.
+// NewMutex makes a mutex. Its name is the key on the masters.
 func (r *Redsync) NewMutex(name string, options ...Option) *Mutex {
 	m := &Mutex{
 		redsync: r, name: name, expiry: 8 * time.Second, tries: 32, driftFactor: 0.01, timeoutFactor: 0.05,
@@ -73,46 +82,48 @@ type OptionFunc func(*Mutex)
 // Apply calls f.
 func (f OptionFunc) Apply(m *Mutex) { f(m) }
 
-// WithExpiry sets how long the lock is kept for who does not release it. The default is 8 s.
+// WithExpiry sets how long masters keep a lock that is neither released nor extended. The
+// default is 8 s.
 func WithExpiry(d time.Duration) Option { return OptionFunc(func(m *Mutex) { m.expiry = d }) }
 
-// WithTries sets how often to try. The default is 32.
+// WithTries sets the greatest number of attempts of one Lock. The default is 32.
 func WithTries(n int) Option { return OptionFunc(func(m *Mutex) { m.tries = n }) }
 
-// WithRetryDelay sets the time between two tries. The default is a random time from 50 to
-// 250 ms, which is better: the same for all invites that they collide again and again.
+// WithRetryDelay sets a constant time between two tries. The default is a random time from
+// 50 to 250 ms, which is better: with constant delays, clients that split the votes once
+// are likely to split them again.
 func WithRetryDelay(d time.Duration) Option {
 	return OptionFunc(func(m *Mutex) { m.delayMin, m.delayMax, m.delay = d, d, nil })
 }
 
-// DelayFunc says how long to wait after so many tries.
+// DelayFunc returns how long to wait after a number of tries.
 type DelayFunc func(tries int) time.Duration
 
-// WithRetryDelayFunc has f say how long to wait between two tries. It is also asked once
-// about as many tries as there may be, for the bound of the wait in line.
+// WithRetryDelayFunc sets a function that returns the time between two tries. Each Lock also
+// calls it for the first and the last try, to bound the time in the queue.
 func WithRetryDelayFunc(f DelayFunc) Option { return OptionFunc(func(m *Mutex) { m.delay = f }) }
 
-// WithDriftFactor sets the allowance for clocks that run at different rates. The default
-// is 0.01.
+// WithDriftFactor sets the allowance for clocks that run at different rates, as a part of
+// the expiry, to which 2 ms are added. The default is 0.01.
 func WithDriftFactor(f float64) Option { return OptionFunc(func(m *Mutex) { m.driftFactor = f }) }
 
-// WithTimeoutFactor sets how long to wait for one master, as a part of the expiry. The
-// default is 0.05.
+// WithTimeoutFactor sets how long a master may take to reply, as a part of the expiry (see
+// redlock.WithTimeout). The default is 0.05.
 func WithTimeoutFactor(f float64) Option { return OptionFunc(func(m *Mutex) { m.timeoutFactor = f }) }
 
-// WithFailFast changes nothing: a majority's answer is always enough.
+// WithFailFast has no effect: the replies of a majority are always enough.
 func WithFailFast(bool) Option { return OptionFunc(func(*Mutex) {}) }
 
-// WithShufflePools changes nothing: the masters are asked all at once.
+// WithShufflePools has no effect: commands go to all masters at once.
 func WithShufflePools(bool) Option { return OptionFunc(func(*Mutex) {}) }
 
-// Mutex is a lock on one name. It can be locked and unlocked again and again, by one
-// goroutine at a time.
+// Mutex is a lock on one name. It can be locked again after it was unlocked. Only one
+// goroutine at a time may use it.
 type Mutex struct {
 	redsync                    *Redsync
 	name                       string
 	expiry, delayMin, delayMax time.Duration
-	delay                      DelayFunc // nil: between the two
+	delay                      DelayFunc // nil: random, from delayMin to delayMax
 	tries                      int
 	driftFactor, timeoutFactor float64
 
@@ -120,17 +131,19 @@ type Mutex struct {
 	lease *redlock.Lease // nil: it was never locked
 }
 
-// Name is the key on the masters.
+// Name returns the key on the masters.
 func (m *Mutex) Name() string { return m.name }
 
-// Lease is what was locked last: its context ends when the lock is over. It is nil before.
+// Lease returns the lease of the latest lock, whose context ends when the lock is over. It is
+// nil if the mutex was never locked.
 func (m *Mutex) Lease() *redlock.Lease {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.lease
 }
 
-// Value is what the masters store: random, and another one for each attempt.
+// Value returns the value that the masters store, which is random and differs for each
+// attempt; "" if the mutex was never locked.
 func (m *Mutex) Value() string {
 	if l := m.Lease(); l != nil {
 		return l.Token()
@@ -138,7 +151,8 @@ func (m *Mutex) Value() string {
 	return ""
 }
 
-// Until is when the lock ends.
+// Until returns the end of the latest lock's validity (redlock.Lease.Until), or the zero
+// time if the mutex was never locked.
 func (m *Mutex) Until() time.Time {
 	if l := m.Lease(); l != nil {
 		return l.Until()
@@ -159,10 +173,10 @@ func (m *Mutex) options() []redlock.Option {
 	}
 }
 
-// Errors, as in redsync. Each is wrapped together with what redlock says, so errors.Is
-// and errors.As find either.
+// Errors, as in redsync. Each is wrapped together with redlock's error, so that errors.Is
+// and errors.As find both.
 var (
-	// ErrFailed: the lock was not acquired, in so many tries.
+	// ErrFailed: the lock was not acquired, in the permitted number of tries.
 	ErrFailed = errors.New("redsync: failed to acquire lock")
 	// ErrExtendFailed: the lock was not extended.
 	ErrExtendFailed = errors.New("redsync: failed to extend lock")
@@ -170,28 +184,29 @@ var (
 	ErrLockAlreadyExpired = errors.New("redsync: failed to unlock, lock was already expired")
 )
 
-// ErrNodeTaken is found, as a pointer, for each master that stores somebody else's lock.
+// ErrNodeTaken says that a master stores the lock of another client. Errors wrap it as a
+// pointer. Node is the index of the master.
 type ErrNodeTaken struct{ Node int }
 
-// Error is redsync's.
+// Error has the text of redsync.
 func (err ErrNodeTaken) Error() string { return fmt.Sprintf("node #%d: taken", err.Node) }
 
-// RedisError is found, as a pointer, for each master that failed.
+// RedisError says that a master failed. Errors wrap it as a pointer.
 type RedisError struct {
-	Node int
-	Err  error
+	Node int   // index of the master
+	Err  error // of the master
 }
 
-// Error is redsync's.
+// Error has the text of redsync.
 func (err RedisError) Error() string { return fmt.Sprintf("node #%d: %s", err.Node, err.Err) }
 
 // Unwrap returns the master's error.
 func (err RedisError) Unwrap() error { return err.Err }
 
-// ErrTaken is found, as a pointer, where somebody else has the lock.
+// ErrTaken says that another client holds the lock. Errors wrap it as a pointer.
 type ErrTaken struct {
-	Nodes []int // masters that said so, as far as they were heard
+	Nodes []int // masters that store the other lock, as far as they had answered
 }
 
-// Error is redsync's.
+// Error has the text of redsync.
 func (err ErrTaken) Error() string { return "lock already taken" }

@@ -76,15 +76,18 @@ function inWindow(app, f) {
   }
 }
 
-// latency: each granted acquire a dot while there are few, and p50 and p99 of
-// what returned in the same stretch of time.
+// fewest is how many acquires a stretch of time needs before p50 and p99 say anything of it.
+const fewest = 20;
+
+// latency: each acquire a mark for its outcome while there are few, and p50 and p99 of what was
+// granted in the same stretch of time, where that is enough.
 function plotLatency(ctx, s, area, chart) {
   const {app} = chart, {attempts} = app.data, {palette} = app, wide = 14, buckets = [];
   let most = 0, least = Infinity, n = 0;
+  chart.plotted = {outcomes: [0, 0, 0], quantiles: 0};
   inWindow(app, (i) => {
-    if (attempts.outcome[i] !== 0) return;
     const took = Math.max(attempts.to[i] - attempts.from[i], 1), b = Math.floor((s.x(attempts.to[i]) - s.gutter) / wide);
-    (buckets[b] = buckets[b] || []).push(took);
+    if (attempts.outcome[i] === 0) (buckets[b] = buckets[b] || []).push(took);
     most = Math.max(most, took);
     least = Math.min(least, took);
     n++;
@@ -92,7 +95,7 @@ function plotLatency(ctx, s, area, chart) {
   if (!n) {
     chart.mark(ctx, s, (area.top + area.floor) / 2, '', false);
     ctx.textAlign = 'center';
-    ctx.fillText('no acquire was granted in this window', (s.gutter + s.width) / 2, (area.top + area.floor) / 2);
+    ctx.fillText('no acquire returned in this window', (s.gutter + s.width) / 2, (area.top + area.floor) / 2);
     return;
   }
   const lo = Math.floor(Math.log10(least)), hi = Math.max(Math.ceil(Math.log10(most)), lo + 1);
@@ -106,17 +109,31 @@ function plotLatency(ctx, s, area, chart) {
   ctx.fillStyle = palette.focus;
   ctx.globalAlpha = 0.22;
   buckets.forEach((list, b) => {
+    if (list.length < fewest) return;
     list.sort((x, y) => x - y);
     const p50 = list[Math.floor((list.length - 1) * 0.5)], p99 = list[Math.ceil((list.length - 1) * 0.99)], x = s.gutter + b * wide;
     middle.push([x + wide / 2, y(p50)]);
     ctx.fillRect(x, y(p99), wide - 1, Math.max(y(p50) - y(p99), 1));
   });
   ctx.globalAlpha = 1;
+  chart.plotted.quantiles = middle.length;
   if (n <= 3000) {
+    ctx.lineWidth = 1;
     inWindow(app, (i) => {
-      if (attempts.outcome[i] !== 0) return;
-      ctx.fillStyle = palette.client(attempts.client[i]);
-      ctx.fillRect(s.x(attempts.to[i]) - 1.5, y(Math.max(attempts.to[i] - attempts.from[i], 1)) - 1.5, 3, 3);
+      const x = s.x(attempts.to[i]), at = y(Math.max(attempts.to[i] - attempts.from[i], 1));
+      ctx.fillStyle = ctx.strokeStyle = palette.client(attempts.client[i]);
+      switch (attempts.outcome[i]) {
+        case 0: ctx.fillRect(x - 1.5, at - 1.5, 3, 3); break;
+        case 1: ctx.strokeRect(x - 1.5, at - 1.5, 3, 3); break;
+        default:
+          ctx.beginPath();
+          for (const d of [-2, 2]) {
+            ctx.moveTo(x - 2, at - d);
+            ctx.lineTo(x + 2, at + d);
+          }
+          ctx.stroke();
+      }
+      chart.plotted.outcomes[attempts.outcome[i]]++;
     });
   }
   ctx.strokeStyle = palette.focus;

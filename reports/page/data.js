@@ -14,6 +14,7 @@ function readData() {
   d.writes = readWrites(packed.writes);
   d.pauses = packed.pauses.map(([client, from, to, point]) => ({client, from, to, point: d.texts[point]}));
   d.states = packed.states.map(([master, from, to, is]) => ({master, from, to, down: is === 1}));
+  d.marks = readMarks(packed.marks);
   d.clocks = packed.clocks.map(([master, at, offset]) => ({master, at, offset}));
   d.faultByID = new Map(d.faults.map((f) => [f.id, f]));
   return d;
@@ -89,6 +90,16 @@ function readWrites(p) {
     n: at.length, attempt: ints(p.attempt), client: ints(p.client), key: ints(p.key), at, effect: ints(p.effect), twin: ints(p.twin),
     value: p.value || [], fence: p.fence || [], index: ints(p.index),
   };
+}
+
+// readMarks reads the violations that have no reason of their own.
+function readMarks(p) {
+  const at = sums(p.at), n = at.length, client = ints(p.client), first = new Int32Array(n + 1);
+  for (let i = 0; i < n; i++) first[i + 1] = first[i] + p.clients[i];
+  const m = {n, kinds: p.kinds, kind: ints(p.kind), key: ints(p.key), at, until: at.map((t, i) => t + p.took[i]), op: ints(p.op)};
+  m.clients = (i) => Array.from(client.subarray(first[i], first[i + 1]));
+  m.order = new Order(Int32Array.from({length: n}, (_, i) => i), (i) => m.at[i], (i) => m.until[i]);
+  return m;
 }
 
 // Order finds what lies in a window among items that are sorted by their

@@ -21,7 +21,7 @@ class Details {
   // more elements.
   describe(item) {
     const of = {
-      attempt: this.attempt, write: this.write, pause: this.pause, stored: this.stored, state: this.state, fault: this.fault, violation: this.violation,
+      attempt: this.attempt, write: this.write, pause: this.pause, stored: this.stored, state: this.state, fault: this.fault, violation: this.violation, mark: this.mark, rest: this.rest,
     };
     return of[item.kind].call(this, item.i);
   }
@@ -134,7 +134,10 @@ class Details {
     if (v.ops.length) lines.push(['Lines', v.ops.join(', ') + ' of the history']);
     return {title: `${v.level} ${v.property}: ${v.summary}`, lines, brief: 3, more: () => {
       const out = [];
-      if (v.reason.length) {
+      if (v.reason.length && v.when.length === v.reason.length) {
+        this.app.stepper = new Stepper(this.app, v);
+        out.push(element('h3', 'Why'), ...this.app.stepper.elements());
+      } else if (v.reason.length) {
         const steps = element('ol');
         for (const step of v.reason) steps.append(element('li', step));
         out.push(element('h3', 'Why'), steps);
@@ -145,9 +148,28 @@ class Details {
         const at = data.faults.findIndex((f) => f.id === id);
         if (at >= 0) box.append(this.button(`${data.faults[at].name} (fault ${id})`, {kind: 'fault', i: at}));
       }
-      if (box.childElementCount) out.push(box);
+      const copy = element('button', 'Copy link');
+      copy.type = 'button';
+      copy.id = 'copy-link';
+      copy.addEventListener('click', () => this.app.address.copy(copy));
+      box.append(copy);
+      out.push(box);
       return out;
     }};
+  }
+
+  // rest is the clients that are folded away.
+  rest() {
+    return {title: `${plural(this.app.lanes.folded, 'client')} without a part in this violation`, lines: [['Click', 'shows them']], brief: 1};
+  }
+
+  // mark is a violation beyond those that the report explains.
+  mark(i) {
+    const {data} = this.app, {marks} = data, [level, property] = marks.kinds[marks.kind[i]], clients = marks.clients(i);
+    const lines = [['Key', data.keys[marks.key[i]] || '?'], ['From', exactText(marks.at[i])], ['For', marks.until[i] > marks.at[i] ? spanText(marks.until[i] - marks.at[i]) : 'a moment']];
+    if (clients.length) lines.push(['Clients', list(clients.map((c) => data.clients[c]))]);
+    lines.push(['Line', `${marks.op[i]} of the history`], ['Reason', 'only the first violations of a property are explained']);
+    return {title: `${level} ${property}`, lines, brief: 6};
   }
 
   button(text, item) {

@@ -1,7 +1,7 @@
 // Everything that a mouse can do on the timeline, by keys.
 
 function listenToKeys(app, canvas) {
-  const lanes = () => app.lanes.list.filter((l) => l.kind !== 'faults' || app.data.faults.length);
+  const lanes = () => app.lanes.list.filter((l) => l.kind !== 'rest' && (l.kind !== 'faults' || app.data.faults.length));
   const lane = () => lanes().find((l) => app.lane === l.kind + l.i);
 
   const choose = (by) => {
@@ -42,6 +42,7 @@ function listenToKeys(app, canvas) {
     PageUp: () => app.view.pan(-app.view.span * 0.9), PageDown: () => app.view.pan(app.view.span * 0.9),
     Home: () => app.view.jump(app.view.start, app.view.start + app.view.span), End: () => app.view.jump(app.view.stop - app.view.span, app.view.stop), 0: () => app.view.fit(),
     ArrowUp: () => choose(-1), ArrowDown: () => choose(1), '[': () => step(-1), ']': () => step(1), Enter: () => step(0),
+    ',': () => app.stepper && app.stepper.go(app.stepper.at - 1), '.': () => app.stepper && app.stepper.go(app.stepper.at + 1),
     v: () => app.violation(app.current + 1), V: () => app.violation(app.current - 1),
   };
   canvas.addEventListener('keydown', (e) => {

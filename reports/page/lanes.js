@@ -5,6 +5,7 @@ class Lanes {
     const {attempts, stored, writes} = data;
     this.data = data;
     this.key = -1;
+    this.focus = null; // the clients that are shown; null: all
     const from = (column) => (i) => column[i];
     this.attempts = orders(attempts.n, data.clients.length, from(attempts.client), from(attempts.from), from(attempts.reach));
     this.writes = orders(writes.n, data.clients.length, from(writes.client), from(writes.at), from(writes.at));
@@ -34,11 +35,16 @@ class Lanes {
       lanes.push({kind, i, y, h});
       y += h;
     };
-    this.levels = [...new Set(this.data.violations.filter((v) => this.shows(v.key)).map((v) => v.level))]; // a row each
+    const {violations, marks} = this.data, levels = new Set(violations.filter((v) => this.shows(v.key)).map((v) => v.level));
+    for (let i = 0; i < marks.n; i++) if (this.shows(marks.key[i])) levels.add(marks.kinds[marks.kind[i]][0]);
+    this.levels = [...levels]; // a row each
     this.levels.sort((a, b) => (b[0] === 'L') - (a[0] === 'L') || (a < b ? -1 : 1));
     if (this.levels.length) add('violations', 0, this.levels.length * 15 + 6);
     if (this.faultRows) add('faults', 0, this.faultRows * 17 + 4);
-    this.data.clients.forEach((_, i) => add('client', i, Math.round(44 * many), i ? 0 : 4));
+    const clients = [...this.data.clients.keys()].filter((i) => !this.focus || this.focus.has(i));
+    clients.forEach((i, n) => add('client', i, Math.round(44 * (this.focus ? 1 : many)), n ? 0 : 4));
+    this.folded = this.data.clients.length - clients.length;
+    if (this.folded) add('rest', 0, 22);
     const tall = 34 + (this.key < 0 ? Math.min(Math.max(this.data.keys.length - 2, 0), 8) * 6 : 0);
     this.data.masters.forEach((_, i) => add('master', i, tall, i ? 0 : 10));
     this.height = y + 6;
@@ -48,6 +54,12 @@ class Lanes {
   // setKey shows one key, or all (-1).
   setKey(key) {
     this.key = key;
+    this.list = this.layout();
+  }
+
+  // setFocus shows some clients only, unless that folds hardly any; null: all.
+  setFocus(clients) {
+    this.focus = clients && this.data.clients.length - clients.size >= 3 ? clients : null;
     this.list = this.layout();
   }
 
@@ -88,12 +100,15 @@ class Lanes {
     switch (lane.kind) {
       case 'violations': {
         const level = this.levels[Math.floor((y - lane.y - 3) / 15)];
-        return this.nearest('violation', this.data.violations.map((v, i) => ({i, from: v.at, to: v.until, shown: this.shows(v.key) && v.level === level})), at, 7 / scale.perMicro);
+        const {violations, marks} = this.data, reach = 7 / scale.perMicro;
+        return this.nearest('violation', violations.map((v, i) => ({i, from: v.at, to: v.until, shown: this.shows(v.key) && v.level === level})), at, reach) ||
+          this.among('mark', marks.order, at, reach, (i) => ({i, from: marks.at[i], to: marks.until[i], shown: this.shows(marks.key[i]) && marks.kinds[marks.kind[i]][0] === level}));
       }
       case 'faults': {
         const row = Math.floor((y - lane.y - 2) / 17);
         return this.nearest('fault', this.data.faults.map((f, i) => ({i, from: f.from, to: f.to, shown: this.faultRow[i] === row})), at, near);
       }
+      case 'rest': return {kind: 'rest', i: 0};
       case 'client': return this.findInClient(lane, at, y, near);
       case 'master': return this.findInMaster(lane, at, y, near);
     }

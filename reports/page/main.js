@@ -9,6 +9,8 @@ class App {
     this.hover = null;   // what the pointer is on: {kind, i}
     this.pinned = null;  // what the panel tells of
     this.current = -1;   // the violation that was gone to last
+    this.cursor = null;  // a time that is marked
+    this.stepper = null; // of the pinned violation
     this.lane = '';      // the lane that the keyboard chose
     this.shownAttempts = new Set();
     this.shownFaults = new Set();
@@ -35,6 +37,8 @@ class App {
     listenToKeys(this, this.timeline.canvas);
     this.listenToPointers(this.timeline.canvas);
     this.listenToButtons();
+    this.address = new Address(this);
+    this.search = new Search(this);
   }
 
   redraw() { for (const c of this.charts) c.surface.redraw(); }
@@ -42,7 +46,7 @@ class App {
   describeForAll() {
     const {data} = this, {attempts, leases} = data;
     this.timeline.canvas.setAttribute('aria-label', `Timeline of ${data.clients.length} clients and ${data.masters.length} masters over ${spanText(data.end)}: ` +
-      `${countText(attempts.n)} acquires, ${countText(leases.n)} leases, ${data.faults.length} faults, ${data.violations.length} violations`);
+      `${countText(attempts.n)} acquires, ${countText(leases.n)} leases, ${data.faults.length} faults, ${countText(data.violations.length + data.marks.n)} violations`);
   }
 
   // pick works out what is outlined: what is pointed at, else what is pinned.
@@ -68,9 +72,14 @@ class App {
   pin(item) {
     this.pinned = item && {kind: item.kind, i: item.i};
     if (item && item.kind === 'violation') this.current = item.i;
+    if (!item) this.setFocus(null);
+    else if (item.kind === 'violation') this.setFocus(new Set(this.data.violations[item.i].clients));
     for (const b of document.querySelectorAll('.violations [data-violation]')) b.classList.toggle('current', +b.dataset.violation === this.current);
     this.hideTip();
+    this.stepper = null;
+    this.setCursor(null);
     this.details.show(item);
+    this.address.later();
     for (const row of document.querySelectorAll('[data-fault]')) row.classList.toggle('picked', !!item && item.kind === 'fault' && +row.dataset.fault === this.data.faults[item.i].id);
     this.pick();
   }
@@ -79,6 +88,22 @@ class App {
     this.lanes.setKey(key);
     const select = document.getElementById('key');
     if (select) select.value = String(key);
+    this.timeline.setHeight();
+    this.redraw();
+    if (this.address) this.address.later();
+  }
+
+  // setCursor marks a time in the timeline, and moves the window if it lies outside; null: none.
+  setCursor(at) {
+    this.cursor = at;
+    const {view} = this;
+    if (at !== null && (at < view.from || at > view.to)) view.glide(at - view.span / 2, at + view.span / 2);
+    this.redraw();
+  }
+
+  // setFocus folds all clients but some; null: none.
+  setFocus(clients) {
+    this.lanes.setFocus(clients);
     this.timeline.setHeight();
     this.redraw();
   }
@@ -102,6 +127,7 @@ class App {
     const margin = Math.max((to - from) * 0.1, 500);
     this.view.glide(from - margin, to + margin);
     this.pin({kind: 'violation', i});
+    this.address.write(true);
   }
 
   listenToButtons() {
@@ -218,12 +244,12 @@ class App {
 
   click(e) {
     const found = this.lanes.find(e.offsetX, e.offsetY, this.timeline.scale());
-    this.pin(found);
+    if (found && found.kind === 'rest') this.setFocus(null); else this.pin(found);
   }
 }
 
 const app = new App();
-if (app.data.violations.length) app.setKey(app.data.violations[app.first()].key);
+if (!app.address.read() && app.data.violations.length) app.setKey(app.data.violations[app.first()].key);
 
 // place says where on the screen a thing is drawn.
 function place(kind, i) {
@@ -237,6 +263,11 @@ function place(kind, i) {
     case 'write': return point(lanes.lane('client', data.writes.client[i]), data.writes.at[i], 0.8);
     case 'fault': return {x: box.left + s.x((data.faults[i].from + data.faults[i].to) / 2), y: box.top + lanes.lane('faults', 0).y + 8 + lanes.faultRow[i] * 17};
     case 'violation': return {x: box.left + s.x(data.violations[i].at), y: box.top + lanes.levelRow(data.violations[i].level) + 7};
+    case 'rest': {
+      const lane = lanes.lane('rest', 0);
+      return lane && {x: box.left + 30, y: box.top + lane.y + lane.h / 2};
+    }
+    case 'mark': return {x: box.left + s.x(data.marks.at[i]), y: box.top + lanes.levelRow(data.marks.kinds[data.marks.kind[i]][0]) + 7};
     case 'stored': {
       const lane = lanes.lane('master', data.stored.master[i]), row = lanes.keyRow(lane, data.stored.key[i]);
       return {x: box.left + s.x((data.stored.from[i] + data.stored.to[i]) / 2), y: box.top + row.y + row.h / 2};
@@ -252,11 +283,16 @@ window.lockpick = Object.freeze({
   get pinned() { return app.pinned && {...app.pinned}; },
   get violation() { return app.current; },
   get key() { return app.lanes.key; },
+  get cursor() { return app.cursor; },
+  get lanes() { return app.lanes.list.map((l) => l.kind + l.i); },
   get milliseconds() { return app.timeline.surface.took; }, // that the last drawing of the lanes took
+  get counted() { return app.timeline.counted || 0; }, // violations in the window
+  get found() { return app.search.found.length; },
+  get latencies() { return app.charts.find((c) => c.plot === plotLatency).plotted; },
   get drawn() { return app.timeline.drawn || 0; },
   get counts() {
     const d = app.data;
-    return {clients: d.clients.length, masters: d.masters.length, keys: d.keys.length, attempts: d.attempts.n, leases: d.leases.n, votes: d.votes.n, stored: d.stored.n, writes: d.writes.n, faults: d.faults.length, violations: d.violations.length};
+    return {clients: d.clients.length, masters: d.masters.length, keys: d.keys.length, attempts: d.attempts.n, leases: d.leases.n, votes: d.votes.n, stored: d.stored.n, writes: d.writes.n, faults: d.faults.length, violations: d.violations.length, marks: d.marks.n};
   },
   place,
 });

@@ -63,6 +63,13 @@ class Overview {
     for (const v of data.violations) {
       if (lanes.shows(v.key)) ctx.fillRect(s.x(v.at) - 1, 3, Math.max(s.x(v.until) - s.x(v.at), 3), 7);
     }
+    const {marks} = data;
+    for (let i = 0, drawn = -1; i < marks.n; i++) {
+      const a = s.x(marks.at[i]) - 1, b = Math.max(a + 3, s.x(marks.until[i]));
+      if (!lanes.shows(marks.key[i]) || b <= drawn) continue;
+      ctx.fillRect(Math.max(a, drawn), 3, b - Math.max(a, drawn), 7);
+      drawn = b;
+    }
     ctx.fillStyle = palette.bg;
     ctx.globalAlpha = 0.62;
     const a = s.x(view.from), b = s.x(view.to);

@@ -24,6 +24,8 @@ const shortToken = (token) => token.length > 10 ? token.slice(0, 8) + '…' : to
 
 const countText = (n) => n.toLocaleString('en-US');
 
+const plural = (n, word) => countText(n) + ' ' + word + (n === 1 ? '' : 's');
+
 // list joins names: a, b and c.
 function list(names) {
   return names.length < 2 ? names.join('') : names.slice(0, -1).join(', ') + ' and ' + names[names.length - 1];

@@ -37,6 +37,7 @@ class Timeline {
     }
     this.violations(s, height);
     this.picked(s);
+    this.cursor(s, height);
     ctx.restore();
     this.names(s);
   }
@@ -78,6 +79,10 @@ class Timeline {
     const {palette, lanes} = this.app, ctx = this.ctx;
     for (const lane of lanes.list) {
       const first = lane.i === 0;
+      if (lane.kind === 'rest') {
+        ctx.fillStyle = palette.line;
+        ctx.fillRect(s.gutter, lane.y, s.width, 1);
+      }
       if (lane.kind === 'client' || lane.kind === 'master') {
         ctx.fillStyle = palette.line;
         ctx.fillRect(first ? 0 : s.gutter, lane.y, s.width, first && lane.kind === 'master' ? 2 : 1);
@@ -134,6 +139,7 @@ class Timeline {
         ctx.fillRect(narrow ? 6 : 10, middle - 6, 4, 12);
         write(data.clients[lane.i], middle, palette.ink, '600', narrow ? 14 : 20);
       }
+      if (lane.kind === 'rest') write('+' + plural(lanes.folded, 'client'), middle, palette.soft);
       if (lane.kind === 'master') write(data.masters[lane.i], middle, palette.ink, '', narrow ? 14 : 20);
     }
   }
@@ -184,6 +190,34 @@ class Timeline {
     return out;
   }
 
+  // occupancy draws what is too short for the screen: each pixel as strongly as the share of its
+  // time that is taken, in the colour of what takes most of it. It returns whether an item is that
+  // short; the others are drawn one by one.
+  occupancy(s, order, y, h, strength, shown, from, to, colour) {
+    const {view} = this.app, pixel = 1 / s.perMicro, wide = Math.ceil(s.width - s.gutter) + 1;
+    const taken = new Float64Array(wide), most = new Float64Array(wide), by = new Int32Array(wide).fill(-1);
+    const short = (i) => to(i) - from(i) < 2 * pixel;
+    for (let p = order.first(view.from), last = order.last(view.to); p < last; p++) {
+      const i = order.items[p];
+      if (!shown(i) || !short(i)) continue;
+      const a = s.x(from(i)) - s.gutter, b = s.x(to(i)) - s.gutter;
+      for (let x = Math.max(Math.floor(a), 0); x <= b && x < wide; x++) {
+        const part = Math.max(Math.min(b, x + 1) - Math.max(a, x), 0);
+        taken[x] += part;
+        if (by[x] < 0 || part > most[x]) { most[x] = part; by[x] = i; }
+      }
+    }
+    for (let x = 0; x < wide; x++) {
+      if (by[x] < 0) continue;
+      this.ctx.globalAlpha = strength * Math.min(Math.max(taken[x], 0.12), 1); // something is always seen
+      this.ctx.fillStyle = colour(by[x]);
+      this.ctx.fillRect(s.gutter + x, y, 1, h);
+      this.drawn++;
+    }
+    this.ctx.globalAlpha = 1;
+    return short;
+  }
+
   client(s, lane) {
     const {data, lanes, palette, view} = this.app, {attempts, leases, writes} = data, ctx = this.ctx;
     const part = (f) => lane.y + Math.round(lane.h * f), high = (f) => Math.max(Math.round(lane.h * f), 2);
@@ -209,10 +243,12 @@ class Timeline {
         ctx.globalAlpha = 1;
       }
     }
+    const short = this.occupancy(s, lanes.attempts[lane.i], bar, barH, 1, (i) => attempts.lease[i] >= 0 && lanes.shows(attempts.key[i]),
+      (i) => attempts.to[i], (i) => leases.hold[attempts.lease[i]], () => colour);
     for (const i of seen) {
       const l = attempts.lease[i];
       if (l < 0) continue;
-      this.box(s, attempts.to[i], leases.hold[l], bar, barH, colour);
+      if (!short(i)) this.box(s, attempts.to[i], leases.hold[l], bar, barH, colour);
       for (const span of leases.holds.get(l) || []) this.box(s, span.from, span.to, bar, barH, colour);
       const fence = leases.fence[l] ? ` · fence ${leases.fence[l]}` : '', token = shortToken(attempts.token[i]);
       const key = lanes.key < 0 && data.keys.length > 1 ? data.keys[attempts.key[i]] + ' · ' : '';
@@ -221,10 +257,12 @@ class Timeline {
         this.label(s, key + token + fence, attempts.to[i], leases.hold[l], y, palette.panel, 10.5) || this.label(s, key + token, attempts.to[i], leases.hold[l], y, palette.panel, 10.5);
       }
     }
+    const y = bar + barH - high(0.14) - 1, h = high(0.1);
+    const brief = this.occupancy(s, lanes.attempts[lane.i], y, h, 1, (i) => attempts.lease[i] >= 0 && leases.enter[attempts.lease[i]] <= leases.leave[attempts.lease[i]] && lanes.shows(attempts.key[i]),
+      (i) => leases.enter[attempts.lease[i]], (i) => leases.leave[attempts.lease[i]], () => palette.inside);
     for (const i of seen) {
       const l = attempts.lease[i];
-      if (l < 0 || !(leases.enter[l] <= leases.leave[l])) continue;
-      const y = bar + barH - high(0.14) - 1, h = high(0.1);
+      if (l < 0 || !(leases.enter[l] <= leases.leave[l]) || brief(i)) continue;
       if (s.x(leases.leave[l]) - s.x(leases.enter[l]) > 3) this.box(s, leases.enter[l], leases.leave[l], y - 1, h + 2, palette.insideEdge);
       this.box(s, leases.enter[l], leases.leave[l], y, h, palette.inside);
     }
@@ -268,11 +306,17 @@ class Timeline {
       } else this.strip(s, st.from, st.to, strip, h, palette.hatch(ctx, palette.paused, false), 'paused');
     }
     const seen = this.visible(s, lanes.stored[lane.i], (i) => stored.to[i], (i) => lanes.shows(stored.key[i]), () => true);
+    const rows = new Map(data.keys.map((_, key) => [lanes.keyRow(lane, key).y, lanes.keyRow(lane, key)]));
+    let short = () => false;
+    for (const {y, h} of rows.values()) { // the tokens of leases; those of failed attempts are faint
+      short = this.occupancy(s, lanes.stored[lane.i], y, h, 0.78, (i) => lanes.ofLease(i) && lanes.shows(stored.key[i]) && lanes.keyRow(lane, stored.key[i]).y === y,
+        (i) => stored.from[i], (i) => stored.to[i], (i) => palette.client(attempts.client[stored.attempt[i]]));
+    }
     for (const i of seen) {
       const row = lanes.keyRow(lane, stored.key[i]), a = stored.attempt[i], colour = a < 0 ? palette.faint : palette.client(attempts.client[a]);
       const lease = lanes.ofLease(i), token = stored.token[i] ? data.texts[stored.token[i]] : attempts.token[a];
       ctx.globalAlpha = lease ? 0.78 : 0.3;
-      this.box(s, stored.from[i], stored.to[i], row.y, row.h, colour);
+      if (!lease || !short(i)) this.box(s, stored.from[i], stored.to[i], row.y, row.h, colour);
       ctx.globalAlpha = 1;
       if (stored.ending[i] === 3 || stored.ending[i] === 5) this.box(s, stored.to[i], stored.to[i], row.y - 1, row.h + 2, palette.violated, 2.5);
       if (a >= 0 && row.h > 10) {
@@ -294,40 +338,6 @@ class Timeline {
     ctx.fillStyle = palette.wash;
     ctx.fillRect(a + 3, y, width + 6, h);
     this.label(s, text, from, to, y + 9, palette.ink, 10, '600');
-  }
-
-  // violations marks each one in its level's row and on the lanes of its clients.
-  // The current one is drawn last, with lines down through all lanes.
-  violations(s, height) {
-    const {data, lanes, palette, view, pinned} = this.app, ctx = this.ctx, current = pinned && pinned.kind === 'violation' ? pinned.i : -1;
-    const order = data.violations.map((_, i) => i).filter((i) => i !== current);
-    if (current >= 0) order.push(current);
-    for (const i of order) {
-      const v = data.violations[i], own = i === current;
-      if (!lanes.shows(v.key) || v.until < view.from || v.at > view.to) continue;
-      const row = lanes.levelRow(v.level), wide = Math.max(s.x(v.until) - s.x(v.at), 2);
-      for (const c of v.clients) {
-        const lane = lanes.lane('client', c);
-        if (!lane) continue;
-        ctx.globalAlpha = own ? 0.25 : 0.12;
-        this.box(s, v.at, v.until, lane.y + 1, lane.h - 1, palette.violated, 2);
-        ctx.globalAlpha = own ? 1 : 0.6;
-        if (own || wide > 6) {
-          this.box(s, v.at, v.until, lane.y + 1, 2, palette.violated, 2);
-          this.box(s, v.at, v.until, lane.y + lane.h - 1, 2, palette.violated, 2);
-        }
-      }
-      if (own) {
-        ctx.globalAlpha = 0.75;
-        this.box(s, v.at, v.at, row + 13, height, palette.violated, 1);
-        if (wide > 4) this.box(s, v.until, v.until, row + 13, height, palette.violated, 1);
-      }
-      ctx.globalAlpha = own ? 1 : 0.72;
-      this.box(s, v.at, v.until, row, 13, palette.violated, 5);
-      ctx.globalAlpha = 1;
-      if (own) this.frame(s, v.at, v.until, row - 1, 15, palette.ink, 1.5);
-      this.label(s, v.level, v.at, v.until, row + 10.5, palette.panel, 10.5, '600');
-    }
   }
 
   isPicked(kind, i) {
@@ -367,6 +377,7 @@ class Timeline {
   votes(s, a) {
     const {data, lanes, palette} = this.app, {attempts, votes} = data, ctx = this.ctx;
     const client = lanes.lane('client', attempts.client[a]);
+    if (!client) return; // it is folded
     for (let i = attempts.vote[a]; i < attempts.vote[a + 1]; i++) {
       if (votes.tried[i]) continue; // an earlier try
       const master = votes.master[i] >= 0 && lanes.lane('master', votes.master[i]);

@@ -16,8 +16,8 @@ import (
 	"lockpick/workload"
 )
 
-// Bounds is within what every schedule is tried: how many take part, what they do, and
-// what may happen to them. Time is counted in ticks: a message takes one.
+// Bounds are the bounds within which every schedule is tried: the number of participants, what
+// they do, and what may happen to them. Time is counted in ticks: a message takes one.
 type Bounds struct {
 	Lock         string        `json:"lock"`
 	Property     string        `json:"property"` // what is judged: see ExhaustiveProperties
@@ -43,9 +43,9 @@ type Bounds struct {
 // nemesis that strike one master, one link or one client, and two of single messages.
 var Faults = []string{"kill", "powercut", "shutdown", "pause", "clock", "partition", "client-pause", faultLate, faultLost}
 
-// ExhaustiveProperties are the levels that can be judged exhaustively: L2, that the time in
-// which clients may rely on their leases never overlaps, and L3, that the time from a grant
-// to the call of release never does, whatever the lease says.
+// ExhaustiveProperties are the levels that can be judged exhaustively: L2, that the times in
+// which clients may rely on their leases never overlap, and L3, that the times from a grant to
+// the call of release never do, whatever the lease says.
 var ExhaustiveProperties = []string{checker.MutualExclusion.Level, checker.BeliefExclusion.Level}
 
 // The faults of single messages.
@@ -54,7 +54,7 @@ const (
 	faultLost = "lost"
 )
 
-// DefaultBounds are small enough for a minute.
+// DefaultBounds need less than a minute.
 func DefaultBounds() Bounds {
 	return Bounds{
 		Lock: "redlock", Property: checker.MutualExclusion.Level, Masters: 3, Clients: 2, Persistence: string(cluster.None), Tick: 100 * time.Millisecond,
@@ -64,8 +64,11 @@ func DefaultBounds() Bounds {
 
 // Check returns what is wrong with the bounds, as a *Problem, or nil.
 func (b *Bounds) Check() error {
-	if _, ok := workload.LockNamed(b.Lock); !ok {
+	switch kind, ok := workload.LockNamed(b.Lock); {
+	case !ok:
 		return campaign.UnknownValue("lock", b.Lock, workload.LockNames())
+	case kind.Connects:
+		return &campaign.Problem{Field: "lock", Says: fmt.Sprintf("%s connects to its masters and decides by itself what happens when: its schedules cannot be enumerated", b.Lock)}
 	}
 	if !slices.Contains(ExhaustiveProperties, b.Property) {
 		return campaign.UnknownValue("property", b.Property, ExhaustiveProperties)
@@ -99,7 +102,7 @@ func (b *Bounds) Check() error {
 	return nil
 }
 
-// Describe lists the bounds, a sentence each: outside of them nothing was tried.
+// Describe lists the bounds, each as a sentence: nothing was tried outside of them.
 func (b *Bounds) Describe() []string {
 	ticks := func(n int) string { return search.Counted(n, "tick", "ticks") }
 	says := []string{
@@ -174,7 +177,7 @@ type strike struct {
 	master, client int // from 1; 0: none
 }
 
-// strikes are all that can strike at a tick.
+// strikes returns everything that can strike at a tick.
 func (b *Bounds) strikes() []strike {
 	var all []strike
 	for _, f := range b.Faults {
@@ -211,13 +214,13 @@ func (s strike) String() string {
 	return s.fault + " " + strings.Join(on, " ")
 }
 
-// clock is what the fault clock does to a master's clock.
+// clock returns what the fault clock does to a master's clock.
 func (b *Bounds) clock() cluster.Clock {
 	c, _, _ := nemesis.ParseClock(b.Clock)
 	return c
 }
 
-// Command is the command line that searches within these bounds.
+// Command returns the command line that searches within these bounds.
 func (b *Bounds) Command() string {
 	d := DefaultBounds()
 	command := "lockpick exhaust"

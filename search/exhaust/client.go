@@ -18,20 +18,22 @@ import (
 type client struct {
 	x       *execution
 	number  int
+	name    string
+	calling calling
 	runtime *sim.Client
 	drawn   uint64 // random bytes, so far
 }
 
-// work is all that a client does.
+// work is everything that a client does.
 func (c *client) work(kind workload.Kind) error {
 	x, b := c.x, c.x.b
-	name := fmt.Sprintf("c%d", c.number)
+	name := c.name
 	rt := fixedDelays{c.runtime, c}
 	if c.number > 1 && b.Stagger > 0 {
 		begin := x.choose(b.Stagger+1, askBegin, false)
 		_ = rt.Sleep(context.Background(), time.Duration(begin)*b.Tick)
 	}
-	lock, err := kind.New(workload.Env{
+	env := workload.Env{
 		Client: name, Masters: x.masters.ClientMasters(name), Runtime: rt,
 		TTL: time.Duration(b.TTL) * b.Tick, Timeout: time.Duration(b.Timeout)*b.Tick + b.Tick/2,
 		Hooks: redlock.Hooks{Vote: func(v redlock.Vote) {
@@ -43,8 +45,11 @@ func (c *client) work(kind workload.Kind) error {
 			}
 		}},
 		Pass: func(string, string) bool { return true }, Record: func(history.Op, time.Duration) {}, Apply: func(string, string, int64, int64) error { return nil },
-	})
-	if err != nil {
+	}
+	var lock workload.Lock
+	var err error
+	c.call("new", func() { lock, err = kind.New(env) })
+	if x.stopped || err != nil {
 		return err
 	}
 	for range b.Acquires {
@@ -52,10 +57,11 @@ func (c *client) work(kind workload.Kind) error {
 			break
 		}
 	}
-	return lock.Close()
+	c.call("close", func() { err = lock.Close() })
+	return err
 }
 
-// acquire takes the lock, holds it and gives it back; false: it was not granted.
+// acquire acquires the lock, holds it and releases it; false: it was not granted.
 func (c *client) acquire(name string, lock workload.Lock, rt protocol.Runtime) bool {
 	x, b := c.x, c.x.b
 	record := func(t history.Type, f string, v *history.Value, err error) {
@@ -73,7 +79,12 @@ func (c *client) acquire(name string, lock workload.Lock, rt protocol.Runtime) b
 	}
 	defer rt.AfterFunc(left, func() { end(errHorizon) })()
 	record(history.Invoke, history.FAcquire, nil, nil)
-	lease, err := lock.Acquire(trying, theKey)
+	var lease workload.Lease
+	var err error
+	c.call(history.FAcquire, func() { lease, err = lock.Acquire(trying, theKey) })
+	if x.failed.Load() != nil {
+		return false
+	}
 	if err != nil {
 		record(history.Fail, history.FAcquire, nil, err)
 		x.outcome[c.number-1] += fmt.Sprintf(" refused at %v", x.now())
@@ -92,12 +103,12 @@ func (c *client) acquire(name string, lock workload.Lock, rt protocol.Runtime) b
 	x.holds[c.number-1].released = true
 	record(history.Info, history.FLeave, &history.Value{Token: lease.Token()}, nil)
 	record(history.Invoke, history.FRelease, &history.Value{Token: lease.Token()}, nil)
-	err = lease.Release(context.Background())
+	c.call(history.FRelease, func() { err = lease.Release(context.Background()) })
 	record(workload.Outcome(err), history.FRelease, &history.Value{Token: lease.Token()}, err)
 	return true
 }
 
-// granted looks whether two clients hold the lock now.
+// granted checks whether two clients hold the lock now.
 func (x *execution) granted(client int, until time.Duration) {
 	now := x.now()
 	x.holds[client] = grant{until: until, acquired: true}
@@ -114,15 +125,14 @@ func (x *execution) granted(client int, until time.Duration) {
 	}
 }
 
-// fixedDelays is a client's runtime whose random bytes are its own: the same whatever others
-// draw. What is drawn eight bytes at a time makes a delay of one tick of those that
-// Redlock's locks draw.
+// fixedDelays is a client's runtime whose random bytes do not depend on what other clients
+// draw. When Redlock's locks draw eight bytes, they result in a delay of one tick.
 type fixedDelays struct {
 	*sim.Client
 	c *client
 }
 
-// redlockDelay is the least delay between two attempts, to which they add what is drawn.
+// redlockDelay is the least delay between two attempts, to which the random part is added.
 const redlockDelay = 20 * time.Millisecond
 
 // Read fills b.

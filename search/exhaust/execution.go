@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"lockpick/checker"
@@ -14,31 +15,33 @@ import (
 	"lockpick/workload"
 )
 
-// execution is one run of an exhaustive search: it follows a path of choices, and where
-// that ends goes on by itself, always with the first possibility, until it has come to a
-// state that is known, to its end, or to a violation.
+// execution is one run of an exhaustive search. It follows a path of choices, and after the
+// path takes the first possibility of each choice, until it reaches a known state, its end, or
+// a violation.
 type execution struct {
 	b       *Bounds
 	strikes []strike
 	known   func(state) bool // nil: never
 	path    []uint8          // to follow
-	taken   []uint8          // so far, the path's choices first
-	points  []point          // beyond the path, where there was a choice
+	taken   []uint8          // so far, beginning with those of the path
+	points  []point          // after the path, at which there was a choice
 
+	clients []*client
+	failed  atomic.Pointer[failedCall] // a call of the lock that did not return, or panicked
 	world   *sim.World
 	masters *sim.Cluster
 	faults  int             // so far
-	struck  []uint8         // which strikes, each with the tick, as the harness's part of the state
-	from    byte            // of the strikes, those that can be chosen yet at this tick
-	busy    map[string]bool // strikes that have not ended
+	struck  []uint8         // the strikes so far, each with its tick, as the harness's part of the state
+	from    byte            // the strikes that can still be chosen at this tick
+	busy    map[string]bool // number of strikes that have not ended
 	holds   []grant         // by client, the latest
 	found   *found
 	stopped bool
 
-	outcome                []string                    // by client: what became of its acquires; with goOn each vote, too
+	outcome                []string                    // by client: the results of its acquires; with goOn each vote, too
 	anyProcessFirst        bool                        // the next step may be that of any process that is due: all orders are tried
 	continueAfterViolation bool                        // a violation does not end the run
-	draw                   func(n int, costs bool) int // beyond the path; nil: the first possibility
+	draw                   func(n int, costs bool) int // chooses after the path; nil: the first possibility
 	recorder               *history.Recorder           // nil: nothing is recorded
 	injected               int
 }
@@ -51,16 +54,16 @@ type point struct {
 	state   state
 	depth   int // choices before it
 	n       uint8
-	costs   bool // all but the first choice use up a fault
+	costs   bool // all choices except the first use up a fault
 	faults  uint8
 	instant int64 // ns
 }
 
-// grant is a lease as its client believes in it, and the client's critical section under it.
+// grant is a lease from its client's point of view, and the client's critical section under it.
 type grant struct {
 	until    time.Duration
-	acquired bool // granted, perhaps on arrival after its end
-	released bool // the client has called release: its critical section is over
+	acquired bool // when it was granted, possibly after its end
+	released bool // the client has called release, which ends its critical section
 }
 
 // over says whether the grant can no longer conflict with one at now, at the level that is
@@ -72,7 +75,7 @@ func (g grant) over(b *Bounds, now time.Duration) bool {
 	return g.released || g.until <= now
 }
 
-// found is a violation that a run has come to.
+// found is a violation in a run.
 type found struct {
 	at     time.Duration
 	faults int
@@ -84,12 +87,12 @@ var (
 	errHorizon = errors.New("the time limit")
 )
 
-// run runs the execution to where it stops.
+// run runs the execution until it stops.
 func (x *execution) run() error {
 	b := x.b
 	x.world = sim.NewWorldOf(0, x)
 	x.world.Search = x
-	x.world.Limit = 24 * time.Hour
+	x.world.Limit = b.callLimit()
 	options := sim.Options{Latency: sim.Latency{Min: b.Tick / 2, Max: time.Duration(b.Late+1) * b.Tick}, Fsync: time.Microsecond}
 	if b.has(faultLost) {
 		options.Loss = 0.5
@@ -102,8 +105,8 @@ func (x *execution) run() error {
 	err := x.world.Run(func() {
 		done, end := x.world.Runtime().WithCancelCause(context.Background())
 		left := b.Clients
-		for i := range b.Clients {
-			c := &client{x: x, number: i + 1, runtime: x.world.ClientRuntime(fmt.Sprintf("c%d", i+1))}
+		for _, c := range x.clients {
+			c.runtime = x.world.ClientRuntime(c.name)
 			c.runtime.Go(func() {
 				if err := c.work(kind); err != nil {
 					problem = errors.Join(problem, fmt.Errorf("client c%d: %w", c.number, err))
@@ -118,7 +121,7 @@ func (x *execution) run() error {
 		}
 		for x.world.Runtime().Sleep(done, time.Hour) == nil {
 		}
-		x.world.Stop(errStopped) // what the nemesis would do yet concerns nobody
+		x.world.Stop(errStopped) // what the nemesis may still do affects nobody
 	})
 	_ = x.masters.Close()
 	if errors.Is(err, errStopped) {
@@ -127,7 +130,7 @@ func (x *execution) run() error {
 	return errors.Join(err, problem)
 }
 
-// record writes down what happens, if anybody wants to read it.
+// record records an operation, if a history is wanted.
 func (x *execution) record(op history.Op) {
 	if x.recorder != nil {
 		x.recorder.Record(op)
@@ -136,14 +139,13 @@ func (x *execution) record(op history.Op) {
 
 func (x *execution) now() time.Duration { return x.world.Elapsed() }
 
-// stop ends the run, whose choices do not matter any more.
+// stop ends the run. Later choices do not matter.
 func (x *execution) stop() {
 	x.stopped = true
 	x.world.Stop(errStopped)
 }
 
-// choose decides between n possibilities. what tells apart the questions that could be
-// asked in one state.
+// choose decides between n possibilities. what distinguishes the decisions of one state.
 func (x *execution) choose(n int, what byte, costs bool) int {
 	if x.stopped || n < 2 || costs && x.faults >= x.b.MaxFaults {
 		return 0
@@ -169,14 +171,14 @@ func (x *execution) choose(n int, what byte, costs bool) int {
 	return int(choice)
 }
 
-// state identifies where the run is: with the state of the world, what the harness
+// state identifies the current point of the run: the state of the world, and what the harness
 // itself is about to do.
 func (x *execution) state(what byte, n int) state {
 	harness := append([]byte{what, uint8(n), uint8(x.faults), x.from}, x.struck...)
 	return x.masters.State(harness)
 }
 
-// The questions.
+// The kinds of decisions.
 const (
 	askOrder byte = iota
 	askLate
@@ -187,7 +189,7 @@ const (
 	askHold
 )
 
-// Intn decides what the simulator leaves open.
+// Intn makes the simulator's decisions.
 func (x *execution) Intn(n int, what string) int {
 	switch what {
 	case sim.WhatLatency:
@@ -206,9 +208,10 @@ func (x *execution) Intn(n int, what string) int {
 	return 0
 }
 
-// untilTick is how long a message travels that arrives n ticks from now: always at a
-// tick, so that what comes from different places can come at once. Of what is sent
-// between ticks the first one counts as a tick if it is half a tick away or more.
+// untilTick returns how long a message travels that arrives n ticks from now. It always arrives
+// at a tick, so that messages from different places can arrive at the same time. For a message
+// that is sent between ticks, the next tick counts as the first if it is at least half a tick
+// away.
 func (x *execution) untilTick(n time.Duration) time.Duration {
 	tick := x.b.Tick
 	since := x.now() % tick
@@ -218,11 +221,10 @@ func (x *execution) untilTick(n time.Duration) time.Duration {
 	return n*tick - since
 }
 
-// Next takes the processes one after the other: what happens to one of them at an
-// instant does not touch another. Only among the things that happen to one process does
-// the order matter.
+// Next chooses one process after the other: an event of one process does not affect another at
+// the same instant. Only the order of the events of one process matters.
 func (x *execution) Next(due []sim.Due) int {
-	var mine []int // what the first process could do
+	var mine []int // the possible events of the first process
 	first := -1
 	for i, d := range due {
 		switch r := rank(&d); {
@@ -245,7 +247,7 @@ func (x *execution) Next(due []sim.Due) int {
 	return mine[x.choose(len(mine), askOrder, false)]
 }
 
-// runnable leaves of what is due at one process what it could take first.
+// runnable returns which of one process's events could be the first.
 func (x *execution) runnable(due []sim.Due, mine []int) []int {
 	switch d := &due[mine[0]]; {
 	case rank(d) == harness: // in the order in which they were scheduled
@@ -263,8 +265,8 @@ func (x *execution) runnable(due []sim.Due, mine []int) []int {
 	return oldestPerClient(due, mine)
 }
 
-// harness is the rank of what belongs to no process of those that are tried. It goes
-// first: the nemesis decides what will strike before anything happens at a tick.
+// harness is the rank of events without a process under test. They come first: the nemesis
+// decides what will strike before anything happens at a tick.
 const harness = 0
 
 // rank orders the processes: masters, then clients.
@@ -278,8 +280,8 @@ func rank(d *sim.Due) int {
 	return harness
 }
 
-// firstForClient is what a client takes first: replies in the order of the masters, then all
-// else in the order in which it was scheduled.
+// firstForClient returns what a client handles first: replies in the order of the masters, then
+// everything else in the order in which it was scheduled.
 func firstForClient(due []sim.Due, mine []int) int {
 	first := mine[0]
 	for _, i := range mine[1:] {
@@ -290,7 +292,7 @@ func firstForClient(due []sim.Due, mine []int) int {
 	return first
 }
 
-// oldestPerClient leaves of what each client sent to a master that which it sent first.
+// oldestPerClient returns, for each client, the message to a master that it sent first.
 func oldestPerClient(due []sim.Due, mine []int) []int {
 	var seen []string
 	return slices.DeleteFunc(mine, func(i int) bool {
@@ -304,5 +306,5 @@ func oldestPerClient(due []sim.Due, mine []int) []int {
 	})
 }
 
-// theKey is the one key.
+// theKey is the only key.
 const theKey = "k0"

@@ -119,7 +119,7 @@ func TestNothingIsLeftOut(t *testing.T) {
 					}
 					return random.IntN(n)
 				}
-				if err := x.run(); err != nil {
+				if err := x.toItsEnd(); err != nil {
 					t.Fatal(err)
 				}
 				outcome := strings.Join(x.outcome, ";")
@@ -152,7 +152,7 @@ func TestStatesSaveWorkAlone(t *testing.T) {
 		path := open[len(open)-1]
 		open = open[:len(open)-1]
 		x := &execution{b: &b, strikes: b.strikes(), path: path, continueAfterViolation: true}
-		if err := x.run(); err != nil {
+		if err := x.toItsEnd(); err != nil {
 			t.Fatal(err)
 		}
 		runs++

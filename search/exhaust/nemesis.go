@@ -12,8 +12,8 @@ import (
 	"lockpick/history/fault"
 )
 
-// runNemesis is the nemesis: at each tick it may choose a fault, which strikes right after
-// what happens at that tick.
+// runNemesis runs the nemesis: at each tick it may choose a fault, which strikes right after
+// the events of that tick.
 func (x *execution) runNemesis() {
 	rt := x.world.Runtime()
 	for tick := 0; tick <= x.b.Horizon && x.faults < x.b.MaxFaults; tick++ {
@@ -43,8 +43,8 @@ func (x *execution) runNemesis() {
 	}
 }
 
-// afterTick is how long after a tick a fault strikes: when all that happens at the tick
-// has happened, and long before the next.
+// afterTick is how long after a tick a fault strikes: after all events of the tick, and long
+// before the next tick.
 const afterTick = 100 * time.Microsecond
 
 // inject is a fault from its beginning to its end.
@@ -119,13 +119,13 @@ func (x *execution) inject(s strike) {
 	}
 	x.recordFault(s.fault, history.PhaseHeal, op)
 	delete(x.busy, s.String())
-	if i := x.entry(s); i >= 0 { // it has no consequences any more but those that State sees
+	if i := x.entry(s); i >= 0 { // it has no further consequences except those in State
 		x.struck = slices.Delete(x.struck, i, i+3)
 	}
 }
 
-// ignoreDown lets pass that a master cannot be paused or resumed which another fault has
-// ended.
+// ignoreDown ignores the error that a master cannot be paused or resumed because another fault
+// has ended it.
 func ignoreDown(err error) error {
 	if errors.Is(err, cluster.ErrDown) {
 		return nil
@@ -151,7 +151,7 @@ func (x *execution) recordFault(name, phase string, v history.Value) {
 	}
 }
 
-// recordState records what a master's process is, and when it is up what it stores.
+// recordState records the state of a master's process and, if it is up, what it stores.
 func (x *execution) recordState(m cluster.Master) {
 	v := &history.Value{State: string(m.State())}
 	if m.State() == cluster.Up {

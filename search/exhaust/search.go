@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"lockpick/campaign"
@@ -18,47 +19,47 @@ import (
 	"lockpick/workload"
 )
 
-// Options is a search that tries every schedule within bounds.
+// Options are the options of a search that tries every schedule within bounds.
 type Options struct {
 	Bounds    Bounds
 	TimeLimit time.Duration // in real time; 0: none
-	MaxStates int           // 0: none; 1 million take about 0.3 GB
-	Workers   int           // 0: one for each processor; what is found does not depend on it
+	MaxStates int           // greatest number of states; 0: none; 1 million take about 0.3 GB
+	Workers   int           // 0: one for each processor; the result does not depend on it
 
 	Live func(Status) // called a few times a second; may be nil
 }
 
-// Status is how a search is getting on.
+// Status is the progress of a search.
 type Status struct {
-	States, Open int // visited; of the choices there, those that are yet to be tried
+	States, Open int // number of states visited, and of choices there that remain to be tried
 	Faults       int // in the schedules that are being tried now
 	Tick         int // at which they differ from those before
 	Elapsed      time.Duration
 	Limit        time.Duration
 }
 
-// Result is what a search found.
+// Result is the result of a search.
 type Result struct {
 	Bounds  Bounds
 	Judged  checker.Property
-	Verdict checker.Verdict // violated, holds, or unknown: the search was cut short
+	Verdict checker.Verdict // violated, holds, or unknown if the search was interrupted
 	Why     string
-	States  int   // different points at which something was to be decided
+	States  int   // number of different points with a decision
 	Runs    int   // simulations
 	Steps   int64 // events in them
 	Elapsed time.Duration
 
-	// The shortest counterexample: the one with the fewest faults, and of these the one
-	// that is violated first.
+	// The shortest counterexample: the one with the fewest faults, and of these the one with
+	// the earliest violation.
 	Faults    int
 	At        time.Duration
 	History   *history.History // of it; nil: there is none
 	Violation *checker.Violation
 }
 
-// Run tries every schedule within the bounds, or until there is no shorter
-// counterexample than the one that was found, or ctx ends. The verdict is about the property
-// that the bounds name. Errors that are not about the bounds are *HarnessError.
+// Run tries every schedule within the bounds, until there is no shorter counterexample than the
+// one that was found, or ctx ends. The verdict is about the property that the bounds name.
+// Errors that are not about the bounds are *HarnessError.
 func Run(ctx context.Context, e Options) (*Result, error) {
 	if err := e.Bounds.Check(); err != nil {
 		return nil, err
@@ -72,6 +73,9 @@ func Run(ctx context.Context, e Options) (*Result, error) {
 	r.States, r.Runs, r.Steps, r.Elapsed = len(s.visited), s.runs, s.steps, time.Since(s.began)
 	if err != nil {
 		return r, &campaign.HarnessError{Err: err}
+	}
+	if s.failed != nil {
+		return r, s.concludeFailed(r)
 	}
 	if s.best == nil {
 		r.Verdict, r.Why = checker.Holds, fmt.Sprintf("it holds for all schedules within these bounds (%d states)", r.States)
@@ -91,11 +95,11 @@ func Run(ctx context.Context, e Options) (*Result, error) {
 	return r, nil
 }
 
-// searcher is a search under way.
+// searcher is the state of a search.
 //
-// It is stateless: a point of a run is known by the choices that lead to it, and is come
-// to again by making them again, as coroutines cannot be copied. But it remembers the
-// states of all points that it has come to, and goes on from each of them only once.
+// It cannot copy the state of a run, because coroutines cannot be copied: it identifies a point
+// of a run by the choices that lead to it, and returns to it by making them again. It remembers
+// the states of all points that it has visited, and continues from each of them only once.
 type searcher struct {
 	Options
 	began   time.Time
@@ -106,11 +110,12 @@ type searcher struct {
 	runs    int
 	steps   int64
 	best    *found
+	failed  *failedCall // it ends the search
 
 	outcomes map[string]bool // if not nil: of all runs that came to their end; violations do not end them
 }
 
-// pendingPath is a choice that is yet to be made: another one at a point of a run.
+// pendingPath is a choice that remains to be made: another one at a point of a run.
 type pendingPath struct {
 	path    []uint8 // of the run that came to the point; shared
 	depth   int     // of the point
@@ -120,8 +125,8 @@ type pendingPath struct {
 	serial  int
 }
 
-// frontier gives out the choices with the fewest faults first, of these the earliest.
-// Time and faults never decrease along a run, so what is found first is the shortest.
+// frontier returns the choices with the fewest faults first, and of these the earliest. Time
+// and faults never decrease along a run, so the first violation that is found is the shortest.
 type frontier []pendingPath
 
 func (f frontier) Len() int { return len(f) }
@@ -139,11 +144,11 @@ func (f *frontier) Pop() any {
 	return x
 }
 
-// batch is how many runs are made beside each other. What they come to is put together
-// in their order, so that it does not depend on how many processors made them.
+// batch is how many runs are made concurrently. Their results are merged in their order, so
+// that the result does not depend on the number of processors.
 const batch = 64
 
-// search makes all runs. It says why it was cut short, if it was.
+// search makes all runs. It returns why it was interrupted, if it was.
 func (s *searcher) search(ctx context.Context) (cut string, err error) {
 	jobs := []pendingPath{{}}
 	first := true
@@ -161,6 +166,9 @@ func (s *searcher) search(ctx context.Context) (cut string, err error) {
 				return "", fmt.Errorf("a run of the search: %w", x.err)
 			}
 			s.merge(&jobs[i], x)
+			if s.failed = x.failed; s.failed != nil {
+				return "", nil
+			}
 		}
 		s.live(&jobs[0])
 		switch {
@@ -174,7 +182,7 @@ func (s *searcher) search(ctx context.Context) (cut string, err error) {
 	}
 }
 
-// next takes choices that no found counterexample makes needless.
+// next returns choices, without those that a counterexample has made unnecessary.
 func (s *searcher) next(jobs []pendingPath) []pendingPath {
 	for len(jobs) < batch && len(s.open) > 0 {
 		t := s.open[0]
@@ -186,31 +194,38 @@ func (s *searcher) next(jobs []pendingPath) []pendingPath {
 	return jobs
 }
 
-// runResult is what came of a run.
+// runResult is the result of a run.
 type runResult struct {
 	path    []uint8
 	points  []point
 	found   *found
+	failed  *failedCall
 	steps   int64
 	err     error
 	outcome string // "": it was stopped before its end
 }
 
-// make makes runs beside each other. They only read what is visited.
+// make makes runs concurrently. They only read the visited states.
 func (s *searcher) make(jobs []pendingPath, first bool) []runResult {
 	done := make([]runResult, len(jobs))
 	var wait sync.WaitGroup
 	turn := make(chan int)
+	var frozen atomic.Bool
 	for range min(s.Workers, len(jobs)) {
 		wait.Add(1)
 		go func() {
 			defer wait.Done()
 			for i := range turn {
+				if frozen.Load() { // the search is over, and other runs may stand still as long
+					continue
+				}
 				var path []uint8
 				if !first {
 					path = append(append(path, jobs[i].path[:jobs[i].depth]...), jobs[i].choice)
 				}
-				done[i] = s.follow(path)
+				if done[i] = s.follow(path); done[i].failed != nil && done[i].failed.frozen {
+					frozen.Store(true)
+				}
 			}
 		}()
 	}
@@ -232,7 +247,11 @@ func (s *searcher) follow(path []uint8) runResult {
 		own[p] = struct{}{}
 		return known
 	}}
-	err := x.run()
+	err := x.toItsEnd()
+	if f := x.failed.Load(); f != nil {
+		f.path = path // beyond it, a run takes the first possibility
+		return runResult{failed: f}
+	}
 	m := runResult{path: x.taken, points: x.points, found: x.found, steps: x.world.Steps(), err: err}
 	if !x.stopped {
 		m.outcome = strings.Join(x.outcome, ";")
@@ -240,7 +259,8 @@ func (s *searcher) follow(path []uint8) runResult {
 	return m
 }
 
-// merge takes up what a run came to, as far as no run of the same batch was there before.
+// merge adds the result of a run, up to the first state that another run of the same batch has
+// visited.
 func (s *searcher) merge(job *pendingPath, x runResult) {
 	s.runs++
 	if s.outcomes != nil && x.outcome != "" {
@@ -249,7 +269,7 @@ func (s *searcher) merge(job *pendingPath, x runResult) {
 	s.steps += x.steps
 	for _, p := range x.points {
 		if _, known := s.visited[p.state]; known {
-			return // the other run goes on from there, and finds what this one found
+			return // the other run continues from there, and finds what this one found
 		}
 		s.visited[p.state] = struct{}{}
 		for choice := uint8(1); choice < p.n; choice++ {
@@ -277,19 +297,13 @@ func (s *searcher) live(job *pendingPath) {
 	})
 }
 
-// confirm makes the run of a counterexample once more, to its end, and has the checker
-// judge what is recorded of it.
+// confirm repeats the run of a counterexample to its end, and lets the checker judge its
+// history.
 func (s *searcher) confirm(f *found) (*history.History, *checker.Violation, error) {
 	b := &s.Bounds
-	kind, _ := workload.LockNamed(b.Lock)
-	x := &execution{b: b, strikes: b.strikes(), path: f.path}
-	x.recorder = history.NewMemory(history.Header{
-		Name: "exhaust-" + b.Lock, Started: sim.Epoch, Driver: campaign.Sim, Lock: b.Lock, Masters: b.Masters, Quorum: kind.Quorum(b.Masters), Persistence: b.Persistence,
-		Clients: b.Clients, Keys: 1, TTL: time.Duration(b.TTL) * b.Tick, Faults: b.nemesisFaults(), Nemesis: "exhaustive",
-		Versions: map[string]string{"redis": sim.Version, "lockpick": campaign.Version()},
-	}, x.now)
-	if err := x.run(); err != nil {
-		return nil, nil, fmt.Errorf("the counterexample, run again: %w", err)
+	x := s.recorded(f.path)
+	if err := x.toItsEnd(); err != nil || x.failed.Load() != nil {
+		return nil, nil, fmt.Errorf("the counterexample, run again: %w", errors.Join(err, errNotAgain))
 	}
 	x.record(history.Op{Process: history.Harness, Type: history.Info, F: history.FEnd})
 	h := x.recorder.History()
@@ -303,7 +317,48 @@ func (s *searcher) confirm(f *found) (*history.History, *checker.Violation, erro
 	return h, nil, errors.New("the search saw the lock held twice, and the checker does not: this is a bug of Lockpick")
 }
 
-// nemesisFaults are those of the faults that are the nemesis's.
+var errNotAgain = errors.New("it did not go the same way")
+
+// recorded is an execution along a path that records a history.
+func (s *searcher) recorded(path []uint8) *execution {
+	b := &s.Bounds
+	kind, _ := workload.LockNamed(b.Lock)
+	x := &execution{b: b, strikes: b.strikes(), path: path}
+	x.recorder = history.NewMemory(history.Header{
+		Name: "exhaust-" + b.Lock, Started: sim.Epoch, Driver: campaign.Sim, Lock: b.Lock, Masters: b.Masters, Quorum: kind.Quorum(b.Masters), Persistence: b.Persistence,
+		Clients: b.Clients, Keys: 1, TTL: time.Duration(b.TTL) * b.Tick, Faults: b.nemesisFaults(), Nemesis: "exhaustive",
+		Versions: map[string]string{"redis": sim.Version, "lockpick": campaign.Version()},
+	}, x.time)
+	return x
+}
+
+// concludeFailed makes the run of a failed call once more, to record it.
+func (s *searcher) concludeFailed(r *Result) error {
+	f := s.failed
+	x := s.recorded(f.path)
+	err := x.toItsEnd()
+	again := x.failed.Load()
+	if err != nil || again == nil || again.judged != f.judged {
+		return &campaign.HarnessError{Err: fmt.Errorf("the failed call, run again: %w", errors.Join(err, errNotAgain))}
+	}
+	x.record(again.op)
+	x.record(history.Op{Process: history.Harness, Type: history.Info, F: history.FEnd})
+	x.recorder.Seal()
+	r.History, r.Judged, r.At = x.recorder.History(), f.judged, f.at
+	report := checker.Check(r.History)
+	if err = report.Err(); err != nil {
+		return &campaign.HarnessError{Err: err}
+	}
+	found := report.Result(f.judged)
+	if found == nil || len(found.Violations) == 0 {
+		return &campaign.HarnessError{Err: errors.New("the search saw a call fail, and the checker does not: this is a bug of Lockpick")}
+	}
+	r.Violation = &found.Violations[0]
+	r.Verdict, r.Why = checker.Violated, r.Violation.Summary+": the search ended there"
+	return nil
+}
+
+// nemesisFaults returns those of the faults that the nemesis has.
 func (b *Bounds) nemesisFaults() []string {
 	var all []string
 	for _, f := range b.Faults {
@@ -314,7 +369,7 @@ func (b *Bounds) nemesisFaults() []string {
 	return all
 }
 
-// Keep stores the counterexample as a run: its history, and what is concluded of it.
+// Keep stores the counterexample as a run: its history and its result.
 func (x *Result) Keep(store campaign.Store) (dir string, r *campaign.Result, err error) {
 	return store.Add(x.History, x.Bounds.Command())
 }

@@ -1,6 +1,7 @@
-// Package goscripts has simulated masters run the Lua scripts of the locks under test: it
-// registers a Go twin of each script that package workload has and redlock has not. Import
-// it for that alone. A test compares every twin with its script on a real master.
+// Package goscripts lets simulated masters run the Lua scripts of the locks under test. It
+// registers a Go version of each script of package workload that redlock does not have. It is
+// imported only for that effect. A test compares every Go version with its script on a real
+// master.
 package goscripts
 
 import (
@@ -128,7 +129,7 @@ func fairSet(db sim.DB, keys, args []string) any {
 	return int64(0)
 }
 
-// queue is that of a fair lock.
+// queue is the queue of a fair lock.
 type queue struct {
 	db         sim.DB
 	key        string
@@ -158,7 +159,7 @@ func (q *queue) pop() {
 
 func field(what string, i int64) string { return fmt.Sprintf("%s%d", what, i) }
 
-// whole is a number that a client or this script has written.
+// whole parses a number that a client or this script has written.
 func whole(text string) int64 {
 	n, _ := strconv.ParseInt(text, 10, 64)
 	return n
@@ -170,7 +171,7 @@ func init() {
 	}
 }
 
-// own reports whether a key holds the first argument.
+// own reports whether a key stores the first argument.
 func own(db sim.DB, keys, args []string) bool {
 	text, held := db.Get(keys[0])
 	return held && text == args[0]

@@ -11,8 +11,8 @@ import (
 	"lockpick/workload"
 )
 
-// Acquire asks the process to acquire. ctx ends the waiting at its deadline only: the
-// process gets the timeout in the request.
+// Acquire makes the process acquire the lock. ctx ends the wait only at its deadline, because
+// the process knows only the timeout in the request.
 func (c *Client) Acquire(ctx context.Context, key string) (workload.Lease, error) {
 	within := c.site.AcquireTimeout
 	if end, ok := ctx.Deadline(); ok {
@@ -29,8 +29,8 @@ func (c *Client) Acquire(ctx context.Context, key string) (workload.Lease, error
 	return c.granted(key, "", m, invoked), nil
 }
 
-// granted makes a lease of what the process says of a request that was invoked then. token is that of the
-// lease that it extends, if it does.
+// granted makes a lease of the outcome of a request that was invoked at that time. token is
+// that of the lease that it extends, if it does.
 func (c *Client) granted(key, token string, m Message, invoked time.Time) workload.Lease {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -45,7 +45,7 @@ func (c *Client) granted(key, token string, m Message, invoked time.Time) worklo
 	if bent, ok := c.bent[l.token]; ok && bent.At > m.At { // its clock was bent before this was read
 		l.until = bent.until()
 	}
-	if before := c.leases[l.token]; before != nil { // it was extended: one lock, one context
+	if before := c.leases[l.token]; before != nil { // the same lock was extended: it keeps its context
 		l.ctx, l.end = before.ctx, before.end
 	}
 	cause, over := c.ended[l.token]
@@ -65,7 +65,8 @@ func (c *Client) granted(key, token string, m Message, invoked time.Time) worklo
 	return c.shown(l)
 }
 
-// seenToken is the token that a master granted since then, if the links saw one. The caller holds c.mu.
+// seenToken returns the token that a master has granted since then, if the links saw one. The
+// caller holds c.mu.
 func (c *Client) seenToken(since time.Time) string {
 	var latest grant
 	for _, g := range c.seen {
@@ -76,9 +77,10 @@ func (c *Client) seenToken(since time.Time) string {
 	return latest.token
 }
 
-// lasts is when a lease ends. What is left of it was said when the machine's clock showed m.At. A client that does
-// not say it is taken at its library's word: the TTL counts from when it sent the command that was granted
-// (the first of them, with several masters), or if nobody saw that, from the invocation. The caller holds c.mu.
+// lasts returns when a lease ends. The remaining time in the message holds at the time m.At of
+// the machine's clock. If a client does not state it, the TTL counts from when it sent the
+// command that was granted (with several masters, the first of them); if no link saw that
+// command, from the invocation. The caller holds c.mu.
 func (c *Client) lasts(token string, m Message, invoked time.Time) time.Time {
 	switch {
 	case m.At != 0:
@@ -98,10 +100,10 @@ func (c *Client) lasts(token string, m Message, invoked time.Time) time.Time {
 	return first.Add(c.site.TTL)
 }
 
-// forever is how long leases last that have no end.
+// forever is the length of leases that have no end.
 const forever = 24 * time.Hour
 
-// shown is a lease as the workload sees it: one that writes itself, if its client can.
+// shown returns a lease as the workload sees it: a Writer, if its client writes by itself.
 func (c *Client) shown(l *lease) workload.Lease {
 	if c.hello.Has(workload.CanWrite) {
 		return &writer{l}
@@ -121,7 +123,7 @@ func (c *Client) valid(m Message) *lease {
 	return l
 }
 
-// ago is how long ago a message's event happened; 0 if the message does not say.
+// ago returns how long ago the event of a message happened; 0 if the message does not say.
 func (m *Message) ago() time.Duration {
 	if m.When == 0 {
 		return 0
@@ -129,9 +131,9 @@ func (m *Message) ago() time.Duration {
 	return max(0, time.Duration(monotonic()-m.When))
 }
 
-// until is when the rest of a lease's validity ends.
+// until returns when the remaining validity of a lease ends.
 func (m *Message) until() time.Time {
-	now := time.Now() // read first, so that the rest errs on the safe side
+	now := time.Now() // read first, so that the error is on the safe side
 	return now.Add(m.Left - time.Duration(monotonic()-m.At))
 }
 
@@ -140,7 +142,7 @@ type lease struct {
 	client     *Client
 	key, token string
 	fence      int64
-	until      time.Time // guarded by client.mu: the client's clocks may be bent
+	until      time.Time // guarded by client.mu, because the client's clocks may be bent
 	ctx        context.Context
 	end        context.CancelCauseFunc
 }
@@ -178,10 +180,10 @@ func (l *lease) Release(context.Context) error {
 	return err
 }
 
-// writer is a lease of a client that writes itself.
+// writer is a lease of a client that writes by itself.
 type writer struct{ *lease }
 
-// Write has the process check its lease, send its token if it is to mark the resource, and
+// Write makes the process check its lease, send its token if it is to mark the resource, and
 // send a write.
 func (l *writer) Write(value int64, mark bool) error {
 	_, err := l.client.ask(Request{Op: opWrite, Key: l.key, Token: l.token, Value: value, Mark: mark})

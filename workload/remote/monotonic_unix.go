@@ -4,7 +4,7 @@ package remote
 
 import "golang.org/x/sys/unix"
 
-// monotonic is the machine's monotonic clock in ns, the same for all its processes.
+// monotonic returns the machine's monotonic clock in ns, which is the same for all processes.
 func monotonic() int64 {
 	var t unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) != nil {

@@ -33,14 +33,14 @@ type Request struct {
 	Value    int64         `json:"value,omitempty"`
 	Mark     bool          `json:"mark,omitempty"` // write: put the token into the resource just before
 
-	// clock: from now on the client's clocks count Rate seconds in a true one, and its wall
-	// clock is Offset (ns) ahead of where it would be had it never been stepped
+	// clock: from now on the client's clocks count Rate seconds in a true second, and its wall
+	// clock is Offset (ns) ahead of where it would be if it had never been stepped
 	Rate   float64       `json:"rate,omitempty"`
 	Offset time.Duration `json:"offset,omitempty"`
 }
 
-// ProtocolVersion is that of the protocol that docs/clients.md describes. Version 2 added what init answers, and made
-// all but four requests optional.
+// ProtocolVersion is the version of the protocol in docs/clients.md. Version 2 added the fields
+// of the answer to init, and made all but four requests optional.
 const ProtocolVersion = 2
 
 // The requests.
@@ -55,8 +55,8 @@ const (
 	opExit     = "exit"
 )
 
-// Message is a message of a client process: one line on its stdout. An outcome (ok, fail,
-// info) ends the request; the others come in between, or at any time.
+// Message is a message of a client process: one line on its stdout. An outcome (ok, fail, info)
+// ends the request; the other messages come during a request, or at any time.
 type Message struct {
 	Type  string         `json:"type"` // ok, fail, info; vote, point, mark, apply, ended, renewed, valid, clock
 	Key   string         `json:"key,omitempty"`
@@ -65,15 +65,15 @@ type Message struct {
 	Token string         `json:"token,omitempty"` // of acquire and extend: a shorter way to write value.token
 	Fence int64          `json:"fence,omitempty"` // of acquire: value.fence
 	Hello                // of init
-	// Left is, of acquire, extend, renewed and valid, for how long the lease is still valid by the
-	// client's own clock, and At the machine's monotonic clock at that moment (ns).
+	// Left is how long the lease is still valid on the client's own clock (of acquire, extend,
+	// renewed and valid), and At is the machine's monotonic clock at that moment (ns).
 	Left time.Duration `json:"left,omitempty"`
 	At   int64         `json:"at,omitempty"`
-	// When is, of a vote, what the machine's monotonic clock showed when the reply was there (ns).
+	// When is the machine's monotonic clock at the moment of the reply (of vote, ns).
 	When int64 `json:"when,omitempty"`
 }
 
-// check returns what is wrong with a message.
+// check returns what is wrong with a message, or nil.
 func (m *Message) check() error {
 	told := []string{msgVote, msgPoint, msgMark, msgApply, msgEnded, msgRenewed, msgValid, msgClock}
 	switch {
@@ -85,14 +85,14 @@ func (m *Message) check() error {
 	return nil
 }
 
-// The messages that are no outcomes.
+// The messages that are not outcomes.
 const (
-	msgVote    = "vote"    // a master's reply: error if none came, value as in the history
+	msgVote    = "vote"    // a master's reply: error if there was none, value as in the history
 	msgPoint   = "point"   // the client is at value.point and waits for continue
-	msgMark    = "mark"    // the client's token is on its way to the resource
-	msgApply   = "apply"   // the client's write is on its way to the resource
+	msgMark    = "mark"    // the client sends its token to the resource
+	msgApply   = "apply"   // the client sends its write to the resource
 	msgEnded   = "ended"   // the lease with value.token is known to be over
-	msgRenewed = "renewed" // the lock has extended the lease with value.token by itself
-	msgValid   = "valid"   // the lease with value.token ends at another time than was said: its clock was bent
-	msgClock   = "clock"   // the client goes by the clock of a request now: value.rate, value.offset
+	msgRenewed = "renewed" // the lock has extended the lease with value.token without a call
+	msgValid   = "valid"   // the lease with value.token ends at another time than was stated, because its clock was bent
+	msgClock   = "clock"   // the client uses the clock of a request now: value.rate, value.offset
 )

@@ -19,8 +19,8 @@ import (
 	"lockpick/workload"
 )
 
-// Serve is a client process: it reads requests from in and answers them on out, until
-// it is asked to exit or in ends. An error says which line could not be understood.
+// Serve runs a client process: it reads requests from in and writes answers to out, until a
+// request to exit or the end of in. The error names the line that it could not understand.
 func Serve(in io.Reader, out io.Writer) error {
 	s := &server{in: bufio.NewScanner(in), out: json.NewEncoder(out), clock: workload.NewClock(protocol.RealTime{}), requests: make(chan line), leases: map[string]workload.Lease{}}
 	s.in.Buffer(nil, 1<<20)
@@ -43,18 +43,18 @@ func Serve(in io.Reader, out io.Writer) error {
 
 type server struct {
 	in     *bufio.Scanner
-	mu     sync.Mutex // of out: votes come at any time
+	mu     sync.Mutex // of out, because votes can be written at any time
 	out    *json.Encoder
 	init   Request
 	clock  *workload.Clock
 	lock   workload.Lock
-	broken error // why nothing more is served
+	broken error // why it serves nothing more
 
-	bending sync.Mutex // no lease's end is reported while a clock is being changed
+	bending sync.Mutex // while a clock is being changed, no end of a lease is reported
 	leases  map[string]workload.Lease
 
 	requests  chan line       // closed at the end of in
-	listening context.Context // ends with in, and with the conversation
+	listening context.Context // ends with in, or with the conversation
 	end       context.CancelCauseFunc
 }
 
@@ -76,8 +76,8 @@ func (s *server) close() {
 	}
 }
 
-// read reads requests until in ends. What becomes of the clocks holds at once, whatever
-// the client is about; and so does the end: nobody is left to acquire for.
+// read reads requests until in ends. It changes the clocks at once, whatever the client is
+// doing. It also ends the conversation at once, because nobody needs the answers any more.
 func (s *server) read() {
 	defer close(s.requests)
 	defer s.end(errInEnded)
@@ -104,8 +104,8 @@ func (s *server) read() {
 	}
 }
 
-// bend sets the clocks, and says so, and first until when the leases are valid that end at
-// another time for it.
+// bend sets the clocks. It first reports the new ends of the leases whose end changes, and then
+// that the clocks are set.
 func (s *server) bend(to cluster.Clock) {
 	s.bending.Lock()
 	defer s.bending.Unlock()
@@ -130,7 +130,7 @@ func (s *server) bend(to cluster.Clock) {
 	s.say(Message{Type: msgClock, Value: v})
 }
 
-// pass hands a line to whoever serves it, unless the conversation is over.
+// pass hands a line to the goroutine that serves it, unless the conversation is over.
 func (s *server) pass(l line) bool {
 	select {
 	case s.requests <- l:
@@ -154,7 +154,7 @@ func (s *server) next() (Request, error) {
 func (s *server) say(m Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_ = s.out.Encode(m) // nobody listens any more: the next read will show that
+	_ = s.out.Encode(m) // the harness does not read any more: the next read of in will show that
 }
 
 // outcome ends a request.
@@ -256,7 +256,7 @@ func (s *server) start(r Request) error {
 	return nil
 }
 
-// renewed reports a lease that the lock has extended by itself.
+// renewed reports a lease that the lock has extended without a call.
 func (s *server) renewed(key string, l workload.Lease) {
 	s.bending.Lock()
 	defer s.bending.Unlock()
@@ -269,8 +269,8 @@ func (s *server) refuse(err error) {
 	s.say(Message{Type: string(history.Fail), Error: err.Error()})
 }
 
-// reach says that the client is at a point, and waits for leave to go on. The harness
-// may stop the whole process meanwhile. An error says that there will be none.
+// reach reports that the client is at a point, and waits for continue. The harness may stop the
+// whole process meanwhile. The error says that continue will not come.
 func (s *server) reach(point, key string) error {
 	s.say(Message{Type: msgPoint, Key: key, Value: &history.Value{Point: point}})
 	r, err := s.next()
@@ -298,7 +298,7 @@ func (s *server) acquire(r Request) {
 	s.granted(r.Key, lease)
 }
 
-// granted answers with a lease and the rest of its validity at this moment.
+// granted answers with a lease and its remaining validity at this moment.
 func (s *server) granted(key string, l workload.Lease) {
 	s.bending.Lock()
 	defer s.bending.Unlock()
@@ -321,8 +321,8 @@ func (s *server) withLease(r Request, f func(workload.Lease) error) {
 	}
 }
 
-// write checks the lease, sends the token if it is to, and then the write: what happens between the two is
-// what leases cannot protect.
+// write checks the lease, sends the token if it is to, and then sends the write. A lease cannot
+// protect what happens between the check and the write.
 func (s *server) write(r Request, l workload.Lease) error {
 	if l.Until().Sub(s.clock.Now()) <= s.init.Margin || l.Context().Err() != nil {
 		return fmt.Errorf("%w: not written", redlock.ErrExpired)

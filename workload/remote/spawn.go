@@ -15,20 +15,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// child is a running client process and what connects it with the harness: its standard streams, and file
-// descriptors 3 (requests) and 4 (messages) for libraries that print.
+// child is a running client process and its connections with the harness: its standard streams,
+// and the file descriptors 3 (requests) and 4 (messages) for programs that print to stdout.
 type child struct {
 	cmd      *exec.Cmd
-	lines    chan incoming // what it says; closed when it has said its last
+	lines    chan incoming // its messages; closed after the last one
 	stderr   tail
 	log      io.WriteCloser // of stderr; may be nil
 	mu       sync.Mutex
-	requests []io.WriteCloser // where requests go: stdin and fd 3 until it has said something
+	requests []io.WriteCloser // where requests go: stdin and descriptor 3 until its first message
 	messages *os.File         // fd 4
 	group    int              // its process group; 0: it must not be signalled any more
 }
 
-// incoming is a line that a process said, or why nothing more can be read.
+// incoming is a line of a process, or the reason why there will be no more.
 type incoming struct {
 	line []byte
 	from int // the file descriptor: 1 or 4
@@ -38,15 +38,17 @@ type incoming struct {
 // maxMessage bounds a line.
 const maxMessage = 1 << 20
 
-// spawn runs a command. What it writes to stderr also goes to log, which is closed at its end; log may be nil.
+// spawn runs a command. Its stderr also goes to log, which is closed at its end; log may be
+// nil.
 func spawn(command, env []string, log io.WriteCloser) (*child, error) {
 	p := &child{cmd: exec.Command(command[0], command[1:]...), lines: make(chan incoming), log: log}
 	if len(env) > 0 {
 		p.cmd.Env = append(os.Environ(), env...)
 	}
-	// In a group of its own, so that Ctrl-C in a terminal does not reach it, and so that its children are
-	// stopped and killed with it. If the harness dies, so does the process: its stdin ends, and one
-	// that is stopped is woken by the system with SIGHUP, as its group is orphaned.
+	// It runs in a group of its own, so that Ctrl-C in a terminal does not reach it, and so
+	// that its children are stopped and killed together with it. If the harness dies, the
+	// process ends, too: its stdin ends, and if it is stopped, the system wakes it with SIGHUP,
+	// because its group is orphaned.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	p.cmd.Stderr = &p.stderr
 	if log != nil {
@@ -84,7 +86,7 @@ func spawn(command, env []string, log io.WriteCloser) (*child, error) {
 	return p, nil
 }
 
-// run reads what the process says until it has ended.
+// run reads the messages of the process until it has ended.
 func (p *child) run(stdout io.Reader) {
 	over := make(chan struct{})
 	var readers sync.WaitGroup
@@ -105,7 +107,7 @@ func (p *child) run(stdout io.Reader) {
 			<-ended
 		}
 	}
-	p.signal(syscall.SIGKILL) // what it has left behind in its group, before its id can be another's
+	p.signal(syscall.SIGKILL) // the rest of its group, before another process can get its id
 	p.mu.Lock()
 	p.group = 0
 	p.mu.Unlock()
@@ -125,7 +127,7 @@ func (p *child) run(stdout io.Reader) {
 	close(p.lines)
 }
 
-// read passes on lines until the end of a stream, or until over.
+// read passes on lines until the end of a stream, or until over is closed.
 func (p *child) read(from io.Reader, fd int, over <-chan struct{}) {
 	in := bufio.NewScanner(from)
 	in.Buffer(nil, maxMessage)
@@ -147,7 +149,8 @@ func (p *child) read(from io.Reader, fd int, over <-chan struct{}) {
 	}
 }
 
-// chose notes on which descriptor the process speaks: 1, or 4. Requests go to the one that belongs to it.
+// chose notes on which descriptor the process writes: 1 or 4. Requests go to the descriptor
+// that belongs to it.
 func (p *child) chose(fd int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -156,7 +159,7 @@ func (p *child) chose(fd int) {
 	}
 	keep, other := p.requests[0], p.requests[1]
 	if fd == 4 {
-		keep, other = other, nil // stdin stays open: some programs end with it
+		keep, other = other, nil // stdin stays open, because some programs end with it
 	}
 	if other != nil {
 		other.Close()
@@ -178,7 +181,7 @@ func (p *child) send(line []byte) error {
 	return err
 }
 
-// closeRequests says that there will be no more.
+// closeRequests ends the stream of requests.
 func (p *child) closeRequests() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -188,7 +191,7 @@ func (p *child) closeRequests() {
 	p.requests = nil
 }
 
-// signal signals the process and all in its group.
+// signal signals the process and all others in its group.
 func (p *child) signal(s syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -197,10 +200,10 @@ func (p *child) signal(s syscall.Signal) {
 	}
 }
 
-// maxLog bounds how much of a process' stderr is kept in the run's folder.
+// maxLog bounds how much of a process's stderr is kept in the run's folder.
 const maxLog = 8 << 20
 
-// capped writes at most so many bytes, and drops the rest.
+// capped writes up to a number of bytes, and drops the rest.
 type capped struct {
 	w    io.Writer
 	left int

@@ -22,25 +22,25 @@ type (
 	Hello   = workload.Hello
 )
 
-// Client is a client process as the harness sees it. It is a workload.Lock, and a workload.Process that can be
-// stopped and killed.
+// Client is the harness's side of a client process. It is a workload.Lock, and a
+// workload.Process that can be stopped and killed.
 type Client struct {
 	site     workload.Env
 	process  *child
 	hello    Hello
-	messages chan Message // closed when the process has said its last
+	messages chan Message // closed after the last message of the process
 	waited   chan struct{}
 
 	mu      sync.Mutex
 	ready   bool               // it has answered init
-	leases  map[string]*lease  // that may still be valid, by token
+	leases  map[string]*lease  // leases that may still be valid, by token
 	ended   map[string]error   // tokens of leases that were over before their outcome was read
-	bent    map[string]Message // what was last said of a lease's end because a clock was bent
-	seen    map[string]grant   // by master: its last grant to the client, as the links saw it
-	unnamed int                // leases so far with an unknown token
+	bent    map[string]Message // the latest new ends of leases because a clock was bent
+	seen    map[string]grant   // by master: its latest grant to the client, as the links saw it
+	unnamed int                // number of leases with an unknown token
 	gone    bool
 	stopped bool   // by a signal
-	why     string // it was ended, if the harness did that
+	why     string // the reason why the harness ended it; nil if it did not
 }
 
 // grant is a master's grant.
@@ -49,8 +49,8 @@ type grant struct {
 	sent  time.Time // when the client sent the command
 }
 
-// Start runs a command (such as lockpick client) as the client that site describes. The process dies with the
-// harness.
+// Start runs a command (such as lockpick client) as the client that the Env describes. The
+// process ends with the harness.
 func Start(command Command, site workload.Env) (*Client, error) {
 	c := &Client{
 		site: site, messages: make(chan Message, 64), waited: make(chan struct{}),
@@ -92,7 +92,7 @@ func (c *Client) start(command Command) error {
 		err = m.Lifespan.Fits(c.site.TTL)
 	}
 	if err != nil {
-		closed := c.Close() // first: then it has said all it had to on stderr
+		closed := c.Close() // first, because then all of its stderr has arrived
 		if why := c.LastWords(); errors.Is(err, workload.ErrGone) && why != "" {
 			err = fmt.Errorf("%w: %s", err, why)
 		} else {
@@ -111,10 +111,10 @@ func (c *Client) Hello() Hello { return c.hello }
 
 func inMS(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// listen takes what the process says until it ends. Votes and ends of leases come at
-// any time and are dealt with here; the rest belongs to the request under way.
+// listen receives the messages of the process until it ends. It handles votes and ends of
+// leases itself, which can come at any time; all other messages belong to the current request.
 func (c *Client) listen() {
-	fd := 0 // on which it speaks; 0: it has not said anything that makes sense
+	fd := 0 // its descriptor; 0: it has not sent a valid message
 	var noise *time.Timer
 	defer func() {
 		if noise != nil {
@@ -132,7 +132,7 @@ func (c *Client) listen() {
 		case err == nil && fd == 0:
 			fd = in.from
 			c.process.chose(fd)
-			if noise != nil && fd == 1 { // it had said something else before
+			if noise != nil && fd == 1 { // it has sent another message before
 				c.kill("it printed what is no message before its answer to init")
 			}
 		case err != nil && fd == 0 && in.from == 1: // it may be about to speak on the other descriptor
@@ -141,7 +141,7 @@ func (c *Client) listen() {
 			}
 			continue
 		case err != nil:
-			c.kill(err.Error()) // it is no longer known which outcome belongs to which request
+			c.kill(err.Error()) // which outcome belongs to which request is no longer known
 			m = Message{Type: string(history.Info), Error: err.Error()}
 		}
 		if noise != nil {
@@ -154,10 +154,11 @@ func (c *Client) listen() {
 	close(c.waited)
 }
 
-// noiseWithin is how long a process may take to speak on descriptor 4, once it has printed what is no message.
+// noiseWithin is how long a process may take to send a message on descriptor 4 after it has
+// printed a line that is not a message.
 var noiseWithin = 2 * time.Second
 
-// take deals with a message.
+// take handles a message.
 func (c *Client) take(m Message) {
 	switch m.Type {
 	case msgVote:
@@ -185,7 +186,8 @@ func (c *Client) take(m Message) {
 	}
 }
 
-// observed takes a vote that the links saw. If a client reports votes itself, those are used instead.
+// observed handles a vote that the links saw. If a client reports votes itself, those are used
+// instead.
 func (c *Client) observed(op history.Op) {
 	c.mu.Lock()
 	if !c.ready || c.hello.Has(workload.CanVotes) {
@@ -221,7 +223,8 @@ func parse(line []byte) (Message, error) {
 // clip shortens a line for an error.
 func clip(line []byte) []byte { return line[:min(len(line), 200)] }
 
-// over ends a lease that is known to be over; without a token, those on the key. It may come before its grant was read.
+// over ends a lease that is known to be over; without a token, all leases on the key. The
+// message may come before the grant was read.
 func (c *Client) over(key, token string, cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -258,7 +261,7 @@ func (c *Client) endAll() {
 	}
 }
 
-// ask sends a request and serves what the process says until the outcome.
+// ask sends a request and handles the messages of the process until the outcome.
 func (c *Client) ask(r Request) (Message, error) {
 	if err := c.send(r); err != nil {
 		return Message{}, err
@@ -270,12 +273,12 @@ func (c *Client) ask(r Request) (Message, error) {
 	patience += c.site.TTL + r.Within + time.Duration(2*len(c.site.Addrs))*c.site.Timeout
 	waiting := c.expect(r.Op, patience)
 	defer func() { waiting.Stop() }()
-	var refused error // by the resource, which the harness keeps: the process does not learn of it
+	var refused error // the harness keeps the resource, and the process is not told that it refused
 	for m := range c.messages {
 		waiting.Stop()
 		switch m.Type {
 		case msgPoint:
-			c.site.Pass(m.Value.Point, m.Key) // may end the process: then the answer is lost
+			c.site.Pass(m.Value.Point, m.Key) // may end the process, and then the answer is lost
 			waiting = c.expect(r.Op, patience)
 			if err := c.send(Request{Op: opContinue}); err != nil {
 				return Message{}, err
@@ -297,16 +300,16 @@ func (c *Client) ask(r Request) (Message, error) {
 	return Message{}, workload.ErrGone
 }
 
-// patience is how long a process may say nothing where it has to say something, beside the
-// time that its masters may take and a TTL. It is longer than what the workload waits before
-// it records a call as hung (workload.ReturnBound).
+// patience is how long a process may be silent when it must send a message, in addition to a
+// TTL and to the time that its masters may take. It is longer than the time after which the
+// workload records a call as hung (workload.ReturnBound).
 var patience = 10 * time.Second
 
 // startWithin is how much longer a process may take to answer its first request.
 const startWithin = 50 * time.Second
 
-// expect ends a process that says nothing, unless it is stopped: else a client that hangs
-// would have the whole run hang.
+// expect ends a process that is silent for too long, unless it is stopped. Otherwise a client
+// that hangs would make the whole run hang.
 func (c *Client) expect(op string, d time.Duration) *time.Timer {
 	var t *time.Timer
 	set := make(chan struct{})
@@ -336,14 +339,14 @@ func (c *Client) send(r Request) error {
 	return nil
 }
 
-// Refused is a definite failure: what was asked for did not happen. It wraps
-// redlock.ErrNotHeld, so that it counts as one.
+// Refused is a definite failure: the requested operation did not happen. It wraps
+// redlock.ErrNotHeld, so that the workload treats it as one.
 type Refused struct{ Says string }
 
 func (e *Refused) Error() string { return e.Says }
 func (e *Refused) Unwrap() error { return redlock.ErrNotHeld }
 
-// Close asks the process to exit, and ends it if it does not.
+// Close asks the process to exit, and kills it if it does not.
 func (c *Client) Close() error {
 	_ = c.send(Request{Op: opExit})
 	c.process.closeRequests()
@@ -364,7 +367,7 @@ func (c *Client) Stop()     { c.stop(true); c.signal(syscall.SIGSTOP) }
 func (c *Client) Continue() { c.signal(syscall.SIGCONT); c.stop(false) }
 func (c *Client) Kill()     { c.signal(syscall.SIGKILL) }
 
-// kill ends a process that does not keep to the protocol.
+// kill ends a process that violates the protocol.
 func (c *Client) kill(why string) {
 	c.mu.Lock()
 	c.why = why
@@ -390,8 +393,8 @@ func (c *Client) Gone() bool {
 
 func (c *Client) signal(s syscall.Signal) { c.process.signal(s) }
 
-// LastWords say why the process ended: what the harness knows of it, or the last lines that
-// it wrote to stderr; empty: nothing.
+// LastWords returns why the process ended: the reason that the harness knows, or the last lines
+// of its stderr; empty: unknown.
 func (c *Client) LastWords() string {
 	c.mu.Lock()
 	why := c.why
@@ -402,9 +405,9 @@ func (c *Client) LastWords() string {
 	return c.process.stderr.lastLines(3)
 }
 
-// SetClock bends the client's clocks. What is left of its leases may last for another
-// time then: the process says so, and what it goes by, when it has heard of it, which one
-// that is stopped does not.
+// SetClock sets the client's clocks. The remaining validity of its leases can change by that.
+// The process reports the new ends, and that it uses the new clocks, when it receives the
+// request; a stopped process does neither.
 func (c *Client) SetClock(to cluster.Clock) error {
 	if to.Rate == 0 {
 		to.Rate = 1
@@ -413,7 +416,7 @@ func (c *Client) SetClock(to cluster.Clock) error {
 		return err
 	}
 	if !c.hello.Has(workload.CanClock) {
-		return nil // the fault finds that it had no effect
+		return nil // the fault then finds that it had no effect
 	}
 	return c.send(Request{Op: opClock, Rate: to.Rate, Offset: to.Offset})
 }

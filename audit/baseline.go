@@ -1,0 +1,109 @@
+package audit
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+)
+
+// ReadResult reads the result of an audit, or a baseline.
+func ReadResult(path string) (*Result, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("audit: %w", err)
+	}
+	var r Result
+	if err := json.Unmarshal(b, &r); err != nil {
+		return nil, fmt.Errorf("audit: %s is no result of lockpick audit: %w", path, err)
+	}
+	if r.Lock == "" || len(r.Rows) == 0 {
+		return nil, fmt.Errorf("audit: %s is no result of lockpick audit: it names no lock, or no situation", path)
+	}
+	return &r, nil
+}
+
+// Baseline is the result without what differs from audit to audit although nothing changed:
+// times, folders and the words of the evidence.
+func (r *Result) Baseline() *Result {
+	b := &Result{Lock: r.Lock, Client: r.Client, Library: r.Library, Driver: r.Driver, Budget: r.Budget, Seed: r.Seed, Versions: map[string]string{"lockpick": r.Versions["lockpick"]}}
+	for _, row := range r.Rows {
+		lean := Row{ID: row.ID, Group: row.Group, Name: row.Name, Skipped: row.Skipped}
+		for _, c := range row.Cells {
+			cell := Cell{Level: c.Level, Outcome: c.Outcome}
+			for _, f := range c.Findings {
+				cell.Findings = append(cell.Findings, Finding{Property: f.Property, Outcome: f.Outcome, Schedules: f.Schedules, Proven: f.Proven, Violated: f.Violated, Faults: f.Faults})
+			}
+			lean.Cells = append(lean.Cells, cell)
+		}
+		b.Rows = append(b.Rows, lean)
+	}
+	return b
+}
+
+// WriteBaseline writes the result as a baseline.
+func (r *Result) WriteBaseline(path string) error { return r.Baseline().write(path) }
+
+// Comparable says why a baseline is none of this result, or returns nil.
+func (r *Result) Comparable(before *Result) error {
+	for _, x := range []struct{ what, was, is string }{
+		{"lock", before.Lock, r.Lock}, {"driver", before.Driver, r.Driver}, {"command", strings.Join(before.Client, " "), strings.Join(r.Client, " ")},
+	} {
+		if x.was != x.is {
+			return fmt.Errorf("the baseline is of the %s %q, and this audit of %q: give each a baseline of its own", x.what, x.was, x.is)
+		}
+	}
+	return nil
+}
+
+// Change is one difference between a result and its baseline.
+type Change struct {
+	Situation string  `json:"situation"` // its id
+	Level     string  `json:"level"`
+	Property  string  `json:"property,omitempty"` // of what is newly broken
+	Before    Outcome `json:"before"`
+	Now       Outcome `json:"now"`
+	Worse     bool    `json:"worse"` // this is what a baseline guards: newly broken
+}
+
+// Compare says what differs from a baseline. What the baseline does not have, and is broken now,
+// is newly broken. Situations that were left out now are no change.
+func (r *Result) Compare(before *Result) []Change {
+	old := map[string]*Cell{}
+	was := map[string]Outcome{} // of properties
+	for i := range before.Rows {
+		row := &before.Rows[i]
+		for j := range row.Cells {
+			c := &row.Cells[j]
+			old[row.ID+" "+c.Level] = c
+			for _, f := range c.Findings {
+				was[row.ID+" "+f.Property] = f.Outcome
+			}
+		}
+	}
+	var changes []Change
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		for j := range row.Cells {
+			c := &row.Cells[j]
+			newly := false
+			for _, f := range c.Findings {
+				if o := was[row.ID+" "+f.Property]; f.Outcome == Broken && o != Broken {
+					if o == "" {
+						o = NotApplicable
+					}
+					changes = append(changes, Change{row.ID, c.Level, f.Property, o, Broken, true})
+					newly = true
+				}
+			}
+			then := NotApplicable
+			if o := old[row.ID+" "+c.Level]; o != nil {
+				then = o.Outcome
+			}
+			if !newly && then != c.Outcome {
+				changes = append(changes, Change{Situation: row.ID, Level: c.Level, Before: then, Now: c.Outcome})
+			}
+		}
+	}
+	return changes
+}

@@ -1,0 +1,115 @@
+package audit
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"lockpick/campaign"
+	"lockpick/cluster"
+	"lockpick/internal/strictyaml"
+)
+
+//go:embed battery/*.yaml
+var batteryFiles embed.FS
+
+// batteryFile is one file of the battery.
+type batteryFile struct {
+	Title      string      `yaml:"title"` // of the group
+	Situations []Situation `yaml:"situations"`
+}
+
+// Battery returns the situations, in the order of the card.
+func Battery() []Situation {
+	all, err := load()
+	if err != nil {
+		panic(err) // a test keeps this from being shipped
+	}
+	return all
+}
+
+func load() ([]Situation, error) {
+	entries, err := batteryFiles.ReadDir("battery")
+	if err != nil {
+		return nil, fmt.Errorf("audit: %w", err)
+	}
+	var all []Situation
+	seen := map[string]bool{}
+	for _, e := range entries {
+		b, err := batteryFiles.ReadFile("battery/" + e.Name())
+		if err != nil {
+			return nil, fmt.Errorf("audit: %w", err)
+		}
+		some, err := parse(b)
+		if err != nil {
+			return nil, fmt.Errorf("audit/battery/%s:%w", e.Name(), err)
+		}
+		for _, s := range some {
+			if seen[s.ID] {
+				return nil, fmt.Errorf("audit/battery/%s: the situation %s is there twice", e.Name(), s.ID)
+			}
+			seen[s.ID] = true
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+// parse reads one file of situations.
+func parse(b []byte) (_ []Situation, err error) {
+	defer strictyaml.RefusePanic(&err)
+	tree, err := strictyaml.Parse(b, "see audit/situation.go")
+	if err != nil {
+		return nil, err
+	}
+	var file batteryFile
+	decoder := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict())
+	if err := decoder.Decode(&file); err != nil {
+		return nil, err
+	}
+	for i := range file.Situations {
+		s := &file.Situations[i]
+		s.Group = file.Title
+		if err := s.complete(decoder); err != nil {
+			return nil, err
+		}
+		if p := s.check(); p != nil {
+			line, column := 1, 1
+			if token := strictyaml.Find(tree, fmt.Sprintf("situations[%d].%s", i, p.Field)); token != nil {
+				line, column = token.Position.Line, token.Position.Column
+			}
+			return nil, fmt.Errorf("%d:%d: situation %s: %w", line, column, s.ID, p)
+		}
+	}
+	return file.Situations, nil
+}
+
+// complete makes the scenarios: a case's is laid over the situation's, and that over the base.
+func (s *Situation) complete(d *yaml.Decoder) error {
+	common := base()
+	common.Name = s.ID
+	if err := common.Overlay(s.Scenario, d); err != nil {
+		return err
+	}
+	for i := range s.Cases {
+		c := &s.Cases[i]
+		c.Scenario = common
+		if err := c.Scenario.Overlay(c.Over, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// base is the scenario that all situations start from: masters that forget nothing, no fault,
+// and clients that hold a lock for longer than its TTL now and then, and extend it.
+func base() campaign.Scenario {
+	s := campaign.Defaults()
+	s.Persistence, s.Clients, s.Faults, s.TimeLimit = string(cluster.Always), 4, nil, 10*time.Second
+	s.Nemesis, s.Interval, s.Driver = campaign.Random, time.Second, campaign.Sim
+	s.Properties = properties()
+	return s
+}

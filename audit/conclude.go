@@ -1,0 +1,213 @@
+package audit
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+	"lockpick/search"
+)
+
+// conclude makes the row of a situation from all its schedules, and keeps runs of what is broken.
+func (a *audit) conclude(ctx context.Context, s *Situation) (Row, error) {
+	row := Row{ID: s.ID, Group: s.Group, Name: s.Name, Says: s.Says, Breaks: s.Breaks, Inherent: s.Why, Help: s.Help, Skipped: a.skipped[s.ID]}
+	for _, l := range Levels() {
+		row.Cells = append(row.Cells, Cell{Level: l, Outcome: NotApplicable})
+	}
+	if row.Skipped != "" {
+		return row, nil
+	}
+	var mine []*series
+	complete := true
+	for _, x := range a.series {
+		if x.of != s {
+			continue
+		}
+		mine = append(mine, x)
+		for _, t := range x.trials[:x.stop+1] {
+			if t == nil {
+				complete = false
+				continue
+			}
+			row.Schedules++
+			row.Leases += t.leases
+			for _, n := range t.notes {
+				if a.opt.Driver != campaign.Sim && !slices.Contains(row.Notes, n) && len(row.Notes) < 5 {
+					row.Notes = append(row.Notes, n)
+				}
+			}
+		}
+	}
+	for _, property := range append(properties(), s.extra()...) {
+		f, evidence := find(s, mine, property, complete)
+		if f == nil {
+			continue
+		}
+		if evidence != nil {
+			if err := a.keepFinding(ctx, s, f, evidence); err != nil {
+				return row, err
+			}
+		}
+		row.cell(levelOf(property)).put(*f)
+	}
+	for _, name := range s.Judges { // a level that has no finding at all
+		level := cmp.Or(levelOf(name), name)
+		if c := row.cell(level); len(c.Findings) == 0 {
+			if f := a.nothing(level, row.Schedules); f != nil {
+				c.put(*f)
+			}
+		}
+	}
+	return row, nil
+}
+
+// nothing is the finding at a level of which no schedule showed anything; nil: the lock has nothing to show there.
+func (a *audit) nothing(level string, schedules int) *Finding {
+	f := &Finding{Property: campaign.PropertiesOf([]string{level})[0].Name, Schedules: schedules, Outcome: Inconclusive}
+	switch {
+	case schedules == 0:
+		f.Why, f.Help = "interrupted before it was tried", "run the audit to its end"
+	case level == checker.Extension.Level && !a.subject.Extends, (level == checker.FencedWrites.Level || level == checker.FencingMonotone.Level) && !a.subject.Fencing:
+		return nil
+	default:
+		f.Why = fmt.Sprintf("none of %s exercised it", search.Counted(schedules, "schedule", "schedules"))
+		f.Help = "try --budget full"
+	}
+	return f
+}
+
+// find concludes on one property from the schedules of a situation, and says which of them is
+// the evidence of a violation: the first. It returns nil if nothing is to be said of it.
+func find(s *Situation, all []*series, property string, complete bool) (*Finding, *trial) {
+	f := &Finding{Property: property}
+	var proof search.Proof
+	var of *series
+	var evidence *trial
+	var undecided *judgement
+	for _, x := range all {
+		for i, t := range x.trials[:x.stop+1] {
+			if t == nil {
+				continue
+			}
+			j := t.result(property)
+			if j == nil {
+				continue
+			}
+			f.Schedules++
+			proof.Add(j.evidence)
+			switch {
+			case j.verdict == checker.Violated:
+				f.Violated++
+				if evidence == nil {
+					of, evidence = x, t
+					f.Number = i + 1
+				}
+			case len(j.evidence) == 0 && undecided == nil || undecided != nil && undecided.verdict == checker.Invalid && j.verdict == checker.Unknown:
+				undecided = j
+			}
+		}
+	}
+	f.Proven = proof.Schedules + f.Violated
+	inherent := s.isInherent(property)
+	named := slices.Contains(s.Judges, property)
+	switch {
+	case evidence != nil:
+		j := evidence.result(property)
+		f.Outcome, f.Why, f.Reason, f.Faults = Broken, j.why, nil, j.faults
+		if inherent {
+			f.Outcome = Inherent
+		}
+		f.Case, f.Seed, f.After = of.at.Name, evidence.scenario.Seed, evidence.after
+		if j.first != nil {
+			f.Why, f.Reason, f.At = j.first.Summary, j.first.Reason, j.first.At
+		}
+		return f, evidence
+	case f.Schedules == 0:
+		return nil, nil
+	case undecided != nil && undecided.verdict == checker.Unknown && proof.Schedules == 0:
+		f.Outcome, f.Why, f.Help = Inconclusive, undecided.why, cmp.Or(undecided.help, "try --budget full")
+	case proof.Missing() != nil && inherent:
+		return nil, nil
+	case proof.Missing() != nil && (named || leads(s, property)):
+		f.Outcome = Inconclusive
+		f.Why, f.Help = fmt.Sprintf("%s together: %s", search.Counted(f.Schedules, "schedule", "schedules"), search.Needs(proof.Missing())), "try --budget full"
+		if proof.Schedules == 0 && undecided != nil {
+			f.Why = fmt.Sprintf("none of %s proves anything: %s", search.Counted(f.Schedules, "schedule", "schedules"), undecided.why)
+		}
+		if !complete {
+			f.Why, f.Help = "interrupted: "+f.Why, "run the audit to its end"
+		}
+	case proof.Missing() != nil:
+		return nil, nil
+	case inherent:
+		f.Outcome = NotApplicable
+		if named || slices.Contains(s.Judges, levelOf(property)) {
+			f.Outcome = Inherent
+		}
+		f.Why = fmt.Sprintf("no lock can promise it here; %s did not show it", search.Counted(f.Schedules, "schedule", "schedules"))
+	case !complete:
+		f.Outcome, f.Why, f.Help = Inconclusive, fmt.Sprintf("interrupted: not violated in %s so far", search.Counted(f.Proven, "schedule", "schedules")), "run the audit to its end"
+	default:
+		f.Outcome, f.Evidence = Safe, proof.Evidence
+		f.Why = fmt.Sprintf("not violated in %s: %s", search.Counted(f.Proven, "schedule", "schedules"), proof.Summary())
+	}
+	return f, nil
+}
+
+// leading is the property that stands for its level, where a situation judges the whole level.
+var leading = map[string]checker.Property{
+	"L1": checker.Quorum, "L2": checker.MutualExclusion, "L3": checker.BeliefExclusion, "L4": checker.NoStaleWrite, "L5": checker.FencedWrites,
+	"FM": checker.FencingMonotone, "EXT": checker.Extension, "DF": checker.DeadlockFree, "AV": checker.Availability,
+}
+
+// leads reports whether a property stands for a level that the situation judges.
+func leads(s *Situation, property string) bool {
+	level := levelOf(property)
+	return slices.Contains(s.Judges, level) && leading[level].Name == property
+}
+
+// mostRuns is for how many situations a simulated audit keeps a run of the same broken property.
+const mostRuns = 3
+
+// keepFinding keeps what shows a violation, and says how to replay it: a run with its report
+// of what is broken. Of what is inherent, and of what is broken in many situations, it keeps the
+// scenario alone, which the simulator repeats.
+func (a *audit) keepFinding(ctx context.Context, s *Situation, f *Finding, t *trial) error {
+	only := ""
+	if checker.Contentions[f.Property] == nil {
+		only = " --property " + f.Property
+	}
+	if f.Outcome == Broken && (a.runs[f.Property] < mostRuns || t.run != "") || a.opt.Driver != campaign.Sim {
+		if a.runs == nil {
+			a.runs = map[string]int{}
+		}
+		a.runs[f.Property]++
+		if err := a.keep(ctx, t); err != nil {
+			return err
+		}
+		f.Run = t.run
+		dir := filepath.Join(a.evidence.Dir, f.Run)
+		f.Command = fmt.Sprintf("lockpick replay %s --driver %s%s", dir, a.opt.Driver, only)
+		if a.opt.Driver == campaign.Sim { // the same history
+			f.Command = "lockpick run " + filepath.Join(dir, campaign.ScenarioFile) + only
+		}
+		return nil
+	}
+	path := filepath.Join(a.evidence.Dir, s.ID+"-"+f.Property+".yaml")
+	scenario := t.scenario
+	scenario.Properties = []string{f.Property}
+	yaml, err := scenario.YAML()
+	if err == nil {
+		err = os.WriteFile(path, yaml, 0o644)
+	}
+	if err != nil {
+		return &campaign.HarnessError{Err: fmt.Errorf("audit: %w", err)}
+	}
+	f.Command = "lockpick run " + path
+	return nil
+}

@@ -1,0 +1,215 @@
+package audit
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+	"lockpick/workload"
+)
+
+// Situation is something that happens to locks, as data: a row of the report card.
+type Situation struct {
+	ID       string   `yaml:"id"`               // short and unique: restart-forgets
+	Name     string   `yaml:"name"`             // a few words, for the card
+	Says     string   `yaml:"says"`             // one sentence: what happens
+	Breaks   string   `yaml:"breaks,omitempty"` // the assumption that a lock may make and that is broken here; empty: none
+	Judges   []string `yaml:"judges"`           // levels and properties for which it has evidence; others are judged where there is some
+	Inherent []string `yaml:"inherent,omitempty"`
+	Why      string   `yaml:"why,omitempty"`  // no lock keeps what is inherent
+	Help     string   `yaml:"help,omitempty"` // what to do about it
+	Needs    []string `yaml:"needs,omitempty"`
+
+	Scenario ast.Node `yaml:"scenario,omitempty"` // what its cases have in common
+	Cases    []Case   `yaml:"cases"`
+
+	Group string `yaml:"-"` // the title above it
+}
+
+// Case is one scenario of a situation.
+type Case struct {
+	Name    string   `yaml:"name,omitempty"`
+	Needs   []string `yaml:"needs,omitempty"`
+	Explore bool     `yaml:"explore,omitempty"` // on simulated masters, schedules are drawn from the scenario (search.Schedule)
+	Over    ast.Node `yaml:"scenario,omitempty"`
+	Quick   int      `yaml:"quick,omitempty"`  // schedules with the quick budget; 0: the default
+	Real    Real     `yaml:"real,omitempty"`   // how it is run on real masters
+	NotOn   []string `yaml:"not_on,omitempty"` // drivers
+
+	Scenario campaign.Scenario `yaml:"-"` // complete, but for the lock
+}
+
+// Real is how a case is run on real masters.
+type Real struct {
+	TimeLimit campaign.Duration `yaml:"time_limit,omitempty"` // of a run; 0: the scenario's
+	Full      bool              `yaml:"full,omitempty"`       // only with the full budget: it takes long
+}
+
+// What a situation or a case may need of the lock, by name.
+const (
+	NeedsOne     = "one-master"   // the lock lives on one master
+	NeedsMany    = "many-masters" // it takes votes of several
+	NeedsExtend  = "extend"       // leases can be extended
+	NeedsFencing = "fencing"      // it gives fencing tokens
+	NeedsWait    = "wait"         // it can wait for replicas
+	NeedsPoints  = "points"       // its clients tell at which step they are
+	NeedsSignals = "signals"      // its clients are processes, which can be stopped anywhere
+	NeedsClocks  = "clocks"       // the clocks of its clients can be changed
+)
+
+// needs lists them, with what is said of a lock that does not have it.
+var needs = map[string]string{
+	NeedsOne:     "the lock takes votes of several masters",
+	NeedsMany:    "the lock lives on one master",
+	NeedsExtend:  "its leases cannot be extended",
+	NeedsFencing: "it gives no fencing tokens",
+	NeedsWait:    "it does not wait for replicas",
+	NeedsPoints:  "its clients do not tell at which step they are",
+	NeedsSignals: "its clients are no processes, and stop at named steps",
+	NeedsClocks:  "the clocks of its clients cannot be changed",
+}
+
+// Subject is the lock under audit.
+type Subject struct {
+	Lock    string
+	Client  []string // the command that runs as each client; empty: one of Lockpick's own locks
+	Library string
+	One     bool // it lives on one master
+	Extends bool
+	Fencing bool
+	Waits   bool // it can wait for replicas
+	Points  bool
+	Clocks  bool
+	Queues  bool               // it has a queue, and waits for waiters that are gone
+	TTLs    *workload.Lifespan // that it takes; nil: any
+}
+
+// has reports whether the lock has what a situation needs.
+func (s *Subject) has(need string) bool {
+	switch need {
+	case NeedsOne:
+		return s.One
+	case NeedsMany:
+		return !s.One
+	case NeedsExtend:
+		return s.Extends
+	case NeedsFencing:
+		return s.Fencing
+	case NeedsWait:
+		return s.Waits
+	case NeedsPoints:
+		return s.Points
+	case NeedsSignals:
+		return len(s.Client) > 0
+	case NeedsClocks:
+		return s.Clocks
+	}
+	return false
+}
+
+// lacks says what the lock does not have of some needs, or "".
+func (s *Subject) lacks(wanted []string) string {
+	for _, n := range wanted {
+		if !s.has(n) {
+			return needs[n]
+		}
+	}
+	return ""
+}
+
+// Levels are the columns of the card: those of the properties, but for updates of the guarded
+// resource, which are no matter of the lock.
+func Levels() []string {
+	return slices.DeleteFunc(campaign.Levels(), func(l string) bool { return l == checker.NoLostUpdate.Level })
+}
+
+// properties are those that an audit judges, by name: all but one that any late message
+// violates, and one that is about the guarded resource.
+func properties() []string {
+	return slices.DeleteFunc(campaign.PropertyNames(), func(p string) bool {
+		return p == checker.GhostKeys.Name || p == checker.NoLostUpdate.Name
+	})
+}
+
+// levelOf is the level of a property.
+func levelOf(property string) string {
+	for _, p := range slices.Concat(checker.Properties, checker.ContentionProperties) {
+		if p.Name == property {
+			return p.Level
+		}
+	}
+	return ""
+}
+
+// isInherent reports whether no lock keeps a property in the situation.
+func (s *Situation) isInherent(property string) bool {
+	return slices.Contains(s.Inherent, property) || slices.Contains(s.Inherent, levelOf(property))
+}
+
+// queued is the situation for a lock with a queue: as documented, it waits for each waiter that
+// is gone, so that nobody need be granted it soon.
+func (s Situation) queued() Situation {
+	if p := checker.Progress.Name; !s.isInherent(p) {
+		s.Inherent = append(slices.Clone(s.Inherent), p)
+		s.Why = strings.TrimSpace(s.Why + " As documented, the lock's queue waits for waiters that are gone.")
+	}
+	return s
+}
+
+// extra are properties that are judged only where a situation names them.
+func (s *Situation) extra() []string {
+	return slices.DeleteFunc(slices.Clone(s.Judges), func(name string) bool { return checker.Contentions[name] == nil })
+}
+
+var plainID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,40}$`)
+
+// check returns what is wrong with the situation, as a *campaign.Problem with the path below it.
+func (s *Situation) check() *campaign.Problem {
+	if !plainID.MatchString(s.ID) {
+		return &campaign.Problem{Field: "id", Says: fmt.Sprintf("%q names folders: use small letters, digits and dashes", s.ID)}
+	}
+	if s.Name == "" || s.Says == "" || len(s.Cases) == 0 || len(s.Judges) == 0 {
+		return &campaign.Problem{Field: "id", Says: s.ID + ": a situation has a name, says, judges and cases"}
+	}
+	if (len(s.Inherent) == 0) != (s.Why == "") {
+		return &campaign.Problem{Field: "why", Says: s.ID + ": what is inherent has a reason, and nothing else has"}
+	}
+	known := slices.Concat(Levels(), properties())
+	for field, names := range map[string][]string{"judges": s.Judges, "inherent": s.Inherent} {
+		for i, name := range names {
+			if !slices.Contains(known, name) && checker.Contentions[name] == nil {
+				return campaign.UnknownValue(fmt.Sprintf("%s[%d]", field, i), name, known)
+			}
+		}
+	}
+	for i := range s.Cases {
+		c := &s.Cases[i]
+		for j, n := range slices.Concat(s.Needs, c.Needs) {
+			if needs[n] == "" {
+				return &campaign.Problem{Field: fmt.Sprintf("cases[%d].needs[%d]", i, j), Says: fmt.Sprintf("%q is unknown", n)}
+			}
+		}
+		whole := c.Scenario
+		if slices.Contains(slices.Concat(s.Needs, c.Needs), NeedsSignals) {
+			whole.ClientsAs, whole.Driver = campaign.Processes, campaign.Process
+		}
+		if err := whole.Check(); err != nil {
+			p := err.(*campaign.Problem)
+			return &campaign.Problem{Field: fmt.Sprintf("cases[%d].scenario.%s", i, p.Field), Says: p.Says}
+		}
+	}
+	return nil
+}
+
+// title is the situation with a case, for messages.
+func (s *Situation) title(c *Case) string {
+	if c.Name == "" {
+		return s.ID
+	}
+	return s.ID + " (" + strings.TrimSpace(c.Name) + ")"
+}

@@ -1,0 +1,211 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+	"lockpick/history"
+	"lockpick/search"
+)
+
+// series is the schedules of one case.
+type series struct {
+	of     *Situation
+	at     *Case
+	base   campaign.Scenario
+	judges []string // of the situation's, those that the lock can show something of
+	real   bool     // on real masters
+	trials []*trial
+	stop   int // no schedule above it matters
+	began  time.Time
+}
+
+// trial is what one schedule showed.
+type trial struct {
+	scenario campaign.Scenario
+	results  []judgement
+	leases   int
+	notes    []string
+	after    time.Duration // real time since the series began
+	run      string        // the folder that keeps it; "": none
+	kept     bool          // a finding refers to it
+}
+
+// judgement is what a schedule showed of one property.
+type judgement struct {
+	property string
+	verdict  checker.Verdict
+	why      string
+	help     string
+	evidence []checker.Evidence // what it adds to the evidence of its situation; none: it proves nothing
+	first    *checker.Violation
+	faults   []string // kinds of fault in its reason
+}
+
+// scenario is schedule i of the series.
+func (s *series) scenario(i int) campaign.Scenario {
+	if s.at.Explore && !s.real {
+		return search.Schedule(s.base, i)
+	}
+	c := s.base
+	c.Seed = s.base.Seed*1_000_000 + uint64(i)
+	return c
+}
+
+// run runs one schedule and sums up what it showed. It returns nil if it was interrupted.
+func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
+	c := s.scenario(i)
+	var h *history.History
+	var r *campaign.Result
+	run := ""
+	var err error
+	if s.real {
+		var dir string
+		dir, h, r, err = campaign.Run(ctx, c, campaign.Options{Store: a.evidence})
+		run = filepath.Base(dir)
+	} else if h, err = campaign.Simulate(ctx, c, campaign.SimulateOptions{}); err == nil {
+		r, err = campaign.Judge(h)
+	}
+	if err != nil {
+		return nil, err
+	}
+	t := &trial{scenario: c, leases: r.Counts.Granted, notes: r.Notes, run: run}
+	if ctx.Err() != nil && r.CutShort != "" && r.Verdict() != checker.Violated {
+		return nil, nil
+	}
+	if s.real && a.opt.Report != nil {
+		if err := a.opt.Report(filepath.Join(a.evidence.Dir, run), h, r); err != nil {
+			return nil, err
+		}
+	}
+	kinds := map[int]string{}
+	for _, f := range history.Faults(h.Ops) {
+		kinds[f.ID] = f.Name
+	}
+	add := func(v *checker.Result) {
+		if levelOf(v.Name) == checker.NoLostUpdate.Level || v.Name == checker.GhostKeys.Name {
+			return
+		}
+		j := judgement{property: v.Name, verdict: v.Verdict, why: v.Why, evidence: search.EvidenceOf(v)}
+		if e := search.ShortOf(v); e != nil {
+			j.help = e.Help
+		}
+		if v.Verdict == checker.Violated && len(v.Violations) > 0 {
+			first := v.Violations[0]
+			if i := slices.IndexFunc(v.Violations, func(x checker.Violation) bool { return !stalled(&x) }); i >= 0 {
+				first = v.Violations[i]
+			} else { // not the lock's
+				j.verdict, j.why, j.help = checker.Unknown, "violated only while the machine of the harness stood still: "+first.Summary, "run it on a machine with less load"
+			}
+			j.first = &first
+			for _, id := range first.Faults {
+				j.faults = append(j.faults, kinds[id])
+			}
+			j.faults = slices.Compact(slices.Sorted(slices.Values(j.faults)))
+		}
+		t.results = append(t.results, j)
+	}
+	for i := range r.Verdicts {
+		add(&r.Verdicts[i])
+	}
+	for _, name := range s.of.extra() {
+		v := checker.Contentions[name](h)
+		add(&v)
+	}
+	return t, nil
+}
+
+// stalled reports whether the machine of the harness, and of all clients, stood still in the
+// course of a violation. Simulated machines do not.
+func stalled(v *checker.Violation) bool {
+	return slices.ContainsFunc(v.Events, func(e checker.Event) bool { return e.Kind == checker.EventStalled })
+}
+
+// result is what the schedule showed of a property; nil: nothing.
+func (t *trial) result(property string) *judgement {
+	i := slices.IndexFunc(t.results, func(j judgement) bool { return j.property == property })
+	if i < 0 {
+		return nil
+	}
+	return &t.results[i]
+}
+
+// breaks reports whether the schedule violates what a lock can keep in the situation.
+func (t *trial) breaks(s *Situation) bool {
+	return slices.ContainsFunc(t.results, func(j judgement) bool { return j.verdict == checker.Violated && !s.isInherent(j.property) })
+}
+
+// decideWhereToStop looks whether the schedules tried so far say all that the situation judges,
+// and sets where to stop: on simulated masters once everything is violated; on real ones also
+// once there is enough evidence that it holds, of a level for its leading property.
+func (s *series) decideWhereToStop() {
+	last := 0
+	for _, name := range s.judges {
+		at := -1
+		proofs := map[string]*search.Proof{}
+		for i, t := range s.trials {
+			if t == nil {
+				continue
+			}
+			for _, j := range t.results {
+				if j.property != name && levelOf(j.property) != name {
+					continue
+				}
+				p := proofs[j.property]
+				if p == nil {
+					p = &search.Proof{}
+					proofs[j.property] = p
+				}
+				p.Add(j.evidence)
+				if j.verdict == checker.Violated || s.real && p.Missing() == nil && (j.property == name || leading[name].Name == j.property) {
+					at = i
+				}
+			}
+			if at >= 0 {
+				break
+			}
+		}
+		if at < 0 {
+			return
+		}
+		last = max(last, at)
+	}
+	s.stop = min(s.stop, last)
+}
+
+// keep stores the schedule as a run with its report, so that it can be looked at and replayed.
+func (a *audit) keep(ctx context.Context, t *trial) error {
+	if t.run == "" {
+		dir, h, r, err := campaign.Run(context.WithoutCancel(ctx), t.scenario, campaign.Options{Store: a.evidence})
+		if err != nil {
+			return err
+		}
+		t.run = filepath.Base(dir)
+		if a.opt.Report != nil {
+			if err := a.opt.Report(dir, h, r); err != nil {
+				return err
+			}
+		}
+	}
+	t.kept = true
+	return nil
+}
+
+// tidy removes the runs on real masters to which no finding refers.
+func (a *audit) tidy() error {
+	var errs []error
+	for _, s := range a.series {
+		for _, t := range s.trials {
+			if t != nil && t.run != "" && !t.kept {
+				errs = append(errs, os.RemoveAll(filepath.Join(a.evidence.Dir, t.run)))
+			}
+		}
+	}
+	return errors.Join(append(errs, a.evidence.RemoveDanglingLatest())...)
+}

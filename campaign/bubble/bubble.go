@@ -1,0 +1,118 @@
+// Package bubble runs scenarios over masters in memory, each in a testing/synctest bubble of its
+// own, in tests and in other programs: the driver virtual. Locks connect to the masters as to
+// real ones, and time is virtual.
+package bubble
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"lockpick/campaign"
+	"lockpick/cluster"
+	"lockpick/cluster/virtual"
+	"lockpick/history"
+)
+
+// ErrLeaked says that all was done, and that goroutines were left behind that wait for ever.
+var ErrLeaked = errors.New("the lock left goroutines behind that wait for ever: they must end when it is closed, or with the context")
+
+// A bubble whose time stands still for so many looks at it, that far apart in real time, is
+// given up. Few of them suffice if nobody has connected to the masters.
+const (
+	standstillLooks = 20
+	ignoredLooks    = 3
+	standstillEvery = time.Second
+)
+
+// Run calls f with masters in memory, in a bubble, and closes them when it returns. Its error is
+// that of f, or says why the bubble could not end; ErrLeaked if f did all it had to.
+func Run(t *testing.T, cfg cluster.Config, seed uint64, f func(*virtual.Cluster) error) error {
+	var masters atomic.Pointer[virtual.Cluster]
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		var returned, ended bool
+		defer func() {
+			value := recover()
+			switch text := fmt.Sprint(value); {
+			case value == nil && !ended:
+				done <- errors.New("the test was ended in the bubble")
+			case value == nil:
+				done <- err
+			case returned && err == nil && strings.Contains(text, "blocked goroutines remain"):
+				done <- ErrLeaked
+			case returned && err != nil:
+				done <- err
+			case strings.Contains(text, "deadlock"):
+				done <- errors.New("all goroutines wait for each other, or for something outside of the bubble: the lock must connect to the masters through Env.Dial, and wait for nothing that was made before")
+			default:
+				done <- errors.New(text)
+			}
+		}()
+		synctest.Test(t, func(*testing.T) {
+			c := virtual.New(cfg, virtual.Options{Seed: seed})
+			masters.Store(c)
+			defer c.Close()
+			err = f(c)
+			returned = true
+		})
+		ended = true
+	}()
+	tick := time.NewTicker(standstillEvery)
+	defer tick.Stop()
+	for last, looks := int64(-1), 0; ; {
+		select {
+		case err := <-done:
+			return err
+		case <-tick.C:
+		}
+		c := masters.Load()
+		if c != nil && c.Calls() != last {
+			last, looks = c.Calls(), 0
+			continue
+		}
+		looks++
+		if looks >= ignoredLooks && c != nil && c.Dials() == 0 {
+			return &campaign.Problem{Field: "lock", Says: "it waits, and has not connected to any of the masters that it was given: it must connect to Env.Addrs, and through Env.Dial. " + standstill()}
+		}
+		if looks >= standstillLooks {
+			return errors.New("virtual time stands still: a goroutine waits for a mutex whose holder waits for time or the network, or for something outside of the bubble, or it never waits. " + standstill())
+		}
+	}
+}
+
+// standstill says where goroutines are that keep virtual time from passing.
+func standstill() string {
+	room := make([]byte, 4<<20)
+	var guilty []string
+	for stack := range strings.SplitSeq(string(room[:runtime.Stack(room, true)]), "\n\n") {
+		head, _, _ := strings.Cut(stack, "\n")
+		if strings.Contains(head, "synctest bubble") && !strings.Contains(head, "(durable)") {
+			guilty = append(guilty, stack)
+		}
+	}
+	return "The goroutines that keep virtual time from passing:\n" + strings.Join(guilty, "\n\n")
+}
+
+// Enact runs a scenario, which is complete, and returns its history. The history counts also if
+// the error is ErrLeaked.
+func Enact(ctx context.Context, t *testing.T, s campaign.Scenario) (h *history.History, err error) {
+	enacted := make(chan *history.History, 1) // a bubble that was given up may end after all, and later
+	err = Run(t, s.Config(), s.Seed, func(masters *virtual.Cluster) error {
+		h, err := campaign.Enact(ctx, s, masters, nil)
+		enacted <- h
+		return err
+	})
+	select {
+	case h = <-enacted:
+	default:
+	}
+	return h, err
+}

@@ -1,0 +1,64 @@
+package bubble_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+
+	"lockpick/campaign"
+	"lockpick/campaign/bubble"
+	"lockpick/locktest"
+	"lockpick/workload"
+)
+
+// TestALockThatConnectsElsewhereIsRefused: its lock is another Redis than the masters in memory.
+func TestALockThatConnectsElsewhereIsRefused(t *testing.T) {
+	elsewhere, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// It stays open: else the bubble that was given up would end after the test.
+	lock := func(locktest.Env) (locktest.Lock, error) {
+		return locktest.LockFunc(func(ctx context.Context, key string) (*locktest.Lease, error) {
+			c, err := net.Dial("tcp", elsewhere.Addr().String())
+			if err != nil {
+				return nil, err
+			}
+			defer c.Close()
+			_, err = bufio.NewReader(c).ReadString('\n') // which never comes
+			return nil, err
+		}), nil
+	}
+	if err := workload.RegisterLock(locktest.Kind("elsewhere", "", lock)); err != nil {
+		t.Fatal(err)
+	}
+	s := campaign.Defaults()
+	s.Driver, s.Lock, s.Faults = campaign.Virtual, "elsewhere", nil
+	_, err = bubble.Enact(context.Background(), t, s)
+	var problem *campaign.Problem
+	if !errors.As(err, &problem) || problem.Field != "lock" || !strings.Contains(problem.Says, "has not connected to any of the masters") || !strings.Contains(problem.Says, "bubble_test.go") {
+		t.Errorf("got %v, want the lock refused, and where it waits", err)
+	}
+}
+
+// TestALockThatAsksNobodyIsRefused: it is granted without a word to the masters.
+func TestALockThatAsksNobodyIsRefused(t *testing.T) {
+	lock := func(locktest.Env) (locktest.Lock, error) {
+		return locktest.LockFunc(func(context.Context, string) (*locktest.Lease, error) {
+			return &locktest.Lease{Release: func(context.Context) error { return nil }}, nil
+		}), nil
+	}
+	if err := workload.RegisterLock(locktest.Kind("nobody", "", lock)); err != nil {
+		t.Fatal(err)
+	}
+	s := campaign.Defaults()
+	s.Driver, s.Lock, s.Faults = campaign.Virtual, "nobody", nil
+	_, err := bubble.Enact(context.Background(), t, s)
+	var problem *campaign.Problem
+	if !errors.As(err, &problem) || !strings.Contains(problem.Says, "nobody sent nothing to the masters") {
+		t.Errorf("got %v, want the lock refused", err)
+	}
+}

@@ -1,0 +1,76 @@
+package campaign
+
+import (
+	"fmt"
+	"slices"
+
+	"lockpick/cluster"
+	"lockpick/history"
+	"lockpick/workload"
+)
+
+// A lock that the user registered may ignore the masters that it is given, and lock something
+// else, or nothing. Its run would say nothing of it. After so many looks at virtual time that
+// stands still, or failed acquisitions, without a byte for a master, it is refused.
+const (
+	ignoredLooks    = 4
+	ignoredFailures = 3
+)
+
+// connects reports whether the lock reaches masters by connections alone.
+func (s *Scenario) connects() bool {
+	kind, _ := workload.LockNamed(s.Lock)
+	return kind.Connects && !s.foreign()
+}
+
+// refuseIgnorant ends the run if the lock is the user's and is granted without a word to the
+// masters.
+func (c *campaign) refuseIgnorant() {
+	if !c.registered() {
+		return
+	}
+	failures := 0
+	c.recorder.Observe(func(op history.Op) {
+		if op.F != history.FAcquire || op.Type != history.OK && op.Type != history.Fail || c.reached.Load() {
+			return
+		}
+		switch failures++; {
+		case !c.ignored():
+			c.reached.Store(true)
+		case op.Type == history.OK:
+			c.fail(c.ignorant("a client was granted " + op.Key))
+		case failures == ignoredFailures:
+			c.fail(c.ignorant("clients were refused: " + op.Error))
+		}
+	})
+}
+
+// registered reports whether the lock is one that the user registered.
+func (c *campaign) registered() bool {
+	return !c.s.processes() && slices.ContainsFunc(workload.Registered(), func(k workload.Kind) bool { return k.Name == c.s.Lock })
+}
+
+// ignored reports whether the lock is the user's, and no client has sent anything to a master.
+func (c *campaign) ignored() bool {
+	if !c.registered() || c.reached.Load() {
+		return false
+	}
+	for _, client := range workload.Clients(c.s.Clients) {
+		for i := range c.masters.Masters() {
+			if link, err := c.masters.Link(client, i); err != nil || link.Counts() != (cluster.LinkCounts{}) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (c *campaign) ignorant(but string) *Problem {
+	says := fmt.Sprintf("%s sent nothing to the masters that it was given, and yet %s. ", c.s.Lock, but)
+	if c.world != nil {
+		says += fmt.Sprintf("A lock for the driver %s sends through Env.Masters and waits through Env.Runtime; one that connects by itself is registered as such (locktest.Kind), and runs with the drivers %s, %s and %s", Sim, Virtual, Process, Docker)
+	} else {
+		says += "It must connect to Env.Addrs, and through Env.Dial"
+	}
+	return &Problem{"lock", says}
+}

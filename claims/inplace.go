@@ -1,0 +1,52 @@
+package claims
+
+import (
+	"slices"
+
+	"lockpick/campaign"
+)
+
+// Replacement is a lock that the claims are verified with in place of the one that the catalogue
+// names.
+type Replacement struct {
+	Lock   string                                  // one of Lockpick's own; with Client a label
+	Client []string                                // the command that runs as each client; empty: none
+	For    string                                  // the lock of the catalogue that it replaces: redlock, or single for a lock on one master
+	Lacks  func(s *campaign.Scenario) (why string) // what it does not have of what a case needs; "": it has all
+}
+
+// InPlace are the cases about a lock of the catalogue, with another in its place. Claims without
+// such a case are left out. A case that the other lock cannot run says why on each driver.
+func InPlace(all []Claim, r Replacement) []Claim {
+	var out []Claim
+	for _, c := range all {
+		var cases []Case
+		for _, k := range c.Cases {
+			if k.Scenario.Lock != r.For || k.Scenario.ClientsAs == campaign.Processes && len(r.Client) > 0 {
+				continue
+			}
+			k.Scenario.Lock, k.Scenario.Client = r.Lock, r.Client
+			why := r.Lacks(&k.Scenario)
+			if k.Twin != nil {
+				twin := *k.Twin
+				twin.Scenario.Lock, twin.Scenario.Client = r.Lock, r.Client
+				k.Twin = &twin
+				if why == "" {
+					why = r.Lacks(&twin.Scenario)
+				}
+			}
+			if why != "" {
+				k.NotOn = map[string]string{}
+				for _, d := range campaign.Drivers {
+					k.NotOn[d] = why
+				}
+			}
+			cases = append(cases, k)
+		}
+		if len(cases) > 0 {
+			c.Cases = slices.Clip(cases)
+			out = append(out, c)
+		}
+	}
+	return out
+}

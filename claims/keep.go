@@ -1,0 +1,55 @@
+package claims
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+)
+
+// keeps says whether a finding's run is kept.
+func (v *verifier) keeps(f *Finding) bool {
+	switch v.opt.Keep {
+	case KeepAll:
+		return true
+	case KeepViolated:
+		return f.Found == checker.Violated || f.Outcome != Expected
+	case KeepUnexpected:
+		return f.Outcome != Expected
+	}
+	return false
+}
+
+// discard removes the runs on real masters that no finding refers to, unless all are kept.
+func (v *verifier) discard(c *claimRun) error {
+	if v.opt.Keep == KeepAll {
+		return nil
+	}
+	var errs []error
+	for _, s := range c.series {
+		for _, t := range s.trials {
+			if t != nil && t.run != "" && !t.proof {
+				errs = append(errs, os.RemoveAll(filepath.Join(v.evidence.Dir, t.run)))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// keep stores the schedule as a run with its report.
+func (v *verifier) keep(ctx context.Context, s *series, t *trial) error {
+	if t.run != "" || ctx.Err() != nil {
+		return nil
+	}
+	scenario := s.base
+	scenario.Seed = t.seed
+	dir, h, r, err := campaign.Run(ctx, scenario, campaign.Options{Store: v.evidence})
+	if err != nil {
+		return err
+	}
+	t.run = filepath.Base(dir)
+	return v.report(dir, h, r)
+}

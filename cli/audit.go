@@ -1,0 +1,246 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"lockpick/audit"
+	"lockpick/campaign"
+	"lockpick/checker"
+	"lockpick/history"
+	"lockpick/reports"
+	"lockpick/workload"
+)
+
+// auditFlags is what lockpick audit is asked for.
+type auditFlags struct {
+	audit.Options
+	client                          string
+	junit, html, markdown, baseline string
+	updateBaseline, asJSON          bool
+	store                           string
+}
+
+func auditCommand() *cobra.Command {
+	var flags auditFlags
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "Say how safe a lock is: a fixed battery of situations, and a report card",
+		Long: `Audit tries a lock in a fixed battery of situations: restarts that forget and that remember, power
+cuts, clocks that jump and drift, masters and clients that stop and die, partitions, lost and late
+messages, contention, odd TTLs, extensions. It prints a report card: a row for each situation, a
+column for each level. Each cell is safe, broken (with one sentence why, and a command that replays
+it), inherent (broken here, as every lock is), inconclusive (with what to do), or not applicable.
+
+One of Lockpick's own locks (--lock) is tried on simulated masters, in many schedules. A lock behind
+a command (--client) is tried on redis-server processes. Broken cells keep a run with a report.
+
+With --baseline FILE only what is newly broken since then fails.
+
+Exit codes: 0 nothing is broken (with --baseline: nothing newly), 1 something is, 2 inconclusive or
+interrupted, 64 bad usage or input, 70 an error of the harness.`,
+		Example: `  lockpick audit --lock redlock                            one of Lockpick's own, simulated
+  lockpick audit --client 'python3 lock.py'                your lock, on redis-server processes
+  lockpick audit --client redis-py --budget full           a client that comes with Lockpick
+  lockpick audit --lock redlock-weak-token --html card.html --markdown card.md
+  lockpick audit --client ./lock --baseline audit.json --junit audit.xml     in CI
+  lockpick audit --lock single --only restart-forgets,restart-remembers
+  lockpick list situations                                 the battery`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runAudit(cmd, flags) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&flags.Lock, "lock", campaign.Defaults().Lock, "the lock to audit: "+strings.Join(workload.CorrectNames(), ", ")+", or one that is wrong on purpose (lockpick list locks)")
+	f.StringVar(&flags.client, "client", "", "a command that runs as each client and has the lock, such as 'python3 lock.py', or the name of a client that comes with Lockpick (lockpick list clients); --lock is only a label then")
+	f.StringVar(&flags.Driver, "driver", "", "driver of the masters: "+strings.Join(campaign.Drivers, ", ")+" (default: sim, with --client process)")
+	f.StringVar(&flags.Budget, "budget", audit.Quick, "how much to try: "+strings.Join(audit.Budgets, ", "))
+	f.StringSliceVar(&flags.Only, "only", nil, "ids of situations (lockpick list situations; default: all)")
+	f.IntVar(&flags.Most, "most", 0, "schedules to try of each case, at most (default: what the budget allows)")
+	f.Uint64Var(&flags.Seed, "seed", 1, "seed of all random choices")
+	f.StringVar(&flags.baseline, "baseline", "", "file with an earlier result to compare with; written if it does not exist")
+	f.BoolVar(&flags.updateBaseline, "update-baseline", false, "replace the baseline with this result")
+	f.StringVar(&flags.junit, "junit", "", "write JUnit XML to this file")
+	f.StringVar(&flags.html, "html", "", "write the page of the card to this file too")
+	f.StringVar(&flags.markdown, "markdown", "", "write the card as Markdown to this file")
+	f.IntVar(&flags.Workers, "workers", 0, "schedules at a time (default: as many as processors; on real masters at most 2)")
+	f.StringVar(&flags.Image, "image", "", "Docker image of the masters")
+	storeFlag(cmd, &flags.store)
+	jsonFlag(cmd, &flags.asJSON)
+	return cmd
+}
+
+func runAudit(cmd *cobra.Command, flags auditFlags) error {
+	if flags.updateBaseline && flags.baseline == "" {
+		return usageError{errors.New("--update-baseline needs --baseline FILE: which one?")}
+	}
+	if cmd.Flags().Changed("client") {
+		words, err := clientCommandOf(flags.client)
+		if err != nil {
+			return usageError{fmt.Errorf("--client: %w", err)}
+		}
+		flags.Client = words
+	}
+	if flags.Driver == "" {
+		flags.Driver = campaign.Sim
+		if len(flags.Client) > 0 {
+			flags.Driver = campaign.Process
+		}
+	}
+	before, err := auditBaseline(flags.baseline)
+	if err != nil {
+		return usageError{err}
+	}
+	if flags.Driver == campaign.Sim {
+		roomy()
+	}
+	show := newAuditProgress()
+	flags.Store, flags.Progress, flags.Live = campaign.Store{Dir: flags.store}, show.line, show.live
+	flags.Report = func(dir string, h *history.History, r *campaign.Result) error { return writeReport(dir, h, r) }
+	r, err := audit.Run(cmd.Context(), flags.Options)
+	show.done()
+	var problem *campaign.Problem
+	if errors.As(err, &problem) {
+		return usageError{fmt.Errorf("--%s: %s", problem.Field, problem.Says)}
+	}
+	if err != nil {
+		return err
+	}
+	return tellAudit(r, before, flags)
+}
+
+// auditBaseline reads the baseline, or nil if there is none yet.
+func auditBaseline(path string) (*audit.Result, error) {
+	if path == "" {
+		return nil, nil
+	}
+	r, err := audit.ReadResult(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return r, err
+}
+
+// tellAudit writes all that was asked for and says how the command ends.
+func tellAudit(r, before *audit.Result, flags auditFlags) error {
+	var changes []audit.Change
+	if before != nil {
+		if err := r.Comparable(before); err != nil {
+			return usageError{fmt.Errorf("--baseline %s: %w", flags.baseline, err)}
+		}
+		changes = r.Compare(before)
+	}
+	page := filepath.Join(r.Folder, "index.html")
+	for _, file := range []struct {
+		path  string
+		write func(w io.Writer, dir string) error
+	}{
+		{page, func(w io.Writer, dir string) error { return reports.AuditPage(w, dir, r) }},
+		{flags.html, func(w io.Writer, dir string) error { return reports.AuditPage(w, dir, r) }},
+		{flags.markdown, func(w io.Writer, _ string) error { return reports.AuditMarkdown(w, r) }},
+		{flags.junit, func(w io.Writer, _ string) error { return reports.AuditJUnit(w, r, before != nil, changes) }},
+	} {
+		if file.path == "" {
+			continue
+		}
+		f, err := os.Create(file.path)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(file.write(f, filepath.Dir(file.path)), f.Close()); err != nil {
+			return err
+		}
+	}
+	if flags.baseline != "" && (before == nil || flags.updateBaseline) && !r.Interrupted {
+		if err := r.WriteBaseline(flags.baseline); err != nil {
+			return err
+		}
+		fmt.Fprintf(os.Stderr, "wrote the baseline %s: commit it, and later audits fail only for what is newly broken\n", flags.baseline)
+	}
+	if err := printAudit(r, before, changes, page, flags); err != nil {
+		return err
+	}
+	return auditExit(r, before, changes)
+}
+
+func printAudit(r, before *audit.Result, changes []audit.Change, page string, flags auditFlags) error {
+	if flags.asJSON {
+		e := json.NewEncoder(os.Stdout)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		return e.Encode(struct {
+			Verdict checker.Verdict `json:"verdict"`
+			*audit.Result
+			Changes []audit.Change `json:"changes"`
+			Page    string         `json:"page"`
+		}{r.Verdict(), r, append([]audit.Change{}, changes...), page})
+	}
+	if err := reports.Audit(os.Stdout, r, terminalOptions()); err != nil {
+		return err
+	}
+	if before != nil {
+		if err := reports.AuditChanges(os.Stdout, changes, flags.baseline, terminalOptions()); err != nil {
+			return err
+		}
+	}
+	_, err := fmt.Printf("The card with all evidence: %s\n", page)
+	return err
+}
+
+// auditExit turns the card into the command's outcome.
+func auditExit(r, before *audit.Result, changes []audit.Change) error {
+	v := r.Verdict()
+	if before == nil {
+		if v != checker.Holds {
+			return verdictError(v)
+		}
+		return nil
+	}
+	switch {
+	case slices.ContainsFunc(changes, func(c audit.Change) bool { return c.Worse }):
+		return verdictError(checker.Violated)
+	case r.Interrupted || slices.ContainsFunc(changes, func(c audit.Change) bool { return c.Now == audit.Inconclusive }):
+		return verdictError(checker.Unknown)
+	}
+	return nil
+}
+
+// auditProgress shows how an audit is getting on.
+type auditProgress struct{ *progress }
+
+func newAuditProgress() *auditProgress { return &auditProgress{newProgress()} }
+
+func (p *auditProgress) live(s audit.Status) {
+	text := fmt.Sprintf("%d of %d schedules", s.Done, s.Schedules)
+	if s.Broken > 0 {
+		text += fmt.Sprintf(", BROKEN in %d situations", s.Broken)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.show(text+"; now "+s.Now, int64(s.Done), int64(s.Schedules))
+}
+
+// listSituations lists the battery of lockpick audit.
+func listSituations(w io.Writer) {
+	group := ""
+	for _, s := range audit.Battery() {
+		if s.Group != group {
+			group = s.Group
+			fmt.Fprintf(w, "%s\n", group)
+		}
+		inherent := ""
+		if len(s.Inherent) > 0 {
+			inherent = "inherent: " + strings.Join(s.Inherent, ", ")
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%s\n", s.ID, s.Says, inherent)
+	}
+}

@@ -1,0 +1,358 @@
+package cli
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+	"lockpick/claims"
+	"lockpick/history"
+	"lockpick/history/fault"
+	"lockpick/reports"
+	"lockpick/workload"
+)
+
+// claimsFlags are the arguments of lockpick claims.
+type claimsFlags struct {
+	only, catalogue       []string
+	driver, budget, image string
+	lock, client          string
+	evidence              string
+	seed                  uint64
+	most, workers         int
+	mutants, asJSON       bool
+	junit, html, baseline string
+	updateBaseline        bool
+	store                 string
+}
+
+func claimsCommand() *cobra.Command {
+	var flags claimsFlags
+	cmd := &cobra.Command{
+		Use:   "claims",
+		Short: "Put what people say about Redis locks to the test, claim by claim",
+		Long: `Claims verifies a catalogue of claims: each is a sentence about a lock, the scenarios that
+test it, and the verdict to expect. It prints what was expected and what was found, keeps a
+run with a report as evidence for each finding, and fails if a verdict is not the expected one.
+A violation counts only if it has the claimed property and reason.
+
+On simulated masters (the default) the same seed gives the same result.
+
+Exit codes: 0 all as expected, 1 a claim is not (or differs from the baseline), 2 undecided
+(unknown, invalid or interrupted), 64 bad usage or catalogue, 70 an error of the harness.`,
+		Example: `  lockpick claims                                  every built-in claim, simulated
+  lockpick claims --only 35,39,46                  these three
+  lockpick claims --driver process --budget quick  on real redis-server processes
+  lockpick claims --lock redlock-one-start         another lock in place of redlock: which claims fail?
+  lockpick claims --client redis-py --only 3,29    a lock behind a command, on redis-server processes
+  lockpick claims --mutants                        are all planted bugs caught?
+  lockpick claims --catalogue my-claims.yaml       claims about your own lock
+  lockpick claims --baseline claims-baseline.json  what changed since then? (written if missing)
+  lockpick claims --junit claims.xml --html claims.html --evidence unexpected`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runClaims(cmd, flags) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringSliceVar(&flags.only, "only", nil, "ids or slugs of claims, such as 35,39 (default: all)")
+	f.StringVar(&flags.lock, "lock", "", "verify the claims about redlock (of a lock on one master: those about single) with this lock instead; each that fails is a diagnosis")
+	f.StringVar(&flags.client, "client", "", "the same with the lock behind a command, or a client that comes with Lockpick (needs real masters)")
+	f.StringVar(&flags.driver, "driver", campaign.Sim, "driver of the masters: "+strings.Join(campaign.Drivers, ", "))
+	f.StringVar(&flags.budget, "budget", claims.Quick, "how much to try: "+strings.Join(claims.Budgets, ", "))
+	f.IntVar(&flags.most, "most", 0, "schedules to try of each case, at most (default: what the budget allows)")
+	f.Uint64Var(&flags.seed, "seed", 1, "seed of all random choices")
+	f.BoolVar(&flags.mutants, "mutants", false, "the planted bugs instead of the claims: is each caught, and the lock without it acquitted?")
+	f.StringSliceVar(&flags.catalogue, "catalogue", []string{claims.BuiltIn}, "files of claims; "+claims.BuiltIn+" stands for the built-in ones")
+	f.StringVar(&flags.baseline, "baseline", "", "file with an earlier result to compare with; written if it does not exist")
+	f.BoolVar(&flags.updateBaseline, "update-baseline", false, "replace the baseline with this result")
+	f.StringVar(&flags.junit, "junit", "", "write JUnit XML to this file")
+	f.StringVar(&flags.html, "html", "", "write the page of all claims to this file too")
+	f.StringVar(&flags.evidence, "evidence", claims.KeepAll, "which findings keep their run, 2 MB each: "+strings.Join(claims.Keeps, ", ")+" (undecided counts as unexpected)")
+	f.BoolVar(&flags.asJSON, "json", false, "print one JSON object on stdout instead of the table")
+	f.IntVar(&flags.workers, "workers", 0, "schedules at a time (default: as many as processors; on real masters at most 2)")
+	f.StringVar(&flags.image, "image", "", "Docker image of the masters")
+	storeFlag(cmd, &flags.store)
+	return cmd
+}
+
+func runClaims(cmd *cobra.Command, flags claimsFlags) error {
+	if flags.updateBaseline && flags.baseline == "" {
+		return usageError{errors.New("--update-baseline needs --baseline FILE: which one?")}
+	}
+	all, err := claims.Load(flags.catalogue...)
+	if err != nil {
+		return usageError{err}
+	}
+	if all, err = inPlace(cmd, all, &flags); err != nil {
+		return err
+	}
+	chosen, err := choose(all, flags)
+	if err != nil {
+		return usageError{err}
+	}
+	before, err := baselineOf(flags)
+	if err != nil {
+		return usageError{err}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	if flags.driver == campaign.Sim {
+		roomy()
+	}
+	show := newClaimsProgress()
+	r, err := claims.Verify(cmd.Context(), chosen, claims.Options{
+		Driver: flags.driver, Budget: flags.budget, Seed: flags.seed, Most: flags.most, Workers: flags.workers, Image: flags.image,
+		Store: campaign.Store{Dir: flags.store}, Keep: flags.evidence, Client: []string{self, "client"},
+		Progress: show.line, Live: show.live, Done: show.claim,
+		Report: func(dir string, h *history.History, r *campaign.Result) error { return writeReport(dir, h, r) },
+	})
+	show.done()
+	if err != nil {
+		return err
+	}
+	return tellClaims(all, r, before, flags)
+}
+
+// inPlace puts the lock that --lock or --client names in the place of the catalogue's.
+func inPlace(cmd *cobra.Command, all []claims.Claim, flags *claimsFlags) ([]claims.Claim, error) {
+	if flags.lock == "" && flags.client == "" {
+		return all, nil
+	}
+	r := claims.Replacement{Lock: flags.lock, For: campaign.Defaults().Lock}
+	kind, known := workload.LockNamed(flags.lock)
+	can := workload.Hello{Can: workload.Abilities}
+	if flags.client != "" {
+		if !cmd.Flags().Changed("driver") {
+			flags.driver = campaign.Process
+		}
+		words, err := clientCommandOf(flags.client)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("--client: %w", err)}
+		}
+		s := campaign.Defaults()
+		s.Client, s.Driver, s.Image, s.Lock = words, flags.driver, flags.image, cmp.Or(flags.lock, s.Lock)
+		if r.Lock, can, err = campaign.Meet(cmd.Context(), s, campaign.Options{}); err != nil {
+			return nil, err
+		}
+		r.Client, kind.First, kind.Fencing = words, can.Masters == 1, can.Has(workload.CanFence)
+	} else if !known {
+		return nil, usageError{fmt.Errorf("--lock: there is no lock %q (see: lockpick list locks)", flags.lock)}
+	}
+	if kind.First {
+		r.For = "single"
+	}
+	r.Lacks = func(s *campaign.Scenario) string { return lacks(s, kind, &can, flags.client != "") }
+	return claims.InPlace(all, r), nil
+}
+
+// lacks says what a lock does not have of what a scenario needs, or "".
+func lacks(s *campaign.Scenario, kind workload.Kind, can *workload.Hello, foreign bool) string {
+	switch {
+	case s.Fencing && !kind.Fencing:
+		return "the lock gives no fencing tokens"
+	case kind.First && s.Masters > 1:
+		return "the lock lives on one master"
+	case s.Extend > 0 && !can.Has(workload.CanExtend):
+		return "its leases cannot be extended"
+	case s.Wait > 0 && foreign:
+		return "it does not wait for replicas"
+	case slices.ContainsFunc(s.FaultNames(), bendsClients) && !can.Has(workload.CanClock):
+		return "the clocks of its clients cannot be changed"
+	}
+	for _, step := range s.Schedule {
+		if inside := step.Point == workload.AfterQuorum || step.Point == workload.BetweenCommands; inside && !can.Has(workload.CanPoints) {
+			return "its clients do not tell at which step they are"
+		}
+	}
+	if err := can.Lifespan.Fits(s.TTL); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// bendsClients reports whether a kind of fault changes the clocks of clients.
+func bendsClients(name string) bool { return fault.Of(name).Clock == fault.ClientClock }
+
+// choose selects the claims: without --only those that are not about planted bugs, with
+// --mutants those that are.
+func choose(all []claims.Claim, flags claimsFlags) ([]claims.Claim, error) {
+	var chosen []claims.Claim
+	found := map[string]bool{}
+	for _, c := range all {
+		named := slices.ContainsFunc(flags.only, func(name string) bool {
+			name = strings.TrimPrefix(strings.TrimSpace(name), "#")
+			if name != c.ID && name != c.Slug {
+				return false
+			}
+			found[name] = true
+			return true
+		})
+		if len(flags.only) == 0 && c.Bug != flags.mutants || len(flags.only) > 0 && !named {
+			continue
+		}
+		chosen = append(chosen, c)
+	}
+	for _, name := range flags.only {
+		if name = strings.TrimPrefix(strings.TrimSpace(name), "#"); !found[name] {
+			return nil, fmt.Errorf("--only: there is no claim %q (see: lockpick list claims)", name)
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, errors.New("the catalogue has no such claims")
+	}
+	return chosen, nil
+}
+
+// baselineOf reads the baseline, or nil if there is none yet.
+func baselineOf(flags claimsFlags) (*claims.Result, error) {
+	if flags.baseline == "" {
+		return nil, nil
+	}
+	r, err := claims.ReadResult(flags.baseline)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return r, err
+}
+
+// tellClaims writes the requested output and returns the command's exit code.
+func tellClaims(all []claims.Claim, r, before *claims.Result, flags claimsFlags) error {
+	pages := []string{filepath.Join(r.Folder, "index.html")}
+	if flags.html != "" {
+		pages = append(pages, flags.html)
+	}
+	others := claims.Latest(campaign.Store{Dir: flags.store}, r.Folder)
+	delete(others, r.Driver)
+	for _, page := range pages {
+		if err := writeClaimsPage(page, all, r, others); err != nil {
+			return err
+		}
+	}
+	if flags.junit != "" {
+		f, err := os.Create(flags.junit)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(reports.JUnit(f, r), f.Close()); err != nil {
+			return err
+		}
+	}
+	var changes []claims.Change
+	if before != nil {
+		changes = r.Compare(before)
+	}
+	if flags.baseline != "" && (before == nil || flags.updateBaseline) && !r.Interrupted {
+		if err := r.WriteBaseline(flags.baseline); err != nil {
+			return err
+		}
+		fmt.Fprintf(os.Stderr, "wrote the baseline %s: commit it, and later runs say what changed\n", flags.baseline)
+	}
+	if err := printClaims(r, before, changes, pages, flags); err != nil {
+		return err
+	}
+	return claimsExit(r, changes)
+}
+
+func writeClaimsPage(path string, all []claims.Claim, r *claims.Result, others map[string]*claims.Result) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(reports.ClaimsPage(f, filepath.Dir(path), all, r, others), f.Close())
+}
+
+func printClaims(r, before *claims.Result, changes []claims.Change, pages []string, flags claimsFlags) error {
+	if flags.asJSON {
+		e := json.NewEncoder(os.Stdout)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", "  ")
+		return e.Encode(struct {
+			*claims.Result
+			Changes []claims.Change `json:"changes"`
+			Page    string          `json:"page"`
+		}{r, append([]claims.Change{}, changes...), pages[len(pages)-1]})
+	}
+	width, color := terminal()
+	opt := reports.TerminalOptions{Width: width, Color: color}
+	table := reports.Claims
+	if flags.mutants {
+		table = reports.Mutants
+	}
+	if err := table(os.Stdout, r, opt); err != nil {
+		return err
+	}
+	if before != nil {
+		if err := reports.Changes(os.Stdout, changes, flags.baseline, opt); err != nil {
+			return err
+		}
+	}
+	what := map[string]string{
+		claims.KeepAll: "Evidence for every finding", claims.KeepViolated: "Evidence for violations and what was not expected",
+		claims.KeepUnexpected: "Evidence for what was not expected", claims.KeepNone: "All findings",
+	}[flags.evidence]
+	if n := r.Count(); flags.evidence == claims.KeepUnexpected && n[claims.Unexpected]+n[claims.Undecided] == 0 {
+		what = "All findings (nothing was unexpected: no evidence is kept)"
+	}
+	_, err := fmt.Printf("%s: %s\n", what, pages[len(pages)-1])
+	return err
+}
+
+// claimsExit turns the outcomes into the command's exit code.
+func claimsExit(r *claims.Result, changes []claims.Change) error {
+	n := r.Count()
+	switch {
+	case n[claims.Unexpected] > 0 || slices.ContainsFunc(changes, func(c claims.Change) bool { return c.Verdict }):
+		return verdictError(checker.Violated)
+	case n[claims.Undecided] > 0 || r.Interrupted || n[claims.NotHere] == len(r.Claims):
+		return verdictError(checker.Unknown)
+	}
+	return nil
+}
+
+// claimsProgress shows the progress of a verification: a bar on a terminal; otherwise a line
+// for each claim that differs from what is expected, and one every few seconds.
+type claimsProgress struct{ *progress }
+
+func newClaimsProgress() *claimsProgress { return &claimsProgress{newProgress()} }
+
+func (p *claimsProgress) live(s claims.Status) {
+	text := fmt.Sprintf("%d of %d claims, %d of %d schedules", s.ClaimsDone, s.Claims, s.ScheduledDone, s.Schedules)
+	if s.Unexpected > 0 {
+		text += fmt.Sprintf(", %d NOT AS EXPECTED", s.Unexpected)
+	}
+	text += "; now " + s.Now
+	p.show(text, int64(s.ScheduledDone), int64(s.Schedules))
+}
+
+func (p *claimsProgress) claim(c *claims.ClaimResult) {
+	if c.Outcome == claims.Unexpected || c.Outcome == claims.Undecided {
+		p.line("claim %s is %s: %s", c.ID, c.Outcome, firstWhy(c))
+	}
+}
+
+func firstWhy(c *claims.ClaimResult) string {
+	for _, k := range c.Cases {
+		findings := slices.Clone(k.Findings)
+		if k.Twin != nil {
+			findings = append(findings, k.Twin.Findings...)
+		}
+		for _, f := range findings {
+			if f.Outcome == c.Outcome {
+				return cmp.Or(f.Why, f.Summary)
+			}
+		}
+	}
+	return ""
+}

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"lockpick/audit"
+	"lockpick/campaign"
+	"lockpick/checker"
+	"lockpick/history/fault"
+	"lockpick/nemesis"
+	"lockpick/search/exhaust"
+	"lockpick/workload"
+)
+
+// complete sets the values that the shell offers for flags and arguments. The completion
+// command of cobra writes the script for the shell.
+func complete(root *cobra.Command) {
+	var locks, properties []string
+	for _, k := range append(workload.Registered(), workload.Locks...) {
+		locks = append(locks, k.Name+"\t"+k.Summary)
+	}
+	for _, p := range checker.Properties {
+		properties = append(properties, p.Name+"\t"+p.Level)
+	}
+	var situations []string
+	for _, x := range audit.Battery() {
+		situations = append(situations, x.ID+"\t"+x.Name)
+	}
+	offers := map[string][]string{
+		"driver": campaign.Drivers, "lock": locks, "persistence": {"none", "rdb", "everysec", "always"},
+		"nemesis": {campaign.Random, campaign.Guided}, "scheduler": campaign.Schedulers, "clients-as": {"goroutines", "processes"},
+		"budget": audit.Budgets, "property": properties, "faults": append([]string{"none"}, fault.Names()...), "targets": nemesis.Targets,
+	}
+	for _, cmd := range root.Commands() {
+		for name, values := range offers {
+			if cmd.Flags().Lookup(name) == nil {
+				continue
+			}
+			if name == "faults" && cmd.Name() == "exhaust" {
+				values = append([]string{"none"}, exhaust.Faults...)
+			}
+			_ = cmd.RegisterFlagCompletionFunc(name, listOf(values)) // fails only if there is one already
+		}
+		switch cmd.Name() {
+		case "audit":
+			_ = cmd.RegisterFlagCompletionFunc("only", listOf(situations))
+		case "check", "report", "replay", "shrink", "export":
+			cmd.ValidArgsFunction = runsAndFiles
+		}
+	}
+}
+
+// listOf completes the last item of a comma-separated list.
+func listOf(values []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		before := typed[:strings.LastIndex(typed, ",")+1]
+		var offered []string
+		for _, v := range values {
+			offered = append(offered, before+v)
+		}
+		return offered, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// runsAndFiles completes a run of the store, latest, or a file.
+func runsAndFiles(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	dir := "store"
+	if f := cmd.Flags().Lookup("store"); f != nil {
+		dir = f.Value.String()
+	}
+	runs, err := campaign.Store{Dir: dir}.Runs()
+	if err != nil {
+		return []string{"latest"}, cobra.ShellCompDirectiveDefault
+	}
+	return append([]string{"latest"}, runs...), cobra.ShellCompDirectiveDefault
+}

@@ -1,0 +1,82 @@
+//go:build !windows
+
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+	"lockpick/clients"
+	"lockpick/cluster"
+	"lockpick/workload/remote"
+)
+
+// clientCheckCommand checks that a client keeps to the protocol.
+func clientCheckCommand() *cobra.Command {
+	driver := campaign.Auto
+	masters := 3
+	cmd := &cobra.Command{
+		Use:   "check -- COMMAND [ARGUMENT]...",
+		Short: "Check that a client keeps to the protocol, on real masters",
+		Long: `Check starts the command and has it answer scripted exchanges on real masters: a grant, a refusal, an
+extension, a release of what is gone, masters that do not answer, being stopped and killed. Each failure names the
+line, the field and what was expected. docs/clients.md describes the protocol.
+
+Exit codes: 0 it keeps to it, 1 it does not, 64 bad usage, 70 the masters could not be started.`,
+		Example: "  lockpick client check -- python3 lock.py\n  lockpick client check redis-py",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			command, err := clients.Resolve(args)
+			if err != nil {
+				return usageError{err}
+			}
+			return checkClient(cmd.Context(), command, driver, masters)
+		},
+	}
+	cmd.Flags().StringVar(&driver, "driver", driver, "what runs the masters: auto, docker, process")
+	cmd.Flags().IntVar(&masters, "masters", masters, "number of masters")
+	return cmd
+}
+
+func checkClient(ctx context.Context, command []string, driver string, n int) (err error) {
+	d, _, err := campaign.ChooseDriver(ctx, driver, "")
+	if err == nil && d.Start == nil {
+		err = fmt.Errorf("the driver %s has no real masters: install redis-server", d.Name)
+	}
+	if err != nil {
+		return err
+	}
+	masters, err := d.Start(ctx, cluster.Config{Masters: n, Persistence: cluster.None})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, masters.Close()) }()
+	failed := 0
+	err = remote.Conform(ctx, command, masters, func(f remote.Finding) {
+		switch {
+		case f.Problem != "":
+			failed++
+			fmt.Fprintf(os.Stdout, "FAILED      %s\n            %s\n", f.Name, f.Problem)
+		case f.Skipped != "":
+			fmt.Fprintf(os.Stdout, "not tested  %s: %s\n", f.Name, f.Skipped)
+		default:
+			fmt.Fprintf(os.Stdout, "ok          %s\n", f.Name)
+		}
+		if f.Note != "" {
+			fmt.Fprintf(os.Stdout, "            note: %s\n", f.Note)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if failed > 0 {
+		return verdictError(checker.Violated)
+	}
+	return nil
+}

@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"lockpick/clients"
+)
+
+func needsRedis(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		t.Skip("needs redis-server: ", err)
+	}
+}
+
+// TestPackagedClientsKeepToTheProtocol: each that can be started here, on real masters.
+func TestPackagedClientsKeepToTheProtocol(t *testing.T) {
+	needsRedis(t)
+	for _, c := range clients.All {
+		t.Run(c.Name, func(t *testing.T) {
+			if _, err := c.Command(); err != nil {
+				t.Skip(err)
+			}
+			out, stderr, code := lockpick(t, t.TempDir(), "client", "check", "--driver", "process", c.Name)
+			if code != 0 || strings.Count(out, "ok  ") < 9 {
+				t.Errorf("exit code %d\n%s%s", code, out, stderr)
+			}
+		})
+	}
+}
+
+// TestDocumentedClientWorks: the client of docs/clients.md is complete.
+func TestDocumentedClientWorks(t *testing.T) {
+	needsRedis(t)
+	if out, err := exec.Command("/usr/bin/python3", "-c", "import redis").CombinedOutput(); err != nil {
+		t.Skipf("needs python3-redis: %v: %s", err, out)
+	}
+	page, err := os.ReadFile("../docs/clients.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code := regexp.MustCompile("(?s)```python\n(.*?)```").FindSubmatch(page)
+	if code == nil {
+		t.Fatal("docs/clients.md has no example in Python")
+	}
+	file := filepath.Join(t.TempDir(), "lock.py")
+	if err := os.WriteFile(file, code[1], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, stderr, code := lockpick(t, t.TempDir(), "client", "check", "--driver", "process", "--", "/usr/bin/python3", file); code != 0 {
+		t.Errorf("exit code %d\n%s%s", code, out, stderr)
+	}
+}
+
+// TestClientCheckNamesLineFieldAndWant: of clients that break the protocol or are no locks.
+func TestClientCheckNamesLineFieldAndWant(t *testing.T) {
+	needsRedis(t)
+	for _, c := range []struct{ name, script, want string }{
+		{"it grants to everybody", `while read -r l; do case $l in *'"exit"'*) exit;; *) echo '{"type":"ok"}';; esac; done`,
+			`line 2 of what c2 said, its answer to acquire: type is "ok", want "fail" or "info"`},
+		{"no such type", `read -r l; echo '{"type":"ok"}'; while read -r l; do echo '{"type":"yes"}'; done`, `the type "yes" is unknown`},
+		{"half a lease", `read -r l; echo '{"type":"ok"}'; while read -r l; do echo '{"type":"ok","left":5}'; done`, "left, at is 5, 0, want both or neither"},
+		{"it dies", `read -r l; echo no licence >&2; exit 3`, "no licence"},
+		{"it does not exit", `trap '' TERM; while read -r l; do case $l in *'"exit"'*) exec sleep 60;; *) echo '{"type":"fail"}';; esac; done`, "init: type is fail"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out, stderr, code := lockpick(t, t.TempDir(), "client", "check", "--driver", "process", "--", "sh", "-c", c.script)
+			if code != exitViolated || !strings.Contains(out, c.want) {
+				t.Errorf("exit code %d, want %q in\n%s%s", code, c.want, out, stderr)
+			}
+		})
+	}
+}

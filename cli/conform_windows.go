@@ -1,0 +1,17 @@
+package cli
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+)
+
+// clientCheckCommand says that clients cannot be checked here.
+func clientCheckCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "check -- COMMAND [ARGUMENT]...",
+		Short:   "Check that a client keeps to the protocol, on real masters (not on Windows)",
+		Example: "  lockpick client check -- python3 lock.py",
+		RunE:    func(*cobra.Command, []string) error { return errors.New(notOnWindows) },
+	}
+}

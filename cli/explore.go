@@ -1,0 +1,200 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+	"lockpick/history"
+	"lockpick/reports"
+	"lockpick/search"
+)
+
+func exploreCommand() *cobra.Command {
+	flags := newScenarioFlags()
+	flags.not = []string{"time-limit"}
+	var x search.ExploreOptions
+	var store, shard, out string
+	var noShrink, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "explore [SCENARIO.yaml]",
+		Short: "Search for a violation in many short simulated schedules",
+		Long: `Explore draws short schedules from a scenario (a file, or the defaults with flags): how many
+clients, how long they hold the lock, which faults strike whom when, in what order things happen.
+Each is simulated in virtual time and judged, on all cores. Schedule number i of a seed is always
+the same; without --seed a fresh seed is drawn and printed. The search ends when each property that
+was asked for is violated. What is found is shrunk to a small counterexample, and kept as a run in
+the store.
+
+Only schedules count that prove something of a property. Where it holds, the exact upper bound says
+how much that is worth.
+
+The drawn schedules keep to what the scenario assumes: its lock, masters, persistence and TTL, its
+kinds of fault, its restart delay as the least, its clock and rates if it names them. Of a scenario
+with a schedule only the seed and the scheduler vary.
+
+With --out the exploration is one shard of many, on many machines: --shard 3/64, or the index that
+Slurm, Kubernetes, AWS Batch, GitLab or GNU parallel gives this job. The shard writes what it finds
+into a file, which lockpick merge unites with the others. Give every shard the same --seed and
+--schedules (of all shards together). A shard that is started again goes on where its file ends.
+
+Exit codes: 0 none violates the property, 1 one does, 2 interrupted, or the schedules prove nothing
+(inconclusive: it says what is missing). With --out: 0 the shard is complete, whatever it found,
+2 it is not.`,
+		Example: `  lockpick explore --faults kill,partition                   a restart without persistence
+  lockpick explore --persistence always --faults kill,pause,partition,client-pause --schedules 100000
+  lockpick explore --persistence always --faults clock --clock +60s
+  lockpick explore --faults kill --restart-delay 1s --time-limit 1m --collect
+  lockpick explore examples/restart-without-persistence.yaml --schedules 100
+  lockpick explore --seed 7 --schedules 1000000 --shard 3/64 --out part-3.json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := flags.scenario(cmd, args)
+			if err != nil {
+				return err
+			}
+			if s.Seed, err = exploreSeed(cmd, args, s.Seed); err != nil {
+				return err
+			}
+			if x.TimeLimit > 0 && !cmd.Flags().Changed("schedules") {
+				x.Schedules = 0
+			}
+			if x.Schedules < 0 || x.TimeLimit < 0 || x.Schedules == 0 && x.TimeLimit == 0 {
+				return usageError{fmt.Errorf("--schedules: give a number above 0, or a --time-limit")}
+			}
+			x.Base, x.Properties, x.Run = s, s.Properties, runnerOf(s)
+			if out != "" {
+				return exploreShard(cmd, x, shard, out)
+			}
+			if shard != "" {
+				return usageError{errors.New("--shard: a shard alone says little: add --out with the file that lockpick merge will read")}
+			}
+			return explore(cmd.Context(), x, campaign.Store{Dir: store}, !noShrink, asJSON)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.IntVar(&x.Schedules, "schedules", 10_000, "how many schedules to try (default 10000, or without a limit where --time-limit is given)")
+	f.Lookup("schedules").DefValue = "0" // the text says it
+	f.DurationVar(&x.TimeLimit, "time-limit", 0, "how long to search, in real time")
+	f.IntVar(&x.Workers, "workers", 0, "schedules at a time (default: one for each core)")
+	f.BoolVar(&x.Collect, "collect", false, "do not stop at the first violation: find distinct ones, and measure how often it happens")
+	f.BoolVar(&noShrink, "no-shrink", false, "keep violations as they were found")
+	f.StringVar(&shard, "shard", "", "search one shard of many: its index from 1 and their number, as in 3/64 (default with --out: what the environment of a job array says)")
+	f.StringVar(&out, "out", "", "write what the shard found to this file, for lockpick merge")
+	flags.register(cmd)
+	f.Lookup("property").Usage = "levels that count as violated (default: L2): any of those of run"
+	f.Lookup("seed").Usage = "seed of all schedules (default: the scenario file's, else a fresh one, which is printed)"
+	f.Lookup("seed").DefValue = "0" // the text says it
+	storeFlag(cmd, &store)
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}
+
+// exploreSeed returns the seed of the flag or of the scenario's file, or else a new one: with a
+// constant seed, every exploration would find the same. A new seed is short enough to be typed.
+func exploreSeed(cmd *cobra.Command, args []string, asked uint64) (uint64, error) {
+	if cmd.Flags().Changed("seed") {
+		return asked, nil
+	}
+	if len(args) == 1 {
+		if named, err := campaign.NamesSeed(args[0]); named || err != nil {
+			return asked, err
+		}
+	}
+	return uint64(rand.Uint32()), nil
+}
+
+func explore(ctx context.Context, e search.ExploreOptions, store campaign.Store, shrink, asJSON bool) error {
+	roomy()
+	show := newProgress()
+	e.Live = show.exploring
+	x, err := search.Explore(ctx, e)
+	show.done()
+	if err != nil {
+		return err
+	}
+	if !asJSON {
+		if err := reports.Explored(os.Stdout, e.Base, x, terminalOptions()); err != nil {
+			return err
+		}
+	}
+	return tellFound(ctx, x, store, shrink, asJSON)
+}
+
+// tellFound makes counterexamples of the findings, prints them, and turns the verdict into the
+// exit code.
+func tellFound(ctx context.Context, x *search.ExploreResult, store campaign.Store, shrink, asJSON bool) error {
+	var all []reports.Counterexample
+	for i := range x.Found {
+		c, err := counterexample(ctx, &x.Found[i], store, shrink)
+		if err != nil {
+			return err
+		}
+		all = append(all, c)
+		if !asJSON {
+			if err := reports.Told(os.Stdout, c, terminalOptions()); err != nil {
+				return err
+			}
+		}
+	}
+	if asJSON {
+		if err := reports.ExploredJSON(os.Stdout, x, all); err != nil {
+			return err
+		}
+	}
+	if v := x.Verdict(); v != checker.Holds {
+		return verdictError(v)
+	}
+	return nil
+}
+
+// counterexample makes a counterexample of a finding, and keeps it in the store.
+func counterexample(ctx context.Context, f *search.Found, store campaign.Store, shrink bool) (c reports.Counterexample, err error) {
+	c.Found = f
+	s := f.Scenario
+	if shrink && ctx.Err() == nil {
+		if c.Shrunk, err = shrinkWith(ctx, search.ShrinkOptions{Scenario: s, Properties: s.Properties, History: f.History, Run: runnerOf(s)}); err != nil {
+			fmt.Fprintf(os.Stderr, "kept as it was found, because it could not be shrunk: %v\n", err)
+		} else {
+			s = c.Shrunk.Scenario
+		}
+	}
+	_, c.Run, err = keep(ctx, s, foundHistory(c), store)
+	return c, err
+}
+
+// keep stores a counterexample as a run, with its report. It takes no time to speak of, so
+// it is done also when the rest was interrupted. found is its history, if it was not simulated:
+// another run of it would be another one.
+func keep(ctx context.Context, s campaign.Scenario, found *history.History, store campaign.Store) (*history.History, *campaign.Result, error) {
+	if found != nil {
+		return keepFound(s, found, store)
+	}
+	dir, h, r, err := search.Keep(context.WithoutCancel(ctx), s, store)
+	if err != nil {
+		return h, r, err
+	}
+	return h, r, writeReport(dir, h, r)
+}
+
+// exploring shows the progress of an exploration.
+func (p *progress) exploring(s search.ExploreStatus) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	done, of, what := int64(s.Schedules), int64(s.Of), fmt.Sprintf("%d schedules", s.Schedules)
+	if s.Of > 0 {
+		what += fmt.Sprintf(" of %d", s.Of)
+	} else {
+		done, of = s.Elapsed.Milliseconds(), s.Limit.Milliseconds()
+	}
+	p.show(fmt.Sprintf("%5.1fs: %s, %.0f a second, %d leases granted, %d violations, %d distinct",
+		s.Elapsed.Seconds(), what, float64(s.Schedules)/max(s.Elapsed.Seconds(), time.Millisecond.Seconds()), s.Granted, s.Violations, s.Distinct), done, of)
+}

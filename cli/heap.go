@@ -1,0 +1,15 @@
+package cli
+
+import (
+	"os"
+	"runtime/debug"
+)
+
+// roomy makes the garbage collector run less often, unless GOGC is set. A search makes many
+// worlds, one after the other, and its live heap is a few megabytes, so the collector would run
+// all the time.
+func roomy() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(400)
+	}
+}

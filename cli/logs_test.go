@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// webLogs are the logs of two hosts whose clients take turns, as docs/logging.md has them; with
+// overlap, one acquires 400 ms before the other releases.
+func webLogs(overlap bool) (a, b string) {
+	var files [2]strings.Builder
+	start := time.Date(2026, 11, 22, 12, 0, 0, 123_456_789, time.UTC)
+	for i := range 40 {
+		at := start.Add(time.Duration(i) * 2 * time.Second)
+		end := at.Add(time.Second)
+		if overlap && i == 20 {
+			end = at.Add(2400 * time.Millisecond)
+		}
+		for _, e := range []struct {
+			event string
+			at    time.Time
+		}{{"acquired", at}, {"releasing", end}} {
+			fmt.Fprintf(&files[i%2], `{"time":%q,"event":%q,"key":"orders","token":"t%d","client":"w%d","host":"web-%d","valid_until":%q}`+"\n",
+				e.at.Format(time.RFC3339Nano), e.event, i, i%2, i%2+1, at.Add(10*time.Second).Format(time.RFC3339Nano))
+		}
+	}
+	return files[0].String(), files[1].String()
+}
+
+// writeLogs writes one file with gzip and the other with zstd.
+func writeLogs(t *testing.T, dir string, a, b string) {
+	t.Helper()
+	var z bytes.Buffer
+	g := gzip.NewWriter(&z)
+	_, err := g.Write([]byte(a))
+	if err := errors.Join(err, g.Close(), os.WriteFile(filepath.Join(dir, "web-1.log.gz"), z.Bytes(), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	s, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "web-2.log.zst"), s.EncodeAll([]byte(b), nil), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCheckLogs is what somebody sees who checks the logs of two hosts.
+func TestCheckLogs(t *testing.T) {
+	dir := t.TempDir()
+	writeLogs(t, dir, "", "")
+	check := func(want int, args ...string) (stdout, stderr string) {
+		t.Helper()
+		stdout, stderr, code := lockpick(t, dir, append([]string{"check", "--format", "jsonl"}, args...)...)
+		if code != want {
+			t.Fatalf("check %v: exit %d, want %d\n%s%s", args, code, want, stdout, stderr)
+		}
+		return stdout, stderr
+	}
+	wants := func(text string, parts ...string) {
+		t.Helper()
+		joined := strings.Join(strings.Fields(text), " ")
+		for _, p := range parts {
+			if !strings.Contains(joined, p) {
+				t.Errorf("no %q in\n%s", p, text)
+			}
+		}
+	}
+	_, stderr := check(exitUsage, "web-1.log.gz")
+	wants(stderr, "the log is empty")
+
+	a, b := webLogs(false)
+	writeLogs(t, dir, a, b)
+	out, _ := check(exitHolds, "--clock-error", "50ms", "web-1.log.gz", "web-2.log.zst")
+	wants(out, "HOLDS L2 mutual exclusion: no two of 40 holds overlapped", "-v says why")
+	_, stderr = check(exitUndecided, "web-1.log.gz", "web-2.log.zst")
+	wants(stderr, "INCONCLUSIVE", "40 holds by a clock whose error is not known prove nothing: add --clock-error")
+	_, stderr = check(exitUndecided, "--clock-error", "50ms", "--property", "L3", "web-1.log.gz", "web-2.log.zst")
+	wants(stderr, "logs of a lock show mutual exclusion and nothing else")
+
+	a, b = webLogs(true)
+	writeLogs(t, dir, a, b)
+	out, _ = check(exitViolated, "--clock-error", "50ms", "--keep", "web-1.log.gz", "web-2.log.zst")
+	wants(out, "VIOLATED L2 mutual exclusion: 1 of 40 holds", "according to web-1.log.gz:21, 2026-11-22T12:00:40.123456789Z", "according to web-2.log.zst:21", "report.html")
+	out, _ = check(exitUndecided, "--clock-error", "300ms", "web-1.log.gz", "web-2.log.zst")
+	wants(out, "UNKNOWN L2", "Possible violations web-2/w1 was granted orders at 2026-11-22T12:00:42.123456789Z (web-2.log.zst:21) while web-1/w0 held it (web-1.log.gz:21), for 400ms more")
+	out, _ = check(exitUndecided, "--clock-error", "300ms", "--json", "web-1.log.gz", "web-2.log.zst")
+	var got struct {
+		Verdict       string
+		PossibleCount int `json:"possible_count"`
+		Possible      []struct{ Key, Earlier, Later string }
+		Counts        map[string]int
+	}
+	if err := json.Unmarshal([]byte(out), &got); err != nil || got.Verdict != "unknown" || got.PossibleCount != 1 || got.Possible[0].Later != "web-2.log.zst:21" || got.Counts["granted"] != 40 {
+		t.Errorf("%v: %+v in\n%s", err, got, out)
+	}
+
+	// What was kept is told like a run. By itself it proves violations only.
+	story, _, code := lockpick(t, dir, "report", "latest", "--story")
+	if code != 0 {
+		t.Errorf("report --story: exit %d\n%s", code, story)
+	}
+	wants(story, "web-2/w1 was granted orders", "according to web-1.log.gz:21")
+	if _, stderr, code := lockpick(t, dir, "check", "latest"); code != exitViolated {
+		t.Errorf("check latest: exit %d, want %d\n%s", code, exitViolated, stderr)
+	}
+	page, err := os.ReadFile(filepath.Join(dir, "store", "latest", "report.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants(string(page), "according to web-1.log.gz:21", "acquired: web-1.log.gz:21", "all others")
+
+	// Standard input, beside a file.
+	cmd := exec.CommandContext(t.Context(), binary, "check", "--format", "jsonl", "--clock-error", "50ms", "-", "web-2.log.zst")
+	cmd.Dir, cmd.Stdin = dir, strings.NewReader(a)
+	text, err := cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != exitViolated {
+		t.Errorf("from standard input: %v\n%s", err, text)
+	}
+	wants(string(text), "according to stdin:21")
+}

@@ -1,0 +1,200 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+	_ "lockpick/internal/realdrivers" // docker and process
+)
+
+// The exit codes. Scripts depend on them.
+const (
+	exitHolds     = 0
+	exitViolated  = 1
+	exitUndecided = 2 // unknown, invalid, not tested although it was asked for, or interrupted
+	exitUsage     = 64
+	exitHarness   = 70
+)
+
+// usageError is an error that the user can correct: in flags, arguments or a scenario.
+type usageError struct{ error }
+
+// verdictError turns a verdict other than "holds" into the exit code.
+type verdictError checker.Verdict
+
+func (v verdictError) Error() string { return string(v) }
+
+// undecidedError is a verdict that is neither holds nor violated, with the reason.
+type undecidedError campaign.Conclusion
+
+func (u undecidedError) Error() string { return fmt.Sprintf("%s: %s", u.Verdict, u.Why) }
+
+// Unwrap returns the verdict, for the exit code.
+func (u undecidedError) Unwrap() error { return verdictError(u.Verdict) }
+
+// concluded is the result of a command that came to a conclusion.
+func concluded(c campaign.Conclusion) error {
+	switch c.Verdict {
+	case checker.Holds:
+		return nil
+	case checker.Violated:
+		return verdictError(c.Verdict)
+	}
+	return undecidedError(c)
+}
+
+// exitCode returns the exit code for a verdict.
+func exitCode(v checker.Verdict) int {
+	switch v {
+	case checker.Holds:
+		return exitHolds
+	case checker.Violated:
+		return exitViolated
+	}
+	return exitUndecided
+}
+
+func run(args []string) (code int) {
+	defer func() {
+		if value := recover(); value != nil {
+			code = crashed(value, debug.Stack())
+		}
+	}()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	signals := make(chan os.Signal, 2)
+	stopping := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // it is under nohup
+		stopping = append(stopping, syscall.SIGHUP)
+	}
+	signal.Notify(signals, stopping...)
+	defer signal.Stop(signals)
+	go func() {
+		s, ok := <-signals
+		if !ok {
+			return
+		}
+		fmt.Fprintf(os.Stderr, "\n%v: ending the faults, removing the masters, writing the report (press again to give up at once)\n", s)
+		cancel(fmt.Errorf("%v", s))
+		if _, ok := <-signals; ok {
+			fmt.Fprintln(os.Stderr, "giving up: what is left behind is removed at the next start")
+			os.Exit(exitHarness)
+		}
+	}()
+
+	root := rootCommand()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var verdict verdictError
+	var usage usageError
+	var problem *campaign.Problem
+	switch {
+	case err == nil:
+		return exitHolds
+	case errors.As(err, &verdict):
+		if reason := (undecidedError{}); errors.As(err, &reason) {
+			fmt.Fprintf(os.Stderr, "lockpick: %s: %s\n", undecided(reason.Verdict), reason.Why)
+		}
+		return exitCode(checker.Verdict(verdict))
+	case errors.As(err, &usage), errors.As(err, &problem):
+		fmt.Fprintf(os.Stderr, "lockpick: %v\n", err)
+		return exitUsage
+	case ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.Cause(ctx))):
+		fmt.Fprintf(os.Stderr, "lockpick: interrupted before there was anything to judge: %v\n", err)
+		return exitUndecided
+	default:
+		fmt.Fprintf(os.Stderr, "lockpick: %v\n", err)
+		return exitHarness
+	}
+}
+
+// crashed reports a panic of the harness in one sentence, and keeps the stack in a file. It is
+// not a verdict.
+func crashed(value any, stack []byte) (code int) {
+	kept := "it could not be kept"
+	if f, err := os.CreateTemp("", "lockpick-crash-*.txt"); err == nil {
+		_, err = fmt.Fprintf(f, "%v\n\n%s", value, stack)
+		if errors.Join(err, f.Close()) == nil {
+			kept = f.Name()
+		}
+	}
+	fmt.Fprintf(os.Stderr, "lockpick: this is a bug of Lockpick: %v (where: %s; what the run recorded stays in its folder)\n", value, kept)
+	return exitHarness
+}
+
+// undecided is the message about a verdict that is neither holds nor violated.
+func undecided(v checker.Verdict) string {
+	switch v {
+	case checker.Invalid, campaign.NotTested:
+		return "INCONCLUSIVE"
+	}
+	return strings.ToUpper(string(v))
+}
+
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "lockpick",
+		Short: "Try to break a Redis lock, and prove it",
+		Long: `Lockpick runs concurrent clients against a lock on real Redis masters while it pauses,
+kills and cuts off masters and stops clients. It records every operation, judges the
+history, and explains each violation in the terminal and in an HTML report.
+
+Exit codes: 0 no violation, 1 violated, 2 unknown, invalid (the run proves nothing), not
+tested although it was asked for, or interrupted, 64 bad usage or input, 70 an error of the
+harness.`,
+		Example: `  lockpick run                                             the default campaign
+  lockpick run --persistence always --faults kill,pause    does fsync=always hold?
+  lockpick run --faults client-pause --fencing             what fencing tokens prevent
+  lockpick run scenario.yaml --json                        a scenario, for scripts
+  lockpick audit --client 'python3 lock.py'                how safe is my lock? a report card
+  lockpick explore --faults kill,partition                 search by simulation, shrink what is found
+  lockpick replay latest --driver process                  re-enact it on real masters
+  lockpick check latest                                    judge a recorded run again
+  lockpick doctor                                          what this machine can do`,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usageError{fmt.Errorf("%w (see: %s --help)", err, cmd.CommandPath())}
+	})
+	root.AddCommand(runCommand(), auditCommand(), claimsCommand(), exploreCommand(), mergeCommand(), exhaustCommand(), shrinkCommand(), replayCommand(), checkCommand(), reportCommand(), exportCommand(), listCommand(), doctorCommand(), imageCommand(), versionCommand(), clientCommand())
+	complete(root)
+	for _, c := range root.Commands() {
+		c.Args = asUsage(c.Args)
+	}
+	root.Args = asUsage(root.Args)
+	return root
+}
+
+// one requires exactly one argument, and names it in the error.
+func one(what string, allowed ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 && (len(allowed) == 0 || slices.Contains(allowed, args[0])) {
+			return nil
+		}
+		return fmt.Errorf("%s what? It takes %s", cmd.Name(), what)
+	}
+}
+
+// asUsage makes errors in arguments exit with the code for usage errors.
+func asUsage(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usageError{fmt.Errorf("%w (see: %s --help)", err, cmd.CommandPath())}
+		}
+		return nil
+	}
+}

@@ -1,0 +1,70 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"lockpick/campaign"
+	"lockpick/campaign/bubble"
+	"lockpick/history"
+	"lockpick/reports"
+	"lockpick/search"
+	"lockpick/workload"
+)
+
+// Main is the program lockpick with locks of the caller's own beside those that it has: run,
+// explore, shrink, replay and claims know them by their names. It does not return.
+//
+//	func main() { cli.Main(locktest.Kind("mylock", "SET NX on every master", newLock)) }
+func Main(own ...workload.Kind) {
+	for _, k := range own {
+		if err := workload.RegisterLock(k); err != nil {
+			fmt.Fprintf(os.Stderr, "lockpick: %v\n", err)
+			os.Exit(exitUsage)
+		}
+	}
+	memory := bubble.Driver()
+	campaign.InMemory = &memory
+	os.Exit(run(os.Args[1:]))
+}
+
+// runnerOf is what runs the schedules of a search; nil: the simulator. Locks that connect to
+// their masters are run over connections in memory.
+func runnerOf(s campaign.Scenario) search.Runner {
+	if kind, _ := workload.LockNamed(s.Lock); kind.Connects || s.Driver == campaign.Virtual {
+		return bubble.Simulate
+	}
+	return nil
+}
+
+// foundHistory is the history of a counterexample that was not simulated, or nil.
+func foundHistory(c reports.Counterexample) *history.History {
+	var h *history.History
+	switch {
+	case c.Shrunk != nil:
+		h = c.Shrunk.History
+	case c.Found != nil:
+		h = c.Found.History
+	}
+	if h != nil && h.Header.Driver == campaign.Virtual {
+		return h
+	}
+	return nil
+}
+
+// keepFound stores a counterexample with the history in which it was found.
+func keepFound(s campaign.Scenario, h *history.History, store campaign.Store) (*history.History, *campaign.Result, error) {
+	yaml, err := s.YAML()
+	if err != nil {
+		return h, nil, err
+	}
+	dir, r, err := store.Add(h, "")
+	if err != nil {
+		return h, r, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, campaign.ScenarioFile), yaml, 0o644); err != nil {
+		return h, r, err
+	}
+	return h, r, writeReport(dir, h, r)
+}

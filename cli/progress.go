@@ -1,0 +1,85 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+
+	"lockpick/campaign"
+)
+
+// progress shows the progress of a run on stderr: a bar on a terminal, otherwise a line every
+// few seconds.
+type progress struct {
+	mu       sync.Mutex
+	terminal bool
+	bar      *progressbar.ProgressBar
+	last     time.Time
+}
+
+// every is the time between two lines without a terminal.
+const every = 5 * time.Second
+
+func newProgress() *progress {
+	return &progress{terminal: term.IsTerminal(int(os.Stderr.Fd())), last: time.Now()}
+}
+
+func (p *progress) line(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bar != nil {
+		_ = p.bar.Clear()
+	}
+	fmt.Fprintf(os.Stderr, format+"\n", args...)
+}
+
+func (p *progress) live(s campaign.Status) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.show(describe(s), min(s.Elapsed, s.Limit).Milliseconds(), s.Limit.Milliseconds())
+}
+
+// show shows how much is done, and a text. The caller holds p.mu.
+func (p *progress) show(text string, done, all int64) {
+	if !p.terminal {
+		if time.Since(p.last) >= every {
+			p.last = time.Now()
+			fmt.Fprintln(os.Stderr, text)
+		}
+		return
+	}
+	if p.bar == nil {
+		p.bar = progressbar.NewOptions64(all,
+			progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetWidth(16), progressbar.OptionClearOnFinish(),
+			progressbar.OptionSetPredictTime(false), progressbar.OptionSetElapsedTime(false), progressbar.OptionThrottle(0))
+	}
+	p.bar.Describe(text)
+	_ = p.bar.Set64(min(done, all))
+}
+
+func (p *progress) done() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.bar != nil {
+		_ = p.bar.Clear()
+		p.bar = nil // the next stage has another length
+	}
+}
+
+// describe returns a status in one line: elapsed time, leases granted, violations, and current
+// faults.
+func describe(s campaign.Status) string {
+	faults := "no fault now"
+	if len(s.Faults) > 0 {
+		faults = strings.Join(s.Faults, "; ")
+	}
+	if r := []rune(faults); len(r) > 60 {
+		faults = string(r[:59]) + "…"
+	}
+	return fmt.Sprintf("%5.1fs of %v, %s: leases granted: %d, violations so far: %d; %s", s.Elapsed.Seconds(), s.Limit, s.Stage, s.Granted, s.Violations, faults)
+}

@@ -1,0 +1,278 @@
+package cli
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"lockpick/campaign"
+	"lockpick/claims"
+	"lockpick/history/fault"
+	"lockpick/reports"
+	"lockpick/workload"
+)
+
+func checkCommand() *cobra.Command {
+	var store string
+	var levels []string
+	var out output
+	var ofLogs logFlags
+	cmd := &cobra.Command{
+		Use:   "check RUN|FILE|LOG...",
+		Short: "Judge a recorded history again, or logs of your own lock",
+		Long: `Check judges the history of a run (its folder, its name in the store, or latest) or in a
+file. It needs nothing else, so it also judges what a harness that was killed left behind.
+
+With --format it judges logs of a lock that Lockpick did not run: did two clients ever hold
+it at once (L2)? It reads several files, standard input (-), and files compressed with gzip
+or zstd. A line tells of an event (acquired, extended, releasing, released; its time, key,
+token, client and, where one was granted, valid_until) or of a whole hold (acquired,
+releasing or released, key, token or client). Fields with other names are mapped. Clocks
+convict nobody: only what is certain within --clock-error is a violation, what would be one
+if all times were right is listed as possible, and the verdict is then unknown. What to log,
+with examples in five languages: docs/logging.md.`,
+		Example: `  lockpick check latest
+  lockpick check store/latest/history.jsonl --json
+  lockpick check --format jsonl --clock-error 50ms web-1.log web-2.log.gz
+  lockpick check --format jsonl --map 'time=ts,key=lock.name,token=lock.token,host=@file' \
+      --event 'acquired=got the lock' --event 'releasing=giving it back' --ttl 30s \
+      --call-time 200ms --clock-error 50ms --clock-error db-1.log=200ms *.log
+  lockpick check --format otlp --map key=redis.key,token=redis.token,host=host.name \
+      --event acquire=lock --event release=unlock --ttl 30s --clock-error 20ms spans.jsonl.zst
+  zcat holds.csv.gz | lockpick check --format csv --map acquired=start,releasing=end \
+      --ttl none --clock-error 0 -`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if ofLogs.format == "" {
+				return one("one run (its folder, its name in the store, or latest) or one file; or with --format logs of your own lock")(cmd, args)
+			}
+			if len(args) == 0 {
+				return errors.New("check what? It takes log files, or - for the standard input")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if ofLogs.format != "" {
+				return checkLogs(&ofLogs, args, campaign.Store{Dir: store}, levels, out)
+			}
+			if err := onlyWithFormat(cmd); err != nil {
+				return err
+			}
+			path, err := historyOf(campaign.Store{Dir: store}, args[0])
+			if err != nil {
+				return err
+			}
+			h, r, err := campaign.CheckFile(path)
+			if err != nil {
+				return orUsage(err)
+			}
+			if _, err := os.Stat(r.Report); err != nil {
+				r.Report = ""
+			}
+			if len(levels) > 0 {
+				r.SetProperties(levels)
+			}
+			if err := out.print(&h.History, r); err != nil {
+				return err
+			}
+			return exitOf(r, r.Properties)
+		},
+	}
+	storeFlag(cmd, &store)
+	propertyFlag(cmd, &levels, "the scenario's, else all that are judged")
+	out.flags(cmd)
+	ofLogs.add(cmd)
+	return cmd
+}
+
+func reportCommand() *cobra.Command {
+	var store string
+	var tells bool
+	var number int
+	cmd := &cobra.Command{
+		Use:   "report RUN",
+		Short: "Write a run's HTML report again, or print the story of a violation",
+		Long: `Report writes the HTML report of a run again. With --story it prints a violation in the
+terminal: step by step, and as a diagram with a column for each client and
+master that took part. For a story RUN may also be a history file.`,
+		Example: `  lockpick report latest
+  lockpick report latest --story
+  lockpick report latest --story --violation 3      the third in order of time`,
+		Args: one("one run: its folder, its name in the store, or latest"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if tells {
+				path, err := historyOf(campaign.Store{Dir: store}, args[0])
+				if err != nil {
+					return err
+				}
+				return tellStory(path, number)
+			}
+			if number != 0 {
+				return usageError{errors.New("--violation is about stories: add --story")}
+			}
+			dir, err := campaign.Store{Dir: store}.Find(args[0])
+			if err != nil {
+				return usageError{err}
+			}
+			h, r, err := campaign.JudgeFile(filepath.Join(dir, campaign.HistoryFile))
+			if err != nil {
+				return orUsage(err)
+			}
+			if before, err := campaign.ReadResult(dir); err == nil {
+				r.Notes = before.Notes // also says whether the run was interrupted
+			}
+			if err := writeReport(dir, h, r); err != nil {
+				return err
+			}
+			fmt.Println(r.Report)
+			return nil
+		},
+	}
+	storeFlag(cmd, &store)
+	cmd.Flags().BoolVar(&tells, "story", false, "print a violation step by step, with a diagram, instead of writing the report")
+	cmd.Flags().IntVar(&number, "violation", 0, "which violation, in order of time (default: the one that the report explains)")
+	return cmd
+}
+
+// tellStory prints the story of a violation and its diagram.
+func tellStory(path string, number int) error {
+	_, r, err := campaign.CheckFile(path)
+	if err != nil {
+		return orUsage(err)
+	}
+	v, all := reports.Violation(r, number)
+	switch {
+	case all == 0:
+		fmt.Println("Nothing was violated: there is no story to tell.")
+		return nil
+	case v == nil:
+		return usageError{fmt.Errorf("--violation %d: the report lists %d violations, from 1 to %d", number, all, all)}
+	}
+	width, _ := terminal()
+	opt := reports.StoryOptions{Width: width}
+	if err := reports.Story(os.Stdout, v, opt); err != nil {
+		return err
+	}
+	fmt.Println()
+	return reports.SpaceTime(os.Stdout, v, opt)
+}
+
+// historyOf finds the history of an argument: a file, or a run.
+func historyOf(store campaign.Store, name string) (string, error) {
+	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
+		return name, nil
+	}
+	dir, err := store.Find(name)
+	if err != nil {
+		return "", usageError{err}
+	}
+	return filepath.Join(dir, campaign.HistoryFile), nil
+}
+
+// orUsage returns a usage error, unless the error is known to be the harness's.
+func orUsage(err error) error {
+	var harness *campaign.HarnessError
+	if errors.As(err, &harness) {
+		return err
+	}
+	return usageError{err}
+}
+
+func listCommand() *cobra.Command {
+	var store string
+	var markdown bool
+	cmd := &cobra.Command{
+		Use:       "list runs|locks|clients|faults|claims|situations",
+		Short:     "List the runs in the store, the locks under test, clients in other languages, the faults, the claims, or the situations of an audit",
+		Example:   "  lockpick list faults\n  lockpick list claims --markdown > docs/claims.md",
+		ValidArgs: []string{"runs", "locks", "clients", "faults", "claims", "situations"},
+		Args:      one("runs, locks, clients, faults, claims or situations", "runs", "locks", "clients", "faults", "claims", "situations"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+			switch args[0] {
+			case "locks":
+				listLocks(w)
+			case "clients":
+				listClients(w)
+			case "faults":
+				shim, why := here.shim(cmd.Context())
+				for _, k := range fault.Kinds {
+					needs := ""
+					switch {
+					case k.Needs == fault.Shim && !shim:
+						needs = "  NOT AVAILABLE: " + why
+					case k.Needs != "":
+						needs = "  (needs " + k.Needs + ")"
+					}
+					fmt.Fprintf(w, "%s\t%s\t%s%s\n", k.Name, k.Hits, k.Summary, needs)
+				}
+			case "claims":
+				if markdown {
+					return reports.ClaimsMarkdown(os.Stdout, claims.Catalogue())
+				}
+				for _, c := range claims.Catalogue() {
+					fmt.Fprintf(w, "%s\t%s\t%s\n", c.ID, c.Slug, c.Claim)
+				}
+			case "situations":
+				listSituations(w)
+			case "runs":
+				if err := listRuns(w, campaign.Store{Dir: store}); err != nil {
+					return err
+				}
+			}
+			return w.Flush()
+		},
+	}
+	storeFlag(cmd, &store)
+	cmd.Flags().BoolVar(&markdown, "markdown", false, "with claims: print a Markdown page with cases and verdicts")
+	return cmd
+}
+
+// listLocks lists the locks that are meant to be correct, and then those that are wrong on
+// purpose, each with its correct twin.
+func listLocks(w io.Writer) {
+	if own := workload.Registered(); len(own) > 0 {
+		fmt.Fprintln(w, "Locks of this program")
+		for _, k := range own {
+			fmt.Fprintf(w, "  %s\t%s\n", k.Name, k.Summary)
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintln(w, "Locks that are meant to be right")
+	wrong := false
+	for _, k := range workload.Locks {
+		if k.Twin == "" {
+			fmt.Fprintf(w, "  %s\t%s\n", k.Name, k.Summary)
+			continue
+		}
+		if !wrong {
+			fmt.Fprintln(w, "\nLocks that are wrong on purpose\n  \tit shows\twhat is wrong\tright without it")
+			wrong = true
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%s\t%s\n", k.Name, k.Shows(), k.Summary, k.Twin)
+	}
+}
+
+func listRuns(w *tabwriter.Writer, store campaign.Store) error {
+	runs, err := store.Runs()
+	if err != nil {
+		return err
+	}
+	if len(runs) == 0 {
+		fmt.Fprintf(os.Stderr, "no runs in %s yet: lockpick run makes one\n", store.Dir)
+	}
+	for _, run := range runs {
+		r, err := campaign.ReadResult(filepath.Join(store.Dir, run))
+		if err != nil {
+			fmt.Fprintf(w, "%s\tnot judged (lockpick check %s)\n", run, run)
+			continue
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d leases\t%d faults\n", run, cmp.Or(r.Overall, r.Verdict()), r.Lock, r.Driver, r.Counts.Granted, r.Counts.Faults)
+	}
+	return nil
+}

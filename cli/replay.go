@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"lockpick/campaign"
+	"lockpick/history"
+	"lockpick/reports"
+	"lockpick/search"
+)
+
+func replayCommand() *cobra.Command {
+	how := search.ReplayOptions{}
+	var store string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "replay RUN|SCENARIO.yaml",
+		Short: "Re-enact a counterexample, on real masters too",
+		Long: `Replay runs the scenario of a run (its folder, its name in the store, or latest), or that of a file.
+
+On simulated masters the same scenario makes the same history, and replay says whether it is the very
+one that is stored. On real masters the steps of the schedule strike after the same events, and
+everything else depends on real timing: replay tries until the property is violated, up to
+--attempts times, and prints the rate. Each attempt is a run in the store.
+
+Exit codes: 1 reproduced, 0 not in any attempt, 2 an attempt proved nothing or was interrupted.`,
+		Example: `  lockpick replay latest --driver sim                       the identical history
+  lockpick replay latest --driver process --attempts 20     on redis-server processes
+  lockpick replay latest --driver docker --all              the rate of 10 attempts`,
+		Args: one("one run (its folder, its name in the store, or latest) or one scenario file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, dir, err := campaign.Store{Dir: store}.Open(args[0])
+			if err != nil {
+				return usageError{err}
+			}
+			if how.Attempts < 1 {
+				return usageError{fmt.Errorf("--attempts: %d is out of range: at least 1", how.Attempts)}
+			}
+			if how.Driver == campaign.Sim && !cmd.Flags().Changed("attempts") {
+				how.Attempts = 1 // the others would differ only in their seeds
+			}
+			how.Scenario = s
+			return replay(cmd.Context(), how, dir, campaign.Store{Dir: store}, asJSON)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&how.Driver, "driver", campaign.Auto, "driver of the masters: "+strings.Join(campaign.Drivers, ", "))
+	f.IntVar(&how.Attempts, "attempts", 10, "how often to try, at most (with --driver sim: 1)")
+	f.BoolVar(&how.All, "all", false, "go on after the first attempt that reproduces it, for the rate")
+	propertyFlag(cmd, &how.Properties, "the scenario's, else all that are judged")
+	storeFlag(cmd, &store)
+	jsonFlag(cmd, &asJSON)
+	return cmd
+}
+
+// replay runs a scenario again; recorded is the folder of the run that it comes from, or "".
+func replay(ctx context.Context, how search.ReplayOptions, recorded string, store campaign.Store, asJSON bool) error {
+	show := newProgress()
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	var told *history.History
+	tried := 0
+	how.Each = func(dir string, h *history.History, r *campaign.Result, reproduced bool) error {
+		show.done()
+		tried++
+		outcome := "not violated"
+		if reproduced {
+			outcome = "reproduced"
+		}
+		show.line("attempt %d of at most %d: %s (%s)", tried, how.Attempts, outcome, dir)
+		if reproduced && told == nil {
+			told = h
+		}
+		if tried == 1 && r.Driver == campaign.Sim && recorded != "" {
+			if err := compare(show, recorded, dir); err != nil {
+				return err
+			}
+		}
+		return writeReport(dir, h, r)
+	}
+	out, err := search.Replay(ctx, how, campaign.Options{Store: store, Progress: show.line, Live: show.live, Client: []string{self, "client"}})
+	show.done()
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		err = reports.ReplayedJSON(os.Stdout, out)
+	} else {
+		if out.First != nil {
+			if err := (output{}).print(told, out.First); err != nil {
+				return err
+			}
+			fmt.Println()
+		}
+		err = reports.Replayed(os.Stdout, out)
+	}
+	if err != nil {
+		return err
+	}
+	return concluded(out.Conclude())
+}
+
+// compare says whether a simulated run recorded what the run before did.
+func compare(show *progress, before, after string) error {
+	h, err := history.ReadFile(before + "/" + campaign.HistoryFile)
+	if err != nil {
+		return err
+	}
+	if h.Header.Driver != campaign.Sim {
+		show.line("the history of %s is of the driver %s, so it is another one", before, h.Header.Driver)
+		return nil
+	}
+	difference, err := search.SameHistory(before, after)
+	switch {
+	case err != nil:
+		return err
+	case difference != "":
+		show.line("the history is NOT that of %s: %s\n(another version of Lockpick, or a scenario that was changed, makes another one)", before, difference)
+	default:
+		show.line("the history is that of %s, byte by byte", before)
+	}
+	return nil
+}

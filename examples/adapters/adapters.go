@@ -1,0 +1,116 @@
+// Package adapters shows what a few lines make locks of other libraries locktest's.
+package adapters
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/bsm/redislock"
+	"github.com/go-redsync/redsync/v4"
+	"github.com/go-redsync/redsync/v4/redis"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	"github.com/redis/rueidis"
+	"github.com/redis/rueidis/rueidislock"
+	zero "github.com/zeromicro/go-zero/core/stores/redis"
+
+	"lockpick/locktest"
+)
+
+// between is how long the locks that do not wait by themselves are not asked again.
+const between = 20 * time.Millisecond
+
+// Redsync is redsync, on all masters.
+func Redsync(env locktest.Env) (locktest.Lock, error) {
+	var pools []redis.Pool
+	for _, c := range env.Clients() {
+		pools = append(pools, goredis.NewPool(c))
+	}
+	rs := redsync.New(pools...)
+	return locktest.LockFunc(func(ctx context.Context, key string) (*locktest.Lease, error) {
+		m := rs.NewMutex(key, redsync.WithExpiry(env.TTL))
+		if err := m.LockContext(ctx); err != nil {
+			return nil, err
+		}
+		return &locktest.Lease{
+			Token: m.Value(), Until: m.Until(),
+			Release: func(ctx context.Context) error { _, err := m.UnlockContext(ctx); return err },
+			Extend:  func(ctx context.Context) (time.Time, error) { _, err := m.ExtendContext(ctx); return m.Until(), err },
+		}, nil
+	}), nil
+}
+
+// Redislock is bsm/redislock, on the first master. Its lease begins when the command is sent.
+func Redislock(env locktest.Env) (locktest.Lock, error) {
+	locker := redislock.New(env.Clients()[0])
+	return locktest.LockFunc(func(ctx context.Context, key string) (*locktest.Lease, error) {
+		for ctx.Err() == nil {
+			began := time.Now()
+			l, err := locker.Obtain(ctx, key, env.TTL, nil)
+			if err == nil {
+				return &locktest.Lease{
+					Token: l.Token(), Until: began.Add(env.TTL - env.TTL/50), Release: l.Release,
+					Extend: func(ctx context.Context) (time.Time, error) {
+						began := time.Now()
+						return began.Add(env.TTL - env.TTL/50), l.Refresh(ctx, env.TTL, nil)
+					},
+				}, nil
+			}
+			time.Sleep(between)
+		}
+		return nil, ctx.Err()
+	}), nil
+}
+
+// Rueidislock is rueidislock, on the first master. It extends leases by itself and ends their context when
+// it has lost them.
+func Rueidislock(env locktest.Env) (locktest.Lock, error) {
+	l, err := rueidislock.NewLocker(rueidislock.LockerOption{
+		ClientOption: rueidis.ClientOption{InitAddress: env.Addrs[:1], ForceSingleClient: true, DisableRetry: true},
+		KeyMajority:  1, KeyValidity: env.TTL, ExtendInterval: env.TTL / 3, TryNextAfter: env.TTL / 20, NoLoopTracking: true,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return rueidisLock{l}, nil
+}
+
+type rueidisLock struct{ locker rueidislock.Locker }
+
+func (l rueidisLock) Acquire(ctx context.Context, key string) (*locktest.Lease, error) {
+	lost, cancel, err := l.locker.WithContext(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return &locktest.Lease{Lost: lost, Release: func(context.Context) error { cancel(); return nil }}, nil
+}
+
+func (l rueidisLock) Close() error { l.locker.Close(); return nil }
+
+var errNotHeld = errors.New("the lock is not held")
+
+// GoZero is go-zero's RedisLock, on the first master. Its expiry is in whole seconds.
+func GoZero(env locktest.Env) (locktest.Lock, error) {
+	store, err := zero.NewRedis(zero.RedisConf{Host: env.Addrs[0], Type: zero.NodeType, NonBlock: true})
+	if err != nil {
+		return nil, err
+	}
+	return locktest.LockFunc(func(ctx context.Context, key string) (*locktest.Lease, error) {
+		l := zero.NewRedisLock(store, key)
+		l.SetExpire(int(env.TTL / time.Second))
+		for ctx.Err() == nil {
+			began := time.Now()
+			if ok, err := l.AcquireCtx(ctx); ok && err == nil {
+				return &locktest.Lease{Until: began.Add(env.TTL - env.TTL/50), Release: func(ctx context.Context) error {
+					ok, err := l.ReleaseCtx(ctx)
+					if err == nil && !ok {
+						err = errNotHeld
+					}
+					return err
+				}}, nil
+			}
+			time.Sleep(between)
+		}
+		return nil, ctx.Err()
+	}), nil
+}

@@ -1,0 +1,73 @@
+package adapters
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"lockpick/locktest"
+)
+
+// adapter is a lock of another library, and how it is tested. What keeps its connections or its timers
+// in global pools cannot live in a bubble: it is tested on real masters.
+type adapter struct {
+	make    func(locktest.Env) (locktest.Lock, error)
+	masters int
+	real    bool
+	notices bool // that the master restarts, and ends the lease then: it is not convicted
+}
+
+var adapters = map[string]adapter{
+	"redsync":     {Redsync, 3, false, false},
+	"redislock":   {Redislock, 1, false, false},
+	"rueidislock": {Rueidislock, 1, true, true},
+	"go-zero":     {GoZero, 1, true, false},
+}
+
+// TestAdapter explores one adapter: TestEachAdapter runs it in a program of its own.
+func TestAdapter(t *testing.T) {
+	a, ok := adapters[os.Getenv("ADAPTER")]
+	if !ok {
+		t.Skip("run by TestEachAdapter, with the name of an adapter in ADAPTER")
+	}
+	options := []locktest.Option{
+		locktest.Masters(a.masters), locktest.Persistence(os.Getenv("PERSISTENCE")), locktest.Faults("kill"), locktest.Schedules(300),
+	}
+	if a.real {
+		options = append(options, locktest.RealRedis(), locktest.For(20*time.Second))
+	}
+	locktest.Explore(t, a.make, options...)
+}
+
+// TestEachAdapter: a lock is convicted over masters that forget what they have granted when they
+// restart, unless it notices the restart, and not over masters that remember.
+func TestEachAdapter(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, a := range adapters {
+		for _, persistence := range []string{"none", "always"} {
+			t.Run(name+"/"+persistence, func(t *testing.T) {
+				dir := t.TempDir()
+				cmd := exec.CommandContext(t.Context(), program, "-test.run=^TestAdapter$", "-test.v", "-test.timeout=5m")
+				cmd.Dir, cmd.Env = dir, append(os.Environ(), "ADAPTER="+name, "PERSISTENCE="+persistence, "TMPDIR="+dir)
+				b, err := cmd.CombinedOutput()
+				out := string(b)
+				if strings.Contains(out, "SKIP") {
+					t.Skipf("it was skipped:\n%s", out)
+				}
+				violated := strings.Contains(out, "L2 mutual-exclusion is violated")
+				if violated != (persistence == "none" && !a.notices) {
+					t.Errorf("violated: %v (%v)\n%s", violated, err, out)
+				}
+				if !violated && err != nil && !strings.Contains(out, "inconclusive") {
+					t.Errorf("%v\n%s", err, out)
+				}
+				t.Log(out)
+			})
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package locktest
+
+import (
+	"net"
+	"sync"
+
+	"lockpick/redlock"
+)
+
+// halt stops one client as SIGSTOP stops a process, as far as its connections can: while the nemesis
+// holds it at the quorum, none of its goroutines gets on past its next read, write or dial, and
+// Acquire does not return. Timers of the lock fire, and its goroutines run up to there.
+type halt struct {
+	decided func(redlock.Decision) // returns when the client may go on
+	quorum  int
+
+	mu      sync.Mutex
+	key     string        // that the client asks for
+	yes     map[int]bool  // masters that have granted it, in this call of Acquire
+	passed  bool          // in it the quorum was reached
+	stopped chan struct{} // closed when the client goes on; nil: it is not stopped
+}
+
+// acquiring begins a call of Acquire.
+func (h *halt) acquiring(key string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.key, h.yes, h.passed = key, map[int]bool{}, false
+}
+
+// vote counts a vote, before the client reads it. That of the quorum stops the client, if the nemesis
+// wants that.
+func (h *halt) vote(v redlock.Vote) {
+	h.mu.Lock()
+	switch {
+	case v.Kind == redlock.Release:
+		delete(h.yes, v.Master)
+	case v.Kind == redlock.Set && v.Yes && v.Key == h.key:
+		h.yes[v.Master] = true
+	}
+	if h.passed || len(h.yes) < h.quorum {
+		h.mu.Unlock()
+		return
+	}
+	stopped := make(chan struct{})
+	yes := len(h.yes)
+	h.passed, h.stopped = true, stopped
+	h.mu.Unlock()
+	h.decided(redlock.Decision{Kind: redlock.Set, Key: v.Key, Yes: yes, Quorum: h.quorum})
+	h.mu.Lock()
+	h.stopped = nil
+	h.mu.Unlock()
+	close(stopped)
+}
+
+// pass returns when the client is not stopped.
+func (h *halt) pass() {
+	h.mu.Lock()
+	stopped := h.stopped
+	h.mu.Unlock()
+	if stopped != nil {
+		<-stopped
+	}
+}
+
+// conn is a connection of a client that may be stopped.
+type conn struct {
+	net.Conn
+	halt *halt
+}
+
+func (c conn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.halt.pass()
+	return n, err
+}
+
+func (c conn) Write(b []byte) (int, error) {
+	c.halt.pass()
+	return c.Conn.Write(b)
+}

@@ -1,0 +1,123 @@
+package redlock
+
+import (
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockpick/redlock/protocol"
+)
+
+// pipelineCall is one pipeline in flight.
+type pipelineCall struct {
+	number    uint64            // among the pipelines of the batcher
+	commands  []*pendingCommand // all of them
+	singles   []*pendingCommand // those that do not share a script
+	sent      []redis.Cmder     // the commands for go-redis
+	began     time.Duration
+	shared    []shared         // releases that share a script; they are sent first
+	byText    bool             // the script is sent as text
+	keys      *keySet          // the keys of its commands, if pipelines overlap
+	hello     *redis.StatusCmd // INFO, to identify the server; nil if that is not necessary
+	abandoned bool             // its connection hangs, and the master answers on another one
+	refused   error            // the first error reply of Redis
+	graced    bool             // its deadline was prolonged by graceFor
+}
+
+// keySet is a set of hashes of keys. A collision only makes a command wait.
+type keySet [256]uint64
+
+func (s *keySet) add(hash uint32)      { s[hash/64%256] |= 1 << (hash % 64) }
+func (s *keySet) has(hash uint32) bool { return s[hash/64%256]&(1<<(hash%64)) != 0 }
+
+var keySets = sync.Pool{New: func() any { return new(keySet) }}
+
+// add adds a command to a pipeline.
+func (call *pipelineCall) add(c *pendingCommand) {
+	e := c.exchange()
+	first := e.on != call.number // the session has no other command in this pipeline
+	c.last = e.uncertain == 0
+	e.on = call.number
+	if c.state == queued {
+		c.state = inFlight
+	}
+	if stores(c.batch.cmd.Kind) && !c.counted {
+		c.counted = true
+		e.stored++
+	}
+	call.commands = append(call.commands, c)
+	if first && c.shareable() {
+		call.share(c)
+		return
+	}
+	c.encode()
+	call.singles = append(call.singles, c)
+}
+
+// reset empties a pipeline that has ended, so that its memory can be reused.
+func (call *pipelineCall) reset() {
+	clear(call.commands)
+	clear(call.singles)
+	clear(call.sent)
+	for i := range call.shared {
+		call.shared[i].reset()
+	}
+	if call.keys != nil {
+		clear(call.keys[:])
+		keySets.Put(call.keys)
+	}
+	*call = pipelineCall{commands: call.commands[:0], singles: call.singles[:0], sent: call.sent[:0], shared: call.shared[:0]}
+}
+
+func (c *pendingCommand) exchange() *exchange { return &c.batch.session.with[c.master] }
+
+// send executes a pipeline. If a command needs replicas (WithWait), WAIT follows, and
+// replicas is its reply.
+func (b *batcher) send(call *pipelineCall) (replicas *redis.StatusCmd) {
+	need, timeout := 0, time.Duration(0)
+	ctx, all := b.masters.life, call.sent[:0]
+	// A master that was just connected gets the scripts first. Otherwise the first release
+	// would fail with NOSCRIPT and be sent again, after the SET of the next waiter.
+	if call.hello != nil {
+		for _, s := range protocol.Scripts {
+			all = append(all, redis.NewStatusCmd(ctx, "script", "load", s.Text))
+		}
+	}
+	for i := range call.shared {
+		all = append(all, call.shared[i].encode(ctx, call.byText))
+	}
+	for _, c := range call.singles {
+		all = append(all, c)
+		if n := c.batch.cmd.Wait; n > 0 {
+			need, timeout = max(need, n), max(timeout, c.batch.timeout)
+		}
+	}
+	if need > 0 { // WAIT must reply before the deadline of the votes
+		replicas = redis.NewStatusCmd(ctx, "wait", need, max(1, (timeout*3/4).Milliseconds()))
+		all = append(all, replicas)
+	}
+	if call.hello != nil {
+		all = append(all, call.hello) // last, because go-redis evaluates the error of the first command
+	}
+	call.sent = all
+	pipe := b.client.Pipeline()
+	_ = pipe.BatchProcess(ctx, all...)
+	// Each command has its own error, with one exception: if Redis refuses the connection
+	// (WRONGPASS), go-redis leaves the commands without a reply and without an error.
+	if _, err := pipe.Exec(ctx); answered(err) {
+		call.refused = err
+	}
+	return replicas
+}
+
+// greeting returns an INFO command for the first pipeline, and for the first one after the
+// master was suspect: the reply identifies the server. Otherwise it returns nil. The caller
+// holds mu.
+func (b *batcher) greeting() *redis.StatusCmd {
+	if b.greeted {
+		return nil
+	}
+	b.greeted = true
+	return redis.NewStatusCmd(b.masters.life, "info", "server")
+}

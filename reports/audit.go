@@ -1,0 +1,224 @@
+package reports
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"lockpick/audit"
+	"lockpick/checker"
+	"lockpick/search"
+)
+
+// auditMark is how the card shows an outcome, in a terminal and in Markdown.
+var auditMark = map[audit.Outcome]string{
+	audit.Safe: "✓", audit.Broken: "✗", audit.Inherent: "(✗)", audit.Inconclusive: "?", audit.NotApplicable: "–",
+}
+
+// auditLegend explains the marks.
+const auditLegend = "✓ safe, ✗ broken, (✗) inherent: broken here, as every lock is, ? inconclusive, – not applicable"
+
+// levelWords say what the columns are about.
+var levelWords = []struct{ level, words string }{
+	{"L1", "keys on the masters"}, {"L2", "leases: mutual exclusion"}, {"L3", "critical sections"}, {"L4", "writes"}, {"L5", "writes behind a fence"},
+	{"FM", "fencing tokens"}, {"EXT", "extensions"}, {"DF", "freedom of deadlock"}, {"AV", "availability"},
+}
+
+// levelKey explains some columns.
+func levelKey(levels []string) string {
+	var all []string
+	for _, l := range levelWords {
+		if slices.Contains(levels, l.level) {
+			all = append(all, l.level+" "+l.words)
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// auditLevels are the columns in which at least one row has something.
+func auditLevels(r *audit.Result) []string {
+	var levels []string
+	for _, l := range audit.Levels() {
+		for i := range r.Rows {
+			if slices.ContainsFunc(r.Rows[i].Cells, func(c audit.Cell) bool { return c.Level == l && c.Outcome != audit.NotApplicable }) {
+				levels = append(levels, l)
+				break
+			}
+		}
+	}
+	return levels
+}
+
+// auditName is the lock as the card names it.
+func auditName(r *audit.Result) string {
+	if r.Library != "" && r.Library != r.Lock {
+		return fmt.Sprintf("%s (%s)", r.Lock, r.Library)
+	}
+	return r.Lock
+}
+
+// auditSays is the result in one sentence.
+func auditSays(r *audit.Result) string {
+	n := map[audit.Outcome]int{} // of situations, by their worst cell
+	tried := 0
+	for i := range r.Rows {
+		if r.Rows[i].Skipped != "" || r.Interrupted && r.Rows[i].Schedules == 0 {
+			continue
+		}
+		tried++
+		n[worstOf(&r.Rows[i])]++
+	}
+	var parts []string
+	if n[audit.Broken] > 0 {
+		parts = append(parts, fmt.Sprintf("broken in %d of %s", n[audit.Broken], plural(tried, "situation")))
+	} else {
+		parts = append(parts, fmt.Sprintf("nothing is broken in %s", plural(tried, "situation")))
+	}
+	if n[audit.Inherent] > 0 {
+		parts = append(parts, fmt.Sprintf("in %d more every lock is broken", n[audit.Inherent]))
+	}
+	if n[audit.Inconclusive] > 0 {
+		parts = append(parts, fmt.Sprintf("%d inconclusive", n[audit.Inconclusive]))
+	}
+	return auditName(r) + ": " + strings.Join(parts, "; ")
+}
+
+// auditWord is the verdict as people read it.
+func auditWord(r *audit.Result) string {
+	switch r.Verdict() {
+	case checker.Violated:
+		return "BROKEN"
+	case checker.Holds:
+		return "SAFE"
+	case checker.Unknown:
+		return "INTERRUPTED"
+	}
+	return "INCONCLUSIVE"
+}
+
+// worstOf is the worst outcome of a row.
+func worstOf(row *audit.Row) audit.Outcome {
+	worst := audit.NotApplicable
+	for _, c := range row.Cells {
+		if slices.Index(audit.Outcomes, c.Outcome) < slices.Index(audit.Outcomes, worst) {
+			worst = c.Outcome
+		}
+	}
+	return worst
+}
+
+// auditTried is how much was tried in a row.
+func auditTried(row *audit.Row) string {
+	if row.Skipped != "" {
+		return ""
+	}
+	return count(row.Schedules)
+}
+
+// foundWhen says how soon a violation was found.
+func foundWhen(r *audit.Result, f *audit.Finding) string {
+	within := ""
+	if f.Case != "" {
+		within = ", case “" + f.Case + "”"
+	}
+	if r.Driver == "sim" {
+		return fmt.Sprintf("schedule %d%s, %s into it", f.Number, within, span(f.At.Round(time.Millisecond)))
+	}
+	return fmt.Sprintf("run %d%s, %s into it", f.Number, within, span(f.At.Round(time.Millisecond)))
+}
+
+// weakness is a property that is broken, with the situations in which it is, the one that
+// breaks the fewest assumptions first.
+type weakness struct {
+	property string
+	level    string
+	rows     []*audit.Row
+	findings []*audit.Finding
+}
+
+// weaknesses are what is broken, by property.
+func weaknesses(r *audit.Result) []*weakness {
+	var all []*weakness
+	for _, breaks := range []bool{false, true} {
+		for i := range r.Rows {
+			row := &r.Rows[i]
+			if (row.Breaks != "") != breaks {
+				continue
+			}
+			for j := range row.Cells {
+				for k := range row.Cells[j].Findings {
+					f := &row.Cells[j].Findings[k]
+					if f.Outcome != audit.Broken {
+						continue
+					}
+					at := slices.IndexFunc(all, func(w *weakness) bool { return w.property == f.Property })
+					if at < 0 {
+						at = len(all)
+						all = append(all, &weakness{property: f.Property, level: row.Cells[j].Level})
+					}
+					all[at].rows, all[at].findings = append(all[at].rows, row), append(all[at].findings, f)
+				}
+			}
+		}
+	}
+	levels := audit.Levels()
+	slices.SortStableFunc(all, func(a, b *weakness) int {
+		return cmp.Compare(slices.Index(levels, a.level), slices.Index(levels, b.level))
+	})
+	return all
+}
+
+// mostAlso is how many of them are named.
+const mostAlso = 8
+
+// also names the other situations in which a property is broken.
+func (w *weakness) also() string {
+	var names []string
+	for i, row := range w.rows[1:] {
+		if left := len(w.rows) - 1 - i; i == mostAlso && left > 1 {
+			names = append(names, fmt.Sprintf("and %d more", left))
+			break
+		}
+		names = append(names, row.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// cellSays is a cell in one line, for those who point at it.
+func cellSays(c *audit.Cell) string {
+	f := c.Worst()
+	if f == nil {
+		return "not applicable"
+	}
+	says := fmt.Sprintf("%s: %s: %s", c.Outcome, words(f.Property), f.Why)
+	if c.Outcome == audit.Safe && f.Proven > 0 {
+		says += fmt.Sprintf("; at most %s of such schedules violate it (95 %% confidence)", search.Percent(search.Bound(f.Proven, 1)))
+	}
+	return says
+}
+
+// How many steps of a long reason the card tells: the first and the last of them.
+const (
+	firstSteps = 3
+	lastSteps  = 8
+)
+
+// numbered is a step of a reason with its number.
+type numbered struct{ number, text string }
+
+// shortened is a reason without the middle of a long one.
+func shortened(reason []string) []numbered {
+	var all []numbered
+	for i, text := range reason {
+		left := len(reason) - lastSteps - firstSteps
+		switch {
+		case left <= 1 || i < firstSteps || i >= firstSteps+left:
+			all = append(all, numbered{fmt.Sprintf("%d. ", i+1), text})
+		case i == firstSteps:
+			all = append(all, numbered{"   ", fmt.Sprintf("… %d more steps, which the report of the run has", left)})
+		}
+	}
+	return all
+}

@@ -1,0 +1,110 @@
+package reports
+
+import (
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"lockpick/audit"
+)
+
+// The page of an audit is the card: a row for each situation, a column for each level, and in
+// each cell a mark, which leads to the run that shows it.
+var auditTemplate = template.Must(template.New("audit.html").Funcs(template.FuncMap{
+	"words": words, "plural": plural, "span": func(d time.Duration) string { return span(d.Round(time.Millisecond)) }, "join": strings.Join, "says": cellSays,
+	"mark": func(o audit.Outcome) string { return auditMark[o] }, "slug": func(o audit.Outcome) string { return slug(string(o)) }, "tried": auditTried,
+	"date": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
+}).ParseFS(pageFiles, "page/audit.html"))
+
+// auditPage is what the template gets.
+type auditPage struct {
+	Style  template.CSS
+	Script template.JS
+	Policy string
+
+	*audit.Result
+	Word, Tone, Text string // the headline
+	Line             string
+	Name             string
+	Levels           []string
+	LevelKey         string
+	Groups           []auditGroup
+}
+
+type auditGroup struct {
+	Title string
+	Rows  []auditRow
+}
+
+type auditRow struct {
+	*audit.Row
+	Worst  audit.Outcome
+	Search string
+	Shown  []auditCell
+	Lines  []auditLineOf
+}
+
+// auditCell is a cell of the card.
+type auditCell struct {
+	*audit.Cell
+	Href string
+}
+
+// auditLineOf is a finding in full.
+type auditLineOf struct {
+	Level string
+	audit.Finding
+	When string
+	Href string
+}
+
+// AuditPage writes the page of an audit. It loads nothing from anywhere; its links lead to the
+// reports of the runs, relative to dir, the folder that it is written into.
+func AuditPage(w io.Writer, dir string, r *audit.Result) error {
+	style, script, err := assetsOf([]string{"page", "claims", "audit"}, []string{"audit"})
+	if err != nil {
+		return err
+	}
+	p := &auditPage{
+		Style: template.CSS(style), Script: template.JS(script), Policy: policy(style, script), Result: r, Word: auditWord(r), Tone: string(r.Verdict()),
+		Text: auditSays(r), Line: auditLine(r), Name: auditName(r), Levels: auditLevels(r),
+	}
+	p.LevelKey = levelKey(p.Levels)
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		if len(p.Groups) == 0 || p.Groups[len(p.Groups)-1].Title != row.Group {
+			p.Groups = append(p.Groups, auditGroup{Title: row.Group})
+		}
+		g := &p.Groups[len(p.Groups)-1]
+		g.Rows = append(g.Rows, p.row(row, dir))
+	}
+	if err := auditTemplate.Execute(w, p); err != nil {
+		return fmt.Errorf("reports: write the page of the audit: %w", err)
+	}
+	return nil
+}
+
+func (p *auditPage) row(row *audit.Row, dir string) auditRow {
+	x := auditRow{Row: row, Worst: worstOf(row), Search: strings.ToLower(strings.Join([]string{row.ID, row.Group, row.Name, row.Says, row.Breaks}, " "))}
+	for i := range row.Cells {
+		c := &row.Cells[i]
+		if slices.Contains(p.Levels, c.Level) {
+			cell := auditCell{Cell: c}
+			if f := c.Worst(); f != nil {
+				cell.Href = hrefOf(dir, p.Folder, f.Run)
+			}
+			x.Shown = append(x.Shown, cell)
+		}
+		for _, f := range c.Findings {
+			line := auditLineOf{Level: c.Level, Finding: f, Href: hrefOf(dir, p.Folder, f.Run)}
+			if f.Violated > 0 {
+				line.When = foundWhen(p.Result, &f)
+			}
+			x.Lines = append(x.Lines, line)
+		}
+	}
+	return x
+}

@@ -1,0 +1,227 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"lockpick/audit"
+)
+
+// Audit writes the report card of an audit: a row for each situation, a column for each level,
+// and then what is broken, and why, what is inconclusive, and what breaks every lock.
+func Audit(w io.Writer, r *audit.Result, opt TerminalOptions) error {
+	t := newTerminal(opt)
+	fmt.Fprintf(&t.out, "%s  ", t.ink.verdict(r.Verdict(), auditWord(r)))
+	for i, line := range wrap(printable(auditSays(r)), t.width-len(auditWord(r))-2) {
+		if i > 0 {
+			t.out.WriteString(strings.Repeat(" ", len(auditWord(r))+2))
+		}
+		t.out.WriteString(t.ink.bold(line) + "\n")
+	}
+	t.out.WriteByte('\n')
+	if err := t.auditCard(r); err != nil {
+		return fmt.Errorf("reports: lay out the card: %w", err)
+	}
+	levels := auditLevels(r)
+	t.text("", auditLegend)
+	t.text("", levelKey(levels))
+	t.auditBroken(r)
+	t.auditOpen(r)
+	t.auditInherent(r)
+	t.auditSkipped(r)
+	t.out.WriteByte('\n')
+	t.text("", auditLine(r)+".")
+	return t.flush(w)
+}
+
+// auditCard is the table. Where it does not fit, each cell names its level.
+func (t *terminal) auditCard(r *audit.Result) error {
+	levels := auditLevels(r)
+	g := grid{header: append(append([]string{"Situation"}, levels...), "Tried"), right: []int{len(levels) + 1}}
+	room := t.width - gap - len("Tried") - gap
+	for _, l := range levels {
+		room -= max(len(l), utf8.RuneCountInString(auditMark[audit.Inherent])) + gap
+	}
+	if room < narrowest {
+		return t.auditParagraphs(r, levels)
+	}
+	group := ""
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		if row.Group != group {
+			group = row.Group
+			g.rows = append(g.rows, append([]string{group + ":"}, make([]string, len(levels)+1)...))
+		}
+		cells := []string{"· " + row.Name}
+		for _, c := range row.Cells {
+			if slices.Contains(levels, c.Level) {
+				cells = append(cells, t.auditCell(c.Outcome))
+			}
+		}
+		g.rows = append(g.rows, append(cells, auditTried(row)))
+	}
+	return g.write(&t.out, t.width)
+}
+
+// auditParagraphs is the card for a narrow terminal.
+func (t *terminal) auditParagraphs(r *audit.Result, levels []string) error {
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		var cells []string
+		for _, c := range row.Cells {
+			if slices.Contains(levels, c.Level) && c.Outcome != audit.NotApplicable {
+				cells = append(cells, c.Level+" "+auditMark[c.Outcome])
+			}
+		}
+		if len(cells) > 0 {
+			t.text("", row.Name)
+			t.text("    ", strings.Join(cells, ", "))
+		}
+	}
+	return nil
+}
+
+func (t *terminal) auditCell(o audit.Outcome) string {
+	code := map[audit.Outcome]string{audit.Broken: "1;31", audit.Safe: "32", audit.Inconclusive: "1;33", audit.NotApplicable: "2", audit.Inherent: "33"}[o]
+	return t.ink.with(code, auditMark[o])
+}
+
+// auditBroken tells what is broken, a property at a time.
+func (t *terminal) auditBroken(r *audit.Result) {
+	for _, weak := range weaknesses(r) {
+		row, f := weak.rows[0], weak.findings[0]
+		t.title(fmt.Sprintf("%s %s is broken in %s", weak.level, words(weak.property), plural(len(weak.rows), "situation")))
+		t.text("  ", fmt.Sprintf("%s: %s", row.Name, row.Says))
+		if row.Breaks == "" {
+			t.text("  ", "No assumption of a correct lock is broken there.")
+		} else {
+			t.text("  ", "Broken assumption: "+row.Breaks)
+		}
+		t.text("  ", f.Why+" ("+foundWhen(r, f)+").")
+		for _, step := range shortened(f.Reason) {
+			t.text("    "+step.number, step.text)
+		}
+		fmt.Fprintf(&t.out, "  Replay: %s\n", printable(f.Command)) // in one piece, to be copied
+		if also := weak.also(); also != "" {
+			t.text("  ", "Also: "+also+".")
+		}
+	}
+}
+
+// auditOpen tells what is inconclusive.
+func (t *terminal) auditOpen(r *audit.Result) {
+	first, untried := true, 0
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		for _, c := range row.Cells {
+			if c.Outcome != audit.Inconclusive {
+				continue
+			}
+			if r.Interrupted && row.Schedules == 0 {
+				untried++
+				break
+			}
+			if first {
+				t.title("Inconclusive")
+				first = false
+			}
+			f := c.Worst()
+			t.text("  ", fmt.Sprintf("%s, %s %s: %s. To decide it: %s.", row.Name, c.Level, words(f.Property), strings.TrimRight(f.Why, "."), f.Help))
+		}
+	}
+	if untried > 0 {
+		if first {
+			t.title("Inconclusive")
+		}
+		t.text("  ", fmt.Sprintf("Interrupted before %s was tried: run the audit to its end.", plural(untried, "more situation")))
+	}
+}
+
+// auditInherent tells what breaks every lock.
+func (t *terminal) auditInherent(r *audit.Result) {
+	first := true
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		var levels []string
+		for _, c := range row.Cells {
+			if c.Outcome == audit.Inherent {
+				levels = append(levels, c.Level)
+			}
+		}
+		if len(levels) == 0 {
+			continue
+		}
+		if first {
+			t.title("Inherent: these situations break every lock")
+			first = false
+		}
+		text := fmt.Sprintf("%s (%s): %s", row.Name, strings.Join(levels, ", "), row.Inherent)
+		if row.Help != "" {
+			text += " " + row.Help
+		}
+		t.text("  ", text)
+	}
+}
+
+// auditSkipped tells what is not applicable, and why.
+func (t *terminal) auditSkipped(r *audit.Result) {
+	first := true
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		if row.Skipped == "" {
+			continue
+		}
+		if first {
+			t.title("Not applicable")
+			first = false
+		}
+		t.text("  ", row.Name+": "+row.Skipped+".")
+	}
+}
+
+// auditLine sums it all up.
+func auditLine(r *audit.Result) string {
+	n := r.Count()
+	var parts []string
+	for _, o := range []audit.Outcome{audit.Safe, audit.Broken, audit.Inherent, audit.Inconclusive} {
+		if n[o] > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n[o], o))
+		}
+	}
+	what := "schedule"
+	if r.Driver != "sim" {
+		what = "run"
+	}
+	line := fmt.Sprintf("%s with %s granted on %s in %s (budget %s, seed %d). Cells: %s", plural(r.Schedules, what), plural(r.Leases, "lease"), r.Driver,
+		span(r.Took.Round(100*time.Millisecond)), r.Budget, r.Seed, strings.Join(parts, ", "))
+	if r.Interrupted {
+		line += "; interrupted"
+	}
+	return line
+}
+
+// AuditChanges writes what differs from a baseline.
+func AuditChanges(w io.Writer, changes []audit.Change, baseline string, opt TerminalOptions) error {
+	t := newTerminal(opt)
+	if len(changes) == 0 {
+		fmt.Fprintf(&t.out, "Nothing changed since the baseline %s.\n", baseline)
+		return t.flush(w)
+	}
+	t.title("Changed since the baseline " + baseline)
+	g := grid{header: []string{"Situation", "Level", "Property", "Before", "Now"}, wide: 2}
+	for _, c := range changes {
+		now := string(c.Now)
+		if c.Worse {
+			now = t.ink.bold("newly broken")
+		}
+		g.rows = append(g.rows, []string{c.Situation, c.Level, words(c.Property), string(c.Before), now})
+	}
+	if err := g.write(&t.out, t.width); err != nil {
+		return fmt.Errorf("reports: %w", err)
+	}
+	return t.flush(w)
+}

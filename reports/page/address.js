@@ -1,0 +1,59 @@
+// The address of the page keeps what is shown, so that a link leads to the same place:
+// #v=17&from=1.25&to=3.5&key=k0. v counts violations from 1, times are seconds of the run, and
+// without a key all keys are shown.
+
+class Address {
+  constructor(app) {
+    this.app = app;
+    app.view.onChange(() => this.later());
+    addEventListener('popstate', () => this.read());
+  }
+
+  // later follows the view once it stands still.
+  later() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.write(false), 250);
+  }
+
+  text() {
+    const {view, pinned, lanes, data} = this.app, p = new URLSearchParams();
+    if (pinned && pinned.kind === 'violation') p.set('v', pinned.i + 1);
+    if (!view.whole) {
+      p.set('from', (view.from / 1e6).toFixed(6));
+      p.set('to', (view.to / 1e6).toFixed(6));
+    }
+    if (lanes.key >= 0 && data.keys.length > 1) p.set('key', data.keys[lanes.key]);
+    return '#' + p;
+  }
+
+  // write puts what is shown into the address, as a new entry of the browser's history or not.
+  write(anew) {
+    clearTimeout(this.timer);
+    const text = this.text();
+    if (this.reading || text === (location.hash || '#')) return;
+    history[anew ? 'pushState' : 'replaceState'](null, '', text);
+  }
+
+  // read shows what the address says, as far as there is such a thing. It returns false if the
+  // address says nothing.
+  read() {
+    const p = new URLSearchParams(location.hash.slice(1)), {app} = this, {data, view} = app;
+    const v = Number(p.get('v')) - 1, from = parseFloat(p.get('from')), to = parseFloat(p.get('to')), key = data.keys.indexOf(p.get('key'));
+    const known = Number.isInteger(v) && v >= 0 && v < data.violations.length;
+    if (!known && !(from < to) && key < 0) return false;
+    this.reading = true;
+    app.setKey(data.keys.length > 1 ? key : -1);
+    if (known) app.violation(v); else app.pin(null);
+    if (from < to) view.jump(from * 1e6, to * 1e6); else if (!known) view.jump(view.start, view.stop);
+    this.reading = false;
+    return true;
+  }
+
+  // copy copies a link to what is shown.
+  copy(button) {
+    this.write(false);
+    const done = () => { button.textContent = 'Copied'; };
+    if (navigator.clipboard) navigator.clipboard.writeText(location.href).then(done, () => { button.textContent = 'The address of the page is the link'; });
+    else button.textContent = 'The address of the page is the link';
+  }
+}

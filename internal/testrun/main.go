@@ -147,13 +147,40 @@ type printer struct {
 func (p *printer) Event(e testjson.TestEvent, x *testjson.Execution) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.format.Format(e, x)
+	if err := p.format.Format(e, x); err != nil {
+		return err
+	}
+	if e.PackageEvent() && e.Action == testjson.ActionFail {
+		return p.unfinished(e.Package, x.Package(e.Package))
+	}
+	return nil
 }
 
 func (p *printer) Err(text string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_, err := fmt.Fprintln(p.out, text)
+	return err
+}
+
+// unfinished prints what go test said of a package that ended before its tests, or that failed
+// although none of them did: a crash, a leak, or the time was over. The formatter shows only the
+// output of tests whose end was reported.
+func (p *printer) unfinished(name string, pkg *testjson.Package) error {
+	ids := []int{0} // 0: output of no test
+	for _, t := range pkg.Failed {
+		if t.Elapsed < 0 {
+			ids = append(ids, t.ID)
+		}
+	}
+	if len(ids) == 1 && !pkg.TestMainFailed() {
+		return nil
+	}
+	var said strings.Builder
+	for _, id := range ids {
+		_ = pkg.WriteOutputTo(&said, id) // a Builder never fails
+	}
+	_, err := fmt.Fprintf(p.out, "\n%s ended early or failed beside its tests\n%s\n", name, said.String())
 	return err
 }
 
@@ -217,26 +244,6 @@ func reason(x *testjson.Execution, t testjson.TestCase) string {
 	return strings.Join(said, " ")
 }
 
-// printUnfinished prints what go test said of a package that ended before its tests, or that failed
-// although none of them did: a crash, a leak, or the time was over. The formatter shows only the
-// output of tests whose end was reported.
-func (r *runner) printUnfinished(name string, p *testjson.Package) {
-	ids := []int{0} // 0: output of no test
-	for _, t := range p.Failed {
-		if t.Elapsed < 0 {
-			ids = append(ids, t.ID)
-		}
-	}
-	if len(ids) == 1 && !p.TestMainFailed() {
-		return
-	}
-	var said strings.Builder
-	for _, id := range ids {
-		_ = p.WriteOutputTo(&said, id) // a Builder never fails
-	}
-	fmt.Fprintf(r.out, "\n%s ended early or failed beside its tests\n%s", name, said.String())
-}
-
 // summarize lists the slowest tests, the skipped ones and the failed ones, of all runs.
 func (r *runner) summarize(slowest int) {
 	var all, failed []testjson.TestCase
@@ -245,7 +252,6 @@ func (r *runner) summarize(slowest int) {
 	for _, x := range r.runs {
 		failed = append(failed, x.Failed()...)
 		for _, pkg := range x.Packages() {
-			r.printUnfinished(pkg, x.Package(pkg))
 			for _, t := range x.Package(pkg).TestCases() {
 				ran++
 				if !t.Test.IsSubTest() {

@@ -223,7 +223,7 @@ func (r *run) leftKeys(d drought) time.Duration {
 	n := 0
 	for _, a := range r.attemptsWithin(d.key, d.from, d.to) {
 		from, to := max(a.invoked, d.from), min(a.ended, d.to)
-		stood := slices.ContainsFunc(r.stops(a.client), func(s history.Span) bool { return s.From < s.To && s.From < to && s.To > from })
+		stood := slices.ContainsFunc(r.stops(a.client), func(s history.Span) bool { return max(s.From, from) < min(s.To, to) })
 		if (stood || a.dropped) && !r.refused(a) {
 			n++
 		}

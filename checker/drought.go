@@ -105,6 +105,9 @@ func (r *run) mastersUsed() []string {
 	return r.used
 }
 
+// uses reports whether the lock uses a master.
+func (r *run) uses(master string) bool { return slices.Contains(r.mastersUsed(), master) }
+
 func (r *run) reaches(client string) reach {
 	x, known := r.reached[client]
 	if !known {

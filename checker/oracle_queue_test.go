@@ -1,6 +1,7 @@
 package checker_test
 
 import (
+	"slices"
 	"time"
 
 	"lockpick/history"
@@ -45,6 +46,12 @@ func (o *oracle) leftBehind(a asking, to time.Duration) (until time.Duration, le
 			for end := t; o.troubled(a.client, v.master, end) && end <= o.end; end += o.tick {
 				until = max(until, end+o.tick)
 			}
+		}
+	}
+	for _, f := range o.faults {
+		strikes := slices.ContainsFunc(o.used(), func(m string) bool { return slices.Contains(f.masters, m) })
+		if f.installed && slices.Contains(endings, f.name) && strikes && f.began < to && f.to >= a.from {
+			left, until = true, max(until, f.to)
 		}
 	}
 	if a.dropped {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lockpick/history"
+	"lockpick/history/fault"
 )
 
 // queueing is how much longer than other locks a fair lock may keep all waiters waiting for a key
@@ -60,6 +61,11 @@ func (r *run) leftBehind(a attempt, to time.Duration) (until time.Duration, gone
 			}
 		}
 		left = left || v.Command == history.CommandLeave && !v.Unknown
+	}
+	for _, f := range r.faults { // a master that is started again may have an older queue
+		if f.Installed && fault.Of(f.Name).EndsMaster() && f.Began < to && f.To >= a.invoked && slices.ContainsFunc(f.Masters, r.uses) {
+			gone, until = true, max(until, f.To)
+		}
 	}
 	switch {
 	case a.dropped, !a.open && a.ended <= to && !a.ok && !left:

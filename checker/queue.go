@@ -55,7 +55,7 @@ func (r *run) leftBehind(a attempt, to time.Duration) (until time.Duration, gone
 		if v.Unknown { // it may be carried out as long as something is wrong
 			gone = true
 			for _, s := range r.trouble(a.client, v.Master) {
-				if s.From < v.At && s.To > sent(v) {
+				if (s.From < v.At || s.From == sent(v)) && s.To > sent(v) { // a command may take no time
 					until = max(until, s.To)
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -94,17 +95,31 @@ func reportCommand() *cobra.Command {
 	var store string
 	var tells bool
 	var number int
+	var lines []int
 	cmd := &cobra.Command{
 		Use:   "report RUN",
-		Short: "Write a run's HTML report again, or print the story of a violation",
+		Short: "Write a run's HTML report again, or print the story of a violation, or lines of the history",
 		Long: `Report writes the HTML report of a run again. With --story it prints a violation in the
 terminal: step by step, and as a diagram with a column for each client and
-master that took part. For a story RUN may also be a history file.`,
+master that took part. With --lines it prints lines of the history as they were recorded, by
+the index that reports give, with the lines around them, as grep -n does. For a story and
+for lines RUN may also be a history file.`,
 		Example: `  lockpick report latest
   lockpick report latest --story
-  lockpick report latest --story --violation 3      the third in order of time`,
+  lockpick report latest --story --violation 3      the third in order of time
+  lockpick report latest --lines 18,64              these lines of the history, and 10 around each`,
 		Args: one("one run: its folder, its name in the store, or latest"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if tells && lines != nil {
+				return usageError{errors.New("--story and --lines exclude each other")}
+			}
+			if lines != nil {
+				path, err := historyOf(campaign.Store{Dir: store}, args[0])
+				if err != nil {
+					return err
+				}
+				return printLines(os.Stdout, path, lines)
+			}
 			if tells {
 				path, err := historyOf(campaign.Store{Dir: store}, args[0])
 				if err != nil {
@@ -136,6 +151,7 @@ master that took part. For a story RUN may also be a history file.`,
 	storeFlag(cmd, &store)
 	cmd.Flags().BoolVar(&tells, "story", false, "print a violation step by step, with a diagram, instead of writing the report")
 	cmd.Flags().IntVar(&number, "violation", 0, "which violation, in order of time (default: the one that the report explains)")
+	cmd.Flags().IntSliceVar(&lines, "lines", nil, "print the lines of the history with these indices and "+strconv.Itoa(linesAround)+" around each, instead of writing the report")
 	return cmd
 }
 

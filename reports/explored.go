@@ -93,6 +93,11 @@ func verdictWord(v checker.Verdict) string {
 	return string(v)
 }
 
+// verdictSign stands beside a verdict, so that it is told by more than a colour.
+func verdictSign(v checker.Verdict) string {
+	return map[checker.Verdict]string{checker.Violated: "✕", checker.Holds: "✓", checker.Unknown: "?", checker.Invalid: "–"}[v]
+}
+
 // plainer are the names of nemeses where no scenario is by.
 var plainer = map[string]string{"schedule": "explicit", "none": "without faults"}
 

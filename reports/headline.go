@@ -123,6 +123,38 @@ func levelsOf(h *history.History, r *campaign.Result) []level {
 	return levels
 }
 
+// fold is what many properties have in common, on one line until it is opened.
+type fold struct {
+	Verdict checker.Verdict // empty: they were not tested
+	Levels  []level
+}
+
+// Names lists the properties.
+func (f fold) Names() string {
+	var all []string
+	for _, l := range f.Levels {
+		all = append(all, l.Property)
+	}
+	return strings.Join(all, ", ")
+}
+
+// foldLevels takes the properties that hold, and those that were not tested, out of a list.
+func foldLevels(all []level) (shown []level, folded []fold) {
+	for _, v := range []checker.Verdict{checker.Holds, ""} {
+		f := fold{Verdict: v}
+		for _, l := range all {
+			if l.Verdict == v {
+				f.Levels = append(f.Levels, l)
+			}
+		}
+		if len(f.Levels) > 0 {
+			folded = append(folded, f)
+		}
+	}
+	shown = slices.DeleteFunc(slices.Clone(all), func(l level) bool { return l.Verdict == checker.Holds || l.Verdict == "" })
+	return shown, folded
+}
+
 // firstViolation is the earliest violation of the property in the headline, or
 // nil.
 func firstViolation(r *campaign.Result) *checker.Violation {

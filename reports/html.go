@@ -24,10 +24,10 @@ var pageFiles embed.FS
 // scripts are the page's scripts in the order in which they are put together.
 // Each file is about one thing; together they are one function, so that nothing
 // but window.lockpick is global.
-var scripts = []string{"data", "text", "palette", "view", "lanes", "timeline", "violations", "overview", "charts", "details", "stepper", "search", "address", "keyboard", "main"}
+var scripts = []string{"data", "text", "palette", "view", "lanes", "timeline", "violations", "overview", "charts", "details", "lines", "stepper", "search", "address", "keyboard", "main"}
 
 var pageTemplate = template.Must(template.New("page.html").Funcs(template.FuncMap{
-	"verdict": verdictWord, "count": count, "moment": moment, "span": span, "plural": plural, "words": words, "join": strings.Join,
+	"verdict": verdictWord, "sign": verdictSign, "count": count, "moment": moment, "span": span, "plural": plural, "words": words, "join": strings.Join,
 	"seconds": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") },
 	"lasted":  func(f *history.Fault) string { return span(max(f.To-f.From, 0)) },
 	"millis":  func(ms *float64) string { return span(time.Duration(*ms * float64(time.Millisecond))) },
@@ -50,12 +50,15 @@ type page struct {
 	Result      *campaign.Result
 	Head        headline
 	Facts       []fact
-	Levels      []level
+	Levels      []level // what stands in the table: all that neither hold nor were not tested
+	Folded      []fold
 	First       *listed
 	Evidence    []line
 	Story       []storyStep
 	Conclusion  string
 	Diagram     string
+	Figure      template.HTML
+	Figured     signs // of the figure
 	Violations  []listed
 	Found       int // violations, listed or not
 	Keys        []string
@@ -79,15 +82,16 @@ func HTML(w io.Writer, h *history.History, r *campaign.Result) error {
 	t := timelineOf(h)
 	violations := listViolations(r)
 	kinds, marks := listMarks(r)
-	data, err := t.pack(h, violations, kinds, marks)
+	data, err := t.pack(h, r.Run, violations, kinds, marks)
 	if err != nil {
 		return fmt.Errorf("reports: pack the timeline: %w", err)
 	}
 	p := &page{
 		Style: template.CSS(style), Script: template.JS(script), Data: template.JS(data), Policy: policy(style, script),
-		Result: r, Head: headlineOf(r), Facts: factsOf(h, r), Levels: levelsOf(h, r), Violations: violations, Found: found(r),
+		Result: r, Head: headlineOf(r), Facts: factsOf(h, r), Violations: violations, Found: found(r),
 		Keys: t.keys, Faults: t.faults, Counts: countsOf(r), Torn: h.Torn,
 	}
+	p.Levels, p.Folded = foldLevels(levelsOf(h, r))
 	p.Imported = h.Header.Driver == history.Imported
 	if r.History != "" {
 		p.HistoryFile = filepath.Base(r.History)
@@ -97,6 +101,7 @@ func HTML(w io.Writer, h *history.History, r *campaign.Result) error {
 		p.Evidence = evidenceOf(h, &p.First.Violation)
 		p.Story, p.Conclusion = storyOf(&p.First.Violation)
 		p.Diagram = diagram(&p.First.Violation, diagramWidth)
+		p.Figure, p.Figured = figureOf(&p.First.Violation, t.clients)
 	}
 	if len(p.Faults) > maxFaultRows {
 		p.MoreFaults = len(p.Faults) - maxFaultRows

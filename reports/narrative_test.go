@@ -85,6 +85,7 @@ func checkStory(t *rapid.T, v *checker.Violation, width int) {
 			t.Errorf("%s has no column: %q", client, names)
 		}
 	}
+	checkFigure(t, v)
 	if v.Level == "L2" && (!strings.Contains(drawn.String(), "#") || !strings.Contains(drawn.String(), "!%!")) {
 		t.Errorf("the diagram shows no two leases:\n%s%s", text.String(), drawn.String())
 	}

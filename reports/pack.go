@@ -35,6 +35,7 @@ type packed struct {
 	Faults     []packedFault     `json:"faults"`
 	Violations []packedViolation `json:"violations"`
 	Marks      packedMarks       `json:"marks"`
+	Lines      packedLines       `json:"lines"`
 }
 
 type packedAttempts struct {
@@ -143,7 +144,7 @@ type packer struct {
 	textAt map[string]int
 }
 
-func (t *timeline) pack(h *history.History, violations []listed, kinds []checker.Property, marks []unexplained) ([]byte, error) {
+func (t *timeline) pack(h *history.History, run string, violations []listed, kinds []checker.Property, marks []unexplained) ([]byte, error) {
 	p := &packer{
 		packed: packed{
 			End: micros(t.end), TTL: micros(h.Header.TTL), Quorum: h.Header.Quorum,
@@ -169,6 +170,10 @@ func (t *timeline) pack(h *history.History, violations []listed, kinds []checker
 	p.faults(t)
 	p.violations(t, violations)
 	p.marks(t, kinds, marks)
+	var err error
+	if p.Lines, err = linesOf(h, run, violations); err != nil {
+		return nil, err
+	}
 	return json.Marshal(&p.packed)
 }
 

@@ -15,6 +15,7 @@ function readData() {
   d.pauses = packed.pauses.map(([client, from, to, point]) => ({client, from, to, point: d.texts[point]}));
   d.states = packed.states.map(([master, from, to, is]) => ({master, from, to, down: is === 1}));
   d.marks = readMarks(packed.marks);
+  d.lines = new Lines(packed.lines);
   d.clocks = packed.clocks.map(([master, at, offset]) => ({master, at, offset}));
   d.faultByID = new Map(d.faults.map((f) => [f.id, f]));
   return d;

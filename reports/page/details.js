@@ -18,7 +18,7 @@ class Details {
   }
 
   // describe tells of a thing: a title, lines of [name, value], and for the panel
-  // more elements.
+  // more elements. A value that is an array lists lines of the history.
   describe(item) {
     const of = {
       attempt: this.attempt, write: this.write, pause: this.pause, stored: this.stored, state: this.state, fault: this.fault, violation: this.violation, mark: this.mark, rest: this.rest,
@@ -46,7 +46,7 @@ class Details {
       }
       lines.push(['Release', Number.isNaN(leases.release[l]) ? 'never' : exactText(leases.release[l])]);
     }
-    lines.push(['Lines', returned ? `${attempts.index[i]} and ${attempts.index[i] + attempts.back[i]} of the history` : `${attempts.index[i]} of the history`]);
+    lines.push(['Lines', returned ? [attempts.index[i], attempts.index[i] + attempts.back[i]] : [attempts.index[i]]]);
     return {title: `${client} acquires ${key}: ${outcomeNames[attempts.outcome[i]]}`, lines, brief: 4, more: () => [this.votes(i)]};
   }
 
@@ -92,7 +92,7 @@ class Details {
       const l = attempts.lease[a];
       if (l >= 0) lines.push(['Its lease', `valid until ${exactText(leases.until[l])}` + (writes.at[i] > leases.until[l] ? `: ${spanText(writes.at[i] - leases.until[l])} before this write` : '')]);
     }
-    lines.push(['Line', `${writes.index[i]} of the history`]);
+    lines.push(['Line', [writes.index[i]]]);
     return {title: `${data.clients[writes.client[i]] || 'unknown client'} writes ${data.keys[writes.key[i]] || ''}`, lines, brief: 3, more: () => a >= 0 ? [this.goTo('Show its acquire', {kind: 'attempt', i: a})] : []};
   }
 
@@ -131,7 +131,7 @@ class Details {
   violation(i) {
     const {data} = this.app, v = data.violations[i], lines = [['Key', data.keys[v.key] || '?'], ['From', exactText(v.at)], ['For', v.until > v.at ? spanText(v.until - v.at) : 'a moment']];
     if (v.clients.length) lines.push(['Clients', list(v.clients.map((c) => data.clients[c]))]);
-    if (v.ops.length) lines.push(['Lines', v.ops.join(', ') + ' of the history']);
+    if (v.ops.length) lines.push(['Lines', v.ops]);
     return {title: `${v.level} ${v.property}: ${v.summary}`, lines, brief: 3, more: () => {
       const out = [];
       if (v.reason.length && v.when.length === v.reason.length) {
@@ -168,7 +168,7 @@ class Details {
     const {data} = this.app, {marks} = data, [level, property] = marks.kinds[marks.kind[i]], clients = marks.clients(i);
     const lines = [['Key', data.keys[marks.key[i]] || '?'], ['From', exactText(marks.at[i])], ['For', marks.until[i] > marks.at[i] ? spanText(marks.until[i] - marks.at[i]) : 'a moment']];
     if (clients.length) lines.push(['Clients', list(clients.map((c) => data.clients[c]))]);
-    lines.push(['Line', `${marks.op[i]} of the history`], ['Reason', 'only the first violations of a property are explained']);
+    lines.push(['Line', [marks.op[i]]], ['Reason', 'only the first violations of a property are explained']);
     return {title: `${level} ${property}`, lines, brief: 6};
   }
 
@@ -192,7 +192,11 @@ class Details {
     if (!item) return;
     const d = this.describe(item), dl = element('dl');
     this.title.textContent = d.title;
-    for (const [name, value] of d.lines) dl.append(element('dt', name), element('dd', value));
+    for (const [name, value] of d.lines) {
+      const dd = element('dd', Array.isArray(value) ? undefined : value);
+      if (Array.isArray(value)) dd.append(this.app.data.lines.links(value, ' of the history'));
+      dl.append(element('dt', name), dd);
+    }
     this.body.append(dl, ...(d.more ? d.more() : []));
     this.panel.scrollTop = 0;
   }
@@ -201,7 +205,7 @@ class Details {
   tip(box, item) {
     const d = this.describe(item);
     box.replaceChildren(element('b', d.title));
-    for (const [name, value] of d.lines.slice(0, d.brief)) box.append(element('span', `${name}: ${value}`));
+    for (const [name, value] of d.lines.slice(0, d.brief)) box.append(element('span', `${name}: ${Array.isArray(value) ? list(value.map(String)) + ' of the history' : value}`));
     if (item.others > 0) box.append(element('span', `and ${countText(item.others)} more here: zoom in`));
   }
 }

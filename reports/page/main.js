@@ -147,9 +147,27 @@ class App {
         document.getElementById('timeline').scrollIntoView({block: 'start'});
       });
     }
+    const below = document.getElementById('evidence-lines');
+    for (const cell of document.querySelectorAll('[data-line]')) cell.replaceChildren(this.data.lines.link(+cell.dataset.line, below));
+    this.oneStop(document.querySelectorAll('.violations button'));
     const select = document.getElementById('key');
     if (select) select.addEventListener('change', () => this.setKey(+select.value));
     on('copy', () => this.copy());
+  }
+
+  // oneStop makes a list of buttons one stop of the tab key: the arrow keys, Home and End go through it.
+  oneStop(buttons) {
+    buttons.forEach((b, i) => {
+      b.tabIndex = i ? -1 : 0;
+      b.addEventListener('keydown', (e) => {
+        const to = {ArrowDown: i + 1, ArrowUp: i - 1, Home: 0, End: buttons.length - 1}[e.key];
+        if (to === undefined) return;
+        e.preventDefault();
+        const next = buttons[Math.min(Math.max(to, 0), buttons.length - 1)];
+        for (const other of buttons) other.tabIndex = other === next ? 0 : -1;
+        next.focus();
+      });
+    });
   }
 
   // first is the violation that the page explains.

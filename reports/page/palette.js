@@ -3,11 +3,6 @@
 // red and green (palette_test.go measures it), and none of them is red, which means a violation
 // and nothing else.
 
-const clientHues = {
-  light: ['#0077cc', '#757a05', '#98538e', '#0f8453', '#192175', '#4a3500', '#003523', '#183150'],
-  dark: ['#0b8ff0', '#fbc761', '#d6a0fd', '#8dec99', '#289795', '#7b9023', '#10fded', '#918768'],
-};
-
 class Palette {
   constructor() {
     this.dark = matchMedia('(prefers-color-scheme: dark)');
@@ -19,7 +14,7 @@ class Palette {
     for (const name of ['bg', 'panel', 'ink', 'soft', 'faint', 'line', 'wash', 'violated', 'holds', 'unknown', 'down', 'paused', 'cut', 'slow', 'inside', 'inside-edge', 'fenced', 'focus', 'sans']) {
       this[name.replace('-e', 'E')] = style.getPropertyValue('--' + name).trim();
     }
-    this.clients = this.dark.matches ? clientHues.dark : clientHues.light;
+    this.clients = Array.from({length: 8}, (_, i) => style.getPropertyValue('--client-' + i).trim());
     this.hatches = new Map();
   }
 

@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"lockpick/history"
+)
+
+// linesAround is how many lines are printed before and after each that was asked for, as many as the
+// HTML report shows.
+const linesAround = 10
+
+// printLines prints the lines of a history that have some indices, as they were recorded, and those
+// around them, as grep -n -C does: "18:" before a line that was asked for, "17-" before others.
+func printLines(w io.Writer, path string, wanted []int) (err error) {
+	if i := slices.IndexFunc(wanted, func(n int) bool { return n < 0 }); i >= 0 {
+		return usageError{fmt.Errorf("--lines %d: indices count from 0", wanted[i])}
+	}
+	f, err := history.Open(path)
+	if err != nil {
+		return orUsage(err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	out := bufio.NewWriter(w)
+	in := bufio.NewReaderSize(f, 1<<16)
+	next, printed, found := 0, -1, 0 // the next index where a line has none, the last one printed
+	for {
+		line, more := in.ReadBytes('\n')
+		if more != nil && !errors.Is(more, io.EOF) {
+			return fmt.Errorf("read %s: %w", path, more)
+		}
+		line = bytes.TrimRight(line, "\r\n")
+		if index, ok := indexOf(line, next); ok {
+			next = index + 1
+			near := slices.ContainsFunc(wanted, func(n int) bool { return n-linesAround <= index && index <= n+linesAround })
+			if near {
+				if printed >= 0 && index > printed+1 {
+					fmt.Fprintln(out, "--")
+				}
+				sign := '-'
+				if slices.Contains(wanted, index) {
+					sign = ':'
+					found++
+				}
+				fmt.Fprintf(out, "%d%c%s\n", index, sign, line)
+				printed = index
+			}
+		}
+		if more != nil {
+			break
+		}
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	if found == 0 {
+		return usageError{fmt.Errorf("no line of the history has one of these indices: the last is %d", next-1)}
+	}
+	return nil
+}
+
+// indexOf is the index that a line has, or the next one if it says none; the header and empty lines
+// have no index.
+func indexOf(line []byte, next int) (int, bool) {
+	rest, ok := bytes.CutPrefix(line, []byte(`{"index":`))
+	if !ok {
+		return next, len(bytes.TrimSpace(line)) > 0 && !bytes.Contains(line[:min(len(line), 40)], []byte(`"lockpick_history"`))
+	}
+	digits, _, _ := bytes.Cut(rest, []byte(","))
+	n, err := strconv.Atoi(string(bytes.TrimRight(digits, "}")))
+	if err != nil {
+		return next, true
+	}
+	return n, true
+}

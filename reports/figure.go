@@ -1,0 +1,332 @@
+package reports
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"slices"
+	"strconv"
+	"time"
+
+	"lockpick/checker"
+)
+
+// The measures of the figure, in its own units.
+const (
+	figureWidth   = 600
+	figureLeft    = 66 // where the bars begin: to the left stand the names
+	figureTop     = 46 // to the first row: above stand the numbers of the steps and their times
+	figureRow     = 36
+	figureBar     = 14
+	figureSlices  = 8 // into which the time between two events is cut to see what ends meanwhile
+	figureMasters = 5 // so many are shown at most: those that decided
+	figureClients = 4 // the same
+	figureTimes   = 9 // with more steps there is no room for their times
+)
+
+// figure is a picture of a violation's reason: a row for each client whose lease is contested and
+// for each master that decided, the steps of the reason from left to right with their numbers. It
+// is made of the same events as the reason, and is not to scale.
+type figure struct {
+	bytes.Buffer
+	v       *checker.Violation
+	clients []string // of the history: their numbers choose the colours
+	events  []*checker.Event
+	x       []float64 // of each event
+	right   float64
+	end     time.Duration
+	rows    []figureLane
+	signs   signs
+}
+
+// signs are those in a figure that not every figure has.
+type signs struct{ Stopped, Clock, Inside, Clash bool }
+
+// figureLane is a row.
+type figureLane struct {
+	name   string
+	client bool
+	y      int // the top of its bars
+}
+
+// stretch is a part of a bar: for so long as nothing changes.
+type stretch struct {
+	from, to float64
+	bar      [3]rune
+	token    string // whose bar it is; empty: none
+}
+
+// figureOf draws a violation's events as SVG; it is empty where a violation has none. The colours are
+// classes of the page's style sheet.
+func figureOf(v *checker.Violation, clients []string) (template.HTML, signs) {
+	f := &figure{v: v, clients: clients}
+	var steps []*checker.Event
+	for i := range v.Events {
+		e := &v.Events[i]
+		f.end = max(f.end, e.At, v.Until)
+		if e.Kind == checker.EventViolated {
+			continue
+		}
+		f.events = append(f.events, e)
+		if !e.Detail {
+			steps = append(steps, e)
+		}
+	}
+	if f.cast(); len(steps) == 0 || len(f.rows) == 0 {
+		return "", signs{}
+	}
+	f.place(len(steps))
+	height := figureTop + len(f.rows)*figureRow
+	fmt.Fprintf(f, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s">`+"\n", figureWidth, height, svgEscape("The steps as a picture. "+v.Summary))
+	f.numbers(len(steps), height)
+	for i := range f.rows {
+		f.lane(&f.rows[i])
+	}
+	f.clash()
+	f.words()
+	f.WriteString("</svg>")
+	return template.HTML(f.String()), f.signs // all text in it went through svgEscape
+}
+
+// cast chooses who is shown.
+func (f *figure) cast() {
+	d := &drawing{v: f.v}
+	d.steps, _ = stepsOf(f.v)
+	d.cast()
+	contested := slices.DeleteFunc(slices.Clone(d.clients), func(c string) bool { return len(f.v.Clients) > 0 && !slices.Contains(f.v.Clients, c) })
+	masters := slices.DeleteFunc(slices.Clone(d.masters), func(m string) bool { return d.weight(m) == 0 })
+	slices.SortStableFunc(masters, func(a, b string) int { return d.weight(b) - d.weight(a) })
+	masters = masters[:min(len(masters), figureMasters)]
+	slices.SortFunc(masters, byNumber)
+	for _, c := range contested[:min(len(contested), figureClients)] {
+		f.rows = append(f.rows, figureLane{name: c, client: true})
+	}
+	for _, m := range masters {
+		f.rows = append(f.rows, figureLane{name: m})
+	}
+	for i := range f.rows {
+		f.rows[i].y = figureTop + i*figureRow + figureRow - figureBar - 4
+	}
+}
+
+// place gives each event its place from left to right: steps of the reason at equal distances, the
+// details between two of them at equal distances, too.
+func (f *figure) place(steps int) {
+	f.right = figureWidth - 4
+	unit := (f.right - figureLeft) / float64(steps+1)
+	f.x = make([]float64, len(f.events))
+	last, from := -1, float64(figureLeft)
+	between := func(to int, end float64) {
+		for i := last + 1; i < to; i++ {
+			f.x[i] = from + (end-from)*float64(i-last)/float64(to-last)
+		}
+	}
+	n := 0
+	for i, e := range f.events {
+		if e.Detail {
+			continue
+		}
+		x := figureLeft + (float64(n)+0.5)*unit
+		n++
+		between(i, x)
+		f.x[i], last, from = x, i, x
+	}
+	between(len(f.events), f.right)
+}
+
+// at is where a time is: at the last event that is not later, or between it and the next one.
+func (f *figure) at(t time.Duration) float64 {
+	i := -1
+	for j, e := range f.events {
+		if e.At <= t {
+			i = j
+		}
+	}
+	switch {
+	case i < 0:
+		return figureLeft
+	case f.events[i].At == t:
+		return f.x[i]
+	}
+	to, end := f.right, f.end
+	if i+1 < len(f.events) {
+		to, end = f.x[i+1], f.events[i+1].At
+	}
+	return f.x[i] + (to-f.x[i])*float64(t-f.events[i].At)/float64(max(end-f.events[i].At, 1))
+}
+
+// numbers writes the number and the time of each step, and a line down from it.
+func (f *figure) numbers(steps, height int) {
+	n, lastStep := 0, 0.0
+	number := func(x float64, class string) {
+		n++
+		fmt.Fprintf(f, `<circle class="%s" cx="%.1f" cy="12" r="10"/><text class="%s" x="%.1f" y="16" text-anchor="middle">%d</text>`+"\n", class, x, class, x, n)
+	}
+	for i, e := range f.events {
+		if e.Detail {
+			continue
+		}
+		fmt.Fprintf(f, `<line class="guide" x1="%.1f" x2="%.1f" y1="22" y2="%d"/>`+"\n", f.x[i], f.x[i], height)
+		number(f.x[i], "number")
+		lastStep = f.x[i]
+		if steps <= figureTimes && e.Kind != checker.EventUnexplained && e.Kind != checker.EventNote {
+			fmt.Fprintf(f, `<text class="time" x="%.1f" y="36" text-anchor="middle">%s</text>`+"\n", f.x[i], instant(e.At))
+		}
+	}
+	if last := len(f.v.Events) - 1; f.v.Events[last].Kind == checker.EventViolated {
+		until := max(f.at(f.v.Until), f.at(f.v.At))
+		number(min(max((f.at(f.v.At)+until)/2, lastStep+24), f.right-12), "number proof")
+	}
+}
+
+// lane draws the name of a client or a master, its lifeline, and the bars on it.
+func (f *figure) lane(l *figureLane) {
+	mid := l.y + figureBar/2
+	fmt.Fprintf(f, `<text class="name" x="4" y="%d">%s</text><line class="life" x1="%d" x2="%.1f" y1="%d" y2="%d"/>`+"\n",
+		mid+4, svgEscape(cut(printable(l.name), 9)), figureLeft, f.right, mid, mid)
+	for _, s := range f.stretches(l) {
+		f.stretch(l, s)
+	}
+}
+
+// stretches replays the events and cuts the row where what lasts changes.
+func (f *figure) stretches(l *figureLane) (all []stretch) {
+	state := newSnapshot(f.v)
+	for i, e := range f.events {
+		state.apply(e)
+		to, end := f.right, f.end
+		if i+1 < len(f.events) {
+			to, end = f.x[i+1], f.events[i+1].At
+		}
+		for j := range figureSlices {
+			part := func(n int) float64 { return f.x[i] + (to-f.x[i])*float64(n)/figureSlices }
+			t := e.At + max(end-e.At, 0)*time.Duration(j)/figureSlices
+			s := stretch{from: part(j), to: part(j + 1)}
+			if s.bar = state.master(l.name, t); l.client {
+				s.bar = state.client(l.name, t)
+				s.bar[2] = ' ' // the frame shows for how long the rule was broken
+				if s.bar[0] == '!' {
+					s.bar[0] = ' '
+				}
+			}
+			s.token = f.tokenOf(l, state, s.bar[1])
+			if n := len(all); n > 0 && all[n-1].bar == s.bar && all[n-1].token == s.token {
+				all[n-1].to = s.to
+			} else {
+				all = append(all, s)
+			}
+		}
+	}
+	return all
+}
+
+// tokenOf is the token that a bar stands for.
+func (f *figure) tokenOf(l *figureLane, state *snapshot, sign rune) string {
+	if i := slices.Index(fills, sign); i >= 0 && i < len(f.v.Tokens) {
+		return f.v.Tokens[i]
+	}
+	if m := state.masters[l.name]; sign == ':' && m != nil {
+		return m.token
+	}
+	return ""
+}
+
+// stretch draws a part of a bar.
+func (f *figure) stretch(l *figureLane, s stretch) {
+	width := s.to - s.from
+	switch {
+	case s.bar[1] == '.':
+		fmt.Fprintf(f, `<line class="down" x1="%.1f" x2="%.1f" y1="%d" y2="%d"/>`+"\n", s.from, s.to, l.y+figureBar/2, l.y+figureBar/2)
+		return
+	case s.token != "":
+		owner := f.owner(s.token)
+		class, name := "other", "other"
+		if i := slices.Index(f.clients, owner); i >= 0 {
+			class, name = "client-"+strconv.Itoa(i%8), owner
+		}
+		fmt.Fprintf(f, `<rect class="%s" x="%.1f" y="%d" width="%.1f" height="%d"/>`+"\n", class, s.from, l.y, width, figureBar)
+		if name = printable(name); width > float64(7*len(name)+4) {
+			x, anchor := s.from+4, "start"
+			if !l.client { // at its beginning stand the dots of votes
+				x, anchor = s.to-4, "end"
+			}
+			fmt.Fprintf(f, `<text class="owner" x="%.1f" y="%d" text-anchor="%s">%s</text>`+"\n", x, l.y+figureBar-3, anchor, svgEscape(name))
+		}
+	}
+	switch s.bar[0] {
+	case 'z':
+		f.signs.Stopped = true
+		fmt.Fprintf(f, `<rect class="stopped" x="%.1f" y="%d" width="%.1f" height="%d"/>`+"\n", s.from, l.y-3, width, figureBar+6)
+	case '~':
+		f.signs.Clock = true
+		fmt.Fprintf(f, `<rect class="clock" x="%.1f" y="%d" width="%.1f" height="%d"/>`+"\n", s.from, l.y-3, width, figureBar+6)
+	case '[':
+		f.signs.Inside = true
+		fmt.Fprintf(f, `<rect class="inside" x="%.1f" y="%d" width="%.1f" height="4"/>`+"\n", s.from, l.y+figureBar, width)
+	}
+}
+
+// owner is the client that asked for a lease with a token; empty: none of the events tells.
+func (f *figure) owner(token string) string {
+	for _, e := range f.v.Events {
+		if e.Token == token && e.Client != "" && (e.Kind == checker.EventGranted || e.Kind == checker.EventAsked || e.Kind == checker.EventAnswered) {
+			return e.Client
+		}
+	}
+	if i := slices.Index(f.v.Tokens, token); i >= 0 && i < len(f.v.Clients) {
+		return f.v.Clients[i]
+	}
+	return ""
+}
+
+// clash frames the rows of the clients while the rule was broken.
+func (f *figure) clash() {
+	from, rows := f.at(f.v.At), 0
+	for _, l := range f.rows {
+		if l.client {
+			rows++
+		}
+	}
+	if rows < 2 || len(f.v.Tokens) < 2 || f.v.Until <= f.v.At {
+		return
+	}
+	f.signs.Clash = true
+	to := max(f.at(f.v.Until), from+12)
+	fmt.Fprintf(f, `<rect class="clash" x="%.1f" y="%d" width="%.1f" height="%d" rx="4"/>`+"\n", from, figureTop+2, to-from, rows*figureRow)
+}
+
+// words writes beside each step what happened, and the votes of a grant as dots on the masters.
+func (f *figure) words() {
+	row := func(name string) *figureLane {
+		i := slices.IndexFunc(f.rows, func(l figureLane) bool { return l.name == name })
+		if i < 0 {
+			return nil
+		}
+		return &f.rows[i]
+	}
+	for i, e := range f.events {
+		if e.Detail {
+			continue
+		}
+		x := f.x[i]
+		if c := row(e.Client); c != nil && e.Kind == checker.EventGranted {
+			for _, m := range e.Yes {
+				if l := row(m); l != nil {
+					fmt.Fprintf(f, `<circle class="yes" cx="%.1f" cy="%d" r="4"/>`+"\n", x, l.y+figureBar/2)
+				}
+			}
+		}
+		who := e.Masters
+		if len(who) == 0 {
+			who = []string{e.Client}
+		}
+		for _, name := range who {
+			if l := row(name); l != nil && e.Word != "" {
+				word := printable(e.Word)
+				half := float64(len([]rune(word))) * 3.2
+				at := min(max(x, figureLeft+half), f.right-half)
+				fmt.Fprintf(f, `<text class="word" x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n", at, l.y-4, svgEscape(word))
+			}
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package reports
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"lockpick/history"
+)
+
+// The page has the lines of the history around those that prove violations, so that whoever reads it
+// elsewhere has the evidence: first those of the violation that it explains.
+const (
+	linesAround = 10   // before and after each line
+	maxLines    = 1500 // in all, about 300 kB
+)
+
+// packedLines are lines of the history as they were recorded.
+type packedLines struct {
+	Run   string   `json:"run"` // the name of the run, for the command that prints others
+	Index []int    `json:"index"`
+	Text  []string `json:"text"`
+}
+
+// linesOf chooses the lines around the violations, in their order.
+func linesOf(h *history.History, run string, violations []listed) (packedLines, error) {
+	first := slices.Clone(violations)
+	slices.SortStableFunc(first, func(a, b listed) int {
+		rank := map[bool]int{true: 0, false: 1}
+		return cmp.Compare(rank[a.First], rank[b.First])
+	})
+	chosen := map[int]bool{}
+	for _, v := range first {
+		for _, at := range v.Ops {
+			from, to := max(at-linesAround, 0), min(at+linesAround, len(h.Ops)-1)
+			if at < 0 || len(chosen)+to-from+1 > maxLines {
+				continue
+			}
+			for i := from; i <= to; i++ {
+				chosen[i] = true
+			}
+		}
+	}
+	p := packedLines{Run: run, Index: []int{}, Text: []string{}}
+	for i := range chosen {
+		p.Index = append(p.Index, i)
+	}
+	slices.Sort(p.Index)
+	for _, i := range p.Index {
+		b, err := json.Marshal(&h.Ops[i])
+		if err != nil {
+			return p, fmt.Errorf("line %d of the history: %w", i, err)
+		}
+		p.Text = append(p.Text, string(b))
+	}
+	return p, nil
+}

@@ -24,7 +24,7 @@ var pageFiles embed.FS
 // scripts are the page's scripts in the order in which they are put together.
 // Each file is about one thing; together they are one function, so that nothing
 // but window.lockpick is global.
-var scripts = []string{"data", "text", "palette", "view", "lanes", "timeline", "violations", "overview", "charts", "details", "lines", "stepper", "search", "address", "keyboard", "main"}
+var scripts = []string{"data", "text", "palette", "view", "lanes", "timeline", "violations", "overview", "charts", "details", "lines", "stepper", "search", "address", "keyboard", "print", "main"}
 
 var pageTemplate = template.Must(template.New("page.html").Funcs(template.FuncMap{
 	"verdict": verdictWord, "sign": verdictSign, "count": count, "moment": moment, "span": span, "plural": plural, "words": words, "join": strings.Join,

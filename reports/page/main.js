@@ -149,6 +149,7 @@ class App {
     }
     const below = document.getElementById('evidence-lines');
     for (const cell of document.querySelectorAll('[data-line]')) cell.replaceChildren(this.data.lines.link(+cell.dataset.line, below));
+    printAsVectors(this);
     this.oneStop(document.querySelectorAll('.violations button'));
     const select = document.getElementById('key');
     if (select) select.addEventListener('change', () => this.setKey(+select.value));

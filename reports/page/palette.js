@@ -9,12 +9,18 @@ class Palette {
     this.read();
   }
 
+  // named makes the colours the names of those in the style sheet, or their values again.
+  named(on) {
+    this.names = on;
+    this.read();
+  }
+
   read() {
-    const style = getComputedStyle(document.documentElement);
+    const style = getComputedStyle(document.documentElement), value = (name) => this.names && name !== 'sans' ? `var(--${name})` : style.getPropertyValue('--' + name).trim();
     for (const name of ['bg', 'panel', 'ink', 'soft', 'faint', 'line', 'wash', 'violated', 'holds', 'unknown', 'down', 'paused', 'cut', 'slow', 'inside', 'inside-edge', 'fenced', 'focus', 'sans']) {
-      this[name.replace('-e', 'E')] = style.getPropertyValue('--' + name).trim();
+      this[name.replace('-e', 'E')] = value(name);
     }
-    this.clients = Array.from({length: 8}, (_, i) => style.getPropertyValue('--client-' + i).trim());
+    this.clients = Array.from({length: 8}, (_, i) => value('client-' + i));
     this.hatches = new Map();
   }
 
@@ -25,6 +31,7 @@ class Palette {
 
   // hatch is a pattern of slanted lines, crisp at any pixel ratio.
   hatch(ctx, colour, rising) {
+    if (ctx.hatch) return ctx.hatch(colour, rising);
     const ratio = devicePixelRatio || 1, name = colour + rising + ratio;
     if (!this.hatches.has(name)) {
       const size = 6, tile = document.createElement('canvas');

@@ -82,6 +82,7 @@ class Surface {
     this.canvas = canvas;
     this.ctx = canvas.getContext('2d');
     this.draw = draw;
+    Surface.all.push(this);
     new ResizeObserver(() => this.redraw()).observe(canvas.parentElement);
   }
 
@@ -108,5 +109,7 @@ class Surface {
     this.draw(this.ctx, width, height);
   }
 }
+
+Surface.all = []; // of the page
 
 const gutterOf = (width) => width < 620 ? 52 : 92;

@@ -25,6 +25,7 @@ type short struct {
 // A master that said yes stores the token for at most a TTL after its answer, and no longer
 // than until it refused an extension or a snapshot did not list the token. A command that was
 // never answered may have been carried out at any time, so its master counts as storing the token.
+// So does one that answered a SET of an earlier acquire with the same token after this one was called.
 func (r *run) minValidity() *judgement {
 	q, ttl := r.quorum(), r.h.Header.TTL
 	if q == 0 || ttl <= 0 {
@@ -88,7 +89,6 @@ func (r *run) shortOf(l *history.Lease, g history.Grant, relied time.Duration, q
 		for _, vs := range []votes{x.sets, x.extends} {
 			for v := range vs.asked(l.Invoked-r.slack, g.At+r.slack) {
 				switch {
-				case sent(v) < l.Invoked-r.slack: // of an earlier acquisition with this token
 				case v.Unknown:
 					unknown = true
 				case v.Yes:

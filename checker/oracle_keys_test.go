@@ -71,7 +71,7 @@ func (o *oracle) stores(a *acquisition, g grant, master string, relied time.Dura
 	last, end := time.Duration(-1), time.Duration(0)
 	for _, v := range o.votes {
 		if !o.of(v, a) || v.master != master || v.command != history.CommandSet && v.command != history.CommandExtend ||
-			v.sent < a.called-o.slack || v.sent > g.at+o.slack {
+			v.at < a.called-o.slack || v.sent > g.at+o.slack {
 			continue
 		}
 		if v.unknown {

@@ -82,7 +82,7 @@ func (r *run) backingOf(l *history.Lease, i int) (backing, bool) {
 
 // enough reports whether a grant may rest on the yes answers that were there.
 func (b *backing) enough() bool {
-	return len(b.yes)*b.sharing >= b.needs && b.answers >= b.needs
+	return b.answers >= b.needs
 }
 
 // extendingSince is the beginning of the period up to a time in which some command to extend a

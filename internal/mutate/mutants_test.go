@@ -28,7 +28,7 @@ var mutants = []mutant{
 	{"history/fault.go", `f.Installed, f.From, f.Index = true, op.Time, op.Index`, `f.Installed, f.From, f.Index = true, 0, op.Index`},                                                                                // it was there from the start
 	{"history/fault.go", `if f.Skipped == "" && !f.Healed {`, `if f.Healed {`},                                                                                                                                        // one that never healed ends at once
 	{"history/decode.go", `n = 10*n + int64(`, `n = 8*n + int64(`},
-	{"history/decode.go", `minus := at < len(line) && line[at] == '-'`, `minus := false`},
+	{"history/decode.go", `n = -n`, `n = +n`},
 	{"history/read.go", `case h.Format > FormatVersion:`, `case h.Format >= FormatVersion:`},
 	{"history/recorder.go", `op.Value.Delay = late`, `op.Value.Delay = 0`},
 	{"history/recorder.go", `r.ended = op.endsHistory()`, `r.ended = false`}, // a history goes on after its end
@@ -75,13 +75,13 @@ var mutants = []mutant{
 
 	// L1.
 	{"checker/tokens.go", `if before == nil {`, `if before == nil || before.Process == l.Process {`}, // one client may use a token twice
-	{"checker/votes.go", `len(b.yes)*b.sharing >= b.needs &&`, `len(b.yes)*b.sharing >= b.needs-1 &&`},
+	{"checker/votes.go", `b.answers >= b.needs`, `b.answers >= b.needs-1`},
 	{"checker/votes.go", `if counts && v.Yes && sent(v) >= b.since-r.slack && v.At <= g.At+r.slack {`, `if counts && v.Yes && sent(v) >= b.since-r.slack {`}, // an answer that came later
 	{"checker/votes.go", `if counts && v.Yes && sent(v) >= b.since-r.slack && v.At <= g.At+r.slack {`, `if counts && v.Yes && v.At <= g.At+r.slack {`},       // one of an earlier acquire
 	{"checker/votes.go", `if counts && v.Yes && sent(v) >= b.since-r.slack && v.At <= g.At+r.slack {`, `if counts && (v.Yes || v.Unknown) && sent(v) >= b.since-r.slack && v.At <= g.At+r.slack {`},
 	{"checker/minvalidity.go", `if may >= q {`, `if may >= q-1 {`},
 	{"checker/minvalidity.go", `v.At+cmp.Or(v.TTL, ttl)`, `v.At+cmp.Or(ttl, v.TTL)`},                                                                // the TTL that was asked for
-	{"checker/minvalidity.go", `case sent(v) < l.Invoked-r.slack:`, `case false:`},                                                                  // votes of an earlier acquisition
+	{"checker/minvalidity.go", `range vs.asked(l.Invoked-r.slack, g.At+r.slack)`, `range vs.asked(0, g.At+r.slack)`},                                // votes of an earlier acquisition
 	{"checker/minvalidity.go", `l.Token, last, min(end, relied)); look != nil {`, `l.Token, last, min(end, relied)); look == nil && look != nil {`}, // what a snapshot showed
 	{"checker/minvalidity.go", `!v.Yes && !v.Unknown && sent(v) > from`, `!v.Yes && sent(v) > from`},                                                // silence is a refusal
 	{"checker/lifetime.go", `5*time.Millisecond), 150*time.Millisecond)`, `5*time.Millisecond), 50*time.Millisecond)`},
@@ -119,7 +119,7 @@ var mutants = []mutant{
 	{"checker/drought.go", `2*ttl + 5*time.Second`, `ttl + 5*time.Second`},
 	{"checker/drought.go", `spare := len(used) - r.quorum()`, `spare := len(used) - r.quorum() - 1`},
 	{"checker/drought.go", `min(a.ended, r.interrupted.at)`, `a.ended`}, // what the harness cancelled
-	{"checker/drought.go", `took := d.to - d.from; took <= bound || took <=`, `took := d.to - d.from; took < bound || took <=`},
+	{"checker/drought.go", `took := d.to - d.from; took <= bound || took <=`, `took := d.to - d.from; took <= 2*bound || took <=`},
 	{"checker/drought.go", `to = r.end + 1 // what`, `to += 0 // what`}, // a bent clock's effects last
 	{"checker/drought.go", `r.h.Op(l.ReleaseIndex).F == history.FCrash {
 		return "ended", l.Released`, `false {

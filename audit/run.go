@@ -13,6 +13,7 @@ import (
 	"lockpick/campaign"
 	"lockpick/checker"
 	"lockpick/history"
+	"lockpick/search"
 	"lockpick/workload"
 )
 
@@ -27,7 +28,9 @@ type Options struct {
 	Most    int      // schedules of each case, whatever the budget allows; 0: no such limit
 	Workers int      // schedules at a time; 0: as many as processors, on real masters at most 2
 	Store   campaign.Store
-	Image   string // of the driver docker
+	Image   string        // of the driver docker
+	One     bool          // the lock lives on one master, whatever its name says
+	Run     search.Runner // runs a schedule on the masters of Driver; nil: the driver of that name does
 
 	Progress func(format string, args ...any)                               // may be nil
 	Live     func(Status)                                                   // after each schedule; may be nil
@@ -61,12 +64,14 @@ func Run(ctx context.Context, opt Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	driver, why, err := campaign.ChooseDriver(ctx, opt.Driver, opt.Image)
-	if err != nil {
-		return nil, &campaign.HarnessError{Err: err}
+	if opt.Run == nil {
+		driver, why, err := campaign.ChooseDriver(ctx, opt.Driver, opt.Image)
+		if err != nil {
+			return nil, &campaign.HarnessError{Err: err}
+		}
+		opt.Driver = driver.Name
+		opt.Progress("%s", why)
 	}
-	opt.Driver = driver.Name
-	opt.Progress("%s", why)
 	subject, err := opt.subject(ctx)
 	if err != nil {
 		return nil, err
@@ -158,7 +163,7 @@ func (opt *Options) subject(ctx context.Context) (Subject, error) {
 	if len(opt.Client) == 0 {
 		kind, _ := workload.LockNamed(opt.Lock)
 		return Subject{
-			Lock: kind.Name, One: kind.First, Extends: true, Fencing: kind.Fencing, Waits: true, Points: true, Clocks: true,
+			Lock: kind.Name, One: kind.First || opt.One, Extends: true, Fencing: kind.Fencing, Waits: true, Points: true, Clocks: true,
 			Queues: kind.DeadWaiter > 0,
 		}, nil
 	}

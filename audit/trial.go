@@ -58,6 +58,22 @@ func (s *series) scenario(i int) campaign.Scenario {
 	return c
 }
 
+// runAndKeep runs a schedule on the masters of the caller, and keeps the run as campaign.Run does.
+func (a *audit) runAndKeep(ctx context.Context, s campaign.Scenario) (run string, h *history.History, r *campaign.Result, err error) {
+	if h, err = a.opt.Run(ctx, s); err != nil {
+		return "", nil, nil, err
+	}
+	dir, r, err := a.evidence.Add(h, "")
+	if err != nil {
+		return "", nil, nil, err
+	}
+	yaml, err := s.YAML()
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, campaign.ScenarioFile), yaml, 0o644)
+	}
+	return filepath.Base(dir), h, r, err
+}
+
 // run runs one schedule and sums up what it showed. It returns nil if it was interrupted.
 func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
 	c := s.scenario(i)
@@ -65,12 +81,17 @@ func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
 	var r *campaign.Result
 	run := ""
 	var err error
-	if s.real {
+	switch {
+	case s.real && a.opt.Run != nil:
+		run, h, r, err = a.runAndKeep(ctx, c)
+	case s.real:
 		var dir string
 		dir, h, r, err = campaign.Run(ctx, c, campaign.Options{Store: a.evidence})
 		run = filepath.Base(dir)
-	} else if h, err = campaign.Simulate(ctx, c, campaign.SimulateOptions{}); err == nil {
-		r, err = campaign.Judge(h)
+	default:
+		if h, err = campaign.Simulate(ctx, c, campaign.SimulateOptions{}); err == nil {
+			r, err = campaign.Judge(h)
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -15,6 +15,9 @@
 //		}, locktest.Persistence("always"))
 //	}
 //
+// Explore searches schedules of one scenario, Audit goes through a battery of situations, and Fuzz has
+// Go's fuzzer choose the schedules.
+//
 // A failure tells which property is violated and how it came to that, writes the smallest
 // scenario that was found into testdata/lockpick, and the next run of the test replays that
 // first.

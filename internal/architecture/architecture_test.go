@@ -30,7 +30,7 @@ var allowed = map[string][]string{
 	// In-memory masters that speak RESP, for locks that dial and wait by themselves.
 	"cluster/virtual": {"cluster", "cluster/sim", "redlock"},
 	// The door for any Go lock, in tests and in programs.
-	"locktest": {"redlock", "history", "cluster/process", "cluster/virtual", "workload", "checker", "campaign", "campaign/bubble", "search"},
+	"locktest": {"redlock", "history", "cluster/process", "cluster/virtual", "workload", "checker", "campaign", "campaign/bubble", "search", "audit"},
 	// Runs over those masters, each in a bubble of its own, in tests and in programs.
 	"campaign/bubble": {"history", "cluster", "cluster/virtual", "campaign"},
 	"nemesis":         {"cluster", "history", "history/fault"},

@@ -1,0 +1,145 @@
+package locktest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"lockpick/audit"
+	"lockpick/campaign"
+)
+
+// Audit tries the lock in the battery of situations of lockpick audit, and fails the test for each
+// property that it breaks where a lock can be safe: the message names the situations, says how it
+// came about, and where the run is kept. It logs what it breaks as every lock does, and what could
+// not be decided. Of the options Masters(1) (the lock lives on one master), Properties (levels or
+// properties; default: all), Schedules (of each case, at most), For (default: no limit), Seed and
+// RealRedis count. With -short each case has one schedule.
+func Audit(t *testing.T, make func(Env) (Lock, error), options ...Option) {
+	t.Helper()
+	store, err := os.MkdirTemp("", "lockpick-audit-")
+	if err != nil {
+		t.Fatalf("locktest: %v", err)
+	}
+	card, properties := auditIn(t, store, make, options)
+	tellCard(t, card, properties)
+	if !t.Failed() {
+		if err := os.RemoveAll(store); err != nil {
+			t.Logf("locktest: %v", err)
+		}
+	}
+}
+
+// auditIn audits a lock and keeps the evidence in a folder. properties are those that were asked for.
+func auditIn(t *testing.T, store string, make func(Env) (Lock, error), options []Option) (card *audit.Result, properties []string) {
+	t.Helper()
+	given := config{}
+	for _, o := range options {
+		o(&given)
+	}
+	c := prepare(t, make, append(slices.Clone(options), Properties("L2")))
+	r := &runner{t: t, real: c.real}
+	opt := audit.Options{Lock: c.base.Lock, Driver: campaign.Virtual, Budget: audit.Quick, Seed: c.base.Seed, Most: given.schedules, One: given.base.Masters == 1, Store: campaign.Store{Dir: store}, Run: r.run}
+	if c.real {
+		opt.Driver = campaign.Process
+	}
+	if *flagSchedules > 0 {
+		opt.Most = *flagSchedules
+	} else if testing.Short() {
+		opt.Most = 1
+	}
+	ctx := t.Context()
+	if limit := max(given.time, *flagTime); limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	card, err := audit.Run(ctx, opt)
+	if err != nil {
+		t.Fatalf("locktest: %v", err)
+	}
+	r.reportLeaks()
+	return card, given.base.Properties
+}
+
+// tellCard fails the test for what is broken, once for each property, and logs the rest.
+func tellCard(t testing.TB, card *audit.Result, properties []string) {
+	t.Helper()
+	safe := 0
+	var inherent, open []string
+	broken := map[string]*breakage{}
+	var order []*breakage
+	for i := range card.Rows {
+		row := &card.Rows[i]
+		for _, cell := range row.Cells {
+			for j := range cell.Findings {
+				f := &cell.Findings[j]
+				if len(properties) > 0 && !slices.Contains(properties, cell.Level) && !slices.Contains(properties, f.Property) {
+					continue
+				}
+				what := cell.Level + " " + f.Property
+				switch f.Outcome {
+				case audit.Broken:
+					b := broken[what]
+					if b == nil {
+						b = &breakage{what: what, row: row, finding: f}
+						broken[what] = b
+						order = append(order, b)
+					}
+					b.rows = append(b.rows, row.Name)
+				case audit.Inherent:
+					inherent = append(inherent, row.Name+": "+what)
+				case audit.Inconclusive:
+					open = append(open, row.Name+": "+what+": "+f.Why)
+				case audit.Safe:
+					safe++
+				}
+			}
+		}
+	}
+	for _, b := range order {
+		t.Errorf("%s", b.text(card.Folder))
+	}
+	if len(inherent) > 0 {
+		t.Logf("broken, as every lock is there:\n    %s", strings.Join(inherent, "\n    "))
+	}
+	if len(open) > 0 {
+		t.Logf("inconclusive:\n    %s", strings.Join(open, "\n    "))
+	}
+	if card.Interrupted {
+		t.Fatalf("the audit was interrupted after %d schedules: give it a longer For", card.Schedules)
+	}
+	t.Logf("%d situations, %d schedules, %d leases granted: safe in %d respects", len(card.Rows), card.Schedules, card.Leases, safe)
+	if safe == 0 && len(order) == 0 {
+		t.Fatalf("nothing was shown: the audit proves nothing about this lock")
+	}
+}
+
+// breakage is a property that a lock breaks, in one situation or in many.
+type breakage struct {
+	what    string // level and property
+	row     *audit.Row
+	finding *audit.Finding // in the first situation
+	rows    []string       // the names of all
+}
+
+func (x *breakage) text(folder string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s is broken. In the situation %q (%s): %s\n", x.what, x.row.Name, x.row.Says, x.finding.Why)
+	for _, step := range x.finding.Reason {
+		fmt.Fprintf(&b, "    %s\n", step)
+	}
+	if len(x.rows) > 1 {
+		fmt.Fprintf(&b, "also in: %s\n", strings.Join(x.rows[1:], ", "))
+	}
+	if x.finding.Run != "" {
+		dir := filepath.Join(folder, x.finding.Run)
+		fmt.Fprintf(&b, "run: %s (lockpick report makes an HTML page of it)\n", dir)
+		fmt.Fprintf(&b, "scenario: %s (locktest.Replay runs it)", filepath.Join(dir, campaign.ScenarioFile))
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

@@ -1,0 +1,81 @@
+package locktest
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"lockpick/audit"
+	"lockpick/internal/racetest"
+)
+
+// careless is the simple lock, but it releases whatever is stored.
+func careless(env Env) (Lock, error) {
+	first := env.Clients()[0]
+	return LockFunc(func(ctx context.Context, key string) (*Lease, error) {
+		for ctx.Err() == nil {
+			began := time.Now()
+			if ok, err := first.SetNX(ctx, key, rand.Text(), env.TTL).Result(); ok && err == nil {
+				return &Lease{
+					Until:   began.Add(env.TTL - env.TTL/50),
+					Release: func(ctx context.Context) error { return first.Del(ctx, key).Err() },
+				}, nil
+			}
+			time.Sleep(30 * time.Millisecond)
+		}
+		return nil, ctx.Err()
+	}), nil
+}
+
+// heard is a test that remembers what it was told instead of failing.
+type heard struct {
+	testing.TB
+	errors []string
+	logged string
+}
+
+func (h *heard) Helper()                      {}
+func (h *heard) Failed() bool                 { return len(h.errors) > 0 }
+func (h *heard) Errorf(f string, args ...any) { h.errors = append(h.errors, fmt.Sprintf(f, args...)) }
+func (h *heard) Fatalf(f string, args ...any) { h.errors = append(h.errors, fmt.Sprintf(f, args...)) }
+func (h *heard) Logf(f string, args ...any)   { h.logged += fmt.Sprintf(f, args...) + "\n" }
+
+// TestAudit: the battery fails the test of a lock that deletes the keys of others, in the situation that shows
+// it and with the reason, and tells what breaks every lock apart.
+func TestAudit(t *testing.T) {
+	racetest.Exclude(t, "it runs some hundred schedules")
+	card, properties := auditIn(t, t.TempDir(), careless, []Option{Masters(1), Schedules(2), Properties("L1")})
+	h := &heard{TB: t}
+	tellCard(h, card, properties)
+	all := strings.Join(h.errors, "\n")
+	if strings.Contains(all, "L1 quorum") {
+		t.Errorf("a lock of one master needs no quorum of several:\n%s", all)
+	}
+	if !strings.Contains(all, "L1 own-keys") || !strings.Contains(all, "deleted") || !strings.Contains(all, "scenario.yaml") {
+		t.Errorf("no message tells that keys of others are deleted, and how to run it again:\n%s\n%s", all, h.logged)
+	}
+	for _, e := range h.errors {
+		if strings.Contains(e, "L2 mutual-exclusion") {
+			t.Errorf("L2 was not asked for:\n%s", e)
+		}
+		_, path, _ := strings.Cut(e, "scenario: ")
+		path, _, _ = strings.Cut(path, " (")
+		if _, err := os.Stat(path); err != nil {
+			t.Errorf("the scenario is not there: %v", err)
+		}
+	}
+
+	// The same lock with a release that compares breaks nothing of L1 but where every lock does.
+	right, properties := auditIn(t, t.TempDir(), simple, []Option{Masters(1), Schedules(2), Properties("own-keys")})
+	h = &heard{TB: t}
+	if tellCard(h, right, properties); h.Failed() {
+		t.Errorf("a lock that compares is said to hit the keys of others:\n%s", strings.Join(h.errors, "\n"))
+	}
+	if right.Count()[audit.Safe] < 20 {
+		t.Errorf("it is safe in %d cells only:\n%s", right.Count()[audit.Safe], h.logged)
+	}
+}

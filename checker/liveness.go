@@ -287,13 +287,7 @@ const MaxStall = 0.05
 
 // stalled is the share of the time from a moment on in which the machine stood still.
 func (r *run) stalled(from time.Duration) float64 {
-	var total time.Duration
-	for _, s := range r.stalls().spans {
-		if s.To > from {
-			total += s.To - s.From
-		}
-	}
-	return float64(total) / float64(max(r.end-from, 1))
+	return r.stalledFor(from, r.end)
 }
 
 // blameMachine withdraws the violations because the machine stalled too much: commands timed out

@@ -14,11 +14,19 @@ import (
 // Of a lease that is also extended without a call, no call is certainly the extension's. The
 // commands count that were sent since the grant before, or, if extends were on their way then,
 // since the first of those that follow each other without a pause was sent. All extensions
-// that have returned since then share these.
+// that have returned since then share these, and those on which the earlier ones may rest.
 func (o *oracle) backed(a *acquisition, i int) (backed, known bool) {
+	backed, known, _ = o.rests(a, i)
+	return backed, known
+}
+
+// rests says that, and since when the commands count.
+func (o *oracle) rests(a *acquisition, i int) (backed, known bool, since time.Duration) {
 	g := a.grants[i]
-	since, extensions := a.called, 1
-	before := 0 // the grant that it extends; a bent clock grants nothing
+	extensions := 1
+	since = a.called
+	first := since // that a command was sent that counts
+	before := 0    // the grant that it extends; a bent clock grants nothing
 	if i > 0 {
 		for j := range i {
 			if !a.grants[j].bent {
@@ -30,6 +38,7 @@ func (o *oracle) backed(a *acquisition, i int) (backed, known bool) {
 		if g.asked >= 0 && !itself {
 			since = max(since, o.ops[g.asked].Time)
 		}
+		first = since
 		if itself {
 			for earlier := true; earlier; {
 				earlier = false
@@ -42,22 +51,24 @@ func (o *oracle) backed(a *acquisition, i int) (backed, known bool) {
 					}
 				}
 			}
+			first = since
 			for j, x := range a.grants[:i] {
 				if j > 0 && !x.bent && x.at > since+o.slack {
-					if backed, known := o.backed(a, j); backed || !known {
+					if backed, known, from := o.rests(a, j); backed || !known {
 						extensions++
+						first = min(first, from)
 					}
 				}
 			}
 		}
 	}
-	if !o.observed(a) || o.stalled(since, g.at+o.slack) {
-		return false, false
+	if !o.observed(a) || o.stalled(first, g.at+o.slack) {
+		return false, false, since
 	}
 	yes := map[string]int{}
 	for _, v := range o.votes {
 		own := v.command == history.CommandSet && (i == 0 || v.sent > a.grants[before].at) || i > 0 && v.command == history.CommandExtend
-		if o.of(v, a) && own && v.yes && v.sent >= since-o.slack && v.at <= g.at+o.slack {
+		if o.of(v, a) && own && v.yes && v.sent >= first-o.slack && v.at <= g.at+o.slack {
 			yes[v.master]++
 		}
 	}
@@ -65,7 +76,7 @@ func (o *oracle) backed(a *acquisition, i int) (backed, known bool) {
 	for _, n := range yes {
 		together += min(n, extensions)
 	}
-	return len(yes) >= o.q && together >= extensions*o.q, true
+	return len(yes) >= o.q && together >= extensions*o.q, true, since
 }
 
 // quorum: a grant was returned though fewer than a quorum of masters had answered yes to

@@ -43,32 +43,37 @@ func (r *run) extendsItself(l *history.Lease) bool {
 func (r *run) backingOf(l *history.Lease, i int) (backing, bool) {
 	g := l.Grants[i]
 	b := backing{lease: l, grant: g, first: i == 0, since: l.Invoked, needs: r.quorum(), sharing: 1}
+	from := b.since // the answers that count were asked for then or later
 	if i > 0 {
 		b.since = grantBefore(l, i).At
+		from = b.since
 		// Where a lock also extends by itself, an extension that nobody called for may return
 		// while a call is open, and would be taken for the return of that.
 		if r.extendsItself(l) {
 			b.since = r.extendingSince(l, b.since)
+			from = b.since
 			for j := 1; j < i; j++ {
 				if other := l.Grants[j]; !other.Bent && other.At > b.since+r.slack {
 					if x, known := r.backingOf(l, j); !known || x.enough() {
 						b.sharing++
+						from = min(from, x.since) // it may have been asked for before, and rest on earlier answers
 					}
 				}
 			}
 			b.needs *= b.sharing
 		} else if asked, ok := r.asked(g.Index); ok {
 			b.since = max(b.since, asked)
+			from = b.since
 		}
 	}
-	if g.Bent || !r.lookup().voted(l) || r.stalledIn(b.since, g.At+r.slack) {
+	if g.Bent || !r.lookup().voted(l) || r.stalledIn(from, g.At+r.slack) {
 		return b, false
 	}
 	said := map[string]int{}
-	for v := range r.lookup().asked(l, b.since-r.slack, g.At+r.slack) {
+	for v := range r.lookup().asked(l, from-r.slack, g.At+r.slack) {
 		// An extension may set a key anew that a master has lost.
 		counts := v.Command == history.CommandSet && (b.first || sent(v) > grantBefore(l, i).At) || !b.first && v.Command == history.CommandExtend
-		if counts && v.Yes && sent(v) >= b.since-r.slack && v.At <= g.At+r.slack {
+		if counts && v.Yes && sent(v) >= from-r.slack && v.At <= g.At+r.slack {
 			said[v.Master]++
 		}
 	}

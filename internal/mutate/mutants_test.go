@@ -76,9 +76,9 @@ var mutants = []mutant{
 	// L1.
 	{"checker/tokens.go", `if before == nil {`, `if before == nil || before.Process == l.Process {`}, // one client may use a token twice
 	{"checker/votes.go", `b.answers >= b.needs`, `b.answers >= b.needs-1`},
-	{"checker/votes.go", `if counts && v.Yes && sent(v) >= b.since-r.slack && v.At <= g.At+r.slack {`, `if counts && v.Yes && sent(v) >= b.since-r.slack {`}, // an answer that came later
-	{"checker/votes.go", `if counts && v.Yes && sent(v) >= b.since-r.slack && v.At <= g.At+r.slack {`, `if counts && v.Yes && v.At <= g.At+r.slack {`},       // one of an earlier acquire
-	{"checker/votes.go", `if counts && v.Yes && sent(v) >= b.since-r.slack && v.At <= g.At+r.slack {`, `if counts && (v.Yes || v.Unknown) && sent(v) >= b.since-r.slack && v.At <= g.At+r.slack {`},
+	{"checker/votes.go", `if counts && v.Yes && sent(v) >= from-r.slack && v.At <= g.At+r.slack {`, `if counts && v.Yes && sent(v) >= from-r.slack {`}, // an answer that came later
+	{"checker/votes.go", `if counts && v.Yes && sent(v) >= from-r.slack && v.At <= g.At+r.slack {`, `if counts && v.Yes && v.At <= g.At+r.slack {`},    // one of an earlier acquire
+	{"checker/votes.go", `if counts && v.Yes && sent(v) >= from-r.slack && v.At <= g.At+r.slack {`, `if counts && (v.Yes || v.Unknown) && sent(v) >= from-r.slack && v.At <= g.At+r.slack {`},
 	{"checker/minvalidity.go", `if may >= q {`, `if may >= q-1 {`},
 	{"checker/minvalidity.go", `v.At+cmp.Or(v.TTL, ttl)`, `v.At+cmp.Or(ttl, v.TTL)`},                                                                // the TTL that was asked for
 	{"checker/minvalidity.go", `range vs.asked(l.Invoked-r.slack, g.At+r.slack)`, `range vs.asked(0, g.At+r.slack)`},                                // votes of an earlier acquisition

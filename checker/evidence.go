@@ -219,16 +219,16 @@ func (e *evidence) votedOn(l *history.Lease, command string) bool {
 }
 
 // yes returns the yes votes on a lease for a command that came in by the time of the
-// grant. If they are fewer than a quorum, it adds the votes whose command was sent by
-// then: a recorder may learn of a reply after the lock did.
-func (e *evidence) yes(l *history.Lease, command string, since, grant time.Duration, quorum int) []history.Vote {
+// grant. If they are fewer than a quorum, it adds those whose command was sent by then and that
+// came in up to slack later: a recorder may learn of a reply after the lock did.
+func (e *evidence) yes(l *history.Lease, command string, since, grant, slack time.Duration, quorum int) []history.Vote {
 	var votes, asked []history.Vote
 	for v := range e.asked(l, since, grant) {
 		switch {
 		case !v.Yes || v.Command != command:
 		case v.At <= grant:
 			votes = append(votes, v)
-		default:
+		case v.At <= grant+slack:
 			asked = append(asked, v)
 		}
 	}

@@ -230,12 +230,12 @@ func (n *narrative) paused(client string, p pause, detail bool) {
 
 // voters are the masters by whose votes a lease was granted.
 func (r *run) voters(l *history.Lease) []string {
-	return masters(r.lookup().yes(l, history.CommandSet, l.Invoked, l.Acquired(), r.quorum()))
+	return masters(r.lookup().yes(l, history.CommandSet, l.Invoked, l.Acquired(), r.slack, r.quorum()))
 }
 
 // extenders are the masters by whose votes a lease was extended after the grant before.
 func (r *run) extenders(l *history.Lease, before, x history.Grant) []string {
-	return masters(r.lookup().yes(l, history.CommandExtend, before.At, x.At, r.quorum()))
+	return masters(r.lookup().yes(l, history.CommandExtend, before.At, x.At, r.slack, r.quorum()))
 }
 
 // by names the masters whose votes a grant rests on, or, in a history made from logs, the log

@@ -49,11 +49,11 @@ func (n *narrative) lostQuorum(a, b *history.Lease, when time.Duration) {
 		switch {
 		case g.At != when:
 		case i == 0:
-			for _, v := range e.yes(b, history.CommandSet, b.Invoked, g.At, n.r.quorum()) {
+			for _, v := range e.yes(b, history.CommandSet, b.Invoked, g.At, n.r.slack, n.r.quorum()) {
 				second[v.Master] = v
 			}
 		default:
-			for _, v := range e.yes(b, history.CommandExtend, b.Grants[i-1].At, g.At, n.r.quorum()) {
+			for _, v := range e.yes(b, history.CommandExtend, b.Grants[i-1].At, g.At, n.r.slack, n.r.quorum()) {
 				second[v.Master] = v
 			}
 		}

@@ -14,7 +14,7 @@ import (
 type lease struct {
 	a         *attempt
 	from      time.Duration // when the quorum's last yes came
-	until     time.Duration // 0: it has no TTL
+	until     time.Duration
 	to        time.Duration // when it ends at the latest, for the order
 	process   string
 	extension []extension
@@ -42,6 +42,13 @@ func (l *Lint) leases() []lease {
 				continue // over before it began
 			}
 		}
+		if a.ttl == 0 { // it lasts until it is released, or to the end
+			x.until = a.release
+			if a.release == 0 {
+				x.until = time.Since(l.start)
+			}
+			x.until = max(x.until, x.from) + 1
+		}
 		x.to = max(x.to, x.until, x.from)
 		for _, e := range a.extended {
 			if e.yes >= q && (a.release == 0 || e.at < a.release) && e.at < x.until {
@@ -57,14 +64,11 @@ func (l *Lint) leases() []lease {
 	var ends []time.Duration
 	for i := range all {
 		p := slices.IndexFunc(ends, func(end time.Duration) bool { return end < all[i].a.sent })
-		if p < 0 || len(ends) < 64 && p > 8 {
+		if p < 0 {
 			p = len(ends)
 			ends = append(ends, 0)
 		}
 		ends[p] = all[i].to
-		if all[i].until == 0 && all[i].a.release == 0 {
-			ends[p] = history.MaxTime
-		}
 		all[i].process = fmt.Sprintf("c%d", p+1)
 	}
 	return all
@@ -85,7 +89,7 @@ func (l *Lint) WriteHistory(w io.Writer) error {
 				Value: &history.Value{Token: a.token, ValidUntil: until, Evidence: fmt.Sprintf("connection %d", a.conn)}})
 		}
 		until := x.until
-		if len(x.extension) > 0 {
+		if a.ttl > 0 {
 			until = a.sent + a.ttl - drift(a.ttl)
 		}
 		ops = append(ops, history.Op{Time: a.sent, Process: x.process, Type: history.Invoke, F: history.FAcquire, Key: a.cell.key})

@@ -403,7 +403,8 @@ func (l *Lint) release(c *cell, s step) {
 		l.find(c, "bare-delete", g.step.line(), s.line())
 	}
 	a := c.attempts[s.token]
-	if s.token == "" && g != nil && g.step.conn == s.conn {
+	// Without a token it may be the holder's release by another connection of its pool.
+	if s.token == "" && g != nil && (g.step.conn == s.conn || s.yes) {
 		a = g.attempt
 	}
 	if a != nil && a.release == 0 {

@@ -170,8 +170,8 @@ func paceOf(pauses []time.Duration) pace {
 	if n >= 20 && v[n/2] < 5*time.Millisecond {
 		return busy
 	}
-	// Eight of ten pauses within a twelfth of each other are no coincidence of random delays.
-	if n >= 8 && v[n/2] >= 5*time.Millisecond && v[n*9/10]-v[n/10] < v[n/2]/12+2*time.Millisecond {
+	// Random delays differ by more: the middle half of the pauses is within a twelfth of each other.
+	if n >= 8 && v[n/2] >= 5*time.Millisecond && v[n*3/4]-v[n/4] < v[n/2]/12+2*time.Millisecond {
 		return fixed
 	}
 	return random
@@ -181,5 +181,5 @@ func pauses(c *cell, w *waiter) string {
 	v := slices.Sorted(slices.Values(w.pauses))
 	n := len(v)
 	ms := func(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d)/1e6) }
-	return fmt.Sprintf("%d tries for %s by one connection: %s from a refusal to the next try (median; 8 of 10 within %s to %s)", n+1, c.key, ms(v[n/2]), ms(v[n/10]), ms(v[n*9/10]))
+	return fmt.Sprintf("%d tries for %s by one connection: %s from a refusal to the next try (median; half of them within %s to %s)", n+1, c.key, ms(v[n/2]), ms(v[n/4]), ms(v[n*3/4]))
 }

@@ -20,6 +20,9 @@ const (
 // maxQueued bounds the bytes of copies that wait to be read.
 const maxQueued = 64 << 20
 
+// gather is for how long the reader rests between two looks at the queue.
+const gather = 5 * time.Millisecond
+
 // quiet is how long a connection must be silent before the tap follows it again after it has
 // dropped copies: then no command waits for its reply.
 const quiet = 50 * time.Millisecond
@@ -170,6 +173,10 @@ func (t *Tap) run() {
 		select {
 		case <-t.ready:
 			t.drain()
+			select { // more comes together then, and the reader takes less time from the connections
+			case <-time.After(gather):
+			case <-t.done:
+			}
 		case <-t.done:
 			t.drain()
 			return

@@ -70,6 +70,7 @@ var testsAlso = map[string][]string{
 	"nemesis":            {"redlock/protocol"},
 	"redlock":            {"cluster", "cluster/process"},
 	"redlock/redsync":    {"cluster", "cluster/process"},
+	"watch":              {"redlock"}, // its traffic
 	"workload":           {"cluster/process", "cluster/sim", "workload/goscripts"},
 	"workload/remote":    {"cluster/process"},
 	"workload/goscripts": {"cluster", "cluster/process"},

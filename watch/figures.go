@@ -92,7 +92,7 @@ func (l *Lint) figures(elapsed time.Duration) Figures {
 // isLock says whether a key is used as a lock: it was created on condition, and somebody was
 // refused, or it was extended or released.
 func (c *cell) isLock(named bool) bool {
-	return c.tries > 0 && (named || c.refused+c.released+c.extended > 0)
+	return c.tries > 0 && (named || c.refused+c.released+c.extended+len(c.noscript) > 0)
 }
 
 // quorum returns how many masters must grant a key.

@@ -50,10 +50,12 @@ var allowed = map[string][]string{
 	// speak for the locks under test.
 	"cluster/sim":     {"cluster", "history", "redlock", "redlock/protocol"},
 	"workload/remote": {"redlock", "redlock/protocol", "history", "cluster", "workload"},
-	"reports":         {"history", "history/fault", "checker", "campaign", "search", "search/exhaust", "claims", "audit", "history/logs"},
-	"cmd/lockpick":    {"cli"},
+	// What a proxy in front of a real Redis reads.
+	"watch":        {"history", "cluster/resp"},
+	"reports":      {"history", "history/fault", "checker", "campaign", "search", "search/exhaust", "claims", "audit", "history/logs"},
+	"cmd/lockpick": {"cli"},
 	"cli": {
-		"redlock", "history", "history/fault", "history/logs", "cluster", "cluster/docker", "cluster/process", "nemesis", "workload", "workload/remote", "checker", "campaign", "campaign/bubble", "search", "search/exhaust", "claims", "audit", "reports", "clients",
+		"redlock", "history", "history/fault", "history/logs", "cluster", "cluster/docker", "cluster/process", "nemesis", "workload", "workload/remote", "checker", "campaign", "campaign/bubble", "search", "search/exhaust", "claims", "audit", "reports", "clients", "watch",
 	},
 }
 
@@ -68,6 +70,7 @@ var testsAlso = map[string][]string{
 	"nemesis":            {"redlock/protocol"},
 	"redlock":            {"cluster", "cluster/process"},
 	"redlock/redsync":    {"cluster", "cluster/process"},
+	"watch":              {"redlock"}, // its traffic
 	"workload":           {"cluster/process", "cluster/sim", "workload/goscripts"},
 	"workload/remote":    {"cluster/process"},
 	"workload/goscripts": {"cluster", "cluster/process"},

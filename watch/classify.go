@@ -1,0 +1,212 @@
+package watch
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"lockpick/cluster/resp"
+)
+
+// action is what a command does to a lock.
+type action uint8
+
+const (
+	none action = iota
+	acquire
+	extend
+	release
+	read
+)
+
+// step is a command on a key that may be a lock's, with its reply.
+type step struct {
+	action   action
+	master   int
+	conn     int64
+	name     string // of the command, in lower case
+	key      string // as it was sent
+	token    string // hashed; empty: the command has none
+	weak     string // why the token may be guessed
+	ttl      time.Duration
+	lifeless bool // the script sets no lifetime
+	compares bool // it acts only on the owner's value
+	script   bool
+	yes      bool
+	known    bool // there was a reply that says whether it was executed
+	noscript bool
+	sha      string
+	sent, at time.Duration
+	text     string // the command and its reply, masked
+}
+
+// wants says whether a command may be one of a lock's. It drops everything else before it is kept.
+func (l *Lint) wants(name []byte, args []resp.Value) bool {
+	l.commands++
+	switch string(name) {
+	case "set":
+		if len(args) < 3 || args[2].Cut {
+			return false
+		}
+		for _, a := range args[3:] {
+			if o := string(a.Text); strings.EqualFold(o, "nx") {
+				return l.candidate(args[1])
+			}
+		}
+		return l.cells[string(args[1].Text)] != nil
+	case "setnx":
+		return len(args) > 2 && !args[2].Cut && l.candidate(args[1])
+	case "get", "getdel", "del", "unlink", "expire", "pexpire", "expireat", "pexpireat", "delex", "delifeq":
+		return len(args) > 1 && l.cells[string(args[1].Text)] != nil
+	case "eval", "evalsha":
+		return len(args) > 3 && !args[1].Cut && !args[3].Cut
+	case "script", "watch", "wait":
+		return true
+	}
+	return false
+}
+
+// maxCells bounds the keys that are followed.
+const maxCells = 100_000
+
+// candidate notes a key that a client creates only if it does not exist.
+func (l *Lint) candidate(key resp.Value) bool {
+	if key.Cut {
+		return false
+	}
+	return l.cell(string(key.Text)) != nil
+}
+
+// classify reads what a command does. ok is false if it is not about a lock.
+func (l *Lint) classify(master int, conn int64, x *resp.Exchange) (s step, ok bool) {
+	a := x.Args
+	s = step{master: master, conn: conn, name: strings.ToLower(a[0]), sent: x.Sent.Sub(l.start), at: x.Answered.Sub(l.start)}
+	r := x.Reply
+	s.known = r != nil && r.Type != '-' && r.Type != '!'
+	s.noscript = r != nil && (r.Type == '-' || r.Type == '!') && strings.HasPrefix(string(r.Text), "NOSCRIPT")
+	tokenAt := 0
+	succeeded := resp.Succeeded
+	if len(a) > 1 {
+		s.key = a[1]
+	}
+	switch s.name {
+	case "setnx":
+		s.action, tokenAt = acquire, 2
+	case "set":
+		tokenAt, s.action, s.ttl = 2, none, resp.SetTTL(a, x.Sent)
+		gets := false
+		for _, o := range a[min(3, len(a)):] {
+			switch strings.ToLower(o) {
+			case "nx":
+				s.action = acquire
+			case "xx":
+				s.action = extend
+			case "get":
+				gets = true
+			}
+		}
+		if gets && s.action == acquire {
+			succeeded = func(r *resp.Reply) bool { return r.Null }
+		}
+		if s.action == none { // it overwrites what is stored, whoever stored it
+			s.action = extend
+		}
+	case "get":
+		s.action = read
+	case "del", "unlink":
+		s.action = release
+	case "getdel":
+		s.action = release
+		succeeded = func(r *resp.Reply) bool { return !r.Null }
+	case "delex", "delifeq":
+		s.action, s.compares = release, true
+		tokenAt = len(a) - 1
+	case "expire", "pexpire", "expireat", "pexpireat":
+		s.action = extend
+		if len(a) > 2 {
+			s.ttl = resp.TTL(s.name, a[2], x.Sent)
+		}
+	case "eval", "evalsha":
+		shape, known := l.scripts.shape(s.name, a[1])
+		s.script, s.sha = true, strings.ToLower(a[1])
+		s.key = a[3]
+		if s.name == "eval" {
+			s.sha = shaOf(a[1])
+		}
+		if !known && !s.noscript {
+			l.unknownScripts++
+			return s, false
+		}
+		keys, err := strconv.Atoi(a[2])
+		if err != nil || keys < 1 || 3+keys > len(a) {
+			return s, false
+		}
+		argv := a[3+keys:]
+		switch shape.Kind {
+		case "set":
+			s.action = acquire
+		case "extend":
+			s.action = extend
+		case "release":
+			s.action = release
+		case "read":
+			s.action = read
+		}
+		if s.noscript {
+			s.action = l.byToken(&s, argv)
+		}
+		if s.action == none || s.action == read {
+			return s, false
+		}
+		s.compares, s.ttl, s.lifeless = shape.Compares, shape.TTL(argv, x.Sent), shape.NoTTL
+		tokenAt = l.scriptToken(shape, s.key, 3+keys, a)
+		succeeded = shape.Yes
+		if s.action == acquire && l.cell(s.key) == nil {
+			return s, false
+		}
+	default:
+		return s, false
+	}
+	if tokenAt > 0 && tokenAt < len(a) {
+		s.token, s.weak = l.mask.token(a[tokenAt]), weakness(a[tokenAt])
+	}
+	s.yes = s.known && succeeded(r)
+	s.text = l.mask.masked(a, tokenAt) + " → " + answer(r)
+	return s, s.action != none && s.key != ""
+}
+
+// scriptToken finds the position of the token among a script call's arguments: the one that the
+// script compares or stores, the token that the key stores, or the first that is not a number.
+func (l *Lint) scriptToken(shape resp.Shape, key string, first int, args []string) int {
+	if c := l.cells[key]; c != nil {
+		for i := first; i < len(args); i++ {
+			if h := l.mask.token(args[i]); c.knows(h) {
+				return i
+			}
+		}
+	}
+	if i := first + shape.Token - 1; shape.Token > 0 && i < len(args) {
+		return i
+	}
+	for i := first; i < len(args); i++ {
+		if strings.Trim(args[i], "0123456789.-") != "" {
+			return i
+		}
+	}
+	return 0
+}
+
+// byToken guesses what a script does whose text is unknown: with the token of a key's holder it
+// releases or extends.
+func (l *Lint) byToken(s *step, argv []string) action {
+	c := l.cells[s.key]
+	if c == nil {
+		return none
+	}
+	for _, a := range argv {
+		if c.knows(l.mask.token(a)) {
+			return release
+		}
+	}
+	return none
+}

@@ -1,0 +1,156 @@
+package watch
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockpick/redlock"
+)
+
+// speak lets a client that comes with Lockpick acquire and release a lock several times, by the
+// protocol of docs/clients.md.
+func speak(t *testing.T, command []string, masters []string, rounds int) error {
+	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	defer cmd.Wait()
+	defer in.Close()
+	lines := bufio.NewScanner(out)
+	ask := func(request map[string]any) (map[string]any, error) {
+		text, _ := json.Marshal(request)
+		if _, err := fmt.Fprintf(in, "%s\n", text); err != nil {
+			return nil, err
+		}
+		if !lines.Scan() {
+			return nil, io.ErrUnexpectedEOF
+		}
+		var reply map[string]any
+		err := json.Unmarshal(lines.Bytes(), &reply)
+		if err == nil && reply["type"] == "info" {
+			err = fmt.Errorf("%v: %v", request["op"], reply)
+		}
+		return reply, err
+	}
+	if _, err := ask(map[string]any{"op": "init", "masters": masters, "ttl_ms": 20_000, "ttl": 20 * time.Second, "client": "c", "protocol": 2}); err != nil {
+		return err
+	}
+	for range rounds {
+		reply, err := ask(map[string]any{"op": "acquire", "key": "guarded", "within_ms": 15_000, "within": 15 * time.Second})
+		if err != nil || reply["type"] != "ok" {
+			return fmt.Errorf("acquire: %v, %w", reply, err)
+		}
+		for _, op := range []string{"extend", "release"} {
+			if _, err := ask(map[string]any{"op": op, "key": "guarded", "token": reply["token"]}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// TestNoFalseFindingOnRealClients: three clients of each library contend for a lock. Findings that
+// are true of the library are listed.
+func TestNoFalseFindingOnRealClients(t *testing.T) {
+	for _, x := range []struct {
+		name    string
+		masters int
+		command []string
+		probe   []string
+		dir     string
+		truly   string // rules that the library does break when clients contend: it retries at a fixed interval
+	}{
+		{name: "redis-py", masters: 1, command: []string{"/usr/bin/python3", "../clients/python/redis_py.py"}, probe: []string{"/usr/bin/python3", "-c", "import redis"}, truly: "fixed-retry-delay"},
+		{name: "symfony", masters: 1, command: []string{"php", "../clients/php/symfony_lock.php"}, probe: []string{"php", "-r", "require 'Symfony/Component/Lock/autoload.php'; new Redis();"}, truly: "fixed-retry-delay"},
+		{name: "symfony combined", masters: 3, command: []string{"php", "../clients/php/symfony_lock.php", "combined"}, probe: []string{"php", "-r", "require 'Symfony/Component/Lock/autoload.php'; new Redis();"}, truly: "fixed-retry-delay"},
+		{name: "redsync", masters: 3, dir: "../clients/go"},
+		{name: "redlock", masters: 3},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			command := x.command
+			if x.dir != "" {
+				program := filepath.Join(t.TempDir(), "client")
+				build := exec.Command("go", "build", "-o", program, ".")
+				build.Dir = x.dir
+				if out, err := build.CombinedOutput(); err != nil {
+					t.Skipf("the client cannot be built: %v: %s", err, out)
+				}
+				command = []string{program, x.name}
+			}
+			if x.probe != nil {
+				if out, err := exec.Command(x.probe[0], x.probe[1:]...).CombinedOutput(); err != nil {
+					t.Skipf("the library is not installed: %v: %s", err, out)
+				}
+			}
+			b := watching(t, x.masters, Options{})
+			var clients sync.WaitGroup
+			for range 3 {
+				clients.Go(func() {
+					var err error
+					if command == nil {
+						err = useRedlock(t.Context(), b.addresses, 10)
+					} else {
+						err = speak(t, command, b.addresses, 10)
+					}
+					if err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			clients.Wait()
+			r := b.result()
+			if r.Leases != 30 || r.Locks != 1 {
+				t.Errorf("30 leases of one lock were granted; the watch saw %d of %d", r.Leases, r.Locks)
+			}
+			for _, f := range r.Findings {
+				if !strings.Contains(x.truly, f.ID) {
+					t.Errorf("a false finding: %s\n%s", f.ID, strings.Join(f.Evidence, "\n"))
+				}
+			}
+		})
+	}
+}
+
+// useRedlock acquires, extends and releases a lock several times.
+func useRedlock(ctx context.Context, masters []string, rounds int) error {
+	var clients []*redis.Client
+	for _, a := range masters {
+		c := redis.NewClient(&redis.Options{Addr: a, MaxRetries: -1})
+		defer c.Close()
+		clients = append(clients, c)
+	}
+	lock, err := redlock.New(clients)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	for range rounds {
+		lease, err := lock.Lock(ctx, "guarded")
+		if err != nil {
+			return err
+		}
+		if err := lease.Unlock(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+package watch
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// sample keeps a fair choice of durations.
+type sample struct {
+	n      int
+	values []time.Duration
+}
+
+// maxSample is how many values a sample keeps.
+const maxSample = 20_000
+
+func (s *sample) add(d time.Duration) {
+	s.n++
+	if len(s.values) < maxSample {
+		s.values = append(s.values, d)
+	} else if i := rand.IntN(s.n); i < maxSample {
+		s.values[i] = d
+	}
+}
+
+// Quantiles describe a distribution of durations.
+type Quantiles struct {
+	Count int           `json:"count" yaml:"count"`
+	P50   time.Duration `json:"p50" yaml:"p50"`
+	P90   time.Duration `json:"p90" yaml:"p90"`
+	P99   time.Duration `json:"p99" yaml:"p99"`
+	Max   time.Duration `json:"max" yaml:"max"`
+}
+
+func (s *sample) quantiles() Quantiles {
+	q := Quantiles{Count: s.n}
+	if len(s.values) == 0 {
+		return q
+	}
+	v := slices.Sorted(slices.Values(s.values))
+	of := func(p float64) time.Duration { return v[min(len(v)-1, int(p*float64(len(v))))] }
+	q.P50, q.P90, q.P99, q.Max = of(0.5), of(0.9), of(0.99), v[len(v)-1]
+	return q
+}
+
+// Figures are the workload's, as other commands need them.
+type Figures struct {
+	Masters               int           `json:"masters" yaml:"masters"`
+	TTL                   time.Duration `json:"ttl" yaml:"ttl"` // the median
+	Hold                  Quantiles     `json:"hold" yaml:"hold"`
+	AcquisitionsPerSecond float64       `json:"acquisitions_per_second" yaml:"acquisitions_per_second"`
+	Keys                  int           `json:"keys" yaml:"keys"`
+	ContendedShare        float64       `json:"contended_share" yaml:"contended_share"` // of the acquisitions, those that were refused at first or never granted
+	Latency               Quantiles     `json:"latency" yaml:"latency"`                 // of the commands that acquire
+}
+
+// figures returns the workload's figures.
+func (l *Lint) figures(elapsed time.Duration) Figures {
+	f := Figures{Hold: l.holds.quantiles(), Latency: l.latencies.quantiles(), TTL: l.ttls.quantiles().P50}
+	granted, contended, waiting := 0, 0, 0
+	for _, a := range l.attempts {
+		if a.cell.isLock(l.opt.Keys != "") && len(a.yes) >= l.quorum(a.cell) {
+			granted++
+			if a.cell.refused > 0 && a.waited {
+				contended++
+			}
+		}
+	}
+	for _, c := range l.cells {
+		if !c.isLock(l.opt.Keys != "") {
+			continue
+		}
+		f.Keys++
+		f.Masters = max(f.Masters, len(c.masters))
+		for _, w := range c.waiters {
+			if w.since {
+				waiting++
+			}
+		}
+	}
+	if s := elapsed.Seconds(); s > 0 {
+		f.AcquisitionsPerSecond = float64(granted) / s
+	}
+	if all := granted + waiting; all > 0 {
+		f.ContendedShare = float64(contended+waiting) / float64(all)
+	}
+	return f
+}
+
+// isLock says whether a key is used as a lock: it was created on condition, and somebody was
+// refused, or it was extended or released.
+func (c *cell) isLock(named bool) bool {
+	return c.tries > 0 && (named || c.refused+c.released+c.extended+len(c.noscript) > 0)
+}
+
+// quorum returns how many masters must grant a key.
+func (l *Lint) quorum(c *cell) int {
+	if len(c.masters) <= 1 {
+		return 1
+	}
+	return l.opt.Masters/2 + 1
+}
+
+// Progress is what a line of progress shows.
+type Progress struct {
+	Elapsed         time.Duration
+	Commands        int64
+	Grants, Refused int
+	Broken          int
+}
+
+// Progress returns what was seen so far, at little cost.
+func (l *Lint) Progress() Progress {
+	return Progress{Elapsed: time.Since(l.start), Commands: l.commands, Grants: len(l.attempts), Refused: l.refusals, Broken: len(l.broken)}
+}
+
+// Scenario returns a scenario with this workload, for lockpick run.
+func (f Figures) Scenario() string {
+	lock := "redlock"
+	if f.Masters == 1 {
+		lock = "single"
+	}
+	ttl := max(f.TTL, 100*time.Millisecond)
+	low, high := f.Hold.P50/2, max(f.Hold.P90, time.Millisecond)
+	return fmt.Sprintf(`# The workload that lockpick watch has seen: %.1f leases per second, %.0f %% of the acquisitions contended.
+name: watched
+lock: %s
+masters: %d
+keys: %d
+ttl: %v
+hold: %v..%v
+`, f.AcquisitionsPerSecond, 100*f.ContendedShare, lock, max(1, f.Masters), min(max(1, f.Keys), 100), ttl.Round(time.Millisecond), low.Round(time.Millisecond), high.Round(time.Millisecond))
+}

@@ -1,0 +1,120 @@
+package watch
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"lockpick/history"
+)
+
+// lease is an attempt that a quorum granted.
+type lease struct {
+	a         *attempt
+	from      time.Duration // when the quorum's last yes came
+	until     time.Duration
+	to        time.Duration // when it ends at the latest, for the order
+	process   string
+	extension []extension
+}
+
+// drift is what Redlock subtracts from a TTL for clocks that run at different rates.
+func drift(ttl time.Duration) time.Duration { return ttl/100 + 2*time.Millisecond }
+
+// leases returns all of them in the order of their grants.
+func (l *Lint) leases() []lease {
+	var all []lease
+	for _, a := range l.attempts {
+		q := l.quorum(a.cell)
+		if len(a.yes) < q || !a.cell.isLock(l.opt.Keys != "") {
+			continue
+		}
+		yes := slices.Sorted(slices.Values(a.yes))
+		x := lease{a: a, from: yes[q-1], to: a.released}
+		if a.release > 0 && a.release <= x.from {
+			continue // it was given up before the quorum was complete
+		}
+		if a.ttl > 0 {
+			x.until = a.sent + a.ttl - drift(a.ttl)
+			if x.until <= x.from {
+				continue // over before it began
+			}
+		}
+		if a.ttl == 0 { // it lasts until it is released, or to the end
+			x.until = a.release
+			if a.release == 0 {
+				x.until = time.Since(l.start)
+			}
+			x.until = max(x.until, x.from) + 1
+		}
+		x.to = max(x.to, x.until, x.from)
+		for _, e := range a.extended {
+			if e.yes >= q && (a.release == 0 || e.at < a.release) && e.at < x.until {
+				x.extension = append(x.extension, e)
+				x.until = max(x.until, e.sent+e.ttl-drift(e.ttl))
+				x.to = max(x.to, x.until)
+			}
+		}
+		all = append(all, x)
+	}
+	slices.SortFunc(all, func(a, b lease) int { return cmp.Compare(a.a.sent, b.a.sent) })
+	// A process is the client of one lease at a time.
+	var ends []time.Duration
+	for i := range all {
+		p := slices.IndexFunc(ends, func(end time.Duration) bool { return end < all[i].a.sent })
+		if p < 0 {
+			p = len(ends)
+			ends = append(ends, 0)
+		}
+		ends[p] = all[i].to
+		all[i].process = fmt.Sprintf("c%d", p+1)
+	}
+	return all
+}
+
+// WriteHistory writes the leases that were seen as a history of clients. Tokens are hashed.
+// Leases that masters granted count, not what their holders believed: a lease lasts for its TTL,
+// less the drift that Redlock allows for, or until its release was sent.
+func (l *Lint) WriteHistory(w io.Writer) error {
+	all := l.leases()
+	keys, clients := map[*cell]bool{}, map[string]bool{}
+	var ops []history.Op
+	for _, x := range all {
+		a := x.a
+		keys[a.cell], clients[x.process] = true, true
+		add := func(at time.Duration, typ history.Type, f string, until time.Duration) {
+			ops = append(ops, history.Op{Time: at, Process: x.process, Type: typ, F: f, Key: a.cell.key,
+				Value: &history.Value{Token: a.token, ValidUntil: until, Evidence: fmt.Sprintf("connection %d", a.conn)}})
+		}
+		until := x.until
+		if a.ttl > 0 {
+			until = a.sent + a.ttl - drift(a.ttl)
+		}
+		ops = append(ops, history.Op{Time: a.sent, Process: x.process, Type: history.Invoke, F: history.FAcquire, Key: a.cell.key})
+		add(x.from, history.OK, history.FAcquire, until)
+		for _, e := range x.extension {
+			add(e.sent, history.Invoke, history.FExtend, 0)
+			add(e.at, history.OK, history.FExtend, e.sent+e.ttl-drift(e.ttl))
+		}
+		if a.release > 0 {
+			add(a.release, history.Invoke, history.FRelease, 0)
+			add(max(a.release, a.released), history.OK, history.FRelease, 0)
+		}
+	}
+	slices.SortStableFunc(ops, func(a, b history.Op) int { return cmp.Compare(a.Time, b.Time) })
+	now := time.Duration(0)
+	h := history.Header{Format: history.FormatVersion, Name: "watch", Started: l.start.UTC(), Driver: history.Imported,
+		Clients: len(clients), Keys: len(keys), TTL: l.ttls.quantiles().P50, Nemesis: "none"}
+	r, err := history.NewRecorder(w, h, func() time.Duration { return now })
+	if err != nil {
+		return err
+	}
+	for _, op := range ops {
+		now = op.Time
+		r.Record(op)
+	}
+	r.Record(history.Op{Process: history.Harness, Type: history.Info, F: history.FEnd})
+	return r.Err()
+}

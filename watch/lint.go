@@ -1,0 +1,441 @@
+package watch
+
+import (
+	"fmt"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"lockpick/cluster/resp"
+)
+
+// Options say what to look for.
+type Options struct {
+	Masters  int    // number of targets
+	Keys     string // a pattern as of path.Match: only keys that match, and all of them are locks; empty: any
+	HashKeys bool   // keys are replaced by hashes in everything that is printed or written
+	Start    time.Time
+}
+
+// Lint follows the locks in the commands of all connections. One goroutine at a time may use it.
+type Lint struct {
+	opt     Options
+	start   time.Time
+	mask    *masker
+	scripts scripts
+
+	cells    map[string]*cell
+	attempts []*attempt // in the order of their first command
+	watched  map[int64]string
+	granted  map[int64]*cell // by connection: what it was granted last
+	roles    []Role
+
+	commands       int64 // all that were read
+	latencies      sample
+	holds          sample
+	ttls           sample
+	unknownScripts int
+	refusals       int
+	broken         map[string]bool // rules, so far
+	forgotten      int             // keys and attempts beyond the bounds
+}
+
+// Role is what a master says of its replication.
+type Role struct {
+	Replica  bool
+	Replicas int
+	Known    bool
+}
+
+// cell is a key that may be a lock's.
+type cell struct {
+	key      string // as it is printed
+	attempts map[string]*attempt
+	order    []string // of the tokens in attempts, oldest first
+	on       map[int]*grant
+	waiters  map[int64]*waiter
+	reads    map[int64]step
+	noscript map[string]step // by token: releases that were not executed
+	found    map[string]*found
+	tries    int
+	refused  int
+	released int
+	extended int
+	waits    int
+	masters  map[int]bool
+}
+
+// found is what breaks one rule on one key.
+type found struct {
+	count    int
+	evidence []string
+}
+
+// grant is a yes of one master.
+type grant struct {
+	attempt *attempt
+	step    step
+	noTTL   bool
+	until   time.Duration // when the key certainly has ended; 0: never
+	ended   bool          // it was released
+}
+
+// attempt is the use of one token on one key, on all masters.
+type attempt struct {
+	cell     *cell
+	token    string
+	conn     int64
+	sent     time.Duration // its first command
+	last     time.Duration // its last vote
+	ttl      time.Duration
+	asked    map[int]bool
+	yes      []time.Duration // when each yes came
+	unknown  int
+	waited   bool // its connection had been refused before
+	extended []extension
+	release  time.Duration // first sent; 0: not released
+	released time.Duration // its last reply
+}
+
+type extension struct {
+	sent, at, ttl time.Duration
+	yes           int
+}
+
+// waiter is a connection that was refused and tries again.
+type waiter struct {
+	answered time.Duration
+	pauses   []time.Duration // from a refusal to the next try
+	since    bool            // it was refused since its last grant
+}
+
+// The bounds of what is kept of a key, and in all.
+const (
+	maxTokens   = 64
+	maxWaiters  = 256
+	maxPauses   = 64
+	maxAttempts = 200_000
+)
+
+// NewLint begins to follow.
+func NewLint(opt Options) (*Lint, error) {
+	if _, err := path.Match(opt.Keys, ""); err != nil {
+		return nil, fmt.Errorf("the pattern of keys %q: %w (it takes * ? and [a-z])", opt.Keys, err)
+	}
+	if opt.Start.IsZero() {
+		opt.Start = time.Now()
+	}
+	return &Lint{opt: opt, start: opt.Start, mask: newMasker(opt.HashKeys), cells: map[string]*cell{},
+		watched: map[int64]string{}, granted: map[int64]*cell{}, broken: map[string]bool{}, roles: make([]Role, opt.Masters)}, nil
+}
+
+// SetRole notes what a master says of its replication.
+func (l *Lint) SetRole(master int, r Role) { l.roles[master] = r }
+
+// cell returns a key's, and begins it if need be; nil: the key is not followed.
+func (l *Lint) cell(key string) *cell {
+	if c := l.cells[key]; c != nil {
+		return c
+	}
+	if l.opt.Keys != "" {
+		if ok, _ := path.Match(l.opt.Keys, key); !ok {
+			return nil
+		}
+	}
+	if len(l.cells) >= maxCells {
+		l.forgotten++
+		return nil
+	}
+	key = strings.Clone(key)
+	c := &cell{key: l.mask.key(key)}
+	l.cells[key] = c
+	return c
+}
+
+func (c *cell) knows(token string) bool { return c.attempts[token] != nil }
+
+// exchange reads a command and its reply.
+func (l *Lint) exchange(master int, conn int64, x resp.Exchange) {
+	switch name := strings.ToLower(x.Args[0]); name {
+	case "script":
+		if len(x.Args) > 2 && strings.EqualFold(x.Args[1], "load") {
+			l.scripts.learn(x.Args[2])
+		}
+		return
+	case "watch":
+		for _, k := range x.Args[1:] {
+			if l.cells[k] != nil {
+				l.watched[conn] = k
+			}
+		}
+		return
+	case "wait":
+		if c := l.granted[conn]; c != nil && len(x.Args) > 1 {
+			if n, _ := strconv.Atoi(x.Args[1]); n > 0 {
+				c.waits++
+			}
+		}
+		return
+	}
+	s, ok := l.classify(master, conn, &x)
+	if ok {
+		l.take(s)
+	}
+}
+
+// closed says that a connection has ended.
+func (l *Lint) closed(conn int64) {
+	delete(l.watched, conn)
+	delete(l.granted, conn)
+}
+
+// take follows one command.
+func (l *Lint) take(s step) {
+	c := l.cells[s.key]
+	if c == nil {
+		return
+	}
+	if c.masters == nil {
+		c.masters, c.on, c.attempts = map[int]bool{}, map[int]*grant{}, map[string]*attempt{}
+		c.waiters, c.reads, c.noscript, c.found = map[int64]*waiter{}, map[int64]step{}, map[string]step{}, map[string]*found{}
+	}
+	c.masters[s.master] = true
+	switch s.action {
+	case acquire:
+		l.acquire(c, s)
+	case extend:
+		l.extend(c, s)
+	case release:
+		l.release(c, s)
+	case read:
+		if len(c.reads) < maxWaiters {
+			c.reads[s.conn] = s
+		}
+	}
+}
+
+// find notes that a rule is broken.
+func (l *Lint) find(c *cell, rule string, lines ...string) {
+	l.broken[rule] = true
+	f := c.found[rule]
+	if f == nil {
+		f = &found{evidence: lines}
+		c.found[rule] = f
+	}
+	f.count++
+}
+
+// line is a command as evidence.
+func (s step) line() string {
+	return fmt.Sprintf("%s m%d connection %d: %s", at(s.sent), s.master+1, s.conn, s.text)
+}
+
+func (l *Lint) acquire(c *cell, s step) {
+	c.tries++
+	if s.known {
+		l.latencies.add(s.at - s.sent)
+	}
+	if strings.HasSuffix(s.text, "(error) READONLY") {
+		l.find(c, "lock-on-replica", s.line())
+	}
+	g := c.on[s.master]
+	if g != nil && !g.ended && s.token != "" && g.attempt.token == s.token && s.yes && (g.until == 0 || s.sent < g.until) {
+		l.prolonged(c, g, s) // the script acquires again what the client has: it extends it
+		return
+	}
+	a := c.attempts[s.token]
+	if a != nil && (a.release > 0 && s.sent >= a.release || a.ttl > 0 && s.sent > a.sent+a.ttl) {
+		if s.yes && g != nil && g.attempt.token == s.token {
+			l.find(c, "reused-token", g.step.line(), s.line())
+		}
+		a = nil
+	}
+	if a == nil || s.token == "" {
+		a = l.begin(c, s)
+	}
+	a.asked[s.master] = true
+	a.last = max(a.last, s.at)
+	switch {
+	case s.yes:
+		l.grant(c, a, s)
+	case s.known:
+		l.refuse(c, g, s)
+	case !s.noscript:
+		a.unknown++
+	}
+}
+
+// begin begins an attempt.
+func (l *Lint) begin(c *cell, s step) *attempt {
+	a := &attempt{cell: c, token: s.token, conn: s.conn, sent: s.sent, ttl: s.ttl, asked: map[int]bool{}}
+	if c.attempts[s.token] == nil {
+		c.order = append(c.order, s.token)
+		if len(c.order) > maxTokens {
+			delete(c.attempts, c.order[0])
+			delete(c.noscript, c.order[0])
+			c.order = c.order[1:]
+		}
+	}
+	c.attempts[s.token] = a
+	return a
+}
+
+func (l *Lint) grant(c *cell, a *attempt, s step) {
+	if len(a.yes) == 0 {
+		if len(l.attempts) < maxAttempts {
+			l.attempts = append(l.attempts, a)
+		} else {
+			l.forgotten++
+		}
+	}
+	a.yes = append(a.yes, s.at)
+	g := &grant{attempt: a, step: s, noTTL: s.noTTL()}
+	if s.ttl > 0 {
+		g.until = s.at + s.ttl
+		l.ttls.add(s.ttl)
+	}
+	if before := c.on[s.master]; before != nil && before.noTTL && before.ended {
+		l.find(c, "no-ttl", before.step.line())
+	}
+	c.on[s.master] = g
+	l.granted[s.conn] = c
+	if w := c.waiters[s.conn]; w != nil {
+		a.waited = a.waited || w.since
+		w.answered, w.since = 0, false
+	}
+	if s.weak != "" {
+		l.find(c, "weak-token", s.line(), "the token is "+s.weak)
+	}
+}
+
+// noTTL says whether a command that acquires sets no lifetime.
+func (s step) noTTL() bool {
+	return s.ttl == 0 && (!s.script || s.lifeless)
+}
+
+func (l *Lint) refuse(c *cell, g *grant, s step) {
+	c.refused++
+	l.refusals++
+	w := c.waiters[s.conn]
+	if w == nil {
+		if len(c.waiters) >= maxWaiters {
+			return
+		}
+		w = &waiter{}
+		c.waiters[s.conn] = w
+	}
+	if w.answered > 0 && s.sent > w.answered && len(w.pauses) < maxPauses {
+		w.pauses = append(w.pauses, s.sent-w.answered)
+	}
+	w.answered, w.since = s.at, true
+	if g != nil && !g.ended && s.token != "" && g.attempt.token == s.token && g.step.conn != s.conn && s.sent > g.step.at && (g.until == 0 || s.sent < g.until) {
+		l.find(c, "shared-token", g.step.line(), s.line())
+	}
+}
+
+func (l *Lint) extend(c *cell, s step) {
+	g := c.on[s.master]
+	if s.noscript {
+		return
+	}
+	blind := !s.compares && l.watched[s.conn] != s.key
+	switch {
+	case blind && g != nil && g.noTTL && !g.ended && g.step.conn == s.conn && !s.script:
+		l.find(c, "setnx-then-expire", g.step.line(), s.line())
+		g.noTTL = false
+		g.attempt.ttl = s.ttl
+		if s.yes && s.ttl > 0 {
+			g.until = s.at + s.ttl
+			l.ttls.add(s.ttl)
+		}
+		return
+	case blind && s.script:
+		l.find(c, "script-without-compare", s.line())
+	case blind && g != nil:
+		l.find(c, "expire-without-compare", g.step.line(), s.line())
+	}
+	c.extended++
+	if g == nil || s.token != "" && g.attempt.token != s.token || s.token == "" && g.step.conn != s.conn {
+		return
+	}
+	l.prolonged(c, g, s)
+}
+
+// prolonged notes an extension by the holder.
+func (l *Lint) prolonged(c *cell, g *grant, s step) {
+	if g.until > 0 && s.sent > g.until && !g.ended {
+		l.find(c, "late-extension", g.step.line(), fmt.Sprintf("the lease ended by itself at %s at the latest", at(g.until)), s.line())
+	}
+	if !s.yes || s.ttl == 0 {
+		return
+	}
+	g.until = s.at + s.ttl
+	a := g.attempt
+	if n := len(a.extended); n > 0 && s.sent < a.extended[n-1].at+50*time.Millisecond {
+		e := &a.extended[n-1]
+		e.yes++
+		e.at = max(e.at, s.at)
+	} else if n < 1000 {
+		a.extended = append(a.extended, extension{sent: s.sent, at: s.at, ttl: s.ttl, yes: 1})
+	}
+}
+
+func (l *Lint) release(c *cell, s step) {
+	g := c.on[s.master]
+	if s.noscript {
+		c.noscript[s.token] = s
+		return
+	}
+	delete(c.noscript, s.token)
+	c.released++
+	blind := !s.compares && l.watched[s.conn] != s.key
+	delete(l.watched, s.conn)
+	asked, wasRead := c.reads[s.conn]
+	delete(c.reads, s.conn)
+	switch {
+	case !blind || g == nil && !s.script:
+	case s.script:
+		l.find(c, "script-without-compare", s.line())
+	case wasRead && s.sent-asked.at < time.Second && (g == nil || asked.sent > g.step.sent):
+		l.find(c, "get-then-delete", asked.line(), s.line())
+	default:
+		l.find(c, "bare-delete", g.step.line(), s.line())
+	}
+	a := c.attempts[s.token]
+	// Without a token it may be the holder's release by another connection of its pool.
+	if s.token == "" && g != nil && (g.step.conn == s.conn || s.yes) {
+		a = g.attempt
+	}
+	if a != nil && a.release == 0 {
+		a.release = s.sent
+		if g != nil && g.attempt == a {
+			l.holds.add(s.sent - g.step.at)
+			if end := g.end(); end > 0 && s.sent > end {
+				l.find(c, "ttl-shorter-than-hold", g.step.line(), fmt.Sprintf("the lease ended at %s", at(end)), s.line())
+			}
+		}
+	}
+	if a != nil {
+		a.released = max(a.released, s.at)
+	}
+	if g != nil && (a == g.attempt || s.yes) {
+		if g.noTTL {
+			l.find(c, "no-ttl", g.step.line())
+			g.noTTL = false
+		}
+		g.ended = true
+	}
+}
+
+// end returns when the holder's lease ended by itself, on the holder's side; 0: never.
+func (g *grant) end() time.Duration {
+	if g.until == 0 {
+		return 0
+	}
+	a := g.attempt
+	if n := len(a.extended); n > 0 {
+		return max(a.extended[n-1].sent+a.extended[n-1].ttl, g.step.sent+g.step.ttl)
+	}
+	return g.until
+}

@@ -1,0 +1,184 @@
+package watch
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"lockpick/cluster/resp"
+)
+
+// masker replaces tokens and keys by hashes with a salt that nobody stores.
+type masker struct {
+	salt     [32]byte
+	hashKeys bool
+}
+
+func newMasker(hashKeys bool) *masker {
+	m := &masker{hashKeys: hashKeys}
+	rand.Read(m.salt[:])
+	return m
+}
+
+func (m *masker) hash(kind, text string) string {
+	h := hmac.New(sha256.New, m.salt[:])
+	h.Write([]byte(kind))
+	h.Write([]byte(text))
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// token returns what stands for a token everywhere.
+func (m *masker) token(text string) string { return m.hash("token", text) }
+
+// key returns what stands for a key: the key itself, unless keys are hashed.
+func (m *masker) key(text string) string {
+	if m.hashKeys {
+		return "key:" + m.hash("key", text)
+	}
+	if len(text) > 200 {
+		text = strings.ToValidUTF8(text[:200], "") + "…"
+	}
+	printed := strconv.Quote(text)
+	if utf8.ValidString(text) && printed == `"`+text+`"` && !strings.ContainsRune(text, ' ') {
+		return text
+	}
+	return printed
+}
+
+// masked renders a command without its values.
+func (m *masker) masked(args []string, tokenAt int) string {
+	name := strings.ToUpper(args[0])
+	words := []string{name}
+	keyAt := 1
+	script := strings.HasPrefix(name, "EVAL")
+	if script {
+		keyAt = 3
+	}
+	for i, a := range args[1:] {
+		i++
+		switch {
+		case script && i == 1:
+			words = append(words, "<script>")
+		case script && i == 2:
+			words = append(words, "1")
+		case i == keyAt:
+			words = append(words, m.key(a))
+		case i == tokenAt:
+			words = append(words, "<token "+m.token(a)[:6]+">")
+		case i > tokenAt && isOption(a) || isLifetime(name, args, i):
+			words = append(words, a)
+		default:
+			words = append(words, "<…>")
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func isOption(a string) bool {
+	switch strings.ToUpper(a) {
+	case "NX", "XX", "EX", "PX", "EXAT", "PXAT", "GET", "KEEPTTL", "GT", "LT":
+		return true
+	}
+	return false
+}
+
+// isLifetime says whether an argument is a lifetime: a number where the command has one.
+func isLifetime(name string, args []string, i int) bool {
+	if _, err := strconv.ParseInt(args[i], 10, 64); err != nil {
+		return false
+	}
+	switch name {
+	case "EXPIRE", "PEXPIRE", "SETEX", "PSETEX", "EXPIREAT", "PEXPIREAT":
+		return i == 2
+	case "SET":
+		return i > 3 && isOption(args[i-1])
+	}
+	return false
+}
+
+// answer renders a reply without its values.
+func answer(r *resp.Reply) string {
+	switch {
+	case r == nil:
+		return "(no reply)"
+	case r.Type == '-' || r.Type == '!':
+		code, _, _ := strings.Cut(string(r.Text), " ")
+		return "(error) " + strings.Map(letters, code)
+	case r.Null:
+		return "nil"
+	case r.Type == ':':
+		return strconv.FormatInt(r.Int, 10)
+	case string(r.Text) == "OK":
+		return "OK"
+	}
+	return "<…>"
+}
+
+func letters(r rune) rune {
+	if r >= 'A' && r <= 'Z' || r == '_' {
+		return r
+	}
+	return -1
+}
+
+// weakness says why a token may be guessed or repeat; empty: it seems random enough.
+func weakness(token string) string {
+	n := utf8.RuneCountInString(token)
+	digits, lower, upper, other := 0, 0, 0, 0
+	distinct := map[rune]bool{}
+	for _, r := range token {
+		distinct[r] = true
+		switch {
+		case unicode.IsDigit(r):
+			digits++
+		case unicode.IsLower(r):
+			lower++
+		case unicode.IsUpper(r):
+			upper++
+		case r != '.' && r != '-' && r != ':' && r != '_':
+			other++
+		}
+	}
+	if digits > 0 && lower+upper+other == 0 {
+		if n <= 24 {
+			return fmt.Sprintf("a number of %d characters", n)
+		}
+		return ""
+	}
+	if !utf8.ValidString(token) { // bytes
+		if len(token) < 8 {
+			return fmt.Sprintf("only %d bytes", len(token))
+		}
+		return ""
+	}
+	alphabet := 0.0
+	for _, class := range []struct {
+		n    int
+		size float64
+	}{{digits, 10}, {lower, 26}, {upper, 26}, {other, 30}} {
+		if class.n > 0 {
+			alphabet += class.size
+		}
+	}
+	bits := float64(n) * math.Log2(max(alphabet, 1))
+	switch {
+	case n == 0:
+		return "empty"
+	case bits < 64:
+		return fmt.Sprintf("only %d characters, at most %.0f bits", n, bits)
+	case len(distinct) <= 4:
+		return fmt.Sprintf("only %d different characters", len(distinct))
+	}
+	return ""
+}
+
+// at renders a time of the watch.
+func at(d time.Duration) string { return fmt.Sprintf("%.3fs", d.Seconds()) }

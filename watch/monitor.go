@@ -1,0 +1,203 @@
+package watch
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockpick/cluster/resp"
+)
+
+// MonitorReader reads MONITOR of one Redis.
+type MonitorReader struct {
+	conn net.Conn
+	done chan struct{}
+}
+
+// Close ends it.
+func (m *MonitorReader) Close() error {
+	err := m.conn.Close()
+	<-m.done
+	return err
+}
+
+// Monitor begins to read what a Redis executes. Its connection is not one that a proxy serves.
+func Monitor(ctx context.Context, master int, o *redis.Options, tap *Tap) (*MonitorReader, error) {
+	d := &net.Dialer{Timeout: dialTimeout}
+	var c net.Conn
+	var err error
+	if o.TLSConfig != nil {
+		c, err = (&tls.Dialer{NetDialer: d, Config: o.TLSConfig}).DialContext(ctx, "tcp", o.Addr)
+	} else {
+		c, err = d.DialContext(ctx, "tcp", o.Addr)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("connect to %s: %w", o.Addr, err)
+	}
+	in := bufio.NewReaderSize(c, 1<<20)
+	ask := func(args ...string) error {
+		text := fmt.Sprintf("*%d\r\n", len(args))
+		for _, a := range args {
+			text += fmt.Sprintf("$%d\r\n%s\r\n", len(a), a)
+		}
+		_ = c.SetDeadline(time.Now().Add(dialTimeout))
+		defer c.SetDeadline(time.Time{})
+		if _, err := c.Write([]byte(text)); err != nil {
+			return err
+		}
+		line, err := in.ReadString('\n')
+		if err == nil && !strings.HasPrefix(line, "+OK") {
+			err = errors.New(strings.TrimSpace(line))
+		}
+		return err
+	}
+	if o.Password != "" {
+		args := []string{"AUTH", o.Password}
+		if o.Username != "" {
+			args = []string{"AUTH", o.Username, o.Password}
+		}
+		err = ask(args...)
+	}
+	if err == nil {
+		err = ask("MONITOR")
+	}
+	if err != nil {
+		c.Close()
+		return nil, fmt.Errorf("start MONITOR on %s: %w", o.Addr, err)
+	}
+	m := &MonitorReader{conn: c, done: make(chan struct{})}
+	go m.read(in, master, tap)
+	return m, nil
+}
+
+func (m *MonitorReader) read(in *bufio.Reader, master int, tap *Tap) {
+	defer close(m.done)
+	state := &inferred{keys: map[string]stored{}, conns: map[string]int64{}}
+	for {
+		line, err := in.ReadSlice('\n')
+		for err == bufio.ErrBufferFull { // a value of more than a megabyte is no lock's
+			_, err = in.ReadSlice('\n')
+			line = nil
+		}
+		if err != nil {
+			if !errors.Is(err, net.ErrClosed) {
+				tap.Problem(fmt.Sprintf("MONITOR of m%d has ended: %v", master+1, err))
+			}
+			return
+		}
+		at, client, args, ok := parseMonitor(string(line))
+		if !ok || client == "lua" { // the commands of a script are the script's
+			continue
+		}
+		tap.Read(func(l *Lint) { state.take(l, master, client, at, args) })
+	}
+}
+
+// parseMonitor reads a line of MONITOR: +1339518083.107412 [0 127.0.0.1:60866] "get" "k"
+func parseMonitor(line string) (at time.Time, client string, args []string, ok bool) {
+	head, rest, found := strings.Cut(strings.TrimRight(line, "\r\n"), "] ")
+	stamp, from, has := strings.Cut(head, " [")
+	if !found || !has || !strings.HasPrefix(stamp, "+") {
+		return at, "", nil, false
+	}
+	s, us, _ := strings.Cut(stamp[1:], ".")
+	seconds, err := strconv.ParseInt(s, 10, 64)
+	micros, failed := strconv.ParseInt(us, 10, 64)
+	if err != nil || failed != nil {
+		return at, "", nil, false
+	}
+	_, client, _ = strings.Cut(from, " ")
+	for rest != "" {
+		quoted, err := strconv.QuotedPrefix(rest)
+		if err != nil {
+			return at, "", nil, false
+		}
+		arg, err := strconv.Unquote(quoted)
+		if err != nil {
+			return at, "", nil, false
+		}
+		args = append(args, arg)
+		rest = strings.TrimPrefix(rest[len(quoted):], " ")
+	}
+	return time.Unix(seconds, micros*1000), client, args, len(args) > 0
+}
+
+// inferred is what a master must store after the commands that were seen, for the replies that
+// MONITOR does not show.
+type inferred struct {
+	keys  map[string]stored
+	conns map[string]int64
+}
+
+// stored is a key's token, hashed, and its end.
+type stored struct {
+	token string
+	until time.Time
+}
+
+func (i *inferred) take(l *Lint, master int, client string, at time.Time, args []string) {
+	conn := i.conns[client]
+	if conn == 0 {
+		if len(i.conns) >= maxCells {
+			clear(i.conns)
+		}
+		conn = int64(len(i.conns) + 1)
+		i.conns[client] = conn
+	}
+	values := make([]resp.Value, len(args))
+	for n, a := range args {
+		values[n] = resp.Value{Type: '$', Text: []byte(a), Cut: n != 1 && len(a) > 1024}
+		if strings.EqualFold(args[0], "eval") {
+			values[n].Cut = false
+		}
+	}
+	if !l.wants([]byte(strings.ToLower(args[0])), values) {
+		return
+	}
+	x := resp.Exchange{Args: args, Sent: at, Answered: at, Reply: &resp.Reply{Value: resp.Value{Type: '+', Text: []byte("OK")}}}
+	s, ok := l.classify(master, conn, &x)
+	if !ok {
+		l.exchange(master, conn, x)
+		return
+	}
+	now, held := i.keys[s.key]
+	if held && !now.until.IsZero() && !at.Before(now.until) {
+		held = false
+	}
+	mine := held && (s.token == "" || now.token == s.token)
+	switch s.action {
+	case acquire:
+		if s.yes = !held || s.script && mine; s.yes {
+			i.set(s, at)
+		}
+	case extend:
+		if s.yes = held && (mine || !s.compares); s.yes && s.ttl > 0 {
+			i.set(step{key: s.key, token: now.token, ttl: s.ttl}, at)
+		}
+	case release:
+		if s.yes = held && (mine || !s.compares); s.yes {
+			delete(i.keys, s.key)
+		}
+	}
+	s.text, _, _ = strings.Cut(s.text, " → ")
+	l.take(s)
+}
+
+func (i *inferred) set(s step, at time.Time) {
+	x := stored{token: s.token}
+	if s.ttl > 0 {
+		x.until = at.Add(s.ttl)
+	}
+	if len(i.keys) >= maxCells {
+		clear(i.keys)
+	}
+	i.keys[s.key] = x
+}

@@ -1,0 +1,390 @@
+package watch
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"net"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockpick/history"
+)
+
+const (
+	compareDelete = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) end return 0`
+	compareExpire = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("pexpire", KEYS[1], ARGV[2]) end return 0`
+	brokenDelete  = `if redis.call("exists", KEYS[1]) then return redis.call("del", KEYS[1]) end return 0`
+)
+
+// startRedis starts a redis-server that ends with the test.
+func startRedis(t testing.TB, args ...string) string {
+	t.Helper()
+	server, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Skip("there is no redis-server")
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := ln.Addr().String()
+	ln.Close()
+	_, port, _ := net.SplitHostPort(address)
+	cmd := exec.Command(server, append([]string{"--port", port, "--bind", "127.0.0.1", "--save", "", "--dir", t.TempDir()}, args...)...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	await(t, "redis-server answers", func() bool {
+		c, err := net.Dial("tcp", address)
+		if err == nil {
+			c.Close()
+		}
+		return err == nil
+	})
+	return address
+}
+
+func await(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !done(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not within 20 s: %s", what)
+		}
+	}
+}
+
+// bench is a watch in front of real masters.
+type bench struct {
+	t         testing.TB
+	lint      *Lint
+	tap       *Tap
+	proxies   []*Proxy
+	addresses []string
+	closed    bool
+}
+
+func watching(t testing.TB, masters int, opt Options) *bench {
+	t.Helper()
+	opt.Masters = masters
+	b := &bench{t: t}
+	var err error
+	if b.lint, err = NewLint(opt); err != nil {
+		t.Fatal(err)
+	}
+	b.tap = NewTap(b.lint)
+	for i := range masters {
+		p, err := NewProxy(i, Target{Listen: "127.0.0.1:0", To: startRedis(t)}, b.tap)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.proxies, b.addresses = append(b.proxies, p), append(b.addresses, p.Addr())
+	}
+	t.Cleanup(b.close)
+	return b
+}
+
+func (b *bench) close() {
+	if b.closed {
+		return
+	}
+	b.closed = true
+	for _, p := range b.proxies {
+		p.Close()
+	}
+	b.tap.Close()
+}
+
+// result ends the watch two seconds later than now.
+func (b *bench) result() Result {
+	b.close()
+	missed, _, _, _ := b.tap.Status()
+	return b.lint.Result(time.Now().Add(2*time.Second), missed)
+}
+
+func (r *Result) rules() (ids []string) {
+	for _, f := range r.Findings {
+		ids = append(ids, f.ID)
+	}
+	return ids
+}
+
+// connection is a client with a single connection.
+type connection struct {
+	*redis.Client
+	t testing.TB
+}
+
+func (b *bench) connect(master int) connection {
+	c := redis.NewClient(&redis.Options{Addr: b.addresses[master], PoolSize: 1, MaxRetries: -1, DisableIdentity: true, Protocol: 2})
+	b.t.Cleanup(func() { c.Close() })
+	return connection{c, b.t}
+}
+
+// do sends a command. Errors of the Redis are part of the traffic.
+func (c connection) do(args ...any) any {
+	v, err := c.Do(context.Background(), args...).Result()
+	if err != nil {
+		return err
+	}
+	return v
+}
+
+func token() string { return rand.Text() }
+
+// TestEachSmellIsFoundAloneInRealTraffic: each hand-written client breaks exactly the named rules.
+func TestEachSmellIsFoundAloneInRealTraffic(t *testing.T) {
+	set := func(c connection, key, token string) { c.do("SET", key, token, "NX", "PX", 60_000) }
+	for _, x := range []struct {
+		name  string
+		rules string
+		talk  func(a, b connection)
+	}{
+		{"right", "", func(a, b connection) {
+			mine := token()
+			set(a, "k", mine)
+			set(b, "k", token())
+			a.do("EVAL", compareExpire, 1, "k", mine, 60_000)
+			a.do("EVAL", compareDelete, 1, "k", mine)
+		}},
+		{"SETNX then EXPIRE", "setnx-then-expire", func(a, b connection) {
+			a.do("SETNX", "k", token())
+			a.do("EXPIRE", "k", 60)
+			b.do("SETNX", "k", token())
+		}},
+		{"SET NX without a TTL", "no-ttl", func(a, b connection) {
+			a.do("SET", "k", token(), "NX")
+			set(b, "k", token())
+		}},
+		{"a constant token", "weak-token shared-token", func(a, b connection) { set(a, "k", "locked"); set(b, "k", "locked") }},
+		{"a time as token", "weak-token", func(a, b connection) { set(a, "k", "1732333813.0713"); set(b, "k", token()) }},
+		{"one token for two connections", "shared-token", func(a, b connection) { mine := token(); set(a, "k", mine); set(b, "k", mine) }},
+		{"a token that is used again", "reused-token", func(a, b connection) {
+			mine := token()
+			for range 2 {
+				set(a, "k", mine)
+				a.do("EVAL", compareDelete, 1, "k", mine)
+			}
+		}},
+		{"a bare DEL", "bare-delete", func(a, b connection) { set(a, "k", token()); a.do("DEL", "k") }},
+		{"GET, then DEL", "get-then-delete", func(a, b connection) { set(a, "k", token()); a.do("GET", "k"); a.do("DEL", "k") }},
+		{"WATCH, GET, MULTI, DEL, EXEC", "", func(a, b connection) {
+			set(a, "k", token())
+			for _, c := range [][]any{{"WATCH", "k"}, {"GET", "k"}, {"MULTI"}, {"DEL", "k"}, {"EXEC"}} {
+				a.do(c...)
+			}
+		}},
+		{"a bare PEXPIRE", "expire-without-compare", func(a, b connection) { set(a, "k", token()); a.do("PEXPIRE", "k", 90_000) }},
+		{"a script that compares nothing", "script-without-compare", func(a, b connection) {
+			mine := token()
+			set(a, "k", mine)
+			a.do("EVAL", brokenDelete, 1, "k", mine)
+		}},
+		{"a bracket in the wrong place", "script-without-compare", func(a, b connection) {
+			mine := token()
+			set(a, "k", mine)
+			a.do("EVAL", `if redis.call("get", KEYS[1] == ARGV[1]) then return redis.call("del", KEYS[1]) end return 0`, 1, "k", mine)
+		}},
+		{"NOSCRIPT is ignored", "noscript-ignored", func(a, b connection) {
+			mine := token()
+			set(a, "k", mine)
+			a.do("EVALSHA", strings.Repeat("0", 40), 1, "k", mine)
+		}},
+		{"NOSCRIPT is answered with EVAL", "", func(a, b connection) {
+			mine := token()
+			set(a, "k", mine)
+			a.do("EVALSHA", shaOf(compareDelete), 1, "k", mine)
+			a.do("EVAL", compareDelete, 1, "k", mine)
+		}},
+		{"a hold that outlasts its lease, and a late extension", "ttl-shorter-than-hold late-extension", func(a, b connection) {
+			mine := token()
+			a.do("SET", "k", mine, "NX", "PX", 20)
+			for a.do("EXISTS", "k") != int64(0) {
+			}
+			time.Sleep(20 * time.Millisecond)
+			a.do("EVAL", compareExpire, 1, "k", mine, 20)
+			a.do("EVAL", compareDelete, 1, "k", mine)
+		}},
+		{"retries at a fixed interval", "fixed-retry-delay", func(a, b connection) {
+			set(a, "k", token())
+			for range 30 {
+				set(b, "k", token())
+				time.Sleep(20 * time.Millisecond)
+			}
+		}},
+		{"retries without a pause", "busy-polling", func(a, b connection) {
+			set(a, "k", token())
+			for range 40 {
+				set(b, "k", token())
+			}
+		}},
+		{"no lock: a cache", "", func(a, b connection) {
+			a.do("SET", "page", "<html>", "EX", 60)
+			a.do("GET", "page")
+			a.do("DEL", "page")
+			a.do("SET", "seen:17", "1", "NX", "EX", 60)
+		}},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			t.Parallel()
+			b := watching(t, 1, Options{})
+			x.talk(b.connect(0), b.connect(0))
+			r := b.result()
+			if got := strings.Join(r.rules(), " "); got != x.rules {
+				var report bytes.Buffer
+				r.Print(&report)
+				t.Errorf("found %q, want %q\n%s", got, x.rules, &report)
+			}
+		})
+	}
+}
+
+// TestNoValueIsKept: neither tokens nor values nor passwords are in anything that a watch prints
+// or writes, nor keys, if they are hashed.
+func TestNoValueIsKept(t *testing.T) {
+	b := watching(t, 1, Options{HashKeys: true})
+	a := b.connect(0)
+	a.do("AUTH", "secret-password")
+	a.do("SETNX", "secret-key", "secret-token")
+	a.do("EXPIRE", "secret-key", 60)
+	a.do("SET", "secret-key", "secret-value", "XX")
+	a.do("EVAL", "return redis.call('del', KEYS[1])", 1, "secret-key", "secret-argument")
+	r := b.result()
+	if len(r.Findings) < 3 {
+		t.Fatalf("too few findings to say anything: %v", r.rules())
+	}
+	var all bytes.Buffer
+	r.Print(&all)
+	if err := b.lint.WriteHistory(&all); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(all.String(), "secret") {
+		t.Errorf("a value was kept:\n%s", &all)
+	}
+}
+
+// TestSmellsOfSeveralMasters: an even number, and a lock that is held without a quorum.
+func TestSmellsOfSeveralMasters(t *testing.T) {
+	b := watching(t, 4, Options{})
+	for n, masters := range [][]int{{0, 1, 2, 3}, {0, 1}} {
+		mine, key := token(), string(rune('a'+n))
+		for _, m := range masters {
+			b.connect(m).do("SET", key, mine, "NX", "PX", 60_000)
+		}
+		time.Sleep(40 * time.Millisecond) // the work
+		for _, m := range masters {
+			b.connect(m).do("EVAL", compareDelete, 1, key, mine)
+		}
+	}
+	r := b.result()
+	if got := strings.Join(r.rules(), " "); got != "even-masters less-than-quorum" {
+		t.Errorf("found %q", got)
+	}
+}
+
+// TestReplicationIsAskedFor: a lock on a master with a replica and without WAIT.
+func TestReplicationIsAskedFor(t *testing.T) {
+	master := startRedis(t)
+	host, port, _ := net.SplitHostPort(master)
+	replica := startRedis(t, "--replicaof", host+" "+port)
+	var roles [2]Role
+	await(t, "the replica is connected", func() bool {
+		var err error
+		roles[0], err = AskRole(t.Context(), &redis.Options{Addr: master})
+		return err == nil && roles[0].Replicas == 1
+	})
+	roles[1], _ = AskRole(t.Context(), &redis.Options{Addr: replica})
+	for _, waits := range []bool{false, true} {
+		b := watching(t, 1, Options{})
+		b.lint.SetRole(0, roles[0])
+		a, mine := b.connect(0), token()
+		a.do("SET", "k", mine, "NX", "PX", 60_000)
+		if waits {
+			a.do("WAIT", 1, 1)
+		}
+		a.do("EVAL", compareDelete, 1, "k", mine)
+		r := b.result()
+		if got := slices.Contains(r.rules(), "lost-by-failover"); got == waits {
+			t.Errorf("WAIT %v, and lost-by-failover %v", waits, got)
+		}
+	}
+	b := watching(t, 1, Options{})
+	b.lint.SetRole(0, roles[1])
+	a := b.connect(0)
+	a.do("SET", "k", token(), "NX", "PX", 60_000)
+	a.do("EVAL", compareDelete, 1, "k", token())
+	if r := b.result(); !slices.Contains(r.rules(), "lock-on-replica") {
+		t.Errorf("on a replica: %v", r.rules())
+	}
+}
+
+// TestTheHistoryShowsLeasesThatOverlap: a master that forgets a key grants it twice.
+func TestTheHistoryShowsLeasesThatOverlap(t *testing.T) {
+	b := watching(t, 1, Options{})
+	a, c := b.connect(0), b.connect(0)
+	a.do("SET", "k", token(), "NX", "PX", 60_000)
+	a.do("FLUSHALL")
+	mine := token()
+	c.do("SET", "k", mine, "NX", "PX", 60_000)
+	c.do("EVAL", compareDelete, 1, "k", mine)
+	b.close()
+	var text bytes.Buffer
+	if err := b.lint.WriteHistory(&text); err != nil {
+		t.Fatal(err)
+	}
+	h, err := history.Read(&text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leases := history.Leases(h.Ops)
+	if len(leases) != 2 || leases[0].Until() < leases[1].Acquired() || !h.Ended || len(h.Problems) > 0 {
+		t.Errorf("leases %+v, ended %v, problems %v", leases, h.Ended, h.Problems)
+	}
+}
+
+// TestMonitorFindsTheSame as a proxy, without replies.
+func TestMonitorFindsTheSame(t *testing.T) {
+	address := startRedis(t)
+	l, err := NewLint(Options{Masters: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tap := NewTap(l)
+	defer tap.Close()
+	m, err := Monitor(t.Context(), 0, &redis.Options{Addr: address}, tap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	b := &bench{t: t, addresses: []string{address}}
+	a, c := b.connect(0), b.connect(0)
+	mine := token()
+	a.do("SET", "k", mine, "NX", "PX", 60_000)
+	c.do("SET", "k", token(), "NX", "PX", 60_000)
+	a.do("EVAL", compareDelete, 1, "k", mine)
+	c.do("SET", "k", token(), "NX", "PX", 60_000)
+	c.do("DEL", "k")
+	a.do("SETNX", "k2", token())
+	a.do("EXPIRE", "k2", 60)
+	a.do("DEL", "k2")
+	a.do("SETNX", "last", token())
+	await(t, "the last command is read", func() (done bool) {
+		tap.Read(func(l *Lint) { done = l.cells["last"] != nil && l.cells["last"].tries > 0 })
+		return done
+	})
+	tap.Read(func(l *Lint) {
+		r := l.Result(time.Now(), Missed{})
+		if got := strings.Join(r.rules(), " "); got != "setnx-then-expire bare-delete" || r.Leases != 3 || r.Refused != 1 {
+			t.Errorf("found %q, leases %d, refused %d", got, r.Leases, r.Refused)
+		}
+	})
+}

@@ -1,0 +1,185 @@
+package watch
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// Finding is a rule that traffic broke.
+type Finding struct {
+	Rule
+	Count    int      `json:"count"`
+	Keys     []string `json:"keys"`     // some of them
+	AllKeys  int      `json:"all_keys"` // how many
+	Evidence []string `json:"evidence"` // the commands of the first time, without values
+}
+
+// Result is what a watch has seen.
+type Result struct {
+	Elapsed     time.Duration `json:"elapsed"`
+	Targets     int           `json:"targets"`
+	Connections int64         `json:"connections"`
+	Commands    int64         `json:"commands"`
+	Locks       int           `json:"locks"`      // keys
+	Candidates  int           `json:"candidates"` // keys that were created on condition, and not used as locks
+	Leases      int           `json:"leases"`
+	Refused     int           `json:"refused"`
+	Findings    []Finding     `json:"findings"`
+	Figures     Figures       `json:"figures"`
+	Missed      Missed        `json:"missed"`
+	Notes       []string      `json:"notes"`
+}
+
+// maxNamed bounds the keys that a finding names.
+const maxNamed = 5
+
+// Result returns what was seen so far.
+func (l *Lint) Result(now time.Time, missed Missed) Result {
+	elapsed := now.Sub(l.start)
+	r := Result{Elapsed: elapsed, Targets: l.opt.Masters, Commands: l.commands, Missed: missed, Findings: []Finding{}, Notes: []string{}}
+	byRule := map[string]*Finding{}
+	byCell := map[*cell][]*attempt{}
+	for _, a := range l.attempts {
+		byCell[a.cell] = append(byCell[a.cell], a)
+	}
+	for _, key := range slices.Sorted(maps.Keys(l.cells)) {
+		c := l.cells[key]
+		if !c.isLock(l.opt.Keys != "") {
+			if c.tries > 0 {
+				r.Candidates++
+			}
+			continue
+		}
+		r.Locks++
+		r.Refused += c.refused
+		for _, a := range byCell[c] {
+			if len(a.yes) >= l.quorum(c) {
+				r.Leases++
+			}
+		}
+		seen := maps.Clone(c.found)
+		l.conclude(c, byCell[c], elapsed, missed.Gaps > 0, seen)
+		for id, f := range seen {
+			x := byRule[id]
+			if x == nil {
+				x = &Finding{Rule: ruleByID(id), Evidence: f.evidence}
+				byRule[id] = x
+			}
+			x.Count += f.count
+			x.AllKeys++
+			if len(x.Keys) < maxNamed {
+				x.Keys = append(x.Keys, c.key)
+			}
+		}
+	}
+	for _, rule := range Rules {
+		if f := byRule[rule.ID]; f != nil {
+			r.Findings = append(r.Findings, *f)
+		}
+	}
+	r.Figures = l.figures(elapsed)
+	if l.unknownScripts > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d calls of scripts whose text was never seen were left out: restart the clients, or SCRIPT FLUSH", l.unknownScripts))
+	}
+	if l.forgotten > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d uses of keys were beyond what is kept: narrow them with --keys", l.forgotten))
+	}
+	return r
+}
+
+// conclude adds what only the end of the watch shows. gaps says that commands are missing.
+func (l *Lint) conclude(c *cell, attempts []*attempt, now time.Duration, gaps bool, seen map[string]*found) {
+	add := func(rule string, lines ...string) {
+		if f := seen[rule]; f != nil {
+			seen[rule] = &found{count: f.count + 1, evidence: f.evidence}
+			return
+		}
+		seen[rule] = &found{count: 1, evidence: lines}
+	}
+	const settled = time.Second
+	for _, g := range c.on {
+		if g.noTTL && !gaps && now-g.step.at > settled {
+			add("no-ttl", g.step.line())
+		}
+	}
+	for _, s := range c.noscript {
+		if !gaps && now-s.at > settled {
+			add("noscript-ignored", s.line())
+		}
+	}
+	for _, w := range c.waiters {
+		switch paceOf(w.pauses) {
+		case busy:
+			add("busy-polling", pauses(c, w))
+		case fixed:
+			add("fixed-retry-delay", pauses(c, w))
+		}
+	}
+	l.concludeMasters(c, attempts, gaps, add)
+}
+
+// concludeMasters adds what is wrong with the set of masters that a lock uses.
+func (l *Lint) concludeMasters(c *cell, attempts []*attempt, gaps bool, add func(string, ...string)) {
+	for m := range c.masters {
+		role := l.roles[m]
+		switch {
+		case role.Replica:
+			add("lock-on-replica", fmt.Sprintf("m%d says that it is a replica, and got the commands of %s", m+1, c.key))
+		case role.Replicas > 0 && len(c.masters) == 1 && c.waits == 0:
+			add("lost-by-failover", fmt.Sprintf("m%d says that it has replicas: %d; %d commands acquired %s, and no WAIT followed", m+1, role.Replicas, c.tries, c.key))
+		}
+	}
+	if len(c.masters) < 2 {
+		return
+	}
+	most := 0
+	for _, a := range attempts {
+		most = max(most, len(a.asked))
+	}
+	if n := l.opt.Masters; n%2 == 0 && most == n {
+		add("even-masters", fmt.Sprintf("%d masters were asked for %s", n, c.key))
+	}
+	if gaps {
+		return
+	}
+	quorum := l.quorum(c)
+	for _, a := range attempts {
+		worked := a.release > 0 && a.release-a.last > 20*time.Millisecond || len(a.extended) > 0
+		if len(a.yes)+a.unknown < quorum && worked {
+			add("less-than-quorum", fmt.Sprintf("%s connection %d: %d of %d masters were asked for %s, %d granted it, and it was held until %s",
+				at(a.sent), a.conn, len(a.asked), l.opt.Masters, c.key, len(a.yes), at(a.release)))
+		}
+	}
+}
+
+// pace is how a waiter retries.
+type pace uint8
+
+const (
+	random pace = iota
+	fixed
+	busy
+)
+
+// pace judges the pauses between a waiter's tries.
+func paceOf(pauses []time.Duration) pace {
+	v := slices.Sorted(slices.Values(pauses))
+	n := len(v)
+	if n >= 20 && v[n/2] < 5*time.Millisecond {
+		return busy
+	}
+	// Random delays differ by more: the middle half of the pauses is within a twelfth of each other.
+	if n >= 8 && v[n/2] >= 5*time.Millisecond && v[n*3/4]-v[n/4] < v[n/2]/12+2*time.Millisecond {
+		return fixed
+	}
+	return random
+}
+
+func pauses(c *cell, w *waiter) string {
+	v := slices.Sorted(slices.Values(w.pauses))
+	n := len(v)
+	ms := func(d time.Duration) string { return fmt.Sprintf("%.1f ms", float64(d)/1e6) }
+	return fmt.Sprintf("%d tries for %s by one connection: %s from a refusal to the next try (median; half of them within %s to %s)", n+1, c.key, ms(v[n/2]), ms(v[n/4]), ms(v[n*3/4]))
+}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -60,7 +61,7 @@ func readAndJudge(o logs.Options, files []string, show *logProgress) (*history.H
 			return nil, nil, usageError{err}
 		}
 	}
-	show.stage("sorting and judging the events")
+	show.next("sorting and judging the events")
 	l, err := im.Log()
 	if err != nil {
 		return nil, nil, usageError{err}
@@ -89,18 +90,22 @@ func readLog(im *logs.Importer, file string, show *logProgress) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	defer plain.Close()
-	return im.Read(name, plain)
+	err = im.Read(name, plain)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%s: the compressed data ends too early: the file was cut off, or is still being written", name)
+	}
+	return err
 }
 
 // logProgress shows how much of the logs was read.
 type logProgress struct {
 	*progress
 	read, all int64 // bytes of the files as they are, mostly compressed
-	at        time.Time
+	at, began time.Time
 }
 
 func newLogProgress(files []string) *logProgress {
-	p := &logProgress{progress: newProgress(), at: time.Now()}
+	p := &logProgress{progress: newProgress(), at: time.Now(), began: time.Now()}
 	for _, file := range files {
 		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
 			p.all += info.Size()
@@ -130,6 +135,16 @@ func (r *shownReader) Read(b []byte) (int, error) {
 		p.stage(fmt.Sprintf("reading %s: %.0f%s MB", r.name, float64(p.read)/1e6, of))
 	}
 	return n, err
+}
+
+// next shows the next stage at once, if the stages so far took long enough to be shown.
+func (p *logProgress) next(text string) {
+	p.mu.Lock()
+	if time.Since(p.began) >= every {
+		p.last = time.Time{}
+	}
+	p.mu.Unlock()
+	p.stage(text)
 }
 
 func (p *logProgress) stage(text string) {

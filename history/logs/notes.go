@@ -33,12 +33,12 @@ func (im *Importer) nothing() error {
 	for _, p := range im.flaws.told(im.name) {
 		why = append(why, p.String())
 	}
-	needs := "event and time, or acquired"
+	needs := "no line has event and time, or acquired: name the fields with --map"
 	if im.opt.Format == OTLP {
-		needs = "spans that are named lock.acquire, lock.release, … or as --event says"
+		needs = "no span has a name that --event or the built-in names (lock.acquire, lock.extend, lock.release, lock.hold) know: name the spans with --event"
 	}
-	if im.other.count == 0 && !im.there[fieldEvent] && !im.there[fieldAcquired] {
-		why = append([]string{fmt.Sprintf("no line has %s: name the fields with --map", needs)}, why...)
+	if len(why) == 0 || im.other.count == 0 && !im.there[fieldEvent] && !im.there[fieldAcquired] {
+		why = append([]string{needs}, why...)
 	}
 	text := fmt.Sprintf("the log has no event of a lock in %s: %s", plural(im.lines, "line", "lines"), strings.Join(why, "; "))
 	if len(im.fields.names) > 0 {

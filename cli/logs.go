@@ -1,11 +1,9 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -91,10 +89,16 @@ func (f *logFlags) options() (o logs.Options, err error) {
 			host, text = "", e
 		}
 		d, err := duration("--clock-error", text, 24*time.Hour)
+		if name, error, colon := strings.Cut(text, ":"); err != nil && single && host == "host" && colon {
+			return o, fmt.Errorf("--clock-error %s: it takes host-name=duration: write --clock-error %s=%s", e, name, error)
+		}
 		if err != nil {
 			return o, err
 		}
 		if single {
+			if _, twice := o.HostErrors[host]; twice {
+				return o, fmt.Errorf("--clock-error names the host %s twice", host)
+			}
 			o.HostErrors[host] = d
 		} else {
 			o.ClockError = &d
@@ -161,28 +165,15 @@ func unit(flag, text string, allowed ...string) (time.Duration, error) {
 }
 
 // checkLogs judges logs of a lock that Lockpick did not run.
-func checkLogs(f *logFlags, files []string, store campaign.Store, levels []string, out output) error {
+func checkLogs(ctx context.Context, f *logFlags, files []string, store campaign.Store, levels []string, out output) error {
 	defer debug.SetGCPercent(debug.SetGCPercent(logHeap))
 	o, err := f.options()
 	if err != nil {
 		return usageError{err}
 	}
-	im, err := logs.New(o)
+	h, r, err := judgeLogs(ctx, o, files)
 	if err != nil {
-		return usageError{err}
-	}
-	for _, file := range files {
-		if err := readLog(im, file); err != nil {
-			return usageError{err}
-		}
-	}
-	l, err := im.Log()
-	if err != nil {
-		return usageError{err}
-	}
-	h, r, err := campaign.JudgeLogs(l)
-	if err != nil {
-		return orUsage(err)
+		return err
 	}
 	if len(levels) > 0 {
 		r.SetProperties(levels)
@@ -201,26 +192,6 @@ func checkLogs(f *logFlags, files []string, store campaign.Store, levels []strin
 // logHeap is the garbage collector's target while a log is read, in percent of the live heap.
 // Most of the live heap has no pointers, so a collection is fast.
 const logHeap = 20
-
-// readLog reads a file; - is the standard input.
-func readLog(im *logs.Importer, file string) error {
-	var in io.Reader = os.Stdin
-	name := "stdin"
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		in, name = f, filepath.Base(file)
-	}
-	plain, err := history.Decompress(in)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	defer plain.Close()
-	return im.Read(name, plain)
-}
 
 // keepLogs stores the history that was made from logs as a run with a report.
 func keepLogs(store campaign.Store, h *history.History, r *campaign.Result) error {

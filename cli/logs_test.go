@@ -121,6 +121,20 @@ func TestCheckLogs(t *testing.T) {
 	}
 	wants(string(page), "according to web-1.log.gz:21", "acquired: web-1.log.gz:21", "all others")
 
+	// Mistakes: a compressed file that was cut off, a name that is nowhere, an unknown host.
+	whole, err := os.ReadFile(filepath.Join(dir, "web-1.log.gz"))
+	if err := errors.Join(err, os.WriteFile(filepath.Join(dir, "cut.log.gz"), whole[:len(whole)/2], 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	_, stderr = check(exitUsage, "cut.log.gz")
+	wants(stderr, "cut.log.gz: the compressed data ends too early: the file was cut off, or is still being written")
+	_, stderr = check(exitUsage, "--map", "token=tokn", "web-1.log.gz")
+	wants(stderr, `--map token=tokn: no line has a field "tokn" (did you mean "token"?); the fields of the log are "time", "event", "key", "token", "client", "host", "valid_until"`)
+	_, stderr = check(exitUsage, "--clock-error", "web-3=5ms", "web-1.log.gz", "web-2.log.zst")
+	wants(stderr, `no line is by a host of this name; the hosts are "web-1", "web-2"`)
+	_, stderr = check(exitUsage, "--clock-error", "host=web-1:5ms", "web-1.log.gz")
+	wants(stderr, "write --clock-error web-1=5ms")
+
 	// Standard input, beside a file.
 	cmd := exec.CommandContext(t.Context(), binary, "check", "--format", "jsonl", "--clock-error", "50ms", "-", "web-2.log.zst")
 	cmd.Dir, cmd.Stdin = dir, strings.NewReader(a)
@@ -129,4 +143,31 @@ func TestCheckLogs(t *testing.T) {
 		t.Errorf("from standard input: %v\n%s", err, text)
 	}
 	wants(string(text), "according to stdin:21")
+}
+
+// TestInterruptedCheckOfLogsEndsAtOnce: also while standard input has nothing to read.
+func TestInterruptedCheckOfLogsEndsAtOnce(t *testing.T) {
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writer.Close()
+	cmd := exec.CommandContext(t.Context(), binary, "check", "--format", "jsonl", "-")
+	var out bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = reader, &out, &out
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	reader.Close()
+	// More than a pipe holds: when it is written, the program is reading, and so hears signals.
+	if _, err := writer.WriteString(strings.Repeat(`{"level":"info"}`+"\n", 20_000)); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != exitUndecided || !strings.Contains(out.String(), "interrupted before there was anything to judge") {
+		t.Errorf("exit %d, want %d\n%s", code, exitUndecided, out.String())
+	}
 }

@@ -59,7 +59,7 @@ with examples in five languages: docs/logging.md.`,
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if ofLogs.format != "" {
-				return checkLogs(&ofLogs, args, campaign.Store{Dir: store}, levels, out)
+				return checkLogs(cmd.Context(), &ofLogs, args, campaign.Store{Dir: store}, levels, out)
 			}
 			if err := onlyWithFormat(cmd); err != nil {
 				return err

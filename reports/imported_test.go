@@ -49,7 +49,7 @@ orders,c1,1700000003.450001,1700000004.5
 				t.Errorf("the %s does not say %q", c.name, want)
 			}
 		}
-		for _, not := range []string{"No fault was injected", "None was injected", "Run it again", "persistence"} {
+		for _, not := range []string{"No fault was injected", "None was injected", "Run it again", "persistence", "Acquire latency <"} {
 			if strings.Contains(c.text, not) {
 				t.Errorf("the %s says %q", c.name, not)
 			}

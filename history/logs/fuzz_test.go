@@ -19,6 +19,12 @@ func judgeable(t *testing.T, o Options, input string) {
 	if err := im.Read("fuzz.log", strings.NewReader(input)); err != nil {
 		return
 	}
+	if err := im.unfound(); err != nil && strings.Contains(err.Error(), "\n") {
+		t.Fatalf("not a sentence: %q", err)
+	}
+	for f := range im.there {
+		im.there[f] = true // the rest shall be fuzzed, too
+	}
 	l, err := im.Log()
 	if err != nil {
 		if strings.Contains(err.Error(), "\n") {
@@ -115,7 +121,7 @@ func FuzzTime(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		at, err := (&Options{}).parseTime([]byte(text))
+		at, _, err := (&Options{}).parseTime([]byte(text))
 		if err != nil {
 			return
 		}

@@ -8,6 +8,7 @@ import (
 	"hash/maphash"
 	"io"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -19,27 +20,32 @@ const maxFiles = math.MaxUint16
 
 // Importer reads the files of a log. It must be used by one goroutine at a time.
 type Importer struct {
-	opt     Options
-	m       *mapping
-	files   []string
-	lines   int // of all files
-	events  events
-	texts   texts
-	keys    names[string]
-	whos    names[identity]
-	who     []who
-	source  names[string] // sources that write times alike: a host, a client or a file
-	finest  [][timeFields]uint8
-	flaws   flaws
-	other   otherEvents
-	failed  int    // acquires
-	oneHost string // the host whose clock all times are taken from, if no clock error was given
-	found   [numFields]int
-	before  int64 // the time of the line before
-	time    timeProblem
-	noSpans int // lines of OTLP
-	err     error
-	rec     record
+	opt       Options
+	m         *mapping
+	files     []string
+	lines     int // of all files
+	events    events
+	texts     texts
+	keys      names[string]
+	whos      names[identity]
+	who       []who
+	source    names[string] // sources that write times alike: a host, a client or a file
+	finest    [][timeFields]uint8
+	flaws     flaws
+	other     otherEvents
+	failed    int    // acquires
+	oneHost   string // the host whose clock all times are taken from, if no clock error was given
+	found     [numFields]int
+	there     [numFields]bool // some line has it, whatever its value
+	fields    fieldSample
+	numbers   [timeFields][4]int // times that are numbers, by unit
+	bytes     int64              // of the texts that are kept
+	maxEvents int
+	before    int64 // the time of the line before
+	time      timeProblem
+	noSpans   int // lines of OTLP
+	err       error
+	rec       record
 }
 
 // identity is the client that a line is about, as the log names it; without a name, the file.
@@ -94,7 +100,7 @@ func New(o Options) (*Importer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Importer{opt: o, m: m, texts: texts{seed: maphash.MakeSeed()}}, nil
+	return &Importer{opt: o, m: m, maxEvents: maxEvents, texts: texts{seed: maphash.MakeSeed()}}, nil
 }
 
 // Read reads a file of the log. Lines that cannot be read are counted. The error is that of the
@@ -105,6 +111,7 @@ func (im *Importer) Read(name string, in io.Reader) error {
 	}
 	im.files = append(im.files, name)
 	im.before = math.MinInt64
+	im.fields.events = 0
 	var err error
 	if im.opt.Format == CSV {
 		err = im.readCSV(in)
@@ -124,6 +131,9 @@ func (im *Importer) readCSV(in io.Reader) error {
 	p, err := newCSVLines(in, im.m, im.opt.Delimiter)
 	if err != nil {
 		return err
+	}
+	for _, name := range p.header {
+		im.fields.add(strings.TrimSpace(name))
 	}
 	for im.err == nil {
 		line, err := p.parse(&im.rec)
@@ -171,6 +181,10 @@ func (im *Importer) readLines(in io.Reader) error {
 			case len(line) > MaxLine:
 				im.flaws.add(tooLong, at)
 			case im.opt.Format == OTLP:
+				spans.sample = nil
+				if n <= sampledLines {
+					spans.sample = &im.fields
+				}
 				some, problem := spans.parse(line, &im.rec, func(start, end instant, failed bool) { im.takeSpan(&im.rec, start, end, failed, at) })
 				switch {
 				case problem != nil:
@@ -181,8 +195,11 @@ func (im *Importer) readLines(in io.Reader) error {
 			default:
 				if objects.parse(line, &im.rec) != nil {
 					im.flaws.add(unreadable, at)
-				} else {
-					im.take(&im.rec, at)
+				} else if lock := im.take(&im.rec, at); n <= sampledLines || lock && im.fields.events < sampledLines {
+					if lock {
+						im.fields.events++
+					}
+					im.fields.line(line)
 				}
 			}
 		}
@@ -203,12 +220,15 @@ func (im *Importer) timeOf(r *record, f field, at place) (ns int64, ok bool) {
 	case !r.has[f]:
 		return 0, true
 	}
-	t, err := im.opt.parseTime(r.text[f])
+	t, u, err := im.opt.parseTime(r.text[f])
 	p := &im.time
 	switch {
 	case err == nil:
 		p.good++
 		im.found[f]++
+		if u >= 0 {
+			im.numbers[f][u]++
+		}
 		r.digits[f] = t.digits()
 		return int64(t), true
 	case errors.Is(err, errNoTime):
@@ -216,7 +236,7 @@ func (im *Importer) timeOf(r *record, f field, at place) (ns int64, ok bool) {
 	default:
 		im.flaws.add(badTime, at)
 		if p.ambiguous++; p.ambiguous == 1 {
-			p.first, p.text, p.why, p.field = at, string(r.text[f]), err, f
+			p.first, p.text, p.why, p.field = at, short(string(r.text[f])), err, f
 		}
 		const enough = 1000 // lines whose time cannot be parsed
 		if p.good == 0 && p.ambiguous == enough {
@@ -256,7 +276,7 @@ func (im *Importer) validity(e *event, r *record, until, requested int64, at pla
 		said, err := im.opt.parseTTL(text)
 		switch {
 		case errors.Is(err, errUnit):
-			im.err = fmt.Errorf("the TTL %q in line %d has no unit: add --ttl-unit s or ms", text, at.line)
+			im.err = fmt.Errorf("the TTL %q in line %d has no unit: add --ttl-unit s or ms", short(string(text)), at.line)
 		case err != nil:
 			im.flaws.add(badTTL, at)
 		default:

@@ -91,6 +91,7 @@ func (p *jsonLines) object(in []wanted, r *record) error {
 				case '"', '0':
 					r.set(f, value)
 				case 'n':
+					r.seen[f] = true
 				default:
 					r.spoil(f)
 				}

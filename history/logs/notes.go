@@ -22,28 +22,48 @@ func (im *Importer) nothing() error {
 		if im.opt.Format == OTLP {
 			kind, what = "acquire", "spans"
 		}
-		why = append(why, fmt.Sprintf("%d %s are about something else (%s): name what is about a lock with --event, as in --event '%s=%s'",
-			im.other.count, what, strings.Join(quote(im.other.values), ", "), kind, im.other.values[0]))
+		if im.other.count == 1 {
+			what = strings.TrimSuffix(what, "s") + " is"
+		} else {
+			what += " are"
+		}
+		why = append(why, fmt.Sprintf("%d %s about something else (%s): name what is about a lock with --event, as in --event '%s=%s'",
+			im.other.count, what, strings.Join(quoted(im.other.values), ", "), kind, im.other.values[0]))
 	}
 	for _, p := range im.flaws.told(im.name) {
 		why = append(why, p.String())
 	}
-	needs := "event and time, or acquired"
+	needs := "no line has event and time, or acquired: name the fields with --map"
 	if im.opt.Format == OTLP {
-		needs = "spans that are named lock.acquire, lock.release, … or as --event says"
+		needs = "no span has a name that --event or the built-in names (lock.acquire, lock.extend, lock.release, lock.hold) know: name the spans with --event"
 	}
-	if len(why) == 0 {
-		why = append(why, fmt.Sprintf("no line has %s: name the fields with --map", needs))
+	if len(why) == 0 || im.other.count == 0 && !im.there[fieldEvent] && !im.there[fieldAcquired] {
+		why = append([]string{needs}, why...)
 	}
-	return fmt.Errorf("the log has no event of a lock in %s: %s", plural(im.lines, "line", "lines"), strings.Join(why, "; "))
+	text := fmt.Sprintf("the log has no event of a lock in %s: %s", plural(im.lines, "line", "lines"), strings.Join(why, "; "))
+	if len(im.fields.names) > 0 {
+		text += "; " + im.fieldsThere()
+	}
+	return errors.New(text)
 }
 
-func quote(texts []string) []string {
-	var quoted []string
-	for _, t := range texts {
-		quoted = append(quoted, fmt.Sprintf("%q", t))
+// unitNotes say as what numbers were read.
+func (im *Importer) unitNotes() []string {
+	if im.opt.TimeUnit != 0 {
+		return nil
 	}
-	return quoted
+	var all []string
+	for f, counts := range im.numbers {
+		for u, n := range counts {
+			if n > 0 {
+				all = append(all, fmt.Sprintf("%s in %s (%d)", im.m.names[f], units[u].name, n))
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return []string{"times that are numbers count from 1970, by their magnitude: " + strings.Join(all, ", ")}
 }
 
 // notes describe how the log was read: the meaning of the fields, and the assumptions.
@@ -65,8 +85,9 @@ func (im *Importer) notes(l *Log) []string {
 	slices.Sort(fields)
 	notes = append(notes, fmt.Sprintf("read %s: %s", plural(im.lines, "line", "lines"), strings.Join(fields, ", ")))
 	if im.other.count > 0 {
-		notes = append(notes, fmt.Sprintf("%s about something else (%s, …) left out", plural(im.other.count, "event", "events"), strings.Join(quote(im.other.values), ", ")))
+		notes = append(notes, fmt.Sprintf("%s about something else (%s, …) left out", plural(im.other.count, "event", "events"), strings.Join(quoted(im.other.values), ", ")))
 	}
+	notes = append(notes, im.unitNotes()...)
 	if im.noSpans > 0 {
 		notes = append(notes, fmt.Sprintf("%s without spans, about logs or metrics, left out", plural(im.noSpans, "line", "lines")))
 	}

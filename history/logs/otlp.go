@@ -36,6 +36,7 @@ type otlpAttribute struct {
 // otlpLines reads the spans of OTLP.
 type otlpLines struct {
 	fields map[string][]field // by attribute, and by start, end and name
+	sample *fieldSample       // collects the attributes, if it is set
 }
 
 func newOTLPLines(m *mapping) *otlpLines {
@@ -91,6 +92,9 @@ func (p *otlpLines) put(r *record, name string, value []byte) {
 
 func (p *otlpLines) attributes(r *record, all []otlpAttribute) {
 	for _, a := range all {
+		if p.sample != nil {
+			p.sample.add(a.Key)
+		}
 		fields := p.fields[a.Key]
 		if len(fields) == 0 {
 			continue
@@ -125,7 +129,7 @@ func scalar(v jsontext.Value) []byte {
 
 // unixNano parses a span's start or end: nanoseconds since 1970, whatever their magnitude.
 func unixNano(b []byte) instant {
-	at, err := (&Options{TimeUnit: 1}).parseEpoch(b)
+	at, _, err := (&Options{TimeUnit: 1}).parseEpoch(b)
 	if err != nil {
 		return 0
 	}

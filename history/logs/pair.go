@@ -38,8 +38,16 @@ func (im *Importer) Log() (*Log, error) {
 		return nil, err
 	}
 	l := &Log{im: im, Files: len(im.files), Lines: im.lines, Refused: im.failed}
+	if im.lines > 0 {
+		if err := im.unfound(); err != nil {
+			return nil, err
+		}
+	}
 	if im.events.n == 0 {
 		return nil, im.nothing()
+	}
+	if err := im.unknownHosts(); err != nil {
+		return nil, err
 	}
 	sort.Sort(sorted{&im.events, byToken})
 	l.pair()

@@ -22,6 +22,7 @@ const (
 	badTime
 	badTTL
 	badValue
+	longValue
 	noTimeAtAll
 	noKey
 	noOwner
@@ -47,6 +48,7 @@ var problemTexts = [numProblems][2]string{
 	badTime:        {"time cannot be read, or is not unique in its zone, and its line was left out", "times cannot be read, or are not unique in their zone, and their lines were left out"},
 	badTTL:         {"TTL is no duration and was not used", "TTLs are no durations and were not used"},
 	badValue:       {"value is no text and no number, and its line was left out", "values are no texts and no numbers, and their lines were left out"},
+	longValue:      {"key, token, client or host is longer than 4096 bytes, and its line was left out", "keys, tokens, clients or hosts are longer than 4096 bytes, and their lines were left out"},
 	noTimeAtAll:    {"event has no time and was left out", "events have no time and were left out"},
 	noKey:          {"event does not say which lock it is about (key) and was left out", "events do not say which lock they are about (key) and were left out"},
 	noOwner:        {"event names neither token nor client and was left out", "events name neither token nor client and were left out"},

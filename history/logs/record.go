@@ -5,17 +5,19 @@ type record struct {
 	text [numFields][]byte // of the fields that are there
 	bad  [numFields]bool   // present, but an object, an array or a truth value
 	has  [numFields]bool
-	buf  []byte // that the texts are in
+	seen [numFields]bool // present, with any value
+	buf  []byte          // that the texts are in
 
 	digits [timeFields]uint8 // of a second, of the times that were read
 }
 
 func (r *record) reset() {
-	r.text, r.bad, r.has, r.digits, r.buf = [numFields][]byte{}, [numFields]bool{}, [numFields]bool{}, [timeFields]uint8{}, r.buf[:0]
+	r.text, r.bad, r.has, r.seen, r.digits, r.buf = [numFields][]byte{}, [numFields]bool{}, [numFields]bool{}, [numFields]bool{}, [timeFields]uint8{}, r.buf[:0]
 }
 
 // set keeps a copy of the first value of a field; an empty value counts as none.
 func (r *record) set(f field, value []byte) {
+	r.seen[f] = true
 	if r.has[f] || len(value) == 0 {
 		return
 	}
@@ -26,6 +28,7 @@ func (r *record) set(f field, value []byte) {
 
 // spoil notes that a field has a value that is neither text nor a number.
 func (r *record) spoil(f field) {
+	r.seen[f] = true
 	if !r.has[f] {
 		r.bad[f] = true
 	}

@@ -23,8 +23,8 @@ func (im *Importer) eventOf(r *record) (kind eventKind, known bool) {
 	if !known && !whole { // an unmapped field of that name means nothing for whole holds
 		const some = 5
 		im.other.count++
-		if len(im.other.values) < some && !contains(im.other.values, text) {
-			im.other.values = append(im.other.values, string(text))
+		if len(im.other.values) < some && !contains(im.other.values, []byte(short(string(text)))) {
+			im.other.values = append(im.other.values, short(string(text)))
 		}
 	}
 	return kind, known
@@ -39,19 +39,21 @@ func contains(all []string, text []byte) bool {
 	return false
 }
 
-// take adds a record of JSON lines or CSV: an event, or a whole hold.
-func (im *Importer) take(r *record, at place) {
+// take adds a record of JSON lines or CSV: an event, or a whole hold. It reports whether the
+// record is about a lock.
+func (im *Importer) take(r *record, at place) bool {
+	im.saw(r)
 	kind, known := im.eventOf(r)
 	asked := im.m.asked[fieldEvent] || len(im.opt.Events) > 0
 	whole := kind == noEvent && (known || !asked) && (r.has[fieldAcquired] || r.bad[fieldAcquired])
 	switch {
 	case kind == refused:
 		im.failed++
-		return
+		return true
 	case whole:
 		kind = acquired
 	case kind == noEvent:
-		return
+		return false
 	}
 	var times [timeFields]int64
 	needs := fieldTime
@@ -64,21 +66,21 @@ func (im *Importer) take(r *record, at place) {
 		}
 		ok := true
 		if times[f], ok = im.timeOf(r, f, at); !ok {
-			return
+			return true
 		}
 	}
 	if times[needs] == 0 {
 		im.flaws.add(noTimeAtAll, at)
-		return
+		return true
 	}
 	e, ok := im.event(r, at, kind, times[needs])
 	if !ok {
-		return
+		return true
 	}
 	if kind == acquired && times[fieldRequested] != 0 {
 		if times[fieldRequested] > times[needs] {
 			im.drop(backwards, at)
-			return
+			return true
 		}
 		e.request = since(times[needs], times[fieldRequested])
 	}
@@ -94,15 +96,17 @@ func (im *Importer) take(r *record, at place) {
 			e.endFile, e.endLine = e.file, e.line
 			if e.end < e.at {
 				im.drop(backwards, at)
-				return
+				return true
 			}
 		}
 	}
 	im.validity(e, r, times[fieldValidUntil], times[fieldRequested], at)
+	return true
 }
 
 // takeSpan adds a span: an acquire, an extension, a release or a hold.
 func (im *Importer) takeSpan(r *record, start, end instant, failed bool, at place) {
+	im.saw(r)
 	kind, known := im.eventOf(r)
 	if kind == noEvent || !known {
 		return
@@ -162,6 +166,12 @@ func (im *Importer) event(r *record, at place, kind eventKind, when int64) (*eve
 			return nil, false
 		}
 	}
+	for f := fieldKey; f <= fieldHost; f++ {
+		if len(r.text[f]) > MaxValue {
+			im.flaws.add(longValue, at)
+			return nil, false
+		}
+	}
 	key, token := im.text(r, fieldKey), im.text(r, fieldToken)
 	id := identity{client: string(im.text(r, fieldClient)), host: string(im.text(r, fieldHost))}
 	if id.client == "" && id.host == "" {
@@ -175,6 +185,9 @@ func (im *Importer) event(r *record, at place, kind eventKind, when int64) (*eve
 		im.flaws.add(noOwner, at)
 		return nil, false
 	}
+	if !im.room() {
+		return nil, false
+	}
 	if when < im.before {
 		im.flaws.add(unsorted, at)
 	}
@@ -186,16 +199,44 @@ func (im *Importer) event(r *record, at place, kind eventKind, when int64) (*eve
 		e.key = n
 	} else {
 		e.key = im.keys.of(string(key))
+		im.bytes += nameBytes + int64(len(key))
 	}
 	e.who = im.whoIs(id)
 	if len(token) > 0 {
 		e.token = im.texts.hash(token)
 		if kind == acquired {
 			e.text = im.texts.add(token) + 1
+			im.bytes += int64(len(token))
 		}
 	}
 	im.precision(e, r)
 	return e, true
+}
+
+// saw notes which fields a record has.
+func (im *Importer) saw(r *record) {
+	for f, there := range r.seen {
+		if there {
+			im.there[f] = true
+		}
+	}
+}
+
+// Limits of what an importer keeps. With them a log takes about 8 GB at most.
+const (
+	MaxValue  = 4 << 10 // bytes of a key, a token, a client or a host
+	maxEvents = 50_000_000
+	maxBytes  = 3 << 30 // of keys, tokens, clients and hosts
+	nameBytes = 200     // what a key or a client takes besides its text
+)
+
+// room reports whether one more event may be kept. If not, the log is refused.
+func (im *Importer) room() bool {
+	if im.events.n < im.maxEvents && im.bytes < maxBytes {
+		return true
+	}
+	im.err = fmt.Errorf("more than %d million events of locks, or %d GiB of keys, tokens and clients: check fewer files, or a shorter time, at once", im.maxEvents/1_000_000, maxBytes>>30)
+	return false
 }
 
 // drop removes the event that was made last.
@@ -237,6 +278,7 @@ func (im *Importer) whoIs(id identity) int32 {
 			im.finest = append(im.finest, [timeFields]uint8{})
 		}
 		im.who = append(im.who, who{id, s})
+		im.bytes += nameBytes + int64(len(id.client)+len(id.host))
 	}
 	return n
 }

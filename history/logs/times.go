@@ -33,16 +33,20 @@ var (
 // 2286 have in them. The magnitudes are disjoint, so a number has one meaning.
 var units = []struct {
 	unit  time.Duration
+	name  string
 	zeros int // a nanosecond's digits after it
 	whole int // how many digits such a number has before its point, or one less
-}{{time.Second, 9, 10}, {time.Millisecond, 6, 13}, {time.Microsecond, 3, 16}, {time.Nanosecond, 0, 19}}
+}{{time.Second, "s", 9, 10}, {time.Millisecond, "ms", 6, 13}, {time.Microsecond, "µs", 3, 16}, {time.Nanosecond, "ns", 0, 19}}
 
 // parseTime reads a time: ISO 8601, or a number counted since 1970 (or, with a unit, since any
 // other moment).
-func (o *Options) parseTime(b []byte) (instant, error) {
+//
+// It also returns the number of a number's unit among units, and -1 for ISO 8601.
+func (o *Options) parseTime(b []byte) (instant, int, error) {
 	b = bytes.TrimSpace(b)
 	if len(b) >= 19 && b[4] == '-' && b[7] == '-' {
-		return o.parseISO(b)
+		at, err := o.parseISO(b)
+		return at, -1, err
 	}
 	return o.parseEpoch(b)
 }
@@ -141,13 +145,13 @@ func (o *Options) zone(b []byte) (in *time.Location, ahead time.Duration, err er
 
 // parseEpoch parses a number. It reads the digits one by one, because a float64 is exact only
 // to a quarter of a microsecond for today's times.
-func (o *Options) parseEpoch(b []byte) (instant, error) {
+func (o *Options) parseEpoch(b []byte) (instant, int, error) {
 	whole, fraction, point := b, []byte(nil), bytes.IndexByte(b, '.')
 	if point >= 0 {
 		whole, fraction = b[:point], b[point+1:]
 	}
 	if len(b) == 0 || point == 0 {
-		return 0, errNoTime
+		return 0, -1, errNoTime
 	}
 	for _, part := range [][]byte{whole, fraction} {
 		for _, c := range part {
@@ -156,22 +160,22 @@ func (o *Options) parseEpoch(b []byte) (instant, error) {
 			}
 		}
 	}
-	unit, zeros := o.TimeUnit, 0
-	for _, u := range units {
+	unit, zeros, number := o.TimeUnit, 0, -1
+	for i, u := range units {
 		if unit == u.unit || unit == 0 && (len(whole) == u.whole || len(whole) == u.whole-1) {
-			unit, zeros = u.unit, u.zeros
+			unit, zeros, number = u.unit, u.zeros, i
 			break
 		}
 	}
 	if unit == 0 {
-		return 0, errUnit
+		return 0, -1, errUnit
 	}
 	if len(whole) > 19-zeros {
-		return 0, errNoTime
+		return 0, -1, errNoTime
 	}
 	ns, err := strconv.ParseInt(string(whole), 10, 64)
 	if err != nil {
-		return 0, errNoTime
+		return 0, -1, errNoTime
 	}
 	for i := range zeros {
 		ns *= 10
@@ -180,19 +184,19 @@ func (o *Options) parseEpoch(b []byte) (instant, error) {
 		}
 	}
 	if ns < 0 || ns > math.MaxInt64/2 {
-		return 0, errNoTime
+		return 0, -1, errNoTime
 	}
-	return instant(ns), nil
+	return instant(ns), number, nil
 }
 
 // parseFloat reads a number with an exponent, as some languages write large ones.
-func (o *Options) parseFloat(b []byte) (instant, error) {
+func (o *Options) parseFloat(b []byte) (instant, int, error) {
 	if strings.Trim(string(b), "0123456789.eE+-") != "" || !bytes.ContainsAny(b, "eE") {
-		return 0, errNoTime
+		return 0, -1, errNoTime
 	}
 	x, err := strconv.ParseFloat(string(b), 64)
 	if err != nil || x <= 0 || x > math.MaxInt64 {
-		return 0, errNoTime
+		return 0, -1, errNoTime
 	}
 	plain := strconv.AppendFloat(nil, x, 'f', -1, 64)
 	return o.parseEpoch(plain)

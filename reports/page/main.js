@@ -22,7 +22,8 @@ class App {
     const canvas = (id) => document.getElementById(id);
     this.details = new Details(this);
     this.timeline = new Timeline(this, canvas('lanes'));
-    this.charts = [this.timeline, new Overview(this, canvas('overview')), new Chart(this, canvas('latency'), plotLatency), new Chart(this, canvas('rate'), plotRate)];
+    this.charts = [this.timeline, new Overview(this, canvas('overview')), new Chart(this, canvas('rate'), plotRate)];
+    if (canvas('latency')) this.charts.push(new Chart(this, canvas('latency'), plotLatency)); // imported logs have no exact calls
     if (this.data.clocks.length) {
       document.getElementById('clocks-part').hidden = false;
       this.charts.push(new Chart(this, canvas('clocks'), plotClocks));

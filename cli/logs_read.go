@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"lockpick/campaign"
+	"lockpick/history"
+	"lockpick/history/logs"
+)
+
+// judgedLogs is what became of logs.
+type judgedLogs struct {
+	history *history.History
+	result  *campaign.Result
+	err     error
+	panic   any
+	stack   []byte
+}
+
+// judgeLogs reads and judges logs. It returns as soon as the context ends, also while standard
+// input has nothing to read or ten million lines are sorted.
+func judgeLogs(ctx context.Context, o logs.Options, files []string) (*history.History, *campaign.Result, error) {
+	show := newLogProgress(files)
+	defer show.done()
+	done := make(chan judgedLogs, 1)
+	go func() {
+		var j judgedLogs
+		defer func() {
+			if j.panic = recover(); j.panic != nil {
+				j.stack = debug.Stack()
+			}
+			done <- j
+		}()
+		j.history, j.result, j.err = readAndJudge(o, files, show)
+	}()
+	select {
+	case j := <-done:
+		if j.panic != nil {
+			panic(fmt.Sprintf("%v\n%s", j.panic, j.stack))
+		}
+		return j.history, j.result, j.err
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	}
+}
+
+func readAndJudge(o logs.Options, files []string, show *logProgress) (*history.History, *campaign.Result, error) {
+	im, err := logs.New(o)
+	if err != nil {
+		return nil, nil, usageError{err}
+	}
+	for _, file := range files {
+		if err := readLog(im, file, show); err != nil {
+			return nil, nil, usageError{err}
+		}
+	}
+	show.next("sorting and judging the events")
+	l, err := im.Log()
+	if err != nil {
+		return nil, nil, usageError{err}
+	}
+	h, r, err := campaign.JudgeLogs(l)
+	if err != nil {
+		return nil, nil, orUsage(err)
+	}
+	return h, r, nil
+}
+
+// readLog reads a file; - is the standard input.
+func readLog(im *logs.Importer, file string, show *logProgress) error {
+	var in io.Reader = os.Stdin
+	name := "stdin"
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		in, name = f, filepath.Base(file)
+	}
+	plain, err := history.Decompress(&shownReader{in, name, show})
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	defer plain.Close()
+	err = im.Read(name, plain)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%s: the compressed data ends too early: the file was cut off, or is still being written", name)
+	}
+	return err
+}
+
+// logProgress shows how much of the logs was read.
+type logProgress struct {
+	*progress
+	read, all int64 // bytes of the files as they are, mostly compressed
+	at, began time.Time
+}
+
+func newLogProgress(files []string) *logProgress {
+	p := &logProgress{progress: newProgress(), at: time.Now(), began: time.Now()}
+	for _, file := range files {
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() {
+			p.all += info.Size()
+		}
+	}
+	return p
+}
+
+// shownReader shows how much was read.
+type shownReader struct {
+	io.Reader
+	name string
+	show *logProgress
+}
+
+func (r *shownReader) Read(b []byte) (int, error) {
+	n, err := r.Reader.Read(b)
+	p := r.show
+	p.read += int64(n)
+	const step = 500 * time.Millisecond
+	if now := time.Now(); now.Sub(p.at) >= step {
+		p.at = now
+		of := ""
+		if p.all >= p.read {
+			of = fmt.Sprintf(" of %.0f", float64(p.all)/1e6)
+		}
+		p.stage(fmt.Sprintf("reading %s: %.0f%s MB", r.name, float64(p.read)/1e6, of))
+	}
+	return n, err
+}
+
+// next shows the next stage at once, if the stages so far took long enough to be shown.
+func (p *logProgress) next(text string) {
+	p.mu.Lock()
+	if time.Since(p.began) >= every {
+		p.last = time.Time{}
+	}
+	p.mu.Unlock()
+	p.stage(text)
+}
+
+func (p *logProgress) stage(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.show(text, p.read, max(p.all, p.read))
+}

@@ -48,6 +48,13 @@ func complete(root *cobra.Command) {
 			_ = cmd.RegisterFlagCompletionFunc("only", listOf(situations))
 		case "check", "report", "replay", "shrink", "export":
 			cmd.ValidArgsFunction = runsAndFiles
+		case "diff":
+			cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+				if len(args) == 1 {
+					args = nil // a second run follows the first
+				}
+				return runsAndFiles(cmd, args, typed)
+			}
 		}
 	}
 }

@@ -1,0 +1,188 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+)
+
+// DiffRun is one side of a comparison.
+type DiffRun struct {
+	Name     string             // as reports show it
+	Scenario *campaign.Scenario // nil: the run has none
+	Result   *campaign.Result
+}
+
+// Diff is what differs between two runs. Its fields in JSON are a contract.
+type Diff struct {
+	Before      string       `json:"before"`
+	After       string       `json:"after"`
+	Missing     []string     `json:"missing_scenarios"` // runs without a scenario: Configured is empty then
+	Configured  []Change     `json:"configured"`
+	Verdicts    []Change     `json:"verdicts"`
+	Violations  []RateChange `json:"violations"`
+	Counts      []RateChange `json:"counts"`
+	DurationsNS [2]int64     `json:"durations_ns"`
+}
+
+// Change is a value that differs.
+type Change struct {
+	Name   string `json:"name"`
+	Before string `json:"before"`
+	After  string `json:"after"`
+}
+
+// RateChange is a number of events that differs, and their rate in each run; nil: the run has
+// no duration.
+type RateChange struct {
+	Name      string      `json:"name"`
+	Before    int         `json:"before"`
+	After     int         `json:"after"`
+	PerMinute [2]*float64 `json:"per_minute"`
+}
+
+// Compare returns what differs between two runs.
+func Compare(a, b DiffRun) *Diff {
+	d := &Diff{
+		Before: a.Name, After: b.Name, Missing: []string{}, Configured: []Change{}, Verdicts: []Change{},
+		Violations: []RateChange{}, Counts: []RateChange{},
+		DurationsNS: [2]int64{int64(a.Result.Duration), int64(b.Result.Duration)},
+	}
+	for _, run := range []DiffRun{a, b} {
+		if run.Scenario == nil {
+			d.Missing = append(d.Missing, run.Name)
+		}
+	}
+	if len(d.Missing) == 0 {
+		d.Configured = changedFields(reflect.ValueOf(*a.Scenario), reflect.ValueOf(*b.Scenario))
+	}
+	if x, y := a.Result.Conclude(a.Result.Properties).Verdict, b.Result.Conclude(b.Result.Properties).Verdict; x != y {
+		d.Verdicts = append(d.Verdicts, Change{"overall", string(x), string(y)})
+	}
+	for _, p := range checker.Properties {
+		x, y := verdictOn(a.Result, p), verdictOn(b.Result, p)
+		if x.Verdict != y.Verdict {
+			d.Verdicts = append(d.Verdicts, Change{p.Level + " " + p.Name, string(x.Verdict), string(y.Verdict)})
+		}
+		if x.Count != y.Count {
+			d.Violations = append(d.Violations, rates(p.Level+" "+p.Name, x.Count, y.Count, a.Result, b.Result))
+		}
+	}
+	x, y := reflect.ValueOf(a.Result.Counts), reflect.ValueOf(b.Result.Counts)
+	for i := range x.NumField() {
+		if m, n := int(x.Field(i).Int()), int(y.Field(i).Int()); m != n {
+			d.Counts = append(d.Counts, rates(fieldName(x.Type().Field(i), "json"), m, n, a.Result, b.Result))
+		}
+	}
+	return d
+}
+
+// changedFields compares two scenarios field by field, named as in YAML.
+func changedFields(a, b reflect.Value) []Change {
+	changes := []Change{}
+	for i := range a.NumField() {
+		if x, y := fieldText(a.Field(i)), fieldText(b.Field(i)); x != y {
+			changes = append(changes, Change{fieldName(a.Type().Field(i), "yaml"), x, y})
+		}
+	}
+	return changes
+}
+
+func fieldName(f reflect.StructField, tag string) string {
+	name, _, _ := strings.Cut(f.Tag.Get(tag), ",")
+	return name
+}
+
+func fieldText(v reflect.Value) string {
+	if words, ok := v.Interface().([]string); ok {
+		if len(words) == 0 {
+			return "none"
+		}
+		return strings.Join(words, ",")
+	}
+	if v.Kind() == reflect.String && v.Len() == 0 {
+		return "default"
+	}
+	return fmt.Sprintf("%+v", v.Interface())
+}
+
+// verdictOn returns the verdict of a run on a property: not tested, if there is none.
+func verdictOn(r *campaign.Result, p checker.Property) checker.Result {
+	if i := slices.IndexFunc(r.Verdicts, func(v checker.Result) bool { return v.Name == p.Name }); i >= 0 {
+		return r.Verdicts[i]
+	}
+	return checker.Result{Verdict: campaign.NotTested}
+}
+
+func rates(name string, a, b int, ra, rb *campaign.Result) RateChange {
+	return RateChange{name, a, b, [2]*float64{perMinute(a, ra.Duration), perMinute(b, rb.Duration)}}
+}
+
+func perMinute(n int, d time.Duration) *float64 {
+	if d <= 0 {
+		return nil
+	}
+	rate := float64(n) / d.Minutes()
+	return &rate
+}
+
+// DiffJSON writes a comparison as one JSON object.
+func DiffJSON(w io.Writer, d *Diff) error { return encode(w, d) }
+
+// DiffTerminal writes a comparison for a terminal with some columns.
+func DiffTerminal(w io.Writer, d *Diff, width int) error {
+	var out strings.Builder
+	line := func(indent, text string) {
+		for i, l := range wrap(text, width-len(indent)-2) {
+			if i > 0 {
+				l = "  " + l
+			}
+			fmt.Fprintf(&out, "%s%s\n", indent, l)
+		}
+	}
+	line("", "before: "+printable(d.Before))
+	line("", "after:  "+printable(d.After))
+	changes := func(title, same string, list []Change) {
+		fmt.Fprintf(&out, "\n%s\n", title)
+		for _, c := range list {
+			line("  ", fmt.Sprintf("%s: %s → %s", c.Name, printable(c.Before), printable(c.After)))
+		}
+		if len(list) == 0 {
+			line("  ", same)
+		}
+	}
+	same := "no differences"
+	if len(d.Missing) > 0 {
+		same = "cannot be compared: no scenario.yaml in a run"
+	}
+	changes("Configured", same, d.Configured)
+	changes("Verdicts", "no differences", d.Verdicts)
+	for _, part := range []struct {
+		title string
+		list  []RateChange
+	}{{"Violations (per minute)", d.Violations}, {"Counts (per minute)", d.Counts}} {
+		fmt.Fprintf(&out, "\n%s\n", part.title)
+		for _, c := range part.list {
+			line("  ", fmt.Sprintf("%s: %d (%s) → %d (%s)", c.Name, c.Before, rateText(c.PerMinute[0]), c.After, rateText(c.PerMinute[1])))
+		}
+		if len(part.list) == 0 {
+			line("  ", "no differences")
+		}
+	}
+	_, err := io.WriteString(w, out.String())
+	return err
+}
+
+func rateText(rate *float64) string {
+	if rate == nil {
+		return "–"
+	}
+	return strconv.FormatFloat(*rate, 'f', 1, 64)
+}

@@ -170,11 +170,7 @@ harness.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w (see: %s --help)", err, cmd.CommandPath())}
 	})
-<<<<<<< HEAD
-	root.AddCommand(runCommand(), auditCommand(), claimsCommand(), exploreCommand(), mergeCommand(), exhaustCommand(), shrinkCommand(), replayCommand(), checkCommand(), reportCommand(), exportCommand(), listCommand(), doctorCommand(), imageCommand(), versionCommand(), clientCommand(), watchCommand())
-=======
-	root.AddCommand(runCommand(), auditCommand(), claimsCommand(), exploreCommand(), mergeCommand(), exhaustCommand(), shrinkCommand(), replayCommand(), checkCommand(), reportCommand(), exportCommand(), diffCommand(), listCommand(), doctorCommand(), imageCommand(), versionCommand(), clientCommand())
->>>>>>> 879f6c69b203426c81a0f23d561f038363bd3658
+	root.AddCommand(runCommand(), auditCommand(), claimsCommand(), exploreCommand(), mergeCommand(), exhaustCommand(), shrinkCommand(), replayCommand(), checkCommand(), watchCommand(), reportCommand(), exportCommand(), diffCommand(), listCommand(), doctorCommand(), imageCommand(), versionCommand(), clientCommand())
 	complete(root)
 	for _, c := range root.Commands() {
 		c.Args = asUsage(c.Args)

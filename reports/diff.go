@@ -163,14 +163,18 @@ func DiffTerminal(w io.Writer, d *Diff, width int) error {
 		same = "cannot be compared: no scenario.yaml in a run"
 	}
 	changes("Configured", same, d.Configured)
-	changes("Verdicts", "no differences", d.Verdicts)
+	var verdicts []Change
+	for _, c := range d.Verdicts {
+		verdicts = append(verdicts, Change{c.Name, verdictWord(checker.Verdict(c.Before)), verdictWord(checker.Verdict(c.After))})
+	}
+	changes("Verdicts", "no differences", verdicts)
 	for _, part := range []struct {
 		title string
 		list  []RateChange
 	}{{"Violations (per minute)", d.Violations}, {"Counts (per minute)", d.Counts}} {
 		fmt.Fprintf(&out, "\n%s\n", part.title)
 		for _, c := range part.list {
-			line("  ", fmt.Sprintf("%s: %d (%s) → %d (%s)", c.Name, c.Before, rateText(c.PerMinute[0]), c.After, rateText(c.PerMinute[1])))
+			line("  ", fmt.Sprintf("%s: %d (%s) → %d (%s)", countWords(c.Name), c.Before, rateText(c.PerMinute[0]), c.After, rateText(c.PerMinute[1])))
 		}
 		if len(part.list) == 0 {
 			line("  ", "no differences")
@@ -178,6 +182,16 @@ func DiffTerminal(w io.Writer, d *Diff, width int) error {
 	}
 	_, err := io.WriteString(w, out.String())
 	return err
+}
+
+// countWords names a count in words.
+func countWords(name string) string {
+	if text, ok := map[string]string{
+		"bit": "faults that took effect", "installed": "faults", "no_reply": "commands without a reply", "granted": "leases granted", "refused": "acquires refused",
+	}[name]; ok {
+		return text
+	}
+	return strings.ReplaceAll(name, "_", " ")
 }
 
 func rateText(rate *float64) string {

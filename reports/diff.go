@@ -187,7 +187,9 @@ func DiffTerminal(w io.Writer, d *Diff, width int) error {
 // countWords names a count in words.
 func countWords(name string) string {
 	if text, ok := map[string]string{
-		"bit": "faults that took effect", "installed": "faults", "no_reply": "commands without a reply", "granted": "leases granted", "refused": "acquires refused",
+		"operations": "lines of the history", "granted": "leases granted", "refused": "acquires refused", "extended": "extensions granted",
+		"writes": "writes applied", "votes": "replies of masters", "no_reply": "commands without a reply", "skipped": "faults skipped",
+		"bit": "faults that took effect", "pauses": "pauses of clients",
 	}[name]; ok {
 		return text
 	}

@@ -341,7 +341,7 @@ func (l *Lint) extend(c *cell, s step) {
 	}
 	blind := !s.compares && l.watched[s.conn] != s.key
 	switch {
-	case blind && g != nil && g.noTTL && !g.ended && g.step.conn == s.conn && !s.script:
+	case blind && g != nil && g.noTTL && !g.ended && !s.script && (g.step.conn == s.conn || s.sent-g.step.at < time.Second): // a pool may use another connection
 		l.find(c, "setnx-then-expire", g.step.line(), s.line())
 		g.noTTL = false
 		g.attempt.ttl = s.ttl

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -33,8 +32,8 @@ that of a harness that was killed, is judged first.`,
 			var runs [2]reports.DiffRun
 			for i, name := range args {
 				var err error
-				if runs[i], err = openRun(campaign.Store{Dir: store}, name); err != nil {
-					return err
+				if runs[i], err = reports.OpenDiffRun(campaign.Store{Dir: store}, name); err != nil {
+					return orUsage(fmt.Errorf("%s: %w", name, err))
 				}
 			}
 			d := reports.Compare(runs[0], runs[1])
@@ -48,30 +47,4 @@ that of a harness that was killed, is judged first.`,
 	storeFlag(cmd, &store)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
-}
-
-// openRun reads the scenario and the result of a run.
-func openRun(store campaign.Store, name string) (run reports.DiffRun, err error) {
-	dir, err := store.Find(name)
-	if err != nil {
-		return run, usageError{err}
-	}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real // latest may soon be another run
-	}
-	run.Name = filepath.Base(dir)
-	switch s, err := campaign.LoadScenario(filepath.Join(dir, campaign.ScenarioFile)); {
-	case err == nil:
-		run.Scenario = &s
-	case !errors.Is(err, os.ErrNotExist):
-		return run, usageError{err}
-	}
-	run.Result, err = campaign.ReadResult(dir)
-	if errors.Is(err, os.ErrNotExist) {
-		_, run.Result, err = campaign.JudgeFile(filepath.Join(dir, campaign.HistoryFile))
-	}
-	if err != nil {
-		return run, orUsage(fmt.Errorf("%s: %w", name, err))
-	}
-	return run, nil
 }

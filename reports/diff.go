@@ -1,8 +1,11 @@
 package reports
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strconv"
@@ -18,6 +21,30 @@ type DiffRun struct {
 	Name     string             // as reports show it
 	Scenario *campaign.Scenario // nil: the run has none
 	Result   *campaign.Result
+}
+
+// OpenDiffRun reads the scenario and the result of a run: its folder, its name in the store, or latest. A
+// run without a result, such as that of a harness that was killed, is judged.
+func OpenDiffRun(store campaign.Store, name string) (run DiffRun, err error) {
+	dir, err := store.Find(name)
+	if err != nil {
+		return run, err
+	}
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real // latest may soon be another run
+	}
+	run.Name = filepath.Base(dir)
+	switch s, err := campaign.LoadScenario(filepath.Join(dir, campaign.ScenarioFile)); {
+	case err == nil:
+		run.Scenario = &s
+	case !errors.Is(err, os.ErrNotExist):
+		return run, err
+	}
+	run.Result, err = campaign.ReadResult(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		_, run.Result, err = campaign.JudgeFile(filepath.Join(dir, campaign.HistoryFile))
+	}
+	return run, err
 }
 
 // Diff is what differs between two runs. Its fields in JSON are a contract.

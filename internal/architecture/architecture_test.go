@@ -52,10 +52,11 @@ var allowed = map[string][]string{
 	"workload/remote": {"redlock", "redlock/protocol", "history", "cluster", "workload"},
 	// What a proxy in front of a real Redis reads.
 	"watch":        {"history", "cluster/resp"},
+	"serve":        {"campaign", "checker", "claims", "audit", "reports"},
 	"reports":      {"history", "history/fault", "checker", "campaign", "search", "search/exhaust", "claims", "audit", "history/logs"},
 	"cmd/lockpick": {"cli"},
 	"cli": {
-		"redlock", "history", "history/fault", "history/logs", "cluster", "cluster/docker", "cluster/process", "nemesis", "workload", "workload/remote", "checker", "campaign", "campaign/bubble", "search", "search/exhaust", "claims", "audit", "reports", "clients", "watch",
+		"redlock", "history", "history/fault", "history/logs", "cluster", "cluster/docker", "cluster/process", "nemesis", "workload", "workload/remote", "checker", "campaign", "campaign/bubble", "search", "search/exhaust", "claims", "audit", "reports", "clients", "watch", "serve",
 	},
 }
 

@@ -1,0 +1,130 @@
+package reports
+
+import (
+	"fmt"
+	"html/template"
+	"io"
+	"path"
+	"strings"
+	"time"
+
+	"lockpick/checker"
+)
+
+// StoreEntry is one row of the page that lists a store.
+type StoreEntry struct {
+	Name       string
+	Kind       string // run, claims, audit
+	Href       string // of its page; empty: it has none
+	Started    time.Time
+	Verdict    checker.Verdict // empty: it has no result
+	Why        string
+	Lock       string
+	Faults     string
+	Driver     string
+	Version    string // of the program that ran it
+	Duration   time.Duration
+	Violations int
+	Bytes      int64 // on disk, without the folders of claims and audits
+}
+
+// PerMinute is the rate of violations in words; empty: there is none.
+func (e StoreEntry) PerMinute() string {
+	if e.Violations == 0 || e.Duration <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.3g", float64(e.Violations)/e.Duration.Minutes())
+}
+
+// Search is what the page's search looks at.
+func (e StoreEntry) Search() string {
+	return strings.ToLower(strings.Join([]string{e.Name, e.Kind, verdictWord(e.Verdict), e.Lock, e.Faults, e.Driver, e.Version, e.Why}, " "))
+}
+
+// Size is the size in words.
+func (e StoreEntry) Size() string {
+	size, units := float64(e.Bytes), []string{"B", "kB", "MB", "GB"}
+	i := 0
+	for ; size >= 1000 && i < len(units)-1; i++ {
+		size /= 1000
+	}
+	return fmt.Sprintf("%.3g %s", size, units[i])
+}
+
+type storePage struct {
+	Style   template.CSS
+	Script  template.JS
+	Policy  string
+	Dir     string
+	Entries []StoreEntry
+	Diff    *Diff
+	Parts   []diffPart
+	Pages   [2]string // of the runs that are compared
+}
+
+// diffPart is one table of a comparison.
+type diffPart struct {
+	Title, Same string
+	Rows        []Change
+}
+
+func storeTemplate(name string) *template.Template {
+	return template.Must(template.New(name).Funcs(template.FuncMap{
+		"verdict": verdictWord, "sign": verdictSign, "span": span, "count": count,
+		"date": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
+	}).ParseFS(pageFiles, "page/"+name))
+}
+
+var (
+	listTemplate = storeTemplate("store.html")
+	diffTemplate = storeTemplate("diff.html")
+)
+
+// StorePage writes the page that lists what a store has, the newest first, as a server shows it: its
+// links are relative to the server's root.
+func StorePage(w io.Writer, dir string, entries []StoreEntry) error {
+	return servePage(w, listTemplate, &storePage{Dir: dir, Entries: entries}, []string{"store"})
+}
+
+// DiffPage writes the page of a comparison. pages are the addresses of the two runs' reports; empty: a
+// run has none.
+func DiffPage(w io.Writer, d *Diff, pages [2]string) error {
+	p := &storePage{Diff: d, Pages: pages}
+	var verdicts []Change
+	for _, c := range d.Verdicts {
+		verdicts = append(verdicts, Change{c.Name, verdictWord(checker.Verdict(c.Before)), verdictWord(checker.Verdict(c.After))})
+	}
+	same := "no differences"
+	configured := same
+	if len(d.Missing) > 0 {
+		configured = "cannot be compared: a run has no scenario.yaml"
+	}
+	p.Parts = []diffPart{{"Configured", configured, d.Configured}, {"Verdicts", same, verdicts}, {"Violations", same, rateChanges(d.Violations)}, {"Counts", same, rateChanges(d.Counts)}}
+	return servePage(w, diffTemplate, p, nil)
+}
+
+func rateChanges(list []RateChange) (all []Change) {
+	for _, c := range list {
+		text := func(n int, rate *float64) string {
+			if rate == nil {
+				return count(n)
+			}
+			return fmt.Sprintf("%s (%s per minute)", count(n), rateText(rate))
+		}
+		all = append(all, Change{countWords(c.Name), text(c.Before, c.PerMinute[0]), text(c.After, c.PerMinute[1])})
+	}
+	return all
+}
+
+func servePage(w io.Writer, t *template.Template, p *storePage, scripts []string) error {
+	style, script, err := assetsOf([]string{"page", "store"}, scripts)
+	if err != nil {
+		return err
+	}
+	p.Style, p.Script = template.CSS(style), template.JS(script)
+	p.Policy = strings.Replace(policy(style, script), "form-action 'none'", "form-action 'self'", 1)
+	if err := t.Execute(w, p); err != nil {
+		return fmt.Errorf("reports: write %s: %w", path.Base(t.Name()), err)
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package serve
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"lockpick/audit"
+	"lockpick/campaign"
+	"lockpick/checker"
+	"lockpick/claims"
+	"lockpick/reports"
+)
+
+// known is what was read of a folder, for as long as its result stays the same.
+type known struct {
+	changed time.Time
+	size    int64
+	entry   reports.StoreEntry
+}
+
+// entries lists what the store has, the newest first.
+func (s *Server) entries() ([]reports.StoreEntry, error) {
+	dir, err := s.root.Open(".")
+	if err != nil {
+		return nil, fmt.Errorf("serve: %w", err)
+	}
+	defer dir.Close()
+	folders, err := dir.ReadDir(-1)
+	if err != nil {
+		return nil, fmt.Errorf("serve: %w", err)
+	}
+	var all []reports.StoreEntry
+	for _, f := range folders {
+		if !f.IsDir() {
+			continue // latest is a link
+		}
+		if e, ok := s.entry(f.Name()); ok {
+			all = append(all, e)
+		}
+	}
+	slices.SortFunc(all, func(a, b reports.StoreEntry) int {
+		if c := b.Started.Compare(a.Started); c != 0 {
+			return c
+		}
+		return strings.Compare(b.Name, a.Name)
+	})
+	return all, nil
+}
+
+// entry reads a folder; false: it is none of a store's.
+func (s *Server) entry(name string) (reports.StoreEntry, bool) {
+	for _, k := range []struct {
+		file, page string
+		read       func(name string, b []byte, e *reports.StoreEntry) error
+	}{
+		{campaign.ResultFile, campaign.ReportFile, readRun},
+		{audit.ResultFile, "index.html", readAudit},
+		{claims.ResultFile, "index.html", readClaims},
+	} {
+		info, err := s.root.Stat(path.Join(name, k.file))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil || !info.Mode().IsRegular() {
+			return reports.StoreEntry{}, false
+		}
+		return s.cached(name, info, func() reports.StoreEntry {
+			e := reports.StoreEntry{Name: name, Kind: "run", Started: began(name, info.ModTime()), Bytes: s.bytes(name), Href: s.pageOf(name, k.page)}
+			b, err := s.root.ReadFile(path.Join(name, k.file))
+			if err == nil {
+				err = k.read(name, b, &e)
+			}
+			if err != nil {
+				e.Why = fmt.Sprintf("%s cannot be read: %v", k.file, err)
+			}
+			return e
+		}), true
+	}
+	info, err := s.root.Stat(path.Join(name, campaign.HistoryFile))
+	if err != nil {
+		return reports.StoreEntry{}, false
+	}
+	return reports.StoreEntry{
+		Name: name, Kind: "run", Started: began(name, info.ModTime()), Bytes: s.bytes(name), Href: s.pageOf(name, campaign.ReportFile),
+		Why: "it is going on, or was cut off: lockpick check judges it",
+	}, true
+}
+
+// cached reads a result once for as long as it stays the same.
+func (s *Server) cached(name string, info fs.FileInfo, read func() reports.StoreEntry) reports.StoreEntry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if k, ok := s.read[name]; ok && k.changed.Equal(info.ModTime()) && k.size == info.Size() {
+		return k.entry
+	}
+	e := read()
+	s.read[name] = known{info.ModTime(), info.Size(), e}
+	return e
+}
+
+// bytes is the size of the files of a folder.
+func (s *Server) bytes(name string) (total int64) {
+	dir, err := s.root.Open(name)
+	if err != nil {
+		return 0
+	}
+	defer dir.Close()
+	files, _ := dir.ReadDir(-1) // what cannot be read has no size
+	for _, f := range files {
+		if info, err := f.Info(); err == nil && info.Mode().IsRegular() {
+			total += info.Size()
+		}
+	}
+	return total
+}
+
+// began is the time that the name of a folder begins with (in the time of the machine that made it),
+// or another.
+func began(name string, otherwise time.Time) time.Time {
+	stamp, _, _ := strings.Cut(name, "-")
+	if t, err := time.ParseInLocation("20060102T150405", stamp, time.Local); err == nil {
+		return t
+	}
+	return otherwise
+}
+
+func readRun(_ string, b []byte, e *reports.StoreEntry) error {
+	var r campaign.Result
+	if err := json.Unmarshal(b, &r); err != nil {
+		return err
+	}
+	e.Verdict, e.Why = r.Overall, r.Why
+	if e.Verdict == "" {
+		e.Verdict = r.Verdict()
+	}
+	e.Lock, e.Faults, e.Driver, e.Duration, e.Version = r.Lock, strings.Join(r.Faults, ", "), r.Driver, r.Duration, r.Versions["lockpick"]
+	for i := range r.Verdicts {
+		e.Violations += max(r.Verdicts[i].Count, len(r.Verdicts[i].Violations))
+	}
+	return nil
+}
+
+func readAudit(_ string, b []byte, e *reports.StoreEntry) error {
+	e.Kind = "audit"
+	var r audit.Result
+	if err := json.Unmarshal(b, &r); err != nil {
+		return err
+	}
+	e.Verdict, e.Lock, e.Driver, e.Version, e.Duration = r.Verdict(), r.Lock, r.Driver, r.Versions["lockpick"], r.Took
+	e.Faults = fmt.Sprintf("%d situations", len(r.Rows))
+	return nil
+}
+
+func readClaims(_ string, b []byte, e *reports.StoreEntry) error {
+	e.Kind = "claims"
+	var r claims.Result
+	if err := json.Unmarshal(b, &r); err != nil {
+		return err
+	}
+	e.Driver, e.Version, e.Duration, e.Verdict = r.Driver, r.Versions["lockpick"], r.Took, checker.Holds
+	e.Faults = fmt.Sprintf("%d claims", len(r.Claims))
+	switch n := r.Count(); {
+	case n[claims.Unexpected] > 0:
+		e.Verdict = checker.Violated
+	case n[claims.Undecided] > 0 || r.Interrupted:
+		e.Verdict = checker.Unknown
+	}
+	return nil
+}

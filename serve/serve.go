@@ -1,0 +1,217 @@
+// Package serve shows a store in a browser: a page that lists its runs, claims and audits, their
+// reports, and what differs between two runs. It reads, and changes nothing.
+//
+// The pages are those of package reports. Whatever lies in a store may come from somebody else, so
+// every file is served in a sandbox: a page of the store has no access to the others, nor to the
+// network. Only requests that name the server's own address are answered, so that no page elsewhere
+// can reach it by another name.
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"lockpick/campaign"
+	"lockpick/reports"
+)
+
+// Server serves one store.
+type Server struct {
+	store campaign.Store
+	root  *os.Root // nothing outside of the store is read
+	hosts []string // by which the server may be called
+
+	mu   sync.Mutex
+	read map[string]known // what was read of results, by folder
+}
+
+// New returns a server for a store, which is to listen on an address of this machine.
+func New(store campaign.Store, listen net.Addr) (*Server, error) {
+	root, err := os.OpenRoot(store.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("serve: %w", err)
+	}
+	host, port, err := net.SplitHostPort(listen.String())
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("serve: %w", err), root.Close())
+	}
+	return &Server{
+		store: store, root: root, read: map[string]known{},
+		hosts: []string{net.JoinHostPort(host, port), net.JoinHostPort("localhost", port), net.JoinHostPort("127.0.0.1", port), net.JoinHostPort("::1", port)},
+	}, nil
+}
+
+// Close ends the access to the store.
+func (s *Server) Close() error { return s.root.Close() }
+
+// The policies of pages of the program, beside those that the pages have themselves, and of files of
+// the store.
+const (
+	ownPolicy  = "frame-ancestors 'none'"
+	filePolicy = "sandbox allow-scripts allow-downloads; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+
+// ServeHTTP answers one request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	head := w.Header()
+	head.Set("X-Content-Type-Options", "nosniff")
+	head.Set("Referrer-Policy", "no-referrer")
+	head.Set("Cross-Origin-Resource-Policy", "same-origin")
+	head.Set("Cache-Control", "no-store")
+	head.Set("Content-Security-Policy", ownPolicy)
+	switch {
+	case !slices.Contains(s.hosts, r.Host):
+		http.Error(w, "this server answers to "+s.hosts[0]+" only", http.StatusForbidden)
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
+		head.Set("Allow", "GET, HEAD")
+		http.Error(w, "this server only shows", http.StatusMethodNotAllowed)
+	case r.URL.Path == "/":
+		s.list(w)
+	case r.URL.Path == "/diff":
+		s.diff(w, r.URL.Query()["run"])
+	default:
+		if name, ok := strings.CutPrefix(r.URL.Path, "/store/"); ok {
+			s.file(w, r, name)
+			return
+		}
+		http.NotFound(w, r)
+	}
+}
+
+func (s *Server) list(w http.ResponseWriter) {
+	entries, err := s.entries()
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	page(w, func(out io.Writer) error { return reports.StorePage(out, s.store.Dir, entries) })
+}
+
+func (s *Server) diff(w http.ResponseWriter, names []string) {
+	if len(names) != 2 {
+		http.Error(w, "which runs? Tick two in the list", http.StatusBadRequest)
+		return
+	}
+	var runs [2]reports.DiffRun
+	var pages [2]string
+	for i, name := range names {
+		// The root finds no folder that a link leads to outside of the store.
+		if _, err := s.root.Stat(path.Join(name, campaign.ResultFile)); !plain(name) || err != nil {
+			http.Error(w, "no such run, or one without a result: lockpick check judges it", http.StatusNotFound)
+			return
+		}
+		run, err := reports.OpenDiffRun(s.store, filepath.Join(s.store.Dir, name))
+		if err != nil {
+			fail(w, err)
+			return
+		}
+		runs[i], pages[i] = run, s.pageOf(name, campaign.ReportFile)
+	}
+	page(w, func(out io.Writer) error { return reports.DiffPage(out, reports.Compare(runs[0], runs[1]), pages) })
+}
+
+// plain reports whether a name is that of a folder in the store, and no path.
+func plain(name string) bool {
+	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, `/\`+"\x00")
+}
+
+// file serves a file of the store; of a folder its page.
+func (s *Server) file(w http.ResponseWriter, r *http.Request, name string) {
+	name = path.Clean("/" + name)[1:]
+	f, err := s.root.Open(name)
+	if err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		fail(w, err)
+		return
+	case info.IsDir():
+		for _, index := range []string{campaign.ReportFile, "index.html"} {
+			if to := s.pageOf(name, index); to != "" {
+				http.Redirect(w, r, to, http.StatusFound)
+				return
+			}
+		}
+		http.Error(w, "it has no report: lockpick report "+path.Base(name)+" writes one", http.StatusNotFound)
+		return
+	case !info.Mode().IsRegular():
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Security-Policy", filePolicy)
+	kind := "text/plain; charset=utf-8"
+	switch path.Ext(name) {
+	case ".html":
+		kind = "text/html; charset=utf-8"
+	case ".gz", ".zst":
+		kind = "application/octet-stream"
+	}
+	w.Header().Set("Content-Type", kind)
+	http.ServeContent(w, r, "", info.ModTime(), f)
+}
+
+// pageOf is the address of a file in a folder of the store; empty: there is none.
+func (s *Server) pageOf(folder, file string) string {
+	name := path.Join(folder, file)
+	if info, err := s.root.Stat(name); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	return (&url.URL{Path: "/store/" + name}).String()
+}
+
+// page writes a page of the program.
+func page(w http.ResponseWriter, write func(io.Writer) error) {
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	if err := write(w); err != nil {
+		log.Printf("serve: %v", err) // the answer has begun
+	}
+}
+
+func fail(w http.ResponseWriter, err error) {
+	status := http.StatusInternalServerError
+	if errors.Is(err, fs.ErrNotExist) {
+		status = http.StatusNotFound
+	}
+	http.Error(w, err.Error(), status)
+}
+
+// Listen listens on an address of this machine, and refuses others: what a store shows is nobody
+// else's business.
+func Listen(address string) (net.Listener, error) {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("%s: it takes host:port, as in 127.0.0.1:8417", address)
+	}
+	if ip := net.ParseIP(host); host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+		return nil, fmt.Errorf("%s may be reached by other machines: use 127.0.0.1, and a tunnel (ssh -L) from elsewhere", address)
+	}
+	return net.Listen("tcp", address)
+}
+
+// Timeouts of an HTTP server for a Server.
+const (
+	readTimeout = 10 * time.Second
+	idleTimeout = time.Minute
+)
+
+// HTTP is the HTTP server for it.
+func (s *Server) HTTP() *http.Server {
+	return &http.Server{Handler: s, ReadHeaderTimeout: readTimeout, IdleTimeout: idleTimeout}
+}

@@ -139,13 +139,18 @@ func (r *run) lostBy() map[*history.Lease]*history.Op {
 	return found
 }
 
-// endBefore is when the last hold of a lease that began before a time ended.
+// endBefore is when the last hold of a lease that began before a time ended. An extension that was over
+// as it returned may say an earlier time than the hold before.
 func endBefore(l *history.Lease, before time.Duration) time.Duration {
-	end := l.Grants[0].Until
+	var end time.Duration
+	any := false
 	for _, s := range l.Holds() {
 		if s.From <= before {
-			end = s.To
+			end, any = max(end, s.To), true
 		}
+	}
+	if !any {
+		return l.Grants[0].Until
 	}
 	return end
 }

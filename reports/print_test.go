@@ -21,6 +21,7 @@ func TestPrint(t *testing.T) {
 	for name, p := range map[string]plan{"violated": violatedPlan(), "long": longPlan(10_000), "holding": soundPlan()} {
 		t.Run(name, func(t *testing.T) {
 			b := open(t, ctx, p, 1400, 900, true)
+			b.wait("the overview", `document.getElementById('overview').width > 300`) // it was 300 before it was drawn
 			before := ask[string](b, `document.getElementById('overview').toDataURL()`)
 			pdf, err := chromedp.Run(b.ctx, chromedp.PrintToPDF())
 			if err != nil {

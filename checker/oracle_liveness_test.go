@@ -67,7 +67,7 @@ func (o *oracle) deadlockFreedom() (f finding) {
 
 // blame takes back what was found where the machine stood still after the healing.
 func (o *oracle) blame(f *finding, h healing) {
-	if o.stood(h.at, o.end) > 0.05 {
+	if len(f.found) > 0 && o.stood(h.at, o.end) > 0.05 {
 		f.found, f.invalid = nil, true
 	}
 }

@@ -194,12 +194,18 @@ func (r *run) waits(but []history.Span) []drought {
 		taken := slices.Clone(but)
 		for _, l := range byKey[key] {
 			taken = append(taken, cut(l.Holds(), stops(l.Process))...)
-			taken = append(taken, history.Span{From: l.Acquired(), To: l.Acquired() + 1}) // however short, it was granted
 		}
+		mine := byKey[key]
 		for _, s := range without(union(waiting[key], 0), taken) {
+			next, _ := slices.BinarySearchFunc(mine, s.From+1, acquiredBefore)
+			for ; next < len(mine) && mine[next].Acquired() < s.To; next++ { // its lease was short, or it stood still, but it was granted
+				if at := mine[next].Acquired(); at > s.From {
+					all = append(all, drought{key: key, from: s.From, to: at, granted: mine[next]})
+					s.From = at
+				}
+			}
 			d := drought{key: key, from: s.From, to: s.To}
-			mine := byKey[key]
-			if i, ended := slices.BinarySearchFunc(mine, s.To, func(l *history.Lease, at time.Duration) int { return cmp.Compare(l.Acquired(), at) }); ended {
+			if i, ended := slices.BinarySearchFunc(mine, s.To, acquiredBefore); ended {
 				d.granted = mine[i]
 			}
 			all = append(all, d)
@@ -207,6 +213,8 @@ func (r *run) waits(but []history.Span) []drought {
 	}
 	return all
 }
+
+func acquiredBefore(l *history.Lease, at time.Duration) int { return cmp.Compare(l.Acquired(), at) }
 
 // nothing is the extra time that most locks get beyond a bound: none.
 func nothing(drought) time.Duration { return 0 }
@@ -324,7 +332,7 @@ func (r *run) last(key string, before time.Duration) *history.Lease {
 		}
 	}
 	all := r.byKey[key]
-	i, _ := slices.BinarySearchFunc(all, before+1, func(l *history.Lease, at time.Duration) int { return cmp.Compare(l.Acquired(), at) })
+	i, _ := slices.BinarySearchFunc(all, before+1, acquiredBefore)
 	if i == 0 {
 		return nil
 	}

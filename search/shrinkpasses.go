@@ -32,6 +32,8 @@ func (k *shrinker) shrink() (minimal bool) {
 		k.times()
 		k.measure()
 		k.amplify()
+		for k.clients() { // at a higher rate, fewer may do
+		}
 		k.times()
 		k.measure()
 		if !k.necessary() {

@@ -125,14 +125,16 @@ type run struct {
 	freed       map[string]votes            // votes on releases by master, built when first needed
 	names       []string                    // of the masters, built when first needed
 	stood       *intervals                  // stalls, built when first needed
-	faulted     *intervals                  // faults, built when first needed
-	effective   map[*history.Fault]bool     // whether faults took effect, as far as that was asked
-	reached     map[string]reach            // by client, built when first needed
-	byMaster    map[string]*masterFaults    // built when first needed
-	stopped     map[string]intervals        // when clients stood still, built when first needed
-	troubles    map[link]intervals          // built when first needed
-	attemptsOn  map[string]*keyAttempts     // by key, built when first needed
-	lines       map[string][]int32          // positions in h.Ops by process, built when first needed
+	itself      map[*history.Lease]bool     // whether leases are extended without a call, as far as asked
+	extends     map[leaseName][]history.Span
+	faulted     *intervals               // faults, built when first needed
+	effective   map[*history.Fault]bool  // whether faults took effect, as far as that was asked
+	reached     map[string]reach         // by client, built when first needed
+	byMaster    map[string]*masterFaults // built when first needed
+	stopped     map[string]intervals     // when clients stood still, built when first needed
+	troubles    map[link]intervals       // built when first needed
+	attemptsOn  map[string]*keyAttempts  // by key, built when first needed
+	lines       map[string][]int32       // positions in h.Ops by process, built when first needed
 }
 
 func newRun(h *history.Packed) *run {

@@ -11,7 +11,7 @@ import (
 // it returned: of an acquire the SETs, of an extension the extends, and SETs that set a lost
 // key anew. It is not known if nobody observed the votes, or the harness stood still.
 //
-// Of a lease that is also extended without a call, no call is certainly the extension's. The
+// Of a lease that is also extended without a call, or for which an extend was sent without one, no call is certainly the extension's. The
 // commands count that were sent since the grant before, or, if extends were on their way then,
 // since the first of those that follow each other without a pause was sent. All extensions
 // that have returned since then share these, and those on which the earlier ones may rest.
@@ -34,7 +34,7 @@ func (o *oracle) rests(a *acquisition, i int) (backed, known bool, since time.Du
 			}
 		}
 		since = a.grants[before].at
-		itself := slices.ContainsFunc(a.grants[1:], func(x grant) bool { return !x.bent && x.asked < 0 })
+		itself := slices.ContainsFunc(a.grants[1:], func(x grant) bool { return !x.bent && x.asked < 0 }) || o.askedUncalled(a)
 		if g.asked >= 0 && !itself {
 			since = max(since, o.ops[g.asked].Time)
 		}
@@ -77,6 +77,31 @@ func (o *oracle) rests(a *acquisition, i int) (backed, known bool, since time.Du
 		together += min(n, extensions)
 	}
 	return len(yes) >= o.q && together >= extensions*o.q, true, since
+}
+
+// askedUncalled says whether an extend of a lease was sent while no call to extend it was open. A call is
+// open until the next line of its client about extending this lease.
+func (o *oracle) askedUncalled(a *acquisition) bool {
+	about := func(op history.Op) bool {
+		return op.F == history.FExtend && op.Process == a.client && op.Key == a.key && op.Value != nil && op.Value.Token == a.token
+	}
+	for _, v := range o.votes {
+		if v.command != history.CommandExtend || !o.of(v, a) {
+			continue
+		}
+		called := false
+		for i, op := range o.ops {
+			if !about(op) || op.Type != history.Invoke || op.Time > v.sent {
+				continue
+			}
+			next := slices.IndexFunc(o.ops[i+1:], about)
+			called = called || next < 0 || o.ops[i+1+next].Time >= v.sent
+		}
+		if !called {
+			return true
+		}
+	}
+	return false
 }
 
 // quorum: a grant was returned though fewer than a quorum of masters had answered yes to

@@ -29,12 +29,60 @@ func grantBefore(l *history.Lease, i int) history.Grant {
 	return l.Grants[i]
 }
 
-// extendsItself reports whether a lease was ever extended without a call.
+// extendsItself reports whether a lease was ever extended without a call, or a master asked to.
 func (r *run) extendsItself(l *history.Lease) bool {
-	return slices.ContainsFunc(l.Grants[1:], func(g history.Grant) bool {
-		_, called := r.called(g.Index)
-		return !g.Bent && !called
-	})
+	itself, known := r.itself[l]
+	if !known {
+		itself = slices.ContainsFunc(l.Grants[1:], func(g history.Grant) bool {
+			_, called := r.called(g.Index)
+			return !g.Bent && !called
+		}) || r.askedUncalled(l)
+		if r.itself == nil {
+			r.itself = map[*history.Lease]bool{}
+		}
+		r.itself[l] = itself
+	}
+	return itself
+}
+
+// askedUncalled reports whether a command to extend a lease was sent while no call to extend it was open.
+func (r *run) askedUncalled(l *history.Lease) bool {
+	calls := r.extendCalls()[leaseName{l.Process, l.Key, l.Token}]
+	for v := range r.lookup().of(l) {
+		if v.Command != history.CommandExtend {
+			continue
+		}
+		at := sent(v)
+		if !slices.ContainsFunc(calls, func(c history.Span) bool { return c.From <= at && at <= c.To }) {
+			return true
+		}
+	}
+	return false
+}
+
+// leaseName is what calls to extend a lease name.
+type leaseName struct{ client, key, token string }
+
+// extendCalls are the calls to extend each lease. A call is open until the next line of its kind.
+func (r *run) extendCalls() map[leaseName][]history.Span {
+	if r.extends == nil {
+		r.extends = map[leaseName][]history.Span{}
+		open := map[leaseName]bool{}
+		for i := range r.h.Ops {
+			op := &r.h.Ops[i]
+			if op.F != history.FExtend || op.Value == nil {
+				continue
+			}
+			name := leaseName{op.Process, op.Key, op.Value.Token}
+			if calls := r.extends[name]; open[name] {
+				calls[len(calls)-1].To = op.Time
+			}
+			if open[name] = op.Type == history.Invoke; open[name] {
+				r.extends[name] = append(r.extends[name], history.Span{From: op.Time, To: 1 << 62})
+			}
+		}
+	}
+	return r.extends
 }
 
 // backingOf finds what the i-th grant of a lease rests on. It is not known if no vote on the

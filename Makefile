@@ -10,7 +10,8 @@
 # make bench  the benchmarks, and the lock beside others (ARGS="-rounds 3 -only pairs")
 # make nightly  what takes hours: correct locks in many more random configurations and schedules,
 #               the checkers beside their oracle on a million random histories, all planted faults
-#               in them, a history of 10,000,000 lines, and an audit of every lock with the whole battery
+#               in them, a history of 10,000,000 lines, an audit of every lock with the whole battery,
+#               and estimates of risks beside simulations of all that happens
 .PHONY: run check test nightly lint docs release image module-path claims stress bench setup-run setup-test
 
 GO ?= go
@@ -63,6 +64,7 @@ nightly: setup-test
 	  -alarm.configurations=$(CONFIGURATIONS) -alarm.seed=0 -alarm.schedules=$(SCHEDULES) -alarm.dir=$(abspath $(ALARMS))
 	$(GO) test ./campaign -run '^TestCheckFileStaysSmall$$' -count=1 -timeout 1h -v -check.lines=10000000
 	$(GO) test ./audit -run '^TestWholeAudits$$' -count=1 -timeout 3h -v -audit.whole
+	$(GO) test ./risk -run '^TestEstimateAgreesWithDirectSimulation$$' -count=1 -timeout 2h -v -risk.setups=20
 	cd examples/own-lock && $(GO) test -count=1 -timeout 2h -v -all-bugs
 
 # Static binaries. What a system lacks (Windows: real masters) lockpick doctor says there.

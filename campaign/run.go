@@ -267,7 +267,7 @@ func (c *campaign) runStages() (err error) {
 	}
 	w, err := workload.New(workload.Config{
 		Wait: s.Wait, Protocol: s.Resource, Lock: lock, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, TTLs: s.ClientTTL, Timeout: s.Timeout, HoldMin: from, HoldMax: to, OwnPanic: sim.Raised,
-		LongHolds: s.LongHolds, Extend: s.Extend, Think: 50 * time.Millisecond, AcquireTimeout: 3*s.TTL + time.Second, Fencing: s.Fencing, Seed: s.Seed,
+		LongHolds: s.LongHolds, Extend: s.Extend, Think: 50 * time.Millisecond, Arrivals: s.Arrivals, AcquireTimeout: 3*s.TTL + time.Second, Fencing: s.Fencing, Seed: s.Seed,
 	}, c.runtime, c.recorder, c.start, c.clientEnv)
 	if err != nil {
 		return err

@@ -36,6 +36,7 @@ type Scenario struct {
 	Hold        string              `yaml:"hold"`                 // "0..1s" or "500ms"
 	LongHolds   float64             `yaml:"long_holds"`           // share of sections that want 0.8 to 1.5 TTL
 	Extend      float64             `yaml:"extend"`               // probability that a lease which runs out is extended
+	Arrivals    []workload.Arrival  `yaml:"arrivals,omitempty"`   // when clients acquire; empty: each again and again
 	Resource    workload.Protocol   `yaml:"resource,omitempty"`   // how clients use the guarded resource: register (or empty), cas-mark-first, cas-mark-last
 
 	Faults       []string `yaml:"faults"`  // empty: none
@@ -220,6 +221,18 @@ func (s *Scenario) checkHow() *Problem {
 		}
 		if d := s.ClientTTL[c]; d < 50*time.Millisecond || d > s.TTL {
 			return &Problem{"client_ttl." + c, fmt.Sprintf("%v is out of range: 50ms to the ttl, %v", d, s.TTL)}
+		}
+	}
+	for i, a := range s.Arrivals {
+		field := fmt.Sprintf("arrivals[%d]", i)
+		if !slices.Contains(workload.Clients(s.Clients), a.Client) {
+			return UnknownValue(field+".client", a.Client, workload.Clients(s.Clients))
+		}
+		if a.Key != "" && !slices.Contains(workload.Keys(s.Keys), a.Key) {
+			return UnknownValue(field+".key", a.Key, workload.Keys(s.Keys))
+		}
+		if a.At < 0 || a.At > 24*time.Hour || a.Hold < 0 || a.Hold > 24*time.Hour {
+			return &Problem{field, "at and hold are 0s to 24h"}
 		}
 	}
 	for _, p := range []struct {

@@ -98,7 +98,7 @@ func (s *Scenario) Overlay(over ast.Node, d *yaml.Decoder) error {
 		name string
 		drop func()
 	}{
-		{"schedule", func() { s.Schedule = nil }}, {"faults", func() { s.Faults, s.Schedule = nil, nil }},
+		{"schedule", func() { s.Schedule = nil }}, {"arrivals", func() { s.Arrivals = nil }}, {"faults", func() { s.Faults, s.Schedule = nil, nil }},
 		{"targets", func() { s.Targets = nil }}, {"properties", func() { s.Properties = nil }},
 	} {
 		if hasField(over, list.name) {

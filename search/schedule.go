@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -159,6 +160,16 @@ func restrictTo(s campaign.Scenario, clients, masters, keys []string) campaign.S
 		return out
 	}
 	s.Clients, s.Masters, s.Keys = len(clients), len(masters), len(keys)
+	var arrivals []workload.Arrival
+	for _, a := range s.Arrivals {
+		client, ok := renamed[a.Client]
+		key, kept := renamed[cmp.Or(a.Key, workload.Keys(1)[0])]
+		if ok && kept {
+			a.Client, a.Key = client, key
+			arrivals = append(arrivals, a)
+		}
+	}
+	s.Arrivals = arrivals
 	s.Schedule = slices.Clone(s.Schedule)
 	for i := len(s.Schedule) - 1; i >= 0; i-- {
 		step := s.Schedule[i]

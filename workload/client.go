@@ -23,6 +23,7 @@ type client struct {
 	clock  *Clock
 	random *rand.Rand
 	writes int64
+	stays  time.Duration // in its critical section, if it has arrivals
 
 	mu     sync.Mutex // for callers that change the clock; the client itself reads lock without it
 	lock   Lock       // made anew when the client has ended
@@ -39,19 +40,28 @@ type client struct {
 
 // work acquires and uses the lock until ctx ends.
 func (c *client) work(ctx context.Context) {
+	if len(c.w.config.Arrivals) > 0 {
+		c.arrive(ctx)
+		return
+	}
 	for ctx.Err() == nil {
-		key := c.w.keys[c.random.IntN(len(c.w.keys))]
-		lease, alive := c.acquire(ctx, key, c.w.config.AcquireTimeout)
-		if lease != nil {
-			if lease, alive = c.section(ctx, key, lease); alive {
-				alive = c.release(key, lease)
-			}
-		}
-		if !alive && !c.startAnew() {
+		if !c.use(ctx, c.w.keys[c.random.IntN(len(c.w.keys))]) {
 			return
 		}
 		_ = c.clock.Sleep(ctx, c.upTo(c.w.config.Think))
 	}
+}
+
+// use acquires a key, works in its critical section, and releases it. It returns false if the client
+// has ended for good.
+func (c *client) use(ctx context.Context, key string) bool {
+	lease, alive := c.acquire(ctx, key, c.w.config.AcquireTimeout)
+	if lease != nil {
+		if lease, alive = c.section(ctx, key, lease); alive {
+			alive = c.release(key, lease)
+		}
+	}
+	return alive || c.startAnew()
 }
 
 // finalCheck acquires and releases each key once, waiting at most bound for each.
@@ -464,6 +474,9 @@ func (c *client) valid(lease Lease) bool {
 // as the TTL or longer, so that leases expire in use.
 func (c *client) stretch() time.Duration {
 	cfg := c.w.config
+	if len(cfg.Arrivals) > 0 {
+		return c.stays
+	}
 	if c.random.Float64() < cfg.LongHolds {
 		return cfg.TTL*4/5 + c.upTo(cfg.TTL*7/10)
 	}

@@ -29,6 +29,7 @@ type Config struct {
 	LongHolds      float64                  // except for this share, which lasts 0.8 to 1.5 TTL
 	Extend         float64                  // probability that a lease which is too short for the rest of its section is extended (for any other: a fifth of that)
 	Think          time.Duration            // the longest pause between two acquires of a client
+	Arrivals       []Arrival                // when clients acquire, instead of again and again
 	AcquireTimeout time.Duration            // of one acquire
 	Fencing        bool
 	Protocol       Protocol // how clients use the guarded resource; empty: Register

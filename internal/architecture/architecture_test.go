@@ -51,12 +51,14 @@ var allowed = map[string][]string{
 	"cluster/sim":     {"cluster", "history", "redlock", "redlock/protocol"},
 	"workload/remote": {"redlock", "redlock/protocol", "history", "cluster", "workload"},
 	// What a proxy in front of a real Redis reads.
-	"watch":        {"history", "cluster/resp"},
-	"serve":        {"campaign", "checker", "claims", "audit", "reports"},
-	"reports":      {"history", "history/fault", "checker", "campaign", "search", "search/exhaust", "claims", "audit", "history/logs"},
+	"watch": {"history", "cluster/resp"},
+	"serve": {"campaign", "checker", "claims", "audit", "reports"},
+	// How often a lock fails in production: samples of faults in the simulator.
+	"risk":         {"cluster", "history/fault", "nemesis", "workload", "checker", "campaign"},
+	"reports":      {"history", "history/fault", "checker", "campaign", "search", "search/exhaust", "claims", "audit", "history/logs", "risk"},
 	"cmd/lockpick": {"cli"},
 	"cli": {
-		"redlock", "history", "history/fault", "history/logs", "cluster", "cluster/docker", "cluster/process", "nemesis", "workload", "workload/remote", "checker", "campaign", "campaign/bubble", "search", "search/exhaust", "claims", "audit", "reports", "clients", "watch", "serve",
+		"redlock", "history", "history/fault", "history/logs", "cluster", "cluster/docker", "cluster/process", "nemesis", "workload", "workload/remote", "checker", "campaign", "campaign/bubble", "search", "search/exhaust", "claims", "audit", "reports", "clients", "watch", "serve", "risk",
 	},
 }
 

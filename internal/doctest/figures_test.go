@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"lockpick/audit"
+	"lockpick/risk"
 )
 
 // figures make the tables that stand between markers in a page. They are deterministic.
@@ -21,7 +22,8 @@ var figures = map[string]func(t *testing.T) []string{
 	"exhaust":  exhausted,
 	"redlock":  redlockAndOne,
 
-	"situations": situations,
+	"situations":  situations,
+	"risk-fields": riskFields,
 }
 
 // made begins a generated table; end ends it.
@@ -308,6 +310,15 @@ func situations(*testing.T) []string {
 			inherent = "**" + strings.Join(s.Inherent, ", ") + "**: " + s.Why
 		}
 		lines = append(lines, fmt.Sprintf("| `%s`: %s | %s | %s | %s |", s.ID, s.Name, strings.TrimSpace(s.Says+" "+s.Breaks), strings.Join(s.Judges, ", "), inherent))
+	}
+	return lines
+}
+
+// riskFields is the table of the fields of a risk's setup.
+func riskFields(*testing.T) []string {
+	lines := []string{"| field | default | meaning | source of the default |", "|---|---|---|---|"}
+	for _, f := range risk.Fields {
+		lines = append(lines, fmt.Sprintf("| `%s` | `%s` | %s | %s |", f.Name, f.Default, f.Means, f.Source))
 	}
 	return lines
 }

@@ -1,0 +1,191 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"lockpick/risk"
+)
+
+// Risk writes an estimate: what to expect of a year, by cause, and what other setups would change.
+func Risk(w io.Writer, r *risk.Result, opt TerminalOptions) error {
+	t := newTerminal(opt)
+	for _, line := range riskHeadlines(r) {
+		t.text("", line)
+	}
+	t.text("", fmt.Sprintf("With 95 %% confidence, for %s. An estimate by simulation, as good as the rates that it was given.", riskSetup(r)))
+	t.title("By cause, a year")
+	g := grid{header: []string{"Cause", "Meets", "L2", riskLevel(r)}, right: []int{1, 2, 3}}
+	for _, c := range riskCauses(r) {
+		g.rows = append(g.rows, []string{c.Name, twoDigits(c.PerYear), c.L2, c.L4})
+	}
+	if err := g.write(&t.out, t.width); err != nil {
+		return fmt.Errorf("reports: lay out the causes: %w", err)
+	}
+	t.out.WriteByte('\n')
+	t.text("", "Meets: how often the fault, a lease and another client who wants the key come together. "+`"<2": none was seen, and with 95 % confidence there are fewer.`)
+	for _, line := range riskNotes(r) {
+		t.text("", line)
+	}
+	if len(r.WhatIf) > 0 {
+		t.title("What if, a year")
+		g := grid{header: []string{"Instead", "L2", riskLevel(r)}, right: []int{1, 2}}
+		for _, a := range r.WhatIf {
+			g.rows = append(g.rows, []string{a.Name, figures(a.Exclusion), figures(a.Effects)})
+		}
+		if err := g.write(&t.out, t.width); err != nil {
+			return fmt.Errorf("reports: lay out the other setups: %w", err)
+		}
+	}
+	t.title("Not covered")
+	for _, line := range r.Not {
+		t.text("- ", line)
+	}
+	t.out.WriteByte('\n')
+	t.text("", riskLine(r))
+	return t.flush(w)
+}
+
+// riskCause is a cause as it is shown.
+type riskCause struct {
+	risk.Cause
+	L2, L4 string
+}
+
+// riskCauses leaves out pairs in which nothing was found.
+func riskCauses(r *risk.Result) (shown []riskCause) {
+	for _, c := range r.Causes {
+		if c.Faults < 2 || c.Exclusion.Expected+c.Effects.Expected > 0 {
+			shown = append(shown, riskCause{c, figures(c.Exclusion), figures(c.Effects)})
+		}
+	}
+	return shown
+}
+
+func riskLevel(r *risk.Result) string {
+	if r.Setup.Fencing {
+		return "L5"
+	}
+	return "L4"
+}
+
+func riskEffects(r *risk.Result) string {
+	if r.Setup.Fencing {
+		return "Double effects (L5)"
+	}
+	return "Double effects (L4)"
+}
+
+func riskHeadlines(r *risk.Result) []string {
+	return []string{
+		"Two clients hold a valid lease at once (L2): " + interval(r.Exclusion) + ".",
+		strings.Replace(riskEffects(r), " (", ", a late write over a newer one (", 1) + ": " + interval(r.Effects) + ".",
+	}
+}
+
+// riskSetup says in a line what was estimated.
+func riskSetup(r *risk.Result) string {
+	s := &r.Setup
+	text := fmt.Sprintf("%s on %s with persistence %s, TTL %v, %s acquisitions/s of which %s find the key held", s.Lock, plural(s.Masters, "master"), s.Persistence, s.TTL,
+		strconv.FormatFloat(s.Acquisitions, 'g', -1, 64), share(r.Contended))
+	if s.Fencing {
+		text += ", fencing"
+	}
+	return text
+}
+
+func riskNotes(r *risk.Result) (notes []string) {
+	pairs := 0
+	most := risk.Interval{}
+	for _, c := range r.Causes {
+		if c.Faults == 2 && c.Exclusion.Expected+c.Effects.Expected == 0 {
+			pairs++
+			most.High += c.Exclusion.High + c.Effects.High
+		}
+	}
+	if pairs > 0 {
+		notes = append(notes, fmt.Sprintf("%s of faults violated nothing, which leaves at most %s.", plural(pairs, "further pair"), perYear(most.High)))
+	}
+	if r.LeftOut > 0 {
+		notes = append(notes, fmt.Sprintf("What was not simulated, because three faults or more would have to meet in one lease, or a pair that hardly ever does, adds at most %s.", perYear(r.LeftOut)))
+	}
+	return notes
+}
+
+func riskLine(r *risk.Result) string {
+	text := fmt.Sprintf("%s samples in %s, seed %d", count(r.Samples), span(r.Elapsed), r.Seed)
+	if r.Stopped {
+		return text + "; it was interrupted: causes that are missing were not simulated."
+	}
+	return text + ". More --samples narrow the intervals."
+}
+
+// interval is a number of violations per year with its interval.
+func interval(i risk.Interval) string {
+	switch {
+	case i.High == 0:
+		return "none"
+	case i.Expected == 0:
+		return "0 (< " + perYear(i.High) + ")"
+	}
+	if i.Expected < seldom {
+		return fmt.Sprintf("%s (%s–%s)", perYear(i.Expected), twoDigits(1/i.High), years(i.Low))
+	}
+	return fmt.Sprintf("%s (%s–%s)", perYear(i.Expected), twoDigits(i.Low), twoDigits(i.High))
+}
+
+// figures is the same as numbers of one year.
+func figures(i risk.Interval) string {
+	switch {
+	case i.High == 0:
+		return "none"
+	case i.Expected == 0:
+		return "<" + twoDigits(i.High)
+	}
+	return fmt.Sprintf("%s (%s–%s)", twoDigits(i.Expected), twoDigits(i.Low), twoDigits(i.High))
+}
+
+// seldom is the number of a year below which 1 in so many years is easier to understand.
+const seldom = 0.1
+
+// perYear is how often something happens: "23 a year", "1 in 340 years".
+func perYear(x float64) string {
+	switch {
+	case x == 0:
+		return "never"
+	case x >= seldom:
+		return twoDigits(x) + " a year"
+	case 1/x < 1e9:
+		return "1 in " + twoDigits(1/x) + " years"
+	}
+	return "1 in more than a billion years"
+}
+
+// years is the time between two of so many a year.
+func years(x float64) string {
+	if x == 0 || 1/x > 1e9 {
+		return "∞"
+	}
+	return twoDigits(1 / x)
+}
+
+// twoDigits is a number with two significant digits.
+func twoDigits(x float64) string {
+	if x <= 0 {
+		return "0"
+	}
+	unit := math.Pow(10, math.Floor(math.Log10(x))-1)
+	x = math.Round(x/unit) * unit
+	switch {
+	case x >= 10 && x < 1e15:
+		return count(int(math.Round(x)))
+	case x >= 1e-4:
+		return strconv.FormatFloat(x, 'g', 2, 64)
+	}
+	return strconv.FormatFloat(x, 'e', 1, 64)
+}
+
+func share(x float64) string { return twoDigits(100*x) + " %" }

@@ -1,0 +1,133 @@
+package reports
+
+import (
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+
+	"lockpick/risk"
+)
+
+var riskTemplate = template.Must(template.New("risk.html").Funcs(template.FuncMap{
+	"figures": figures, "twoDigits": twoDigits,
+}).ParseFS(pageFiles, "page/risk.html"))
+
+// riskPage is what the template gets.
+type riskPage struct {
+	Style  template.CSS
+	Policy string
+
+	*risk.Result
+	Headlines []string
+	Setup     string
+	Effects   string
+	Notes     []string
+	Line      string
+	Shown     []riskCause
+	Bars      []riskBar
+	Axis      []riskTick
+	Now       float64 // where the setup itself lies
+	Height    int
+	Fields    []riskField
+}
+
+// riskBar is a bar of the tornado chart: from what is expected of the setup to what is expected of
+// another.
+type riskBar struct {
+	Name, Says           string
+	Y                    int
+	From, Width, LabelAt float64
+	Sign, Tone           string // ▼ better, ▲ worse, ≈ hardly anything
+}
+
+type riskTick struct {
+	X    float64
+	Text string
+}
+
+type riskField struct{ Name, Value, Means, Source string }
+
+// The chart, in units of its own: a row's height, the bars' left edge and width.
+const (
+	riskRow   = 34
+	riskLeft  = 10
+	riskWidth = 780
+)
+
+// RiskPage writes the page of an estimate. It loads nothing from anywhere.
+func RiskPage(w io.Writer, r *risk.Result) error {
+	style, script, err := assetsOf([]string{"page", "risk"}, nil)
+	if err != nil {
+		return err
+	}
+	p := &riskPage{
+		Style: template.CSS(style), Policy: policy(style, script), Result: r, Headlines: riskHeadlines(r), Setup: riskSetup(r),
+		Effects: riskEffects(r), Notes: riskNotes(r), Line: riskLine(r), Shown: riskCauses(r),
+	}
+	p.tornado()
+	values := r.Setup.Values()
+	for i, f := range risk.Fields {
+		field := riskField{Name: f.Name, Value: values[i], Means: f.Means}
+		if field.Value == f.Default {
+			field.Source = "the default: " + f.Source
+			if f.Source == "" {
+				field.Source = "the default"
+			}
+		}
+		p.Fields = append(p.Fields, field)
+	}
+	if err := riskTemplate.Execute(w, p); err != nil {
+		return fmt.Errorf("reports: write the page of the risk: %w", err)
+	}
+	return nil
+}
+
+// tornado lays out the chart: violations of both kinds per year, on a logarithmic scale.
+func (p *riskPage) tornado() {
+	total := func(a, b risk.Interval) float64 { return a.Expected + b.Expected }
+	now := total(p.Result.Exclusion, p.Result.Effects)
+	low, high := math.Inf(1), 0.0
+	note := func(x float64) {
+		if x > 0 {
+			low, high = min(low, x), max(high, x)
+		}
+	}
+	note(now)
+	for _, a := range p.WhatIf {
+		note(total(a.Exclusion, a.Effects))
+	}
+	if high == 0 || now == 0 {
+		return // nothing to compare
+	}
+	first, last := math.Floor(math.Log10(low))-1, math.Ceil(math.Log10(high))
+	at := func(x float64) float64 {
+		if x <= 0 {
+			return riskLeft
+		}
+		return riskLeft + riskWidth*(math.Log10(x)-first)/(last-first)
+	}
+	step := math.Ceil((last - first) / 8)
+	for e := last; e > first; e -= step {
+		p.Axis = append(p.Axis, riskTick{at(math.Pow(10, e)), perYear(math.Pow(10, e))})
+	}
+	p.Now = at(now)
+	for i, a := range p.WhatIf {
+		x := total(a.Exclusion, a.Effects)
+		from, to := min(at(x), p.Now), max(at(x), p.Now)
+		says := perYear(x)
+		if x == 0 {
+			says = "none seen"
+		}
+		sign, tone := "≈", "same"
+		const noticed = 0.05
+		switch {
+		case x < now*(1-noticed):
+			sign, tone = "▼", "better"
+		case x > now*(1+noticed):
+			sign, tone = "▲", "worse"
+		}
+		p.Bars = append(p.Bars, riskBar{Name: a.Name, Says: says, Y: i * riskRow, From: from, Width: max(to-from, 1), LabelAt: from, Sign: sign, Tone: tone})
+	}
+	p.Height = len(p.Bars)*riskRow + 30
+}

@@ -1,0 +1,371 @@
+package risk
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+
+	"lockpick/campaign"
+)
+
+// Options are the options of an estimate.
+type Options struct {
+	Setup   Setup
+	Samples int  // of each kind of fault; 0: 1,000. Pairs and other setups get a share of them
+	WhatIf  bool // other setups too
+	Seed    uint64
+	Live    func(Status) // called after each few samples; may be nil
+}
+
+// Status is the progress of an estimate.
+type Status struct {
+	Now      string // what is simulated
+	Done, Of int    // samples
+}
+
+// Result is an estimate.
+type Result struct {
+	Setup     Setup         `json:"setup"`
+	Exclusion Interval      `json:"mutual_exclusion"` // violations of L2 per year
+	Effects   Interval      `json:"double_effects"`   // of L4, or with fencing of L5
+	Causes    []Cause       `json:"causes"`           // the largest first
+	LeftOut   float64       `json:"left_out"`         // at most so many violations per year come from three faults or more, or from pairs that hardly ever meet
+	Contended float64       `json:"contended"`        // share of acquisitions that find their key held
+	Not       []string      `json:"not_covered"`
+	WhatIf    []Alternative `json:"what_if,omitempty"`
+	Samples   int           `json:"samples"` // simulated
+	Seed      uint64        `json:"seed"`
+	Elapsed   time.Duration `json:"elapsed"` // ns
+	Stopped   bool          `json:"interrupted"`
+}
+
+// Cause is what one kind of fault, or a pair of them, does.
+type Cause struct {
+	Name      string   `json:"name"`
+	Faults    int      `json:"faults"`   // how many meet: 0, 1 or 2
+	PerYear   float64  `json:"per_year"` // how often acquisitions, the faults and another client meet
+	Samples   int      `json:"samples"`  // simulated
+	Exclusion Interval `json:"mutual_exclusion"`
+	Effects   Interval `json:"double_effects"`
+	Example   string   `json:"example,omitempty"` // a scenario that violates, in YAML
+
+	of    []*cause
+	rates []int // of them
+	l2    part
+	l4    part
+	meets float64 // like PerYear, with the highest rates, if that is too rarely for a simulation
+}
+
+// Alternative is the same deployment with one thing changed.
+type Alternative struct {
+	Name      string   `json:"name"`
+	Exclusion Interval `json:"mutual_exclusion"`
+	Effects   Interval `json:"double_effects"`
+}
+
+// The shares of the samples of a kind of fault that pairs, and other setups, get.
+const (
+	pairShare  = 5
+	otherShare = 4
+	leastPairs = 40
+)
+
+// rare is how often in a year a pair must meet, an acquisition and another client, to be simulated. If every
+// meeting were a violation, it would be one in 10,000 years.
+const rare = 1e-4
+
+// Estimate estimates a risk. The end of ctx ends it early, with what was sampled by then.
+func Estimate(ctx context.Context, o Options) (*Result, error) {
+	if err := o.Setup.Check(); err != nil {
+		return nil, err
+	}
+	if o.Samples == 0 {
+		o.Samples = 1000
+	}
+	if o.Samples < 50 || o.Samples > 10_000_000 {
+		return nil, &campaign.Problem{Field: "samples", Says: fmt.Sprintf("%d is out of range: 50 to 10000000", o.Samples)}
+	}
+	began := time.Now()
+	e := &estimator{live: o.Live}
+	var others []Alternative
+	var setups []Setup
+	if o.WhatIf {
+		others, setups = alternatives(o.Setup)
+	}
+	e.of = budget(&o.Setup, o.Samples)
+	for i := range setups {
+		e.of += budget(&setups[i], max(o.Samples/otherShare, 50))
+	}
+	r, err := e.estimate(ctx, o.Setup, func(string) int { return o.Samples }, o.Seed, "")
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]bool{}
+	for _, c := range r.Causes {
+		found[c.Name] = c.Exclusion.Expected+c.Effects.Expected > 0
+	}
+	fewer := func(cause string) int {
+		if found[cause] {
+			return o.Samples // the same samples: what differs is the setup, and not chance
+		}
+		return max(o.Samples/otherShare, 50)
+	}
+	for i := range others {
+		if ctx.Err() != nil {
+			break
+		}
+		x, err := e.estimate(ctx, setups[i], fewer, o.Seed, others[i].Name+": ")
+		if err != nil {
+			return nil, err
+		}
+		others[i].Exclusion, others[i].Effects = x.Exclusion, x.Effects
+		r.WhatIf = append(r.WhatIf, others[i])
+	}
+	slices.SortStableFunc(r.WhatIf, func(a, b Alternative) int {
+		return compare(a.Exclusion.Expected+a.Effects.Expected, b.Exclusion.Expected+b.Effects.Expected)
+	})
+	r.Not, r.Seed, r.Samples, r.Elapsed, r.Stopped = notCovered(&o.Setup), o.Seed, e.done, time.Since(began), ctx.Err() != nil
+	return r, nil
+}
+
+func compare(a, b float64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// estimator counts the samples of all setups together.
+type estimator struct {
+	live     func(Status)
+	mu       sync.Mutex
+	done, of int
+}
+
+// possible are the causes of a setup.
+func possible(s *Setup) (list []*cause) {
+	for i := range causes {
+		if causes[i].possible(s) {
+			list = append(list, &causes[i])
+		}
+	}
+	return list
+}
+
+// budget is how many samples an estimate takes, at most.
+func budget(s *Setup, samples int) int {
+	n := len(possible(s))
+	return samples*(n+1) + n*(n+1)/2*pairsOf(samples)
+}
+
+func pairsOf(samples int) int { return max(samples/pairShare, leastPairs) }
+
+// estimate estimates one setup.
+func (e *estimator) estimate(ctx context.Context, s Setup, samples func(cause string) int, seed uint64, where string) (*Result, error) {
+	kinds := possible(&s)
+	var rates []Rate
+	for _, c := range kinds {
+		rates = append(rates, c.rate(&s))
+	}
+	var all []Cause
+	if s.Hold.Most() > s.TTL*19/20 && !s.Extend {
+		all = append(all, Cause{Name: "a section that outlasts its lease"})
+	}
+	for i, c := range kinds {
+		all = append(all, Cause{Name: c.name, of: []*cause{c}, rates: []int{i}})
+	}
+	for i, c := range kinds {
+		for j, d := range kinds[i:] {
+			name := c.name + ", and " + d.name
+			if j == 0 {
+				name = "twice: " + c.name
+			}
+			all = append(all, Cause{Name: name, of: []*cause{c, d}, rates: []int{i, i + j}})
+		}
+	}
+	r := rand.New(rand.NewPCG(seed, 0x72617465))
+	for i := range all {
+		n := samples(all[i].Name)
+		if len(all[i].of) == 2 {
+			n = pairsOf(n)
+		}
+		if err := e.sample(ctx, &s, &all[i], rates, n, rand.New(rand.NewPCG(seed, xxhash.Sum64String(all[i].Name))), where); err != nil {
+			return nil, err
+		}
+	}
+	out := &Result{Setup: s, Contended: min(s.perKey()*s.Hold.Mean().Seconds(), 1), LeftOut: leftOut(&s, kinds, rates, r)}
+	var l2, l4 []part
+	for i := range all {
+		c := &all[i]
+		c.Faults, c.Samples = len(c.of), c.l2.n
+		if c.l2.n == 0 {
+			out.LeftOut += c.meets
+			continue
+		}
+		c.PerYear = c.l2.weight
+		for _, j := range c.l2.rates {
+			c.PerYear *= rates[j].Mid()
+		}
+		c.Exclusion, c.Effects = sum([]part{c.l2}, rates, r), sum([]part{c.l4}, rates, r)
+		l2, l4 = append(l2, c.l2), append(l4, c.l4)
+	}
+	out.Exclusion, out.Effects = sum(l2, rates, r), sum(l4, rates, r)
+	all = slices.DeleteFunc(all, func(c Cause) bool { return c.Samples == 0 })
+	slices.SortStableFunc(all, func(a, b Cause) int {
+		x, y := a.Exclusion.Expected+a.Effects.Expected, b.Exclusion.Expected+b.Effects.Expected
+		if x == 0 && y == 0 {
+			x, y = a.Exclusion.High+a.Effects.High, b.Exclusion.High+b.Effects.High
+		}
+		return compare(y, x)
+	})
+	out.Causes = all
+	return out, nil
+}
+
+// sample simulates samples of one cause.
+func (e *estimator) sample(ctx context.Context, s *Setup, c *Cause, rates []Rate, n int, r *rand.Rand, where string) error {
+	chosen, mean := population(s, c.of, n, r)
+	// Acquisitions per year × their faults: the first rate is one per year, and the second one is
+	// turned into one per second, as the times are.
+	weight := s.Acquisitions * mean
+	switch len(c.of) {
+	case 0:
+		weight *= yearSeconds
+	case 2:
+		weight /= yearSeconds
+		if c.of[0] == c.of[1] {
+			weight /= 2 // each pair once
+		}
+	}
+	if len(c.of) == 2 {
+		if c.meets = weight * rates[c.rates[0]].High * rates[c.rates[1]].High; c.meets < rare {
+			e.skip(n)
+			return nil
+		}
+	}
+	c.l2 = part{weight: weight, rates: c.rates}
+	c.l4 = c.l2
+	seeds := make([]uint64, len(chosen))
+	for i := range seeds {
+		seeds[i] = r.Uint64()
+	}
+	type tried struct {
+		outcome
+		err error
+	}
+	got := make([]tried, len(chosen))
+	next := make(chan int)
+	var all sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for i := range next {
+				got[i].outcome, got[i].err = c.violates(ctx, s, &chosen[i], seeds[i])
+				e.step(where + c.Name)
+			}
+		})
+	}
+	for i := range chosen {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- i
+	}
+	close(next)
+	all.Wait()
+	if ctx.Err() != nil {
+		return nil // an interrupted cause says nothing
+	}
+	for i, g := range got {
+		if g.err != nil {
+			return fmt.Errorf("%s: seed %d: %w", c.Name, seeds[i], g.err)
+		}
+		c.l2.n++
+		c.l4.n++
+		if g.exclusion {
+			c.l2.hits++
+		}
+		if g.effects {
+			c.l4.hits++
+		}
+		if (g.exclusion || g.effects) && c.Example == "" {
+			example := chosen[i].scenario(s, seeds[i])
+			if text, err := example.YAML(); err == nil {
+				c.Example = string(text)
+			}
+		}
+	}
+	return nil
+}
+
+// violates simulates a sample. What a pair violates counts only if neither of the two does so alone, nor
+// the section by itself, because that is counted elsewhere.
+func (c *Cause) violates(ctx context.Context, s *Setup, x *sample, seed uint64) (outcome, error) {
+	got, err := run(ctx, s, x.scenario(s, seed))
+	if err != nil || got == (outcome{}) || len(c.of) == 0 {
+		return got, err
+	}
+	without := [][]int{{-1}} // none of the faults
+	if len(c.of) == 2 {
+		without = [][]int{{0}, {1}}
+	} else if !s.overruns(x.hold) {
+		return got, nil // nothing but the fault can be the cause
+	}
+	for _, only := range without {
+		alone, err := run(ctx, s, x.scenario(s, seed, only...))
+		if err != nil {
+			return got, err
+		}
+		got.exclusion, got.effects = got.exclusion && !alone.exclusion, got.effects && !alone.effects
+	}
+	return got, nil
+}
+
+// skip counts samples that are not needed.
+func (e *estimator) skip(n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.of -= n
+}
+
+func (e *estimator) step(now string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.done++
+	if e.live != nil {
+		e.live(Status{Now: now, Done: e.done, Of: e.of})
+	}
+}
+
+// leftOut bounds the violations of three faults or more: as if each time that three of them and another
+// client meet in an acquisition were one. The rates are the highest of their ranges.
+func leftOut(s *Setup, kinds []*cause, rates []Rate, r *rand.Rand) float64 {
+	const size = 20_000
+	total := 0.0
+	for range size {
+		x := newSample(s, kinds, func(int) float64 { return r.Float64() }, r)
+		if len(kinds) == 0 {
+			return 0
+		}
+		met := 0.0
+		for i, seconds := range x.exposed {
+			met += rates[i].High / yearSeconds * seconds
+		}
+		// Poisson: the probability of three or more.
+		p := -math.Expm1(-met) - met*math.Exp(-met) - met*met/2*math.Exp(-met)
+		if met < 1e-3 {
+			p = met * met * met / 6 // the difference above would be nothing but rounding
+		}
+		total += p * -math.Expm1(-s.comers(x.lasts))
+	}
+	return s.Acquisitions * yearSeconds * total / size
+}

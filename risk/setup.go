@@ -1,0 +1,212 @@
+package risk
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+
+	"lockpick/campaign"
+	"lockpick/cluster"
+	"lockpick/internal/strictyaml"
+	"lockpick/workload"
+)
+
+// Setup is what a risk is estimated for: the deployment, the use of the lock, and the rates of faults.
+// The names of the fields in YAML are the names of the flags; Fields has their meaning.
+type Setup struct {
+	Lock         string        `yaml:"lock" json:"lock"`
+	Masters      int           `yaml:"masters" json:"masters"`
+	Persistence  string        `yaml:"persistence" json:"persistence"`
+	Replicas     int           `yaml:"replicas" json:"replicas"`
+	Wait         int           `yaml:"wait" json:"wait"`
+	RestartDelay time.Duration `yaml:"restart_delay" json:"restart_delay"`
+	Fencing      bool          `yaml:"fencing" json:"fencing"`
+	TTL          time.Duration `yaml:"ttl" json:"ttl"`
+	Extend       bool          `yaml:"extend" json:"extend"`
+
+	Acquisitions float64 `yaml:"acquisitions" json:"acquisitions"`
+	Hold         Times   `yaml:"hold" json:"hold"`
+	Keys         int     `yaml:"keys" json:"keys"`
+	Contended    float64 `yaml:"contended" json:"contended"`
+
+	Restarts      Rate `yaml:"restarts" json:"restarts"`
+	Crashes       Rate `yaml:"crashes" json:"crashes"`
+	PowerFailures Rate `yaml:"power_failures" json:"power_failures"`
+	SiteFailures  Rate `yaml:"site_failures" json:"site_failures"`
+	Failovers     Rate `yaml:"failovers" json:"failovers"`
+	ClockSteps    Rate `yaml:"clock_steps" json:"clock_steps"`
+	Partitions    Rate `yaml:"partitions" json:"partitions"`
+	ClientPauses  Rate `yaml:"client_pauses" json:"client_pauses"`
+
+	Downtime       Times `yaml:"downtime" json:"downtime"`
+	ReplicationLag Times `yaml:"replication_lag" json:"replication_lag"`
+	ClockStep      Times `yaml:"clock_step" json:"clock_step"`
+	Partition      Times `yaml:"partition" json:"partition"`
+	ClientPause    Times `yaml:"client_pause" json:"client_pause"`
+}
+
+// Defaults is the setup without a file or flags; Fields says where each number comes from.
+func Defaults() Setup {
+	var s Setup
+	for _, f := range Fields {
+		if err := s.Set(f.Name, f.Default); err != nil {
+			panic(fmt.Sprintf("the default of %s: %v", f.Name, err))
+		}
+	}
+	return s
+}
+
+// Set sets a field from text, as a flag does.
+func (s *Setup) Set(field, text string) error {
+	b := []byte(field + ": " + quoteTimes(text) + "\n")
+	if err := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(s); err != nil {
+		return &campaign.Problem{Field: field, Says: plainly(err)}
+	}
+	return nil
+}
+
+// quoteTimes keeps what has a colon from being read as a mapping.
+func quoteTimes(text string) string {
+	if strings.ContainsAny(text, ":=,") {
+		return fmt.Sprintf("%q", text)
+	}
+	return text
+}
+
+// plainly is the first line of a decoder's error, without the place.
+func plainly(err error) string {
+	var y yaml.Error
+	if errors.As(err, &y) {
+		return y.GetMessage()
+	}
+	first, _, _ := strings.Cut(err.Error(), "\n")
+	return first
+}
+
+// Load reads a setup from a file, on top of the defaults.
+func Load(path string) (Setup, error) {
+	b, err := strictyaml.Read(path)
+	if err != nil {
+		return Setup{}, fmt.Errorf("risk: %w", err)
+	}
+	s, err := Parse(b)
+	if err != nil {
+		return Setup{}, fmt.Errorf("%s:%w", path, err)
+	}
+	return s, nil
+}
+
+// Parse reads a setup, on top of the defaults. Errors begin with the line and the column.
+func Parse(b []byte) (s Setup, err error) {
+	defer strictyaml.RefusePanic(&err)
+	if !bytes.HasSuffix(b, []byte("\n")) {
+		b = append(bytes.Clone(b), '\n')
+	}
+	s = Defaults()
+	known := "the fields are " + strings.Join(strictyaml.Fields(Setup{}), ", ")
+	file, err := strictyaml.Parse(b, known)
+	if err != nil {
+		return s, err
+	}
+	err = yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(&s)
+	if errors.Is(err, io.EOF) {
+		return Defaults(), nil
+	}
+	if err != nil {
+		return s, strictyaml.Explain(err, b, known)
+	}
+	var problem *campaign.Problem
+	if errors.As(s.Check(), &problem) {
+		if at := strictyaml.Find(file, problem.Field); at != nil {
+			return s, fmt.Errorf("%d:%d: %w", at.Position.Line, at.Position.Column, problem)
+		}
+		return s, fmt.Errorf("1:1: %w", problem)
+	}
+	return s, nil
+}
+
+// YAML returns the setup as a file that Load can read.
+func (s Setup) YAML() ([]byte, error) { return yaml.Marshal(s) }
+
+// Check returns what is wrong with the setup, as a *campaign.Problem, or nil.
+func (s *Setup) Check() error {
+	kind, known := workload.LockNamed(s.Lock)
+	for field, d := range map[string]Times{"hold": s.Hold, "downtime": s.Downtime, "replication_lag": s.ReplicationLag, "clock_step": s.ClockStep, "partition": s.Partition, "client_pause": s.ClientPause} {
+		if len(d.points) == 0 {
+			return &campaign.Problem{Field: field, Says: "how long is it? Leave the field out for its default"}
+		}
+	}
+	switch {
+	case !known:
+		return campaign.UnknownValue("lock", s.Lock, workload.CorrectNames())
+	case s.Fencing && !kind.Fencing:
+		return &campaign.Problem{Field: "fencing", Says: fmt.Sprintf("the lock %s has no fencing tokens", s.Lock)}
+	case !slices.Contains(cluster.Persistences, cluster.Persistence(s.Persistence)):
+		return campaign.UnknownValue("persistence", s.Persistence, cluster.Persistences)
+	case s.Masters < 1 || s.Masters > 15:
+		return &campaign.Problem{Field: "masters", Says: fmt.Sprintf("%d is out of range: 1 to 15", s.Masters)}
+	case s.Replicas < 0 || s.Replicas > 2:
+		return &campaign.Problem{Field: "replicas", Says: fmt.Sprintf("%d is out of range: 0 to 2", s.Replicas)}
+	case s.Wait < 0 || s.Wait > s.Replicas:
+		return &campaign.Problem{Field: "wait", Says: fmt.Sprintf("%d is out of range: 0 to the number of replicas, %d", s.Wait, s.Replicas)}
+	case s.TTL < 100*time.Millisecond || s.TTL > time.Hour:
+		return &campaign.Problem{Field: "ttl", Says: fmt.Sprintf("%v is out of range: 100ms to 1h", s.TTL)}
+	case s.RestartDelay < 0 || s.RestartDelay > time.Hour:
+		return &campaign.Problem{Field: "restart_delay", Says: fmt.Sprintf("%v is out of range: 0s to 1h", s.RestartDelay)}
+	case !(s.Acquisitions > 0 && s.Acquisitions <= 1e7):
+		return &campaign.Problem{Field: "acquisitions", Says: fmt.Sprintf("%v is out of range: more than 0, up to 10000000 a second", s.Acquisitions)}
+	case s.Hold.Mean() <= 0:
+		return &campaign.Problem{Field: "hold", Says: "critical sections take some time: the longest cannot be 0s"}
+	case s.Keys < 1:
+		return &campaign.Problem{Field: "keys", Says: "there is at least one"}
+	case !(s.Contended >= 0 && s.Contended < 1):
+		return &campaign.Problem{Field: "contended", Says: fmt.Sprintf("%v is out of range: 0 (as follows from the number of keys) to below 1", s.Contended)}
+	case s.Contended == 0 && s.Acquisitions*s.Hold.Mean().Seconds()/float64(s.Keys) >= 1:
+		return &campaign.Problem{Field: "acquisitions", Says: fmt.Sprintf("%v a second of %v each, on average, are more than %d keys can have: each key is held by one at a time", s.Acquisitions, s.Hold.Mean(), s.Keys)}
+	case s.Failovers.High > 0 && s.Replicas == 0:
+		return &campaign.Problem{Field: "failovers", Says: "a failover needs replicas: add replicas: 1"}
+	}
+	return nil
+}
+
+// perKey is how often a key that is used at all is acquired, per second. Where a share of acquisitions
+// finds the key held, the key is held for that share of the time: arrivals see time averages. So the rate
+// follows from that share; without it, from the number of keys.
+func (s *Setup) perKey() float64 {
+	if s.Contended > 0 {
+		return s.Contended / s.Hold.Mean().Seconds()
+	}
+	return s.Acquisitions / float64(s.Keys)
+}
+
+// Values are the fields' values as text, in the order of Fields.
+func (s *Setup) Values() (list []string) {
+	v := reflect.ValueOf(*s)
+	for _, f := range Fields {
+		for i := range v.NumField() {
+			if v.Type().Field(i).Tag.Get("yaml") == f.Name {
+				list = append(list, fmt.Sprint(v.Field(i).Interface()))
+			}
+		}
+	}
+	return list
+}
+
+// waits is how long those wait, on average, who come for a key: by the formula of Pollaczek and Khinchine for
+// a queue with one server. Who waits when the holder is granted the lock has come that long before.
+func (s *Setup) waits() time.Duration {
+	rate, mean := s.perKey(), s.Hold.Mean().Seconds()
+	return time.Duration(rate * s.Hold.meanSquare() / (2 * (1 - min(rate*mean, 0.95))) * float64(time.Second))
+}
+
+// comers is how many others come for the key, on average, who want it while the holder of a sample has it.
+func (s *Setup) comers(lasts time.Duration) float64 {
+	return s.perKey() * (s.waits() + lasts).Seconds()
+}

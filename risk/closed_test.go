@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"lockpick/internal/racetest"
 )
 
 // quiet is a setup without faults, on one master that forgets: what a test needs it adds.
@@ -41,6 +43,7 @@ func estimate(t *testing.T, s Setup, samples int) *Result {
 // Where the number of violations can be calculated, the simulation agrees: up to the time that the lock
 // takes for its attempts, which the formulas leave out.
 func TestClosedForms(t *testing.T) {
+	racetest.Exclude(t, "it simulates thousands of campaigns")
 	const others = 0.2 / 20       // clients per second who come for a key that is used
 	const waited = 0.2 * 20 / 1.6 // seconds that they wait, on average
 	for _, c := range []struct {
@@ -77,6 +80,7 @@ func TestClosedForms(t *testing.T) {
 
 // What theory calls safe is violated by nothing, and the bound says how sure that is.
 func TestSafeSetups(t *testing.T) {
+	racetest.Exclude(t, "it simulates hundreds of campaigns")
 	for _, fields := range []map[string]string{
 		{"masters": "3", "persistence": "always", "restarts": "100", "crashes": "100", "partitions": "100"},
 		{"masters": "3", "persistence": "none", "restarts": "100", "restart_delay": "33s"},
@@ -95,14 +99,14 @@ func TestSafeSetups(t *testing.T) {
 
 // More faults and longer ones never lower the risk.
 func TestRiskGrowsWithItsCauses(t *testing.T) {
-	few := estimate(t, quiet(t, map[string]string{"crashes": "1"}), 200)
-	many := estimate(t, quiet(t, map[string]string{"crashes": "3"}), 200)
+	few := estimate(t, quiet(t, map[string]string{"crashes": "1"}), 100)
+	many := estimate(t, quiet(t, map[string]string{"crashes": "3"}), 100)
 	if few.Exclusion.Expected == 0 || many.Exclusion.Expected < 2.9*few.Exclusion.Expected {
 		t.Errorf("with three times as many crashes the risk is %v instead of %v", many.Exclusion, few.Exclusion)
 	}
 	before := Interval{}
 	for _, d := range []time.Duration{10 * time.Second, 40 * time.Second, 160 * time.Second} {
-		r := estimate(t, quiet(t, map[string]string{"client_pauses": "1", "client_pause": d.String()}), 300)
+		r := estimate(t, quiet(t, map[string]string{"client_pauses": "1", "client_pause": d.String()}), 100)
 		if r.Effects.High < before.Low {
 			t.Errorf("with pauses of %v the risk is %v, with shorter ones it was %v", d, r.Effects, before)
 		}

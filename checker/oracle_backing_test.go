@@ -40,6 +40,13 @@ func (o *oracle) rests(a *acquisition, i int) (backed, known bool, since time.Du
 		}
 		first = since
 		if itself {
+			for j := before; j > 0; j-- { // that call may still be open: it was the lock's own extension that returned
+				if x := a.grants[j]; !x.bent && x.asked >= 0 {
+					since = min(since, o.ops[x.asked].Time)
+					break
+				}
+			}
+			since -= o.ttl / 20 // a client may notice its answers so late
 			for earlier := true; earlier; {
 				earlier = false
 				for _, v := range o.votes {

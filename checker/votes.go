@@ -98,7 +98,7 @@ func (r *run) backingOf(l *history.Lease, i int) (backing, bool) {
 		// Where a lock also extends by itself, an extension that nobody called for may return
 		// while a call is open, and would be taken for the return of that.
 		if r.extendsItself(l) {
-			b.since = r.extendingSince(l, b.since)
+			b.since = r.extendingSince(l, r.mayHaveBegun(l, i))
 			from = b.since
 			for j := 1; j < i; j++ {
 				if other := l.Grants[j]; !other.Bent && other.At > b.since+r.slack {
@@ -131,6 +131,21 @@ func (r *run) backingOf(l *history.Lease, i int) (backing, bool) {
 	}
 	b.yes = set(b.yes)
 	return b, true
+}
+
+// mayHaveBegun is since when, at the latest, the answers may have come on which an extension rests, for a lease
+// that is extended without a call, too. The call before may still have been open, as what returned may
+// have been the lock's own extension; and a client may notice a twentieth of the TTL late that it has its
+// answers, which is the margin that clients keep at the end of a lease.
+func (r *run) mayHaveBegun(l *history.Lease, i int) time.Duration {
+	since := grantBefore(l, i).At
+	for j := i - 1; j > 0; j-- {
+		if asked, called := r.asked(l.Grants[j].Index); called && !l.Grants[j].Bent {
+			since = min(since, asked)
+			break
+		}
+	}
+	return since - r.h.Header.TTL/20
 }
 
 // enough reports whether a grant may rest on the yes answers that were there.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -215,8 +216,9 @@ type campaign struct {
 	hello      workload.Hello // its description of itself, for a command of the user
 	scripts    resp.Scripts   // that clients sent
 	masters    cluster.Cluster
-	world      *sim.Cluster // the same, if they are simulated
-	enacted    bool         // masters in memory and virtual time, but not those of the simulator
+	world      *sim.Cluster                          // the same, if they are simulated
+	source     func(seed, stream uint64) rand.Source // of what clients and the nemesis draw; nil: the usual
+	enacted    bool                                  // masters in memory and virtual time, but not those of the simulator
 	runtime    protocol.Runtime
 	start      time.Time       // start of the run, on the runtime's clock
 	outer      context.Context // its end interrupts the run
@@ -267,7 +269,7 @@ func (c *campaign) runStages() (err error) {
 	}
 	w, err := workload.New(workload.Config{
 		Wait: s.Wait, Protocol: s.Resource, Lock: lock, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, TTLs: s.ClientTTL, Timeout: s.Timeout, HoldMin: from, HoldMax: to, OwnPanic: sim.Raised,
-		LongHolds: s.LongHolds, Extend: s.Extend, Think: 50 * time.Millisecond, Arrivals: s.Arrivals, AcquireTimeout: 3*s.TTL + time.Second, Fencing: s.Fencing, Seed: s.Seed,
+		LongHolds: s.LongHolds, Extend: s.Extend, Think: 50 * time.Millisecond, Arrivals: s.Arrivals, AcquireTimeout: 3*s.TTL + time.Second, Fencing: s.Fencing, Seed: s.Seed, Source: c.source,
 	}, c.runtime, c.recorder, c.start, c.clientEnv)
 	if err != nil {
 		return err
@@ -279,7 +281,7 @@ func (c *campaign) runStages() (err error) {
 	}
 	c.nemesis = nemesis.New(nemesis.Env{
 		Cluster: c.masters, Clients: workload.Clients(s.Clients), Keys: c.inspectedKeys(), Pauses: w.Pauses,
-		Runtime: c.runtime, History: c.recorder, Start: c.start, TTL: s.TTL, Seed: s.Seed,
+		Runtime: c.runtime, History: c.recorder, Start: c.start, TTL: s.TTL, Seed: s.Seed, Source: c.source,
 		Fill: 4 * s.MaxMemory,
 	})
 

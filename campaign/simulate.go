@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"lockpick/cluster"
@@ -17,6 +18,8 @@ import (
 type SimulateOptions struct {
 	Choices  sim.Choices  // nil: drawn from the scenario's seed
 	Strategy sim.Strategy // nil: the scenario's scheduler
+
+	Source func(seed, stream uint64) rand.Source // of what clients and the nemesis draw; nil: PCG
 }
 
 // Simulate runs a scenario in virtual time and returns its history without writing it, for the
@@ -29,7 +32,7 @@ func Simulate(ctx context.Context, s Scenario, how SimulateOptions) (*history.Hi
 	}
 	world := sim.NewWorldOf(s.Seed, how.Choices)
 	world.Strategy = how.Strategy
-	c := &campaign{s: s, outer: ctx, opt: Options{Progress: func(string, ...any) {}}}
+	c := &campaign{s: s, outer: ctx, source: how.Source, opt: Options{Progress: func(string, ...any) {}}}
 	if err := c.simulated(world, s.Config()); err != nil {
 		return nil, err
 	}

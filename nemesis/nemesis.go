@@ -24,6 +24,8 @@ type Env struct {
 	TTL     time.Duration
 	Fill    int64 // number of bytes with which the fault memory fills a master
 	Seed    uint64
+
+	Source func(seed, stream uint64) rand.Source // of random numbers; nil: PCG
 }
 
 // Pauses stops and ends clients at points. If clients are named, each of them stops when it
@@ -61,8 +63,12 @@ type Nemesis struct {
 
 // New makes a nemesis, which observes the history from now on.
 func New(env Env) *Nemesis {
+	source := env.Source
+	if source == nil {
+		source = func(seed, stream uint64) rand.Source { return rand.NewPCG(seed, stream) }
+	}
 	n := &Nemesis{
-		env: env, watch: newWatch(env.Runtime, env.TTL), random: rand.New(rand.NewPCG(env.Seed, 0)),
+		env: env, watch: newWatch(env.Runtime, env.TTL), random: rand.New(source(env.Seed, 0)),
 		links: newLinks(env.Cluster), active: map[int]*injection{}, tried: map[string]bool{},
 		machines: machines{disks: map[cluster.Master]map[int]cluster.Disk{}, full: map[cluster.Master]bool{}},
 	}

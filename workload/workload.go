@@ -35,6 +35,7 @@ type Config struct {
 	Protocol       Protocol // how clients use the guarded resource; empty: Register
 	Wait           int      // number of replicas that must have a key before a master's vote counts
 	Seed           uint64
+	Source         func(seed, stream uint64) rand.Source // of random numbers; nil: PCG
 
 	// OwnPanic says whether a panic's value belongs to the runtime and not to the lock; nil:
 	// never.
@@ -66,6 +67,9 @@ type Workload struct {
 // New makes the clients, but not their locks (see Open). site gives each client the masters for
 // its lock. start is when the run's time begins.
 func New(cfg Config, r protocol.Runtime, rec *history.Recorder, start time.Time, site func(client string) (Env, error)) (*Workload, error) {
+	if cfg.Source == nil {
+		cfg.Source = func(seed, stream uint64) rand.Source { return rand.NewPCG(seed, stream) }
+	}
 	w := &Workload{config: cfg, runtime: r, recorder: rec, start: start, keys: Keys(cfg.Keys), site: site}
 	w.Pauses = NewPauses(r, w.record)
 	w.resource = NewResource(cfg.Protocol.Compares(), w.record)
@@ -74,7 +78,7 @@ func New(cfg Config, r protocol.Runtime, rec *history.Recorder, start time.Time,
 		if err != nil {
 			return nil, fmt.Errorf("client %s: %w", name, err)
 		}
-		c := &client{w: w, name: name, lock: noLock{}, number: i + 1, clock: NewClock(r), random: rand.New(rand.NewPCG(cfg.Seed, uint64(i+1)))}
+		c := &client{w: w, name: name, lock: noLock{}, number: i + 1, clock: NewClock(r), random: rand.New(cfg.Source(cfg.Seed, uint64(i+1)))}
 		s.Client, s.Runtime, s.TTL, s.Timeout, s.Fencing, s.Wait = name, guarded{c.clock, c}, cmp.Or(cfg.TTLs[name], cfg.TTL), cfg.Timeout, cfg.Fencing, cfg.Wait
 		s.AcquireTimeout, s.Margin = cfg.AcquireTimeout, cfg.margin()
 		s.Hooks = c.hooks()

@@ -37,7 +37,7 @@ var allowed = map[string][]string{
 	"workload":        {"redlock", "redlock/protocol", "cluster", "history"},
 	"checker":         {"history", "history/fault"},
 	"campaign":        {"redlock", "history", "history/fault", "history/logs", "cluster", "cluster/sim", "nemesis", "workload", "workload/goscripts", "checker", "clients", "cluster/resp", "redlock/protocol"},
-	"search":          {"history", "history/fault", "cluster", "nemesis", "workload", "checker", "campaign"},
+	"search":          {"history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "campaign"},
 	"clients":         {},
 	// An exhaustive search drives clients and faults itself: each choice has to be its own.
 	"search/exhaust": {"redlock", "redlock/protocol", "history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "campaign", "search"},

@@ -1,0 +1,88 @@
+package reports
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"time"
+
+	"lockpick/search"
+)
+
+// Why writes how likely a violation was over the time of a run, and what decided it.
+func Why(w io.Writer, r *search.WhyResult, opt TerminalOptions) error {
+	t := newTerminal(opt)
+	for _, line := range wrap(printable(r.Violation.Summary), t.width) {
+		t.out.WriteString(t.ink.bold(line) + "\n")
+	}
+	for _, line := range whySays(r) {
+		t.text("", line)
+	}
+	t.title(fmt.Sprintf("Probability that %s is violated by %s", words(r.Property), instant(r.By)))
+	shown := ""
+	for _, p := range r.Points {
+		if same := fmt.Sprint(instant(p.Time), p.Rate.Share); same == shown {
+			continue
+		} else {
+			shown = same
+		}
+		const at, percent = 10, 7
+		room := max(t.width-at-percent-1, 10)
+		full := int(math.Round(p.Rate.Share * float64(room)))
+		fmt.Fprintf(&t.out, "%9s %5s  %s\n", instant(p.Time), fmt.Sprintf("%.0f %%", 100*p.Rate.Share), strings.Repeat("█", full))
+	}
+	t.out.WriteByte('\n')
+	t.text("", fmt.Sprintf("Each line: %s that went as this one up to then, and by chance from there on.", plural(r.Branches, "run")))
+	return t.flush(w)
+}
+
+// whySays says what decided the violation.
+func whySays(r *search.WhyResult) (lines []string) {
+	d := r.Decided
+	if d == nil {
+		first := r.Points[0].Rate.Share
+		return []string{fmt.Sprintf("No moment decided it: the probability is %.0f %% from the beginning, and rises nowhere by much. The lock, the faults and the load are enough.", 100*first)}
+	}
+	when := fmt.Sprintf("between %s and %s", instant(d.From.Time), instant(endOf(r)))
+	if instant(d.From.Time) == instant(endOf(r)) {
+		when = "at " + instant(endOf(r))
+	}
+	lines = append(lines, fmt.Sprintf("It was decided %s, where its probability rose from %.0f %% to %.0f %%.", when, 100*d.From.Rate.Share, 100*d.To.Rate.Share))
+	for _, e := range d.Events {
+		lines = append(lines, fmt.Sprintf("At %s %s.", instant(e.At), e.Text))
+	}
+	if len(d.Lines) > 0 {
+		from, to := d.Lines[0], d.Lines[len(d.Lines)-1]
+		if from == to {
+			lines = append(lines, fmt.Sprintf("The history has that in line %d.", from))
+		} else {
+			lines = append(lines, fmt.Sprintf("The history has that in lines %d to %d.", from, to))
+		}
+	}
+	if r.Certain > 0 {
+		lines = append(lines, fmt.Sprintf("From %s on it was as good as inevitable.", instant(r.Certain)))
+	}
+	return lines
+}
+
+// endOf is when the last line of the rise was recorded.
+func endOf(r *search.WhyResult) (at time.Duration) {
+	at = r.Decided.To.Time
+	if n := len(r.Decided.Lines); n > 0 {
+		at = max(at, r.History.Ops[r.Decided.Lines[n-1]].Time)
+	}
+	return at
+}
+
+// WhyJSON writes the same as one JSON object.
+func WhyJSON(w io.Writer, r *search.WhyResult) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(r); err != nil {
+		return fmt.Errorf("reports: write JSON: %w", err)
+	}
+	return nil
+}

@@ -148,7 +148,7 @@ func keepRisk(r *risk.Result, flags riskFlags) (page string, err error) {
 	if err != nil {
 		return "", err
 	}
-	files := map[string][]byte{"setup.yaml": setup, "risk.json": figures}
+	files := map[string][]byte{"setup.yaml": setup, risk.ResultFile: figures}
 	for _, c := range r.Causes {
 		if c.Example != "" {
 			files[strings.NewReplacer(" ", "-", ",", "", ":", "", "'", "").Replace(c.Name)+".yaml"] = []byte(c.Example)

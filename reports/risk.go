@@ -13,7 +13,7 @@ import (
 // Risk writes an estimate: what to expect of a year, by cause, and what other setups would change.
 func Risk(w io.Writer, r *risk.Result, opt TerminalOptions) error {
 	t := newTerminal(opt)
-	for _, line := range riskHeadlines(r) {
+	for _, line := range RiskHeadlines(r) {
 		t.text("", line)
 	}
 	t.text("", fmt.Sprintf("With 95 %% confidence, for %s. An estimate by simulation, as good as the rates that it was given.", riskSetup(r)))
@@ -79,7 +79,8 @@ func riskEffects(r *risk.Result) string {
 	return "Double effects (L4)"
 }
 
-func riskHeadlines(r *risk.Result) []string {
+// RiskHeadlines are the answers, a sentence each.
+func RiskHeadlines(r *risk.Result) []string {
 	return []string{
 		"Two clients hold a valid lease at once (L2): " + interval(r.Exclusion) + ".",
 		strings.Replace(riskEffects(r), " (", ", a late write over a newer one (", 1) + ": " + interval(r.Effects) + ".",

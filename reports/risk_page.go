@@ -62,7 +62,7 @@ func RiskPage(w io.Writer, r *risk.Result) error {
 		return err
 	}
 	p := &riskPage{
-		Style: template.CSS(style), Policy: policy(style, script), Result: r, Headlines: riskHeadlines(r), Setup: riskSetup(r),
+		Style: template.CSS(style), Policy: policy(style, script), Result: r, Headlines: RiskHeadlines(r), Setup: riskSetup(r),
 		Effects: riskEffects(r), Notes: riskNotes(r), Line: riskLine(r), Shown: riskCauses(r),
 	}
 	p.tornado()

@@ -14,7 +14,7 @@ import (
 // StoreEntry is one row of the page that lists a store.
 type StoreEntry struct {
 	Name       string
-	Kind       string // run, claims, audit
+	Kind       string // run, claims, audit, risk
 	Href       string // of its page; empty: it has none
 	Started    time.Time
 	Verdict    checker.Verdict // empty: it has no result

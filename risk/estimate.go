@@ -30,6 +30,9 @@ type Status struct {
 	Done, Of int    // samples
 }
 
+// ResultFile is the name of the file in which an estimate is kept.
+const ResultFile = "risk.json"
+
 // Result is an estimate.
 type Result struct {
 	Setup     Setup         `json:"setup"`

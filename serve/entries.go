@@ -15,6 +15,7 @@ import (
 	"lockpick/checker"
 	"lockpick/claims"
 	"lockpick/reports"
+	"lockpick/risk"
 )
 
 // known is what was read of a folder, for as long as its result stays the same.
@@ -62,6 +63,7 @@ func (s *Server) entry(name string) (reports.StoreEntry, bool) {
 		{campaign.ResultFile, campaign.ReportFile, readRun},
 		{audit.ResultFile, "index.html", readAudit},
 		{claims.ResultFile, "index.html", readClaims},
+		{risk.ResultFile, "index.html", readRisk},
 	} {
 		info, err := s.root.Stat(path.Join(name, k.file))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -154,6 +156,18 @@ func readAudit(_ string, b []byte, e *reports.StoreEntry) error {
 	}
 	e.Verdict, e.Lock, e.Driver, e.Version, e.Duration = r.Verdict(), r.Lock, r.Driver, r.Versions["lockpick"], r.Took
 	e.Faults = fmt.Sprintf("%d situations", len(r.Rows))
+	return nil
+}
+
+// readRisk reads an estimate, which has no verdict.
+func readRisk(_ string, b []byte, e *reports.StoreEntry) error {
+	e.Kind = "risk"
+	var r risk.Result
+	if err := json.Unmarshal(b, &r); err != nil {
+		return err
+	}
+	e.Lock, e.Driver, e.Duration = r.Setup.Lock, campaign.Sim, r.Elapsed
+	e.Faults, e.Why = fmt.Sprintf("%d causes", len(r.Causes)), strings.Join(reports.RiskHeadlines(&r), " ")
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"encoding/json"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/risk"
 )
 
 // ran keeps a simulated run in a store, and writes a page in place of its report.
@@ -108,6 +110,28 @@ func TestAStoreIsShown(t *testing.T) {
 	history := ask(s, "GET", "/store/"+broken+"/history.jsonl", here)
 	if kind := history.Header().Get("Content-Type"); history.Code != http.StatusOK || kind != "text/plain; charset=utf-8" || history.Header().Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("%d: a history is sent as %q", history.Code, kind)
+	}
+}
+
+// An estimate of a risk has its answers in the list instead of a verdict.
+func TestARiskIsListed(t *testing.T) {
+	store := campaign.Store{Dir: t.TempDir()}
+	dir := filepath.Join(store.Dir, "20260102T030405-risk")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(&risk.Result{Setup: risk.Defaults(), Effects: risk.Interval{Expected: 31, Low: 10, High: 100}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, risk.ResultFile), b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	list := ask(opened(t, store), "GET", "/", here)
+	for _, want := range []string{"20260102T030405-risk", "31 a year (10–100)"} {
+		if list.Code != http.StatusOK || !strings.Contains(list.Body.String(), want) {
+			t.Errorf("%d: there is no %q in the list:\n%s", list.Code, want, list.Body)
+		}
 	}
 }
 

@@ -58,7 +58,11 @@ Exit codes: 0 done, 2 interrupted, 64 bad usage or input, 70 an error of the har
 	f := cmd.Flags()
 	f.SortFlags = false
 	for _, field := range risk.Fields {
-		flags.values[field.Name] = f.String(strings.ReplaceAll(field.Name, "_", "-"), field.Default, field.Means)
+		name := strings.ReplaceAll(field.Name, "_", "-")
+		flags.values[field.Name] = f.String(name, field.Default, strings.ReplaceAll(field.Means, "`", "")) // a quoted word would be taken for the flag's type
+		if field.Default == "false" {
+			f.Lookup(name).NoOptDefVal = "true"
+		}
 	}
 	f.IntVar(&flags.Samples, "samples", 1000, "simulations of each kind of fault; pairs and other setups get a share of that")
 	f.BoolVar(&flags.noWhatIf, "no-what-if", false, "do not estimate other setups for comparison")

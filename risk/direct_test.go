@@ -1,6 +1,7 @@
 package risk
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"math"
@@ -142,6 +143,6 @@ func directScenario(s *Setup, limit time.Duration, r *rand.Rand) campaign.Scenar
 			})
 		}
 	}
-	slices.SortStableFunc(c.Schedule, func(a, b campaign.Step) int { return compare(a.At.Seconds(), b.At.Seconds()) })
+	slices.SortStableFunc(c.Schedule, func(a, b campaign.Step) int { return cmp.Compare(a.At, b.At) })
 	return c
 }

@@ -68,7 +68,7 @@ func (s *Setup) overruns(hold time.Duration) bool { return !s.Extend && hold > s
 // population draws samples, and returns n of them by their weights, so that all those count the same: the
 // mean weight, which is returned too.
 func population(s *Setup, of []*cause, n int, r *rand.Rand) (chosen []sample, mean float64) {
-	size := max(20_000, 100*n)
+	size := min(max(20_000, 100*n), 400_000)
 	all := make([]sample, size)
 	sum := make([]float64, size)
 	total := 0.0

@@ -1,6 +1,7 @@
 package risk
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -92,8 +93,8 @@ func Estimate(ctx context.Context, o Options) (*Result, error) {
 	if o.Samples == 0 {
 		o.Samples = 1000
 	}
-	if o.Samples < 50 || o.Samples > 10_000_000 {
-		return nil, &campaign.Problem{Field: "samples", Says: fmt.Sprintf("%d is out of range: 50 to 10000000", o.Samples)}
+	if o.Samples < 50 || o.Samples > 1_000_000 {
+		return nil, &campaign.Problem{Field: "samples", Says: fmt.Sprintf("%d is out of range: 50 to 1000000", o.Samples)}
 	}
 	began := time.Now()
 	e := &estimator{live: o.Live}
@@ -128,24 +129,17 @@ func Estimate(ctx context.Context, o Options) (*Result, error) {
 		if err != nil {
 			return nil, err
 		}
+		if ctx.Err() != nil {
+			break // causes of it are missing
+		}
 		others[i].Exclusion, others[i].Effects = x.Exclusion, x.Effects
 		r.WhatIf = append(r.WhatIf, others[i])
 	}
 	slices.SortStableFunc(r.WhatIf, func(a, b Alternative) int {
-		return compare(a.Exclusion.Expected+a.Effects.Expected, b.Exclusion.Expected+b.Effects.Expected)
+		return cmp.Compare(a.Exclusion.Expected+a.Effects.Expected, b.Exclusion.Expected+b.Effects.Expected)
 	})
 	r.Not, r.Seed, r.Samples, r.Elapsed, r.Stopped = notCovered(&o.Setup), o.Seed, e.done, time.Since(began), ctx.Err() != nil
 	return r, nil
-}
-
-func compare(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // estimator counts the samples of all setups together.
@@ -229,7 +223,7 @@ func (e *estimator) estimate(ctx context.Context, s Setup, samples func(cause st
 		if x == 0 && y == 0 {
 			x, y = a.Exclusion.High+a.Effects.High, b.Exclusion.High+b.Effects.High
 		}
-		return compare(y, x)
+		return cmp.Compare(y, x)
 	})
 	out.Causes = all
 	return out, nil

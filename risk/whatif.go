@@ -3,7 +3,6 @@ package risk
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"time"
 
 	"lockpick/cluster"
@@ -52,5 +51,5 @@ func notCovered(s *Setup) []string {
 	if s.ClientPauses.High > 0 {
 		list = append(list, "Pauses of other clients than the holder, and drifting clocks.")
 	}
-	return slices.Clip(list)
+	return list
 }

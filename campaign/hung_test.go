@@ -3,6 +3,7 @@ package campaign
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -18,15 +19,27 @@ import (
 // does, and all that follow it.
 const misbehaving = "redlock-that-misbehaves"
 
+var registeredForTests atomic.Int64
+
+// registerForTest makes a lock known for the rest of the program, by a name of its own. A world that was left
+// to itself may go on beside the next test and look for its lock, so the list of locks itself must not change.
+func registerForTest(t *testing.T, k workload.Kind) (name string) {
+	t.Helper()
+	k.Bug = "of a test"
+	k.Name = fmt.Sprintf("%s-%d", k.Name, registeredForTests.Add(1))
+	if err := workload.RegisterLock(k); err != nil {
+		t.Fatal(err)
+	}
+	return k.Name
+}
+
 type badRelease func(s workload.Env)
 
-// withMisbehaving adds that lock to the locks under test.
-func withMisbehaving(t *testing.T, bad badRelease) {
-	all := workload.Locks
-	t.Cleanup(func() { workload.Locks = all })
+// withMisbehaving adds that lock to the locks under test, and returns its name.
+func withMisbehaving(t *testing.T, bad badRelease) string {
 	right, _ := workload.LockNamed("redlock")
 	var releases atomic.Int64
-	workload.Locks = append(slices.Clone(all), workload.Kind{Name: misbehaving, New: func(s workload.Env) (workload.Lock, error) {
+	return registerForTest(t, workload.Kind{Name: misbehaving, New: func(s workload.Env) (workload.Lock, error) {
 		l, err := right.New(s)
 		return badLock{l, s, &releases, bad}, err
 	}})
@@ -103,10 +116,10 @@ func TestCallsThatDoNotReturn(t *testing.T) {
 				}
 				over := make(chan struct{})
 				defer close(over)
-				withMisbehaving(t, c.bad(over))
+				lock := withMisbehaving(t, c.bad(over))
 				began := time.Now()
 				h, r := mustRun(t, scenario(driver, func(s *Scenario) {
-					s.Lock, s.Faults, s.TimeLimit, s.TTL, s.Hold = misbehaving, []string{"pause"}, 3*time.Second, 500*time.Millisecond, "0s..50ms"
+					s.Lock, s.Faults, s.TimeLimit, s.TTL, s.Hold = lock, []string{"pause"}, 3*time.Second, 500*time.Millisecond, "0s..50ms"
 				}))
 				if took := time.Since(began); took > 2*time.Minute {
 					t.Errorf("the run took %v", took)
@@ -154,17 +167,15 @@ func TestLocksThatAreNeverMade(t *testing.T) {
 				if !stands { // a world that was left to itself would go on beside the next test
 					defer close(over)
 				}
-				all := workload.Locks
-				t.Cleanup(func() { workload.Locks = all })
 				right, _ := workload.LockNamed("redlock")
-				workload.Locks = append(slices.Clone(all), workload.Kind{Name: misbehaving, New: func(s workload.Env) (workload.Lock, error) {
+				lock := registerForTest(t, workload.Kind{Name: misbehaving, New: func(s workload.Env) (workload.Lock, error) {
 					if s.Client == "c2" {
 						hang(s, over)
 					}
 					return right.New(s)
 				}})
 				h, r := mustRun(t, scenario(driver, func(s *Scenario) {
-					s.Lock, s.Faults, s.TimeLimit, s.TTL, s.Hold = misbehaving, nil, 3*time.Second, 500*time.Millisecond, "0s..50ms"
+					s.Lock, s.Faults, s.TimeLimit, s.TTL, s.Hold = lock, nil, 3*time.Second, 500*time.Millisecond, "0s..50ms"
 				}))
 				i := slices.IndexFunc(h.Ops, func(op history.Op) bool { return op.F == history.FHung })
 				if i < 0 {
@@ -202,9 +213,9 @@ func TestLocksThatPanic(t *testing.T) {
 			"in the background": func(s workload.Env) { s.Runtime.Go(func() { panic("out of cheese") }) },
 		} {
 			t.Run(name, func(t *testing.T) {
-				withMisbehaving(t, bad)
+				lock := withMisbehaving(t, bad)
 				h, r := mustRun(t, scenario(driver, func(s *Scenario) {
-					s.Lock, s.Faults, s.TimeLimit, s.TTL, s.Hold = misbehaving, nil, 3*time.Second, 500*time.Millisecond, "0s..50ms"
+					s.Lock, s.Faults, s.TimeLimit, s.TTL, s.Hold = lock, nil, 3*time.Second, 500*time.Millisecond, "0s..50ms"
 				}))
 				i := slices.IndexFunc(h.Ops, func(op history.Op) bool { return op.F == history.FPanicked })
 				if i < 0 {

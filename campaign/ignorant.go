@@ -45,9 +45,9 @@ func (c *campaign) refuseIgnorant() {
 	})
 }
 
-// registered reports whether the lock is one that the user registered.
+// registered reports whether the lock is one that the user registered, and not wrong on purpose.
 func (c *campaign) registered() bool {
-	return !c.s.processes() && slices.ContainsFunc(workload.Registered(), func(k workload.Kind) bool { return k.Name == c.s.Lock })
+	return !c.s.processes() && slices.ContainsFunc(workload.Registered(), func(k workload.Kind) bool { return k.Name == c.s.Lock && k.Bug == "" })
 }
 
 // ignored reports whether the lock is the user's, and no client has sent anything to a master.

@@ -1,14 +1,22 @@
 package process
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // deaths notes the ends of a server's process.
 type deaths struct {
-	expected bool   // a call is ending it
-	hurt     bool   // its disk has a fault, so it may end because it cannot write
-	stranger string // the run id of another server that answers in its place
-	seen     string // what Died has not reported yet
+	expected bool      // a call is ending it
+	hurt     bool      // its disk has a fault, so it may end because it cannot write,
+	healed   time.Time // until then, and for lateNews more
+	stranger string    // the run id of another server that answers in its place
+	seen     string    // what Died has not reported yet
 }
+
+// lateNews is how long after the healing of its disk a server's end may be reported that the disk caused: a
+// busy engine tells late that a container has ended.
+const lateNews = 2 * time.Second
 
 // expectEnd notes that a call is about to end the server.
 func (s *server) expectEnd() {
@@ -21,6 +29,9 @@ func (s *server) expectEnd() {
 func (s *server) hurtDisk(is bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.deaths.hurt && !is {
+		s.deaths.healed = time.Now()
+	}
 	s.deaths.hurt = is
 }
 
@@ -30,7 +41,7 @@ func (s *server) watchForUnexpectedEnd(exited <-chan struct{}, runID string) {
 	<-exited
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.deaths.expected && !s.deaths.hurt && s.info.runID == runID {
+	if !s.deaths.expected && !s.deaths.hurt && time.Since(s.deaths.healed) > lateNews && s.info.runID == runID {
 		s.deaths.seen = "its process ended, and no fault had ended it"
 	}
 }

@@ -76,6 +76,9 @@ var mutants = []mutant{
 	// L1.
 	{"checker/tokens.go", `if before == nil {`, `if before == nil || before.Process == l.Process {`}, // one client may use a token twice
 	{"checker/votes.go", `b.answers >= b.needs`, `b.answers >= b.needs-1`},
+	{"checker/votes.go", `since = min(since, asked)`, `_ = asked`},                                                                                     // the call may still be open
+	{"checker/votes.go", `return since - r.h.Header.TTL/20`, `return since`},                                                                           // a client may notice late
+	{"checker/votes.go", `}) || r.askedUncalled(l)`, `})`},                                                                                             // what was sent without a call
 	{"checker/votes.go", `if counts && v.Yes && sent(v) >= from-r.slack && v.At <= g.At+r.slack {`, `if counts && v.Yes && sent(v) >= from-r.slack {`}, // an answer that came later
 	{"checker/votes.go", `if counts && v.Yes && sent(v) >= from-r.slack && v.At <= g.At+r.slack {`, `if counts && v.Yes && v.At <= g.At+r.slack {`},    // one of an earlier acquire
 	{"checker/votes.go", `if counts && v.Yes && sent(v) >= from-r.slack && v.At <= g.At+r.slack {`, `if counts && (v.Yes || v.Unknown) && sent(v) >= from-r.slack && v.At <= g.At+r.slack {`},
@@ -117,6 +120,8 @@ var mutants = []mutant{
 	{"checker/liveness.go", `return a.dropped || !a.ok && a.ended >= r.interrupted.at`, `return !a.ok && a.ended >= r.interrupted.at`}, // whose client ended
 	{"checker/liveness.go", `if a.ops[0] < h.index {`, `if a.ended < h.at {`},                                                          // acquires of before the healing
 	{"checker/drought.go", `2*ttl + 5*time.Second`, `ttl + 5*time.Second`},
+	{"checker/drought.go", `					s.From = at
+`, ``}, // a lease of no length ends a wait
 	{"checker/drought.go", `spare := len(used) - r.quorum()`, `spare := len(used) - r.quorum() - 1`},
 	{"checker/drought.go", `min(a.ended, r.interrupted.at)`, `a.ended`}, // what the harness cancelled
 	{"checker/drought.go", `took := d.to - d.from; took <= bound || took <=`, `took := d.to - d.from; took <= 2*bound || took <=`},

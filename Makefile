@@ -12,7 +12,7 @@
 #               the checkers beside their oracle on a million random histories, all planted faults
 #               in them, a history of 10,000,000 lines, an audit of every lock with the whole battery,
 #               and estimates of risks beside simulations of all that happens
-.PHONY: run check test nightly lint docs release image module-path claims stress bench setup-run setup-test
+.PHONY: run check test nightly lint docs release image module-path scoreboard claims stress bench setup-run setup-test
 
 GO ?= go
 # Modules of their own, so that the lock and the harness depend on nothing of theirs.
@@ -95,6 +95,12 @@ docs:
 # Renames the module everywhere, for whoever hosts it: make module-path TO=example.org/you/lockpick
 module-path:
 	@$(GO) run ./internal/modulepath $(TO)
+
+# Audits the clients of other libraries, and writes docs/scoreboard.md: about two hours.
+scoreboard: setup-test
+	@$(BUILD) -o lockpick ./cmd/lockpick
+	@mkdir -p dist/clients && $(GO) build -C clients/go -o ../../dist/clients/lockpick-go-clients .
+	@PATH="$$PATH:$(CURDIR)/dist/clients" ./lockpick scoreboard --reuse --markdown docs/scoreboard.md $(ARGS)
 
 claims:
 	@$(GO) build -o lockpick ./cmd/lockpick

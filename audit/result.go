@@ -101,6 +101,8 @@ type Finding struct {
 	Reason  []string      `json:"reason,omitempty"`  // step by step
 	Run     string        `json:"run,omitempty"`     // the folder below Folder that keeps it
 	Command string        `json:"command,omitempty"` // that replays it
+
+	Replayed *Replays `json:"replayed,omitempty"` // by Confirm
 }
 
 // Count is how many cells have each outcome.

@@ -116,6 +116,9 @@ func Run(ctx context.Context, opt Options) (*Result, error) {
 	if err := a.tidy(); err != nil {
 		return nil, &campaign.HarnessError{Err: err}
 	}
+	if a.redis != "" {
+		result.Versions["redis"] = a.redis
+	}
 	result.Interrupted = ctx.Err() != nil
 	result.Took = time.Since(a.started)
 	return result, result.write(filepath.Join(a.evidence.Dir, ResultFile))
@@ -192,6 +195,7 @@ type audit struct {
 	mu     sync.Mutex
 	status Status
 	broken map[string]bool // situations
+	redis  string          // the masters' version
 	err    error
 }
 
@@ -355,6 +359,7 @@ func (a *audit) attempt(ctx context.Context, s *series, i int) {
 	if t != nil {
 		t.after = time.Since(s.began)
 		s.trials[i] = t
+		a.redis = t.redis
 		s.decideWhereToStop()
 		if t.breaks(s.of) {
 			if a.broken == nil {

@@ -35,6 +35,7 @@ type trial struct {
 	after    time.Duration // real time since the series began
 	run      string        // the folder that keeps it; "": none
 	kept     bool          // a finding refers to it
+	redis    string        // the masters' version
 }
 
 // judgement is what a schedule showed of one property.
@@ -96,7 +97,7 @@ func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &trial{scenario: c, leases: r.Counts.Granted, notes: r.Notes, run: run}
+	t := &trial{scenario: c, leases: r.Counts.Granted, notes: r.Notes, run: run, redis: r.Versions["redis"]}
 	if ctx.Err() != nil && r.CutShort != "" && r.Verdict() != checker.Violated {
 		return nil, nil
 	}

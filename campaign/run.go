@@ -280,7 +280,7 @@ func (c *campaign) runStages() (err error) {
 		return err
 	}
 	c.nemesis = nemesis.New(nemesis.Env{
-		Cluster: c.masters, Clients: workload.Clients(s.Clients), Keys: c.inspectedKeys(), Pauses: w.Pauses,
+		Cluster: c.masters, Clients: workload.Clients(s.Clients), Keys: c.keysToInspect(), Pauses: w.Pauses,
 		Runtime: c.runtime, History: c.recorder, Start: c.start, TTL: s.TTL, Seed: s.Seed, Source: c.source,
 		Fill: 4 * s.MaxMemory,
 	})

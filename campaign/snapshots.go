@@ -13,9 +13,6 @@ import (
 func (c *campaign) observeMasters(ctx context.Context) {
 	for c.runtime.Sleep(ctx, c.snapshotInterval()) == nil {
 		keys := c.inspectedKeys()
-		if keys != nil {
-			keys = append(keys, c.redisKeyNames()...)
-		}
 		for _, m := range c.masters.Masters() {
 			looking, end := c.within(ctx, 200*time.Millisecond)
 			asked := c.runtime.Now()
@@ -29,7 +26,7 @@ func (c *campaign) observeMasters(ctx context.Context) {
 			offset := look.Time.Sub(asked.Add(had.Sub(asked) / 2)).Round(time.Microsecond)
 			v := &history.Value{Expires: map[string]time.Duration{}, Offset: &offset, Took: had.Sub(asked)}
 			if keys != nil {
-				v.Keys = look.Keys
+				v.Keys = look.Tokens()
 			}
 			for key, end := range look.Expires {
 				v.Expires[key] = end.Sub(c.start).Round(time.Microsecond)
@@ -50,10 +47,19 @@ func (c *campaign) snapshotInterval() time.Duration {
 	return every
 }
 
-// inspectedKeys are the keys to ask masters for; nil if what they store are not tokens.
+// inspectedKeys are the keys to ask masters for: those of the locks, and the other names that votes
+// have shown so far. It is nil if what they store are not tokens.
 func (c *campaign) inspectedKeys() []string {
 	if c.s.kind(c.hello).Opaque {
 		return nil
 	}
-	return workload.Keys(c.s.Keys)
+	return append(workload.Keys(c.s.Keys), c.redisKeyNames()...)
+}
+
+// keysToInspect is inspectedKeys for the nemesis, which asks later; nil if that would be nil.
+func (c *campaign) keysToInspect() func() []string {
+	if c.inspectedKeys() == nil {
+		return nil
+	}
+	return c.inspectedKeys
 }

@@ -113,6 +113,9 @@ func WhyNotTested(p checker.Property, h *history.History) string {
 	case checker.OwnKeys.Name:
 		return "no vote for a release or an extension was recorded"
 	case checker.MinValidity.Name:
+		if h.Header.Until == history.UntilReleased {
+			return "the leases of this lock promise no time"
+		}
 		return "no vote on a lease was recorded"
 	case checker.FencedWrites.Name, checker.FencingMonotone.Name:
 		if !h.Header.Fencing {

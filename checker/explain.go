@@ -55,7 +55,11 @@ func (n *narrative) lease(l *history.Lease, until time.Duration) {
 	if l.Fence != 0 {
 		fence = fmt.Sprintf(" with the fencing token %d", l.Fence)
 	}
-	e.Text = fmt.Sprintf("%s was granted %s%s, valid until %s, %s", l.Process, l.Key, fence, at(g.Until), r.by(voters, r.lookup().votedOn(l, history.CommandSet), g.Index))
+	valid := "valid until " + at(g.Until)
+	if r.h.Header.Until == history.UntilReleased {
+		valid = "valid until it is released"
+	}
+	e.Text = fmt.Sprintf("%s was granted %s%s, %s, %s", l.Process, l.Key, fence, valid, r.by(voters, r.lookup().votedOn(l, history.CommandSet), g.Index))
 	if g.Until <= g.At {
 		e.Text = fmt.Sprintf("%s was granted %s%s, whose validity had ended at %s, %s", l.Process, l.Key, fence, at(g.Until), r.by(voters, r.lookup().votedOn(l, history.CommandSet), g.Index))
 	}

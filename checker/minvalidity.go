@@ -28,7 +28,7 @@ type short struct {
 // So does one that answered a SET of an earlier acquire with the same token after this one was called.
 func (r *run) minValidity() *judgement {
 	q, ttl := r.quorum(), r.h.Header.TTL
-	if q == 0 || ttl <= 0 {
+	if q == 0 || ttl <= 0 || r.h.Header.Until == history.UntilReleased { // what promises no time cannot fall short of it
 		return nil
 	}
 	var judged []time.Duration

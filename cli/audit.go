@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -108,12 +107,8 @@ func runAudit(cmd *cobra.Command, flags auditFlags) error {
 	flags.Report = func(dir string, h *history.History, r *campaign.Result) error { return writeReport(dir, h, r) }
 	r, err := audit.Run(cmd.Context(), flags.Options)
 	show.done()
-	var problem *campaign.Problem
-	if errors.As(err, &problem) {
-		return usageError{fmt.Errorf("--%s: %s", problem.Field, problem.Says)}
-	}
 	if err != nil {
-		return err
+		return flagProblem(err)
 	}
 	return tellAudit(r, before, flags)
 }
@@ -152,11 +147,7 @@ func tellAudit(r, before *audit.Result, flags auditFlags) error {
 		if file.path == "" {
 			continue
 		}
-		f, err := os.Create(file.path)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(file.write(f, filepath.Dir(file.path)), f.Close()); err != nil {
+		if err := writeTo(file.path, func(w io.Writer) error { return file.write(w, filepath.Dir(file.path)) }); err != nil {
 			return err
 		}
 	}
@@ -174,10 +165,7 @@ func tellAudit(r, before *audit.Result, flags auditFlags) error {
 
 func printAudit(r, before *audit.Result, changes []audit.Change, page string, flags auditFlags) error {
 	if flags.asJSON {
-		e := json.NewEncoder(os.Stdout)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		return e.Encode(struct {
+		return reports.WriteJSON(os.Stdout, struct {
 			Verdict checker.Verdict `json:"verdict"`
 			*audit.Result
 			Changes []audit.Change `json:"changes"`

@@ -2,9 +2,9 @@ package cli
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -241,11 +241,7 @@ func tellClaims(all []claims.Claim, r, before *claims.Result, flags claimsFlags)
 		}
 	}
 	if flags.junit != "" {
-		f, err := os.Create(flags.junit)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(reports.JUnit(f, r), f.Close()); err != nil {
+		if err := writeTo(flags.junit, func(w io.Writer) error { return reports.JUnit(w, r) }); err != nil {
 			return err
 		}
 	}
@@ -266,19 +262,12 @@ func tellClaims(all []claims.Claim, r, before *claims.Result, flags claimsFlags)
 }
 
 func writeClaimsPage(path string, all []claims.Claim, r *claims.Result, others map[string]*claims.Result) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(reports.ClaimsPage(f, filepath.Dir(path), all, r, others), f.Close())
+	return writeTo(path, func(w io.Writer) error { return reports.ClaimsPage(w, filepath.Dir(path), all, r, others) })
 }
 
 func printClaims(r, before *claims.Result, changes []claims.Change, pages []string, flags claimsFlags) error {
 	if flags.asJSON {
-		e := json.NewEncoder(os.Stdout)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		return e.Encode(struct {
+		return reports.WriteJSON(os.Stdout, struct {
 			*claims.Result
 			Changes []claims.Change `json:"changes"`
 			Page    string          `json:"page"`

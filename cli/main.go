@@ -170,7 +170,7 @@ harness.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w (see: %s --help)", err, cmd.CommandPath())}
 	})
-	root.AddCommand(runCommand(), auditCommand(), claimsCommand(), exploreCommand(), mergeCommand(), exhaustCommand(), shrinkCommand(), replayCommand(), whyCommand(), checkCommand(), watchCommand(), riskCommand(), reportCommand(), exportCommand(), diffCommand(), serveCommand(), listCommand(), doctorCommand(), imageCommand(), versionCommand(), clientCommand())
+	root.AddCommand(runCommand(), auditCommand(), scoreboardCommand(), claimsCommand(), exploreCommand(), mergeCommand(), exhaustCommand(), shrinkCommand(), replayCommand(), whyCommand(), checkCommand(), watchCommand(), riskCommand(), reportCommand(), exportCommand(), diffCommand(), serveCommand(), listCommand(), doctorCommand(), imageCommand(), versionCommand(), clientCommand())
 	complete(root)
 	for _, c := range root.Commands() {
 		c.Args = asUsage(c.Args)

@@ -20,6 +20,7 @@ type progress struct {
 	terminal bool
 	bar      *progressbar.ProgressBar
 	last     time.Time
+	stepped  time.Time // when steps showed something
 }
 
 // every is the time between two lines without a terminal.
@@ -42,6 +43,16 @@ func (p *progress) live(s campaign.Status) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.show(describe(s), min(s.Elapsed, s.Limit).Milliseconds(), s.Limit.Milliseconds())
+}
+
+// steps shows how many of some steps are done. It may be called for each: it shows some of them a second.
+func (p *progress) steps(done, all int, text func() string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Since(p.stepped) > 100*time.Millisecond {
+		p.stepped = time.Now()
+		p.show(text(), int64(done), int64(all))
+	}
 }
 
 // show shows how much is done, and a text. The caller holds p.mu.

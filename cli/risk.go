@@ -91,15 +91,8 @@ func runRisk(cmd *cobra.Command, args []string, flags riskFlags) error {
 	flags.WhatIf = !flags.noWhatIf
 	roomy()
 	show := newProgress()
-	last := time.Time{}
 	flags.Live = func(s risk.Status) {
-		if time.Since(last) < 100*time.Millisecond {
-			return
-		}
-		last = time.Now()
-		show.mu.Lock()
-		defer show.mu.Unlock()
-		show.show(fmt.Sprintf("%d of at most %d samples; now %s", s.Done, s.Of, s.Now), int64(s.Done), int64(s.Of))
+		show.steps(s.Done, s.Of, func() string { return fmt.Sprintf("%d of at most %d samples; now %s", s.Done, s.Of, s.Now) })
 	}
 	r, err := risk.Estimate(cmd.Context(), flags.Options)
 	show.done()
@@ -111,10 +104,7 @@ func runRisk(cmd *cobra.Command, args []string, flags riskFlags) error {
 		return err
 	}
 	if flags.asJSON {
-		e := json.NewEncoder(os.Stdout)
-		e.SetEscapeHTML(false)
-		e.SetIndent("", "  ")
-		err = e.Encode(struct {
+		err = reports.WriteJSON(os.Stdout, struct {
 			*risk.Result
 			Page string `json:"page"`
 		}{r, page})
@@ -173,12 +163,4 @@ func keepRisk(r *risk.Result, flags riskFlags) (page string, err error) {
 		}
 	}
 	return page, nil
-}
-
-func writeTo(path string, write func(io.Writer) error) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(f), f.Close())
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -211,11 +212,16 @@ func runScenario(ctx context.Context, s campaign.Scenario, store campaign.Store,
 
 // writeReport writes report.html into a run's folder.
 func writeReport(dir string, h *history.History, r *campaign.Result) error {
-	f, err := os.Create(filepath.Join(dir, campaign.ReportFile))
+	return writeTo(filepath.Join(dir, campaign.ReportFile), func(w io.Writer) error { return reports.HTML(w, h, r) })
+}
+
+// writeTo writes a file.
+func writeTo(path string, write func(io.Writer) error) error {
+	f, err := os.Create(path)
 	if err != nil {
 		return err
 	}
-	return errors.Join(reports.HTML(f, h, r), f.Close())
+	return errors.Join(write(f), f.Close())
 }
 
 // output says how a result is printed.

@@ -35,6 +35,7 @@ type watchFlags struct {
 	history    string
 	figures    string
 	scenario   string
+	risk       string
 	caFile     string
 	insecure   bool
 }
@@ -80,6 +81,7 @@ Exit codes: 0 no finding is an error, 1 at least one is, 2 no lock was seen, 64 
 	fs.StringVar(&f.history, "history", "", "write the leases as a history to this file, for lockpick check")
 	fs.StringVar(&f.figures, "figures", "", "write the workload's figures to this YAML file")
 	fs.StringVar(&f.scenario, "scenario", "", "write a scenario with this workload to this YAML file, for lockpick run")
+	fs.StringVar(&f.risk, "risk", "", "write a setup with this workload to this YAML file, for lockpick risk")
 	fs.StringVar(&f.caFile, "tls-ca", "", "file with the certificates that sign those of the Redis (PEM; default: the system's)")
 	fs.BoolVar(&f.insecure, "tls-insecure", false, "do not verify the certificates of the Redis")
 	return cmd
@@ -280,11 +282,14 @@ func (f *watchFlags) finish(out io.Writer, lint *watch.Lint, tap *watch.Tap, not
 			return fmt.Errorf("write the figures: %w", err)
 		}
 	}
-	if f.scenario != "" {
+	for _, file := range []struct{ what, path, text string }{{"scenario", f.scenario, r.Figures.Scenario()}, {"setup", f.risk, r.Figures.Risk()}} {
+		if file.path == "" {
+			continue
+		}
 		if r.Leases == 0 {
-			fmt.Fprintln(os.Stderr, "no scenario was written: no lease was seen")
-		} else if err := os.WriteFile(f.scenario, []byte(r.Figures.Scenario()), 0o666); err != nil {
-			return fmt.Errorf("write the scenario: %w", err)
+			fmt.Fprintf(os.Stderr, "no %s was written: no lease was seen\n", file.what)
+		} else if err := os.WriteFile(file.path, []byte(file.text), 0o666); err != nil {
+			return fmt.Errorf("write the %s: %w", file.what, err)
 		}
 	}
 	if f.json {

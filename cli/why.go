@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -42,15 +41,10 @@ Exit codes: 0 done, 2 the scenario violates nothing or it was interrupted, 64 ba
 				return usageError{errors.New("--points is 2 to 1000, --branches 5 to 100000")}
 			}
 			roomy()
-			show, last := newProgress(), time.Time{}
+			show := newProgress()
 			how.Scenario = s
 			how.Live = func(done, of int) {
-				if time.Since(last) > 100*time.Millisecond {
-					last = time.Now()
-					show.mu.Lock()
-					defer show.mu.Unlock()
-					show.show(fmt.Sprintf("%d of at most %d runs", done, of), int64(done), int64(of))
-				}
+				show.steps(done, of, func() string { return fmt.Sprintf("%d of at most %d runs", done, of) })
 			}
 			r, err := search.Why(cmd.Context(), how)
 			show.done()

@@ -25,6 +25,8 @@ type Client struct {
 	Language string
 	Summary  string // one line
 	Package  string // what has to be installed, as Debian calls it, or how it is built
+	Promise  string // what its documentation says about safety, in our words; empty: there is no library behind it
+	Source   string // where it says so
 	file     string
 	args     []string   // after the file
 	run      [][]string // interpreters that may have the library, with their arguments
@@ -49,18 +51,36 @@ const goBinary = "lockpick-go-clients"
 
 // All lists them.
 var All = []Client{
-	{Name: "redis-py", Language: "Python", Summary: "redis-py's Lock, on the first master", Package: "python3-redis", file: "python/redis_py.py", run: python, probe: []string{"-c", "import redis"}},
-	{Name: "tooz", Language: "Python", Summary: "OpenStack's tooz with its Redis driver, on the first master", Package: "python3-tooz python3-redis", file: "python/tooz_redis.py", run: python, probe: []string{"-c", "import redis, tooz.drivers.redis"}},
-	{Name: "symfony-lock", Language: "PHP", Summary: "Symfony's Lock with a RedisStore, on the first master", Package: "php-cli php-symfony-lock php-redis", file: "php/symfony_lock.php", run: php, probe: []string{"-r", symfony}},
-	{Name: "symfony-combined", Language: "PHP", Summary: "Symfony's Lock with a CombinedStore and the ConsensusStrategy, over all masters", Package: "php-cli php-symfony-lock php-redis", file: "php/symfony_lock.php", args: []string{"combined"}, run: php, probe: []string{"-r", symfony}},
-	{Name: "laravel", Language: "PHP", Summary: "Laravel's RedisLock over Predis, on the first master", Package: "php-cli php-illuminate-cache php-predis", file: "php/laravel.php", run: php, probe: []string{"-r", `require 'Illuminate/Cache/autoload.php'; require 'Predis/autoload.php';`}},
+	{Name: "redis-py", Language: "Python", Summary: "redis-py's Lock, on the first master", Package: "python3-redis",
+		Promise: "A lock that processes and machines share. It is released when its timeout is over; to avoid deadlocks between locks is the user's task.", Source: "the documentation of redis.lock.Lock",
+		file: "python/redis_py.py", run: python, probe: []string{"-c", "import redis"}},
+	{Name: "tooz", Language: "Python", Summary: "OpenStack's tooz with its Redis driver, on the first master", Package: "python3-tooz python3-redis",
+		Promise: "Consistent on one server only. For locks it asks for a Redis with an append-only file, and says that values can be lost in a failover.", Source: "the documentation of tooz.drivers.redis.RedisDriver",
+		file: "python/tooz_redis.py", run: python, probe: []string{"-c", "import redis, tooz.drivers.redis"}},
+	{Name: "symfony-lock", Language: "PHP", Summary: "Symfony's Lock with a RedisStore, on the first master", Package: "php-cli php-symfony-lock php-redis",
+		Promise: "One holder at a time. Locks are in memory and would be lost when Redis restarts, so it asks for care with restarts; work has to be shorter than the lock's TTL.", Source: "symfony.com/doc, The Lock Component, Reliability",
+		file: "php/symfony_lock.php", run: php, probe: []string{"-r", symfony}},
+	{Name: "symfony-combined", Language: "PHP", Summary: "Symfony's Lock with a CombinedStore and the ConsensusStrategy, over all masters", Package: "php-cli php-symfony-lock php-redis",
+		Promise: "As one store, and with a strict majority of stores. It asks that all of them are equally reliable, and that none restarts without its keys.", Source: "symfony.com/doc, The Lock Component, Reliability",
+		file: "php/symfony_lock.php", args: []string{"combined"}, run: php, probe: []string{"-r", symfony}},
+	{Name: "laravel", Language: "PHP", Summary: "Laravel's RedisLock over Predis, on the first master", Package: "php-cli php-illuminate-cache php-predis",
+		Promise: "Atomic locks across servers, without races; only the owner releases its lock.", Source: "laravel.com/docs, Cache, Atomic Locks",
+		file: "php/laravel.php", run: php, probe: []string{"-r", `require 'Illuminate/Cache/autoload.php'; require 'Predis/autoload.php';`}},
 	{Name: "node-redis", Language: "JavaScript", Summary: "a textbook lock over node-redis, on the first master", Package: "nodejs node-redis", file: "node/node_redis.js", run: node, probe: []string{"-e", "require('redis')"}},
 	{Name: "redis-rb", Language: "Ruby", Summary: "a textbook lock over redis-rb, on the first master", Package: "ruby-redis", file: "ruby/redis_rb.rb", run: ruby, probe: []string{"-e", "require 'redis'"}},
 	{Name: "redis-perl", Language: "Perl", Summary: "a textbook lock over Redis.pm, on the first master", Package: "libredis-perl", file: "perl/redis.pl", run: perl, probe: []string{"-e", "use Redis"}},
-	{Name: "go-redsync", Language: "Go", Summary: "redsync, over all masters", Package: goPackage, args: []string{"redsync"}},
-	{Name: "go-redislock", Language: "Go", Summary: "bsm/redislock, on the first master", Package: goPackage, args: []string{"redislock"}},
-	{Name: "go-rueidislock", Language: "Go", Summary: "rueidislock, on the first master", Package: goPackage, args: []string{"rueidislock"}},
-	{Name: "go-zero", Language: "Go", Summary: "go-zero's RedisLock, on the first master", Package: goPackage, args: []string{"go-zero"}},
+	{Name: "go-redsync", Language: "Go", Summary: "redsync, over all masters", Package: goPackage,
+		Promise: "Mutual exclusion as the Redis documentation describes it (distlock). It says that the algorithm was not formally analysed.", Source: "README of github.com/go-redsync/redsync/v4",
+		args: []string{"redsync"}},
+	{Name: "go-redislock", Language: "Go", Summary: "bsm/redislock, on the first master", Package: goPackage,
+		Promise: "A simple distributed lock, with a reference to the Redis documentation (distlock).", Source: "README of github.com/bsm/redislock",
+		args: []string{"redislock"}},
+	{Name: "go-rueidislock", Language: "Go", Summary: "rueidislock, on the first master", Package: goPackage,
+		Promise: "The lock's context ends at once when its keys are not held any more, as Redis reports changed keys to the client; the lock is extended by itself.", Source: "README of github.com/redis/rueidis/rueidislock",
+		args: []string{"rueidislock"}},
+	{Name: "go-zero", Language: "Go", Summary: "go-zero's RedisLock, on the first master", Package: goPackage,
+		Promise: "A lock in Redis; its documentation says nothing about failures.", Source: "the documentation of core/stores/redis.RedisLock",
+		args: []string{"go-zero"}},
 }
 
 // Named finds a client.
@@ -96,6 +116,19 @@ func (c Client) Command() ([]string, error) {
 		return slices.Concat(run, []string{file}, c.args), nil
 	}
 	return nil, fmt.Errorf("what the client %s needs is %w: sudo apt-get install %s", c.Name, ErrMissing, c.Package)
+}
+
+// Installed names the client's packages with their versions, as Debian knows them; "" if it does
+// not.
+func (c Client) Installed() string {
+	if c.file == "" {
+		return ""
+	}
+	out, err := exec.Command("dpkg-query", append([]string{"--show", "--showformat", "${Package} ${Version}\n"}, strings.Fields(c.Package)...)...).Output()
+	if err != nil {
+		return ""
+	}
+	return strings.Join(strings.Split(strings.TrimSpace(string(out)), "\n"), ", ")
 }
 
 // Resolve is Command for a word that names a client, and any other command as it is.

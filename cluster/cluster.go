@@ -85,19 +85,34 @@ type Master interface {
 	Failover(ctx context.Context, t Takeover) error
 
 	// Inspect asks the master, without using links, which run of the server answers and what it
-	// stores under the keys. Keys that do not store a string are left out. It fails while the
-	// master is paused or down, and does not wait for other calls.
+	// stores under the keys. It fails while the master is paused or down, and does not wait for
+	// other calls.
 	Inspect(ctx context.Context, keys []string) (Snapshot, error)
 }
 
 // Snapshot is what a master reports about itself and what the shim reports about its disk.
 type Snapshot struct {
 	RunID   string               // differs after each start of the server
-	Keys    map[string]string    // of the requested keys, those that exist
+	Keys    map[string]string    // of the requested keys, those that exist and store a string
+	Other   bool                 // a requested key exists and stores something else
 	Expires map[string]time.Time // of these keys, those that expire: when, on the master's clock
 	Time    time.Time            // on its own clock
 	Evicted int64                // number of keys evicted since its start
 	Disk    DiskCounts
+}
+
+// Tokens returns the tokens that the keys store, as histories write them: as votes do, although
+// they may be any bytes. It returns nil if a key stores something else than a string, such as a
+// sorted set: what a snapshot cannot read is no evidence that a token is not there.
+func (s *Snapshot) Tokens() map[string]string {
+	if s.Other || s.Keys == nil {
+		return nil
+	}
+	tokens := make(map[string]string, len(s.Keys))
+	for key, token := range s.Keys {
+		tokens[key] = resp.Printable(token)
+	}
+	return tokens
 }
 
 // DiskCounts are the numbers of operations of a master's disk since the cluster was started.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -62,15 +63,16 @@ func (x *failover) install(ctx context.Context) error {
 		stored := x.n.watch.stored(x.n.now())
 		looking, cancel := x.n.within(ctx, lookRunning)
 		defer cancel()
-		look, err := m.Inspect(looking, x.n.env.Keys)
+		look, err := m.Inspect(looking, x.n.keys())
 		if err != nil {
 			return nil // it is under another fault already
 		}
 		x.n.recordState(m, &look)
 		x.mu.Lock()
 		defer x.mu.Unlock()
+		has := look.Tokens()
 		for key, token := range stored[m.Name()] {
-			if look.Keys[key] != token {
+			if has != nil && !slices.Contains(slices.Collect(maps.Values(has)), token) {
 				x.lost = append(x.lost, m.Name()+" lost "+key)
 			}
 		}

@@ -115,7 +115,7 @@ func (n *Nemesis) snapshots(ctx context.Context, masters []cluster.Master) map[s
 	_ = n.each(masters, func(m cluster.Master) error {
 		looking, cancel := n.within(ctx, lookRunning)
 		defer cancel()
-		look, err := m.Inspect(looking, n.env.Keys)
+		look, err := m.Inspect(looking, n.keys())
 		mu.Lock()
 		defer mu.Unlock()
 		if err == nil {

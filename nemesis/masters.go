@@ -108,7 +108,7 @@ func (r *restart) install(ctx context.Context) error {
 		down := m.State() == cluster.Down
 		looking, cancel := r.n.within(ctx, lookPaused)
 		defer cancel()
-		look, looked := m.Inspect(looking, r.n.env.Keys)
+		look, looked := m.Inspect(looking, r.n.keys())
 		r.mu.Lock()
 		if looked == nil {
 			r.before[m.Name()] = look
@@ -137,7 +137,7 @@ func (r *restart) heal(ctx context.Context) (proof, string, error) {
 		}
 		looking, cancel := r.n.within(ctx, lookRunning)
 		defer cancel()
-		after, err := m.Inspect(looking, r.n.env.Keys)
+		after, err := m.Inspect(looking, r.n.keys())
 		if err != nil {
 			r.n.recordState(m, nil)
 			return fmt.Errorf("started, but then gave no answer: %w", err)

@@ -16,7 +16,7 @@ import (
 type Env struct {
 	Cluster cluster.Cluster
 	Clients []string
-	Keys    []string
+	Keys    func() []string // that masters are asked for, by the names that they have there; nil: none
 	Pauses  Pauses
 	Runtime cluster.Runtime
 	History *history.Recorder
@@ -108,11 +108,20 @@ func (n *Nemesis) recordDown(m cluster.Master) {
 func (n *Nemesis) recordState(m cluster.Master, look *cluster.Snapshot) {
 	v := &history.Value{State: string(m.State())}
 	if look != nil {
-		if len(n.env.Keys) > 0 {
-			v.Keys = look.Keys
+		if n.env.Keys != nil {
+			v.Keys = look.Tokens()
 		}
 	}
 	n.env.History.Record(history.Op{Process: m.Name(), Type: history.Info, F: history.FState, Value: v})
+}
+
+// keys are those that masters are asked for. Asked for the names that locks give them, a master
+// would seem to have lost what it stores under other names.
+func (n *Nemesis) keys() []string {
+	if n.env.Keys == nil {
+		return nil
+	}
+	return n.env.Keys()
 }
 
 // now returns the run's time.

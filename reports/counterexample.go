@@ -97,7 +97,7 @@ func shrunk(z *search.ShrinkResult) []string {
 }
 
 // ToldJSON writes a counterexample as one JSON object.
-func ToldJSON(w io.Writer, c Counterexample) error { return encode(w, c.json()) }
+func ToldJSON(w io.Writer, c Counterexample) error { return WriteJSON(w, c.json()) }
 
 // counterexampleJSON is a counterexample as scripts read it: its fields are a contract.
 type counterexampleJSON struct {

@@ -161,7 +161,7 @@ func perMinute(n int, d time.Duration) *float64 {
 }
 
 // DiffJSON writes a comparison as one JSON object.
-func DiffJSON(w io.Writer, d *Diff) error { return encode(w, d) }
+func DiffJSON(w io.Writer, d *Diff) error { return WriteJSON(w, d) }
 
 // DiffTerminal writes a comparison for a terminal with some columns.
 func DiffTerminal(w io.Writer, d *Diff, width int) error {

@@ -63,5 +63,5 @@ func ExhaustedJSON(w io.Writer, x *exhaust.Result, kept *campaign.Result) error 
 			out.Counterexample.Run, out.Counterexample.Report, out.Counterexample.History = kept.Run, kept.Report, kept.History
 		}
 	}
-	return encode(w, out)
+	return WriteJSON(w, out)
 }

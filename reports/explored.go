@@ -188,5 +188,5 @@ func ExploredJSON(w io.Writer, x *search.ExploreResult, found []Counterexample) 
 		}
 		out.Violations = append(out.Violations, v)
 	}
-	return encode(w, out)
+	return WriteJSON(w, out)
 }

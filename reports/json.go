@@ -47,10 +47,11 @@ func JSON(w io.Writer, r *campaign.Result) error {
 	for _, v := range r.Verdicts {
 		s.Verdicts = append(s.Verdicts, verdictJSON{v.Name, v.Level, v.Key, v.Verdict, v.Why})
 	}
-	return encode(w, s)
+	return WriteJSON(w, s)
 }
 
-func encode(w io.Writer, v any) error {
+// WriteJSON writes one JSON object, indented.
+func WriteJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")

@@ -28,7 +28,7 @@ func Replayed(w io.Writer, r *search.ReplayResult) error {
 func ReplayedJSON(w io.Writer, r *search.ReplayResult) error {
 	rate, low, high := r.Rate()
 	c := r.Conclude()
-	return encode(w, struct {
+	return WriteJSON(w, struct {
 		Verdict    checker.Verdict `json:"verdict"` // violated: reproduced
 		Why        string          `json:"why"`     // it is neither violated nor holds
 		Driver     string          `json:"driver"`

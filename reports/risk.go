@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"lockpick/risk"
+	"lockpick/search"
 )
 
 // Risk writes an estimate: what to expect of a year, by cause, and what other setups would change.
@@ -91,7 +92,7 @@ func RiskHeadlines(r *risk.Result) []string {
 func riskSetup(r *risk.Result) string {
 	s := &r.Setup
 	text := fmt.Sprintf("%s on %s with persistence %s, TTL %v, %s acquisitions/s of which %s find the key held", s.Lock, plural(s.Masters, "master"), s.Persistence, s.TTL,
-		strconv.FormatFloat(s.Acquisitions, 'g', -1, 64), share(r.Contended))
+		strconv.FormatFloat(s.Acquisitions, 'g', -1, 64), search.Percent(r.Contended))
 	if s.Fencing {
 		text += ", fencing"
 	}
@@ -188,5 +189,3 @@ func twoDigits(x float64) string {
 	}
 	return strconv.FormatFloat(x, 'e', 1, 64)
 }
-
-func share(x float64) string { return twoDigits(100*x) + " %" }

@@ -1,7 +1,6 @@
 package reports
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -78,11 +77,5 @@ func endOf(r *search.WhyResult) (at time.Duration) {
 
 // WhyJSON writes the same as one JSON object.
 func WhyJSON(w io.Writer, r *search.WhyResult) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	if err := e.Encode(r); err != nil {
-		return fmt.Errorf("reports: write JSON: %w", err)
-	}
-	return nil
+	return WriteJSON(w, r)
 }

@@ -1,7 +1,6 @@
 package risk
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -44,7 +43,7 @@ func ends(kind string, all bool) func(*Setup, float64, *rand.Rand) event {
 		down := max(s.Downtime.at(u), s.RestartDelay)
 		hit := []string{masterName(s, r)}
 		if all {
-			hit = masterNames(s.Masters)
+			hit = workload.MasterNames(s.Masters)
 		}
 		return event{before: down, steps: func(at time.Duration) []campaign.Step {
 			return []campaign.Step{{Fault: kind, At: at, For: down, Masters: hit}}
@@ -52,13 +51,8 @@ func ends(kind string, all bool) func(*Setup, float64, *rand.Rand) event {
 	}
 }
 
-func masterName(s *Setup, r *rand.Rand) string { return masterNames(s.Masters)[r.IntN(s.Masters)] }
-
-func masterNames(n int) (names []string) {
-	for i := range n {
-		names = append(names, fmt.Sprintf("m%d", i+1))
-	}
-	return names
+func masterName(s *Setup, r *rand.Rand) string {
+	return workload.MasterNames(s.Masters)[r.IntN(s.Masters)]
 }
 
 // causes are all kinds of fault for which a Setup has a rate.

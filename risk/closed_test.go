@@ -61,7 +61,8 @@ func TestClosedForms(t *testing.T) {
 		{"a pause", map[string]string{"client_pauses": "0.01", "client_pause": "600s"}, 2 * 0.01 * hoursPerYear * 20 * -math.Expm1(-others*(600+waited)), true},
 		// The master believes the lease over: a step forward beyond the rest of the TTL.
 		{"a clock step", map[string]string{"clock_steps": "1", "clock_step": "60s"}, 2 * 12 * 20 / 2 * -math.Expm1(-others*(20+waited)), false},
-		// Sections of 20 s under leases of 10 s: whoever comes by 19 s or so writes before their end.
+		// Sections last 20 s, leases 10 s. A client that asks for the key in the first 14 s or so is granted it once
+		// the lease is over, and writes before the section ends.
 		{"a lease that is too short", map[string]string{"ttl": "10s", "hold": "20s"}, 2 * yearSeconds * -math.Expm1(-others*(14+waited)), true},
 	} {
 		t.Run(c.name, func(t *testing.T) {

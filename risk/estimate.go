@@ -104,8 +104,8 @@ func Estimate(ctx context.Context, o Options) (*Result, error) {
 		others, setups = alternatives(o.Setup)
 	}
 	e.of = budget(&o.Setup, o.Samples)
-	for i := range setups {
-		e.of += budget(&setups[i], max(o.Samples/otherShare, 50))
+	for i := range setups { // each cause with as many samples, until it is known which need fewer
+		e.of += budget(&setups[i], o.Samples)
 	}
 	r, err := e.estimate(ctx, o.Setup, func(string) int { return o.Samples }, o.Seed, "")
 	if err != nil {

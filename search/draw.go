@@ -237,5 +237,5 @@ func (d *generator) masters() []string {
 	case p > 0.6:
 		n = min(2, d.base.Masters)
 	}
-	return d.few(masterNames(d.base.Masters), n)
+	return d.few(workload.MasterNames(d.base.Masters), n)
 }

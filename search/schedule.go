@@ -141,7 +141,7 @@ func restrictTo(s campaign.Scenario, clients, masters, keys []string) campaign.S
 	for _, x := range []struct {
 		kept  []string
 		first []string
-	}{{clients, workload.Clients(len(clients))}, {masters, masterNames(len(masters))}, {keys, workload.Keys(len(keys))}} {
+	}{{clients, workload.Clients(len(clients))}, {masters, workload.MasterNames(len(masters))}, {keys, workload.Keys(len(keys))}} {
 		for i, name := range x.kept {
 			renamed[name] = x.first[i]
 		}
@@ -202,13 +202,4 @@ func byNumber(a, b string) int {
 		return len(a) - len(b)
 	}
 	return strings.Compare(a, b)
-}
-
-// masterNames names n masters: m1, m2, …
-func masterNames(n int) []string {
-	var names []string
-	for i := range n {
-		names = append(names, fmt.Sprintf("m%d", i+1))
-	}
-	return names
 }

@@ -13,6 +13,7 @@ import (
 	"lockpick/campaign"
 	"lockpick/checker"
 	"lockpick/history"
+	"lockpick/workload"
 )
 
 // ShrinkOptions are the options of a search for the smallest scenario that violates a property
@@ -298,7 +299,7 @@ func (k *shrinker) explainedFaults(s campaign.Scenario, h *history.History, v *c
 		}
 		s.Schedule = append(s.Schedule, step)
 	}
-	s = restrictTo(s, distinct(v.Clients), masterNames(s.Masters), []string{v.Key})
+	s = restrictTo(s, distinct(v.Clients), workload.MasterNames(s.Masters), []string{v.Key})
 	return &s
 }
 

@@ -114,7 +114,7 @@ func (k *shrinker) leastClients() int {
 // clients removes those without a part in the violation, then one at a time.
 func (k *shrinker) clients() bool {
 	n := k.best.Clients
-	masters, keys := masterNames(k.best.Masters), workload.Keys(k.best.Keys)
+	masters, keys := workload.MasterNames(k.best.Masters), workload.Keys(k.best.Keys)
 	if part := distinct(k.found.Clients); len(part) > 0 && len(part) < n && k.keep(restrictTo(k.best, part, masters, keys), k.leastClients()) {
 		return true
 	}
@@ -133,7 +133,7 @@ func (k *shrinker) masters() bool {
 	clients, keys := workload.Clients(k.best.Clients), workload.Keys(k.best.Keys)
 	for i := n - 1; i > 0 && n >= 5; i-- {
 		for j := i - 1; j >= 0 && !k.outOfTime(); j-- {
-			kept := slices.Delete(slices.Delete(masterNames(n), i, i+1), j, j+1)
+			kept := slices.Delete(slices.Delete(workload.MasterNames(n), i, i+1), j, j+1)
 			if k.keep(restrictTo(k.best, clients, kept, keys), k.required()) {
 				return true
 			}
@@ -143,7 +143,7 @@ func (k *shrinker) masters() bool {
 }
 
 func (k *shrinker) keys() bool {
-	return k.best.Keys > 1 && k.keep(restrictTo(k.best, workload.Clients(k.best.Clients), masterNames(k.best.Masters), []string{k.found.Key}), k.required())
+	return k.best.Keys > 1 && k.keep(restrictTo(k.best, workload.Clients(k.best.Clients), workload.MasterNames(k.best.Masters), []string{k.found.Key}), k.required())
 }
 
 // targets makes faults hit fewer masters and clients: first names instead of words, then fewer
@@ -404,7 +404,7 @@ func (k *shrinker) amplify() {
 			continue
 		}
 		for n := len(step.Masters); n <= k.best.Masters/2+1; n++ {
-			for _, some := range combinations(masterNames(k.best.Masters), n) {
+			for _, some := range combinations(workload.MasterNames(k.best.Masters), n) {
 				candidates = append(candidates, withStep(roomy, i, func(s *campaign.Step) { s.Masters = some }))
 			}
 		}

@@ -194,13 +194,15 @@ func (w *why) measure(at []int) error {
 			all.Go(func() {
 				defer func() { <-width }()
 				h, err := w.branch(n, scheduleSeed(w.scenario.Seed^0x776879, n*w.how.Branches+i))
+				if err == nil {
+					hits[i], shared[i] = w.violation(h) != nil, sharedLines(w.h, h)
+				}
 				w.mu.Lock()
 				defer w.mu.Unlock()
 				if err != nil {
 					failed = cmp.Or(failed, err)
 					return
 				}
-				hits[i], shared[i] = w.violation(h) != nil, sharedLines(w.h, h)
 				w.done++
 				if w.how.Live != nil {
 					w.how.Live(w.done, max(w.of, w.done))

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -116,13 +117,21 @@ func (l *Lint) Progress() Progress {
 	return Progress{Elapsed: time.Since(l.start), Commands: l.commands, Grants: len(l.attempts), Refused: l.refusals, Broken: len(l.broken)}
 }
 
+// lock is a lock of that shape.
+func (f Figures) lock() string {
+	if f.Masters == 1 {
+		return "single"
+	}
+	return "redlock"
+}
+
+// lease is the TTL as other commands take it.
+func (f Figures) lease() time.Duration {
+	return max(f.TTL, 100*time.Millisecond).Round(time.Millisecond)
+}
+
 // Scenario returns a scenario with this workload, for lockpick run.
 func (f Figures) Scenario() string {
-	lock := "redlock"
-	if f.Masters == 1 {
-		lock = "single"
-	}
-	ttl := max(f.TTL, 100*time.Millisecond)
 	low, high := f.Hold.P50/2, max(f.Hold.P90, time.Millisecond)
 	return fmt.Sprintf(`# The workload that lockpick watch has seen: %.1f leases per second, %.0f %% of the acquisitions contended.
 name: watched
@@ -131,5 +140,33 @@ masters: %d
 keys: %d
 ttl: %v
 hold: %v..%v
-`, f.AcquisitionsPerSecond, 100*f.ContendedShare, lock, max(1, f.Masters), min(max(1, f.Keys), 100), ttl.Round(time.Millisecond), low.Round(time.Millisecond), high.Round(time.Millisecond))
+`, f.AcquisitionsPerSecond, 100*f.ContendedShare, f.lock(), max(1, f.Masters), min(max(1, f.Keys), 100), f.lease(), low.Round(time.Millisecond), high.Round(time.Millisecond))
+}
+
+// Risk returns a setup with this workload, for lockpick risk. What may happen to the machines was
+// not seen, and is left to the defaults.
+func (f Figures) Risk() string {
+	text := fmt.Sprintf(`# The workload that lockpick watch has seen. What happens to masters and clients, how masters keep
+# their data, and whether the resource is fenced, it cannot see: lockpick risk --help lists the fields
+# and what they are without you.
+lock: %s
+masters: %d
+ttl: %v
+acquisitions: %.4g
+keys: %d
+contended: %.4g
+`, f.lock(), max(1, f.Masters), f.lease(), f.AcquisitionsPerSecond, max(1, f.Keys), f.ContendedShare)
+	if f.Hold.Count > 0 {
+		at := time.Microsecond
+		text += "hold: "
+		for _, q := range []struct {
+			name string
+			d    time.Duration
+		}{{"p50", f.Hold.P50}, {"p90", f.Hold.P90}, {"p99", f.Hold.P99}, {"max", f.Hold.Max}} {
+			at = max(at, q.d.Round(time.Microsecond))
+			text += fmt.Sprintf("%s=%v,", q.name, at)
+		}
+		text = strings.TrimSuffix(text, ",") + "\n"
+	}
+	return text
 }

@@ -2,6 +2,7 @@ package watch
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -12,7 +13,16 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if what := os.Getenv("WATCH_BETWEEN"); what != "" { // see BenchmarkAddedLatency
+		if err := standBetween(what, os.Getenv("WATCH_TO")); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 // through makes a proxy in front of a server that gets each connection.
 func through(t testing.TB, serve func(net.Conn)) (address string, tap *Tap) {

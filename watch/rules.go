@@ -22,7 +22,7 @@ type Rule struct {
 // Rules are all rules, in the order of reports.
 var Rules = []Rule{
 	{"setnx-then-expire", Error, "The key gets its TTL by a second command: a client that dies between the two locks everyone out.",
-		"SET key token NX PX ttl", "2", "setnx-expire", "lockpick run --lock setnx-expire --driver sim --faults client-kill,reset"},
+		"SET key token NX PX ttl", "2", "setnx-expire", "lockpick claims --only 2"},
 	{"no-ttl", Error, "The key has no TTL: a client that dies while it holds the lock locks everyone out.",
 		"SET key token NX PX ttl", "1", "setnx", "lockpick run --lock setnx --driver sim --faults client-kill"},
 	{"weak-token", Error, "Tokens can be guessed or repeat: they are short, or numbers such as times, counters and process ids.",
@@ -46,7 +46,7 @@ var Rules = []Rule{
 	{"late-extension", Warning, "A lease was extended after it had ended: another client may have had the lock meanwhile.",
 		"extend at half of the TTL, and treat a late extension as a lost lock", "b5", "late-extension", "lockpick run --lock redlock-extend-late --driver sim --faults client-pause"},
 	{"fixed-retry-delay", Warning, "Waiting clients retry at a fixed interval: those that started together go on to collide.",
-		"a random delay before each retry", "b17", "fixed-retry-delay", "lockpick run --lock redlock-fixed-delay --driver sim --faults none"},
+		"a random delay before each retry", "b17", "fixed-retry-delay", "lockpick claims --only b17"},
 	{"busy-polling", Warning, "Waiting clients retry without a pause worth the name: they load Redis and the lock's holder.",
 		"a random delay of tens of milliseconds, growing, before each retry", "19", "random-retry-delay", "lockpick claims --only 19"},
 	{"lost-by-failover", Warning, "The lock is on a Redis with replicas, and nobody waits for them: a failover forgets leases that were granted.",

@@ -20,8 +20,9 @@ const (
 // maxQueued bounds the bytes of copies that wait to be read.
 const maxQueued = 64 << 20
 
-// gather is for how long the reader rests between two looks at the queue.
-const gather = 5 * time.Millisecond
+// gather is for how long the reader rests between two looks at the queue: so short that its bursts
+// hardly delay connections where processors are few (with 5 ms the 99th percentile was 0.3 ms later).
+const gather = time.Millisecond
 
 // quiet is how long a connection must be silent before the tap follows it again after it has
 // dropped copies: then no command waits for its reply.

@@ -61,11 +61,14 @@ func (c *client) use(ctx context.Context, key string) bool {
 			alive = c.release(key, lease)
 		}
 	}
-	return alive || c.startAnew()
+	return alive || c.startAnew(ctx)
 }
 
 // finalCheck acquires and releases each key once, waiting at most bound for each.
 func (c *client) finalCheck(ctx context.Context, bound time.Duration) {
+	if _, absent := c.lock.(noProcess); absent && !c.startAnew(ctx) {
+		return
+	}
 	for i := range c.w.keys {
 		if ctx.Err() != nil {
 			return
@@ -75,40 +78,10 @@ func (c *client) finalCheck(ctx context.Context, bound time.Duration) {
 		if lease != nil {
 			alive = c.release(key, lease)
 		}
-		if !alive && !c.startAnew() {
+		if !alive && !c.startAnew(ctx) {
 			return
 		}
 	}
-}
-
-// startAnew waits until a client that has ended may restart, and makes a new lock for it: its
-// memory is lost.
-func (c *client) startAnew() bool {
-	if _, ok := c.lock.(Process); !c.w.Pauses.ended(c.name) {
-		if err := c.crashed(); err != nil {
-			c.died(err)
-		} else if ok {
-			c.died(errDied)
-		}
-	}
-	c.hold(nil, "")
-	_, process := c.lock.(Process)
-	if l, ok := c.lock.(interface{ Kill() }); ok && !process { // while it is down, no background work of it extends a lease
-		l.Kill()
-	}
-	c.w.Pauses.awaitRestart(c.name)
-	_ = c.closeLock()
-	lock, err := c.another()
-	if err == nil {
-		err = c.renew(lock)
-	}
-	if err != nil {
-		c.w.fail(fmt.Errorf("client %s: start anew: %w", c.name, err))
-		_ = c.renew(noLock{})
-		return false
-	}
-	c.registered()
-	return !c.out
 }
 
 // died records that the client, and with it its lease, has ended without an order.
@@ -123,17 +96,6 @@ func (c *client) died(err error) {
 }
 
 var errDied = errors.New("its process ended by itself")
-
-// another makes a new lock for the client with new links to the masters, because the old links
-// ended with the old lock.
-func (c *client) another() (Lock, error) {
-	s, err := c.w.site(c.name)
-	if err != nil {
-		return nil, err
-	}
-	c.site.Addrs, c.site.Dial, c.site.Masters = s.Addrs, s.Dial, s.Masters
-	return c.newLock()
-}
 
 // newLock makes the client's lock. If the lock panics there, the client ends for good.
 func (c *client) newLock() (lock Lock, err error) {

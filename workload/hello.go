@@ -24,7 +24,7 @@ type Hello struct {
 	Can      []string  `json:"can,omitempty"`     // of the optional parts of the protocol, those that it has
 	Library  string    `json:"library,omitempty"` // that it tests, with its version
 	Masters  Masters   `json:"masters,omitempty"` // that it uses
-	Lifespan *Lifespan `json:"ttl,omitempty"`     // the TTLs that it takes; nil: any
+	Lifespan *Lifespan `json:"ttl,omitempty"`     // the TTLs that it takes; nil: WholeMilliseconds
 	Lease    string    `json:"lease,omitempty"`   // NoLease, or empty
 }
 
@@ -54,6 +54,10 @@ type Lifespan struct {
 	MinMS  float64 `json:"min_ms,omitempty"`  // the shortest
 	UnitMS float64 `json:"unit_ms,omitempty"` // all are multiples of it
 }
+
+// WholeMilliseconds are the TTLs of a client that does not say which it takes: it may hand the
+// number on to Redis, which refuses fractions.
+var WholeMilliseconds = Lifespan{UnitMS: 1}
 
 // Fits returns what is wrong with a TTL for the library, or nil.
 func (l *Lifespan) Fits(ttl time.Duration) error {

@@ -193,6 +193,9 @@ func Keys(n int) []string { return numbered("k", 0, n) }
 // Clients names n clients: c1, c2, …
 func Clients(n int) []string { return numbered("c", 1, n) }
 
+// MasterNames names n masters: m1, m2, …
+func MasterNames(n int) []string { return numbered("m", 1, n) }
+
 func numbered(prefix string, from, n int) []string {
 	var names []string
 	for i := range n {

@@ -30,10 +30,13 @@ type library struct {
 
 type message map[string]any
 
+// anyTTL is what libraries take that have a time.Duration.
+var anyTTL = message{"unit_ms": 1e-6}
+
 var libraries = map[string]library{
-	"redsync":     {openRedsync, message{"can": []string{"extend"}, "library": "redsync " + version("github.com/go-redsync/redsync/v4")}},
-	"redislock":   {openRedislock, message{"can": []string{"extend"}, "masters": 1, "library": "bsm/redislock " + version("github.com/bsm/redislock")}},
-	"rueidislock": {openRueidislock, message{"lease": "none", "masters": 1, "library": "rueidislock " + version("github.com/redis/rueidis")}},
+	"redsync":     {openRedsync, message{"can": []string{"extend"}, "library": "redsync " + version("github.com/go-redsync/redsync/v4"), "ttl": anyTTL}},
+	"redislock":   {openRedislock, message{"can": []string{"extend"}, "masters": 1, "library": "bsm/redislock " + version("github.com/bsm/redislock"), "ttl": anyTTL}},
+	"rueidislock": {openRueidislock, message{"lease": "none", "masters": 1, "library": "rueidislock " + version("github.com/redis/rueidis"), "ttl": anyTTL}},
 	"go-zero": {openGoZero, message{"can": []string{"extend"}, "masters": 1, "library": "go-zero " + version("github.com/zeromicro/go-zero"),
 		"ttl": message{"min_ms": 1000, "unit_ms": 1000}}},
 }

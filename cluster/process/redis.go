@@ -191,8 +191,9 @@ func snapshot(ctx context.Context, c *redis.Client, keys []string) (cluster.Snap
 			} else if d != noExpiry { // it expired between the two commands
 				delete(found.Keys, k)
 			}
-		case errors.Is(err, redis.Nil), redis.HasErrorPrefix(err, "WRONGTYPE"):
-			// The key does not exist, or is not a lock.
+		case redis.HasErrorPrefix(err, "WRONGTYPE"):
+			found.Other = true
+		case errors.Is(err, redis.Nil):
 		default:
 			return cluster.Snapshot{}, fmt.Errorf("GET %s: %w", k, err)
 		}

@@ -259,6 +259,13 @@ func TestLookSaysWhichRunAndWhichKeys(t *testing.T) {
 		if len(first.Keys) != 2 || first.Keys["a"] != "1" {
 			t.Fatalf("keys %q", first.Keys)
 		}
+		if first.Tokens() != nil {
+			t.Errorf("a list that nobody can read is no evidence, but there are %q", first.Tokens())
+		}
+		set(t, c, "bytes", "\xff\x00a")
+		if b, err := m.Inspect(t.Context(), []string{"a", "bytes"}); err != nil || b.Tokens()["bytes"] != `\xff\x00a` || b.Tokens()["a"] != "1" {
+			t.Errorf("%+v, %v; want tokens as votes write them", b, err)
+		}
 		if len(first.Expires) != 0 {
 			t.Errorf("keys without a TTL end at %v", first.Expires)
 		}

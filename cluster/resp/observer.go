@@ -220,7 +220,7 @@ func (o *Observer) tell(v Vote, r *Reply, yes func(*Reply) bool) {
 	if v.Token == "" { // of a key that the client never acquired: not a lock's command
 		return
 	}
-	v.Key, v.Token = printable(v.Key), printable(v.Token)
+	v.Key, v.Token = Printable(v.Key), Printable(v.Token)
 	o.Vote(v)
 }
 
@@ -357,8 +357,8 @@ func arg(args []string, i int) string {
 // maxPrinted bounds the names and tokens that votes carry.
 const maxPrinted = 512
 
-// printable makes a key or a token valid in a history.
-func printable(s string) string {
+// Printable makes a key or a token, which may be any bytes, valid in a history.
+func Printable(s string) string {
 	if !utf8.ValidString(s) {
 		s = strings.Trim(strconv.QuoteToASCII(s), `"`)
 	}

@@ -78,7 +78,7 @@ func (c campaign) inside(rec *history.Recorder, masters *Cluster, rt *Client, st
 		return err
 	}
 	n := nemesis.New(nemesis.Env{
-		Cluster: masters, Clients: workload.Clients(c.clients), Keys: workload.Keys(1), Pauses: load.Pauses, Runtime: rt, History: rec,
+		Cluster: masters, Clients: workload.Clients(c.clients), Keys: func() []string { return workload.Keys(1) }, Pauses: load.Pauses, Runtime: rt, History: rec,
 		Start: start, TTL: c.ttl, Seed: c.seed,
 	})
 	working, stop := rt.WithCancelCause(context.Background())

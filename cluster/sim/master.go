@@ -293,7 +293,11 @@ func (m *Master) snapshot(keys []string) cluster.Snapshot {
 		RunID: m.runID, Keys: map[string]string{}, Expires: map[string]time.Time{}, Time: Epoch.Add(time.Duration(db.clock())), Evicted: m.evicted, Disk: m.disk.counts,
 	}
 	for _, key := range keys {
-		if v, ok := m.store.get(key, db.now); ok && v.hash == nil {
+		v, ok := m.store.get(key, db.now)
+		switch {
+		case ok && v.hash != nil:
+			look.Other = true
+		case ok:
 			look.Keys[key] = v.text
 			if v.expires != never {
 				look.Expires[key] = Epoch.Add(time.Duration(v.expires) * time.Millisecond)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"lockpick/redlock"
@@ -68,19 +69,19 @@ func (c *Client) granted(key, token string, m Message, invoked time.Time) worklo
 // seenToken returns the token that a master has granted since then, if the links saw one. The
 // caller holds c.mu.
 func (c *Client) seenToken(since time.Time) string {
-	var latest grant
-	for _, g := range c.seen {
-		if !g.sent.Before(since) && g.sent.After(latest.sent) {
-			latest = g
+	var latest asked
+	for _, a := range c.asked {
+		if a.yes && !a.sent.Before(since) && a.sent.After(latest.sent) {
+			latest = a
 		}
 	}
 	return latest.token
 }
 
 // lasts returns when a lease ends. The remaining time in the message holds at the time m.At of
-// the machine's clock. If a client does not state it, the TTL counts from when it sent the
-// command that was granted (with several masters, the first of them); if no link saw that
-// command, from the invocation. The caller holds c.mu.
+// the machine's clock. If a client does not state it, the TTL counts from when it sent the first
+// command of the attempt that succeeded; if no link saw that, from the invocation. The caller
+// holds c.mu.
 func (c *Client) lasts(token string, m Message, invoked time.Time) time.Time {
 	switch {
 	case m.At != 0:
@@ -88,16 +89,25 @@ func (c *Client) lasts(token string, m Message, invoked time.Time) time.Time {
 	case c.hello.Lease == workload.NoLease:
 		return invoked.Add(forever)
 	}
-	var first time.Time
-	for _, g := range c.seen {
-		if g.token == token && !g.sent.Before(invoked) && (first.IsZero() || g.sent.Before(first)) {
-			first = g.sent
+	return c.attempted(token, invoked).Add(c.site.TTL)
+}
+
+// attempted returns when the last attempt with a token began, or since if no link saw one. A lock
+// may try several times with the same token: within an attempt no master answers twice (though a
+// Redis client may send a command again that got no answer), and a release ends it.
+func (c *Client) attempted(token string, since time.Time) time.Time {
+	mine := slices.DeleteFunc(slices.Clone(c.asked), func(a asked) bool { return a.token != token || a.sent.Before(since) })
+	slices.SortFunc(mine, func(a, b asked) int { return b.sent.Compare(a.sent) }) // the latest first
+	began := since
+	tried := map[string]bool{}
+	for _, a := range mine {
+		if tried[a.master] && a.answered {
+			break
 		}
+		tried[a.master] = true
+		began = a.sent
 	}
-	if first.IsZero() {
-		first = invoked
-	}
-	return first.Add(c.site.TTL)
+	return began
 }
 
 // forever is the length of leases that have no end.

@@ -90,6 +90,41 @@ func TestTokenFromVotes(t *testing.T) {
 	}
 }
 
+// TestLeaseOfTheLastAttempt: a lock that tries several times with the same token has its lease from its last attempt.
+func TestLeaseOfTheLastAttempt(t *testing.T) {
+	type vote struct {
+		master, command string
+		yes             bool
+		ago             time.Duration // that it was asked, in seconds
+	}
+	const lost = 31 // asked so long ago, a command got no answer
+	kind := map[bool]history.Type{false: history.OK, true: history.Info}
+	set, extend, release := history.CommandSet, history.CommandExtend, history.CommandRelease
+	for name, x := range map[string]struct {
+		votes []vote
+		from  time.Duration // that the lease counts from, in seconds before now
+	}{
+		"one attempt":                       {[]vote{{"m1", set, true, 30}, {"m2", set, true, 20}}, 30},
+		"one whose first master said no":    {[]vote{{"m1", set, false, 30}, {"m2", set, true, 20}, {"m3", set, true, 10}}, 30},
+		"answers in another order":          {[]vote{{"m3", set, true, 10}, {"m1", set, true, 30}, {"m2", set, true, 20}}, 30},
+		"the first attempt was released":    {[]vote{{"m1", set, true, 90}, {"m2", release, true, 80}, {"m2", set, true, 20}, {"m3", set, true, 10}}, 20},
+		"every master was asked again":      {[]vote{{"m1", set, true, 90}, {"m2", set, false, 80}, {"m1", set, false, 30}, {"m2", set, true, 20}, {"m3", set, true, 10}}, 30},
+		"sent again without an answer":      {[]vote{{"m1", set, true, 30}, {"m2", set, false, lost}, {"m2", set, true, 10}}, lost},
+		"acquired, and then given a TTL":    {[]vote{{"m1", set, true, 90}, {"m2", set, true, 80}, {"m1", extend, true, 30}, {"m2", extend, true, 20}}, 30},
+		"on one master, at the third trial": {[]vote{{"m1", set, false, 90}, {"m1", set, false, 80}, {"m1", set, true, 20}}, 20},
+	} {
+		c := &Client{site: workload.Env{Client: "c1", TTL: time.Minute, Record: func(history.Op, time.Duration) {}}, ready: true}
+		before := time.Now()
+		for _, v := range x.votes {
+			c.observed(history.Op{Process: v.master, Type: kind[v.ago == lost], Value: &history.Value{Token: "t", Command: v.command, Yes: v.yes, Took: v.ago * time.Second}})
+		}
+		end := c.lasts("t", Message{}, before.Add(-time.Hour))
+		if early, late := before.Add(time.Minute-x.from*time.Second), time.Now().Add(time.Minute-x.from*time.Second); end.Before(early) || end.After(late) {
+			t.Errorf("%s: the lease ends %v from where it should", name, end.Sub(early))
+		}
+	}
+}
+
 // TestHello: what a client says of itself is known, and what makes no sense is said.
 func TestHello(t *testing.T) {
 	u, err := foreign(t, respond(`{"type":"ok","can":["extend"],"library":"a lock 1.2","masters":1,"ttl":{"min_ms":500,"unit_ms":500},"lease":"none","new":{"a":1}}`, `{"type":"ok"}`))

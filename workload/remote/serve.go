@@ -252,7 +252,7 @@ func (s *server) start(r Request) error {
 		return nil
 	}
 	s.init, s.lock = r, lock
-	s.outcome(Message{Hello: Hello{Can: workload.Abilities, Library: "lockpick " + r.Lock}}, nil)
+	s.outcome(Message{Hello: Hello{Can: workload.Abilities, Library: "lockpick " + r.Lock, Lifespan: &workload.Lifespan{UnitMS: 1e-6}}}, nil)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -36,25 +37,29 @@ type Client struct {
 	leases  map[string]*lease  // leases that may still be valid, by token
 	ended   map[string]error   // tokens of leases that were over before their outcome was read
 	bent    map[string]Message // the latest new ends of leases because a clock was bent
-	seen    map[string]grant   // by master: its latest grant to the client, as the links saw it
+	asked   []asked            // the latest commands that acquire and extend, as the links saw them, in the order of their answers
 	unnamed int                // number of leases with an unknown token
 	gone    bool
 	stopped bool   // by a signal
 	why     string // the reason why the harness ended it; nil if it did not
 }
 
-// grant is a master's grant.
-type grant struct {
-	token string
-	sent  time.Time // when the client sent the command
+// asked is a command with which the client asked a master to store a token, and its answer.
+type asked struct {
+	master, token string
+	sent          time.Time // by the client
+	yes, answered bool
 }
+
+// mostAsked bounds how many are kept: more than an attempt sends.
+const mostAsked = 100
 
 // Start runs a command (such as lockpick client) as the client that the Env describes. The
 // process ends with the harness.
 func Start(command Command, site workload.Env) (*Client, error) {
 	c := &Client{
 		site: site, messages: make(chan Message, 64), waited: make(chan struct{}),
-		leases: map[string]*lease{}, ended: map[string]error{}, bent: map[string]Message{}, seen: map[string]grant{},
+		leases: map[string]*lease{}, ended: map[string]error{}, bent: map[string]Message{},
 	}
 	if err := c.start(command); err != nil {
 		return nil, fmt.Errorf("client %s: %w", site.Client, err)
@@ -89,6 +94,9 @@ func (c *Client) start(command Command) error {
 		err = m.Hello.Check()
 	}
 	if err == nil {
+		if m.Lifespan == nil {
+			m.Lifespan = &workload.WholeMilliseconds
+		}
 		err = m.Lifespan.Fits(c.site.TTL)
 	}
 	if err != nil {
@@ -195,8 +203,14 @@ func (c *Client) observed(op history.Op) {
 		return
 	}
 	v := op.Value
-	if v.Yes && (v.Command == history.CommandSet || v.Command == history.CommandExtend) {
-		c.seen[op.Process] = grant{token: v.Token, sent: time.Now().Add(-v.Took)}
+	switch v.Command {
+	case history.CommandSet, history.CommandExtend:
+		if len(c.asked) == mostAsked {
+			c.asked = slices.Delete(c.asked, 0, mostAsked/2)
+		}
+		c.asked = append(c.asked, asked{op.Process, v.Token, time.Now().Add(-v.Took), v.Yes, op.Type == history.OK})
+	case history.CommandRelease: // the attempt is over
+		c.asked = slices.DeleteFunc(c.asked, func(a asked) bool { return a.token == v.Token })
 	}
 	c.mu.Unlock()
 	v.Client = c.site.Client

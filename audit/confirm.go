@@ -1,0 +1,151 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+	"lockpick/search"
+)
+
+// ConfirmOptions say how findings are replayed.
+type ConfirmOptions struct {
+	Times    int // in a row
+	Attempts int // of each replay, at most
+	Workers  int // at a time; 0: two
+	// Progress is told of every replayed finding. It may be nil.
+	Progress func(format string, args ...any)
+	Run      campaign.Options // but for the store
+}
+
+// Replays is how often a finding was replayed.
+type Replays struct {
+	Times    int `json:"times"`    // in a row, until one failed
+	Of       int `json:"of"`       // that were wanted
+	Attempts int `json:"attempts"` // runs in all of them
+}
+
+// Succeeded reports whether every replay violated the property again.
+func (p *Replays) Succeeded() bool { return p != nil && p.Of > 0 && p.Times == p.Of }
+
+// Confirm replays what is broken: of each cell its worst finding, and the next if that one does not
+// come back. Findings that were replayed already are left as they are. The result is written again
+// to its folder. The end of ctx ends it in order, with the rest not replayed.
+func (r *Result) Confirm(ctx context.Context, opt ConfirmOptions) error {
+	if opt.Progress == nil {
+		opt.Progress = func(string, ...any) {}
+	}
+	if opt.Workers == 0 {
+		opt.Workers = 2
+	}
+	var cells []*Cell
+	for i := range r.Rows {
+		for j := range r.Rows[i].Cells {
+			if c := &r.Rows[i].Cells[j]; c.Outcome == Broken {
+				cells = append(cells, c)
+			}
+		}
+	}
+	tasks := make(chan *Cell)
+	errs := make([]error, opt.Workers)
+	var workers sync.WaitGroup
+	for i := range opt.Workers {
+		workers.Go(func() {
+			for c := range tasks {
+				if errs[i] == nil {
+					errs[i] = r.confirmCell(ctx, c, opt)
+				}
+			}
+		})
+	}
+	for _, c := range cells {
+		tasks <- c
+	}
+	close(tasks)
+	workers.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return r.write(filepath.Join(r.Folder, ResultFile))
+}
+
+// confirmCell replays the findings of a cell until one of them comes back each time.
+func (r *Result) confirmCell(ctx context.Context, c *Cell, opt ConfirmOptions) error {
+	for i := range c.Findings {
+		f := &c.Findings[i]
+		if f.Outcome != Broken || f.Run == "" || checker.Contentions[f.Property] != nil {
+			continue
+		}
+		if f.Replayed == nil {
+			p, err := r.replay(ctx, f, opt)
+			if err != nil || p == nil {
+				return err
+			}
+			f.Replayed = p
+			opt.Progress("%s at %s in %s: replayed %d of %d times, with %s", f.Property, c.Level, filepath.Base(r.Folder), p.Times, p.Of, search.Counted(p.Attempts, "run", "runs"))
+		}
+		if f.Replayed.Succeeded() {
+			return nil
+		}
+	}
+	return nil
+}
+
+// replay replays one finding. It returns nil if it was interrupted.
+func (r *Result) replay(ctx context.Context, f *Finding, opt ConfirmOptions) (*Replays, error) {
+	s, _, err := campaign.Store{Dir: r.Folder}.Open(f.Run)
+	if err != nil {
+		return nil, &campaign.HarnessError{Err: err}
+	}
+	s.Client = r.Client // as it is called today
+	dir, err := os.MkdirTemp(r.Folder, "replays-")
+	if err != nil {
+		return nil, &campaign.HarnessError{Err: err}
+	}
+	defer os.RemoveAll(dir)
+	opt.Run.Store = campaign.Store{Dir: dir}
+	p := &Replays{Of: opt.Times}
+	for range opt.Times {
+		out, err := search.Replay(ctx, search.ReplayOptions{Scenario: s, Driver: r.Driver, Properties: []string{f.Property}, Attempts: opt.Attempts}, opt.Run)
+		if err != nil {
+			return nil, err
+		}
+		if out.Reproduced == 0 && ctx.Err() != nil {
+			return nil, nil
+		}
+		p.Attempts += out.Attempts
+		if out.Reproduced == 0 {
+			break
+		}
+		p.Times++
+	}
+	return p, nil
+}
+
+// Confirmed is the result with nothing broken but what every replay violated again: a cell whose
+// findings were not replayed, or did not come back, is inconclusive.
+func (r *Result) Confirmed() *Result {
+	out := *r
+	out.Rows = nil
+	for _, row := range r.Rows {
+		cells := row.Cells
+		row.Cells = nil
+		for _, c := range cells {
+			cell := Cell{Level: c.Level, Outcome: c.Outcome}
+			for _, f := range c.Findings {
+				if f.Outcome == Broken && !f.Replayed.Succeeded() {
+					f.Outcome, f.Help = Inconclusive, "try --budget full"
+					f.Why = "violated once, and not replayed: " + f.Why
+				}
+				cell.put(f)
+			}
+			row.Cells = append(row.Cells, cell)
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	return &out
+}

@@ -264,17 +264,22 @@ func firstViolation(verdicts []checker.Result) *float64 {
 
 // Count counts the operations of a history.
 func Count(h *history.History) Counts {
-	c := countButVotes(h)
+	var c Counts
 	for i := range h.Ops {
-		if op := &h.Ops[i]; op.F == history.FVote {
-			c.vote(op.Type == history.Info)
-		}
+		c.Observe(&h.Ops[i])
 	}
+	c.Strike(history.Faults(h.Ops))
 	return c
 }
 
 func countPacked(h *history.Packed) Counts {
-	c := countButVotes(&h.History)
+	var c Counts
+	for i := range h.Ops {
+		if op := &h.Ops[i]; op.F != history.FVote { // its last line may be a vote, which is among the packed ones, too
+			c.Observe(op)
+		}
+	}
+	c.Strike(history.Faults(h.Ops))
 	c.Operations = h.Lines()
 	for n := range h.Len() {
 		c.vote(h.Kind(int32(n)).Unknown)
@@ -291,26 +296,30 @@ func (c *Counts) vote(unanswered bool) {
 	}
 }
 
-func countButVotes(h *history.History) Counts {
-	c := Counts{Operations: len(h.Ops)}
-	for i := range h.Ops {
-		op := &h.Ops[i]
-		switch {
-		case op.F == history.FAcquire && op.Type == history.Invoke:
-			c.Acquires++
-		case op.F == history.FAcquire && op.Type == history.OK:
-			c.Granted++
-		case op.F == history.FAcquire:
-			c.Refused++
-		case op.F == history.FExtend && op.Type == history.OK:
-			c.Extended++
-		case op.F == history.FApply && op.Type == history.OK && op.Value != nil && !op.Value.Fenced:
-			c.Writes++
-		case op.F == history.FPaused && op.Type == history.Invoke:
-			c.Pauses++
-		}
+// Observe counts one operation: all but faults, of which each has several.
+func (c *Counts) Observe(op *history.Op) {
+	c.Operations++
+	switch {
+	case op.F == history.FVote:
+		c.vote(op.Type == history.Info)
+	case op.F == history.FAcquire && op.Type == history.Invoke:
+		c.Acquires++
+	case op.F == history.FAcquire && op.Type == history.OK:
+		c.Granted++
+	case op.F == history.FAcquire:
+		c.Refused++
+	case op.F == history.FExtend && op.Type == history.OK:
+		c.Extended++
+	case op.F == history.FApply && op.Type == history.OK && op.Value != nil && !op.Value.Fenced:
+		c.Writes++
+	case op.F == history.FPaused && op.Type == history.Invoke:
+		c.Pauses++
 	}
-	for _, f := range history.Faults(h.Ops) {
+}
+
+// Strike counts faults.
+func (c *Counts) Strike(all []*history.Fault) {
+	for _, f := range all {
 		switch {
 		case !f.Installed:
 			c.Skipped++
@@ -320,5 +329,4 @@ func countButVotes(h *history.History) Counts {
 			c.Faults++
 		}
 	}
-	return c
 }

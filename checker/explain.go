@@ -208,7 +208,7 @@ func (n *narrative) clientFaults(client string, from, to time.Duration, detail b
 				point = op.Value.Point
 			}
 			n.add(Event{At: op.Time, Kind: EventCrashed, Detail: detail, Client: client, Key: n.v.Key, Word: "crashed", Ops: []int{op.Index},
-				Text: fmt.Sprintf("%s crashed%s, and released nothing", client, n.r.atPoint(point))})
+				Text: fmt.Sprintf("%s crashed%s, and released nothing", client, fault.AtPoint(point))})
 		}
 	}
 }
@@ -226,7 +226,7 @@ func (n *narrative) paused(client string, p pause, detail bool) {
 		}
 	}
 	n.add(Event{At: p.from, Kind: EventPaused, Detail: detail, Client: client, Word: "stopped", Until: p.to, Ops: []int{p.line},
-		Text: fmt.Sprintf("%s was stopped%s%s", client, n.r.atPoint(p.point), name)})
+		Text: fmt.Sprintf("%s was stopped%s%s", client, fault.AtPoint(p.point), name)})
 	if p.ended {
 		n.add(Event{At: p.to, Kind: EventResumed, Detail: detail, Client: client, Word: "goes on", Ops: []int{p.endLine}, Text: client + " went on"})
 	}

@@ -458,7 +458,7 @@ func (n *narrative) restartedBetween(m string, a *history.Lease, from, to time.D
 		}
 		return cause{name: "down " + at(s.at), tell: func(ms []string) {
 			n.add(Event{At: s.at, Kind: EventDown, Masters: ms, Word: "down", Ops: []int{s.line},
-				Text: fmt.Sprintf("%s went down, %s, which no recorded fault explains", Enumerate(ms), n.r.persistence())})
+				Text: fmt.Sprintf("%s went down, %s, which no recorded fault explains", Enumerate(ms), fault.Persistence(n.r.h.Header.Persistence))})
 			tell(ms, s.at)
 		}}, true
 	}

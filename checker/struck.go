@@ -150,36 +150,6 @@ func (n *narrative) up(master string, s state, detail bool) {
 // did puts in words what a fault did to some masters or to clients, as a text and as one word.
 func (r *run) did(f *history.Fault, masters []string) (text, word string) {
 	return fault.Of(f.Name).Did(&fault.Scene{
-		Masters: masters, Clients: set(f.Clients), Params: f.Params, Persistence: r.persistence(), AtPoint: r.atPoint(f.Params["point"]),
+		Masters: masters, Clients: set(f.Clients), Params: f.Params, Persistence: fault.Persistence(r.h.Header.Persistence), AtPoint: fault.AtPoint(f.Params["point"]),
 	})
-}
-
-func (r *run) persistence() string {
-	switch p := r.h.Header.Persistence; p {
-	case "":
-		return "with a persistence that was not recorded"
-	case "none":
-		return "without persistence"
-	default:
-		return "with persistence " + p
-	}
-}
-
-// atPoint says where in its work a client is stopped or ended.
-func (r *run) atPoint(point string) string {
-	switch point {
-	case "":
-		return ""
-	case "after-quorum":
-		return " after its quorum, before it read the time"
-	case "before-enter":
-		return " between finding its lease valid and entering"
-	case "before-write":
-		return " between finding its lease valid and writing"
-	case "before-mark":
-		return " between finding its lease valid and putting its token into the resource"
-	case "before-read":
-		return " before it read from the resource"
-	}
-	return " at the point " + point
 }

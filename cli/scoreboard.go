@@ -154,7 +154,7 @@ func runScoreboard(cmd *cobra.Command, flags scoreboardFlags) error {
 func tellScoreboard(b *audit.Scoreboard, flags scoreboardFlags) error {
 	page := flags.html
 	if page == "" {
-		page = filepath.Join(flags.store, "scoreboard.html")
+		page = filepath.Join(flags.store, reports.ScoreboardFile)
 	}
 	if len(b.Entries) > 0 {
 		if err := os.MkdirAll(filepath.Dir(page), 0o755); err != nil {

@@ -84,6 +84,12 @@ func openPage(t *testing.T, parent context.Context, write func(io.Writer) error,
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
+	return openAddress(t, parent, (&url.URL{Scheme: "file", Path: path}).String(), width, height, dark)
+}
+
+// openAddress opens a page in a tab of its own.
+func openAddress(t *testing.T, parent context.Context, address string, width, height int64, dark bool) *tab {
+	t.Helper()
 	ctx, cancel := chromedp.NewContext(parent)
 	t.Cleanup(cancel)
 	b := &tab{T: t, ctx: ctx}
@@ -105,7 +111,7 @@ func openPage(t *testing.T, parent context.Context, write func(io.Writer) error,
 			return err
 		}),
 		chromedp.EmulateViewport(width, height),
-		chromedp.Navigate((&url.URL{Scheme: "file", Path: path}).String()),
+		chromedp.Navigate(address),
 	)
 	return b
 }

@@ -27,6 +27,9 @@ type scoreboardPage struct {
 // Href is the page of a lock's card, or "".
 func (p *scoreboardPage) Href(name string) string { return p.cards[name] }
 
+// ScoreboardFile is where a store keeps the page.
+const ScoreboardFile = "scoreboard.html"
+
 // ScoreboardPage writes the page of a scoreboard. It loads nothing from anywhere; its links lead to
 // the pages of the cards, relative to dir, the folder that it is written into.
 func ScoreboardPage(w io.Writer, dir string, b *audit.Scoreboard) error {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"net/url"
 	"path"
 	"strings"
 	"time"
@@ -14,7 +15,10 @@ import (
 // StoreEntry is one row of the page that lists a store.
 type StoreEntry struct {
 	Name       string
+	Label      string // that somebody gave it
 	Kind       string // run, claims, audit, risk
+	Of         string // the scenario or lock: runs of the same kind that have it are a trend
+	Trend      string // address of the page that compares them; empty: it is the only one
 	Href       string // of its page; empty: it has none
 	Started    time.Time
 	Verdict    checker.Verdict // empty: it has no result
@@ -38,7 +42,7 @@ func (e StoreEntry) PerMinute() string {
 
 // Search is what the page's search looks at.
 func (e StoreEntry) Search() string {
-	return strings.ToLower(strings.Join([]string{e.Name, e.Kind, verdictWord(e.Verdict), e.Lock, e.Faults, e.Driver, e.Version, e.Why}, " "))
+	return strings.ToLower(strings.Join([]string{e.Name, e.Label, e.Kind, verdictWord(e.Verdict), e.Lock, e.Faults, e.Driver, e.Version, e.Why}, " "))
 }
 
 // Size is the size in words.
@@ -52,14 +56,15 @@ func (e StoreEntry) Size() string {
 }
 
 type storePage struct {
-	Style   template.CSS
-	Script  template.JS
-	Policy  string
-	Dir     string
-	Entries []StoreEntry
-	Diff    *Diff
-	Parts   []diffPart
-	Pages   [2]string // of the runs that are compared
+	Style  template.CSS
+	Script template.JS
+	Policy string
+	StoreList
+	Asked *StoreChange
+	Trend *Trend
+	Diff  *Diff
+	Parts []diffPart
+	Pages [2]string // of the runs that are compared
 }
 
 // diffPart is one table of a comparison.
@@ -72,18 +77,43 @@ func storeTemplate(name string) *template.Template {
 	return template.Must(template.New(name).Funcs(template.FuncMap{
 		"verdict": verdictWord, "sign": verdictSign, "span": span, "count": count,
 		"date": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
+		"day":  func(t time.Time) string { return t.UTC().Format("01-02 15:04") },
 	}).ParseFS(pageFiles, "page/"+name))
 }
 
 var (
-	listTemplate = storeTemplate("store.html")
-	diffTemplate = storeTemplate("diff.html")
+	listTemplate   = storeTemplate("store.html")
+	diffTemplate   = storeTemplate("diff.html")
+	changeTemplate = storeTemplate("change.html")
 )
 
-// StorePage writes the page that lists what a store has, the newest first, as a server shows it: its
-// links are relative to the server's root.
-func StorePage(w io.Writer, dir string, entries []StoreEntry) error {
-	return servePage(w, listTemplate, &storePage{Dir: dir, Entries: entries}, []string{"store"})
+// StoreList is what the page of a store shows.
+type StoreList struct {
+	Dir      string
+	Entries  []StoreEntry // the newest first
+	Links    []PageLink   // to pages of the store that are no entries
+	Writable bool         // entries may be labelled and deleted
+}
+
+// PageLink leads to a page.
+type PageLink struct{ Text, Href string }
+
+// StorePage writes the page that lists what a store has, as a server shows it: its links are relative
+// to the server's root.
+func StorePage(w io.Writer, list StoreList) error {
+	return servePage(w, listTemplate, &storePage{StoreList: list}, []string{"store"})
+}
+
+// StoreChange is a change of a store that somebody is asked to confirm.
+type StoreChange struct {
+	Action  string // label, delete
+	Entries []StoreEntry
+	Token   string // that the answer has to contain
+}
+
+// ChangePage writes the page that asks for a label, or whether to delete.
+func ChangePage(w io.Writer, c StoreChange) error {
+	return servePage(w, changeTemplate, &storePage{Asked: &c}, nil)
 }
 
 // DiffPage writes the page of a comparison. pages are the addresses of the two runs' reports; empty: a
@@ -128,3 +158,6 @@ func servePage(w io.Writer, t *template.Template, p *storePage, scripts []string
 	}
 	return nil
 }
+
+// Relabel is the address of the page that asks for a label.
+func (e StoreEntry) Relabel() string { return "/label?" + url.Values{"run": {e.Name}}.Encode() }

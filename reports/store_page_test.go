@@ -22,7 +22,7 @@ func TestStorePage(t *testing.T) {
 		entries = append(entries, e)
 	}
 	entries = append(entries, StoreEntry{Name: "<b>claims</b>", Kind: "claims", Verdict: checker.Invalid}, StoreEntry{Name: "cut", Kind: "run", Why: "it was cut off"})
-	b := openPage(t, browser(t), func(w io.Writer) error { return StorePage(w, "store", entries) }, 1200, 800, false)
+	b := openPage(t, browser(t), func(w io.Writer) error { return StorePage(w, StoreList{Dir: "store", Entries: entries}) }, 1200, 800, false)
 	shown := `[...document.querySelectorAll('.store tbody tr')].filter((r) => r.checkVisibility()).length`
 	b.wait("all rows", shown+` === 14 && document.getElementById('compare').disabled`)
 	b.picture("store")

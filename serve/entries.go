@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
@@ -45,6 +46,7 @@ func (s *Server) entries() ([]reports.StoreEntry, error) {
 			all = append(all, e)
 		}
 	}
+	withTrends(all)
 	slices.SortFunc(all, func(a, b reports.StoreEntry) int {
 		if c := b.Started.Compare(a.Started); c != 0 {
 			return c
@@ -72,7 +74,7 @@ func (s *Server) entry(name string) (reports.StoreEntry, bool) {
 		if err != nil || !info.Mode().IsRegular() {
 			return reports.StoreEntry{}, false
 		}
-		return s.cached(name, info, func() reports.StoreEntry {
+		e := s.cached(name, info, func() reports.StoreEntry {
 			e := reports.StoreEntry{Name: name, Kind: "run", Started: began(name, info.ModTime()), Bytes: s.bytes(name), Href: s.pageOf(name, k.page)}
 			b, err := s.root.ReadFile(path.Join(name, k.file))
 			if err == nil {
@@ -82,14 +84,16 @@ func (s *Server) entry(name string) (reports.StoreEntry, bool) {
 				e.Why = fmt.Sprintf("%s cannot be read: %v", k.file, err)
 			}
 			return e
-		}), true
+		})
+		e.Label = s.labelOf(name)
+		return e, true
 	}
 	info, err := s.root.Stat(path.Join(name, campaign.HistoryFile))
 	if err != nil {
 		return reports.StoreEntry{}, false
 	}
 	return reports.StoreEntry{
-		Name: name, Kind: "run", Started: began(name, info.ModTime()), Bytes: s.bytes(name), Href: s.pageOf(name, campaign.ReportFile),
+		Name: name, Label: s.labelOf(name), Kind: "run", Started: began(name, info.ModTime()), Bytes: s.bytes(name), Href: (&url.URL{Path: "/live/" + name}).String(),
 		Why: "it is going on, or was cut off: lockpick check judges it",
 	}, true
 }
@@ -141,6 +145,7 @@ func readRun(_ string, b []byte, e *reports.StoreEntry) error {
 	if e.Verdict == "" {
 		e.Verdict = r.Verdict()
 	}
+	e.Of = r.Name
 	e.Lock, e.Faults, e.Driver, e.Duration, e.Version = r.Lock, strings.Join(r.Faults, ", "), r.Driver, r.Duration, r.Versions["lockpick"]
 	for i := range r.Verdicts {
 		e.Violations += max(r.Verdicts[i].Count, len(r.Verdicts[i].Violations))
@@ -155,7 +160,7 @@ func readAudit(_ string, b []byte, e *reports.StoreEntry) error {
 		return err
 	}
 	e.Verdict, e.Lock, e.Driver, e.Version, e.Duration = r.Verdict(), r.Lock, r.Driver, r.Versions["lockpick"], r.Took
-	e.Faults = fmt.Sprintf("%d situations", len(r.Rows))
+	e.Of, e.Faults = r.Lock, fmt.Sprintf("%d situations", len(r.Rows))
 	return nil
 }
 
@@ -178,7 +183,7 @@ func readClaims(_ string, b []byte, e *reports.StoreEntry) error {
 		return err
 	}
 	e.Driver, e.Version, e.Duration, e.Verdict = r.Driver, r.Versions["lockpick"], r.Took, checker.Holds
-	e.Faults = fmt.Sprintf("%d claims", len(r.Claims))
+	e.Of, e.Faults = "claims on "+r.Driver, fmt.Sprintf("%d claims", len(r.Claims))
 	switch n := r.Count(); {
 	case n[claims.Unexpected] > 0:
 		e.Verdict = checker.Violated

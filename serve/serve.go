@@ -1,5 +1,6 @@
 // Package serve shows a store in a browser: a page that lists its runs, claims and audits, their
-// reports, and what differs between two runs. It reads, and changes nothing.
+// reports, a run while it goes on, what differs between two runs, and what changed from run to run.
+// It changes nothing, unless it is told to let people label and delete runs.
 //
 // The pages are those of package reports. Whatever lies in a store may come from somebody else, so
 // every file is served in a sandbox: a page of the store has no access to the others, nor to the
@@ -8,6 +9,8 @@
 package serve
 
 import (
+	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -34,12 +37,19 @@ type Server struct {
 	root  *os.Root // nothing outside of the store is read
 	hosts []string // by which the server may be called
 
+	writable bool
+	token    string // of this server's forms
+
+	closing context.Context // done when live pages are to end
+	close   context.CancelFunc
+
 	mu   sync.Mutex
 	read map[string]known // what was read of results, by folder
 }
 
-// New returns a server for a store, which is to listen on an address of this machine.
-func New(store campaign.Store, listen net.Addr) (*Server, error) {
+// New returns a server for a store, which is to listen on an address of this machine. A writable one
+// lets people label and delete runs.
+func New(store campaign.Store, listen net.Addr, writable bool) (*Server, error) {
 	root, err := os.OpenRoot(store.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
@@ -48,14 +58,19 @@ func New(store campaign.Store, listen net.Addr) (*Server, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("serve: %w", err), root.Close())
 	}
+	closing, stop := context.WithCancel(context.Background())
 	return &Server{
+		writable: writable, token: rand.Text(), closing: closing, close: stop,
 		store: store, root: root, read: map[string]known{},
 		hosts: []string{net.JoinHostPort(host, port), net.JoinHostPort("localhost", port), net.JoinHostPort("127.0.0.1", port), net.JoinHostPort("::1", port)},
 	}, nil
 }
 
-// Close ends the access to the store.
-func (s *Server) Close() error { return s.root.Close() }
+// Close ends live pages and the access to the store.
+func (s *Server) Close() error {
+	s.close()
+	return s.root.Close()
+}
 
 // The policies of pages of the program, beside those that the pages have themselves, and of files of
 // the store.
@@ -75,17 +90,25 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !slices.Contains(s.hosts, r.Host):
 		http.Error(w, "this server answers to "+s.hosts[0]+" only", http.StatusForbidden)
+	case s.writable && (r.URL.Path == "/label" || r.URL.Path == "/delete") && r.Method == http.MethodPost:
+		s.change(w, r, r.URL.Path[1:])
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		head.Set("Allow", "GET, HEAD")
-		http.Error(w, "this server only shows", http.StatusMethodNotAllowed)
+		http.Error(w, "this server only shows: lockpick serve --write lets you label and delete runs", http.StatusMethodNotAllowed)
+	case s.writable && (r.URL.Path == "/label" || r.URL.Path == "/delete"):
+		s.ask(w, r, r.URL.Path[1:])
+	case r.URL.Path == "/trend":
+		s.trend(w, r.URL.Query())
 	case r.URL.Path == "/":
 		s.list(w)
 	case r.URL.Path == "/diff":
 		s.diff(w, r.URL.Query()["run"])
 	default:
-		if name, ok := strings.CutPrefix(r.URL.Path, "/store/"); ok {
-			s.file(w, r, name)
-			return
+		for prefix, answer := range map[string]func(http.ResponseWriter, *http.Request, string){"/store/": s.file, "/live/": s.livePage, "/events/": s.live} {
+			if name, ok := strings.CutPrefix(r.URL.Path, prefix); ok {
+				answer(w, r, name)
+				return
+			}
 		}
 		http.NotFound(w, r)
 	}
@@ -97,7 +120,11 @@ func (s *Server) list(w http.ResponseWriter) {
 		fail(w, err)
 		return
 	}
-	page(w, func(out io.Writer) error { return reports.StorePage(out, s.store.Dir, entries) })
+	list := reports.StoreList{Dir: s.store.Dir, Entries: entries, Writable: s.writable}
+	if to := s.pageOf("", reports.ScoreboardFile); to != "" {
+		list.Links = append(list.Links, reports.PageLink{Text: "Scoreboard", Href: to})
+	}
+	page(w, func(out io.Writer) error { return reports.StorePage(out, list) })
 }
 
 func (s *Server) diff(w http.ResponseWriter, names []string) {
@@ -186,8 +213,11 @@ func page(w http.ResponseWriter, write func(io.Writer) error) {
 
 func fail(w http.ResponseWriter, err error) {
 	status := http.StatusInternalServerError
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		status = http.StatusNotFound
+	case errors.Is(err, errRefused):
+		status = http.StatusConflict
 	}
 	http.Error(w, err.Error(), status)
 }
@@ -211,7 +241,9 @@ const (
 	idleTimeout = time.Minute
 )
 
-// HTTP is the HTTP server for it.
+// HTTP is the HTTP server for it. Its Shutdown ends live pages.
 func (s *Server) HTTP() *http.Server {
-	return &http.Server{Handler: s, ReadHeaderTimeout: readTimeout, IdleTimeout: idleTimeout}
+	web := &http.Server{Handler: s, ReadHeaderTimeout: readTimeout, IdleTimeout: idleTimeout}
+	web.RegisterOnShutdown(s.close)
+	return web
 }

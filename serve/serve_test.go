@@ -44,7 +44,7 @@ func ran(t *testing.T, store campaign.Store, persistence string) (name string) {
 // opened is a server for a store, without the network.
 func opened(t *testing.T, store campaign.Store) *Server {
 	t.Helper()
-	s, err := New(store, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8417})
+	s, err := New(store, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8417}, false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,37 @@ type Scene struct {
 	AtPoint     string // the point at which a client is hit: " before it read from the resource"; or ""
 }
 
+// Persistence puts in words how masters keep their keys, as a clause of a scene.
+func Persistence(how string) string {
+	switch how {
+	case "":
+		return "with a persistence that was not recorded"
+	case "none":
+		return "without persistence"
+	default:
+		return "with persistence " + how
+	}
+}
+
+// AtPoint says where in its work a client is stopped or ended, as a clause of a scene.
+func AtPoint(point string) string {
+	switch point {
+	case "":
+		return ""
+	case "after-quorum":
+		return " after its quorum, before it read the time"
+	case "before-enter":
+		return " between finding its lease valid and entering"
+	case "before-write":
+		return " between finding its lease valid and writing"
+	case "before-mark":
+		return " between finding its lease valid and putting its token into the resource"
+	case "before-read":
+		return " before it read from the resource"
+	}
+	return " at the point " + point
+}
+
 // Did describes what a fault of the kind did: text is a clause, mark a word for diagrams.
 func (k Kind) Did(s *Scene) (text, mark string) {
 	if k.did == nil {

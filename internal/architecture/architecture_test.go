@@ -52,7 +52,7 @@ var allowed = map[string][]string{
 	"workload/remote": {"redlock", "redlock/protocol", "history", "cluster", "workload"},
 	// What a proxy in front of a real Redis reads.
 	"watch": {"history", "cluster/resp"},
-	"serve": {"campaign", "checker", "claims", "audit", "reports", "risk"},
+	"serve": {"history", "history/fault", "campaign", "checker", "claims", "audit", "reports", "risk"},
 	// How often a lock fails in production: samples of faults in the simulator.
 	"risk":         {"cluster", "history/fault", "nemesis", "workload", "checker", "campaign"},
 	"reports":      {"history", "history/fault", "checker", "campaign", "search", "search/exhaust", "claims", "audit", "history/logs", "risk"},

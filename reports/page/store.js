@@ -11,7 +11,11 @@ function filter() {
   byId('shown').textContent = shown === rows.length ? rows.length + ' in all, the newest first' : shown + ' of ' + rows.length + ' are shown';
 }
 
-function count() { byId('compare').disabled = boxes.filter((b) => b.checked).length !== 2; }
+function count() {
+  const chosen = boxes.filter((b) => b.checked);
+  byId('compare').disabled = chosen.length !== 2 || chosen.some((b) => b.dataset.kind !== 'run');
+  if (byId('delete')) byId('delete').disabled = chosen.length === 0;
+}
 
 for (const id of ['search', 'verdict']) byId(id).addEventListener('input', filter);
 byId('search').addEventListener('keydown', (e) => { if (e.key === 'Enter') e.preventDefault(); });

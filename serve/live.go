@@ -1,0 +1,266 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path"
+	"sync"
+	"time"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+	"lockpick/history"
+	"lockpick/history/fault"
+	"lockpick/reports"
+)
+
+// Intervals of a live page.
+const (
+	lookEach = 100 * time.Millisecond // for more lines
+	tellEach = 500 * time.Millisecond // what has changed
+)
+
+// live answers with a run's state as server-sent events, until the run is over or the browser leaves.
+// Each event is one JSON object (reports.Live).
+func (s *Server) live(w http.ResponseWriter, r *http.Request, name string) {
+	flush, ok := w.(http.Flusher)
+	f, err := s.history(name)
+	if !ok || err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	defer f.Close()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(s.closing, cancel)()
+	run := &running{name: name, grown: time.Now()}
+	read, caughtUp := context.WithCancel(ctx)
+	var reading sync.WaitGroup
+	reading.Go(func() {
+		run.end(run.read(&follower{ctx: ctx, file: f, over: func() bool { return s.judged(name) }, grew: run.grew, caughtUp: caughtUp}))
+	})
+	defer reading.Wait()
+	defer cancel() // before the wait
+	w.Header().Set("Content-Type", "text/event-stream")
+	each := time.NewTicker(tellEach)
+	defer each.Stop()
+	select { // what the page shows first is what there is
+	case <-read.Done():
+	case <-each.C:
+	}
+	for {
+		now, over := run.state(time.Now())
+		if now.Phase == reports.Done {
+			now.Report = s.pageOf(name, campaign.ReportFile)
+		}
+		b, err := json.Marshal(now)
+		if err != nil {
+			return
+		}
+		if _, err := fmt.Fprintf(w, "data: %s\n\n", b); err != nil {
+			return
+		}
+		flush.Flush()
+		if over {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-each.C:
+		}
+	}
+}
+
+// livePage is the page that shows these events.
+func (s *Server) livePage(w http.ResponseWriter, r *http.Request, name string) {
+	f, err := s.history(name)
+	if err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	f.Close()
+	page(w, func(out io.Writer) error { return reports.LivePage(out, name) })
+}
+
+// history opens the history of a run.
+func (s *Server) history(name string) (*os.File, error) {
+	if !plain(name) {
+		return nil, fs.ErrNotExist
+	}
+	return s.root.Open(path.Join(name, campaign.HistoryFile))
+}
+
+// judged reports whether a run is over and its result and report are written.
+func (s *Server) judged(name string) bool {
+	_, err := s.root.Stat(path.Join(name, campaign.ResultFile))
+	return err == nil && s.pageOf(name, campaign.ReportFile) != ""
+}
+
+// follower reads a file that grows, up to what is there when it is over.
+type follower struct {
+	ctx  context.Context
+	file io.Reader
+	over func() bool
+	grew func()
+
+	caughtUp func() // all that was there is read
+
+	last bool // it was over before the file was read the last time
+}
+
+func (f *follower) Read(p []byte) (int, error) {
+	for {
+		n, err := f.file.Read(p)
+		if n > 0 {
+			f.grew()
+			return n, nil
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return 0, err
+		}
+		f.caughtUp()
+		if f.last {
+			return 0, io.EOF
+		}
+		if f.last = f.over(); f.last {
+			continue
+		}
+		select {
+		case <-f.ctx.Done():
+			return 0, f.ctx.Err()
+		case <-time.After(lookEach):
+		}
+	}
+}
+
+// running is what was read of a run so far.
+type running struct {
+	name string
+
+	mu      sync.Mutex
+	header  history.Header
+	counts  campaign.Counts
+	watch   checker.Watch
+	strikes []history.Op // lines of the nemesis
+	grants  []int        // in each second
+	at      time.Duration
+	ended   bool // the last line was read
+	over    bool
+	err     error
+	grown   time.Time // when a line was read
+}
+
+// read reads a history as it grows.
+func (r *running) read(in io.Reader) error {
+	h, err := history.NewReader(in)
+	if err != nil {
+		return err
+	}
+	r.mu.Lock()
+	r.header = h.Header()
+	r.mu.Unlock()
+	var op history.Op
+	for {
+		op = history.Op{}
+		if err := h.Read(&op); err != nil {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return err
+		}
+		r.observe(op)
+	}
+}
+
+func (r *running) observe(op history.Op) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.at = op.Time
+	r.ended = op.F == history.FEnd
+	r.counts.Observe(&op)
+	r.watch.Observe(op)
+	if op.Process == history.Nemesis {
+		r.strikes = append(r.strikes, op)
+	}
+	second := int(op.Time / time.Second)
+	for len(r.grants) <= second && second < maxSeconds {
+		r.grants = append(r.grants, 0)
+	}
+	if op.F == history.FAcquire && op.Type == history.OK && second < len(r.grants) {
+		r.grants[second]++
+	}
+}
+
+// maxSeconds bounds what a page draws: a line of a history may have any time.
+const maxSeconds = 7 * 24 * 3600
+
+func (r *running) grew() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.grown = time.Now()
+}
+
+func (r *running) end(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.over, r.err = true, err
+}
+
+// state is what a page shows of the run; over: it will not change any more.
+func (r *running) state(now time.Time) (live reports.Live, over bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	faults := history.Faults(r.strikes)
+	c := r.counts
+	c.Strike(faults)
+	live = reports.Live{
+		Name: r.name, Lock: r.header.Lock, Driver: r.header.Driver, Masters: r.header.Masters, Clients: r.header.Clients,
+		Elapsed: r.at.Seconds(), Counts: c, Violations: r.watch.Violations(), Grants: reports.Bins(r.grants),
+		Faults: liveFaults(faults, r.header.Persistence, r.at),
+	}
+	if at, ok := r.watch.First(); ok {
+		s := at.Seconds()
+		live.First = &s
+	}
+	switch silent := now.Sub(r.grown); {
+	case r.over && r.err != nil:
+		live.Phase, live.Problem = reports.Broken, r.err.Error()
+	case r.over:
+		live.Phase = reports.Done
+	case r.ended:
+		live.Phase = reports.Judging
+	case silent > quiet:
+		live.Phase, live.Silent = reports.Silent, silent.Seconds()
+	default:
+		live.Phase = reports.Running
+	}
+	return live, r.over
+}
+
+// quiet is after how long without a line a run is said to be silent: its clients ask many times a
+// second, unless all of them wait for masters that are down.
+const quiet = 10 * time.Second
+
+func liveFaults(all []*history.Fault, persistence string, now time.Duration) (list []reports.LiveFault) {
+	for _, f := range all {
+		if !f.Installed {
+			continue
+		}
+		text, _ := fault.Of(f.Name).Did(&fault.Scene{
+			Masters: f.Masters, Clients: f.Clients, Params: f.Params, Persistence: fault.Persistence(persistence), AtPoint: fault.AtPoint(f.Params["point"]),
+		})
+		l := reports.LiveFault{Kind: f.Name, Text: text, From: f.From.Seconds(), To: max(f.From, now).Seconds(), Healed: f.Healed, Effective: f.Bit}
+		if f.Healed {
+			l.To = f.To.Seconds()
+		}
+		list = append(list, l)
+	}
+	return list
+}

@@ -1,0 +1,77 @@
+package serve
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+
+	"lockpick/audit"
+	"lockpick/campaign"
+	"lockpick/claims"
+	"lockpick/reports"
+)
+
+// withTrends gives each entry the address of the page that compares it with others of its scenario or
+// lock, if there are others.
+func withTrends(entries []reports.StoreEntry) {
+	type group struct{ kind, of string }
+	n := map[group]int{}
+	for _, e := range entries {
+		n[group{e.Kind, e.Of}]++
+	}
+	for i := range entries {
+		if e := &entries[i]; e.Of != "" && n[group{e.Kind, e.Of}] > 1 {
+			e.Trend = "/trend?" + url.Values{"kind": {e.Kind}, "of": {e.Of}}.Encode()
+		}
+	}
+}
+
+// trend compares the runs of one scenario, of the claims on one driver or of audits of one lock.
+func (s *Server) trend(w http.ResponseWriter, asked url.Values) {
+	kind, of := asked.Get("kind"), asked.Get("of")
+	entries, err := s.entries()
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	var runs []reports.TrendRun
+	for _, e := range slices.Backward(entries) { // the oldest first
+		if e.Kind == kind && e.Of == of && of != "" {
+			runs = append(runs, s.trendRun(e))
+		}
+	}
+	if len(runs) == 0 {
+		http.Error(w, "no such runs in the store", http.StatusNotFound)
+		return
+	}
+	page(w, func(out io.Writer) error { return reports.TrendPage(out, reports.NewTrend(of, runs)) })
+}
+
+// trendRun reads what an entry found. One that cannot be read has found nothing: the list says why.
+func (s *Server) trendRun(e reports.StoreEntry) reports.TrendRun {
+	read := func(file string, into any) bool {
+		b, err := s.root.ReadFile(path.Join(e.Name, file))
+		return err == nil && json.Unmarshal(b, into) == nil
+	}
+	switch e.Kind {
+	case "run":
+		var r campaign.Result
+		if read(campaign.ResultFile, &r) {
+			return reports.TrendOfRun(e, &r)
+		}
+	case "claims":
+		var r claims.Result
+		if read(claims.ResultFile, &r) {
+			return reports.TrendOfClaims(e, &r)
+		}
+	case "audit":
+		var r audit.Result
+		if read(audit.ResultFile, &r) {
+			return reports.TrendOfAudit(e, &r)
+		}
+	}
+	return reports.TrendRun{Entry: e}
+}

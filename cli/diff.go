@@ -17,9 +17,9 @@ func diffCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff RUN RUN",
 		Short: "Compare two runs",
-		Long: `Diff compares two runs: what was configured differently, which verdicts differ, and how many
-violations and operations there were, in all and per minute. A run without a result, such as
-that of a harness that was killed, is judged first.`,
+		Long: `Diff compares two runs: what was configured differently, which verdicts differ, how many
+violations and operations there were, in all and per minute, and how long calls took. A run
+without a result, such as that of a harness that was killed, is judged first.`,
 		Example: `  lockpick diff 20261122T154428-redlock latest
   lockpick diff store/20261122T154428-redlock other/latest --json`,
 		Args: func(cmd *cobra.Command, args []string) error {

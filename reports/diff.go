@@ -21,6 +21,7 @@ type DiffRun struct {
 	Name     string             // as reports show it
 	Scenario *campaign.Scenario // nil: the run has none
 	Result   *campaign.Result
+	Course   *Course // nil: there is no history
 }
 
 // OpenDiffRun reads the scenario and the result of a run: its folder, its name in the store, or latest. A
@@ -44,19 +45,29 @@ func OpenDiffRun(store campaign.Store, name string) (run DiffRun, err error) {
 	if errors.Is(err, os.ErrNotExist) {
 		_, run.Result, err = campaign.JudgeFile(filepath.Join(dir, campaign.HistoryFile))
 	}
+	if err != nil {
+		return run, err
+	}
+	run.Course, err = courseOf(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		err = nil // only its result was kept
+	}
 	return run, err
 }
 
 // Diff is what differs between two runs. Its fields in JSON are a contract.
 type Diff struct {
-	Before      string       `json:"before"`
-	After       string       `json:"after"`
-	Missing     []string     `json:"missing_scenarios"` // runs without a scenario: Configured is empty then
-	Configured  []Change     `json:"configured"`
-	Verdicts    []Change     `json:"verdicts"`
-	Violations  []RateChange `json:"violations"`
-	Counts      []RateChange `json:"counts"`
-	DurationsNS [2]int64     `json:"durations_ns"`
+	Before      string          `json:"before"`
+	After       string          `json:"after"`
+	Missing     []string        `json:"missing_scenarios"` // runs without a scenario: Configured is empty then
+	Configured  []Change        `json:"configured"`
+	Verdicts    []Change        `json:"verdicts"`
+	Violations  []RateChange    `json:"violations"`
+	Counts      []RateChange    `json:"counts"`
+	Latencies   []LatencyChange `json:"latencies"`
+	DurationsNS [2]int64        `json:"durations_ns"`
+
+	lanes []diffLane
 }
 
 // Change is a value that differs.
@@ -73,6 +84,8 @@ type RateChange struct {
 	Before    int         `json:"before"`
 	After     int         `json:"after"`
 	PerMinute [2]*float64 `json:"per_minute"`
+	// Interval has 95 % intervals of the rates of violations.
+	Interval [2]*[2]float64 `json:"interval_per_minute"`
 }
 
 // Compare returns what differs between two runs.
@@ -99,9 +112,12 @@ func Compare(a, b DiffRun) *Diff {
 			d.Verdicts = append(d.Verdicts, Change{p.Level + " " + p.Name, string(x.Verdict), string(y.Verdict)})
 		}
 		if x.Count != y.Count {
-			d.Violations = append(d.Violations, rates(p.Level+" "+p.Name, x.Count, y.Count, a.Result, b.Result))
+			change := rates(p.Level+" "+p.Name, x.Count, y.Count, a.Result, b.Result)
+			change.Interval = [2]*[2]float64{rateInterval(x.Count, a.Result.Duration), rateInterval(y.Count, b.Result.Duration)}
+			d.Violations = append(d.Violations, change)
 		}
 	}
+	d.Latencies, d.lanes = latencies(a.Course, b.Course), lanes(d, a.Course, b.Course)
 	x, y := reflect.ValueOf(a.Result.Counts), reflect.ValueOf(b.Result.Counts)
 	for i := range x.NumField() {
 		if m, n := int(x.Field(i).Int()), int(y.Field(i).Int()); m != n {
@@ -111,33 +127,9 @@ func Compare(a, b DiffRun) *Diff {
 	return d
 }
 
-// changedFields compares two scenarios field by field, named as in YAML.
-func changedFields(a, b reflect.Value) []Change {
-	changes := []Change{}
-	for i := range a.NumField() {
-		if x, y := fieldText(a.Field(i)), fieldText(b.Field(i)); x != y {
-			changes = append(changes, Change{fieldName(a.Type().Field(i), "yaml"), x, y})
-		}
-	}
-	return changes
-}
-
 func fieldName(f reflect.StructField, tag string) string {
 	name, _, _ := strings.Cut(f.Tag.Get(tag), ",")
 	return name
-}
-
-func fieldText(v reflect.Value) string {
-	if words, ok := v.Interface().([]string); ok {
-		if len(words) == 0 {
-			return "none"
-		}
-		return strings.Join(words, ",")
-	}
-	if v.Kind() == reflect.String && v.Len() == 0 {
-		return "default"
-	}
-	return fmt.Sprintf("%+v", v.Interface())
 }
 
 // verdictOn returns the verdict of a run on a property: not tested, if there is none.
@@ -149,7 +141,7 @@ func verdictOn(r *campaign.Result, p checker.Property) checker.Result {
 }
 
 func rates(name string, a, b int, ra, rb *campaign.Result) RateChange {
-	return RateChange{name, a, b, [2]*float64{perMinute(a, ra.Duration), perMinute(b, rb.Duration)}}
+	return RateChange{Name: name, Before: a, After: b, PerMinute: [2]*float64{perMinute(a, ra.Duration), perMinute(b, rb.Duration)}}
 }
 
 func perMinute(n int, d time.Duration) *float64 {
@@ -162,6 +154,32 @@ func perMinute(n int, d time.Duration) *float64 {
 
 // DiffJSON writes a comparison as one JSON object.
 func DiffJSON(w io.Writer, d *Diff) error { return WriteJSON(w, d) }
+
+// diffPart is one table of a comparison.
+type diffPart struct {
+	Title, Same string // Same stands there if there are no rows
+	Rows        []Change
+}
+
+// parts puts a comparison in words.
+func (d *Diff) parts() []diffPart {
+	const same = "no differences"
+	configured := same
+	if len(d.Missing) > 0 {
+		configured = "cannot be compared: no scenario.yaml in a run"
+	}
+	var verdicts []Change
+	for _, c := range d.Verdicts {
+		verdicts = append(verdicts, Change{c.Name, verdictWord(checker.Verdict(c.Before)), verdictWord(checker.Verdict(c.After))})
+	}
+	return []diffPart{
+		{"Configured", configured, d.Configured},
+		{"Verdicts", same, verdicts},
+		{"Violations (per minute, and the rate's 95 % interval)", same, rateChanges(d.Violations)},
+		{"Latencies", "no calls whose lines were kept", latencyChanges(d.Latencies)},
+		{"Counts (per minute)", same, rateChanges(d.Counts)},
+	}
+}
 
 // DiffTerminal writes a comparison for a terminal with some columns.
 func DiffTerminal(w io.Writer, d *Diff, width int) error {
@@ -176,35 +194,14 @@ func DiffTerminal(w io.Writer, d *Diff, width int) error {
 	}
 	line("", "before: "+printable(d.Before))
 	line("", "after:  "+printable(d.After))
-	changes := func(title, same string, list []Change) {
-		fmt.Fprintf(&out, "\n%s\n", title)
-		for _, c := range list {
+	for _, part := range d.parts() {
+		out.WriteByte('\n')
+		line("", part.Title)
+		for _, c := range part.Rows {
 			line("  ", fmt.Sprintf("%s: %s → %s", c.Name, printable(c.Before), printable(c.After)))
 		}
-		if len(list) == 0 {
-			line("  ", same)
-		}
-	}
-	same := "no differences"
-	if len(d.Missing) > 0 {
-		same = "cannot be compared: no scenario.yaml in a run"
-	}
-	changes("Configured", same, d.Configured)
-	var verdicts []Change
-	for _, c := range d.Verdicts {
-		verdicts = append(verdicts, Change{c.Name, verdictWord(checker.Verdict(c.Before)), verdictWord(checker.Verdict(c.After))})
-	}
-	changes("Verdicts", "no differences", verdicts)
-	for _, part := range []struct {
-		title string
-		list  []RateChange
-	}{{"Violations (per minute)", d.Violations}, {"Counts (per minute)", d.Counts}} {
-		fmt.Fprintf(&out, "\n%s\n", part.title)
-		for _, c := range part.list {
-			line("  ", fmt.Sprintf("%s: %d (%s) → %d (%s)", countWords(c.Name), c.Before, rateText(c.PerMinute[0]), c.After, rateText(c.PerMinute[1])))
-		}
-		if len(part.list) == 0 {
-			line("  ", "no differences")
+		if len(part.Rows) == 0 {
+			line("  ", part.Same)
 		}
 	}
 	_, err := io.WriteString(w, out.String())
@@ -221,6 +218,31 @@ func countWords(name string) string {
 		return text
 	}
 	return strings.ReplaceAll(name, "_", " ")
+}
+
+// rateChanges puts numbers and their rates in words.
+func rateChanges(list []RateChange) (all []Change) {
+	for _, c := range list {
+		text := func(n, run int) string {
+			rate, interval := c.PerMinute[run], c.Interval[run]
+			if rate == nil {
+				return count(n)
+			}
+			if interval == nil {
+				return fmt.Sprintf("%s (%s)", count(n), rateText(rate))
+			}
+			return fmt.Sprintf("%s (%s, %s to %s)", count(n), rateText(rate), rateText(&interval[0]), rateText(&interval[1]))
+		}
+		all = append(all, Change{countWords(c.Name), text(c.Before, 0), text(c.After, 1)})
+	}
+	return all
+}
+
+func latencyChanges(list []LatencyChange) (all []Change) {
+	for _, c := range list {
+		all = append(all, Change{c.Name, c.Before.String(), c.After.String()})
+	}
+	return all
 }
 
 func rateText(rate *float64) string {

@@ -63,14 +63,9 @@ type storePage struct {
 	Asked *StoreChange
 	Trend *Trend
 	Diff  *Diff
+	Lanes []diffLane
 	Parts []diffPart
 	Pages [2]string // of the runs that are compared
-}
-
-// diffPart is one table of a comparison.
-type diffPart struct {
-	Title, Same string
-	Rows        []Change
 }
 
 func storeTemplate(name string) *template.Template {
@@ -119,31 +114,8 @@ func ChangePage(w io.Writer, c StoreChange) error {
 // DiffPage writes the page of a comparison. pages are the addresses of the two runs' reports; empty: a
 // run has none.
 func DiffPage(w io.Writer, d *Diff, pages [2]string) error {
-	p := &storePage{Diff: d, Pages: pages}
-	var verdicts []Change
-	for _, c := range d.Verdicts {
-		verdicts = append(verdicts, Change{c.Name, verdictWord(checker.Verdict(c.Before)), verdictWord(checker.Verdict(c.After))})
-	}
-	same := "no differences"
-	configured := same
-	if len(d.Missing) > 0 {
-		configured = "cannot be compared: a run has no scenario.yaml"
-	}
-	p.Parts = []diffPart{{"Configured", configured, d.Configured}, {"Verdicts", same, verdicts}, {"Violations", same, rateChanges(d.Violations)}, {"Counts", same, rateChanges(d.Counts)}}
+	p := &storePage{Diff: d, Lanes: d.lanes, Pages: pages, Parts: d.parts()}
 	return servePage(w, diffTemplate, p, nil)
-}
-
-func rateChanges(list []RateChange) (all []Change) {
-	for _, c := range list {
-		text := func(n int, rate *float64) string {
-			if rate == nil {
-				return count(n)
-			}
-			return fmt.Sprintf("%s (%s per minute)", count(n), rateText(rate))
-		}
-		all = append(all, Change{countWords(c.Name), text(c.Before, c.PerMinute[0]), text(c.After, c.PerMinute[1])})
-	}
-	return all
 }
 
 func servePage(w io.Writer, t *template.Template, p *storePage, scripts []string) error {

@@ -190,16 +190,13 @@ func (r *running) observe(op history.Op) {
 		r.strikes = append(r.strikes, op)
 	}
 	second := int(op.Time / time.Second)
-	for len(r.grants) <= second && second < maxSeconds {
+	for len(r.grants) <= second && second < reports.MaxSeconds {
 		r.grants = append(r.grants, 0)
 	}
 	if op.F == history.FAcquire && op.Type == history.OK && second < len(r.grants) {
 		r.grants[second]++
 	}
 }
-
-// maxSeconds bounds what a page draws: a line of a history may have any time.
-const maxSeconds = 7 * 24 * 3600
 
 func (r *running) grew() {
 	r.mu.Lock()

@@ -93,7 +93,7 @@ func TestAStoreIsShown(t *testing.T) {
 	}
 
 	diff := ask(s, "GET", "/diff?run="+broken+"&run="+right, here)
-	for _, want := range []string{"persistence", "none", "always", "L2 mutual-exclusion", "violated", "/store/" + broken + "/report.html"} {
+	for _, want := range []string{"persistence", "none", "always", "L2 mutual-exclusion", "violated", "/store/" + broken + "/report.html", "acquire, granted", ": the first violation of mutual exclusion at "} {
 		if diff.Code != http.StatusOK || !strings.Contains(diff.Body.String(), want) {
 			t.Errorf("%d: there is no %q in the comparison", diff.Code, want)
 		}

@@ -1,0 +1,209 @@
+package reports
+
+import (
+	"path/filepath"
+	"slices"
+	"time"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+	"lockpick/history"
+)
+
+// Course is what a comparison takes from a run's history: how long calls took, and what happened when.
+type Course struct {
+	Calls  map[string][]time.Duration // of each kind of call (see callKinds), sorted
+	Grants []int                      // leases, in each second
+	Faults []*history.Fault
+	First  *time.Duration // violation of mutual exclusion
+	End    time.Duration
+}
+
+// callKinds are the kinds of calls whose latencies are compared.
+var callKinds = []string{"acquire, granted", "acquire, refused", "extend", "release"}
+
+// courseOf reads the history of a run.
+func courseOf(dir string) (*Course, error) {
+	path, err := history.Find(filepath.Join(dir, campaign.HistoryFile))
+	if err != nil {
+		return nil, err
+	}
+	c := &Course{Calls: map[string][]time.Duration{}}
+	var ops []history.Op // without votes, which are most of the lines
+	var watch checker.Watch
+	_, err = history.ScanFile(path, func(op *history.Op) error {
+		c.End = op.Time
+		if op.F == history.FVote {
+			return nil
+		}
+		watch.Observe(*op)
+		ops = append(ops, *op)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	calls := history.CallsOf(ops)
+	for i := range ops {
+		op := &ops[i]
+		if op.F == history.FAcquire && op.Type == history.OK {
+			for second := int(op.Time / time.Second); len(c.Grants) <= second && second < MaxSeconds; {
+				c.Grants = append(c.Grants, 0)
+			}
+			if second := int(op.Time / time.Second); second < len(c.Grants) {
+				c.Grants[second]++
+			}
+		}
+		began, known := calls.Began(i)
+		if kind := callKind(op); kind != "" && known {
+			c.Calls[kind] = append(c.Calls[kind], op.Time-began)
+		}
+	}
+	for _, all := range c.Calls {
+		slices.Sort(all)
+	}
+	c.Faults = history.Faults(ops)
+	if at, ok := watch.First(); ok {
+		c.First = &at
+	}
+	return c, nil
+}
+
+// MaxSeconds bounds what is counted for each second: a line of a history may have any time.
+const MaxSeconds = 7 * 24 * 3600
+
+// callKind is the kind of call that a line completes; empty: none.
+func callKind(op *history.Op) string {
+	switch {
+	case op.F == history.FAcquire && op.Type == history.OK:
+		return "acquire, granted"
+	case op.F == history.FAcquire && op.Type == history.Fail:
+		return "acquire, refused"
+	case op.F == history.FExtend && op.Type == history.OK:
+		return "extend"
+	case op.F == history.FRelease && op.Type == history.OK:
+		return "release"
+	}
+	return ""
+}
+
+// Latency is how long the calls of one kind took. Durations are ns.
+type Latency struct {
+	Calls  int           `json:"calls"`
+	Median time.Duration `json:"median_ns"`
+	P99    time.Duration `json:"p99_ns"` // 0: fewer than 100 calls
+	Max    time.Duration `json:"max_ns"`
+}
+
+// LatencyChange are the latencies of one kind of call in two runs; null: a run has none.
+type LatencyChange struct {
+	Name   string   `json:"name"`
+	Before *Latency `json:"before"`
+	After  *Latency `json:"after"`
+}
+
+// latencies compares how long calls took. Runs without a history have none.
+func latencies(a, b *Course) []LatencyChange {
+	changes := []LatencyChange{}
+	for _, kind := range callKinds {
+		if x, y := latencyOf(a, kind), latencyOf(b, kind); x != nil || y != nil {
+			changes = append(changes, LatencyChange{kind, x, y})
+		}
+	}
+	return changes
+}
+
+func latencyOf(c *Course, kind string) *Latency {
+	if c == nil || len(c.Calls[kind]) == 0 {
+		return nil
+	}
+	all := c.Calls[kind]
+	l := &Latency{Calls: len(all), Median: all[len(all)/2], Max: all[len(all)-1]}
+	if len(all) >= 100 {
+		l.P99 = all[len(all)*99/100]
+	}
+	return l
+}
+
+// String has the median, the 99th percentile and the slowest.
+func (l *Latency) String() string {
+	if l == nil {
+		return "none"
+	}
+	text := plural(l.Calls, "call") + ", median " + span(l.Median)
+	if l.P99 > 0 {
+		text += ", 99 % within " + span(l.P99)
+	}
+	return text + ", slowest " + span(l.Max)
+}
+
+// rateInterval is the exact 95 % interval of a rate per minute of which n events were counted (Garwood:
+// quantiles of the chi-square distribution). Events that come in groups are less certain than that.
+func rateInterval(n int, d time.Duration) *[2]float64 {
+	if d <= 0 {
+		return nil
+	}
+	low, high := 0.0, distuv.ChiSquared{K: float64(2*n + 2)}.Quantile(0.975)/2
+	if n > 0 {
+		low = distuv.ChiSquared{K: float64(2 * n)}.Quantile(0.025) / 2
+	}
+	return &[2]float64{low / d.Minutes(), high / d.Minutes()}
+}
+
+// diffLane is the course of one run as a drawing, on the same scales as the other's.
+type diffLane struct {
+	Name  string
+	Bars  []diffBar
+	Bands []diffBar
+	First *diffBar
+	Says  string
+}
+
+// diffBar is a rectangle of it.
+type diffBar struct{ X, Width, Y, Height float64 }
+
+// The size of a drawing of a course.
+const laneWidth, laneHeight = 960.0, 90.0
+
+// lanes draws the courses of two runs one above the other. Without both there is nothing to align.
+func lanes(d *Diff, a, b *Course) (lanes []diffLane) {
+	if a == nil || b == nil {
+		return nil
+	}
+	end := max(a.End, b.End, time.Second)
+	x := func(at time.Duration) float64 { return laneWidth * float64(min(at, end)) / float64(end) }
+	seconds := max(1, int((end/time.Second+maxBins-1)/maxBins))
+	var all [2][]int
+	most := 1
+	for i, c := range []*Course{a, b} {
+		for s, n := range c.Grants {
+			if s%seconds == 0 {
+				all[i] = append(all[i], 0)
+			}
+			all[i][len(all[i])-1] += n
+			most = max(most, all[i][len(all[i])-1])
+		}
+	}
+	for i, c := range []*Course{a, b} {
+		lane := diffLane{Name: []string{d.Before, d.After}[i]}
+		for n, granted := range all[i] {
+			from, to := x(time.Duration(n*seconds)*time.Second), x(time.Duration((n+1)*seconds)*time.Second)
+			h := laneHeight * float64(granted) / float64(most)
+			lane.Bars = append(lane.Bars, diffBar{from, max(to-from-1, 0.5), laneHeight - h, h})
+		}
+		for _, f := range c.Faults {
+			if f.Installed {
+				lane.Bands = append(lane.Bands, diffBar{x(f.From), max(x(f.To)-x(f.From), 1), 0, laneHeight})
+			}
+		}
+		lane.Says = "no violation of mutual exclusion"
+		if c.First != nil {
+			lane.First = &diffBar{x(*c.First) - 1, 2, 0, laneHeight}
+			lane.Says = "the first violation of mutual exclusion at " + instant(*c.First)
+		}
+		lanes = append(lanes, lane)
+	}
+	return lanes
+}

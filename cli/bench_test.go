@@ -25,7 +25,7 @@ func BenchmarkCheckAndReport100k(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := reports.HTML(io.Discard, h, r); err != nil {
+		if err := reports.HTML(io.Discard, h, r, nil); err != nil {
 			b.Fatal(err)
 		}
 		if err := reports.Terminal(io.Discard, h, r, reports.TerminalOptions{Width: 100}); err != nil {

@@ -212,7 +212,11 @@ func runScenario(ctx context.Context, s campaign.Scenario, store campaign.Store,
 
 // writeReport writes report.html into a run's folder.
 func writeReport(dir string, h *history.History, r *campaign.Result) error {
-	return writeTo(filepath.Join(dir, campaign.ReportFile), func(w io.Writer) error { return reports.HTML(w, h, r) })
+	why, err := keptWhy(dir)
+	if err != nil {
+		return err
+	}
+	return writeTo(filepath.Join(dir, campaign.ReportFile), func(w io.Writer) error { return reports.HTML(w, h, r, why) })
 }
 
 // writeTo writes a file.

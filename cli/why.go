@@ -1,9 +1,13 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -23,14 +27,16 @@ func whyCommand() *cobra.Command {
 		Long: `Why runs the scenario of a simulated run again, many times: each time as it was up to a point, and
 from there on by chance: other times on the way, other orders of what happens at once, other decisions of
 clients and the nemesis. The share that still violates is the probability of the violation at that point of the run. Where it rises most the
-violation was decided: why looks more closely there and names the event.
+violation was decided: why looks more closely there and names the event. Then it looks for the fewest
+faults of the run that violate the same property. The report of a run shows all of this afterwards, with
+the probability as a curve above the timeline.
 
 Exit codes: 0 done, 2 the scenario violates nothing or it was interrupted, 64 bad usage or input.`,
 		Example: `  lockpick why latest
   lockpick why latest --branches 200 --property L4`,
 		Args: one("one run (its folder, its name in the store, or latest) or one scenario file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, _, err := campaign.Store{Dir: store}.Open(args[0])
+			s, dir, err := campaign.Store{Dir: store}.Open(args[0])
 			if err != nil {
 				return usageError{err}
 			}
@@ -55,6 +61,9 @@ Exit codes: 0 done, 2 the scenario violates nothing or it was interrupted, 64 ba
 			if err != nil {
 				return flagProblem(err)
 			}
+			if err := keepWhy(dir, r); err != nil {
+				return err
+			}
 			if asJSON {
 				return reports.WhyJSON(os.Stdout, r)
 			}
@@ -65,8 +74,48 @@ Exit codes: 0 done, 2 the scenario violates nothing or it was interrupted, 64 ba
 	f.SortFlags = false
 	f.IntVar(&how.Points, "points", 24, "from how many points of the run to branch, before the steepest rise is looked at more closely")
 	f.IntVar(&how.Branches, "branches", 40, "runs from each point")
+	f.DurationVar(&how.Minimize, "minimize", 30*time.Second, "how long to look for the fewest faults that violate it; 0: not at all")
 	propertyFlag(cmd, &how.Properties, "L2 if that is violated, else whatever is violated first")
 	storeFlag(cmd, &store)
 	jsonFlag(cmd, &asJSON)
 	return cmd
+}
+
+// whyFile keeps the answer in the folder of a run.
+const whyFile = "why.json"
+
+// keepWhy keeps the answer with a run, and writes the run's report anew with it. The run may be of another
+// version of Lockpick, which simulated the scenario in another way: then the answer is not about it.
+func keepWhy(dir string, r *search.WhyResult) error {
+	if dir == "" {
+		return nil
+	}
+	h, result, err := campaign.JudgeFile(filepath.Join(dir, campaign.HistoryFile))
+	if err != nil {
+		return err
+	}
+	if !r.Begins(h) {
+		fmt.Fprintln(os.Stderr, "lockpick: the scenario runs in another way now than when this run was recorded, so its report stays as it is")
+		return nil
+	}
+	if err := writeTo(filepath.Join(dir, whyFile), func(w io.Writer) error { return reports.WhyJSON(w, r) }); err != nil {
+		return err
+	}
+	return writeReport(dir, h, result)
+}
+
+// keptWhy is the answer that was kept with a run; nil: none.
+func keptWhy(dir string) (*search.WhyResult, error) {
+	b, err := os.ReadFile(filepath.Join(dir, whyFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var r search.WhyResult
+	if err := json.Unmarshal(b, &r); err != nil {
+		return nil, fmt.Errorf("%s: %w: remove it, or run lockpick why again", filepath.Join(dir, whyFile), err)
+	}
+	return &r, nil
 }

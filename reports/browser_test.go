@@ -65,7 +65,7 @@ type tab struct {
 func open(t *testing.T, parent context.Context, p plan, width, height int64, dark bool) *tab {
 	t.Helper()
 	h, r := synthesize(p)
-	b := openPage(t, parent, func(w io.Writer) error { return HTML(w, h, r) }, width, height, dark)
+	b := openPage(t, parent, func(w io.Writer) error { return HTML(w, h, r, nil) }, width, height, dark)
 	b.wait("the first drawing", `window.lockpick && lockpick.drawn > 0`)
 	return b
 }

@@ -16,6 +16,7 @@ import (
 
 	"lockpick/campaign"
 	"lockpick/history"
+	"lockpick/search"
 )
 
 //go:embed page
@@ -70,11 +71,13 @@ type page struct {
 	HistoryFile string
 	Imported    bool // the history was made from logs
 	Torn        bool
+	Why         *whyCurve // nil: it was not asked
 }
 
 // HTML writes the report as one page that loads nothing from anywhere: it can be
-// mailed, archived and opened from a file.
-func HTML(w io.Writer, h *history.History, r *campaign.Result) error {
+// mailed, archived and opened from a file. why is how likely the violation was over time; nil if nobody
+// asked.
+func HTML(w io.Writer, h *history.History, r *campaign.Result, why *search.WhyResult) error {
 	style, script, err := assets()
 	if err != nil {
 		return err
@@ -108,6 +111,9 @@ func HTML(w io.Writer, h *history.History, r *campaign.Result) error {
 		p.Faults = p.Faults[:maxFaultRows]
 	}
 	p.Clients, p.Masters = t.totals()
+	if why != nil && len(why.Points) > 0 {
+		p.Why = curveOf(why, t.end)
+	}
 	if err := pageTemplate.Execute(w, p); err != nil {
 		return fmt.Errorf("reports: write the page: %w", err)
 	}

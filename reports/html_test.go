@@ -24,7 +24,7 @@ func TestPages(t *testing.T) {
 	for name, p := range map[string]plan{"violated": violatedPlan(), "sound": soundPlan(), "long": longPlan(10_000), "huge": longPlan(100_000), "hostile": hostilePlan()} {
 		var b bytes.Buffer
 		h, r := synthesize(p)
-		if err := HTML(&b, h, r); err != nil {
+		if err := HTML(&b, h, r, nil); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(filepath.Join(folder, name+".html"), b.Bytes(), 0o644); err != nil {
@@ -37,7 +37,7 @@ func TestPages(t *testing.T) {
 func TestNamesCannotBecomeMarkup(t *testing.T) {
 	var b bytes.Buffer
 	h, r := synthesize(hostilePlan())
-	if err := HTML(&b, h, r); err != nil {
+	if err := HTML(&b, h, r, nil); err != nil {
 		t.Fatal(err)
 	}
 	page := b.String()
@@ -63,7 +63,7 @@ func TestPagesOfRunsThatHardlyHappened(t *testing.T) {
 		"unknown commands": {Ops: []history.Op{{Process: "c1", F: "dance", Type: history.OK}}},
 	} {
 		var b bytes.Buffer
-		if err := HTML(&b, h, &campaign.Result{}); err != nil {
+		if err := HTML(&b, h, &campaign.Result{}, nil); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := Terminal(&b, h, &campaign.Result{}, TerminalOptions{}); err != nil {
@@ -76,7 +76,7 @@ func BenchmarkHTML100k(b *testing.B) {
 	h, r := synthesize(longPlan(100_000))
 	b.ResetTimer()
 	for b.Loop() {
-		if err := HTML(io.Discard, h, r); err != nil {
+		if err := HTML(io.Discard, h, r, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -35,7 +35,7 @@ orders,c1,1700000003.450001,1700000004.5
 		t.Fatal(err)
 	}
 	var page, text, summary bytes.Buffer
-	for _, err := range []error{HTML(&page, h, r), Terminal(&text, h, r, TerminalOptions{Width: 200}), JSON(&summary, r)} {
+	for _, err := range []error{HTML(&page, h, r, nil), Terminal(&text, h, r, TerminalOptions{Width: 200}), JSON(&summary, r)} {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -52,7 +52,7 @@ func TestEveryViolationIsDrawn(t *testing.T) {
 	if all < 400 {
 		t.Fatalf("%d violations were found", all)
 	}
-	b := openPage(t, browser(t), func(w io.Writer) error { return HTML(w, h, r) }, 1400, 900, false)
+	b := openPage(t, browser(t), func(w io.Writer) error { return HTML(w, h, r, nil) }, 1400, 900, false)
 	b.wait("the first drawing", `window.lockpick && lockpick.drawn > 0`)
 	b.scrollToTimeline()
 	if n := ask[float64](b, `lockpick.counts.violations + lockpick.counts.marks`); n != float64(all) {
@@ -109,7 +109,7 @@ func TestSparseHoldsLookSparse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := openPage(t, browser(t), func(w io.Writer) error { return HTML(w, h, r) }, 1400, 900, false)
+	b := openPage(t, browser(t), func(w io.Writer) error { return HTML(w, h, r, nil) }, 1400, 900, false)
 	b.wait("the first drawing", `window.lockpick && lockpick.drawn > 0`)
 	b.scrollToTimeline()
 	// How opaque the middle of the lane is: a client's lane has no background of its own.

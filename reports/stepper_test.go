@@ -28,7 +28,7 @@ func TestStepper(t *testing.T) {
 	if v == nil {
 		t.Fatal("nothing is violated")
 	}
-	b := openPage(t, browser(t), func(w io.Writer) error { return HTML(w, h, r) }, 1400, 900, false)
+	b := openPage(t, browser(t), func(w io.Writer) error { return HTML(w, h, r, nil) }, 1400, 900, false)
 	b.wait("the first drawing", `window.lockpick && lockpick.drawn > 0`)
 	b.scrollToTimeline()
 	b.do(chromedp.Click(chromedp.CSS("#violation")))

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
-	"time"
 
 	"lockpick/search"
 )
@@ -34,6 +34,12 @@ func Why(w io.Writer, r *search.WhyResult, opt TerminalOptions) error {
 	}
 	t.out.WriteByte('\n')
 	t.text("", fmt.Sprintf("Each line: %s that went as this one up to then, and by chance from there on.", plural(r.Branches, "run")))
+	if r.Faults != nil {
+		t.title("The fewest faults that violate it")
+		for _, line := range fewestSays(r.Faults) {
+			t.text("  ", line)
+		}
+	}
 	return t.flush(w)
 }
 
@@ -44,9 +50,9 @@ func whySays(r *search.WhyResult) (lines []string) {
 		first := r.Points[0].Rate.Share
 		return []string{fmt.Sprintf("No moment decided it: the probability is %.0f %% from the beginning, and rises nowhere by much. The lock, the faults and the load are enough.", 100*first)}
 	}
-	when := fmt.Sprintf("between %s and %s", instant(d.From.Time), instant(endOf(r)))
-	if instant(d.From.Time) == instant(endOf(r)) {
-		when = "at " + instant(endOf(r))
+	when := fmt.Sprintf("between %s and %s", instant(d.From.Time), instant(d.End))
+	if instant(d.From.Time) == instant(d.End) {
+		when = "at " + instant(d.End)
 	}
 	lines = append(lines, fmt.Sprintf("It was decided %s, where its probability rose from %.0f %% to %.0f %%.", when, 100*d.From.Rate.Share, 100*d.To.Rate.Share))
 	for _, e := range d.Events {
@@ -66,13 +72,29 @@ func whySays(r *search.WhyResult) (lines []string) {
 	return lines
 }
 
-// endOf is when the last line of the rise was recorded.
-func endOf(r *search.WhyResult) (at time.Duration) {
-	at = r.Decided.To.Time
-	if n := len(r.Decided.Lines); n > 0 {
-		at = max(at, r.History.Ops[r.Decided.Lines[n-1]].Time)
+// fewestSays says which faults are enough.
+func fewestSays(f *search.WhyFaults) (lines []string) {
+	if f.Note != "" {
+		return []string{"none were found: " + f.Note}
 	}
-	return at
+	share := fmt.Sprintf("it is violated with %d of %d seeds", f.Rate, f.Seeds)
+	if len(f.Steps) == 0 {
+		return []string{fmt.Sprintf("none: without any of the %s %s.", plural(f.Of, "fault"), share)}
+	}
+	enough, without := "these are enough, if they strike like that", "without any one of them"
+	if len(f.Steps) == 1 {
+		enough, without = "this one is enough, if it strikes like that", "without it"
+	}
+	text := fmt.Sprintf("Of the %s of the run %s: %s", plural(f.Of, "fault"), enough, share)
+	switch {
+	case f.Minimal:
+		text += "; " + without + " with none"
+	case f.Rarely:
+		text += "; " + without + " with fewer"
+	default:
+		text += "; the time was over before each was seen to be necessary"
+	}
+	return append(slices.Clone(f.Steps), text+".")
 }
 
 // WhyJSON writes the same as one JSON object.

@@ -24,6 +24,7 @@ type ShrinkOptions struct {
 	Properties []string         // levels or names; empty: L2 if that is violated, otherwise whatever is violated first
 	TimeLimit  time.Duration    // in real time; 0: 30 s
 	Seeds      int              // with how many seeds each candidate is tried; 0: 20
+	OnlyFaults bool             // clients, masters and keys stay as they are
 
 	Run Runner // runs a candidate; nil: the simulator
 

@@ -113,6 +113,9 @@ func (k *shrinker) leastClients() int {
 
 // clients removes those without a part in the violation, then one at a time.
 func (k *shrinker) clients() bool {
+	if k.how.OnlyFaults {
+		return false
+	}
 	n := k.best.Clients
 	masters, keys := workload.MasterNames(k.best.Masters), workload.Keys(k.best.Keys)
 	if part := distinct(k.found.Clients); len(part) > 0 && len(part) < n && k.keep(restrictTo(k.best, part, masters, keys), k.leastClients()) {
@@ -129,6 +132,9 @@ func (k *shrinker) clients() bool {
 // masters removes two at a time, so that the number of masters stays even or odd, and at least
 // three, which is the least number of which one may fail.
 func (k *shrinker) masters() bool {
+	if k.how.OnlyFaults {
+		return false
+	}
 	n := k.best.Masters
 	clients, keys := workload.Clients(k.best.Clients), workload.Keys(k.best.Keys)
 	for i := n - 1; i > 0 && n >= 5; i-- {
@@ -143,6 +149,9 @@ func (k *shrinker) masters() bool {
 }
 
 func (k *shrinker) keys() bool {
+	if k.how.OnlyFaults {
+		return false
+	}
 	return k.best.Keys > 1 && k.keep(restrictTo(k.best, workload.Clients(k.best.Clients), workload.MasterNames(k.best.Masters), []string{k.found.Key}), k.required())
 }
 

@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
@@ -22,6 +23,7 @@ type WhyOptions struct {
 	Properties []string          // levels or names; empty: L2 if that is violated, otherwise whatever is violated first
 	Points     int               // from how many points of the run it branches; 0: 24
 	Branches   int               // from each point; 0: 40
+	Minimize   time.Duration     // how long to look for the fewest faults that violate it; 0: not at all
 
 	Live func(done, of int) // may be nil
 }
@@ -37,6 +39,18 @@ type WhyResult struct {
 	Decided   *WhyJump          `json:"decided,omitempty"`    // where the probability rose most; nil: it hardly did
 	Certain   time.Duration     `json:"inevitable,omitempty"` // from when on nearly all branches violate; 0: from the beginning
 	Branches  int               `json:"branches"`             // from each point
+	Faults    *WhyFaults        `json:"faults,omitempty"`     // nil: not looked for
+}
+
+// WhyFaults is the smallest set of the run's faults that was found to violate the property.
+type WhyFaults struct {
+	Steps   []string `json:"steps"` // in words; empty: it is violated without any
+	Of      int      `json:"of"`    // faults of the run
+	Rate    int      `json:"rate"`  // of Seeds, how many violate it with these faults alone
+	Seeds   int      `json:"seeds"`
+	Minimal bool     `json:"minimal"`        // without any one of them none of Seeds violates it
+	Rarely  bool     `json:"rarely"`         // or at least fewer do
+	Note    string   `json:"note,omitempty"` // why there is no such set
 }
 
 // WhyPoint is a point of a run: up to it all happened as recorded, after it chance was free.
@@ -51,6 +65,7 @@ type WhyPoint struct {
 type WhyJump struct {
 	From   WhyPoint        `json:"from"`
 	To     WhyPoint        `json:"to"`
+	End    time.Duration   `json:"end"`    // ns: of the last line that lies there
 	Events []checker.Event `json:"events"` // of the reason, that lie there
 	Lines  []int           `json:"lines"`  // indices of the lines of the history there
 }
@@ -102,7 +117,34 @@ func Why(ctx context.Context, how WhyOptions) (*WhyResult, error) {
 			return nil, err
 		}
 	}
-	return w.result(), nil
+	out := w.result()
+	if how.Minimize > 0 {
+		var err error
+		if out.Faults, err = w.fewest(); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// fewest looks for the fewest faults that violate the property with these clients and masters.
+func (w *why) fewest() (*WhyFaults, error) {
+	r, err := Shrink(w.ctx, ShrinkOptions{
+		Scenario: w.scenario, History: w.h, Properties: []string{campaign.ShortName(w.property)}, OnlyFaults: true, TimeLimit: w.how.Minimize,
+	})
+	switch {
+	case w.ctx.Err() != nil:
+		return nil, w.ctx.Err()
+	case errors.Is(err, ErrNotReproduced):
+		return &WhyFaults{Steps: []string{}, Note: err.Error()}, nil
+	case err != nil:
+		return nil, err
+	}
+	f := &WhyFaults{Steps: []string{}, Of: r.Before.Faults, Rate: r.Rate, Seeds: r.Seeds, Minimal: r.Minimal, Rarely: r.Rarely}
+	for _, step := range r.Scenario.Schedule {
+		f.Steps = append(f.Steps, step.String())
+	}
+	return f, nil
 }
 
 // why is the state of Why.
@@ -253,6 +295,15 @@ func (b *branched) Uint64() uint64 {
 	return b.kept.Uint64()
 }
 
+// Begins reports whether a history begins as the run did of which this is the result, up to its violation.
+func (r *WhyResult) Begins(h *history.History) bool {
+	n := slices.IndexFunc(r.History.Ops, func(op history.Op) bool { return op.Time > r.Violation.At })
+	if n < 0 {
+		n = len(r.History.Ops)
+	}
+	return sharedLines(r.History, h) >= n
+}
+
 // sharedLines is how many lines two histories begin with alike.
 func sharedLines(a, b *history.History) int {
 	for i := range min(len(a.Ops), len(b.Ops)) {
@@ -298,9 +349,9 @@ func (w *why) result() *WhyResult {
 	for i := max(from.Line+1, 0); i <= min(to.Line+1, len(w.h.Ops)-1); i++ {
 		jump.Lines = append(jump.Lines, i)
 	}
-	end := w.h.Ops[min(to.Line+1, len(w.h.Ops)-1)].Time
+	jump.End = max(to.Time, w.h.Ops[min(to.Line+1, len(w.h.Ops)-1)].Time)
 	for _, e := range w.v.Events {
-		if e.At >= from.Time && e.At <= end {
+		if e.At >= from.Time && e.At <= jump.End {
 			jump.Events = append(jump.Events, e)
 		}
 	}

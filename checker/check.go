@@ -122,7 +122,7 @@ type run struct {
 	used        []string                    // masters that the lock asks; built when first needed
 	dried       bool                        // dry is
 	asks        map[requester][]*asked      // requests, each party's built when first needed
-	freed       map[string]votes            // votes on releases by master, built when first needed
+	answered    map[string]map[string]votes // votes by command and master, built when first needed
 	names       []string                    // of the masters, built when first needed
 	stood       *intervals                  // stalls, built when first needed
 	itself      map[*history.Lease]bool     // whether leases are extended without a call, as far as asked

@@ -181,7 +181,7 @@ func (n *narrative) tenant(v history.Vote) {
 // yes to next. The causes are tried from the surest to the vaguest.
 func (n *narrative) lossBefore(m string, a *history.Lease, yes, next history.Vote) cause {
 	for _, find := range []func(string, *history.Lease, history.Vote, history.Vote) (cause, bool){
-		n.releasedOwn, n.expired, n.restarted, n.disturbed, n.deleted, n.unanswered, n.mayHaveExpired, n.restartedMeanwhile,
+		n.releasedOwn, n.expired, n.shortened, n.restarted, n.disturbed, n.deleted, n.unanswered, n.mayHaveExpired, n.restartedMeanwhile,
 	} {
 		if c, ok := find(m, a, yes, next); ok {
 			return c
@@ -223,24 +223,6 @@ func within(v, yes, next history.Vote) bool {
 	return v.Index != yes.Index && v.At >= sent(yes) && sent(v) <= next.At
 }
 
-// releases are the votes of a master on releases, in order.
-func (r *run) releases(master string) votes {
-	if r.freed == nil {
-		r.freed = map[string]votes{}
-		ids := map[string][]int32{}
-		for i := range r.h.Len() {
-			id := r.h.InOrder(i)
-			if k := r.h.Kind(id); k.Command == history.CommandRelease {
-				ids[k.Master] = append(ids[k.Master], id)
-			}
-		}
-		for master, mine := range ids {
-			r.freed[master] = votes{r.h, mine}
-		}
-	}
-	return r.freed[master]
-}
-
 // mayDelete reports whether a release may have deleted the key of a vote: it is of the same lock, or
 // of another lock whose key on the master is the same.
 func mayDelete(v, yes history.Vote) bool { return v.Key == yes.Key || v.Stored == yes.Stored }
@@ -248,7 +230,7 @@ func mayDelete(v, yes history.Vote) bool { return v.Key == yes.Key || v.Stored =
 // lastRelease is the last release for which is returns true that a master executed between its
 // yes to a lease and its yes to the next.
 func (n *narrative) lastRelease(m string, yes, next history.Vote, is func(*history.Vote) bool) (last history.Vote, found bool) {
-	for v := range n.r.releases(m).asked(yes.At, next.At) {
+	for v := range n.r.replies(history.CommandRelease, m).asked(yes.At, next.At) {
 		if v.Yes && within(v, yes, next) && is(&v) {
 			last, found = v, true
 		}

@@ -151,7 +151,7 @@ func (r *run) stillThere(set, v history.Vote) bool {
 	if ttl := r.h.Header.TTL; ttl <= 0 || v.At > from+ttl || sent(v) <= set.At {
 		return false
 	}
-	for f := range r.releases(set.Master).asked(from, v.At+r.slack) {
+	for f := range r.replies(history.CommandRelease, set.Master).asked(from, v.At+r.slack) {
 		mine := party{f.Client, f.Token} == party{set.Client, set.Token}
 		if f.Key == set.Key && (mine || f.Yes || f.Unknown) && f.Index != v.Index {
 			return false

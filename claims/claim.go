@@ -141,6 +141,9 @@ func (c *Case) CannotRun(driver, budget string) string {
 	if driver == campaign.Sim && c.Scenario.ClientsAs == campaign.Processes {
 		return "its clients are processes, which need real masters"
 	}
+	if driver == campaign.Virtual && c.Scenario.Network != (campaign.Network{}) {
+		return "its connections carry streams, as TCP does: no single message is lost, doubled or late"
+	}
 	if driver != campaign.Sim && c.Scenario.Network != (campaign.Network{}) {
 		return "a real network does not lose, double or delay messages to order"
 	}

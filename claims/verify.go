@@ -160,7 +160,11 @@ func (v *verifier) plan(c *Claim) {
 			continue
 		}
 		n := k.tries(v.opt.Budget)
-		if v.opt.Driver != campaign.Sim {
+		switch v.opt.Driver {
+		case campaign.Sim:
+		case campaign.Virtual: // runs take less time than on real masters
+			n = max(n, k.attempts(v.opt.Budget))
+		default:
 			n = k.attempts(v.opt.Budget)
 		}
 		if v.opt.Most > 0 {

@@ -150,3 +150,20 @@ func TestClaimsOfAnotherLock(t *testing.T) {
 		t.Errorf("exit %d\n%s", code, stderr)
 	}
 }
+
+// TestClaimsInVirtualTime: the claims are found as expected with the connections that locks really have,
+// over masters in memory. What runs nowhere but in the simulator says so.
+func TestClaimsInVirtualTime(t *testing.T) {
+	out, stderr, code := lockpick(t, t.TempDir(), "claims", "--driver", "virtual", "--json")
+	if code != 0 {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	var r claims.Result
+	if err := json.Unmarshal([]byte(out), &r); err != nil {
+		t.Fatal(err)
+	}
+	n := r.Count()
+	if n[claims.Expected] < 50 || n[claims.NotHere] > 8 || n[claims.Unexpected]+n[claims.Undecided] > 0 {
+		t.Errorf("%v", n)
+	}
+}

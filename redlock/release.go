@@ -35,7 +35,7 @@ func (b *batcher) keepPending(c *pendingCommand) {
 		e.withdrawn = true // a SET that is still queued must not be sent any more
 		return
 	}
-	if b.pending[token] != nil || len(b.pending) >= pendingMost {
+	if c.batch.cmd.Once || b.pending[token] != nil || len(b.pending) >= pendingMost {
 		return
 	}
 	if b.pending == nil {

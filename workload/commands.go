@@ -14,6 +14,7 @@ type command struct {
 	args   []any
 	ttl    time.Duration // that args ask for
 	gate   bool          // if the reply is no, the commands after it are not sent
+	once   bool          // the transport must not repeat it (protocol.Command.Once)
 }
 
 // Kinds of commands that Redlock does not need.

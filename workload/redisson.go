@@ -55,7 +55,7 @@ func enterTwice(key, token string, ttl time.Duration) []command { return enter(k
 
 // leave decrements the count, and deletes the lock at 0. Otherwise it renews the TTL.
 func leave(key, token string, ttl time.Duration) []command {
-	return []command{{kind: protocol.Release, script: ReentrantRelease, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
+	return []command{{kind: protocol.Release, script: ReentrantRelease, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl, once: true}}
 }
 
 // renewEntry renews the lock.

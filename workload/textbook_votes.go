@@ -95,7 +95,7 @@ func (l *textbook) carryOut(ctx context.Context, talk protocol.Conversation, key
 
 // command completes a command.
 func (l *textbook) command(c command, key, token string) protocol.Command {
-	cmd := protocol.Command{Kind: c.kind, Key: key, Token: token, Script: c.script, Keys: c.keys, Args: c.args, TTL: c.ttl.Milliseconds()}
+	cmd := protocol.Command{Kind: c.kind, Key: key, Token: token, Script: c.script, Keys: c.keys, Args: c.args, TTL: c.ttl.Milliseconds(), Once: c.once}
 	if c.kind == protocol.Set || c.kind == protocol.Extend {
 		cmd.Wait = l.site.Wait
 	}

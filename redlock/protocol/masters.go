@@ -61,6 +61,10 @@ type Command struct {
 	Keys   []string
 	Args   []any
 	Wait   int // a yes counts only if this many replicas of the master have confirmed the command (WAIT)
+
+	// Once is set for a release that must not be repeated, because it does more than delete the
+	// key of the token: it counts, for example. Others are repeated until a master confirms them.
+	Once bool
 }
 
 // Short says whether a command is in the short form.

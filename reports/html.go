@@ -2,6 +2,7 @@ package reports
 
 import (
 	"bytes"
+	"compress/flate"
 	"crypto/sha256"
 	"embed"
 	"encoding/base64"
@@ -86,6 +87,9 @@ func HTML(w io.Writer, h *history.History, r *campaign.Result, why *search.WhyRe
 	violations := listViolations(r)
 	kinds, marks := listMarks(r)
 	data, err := t.pack(h, r.Run, violations, kinds, marks)
+	if err == nil {
+		data, err = deflated(data)
+	}
 	if err != nil {
 		return fmt.Errorf("reports: pack the timeline: %w", err)
 	}
@@ -118,6 +122,32 @@ func HTML(w io.Writer, h *history.History, r *campaign.Result, why *search.WhyRe
 		return fmt.Errorf("reports: write the page: %w", err)
 	}
 	return nil
+}
+
+// deflateFrom is how many bytes of data a page has as they are: 10,000 operations or so. Readers of
+// such a page can search its text.
+const deflateFrom = 1 << 20
+
+// deflated turns much data into a JSON string of its deflated bytes, a third as long (page/data.js).
+func deflated(data []byte) ([]byte, error) {
+	if len(data) < deflateFrom {
+		return data, nil
+	}
+	var b bytes.Buffer
+	b.WriteByte('"')
+	text := base64.NewEncoder(base64.StdEncoding, &b)
+	w, err := flate.NewWriter(text, flate.DefaultCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(data); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(w.Close(), text.Close()); err != nil {
+		return nil, err
+	}
+	b.WriteByte('"')
+	return b.Bytes(), nil
 }
 
 // assets reads the page's style and its scripts, put together.

@@ -2,6 +2,8 @@ package reports
 
 import (
 	"bytes"
+	"compress/flate"
+	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
@@ -101,5 +103,33 @@ func TestClocks(t *testing.T) {
 	}
 	if clients := timelineOf(h).clients; len(clients) != 0 {
 		t.Errorf("masters that were looked at are taken for clients: %v", clients)
+	}
+}
+
+// TestMuchDataIsDeflated: what a page unpacks is what a small one has as it is, and it is several times
+// shorter.
+func TestMuchDataIsDeflated(t *testing.T) {
+	h, _ := synthesize(longPlan(100_000))
+	data, err := timelineOf(h).pack(h, "run", nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(data) < deflateFrom {
+		t.Fatalf("%d bytes of data: that is not much", len(data))
+	}
+	short, err := deflated(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var raw []byte // base64 in JSON
+	if err := json.Unmarshal(short, &raw); err != nil {
+		t.Fatal(err)
+	}
+	back, err := io.ReadAll(flate.NewReader(bytes.NewReader(raw)))
+	if err != nil || !bytes.Equal(back, data) || len(short) > len(data)/2 {
+		t.Errorf("%d bytes became %d, and %d again (%v)", len(data), len(short), len(back), err)
+	}
+	if few, err := deflated(data[:1000]); err != nil || !bytes.Equal(few, data[:1000]) {
+		t.Errorf("little data was changed (%v)", err)
 	}
 }

@@ -1,8 +1,29 @@
 // The data of the run: packed columns become typed arrays with absolute times in
 // microseconds (see pack.go). What never happened is NaN.
 
-function readData() {
-  const packed = JSON.parse(document.getElementById('data').textContent);
+// withData calls start with the page's data. Much of it is deflated, and written as text in base64.
+function withData(start) {
+  const data = JSON.parse(document.getElementById('data').textContent);
+  if (typeof data !== 'string') return start(data);
+  return inflate(data).then(start, () => {
+    const help = document.createElement('p');
+    help.textContent = 'This browser cannot unpack the timeline of a run as long as this: it needs DecompressionStream, which browsers have had since 2023.';
+    document.querySelector('#timeline .stage').replaceChildren(help);
+  });
+}
+
+async function inflate(text) {
+  let bytes;
+  if (Uint8Array.fromBase64) bytes = Uint8Array.fromBase64(text);
+  else {
+    const raw = atob(text);
+    bytes = new Uint8Array(raw.length);
+    for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
+  }
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw'))).json();
+}
+
+function readData(packed) {
   const d = {
     end: packed.end, ttl: packed.ttl, quorum: packed.quorum, clients: packed.clients, masters: packed.masters, keys: packed.keys,
     texts: packed.texts, faults: packed.faults, violations: packed.violations,

@@ -1,8 +1,8 @@
 // Puts the page together.
 
 class App {
-  constructor() {
-    this.data = readData();
+  constructor(packed) {
+    this.data = readData(packed);
     this.palette = new Palette();
     this.view = new View(this.data.end);
     this.lanes = new Lanes(this.data);
@@ -268,8 +268,7 @@ class App {
   }
 }
 
-const app = new App();
-if (!app.address.read() && app.data.violations.length) app.setKey(app.data.violations[app.first()].key);
+let app;
 
 // place says where on the screen a thing is drawn.
 function place(kind, i) {
@@ -296,23 +295,27 @@ function place(kind, i) {
   return null;
 }
 
-// What tests and curious readers may look at; nothing here changes the page.
-window.lockpick = Object.freeze({
-  get view() { return {from: app.view.from, to: app.view.to, start: app.view.start, stop: app.view.stop}; },
-  get hover() { return app.hover && {...app.hover}; },
-  get pinned() { return app.pinned && {...app.pinned}; },
-  get violation() { return app.current; },
-  get key() { return app.lanes.key; },
-  get cursor() { return app.cursor; },
-  get lanes() { return app.lanes.list.map((l) => l.kind + l.i); },
-  get milliseconds() { return app.timeline.surface.took; }, // that the last drawing of the lanes took
-  get counted() { return app.timeline.counted || 0; }, // violations in the window
-  get found() { return app.search.found.length; },
-  get latencies() { return app.charts.find((c) => c.plot === plotLatency).plotted; },
-  get drawn() { return app.timeline.drawn || 0; },
-  get counts() {
-    const d = app.data;
-    return {clients: d.clients.length, masters: d.masters.length, keys: d.keys.length, attempts: d.attempts.n, leases: d.leases.n, votes: d.votes.n, stored: d.stored.n, writes: d.writes.n, faults: d.faults.length, violations: d.violations.length, marks: d.marks.n};
-  },
-  place,
+withData((packed) => {
+  app = new App(packed);
+  if (!app.address.read() && app.data.violations.length) app.setKey(app.data.violations[app.first()].key);
+  // What tests and curious readers may look at; nothing here changes the page.
+  window.lockpick = Object.freeze({
+    get view() { return {from: app.view.from, to: app.view.to, start: app.view.start, stop: app.view.stop}; },
+    get hover() { return app.hover && {...app.hover}; },
+    get pinned() { return app.pinned && {...app.pinned}; },
+    get violation() { return app.current; },
+    get key() { return app.lanes.key; },
+    get cursor() { return app.cursor; },
+    get lanes() { return app.lanes.list.map((l) => l.kind + l.i); },
+    get milliseconds() { return app.timeline.surface.took; }, // that the last drawing of the lanes took
+    get counted() { return app.timeline.counted || 0; }, // violations in the window
+    get found() { return app.search.found.length; },
+    get latencies() { return app.charts.find((c) => c.plot === plotLatency).plotted; },
+    get drawn() { return app.timeline.drawn || 0; },
+    get counts() {
+      const d = app.data;
+      return {clients: d.clients.length, masters: d.masters.length, keys: d.keys.length, attempts: d.attempts.n, leases: d.leases.n, votes: d.votes.n, stored: d.stored.n, writes: d.writes.n, faults: d.faults.length, violations: d.violations.length, marks: d.marks.n};
+    },
+    place,
+  });
 });

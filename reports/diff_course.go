@@ -15,7 +15,7 @@ import (
 // Course is what a comparison takes from a run's history: how long calls took, and what happened when.
 type Course struct {
 	Calls  map[string][]time.Duration // of each kind of call (see callKinds), sorted
-	Grants []int                      // leases, in each second
+	Grants Seconds                    // leases
 	Faults []*history.Fault
 	First  *time.Duration // violation of mutual exclusion
 	End    time.Duration
@@ -49,12 +49,7 @@ func courseOf(dir string) (*Course, error) {
 	for i := range ops {
 		op := &ops[i]
 		if op.F == history.FAcquire && op.Type == history.OK {
-			for second := int(op.Time / time.Second); len(c.Grants) <= second && second < MaxSeconds; {
-				c.Grants = append(c.Grants, 0)
-			}
-			if second := int(op.Time / time.Second); second < len(c.Grants) {
-				c.Grants[second]++
-			}
+			c.Grants.Count(op.Time, 1)
 		}
 		began, known := calls.Began(i)
 		if kind := callKind(op); kind != "" && known {
@@ -70,9 +65,6 @@ func courseOf(dir string) (*Course, error) {
 	}
 	return c, nil
 }
-
-// MaxSeconds bounds what is counted for each second: a line of a history may have any time.
-const MaxSeconds = 7 * 24 * 3600
 
 // callKind is the kind of call that a line completes; empty: none.
 func callKind(op *history.Op) string {

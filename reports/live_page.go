@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/url"
 	"strings"
+	"time"
 
 	"lockpick/campaign"
 )
@@ -54,11 +55,26 @@ type Rate struct {
 	Bins    []int `json:"bins"`
 }
 
+// Seconds counts events in each second of a run.
+type Seconds []int
+
+// maxSeconds bounds them: a line of a history may have any time.
+const maxSeconds = 7 * 24 * 3600
+
+// Count counts n events at a time, and so makes the seconds up to it known; n may be 0.
+func (s *Seconds) Count(at time.Duration, n int) {
+	second := int(min(at, maxSeconds*time.Second) / time.Second)
+	for len(*s) <= second {
+		*s = append(*s, 0)
+	}
+	(*s)[second] += n
+}
+
 // maxBins is how many bins a page draws.
 const maxBins = 240
 
 // Bins puts counts of seconds into at most maxBins bins.
-func Bins(seconds []int) Rate {
+func Bins(seconds Seconds) Rate {
 	r := Rate{Seconds: max(1, (len(seconds)+maxBins-1)/maxBins), Bins: []int{}}
 	for i, n := range seconds {
 		if i%r.Seconds == 0 {

@@ -57,7 +57,7 @@ func TestLivePage(t *testing.T) {
 	is := func(id, text string) string {
 		return fmt.Sprintf(`document.getElementById(%q).textContent.includes(%q)`, id, text)
 	}
-	seconds := make([]int, 300)
+	seconds := make(Seconds, 300)
 	for i := range seconds {
 		seconds[i] = 5 + i%7
 	}
@@ -100,7 +100,7 @@ func TestLivePage(t *testing.T) {
 // TestBins: nothing gets lost when seconds become bins, and there are never too many.
 func TestBins(t *testing.T) {
 	for _, n := range []int{0, 1, maxBins, maxBins + 1, 10 * maxBins, 86400} {
-		seconds := make([]int, n)
+		seconds := make(Seconds, n)
 		for i := range seconds {
 			seconds[i] = i
 		}

@@ -149,7 +149,7 @@ type running struct {
 	counts  campaign.Counts
 	watch   checker.Watch
 	strikes []history.Op // lines of the nemesis
-	grants  []int        // in each second
+	grants  reports.Seconds
 	at      time.Duration
 	ended   bool // the last line was read
 	over    bool
@@ -189,13 +189,11 @@ func (r *running) observe(op history.Op) {
 	if op.Process == history.Nemesis {
 		r.strikes = append(r.strikes, op)
 	}
-	second := int(op.Time / time.Second)
-	for len(r.grants) <= second && second < reports.MaxSeconds {
-		r.grants = append(r.grants, 0)
+	granted := 0
+	if op.F == history.FAcquire && op.Type == history.OK {
+		granted = 1
 	}
-	if op.F == history.FAcquire && op.Type == history.OK && second < len(r.grants) {
-		r.grants[second]++
-	}
+	r.grants.Count(op.Time, granted)
 }
 
 func (r *running) grew() {

@@ -26,7 +26,7 @@ var pageFiles embed.FS
 // scripts are the page's scripts in the order in which they are put together.
 // Each file is about one thing; together they are one function, so that nothing
 // but window.lockpick is global.
-var scripts = []string{"data", "text", "palette", "view", "lanes", "timeline", "violations", "overview", "charts", "details", "lines", "stepper", "search", "address", "keyboard", "print", "main"}
+var scripts = []string{"data", "text", "palette", "view", "lanes", "timeline", "violations", "overview", "charts", "details", "lines", "stepper", "search", "address", "keyboard", "print", "strikes", "main"}
 
 var pageTemplate = template.Must(template.New("page.html").Funcs(template.FuncMap{
 	"verdict": verdictWord, "sign": verdictSign, "count": count, "moment": moment, "span": span, "plural": plural, "words": words, "join": strings.Join,
@@ -66,6 +66,7 @@ type page struct {
 	Keys        []string
 	Faults      []*history.Fault
 	MoreFaults  int
+	Strikes     *strikeTable
 	Clients     []clientTotal
 	Masters     []masterTotal
 	Counts      []fact
@@ -115,6 +116,7 @@ func HTML(w io.Writer, h *history.History, r *campaign.Result, why *search.WhyRe
 		p.Faults = p.Faults[:maxFaultRows]
 	}
 	p.Clients, p.Masters = t.totals()
+	p.Strikes = strikesOf(h, r)
 	if why != nil && len(why.Points) > 0 {
 		p.Why = curveOf(why, t.end)
 	}

@@ -29,12 +29,29 @@ type Coverage map[string]map[string]int
 
 // add adds a history's faults.
 func (c Coverage) add(h *history.History) {
-	phases := map[string][]phase{}
+	for _, s := range Strikes(h) {
+		if c[s.Fault.Name] == nil {
+			c[s.Fault.Name] = map[string]int{}
+		}
+		c[s.Fault.Name][s.Step]++
+	}
+}
+
+// Strike is a fault, a client that it could affect, and the step in which it found that client.
+type Strike struct {
+	Fault  *history.Fault
+	Client string
+	Step   string // one of ProtocolSteps
+}
+
+// Strikes are all of a history, in the order of its faults.
+func Strikes(h *history.History) (all []Strike) {
+	var phases map[string][]phase
 	for _, f := range history.Faults(h.Ops) {
 		if !f.Installed {
 			continue
 		}
-		if len(phases) == 0 {
+		if phases == nil {
 			phases = phasesOf(h.Ops)
 		}
 		clients := workload.Clients(h.Header.Clients)
@@ -42,13 +59,11 @@ func (c Coverage) add(h *history.History) {
 		if (kind.Hits == fault.Links || kind.Hits == fault.Clients) && len(f.Clients) > 0 {
 			clients = f.Clients
 		}
-		if c[f.Name] == nil {
-			c[f.Name] = map[string]int{}
-		}
 		for _, client := range clients {
-			c[f.Name][stepAt(phases[client], f.From)]++
+			all = append(all, Strike{f, client, stepAt(phases[client], f.From)})
 		}
 	}
+	return all
 }
 
 // merge adds the counts of another one.

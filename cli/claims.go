@@ -93,10 +93,11 @@ func runClaims(cmd *cobra.Command, flags claimsFlags) error {
 	if err != nil {
 		return usageError{err}
 	}
+	whole := all
 	if all, err = inPlace(cmd, all, &flags); err != nil {
 		return err
 	}
-	chosen, err := choose(all, flags)
+	chosen, err := choose(all, whole, flags)
 	if err != nil {
 		return usageError{err}
 	}
@@ -186,8 +187,9 @@ func lacks(s *campaign.Scenario, kind workload.Kind, can *workload.Hello, foreig
 func bendsClients(name string) bool { return fault.Of(name).Clock == fault.ClientClock }
 
 // choose selects the claims: without --only those that are not about planted bugs, with
-// --mutants those that are.
-func choose(all []claims.Claim, flags claimsFlags) ([]claims.Claim, error) {
+// --mutants those that are. whole is the catalogue before another lock was put in place of its own, about
+// which only some claims are.
+func choose(all, whole []claims.Claim, flags claimsFlags) ([]claims.Claim, error) {
 	var chosen []claims.Claim
 	found := map[string]bool{}
 	for _, c := range all {
@@ -205,9 +207,17 @@ func choose(all []claims.Claim, flags claimsFlags) ([]claims.Claim, error) {
 		chosen = append(chosen, c)
 	}
 	for _, name := range flags.only {
-		if name = strings.TrimPrefix(strings.TrimSpace(name), "#"); !found[name] {
-			return nil, fmt.Errorf("--only: there is no claim %q (see: lockpick list claims)", name)
+		if name = strings.TrimPrefix(strings.TrimSpace(name), "#"); found[name] {
+			continue
 		}
+		if slices.ContainsFunc(whole, func(c claims.Claim) bool { return name == c.ID || name == c.Slug }) {
+			var ids []string
+			for _, c := range all {
+				ids = append(ids, c.ID)
+			}
+			return nil, fmt.Errorf("--only: claim %s is about other locks than this one. About it are %s", name, strings.Join(ids, ", "))
+		}
+		return nil, fmt.Errorf("--only: there is no claim %q (see: lockpick list claims)", name)
 	}
 	if len(chosen) == 0 {
 		return nil, errors.New("the catalogue has no such claims")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -166,7 +165,7 @@ func unit(flag, text string, allowed ...string) (time.Duration, error) {
 
 // checkLogs judges logs of a lock that Lockpick did not run.
 func checkLogs(ctx context.Context, f *logFlags, files []string, store campaign.Store, levels []string, out output) error {
-	defer debug.SetGCPercent(debug.SetGCPercent(logHeap))
+	defer campaign.CollectMore(logHeap)()
 	o, err := f.options()
 	if err != nil {
 		return usageError{err}

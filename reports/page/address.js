@@ -1,6 +1,6 @@
 // The address of the page keeps what is shown, so that a link leads to the same place:
-// #v=17&from=1.25&to=3.5&key=k0. v counts violations from 1, times are seconds of the run, and
-// without a key all keys are shown.
+// #v=17&from=1.25&to=3.5&key=k0&client=c2&faults=kill. v counts violations from 1, times are seconds of the run, and
+// without a key, a client or a kind of fault all are shown.
 
 class Address {
   constructor(app) {
@@ -23,6 +23,8 @@ class Address {
       p.set('to', (view.to / 1e6).toFixed(6));
     }
     if (lanes.key >= 0 && data.keys.length > 1) p.set('key', data.keys[lanes.key]);
+    if (lanes.client >= 0) p.set('client', data.clients[lanes.client]);
+    if (lanes.faultKind) p.set('faults', lanes.faultKind);
     return '#' + p;
   }
 
@@ -39,9 +41,11 @@ class Address {
   read() {
     const p = new URLSearchParams(location.hash.slice(1)), {app} = this, {data, view} = app;
     const v = Number(p.get('v')) - 1, from = parseFloat(p.get('from')), to = parseFloat(p.get('to')), key = data.keys.indexOf(p.get('key'));
+    const client = data.clients.indexOf(p.get('client')), kind = data.faults.some((f) => f.name === p.get('faults')) ? p.get('faults') : '';
     const known = Number.isInteger(v) && v >= 0 && v < data.violations.length;
-    if (!known && !(from < to) && key < 0) return false;
+    if (!known && !(from < to) && key < 0 && client < 0 && !kind) return false;
     this.reading = true;
+    app.filter(client, kind);
     app.setKey(data.keys.length > 1 ? key : -1);
     if (known) app.violation(v); else app.pin(null);
     if (from < to) view.jump(from * 1e6, to * 1e6); else if (!known) view.jump(view.start, view.stop);

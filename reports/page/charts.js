@@ -16,7 +16,7 @@ class Chart {
     ctx.rect(s.gutter, 0, width - s.gutter, height);
     ctx.clip();
     for (const f of data.faults) {
-      if (f.to < view.from || f.from > view.to) continue;
+      if (f.to < view.from || f.from > view.to || !this.app.lanes.showsFault(f)) continue;
       ctx.globalAlpha = 0.14;
       ctx.fillStyle = palette.fault(f);
       ctx.fillRect(s.x(f.from), area.top, Math.max(s.x(f.to) - s.x(f.from), 2), area.floor - area.top);

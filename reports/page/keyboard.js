@@ -17,7 +17,7 @@ function listenToKeys(app, canvas) {
     const {data} = app, shown = (kind, order, key) => Array.from(order.items).filter((i) => app.lanes.shows(key[i])).map((i) => ({kind, i, at: order.from(i)}));
     switch (l.kind) {
       case 'violations': return data.violations.map((v, i) => ({kind: 'violation', i, at: v.at})).filter((v) => app.lanes.shows(data.violations[v.i].key));
-      case 'faults': return data.faults.map((f, i) => ({kind: 'fault', i, at: f.from}));
+      case 'faults': return data.faults.map((f, i) => ({kind: 'fault', i, at: f.from})).filter((it) => app.lanes.showsFault(data.faults[it.i]));
       case 'client': return shown('attempt', app.lanes.attempts[l.i], data.attempts.key);
       default: return shown('stored', app.lanes.stored[l.i], data.stored.key);
     }

@@ -6,6 +6,8 @@ class Lanes {
     this.data = data;
     this.key = -1;
     this.focus = null; // the clients that are shown; null: all
+    this.client = -1;  // the only one that is shown, unless some are in focus; -1: all
+    this.faultKind = ''; // the only one that is shown; empty: all
     const from = (column) => (i) => column[i];
     this.attempts = orders(attempts.n, data.clients.length, from(attempts.client), from(attempts.from), from(attempts.reach));
     this.writes = orders(writes.n, data.clients.length, from(writes.client), from(writes.at), from(writes.at));
@@ -18,6 +20,7 @@ class Lanes {
   placeFaults() {
     const ends = [];
     this.faultRow = this.data.faults.map((f) => {
+      if (!this.showsFault(f)) return -1;
       let row = ends.findIndex((end) => end <= f.from);
       if (row < 0) row = ends.length < 4 ? ends.length : 3;
       ends[row] = Math.max(ends[row] || 0, f.to);
@@ -41,8 +44,8 @@ class Lanes {
     this.levels.sort((a, b) => (b[0] === 'L') - (a[0] === 'L') || (a < b ? -1 : 1));
     if (this.levels.length) add('violations', 0, this.levels.length * 15 + 6);
     if (this.faultRows) add('faults', 0, this.faultRows * 17 + 4);
-    const clients = [...this.data.clients.keys()].filter((i) => !this.focus || this.focus.has(i));
-    clients.forEach((i, n) => add('client', i, Math.round(44 * (this.focus ? 1 : many)), n ? 0 : 4));
+    const clients = [...this.data.clients.keys()].filter((i) => this.focus ? this.focus.has(i) : this.client < 0 || i === this.client);
+    clients.forEach((i, n) => add('client', i, Math.round(44 * (this.focus || this.client >= 0 ? 1 : many)), n ? 0 : 4));
     this.folded = this.data.clients.length - clients.length;
     if (this.folded) add('rest', 0, 22);
     const tall = 34 + (this.key < 0 ? Math.min(Math.max(this.data.keys.length - 2, 0), 8) * 6 : 0);
@@ -56,6 +59,21 @@ class Lanes {
     this.key = key;
     this.list = this.layout();
   }
+
+  // setClient shows one client, or all (-1).
+  setClient(client) {
+    this.client = client;
+    this.list = this.layout();
+  }
+
+  // setFaultKind shows the faults of one kind, or all ('').
+  setFaultKind(kind) {
+    this.faultKind = kind;
+    this.placeFaults();
+    this.list = this.layout();
+  }
+
+  showsFault(f) { return !this.faultKind || f.name === this.faultKind; }
 
   // setFocus shows some clients only, unless that folds hardly any; null: all.
   setFocus(clients) {

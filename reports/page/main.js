@@ -38,6 +38,7 @@ class App {
     listenToKeys(this, this.timeline.canvas);
     this.listenToPointers(this.timeline.canvas);
     this.listenToButtons();
+    this.listenToFilters();
     this.address = new Address(this);
     this.search = new Search(this);
   }
@@ -92,6 +93,40 @@ class App {
     this.timeline.setHeight();
     this.redraw();
     if (this.address) this.address.later();
+  }
+
+  // filter shows one client or all (-1), and the faults of one kind or all ('').
+  filter(client, faultKind) {
+    this.lanes.setClient(client);
+    this.lanes.setFaultKind(faultKind);
+    for (const [id, value] of [['client', String(client)], ['fault-kind', faultKind]]) document.getElementById(id).value = value;
+    this.timeline.setHeight();
+    this.redraw();
+    if (this.address) this.address.later();
+  }
+
+  showAllClients() {
+    this.setFocus(null);
+    this.filter(-1, this.lanes.faultKind);
+  }
+
+  // listenToFilters offers the clients and the kinds of faults, where there are several.
+  listenToFilters() {
+    const {clients, faults} = this.data;
+    const offer = (id, all, values) => {
+      const select = document.getElementById(id);
+      const option = (value, text) => {
+        const o = document.createElement('option');
+        o.value = value;
+        o.textContent = text;
+        return o;
+      };
+      select.append(option(all, 'all'), ...values.map(([value, text]) => option(value, text)));
+      select.parentNode.hidden = values.length < 2;
+      select.addEventListener('change', () => this.filter(+document.getElementById('client').value, document.getElementById('fault-kind').value));
+    };
+    offer('client', '-1', clients.map((c, i) => [String(i), c]));
+    offer('fault-kind', '', [...new Set(faults.map((f) => f.name))].map((n) => [n, n]));
   }
 
   // setCursor marks a time in the timeline, and moves the window if it lies outside; null: none.
@@ -264,7 +299,7 @@ class App {
 
   click(e) {
     const found = this.lanes.find(e.offsetX, e.offsetY, this.timeline.scale());
-    if (found && found.kind === 'rest') this.setFocus(null); else this.pin(found);
+    if (found && found.kind === 'rest') this.showAllClients(); else this.pin(found);
   }
 }
 

@@ -48,6 +48,7 @@ class Overview {
     const {data, palette, view, lanes} = this.app, s = this.scale();
     const top = 12, floor = height - 6;
     for (const f of data.faults) {
+      if (!lanes.showsFault(f)) continue;
       ctx.globalAlpha = 0.28;
       ctx.fillStyle = palette.fault(f);
       ctx.fillRect(s.x(f.from), top, Math.max(s.x(f.to) - s.x(f.from), 2), floor - top);

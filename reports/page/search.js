@@ -58,7 +58,7 @@ class Search {
     this.at = (to + n) % n;
     const i = this.found[this.at], {attempts} = app.data, span = Math.max(attempts.reach[i] - attempts.from[i], app.data.ttl / 10);
     if (!app.lanes.shows(attempts.key[i])) app.setKey(attempts.key[i]);
-    if (!app.lanes.lane('client', attempts.client[i])) app.setFocus(null);
+    if (!app.lanes.lane('client', attempts.client[i])) app.showAllClients();
     app.view.glide(attempts.from[i] - span, attempts.reach[i] + span);
     app.pin({kind: 'attempt', i});
     this.tell();

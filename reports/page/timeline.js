@@ -148,7 +148,7 @@ class Timeline {
   shades(s) {
     const {data, lanes, palette, view} = this.app, ctx = this.ctx;
     for (const f of data.faults) {
-      if (f.to < view.from || f.from > view.to) continue;
+      if (f.to < view.from || f.from > view.to || !lanes.showsFault(f)) continue;
       const strong = this.app.shownFaults.has(f.id);
       ctx.globalAlpha = strong ? 0.26 : 0.13;
       for (const lane of lanes.list) {
@@ -161,7 +161,7 @@ class Timeline {
   faults(s, lane) {
     const {data, lanes, palette, view} = this.app, ctx = this.ctx;
     data.faults.forEach((f, i) => {
-      if (f.to < view.from || f.from > view.to) return;
+      if (f.to < view.from || f.from > view.to || !lanes.showsFault(f)) return;
       const y = lane.y + 3 + lanes.faultRow[i] * 17, colour = palette.fault(f);
       ctx.globalAlpha = this.app.shownFaults.has(f.id) ? 0.55 : 0.3;
       this.box(s, f.from, f.to, y, 14, colour, 3);

@@ -3,6 +3,22 @@
 // one pixel only one is drawn. Violations, stale writes and what is picked come
 // last, over everything, and are never left out.
 
+// Pixels says of things that come in the order of their times whether one lies within the pixel that the one
+// before it has drawn in the same row.
+class Pixels {
+  constructor(s) {
+    this.s = s;
+    this.last = new Map();
+  }
+
+  drawn(row, from, to) {
+    const a = Math.floor(this.s.x(from)), b = Math.floor(this.s.x(to));
+    if (b <= this.last.get(row)) return true;
+    this.last.set(row, b);
+    return false;
+  }
+}
+
 class Timeline {
   constructor(app, canvas) {
     this.app = app;
@@ -146,13 +162,13 @@ class Timeline {
 
   // shades colours the lanes that a fault acts on while it lasts.
   shades(s) {
-    const {data, lanes, palette, view} = this.app, ctx = this.ctx;
+    const {data, lanes, palette, view} = this.app, ctx = this.ctx, again = new Pixels(s);
     for (const f of data.faults) {
       if (f.to < view.from || f.from > view.to || !lanes.showsFault(f)) continue;
       const strong = this.app.shownFaults.has(f.id);
       ctx.globalAlpha = strong ? 0.26 : 0.13;
       for (const lane of lanes.list) {
-        if ((lane.kind === 'client' || lane.kind === 'master') && lanes.hits(f, lane)) this.box(s, f.from, f.to, lane.y + 1, lane.h - 1, palette.fault(f), 2);
+        if ((lane.kind === 'client' || lane.kind === 'master') && lanes.hits(f, lane) && (strong || !again.drawn(lane.y, f.from, f.to))) this.box(s, f.from, f.to, lane.y + 1, lane.h - 1, palette.fault(f), 2);
       }
     }
     ctx.globalAlpha = 1;
@@ -160,8 +176,10 @@ class Timeline {
 
   faults(s, lane) {
     const {data, lanes, palette, view} = this.app, ctx = this.ctx;
+    const again = new Pixels(s);
     data.faults.forEach((f, i) => {
       if (f.to < view.from || f.from > view.to || !lanes.showsFault(f)) return;
+      if (again.drawn(lanes.faultRow[i], f.from, f.to) && !this.app.shownFaults.has(f.id) && !this.isPicked('fault', i)) return;
       const y = lane.y + 3 + lanes.faultRow[i] * 17, colour = palette.fault(f);
       ctx.globalAlpha = this.app.shownFaults.has(f.id) ? 0.55 : 0.3;
       this.box(s, f.from, f.to, y, 14, colour, 3);
@@ -290,30 +308,30 @@ class Timeline {
 
   master(s, lane) {
     const {data, lanes, palette, view} = this.app, {stored, attempts} = data, ctx = this.ctx;
-    const strip = lane.y + 3, h = 11;
+    const strip = lane.y + 3, h = 11, again = new Pixels(s);
     ctx.globalAlpha = 0.8;
     this.box(s, 0, data.end, strip + h - 2, 2, palette.holds);
     ctx.globalAlpha = 1;
     for (const f of data.faults) {
-      if (f.name !== 'partition' || !f.masters.includes(lane.i) || f.to < view.from || f.from > view.to) continue;
+      if (f.name !== 'partition' || !f.masters.includes(lane.i) || f.to < view.from || f.from > view.to || again.drawn('cut', f.from, f.to)) continue;
       this.strip(s, f.from, f.to, strip, h, palette.hatch(ctx, palette.cut, true), f.clients.length ? 'cut off from ' + list(f.clients.map((c) => data.clients[c])) : 'cut off');
     }
     for (const st of data.states) {
-      if (st.master !== lane.i || st.to < view.from || st.from > view.to) continue;
+      if (st.master !== lane.i || st.to < view.from || st.from > view.to || again.drawn(st.down ? 'down' : 'paused', st.from, st.to)) continue;
       if (st.down) {
         this.box(s, st.from, st.to, strip, h, palette.down, 2);
         this.label(s, 'down', st.from, st.to, strip + 9, palette.panel, 10, '600');
       } else this.strip(s, st.from, st.to, strip, h, palette.hatch(ctx, palette.paused, false), 'paused');
     }
     const seen = this.visible(s, lanes.stored[lane.i], (i) => stored.to[i], (i) => lanes.shows(stored.key[i]), () => true);
-    const rows = new Map(data.keys.map((_, key) => [lanes.keyRow(lane, key).y, lanes.keyRow(lane, key)]));
+    const rowOf = data.keys.map((_, key) => lanes.keyRow(lane, key)), rows = new Map(rowOf.map((row) => [row.y, row]));
     let short = () => false;
     for (const {y, h} of rows.values()) { // the tokens of leases; those of failed attempts are faint
-      short = this.occupancy(s, lanes.stored[lane.i], y, h, 0.78, (i) => lanes.ofLease(i) && lanes.shows(stored.key[i]) && lanes.keyRow(lane, stored.key[i]).y === y,
+      short = this.occupancy(s, lanes.stored[lane.i], y, h, 0.78, (i) => lanes.ofLease(i) && lanes.shows(stored.key[i]) && rowOf[stored.key[i]].y === y,
         (i) => stored.from[i], (i) => stored.to[i], (i) => palette.client(attempts.client[stored.attempt[i]]));
     }
     for (const i of seen) {
-      const row = lanes.keyRow(lane, stored.key[i]), a = stored.attempt[i], colour = a < 0 ? palette.faint : palette.client(attempts.client[a]);
+      const row = rowOf[stored.key[i]], a = stored.attempt[i], colour = a < 0 ? palette.faint : palette.client(attempts.client[a]);
       const lease = lanes.ofLease(i), token = stored.token[i] ? data.texts[stored.token[i]] : attempts.token[a];
       ctx.globalAlpha = lease ? 0.78 : 0.3;
       if (!lease || !short(i)) this.box(s, stored.from[i], stored.to[i], row.y, row.h, colour);
@@ -332,6 +350,7 @@ class Timeline {
     this.box(s, from, to, y, h, palette.wash, 2);
     this.box(s, from, to, y, h, pattern, 2);
     const ctx = this.ctx, a = Math.max(s.x(from), s.gutter), room = Math.min(s.x(to), s.width) - a;
+    if (room < 28) return; // no text is that short
     ctx.font = `600 10px ${palette.sans}`;
     const width = ctx.measureText(text).width;
     if (width + 14 > room) return;

@@ -212,7 +212,7 @@ func runScenario(ctx context.Context, s campaign.Scenario, store campaign.Store,
 
 // writeReport writes report.html into a run's folder.
 func writeReport(dir string, h *history.History, r *campaign.Result) error {
-	defer campaign.CollectMore(campaign.ReportHeap)()
+	defer campaign.CollectMoreFor(h)()
 	why, err := keptWhy(dir)
 	if err != nil {
 		return err

@@ -8,14 +8,16 @@ import (
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/internal/racetest"
 	"lockpick/search"
 )
 
 // TestWhyInTheReport: the probability stands above the overview, on the same scale, and what decided it.
 func TestWhyInTheReport(t *testing.T) {
+	racetest.Exclude(t, "it simulates many schedules")
 	s := campaign.Defaults()
 	s.Driver, s.Nemesis, s.Faults, s.Clients, s.Seed, s.TimeLimit = campaign.Sim, campaign.Random, []string{"kill"}, 2, 5, 8*time.Second
-	found, err := search.Why(t.Context(), search.WhyOptions{Scenario: s, Minimize: time.Minute})
+	found, err := search.Why(t.Context(), search.WhyOptions{Scenario: s, Minimize: 10 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

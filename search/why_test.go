@@ -9,6 +9,7 @@ import (
 
 	"lockpick/campaign"
 	"lockpick/checker"
+	"lockpick/internal/racetest"
 )
 
 // randomKills is a run in which kills at random times come to hit what decides.
@@ -74,8 +75,9 @@ func TestWhyWithoutAViolation(t *testing.T) {
 
 // TestWhyFindsTheFewestFaults: of several kills one is enough, with the clients and masters of the run.
 func TestWhyFindsTheFewestFaults(t *testing.T) {
+	racetest.Exclude(t, "it simulates many schedules")
 	s := randomKills()
-	r, err := Why(t.Context(), WhyOptions{Scenario: s, Points: 2, Branches: 5, Minimize: time.Minute})
+	r, err := Why(t.Context(), WhyOptions{Scenario: s, Points: 2, Branches: 5, Minimize: 10 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestCollectMore: the least target counts for as long as it is asked for, whoever ends first, and what was
-// before comes back.
+// TestCollectMore: while several callers want the collector to run more often, the lowest target applies.
+// When the last of them has ended, in any order, the target is the original one.
 func TestCollectMore(t *testing.T) {
 	now := func() int {
 		p := debug.SetGCPercent(100)

@@ -17,7 +17,7 @@ var auditTemplate = template.Must(template.New("audit.html").Funcs(template.Func
 	"words": words, "plural": plural, "span": func(d time.Duration) string { return span(d.Round(time.Millisecond)) }, "join": strings.Join, "says": cellSays,
 	"mark": func(o audit.Outcome) string { return auditMark[o] }, "slug": func(o audit.Outcome) string { return slug(string(o)) }, "tried": auditTried,
 	"date": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
-}).ParseFS(pageFiles, "page/audit.html"))
+}).ParseFS(pageFiles, "page/audit.html", headFile))
 
 // auditPage is what the template gets.
 type auditPage struct {

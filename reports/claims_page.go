@@ -22,7 +22,7 @@ var claimsTemplate = template.Must(template.New("claims.html").Funcs(template.Fu
 	"words": words, "plural": plural, "join": strings.Join, "span": span, "how": func(f claims.Finding) string { return howFound(&f) }, "figure": func(f *claims.Metric) string { return figureValue(*f) },
 	"letter": letter, "outcomes": func(r *claims.Result, o string) int { return r.Count()[claims.Outcome(o)] },
 	"date": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
-}).ParseFS(pageFiles, "page/claims.html"))
+}).ParseFS(pageFiles, "page/claims.html", headFile))
 
 // claimsPage is what the template gets.
 type claimsPage struct {

@@ -34,7 +34,10 @@ var pageTemplate = template.Must(template.New("page.html").Funcs(template.FuncMa
 	"lasted":  func(f *history.Fault) string { return span(max(f.To-f.From, 0)) },
 	"millis":  func(ms *float64) string { return span(time.Duration(*ms * float64(time.Millisecond))) },
 	"params":  paramsOf, "fate": fate, "proof": proof,
-}).ParseFS(pageFiles, "page/page.html"))
+}).ParseFS(pageFiles, "page/page.html", headFile))
+
+// headFile is how all pages begin.
+const headFile = "page/head.html"
 
 // maxFaultRows is how many faults the page's table lists; the timeline has all.
 const maxFaultRows = 1000

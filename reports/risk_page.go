@@ -11,7 +11,7 @@ import (
 
 var riskTemplate = template.Must(template.New("risk.html").Funcs(template.FuncMap{
 	"figures": figures, "twoDigits": twoDigits,
-}).ParseFS(pageFiles, "page/risk.html"))
+}).ParseFS(pageFiles, "page/risk.html", headFile))
 
 // riskPage is what the template gets.
 type riskPage struct {

@@ -14,7 +14,7 @@ import (
 // its story.
 var scoreboardTemplate = template.Must(template.New("scoreboard.html").Funcs(template.FuncMap{
 	"words": words, "slug": func(o audit.Outcome) string { return slug(string(o)) }, "plural": plural, "foundIn": foundIn,
-}).ParseFS(pageFiles, "page/scoreboard.html"))
+}).ParseFS(pageFiles, "page/scoreboard.html", headFile))
 
 type scoreboardPage struct {
 	Style  template.CSS

@@ -73,7 +73,7 @@ func storeTemplate(name string) *template.Template {
 		"verdict": verdictWord, "sign": verdictSign, "span": span, "count": count,
 		"date": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") },
 		"day":  func(t time.Time) string { return t.UTC().Format("01-02 15:04") },
-	}).ParseFS(pageFiles, "page/"+name))
+	}).ParseFS(pageFiles, "page/"+name, headFile))
 }
 
 var (

@@ -132,10 +132,10 @@ func NewTrend(title string, runs []TrendRun) *Trend {
 // bars draws the rates of runs, each kind against its highest.
 func (t *Trend) bars() {
 	per := func(n int, d time.Duration) float64 {
-		if d <= 0 {
-			return 0
+		if rate := perMinute(n, d); rate != nil {
+			return *rate
 		}
-		return float64(n) / d.Minutes()
+		return 0
 	}
 	var most, mostGranted float64
 	for _, r := range t.Runs {

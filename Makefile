@@ -6,13 +6,14 @@
 # make image  an image FROM scratch with the program in it (ENGINE=podman for another engine)
 # make module-path TO=example.org/you/lockpick  rename the module everywhere
 # make claims the catalogue of claims (ARGS="--driver process --evidence unexpected")
+# make torture the harness itself: ended at 1,200 random moments (FOR=28m, at most)
 # make stress the lock under faults for 15 minutes (FOR=1h for longer)
 # make bench  the benchmarks, and the lock beside others (ARGS="-rounds 3 -only pairs")
 # make nightly  what takes hours: correct locks in many more random configurations and schedules,
 #               the checkers beside their oracle on a million random histories, all planted faults
 #               in them, a history of 10,000,000 lines, an audit of every lock with the whole battery,
 #               and estimates of risks beside simulations of all that happens
-.PHONY: run check test nightly lint docs release image module-path scoreboard claims stress bench setup-run setup-test
+.PHONY: run check test torture nightly lint docs release image module-path scoreboard claims stress bench setup-run setup-test
 
 GO ?= go
 # Modules of their own, so that the lock and the harness depend on nothing of theirs.
@@ -64,7 +65,7 @@ nightly: setup-test
 	  -alarm.configurations=$(CONFIGURATIONS) -alarm.seed=0 -alarm.schedules=$(SCHEDULES) -alarm.dir=$(abspath $(ALARMS))
 	$(GO) test ./campaign -run '^TestCheckFileStaysSmall$$' -count=1 -timeout 1h -v -check.lines=10000000
 	$(GO) test ./audit -run '^TestWholeAudits$$' -count=1 -timeout 3h -v -audit.whole
-	$(GO) test ./risk -run '^TestEstimateAgreesWithDirectSimulation$$' -count=1 -timeout 2h -v -risk.setups=20
+	$(GO) test ./risk -run '^TestEstimateAgreesWithDirectSimulation$$' -count=1 -timeout 2h -v -risk.setups=200
 	cd examples/own-lock && $(GO) test -count=1 -timeout 2h -v -all-bugs
 
 # Static binaries. What a system lacks (Windows: real masters) lockpick doctor says there.
@@ -106,7 +107,13 @@ claims:
 	@$(GO) build -o lockpick ./cmd/lockpick
 	@./lockpick claims $(ARGS)
 
-FOR ?= 15m
+KILLS ?= 1000
+DOCKER_KILLS ?= 200
+torture: FOR ?= 28m
+torture: setup-test
+	$(GO) test ./cli -run '^TestTorture$$' -count=1 -timeout 1h -v -torture.kills=$(KILLS) -torture.docker=$(DOCKER_KILLS) -torture.for=$(FOR) -torture.aside=3
+
+stress: FOR ?= 15m
 stress: setup-run
 	STRESS=$(FOR) $(GO) test -race -timeout 0 -parallel 3 -v ./redlock -run '^TestStress$$'
 

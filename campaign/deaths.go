@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"time"
 
 	"lockpick/cluster"
@@ -14,12 +17,33 @@ import (
 // most that much late.
 const deathsEvery = 50 * time.Millisecond
 
-// watchDeaths records deaths of masters that the nemesis did not cause, until ctx ends. A
-// master that another program killed, or that ended by itself, is not a fault that the lock was
-// meant to survive.
+// resourcesEvery is how often the harness looks whether it still has what it needs itself.
+const resourcesEvery = 500 * time.Millisecond
+
+// watchDeaths records deaths of masters that the nemesis did not cause, until ctx ends, and ends the
+// run if the harness has no file descriptors left or its history is gone. A master that another
+// program killed, or that ended by itself, is not a fault that the lock was meant to survive.
 func (c *campaign) watchDeaths(ctx context.Context) {
-	for c.runtime.Sleep(ctx, deathsEvery) == nil {
+	c.announceDescriptors()
+	for n := 1; c.runtime.Sleep(ctx, deathsEvery) == nil; n++ {
 		c.recordDeaths()
+		if n%int(resourcesEvery/deathsEvery) == 0 {
+			c.checkDescriptors()
+			c.checkHistory()
+		}
+	}
+}
+
+// checkHistory ends the run, as an error of the harness, if somebody has removed its history or put
+// another file in its place: nothing that happens after that could be judged.
+func (c *campaign) checkHistory() {
+	if c.file == nil {
+		return // in memory
+	}
+	path := filepath.Join(c.dir, HistoryFile)
+	now, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(now, c.file) {
+		c.fail(fmt.Errorf("%s was removed or replaced while the run went on, so there is nothing to judge: start the run again", path))
 	}
 }
 

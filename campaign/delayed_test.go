@@ -9,6 +9,7 @@ import (
 
 	"lockpick/checker"
 	"lockpick/history"
+	"lockpick/internal/racetest"
 )
 
 // recordedLate is a history whose observers were late: each vote and each look was recorded up to
@@ -38,6 +39,7 @@ func recordedLate(h *history.History, random *rand.Rand) *history.History {
 // and where the TTL is long against the delay, a lock that is wrong is convicted by what they
 // show all the same.
 func TestLateObserversConvictNobody(t *testing.T) {
+	racetest.Exclude(t, "it simulates many schedules")
 	convicted, delayed := map[string]int{}, 0
 	for seed := range uint64(12) {
 		for _, lock := range []string{"redlock", "textbook-renewing", "single", "fair", "redlock-plain-del", "redlock-extend-lies"} {

@@ -19,26 +19,24 @@ import (
 	"lockpick/history"
 )
 
-// capture has the masters of the next run at hand, to do to them what the harness does not
-// know of.
-func capture(t *testing.T, driver string) <-chan cluster.Cluster {
+// mastersOf is the key of a channel, in the context of a run, that gets the run's masters.
+type mastersOf struct{}
+
+// capture has the masters of runs at hand, to do to them what the harness does not know of.
+func capture(t *testing.T) {
 	all := RealDrivers
 	t.Cleanup(func() { RealDrivers = all })
-	got := make(chan cluster.Cluster, 1)
 	RealDrivers = slices.Clone(all)
 	for i := range RealDrivers {
-		if d := &RealDrivers[i]; d.Name == driver {
-			start := d.Start
-			d.Start = func(ctx context.Context, cfg cluster.Config) (cluster.Cluster, error) {
-				c, err := start(ctx, cfg)
-				if err == nil {
-					got <- c
-				}
-				return c, err
+		start := RealDrivers[i].Start
+		RealDrivers[i].Start = func(ctx context.Context, cfg cluster.Config) (cluster.Cluster, error) {
+			c, err := start(ctx, cfg)
+			if got, ok := ctx.Value(mastersOf{}).(chan cluster.Cluster); ok && err == nil {
+				got <- c
 			}
+			return c, err
 		}
 	}
-	return got
 }
 
 // foreign is what kills a master from outside: by the process id that it tells, or in Docker
@@ -122,6 +120,7 @@ func (f foreign) restart(t *testing.T) {
 // TestForeignDeathsAreRecorded: a master that somebody else ends is recorded as such within a
 // second, whatever the nemesis does, and the run goes on to its end.
 func TestForeignDeathsAreRecorded(t *testing.T) {
+	capture(t)
 	for _, driver := range []string{Process, Docker} {
 		for _, c := range []struct {
 			name   string
@@ -139,7 +138,10 @@ func TestForeignDeathsAreRecorded(t *testing.T) {
 				if _, _, err := ChooseDriver(t.Context(), driver, ""); err != nil {
 					t.Skip(err)
 				}
-				got := capture(t, driver)
+				if driver != Docker { // whose containers are found by the names of their masters
+					t.Parallel()
+				}
+				got := make(chan cluster.Cluster, 1)
 				var once sync.Once
 				var killed time.Time
 				var names []string
@@ -166,7 +168,7 @@ func TestForeignDeathsAreRecorded(t *testing.T) {
 						}
 					})
 				}
-				_, h, r, err := Run(t.Context(), scenario(driver, func(s *Scenario) {
+				_, h, r, err := Run(context.WithValue(t.Context(), mastersOf{}, got), scenario(driver, func(s *Scenario) {
 					s.Faults, s.Nemesis, s.TimeLimit, s.Interval, s.Persistence = c.faults, Random, 4*time.Second, time.Second, "always"
 					s.Hold, s.Keys, s.Clients = "0s..20ms", 40, 8
 				}), Options{Store: Store{t.TempDir()}, Live: live})
@@ -203,6 +205,7 @@ func TestForeignDeathsAreRecorded(t *testing.T) {
 
 // TestFaultsAreNoForeignDeaths: what the nemesis ends did not die by itself.
 func TestFaultsAreNoForeignDeaths(t *testing.T) {
+	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
 		h, _ := mustRun(t, scenario(driver, func(s *Scenario) {
 			s.Faults, s.Nemesis, s.TimeLimit, s.Interval = []string{"kill", "shutdown", "pause", "failover", "full-disk"}, Random, 6*time.Second, 300*time.Millisecond

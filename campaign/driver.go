@@ -24,6 +24,8 @@ type Driver struct {
 	// Leftovers only lists it.
 	Sweep     func(context.Context) ([]string, error)
 	Leftovers func(context.Context) ([]string, error)
+	// Scratch makes a folder that Sweep removes if this process ends before it is removed.
+	Scratch func() (folder string, remove func() error, err error)
 }
 
 // sweepWithin bounds the time for the leftovers of drivers other than the one that starts:
@@ -76,7 +78,7 @@ var simulated = Driver{Name: Sim, Available: func(context.Context, string) (bool
 }}
 
 // ChooseDriver finds the driver that was asked for; auto selects the best available one. why
-// says which one and why, in one line.
+// says which one and why, in one line. If ctx ends meanwhile, the error is its cause.
 func ChooseDriver(ctx context.Context, name, image string) (d Driver, why string, err error) {
 	if name == Virtual {
 		if InMemory == nil {
@@ -93,6 +95,8 @@ func ChooseDriver(ctx context.Context, name, image string) (d Driver, why string
 		}
 		ok, why := d.Available(ctx, image)
 		switch {
+		case !ok && ctx.Err() != nil: // a look that was interrupted proves nothing
+			return Driver{}, "", context.Cause(ctx)
 		case ok && name == Auto:
 			return d, fmt.Sprintf("driver %s: %s%s", d.Name, why, reasons), nil
 		case ok:

@@ -7,6 +7,7 @@ import (
 
 	"lockpick/checker"
 	"lockpick/history"
+	"lockpick/internal/racetest"
 )
 
 // failsOver simulates a scenario and says whether L2 was violated and how many failovers lost
@@ -32,6 +33,7 @@ func failsOver(t *testing.T, seed uint64, change func(*Scenario)) (violated bool
 // lock in a fair share of runs, since the TTL is long against the outage, and the key of the
 // holder before is gone from the replica, too.
 func TestOneFailoverBreaksTheLock(t *testing.T) {
+	racetest.Exclude(t, "it simulates many schedules")
 	const runs = 100
 	for name, change := range map[string]func(*Scenario){
 		"single": func(s *Scenario) {

@@ -5,12 +5,14 @@ import (
 	"time"
 
 	"lockpick/checker"
+	"lockpick/internal/racetest"
 )
 
 // TestFairLockBearsPauses: a release of an attempt that the fair lock gave up on, carried out
 // when a paused master goes on, does not hit the key of a later attempt. With one token for
 // all attempts it does.
 func TestFairLockBearsPauses(t *testing.T) {
+	racetest.Exclude(t, "it simulates many schedules")
 	const schedules = 300
 	violated := map[string]int{}
 	for _, lock := range []string{"fair", "fair-one-token"} {

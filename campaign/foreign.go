@@ -190,11 +190,11 @@ func Meet(ctx context.Context, s Scenario, opt Options) (lock string, hello work
 	if driver.Start == nil {
 		return "", hello, &Problem{"client", "clients that are processes need real masters: choose another driver"}
 	}
-	dir, err := os.MkdirTemp("", "lockpick-meet-")
+	dir, remove, err := driver.Scratch()
 	if err != nil {
 		return "", hello, &HarnessError{err}
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	defer func() { err = errors.Join(err, remove()) }()
 	if err := os.MkdirAll(filepath.Join(dir, clientsDir), 0o755); err != nil {
 		return "", hello, &HarnessError{err}
 	}

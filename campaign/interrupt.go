@@ -10,14 +10,16 @@ import (
 // interrupt ends the run because the outer context has ended. It records that before it cancels
 // anything, so that an operation that the harness cancelled does not look like a result of the
 // lock. It has no effect after the end of the run.
-func (c *campaign) interrupt() {
+func (c *campaign) interrupt() { c.interruptBy(context.Cause(c.outer)) }
+
+// interruptBy ends the run for a reason.
+func (c *campaign) interruptBy(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.ended || c.interrupted {
 		return
 	}
 	c.interrupted = true
-	cause := context.Cause(c.outer)
 	c.recorder.Record(history.Op{Process: history.Harness, Type: history.Info, F: history.FInterrupted, Error: cause.Error()})
 	c.cancel(cause)
 	// A call that ignores the end of its context is waited for only this long.

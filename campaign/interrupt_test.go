@@ -22,9 +22,11 @@ var errTold = errors.New("told to stop by the test")
 // harness cancelled may be recorded before the line that says so, and the run is never
 // complete.
 func TestInterruptionIsRecordedFirst(t *testing.T) {
+	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
 		for _, stage := range []string{"working", "healing", "visiting"} {
 			t.Run(stage, func(t *testing.T) {
+				t.Parallel()
 				ctx, interrupt := context.WithCancelCause(t.Context())
 				defer interrupt(nil)
 				s := scenario(driver, func(s *Scenario) {
@@ -82,6 +84,7 @@ func TestInterruptionIsRecordedFirst(t *testing.T) {
 // TestEndMarkIsTheLastLine: a complete history ends with the end mark on every driver, and
 // without it the run was cut short.
 func TestEndMarkIsTheLastLine(t *testing.T) {
+	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
 		dir, h, r, err := Run(t.Context(), scenario(driver, func(s *Scenario) { s.TimeLimit, s.Persistence = 2*time.Second, "always" }), Options{Store: Store{t.TempDir()}})
 		if err != nil {

@@ -61,3 +61,13 @@ func (c *campaign) stopOnViolation(ctx context.Context, stop func()) {
 		}
 	})
 }
+
+// observe registers the observers of recorded operations.
+func (c *campaign) observe() {
+	c.recorder.Observe(c.watch.Observe)
+	c.recorder.Observe(func(op history.Op) {
+		if op.F == history.FAcquire && op.Type == history.OK {
+			c.granted.Add(1)
+		}
+	})
+}

@@ -16,6 +16,7 @@ var command = []string{"env", "LOCKPICK_TEST_CLIENT=1", os.Args[0]}
 // TestFaultsBelowRedis: what the debate about Redlock is about. Each scenario runs on
 // simulated masters and on processes, those marked so also on Docker.
 func TestFaultsBelowRedis(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		docker bool
 		change func(*Scenario)
@@ -58,14 +59,14 @@ func TestFaultsBelowRedis(t *testing.T) {
 			want: []string{"L2 violated"}, says: "replaced by a replica",
 			change: func(s *Scenario) {
 				s.Persistence, s.Faults = "always", []string{"failover", "partition"}
-				s.Hold, s.TimeLimit = "1s..2s", time.Minute // long sections: one lost vote of a narrow quorum is enough
+				s.Hold, s.TimeLimit = "1s..2s", 3*time.Minute // long sections: one lost vote of a narrow quorum is enough
 			},
 		},
 		"a failover to the replica that has not acknowledged, one of two having": {
 			want: []string{"L2 violated"}, says: "replaced by a replica",
 			change: func(s *Scenario) {
 				s.Persistence, s.Faults, s.Replicas, s.Wait, s.Timeout = "always", []string{"failover", "partition"}, 2, 1, 200*time.Millisecond
-				s.Hold, s.TimeLimit = "1s..2s", time.Minute // long sections: one lost vote of a narrow quorum is enough
+				s.Hold, s.TimeLimit = "1s..2s", 3*time.Minute // long sections: one lost vote of a narrow quorum is enough
 			},
 		},
 		"memory pressure and allkeys-lru": {
@@ -85,6 +86,7 @@ func TestFaultsBelowRedis(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			onEachDriver(t, func(t *testing.T, driver string) {
 				if driver == Docker && !c.docker {
 					t.Skip("shown with processes; Docker is tried with the scenarios marked for it")
@@ -112,6 +114,7 @@ func TestFaultsBelowRedis(t *testing.T) {
 // TestWaitForAll: a lock that waits for all replicas is granted nothing that a failover
 // could lose.
 func TestWaitForAll(t *testing.T) {
+	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
 		if driver == Docker {
 			t.Skip("shown with processes")
@@ -130,6 +133,7 @@ func TestWaitForAll(t *testing.T) {
 
 // TestClockJumpsBack: L2 holds, and that a key outlives its TTL is reported.
 func TestClockJumpsBack(t *testing.T) {
+	t.Parallel()
 	s, err := LoadScenario("../examples/clock-jumps-back.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -152,6 +156,7 @@ func TestClockJumpsBack(t *testing.T) {
 // relies on a lease that is over, as L2 shows; one whose clock goes on only believes in its
 // section (the catalogue's claims 29 and 50).
 func TestSuspend(t *testing.T) {
+	t.Parallel()
 	suspended, err := LoadScenario("../examples/suspended-client.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -166,6 +171,7 @@ func TestSuspend(t *testing.T) {
 		"paused":    {paused, []string{"L2 holds", "L4 violated"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			onEachDriver(t, func(t *testing.T, driver string) {
 				if driver == Docker {
 					t.Skip("these faults strike clients, which are the same on all drivers: shown with processes")
@@ -184,6 +190,7 @@ func TestSuspend(t *testing.T) {
 
 // TestRestartExample: the README's scenario breaks the lock every time.
 func TestRestartExample(t *testing.T) {
+	t.Parallel()
 	s, err := LoadScenario("../examples/restart-without-persistence.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -198,6 +205,7 @@ func TestRestartExample(t *testing.T) {
 
 // TestClientProcesses: clients are processes that are stopped and killed by signals.
 func TestClientProcesses(t *testing.T) {
+	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
 		if driver == Sim {
 			t.Skip("simulated masters have no processes for clients")
@@ -229,6 +237,7 @@ func TestClientProcesses(t *testing.T) {
 // TestAClientThatDies: clients whose processes end by themselves, and what they said of
 // it, are noted; what they held is given up, so that nobody is blamed for it.
 func TestAClientThatDies(t *testing.T) {
+	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
 		if driver != Process {
 			t.Skip("clients end in the same way on all drivers: shown with processes")

@@ -145,6 +145,7 @@ func execute(ctx context.Context, s Scenario, driver Driver, dir, yaml string, s
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
+	c.file, _ = file.Stat() // nil: not known
 	out := io.Writer(file)
 	if opt.slow != nil {
 		out = opt.slow(out)
@@ -171,16 +172,6 @@ func execute(ctx context.Context, s Scenario, driver Driver, dir, yaml string, s
 		c.recorder = recorder
 		c.observe()
 		return errors.Join(c.run(), c.recorder.Err())
-	})
-}
-
-// observe registers the observers of recorded operations.
-func (c *campaign) observe() {
-	c.recorder.Observe(c.watch.Observe)
-	c.recorder.Observe(func(op history.Op) {
-		if op.F == history.FAcquire && op.Type == history.OK {
-			c.granted.Add(1)
-		}
 	})
 }
 
@@ -212,6 +203,7 @@ func (s *Scenario) header(masters cluster.Cluster, hello workload.Hello, yaml st
 type campaign struct {
 	s          Scenario
 	dir        string         // of the run
+	file       os.FileInfo    // of the history
 	client     []string       // the command that runs as each client; empty: Lockpick's own
 	hello      workload.Hello // its description of itself, for a command of the user
 	scripts    resp.Scripts   // that clients sent

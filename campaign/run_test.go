@@ -17,8 +17,8 @@ import (
 )
 
 // onEachDriver runs a test on every driver that this machine has, and on simulated
-// masters. One after the other: under the race detector two campaigns at a time are more
-// than a small machine can run in time.
+// masters: what holds on these holds in the simulator, and the other way round. Runs on real
+// masters mostly wait, and are side by side.
 func onEachDriver(t *testing.T, f func(t *testing.T, driver string)) {
 	for _, d := range append(slices.Clone(RealDrivers), simulated) {
 		t.Run(d.Name, func(t *testing.T) {
@@ -27,6 +27,9 @@ func onEachDriver(t *testing.T, f func(t *testing.T, driver string)) {
 			}
 			if ok, why := d.Available(t.Context(), ""); !ok {
 				t.Skipf("no driver %s: %s", d.Name, why)
+			}
+			if d.Name != Sim {
+				t.Parallel()
 			}
 			f(t, d.Name)
 		})
@@ -101,6 +104,7 @@ func verdictAt(r *Result, level string) *checker.Result {
 // A restart without persistence breaks the lock (distlock, "Performance, Crash
 // Recovery and fsync"), and the report says that this is why.
 func TestRestartWithoutPersistenceBreaksRedlock(t *testing.T) {
+	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
 		_, r := mustRun(t, scenario(driver, untilBroken))
 		want(t, r, "L2 violated")
@@ -127,6 +131,7 @@ func TestRestartWithoutPersistenceBreaksRedlock(t *testing.T) {
 
 // A restart delayed beyond the TTL replaces persistence.
 func TestDelayedRestartHolds(t *testing.T) {
+	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
 		_, r := mustRun(t, scenario(driver, func(s *Scenario) {
 			s.Faults, s.RestartDelay, s.TimeLimit = []string{"kill"}, 3*time.Second, 16*time.Second
@@ -137,6 +142,7 @@ func TestDelayedRestartHolds(t *testing.T) {
 
 // fsync=always survives what kills processes, stops them and cuts them off.
 func TestAlwaysHolds(t *testing.T) {
+	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
 		_, r := mustRun(t, scenario(driver, func(s *Scenario) {
 			s.Persistence, s.Faults = "always", []string{"kill", "pause", "partition"}
@@ -147,6 +153,7 @@ func TestAlwaysHolds(t *testing.T) {
 
 // Without faults nothing is violated, and nobody waits long.
 func TestNoFaultsHolds(t *testing.T) {
+	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
 		_, r := mustRun(t, scenario(driver, func(s *Scenario) { s.Faults, s.Fencing = nil, true }))
 		want(t, r, "L2 holds", "L4 holds", "L5 holds", "FM holds", "DF holds", "AV holds")
@@ -159,6 +166,7 @@ func TestNoFaultsHolds(t *testing.T) {
 // A client that is stopped between its check and its write breaks L4, whatever the
 // lock does; fencing repairs that (Kleppmann's example). The schedule is explicit.
 func TestClientPauseBreaksEffectsButNotLeases(t *testing.T) {
+	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
 		h, r := mustRun(t, scenario(driver, func(s *Scenario) {
 			s.Fencing, s.Faults = true, nil
@@ -182,6 +190,7 @@ func TestClientPauseBreaksEffectsButNotLeases(t *testing.T) {
 // The end of the context ends a run in order: faults heal, masters go, and what was
 // recorded is judged.
 func TestInterruptedRunIsJudged(t *testing.T) {
+	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
 		ctx, interrupt := context.WithCancelCause(t.Context())
 		store := Store{t.TempDir()}

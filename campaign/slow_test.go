@@ -37,6 +37,7 @@ func (f *slowFile) Write(b []byte) (int, error) {
 // correct lock is convicted, because the history says how late each line is. A planted bug is
 // still found.
 func TestSlowRecorderConvictsNobody(t *testing.T) {
+	t.Parallel()
 	driver := RealDrivers[0]
 	for _, d := range RealDrivers {
 		if d.Name == "process" {
@@ -52,6 +53,7 @@ func TestSlowRecorderConvictsNobody(t *testing.T) {
 		violating bool
 	}{{"redlock", "", false}, {"textbook-renewing", "", false}, {"redlock", Processes, false}, {"redlock-plain-del", "", true}} {
 		t.Run(c.lock+" "+c.as, func(t *testing.T) {
+			t.Parallel()
 			s := scenario(driver.Name, func(s *Scenario) {
 				s.Lock, s.Clients, s.Keys, s.TTL, s.Extend, s.Seed = c.lock, 6, 2, 2*time.Second, 0.5, 7
 				s.Faults, s.Persistence = []string{"pause", "partition"}, "always"

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -28,6 +29,9 @@ const (
 
 // create makes the folder of a new run and points "latest" at it.
 func (s Store) create(name string, at time.Time) (string, error) {
+	if err := s.checkLatest(); err != nil {
+		return "", err
+	}
 	run, err := s.CreateFolder(name, at)
 	if err != nil {
 		return "", err
@@ -60,9 +64,21 @@ func (s Store) CreateFolder(name string, at time.Time) (string, error) {
 // pointed counts the calls of point.
 var pointed atomic.Int64
 
+// checkLatest refuses to replace what is somebody's, and no link.
+func (s Store) checkLatest() error {
+	latest := filepath.Join(s.Dir, "latest")
+	if info, err := os.Lstat(latest); err == nil && info.Mode()&os.ModeSymlink == 0 {
+		return fmt.Errorf("store: %s is not a link to a run, and is left as it is: move it, or use another --store", latest)
+	}
+	return nil
+}
+
 // linkLatest makes "latest" a link to a run, atomically, because other programs may be reading
 // it.
 func (s Store) linkLatest(run string) error {
+	if err := s.checkLatest(); err != nil {
+		return err
+	}
 	latest := filepath.Join(s.Dir, "latest")
 	next := fmt.Sprintf("%s.%d.%d", latest, os.Getpid(), pointed.Add(1)) // runs of one process may start at the same time
 	_ = os.Remove(next)
@@ -114,6 +130,22 @@ func (s Store) Runs() ([]string, error) {
 	}
 	slices.Sort(runs)
 	return runs, nil
+}
+
+// SizeOf is how many bytes the files of a folder have, with all that is below it. What cannot be read,
+// or is deleted meanwhile, does not count.
+func SizeOf(store fs.FS, folder string) int64 {
+	var sum int64
+	_ = fs.WalkDir(store, folder, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil
+		}
+		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
+			sum += info.Size()
+		}
+		return nil
+	})
+	return sum
 }
 
 // ReadResult reads the result of a run. If its harness was killed, there is none, and the error

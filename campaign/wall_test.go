@@ -80,6 +80,7 @@ func TestWallClock(t *testing.T) {
 		{"right", wall, "", Goroutines, "L2 holds"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			onEachDriver(t, func(t *testing.T, driver string) {
 				if driver == Docker {
 					t.Skip("clients' clocks are changed in the same way on all drivers: shown with processes")

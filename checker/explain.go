@@ -56,7 +56,7 @@ func (n *narrative) lease(l *history.Lease, until time.Duration) {
 		fence = fmt.Sprintf(" with the fencing token %d", l.Fence)
 	}
 	valid := "valid until " + at(g.Until)
-	if r.h.Header.Until == history.UntilReleased {
+	if r.h.Header.Until == history.UntilReleased || g.Until-g.At >= history.Endless {
 		valid = "valid until it is released"
 	}
 	e.Text = fmt.Sprintf("%s was granted %s%s, %s, %s", l.Process, l.Key, fence, valid, r.by(voters, r.lookup().votedOn(l, history.CommandSet), g.Index))
@@ -164,7 +164,12 @@ func (n *narrative) life(l *history.Lease) {
 		if i == len(l.Holds())-1 && inside && l.Left > hold.To {
 			text += ", while it was in its critical section"
 		}
-		n.addAt(beforeLines, Event{At: hold.To, Kind: EventEnded, Detail: true, Client: who, Key: l.Key, Token: l.Token, Word: "ended", Text: text})
+		e := Event{At: hold.To, Kind: EventEnded, Detail: true, Client: who, Key: l.Key, Token: l.Token, Word: "ended", Text: text}
+		if l.LostIndex >= 0 && l.Lost == hold.To {
+			e.Detail, e.Word, e.Ops = false, "lost", []int{l.LostIndex}
+			e.Text = fmt.Sprintf("%s's lock said that its lease was over", who)
+		}
+		n.addAt(beforeLines, e)
 	}
 	if l.ReleaseIndex >= 0 && n.r.h.Op(l.ReleaseIndex).F == history.FRelease {
 		text := fmt.Sprintf("%s released %s", who, l.Key)

@@ -87,6 +87,22 @@ func (r *run) inTime(end, at time.Duration) bool {
 	return stalled > 0 && at-end <= stalled+r.slack
 }
 
+// heldUp reports whether a client may have acted on a lease at a time only because the machine stood
+// still: it stood still after the lease was over, and the client may have done by then what could
+// not be recorded before. It also returns when the lease was over.
+func (r *run) heldUp(l *history.Lease, at time.Duration) (over time.Duration, late bool) {
+	if len(r.stalls().spans) == 0 {
+		return 0, false
+	}
+	over = l.Acquired()
+	for _, s := range l.Holds() {
+		if !s.Empty() && s.From < at {
+			over = max(over, s.To)
+		}
+	}
+	return over, over < at && r.inTime(over, at)
+}
+
 // asked is when the operation that ended in the line at index began.
 func (r *run) asked(index int) (time.Duration, bool) {
 	i, _ := r.h.Position(index)

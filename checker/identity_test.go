@@ -1,6 +1,8 @@
 package checker
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,7 +48,7 @@ func TestRoughHistoriesSweepIsPorcupine(t *testing.T) {
 		found := sweep(holds(history.Leases(ops)))
 		second := linearizable(ops, time.Minute)
 		if why := disagree(setOf(violatedKeys(found)), second); why != "" {
-			t.Fatal(why)
+			t.Fatalf("%s\n%s", why, lines(ops))
 		}
 		if len(found) == 0 {
 			legal++
@@ -57,6 +59,16 @@ func TestRoughHistoriesSweepIsPorcupine(t *testing.T) {
 	if legal == 0 || illegal == 0 {
 		t.Errorf("%d legal and %d illegal histories were drawn: both are needed", legal, illegal)
 	}
+}
+
+// lines are the operations as a history file has them.
+func lines(ops []history.Op) string {
+	var b strings.Builder
+	for _, op := range ops {
+		line, _ := json.Marshal(op)
+		b.Write(append(line, '\n'))
+	}
+	return b.String()
 }
 
 func setOf(keys []string) map[string]bool {

@@ -167,7 +167,7 @@ func (n *narrative) tenancy(v history.Vote) *history.Lease {
 			return l
 		}
 	}
-	return &history.Lease{Key: v.Key, Process: v.Client, Token: v.Token, ReleaseIndex: -1, EnterIndex: -1, LeaveIndex: -1, Grants: []history.Grant{{Index: v.Index, At: v.At}}}
+	return &history.Lease{Key: v.Key, Process: v.Client, Token: v.Token, LostIndex: -1, ReleaseIndex: -1, EnterIndex: -1, LeaveIndex: -1, Grants: []history.Grant{{Index: v.Index, At: v.At}}}
 }
 
 // tenant adds the request by which another client got a key meanwhile.

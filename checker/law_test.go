@@ -54,6 +54,8 @@ func drawHistory(t *rapid.T) []history.Op {
 		case c.doing == history.FExtend && typ == history.OK:
 			c.doing = ""
 			add(c, history.FExtend, history.OK, lease(c))
+		case c.doing == history.FRelease && rapid.IntRange(0, 4).Draw(t, "told late") == 0: // what its lock said before the release
+			add(c, history.FLost, history.Info, &history.Value{Token: c.token, Delay: time.Duration(rapid.IntRange(0, 4).Draw(t, "delay"))})
 		case c.doing != "":
 			add(c, c.doing, typ, nil)
 			c.doing = ""
@@ -62,7 +64,7 @@ func drawHistory(t *rapid.T) []history.Op {
 			c.doing = history.FAcquire
 			add(c, history.FAcquire, history.Invoke, nil)
 		default:
-			switch rapid.SampledFrom([]string{history.FRelease, history.FExtend, history.FEnter, history.FClock, history.FCrash, "abandon"}).Draw(t, "next") {
+			switch rapid.SampledFrom([]string{history.FRelease, history.FExtend, history.FEnter, history.FClock, history.FLost, history.FCrash, "abandon"}).Draw(t, "next") {
 			case history.FRelease:
 				c.doing, c.has = history.FRelease, false
 				add(c, history.FRelease, history.Invoke, token(c))
@@ -80,9 +82,22 @@ func drawHistory(t *rapid.T) []history.Op {
 				c.has = false
 			case history.FClock: // its clock is bent: the lease ends at another time
 				add(c, history.FClock, history.Info, lease(c))
+			case history.FLost: // its lock tells it, perhaps late; it has not released it yet
+				add(c, history.FLost, history.Info, &history.Value{Token: c.token, Delay: time.Duration(rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "delay"))})
 			default: // the client forgets its lease, which lapses
 				c.has = false
 			}
+		}
+	}
+	return ops
+}
+
+// toldAtOnce takes the delays out of a history: an event that is told late may take back what had
+// been seen before.
+func toldAtOnce(ops []history.Op) []history.Op {
+	for i := range ops {
+		if ops[i].Value != nil {
+			ops[i].Value.Delay = 0
 		}
 	}
 	return ops
@@ -158,7 +173,7 @@ func TestSweepIsPairwise(t *testing.T) {
 // What Watch says after each operation is what the sweep says of the history so far.
 func TestWatchIsSweep(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		ops := drawHistory(t)
+		ops := toldAtOnce(drawHistory(t))
 		var w Watch
 		for i, op := range ops {
 			w.Observe(op)
@@ -229,7 +244,7 @@ func granted(ops []history.Op, i int) bool {
 // that it had stay where they were: what a run has proven stays proven.
 func TestViolationsStay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		ops := drawHistory(t)
+		ops := toldAtOnce(drawHistory(t))
 		before := -1
 		for i := range ops {
 			if i+1 < len(ops) && ops[i+1].Time == ops[i].Time {

@@ -43,10 +43,7 @@ func (r *run) minValidity() *judgement {
 			if i+1 < len(l.Grants) {
 				until = min(until, max(l.Grants[i+1].At, g.At)) // from then on that grant is judged
 			}
-			relied := until
-			if l.ReleaseIndex >= 0 {
-				relied = min(relied, l.Released)
-			}
+			relied := min(until, l.Over())
 			if g.Bent || relied <= g.At || !r.counts(g.At) {
 				continue
 			}

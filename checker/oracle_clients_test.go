@@ -211,7 +211,7 @@ func (m *maker) use(c *actor, l *held) {
 		return
 	}
 	token := func() *history.Value { return &history.Value{Token: l.token} }
-	switch pick(m, append([]string{"release", "enter", "write", "extend", "leave", "read", "clock"}, m.habits...)) {
+	switch pick(m, append([]string{"release", "enter", "write", "extend", "leave", "read", "clock", "lost"}, m.habits...)) {
 	case "release":
 		if l.wrote == 0 && slices.Contains(m.habits, "write") && m.chance(70) {
 			m.write(c, k, l)
@@ -221,6 +221,9 @@ func (m *maker) use(c *actor, l *held) {
 			m.add(m.now, c.name, history.FLeave, history.Info, k.name, token())
 		}
 		m.release(c, l)
+		if m.chance(m.faulty) { // its lock had said before that the lease is over
+			m.add(m.now, c.name, history.FLost, history.Info, k.name, &history.Value{Token: l.token, Delay: m.ticks(2)})
+		}
 		if !m.chance(m.wrong / 2) {
 			c.drop(l)
 		}
@@ -231,7 +234,9 @@ func (m *maker) use(c *actor, l *held) {
 		l.inside = true
 	case "leave":
 		if l.inside {
-			m.add(m.now, c.name, history.FLeave, history.Info, k.name, token())
+			v := token()
+			v.Delay = m.ticks(2)
+			m.add(m.now, c.name, history.FLeave, history.Info, k.name, v)
 			l.inside = false
 		}
 	case "read":
@@ -240,6 +245,11 @@ func (m *maker) use(c *actor, l *held) {
 		m.write(c, k, l)
 	case "extend":
 		m.extend(c, k, l)
+	case "lost":
+		if !m.chance(m.faulty + m.wrong) {
+			return
+		}
+		m.add(m.now, c.name, history.FLost, history.Info, k.name, &history.Value{Token: l.token, Delay: m.ticks(2)})
 	case "clock":
 		if !m.chance(m.faulty + m.wrong) {
 			return

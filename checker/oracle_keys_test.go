@@ -33,7 +33,7 @@ func (o *oracle) minValidity() (f finding) {
 			if g.bent || !o.observed(a) {
 				continue
 			}
-			relied := min(g.until, a.over)
+			relied := min(g.until, a.relied())
 			if i+1 < len(a.grants) {
 				relied = min(relied, max(a.grants[i+1].at, g.at))
 			}

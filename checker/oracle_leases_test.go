@@ -86,6 +86,7 @@ func (o *oracle) sections() (all []section) {
 		}) {
 			continue
 		}
+		last := op.Time
 		for _, x := range o.ops[i+1:] {
 			if x.Process != op.Process {
 				continue
@@ -93,10 +94,14 @@ func (o *oracle) sections() (all []section) {
 			mine := x.Value.Token == s.token
 			if x.F == history.FCrash || mine && x.F == history.FLeave || mine && x.F == history.FRelease && x.Type == history.Invoke {
 				s.to = x.Time
+				if x.F == history.FLeave {
+					s.to = max(x.Time-x.Value.Delay, last)
+				}
 				break
 			}
-			if mine || x.F == history.FPaused {
+			if mine && x.F != history.FLost || x.F == history.FPaused {
 				s.to = x.Time
+				last = x.Time
 			}
 		}
 		all = append(all, s)
@@ -122,6 +127,13 @@ func (o *oracle) beliefExclusion() (f finding) {
 	all := o.sections()
 	if len(all) == 0 {
 		return finding{untested: true}
+	}
+	for i := range all { // who stands still in a section leaves it late
+		if s := &all[i]; s.of != nil {
+			if over, late := o.heldUp(s.of, s.to); late {
+				s.to = max(s.from, over)
+			}
+		}
 	}
 	var at []time.Duration
 	for i, b := range all {
@@ -160,7 +172,7 @@ func (a *acquisition) overSince(t, tick time.Duration) (time.Duration, bool) {
 		return 0, false
 	}
 	if a.dead() {
-		since := min(a.until, a.over)
+		since := min(a.until, a.relied())
 		for s := a.grant; s < t; s += tick {
 			if a.held(s) {
 				since = s + tick
@@ -176,7 +188,7 @@ func (a *acquisition) overSince(t, tick time.Duration) (time.Duration, bool) {
 	}
 	// An extension that was over as it returned still said until when the lease was valid.
 	for _, g := range a.grants {
-		if until := min(g.until, a.over); g.at <= t && until <= g.at {
+		if until := min(g.until, a.relied()); g.at <= t && until <= g.at {
 			since = max(since, until)
 		}
 	}
@@ -329,6 +341,11 @@ func (o *oracle) staleWrites(fenced bool) (f finding) {
 		tested = tested || len(o.writers(op)) > 0
 		if o.contendedWrite(op) {
 			at = append(at, op.Time)
+		}
+		if all := o.writers(op); !fenced && len(all) > 0 {
+			if _, late := o.heldUp(all[len(all)-1], op.Time); late {
+				continue
+			}
 		}
 		if slices.ContainsFunc(o.ops[:i], func(x history.Op) bool {
 			return x.F == history.FApply && x.Type == history.OK && x.Value.Fenced == fenced && x.Key == op.Key && o.certainlyLater(x, op)

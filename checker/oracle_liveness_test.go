@@ -194,7 +194,7 @@ func (o *oracle) changes(spans [][2]time.Duration) []time.Duration {
 		all = append(all, op.Time)
 	}
 	for _, a := range o.acqs {
-		all = append(all, a.over)
+		all = append(all, a.over, a.relied())
 		for _, g := range a.grants {
 			all = append(all, g.until)
 		}

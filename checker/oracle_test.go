@@ -48,7 +48,8 @@ type acquisition struct {
 	grants             []grant
 	over               time.Duration // its release was invoked, or its client crashed
 	overLine           int
-	crashed, killed    bool // its client crashed later; and that ended it
+	lostAt             time.Duration // its lock said that it is over; -1: it did not
+	crashed, killed    bool          // its client crashed later; and that ended it
 }
 
 // grant is a time at which the end of a lease was set: by an acquire, an extension or a
@@ -92,7 +93,9 @@ func newOracle(h *history.History, tick time.Duration) *oracle {
 	}
 	longest := time.Duration(0)
 	for _, op := range o.ops {
-		longest = max(longest, op.Value.Delay)
+		if op.F == history.FVote || op.F == history.FLook {
+			longest = max(longest, op.Value.Delay)
+		}
 	}
 	o.slack += longest
 	o.interrupted = never
@@ -168,7 +171,7 @@ func (o *oracle) began(line int) time.Duration {
 
 func (o *oracle) acquisition(line int) *acquisition {
 	op := o.ops[line]
-	a := &acquisition{line: line, call: o.invocation(line), client: op.Process, key: op.Key, token: op.Value.Token,
+	a := &acquisition{line: line, lostAt: -1, call: o.invocation(line), client: op.Process, key: op.Key, token: op.Value.Token,
 		grant: op.Time, until: op.Value.ValidUntil, fence: op.Value.Fence, over: never, overLine: -1, called: o.began(line)}
 	a.grants = []grant{{line: line, at: a.grant, until: a.until, asked: a.call}}
 	return a
@@ -219,7 +222,7 @@ func (o *oracle) follow() {
 			}
 			continue
 		}
-		if op.F != history.FRelease && op.F != history.FExtend && op.F != history.FClock || op.Value.Token == "" {
+		if op.F != history.FRelease && op.F != history.FExtend && op.F != history.FClock && op.F != history.FLost || op.Value.Token == "" {
 			continue
 		}
 		a := o.owner(i)
@@ -231,6 +234,8 @@ func (o *oracle) follow() {
 			a.over, a.overLine = op.Time, i
 		case op.F == history.FRelease && op.Type != history.Invoke && o.invocation(i) < 0 && a.overLine < 0:
 			a.over, a.overLine = o.began(i), i
+		case op.F == history.FLost && a.lostAt < 0: // not before what it was told last
+			a.lostAt = max(op.Time-op.Value.Delay, a.grants[len(a.grants)-1].at)
 		case op.F == history.FExtend && op.Type == history.OK:
 			a.grants = append(a.grants, grant{line: i, at: op.Time, until: op.Value.ValidUntil, asked: o.invocation(i)})
 		case op.F == history.FClock && op.Time < a.grants[len(a.grants)-1].until:
@@ -239,10 +244,18 @@ func (o *oracle) follow() {
 	}
 }
 
+// relied says until when a lease could be relied on at most, whatever its grants said.
+func (a *acquisition) relied() time.Duration {
+	if a.lostAt >= 0 {
+		return min(a.over, a.lostAt)
+	}
+	return a.over
+}
+
 // held says whether an instant lies in hold(ℓ): the last grant by then still runs, and
 // nothing has ended the lease.
 func (a *acquisition) held(t time.Duration) bool {
-	if t < a.grant || t >= a.over {
+	if t < a.grant || t >= a.relied() {
 		return false
 	}
 	until := a.until

@@ -81,17 +81,33 @@ func (o *oracle) crashed(client string, from, to time.Duration) bool {
 
 // stood is the share of a time in which the harness's machine stood still.
 func (o *oracle) stood(from, to time.Duration) float64 {
-	still, all := 0, 0
+	return float64(o.stoodFor(from, to)) / float64(max(to-from, o.tick))
+}
+
+// stoodFor is for how long of a time the harness's machine stood still.
+func (o *oracle) stoodFor(from, to time.Duration) (total time.Duration) {
 	for t := from; t < to; t += o.tick {
-		all++
 		for _, s := range o.stalls {
 			if s[0] <= t && t < s[1] {
-				still++
+				total += o.tick
 				break
 			}
 		}
 	}
-	return float64(still) / float64(max(all, 1))
+	return total
+}
+
+// heldUp says whether a client may have acted on a lease at a time only because the machine stood
+// still since the lease was over, and when that was.
+func (o *oracle) heldUp(a *acquisition, at time.Duration) (over time.Duration, late bool) {
+	over = a.grant
+	for t := a.grant; t < at; t += o.tick {
+		if a.held(t) {
+			over = t + o.tick
+		}
+	}
+	still := o.stoodFor(over, at)
+	return over, over < at && still > 0 && at-over <= still+o.slack
 }
 
 // tookEffect says whether a fault changed what somebody experienced. A client's own word

@@ -112,10 +112,20 @@ type openTenure struct {
 	key             int
 	process         int
 	called, granted time.Duration // of the acquire, or of a late extension
-	until           time.Duration
-	over            bool // its release was called
-	gaveAt          int  // tenure whose release has not returned yet, -1 if none
+	until           time.Duration // what its last grant, or a change of its clock, promised
+	latest          time.Duration // when that was
+	over            time.Duration // its release was called, its client ended, or its lock said that it is over
+	lost            bool          // its lock said so
+	released        bool          // its release was called, or its client ended
+	answered        time.Duration // its release returned
 }
+
+// promise is a grant, or a change of its clock.
+func (o *openTenure) promise(at, until time.Duration) { o.latest, o.until = at, until }
+
+// lapse is when it ends if nothing ends it before. A promise that was over on arrival counts from
+// then on, too: it takes back what had been promised before.
+func (o *openTenure) lapse() time.Duration { return max(o.until, o.latest) }
 
 // runningRelease is a release that was called and has not returned. After a crash of its
 // client, an info line may still say that its outcome is unknown.
@@ -132,10 +142,10 @@ type tokenTenures struct {
 
 func (t *tokenTenures) add(o *openTenure) { t.open, t.last = append(t.open, o), o }
 
-// current is the tenure that a line is about: the latest that is not over, or else the latest.
+// current is the tenure that a line is about: the latest that was not released, or else the latest.
 func (t *tokenTenures) current() *openTenure {
 	for n := len(t.open); n > 0; n-- {
-		if o := t.open[n-1]; !o.over {
+		if o := t.open[n-1]; !o.released {
 			return o
 		}
 		t.open = t.open[:n-1]
@@ -157,11 +167,11 @@ func tenures(ops []history.Op) []keyTenures {
 	var order []*openTenure
 	lease := 0
 
-	// end closes the tenure of a lease by a release called at `at` or, if that is
-	// at or after the end of the validity, by its lapse.
-	end := func(o *openTenure, at time.Duration) {
-		at = min(at, o.until)
-		o.gaveAt = -1
+	// end closes the tenure of a lease when it was over or, if that is at or after the end of
+	// the validity, by its lapse.
+	end := func(o *openTenure) {
+		lapse := o.lapse()
+		at := min(o.over, lapse)
 		if at <= o.granted {
 			return // over before it began: it held at no instant
 		}
@@ -169,9 +179,8 @@ func tenures(ops []history.Op) []keyTenures {
 		k := &keys[o.key]
 		k.tenures = append(k.tenures, tenure{
 			took: porcupine.Operation{ClientId: o.process, Input: step{lease, false}, Call: int64(o.called), Return: int64(o.granted)},
-			gave: porcupine.Operation{ClientId: o.process, Input: step{lease, true}, Call: int64(at), Return: int64(o.until)},
+			gave: porcupine.Operation{ClientId: o.process, Input: step{lease, true}, Call: int64(at), Return: int64(min(lapse, max(at, o.answered)))},
 		})
-		o.gaveAt = len(k.tenures) - 1
 	}
 
 	for i := range ops {
@@ -183,16 +192,15 @@ func tenures(ops []history.Op) []keyTenures {
 		lastLine[op.Process] = op.Time
 		if op.F == history.FCrash {
 			for _, o := range alive[op.Process] {
-				if !o.over {
-					o.over = true
-					end(o, op.Time)
+				if !o.released {
+					o.released, o.over = true, min(o.over, op.Time)
 				}
 			}
 			delete(alive, op.Process)
 			lives[op.Process]++
 			continue
 		}
-		if op.F != history.FAcquire && op.F != history.FExtend && op.F != history.FRelease && op.F != history.FClock {
+		if op.F != history.FAcquire && op.F != history.FExtend && op.F != history.FRelease && op.F != history.FClock && op.F != history.FLost {
 			continue
 		}
 		if op.Type == history.Invoke && op.F != history.FRelease {
@@ -216,7 +224,7 @@ func tenures(ops []history.Op) []keyTenures {
 				process = len(processOf)
 				processOf[op.Process] = process
 			}
-			o := &openTenure{key: key, process: process, called: began[op.Process], granted: op.Time, until: op.Value.ValidUntil, gaveAt: -1}
+			o := &openTenure{key: key, process: process, called: began[op.Process], granted: op.Time, latest: op.Time, until: op.Value.ValidUntil, over: math.MaxInt64, answered: math.MaxInt64}
 			for _, who := range []tenureOf{on, anywhere} {
 				if running[who] == nil {
 					running[who] = &tokenTenures{}
@@ -230,10 +238,8 @@ func tenures(ops []history.Op) []keyTenures {
 		called := on
 		called.life = 0
 		if release, invoked := releasing[called]; invoked && op.F == history.FRelease && (op.Type == history.Info || op.Type != history.Invoke && release.life == on.life) {
-			if o := release.of; o != nil && o.gaveAt >= 0 {
-				gave := &keys[o.key].tenures[o.gaveAt].gave
-				gave.Return = min(gave.Return, int64(op.Time))
-				o.gaveAt = -1
+			if o := release.of; o != nil {
+				o.answered = min(o.answered, op.Time)
 			}
 			delete(releasing, called)
 			continue
@@ -247,27 +253,27 @@ func tenures(ops []history.Op) []keyTenures {
 		}
 		switch {
 		case o == nil:
-		case op.F == history.FExtend && op.Type == history.OK && !o.over:
-			if op.Time <= max(o.until, o.granted) && o.until > o.granted {
-				o.until = max(op.Value.ValidUntil, op.Time)
-				continue
+		case op.F == history.FExtend && op.Type == history.OK:
+			if lapse := o.lapse(); op.Time > lapse || lapse <= o.granted { // late: it is an acquire
+				end(o)
+				o.called, o.granted = max(began[op.Process], lapse), op.Time
 			}
-			end(o, o.until)
-			o.called, o.granted, o.until = max(began[op.Process], o.until), op.Time, op.Value.ValidUntil
-		case op.F == history.FClock && !o.over && op.Time < o.until: // the rest of its validity changed
-			o.until = max(op.Value.ValidUntil, op.Time)
-		case op.F == history.FRelease && op.Type == history.Invoke && !o.over:
-			o.over = true
-			end(o, op.Time)
-		case op.F == history.FRelease && op.Type != history.Invoke && !o.over: // it was called at some time since the process's line before
-			o.over = true
-			end(o, before)
+			o.promise(op.Time, op.Value.ValidUntil)
+		case op.F == history.FClock && op.Time < o.until: // the rest of its validity changed
+			o.promise(op.Time, op.Value.ValidUntil)
+		case op.F == history.FLost && !o.lost: // perhaps told late, but not taken back by an earlier grant
+			o.lost, o.over = true, min(o.over, max(op.Time-op.Value.Delay, o.latest))
+		case op.F == history.FRelease && !o.released:
+			o.released = true
+			if op.Type == history.Invoke {
+				o.over = min(o.over, op.Time)
+			} else { // it was called at some time since the process's line before
+				o.over = min(o.over, before)
+			}
 		}
 	}
 	for _, o := range order {
-		if !o.over {
-			end(o, math.MaxInt64)
-		}
+		end(o)
 	}
 	return keys
 }

@@ -45,9 +45,12 @@ func sections(ops []history.Op, leaseAt func(line int) *history.Lease) []stretch
 				all[s].lastSeen(op)
 			}
 		case at < 0:
+		case op.F == history.FLost: // the client may have learned that later than it happened
 		case op.F == history.FLeave || op.F == history.FRelease && op.Type == history.Invoke:
 			s := &all[open[at]]
+			before := s.to
 			s.lastSeen(op)
+			s.to = max(s.to-op.Value.Delay, before)
 			s.cut = false
 			inside[op.Process] = slices.Delete(open, at, at+1)
 		default:
@@ -63,7 +66,8 @@ func (s *stretch) lastSeen(op *history.Op) {
 	s.ops = append(s.ops[:1], op.Index)
 }
 
-// beliefExclusion judges L3: no two critical sections on one key overlap.
+// beliefExclusion judges L3: no two critical sections on one key overlap. A section that outlasts
+// its lease while the machine stands still counts to the end of the lease.
 func (r *run) beliefExclusion() *judgement {
 	all := sections(r.h.Ops, r.leaseAt)
 	if len(all) == 0 {
@@ -81,7 +85,20 @@ func (r *run) beliefExclusion() *judgement {
 			contended = append(contended, s.from)
 		}
 	}
+	before := map[int]time.Duration{} // the ends of sections that were left late because the machine stood still
+	for i := range all {
+		s := &all[i]
+		if s.lease == nil {
+			continue
+		}
+		if over, late := r.heldUp(s.lease, s.to); late {
+			before[i], s.to = s.to, max(s.from, over)
+		}
+	}
 	overlaps := sweep(all)
+	for i, to := range before {
+		all[i].to = to
+	}
 	found := make([]Violation, 0, len(overlaps))
 	byEnter := map[int]overlap{}
 	for _, o := range overlaps {

@@ -91,6 +91,9 @@ func holds(leases []*history.Lease) []stretch {
 			if l.ReleaseIndex >= 0 && span.To == l.Released {
 				s.ops = append(s.ops, l.ReleaseIndex)
 			}
+			if l.LostIndex >= 0 && span.To == l.Lost {
+				s.ops = append(s.ops, l.LostIndex)
+			}
 			all = append(all, s)
 		}
 	}

@@ -79,6 +79,11 @@ func (w *Watch) Observe(op history.Op) {
 		if h := mine[token]; h != nil && op.Time < h.to {
 			h.to = max(op.Time, op.Value.ValidUntil)
 		}
+	case op.F == history.FLost:
+		if h := mine[token]; h != nil {
+			h.to = min(h.to, op.Time-op.Value.Delay)
+			delete(mine, token)
+		}
 	case op.F == history.FRelease && op.Type == history.Invoke:
 		if h := mine[token]; h != nil {
 			h.to = min(h.to, op.Time)

@@ -30,7 +30,8 @@ type appliedWrites struct {
 // of its lease: an extension, even one that revived it, makes it no younger. A write whose
 // token no granted lease carries cannot be ranked and is left out. If a token was granted
 // twice, a write is taken as one of the latest lease with it where it may be stale, and as
-// one of the earliest where another may be: nobody is convicted by a choice.
+// one of the earliest where another may be: nobody is convicted by a choice. Nor is a lock convicted
+// of a write that is late because the machine stood still; a fence has to refuse such a write, too.
 func (r *run) writes(fenced bool) appliedWrites {
 	type owner struct{ key, token string }
 	byToken := make(map[owner][]*history.Lease, len(r.leases)) // one, unless a token comes twice
@@ -72,7 +73,7 @@ func (r *run) writes(fenced bool) appliedWrites {
 		switch {
 		case !wrote || last.lease == mine || last.lease == earliest:
 		case r.after(last.lease, mine):
-			if counts {
+			if _, late := r.heldUp(mine, op.Time); counts && (fenced || !late) {
 				w.stale = append(w.stale, staleWrite{write: op, after: last.op, earlier: mine, later: last.lease})
 			}
 			continue

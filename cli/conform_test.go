@@ -21,8 +21,14 @@ func needsRedis(t *testing.T) {
 // TestPackagedClientsKeepToTheProtocol: each that can be started here, on real masters.
 func TestPackagedClientsKeepToTheProtocol(t *testing.T) {
 	needsRedis(t)
+	dir := t.TempDir()
+	if out, err := exec.Command("go", "build", "-C", "../clients/go", "-o", filepath.Join(dir, "lockpick-go-clients"), ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 	for _, c := range clients.All {
 		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
 			if _, err := c.Command(); err != nil {
 				t.Skip(err)
 			}

@@ -4,13 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"lockpick/campaign"
+	"lockpick/internal/wholefile"
 	"lockpick/reports"
 )
 
@@ -77,18 +78,11 @@ func writeExport(format reports.ExportFormat, x *reports.Export, file string) er
 	return writeWhole(file, write)
 }
 
-// writeWhole writes a file so that it is either complete or missing, whenever the process ends.
-func writeWhole(file string, write func(io.Writer) error) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(file), ".lockpick-*.tmp")
-	if err != nil {
+// writeWhole writes a file that is complete or not there. That it cannot be made is the user's to mend.
+func writeWhole(file string, write func(io.Writer) error) error {
+	err := wholefile.Write(file, 0o644, func(f *os.File) error { return write(f) })
+	if path := (*fs.PathError)(nil); errors.As(err, &path) {
 		return usageError{err}
-	}
-	err = errors.Join(write(f), f.Chmod(0o644), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), file)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
 	}
 	return err
 }

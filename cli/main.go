@@ -89,7 +89,7 @@ func run(args []string) (code int) {
 		cancel(fmt.Errorf("%v", s))
 		if _, ok := <-signals; ok {
 			fmt.Fprintln(os.Stderr, "giving up: what is left behind is removed at the next start")
-			os.Exit(exitHarness)
+			os.Exit(exitUndecided)
 		}
 	}()
 
@@ -170,7 +170,7 @@ harness.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usageError{fmt.Errorf("%w (see: %s --help)", err, cmd.CommandPath())}
 	})
-	root.AddCommand(runCommand(), auditCommand(), scoreboardCommand(), claimsCommand(), exploreCommand(), mergeCommand(), exhaustCommand(), shrinkCommand(), replayCommand(), whyCommand(), checkCommand(), watchCommand(), riskCommand(), reportCommand(), exportCommand(), diffCommand(), serveCommand(), listCommand(), doctorCommand(), imageCommand(), versionCommand(), clientCommand())
+	root.AddCommand(runCommand(), auditCommand(), scoreboardCommand(), claimsCommand(), exploreCommand(), mergeCommand(), exhaustCommand(), shrinkCommand(), replayCommand(), whyCommand(), checkCommand(), watchCommand(), riskCommand(), reportCommand(), exportCommand(), diffCommand(), serveCommand(), pruneCommand(), listCommand(), doctorCommand(), imageCommand(), versionCommand(), clientCommand())
 	complete(root)
 	for _, c := range root.Commands() {
 		c.Args = asUsage(c.Args)

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"text/tabwriter"
 
+	"github.com/docker/go-units"
 	"github.com/spf13/cobra"
 
 	"lockpick/campaign"
@@ -283,12 +284,13 @@ func listRuns(w *tabwriter.Writer, store campaign.Store) error {
 		fmt.Fprintf(os.Stderr, "no runs in %s yet: lockpick run makes one\n", store.Dir)
 	}
 	for _, run := range runs {
+		size := units.HumanSize(float64(campaign.SizeOf(os.DirFS(store.Dir), run)))
 		r, err := campaign.ReadResult(filepath.Join(store.Dir, run))
 		if err != nil {
-			fmt.Fprintf(w, "%s\tnot judged (lockpick check %s)\n", run, run)
+			fmt.Fprintf(w, "%s\tnot judged, %s (lockpick check %s)\n", run, size, run)
 			continue
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d leases\t%d faults\n", run, cmp.Or(r.Overall, r.Verdict()), r.Lock, r.Driver, r.Counts.Granted, r.Counts.Faults)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d leases\t%d faults\t%s\n", run, cmp.Or(r.Overall, r.Verdict()), r.Lock, r.Driver, r.Counts.Granted, r.Counts.Faults, size)
 	}
 	return nil
 }

@@ -196,7 +196,7 @@ func runScenario(ctx context.Context, s campaign.Scenario, store campaign.Store,
 	dir, h, r, err := campaign.Run(ctx, s, campaign.Options{Store: store, Progress: show.line, Live: show.live, Client: []string{self, "client"}})
 	show.done()
 	if err != nil {
-		if dir != "" {
+		if _, gone := os.Stat(dir); dir != "" && gone == nil {
 			err = fmt.Errorf("%w\n(what there is of the run is in %s)", err, dir)
 		}
 		return err

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"lockpick/internal/wholefile"
 )
 
 //go:embed node perl php python ruby
@@ -161,13 +163,6 @@ func extract(name string) (path string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	f, err := os.CreateTemp(dir, ".new-*") // others may start it at this moment
-	if err != nil {
-		return "", err
-	}
-	_, err = f.Write(b)
-	if err = errors.Join(err, f.Chmod(0o644), f.Close()); err != nil {
-		return "", errors.Join(err, os.Remove(f.Name()))
-	}
-	return path, os.Rename(f.Name(), path)
+	// Others may start it at this moment.
+	return path, wholefile.Write(path, 0o644, func(f *os.File) error { _, err := f.Write(b); return err })
 }

@@ -167,6 +167,7 @@ type LinkCounts struct {
 	Dropped int64 // lost by a fault, or by Reset while they waited
 	Delayed int64
 	Refused int64 // connections
+	Starved int64 // connections that failed because this process had no file descriptor left
 }
 
 // Persistence is how a master keeps its keys.

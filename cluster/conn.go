@@ -339,6 +339,7 @@ func (c *conn) open() {
 	var d net.Dialer
 	nc, err := d.DialContext(ctx, "tcp", l.master())
 	cancel()
+	l.starved(err)
 
 	l.mu.Lock()
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 
 	"lockpick/cluster/resp"
@@ -126,6 +127,7 @@ func (l *TCPLink) accept() {
 			return
 		}
 		if err != nil {
+			l.starved(err)
 			// There are no free file descriptors, or the client has closed the connection
 			// before it was accepted. Neither ends the link; waiting avoids a busy loop in the
 			// first case.
@@ -138,6 +140,21 @@ func (l *TCPLink) accept() {
 		}
 		l.admit(nc.(*net.TCPConn))
 	}
+}
+
+// starved counts a connection that failed for want of a file descriptor.
+func (l *TCPLink) starved(err error) {
+	if NoDescriptors(err) {
+		l.mu.Lock()
+		l.counts.Starved++
+		l.mu.Unlock()
+	}
+}
+
+// NoDescriptors reports whether an error says that this process, or the machine, has no file
+// descriptor left.
+func NoDescriptors(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
 // admit accepts a client's new connection, or refuses it.

@@ -1,6 +1,9 @@
 package history
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Span is a period of the run's time, from From up to and without To.
 type Span struct{ From, To time.Duration }
@@ -17,6 +20,10 @@ type Grant struct {
 	Bent  bool          // not a grant: a change of the client's clock moved the end of the lease
 }
 
+// Endless is the validity, or more, of leases that last until they are released or their lock says
+// that they are over.
+const Endless = 24 * time.Hour
+
 // Lease is one acquisition, with everything that a history contains about it.
 type Lease struct {
 	number              int32 // among the leases
@@ -27,6 +34,8 @@ type Lease struct {
 	Invoked             time.Duration // when the acquire began; without its invocation, the earliest possible time
 	InvokedIndex        int           // index of the line of that call; -1 if it was not recorded
 	Grants              []Grant       // the grant of the acquire and then those of the extensions, in order
+	LostIndex           int           // -1: its lock never said that it is over
+	Lost                time.Duration // when its lock said so (if LostIndex >= 0)
 	ReleaseIndex        int           // -1: it was never released, and its client did not end
 	Released            time.Duration // when the release was invoked or the client ended (if ReleaseIndex >= 0)
 	CrashIndex          int           // the crash that ended its client's life, -1 if none
@@ -49,16 +58,13 @@ func (l *Lease) Until() time.Duration {
 }
 
 // Holds returns the spans in which the client may rely on the lease: from a grant until its
-// validity ends or the release is invoked, whichever is first. There is one span, unless an
+// validity ends, the lock says that it is over, or the release is invoked, whichever is first. There is one span, unless an
 // extension returned only after the validity before it had ended. A span is empty if the lease
 // was over before its client received the grant.
 func (l *Lease) Holds() []Span {
 	var spans []Span
 	for _, g := range l.Grants {
-		s := Span{g.At, g.Until}
-		if l.ReleaseIndex >= 0 {
-			s.To = min(s.To, l.Released)
-		}
+		s := Span{g.At, min(g.Until, l.Over())}
 		if n := len(spans); n > 0 && s.From <= spans[n-1].To {
 			spans[n-1].To = max(s.From, s.To) // the latest grant counts, even if it shortens the lease
 			continue
@@ -66,6 +72,19 @@ func (l *Lease) Holds() []Span {
 		spans = append(spans, s)
 	}
 	return spans
+}
+
+// Over returns when the release of the lease was invoked, its client ended or its lock said that
+// it is over, whichever was first, or else the end of time.
+func (l *Lease) Over() time.Duration {
+	over := time.Duration(math.MaxInt64)
+	if l.ReleaseIndex >= 0 {
+		over = l.Released
+	}
+	if l.LostIndex >= 0 {
+		over = min(over, l.Lost)
+	}
+	return over
 }
 
 // owner is a token, or a token on one key, in one life of a process.
@@ -142,8 +161,8 @@ func LeasesByLine(ops []Op) (leases []*Lease, of []int32) {
 		if op.F == FAcquire && op.Type == OK {
 			l := &Lease{
 				ID: op.Index, Key: op.Key, Process: op.Process, Token: token, Reused: granted[token], Fence: op.Value.Fence,
-				Grants:       []Grant{{Index: op.Index, At: op.Time, Until: op.Value.ValidUntil}},
-				ReleaseIndex: -1, CrashIndex: -1, EnterIndex: -1, LeaveIndex: -1,
+				Grants:    []Grant{{Index: op.Index, At: op.Time, Until: op.Value.ValidUntil}},
+				LostIndex: -1, ReleaseIndex: -1, CrashIndex: -1, EnterIndex: -1, LeaveIndex: -1,
 			}
 			l.Invoked, _ = calls.Began(i)
 			l.InvokedIndex = -1
@@ -199,6 +218,8 @@ func (l *Lease) follow(op *Op, began time.Duration) {
 		l.Grants = append(l.Grants, Grant{Index: op.Index, At: op.Time, Until: op.Value.ValidUntil})
 	case op.F == FClock && op.Time < l.Grants[len(l.Grants)-1].Until: // one that is over stays so
 		l.Grants = append(l.Grants, Grant{Index: op.Index, At: op.Time, Until: op.Value.ValidUntil, Bent: true})
+	case op.F == FLost && l.LostIndex < 0: // an event of the past, of which a message told, perhaps after the release
+		l.LostIndex, l.Lost = op.Index, max(op.Time-op.Value.Delay, l.Grants[len(l.Grants)-1].At)
 	case op.F == FRelease && l.ReleaseIndex < 0:
 		l.ReleaseIndex, l.Released = op.Index, op.Time
 		if op.Type != Invoke {
@@ -207,7 +228,7 @@ func (l *Lease) follow(op *Op, began time.Duration) {
 	case op.F == FEnter && l.EnterIndex < 0:
 		l.EnterIndex, l.Entered = op.Index, op.Time
 	case op.F == FLeave && l.EnterIndex >= 0 && l.LeaveIndex < 0:
-		l.LeaveIndex, l.Left = op.Index, op.Time
+		l.LeaveIndex, l.Left = op.Index, max(op.Time-op.Value.Delay, l.Entered)
 	}
 }
 

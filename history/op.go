@@ -18,7 +18,8 @@ const (
 	FExtend   = "extend"   // client: ok value is Token, ValidUntil
 	FRelease  = "release"  // client: fail means that a majority no longer held the token
 	FEnter    = "enter"    // client: the critical section begins (info: a point in time)
-	FLeave    = "leave"    // client: it ends
+	FLeave    = "leave"    // client: it ends; Delay ago, if its lock said so then
+	FLost     = "lost"     // client: its lock said Delay ago that its lease is over (info; Error: why)
 	FRead     = "read"     // client: from the guarded resource
 	FWrite    = "write"    // client: to the guarded resource
 	FMark     = "mark"     // resource: it carries this token now, and with compare-and-set applies only writes with it
@@ -88,7 +89,7 @@ type Value struct {
 	Took    time.Duration `json:"took,omitempty"` // ns from sending to the reply; of a look, too
 	TTL     time.Duration `json:"ttl,omitempty"`  // ns: the lifetime that a SET or an extension asked for
 
-	// vote, look: ns between the event (the reply came) and its recording. The event's time
+	// vote, look, lost, leave: ns between the event (the reply came) and its recording. The event's time
 	// is the line's time less this.
 	Delay time.Duration `json:"delay,omitempty"`
 
@@ -118,6 +119,9 @@ type Value struct {
 	Evidence string            `json:"evidence,omitempty"`
 	Bound    time.Duration     `json:"bound,omitempty"` // healed: ns within which a free lock must be granted
 }
+
+// observed reports whether an operation is what a master showed, which may have been seen late.
+func (op *Op) observed() bool { return op.Value != nil && (op.F == FVote || op.F == FLook) }
 
 // endsHistory reports whether an operation is the end mark: only the harness records it.
 func (op *Op) endsHistory() bool { return op.F == FEnd && op.Process == Harness }

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/klauspost/compress/zstd"
+
+	"lockpick/internal/wholefile"
 )
 
 // The suffixes of compressed histories, after the name of the plain one.
@@ -145,35 +147,27 @@ func compress(from, to string) error {
 		return err
 	}
 	defer plain.Close()
-	out, err := os.CreateTemp(filepath.Dir(to), filepath.Base(to)+".*.tmp")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		out.Close()
-		_ = os.Remove(out.Name()) // no effect once it was renamed
-	}()
-	z, err := zstd.NewWriter(out, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault))
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(z, plain); err != nil {
-		z.Close()
-		return err
-	}
-	if err := z.Close(); err != nil {
-		return err
-	}
-	if err := out.Sync(); err != nil {
-		return err
-	}
-	if err := sameContent(plain, out); err != nil {
-		return err
-	}
+	mode := fs.FileMode(0o644)
 	if info, err := plain.Stat(); err == nil {
-		_ = os.Chmod(out.Name(), info.Mode().Perm())
+		mode = info.Mode().Perm()
 	}
-	return os.Rename(out.Name(), to)
+	return wholefile.Write(to, mode, func(out *os.File) error {
+		z, err := zstd.NewWriter(out, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault))
+		if err != nil {
+			return err
+		}
+		if _, err := io.Copy(z, plain); err != nil {
+			z.Close()
+			return err
+		}
+		if err := z.Close(); err != nil {
+			return err
+		}
+		if err := out.Sync(); err != nil {
+			return err
+		}
+		return sameContent(plain, out)
+	})
 }
 
 // sameContent reads a compressed file back and compares it with the plain one.

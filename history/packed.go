@@ -66,7 +66,7 @@ func Pack(h *History) *Packed {
 	p.Ops = make([]Op, 0, kept+1)
 	for i := range h.Ops {
 		op := &h.Ops[i]
-		if op.Value != nil {
+		if op.observed() {
 			p.longestDelay = max(p.longestDelay, op.Value.Delay)
 		}
 		if !op.votes() || i == len(h.Ops)-1 {
@@ -124,7 +124,7 @@ func (p *Packed) read(h *History, err error) (*Packed, error) {
 // add packs an operation, which its reader may overwrite afterwards.
 func (p *Packed) add(op *Op) error {
 	p.lines++
-	if op.Value != nil {
+	if op.observed() {
 		p.longestDelay = max(p.longestDelay, op.Value.Delay)
 	}
 	if op.votes() {
@@ -322,7 +322,7 @@ func (p *Packed) FenceOf(index int) int64 {
 }
 
 // LongestTook returns the longest time from a command to its reply, and LongestDelay that from
-// an event to its recording.
+// a vote or a look at a master to its recording.
 func (p *Packed) LongestTook() time.Duration {
 	p.Len() // has them packed
 	return p.longestTook

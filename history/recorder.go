@@ -116,15 +116,15 @@ func (r *Recorder) RecordAt(op Op, happened time.Duration) Op {
 	if op.Value == nil {
 		op.Value = &Value{}
 	}
-	if late := now - happened; late >= leastDelay {
+	if late := now - happened; late >= leastDelay || late > 0 && !op.observed() {
 		op.Value.Delay = late
 	}
 	return r.record(op, now)
 }
 
 const (
-	// leastDelay is the shortest delay that is recorded: less is noise, and would cost a number
-	// in most lines.
+	// leastDelay is the shortest delay that is recorded of a vote or a look: less is noise, and
+	// would cost a number in most lines.
 	leastDelay = time.Millisecond
 	// longWrite is how long it takes to write a line before that counts as a stall.
 	longWrite = 30 * time.Millisecond

@@ -20,7 +20,8 @@ import (
 // Lock is the lock under test, as one client uses it. If it implements io.Closer, it is closed
 // at the end.
 type Lock interface {
-	// Acquire waits until the lock is granted or ctx ends.
+	// Acquire waits until the lock is granted or ctx ends. When Acquire has returned, ctx ends: a
+	// lease must not depend on it.
 	Acquire(ctx context.Context, key string) (*Lease, error)
 }
 
@@ -33,15 +34,15 @@ func (f LockFunc) Acquire(ctx context.Context, key string) (*Lease, error) { ret
 // Lease is what a client holds.
 type Lease struct {
 	// Until is the end of the lease's validity on the holder's clock. The zero value stands for
-	// a TTL after Acquire returned, less a twentieth: the assumption of a user whose lock does
-	// not state it.
+	// the end of Lost, or without that for a TTL after Acquire returned, less a twentieth: the
+	// assumption of a user whose lock does not state it.
 	Until time.Time
 	// Token distinguishes leases in the story of a failure. It may be empty.
 	Token string
 	// Release releases the lock.
 	Release func(ctx context.Context) error
-	// Extend prolongs the lease and returns its new end; the zero value stands for a TTL from
-	// then. If it is nil, the lock cannot extend.
+	// Extend prolongs the lease and returns its new end; the zero value stands for what it does in
+	// Until. If it is nil, the lock cannot extend.
 	Extend func(ctx context.Context) (until time.Time, err error)
 	// Lost ends when the lock knows that the lease is over. It may be nil.
 	Lost context.Context
@@ -174,16 +175,22 @@ func (a *adapted) Acquire(ctx context.Context, key string) (workload.Lease, erro
 		return nil, errors.New("the lock returned neither an error nor a lease with a Release")
 	}
 	a.leases++
-	lease := &lease{a: a, of: l, until: a.end(l.Until), token: l.Token}
+	lease := &lease{a: a, of: l, until: a.end(l.Until, l.Lost), token: l.Token}
 	if lease.token == "" {
 		lease.token = a.name()
+	}
+	if l.Lost != nil && a.site.Lost != nil {
+		lease.untold = context.AfterFunc(l.Lost, func() { a.site.Lost(key, lease.token, context.Cause(l.Lost), a.site.Runtime.Now()) })
 	}
 	return lease, nil
 }
 
 // end returns the end of a lease's validity.
-func (a *adapted) end(until time.Time) time.Time {
-	if until.IsZero() {
+func (a *adapted) end(until time.Time, lost context.Context) time.Time {
+	switch {
+	case until.IsZero() && lost != nil:
+		return a.site.Runtime.Now().Add(history.Endless)
+	case until.IsZero():
 		return a.site.Runtime.Now().Add(a.site.TTL - a.site.TTL/20)
 	}
 	return until
@@ -204,10 +211,11 @@ func (a *adapted) Close() error {
 
 // lease is a user's lease as the workload uses it.
 type lease struct {
-	a     *adapted
-	of    *Lease
-	until time.Time
-	token string
+	a      *adapted
+	of     *Lease
+	until  time.Time
+	token  string
+	untold func() bool // stops what tells that it is lost; may be nil
 }
 
 var errNoExtend = errors.New("the lock does not extend leases")
@@ -232,8 +240,13 @@ func (l *lease) Extend(ctx context.Context) (workload.Lease, error) {
 		return nil, err
 	}
 	longer := *l
-	longer.until = l.a.end(until)
+	longer.until = l.a.end(until, l.of.Lost)
 	return &longer, nil
 }
 
-func (l *lease) Release(ctx context.Context) error { return l.of.Release(ctx) }
+func (l *lease) Release(ctx context.Context) error {
+	if l.untold != nil {
+		l.untold()
+	}
+	return l.of.Release(ctx)
+}

@@ -23,7 +23,7 @@ import (
 )
 
 // browser starts the browser of this machine, for all pages of one test.
-func browser(t *testing.T) context.Context {
+func browser(t testing.TB) context.Context {
 	t.Helper()
 	var path string
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -53,7 +53,7 @@ func browser(t *testing.T) context.Context {
 
 // tab is one page in the browser, and what it said and asked for.
 type tab struct {
-	*testing.T
+	testing.TB
 	ctx context.Context
 
 	mu       sync.Mutex
@@ -71,7 +71,7 @@ func open(t *testing.T, parent context.Context, p plan, width, height int64, dar
 }
 
 // openPage writes a page and opens it in a tab of its own.
-func openPage(t *testing.T, parent context.Context, write func(io.Writer) error, width, height int64, dark bool) *tab {
+func openPage(t testing.TB, parent context.Context, write func(io.Writer) error, width, height int64, dark bool) *tab {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "report.html")
 	f, err := os.Create(path)
@@ -88,11 +88,11 @@ func openPage(t *testing.T, parent context.Context, write func(io.Writer) error,
 }
 
 // openAddress opens a page in a tab of its own.
-func openAddress(t *testing.T, parent context.Context, address string, width, height int64, dark bool) *tab {
+func openAddress(t testing.TB, parent context.Context, address string, width, height int64, dark bool) *tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(parent)
 	t.Cleanup(cancel)
-	b := &tab{T: t, ctx: ctx}
+	b := &tab{TB: t, ctx: ctx}
 	if err := chromedp.Listen(ctx, b.hear); err != nil {
 		t.Fatal(err)
 	}
@@ -221,6 +221,7 @@ func violatedRun(b *tab) {
 	b.do(chromedp.Click(chromedp.CSS("#violation")))
 	b.wait("the violation", `lockpick.violation >= 0 && lockpick.view.to - lockpick.view.from < (lockpick.view.stop - lockpick.view.start) / 2`)
 	b.wait("the details of the violation", `lockpick.pinned.kind === 'violation' && !document.getElementById('details').hidden`)
+	b.wait("the votes of the acquires that are at odds", `lockpick.arrows >= 2 * Math.ceil(lockpick.counts.masters / 2)`)
 	b.picture("violated-zoomed")
 
 	// The wheel zooms around the pointer.
@@ -330,7 +331,15 @@ func longRun(b *tab) {
 	if n := ask[float64](b, `lockpick.drawn`); n > 20000 {
 		b.Errorf("%v shapes are drawn at once: too many for a smooth page", n)
 	}
+	apart := ask[bool](b, `!!document.getElementById('votes')`)
+	if read := ask[bool](b, `lockpick.votesRead`); read == apart {
+		b.Errorf("votes that stand apart: %v; they were read: %v", apart, read)
+	}
 	b.picture(fmt.Sprintf("long-%.0f", ask[float64](b, `lockpick.counts.votes`)))
+	b.do(chromedp.Click(chromedp.CSS("#violation")))
+	b.wait("a violation's acquires", `document.querySelector('#details .more button')`)
+	b.do(chromedp.Click(chromedp.CSS("#details .more button")))
+	b.wait("the replies of the masters", `lockpick.votesRead && lockpick.arrows > 0 && document.querySelectorAll('#details table tr').length > 2`)
 	b.quiet()
 }
 

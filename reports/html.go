@@ -26,7 +26,7 @@ var pageFiles embed.FS
 // scripts are the page's scripts in the order in which they are put together.
 // Each file is about one thing; together they are one function, so that nothing
 // but window.lockpick is global.
-var scripts = []string{"data", "text", "palette", "view", "lanes", "timeline", "violations", "overview", "charts", "details", "lines", "stepper", "search", "address", "keyboard", "print", "strikes", "main"}
+var scripts = []string{"data", "text", "palette", "view", "lanes", "coarse", "timeline", "violations", "picked", "range", "overview", "charts", "details", "lines", "stepper", "search", "address", "keyboard", "print", "strikes", "others", "main"}
 
 var pageTemplate = template.Must(template.New("page.html").Funcs(template.FuncMap{
 	"verdict": verdictWord, "sign": verdictSign, "count": count, "moment": moment, "span": span, "plural": plural, "words": words, "join": strings.Join,
@@ -50,6 +50,7 @@ type page struct {
 	Style  template.CSS
 	Script template.JS
 	Data   template.JS
+	Votes  template.JS // of long runs, which the page reads when they are asked for; else they are in Data
 	Policy string
 
 	Result      *campaign.Result
@@ -90,15 +91,17 @@ func HTML(w io.Writer, h *history.History, r *campaign.Result, why *search.WhyRe
 	t := timelineOf(h)
 	violations := listViolations(r)
 	kinds, marks := listMarks(r)
-	data, err := t.pack(h, r.Run, violations, kinds, marks)
-	if err == nil {
-		data, err = deflated(data)
+	data, votes, err := t.pack(h, r.Run, violations, kinds, marks)
+	if err == nil && votes != nil {
+		if data, err = deflated(data); err == nil {
+			votes, err = deflated(votes)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("reports: pack the timeline: %w", err)
 	}
 	p := &page{
-		Style: template.CSS(style), Script: template.JS(script), Data: template.JS(data), Policy: policy(style, script),
+		Style: template.CSS(style), Script: template.JS(script), Data: template.JS(data), Votes: template.JS(votes), Policy: policy(style, script),
 		Result: r, Head: headlineOf(r), Facts: factsOf(h, r), Violations: violations, Found: found(r),
 		Keys: t.keys, Faults: t.faults, Counts: countsOf(r), Torn: h.Torn,
 	}
@@ -130,14 +133,11 @@ func HTML(w io.Writer, h *history.History, r *campaign.Result, why *search.WhyRe
 }
 
 // deflateFrom is how many bytes of data a page has as they are: 10,000 operations or so. Readers of
-// such a page can search its text.
+// such a page can search its text. Of more, the votes stand apart, and both are deflated.
 const deflateFrom = 1 << 20
 
-// deflated turns much data into a JSON string of its deflated bytes, a third as long (page/data.js).
+// deflated turns data into a JSON string of its deflated bytes, a third as long (page/data.js).
 func deflated(data []byte) ([]byte, error) {
-	if len(data) < deflateFrom {
-		return data, nil
-	}
 	var b bytes.Buffer
 	b.WriteByte('"')
 	text := base64.NewEncoder(base64.StdEncoding, &b)

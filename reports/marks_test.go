@@ -64,6 +64,23 @@ func TestEveryViolationIsDrawn(t *testing.T) {
 		b.Errorf("the last violation is not drawn: %v of its place is red", share)
 	}
 
+	// The list has them all, if one asks for the rest.
+	listed := `document.querySelectorAll('.violations li').length`
+	for i := 0; ask[bool](b, `document.getElementById('more-violations').checkVisibility()`); i++ {
+		if i > all/500 {
+			b.Fatalf("the list has %v violations of %d, and there is still more to show", ask[float64](b, listed), all)
+		}
+		b.do(chromedp.Click(chromedp.CSS("#more-violations")))
+	}
+	if n := ask[float64](b, listed); n != float64(all) {
+		b.Errorf("the list has %v violations, the history %d", n, all)
+	}
+	b.do(chromedp.Click(chromedp.CSS(".violations li:last-child button")))
+	b.wait("the last one in the timeline", `lockpick.pinned && lockpick.pinned.kind === 'mark' && lockpick.pinned.i === lockpick.counts.marks - 1 && lockpick.view.from > lockpick.view.start`)
+	b.do(chromedp.Click(chromedp.CSS("#close")), chromedp.Click(chromedp.CSS("#fit")))
+	b.wait("the whole run", `lockpick.view.from === lockpick.view.start`)
+	b.scrollToTimeline()
+
 	// Closer, each of them tells of itself.
 	for range 5 {
 		b.do(chromedp.Focus(chromedp.CSS("#lanes")), chromedp.KeyEvent("+"))

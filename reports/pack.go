@@ -24,7 +24,7 @@ type packed struct {
 	Texts      []string          `json:"texts"` // errors, points and tokens of earlier tries, each once; 0 is none
 	Attempts   packedAttempts    `json:"attempts"`
 	Leases     packedLeases      `json:"leases"`
-	Votes      packedVotes       `json:"votes"`
+	Votes      *packedVotes      `json:"votes"` // nil: they are apart
 	Stored     packedStored      `json:"stored"`
 	Writes     packedWrites      `json:"writes"`
 	Grants     [][]int64         `json:"grants"` // of extensions: lease, at, until
@@ -144,12 +144,13 @@ type packer struct {
 	textAt map[string]int
 }
 
-func (t *timeline) pack(h *history.History, run string, violations []listed, kinds []checker.Property, marks []unexplained) ([]byte, error) {
+// pack returns the data of the page; of long runs the votes apart.
+func (t *timeline) pack(h *history.History, run string, violations []listed, kinds []checker.Property, marks []unexplained) (data, votes []byte, err error) {
 	p := &packer{
 		packed: packed{
 			End: micros(t.end), TTL: micros(h.Header.TTL), Quorum: h.Header.Quorum,
 			Clients: some(t.clients), Masters: some(t.masters), Keys: some(t.keys), Texts: []string{""},
-			Grants: [][]int64{}, Holds: [][]int64{}, Pauses: [][]int64{}, States: [][]int64{}, Faults: []packedFault{}, Violations: []packedViolation{},
+			Grants: [][]int64{}, Holds: [][]int64{}, Pauses: [][]int64{}, States: [][]int64{}, Faults: []packedFault{}, Violations: []packedViolation{}, Votes: &packedVotes{},
 		},
 		textAt: map[string]int{"": 0},
 	}
@@ -170,15 +171,24 @@ func (t *timeline) pack(h *history.History, run string, violations []listed, kin
 	p.faults(t)
 	p.violations(t, violations)
 	p.marks(t, kinds, marks)
-	var err error
 	if p.Lines, err = linesOf(h, run, violations); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return json.Marshal(&p.packed)
+	of := p.Votes
+	p.Votes = nil
+	if data, err = json.Marshal(&p.packed); err != nil {
+		return nil, nil, err
+	}
+	if votes, err = json.Marshal(of); err != nil || len(data)+len(votes) >= deflateFrom {
+		return data, votes, err
+	}
+	p.Votes = of
+	data, err = json.Marshal(&p.packed)
+	return data, nil, err
 }
 
 func (p *packer) attempts(t *timeline) {
-	a, v, l := &p.Attempts, &p.Votes, &p.Leases
+	a, v, l := &p.Attempts, p.Votes, &p.Leases
 	before, lineBefore, leaseBefore := int64(0), 0, 0
 	for i := range t.attempts {
 		x := &t.attempts[i]

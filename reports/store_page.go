@@ -32,6 +32,9 @@ type StoreEntry struct {
 	Bytes      int64 // on disk, without the folders of claims and audits
 }
 
+// Word is the verdict in a word; empty: it has no result.
+func (e StoreEntry) Word() string { return verdictWord(e.Verdict) }
+
 // PerMinute is the rate of violations in words; empty: there is none.
 func (e StoreEntry) PerMinute() string {
 	if e.Violations == 0 || e.Duration <= 0 {

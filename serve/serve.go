@@ -50,20 +50,27 @@ type Server struct {
 // New returns a server for a store, which is to listen on an address of this machine. A writable one
 // lets people label and delete runs.
 func New(store campaign.Store, listen net.Addr, writable bool) (*Server, error) {
+	s, err := open(store)
+	if err != nil {
+		return nil, err
+	}
+	host, port, err := net.SplitHostPort(listen.String())
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("serve: %w", err), s.Close())
+	}
+	s.writable, s.token = writable, rand.Text()
+	s.hosts = []string{net.JoinHostPort(host, port), net.JoinHostPort("localhost", port), net.JoinHostPort("127.0.0.1", port), net.JoinHostPort("::1", port)}
+	return s, nil
+}
+
+// open opens a store, to which nobody is let in.
+func open(store campaign.Store) (*Server, error) {
 	root, err := os.OpenRoot(store.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("serve: %w", err)
 	}
-	host, port, err := net.SplitHostPort(listen.String())
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("serve: %w", err), root.Close())
-	}
 	closing, stop := context.WithCancel(context.Background())
-	return &Server{
-		writable: writable, token: rand.Text(), closing: closing, close: stop,
-		store: store, root: root, read: map[string]known{},
-		hosts: []string{net.JoinHostPort(host, port), net.JoinHostPort("localhost", port), net.JoinHostPort("127.0.0.1", port), net.JoinHostPort("::1", port)},
-	}, nil
+	return &Server{closing: closing, close: stop, store: store, root: root, read: map[string]known{}}, nil
 }
 
 // Close ends live pages and the access to the store.

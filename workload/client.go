@@ -25,13 +25,16 @@ type client struct {
 	writes int64
 	stays  time.Duration // in its critical section, if it has arrivals
 
-	mu     sync.Mutex // for callers that change the clock; the client itself reads lock without it
-	lock   Lock       // made anew when the client has ended
-	lease  Lease      // that it holds; nil: none
-	key    string
-	asked  *cluster.Clock          // the clocks that were ordered; nil if they were never changed
-	goesBy cluster.Clock           // the clocks that it is known to use
-	wake   context.CancelCauseFunc // ends its current sleep; may be nil
+	mu       sync.Mutex // for callers that change the clock; the client itself reads lock without it
+	lock     Lock       // made anew when the client has ended
+	lease    Lease      // that it holds; nil: none
+	key      string
+	released tenure // that it released last, since it was started
+	told     bool   // the lock said, at the time lost, that the lease is over
+	lost     time.Duration
+	asked    *cluster.Clock          // the clocks that were ordered; nil if they were never changed
+	goesBy   cluster.Clock           // the clocks that it is known to use
+	wake     context.CancelCauseFunc // ends its current sleep; may be nil
 
 	calls calls
 	redis redisKeys
@@ -186,7 +189,7 @@ func (b bounded) Deadline() (time.Time, bool) { return b.end, true }
 func (c *client) granted(f, key string, l Lease, fence int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lease, c.key = l, key
+	c.lease, c.key, c.told = l, key, false
 	c.record(history.OK, f, key, &history.Value{Token: l.Token(), ValidUntil: c.until(l), Fence: fence}, nil)
 }
 
@@ -199,20 +202,18 @@ func (c *client) renewed(key string, l Lease) {
 	}
 }
 
-// hold notes the client's current lease.
-func (c *client) hold(l Lease, key string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.lease, c.key = l, key
+// until returns the end of a lease's validity as a time of the run.
+func (c *client) until(l Lease) time.Duration {
+	return c.trueTime(l.Until())
 }
 
-// until returns the end of a lease's validity as a time of the run. A lock that is a process
+// trueTime returns a time that the lock stated as a time of the run. A lock that is a process
 // states it in true time, all other locks on the client's clock.
-func (c *client) until(l Lease) time.Duration {
+func (c *client) trueTime(t time.Time) time.Duration {
 	if _, ok := c.lock.(Process); ok {
-		return c.w.since(l.Until())
+		return c.w.since(t)
 	}
-	return c.w.since(c.clock.True(l.Until()))
+	return c.w.since(c.clock.True(t))
 }
 
 // setClock bends the client's clocks.
@@ -263,8 +264,7 @@ func (c *client) section(ctx context.Context, key string, lease Lease) (_ Lease,
 	if !c.pass(BeforeEnter, key, lease) {
 		return lease, false
 	}
-	token := &history.Value{Token: lease.Token()}
-	c.record(history.Info, history.FEnter, key, token, nil)
+	c.record(history.Info, history.FEnter, key, &history.Value{Token: lease.Token()}, nil)
 
 	hold := c.stretch()
 	writes := 1 + c.random.IntN(3)
@@ -296,7 +296,7 @@ func (c *client) section(ctx context.Context, key string, lease Lease) (_ Lease,
 	if !c.awake(lease) {
 		return lease, false
 	}
-	c.record(history.Info, history.FLeave, key, token, nil)
+	c.leave(key, lease)
 	return lease, true
 }
 
@@ -401,7 +401,7 @@ func (c *client) release(key string, lease Lease) (alive bool) {
 	if gone(lease) {
 		return false
 	}
-	c.hold(nil, "")
+	c.releases()
 	c.record(history.Invoke, history.FRelease, key, token, nil)
 	var err error
 	if !c.in(history.CommandRelease, key, c.limit(), func() { err = lease.Release(context.Background()) }) { // bounded by the per-master timeout

@@ -20,11 +20,12 @@ type fakeLock struct {
 	released error         // what comes of a release
 	slow     time.Duration // of each release, beside the latency
 	lost     time.Duration // how long after its grant a lease is known to be lost; 0: never
+	late     time.Duration // how long after that the client learns it, if the lock says when it was
 	made     int
 	closed   int
 }
 
-func (l *fakeLock) Acquire(ctx context.Context, _ string) (Lease, error) {
+func (l *fakeLock) Acquire(ctx context.Context, key string) (Lease, error) {
 	if l.never {
 		return nil, l.site.Runtime.Sleep(ctx, time.Hour)
 	}
@@ -42,7 +43,12 @@ func (l *fakeLock) Acquire(ctx context.Context, _ string) (Lease, error) {
 	}
 	lease.ctx, lease.end = l.site.Runtime.WithCancelCause(context.Background())
 	if l.lost > 0 {
-		l.site.Runtime.AfterFunc(l.lost, func() { lease.end(redlock.ErrLost) })
+		l.site.Runtime.AfterFunc(l.lost+l.late, func() {
+			if l.late > 0 {
+				l.site.Lost(key, lease.token, redlock.ErrLost, begun.Add(l.latency+l.lost))
+			}
+			lease.end(redlock.ErrLost)
+		})
 	}
 	return lease, nil
 }

@@ -79,6 +79,9 @@ type Env struct {
 	Pass    func(point, key string) bool
 	Renewed func(key string, l Lease)
 	Ended   func(key, token string, cause error)
+	// Lost records that the lock said at a time that the lease is over (without a token: that on
+	// the key), for locks whose leases last until they say so. It may be nil.
+	Lost func(key, token string, cause error, at time.Time)
 
 	// For clients that are processes, the functions that report messages.
 	Record func(op history.Op, ago time.Duration)            // it happened so long ago

@@ -25,7 +25,7 @@ func (c *client) startAnew(ctx context.Context) bool {
 			c.died(errDied)
 		}
 	}
-	c.hold(nil, "")
+	c.forgets()
 	_, process := c.lock.(Process)
 	if l, ok := c.lock.(interface{ Kill() }); ok && !process { // while it is down, no background work of it extends a lease
 		l.Kill()

@@ -11,6 +11,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // lock is a library's lock, as one client uses it.
@@ -39,6 +41,13 @@ var libraries = map[string]library{
 	"rueidislock": {openRueidislock, message{"lease": "none", "masters": 1, "library": "rueidislock " + version("github.com/redis/rueidis"), "ttl": anyTTL}},
 	"go-zero": {openGoZero, message{"can": []string{"extend"}, "masters": 1, "library": "go-zero " + version("github.com/zeromicro/go-zero"),
 		"ttl": message{"min_ms": 1000, "unit_ms": 1000}}},
+}
+
+// monotonic is what CLOCK_MONOTONIC shows, in ns.
+func monotonic() int64 {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // a zero is as if it were left out
+	return t.Nano()
 }
 
 var saying sync.Mutex

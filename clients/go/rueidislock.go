@@ -13,6 +13,7 @@ import (
 type rueidisLock struct {
 	locker rueidislock.Locker
 	cancel context.CancelFunc
+	untold func() bool // stops what tells that the lease is over
 }
 
 func openRueidislock(masters []string, ttl time.Duration) (lock, error) {
@@ -31,13 +32,16 @@ func (l *rueidisLock) acquire(ctx context.Context, key string) (token string, er
 		return "", errors.Join(errNotHeld, err)
 	}
 	l.cancel = cancel
-	context.AfterFunc(lease, func() { say(message{"type": "ended", "key": key, "value": message{}, "error": "its context is over"}) })
+	l.untold = context.AfterFunc(lease, func() {
+		say(message{"type": "ended", "key": key, "value": message{}, "error": "its context is over", "when": monotonic()})
+	})
 	return "", nil
 }
 
 func (l *rueidisLock) extend(context.Context) error { return errNotHeld }
 
 func (l *rueidisLock) release(context.Context) error {
+	l.untold()
 	l.cancel()
 	return nil
 }

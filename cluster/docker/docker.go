@@ -225,6 +225,8 @@ func (c *container) run(ctx context.Context) error {
 		h.RestartPolicy = docker.NeverRestart()
 		h.PublishAllPorts = false
 		h.Mounts = mounts
+		// A server writes into its mounts, and needs no rights.
+		h.ReadonlyRootfs, h.CapDrop, h.SecurityOpt = true, []string{"ALL"}, []string{"no-new-privileges"}
 		if c.Replicated {
 			// In the host's network, where a replica reaches its master through a link. Ports
 			// of a container there cannot be mapped.

@@ -79,6 +79,9 @@ func TestContainersSayWhoseTheyAre(t *testing.T) {
 		if want := fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()); c.Config.User != want {
 			t.Errorf("%s runs as %s, want %s", name, c.Config.User, want)
 		}
+		if h := c.HostConfig; !h.ReadonlyRootfs || !slices.Equal(h.CapDrop, []string{"ALL"}) || !slices.Contains(h.SecurityOpt, "no-new-privileges") || h.Privileged {
+			t.Errorf("%s: read-only %v, capabilities dropped %v, options %v, privileged %v", name, h.ReadonlyRootfs, h.CapDrop, h.SecurityOpt, h.Privileged)
+		}
 		if b := c.HostConfig.PortBindings[insidePort+"/tcp"]; len(b) != 1 || b[0].HostIP != "127.0.0.1" {
 			t.Errorf("%s: bound to %v", name, b)
 		}

@@ -123,6 +123,19 @@ func newRoot(driver string) (root string, alive locked, err error) {
 	return root, alive, err
 }
 
+// Scratch makes a folder for files that nobody needs any more when this process has ended, however it
+// ends: if remove was not called, the next start removes it.
+func Scratch() (folder string, remove func() error, err error) {
+	root, alive, err := newRoot("process")
+	if err != nil {
+		return "", nil, err
+	}
+	return root, func() error {
+		defer alive.release()
+		return RemoveRoot(root)
+	}, nil
+}
+
 // dead lists the roots of a driver whose harness no longer runs. If claim is set they are
 // locked by this process until release is called, so that no other sweep handles them.
 func dead(driver string, claim bool) (roots []string, release func(), err error) {

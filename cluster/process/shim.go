@@ -14,6 +14,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"lockpick/internal/wholefile"
 )
 
 // The shim is a shared object that the loader puts before a server's libc. Clock faults, disk
@@ -71,8 +73,8 @@ func compileFlags() []string {
 const compileWithin = 30 * time.Second
 
 // ShimObject returns the path of the shim, which it builds if it was not built before.
-// Concurrent builds are safe: each renames a file of its own.
-func ShimObject(ctx context.Context) (string, error) {
+// Concurrent builds are safe: each writes a file of its own.
+func ShimObject(ctx context.Context) (_ string, err error) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
 		return "", fmt.Errorf("the fault shim runs on Linux on x86-64 and arm64, and this is %s on %s", runtime.GOOS, runtime.GOARCH)
 	}
@@ -94,25 +96,27 @@ func ShimObject(ctx context.Context) (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("make the cache directory for the fault shim: %w; set XDG_CACHE_HOME to another directory", err)
 	}
-	f, err := os.CreateTemp(dir, "shim-*.tmp")
-	if err != nil {
-		return "", fmt.Errorf("build the fault shim: %w; set XDG_CACHE_HOME to another directory", err)
-	}
-	f.Close()
-	defer os.Remove(f.Name())
-	if err := compile(ctx, f.Name()); err != nil {
-		return "", err
-	}
-	if err = os.Chmod(f.Name(), 0o755); err == nil {
-		err = os.Rename(f.Name(), object)
-	}
+	scratch, remove, err := Scratch()
 	if err != nil {
 		return "", fmt.Errorf("build the fault shim: %w", err)
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	built := filepath.Join(scratch, "shim.so")
+	if err := compile(ctx, scratch, built); err != nil {
+		return "", err
+	}
+	content, err := os.ReadFile(built)
+	if err == nil {
+		err = wholefile.Write(object, 0o755, func(f *os.File) error { _, err := f.Write(content); return err })
+	}
+	if err != nil {
+		return "", fmt.Errorf("build the fault shim: %w; set XDG_CACHE_HOME to another directory", err)
 	}
 	return object, nil
 }
 
-func compile(ctx context.Context, to string) error {
+// compile builds the shim. What the compiler keeps for itself is in scratch, too: it may be killed.
+func compile(ctx context.Context, scratch, to string) error {
 	cc, err := Compiler()
 	if err != nil {
 		return fmt.Errorf("build the fault shim: %w", err)
@@ -121,7 +125,7 @@ func compile(ctx context.Context, to string) error {
 	defer cancel()
 	args := append(cc[1:], compileFlags()...)
 	cmd := exec.CommandContext(ctx, cc[0], append(args, "-o", to, "-x", "c", "-")...)
-	cmd.Stdin = bytes.NewReader(shimSource)
+	cmd.Env, cmd.Stdin = append(os.Environ(), "TMPDIR="+scratch), bytes.NewReader(shimSource)
 	out, err := cmd.CombinedOutput()
 	if err == nil {
 		return nil

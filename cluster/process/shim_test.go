@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -133,9 +134,15 @@ func TestTheShimIsBuiltOnceByManyAtATime(t *testing.T) {
 		})
 	}
 	builds.Wait()
-	left, err := os.ReadDir(filepath.Join(cache, "lockpick"))
-	if err != nil || len(left) != 1 {
-		t.Errorf("in the cache: %v, %v", left, err)
+	for folder, want := range map[string]string{"": "shim-*.so", "run": lockFile} { // the folder of scratch folders is empty
+		left, err := filepath.Glob(filepath.Join(cache, "lockpick", folder, "*"))
+		left = slices.DeleteFunc(left, func(path string) bool { return filepath.Base(path) == "run" })
+		if err != nil || len(left) != 1 {
+			t.Fatalf("in the cache: %v, %v", left, err)
+		}
+		if ok, err := filepath.Match(want, filepath.Base(left[0])); !ok || err != nil {
+			t.Errorf("in the cache is %s, want %s: %v", left[0], want, err)
+		}
 	}
 	t.Setenv("PATH", "")
 	if _, err := ShimObject(t.Context()); err != nil {

@@ -62,12 +62,11 @@ func Redislock(env locktest.Env) (locktest.Lock, error) {
 	}), nil
 }
 
-// Rueidislock is rueidislock, on the first master. It extends leases by itself and ends their context when
-// it has lost them.
+// Rueidislock is rueidislock, on the first master. It promises no time: it extends leases by itself, and ends
+// their context when it has lost them.
 func Rueidislock(env locktest.Env) (locktest.Lock, error) {
 	l, err := rueidislock.NewLocker(rueidislock.LockerOption{
-		ClientOption: rueidis.ClientOption{InitAddress: env.Addrs[:1], ForceSingleClient: true, DisableRetry: true},
-		KeyMajority:  1, KeyValidity: env.TTL, ExtendInterval: env.TTL / 3, TryNextAfter: env.TTL / 20, NoLoopTracking: true,
+		KeyValidity: env.TTL, KeyMajority: 1, ClientOption: rueidis.ClientOption{InitAddress: env.Addrs[:1]},
 	})
 	if err != nil {
 		return nil, err
@@ -78,8 +77,15 @@ func Rueidislock(env locktest.Env) (locktest.Lock, error) {
 type rueidisLock struct{ locker rueidislock.Locker }
 
 func (l rueidisLock) Acquire(ctx context.Context, key string) (*locktest.Lease, error) {
-	lost, cancel, err := l.locker.WithContext(ctx, key)
+	waiting, giveUp := context.WithCancel(context.Background()) // which the lease would end with
+	stop := context.AfterFunc(ctx, giveUp)
+	lost, cancel, err := l.locker.WithContext(waiting, key)
+	if !stop() && err == nil {
+		cancel()
+		err = ctx.Err()
+	}
 	if err != nil {
+		giveUp()
 		return nil, err
 	}
 	return &locktest.Lease{Lost: lost, Release: func(context.Context) error { cancel(); return nil }}, nil

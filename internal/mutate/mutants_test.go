@@ -9,21 +9,23 @@ type mutant struct {
 // mutants are the faults that the tests of checker and history must notice.
 var mutants = []mutant{
 	// What a lease is, and when it is relied on.
-	{"history/lease.go", `s.To = min(s.To, l.Released)`, `s.To = max(s.To, l.Released)`},                  // a release prolongs
-	{"history/lease.go", `l.Released = began`, `l.Released = op.Time`},                                    // a release without an invocation ends late
-	{"history/lease.go", `case op.F == FClock && op.Time <`, `case op.F == FClock && op.Time <=`},         // a bent clock revives what is over
-	{"history/lease.go", `n > 0 && s.From <= spans[n-1].To`, `n > 0 && s.From < spans[n-1].To`},           // an extension at the end begins a new stretch
-	{"history/lease.go", `spans[n-1].To = max(s.From, s.To)`, `spans[n-1].To = max(spans[n-1].To, s.To)`}, // an extension cannot shorten
-	{"history/lease.go", `lives[op.Process]++`, `lives[op.Process] += 0`},                                 // one life for ever
-	{"history/lease.go", `l.crash(op)`, `_ = l`},                                                          // a crash ends no lease
-	{"history/lease.go", `if l := a.open[n-1]; l.ReleaseIndex < 0 {`, `if l := a.open[n-1]; true {`},      // the latest lease, released or not
-	{"history/lease.go", `a = byOwner[anywhere]`, `a = nil`},                                              // no line names another key
-	{"history/calls.go", `p.life == client.lives || op.Type == Info`, `true`},                             // a call ends in the next life
-	{"history/calls.go", `c.began[i] = int32(-2 - client.last)`, `c.began[i] = -1`},                       // no bound for a call without an invocation
-	{"history/vote.go", `At: op.Time - op.Value.Delay`, `At: op.Time`},                                    // the delay is forgotten
-	{"history/vote.go", `Yes: op.Type == OK && op.Value.Yes`, `Yes: op.Type == Info || op.Value.Yes`},     // unknown counts as yes
-	{"history/vote.go", `Unknown: op.Type == Info`, `Unknown: false`},                                     // unknown counts as no
-	{"history/vote.go", `cmp.Or(op.Value.RedisKey, op.Key)`, `op.Key`},                                    // the lock's name is the key
+	{"history/lease.go", `over = l.Released`, `over = l.Released + over/2`},                                                         // a release ends nothing
+	{"history/lease.go", `over = min(over, l.Lost)`, `over = max(over, l.Lost)`},                                                    // nor does the lock's word
+	{"history/lease.go", `max(op.Time-op.Value.Delay, l.Grants[len(l.Grants)-1].At)`, `max(op.Time, l.Grants[len(l.Grants)-1].At)`}, // which counts from when it was heard
+	{"history/lease.go", `l.Released = began`, `l.Released = op.Time`},                                                              // a release without an invocation ends late
+	{"history/lease.go", `case op.F == FClock && op.Time <`, `case op.F == FClock && op.Time <=`},                                   // a bent clock revives what is over
+	{"history/lease.go", `n > 0 && s.From <= spans[n-1].To`, `n > 0 && s.From < spans[n-1].To`},                                     // an extension at the end begins a new stretch
+	{"history/lease.go", `spans[n-1].To = max(s.From, s.To)`, `spans[n-1].To = max(spans[n-1].To, s.To)`},                           // an extension cannot shorten
+	{"history/lease.go", `lives[op.Process]++`, `lives[op.Process] += 0`},                                                           // one life for ever
+	{"history/lease.go", `l.crash(op)`, `_ = l`},                                                                                    // a crash ends no lease
+	{"history/lease.go", `if l := a.open[n-1]; l.ReleaseIndex < 0 {`, `if l := a.open[n-1]; true {`},                                // the latest lease, released or not
+	{"history/lease.go", `a = byOwner[anywhere]`, `a = nil`},                                                                        // no line names another key
+	{"history/calls.go", `p.life == client.lives || op.Type == Info`, `true`},                                                       // a call ends in the next life
+	{"history/calls.go", `c.began[i] = int32(-2 - client.last)`, `c.began[i] = -1`},                                                 // no bound for a call without an invocation
+	{"history/vote.go", `At: op.Time - op.Value.Delay`, `At: op.Time`},                                                              // the delay is forgotten
+	{"history/vote.go", `Yes: op.Type == OK && op.Value.Yes`, `Yes: op.Type == Info || op.Value.Yes`},                               // unknown counts as yes
+	{"history/vote.go", `Unknown: op.Type == Info`, `Unknown: false`},                                                               // unknown counts as no
+	{"history/vote.go", `cmp.Or(op.Value.RedisKey, op.Key)`, `op.Key`},                                                              // the lock's name is the key
 	{"history/fault.go", `f.Healed, f.To, f.HealIndex, f.Bit, f.Evidence = true, op.Time, op.Index, v.Bit, v.Evidence`, `f.Healed, f.To, f.HealIndex, f.Bit, f.Evidence = true, f.From, op.Index, v.Bit, v.Evidence`}, // a fault ends where it begins
 	{"history/fault.go", `f.Installed, f.From, f.Index = true, op.Time, op.Index`, `f.Installed, f.From, f.Index = true, 0, op.Index`},                                                                                // it was there from the start
 	{"history/fault.go", `if f.Skipped == "" && !f.Healed {`, `if f.Healed {`},                                                                                                                                        // one that never healed ends at once
@@ -102,6 +104,9 @@ var mutants = []mutant{
 	// L4, L5, RMW, FM, EXT.
 	{"checker/writes.go", `mine := latestBy(byToken[owner{op.Key, op.Value.Token}], op.Index)`, `mine := byToken[owner{op.Key, op.Value.Token}][0]`}, // by the token, not the acquisition
 	{"checker/writes.go", `case r.after(last.lease, mine):`, `case mine.Acquired() < last.lease.Acquired():`},                                        // acquires that ran at once
+	{"checker/section.go", `before[i], s.to = s.to, max(s.from, over)`, `before[i], s.to = s.to, max(s.to, over)`},                                   // who stands still leaves late
+	{"checker/writes.go", `counts && (fenced || !late) {`, `counts && (fenced || !late || true) {`},                                                  // and writes late
+	{"checker/extension.go", `return over, over < at && r.inTime(over, at)`, `return over, over < at`},                                               // without standing still, too
 	{"checker/writes.go", `op.Value.Fenced != fenced {`, `false {`},                                                                                  // both resources are one
 	{"checker/update.go", `if before != nil && from.Value.Value != before.Value.Value {`, `if before != nil && from != before {`},                    // lines, not values
 	{"checker/update.go", `if op.Value == nil || op.Value.Fenced {`, `if op.Value == nil {`},

@@ -14,9 +14,9 @@ import (
 
 func init() {
 	campaign.RealDrivers = []campaign.Driver{
-		{Name: campaign.Docker, Start: docker.Start, Available: docker.Available, Sweep: docker.Sweep, Leftovers: docker.Leftovers},
+		{Name: campaign.Docker, Start: docker.Start, Available: docker.Available, Sweep: docker.Sweep, Leftovers: docker.Leftovers, Scratch: process.Scratch},
 		{Name: campaign.Process, Start: process.Start, Available: func(ctx context.Context, _ string) (bool, string) { return process.Available(ctx) },
-			Sweep: process.Sweep, Leftovers: func(context.Context) ([]string, error) { return process.Leftovers("process") }},
+			Sweep: process.Sweep, Leftovers: func(context.Context) ([]string, error) { return process.Leftovers("process") }, Scratch: process.Scratch},
 	}
 	campaign.StartClient = func(command workload.Command, site workload.Env) (workload.Lock, error) {
 		return remote.Start(command, site)

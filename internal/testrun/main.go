@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,8 +66,10 @@ type runner struct {
 }
 
 func (r *runner) all(packages, modules []string, fuzz int) error {
+	// Tests of runs on real masters mostly wait, so there are more of them at a time than processors.
+	aside := "-parallel=" + strconv.Itoa(max(3, runtime.GOMAXPROCS(0)))
 	// -p 1: packages with real masters would disturb each other on a small machine.
-	raced, err := r.goTest("with the race detector", "", append([]string{"-race", "-p", "1"}, packages...)...)
+	raced, err := r.goTest("with the race detector", "", append([]string{"-race", "-p", "1", aside}, packages...)...)
 	if err != nil {
 		return err
 	}
@@ -82,7 +85,7 @@ func (r *runner) all(packages, modules []string, fuzz int) error {
 		}
 	}
 	for _, dir := range modules {
-		if _, err := r.goTest("of the module "+dir, dir, "-race", "./..."); err != nil {
+		if _, err := r.goTest("of the module "+dir, dir, "-race", aside, "./..."); err != nil {
 			return err
 		}
 	}

@@ -1,5 +1,5 @@
 // The address of the page keeps what is shown, so that a link leads to the same place:
-// #v=17&from=1.25&to=3.5&key=k0&client=c2&faults=kill. v counts violations from 1, times are seconds of the run, and
+// #v=17&from=1.25&to=3.5&key=k0&client=c2&faults=kill&range=1.5-2.25. v counts violations from 1, times are seconds of the run, and
 // without a key, a client or a kind of fault all are shown.
 
 class Address {
@@ -16,7 +16,7 @@ class Address {
   }
 
   text() {
-    const {view, pinned, lanes, data} = this.app, p = new URLSearchParams();
+    const {view, pinned, lanes, data, range} = this.app, p = new URLSearchParams();
     if (pinned && pinned.kind === 'violation') p.set('v', pinned.i + 1);
     if (!view.whole) {
       p.set('from', (view.from / 1e6).toFixed(6));
@@ -25,6 +25,7 @@ class Address {
     if (lanes.key >= 0 && data.keys.length > 1) p.set('key', data.keys[lanes.key]);
     if (lanes.client >= 0) p.set('client', data.clients[lanes.client]);
     if (lanes.faultKind) p.set('faults', lanes.faultKind);
+    if (range.some) p.set('range', `${(range.from / 1e6).toFixed(6)}-${(range.to / 1e6).toFixed(6)}`);
     return '#' + p;
   }
 
@@ -43,12 +44,14 @@ class Address {
     const v = Number(p.get('v')) - 1, from = parseFloat(p.get('from')), to = parseFloat(p.get('to')), key = data.keys.indexOf(p.get('key'));
     const client = data.clients.indexOf(p.get('client')), kind = data.faults.some((f) => f.name === p.get('faults')) ? p.get('faults') : '';
     const known = Number.isInteger(v) && v >= 0 && v < data.violations.length;
-    if (!known && !(from < to) && key < 0 && client < 0 && !kind) return false;
+    const [first, last] = (p.get('range') || '').split(/(?<=\d)-/).map(parseFloat);
+    if (!known && !(from < to) && key < 0 && client < 0 && !kind && !(first < last)) return false;
     this.reading = true;
     app.filter(client, kind);
     app.setKey(data.keys.length > 1 ? key : -1);
     if (known) app.violation(v); else app.pin(null);
     if (from < to) view.jump(from * 1e6, to * 1e6); else if (!known) view.jump(view.start, view.stop);
+    if (first < last) app.range.select(first * 1e6, last * 1e6);
     this.reading = false;
     return true;
   }

@@ -5,7 +5,7 @@ class Chart {
     this.app = app;
     this.canvas = canvas;
     this.plot = plot;
-    this.surface = new Surface(canvas, (ctx, w, h) => this.draw(ctx, w, h));
+    this.surface = new Surface(canvas, (ctx, w, h) => this.draw(ctx, w, h), {patient: true});
   }
 
   draw(ctx, width, height) {

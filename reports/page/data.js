@@ -12,6 +12,9 @@ function withData(start) {
   });
 }
 
+// inflateVotes reads the votes that stand apart.
+const inflateVotes = async (attempts) => readVotes(await inflate(JSON.parse(document.getElementById('votes').textContent)), attempts);
+
 async function inflate(text) {
   let bytes;
   if (Uint8Array.fromBase64) bytes = Uint8Array.fromBase64(text);
@@ -30,7 +33,7 @@ function readData(packed) {
   };
   d.attempts = readAttempts(packed.attempts);
   d.leases = readLeases(packed, d.attempts);
-  d.votes = readVotes(packed.votes, d.attempts);
+  d.votes = packed.votes && readVotes(packed.votes, d.attempts); // null: they stand apart, until somebody asks for them
   d.stored = readStored(packed.stored);
   d.writes = readWrites(packed.writes);
   d.pauses = packed.pauses.map(([client, from, to, point]) => ({client, from, to, point: d.texts[point]}));

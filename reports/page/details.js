@@ -21,7 +21,7 @@ class Details {
   // more elements. A value that is an array lists lines of the history.
   describe(item) {
     const of = {
-      attempt: this.attempt, write: this.write, pause: this.pause, stored: this.stored, state: this.state, fault: this.fault, violation: this.violation, mark: this.mark, rest: this.rest,
+      attempt: this.attempt, write: this.write, pause: this.pause, stored: this.stored, state: this.state, fault: this.fault, violation: this.violation, mark: this.mark, rest: this.rest, range: () => this.app.range.describe(),
     };
     return of[item.kind].call(this, item.i);
   }
@@ -47,7 +47,15 @@ class Details {
       lines.push(['Release', Number.isNaN(leases.release[l]) ? 'never' : exactText(leases.release[l])]);
     }
     lines.push(['Lines', returned ? [attempts.index[i], attempts.index[i] + attempts.back[i]] : [attempts.index[i]]]);
-    return {title: `${client} acquires ${key}: ${outcomeNames[attempts.outcome[i]]}`, lines, brief: 4, more: () => [this.votes(i)]};
+    return {title: `${client} acquires ${key}: ${outcomeNames[attempts.outcome[i]]}`, lines, brief: 4, more: () => [this.votesLater(i)]};
+  }
+
+  // votesLater tells the replies once they are read.
+  votesLater(a) {
+    const box = element('div', 'Reading the replies of the masters…');
+    box.setAttribute('aria-live', 'polite');
+    this.app.withVotes(() => box.replaceChildren(this.votes(a)));
+    return box;
   }
 
   // votes tells the replies to the last try, and folds those to earlier ones.

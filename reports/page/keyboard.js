@@ -43,6 +43,7 @@ function listenToKeys(app, canvas) {
     Home: () => app.view.jump(app.view.start, app.view.start + app.view.span), End: () => app.view.jump(app.view.stop - app.view.span, app.view.stop), 0: () => app.view.fit(),
     ArrowUp: () => choose(-1), ArrowDown: () => choose(1), '[': () => step(-1), ']': () => step(1), Enter: () => step(0),
     ',': () => app.stepper && app.stepper.go(app.stepper.at - 1), '.': () => app.stepper && app.stepper.go(app.stepper.at + 1),
+    r: () => app.range.select(app.view.from, app.view.to),
     v: () => app.violation(app.current + 1), V: () => app.violation(app.current - 1),
   };
   canvas.addEventListener('keydown', (e) => {

@@ -6,6 +6,8 @@ class App {
     this.palette = new Palette();
     this.view = new View(this.data.end);
     this.lanes = new Lanes(this.data);
+    this.coarse = new Coarse(this);
+    this.range = new Range(this);
     this.hover = null;   // what the pointer is on: {kind, i}
     this.pinned = null;  // what the panel tells of
     this.current = -1;   // the violation that was gone to last
@@ -14,7 +16,7 @@ class App {
     this.lane = '';      // the lane that the keyboard chose
     this.shownAttempts = new Set();
     this.shownFaults = new Set();
-    this.votesOf = -1;
+    this.votesOf = [];
     this.longest = 0;
     const {attempts} = this.data;
     for (let i = 0; i < attempts.n; i++) this.longest = Math.max(this.longest, attempts.to[i] - attempts.from[i]);
@@ -43,7 +45,10 @@ class App {
     this.search = new Search(this);
   }
 
-  redraw() { for (const c of this.charts) c.surface.redraw(); }
+  redraw() {
+    for (const c of this.charts) c.surface.redraw();
+    this.timeline.above.redraw();
+  }
 
   describeForAll() {
     const {data} = this, {attempts, leases} = data;
@@ -51,28 +56,39 @@ class App {
       `${countText(attempts.n)} acquires, ${countText(leases.n)} leases, ${data.faults.length} faults, ${countText(data.violations.length + data.marks.n)} violations`);
   }
 
+  // withVotes calls f when the votes are read: at once, unless they stand apart.
+  withVotes(f) {
+    const {data} = this;
+    if (data.votes) return f();
+    this.reading ??= inflateVotes(data.attempts).then((votes) => { data.votes = votes; });
+    this.reading.then(f);
+  }
+
   // pick works out what is outlined: what is pointed at, else what is pinned.
   pick() {
     const {data} = this, item = this.hover || this.pinned;
     this.shownAttempts = new Set();
     this.shownFaults = new Set();
-    this.votesOf = -1;
+    this.votesOf = [];
     const attempt = (a) => { if (a >= 0) this.shownAttempts.add(a); };
     if (item) {
-      if (item.kind === 'attempt') attempt(this.votesOf = item.i);
+      if (item.kind === 'attempt') this.votesOf = [item.i];
+      this.votesOf.forEach(attempt);
       if (item.kind === 'write') attempt(data.writes.attempt[item.i]);
       if (item.kind === 'stored') attempt(data.stored.attempt[item.i]);
       if (item.kind === 'fault') this.shownFaults.add(data.faults[item.i].id);
       if (item.kind === 'violation') {
         data.violations[item.i].attempts.forEach(attempt);
+        this.votesOf = [...this.shownAttempts];
         data.violations[item.i].faults.forEach((id) => this.shownFaults.add(id));
       }
     }
-    this.timeline.surface.redraw();
+    this.timeline.above.redraw();
   }
 
   pin(item) {
     this.pinned = item && {kind: item.kind, i: item.i};
+    if (!item || item.kind !== 'range') this.range.clear();
     if (item && item.kind === 'violation') this.current = item.i;
     if (!item) this.setFocus(null);
     else if (item.kind === 'violation') this.setFocus(new Set(this.data.violations[item.i].clients));
@@ -81,8 +97,10 @@ class App {
     this.stepper = null;
     this.setCursor(null);
     this.details.show(item);
+    if (item && (item.kind === 'attempt' || item.kind === 'violation')) this.withVotes(() => this.timeline.above.redraw());
     this.address.later();
     for (const row of document.querySelectorAll('[data-fault]')) row.classList.toggle('picked', !!item && item.kind === 'fault' && +row.dataset.fault === this.data.faults[item.i].id);
+    this.timeline.redraw();
     this.pick();
   }
 
@@ -166,6 +184,14 @@ class App {
     this.address.write(true);
   }
 
+  // mark goes to a violation that is not explained.
+  mark(i) {
+    const {marks, ttl} = this.data, margin = Math.max(marks.until[i] - marks.at[i], ttl / 2, 500);
+    if (!this.lanes.shows(marks.key[i])) this.setKey(marks.key[i]);
+    this.view.glide(marks.at[i] - margin, marks.until[i] + margin);
+    this.pin({kind: 'mark', i});
+  }
+
   listenToButtons() {
     const on = (id, f) => {
       const e = document.getElementById(id);
@@ -186,24 +212,24 @@ class App {
     const below = document.getElementById('evidence-lines');
     for (const cell of document.querySelectorAll('[data-line]')) cell.replaceChildren(this.data.lines.link(+cell.dataset.line, below));
     printAsVectors(this);
-    this.oneStop(document.querySelectorAll('.violations button'));
+    for (const list of document.querySelectorAll('.violations')) this.oneStop(list);
+    this.others = new Others(this);
     const select = document.getElementById('key');
     if (select) select.addEventListener('change', () => this.setKey(+select.value));
     on('copy', () => this.copy());
   }
 
-  // oneStop makes a list of buttons one stop of the tab key: the arrow keys, Home and End go through it.
-  oneStop(buttons) {
-    buttons.forEach((b, i) => {
-      b.tabIndex = i ? -1 : 0;
-      b.addEventListener('keydown', (e) => {
-        const to = {ArrowDown: i + 1, ArrowUp: i - 1, Home: 0, End: buttons.length - 1}[e.key];
-        if (to === undefined) return;
-        e.preventDefault();
-        const next = buttons[Math.min(Math.max(to, 0), buttons.length - 1)];
-        for (const other of buttons) other.tabIndex = other === next ? 0 : -1;
-        next.focus();
-      });
+  // oneStop makes the buttons of a list one stop of the tab key: the arrow keys, Home and End go through it.
+  oneStop(list) {
+    list.querySelectorAll('button').forEach((b, i) => { b.tabIndex = i ? -1 : 0; });
+    list.addEventListener('keydown', (e) => {
+      const buttons = [...list.querySelectorAll('button')], i = buttons.indexOf(e.target);
+      const to = {ArrowDown: i + 1, ArrowUp: i - 1, Home: 0, End: buttons.length - 1}[e.key];
+      if (to === undefined || i < 0) return;
+      e.preventDefault();
+      const next = buttons[Math.min(Math.max(to, 0), buttons.length - 1)];
+      for (const other of buttons) other.tabIndex = other === next ? 0 : -1;
+      next.focus();
     });
   }
 
@@ -244,11 +270,13 @@ class App {
     canvas.addEventListener('pointerdown', (e) => {
       if (e.button) return;
       canvas.setPointerCapture(e.pointerId);
+      if (this.range.grab(e)) return this.hideTip();
       down.set(e.pointerId, e.offsetX);
       if (down.size === 1) moved = 0;
       this.hideTip();
     });
     canvas.addEventListener('pointermove', (e) => {
+      if (this.range.begun !== null) return this.range.drag(e);
       if (!down.has(e.pointerId)) return this.point(e);
       const s = this.timeline.scale(), before = down.get(e.pointerId);
       down.set(e.pointerId, e.offsetX);
@@ -264,6 +292,7 @@ class App {
       }
     });
     const up = (e) => {
+      if (this.range.begun !== null) return this.range.drop(e);
       const one = down.size === 1 && down.delete(e.pointerId);
       down.delete(e.pointerId);
       canvas.classList.remove('moving');
@@ -333,6 +362,12 @@ function place(kind, i) {
 withData((packed) => {
   app = new App(packed);
   if (!app.address.read() && app.data.violations.length) app.setKey(app.data.violations[app.first()].key);
+  // So that the first zoom finds the drawing compiled, which matters where there is much to draw.
+  const rehearse = (times) => times && requestIdleCallback(() => {
+    app.timeline.surface.paint();
+    rehearse(times - 1);
+  });
+  if (window.requestIdleCallback && app.data.attempts.n > 10_000) rehearse(4);
   // What tests and curious readers may look at; nothing here changes the page.
   window.lockpick = Object.freeze({
     get view() { return {from: app.view.from, to: app.view.to, start: app.view.start, stop: app.view.stop}; },
@@ -340,16 +375,20 @@ withData((packed) => {
     get pinned() { return app.pinned && {...app.pinned}; },
     get violation() { return app.current; },
     get key() { return app.lanes.key; },
+    get range() { return app.range.some ? {from: app.range.from, to: app.range.to} : null; },
+    get votesRead() { return !!app.data.votes; },
+    get arrows() { return app.timeline.arrows; }, // that are drawn
     get cursor() { return app.cursor; },
     get lanes() { return app.lanes.list.map((l) => l.kind + l.i); },
     get milliseconds() { return app.timeline.surface.took; }, // that the last drawing of the lanes took
+    get ready() { return app.timeline.ready; }, // ms after which the lanes were drawn first
     get counted() { return app.timeline.counted || 0; }, // violations in the window
     get found() { return app.search.found.length; },
     get latencies() { return app.charts.find((c) => c.plot === plotLatency).plotted; },
     get drawn() { return app.timeline.drawn || 0; },
     get counts() {
       const d = app.data;
-      return {clients: d.clients.length, masters: d.masters.length, keys: d.keys.length, attempts: d.attempts.n, leases: d.leases.n, votes: d.votes.n, stored: d.stored.n, writes: d.writes.n, faults: d.faults.length, violations: d.violations.length, marks: d.marks.n};
+      return {clients: d.clients.length, masters: d.masters.length, keys: d.keys.length, attempts: d.attempts.n, leases: d.leases.n, votes: d.attempts.vote[d.attempts.n], stored: d.stored.n, writes: d.writes.n, faults: d.faults.length, violations: d.violations.length, marks: d.marks.n};
     },
     place,
   });

@@ -22,6 +22,18 @@ class Palette {
     }
     this.clients = Array.from({length: 8}, (_, i) => value('client-' + i));
     this.hatches = new Map();
+    this.inBytes = new Map();
+  }
+
+  // bytes are the red, green, blue and opacity of a colour.
+  bytes(colour) {
+    if (!this.inBytes.has(colour)) {
+      const c = document.createElement('canvas').getContext('2d');
+      c.fillStyle = colour;
+      c.fillRect(0, 0, 1, 1);
+      this.inBytes.set(colour, c.getImageData(0, 0, 1, 1).data);
+    }
+    return this.inBytes.get(colour);
   }
 
   client(i) { return i < 0 ? this.faint : this.clients[i % this.clients.length]; }

@@ -1,7 +1,8 @@
 // Draws the lanes. However long the run, it draws no more than the screen can
 // show: what lies outside the window is never looked at, and of many things in
 // one pixel only one is drawn. Violations, stale writes and what is picked come
-// last, over everything, and are never left out.
+// last, over everything, and are never left out; what is picked has a canvas of its own, so that pointing at
+// things draws only that.
 
 // Pixels says of things that come in the order of their times whether one lies within the pixel that the one
 // before it has drawn in the same row.
@@ -23,13 +24,22 @@ class Timeline {
   constructor(app, canvas) {
     this.app = app;
     this.canvas = canvas;
-    this.surface = new Surface(canvas, (ctx, w, h) => this.draw(ctx, w, h));
+    this.surface = new Surface(canvas, (ctx, w, h) => {
+      this.draw(ctx, w, h);
+      if (!ctx.drawImage) this.drawPicked(ctx, w, h); // on paper they are one
+    });
+    this.above = new Surface(document.getElementById('picked'), (ctx, w, h) => this.drawPicked(ctx, w, h), {printed: false});
     this.setHeight();
   }
 
   setHeight() {
-    this.canvas.style.height = this.app.lanes.height + 'px';
+    this.canvas.style.height = this.above.canvas.style.height = this.app.lanes.height + 'px';
+    this.redraw();
+  }
+
+  redraw() {
     this.surface.redraw();
+    this.above.redraw();
   }
 
   scale(width = this.canvas.clientWidth) { return new Scale(this.app.view, gutterOf(width), width); }
@@ -39,10 +49,23 @@ class Timeline {
     this.ctx = ctx;
     this.drawn = 0;
     this.ground(s, height);
+    this.clipped(s, height, () => this.inside(s, height));
+    this.names(s);
+    this.ready ??= performance.now();
+  }
+
+  // clipped keeps what f draws out of the gutter.
+  clipped(s, height, f) {
+    const {ctx} = this;
     ctx.save();
     ctx.beginPath();
-    ctx.rect(s.gutter, 0, width - s.gutter, height);
+    ctx.rect(s.gutter, 0, s.width - s.gutter, height);
     ctx.clip();
+    f();
+    ctx.restore();
+  }
+
+  inside(s, height) {
     this.axis(s, height);
     this.shades(s);
     const lanes = this.app.lanes.list;
@@ -52,10 +75,6 @@ class Timeline {
       if (lane.kind === 'master') this.master(s, lane);
     }
     this.violations(s, height);
-    this.picked(s);
-    this.cursor(s, height);
-    ctx.restore();
-    this.names(s);
   }
 
   // box fills a span of time; short ones stay visible.
@@ -67,6 +86,22 @@ class Timeline {
     this.ctx.fillStyle = colour;
     this.ctx.fillRect(a, y, Math.max(b - a, least), h);
     this.drawn++;
+  }
+
+  // boxes fills the spans of many items alike, as one shape.
+  boxes(s, items, alpha, colour, y, h, from, to, least = 1) {
+    const {ctx} = this;
+    ctx.beginPath();
+    for (const i of items) {
+      const a = Math.max(s.x(from(i)), s.gutter - 4), b = Math.min(s.x(to(i)), s.width + 4);
+      if (b < s.gutter - 1 || a > s.width + 1) continue;
+      ctx.rect(a, y, Math.max(b - a, least), h);
+      this.drawn++;
+    }
+    ctx.globalAlpha = alpha;
+    ctx.fillStyle = colour;
+    ctx.fill();
+    ctx.globalAlpha = 1;
   }
 
   // frame outlines a span of time.
@@ -163,12 +198,11 @@ class Timeline {
   // shades colours the lanes that a fault acts on while it lasts.
   shades(s) {
     const {data, lanes, palette, view} = this.app, ctx = this.ctx, again = new Pixels(s);
+    ctx.globalAlpha = 0.13;
     for (const f of data.faults) {
       if (f.to < view.from || f.from > view.to || !lanes.showsFault(f)) continue;
-      const strong = this.app.shownFaults.has(f.id);
-      ctx.globalAlpha = strong ? 0.26 : 0.13;
       for (const lane of lanes.list) {
-        if ((lane.kind === 'client' || lane.kind === 'master') && lanes.hits(f, lane) && (strong || !again.drawn(lane.y, f.from, f.to))) this.box(s, f.from, f.to, lane.y + 1, lane.h - 1, palette.fault(f), 2);
+        if ((lane.kind === 'client' || lane.kind === 'master') && lanes.hits(f, lane) && !again.drawn(lane.y, f.from, f.to)) this.box(s, f.from, f.to, lane.y + 1, lane.h - 1, palette.fault(f), 2);
       }
     }
     ctx.globalAlpha = 1;
@@ -179,61 +213,106 @@ class Timeline {
     const again = new Pixels(s);
     data.faults.forEach((f, i) => {
       if (f.to < view.from || f.from > view.to || !lanes.showsFault(f)) return;
-      if (again.drawn(lanes.faultRow[i], f.from, f.to) && !this.app.shownFaults.has(f.id) && !this.isPicked('fault', i)) return;
-      const y = lane.y + 3 + lanes.faultRow[i] * 17, colour = palette.fault(f);
-      ctx.globalAlpha = this.app.shownFaults.has(f.id) ? 0.55 : 0.3;
-      this.box(s, f.from, f.to, y, 14, colour, 3);
-      ctx.globalAlpha = 1;
-      this.box(s, f.from, f.from, y, 14, colour, 2);
-      const who = f.masters.map((m) => data.masters[m]).concat(f.clients.map((c) => data.clients[c])).join(' ');
-      this.label(s, `${f.name} ${who}`, f.from, f.to, y + 11, palette.ink) || this.label(s, f.name, f.from, f.to, y + 11, palette.ink);
-      if (this.isPicked('fault', i)) this.frame(s, f.from, f.to, y, 14, palette.ink, 1.5);
+      if (again.drawn(lanes.faultRow[i], f.from, f.to)) return;
+      this.fault(s, lane, i, 0.3);
     });
   }
 
+  // fault draws a fault in its row.
+  fault(s, lane, i, strength) {
+    const {data, lanes, palette} = this.app, ctx = this.ctx, f = data.faults[i], y = lane.y + 3 + lanes.faultRow[i] * 17, colour = palette.fault(f);
+    ctx.globalAlpha = strength;
+    this.box(s, f.from, f.to, y, 14, colour, 3);
+    ctx.globalAlpha = 1;
+    this.box(s, f.from, f.from, y, 14, colour, 2);
+    const who = f.masters.map((m) => data.masters[m]).concat(f.clients.map((c) => data.clients[c])).join(' ');
+    this.label(s, `${f.name} ${who}`, f.from, f.to, y + 11, palette.ink) || this.label(s, f.name, f.from, f.to, y + 11, palette.ink);
+  }
+
   // visible lists what a lane must draw: of what shares one pixel, the first,
-  // unless `matters` says that another one matters more.
-  visible(s, order, reach, shown, matters) {
-    const {view} = this.app, out = [];
-    let pixel = -Infinity, mattered = false;
-    for (let p = order.first(view.from), last = order.last(view.to); p < last; p++) {
-      const i = order.items[p];
-      if (!shown(i)) continue;
-      const x = Math.floor(s.x(order.from(i)));
-      if (x === pixel && s.x(reach(i)) < x + 1.5 && (mattered || !matters(i))) continue;
-      pixel = x;
-      mattered = matters(i);
-      out.push(i);
-    }
-    return out;
+  // unless `matters` says that another one matters more. name says what of which lane it is.
+  visible(s, name, order, reach, shown, matters) {
+    const {view, coarse} = this.app;
+    const seen = (order, first, last, x) => {
+      const out = [];
+      let pixel = -Infinity, mattered = false;
+      for (let p = first; p < last; p++) {
+        const i = order.items[p];
+        if (!shown(i)) continue;
+        const at = Math.floor(x(order.from(i)));
+        if (at === pixel && x(reach(i)) < at + 1.5 && (mattered || !matters(i))) continue;
+        pixel = at;
+        mattered = matters(i);
+        out.push(i);
+      }
+      return out;
+    };
+    if (coarse.fits(s)) order = coarse.thin(name, order, reach, seen);
+    return seen(order, order.first(view.from), order.last(view.to), (at) => s.x(at));
   }
 
   // occupancy draws what is too short for the screen: each pixel as strongly as the share of its
   // time that is taken, in the colour of what takes most of it. It returns whether an item is that
-  // short; the others are drawn one by one.
-  occupancy(s, order, y, h, strength, shown, from, to, colour) {
-    const {view} = this.app, pixel = 1 / s.perMicro, wide = Math.ceil(s.width - s.gutter) + 1;
+  // short; the others are drawn one by one. name says what of which lane it is.
+  occupancy(s, name, order, y, h, strength, shown, from, to, colour) {
+    const {view, coarse} = this.app, pixel = 1 / s.perMicro, wide = Math.ceil(s.width - s.gutter) + 1;
     const taken = new Float64Array(wide), most = new Float64Array(wide), by = new Int32Array(wide).fill(-1);
     const short = (i) => to(i) - from(i) < 2 * pixel;
-    for (let p = order.first(view.from), last = order.last(view.to); p < last; p++) {
-      const i = order.items[p];
-      if (!shown(i) || !short(i)) continue;
-      const a = s.x(from(i)) - s.gutter, b = s.x(to(i)) - s.gutter;
+    const add = (i, from, to, dense) => { // dense is the share of that time which is taken
+      const a = s.x(from) - s.gutter, b = s.x(to) - s.gutter;
       for (let x = Math.max(Math.floor(a), 0); x <= b && x < wide; x++) {
-        const part = Math.max(Math.min(b, x + 1) - Math.max(a, x), 0);
+        const part = Math.max(Math.min(b, x + 1) - Math.max(a, x), 0) * dense;
         taken[x] += part;
         if (by[x] < 0 || part > most[x]) { most[x] = part; by[x] = i; }
       }
+    };
+    if (coarse.fits(s)) {
+      const all = coarse.occupied(name, order, shown, from, to), {long} = coarse;
+      const last = Math.min(Math.ceil((view.to - view.start) / long), coarse.parts);
+      for (let n = Math.max(Math.floor((view.from - view.start) / long), 0); n < last; n++) {
+        const at = view.start + n * long;
+        if (all.by[n] >= 0) add(all.by[n], at, at + long, all.taken[n] / long);
+      }
+      order = all.others;
     }
+    for (let p = order.first(view.from), last = order.last(view.to); p < last; p++) {
+      const i = order.items[p];
+      if (shown(i) && short(i)) add(i, from(i), to(i), 1);
+    }
+    const alpha = (x) => strength * Math.min(Math.max(taken[x], 0.12), 1); // something is always seen
+    this.row(s.gutter, y, h, wide, (x) => by[x] < 0 ? null : {colour: colour(by[x]), alpha: alpha(x)});
+    return short;
+  }
+
+  // row draws a row of pixels, each as `of` says, as one picture: thousands of rectangles take longer
+  // than all the rest. On paper they are rectangles.
+  row(left, y, h, wide, of) {
+    const {ctx, app} = this;
+    if (!ctx.drawImage) {
+      for (let x = 0; x < wide; x++) {
+        const pixel = of(x);
+        if (!pixel) continue;
+        ctx.globalAlpha = pixel.alpha;
+        ctx.fillStyle = pixel.colour;
+        ctx.fillRect(left + x, y, 1, h);
+      }
+      ctx.globalAlpha = 1;
+      return;
+    }
+    this.picture ??= document.createElement('canvas').getContext('2d');
+    const {picture} = this;
+    if (picture.canvas.width !== wide) [picture.canvas.width, picture.canvas.height] = [wide, 1];
+    const image = new ImageData(wide, 1);
     for (let x = 0; x < wide; x++) {
-      if (by[x] < 0) continue;
-      this.ctx.globalAlpha = strength * Math.min(Math.max(taken[x], 0.12), 1); // something is always seen
-      this.ctx.fillStyle = colour(by[x]);
-      this.ctx.fillRect(s.gutter + x, y, 1, h);
+      const pixel = of(x);
+      if (!pixel) continue;
+      image.data.set(app.palette.bytes(pixel.colour), 4 * x);
+      image.data[4 * x + 3] = Math.round(255 * pixel.alpha);
       this.drawn++;
     }
-    this.ctx.globalAlpha = 1;
-    return short;
+    picture.putImageData(image, 0, 0);
+    ctx.imageSmoothingEnabled = false;
+    ctx.drawImage(picture.canvas, left, y, wide, h);
   }
 
   client(s, lane) {
@@ -243,25 +322,17 @@ class Timeline {
     for (const p of data.pauses) {
       if (p.client === lane.i && p.to >= view.from && p.from <= view.to) this.box(s, p.from, p.to, lane.y + 1, lane.h - 1, palette.hatch(ctx, palette.faint, false), 2);
     }
-    const seen = this.visible(s, lanes.attempts[lane.i], (i) => attempts.reach[i], (i) => lanes.shows(attempts.key[i]), (i) => attempts.lease[i] >= 0);
-    for (const i of seen) {
-      ctx.globalAlpha = attempts.outcome[i] === 0 ? 0.65 : 1;
-      this.box(s, attempts.from[i], attempts.to[i], part(0.09), high(0.09), attempts.outcome[i] === 0 ? colour : palette.faint);
-      ctx.globalAlpha = 1;
-    }
-    for (const i of seen) {
-      const l = attempts.lease[i];
-      if (l < 0) continue;
-      const rest = Math.max(leases.hold[l], attempts.to[i]);
-      if (leases.until[l] > rest) {
-        ctx.globalAlpha = 0.2;
-        this.box(s, rest, leases.until[l], bar, barH, colour, 0);
-        ctx.globalAlpha = 0.5;
-        if (s.x(leases.until[l]) - s.x(rest) > 3) this.frame(s, rest, leases.until[l], bar, barH, colour);
-        ctx.globalAlpha = 1;
-      }
-    }
-    const short = this.occupancy(s, lanes.attempts[lane.i], bar, barH, 1, (i) => attempts.lease[i] >= 0 && lanes.shows(attempts.key[i]),
+    const seen = this.visible(s, 'acquires' + lane.i, lanes.attempts[lane.i], (i) => attempts.reach[i], (i) => lanes.shows(attempts.key[i]), (i) => attempts.lease[i] >= 0);
+    const granted = (i) => attempts.outcome[i] === 0, asking = part(0.09);
+    this.boxes(s, seen.filter(granted), 0.65, colour, asking, high(0.09), (i) => attempts.from[i], (i) => attempts.to[i]);
+    this.boxes(s, seen.filter((i) => !granted(i)), 1, palette.faint, asking, high(0.09), (i) => attempts.from[i], (i) => attempts.to[i]);
+    const rest = (i) => Math.max(leases.hold[attempts.lease[i]], attempts.to[i]), until = (i) => leases.until[attempts.lease[i]];
+    const resting = seen.filter((i) => attempts.lease[i] >= 0 && until(i) > rest(i));
+    this.boxes(s, resting, 0.2, colour, bar, barH, rest, until, 0);
+    ctx.globalAlpha = 0.5;
+    for (const i of resting) if (s.x(until(i)) - s.x(rest(i)) > 3) this.frame(s, rest(i), until(i), bar, barH, colour);
+    ctx.globalAlpha = 1;
+    const short = this.occupancy(s, 'leases' + lane.i, lanes.attempts[lane.i], bar, barH, 1, (i) => attempts.lease[i] >= 0 && lanes.shows(attempts.key[i]),
       (i) => attempts.to[i], (i) => leases.hold[attempts.lease[i]], () => colour);
     for (const i of seen) {
       const l = attempts.lease[i];
@@ -276,7 +347,7 @@ class Timeline {
       }
     }
     const y = bar + barH - high(0.14) - 1, h = high(0.1);
-    const brief = this.occupancy(s, lanes.attempts[lane.i], y, h, 1, (i) => attempts.lease[i] >= 0 && leases.enter[attempts.lease[i]] <= leases.leave[attempts.lease[i]] && lanes.shows(attempts.key[i]),
+    const brief = this.occupancy(s, 'sections' + lane.i, lanes.attempts[lane.i], y, h, 1, (i) => attempts.lease[i] >= 0 && leases.enter[attempts.lease[i]] <= leases.leave[attempts.lease[i]] && lanes.shows(attempts.key[i]),
       (i) => leases.enter[attempts.lease[i]], (i) => leases.leave[attempts.lease[i]], () => palette.inside);
     for (const i of seen) {
       const l = attempts.lease[i];
@@ -289,7 +360,7 @@ class Timeline {
 
   writes(s, lane, y, h) {
     const {data, lanes, palette} = this.app, {writes} = data;
-    const seen = this.visible(s, lanes.writes[lane.i], (i) => writes.at[i], (i) => lanes.shows(writes.key[i]), (i) => writes.effect[i] !== 0);
+    const seen = this.visible(s, 'writes' + lane.i, lanes.writes[lane.i], (i) => writes.at[i], (i) => lanes.shows(writes.key[i]), (i) => writes.effect[i] !== 0);
     for (const pass of [0, 2, 1]) { // stale ones on top
       for (const i of seen) {
         if (writes.effect[i] !== pass) continue;
@@ -323,11 +394,11 @@ class Timeline {
         this.label(s, 'down', st.from, st.to, strip + 9, palette.panel, 10, '600');
       } else this.strip(s, st.from, st.to, strip, h, palette.hatch(ctx, palette.paused, false), 'paused');
     }
-    const seen = this.visible(s, lanes.stored[lane.i], (i) => stored.to[i], (i) => lanes.shows(stored.key[i]), () => true);
+    const seen = this.visible(s, 'stored' + lane.i, lanes.stored[lane.i], (i) => stored.to[i], (i) => lanes.shows(stored.key[i]), () => true);
     const rowOf = data.keys.map((_, key) => lanes.keyRow(lane, key)), rows = new Map(rowOf.map((row) => [row.y, row]));
     let short = () => false;
     for (const {y, h} of rows.values()) { // the tokens of leases; those of failed attempts are faint
-      short = this.occupancy(s, lanes.stored[lane.i], y, h, 0.78, (i) => lanes.ofLease(i) && lanes.shows(stored.key[i]) && rowOf[stored.key[i]].y === y,
+      short = this.occupancy(s, `stored${lane.i}/${rows.size}/${rowOf.findIndex((row) => row.y === y)}`, lanes.stored[lane.i], y, h, 0.78, (i) => lanes.ofLease(i) && lanes.shows(stored.key[i]) && rowOf[stored.key[i]].y === y,
         (i) => stored.from[i], (i) => stored.to[i], (i) => palette.client(attempts.client[stored.attempt[i]]));
     }
     for (const i of seen) {
@@ -357,69 +428,5 @@ class Timeline {
     ctx.fillStyle = palette.wash;
     ctx.fillRect(a + 3, y, width + 6, h);
     this.label(s, text, from, to, y + 9, palette.ink, 10, '600');
-  }
-
-  isPicked(kind, i) {
-    const {hover, pinned} = this.app;
-    return (hover && hover.kind === kind && hover.i === i) || (pinned && pinned.kind === kind && pinned.i === i);
-  }
-
-  // picked outlines the acquires that are pointed at, pinned or in the pinned
-  // violation, wherever their tokens are, and draws the votes of one of them.
-  picked(s) {
-    const {data, lanes, palette, view} = this.app, {attempts, leases, stored} = data;
-    for (const a of this.app.shownAttempts) {
-      const lane = lanes.lane('client', attempts.client[a]);
-      if (!lane || !lanes.shows(attempts.key[a])) continue;
-      const l = attempts.lease[a], until = l >= 0 ? Math.max(leases.until[l], attempts.to[a]) : attempts.to[a];
-      this.frame(s, l >= 0 ? attempts.to[a] : attempts.from[a], until, lane.y + Math.round(lane.h * 0.23) - 1, Math.round(lane.h * 0.43) + 2, palette.ink, 1.5);
-      data.masters.forEach((_, m) => {
-        const order = lanes.stored[m], master = lanes.lane('master', m);
-        for (let p = order.first(view.from), last = order.last(view.to); p < last; p++) {
-          const i = order.items[p];
-          if (stored.attempt[i] !== a || stored.token[i]) continue;
-          const row = lanes.keyRow(master, stored.key[i]);
-          this.frame(s, stored.from[i], stored.to[i], row.y - 1, row.h + 2, palette.ink, 1.5);
-        }
-      });
-    }
-    if (this.app.votesOf >= 0) this.votes(s, this.app.votesOf);
-    const {hover} = this.app;
-    if (hover && hover.kind === 'write') {
-      const lane = lanes.lane('client', data.writes.client[hover.i]);
-      if (lane) this.frame(s, data.writes.at[hover.i] - 4 / s.perMicro, data.writes.at[hover.i] + 9 / s.perMicro, lane.y + lane.h * 0.68, lane.h * 0.3, palette.ink, 1.5);
-    }
-  }
-
-  // votes draws each command of an acquire's last try as a line from its client, when it was
-  // sent, to its master, when the reply came.
-  votes(s, a) {
-    const {data, lanes, palette} = this.app, {attempts, votes} = data, ctx = this.ctx;
-    const client = lanes.lane('client', attempts.client[a]);
-    if (!client) return; // it is folded
-    for (let i = attempts.vote[a]; i < attempts.vote[a + 1]; i++) {
-      if (votes.tried[i]) continue; // an earlier try
-      const master = votes.master[i] >= 0 && lanes.lane('master', votes.master[i]);
-      if (!master) continue;
-      const reply = votes.code[i] % 3, colour = reply === 0 ? palette.holds : reply === 1 ? palette.soft : palette.unknown;
-      const x0 = s.x(votes.at[i] - votes.took[i]), x1 = s.x(votes.at[i]), y1 = master.y + master.h - 4;
-      if (Math.max(x0, x1) < s.gutter || Math.min(x0, x1) > s.width) continue;
-      ctx.strokeStyle = colour;
-      ctx.globalAlpha = 0.55;
-      ctx.lineWidth = 1;
-      ctx.setLineDash(reply === 2 ? [3, 3] : []);
-      ctx.beginPath();
-      ctx.moveTo(x0, client.y + 6);
-      ctx.lineTo(x1, y1);
-      ctx.stroke();
-      ctx.setLineDash([]);
-      ctx.globalAlpha = 1;
-      ctx.beginPath();
-      ctx.arc(x1, y1, 3.2, 0, 7);
-      ctx.fillStyle = reply === 0 ? colour : palette.panel;
-      ctx.fill();
-      ctx.lineWidth = 1.5;
-      ctx.stroke();
-    }
   }
 }

@@ -76,20 +76,21 @@ class Scale {
 }
 
 // Surface is a canvas that is as sharp as its screen and redrawn at most once a
-// frame.
+// frame; with `patient`, when nothing else is to be done.
 class Surface {
-  constructor(canvas, draw) {
+  constructor(canvas, draw, {printed = true, patient = false} = {}) {
     this.canvas = canvas;
     this.ctx = canvas.getContext('2d');
     this.draw = draw;
-    Surface.all.push(this);
+    this.soon = patient && window.requestIdleCallback ? (f) => requestIdleCallback(f, {timeout: 300}) : requestAnimationFrame;
+    if (printed) Surface.all.push(this);
     new ResizeObserver(() => this.redraw()).observe(canvas.parentElement);
   }
 
   redraw() {
     if (this.waiting) return;
     this.waiting = true;
-    requestAnimationFrame(() => {
+    this.soon.call(window, () => {
       this.waiting = false;
       const began = performance.now();
       this.paint();
@@ -110,6 +111,6 @@ class Surface {
   }
 }
 
-Surface.all = []; // of the page
+Surface.all = []; // of the page, as far as they are printed
 
 const gutterOf = (width) => width < 620 ? 52 : 92;

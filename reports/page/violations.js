@@ -1,4 +1,4 @@
-// How the timeline draws violations, and the time of the step that is shown.
+// How the timeline draws violations.
 
 Object.assign(Timeline.prototype, {
   // violations marks each one in its level's row and on the lanes of its clients.
@@ -37,22 +37,6 @@ Object.assign(Timeline.prototype, {
     this.countViolations(s);
   },
 
-  // cursor marks the time of the step that is shown.
-  cursor(s, height) {
-    const {cursor, palette} = this.app, ctx = this.ctx;
-    if (cursor === null || cursor < this.app.view.from || cursor > this.app.view.to) return;
-    const x = Math.round(s.x(cursor)), text = exactText(cursor);
-    ctx.fillStyle = palette.focus;
-    ctx.fillRect(x - 1, 0, 2, height);
-    ctx.font = `600 11px ${palette.sans}`;
-    const wide = ctx.measureText(text).width + 8, left = Math.min(Math.max(x - wide / 2, s.gutter), s.width - wide);
-    ctx.fillRect(left, 2, wide, 17);
-    ctx.fillStyle = palette.panel;
-    ctx.textAlign = 'left';
-    ctx.textBaseline = 'middle';
-    ctx.fillText(text, left + 4, 11);
-  },
-
   // marks draws the violations that are not explained: those of a level in its row, and on the
   // lanes of their clients. What shares pixels is drawn once.
   marks(s) {
@@ -74,7 +58,6 @@ Object.assign(Timeline.prototype, {
         if (lane) span('c' + c, lane.y + 1, 2, i, 2);
       }
       ctx.globalAlpha = 1;
-      if (this.isPicked('mark', i)) this.frame(s, marks.at[i], marks.until[i], rows.get(level) - 1, 15, palette.ink, 1.5);
     }
   },
 

@@ -79,3 +79,31 @@ func TestReadLate(t *testing.T) {
 		t.Errorf("a lease of 10 s, read after 3 s, ends in %v", l.Until().Sub(begun))
 	}
 }
+
+// TestLostSinceWhen: a process may say when a lease was over; that of a lock which promises no time
+// is over when it says so.
+func TestLostSinceWhen(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		lease string
+		when  int64
+		want  time.Duration // ago; -1: it is not recorded
+	}{
+		{"with the time", "", monotonic() - int64(2*time.Second), 2 * time.Second},
+		{"without", "", 0, -1},
+		{"without, of a lock that promises no time", workload.NoLease, 0, 0},
+	} {
+		got := time.Duration(-1)
+		client := &Client{leases: map[string]*lease{}, ended: map[string]error{}}
+		client.hello.Lease = c.lease
+		client.site.Lost = func(key, token string, cause error, at time.Time) {
+			if key == "k0" && token == "t" && cause.Error() == "it is gone" {
+				got = time.Since(at)
+			}
+		}
+		client.take(Message{Type: msgEnded, Key: "k0", Value: &history.Value{Token: "t"}, Error: "it is gone", When: c.when})
+		if (got < 0) != (c.want < 0) || (got-c.want).Abs() > time.Second {
+			t.Errorf("%s: it was lost %v ago, want %v", c.name, got, c.want)
+		}
+	}
+}

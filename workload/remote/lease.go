@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"lockpick/history"
 	"lockpick/redlock"
 	"lockpick/workload"
 )
@@ -87,7 +88,7 @@ func (c *Client) lasts(token string, m Message, invoked time.Time) time.Time {
 	case m.At != 0:
 		return m.until()
 	case c.hello.Lease == workload.NoLease:
-		return invoked.Add(forever)
+		return invoked.Add(history.Endless)
 	}
 	return c.attempted(token, invoked).Add(c.site.TTL)
 }
@@ -109,9 +110,6 @@ func (c *Client) attempted(token string, since time.Time) time.Time {
 	}
 	return began
 }
-
-// forever is the length of leases that have no end.
-const forever = 24 * time.Hour
 
 // shown returns a lease as the workload sees it: a Writer, if its client writes by itself.
 func (c *Client) shown(l *lease) workload.Lease {

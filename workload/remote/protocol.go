@@ -69,7 +69,8 @@ type Message struct {
 	// renewed and valid), and At is the machine's monotonic clock at that moment (ns).
 	Left time.Duration `json:"left,omitempty"`
 	At   int64         `json:"at,omitempty"`
-	// When is the machine's monotonic clock at the moment of the reply (of vote, ns).
+	// When is the machine's monotonic clock at the moment of the reply (of vote) or at which the
+	// lease was over (of ended), in ns.
 	When int64 `json:"when,omitempty"`
 }
 

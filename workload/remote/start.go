@@ -188,7 +188,7 @@ func (c *Client) take(m Message) {
 		}
 		c.site.Bent(to)
 	case msgEnded:
-		c.over(m.Key, m.Value.Token, errors.New(m.Error))
+		c.over(m)
 	default:
 		c.messages <- m
 	}
@@ -239,7 +239,11 @@ func clip(line []byte) []byte { return line[:min(len(line), 200)] }
 
 // over ends a lease that is known to be over; without a token, all leases on the key. The
 // message may come before the grant was read.
-func (c *Client) over(key, token string, cause error) {
+func (c *Client) over(m Message) {
+	key, token, cause := m.Key, m.Value.Token, errors.New(m.Error)
+	if c.site.Lost != nil && (m.When != 0 || c.hello.Lease == workload.NoLease) { // before the lease's context ends
+		c.site.Lost(key, token, cause, time.Now().Add(-m.ago()))
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	found := false

@@ -1,0 +1,51 @@
+package wholefile
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// writeNameless writes a file that has no name until it is complete. The error is
+// errors.ErrUnsupported, and nothing was written, if the file system has no such files.
+func writeNameless(path string, mode fs.FileMode, write func(*os.File) error) error {
+	dir := filepath.Dir(path)
+	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+	if err != nil { // whatever the reason: the other way tells it better
+		return errors.ErrUnsupported
+	}
+	f := os.NewFile(uintptr(fd), path)
+	defer f.Close()
+	name := fmt.Sprintf("/proc/self/fd/%d", fd)
+	if _, err := os.Stat(name); err != nil {
+		return errors.ErrUnsupported
+	}
+	if err := errors.Join(write(f), f.Chmod(mode)); err != nil {
+		return err
+	}
+	err = unix.Linkat(unix.AT_FDCWD, name, unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW)
+	if !errors.Is(err, fs.ErrExist) {
+		return named("link", path, err)
+	}
+	// A link replaces no file, so the complete file gets another name for a moment.
+	beside := filepath.Join(dir, fmt.Sprintf(".%s.%d%s", filepath.Base(path), rand.Uint64(), Suffix))
+	if err := unix.Linkat(unix.AT_FDCWD, name, unix.AT_FDCWD, beside, unix.AT_SYMLINK_FOLLOW); err != nil {
+		return named("link", beside, err)
+	}
+	if err := os.Rename(beside, path); err != nil {
+		return errors.Join(err, os.Remove(beside))
+	}
+	return nil
+}
+
+func named(op, path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &fs.PathError{Op: op, Path: path, Err: err}
+}

@@ -1,0 +1,12 @@
+//go:build !linux
+
+package wholefile
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// writeNameless is for Linux only.
+func writeNameless(string, fs.FileMode, func(*os.File) error) error { return errors.ErrUnsupported }

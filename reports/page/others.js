@@ -1,0 +1,44 @@
+// The violations that are not explained, in the list: so many at a time, when they are asked for.
+
+class Others {
+  constructor(app) {
+    this.app = app;
+    this.shown = 0;
+    this.atOnce = 500;
+    this.list = document.querySelector('ol.violations');
+    this.button = document.getElementById('more-violations');
+    if (!this.button) return;
+    this.button.addEventListener('click', () => this.more());
+    this.say();
+  }
+
+  say() {
+    const left = this.app.data.marks.n - this.shown;
+    this.button.parentNode.hidden = !left;
+    this.button.textContent = `Show ${left > this.atOnce ? `the next ${countText(this.atOnce)} of ` : ''}${plural(left, 'more violation')}`;
+  }
+
+  more() {
+    const {app} = this, {data} = app, {marks} = data, first = this.shown;
+    this.shown = Math.min(first + this.atOnce, marks.n);
+    const rows = document.createDocumentFragment();
+    for (let p = first; p < this.shown; p++) {
+      const i = marks.order.items[p], [level, property] = marks.kinds[marks.kind[i]], clients = marks.clients(i).map((c) => data.clients[c]);
+      const row = element('li'), button = element('button');
+      button.type = 'button';
+      button.tabIndex = -1;
+      button.append(element('span', exactText(marks.at[i]), 'when'), element('span', level, 'level'),
+        element('span', `${property} on ${data.keys[marks.key[i]] || '?'}` + (clients.length ? `: ${list(clients)}` : ''), 'text'));
+      button.addEventListener('click', () => {
+        app.mark(i);
+        document.getElementById('timeline').scrollIntoView({block: 'start'});
+      });
+      row.append(button);
+      rows.append(row);
+    }
+    const top = rows.firstChild;
+    this.list.append(rows);
+    this.say();
+    top.scrollIntoView({block: 'nearest'});
+  }
+}

@@ -1,0 +1,58 @@
+package workload
+
+import (
+	"time"
+
+	"lockpick/history"
+)
+
+// tenure is a lease and its key.
+type tenure struct {
+	lease Lease
+	key   string
+}
+
+// releases notes that the client holds no lease any more.
+func (c *client) releases() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.released = tenure{c.lease, c.key}
+	c.lease, c.key = nil, ""
+}
+
+// forgets notes that the client holds no lease, and knows of none that it held before.
+func (c *client) forgets() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.lease, c.key, c.released = nil, "", tenure{}
+}
+
+// leave records the end of the critical section: when its lock said that the lease is over, or
+// else now. A process says so in a message, which takes a while.
+func (c *client) leave(key string, lease Lease) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	op := history.Op{Process: c.name, Type: history.Info, F: history.FLeave, Key: key, Value: &history.Value{Token: lease.Token()}}
+	if !c.told {
+		c.w.record(op)
+		return
+	}
+	c.w.recorder.RecordAt(op, c.lost)
+}
+
+// hasLost records that the lock has said when the client's lease was over, or that which the client
+// released last: a process may have said so before it got the call.
+func (c *client) hasLost(key, token string, cause error, at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	of := tenure{c.lease, c.key}
+	if of.lease == nil {
+		of = c.released
+	}
+	if of.lease == nil || c.told || of.key != key || token != "" && of.lease.Token() != token {
+		return
+	}
+	c.told, c.lost = true, c.trueTime(at)
+	op := history.Op{Process: c.name, Type: history.Info, F: history.FLost, Key: key, Value: &history.Value{Token: of.lease.Token()}, Error: cause.Error()}
+	c.w.recorder.RecordAt(op, c.lost)
+}

@@ -3,6 +3,7 @@ package redlock_test
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 
 	"lockpick/cluster"
 	"lockpick/redlock"
+	"lockpick/redlock/protocol"
 )
 
 // connections counts the connections that a server has accepted.
@@ -312,5 +314,35 @@ func TestNestedReplies(t *testing.T) {
 	l := s.locks(redlock.WithTimeout(time.Second))
 	if _, err := l.TryLock(t.Context(), "k"); !errors.Is(err, redlock.ErrNoQuorum) {
 		t.Error(err)
+	}
+}
+
+// A script that ends in an error is no reason to distrust its master, however often it does: the
+// command that follows is executed.
+func TestScriptsThatFail(t *testing.T) {
+	s := newServer(t)
+	s.answers = func(words []string) string {
+		if strings.HasPrefix(words[0], "EVAL") {
+			return "-ERR Lua redis lib command arguments must be strings or integers script: 9ae111cca96dd8228fba9c263738360bbc99cb8e, on @user_script:1.\r\n"
+		}
+		return ""
+	}
+	client := redis.NewClient(&redis.Options{Addr: s.ln.Addr().String()})
+	defer client.Close()
+	masters, err := redlock.NewMasters([]*redis.Client{client})
+	must(t, err)
+	defer masters.(io.Closer).Close()
+	ask := func(cmd protocol.Command) (v protocol.Vote) {
+		for v = range masters.Begin(func(protocol.Vote) {}).Ask(t.Context(), cmd, nil, 10*time.Second) {
+		}
+		return v
+	}
+	for range 10 {
+		if v := ask(protocol.Command{Kind: protocol.Check, Script: protocol.CompareAndDelete, Keys: []string{"k"}, Args: []any{"t"}}); v.Err == nil || !strings.Contains(v.Err.Error(), "user_script") {
+			t.Fatal(v)
+		}
+	}
+	if v := ask(protocol.Command{Args: []any{"set", "k2", "t", "NX", "PX", 1000}}); v.Err != nil {
+		t.Error(v.Err)
 	}
 }

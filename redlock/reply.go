@@ -202,7 +202,13 @@ func answered(err error) bool {
 // serves says that a reply is that of a master that executes commands: if there is an
 // error, it is about this command only.
 func serves(err error) bool {
-	return err == nil || hasPrefix(err, "NOSCRIPT") || hasPrefix(err, "WRONGTYPE") || hasPrefix(err, "CROSSSLOT")
+	return err == nil || hasPrefix(err, "NOSCRIPT") || hasPrefix(err, "WRONGTYPE") || hasPrefix(err, "CROSSSLOT") || scriptFailed(err)
+}
+
+// scriptFailed says that a script ended in an error of its own: the master has run it. Redis
+// 7 names the script then, and leaves the code of a command's error (OOM) at the beginning.
+func scriptFailed(err error) bool {
+	return hasPrefix(err, "ERR ") && strings.Contains(err.Error(), " script: ") && strings.Contains(err.Error(), "on @user_script")
 }
 
 func hasPrefix(err error, prefix string) bool {

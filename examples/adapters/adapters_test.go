@@ -16,14 +16,13 @@ type adapter struct {
 	make    func(locktest.Env) (locktest.Lock, error)
 	masters int
 	real    bool
-	notices bool // that the master restarts, and ends the lease then: it is not convicted
 }
 
 var adapters = map[string]adapter{
-	"redsync":     {Redsync, 3, false, false},
-	"redislock":   {Redislock, 1, false, false},
-	"rueidislock": {Rueidislock, 1, true, true},
-	"go-zero":     {GoZero, 1, true, false},
+	"redsync":     {Redsync, 3, false},
+	"redislock":   {Redislock, 1, false},
+	"rueidislock": {Rueidislock, 1, true},
+	"go-zero":     {GoZero, 1, true},
 }
 
 // TestAdapter explores one adapter: TestEachAdapter runs it in a program of its own.
@@ -36,23 +35,32 @@ func TestAdapter(t *testing.T) {
 		locktest.Masters(a.masters), locktest.Persistence(os.Getenv("PERSISTENCE")), locktest.Faults("kill"), locktest.Schedules(300),
 	}
 	if a.real {
-		options = append(options, locktest.RealRedis(), locktest.For(20*time.Second))
+		enough := 20 * time.Second
+		if os.Getenv("PERSISTENCE") == "none" {
+			// It ends at the first violation, within seconds: rueidislock notices a restart after
+			// some milliseconds itself, so not each schedule shows one, and on a busy machine few.
+			enough = 5 * time.Minute
+		}
+		options = append(options, locktest.RealRedis(), locktest.For(enough))
 	}
 	locktest.Explore(t, a.make, options...)
 }
 
 // TestEachAdapter: a lock is convicted over masters that forget what they have granted when they
-// restart, unless it notices the restart, and not over masters that remember.
+// restart, and not over masters that remember.
 func TestEachAdapter(t *testing.T) {
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, a := range adapters {
+	for name := range adapters {
 		for _, persistence := range []string{"none", "always"} {
 			t.Run(name+"/"+persistence, func(t *testing.T) {
+				if adapters[name].real { // it mostly waits
+					t.Parallel()
+				}
 				dir := t.TempDir()
-				cmd := exec.CommandContext(t.Context(), program, "-test.run=^TestAdapter$", "-test.v", "-test.timeout=5m")
+				cmd := exec.CommandContext(t.Context(), program, "-test.run=^TestAdapter$", "-test.v", "-test.timeout=10m")
 				cmd.Dir, cmd.Env = dir, append(os.Environ(), "ADAPTER="+name, "PERSISTENCE="+persistence, "TMPDIR="+dir)
 				b, err := cmd.CombinedOutput()
 				out := string(b)
@@ -60,7 +68,7 @@ func TestEachAdapter(t *testing.T) {
 					t.Skipf("it was skipped:\n%s", out)
 				}
 				violated := strings.Contains(out, "L2 mutual-exclusion is violated")
-				if violated != (persistence == "none" && !a.notices) {
+				if violated != (persistence == "none") {
 					t.Errorf("violated: %v (%v)\n%s", violated, err, out)
 				}
 				if !violated && err != nil && !strings.Contains(out, "inconclusive") {

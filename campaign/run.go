@@ -294,7 +294,9 @@ func (c *campaign) runStages() (err error) {
 	if real {
 		defer context.AfterFunc(c.outer, c.interrupt)()
 		c.runtime.Go(func() { c.heartbeat(shown) })
-		c.runtime.Go(func() { c.reportProgress(shown, working) })
+		reported := make(chan struct{})
+		defer func() { hide(nil); <-reported }() // nothing is drawn over the verdict
+		c.runtime.Go(func() { defer close(reported); c.reportProgress(shown, working) })
 	} else {
 		c.runtime.Go(func() { c.pollInterrupt(shown, working) })
 	}

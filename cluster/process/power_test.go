@@ -17,15 +17,22 @@ import (
 // master that does not come back has lost all.
 func trial(t *testing.T, m *master, name string, writing time.Duration, strike func(context.Context) error) (acked, lost int) {
 	t.Helper()
-	c := newInspectionClient(m.now().addr)
+	c := newInspectionClient(m.now().addr, m.now().Password)
 	defer c.Close()
-	ended := make(chan int)
+	began, ended := make(chan struct{}), make(chan int)
 	go func() {
 		n := 0
 		for ; c.Set(context.Background(), fmt.Sprint(name, n), "1", 0).Err() == nil; n++ {
+			if n == 0 {
+				close(began)
+			}
 		}
 		ended <- n
 	}()
+	select {
+	case <-began: // an idle machine needs less than a millisecond
+	case <-time.After(10 * time.Second):
+	}
 	time.Sleep(writing)
 	must(t, strike)
 	acked = <-ended
@@ -131,7 +138,7 @@ func TestAPowerCutWhileTheAppendOnlyFileIsRewritten(t *testing.T) {
 	_, m := shimmed(t, "process", cluster.Config{Persistence: cluster.Always})
 	names, acked, lost := 0, 0, 0
 	for i := range 20 {
-		c := client(t, m.now().addr)
+		c := direct(t, m.now())
 		if err := c.BgRewriteAOF(t.Context()).Err(); err != nil {
 			t.Fatal(err)
 		}

@@ -70,6 +70,23 @@ func compileFlags() []string {
 	return flags
 }
 
+// shimFolder makes the directory of shims: in the user's cache, or in the folder of the masters'
+// data where there is no cache that can be written.
+func shimFolder() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err == nil {
+		dir := filepath.Join(cache, "lockpick")
+		if err = os.MkdirAll(dir, 0o755); err == nil {
+			return dir, nil
+		}
+	}
+	dir, other := dataFolder()
+	if other != nil {
+		return "", fmt.Errorf("make the directory for the fault shim: %w", errors.Join(err, other))
+	}
+	return dir, nil
+}
+
 const compileWithin = 30 * time.Second
 
 // ShimObject returns the path of the shim, which it builds if it was not built before.
@@ -78,23 +95,19 @@ func ShimObject(ctx context.Context) (_ string, err error) {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
 		return "", fmt.Errorf("the fault shim runs on Linux on x86-64 and arm64, and this is %s on %s", runtime.GOOS, runtime.GOARCH)
 	}
-	cache, err := os.UserCacheDir()
+	dir, err := shimFolder()
 	if err != nil {
-		return "", fmt.Errorf("find the cache directory for the fault shim: %w; set HOME or XDG_CACHE_HOME", err)
+		return "", err
 	}
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\x00%q\x00%q\x00", runtime.GOARCH, compileFlags(), os.Getenv("CC"))
 	h.Write(shimSource)
-	dir := filepath.Join(cache, "lockpick")
 	object := filepath.Join(dir, "shim-"+hex.EncodeToString(h.Sum(nil)[:8])+".so")
 	if strings.ContainsAny(object, " :") {
 		return "", fmt.Errorf("the fault shim would be %s, and a path with a space or a colon can not be preloaded; set XDG_CACHE_HOME to another directory", object)
 	}
 	if _, err := os.Stat(object); err == nil {
 		return object, nil
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("make the cache directory for the fault shim: %w; set XDG_CACHE_HOME to another directory", err)
 	}
 	scratch, remove, err := Scratch()
 	if err != nil {

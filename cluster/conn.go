@@ -1,8 +1,10 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"time"
@@ -97,11 +99,46 @@ func (c *conn) readRequests() {
 // readReplies reads the master's side into the link.
 func (c *conn) readReplies(upstream *net.TCPConn) {
 	defer c.link.wg.Done()
-	if c.read(upstream, &c.replies) {
+	closed, passed := c.introduce(upstream)
+	if passed {
+		closed = c.read(upstream, &c.replies)
+	}
+	if closed {
 		c.replies.put(item{kind: itemEnd})
 	} else {
 		c.replies.put(item{kind: itemReset})
 	}
+}
+
+// The link's own command on a connection, and the only reply after which it may be used.
+const (
+	authenticate = "AUTH %s\r\n"
+	authenticOK  = "+OK\r\n"
+)
+
+// introduce reads the reply to the link's own AUTH, and reports whether other replies may
+// follow. If not, closed is whether the master has ended the connection by closing its side. A
+// server that does not accept the password is not the link's master, or refuses connections: the
+// client gets what it has said, and nothing more, which it would take for the reply to another
+// command.
+func (c *conn) introduce(upstream *net.TCPConn) (closed, passed bool) {
+	if c.link.secret == "" {
+		return false, true
+	}
+	var said []byte
+	for !bytes.HasSuffix(said, []byte("\n")) && len(said) < chunkSize {
+		var one [1]byte // because what follows is the client's
+		if _, err := upstream.Read(one[:]); err != nil {
+			return errors.Is(err, io.EOF), false
+		}
+		said = append(said, one[0])
+	}
+	if string(said) == authenticOK {
+		return false, true
+	}
+	c.replies.put(item{kind: itemBytes, data: said})
+	upstream.Close()
+	return true, false
 }
 
 // read passes on everything that src sends. It returns whether src ended by closing its side.
@@ -340,6 +377,9 @@ func (c *conn) open() {
 	nc, err := d.DialContext(ctx, "tcp", l.master())
 	cancel()
 	l.starved(err)
+	if err == nil && l.secret != "" { // its reply is awaited with the others: the master may be paused
+		_, err = fmt.Fprintf(nc, authenticate, l.secret)
+	}
 
 	l.mu.Lock()
 	if err != nil {

@@ -21,6 +21,7 @@ import (
 // followed by the end.
 type TCPLink struct {
 	master func() string        // the master's current address; empty: nobody listens
+	secret string               // the masters' password; empty: none
 	lag    func() time.Duration // of each chunk of replies; nil: none
 	ln     net.Listener
 	ctx    context.Context // ends when the link is closed
@@ -38,18 +39,21 @@ type TCPLink struct {
 // or a refusal is immediate; only a full backlog takes longer.
 const dialTimeout = 3 * time.Second
 
-// NewLink listens on a free port of 127.0.0.1 and forwards to the master.
-func NewLink(master func() string) (*TCPLink, error) { return NewLaggingLink(master, nil) }
+// NewLink listens on a free port of 127.0.0.1 and forwards to the master. With a password it
+// authenticates each connection itself, so that clients need not know it.
+func NewLink(master func() string, password string) (*TCPLink, error) {
+	return NewLaggingLink(master, password, nil)
+}
 
 // NewLaggingLink makes a link that delays each chunk of replies by the result of lag; nil: no
 // delay.
-func NewLaggingLink(master func() string, lag func() time.Duration) (*TCPLink, error) {
+func NewLaggingLink(master func() string, password string, lag func() time.Duration) (*TCPLink, error) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("open a link to %s: listen on 127.0.0.1: %w", master(), err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	l := &TCPLink{master: master, lag: lag, ln: ln, ctx: ctx, cancel: cancel, conns: map[*conn]struct{}{}}
+	l := &TCPLink{master: master, secret: password, lag: lag, ln: ln, ctx: ctx, cancel: cancel, conns: map[*conn]struct{}{}}
 	l.wg.Add(1)
 	go l.accept()
 	return l, nil

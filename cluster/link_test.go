@@ -331,7 +331,7 @@ func TestLinkKeepsOrderAndBytes(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := newWitness(t, true)
 		defer w.ln.Close()
-		l, err := NewLink(w.addr)
+		l, err := NewLink(w.addr, "")
 		if err != nil {
 			r.Fatal(err)
 		}

@@ -202,6 +202,7 @@ func (c *container) run(ctx context.Context) error {
 		// the data and switches to another user if it is started as root.
 		Entrypoint: []string{"redis-server"},
 		Cmd: append([]string{
+			insideHome + "/" + process.Settings,
 			"--bind", bind, "--port", port, "--protected-mode", "no",
 			"--daemonize", "no", "--dir", insideData, "--logfile", insideLog,
 		}, c.flags...),

@@ -169,7 +169,7 @@ func TestSweepRemovesWhatADeadHarnessLeftAndNothingElse(t *testing.T) {
 			})
 		}
 		for _, addr := range living.addrs {
-			if _, err := probe(within(t, 5*time.Second), addr); err != nil {
+			if _, err := probe(within(t, 5*time.Second), addr, living.password); err != nil {
 				t.Errorf("a living one's master: %v", err)
 			}
 		}

@@ -39,7 +39,7 @@ func (g *group) replicate(ctx context.Context, m *master, sites []Site, engine B
 		}
 	}
 	for _, s := range m.servers() {
-		feed, err := cluster.NewLaggingLink(func() string { return m.now().addr }, func() time.Duration { return cluster.Lag(rand.Float64()) })
+		feed, err := cluster.NewLaggingLink(func() string { return m.now().addr }, g.password, func() time.Duration { return cluster.Lag(rand.Float64()) })
 		if err != nil {
 			return err
 		}

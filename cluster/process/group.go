@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -16,16 +17,17 @@ import (
 
 // group is the Cluster of the drivers with real masters.
 type group struct {
-	driver  string
-	version string
-	root    string // a directory with one for each master's data
-	alive   locked // unlocks root
-	say     func(format string, args ...any)
-	life    context.Context // ends with Close
-	end     context.CancelFunc
-	masters []*master
-	shim    error  // why the faults of the shim are not available; nil if they are
-	after   func() // what the driver does last
+	driver   string
+	version  string
+	root     string // a directory with one for each master's data
+	password string // of all servers
+	alive    locked // unlocks root
+	say      func(format string, args ...any)
+	life     context.Context // ends with Close
+	end      context.CancelFunc
+	masters  []*master
+	shim     error  // why the faults of the shim are not available; nil if they are
+	after    func() // what the driver does last
 
 	mu     sync.Mutex
 	closed bool
@@ -45,9 +47,14 @@ type Site struct {
 	Port       int    // directory for everything of the server except its log
 	Home       string // directory that holds what the server has but its log
 	Log        string // file; it exists
+	Password   string // which the server asks for; Settings has it
 	Shim       string // the shared object to load; empty: none
 	Replicated bool   // it must be able to reach other servers
 }
+
+// Settings is the file for the server's password, which a command line would show to every
+// user of the machine.
+const Settings = "redis.conf"
 
 func (s Site) data() string    { return filepath.Join(s.Home, "data") }
 func (s Site) shimDir() string { return filepath.Join(s.Home, "shim") }
@@ -58,7 +65,7 @@ type Build func(Site) Engine
 // Open starts the masters, after the driver has prepared what it needs. shim is the object of
 // the fault shim, or why there is none.
 func Open(ctx context.Context, cfg cluster.Config, driver string, engine Build, shim string, why error, after func()) (cluster.Cluster, error) {
-	g := &group{driver: driver, after: after, links: map[linkKey]*cluster.TCPLink{}, shim: why}
+	g := &group{driver: driver, after: after, password: rand.Text(), links: map[linkKey]*cluster.TCPLink{}, shim: why}
 	g.life, g.end = context.WithCancel(context.Background())
 	g.close = sync.OnceValue(g.remove)
 	g.say = cfg.Progress
@@ -123,7 +130,7 @@ func (g *group) startAll(ctx context.Context, cfg cluster.Config, engine Build, 
 	for i := range g.masters {
 		sites := make([]Site, each)
 		for k := range sites {
-			s := Site{Name: fmt.Sprintf("m%d", i+1), Port: ports[i*each+k], Shim: shim, Replicated: each > 1}
+			s := Site{Name: fmt.Sprintf("m%d", i+1), Port: ports[i*each+k], Shim: shim, Replicated: each > 1, Password: g.password}
 			if k > 0 {
 				s.Name += fmt.Sprintf("r%d", k)
 			}
@@ -160,6 +167,10 @@ func (g *group) first(ctx context.Context, s Site, engine Build) (*master, error
 func (g *group) launch(ctx context.Context, s Site, engine Build) (*server, error) {
 	if err := os.MkdirAll(s.data(), 0o755); err != nil {
 		return nil, fmt.Errorf("make the data directory of %s: %w", s.Name, err)
+	}
+	settings := []byte("requirepass " + s.Password + "\n")
+	if err := os.WriteFile(filepath.Join(s.Home, Settings), settings, 0o600); err != nil {
+		return nil, fmt.Errorf("write the settings of %s: %w", s.Name, err)
 	}
 	log := serverLog{s.Log}
 	if err := log.create(); err != nil {
@@ -254,7 +265,7 @@ func (g *group) Link(client string, master int) (cluster.Link, error) {
 	if l, ok := g.links[w]; ok {
 		return l, nil
 	}
-	l, err := cluster.NewLink(func() string { return g.masters[master].addrFor(client) })
+	l, err := cluster.NewLink(func() string { return g.masters[master].addrFor(client) }, g.password)
 	if err != nil {
 		return nil, fmt.Errorf("link %s to %s: %w", client, g.masters[master].name, err)
 	}

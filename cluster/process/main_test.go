@@ -40,17 +40,17 @@ func beHarness(driver string) int {
 	}
 	defer c.Close()
 	g := c.(*group)
-	fmt.Println(g.root, g.masters[0].now().addr, g.masters[1].now().addr)
+	fmt.Println(g.root, g.password, g.masters[0].now().addr, g.masters[1].now().addr)
 	io.Copy(io.Discard, os.Stdin)
 	return 0
 }
 
 // harness is a running copy of the test binary that has masters of its own.
 type harness struct {
-	cmd   *exec.Cmd
-	stdin io.Closer
-	root  string
-	addrs []string
+	cmd            *exec.Cmd
+	stdin          io.Closer
+	root, password string
+	addrs          []string
 }
 
 func startHarness(t *testing.T, driver string) *harness {
@@ -76,10 +76,10 @@ func startHarness(t *testing.T, driver string) *harness {
 	})
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	f := strings.Fields(line)
-	if err != nil || len(f) != 3 {
+	if err != nil || len(f) != 4 {
 		t.Fatalf("the harness said %q, %v", line, err)
 	}
-	h.root, h.addrs = f[0], f[1:]
+	h.root, h.password, h.addrs = f[0], f[1], f[2:]
 	return h
 }
 

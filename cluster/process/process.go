@@ -40,6 +40,7 @@ func Start(ctx context.Context, cfg cluster.Config) (cluster.Cluster, error) {
 func processes(s *spawner, path string, flags []string) Build {
 	return func(at Site) Engine {
 		args := append([]string{
+			filepath.Join(at.Home, Settings),
 			"--bind", "127.0.0.1", "--port", strconv.Itoa(at.Port),
 			"--protected-mode", "no", "--daemonize", "no", "--dir", at.data(),
 		}, flags...)

@@ -88,7 +88,7 @@ func parseInfo(text string) ServerInfo {
 // probe asks a server, on a connection of its own, whether it is ready and which one it is. It
 // uses no client library, because that would retry, negotiate and pool, and a probe must report
 // the current state.
-func probe(ctx context.Context, addr string) (ServerInfo, error) {
+func probe(ctx context.Context, addr, password string) (ServerInfo, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "tcp", addr)
 	if err != nil {
@@ -96,15 +96,21 @@ func probe(ctx context.Context, addr string) (ServerInfo, error) {
 	}
 	defer c.Close()
 	defer context.AfterFunc(ctx, func() { c.SetDeadline(time.Unix(1, 0)) })()
-	if _, err := io.WriteString(c, "PING\r\nINFO server\r\n"); err != nil {
+	if _, err := io.WriteString(c, "AUTH "+password+"\r\nPING\r\nINFO server\r\n"); err != nil {
 		return ServerInfo{}, err
 	}
 	r := bufio.NewReader(c)
+	switch accepted, err := r.ReadString('\n'); {
+	case err != nil:
+		return ServerInfo{}, err
+	case accepted != "+OK\r\n":
+		return ServerInfo{}, fmt.Errorf("%w: %s", errOtherPassword, strings.TrimSpace(accepted))
+	}
 	pong, err := r.ReadString('\n')
 	if err != nil {
 		return ServerInfo{}, err
 	}
-	if pong != "+PONG\r\n" { // it loads its data, or needs a password
+	if pong != "+PONG\r\n" { // it loads its data
 		return ServerInfo{}, fmt.Errorf("PING: %s", strings.TrimSpace(pong))
 	}
 	head, err := r.ReadString('\n')
@@ -122,15 +128,19 @@ func probe(ctx context.Context, addr string) (ServerInfo, error) {
 	return parseInfo(string(body)), nil
 }
 
+// errOtherPassword says that a server does not have the password of this harness's servers.
+var errOtherPassword = errors.New("it does not accept the password of the masters")
+
 // lookTimeout bounds each step of a snapshot. A healthy master answers in far less time, and
 // another one must not delay the caller.
 const lookTimeout = time.Second
 
 // newInspectionClient returns the client for snapshots. It does not retry, because retries
 // would hide what snapshots are meant to show.
-func newInspectionClient(addr string) *redis.Client {
+func newInspectionClient(addr, password string) *redis.Client {
 	return redis.NewClient(&redis.Options{
 		Addr:                     addr,
+		Password:                 password,
 		Protocol:                 2,
 		MaxRetries:               -1,
 		DialerRetries:            1,

@@ -180,7 +180,7 @@ func (s *server) start(ctx context.Context) error {
 		return s.failed(from, err)
 	}
 	s.mu.Lock()
-	s.ready, s.info, s.client = true, info, newInspectionClient(s.addr)
+	s.ready, s.info, s.client = true, info, newInspectionClient(s.addr, s.Password)
 	s.deaths.expected = false
 	s.mu.Unlock()
 	go s.watchForUnexpectedEnd(exited, info.runID)
@@ -216,11 +216,13 @@ func (s *server) awaitReady(ctx context.Context, exited <-chan struct{}) (Server
 	var last error
 	for {
 		try, done := context.WithTimeout(ctx, time.Second)
-		info, err := probe(try, s.addr)
+		info, err := probe(try, s.addr, s.Password)
 		done()
 		switch {
 		case ended(exited):
 			return ServerInfo{}, errors.New("the server ended before it answered PING")
+		case errors.Is(err, errOtherPassword):
+			return ServerInfo{}, fmt.Errorf("%w: %s is answered by another server: %w", ErrPortTaken, s.addr, err)
 		case err == nil && s.engine.Owns(info):
 			return info, nil
 		case err == nil:

@@ -74,7 +74,6 @@ const benchConns, benchSets = 20, 200
 // benched is a server that is asked for SETs.
 type benched struct {
 	cluster *group
-	addr    string
 	conns   []net.Conn
 	info    *bufio.Reader // of the first connection, beside the SETs
 }
@@ -86,14 +85,8 @@ func benchMaster(b *testing.B, p cluster.Persistence) *benched {
 	}
 	b.Cleanup(func() { c.Close() })
 	x := &benched{cluster: c.(*group)}
-	x.addr = x.cluster.masters[0].now().addr
 	for range 1 + benchConns {
-		conn, err := net.Dial("tcp", x.addr)
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Cleanup(func() { conn.Close() })
-		x.conns = append(x.conns, conn)
+		x.conns = append(x.conns, dial(b, x.cluster.masters[0].now()))
 	}
 	x.info = bufio.NewReader(x.conns[0])
 	return x

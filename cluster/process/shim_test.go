@@ -64,7 +64,7 @@ func TestWithoutACompilerTheReasonIsGivenAndAllElseWorks(t *testing.T) {
 		if m.State() != cluster.Up {
 			t.Fatal("a power cut that can not be had killed it")
 		}
-		set(t, client(t, m.now().addr), "a", "1")
+		set(t, direct(t, m.now()), "a", "1")
 		must(t, m.Kill, m.Start)
 		if _, ok := stored(t, m, "a"); !ok {
 			t.Error("what was stored is lost")
@@ -114,7 +114,7 @@ func TestAServerThatTheShimDoesNotWorkIn(t *testing.T) {
 				t.Errorf("the reason is %v", err)
 			}
 			must(t, g.masters[0].Kill, g.masters[0].Start)
-			set(t, client(t, g.masters[0].now().addr), "a", "1")
+			set(t, direct(t, g.masters[0].now()), "a", "1")
 		})
 	}
 }

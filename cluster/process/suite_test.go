@@ -70,13 +70,35 @@ func start(t *testing.T, driver string, cfg cluster.Config) *group {
 func one(t *testing.T, driver string, p cluster.Persistence) (*group, *master, *redis.Client) {
 	t.Helper()
 	g := start(t, driver, cluster.Config{Masters: 1, Persistence: p})
-	return g, g.masters[0], client(t, g.masters[0].now().addr)
+	return g, g.masters[0], direct(t, g.masters[0].now())
 }
 
+// client is a client of a link.
 func client(t *testing.T, addr string) *redis.Client {
 	t.Helper()
-	c := newInspectionClient(addr)
+	c := newInspectionClient(addr, "")
 	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// direct is a client of a server that no link is in the way of.
+func direct(t *testing.T, s *server) *redis.Client {
+	t.Helper()
+	c := newInspectionClient(s.addr, s.Password)
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// dial connects to a server that no link is in the way of.
+func dial(t testing.TB, s *server) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	wiretest.Say(t, c, "AUTH "+s.Password+"\r\n")
+	wiretest.Hear(t, c, "+OK\r\n")
 	return c
 }
 
@@ -126,7 +148,7 @@ func TestPersistenceKeepsWhatItPromises(t *testing.T) {
 					t.Errorf("after SIGTERM: kept %v, want %v", kept, keeps[p].shutdown)
 				}
 				must(t, m.Kill, m.Start) // a server of RDB has just read a snapshot: let it forget
-				c = client(t, m.now().addr)
+				c = direct(t, m.now())
 				set(t, c, "b", "1")
 				must(t, m.Kill, m.Start)
 				if _, kept := stored(t, m, "b"); kept != keeps[p].kill {
@@ -164,13 +186,9 @@ func TestAPausedMasterAppliesLateRequests(t *testing.T) {
 
 func TestAMasterKilledWhilePausedAppliesNothingMore(t *testing.T) {
 	eachDriver(t, func(t *testing.T, driver string) {
-		_, m, direct := one(t, driver, cluster.Always)
-		set(t, direct, "before", "1")
-		c, err := net.Dial("tcp", m.now().addr)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
+		_, m, client := one(t, driver, cluster.Always)
+		set(t, client, "before", "1")
+		c := dial(t, m.now())
 		wiretest.Say(t, c, "PING\r\n")
 		wiretest.Hear(t, c, "+PONG\r\n")
 		must(t, m.Pause)
@@ -200,7 +218,7 @@ func TestAHeldLinkDeliversARequestAfterItsClientGaveUp(t *testing.T) {
 			t.Fatal("a client has one link to a master")
 		}
 		l.Set(cluster.LinkFault{Requests: cluster.Hold, Replies: cluster.Hold})
-		c := newInspectionClient(l.Addr())
+		c := newInspectionClient(l.Addr(), "")
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		// Without its handshake, whose replies go-redis waits for.
@@ -431,7 +449,7 @@ func TestATakenPortIsReplacedAtTheFirstStart(t *testing.T) {
 				taken = ln.Addr().String()
 			}
 			_, port, _ := net.SplitHostPort(taken)
-			s := Site{Name: "x" + port, Home: filepath.Join(g.root, "x"+port), Log: filepath.Join(g.root, "x.log")}
+			s := Site{Name: "x" + port, Home: filepath.Join(g.root, "x"+port), Log: filepath.Join(g.root, "x.log"), Password: g.password}
 			fmt.Sscan(port, &s.Port)
 			m, err := g.first(within(t, time.Minute), s, anotherBuild(t, g))
 			if m != nil {

@@ -1,0 +1,94 @@
+package cluster
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"lockpick/internal/wiretest"
+)
+
+// guarded is a server that answers AUTH with a line of its own, and echoes everything else.
+func guarded(t *testing.T, reply string) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { ln.Close() })
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				r := bufio.NewReader(c)
+				for {
+					line, err := r.ReadString('\n')
+					if err != nil {
+						return
+					}
+					if strings.HasPrefix(line, "AUTH ") {
+						line = strings.ReplaceAll(reply, "PASSWORD", strings.TrimSpace(strings.TrimPrefix(line, "AUTH ")))
+					}
+					if _, err := io.WriteString(c, line); err != nil {
+						return
+					}
+				}
+			}()
+		}
+	}()
+	return ln.Addr().String()
+}
+
+func guardedLink(t *testing.T, reply string) *TCPLink {
+	t.Helper()
+	addr := guarded(t, reply)
+	l, err := NewLink(func() string { return addr }, "the-password")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	return l
+}
+
+// A client of a link neither sends the masters' password nor sees the reply to it.
+func TestLinkAuthenticates(t *testing.T) {
+	l := guardedLink(t, "+OK\r\n")
+	for range 3 {
+		c := dial(t, l)
+		wiretest.Say(t, c, "PING\r\n")
+		wiretest.Hear(t, c, "PING\r\n")
+	}
+	if got := l.Counts(); got != (LinkCounts{Passed: 36}) {
+		t.Errorf("counts %+v; want 36 passed", got)
+	}
+}
+
+// What a server says that does not accept the password is the last thing that the client hears:
+// otherwise each reply would be taken for that to the command before.
+func TestLinkToAnotherServerEnds(t *testing.T) {
+	l := guardedLink(t, "-ERR no password but PASSWORD\r\n")
+	c := dial(t, l)
+	wiretest.Say(t, c, "PING\r\n")
+	if said, err := io.ReadAll(c); string(said) != "-ERR no password but the-password\r\n" {
+		t.Errorf("%q, %v", said, err)
+	}
+}
+
+// The reply to the password is no item of the link: while replies are dropped it is not missed.
+func TestLinkAuthenticatesDuringFaults(t *testing.T) {
+	l := guardedLink(t, "+OK\r\n")
+	l.Set(LinkFault{Requests: Hold, Replies: Hold})
+	c := dial(t, l)
+	wiretest.Say(t, c, "PING\r\n")
+	eventually(t, "the request is held", func() bool { return l.Counts().Held == 6 })
+	l.Set(LinkFault{Replies: Hold})
+	eventually(t, "the reply is held", func() bool { return l.Counts().Held == 12 })
+	l.Set(LinkFault{})
+	wiretest.Hear(t, c, "PING\r\n")
+}

@@ -106,7 +106,7 @@ func (s Store) RemoveDanglingLatest() error {
 // Find returns the folder of a run, given its path, its name in the store, or "latest".
 func (s Store) Find(run string) (string, error) {
 	for _, dir := range []string{run, filepath.Join(s.Dir, run)} {
-		if _, err := os.Stat(filepath.Join(dir, HistoryFile)); err == nil {
+		if _, err := history.Find(filepath.Join(dir, HistoryFile)); err == nil {
 			return dir, nil
 		}
 	}
@@ -124,7 +124,7 @@ func (s Store) Runs() ([]string, error) {
 	}
 	var runs []string
 	for _, e := range entries {
-		if _, err := os.Stat(filepath.Join(s.Dir, e.Name(), HistoryFile)); err == nil && e.IsDir() {
+		if _, err := history.Find(filepath.Join(s.Dir, e.Name(), HistoryFile)); err == nil && e.IsDir() {
 			runs = append(runs, e.Name())
 		}
 	}
@@ -195,6 +195,25 @@ func (s Store) Open(name string) (scenario Scenario, dir string, err error) {
 		err = fmt.Errorf("the run %s has no %s", name, ScenarioFile)
 	}
 	return scenario, dir, err
+}
+
+// compressFrom is the size from which histories are compressed, to a tenth of it and less. Shorter
+// ones stay files that every editor shows.
+const compressFrom = 16 << 20
+
+// CompressLong compresses the history of a run that has ended and is judged, if it is long. All that
+// read histories find it by its plain name, too.
+func CompressLong(dir string, r *Result) error {
+	path := filepath.Join(dir, HistoryFile)
+	info, err := os.Stat(path)
+	if err != nil || info.Size() < compressFrom {
+		return err
+	}
+	compressed, err := history.Compress(path)
+	if err == nil {
+		r.History = compressed
+	}
+	return err
 }
 
 // Add stores a history that was kept in memory as a new run, judges it, and keeps the result

@@ -15,6 +15,7 @@ import (
 
 	"lockpick/campaign"
 	"lockpick/claims"
+	"lockpick/history"
 	"lockpick/history/fault"
 	"lockpick/reports"
 	"lockpick/workload"
@@ -181,8 +182,10 @@ func tellStory(path string, number int) error {
 
 // historyOf finds the history of an argument: a file, or a run.
 func historyOf(store campaign.Store, name string) (string, error) {
-	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
-		return name, nil
+	if found, err := history.Find(name); err == nil {
+		if info, err := os.Stat(found); err == nil && info.Mode().IsRegular() {
+			return found, nil
+		}
 	}
 	dir, err := store.Find(name)
 	if err != nil {

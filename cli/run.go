@@ -204,6 +204,9 @@ func runScenario(ctx context.Context, s campaign.Scenario, store campaign.Store,
 	if err := writeReport(dir, h, r); err != nil {
 		return err
 	}
+	if err := campaign.CompressLong(dir, r); err != nil {
+		fmt.Fprintf(os.Stderr, "lockpick: the history stays as it was written: %v\n", err)
+	}
 	if err := out.print(h, r); err != nil {
 		return err
 	}

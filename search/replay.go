@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"os"
+	"io"
 	"path/filepath"
 
 	"lockpick/campaign"
@@ -44,7 +44,8 @@ func Replay(ctx context.Context, how ReplayOptions, opt campaign.Options) (*Repl
 	if len(levels) == 0 {
 		levels = s.Properties
 	}
-	s.Properties, s.StopOnViolation = levels, true
+	s.Properties = levels
+	s.StopOnViolation = s.StopOnViolation || s.Driver != campaign.Sim // a simulated run is the same to its end
 	out := &ReplayResult{worst: campaign.Conclusion{Verdict: checker.Holds}}
 	for i := range max(how.Attempts, 1) {
 		dir, h, r, err := campaign.Run(ctx, s, opt)
@@ -98,16 +99,26 @@ func (r *ReplayResult) Conclude() campaign.Conclusion {
 	return r.worst
 }
 
+// content reads the history of a run, compressed or not.
+func content(dir string) ([]byte, error) {
+	in, err := history.Open(filepath.Join(dir, campaign.HistoryFile))
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	return io.ReadAll(in)
+}
+
 // SameHistory compares the records of two runs byte by byte, except for the headers, which
 // contain versions. difference describes the first difference, or is "".
 func SameHistory(one, other string) (difference string, err error) {
-	a, err := os.ReadFile(filepath.Join(one, campaign.HistoryFile))
+	a, err := content(one)
 	if err != nil {
-		return "", fmt.Errorf("store: %w", err)
+		return "", err
 	}
-	b, err := os.ReadFile(filepath.Join(other, campaign.HistoryFile))
+	b, err := content(other)
 	if err != nil {
-		return "", fmt.Errorf("store: %w", err)
+		return "", err
 	}
 	x, y := bytes.Split(a, []byte("\n")), bytes.Split(b, []byte("\n"))
 	for i := 1; i < min(len(x), len(y)); i++ {

@@ -25,8 +25,12 @@ const resourcesEvery = 500 * time.Millisecond
 // program killed, or that ended by itself, is not a fault that the lock was meant to survive.
 func (c *campaign) watchDeaths(ctx context.Context) {
 	c.announceDescriptors()
+	clock := newHostClock(c.opt.ahead)
+	looked := c.now()
 	for n := 1; c.runtime.Sleep(ctx, deathsEvery) == nil; n++ {
 		c.recordDeaths()
+		c.recordStep(clock, looked)
+		looked = c.now()
 		if n%int(resourcesEvery/deathsEvery) == 0 {
 			c.checkDescriptors()
 			c.checkHistory()
@@ -69,11 +73,15 @@ func (c *campaign) recordDeaths() {
 
 var errNoMajority = errors.New("a majority of masters died, and no fault did that")
 
-// foreignDeaths reports masters that died although no fault ended them.
+// foreignDeaths reports masters that died although no fault ended them, and steps of the machine's clock.
 func foreignDeaths(ops []history.Op) []string {
 	var notes []string
 	for i := range ops {
-		if op := &ops[i]; op.F == history.FDied {
+		op := &ops[i]
+		if op.F == history.FStepped {
+			notes = append(notes, fmt.Sprintf("the machine's clock changed at %.1fs: %s; what depends on it proves nothing about the lock", op.Time.Seconds(), op.Error))
+		}
+		if op.F == history.FDied {
 			notes = append(notes, fmt.Sprintf("master %s died at %.1fs: %s; what depends on it proves nothing about the lock", op.Process, op.Time.Seconds(), op.Error))
 		}
 	}

@@ -36,7 +36,8 @@ type Options struct {
 	Live     func(Status)                     // called a few times a second while the clients work; may be nil
 	Client   []string                         // the command that runs as a client process, such as lockpick client
 
-	slow func(io.Writer) io.Writer // for tests: the history is written through it
+	slow  func(io.Writer) io.Writer // for tests: the history is written through it
+	ahead func() time.Duration      // for tests: the machine's clock beside the monotonic one; nil: wallAhead
 }
 
 // Status is the progress of a run.

@@ -146,6 +146,10 @@ func (m *maker) harness() {
 			m.add(m.now, pick(m, m.masters).name, history.FDied, history.Info, "", nil).Error = "gone"
 		}
 	case 1:
+		if m.chance(30) {
+			m.add(m.now, history.Harness, history.FStepped, history.Info, "", &history.Value{Took: m.ticks(3)}).Error = "set"
+			return
+		}
 		if m.chance(50) {
 			m.add(m.now, history.Harness, history.FInterrupted, history.Info, "", nil).Error = "interrupt"
 		}

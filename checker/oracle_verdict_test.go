@@ -65,7 +65,7 @@ func (o *oracle) conclude(f finding) opinion {
 	x := opinion{rows: f.rows, found: len(f.found) > 0}
 	died := never
 	for _, op := range o.ops {
-		if op.F == history.FDied {
+		if op.F == history.FDied || op.F == history.FStepped {
 			took := 2 * time.Second
 			if op.Value.Took > 0 {
 				took = op.Value.Took

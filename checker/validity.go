@@ -367,20 +367,21 @@ func (r *run) tried() string {
 	return fmt.Sprintf("%s took effect (%s)", count(effective, "fault", "faults"), strings.Join(kinds, ", "))
 }
 
-// death is the death of a master that no fault caused.
+// death is the death of a master that no fault caused, or a step of the machine's clock, by which
+// masters forget keys too early or too late.
 type death struct {
-	from time.Duration // since when it may have been dead; no time of the run, if none died
-	how  string        // a clause; "" if none died
+	from time.Duration // since when it may have been so; no time of the run, if nothing of that kind happened
+	how  string        // a clause; "" if nothing did
 }
 
 // deathNotice is the longest time from a death to its detection, if the history does not say.
 const deathNotice = 2 * time.Second
 
-// foreignDeath is the first death that no fault caused.
+// foreignDeath is the first of them.
 func foreignDeath(ops []history.Op) death {
 	for i := range ops {
 		op := &ops[i]
-		if op.F != history.FDied {
+		if op.F != history.FDied && op.F != history.FStepped {
 			continue
 		}
 		noticed := deathNotice
@@ -388,6 +389,9 @@ func foreignDeath(ops []history.Op) death {
 			noticed = op.Value.Took
 		}
 		how := fmt.Sprintf("%s died at %s, which no fault of this run caused", op.Process, at(op.Time))
+		if op.F == history.FStepped {
+			how = fmt.Sprintf("somebody set the clock of the machine at %s", at(op.Time))
+		}
 		if op.Error != "" {
 			how += " (" + op.Error + ")"
 		}

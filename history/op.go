@@ -35,6 +35,7 @@ const (
 	FHealed   = "healed"   // nemesis: every fault has ended; the final acquisitions follow
 
 	FDied        = "died"        // master: its process ended, or another one replaced it, without a fault (info, error: what was seen)
+	FStepped     = "stepped"     // harness: somebody set the clock of its machine, which is its masters', too (info, error: by how much; Took: it was not so that long before)
 	FHung        = "hung"        // client: a call did not return within its deadline and a bound (info: Command, Took; Evidence: the stack)
 	FPanicked    = "panicked"    // client: the lock panicked (info, error: the panic's value; Command; Evidence: the stack)
 	FInterrupted = "interrupted" // harness: it was told to stop, and cancelled running operations (info, error: by what)

@@ -104,7 +104,7 @@ func (c *checks) op(op *Op, index, line int, alien []string) error {
 // knownOperations are all operations except those of the nemesis.
 var knownOperations = []string{
 	FAcquire, FExtend, FRelease, FEnter, FLeave, FLost, FRead, FWrite, FMark, FApply, FVote, FPaused, FCrash, FClock, FLook, FState, FStall,
-	FDied, FHung, FPanicked, FInterrupted, FEnd,
+	FDied, FStepped, FHung, FPanicked, FInterrupted, FEnd,
 }
 
 // check says what a value must not be.

@@ -7,13 +7,14 @@
 # make module-path TO=example.org/you/lockpick  rename the module everywhere
 # make claims the catalogue of claims (ARGS="--driver process --evidence unexpected")
 # make torture the harness itself: ended at 1,200 random moments (FOR=28m, at most)
+# make soak   24 hours of virtual time and one of real time with 50 clients: does memory grow?
 # make stress the lock under faults for 15 minutes (FOR=1h for longer)
 # make bench  the benchmarks, and the lock beside others (ARGS="-rounds 3 -only pairs")
 # make nightly  what takes hours: correct locks in many more random configurations and schedules,
 #               the checkers beside their oracle on a million random histories, all planted faults
 #               in them, a history of 10,000,000 lines, an audit of every lock with the whole battery,
-#               and estimates of risks beside simulations of all that happens
-.PHONY: run check test torture nightly lint docs release image module-path scoreboard claims stress bench setup-run setup-test
+#               and estimates of risks beside simulations of all that happens; known vulnerabilities
+.PHONY: run check test torture soak nightly lint docs release image module-path scoreboard claims stress bench setup-run setup-test
 
 GO ?= go
 # Modules of their own, so that the lock and the harness depend on nothing of theirs.
@@ -67,6 +68,7 @@ nightly: setup-test
 	$(GO) test ./audit -run '^TestWholeAudits$$' -count=1 -timeout 3h -v -audit.whole
 	$(GO) test ./risk -run '^TestEstimateAgreesWithDirectSimulation$$' -count=1 -timeout 2h -v -risk.setups=200
 	cd examples/own-lock && $(GO) test -count=1 -timeout 2h -v -all-bugs
+	@for module in . $(MODULES); do echo "govulncheck $$module"; (cd $$module && $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...) || exit 1; done
 
 # Static binaries. What a system lacks (Windows: real masters) lockpick doctor says there.
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
@@ -112,6 +114,12 @@ DOCKER_KILLS ?= 200
 torture: FOR ?= 28m
 torture: setup-test
 	$(GO) test ./cli -run '^TestTorture$$' -count=1 -timeout 1h -v -torture.kills=$(KILLS) -torture.docker=$(DOCKER_KILLS) -torture.for=$(FOR) -torture.aside=3
+
+# Two long runs, and whether they need more memory at their end than after a quarter.
+VIRTUAL ?= 24h
+REAL ?= 1h
+soak: setup-test
+	$(GO) test ./cli -run '^TestSoak$$' -count=1 -timeout 12h -v -soak.virtual=$(VIRTUAL) -soak.real=$(REAL)
 
 stress: FOR ?= 15m
 stress: setup-run

@@ -3,10 +3,13 @@ package process
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Masters' data is in folders that only this user can write: nobody else can put a file there
@@ -64,11 +67,10 @@ func ownFolder(path string) error {
 	case info.Mode().Perm()&0o077 != 0:
 		return fmt.Errorf("%s can be used by others (mode %v): chmod 700 %s", path, info.Mode().Perm(), path)
 	}
-	probe, err := os.CreateTemp(path, "probe-*") // the folder may be on a file system that is read-only
-	if err != nil {
-		return err
+	if err := unix.Access(path, unix.W_OK); err != nil { // it may be on a file system that is read-only
+		return &fs.PathError{Op: "write to", Path: path, Err: err}
 	}
-	return errors.Join(probe.Close(), os.Remove(probe.Name()))
+	return nil
 }
 
 // locked is a file that this process has locked.

@@ -132,6 +132,22 @@ func (s Store) Runs() ([]string, error) {
 	return runs, nil
 }
 
+// CopyRun copies a run into the store under a name, unless it is there already. It returns false if
+// from is no run.
+func (s Store) CopyRun(from, name string) (bool, error) {
+	if _, err := history.Find(filepath.Join(from, HistoryFile)); err != nil {
+		return false, nil
+	}
+	to := filepath.Join(s.Dir, name)
+	if _, err := os.Stat(to); err == nil {
+		return true, nil
+	}
+	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+		return false, fmt.Errorf("store: copy the run %s: %w", from, err)
+	}
+	return true, nil
+}
+
 // SizeOf is how many bytes the files of a folder have, with all that is below it. What cannot be read,
 // or is deleted meanwhile, does not count.
 func SizeOf(store fs.FS, folder string) int64 {

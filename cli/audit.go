@@ -27,6 +27,7 @@ type auditFlags struct {
 	junit, html, markdown, baseline string
 	updateBaseline, asJSON          bool
 	store                           string
+	shard, out                      string
 }
 
 func auditCommand() *cobra.Command {
@@ -73,6 +74,7 @@ interrupted, 64 bad usage or input, 70 an error of the harness.`,
 	f.StringVar(&flags.markdown, "markdown", "", "write the card as Markdown to this file")
 	f.IntVar(&flags.Workers, "workers", 0, "schedules at a time (default: as many as processors; on real masters at most 2)")
 	f.StringVar(&flags.Image, "image", "", "Docker image of the masters")
+	shardFlags(cmd, &flags.shard, &flags.out, "situations")
 	storeFlag(cmd, &flags.store)
 	jsonFlag(cmd, &flags.asJSON)
 	return cmd
@@ -105,6 +107,9 @@ func runAudit(cmd *cobra.Command, flags auditFlags) error {
 	show := newAuditProgress()
 	flags.Store, flags.Progress, flags.Live = campaign.Store{Dir: flags.store}, show.line, show.live
 	flags.Report = func(dir string, h *history.History, r *campaign.Result) error { return writeReport(dir, h, r) }
+	if flags.shard != "" || flags.out != "" {
+		return auditShard(cmd.Context(), flags, show)
+	}
 	r, err := audit.Run(cmd.Context(), flags.Options)
 	show.done()
 	if err != nil {

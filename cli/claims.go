@@ -2,6 +2,7 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -34,6 +36,8 @@ type claimsFlags struct {
 	junit, html, baseline string
 	updateBaseline        bool
 	store                 string
+	shard, out            string
+	timeLimit             time.Duration
 }
 
 func claimsCommand() *cobra.Command {
@@ -81,6 +85,8 @@ Exit codes: 0 all as expected, 1 a claim is not (or differs from the baseline), 
 	f.BoolVar(&flags.asJSON, "json", false, "print one JSON object on stdout instead of the table")
 	f.IntVar(&flags.workers, "workers", 0, "schedules at a time (default: as many as processors; on real masters at most 2)")
 	f.StringVar(&flags.image, "image", "", "Docker image of the masters")
+	f.DurationVar(&flags.timeLimit, "time-limit", 0, "end after this time; what was not tried by then is undecided (default: no limit)")
+	shardFlags(cmd, &flags.shard, &flags.out, "claims")
 	storeFlag(cmd, &flags.store)
 	return cmd
 }
@@ -113,12 +119,22 @@ func runClaims(cmd *cobra.Command, flags claimsFlags) error {
 		roomy()
 	}
 	show := newClaimsProgress()
-	r, err := claims.Verify(cmd.Context(), chosen, claims.Options{
+	opt := claims.Options{
 		Driver: flags.driver, Budget: flags.budget, Seed: flags.seed, Most: flags.most, Workers: flags.workers, Image: flags.image,
 		Store: campaign.Store{Dir: flags.store}, Keep: flags.evidence, Client: []string{self, "client"},
 		Progress: show.line, Live: show.live, Done: show.claim,
 		Report: func(dir string, h *history.History, r *campaign.Result) error { return writeReport(dir, h, r) },
-	})
+	}
+	ctx := cmd.Context()
+	if flags.timeLimit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, flags.timeLimit)
+		defer cancel()
+	}
+	if flags.shard != "" || flags.out != "" {
+		return claimsShard(ctx, chosen, opt, flags, show)
+	}
+	r, err := claims.Verify(ctx, chosen, opt)
 	show.done()
 	if err != nil {
 		return err

@@ -87,8 +87,7 @@ Exit codes: 0 none violates the property, 1 one does, 2 interrupted, or the sche
 	f.IntVar(&x.Workers, "workers", 0, "schedules at a time (default: one for each core)")
 	f.BoolVar(&x.Collect, "collect", false, "do not stop at the first violation: find distinct ones, and measure how often it happens")
 	f.BoolVar(&noShrink, "no-shrink", false, "keep violations as they were found")
-	f.StringVar(&shard, "shard", "", "search one shard of many: its index from 1 and their number, as in 3/64 (default with --out: what the environment of a job array says)")
-	f.StringVar(&out, "out", "", "write what the shard found to this file, for lockpick merge")
+	shardFlags(cmd, &shard, &out, "exploration")
 	flags.register(cmd)
 	f.Lookup("property").Usage = "levels that count as violated (default: L2): any of those of run"
 	f.Lookup("seed").Usage = "seed of all schedules (default: the scenario file's, else a fresh one, which is printed)"

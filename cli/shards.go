@@ -1,15 +1,20 @@
 package cli
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"lockpick/audit"
 	"lockpick/campaign"
 	"lockpick/checker"
+	"lockpick/claims"
 	"lockpick/reports"
 	"lockpick/search"
 )
@@ -20,14 +25,9 @@ func exploreShard(cmd *cobra.Command, e search.ExploreOptions, shard, out string
 	if e.Schedules == 0 {
 		return usageError{errors.New("--schedules: say how many all shards have together; --time-limit then limits each of them")}
 	}
-	engine := ""
-	if shard != "" {
-		e.Shard, err = search.ParseShard(shard)
-	} else {
-		e.Shard, engine, err = search.ShardFrom(os.Getenv)
-	}
-	if err != nil {
-		return usageError{fmt.Errorf("--shard: %w", err)}
+	var from string
+	if e.Shard, from, err = shardOf(shard); err != nil {
+		return err
 	}
 	if !cmd.Flags().Changed("seed") && cmd.Flags().NArg() == 0 && !e.Shard.Whole() {
 		return usageError{errors.New("--seed: shards need the same seed: choose one, for all of them")}
@@ -38,10 +38,6 @@ func exploreShard(cmd *cobra.Command, e search.ExploreOptions, shard, out string
 	}
 	if e.Resume, err = earlier(part, e.Shard, out); err != nil {
 		return usageError{err}
-	}
-	from := "--shard"
-	if engine != "" {
-		from = engine
 	}
 	fmt.Fprintf(os.Stderr, "shard %v (%s), seed %d\n", e.Shard, from, e.Base.Seed)
 	if e.Resume != nil {
@@ -66,6 +62,182 @@ func exploreShard(cmd *cobra.Command, e search.ExploreOptions, shard, out string
 		return verdictError(checker.Unknown)
 	}
 	return nil
+}
+
+// shardFlags are the flags of commands whose work shards share.
+func shardFlags(cmd *cobra.Command, shard, out *string, what string) {
+	cmd.Flags().StringVar(shard, "shard", "", "do one shard of many: its index from 1 and their number, as in 3/64 (default with --out: what the environment of a job array says)")
+	cmd.Flags().StringVar(out, "out", "", "write what the shard found of the "+what+" to this file, for lockpick merge")
+}
+
+// shardOf is the shard that --shard names, or the environment, and which of them does.
+func shardOf(flag string) (s search.Shard, from string, err error) {
+	if flag != "" {
+		s, err = search.ParseShard(flag)
+		from = "--shard"
+	} else {
+		s, from, err = search.ShardFrom(os.Getenv)
+		from = cmp.Or(from, "--out alone")
+	}
+	if err != nil {
+		return s, from, usageError{fmt.Errorf("--shard: %w", err)}
+	}
+	return s, from, nil
+}
+
+// batchShard does what is left of one shard's units, and writes the part. part is of the whole, with
+// nothing done; run does some units and adds them to it.
+func batchShard[R any](part *search.Batch[R], s search.Shard, from, out string, run func(units []string) (interrupted bool, err error)) error {
+	if out == "" {
+		return usageError{errors.New("--shard: a shard alone says little: add --out with the file that lockpick merge will read")}
+	}
+	switch text, err := os.ReadFile(out); {
+	case err == nil:
+		before, err := search.ParseBatch[R](part.Kind, text)
+		if err == nil {
+			_, _, err = search.MergeBatches(part, before)
+		}
+		if err != nil {
+			return usageError{fmt.Errorf("--out: %s is there and cannot be resumed: %w", out, err)}
+		}
+		part.Done = before.Done
+	case !errors.Is(err, fs.ErrNotExist):
+		return usageError{fmt.Errorf("--out: %w", err)}
+	}
+	left := part.Left(s)
+	fmt.Fprintf(os.Stderr, "shard %v (%s): %d to do\n", s, from, len(left))
+	interrupted := false
+	if len(left) > 0 {
+		var err error
+		if interrupted, err = run(left); err != nil {
+			return err
+		}
+	}
+	if err := writeWhole(out, part.Write); err != nil {
+		return err
+	}
+	left = part.Left(s)
+	fmt.Fprintf(os.Stderr, "written to %s\n", out)
+	if interrupted || len(left) > 0 {
+		return verdictError(checker.Unknown)
+	}
+	return nil
+}
+
+// claimsShard verifies one shard of the claims.
+func claimsShard(ctx context.Context, all []claims.Claim, opt claims.Options, flags claimsFlags, show *claimsProgress) error {
+	s, from, err := shardOf(flags.shard)
+	if err != nil {
+		return err
+	}
+	part, err := claims.NewShard(all, opt, s)
+	if err != nil {
+		return usageError{err}
+	}
+	return batchShard(part, s, from, flags.out, func(units []string) (bool, error) {
+		mine := slices.DeleteFunc(slices.Clone(all), func(c claims.Claim) bool { return !slices.Contains(units, c.ID) })
+		r, err := claims.Verify(ctx, mine, opt)
+		show.done()
+		if err != nil {
+			return false, err
+		}
+		return r.Interrupted, claims.AddShard(part, r)
+	})
+}
+
+// auditShard audits one shard of the situations.
+func auditShard(ctx context.Context, flags auditFlags, show *auditProgress) error {
+	s, from, err := shardOf(flags.shard)
+	if err != nil {
+		return err
+	}
+	part, err := audit.NewShard(flags.Options, s)
+	if err != nil {
+		return usageError{err}
+	}
+	return batchShard(part, s, from, flags.out, func(units []string) (bool, error) {
+		opt := flags.Options
+		opt.Only = units
+		r, err := audit.Run(ctx, opt)
+		show.done()
+		if err != nil {
+			return false, flagProblem(err)
+		}
+		return r.Interrupted, audit.AddShard(part, r)
+	})
+}
+
+// readBatches reads the parts of one kind.
+func readBatches[R any](kind string, files []string) (whole *search.Batch[R], err error) {
+	var parts []*search.Batch[R]
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		p, err := search.ParseBatch[R](kind, text)
+		if err != nil {
+			return nil, usageError{fmt.Errorf("%s: %w", file, err)}
+		}
+		parts = append(parts, p)
+	}
+	whole, notes, err := search.MergeBatches(parts...)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	for _, n := range append(notes, whole.Missing()...) {
+		fmt.Fprintln(os.Stderr, n)
+	}
+	return whole, nil
+}
+
+// noteAway says how much of the evidence is on other machines.
+func noteAway(away int) {
+	if away > 0 {
+		fmt.Fprintf(os.Stderr, "the runs of %s are not on this machine: they stay where the shards have them\n", search.Counted(away, "finding", "findings"))
+	}
+}
+
+// mergeClaims unites the parts of a verification.
+func mergeClaims(files, catalogues []string, store, out string, asJSON bool) error {
+	whole, err := readBatches[claims.Sharded](claims.ShardKind, files)
+	if err != nil {
+		return err
+	}
+	if out != "" {
+		if err := writeWhole(out, whole.Write); err != nil {
+			return err
+		}
+	}
+	all, err := claims.Load(catalogues...)
+	if err != nil {
+		return usageError{err}
+	}
+	r, away, err := claims.Merged(whole, all, campaign.Store{Dir: store})
+	if err != nil {
+		return usageError{err}
+	}
+	noteAway(away)
+	return tellClaims(all, r, nil, claimsFlags{store: store, asJSON: asJSON, evidence: claims.KeepAll})
+}
+
+// mergeAudit unites the parts of an audit.
+func mergeAudit(files []string, store, out string, asJSON bool) error {
+	whole, err := readBatches[audit.Sharded](audit.ShardKind, files)
+	if err != nil {
+		return err
+	}
+	if out != "" {
+		if err := writeWhole(out, whole.Write); err != nil {
+			return err
+		}
+	}
+	r, away, err := audit.Merged(whole, campaign.Store{Dir: store})
+	if err != nil {
+		return usageError{err}
+	}
+	noteAway(away)
+	return tellAudit(r, nil, auditFlags{store: store, asJSON: asJSON})
 }
 
 // earlier is what the file has of the shard already; nil: there is no such file. It fails if the
@@ -96,23 +268,34 @@ func readPart(file string) (*search.Part, error) {
 func mergeCommand() *cobra.Command {
 	var store, out string
 	var noShrink, asJSON bool
+	var catalogues []string
 	cmd := &cobra.Command{
 		Use:   "merge PART.json ...",
-		Short: "Unite what the shards of an exploration found",
-		Long: `Merge reads the files that explore --shard … --out wrote, or that merge itself wrote, and judges
-them as if one machine had done it all: the counts and bounds are those of the whole. The order of
-the files does not matter, and a shard that occurs twice counts once. Distinct violations are united;
-the counterexample of each is shrunk and kept as a run in the store.
+		Short: "Unite what the shards of an exploration, of the claims or of an audit found",
+		Long: `Merge reads the files that explore, claims or audit --shard … --out wrote, or that merge itself
+wrote, and judges them as if one machine had done it all: the counts and bounds are those of the whole.
+The order of the files does not matter, and a shard that occurs twice counts once. Of an exploration
+distinct violations are united; the counterexample of each is shrunk and kept as a run in the store. Of
+claims and audits the evidence is copied from the shards' stores where they are on this machine.
 
 Files of other versions, scenarios or seeds are refused. Missing shards are named, and nothing holds
 while one is missing.
 
-Exit codes: 0 none violates the property, 1 one does, 2 shards are missing, or the schedules prove
-nothing.`,
+Exit codes: those of the command whose shards they are; 2 also if shards are missing.`,
 		Example: `  lockpick merge part-*.json
   lockpick merge part-*.json --out merged.json --json`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			first, err := os.ReadFile(args[0])
+			if err != nil {
+				return usageError{err}
+			}
+			switch search.KindOf(first) {
+			case claims.ShardKind:
+				return mergeClaims(args, catalogues, store, out, asJSON)
+			case audit.ShardKind:
+				return mergeAudit(args, store, out, asJSON)
+			}
 			var parts []*search.Part
 			for _, file := range args {
 				p, err := readPart(file)
@@ -149,6 +332,7 @@ nothing.`,
 	f.SortFlags = false
 	f.StringVar(&out, "out", "", "also write the merged part to this file")
 	f.BoolVar(&noShrink, "no-shrink", false, "keep violations as they were found")
+	f.StringSliceVar(&catalogues, "catalogue", []string{claims.BuiltIn}, "files of claims, if those that were sharded are not the built-in ones")
 	storeFlag(cmd, &store)
 	jsonFlag(cmd, &asJSON)
 	return cmd

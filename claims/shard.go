@@ -1,0 +1,177 @@
+package claims
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"time"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+	"lockpick/search"
+)
+
+// ShardKind is the kind of the parts of a verification.
+const ShardKind = "claims"
+
+// Sharded is what a shard found on one claim, where it keeps the evidence, and how long it took with
+// all claims of that folder.
+type Sharded struct {
+	ClaimResult
+	Folder string        `json:"folder"`
+	Took   time.Duration `json:"took"` // ns
+}
+
+// NewShard returns a verification of which nothing is done, for a shard to add what it finds.
+func NewShard(claims []Claim, opt Options, s search.Shard) (*search.Batch[Sharded], error) {
+	if opt.Driver == campaign.Auto {
+		return nil, fmt.Errorf("driver auto: shards need the same driver, and each machine would choose for itself: name one")
+	}
+	hash, err := fingerprint(claims)
+	if err != nil {
+		return nil, err
+	}
+	var ids []string
+	for i := range claims {
+		ids = append(ids, claims[i].ID)
+	}
+	of := map[string]string{
+		"driver": opt.Driver, "budget": opt.Budget, "seed": strconv.FormatUint(opt.Seed, 10), "limit of schedules": strconv.Itoa(opt.Most), "catalogue": hash,
+	}
+	return search.NewBatch[Sharded](ShardKind, of, ids, s), nil
+}
+
+// fingerprint is a hash of all that claims say and do.
+func fingerprint(claims []Claim) (string, error) {
+	h := sha256.New()
+	add := func(s *campaign.Scenario, expect []Expect) error {
+		text, err := s.YAML()
+		if err != nil {
+			return err
+		}
+		wants, err := json.Marshal(expect)
+		h.Write(append(text, wants...))
+		return err
+	}
+	for i := range claims {
+		c := &claims[i]
+		fmt.Fprintf(h, "%q", []string{c.ID, c.Slug, c.Claim})
+		for j := range c.Cases {
+			k := &c.Cases[j]
+			if err := add(&k.Scenario, k.Expect); err != nil {
+				return "", err
+			}
+			if k.Twin == nil {
+				continue
+			}
+			if err := add(&k.Twin.Scenario, nil); err != nil {
+				return "", err
+			}
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8]), nil
+}
+
+// AddShard adds what a shard found. Claims that were not finished remain to be done.
+func AddShard(b *search.Batch[Sharded], r *Result) error {
+	folder, err := filepath.Abs(r.Folder)
+	if err != nil {
+		return &campaign.HarnessError{Err: err}
+	}
+	for _, c := range r.Claims {
+		if !r.Interrupted || c.Outcome != Undecided {
+			b.Done[c.ID] = Sharded{c, folder, r.Took}
+		}
+	}
+	return nil
+}
+
+// Merged is the verification of which a batch has the parts. Its evidence is copied from the shards'
+// folders into one of the store; what is on other machines stays there, and away says of how many
+// findings. Claims whose shard is missing are undecided.
+func Merged(b *search.Batch[Sharded], claims []Claim, store campaign.Store) (r *Result, away int, err error) {
+	now := time.Now()
+	dir, err := store.CreateFolder("claims-"+b.Of["driver"], now)
+	if err != nil {
+		return nil, 0, &campaign.HarnessError{Err: err}
+	}
+	seed, err := strconv.ParseUint(b.Of["seed"], 10, 64)
+	if err != nil {
+		return nil, 0, fmt.Errorf("%w: the seed is %q", search.ErrParts, b.Of["seed"])
+	}
+	r = &Result{
+		Folder: filepath.Join(store.Dir, dir), Driver: b.Of["driver"], Budget: b.Of["budget"], Seed: seed, Started: now.UTC(),
+		Interrupted: len(b.Missing()) > 0, Versions: map[string]string{"lockpick": b.Lockpick, "go": runtime.Version()},
+	}
+	took := map[string]time.Duration{} // by folder
+	known := map[string]*Claim{}
+	for i := range claims {
+		known[claims[i].ID] = &claims[i]
+	}
+	for _, id := range b.Units {
+		done, ok := b.Done[id]
+		if !ok {
+			if known[id] == nil {
+				return nil, 0, fmt.Errorf("%w: claim %s is in none of the catalogues: name its catalogue", search.ErrParts, id)
+			}
+			done.ClaimResult = known[id].lacking()
+		}
+		done.each(func(f *Finding) {
+			if f.Run == "" || err != nil {
+				return
+			}
+			name := filepath.Base(id) + "-" + filepath.Base(f.Run) // two shards may have begun runs in the same second
+			var here bool
+			if here, err = (campaign.Store{Dir: r.Folder}).CopyRun(filepath.Join(done.Folder, filepath.Base(f.Run)), name); !here {
+				name = ""
+				away++
+			}
+			f.Run = name
+		})
+		if err != nil {
+			return nil, 0, &campaign.HarnessError{Err: fmt.Errorf("copy the evidence of claim %s: %w", id, err)}
+		}
+		r.Claims = append(r.Claims, done.ClaimResult)
+		took[done.Folder] = done.Took
+	}
+	for _, t := range took {
+		r.Took += t
+	}
+	return r, away, r.write(filepath.Join(r.Folder, ResultFile))
+}
+
+// each calls a function with all findings of a claim, including those of twins.
+func (c *ClaimResult) each(visit func(*Finding)) {
+	for i := range c.Cases {
+		k := &c.Cases[i]
+		for j := range k.Findings {
+			visit(&k.Findings[j])
+		}
+		if k.Twin == nil {
+			continue
+		}
+		for j := range k.Twin.Findings {
+			visit(&k.Twin.Findings[j])
+		}
+	}
+}
+
+// lacking is the result of a claim that no shard has tried.
+func (c *Claim) lacking() ClaimResult {
+	r := ClaimResult{ID: c.ID, Slug: c.Slug, Claim: c.Claim, Group: c.Group, Bug: c.Bug, Outcome: Undecided}
+	for i := range c.Cases {
+		k := &c.Cases[i]
+		x := CaseResult{Name: k.Name, Shows: k.Shows, Lock: k.Scenario.Lock}
+		for _, e := range k.Expect {
+			x.Findings = append(x.Findings, Finding{
+				Property: e.Property, Level: e.Level(), Expected: e.Verdict, Found: checker.Unknown, Outcome: Undecided, Why: "its shard is missing",
+			})
+		}
+		r.Cases = append(r.Cases, x)
+	}
+	return r
+}

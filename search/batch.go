@@ -1,0 +1,170 @@
+package search
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"lockpick/campaign"
+)
+
+// Batch is what shards found of work that consists of units with names: the claims of a
+// verification, the situations of an audit. The i-th unit, from 0, belongs to shard i mod Shards + 1,
+// so every shard is a fair sample. R is what is known of a unit that is done.
+type Batch[R any] struct {
+	Format   int               `json:"lockpick_part"`
+	Kind     string            `json:"kind"`
+	Lockpick string            `json:"lockpick"` // the version
+	Of       map[string]string `json:"of"`       // all that the results depend on
+	Units    []string          `json:"units"`    // all of them, in order
+	Shards   int               `json:"shards"`
+	Done     map[string]R      `json:"done"` // by unit
+}
+
+// NewBatch returns work of which nothing is done. of is all that the results depend on.
+func NewBatch[R any](kind string, of map[string]string, units []string, s Shard) *Batch[R] {
+	return &Batch[R]{
+		Format: partFormat, Kind: kind, Lockpick: campaign.Version(), Of: of, Units: units, Shards: max(1, s.Count), Done: map[string]R{},
+	}
+}
+
+// Left returns the units of a shard that are not done.
+func (b *Batch[R]) Left(s Shard) []string {
+	var left []string
+	for i, unit := range b.Units {
+		if _, done := b.Done[unit]; !done && b.shardOf(i) == max(1, s.Index) {
+			left = append(left, unit)
+		}
+	}
+	return left
+}
+
+// shardOf is the index of the shard that a unit belongs to.
+func (b *Batch[R]) shardOf(unit int) int { return unit%b.Shards + 1 }
+
+// Missing names the shards that lack units, all of them or some.
+func (b *Batch[R]) Missing() []string {
+	var none []int
+	var all []string
+	for i := 1; i <= b.Shards; i++ {
+		s := Shard{i, b.Shards}
+		of, left := s.schedules(len(b.Units)), b.Left(s)
+		switch {
+		case len(left) == 0:
+		case len(left) == of:
+			none = append(none, i)
+		default:
+			all = append(all, fmt.Sprintf("shard %d lacks %s", i, strings.Join(left, ", ")))
+		}
+	}
+	if len(none) > 0 {
+		all = append([]string{fmt.Sprintf("%s of %d: %s", Counted(len(none), "shard is missing", "shards are missing"), b.Shards, ranges(none))}, all...)
+	}
+	return all
+}
+
+// MergeBatches unites parts of the same work, whatever their order and grouping. It notes which
+// shards occur more than once, and fails if parts are of different work or versions. Of a unit that
+// was done twice the result counts whose JSON is the first in order: which one must not depend on the
+// order of the parts.
+func MergeBatches[R any](parts ...*Batch[R]) (whole *Batch[R], notes []string, err error) {
+	if len(parts) == 0 {
+		return nil, nil, fmt.Errorf("%w: there are none", ErrParts)
+	}
+	first := parts[0]
+	whole = &Batch[R]{
+		Format: first.Format, Kind: first.Kind, Lockpick: first.Lockpick, Of: first.Of, Units: first.Units, Shards: first.Shards, Done: map[string]R{},
+	}
+	twice := map[int]bool{}
+	for n, p := range parts {
+		if why := whole.differs(p); why != "" {
+			return nil, nil, fmt.Errorf("%w: part %d has %s", ErrParts, n+1, why)
+		}
+		for i, unit := range p.Units {
+			r, done := p.Done[unit]
+			if !done {
+				continue
+			}
+			known, again := whole.Done[unit]
+			if again {
+				twice[p.shardOf(i)] = true
+			}
+			if !again || bytes.Compare(text(r), text(known)) < 0 {
+				whole.Done[unit] = r
+			}
+		}
+	}
+	if len(twice) > 0 {
+		notes = append(notes, "these shards occur more than once, and count once: "+ranges(slices.Sorted(maps.Keys(twice))))
+	}
+	return whole, notes, nil
+}
+
+func text(x any) []byte {
+	b, _ := json.Marshal(x) // results are kept as JSON anyway
+	return b
+}
+
+// differs returns why another part is not of the same work, or "".
+func (b *Batch[R]) differs(other *Batch[R]) string {
+	for _, f := range []struct {
+		what       string
+		mine, that any
+	}{
+		{"the kind", b.Kind, other.Kind}, {"the version of Lockpick", b.Lockpick, other.Lockpick}, {"the number of shards", b.Shards, other.Shards},
+		{"the units", strings.Join(b.Units, ","), strings.Join(other.Units, ",")},
+	} {
+		if f.mine != f.that {
+			return fmt.Sprintf("%s %v, the first one %v", f.what, f.that, f.mine)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.Of)) {
+		if b.Of[name] != other.Of[name] {
+			return fmt.Sprintf("another %s: %q where the first one has %q", name, other.Of[name], b.Of[name])
+		}
+	}
+	if len(b.Of) != len(other.Of) {
+		return "more options than the first one"
+	}
+	return ""
+}
+
+// Write writes the part as JSON.
+func (b *Batch[R]) Write(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e.Encode(b)
+}
+
+// KindOf returns the kind of a part that Write has written.
+func KindOf(part []byte) string {
+	var head struct {
+		Kind string `json:"kind"`
+	}
+	_ = json.Unmarshal(part, &head)
+	return head.Kind
+}
+
+// ParseBatch reads what Write has written. Its errors wrap ErrParts.
+func ParseBatch[R any](kind string, part []byte) (*Batch[R], error) {
+	b := &Batch[R]{}
+	if err := json.Unmarshal(part, b); err != nil {
+		return nil, fmt.Errorf("%w: it is not the JSON that --out writes: %w", ErrParts, err)
+	}
+	switch {
+	case b.Format != partFormat:
+		return nil, fmt.Errorf("%w: the format is %d, and this version reads %d", ErrParts, b.Format, partFormat)
+	case b.Kind != kind || b.Shards < 1 || b.Shards > maxShards || len(b.Units) == 0:
+		return nil, fmt.Errorf("%w: it lacks its kind, its units or the number of shards", ErrParts)
+	}
+	for unit := range b.Done {
+		if !slices.Contains(b.Units, unit) {
+			return nil, fmt.Errorf("%w: there is no %q in it", ErrParts, unit)
+		}
+	}
+	return b, nil
+}

@@ -87,7 +87,9 @@ func TestShardsOfClaimsAndAudits(t *testing.T) {
 				t.Errorf("the evidence is %v, %v", runs, err)
 			}
 			var replayed struct {
-				Situations []struct{ Cells []struct{ Findings []struct{ Command string } } }
+				Situations []struct {
+					Cells []struct{ Findings []struct{ Command string } }
+				}
 			}
 			if err := json.Unmarshal([]byte(stdout), &replayed); err != nil {
 				t.Fatal(err)

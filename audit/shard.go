@@ -16,20 +16,18 @@ import (
 // ShardKind is the kind of the parts of an audit.
 const ShardKind = "audit"
 
-// Sharded is what a shard found in one situation, where it keeps the evidence, and how long it took
-// with all situations of that folder.
+// Sharded is what a shard found in one situation.
 type Sharded struct {
 	Row
-	Folder   string            `json:"folder"`
-	Took     time.Duration     `json:"took"` // ns
+	search.Kept
 	Library  string            `json:"library,omitempty"`
 	Versions map[string]string `json:"versions"`
 }
 
 // NewShard returns an audit of which nothing is done, for a shard to add what it finds.
 func NewShard(opt Options, s search.Shard) (*search.Batch[Sharded], error) {
-	if opt.Driver == campaign.Auto {
-		return nil, fmt.Errorf("driver auto: shards need the same driver, and each machine would choose for itself: name one")
+	if err := search.CheckShardDriver(opt.Driver); err != nil {
+		return nil, err
 	}
 	situations, err := choose(opt.Only)
 	if err != nil {
@@ -49,15 +47,15 @@ func NewShard(opt Options, s search.Shard) (*search.Batch[Sharded], error) {
 // AddShard adds what a shard found. Nothing of an audit that was interrupted is added: which
 // schedules a row lacks is not known.
 func AddShard(b *search.Batch[Sharded], r *Result) error {
-	folder, err := filepath.Abs(r.Folder)
+	kept, err := search.KeptIn(r.Folder, r.Took)
 	if err != nil {
-		return &campaign.HarnessError{Err: err}
+		return err
 	}
 	if r.Interrupted {
 		return nil
 	}
 	for _, row := range r.Rows {
-		b.Done[row.ID] = Sharded{row, folder, r.Took, r.Library, r.Versions}
+		b.Done[row.ID] = Sharded{row, kept, r.Library, r.Versions}
 	}
 	return nil
 }
@@ -77,7 +75,7 @@ func Merged(b *search.Batch[Sharded], store campaign.Store) (r *Result, away int
 	if r.Seed, err = strconv.ParseUint(b.Of["seed"], 10, 64); err != nil {
 		return nil, 0, fmt.Errorf("%w: the seed is %q", search.ErrParts, b.Of["seed"])
 	}
-	took := map[string]time.Duration{} // by folder
+	var kept []search.Kept
 	battery := Battery()
 	for _, id := range b.Units {
 		if !slices.ContainsFunc(battery, func(s Situation) bool { return s.ID == id }) {
@@ -101,44 +99,43 @@ func Merged(b *search.Batch[Sharded], store campaign.Store) (r *Result, away int
 		for i := range done.Cells {
 			for j := range done.Cells[i].Findings {
 				f := &done.Cells[i].Findings[j]
-				here, err := copyEvidence(done.Folder, r.Folder, id, f)
-				if err != nil {
-					return nil, 0, &campaign.HarnessError{Err: err}
+				if f.Run == "" {
+					continue
 				}
-				if !here {
+				if err := copyEvidence(done.Kept, r.Folder, id, f); err != nil {
+					return nil, 0, err
+				}
+				if f.Run == "" {
 					away++
 				}
 			}
 		}
 		r.Rows = append(r.Rows, done.Row)
-		took[done.Folder] = done.Took
+		kept = append(kept, done.Kept)
 		r.Schedules, r.Leases = r.Schedules+done.Schedules, r.Leases+done.Leases
 	}
-	for _, t := range took {
-		r.Took += t
-	}
+	r.Took = search.Together(kept)
 	return r, away, r.write(filepath.Join(r.Folder, ResultFile))
 }
 
-// copyEvidence copies the run of a finding. It returns false if the run is not on this machine.
-func copyEvidence(from, to, id string, f *Finding) (bool, error) {
-	if f.Run == "" {
-		return true, nil
-	}
-	was, name := filepath.Base(f.Run), id+"-"+filepath.Base(f.Run) // two shards may have begun runs in the same second
-	ok, err := campaign.Store{Dir: to}.CopyRun(filepath.Join(from, was), name)
-	if !ok || err != nil {
-		f.Run, f.Command = "", ""
-		return ok, err
+// copyEvidence copies the run of a finding, and has its command name the copy. A finding whose run is
+// not on this machine has none then.
+func copyEvidence(from search.Kept, to, id string, f *Finding) error {
+	was := filepath.Join(filepath.Base(from.Folder), filepath.Base(f.Run))
+	name, err := from.CopyRun(f.Run, id, campaign.Store{Dir: to})
+	f.Run = name
+	if name == "" {
+		f.Command = ""
+		return err
 	}
 	words := strings.Fields(f.Command)
 	for i, w := range words {
-		if _, below, found := strings.Cut(w, filepath.Join(filepath.Base(from), was)); found {
+		if _, below, found := strings.Cut(w, was); found {
 			words[i] = filepath.Join(to, name) + below
 		}
 	}
-	f.Run, f.Command = name, strings.Join(words, " ")
-	return true, nil
+	f.Command = strings.Join(words, " ")
+	return nil
 }
 
 // lacking is the row of a situation that no shard has tried.

@@ -77,13 +77,16 @@ var errNoMajority = errors.New("a majority of masters died, and no fault did tha
 func foreignDeaths(ops []history.Op) []string {
 	var notes []string
 	for i := range ops {
-		op := &ops[i]
-		if op.F == history.FStepped {
-			notes = append(notes, fmt.Sprintf("the machine's clock changed at %.1fs: %s; what depends on it proves nothing about the lock", op.Time.Seconds(), op.Error))
+		op, what := &ops[i], ""
+		switch op.F {
+		case history.FStepped:
+			what = "the machine's clock changed"
+		case history.FDied:
+			what = "master " + op.Process + " died"
+		default:
+			continue
 		}
-		if op.F == history.FDied {
-			notes = append(notes, fmt.Sprintf("master %s died at %.1fs: %s; what depends on it proves nothing about the lock", op.Process, op.Time.Seconds(), op.Error))
-		}
+		notes = append(notes, fmt.Sprintf("%s at %.1fs: %s; what depends on it proves nothing about the lock", what, op.Time.Seconds(), op.Error))
 	}
 	return notes
 }

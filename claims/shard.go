@@ -18,18 +18,16 @@ import (
 // ShardKind is the kind of the parts of a verification.
 const ShardKind = "claims"
 
-// Sharded is what a shard found on one claim, where it keeps the evidence, and how long it took with
-// all claims of that folder.
+// Sharded is what a shard found on one claim.
 type Sharded struct {
 	ClaimResult
-	Folder string        `json:"folder"`
-	Took   time.Duration `json:"took"` // ns
+	search.Kept
 }
 
 // NewShard returns a verification of which nothing is done, for a shard to add what it finds.
 func NewShard(claims []Claim, opt Options, s search.Shard) (*search.Batch[Sharded], error) {
-	if opt.Driver == campaign.Auto {
-		return nil, fmt.Errorf("driver auto: shards need the same driver, and each machine would choose for itself: name one")
+	if err := search.CheckShardDriver(opt.Driver); err != nil {
+		return nil, err
 	}
 	hash, err := fingerprint(claims)
 	if err != nil {
@@ -78,13 +76,13 @@ func fingerprint(claims []Claim) (string, error) {
 
 // AddShard adds what a shard found. Claims that were not finished remain to be done.
 func AddShard(b *search.Batch[Sharded], r *Result) error {
-	folder, err := filepath.Abs(r.Folder)
+	kept, err := search.KeptIn(r.Folder, r.Took)
 	if err != nil {
-		return &campaign.HarnessError{Err: err}
+		return err
 	}
 	for _, c := range r.Claims {
 		if !r.Interrupted || c.Outcome != Undecided {
-			b.Done[c.ID] = Sharded{c, folder, r.Took}
+			b.Done[c.ID] = Sharded{c, kept}
 		}
 	}
 	return nil
@@ -94,20 +92,20 @@ func AddShard(b *search.Batch[Sharded], r *Result) error {
 // folders into one of the store; what is on other machines stays there, and away says of how many
 // findings. Claims whose shard is missing are undecided.
 func Merged(b *search.Batch[Sharded], claims []Claim, store campaign.Store) (r *Result, away int, err error) {
+	seed, err := strconv.ParseUint(b.Of["seed"], 10, 64)
+	if err != nil {
+		return nil, 0, fmt.Errorf("%w: the seed is %q", search.ErrParts, b.Of["seed"])
+	}
 	now := time.Now()
 	dir, err := store.CreateFolder("claims-"+b.Of["driver"], now)
 	if err != nil {
 		return nil, 0, &campaign.HarnessError{Err: err}
 	}
-	seed, err := strconv.ParseUint(b.Of["seed"], 10, 64)
-	if err != nil {
-		return nil, 0, fmt.Errorf("%w: the seed is %q", search.ErrParts, b.Of["seed"])
-	}
 	r = &Result{
 		Folder: filepath.Join(store.Dir, dir), Driver: b.Of["driver"], Budget: b.Of["budget"], Seed: seed, Started: now.UTC(),
 		Interrupted: len(b.Missing()) > 0, Versions: map[string]string{"lockpick": b.Lockpick, "go": runtime.Version()},
 	}
-	took := map[string]time.Duration{} // by folder
+	var kept []search.Kept
 	known := map[string]*Claim{}
 	for i := range claims {
 		known[claims[i].ID] = &claims[i]
@@ -124,23 +122,17 @@ func Merged(b *search.Batch[Sharded], claims []Claim, store campaign.Store) (r *
 			if f.Run == "" || err != nil {
 				return
 			}
-			name := filepath.Base(id) + "-" + filepath.Base(f.Run) // two shards may have begun runs in the same second
-			var here bool
-			if here, err = (campaign.Store{Dir: r.Folder}).CopyRun(filepath.Join(done.Folder, filepath.Base(f.Run)), name); !here {
-				name = ""
+			if f.Run, err = done.CopyRun(f.Run, id, campaign.Store{Dir: r.Folder}); f.Run == "" {
 				away++
 			}
-			f.Run = name
 		})
 		if err != nil {
-			return nil, 0, &campaign.HarnessError{Err: fmt.Errorf("copy the evidence of claim %s: %w", id, err)}
+			return nil, 0, err
 		}
 		r.Claims = append(r.Claims, done.ClaimResult)
-		took[done.Folder] = done.Took
+		kept = append(kept, done.Kept)
 	}
-	for _, t := range took {
-		r.Took += t
-	}
+	r.Took = search.Together(kept)
 	return r, away, r.write(filepath.Join(r.Folder, ResultFile))
 }
 

@@ -167,8 +167,8 @@ func auditShard(ctx context.Context, flags auditFlags, show *auditProgress) erro
 	})
 }
 
-// readBatches reads the parts of one kind.
-func readBatches[R any](kind string, files []string) (whole *search.Batch[R], err error) {
+// readBatches reads the parts of one kind, and writes what they are together to the file out, if any.
+func readBatches[R any](kind string, files []string, out string) (whole *search.Batch[R], err error) {
 	var parts []*search.Batch[R]
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -188,6 +188,9 @@ func readBatches[R any](kind string, files []string) (whole *search.Batch[R], er
 	for _, n := range append(notes, whole.Missing()...) {
 		fmt.Fprintln(os.Stderr, n)
 	}
+	if out != "" {
+		return whole, writeWhole(out, whole.Write)
+	}
 	return whole, nil
 }
 
@@ -200,14 +203,9 @@ func noteAway(away int) {
 
 // mergeClaims unites the parts of a verification.
 func mergeClaims(files, catalogues []string, store, out string, asJSON bool) error {
-	whole, err := readBatches[claims.Sharded](claims.ShardKind, files)
+	whole, err := readBatches[claims.Sharded](claims.ShardKind, files, out)
 	if err != nil {
 		return err
-	}
-	if out != "" {
-		if err := writeWhole(out, whole.Write); err != nil {
-			return err
-		}
 	}
 	all, err := claims.Load(catalogues...)
 	if err != nil {
@@ -223,14 +221,9 @@ func mergeClaims(files, catalogues []string, store, out string, asJSON bool) err
 
 // mergeAudit unites the parts of an audit.
 func mergeAudit(files []string, store, out string, asJSON bool) error {
-	whole, err := readBatches[audit.Sharded](audit.ShardKind, files)
+	whole, err := readBatches[audit.Sharded](audit.ShardKind, files, out)
 	if err != nil {
 		return err
-	}
-	if out != "" {
-		if err := writeWhole(out, whole.Write); err != nil {
-			return err
-		}
 	}
 	r, away, err := audit.Merged(whole, campaign.Store{Dir: store})
 	if err != nil {

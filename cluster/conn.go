@@ -377,8 +377,9 @@ func (c *conn) open() {
 	nc, err := d.DialContext(ctx, "tcp", l.master())
 	cancel()
 	l.starved(err)
-	if err == nil && l.secret != "" { // its reply is awaited with the others: the master may be paused
-		_, err = fmt.Fprintf(nc, authenticate, l.secret)
+	if err == nil && l.secret != "" {
+		// The reader of the replies has the answer, and notices if this fails: a paused master answers late.
+		_, _ = fmt.Fprintf(nc, authenticate, l.secret)
 	}
 
 	l.mu.Lock()

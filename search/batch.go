@@ -3,11 +3,14 @@ package search
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"lockpick/campaign"
 )
@@ -23,6 +26,57 @@ type Batch[R any] struct {
 	Units    []string          `json:"units"`    // all of them, in order
 	Shards   int               `json:"shards"`
 	Done     map[string]R      `json:"done"` // by unit
+}
+
+// Kept is where a shard has the evidence of a unit, and how long it took with all units of that folder.
+type Kept struct {
+	Folder string        `json:"folder"` // absolute
+	Took   time.Duration `json:"took"`   // ns
+}
+
+// KeptIn is the evidence of a shard's folder.
+func KeptIn(folder string, took time.Duration) (Kept, error) {
+	folder, err := filepath.Abs(folder)
+	if err != nil {
+		return Kept{}, &campaign.HarnessError{Err: err}
+	}
+	return Kept{folder, took}, nil
+}
+
+// CopyRun copies a run that is evidence of a unit into a store, and returns its name there; empty: it
+// is not on this machine. Names begin with the unit's, because two shards may have begun runs in the
+// same second.
+func (k Kept) CopyRun(run, unit string, to campaign.Store) (string, error) {
+	name := filepath.Base(unit) + "-" + filepath.Base(run)
+	here, err := to.CopyRun(filepath.Join(k.Folder, filepath.Base(run)), name)
+	if err != nil {
+		return "", &campaign.HarnessError{Err: err}
+	}
+	if !here {
+		return "", nil
+	}
+	return name, nil
+}
+
+// Together is how long shards took in all.
+func Together(all []Kept) time.Duration {
+	folders := map[string]time.Duration{}
+	for _, k := range all {
+		folders[k.Folder] = k.Took
+	}
+	var sum time.Duration
+	for _, t := range folders {
+		sum += t
+	}
+	return sum
+}
+
+// CheckShardDriver refuses a driver that each machine would choose for itself.
+func CheckShardDriver(driver string) error {
+	if driver == campaign.Auto {
+		return errors.New("driver auto: shards need the same driver, and each machine would choose for itself: name one")
+	}
+	return nil
 }
 
 // NewBatch returns work of which nothing is done. of is all that the results depend on.

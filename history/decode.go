@@ -219,12 +219,21 @@ func (d *decoder) unknown(inside string, name []byte) bool {
 		return false
 	}
 	d.alien = append(d.alien, full)
-	var s string
-	var is bool
-	if d.text(&s) || d.yes(&is) {
-		return true
+	// The first byte says what it is: a reader that fails may have read a part of it.
+	if d.at == len(d.line) {
+		return false
 	}
-	_, ok := d.number()
+	ok := false
+	switch d.line[d.at] {
+	case '"':
+		var s string
+		ok = d.text(&s)
+	case 't', 'f':
+		var is bool
+		ok = d.yes(&is)
+	default:
+		_, ok = d.number()
+	}
 	return ok
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -27,8 +28,8 @@ func (im *Importer) nothing() error {
 		} else {
 			what += " are"
 		}
-		why = append(why, fmt.Sprintf("%d %s about something else (%s): name what is about a lock with --event, as in --event '%s=%s'",
-			im.other.count, what, strings.Join(quoted(im.other.values), ", "), kind, im.other.values[0]))
+		why = append(why, fmt.Sprintf("%d %s about something else (%s): name what is about a lock with --event, as in --event %s",
+			im.other.count, what, strings.Join(quoted(im.other.values), ", "), shellWord(kind+"="+im.other.values[0])))
 	}
 	for _, p := range im.flaws.told(im.name) {
 		why = append(why, p.String())
@@ -45,6 +46,14 @@ func (im *Importer) nothing() error {
 		text += "; " + im.fieldsThere()
 	}
 	return errors.New(text)
+}
+
+// shellWord writes a text as one word of a command line, on one line.
+func shellWord(text string) string {
+	if q := strconv.Quote(text); q[1:len(q)-1] != text || strings.Contains(text, "'") {
+		return "$'" + strings.NewReplacer(`\"`, `"`, "'", `\'`).Replace(q[1:len(q)-1]) + "'"
+	}
+	return "'" + text + "'"
 }
 
 // unitNotes say as what numbers were read.

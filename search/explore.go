@@ -24,6 +24,7 @@ type ExploreOptions struct {
 	Collect    bool              // do not end when each of Properties is violated, but find all distinct violations
 	Shard      Shard             // the part of the schedules to try; zero: all. A shard implies Collect
 	Resume     *Share            // what the shard has found before; nil: nothing
+	ByCoverage bool              // make schedules of those that brought about something new, instead of drawing each; not with a shard
 
 	Run Runner // runs a schedule; nil: the simulator
 
@@ -56,13 +57,20 @@ func Explore(ctx context.Context, e ExploreOptions) (*ExploreResult, error) {
 		e.Properties = []string{checker.MutualExclusion.Level}
 	}
 	e.Base.Properties = e.Properties // some are judged only if they are named
+	if err := e.checkByCoverage(); err != nil {
+		return nil, err
+	}
 	if !e.Shard.Whole() {
 		e.Collect = true // otherwise the shards together would not be the whole
 	}
 	began := time.Now()
 	search := &exploration{e: e, outer: ctx, asked: requestsFor(e.Properties), pending: map[int]*trial{}, total: newExploreResult(&e)}
+	search.learned = sync.NewCond(&search.mu)
 	if e.Schedules > 0 {
 		search.of = e.Shard.schedules(e.Schedules)
+	}
+	if e.ByCoverage {
+		search.guide = newGuide(e.Base)
 	}
 	if e.Resume != nil {
 		if err := search.total.add(e.Resume); err != nil {
@@ -76,6 +84,7 @@ func Explore(ctx context.Context, e ExploreOptions) (*ExploreResult, error) {
 		running, stop = context.WithTimeout(running, e.TimeLimit)
 		defer stop()
 	}
+	defer context.AfterFunc(running, search.wake)()
 	var workers sync.WaitGroup
 	for range e.Workers {
 		workers.Go(func() { search.work(running) })
@@ -103,7 +112,8 @@ type trial struct {
 	result   *campaign.Result
 	faults   []*history.Fault
 	coverage Coverage
-	history  *history.History // nil: the simulator makes it again
+	brought  map[situation]bool // if the exploration is by coverage
+	history  *history.History   // nil: the simulator makes it again
 }
 
 // exploration is a running exploration.
@@ -120,16 +130,18 @@ type exploration struct {
 	pending map[int]*trial // that wait for lower ones
 	total   *ExploreResult
 	err     error
+	guide   *guide     // nil: each schedule is drawn
+	learned *sync.Cond // folded has grown, or the end has come
 }
 
 // work tries one schedule after the other.
 func (s *exploration) work(ctx context.Context) {
 	for {
-		i, ok := s.take(ctx)
+		i, scenario, ok := s.take(ctx)
 		if !ok {
 			return
 		}
-		t, err := tryNumber(s.outer, s.e.Run, s.e.Base, s.e.Shard.number(i))
+		t, err := s.e.try(s.outer, s.e.Shard.number(i), scenario)
 		if s.outer.Err() != nil && t != nil && !t.whole() {
 			return // it was interrupted, and does not count
 		}
@@ -137,16 +149,33 @@ func (s *exploration) work(ctx context.Context) {
 	}
 }
 
-// take returns the next number. After everything that was asked for is violated, only lower
-// numbers matter, and those have all been handed out.
-func (s *exploration) take(ctx context.Context) (int, bool) {
+// take returns the next number, and its schedule. After everything that was asked for is violated, only
+// lower numbers matter, and those have all been handed out.
+func (s *exploration) take(ctx context.Context) (int, campaign.Scenario, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if ctx.Err() != nil || s.err != nil || s.e.Schedules > 0 && s.next >= s.of || lastNeeded(s.asked) >= 0 && !s.e.Collect {
-		return 0, false
+	for {
+		if ctx.Err() != nil || s.err != nil || s.e.Schedules > 0 && s.next >= s.of || lastNeeded(s.asked) >= 0 && !s.e.Collect {
+			return 0, campaign.Scenario{}, false
+		}
+		if s.guide == nil || s.next < s.folded/generation*generation+generation {
+			break
+		}
+		s.learned.Wait() // for the rest of the generation
 	}
+	i := s.next
 	s.next++
-	return s.next - 1, true
+	if s.guide != nil {
+		return i, s.guide.schedule(i), true
+	}
+	return i, Schedule(s.e.Base, s.e.Shard.number(i)), true
+}
+
+// wake has all workers look again.
+func (s *exploration) wake() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.learned.Broadcast()
 }
 
 // done adds a schedule to the total, in the order of the numbers, so that the total does not
@@ -154,6 +183,7 @@ func (s *exploration) take(ctx context.Context) (int, bool) {
 func (s *exploration) done(i int, t *trial, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer s.learned.Broadcast()
 	if err != nil {
 		s.err = errors.Join(s.err, err)
 		return
@@ -169,6 +199,9 @@ func (s *exploration) done(i int, t *trial, err error) {
 			break
 		}
 		s.total.fold(s.pending[s.folded])
+		if s.guide != nil {
+			s.guide.learn(s.pending[s.folded].scenario, s.pending[s.folded].brought)
+		}
 		delete(s.pending, s.folded)
 		s.folded++
 	}
@@ -196,16 +229,19 @@ func (s *exploration) show(end <-chan struct{}, began time.Time) {
 	}
 }
 
-// tryNumber draws schedule i and simulates it.
-func tryNumber(ctx context.Context, run Runner, base campaign.Scenario, i int) (*trial, error) {
-	s := Schedule(base, i)
-	s.Driver = run.driver()
-	h, r, err := run.judged(ctx, s, campaign.PropertiesOf(base.Properties)...)
+// try runs and judges schedule i of a base.
+func (e *ExploreOptions) try(ctx context.Context, i int, scenario campaign.Scenario) (*trial, error) {
+	run := e.Run
+	scenario.Driver = run.driver()
+	h, r, err := run.judged(ctx, scenario, campaign.PropertiesOf(e.Base.Properties)...)
 	if err != nil {
-		return nil, &campaign.HarnessError{Err: fmt.Errorf("schedule %d of seed %d: %w", i, base.Seed, err)}
+		return nil, &campaign.HarnessError{Err: fmt.Errorf("schedule %d of seed %d: %w", i, e.Base.Seed, err)}
 	}
-	t := &trial{number: i, scenario: s, result: r, faults: history.Faults(h.Ops), coverage: Coverage{}}
+	t := &trial{number: i, scenario: scenario, result: r, faults: history.Faults(h.Ops), coverage: Coverage{}}
 	t.coverage.add(h)
+	if e.ByCoverage {
+		t.brought = situations(h)
+	}
 	if run != nil && t.whole() {
 		t.history = h
 	}

@@ -30,7 +30,7 @@ var sampleSchedules = sync.OnceValues(func() ([]*trial, error) {
 	e := sampleExploration(48)
 	var all []*trial
 	for i := range e.Schedules {
-		t, err := tryNumber(context.Background(), nil, e.Base, i)
+		t, err := e.try(context.Background(), i, Schedule(e.Base, i))
 		if err != nil {
 			return nil, err
 		}

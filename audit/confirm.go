@@ -3,7 +3,6 @@ package audit
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"sync"
 
@@ -96,19 +95,19 @@ func (r *Result) confirmCell(ctx context.Context, c *Cell, opt ConfirmOptions) e
 }
 
 // replay replays one finding. It returns nil if it was interrupted.
-func (r *Result) replay(ctx context.Context, f *Finding, opt ConfirmOptions) (*Replays, error) {
+func (r *Result) replay(ctx context.Context, f *Finding, opt ConfirmOptions) (p *Replays, err error) {
 	s, _, err := campaign.Store{Dir: r.Folder}.Open(f.Run)
 	if err != nil {
 		return nil, &campaign.HarnessError{Err: err}
 	}
 	s.Client = r.Client // as it is called today
-	dir, err := os.MkdirTemp(r.Folder, "replays-")
+	dir, remove, err := campaign.Scratch()
 	if err != nil {
 		return nil, &campaign.HarnessError{Err: err}
 	}
-	defer os.RemoveAll(dir)
+	defer func() { err = errors.Join(err, remove()) }()
 	opt.Run.Store = campaign.Store{Dir: dir}
-	p := &Replays{Of: opt.Times}
+	p = &Replays{Of: opt.Times}
 	for range opt.Times {
 		out, err := search.Replay(ctx, search.ReplayOptions{Scenario: s, Driver: r.Driver, Properties: []string{f.Property}, Attempts: opt.Attempts}, opt.Run)
 		if err != nil {

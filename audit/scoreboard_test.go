@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"lockpick/campaign"
@@ -22,6 +23,19 @@ func brokenLock(t *testing.T, store campaign.Store) *Result {
 	return r
 }
 
+// names lists what is in a folder.
+func names(t *testing.T, folder string) (all []string) {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		all = append(all, e.Name())
+	}
+	return all
+}
+
 // TestConfirm: what is broken is replayed, and only what came back each time is called broken.
 func TestConfirm(t *testing.T) {
 	store := campaign.Store{Dir: t.TempDir()}
@@ -30,6 +44,7 @@ func TestConfirm(t *testing.T) {
 	if n := r.Confirmed().Count(); n[Broken] != 0 || n[Inconclusive] != before[Inconclusive]+before[Broken] {
 		t.Errorf("before a replay: %v, of %v", n, before)
 	}
+	files := names(t, r.Folder)
 	how := ConfirmOptions{Times: 2, Attempts: 1}
 	if err := r.Confirm(t.Context(), how); err != nil {
 		t.Fatal(err)
@@ -41,8 +56,8 @@ func TestConfirm(t *testing.T) {
 	if err != nil || kept.Confirmed().Count()[Broken] != before[Broken] {
 		t.Errorf("the replays are not kept: %v", err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(r.Folder, "replays-*")); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
+	if after := names(t, r.Folder); !slices.Equal(after, files) {
+		t.Errorf("the replays left something behind: %v, before %v", after, files)
 	}
 
 	// A finding that does not come back: its run shows something else.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"time"
 
@@ -39,6 +40,18 @@ func Sweep(ctx context.Context) (removed []string, err error) {
 		removed, err = append(removed, gone...), errors.Join(err, problem)
 	}
 	return removed, err
+}
+
+// Scratch makes a folder for files that nobody needs once this process has ended: if it ends before it
+// removes the folder, the next start of masters does.
+func Scratch() (folder string, remove func() error, err error) {
+	for _, d := range RealDrivers {
+		if d.Scratch != nil {
+			return d.Scratch()
+		}
+	}
+	folder, err = os.MkdirTemp("", "lockpick-")
+	return folder, func() error { return os.RemoveAll(folder) }, err
 }
 
 // Leftovers lists what Sweep would remove, and changes nothing.

@@ -70,6 +70,7 @@ func Run(ctx context.Context, s Scenario, opt Options) (dir string, h *history.H
 		return "", nil, nil, &HarnessError{err}
 	}
 	opt.Progress("%s", why)
+	announceEstimate(ctx, s, opt.Store.Dir, opt.Progress)
 	started := time.Now()
 	run, err := opt.Store.create(s.Name, started)
 	if err != nil {
@@ -87,7 +88,7 @@ func Run(ctx context.Context, s Scenario, opt Options) (dir string, h *history.H
 		return dir, nil, nil, &HarnessError{err}
 	}
 	opt.Progress("judging the history")
-	h, r, err = JudgeFile(filepath.Join(dir, HistoryFile))
+	h, r, err = JudgeAndShow(filepath.Join(dir, HistoryFile))
 	if err != nil {
 		return dir, h, nil, &HarnessError{err}
 	}

@@ -27,6 +27,17 @@ type SimulateOptions struct {
 // same history. The end of ctx ends it early and in order. The scenario must be complete and
 // free of problems (WithRequirements, Check).
 func Simulate(ctx context.Context, s Scenario, how SimulateOptions) (*history.History, error) {
+	recorder, err := simulateInto(ctx, s, how, func(h history.Header, now func() time.Duration) (*history.Recorder, error) {
+		return history.NewMemory(h, now), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return recorder.History(), nil
+}
+
+// simulateInto does the same with another recorder.
+func simulateInto(ctx context.Context, s Scenario, how SimulateOptions, record func(history.Header, func() time.Duration) (*history.Recorder, error)) (*history.Recorder, error) {
 	if how.Choices == nil {
 		how.Choices = sim.NewRandom(s.Seed)
 	}
@@ -36,9 +47,11 @@ func Simulate(ctx context.Context, s Scenario, how SimulateOptions) (*history.Hi
 	if err := c.simulated(world, s.Config()); err != nil {
 		return nil, err
 	}
-	err := c.inWorld(world, func() error {
+	err := c.inWorld(world, func() (err error) {
 		c.start = c.runtime.Now()
-		c.recorder = history.NewMemory(s.header(c.masters, workload.Hello{}, "", sim.Epoch), c.now)
+		if c.recorder, err = record(s.header(c.masters, workload.Hello{}, "", sim.Epoch), c.now); err != nil {
+			return err
+		}
 		if s.StopOnViolation {
 			c.observe() // nobody else looks
 		}
@@ -50,7 +63,7 @@ func Simulate(ctx context.Context, s Scenario, how SimulateOptions) (*history.Hi
 	if err != nil {
 		return nil, &HarnessError{err}
 	}
-	return c.recorder.History(), nil
+	return c.recorder, nil
 }
 
 // simulated gives the campaign masters and a runtime in a world.

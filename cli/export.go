@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockpick/campaign"
-	"lockpick/internal/wholefile"
 	"lockpick/reports"
 )
 
@@ -78,9 +77,9 @@ func writeExport(format reports.ExportFormat, x *reports.Export, file string) er
 	return writeWhole(file, write)
 }
 
-// writeWhole writes a file that is complete or not there. That it cannot be made is the user's to mend.
+// writeWhole does the same as writeTo for a file that the user named: that it cannot be made is theirs to mend.
 func writeWhole(file string, write func(io.Writer) error) error {
-	err := wholefile.Write(file, 0o644, func(f *os.File) error { return write(f) })
+	err := writeTo(file, write)
 	if path := (*fs.PathError)(nil); errors.As(err, &path) {
 		return usageError{err}
 	}

@@ -136,7 +136,7 @@ for lines RUN may also be a history file.`,
 			if err != nil {
 				return usageError{err}
 			}
-			h, r, err := campaign.JudgeFile(filepath.Join(dir, campaign.HistoryFile))
+			h, r, err := campaign.JudgeAndShow(filepath.Join(dir, campaign.HistoryFile))
 			if err != nil {
 				return orUsage(err)
 			}

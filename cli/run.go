@@ -17,6 +17,7 @@ import (
 	"lockpick/campaign"
 	"lockpick/history"
 	"lockpick/history/fault"
+	"lockpick/internal/wholefile"
 	"lockpick/nemesis"
 	"lockpick/reports"
 	"lockpick/workload"
@@ -223,13 +224,9 @@ func writeReport(dir string, h *history.History, r *campaign.Result) error {
 	return writeTo(filepath.Join(dir, campaign.ReportFile), func(w io.Writer) error { return reports.HTML(w, h, r, why) })
 }
 
-// writeTo writes a file.
+// writeTo writes a file that is complete or not there.
 func writeTo(path string, write func(io.Writer) error) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(write(f), f.Close())
+	return wholefile.Write(path, 0o644, func(f *os.File) error { return write(f) })
 }
 
 // output says how a result is printed.

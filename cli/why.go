@@ -90,7 +90,7 @@ func keepWhy(dir string, r *search.WhyResult) error {
 	if dir == "" {
 		return nil
 	}
-	h, result, err := campaign.JudgeFile(filepath.Join(dir, campaign.HistoryFile))
+	h, result, err := campaign.JudgeAndShow(filepath.Join(dir, campaign.HistoryFile))
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ type History struct {
 	Torn     bool      // the end is missing within a line: the harness was killed while it wrote
 	Ended    bool      // the last line is the end mark (FEnd): nothing is missing
 	Problems []Problem // what was unusual in its lines, and read all the same
+	Whole    int       // how many lines there are, if Ops has only an excerpt of them (ReadExcerpt); else 0
 }
 
 // MaxLine is how many bytes a line may have.

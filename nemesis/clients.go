@@ -3,7 +3,6 @@ package nemesis
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -80,7 +79,7 @@ type clientClock struct {
 
 func (c *clientClock) install(ctx context.Context) error {
 	if err := c.set(c.clock); err != nil {
-		return errors.Join(err, c.set(cluster.Clock{}))
+		return err
 	}
 	if c.strobe {
 		var strobing context.Context
@@ -121,7 +120,7 @@ func (c *clientClock) set(to cluster.Clock) error {
 		c.note(client)
 		errs = append(errs, c.n.env.Pauses.SetClock(client, to))
 	}
-	return errors.Join(errs...)
+	return joined(errs)
 }
 
 // note notes whether a client uses the wrong clock now.

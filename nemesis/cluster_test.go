@@ -90,6 +90,7 @@ type fakeMaster struct {
 	deaf           bool          // it answers although it is paused
 	noStart        bool
 	noPause        bool
+	refuses        bool // each fault
 
 	mu      sync.Mutex
 	state   cluster.State
@@ -130,8 +131,20 @@ func (m *fakeMaster) act(ctx context.Context, effect func() error) error {
 	}
 }
 
-func (m *fakeMaster) Pause(ctx context.Context) error {
+var errRefused = errors.New("refused")
+
+// strike acts, unless the master refuses faults.
+func (m *fakeMaster) strike(ctx context.Context, effect func() error) error {
 	return m.act(ctx, func() error {
+		if m.refuses {
+			return errRefused
+		}
+		return effect()
+	})
+}
+
+func (m *fakeMaster) Pause(ctx context.Context) error {
+	return m.strike(ctx, func() error {
 		switch {
 		case m.noPause:
 			return errNoPause
@@ -158,7 +171,7 @@ func (m *fakeMaster) Kill(ctx context.Context) error { return m.stop(ctx, m.dura
 func (m *fakeMaster) Shutdown(ctx context.Context) error { return m.stop(ctx, true) }
 
 func (m *fakeMaster) stop(ctx context.Context, kept bool) error {
-	return m.act(ctx, func() error {
+	return m.strike(ctx, func() error {
 		if m.state != cluster.Down && !kept {
 			clear(m.keys)
 		}
@@ -213,7 +226,7 @@ func (m *fakeMaster) Inspect(ctx context.Context, keys []string) (cluster.Snapsh
 }
 
 func (m *fakeMaster) SetClock(ctx context.Context, c cluster.Clock) error {
-	return m.act(ctx, func() error {
+	return m.strike(ctx, func() error {
 		if c.Offset > 0 && m.lacks == nil {
 			clear(m.keys) // they have expired
 		}
@@ -223,7 +236,7 @@ func (m *fakeMaster) SetClock(ctx context.Context, c cluster.Clock) error {
 }
 
 func (m *fakeMaster) SetDisk(ctx context.Context, d cluster.Disk) error {
-	return m.act(ctx, func() error { m.disk = d; return m.lacks })
+	return m.strike(ctx, func() error { m.disk = d; return m.lacks })
 }
 
 func (m *fakeMaster) CutPower(ctx context.Context, _ cluster.Power) (cluster.Cut, error) {
@@ -231,11 +244,11 @@ func (m *fakeMaster) CutPower(ctx context.Context, _ cluster.Power) (cluster.Cut
 }
 
 func (m *fakeMaster) HoldReplication(ctx context.Context, held bool) error {
-	return m.act(ctx, func() error { m.held = held; return m.lacks })
+	return m.strike(ctx, func() error { m.held = held; return m.lacks })
 }
 
 func (m *fakeMaster) Failover(ctx context.Context, t cluster.Takeover) error {
-	return m.act(ctx, func() error {
+	return m.strike(ctx, func() error {
 		clear(m.keys)
 		if t.Ended != nil {
 			t.Ended()
@@ -245,7 +258,7 @@ func (m *fakeMaster) Failover(ctx context.Context, t cluster.Takeover) error {
 }
 
 func (m *fakeMaster) FillMemory(ctx context.Context, _ int64) error {
-	return m.act(ctx, func() error { clear(m.keys); m.evicted++; return m.lacks })
+	return m.strike(ctx, func() error { clear(m.keys); m.evicted++; return m.lacks })
 }
 
 func (m *fakeMaster) DrainMemory(ctx context.Context) error {

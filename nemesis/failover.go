@@ -2,7 +2,6 @@ package nemesis
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -78,11 +77,7 @@ func (x *failover) install(ctx context.Context) error {
 		}
 		return nil
 	})
-	if err != nil {
-		_, _, undo := x.heal(ctx)
-		return errors.Join(err, undo)
-	}
-	return nil
+	return err
 }
 
 // grantedHere reports whether an operation shows that one of the masters has just granted a lock.

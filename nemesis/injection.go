@@ -26,9 +26,11 @@ type injection struct {
 
 // effect is the implementation of a kind of fault.
 type effect interface {
-	// install installs the fault. The error says why that was not possible.
+	// install installs the fault. The error says why that was not possible; it is a halfDone if
+	// something was changed nevertheless.
 	install(ctx context.Context) error
-	// heal ends the fault, and reports whether it changed anything and what shows that.
+	// heal ends the fault, also one that could not be installed, and reports whether it changed anything
+	// and what shows that.
 	heal(ctx context.Context) (p proof, evidence string, err error)
 }
 
@@ -59,15 +61,34 @@ func (n *Nemesis) inject(ctx context.Context, s plannedStep, random *rand.Rand) 
 		// healed.
 		err = f.effect.install(context.WithoutCancel(ctx))
 	}
-	if err != nil {
+	var half halfDone
+	switch {
+	case errors.As(err, &half):
+		// What it has changed before it failed is a fault like any other, which ends at once: without
+		// these lines nobody could tell why a master lost a key.
+		n.record(f, history.OK, history.PhaseInstall, nil, nil)
+		n.heal(ctx, f, x, "given up, because "+half.Error())
+	case err != nil:
+		if f.effect != nil {
+			_, _, undo := f.effect.heal(context.WithoutCancel(ctx))
+			err = errors.Join(err, undo)
+		}
 		n.watch.stopObserving(x)
 		n.record(f, history.Fail, history.PhaseInstall, nil, err)
-		return
+	default:
+		n.record(f, history.OK, history.PhaseInstall, nil, nil)
+		_ = n.env.Runtime.Sleep(ctx, s.For)
+		n.heal(ctx, f, x, "")
 	}
-	n.record(f, history.OK, history.PhaseInstall, nil, nil)
-	_ = n.env.Runtime.Sleep(ctx, s.For)
+}
+
+// heal ends a fault and records what it changed. since, if any, is what its evidence ends with.
+func (n *Nemesis) heal(ctx context.Context, f *injection, x *clientEvidence, since string) {
 	n.record(f, history.Invoke, history.PhaseHeal, nil, nil)
 	p, evidence, err := f.effect.heal(context.WithoutCancel(ctx))
+	if since != "" {
+		evidence += "; " + since
+	}
 	err = errors.Join(err, n.drain(context.WithoutCancel(ctx), f.masters))
 	v := &history.Value{}
 	v.Bit, v.Evidence = n.judge(x, p, evidence)
@@ -77,6 +98,11 @@ func (n *Nemesis) inject(ctx context.Context, s plannedStep, random *rand.Rand) 
 	}
 	n.record(f, history.OK, history.PhaseHeal, v, nil)
 }
+
+// halfDone is the error of an installation that failed after it had changed something.
+type halfDone struct{ error }
+
+func (h halfDone) Unwrap() error { return h.error }
 
 var errTooLate = errors.New("the run had ended before its time or its trigger came")
 

@@ -113,7 +113,8 @@ func (e *linkEffect) install(context.Context) error {
 		for _, c := range e.f.clients {
 			link, err := e.n.env.Cluster.Link(c, i)
 			if err != nil {
-				return err // no link has been touched yet
+				e.links = nil // none has been touched yet
+				return err
 			}
 			e.links = append(e.links, link)
 		}

@@ -158,6 +158,7 @@ type clock struct {
 	f      *injection
 	clock  cluster.Clock
 	strobe bool
+	showed []string // masters that had it
 	lost   string
 	stop   context.CancelCauseFunc
 }
@@ -177,11 +178,21 @@ func (c *clock) install(ctx context.Context) error {
 	c.n.clocks = append(c.n.clocks, c.f.step.Clock)
 	c.n.mu.Unlock()
 	before := c.n.snapshots(ctx, c.f.masters)
-	if err := c.n.each(c.f.masters, func(m cluster.Master) error { return m.SetClock(ctx, c.clock) }); err != nil {
-		_, _, undo := c.heal(ctx)
-		return errors.Join(err, undo)
-	}
+	var mu sync.Mutex
+	err := c.n.each(c.f.masters, func(m cluster.Master) error {
+		err := m.SetClock(ctx, c.clock)
+		mu.Lock()
+		defer mu.Unlock()
+		if err == nil {
+			c.showed = append(c.showed, m.Name())
+		}
+		return err
+	})
+	slices.Sort(c.showed)
 	c.lost = lost(before, c.n.snapshots(ctx, c.f.masters))
+	if err != nil {
+		return err
+	}
 	if c.strobe {
 		var strobing context.Context
 		strobing, c.stop = c.n.env.Runtime.WithCancelCause(ctx)
@@ -217,7 +228,7 @@ func (c *clock) heal(ctx context.Context) (proof, string, error) {
 	}
 	err := c.n.each(c.f.masters, func(m cluster.Master) error { return m.SetClock(ctx, cluster.Clock{}) })
 	// SetClock has verified that the masters' TIME shows the setting.
-	return proven, fmt.Sprintf("TIME showed %s on %s; %s", c.f.step.Clock, strings.Join(c.f.masterNames(), " "), c.lost), err
+	return proven, fmt.Sprintf("TIME showed %s on %s; %s", c.f.step.Clock, strings.Join(c.showed, " "), c.lost), err
 }
 
 // newPowerCut cuts the power of masters and starts them again.
@@ -268,11 +279,7 @@ type disk struct {
 func (d *disk) install(ctx context.Context) error {
 	d.before = d.n.snapshots(ctx, d.f.masters)
 	err := d.n.each(d.f.masters, func(m cluster.Master) error { return d.n.machines.setDisk(ctx, m, d.f.id, d.disk) })
-	if err != nil {
-		_, _, undo := d.heal(ctx)
-		return errors.Join(err, undo)
-	}
-	return nil
+	return err
 }
 
 func (d *disk) heal(ctx context.Context) (proof, string, error) {
@@ -325,16 +332,16 @@ type memory struct {
 func (x *memory) install(ctx context.Context) error {
 	before := x.n.snapshots(ctx, x.f.masters)
 	x.refused = x.n.watch.refusals(x.f.masterNames())
-	if err := x.n.each(x.f.masters, func(m cluster.Master) error { return m.FillMemory(ctx, x.n.env.Fill) }); err != nil {
-		_, _, undo := x.heal(ctx)
-		return errors.Join(err, undo)
-	}
+	err := x.n.each(x.f.masters, func(m cluster.Master) error { return m.FillMemory(ctx, x.n.env.Fill) })
 	after := x.n.snapshots(ctx, x.f.masters)
 	for name, look := range after {
 		x.evicted += look.Evicted - before[name].Evicted
 	}
 	x.lost = lost(before, after)
-	return nil
+	if err != nil && x.evicted > 0 { // a master that ended while it was filled, too
+		return halfDone{err}
+	}
+	return err
 }
 
 // fill marks masters to be drained.

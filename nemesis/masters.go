@@ -1,6 +1,7 @@
 package nemesis
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,34 +20,32 @@ type pause struct {
 	n *Nemesis
 	f *injection
 
-	mu       sync.Mutex
-	answered []string // the masters that answered although they were paused
+	mu     sync.Mutex
+	served map[string]string // how masters show that they were not paused
 }
 
 // lookPaused is how long a paused master has to prove that it is not paused.
 const lookPaused = 50 * time.Millisecond
 
 func (p *pause) install(ctx context.Context) error {
-	err := p.n.each(p.f.masters, func(m cluster.Master) error {
+	p.served = map[string]string{}
+	return p.n.each(p.f.masters, func(m cluster.Master) error {
 		err := m.Pause(ctx)
 		p.n.recordState(m, nil)
-		if err != nil {
-			return err
+		served := "could not be stopped"
+		if err == nil {
+			served = "still answered"
+			looking, cancel := p.n.within(ctx, lookPaused)
+			defer cancel()
+			if _, unanswered := m.Inspect(looking, nil); unanswered != nil {
+				return nil
+			}
 		}
-		looking, cancel := p.n.within(ctx, lookPaused)
-		defer cancel()
-		if _, err := m.Inspect(looking, nil); err == nil {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			p.answered = append(p.answered, m.Name())
-		}
-		return nil
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.served[m.Name()] = served
+		return err
 	})
-	if err != nil {
-		_, _, undo := p.heal(ctx)
-		return errors.Join(err, undo)
-	}
-	return nil
 }
 
 func (p *pause) heal(ctx context.Context) (proof, string, error) {
@@ -64,13 +63,9 @@ func (p *pause) heal(ctx context.Context) (proof, string, error) {
 	defer p.mu.Unlock()
 	var told []string
 	for _, m := range p.f.masterNames() {
-		if slices.Contains(p.answered, m) {
-			told = append(told, m+" still answered")
-		} else {
-			told = append(told, m+" stood still")
-		}
+		told = append(told, m+" "+cmp.Or(p.served[m], "stood still"))
 	}
-	if len(p.answered) == len(p.f.masters) {
+	if len(p.served) == len(p.f.masters) {
 		return refuted, strings.Join(told, "; "), err
 	}
 	return unproven, strings.Join(told, "; "), err
@@ -119,11 +114,7 @@ func (r *restart) install(ctx context.Context) error {
 		r.mu.Unlock()
 		return r.stop(ctx, m)
 	})
-	if err != nil {
-		_, _, undo := r.heal(ctx)
-		return errors.Join(err, undo)
-	}
-	return nil
+	return err
 }
 
 func (r *restart) heal(ctx context.Context) (proof, string, error) {

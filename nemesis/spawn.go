@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -48,7 +49,8 @@ func (n *Nemesis) settle() {
 	}
 }
 
-// each runs f for all masters at the same time and joins their errors.
+// each runs f for all masters at the same time and joins their errors. The error is a halfDone if f
+// failed for some of them only.
 func (n *Nemesis) each(masters []cluster.Master, f func(m cluster.Master) error) error {
 	if len(masters) == 0 {
 		return nil
@@ -74,7 +76,17 @@ func (n *Nemesis) each(masters []cluster.Master, f func(m cluster.Master) error)
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	return errors.Join(errs...)
+	return joined(errs)
+}
+
+// joined joins the errors of something that was tried several times. It is a halfDone if that succeeded at
+// least once.
+func joined(errs []error) error {
+	err := errors.Join(errs...)
+	if err != nil && slices.Contains(errs, nil) {
+		return halfDone{err}
+	}
+	return err
 }
 
 // within returns a context that ends after d of the run's time.

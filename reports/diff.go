@@ -43,7 +43,7 @@ func OpenDiffRun(store campaign.Store, name string) (run DiffRun, err error) {
 	}
 	run.Result, err = campaign.ReadResult(dir)
 	if errors.Is(err, os.ErrNotExist) {
-		_, run.Result, err = campaign.JudgeFile(filepath.Join(dir, campaign.HistoryFile))
+		_, run.Result, err = campaign.CheckFile(filepath.Join(dir, campaign.HistoryFile))
 	}
 	if err != nil {
 		return run, err

@@ -21,10 +21,11 @@ type line struct {
 func evidenceOf(h *history.History, v *checker.Violation) []line {
 	var lines []line
 	for _, i := range v.Ops {
-		if i < 0 || i >= len(h.Ops) {
+		at, found := h.At(i)
+		if !found {
 			continue
 		}
-		op := &h.Ops[i]
+		op := &h.Ops[at]
 		lines = append(lines, line{op.Index, op.Time, op.Process, tell(op)})
 	}
 	return lines

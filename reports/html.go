@@ -121,8 +121,10 @@ func HTML(w io.Writer, h *history.History, r *campaign.Result, why *search.WhyRe
 		p.MoreFaults = len(p.Faults) - maxFaultRows
 		p.Faults = p.Faults[:maxFaultRows]
 	}
-	p.Clients, p.Masters = t.totals()
-	p.Strikes = strikesOf(h, r)
+	if h.Whole == 0 { // else they would count what the excerpt has
+		p.Clients, p.Masters = t.totals()
+		p.Strikes = strikesOf(h, r)
+	}
 	if why != nil && len(why.Points) > 0 {
 		p.Why = curveOf(why, t.end)
 	}

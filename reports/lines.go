@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 
 	"lockpick/history"
@@ -32,26 +33,25 @@ func linesOf(h *history.History, run string, violations []listed) (packedLines, 
 	})
 	chosen := map[int]bool{}
 	for _, v := range first {
-		for _, at := range v.Ops {
-			from, to := max(at-linesAround, 0), min(at+linesAround, len(h.Ops)-1)
-			if at < 0 || len(chosen)+to-from+1 > maxLines {
+		for _, index := range v.Ops {
+			from, _ := h.At(index - linesAround)
+			to, _ := h.At(index + linesAround + 1)
+			if index < 0 || len(chosen)+to-from > maxLines {
 				continue
 			}
-			for i := from; i <= to; i++ {
+			for i := from; i < to; i++ {
 				chosen[i] = true
 			}
 		}
 	}
 	p := packedLines{Run: run, Index: []int{}, Text: []string{}}
-	for i := range chosen {
-		p.Index = append(p.Index, i)
-	}
-	slices.Sort(p.Index)
-	for _, i := range p.Index {
-		b, err := json.Marshal(&h.Ops[i])
+	for _, i := range slices.Sorted(maps.Keys(chosen)) {
+		op := &h.Ops[i]
+		b, err := json.Marshal(op)
 		if err != nil {
-			return p, fmt.Errorf("line %d of the history: %w", i, err)
+			return p, fmt.Errorf("line %d of the history: %w", op.Index, err)
 		}
+		p.Index = append(p.Index, op.Index)
 		p.Text = append(p.Text, string(b))
 	}
 	return p, nil

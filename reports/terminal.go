@@ -206,7 +206,7 @@ func (t *terminal) faults(faults []*history.Fault) error {
 		case !f.Installed:
 			k.skipped++
 			if k.why == "" {
-				k.why = f.Skipped
+				k.why = briefly(f.Skipped)
 			}
 			continue
 		case f.Bit:
@@ -214,7 +214,7 @@ func (t *terminal) faults(faults []*history.Fault) error {
 		}
 		k.installed++
 		if p := proof(f); p != "" && (k.proof == "" || f.Bit && k.bit == 1) {
-			k.proof = fmt.Sprintf("fault %d: %s", f.ID, p)
+			k.proof = briefly(fmt.Sprintf("fault %d: %s", f.ID, p))
 		}
 	}
 	g := grid{header: []string{"Kind", "Installed", "Effective", "Skipped", "For example"}, wide: 4, right: []int{1, 2, 3}}
@@ -227,6 +227,18 @@ func (t *terminal) faults(faults []*history.Fault) error {
 		g.rows = append(g.rows, []string{printable(name), count(k.installed), count(k.bit), count(k.skipped), printable(example)})
 	}
 	return g.write(&t.out, t.width)
+}
+
+// longestExample is how many characters an example has at most: of many keys it would fill the screen.
+const longestExample = 240
+
+// briefly cuts a text between two words if it is too long for an example.
+func briefly(text string) string {
+	if len(text) <= longestExample {
+		return text
+	}
+	cut := text[:longestExample]
+	return strings.ToValidUTF8(cut[:max(strings.LastIndexByte(cut, ' '), longestExample/2)], "") + " …"
 }
 
 func (t *terminal) first(v *checker.Violation, found int) {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ory/dockertest/v3/docker"
+
 	"lockpick/cluster"
 )
 
@@ -191,5 +193,57 @@ func TestAnEngineThatRestarts(t *testing.T) {
 	}
 	if m.State() != cluster.Up || died() != "" {
 		t.Errorf("the master is %s, %q", m.State(), died())
+	}
+}
+
+// TestAMasterThatEndsWithItsEngine: a fault that could not reach the engine has not ended the master that
+// ends a moment later, as all do when an engine restarts that does not leave its containers alone.
+func TestAMasterThatEndsWithItsEngine(t *testing.T) {
+	needDocker(t)
+	beside := engineFor(t)
+	engine := between(t)
+	for name, strike := range map[string]func(cluster.Master, context.Context) error{
+		"kill": cluster.Master.Kill, "shut down": cluster.Master.Shutdown,
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := Start(inAMinute(t), cluster.Config{Masters: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := c.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
+			own, err := OwnContainers(t.Context())
+			if err != nil || len(own) != 1 {
+				t.Fatalf("%v, %v", own, err)
+			}
+			comeBack := engine.leave()
+			defer comeBack()
+			m := c.Masters()[0]
+			if err := strike(m, inAMinute(t)); err == nil {
+				t.Error("an engine that is gone has ended a master")
+			}
+			err = beside.KillContainer(docker.KillContainerOptions{ID: strings.TrimPrefix(own[0], "/"), Context: t.Context()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			comeBack()
+			for ctx := inAMinute(t); m.(cluster.Mortal).Died() == ""; time.Sleep(10 * time.Millisecond) {
+				if ctx.Err() != nil {
+					t.Fatalf("the master is %s, and has not died", m.State())
+				}
+			}
+			if err := m.Start(inAMinute(t)); err != nil {
+				t.Fatal(err)
+			}
+			if err := strike(m, inAMinute(t)); err != nil {
+				t.Fatal(err)
+			}
+			if died := m.(cluster.Mortal).Died(); died != "" {
+				t.Errorf("ended by a call: %s", died)
+			}
+		})
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 // deaths notes the ends of a server's process.
 type deaths struct {
-	expected bool      // a call is ending it
+	process  *life     // the one that runs, or ran last
 	hurt     bool      // its disk has a fault, so it may end because it cannot write,
 	healed   time.Time // until then, and for lateNews more
 	stranger string    // the run id of another server that answers in its place
@@ -18,11 +18,29 @@ type deaths struct {
 // busy engine tells late that a container has ended.
 const lateNews = 2 * time.Second
 
-// expectEnd notes that a call is about to end the server.
-func (s *server) expectEnd() {
+// life is that of one process of a server.
+type life struct {
+	ending int  // calls that are about to end it, or have
+	over   bool // it has ended,
+	noted  bool // by itself, which has been noted
+}
+
+// expectEnd notes that a call is about to end the server. The call that turns out to have sent nothing calls
+// spared: an engine that is gone does not end its containers, but its own end may.
+func (s *server) expectEnd() (spared func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.deaths.expected = true
+	l := s.deaths.process
+	if l == nil {
+		return func() {} // it was never up
+	}
+	l.ending++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		l.ending--
+		s.noteEnd(l)
+	}
 }
 
 // hurtDisk notes whether the server's disk has a fault.
@@ -35,13 +53,19 @@ func (s *server) hurtDisk(is bool) {
 	s.deaths.hurt = is
 }
 
-// watchForUnexpectedEnd waits for the end of one run of the server, and notes it unless it was
-// expected.
-func (s *server) watchForUnexpectedEnd(exited <-chan struct{}, runID string) {
+// watchForEnd waits for the end of a process of the server.
+func (s *server) watchForEnd(l *life, exited <-chan struct{}) {
 	<-exited
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.deaths.expected && !s.deaths.hurt && time.Since(s.deaths.healed) > lateNews && s.info.runID == runID {
+	l.over = true
+	s.noteEnd(l)
+}
+
+// noteEnd notes the end of a process unless a call ended it, or its disk.
+func (s *server) noteEnd(l *life) {
+	if l.over && !l.noted && l.ending == 0 && !s.deaths.hurt && time.Since(s.deaths.healed) > lateNews {
+		l.noted = true
 		s.deaths.seen = "its process ended, and no fault had ended it"
 	}
 }
@@ -50,7 +74,7 @@ func (s *server) watchForUnexpectedEnd(exited <-chan struct{}, runID string) {
 func (s *server) identify(runID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if runID == "" || runID == s.info.runID || runID == s.deaths.stranger || !s.ready || s.deaths.expected {
+	if runID == "" || runID == s.info.runID || runID == s.deaths.stranger || !s.ready || s.deaths.process.ending > 0 {
 		return
 	}
 	s.deaths.stranger = runID

@@ -145,8 +145,9 @@ func (m *master) Shutdown(ctx context.Context) error {
 			}
 		}
 		s.log.mark("shut down %s", s.Name)
-		s.expectEnd()
+		spared := s.expectEnd()
 		if err := s.engine.Terminate(ctx); err != nil {
+			spared()
 			return err
 		}
 		return s.awaitEnd(ctx, "SIGTERM")

@@ -112,8 +112,9 @@ func (s *server) setPaused(p bool) {
 // kill ends the server with SIGKILL; why is written to its log.
 func (s *server) kill(ctx context.Context, why string) error {
 	s.log.mark("%s %s", why, s.Name)
-	s.expectEnd()
+	spared := s.expectEnd()
 	if err := s.engine.Kill(ctx); err != nil {
+		spared()
 		return err
 	}
 	return s.awaitEnd(ctx, "SIGKILL")
@@ -181,9 +182,10 @@ func (s *server) start(ctx context.Context) error {
 	}
 	s.mu.Lock()
 	s.ready, s.info, s.client = true, info, newInspectionClient(s.addr, s.Password)
-	s.deaths.expected = false
+	l := new(life)
+	s.deaths.process = l
 	s.mu.Unlock()
-	go s.watchForUnexpectedEnd(exited, info.runID)
+	go s.watchForEnd(l, exited)
 	return nil
 }
 

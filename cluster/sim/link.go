@@ -183,10 +183,9 @@ func (l *Link) pass(m *message) {
 	if m.stage >= replying {
 		mode = f.Replies
 	}
-	if mode == cluster.Drop || m.conn.poisoned {
+	if mode == cluster.Drop || m.conn.poisoned || m.stage == greeting && len(l.waiting) >= unsent {
 		l.counts.Dropped += m.size()
-		m.conn.poisoned = true
-		m.vanish()
+		m.lose()
 		return
 	}
 	if mode == cluster.Hold && !m.held {

@@ -108,6 +108,34 @@ func TestAPausedMasterAppliesLaterWhatTheClientGaveUp(t *testing.T) {
 	})
 }
 
+// TestAHostKeepsSoManyConnections: however long clients try to reach a master that does not read, its host
+// keeps so many of their connections for it and no more; and it serves again when it goes on.
+func TestAHostKeepsSoManyConnections(t *testing.T) {
+	on(t, oneMaster, Options{}, func(b *bench) {
+		b.ok(b.m.Pause(context.Background()))
+		for range unaccepted + 100 {
+			b.do("set", "k", "t")
+		}
+		if n := len(b.m.backlog); n != unaccepted {
+			t.Errorf("%d messages wait, want %d", n, unaccepted)
+		}
+		b.sleep(time.Second)
+		b.ok(b.m.Resume(context.Background()))
+		if v := b.do("set", "n", "t"); !v.Yes || len(b.m.backlog) > 0 {
+			t.Errorf("after the resume: %+v", v)
+		}
+	})
+	on(t, oneMaster, Options{}, func(b *bench) {
+		b.link.Set(cluster.LinkFault{Requests: cluster.Hold})
+		for range unsent + 100 {
+			b.do("set", "k", "t")
+		}
+		if n := len(b.link.waiting); n != unsent {
+			t.Errorf("%d messages wait in the link, want %d", n, unsent)
+		}
+	})
+}
+
 func TestAKilledMasterForgetsWhatItHadNotRead(t *testing.T) {
 	on(t, oneMaster, Options{}, func(b *bench) {
 		b.ok(b.m.Pause(context.Background()))

@@ -122,6 +122,12 @@ func (m *message) vanish() {
 	m.release()
 }
 
+// lose has the network lose the message, and whatever else its connection would carry.
+func (m *message) lose() {
+	m.conn.poisoned = true
+	m.vanish()
+}
+
 // copyOf makes the message a duplicate of another.
 func (m *message) copyOf(o *message) {
 	m.conn, m.stage, m.byText, m.reply = o.conn, o.stage, o.byText, o.reply

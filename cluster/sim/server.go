@@ -25,14 +25,31 @@ func (m *Master) receive(x incoming) {
 	case cluster.Down:
 		x.broken()
 	case cluster.Paused:
-		m.backlog = append(m.backlog, x) // the kernel keeps it
+		m.backlog = m.keep(m.backlog, x)
 	default:
 		if m.busy > m.world.now {
-			m.queue = append(m.queue, x)
+			m.queue = m.keep(m.queue, x)
 			return
 		}
 		x.serve(m)
 	}
+}
+
+// unaccepted is how many messages a master that does not read has for its host to give up new connections,
+// and unsent how many wait in a link for that. Hosts give up much earlier (Redis asks for 511
+// connections); these bounds are for runs in which clients try again for hours.
+const (
+	unaccepted = 1 << 13
+	unsent     = 1 << 12
+)
+
+// keep adds what the host keeps for the server until that reads it.
+func (m *Master) keep(waiting []incoming, x incoming) []incoming {
+	if msg, ok := x.(*message); ok && msg.stage == greeting && len(waiting) >= unaccepted {
+		msg.lose()
+		return waiting
+	}
+	return append(waiting, x)
 }
 
 func (x *message) via() *Link { return x.link }

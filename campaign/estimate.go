@@ -1,0 +1,104 @@
+package campaign
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"lockpick/history"
+	"lockpick/workload"
+)
+
+// Estimate is what a run will take besides time.
+type Estimate struct {
+	Lines  int64 // of the history
+	Disk   int64 // bytes of the history until the run has ended and it is compressed
+	Memory int64 // bytes, while the history is judged and the report is written
+}
+
+// What lines take in memory, measured with a day of virtual time with 50 clients and all faults, and with an
+// hour on processes.
+const (
+	judgedLine   = 150 // bytes, of a history of which the report shows an excerpt
+	reportedLine = 950 // of one that it shows whole
+	ownMemory    = 150 << 20
+)
+
+// estimatedFrom is how long a run lasts that is estimated, and probed how many TTLs and intervals between
+// faults of it are simulated for that: the first ones are no measure of what follows.
+const (
+	estimatedFrom = 10 * time.Minute
+	probed        = 10
+)
+
+// EstimateOf estimates what a run takes: it simulates the beginning of it, with this project's lock if the
+// run's own cannot be simulated. It is about right for the drivers that use real time, too.
+func EstimateOf(ctx context.Context, s Scenario) (Estimate, error) {
+	limit := s.TimeLimit
+	s.Driver, s.ClientsAs, s.Client, s.StopOnViolation, s.TimeLimit = Sim, Defaults().ClientsAs, nil, false, min(limit, max(time.Minute, probed*s.TTL, probed*s.Interval))
+	if !slices.Contains(workload.LockNames(), s.Lock) || s.connects() {
+		s.Lock = Defaults().Lock
+	}
+	if err := s.Check(); err != nil {
+		return Estimate{}, err
+	}
+	var written size
+	recorder, err := simulateInto(ctx, s, SimulateOptions{}, func(h history.Header, now func() time.Duration) (*history.Recorder, error) {
+		return history.NewRecorder(&written, h, now)
+	})
+	if err != nil {
+		return Estimate{}, err
+	}
+	more := float64(limit) / float64(s.TimeLimit)
+	e := Estimate{Lines: int64(more * float64(recorder.Len())), Disk: int64(more * float64(written))}
+	e.Memory = ownMemory + e.Lines*reportedLine
+	if e.Lines > wholeLines {
+		e.Memory = ownMemory + max(e.Lines*judgedLine, excerptLines*reportedLine)
+	}
+	return e, nil
+}
+
+// size counts what is written to it.
+type size int64
+
+func (s *size) Write(b []byte) (int, error) {
+	*s += size(len(b))
+	return len(b), nil
+}
+
+// announceEstimate says before a long run what it will take, and whether the machine has it.
+func announceEstimate(ctx context.Context, s Scenario, store string, progress func(string, ...any)) {
+	if s.TimeLimit < estimatedFrom {
+		return
+	}
+	e, err := EstimateOf(ctx, s)
+	if err != nil {
+		return // the run itself says what is wrong
+	}
+	disk, knownDisk := freeDisk(store)
+	memory, knownMemory := freeMemory()
+	for _, line := range e.lines(disk, knownDisk, memory, knownMemory) {
+		progress("%s", line)
+	}
+}
+
+// lines says what a run will take, and what is missing.
+func (e Estimate) lines(disk int64, knownDisk bool, memory int64, knownMemory bool) []string {
+	says := []string{fmt.Sprintf("this will take about %s of disk and %s of memory: %.1f million lines, which are judged at the end", bytesText(e.Disk), bytesText(e.Memory), float64(e.Lines)/1e6)}
+	if knownDisk && e.Disk > disk {
+		says = append(says, fmt.Sprintf("the store's disk has only %s free: take a shorter --time-limit, fewer clients, or another --store", bytesText(disk)))
+	}
+	if knownMemory && e.Memory > memory {
+		says = append(says, fmt.Sprintf("only %s of memory are free: take a shorter --time-limit or fewer clients, or judge the history elsewhere (lockpick check)", bytesText(memory)))
+	}
+	return says
+}
+
+// bytesText writes an amount of bytes as people say it.
+func bytesText(n int64) string {
+	if n >= 1e9 {
+		return fmt.Sprintf("%.1f GB", float64(n)/1e9)
+	}
+	return fmt.Sprintf("%d MB", (n+999_999)/1e6)
+}

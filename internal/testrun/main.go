@@ -1,11 +1,13 @@
 // Testrun is what `make test` runs: every test under the race detector, then those that
-// asked to run without it (internal/racetest), then every fuzz target with some thousand inputs. At
+// asked to run without it (internal/racetest); and beside them, because those mostly wait for real
+// masters, the tests of other modules and every fuzz target with some thousand inputs. At
 // the end it lists the slowest tests and all skipped ones with their reasons.
 //
 //	go run ./internal/testrun [-module DIR]... [-fuzz 10000] [PACKAGE...]
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -58,16 +60,27 @@ func main() {
 // runner runs go test several times and gathers what the runs reported.
 type runner struct {
 	ctx     context.Context
-	out     io.Writer
 	timeout time.Duration
 
+	mu     sync.Mutex
+	out    io.Writer
 	runs   []*testjson.Execution
 	failed bool
 }
 
 func (r *runner) all(packages, modules []string, fuzz int) error {
-	// Tests of runs on real masters mostly wait, so there are more of them at a time than processors.
-	aside := "-parallel=" + strconv.Itoa(max(3, runtime.GOMAXPROCS(0)))
+	beside := make(chan error, 1)
+	go func() { beside <- errors.Join(r.modules(modules), r.fuzz(packages, fuzz)) }()
+	err := r.tests(packages)
+	return errors.Join(err, <-beside)
+}
+
+// aside is how many tests of a package run at a time: those of runs on real masters mostly wait, so there
+// are more of them than processors.
+var aside = "-parallel=" + strconv.Itoa(max(3, runtime.GOMAXPROCS(0)))
+
+// tests runs every test under the race detector, then those that asked to run without it.
+func (r *runner) tests(packages []string) error {
 	// -p 1: packages with real masters would disturb each other on a small machine.
 	raced, err := r.goTest("with the race detector", "", append([]string{"-race", "-p", "1", aside}, packages...)...)
 	if err != nil {
@@ -84,20 +97,14 @@ func (r *runner) all(packages, modules []string, fuzz int) error {
 			return fmt.Errorf("%s: neither run included %s", pkg, strings.Join(missing, ", "))
 		}
 	}
-	for _, dir := range modules {
+	return nil
+}
+
+// modules runs the tests of other modules.
+func (r *runner) modules(folders []string) error {
+	for _, dir := range folders {
 		if _, err := r.goTest("of the module "+dir, dir, "-race", aside, "./..."); err != nil {
 			return err
-		}
-	}
-	if fuzz > 0 {
-		// A number of inputs, not a time: go test reports a target as failed if the time is over
-		// while an input is being made smaller.
-		inputs := strconv.Itoa(fuzz) + "x"
-		for _, t := range fuzzTargets(raced) {
-			if _, err := r.goTest("fuzzing with "+strconv.Itoa(fuzz)+" inputs: "+t.Test.Name(), "", "-run", "^$",
-				"-fuzz", exactly([]string{t.Test.Name()}), "-fuzztime", inputs, "-fuzzminimizetime", "100x", t.Package); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
@@ -106,7 +113,7 @@ func (r *runner) all(packages, modules []string, fuzz int) error {
 // goTest runs go test in a folder and prints a line for each package, and the output of
 // tests that fail.
 func (r *runner) goTest(what, dir string, args ...string) (*testjson.Execution, error) {
-	fmt.Fprintf(r.out, "\nTests %s\n", what)
+	r.print("\nTests %s\n", what)
 	cmd := exec.CommandContext(r.ctx, "go", append([]string{"test", "-json", "-timeout", r.timeout.String()}, args...)...)
 	cmd.Dir = dir
 	// The compiler's errors as text on stderr instead of events.
@@ -124,14 +131,17 @@ func (r *runner) goTest(what, dir string, args ...string) (*testjson.Execution, 
 	}
 	x, err := testjson.ScanTestOutput(testjson.ScanConfig{
 		Stdout: stdout, Stderr: stderr, IgnoreNonJSONOutputLines: true,
-		Handler: &printer{out: r.out, format: testjson.NewEventFormatter(r.out, "pkgname-and-test-fails", testjson.FormatOptions{HideEmptyPackages: true, Icons: "text"})},
+		Handler: newPrinter(r),
 	})
 	if err != nil {
 		return nil, errors.Join(err, cmd.Wait())
 	}
+	err = cmd.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.runs = append(r.runs, x)
 	var exit *exec.ExitError
-	if err := cmd.Wait(); errors.As(err, &exit) {
+	if errors.As(err, &exit) {
 		r.failed = true
 	} else if err != nil {
 		return nil, err
@@ -139,37 +149,53 @@ func (r *runner) goTest(what, dir string, args ...string) (*testjson.Execution, 
 	return x, r.ctx.Err()
 }
 
+// print prints a text in one piece, because several runs go on at a time.
+func (r *runner) print(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	fmt.Fprintf(r.out, format, args...)
+}
+
 // printer shows the events of a run as they come. Those on stdout and the lines on stderr come from
 // two goroutines.
 type printer struct {
+	runner *runner
 	mu     sync.Mutex
-	out    io.Writer
+	text   bytes.Buffer // of the event that is being formatted
 	format testjson.EventFormatter
+}
+
+func newPrinter(r *runner) *printer {
+	p := &printer{runner: r}
+	p.format = testjson.NewEventFormatter(&p.text, "pkgname-and-test-fails", testjson.FormatOptions{HideEmptyPackages: true, Icons: "text"})
+	return p
 }
 
 func (p *printer) Event(e testjson.TestEvent, x *testjson.Execution) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.text.Reset()
 	if err := p.format.Format(e, x); err != nil {
 		return err
 	}
 	if e.PackageEvent() && e.Action == testjson.ActionFail {
-		return p.unfinished(e.Package, x.Package(e.Package))
+		p.unfinished(e.Package, x.Package(e.Package))
+	}
+	if p.text.Len() > 0 {
+		p.runner.print("%s", p.text.String())
 	}
 	return nil
 }
 
 func (p *printer) Err(text string) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_, err := fmt.Fprintln(p.out, text)
-	return err
+	p.runner.print("%s\n", text)
+	return nil
 }
 
 // unfinished prints what go test said of a package that ended before its tests, or that failed
 // although none of them did: a crash, a leak, or the time was over. The formatter shows only the
 // output of tests whose end was reported.
-func (p *printer) unfinished(name string, pkg *testjson.Package) error {
+func (p *printer) unfinished(name string, pkg *testjson.Package) {
 	ids := []int{0} // 0: output of no test
 	for _, t := range pkg.Failed {
 		if t.Elapsed < 0 {
@@ -177,14 +203,13 @@ func (p *printer) unfinished(name string, pkg *testjson.Package) error {
 		}
 	}
 	if len(ids) == 1 && !pkg.TestMainFailed() {
-		return nil
+		return
 	}
-	var said strings.Builder
+	fmt.Fprintf(&p.text, "\n%s ended early or failed beside its tests\n", name)
 	for _, id := range ids {
-		_ = pkg.WriteOutputTo(&said, id) // a Builder never fails
+		_ = pkg.WriteOutputTo(&p.text, id) // a Buffer never fails
 	}
-	_, err := fmt.Fprintf(p.out, "\n%s ended early or failed beside its tests\n%s\n", name, said.String())
-	return err
+	p.text.WriteByte('\n')
 }
 
 // excludedTests lists, by package, the tests that racetest.Exclude skipped.
@@ -210,19 +235,6 @@ func notRun(x *testjson.Execution, pkg string, tests []string) []string {
 		ran[t.Test.Name()] = !strings.HasPrefix(reason(x, t), racetest.Reason)
 	}
 	return slices.DeleteFunc(slices.Clone(tests), func(name string) bool { return ran[name] })
-}
-
-// fuzzTargets lists the fuzz targets whose seeds a run has tried.
-func fuzzTargets(x *testjson.Execution) []testjson.TestCase {
-	var targets []testjson.TestCase
-	for _, pkg := range x.Packages() {
-		for _, t := range x.Package(pkg).TestCases() {
-			if strings.HasPrefix(t.Test.Name(), "Fuzz") && !t.Test.IsSubTest() {
-				targets = append(targets, t)
-			}
-		}
-	}
-	return targets
 }
 
 // exactly is a pattern for -run that matches these tests alone.

@@ -15,9 +15,19 @@ const (
 	maxPendingText = 8 << 20 // bytes of their arguments; beyond that, arguments are not kept
 )
 
+// maxShared is the length of the longest command whose arguments share one string: who keeps one of
+// them keeps all.
+const maxShared = 256
+
+// The bounds of the memory that a conversation keeps for later commands.
+const (
+	maxSpare     = 1024 // lists of arguments
+	maxSpareArgs = 16   // arguments of each
+)
+
 // Exchange is a command and its reply.
 type Exchange struct {
-	Args     []string // the command's name first; nil: the arguments were not kept
+	Args     []string // the command's name first; the list is valid during the call, its strings are for good
 	Reply    *Reply   // valid during the call; nil: there was none
 	Sent     time.Time
 	Answered time.Time // or when the connection ended
@@ -46,6 +56,8 @@ type Conversation struct {
 	queued     []command // between MULTI and EXEC
 	multi      bool
 	subscribed bool
+	name       []byte     // of the command that is read, in lower case
+	spare      [][]string // lists of arguments for later commands
 }
 
 // command waits for its reply.
@@ -115,7 +127,7 @@ func (c *Conversation) End(at time.Time) {
 	for _, x := range c.queued {
 		c.tell(x, nil)
 	}
-	c.pending, c.queued = nil, nil
+	c.pending, c.queued, c.spare = nil, nil, nil
 }
 
 func (c *Conversation) start() {
@@ -130,7 +142,7 @@ func (c *Conversation) start() {
 // lose stops following the connection.
 func (c *Conversation) lose(why error) {
 	c.over = true
-	c.pending, c.queued, c.requests, c.replies = nil, nil, decoder{}, decoder{}
+	c.pending, c.queued, c.spare, c.requests, c.replies = nil, nil, nil, decoder{}, decoder{}
 	if c.Lost != nil {
 		c.Lost(why)
 	}
@@ -140,15 +152,15 @@ func (c *Conversation) onCommand(r *Reply) error {
 	if len(r.Elems) == 0 {
 		return nil
 	}
-	var small [32]byte
-	name := lower(small[:0], r.Elems[0].Text)
+	c.name = lower(c.name[:0], r.Elems[0].Text)
+	name := c.name
 	x := command{sent: c.now}
 	switch string(name) {
 	case "multi":
 		x.kind = multi
 	case "exec":
 		x.kind = exec
-	case "discard":
+	case "discard", "reset": // RESET also ends a transaction
 		x.kind = discard
 	case "subscribe", "psubscribe", "ssubscribe", "unsubscribe", "punsubscribe", "sunsubscribe":
 		c.subscribed = true
@@ -159,9 +171,6 @@ func (c *Conversation) onCommand(r *Reply) error {
 		if len(r.Elems) > 2 && bytes.EqualFold(r.Elems[1].Text, []byte("reply")) && !bytes.EqualFold(r.Elems[2].Text, []byte("on")) {
 			return errors.New("the client has turned replies off")
 		}
-	}
-	if bytes.EqualFold(name, []byte("RESET")) { // it also ends a transaction
-		x.kind = discard
 	}
 	if x.kind == plain && c.multi {
 		x.kind = inMulti
@@ -187,24 +196,47 @@ func (c *Conversation) onCommand(r *Reply) error {
 // keep copies arguments, unless too much is kept already.
 func (c *Conversation) keep(elems []Value) []string {
 	n := 0
-	for _, e := range elems {
-		n += len(e.Text) + 16
+	for i := range elems {
+		n += len(elems[i].Text)
 	}
-	if c.size+n > maxPendingText {
+	if c.size+n+16*len(elems) > maxPendingText {
 		return nil
 	}
-	c.size += n
-	args := make([]string, len(elems))
-	for i, e := range elems {
-		args[i] = string(e.Text)
+	c.size += n + 16*len(elems)
+	if n > maxShared {
+		args := make([]string, len(elems))
+		for i := range elems {
+			args[i] = string(elems[i].Text)
+		}
+		return args
+	}
+	var args []string
+	if last := len(c.spare) - 1; last >= 0 {
+		args, c.spare = c.spare[last], c.spare[:last]
+	}
+	var texts [maxShared]byte
+	all := texts[:0]
+	for i := range elems {
+		all = append(all, elems[i].Text...)
+	}
+	rest := string(all)
+	for i := range elems {
+		n := len(elems[i].Text)
+		args = append(args, rest[:n])
+		rest = rest[n:]
 	}
 	return args
 }
 
-// forget subtracts what keep has counted.
+// forget undoes keep.
 func (c *Conversation) forget(args []string) {
-	for _, a := range args {
-		c.size -= len(a) + 16
+	n := 0
+	for i := range args {
+		n += len(args[i])
+	}
+	c.size -= n + 16*len(args)
+	if n <= maxShared && cap(args) > 0 && cap(args) <= maxSpareArgs && len(c.spare) < maxSpare {
+		c.spare = append(c.spare, args[:0])
 	}
 }
 
@@ -274,15 +306,16 @@ func (c *Conversation) isMessage(r *Reply) bool {
 }
 
 func (c *Conversation) tell(x command, r *Reply) {
-	c.forget(x.args)
 	if x.args != nil && c.Tell != nil {
 		c.Tell(Exchange{Args: x.args, Reply: r, Sent: x.sent, Answered: c.now})
 	}
+	c.forget(x.args)
 }
 
 // lower appends b in lower case.
-func lower(to, b []byte) []byte {
-	for _, ch := range b[:min(len(b), 32)] {
+func lower[T string | []byte](to []byte, b T) []byte {
+	for i := range min(len(b), 32) {
+		ch := b[i]
 		if ch >= 'A' && ch <= 'Z' {
 			ch += 'a' - 'A'
 		}

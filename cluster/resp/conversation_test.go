@@ -115,7 +115,10 @@ func TestWhatCannotBeFollowedIsSaidOnce(t *testing.T) {
 // than its bounds.
 func TestMemoryIsBounded(t *testing.T) {
 	var seen []Exchange
-	c := &Conversation{Tell: func(x Exchange) { seen = append(seen, x) }}
+	c := &Conversation{Tell: func(x Exchange) {
+		x.Args = slices.Clone(x.Args)
+		seen = append(seen, x)
+	}}
 	chunk := bytes.Repeat([]byte("x"), 1<<20)
 	c.Request([]byte("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$104857600\r\n"), time.Time{})
 	for range 100 {

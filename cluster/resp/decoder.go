@@ -29,8 +29,8 @@ type Value struct {
 }
 
 // Reply is a value with the elements of an aggregate. Elements that are aggregates themselves
-// are kept without their own elements. The memory is the decoder's: it is valid until the
-// next value.
+// are kept without their own elements. The memory is the decoder's or its caller's: it is valid
+// until the next value.
 type Reply struct {
 	Value
 	Elems []Value
@@ -87,6 +87,15 @@ func (d *decoder) feed(b []byte) error {
 				return d.failed
 			}
 			continue
+		}
+		if len(d.line) == 0 && len(d.stack) == 0 {
+			if n := d.whole(b); n > 0 {
+				b = b[n:]
+				if d.failed = d.emit(&d.value); d.failed != nil {
+					return d.failed
+				}
+				continue
+			}
 		}
 		i := bytes.IndexByte(b, '\n')
 		if i < 0 {

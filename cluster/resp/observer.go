@@ -68,7 +68,7 @@ type Observer struct {
 	Lost    func(why error) // called when a connection cannot be followed; may be nil
 
 	mu     sync.Mutex
-	stored map[string]entry // by key that the client has tried to acquire: the value that it stored there last
+	stored map[string]*entry // by key that the client has tried to acquire: the value that it stored there last
 }
 
 // entry is a token that a client has stored.
@@ -79,7 +79,7 @@ type entry struct {
 }
 
 // holds says whether the client may still store the token.
-func (e entry) holds(token string, at time.Time) bool {
+func (e *entry) holds(token string, at time.Time) bool {
 	return e.held && e.token == token && (e.until.IsZero() || at.Before(e.until))
 }
 
@@ -125,9 +125,9 @@ func (o *Observer) tries(key []byte) bool {
 		return true
 	}
 	if o.stored == nil {
-		o.stored = map[string]entry{}
+		o.stored = map[string]*entry{}
 	}
-	o.stored[string(key)] = entry{}
+	o.stored[string(key)] = &entry{}
 	return true
 }
 
@@ -141,7 +141,8 @@ func (o *Observer) knows(key []byte) bool {
 func (o *Observer) exchange(x Exchange) {
 	v := Vote{Key: arg(x.Args, 1), Sent: x.Sent, At: x.Answered}
 	yes := succeeded
-	switch name := strings.ToLower(x.Args[0]); name {
+	var small [32]byte
+	switch name := lower(small[:0], x.Args[0]); string(name) {
 	case "script":
 		if strings.EqualFold(arg(x.Args, 1), "load") && x.Reply != nil && x.Reply.Type != '-' {
 			o.Scripts.learn(arg(x.Args, 2))
@@ -149,7 +150,7 @@ func (o *Observer) exchange(x Exchange) {
 		return
 	case "eval", "evalsha":
 		var ok bool
-		if yes, ok = o.script(name, &v, &x); !ok {
+		if yes, ok = o.script(len(name) == len("evalsha"), &v, &x); !ok {
 			return
 		}
 	case "set":
@@ -158,18 +159,18 @@ func (o *Observer) exchange(x Exchange) {
 			yes = func(r *Reply) bool { return r.Null == hasOption(x.Args, "nx") }
 		}
 	case "setnx", "getset":
-		v.Command, v.Token, v.fresh = history.CommandSet, arg(x.Args, 2), name == "setnx"
-		if name == "getset" {
+		v.Command, v.Token, v.fresh = history.CommandSet, arg(x.Args, 2), string(name) == "setnx"
+		if string(name) == "getset" {
 			yes = func(r *Reply) bool { return true }
 		}
 	case "setex", "psetex":
-		v.Command, v.Token, v.TTL = history.CommandSet, arg(x.Args, 3), lifetime(arg(x.Args, 2), unitOf(name), x.Sent)
+		v.Command, v.Token, v.TTL = history.CommandSet, arg(x.Args, 3), lifetime(arg(x.Args, 2), unitOf(string(name)), x.Sent)
 	case "hsetnx", "hset", "hincrby":
-		v.Command, v.Token, v.fresh = history.CommandSet, arg(x.Args, 2), name == "hsetnx"
-		if name == "hincrby" && strings.HasPrefix(arg(x.Args, 3), "-") {
+		v.Command, v.Token, v.fresh = history.CommandSet, arg(x.Args, 2), string(name) == "hsetnx"
+		if string(name) == "hincrby" && strings.HasPrefix(arg(x.Args, 3), "-") {
 			v.Command = history.CommandRelease
 		}
-		if name == "hset" { // 0: the field existed, and has another value now
+		if string(name) == "hset" { // 0: the field existed, and has another value now
 			yes = func(r *Reply) bool { return r.Type == ':' }
 		}
 	case "hdel":
@@ -181,7 +182,7 @@ func (o *Observer) exchange(x Exchange) {
 	case "delex":
 		v.Command, v.Token = history.CommandRelease, arg(x.Args, 3)
 	case "expire", "pexpire", "expireat", "pexpireat":
-		v.Command, v.TTL = history.CommandExtend, lifetime(arg(x.Args, 2), unitOf(name), x.Sent)
+		v.Command, v.TTL = history.CommandExtend, lifetime(arg(x.Args, 2), unitOf(string(name)), x.Sent)
 	case "get":
 		v.Command = history.CommandRead
 	default:
@@ -196,7 +197,11 @@ func (o *Observer) tell(v Vote, r *Reply, yes func(*Reply) bool) {
 		return // nothing was executed; the client sends the script's text next
 	}
 	o.mu.Lock()
-	mine, known := o.stored[v.Key]
+	mine := o.stored[v.Key]
+	known := mine != nil
+	if !known {
+		mine = &entry{}
+	}
 	if v.Token == "" {
 		v.Token = mine.token
 	}
@@ -214,7 +219,7 @@ func (o *Observer) tell(v Vote, r *Reply, yes func(*Reply) bool) {
 		v.Yes = yes(r)
 	}
 	if known {
-		o.note(&v, mine)
+		mine.note(&v)
 	}
 	o.mu.Unlock()
 	if v.Token == "" { // of a key that the client never acquired: not a lock's command
@@ -224,20 +229,16 @@ func (o *Observer) tell(v Vote, r *Reply, yes func(*Reply) bool) {
 	o.Vote(v)
 }
 
-// note notes what a command has changed. The caller holds o.mu.
-func (o *Observer) note(v *Vote, before entry) {
-	after := before
+// note notes what a command has changed. The caller holds the observer's mutex.
+func (e *entry) note(v *Vote) {
 	switch {
 	case v.Command == history.CommandRelease:
-		after.held = false // also if nothing was deleted, because the key was gone
+		e.held = false // also if nothing was deleted, because the key was gone
 	case v.Yes && v.Command == history.CommandSet:
-		after = entry{token: v.Token, held: true}
+		*e = entry{token: v.Token, held: true}
 	}
 	if v.Yes && v.Command != history.CommandRelease && v.TTL > 0 {
-		after.until = v.Sent.Add(v.TTL)
-	}
-	if after != before {
-		o.stored[v.Key] = after
+		e.until = v.Sent.Add(v.TTL)
 	}
 }
 
@@ -245,15 +246,15 @@ func (o *Observer) note(v *Vote, before entry) {
 func (o *Observer) set(v *Vote, x *Exchange) {
 	v.Command, v.Token = history.CommandSet, arg(x.Args, 2)
 	for i := 3; i < len(x.Args); i++ {
-		option := strings.ToLower(x.Args[i])
-		if u, ok := setUnits[option]; ok {
+		option := x.Args[i]
+		if u, ok := setUnit(option); ok {
 			v.TTL = lifetime(arg(x.Args, i+1), u, x.Sent)
 			i++
 		}
-		switch option {
-		case "nx":
+		switch {
+		case strings.EqualFold(option, "nx"):
 			v.fresh = true
-		case "xx":
+		case strings.EqualFold(option, "xx"):
 			v.Command = history.CommandExtend
 		}
 	}
@@ -261,9 +262,9 @@ func (o *Observer) set(v *Vote, x *Exchange) {
 
 // script reads a call of a Lua script. yes says what a reply means; ok is false if the script
 // is not about a lock, or its text was never seen.
-func (o *Observer) script(name string, v *Vote, x *Exchange) (yes func(*Reply) bool, ok bool) {
+func (o *Observer) script(byHash bool, v *Vote, x *Exchange) (yes func(*Reply) bool, ok bool) {
 	var s script
-	if name == "eval" {
+	if !byHash {
 		s = o.Scripts.learn(arg(x.Args, 1))
 	} else if s, ok = o.Scripts.named(arg(x.Args, 1)); !ok {
 		return nil, false
@@ -289,10 +290,12 @@ func (o *Observer) script(name string, v *Vote, x *Exchange) (yes func(*Reply) b
 // likelyToken finds the token among a script's arguments: the client's own, otherwise the first
 // that is not a number.
 func (o *Observer) likelyToken(key string, argv []string) string {
+	mine, token := "", ""
 	o.mu.Lock()
-	mine := o.stored[key].token
+	if e := o.stored[key]; e != nil {
+		mine = e.token
+	}
 	o.mu.Unlock()
-	token := ""
 	for _, a := range argv {
 		if a == mine {
 			return a

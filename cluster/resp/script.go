@@ -174,14 +174,26 @@ func (s *script) lifetime(arg int, u unit) {
 // lifetimeOfSet finds the lifetime among the options of a SET.
 func (s *script) lifetimeOfSet(args []string, locals map[string]int) {
 	for i := 2; i+1 < len(args); i++ {
-		if u, ok := setUnits[strings.ToLower(strings.Trim(args[i], `'" `))]; ok {
+		if u, ok := setUnit(strings.Trim(args[i], `'" `)); ok {
 			s.lifetime(argument(args[i+1], locals), u)
 		}
 	}
 }
 
-// setUnits are the options of SET for a lifetime.
-var setUnits = map[string]unit{"px": milliseconds, "ex": seconds, "pxat": atMilliseconds, "exat": atSeconds}
+// setUnit reads an option of SET for a lifetime.
+func setUnit(option string) (u unit, ok bool) {
+	switch {
+	case strings.EqualFold(option, "px"):
+		return milliseconds, true
+	case strings.EqualFold(option, "ex"):
+		return seconds, true
+	case strings.EqualFold(option, "pxat"):
+		return atMilliseconds, true
+	case strings.EqualFold(option, "exat"):
+		return atSeconds, true
+	}
+	return 0, false
+}
 
 func unitOf(command string) unit {
 	switch command {

@@ -97,7 +97,7 @@ func (s Shape) Yes(r *Reply) bool {
 // SetTTL returns the lifetime among the options of a SET; 0: none.
 func SetTTL(args []string, now time.Time) time.Duration {
 	for i := 3; i+1 < len(args); i++ {
-		if u, ok := setUnits[strings.ToLower(args[i])]; ok {
+		if u, ok := setUnit(args[i]); ok {
 			return lifetime(args[i+1], u, now)
 		}
 	}

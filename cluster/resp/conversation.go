@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -43,21 +44,48 @@ type Conversation struct {
 	// Lost is called once, when the rest of the connection cannot be followed; may be nil.
 	Lost func(why error)
 
+	requests requests
+	replies  replies
+
+	// What both directions share. A direction takes the lock twice for all bytes that it is given at
+	// a time, as with pipelines both read without a pause.
 	mu         sync.Mutex
-	started    bool
-	asked      bool // the client has sent something
 	over       bool
-	requests   decoder
-	replies    decoder
-	now        time.Time // of the bytes that are read
+	subscribed bool
+	pending    []command // that the replies have not taken yet, oldest first
+	size       int       // bytes of the arguments of all commands without a reply
+	count      int       // of these commands
+	spare      [][]string
+}
+
+// requests is the direction from the client to the master.
+type requests struct {
+	sync.Mutex
+	decoder
+	now         time.Time // of the bytes that are read
+	asked       bool      // the client has sent something
+	multi       bool
+	subscribed  bool
+	name        []byte     // of the command that is read, in lower case
+	read        []command  // of the bytes that are read
+	addedSize   int        // bytes of their arguments
+	waiting     int        // commands without a reply before these
+	waitingSize int        // bytes of their arguments
+	spare       [][]string // lists of arguments for later commands
+}
+
+// replies is the direction from the master to the client.
+type replies struct {
+	sync.Mutex
+	decoder
+	now        time.Time
+	subscribed bool
 	pending    []command // oldest first
 	first      int       // index of the oldest in pending
-	size       int       // bytes of their arguments
 	queued     []command // between MULTI and EXEC
-	multi      bool
-	subscribed bool
-	name       []byte     // of the command that is read, in lower case
-	spare      [][]string // lists of arguments for later commands
+	ended      int       // commands that are not needed any more
+	endedSize  int       // bytes of their arguments
+	spare      [][]string
 }
 
 // command waits for its reply.
@@ -78,83 +106,147 @@ const (
 	inMulti // it is queued, and its reply is part of that to EXEC
 )
 
-// Request receives bytes that the client sent.
+// Request receives bytes that the client sent. It returns before the master gets them, so that the
+// commands are known before their replies.
 func (c *Conversation) Request(b []byte, at time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.over || len(b) == 0 {
+	r := &c.requests
+	r.Lock()
+	defer r.Unlock()
+	if len(b) == 0 || !c.prepare() {
 		return
 	}
-	first := !c.asked
-	c.asked = true
-	c.start()
+	first := !r.asked
+	r.asked = true
 	if first && b[0] == 0x16 {
 		c.lose(errors.New("the connection is encrypted (TLS)"))
 		return
 	}
-	c.now = at
-	if err := c.requests.feed(b); err != nil {
+	r.now = at
+	if err := r.feed(b); err != nil {
 		c.lose(fmt.Errorf("read a command: %w", err))
+		return
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pending = append(c.pending, r.read...)
+	c.size, c.count = c.size+r.addedSize, c.count+len(r.read)
+	c.subscribed = r.subscribed
+}
+
+// prepare begins to read what a client has sent: it takes note of the replies since. It returns false
+// if the connection is not followed any more. The caller holds the lock of requests.
+func (c *Conversation) prepare() bool {
+	r := &c.requests
+	if r.emit == nil {
+		r.decoder = decoder{requests: true, emit: c.onCommand}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	clear(r.read)
+	r.read, r.addedSize = r.read[:0], 0
+	r.waitingSize, r.waiting = c.size, c.count
+	if len(r.spare) == 0 {
+		r.spare, c.spare = c.spare, r.spare
+	}
+	return !c.over
 }
 
 // Reply receives bytes that the client is about to get.
 func (c *Conversation) Reply(b []byte, at time.Time) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.over || len(b) == 0 {
+	r := &c.replies
+	r.Lock()
+	defer r.Unlock()
+	if len(b) == 0 || !c.take() {
 		return
 	}
-	c.start()
-	c.now = at
-	if err := c.replies.feed(b); err != nil {
+	if r.emit == nil {
+		r.decoder = decoder{emit: c.onReply}
+	}
+	r.now = at
+	err := r.feed(b)
+	c.settle()
+	if err != nil {
 		c.lose(fmt.Errorf("read a reply: %w", err))
 	}
 }
 
-// End says that the connection has ended: commands without a reply get none.
-func (c *Conversation) End(at time.Time) {
+// take takes the commands that the client has sent since. It returns false if the connection is not
+// followed any more. The caller holds the lock of replies.
+func (c *Conversation) take() bool {
+	r := &c.replies
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.over {
-		return
+	if r.first == len(r.pending) {
+		clear(r.pending)
+		r.pending, r.first, c.pending = c.pending, 0, r.pending[:0]
+	} else if len(c.pending) > 0 {
+		r.pending = append(slices.Delete(r.pending, 0, r.first), c.pending...)
+		r.first = 0
+		clear(c.pending)
+		c.pending = c.pending[:0]
 	}
-	c.over = true
-	c.now = at
-	for _, x := range c.pending[c.first:] {
-		c.tell(x, nil)
-	}
-	for _, x := range c.queued {
-		c.tell(x, nil)
-	}
-	c.pending, c.queued, c.spare = nil, nil, nil
+	r.subscribed = c.subscribed
+	return !c.over
 }
 
-func (c *Conversation) start() {
-	if c.started {
+// settle tells the other direction what it need not remember any more. The caller holds the lock of
+// replies.
+func (c *Conversation) settle() {
+	r := &c.replies
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.size, c.count = c.size-r.endedSize, c.count-r.ended
+	r.endedSize, r.ended = 0, 0
+	room := max(0, min(len(r.spare), maxSpare-len(c.spare)))
+	c.spare = append(c.spare, r.spare[:room]...)
+	r.spare = r.spare[:0]
+}
+
+// End says that the connection has ended: commands without a reply get none.
+func (c *Conversation) End(at time.Time) {
+	c.requests.Lock()
+	defer c.requests.Unlock()
+	r := &c.replies
+	r.Lock()
+	defer r.Unlock()
+	if !c.take() {
 		return
 	}
-	c.started = true
-	c.requests = decoder{requests: true, emit: c.onCommand}
-	c.replies = decoder{emit: c.onReply}
+	r.now = at
+	for _, x := range r.pending[r.first:] {
+		c.tell(x, nil)
+	}
+	for _, x := range r.queued {
+		c.tell(x, nil)
+	}
+	c.settle()
+	c.stop()
 }
 
 // lose stops following the connection.
 func (c *Conversation) lose(why error) {
-	c.over = true
-	c.pending, c.queued, c.spare, c.requests, c.replies = nil, nil, nil, decoder{}, decoder{}
-	if c.Lost != nil {
+	if c.stop() && c.Lost != nil {
 		c.Lost(why)
 	}
 }
 
-func (c *Conversation) onCommand(r *Reply) error {
-	if len(r.Elems) == 0 {
+// stop ends the conversation. It returns false if it had ended before.
+func (c *Conversation) stop() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.over
+	c.over, c.pending, c.spare = true, nil, nil
+	return !before
+}
+
+func (c *Conversation) onCommand(v *Reply) error {
+	r := &c.requests
+	if len(v.Elems) == 0 {
 		return nil
 	}
-	c.name = lower(c.name[:0], r.Elems[0].Text)
-	name := c.name
-	x := command{sent: c.now}
+	r.name = lower(r.name[:0], v.Elems[0].Text)
+	name := r.name
+	x := command{sent: r.now}
 	switch string(name) {
 	case "multi":
 		x.kind = multi
@@ -163,46 +255,43 @@ func (c *Conversation) onCommand(r *Reply) error {
 	case "discard", "reset": // RESET also ends a transaction
 		x.kind = discard
 	case "subscribe", "psubscribe", "ssubscribe", "unsubscribe", "punsubscribe", "sunsubscribe":
-		c.subscribed = true
+		r.subscribed = true
 		return nil // the replies are messages, one for each channel
 	case "monitor", "sync", "psync":
 		return fmt.Errorf("after %s a master sends what is no reply", strings.ToUpper(string(name)))
 	case "client":
-		if len(r.Elems) > 2 && bytes.EqualFold(r.Elems[1].Text, []byte("reply")) && !bytes.EqualFold(r.Elems[2].Text, []byte("on")) {
+		if len(v.Elems) > 2 && bytes.EqualFold(v.Elems[1].Text, []byte("reply")) && !bytes.EqualFold(v.Elems[2].Text, []byte("on")) {
 			return errors.New("the client has turned replies off")
 		}
 	}
-	if x.kind == plain && c.multi {
+	if x.kind == plain && r.multi {
 		x.kind = inMulti
 	}
 	if x.kind == multi {
-		c.multi = true
+		r.multi = true
 	} else if x.kind == exec || x.kind == discard {
-		c.multi = false
+		r.multi = false
 	}
-	if (x.kind == plain || x.kind == inMulti) && (c.Keep == nil || c.Keep(name, r.Elems)) {
-		x.args = c.keep(r.Elems)
+	if (x.kind == plain || x.kind == inMulti) && (c.Keep == nil || c.Keep(name, v.Elems)) {
+		x.args = r.keep(v.Elems)
 	}
-	if len(c.pending)-c.first >= maxPending {
+	if r.waiting+len(r.read) >= maxPending {
 		return fmt.Errorf("more than %d commands wait for a reply", maxPending)
 	}
-	if c.first == len(c.pending) {
-		c.pending, c.first = c.pending[:0], 0
-	}
-	c.pending = append(c.pending, x)
+	r.read = append(r.read, x)
 	return nil
 }
 
 // keep copies arguments, unless too much is kept already.
-func (c *Conversation) keep(elems []Value) []string {
+func (r *requests) keep(elems []Value) []string {
 	n := 0
 	for i := range elems {
 		n += len(elems[i].Text)
 	}
-	if c.size+n+16*len(elems) > maxPendingText {
+	if r.waitingSize+r.addedSize+n+16*len(elems) > maxPendingText {
 		return nil
 	}
-	c.size += n + 16*len(elems)
+	r.addedSize += n + 16*len(elems)
 	if n > maxShared {
 		args := make([]string, len(elems))
 		for i := range elems {
@@ -211,8 +300,8 @@ func (c *Conversation) keep(elems []Value) []string {
 		return args
 	}
 	var args []string
-	if last := len(c.spare) - 1; last >= 0 {
-		args, c.spare = c.spare[last], c.spare[:last]
+	if last := len(r.spare) - 1; last >= 0 {
+		args, r.spare = r.spare[last], r.spare[:last]
 	}
 	var texts [maxShared]byte
 	all := texts[:0]
@@ -229,87 +318,85 @@ func (c *Conversation) keep(elems []Value) []string {
 }
 
 // forget undoes keep.
-func (c *Conversation) forget(args []string) {
+func (r *replies) forget(args []string) {
 	n := 0
 	for i := range args {
 		n += len(args[i])
 	}
-	c.size -= n + 16*len(args)
-	if n <= maxShared && cap(args) > 0 && cap(args) <= maxSpareArgs && len(c.spare) < maxSpare {
-		c.spare = append(c.spare, args[:0])
+	r.endedSize += n + 16*len(args)
+	r.ended++
+	if n <= maxShared && cap(args) > 0 && cap(args) <= maxSpareArgs && len(r.spare) < maxSpare {
+		r.spare = append(r.spare, args[:0])
 	}
 }
 
-func (c *Conversation) onReply(r *Reply) error {
-	if r.Type == '>' || c.isMessage(r) {
+func (c *Conversation) onReply(v *Reply) error {
+	r := &c.replies
+	if v.Type == '>' || r.isMessage(v) {
 		return nil
 	}
-	if c.first == len(c.pending) {
+	if r.first == len(r.pending) {
 		// A master that refuses a connection sends the error without a command.
-		if r.Type != '-' {
+		if v.Type != '-' {
 			return errors.New("a reply came to no command")
 		}
 		return nil
 	}
-	x := c.pending[c.first]
-	c.pending[c.first] = command{}
-	c.first++
-	if c.first > 1024 && c.first > len(c.pending)/2 {
-		c.pending = append(c.pending[:0], c.pending[c.first:]...)
-		c.first = 0
-	}
+	x := r.pending[r.first]
+	r.first++
 	switch x.kind {
 	case inMulti:
-		if r.Type == '-' { // it was not queued
-			c.tell(x, r)
+		if v.Type == '-' { // it was not queued
+			c.tell(x, v)
 			return nil
 		}
-		c.queued = append(c.queued, x)
+		r.queued = append(r.queued, x)
 		return nil
 	case exec:
-		c.onExec(r)
+		c.onExec(v)
 	case discard:
-		for _, q := range c.queued {
-			c.forget(q.args)
+		for _, q := range r.queued {
+			r.forget(q.args)
 		}
-		c.queued = nil
+		r.queued = nil
 	}
-	c.tell(x, r)
+	c.tell(x, v)
 	return nil
 }
 
 // onExec gives each command of a transaction its reply. The commands of a transaction that was
 // not executed are forgotten.
-func (c *Conversation) onExec(r *Reply) {
-	done := r.Type == '*' && !r.Null
-	for i, q := range c.queued {
-		if done && i < len(r.Elems) {
-			c.tell(q, &Reply{Value: r.Elems[i]})
+func (c *Conversation) onExec(v *Reply) {
+	r := &c.replies
+	done := v.Type == '*' && !v.Null
+	for i, q := range r.queued {
+		if done && i < len(v.Elems) {
+			c.tell(q, &Reply{Value: v.Elems[i]})
 			continue
 		}
-		c.forget(q.args)
+		r.forget(q.args)
 	}
-	c.queued = nil
+	r.queued = nil
 }
 
 // isMessage says whether a reply is a message of publish/subscribe, which comes without a
 // command.
-func (c *Conversation) isMessage(r *Reply) bool {
-	if !c.subscribed || r.Type != '*' || len(r.Elems) < 3 {
+func (r *replies) isMessage(v *Reply) bool {
+	if !r.subscribed || v.Type != '*' || len(v.Elems) < 3 {
 		return false
 	}
-	switch string(r.Elems[0].Text) {
+	switch string(v.Elems[0].Text) {
 	case "message", "pmessage", "smessage", "subscribe", "psubscribe", "ssubscribe", "unsubscribe", "punsubscribe", "sunsubscribe":
 		return true
 	}
 	return false
 }
 
-func (c *Conversation) tell(x command, r *Reply) {
+func (c *Conversation) tell(x command, v *Reply) {
 	if x.args != nil && c.Tell != nil {
-		c.Tell(Exchange{Args: x.args, Reply: r, Sent: x.sent, Answered: c.now})
+		c.Tell(Exchange{Args: x.args, Reply: v, Sent: x.sent, Answered: c.replies.now})
 	}
-	c.forget(x.args)
+	c.replies.forget(x.args)
 }
 
 // lower appends b in lower case.

@@ -101,8 +101,8 @@ func (o *Observer) wants(name []byte, args []Value) bool {
 		if len(args) < 3 || args[2].Cut { // too large for a token
 			return false
 		}
-		for _, a := range args[3:] {
-			if len(a.Text) == 2 && (a.Text[0]|0x20 == 'n' || a.Text[0]|0x20 == 'x') && a.Text[1]|0x20 == 'x' { // NX, XX
+		for i := range args[3:] {
+			if a := &args[3+i]; len(a.Text) == 2 && (a.Text[0]|0x20 == 'n' || a.Text[0]|0x20 == 'x') && a.Text[1]|0x20 == 'x' { // NX, XX
 				return o.tries(args[1].Text)
 			}
 		}
@@ -252,9 +252,9 @@ func (o *Observer) set(v *Vote, x *Exchange) {
 			i++
 		}
 		switch {
-		case strings.EqualFold(option, "nx"):
+		case is(option, "nx"):
 			v.fresh = true
-		case strings.EqualFold(option, "xx"):
+		case is(option, "xx"):
 			v.Command = history.CommandExtend
 		}
 	}
@@ -342,12 +342,15 @@ func lifetime(text string, u unit, now time.Time) time.Duration {
 
 func hasOption(args []string, option string) bool {
 	for _, a := range args[min(3, len(args)):] {
-		if strings.EqualFold(a, option) {
+		if is(a, option) {
 			return true
 		}
 	}
 	return false
 }
+
+// is compares two words, whatever their case.
+func is(a, b string) bool { return len(a) == len(b) && strings.EqualFold(a, b) }
 
 // arg returns an argument, or "" if there are fewer.
 func arg(args []string, i int) string {

@@ -182,15 +182,24 @@ func (s *script) lifetimeOfSet(args []string, locals map[string]int) {
 
 // setUnit reads an option of SET for a lifetime.
 func setUnit(option string) (u unit, ok bool) {
-	switch {
-	case strings.EqualFold(option, "px"):
-		return milliseconds, true
-	case strings.EqualFold(option, "ex"):
-		return seconds, true
-	case strings.EqualFold(option, "pxat"):
-		return atMilliseconds, true
-	case strings.EqualFold(option, "exat"):
-		return atSeconds, true
+	switch len(option) {
+	case len("px"):
+		if option[1]|0x20 != 'x' {
+			return 0, false
+		}
+		switch option[0] | 0x20 {
+		case 'p':
+			return milliseconds, true
+		case 'e':
+			return seconds, true
+		}
+	case len("pxat"):
+		switch {
+		case strings.EqualFold(option, "pxat"):
+			return atMilliseconds, true
+		case strings.EqualFold(option, "exat"):
+			return atSeconds, true
+		}
 	}
 	return 0, false
 }

@@ -1,0 +1,195 @@
+// Package inputs tries fuzz targets with many inputs at full speed: without the instrumentation for
+// coverage and the worker processes of go test -fuzz, which take some hundred times as long as a parser.
+// Go's fuzzer finds the way to new code; this tries far more variants of the inputs that are known.
+//
+//	go test ./history -run 'TestManyInputs/FuzzLine' -inputs 10000000
+package inputs
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	number = flag.Int("inputs", 2000, "how many inputs to try on each parser")
+	seed   = flag.Uint64("inputs.seed", 1, "the seed of the inputs; 0: the time")
+)
+
+// maxLength bounds an input: longer ones are cut.
+const maxLength = 4 << 10
+
+// Random returns the generator of a parser's inputs.
+func Random(t *testing.T) *rand.Rand {
+	t.Helper()
+	s := *seed
+	if s == 0 {
+		s = uint64(time.Now().UnixNano())
+		t.Logf("-inputs.seed %d", s)
+	}
+	return rand.New(rand.NewPCG(s, 0))
+}
+
+// Try calls check with the seeds of a fuzz target (those given, and those in testdata/fuzz) and then
+// with mutated ones, as many as -inputs says. The input at which a check fails or panics is printed.
+func Try(t *testing.T, target string, seeds [][]byte, check func(t *testing.T, input []byte)) {
+	t.Helper()
+	kept, err := corpus(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seeds = append(seeds, kept...)
+	if len(seeds) == 0 {
+		t.Fatalf("%s has no seeds", target)
+	}
+	m := NewMutator(Random(t), seeds)
+	n := 0
+	Count(t, target, func() (input any) {
+		b := m.Next()
+		if n < len(seeds) {
+			b = seeds[n]
+		}
+		n++
+		return b
+	}, func(t *testing.T, input any) { check(t, input.([]byte)) })
+}
+
+// Count calls check with as many inputs as -inputs says, and prints the input at which it fails.
+func Count(t *testing.T, target string, next func() any, check func(t *testing.T, input any)) {
+	t.Helper()
+	began := time.Now()
+	var input any
+	done := false
+	defer func() {
+		if !done {
+			t.Logf("%s: the input is %q", target, input)
+		}
+	}()
+	for range *number {
+		input = next()
+		check(t, input)
+		if t.Failed() {
+			return
+		}
+	}
+	done = true
+	t.Logf("%s: %d inputs in %v", target, *number, time.Since(began).Round(time.Second))
+}
+
+// corpus reads the inputs of testdata/fuzz that have one argument.
+func corpus(target string) ([][]byte, error) {
+	paths, err := filepath.Glob(filepath.Join("testdata", "fuzz", target, "*"))
+	if err != nil {
+		return nil, err
+	}
+	var all [][]byte
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		_, value, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+		value, ok := strings.CutPrefix(value, "[]byte(")
+		if !ok {
+			if value, ok = strings.CutPrefix(value, "string("); !ok {
+				return nil, fmt.Errorf("%s is no input with one text", path)
+			}
+		}
+		s, err := strconv.Unquote(strings.TrimSuffix(value, ")"))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		all = append(all, []byte(s))
+	}
+	return all, nil
+}
+
+// Mutator makes inputs out of others.
+type Mutator struct {
+	random *rand.Rand
+	seeds  [][]byte
+	tokens [][]byte
+}
+
+// odd are texts at which parsers fail.
+var odd = []string{
+	"", "0", "-1", "1e999", "9223372036854775808", "-9223372036854775809", "0.1", "NaN", "null", "true", "\x00", "\xff\xfe", "\r\n", "\n",
+	"\"", "'", "\\", "\\u0000", "\\ud800", "{", "}", "[", "]", ":", ",", "- ", "  ", "\t", "&a ", "*a", "!!", "#", "%", "é", "\U0001f512",
+}
+
+// NewMutator makes a mutator.
+func NewMutator(r *rand.Rand, seeds [][]byte) *Mutator {
+	m := &Mutator{random: r, seeds: seeds}
+	for _, s := range odd {
+		m.tokens = append(m.tokens, []byte(s))
+	}
+	seen := map[string]bool{}
+	for _, s := range seeds {
+		for _, word := range bytes.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(" \n\r\t,:{}[]\"", r) }) {
+			if len(word) < 40 && !seen[string(word)] {
+				seen[string(word)] = true
+				m.tokens = append(m.tokens, word)
+			}
+		}
+	}
+	return m
+}
+
+// Next returns a mutated seed: one to eight changes of bytes, ranges and words.
+func (m *Mutator) Next() []byte {
+	b := bytes.Clone(m.seeds[m.random.IntN(len(m.seeds))])
+	for range 1 + m.random.IntN(1<<m.random.IntN(4)) {
+		b = m.Change(b)
+	}
+	return b[:min(len(b), maxLength)]
+}
+
+// Change makes one change of an input. It may use the input's memory.
+func (m *Mutator) Change(b []byte) []byte {
+	r := m.random
+	from := r.IntN(len(b) + 1)
+	to := from + r.IntN(min(len(b)-from, 1<<r.IntN(8))+1)
+	switch r.IntN(9) {
+	case 0: // a bit
+		if from < len(b) {
+			b[from] ^= 1 << r.IntN(8)
+		}
+		return b
+	case 1: // a byte
+		if from < len(b) {
+			b[from] = byte(r.Uint32())
+		}
+		return b
+	case 2: // a range is removed,
+		return append(b[:from], b[to:]...)
+	case 3: // repeated,
+		return bytes.Join([][]byte{b[:to], b[from:]}, nil)
+	case 4: // or moved
+		at := r.IntN(len(b) + 1)
+		rest := append(bytes.Clone(b[:from]), b[to:]...)
+		at = min(at, len(rest))
+		return bytes.Join([][]byte{rest[:at], b[from:to], rest[at:]}, nil)
+	case 5: // the end of another seed
+		other := m.seeds[r.IntN(len(m.seeds))]
+		return append(b[:from:from], other[r.IntN(len(other)+1):]...)
+	case 6: // a word is put in,
+		return bytes.Join([][]byte{b[:from], m.tokens[r.IntN(len(m.tokens))], b[from:]}, nil)
+	case 7: // or put in another's place
+		return bytes.Join([][]byte{b[:from], m.tokens[r.IntN(len(m.tokens))], b[to:]}, nil)
+	default: // a digit
+		for i := from; i < len(b); i++ {
+			if b[i] >= '0' && b[i] <= '9' {
+				b[i] = byte('0' + r.IntN(10))
+				break
+			}
+		}
+		return b
+	}
+}

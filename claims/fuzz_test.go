@@ -9,36 +9,51 @@ import (
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/internal/inputs"
 )
 
-// addSeeds adds inputs that parsers have choked on, and ones that are right.
-func addSeeds(f *testing.F) {
+// seeds are inputs that parsers have choked on, and ones that are right.
+func seeds(t testing.TB) (all [][]byte) {
 	for _, pattern := range []string{"../campaign/testdata/bad/*.yaml", "catalogue/*.yaml"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil || len(paths) == 0 {
-			f.Fatalf("%s: no files (%v)", pattern, err)
+			t.Fatalf("%s: no files (%v)", pattern, err)
 		}
 		for _, path := range paths {
 			b, err := os.ReadFile(path)
 			if err != nil {
-				f.Fatal(err)
+				t.Fatal(err)
 			}
-			f.Add(b)
+			all = append(all, b)
 		}
 	}
 	d := campaign.Defaults()
 	if b, err := d.YAML(); err == nil {
-		f.Add(b)
+		all = append(all, b)
 	}
 	for _, s := range []string{"client_rate: 1e-300", "long_holds: .nan", "schedule: [{fault: kill, at: -1s}]", "ttl: 1s\nhold: -1s..2s", "? - ? -", "a: &a [*a]"} {
-		f.Add([]byte(s))
+		all = append(all, []byte(s))
 	}
+	return all
 }
 
 // FuzzCatalogue: no catalogue makes the parser panic.
 func FuzzCatalogue(f *testing.F) {
-	addSeeds(f)
-	f.Fuzz(func(t *testing.T, b []byte) { _, _ = Parse(b) })
+	for _, b := range seeds(f) {
+		f.Add(b)
+	}
+	f.Fuzz(checkCatalogue)
+}
+
+func checkCatalogue(t *testing.T, b []byte) {
+	_, _ = Parse(b)
+}
+
+// TestManyInputs is the same of many more inputs.
+func TestManyInputs(t *testing.T) {
+	t.Run("FuzzCatalogue", func(t *testing.T) {
+		inputs.Try(t, "FuzzCatalogue", seeds(t), checkCatalogue)
+	})
 }
 
 // TestBadFilesAreRefusedSoon: whatever is wrong with a file, of whatever size or nesting, it is

@@ -7,52 +7,58 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"lockpick/internal/inputs"
 )
 
 // FuzzRead: no input panics. What is read is in order and within bounds, has every view, and
 // is read again as it was once it is written. Scan sees what Read keeps.
 func FuzzRead(f *testing.F) {
-	f.Fuzz(func(t *testing.T, input []byte) {
-		h, err := Read(bytes.NewReader(input))
-		if err != nil {
-			if text := err.Error(); !strings.HasPrefix(text, "history: ") || strings.Contains(text, "\n") {
-				t.Fatalf("not a sentence that says where: %q", text)
-			}
-			return
+	f.Fuzz(checkRead)
+}
+
+func checkRead(t *testing.T, input []byte) {
+	h, err := Read(bytes.NewReader(input))
+	if err != nil {
+		if text := err.Error(); !strings.HasPrefix(text, "history: ") || strings.Contains(text, "\n") {
+			t.Fatalf("not a sentence that says where: %q", text)
 		}
-		for i := range h.Ops {
-			if op := &h.Ops[i]; op.Index != i || op.Time < 0 || op.Time > MaxTime || i > 0 && op.Time < h.Ops[i-1].Time {
-				t.Fatalf("operation %d is %+v", i, op)
-			}
+		return
+	}
+	for i := range h.Ops {
+		if op := &h.Ops[i]; op.Index != i || op.Time < 0 || op.Time > MaxTime || i > 0 && op.Time < h.Ops[i-1].Time {
+			t.Fatalf("operation %d is %+v", i, op)
 		}
-		views(t, h.Ops)
-		n := 0
-		scanned, err := Scan(bytes.NewReader(input), func(op *Op) error {
-			if !reflect.DeepEqual(*op, h.Ops[n]) {
-				t.Fatalf("scanned %+v, read %+v", op, h.Ops[n])
-			}
-			n++
-			return nil
-		})
-		if err != nil || n != len(h.Ops) || scanned.Torn != h.Torn || !reflect.DeepEqual(scanned.Problems, h.Problems) {
-			t.Fatalf("scanned %d operations of %d: %v", n, len(h.Ops), err)
+	}
+	views(t, h.Ops)
+	n := 0
+	scanned, err := Scan(bytes.NewReader(input), func(op *Op) error {
+		if !reflect.DeepEqual(*op, h.Ops[n]) {
+			t.Fatalf("scanned %+v, read %+v", op, h.Ops[n])
 		}
-		again, err := Read(bytes.NewReader(encoded(t, h)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if again.Torn || !reflect.DeepEqual(encoded(t, again), encoded(t, h)) {
-			t.Fatalf("written, and read again, it is\n%s\nand was\n%s", encoded(t, again), encoded(t, h))
-		}
+		n++
+		return nil
 	})
+	if err != nil || n != len(h.Ops) || scanned.Torn != h.Torn || !reflect.DeepEqual(scanned.Problems, h.Problems) {
+		t.Fatalf("scanned %d operations of %d: %v", n, len(h.Ops), err)
+	}
+	again, err := Read(bytes.NewReader(encoded(t, h)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again.Torn || !reflect.DeepEqual(encoded(t, again), encoded(t, h)) {
+		t.Fatalf("written, and read again, it is\n%s\nand was\n%s", encoded(t, again), encoded(t, h))
+	}
 }
 
 // FuzzLine: the decoder reads any line as encoding/json does.
 func FuzzLine(f *testing.F) {
-	f.Fuzz(func(t *testing.T, line []byte) {
-		var d decoder
-		same(t, &d, line)
-	})
+	f.Fuzz(checkLine)
+}
+
+func checkLine(t *testing.T, line []byte) {
+	var d decoder
+	same(t, &d, line)
 }
 
 func encoded(t *testing.T, h *History) []byte {
@@ -96,4 +102,14 @@ func views(t *testing.T, ops []Op) {
 	}
 	Votes(ops)
 	Faults(ops)
+}
+
+// TestManyInputs is the same of many more inputs.
+func TestManyInputs(t *testing.T) {
+	t.Run("FuzzRead", func(t *testing.T) {
+		inputs.Try(t, "FuzzRead", nil, checkRead)
+	})
+	t.Run("FuzzLine", func(t *testing.T) {
+		inputs.Try(t, "FuzzLine", nil, checkLine)
+	})
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"lockpick/internal/inputs"
 )
 
 func TestTimes(t *testing.T) {
@@ -64,25 +66,28 @@ func TestBadSetups(t *testing.T) {
 
 // What YAML writes, Parse reads.
 func FuzzSetup(f *testing.F) {
-	f.Add("masters: 3\nhold: p50=1s,max=2s\ncrashes: 0.5..2\n")
-	f.Add("ttl: 5s\nreplicas: 1\nfailovers: 1\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		s, err := Parse([]byte(text))
-		if err != nil {
-			return
-		}
-		again, err := s.YAML()
-		if err != nil {
-			t.Fatal(err)
-		}
-		other, err := Parse(again)
-		if err != nil {
-			t.Fatalf("%v\n%s", err, again)
-		}
-		if a, b := strings.Join(s.Values(), "|"), strings.Join(other.Values(), "|"); a != b {
-			t.Errorf("%s\n%s", a, b)
-		}
-	})
+	for _, s := range setups {
+		f.Add(s)
+	}
+	f.Fuzz(checkSetup)
+}
+
+func checkSetup(t *testing.T, text string) {
+	s, err := Parse([]byte(text))
+	if err != nil {
+		return
+	}
+	again, err := s.YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := Parse(again)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, again)
+	}
+	if a, b := strings.Join(s.Values(), "|"), strings.Join(other.Values(), "|"); a != b {
+		t.Errorf("%s\n%s", a, b)
+	}
 }
 
 // The interval of one part is the exact one: 0 of 10, 5 of 10, 10 of 10 (Clopper and Pearson, 1934).
@@ -108,3 +113,15 @@ func TestIntervals(t *testing.T) {
 func randomForTest() *rand.Rand { return rand.New(rand.NewPCG(1, 2)) }
 
 func abs(x float64) float64 { return max(x, -x) }
+
+var setups = []string{
+	"masters: 3\nhold: p50=1s,max=2s\ncrashes: 0.5..2\n",
+	"ttl: 5s\nreplicas: 1\nfailovers: 1\n",
+}
+
+// TestManyInputs is the same of many more inputs.
+func TestManyInputs(t *testing.T) {
+	t.Run("FuzzSetup", func(t *testing.T) {
+		inputs.Try(t, "FuzzSetup", inputs.Texts(setups), func(t *testing.T, b []byte) { checkSetup(t, string(b)) })
+	})
+}

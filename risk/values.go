@@ -86,7 +86,7 @@ type quantile struct {
 
 // ParseTimes reads a distribution.
 func ParseTimes(text string) (Times, error) {
-	t := Times{text: text}
+	t := Times{text: strings.Join(strings.Fields(text), " ")} // so that it needs no escapes
 	var err error
 	switch {
 	case strings.Contains(text, "="):

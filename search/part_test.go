@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"lockpick/campaign"
+	"lockpick/internal/inputs"
 )
 
 // sampleExploration is one whose schedules find violations of several kinds, and some that prove
@@ -266,29 +267,42 @@ func TestShardsShareAllSchedules(t *testing.T) {
 	})
 }
 
-// FuzzReadPart: no input panics, and what is read can be judged.
-func FuzzReadPart(f *testing.F) {
-	e := sampleExploration(6)
-	p, err := NewPart(e)
+// partSeed is a part with a share.
+func partSeed(t testing.TB) []byte {
+	p, err := NewPart(sampleExploration(6))
 	if err != nil {
-		f.Fatal(err)
+		t.Fatal(err)
 	}
 	p.Shares[1] = &Share{Done: 6, Kinds: map[string]*FaultCount{"kill": nil}}
 	var b bytes.Buffer
 	if err := p.Write(&b); err != nil {
-		f.Fatal(err)
+		t.Fatal(err)
 	}
-	f.Add(b.Bytes())
-	f.Fuzz(func(t *testing.T, text []byte) {
-		p, err := ReadPart(bytes.NewReader(text))
-		if err != nil {
-			return
-		}
-		if p.Shards > 1000 || len(p.Shares) > 100 {
-			return // only slow
-		}
-		if x, _, err := p.Explored(); err == nil {
-			_ = x.Verdict()
-		}
+	return b.Bytes()
+}
+
+// FuzzReadPart: no input panics, and what is read can be judged.
+func FuzzReadPart(f *testing.F) {
+	f.Add(partSeed(f))
+	f.Fuzz(checkReadPart)
+}
+
+func checkReadPart(t *testing.T, text []byte) {
+	p, err := ReadPart(bytes.NewReader(text))
+	if err != nil {
+		return
+	}
+	if p.Shards > 1000 || len(p.Shares) > 100 {
+		return // only slow
+	}
+	if x, _, err := p.Explored(); err == nil {
+		_ = x.Verdict()
+	}
+}
+
+// TestManyInputs is the same of many more inputs.
+func TestManyInputs(t *testing.T) {
+	t.Run("FuzzReadPart", func(t *testing.T) {
+		inputs.Try(t, "FuzzReadPart", [][]byte{partSeed(t)}, checkReadPart)
 	})
 }

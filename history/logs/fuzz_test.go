@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockpick/history"
+	"lockpick/internal/inputs"
 )
 
 // judgeable checks what must be true of a log whatever its lines say.
@@ -79,57 +80,101 @@ func judgeable(t *testing.T, o Options, input string) {
 
 // FuzzJSONLines: no input panics, and what is certain is part of what is logged.
 func FuzzJSONLines(f *testing.F) {
-	f.Add(`{"time":"2026-11-22T12:00:00.100Z","event":"acquired","key":"k","token":"t","valid_until":"2026-11-22T12:00:10Z"}
-{"time":1795348801.5,"event":"extended","key":"k","token":"t","ttl":5000}
-{"time":1795348802123,"event":"releasing","key":"k","token":"t"}`)
-	f.Add(`{"acquired":1700000000,"released":1.7000000015e9,"key":"k","client":{"a":1},"token":"\u0061","requested":1699999999}`)
-	f.Add(`{"acquired":1700000000,"releasing":1700000009,"key":"k","client":"c"}
-{"acquired":1700000001,"releasing":1700000002,"key":"k","client":"d","ttl":"PT1M"}`)
-	f.Fuzz(func(t *testing.T, input string) {
-		judgeable(t, Options{Format: JSONL, NoTTL: true}, input)
-		judgeable(t, Options{Format: JSONL, TTL: time.Second, Map: map[string]string{"key": "@k", "token": "a.b", "client": "a"}}, input)
-	})
+	for _, s := range seedsJSONLines {
+		f.Add(s)
+	}
+	f.Fuzz(checkJSONLines)
+}
+
+func checkJSONLines(t *testing.T, input string) {
+	judgeable(t, Options{Format: JSONL, NoTTL: true}, input)
+	judgeable(t, Options{Format: JSONL, TTL: time.Second, Map: map[string]string{"key": "@k", "token": "a.b", "client": "a"}}, input)
 }
 
 // FuzzOTLP is the same of spans.
 func FuzzOTLP(f *testing.F) {
-	f.Add(`{"resourceSpans":[{"resource":{"attributes":[{"key":"host","value":{"stringValue":"h"}}]},"scopeSpans":[{"spans":[{"name":"lock.acquire","startTimeUnixNano":"1700000000000000001","endTimeUnixNano":"1700000000020000000","attributes":[{"key":"key","value":{"stringValue":"k"}},{"key":"token","value":{"intValue":"7"}}]},{"name":"lock.release","startTimeUnixNano":1700000003000000000,"endTimeUnixNano":1700000003001000000,"attributes":[{"key":"key","value":{"stringValue":"k"}},{"key":"token","value":{"intValue":7}}]}]}]}]}`)
-	f.Add(`{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"lock.hold","startTimeUnixNano":"1700000000000000001","endTimeUnixNano":"1700000000020000000","attributes":[{"key":"key","value":{"boolValue":true}},{"key":"client","value":{"doubleValue":1.5}}],"status":{"code":"STATUS_CODE_ERROR"}}]}]}]}`)
-	f.Fuzz(func(t *testing.T, input string) {
-		judgeable(t, Options{Format: OTLP, TTL: time.Second}, input)
-		judgeable(t, Options{Format: OTLP, NoTTL: true, Map: map[string]string{"releasing": "end"}}, input)
-	})
+	for _, s := range seedsOTLP {
+		f.Add(s)
+	}
+	f.Fuzz(checkOTLP)
+}
+
+func checkOTLP(t *testing.T, input string) {
+	judgeable(t, Options{Format: OTLP, TTL: time.Second}, input)
+	judgeable(t, Options{Format: OTLP, NoTTL: true, Map: map[string]string{"releasing": "end"}}, input)
 }
 
 // FuzzCSV is the same of rows.
 func FuzzCSV(f *testing.F) {
-	f.Add("key,token,acquired,releasing,valid_until\nk,t,1700000000.1,1700000001.2,1700000010.3\nk,\"a\nb\",1700000000.4,,1700000012\n")
-	f.Add("\xef\xbb\xbftime,event,key,client\n2026-11-22 12:00:00,acquired,k,c\n2026-11-22 12:00:01,releasing,k,c\n")
-	f.Fuzz(func(t *testing.T, input string) {
-		judgeable(t, Options{Format: CSV, NoTTL: true}, input)
-		judgeable(t, Options{Format: CSV, TTL: time.Second, Delimiter: ';', Map: map[string]string{"host": "@file"}}, input)
-	})
+	for _, s := range seedsCSV {
+		f.Add(s)
+	}
+	f.Fuzz(checkCSV)
+}
+
+func checkCSV(t *testing.T, input string) {
+	judgeable(t, Options{Format: CSV, NoTTL: true}, input)
+	judgeable(t, Options{Format: CSV, TTL: time.Second, Delimiter: ';', Map: map[string]string{"host": "@file"}}, input)
 }
 
 // FuzzTime: a time that is read is in range, and that of a text that the time package reads is
 // the same.
 func FuzzTime(f *testing.F) {
-	for _, s := range []string{
-		"2026-11-22T12:00:00Z", "2026-11-22 12:00:00,123+01:00", "2026-02-29T23:59:59.999999999-0330", "2024-02-29T12:00:60Z",
-		"1700000000", "1700000000.123456789", "1700000000123", "1700000000123456", "1700000000123456789", "1.7000000001e9", "-5", "12", "9999999999999999999",
-	} {
+	for _, s := range seedsTime {
 		f.Add(s)
 	}
-	f.Fuzz(func(t *testing.T, text string) {
-		at, _, err := (&Options{}).parseTime([]byte(text))
-		if err != nil {
-			return
-		}
-		if at < 0 || at.digits() > 9 {
-			t.Fatalf("%q is %d", text, at)
-		}
-		if want, err := time.Parse(time.RFC3339Nano, text); err == nil && want.UnixNano() != int64(at) {
-			t.Fatalf("%q is %v, want %v", text, time.Unix(0, int64(at)), want)
-		}
+	f.Fuzz(checkTime)
+}
+
+func checkTime(t *testing.T, text string) {
+	at, _, err := (&Options{}).parseTime([]byte(text))
+	if err != nil {
+		return
+	}
+	if at < 0 || at.digits() > 9 {
+		t.Fatalf("%q is %d", text, at)
+	}
+	if want, err := time.Parse(time.RFC3339Nano, text); err == nil && want.UnixNano() != int64(at) {
+		t.Fatalf("%q is %v, want %v", text, time.Unix(0, int64(at)), want)
+	}
+}
+
+var seedsJSONLines = []string{
+	`{"time":"2026-11-22T12:00:00.100Z","event":"acquired","key":"k","token":"t","valid_until":"2026-11-22T12:00:10Z"}
+{"time":1795348801.5,"event":"extended","key":"k","token":"t","ttl":5000}
+{"time":1795348802123,"event":"releasing","key":"k","token":"t"}`,
+	`{"acquired":1700000000,"released":1.7000000015e9,"key":"k","client":{"a":1},"token":"\u0061","requested":1699999999}`,
+	`{"acquired":1700000000,"releasing":1700000009,"key":"k","client":"c"}
+{"acquired":1700000001,"releasing":1700000002,"key":"k","client":"d","ttl":"PT1M"}`,
+}
+
+var seedsOTLP = []string{
+	`{"resourceSpans":[{"resource":{"attributes":[{"key":"host","value":{"stringValue":"h"}}]},"scopeSpans":[{"spans":[{"name":"lock.acquire","startTimeUnixNano":"1700000000000000001","endTimeUnixNano":"1700000000020000000","attributes":[{"key":"key","value":{"stringValue":"k"}},{"key":"token","value":{"intValue":"7"}}]},{"name":"lock.release","startTimeUnixNano":1700000003000000000,"endTimeUnixNano":1700000003001000000,"attributes":[{"key":"key","value":{"stringValue":"k"}},{"key":"token","value":{"intValue":7}}]}]}]}]}`,
+	`{"resourceSpans":[{"scopeSpans":[{"spans":[{"name":"lock.hold","startTimeUnixNano":"1700000000000000001","endTimeUnixNano":"1700000000020000000","attributes":[{"key":"key","value":{"boolValue":true}},{"key":"client","value":{"doubleValue":1.5}}],"status":{"code":"STATUS_CODE_ERROR"}}]}]}]}`,
+}
+
+var seedsCSV = []string{
+	"key,token,acquired,releasing,valid_until\nk,t,1700000000.1,1700000001.2,1700000010.3\nk,\"a\nb\",1700000000.4,,1700000012\n",
+	"\xef\xbb\xbftime,event,key,client\n2026-11-22 12:00:00,acquired,k,c\n2026-11-22 12:00:01,releasing,k,c\n",
+}
+
+var seedsTime = []string{
+	"2026-11-22T12:00:00Z", "2026-11-22 12:00:00,123+01:00", "2026-02-29T23:59:59.999999999-0330", "2024-02-29T12:00:60Z",
+	"1700000000", "1700000000.123456789", "1700000000123", "1700000000123456", "1700000000123456789", "1.7000000001e9", "-5", "12", "9999999999999999999",
+}
+
+// TestManyInputs is the same of many more inputs.
+func TestManyInputs(t *testing.T) {
+	t.Run("FuzzJSONLines", func(t *testing.T) {
+		inputs.Try(t, "FuzzJSONLines", inputs.Texts(seedsJSONLines), func(t *testing.T, b []byte) { checkJSONLines(t, string(b)) })
+	})
+	t.Run("FuzzOTLP", func(t *testing.T) {
+		inputs.Try(t, "FuzzOTLP", inputs.Texts(seedsOTLP), func(t *testing.T, b []byte) { checkOTLP(t, string(b)) })
+	})
+	t.Run("FuzzCSV", func(t *testing.T) {
+		inputs.Try(t, "FuzzCSV", inputs.Texts(seedsCSV), func(t *testing.T, b []byte) { checkCSV(t, string(b)) })
+	})
+	t.Run("FuzzTime", func(t *testing.T) {
+		inputs.Try(t, "FuzzTime", inputs.Texts(seedsTime), func(t *testing.T, b []byte) { checkTime(t, string(b)) })
 	})
 }

@@ -19,7 +19,8 @@ import (
 )
 
 var (
-	number = flag.Int("inputs", 2000, "how many inputs to try on each parser")
+	number = flag.Int("inputs", 500, "how many inputs to try on each parser")
+	limit  = flag.Duration("inputs.for", 0, "how long to try inputs on each parser; 0: without a limit")
 	seed   = flag.Uint64("inputs.seed", 1, "the seed of the inputs; 0: the time")
 )
 
@@ -72,7 +73,8 @@ func Count(t *testing.T, target string, next func() any, check func(t *testing.T
 			t.Logf("%s: the input is %q", target, input)
 		}
 	}()
-	for range *number {
+	tried := 0
+	for ; tried < *number && (*limit == 0 || time.Since(began) < *limit); tried++ {
 		input = next()
 		check(t, input)
 		if t.Failed() {
@@ -80,7 +82,7 @@ func Count(t *testing.T, target string, next func() any, check func(t *testing.T
 		}
 	}
 	done = true
-	t.Logf("%s: %d inputs in %v", target, *number, time.Since(began).Round(time.Second))
+	t.Logf("%s: %d inputs in %v", target, tried, time.Since(began).Round(time.Second))
 }
 
 // corpus reads the inputs of testdata/fuzz that have one argument.
@@ -192,4 +194,13 @@ func (m *Mutator) Change(b []byte) []byte {
 		}
 		return b
 	}
+}
+
+// Texts are the seeds of a target that takes texts.
+func Texts(texts []string) [][]byte {
+	var all [][]byte
+	for _, s := range texts {
+		all = append(all, []byte(s))
+	}
+	return all
 }

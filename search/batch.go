@@ -28,6 +28,31 @@ type Batch[R any] struct {
 	Done     map[string]R      `json:"done"` // by unit
 }
 
+// Partial is implemented by results of units that can be cut short. Of two results of such a unit
+// the one that went further counts.
+type Partial interface {
+	CutBy() string  // why the unit ended early; empty: it is done
+	Reached() int64 // how far it came
+}
+
+// cutBy is why a unit ended early, if it can and did.
+func cutBy(result any) string {
+	if p, ok := result.(Partial); ok {
+		return p.CutBy()
+	}
+	return ""
+}
+
+// further says whether a result of a unit counts instead of another one.
+func further(a, b any) bool {
+	if x, ok := a.(Partial); ok {
+		if y := b.(Partial); x.Reached() != y.Reached() {
+			return x.Reached() > y.Reached()
+		}
+	}
+	return bytes.Compare(text(a), text(b)) < 0
+}
+
 // Kept is where a shard has the evidence of a unit, and how long it took with all units of that folder.
 type Kept struct {
 	Folder string        `json:"folder"` // absolute
@@ -86,11 +111,11 @@ func NewBatch[R any](kind string, of map[string]string, units []string, s Shard)
 	}
 }
 
-// Left returns the units of a shard that are not done.
+// Left returns the units of a shard that are not done, or not completely.
 func (b *Batch[R]) Left(s Shard) []string {
 	var left []string
 	for i, unit := range b.Units {
-		if _, done := b.Done[unit]; !done && b.shardOf(i) == max(1, s.Index) {
+		if r, done := b.Done[unit]; (!done || cutBy(r) != "") && b.shardOf(i) == max(1, s.Index) {
 			left = append(left, unit)
 		}
 	}
@@ -107,8 +132,16 @@ func (b *Batch[R]) Missing() []string {
 	for i := 1; i <= b.Shards; i++ {
 		s := Shard{i, b.Shards}
 		of, left := s.schedules(len(b.Units)), b.Left(s)
+		var cut []string
+		for _, unit := range left {
+			if r, begun := b.Done[unit]; begun {
+				cut = append(cut, cutBy(r))
+			}
+		}
 		switch {
 		case len(left) == 0:
+		case len(cut) == of:
+			all = append(all, fmt.Sprintf("shard %d was cut short: %s", i, strings.Join(cut, ", ")))
 		case len(left) == of:
 			none = append(none, i)
 		default:
@@ -123,8 +156,8 @@ func (b *Batch[R]) Missing() []string {
 
 // MergeBatches unites parts of the same work, whatever their order and grouping. It notes which
 // shards occur more than once, and fails if parts are of different work or versions. Of a unit that
-// was done twice the result counts whose JSON is the first in order: which one must not depend on the
-// order of the parts.
+// was done twice the result counts that went further, or else whose JSON is the first in order: which
+// one must not depend on the order of the parts.
 func MergeBatches[R any](parts ...*Batch[R]) (whole *Batch[R], notes []string, err error) {
 	if len(parts) == 0 {
 		return nil, nil, fmt.Errorf("%w: there are none", ErrParts)
@@ -147,7 +180,7 @@ func MergeBatches[R any](parts ...*Batch[R]) (whole *Batch[R], notes []string, e
 			if again {
 				twice[p.shardOf(i)] = true
 			}
-			if !again || bytes.Compare(text(r), text(known)) < 0 {
+			if !again || further(r, known) {
 				whole.Done[unit] = r
 			}
 		}

@@ -117,7 +117,7 @@ func (x *execution) granted(client int, until time.Duration) {
 	}
 	for i, h := range x.holds {
 		if i != client && !h.over(x.b, now) && x.found == nil && !x.stopped {
-			x.found = &found{at: now, faults: x.faults, path: slices.Clone(x.taken)}
+			x.found = &Found{At: now, Faults: x.faults, Path: slices.Clone(x.taken)}
 			if x.known != nil && !x.continueAfterViolation {
 				x.stop()
 			}

@@ -35,7 +35,7 @@ type execution struct {
 	from    byte            // the strikes that can still be chosen at this tick
 	busy    map[string]bool // number of strikes that have not ended
 	holds   []grant         // by client, the latest
-	found   *found
+	found   *Found
 	stopped bool
 
 	outcome                []string                    // by client: the results of its acquires; with goOn each vote, too
@@ -73,13 +73,6 @@ func (g grant) over(b *Bounds, now time.Duration) bool {
 		return !g.acquired || g.released
 	}
 	return g.released || g.until <= now
-}
-
-// found is a violation in a run.
-type found struct {
-	at     time.Duration
-	faults int
-	path   []uint8
 }
 
 var (
@@ -164,7 +157,9 @@ func (x *execution) choose(n int, what byte, costs bool) int {
 		x.points = append(x.points, p)
 	}
 	x.taken = append(x.taken, choice)
-	x.world.Note(int64(choice))
+	if what != askOrder { // nobody observes that: it shows in what happens next
+		x.world.Note(int64(choice))
+	}
 	if costs && choice > 0 {
 		x.faults++
 	}

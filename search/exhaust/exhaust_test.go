@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -105,7 +106,8 @@ func TestNothingIsLeftOut(t *testing.T) {
 			b := DefaultBounds()
 			b.Stagger, b.TTL, b.Horizon = 1, 10, 10
 			c.change(&b)
-			s := &searcher{Options: Options{Bounds: b, Workers: 2}, began: time.Now(), visited: map[state]struct{}{}, outcomes: map[string]bool{}}
+			s := newSearcher(Options{Bounds: b, Workers: 2, Prefixes: DefaultPrefixes})
+			s.outcomes = map[string]bool{}
 			if cut, err := s.search(t.Context()); cut != "" || err != nil {
 				t.Fatal(cut, err)
 			}
@@ -128,7 +130,7 @@ func TestNothingIsLeftOut(t *testing.T) {
 					t.Fatalf("a drawn schedule ends as no schedule of the search does:\n%s\nits choices: %v\nthe search knows %d ends", outcome, x.taken, len(s.outcomes))
 				}
 			}
-			t.Logf("%d states, %d ends, of which 1000 drawn schedules came to %d", len(s.visited), len(s.outcomes), len(seen))
+			t.Logf("%d states, %d ends, of which 1000 drawn schedules came to %d", len(s.first), len(s.outcomes), len(seen))
 			if len(seen) < 2 {
 				t.Errorf("the drawn schedules all end alike: they try nothing")
 			}
@@ -141,7 +143,8 @@ func TestStatesSaveWorkAlone(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
 	b := DefaultBounds()
 	b.Masters, b.Horizon, b.Persistence = 2, 10, "always"
-	with := &searcher{Options: Options{Bounds: b, Workers: 1}, began: time.Now(), visited: map[state]struct{}{}, outcomes: map[string]bool{}}
+	with := newSearcher(Options{Bounds: b, Workers: 1, Prefixes: DefaultPrefixes})
+	with.outcomes = map[string]bool{}
 	if cut, err := with.search(t.Context()); cut != "" || err != nil {
 		t.Fatal(cut, err)
 	}
@@ -227,4 +230,74 @@ func TestBoundsThatAreWrong(t *testing.T) {
 			t.Errorf("%s: %v", field, err)
 		}
 	}
+}
+
+// TestRunsWithTheSameStateGoOnAlike: a search knows one path to each state and where the choices
+// there lead. By other paths to the same states, which it has not followed, they lead to the
+// same.
+func TestRunsWithTheSameStateGoOnAlike(t *testing.T) {
+	racetest.Exclude(t, "it simulates many schedules")
+	for name, change := range map[string]func(*Bounds){
+		"two kills":     func(b *Bounds) { b.MaxFaults, b.Persistence, b.Stagger = 2, "always", 0 },
+		"late and lost": func(b *Bounds) { b.Faults = []string{"late", "lost"} },
+		"kill, cut, clock": func(b *Bounds) {
+			b.Faults, b.MaxFaults, b.For, b.Restart, b.Stagger, b.Horizon = []string{"kill", "partition", "clock"}, 2, 3, 2, 0, 4
+		},
+		"client-pause":      func(b *Bounds) { b.Faults, b.For = []string{"client-pause"}, 5 },
+		"orders at clients": func(b *Bounds) { b.Faults, b.ClientOrders, b.Stagger, b.Horizon = nil, true, 1, 6 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := Options{Bounds: DefaultBounds()}
+			e.Bounds.Masters, e.Bounds.Horizon = 2, 10
+			change(&e.Bounds)
+			s, err := e.begin()
+			if err == nil {
+				_, err = s.search(t.Context())
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			tried := 0
+			for i, path := range s.lastPaths() {
+				for choice, want := range s.targets[s.first[i]:s.end(i)] {
+					var at target
+					x := &execution{b: &e.Bounds, strikes: e.Bounds.strikes(), path: append(slices.Clone(path), uint8(choice))}
+					x.known = func(p state) bool {
+						at = target(len(s.first)) + 1
+						if j, known := s.index[p]; known {
+							at = target(j + 1)
+						}
+						return true
+					}
+					if err := x.toItsEnd(); err != nil {
+						t.Fatal(err)
+					}
+					if tried++; at != want && want&isViolation == 0 {
+						t.Fatalf("state %d, to which %v leads: choice %d leads to state %d, by the first path to %d of %d", i, path, choice, at-1, want-1, len(s.first))
+					}
+				}
+			}
+			t.Logf("%d states, %d choices", len(s.first), tried)
+		})
+	}
+}
+
+// lastPaths returns a path to each state: the one that comes first if the last possibility of
+// each choice is tried first. A search prefers the first possibility.
+func (s *searcher) lastPaths() [][]uint8 {
+	paths := make([][]uint8, len(s.first))
+	var walk func(i int, path []uint8)
+	walk = func(i int, path []uint8) {
+		if paths[i] != nil {
+			return
+		}
+		paths[i] = append([]uint8{}, path...)
+		for slot := s.end(i) - 1; slot >= s.first[i]; slot-- {
+			if t := s.targets[slot]; t != 0 && t&isViolation == 0 {
+				walk(int(t)-1, append(slices.Clone(path), uint8(slot-s.first[i])))
+			}
+		}
+	}
+	walk(0, nil)
+	return paths
 }

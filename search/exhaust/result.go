@@ -1,0 +1,249 @@
+package exhaust
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"lockpick/campaign"
+	"lockpick/checker"
+	"lockpick/cluster/sim"
+	"lockpick/history"
+	"lockpick/search"
+	"lockpick/workload"
+)
+
+// Options are the options of a search that tries every schedule within bounds.
+type Options struct {
+	Bounds    Bounds
+	TimeLimit time.Duration // in real time; 0: none
+	MaxStates int           // greatest number of states; 0: none; 1 million take about 0.3 GB
+	Workers   int           // 0: one for each processor; the result does not depend on it
+	Shard     search.Shard  // what RunShard searches
+	Prefixes  int           // into how many choices the search is divided, at least; 0: DefaultPrefixes
+
+	Live func(Status) // called a few times a second; may be nil
+}
+
+// Status is the progress of a search.
+type Status struct {
+	States, Open int // number of states visited, and of choices there that remain to be tried
+	Faults       int // in the schedules that are being tried now
+	Tick         int // at which they differ from those before
+	Elapsed      time.Duration
+	Limit        time.Duration
+}
+
+// Result is the result of a search.
+type Result struct {
+	Bounds  Bounds
+	Judged  checker.Property
+	Verdict checker.Verdict // violated, holds, or unknown if the search was interrupted
+	Why     string
+	States  int   // number of different points with a decision
+	Runs    int   // simulations
+	Steps   int64 // events in them
+	Elapsed time.Duration
+	Shards  *ShardCounts // nil: one search found it all
+
+	// The shortest counterexample: the one with the fewest faults, and of these the one with
+	// the earliest violation.
+	Faults    int
+	At        time.Duration
+	History   *history.History // of it; nil: there is none
+	Violation *checker.Violation
+}
+
+// outcome is what a search or one of its shards has found.
+type outcome struct {
+	Cut     string        `json:"cut"`              // why it ended early; "": it is complete
+	Before  counts        `json:"before"`           // the division, which all shards have in common
+	Own     counts        `json:"own"`              // after the division
+	Elapsed time.Duration `json:"elapsed"`          // ns
+	Found   *Found        `json:"found,omitempty"`  // the shortest violation
+	Failed  *FailedCall   `json:"failed,omitempty"` // it ended the search
+}
+
+// counts are numbers of states, simulations and events.
+type counts struct {
+	States int   `json:"states"`
+	Runs   int   `json:"runs"`
+	Steps  int64 `json:"steps"`
+}
+
+func (c counts) plus(d counts) counts {
+	return counts{c.States + d.States, c.Runs + d.Runs, c.Steps + d.Steps}
+}
+
+func (c counts) minus(d counts) counts {
+	return counts{c.States - d.States, c.Runs - d.Runs, c.Steps - d.Steps}
+}
+
+// Found is a violation in a run.
+type Found struct {
+	At     time.Duration `json:"at"` // ns
+	Faults int           `json:"faults"`
+	Path   []uint8       `json:"path"`
+}
+
+// shorter says whether the violation has fewer faults than another one, or is earlier; of two
+// that are as short, the one with the least path counts as shorter.
+func (f *Found) shorter(than *Found) bool {
+	if f == nil || than == nil {
+		return f != nil
+	}
+	if f.Faults != than.Faults || f.At != than.At {
+		return before(f.Faults, f.At, than.Faults, than.At)
+	}
+	return bytes.Compare(f.Path, than.Path) < 0
+}
+
+// FailedCall is the run in which a call of the lock failed. All shorter choices than Faults and
+// At had been tried before.
+type FailedCall struct {
+	Property string        `json:"property"` // that it violates
+	Path     []uint8       `json:"path"`
+	Faults   int           `json:"faults"`
+	At       time.Duration `json:"at"` // ns
+}
+
+// Run tries every schedule within the bounds, until there is no shorter counterexample than the
+// one that was found, or ctx ends. The verdict is about the property that the bounds name.
+// Errors that are not about the bounds are *HarnessError.
+func Run(ctx context.Context, e Options) (*Result, error) {
+	e.Shard = search.Shard{Index: 1, Count: 1}
+	s, err := e.begin()
+	if err != nil {
+		return nil, err
+	}
+	cut, err := s.search(ctx)
+	o := s.outcome(cut)
+	r := &Result{Bounds: e.Bounds, Judged: e.Bounds.judged(), Elapsed: o.Elapsed}
+	r.count(o.Before.plus(o.Own))
+	if err != nil {
+		return r, &campaign.HarnessError{Err: err}
+	}
+	return r, r.conclude(&o)
+}
+
+// begin checks the options and returns a search at its beginning.
+func (e Options) begin() (*searcher, error) {
+	if err := e.Bounds.Check(); err != nil {
+		return nil, err
+	}
+	e.Prefixes = cmp.Or(e.Prefixes, DefaultPrefixes)
+	return newSearcher(e), nil
+}
+
+// outcome returns what the search has found.
+func (s *searcher) outcome(cut string) outcome {
+	all := counts{len(s.first), s.runs, s.steps}
+	o := outcome{Cut: cut, Before: all, Elapsed: s.spent + time.Since(s.began), Failed: s.failed, Found: s.shortest()}
+	if s.shared != nil {
+		o.Before, o.Own = s.shared.Counts, all.minus(s.shared.Counts)
+	}
+	return o
+}
+
+func (r *Result) count(c counts) { r.States, r.Runs, r.Steps = c.States, c.Runs, c.Steps }
+
+// conclude judges what was found, and repeats the run of the counterexample.
+func (r *Result) conclude(o *outcome) (err error) {
+	b := &r.Bounds
+	if f := o.Failed; f != nil && (o.Found == nil || !before(o.Found.Faults, o.Found.At, f.Faults, f.At)) {
+		return r.concludeFailed(f)
+	}
+	if o.Found == nil {
+		r.Verdict, r.Why = checker.Holds, fmt.Sprintf("it holds for all schedules within these bounds (%d states)", r.States)
+		if o.Cut != "" {
+			r.Verdict, r.Why = checker.Unknown, fmt.Sprintf("%s: no violation in %d states, and not all were visited", o.Cut, r.States)
+		}
+		return nil
+	}
+	r.Faults, r.At = o.Found.Faults, o.Found.At
+	if r.History, r.Violation, err = b.confirm(o.Found); err != nil {
+		return &campaign.HarnessError{Err: err}
+	}
+	r.Verdict, r.Why = checker.Violated, r.Violation.Summary
+	if o.Cut != "" {
+		r.Why += fmt.Sprintf(" (%s: there may be a shorter counterexample)", o.Cut)
+	}
+	return nil
+}
+
+// confirm repeats the run of a counterexample to its end, and lets the checker judge its
+// history.
+func (b *Bounds) confirm(f *Found) (*history.History, *checker.Violation, error) {
+	x := b.recorded(f.Path)
+	if err := x.toItsEnd(); err != nil || x.failed.Load() != nil {
+		return nil, nil, fmt.Errorf("the counterexample, run again: %w", errors.Join(err, errNotAgain))
+	}
+	x.record(history.Op{Process: history.Harness, Type: history.Info, F: history.FEnd})
+	h := x.recorder.History()
+	report := checker.Check(h)
+	if err := report.Err(); err != nil {
+		return h, nil, err
+	}
+	if r := report.Result(b.judged()); r != nil && len(r.Violations) > 0 && r.Violations[0].At == f.At {
+		return h, &r.Violations[0], nil
+	}
+	return h, nil, errors.New("the search saw the lock held twice, and the checker does not: this is a bug of Lockpick")
+}
+
+var errNotAgain = errors.New("it did not go the same way")
+
+// recorded is an execution along a path that records a history.
+func (b *Bounds) recorded(path []uint8) *execution {
+	kind, _ := workload.LockNamed(b.Lock)
+	x := &execution{b: b, strikes: b.strikes(), path: path}
+	x.recorder = history.NewMemory(history.Header{
+		Name: "exhaust-" + b.Lock, Started: sim.Epoch, Driver: campaign.Sim, Lock: b.Lock, Masters: b.Masters, Quorum: kind.Quorum(b.Masters), Persistence: b.Persistence,
+		Clients: b.Clients, Keys: 1, TTL: time.Duration(b.TTL) * b.Tick, Faults: b.nemesisFaults(), Nemesis: "exhaustive",
+		Versions: map[string]string{"redis": sim.Version, "lockpick": campaign.Version()},
+	}, x.time)
+	return x
+}
+
+// concludeFailed makes the run of a failed call once more, to record it.
+func (r *Result) concludeFailed(f *FailedCall) error {
+	x := r.Bounds.recorded(f.Path)
+	err := x.toItsEnd()
+	again := x.failed.Load()
+	if err != nil || again == nil || again.judged.Name != f.Property {
+		return &campaign.HarnessError{Err: fmt.Errorf("the failed call, run again: %w", errors.Join(err, errNotAgain))}
+	}
+	x.record(again.op)
+	x.record(history.Op{Process: history.Harness, Type: history.Info, F: history.FEnd})
+	x.recorder.Seal()
+	r.History, r.Judged, r.At = x.recorder.History(), again.judged, again.at
+	report := checker.Check(r.History)
+	if err = report.Err(); err != nil {
+		return &campaign.HarnessError{Err: err}
+	}
+	found := report.Result(again.judged)
+	if found == nil || len(found.Violations) == 0 {
+		return &campaign.HarnessError{Err: errors.New("the search saw a call fail, and the checker does not: this is a bug of Lockpick")}
+	}
+	r.Violation = &found.Violations[0]
+	r.Verdict, r.Why = checker.Violated, r.Violation.Summary+": the search ended there"
+	return nil
+}
+
+// nemesisFaults returns those of the faults that the nemesis has.
+func (b *Bounds) nemesisFaults() []string {
+	var all []string
+	for _, f := range b.Faults {
+		if f != faultLate && f != faultLost && b.MaxFaults > 0 {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// Keep stores the counterexample as a run: its history and its result.
+func (x *Result) Keep(store campaign.Store) (dir string, r *campaign.Result, err error) {
+	return store.Add(x.History, x.Bounds.Command())
+}

@@ -1,0 +1,210 @@
+package exhaust
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"lockpick/campaign"
+	"lockpick/search"
+)
+
+// ShardKind is the kind of the parts of an exhaustive search.
+const ShardKind = "exhaust"
+
+// Part is what shards found of an exhaustive search. Its units are the shards.
+type Part = search.Batch[Share]
+
+// Share is what one shard found.
+type Share struct {
+	outcome
+	States Distinct `json:"states"`           // that it has visited
+	Resume []byte   `json:"resume,omitempty"` // if it was cut short: see checkpoint
+}
+
+// CutBy returns why the shard ended early, or "".
+func (s Share) CutBy() string { return s.Cut }
+
+// Reached returns how far the shard came: it makes the same runs in the same order each time.
+func (s Share) Reached() int64 {
+	if s.Cut == "" {
+		return math.MaxInt64
+	}
+	return int64(s.Before.Runs + s.Own.Runs)
+}
+
+// ShardCounts says what the shards of a merged result have done.
+type ShardCounts struct {
+	Shards  int
+	Again   int      // how often a shard visited a state that another one had visited, too
+	Exact   bool     // whether Again and the number of states are exact
+	Missing []string // shards that are missing or were cut short
+}
+
+// NewPart returns the part of a search of which no shard has tried anything.
+func NewPart(e Options) (*Part, error) {
+	s, err := e.begin()
+	if err != nil {
+		return nil, err
+	}
+	bounds, err := json.Marshal(e.Bounds)
+	if err != nil {
+		return nil, &campaign.HarnessError{Err: err}
+	}
+	of := map[string]string{"command": e.Bounds.Command(), "details": string(bounds), "number of prefixes": strconv.Itoa(s.Prefixes)}
+	var units []string
+	for i := range max(1, e.Shard.Count) {
+		units = append(units, strconv.Itoa(i+1))
+	}
+	return search.NewBatch[Share](ShardKind, of, units, e.Shard), nil
+}
+
+// boundsIn returns the bounds within which the shards of a part search.
+func boundsIn(p *Part) (b Bounds, err error) {
+	if err = json.Unmarshal([]byte(p.Of["details"]), &b); err == nil {
+		err = b.Check()
+	}
+	if err == nil && b.Command() != p.Of["command"] {
+		err = errors.New("they are not those of the command")
+	}
+	if err == nil && len(p.Units) != p.Shards {
+		err = errors.New("not every shard is in it")
+	}
+	if err != nil {
+		return b, fmt.Errorf("%w: the bounds: %w", search.ErrParts, err)
+	}
+	return b, nil
+}
+
+// RunShard searches the shard of the options, and replaces what the part has of it. A shard
+// that was cut short goes on where it ended.
+func RunShard(ctx context.Context, e Options, part *Part) error {
+	s, err := e.begin()
+	if err != nil {
+		return err
+	}
+	unit := strconv.Itoa(e.Shard.Index)
+	if before, ok := part.Done[unit]; ok {
+		if err := s.resume(before.Resume); err != nil {
+			return err
+		}
+	}
+	cut, err := s.search(ctx)
+	if err != nil {
+		return &campaign.HarnessError{Err: err}
+	}
+	share := Share{outcome: s.outcome(cut), States: s.distinct()}
+	if cut != "" {
+		if share.Resume, err = s.checkpoint(); err != nil {
+			return &campaign.HarnessError{Err: err}
+		}
+	}
+	part.Done[unit] = share
+	return nil
+}
+
+// Merge unites parts of one search, whatever their order and grouping. It notes which shards
+// occur more than once, and fails if parts are of different searches or versions, or contradict
+// each other. From what it returns no shard can be resumed.
+func Merge(parts ...*Part) (whole *Part, notes []string, err error) {
+	complete := map[string]Share{}
+	for _, p := range parts {
+		if _, err := boundsIn(p); err != nil {
+			return nil, nil, err
+		}
+		for unit, s := range p.Done {
+			if s.States.Level < 0 || s.States.Level > 63 {
+				return nil, nil, fmt.Errorf("%w: shard %s counts states in a way that this version does not know", search.ErrParts, unit)
+			}
+			known, again := complete[unit]
+			if again && s.Cut == "" && !known.agrees(s) {
+				return nil, nil, fmt.Errorf("%w: shard %s occurs twice, with different results", search.ErrParts, unit)
+			}
+			if s.Cut == "" {
+				complete[unit] = s
+			}
+		}
+	}
+	if whole, notes, err = search.MergeBatches(parts...); err != nil {
+		return nil, nil, err
+	}
+	level := united(whole).Level
+	for unit, s := range whole.Done {
+		s.Resume, s.States = nil, s.States.atLevel(level)
+		whole.Done[unit] = s
+	}
+	return whole, notes, nil
+}
+
+// agrees says whether another result of the same shard is the same, but for the time it took. A
+// failed call can be another one if it was one that stopped virtual time.
+func (s Share) agrees(with Share) bool {
+	if s.Failed != nil && with.Failed != nil {
+		return true
+	}
+	level := max(s.States.Level, with.States.Level)
+	var text [2]string
+	for i, x := range []Share{s, with} {
+		x.Elapsed, x.Resume, x.States = 0, nil, x.States.atLevel(level)
+		b, _ := json.Marshal(x) // as it is kept
+		text[i] = string(b)
+	}
+	return text[0] == text[1]
+}
+
+// united returns the states that the shards of a part have visited.
+func united(p *Part) Distinct {
+	var all []Distinct
+	for _, s := range p.Done {
+		all = append(all, s.States)
+	}
+	return unite(all...)
+}
+
+// Merged returns the result of the whole search. If a shard is missing or was cut short,
+// nothing holds.
+func Merged(p *Part) (*Result, error) {
+	b, err := boundsIn(p)
+	if err != nil {
+		return nil, err
+	}
+	missing := p.Missing()
+	all := outcome{Cut: strings.Join(missing, "; ")}
+	for _, unit := range p.Units {
+		s, ok := p.Done[unit]
+		if !ok {
+			continue
+		}
+		all.Elapsed += s.Elapsed
+		all.Own = all.Own.plus(s.Own)
+		if s.Before.Runs > all.Before.Runs { // one that was cut short before the division has fewer
+			all.Before = s.Before
+		}
+		if s.Found.shorter(all.Found) {
+			all.Found = s.Found
+		}
+		if s.Failed.earlier(all.Failed) {
+			all.Failed = s.Failed
+		}
+	}
+	r := &Result{Bounds: b, Judged: b.judged(), Elapsed: all.Elapsed}
+	r.count(all.Before.plus(all.Own))
+	states, exact := united(p).Count()
+	r.Shards = &ShardCounts{Shards: p.Shards, Again: max(0, r.States-states), Exact: exact, Missing: missing}
+	r.States = states
+	return r, r.conclude(&all)
+}
+
+// earlier says whether a failed call was found after fewer schedules had been tried than another
+// one, or has the least path.
+func (f *FailedCall) earlier(than *FailedCall) bool {
+	if f == nil || than == nil {
+		return f != nil
+	}
+	a, b := Found{f.At, f.Faults, f.Path}, Found{than.At, than.Faults, than.Path}
+	return a.shorter(&b)
+}

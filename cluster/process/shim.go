@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,8 +22,16 @@ import (
 // The shim is a shared object that the loader puts before a server's libc. Clock faults, disk
 // faults and power cuts need it; everything else works without it.
 
-//go:embed shim/shim.c
-var shimSource []byte
+// kernelSource is compiled in front of each of the others: the shim of servers, and that of
+// programs whose clocks are bent.
+var (
+	//go:embed shim/kernel.c
+	kernelSource []byte
+	//go:embed shim/shim.c
+	serverSource []byte
+	//go:embed shim/clocks.c
+	clocksSource []byte
+)
 
 // The environment variables of a server.
 const (
@@ -30,12 +39,18 @@ const (
 	dataEnv = "LOCKPICK_DATA" // its data directory
 )
 
-// Environment returns the environment that makes a server load the shim.
-func Environment(object, shimDir, data, preloaded string) []string {
-	if preloaded != "" { // set by the user for another purpose
+// preload returns the setting that makes a program load a shim. preloaded is what the user has it
+// load for another purpose.
+func preload(object, preloaded string) string {
+	if preloaded != "" {
 		object += ":" + preloaded
 	}
-	return []string{"LD_PRELOAD=" + object, shimEnv + "=" + shimDir, dataEnv + "=" + data}
+	return "LD_PRELOAD=" + object
+}
+
+// Environment returns the environment that makes a server load the shim.
+func Environment(object, shimDir, data, preloaded string) []string {
+	return []string{preload(object, preloaded), shimEnv + "=" + shimDir, dataEnv + "=" + data}
 }
 
 // Compiler finds the host's C compiler: its command and leading arguments.
@@ -89,9 +104,15 @@ func shimFolder() (string, error) {
 
 const compileWithin = 30 * time.Second
 
-// ShimObject returns the path of the shim, which it builds if it was not built before.
-// Concurrent builds are safe: each writes a file of its own.
-func ShimObject(ctx context.Context) (_ string, err error) {
+// ShimObject returns the path of the servers' shim, which it builds if it was not built before.
+func ShimObject(ctx context.Context) (string, error) {
+	return buildObject(ctx, "shim", serverSource)
+}
+
+// buildObject returns the path of a shim, which it builds if it was not built before. Concurrent
+// builds are safe: each writes a file of its own.
+func buildObject(ctx context.Context, name string, source []byte) (_ string, err error) {
+	source = slices.Concat(kernelSource, source)
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
 		return "", fmt.Errorf("the fault shim runs on Linux on x86-64 and arm64, and this is %s on %s", runtime.GOOS, runtime.GOARCH)
 	}
@@ -101,8 +122,8 @@ func ShimObject(ctx context.Context) (_ string, err error) {
 	}
 	h := sha256.New()
 	fmt.Fprintf(h, "%s\x00%q\x00%q\x00", runtime.GOARCH, compileFlags(), os.Getenv("CC"))
-	h.Write(shimSource)
-	object := filepath.Join(dir, "shim-"+hex.EncodeToString(h.Sum(nil)[:8])+".so")
+	h.Write(source)
+	object := filepath.Join(dir, name+"-"+hex.EncodeToString(h.Sum(nil)[:8])+".so")
 	if strings.ContainsAny(object, " :") {
 		return "", fmt.Errorf("the fault shim would be %s, and a path with a space or a colon can not be preloaded; set XDG_CACHE_HOME to another directory", object)
 	}
@@ -114,8 +135,8 @@ func ShimObject(ctx context.Context) (_ string, err error) {
 		return "", fmt.Errorf("build the fault shim: %w", err)
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	built := filepath.Join(scratch, "shim.so")
-	if err := compile(ctx, scratch, built); err != nil {
+	built := filepath.Join(scratch, name+".so")
+	if err := compile(ctx, scratch, built, source); err != nil {
 		return "", err
 	}
 	content, err := os.ReadFile(built)
@@ -129,7 +150,7 @@ func ShimObject(ctx context.Context) (_ string, err error) {
 }
 
 // compile builds the shim. What the compiler keeps for itself is in scratch, too: it may be killed.
-func compile(ctx context.Context, scratch, to string) error {
+func compile(ctx context.Context, scratch, to string, source []byte) error {
 	cc, err := Compiler()
 	if err != nil {
 		return fmt.Errorf("build the fault shim: %w", err)
@@ -138,7 +159,7 @@ func compile(ctx context.Context, scratch, to string) error {
 	defer cancel()
 	args := append(cc[1:], compileFlags()...)
 	cmd := exec.CommandContext(ctx, cc[0], append(args, "-o", to, "-x", "c", "-")...)
-	cmd.Env, cmd.Stdin = append(os.Environ(), "TMPDIR="+scratch), bytes.NewReader(shimSource)
+	cmd.Env, cmd.Stdin = append(os.Environ(), "TMPDIR="+scratch), bytes.NewReader(source)
 	out, err := cmd.CombinedOutput()
 	if err == nil {
 		return nil

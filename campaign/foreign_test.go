@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lockpick/checker"
+	"lockpick/clients"
 	"lockpick/history"
 )
 
@@ -51,6 +52,27 @@ func TestLibraryInAnotherLanguageIsConvictedAndExplained(t *testing.T) {
 	}
 	if faults := history.Faults(h.Ops); len(faults) == 0 || v.Violations[0].At-faults[0].From > 10*time.Second {
 		t.Errorf("violated at %v; faults %+v", v.Violations[0].At, faults)
+	}
+}
+
+// TestVotesOfClientsThatSendNoOrdinaryCommands: MediaWiki's lock is a field of a hash that a script writes on all masters, and
+// a client of Java's sockets writes RESP by itself. Their votes are read, and over masters that remember they exclude.
+func TestVotesOfClientsThatSendNoOrdinaryCommands(t *testing.T) {
+	for name, masters := range map[string]int{"mediawiki": 3, "java-socket": 1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := clients.Resolve([]string{name}); err != nil {
+				t.Skip(err)
+			}
+			s := foreignScenario(t, name)
+			s.Masters, s.Persistence, s.StopOnViolation = masters, "always", false
+			_, r := mustRun(t, s)
+			for _, level := range []string{"L1", "L2"} {
+				if v := verdictAt(r, level); v == nil || v.Verdict != checker.Holds {
+					t.Errorf("%s: %+v", level, v)
+				}
+			}
+		})
 	}
 }
 

@@ -63,6 +63,18 @@ func TestDocumentedClientWorks(t *testing.T) {
 	}
 }
 
+// TestMinimalClientInGoWorks: the shortest client in Go is complete.
+func TestMinimalClientInGoWorks(t *testing.T) {
+	needsRedis(t)
+	program := filepath.Join(t.TempDir(), "minimal")
+	if out, err := exec.Command("go", "build", "-C", "../clients/go", "-o", program, "./minimal").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if out, stderr, code := lockpick(t, t.TempDir(), "client", "check", "--driver", "process", "--", program); code != 0 {
+		t.Errorf("exit code %d\n%s%s", code, out, stderr)
+	}
+}
+
 // TestClientCheckNamesLineFieldAndWant: of clients that break the protocol or are no locks.
 func TestClientCheckNamesLineFieldAndWant(t *testing.T) {
 	needsRedis(t)

@@ -18,7 +18,7 @@ import (
 	"lockpick/internal/wholefile"
 )
 
-//go:embed node perl php python ruby
+//go:embed java node perl php python ruby
 var files embed.FS
 
 // Client is an example.
@@ -42,9 +42,12 @@ var (
 	node   = [][]string{{"node"}, {"env", "NODE_PATH=/usr/share/nodejs", "node"}}
 	ruby   = [][]string{{"ruby"}, {"/usr/bin/ruby"}}
 	perl   = [][]string{{"perl"}, {"/usr/bin/perl"}}
+	java   = [][]string{{"java"}, {"/usr/bin/java"}}
 )
 
 const symfony = `require 'Symfony/Component/Lock/autoload.php'; exit(class_exists('Redis') && class_exists('Symfony\Component\Lock\LockFactory') ? 0 : 1);`
+
+const mediaWiki = `require 'Psr/Log/autoload.php'; exit(class_exists('Redis') && is_file('/usr/share/mediawiki/includes/libs/lockmanager/RedisLockManager.php') ? 0 : 1);`
 
 // goPackage is how the clients in Go are had: they are a module of their own, as they need the libraries that they test.
 const goPackage = "go build -C clients/go -o ~/bin/" + goBinary + " ."
@@ -65,12 +68,16 @@ var All = []Client{
 	{Name: "symfony-combined", Language: "PHP", Summary: "Symfony's Lock with a CombinedStore and the ConsensusStrategy, over all masters", Package: "php-cli php-symfony-lock php-redis",
 		Promise: "As one store, and with a strict majority of stores. It asks that all of them are equally reliable, and that none restarts without its keys.", Source: "symfony.com/doc, The Lock Component, Reliability",
 		file: "php/symfony_lock.php", args: []string{"combined"}, run: php, probe: []string{"-r", symfony}},
+	{Name: "mediawiki", Language: "PHP", Summary: "MediaWiki's RedisLockManager, over all masters", Package: "php-cli php-redis php-psr-log mediawiki-classes",
+		Promise: "A majority of peers must agree for a lock to be acquired. A lock's age is measured by the clocks of its clients, and is 5 s or more; the client here allows 1 s.", Source: "the documentation of RedisLockManager and LockManager",
+		file: "php/mediawiki.php", run: php, probe: []string{"-r", mediaWiki}},
 	{Name: "laravel", Language: "PHP", Summary: "Laravel's RedisLock over Predis, on the first master", Package: "php-cli php-illuminate-cache php-predis",
 		Promise: "Atomic locks across servers, without races; only the owner releases its lock.", Source: "laravel.com/docs, Cache, Atomic Locks",
 		file: "php/laravel.php", run: php, probe: []string{"-r", `require 'Illuminate/Cache/autoload.php'; require 'Predis/autoload.php';`}},
 	{Name: "node-redis", Language: "JavaScript", Summary: "a textbook lock over node-redis, on the first master", Package: "nodejs node-redis", file: "node/node_redis.js", run: node, probe: []string{"-e", "require('redis')"}},
 	{Name: "redis-rb", Language: "Ruby", Summary: "a textbook lock over redis-rb, on the first master", Package: "ruby-redis", file: "ruby/redis_rb.rb", run: ruby, probe: []string{"-e", "require 'redis'"}},
 	{Name: "redis-perl", Language: "Perl", Summary: "a textbook lock over Redis.pm, on the first master", Package: "libredis-perl", file: "perl/redis.pl", run: perl, probe: []string{"-e", "use Redis"}},
+	{Name: "java-socket", Language: "Java", Summary: "a textbook lock over a plain socket, on the first master", Package: "default-jre-headless", file: "java/Lock.java", run: java, probe: []string{"--add-modules", "jdk.compiler", "--version"}},
 	{Name: "go-redsync", Language: "Go", Summary: "redsync, over all masters", Package: goPackage,
 		Promise: "Mutual exclusion as the Redis documentation describes it (distlock). It says that the algorithm was not formally analysed.", Source: "README of github.com/go-redsync/redsync/v4",
 		args: []string{"redsync"}},

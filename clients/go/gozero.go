@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/zeromicro/go-zero/core/logx"
@@ -30,16 +29,10 @@ func (l *goZeroLock) acquire(ctx context.Context, key string) (token string, err
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	return "", fmt.Errorf("%w: %w", errNotHeld, ctx.Err())
+	return "", errNotHeld
 }
 
 // extend acquires again: that prolongs what is held.
-func (l *goZeroLock) extend(ctx context.Context) error  { return l.yes(l.held.AcquireCtx(ctx)) }
-func (l *goZeroLock) release(ctx context.Context) error { return l.yes(l.held.ReleaseCtx(ctx)) }
-
-func (l *goZeroLock) yes(ok bool, err error) error {
-	if err == nil && !ok {
-		return errNotHeld
-	}
-	return err
-}
+func (l *goZeroLock) extend(ctx context.Context) error  { return held(l.held.AcquireCtx(ctx)) }
+func (l *goZeroLock) release(ctx context.Context) error { return held(l.held.ReleaseCtx(ctx)) }
+func (l *goZeroLock) refused(error) bool                { return false }

@@ -18,11 +18,21 @@ import (
 // lock is a library's lock, as one client uses it.
 type lock interface {
 	acquire(ctx context.Context, key string) (token string, err error)
-	extend(ctx context.Context) error // errNotHeld: it is not held any more, for certain
+	extend(ctx context.Context) error
 	release(ctx context.Context) error
+	refused(err error) bool // err says that the lock is not held, for certain
 }
 
+// errNotHeld says that a lock is not held, for certain.
 var errNotHeld = errors.New("not held")
+
+// held is errNotHeld if nothing failed and the answer was no.
+func held(ok bool, err error) error {
+	if err == nil && !ok {
+		return errNotHeld
+	}
+	return err
+}
 
 // library makes locks. hello is what init answers about it.
 type library struct {
@@ -58,12 +68,17 @@ func say(m message) {
 	_ = json.NewEncoder(os.Stdout).Encode(m)
 }
 
+// tellEnd says that a lease is over, beside the answers.
+func tellEnd(key, why string) {
+	say(message{"type": "ended", "key": key, "value": message{}, "error": why, "when": monotonic()})
+}
+
 // outcome ends a request.
-func outcome(m message, err error) {
+func outcome(l lock, m message, err error) {
 	switch {
 	case err == nil:
 		m["type"] = "ok"
-	case errors.Is(err, errNotHeld):
+	case errors.Is(err, errNotHeld) || l.refused(err):
 		m = message{"type": "fail", "error": err.Error()}
 	default: // a timeout, a lost connection: it may have happened
 		m = message{"type": "info", "error": err.Error()}
@@ -96,14 +111,14 @@ func main() {
 		case "init":
 			var err error
 			l, err = lib.open(r.Masters, r.TTL)
-			outcome(lib.hello, err)
+			outcome(l, lib.hello, err)
 		case "acquire":
 			token, err := l.acquire(ctx, r.Key)
-			outcome(message{"token": token}, err)
+			outcome(l, message{"token": token}, err)
 		case "extend":
-			outcome(message{}, l.extend(ctx))
+			outcome(l, message{}, l.extend(ctx))
 		case "release":
-			outcome(message{}, l.release(ctx))
+			outcome(l, message{}, l.release(ctx))
 		case "exit":
 			return
 		}

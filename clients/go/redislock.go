@@ -22,19 +22,14 @@ func openRedislock(masters []string, ttl time.Duration) (lock, error) {
 func (l *redislockLock) acquire(ctx context.Context, key string) (token string, err error) {
 	l.held, err = l.client.Obtain(ctx, key, l.ttl, &redislock.Options{RetryStrategy: redislock.LinearBackoff(50 * time.Millisecond)})
 	if err != nil {
-		return "", lost(err)
+		return "", err
 	}
 	return l.held.Token(), nil
 }
 
-func (l *redislockLock) extend(ctx context.Context) error {
-	return lost(l.held.Refresh(ctx, l.ttl, nil))
-}
-func (l *redislockLock) release(ctx context.Context) error { return lost(l.held.Release(ctx)) }
+func (l *redislockLock) extend(ctx context.Context) error  { return l.held.Refresh(ctx, l.ttl, nil) }
+func (l *redislockLock) release(ctx context.Context) error { return l.held.Release(ctx) }
 
-func lost(err error) error {
-	if errors.Is(err, redislock.ErrNotObtained) || errors.Is(err, redislock.ErrLockNotHeld) {
-		return errors.Join(errNotHeld, err)
-	}
-	return err
+func (l *redislockLock) refused(err error) bool {
+	return errors.Is(err, redislock.ErrNotObtained) || errors.Is(err, redislock.ErrLockNotHeld)
 }

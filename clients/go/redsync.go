@@ -25,26 +25,16 @@ func openRedsync(masters []string, ttl time.Duration) (lock, error) {
 	return &redsyncLock{redsync: redsync.New(pools...), ttl: ttl}, nil
 }
 
-func (l *redsyncLock) acquire(ctx context.Context, key string) (string, error) {
+func (l *redsyncLock) acquire(ctx context.Context, key string) (token string, err error) {
 	l.mutex = l.redsync.NewMutex(key, redsync.WithExpiry(l.ttl), redsync.WithTries(1_000))
-	err := notHeld(l.mutex.LockContext(ctx))
+	err = l.mutex.LockContext(ctx)
 	return l.mutex.Value(), err
 }
 
-func (l *redsyncLock) extend(ctx context.Context) error {
-	_, err := l.mutex.ExtendContext(ctx)
-	return notHeld(err)
-}
+func (l *redsyncLock) extend(ctx context.Context) error  { return held(l.mutex.ExtendContext(ctx)) }
+func (l *redsyncLock) release(ctx context.Context) error { return held(l.mutex.UnlockContext(ctx)) }
 
-func (l *redsyncLock) release(ctx context.Context) error {
-	_, err := l.mutex.UnlockContext(ctx)
-	return notHeld(err)
-}
-
-func notHeld(err error) error {
+func (l *redsyncLock) refused(err error) bool {
 	var taken *redsync.ErrTaken
-	if errors.As(err, &taken) || errors.Is(err, redsync.ErrFailed) || errors.Is(err, redsync.ErrExtendFailed) {
-		return errors.Join(errNotHeld, err)
-	}
-	return err
+	return errors.As(err, &taken) || errors.Is(err, redsync.ErrFailed) || errors.Is(err, redsync.ErrExtendFailed)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -17,9 +16,8 @@ type rueidisLock struct {
 }
 
 func openRueidislock(masters []string, ttl time.Duration) (lock, error) {
-	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{
-		KeyValidity: ttl, KeyMajority: 1, ClientOption: rueidis.ClientOption{InitAddress: masters[:1]},
-	})
+	redis := rueidis.ClientOption{InitAddress: masters[:1]}
+	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{KeyValidity: ttl, KeyMajority: 1, ClientOption: redis})
 	return &rueidisLock{locker: locker}, err
 }
 
@@ -29,19 +27,12 @@ func (l *rueidisLock) acquire(ctx context.Context, key string) (token string, er
 	lease, cancel, err := l.locker.WithContext(waiting, key)
 	if !stop() || err != nil {
 		giveUp()
-		return "", errors.Join(errNotHeld, err)
+		return "", errNotHeld
 	}
-	l.cancel = cancel
-	l.untold = context.AfterFunc(lease, func() {
-		say(message{"type": "ended", "key": key, "value": message{}, "error": "its context is over", "when": monotonic()})
-	})
+	l.cancel, l.untold = cancel, context.AfterFunc(lease, func() { tellEnd(key, "its context is over") })
 	return "", nil
 }
 
-func (l *rueidisLock) extend(context.Context) error { return errNotHeld }
-
-func (l *rueidisLock) release(context.Context) error {
-	l.untold()
-	l.cancel()
-	return nil
-}
+func (l *rueidisLock) extend(context.Context) error  { return errNotHeld }
+func (l *rueidisLock) release(context.Context) error { l.untold(); l.cancel(); return nil }
+func (l *rueidisLock) refused(error) bool            { return false }

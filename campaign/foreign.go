@@ -42,19 +42,6 @@ func label(command []string) string {
 	return name[:min(len(name), 80)]
 }
 
-// checkClient returns what is wrong with the command of a client, or nil.
-func (s *Scenario) checkClient() *Problem {
-	switch {
-	case !s.foreign():
-		return nil
-	case s.Client[0] == "":
-		return &Problem{"client", "the first word is empty: it is the program to run"}
-	case s.Driver == Sim || s.Driver == Virtual:
-		return &Problem{"client", "clients that are processes need real masters: choose another driver"}
-	}
-	return nil
-}
-
 // kind returns the lock under test. hello is the description that its client gives of itself.
 func (s *Scenario) kind(hello workload.Hello) workload.Kind {
 	if !s.foreign() {

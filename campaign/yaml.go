@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -56,9 +57,9 @@ func ParseScenario(b []byte) (s Scenario, err error) {
 		return s, errors.New("1:1: the scenario is empty: give at least a name")
 	}
 	if err != nil {
-		return s, strictyaml.Explain(err, b, scenarioFields())
+		return s, strictyaml.Explain(err, b, scenarioFields(), s)
 	}
-	if len(s.Faults) == 0 || len(s.Faults) == 1 && s.Faults[0] == "none" {
+	if len(s.Faults) == 0 || len(s.Faults) == 1 && s.Faults[0] == none {
 		s.Faults = nil
 	}
 	if s.Schedule == nil && strictyaml.Find(file, "faults") == nil {
@@ -89,20 +90,16 @@ func (s *Scenario) YAML() ([]byte, error) {
 }
 
 // Overlay lays the fields of a YAML node over the scenario; nil: none. A list replaces the list
-// below it. The decoder is that of the node's file, which knows its anchors.
+// below it, and a field what says the same in another way (see Take). The decoder is that of the
+// node's file, which knows its anchors.
 func (s *Scenario) Overlay(over ast.Node, d *yaml.Decoder) error {
 	if over == nil {
 		return nil
 	}
-	for _, list := range []struct {
-		name string
-		drop func()
-	}{
-		{"schedule", func() { s.Schedule = nil }}, {"arrivals", func() { s.Arrivals = nil }}, {"faults", func() { s.Faults, s.Schedule = nil, nil }},
-		{"targets", func() { s.Targets = nil }}, {"properties", func() { s.Properties = nil }},
-	} {
-		if hasField(over, list.name) {
-			list.drop()
+	var empty Scenario
+	for _, f := range Fields {
+		if (f.in(s).Kind() == reflect.Slice || f.replaces != "") && hasField(over, f.Name) {
+			f.Take(s, &empty)
 		}
 	}
 	return d.DecodeFromNode(over, s)

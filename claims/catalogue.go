@@ -102,13 +102,13 @@ func Parse(b []byte) (claims []Claim, err error) {
 		return nil, errors.New("1:1: there are no claims: a catalogue has a title and a list of claims")
 	}
 	if err != nil {
-		return nil, strictyaml.Explain(err, b, claimFields())
+		return nil, strictyaml.Explain(err, b, claimFields(), Claim{}, campaign.Scenario{})
 	}
 	for i := range file.Claims {
 		c := &file.Claims[i]
 		c.Group, c.Bug = file.Title, file.Bugs
 		if err := c.complete(decoder); err != nil {
-			return nil, strictyaml.Explain(err, b, claimFields())
+			return nil, strictyaml.Explain(err, b, claimFields(), Claim{}, campaign.Scenario{})
 		}
 		if p := c.check(); p != nil {
 			return nil, locate(tree, fmt.Sprintf("claims[%d]", i), c, p)

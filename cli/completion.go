@@ -8,8 +8,6 @@ import (
 	"lockpick/audit"
 	"lockpick/campaign"
 	"lockpick/checker"
-	"lockpick/history/fault"
-	"lockpick/nemesis"
 	"lockpick/search/exhaust"
 	"lockpick/workload"
 )
@@ -28,11 +26,8 @@ func complete(root *cobra.Command) {
 	for _, x := range audit.Battery() {
 		situations = append(situations, x.ID+"\t"+x.Name)
 	}
-	offers := map[string][]string{
-		"driver": campaign.Drivers, "lock": locks, "persistence": {"none", "rdb", "everysec", "always"},
-		"nemesis": {campaign.Random, campaign.Guided}, "scheduler": campaign.Schedulers, "clients-as": {"goroutines", "processes"},
-		"budget": audit.Budgets, "property": properties, "faults": append([]string{"none"}, fault.Names()...), "targets": nemesis.Targets,
-	}
+	offers := offeredByFields()
+	offers["lock"], offers["property"], offers["budget"] = locks, properties, audit.Budgets
 	for _, cmd := range root.Commands() {
 		for name, values := range offers {
 			if cmd.Flags().Lookup(name) == nil {

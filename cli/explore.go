@@ -18,8 +18,7 @@ import (
 )
 
 func exploreCommand() *cobra.Command {
-	flags := newScenarioFlags()
-	flags.not = []string{"time-limit"}
+	var flags scenarioFlags
 	var x search.ExploreOptions
 	var store, shard, out string
 	var noShrink, asJSON bool
@@ -88,7 +87,7 @@ Exit codes: 0 none violates the property, 1 one does, 2 interrupted, or the sche
 	f.BoolVar(&x.Collect, "collect", false, "do not stop at the first violation: find distinct ones, and measure how often it happens")
 	f.BoolVar(&noShrink, "no-shrink", false, "keep violations as they were found")
 	shardFlags(cmd, &shard, &out, "exploration")
-	flags.register(cmd)
+	flags.register(cmd, false)
 	f.Lookup("property").Usage = "levels that count as violated (default: L2): any of those of run"
 	f.Lookup("seed").Usage = "seed of all schedules (default: the scenario file's, else a fresh one, which is printed)"
 	f.Lookup("seed").DefValue = "0" // the text says it

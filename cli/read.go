@@ -207,11 +207,11 @@ func listCommand() *cobra.Command {
 	var store string
 	var markdown bool
 	cmd := &cobra.Command{
-		Use:       "list runs|locks|clients|faults|claims|situations",
-		Short:     "List the runs in the store, the locks under test, clients in other languages, the faults, the claims, or the situations of an audit",
+		Use:       "list runs|locks|clients|faults|fields|claims|situations",
+		Short:     "List the runs in the store, the locks under test, clients in other languages, the faults, the fields of a scenario, the claims, or the situations of an audit",
 		Example:   "  lockpick list faults\n  lockpick list claims --markdown > docs/claims.md",
-		ValidArgs: []string{"runs", "locks", "clients", "faults", "claims", "situations"},
-		Args:      one("runs, locks, clients, faults, claims or situations", "runs", "locks", "clients", "faults", "claims", "situations"),
+		ValidArgs: []string{"runs", "locks", "clients", "faults", "fields", "claims", "situations"},
+		Args:      one("runs, locks, clients, faults, fields, claims or situations", "runs", "locks", "clients", "faults", "fields", "claims", "situations"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 			switch args[0] {
@@ -231,6 +231,8 @@ func listCommand() *cobra.Command {
 					}
 					fmt.Fprintf(w, "%s\t%s\t%s%s\n", k.Name, k.Hits, k.Summary, needs)
 				}
+			case "fields":
+				listFields(w)
 			case "claims":
 				if markdown {
 					return reports.ClaimsMarkdown(os.Stdout, claims.Catalogue())

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"lockpick/audit"
+	"lockpick/campaign"
 	"lockpick/risk"
 )
 
@@ -24,6 +25,8 @@ var figures = map[string]func(t *testing.T) []string{
 
 	"situations":  situations,
 	"risk-fields": riskFields,
+
+	"scenario-fields": scenarioFields,
 }
 
 // made begins a generated table; end ends it.
@@ -319,6 +322,19 @@ func riskFields(*testing.T) []string {
 	lines := []string{"| field | default | meaning | source of the default |", "|---|---|---|---|"}
 	for _, f := range risk.Fields {
 		lines = append(lines, fmt.Sprintf("| `%s` | `%s` | %s | %s |", f.Name, f.Default, f.Means, f.Source))
+	}
+	return lines
+}
+
+// scenarioFields is the table of the fields of a scenario.
+func scenarioFields(*testing.T) []string {
+	lines := []string{"| field | flag | default | meaning |", "|---|---|---|---|"}
+	for _, f := range campaign.Fields {
+		flag := ""
+		if f.NoFlag == "" {
+			flag = "`--" + f.FlagName() + "`"
+		}
+		lines = append(lines, fmt.Sprintf("| `%s` | %s | %s | %s |", f.Name, flag, f.Otherwise(), f.Meaning()))
 	}
 	return lines
 }

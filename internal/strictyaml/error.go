@@ -26,8 +26,8 @@ func Fields(of any) []string {
 }
 
 // Explain puts line and column before what the decoder has to say. known says which
-// fields there are.
-func Explain(err error, b []byte, known string) error {
+// fields there are; of are the structs that were decoded.
+func Explain(err error, b []byte, known string, of ...any) error {
 	var y yaml.Error
 	if errors.As(err, &y) && y.GetToken() != nil {
 		at := y.GetToken().Position
@@ -38,7 +38,7 @@ func Explain(err error, b []byte, known string) error {
 		return fmt.Errorf("%d:%d: %s", at.Line, at.Column, plain(err, y))
 	}
 	// A duration that cannot be read: the decoder does not say where.
-	if at := badDuration(b); at != nil {
+	if at := badDuration(b, of); at != nil {
 		return fmt.Errorf("%d:%d: %s", at.Position.Line, at.Position.Column, notDuration(at.Value))
 	}
 	return fmt.Errorf("1:1: %w", err)
@@ -94,22 +94,48 @@ func first(n ast.Node) *token.Token {
 	return n.GetToken()
 }
 
-// badDuration finds the first value of a field for durations that is none.
-func badDuration(b []byte) *token.Token {
+// badDuration finds the first value that is no duration of a field for durations.
+func badDuration(b []byte, of []any) *token.Token {
 	file, err := parser.ParseBytes(b, 0)
 	if err != nil || len(file.Docs) == 0 {
 		return nil
 	}
-	v := &durations{}
+	v := &durations{names: map[string]bool{}}
+	for _, x := range of {
+		v.collect(reflect.TypeOf(x))
+	}
 	ast.Walk(v, file.Docs[0].Body)
 	return v.bad
 }
 
-type durations struct{ bad *token.Token }
+type durations struct {
+	names map[string]bool // of the fields that are durations
+	bad   *token.Token
+}
+
+// collect adds the fields of a struct and of the structs in it.
+func (v *durations) collect(t reflect.Type) {
+	for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return
+	}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		switch {
+		case name == "" || name == "-":
+		case f.Type == reflect.TypeFor[time.Duration]():
+			v.names[name] = true
+		default:
+			v.collect(f.Type)
+		}
+	}
+}
 
 func (v *durations) Visit(n ast.Node) ast.Visitor {
 	pair, ok := n.(*ast.MappingValueNode)
-	if ok && v.bad == nil && strings.Contains(" ttl timeout interval restart_delay time_limit fsync_delay stall at plus for delay late_by apart ", " "+pair.Key.String()+" ") {
+	if ok && v.bad == nil && v.names[pair.Key.String()] {
 		if s, ok := pair.Value.(*ast.StringNode); ok {
 			if _, err := time.ParseDuration(s.Value); err != nil {
 				v.bad = s.GetToken()

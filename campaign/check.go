@@ -1,0 +1,199 @@
+package campaign
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"lockpick/history/fault"
+	"lockpick/nemesis"
+	"lockpick/workload"
+)
+
+// Problem is what is wrong with one field of a scenario.
+type Problem struct {
+	Field string // its path: ttl, schedule[1].fault
+	Says  string
+}
+
+func (p *Problem) Error() string { return fmt.Sprintf("%s: %s", p.Field, p.Says) }
+
+// UnknownValue is the problem of a field whose value is not one of the allowed values.
+func UnknownValue[T ~string](field, got string, allowed []T) *Problem {
+	var names []string
+	for _, a := range allowed {
+		names = append(names, string(a))
+	}
+	return &Problem{field, fmt.Sprintf("%q is unknown: use one of %s", got, strings.Join(names, ", "))}
+}
+
+func checkName(s *Scenario) *Problem {
+	if strings.ContainsAny(s.Name, "/\\") || s.Name == "" || len(s.Name) > 80 {
+		return &Problem{"name", fmt.Sprintf("%q does not make a folder's name: 1 to 80 characters without slashes", s.Name)}
+	}
+	return nil
+}
+
+func checkLock(s *Scenario) *Problem {
+	if _, ok := workload.LockNamed(s.Lock); !ok && !s.foreign() {
+		p := UnknownValue("lock", s.Lock, workload.CorrectNames())
+		p.Says += ", or one that is wrong on purpose (lockpick list locks)"
+		return p
+	}
+	return nil
+}
+
+func checkClient(s *Scenario) *Problem {
+	switch {
+	case !s.foreign():
+		return nil
+	case s.Client[0] == "":
+		return &Problem{"client", "the first word is empty: it is the program to run"}
+	case s.Driver == Sim || s.Driver == Virtual:
+		return &Problem{"client", "clients that are processes need real masters: choose another driver"}
+	}
+	return nil
+}
+
+func checkFencing(s *Scenario) *Problem {
+	if kind, _ := workload.LockNamed(s.Lock); s.Fencing && !kind.Fencing && !s.foreign() {
+		return &Problem{"fencing", fmt.Sprintf("the lock %s has no fencing tokens", s.Lock)}
+	}
+	return nil
+}
+
+func checkMaxMemory(s *Scenario) *Problem {
+	if s.MaxMemory != 0 && s.MaxMemory < 2<<20 {
+		return &Problem{"max_memory", fmt.Sprintf("%d bytes are too few for Redis: at least 2097152 (2 MiB)", s.MaxMemory)}
+	}
+	return nil
+}
+
+func checkWait(s *Scenario) *Problem {
+	if s.Wait > s.Replicas || s.Wait < 0 {
+		return &Problem{"wait", fmt.Sprintf("%d is out of range: 0 to the number of replicas, %d", s.Wait, s.Replicas)}
+	}
+	return nil
+}
+
+func checkClientsAs(s *Scenario) *Problem {
+	if s.ClientsAs == Processes && (s.Driver == Sim || s.Driver == Virtual) {
+		return &Problem{"clients_as", "clients that are processes need real masters: choose another driver, or clients_as: goroutines"}
+	}
+	return nil
+}
+
+func checkClientTTL(s *Scenario) *Problem {
+	for _, c := range slices.Sorted(maps.Keys(s.ClientTTL)) {
+		if !slices.Contains(workload.Clients(s.Clients), c) {
+			return UnknownValue("client_ttl", c, workload.Clients(s.Clients))
+		}
+		if d := s.ClientTTL[c]; d < 50*time.Millisecond || d > s.TTL {
+			return &Problem{"client_ttl." + c, fmt.Sprintf("%v is out of range: 50ms to the ttl, %v", d, s.TTL)}
+		}
+	}
+	return nil
+}
+
+func checkHold(s *Scenario) *Problem {
+	if _, _, err := s.holdRange(); err != nil {
+		return &Problem{"hold", err.Error()}
+	}
+	return nil
+}
+
+func checkArrivals(s *Scenario) *Problem {
+	for i, a := range s.Arrivals {
+		field := fmt.Sprintf("arrivals[%d]", i)
+		if !slices.Contains(workload.Clients(s.Clients), a.Client) {
+			return UnknownValue(field+".client", a.Client, workload.Clients(s.Clients))
+		}
+		if a.Key != "" && !slices.Contains(workload.Keys(s.Keys), a.Key) {
+			return UnknownValue(field+".key", a.Key, workload.Keys(s.Keys))
+		}
+		if a.At < 0 || a.At > day || a.Hold < 0 || a.Hold > day {
+			return &Problem{field, "at and hold are 0s to 24h"}
+		}
+	}
+	return nil
+}
+
+func checkNetwork(s *Scenario) *Problem {
+	if s.Network != (Network{}) && s.Driver != Sim && s.Driver != Auto {
+		return &Problem{"network", "only a simulated network loses, doubles and delays messages to order: use driver: sim, or the faults partition, slow and reset"}
+	}
+	return nil
+}
+
+func checkClientClock(s *Scenario) *Problem { return checkClock("client_clock", s.ClientClock) }
+
+func checkClientRate(s *Scenario) *Problem {
+	switch {
+	case s.ClientRate == 0:
+		return nil
+	case s.ClientClock != "":
+		return &Problem{"client_rate", fmt.Sprintf("client_clock says %s already: write one", s.ClientClock)}
+	case !rateInRange(s.ClientRate):
+		return &Problem{"client_rate", fmt.Sprintf("%v is out of range: 0.001 to 1000 seconds in a true one", s.ClientRate)}
+	}
+	return nil
+}
+
+// rateInRange reports whether a clock may run at a rate. At a lower rate, a run would not end.
+func rateInRange(rate float64) bool { return rate >= 0.001 && rate <= 1000 }
+
+// checkClock returns what is wrong with a clock setting, or "".
+func checkClock(field, text string) *Problem {
+	if text == "" {
+		return nil
+	}
+	clock, _, err := nemesis.ParseClock(text)
+	switch {
+	case err != nil:
+		return &Problem{field, err.Error()}
+	case clock.Rate != 0 && !rateInRange(clock.Rate):
+		return &Problem{field, fmt.Sprintf("%s is out of range: the rate is 0.001 to 1000", text)}
+	case clock.Offset.Abs() > 365*day:
+		return &Problem{field, fmt.Sprintf("%s is out of range: at most a year", text)}
+	}
+	return nil
+}
+
+// checkStep returns what is wrong with the numbers of a step.
+func checkStep(s Step, field string) *Problem {
+	for _, d := range []struct {
+		name string
+		d    time.Duration
+	}{{"at", s.At}, {"plus", s.Plus}, {"for", s.For}, {"delay", s.Delay}} {
+		if d.d < 0 || d.d > day {
+			return &Problem{field + "." + d.name, fmt.Sprintf("%v is out of range: 0s to 24h", d.d)}
+		}
+	}
+	if s.Rate != 0 && !rateInRange(s.Rate) {
+		return &Problem{field + ".rate", fmt.Sprintf("%v is out of range: 0.001 to 1000 seconds in a true one", s.Rate)}
+	}
+	return checkClock(field+".clock", s.Clock)
+}
+
+func checkSchedule(s *Scenario) *Problem {
+	for i, step := range s.Schedule {
+		if p := checkStep(step, fmt.Sprintf("schedule[%d]", i)); p != nil {
+			return p
+		}
+		if (step.Point == workload.BeforeMark || step.Point == workload.BeforeRead) && !s.Resource.Compares() {
+			return &Problem{fmt.Sprintf("schedule[%d].point", i), fmt.Sprintf("clients pass %s only at a resource with compare-and-set: add resource: %s or %s", step.Point, workload.MarkFirst, workload.MarkLast)}
+		}
+		if err := step.Check(s.Masters, workload.Clients(s.Clients), s.points()); err != nil {
+			return &Problem{fmt.Sprintf("schedule[%d]", i), err.Error()}
+		}
+		if fault.Of(step.Fault).Client == fault.ClientEnds && step.Point == workload.AfterQuorum && !s.processes() {
+			return &Problem{fmt.Sprintf("schedule[%d]", i), "client-kill at after-quorum needs clients as processes (clients_as: processes)"}
+		}
+		if step.At > 0 && step.After != "" {
+			return &Problem{fmt.Sprintf("schedule[%d]", i), "a step has a time (at) or a trigger (after), not both"}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,162 @@
+package campaign
+
+import (
+	"time"
+
+	"lockpick/cluster"
+	"lockpick/history/fault"
+	"lockpick/nemesis"
+	"lockpick/workload"
+)
+
+// Scenario is everything that one campaign needs. Fields declares each of its fields; here stand only
+// their types, and their order in a file. The zero value of a field means its default (see Defaults).
+type Scenario struct {
+	Name        string              `yaml:"name"`
+	Lock        string              `yaml:"lock"`
+	Client      []string            `yaml:"client,omitempty"`
+	Fencing     bool                `yaml:"fencing"`
+	Masters     int                 `yaml:"masters"`
+	Persistence string              `yaml:"persistence"`
+	MaxMemory   int64               `yaml:"max_memory,omitempty"`
+	Eviction    string              `yaml:"eviction,omitempty"`
+	Replicas    int                 `yaml:"replicas,omitempty"`
+	Wait        int                 `yaml:"wait,omitempty"`
+	Clients     int                 `yaml:"clients"`
+	ClientsAs   string              `yaml:"clients_as"`
+	Keys        int                 `yaml:"keys"`
+	TTL         Duration            `yaml:"ttl"`
+	ClientTTL   map[string]Duration `yaml:"client_ttl,omitempty"`
+	Timeout     Duration            `yaml:"timeout,omitempty"`
+	Hold        string              `yaml:"hold"`
+	LongHolds   float64             `yaml:"long_holds"`
+	Extend      float64             `yaml:"extend"`
+	Arrivals    []workload.Arrival  `yaml:"arrivals,omitempty"`
+	Resource    workload.Protocol   `yaml:"resource,omitempty"`
+
+	Faults       []string `yaml:"faults"`
+	Nemesis      string   `yaml:"nemesis"`
+	Targets      []string `yaml:"targets,omitempty"`
+	Interval     Duration `yaml:"interval,omitempty"`
+	RestartDelay Duration `yaml:"restart_delay"`
+	Clock        string   `yaml:"clock,omitempty"`
+	ClientClock  string   `yaml:"client_clock,omitempty"`
+	ClientRate   float64  `yaml:"client_rate,omitempty"`
+	FsyncDelay   Duration `yaml:"fsync_delay,omitempty"`
+	Outage       Duration `yaml:"outage,omitempty"`
+	SplitBrain   bool     `yaml:"split_brain,omitempty"`
+	Strict       bool     `yaml:"strict,omitempty"`
+	Torn         bool     `yaml:"torn,omitempty"`
+	Schedule     []Step   `yaml:"schedule,omitempty"`
+	Network      Network  `yaml:"network,omitempty"`
+
+	Scheduler       string   `yaml:"scheduler,omitempty"`
+	Stall           Duration `yaml:"stall,omitempty"`
+	TimeLimit       Duration `yaml:"time_limit"`
+	Seed            uint64   `yaml:"seed"`
+	StopOnViolation bool     `yaml:"stop_on_violation,omitempty"`
+	Properties      []string `yaml:"properties,omitempty"`
+	Driver          string   `yaml:"driver"`
+	Image           string   `yaml:"image,omitempty"`
+}
+
+// Network is what a simulated network does to messages by itself. Real networks do that, too, but not
+// in a controlled way.
+type Network struct {
+	Loss      float64  `yaml:"loss,omitempty"`
+	Duplicate float64  `yaml:"duplicate,omitempty"`
+	Late      float64  `yaml:"late,omitempty"`
+	LateBy    Duration `yaml:"late_by,omitempty"`
+	Apart     Duration `yaml:"apart,omitempty"`
+}
+
+// day is the longest duration of a scenario.
+const day = 24 * time.Hour
+
+// Fields declares the fields of a Scenario, in the order of the struct. What is known of a field is
+// derived from here: its default, its check, its flag with help and completion, how it replaces what a
+// file says, lockpick list fields, and the table in docs/scenarios.md.
+//
+// A new field is an entry here and a line of the struct.
+var Fields []*Field
+
+// It is set here because the checks of some fields read Fields.
+func init() {
+	seconds := func(least time.Duration) limits { return limits{least, day} }
+	Fields = []*Field{
+		{Name: "name", Default: "redlock", OutsideSeed: true, check: checkName,
+			Help: "name of the run", More: "It names the run's folder."},
+		{Name: "lock", Default: "redlock", check: checkLock, listed: correctLocks, Help: "the lock under test", More: "See [locks.md](locks.md)."},
+		{Name: "client", Form: CommandForm, Drivers: []string{Docker, Process}, check: checkClient,
+			Help: "a command that runs as each client and has the lock, such as 'python3 lock.py', or the name of a client that comes with Lockpick (lockpick list clients); --lock is only a label then",
+			More: "In a file it is a list, such as `[python3, lock.py]` ([clients.md](clients.md))."},
+		{Name: "fencing", check: checkFencing, Help: "let the lock issue fencing tokens (judges L5 and FM)"},
+		{Name: "masters", Default: 5, within: limits{1, 15}, Help: "number of masters"},
+		{Name: "persistence", Default: string(cluster.None), Values: texts(cluster.Persistences),
+			Help: "how masters keep keys", More: "`rdb` takes snapshots, also on a clean shutdown."},
+		{Name: "max_memory", Absent: "no limit; 4 MiB for the fault memory", check: checkMaxMemory, Help: "bytes of memory of each master"},
+		{Name: "eviction", Absent: "allkeys-lru", Values: texts(cluster.Evictions), Help: "eviction policy of masters at that limit"},
+		{Name: "replicas", Absent: "1 for the fault failover", within: limits{0, 2}, Help: "asynchronous replicas of each master"},
+		{Name: "wait", check: checkWait, Help: "replicas that must have a key before their master's vote counts (WAIT)"},
+		{Name: "clients", Default: 5, within: limits{1, 100}, Help: "number of clients"},
+		{Name: "clients_as", Default: Goroutines, Values: texts([]string{Goroutines, Processes}), check: checkClientsAs, RunOnly: true,
+			Help: "how clients run (processes are stopped and killed by signals)", More: "See [clients.md](clients.md)."},
+		{Name: "keys", Default: 1, within: limits{1, 1000}, Help: "number of keys"},
+		{Name: "ttl", Default: 2 * time.Second, within: seconds(50 * time.Millisecond), Help: "the lock's TTL (with Docker at least 2s: a restart takes 0.35s)"},
+		{Name: "client_ttl", Absent: "the TTL", check: checkClientTTL, NoFlag: "it differs from client to client",
+			Help: "shorter TTLs of single clients", More: "For example `{c2: 1s}`."},
+		{Name: "timeout", Absent: "the lock's own, TTL/20, at most 50ms", within: seconds(0), Help: "how long to wait for one master",
+			More: "For distant masters [longer](guide.md#the-timeout-per-master)."},
+		{Name: "hold", Default: "0s..1s", check: checkHold, Help: "how long a critical section lasts: a duration or a range"},
+		{Name: "long_holds", Default: 0.25, Probability: true, Help: "share of critical sections that last 0.8 to 1.5 TTL instead"},
+		{Name: "extend", Default: 0.5, Probability: true, Help: "probability that a client extends a lease that is about to end"},
+		{Name: "arrivals", check: checkArrivals, NoFlag: "it is a list of acquisitions",
+			Help: "when clients acquire, instead of again and again",
+			More: "For example `[{client: c1, at: 0s, hold: 2s}, {client: c2, at: 500ms, hold: 1s, key: k1}]`; each `hold` replaces `hold` and `long_holds`. The clients' work ends with the last of them."},
+		{Name: "resource", Absent: string(workload.Register), Values: texts(workload.Protocols),
+			Help: "how clients use what the lock guards (with compare-and-set, cas-…, RMW is judged)", More: "See [below](#the-guarded-resource)."},
+
+		{Name: "faults", Default: []string{"kill", "partition"}, Form: NoneForm, Values: texts(fault.Names()), replaces: "schedule",
+			Help: "faults to inject", More: "The nemesis chooses from [these kinds](#faults); in a file `[]` is none."},
+		{Name: "nemesis", Default: Guided, Values: texts([]string{Random, Guided}),
+			Help: "how faults choose targets and times (guided reads the votes)", More: "`guided` strikes where mutual exclusion depends on the fewest votes."},
+		{Name: "targets", Absent: "all but all", Values: texts(nemesis.Targets), Help: "masters that the random nemesis strikes"},
+		{Name: "interval", Absent: "the TTL", within: seconds(0), Help: "time between faults, on average"},
+		{Name: "restart_delay", Default: time.Duration(0), within: seconds(0), Help: "time from a kill or shutdown to the restart"},
+		{Name: "clock", Absent: "drawn", check: func(s *Scenario) *Problem { return checkClock("clock", s.Clock) },
+			Help: "what the fault clock does: +60s, -60s (jumps), x1.5 (its rate), ~5s (strobes)"},
+		{Name: "client_clock", Absent: "drawn", check: checkClientClock, replaces: "client_rate",
+			Help: "what the fault client-clock does: +60s, -60s, ~5s (the wall clock), x1.5 (the monotonic one too)"},
+		{Name: "client_rate", check: checkClientRate, replaces: "client_clock",
+			Help: "the same as x… of client-clock, as a number: seconds that a client counts in a true one"},
+		{Name: "fsync_delay", Absent: "1s", within: seconds(0), Help: "what the fault slow-fsync adds to each fsync"},
+		{Name: "outage", Absent: "as Redis Sentinel takes with a down-after of an eighth of the TTL", within: seconds(0), Help: "the fault failover: how long no server serves"},
+		{Name: "split_brain", Help: "the fault failover: the old primary lives on for half of the clients"},
+		{Name: "strict", Help: "the fault powercut: names are durable only once their directory was fsynced"},
+		{Name: "torn", Help: "the fault powercut: a random part of what was not fsynced survives"},
+		{Name: "schedule", check: checkSchedule, NoFlag: "it is a list of steps",
+			Help: "explicit steps, instead of faults and nemesis", More: "See [below](#a-schedule)."},
+		{Name: "network", Drivers: []string{Sim}, check: checkNetwork, NoFlag: "it has fields of its own", Help: "what the network does to messages by itself", More: "For example `{loss: 0.01, late: 0.02, late_by: 1s}`."},
+		{Name: "network.loss", Probability: true, NoFlag: inNetwork, Help: "probability that a message is lost, and that its connection hangs"},
+		{Name: "network.duplicate", Probability: true, NoFlag: inNetwork, Help: "probability that a request arrives twice"},
+		{Name: "network.late", Probability: true, NoFlag: inNetwork, Help: "probability that a request is held back, so that later ones overtake it"},
+		{Name: "network.late_by", Absent: "1s", within: seconds(0), NoFlag: inNetwork, Help: "the longest that a late request is held back"},
+		{Name: "network.apart", within: seconds(0), NoFlag: inNetwork, Help: "extra distance, one way, of each client from all masters but its share of them"},
+
+		{Name: "scheduler", Absent: Uniform, Drivers: []string{Sim}, Values: texts(Schedulers), RunOnly: true,
+			Help: "order of events", More: "`pct` is probabilistic concurrency testing: it stalls processes at three random steps."},
+		{Name: "stall", Absent: "TTL/60", Drivers: []string{Sim}, within: seconds(0), RunOnly: true, Help: "the longest stall at a change point of the scheduler pct"},
+		{Name: "time_limit", Default: 30 * time.Second, within: seconds(time.Second), RunOnly: true, Help: "how long clients use the lock"},
+		{Name: "seed", Default: uint64(1), Help: "seed of all random choices (on real masters timing makes each run different nevertheless)",
+			More: "`explore` draws a fresh seed by default."},
+		{Name: "stop_on_violation", RunOnly: true, Help: "stop at the first violation of one of the properties, or of mutual exclusion if none is named",
+			More: "Mutual exclusion is checked at once, every other property when the history has grown by an eighth and the violation has lasted for half a TTL; `deadlock-freedom` and `availability` concern what follows the healing, and end no run."},
+		{Name: "properties", Flag: "property", Absent: "all that are judged", OutsideSeed: true, Values: func() []string { return append(Levels(), PropertyNames()...) }, listed: levelsListed,
+			Help: "levels or properties that decide the exit code, each of which must be tested",
+			More: "The names of the properties are in [checking.md](checking.md); `ghost-keys` is judged only if it is named."},
+		{Name: "driver", Default: Auto, Values: texts(Drivers), RunOnly: true, Help: "driver of the masters",
+			More: "`sim`: [simulated](simulator.md) masters in virtual time; `virtual`: the same behind connections in memory, for the network side of a lock; `auto`: whichever of `docker`, `process` and `sim` can run, in that order."},
+		{Name: "image", Absent: "the official one, or one built from this machine's redis-server", Drivers: []string{Docker}, OutsideSeed: true, RunOnly: true, Help: "Docker image of the masters",
+			More: "The official one is taken if it is local or a registry answers."},
+	}
+}

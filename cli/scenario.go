@@ -1,0 +1,132 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"lockpick/campaign"
+)
+
+// scenarioFlags are the flags that change what a scenario file says, or the defaults. They are made from
+// the declarations of the fields.
+type scenarioFlags struct {
+	given  campaign.Scenario
+	texts  map[string]*string // of the flags whose lists have a form of their own
+	fields []*campaign.Field  // that have a flag
+}
+
+// register adds the flags to a command: to run also those that only run has.
+func (x *scenarioFlags) register(cmd *cobra.Command, run bool) {
+	x.given, x.texts = campaign.Defaults(), map[string]*string{}
+	for _, f := range campaign.Fields {
+		if f.FlagName() == "" || f.RunOnly && !run {
+			continue
+		}
+		x.fields = append(x.fields, f)
+		if f.Form != campaign.Listed {
+			x.texts[f.Name] = cmd.Flags().String(f.FlagName(), f.Text(), f.Usage())
+			continue
+		}
+		addFlag(cmd.Flags(), f.Of(&x.given), f.FlagName(), f.Usage())
+	}
+}
+
+// addFlag adds a flag for a variable, whose value is the default.
+func addFlag(to *pflag.FlagSet, variable any, name, usage string) {
+	switch v := variable.(type) {
+	case *bool:
+		to.BoolVar(v, name, *v, usage)
+	case *int:
+		to.IntVar(v, name, *v, usage)
+	case *int64:
+		to.Int64Var(v, name, *v, usage)
+	case *uint64:
+		to.Uint64Var(v, name, *v, usage)
+	case *float64:
+		to.Float64Var(v, name, *v, usage)
+	case *time.Duration:
+		to.DurationVar(v, name, *v, usage)
+	case *[]string:
+		to.StringSliceVar(v, name, *v, usage)
+	default: // a text; a test adds the flags of all fields
+		s := reflect.ValueOf(v).Convert(reflect.TypeFor[*string]()).Interface().(*string)
+		to.StringVar(s, name, *s, usage)
+	}
+}
+
+// scenario is what a command is to run: the file that was named, or the defaults, with
+// the flags that were given.
+func (x *scenarioFlags) scenario(cmd *cobra.Command, args []string) (campaign.Scenario, error) {
+	s := campaign.Defaults()
+	if len(args) == 1 {
+		var err error
+		if s, err = campaign.LoadScenario(args[0]); err != nil {
+			return s, usageError{err}
+		}
+	}
+	for _, f := range x.fields {
+		if !cmd.Flags().Changed(f.FlagName()) {
+			continue
+		}
+		if text := x.texts[f.Name]; text != nil {
+			list, err := f.Parse(*text)
+			if err != nil {
+				return s, usageError{fmt.Errorf("--%s: %w", f.FlagName(), err)}
+			}
+			*f.Of(&x.given).(*[]string) = list
+		}
+		f.Take(&s, &x.given)
+	}
+	if err := s.Check(); err != nil {
+		var p *campaign.Problem
+		if errors.As(err, &p) {
+			return s, usageError{fmt.Errorf("%s: %s", p.FlagNamed(), p.Says)}
+		}
+		return s, err
+	}
+	return s, nil
+}
+
+// propertyFlag adds the flag of the field properties to a command that has no other flag of a scenario.
+func propertyFlag(cmd *cobra.Command, levels *[]string, otherwise string) {
+	f := *campaign.FieldNamed("properties")
+	f.Absent = otherwise
+	addFlag(cmd.Flags(), levels, f.FlagName(), f.Usage())
+}
+
+// listFields lists the fields of a scenario with their flags and defaults.
+func listFields(w io.Writer) {
+	for _, f := range campaign.Fields {
+		flag := "--" + f.FlagName()
+		if f.NoFlag != "" {
+			flag = "(only in a file: " + f.NoFlag + ")"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", f.Name, flag, f.Text(), f.Usage())
+	}
+}
+
+// offeredByFields are the values that completion offers for the flags of fields, by flag.
+func offeredByFields() map[string][]string {
+	offers := map[string][]string{}
+	for _, f := range campaign.Fields {
+		if values := f.Offers(); len(values) > 0 {
+			offers[f.FlagName()] = values
+		}
+	}
+	return offers
+}
+
+// clientCommandOf returns the command that --client names.
+func clientCommandOf(text string) ([]string, error) {
+	words, err := campaign.FieldNamed("client").Parse(text)
+	if err == nil && len(words) == 0 {
+		err = errors.New("no command is given")
+	}
+	return words, err
+}

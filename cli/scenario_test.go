@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"lockpick/campaign"
+)
+
+// TestEveryFieldHasItsFlag: lockpick run has the flag of each field that is declared with one, with its help
+// and its default, and the flag replaces the field of the scenario, and no other one.
+func TestEveryFieldHasItsFlag(t *testing.T) {
+	examples := map[reflect.Kind]string{reflect.Bool: "true", reflect.Int: "3", reflect.Int64: "3000000", reflect.Uint64: "3", reflect.Float64: "0.3"}
+	tried := 0
+	for _, f := range campaign.Fields {
+		if f.FlagName() == "" {
+			continue
+		}
+		tried++
+		var x scenarioFlags
+		cmd := &cobra.Command{}
+		x.register(cmd, true)
+		flag := cmd.Flags().Lookup(f.FlagName())
+		if flag == nil {
+			t.Errorf("%s has no flag --%s", f.Name, f.FlagName())
+			continue
+		}
+		if flag.Usage != f.Usage() {
+			t.Errorf("--%s says %q", flag.Name, flag.Usage)
+		}
+		defaults, got := campaign.Defaults(), campaign.Defaults()
+		kind := reflect.TypeOf(f.Of(&got)).Elem()
+		value, known := examples[kind.Kind()]
+		switch {
+		case kind == reflect.TypeFor[campaign.Duration]():
+			value = "1500ms"
+		case len(f.Offers()) > 0:
+			value = f.Offers()[len(f.Offers())-1]
+			if value == flag.DefValue {
+				value = f.Offers()[0]
+			}
+			if f.Name == "clients_as" {
+				cmd.Flags().Set("driver", campaign.Process)
+			}
+		case !known:
+			value = map[string]string{"name": "other", "lock": "textbook", "hold": "1s", "clock": "+60s", "client_clock": "x1.5", "client": "'a b' c", "image": "other"}[f.Name]
+		}
+		if f.Name == "fencing" || f.Name == "wait" {
+			cmd.Flags().Set("replicas", "2")
+			value = map[string]string{"fencing": "true", "wait": "2"}[f.Name]
+		}
+		if err := cmd.Flags().Set(f.FlagName(), value); err != nil {
+			t.Errorf("--%s %q: %v", f.FlagName(), value, err)
+			continue
+		}
+		if f.Name == "client_rate" || f.Name == "replicas" {
+			value = "2"
+			cmd.Flags().Set(f.FlagName(), value)
+		}
+		got, err := x.scenario(cmd, nil)
+		if err != nil {
+			t.Errorf("--%s %s: %v", f.FlagName(), value, err)
+			continue
+		}
+		if reflect.DeepEqual(reflect.ValueOf(f.Of(&got)).Elem().Interface(), reflect.ValueOf(f.Of(&defaults)).Elem().Interface()) {
+			t.Errorf("--%s %s changes nothing", f.FlagName(), value)
+		}
+		for _, other := range campaign.Fields {
+			same := reflect.DeepEqual(reflect.ValueOf(other.Of(&got)).Elem().Interface(), reflect.ValueOf(other.Of(&defaults)).Elem().Interface())
+			if also := cmd.Flags().Lookup(other.FlagName()); !same && other.Name != f.Name && (also == nil || !also.Changed) {
+				t.Errorf("--%s %s changes %s, too", f.FlagName(), value, other.Name)
+			}
+		}
+	}
+	if tried < 35 {
+		t.Errorf("only %d flags", tried)
+	}
+}
+
+// TestCompletionOffersTheValuesOfFields: completion offers what the declaration allows.
+func TestCompletionOffersTheValuesOfFields(t *testing.T) {
+	run, _, err := rootCommand().Find([]string{"run"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range campaign.Fields {
+		if len(f.Offers()) == 0 || f.Name == "properties" { // those have explanations
+			continue
+		}
+		offer, ok := run.GetFlagCompletionFunc(f.FlagName())
+		if !ok {
+			t.Errorf("--%s is not completed", f.FlagName())
+			continue
+		}
+		if got, _ := offer(run, nil, ""); !slices.Equal(got, f.Offers()) {
+			t.Errorf("--%s is completed with %v, not with %v", f.FlagName(), got, f.Offers())
+		}
+	}
+}

@@ -17,6 +17,7 @@ import (
 	"lockpick/claims"
 	"lockpick/reports"
 	"lockpick/search"
+	"lockpick/search/exhaust"
 )
 
 // exploreShard searches one shard of an exploration and writes its part. If the file has the
@@ -167,8 +168,43 @@ func auditShard(ctx context.Context, flags auditFlags, show *auditProgress) erro
 	})
 }
 
-// readBatches reads the parts of one kind, and writes what they are together to the file out, if any.
-func readBatches[R any](kind string, files []string, out string) (whole *search.Batch[R], err error) {
+// exhaustShard searches one shard of all schedules within bounds.
+func exhaustShard(ctx context.Context, e exhaust.Options, shard, out string) error {
+	s, from, err := shardOf(shard)
+	if err != nil {
+		return err
+	}
+	e.Shard = s
+	part, err := exhaust.NewPart(e)
+	if err != nil {
+		return err
+	}
+	return batchShard(part, s, from, out, func(units []string) (bool, error) {
+		if before, begun := part.Done[units[0]]; begun {
+			fmt.Fprintf(os.Stderr, "going on after %s: it had been cut short (%s)\n", search.Counted(before.Visited(), "state", "states"), before.Cut)
+		}
+		show := newProgress()
+		e.Live = show.exhausting
+		err := exhaust.RunShard(ctx, e, part)
+		show.done()
+		if errors.Is(err, search.ErrParts) {
+			return false, usageError{fmt.Errorf("--out: %s: %w", out, err)}
+		}
+		if err == nil {
+			now := part.Done[units[0]]
+			cut := ""
+			if now.Cut != "" {
+				cut = ", then cut short (" + now.Cut + ")"
+			}
+			fmt.Fprintf(os.Stderr, "%s%s: %s\n", search.Counted(now.Visited(), "state", "states"), cut, now.Summary(e.Bounds))
+		}
+		return false, err
+	})
+}
+
+// readBatches reads the parts of one kind, merges them, and writes what they are together to the file
+// out, if any.
+func readBatches[R any](kind string, files []string, merge func(...*search.Batch[R]) (*search.Batch[R], []string, error), out string) (whole *search.Batch[R], err error) {
 	var parts []*search.Batch[R]
 	for _, file := range files {
 		text, err := os.ReadFile(file)
@@ -181,7 +217,7 @@ func readBatches[R any](kind string, files []string, out string) (whole *search.
 		}
 		parts = append(parts, p)
 	}
-	whole, notes, err := search.MergeBatches(parts...)
+	whole, notes, err := merge(parts...)
 	if err != nil {
 		return nil, usageError{err}
 	}
@@ -203,7 +239,7 @@ func noteAway(away int) {
 
 // mergeClaims unites the parts of a verification.
 func mergeClaims(files, catalogues []string, store, out string, asJSON bool) error {
-	whole, err := readBatches[claims.Sharded](claims.ShardKind, files, out)
+	whole, err := readBatches[claims.Sharded](claims.ShardKind, files, search.MergeBatches, out)
 	if err != nil {
 		return err
 	}
@@ -221,7 +257,7 @@ func mergeClaims(files, catalogues []string, store, out string, asJSON bool) err
 
 // mergeAudit unites the parts of an audit.
 func mergeAudit(files []string, store, out string, asJSON bool) error {
-	whole, err := readBatches[audit.Sharded](audit.ShardKind, files, out)
+	whole, err := readBatches[audit.Sharded](audit.ShardKind, files, search.MergeBatches, out)
 	if err != nil {
 		return err
 	}
@@ -231,6 +267,22 @@ func mergeAudit(files []string, store, out string, asJSON bool) error {
 	}
 	noteAway(away)
 	return tellAudit(r, nil, auditFlags{store: store, asJSON: asJSON})
+}
+
+// mergeExhaust unites the parts of an exhaustive search.
+func mergeExhaust(files []string, store, out string, asJSON bool) error {
+	whole, err := readBatches(exhaust.ShardKind, files, exhaust.Merge, out)
+	if err != nil {
+		return err
+	}
+	x, err := exhaust.Merged(whole)
+	if errors.Is(err, search.ErrParts) {
+		return usageError{err}
+	}
+	if err != nil {
+		return err
+	}
+	return tellExhausted(x, campaign.Store{Dir: store}, asJSON)
 }
 
 // earlier is what the file has of the shard already; nil: there is no such file. It fails if the
@@ -264,15 +316,16 @@ func mergeCommand() *cobra.Command {
 	var catalogues []string
 	cmd := &cobra.Command{
 		Use:   "merge PART.json ...",
-		Short: "Unite what the shards of an exploration, of the claims or of an audit found",
-		Long: `Merge reads the files that explore, claims or audit --shard … --out wrote, or that merge itself
-wrote, and judges them as if one machine had done it all: the counts and bounds are those of the whole.
-The order of the files does not matter, and a shard that occurs twice counts once. Of an exploration
-distinct violations are united; the counterexample of each is shrunk and kept as a run in the store. Of
-claims and audits the evidence is copied from the shards' stores where they are on this machine.
+		Short: "Unite what the shards of explore, exhaust, claims or audit found",
+		Long: `Merge reads the files that explore, exhaust, claims or audit --shard … --out wrote, or that merge
+itself wrote, and judges them as if one machine had done it all: the counts and bounds are those of the
+whole. The order of the files does not matter, and a shard that occurs twice counts once. Of an
+exploration distinct violations are united; the counterexample of each is shrunk and kept as a run in
+the store. Of an exhaustive search the shortest counterexample is kept. Of claims and audits the
+evidence is copied from the shards' stores where they are on this machine.
 
-Files of other versions, scenarios or seeds are refused. Missing shards are named, and nothing holds
-while one is missing.
+Files of other versions, scenarios, bounds or seeds are refused. Missing shards are named, and nothing
+holds while one is missing.
 
 Exit codes: those of the command whose shards they are; 2 also if shards are missing.`,
 		Example: `  lockpick merge part-*.json
@@ -288,6 +341,8 @@ Exit codes: those of the command whose shards they are; 2 also if shards are mis
 				return mergeClaims(args, catalogues, store, out, asJSON)
 			case audit.ShardKind:
 				return mergeAudit(args, store, out, asJSON)
+			case exhaust.ShardKind:
+				return mergeExhaust(args, store, out, asJSON)
 			}
 			var parts []*search.Part
 			for _, file := range args {

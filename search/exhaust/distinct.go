@@ -20,6 +20,9 @@ type Distinct struct {
 // of more states deviates by about 0.1 %.
 var maxDistinct = 1 << 20
 
+// maxLevel is the greatest level at which a hash can be kept.
+const maxLevel = 63
+
 // distinct returns the states of a search.
 func (g *graph) distinct() Distinct {
 	d := Distinct{Hashes: make(hashes, 0, len(g.index))}

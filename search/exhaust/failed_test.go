@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"lockpick/checker"
+	"lockpick/cluster/sim"
+	"lockpick/search"
 	"lockpick/workload"
 )
 
@@ -73,6 +75,64 @@ func TestCallsThatFail(t *testing.T) {
 				if !strings.Contains(text, s) {
 					t.Errorf("no %q in\n%s", s, text)
 				}
+			}
+		})
+	}
+}
+
+// TestCallThatFailsInOneShard: a call that fails only in the schedules of one shard ends that
+// shard, and no other. The whole is violated as if one search had found it, and a shard that
+// ended so is not searched again.
+func TestCallThatFailsInOneShard(t *testing.T) {
+	every := standstillEvery
+	standstillEvery = 20 * time.Millisecond
+	t.Cleanup(func() { standstillEvery = every })
+	over := make(chan struct{})
+	t.Cleanup(func() { close(over) })
+	for name, c := range map[string]struct {
+		fail   func()
+		judged checker.Property
+	}{
+		"panics": {func() { panic("out of cheese") }, checker.NoCrash},
+		"hangs":  {func() { <-over }, checker.Returns},
+	} {
+		t.Run(name, func(t *testing.T) {
+			all := workload.Locks
+			t.Cleanup(func() { workload.Locks = all })
+			right, _ := workload.LockNamed("redlock")
+			workload.Locks = append(slices.Clone(all), workload.Kind{Name: "redlock-that-fails", New: func(s workload.Env) (workload.Lock, error) {
+				l, err := right.New(s)
+				return failing{l, s, func(s workload.Env) {
+					if s.Runtime.Now().Sub(sim.Epoch) == 2*DefaultBounds().Tick { // c2 begins at the last of its ticks
+						c.fail()
+					}
+				}}, err
+			}})
+			e := Options{Bounds: DefaultBounds(), Prefixes: 2}
+			e.Bounds.Lock, e.Bounds.Persistence, e.Bounds.Masters = "redlock-that-fails", "always", 1
+			whole, err := Run(t.Context(), e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var parts []*Part
+			failed := 0
+			for i := range 4 {
+				e.Shard = search.Shard{Index: i + 1, Count: 4}
+				p := searched(t, e, nil)
+				parts = append(parts, p)
+				if left := p.Left(e.Shard); len(left) > 0 {
+					t.Errorf("shard %d has yet to search %v", i+1, left)
+				}
+				if p.Done[p.Units[i]].Failed != nil {
+					failed++
+				}
+			}
+			if failed != 1 {
+				t.Errorf("the call failed in %d shards: the test says little", failed)
+			}
+			x := merged(t, append(parts, parts[0], parts[1])...)
+			if x.Verdict != checker.Violated || x.Judged != c.judged || x.History == nil || whole.Judged != c.judged || x.At != whole.At {
+				t.Errorf("merged: %s of %s at %v: %s\nwhole: %s of %s at %v: %s", x.Verdict, x.Judged.Name, x.At, x.Why, whole.Verdict, whole.Judged.Name, whole.At, whole.Why)
 			}
 		})
 	}

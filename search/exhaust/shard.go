@@ -37,9 +37,24 @@ func (s Share) Reached() int64 {
 	return int64(s.Before.Runs + s.Own.Runs)
 }
 
+// Visited returns how many states the shard has visited, the common ones included.
+func (s Share) Visited() int { return s.Before.States + s.Own.States }
+
+// Summary says what the shard has found.
+func (s Share) Summary(b Bounds) string {
+	switch {
+	case s.Failed != nil:
+		return "a call of the lock failed (" + s.Failed.Property + ")"
+	case s.Found != nil:
+		return fmt.Sprintf("the shortest violation has %s and is at tick %d", search.Counted(s.Found.Faults, "fault", "faults"), s.Found.At/b.Tick)
+	}
+	return "no violation"
+}
+
 // ShardCounts says what the shards of a merged result have done.
 type ShardCounts struct {
 	Shards  int
+	Found   int      // of which there is a result
 	Again   int      // how often a shard visited a state that another one had visited, too
 	Exact   bool     // whether Again and the number of states are exact
 	Missing []string // shards that are missing or were cut short
@@ -111,26 +126,25 @@ func RunShard(ctx context.Context, e Options, part *Part) error {
 // occur more than once, and fails if parts are of different searches or versions, or contradict
 // each other. From what it returns no shard can be resumed.
 func Merge(parts ...*Part) (whole *Part, notes []string, err error) {
-	complete := map[string]Share{}
 	for _, p := range parts {
 		if _, err := boundsIn(p); err != nil {
 			return nil, nil, err
 		}
 		for unit, s := range p.Done {
-			if s.States.Level < 0 || s.States.Level > 63 {
+			if s.States.Level < 0 || s.States.Level > maxLevel {
 				return nil, nil, fmt.Errorf("%w: shard %s counts states in a way that this version does not know", search.ErrParts, unit)
-			}
-			known, again := complete[unit]
-			if again && s.Cut == "" && !known.agrees(s) {
-				return nil, nil, fmt.Errorf("%w: shard %s occurs twice, with different results", search.ErrParts, unit)
-			}
-			if s.Cut == "" {
-				complete[unit] = s
 			}
 		}
 	}
 	if whole, notes, err = search.MergeBatches(parts...); err != nil {
 		return nil, nil, err
+	}
+	for _, p := range parts {
+		for unit, s := range p.Done {
+			if known := whole.Done[unit]; s.Cut == "" && !known.agrees(s) {
+				return nil, nil, fmt.Errorf("%w: shard %s occurs twice, with different results", search.ErrParts, unit)
+			}
+		}
 	}
 	level := united(whole).Level
 	for unit, s := range whole.Done {
@@ -194,7 +208,7 @@ func Merged(p *Part) (*Result, error) {
 	r := &Result{Bounds: b, Judged: b.judged(), Elapsed: all.Elapsed}
 	r.count(all.Before.plus(all.Own))
 	states, exact := united(p).Count()
-	r.Shards = &ShardCounts{Shards: p.Shards, Again: max(0, r.States-states), Exact: exact, Missing: missing}
+	r.Shards = &ShardCounts{Shards: p.Shards, Found: len(p.Done), Again: max(0, r.States-states), Exact: exact, Missing: missing}
 	r.States = states
 	return r, r.conclude(&all)
 }

@@ -178,7 +178,7 @@ func (opt *Options) subject(ctx context.Context) (Subject, error) {
 	}
 	return Subject{
 		Lock: lock, Client: opt.Client, Library: hello.Library, One: hello.Masters == 1, Extends: hello.Has(workload.CanExtend),
-		Fencing: hello.Has(workload.CanFence), Points: hello.Has(workload.CanPoints), Clocks: hello.Has(workload.CanClock), TTLs: hello.Lifespan,
+		Fencing: hello.Has(workload.CanFence), Points: hello.Has(workload.CanPoints), Clocks: hello.Bends(), TTLs: hello.Lifespan,
 	}, nil
 }
 

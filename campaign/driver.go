@@ -123,3 +123,7 @@ func ChooseDriver(ctx context.Context, name, image string) (d Driver, why string
 // StartClient starts a client that is a process. The client may have a method Hello with its
 // description of itself. It is registered in the same way as RealDrivers.
 var StartClient func(command workload.Command, site workload.Env) (workload.Lock, error)
+
+// ProgramClocks makes clocks for a client that is a process and cannot bend its own. The error says
+// why there are none here. It is registered in the same way.
+var ProgramClocks func(ctx context.Context) (workload.ProgramClocks, error)

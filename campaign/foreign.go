@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"lockpick/cluster"
 	"lockpick/cluster/resp"
 	"lockpick/history"
+	"lockpick/history/fault"
 	"lockpick/redlock/protocol"
 	"lockpick/workload"
 )
@@ -51,8 +53,9 @@ func (s *Scenario) kind(hello workload.Hello) workload.Kind {
 	return workload.Kind{Name: s.Lock, Summary: hello.Library, Fencing: hello.Has(workload.CanFence), First: hello.Masters == 1}
 }
 
-// meet starts the command of the clients once to read its description of itself.
-func (c *campaign) meet() error {
+// meet starts the command of the clients once to read its description of itself. bend says that it
+// is to find out, too, whether the clocks of the clients can be bent, whatever the run's faults.
+func (c *campaign) meet(bend bool) error {
 	if !c.s.foreign() {
 		return nil
 	}
@@ -65,7 +68,11 @@ func (c *campaign) meet() error {
 	}
 	site.Client, site.TTL, site.Timeout, site.Runtime = "c1", c.s.TTL, c.s.Timeout, protocol.RealTime{}
 	site.Record, site.Observe = func(history.Op, time.Duration) {}, nil
-	client, err := StartClient(c.command(), site)
+	command := c.command()
+	if bend {
+		command.Clocks = c.bendClocks
+	}
+	client, err := StartClient(command, site)
 	if err != nil {
 		return &Problem{"client", strings.TrimPrefix(err.Error(), "client c1: ")}
 	}
@@ -82,6 +89,9 @@ func (c *campaign) meet() error {
 		c.s.Extend = 0
 	}
 	c.opt.Progress("%s", c.introduction())
+	if !c.hello.Bends() && slices.ContainsFunc(c.s.FaultNames(), bendsClients) {
+		c.opt.Progress("faults of the clients' clocks will be skipped: %v", c.hello.Unbent)
+	}
 	return nil
 }
 
@@ -107,9 +117,24 @@ func (c *campaign) command() workload.Command {
 		return os.OpenFile(filepath.Join(c.dir, clientsDir, client+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	}
 	if c.s.foreign() {
-		return workload.Command{Args: c.client, Lock: c.s.Lock, Log: log}
+		command := workload.Command{Args: c.client, Lock: c.s.Lock, Log: log}
+		if slices.ContainsFunc(c.s.FaultNames(), bendsClients) && !c.hello.Has(workload.CanClock) { // otherwise they run as they are
+			command.Clocks = c.bendClocks
+		}
+		return command
 	}
 	return workload.Command{Args: c.opt.Client, Lock: c.s.Lock, Log: log}
+}
+
+// bendsClients reports whether a kind of fault changes the clocks of clients.
+func bendsClients(name string) bool { return fault.Of(name).Clock == fault.ClientClock }
+
+// bendClocks makes the clocks of a client that cannot bend its own.
+func (c *campaign) bendClocks() (workload.ProgramClocks, error) {
+	if c.hello.Unbent != nil { // as was found out when the command was started to describe itself
+		return nil, c.hello.Unbent
+	}
+	return ProgramClocks(c.outer)
 }
 
 // observed returns a function that passes the votes on a client's links to its argument.
@@ -192,7 +217,7 @@ func Meet(ctx context.Context, s Scenario, opt Options) (lock string, hello work
 		return "", hello, &HarnessError{err}
 	}
 	defer func() { err = errors.Join(err, c.masters.Close()) }()
-	if err := c.meet(); err != nil {
+	if err := c.meet(true); err != nil {
 		return "", hello, err
 	}
 	return s.Lock, c.hello, nil

@@ -162,7 +162,7 @@ func execute(ctx context.Context, s Scenario, driver Driver, dir, yaml string, s
 			return err
 		}
 	}
-	if err := c.meet(); err != nil {
+	if err := c.meet(false); err != nil {
 		return err
 	}
 	return run(func() error {

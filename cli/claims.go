@@ -185,7 +185,7 @@ func lacks(s *campaign.Scenario, kind workload.Kind, can *workload.Hello, foreig
 		return "its leases cannot be extended"
 	case s.Wait > 0 && foreign:
 		return "it does not wait for replicas"
-	case slices.ContainsFunc(s.FaultNames(), bendsClients) && !can.Has(workload.CanClock):
+	case slices.ContainsFunc(s.FaultNames(), bendsClients) && !can.Bends():
 		return "the clocks of its clients cannot be changed"
 	}
 	for _, step := range s.Schedule {

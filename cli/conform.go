@@ -14,6 +14,7 @@ import (
 	"lockpick/checker"
 	"lockpick/clients"
 	"lockpick/cluster"
+	"lockpick/workload"
 	"lockpick/workload/remote"
 )
 
@@ -58,7 +59,8 @@ func checkClient(ctx context.Context, command []string, driver string, n int) (e
 	}
 	defer func() { err = errors.Join(err, masters.Close()) }()
 	failed := 0
-	err = remote.Conform(ctx, command, masters, func(f remote.Finding) {
+	clocks := func() (workload.ProgramClocks, error) { return campaign.ProgramClocks(ctx) }
+	err = remote.Conform(ctx, command, masters, clocks, func(f remote.Finding) {
 		switch {
 		case f.Problem != "":
 			failed++

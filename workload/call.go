@@ -36,6 +36,7 @@ type calls struct {
 	key       string
 	from      time.Duration // of the run
 	stalled   time.Duration // how long the recorder had made its callers wait before the call
+	behind    time.Duration // how much less than truth the clocks of its process had counted before the call
 	excused   time.Duration // how much longer than the bound the call may take, for time that was not the lock's
 	under     bool          // a call is under way
 	stop      func() bool   // looking after it
@@ -74,7 +75,7 @@ func (c *client) callBegins(command, key string, limit time.Duration, atLimit fu
 	c.calls.count++
 	n := c.calls.count
 	c.calls.command, c.calls.key, c.calls.from, c.calls.under = command, key, c.w.since(c.w.runtime.Now()), true
-	c.calls.stalled, c.calls.excused = c.w.recorder.Stalled(), 0
+	c.calls.stalled, c.calls.behind, c.calls.excused = c.w.recorder.Stalled(), behind(c.lock), 0
 	c.calls.stop = c.w.runtime.AfterFunc(limit, func() {
 		atLimit()
 		c.overdue(n, overdueSteps)
@@ -96,7 +97,7 @@ func (c *client) callEnds() (alive bool) {
 // overdue is called when a call has not returned at its limit, and again after each step of the
 // bound. A client that is stopped gets the whole bound again. Every client also gets the time
 // for which it may have waited for the recorder, because that time is the harness's and not the
-// lock's.
+// lock's, and a process what its own clocks did not count, because it gives up by these.
 func (c *client) overdue(number, left int) {
 	c.calls.mu.Lock()
 	defer c.calls.mu.Unlock()
@@ -110,7 +111,8 @@ func (c *client) overdue(number, left int) {
 		c.calls.stop = c.w.runtime.AfterFunc(ReturnBound(c.w.config.TTL)/overdueSteps, func() { c.overdue(number, left-1) })
 		return
 	}
-	if more := c.w.recorder.Stalled() - c.calls.stalled - c.calls.excused; more > 0 {
+	late := c.w.recorder.Stalled() - c.calls.stalled + behind(c.lockNow()) - c.calls.behind
+	if more := late - c.calls.excused; more > 0 {
 		c.calls.excused += more
 		c.calls.stop = c.w.runtime.AfterFunc(more, func() { c.overdue(number, 0) })
 		return
@@ -127,6 +129,14 @@ func (c *client) overdue(number, left int) {
 		c.calls.left = true
 		c.calls.phase.leave()
 	}
+}
+
+// behind returns how much less than truth the clocks of a process have counted.
+func behind(l Lock) time.Duration {
+	if p, ok := l.(interface{ Behind() time.Duration }); ok {
+		return p.Behind()
+	}
+	return 0
 }
 
 // recordHung records that the current call does not return. The caller holds calls.mu.

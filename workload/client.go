@@ -123,14 +123,22 @@ func (c *client) renew(lock Lock) error {
 	defer c.mu.Unlock()
 	c.lock = lock
 	c.goesBy = cluster.Clock{}
-	if b, ok := lock.(bender); !ok && c.asked != nil {
-		c.goesBy = *c.asked
-	} else if c.asked != nil {
-		if err := b.SetClock(*c.asked); !errors.Is(err, ErrGone) { // that this client has ended again is noticed later
-			return err
-		}
+	if c.asked == nil {
+		return nil
 	}
-	return nil
+	b, ok := lock.(bender)
+	if !ok {
+		c.goesBy = *c.asked
+		return nil
+	}
+	now, err := b.SetClock(*c.asked)
+	if now {
+		c.goesBy = *c.asked
+	}
+	if errors.Is(err, ErrGone) || errors.Is(err, ErrUnbent) { // that this client has ended again is noticed later
+		return nil
+	}
+	return err
 }
 
 // noLock stands in for a lock that could not be made.
@@ -139,9 +147,15 @@ type noLock struct{}
 func (noLock) Acquire(context.Context, string) (Lease, error) { return nil, ErrGone }
 func (noLock) Close() error                                   { return nil }
 
-// bender is a lock with clocks of its own. When it uses a new setting, it calls the Env's Bent
-// from another goroutine. That may take a while, because a stopped client receives nothing.
-type bender interface{ SetClock(to cluster.Clock) error }
+// bender is a lock with clocks of its own. If it does not use a new setting at once (now), it calls
+// the Env's Bent from another goroutine when it does. That may take a while, because a stopped
+// client receives nothing.
+type bender interface {
+	SetClock(to cluster.Clock) (now bool, err error)
+}
+
+// ErrUnbent says that a client's clocks cannot be bent.
+var ErrUnbent = errors.New("the clients' clocks cannot be bent")
 
 // registered announces the lock of a client that is a process.
 func (c *client) registered() {
@@ -218,19 +232,31 @@ func (c *client) trueTime(t time.Time) time.Duration {
 
 // setClock bends the client's clocks.
 func (c *client) setClock(to cluster.Clock) error {
-	c.mu.Lock()
-	c.asked = &to
-	if b, ok := c.lock.(bender); ok {
-		defer c.mu.Unlock()
-		if err := b.SetClock(to); !errors.Is(err, ErrGone) { // a client that has ended restarts with the new setting
-			return err
-		}
-		return nil
+	now, err := c.bend(to)
+	if now {
+		c.bent(to)
 	}
-	c.clock.Set(to)
-	c.mu.Unlock()
-	c.bent(to)
-	return nil
+	return err
+}
+
+// bend gives the client's clocks a setting, and reports whether they go by it at once.
+func (c *client) bend(to cluster.Clock) (now bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.asked
+	c.asked = &to
+	b, ok := c.lock.(bender)
+	if !ok {
+		c.clock.Set(to)
+		return true, nil
+	}
+	switch now, err = b.SetClock(to); {
+	case errors.Is(err, ErrGone): // a client that has ended restarts with the new setting
+		return false, nil
+	case errors.Is(err, ErrUnbent):
+		c.asked = before
+	}
+	return now, err
 }
 
 // bent notes the client's current clocks. If its lease now ends at another time than was

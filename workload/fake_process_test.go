@@ -67,11 +67,11 @@ func (p *fakeProcess) granted(l Lease, key string) Lease {
 	return processLease{lease, p, key}
 }
 
-func (p *fakeProcess) SetClock(to cluster.Clock) error {
+func (p *fakeProcess) SetClock(to cluster.Clock) (now bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.gone {
-		return ErrGone
+		return false, ErrGone
 	}
 	var shows []time.Time
 	for _, l := range p.leases {
@@ -82,7 +82,7 @@ func (p *fakeProcess) SetClock(to cluster.Clock) error {
 		l.until = p.clock.True(shows[i])
 	}
 	p.site.Runtime.Go(func() { p.site.Bent(to) })
-	return nil
+	return false, nil
 }
 
 func (p *fakeProcess) LastWords() string { return "alas" }

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"lockpick/cluster"
 )
 
 // Command is the program that runs as a client process.
@@ -17,6 +19,23 @@ type Command struct {
 	// Log opens the file to which a client process's stderr is appended; nil: only the end of
 	// stderr is kept.
 	Log func(client string) (io.WriteCloser, error)
+	// Clocks makes the clocks of a client that cannot bend its own; nil: nothing bends clocks, and
+	// clients are started as they are.
+	Clocks func() (ProgramClocks, error)
+}
+
+// ProgramClocks are the clocks of a program that runs unchanged, with Env in its environment. They
+// are right until Set bends them. Times are what the machine's CLOCK_MONOTONIC shows, in ns.
+type ProgramClocks interface {
+	Env() []string
+	// Bend returns nil if the processes of a group go by the clocks, and otherwise why not.
+	Bend(group int) error
+	// Set bends them at once, also of a process that is stopped.
+	Set(to cluster.Clock) error
+	Shown(at int64) int64   // what the program's monotonic clock shows at a true time
+	True(shown int64) int64 // its inverse; for a time to come, it changes with each Set
+	Behind() time.Duration  // how much less they have counted than truth, in all
+	Close() error
 }
 
 // Hello is a client process's description of itself in its answer to init.
@@ -26,6 +45,10 @@ type Hello struct {
 	Masters  Masters   `json:"masters,omitempty"` // that it uses
 	Lifespan *Lifespan `json:"ttl,omitempty"`     // the TTLs that it takes; nil: WholeMilliseconds
 	Lease    string    `json:"lease,omitempty"`   // NoLease, or empty
+
+	// Unbent is why nobody can bend its clocks; nil: it can (CanClock), or the harness can, or
+	// nothing was to bend them.
+	Unbent error `json:"-"`
 }
 
 // The optional parts of the protocol. A client that names none has none: it can acquire,
@@ -48,6 +71,9 @@ const NoLease = "none"
 
 // Has reports whether the client has an optional part of the protocol.
 func (h *Hello) Has(what string) bool { return slices.Contains(h.Can, what) }
+
+// Bends reports whether its clocks can be bent, by itself or by the harness, if the harness was to.
+func (h *Hello) Bends() bool { return h.Has(CanClock) || h.Unbent == nil }
 
 // Lifespan describes the TTLs that a library accepts. The field names contain the unit.
 type Lifespan struct {

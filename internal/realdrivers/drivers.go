@@ -21,4 +21,11 @@ func init() {
 	campaign.StartClient = func(command workload.Command, site workload.Env) (workload.Lock, error) {
 		return remote.Start(command, site)
 	}
+	campaign.ProgramClocks = func(ctx context.Context) (workload.ProgramClocks, error) {
+		c, err := process.NewProgramClocks(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return c, nil
+	}
 }

@@ -256,7 +256,8 @@ func TestGone(t *testing.T) {
 			if cause := over(t, lease); !errors.Is(cause, workload.ErrGone) {
 				t.Errorf("its lease is over because of %v", cause)
 			}
-			for what, err := range map[string]error{"write": write(lease, 1), "release": lease.Release(t.Context()), "clock": u.SetClock(cluster.Clock{Rate: 2})} {
+			_, clock := u.SetClock(cluster.Clock{Rate: 2})
+			for what, err := range map[string]error{"write": write(lease, 1), "release": lease.Release(t.Context()), "clock": clock} {
 				if !errors.Is(err, workload.ErrGone) {
 					t.Errorf("%s: %v", what, err)
 				}

@@ -14,7 +14,7 @@ import (
 // bend has the process go by a clock, and waits until it says that it does.
 func (u *user) bend(t *testing.T, to cluster.Clock) {
 	t.Helper()
-	if err := u.SetClock(to); err != nil {
+	if _, err := u.SetClock(to); err != nil {
 		t.Fatal(err)
 	}
 	if to.Rate == 0 {
@@ -65,7 +65,7 @@ func TestRate(t *testing.T) {
 	if err := write(short, 1); workload.Outcome(err) != history.Fail {
 		t.Errorf("a write after the end: %v", err)
 	}
-	if u.SetClock(cluster.Clock{Rate: -1}) == nil {
+	if _, err := u.SetClock(cluster.Clock{Rate: -1}); err == nil {
 		t.Error("the rate -1 was taken")
 	}
 }

@@ -227,21 +227,6 @@ func (k *kit) checkKill() error {
 	return next.wrong("type", m.Type+" ("+m.Error+")", fmt.Sprintf(`"ok": the client that held the lock was killed, and its TTL of %v is over`, conformTTL))
 }
 
-func (k *kit) checkClock() error {
-	t, _, err := k.begin("c1")
-	if err != nil {
-		return err
-	}
-	m, err := t.ask(Request{Op: opClock, Rate: 2}, answerWithin)
-	if err != nil {
-		return err
-	}
-	if m.Type != msgClock || m.Value.Rate != 2 {
-		return t.wrong("type, value.rate", fmt.Sprintf("%s, %v", m.Type, m.Value.Rate), `"clock", 2`)
-	}
-	return nil
-}
-
 // checkExit asks one process to exit, and ends another one by the end of its stdin.
 func (k *kit) checkExit() error {
 	for _, how := range []string{`the request "exit"`, "the end of its stdin"} {

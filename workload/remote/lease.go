@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"lockpick/history"
 	"lockpick/redlock"
 	"lockpick/workload"
 )
@@ -24,6 +23,7 @@ func (c *Client) Acquire(ctx context.Context, key string) (workload.Lease, error
 	delete(c.ended, "key "+key) // of a lease before
 	c.mu.Unlock()
 	invoked := time.Now()
+	within = c.within(within)
 	m, err := c.ask(Request{Op: opAcquire, Key: key, Within: within, WithinMS: inMS(within)})
 	if err != nil {
 		return nil, err
@@ -42,10 +42,10 @@ func (c *Client) granted(key, token string, m Message, invoked time.Time) worklo
 		c.unnamed++
 		l.token = fmt.Sprintf("%s-%d-%d", c.site.Client, c.process.cmd.Process.Pid, c.unnamed)
 	}
-	l.until = c.lasts(l.token, m, invoked)
+	l.until, l.ends = c.lasts(l.token, m, invoked)
 	l.ctx, l.end = context.WithCancelCause(context.Background())
 	if bent, ok := c.bent[l.token]; ok && bent.At > m.At { // its clock was bent before this was read
-		l.until = bent.until()
+		c.moved(l, bent)
 	}
 	if before := c.leases[l.token]; before != nil { // the same lock was extended: it keeps its context
 		l.ctx, l.end = before.ctx, before.end
@@ -77,20 +77,6 @@ func (c *Client) seenToken(since time.Time) string {
 		}
 	}
 	return latest.token
-}
-
-// lasts returns when a lease ends. The remaining time in the message holds at the time m.At of
-// the machine's clock. If a client does not state it, the TTL counts from when it sent the first
-// command of the attempt that succeeded; if no link saw that, from the invocation. The caller
-// holds c.mu.
-func (c *Client) lasts(token string, m Message, invoked time.Time) time.Time {
-	switch {
-	case m.At != 0:
-		return m.until()
-	case c.hello.Lease == workload.NoLease:
-		return invoked.Add(history.Endless)
-	}
-	return c.attempted(token, invoked).Add(c.site.TTL)
 }
 
 // attempted returns when the last attempt with a token began, or since if no link saw one. A lock
@@ -126,23 +112,15 @@ func (c *Client) valid(m Message) *lease {
 	c.bent[m.Value.Token] = m
 	l := c.leases[m.Value.Token]
 	if l != nil {
-		l.until = m.until()
+		c.moved(l, m)
 	}
 	return l
 }
 
-// ago returns how long ago the event of a message happened; 0 if the message does not say.
-func (m *Message) ago() time.Duration {
-	if m.When == 0 {
-		return 0
-	}
-	return max(0, time.Duration(monotonic()-m.When))
-}
-
-// until returns when the remaining validity of a lease ends.
-func (m *Message) until() time.Time {
-	now := time.Now() // read first, so that the error is on the safe side
-	return now.Add(m.Left - time.Duration(monotonic()-m.At))
+// moved gives a lease the end that a message states. The caller holds c.mu.
+func (c *Client) moved(l *lease, m Message) {
+	l.ends = m.At + int64(m.Left)
+	l.until = c.trueTime(l.ends)
 }
 
 // lease is a lease of a client process, in true time.
@@ -151,6 +129,7 @@ type lease struct {
 	key, token string
 	fence      int64
 	until      time.Time // guarded by client.mu, because the client's clocks may be bent
+	ends       int64     // what the client's monotonic clock shows then; 0: it does not matter
 	ctx        context.Context
 	end        context.CancelCauseFunc
 }

@@ -118,7 +118,7 @@ func TestLeaseOfTheLastAttempt(t *testing.T) {
 		for _, v := range x.votes {
 			c.observed(history.Op{Process: v.master, Type: kind[v.ago == lost], Value: &history.Value{Token: "t", Command: v.command, Yes: v.yes, Took: v.ago * time.Second}})
 		}
-		end := c.lasts("t", Message{}, before.Add(-time.Hour))
+		end, _ := c.lasts("t", Message{}, before.Add(-time.Hour))
 		if early, late := before.Add(time.Minute-x.from*time.Second), time.Now().Add(time.Minute-x.from*time.Second); end.Before(early) || end.After(late) {
 			t.Errorf("%s: the lease ends %v from where it should", name, end.Sub(early))
 		}

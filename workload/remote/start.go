@@ -42,6 +42,10 @@ type Client struct {
 	gone    bool
 	stopped bool   // by a signal
 	why     string // the reason why the harness ended it; nil if it did not
+
+	clocks workload.ProgramClocks // that the harness made for it; nil: none
+	unbent error                  // why these cannot be bent; not of a client that bends its own
+	rate   float64                // of these; 0: 1
 }
 
 // asked is a command with which the client asked a master to store a token, and its answer.
@@ -78,8 +82,9 @@ func (c *Client) start(command Command) error {
 			return err
 		}
 	}
-	if c.process, err = spawn(command.Args, append(command.Env, c.site.Env...), log); err != nil {
-		return err
+	env := slices.Concat(command.Env, c.site.Env, c.bending(command))
+	if c.process, err = spawn(command.Args, env, log); err != nil {
+		return errors.Join(err, c.closeClocks())
 	}
 	if c.site.Observe != nil {
 		c.site.Observe(c.observed)
@@ -110,6 +115,7 @@ func (c *Client) start(command Command) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.met(&m.Hello)
 	c.hello, c.ready = m.Hello, true
 	return nil
 }
@@ -174,7 +180,7 @@ func (c *Client) take(m Message) {
 		if m.Error != "" {
 			op.Type = history.Info
 		}
-		c.site.Record(op, m.ago())
+		c.site.Record(op, c.ago(m))
 	case msgRenewed:
 		if l := c.valid(m); l != nil && c.site.Renewed != nil {
 			c.site.Renewed(m.Key, c.shown(l))
@@ -242,7 +248,7 @@ func clip(line []byte) []byte { return line[:min(len(line), 200)] }
 func (c *Client) over(m Message) {
 	key, token, cause := m.Key, m.Value.Token, errors.New(m.Error)
 	if c.site.Lost != nil && (m.When != 0 || c.hello.Lease == workload.NoLease) { // before the lease's context ends
-		c.site.Lost(key, token, cause, time.Now().Add(-m.ago()))
+		c.site.Lost(key, token, cause, time.Now().Add(-c.ago(m)))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -330,6 +336,7 @@ const startWithin = 50 * time.Second
 // that hangs would make the whole run hang.
 func (c *Client) expect(op string, d time.Duration) *time.Timer {
 	var t *time.Timer
+	behind := c.Behind() // by whose clocks it gives up
 	set := make(chan struct{})
 	t = time.AfterFunc(d, func() {
 		<-set
@@ -337,6 +344,11 @@ func (c *Client) expect(op string, d time.Duration) *time.Timer {
 		defer c.mu.Unlock()
 		if c.stopped {
 			t.Reset(d)
+			return
+		}
+		if now := c.Behind(); now > behind {
+			t.Reset(now - behind)
+			behind = now
 			return
 		}
 		c.why = fmt.Sprintf("it did not answer %s within %v, and was ended", op, d)
@@ -374,7 +386,14 @@ func (c *Client) Close() error {
 	for range c.messages { // drain its remaining messages
 	}
 	<-c.waited
-	return nil
+	return c.closeClocks()
+}
+
+func (c *Client) closeClocks() error {
+	if c.clocks == nil {
+		return nil
+	}
+	return c.clocks.Close()
 }
 
 // exitWithin is how long a process may take to exit when it is asked to.
@@ -421,20 +440,4 @@ func (c *Client) LastWords() string {
 		return why
 	}
 	return c.process.stderr.lastLines(3)
-}
-
-// SetClock sets the client's clocks. The remaining validity of its leases can change by that.
-// The process reports the new ends, and that it uses the new clocks, when it receives the
-// request; a stopped process does neither.
-func (c *Client) SetClock(to cluster.Clock) error {
-	if to.Rate == 0 {
-		to.Rate = 1
-	}
-	if err := workload.CheckClock(to); err != nil {
-		return err
-	}
-	if !c.hello.Has(workload.CanClock) {
-		return nil // the fault then finds that it had no effect
-	}
-	return c.send(Request{Op: opClock, Rate: to.Rate, Offset: to.Offset})
 }

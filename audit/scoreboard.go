@@ -41,6 +41,17 @@ type Scoreboard struct {
 	Versions    map[string]string `json:"versions"`
 	Interrupted bool              `json:"interrupted,omitempty"`
 	Entries     []Entry           `json:"entries"`
+	Statements  []Statement       `json:"statements,omitempty"`
+}
+
+// Statement is what was said about a library, and what became of it when it was tried.
+type Statement struct {
+	Library   string `json:"library"` // with its version
+	Said      string `json:"said"`
+	Confirmed bool   `json:"confirmed"`
+	Shows     string `json:"shows"`   // what was seen
+	Date      string `json:"date"`    // when it was seen three times in a row
+	Command   string `json:"command"` // that repeats it
 }
 
 // ScoreboardOptions say what is compared, and how.

@@ -108,6 +108,14 @@ func entrants(only []string) ([]audit.Entrant, error) {
 	return all, nil
 }
 
+// statements are what was said about libraries, for the scoreboard.
+func statements() (all []audit.Statement) {
+	for _, f := range clients.Findings {
+		all = append(all, audit.Statement{Library: f.Library + " " + f.Version, Said: f.Said, Confirmed: f.Confirmed, Shows: f.Shows, Date: f.Date, Command: f.Command()})
+	}
+	return all
+}
+
 func runScoreboard(cmd *cobra.Command, flags scoreboardFlags) error {
 	if flags.Confirm.Times < 1 || flags.Confirm.Attempts < 1 {
 		return usageError{errors.New("--replays and --attempts are at least 1")}
@@ -147,6 +155,7 @@ func runScoreboard(cmd *cobra.Command, flags scoreboardFlags) error {
 	if err != nil {
 		return flagProblem(err)
 	}
+	b.Statements = statements()
 	return tellScoreboard(b, flags)
 }
 

@@ -1,0 +1,96 @@
+package clients
+
+import (
+	"os/exec"
+	"strings"
+)
+
+// Finding is a statement about a library, and what a program of the folder findings, or of the module in Go, shows of it.
+type Finding struct {
+	Name      string
+	Library   string
+	Version   string // that was tried
+	Date      string // when
+	Said      string
+	Confirmed bool
+	Shows     string // the line that the program prints; with Audit: what the situation showed
+
+	Audit   string // the command of an audit that shows it instead of a program
+	Masters int    // that the program uses
+
+	file   string     // of the program, in findings/; empty: a finding of the module in Go
+	run    [][]string // interpreters
+	debian string     // the package whose version counts; empty: go.mod says it
+}
+
+// Findings lists them. Each came back three times in a row.
+var Findings = []Finding{
+	{Name: "redis-py-timeout-zero", Library: "redis-py", Version: "4.3.4", Date: "2026-11-24", Confirmed: true, Masters: 1,
+		Said:  "Lock(timeout=0): reacquire() deletes the key of the lock that is held, and returns True",
+		Shows: "keys before: 1, reacquire returned True, keys after: 0",
+		file:  "redis_py_timeout_zero.py", run: python, debian: "python3-redis"},
+	{Name: "redis-py-failed-release", Library: "redis-py", Version: "4.3.4", Date: "2026-11-24", Confirmed: true, Masters: 1,
+		Said:  "a release() that fails has cleared the token before, so that a second one cannot succeed",
+		Shows: "first release: NoPermissionError, token gone; second: LockError, token gone; keys after: 1",
+		file:  "redis_py_failed_release.py", run: python, debian: "python3-redis"},
+	{Name: "tooz-new-token", Library: "tooz", Version: "3.1.0", Date: "2026-11-24", Confirmed: true, Masters: 1,
+		Said:  "when the reply is lost with the connection, acquire() tries again with another token, and is refused because of its own key",
+		Shows: "the only client sent 2 different requests to acquire; acquire returned False",
+		file:  "tooz_new_token.py", run: python, debian: "python3-tooz"},
+	{Name: "symfony-first-ttl", Library: "symfony/lock", Version: "5.4.53", Date: "2026-11-24", Confirmed: true, Masters: 1,
+		Said:  "RedisStore stores a key for 300 s at first, and gives it the TTL of the lock with a second command",
+		Shows: "lifetime in whole minutes after the first command: 5, at most 2 s after the second: true",
+		file:  "symfony_first_ttl.php", run: php, debian: "php-symfony-lock"},
+	{Name: "mediawiki-clock", Library: "MediaWiki RedisLockManager", Version: "1.39.17", Date: "2026-11-24", Confirmed: true, Masters: 1,
+		Said:  "which locks have expired is judged by the clock of the client that asks: a client whose clock is ahead takes over a lock that is held",
+		Shows: "the first: ok, a right clock: fail, a clock that is ahead: ok",
+		file:  "mediawiki_clock.php", run: php, debian: "mediawiki-classes"},
+	{Name: "portalocker-no-ttl", Library: "portalocker", Version: "2.2.1", Date: "2026-11-24", Confirmed: true, Masters: 1,
+		Said:  "RedisLock is a subscription to a channel, and has no TTL",
+		Shows: "while it is held: 0 keys, 1 subscribers",
+		file:  "portalocker_no_ttl.py", run: python, debian: "python3-portalocker"},
+	{Name: "redsync-lock-waits", Library: "redsync", Version: "4.18.1", Date: "2026-11-24", Confirmed: true, Masters: 5,
+		Said:  "on go-redis' default timeouts, Lock waits for all masters: with one that hangs it takes 5 s",
+		Shows: "one of 5 masters hangs: err <nil>, Lock took 5 s or more: true"},
+	{Name: "redsync-grants-nobody", Library: "redsync", Version: "4.18.1", Date: "2026-11-24", Confirmed: true, Masters: 5,
+		Said:  "on go-redis' default timeouts, nobody is granted a lock of 2 s while one of five masters hangs (for 24.8 s in the report, here for 20)",
+		Shows: "one of 5 masters hangs: nobody was granted the lock in 20 s"},
+	{Name: "redsync-lost-votes", Library: "redsync", Version: "4.18.1", Date: "2026-11-24", Confirmed: true, Masters: 5,
+		Said:  "an extension never wins back the vote of a master that has lost the key. True by default; with the option WithSetNXOnExtend it does",
+		Shows: "masters that store the key after three extensions, by default and WithSetNXOnExtend: 3, 5"},
+	{Name: "redsync-extend-waits", Library: "redsync", Version: "4.18.1", Date: "2026-11-24", Confirmed: true, Masters: 5,
+		Said:  "on go-redis' default timeouts, an extension blocks for longer than the lease lasts, also with a context that ends with the lease",
+		Shows: "a majority hangs: ExtendContext with the lease's deadline returned false, a second or more after it: true"},
+	{Name: "redislock-extend-waits", Library: "bsm/redislock", Version: "0.9.4", Date: "2026-11-24", Confirmed: true, Masters: 1,
+		Said:  "on go-redis' default timeouts, an extension blocks for longer than the lease lasts, also with a context that ends with the lease",
+		Shows: "the master hangs: Refresh with the lease's deadline failed: true, a second or more after it: true"},
+	{Name: "rueidislock-cut-off", Library: "rueidislock", Version: "1.0.79", Date: "2026-11-23", Confirmed: true,
+		Said:  "with a TTL of 2 s, mutual exclusion (L2) is violated when the holder is cut off from its master for 4 s",
+		Shows: "cut off for 5 s: c4 was granted the lock while c3 could still rely on it for 0.73 s, as its context had not ended",
+		Audit: "lockpick audit --client go-rueidislock --only cut-off-holder"},
+}
+
+// Command is the command line that replays a finding.
+func (f *Finding) Command() string {
+	if f.Audit != "" {
+		return f.Audit
+	}
+	return "go test ./clients -run 'TestFindings/" + f.Name + "$' -count 3 -v"
+}
+
+// installed is the upstream version of a package of Debian; "" if it is not installed.
+func installed(pkg string) string {
+	out, err := exec.Command("dpkg-query", "--show", "--showformat", "${Version}", pkg).Output()
+	if err != nil {
+		return ""
+	}
+	version := string(out)
+	if _, after, epoch := strings.Cut(version, ":"); epoch {
+		version = after
+	}
+	end := strings.IndexAny(version, "-+~")
+	if end < 0 {
+		return version
+	}
+	return version[:end]
+}

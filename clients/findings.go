@@ -64,7 +64,7 @@ var Findings = []Finding{
 	{Name: "redislock-extend-waits", Library: "bsm/redislock", Version: "0.9.4", Date: "2026-11-24", Confirmed: true, Masters: 1,
 		Said:  "on go-redis' default timeouts, an extension blocks for longer than the lease lasts, also with a context that ends with the lease",
 		Shows: "the master hangs: Refresh with the lease's deadline failed: true, a second or more after it: true"},
-	{Name: "rueidislock-cut-off", Library: "rueidislock", Version: "1.0.79", Date: "2026-11-23", Confirmed: true,
+	{Name: "rueidislock-cut-off", Library: "rueidislock", Version: "1.0.79", Date: "2026-11-24", Confirmed: true,
 		Said:  "with a TTL of 2 s, mutual exclusion (L2) is violated when the holder is cut off from its master for 4 s",
 		Shows: "cut off for 5 s: c4 was granted the lock while c3 could still rely on it for 0.73 s, as its context had not ended",
 		Audit: "lockpick audit --client go-rueidislock --only cut-off-holder"},

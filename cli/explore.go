@@ -39,6 +39,10 @@ The drawn schedules keep to what the scenario assumes: its lock, masters, persis
 kinds of fault, its restart delay as the least, its clock and rates if it names them. Of a scenario
 with a schedule only the seed and the scheduler vary.
 
+With --by-coverage half of the schedules are not drawn: they are mutations of earlier ones that reached a
+situation no other did (which fault met a client in which step of the protocol, with how many votes, while
+how many masters were impaired). Such schedules are no random sample, so there is no bound, and no shards.
+
 With --out the exploration is one shard of many, on many machines: --shard 3/64, or the index that
 Slurm, Kubernetes, AWS Batch, GitLab or GNU parallel gives this job. The shard writes what it finds
 into a file, which lockpick merge unites with the others. Give every shard the same --seed and
@@ -51,6 +55,7 @@ Exit codes: 0 none violates the property, 1 one does, 2 interrupted, or the sche
   lockpick explore --persistence always --faults kill,pause,partition,client-pause --schedules 100000
   lockpick explore --persistence always --faults clock --clock +60s
   lockpick explore --faults kill --restart-delay 1s --time-limit 1m --collect
+  lockpick explore --lock redlock-get-del --persistence always --faults pause,slow,client-pause --by-coverage
   lockpick explore examples/restart-without-persistence.yaml --schedules 100
   lockpick explore --seed 7 --schedules 1000000 --shard 3/64 --out part-3.json`,
 		Args: cobra.MaximumNArgs(1),
@@ -67,6 +72,9 @@ Exit codes: 0 none violates the property, 1 one does, 2 interrupted, or the sche
 			}
 			if x.Schedules < 0 || x.TimeLimit < 0 || x.Schedules == 0 && x.TimeLimit == 0 {
 				return usageError{fmt.Errorf("--schedules: give a number above 0, or a --time-limit")}
+			}
+			if x.ByCoverage && (shard != "" || out != "") {
+				return flagProblem(search.ErrShardByCoverage)
 			}
 			x.Base, x.Properties, x.Run = s, s.Properties, runnerOf(s)
 			if out != "" {
@@ -85,6 +93,7 @@ Exit codes: 0 none violates the property, 1 one does, 2 interrupted, or the sche
 	f.DurationVar(&x.TimeLimit, "time-limit", 0, "how long to search, in real time")
 	f.IntVar(&x.Workers, "workers", 0, "schedules at a time (default: one for each core)")
 	f.BoolVar(&x.Collect, "collect", false, "do not stop at the first violation: find distinct ones, and measure how often it happens")
+	f.BoolVar(&x.ByCoverage, "by-coverage", false, "choose by coverage: mutate schedules that reached new situations, instead of drawing each")
 	f.BoolVar(&noShrink, "no-shrink", false, "keep violations as they were found")
 	shardFlags(cmd, &shard, &out, "exploration")
 	flags.register(cmd, false)
@@ -117,7 +126,7 @@ func explore(ctx context.Context, e search.ExploreOptions, store campaign.Store,
 	x, err := search.Explore(ctx, e)
 	show.done()
 	if err != nil {
-		return err
+		return flagProblem(err)
 	}
 	if !asJSON {
 		if err := reports.Explored(os.Stdout, e.Base, x, terminalOptions()); err != nil {

@@ -26,9 +26,9 @@ func Explored(w io.Writer, base campaign.Scenario, x *search.ExploreResult, opt 
 	}
 	t.headline(head)
 	t.out.WriteByte('\n')
-	t.text("", fmt.Sprintf("%s: lock %s; masters %d; persistence %s; TTL %s; %s, %s of virtual time%s; --seed %d draws the same schedules again",
+	t.text("", fmt.Sprintf("%s: lock %s; masters %d; persistence %s; TTL %s; %s, %s of virtual time%s; %s",
 		base.Name, base.Lock, base.Masters, base.Persistence, span(base.TTL), plural(x.Schedules, "schedule"),
-		span(x.Simulated.Round(time.Second)), elapsed(x), x.Seed))
+		span(x.Simulated.Round(time.Second)), elapsed(x), chosen(x)))
 	for _, m := range x.Missing {
 		t.text("Note: ", m+".")
 	}
@@ -75,6 +75,18 @@ func Explored(w io.Writer, base campaign.Scenario, x *search.ExploreResult, opt 
 		}
 	}
 	return t.flush(w)
+}
+
+// chosen says how the schedules were chosen, and how to repeat them.
+func chosen(x *search.ExploreResult) string {
+	if x.ByCoverage {
+		again := fmt.Sprintf("--seed %d --by-coverage makes the same schedules again", x.Seed)
+		if !x.Repeatable {
+			again = "another search makes others, because masters in memory do not repeat a run exactly"
+		}
+		return fmt.Sprintf("chosen by coverage, they reached %s; %s", plural(x.Situations, "distinct situation"), again)
+	}
+	return fmt.Sprintf("--seed %d draws the same schedules again", x.Seed)
 }
 
 // elapsed says how long the exploration took; merged shards do not say.
@@ -129,8 +141,8 @@ func ExploredJSON(w io.Writer, x *search.ExploreResult, found []Counterexample) 
 		Verdict    checker.Verdict  `json:"verdict"`
 		Conclusive int              `json:"conclusive"`     // schedules in which it holds or is violated
 		Violated   int              `json:"violated"`       // of them
-		Bound      *float64         `json:"bound"`          // null: it does not hold
-		Rate       *search.Interval `json:"rate"`           // null: not violated, or the search ended with that
+		Bound      *float64         `json:"bound"`          // null: it does not hold, or the schedules were chosen by coverage
+		Rate       *search.Interval `json:"rate"`           // null: not violated, the search ended with that, or the schedules were chosen by coverage
 		Lacking    map[string]int   `json:"proved_nothing"` // why the others are not conclusive, and how many
 		Why        string           `json:"why"`
 	}
@@ -147,6 +159,8 @@ func ExploredJSON(w io.Writer, x *search.ExploreResult, found []Counterexample) 
 	out := struct {
 		Seed        uint64                       `json:"seed"`
 		Schedules   int                          `json:"schedules"`
+		ByCoverage  bool                         `json:"by_coverage"`
+		Situations  *int                         `json:"situations"` // distinct ones that were reached; null: the schedules were drawn
 		Interrupted bool                         `json:"interrupted"`
 		Missing     []string                     `json:"missing,omitempty"` // of merged shards: what is not there
 		ElapsedMS   int64                        `json:"elapsed_ms"`
@@ -161,16 +175,19 @@ func ExploredJSON(w io.Writer, x *search.ExploreResult, found []Counterexample) 
 		Coverage    search.Coverage              `json:"coverage"`
 		Violations  []violation                  `json:"violations"`
 	}{
-		Seed: x.Seed, Schedules: x.Schedules, Interrupted: x.Interrupted, Missing: x.Missing, ElapsedMS: x.Elapsed.Milliseconds(), SimulatedMS: x.Simulated.Milliseconds(),
+		Seed: x.Seed, Schedules: x.Schedules, ByCoverage: x.ByCoverage, Interrupted: x.Interrupted, Missing: x.Missing, ElapsedMS: x.Elapsed.Milliseconds(), SimulatedMS: x.Simulated.Milliseconds(),
 		Confidence: search.Confidence, Statements: x.Statements, Settled: x.Settled,
 		Verdict: x.Verdict(), Counts: x.Counts, Faults: map[string]search.FaultCount{}, Coverage: x.Coverage, Violations: []violation{},
+	}
+	if x.ByCoverage {
+		out.Situations = &x.Situations
 	}
 	for kind, b := range x.Kinds {
 		out.Faults[kind] = *b
 	}
 	for _, l := range x.Properties {
 		v := verdict{l.Name, l.Level, l.Verdict, l.Conclusive, l.Violated, nil, l.Rate, l.Lacking, l.Why}
-		if l.Verdict == checker.Holds {
+		if l.Verdict == checker.Holds && !x.ByCoverage {
 			v.Bound = &l.Bound
 		}
 		if v.Lacking == nil {

@@ -27,9 +27,9 @@ var ProtocolSteps = []string{Idle, Acquiring, Waiting, Holding, Extending, Relea
 // affect: those that it names, or all.
 type Coverage map[string]map[string]int
 
-// add adds a history's faults.
-func (c Coverage) add(h *history.History) {
-	for _, s := range Strikes(h) {
+// add adds the strikes of a history.
+func (c Coverage) add(strikes []Strike) {
+	for _, s := range strikes {
 		if c[s.Fault.Name] == nil {
 			c[s.Fault.Name] = map[string]int{}
 		}

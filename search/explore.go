@@ -13,10 +13,9 @@ import (
 	"lockpick/history"
 )
 
-// ExploreOptions are the options of a search by simulation: many short schedules, drawn from a
-// base.
+// ExploreOptions are the options of a search by simulation: many short schedules, made from a base.
 type ExploreOptions struct {
-	Base       campaign.Scenario // the schedules are drawn from it; its seed is the exploration's
+	Base       campaign.Scenario // the schedules are made from it; its seed is the exploration's
 	Schedules  int               // number of schedules; 0: as many as the time limit allows
 	TimeLimit  time.Duration     // real time; 0: no limit. One of the two must be given.
 	Workers    int               // 0: one for each processor
@@ -24,7 +23,7 @@ type ExploreOptions struct {
 	Collect    bool              // do not end when each of Properties is violated, but find all distinct violations
 	Shard      Shard             // the part of the schedules to try; zero: all. A shard implies Collect
 	Resume     *Share            // what the shard has found before; nil: nothing
-	ByCoverage bool              // make schedules of those that brought about something new, instead of drawing each; not with a shard
+	ByCoverage bool              // mutate schedules that reached new situations, instead of drawing each; not with a shard
 
 	Run Runner // runs a schedule; nil: the simulator
 
@@ -65,7 +64,7 @@ func Explore(ctx context.Context, e ExploreOptions) (*ExploreResult, error) {
 	}
 	began := time.Now()
 	search := &exploration{e: e, outer: ctx, asked: requestsFor(e.Properties), pending: map[int]*trial{}, total: newExploreResult(&e)}
-	search.learned = sync.NewCond(&search.mu)
+	search.changed = sync.NewCond(&search.mu)
 	if e.Schedules > 0 {
 		search.of = e.Shard.schedules(e.Schedules)
 	}
@@ -100,6 +99,9 @@ func Explore(ctx context.Context, e ExploreOptions) (*ExploreResult, error) {
 	total := search.total
 	total.Elapsed = time.Since(began)
 	total.Interrupted = ctx.Err() != nil
+	if search.guide != nil {
+		total.Situations = search.guide.reached()
+	}
 	total.conclude(e)
 	total.OutOfTime = !total.Interrupted && running.Err() != nil && total.Schedules != search.of && !total.Settled
 	return total, search.err
@@ -112,8 +114,8 @@ type trial struct {
 	result   *campaign.Result
 	faults   []*history.Fault
 	coverage Coverage
-	brought  map[situation]bool // if the exploration is by coverage
-	history  *history.History   // nil: the simulator makes it again
+	reached  reached          // if the exploration is by coverage
+	history  *history.History // nil: the simulator makes it again
 }
 
 // exploration is a running exploration.
@@ -130,8 +132,8 @@ type exploration struct {
 	pending map[int]*trial // that wait for lower ones
 	total   *ExploreResult
 	err     error
-	guide   *guide     // nil: each schedule is drawn
-	learned *sync.Cond // folded has grown, or the end has come
+	guide   *guide     // chooses the schedules by coverage; nil: each is drawn
+	changed *sync.Cond // folded grew, or the exploration ends
 }
 
 // work tries one schedule after the other.
@@ -158,10 +160,10 @@ func (s *exploration) take(ctx context.Context) (int, campaign.Scenario, bool) {
 		if ctx.Err() != nil || s.err != nil || s.e.Schedules > 0 && s.next >= s.of || lastNeeded(s.asked) >= 0 && !s.e.Collect {
 			return 0, campaign.Scenario{}, false
 		}
-		if s.guide == nil || s.next < s.folded/generation*generation+generation {
+		if s.guide == nil || s.guide.ready(s.next, s.folded) {
 			break
 		}
-		s.learned.Wait() // for the rest of the generation
+		s.changed.Wait()
 	}
 	i := s.next
 	s.next++
@@ -175,7 +177,7 @@ func (s *exploration) take(ctx context.Context) (int, campaign.Scenario, bool) {
 func (s *exploration) wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.learned.Broadcast()
+	s.changed.Broadcast()
 }
 
 // done adds a schedule to the total, in the order of the numbers, so that the total does not
@@ -183,7 +185,7 @@ func (s *exploration) wake() {
 func (s *exploration) done(i int, t *trial, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	defer s.learned.Broadcast()
+	defer s.changed.Broadcast()
 	if err != nil {
 		s.err = errors.Join(s.err, err)
 		return
@@ -200,7 +202,7 @@ func (s *exploration) done(i int, t *trial, err error) {
 		}
 		s.total.fold(s.pending[s.folded])
 		if s.guide != nil {
-			s.guide.learn(s.pending[s.folded].scenario, s.pending[s.folded].brought)
+			s.guide.learn(s.pending[s.folded].reached)
 		}
 		delete(s.pending, s.folded)
 		s.folded++
@@ -238,9 +240,10 @@ func (e *ExploreOptions) try(ctx context.Context, i int, scenario campaign.Scena
 		return nil, &campaign.HarnessError{Err: fmt.Errorf("schedule %d of seed %d: %w", i, e.Base.Seed, err)}
 	}
 	t := &trial{number: i, scenario: scenario, result: r, faults: history.Faults(h.Ops), coverage: Coverage{}}
-	t.coverage.add(h)
+	strikes := Strikes(h)
+	t.coverage.add(strikes)
 	if e.ByCoverage {
-		t.brought = situations(h)
+		t.reached = reached{explicit(h, scenario), situations(h, strikes)}
 	}
 	if run != nil && t.whole() {
 		t.history = h

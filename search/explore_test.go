@@ -404,44 +404,55 @@ func TestInterruptedExploration(t *testing.T) {
 // Whatever is drawn is a scenario, and keeps to what its base assumes.
 func TestDrawnScenariosKeepToTheirBase(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		b := campaigntest.AnyScenario(t)
-		b.Driver, b.TTL = campaign.Sim, rapid.SampledFrom([]time.Duration{100 * time.Millisecond, 2 * time.Second, time.Minute}).Draw(t, "ttl")
-		b.Clock = rapid.SampledFrom([]string{"", "+60s", "-60s", "x1.005"}).Draw(t, "clock")
+		b := anyBase(t)
 		if b.Check() != nil {
 			return
 		}
 		seed := rapid.Uint64().Draw(t, "seed of the schedule")
 		s := drawScenario(b, seed)
-		if err := s.Check(); err != nil {
-			yaml, _ := s.YAML()
-			t.Fatalf("%v\n%s", err, yaml)
-		}
+		mustKeepTo(t, s, b)
 		if diff := cmp.Diff(s, drawScenario(b, seed)); diff != "" {
 			t.Fatalf("drawn again it differs:\n%s", diff)
 		}
-		if s.Lock != b.Lock || s.Masters != b.Masters || s.Persistence != b.Persistence || s.TTL != b.TTL || s.Keys != b.Keys || s.Clients > b.Clients || s.RestartDelay != b.RestartDelay {
-			t.Fatalf("%+v is not of %+v", s, b)
-		}
-		if len(b.Schedule) > 0 {
-			if !cmp.Equal(s.Schedule, b.Schedule) {
-				t.Fatal("the schedule was changed")
-			}
-			return
-		}
-		for _, step := range s.Schedule {
-			kind := fault.Of(step.Fault)
-			switch {
-			case !slices.Contains(b.Faults, step.Fault):
-				t.Fatalf("%v was not asked for", step)
-			case kind.EndsMaster() && step.For < b.RestartDelay:
-				t.Fatalf("%v is restarted before %v", step, b.RestartDelay)
-			case kind.Clock == fault.MasterClock && b.Clock != "" && step.Clock != b.Clock:
-				t.Fatalf("%v, but the base has %s", step, b.Clock)
-			case len(b.Targets) > 0 && kind.Hits != fault.Clients && !slices.Contains(b.Targets, step.Masters[0]):
-				t.Fatalf("%v aims at what was not asked for", step)
-			}
-		}
 	})
+}
+
+// anyBase draws the base of an exploration.
+func anyBase(t *rapid.T) campaign.Scenario {
+	b := campaigntest.AnyScenario(t)
+	b.Driver, b.TTL = campaign.Sim, rapid.SampledFrom([]time.Duration{100 * time.Millisecond, 2 * time.Second, time.Minute}).Draw(t, "ttl")
+	b.Clock = rapid.SampledFrom([]string{"", "+60s", "-60s", "x1.005"}).Draw(t, "clock")
+	return b
+}
+
+// mustKeepTo fails unless a schedule is valid and keeps to what its base assumes.
+func mustKeepTo(t *rapid.T, s, b campaign.Scenario) {
+	if err := s.Check(); err != nil {
+		yaml, _ := s.YAML()
+		t.Fatalf("%v\n%s", err, yaml)
+	}
+	if s.Lock != b.Lock || s.Masters != b.Masters || s.Persistence != b.Persistence || s.TTL != b.TTL || s.Keys != b.Keys || s.Clients > b.Clients || s.RestartDelay != b.RestartDelay {
+		t.Fatalf("%+v is not of %+v", s, b)
+	}
+	if len(b.Schedule) > 0 {
+		if !cmp.Equal(s.Schedule, b.Schedule) {
+			t.Fatal("the schedule was changed")
+		}
+		return
+	}
+	for _, step := range s.Schedule {
+		kind := fault.Of(step.Fault)
+		switch {
+		case !slices.Contains(b.Faults, step.Fault):
+			t.Fatalf("%v was not asked for", step)
+		case kind.EndsMaster() && step.For < b.RestartDelay:
+			t.Fatalf("%v is restarted before %v", step, b.RestartDelay)
+		case kind.Clock == fault.MasterClock && b.Clock != "" && step.Clock != b.Clock:
+			t.Fatalf("%v, but the base has %s", step, b.Clock)
+		case len(b.Targets) > 0 && kind.Hits != fault.Clients && !slices.Contains(b.Targets, step.Masters[0]):
+			t.Fatalf("%v aims at what was not asked for", step)
+		}
+	}
 }
 
 // With the scheduler pct the same seed makes the same run, and another than chance.

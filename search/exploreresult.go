@@ -24,8 +24,11 @@ type ExploreResult struct {
 	Elapsed   time.Duration
 	Interrupted,
 	OutOfTime bool
-	Missing []string // of merged shards: what is missing
-	Settled bool     // it ended early, because everything that was asked for is violated
+	ByCoverage bool     // the schedules were chosen by coverage, so they are no random sample
+	Repeatable bool     // the same options make the same schedules again: only choices by coverage depend on what a Runner returns
+	Situations int      // distinct situations that they reached; only if they were chosen by coverage
+	Missing    []string // of merged shards: what is missing
+	Settled    bool     // it ended early, because everything that was asked for is violated
 
 	Counts     campaign.Counts        // of all schedules together
 	Kinds      map[string]*FaultCount // by kind of fault
@@ -92,8 +95,8 @@ type PropertyCount struct {
 	Why        string
 	First      int            // the first schedule that violates it; -1: none
 	Lacking    map[string]int // the reasons why the others prove nothing, and how often
-	Bound      float64        // if it holds: with the Confidence, no larger share of schedules violates it
-	Rate       *Interval      // the share of schedules that violate it; nil: nothing was found, or the search ended with it
+	Bound      float64        // if it holds: with the Confidence, no larger share of schedules violates it; 0: chosen by coverage
+	Rate       *Interval      // the share of schedules that violate it; nil: nothing was found, the search ended with it, or chosen by coverage
 }
 
 // Found is a violation that an exploration found.
@@ -133,7 +136,7 @@ func (x *ExploreResult) Verdict() checker.Verdict {
 // newExploreResult returns the result of an exploration of which nothing was tried.
 func newExploreResult(e *ExploreOptions) *ExploreResult {
 	x := &ExploreResult{
-		Seed: e.Base.Seed, Kinds: map[string]*FaultCount{}, Coverage: Coverage{}, Shapes: map[string]int{},
+		Seed: e.Base.Seed, ByCoverage: e.ByCoverage, Repeatable: !e.ByCoverage || e.Run == nil, Kinds: map[string]*FaultCount{}, Coverage: Coverage{}, Shapes: map[string]int{},
 		collect: e.Collect, asked: requestsFor(e.Properties),
 	}
 	for _, p := range campaign.PropertiesOf(e.Properties) {
@@ -288,7 +291,7 @@ func (x *ExploreResult) conclude(e ExploreOptions) {
 		default:
 			l.Verdict = checker.Holds
 		}
-		if l.Verdict == checker.Holds || !x.Settled {
+		if !x.ByCoverage && (l.Verdict == checker.Holds || !x.Settled) {
 			x.Statements++
 		}
 	}
@@ -300,22 +303,35 @@ func (x *ExploreResult) conclude(e ExploreOptions) {
 // quantify says how often a property is violated, as far as the schedules show.
 func (l *PropertyCount) quantify(x *ExploreResult) {
 	switch {
+	case l.Verdict == checker.Holds && x.ByCoverage:
+		l.Why = fmt.Sprintf("%s%s; schedules chosen by coverage are no random sample, so this bounds no share", l.never(), l.others(x))
 	case l.Verdict == checker.Holds:
 		l.Bound = Bound(l.Conclusive, x.Statements)
 		l.Why = fmt.Sprintf("%s%s; with 95 %% confidence in at most %s of those drawn from this scenario",
-			cmp.Or(map[int]string{1: "not violated in 1 conclusive schedule"}[l.Conclusive], "violated in none of "+conclusive(l.Conclusive)), l.others(x), Percent(l.Bound))
+			l.never(), l.others(x), Percent(l.Bound))
 	case l.Verdict == checker.Violated && x.Settled:
 		l.Why = fmt.Sprintf("violated by schedule %d; the search ended there, so how often is not known (--collect goes on)", l.First)
 		if l.First < x.Schedules-1 {
 			l.Why = fmt.Sprintf("violated in %d of %s, first by schedule %d; the search ended early, so how often is not known (--collect goes on)",
 				l.Violated, conclusive(l.Conclusive), l.First)
 		}
+	case l.Verdict == checker.Violated && x.ByCoverage:
+		l.Why = fmt.Sprintf("violated in %d of %s%s, first by schedule %d; schedules chosen by coverage are no random sample, so this measures no share",
+			l.Violated, conclusive(l.Conclusive), l.others(x), l.First)
 	case l.Verdict == checker.Violated:
 		rate := Wilson(l.Violated, l.Conclusive, x.Statements)
 		l.Rate = &rate
 		l.Why = fmt.Sprintf("violated in %d of %s%s: %s; first by schedule %d",
 			l.Violated, conclusive(l.Conclusive), l.others(x), rate, l.First)
 	}
+}
+
+// never says that no conclusive schedule violates the property.
+func (l *PropertyCount) never() string {
+	if l.Conclusive == 1 {
+		return "not violated in 1 conclusive schedule"
+	}
+	return "violated in none of " + conclusive(l.Conclusive)
 }
 
 func conclusive(n int) string {

@@ -1,45 +1,55 @@
 package search
 
 import (
-	"maps"
 	"math/rand/v2"
 	"slices"
 
 	"lockpick/campaign"
 )
 
-// Exploration by coverage is the loop of AFL (Zalewski) over schedules: a schedule that brings about a
-// situation that none before it did is kept, and later ones are made by changing one that was kept. Those
-// with the rarest situations are changed most (as in Böhme, Pham and Roychoudhury, "Coverage-based Greybox
-// Fuzzing as Markov Chain").
+// guide chooses the schedules of an exploration by coverage: the loop of the fuzzer AFL (Zalewski) over
+// schedules. The coverage of a schedule is the set of situations that it reaches. For each situation the guide
+// keeps one schedule that reaches it. Some schedules are drawn as in every exploration; the others are
+// mutations of a kept one, more often of one that reaches a rare situation (as in Böhme, Pham and
+// Roychoudhury, "Coverage-based Greybox Fuzzing as Markov Chain").
 //
-// Schedule i depends on what those before its generation brought about, and on nothing else, so the same seed
-// makes the same schedules whatever the number of workers.
+// Schedule i depends on the results of the first known(i) schedules, and on nothing else. So the same seed makes
+// the same schedules whatever the number of workers.
+//
+// The guide keeps at most one schedule for each situation. There are a few thousand situations: the product
+// of the kinds of fault, the steps of the protocol and small counts.
 type guide struct {
-	base campaign.Scenario
-	seen map[situation]int // how many schedules brought it about
-	kept []promising
-	next []brought // of the generation that goes on
+	base    campaign.Scenario
+	corpus  []kept
+	index   map[situation]int // of its entry in corpus
+	learned int               // schedules whose situations are in the corpus
+	waiting []reached         // of the schedules from learned on
 }
 
-// brought is a schedule and what it brought about.
-type brought struct {
-	scenario   campaign.Scenario
-	situations map[situation]bool
-}
-
-// promising is a schedule that brought about something new.
-type promising struct {
-	scenario   campaign.Scenario
+// reached is a schedule and the situations that it reached, each once and sorted.
+type reached struct {
+	scenario   campaign.Scenario // with an explicit schedule, whatever chose its faults
 	situations []situation
 }
 
+// kept is the entry of a situation in the corpus.
+type kept struct {
+	times    int               // how many schedules reached the situation
+	scenario campaign.Scenario // the last of those with the fewest steps; without steps: none can be mutated
+}
+
 const (
-	generation  = 64  // schedules that are made of the same knowledge
-	changeShare = 0.5 // of schedules that change one that was kept; the others are drawn
-	contenders  = 4   // kept schedules of which the one with the rarest situation is changed
-	longest     = 6   // faults of a schedule that was changed
+	mutationShare   = 0.5 // of the schedules; the others are drawn
+	candidates      = 4   // the schedule of the rarest of so many random situations is mutated
+	mostMutations   = 3   // of one schedule
+	longestSchedule = 8   // steps of a schedule that is kept or mutated
 )
+
+// ErrShardByCoverage says why an exploration by coverage has no shards.
+var ErrShardByCoverage error = &campaign.Problem{
+	Field: "by-coverage",
+	Says:  "a schedule that is chosen by coverage depends on the results of earlier ones, so machines cannot share the schedules: leave out --by-coverage, or --shard and --out",
+}
 
 // checkByCoverage returns what is wrong with an exploration by coverage, as a *Problem, or nil.
 func (e *ExploreOptions) checkByCoverage() error {
@@ -47,91 +57,116 @@ func (e *ExploreOptions) checkByCoverage() error {
 	case !e.ByCoverage:
 		return nil
 	case !e.Shard.Whole() || e.Resume != nil:
-		return &campaign.Problem{Field: "shard", Says: "a schedule that is chosen by coverage depends on all those before it, so it has no shards: leave --by-coverage out"}
+		return ErrShardByCoverage
 	case len(e.Base.Schedule) > 0:
-		return &campaign.Problem{Field: "schedule", Says: "of a scenario with a schedule only the seed and the scheduler vary, so coverage cannot choose: leave --by-coverage out"}
+		return &campaign.Problem{Field: "by-coverage", Says: "of a scenario with a schedule only the seed and the scheduler vary, so there is nothing to choose: leave out --by-coverage"}
 	}
 	return nil
 }
 
 func newGuide(base campaign.Scenario) *guide {
-	return &guide{base: base, seen: map[situation]int{}}
+	return &guide{base: base, index: map[situation]int{}}
 }
 
-// learn takes the result of a schedule, in the order of their numbers. What it brought about counts from
-// the next generation on.
-func (g *guide) learn(s campaign.Scenario, situations map[situation]bool) {
-	g.next = append(g.next, brought{s, situations})
-	if len(g.next) < generation {
-		return
+// known returns how many schedules' results schedule i is made with. Up to i-known(i) workers are busy at once:
+// 8 in the beginning, where each result matters most, and 64 from schedule 448 on.
+func known(i int) int { return max(0, i-min(64, 8+i/8)) }
+
+// ready reports whether schedule i can be made, given that the results of the first n schedules are known.
+func (g *guide) ready(i, n int) bool { return n >= known(i) }
+
+// learn takes the result of a schedule. The results come in the order of the schedules' numbers.
+func (g *guide) learn(r reached) {
+	if len(r.scenario.Schedule) > longestSchedule || r.scenario.Check() != nil {
+		r.scenario = campaign.Scenario{} // it only counts
 	}
-	for _, b := range g.next {
-		g.keep(b)
-	}
-	g.next = g.next[:0]
+	g.waiting = append(g.waiting, r)
 }
 
-// keep keeps a schedule that brought about something new, unless nothing of it could be changed.
-func (g *guide) keep(b brought) {
-	novel := false
-	for x := range b.situations {
-		novel = novel || g.seen[x] == 0
-		g.seen[x]++
+// keep adds what the first n schedules reached to the corpus.
+func (g *guide) keep(n int) {
+	n -= g.learned
+	for _, r := range g.waiting[:n] {
+		for _, x := range r.situations {
+			at, ok := g.index[x]
+			if !ok {
+				at = len(g.corpus)
+				g.index[x] = at
+				g.corpus = append(g.corpus, kept{})
+			}
+			k := &g.corpus[at]
+			k.times++
+			if steps, best := len(r.scenario.Schedule), len(k.scenario.Schedule); steps > 0 && (best == 0 || steps <= best) {
+				k.scenario = r.scenario
+			}
+		}
 	}
-	if novel && len(b.scenario.Schedule) > 0 {
-		g.kept = append(g.kept, promising{b.scenario, slices.Collect(maps.Keys(b.situations))})
-	}
+	g.waiting = slices.Delete(g.waiting, 0, n)
+	g.learned += n
 }
 
-// schedule makes schedule i.
+// schedule makes schedule i. The schedules are made in the order of their numbers.
 func (g *guide) schedule(i int) campaign.Scenario {
+	g.keep(known(i))
 	seed := scheduleSeed(g.base.Seed, i)
 	d := &generator{random: rand.New(rand.NewPCG(seed, 0x67756964)), base: g.base}
-	if len(g.kept) == 0 || !d.chance(changeShare) {
+	if !d.chance(mutationShare) {
 		return drawScenario(g.base, seed)
 	}
-	d.s = g.choose(d).scenario
-	if d.chance(0.5) { // the rest of what happens, too
-		d.s.Seed = seed
-	}
-	for range 1 + d.random.IntN(3) {
-		d.change(g)
-	}
-	if d.s.Check() != nil {
+	parent, ok := g.choose(d)
+	if !ok {
 		return drawScenario(g.base, seed)
+	}
+	d.s = parent
+	if d.chance(0.5) { // otherwise everything that is random stays as it was, up to the first mutation
+		d.redraw(seed)
+	}
+	mutated := false
+	for range 1 + d.random.IntN(mostMutations) {
+		before := d.s
+		if d.mutate(g) && d.s.Check() == nil {
+			mutated = true
+		} else {
+			d.s = before
+		}
+	}
+	if !mutated { // it would be the parent again
+		d.redraw(seed)
 	}
 	return d.s
 }
 
-// choose draws a schedule to change.
-func (g *guide) choose(d *generator) *promising {
-	best, rarest := &g.kept[d.random.IntN(len(g.kept))], 0
-	for n := range contenders {
-		p := &g.kept[d.random.IntN(len(g.kept))]
-		if r := g.rarity(p); n == 0 || r < rarest {
-			best, rarest = p, r
+// choose draws a schedule to mutate: of some random situations, the one of the rarest.
+func (g *guide) choose(d *generator) (s campaign.Scenario, ok bool) {
+	rarest := 0
+	for range min(candidates, len(g.corpus)) {
+		k := &g.corpus[d.random.IntN(len(g.corpus))]
+		if len(k.scenario.Schedule) > 0 && (!ok || k.times < rarest) {
+			s, rarest, ok = k.scenario, k.times, true
 		}
 	}
-	return best
+	return s, ok
 }
 
-// rarity is how often the rarest of a schedule's situations was brought about.
-func (g *guide) rarity(p *promising) int {
-	least := g.seen[p.situations[0]]
-	for _, x := range p.situations[1:] {
-		least = min(least, g.seen[x])
-	}
-	return least
+// redraw gives the schedule another seed, and the clients another behaviour: how many they are, how long they
+// hold the lock, how long they run and in what order.
+func (d *generator) redraw(seed uint64) {
+	steps, clients := d.s.Schedule, d.s.Clients
+	d.s = drawFrom(d.base, seed, rand.NewPCG(seed, 0x636c69656e7473), 0)
+	d.s.Schedule, d.s.Clients = steps, max(clients, d.s.Clients)
 }
 
-// change changes one thing of a schedule.
-func (d *generator) change(g *guide) {
+// mutate changes one thing about the schedule, and reports whether it could. The result may be invalid.
+func (d *generator) mutate(g *guide) bool {
 	ttl := d.base.TTL
 	steps := len(d.s.Schedule)
 	i := d.random.IntN(steps)
 	switch d.random.IntN(8) {
-	case 0, 1: // when it strikes
-		d.s = withStep(d.s, i, func(s *campaign.Step) { d.when(s, i) })
+	case 0, 1: // another time or trigger
+		d.s = withStep(d.s, i, func(s *campaign.Step) {
+			s.At, s.After, s.Plus, s.Repeat = 0, "", 0, false
+			d.when(s, i)
+		})
 	case 2: // a little earlier or later
 		d.s = withStep(d.s, i, func(s *campaign.Step) {
 			by := (d.upTo(ttl/4) - ttl/8).Round(1e5)
@@ -143,18 +178,39 @@ func (d *generator) change(g *guide) {
 		})
 	case 3: // another fault in its place
 		d.s = withStep(d.s, i, func(s *campaign.Step) { *s = d.step(i) })
-	case 4, 5: // one more
-		if steps < longest {
-			d.s.Schedule = append(slices.Clone(d.s.Schedule), d.step(steps))
+	case 4, 5: // another fault besides
+		if steps >= longestSchedule {
+			return false
 		}
-	case 6: // one less
-		if steps > 1 {
-			d.s = withoutStep(d.s, i)
+		d.s.Schedule = append(slices.Clone(d.s.Schedule), d.step(steps))
+	case 6: // a fault less
+		if steps == 1 {
+			return false
 		}
-	case 7: // and one of another schedule
-		other := g.choose(d).scenario.Schedule
-		if s := other[d.random.IntN(len(other))]; steps < longest && stepTrigger.FindStringSubmatch(s.After) == nil {
-			d.s.Schedule = append(slices.Clone(d.s.Schedule), s)
+		d.s = withoutStep(d.s, i)
+	case 7: // a fault of another kept schedule besides, unless it follows another step there
+		other, ok := g.choose(d)
+		if !ok || steps >= longestSchedule {
+			return false
+		}
+		s := other.Schedule[d.random.IntN(len(other.Schedule))]
+		if stepTrigger.MatchString(s.After) {
+			return false
+		}
+		d.s.Schedule = append(slices.Clone(d.s.Schedule), s)
+	}
+	return true
+}
+
+// reached returns how many distinct situations the schedules reached.
+func (g *guide) reached() int {
+	fresh := map[situation]bool{}
+	for _, r := range g.waiting {
+		for _, x := range r.situations {
+			if _, known := g.index[x]; !known {
+				fresh[x] = true
+			}
 		}
 	}
+	return len(g.corpus) + len(fresh)
 }

@@ -72,6 +72,9 @@ var ErrParts = errors.New("these parts do not belong together")
 
 // NewPart returns the part of an exploration of which no shard has tried anything.
 func NewPart(e ExploreOptions) (*Part, error) {
+	if e.ByCoverage {
+		return nil, ErrShardByCoverage
+	}
 	if len(e.Properties) == 0 {
 		e.Properties = []string{checker.MutualExclusion.Level}
 	}

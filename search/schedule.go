@@ -30,6 +30,16 @@ func explicitSchedule(h *history.History, s campaign.Scenario) []campaign.Step {
 	return steps
 }
 
+// explicit returns the scenario with a schedule of the faults that a nemesis chose in its run. A scenario that
+// has a schedule keeps it.
+func explicit(h *history.History, s campaign.Scenario) campaign.Scenario {
+	if len(s.Schedule) == 0 {
+		s.Schedule = explicitSchedule(h, s)
+		s.Faults, s.Targets, s.Interval, s.Nemesis = nil, nil, 0, campaign.Random
+	}
+	return s
+}
+
 // stepOf returns the step that does what a recorded fault did.
 func stepOf(f *history.Fault, h *history.History, s campaign.Scenario) campaign.Step {
 	step := campaign.Step{

@@ -86,8 +86,8 @@ func TestCoverage(t *testing.T) {
 		return history.Op{Time: at, Process: history.Nemesis, Type: history.OK, F: kind, Value: &history.Value{ID: id, Phase: history.PhaseInstall, Masters: []string{"m1"}, Clients: clients}}
 	}
 	got := Coverage{}
-	got.add(&history.History{Header: history.Header{Clients: 2}, Ops: append(ops,
-		fault(1, "kill", 3200*ms), fault(2, "kill", 1500*ms), fault(3, "partition", 2500*ms, "c1"), fault(4, "partition", 2500*ms, "c2"))})
+	got.add(Strikes(&history.History{Header: history.Header{Clients: 2}, Ops: append(ops,
+		fault(1, "kill", 3200*ms), fault(2, "kill", 1500*ms), fault(3, "partition", 2500*ms, "c1"), fault(4, "partition", 2500*ms, "c2"))}))
 	want := Coverage{"kill": {Extending: 1, Waiting: 1, Idle: 2}, "partition": {Holding: 1, Idle: 1}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("want (-), got (+):\n%s", diff)

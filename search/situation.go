@@ -1,63 +1,73 @@
 package search
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"lockpick/history"
 	"lockpick/history/fault"
 )
 
-// situation is what a fault found when it struck a client: what exploration by coverage counts.
+// situation is what a fault met when it struck a client: the unit of coverage of an exploration by coverage.
 type situation struct {
-	fault    string
+	fault    string // its kind
 	step     string // of the client: one of ProtocolSteps
 	votes    int    // masters that had granted the client's last attempt
-	impaired int    // masters that other faults held then: down, still, cut off or slow
+	impaired int    // masters that other faults affected at that time
 	before   string // the kind of the fault that struck last before; "": none
 }
 
-// most is where counts of a situation end: more masters are no other situation.
-const most = 3
+// mostCounted is the largest count in a situation. Larger counts make no other situation.
+const mostCounted = 3
 
-// situations are those of a history, each once.
-func situations(h *history.History) map[situation]bool {
-	all := map[situation]bool{}
-	strikes := Strikes(h)
+func compareSituations(a, b situation) int {
+	return cmp.Or(cmp.Compare(a.fault, b.fault), cmp.Compare(a.step, b.step), cmp.Compare(a.votes, b.votes),
+		cmp.Compare(a.impaired, b.impaired), cmp.Compare(a.before, b.before))
+}
+
+// situations returns the situations of a history, each once and sorted.
+func situations(h *history.History, strikes []Strike) []situation {
+	var all []situation
 	if len(strikes) == 0 {
-		return all
+		return nil
 	}
 	votes := votesOf(h.Ops)
 	faults := history.Faults(h.Ops)
-	var last *history.Fault // the fault of the strikes before
+	var struck *history.Fault // the fault of the strikes before
 	before := ""
 	for _, s := range strikes {
-		if s.Fault != last {
-			if last != nil {
-				before = last.Name
+		if s.Fault != struck {
+			if struck != nil {
+				before = struck.Name
 			}
-			last = s.Fault
+			struck = s.Fault
 		}
-		all[situation{s.Fault.Name, s.Step, min(most, votesAt(votes[s.Client], s.Fault.From)), min(most, impairedAt(faults, s.Fault)), before}] = true
+		all = append(all, situation{
+			fault: s.Fault.Name, step: s.Step, votes: min(mostCounted, votesAt(votes[s.Client], s.Fault.From)),
+			impaired: min(mostCounted, impairedAt(faults, s.Fault)), before: before,
+		})
 	}
-	return all
+	slices.SortFunc(all, compareSituations)
+	return slices.Compact(all)
 }
 
-// impairedAt is how many masters other faults held when a fault struck.
+// impairedAt counts the masters that other faults affected when a fault struck: masters that were down, paused,
+// cut off from a client or slow.
 func impairedAt(faults []*history.Fault, struck *history.Fault) int {
-	held := map[string]bool{}
+	impaired := map[string]bool{}
 	for _, f := range faults {
-		kind := fault.Of(f.Name)
-		if f == struck || !f.Installed || f.From > struck.From || f.Healed && f.To <= struck.From || kind.Hits == fault.Clients {
+		if f.ID == struck.ID || !f.Installed || f.From > struck.From || f.Healed && f.To <= struck.From || fault.Of(f.Name).Hits == fault.Clients {
 			continue
 		}
 		for _, m := range f.Masters {
-			held[m] = true
+			impaired[m] = true
 		}
 	}
-	return len(held)
+	return len(impaired)
 }
 
-// votesOf follows, for each client, how many masters granted its last attempt.
+// votesOf returns, for each client, how many masters had granted its last attempt, from each vote on.
 func votesOf(ops []history.Op) map[string][]count {
 	all := map[string][]count{}
 	tokens := map[string]string{}
@@ -76,7 +86,7 @@ func votesOf(ops []history.Op) map[string][]count {
 	return all
 }
 
-// count is a number from a time on.
+// count is a number that is true from a time on.
 type count struct {
 	from time.Duration
 	n    int

@@ -20,6 +20,8 @@ type SimulateOptions struct {
 	Strategy sim.Strategy // nil: the scenario's scheduler
 
 	Source func(seed, stream uint64) rand.Source // of what clients and the nemesis draw; nil: PCG
+
+	Pool *Pool // memory of the simulation before; nil: none
 }
 
 // Simulate runs a scenario in virtual time and returns its history without writing it, for the
@@ -28,6 +30,9 @@ type SimulateOptions struct {
 // free of problems (WithRequirements, Check).
 func Simulate(ctx context.Context, s Scenario, how SimulateOptions) (*history.History, error) {
 	recorder, err := simulateInto(ctx, s, how, func(h history.Header, now func() time.Duration) (*history.Recorder, error) {
+		if how.Pool != nil {
+			return history.NewPooled(h, now, how.Pool.history), nil
+		}
 		return history.NewMemory(h, now), nil
 	})
 	if err != nil {
@@ -41,7 +46,12 @@ func simulateInto(ctx context.Context, s Scenario, how SimulateOptions, record f
 	if how.Choices == nil {
 		how.Choices = sim.NewRandom(s.Seed)
 	}
-	world := sim.NewWorldOf(s.Seed, how.Choices)
+	pool := how.Pool
+	if pool == nil {
+		pool = NewPool()
+		defer pool.Close()
+	}
+	world := pool.world.NewWorld(s.Seed, how.Choices)
 	world.Strategy = how.Strategy
 	c := &campaign{s: s, outer: ctx, source: how.Source, opt: Options{Progress: func(string, ...any) {}}}
 	if err := c.simulated(world, s.Config()); err != nil {
@@ -57,8 +67,11 @@ func simulateInto(ctx context.Context, s Scenario, how SimulateOptions, record f
 		}
 		return c.run()
 	})
-	if !c.frozen.Load() {
+	if c.frozen.Load() {
+		pool.abandon()
+	} else {
 		err = errors.Join(err, c.masters.Close())
+		pool.world.Reclaim(world)
 	}
 	if err != nil {
 		return nil, &HarnessError{err}

@@ -16,8 +16,8 @@ type Recorder struct {
 	w         io.Writer
 	line      []byte   // room for the operation that is being written
 	kept      *History // instead of w: the header
-	room      *[]Op    // of kept, until History is called
-	values    []Value  // room for the values that Value returns
+	pool      *Pool    // of kept, until History is called
+	shared    bool     // the pool is used again, and so is the memory of kept
 	now       func() time.Duration
 	next      int
 	ended     bool // the end mark is recorded
@@ -46,27 +46,36 @@ func NewRecorder(w io.Writer, h Header, now func() time.Duration) (*Recorder, er
 // search, of which few are ever written. Callers of Record must not change an operation's
 // Value afterwards.
 func NewMemory(h Header, now func() time.Duration) *Recorder {
-	h.Format = FormatVersion
-	return &Recorder{kept: &History{Header: h}, room: rooms.Get().(*[]Op), now: now}
+	r := NewPooled(h, now, pools.Get().(*Pool))
+	r.shared = false
+	return r
 }
 
-// rooms are slices in which histories grow, and which later histories reuse: most of the
-// allocations of a search came from growing histories.
-var rooms = sync.Pool{New: func() any { return new([]Op) }}
+// pools are of recorders from NewMemory: only their slices of operations are used again.
+var pools = sync.Pool{New: func() any { return &Pool{} }}
+
+// NewPooled is NewMemory in the memory of the pool's previous history, which nobody may use any
+// more: neither its operations nor their values.
+func NewPooled(h Header, now func() time.Duration, pool *Pool) *Recorder {
+	h.Format = FormatVersion
+	pool.reset()
+	return &Recorder{kept: &History{Header: h}, pool: pool, shared: true, now: now}
+}
 
 // History returns the history of a recorder from NewMemory; nil for other recorders. The
 // recorder must not be used afterwards.
 func (r *Recorder) History() *History {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.room != nil {
-		r.kept.Ops = append(make([]Op, 0, len(*r.room)), *r.room...)
-		clear(*r.room)
-		*r.room = (*r.room)[:0]
-		rooms.Put(r.room)
-		r.room = nil
-		r.kept.Ended = r.ended
+	if r.pool == nil {
+		return r.kept
 	}
+	r.kept.Ops, r.kept.Ended = r.pool.ops, r.ended
+	if !r.shared {
+		r.kept.Ops = r.pool.leave()
+		pools.Put(r.pool)
+	}
+	r.pool = nil
 	return r.kept
 }
 
@@ -78,12 +87,10 @@ func (r *Recorder) Value() *Value {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.values) == 0 {
-		r.values = make([]Value, 32)
+	if r.pool == nil { // the history was taken
+		return &Value{}
 	}
-	v := &r.values[0]
-	r.values = r.values[1:]
-	return v
+	return r.pool.value()
 }
 
 // Observe registers f to be called with each operation, in order, before Record
@@ -139,8 +146,8 @@ func (r *Recorder) record(op Op, now time.Duration) Op {
 	r.ended = op.endsHistory()
 	r.next++
 	switch {
-	case r.room != nil:
-		*r.room = append(*r.room, op)
+	case r.pool != nil:
+		r.pool.ops = append(r.pool.ops, op)
 	case r.kept != nil:
 		panic("history: an operation is recorded after the history was taken")
 	case r.err == nil:

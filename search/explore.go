@@ -138,12 +138,14 @@ type exploration struct {
 
 // work tries one schedule after the other.
 func (s *exploration) work(ctx context.Context) {
+	pool := campaign.NewPool()
+	defer pool.Close()
 	for {
 		i, scenario, ok := s.take(ctx)
 		if !ok {
 			return
 		}
-		t, err := s.e.try(s.outer, s.e.Shard.number(i), scenario)
+		t, err := s.e.try(s.outer, pool, s.e.Shard.number(i), scenario)
 		if s.outer.Err() != nil && t != nil && !t.whole() {
 			return // it was interrupted, and does not count
 		}
@@ -231,11 +233,11 @@ func (s *exploration) show(end <-chan struct{}, began time.Time) {
 	}
 }
 
-// try runs and judges schedule i of a base.
-func (e *ExploreOptions) try(ctx context.Context, i int, scenario campaign.Scenario) (*trial, error) {
+// try runs and judges schedule i of a base, in the memory of the worker's schedule before.
+func (e *ExploreOptions) try(ctx context.Context, pool *campaign.Pool, i int, scenario campaign.Scenario) (*trial, error) {
 	run := e.Run
 	scenario.Driver = run.driver()
-	h, r, err := run.judged(ctx, scenario, campaign.PropertiesOf(e.Base.Properties)...)
+	h, r, err := run.judged(ctx, pool, scenario, campaign.PropertiesOf(e.Base.Properties)...)
 	if err != nil {
 		return nil, &campaign.HarnessError{Err: fmt.Errorf("schedule %d of seed %d: %w", i, e.Base.Seed, err)}
 	}
@@ -265,14 +267,15 @@ func (run Runner) driver() string {
 
 // simulateAndJudge runs a scenario in the simulator and judges it, by some properties or by all.
 func simulateAndJudge(ctx context.Context, s campaign.Scenario, by ...checker.Property) (*history.History, *campaign.Result, error) {
-	return Runner(nil).judged(ctx, s, by...)
+	return Runner(nil).judged(ctx, nil, s, by...)
 }
 
-// judged runs a scenario and judges it, by some properties or by all.
-func (run Runner) judged(ctx context.Context, s campaign.Scenario, by ...checker.Property) (*history.History, *campaign.Result, error) {
+// judged runs a scenario and judges it, by some properties or by all. With a pool, the next run of the
+// simulator ends the use of the history.
+func (run Runner) judged(ctx context.Context, pool *campaign.Pool, s campaign.Scenario, by ...checker.Property) (*history.History, *campaign.Result, error) {
 	if run == nil {
 		run = func(ctx context.Context, s campaign.Scenario) (*history.History, error) {
-			return campaign.Simulate(ctx, s, campaign.SimulateOptions{})
+			return campaign.Simulate(ctx, s, campaign.SimulateOptions{Pool: pool})
 		}
 	}
 	h, err := run(ctx, s.WithRequirements())

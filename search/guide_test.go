@@ -190,7 +190,7 @@ func TestByCoverageReachesMoreSituations(t *testing.T) {
 				if err := s.Check(); err != nil {
 					t.Fatalf("schedule %d: %v", i, err)
 				}
-				done, err := e.try(t.Context(), i, s)
+				done, err := e.try(t.Context(), nil, i, s)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -31,7 +31,7 @@ var sampleSchedules = sync.OnceValues(func() ([]*trial, error) {
 	e := sampleExploration(48)
 	var all []*trial
 	for i := range e.Schedules {
-		t, err := e.try(context.Background(), i, Schedule(e.Base, i))
+		t, err := e.try(context.Background(), nil, i, Schedule(e.Base, i))
 		if err != nil {
 			return nil, err
 		}

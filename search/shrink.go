@@ -197,7 +197,7 @@ func (k *shrinker) start() error {
 				break
 			}
 			s.Seed = seed
-			again, r, err := k.how.Run.judged(k.ctx, s)
+			again, r, err := k.how.Run.judged(k.ctx, nil, s)
 			if err != nil {
 				return err
 			}
@@ -361,7 +361,7 @@ func (k *shrinker) sample(s campaign.Scenario, need int) (hits int, first sample
 			all.Go(func() {
 				c := s
 				c.Seed = seed
-				h, r, err := k.how.Run.judged(k.ctx, c, campaign.PropertiesOf(k.properties)...)
+				h, r, err := k.how.Run.judged(k.ctx, nil, c, campaign.PropertiesOf(k.properties)...)
 				if err == nil && k.ctx.Err() == nil { // otherwise it was interrupted, or is not a valid scenario
 					v, _ := r.FirstViolation(k.properties)
 					got[i] = sampleRun{seed, h, v}

@@ -316,8 +316,9 @@ func (w *Workload) each(clients []*client, f func(*client)) {
 	w.setPhase(s)
 	for _, c := range able {
 		w.runtime.Go(func() {
+			goroutine := w.goroutine()
 			c.calls.mu.Lock()
-			c.calls.goroutine = Goroutine()
+			c.calls.goroutine = goroutine
 			c.calls.mu.Unlock()
 			defer c.exit(s)
 			f(c)

@@ -34,6 +34,17 @@ func Goroutine() string {
 	return goroutineOf(string(room[:runtime.Stack(room[:], false)]))
 }
 
+// goroutine returns the name of the current goroutine. To find it takes a stack trace, so a runtime that
+// uses goroutines again remembers their names.
+func (w *Workload) goroutine() string {
+	if r, ok := w.runtime.(interface {
+		Goroutine(find func() string) string
+	}); ok {
+		return r.Goroutine(Goroutine)
+	}
+	return Goroutine()
+}
+
 func goroutineOf(stack string) string {
 	name, _, _ := strings.Cut(stack, " [")
 	return name

@@ -145,6 +145,16 @@ func (c *Client) asOwner(co *coroutine) *Client {
 // Go runs f concurrently with its caller, from this instant on.
 func (c *Client) Go(f func()) { c.world.spawn(c, f) }
 
+// Goroutine returns the name of the current coroutine's goroutine. It asks find for it once: a coroutine
+// stays on its goroutine, whatever it runs.
+func (c *Client) Goroutine(find func() string) string {
+	co := c.world.running("Goroutine")
+	if co.goroutine == "" {
+		co.goroutine = find()
+	}
+	return co.goroutine
+}
+
 // AfterFunc runs f, in a coroutine of its own, after d on the client's clock.
 func (c *Client) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	x := &call{f: f}

@@ -24,14 +24,7 @@ type Masters struct {
 	closed  bool
 	waiting []*coroutine // in Close
 	late    []int        // per master, releases that are repeated
-
-	messages []*message // free ones
-	asks     []*ask
 }
-
-// spare is how many free asks and messages are kept: enough for what a client has in flight at
-// a time, except for the hundreds of releases that it may repeat after masters were away.
-const spare = 64
 
 func newMasters(c *Cluster, client string) *Masters {
 	m := &Masters{cluster: c, client: c.world.ClientRuntime(client), links: c.linksOf(client), late: make([]int, len(c.masters))}
@@ -89,7 +82,7 @@ func (c *conversation) Ask(ctx context.Context, cmd protocol.Command, to []int, 
 
 // ask is one command to some masters, and the votes on it that the caller has not taken yet.
 type ask struct {
-	pool         *Masters
+	masters      *Masters
 	conversation *conversation // nil: a release that is repeated
 	cmd          protocol.Command
 	refs         int // number of messages, plus one for the caller that takes the votes
@@ -113,15 +106,12 @@ type ask struct {
 }
 
 func (m *Masters) ask() *ask {
-	var a *ask
-	if n := len(m.asks); n > 0 {
-		a, m.asks = m.asks[n-1], m.asks[:n-1]
-	} else {
-		a = &ask{pool: m}
-		a.seq = a.run
-		a.timer.event.do, a.timer.rings = &a.timer, a
+	a, ok := m.cluster.world.asks.take()
+	if !ok {
+		a = &ask{}
+		a.renew()
 	}
-	a.refs = 1
+	a.masters, a.refs = m, 1
 	return a
 }
 
@@ -136,14 +126,12 @@ func (a *ask) release() {
 	a.votes, a.taken, a.expected, a.late, a.conversation, a.ctx, a.to = a.votes[:0], 0, 0, nil, nil, nil, nil
 	a.enough, a.left, a.broke = false, false, nil
 	a.unanswers = a.unanswers[:0]
-	if len(a.pool.asks) < spare {
-		a.pool.asks = append(a.pool.asks, a)
-	}
+	a.masters.cluster.world.asks.put(a)
 }
 
 // run sends the commands and yields the votes.
 func (a *ask) run(yield func(protocol.Vote) bool) {
-	p := a.pool
+	p := a.masters
 	co := p.cluster.world.running("Ask")
 	co.owner = p.client
 	a.request.read(&a.cmd)
@@ -165,7 +153,7 @@ func (a *ask) run(yield func(protocol.Vote) bool) {
 
 // send sends the command to one master, or queues it after the conversation's earlier command.
 func (a *ask) send(i int) {
-	p := a.pool
+	p := a.masters
 	m := p.cluster.message(a, i)
 	p.pending++
 	m.place = int32(len(a.unanswers))
@@ -226,7 +214,7 @@ func (a *ask) done(m *message) {
 
 // take yields the votes as they arrive, until all have arrived or the context ends.
 func (a *ask) take(co *coroutine, yield func(protocol.Vote) bool) {
-	w := a.pool.cluster.world
+	w := a.masters.cluster.world
 	for ; a.expected > 0; a.expected-- {
 		for a.taken == len(a.votes) {
 			if ended(w, a.ctx) != nil {
@@ -259,7 +247,7 @@ func (a *ask) take(co *coroutine, yield func(protocol.Vote) bool) {
 
 // cast passes a vote on. It is the last act of an event.
 func (a *ask) cast(master int, n int64, err error, took time.Duration) {
-	p := a.pool
+	p := a.masters
 	p.pending--
 	c := a.conversation
 	observed := c != nil && c.observe != nil

@@ -27,6 +27,8 @@ type coroutine struct {
 	parked bool   // it waits, and was not told to continue
 	stack  string // the stack of its panic, if that began elsewhere
 
+	goroutine string // its name, once it was asked for
+
 	ctx        *Context // whose end wakes it; nil: none
 	other      stopper  // the same for a context of another type
 	prev, succ *coroutine
@@ -49,16 +51,28 @@ func (w *World) spawn(owner *Client, f func()) {
 	if n := len(w.idle); n > 0 {
 		c, w.idle = w.idle[n-1], w.idle[:n-1]
 	} else {
-		c = &coroutine{world: w, id: len(w.all) + 1}
+		c = w.newCoroutine()
+		c.world, c.id = w, len(w.all)+1
 		c.wake.do, c.wake.who = c, c.id
 		c.timer.event.do, c.timer.event.who, c.timer.sleeper = &c.timer, c.id, c
-		c.next, c.stop = iter.Pull(c.live)
 		w.all = append(w.all, c)
 	}
 	c.owner, c.run, c.born = owner, f, owner.started
 	owner.started++
 	c.waits, c.since, c.parked = "its turn to begin", w.now, true
 	c.wakeUp()
+}
+
+// newCoroutine returns one that runs nothing yet.
+func (w *World) newCoroutine() *coroutine {
+	if n := len(w.kept); n > 0 {
+		c := w.kept[n-1]
+		w.kept = w.kept[:n-1]
+		return c
+	}
+	c := &coroutine{}
+	c.next, c.stop = iter.Pull(c.live)
+	return c
 }
 
 // live runs one function after the other, and waits between them.

@@ -48,15 +48,12 @@ type message struct {
 }
 
 func (c *Cluster) message(a *ask, master int) *message {
-	p := a.pool
-	var m *message
-	if n := len(p.messages); n > 0 {
-		m, p.messages = p.messages[n-1], p.messages[:n-1]
-	} else {
+	m, ok := c.world.messages.take()
+	if !ok {
 		m = &message{}
-		m.event.do, m.timer.event.do, m.timer.rings = m, &m.timer, (*overdue)(m)
+		m.renew()
 	}
-	m.ask, m.master, m.link = a, int32(master), a.pool.links[master]
+	m.ask, m.master, m.link = a, int32(master), a.masters.links[master]
 	a.refs++
 	return m
 }
@@ -66,18 +63,16 @@ func (m *message) release() {
 	if !m.voted || m.travels {
 		return
 	}
-	a, p := m.ask, m.ask.pool
+	a, w := m.ask, m.link.world
 	if m.timed {
 		m.timer.end()
 	}
-	m.link.world.queue.cancel(&m.event)
+	w.queue.cancel(&m.event)
 	m.conn, m.after, m.err = nil, nil, nil
 	m.reply = reply{}
 	m.stage = greeting
 	m.voted, m.extra, m.byText, m.waits, m.held, m.delayed, m.reset, m.timed = false, false, false, false, false, false, false, false
-	if len(p.messages) < spare {
-		p.messages = append(p.messages, m)
-	}
+	w.messages.put(m)
 	a.release()
 }
 
@@ -85,7 +80,7 @@ func (m *message) release() {
 func (m *message) start() {
 	l := m.link
 	m.began = l.client.clock.read(l.world.now)
-	if m.ask.pool.closed {
+	if m.ask.masters.closed {
 		m.fail(&l.master.failures.closed)
 		return
 	}

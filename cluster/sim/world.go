@@ -36,6 +36,10 @@ type World struct {
 	living   int        // coroutines that run something
 	all      []*coroutine
 	idle     []*coroutine // that have nothing to run
+	kept     []*coroutine // from the pool, until they are used, and for it at the end
+	keeps    bool         // the coroutines are for a pool
+	messages freeList[*message]
+	asks     freeList[*ask]
 	failure  error
 	began    bool
 	over     bool // everything is being unwound
@@ -56,9 +60,14 @@ func NewWorld(seed uint64) *World { return NewWorldOf(seed, NewRandom(seed)) }
 
 // NewWorldOf makes a world whose choices c makes. The seed only names the run in reports.
 func NewWorldOf(seed uint64, c Choices) *World {
-	w := &World{seed: seed, choices: c, clients: map[string]*Client{}}
-	w.root = newClient(w, "")
+	w := &World{}
+	w.init(seed, c)
 	return w
+}
+
+func (w *World) init(seed uint64, c Choices) {
+	w.seed, w.choices, w.clients = seed, c, map[string]*Client{}
+	w.root = newClient(w, "")
 }
 
 // Seed returns the seed of the world.
@@ -210,13 +219,22 @@ func (w *World) stuck(kind error) *Stuck {
 	return s
 }
 
-// unwind ends every coroutine, the youngest first.
+// unwind ends every coroutine, the youngest first. Those that have nothing to run are kept for the
+// pool, if there is one.
 func (w *World) unwind() {
 	w.over = true
 	for _, c := range slices.Backward(w.all) {
+		if w.keeps && c.run == nil {
+			continue
+		}
 		w.current = c
 		c.stop()
 	}
 	w.current = nil
-	w.all, w.idle = nil, nil
+	if w.keeps {
+		w.kept = append(w.kept, w.idle...)
+	}
+	clear(w.all)
+	clear(w.idle)
+	w.all, w.idle = w.all[:0], w.idle[:0]
 }

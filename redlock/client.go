@@ -181,39 +181,40 @@ func (c *Client) persist(ctx, parent context.Context, key string, ticket *ticket
 	}
 }
 
-// alert receives the releases of a key for a Lock that waits for it. A release wakes only a
-// few of the waiters in all processes: if all made an attempt at once, their SETs would
-// split the votes.
+// alert receives the releases of a key for a Lock that waits for it. A release makes only a
+// few of the waiters in all processes try, one after the other: if all made an attempt at
+// once, their SETs would split the votes.
 type alert struct {
-	id uint64 // random
+	runtime protocol.Runtime
+	id      uint64 // random
 
-	mu      sync.Mutex
-	pending bool                    // a release has selected this waiter since its last attempt
-	rank    int                     // position among the waiters, at the latest release
-	others  int                     // number of waiters, at the latest release
-	woken   int                     // the attempt before the latest wake-up
-	latest  string                  // the token of the latest release
-	wake    context.CancelCauseFunc // ends the wait; nil: the Lock is not waiting
+	mu     sync.Mutex
+	at     time.Time               // when to try because of the latest release; zero: other waiters try
+	others int                     // number of waiters, at the latest release
+	woken  int                     // the attempt before the latest one that a release caused
+	latest string                  // the token of the latest release
+	wake   context.CancelCauseFunc // makes wait read at again; nil: the Lock is not waiting
 }
 
 func newAlert(r protocol.Runtime) *alert {
 	var b [8]byte
 	r.Read(b[:])
-	return &alert{id: binary.LittleEndian.Uint64(b[:])}
+	return &alert{runtime: r, id: binary.LittleEndian.Uint64(b[:])}
 }
 
 const (
-	// wakeMost is the average number of waiters that a release wakes, one wakeApart after
-	// the other.
-	wakeMost  = 4
-	wakeApart = 2 * time.Millisecond
+	// wakeMost is the number of turns after a release, wakeApart after one another. On
+	// average one waiter has each turn. The second and the later ones are for the case that
+	// nobody has the first: the next release cancels them.
+	wakeMost  = 3
+	wakeApart = 10 * time.Millisecond
+	// wakeJitter bounds the random delay of a turn, in case that several waiters have it.
+	wakeJitter = time.Millisecond
 	// pollApart is the average time between two polls of all waiters together. They poll
-	// because all that a release wakes may have gone, and because messages can be lost.
+	// because nobody may have a turn, and because messages can be lost.
 	pollApart = 25 * time.Millisecond
 	// fastPolls is the number of attempts after a wake-up before polls become slower.
 	fastPolls = 2
-	// wakeJitter bounds the random delay of a waiter that was woken.
-	wakeJitter = 2 * time.Millisecond
 )
 
 // release notes a release. It is called once for each master that announces it.
@@ -223,16 +224,17 @@ func (a *alert) release(r protocol.Released) {
 	if r.Token != "" && r.Token == a.latest {
 		return
 	}
-	a.latest, a.others = r.Token, r.Waiters
+	// The hash differs for each waiter and each release, so the waiters take turns.
 	h := fnv.New64a()
 	_ = binary.Write(h, binary.LittleEndian, a.id)
 	h.Write([]byte(r.Token))
-	// The hash differs for each waiter and each release, so the waiters take turns.
-	if a.rank = int(mix(h.Sum64()) % uint64(max(r.Waiters, 1))); a.rank >= wakeMost {
-		return
+	hash := mix(h.Sum64())
+	before := a.at
+	a.latest, a.others, a.at = r.Token, r.Waiters, time.Time{}
+	if turn := hash % uint64(max(r.Waiters, 1)); turn < wakeMost {
+		a.at = a.runtime.Now().Add(time.Duration(turn)*wakeApart + time.Duration(hash>>32)%wakeJitter)
 	}
-	a.pending = true
-	if a.wake != nil {
+	if a.wake != nil && a.at != before {
 		a.wake(errReleaseHeard)
 	}
 }
@@ -244,38 +246,39 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// wait returns after the delay between two attempts, or earlier if a release selects this
-// waiter.
+// wait returns after the delay between two attempts, or earlier if it is this waiter's turn
+// after a release.
 func (a *alert) wait(ctx context.Context, number int, s *settings) error {
-	listening, wake := s.runtime.WithCancelCause(ctx)
-	defer wake(nil)
 	a.mu.Lock()
-	a.wake = wake
-	pending, woken, others := a.pending, a.woken, a.others
-	a.mu.Unlock()
-	err := errReleaseHeard
-	if !pending {
-		// A waiter that is notified of releases can poll less often.
-		poll := s.delay(number) << min(max(number-woken-fastPolls, 0), 3)
-		if number-woken > fastPolls {
-			poll = max(poll, time.Duration(others)*pollApart)
+	defer a.mu.Unlock()
+	// A waiter that is notified of releases can poll less often.
+	poll := s.delay(number) << min(max(number-a.woken-fastPolls, 0), 3)
+	if number-a.woken > fastPolls {
+		poll = max(poll, time.Duration(a.others)*pollApart)
+	}
+	pollAt := a.runtime.Now().Add(poll)
+	for err := errReleaseHeard; err == errReleaseHeard; {
+		until := pollAt
+		if !a.at.IsZero() && a.at.Before(until) {
+			until = a.at
 		}
-		err = s.runtime.Sleep(listening, poll)
-	}
-	if err == errReleaseHeard { // other waiters were woken, too: each has a time of its own
-		a.mu.Lock()
-		inTurn := time.Duration(a.rank) * wakeApart
-		a.woken = number
+		listening, wake := a.runtime.WithCancelCause(ctx)
+		a.wake = wake
 		a.mu.Unlock()
-		err = s.runtime.Sleep(ctx, inTurn+between(s.runtime, 0, min(s.retryMin, wakeJitter)))
+		err = a.runtime.Sleep(listening, max(until.Sub(a.runtime.Now()), 0))
+		wake(nil)
+		a.mu.Lock()
+		if a.wake = nil; err != nil && err != errReleaseHeard {
+			return err
+		}
 	}
-	a.mu.Lock()
-	a.wake, a.pending = nil, false
-	a.mu.Unlock()
-	return err
+	if !a.at.IsZero() && !a.runtime.Now().Before(a.at) {
+		a.at, a.woken = time.Time{}, number
+	}
+	return nil
 }
 
-// errReleaseHeard ends a wait because a release has selected the waiter.
+// errReleaseHeard ends a sleep of wait because of a release.
 var errReleaseHeard = errors.New("the lock was released")
 
 // errNotTried is the Kind of a call whose context had ended before it began.

@@ -3,6 +3,7 @@ package redlock_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -184,6 +185,21 @@ type listening struct {
 	n     int
 }
 
+// newListening makes fake masters that announce releases.
+func newListening(n int) *listening {
+	m := &listening{fakeMasters: newFakeMasters(n), heard: map[string]map[int]func(protocol.Released){}}
+	m.applied = func(_ int, cmd protocol.Command, reply int64, _ bool) {
+		if cmd.Kind == redlock.Release && reply == 1 && len(cmd.Args) == 2 {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			for _, heard := range m.heard[cmd.Key] {
+				heard(protocol.Released{Token: cmd.Token, Waiters: len(m.heard[cmd.Key])})
+			}
+		}
+	}
+	return m
+}
+
 func (l *listening) Listen(key string, heard func(protocol.Released)) func() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -204,18 +220,9 @@ func (l *listening) Listen(key string, heard func(protocol.Released)) func() {
 // goes on asking.
 func TestWakeups(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := &listening{fakeMasters: newFakeMasters(3), heard: map[string]map[int]func(protocol.Released){}}
+		m := newListening(3)
 		var commands atomic.Int64
 		m.asked = func(protocol.Command, []int) { commands.Add(1) }
-		m.applied = func(_ int, cmd protocol.Command, reply int64, _ bool) {
-			if cmd.Kind == redlock.Release && reply == 1 && len(cmd.Args) == 2 {
-				m.mu.Lock()
-				defer m.mu.Unlock()
-				for _, heard := range m.heard[cmd.Key] {
-					heard(protocol.Released{Token: cmd.Token, Waiters: len(m.heard[cmd.Key])})
-				}
-			}
-		}
 		holder, waiter := open(t, m, redlock.WithWakeups(), redlock.WithTTL(time.Minute)), open(t, m, redlock.WithWakeups())
 		lease, err := holder.Lock(t.Context(), "k")
 		if err != nil {
@@ -247,6 +254,60 @@ func TestWakeups(t *testing.T) {
 			t.Error("somebody still listens")
 		}
 	})
+}
+
+// TestWakeupsGrantNoLess: many processes want one key, hold it for 5 ms and want it again.
+func TestWakeupsGrantNoLess(t *testing.T) {
+	for _, processes := range []int{50, 200} {
+		run := func(opts ...redlock.Option) (grants, attempts int) {
+			bubble(t, func(t *testing.T) {
+				m := newListening(5)
+				var granted, attempted atomic.Int64
+				m.asked = func(cmd protocol.Command, _ []int) {
+					if cmd.Kind == redlock.Set {
+						attempted.Add(1)
+					}
+				}
+				m.fate = func(int, protocol.Command) fate {
+					return fate{arrives: 100*time.Microsecond + rand.N(400*time.Microsecond), returns: 100 * time.Microsecond}
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
+				defer cancel()
+				var wg sync.WaitGroup
+				for range processes {
+					c := open(t, m, opts...)
+					wg.Go(func() {
+						for {
+							lease, err := c.Lock(ctx, "k")
+							if err != nil {
+								return
+							}
+							granted.Add(1)
+							time.Sleep(5 * time.Millisecond)
+							if err := lease.Unlock(context.Background()); err != nil {
+								t.Error(err)
+							}
+						}
+					})
+				}
+				wg.Wait()
+				grants, attempts = int(granted.Load()), int(attempted.Load())
+			})
+			return grants, attempts
+		}
+		without, polls := run()
+		with, attempts := run(redlock.WithWakeups())
+		t.Logf("%d processes: %d grants in %d attempts without wake-ups, %d in %d with them", processes, without, polls, with, attempts)
+		// Without wake-ups nearly all grants are to the process that has just released, which
+		// needs no hand-off: with them, hand-offs may cost a twentieth.
+		if with*20 < without*19 {
+			t.Errorf("%d processes: %d grants with wake-ups, %d without", processes, with, without)
+		}
+		// Failed attempts cost the masters commands, and split the votes of the others.
+		if attempts > 5*with {
+			t.Errorf("%d processes: %d attempts for %d grants with wake-ups", processes, attempts, with)
+		}
+	}
 }
 
 // An idle waiter costs each master at most 20 commands a second.

@@ -3,7 +3,6 @@ package redlock
 import (
 	"os"
 	"runtime"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,6 +32,7 @@ type batcher struct {
 	queue   []*pendingCommand
 	calls   []*pipelineCall            // in flight
 	spare   *pipelineCall              // has ended; the next pipeline reuses its memory
+	flying  [slots]int                 // number of commands in flight, by a hash of their key
 	begun   uint64                     // number of pipelines that have begun
 	workers int                        // goroutines that send pipelines
 	parked  int                        // workers that wait for wake
@@ -54,6 +54,8 @@ const (
 	slowFor = time.Second / 4
 	// callsMost is the greatest number of pipelines in flight.
 	callsMost = 8
+	// slots is the size of batcher.flying. Keys that share a slot only wait for each other.
+	slots = 1 << 14
 )
 
 // submit queues a command and wakes a worker, or fails the command at once if the master is
@@ -188,28 +190,15 @@ func (b *batcher) next() *pipelineCall {
 	}
 	b.begun++
 	call.number, call.byText, call.began = b.begun, b.byText, b.masters.now()
-	overlaps := b.slow.Load()
-	if overlaps {
-		for _, other := range b.calls {
-			if other.keys == nil {
-				b.spare = call
-				return nil // it began without a set of keys: wait for its end
-			}
-		}
-		call.keys = keySets.Get().(*keySet)
-	}
 	keep := b.queue[:0]
 	for _, c := range b.queue {
 		switch {
 		case c.state == voted && !c.late: // its time has passed: it is not sent
 		case c.exchange().withdrawn && stores(c.batch.cmd.Kind) && c.state == queued:
 			b.vote(c, 0, os.ErrDeadlineExceeded)
-		case overlaps && b.busy(c.batch.hash):
+		case b.flying[c.batch.slot] > 0:
 			keep = append(keep, c)
 		default:
-			if overlaps {
-				call.keys.add(c.batch.hash)
-			}
 			call.add(c)
 		}
 	}
@@ -222,10 +211,14 @@ func (b *batcher) next() *pipelineCall {
 	}
 	call.hello = b.greeting()
 	b.calls = append(b.calls, call)
+	b.fly(call, 1)
 	return call
 }
 
-// busy says whether a pipeline in flight has a command about a key. The caller holds mu.
-func (b *batcher) busy(hash uint32) bool {
-	return slices.ContainsFunc(b.calls, func(call *pipelineCall) bool { return call.keys.has(hash) })
+// fly counts the commands of a pipeline in flight by the slots of their keys. The caller
+// holds mu.
+func (b *batcher) fly(call *pipelineCall, change int) {
+	for _, c := range call.commands {
+		b.flying[c.batch.slot] += change
+	}
 }

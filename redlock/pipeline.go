@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,20 +17,11 @@ type pipelineCall struct {
 	began     time.Duration
 	shared    []shared         // releases that share a script; they are sent first
 	byText    bool             // the script is sent as text
-	keys      *keySet          // the keys of its commands, if pipelines overlap
 	hello     *redis.StatusCmd // INFO, to identify the server; nil if that is not necessary
 	abandoned bool             // its connection hangs, and the master answers on another one
 	refused   error            // the first error reply of Redis
 	graced    bool             // its deadline was prolonged by graceFor
 }
-
-// keySet is a set of hashes of keys. A collision only makes a command wait.
-type keySet [256]uint64
-
-func (s *keySet) add(hash uint32)      { s[hash/64%256] |= 1 << (hash % 64) }
-func (s *keySet) has(hash uint32) bool { return s[hash/64%256]&(1<<(hash%64)) != 0 }
-
-var keySets = sync.Pool{New: func() any { return new(keySet) }}
 
 // add adds a command to a pipeline.
 func (call *pipelineCall) add(c *pendingCommand) {
@@ -62,10 +52,6 @@ func (call *pipelineCall) reset() {
 	clear(call.sent)
 	for i := range call.shared {
 		call.shared[i].reset()
-	}
-	if call.keys != nil {
-		clear(call.keys[:])
-		keySets.Put(call.keys)
 	}
 	*call = pipelineCall{commands: call.commands[:0], singles: call.singles[:0], sent: call.sent[:0], shared: call.shared[:0]}
 }

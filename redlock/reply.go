@@ -15,6 +15,7 @@ import (
 func (b *batcher) finish(call *pipelineCall, replicas *redis.StatusCmd) {
 	if i := slices.Index(b.calls, call); i >= 0 {
 		b.calls = slices.Delete(b.calls, i, i+1)
+		b.fly(call, -1)
 	} else {
 		b.abandoned--
 	}
@@ -38,7 +39,7 @@ func (b *batcher) finish(call *pipelineCall, replicas *redis.StatusCmd) {
 		}
 	}
 	for _, c := range call.singles {
-		reply, err := result(c.StatusCmd, call.refused)
+		reply, err := result(&c.StatusCmd, call.refused)
 		if err != nil && failure == nil {
 			failure = err
 		}

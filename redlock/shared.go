@@ -61,14 +61,14 @@ func (s *shared) encode(ctx context.Context, byText bool) redis.Cmder {
 	for i, c := range s.commands {
 		args[3+i], args[3+n+i] = c.batch.key, c.batch.token
 	}
-	s.cmd = &pendingCommand{StatusCmd: redis.NewStatusCmd(ctx, args...)}
+	s.cmd = &pendingCommand{StatusCmd: *redis.NewStatusCmd(ctx, args...)}
 	return s.cmd
 }
 
 // result returns the reply to one of the releases.
 func (s *shared) result(i int, refused error) (int64, error) {
 	if len(s.commands) == 1 {
-		return result(s.cmd.StatusCmd, refused)
+		return result(&s.cmd.StatusCmd, refused)
 	}
 	text, err := s.cmd.Result()
 	switch {

@@ -14,8 +14,8 @@ import (
 )
 
 // subscriber receives the releases that masters publish. For one key, all clients subscribe
-// to the same listenOn masters: every message costs time in every waiter, and a waiter that
-// misses a message polls. There is one subscription per master, on a connection of its own,
+// to the same master: every message costs time in every waiter, and a waiter that misses a
+// message polls. There is one subscription per master, on a connection of its own,
 // which go-redis restores if it breaks.
 type subscriber struct {
 	masters *redisMasters
@@ -40,8 +40,6 @@ type subscription struct {
 const (
 	// keepFor is how long a subscription to a channel lasts after its last listener.
 	keepFor = 2 * time.Second
-	// listenOn is the number of masters to subscribe to for a key.
-	listenOn = 1
 	// subscribeFor is the timeout for SUBSCRIBE and UNSUBSCRIBE.
 	subscribeFor = 5 * time.Second
 )
@@ -72,23 +70,20 @@ func (m *redisMasters) Listen(key string, heard func(protocol.Released)) (stop f
 	}
 }
 
-// want makes the masters of a channel subscribe to it, or unsubscribe from it. The caller
+// want makes the master of a channel subscribe to it, or unsubscribe from it. The caller
 // holds s.mu.
 func (s *subscriber) want(name string, subscribed bool) {
-	n := len(s.masters.clients)
 	hash := fnv.New32a()
 	hash.Write([]byte(name))
-	for k := range min(listenOn, n) {
-		i := (int(hash.Sum32()>>1) + k) % n
-		if s.subscriptions[i] == nil {
-			s.start(i, s.masters.clients[i])
-		}
-		x := s.subscriptions[i]
-		x.wanted[name] = subscribed
-		select {
-		case x.work <- struct{}{}:
-		default:
-		}
+	i := int(hash.Sum32()>>1) % len(s.masters.clients)
+	if s.subscriptions[i] == nil {
+		s.start(i, s.masters.clients[i])
+	}
+	x := s.subscriptions[i]
+	x.wanted[name] = subscribed
+	select {
+	case x.work <- struct{}{}:
+	default:
 	}
 }
 

@@ -214,7 +214,7 @@ func (b *batcher) ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeFor)
 	defer cancel()
 	pipe := b.client.Pipeline()
-	ping := &pendingCommand{StatusCmd: redis.NewStatusCmd(ctx, "ping")}
+	ping := &pendingCommand{StatusCmd: *redis.NewStatusCmd(ctx, "ping")}
 	hello := redis.NewStatusCmd(ctx, "info", "server")
 	_ = pipe.Process(ctx, ping)
 	_ = pipe.Process(ctx, hello)
@@ -270,6 +270,7 @@ func (b *batcher) resume(now time.Duration) {
 	b.state, b.cause, b.heard, b.connected, b.greeted, b.changed = up, nil, now, true, false, true
 	for _, call := range b.calls {
 		call.abandoned = true
+		b.fly(call, -1)
 		b.abandoned++
 		b.workers--
 		for _, c := range call.commands {

@@ -25,7 +25,7 @@ type voteBatch struct {
 	need, without int
 	wake          chan struct{} // from newWake
 
-	hash       uint32 // of the key
+	slot       int    // of the key, in batcher.flying
 	key, token any    // those of cmd as arguments for go-redis
 	set        [6]any // memory for the arguments of most commands
 
@@ -61,7 +61,7 @@ func newVoteBatch(s *session, cmd *protocol.Command, to []int, timeout time.Dura
 	if v.key, v.token = s.key, s.token; cmd.Key != s.name.key || cmd.Token != s.name.token {
 		v.key, v.token = cmd.Key, cmd.Token
 	}
-	v.hash = uint32(maphash.String(hashSeed, cmd.Key))
+	v.slot = int(maphash.String(hashSeed, cmd.Key) % slots)
 	if v.commands, v.votes = v.room[:], v.arrived[:0]; all > roomFor {
 		v.commands = make([]pendingCommand, all)
 	}
@@ -82,7 +82,7 @@ func newVoteBatch(s *session, cmd *protocol.Command, to []int, timeout time.Dura
 // It is a go-redis command whose reply must be a line or a string, so that a deeply nested
 // reply cannot exhaust the stack. NoRetry keeps go-redis from sending it twice.
 type pendingCommand struct {
-	*redis.StatusCmd
+	redis.StatusCmd
 	batch  *voteBatch
 	master int
 	state  commandState
@@ -124,7 +124,7 @@ func (c *pendingCommand) encode() {
 	}
 	args := v.args[form]
 	v.mu.Unlock()
-	c.StatusCmd = redis.NewStatusCmd(context.Background(), args...)
+	c.StatusCmd = *redis.NewStatusCmd(context.Background(), args...)
 }
 
 // arguments returns the command as it is sent to Redis.

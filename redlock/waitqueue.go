@@ -3,6 +3,7 @@ package redlock
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -99,13 +100,9 @@ func (c *Client) newQueue(key string) *ticket {
 	if len(c.queues) >= c.sweepAt {
 		c.sweepQueues()
 	}
-	both := &struct { // one allocation
-		waitQueue
-		ticket
-	}{ticket: ticket{client: c, key: key}}
-	both.waitQueue.ticket = &both.ticket
-	c.queues[key] = &both.waitQueue
-	return &both.ticket
+	t := &ticket{client: c, key: key}
+	c.queues[key] = &waitQueue{ticket: t}
+	return t
 }
 
 // minSweep is the least number of queues at which sweepQueues runs.
@@ -160,12 +157,7 @@ func (t *ticket) leave() {
 	c.mu.Lock()
 	woken := t.woken
 	if q := c.queues[t.key]; q != nil && !woken {
-		for i, x := range q.waiting {
-			if x == t {
-				q.waiting = append(q.waiting[:i], q.waiting[i+1:]...)
-				break
-			}
-		}
+		q.waiting = slices.DeleteFunc(q.waiting, func(x *ticket) bool { return x == t })
 	}
 	c.mu.Unlock()
 	if woken {

@@ -62,9 +62,8 @@ found, 2 it is not.`,
 			if e.TimeLimit < 0 || e.MaxStates < 0 || e.Workers < 0 {
 				return usageError{errors.New("--time-limit, --max-states and --workers must not be negative")}
 			}
-			var p *campaign.Problem
-			if err := b.Check(); errors.As(err, &p) {
-				return usageError{fmt.Errorf("--%s: %s", strings.ReplaceAll(p.Field, "_", "-"), p.Says)}
+			if err := b.Check(); err != nil {
+				return flagProblem(err)
 			}
 			if shard != "" || out != "" {
 				return exhaustShard(cmd.Context(), e, shard, out)

@@ -177,7 +177,7 @@ func exhaustShard(ctx context.Context, e exhaust.Options, shard, out string) err
 	e.Shard = s
 	part, err := exhaust.NewPart(e)
 	if err != nil {
-		return err
+		return flagProblem(err)
 	}
 	return batchShard(part, s, from, out, func(units []string) (bool, error) {
 		if before, begun := part.Done[units[0]]; begun {

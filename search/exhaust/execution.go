@@ -145,7 +145,10 @@ func (x *execution) choose(n int, what byte, costs bool) int {
 	}
 	choice := uint8(0)
 	if depth := len(x.taken); depth < len(x.path) {
-		choice = x.path[depth]
+		if choice = x.path[depth]; int(choice) >= n {
+			x.world.Stop(errNotAgain)
+			return 0
+		}
 	} else if x.draw != nil {
 		choice = uint8(x.draw(n, costs))
 	} else {

@@ -108,7 +108,7 @@ func TestCallThatFailsInOneShard(t *testing.T) {
 					}
 				}}, err
 			}})
-			e := Options{Bounds: DefaultBounds(), Prefixes: 2}
+			e := Options{Bounds: DefaultBounds(), Prefixes: 4}
 			e.Bounds.Lock, e.Bounds.Persistence, e.Bounds.Masters = "redlock-that-fails", "always", 1
 			whole, err := Run(t.Context(), e)
 			if err != nil {

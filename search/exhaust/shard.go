@@ -66,6 +66,9 @@ func NewPart(e Options) (*Part, error) {
 	if err != nil {
 		return nil, err
 	}
+	if e.Shard.Count > s.Prefixes {
+		return nil, &campaign.Problem{Field: "shard", Says: fmt.Sprintf("%d shards are too many: a search is divided among at most %d", e.Shard.Count, s.Prefixes)}
+	}
 	bounds, err := json.Marshal(e.Bounds)
 	if err != nil {
 		return nil, &campaign.HarnessError{Err: err}

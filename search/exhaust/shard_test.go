@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"lockpick/campaign"
 	"lockpick/checker"
 	"lockpick/internal/racetest"
 	"lockpick/search"
@@ -149,7 +150,7 @@ func samples() []*sample {
 		func(b *Bounds) { b.Masters, b.Lock, b.MaxFaults = 2, "textbook", 0 },
 		func(b *Bounds) { b.Masters, b.Faults, b.Horizon, b.TTL = 2, []string{"clock"}, 8, 8 },
 	} {
-		s := &sample{Options: Options{Bounds: DefaultBounds(), Prefixes: 12, Workers: 1}, parts: map[string]*Part{}}
+		s := &sample{Options: Options{Bounds: DefaultBounds(), Prefixes: 16, Workers: 1}, parts: map[string]*Part{}}
 		change(&s.Bounds)
 		var once sync.Once
 		var x *Result
@@ -315,7 +316,7 @@ func TestPartsOfOtherSearchesAreRefused(t *testing.T) {
 	}
 	for says, p := range map[string]*Part{
 		`another command: "lockpick exhaust --lock=textbook --masters=2 --max-faults=0 --stagger=1"`: anew(func(e *Options) { e.Bounds.Stagger = 1 }),
-		"another number of prefixes":  anew(func(e *Options) { e.Prefixes = 13 }),
+		"another number of prefixes":  anew(func(e *Options) { e.Prefixes = 17 }),
 		"the number of shards 3":      anew(func(e *Options) { e.Shard.Count = 3 }),
 		"the version of Lockpick v0":  changed(func(_ *Options, p *Part) { p.Lockpick = "v0" }),
 		"not those of the command":    changed(func(_ *Options, p *Part) { p.Of["command"] = "lockpick exhaust" }),
@@ -337,6 +338,32 @@ func TestPartsOfOtherSearchesAreRefused(t *testing.T) {
 	e.Shard = one
 	if err := RunShard(t.Context(), e, cut); !errors.Is(err, search.ErrParts) {
 		t.Errorf("a damaged part is resumed: %v", err)
+	}
+}
+
+// TestPathThatDoesNotExist: a part with a counterexample that nobody can have found is an error,
+// and convicts no lock.
+func TestPathThatDoesNotExist(t *testing.T) {
+	racetest.Exclude(t, "it simulates many schedules")
+	s := samples()[2]
+	for _, path := range [][]uint8{nil, {0}, {200}, bytes.Repeat([]byte{1}, 1000)} {
+		p := reread(t, s.part(t, search.Shard{Index: 1, Count: 1}, 0))
+		share := p.Done["1"]
+		share.Found.Path = path
+		p.Done["1"] = share
+		x, err := Merged(p)
+		var harness *campaign.HarnessError
+		if !errors.As(err, &harness) || x.Verdict == checker.Violated {
+			t.Errorf("%v: %v", path, err)
+		}
+	}
+}
+
+func TestMoreShardsThanPrefixesAreRefused(t *testing.T) {
+	_, err := NewPart(Options{Bounds: DefaultBounds(), Shard: search.Shard{Index: 1, Count: DefaultPrefixes + 1}})
+	var p *campaign.Problem
+	if !errors.As(err, &p) || p.Field != "shard" {
+		t.Error(err)
 	}
 }
 

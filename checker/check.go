@@ -82,21 +82,6 @@ func checkPacked(h *history.Packed, second func([]history.Op) linearizability, b
 	return rep
 }
 
-// judges decide the properties. A judge returns nil if the run did not exercise its property.
-// Mutual exclusion has two judges.
-var judges = map[Property]func(*run) *judgement{
-	UniqueTokens: (*run).uniqueTokens, Quorum: (*run).quorumOfYes,
-	KeyLifetime: (*run).keyLifetime, OwnKeys: (*run).ownKeys, MinValidity: (*run).minValidity,
-	DeadOnArrival:   (*run).deadArrivals,
-	BeliefExclusion: (*run).beliefExclusion, Told: (*run).told,
-	NoStaleWrite: (*run).noStaleWrite, FencedWrites: (*run).fencedWrites, NoLostUpdate: (*run).noLostUpdate, FencingMonotone: (*run).fencingMonotone,
-	Extension: (*run).extension, Continuity: (*run).continuity,
-	DeadlockFree: (*run).deadlockFree, HolderLoss: (*run).holderLoss,
-	Availability: (*run).availability, MinorityFailure: (*run).minorityFailure, Progress: (*run).progress, QuorumGranted: (*run).quorumGranted,
-	OrphanKeys: (*run).orphanKeys, GhostKeys: (*run).ghostKeys,
-	Returns: (*run).returns, NoCrash: (*run).noCrash,
-}
-
 // run is a history with the derived data that several properties need.
 type run struct {
 	h           *history.Packed

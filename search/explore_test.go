@@ -21,40 +21,6 @@ import (
 	"lockpick/nemesis"
 )
 
-// hunt is a bug that explore has to find, and what it may shrink to.
-type hunt struct {
-	name   string
-	within int // schedules
-	change func(*campaign.Scenario)
-}
-
-// hunts are bugs of a system (the first three) and of locks.
-var hunts = []hunt{
-	{"restart without persistence", 20, func(s *campaign.Scenario) {}},
-	{"a clock that jumps", 20, func(s *campaign.Scenario) {
-		s.Persistence, s.Faults, s.Clock = "always", []string{"clock"}, "+60s"
-	}},
-	{"a restart delay below the TTL", 20, func(s *campaign.Scenario) {
-		s.Faults, s.RestartDelay = []string{"kill", "partition"}, time.Second
-	}},
-	{"no drift allowance with fast masters", 300, func(s *campaign.Scenario) {
-		s.Lock, s.Persistence, s.Faults, s.Clock = "redlock-no-drift", "always", []string{"clock", "client-pause"}, "x1.01"
-	}},
-	{"a quorum of N/2 with N = 4", 20, func(s *campaign.Scenario) {
-		s.Lock, s.Masters, s.Persistence, s.Faults = "redlock-quorum-half", 4, "always", nil
-	}},
-	{"one token for all retries", 50, func(s *campaign.Scenario) {
-		s.Lock, s.Persistence, s.Faults = "redlock-one-token", "always", []string{"slow", "partition", "pause"}
-	}},
-}
-
-func base(change func(*campaign.Scenario)) campaign.Scenario {
-	s := campaign.Defaults()
-	s.Driver = campaign.Sim
-	change(&s)
-	return s
-}
-
 func mustExplore(t *testing.T, e ExploreOptions) *ExploreResult {
 	t.Helper()
 	x, err := Explore(t.Context(), e)
@@ -62,123 +28,6 @@ func mustExplore(t *testing.T, e ExploreOptions) *ExploreResult {
 		t.Fatal(err)
 	}
 	return x
-}
-
-// mustFind explores, and shrinks what it finds.
-func mustFind(t *testing.T, h hunt, seed uint64) *ShrinkResult {
-	t.Helper()
-	s := base(h.change)
-	s.Seed = seed
-	x := mustExplore(t, ExploreOptions{Base: s, Schedules: h.within})
-	if len(x.Found) != 1 {
-		t.Fatalf("seed %d: found %d violations in %d schedules, want 1", seed, len(x.Found), x.Schedules)
-	}
-	z, err := Shrink(t.Context(), ShrinkOptions{Scenario: x.Found[0].Scenario, TimeLimit: 5 * time.Minute})
-	if err != nil {
-		t.Fatalf("seed %d, schedule %d: %v", seed, x.Found[0].Number, err)
-	}
-	t.Logf("schedule %d of seed %d: %+v shrunk to %+v, violated with %d of %d seeds, in %d runs", x.Found[0].Number, seed, z.Before, z.Size, z.Rate, z.Seeds, z.Runs)
-	for i, step := range z.Scenario.Schedule {
-		t.Logf("step %d: %v", i+1, step)
-	}
-	return z
-}
-
-// Explore finds each bug, and shrinks it to a story of at most three faults and two
-// clients, of which no fault can be left out.
-func TestExploreFindsAndShrinks(t *testing.T) {
-	racetest.Exclude(t, "it simulates many schedules")
-	for _, h := range hunts {
-		t.Run(h.name, func(t *testing.T) {
-			t.Parallel()
-			z := mustFind(t, h, 1)
-			if z.Size.Faults > 3 || z.Size.Clients > 2 || !z.Minimal {
-				t.Errorf("shrunk to %+v, minimal: %v", z.Size, z.Minimal)
-			}
-			if a, b := z.Before, z.Size; b.Faults > a.Faults || b.Clients > a.Clients || b.Masters > a.Masters || b.Keys > a.Keys || b.Hit > a.Hit {
-				t.Errorf("%+v is worse than %+v", b, a)
-			}
-			if z.Violation.Level != "L2" || len(z.Violation.Reason) == 0 {
-				t.Errorf("the violation is %+v", z.Violation)
-			}
-			// The scenario is whole: read from its file it is violated again, and its faults are necessary.
-			yaml, err := z.Scenario.YAML()
-			if err != nil {
-				t.Fatal(err)
-			}
-			again, err := campaign.ParseScenario(yaml)
-			if err != nil {
-				t.Fatalf("%v\n%s", err, yaml)
-			}
-			if _, r, err := simulateAndJudge(t.Context(), again); err != nil || r.ResultsFor([]string{"L2"})[0].Verdict != checker.Violated {
-				t.Errorf("read from its file it is not violated (%v):\n%s", err, yaml)
-			}
-			for i := range again.Schedule {
-				for seed := range uint64(20) {
-					s := withoutStep(again, i)
-					if seed > 0 {
-						s.Seed = scheduleSeed(z.Scenario.Seed, int(seed)) // others than Shrink tried
-					}
-					if _, r, err := simulateAndJudge(t.Context(), s); err != nil || seed == 0 && r.ResultsFor([]string{"L2"})[0].Verdict == checker.Violated {
-						t.Errorf("without step %d it is still violated (%v)", i+1, err)
-					}
-				}
-			}
-		})
-	}
-}
-
-// A lease that is over before its acquire returned violates a property of its own.
-func TestExploreFindsLeasesThatAreDeadOnArrival(t *testing.T) {
-	racetest.Exclude(t, "it simulates many schedules")
-	property := checker.DeadOnArrival.Name
-	s := base(func(s *campaign.Scenario) {
-		s.Lock, s.Persistence, s.Faults = "redlock-no-validity", "always", []string{"client-pause", "slow"}
-	})
-	x := mustExplore(t, ExploreOptions{Base: s, Schedules: 100, Properties: []string{property}})
-	if len(x.Found) != 1 {
-		t.Fatalf("found %d violations in %d schedules: %s", len(x.Found), x.Schedules, x.Properties[0].Why)
-	}
-	z, err := Shrink(t.Context(), ShrinkOptions{Scenario: x.Found[0].Scenario, Properties: []string{property}, TimeLimit: 5 * time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%+v shrunk to %+v: %v", z.Before, z.Size, z.Scenario.Schedule)
-	if z.Size.Faults > 3 || z.Size.Clients > 2 || !z.Minimal {
-		t.Errorf("shrunk to %+v, minimal: %v", z.Size, z.Minimal)
-	}
-	s.Lock = "textbook"
-	if x := mustExplore(t, ExploreOptions{Base: s, Schedules: 100, Properties: []string{property}}); len(x.Found) > 0 {
-		t.Errorf("the twin that is right is blamed: %s", x.Found[0].Violation.Summary)
-	}
-}
-
-// What was found in the simulator happens on real masters too.
-func TestCounterexamplesReproduceOnProcesses(t *testing.T) {
-	racetest.Exclude(t, "it simulates many schedules")
-	process := campaign.RealDrivers[1]
-	if ok, why := process.Available(t.Context(), ""); !ok {
-		t.Skipf("no driver %s: %s", process.Name, why)
-	}
-	for _, h := range hunts[:3] {
-		t.Run(h.name, func(t *testing.T) {
-			z := mustFind(t, h, 7)
-			tried := 0
-			out, err := Replay(t.Context(), ReplayOptions{Scenario: z.Scenario, Driver: campaign.Process, Attempts: 10, Each: func(_ string, h *history.History, r *campaign.Result, _ bool) error {
-				tried++
-				if r.Driver != campaign.Process {
-					t.Errorf("attempt %d ran on %s", tried, r.Driver)
-				}
-				return nil
-			}}, campaign.Options{Store: campaign.Store{Dir: t.TempDir()}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if out.Reproduced != 1 || out.First == nil || tried != out.Attempts || len(out.Runs) != tried {
-				t.Errorf("%+v after %d attempts, want one that reproduces it", out, tried)
-			}
-		})
-	}
 }
 
 // The correct lock, within its assumptions, is never blamed.
@@ -203,7 +52,7 @@ func TestCorrectLockHoldsInEverySchedule(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			x := mustExplore(t, ExploreOptions{Base: base(c.change), Schedules: c.schedules})
+			x := mustExplore(t, ExploreOptions{Base: campaigntest.Simulated(c.change), Schedules: c.schedules})
 			proveNothing := 0
 			for _, n := range x.Properties[0].Lacking {
 				proveNothing += n
@@ -234,10 +83,10 @@ func TestCorrectLockHoldsInEverySchedule(t *testing.T) {
 func TestExplorationsAreTheSame(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
 	for name, e := range map[string]ExploreOptions{
-		"nothing found":   {Base: base(func(s *campaign.Scenario) { s.Persistence = "always" }), Schedules: 40},
-		"the first found": {Base: base(func(s *campaign.Scenario) { s.Faults, s.RestartDelay = []string{"kill"}, 1500*time.Millisecond }), Schedules: 100},
-		"all found":       {Base: base(func(s *campaign.Scenario) {}), Schedules: 40, Collect: true},
-		"a schedule": {Base: base(func(s *campaign.Scenario) {
+		"nothing found":   {Base: campaigntest.Simulated(func(s *campaign.Scenario) { s.Persistence = "always" }), Schedules: 40},
+		"the first found": {Base: campaigntest.Simulated(func(s *campaign.Scenario) { s.Faults, s.RestartDelay = []string{"kill"}, 1500*time.Millisecond }), Schedules: 100},
+		"all found":       {Base: campaigntest.Simulated(func(s *campaign.Scenario) {}), Schedules: 40, Collect: true},
+		"a schedule": {Base: campaigntest.Simulated(func(s *campaign.Scenario) {
 			s.Schedule = []campaign.Step{{Fault: "kill", After: "any acquires k0", Repeat: true}}
 		}), Schedules: 20, Collect: true},
 	} {
@@ -265,7 +114,7 @@ func TestExplorationsThatProveNothing(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
 	explore := func(change func(*campaign.Scenario), properties ...string) *ExploreResult {
 		t.Helper()
-		return mustExplore(t, ExploreOptions{Base: base(change), Schedules: 10, Properties: properties})
+		return mustExplore(t, ExploreOptions{Base: campaigntest.Simulated(change), Schedules: 10, Properties: properties})
 	}
 	for name, c := range map[string]struct {
 		x    *ExploreResult
@@ -282,7 +131,7 @@ func TestExplorationsThatProveNothing(t *testing.T) {
 			t.Errorf("%s: %s after %d conclusive schedules: %s, want %q", name, c.x.Verdict(), p.Conclusive, p.Why, c.says)
 		}
 	}
-	if _, err := Explore(t.Context(), ExploreOptions{Base: base(func(s *campaign.Scenario) {})}); err == nil {
+	if _, err := Explore(t.Context(), ExploreOptions{Base: campaigntest.Simulated(func(s *campaign.Scenario) {})}); err == nil {
 		t.Error("without an end it ran")
 	}
 }
@@ -313,7 +162,7 @@ func TestOnlyConclusiveSchedulesCount(t *testing.T) {
 // Where several properties are bounded at once each bound is wider, so that all are right
 // together; a share is given only if the search did not end with a violation.
 func TestSeveralStatementsHoldTogether(t *testing.T) {
-	s := base(func(s *campaign.Scenario) { s.Persistence, s.Faults = "always", []string{"client-pause"} })
+	s := campaigntest.Simulated(func(s *campaign.Scenario) { s.Persistence, s.Faults = "always", []string{"client-pause"} })
 	x := mustExplore(t, ExploreOptions{Base: s, Schedules: 120, Collect: true, Properties: []string{"L2", "L3", "L4"}})
 	if x.Statements < 3 || x.Settled || len(x.Caveats()) != 2 {
 		t.Fatalf("%d statements, settled: %v, %q", x.Statements, x.Settled, x.Caveats())
@@ -362,7 +211,7 @@ func TestReasonsNameTheFaultsOfClients(t *testing.T) {
 // A search goes on until each property that was asked for is violated: one that is violated
 // soon does not keep the others from being tested, nor do schedules that prove nothing.
 func TestASearchEndsWhenAllThatWasAskedForIsViolated(t *testing.T) {
-	s := base(func(s *campaign.Scenario) { s.Persistence, s.Faults = "always", []string{"client-pause"} })
+	s := campaigntest.Simulated(func(s *campaign.Scenario) { s.Persistence, s.Faults = "always", []string{"client-pause"} })
 	one := mustExplore(t, ExploreOptions{Base: s, Schedules: 60, Properties: []string{"L4"}})
 	both := mustExplore(t, ExploreOptions{Base: s, Schedules: 60, Properties: []string{"L4", "L2"}})
 	if one.Schedules >= 60 || both.Schedules != 60 {
@@ -382,7 +231,7 @@ func TestASearchEndsWhenAllThatWasAskedForIsViolated(t *testing.T) {
 func TestInterruptedExploration(t *testing.T) {
 	ctx, interrupt := context.WithCancelCause(t.Context())
 	x, err := Explore(ctx, ExploreOptions{
-		Base: base(func(s *campaign.Scenario) { s.Persistence = "always" }), Schedules: 1 << 30,
+		Base: campaigntest.Simulated(func(s *campaign.Scenario) { s.Persistence = "always" }), Schedules: 1 << 30,
 		Live: func(s ExploreStatus) {
 			if s.Schedules > 3 {
 				interrupt(errors.New("enough"))
@@ -395,7 +244,7 @@ func TestInterruptedExploration(t *testing.T) {
 	if !x.Interrupted || x.Schedules < 3 || x.Verdict() != checker.Unknown || x.Counts.Granted == 0 {
 		t.Errorf("%s after %d schedules, interrupted: %v", x.Verdict(), x.Schedules, x.Interrupted)
 	}
-	x = mustExplore(t, ExploreOptions{Base: base(func(s *campaign.Scenario) { s.Persistence = "always" }), TimeLimit: 300 * time.Millisecond})
+	x = mustExplore(t, ExploreOptions{Base: campaigntest.Simulated(func(s *campaign.Scenario) { s.Persistence = "always" }), TimeLimit: 300 * time.Millisecond})
 	if x.Interrupted || !x.OutOfTime {
 		t.Errorf("out of time: %+v", x)
 	}
@@ -457,7 +306,7 @@ func mustKeepTo(t *rapid.T, s, b campaign.Scenario) {
 
 // With the scheduler pct the same seed makes the same run, and another than chance.
 func TestPCTIsAnotherSchedule(t *testing.T) {
-	s := base(func(s *campaign.Scenario) { s.Faults, s.TimeLimit, s.Scheduler = nil, 5*time.Second, campaign.PCT })
+	s := campaigntest.Simulated(func(s *campaign.Scenario) { s.Faults, s.TimeLimit, s.Scheduler = nil, 5*time.Second, campaign.PCT })
 	one, err := campaign.Simulate(t.Context(), s, campaign.SimulateOptions{})
 	if err != nil {
 		t.Fatal(err)

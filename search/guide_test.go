@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"lockpick/campaign"
+	"lockpick/internal/campaigntest"
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/internal/racetest"
@@ -93,7 +94,7 @@ func TestGuideMakesValidSchedules(t *testing.T) {
 // TestGuideMutatesSchedulesOfRareSituations: of a common situation and a rare one, the schedule of the rare one is
 // mutated more often, and of the schedules that reach a situation, the last one of the fewest steps.
 func TestGuideMutatesSchedulesOfRareSituations(t *testing.T) {
-	b := base(func(s *campaign.Scenario) { s.Faults = []string{"kill"} })
+	b := campaigntest.Simulated(func(s *campaign.Scenario) { s.Faults = []string{"kill"} })
 	schedule := func(keys, steps int) campaign.Scenario {
 		s := b
 		s.Faults, s.Keys = nil, keys // by which it is recognized
@@ -157,8 +158,8 @@ func TestSituations(t *testing.T) {
 // TestByCoverageBoundsNoShare: schedules that are chosen are no random sample, so nothing is said of shares.
 func TestByCoverageBoundsNoShare(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
-	correct := base(func(s *campaign.Scenario) { s.Persistence = "always" })
-	broken := base(func(s *campaign.Scenario) {})
+	correct := campaigntest.Simulated(func(s *campaign.Scenario) { s.Persistence = "always" })
+	broken := campaigntest.Simulated(func(s *campaign.Scenario) {})
 	for _, c := range []struct {
 		base    campaign.Scenario
 		verdict checker.Verdict

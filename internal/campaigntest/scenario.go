@@ -14,6 +14,14 @@ import (
 	"lockpick/workload"
 )
 
+// Simulated returns the default scenario on simulated masters, with some changes.
+func Simulated(change func(*campaign.Scenario)) campaign.Scenario {
+	s := campaign.Defaults()
+	s.Driver = campaign.Sim
+	change(&s)
+	return s
+}
+
 // AnyScenario draws a scenario that has no problems.
 func AnyScenario(t *rapid.T) campaign.Scenario {
 	duration := func(name string, min time.Duration) time.Duration {

@@ -58,11 +58,13 @@ func (c *Client) attempt(ctx, parent context.Context, key string, number int, ti
 		// Step 5: release the lock on all masters. A master that did not vote yes may have
 		// stored the key all the same, and its reply may be lost. Wait only until a quorum
 		// has answered, so that a hung master does not delay the next attempt.
-		c.ask(ctx, conversation, releaseCommand(name, token, false), (*tally).answered, s)
-		return nil, err
+		c.ask(ctx, conversation, releaseCommand(name, token, false), (*tally).answered, s).free()
 	}
-	if s.hooks.Attempt == nil {
+	if s.hooks.Attempt == nil { // which may keep the votes; the error has its own
 		votes.free()
+	}
+	if err != nil {
+		return nil, err
 	}
 	detached := parent == nil
 	if detached {

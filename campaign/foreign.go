@@ -147,7 +147,12 @@ func (c *campaign) observed(links []cluster.Link) func(vote func(history.Op)) {
 			}
 			o.Observe(&resp.Observer{
 				Scripts: &c.scripts, Lost: c.unobserved,
-				Vote: func(v resp.Vote) { vote(voteOp(i, v)) },
+				Vote: func(v resp.Vote) {
+					if v.Elsewhere {
+						c.noteElsewhere()
+					}
+					vote(voteOp(i, v))
+				},
 			})
 		}
 	}

@@ -25,7 +25,7 @@ func (c *campaign) observeMasters(ctx context.Context) {
 			// The answer was true at some time between the request and the reply.
 			offset := look.Time.Sub(asked.Add(had.Sub(asked) / 2)).Round(time.Microsecond)
 			v := &history.Value{Expires: map[string]time.Duration{}, Offset: &offset, Took: had.Sub(asked)}
-			if keys != nil {
+			if keys != nil && !c.storedElsewhere() { // which may have been learned meanwhile
 				v.Keys = look.Tokens()
 			}
 			for key, end := range look.Expires {
@@ -50,13 +50,14 @@ func (c *campaign) snapshotInterval() time.Duration {
 // inspectedKeys are the keys to ask masters for: those of the locks, and the other names that votes
 // have shown so far. It is nil if what they store are not tokens.
 func (c *campaign) inspectedKeys() []string {
-	if c.s.kind(c.hello).Opaque {
+	if c.s.kind(c.hello).Opaque || c.storedElsewhere() {
 		return nil
 	}
 	return append(workload.Keys(c.s.Keys), c.redisKeyNames()...)
 }
 
-// keysToInspect is inspectedKeys for the nemesis, which asks later; nil if that would be nil.
+// keysToInspect is inspectedKeys for the nemesis, which asks later; nil if that would be nil. What it returns
+// becomes nil when a vote shows that tokens are stored elsewhere.
 func (c *campaign) keysToInspect() func() []string {
 	if c.inspectedKeys() == nil {
 		return nil

@@ -71,7 +71,7 @@ func (x *failover) install(ctx context.Context) error {
 		defer x.mu.Unlock()
 		has := look.Tokens()
 		for key, token := range stored[m.Name()] {
-			if has != nil && !slices.Contains(slices.Collect(maps.Values(has)), token) {
+			if x.n.keys() != nil && has != nil && !slices.Contains(slices.Collect(maps.Values(has)), token) {
 				x.lost = append(x.lost, m.Name()+" lost "+key)
 			}
 		}

@@ -108,7 +108,7 @@ func (n *Nemesis) recordDown(m cluster.Master) {
 func (n *Nemesis) recordState(m cluster.Master, look *cluster.Snapshot) {
 	v := &history.Value{State: string(m.State())}
 	if look != nil {
-		if n.env.Keys != nil {
+		if n.keys() != nil {
 			v.Keys = look.Tokens()
 		}
 	}

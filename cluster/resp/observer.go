@@ -22,6 +22,8 @@ type Vote struct {
 	Err     string        // why it is not known whether the command was executed
 	Sent    time.Time
 	At      time.Time // when the reply came, or the connection ended
+	// Elsewhere says that a script stores the token under a key that it computes: a master has nothing under Key.
+	Elsewhere bool
 
 	fresh bool // a yes means that the key was free
 }
@@ -274,7 +276,7 @@ func (o *Observer) script(byHash bool, v *Vote, x *Exchange) (yes func(*Reply) b
 		return nil, false
 	}
 	argv := x.Args[min(len(x.Args), 3+int(min(keys, maxElems))):]
-	v.Command, v.Key, v.Token = s.kind, arg(x.Args, 3), arg(argv, s.token-1)
+	v.Command, v.Key, v.Token, v.Elsewhere = s.kind, arg(x.Args, 3), arg(argv, s.token-1), s.elsewhere
 	if s.token == 0 {
 		v.Token = o.likelyToken(v.Key, argv)
 	}

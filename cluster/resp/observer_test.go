@@ -153,6 +153,18 @@ func TestScriptsAreUnderstoodByTheirText(t *testing.T) {
 	}
 }
 
+// TestScriptsThatComputeTheirKeys: what a master stores under the key that a script was called with says nothing then.
+func TestScriptsThatComputeTheirKeys(t *testing.T) {
+	const eachKey = `for i, key in ipairs(KEYS) do redis.call("set", key, ARGV[1], "PX", ARGV[2]) end return #KEYS`
+	for text, want := range map[string]bool{
+		mediaWikiLock: true, compareAndDelete: false, redisPyExtend: false, symfonySave: false, redissonTry: false, redsyncTouch: false, setAndCount: false, eachKey: false,
+	} {
+		if got := readScript(text).elsewhere; got != want {
+			t.Errorf("%v, want %v: %s", got, want, text)
+		}
+	}
+}
+
 // TestScriptsAreKnownByTheirHash: from SCRIPT LOAD, from EVAL, and from what another client has sent. A
 // script that the master does not have was not run.
 func TestScriptsAreKnownByTheirHash(t *testing.T) {

@@ -18,6 +18,8 @@ type script struct {
 	// inverted says that nil means that the lock was granted, and that a number is the time for
 	// which it is not, as in Redisson.
 	inverted bool
+	// elsewhere says that it stores the token under a key that it computes, and not under one that it was called with.
+	elsewhere bool
 }
 
 // unit is how a lifetime is written.
@@ -35,6 +37,7 @@ var (
 	luaLocal   = regexp.MustCompile(`local\s+(\w+)\s*=\s*(?:tonumber\s*\(\s*|tostring\s*\(\s*)?ARGV\s*\[\s*(\d+)\s*\]`)
 	luaUnpack  = regexp.MustCompile(`local\s+([\w\s,]+?)\s*=\s*(?:table\s*\.\s*)?unpack\s*\(\s*ARGV\s*\)`)
 	luaKey     = regexp.MustCompile(`local\s+(\w+)\s*=\s*KEYS\s*\[\s*(\d+)\s*\]`)
+	luaEachKey = regexp.MustCompile(`for\s+\w+\s*,\s*(\w+)\s+in\s+ipairs\s*\(\s*KEYS\s*\)`)
 	luaKeyArg  = regexp.MustCompile(`^KEYS\s*\[\s*(\d+)\s*\]$`)
 	luaArg     = regexp.MustCompile(`ARGV\s*\[\s*(\d+)\s*\]`)
 	luaEqual   = regexp.MustCompile(`(?:==|~=)\s*ARGV\s*\[\s*(\d+)\s*\]|ARGV\s*\[\s*(\d+)\s*\]\s*(?:==|~=)\s*(?:redis|\w+\b)`)
@@ -62,6 +65,12 @@ func (c *luaCommand) onFirstKey(locals map[string]string) bool {
 	return !known || number == "1"
 }
 
+// onComputedKey says whether a call is about a key that is none of the script's keys, nor a variable for one.
+func (c *luaCommand) onComputedKey(locals map[string]string) bool {
+	_, known := locals[c.args[0]]
+	return !known && !luaKeyArg.MatchString(c.args[0])
+}
+
 // readScript reads the text of a Lua script.
 func readScript(text string) script {
 	text = luaComment.ReplaceAllString(text, "")
@@ -77,6 +86,9 @@ func readScript(text string) script {
 	keys := map[string]string{}
 	for _, m := range luaKey.FindAllStringSubmatch(text, -1) {
 		keys[m[1]] = m[2]
+	}
+	for _, m := range luaEachKey.FindAllStringSubmatch(text, -1) {
+		keys[m[1]] = "1"
 	}
 	var s script
 	var sets, deletes, expires, reads bool
@@ -133,6 +145,9 @@ func readScript(text string) script {
 		case "pexpire", "expire", "pexpireat", "expireat":
 			expires = true
 			s.lifetime(exact(1), unitOf(c.name))
+		}
+		if token != 0 && c.onComputedKey(keys) {
+			s.elsewhere = true
 		}
 		if s.token == 0 {
 			s.token = token

@@ -111,16 +111,13 @@ func (h *hold) startTimer() {
 	h.mu.Lock()
 	left := h.until.Sub(h.settings.runtime.Now())
 	if h.over == nil && h.stop == nil && left > 0 {
-		h.expireIn(left)
+		h.stop = h.settings.runtime.AfterFunc(left, h.expire)
 	}
 	h.mu.Unlock()
 	if left <= 0 {
 		h.end(ErrExpired)
 	}
 }
-
-// expireIn calls expire after the validity that is left. The caller holds h.mu.
-func (h *hold) expireIn(left time.Duration) { h.stop = h.settings.runtime.AfterFunc(left, h.expire) }
 
 // expired says whether the hold's validity is over.
 func (h *hold) expired(now time.Time) bool {
@@ -132,15 +129,9 @@ func (h *hold) expired(now time.Time) bool {
 // expire ends the hold, or starts the timer anew if the hold was extended.
 func (h *hold) expire() {
 	h.mu.Lock()
-	left := h.until.Sub(h.settings.runtime.Now())
-	extended := h.over == nil && left > 0
-	if extended {
-		h.expireIn(left)
-	}
+	h.stop = nil
 	h.mu.Unlock()
-	if !extended {
-		h.end(ErrExpired)
-	}
+	h.startTimer()
 }
 
 // end ends the hold with a reason, unless it is over already.
@@ -179,10 +170,7 @@ var errHeldTooLong = fmt.Errorf("%w: %w", ErrExtensionLimit, ErrExpired)
 
 // ended returns why the hold is over, or nil if it is not.
 func (h *hold) ended() error {
-	h.mu.Lock()
-	expired := !h.settings.runtime.Now().Before(h.until)
-	h.mu.Unlock()
-	if expired {
+	if h.expired(h.settings.runtime.Now()) {
 		h.end(ErrExpired) // even if the timer is late
 	}
 	h.mu.Lock()

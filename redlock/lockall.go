@@ -13,7 +13,8 @@ type Leases []*Lease
 // LockAll acquires the locks on all keys, or none. It locks them in sorted order and each
 // key once, so that two callers of LockAll cannot deadlock. While it waits for the other
 // keys, it holds the first for at most half of its validity: then it releases all locks,
-// waits for a retry delay (that of New), and starts again. It retries until ctx ends.
+// waits for a retry delay (that of New), and starts again. It retries until ctx ends or Lock
+// fails for another reason (ErrRetryLimit, ErrClosed).
 //
 // Its error is that of Lock, joined (errors.Join) with those of releasing the locks that
 // were acquired. No keys are an error of another type.
@@ -37,7 +38,6 @@ func (c *Client) LockAll(ctx context.Context, keys []string, opts ...Option) (Le
 var errWaitedTooLong = errors.New("the first of the locks was held too long while the others were waited for")
 
 // lockAll makes one round: it acquires all locks, or releases those that it acquired.
-
 func (c *Client) lockAll(ctx context.Context, keys []string, opts []Option) (all Leases, err error) {
 	r := c.settings.runtime
 	waiting, end := r.WithCancelCause(ctx)

@@ -10,7 +10,7 @@
 # make soak   a day of virtual time and an hour of real time with 50 clients: does memory grow?
 # make stress the lock under faults for 15 minutes (FOR=1h for longer)
 # make bench  the benchmarks, and the lock beside others (ARGS="-rounds 3 -only pairs")
-# make nightly  what takes hours: correct locks in many more random configurations and schedules,
+# make nightly  what takes hours: 10,000,000 inputs of each parser, correct locks in many more random configurations and schedules,
 #               the checkers beside their oracle on a million random histories, all planted faults
 #               in them, a history of 10,000,000 lines, an audit of every lock with the whole battery,
 #               and estimates of risks beside simulations of all that happens; known vulnerabilities
@@ -61,6 +61,8 @@ ALARMS ?= alarms
 ORACLE_HISTORIES ?= 1000000
 nightly: setup-test
 	$(GO) test ./checker -run '^Test(CheckersAgreeWithTheOracle|CorrectLocksConvictNobody)$$' -count=1 -timeout 24h -v -oracle.histories=$(ORACLE_HISTORIES) -oracle.seed=0
+	@for p in cluster/resp history history/logs risk watch claims campaign workload/remote search; do \
+	  $(GO) test ./$$p -run '^TestManyInputs$$' -count=1 -timeout 24h -v -inputs=10000000 -inputs.for=20m -inputs.seed=0 || exit 1; done
 	$(GO) test ./internal/mutate -count=1 -timeout 24h -v -mutants=0
 	$(GO) test ./search -run '^TestCorrectLocksAreNeverConvicted$$' -count=1 -timeout 24h -v \
 	  -alarm.configurations=$(CONFIGURATIONS) -alarm.seed=0 -alarm.schedules=$(SCHEDULES) -alarm.dir=$(abspath $(ALARMS))

@@ -167,7 +167,7 @@ func (opt *Options) subject(ctx context.Context) (Subject, error) {
 		kind, _ := workload.LockNamed(opt.Lock)
 		return Subject{
 			Lock: kind.Name, One: kind.First || opt.One, Extends: true, Fencing: kind.Fencing, Waits: true, Points: true, Clocks: true,
-			Queues: kind.DeadWaiter > 0,
+			Queues: kind.DeadWaiter > 0, Reentrant: kind.Reentrant,
 		}, nil
 	}
 	s := campaign.Defaults()

@@ -60,6 +60,8 @@ const (
 	NeedsPoints  = "points"       // its clients tell at which step they are
 	NeedsSignals = "signals"      // its clients are processes, which can be stopped anywhere
 	NeedsClocks  = "clocks"       // the clocks of its clients can be changed
+	NeedsInside  = "in-process"   // its clients are part of this program
+	NeedsSingle  = "one-grant"    // it says of itself that it is not re-entrant
 )
 
 // needs lists them, with what is said of a lock that does not have it.
@@ -72,21 +74,24 @@ var needs = map[string]string{
 	NeedsPoints:  "its clients do not tell at which step they are",
 	NeedsSignals: "its clients are no processes, and stop at named steps",
 	NeedsClocks:  "the clocks of its clients cannot be changed",
+	NeedsInside:  "its clients are processes, which take one call at a time",
+	NeedsSingle:  "the lock is re-entrant: it is granted again to its holder",
 }
 
 // Subject is the lock under audit.
 type Subject struct {
-	Lock    string
-	Client  []string // the command that runs as each client; empty: one of Lockpick's own locks
-	Library string
-	One     bool // it lives on one master
-	Extends bool
-	Fencing bool
-	Waits   bool // it can wait for replicas
-	Points  bool
-	Clocks  bool
-	Queues  bool               // it has a queue, and waits for waiters that are gone
-	TTLs    *workload.Lifespan // that it takes; nil: any
+	Lock      string
+	Client    []string // the command that runs as each client; empty: one of Lockpick's own locks
+	Library   string
+	One       bool // it lives on one master
+	Extends   bool
+	Fencing   bool
+	Waits     bool // it can wait for replicas
+	Points    bool
+	Clocks    bool
+	Reentrant bool               // it says so
+	Queues    bool               // it has a queue, and waits for waiters that are gone
+	TTLs      *workload.Lifespan // that it takes; nil: any
 }
 
 // has reports whether the lock has what a situation needs.
@@ -108,6 +113,10 @@ func (s *Subject) has(need string) bool {
 		return len(s.Client) > 0
 	case NeedsClocks:
 		return s.Clocks
+	case NeedsInside:
+		return len(s.Client) == 0
+	case NeedsSingle:
+		return !s.Reentrant
 	}
 	return false
 }

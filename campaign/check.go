@@ -85,6 +85,15 @@ func checkClientsAs(s *Scenario) *Problem {
 	return nil
 }
 
+func checkUsage(s *Scenario) *Problem {
+	for i, u := range s.Usage {
+		if workload.Usage(u).InProcess() && s.processes() {
+			return &Problem{fmt.Sprintf("usage[%d]", i), fmt.Sprintf("%s needs clients that are goroutines: a process is asked for one call at a time, without a way to cancel it", u)}
+		}
+	}
+	return nil
+}
+
 func checkClientTTL(s *Scenario) *Problem {
 	for _, c := range slices.Sorted(maps.Keys(s.ClientTTL)) {
 		if !slices.Contains(workload.Clients(s.Clients), c) {

@@ -31,6 +31,7 @@ type Scenario struct {
 	Hold        string              `yaml:"hold"`
 	LongHolds   float64             `yaml:"long_holds"`
 	Extend      float64             `yaml:"extend"`
+	Usage       []string            `yaml:"usage,omitempty"`
 	Arrivals    []workload.Arrival  `yaml:"arrivals,omitempty"`
 	Resource    workload.Protocol   `yaml:"resource,omitempty"`
 
@@ -110,6 +111,8 @@ func init() {
 		{Name: "hold", Default: "0s..1s", check: checkHold, Help: "how long a critical section lasts: a duration or a range"},
 		{Name: "long_holds", Default: 0.25, Probability: true, Help: "share of critical sections that last 0.8 to 1.5 TTL instead"},
 		{Name: "extend", Default: 0.5, Probability: true, Help: "probability that a client extends a lease that is about to end"},
+		{Name: "usage", Values: texts(workload.Usages), check: checkUsage, Help: "what each client does beside, now and then, although it makes no sense",
+			More: "Clients that are processes cannot do `acquire-again` (of the key that they hold) and `cancel-release`."},
 		{Name: "arrivals", check: checkArrivals, NoFlag: "it is a list of acquisitions",
 			Help: "when clients acquire, instead of again and again",
 			More: "For example `[{client: c1, at: 0s, hold: 2s}, {client: c2, at: 500ms, hold: 1s, key: k1}]`; each `hold` replaces `hold` and `long_holds`. The clients' work ends with the last of them."},

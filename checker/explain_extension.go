@@ -17,6 +17,10 @@ func (r *run) explainExtension(v *Violation, x lateExtension) {
 	if x.backing != nil {
 		v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, %s", l.Process, at(v.At), v.Key, r.tooFew(x.backing))
 	}
+	if x.freed {
+		v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, which it had released %s before",
+			l.Process, at(v.At), v.Key, at(x.grant.At-l.Released))
+	}
 	n := r.narrate(v)
 	n.extended(l, x.before, x.grant)
 	for _, other := range r.leases {
@@ -26,6 +30,9 @@ func (r *run) explainExtension(v *Violation, x lateExtension) {
 		}
 	}
 	text := fmt.Sprintf("the extension was granted %s after the lease had ended", at(x.grant.At-x.before.Until))
+	if x.freed {
+		text = fmt.Sprintf("the extension was granted %s after the release", at(x.grant.At-l.Released))
+	}
 	if x.backing != nil {
 		n.answersSince(*x.backing)
 		text = fmt.Sprintf("when the extension returned, %s had said yes, and a quorum needs %d", Enumerate(x.backing.yes), r.quorum())

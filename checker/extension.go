@@ -14,6 +14,7 @@ type lateExtension struct {
 	before  history.Grant // what was valid until then
 	grant   history.Grant
 	backing *backing // if it was in time, but fewer than a quorum of masters had said yes
+	freed   bool     // its client had released the lease before it asked
 }
 
 // The evidence that a verdict on extensions needs: they are rarer than grants.
@@ -29,7 +30,8 @@ const moreExtensions = "try --extend, longer holds or a longer --time-limit"
 // extends is valid, so it returned at or before the end of that validity
 // ("within the validity time", distlock on extending a lock). After that end another client may
 // have held the lock. The yes answers of a quorum of masters must also be there when the
-// extension returns. A run without a granted extension is not judged.
+// extension returns. A lease that its client has released cannot be extended. A run without a granted
+// extension is not judged.
 func (r *run) extension() *judgement {
 	var granted []time.Duration
 	var found []Violation
@@ -42,7 +44,8 @@ func (r *run) extension() *judgement {
 			}
 			granted = append(granted, g.At)
 			x := lateExtension{lease: l, before: l.Grants[i], grant: g}
-			if r.inTime(x.before.Until, g.At) {
+			x.freed = r.freed(l, g)
+			if !x.freed && r.inTime(x.before.Until, g.At) {
 				b, known := r.backingOf(l, i+1)
 				if !known || r.quorum() == 0 || b.enough() {
 					continue
@@ -75,6 +78,16 @@ func (r *run) extension() *judgement {
 			return fmt.Sprintf("%s granted while the lease was valid", count(t.checked, "extension was", "extensions were"))
 		},
 	}
+}
+
+// freed reports whether a lease was extended by a call that its client made after it had released it.
+func (r *run) freed(l *history.Lease, g history.Grant) bool {
+	if l.ReleaseIndex < 0 {
+		return false
+	}
+	release := r.h.Op(l.ReleaseIndex)
+	called, known := r.called(g.Index)
+	return known && release.F == history.FRelease && release.Type == history.Invoke && called > l.ReleaseIndex
 }
 
 // inTime reports whether an event that was recorded at a time may have happened by an earlier

@@ -427,7 +427,7 @@ func (o *oracle) fencingMonotone() (f finding) {
 	return f
 }
 
-// extension: one returns ok after the end of the validity that it extends.
+// extension: one returns ok after the end of the validity that it extends, or was called after the release.
 func (o *oracle) extension() (f finding) {
 	var at []time.Duration
 	for _, a := range o.acqs {
@@ -441,7 +441,8 @@ func (o *oracle) extension() (f finding) {
 			if still := time.Duration(o.stood(a.grants[i].until, g.at) * float64(late)); late > 0 && still > 0 && late <= still+o.slack {
 				late = 0 // nobody could record it earlier
 			}
-			if late > 0 || known && !backed {
+			freed := g.asked >= 0 && a.overLine >= 0 && g.asked > a.overLine && o.ops[a.overLine].F == history.FRelease && o.ops[a.overLine].Type == history.Invoke
+			if late > 0 || freed || known && !backed {
 				f.add(a.key, g.at)
 			}
 		}

@@ -214,6 +214,7 @@ func (k *shrinker) work() {
 	for _, f := range []func(s *campaign.Scenario){
 		func(s *campaign.Scenario) { s.Scheduler, s.Stall = "", 0 },
 		func(s *campaign.Scenario) { s.Extend = 0 },
+		func(s *campaign.Scenario) { s.Usage = nil },
 		func(s *campaign.Scenario) { s.LongHolds = 0 },
 		func(s *campaign.Scenario) {
 			if k.properties[0] != checker.FencedWrites.Name && k.properties[0] != checker.FencingMonotone.Name {

@@ -61,7 +61,7 @@ func (c *client) use(ctx context.Context, key string) bool {
 	lease, alive := c.acquire(ctx, key, c.w.config.AcquireTimeout)
 	if lease != nil {
 		if lease, alive = c.section(ctx, key, lease); alive {
-			alive = c.release(key, lease)
+			alive = c.release(key, lease) && c.afterRelease(ctx, key, lease)
 		}
 	}
 	return alive || c.startAnew(ctx)
@@ -292,6 +292,9 @@ func (c *client) section(ctx context.Context, key string, lease Lease) (_ Lease,
 	}
 	c.record(history.Info, history.FEnter, key, &history.Value{Token: lease.Token()}, nil)
 
+	if !c.acquireAgain(ctx, key, lease) {
+		return lease, false
+	}
 	hold := c.stretch()
 	writes := 1 + c.random.IntN(3)
 	for i := range writes {
@@ -429,8 +432,10 @@ func (c *client) release(key string, lease Lease) (alive bool) {
 	}
 	c.releases()
 	c.record(history.Invoke, history.FRelease, key, token, nil)
+	ctx, stop := c.releaseContext()
+	defer stop()
 	var err error
-	if !c.in(history.CommandRelease, key, c.limit(), func() { err = lease.Release(context.Background()) }) { // bounded by the per-master timeout
+	if !c.in(history.CommandRelease, key, c.limit(), func() { err = lease.Release(ctx) }) { // bounded by the per-master timeout
 		return false
 	}
 	c.record(Outcome(err), history.FRelease, key, token, err)

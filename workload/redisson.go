@@ -13,28 +13,28 @@ import (
 //	k0 = { "c1:1": 2 }    client c1, its thread 1, entered twice
 var redissons = []Kind{
 	{
-		Name: "redisson-redlock", Opaque: true, Twin: "textbook", Claims: []int{56, 60},
+		Name: "redisson-redlock", Reentrant: true, Opaque: true, Twin: "textbook", Claims: []int{56, 60},
 		Summary: "Redisson's RedLock with a lease time: keys that last twice as long as one may wait, then a PEXPIRE whose result nobody reads",
 		New: textbookWith(mutations{
 			stored: threadID, set: enterTwice, release: leave, extend: renewEntry, noValidity: true, resets: true,
 		}),
 	},
 	{
-		Name: "redisson-resending", Opaque: true, Twin: "textbook-renewing", Claims: []int{58},
+		Name: "redisson-resending", Reentrant: true, Opaque: true, Twin: "textbook-renewing", Claims: []int{58},
 		Summary: "Redisson's RedLock by a driver that sends again what got no answer: the count is then too high, and the watchdog goes on",
 		New: textbookWith(mutations{
 			stored: threadID, set: enter, release: leave, extend: renewEntry, driverRetries: true, renews: true, outlives: true,
 		}),
 	},
 	{
-		Name: "redisson-watchdog", Opaque: true, Twin: "textbook-renewing", Claims: []int{55, 57},
+		Name: "redisson-watchdog", Reentrant: true, Opaque: true, Twin: "textbook-renewing", Claims: []int{55, 57},
 		Summary: "Redisson's RedLock without a lease time: a watchdog renews it as long as its client lives, and tells nobody when that fails",
 		New: textbookWith(mutations{
 			stored: threadID, set: enter, release: leave, extend: renewEntry, noValidity: true, renewsForever: true, untold: true,
 		}),
 	},
 	{
-		Name: "redisson-late-watchdog", Opaque: true, Twin: "textbook-renewing", Claims: []int{59},
+		Name: "redisson-late-watchdog", Reentrant: true, Opaque: true, Twin: "textbook-renewing", Claims: []int{59},
 		Summary: "a watchdog that the release does not stop: it goes on to renew the same thread's next lock, without end",
 		New: textbookWith(mutations{
 			stored: threadID, set: enter, release: leave, extend: renewEntry, renews: true, outlives: true,

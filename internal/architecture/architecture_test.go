@@ -68,7 +68,7 @@ var testsAlso = map[string][]string{
 	"cluster/virtual":    {"campaign", "checker", "cluster/process", "history"}, // a lock in a bubble is judged like a campaign
 	"campaign":           {"workload/remote"},
 	"campaign/bubble":    {"locktest", "workload"},
-	"cluster/process":    {"cluster/docker"},
+	"cluster/process":    {"cluster/docker", "cluster/resp"}, // what it costs to read a link to a master
 	"cluster/sim":        {"checker", "cluster/process", "history/fault", "nemesis", "workload"},
 	"nemesis":            {"redlock/protocol"},
 	"redlock":            {"cluster", "cluster/process"},

@@ -55,7 +55,7 @@ var convictions = []conviction{
 	{"redlock-extend-recreates", "extend-after-stop", checker.Continuity},
 	{"redlock-extend-recreates", "extend-after-stop", checker.Extension},
 	{"redlock-always-valid", "overrun", checker.BeliefExclusion},
-	{"redlock-always-valid", "overrun", checker.Told},
+	{"redlock-always-valid", "overrun", checker.Notified},
 	{"redlock-release-believed", "lost-replies", checker.OrphanKeys},
 	{"redlock-no-rollback", "quiet", checker.OrphanKeys},
 	{"redlock-minority-error", "minority-down", checker.MinorityFailure},
@@ -74,7 +74,7 @@ var convictions = []conviction{
 	{"redlock-cancelled-release", "cancelled", checker.OrphanKeys},
 	{"redlock-renews-forever", "hung-holder", checker.HolderLoss},
 	{"redlock-renews-untold", "cut-off-holder", checker.BeliefExclusion},
-	{"redlock-renews-untold", "cut-off-holder", checker.Told},
+	{"redlock-renews-untold", "cut-off-holder", checker.Notified},
 	{"redlock-waits-for-all", "minority-hangs", checker.MinorityFailure},
 	{"fair-one-token", "paused-masters", checker.MutualExclusion},
 }

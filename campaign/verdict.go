@@ -121,7 +121,7 @@ func WhyNotTested(p checker.Property, h *history.History) string {
 		if !h.Header.Fencing {
 			return "the leases of this lock carry no fencing tokens"
 		}
-	case checker.BeliefExclusion.Name, checker.Told.Name:
+	case checker.BeliefExclusion.Name, checker.Notified.Name:
 		if !happened(history.FEnter) {
 			return "no client entered a critical section"
 		}

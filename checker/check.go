@@ -99,11 +99,11 @@ type run struct {
 	faulty      []history.Span              // built when first needed
 	competed    map[*history.Lease]bool     // built when first needed
 	evidence    *evidence                   // built when first needed
-	trailed     *trails                     // built when first needed
+	logs        *commandLogs                // built when first needed
 	calls       *history.Calls              // built when first needed
 	acquires    []attempt                   // built when first needed
 	byKey       map[string][]*history.Lease // built when first needed
-	dry         []drought                   // built when first needed
+	dry         []starvation                // built when first needed
 	used        []string                    // masters that the lock asks; built when first needed
 	dried       bool                        // dry is
 	asks        map[requester][]*asked      // requests, each party's built when first needed

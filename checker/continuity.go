@@ -68,10 +68,10 @@ func (r *run) continuity() *judgement {
 // token all the time since the grant before it.
 func (r *run) unbroken(l *history.Lease, before, g history.Grant, asked, ttl time.Duration) (voted int, x revival) {
 	x = revival{lease: l, before: before, grant: g, taken: map[string]history.Vote{}, lapsed: map[string]history.Vote{}, missed: map[string]*history.Op{}}
-	t := r.trails()
+	t := r.commandLogs()
 	for _, m := range r.masterNames() {
 		p := place{m, l.Key}
-		mine := t.byID(trailID{p, party{l.Process, l.Token}})
+		mine := t.byID(logID{p, party{l.Process, l.Token}})
 		if mine == nil {
 			continue
 		}

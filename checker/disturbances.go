@@ -129,7 +129,7 @@ func (r *run) stalledIn(from, to time.Duration) bool { return r.stalls().touch(f
 // goneIn reports whether a client ended between two times: its commands without an answer were
 // never recorded.
 func (r *run) goneIn(client string, from, to time.Duration) bool {
-	return r.trails().crashes[client].in(from, to)
+	return r.commandLogs().crashes[client].in(from, to)
 }
 
 // stoppedIn reports whether a client stood still within a time.

@@ -45,13 +45,13 @@ func (r *run) explainShort(v *Violation, s short, q int) {
 // vanished adds that a master did not list a key before the key's TTL was over, and why.
 func (n *narrative) vanished(m string, s short, when time.Duration) {
 	l := s.lease
-	t := n.r.trails()
+	t := n.r.commandLogs()
 	look := t.missed(place{m, l.Key}, l.Token, l.Invoked, when+1)
 	if look != nil && look.Time == when {
 		n.add(Event{At: when, Kind: EventSnapshot, Masters: []string{m}, Client: l.Process, Key: l.Key, Word: "gone", Ops: []int{look.Index},
 			Text: fmt.Sprintf("%s did not store the key of %s any more", m, l.Process)})
 	}
-	x := t.byID(trailID{place{m, l.Key}, party{l.Process, l.Token}})
+	x := t.byID(logID{place{m, l.Key}, party{l.Process, l.Token}})
 	if x == nil {
 		return
 	}

@@ -4,7 +4,7 @@ import "fmt"
 
 // explainOrphan explains that a master still stored a key that its owner no longer needed.
 func (r *run) explainOrphan(v *Violation, o orphan) {
-	x := &o.trail
+	x := &o.commandLog
 	v.Summary = fmt.Sprintf("%s still stored a token of %s for %s at %s, %s after it had done with it", x.master, x.who.client, v.Key, at(v.Until), at(v.Until-o.over))
 	n := r.narrate(v)
 	for _, a := range r.requests(x.key, x.who) {

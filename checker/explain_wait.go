@@ -45,7 +45,7 @@ func (r *run) explainRefused(v *Violation, a attempt) {
 
 // explainWait explains that nobody was granted a key although that was possible; more adds the
 // events that the property needs.
-func (r *run) explainWait(v *Violation, d drought, during string, more func(*narrative, drought)) {
+func (r *run) explainWait(v *Violation, d starvation, during string, more func(*narrative, starvation)) {
 	v.Summary = fmt.Sprintf("no one was granted %s from %s to %s %s, though %s asked for it", v.Key, at(d.from), at(d.to), during, Enumerate(v.Clients))
 	n := r.narrate(v)
 	waiting := r.attemptsWithin(d.key, d.from, d.to)
@@ -164,7 +164,7 @@ func (r *run) owner(key, token string) string {
 			return "the token of " + l.Process
 		}
 	}
-	if x := r.trails().first(key, token); x != nil {
+	if x := r.commandLogs().first(key, token); x != nil {
 		return "a token of " + x.who.client + " that was not granted"
 	}
 	return "a token that no recorded client used"
@@ -187,7 +187,7 @@ func (r *run) stored(key string, until time.Duration) map[string]*history.Op {
 }
 
 // holderGone adds how the last holder before a wait was lost.
-func (n *narrative) holderGone(d drought) {
+func (n *narrative) holderGone(d starvation) {
 	l := n.r.last(d.key, d.from)
 	if l == nil {
 		return
@@ -197,7 +197,7 @@ func (n *narrative) holderGone(d drought) {
 }
 
 // failing adds the faults on masters during a wait.
-func (n *narrative) failing(d drought) {
+func (n *narrative) failing(d starvation) {
 	for _, f := range n.r.faults {
 		if disrupts(f) && overlaps(f.Began, f.To, d.from, d.to) {
 			n.fault(f, false, nil)
@@ -206,7 +206,7 @@ func (n *narrative) failing(d drought) {
 }
 
 // divided adds how many attempts within a wait split the masters' votes.
-func (n *narrative) divided(d drought) {
+func (n *narrative) divided(d starvation) {
 	if tried, split := n.r.splits(d); tried > 0 {
 		n.note(d.to, fmt.Sprintf("from %s to %s there were %s, and in %d of them some masters said yes and some no", at(d.from), at(d.to), count(tried, "attempt", "attempts"), split))
 	}

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 //
 //	masters=5 ttl=2s persistence=none faults=(kill,pause) fencing   the header
 //	clients=5 keys=1 properties=(ghost-keys) resource=cas-mark-last dead=5s hung=8s
-//	only=(L2,told)                                                  print these levels and properties only
+//	only=(L2,notified)                                                  print these levels and properties only
 //	porcupine=(timeout|agrees|disagrees)                            replace its answer
 func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata/golden", func(t *testing.T, path string) {

@@ -149,7 +149,7 @@ func (n *narrative) between(m string, a *history.Lease, yes, next history.Vote) 
 	if next.Index < noLine {
 		last = next.At + n.r.h.LongestDelay() // later ones have later lines
 	}
-	for v := range n.r.trails().yes[place{m, a.Key}].asked(yes.At, last) {
+	for v := range n.r.commandLogs().yes[place{m, a.Key}].asked(yes.At, last) {
 		if v.Index > yes.Index && v.Index < next.Index && v.Token != a.Token && v.Token != next.Token && sent(v) >= yes.At {
 			found = append(found, v)
 		}

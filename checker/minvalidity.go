@@ -75,10 +75,10 @@ func (r *run) minValidity() *judgement {
 // end, or until the client no longer relied on it.
 func (r *run) shortOf(l *history.Lease, g history.Grant, relied time.Duration, q int, ttl time.Duration) (short, bool) {
 	s := short{lease: l, grant: g, until: relied, end: map[string]time.Duration{}, gone: map[string]bool{}}
-	t := r.trails()
+	t := r.commandLogs()
 	may := 0
 	for _, m := range r.masterNames() {
-		x := t.byID(trailID{place{m, l.Key}, party{l.Process, l.Token}})
+		x := t.byID(logID{place{m, l.Key}, party{l.Process, l.Token}})
 		if x == nil {
 			continue
 		}

@@ -319,12 +319,12 @@ func (n *narrative) silence(e *placed, master string) string {
 	return " (" + strings.Join(names, ", ") + ")"
 }
 
-// holderAt is the trail whose key a master stored at a time, by its votes, or nil: the last trail
+// holderAt is the command log whose key a master stored at a time, by its votes, or nil: the last command log
 // whose SET it said yes to, unless it has since said yes to a release of that key or the key's TTL
 // was over.
-func (r *run) holderAt(p place, when time.Duration) *trail {
-	t := r.trails()
-	var last *trail
+func (r *run) holderAt(p place, when time.Duration) *commandLog {
+	t := r.commandLogs()
+	var last *commandLog
 	since := time.Duration(-1)
 	stores := t.stores[p]
 	for i := stores.since(when+1) - 1; i >= 0; i-- {
@@ -335,7 +335,7 @@ func (r *run) holderAt(p place, when time.Duration) *trail {
 		if when >= v.At+r.lifetime(v) {
 			continue
 		}
-		if x := t.byID(trailID{p, party{v.Client, v.Token}}); last == nil || x.number < last.number { // of answers at one time
+		if x := t.byID(logID{p, party{v.Client, v.Token}}); last == nil || x.number < last.number { // of answers at one time
 			last, since = x, v.At
 		}
 	}

@@ -28,7 +28,7 @@ var oracleOf = map[string]func(*oracle) finding{
 	"unique-tokens": (*oracle).uniqueTokens, "quorum": (*oracle).quorum, "min-validity": (*oracle).minValidity,
 	"key-lifetime": (*oracle).keyLifetime, "own-keys": (*oracle).ownKeys,
 	"mutual-exclusion": (*oracle).mutualExclusion, "dead-on-arrival": (*oracle).deadOnArrival,
-	"belief-exclusion": (*oracle).beliefExclusion, "told": (*oracle).told,
+	"belief-exclusion": (*oracle).beliefExclusion, "notified": (*oracle).notified,
 	"no-stale-write": (*oracle).noStaleWrite, "fenced-writes": (*oracle).fencedWrites, "no-lost-update": (*oracle).noLostUpdate,
 	"fencing-monotone": (*oracle).fencingMonotone, "extension": (*oracle).extension, "continuity": (*oracle).continuity,
 	"deadlock-freedom": (*oracle).deadlockFreedom, "holder-loss": (*oracle).holderLoss,
@@ -210,7 +210,7 @@ func TestCorrectLocksConvictNobody(t *testing.T) {
 		h := drawCorrect(t)
 		rep := checker.Check(h)
 		for _, r := range rep.Results {
-			if r.Verdict == checker.Violated && slices.Contains([]string{"L1", "L2", "FM", "EXT"}, r.Level) || r.Name == checker.Told.Name && r.Verdict == checker.Violated {
+			if r.Verdict == checker.Violated && slices.Contains([]string{"L1", "L2", "FM", "EXT"}, r.Level) || r.Name == checker.Notified.Name && r.Verdict == checker.Violated {
 				t.Fatalf("%s is violated: %s\n%s\n%s", r.Name, r.Why, writeHeader(h.Header), writeHistory(h))
 			}
 		}

@@ -225,7 +225,7 @@ func (o *oracle) of(v *vote, a *acquisition) bool {
 	return v.client == a.client && v.key == a.key && v.token == a.token
 }
 
-func (o *oracle) told() (f finding) {
+func (o *oracle) notified() (f finding) {
 	slack := max(o.ttl/20, o.slack)
 	var at []time.Duration
 	for i, op := range o.ops {

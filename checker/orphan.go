@@ -11,11 +11,11 @@ import (
 
 // orphan is a key that a master still stored although its owner no longer needed it.
 type orphan struct {
-	trail trail
-	look  *history.Op
-	over  time.Duration // when the owner no longer needed it
-	kind  string        // unsent, undone, unheard, late
-	lease bool          // it had been granted
+	commandLog commandLog
+	look       *history.Op
+	over       time.Duration // when the owner no longer needed it
+	kind       string        // unsent, undone, unheard, late
+	lease      bool          // it had been granted
 }
 
 // orphanMoment is how long a key may still be stored once its owner no longer needs it.
@@ -45,7 +45,7 @@ func (r *run) ghostKeys() *judgement {
 }
 
 func (r *run) orphans(ghosts bool) *judgement {
-	t := r.trails()
+	t := r.commandLogs()
 	if len(t.looks) == 0 {
 		return nil
 	}
@@ -88,9 +88,9 @@ func (r *run) orphans(ghosts bool) *judgement {
 	byLook := map[proof]orphan{}
 	found := make([]Violation, 0, len(all))
 	for _, o := range all {
-		byLook[proof{o.look.Index, o.trail.who.token}] = o
-		found = append(found, Violation{Key: o.trail.key, At: o.over, Until: max(o.over, lookFrom(o.look)),
-			Ops: []int{o.trail.sets.at(0).Index, o.look.Index}, Tokens: []string{o.trail.who.token}, Clients: []string{o.trail.who.client}})
+		byLook[proof{o.look.Index, o.commandLog.who.token}] = o
+		found = append(found, Violation{Key: o.commandLog.key, At: o.over, Until: max(o.over, lookFrom(o.look)),
+			Ops: []int{o.commandLog.sets.at(0).Index, o.look.Index}, Tokens: []string{o.commandLog.who.token}, Clients: []string{o.commandLog.who.client}})
 	}
 	return &judgement{
 		tally: tally{checked: judged}, violations: found, late: true, needsSlack: true,
@@ -106,16 +106,16 @@ func (r *run) orphans(ghosts bool) *judgement {
 }
 
 // askedAfter is when a master was first asked for its keys between two times.
-func (t *trails) askedAfter(master string, from, to time.Duration) (time.Duration, bool) {
+func (t *commandLogs) askedAfter(master string, from, to time.Duration) (time.Duration, bool) {
 	for look := range t.looksWithin(master, from, to) {
 		return lookTo(look), true
 	}
 	return 0, false
 }
 
-// doneWith returns a function that finds when the owner of a trail no longer needed its token, if
+// doneWith returns a function that finds when the owner of a command log no longer needed its token, if
 // that ever was so.
-func (r *run) doneWith() func(*trail) (over time.Duration, lease, ok bool) {
+func (r *run) doneWith() func(*commandLog) (over time.Duration, lease, ok bool) {
 	released := map[party]time.Duration{}
 	granted := map[party]bool{}
 	for _, l := range r.leases {
@@ -144,8 +144,8 @@ func (r *run) doneWith() func(*trail) (over time.Duration, lease, ok bool) {
 	for _, ids := range sets {
 		slices.SortFunc(ids, func(a, b int32) int { return cmp.Or(cmp.Compare(h.Sent(a), h.Sent(b)), cmp.Compare(a, b)) })
 	}
-	return func(x *trail) (time.Duration, bool, bool) {
-		if r.trails().sharing(x) { // several clients may have one weak token
+	return func(x *commandLog) (time.Duration, bool, bool) {
+		if r.commandLogs().sharing(x) { // several clients may have one weak token
 			return 0, false, false
 		}
 		if granted[x.who] {
@@ -176,7 +176,7 @@ func (r *run) doneWith() func(*trail) (over time.Duration, lease, ok bool) {
 }
 
 // orphaned says why the lock is to blame for a key in a snapshot, or "" if it is not.
-func (r *run) orphaned(x *trail, look *history.Op, over time.Duration) string {
+func (r *run) orphaned(x *commandLog, look *history.Op, over time.Duration) string {
 	began := sent(x.sets.at(0)) - r.slack
 	seen := lookFrom(look)
 	if r.goneIn(x.who.client, began, look.Time) || r.stoppedIn(x.who.client, began, look.Time) || r.restartedIn(x.master, began, look.Time) {

@@ -130,9 +130,9 @@ func TestIntervals(t *testing.T) {
 	})
 }
 
-// TestTrailsOfOneToken: the trails of a lock that has one token for all clients and keys are
+// TestCommandLogsOfOneToken: the command logs of a lock that has one token for all clients and keys are
 // found one by one.
-func TestTrailsOfOneToken(t *testing.T) {
+func TestCommandLogsOfOneToken(t *testing.T) {
 	var ops []history.Op
 	for round := range 2 {
 		for i := range 3 * near {
@@ -140,18 +140,18 @@ func TestTrailsOfOneToken(t *testing.T) {
 				Value: &history.Value{Client: "c1", Token: "t", Command: []string{history.CommandSet, history.CommandRelease}[round], Yes: true}})
 		}
 	}
-	tr := newRun(history.Pack(&history.History{Ops: ops})).trails()
+	tr := newRun(history.Pack(&history.History{Ops: ops})).commandLogs()
 	if tr.count != 3*near {
-		t.Fatalf("%d trails", tr.count)
+		t.Fatalf("%d commandLogs", tr.count)
 	}
 	for i := range 3 * near {
 		p := place{fmt.Sprintf("m%d", i%3+1), fmt.Sprintf("k%d", i/3)}
-		x := tr.byID(trailID{p, party{"c1", "t"}})
+		x := tr.byID(logID{p, party{"c1", "t"}})
 		if x == nil || x.number != int32(i) || x.sets.len() != 1 || x.frees.len() != 1 || x.extends.len() != 0 || x.sets.at(0).Index != i || x.frees.at(0).Index != 3*near+i {
-			t.Errorf("the trail at %v is %+v", p, x)
+			t.Errorf("the command log at %v is %+v", p, x)
 		}
 	}
-	if x := tr.byID(trailID{place{"m9", "k0"}, party{"c1", "t"}}); x != nil {
+	if x := tr.byID(logID{place{"m9", "k0"}, party{"c1", "t"}}); x != nil {
 		t.Errorf("found %+v", x)
 	}
 }

@@ -29,7 +29,7 @@ var (
 	MutualExclusion = Property{"mutual-exclusion", "L2", "holds of different tokens on one key are disjoint"}
 	DeadOnArrival   = Property{"dead-on-arrival", "L2", "no acquire returns a lease that is over"}
 	BeliefExclusion = Property{"belief-exclusion", "L3", "critical sections on one key are disjoint"}
-	Told            = Property{"told", "L3", "a client whose lease is over is told, and begins nothing more under it"}
+	Notified        = Property{"notified", "L3", "a client whose lease is over is told, and begins nothing more under it"}
 	NoStaleWrite    = Property{"no-stale-write", "L4", "the resource applies no write of a lease after one of a later lease"}
 	FencedWrites    = Property{"fenced-writes", "L5", "nor does it where it rejects lower fencing tokens"}
 	NoLostUpdate    = Property{"no-lost-update", "RMW", "where the resource compares and sets, no update rests on a value that another has replaced"}
@@ -50,7 +50,7 @@ var (
 
 // Properties lists them all, in that order.
 var Properties = []Property{
-	UniqueTokens, Quorum, KeyLifetime, OwnKeys, MinValidity, MutualExclusion, DeadOnArrival, BeliefExclusion, Told, NoStaleWrite, FencedWrites, NoLostUpdate,
+	UniqueTokens, Quorum, KeyLifetime, OwnKeys, MinValidity, MutualExclusion, DeadOnArrival, BeliefExclusion, Notified, NoStaleWrite, FencedWrites, NoLostUpdate,
 	FencingMonotone, Extension, Continuity, DeadlockFree, HolderLoss, Availability, MinorityFailure, Progress, QuorumGranted, OrphanKeys, GhostKeys, Returns, NoCrash,
 }
 
@@ -60,7 +60,7 @@ var judges = map[Property]func(*run) *judgement{
 	UniqueTokens: (*run).uniqueTokens, Quorum: (*run).quorumOfYes,
 	KeyLifetime: (*run).keyLifetime, OwnKeys: (*run).ownKeys, MinValidity: (*run).minValidity,
 	DeadOnArrival:   (*run).deadArrivals,
-	BeliefExclusion: (*run).beliefExclusion, Told: (*run).told,
+	BeliefExclusion: (*run).beliefExclusion, Notified: (*run).notified,
 	NoStaleWrite: (*run).noStaleWrite, FencedWrites: (*run).fencedWrites, NoLostUpdate: (*run).noLostUpdate, FencingMonotone: (*run).fencingMonotone,
 	Extension: (*run).extension, Continuity: (*run).continuity,
 	DeadlockFree: (*run).deadlockFree, HolderLoss: (*run).holderLoss,

@@ -147,7 +147,7 @@ func tellFound(ctx context.Context, x *search.ExploreResult, store campaign.Stor
 		}
 		all = append(all, c)
 		if !asJSON {
-			if err := reports.Told(os.Stdout, c, terminalOptions()); err != nil {
+			if err := reports.Notified(os.Stdout, c, terminalOptions()); err != nil {
 				return err
 			}
 		}

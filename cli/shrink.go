@@ -86,7 +86,7 @@ func shrink(ctx context.Context, how search.ShrinkOptions, store campaign.Store,
 	if asJSON {
 		err = reports.ToldJSON(os.Stdout, c)
 	} else {
-		err = reports.Told(os.Stdout, c, terminalOptions())
+		err = reports.Notified(os.Stdout, c, terminalOptions())
 	}
 	if err != nil {
 		return err

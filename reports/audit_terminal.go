@@ -15,12 +15,12 @@ import (
 // and then what is broken, and why, what is inconclusive, and what breaks every lock.
 func Audit(w io.Writer, r *audit.Result, opt TerminalOptions) error {
 	t := newTerminal(opt)
-	fmt.Fprintf(&t.out, "%s  ", t.ink.verdict(r.Verdict(), auditWord(r)))
+	fmt.Fprintf(&t.out, "%s  ", t.colors.verdict(r.Verdict(), auditWord(r)))
 	for i, line := range wrap(printable(auditSays(r)), t.width-len(auditWord(r))-2) {
 		if i > 0 {
 			t.out.WriteString(strings.Repeat(" ", len(auditWord(r))+2))
 		}
-		t.out.WriteString(t.ink.bold(line) + "\n")
+		t.out.WriteString(t.colors.bold(line) + "\n")
 	}
 	t.out.WriteByte('\n')
 	if err := t.auditCard(r); err != nil {
@@ -87,7 +87,7 @@ func (t *terminal) auditParagraphs(r *audit.Result, levels []string) error {
 
 func (t *terminal) auditCell(o audit.Outcome) string {
 	code := map[audit.Outcome]string{audit.Broken: "1;31", audit.Safe: "32", audit.Inconclusive: "1;33", audit.NotApplicable: "2", audit.Inherent: "33"}[o]
-	return t.ink.with(code, auditMark[o])
+	return t.colors.with(code, auditMark[o])
 }
 
 // auditBroken tells what is broken, a property at a time.
@@ -216,7 +216,7 @@ func AuditChanges(w io.Writer, changes []audit.Change, baseline string, opt Term
 	for _, c := range changes {
 		now := string(c.Now)
 		if c.Worse {
-			now = t.ink.bold("newly broken")
+			now = t.colors.bold("newly broken")
 		}
 		g.rows = append(g.rows, []string{c.Situation, c.Level, words(c.Property), string(c.Before), now})
 	}

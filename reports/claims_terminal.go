@@ -59,7 +59,7 @@ func (t *terminal) claimRows(c *claims.ClaimResult) [][]string {
 			}
 		}
 		if k.Skipped != "" {
-			add(what, "", "", t.ink.faint("not here"), "")
+			add(what, "", "", t.colors.faint("not here"), "")
 			continue
 		}
 		for _, f := range k.Findings {
@@ -80,9 +80,9 @@ func (t *terminal) claimRows(c *claims.ClaimResult) [][]string {
 
 // found is the verdict, marked where it is not the expected one.
 func (t *terminal) found(f *claims.Finding) string {
-	s := t.ink.verdict(f.Found, verdictWord(f.Found))
+	s := t.colors.verdict(f.Found, verdictWord(f.Found))
 	if f.Outcome == claims.Unexpected {
-		s += t.ink.bold(" ✗")
+		s += t.colors.bold(" ✗")
 	}
 	return s
 }
@@ -261,7 +261,7 @@ func (t *terminal) claimsLine(r *claims.Result) string {
 		if n[o] > 0 {
 			part := fmt.Sprintf("%d %s", n[o], o)
 			if o == claims.Unexpected || o == claims.Undecided {
-				part = t.ink.bold(part)
+				part = t.colors.bold(part)
 			}
 			parts = append(parts, part)
 		}
@@ -301,9 +301,9 @@ func Mutants(w io.Writer, r *claims.Result, opt TerminalOptions) error {
 						twin = fmt.Sprintf("acquitted, %s", plural(x.Proven, "schedule"))
 					}
 				}
-				mark := t.ink.verdict(checker.Holds, "yes, ") + howFound(&f)
+				mark := t.colors.verdict(checker.Holds, "yes, ") + howFound(&f)
 				if f.Outcome != claims.Expected {
-					mark = t.ink.verdict(checker.Violated, "no, ") + verdictWord(f.Found)
+					mark = t.colors.verdict(checker.Violated, "no, ") + verdictWord(f.Found)
 				}
 				g.rows = append(g.rows, []string{id, what, k.Lock, f.Level, mark, twin})
 				id, what = "", ""
@@ -333,7 +333,7 @@ func Changes(w io.Writer, changes []claims.Change, baseline string, opt Terminal
 	for _, c := range changes {
 		now := c.Now
 		if c.Verdict {
-			now = t.ink.bold(now + " ✗")
+			now = t.colors.bold(now + " ✗")
 		}
 		g.rows = append(g.rows, []string{c.Claim, c.What, c.Before, now})
 	}

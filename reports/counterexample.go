@@ -19,9 +19,9 @@ type Counterexample struct {
 	Run    *campaign.Result     // nil: it was not stored
 }
 
-// Told writes a counterexample for people at a terminal: what is violated and why, the
+// Notified writes a counterexample for people at a terminal: what is violated and why, the
 // schedule that does it, what was left out, and where to look.
-func Told(w io.Writer, c Counterexample, opt TerminalOptions) error {
+func Notified(w io.Writer, c Counterexample, opt TerminalOptions) error {
 	t := newTerminal(opt)
 	var s campaign.Scenario
 	var v checker.Violation

@@ -38,7 +38,7 @@ func Explored(w io.Writer, base campaign.Scenario, x *search.ExploreResult, opt 
 	t.title("Verdicts")
 	verdicts := grid{header: []string{"Level", "Property", "Verdict", "Why"}, wide: 3}
 	for _, l := range x.Properties {
-		verdicts.rows = append(verdicts.rows, []string{l.Level, words(l.Name), t.ink.verdict(l.Verdict, verdictWord(l.Verdict)), l.Why})
+		verdicts.rows = append(verdicts.rows, []string{l.Level, words(l.Name), t.colors.verdict(l.Verdict, verdictWord(l.Verdict)), l.Why})
 	}
 	if err := verdicts.write(&t.out, t.width); err != nil {
 		return fmt.Errorf("reports: lay out the exploration: %w", err)

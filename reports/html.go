@@ -91,7 +91,7 @@ func HTML(w io.Writer, h *history.History, r *campaign.Result, why *search.WhyRe
 	t := timelineOf(h)
 	violations := listViolations(r)
 	kinds, marks := listMarks(r)
-	data, votes, err := t.pack(h, r.Run, violations, kinds, marks)
+	data, votes, err := t.encode(h, r.Run, violations, kinds, marks)
 	if err == nil && votes != nil {
 		if data, err = deflated(data); err == nil {
 			votes, err = deflated(votes)

@@ -110,7 +110,7 @@ func TestClocks(t *testing.T) {
 // shorter.
 func TestMuchDataIsDeflated(t *testing.T) {
 	h, _ := synthesize(longPlan(100_000))
-	data, votes, err := timelineOf(h).pack(h, "run", nil, nil, nil)
+	data, votes, err := timelineOf(h).encode(h, "run", nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestMuchDataIsDeflated(t *testing.T) {
 		t.Errorf("%d bytes became %d, and %d again (%v)", len(data), len(short), len(back), err)
 	}
 	few, _ := synthesize(violatedPlan())
-	if _, votes, err := timelineOf(few).pack(few, "run", nil, nil, nil); err != nil || votes != nil {
+	if _, votes, err := timelineOf(few).encode(few, "run", nil, nil, nil); err != nil || votes != nil {
 		t.Errorf("the %d bytes of votes of a short run stand apart (%v)", len(votes), err)
 	}
 }

@@ -273,7 +273,7 @@ func (r *replayed) finds() string {
 		if n >= r.quorum {
 			return fmt.Sprintf("%d masters store the token: %v", n, ends)
 		}
-	case checker.Told.Name:
+	case checker.Notified.Name:
 		act := at(checker.EventEntered, v.At)
 		if act == nil {
 			act = at(checker.EventSent, v.At)

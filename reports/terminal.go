@@ -48,13 +48,13 @@ func Terminal(w io.Writer, h *history.History, r *campaign.Result, opt TerminalO
 }
 
 type terminal struct {
-	out   bytes.Buffer
-	width int
-	ink   ink
+	out    bytes.Buffer
+	width  int
+	colors colors
 }
 
 func newTerminal(opt TerminalOptions) *terminal {
-	return &terminal{width: max(cmp.Or(opt.Width, 80), 40), ink: ink(opt.Color)}
+	return &terminal{width: max(cmp.Or(opt.Width, 80), 40), colors: colors(opt.Color)}
 }
 
 func (t *terminal) flush(w io.Writer) error {
@@ -74,7 +74,7 @@ func (t *terminal) text(indent, text string) {
 	}
 }
 
-func (t *terminal) title(s string) { fmt.Fprintf(&t.out, "\n%s\n", t.ink.bold(s)) }
+func (t *terminal) title(s string) { fmt.Fprintf(&t.out, "\n%s\n", t.colors.bold(s)) }
 
 // headline keeps to one line where it fits; only its first words are coloured.
 func (t *terminal) headline(head headline) {
@@ -84,9 +84,9 @@ func (t *terminal) headline(head headline) {
 		text = head.Level + " " + head.Property + ": " + text
 	}
 	lines := wrap(printable(text), t.width-len(word)-2)
-	fmt.Fprintf(&t.out, "%s  %s\n", t.ink.verdict(head.Verdict, word), t.ink.bold(lines[0]))
+	fmt.Fprintf(&t.out, "%s  %s\n", t.colors.verdict(head.Verdict, word), t.colors.bold(lines[0]))
 	for _, line := range lines[1:] {
-		fmt.Fprintf(&t.out, "%*s%s\n", len(word)+2, "", t.ink.bold(line))
+		fmt.Fprintf(&t.out, "%*s%s\n", len(word)+2, "", t.colors.bold(line))
 	}
 	if len(head.Also) > 0 {
 		t.text(strings.Repeat(" ", len(word)+2), fmt.Sprintf("Also %s: %s.", verdictWord(head.Verdict), strings.Join(head.Also, ", ")))
@@ -114,13 +114,13 @@ func (t *terminal) levels(levels []level, verbose bool) error {
 	var untested []string
 	faults, cases, underFaults := "", false, false
 	for _, l := range levels {
-		verdict, finding := t.ink.verdict(l.Verdict, printable(verdictWord(l.Verdict))), l.Why
+		verdict, finding := t.colors.verdict(l.Verdict, printable(verdictWord(l.Verdict))), l.Why
 		if l.Verdict == "" {
 			if !verbose {
 				untested = append(untested, strings.TrimSpace(l.Level+" "+l.Property))
 				continue
 			}
-			verdict = t.ink.faint("not tested")
+			verdict = t.colors.faint("not tested")
 		}
 		if l.Finding != "" && !verbose {
 			finding = l.Finding

@@ -14,7 +14,7 @@ import (
 func Why(w io.Writer, r *search.WhyResult, opt TerminalOptions) error {
 	t := newTerminal(opt)
 	for _, line := range wrap(printable(r.Violation.Summary), t.width) {
-		t.out.WriteString(t.ink.bold(line) + "\n")
+		t.out.WriteString(t.colors.bold(line) + "\n")
 	}
 	for _, line := range whySays(r) {
 		t.text("", line)

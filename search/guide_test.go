@@ -17,9 +17,9 @@ import (
 	"pgregory.net/rapid"
 
 	"lockpick/campaign"
-	"lockpick/internal/campaigntest"
 	"lockpick/checker"
 	"lockpick/history"
+	"lockpick/internal/campaigntest"
 	"lockpick/internal/racetest"
 )
 

@@ -203,9 +203,9 @@ func (c *client) limit() time.Duration {
 	if per == 0 {
 		per = min(c.w.config.TTL/20, 50*time.Millisecond)
 	}
-	masters := len(c.site.Addrs)
-	if c.site.Masters != nil {
-		masters = len(c.site.Masters.Names())
+	masters := len(c.env.Addrs)
+	if c.env.Masters != nil {
+		masters = len(c.env.Masters.Names())
 	}
 	c.mu.Lock()
 	rate := min(rateOf(c.goesBy), 1)

@@ -28,11 +28,11 @@ func TestOnlyCallsBeyondTheirBoundHang(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				m := newMasters(5)
 				kind, _ := LockNamed("redlock")
-				site := share(m)
+				env := share(m)
 				if c.stopped == 0 {
-					kind, site = fake(func(l *fakeLock) { l.slow = c.slow }), nil
+					kind, env = fake(func(l *fakeLock) { l.slow = c.slow }), nil
 				}
-				s := on(t, two(kind), site)
+				s := on(t, two(kind), env)
 				if c.stopped > 0 {
 					resume := s.Pauses.Stop([]string{"c1"}, AfterQuorum)
 					s.runtime.AfterFunc(c.stopped, func() { resume() })
@@ -54,7 +54,7 @@ func TestOnlyCallsBeyondTheirBoundHang(t *testing.T) {
 func TestNobodyWaitsForAHungClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := on(t, two(fake(func(l *fakeLock) {
-			if l.site.Client == "c1" {
+			if l.env.Client == "c1" {
 				l.slow = 20 * time.Second
 			}
 		})), nil)

@@ -19,7 +19,7 @@ type client struct {
 	w      *Workload
 	name   string
 	number int
-	site   Env
+	env    Env
 	clock  *Clock
 	random *rand.Rand
 	writes int64
@@ -102,7 +102,7 @@ var errDied = errors.New("its process ended by itself")
 
 // newLock makes the client's lock. If the lock panics there, the client ends for good.
 func (c *client) newLock() (lock Lock, err error) {
-	if !c.in(commandNew, "", c.limit(), func() { lock, err = c.w.config.Lock.New(c.site) }) {
+	if !c.in(commandNew, "", c.limit(), func() { lock, err = c.w.config.Lock.New(c.env) }) {
 		c.out = true
 		return noLock{}, nil
 	}

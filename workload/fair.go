@@ -34,5 +34,5 @@ func enqueue(key, token, waiter string, ttl time.Duration) []command {
 // leave gives up a place in the queue, even if the caller's context has ended.
 func (l *textbook) leaveQueue(ctx context.Context, key, waiter string) {
 	cmds := []command{{kind: leaveQueue, script: FairLeave, keys: []string{key + ":queue"}, args: []any{waiter}}}
-	_, _ = l.carryOut(context.WithoutCancel(ctx), l.masters.Begin(l.site.Hooks.Vote), key, waiter, cmds, nil, l.answered)
+	_, _ = l.carryOut(context.WithoutCancel(ctx), l.masters.Begin(l.env.Hooks.Vote), key, waiter, cmds, nil, l.answered)
 }

@@ -29,8 +29,8 @@ type fakeProcess struct {
 // processes is a lock under test whose clients are fake processes; made keeps them all.
 func processes(made *[]*fakeProcess, prepare func(*fakeProcess)) Kind {
 	return Kind{Name: "fake", Fencing: true, New: func(s Env) (Lock, error) {
-		p := &fakeProcess{fakeLock: &fakeLock{site: s}, clock: NewClock(protocol.RealTime{})}
-		p.site.Runtime = protocol.RealTime{} // its leases' ends are told in true time
+		p := &fakeProcess{fakeLock: &fakeLock{env: s}, clock: NewClock(protocol.RealTime{})}
+		p.env.Runtime = protocol.RealTime{} // its leases' ends are told in true time
 		prepare(p)
 		*made = append(*made, p)
 		return p, nil
@@ -42,11 +42,11 @@ func (p *fakeProcess) Acquire(ctx context.Context, key string) (Lease, error) {
 		p.deadline(ctx)
 	}
 	for p.hangs && p.is() == nil {
-		_ = p.site.Runtime.Sleep(context.Background(), time.Second)
+		_ = p.env.Runtime.Sleep(context.Background(), time.Second)
 	}
 	l, err := p.fakeLock.Acquire(ctx, key)
 	if p.points && err == nil {
-		p.site.Pass(AfterQuorum, key)
+		p.env.Pass(AfterQuorum, key)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,7 +62,7 @@ func (p *fakeProcess) Acquire(ctx context.Context, key string) (Lease, error) {
 // granted has the lease last for its TTL by the process's clock from now on.
 func (p *fakeProcess) granted(l Lease, key string) Lease {
 	lease := l.(*fakeLease)
-	lease.until = p.clock.True(p.clock.Now().Add(p.site.TTL))
+	lease.until = p.clock.True(p.clock.Now().Add(p.env.TTL))
 	p.leases = append(p.leases, lease)
 	return processLease{lease, p, key}
 }
@@ -81,7 +81,7 @@ func (p *fakeProcess) SetClock(to cluster.Clock) (now bool, err error) {
 	for i, l := range p.leases {
 		l.until = p.clock.True(shows[i])
 	}
-	p.site.Runtime.Go(func() { p.site.Bent(to) })
+	p.env.Runtime.Go(func() { p.env.Bent(to) })
 	return false, nil
 }
 
@@ -145,18 +145,18 @@ func (l processLease) Write(value int64, mark bool) error {
 	if err := l.process.is(); err != nil {
 		return err
 	}
-	if !l.process.site.Runtime.Now().Before(l.Until()) {
+	if !l.process.env.Runtime.Now().Before(l.Until()) {
 		return redlock.ErrExpired
 	}
 	if mark {
-		l.process.site.Pass(BeforeMark, l.key)
-		l.process.site.Mark(l.key, l.token)
+		l.process.env.Pass(BeforeMark, l.key)
+		l.process.env.Mark(l.key, l.token)
 	}
-	l.process.site.Pass(BeforeWrite, l.key)
+	l.process.env.Pass(BeforeWrite, l.key)
 	if err := l.process.is(); err != nil {
 		return err
 	}
-	return l.process.site.Apply(l.key, l.token, l.fence, value)
+	return l.process.env.Apply(l.key, l.token, l.fence, value)
 }
 
 // steps are what a client did at first, without times.

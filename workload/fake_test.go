@@ -12,7 +12,7 @@ import (
 // fakeLock grants whatever is asked, to everybody, after a while: what its clients do
 // with it depends on nobody else.
 type fakeLock struct {
-	site     Env
+	env      Env
 	latency  time.Duration // of each call
 	refuse   error         // of every acquire
 	never    bool          // acquire waits for the end of its context
@@ -27,25 +27,25 @@ type fakeLock struct {
 
 func (l *fakeLock) Acquire(ctx context.Context, key string) (Lease, error) {
 	if l.never {
-		return nil, l.site.Runtime.Sleep(ctx, time.Hour)
+		return nil, l.env.Runtime.Sleep(ctx, time.Hour)
 	}
-	begun := l.site.Runtime.Now()
-	if err := l.site.Runtime.Sleep(ctx, l.latency); err != nil {
+	begun := l.env.Runtime.Now()
+	if err := l.env.Runtime.Sleep(ctx, l.latency); err != nil {
 		return nil, err
 	}
 	if l.refuse != nil {
 		return nil, l.refuse
 	}
 	l.made++
-	lease := &fakeLease{lock: l, token: fmt.Sprintf("t%d", l.made), until: begun.Add(l.site.TTL)}
-	if l.site.Fencing {
+	lease := &fakeLease{lock: l, token: fmt.Sprintf("t%d", l.made), until: begun.Add(l.env.TTL)}
+	if l.env.Fencing {
 		lease.fence = int64(l.made)
 	}
-	lease.ctx, lease.end = l.site.Runtime.WithCancelCause(context.Background())
+	lease.ctx, lease.end = l.env.Runtime.WithCancelCause(context.Background())
 	if l.lost > 0 {
-		l.site.Runtime.AfterFunc(l.lost+l.late, func() {
+		l.env.Runtime.AfterFunc(l.lost+l.late, func() {
 			if l.late > 0 {
-				l.site.Lost(key, lease.token, redlock.ErrLost, begun.Add(l.latency+l.lost))
+				l.env.Lost(key, lease.token, redlock.ErrLost, begun.Add(l.latency+l.lost))
 			}
 			lease.end(redlock.ErrLost)
 		})
@@ -73,8 +73,8 @@ func (l *fakeLease) Fence() int64             { return l.fence }
 func (l *fakeLease) Context() context.Context { return l.ctx }
 
 func (l *fakeLease) Extend(ctx context.Context) (Lease, error) {
-	begun := l.lock.site.Runtime.Now()
-	if err := l.lock.site.Runtime.Sleep(ctx, l.lock.latency); err != nil {
+	begun := l.lock.env.Runtime.Now()
+	if err := l.lock.env.Runtime.Sleep(ctx, l.lock.latency); err != nil {
 		return nil, err
 	}
 	if l.lock.extended != nil {
@@ -84,19 +84,19 @@ func (l *fakeLease) Extend(ctx context.Context) (Lease, error) {
 		return nil, l.lock.extended
 	}
 	longer := *l
-	longer.until = begun.Add(l.lock.site.TTL)
+	longer.until = begun.Add(l.lock.env.TTL)
 	return &longer, nil
 }
 
 func (l *fakeLease) Release(ctx context.Context) error {
 	l.end(redlock.ErrReleased)
-	return errors.Join(l.lock.site.Runtime.Sleep(ctx, l.lock.latency+l.lock.slow), l.lock.released)
+	return errors.Join(l.lock.env.Runtime.Sleep(ctx, l.lock.latency+l.lock.slow), l.lock.released)
 }
 
 // fake is a lock under test by the name of fake, each client's made by prepare.
 func fake(prepare func(*fakeLock)) Kind {
 	return Kind{Name: "fake", Fencing: true, New: func(s Env) (Lock, error) {
-		l := &fakeLock{site: s}
+		l := &fakeLock{env: s}
 		prepare(l)
 		return l, nil
 	}}

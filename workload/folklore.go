@@ -74,4 +74,4 @@ var folklore = []Kind{
 
 // timeToken is the time and the id of a machine. Here the id is that of a machine that was
 // cloned.
-func timeToken(l *textbook) string { return fmt.Sprintf("%d-host", l.site.Wall().UnixMicro()) }
+func timeToken(l *textbook) string { return fmt.Sprintf("%d-host", l.env.Wall().UnixMicro()) }

@@ -70,7 +70,7 @@ func life(t *testing.T, d *datadriven.TestData) string {
 		d.MaybeScanArgs(t, "acquire", &word)
 		l.refuse, l.never = outcomes[word], word == "never"
 	})
-	site := share(nil)
+	env := share(nil)
 	var name string
 	if d.MaybeScanArgs(t, "lock", &name); name != "" && name != "fake" {
 		cfg.Lock, _ = LockNamed(name)
@@ -78,10 +78,10 @@ func life(t *testing.T, d *datadriven.TestData) string {
 		d.MaybeScanArgs(t, "masters", &n)
 		m := newMasters(n)
 		m.latency = duration("latency", 0)
-		site = share(m)
+		env = share(m)
 	}
 
-	s := on(t, cfg, site)
+	s := on(t, cfg, env)
 	if a, ok := d.Arg("pause"); ok {
 		until, err := time.ParseDuration(a.Vals[1])
 		if err != nil {

@@ -43,7 +43,7 @@ var redissons = []Kind{
 }
 
 // threadID is uuid:threadId, which is the same for all commands of one thread of a client.
-func threadID(l *textbook) string { return l.site.Client + ":1" }
+func threadID(l *textbook) string { return l.env.Client + ":1" }
 
 // enter increments the count if the lock is free or held by the same thread.
 func enter(key, token string, ttl time.Duration) []command {

@@ -62,10 +62,10 @@ func (noProcess) Kill()     {}
 // another makes a new lock for the client with new links to the masters, because the old links
 // ended with the old lock.
 func (c *client) another() (Lock, error) {
-	s, err := c.w.site(c.name)
+	s, err := c.w.env(c.name)
 	if err != nil {
 		return nil, err
 	}
-	c.site.Addrs, c.site.Dial, c.site.Masters = s.Addrs, s.Dial, s.Masters
+	c.env.Addrs, c.env.Dial, c.env.Masters = s.Addrs, s.Dial, s.Masters
 	return c.newLock()
 }

@@ -26,11 +26,11 @@ type stage struct {
 	seen    func(history.Op)
 }
 
-// on makes a workload in the bubble that t belongs to. site may be nil.
-func on(t rapid.TB, cfg Config, site func(client string) (Env, error)) *stage {
+// on makes a workload in the bubble that t belongs to. env may be nil.
+func on(t rapid.TB, cfg Config, env func(client string) (Env, error)) *stage {
 	t.Helper()
-	if site == nil {
-		site = func(string) (Env, error) { return Env{}, nil }
+	if env == nil {
+		env = func(string) (Env, error) { return Env{}, nil }
 	}
 	s := &stage{runtime: protocol.RealTime{}}
 	s.start = s.runtime.Now()
@@ -46,7 +46,7 @@ func on(t rapid.TB, cfg Config, site func(client string) (Env, error)) *stage {
 			s.seen(op)
 		}
 	})
-	s.Workload, err = New(cfg, s.runtime, rec, s.start, site)
+	s.Workload, err = New(cfg, s.runtime, rec, s.start, env)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,18 +16,18 @@ import (
 // textbook is Redlock as the page "Distributed Locks with Redis" describes it (called distlock
 // in comments), without additions. It exists for planted bugs: mutations says which.
 type textbook struct {
-	site    Env
-	rules   mutations
-	masters protocol.Masters
-	n       int
-	life    context.Context // ends with Close, so that renewals end with their process
-	end     context.CancelCauseFunc
+	env       Env
+	mutations mutations
+	masters   protocol.Masters
+	n         int
+	life      context.Context // ends with Close, so that renewals end with their process
+	end       context.CancelCauseFunc
 
 	prepared bool // used by one client only, so nothing guards it
 }
 
 func newTextbook(s Env, r mutations) (Lock, error) {
-	l := &textbook{site: s, rules: r}
+	l := &textbook{env: s, mutations: r}
 	var err error
 	if l.masters, err = s.masters(); err != nil {
 		return nil, err
@@ -83,10 +83,10 @@ func (l *textbook) Acquire(ctx context.Context, key string) (Lease, error) {
 	waiter := token // its place in the queue, if the lock has one
 	for {
 		start := l.clock() // step 1
-		if l.rules.oneStart {
+		if l.mutations.oneStart {
 			start = begun
 		}
-		if !l.rules.once {
+		if !l.mutations.once {
 			token = l.token()
 		}
 		lease, err := l.attempt(ctx, key, token, waiter, start)
@@ -96,13 +96,13 @@ func (l *textbook) Acquire(ctx context.Context, key string) (Lease, error) {
 		if errors.Is(err, ErrGone) {
 			return nil, err
 		}
-		if l.rules.fair && !l.pass(BetweenCommands, key) {
+		if l.mutations.fair && !l.pass(BetweenCommands, key) {
 			return nil, ErrGone // it dies in the queue
 		}
 		if ctx.Err() == nil {
-			_ = l.site.Runtime.Sleep(ctx, l.delay())
+			_ = l.env.Runtime.Sleep(ctx, l.delay())
 		}
-		if ctx.Err() != nil && l.rules.fair {
+		if ctx.Err() != nil && l.mutations.fair {
 			l.leaveQueue(ctx, key, waiter)
 		}
 		if ctx.Err() != nil {
@@ -113,7 +113,7 @@ func (l *textbook) Acquire(ctx context.Context, key string) (Lease, error) {
 
 // prepare runs once, when a client starts.
 func (l *textbook) prepare(ctx context.Context) {
-	if !l.rules.loads || l.prepared {
+	if !l.mutations.loads || l.prepared {
 		return
 	}
 	l.prepared = true
@@ -124,28 +124,28 @@ func (l *textbook) prepare(ctx context.Context) {
 // attempt makes steps 2 to 5.
 func (l *textbook) attempt(ctx context.Context, key, token, waiter string, start time.Time) (*textbookLease, error) {
 	// Step 2: send the same key and token to all masters.
-	talk := l.masters.Begin(l.site.Hooks.Vote)
+	talk := l.masters.Begin(l.env.Hooks.Vote)
 	t, err := l.carryOut(ctx, talk, key, token, l.setCommands(key, token, waiter), nil, l.enough)
 	if err != nil {
 		return nil, err
 	}
-	if l.site.Hooks.Decided != nil {
-		l.site.Hooks.Decided(redlock.Decision{Kind: protocol.Set, Key: key, Token: token, Yes: len(t.yes), Quorum: l.quorum(t)})
+	if l.env.Hooks.Decided != nil {
+		l.env.Hooks.Decided(redlock.Decision{Kind: protocol.Set, Key: key, Token: token, Yes: len(t.yes), Quorum: l.quorum(t)})
 	}
 
 	// Steps 3 and 4: there must be a quorum and remaining validity.
-	if l.rules.lateStart {
+	if l.mutations.lateStart {
 		start = l.clock()
 	}
 	left := l.validity() - l.clock().Sub(start)
-	if err = l.judge(t, left); err == nil && l.site.Fencing && !l.rules.noWriteBack {
+	if err = l.judge(t, left); err == nil && l.env.Fencing && !l.mutations.noWriteBack {
 		var back tally
 		if back, err = l.carryOut(ctx, talk, key, token, raise(key, token, t.highest), nil, l.enough); err == nil {
 			left = l.validity() - l.clock().Sub(start)
 			err = l.judge(back, left)
 		}
 	}
-	if err == nil && l.rules.resets {
+	if err == nil && l.mutations.resets {
 		if left, err = l.reset(ctx, talk, key, token); errors.Is(err, ErrGone) {
 			return nil, err
 		}
@@ -155,7 +155,7 @@ func (l *textbook) attempt(ctx context.Context, key, token, waiter string, start
 	}
 
 	// Step 5: release on all masters, also on those that did not vote yes.
-	if !l.rules.noRollback && !(l.rules.raises && t.err != nil) && !(l.rules.onlyUnanswered && len(t.failed) == 0) {
+	if !l.mutations.noRollback && !(l.mutations.raises && t.err != nil) && !(l.mutations.onlyUnanswered && len(t.failed) == 0) {
 		_, _ = l.releaseAll(ctx, talk, key, token, t.yes, l.answered)
 	}
 	return nil, err
@@ -167,20 +167,20 @@ func (l *textbook) reset(ctx context.Context, talk protocol.Conversation, key, t
 		return 0, ErrGone
 	}
 	start := l.clock()
-	_, err := l.carryOut(ctx, talk, key, token, []command{{kind: protocol.Extend, args: []any{"pexpire", key, l.site.TTL.Milliseconds()}, ttl: l.site.TTL}}, nil, l.settled)
-	return l.site.TTL - l.clock().Sub(start), err
+	_, err := l.carryOut(ctx, talk, key, token, []command{{kind: protocol.Extend, args: []any{"pexpire", key, l.env.TTL.Milliseconds()}, ttl: l.env.TTL}}, nil, l.settled)
+	return l.env.TTL - l.clock().Sub(start), err
 }
 
 // judge is steps 3 and 4: it returns nil if the votes and the remaining time make a lease.
 func (l *textbook) judge(t tally, left time.Duration) error {
 	switch {
-	case l.rules.raises && t.err != nil:
+	case l.mutations.raises && t.err != nil:
 		return t.err
 	case len(t.yes) < l.quorum(t) && len(t.no)+len(t.yes) < l.quorum(t):
 		return fmt.Errorf("%w: %d yes, %d no, %d failed", redlock.ErrNoQuorum, len(t.yes), len(t.no), len(t.failed))
 	case len(t.yes) < l.quorum(t):
 		return fmt.Errorf("%w: %d yes, %d no, %d failed", redlock.ErrTaken, len(t.yes), len(t.no), len(t.failed))
-	case left <= 0 && !l.rules.noValidity:
+	case left <= 0 && !l.mutations.noValidity:
 		return redlock.ErrExpired
 	}
 	return nil
@@ -190,12 +190,12 @@ func (l *textbook) judge(t tally, left time.Duration) error {
 // because clocks run at different rates (distlock, CLOCK_DRIFT).
 func (l *textbook) validity() time.Duration {
 	switch {
-	case l.rules.forever:
+	case l.mutations.forever:
 		return forever
-	case l.rules.noDrift:
-		return l.site.TTL
+	case l.mutations.noDrift:
+		return l.env.TTL
 	}
-	return l.site.TTL - l.site.TTL/100 - 2*time.Millisecond
+	return l.env.TTL - l.env.TTL/100 - 2*time.Millisecond
 }
 
 // forever is the length of leases whose keys have no TTL.
@@ -204,31 +204,31 @@ const forever = 24 * time.Hour
 // quorum returns how many masters must agree.
 func (l *textbook) quorum(t tally) int {
 	n := l.n
-	if l.rules.reachable {
+	if l.mutations.reachable {
 		n -= len(t.failed)
 	}
-	if l.rules.quorum != nil {
-		return l.rules.quorum(n)
+	if l.mutations.quorum != nil {
+		return l.mutations.quorum(n)
 	}
 	return n/2 + 1
 }
 
 // clock returns the time, of which only differences have a meaning.
 func (l *textbook) clock() time.Time {
-	if l.rules.wallClock {
-		return l.site.Wall()
+	if l.mutations.wallClock {
+		return l.env.Wall()
 	}
-	return l.site.Runtime.Now()
+	return l.env.Runtime.Now()
 }
 
 // token returns a new token for each attempt. With one token for all attempts, the release of
 // the first one could delete the key of the second.
 func (l *textbook) token() string {
-	if l.rules.token != nil {
-		return l.rules.token(l)
+	if l.mutations.token != nil {
+		return l.mutations.token(l)
 	}
 	var b [20]byte
-	l.site.Runtime.Read(b[:])
+	l.env.Runtime.Read(b[:])
 	return hex.EncodeToString(b[:])
 }
 
@@ -239,7 +239,7 @@ const (
 )
 
 func (l *textbook) delay() time.Duration {
-	if l.rules.fixedDelay {
+	if l.mutations.fixedDelay {
 		return (delayMin + delayMax) / 2
 	}
 	return delayMin + time.Duration(l.random(uint64(delayMax-delayMin)+1))
@@ -248,6 +248,6 @@ func (l *textbook) delay() time.Duration {
 // random returns a number below n.
 func (l *textbook) random(n uint64) uint64 {
 	var b [8]byte
-	l.site.Runtime.Read(b[:])
+	l.env.Runtime.Read(b[:])
 	return binary.LittleEndian.Uint64(b[:]) % n
 }

@@ -33,13 +33,13 @@ const maxExtensions = 10
 
 func (l *textbook) grant(talk protocol.Conversation, key, token string, t tally, left time.Duration) *textbookLease {
 	x := &textbookLease{lock: l, talk: talk, key: key, token: token, believed: t.yes, until: l.clock().Add(left)}
-	if l.site.Fencing {
+	if l.env.Fencing {
 		x.fence = t.highest
 	}
-	x.ctx, x.cancel = l.site.Runtime.WithCancelCause(context.Background())
+	x.ctx, x.cancel = l.env.Runtime.WithCancelCause(context.Background())
 	x.watch(left)
-	if l.rules.renews || l.rules.renewsForever {
-		l.site.Runtime.Go(x.renew)
+	if l.mutations.renews || l.mutations.renewsForever {
+		l.env.Runtime.Go(x.renew)
 	}
 	return x
 }
@@ -60,15 +60,15 @@ func (x *textbookLease) Context() context.Context {
 func (x *textbookLease) Until() time.Time {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if !x.lock.rules.wallClock {
+	if !x.lock.mutations.wallClock {
 		return x.until
 	}
-	return x.lock.site.Runtime.Now().Add(x.until.Sub(x.lock.clock()))
+	return x.lock.env.Runtime.Now().Add(x.until.Sub(x.lock.clock()))
 }
 
 // watch ends the lease when its validity ends.
 func (x *textbookLease) watch(left time.Duration) {
-	x.lock.site.Runtime.AfterFunc(left, func() {
+	x.lock.env.Runtime.AfterFunc(left, func() {
 		x.mu.Lock()
 		over, left := x.over != nil, x.until.Sub(x.lock.clock())
 		x.mu.Unlock()
@@ -91,10 +91,10 @@ func (x *textbookLease) finish(why error) {
 		x.over = why
 	}
 	x.mu.Unlock()
-	if why == redlock.ErrReleased || first && !x.lock.rules.untold && !x.lock.rules.alwaysValid {
+	if why == redlock.ErrReleased || first && !x.lock.mutations.untold && !x.lock.mutations.alwaysValid {
 		cancel(why)
-		if x.lock.site.Ended != nil {
-			x.lock.site.Ended(x.key, x.token, why)
+		if x.lock.env.Ended != nil {
+			x.lock.env.Ended(x.key, x.token, why)
 		}
 	}
 }
@@ -121,7 +121,7 @@ func (x *textbookLease) extend(ctx context.Context) error {
 	if err := x.mayExtend(start); err != nil {
 		return err
 	}
-	if l.rules.extendAcquires {
+	if l.mutations.extendAcquires {
 		return x.acquireAgain(ctx, start)
 	}
 	t, err := l.carryOut(ctx, x.talk, x.key, x.token, l.extendCommands(x.key, x.token), nil, l.settled)
@@ -135,15 +135,15 @@ func (x *textbookLease) extend(ctx context.Context) error {
 func (x *textbookLease) mayExtend(now time.Time) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	late := x.lock.rules.extendLate
+	late := x.lock.mutations.extendLate
 	switch {
 	case x.over != nil && !(late && x.over == redlock.ErrExpired):
 		return fmt.Errorf("%w: %w", redlock.ErrNotHeld, x.over)
 	case !now.Before(x.until) && !late:
 		return redlock.ErrExpired
-	case x.lock.rules.forever: // there is no TTL to extend
+	case x.lock.mutations.forever: // there is no TTL to extend
 		return redlock.ErrExtensionLimit
-	case x.extensions >= maxExtensions && !x.lock.rules.renewsForever:
+	case x.extensions >= maxExtensions && !x.lock.mutations.renewsForever:
 		return redlock.ErrExtensionLimit
 	}
 	x.extensions++
@@ -155,13 +155,13 @@ func (x *textbookLease) extended(t tally, until time.Time) error {
 	l := x.lock
 	now := l.clock()
 	x.mu.Lock()
-	late := !now.Before(x.until) && !l.rules.extendLate
-	won := len(t.yes) >= l.quorum(t) && !late || l.rules.extendLies
+	late := !now.Before(x.until) && !l.mutations.extendLate
+	won := len(t.yes) >= l.quorum(t) && !late || l.mutations.extendLies
 	if won && until.After(x.until) {
 		x.until = until
 		if x.over == redlock.ErrExpired { // it lives again
 			x.over = nil
-			x.ctx, x.cancel = l.site.Runtime.WithCancelCause(context.Background())
+			x.ctx, x.cancel = l.env.Runtime.WithCancelCause(context.Background())
 			x.watch(until.Sub(now))
 		}
 	}
@@ -195,12 +195,12 @@ func (x *textbookLease) acquireAgain(ctx context.Context, start time.Time) error
 // renew extends the lease in the background until it is over or has reached the limit.
 func (x *textbookLease) renew() {
 	l := x.lock
-	for x.valid() && l.site.Runtime.Sleep(x.Context(), l.site.TTL/3) == nil && l.life.Err() == nil {
-		if x.extend(l.life) == nil && l.site.Renewed != nil && l.life.Err() == nil {
-			l.site.Renewed(x.key, x) // if the renewal failed, the next one may succeed
+	for x.valid() && l.env.Runtime.Sleep(x.Context(), l.env.TTL/3) == nil && l.life.Err() == nil {
+		if x.extend(l.life) == nil && l.env.Renewed != nil && l.life.Err() == nil {
+			l.env.Renewed(x.key, x) // if the renewal failed, the next one may succeed
 		}
 	}
-	if l.rules.outlives {
+	if l.mutations.outlives {
 		x.staleRenew()
 	}
 }
@@ -209,7 +209,7 @@ func (x *textbookLease) renew() {
 // token.
 func (x *textbookLease) staleRenew() {
 	l := x.lock
-	for l.site.Runtime.Sleep(l.life, l.site.TTL/3) == nil {
+	for l.env.Runtime.Sleep(l.life, l.env.TTL/3) == nil {
 		t, _ := l.carryOut(l.life, x.talk, x.key, x.token, l.extendCommands(x.key, x.token), nil, l.settled)
 		if len(t.yes) == 0 {
 			return
@@ -229,7 +229,7 @@ func (x vouching) Valid() bool {
 
 // shown is the lease as its holder sees it.
 func (x *textbookLease) shown() Lease {
-	if x.lock.rules.alwaysValid || x.lock.rules.untold {
+	if x.lock.mutations.alwaysValid || x.lock.mutations.untold {
 		return vouching{x}
 	}
 	return x
@@ -244,7 +244,7 @@ func (x *textbookLease) Release(ctx context.Context) error {
 	switch {
 	case err != nil:
 		return err
-	case l.rules.onlyWhileWanted && ctx.Err() != nil:
+	case l.mutations.onlyWhileWanted && ctx.Err() != nil:
 		return context.Cause(ctx)
 	case len(t.yes) >= l.n/2+1:
 		return nil

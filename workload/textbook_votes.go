@@ -35,7 +35,7 @@ func (t *tally) in() int { return len(t.yes) + len(t.no) + len(t.failed) }
 
 // enough reports whether a quorum voted yes, or can no longer do so.
 func (l *textbook) enough(t *tally) bool {
-	if l.rules.reachable || l.rules.waitsForAll || l.rules.raises || l.rules.onlyBelieved {
+	if l.mutations.reachable || l.mutations.waitsForAll || l.mutations.raises || l.mutations.onlyBelieved {
 		return t.in() == l.n
 	}
 	return len(t.yes) >= l.quorum(*t) || len(t.no)+len(t.failed) > l.n-l.quorum(*t)
@@ -54,12 +54,12 @@ func (l *textbook) settled(t *tally) bool {
 // 2).
 func (l *textbook) timeout() time.Duration {
 	switch {
-	case l.rules.waitsForAll:
-		return 5 * l.site.TTL // the default of the driver, which is not meant for locks
-	case l.site.Timeout > 0:
-		return l.site.Timeout
+	case l.mutations.waitsForAll:
+		return 5 * l.env.TTL // the default of the driver, which is not meant for locks
+	case l.env.Timeout > 0:
+		return l.env.Timeout
 	}
-	return min(l.site.TTL/20, 50*time.Millisecond)
+	return min(l.env.TTL/20, 50*time.Millisecond)
 }
 
 // carryOut sends the commands of a step, one after the other, each to the masters in to at once
@@ -79,7 +79,7 @@ func (l *textbook) carryOut(ctx context.Context, talk protocol.Conversation, key
 			stop = func(*tally) bool { return false }
 		}
 		t = l.ask(ctx, talk, l.command(c, key, token), to, stop)
-		if l.rules.driverRetries && c.kind == protocol.Set {
+		if l.mutations.driverRetries && c.kind == protocol.Set {
 			t = l.again(ctx, talk, l.command(c, key, token), t)
 		}
 		t.no, t.failed = append(out.no, t.no...), append(out.failed, t.failed...)
@@ -97,7 +97,7 @@ func (l *textbook) carryOut(ctx context.Context, talk protocol.Conversation, key
 func (l *textbook) command(c command, key, token string) protocol.Command {
 	cmd := protocol.Command{Kind: c.kind, Key: key, Token: token, Script: c.script, Keys: c.keys, Args: c.args, TTL: c.ttl.Milliseconds(), Once: c.once}
 	if c.kind == protocol.Set || c.kind == protocol.Extend {
-		cmd.Wait = l.site.Wait
+		cmd.Wait = l.env.Wait
 	}
 	return cmd
 }
@@ -125,50 +125,50 @@ func (l *textbook) again(ctx context.Context, talk protocol.Conversation, cmd pr
 
 // releaseAll is step 5. believed are the masters that voted yes on the SET.
 func (l *textbook) releaseAll(ctx context.Context, talk protocol.Conversation, key, token string, believed []int, enough func(*tally) bool) (tally, error) {
-	if l.rules.onlyWhileWanted && ctx.Err() != nil {
+	if l.mutations.onlyWhileWanted && ctx.Err() != nil {
 		return tally{}, nil
 	}
 	var to []int
-	if l.rules.onlyBelieved {
+	if l.mutations.onlyBelieved {
 		to = append([]int{}, believed...)
 	}
-	if l.rules.overtaking {
-		talk = l.masters.Begin(l.site.Hooks.Vote)
+	if l.mutations.overtaking {
+		talk = l.masters.Begin(l.env.Hooks.Vote)
 	}
 	return l.carryOut(ctx, talk, key, token, l.releaseCommands(key, token), to, enough)
 }
 
 func (l *textbook) setCommands(key, token, waiter string) []command {
 	switch {
-	case l.rules.fair:
-		return enqueue(key, token, waiter, l.site.TTL)
-	case l.rules.set != nil:
-		return l.rules.set(key, l.stored(token), l.site.TTL)
-	case l.site.Fencing:
-		return setAndCount(key, token, l.site.TTL)
+	case l.mutations.fair:
+		return enqueue(key, token, waiter, l.env.TTL)
+	case l.mutations.set != nil:
+		return l.mutations.set(key, l.stored(token), l.env.TTL)
+	case l.env.Fencing:
+		return setAndCount(key, token, l.env.TTL)
 	}
-	return setNXPX(key, token, l.site.TTL)
+	return setNXPX(key, token, l.env.TTL)
 }
 
 func (l *textbook) releaseCommands(key, token string) []command {
-	if l.rules.release != nil {
-		return l.rules.release(key, l.stored(token), l.site.TTL)
+	if l.mutations.release != nil {
+		return l.mutations.release(key, l.stored(token), l.env.TTL)
 	}
-	return compareAndDelete(key, token, l.site.TTL)
+	return compareAndDelete(key, token, l.env.TTL)
 }
 
 func (l *textbook) extendCommands(key, token string) []command {
-	if l.rules.extend != nil {
-		return l.rules.extend(key, l.stored(token), l.site.TTL)
+	if l.mutations.extend != nil {
+		return l.mutations.extend(key, l.stored(token), l.env.TTL)
 	}
-	return compareAndExpire(key, token, l.site.TTL)
+	return compareAndExpire(key, token, l.env.TTL)
 }
 
 // stored returns what masters store for a token. If that is less than the token, votes still
 // contain the whole token.
 func (l *textbook) stored(token string) string {
-	if l.rules.stored != nil {
-		return l.rules.stored(l)
+	if l.mutations.stored != nil {
+		return l.mutations.stored(l)
 	}
 	return token
 }
@@ -176,5 +176,5 @@ func (l *textbook) stored(token string) string {
 // pass is called where a client may be stopped or ended. It returns false if the client has
 // ended.
 func (l *textbook) pass(point, key string) bool {
-	return l.site.Pass == nil || l.site.Pass(point, key)
+	return l.env.Pass == nil || l.env.Pass(point, key)
 }

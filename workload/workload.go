@@ -58,24 +58,24 @@ type Workload struct {
 	resource *Resource
 	keys     []string
 	clients  []*client
-	site     func(client string) (Env, error)
+	env      func(client string) (Env, error)
 
 	mu    sync.Mutex
 	err   error
 	phase *phase // the latest
 }
 
-// New makes the clients, but not their locks (see Open). site gives each client the masters for
+// New makes the clients, but not their locks (see Open). env gives each client the masters for
 // its lock. start is when the run's time begins.
-func New(cfg Config, r protocol.Runtime, rec *history.Recorder, start time.Time, site func(client string) (Env, error)) (*Workload, error) {
+func New(cfg Config, r protocol.Runtime, rec *history.Recorder, start time.Time, env func(client string) (Env, error)) (*Workload, error) {
 	if cfg.Source == nil {
 		cfg.Source = func(seed, stream uint64) rand.Source { return rand.NewPCG(seed, stream) }
 	}
-	w := &Workload{config: cfg, runtime: r, recorder: rec, start: start, keys: Keys(cfg.Keys), site: site}
+	w := &Workload{config: cfg, runtime: r, recorder: rec, start: start, keys: Keys(cfg.Keys), env: env}
 	w.Pauses = NewPauses(r, w.record)
 	w.resource = NewResource(cfg.Protocol.Compares(), w.record)
 	for i, name := range Clients(cfg.Clients) {
-		s, err := site(name)
+		s, err := env(name)
 		if err != nil {
 			return nil, fmt.Errorf("client %s: %w", name, err)
 		}
@@ -93,7 +93,7 @@ func New(cfg Config, r protocol.Runtime, rec *history.Recorder, start time.Time,
 		s.Mark, s.Apply = w.resource.Mark, w.resource.Write
 		s.Renewed, s.Lost = c.renewed, c.hasLost
 		s.Bent = c.bent
-		c.site = s
+		c.env = s
 		w.clients = append(w.clients, c)
 	}
 	w.Pauses.setClock, w.Pauses.clock, w.Pauses.lease = w.setClock, w.clock, w.lease

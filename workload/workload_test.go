@@ -285,20 +285,20 @@ func TestNewFails(t *testing.T) {
 	rec := history.NewMemory(history.Header{}, func() time.Duration { return 0 })
 	var made []*fakeLock
 	cfg := two(fake(func(l *fakeLock) { made = append(made, l) }))
-	site := func(client string) (Env, error) {
+	env := func(client string) (Env, error) {
 		if client == "c2" {
 			return Env{}, errNo
 		}
 		return Env{}, nil
 	}
-	if _, err := New(cfg, protocol.RealTime{}, rec, time.Now(), site); !errors.Is(err, errNo) || !strings.Contains(err.Error(), "c2") {
+	if _, err := New(cfg, protocol.RealTime{}, rec, time.Now(), env); !errors.Is(err, errNo) || !strings.Contains(err.Error(), "c2") {
 		t.Errorf("got %v", err)
 	}
 	cfg.Lock.New = func(s Env) (Lock, error) {
 		if s.Client == "c2" {
 			return nil, errNo
 		}
-		l := &fakeLock{site: s}
+		l := &fakeLock{env: s}
 		made = append(made, l)
 		return l, nil
 	}

@@ -63,17 +63,17 @@ var mutants = []mutant{
 	{"checker/sweep.go", `if s.from < longest.to {`, `if s.from <= longest.to {`},
 	{"checker/sweep.go", `if s.to > longest.to {`, `if s.to < longest.to {`},
 	{"checker/sweep.go", `if longest == nil || longest.key != s.key {`, `if longest == nil {`}, // keys are mixed up
-	{"checker/arrival.go", `g.At <= g.Until+max(arrivalSlack, r.slack)`, `g.At <= g.Until+r.slack`},
+	{"checker/expiredgrant.go", `g.At <= g.Until+max(arrivalSlack, r.slack)`, `g.At <= g.Until+r.slack`},
 	{"checker/section.go", `delete(inside, op.Process)`, `_ = 0`},                                                                                   // a crash ends no section
 	{"checker/section.go", `case op.F == history.FLeave || op.F == history.FRelease && op.Type == history.Invoke:`, `case op.F == history.FLeave:`}, // nor a release
 	{"checker/section.go", `case op.F == history.FPaused:`, `case op.F == "never":`},                                                                // a pause shows nobody
-	{"checker/told.go", `max(r.slack, r.h.Header.TTL/20)`, `r.h.Header.TTL/20`},
-	{"checker/told.go", `if no > n-q {`, `if no >= n-q {`},                                        // one refusal too few
-	{"checker/told.go", `op.Time > lost[l].Time+slack`, `op.Time > lost[l].Time`},                 // no slack
-	{"checker/told.go", `if op.F == history.FWrite && !r.written(op) {`, `if false {`},            // a write that was given up
-	{"checker/told.go", `r.stoppedIn(op.Process, u.since-slack, op.Time) ||`, ``},                 // who stood still could be told
-	{"checker/told.go", `!v.Yes && !v.Unknown && sent(v) >= asked`, `!v.Yes && sent(v) >= asked`}, // silence is a refusal
-	{"checker/exclusion.go", `if !second.illegal[k] && !second.undecided {`, `if false {`},        // porcupine is not asked
+	{"checker/notified.go", `max(r.slack, r.h.Header.TTL/20)`, `r.h.Header.TTL/20`},
+	{"checker/notified.go", `if no > n-q {`, `if no >= n-q {`},                                        // one refusal too few
+	{"checker/notified.go", `op.Time > lost[l].Time+slack`, `op.Time > lost[l].Time`},                 // no slack
+	{"checker/notified.go", `if op.F == history.FWrite && !r.written(op) {`, `if false {`},            // a write that was given up
+	{"checker/notified.go", `r.stoppedIn(op.Process, u.since-slack, op.Time) ||`, ``},                 // who stood still could be told
+	{"checker/notified.go", `!v.Yes && !v.Unknown && sent(v) >= asked`, `!v.Yes && sent(v) >= asked`}, // silence is a refusal
+	{"checker/exclusion.go", `if !second.illegal[k] && !second.undecided {`, `if false {`},            // porcupine is not asked
 
 	// L1.
 	{"checker/tokens.go", `if before == nil {`, `if before == nil || before.Process == l.Process {`}, // one client may use a token twice
@@ -91,15 +91,15 @@ var mutants = []mutant{
 	{"checker/lifetime.go", `5*time.Millisecond), 150*time.Millisecond)`, `5*time.Millisecond), 50*time.Millisecond)`},
 	{"checker/lifetime.go", `s.mortal != mortal || (end-s.end).Abs() > same`, `s.mortal != mortal || (end-s.end).Abs() > 1000*same`}, // its end moved
 	{"checker/lifetime.go", `if s.seen <= s.since+allowed {`, `if s.seen < s.since+allowed {`},
-	{"checker/own.go", `if x.sets.len() == 0 || !answered(x.sets) {`, `if x.sets.len() == 0 {`},    // a SET that nobody answered
-	{"checker/own.go", `return s, last != nil && r.stillThere(*last, v)`, `return s, last != nil`}, // the other's key was gone
-	{"checker/own.go", `return s, !created`, `return s, !created || created`},                      // an extension created the key
-	{"checker/own.go", `if sent(b) <= a.At {`, `if false {`},                                       // both were under way
-	{"checker/own.go", `if b.At >= from+ttl {`, `if b.At > from+ttl {`},
-	{"checker/own.go", `case r.stalledIn(from, b.At):`, `case false:`},
+	{"checker/ownership.go", `if x.sets.len() == 0 || !answered(x.sets) {`, `if x.sets.len() == 0 {`},    // a SET that nobody answered
+	{"checker/ownership.go", `return s, last != nil && r.stillThere(*last, v)`, `return s, last != nil`}, // the other's key was gone
+	{"checker/ownership.go", `return s, !created`, `return s, !created || created`},                      // an extension created the key
+	{"checker/ownership.go", `if sent(b) <= a.At {`, `if false {`},                                       // both were under way
+	{"checker/ownership.go", `if b.At >= from+ttl {`, `if b.At > from+ttl {`},
+	{"checker/ownership.go", `case r.stalledIn(from, b.At):`, `case false:`},
 	{"checker/disturbances.go", `return from <= to2 && from2 <= to }`, `return from < to2 && from2 < to }`}, // times that touch
-	{"checker/trail.go", `lookTo(look) < to && look.Value`, `lookTo(look) <= to && look.Value`},
-	{"checker/trail.go", `look.Value.Keys[t.stored(p)] != token`, `look.Value.Keys[p.key] != token`}, // the lock's name is the key
+	{"checker/commandlog.go", `lookTo(look) < to && look.Value`, `lookTo(look) <= to && look.Value`},
+	{"checker/commandlog.go", `look.Value.Keys[t.stored(p)] != token`, `look.Value.Keys[p.key] != token`}, // the lock's name is the key
 
 	// L4, L5, RMW, FM, EXT.
 	{"checker/writes.go", `mine := latestBy(byToken[owner{op.Key, op.Value.Token}], op.Index)`, `mine := byToken[owner{op.Key, op.Value.Token}][0]`}, // by the token, not the acquisition
@@ -123,14 +123,14 @@ var mutants = []mutant{
 	{"checker/liveness.go", `case a.ok && took <= h.bound:`, `case a.ok:`},                                                             // a grant that comes too late
 	{"checker/liveness.go", `return a.dropped || !a.ok && a.ended >= r.interrupted.at`, `return !a.ok && a.ended >= r.interrupted.at`}, // whose client ended
 	{"checker/liveness.go", `if a.ops[0] < h.index {`, `if a.ended < h.at {`},                                                          // acquires of before the healing
-	{"checker/drought.go", `2*ttl + 5*time.Second`, `ttl + 5*time.Second`},
-	{"checker/drought.go", `					s.From = at
+	{"checker/starvation.go", `2*ttl + 5*time.Second`, `ttl + 5*time.Second`},
+	{"checker/starvation.go", `					s.From = at
 `, ``}, // a lease of no length ends a wait
-	{"checker/drought.go", `spare := len(used) - r.quorum()`, `spare := len(used) - r.quorum() - 1`},
-	{"checker/drought.go", `min(a.ended, r.interrupted.at)`, `a.ended`}, // what the harness cancelled
-	{"checker/drought.go", `took := d.to - d.from; took <= bound || took <=`, `took := d.to - d.from; took <= 2*bound || took <=`},
-	{"checker/drought.go", `to = r.end + 1 // what`, `to += 0 // what`}, // a bent clock's effects last
-	{"checker/drought.go", `r.h.Op(l.ReleaseIndex).F == history.FCrash {
+	{"checker/starvation.go", `spare := len(used) - r.quorum()`, `spare := len(used) - r.quorum() - 1`},
+	{"checker/starvation.go", `min(a.ended, r.interrupted.at)`, `a.ended`}, // what the harness cancelled
+	{"checker/starvation.go", `took := d.to - d.from; took <= bound || took <=`, `took := d.to - d.from; took <= 2*bound || took <=`},
+	{"checker/starvation.go", `to = r.end + 1 // what`, `to += 0 // what`}, // a bent clock's effects last
+	{"checker/starvation.go", `r.h.Op(l.ReleaseIndex).F == history.FCrash {
 		return "ended", l.Released`, `false {
 		return "ended", l.Released`}, // a holder that crashed is not lost
 	{"checker/quorum.go", `if yes < q {`, `if yes <= q {`},

@@ -28,7 +28,7 @@ type trespass struct {
 // If the network may duplicate requests, the duplicate of a refused SET may have been granted, so
 // only keys that were taken away are judged.
 func (r *run) ownKeys() *judgement {
-	t := r.trails()
+	t := r.commandLogs()
 	var judged, given []time.Duration
 	var all []trespass
 	victims := map[int]bool{}
@@ -117,7 +117,7 @@ func lastOther(sets votes, who party, before time.Duration) *history.Vote {
 // A yes to a release says that the master deleted a key: if that cannot have been the client's
 // own, it was another's. A yes to an extension may also have created a missing key, so it is a
 // violation only while another's key was certainly stored.
-func (r *run) hitAnother(x *trail, v history.Vote, sets votes) (trespass, bool) {
+func (r *run) hitAnother(x *commandLog, v history.Vote, sets votes) (trespass, bool) {
 	if x.sets.len() == 0 || !answered(x.sets) {
 		return trespass{}, false
 	}
@@ -176,7 +176,7 @@ func (r *run) takenAway(a, b history.Vote) (trespass, bool) {
 	if b.At >= from+ttl {
 		return trespass{}, false
 	}
-	x := r.trails().byID(trailID{place{a.Master, a.Key}, party{a.Client, a.Token}})
+	x := r.commandLogs().byID(logID{place{a.Master, a.Key}, party{a.Client, a.Token}})
 	for range x.frees.asked(from, b.At+r.slack) {
 		return trespass{}, false
 	}

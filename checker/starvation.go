@@ -25,9 +25,9 @@ func progressPatience(clients int) time.Duration {
 // askingGap is how long a client that keeps trying may pause between two acquires.
 const askingGap = 250 * time.Millisecond
 
-// drought is a time in which some client that could reach a quorum of masters tried to acquire
+// starvation is a time in which some client that could reach a quorum of masters tried to acquire
 // a key all the time, no live client held it, and no client was granted it.
-type drought struct {
+type starvation struct {
 	key      string
 	from, to time.Duration
 	granted  *history.Lease // the lease that ended it; nil: the end of the history, or something else did
@@ -140,8 +140,8 @@ func (r *run) stops(client string) []history.Span {
 	return spans
 }
 
-// droughts returns all waits.
-func (r *run) droughts() []drought {
+// starvations returns all waits.
+func (r *run) starvations() []starvation {
 	if !r.dried {
 		r.dry, r.dried = r.waits(nil), true
 	}
@@ -150,7 +150,7 @@ func (r *run) droughts() []drought {
 
 // waits finds, for each key, when clients tried to acquire it and none was granted it although
 // that was possible. The spans in but are left out.
-func (r *run) waits(but []history.Span) []drought {
+func (r *run) waits(but []history.Span) []starvation {
 	type asker struct{ key, client string }
 	if r.quorum() == 0 {
 		return nil // who could reach enough masters is not known
@@ -189,7 +189,7 @@ func (r *run) waits(but []history.Span) []drought {
 		}
 		return all
 	}
-	var all []drought
+	var all []starvation
 	for _, key := range keys {
 		taken := slices.Clone(but)
 		for _, l := range byKey[key] {
@@ -200,11 +200,11 @@ func (r *run) waits(but []history.Span) []drought {
 			next, _ := slices.BinarySearchFunc(mine, s.From+1, acquiredBefore)
 			for ; next < len(mine) && mine[next].Acquired() < s.To; next++ { // its lease was short, or it stood still, but it was granted
 				if at := mine[next].Acquired(); at > s.From {
-					all = append(all, drought{key: key, from: s.From, to: at, granted: mine[next]})
+					all = append(all, starvation{key: key, from: s.From, to: at, granted: mine[next]})
 					s.From = at
 				}
 			}
-			d := drought{key: key, from: s.From, to: s.To}
+			d := starvation{key: key, from: s.From, to: s.To}
 			if i, ended := slices.BinarySearchFunc(mine, s.To, acquiredBefore); ended {
 				d.granted = mine[i]
 			}
@@ -217,10 +217,10 @@ func (r *run) waits(but []history.Span) []drought {
 func acquiredBefore(l *history.Lease, at time.Duration) int { return cmp.Compare(l.Acquired(), at) }
 
 // nothing is the extra time that most locks get beyond a bound: none.
-func nothing(drought) time.Duration { return 0 }
+func nothing(starvation) time.Duration { return 0 }
 
 // renewing is the extra time for a lock that renews the leases of a hung holder.
-func (r *run) renewing(d drought) time.Duration {
+func (r *run) renewing(d starvation) time.Duration {
 	if how, _ := r.lostHolder(d); how != stoodStill {
 		return 0
 	}
@@ -230,7 +230,7 @@ func (r *run) renewing(d drought) time.Duration {
 // leftKeys is the extra time for keys of attempts that nobody ended: an acquire whose client stood
 // still or ended in the course of the wait can have left its key with the masters for a TTL, unless
 // they had refused all that it is known to have sent.
-func (r *run) leftKeys(d drought) time.Duration {
+func (r *run) leftKeys(d starvation) time.Duration {
 	n := 0
 	for _, a := range r.attemptsWithin(d.key, d.from, d.to) {
 		from, to := max(a.invoked, d.from), min(a.ended, d.to)
@@ -259,8 +259,8 @@ func (r *run) refused(a attempt) bool {
 
 // judgeWaits judges a property about waits: a wait that is longer than the bound plus the lock's
 // extra time violates it, unless the harness's machine stood still.
-func (r *run) judgeWaits(waits []drought, bound time.Duration, more func(drought) time.Duration, judged int, during string, tell func(*narrative, drought)) *judgement {
-	if judged == 0 && !slices.ContainsFunc(waits, func(d drought) bool { return d.to-d.from > bound }) {
+func (r *run) judgeWaits(waits []starvation, bound time.Duration, more func(starvation) time.Duration, judged int, during string, tell func(*narrative, starvation)) *judgement {
+	if judged == 0 && !slices.ContainsFunc(waits, func(d starvation) bool { return d.to-d.from > bound }) {
 		return nil
 	}
 	longest := time.Duration(0)
@@ -268,7 +268,7 @@ func (r *run) judgeWaits(waits []drought, bound time.Duration, more func(drought
 		key string
 		at  time.Duration
 	}
-	byProof := map[proof]drought{}
+	byProof := map[proof]starvation{}
 	var found []Violation
 	for _, d := range waits {
 		d.to = min(d.to, r.window.To-1) // it may go on
@@ -343,7 +343,7 @@ func (r *run) last(key string, before time.Duration) *history.Lease {
 const stoodStill = "was stopped"
 
 // lostHolder says how the last holder of a key before a wait was lost, or "".
-func (r *run) lostHolder(d drought) (how string, when time.Duration) {
+func (r *run) lostHolder(d starvation) (how string, when time.Duration) {
 	l := r.last(d.key, d.from)
 	if l == nil {
 		return "", 0
@@ -362,9 +362,9 @@ func (r *run) lostHolder(d drought) (how string, when time.Duration) {
 // holderLoss judges one part of DF: a key whose holder has ended or stands still is
 // granted to another client within a bound, whatever happens to the holder.
 func (r *run) holderLoss() *judgement {
-	var mine []drought
+	var mine []starvation
 	judged := 0
-	for _, d := range r.droughts() {
+	for _, d := range r.starvations() {
 		if how, _ := r.lostHolder(d); how == "" {
 			continue
 		}
@@ -397,8 +397,8 @@ func (r *run) minorityFailure() *judgement {
 	for key, spans := range asked {
 		asked[key] = union(spans, 0)
 	}
-	var mine []drought
-	for _, d := range r.droughts() {
+	var mine []starvation
+	for _, d := range r.starvations() {
 		// A failure that ended as the wait began did not delay it.
 		if how, _ := r.lostHolder(d); how == "" && touches(asked[d.key], d.from+1, d.to-1) {
 			mine = append(mine, d)
@@ -467,7 +467,7 @@ func (r *run) progress() *judgement {
 }
 
 // splits counts the attempts within a wait, and those on which the masters were divided.
-func (r *run) splits(d drought) (tried, split int) {
+func (r *run) splits(d starvation) (tried, split int) {
 	type votes struct{ yes, no bool }
 	byParty := map[party]votes{}
 	for v := range r.lookup().between(d.from, d.to) {

@@ -145,7 +145,7 @@ type packer struct {
 }
 
 // pack returns the data of the page; of long runs the votes apart.
-func (t *timeline) pack(h *history.History, run string, violations []listed, kinds []checker.Property, marks []unexplained) (data, votes []byte, err error) {
+func (t *timeline) encode(h *history.History, run string, violations []listed, kinds []checker.Property, marks []unexplained) (data, votes []byte, err error) {
 	p := &packer{
 		packed: packed{
 			End: micros(t.end), TTL: micros(h.Header.TTL), Quorum: h.Header.Quorum,

@@ -26,12 +26,12 @@ func (r *run) explainTrespass(v *Violation, s trespass) {
 			m, v.Key, other(by, s.victim.Client), at(sent(*s.victim)+r.lifetime(*s.victim)-v.At), s.victim.Client))
 	case s.set:
 		v.Summary = fmt.Sprintf("%s %s %s on %s by %s, though %s had refused its SET: it was another's key", by, did, v.Key, m, at(v.At), m)
-		if x := r.trails().byID(trailID{place{m, v.Key}, s.by}); x != nil && x.sets.len() > 0 {
+		if x := r.commandLogs().byID(logID{place{m, v.Key}, s.by}); x != nil && x.sets.len() > 0 {
 			n.vote(x.sets.at(x.sets.len() - 1))
 		}
 		n.violated(fmt.Sprintf("%s %s the key for %s, to whose SET it had said no: it was another's key, which violates own keys (L1)", m, did, by))
 	default:
-		if x := r.trails().byID(trailID{place{m, v.Key}, s.by}); x != nil {
+		if x := r.commandLogs().byID(logID{place{m, v.Key}, s.by}); x != nil {
 			for i := x.sets.len() - 1; i >= 0; i-- {
 				if own := x.sets.at(i); own.Yes && own.Index < s.victim.Index {
 					n.vote(own)

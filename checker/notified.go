@@ -22,7 +22,7 @@ type unaware struct {
 // or whose machine stalled: these are not judged. A lease is over when its validity ends, when it
 // is released, and when so many masters have said no to one extension that no quorum can store
 // the token.
-func (r *run) told() *judgement {
+func (r *run) notified() *judgement {
 	slack := max(r.slack, r.h.Header.TTL/20)
 	lost := r.lostBy()
 	still := 0
@@ -107,7 +107,7 @@ func (r *run) lostBy() map[*history.Lease]*history.Op {
 	if q == 0 || n == 0 {
 		return found
 	}
-	t := r.trails()
+	t := r.commandLogs()
 	for i := range r.h.Ops {
 		op := &r.h.Ops[i]
 		if op.F != history.FExtend || op.Type == history.Invoke || op.Value == nil {
@@ -123,7 +123,7 @@ func (r *run) lostBy() map[*history.Lease]*history.Op {
 		}
 		no := 0
 		for _, m := range r.masterNames() {
-			if x := t.byID(trailID{place{m, l.Key}, party{l.Process, l.Token}}); x != nil {
+			if x := t.byID(logID{place{m, l.Key}, party{l.Process, l.Token}}); x != nil {
 				for v := range x.extends.asked(asked, op.Time) {
 					if !v.Yes && !v.Unknown && sent(v) >= asked && v.At <= op.Time {
 						no++

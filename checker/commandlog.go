@@ -17,8 +17,8 @@ func lookTo(op *history.Op) time.Duration   { return op.Time - op.Value.Delay }
 // party is a client that uses a token: a weak lock may give one token to two clients.
 type party struct{ client, token string }
 
-// trail is all commands of one party to one master about one key, in the order of the answers.
-type trail struct {
+// commandLog is all commands of one party to one master about one key, in the order of the answers.
+type commandLog struct {
 	number               int32 // in the order in which they begin
 	master, key          string
 	who                  party
@@ -34,7 +34,7 @@ type route struct {
 	client string
 }
 
-type trailID struct {
+type logID struct {
 	place
 	who party
 }
@@ -45,22 +45,22 @@ type trailKey struct {
 	token string
 }
 
-// packedTrail is a trail as positions of its votes in trails.votes.
-type packedTrail struct {
+// packedLog is a command log as positions of its votes in command logs.votes.
+type packedLog struct {
 	route, token              int32
 	sets, extends, frees, end int32 // where they begin; and where the last ones end
-	next                      int32 // trail with that token, -1 if there is none
+	next                      int32 // commandLog with that token, -1 if there is none
 }
 
-// trails are all trails of a history, in the order in which they begin, with indexes of them.
-type trails struct {
+// commandLogs are all command logs of a history, in the order in which they begin, with indexes of them.
+type commandLogs struct {
 	h       *history.Packed
-	packed  [][]packedTrail // all but the last are full
-	count   int32           // of the trails
-	votes   []int32         // the numbers of the votes, by trail and command, in order
+	packed  [][]packedLog // all but the last are full
+	count   int32         // of the command logs
+	votes   []int32       // the numbers of the votes, by command log and command, in order
 	routes  []route
 	routeOf map[route]int32
-	byToken []int32          // the first trail with each token, -1 if there is none
+	byToken []int32          // the first command log with each token, -1 if there is none
 	far     map[uint64]int32 // those that are far down in byToken's lists
 	byPlace map[place][]int32
 	places  []place
@@ -73,19 +73,19 @@ type trails struct {
 	names   map[place]string         // of the key on the master, where it is not the lock's name
 }
 
-// trailChunk is how many trails are allocated at once.
-const trailChunk = 1 << 14
+// logChunk is how many command logs are allocated at once.
+const logChunk = 1 << 14
 
-func (t *trails) at(n int32) *packedTrail { return &t.packed[n/trailChunk][n%trailChunk] }
+func (t *commandLogs) at(n int32) *packedLog { return &t.packed[n/logChunk][n%logChunk] }
 
-// near is how many trails of one token are searched one by one. Most tokens have one trail for
+// near is how many command logs of one token are searched one by one. Most tokens have one command log for
 // each master; a lock that uses one token for everything has many, which are looked up in a map.
 const near = 16
 
 func farKey(route, token int32) uint64 { return uint64(uint32(route))<<32 | uint64(uint32(token)) }
 
-// find is the trail of a token on a route, or -1.
-func (t *trails) find(route, token int32) int32 {
+// find is the command log of a token on a route, or -1.
+func (t *commandLogs) find(route, token int32) int32 {
 	n := t.byToken[token]
 	for steps := 0; n >= 0; n = t.at(n).next {
 		if t.at(n).route == route {
@@ -101,15 +101,15 @@ func (t *trails) find(route, token int32) int32 {
 	return -1
 }
 
-// begin is a new trail of a token on a route.
-func (t *trails) begin(route, token int32) int32 {
+// begin is a new command log of a token on a route.
+func (t *commandLogs) begin(route, token int32) int32 {
 	n := t.count
 	t.count++
-	if n%trailChunk == 0 {
-		t.packed = append(t.packed, make([]packedTrail, 0, min(trailChunk, t.h.Len())))
+	if n%logChunk == 0 {
+		t.packed = append(t.packed, make([]packedLog, 0, min(logChunk, t.h.Len())))
 	}
 	last := &t.packed[len(t.packed)-1]
-	*last = append(*last, packedTrail{route: route, token: token, next: -1})
+	*last = append(*last, packedLog{route: route, token: token, next: -1})
 	link, steps := &t.byToken[token], 0
 	for ; *link >= 0 && steps < near; steps++ {
 		link = &t.at(*link).next
@@ -122,55 +122,55 @@ func (t *trails) begin(route, token int32) int32 {
 	return n
 }
 
-// trail unpacks a trail.
-func (t *trails) trail(n int32) trail {
+// commandLog unpacks a command log.
+func (t *commandLogs) commandLog(n int32) commandLog {
 	x := t.at(n)
 	on := &t.routes[x.route]
 	at := func(from, to int32) votes { return votes{t.h, t.votes[from:to:to]} }
-	return trail{number: n, master: on.master, key: on.key, who: party{on.client, t.h.Tokens()[x.token]},
+	return commandLog{number: n, master: on.master, key: on.key, who: party{on.client, t.h.Tokens()[x.token]},
 		sets: at(x.sets, x.extends), extends: at(x.extends, x.frees), frees: at(x.frees, x.end)}
 }
 
-// byID is the trail of a party at a place, or nil.
-func (t *trails) byID(id trailID) *trail {
+// byID is the command log of a party at a place, or nil.
+func (t *commandLogs) byID(id logID) *commandLog {
 	token := t.h.FindToken(id.who.token)
 	on, known := t.routeOf[route{id.place, id.who.client}]
 	if token < 0 || !known {
 		return nil
 	}
 	if n := t.find(on, token); n >= 0 {
-		x := t.trail(n)
+		x := t.commandLog(n)
 		return &x
 	}
 	return nil
 }
 
-// all yields all trails, each in the place of the one before.
-func (t *trails) all() iter.Seq[*trail] {
-	return func(yield func(*trail) bool) {
-		var x trail
+// all yields all command logs, each in the place of the one before.
+func (t *commandLogs) all() iter.Seq[*commandLog] {
+	return func(yield func(*commandLog) bool) {
+		var x commandLog
 		for n := range t.count {
-			if x = t.trail(n); !yield(&x) {
+			if x = t.commandLog(n); !yield(&x) {
 				return
 			}
 		}
 	}
 }
 
-// on yields the trails at a place, each in the place of the one before.
-func (t *trails) on(p place) iter.Seq[*trail] {
-	return func(yield func(*trail) bool) {
-		var x trail
+// on yields the command logs at a place, each in the place of the one before.
+func (t *commandLogs) on(p place) iter.Seq[*commandLog] {
+	return func(yield func(*commandLog) bool) {
+		var x commandLog
 		for _, n := range t.byPlace[p] {
-			if x = t.trail(n); !yield(&x) {
+			if x = t.commandLog(n); !yield(&x) {
 				return
 			}
 		}
 	}
 }
 
-// sharing reports whether several clients act under a trail's token at its place.
-func (t *trails) sharing(x *trail) bool {
+// sharing reports whether several clients act under a command log's token at its place.
+func (t *commandLogs) sharing(x *commandLog) bool {
 	mine := t.at(x.number)
 	for n := t.byToken[mine.token]; n >= 0; n = t.at(n).next {
 		if other := t.at(n).route; other != mine.route && t.routes[other].place == t.routes[mine.route].place {
@@ -180,8 +180,8 @@ func (t *trails) sharing(x *trail) bool {
 	return false
 }
 
-// first is the first trail with a token under a key, or nil.
-func (t *trails) first(key, token string) *trail {
+// first is the first command log with a token under a key, or nil.
+func (t *commandLogs) first(key, token string) *commandLog {
 	first := int32(-1)
 	if number := t.h.FindToken(token); number >= 0 {
 		for n := t.byToken[number]; n >= 0; n = t.at(n).next {
@@ -193,12 +193,12 @@ func (t *trails) first(key, token string) *trail {
 	if first < 0 {
 		return nil
 	}
-	x := t.trail(first)
+	x := t.commandLog(first)
 	return &x
 }
 
 // stored is the name of a lock's key on a master, learned from the commands about it.
-func (t *trails) stored(p place) string {
+func (t *commandLogs) stored(p place) string {
 	if name := t.names[p]; name != "" {
 		return name
 	}
@@ -206,7 +206,7 @@ func (t *trails) stored(p place) string {
 }
 
 // snapshots are those that show a party's token on a master, in order.
-func (t *trails) snapshots(x *trail) []*history.Op {
+func (t *commandLogs) snapshots(x *commandLog) []*history.Op {
 	p := place{x.master, x.key}
 	return t.shows[trailKey{place{x.master, t.stored(p)}, x.who.token}]
 }
@@ -214,7 +214,7 @@ func (t *trails) snapshots(x *trail) []*history.Op {
 // sent is the latest time at which a command can have been sent.
 func sent(v history.Vote) time.Duration { return v.At - v.Took }
 
-// part is where a vote stands in its trail: among the SETs, the extensions, the releases, or
+// part is where a vote stands in its command log: among the SETs, the extensions, the releases, or
 // nowhere.
 func part(command string) int {
 	switch command {
@@ -228,8 +228,8 @@ func part(command string) int {
 	return -1
 }
 
-// group builds the trails from the votes.
-func (t *trails) group() {
+// group builds the command logs from the votes.
+func (t *commandLogs) group() {
 	h := t.h
 	type kind struct {
 		route int32
@@ -324,12 +324,12 @@ func (t *trails) group() {
 	}
 }
 
-// trails returns the trails, which it builds at the first call.
-func (r *run) trails() *trails {
-	if r.trailed != nil {
-		return r.trailed
+// commandLogs returns the command logs, which it builds at the first call.
+func (r *run) commandLogs() *commandLogs {
+	if r.logs != nil {
+		return r.logs
 	}
-	t := &trails{h: r.h, routeOf: map[route]int32{}, far: map[uint64]int32{}, byPlace: map[place][]int32{}, yes: map[place]votes{}, stores: map[place]votes{},
+	t := &commandLogs{h: r.h, routeOf: map[route]int32{}, far: map[uint64]int32{}, byPlace: map[place][]int32{}, yes: map[place]votes{}, stores: map[place]votes{},
 		shows: map[trailKey][]*history.Op{}, crashes: map[string]moments{}, looks: map[string][]*history.Op{}, longest: map[string]time.Duration{}, names: map[place]string{}}
 	t.byToken = make([]int32, len(r.h.Tokens()))
 	for i := range t.byToken {
@@ -364,19 +364,19 @@ func (r *run) trails() *trails {
 			}
 		}
 	}
-	r.trailed = t
+	r.logs = t
 	return t
 }
 
 // look adds a look at a master, in the order of their lines.
-func (t *trails) look(master string, op *history.Op) {
+func (t *commandLogs) look(master string, op *history.Op) {
 	t.looks[master] = append(t.looks[master], op)
 	t.longest[master] = max(t.longest[master], op.Time-lookFrom(op))
 }
 
 // looksWithin are the looks at a master that began within a time, in the order of their lines. One
 // that ended later may have begun earlier: what a master stored after an outage is seen since then.
-func (t *trails) looksWithin(master string, from, to time.Duration) iter.Seq[*history.Op] {
+func (t *commandLogs) looksWithin(master string, from, to time.Duration) iter.Seq[*history.Op] {
 	return func(yield func(*history.Op) bool) {
 		looks := t.looks[master]
 		i, _ := slices.BinarySearchFunc(looks, from, func(op *history.Op, at time.Duration) int { return cmp.Compare(op.Time, at) })
@@ -392,7 +392,7 @@ func (t *trails) looksWithin(master string, from, to time.Duration) iter.Seq[*hi
 }
 
 // missed is a look within a time that shows that a master did not store a token, or nil.
-func (t *trails) missed(p place, token string, from, to time.Duration) *history.Op {
+func (t *commandLogs) missed(p place, token string, from, to time.Duration) *history.Op {
 	for look := range t.looksWithin(p.master, from, to) {
 		if lookTo(look) < to && look.Value.Keys[t.stored(p)] != token {
 			return look

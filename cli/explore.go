@@ -15,6 +15,7 @@ import (
 	"lockpick/history"
 	"lockpick/reports"
 	"lockpick/search"
+	"lockpick/search/reduce"
 )
 
 func exploreCommand() *cobra.Command {
@@ -168,7 +169,7 @@ func counterexample(ctx context.Context, f *search.Found, store campaign.Store, 
 	c.Found = f
 	s := f.Scenario
 	if shrink && ctx.Err() == nil {
-		if c.Shrunk, err = shrinkWith(ctx, search.ShrinkOptions{Scenario: s, Properties: s.Properties, History: f.History, Run: runnerOf(s)}); err != nil {
+		if c.Shrunk, err = shrinkWith(ctx, reduce.ShrinkOptions{Scenario: s, Properties: s.Properties, History: f.History, Run: runnerOf(s)}); err != nil {
 			fmt.Fprintf(os.Stderr, "kept as it was found, because it could not be shrunk: %v\n", err)
 		} else {
 			s = c.Shrunk.Scenario

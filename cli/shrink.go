@@ -14,12 +14,12 @@ import (
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/reports"
-	"lockpick/search"
+	"lockpick/search/reduce"
 )
 
 func shrinkCommand() *cobra.Command {
 	var store string
-	var how search.ShrinkOptions
+	var how reduce.ShrinkOptions
 	var seed uint64
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -70,10 +70,10 @@ Exit codes: 1 shrunk, 2 not violated in the simulator.`,
 	return cmd
 }
 
-func shrink(ctx context.Context, how search.ShrinkOptions, store campaign.Store, asJSON bool) error {
+func shrink(ctx context.Context, how reduce.ShrinkOptions, store campaign.Store, asJSON bool) error {
 	z, err := shrinkWith(ctx, how)
 	switch {
-	case errors.Is(err, search.ErrNotReproduced):
+	case errors.Is(err, reduce.ErrNotReproduced):
 		fmt.Fprintf(os.Stderr, "lockpick: %v; try more --seeds, or another --seed\n", err)
 		return verdictError(checker.Unknown)
 	case err != nil:
@@ -95,16 +95,16 @@ func shrink(ctx context.Context, how search.ShrinkOptions, store campaign.Store,
 }
 
 // shrinkWith shrinks and shows how it is getting on.
-func shrinkWith(ctx context.Context, how search.ShrinkOptions) (*search.ShrinkResult, error) {
+func shrinkWith(ctx context.Context, how reduce.ShrinkOptions) (*reduce.ShrinkResult, error) {
 	roomy()
 	show := newProgress()
 	defer show.done()
 	how.Live = show.shrinking
-	return search.Shrink(ctx, how)
+	return reduce.Shrink(ctx, how)
 }
 
 // shrinking shows how a shrinking is getting on.
-func (p *progress) shrinking(s search.ShrinkStatus) {
+func (p *progress) shrinking(s reduce.ShrinkStatus) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.show(fmt.Sprintf("shrinking, %5.1fs: %d faults, %d clients, %d masters, %d keys; %d simulations",

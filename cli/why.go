@@ -14,11 +14,11 @@ import (
 	"lockpick/campaign"
 	"lockpick/checker"
 	"lockpick/reports"
-	"lockpick/search"
+	"lockpick/search/reduce"
 )
 
 func whyCommand() *cobra.Command {
-	how := search.WhyOptions{}
+	how := reduce.WhyOptions{}
 	var store string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -52,9 +52,9 @@ Exit codes: 0 done, 2 the scenario violates nothing or it was interrupted, 64 ba
 			how.Live = func(done, of int) {
 				show.steps(done, of, func() string { return fmt.Sprintf("%d of at most %d runs", done, of) })
 			}
-			r, err := search.Why(cmd.Context(), how)
+			r, err := reduce.Why(cmd.Context(), how)
 			show.done()
-			if errors.Is(err, search.ErrNotReproduced) {
+			if errors.Is(err, reduce.ErrNotReproduced) {
 				fmt.Fprintf(os.Stderr, "lockpick: %v\n", err)
 				return verdictError(checker.Unknown)
 			}
@@ -86,7 +86,7 @@ const whyFile = "why.json"
 
 // keepWhy keeps the answer with a run, and writes the run's report anew with it. The run may be of another
 // version of Lockpick, which simulated the scenario in another way: then the answer is not about it.
-func keepWhy(dir string, r *search.WhyResult) error {
+func keepWhy(dir string, r *reduce.WhyResult) error {
 	if dir == "" {
 		return nil
 	}
@@ -105,7 +105,7 @@ func keepWhy(dir string, r *search.WhyResult) error {
 }
 
 // keptWhy is the answer that was kept with a run; nil: none.
-func keptWhy(dir string) (*search.WhyResult, error) {
+func keptWhy(dir string) (*reduce.WhyResult, error) {
 	b, err := os.ReadFile(filepath.Join(dir, whyFile))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -113,7 +113,7 @@ func keptWhy(dir string) (*search.WhyResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	var r search.WhyResult
+	var r reduce.WhyResult
 	if err := json.Unmarshal(b, &r); err != nil {
 		return nil, fmt.Errorf("%s: %w: remove it, or run lockpick why again", filepath.Join(dir, whyFile), err)
 	}

@@ -17,6 +17,7 @@ import (
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/search"
+	"lockpick/search/reduce"
 )
 
 // Explore tries many schedules of faults on the lock that newLock makes, once for each client,
@@ -281,8 +282,8 @@ func (r *runner) shrink(seed uint64, found *search.ExploreResult) (reproduced bo
 	if testing.Short() {
 		limit = 5 * time.Second
 	}
-	z, err := search.Shrink(r.t.Context(), search.ShrinkOptions{Scenario: first.Scenario, History: first.History, Properties: first.Scenario.Properties, TimeLimit: limit, Seeds: 20, Run: r.run})
-	if errors.Is(err, search.ErrNotReproduced) {
+	z, err := reduce.Shrink(r.t.Context(), reduce.ShrinkOptions{Scenario: first.Scenario, History: first.History, Properties: first.Scenario.Properties, TimeLimit: limit, Seeds: 20, Run: r.run})
+	if errors.Is(err, reduce.ErrNotReproduced) {
 		return false
 	}
 	if err != nil {

@@ -10,12 +10,13 @@ import (
 	"lockpick/campaign"
 	"lockpick/checker"
 	"lockpick/search"
+	"lockpick/search/reduce"
 )
 
 // Counterexample is a violation that an exploration found, and what was made of it.
 type Counterexample struct {
 	Found  *search.Found        // nil: it was not an exploration that found it
-	Shrunk *search.ShrinkResult // nil: it was not shrunk
+	Shrunk *reduce.ShrinkResult // nil: it was not shrunk
 	Run    *campaign.Result     // nil: it was not stored
 }
 
@@ -71,7 +72,7 @@ func (t *terminal) tell(v checker.Violation) error {
 }
 
 // shrunk says what shrinking left out, and what is known of the rest.
-func shrunk(z *search.ShrinkResult) []string {
+func shrunk(z *reduce.ShrinkResult) []string {
 	a, b := z.Before, z.Size
 	change := func(from, to int, thing string) string {
 		if from == to {

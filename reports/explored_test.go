@@ -8,6 +8,7 @@ import (
 	"lockpick/campaign"
 	"lockpick/checker"
 	"lockpick/search"
+	"lockpick/search/reduce"
 )
 
 // explored is what users and scripts read of an exploration that found something, or
@@ -46,9 +47,9 @@ func explored(t *testing.T, json, nothing, byCoverage bool) string {
 	found := []Counterexample{}
 	if !nothing {
 		x.Found = []search.Found{{Number: 41, Seed: 99, Scenario: s, Property: checker.MutualExclusion, Faults: []string{"kill", "partition"}, Reason: "L2 mutual-exclusion: kill, partition", Violation: v, Count: 2}}
-		found = append(found, Counterexample{Found: &x.Found[0], Shrunk: &search.ShrinkResult{
-			Scenario: s, Violation: v, Before: search.Size{Faults: 6, Clients: 5, Masters: 5, Keys: 1, Time: 3 * time.Second},
-			Size: search.Size{Faults: 2, Clients: 2, Masters: 3, Keys: 1, Time: 28 * time.Millisecond}, Seeds: 20, Rate: 18, Minimal: true, Runs: 512,
+		found = append(found, Counterexample{Found: &x.Found[0], Shrunk: &reduce.ShrinkResult{
+			Scenario: s, Violation: v, Before: reduce.Size{Faults: 6, Clients: 5, Masters: 5, Keys: 1, Time: 3 * time.Second},
+			Size: reduce.Size{Faults: 2, Clients: 2, Masters: 3, Keys: 1, Time: 28 * time.Millisecond}, Seeds: 20, Rate: 18, Minimal: true, Runs: 512,
 		}, Run: &campaign.Result{Run: "20260102T030405-redlock", Report: "store/20260102T030405-redlock/report.html", History: "store/20260102T030405-redlock/history.jsonl"}})
 	}
 	var b bytes.Buffer

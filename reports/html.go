@@ -17,7 +17,7 @@ import (
 
 	"lockpick/campaign"
 	"lockpick/history"
-	"lockpick/search"
+	"lockpick/search/reduce"
 )
 
 //go:embed page
@@ -83,7 +83,7 @@ type page struct {
 // HTML writes the report as one page that loads nothing from anywhere: it can be
 // mailed, archived and opened from a file. why is how likely the violation was over time; nil if nobody
 // asked.
-func HTML(w io.Writer, h *history.History, r *campaign.Result, why *search.WhyResult) error {
+func HTML(w io.Writer, h *history.History, r *campaign.Result, why *reduce.WhyResult) error {
 	style, script, err := assets()
 	if err != nil {
 		return err

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"lockpick/search"
+	"lockpick/search/reduce"
 )
 
 // Why writes how likely a violation was over the time of a run, and what decided it.
-func Why(w io.Writer, r *search.WhyResult, opt TerminalOptions) error {
+func Why(w io.Writer, r *reduce.WhyResult, opt TerminalOptions) error {
 	t := newTerminal(opt)
 	for _, line := range wrap(printable(r.Violation.Summary), t.width) {
 		t.out.WriteString(t.colors.bold(line) + "\n")
@@ -44,7 +44,7 @@ func Why(w io.Writer, r *search.WhyResult, opt TerminalOptions) error {
 }
 
 // whySays says what decided the violation.
-func whySays(r *search.WhyResult) (lines []string) {
+func whySays(r *reduce.WhyResult) (lines []string) {
 	d := r.Decided
 	if d == nil {
 		first := r.Points[0].Rate.Share
@@ -73,7 +73,7 @@ func whySays(r *search.WhyResult) (lines []string) {
 }
 
 // fewestSays says which faults are enough.
-func fewestSays(f *search.WhyFaults) (lines []string) {
+func fewestSays(f *reduce.WhyFaults) (lines []string) {
 	if f.Note != "" {
 		return []string{"none were found: " + f.Note}
 	}
@@ -98,6 +98,6 @@ func fewestSays(f *search.WhyFaults) (lines []string) {
 }
 
 // WhyJSON writes the same as one JSON object.
-func WhyJSON(w io.Writer, r *search.WhyResult) error {
+func WhyJSON(w io.Writer, r *reduce.WhyResult) error {
 	return WriteJSON(w, r)
 }

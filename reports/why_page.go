@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"lockpick/search"
+	"lockpick/search/reduce"
 )
 
 // whyCurve is the probability of a violation over a run, as the page draws it above its timeline.
@@ -21,7 +21,7 @@ type whyCurve struct {
 }
 
 // curveOf draws the probability over a run that ends at end.
-func curveOf(r *search.WhyResult, end time.Duration) *whyCurve {
+func curveOf(r *reduce.WhyResult, end time.Duration) *whyCurve {
 	// The overview has the same margins (page/view.js).
 	margin := max(float64(end.Microseconds())*0.01, 1000)
 	c := &whyCurve{

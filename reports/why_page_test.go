@@ -9,7 +9,7 @@ import (
 
 	"lockpick/campaign"
 	"lockpick/internal/racetest"
-	"lockpick/search"
+	"lockpick/search/reduce"
 )
 
 // TestWhyInTheReport: the probability stands above the overview, on the same scale, and what decided it.
@@ -17,7 +17,7 @@ func TestWhyInTheReport(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
 	s := campaign.Defaults()
 	s.Driver, s.Nemesis, s.Faults, s.Clients, s.Seed, s.TimeLimit = campaign.Sim, campaign.Random, []string{"kill"}, 2, 5, 8*time.Second
-	found, err := search.Why(t.Context(), search.WhyOptions{Scenario: s, Minimize: 10 * time.Minute})
+	found, err := reduce.Why(t.Context(), reduce.WhyOptions{Scenario: s, Minimize: 10 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func TestWhyInTheReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var why search.WhyResult // as it is kept
+	var why reduce.WhyResult // as it is kept
 	if err := json.Unmarshal(b, &why); err != nil {
 		t.Fatal(err)
 	}

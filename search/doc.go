@@ -1,7 +1,6 @@
-// Package search looks for violations in simulated runs, and shrinks the scenarios that violate
-// properties.
+// Package search looks for violations in simulated runs.
 //
-// Explore draws schedules of faults at random and simulates each of them. Shrink reduces a
-// scenario that violates a property to a minimal one. Replay runs a scenario again, also on
-// real masters. Package exhaust below it tries every schedule within bounds instead.
+// Explore simulates many schedules of faults, drawn at random or, by coverage, made of those that
+// reached something new. Replay runs a scenario again, also on real masters. Package reduce below it
+// makes a violation small, and package exhaust tries every schedule within bounds instead.
 package search

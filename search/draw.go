@@ -14,10 +14,10 @@ import (
 	"lockpick/workload"
 )
 
-// scheduleSeed returns the seed of the schedule with a number, so that schedule i of a seed is
+// ScheduleSeed returns the seed of the schedule with a number, so that schedule i of a seed is
 // always the same: the step of splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom
 // number generators").
-func scheduleSeed(seed uint64, i int) uint64 {
+func ScheduleSeed(seed uint64, i int) uint64 {
 	z := seed + uint64(i+1)*0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
@@ -105,7 +105,7 @@ func hold(from, to time.Duration) string {
 
 // Schedule returns schedule i of an exploration of base: always the same for the same seed of base.
 func Schedule(base campaign.Scenario, i int) campaign.Scenario {
-	return drawScenario(base, scheduleSeed(base.Seed, i))
+	return drawScenario(base, ScheduleSeed(base.Seed, i))
 }
 
 // generator is a scenario that is being drawn.

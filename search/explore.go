@@ -236,8 +236,8 @@ func (s *exploration) show(end <-chan struct{}, began time.Time) {
 // try runs and judges schedule i of a base, in the memory of the worker's schedule before.
 func (e *ExploreOptions) try(ctx context.Context, pool *campaign.Pool, i int, scenario campaign.Scenario) (*trial, error) {
 	run := e.Run
-	scenario.Driver = run.driver()
-	h, r, err := run.judged(ctx, pool, scenario, campaign.PropertiesOf(e.Base.Properties)...)
+	scenario.Driver = run.Driver()
+	h, r, err := run.Judged(ctx, pool, scenario, campaign.PropertiesOf(e.Base.Properties)...)
 	if err != nil {
 		return nil, &campaign.HarnessError{Err: fmt.Errorf("schedule %d of seed %d: %w", i, e.Base.Seed, err)}
 	}
@@ -257,22 +257,22 @@ func (e *ExploreOptions) try(ctx context.Context, pool *campaign.Pool, i int, sc
 // goroutines at once.
 type Runner func(ctx context.Context, s campaign.Scenario) (*history.History, error)
 
-// driver is that of the masters of the scenarios that run is given.
-func (run Runner) driver() string {
+// Driver is that of the masters of the scenarios that run is given.
+func (run Runner) Driver() string {
 	if run == nil {
 		return campaign.Sim
 	}
 	return campaign.Virtual
 }
 
-// simulateAndJudge runs a scenario in the simulator and judges it, by some properties or by all.
-func simulateAndJudge(ctx context.Context, s campaign.Scenario, by ...checker.Property) (*history.History, *campaign.Result, error) {
-	return Runner(nil).judged(ctx, nil, s, by...)
+// SimulateAndJudge runs a scenario in the simulator and judges it, by some properties or by all.
+func SimulateAndJudge(ctx context.Context, s campaign.Scenario, by ...checker.Property) (*history.History, *campaign.Result, error) {
+	return Runner(nil).Judged(ctx, nil, s, by...)
 }
 
-// judged runs a scenario and judges it, by some properties or by all. With a pool, the next run of the
+// Judged runs a scenario and judges it, by some properties or by all. With a pool, the next run of the
 // simulator ends the use of the history.
-func (run Runner) judged(ctx context.Context, pool *campaign.Pool, s campaign.Scenario, by ...checker.Property) (*history.History, *campaign.Result, error) {
+func (run Runner) Judged(ctx context.Context, pool *campaign.Pool, s campaign.Scenario, by ...checker.Property) (*history.History, *campaign.Result, error) {
 	if run == nil {
 		run = func(ctx context.Context, s campaign.Scenario) (*history.History, error) {
 			return campaign.Simulate(ctx, s, campaign.SimulateOptions{Pool: pool})

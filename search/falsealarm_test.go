@@ -175,7 +175,7 @@ func newAlarms(t *testing.T, dir string) *alarms {
 
 // try simulates one schedule of a configuration, and judges it by all properties.
 func (all *alarms) try(t *testing.T, s campaign.Scenario, under *assumption) {
-	h, r, err := simulateAndJudge(t.Context(), s)
+	h, r, err := SimulateAndJudge(t.Context(), s)
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	add := func(property, says string) {
@@ -271,12 +271,12 @@ func TestCorrectLocksAreNeverConvicted(t *testing.T) {
 			for i := range next {
 				c := configurations[i%len(configurations)]
 				s := c.base
-				s.Seed = scheduleSeed(seed, i)
+				s.Seed = ScheduleSeed(seed, i)
 				if c.under.explicit || i/len(configurations)%2 == 1 { // else the nemesis of the configuration
 					s = drawScenario(c.base, s.Seed)
 				}
 				for j := 0; c.under.explicit && len(s.Schedule) == 0; j++ {
-					s = drawScenario(c.base, scheduleSeed(s.Seed, j))
+					s = drawScenario(c.base, ScheduleSeed(s.Seed, j))
 				}
 				all.try(t, s, c.under)
 			}
@@ -349,7 +349,7 @@ func TestAlarmsShowThemselvesAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, r, err := simulateAndJudge(t.Context(), again)
+	_, r, err := SimulateAndJudge(t.Context(), again)
 	if err != nil {
 		t.Fatal(err)
 	}

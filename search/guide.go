@@ -108,7 +108,7 @@ func (g *guide) keep(n int) {
 // schedule makes schedule i. The schedules are made in the order of their numbers.
 func (g *guide) schedule(i int) campaign.Scenario {
 	g.keep(known(i))
-	seed := scheduleSeed(g.base.Seed, i)
+	seed := ScheduleSeed(g.base.Seed, i)
 	d := &generator{random: rand.New(rand.NewPCG(seed, 0x67756964)), base: g.base}
 	if !d.chance(mutationShare) {
 		return drawScenario(g.base, seed)
@@ -163,12 +163,12 @@ func (d *generator) mutate(g *guide) bool {
 	i := d.random.IntN(steps)
 	switch d.random.IntN(8) {
 	case 0, 1: // another time or trigger
-		d.s = withStep(d.s, i, func(s *campaign.Step) {
+		d.s = WithStep(d.s, i, func(s *campaign.Step) {
 			s.At, s.After, s.Plus, s.Repeat = 0, "", 0, false
 			d.when(s, i)
 		})
 	case 2: // a little earlier or later
-		d.s = withStep(d.s, i, func(s *campaign.Step) {
+		d.s = WithStep(d.s, i, func(s *campaign.Step) {
 			by := (d.upTo(ttl/4) - ttl/8).Round(1e5)
 			if s.After == "" {
 				s.At = max(0, s.At+by)
@@ -177,7 +177,7 @@ func (d *generator) mutate(g *guide) bool {
 			}
 		})
 	case 3: // another fault in its place
-		d.s = withStep(d.s, i, func(s *campaign.Step) { *s = d.step(i) })
+		d.s = WithStep(d.s, i, func(s *campaign.Step) { *s = d.step(i) })
 	case 4, 5: // another fault besides
 		if steps >= longestSchedule {
 			return false
@@ -187,7 +187,7 @@ func (d *generator) mutate(g *guide) bool {
 		if steps == 1 {
 			return false
 		}
-		d.s = withoutStep(d.s, i)
+		d.s = WithoutStep(d.s, i)
 	case 7: // a fault of another kept schedule besides, unless it follows another step there
 		other, ok := g.choose(d)
 		if !ok || steps >= longestSchedule {

@@ -75,7 +75,7 @@ func Replay(ctx context.Context, how ReplayOptions, opt campaign.Options) (*Repl
 		if reproduced && !how.All || ctx.Err() != nil {
 			break
 		}
-		s.Seed, opt.Progress = scheduleSeed(how.Scenario.Seed, i), nil // reporting the masters once is enough
+		s.Seed, opt.Progress = ScheduleSeed(how.Scenario.Seed, i), nil // reporting the masters once is enough
 	}
 	return out, nil
 }

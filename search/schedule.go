@@ -17,14 +17,14 @@ import (
 	"lockpick/workload"
 )
 
-// explicitSchedule makes a schedule of the faults that struck in a run, each with its time,
+// ExplicitSchedule makes a schedule of the faults that struck in a run, each with its time,
 // masters and clients: those of a nemesis, or those that resulted from the words and triggers
 // of a schedule.
-func explicitSchedule(h *history.History, s campaign.Scenario) []campaign.Step {
+func ExplicitSchedule(h *history.History, s campaign.Scenario) []campaign.Step {
 	var steps []campaign.Step
 	for _, f := range history.Faults(h.Ops) {
 		if f.Installed {
-			steps = append(steps, stepOf(f, h, s))
+			steps = append(steps, StepOf(f, h, s))
 		}
 	}
 	return steps
@@ -34,14 +34,14 @@ func explicitSchedule(h *history.History, s campaign.Scenario) []campaign.Step {
 // has a schedule keeps it.
 func explicit(h *history.History, s campaign.Scenario) campaign.Scenario {
 	if len(s.Schedule) == 0 {
-		s.Schedule = explicitSchedule(h, s)
+		s.Schedule = ExplicitSchedule(h, s)
 		s.Faults, s.Targets, s.Interval, s.Nemesis = nil, nil, 0, campaign.Random
 	}
 	return s
 }
 
-// stepOf returns the step that does what a recorded fault did.
-func stepOf(f *history.Fault, h *history.History, s campaign.Scenario) campaign.Step {
+// StepOf returns the step that does what a recorded fault did.
+func StepOf(f *history.Fault, h *history.History, s campaign.Scenario) campaign.Step {
 	step := campaign.Step{
 		Fault: f.Name, At: f.Began, For: f.To - f.From, Masters: f.Masters, Clients: f.Clients,
 		Mode: cluster.Mode(f.Params["mode"]), Direction: f.Params["direction"], Point: f.Params["point"], Clock: f.Params["clock"],
@@ -101,9 +101,9 @@ func struckClients(f *history.Fault, h *history.History) []string {
 
 var stepTrigger = regexp.MustCompile(`^step (\d+)( heals)?$`)
 
-// withoutStep returns the scenario without one of its steps. Steps that it triggered get its
+// WithoutStep returns the scenario without one of its steps. Steps that it triggered get its
 // time or its trigger.
-func withoutStep(s campaign.Scenario, i int) campaign.Scenario {
+func WithoutStep(s campaign.Scenario, i int) campaign.Scenario {
 	gone := s.Schedule[i]
 	if m := stepTrigger.FindStringSubmatch(gone.After); m != nil {
 		switch n, _ := strconv.Atoi(m[1]); {
@@ -137,16 +137,16 @@ func withoutStep(s campaign.Scenario, i int) campaign.Scenario {
 	return s
 }
 
-// withStep returns the scenario with one of its steps changed.
-func withStep(s campaign.Scenario, i int, change func(*campaign.Step)) campaign.Scenario {
+// WithStep returns the scenario with one of its steps changed.
+func WithStep(s campaign.Scenario, i int, change func(*campaign.Step)) campaign.Scenario {
 	s.Schedule = slices.Clone(s.Schedule)
 	change(&s.Schedule[i])
 	return s
 }
 
-// restrictTo returns the scenario with fewer clients, masters and keys: those that are named,
+// RestrictTo returns the scenario with fewer clients, masters and keys: those that are named,
 // which get the first names of their kind. Steps without a remaining target are removed.
-func restrictTo(s campaign.Scenario, clients, masters, keys []string) campaign.Scenario {
+func RestrictTo(s campaign.Scenario, clients, masters, keys []string) campaign.Scenario {
 	renamed := map[string]string{}
 	for _, x := range []struct {
 		kept  []string
@@ -185,7 +185,7 @@ func restrictTo(s campaign.Scenario, clients, masters, keys []string) campaign.S
 		step := s.Schedule[i]
 		m, c := rename(step.Masters), rename(step.Clients)
 		if len(step.Masters) > 0 && len(m) == 0 || len(step.Clients) > 0 && len(c) == 0 {
-			s = withoutStep(s, i)
+			s = WithoutStep(s, i)
 			continue
 		}
 		s.Schedule[i].Masters, s.Schedule[i].Clients = m, c

@@ -20,7 +20,7 @@ func TestSchedules(t *testing.T) {
 		case "without":
 			var i int
 			d.ScanArgs(t, "step", &i)
-			s = withoutStep(s, i-1)
+			s = WithoutStep(s, i-1)
 		case "only":
 			var kept [3][]string
 			for i, arg := range []string{"clients", "masters", "keys"} {
@@ -30,7 +30,7 @@ func TestSchedules(t *testing.T) {
 					}
 				}
 			}
-			s = restrictTo(s, kept[0], kept[1], kept[2])
+			s = RestrictTo(s, kept[0], kept[1], kept[2])
 		}
 		out := fmt.Sprintf("%d clients, %d masters, %d keys\n", s.Clients, s.Masters, s.Keys)
 		for i, step := range s.Schedule {

@@ -30,7 +30,7 @@ var allowed = map[string][]string{
 	// In-memory masters that speak RESP, for locks that dial and wait by themselves.
 	"cluster/virtual": {"cluster", "cluster/sim", "redlock"},
 	// The door for any Go lock, in tests and in programs.
-	"locktest": {"redlock", "history", "cluster/process", "cluster/virtual", "workload", "checker", "campaign", "campaign/bubble", "search", "audit"},
+	"locktest": {"redlock", "history", "cluster/process", "cluster/virtual", "workload", "checker", "campaign", "campaign/bubble", "search", "audit", "search/reduce"},
 	// Runs over those masters, each in a bubble of its own, in tests and in programs.
 	"campaign/bubble": {"history", "cluster", "cluster/virtual", "campaign"},
 	"nemesis":         {"cluster", "history", "history/fault"},
@@ -38,7 +38,9 @@ var allowed = map[string][]string{
 	"checker":         {"history", "history/fault"},
 	"campaign":        {"redlock", "history", "history/fault", "history/logs", "cluster", "cluster/sim", "nemesis", "workload", "workload/goscripts", "checker", "clients", "cluster/resp", "redlock/protocol"},
 	"search":          {"history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "campaign"},
-	"clients":         {},
+	// Small counterexamples, and what they depend on.
+	"search/reduce": {"campaign", "checker", "cluster/sim", "history", "history/fault", "nemesis", "search", "workload"},
+	"clients":       {},
 	// An exhaustive search drives clients and faults itself: each choice has to be its own.
 	"search/exhaust": {"redlock", "redlock/protocol", "history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "campaign", "search"},
 	"claims":         {"history", "checker", "campaign", "search"},
@@ -55,10 +57,10 @@ var allowed = map[string][]string{
 	"serve": {"history", "history/fault", "campaign", "checker", "claims", "audit", "reports", "risk"},
 	// How often a lock fails in production: samples of faults in the simulator.
 	"risk":         {"cluster", "history/fault", "nemesis", "workload", "checker", "campaign"},
-	"reports":      {"history", "history/fault", "checker", "campaign", "search", "search/exhaust", "claims", "audit", "history/logs", "risk"},
+	"reports":      {"history", "history/fault", "checker", "campaign", "search", "search/exhaust", "claims", "audit", "history/logs", "risk", "search/reduce"},
 	"cmd/lockpick": {"cli"},
 	"cli": {
-		"redlock", "history", "history/fault", "history/logs", "cluster", "cluster/docker", "cluster/process", "nemesis", "workload", "workload/remote", "checker", "campaign", "campaign/bubble", "search", "search/exhaust", "claims", "audit", "reports", "clients", "watch", "serve", "risk",
+		"redlock", "history", "history/fault", "history/logs", "cluster", "cluster/docker", "cluster/process", "nemesis", "workload", "workload/remote", "checker", "campaign", "campaign/bubble", "search", "search/exhaust", "claims", "audit", "reports", "clients", "watch", "serve", "risk", "search/reduce",
 	},
 }
 
@@ -183,7 +185,7 @@ func packages(t *testing.T) []goPackage {
 
 // portable are the packages that simulate, judge and report: they need no masters, and so no
 // Docker and no Unix.
-var portable = []string{"cluster", "cluster/sim", "checker", "history", "nemesis", "workload", "search", "search/exhaust", "claims", "reports"}
+var portable = []string{"cluster", "cluster/sim", "checker", "history", "nemesis", "workload", "search", "search/exhaust", "search/reduce", "claims", "reports"}
 
 func TestPortablePackagesBuildWithoutDocker(t *testing.T) {
 	var paths []string

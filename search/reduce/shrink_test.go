@@ -1,4 +1,4 @@
-package search
+package reduce
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"lockpick/checker"
 	"lockpick/internal/campaigntest"
 	"lockpick/internal/racetest"
+	"lockpick/search"
 )
 
 // The faults of a recorded run, real or not, become an explicit schedule that is shrunk.
@@ -27,7 +28,7 @@ func TestShrinkRunOfANemesis(t *testing.T) {
 			t.Parallel()
 			s := campaigntest.Simulated(c)
 			s.TimeLimit = 60 * time.Second
-			h, r, err := simulateAndJudge(t.Context(), s)
+			h, r, err := search.SimulateAndJudge(t.Context(), s)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +77,7 @@ func TestInterruptedShrink(t *testing.T) {
 	if z.Minimal || z.Stopped != "interrupted" || z.Violation.Level != "L2" || z.Size.Faults > whole {
 		t.Errorf("%+v, minimal: %v, stopped by %q", z.Size, z.Minimal, z.Stopped)
 	}
-	if _, r, err := simulateAndJudge(t.Context(), z.Scenario); err != nil || r.ResultsFor([]string{"L2"})[0].Verdict != checker.Violated {
+	if _, r, err := search.SimulateAndJudge(t.Context(), z.Scenario); err != nil || r.ResultsFor([]string{"L2"})[0].Verdict != checker.Violated {
 		t.Errorf("the best so far is not violated (%v)", err)
 	}
 }
@@ -87,7 +88,7 @@ func struckIn(t *testing.T, s campaign.Scenario) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return len(explicitSchedule(h, s))
+	return len(search.ExplicitSchedule(h, s))
 }
 
 func TestRounder(t *testing.T) {
@@ -112,7 +113,7 @@ func TestRounder(t *testing.T) {
 func TestReplayInTheSimulatorIsTheSame(t *testing.T) {
 	store := campaign.Store{Dir: t.TempDir()}
 	z := mustFind(t, hunts[0], 3)
-	kept, _, _, err := Keep(t.Context(), z.Scenario, store)
+	kept, _, _, err := search.Keep(t.Context(), z.Scenario, store)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,19 +121,19 @@ func TestReplayInTheSimulatorIsTheSame(t *testing.T) {
 	if err != nil || dir != kept {
 		t.Fatalf("latest is %s (%v), want %s", dir, err, kept)
 	}
-	out, err := Replay(t.Context(), ReplayOptions{Scenario: s, Driver: campaign.Sim}, campaign.Options{Store: store})
+	out, err := search.Replay(t.Context(), search.ReplayOptions{Scenario: s, Driver: campaign.Sim}, campaign.Options{Store: store})
 	if err != nil || out.Reproduced != 1 || out.Conclude().Verdict != checker.Violated {
 		t.Fatalf("%+v, %v", out, err)
 	}
-	if difference, err := SameHistory(dir, out.Runs[0]); err != nil || difference != "" {
+	if difference, err := search.SameHistory(dir, out.Runs[0]); err != nil || difference != "" {
 		t.Errorf("the history is another one (%v): %s", err, difference)
 	}
 	s.Seed++
-	out, err = Replay(t.Context(), ReplayOptions{Scenario: s, Driver: campaign.Sim, Attempts: 4, All: true}, campaign.Options{Store: store})
+	out, err = search.Replay(t.Context(), search.ReplayOptions{Scenario: s, Driver: campaign.Sim, Attempts: 4, All: true}, campaign.Options{Store: store})
 	if err != nil || out.Attempts != 4 || len(out.Runs) != 4 {
 		t.Fatalf("%+v, %v", out, err)
 	}
-	if difference, err := SameHistory(dir, out.Runs[0]); err != nil || difference == "" {
+	if difference, err := search.SameHistory(dir, out.Runs[0]); err != nil || difference == "" {
 		t.Errorf("with another seed the history is the same (%v)", err)
 	}
 	if _, _, err := store.Open("nosuch"); err == nil {

@@ -1,4 +1,4 @@
-package search
+package reduce
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	"lockpick/history"
 	"lockpick/history/fault"
 	"lockpick/nemesis"
+	"lockpick/search"
 	"lockpick/workload"
 )
 
@@ -48,7 +49,7 @@ func (k *shrinker) shrink() (minimal bool) {
 // not, the smaller scenario becomes the best.
 func (k *shrinker) necessary() bool {
 	for i := range k.best.Schedule {
-		c := withoutStep(k.best, i)
+		c := search.WithoutStep(k.best, i)
 		if k.keep(c, k.least()) {
 			return false
 		}
@@ -73,7 +74,7 @@ func (k *shrinker) faults() {
 		for from := 0; size > 0 && from < n && !smaller && !k.outOfTime(); from += size {
 			c := k.best
 			for i := min(from+size, n) - 1; i >= from; i-- {
-				c = withoutStep(c, i)
+				c = search.WithoutStep(c, i)
 			}
 			smaller = k.keep(c, k.least())
 		}
@@ -118,11 +119,11 @@ func (k *shrinker) clients() bool {
 	}
 	n := k.best.Clients
 	masters, keys := workload.MasterNames(k.best.Masters), workload.Keys(k.best.Keys)
-	if part := distinct(k.found.Clients); len(part) > 0 && len(part) < n && k.keep(restrictTo(k.best, part, masters, keys), k.leastClients()) {
+	if part := distinct(k.found.Clients); len(part) > 0 && len(part) < n && k.keep(search.RestrictTo(k.best, part, masters, keys), k.leastClients()) {
 		return true
 	}
 	for i := n - 1; i >= 0 && n > 1 && !k.outOfTime(); i-- {
-		if k.keep(restrictTo(k.best, slices.Delete(workload.Clients(n), i, i+1), masters, keys), k.leastClients()) {
+		if k.keep(search.RestrictTo(k.best, slices.Delete(workload.Clients(n), i, i+1), masters, keys), k.leastClients()) {
 			return true
 		}
 	}
@@ -140,7 +141,7 @@ func (k *shrinker) masters() bool {
 	for i := n - 1; i > 0 && n >= 5; i-- {
 		for j := i - 1; j >= 0 && !k.outOfTime(); j-- {
 			kept := slices.Delete(slices.Delete(workload.MasterNames(n), i, i+1), j, j+1)
-			if k.keep(restrictTo(k.best, clients, kept, keys), k.required()) {
+			if k.keep(search.RestrictTo(k.best, clients, kept, keys), k.required()) {
 				return true
 			}
 		}
@@ -152,7 +153,7 @@ func (k *shrinker) keys() bool {
 	if k.how.OnlyFaults {
 		return false
 	}
-	return k.best.Keys > 1 && k.keep(restrictTo(k.best, workload.Clients(k.best.Clients), workload.MasterNames(k.best.Masters), []string{k.found.Key}), k.required())
+	return k.best.Keys > 1 && k.keep(search.RestrictTo(k.best, workload.Clients(k.best.Clients), workload.MasterNames(k.best.Masters), []string{k.found.Key}), k.required())
 }
 
 // targets makes faults hit fewer masters and clients: first names instead of words, then fewer
@@ -201,7 +202,7 @@ func concrete(names, hit []string) []string {
 
 // change returns the best scenario with one step changed.
 func (k *shrinker) change(i int, f func(*campaign.Step)) campaign.Scenario {
-	return withStep(k.best, i, f)
+	return search.WithStep(k.best, i, f)
 }
 
 // try keeps a simpler candidate if it violates the property as often.
@@ -415,13 +416,13 @@ func (k *shrinker) amplify() {
 		}
 		for n := len(step.Masters); n <= k.best.Masters/2+1; n++ {
 			for _, some := range combinations(workload.MasterNames(k.best.Masters), n) {
-				candidates = append(candidates, withStep(roomy, i, func(s *campaign.Step) { s.Masters = some }))
+				candidates = append(candidates, search.WithStep(roomy, i, func(s *campaign.Step) { s.Masters = some }))
 			}
 		}
 	}
 	for i, step := range k.best.Schedule {
 		if step.After != "" && !strings.HasPrefix(step.After, "step") {
-			candidates = append(candidates, withStep(roomy, i, func(s *campaign.Step) { s.Repeat = true }))
+			candidates = append(candidates, search.WithStep(roomy, i, func(s *campaign.Step) { s.Repeat = true }))
 		}
 	}
 	for _, c := range candidates[:min(len(candidates), 100)] {

@@ -1,4 +1,4 @@
-package search
+package reduce
 
 import (
 	"cmp"
@@ -15,6 +15,7 @@ import (
 	"lockpick/checker"
 	"lockpick/cluster/sim"
 	"lockpick/history"
+	"lockpick/search"
 )
 
 // WhyOptions are the options of Why.
@@ -55,10 +56,10 @@ type WhyFaults struct {
 
 // WhyPoint is a point of a run: up to it all happened as recorded, after it chance was free.
 type WhyPoint struct {
-	Choice int           `json:"choice"` // how many choices were kept
-	Time   time.Duration `json:"time"`   // ns: of the last line that all branches share with the run
-	Line   int           `json:"line"`   // its index; -1: none
-	Rate   Interval      `json:"rate"`   // share of branches that violate
+	Choice int             `json:"choice"` // how many choices were kept
+	Time   time.Duration   `json:"time"`   // ns: of the last line that all branches share with the run
+	Line   int             `json:"line"`   // its index; -1: none
+	Rate   search.Interval `json:"rate"`   // share of branches that violate
 }
 
 // WhyJump is where the probability rose most.
@@ -235,7 +236,7 @@ func (w *why) measure(at []int) error {
 			width <- struct{}{}
 			all.Go(func() {
 				defer func() { <-width }()
-				h, err := w.branch(n, scheduleSeed(w.scenario.Seed^0x776879, n*w.how.Branches+i))
+				h, err := w.branch(n, search.ScheduleSeed(w.scenario.Seed^0x776879, n*w.how.Branches+i))
 				if err == nil {
 					hits[i], shared[i] = w.violation(h) != nil, sharedLines(w.h, h)
 				}
@@ -264,7 +265,7 @@ func (w *why) measure(at []int) error {
 				k++
 			}
 		}
-		p := WhyPoint{Choice: n, Rate: Wilson(k, w.how.Branches, 1), Line: slices.Min(shared) - 1}
+		p := WhyPoint{Choice: n, Rate: search.Wilson(k, w.how.Branches, 1), Line: slices.Min(shared) - 1}
 		if p.Line >= 0 {
 			p.Time = w.h.Ops[p.Line].Time
 		}

@@ -1,4 +1,4 @@
-package search
+package reduce
 
 import (
 	"cmp"
@@ -13,6 +13,7 @@ import (
 	"lockpick/campaign"
 	"lockpick/checker"
 	"lockpick/history"
+	"lockpick/search"
 	"lockpick/workload"
 )
 
@@ -26,7 +27,7 @@ type ShrinkOptions struct {
 	Seeds      int              // with how many seeds each candidate is tried; 0: 20
 	OnlyFaults bool             // clients, masters and keys stay as they are
 
-	Run Runner // runs a candidate; nil: the simulator
+	Run search.Runner // runs a candidate; nil: the simulator
 
 	Live func(ShrinkStatus) // called after each candidate that was kept, and from time to time; may be nil
 }
@@ -85,7 +86,7 @@ func Shrink(ctx context.Context, how ShrinkOptions) (*ShrinkResult, error) {
 	defer end()
 	k := &shrinker{how: how, ctx: limited, began: time.Now(), properties: how.Properties, base: how.Scenario}
 	for i := range how.Seeds {
-		k.seeds = append(k.seeds, scheduleSeed(how.Scenario.Seed, i))
+		k.seeds = append(k.seeds, search.ScheduleSeed(how.Scenario.Seed, i))
 	}
 	k.seeds[0] = how.Scenario.Seed
 	if err := k.start(); err != nil {
@@ -120,7 +121,7 @@ func Shrink(ctx context.Context, how ShrinkOptions) (*ShrinkResult, error) {
 // the run that was found.
 func (k *shrinker) last(ctx context.Context) (*history.History, *campaign.Result, error) {
 	if k.how.Run == nil {
-		return simulateAndJudge(context.WithoutCancel(ctx), k.best)
+		return search.SimulateAndJudge(context.WithoutCancel(ctx), k.best)
 	}
 	r, err := campaign.Judge(k.history)
 	return k.history, r, err
@@ -178,7 +179,7 @@ func isName(s string) bool { return len(s) > 1 && s[1] >= '0' && s[1] <= '9' }
 // start finds the violation to keep, and the first explicit schedule with it.
 func (k *shrinker) start() error {
 	s := k.how.Scenario
-	s.Driver, s.ClientsAs, s.StopOnViolation = k.how.Run.driver(), campaign.Goroutines, false
+	s.Driver, s.ClientsAs, s.StopOnViolation = k.how.Run.Driver(), campaign.Goroutines, false
 	h := k.how.History
 	var v *checker.Violation
 	var of string // the property
@@ -197,7 +198,7 @@ func (k *shrinker) start() error {
 				break
 			}
 			s.Seed = seed
-			again, r, err := k.how.Run.judged(k.ctx, nil, s)
+			again, r, err := k.how.Run.Judged(k.ctx, nil, s)
 			if err != nil {
 				return err
 			}
@@ -213,7 +214,7 @@ func (k *shrinker) start() error {
 	}
 	struck := s
 	if len(s.Schedule) == 0 { // a nemesis drew the faults
-		struck.Schedule = explicitSchedule(h, s)
+		struck.Schedule = search.ExplicitSchedule(h, s)
 	}
 	k.before = sizeOf(struck)
 	k.before.Time = v.At
@@ -233,7 +234,7 @@ func (k *shrinker) start() error {
 	if len(s.Schedule) > 0 {
 		add(s.Schedule)
 	}
-	add(explicitSchedule(h, s))
+	add(search.ExplicitSchedule(h, s))
 	slices.SortStableFunc(candidates, func(a, b campaign.Scenario) int { return cmp.Compare(len(a.Schedule), len(b.Schedule)) })
 	least := 1
 	if k.how.Run != nil { // the smallest that violates it often enough
@@ -291,7 +292,7 @@ func (k *shrinker) explainedFaults(s campaign.Scenario, h *history.History, v *c
 		if !slices.Contains(v.Faults, f.ID) || !f.Installed {
 			continue
 		}
-		step := stepOf(f, h, s)
+		step := search.StepOf(f, h, s)
 		if f.Began <= granted {
 			step.At = 0
 			step.For = max(step.For, min(s.TimeLimit, granted+s.TTL))
@@ -300,7 +301,7 @@ func (k *shrinker) explainedFaults(s campaign.Scenario, h *history.History, v *c
 		}
 		s.Schedule = append(s.Schedule, step)
 	}
-	s = restrictTo(s, distinct(v.Clients), workload.MasterNames(s.Masters), []string{v.Key})
+	s = search.RestrictTo(s, distinct(v.Clients), workload.MasterNames(s.Masters), []string{v.Key})
 	return &s
 }
 
@@ -361,7 +362,7 @@ func (k *shrinker) sample(s campaign.Scenario, need int) (hits int, first sample
 			all.Go(func() {
 				c := s
 				c.Seed = seed
-				h, r, err := k.how.Run.judged(k.ctx, nil, c, campaign.PropertiesOf(k.properties)...)
+				h, r, err := k.how.Run.Judged(k.ctx, nil, c, campaign.PropertiesOf(k.properties)...)
 				if err == nil && k.ctx.Err() == nil { // otherwise it was interrupted, or is not a valid scenario
 					v, _ := r.FirstViolation(k.properties)
 					got[i] = sampleRun{seed, h, v}
@@ -402,7 +403,7 @@ func (k *shrinker) measure() {
 	k.take(k.best, hits, first)
 	if n := len(k.seeds); n == k.how.Seeds && hits*10 <= n {
 		for i := range (manyMore - 1) * n {
-			k.seeds = append(k.seeds, scheduleSeed(k.how.Scenario.Seed, n+i))
+			k.seeds = append(k.seeds, search.ScheduleSeed(k.how.Scenario.Seed, n+i))
 		}
 		k.measure()
 	}

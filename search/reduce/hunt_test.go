@@ -1,4 +1,4 @@
-package search
+package reduce
 
 import (
 	"testing"
@@ -9,6 +9,7 @@ import (
 	"lockpick/history"
 	"lockpick/internal/campaigntest"
 	"lockpick/internal/racetest"
+	"lockpick/search"
 )
 
 // hunt is a bug that explore has to find, and what it may shrink to.
@@ -43,7 +44,7 @@ func mustFind(t *testing.T, h hunt, seed uint64) *ShrinkResult {
 	t.Helper()
 	s := campaigntest.Simulated(h.change)
 	s.Seed = seed
-	x, err := Explore(t.Context(), ExploreOptions{Base: s, Schedules: h.within})
+	x, err := search.Explore(t.Context(), search.ExploreOptions{Base: s, Schedules: h.within})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,16 +88,16 @@ func TestExploreFindsAndShrinks(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v\n%s", err, yaml)
 			}
-			if _, r, err := simulateAndJudge(t.Context(), again); err != nil || r.ResultsFor([]string{"L2"})[0].Verdict != checker.Violated {
+			if _, r, err := search.SimulateAndJudge(t.Context(), again); err != nil || r.ResultsFor([]string{"L2"})[0].Verdict != checker.Violated {
 				t.Errorf("read from its file it is not violated (%v):\n%s", err, yaml)
 			}
 			for i := range again.Schedule {
 				for seed := range uint64(20) {
-					s := withoutStep(again, i)
+					s := search.WithoutStep(again, i)
 					if seed > 0 {
-						s.Seed = scheduleSeed(z.Scenario.Seed, int(seed)) // others than Shrink tried
+						s.Seed = search.ScheduleSeed(z.Scenario.Seed, int(seed)) // others than Shrink tried
 					}
-					if _, r, err := simulateAndJudge(t.Context(), s); err != nil || seed == 0 && r.ResultsFor([]string{"L2"})[0].Verdict == checker.Violated {
+					if _, r, err := search.SimulateAndJudge(t.Context(), s); err != nil || seed == 0 && r.ResultsFor([]string{"L2"})[0].Verdict == checker.Violated {
 						t.Errorf("without step %d it is still violated (%v)", i+1, err)
 					}
 				}
@@ -112,7 +113,7 @@ func TestExploreFindsLeasesThatAreDeadOnArrival(t *testing.T) {
 	s := campaigntest.Simulated(func(s *campaign.Scenario) {
 		s.Lock, s.Persistence, s.Faults = "redlock-no-validity", "always", []string{"client-pause", "slow"}
 	})
-	x, err := Explore(t.Context(), ExploreOptions{Base: s, Schedules: 100, Properties: []string{property}})
+	x, err := search.Explore(t.Context(), search.ExploreOptions{Base: s, Schedules: 100, Properties: []string{property}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +129,7 @@ func TestExploreFindsLeasesThatAreDeadOnArrival(t *testing.T) {
 		t.Errorf("shrunk to %+v, minimal: %v", z.Size, z.Minimal)
 	}
 	s.Lock = "textbook"
-	if x, err := Explore(t.Context(), ExploreOptions{Base: s, Schedules: 100, Properties: []string{property}}); err != nil || len(x.Found) > 0 {
+	if x, err := search.Explore(t.Context(), search.ExploreOptions{Base: s, Schedules: 100, Properties: []string{property}}); err != nil || len(x.Found) > 0 {
 		t.Errorf("the twin that is right is blamed (%v): %+v", err, x)
 	}
 }
@@ -144,7 +145,7 @@ func TestCounterexamplesReproduceOnProcesses(t *testing.T) {
 		t.Run(h.name, func(t *testing.T) {
 			z := mustFind(t, h, 7)
 			tried := 0
-			out, err := Replay(t.Context(), ReplayOptions{Scenario: z.Scenario, Driver: campaign.Process, Attempts: 10, Each: func(_ string, h *history.History, r *campaign.Result, _ bool) error {
+			out, err := search.Replay(t.Context(), search.ReplayOptions{Scenario: z.Scenario, Driver: campaign.Process, Attempts: 10, Each: func(_ string, h *history.History, r *campaign.Result, _ bool) error {
 				tried++
 				if r.Driver != campaign.Process {
 					t.Errorf("attempt %d ran on %s", tried, r.Driver)

@@ -1,0 +1,3 @@
+package reduce_test
+
+import _ "lockpick/internal/realdrivers" // for the tests on real masters

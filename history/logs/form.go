@@ -129,6 +129,7 @@ func (l *Log) certain(h *event) (form, doubt) {
 			f.end -= int64(*l.im.opt.CallTime)
 		}
 	}
+	_, ends := l.until(h)             // so an extension without an end does not make it endless
 	stillHeld := int64(math.MinInt64) // by the last extension
 	for x := range l.grants(h) {
 		stillHeld = x.at - blur(l.pointField(x.flags))
@@ -136,7 +137,7 @@ func (l *Log) certain(h *event) (form, doubt) {
 		at := x.at + blur(l.pointField(x.flags))
 		last := &f.grants[len(f.grants)-1]
 		switch {
-		case why != sure: // the lease may have been cut short here
+		case why != sure, ends && until == math.MaxInt64: // the lease may have been cut short here
 			last.until = min(last.until, max(stillHeld, last.at))
 		case until > at:
 			f.grants = append(f.grants, grant{at, until, x})

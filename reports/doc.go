@@ -15,6 +15,6 @@
 // it, and its content security policy names its own script and style by their
 // hashes, so that nothing else can run in it, whatever a key or an error in the
 // history says. The timeline is derived in Go (lanes.go, masters.go, writes.go),
-// packed into columns of numbers (pack.go), and drawn on a canvas by the scripts
+// encoded as columns of numbers (encode.go), and drawn on a canvas by the scripts
 // under page/.
 package reports

@@ -252,7 +252,7 @@ func (c *Conversation) onCommand(v *Reply) error {
 		x.kind = multi
 	case "exec":
 		x.kind = exec
-	case "discard", "reset": // RESET also ends a transaction
+	case "discard":
 		x.kind = discard
 	case "subscribe", "psubscribe", "ssubscribe", "unsubscribe", "punsubscribe", "sunsubscribe":
 		r.subscribed = true
@@ -263,6 +263,9 @@ func (c *Conversation) onCommand(v *Reply) error {
 		if len(v.Elems) > 2 && bytes.EqualFold(v.Elems[1].Text, []byte("reply")) && !bytes.EqualFold(v.Elems[2].Text, []byte("on")) {
 			return errors.New("the client has turned replies off")
 		}
+	}
+	if bytes.EqualFold(name, []byte("RESET")) { // it also ends a transaction
+		x.kind = discard
 	}
 	if x.kind == plain && r.multi {
 		x.kind = inMulti

@@ -30,7 +30,7 @@ type fakeProcess struct {
 func processes(made *[]*fakeProcess, prepare func(*fakeProcess)) Kind {
 	return Kind{Name: "fake", Fencing: true, New: func(s Env) (Lock, error) {
 		p := &fakeProcess{fakeLock: &fakeLock{env: s}, clock: NewClock(protocol.RealTime{})}
-		p.env.Runtime = protocol.RealTime{} // its leases' ends are told in true time
+		p.env.Runtime = protocol.RealTime{} // the ends of its leases are in true time
 		prepare(p)
 		*made = append(*made, p)
 		return p, nil

@@ -114,7 +114,7 @@ type Kind struct {
 	// Connects says that it reaches masters by connections alone (Env.Addrs, Env.Dial), and waits
 	// and tells the time by itself: masters that only answer calls are not for it.
 	Connects  bool
-	Reentrant bool // its documentation says that whoever holds it is granted it again
+	Reentrant bool // its documentation says that its holder can acquire it again
 	Opaque    bool // masters do not store the token itself, so snapshots of them are not evidence
 	// DeadWaiter is how long the lock, according to its documentation, waits for each waiter
 	// that is gone before it serves the next one; 0: it has no queue.

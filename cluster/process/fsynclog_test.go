@@ -11,7 +11,7 @@ import (
 )
 
 // bench is a page and a data directory without a server: the test writes the
-// ledger as the shim does.
+// log as the shim does.
 type bench struct {
 	*testing.T
 	p    *sharedMemory
@@ -226,7 +226,7 @@ func TestTheLedgerForgetsWhatIsGone(t *testing.T) {
 	b.has(map[string]string{"a": ""})
 	b.p.word(wordLost).Store(1)
 	if _, err := b.p.cut(b.data, cluster.Power{}); err == nil {
-		t.Error("a ledger that is not complete was cut by")
+		t.Error("a log that is not complete was cut by")
 	}
 }
 

@@ -131,7 +131,7 @@ EXPORT i64 time(i64 *to) {
 	return t.sec;
 }
 
-// ---------------------------------------------------------------------------------- the ledger
+// --------------------------------------------------------------------------- the log of fsyncs
 
 // slot finds the entry of an inode: for a file the bytes of it that are durable, for a directory
 // how many changes of names were made before it was last fsynced.
@@ -146,7 +146,7 @@ static struct slot *slot(u64 ino, int make) {
 		}
 		if (has == ino) return s;
 	}
-	if (make) add(page->lost, 1); // the harness sees that the ledger is not complete
+	if (make) add(page->lost, 1); // the harness sees that the log is not complete
 	return 0;
 }
 static void raise(u64 *p, u64 v) {

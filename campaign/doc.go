@@ -11,6 +11,6 @@
 // A run goes through stages: the masters start; the clients work while the nemesis
 // strikes; at the time limit (or the first violation, or Ctrl-C) the nemesis stops
 // and everything heals; every client then visits every key once, which shows that
-// locks can be had again; the history is judged. A history outlives a harness that
+// locks can be acquired again; the history is judged. A history outlives a harness that
 // is killed: Judge needs nothing else.
 package campaign

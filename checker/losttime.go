@@ -22,7 +22,7 @@ var ContentionProperties = []Property{splitVotesProperty, ownRefusalProperty, fr
 // Contentions are their judges, by name.
 var Contentions = map[string]func(h *history.History) Result{
 	freedProperty.Name: func(h *history.History) Result {
-		return contention(h, freedProperty, lingering(h), "a lock that was released was not to be had %d times")
+		return contention(h, freedProperty, lingering(h), "a lock that was released was unavailable %d times")
 	},
 	splitVotesProperty.Name: func(h *history.History) Result {
 		return contention(h, splitVotesProperty, SplitVotes(h), "the votes were split %d times")

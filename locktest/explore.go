@@ -248,7 +248,7 @@ func (r *runner) replay(s campaign.Scenario, file string) (failed bool) {
 	return false
 }
 
-// searches is how many explorations are tried to find a violation that can be had again.
+// searches is how many explorations are tried to find a violation that comes back.
 const searches = 4
 
 // shrinkFound makes the scenario smaller that an exploration found, and tells of it. If it is too rare

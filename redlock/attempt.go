@@ -95,8 +95,8 @@ func (c *Client) vote(ctx context.Context, conversation protocol.Conversation, c
 func (c *Client) ask(ctx context.Context, conversation protocol.Conversation, cmd protocol.Command, enough func(*tally) bool, s *settings) *tally {
 	t := c.tally()
 	if redis, ok := conversation.(*session); ok { // allocates less than an iterator
-		redis.ask(ctx, &cmd, nil, c.perMaster(s), func(v Vote) bool {
-			t.add(v)
+		redis.ask(ctx, &cmd, nil, c.perMaster(s), func(c *pendingCommand) bool {
+			t.add(c.vote())
 			return !enough(t)
 		})
 		return t

@@ -31,7 +31,9 @@ type batcher struct {
 	mu      sync.Mutex
 	queue   []*pendingCommand
 	calls   []*pipelineCall            // in flight
+	spare   *pipelineCall              // has ended; the next pipeline reuses its memory
 	flying  [slots]int                 // number of commands in flight, by a hash of their key
+	begun   uint64                     // number of pipelines that have begun
 	workers int                        // goroutines that send pipelines
 	parked  int                        // workers that wait for wake
 	answers []*pendingCommand          // votes to deliver once mu is unlocked
@@ -96,9 +98,19 @@ func (b *batcher) unlock() {
 	if hook {
 		b.masters.onSuspect(report)
 	}
-	for _, c := range answers {
-		c.deliver()
+	if len(answers) == 0 {
+		return
 	}
+	now := b.masters.now()
+	for _, c := range answers {
+		c.deliver(now)
+	}
+	clear(answers)
+	b.mu.Lock()
+	if b.answers == nil {
+		b.answers = answers[:0]
+	}
+	b.mu.Unlock()
 }
 
 // wakeWorker makes a worker send what is queued, and starts one if necessary. The caller
@@ -153,6 +165,10 @@ func (b *batcher) work() {
 		b.mu.Lock()
 		b.finish(call, replicas)
 		abandoned := call.abandoned
+		if !abandoned {
+			call.reset()
+			b.spare = call
+		}
 		b.unlock()
 		if abandoned {
 			return
@@ -168,7 +184,12 @@ func (b *batcher) next() *pipelineCall {
 	if len(b.queue) == 0 || b.state == suspect || b.state == closed || len(b.calls) >= b.limit() {
 		return nil
 	}
-	call := &pipelineCall{byText: b.byText, began: b.masters.now(), commands: make([]*pendingCommand, 0, len(b.queue))}
+	call := b.spare
+	if b.spare = nil; call == nil {
+		call = &pipelineCall{}
+	}
+	b.begun++
+	call.number, call.byText, call.began = b.begun, b.byText, b.masters.now()
 	keep := b.queue[:0]
 	for _, c := range b.queue {
 		switch {
@@ -184,6 +205,8 @@ func (b *batcher) next() *pipelineCall {
 	clear(b.queue[len(keep):])
 	b.queue = keep
 	if len(call.commands) == 0 {
+		call.reset()
+		b.spare = call
 		return nil
 	}
 	call.hello = b.greeting()

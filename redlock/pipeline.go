@@ -10,8 +10,10 @@ import (
 
 // pipelineCall is one pipeline in flight.
 type pipelineCall struct {
+	number    uint64            // among the pipelines of the batcher
 	commands  []*pendingCommand // all of them
 	singles   []*pendingCommand // those that do not share a script
+	sent      []redis.Cmder     // the commands for go-redis
 	began     time.Duration
 	shared    []shared         // releases that share a script; they are sent first
 	byText    bool             // the script is sent as text
@@ -24,9 +26,9 @@ type pipelineCall struct {
 // add adds a command to a pipeline.
 func (call *pipelineCall) add(c *pendingCommand) {
 	e := c.exchange()
-	first := e.on != call // the session has no other command in this pipeline
+	first := e.on != call.number // the session has no other command in this pipeline
 	c.last = e.uncertain == 0
-	e.on = call
+	e.on = call.number
 	if c.state == queued {
 		c.state = inFlight
 	}
@@ -43,13 +45,24 @@ func (call *pipelineCall) add(c *pendingCommand) {
 	call.singles = append(call.singles, c)
 }
 
+// reset empties a pipeline that has ended, so that its memory can be reused.
+func (call *pipelineCall) reset() {
+	clear(call.commands)
+	clear(call.singles)
+	clear(call.sent)
+	for i := range call.shared {
+		call.shared[i].reset()
+	}
+	*call = pipelineCall{commands: call.commands[:0], singles: call.singles[:0], sent: call.sent[:0], shared: call.shared[:0]}
+}
+
 func (c *pendingCommand) exchange() *exchange { return &c.batch.session.with[c.master] }
 
 // send executes a pipeline. If a command needs replicas (WithWait), WAIT follows, and
 // replicas is its reply.
 func (b *batcher) send(call *pipelineCall) (replicas *redis.StatusCmd) {
 	need, timeout := 0, time.Duration(0)
-	ctx, all := b.masters.life, make([]redis.Cmder, 0, len(call.commands))
+	ctx, all := b.masters.life, call.sent[:0]
 	// A master that was just connected gets the scripts first. Otherwise the first release
 	// would fail with NOSCRIPT and be sent again, after the SET of the next waiter.
 	if call.hello != nil {
@@ -73,6 +86,7 @@ func (b *batcher) send(call *pipelineCall) (replicas *redis.StatusCmd) {
 	if call.hello != nil {
 		all = append(all, call.hello) // last, because go-redis evaluates the error of the first command
 	}
+	call.sent = all
 	pipe := b.client.Pipeline()
 	_ = pipe.BatchProcess(ctx, all...)
 	// Each command has its own error, with one exception: if Redis refuses the connection

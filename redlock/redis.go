@@ -37,6 +37,7 @@ type redisMasters struct {
 	servers    []string     // run_id of each master, "" while it is not known
 	sendQueue  []*voteBatch // the first caller submits them all
 	sending    sync.Mutex
+	spare      []*voteBatch // empty; its memory is reused
 	callers    atomic.Int64 // callers that wait for votes
 	subscriber subscriber
 	onSuspect  func(MasterHealth)
@@ -211,11 +212,11 @@ type session struct {
 
 // exchange is the state of a session with one master. The master's batcher guards it.
 type exchange struct {
-	on        *pipelineCall // the pipeline with the latest command of the session
-	stored    int           // number of commands that were sent and may have stored the key
-	uncertain int           // how many of these have an unknown outcome: the master may still execute them
-	released  bool          // the release was submitted
-	withdrawn bool          // the release failed before any command was sent
+	on        uint64 // the pipeline with the latest command of the session
+	stored    int    // number of commands that were sent and may have stored the key
+	uncertain int    // how many of these have an unknown outcome: the master may still execute them
+	released  bool   // the release was submitted
+	withdrawn bool   // the release failed before any command was sent
 }
 
 // roomFor is the number of masters for which a session allocates nothing.
@@ -224,11 +225,11 @@ const roomFor = 5
 // Ask implements Conversation. The sequence can be iterated over once.
 func (s *session) Ask(ctx context.Context, cmd protocol.Command, to []int, timeout time.Duration) iter.Seq[Vote] {
 	return func(yield func(Vote) bool) {
-		s.ask(ctx, &cmd, to, timeout, yield)
+		s.ask(ctx, &cmd, to, timeout, func(c *pendingCommand) bool { return yield(c.vote()) })
 	}
 }
 
-func (s *session) ask(ctx context.Context, cmd *protocol.Command, to []int, timeout time.Duration, yield func(Vote) bool) {
+func (s *session) ask(ctx context.Context, cmd *protocol.Command, to []int, timeout time.Duration, yield func(*pendingCommand) bool) {
 	m := s.masters
 	if s.batchers == nil {
 		s.name.key, s.name.token, s.key, s.token = cmd.Key, cmd.Token, cmd.Key, cmd.Token
@@ -242,11 +243,10 @@ func (s *session) ask(ctx context.Context, cmd *protocol.Command, to []int, time
 		for i := range v.commands {
 			c := &v.commands[i]
 			c.err = ErrClosed
-			vote := c.vote()
 			if s.observe != nil {
-				s.observe(vote)
+				s.observe(c.vote())
 			}
-			if !yield(vote) {
+			if !yield(c) {
 				return
 			}
 		}
@@ -293,11 +293,16 @@ func (m *redisMasters) send(v *voteBatch) bool {
 	defer m.sending.Unlock()
 	m.mu.Lock()
 	all := m.sendQueue
-	m.sendQueue = nil
+	m.sendQueue = m.spare
+	m.spare = nil
 	m.mu.Unlock()
 	for i, b := range m.batchers {
 		b.submitAll(all, i)
 	}
+	clear(all)
+	m.mu.Lock()
+	m.spare = all[:0]
+	m.mu.Unlock()
 	return true
 }
 

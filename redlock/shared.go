@@ -17,6 +17,11 @@ type shared struct {
 	cmd      *pendingCommand // runs the script
 }
 
+func (s *shared) reset() {
+	clear(s.commands)
+	s.commands, s.cmd = s.commands[:0], nil
+}
+
 // shareMost is the greatest number of releases that share a script. Such a script takes
 // about 100 µs, during which the master executes nothing else.
 const shareMost = 128
@@ -30,7 +35,11 @@ func (c *pendingCommand) shareable() bool {
 // share adds a release to a script.
 func (call *pipelineCall) share(c *pendingCommand) {
 	if n := len(call.shared); n == 0 || len(call.shared[n-1].commands) == shareMost {
-		call.shared = append(call.shared, shared{})
+		if n < cap(call.shared) {
+			call.shared = call.shared[:n+1] // reuses the memory of an earlier pipeline
+		} else {
+			call.shared = append(call.shared, shared{})
+		}
 	}
 	s := &call.shared[len(call.shared)-1]
 	s.commands = append(s.commands, c)

@@ -167,9 +167,9 @@ func (c *pendingCommand) vote() Vote {
 }
 
 // deliver passes a vote to observers and to the caller.
-func (c *pendingCommand) deliver() {
+func (c *pendingCommand) deliver(now time.Duration) {
 	v := c.batch
-	c.took = v.session.masters.now() - v.asked
+	c.took = now - v.asked
 	if observe := v.session.observe; observe != nil {
 		observe(c.vote())
 	}
@@ -199,7 +199,7 @@ func (c *pendingCommand) deliver() {
 
 // take yields votes as they arrive, until all have arrived, ctx ends, or yield returns
 // false.
-func (v *voteBatch) take(ctx context.Context, yield func(Vote) bool) {
+func (v *voteBatch) take(ctx context.Context, yield func(*pendingCommand) bool) {
 	defer func() {
 		v.mu.Lock()
 		v.idle = false
@@ -213,7 +213,7 @@ func (v *voteBatch) take(ctx context.Context, yield func(Vote) bool) {
 		v.idle = true
 		v.mu.Unlock()
 		for _, c := range votes {
-			if !yield(c.vote()) {
+			if !yield(c) {
 				return
 			}
 		}

@@ -16,7 +16,7 @@ import (
 // unreleased is the lock whose release no master understands.
 const unreleased = "set-broken-lua"
 
-// Whatever else may be wrong with a lock, it can be had and given back on real masters, by
+// Whatever else may be wrong with a lock, it can be acquired and released on real masters, by
 // several clients at a time.
 func TestEveryLockOnRealMasters(t *testing.T) {
 	if testing.Short() {

@@ -77,13 +77,13 @@ func defaultImage(ctx context.Context, client *docker.Client, say func(string, .
 		noRegistry.Store(time.Now().Add(10 * time.Minute).UnixNano())
 	}
 	if built {
-		return builtImage, fmt.Sprintf("built here from the host's redis-server, since the official image can not be had (%v)", pulled), nil
+		return builtImage, fmt.Sprintf("built here from the host's redis-server, since the official image is not available (%v)", pulled), nil
 	}
 	ref, err = buildImage(ctx, client, say)
 	if err != nil {
 		return "", "", fmt.Errorf("there is no image of Redis: %w; %w", pulled, err)
 	}
-	return ref, fmt.Sprintf("built now from the host's redis-server, since the official image can not be had (%v)", pulled), nil
+	return ref, fmt.Sprintf("built now from the host's redis-server, since the official image is not available (%v)", pulled), nil
 }
 
 func hasImage(client *docker.Client, ref string) (bool, error) {

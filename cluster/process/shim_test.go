@@ -62,7 +62,7 @@ func TestWithoutACompilerTheReasonIsGivenAndAllElseWorks(t *testing.T) {
 			t.Errorf("to heal what can not be hurt: %v", err)
 		}
 		if m.State() != cluster.Up {
-			t.Fatal("a power cut that can not be had killed it")
+			t.Fatal("a power cut that is not possible killed it")
 		}
 		set(t, direct(t, m.now()), "a", "1")
 		must(t, m.Kill, m.Start)

@@ -67,7 +67,7 @@ func (b *bench) stores(key string) string { return b.m.snapshot([]string{key}).K
 
 func (b *bench) sleep(d time.Duration) { b.w.root.Sleep(context.Background(), d) }
 
-// ok fails the test where a fault could not be had.
+// ok fails the test if a fault could not be installed.
 func (b *bench) ok(err error) {
 	b.t.Helper()
 	if err != nil {

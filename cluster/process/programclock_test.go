@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -82,26 +83,33 @@ func begin(t *testing.T, c *ProgramClocks, args []string, file string) *program 
 		t.Skip(err)
 	}
 	cmd := exec.CommandContext(t.Context(), args[0], append(args[1:], path)...)
-	cmd.Env = append(os.Environ(), c.Env()...)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Skip(err)
-	}
+	in, out := startWithClocks(t, cmd, c)
 	t.Cleanup(func() { in.Close(); _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	p := &program{t: t, clocks: c, in: in, out: bufio.NewScanner(out), group: cmd.Process.Pid}
 	if got := p.says(); got != "ready" {
 		t.Fatalf("it said %q", got)
 	}
 	return p
+}
+
+// startWithClocks starts a program in a process group of its own that goes by the clocks.
+func startWithClocks(t *testing.T, cmd *exec.Cmd, c *ProgramClocks, env ...string) (in io.WriteCloser, out io.Reader) {
+	t.Helper()
+	cmd.Env = slices.Concat(os.Environ(), env, c.Env())
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err = cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return in, out
 }
 
 // says returns the next line of the program.
@@ -265,19 +273,7 @@ func TestProgramsWhoseClocksCannotBeBent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), x.args[0], x.args[1:]...)
-			cmd.Env = append(append(os.Environ(), waitEnv+"=yes"), c.Env()...)
-			cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-			in, err := cmd.StdinPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, err := cmd.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			in, out := startWithClocks(t, cmd, c, waitEnv+"=yes")
 			defer func() { in.Close(); _ = cmd.Wait() }()
 			if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
 				t.Fatalf("it said %q: %v", line, err)

@@ -1,7 +1,7 @@
 # make run    set up, then run a campaign on real Redis masters (ARGS="--time-limit 60s …")
 # make check  formatting, vet, staticcheck and the unit tests: before each commit
 # make test   set up, then every check and every test
-# make docs   the tables of figures and the quoted output of the documents, written anew
+# make docs   the page of claims, the tables of figures and the quoted output of the documents, written anew
 # make release  static binaries for Linux, macOS and Windows in dist/
 # make image  an image FROM scratch with the program in it (ENGINE=podman for another engine)
 # make module-path TO=example.org/you/lockpick  rename the module everywhere
@@ -95,6 +95,7 @@ image:
 
 # Writes the quoted output and the tables of the documents anew.
 docs:
+	$(GO) generate ./cmd/lockpick
 	$(GO) test ./internal/doctest -count=1 -update
 
 # Renames the module everywhere, for whoever hosts it: make module-path TO=example.org/you/lockpick

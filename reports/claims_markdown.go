@@ -14,7 +14,7 @@ import (
 // claimsIntro stands before the claims in the page that is generated from the catalogue.
 const claimsIntro = `# The claims
 
-<!-- Generated from claims/catalogue by "go generate ./cmd/lockpick". Do not edit. -->
+<!-- Generated from claims/catalogue by "make docs". Do not edit. -->
 
 What people say about locks on Redis, each put to the test by ` + "`lockpick claims`" + `. Every claim below has the scenarios that
 test it and the verdict to expect; ` + "`lockpick claims --only ID`" + ` verifies one and keeps the runs that show it. How the claims

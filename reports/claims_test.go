@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"io"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -150,4 +151,16 @@ func TestClaimsPageInBrowser(t *testing.T) {
 	}
 	b.picture("claims")
 	b.quiet()
+}
+
+// TestClaimsPageIsGenerated: docs/claims.md says what the catalogue does.
+func TestClaimsPageIsGenerated(t *testing.T) {
+	var want strings.Builder
+	if err := ClaimsMarkdown(&want, claims.Catalogue()); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile("../docs/claims.md")
+	if err != nil || string(got) != want.String() {
+		t.Errorf("docs/claims.md is not what the catalogue makes of it (%v): make docs", err)
+	}
 }

@@ -33,8 +33,17 @@
 //	encoding/json/v2               1,640    1,250    2
 //	encoding/json                    740    3,210   15
 //
-// go-json is nearly as fast to decode, but neither finds a field that is unknown or that
-// stands twice, nor shares equal texts: a kept line would take half as much memory again.
+// Of whole commands on the history of a simulated half an hour (520,830 lines, 106 MB), in
+// seconds of processor time, the least of 7 rounds in turn:
+//
+//	                              lockpick check   lockpick run, 10 virtual minutes
+//	this codec                              1.05                               1.35
+//	github.com/goccy/go-json                1.73                               1.44
+//	encoding/json/v2                        2.03                               2.12
+//
+// go-json is nearly as fast to decode a single line, but neither finds a field that is
+// unknown or that stands twice, nor shares equal texts: a kept line would take half as
+// much memory again.
 // A simulated history of half an hour (489,403 lines) is scanned, checks included, at
 // 1.8 to 2.5 million lines a second of processor time, and read and kept at 0.9 to 1.0
 // million, with 451 bytes a line.

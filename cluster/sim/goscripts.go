@@ -13,7 +13,7 @@ import (
 // With gopher-lua (package cluster/virtual, which runs the scripts of locks that are not in this
 // repository) instead, explore needs 11 % more processor time for 3,000 schedules of redlock
 // (4.42 s against 3.99) and exhaust 14 % more for 5,403 states, with the same results.
-// workload/goscripts compares the two versions with each other and with real masters.
+// A test in workload/goscripts compares their replies with those of real masters.
 var redlockScripts = []struct {
 	script *protocol.Script
 	run    Script

@@ -79,13 +79,22 @@ const chunk = 1 << 14
 
 // events is a large list of events.
 type events struct {
-	chunks []*[chunk]event
+	chunks [][]event // of the length chunk; the first one grows up to it, because most logs are small
 	n      int
 }
 
+// add adds an event. The pointer is valid until the next call.
 func (es *events) add() *event {
-	if es.n == len(es.chunks)*chunk {
-		es.chunks = append(es.chunks, new([chunk]event))
+	const first = 64
+	switch last := len(es.chunks) - 1; {
+	case last < 0:
+		es.chunks = append(es.chunks, make([]event, first))
+	case es.n == chunk*(last+1):
+		es.chunks = append(es.chunks, make([]event, chunk))
+	case last == 0 && es.n == len(es.chunks[0]):
+		more := make([]event, 4*es.n)
+		copy(more, es.chunks[0])
+		es.chunks[0] = more
 	}
 	es.n++
 	e := es.at(es.n - 1)
@@ -150,7 +159,7 @@ const textChunk = 1 << 20
 func (t *texts) add(text []byte) uint64 {
 	need := binary.MaxVarintLen64 + len(text)
 	if n := len(t.chunks); n == 0 || cap(t.chunks[n-1])-len(t.chunks[n-1]) < need {
-		t.chunks = append(t.chunks, make([]byte, 0, max(textChunk, need)))
+		t.chunks = append(t.chunks, make([]byte, 0, max(textChunk>>max(8-2*n, 0), need))) // the first ones are small, as most logs are
 	}
 	n := len(t.chunks) - 1
 	c := t.chunks[n]

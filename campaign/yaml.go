@@ -7,6 +7,7 @@ import (
 	"io"
 	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -123,6 +124,6 @@ func hasField(n ast.Node, field string) bool {
 }
 
 // scenarioFields lists the known fields, for the error on an unknown one.
-func scenarioFields() string {
+var scenarioFields = sync.OnceValue(func() string {
 	return fmt.Sprintf("the fields are %s, and of a step %s", strings.Join(strictyaml.Fields(Scenario{}), ", "), strings.Join(strictyaml.Fields(Step{}), ", "))
-}
+})

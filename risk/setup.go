@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/goccy/go-yaml"
@@ -53,7 +54,9 @@ type Setup struct {
 }
 
 // Defaults is the setup without a file or flags; Fields says where each number comes from.
-func Defaults() Setup {
+func Defaults() Setup { return defaults() }
+
+var defaults = sync.OnceValue(func() Setup {
 	var s Setup
 	for _, f := range Fields {
 		if err := s.Set(f.Name, f.Default); err != nil {
@@ -61,7 +64,10 @@ func Defaults() Setup {
 		}
 	}
 	return s
-}
+})
+
+// setupFields lists the known fields, for the error on an unknown one.
+var setupFields = sync.OnceValue(func() string { return "the fields are " + strings.Join(strictyaml.Fields(Setup{}), ", ") })
 
 // Set sets a field from text, as a flag does.
 func (s *Setup) Set(field, text string) error {
@@ -110,8 +116,7 @@ func Parse(b []byte) (s Setup, err error) {
 		b = append(bytes.Clone(b), '\n')
 	}
 	s = Defaults()
-	known := "the fields are " + strings.Join(strictyaml.Fields(Setup{}), ", ")
-	file, err := strictyaml.Parse(b, known)
+	file, err := strictyaml.Parse(b, setupFields())
 	if err != nil {
 		return s, err
 	}
@@ -120,7 +125,7 @@ func Parse(b []byte) (s Setup, err error) {
 		return Defaults(), nil
 	}
 	if err != nil {
-		return s, strictyaml.Explain(err, b, known)
+		return s, strictyaml.Explain(err, b, setupFields())
 	}
 	var problem *campaign.Problem
 	if errors.As(s.Check(), &problem) {

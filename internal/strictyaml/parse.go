@@ -42,12 +42,13 @@ func Parse(b []byte, known string) (file *ast.File, err error) {
 	if line, column := tooDeep(b); line > 0 {
 		return nil, fmt.Errorf("%d:%d: nested too deeply: at most %d lists and mappings within each other", line, column, maxYAMLDepth)
 	}
-	for _, t := range lexer.Tokenize(string(b)) {
+	tokens := lexer.Tokenize(string(b))
+	for _, t := range tokens {
 		if t.Type == token.TagType {
 			return nil, fmt.Errorf("%d:%d: %s: tags have no meaning here", t.Position.Line, t.Position.Column, t.Value)
 		}
 	}
-	if file, err = parser.ParseBytes(b, 0); err != nil {
+	if file, err = parser.Parse(tokens, 0); err != nil {
 		return nil, Explain(err, b, known)
 	}
 	e := expansion{anchors: map[string]int{}}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -175,11 +176,11 @@ func exists(tree *ast.File, path string) bool {
 }
 
 // claimFields lists the known fields, for the error on an unknown one.
-func claimFields() string {
+var claimFields = sync.OnceValue(func() string {
 	list := func(of any) string { return strings.Join(strictyaml.Fields(of), ", ") }
 	return fmt.Sprintf("the fields of a claim are %s; of a case %s; of an expectation %s; of a scenario %s; of a step %s",
 		list(Claim{}), list(Case{}), list(Expect{}), list(campaign.Scenario{}), list(campaign.Step{}))
-}
+})
 
 // fileName turns a case's name into part of the name of a folder.
 func fileName(name string) string {

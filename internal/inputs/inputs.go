@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"testing"
@@ -50,6 +51,8 @@ func Try(t *testing.T, target string, seeds [][]byte, check func(t *testing.T, i
 	if len(seeds) == 0 {
 		t.Fatalf("%s has no seeds", target)
 	}
+	// Inputs are small: by default a quarter of the time goes into collecting a few megabytes of garbage.
+	defer debug.SetGCPercent(debug.SetGCPercent(800))
 	m := NewMutator(Random(t), seeds)
 	n := 0
 	Count(t, target, func() (input any) {

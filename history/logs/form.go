@@ -136,11 +136,10 @@ func (l *Log) certain(h *event) (form, doubt) {
 		until, why := l.sureUntil(x.until, x.flags, blur)
 		at := x.at + blur(l.pointField(x.flags))
 		last := &f.grants[len(f.grants)-1]
-		switch {
-		case why != sure, ends && until == math.MaxInt64: // the lease may have been cut short here
-			last.until = min(last.until, max(stillHeld, last.at))
-		case until > at:
+		if why == sure && until > at && !(ends && until == math.MaxInt64) {
 			f.grants = append(f.grants, grant{at, until, x})
+		} else { // the lease may have been cut short here
+			last.until = min(last.until, max(stillHeld, last.at))
 		}
 	}
 	if h.flags&hasEnd == 0 { // its line may be missing
@@ -172,7 +171,7 @@ func (f *form) close() {
 		if g.at > f.to {
 			break // it was granted again, after a gap
 		}
-		f.to = g.until
+		f.to = max(g.at, g.until) // the client relied on the grant before until this one arrived
 	}
 	f.to = min(f.to, f.end)
 }

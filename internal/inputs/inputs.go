@@ -65,11 +65,12 @@ func Try(t *testing.T, target string, seeds [][]byte, check func(t *testing.T, i
 	}, func(t *testing.T, input any) { check(t, input.([]byte)) })
 }
 
-// Count calls check with as many inputs as -inputs says, and prints the input at which it fails.
+// Count calls check with as many inputs as -inputs says. It prints the input at which it fails, and that which takes longest.
 func Count(t *testing.T, target string, next func() any, check func(t *testing.T, input any)) {
 	t.Helper()
 	began := time.Now()
-	var input any
+	var input, slowest any
+	var longest time.Duration
 	done := false
 	defer func() {
 		if !done {
@@ -79,13 +80,17 @@ func Count(t *testing.T, target string, next func() any, check func(t *testing.T
 	tried := 0
 	for ; tried < *number && (*limit == 0 || time.Since(began) < *limit); tried++ {
 		input = next()
+		start := time.Now()
 		check(t, input)
+		if took := time.Since(start); took > longest {
+			slowest, longest = input, took
+		}
 		if t.Failed() {
 			return
 		}
 	}
 	done = true
-	t.Logf("%s: %d inputs in %v", target, tried, time.Since(began).Round(time.Second))
+	t.Logf("%s: %d inputs in %v; the slowest took %v: %q", target, tried, time.Since(began).Round(time.Second), longest.Round(time.Microsecond), slowest)
 }
 
 // corpus reads the inputs of testdata/fuzz that have one argument.

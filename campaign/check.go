@@ -37,7 +37,7 @@ func checkName(s *Scenario) *Problem {
 }
 
 func checkLock(s *Scenario) *Problem {
-	if _, ok := workload.LockNamed(s.Lock); !ok && !s.foreign() {
+	if _, ok := workload.LockNamed(s.Lock); !ok && !s.RunsCommand() {
 		p := UnknownValue("lock", s.Lock, workload.CorrectNames())
 		p.Says += ", or one that is wrong on purpose (lockpick list locks)"
 		return p
@@ -47,7 +47,7 @@ func checkLock(s *Scenario) *Problem {
 
 func checkClient(s *Scenario) *Problem {
 	switch {
-	case !s.foreign():
+	case !s.RunsCommand():
 		return nil
 	case s.Client[0] == "":
 		return &Problem{"client", "the first word is empty: it is the program to run"}
@@ -58,7 +58,7 @@ func checkClient(s *Scenario) *Problem {
 }
 
 func checkFencing(s *Scenario) *Problem {
-	if kind, _ := workload.LockNamed(s.Lock); s.Fencing && !kind.Fencing && !s.foreign() {
+	if kind, _ := workload.LockNamed(s.Lock); s.Fencing && !kind.Fencing && !s.RunsCommand() {
 		return &Problem{"fencing", fmt.Sprintf("the lock %s has no fencing tokens", s.Lock)}
 	}
 	return nil
@@ -87,7 +87,7 @@ func checkClientsAs(s *Scenario) *Problem {
 
 func checkUsage(s *Scenario) *Problem {
 	for i, u := range s.Usage {
-		if workload.Usage(u).InProcess() && s.processes() {
+		if workload.Usage(u).InProcess() && s.UsesProcesses() {
 			return &Problem{fmt.Sprintf("usage[%d]", i), fmt.Sprintf("%s needs clients that are goroutines: a process is asked for one call at a time, without a way to cancel it", u)}
 		}
 	}
@@ -107,7 +107,7 @@ func checkClientTTL(s *Scenario) *Problem {
 }
 
 func checkHold(s *Scenario) *Problem {
-	if _, _, err := s.holdRange(); err != nil {
+	if _, _, err := s.HoldRange(); err != nil {
 		return &Problem{"hold", err.Error()}
 	}
 	return nil
@@ -197,7 +197,7 @@ func checkSchedule(s *Scenario) *Problem {
 		if err := step.Check(s.Masters, workload.Clients(s.Clients), s.points()); err != nil {
 			return &Problem{fmt.Sprintf("schedule[%d]", i), err.Error()}
 		}
-		if fault.Of(step.Fault).Client == fault.ClientEnds && step.Point == workload.AfterQuorum && !s.processes() {
+		if fault.Of(step.Fault).Client == fault.ClientEnds && step.Point == workload.AfterQuorum && !s.UsesProcesses() {
 			return &Problem{fmt.Sprintf("schedule[%d]", i), "client-kill at after-quorum needs clients as processes (clients_as: processes)"}
 		}
 		if step.At > 0 && step.After != "" {

@@ -257,7 +257,7 @@ func TestCheckFileIsJudge(t *testing.T) {
 			t.Fatal(err)
 		}
 		path := filepath.Join(t.TempDir(), HistoryFile)
-		if err := writeHistory(path, h); err != nil {
+		if err := history.WriteFile(path, h); err != nil {
 			t.Fatal(err)
 		}
 		_, file, err := CheckFile(path)

@@ -72,21 +72,3 @@ func (c *campaign) recordDeaths() {
 }
 
 var errNoMajority = errors.New("a majority of masters died, and no fault did that")
-
-// foreignDeaths reports masters that died although no fault ended them, and steps of the machine's clock.
-func foreignDeaths(ops []history.Op) []string {
-	var notes []string
-	for i := range ops {
-		op, what := &ops[i], ""
-		switch op.F {
-		case history.FStepped:
-			what = "the machine's clock changed"
-		case history.FDied:
-			what = "master " + op.Process + " died"
-		default:
-			continue
-		}
-		notes = append(notes, fmt.Sprintf("%s at %.1fs: %s; what depends on it proves nothing about the lock", what, op.Time.Seconds(), op.Error))
-	}
-	return notes
-}

@@ -21,7 +21,7 @@ import (
 //
 // recording is called with the recorder before anything is recorded; it may be nil.
 func Enact(ctx context.Context, s Scenario, masters cluster.Cluster, recording func(*history.Recorder)) (*history.History, error) {
-	if s.processes() {
+	if s.UsesProcesses() {
 		return nil, errors.New("clients that are processes cannot reach masters in memory: run without clients_as: processes")
 	}
 	logging.Disable() // go-redis would log every refused connection, which the votes show already
@@ -29,7 +29,7 @@ func Enact(ctx context.Context, s Scenario, masters cluster.Cluster, recording f
 	_, c.enacted = masters.(dialer)
 	c.runtime = realTime{panicked: c.fail}
 	c.start = c.runtime.Now()
-	c.recorder = history.NewMemory(s.header(masters, workload.Hello{}, "", time.Now()), c.now)
+	c.recorder = history.NewMemory(headerOf(&s, masters, workload.Hello{}, "", time.Now()), c.now)
 	if s.StopOnViolation {
 		c.observe() // nobody else looks
 	}

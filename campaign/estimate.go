@@ -37,7 +37,7 @@ const (
 func EstimateOf(ctx context.Context, s Scenario) (Estimate, error) {
 	limit := s.TimeLimit
 	s.Driver, s.ClientsAs, s.Client, s.StopOnViolation, s.TimeLimit = Sim, Defaults().ClientsAs, nil, false, min(limit, max(time.Minute, probed*s.TTL, probed*s.Interval))
-	if !slices.Contains(workload.LockNames(), s.Lock) || s.connects() {
+	if !slices.Contains(workload.LockNames(), s.Lock) || s.Connects() {
 		s.Lock = Defaults().Lock
 	}
 	if err := s.Check(); err != nil {

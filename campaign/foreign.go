@@ -23,30 +23,9 @@ import (
 // clientsDir is the folder of a run for the stderr of its clients.
 const clientsDir = "clients"
 
-// foreign reports whether the clients run a command of the user.
-func (s *Scenario) foreign() bool { return len(s.Client) > 0 }
-
-// processes reports whether clients are processes.
-func (s *Scenario) processes() bool { return s.ClientsAs == Processes || s.foreign() }
-
-// label is the default name of the lock that a command tests: the command lock.py tests "lock".
-func label(command []string) string {
-	name := filepath.Base(command[0])
-	for _, arg := range command[1:] {
-		if !strings.HasPrefix(arg, "-") {
-			name = filepath.Base(arg)
-			break
-		}
-	}
-	if cut := strings.TrimSuffix(name, filepath.Ext(name)); cut != "" {
-		name = cut
-	}
-	return name[:min(len(name), 80)]
-}
-
-// kind returns the lock under test. hello is the description that its client gives of itself.
-func (s *Scenario) kind(hello workload.Hello) workload.Kind {
-	if !s.foreign() {
+// lockOf returns the lock under test. hello is the description that its client gives of itself.
+func lockOf(s *Scenario, hello workload.Hello) workload.Kind {
+	if !s.RunsCommand() {
 		kind, _ := workload.LockNamed(s.Lock)
 		return kind
 	}
@@ -56,7 +35,7 @@ func (s *Scenario) kind(hello workload.Hello) workload.Kind {
 // meet starts the command of the clients once to read its description of itself. bend says that it
 // is to find out, too, whether the clocks of the clients can be bent, whatever the run's faults.
 func (c *campaign) meet(bend bool) error {
-	if !c.s.foreign() {
+	if !c.s.RunsCommand() {
 		return nil
 	}
 	site, err := c.clientEnv("c1")
@@ -116,7 +95,7 @@ func (c *campaign) command() workload.Command {
 	log := func(client string) (io.WriteCloser, error) {
 		return os.OpenFile(filepath.Join(c.dir, clientsDir, client+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	}
-	if c.s.foreign() {
+	if c.s.RunsCommand() {
 		command := workload.Command{Args: c.client, Lock: c.s.Lock, Log: log}
 		if slices.ContainsFunc(c.s.FaultNames(), bendsClients) && !c.hello.Has(workload.CanClock) { // otherwise they run as they are
 			command.Clocks = c.bendClocks

@@ -17,12 +17,6 @@ const (
 	ignoredFailures = 3
 )
 
-// connects reports whether the lock reaches masters by connections alone.
-func (s *Scenario) connects() bool {
-	kind, _ := workload.LockNamed(s.Lock)
-	return kind.Connects && !s.foreign()
-}
-
 // refuseIgnorant ends the run if the lock is the user's and is granted without a word to the
 // masters.
 func (c *campaign) refuseIgnorant() {
@@ -47,7 +41,7 @@ func (c *campaign) refuseIgnorant() {
 
 // registered reports whether the lock is one that the user registered, and not wrong on purpose.
 func (c *campaign) registered() bool {
-	return !c.s.processes() && slices.ContainsFunc(workload.Registered(), func(k workload.Kind) bool { return k.Name == c.s.Lock && k.Bug == "" })
+	return !c.s.UsesProcesses() && slices.ContainsFunc(workload.Registered(), func(k workload.Kind) bool { return k.Name == c.s.Lock && k.Bug == "" })
 }
 
 // ignored reports whether the lock is the user's, and no client has sent anything to a master.

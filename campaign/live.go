@@ -37,7 +37,7 @@ func (c *campaign) stopOnViolation(ctx context.Context, stop func()) {
 	if len(asked) == 1 && asked[0] == checker.MutualExclusion {
 		return
 	}
-	live := checker.NewLive(c.s.header(c.masters, c.hello, "", time.Time{}), asked...)
+	live := checker.NewLive(headerOf(&c.s, c.masters, c.hello, "", time.Time{}), asked...)
 	look := func() (found bool) {
 		if !live.Due() || live.Judge() == nil {
 			return false

@@ -49,22 +49,6 @@ type Result struct {
 	History string `json:"history"` // path of history.jsonl
 }
 
-// Counts are the numbers of operations of each kind.
-type Counts struct {
-	Operations int `json:"operations"` // lines of the history
-	Acquires   int `json:"acquires"`   // that were tried
-	Granted    int `json:"granted"`    // leases
-	Refused    int `json:"refused"`    // acquires that failed
-	Extended   int `json:"extended"`   // extensions that were granted
-	Writes     int `json:"writes"`     // that the guarded resource applied
-	Votes      int `json:"votes"`      // replies of masters
-	NoReply    int `json:"no_reply"`   // lock commands without a reply in time
-	Faults     int `json:"faults"`     // that were installed
-	Skipped    int `json:"skipped"`    // that were not
-	Bit        int `json:"bit"`        // that are known to have taken effect
-	Pauses     int `json:"pauses"`     // of clients at named points
-}
-
 // ResultsFor returns the verdicts on some properties, by their levels or names; with none, all
 // verdicts.
 func (r *Result) ResultsFor(properties []string) []checker.Result {
@@ -100,20 +84,4 @@ func (r *Result) Verdict() checker.Verdict {
 		}
 	}
 	return worst
-}
-
-// Add adds up two sets of counts.
-func (c *Counts) Add(d Counts) {
-	c.Operations += d.Operations
-	c.Acquires += d.Acquires
-	c.Granted += d.Granted
-	c.Refused += d.Refused
-	c.Extended += d.Extended
-	c.Writes += d.Writes
-	c.Votes += d.Votes
-	c.NoReply += d.NoReply
-	c.Faults += d.Faults
-	c.Skipped += d.Skipped
-	c.Bit += d.Bit
-	c.Pauses += d.Pauses
 }

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -63,7 +62,7 @@ func Run(ctx context.Context, s Scenario, opt Options) (dir string, h *history.H
 		opt.Progress = func(string, ...any) {}
 	}
 	driver, why, err := ChooseDriver(ctx, s.Driver, s.Image)
-	if err == nil && s.Driver == Auto && driver.Name == Sim && s.connects() {
+	if err == nil && s.Driver == Auto && driver.Name == Sim && s.Connects() {
 		driver, why, err = ChooseDriver(ctx, Virtual, s.Image)
 	}
 	if err != nil {
@@ -137,7 +136,7 @@ func execute(ctx context.Context, s Scenario, driver Driver, dir, yaml string, s
 				err = errors.Join(err, c.masters.Close())
 			}
 		}()
-		if err := c.masters.Shim(); err != nil && s.needs(fault.Shim) {
+		if err := c.masters.Shim(); err != nil && s.Needs(fault.Shim) {
 			opt.Progress("some faults will be skipped: %v", err)
 		}
 	}
@@ -157,7 +156,7 @@ func execute(ctx context.Context, s Scenario, driver Driver, dir, yaml string, s
 		defer func() { err = errors.Join(err, buffer.Flush()) }()
 		out = buffer
 	}
-	if s.processes() {
+	if s.UsesProcesses() {
 		if err := os.MkdirAll(filepath.Join(dir, clientsDir), 0o755); err != nil {
 			return err
 		}
@@ -167,7 +166,7 @@ func execute(ctx context.Context, s Scenario, driver Driver, dir, yaml string, s
 	}
 	return run(func() error {
 		c.start = c.runtime.Now()
-		recorder, err := history.NewRecorder(out, s.header(c.masters, c.hello, yaml, started), c.now)
+		recorder, err := history.NewRecorder(out, headerOf(&s, c.masters, c.hello, yaml, started), c.now)
 		if err != nil {
 			return err
 		}
@@ -177,9 +176,9 @@ func execute(ctx context.Context, s Scenario, driver Driver, dir, yaml string, s
 	})
 }
 
-// header returns the header of the history.
-func (s *Scenario) header(masters cluster.Cluster, hello workload.Hello, yaml string, started time.Time) history.Header {
-	lock := s.kind(hello)
+// headerOf returns the header of the history.
+func headerOf(s *Scenario, masters cluster.Cluster, hello workload.Hello, yaml string, started time.Time) history.Header {
+	lock := lockOf(s, hello)
 	versions := map[string]string{"redis": masters.Version(), "lockpick": Version()}
 	if masters.Driver() != Sim { // the same seed must give the same bytes with every version of Go
 		versions["go"] = runtime.Version()
@@ -196,7 +195,7 @@ func (s *Scenario) header(masters cluster.Cluster, hello workload.Hello, yaml st
 		Persistence: s.Persistence, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, Fencing: s.Fencing, Resource: guarded,
 		Duplicates: s.Network.Duplicate > 0, DeadWaiter: lock.DeadWaiter, HungHolder: lock.HungHolder(s.TTL, s.Timeout), Faults: s.FaultNames(), Properties: s.Properties,
 		Nemesis: s.NemesisName(), Scenario: yaml,
-		Client: s.Client, Until: until(s.foreign(), hello),
+		Client: s.Client, Until: until(s.RunsCommand(), hello),
 		Versions: versions,
 	}
 }
@@ -256,9 +255,9 @@ func (c *campaign) run() error {
 // healed, and makes every client acquire every key.
 func (c *campaign) runStages() (err error) {
 	s := c.s
-	lock := s.kind(c.hello)
-	from, to, _ := s.holdRange()
-	if s.processes() {
+	lock := lockOf(&s, c.hello)
+	from, to, _ := s.HoldRange()
+	if s.UsesProcesses() {
 		lock = c.asProcesses(lock)
 	}
 	var usages []workload.Usage
@@ -364,7 +363,7 @@ func (c *campaign) clientEnv(client string) (workload.Env, error) {
 	if d, ok := c.masters.(dialer); ok {
 		s.Dial = d.DialContext
 	}
-	if !c.enacted && (c.s.foreign() || c.s.connects()) {
+	if !c.enacted && (c.s.RunsCommand() || c.s.Connects()) {
 		s.Observe = c.observed(links)
 	}
 	return s, nil
@@ -410,14 +409,6 @@ func (c *campaign) runNemesis(ctx context.Context) {
 	}
 }
 
-// WantedClientClock is the clock change of the fault client-clock; empty: drawn.
-func (s *Scenario) WantedClientClock() string {
-	if s.ClientRate > 0 {
-		return "x" + strconv.FormatFloat(s.ClientRate, 'g', -1, 64)
-	}
-	return s.ClientClock
-}
-
 // waitBound is how long a free lock may take to be granted after all faults have healed: the
 // rest of an earlier lease and every client's turn with some retries; with a queue, also the
 // time that the lock waits for each waiter that is gone.
@@ -453,7 +444,7 @@ func (c *campaign) recordHealed(ctx context.Context, bound time.Duration) bool {
 		return false // interrupted: the snapshots failed because they were cancelled
 	}
 	op := history.Op{Process: history.Nemesis, Type: history.Info, F: history.FHealed, Value: &history.Value{Bound: bound, Masters: gone}}
-	lock := c.s.kind(c.hello)
+	lock := lockOf(&c.s, c.hello)
 	majority := len(gone) < c.s.Masters/2+1 && !(lock.First && slices.Contains(gone, "m1"))
 	if !majority {
 		op.Type, op.Error = history.Fail, fmt.Sprintf("%v never came back: no majority of masters is left", gone)

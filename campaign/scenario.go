@@ -2,11 +2,12 @@ package campaign
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
-	"lockpick/checker"
 	"lockpick/cluster"
 	"lockpick/history/fault"
 	"lockpick/nemesis"
@@ -53,18 +54,30 @@ const (
 // Drivers lists the drivers that can be selected.
 var Drivers = []string{Auto, Docker, Process, Sim, Virtual}
 
+// RunsCommand reports whether the clients run a command of the user.
+func (s *Scenario) RunsCommand() bool { return len(s.Client) > 0 }
+
+// UsesProcesses reports whether clients are processes.
+func (s *Scenario) UsesProcesses() bool { return s.ClientsAs == Processes || s.RunsCommand() }
+
+// Connects reports whether the lock reaches masters by connections alone.
+func (s *Scenario) Connects() bool {
+	kind, _ := workload.LockNamed(s.Lock)
+	return kind.Connects && !s.RunsCommand()
+}
+
 // points are the points at which a schedule can stop clients; processes can be stopped
 // anywhere.
 func (s *Scenario) points() []string {
 	points := append(s.Resource.Points(), workload.BetweenCommands)
-	if s.processes() {
+	if s.UsesProcesses() {
 		points = append(points, "")
 	}
 	return points
 }
 
-// needs reports whether a fault of the scenario needs a feature of the masters.
-func (s *Scenario) needs(what string) bool {
+// Needs reports whether a fault of the scenario needs a feature of the masters.
+func (s *Scenario) Needs(what string) bool {
 	return slices.ContainsFunc(s.FaultNames(), func(f string) bool { return fault.Of(f).Needs == what })
 }
 
@@ -79,7 +92,7 @@ func (s *Scenario) Config() cluster.Config {
 // WithRequirements fills in what the faults of the scenario need: a replica for failovers, a
 // memory limit for the fault memory.
 func (s Scenario) WithRequirements() Scenario {
-	if s.foreign() {
+	if s.RunsCommand() {
 		s.ClientsAs = Processes
 		if s.Lock == Defaults().Lock {
 			s.Lock = label(s.Client)
@@ -88,10 +101,10 @@ func (s Scenario) WithRequirements() Scenario {
 			s.Name = s.Lock
 		}
 	}
-	if s.needs(fault.Replicas) && s.Replicas == 0 {
+	if s.Needs(fault.Replicas) && s.Replicas == 0 {
 		s.Replicas = 1
 	}
-	if (s.needs(fault.Memory) || s.Eviction != "") && s.MaxMemory == 0 {
+	if (s.Needs(fault.Memory) || s.Eviction != "") && s.MaxMemory == 0 {
 		s.MaxMemory = 4 << 20
 	}
 	if s.MaxMemory > 0 && s.Eviction == "" {
@@ -100,50 +113,8 @@ func (s Scenario) WithRequirements() Scenario {
 	return s
 }
 
-// PropertiesOf finds the properties with some levels or names; without arguments, all.
-func PropertiesOf(names []string) []checker.Property {
-	if len(names) == 0 {
-		return checker.Properties
-	}
-	var out []checker.Property
-	for _, p := range checker.Properties {
-		if slices.Contains(names, p.Level) || slices.Contains(names, p.Name) {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
-// ShortName is a property's level, or its name if several properties have that level.
-func ShortName(p checker.Property) string {
-	if len(PropertiesOf([]string{p.Level})) == 1 {
-		return p.Level
-	}
-	return p.Name
-}
-
-// Levels names the levels that a verdict can have.
-func Levels() []string {
-	var levels []string
-	for _, p := range checker.Properties {
-		if !slices.Contains(levels, p.Level) {
-			levels = append(levels, p.Level)
-		}
-	}
-	return levels
-}
-
-// PropertyNames names the properties themselves.
-func PropertyNames() []string {
-	var names []string
-	for _, p := range checker.Properties {
-		names = append(names, p.Name)
-	}
-	return names
-}
-
-// holdRange parses the hold time: "500ms", or "0s..1s".
-func (s *Scenario) holdRange() (from, to time.Duration, err error) {
+// HoldRange parses the hold time: "500ms", or "0s..1s".
+func (s *Scenario) HoldRange() (from, to time.Duration, err error) {
 	a, b, isRange := strings.Cut(s.Hold, "..")
 	if !isRange {
 		b = a
@@ -184,4 +155,27 @@ func (s *Scenario) NemesisName() string {
 		return "none"
 	}
 	return s.Nemesis
+}
+
+// WantedClientClock is the clock change of the fault client-clock; empty: drawn.
+func (s *Scenario) WantedClientClock() string {
+	if s.ClientRate > 0 {
+		return "x" + strconv.FormatFloat(s.ClientRate, 'g', -1, 64)
+	}
+	return s.ClientClock
+}
+
+// label is the default name of the lock that a command tests: the command lock.py tests "lock".
+func label(command []string) string {
+	name := filepath.Base(command[0])
+	for _, arg := range command[1:] {
+		if !strings.HasPrefix(arg, "-") {
+			name = filepath.Base(arg)
+			break
+		}
+	}
+	if cut := strings.TrimSuffix(name, filepath.Ext(name)); cut != "" {
+		name = cut
+	}
+	return name[:min(len(name), 80)]
 }

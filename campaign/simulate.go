@@ -59,7 +59,7 @@ func simulateInto(ctx context.Context, s Scenario, how SimulateOptions, record f
 	}
 	err := c.inWorld(world, func() (err error) {
 		c.start = c.runtime.Now()
-		if c.recorder, err = record(s.header(c.masters, workload.Hello{}, "", sim.Epoch), c.now); err != nil {
+		if c.recorder, err = record(headerOf(&s, c.masters, workload.Hello{}, "", sim.Epoch), c.now); err != nil {
 			return err
 		}
 		if s.StopOnViolation {
@@ -81,15 +81,15 @@ func simulateInto(ctx context.Context, s Scenario, how SimulateOptions, record f
 
 // simulated gives the campaign masters and a runtime in a world.
 func (c *campaign) simulated(world *sim.World, cfg cluster.Config) error {
-	if c.s.processes() {
+	if c.s.UsesProcesses() {
 		return errors.New("clients that are processes need real masters, and there are none here: run without --clients-as processes")
 	}
-	if c.s.connects() {
+	if c.s.Connects() {
 		return &Problem{"driver", fmt.Sprintf("the lock %s connects to its masters, and those of %s cannot be connected to: choose %s", c.s.Lock, Sim, Virtual)}
 	}
 	world.Limit = c.s.TimeLimit + 24*time.Hour
 	if world.Strategy == nil {
-		world.Strategy = c.s.strategy()
+		world.Strategy = strategyOf(&c.s)
 	}
 	c.world, c.runtime = sim.New(world, cfg, sim.Options{
 		Loss: c.s.Network.Loss, Duplicate: c.s.Network.Duplicate, Late: c.s.Network.Late, LateBy: c.s.Network.LateBy,
@@ -102,8 +102,8 @@ func (c *campaign) simulated(world *sim.World, cfg cluster.Config) error {
 // locks need two (one client stalls, another overtakes it), and one is reserve.
 const pctChanges = 3
 
-// strategy is the scheduler of the scenario; nil: random.
-func (s *Scenario) strategy() sim.Strategy {
+// strategyOf returns the scheduler of the scenario; nil: random.
+func strategyOf(s *Scenario) sim.Strategy {
 	if s.Scheduler != PCT {
 		return nil
 	}

@@ -50,7 +50,7 @@ func (c *campaign) snapshotInterval() time.Duration {
 // inspectedKeys are the keys to ask masters for: those of the locks, and the other names that votes
 // have shown so far. It is nil if what they store are not tokens.
 func (c *campaign) inspectedKeys() []string {
-	if c.s.kind(c.hello).Opaque || c.storedElsewhere() {
+	if lockOf(&c.s, c.hello).Opaque || c.storedElsewhere() {
 		return nil
 	}
 	return append(workload.Keys(c.s.Keys), c.redisKeyNames()...)

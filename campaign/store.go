@@ -1,7 +1,6 @@
 package campaign
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,14 +17,8 @@ import (
 // Store is the folder for runs, with a folder for each run.
 type Store struct{ Dir string }
 
-// The files of a run.
-const (
-	ScenarioFile = "scenario.yaml"
-	HistoryFile  = "history.jsonl"
-	ResultFile   = "result.json"
-	ReportFile   = "report.html"
-	mastersDir   = "masters"
-)
+// mastersDir is the folder of a run for the files of its masters.
+const mastersDir = "masters"
 
 // create makes the folder of a new run and points "latest" at it.
 func (s Store) create(name string, at time.Time) (string, error) {
@@ -164,32 +157,6 @@ func SizeOf(store fs.FS, folder string) int64 {
 	return sum
 }
 
-// ReadResult reads the result of a run. If its harness was killed, there is none, and the error
-// is os.ErrNotExist.
-func ReadResult(dir string) (*Result, error) {
-	b, err := os.ReadFile(filepath.Join(dir, ResultFile))
-	if err != nil {
-		return nil, fmt.Errorf("store: %w", err)
-	}
-	var r Result
-	if err := json.Unmarshal(b, &r); err != nil {
-		return nil, fmt.Errorf("store: %s: %w", filepath.Join(dir, ResultFile), err)
-	}
-	return &r, nil
-}
-
-// WriteResult writes result.json.
-func WriteResult(dir string, r *Result) error {
-	b, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		return fmt.Errorf("store: %w", err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, ResultFile), append(b, '\n'), 0o644); err != nil {
-		return fmt.Errorf("store: %w", err)
-	}
-	return nil
-}
-
 // Open finds what a user means by RUN or SCENARIO: the scenario in a file, or that of a run
 // (its folder, its name in the store, or latest). dir is the folder of the run, if it is one.
 func (s Store) Open(name string) (scenario Scenario, dir string, err error) {
@@ -241,7 +208,7 @@ func (s Store) Add(h *history.History, command string) (dir string, r *Result, e
 	}
 	dir = filepath.Join(s.Dir, run)
 	path := filepath.Join(dir, HistoryFile)
-	if err := writeHistory(path, h); err != nil {
+	if err := history.WriteFile(path, h); err != nil {
 		return dir, nil, &HarnessError{err}
 	}
 	if _, r, err = CheckFile(path); err != nil {
@@ -262,7 +229,7 @@ func (s Store) Keep(h *history.History, r *Result) (dir string, err error) {
 	}
 	dir = filepath.Join(s.Dir, run)
 	path := filepath.Join(dir, HistoryFile)
-	if err := writeHistory(path, h); err != nil {
+	if err := history.WriteFile(path, h); err != nil {
 		return dir, &HarnessError{err}
 	}
 	r.setPaths(path)
@@ -270,23 +237,4 @@ func (s Store) Keep(h *history.History, r *Result) (dir string, err error) {
 		return dir, &HarnessError{err}
 	}
 	return dir, nil
-}
-
-// writeHistory writes a history that was kept in memory.
-func writeHistory(path string, h *history.History) (err error) {
-	file, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	at := time.Duration(0)
-	recorder, err := history.NewRecorder(file, h.Header, func() time.Duration { return at })
-	if err != nil {
-		return err
-	}
-	for _, op := range h.Ops {
-		at = op.Time
-		recorder.Record(op)
-	}
-	return recorder.Err()
 }

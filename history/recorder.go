@@ -2,8 +2,10 @@ package history
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync"
 	"time"
 )
@@ -220,4 +222,23 @@ func (r *Recorder) write(op *Op) (err error) {
 	r.line = append(r.line, '\n')
 	_, err = r.w.Write(r.line)
 	return err
+}
+
+// WriteFile writes a history that was kept in memory into a file.
+func WriteFile(path string, h *History) (err error) {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	at := time.Duration(0)
+	recorder, err := NewRecorder(file, h.Header, func() time.Duration { return at })
+	if err != nil {
+		return err
+	}
+	for _, op := range h.Ops {
+		at = op.Time
+		recorder.Record(op)
+	}
+	return recorder.Err()
 }

@@ -1,0 +1,92 @@
+package campaign
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"lockpick/history"
+)
+
+// The files of a run.
+const (
+	ScenarioFile = "scenario.yaml"
+	HistoryFile  = "history.jsonl"
+	ResultFile   = "result.json"
+	ReportFile   = "report.html"
+)
+
+// CheckFile judges a history in a file, or in a run's folder, with as little memory as
+// possible. While it runs, the garbage collector of the whole process runs more often.
+func CheckFile(path string) (*history.Packed, *Result, error) {
+	defer CollectMore(tightHeap)()
+	h, err := history.ReadPackedFile(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := judgePacked(h, countPacked(h))
+	if err != nil {
+		return h, nil, err
+	}
+	r.setPaths(path)
+	return h, r, nil
+}
+
+// JudgeFile does the same as CheckFile for callers that need the whole history in memory, such
+// as reports.
+func JudgeFile(path string) (*history.History, *Result, error) {
+	if info, err := os.Stat(path); err == nil && info.Size() > longBytes {
+		defer CollectMore(reportHeap)()
+	}
+	h, err := history.ReadFile(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	r, err := Judge(h)
+	if err != nil {
+		return h, nil, err
+	}
+	r.setPaths(path)
+	return h, r, nil
+}
+
+// ReadResult reads the result of a run. If its harness was killed, there is none, and the error
+// is os.ErrNotExist.
+func ReadResult(dir string) (*Result, error) {
+	b, err := os.ReadFile(filepath.Join(dir, ResultFile))
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
+	var r Result
+	if err := json.Unmarshal(b, &r); err != nil {
+		return nil, fmt.Errorf("store: %s: %w", filepath.Join(dir, ResultFile), err)
+	}
+	return &r, nil
+}
+
+// WriteResult writes result.json.
+func WriteResult(dir string, r *Result) error {
+	b, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, ResultFile), append(b, '\n'), 0o644); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	return nil
+}
+
+// setPaths says where the history is, and what belongs to it.
+func (r *Result) setPaths(path string) {
+	dir := filepath.Dir(path)
+	r.Run, r.History, r.Report = filepath.Base(dir), path, filepath.Join(dir, ReportFile)
+	if scenario := filepath.Join(dir, ScenarioFile); fileExists(scenario) { // a history without a run has none
+		r.Command = "lockpick run " + scenario
+	}
+}
+
+func fileExists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

@@ -1,0 +1,98 @@
+package campaign
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"lockpick/history"
+)
+
+// ofClients adds what a reader must know about clients that run a command of the user.
+func ofClients(h *history.History) []string {
+	var notes []string
+	switch h.Header.Until {
+	case history.UntilTTL:
+		notes = append(notes, "where the clients do not say until when a lease is valid, it counts as valid for the TTL from when the command that was granted was sent")
+	case history.UntilReleased:
+		notes = append(notes, "the lock promises no time: its leases count as valid until they are released")
+	}
+	for i := range h.Ops {
+		if op := &h.Ops[i]; op.F == history.FUnguided {
+			notes = append(notes, op.Error)
+			break
+		}
+	}
+	return notes
+}
+
+// deaths reports clients whose processes ended by themselves.
+func deaths(ops []history.Op) []string {
+	times, last := map[string]int{}, map[string]string{}
+	for i := range ops {
+		if op := &ops[i]; op.F == history.FCrash && op.Error != "" {
+			times[op.Process], last[op.Process] = times[op.Process]+1, op.Error
+		}
+	}
+	var notes []string
+	for _, client := range slices.Sorted(maps.Keys(times)) {
+		notes = append(notes, fmt.Sprintf("client %s ended %d times without a fault of the nemesis, the last time since %s", client, times[client], last[client]))
+	}
+	return notes
+}
+
+// foreignDeaths reports masters that died although no fault ended them, and steps of the machine's clock.
+func foreignDeaths(ops []history.Op) []string {
+	var notes []string
+	for i := range ops {
+		op, what := &ops[i], ""
+		switch op.F {
+		case history.FStepped:
+			what = "the machine's clock changed"
+		case history.FDied:
+			what = "master " + op.Process + " died"
+		default:
+			continue
+		}
+		notes = append(notes, fmt.Sprintf("%s at %.1fs: %s; what depends on it proves nothing about the lock", what, op.Time.Seconds(), op.Error))
+	}
+	return notes
+}
+
+// failures reports calls of the lock that did not return or panicked, each kind once.
+func failures(ops []history.Op) []string {
+	type kind struct{ f, command, error string }
+	times, first := map[kind]int{}, map[kind]*history.Op{}
+	var order []kind
+	for i := range ops {
+		op := &ops[i]
+		if op.Value == nil || op.F != history.FHung && op.F != history.FPanicked {
+			continue
+		}
+		k := kind{op.F, op.Value.Command, op.Error}
+		if times[k]++; times[k] == 1 {
+			first[k], order = op, append(order, k)
+		}
+	}
+	var notes []string
+	for _, k := range order {
+		op := first[k]
+		what := fmt.Sprintf("panicked in %s: %s", k.command, k.error)
+		if k.f == history.FHung {
+			what = fmt.Sprintf("did not return from %s within %v", k.command, op.Value.Took.Round(time.Millisecond))
+		}
+		notes = append(notes, fmt.Sprintf("the lock of client %s %s (first at %.1fs, %d times in all)", op.Process, what, op.Time.Seconds(), times[k]))
+	}
+	return notes
+}
+
+// stalls summarizes the times at which the harness did not run in time.
+func stalls(ops []history.Op) (n int, total time.Duration) {
+	for i := range ops {
+		if ops[i].F == history.FStall && ops[i].Value != nil {
+			n, total = n+1, total+ops[i].Value.Took
+		}
+	}
+	return n, total
+}

@@ -1,0 +1,49 @@
+package campaign
+
+import (
+	"slices"
+
+	"lockpick/checker"
+)
+
+// PropertiesOf finds the properties with some levels or names; without arguments, all.
+func PropertiesOf(names []string) []checker.Property {
+	if len(names) == 0 {
+		return checker.Properties
+	}
+	var out []checker.Property
+	for _, p := range checker.Properties {
+		if slices.Contains(names, p.Level) || slices.Contains(names, p.Name) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// ShortName is a property's level, or its name if several properties have that level.
+func ShortName(p checker.Property) string {
+	if len(PropertiesOf([]string{p.Level})) == 1 {
+		return p.Level
+	}
+	return p.Name
+}
+
+// Levels names the levels that a verdict can have.
+func Levels() []string {
+	var levels []string
+	for _, p := range checker.Properties {
+		if !slices.Contains(levels, p.Level) {
+			levels = append(levels, p.Level)
+		}
+	}
+	return levels
+}
+
+// PropertyNames names the properties themselves.
+func PropertyNames() []string {
+	var names []string
+	for _, p := range checker.Properties {
+		names = append(names, p.Name)
+	}
+	return names
+}

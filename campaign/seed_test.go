@@ -1,0 +1,41 @@
+package campaign
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"lockpick/history"
+)
+
+// TestFieldsOutsideTheSeed: the same seed makes the same simulated history whatever these fields say.
+func TestFieldsOutsideTheSeed(t *testing.T) {
+	base := Defaults()
+	base.Driver, base.TimeLimit = Sim, 3*time.Second
+	want, err := Simulate(t.Context(), base, SimulateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range Fields {
+		if !f.OutsideSeed {
+			continue
+		}
+		s := base
+		switch v := f.Of(&s).(type) {
+		case *string:
+			*v = "other"
+		case *[]string:
+			*v = []string{"L2"}
+		default:
+			t.Fatalf("%s: no other value of a %T", f.Name, v)
+		}
+		got, err := Simulate(t.Context(), s, SimulateOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.EqualFunc(got.Ops, want.Ops, func(a, b history.Op) bool { return reflect.DeepEqual(a, b) }) {
+			t.Errorf("another %s makes another history of the same seed", f.Name)
+		}
+	}
+}

@@ -3,11 +3,11 @@ package campaign
 import (
 	"fmt"
 	"runtime/debug"
-	"syscall"
 	"testing"
 	"time"
 
 	"lockpick/checker"
+	"lockpick/internal/processor"
 )
 
 // BenchmarkSimulate is what a search runs by the ten thousands: a short scenario with
@@ -22,7 +22,7 @@ func simulate(b *testing.B, by ...checker.Property) {
 	before := debug.SetGCPercent(800) // as a search does: the live heap of a run is tiny
 	b.Cleanup(func() { debug.SetGCPercent(before) })
 	b.ReportAllocs()
-	used := processor()
+	used := processor.Time()
 	n, operations := 0, 0
 	for b.Loop() {
 		h, err := Simulate(b.Context(), short(uint64(n)), SimulateOptions{})
@@ -36,7 +36,7 @@ func simulate(b *testing.B, by ...checker.Property) {
 		n++
 	}
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "schedules/s")
-	b.ReportMetric(float64(n)/(processor()-used).Seconds(), "schedules/cpu-s")
+	b.ReportMetric(float64(n)/(processor.Time()-used).Seconds(), "schedules/cpu-s")
 	b.ReportMetric(float64(operations)/float64(n), "operations")
 }
 
@@ -55,20 +55,10 @@ func short(seed uint64) Scenario {
 	return s.WithRequirements()
 }
 
-// processor is how much processor time this process has used, in all its threads: what
-// a benchmark takes on a host that others use too.
-func processor() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 // BenchmarkRun is `lockpick run --driver sim` with the defaults: the history written to a
 // file, read back, judged, the result written.
 func BenchmarkRun(b *testing.B) {
-	used, virtual := processor(), time.Duration(0)
+	used, virtual := processor.Time(), time.Duration(0)
 	seed := uint64(0)
 	for b.Loop() {
 		seed++
@@ -81,5 +71,5 @@ func BenchmarkRun(b *testing.B) {
 		virtual += h.Ops[len(h.Ops)-1].Time
 	}
 	b.ReportMetric(virtual.Seconds()/b.Elapsed().Seconds(), "virtual/real")
-	b.ReportMetric(virtual.Seconds()/(processor()-used).Seconds(), "virtual/cpu")
+	b.ReportMetric(virtual.Seconds()/(processor.Time()-used).Seconds(), "virtual/cpu")
 }

@@ -17,6 +17,7 @@ import (
 
 	"lockpick/checker"
 	"lockpick/history"
+	"lockpick/internal/processor"
 	"lockpick/internal/racetest"
 )
 
@@ -118,7 +119,7 @@ func checkAndTell(path string) error {
 	if err != nil {
 		return err
 	}
-	x := checked{Lines: h.Lines(), Judged: len(r.Verdicts), CPU: processor()}
+	x := checked{Lines: h.Lines(), Judged: len(r.Verdicts), CPU: processor.Time()}
 	for _, v := range r.Verdicts {
 		if v.Verdict == checker.Violated {
 			x.Violated = append(x.Violated, v.Name)

@@ -168,7 +168,7 @@ func TestForeignDeathsAreRecorded(t *testing.T) {
 						}
 					})
 				}
-				_, h, r, err := Run(context.WithValue(t.Context(), mastersOf{}, got), scenario(driver, func(s *Scenario) {
+				_, h, r, err := Run(context.WithValue(t.Context(), mastersOf{}, got), shortScenario(driver, func(s *Scenario) {
 					s.Faults, s.Nemesis, s.TimeLimit, s.Interval, s.Persistence = c.faults, Random, 4*time.Second, time.Second, "always"
 					s.Hold, s.Keys, s.Clients = "0s..20ms", 40, 8
 				}), Options{Store: Store{t.TempDir()}, Live: live})
@@ -207,7 +207,7 @@ func TestForeignDeathsAreRecorded(t *testing.T) {
 func TestFaultsAreNoForeignDeaths(t *testing.T) {
 	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
-		h, _ := mustRun(t, scenario(driver, func(s *Scenario) {
+		h, _ := mustRun(t, shortScenario(driver, func(s *Scenario) {
 			s.Faults, s.Nemesis, s.TimeLimit, s.Interval = []string{"kill", "shutdown", "pause", "failover", "full-disk"}, Random, 6*time.Second, 300*time.Millisecond
 			s.Persistence = "always"
 		}))

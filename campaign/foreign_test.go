@@ -19,7 +19,7 @@ func foreignScenario(t *testing.T, client ...string) Scenario {
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Skip("needs redis-server: ", err)
 	}
-	return scenario(Process, func(s *Scenario) {
+	return shortScenario(Process, func(s *Scenario) {
 		s.Client, s.Masters, s.Faults, s.Nemesis, s.TimeLimit = client, 1, []string{"kill"}, Guided, 20*time.Second
 		s.StopOnViolation = true
 	}).WithRequirements()

@@ -47,7 +47,7 @@ func TestStepsOfTheMachinesClock(t *testing.T) {
 			t.Skip("simulated masters do not use the machine's clock")
 		}
 		var set atomic.Int64
-		_, h, r, err := Run(t.Context(), scenario(driver, func(s *Scenario) { s.Faults, s.TimeLimit, s.Persistence = nil, 4*time.Second, "always" }), Options{
+		_, h, r, err := Run(t.Context(), shortScenario(driver, func(s *Scenario) { s.Faults, s.TimeLimit, s.Persistence = nil, 4*time.Second, "always" }), Options{
 			Store: Store{t.TempDir()}, Progress: t.Logf, ahead: func() time.Duration { return time.Duration(set.Load()) },
 			Live: func(s Status) {
 				if s.Granted > 3 {

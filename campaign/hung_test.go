@@ -118,7 +118,7 @@ func TestCallsThatDoNotReturn(t *testing.T) {
 				defer close(over)
 				lock := withMisbehaving(t, c.bad(over))
 				began := time.Now()
-				h, r := mustRun(t, scenario(driver, func(s *Scenario) {
+				h, r := mustRun(t, shortScenario(driver, func(s *Scenario) {
 					s.Lock, s.Faults, s.TimeLimit, s.TTL, s.Hold = lock, []string{"pause"}, 3*time.Second, 500*time.Millisecond, "0s..50ms"
 				}))
 				if took := time.Since(began); took > 2*time.Minute {
@@ -174,7 +174,7 @@ func TestLocksThatAreNeverMade(t *testing.T) {
 					}
 					return right.New(s)
 				}})
-				h, r := mustRun(t, scenario(driver, func(s *Scenario) {
+				h, r := mustRun(t, shortScenario(driver, func(s *Scenario) {
 					s.Lock, s.Faults, s.TimeLimit, s.TTL, s.Hold = lock, nil, 3*time.Second, 500*time.Millisecond, "0s..50ms"
 				}))
 				i := slices.IndexFunc(h.Ops, func(op history.Op) bool { return op.F == history.FHung })
@@ -214,7 +214,7 @@ func TestLocksThatPanic(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				lock := withMisbehaving(t, bad)
-				h, r := mustRun(t, scenario(driver, func(s *Scenario) {
+				h, r := mustRun(t, shortScenario(driver, func(s *Scenario) {
 					s.Lock, s.Faults, s.TimeLimit, s.TTL, s.Hold = lock, nil, 3*time.Second, 500*time.Millisecond, "0s..50ms"
 				}))
 				i := slices.IndexFunc(h.Ops, func(op history.Op) bool { return op.F == history.FPanicked })

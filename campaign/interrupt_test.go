@@ -29,7 +29,7 @@ func TestInterruptionIsRecordedFirst(t *testing.T) {
 				t.Parallel()
 				ctx, interrupt := context.WithCancelCause(t.Context())
 				defer interrupt(nil)
-				s := scenario(driver, func(s *Scenario) {
+				s := shortScenario(driver, func(s *Scenario) {
 					s.Keys, s.Clients, s.TimeLimit, s.RestartDelay = 40, 8, 3*time.Second, time.Second
 					s.Hold, s.Nemesis, s.Interval = "0s..10ms", Random, 300*time.Millisecond
 					if stage == "working" {
@@ -86,7 +86,7 @@ func TestInterruptionIsRecordedFirst(t *testing.T) {
 func TestEndMarkIsTheLastLine(t *testing.T) {
 	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
-		dir, h, r, err := Run(t.Context(), scenario(driver, func(s *Scenario) { s.TimeLimit, s.Persistence = 2*time.Second, "always" }), Options{Store: Store{t.TempDir()}})
+		dir, h, r, err := Run(t.Context(), shortScenario(driver, func(s *Scenario) { s.TimeLimit, s.Persistence = 2*time.Second, "always" }), Options{Store: Store{t.TempDir()}})
 		if err != nil {
 			t.Fatal(err)
 		}

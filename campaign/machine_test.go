@@ -91,7 +91,7 @@ func TestFaultsBelowRedis(t *testing.T) {
 				if driver == Docker && !c.docker {
 					t.Skip("shown with processes; Docker is tried with the scenarios marked for it")
 				}
-				_, r := mustRun(t, scenario(driver, func(s *Scenario) {
+				_, r := mustRun(t, shortScenario(driver, func(s *Scenario) {
 					if c.want[0] == "L2 violated" {
 						untilBroken(s)
 					}
@@ -119,7 +119,7 @@ func TestWaitForAll(t *testing.T) {
 		if driver == Docker {
 			t.Skip("shown with processes")
 		}
-		_, r := mustRun(t, scenario(driver, func(s *Scenario) {
+		_, r := mustRun(t, shortScenario(driver, func(s *Scenario) {
 			s.Persistence, s.Faults, s.Replicas, s.Wait, s.Timeout = "always", nil, 2, 2, 200*time.Millisecond
 			s.Schedule = []Step{{Fault: "failover", After: "any enters any", Masters: []string{"holders"}, Repeat: true}}
 			s.Hold, s.TimeLimit = "50ms..200ms", 20*time.Second
@@ -210,7 +210,7 @@ func TestClientProcesses(t *testing.T) {
 		if driver == Sim {
 			t.Skip("simulated masters have no processes for clients")
 		}
-		h, r := mustRun(t, scenario(driver, func(s *Scenario) {
+		h, r := mustRun(t, shortScenario(driver, func(s *Scenario) {
 			s.ClientsAs, s.Fencing, s.Faults, s.TimeLimit = Processes, true, nil, 16*time.Second
 			s.Schedule = []Step{
 				{Fault: "client-pause", At: 1 * time.Second, For: 3500 * time.Millisecond, Point: workload.BeforeWrite},
@@ -242,7 +242,7 @@ func TestAClientThatDies(t *testing.T) {
 		if driver != Process {
 			t.Skip("clients end in the same way on all drivers: shown with processes")
 		}
-		s := scenario(driver, func(s *Scenario) {
+		s := shortScenario(driver, func(s *Scenario) {
 			s.ClientsAs, s.Faults, s.TimeLimit, s.Clients = Processes, nil, 5*time.Second, 2
 		})
 		dying := []string{"sh", "-c", `exec 3<&0; LOCKPICK_TEST_CLIENT=1 "$0" <&3 & sleep 0.7; echo "out of memory" >&2; kill $!`, os.Args[0]}

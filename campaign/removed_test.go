@@ -17,7 +17,7 @@ func TestRemovedStore(t *testing.T) {
 		}
 		store := Store{t.TempDir()}
 		var removed time.Time
-		_, _, r, err := Run(t.Context(), scenario(driver, func(s *Scenario) { s.Faults, s.TimeLimit = nil, time.Hour }), Options{
+		_, _, r, err := Run(t.Context(), shortScenario(driver, func(s *Scenario) { s.Faults, s.TimeLimit = nil, time.Hour }), Options{
 			Store: store, Progress: t.Logf,
 			Live: func(s Status) {
 				if s.Granted < 3 || !removed.IsZero() {

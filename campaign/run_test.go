@@ -36,7 +36,7 @@ func onEachDriver(t *testing.T, f func(t *testing.T, driver string)) {
 	}
 }
 
-func scenario(driver string, change func(*Scenario)) Scenario {
+func shortScenario(driver string, change func(*Scenario)) Scenario {
 	s := Defaults()
 	s.Driver, s.TimeLimit = driver, 12*time.Second
 	s.Hold, s.LongHolds = "0s..600ms", 0.1 // many leases in little time
@@ -106,7 +106,7 @@ func verdictAt(r *Result, level string) *checker.Result {
 func TestRestartWithoutPersistenceBreaksRedlock(t *testing.T) {
 	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
-		_, r := mustRun(t, scenario(driver, untilBroken))
+		_, r := mustRun(t, shortScenario(driver, untilBroken))
 		want(t, r, "L2 violated")
 		l2 := verdictAt(r, "L2")
 		if len(l2.Violations) == 0 {
@@ -133,7 +133,7 @@ func TestRestartWithoutPersistenceBreaksRedlock(t *testing.T) {
 func TestDelayedRestartHolds(t *testing.T) {
 	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
-		_, r := mustRun(t, scenario(driver, func(s *Scenario) {
+		_, r := mustRun(t, shortScenario(driver, func(s *Scenario) {
 			s.Faults, s.RestartDelay, s.TimeLimit = []string{"kill"}, 3*time.Second, 16*time.Second
 		}))
 		want(t, r, "L2 holds", "DF holds", "AV holds")
@@ -144,7 +144,7 @@ func TestDelayedRestartHolds(t *testing.T) {
 func TestAlwaysHolds(t *testing.T) {
 	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
-		_, r := mustRun(t, scenario(driver, func(s *Scenario) {
+		_, r := mustRun(t, shortScenario(driver, func(s *Scenario) {
 			s.Persistence, s.Faults = "always", []string{"kill", "pause", "partition"}
 		}))
 		want(t, r, "L2 holds", "DF holds", "AV holds")
@@ -155,7 +155,7 @@ func TestAlwaysHolds(t *testing.T) {
 func TestNoFaultsHolds(t *testing.T) {
 	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
-		_, r := mustRun(t, scenario(driver, func(s *Scenario) { s.Faults, s.Fencing = nil, true }))
+		_, r := mustRun(t, shortScenario(driver, func(s *Scenario) { s.Faults, s.Fencing = nil, true }))
 		want(t, r, "L2 holds", "L4 holds", "L5 holds", "FM holds", "DF holds", "AV holds")
 		if r.Counts.Faults != 0 {
 			t.Errorf("%d faults were injected, none was asked for", r.Counts.Faults)
@@ -168,7 +168,7 @@ func TestNoFaultsHolds(t *testing.T) {
 func TestClientPauseBreaksEffectsButNotLeases(t *testing.T) {
 	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
-		h, r := mustRun(t, scenario(driver, func(s *Scenario) {
+		h, r := mustRun(t, shortScenario(driver, func(s *Scenario) {
 			s.Fencing, s.Faults = true, nil
 			for _, at := range []time.Duration{1, 5, 9} {
 				s.Schedule = append(s.Schedule, Step{Fault: "client-pause", At: at * time.Second, For: 3500 * time.Millisecond, Point: workload.BeforeWrite})
@@ -194,7 +194,7 @@ func TestInterruptedRunIsJudged(t *testing.T) {
 	onEachDriver(t, func(t *testing.T, driver string) {
 		ctx, interrupt := context.WithCancelCause(t.Context())
 		store := Store{t.TempDir()}
-		dir, h, r, err := Run(ctx, scenario(driver, func(s *Scenario) { s.TimeLimit = time.Hour }), Options{
+		dir, h, r, err := Run(ctx, shortScenario(driver, func(s *Scenario) { s.TimeLimit = time.Hour }), Options{
 			Store: store, Progress: t.Logf,
 			Live: func(s Status) {
 				if s.Granted >= 3 && len(s.Faults) > 0 {

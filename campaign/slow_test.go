@@ -54,7 +54,7 @@ func TestSlowRecorderConvictsNobody(t *testing.T) {
 	}{{"redlock", "", false}, {"textbook-renewing", "", false}, {"redlock", Processes, false}, {"redlock-plain-del", "", true}} {
 		t.Run(c.lock+" "+c.as, func(t *testing.T) {
 			t.Parallel()
-			s := scenario(driver.Name, func(s *Scenario) {
+			s := shortScenario(driver.Name, func(s *Scenario) {
 				s.Lock, s.Clients, s.Keys, s.TTL, s.Extend, s.Seed = c.lock, 6, 2, 2*time.Second, 0.5, 7
 				s.Faults, s.Persistence = []string{"pause", "partition"}, "always"
 				if c.as != "" {

@@ -159,13 +159,13 @@ func SizeOf(store fs.FS, folder string) int64 {
 
 // Open finds what a user means by RUN or SCENARIO: the scenario in a file, or that of a run
 // (its folder, its name in the store, or latest). dir is the folder of the run, if it is one.
-func (s Store) Open(name string) (scenario Scenario, dir string, err error) {
+func (s Store) Open(name string) (opened Scenario, dir string, err error) {
 	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
 		if strings.HasSuffix(name, ".jsonl") {
 			return Scenario{}, "", fmt.Errorf("%s is a history: name the folder of its run, or a scenario", name)
 		}
-		scenario, err = LoadScenario(name)
-		return scenario, "", err
+		opened, err = LoadScenario(name)
+		return opened, "", err
 	}
 	if dir, err = s.Find(name); err != nil {
 		return Scenario{}, "", fmt.Errorf("%w; nor is it a scenario file", err)
@@ -173,11 +173,11 @@ func (s Store) Open(name string) (scenario Scenario, dir string, err error) {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real // latest may soon be another run
 	}
-	scenario, err = LoadScenario(filepath.Join(dir, ScenarioFile))
+	opened, err = LoadScenario(filepath.Join(dir, ScenarioFile))
 	if errors.Is(err, os.ErrNotExist) {
 		err = fmt.Errorf("the run %s has no %s", name, ScenarioFile)
 	}
-	return scenario, dir, err
+	return opened, dir, err
 }
 
 // compressFrom is the size from which histories are compressed, to a tenth of it and less. Shorter

@@ -88,7 +88,7 @@ func TestWallClock(t *testing.T) {
 				if driver == Sim && c.clients == Processes {
 					t.Skip("simulated masters have no processes for clients")
 				}
-				h, r := mustRun(t, scenario(driver, func(s *Scenario) {
+				h, r := mustRun(t, shortScenario(driver, func(s *Scenario) {
 					s.Lock, s.ClientsAs, s.Faults, s.Extend, s.TimeLimit = c.lock, c.clients, nil, 0, 15*time.Second
 					s.Hold, s.LongHolds = "3s..4s", 0
 					s.StopOnViolation = c.want == "L2 violated"

@@ -44,9 +44,9 @@ func (v *verifier) keep(ctx context.Context, s *series, t *trial) error {
 	if t.run != "" || ctx.Err() != nil {
 		return nil
 	}
-	scenario := s.base
-	scenario.Seed = t.seed
-	dir, h, r, err := campaign.Run(ctx, scenario, campaign.Options{Store: v.evidence})
+	seeded := s.base
+	seeded.Seed = t.seed
+	dir, h, r, err := campaign.Run(ctx, seeded, campaign.Options{Store: v.evidence})
 	if err != nil {
 		return err
 	}

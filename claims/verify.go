@@ -348,14 +348,14 @@ func (s *series) decideWhereToStop() {
 // schedule runs one schedule and summarizes what it showed. It returns nil if it was
 // interrupted.
 func (v *verifier) schedule(ctx context.Context, s *series, i int) (*trial, error) {
-	scenario := s.base
-	scenario.Seed = v.seed(i)
+	seeded := s.base
+	seeded.Seed = v.seed(i)
 	var h *history.History
 	var r *campaign.Result
 	run := ""
 	if v.opt.Driver == campaign.Sim {
 		var err error
-		if h, err = campaign.Simulate(ctx, scenario.WithRequirements(), campaign.SimulateOptions{}); err != nil {
+		if h, err = campaign.Simulate(ctx, seeded.WithRequirements(), campaign.SimulateOptions{}); err != nil {
 			return nil, err
 		}
 		if ctx.Err() != nil {
@@ -365,7 +365,7 @@ func (v *verifier) schedule(ctx context.Context, s *series, i int) (*trial, erro
 			return nil, err
 		}
 	} else {
-		dir, hh, rr, err := campaign.Run(ctx, scenario, campaign.Options{Store: v.evidence, Client: v.opt.Client})
+		dir, hh, rr, err := campaign.Run(ctx, seeded, campaign.Options{Store: v.evidence, Client: v.opt.Client})
 		if err != nil {
 			return nil, err
 		}
@@ -377,7 +377,7 @@ func (v *verifier) schedule(ctx context.Context, s *series, i int) (*trial, erro
 			return nil, err
 		}
 	}
-	t := &trial{seed: scenario.Seed, results: map[string]judgement{}, figures: map[string]float64{}, leases: r.Counts.Granted, run: run}
+	t := &trial{seed: seeded.Seed, results: map[string]judgement{}, figures: map[string]float64{}, leases: r.Counts.Granted, run: run}
 	for _, e := range s.expect {
 		t.results[e.Property] = e.judge(h, r)
 	}

@@ -5,24 +5,15 @@ import (
 	"encoding/json"
 	"io"
 	"os"
-	"syscall"
 	"testing"
 	"time"
+
+	"lockpick/internal/processor"
 
 	jsonv2 "github.com/go-json-experiment/json"
 	jsonv1 "github.com/go-json-experiment/json/v1"
 	goccy "github.com/goccy/go-json"
 )
-
-// processor is how much processor time this process has used, in all its threads: what a
-// benchmark takes on a host that others use too.
-func processor() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
 
 func BenchmarkDecode(b *testing.B) {
 	op := vote()
@@ -35,7 +26,7 @@ func BenchmarkDecode(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(line)))
-			n, before := 0, processor()
+			n, before := 0, processor.Time()
 			for b.Loop() {
 				var op Op
 				if err := decode(&op); err != nil {
@@ -43,7 +34,7 @@ func BenchmarkDecode(b *testing.B) {
 				}
 				n++
 			}
-			b.ReportMetric(float64((processor()-before).Nanoseconds())/float64(n), "cpu-ns/line")
+			b.ReportMetric(float64((processor.Time()-before).Nanoseconds())/float64(n), "cpu-ns/line")
 		})
 	}
 	var kept, scanned decoder
@@ -60,14 +51,14 @@ func BenchmarkEncode(b *testing.B) {
 	op := vote()
 	run := func(name string, encode func() error) {
 		b.Run(name, func(b *testing.B) {
-			n, before := 0, processor()
+			n, before := 0, processor.Time()
 			for b.Loop() {
 				if err := encode(); err != nil {
 					b.Fatal(err)
 				}
 				n++
 			}
-			b.ReportMetric(float64((processor()-before).Nanoseconds())/float64(n), "cpu-ns/line")
+			b.ReportMetric(float64((processor.Time()-before).Nanoseconds())/float64(n), "cpu-ns/line")
 		})
 	}
 	var room []byte
@@ -106,11 +97,11 @@ func BenchmarkScan(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(file.Len()))
-			n, before := 0, processor()
+			n, before := 0, processor.Time()
 			for b.Loop() {
 				n += read()
 			}
-			used := processor() - before
+			used := processor.Time() - before
 			b.ReportMetric(float64(n)/used.Seconds(), "lines/cpu-s")
 			b.ReportMetric(float64(used.Nanoseconds())/float64(n), "cpu-ns/line")
 		})

@@ -10,9 +10,9 @@ import (
 	"lockpick/history"
 )
 
-// judge gives a history the verdicts that it deserves at L2, L3 and L4, by the
+// naiveResult gives a history the verdicts that it deserves at L2, L3 and L4, by the
 // most naive means, and enough of a reason to look at.
-func judge(h *history.History) *campaign.Result {
+func naiveResult(h *history.History) *campaign.Result {
 	head := h.Header
 	r := &campaign.Result{
 		Run: "20250314T092653-" + head.Name, Name: head.Name, Started: head.Started, Driver: head.Driver, Seed: head.Seed, Lock: head.Lock,

@@ -2,12 +2,11 @@ package search
 
 import (
 	"runtime/debug"
-	"syscall"
 	"testing"
-	"time"
 
 	"lockpick/campaign"
 	"lockpick/checker"
+	"lockpick/internal/processor"
 )
 
 // BenchmarkExplore draws, simulates and judges schedules of the correct lock within its assumptions
@@ -24,7 +23,7 @@ func BenchmarkExplore(b *testing.B) {
 	b.ReportAllocs()
 	pool := campaign.NewPool()
 	b.Cleanup(pool.Close)
-	used, n, lines := processor(), 0, 0
+	used, n, lines := processor.Time(), 0, 0
 	for b.Loop() {
 		t, err := e.try(b.Context(), pool, n, Schedule(e.Base, n))
 		if err != nil {
@@ -33,18 +32,8 @@ func BenchmarkExplore(b *testing.B) {
 		lines += t.result.Counts.Operations
 		n++
 	}
-	took := processor() - used
+	took := processor.Time() - used
 	b.ReportMetric(float64(n)/took.Seconds(), "schedules/cpu-s")
 	b.ReportMetric(float64(took.Nanoseconds())/float64(n), "cpu-ns/schedule")
 	b.ReportMetric(float64(lines)/float64(n), "lines/schedule")
-}
-
-// processor is how much processor time this process has used, in all its threads: what
-// a benchmark takes on a host that others use too.
-func processor() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -6,11 +6,11 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
 	"lockpick/cluster"
+	"lockpick/internal/processor"
 	"lockpick/redlock"
 )
 
@@ -20,7 +20,7 @@ import (
 func BenchmarkAttempts(b *testing.B) {
 	b.ReportAllocs()
 	roomy(b)
-	used := processor()
+	used := processor.Time()
 	w := NewWorld(1)
 	c := New(w, cluster.Config{}, Options{Latency: Latency{Min: 200 * time.Microsecond, Max: 2 * time.Millisecond}})
 	attempts, won := 0, 0
@@ -53,7 +53,7 @@ func BenchmarkAttempts(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.ReportMetric(float64(attempts)/b.Elapsed().Seconds(), "attempts/s")
-	b.ReportMetric(float64(attempts)/(processor()-used).Seconds(), "attempts/cpu-s")
+	b.ReportMetric(float64(attempts)/(processor.Time()-used).Seconds(), "attempts/cpu-s")
 	b.ReportMetric(float64(won)/float64(attempts), "won")
 	b.ReportMetric(w.Elapsed().Seconds()/b.Elapsed().Seconds(), "virtual/real")
 	b.ReportMetric(float64(w.Steps())/float64(attempts), "events/attempt")
@@ -66,29 +66,19 @@ func roomy(b *testing.B) {
 	b.Cleanup(func() { debug.SetGCPercent(before) })
 }
 
-// processor is how much processor time this process has used, in all its threads: what
-// a benchmark takes on a host that others use too.
-func processor() time.Duration {
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
 // BenchmarkSchedules is what a search does most: a world of five masters and two
 // clients, one restart, a second of virtual time, and the history of it.
 func BenchmarkSchedules(b *testing.B) {
 	b.ReportAllocs()
 	roomy(b)
-	used := processor()
+	used := processor.Time()
 	n := 0
 	for b.Loop() {
 		schedule(b, uint64(n))
 		n++
 	}
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "schedules/s")
-	b.ReportMetric(float64(n)/(processor()-used).Seconds(), "schedules/cpu-s")
+	b.ReportMetric(float64(n)/(processor.Time()-used).Seconds(), "schedules/cpu-s")
 }
 
 func schedule(b *testing.B, seed uint64) {
@@ -132,7 +122,7 @@ func BenchmarkHour(b *testing.B) {
 	c.limit = time.Hour
 	c.faults = []string{"kill", "pause", "partition", "clock", "powercut", "client-pause"}
 	c.guided, c.persistence = false, cluster.Everysec
-	used, virtual := processor(), time.Duration(0)
+	used, virtual := processor.Time(), time.Duration(0)
 	for b.Loop() {
 		c.seed++
 		w := NewWorld(c.seed)
@@ -157,7 +147,7 @@ func BenchmarkHour(b *testing.B) {
 		b.ReportMetric(float64(most)/(1<<20), "most-MB")
 		virtual += w.Elapsed()
 	}
-	b.ReportMetric(virtual.Seconds()/(processor()-used).Seconds(), "virtual/cpu")
+	b.ReportMetric(virtual.Seconds()/(processor.Time()-used).Seconds(), "virtual/cpu")
 }
 
 // BenchmarkCampaign is a whole campaign of a minute, with its history as JSON.
@@ -165,7 +155,7 @@ func BenchmarkCampaign(b *testing.B) {
 	roomy(b)
 	c := defaults()
 	c.limit = time.Minute
-	used, virtual := processor(), time.Duration(0)
+	used, virtual := processor.Time(), time.Duration(0)
 	for b.Loop() {
 		c.seed++
 		w := NewWorld(c.seed)
@@ -175,5 +165,5 @@ func BenchmarkCampaign(b *testing.B) {
 		virtual += w.Elapsed()
 	}
 	b.ReportMetric(virtual.Seconds()/b.Elapsed().Seconds(), "virtual/real")
-	b.ReportMetric(virtual.Seconds()/(processor()-used).Seconds(), "virtual/cpu")
+	b.ReportMetric(virtual.Seconds()/(processor.Time()-used).Seconds(), "virtual/cpu")
 }

@@ -1,11 +1,11 @@
 package virtual_test
 
 import (
-	"syscall"
 	"testing"
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/internal/processor"
 )
 
 // TestPace logs how much virtual time one second of processor time covers: three clients with
@@ -13,22 +13,12 @@ import (
 func TestPace(t *testing.T) {
 	s := campaign.Defaults()
 	s.Driver, s.Persistence, s.TimeLimit, s.Clients, s.Faults = campaign.Virtual, "always", time.Minute, 3, []string{"kill", "partition"}
-	before := processor(t)
+	before := processor.Time()
 	h, r := enact(t, s)
-	used := processor(t) - before
+	used := processor.Time() - before
 	simulated := h.Ops[len(h.Ops)-1].Time
 	if simulated < s.TimeLimit || r.Counts.Granted == 0 {
 		t.Errorf("%v of virtual time, %d leases", simulated, r.Counts.Granted)
 	}
 	t.Logf("%v of virtual time in %v of processor time: %.0f times real time; %d leases", simulated.Round(time.Second), used, simulated.Seconds()/used.Seconds(), r.Counts.Granted)
-}
-
-// processor is the processor time that this program has used.
-func processor(t *testing.T) time.Duration {
-	t.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -61,12 +61,12 @@ ALARMS ?= alarms
 ORACLE_HISTORIES ?= 1000000
 nightly: setup-test
 	$(GO) test ./checker -run '^Test(CheckersAgreeWithTheOracle|CorrectLocksConvictNobody)$$' -count=1 -timeout 24h -v -oracle.histories=$(ORACLE_HISTORIES) -oracle.seed=0
-	@for p in cluster/resp history history/logs risk watch claims campaign workload/remote search; do \
+	@for p in cluster/resp history history/logs risk watch claims campaign/scenario workload/remote search; do \
 	  $(GO) test ./$$p -run '^TestManyInputs$$' -count=1 -timeout 24h -v -inputs=10000000 -inputs.for=20m -inputs.seed=0 || exit 1; done
 	$(GO) test ./internal/mutate -count=1 -timeout 24h -v -mutants=0
 	$(GO) test ./search -run '^TestCorrectLocksAreNeverConvicted$$' -count=1 -timeout 24h -v \
 	  -alarm.configurations=$(CONFIGURATIONS) -alarm.seed=0 -alarm.schedules=$(SCHEDULES) -alarm.dir=$(abspath $(ALARMS))
-	$(GO) test ./campaign -run '^TestCheckFileStaysSmall$$' -count=1 -timeout 1h -v -check.lines=10000000
+	$(GO) test ./campaign/judge -run '^TestPackedFileStaysSmall$$' -count=1 -timeout 1h -v -check.lines=10000000
 	$(GO) test ./audit -run '^TestWholeAudits$$' -count=1 -timeout 3h -v -audit.whole
 	$(GO) test ./risk -run '^TestEstimateAgreesWithDirectSimulation$$' -count=1 -timeout 2h -v -risk.setups=200
 	cd examples/own-lock && $(GO) test -count=1 -timeout 2h -v -all-bugs

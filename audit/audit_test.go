@@ -12,6 +12,8 @@ import (
 	"go.uber.org/goleak"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 )
 
@@ -59,7 +61,7 @@ func TestBatteryErrors(t *testing.T) {
 
 // TestProblems: what the user can mend is a problem of a field.
 func TestProblems(t *testing.T) {
-	good := Options{Lock: "textbook", Driver: campaign.Sim, Budget: Quick, Store: campaign.Store{Dir: t.TempDir()}}
+	good := Options{Lock: "textbook", Driver: scenario.Sim, Budget: Quick, Store: campaign.Store{Dir: t.TempDir()}}
 	for field, change := range map[string]func(*Options){
 		"lock":   func(o *Options) { o.Lock = "no-such-lock" },
 		"budget": func(o *Options) { o.Budget = "huge" },
@@ -69,7 +71,7 @@ func TestProblems(t *testing.T) {
 	} {
 		opt := good
 		change(&opt)
-		var problem *campaign.Problem
+		var problem *scenario.Problem
 		if _, err := Run(t.Context(), opt); !errors.As(err, &problem) || problem.Field != field {
 			t.Errorf("%s: %v", field, err)
 		}
@@ -84,7 +86,7 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	r, err := Run(ctx, Options{
-		Lock: "redlock-plain-del", Driver: campaign.Sim, Budget: Quick, Seed: 1, Workers: 1, Only: []string{"far-apart", "long-ttl"}, Store: campaign.Store{Dir: t.TempDir()},
+		Lock: "redlock-plain-del", Driver: scenario.Sim, Budget: Quick, Seed: 1, Workers: 1, Only: []string{"far-apart", "long-ttl"}, Store: campaign.Store{Dir: t.TempDir()},
 		Live: func(s Status) {
 			if s.Done == 2 {
 				cancel()
@@ -115,16 +117,16 @@ func TestInterrupted(t *testing.T) {
 // inherent a scenario.
 func TestEvidenceIsKept(t *testing.T) {
 	store := campaign.Store{Dir: t.TempDir()}
-	r, err := Run(t.Context(), Options{Lock: "redlock-plain-del", Driver: campaign.Sim, Budget: Quick, Seed: 1, Most: 1, Only: []string{"overrun", "restart-forgets"}, Store: store})
+	r, err := Run(t.Context(), Options{Lock: "redlock-plain-del", Driver: scenario.Sim, Budget: Quick, Seed: 1, Most: 1, Only: []string{"overrun", "restart-forgets"}, Store: store})
 	if err != nil {
 		t.Fatal(err)
 	}
-	violated := func(s campaign.Scenario, property string) bool {
+	violated := func(s scenario.Scenario, property string) bool {
 		h, err := campaign.Simulate(t.Context(), s, campaign.SimulateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := campaign.Judge(h)
+		again, err := judge.History(h)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,12 +143,12 @@ func TestEvidenceIsKept(t *testing.T) {
 			seen[f.Outcome]++
 			path := strings.TrimPrefix(f.Command, "lockpick run ")
 			if f.Outcome == Broken {
-				path = filepath.Join(r.Folder, f.Run, campaign.ScenarioFile)
+				path = filepath.Join(r.Folder, f.Run, judge.ScenarioFile)
 				if f.Command != "lockpick run "+path+" --property "+f.Property {
 					t.Error(f.Command)
 				}
 			}
-			s, err := campaign.LoadScenario(path)
+			s, err := scenario.Load(path)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -178,7 +180,7 @@ func TestFewRunsAreKept(t *testing.T) {
 					runs[f.Property]++
 				case f.Outcome == Broken:
 					scenarios[f.Property]++
-					if _, err := campaign.LoadScenario(strings.TrimPrefix(f.Command, "lockpick run ")); err != nil {
+					if _, err := scenario.Load(strings.TrimPrefix(f.Command, "lockpick run ")); err != nil {
 						t.Error(err)
 					}
 				}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/cluster"
 	"lockpick/internal/strictyaml"
 )
@@ -106,10 +106,10 @@ func (s *Situation) complete(d *yaml.Decoder) error {
 
 // base is the scenario that all situations start from: masters that forget nothing, no fault,
 // and clients that hold a lock for longer than its TTL now and then, and extend it.
-func base() campaign.Scenario {
-	s := campaign.Defaults()
+func base() scenario.Scenario {
+	s := scenario.Defaults()
 	s.Persistence, s.Clients, s.Faults, s.TimeLimit = string(cluster.Always), 4, nil, 10*time.Second
-	s.Nemesis, s.Interval, s.Driver = campaign.Random, time.Second, campaign.Sim
+	s.Nemesis, s.Interval, s.Driver = scenario.Random, time.Second, scenario.Sim
 	s.Properties = properties()
 	return s
 }

@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/search"
 )
@@ -37,7 +38,7 @@ func (a *audit) conclude(ctx context.Context, s *Situation) (Row, error) {
 			row.Schedules++
 			row.Leases += t.leases
 			for _, n := range t.notes {
-				if a.opt.Driver != campaign.Sim && !slices.Contains(row.Notes, n) && len(row.Notes) < 5 {
+				if a.opt.Driver != scenario.Sim && !slices.Contains(row.Notes, n) && len(row.Notes) < 5 {
 					row.Notes = append(row.Notes, n)
 				}
 			}
@@ -68,7 +69,7 @@ func (a *audit) conclude(ctx context.Context, s *Situation) (Row, error) {
 
 // nothing is the finding at a level of which no schedule showed anything; nil: the lock has nothing to show there.
 func (a *audit) nothing(level string, schedules int) *Finding {
-	f := &Finding{Property: campaign.PropertiesOf([]string{level})[0].Name, Schedules: schedules, Outcome: Inconclusive}
+	f := &Finding{Property: checker.PropertiesOf([]string{level})[0].Name, Schedules: schedules, Outcome: Inconclusive}
 	switch {
 	case schedules == 0:
 		f.Why, f.Help = "interrupted before it was tried", "run the audit to its end"
@@ -182,7 +183,7 @@ func (a *audit) keepFinding(ctx context.Context, s *Situation, f *Finding, t *tr
 	if checker.Contentions[f.Property] == nil {
 		only = " --property " + f.Property
 	}
-	if f.Outcome == Broken && (a.runs[f.Property] < mostRuns || t.run != "") || a.opt.Driver != campaign.Sim {
+	if f.Outcome == Broken && (a.runs[f.Property] < mostRuns || t.run != "") || a.opt.Driver != scenario.Sim {
 		if a.runs == nil {
 			a.runs = map[string]int{}
 		}
@@ -193,8 +194,8 @@ func (a *audit) keepFinding(ctx context.Context, s *Situation, f *Finding, t *tr
 		f.Run = t.run
 		dir := filepath.Join(a.evidence.Dir, f.Run)
 		f.Command = fmt.Sprintf("lockpick replay %s --driver %s%s", dir, a.opt.Driver, only)
-		if a.opt.Driver == campaign.Sim { // the same history
-			f.Command = "lockpick run " + filepath.Join(dir, campaign.ScenarioFile) + only
+		if a.opt.Driver == scenario.Sim { // the same history
+			f.Command = "lockpick run " + filepath.Join(dir, judge.ScenarioFile) + only
 		}
 		return nil
 	}
@@ -206,7 +207,7 @@ func (a *audit) keepFinding(ctx context.Context, s *Situation, f *Finding, t *tr
 		err = os.WriteFile(path, yaml, 0o644)
 	}
 	if err != nil {
-		return &campaign.HarnessError{Err: fmt.Errorf("audit: %w", err)}
+		return &judge.HarnessError{Err: fmt.Errorf("audit: %w", err)}
 	}
 	f.Command = "lockpick run " + path
 	return nil

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/checker"
 	"lockpick/search"
 )
@@ -98,12 +99,12 @@ func (r *Result) confirmCell(ctx context.Context, c *Cell, opt ConfirmOptions) e
 func (r *Result) replay(ctx context.Context, f *Finding, opt ConfirmOptions) (p *Replays, err error) {
 	s, _, err := campaign.Store{Dir: r.Folder}.Open(f.Run)
 	if err != nil {
-		return nil, &campaign.HarnessError{Err: err}
+		return nil, &judge.HarnessError{Err: err}
 	}
 	s.Client = r.Client // as it is called today
 	dir, remove, err := campaign.Scratch()
 	if err != nil {
-		return nil, &campaign.HarnessError{Err: err}
+		return nil, &judge.HarnessError{Err: err}
 	}
 	defer func() { err = errors.Join(err, remove()) }()
 	opt.Run.Store = campaign.Store{Dir: dir}

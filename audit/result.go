@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/checker"
 )
 
@@ -154,7 +154,7 @@ func (r *Result) write(path string) error {
 		err = os.WriteFile(path, append(b, '\n'), 0o644)
 	}
 	if err != nil {
-		return &campaign.HarnessError{Err: fmt.Errorf("audit: %w", err)}
+		return &judge.HarnessError{Err: fmt.Errorf("audit: %w", err)}
 	}
 	return nil
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/search"
@@ -32,9 +34,9 @@ type Options struct {
 	One     bool          // the lock lives on one master, whatever its name says
 	Run     search.Runner // runs a schedule on the masters of Driver; nil: the driver of that name does
 
-	Progress func(format string, args ...any)                               // may be nil
-	Live     func(Status)                                                   // after each schedule; may be nil
-	Report   func(dir string, h *history.History, r *campaign.Result) error // writes the report of a run that is kept; may be nil
+	Progress func(format string, args ...any)                            // may be nil
+	Live     func(Status)                                                // after each schedule; may be nil
+	Report   func(dir string, h *history.History, r *judge.Result) error // writes the report of a run that is kept; may be nil
 }
 
 // The budgets, by name.
@@ -55,7 +57,7 @@ type Status struct {
 
 // Run audits a lock. On simulated masters the same seed and budget make the same card, whatever
 // the number of workers. The end of ctx ends it in order: what was tried by then counts. An
-// error is a *campaign.HarnessError or a *campaign.Problem.
+// error is a *judge.HarnessError or a *scenario.Problem.
 func Run(ctx context.Context, opt Options) (*Result, error) {
 	if err := opt.check(); err != nil {
 		return nil, err
@@ -67,7 +69,7 @@ func Run(ctx context.Context, opt Options) (*Result, error) {
 	if opt.Run == nil {
 		driver, why, err := campaign.ChooseDriver(ctx, opt.Driver, opt.Image)
 		if err != nil {
-			return nil, &campaign.HarnessError{Err: err}
+			return nil, &judge.HarnessError{Err: err}
 		}
 		opt.Driver = driver.Name
 		opt.Progress("%s", why)
@@ -84,14 +86,14 @@ func Run(ctx context.Context, opt Options) (*Result, error) {
 	if opt.Workers <= 0 {
 		// A run on real masters waits most of the time; more than two at a time would disturb each other.
 		opt.Workers = min(runtime.GOMAXPROCS(0), 2)
-		if opt.Driver == campaign.Sim {
+		if opt.Driver == scenario.Sim {
 			opt.Workers = runtime.GOMAXPROCS(0)
 		}
 	}
 	a := &audit{opt: opt, subject: subject, started: time.Now()}
 	dir, err := opt.Store.CreateFolder("audit-"+subject.Lock, a.started)
 	if err != nil {
-		return nil, &campaign.HarnessError{Err: err}
+		return nil, &judge.HarnessError{Err: err}
 	}
 	a.evidence = campaign.Store{Dir: filepath.Join(opt.Store.Dir, dir)}
 	for i := range situations {
@@ -114,7 +116,7 @@ func Run(ctx context.Context, opt Options) (*Result, error) {
 		return nil, a.err
 	}
 	if err := a.tidy(); err != nil {
-		return nil, &campaign.HarnessError{Err: err}
+		return nil, &judge.HarnessError{Err: err}
 	}
 	if a.redis != "" {
 		result.Versions["redis"] = a.redis
@@ -129,16 +131,16 @@ func (opt *Options) check() error {
 		opt.Progress = func(string, ...any) {}
 	}
 	if !slices.Contains(Budgets, opt.Budget) {
-		return campaign.UnknownValue("budget", opt.Budget, Budgets)
+		return scenario.UnknownValue("budget", opt.Budget, Budgets)
 	}
-	if !slices.Contains(campaign.Drivers, opt.Driver) {
-		return campaign.UnknownValue("driver", opt.Driver, campaign.Drivers)
+	if !slices.Contains(scenario.Drivers, opt.Driver) {
+		return scenario.UnknownValue("driver", opt.Driver, scenario.Drivers)
 	}
 	if _, ok := workload.LockNamed(opt.Lock); !ok && len(opt.Client) == 0 {
-		return campaign.UnknownValue("lock", opt.Lock, workload.CorrectNames())
+		return scenario.UnknownValue("lock", opt.Lock, workload.CorrectNames())
 	}
-	if len(opt.Client) > 0 && opt.Driver == campaign.Sim {
-		return &campaign.Problem{Field: "client", Says: "clients that are processes need real masters: choose another driver"}
+	if len(opt.Client) > 0 && opt.Driver == scenario.Sim {
+		return &scenario.Problem{Field: "client", Says: "clients that are processes need real masters: choose another driver"}
 	}
 	return nil
 }
@@ -155,7 +157,7 @@ func choose(only []string) ([]Situation, error) {
 	}
 	for _, id := range only {
 		if !slices.Contains(ids, id) {
-			return nil, campaign.UnknownValue("only", id, ids)
+			return nil, scenario.UnknownValue("only", id, ids)
 		}
 	}
 	return slices.DeleteFunc(all, func(s Situation) bool { return !slices.Contains(only, s.ID) }), nil
@@ -170,7 +172,7 @@ func (opt *Options) subject(ctx context.Context) (Subject, error) {
 			Queues: kind.DeadWaiter > 0, Reentrant: kind.Reentrant,
 		}, nil
 	}
-	s := campaign.Defaults()
+	s := scenario.Defaults()
 	s.Lock, s.Client, s.Driver, s.Image = opt.Lock, opt.Client, opt.Driver, opt.Image
 	lock, hello, err := campaign.Meet(ctx, s, campaign.Options{Progress: opt.Progress})
 	if err != nil {
@@ -210,9 +212,9 @@ func (a *audit) plan(s *Situation) {
 		case lacks != "":
 		case slices.Contains(c.NotOn, a.opt.Driver):
 			lacks = fmt.Sprintf("it cannot be brought about on the driver %s", a.opt.Driver)
-		case a.opt.Driver != campaign.Sim && c.Scenario.Network != (campaign.Network{}):
+		case a.opt.Driver != scenario.Sim && c.Scenario.Network != (scenario.Network{}):
 			lacks = "a real network does not lose, double or delay messages to order"
-		case a.opt.Driver != campaign.Sim && c.Real.Full && a.opt.Budget != Full:
+		case a.opt.Driver != scenario.Sim && c.Real.Full && a.opt.Budget != Full:
 			lacks = "it takes long on real masters: use --budget full"
 		default:
 			lacks = a.subject.lacks(c.Needs)
@@ -248,9 +250,9 @@ const (
 func (a *audit) schedules(c *Case) int {
 	n := quickSchedules
 	switch {
-	case a.opt.Driver != campaign.Sim && a.opt.Budget == Full:
+	case a.opt.Driver != scenario.Sim && a.opt.Budget == Full:
 		n = fullRuns
-	case a.opt.Driver != campaign.Sim:
+	case a.opt.Driver != scenario.Sim:
 		n = quickRuns
 	default:
 		if c.Explore {
@@ -279,7 +281,7 @@ func (a *audit) add(s *Situation, c *Case) (why string) {
 	if !a.subject.Extends {
 		base.Extend = 0
 	}
-	if a.opt.Driver != campaign.Sim && c.Real.TimeLimit > 0 {
+	if a.opt.Driver != scenario.Sim && c.Real.TimeLimit > 0 {
 		base.TimeLimit = c.Real.TimeLimit
 	}
 	if err := a.subject.TTLs.Fits(base.TTL); err != nil {
@@ -290,14 +292,14 @@ func (a *audit) add(s *Situation, c *Case) (why string) {
 		return err.Error()
 	}
 	n := a.schedules(c)
-	a.series = append(a.series, &series{of: s, at: c, base: base, judges: a.judged(s, &base), trials: make([]*trial, n), stop: n - 1, real: a.opt.Driver != campaign.Sim})
+	a.series = append(a.series, &series{of: s, at: c, base: base, judges: a.judged(s, &base), trials: make([]*trial, n), stop: n - 1, real: a.opt.Driver != scenario.Sim})
 	a.status.Schedules += n
 	return ""
 }
 
 // judged are the levels and properties that a situation judges and that a scenario can show
 // something of.
-func (a *audit) judged(s *Situation, base *campaign.Scenario) []string {
+func (a *audit) judged(s *Situation, base *scenario.Scenario) []string {
 	return slices.DeleteFunc(slices.Clone(s.Judges), func(name string) bool {
 		switch cmp.Or(levelOf(name), name) {
 		case checker.Extension.Level:
@@ -321,7 +323,7 @@ func (a *audit) try(ctx context.Context) {
 			all = append(all, task{s, i})
 		}
 	}
-	if a.opt.Driver != campaign.Sim { // most of them need one run alone: the others follow when that is known
+	if a.opt.Driver != scenario.Sim { // most of them need one run alone: the others follow when that is known
 		slices.SortStableFunc(all, func(x, y task) int { return x.i - y.i })
 	}
 	tasks := make(chan task)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/search"
 )
 
@@ -84,7 +85,7 @@ func Merged(b *search.Batch[Sharded], store campaign.Store) (r *Result, away int
 	}
 	dir, err := store.CreateFolder("audit-"+filepath.Base(r.Lock), now)
 	if err != nil {
-		return nil, 0, &campaign.HarnessError{Err: err}
+		return nil, 0, &judge.HarnessError{Err: err}
 	}
 	r.Folder = filepath.Join(store.Dir, dir)
 	for _, id := range b.Units {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/workload"
 )
@@ -41,12 +41,12 @@ type Case struct {
 	Real    Real     `yaml:"real,omitempty"`   // how it is run on real masters
 	NotOn   []string `yaml:"not_on,omitempty"` // drivers
 
-	Scenario campaign.Scenario `yaml:"-"` // complete, but for the lock
+	Scenario scenario.Scenario `yaml:"-"` // complete, but for the lock
 }
 
 // Real is how a case is run on real masters.
 type Real struct {
-	TimeLimit campaign.Duration `yaml:"time_limit,omitempty"` // of a run; 0: the scenario's
+	TimeLimit scenario.Duration `yaml:"time_limit,omitempty"` // of a run; 0: the scenario's
 	Full      bool              `yaml:"full,omitempty"`       // only with the full budget: it takes long
 }
 
@@ -134,13 +134,13 @@ func (s *Subject) lacks(wanted []string) string {
 // Levels are the columns of the card: those of the properties, but for updates of the guarded
 // resource, which are no matter of the lock.
 func Levels() []string {
-	return slices.DeleteFunc(campaign.Levels(), func(l string) bool { return l == checker.NoLostUpdate.Level })
+	return slices.DeleteFunc(checker.Levels(), func(l string) bool { return l == checker.NoLostUpdate.Level })
 }
 
 // properties are those that an audit judges, by name: all but one that any late message
 // violates, and one that is about the guarded resource.
 func properties() []string {
-	return slices.DeleteFunc(campaign.PropertyNames(), func(p string) bool {
+	return slices.DeleteFunc(checker.PropertyNames(), func(p string) bool {
 		return p == checker.GhostKeys.Name || p == checker.NoLostUpdate.Name
 	})
 }
@@ -177,22 +177,22 @@ func (s *Situation) extra() []string {
 
 var plainID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,40}$`)
 
-// check returns what is wrong with the situation, as a *campaign.Problem with the path below it.
-func (s *Situation) check() *campaign.Problem {
+// check returns what is wrong with the situation, as a *scenario.Problem with the path below it.
+func (s *Situation) check() *scenario.Problem {
 	if !plainID.MatchString(s.ID) {
-		return &campaign.Problem{Field: "id", Says: fmt.Sprintf("%q names folders: use small letters, digits and dashes", s.ID)}
+		return &scenario.Problem{Field: "id", Says: fmt.Sprintf("%q names folders: use small letters, digits and dashes", s.ID)}
 	}
 	if s.Name == "" || s.Says == "" || len(s.Cases) == 0 || len(s.Judges) == 0 {
-		return &campaign.Problem{Field: "id", Says: s.ID + ": a situation has a name, says, judges and cases"}
+		return &scenario.Problem{Field: "id", Says: s.ID + ": a situation has a name, says, judges and cases"}
 	}
 	if (len(s.Inherent) == 0) != (s.Why == "") {
-		return &campaign.Problem{Field: "why", Says: s.ID + ": what is inherent has a reason, and nothing else has"}
+		return &scenario.Problem{Field: "why", Says: s.ID + ": what is inherent has a reason, and nothing else has"}
 	}
 	known := slices.Concat(Levels(), properties())
 	for field, names := range map[string][]string{"judges": s.Judges, "inherent": s.Inherent} {
 		for i, name := range names {
 			if !slices.Contains(known, name) && checker.Contentions[name] == nil {
-				return campaign.UnknownValue(fmt.Sprintf("%s[%d]", field, i), name, known)
+				return scenario.UnknownValue(fmt.Sprintf("%s[%d]", field, i), name, known)
 			}
 		}
 	}
@@ -200,16 +200,16 @@ func (s *Situation) check() *campaign.Problem {
 		c := &s.Cases[i]
 		for j, n := range slices.Concat(s.Needs, c.Needs) {
 			if needs[n] == "" {
-				return &campaign.Problem{Field: fmt.Sprintf("cases[%d].needs[%d]", i, j), Says: fmt.Sprintf("%q is unknown", n)}
+				return &scenario.Problem{Field: fmt.Sprintf("cases[%d].needs[%d]", i, j), Says: fmt.Sprintf("%q is unknown", n)}
 			}
 		}
 		whole := c.Scenario
 		if slices.Contains(slices.Concat(s.Needs, c.Needs), NeedsSignals) {
-			whole.ClientsAs, whole.Driver = campaign.Processes, campaign.Process
+			whole.ClientsAs, whole.Driver = scenario.Processes, scenario.Process
 		}
 		if err := whole.Check(); err != nil {
-			p := err.(*campaign.Problem)
-			return &campaign.Problem{Field: fmt.Sprintf("cases[%d].scenario.%s", i, p.Field), Says: p.Says}
+			p := err.(*scenario.Problem)
+			return &scenario.Problem{Field: fmt.Sprintf("cases[%d].scenario.%s", i, p.Field), Says: p.Says}
 		}
 	}
 	return nil

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/search"
@@ -18,7 +20,7 @@ import (
 type series struct {
 	of     *Situation
 	at     *Case
-	base   campaign.Scenario
+	base   scenario.Scenario
 	judges []string // of the situation's, those that the lock can show something of
 	real   bool     // on real masters
 	trials []*trial
@@ -28,7 +30,7 @@ type series struct {
 
 // trial is what one schedule showed.
 type trial struct {
-	scenario campaign.Scenario
+	scenario scenario.Scenario
 	results  []judgement
 	leases   int
 	notes    []string
@@ -50,7 +52,7 @@ type judgement struct {
 }
 
 // scenario is schedule i of the series.
-func (s *series) scenario(i int) campaign.Scenario {
+func (s *series) scenario(i int) scenario.Scenario {
 	if s.at.Explore && !s.real {
 		return search.Schedule(s.base, i)
 	}
@@ -60,7 +62,7 @@ func (s *series) scenario(i int) campaign.Scenario {
 }
 
 // runAndKeep runs a schedule on the masters of the caller, and keeps the run as campaign.Run does.
-func (a *audit) runAndKeep(ctx context.Context, s campaign.Scenario) (run string, h *history.History, r *campaign.Result, err error) {
+func (a *audit) runAndKeep(ctx context.Context, s scenario.Scenario) (run string, h *history.History, r *judge.Result, err error) {
 	if h, err = a.opt.Run(ctx, s); err != nil {
 		return "", nil, nil, err
 	}
@@ -70,7 +72,7 @@ func (a *audit) runAndKeep(ctx context.Context, s campaign.Scenario) (run string
 	}
 	yaml, err := s.YAML()
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, campaign.ScenarioFile), yaml, 0o644)
+		err = os.WriteFile(filepath.Join(dir, judge.ScenarioFile), yaml, 0o644)
 	}
 	return filepath.Base(dir), h, r, err
 }
@@ -79,7 +81,7 @@ func (a *audit) runAndKeep(ctx context.Context, s campaign.Scenario) (run string
 func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
 	c := s.scenario(i)
 	var h *history.History
-	var r *campaign.Result
+	var r *judge.Result
 	run := ""
 	var err error
 	switch {
@@ -91,7 +93,7 @@ func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
 		run = filepath.Base(dir)
 	default:
 		if h, err = campaign.Simulate(ctx, c, campaign.SimulateOptions{}); err == nil {
-			r, err = campaign.Judge(h)
+			r, err = judge.History(h)
 		}
 	}
 	if err != nil {

@@ -5,14 +5,15 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/campaign/scenario"
 	"lockpick/history"
 	"lockpick/workload"
 )
 
 // With arrivals, clients use the lock at these times, for as long as they say, and no more.
 func TestArrivals(t *testing.T) {
-	s := Defaults()
-	s.Driver, s.Faults, s.Clients, s.Keys, s.Extend, s.TTL, s.TimeLimit = Sim, nil, 3, 2, 0, 10*time.Second, 20*time.Second
+	s := scenario.Defaults()
+	s.Driver, s.Faults, s.Clients, s.Keys, s.Extend, s.TTL, s.TimeLimit = scenario.Sim, nil, 3, 2, 0, 10*time.Second, 20*time.Second
 	s.Arrivals = []workload.Arrival{
 		{Client: "c2", At: 3 * time.Second, Hold: time.Second, Key: "k1"},
 		{Client: "c1", At: time.Second, Hold: 4 * time.Second},

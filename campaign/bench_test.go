@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/internal/processor"
 )
@@ -29,7 +31,7 @@ func simulate(b *testing.B, by ...checker.Property) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := Judge(h, by...); err != nil {
+		if _, err := judge.History(h, by...); err != nil {
 			b.Fatal(err)
 		}
 		operations += len(h.Ops)
@@ -41,12 +43,12 @@ func simulate(b *testing.B, by ...checker.Property) {
 }
 
 // short is a scenario as a search draws them.
-func short(seed uint64) Scenario {
-	s := Defaults()
-	s.Driver, s.Seed, s.Faults = Sim, seed, nil
+func short(seed uint64) scenario.Scenario {
+	s := scenario.Defaults()
+	s.Driver, s.Seed, s.Faults = scenario.Sim, seed, nil
 	s.Clients, s.TimeLimit = int(2+seed%2), time.Duration(5+seed%6)*time.Second
 	master := func(n uint64) []string { return []string{fmt.Sprintf("m%d", 1+n%5)} }
-	steps := []Step{
+	steps := []scenario.Step{
 		{Fault: "kill", At: time.Duration(1000+seed%997) * time.Millisecond, Masters: master(seed)},
 		{Fault: "partition", At: time.Duration(2000+seed%499) * time.Millisecond, For: time.Second, Masters: master(seed + 1), Clients: []string{"c1"}},
 		{Fault: "clock", After: "c1 acquires k0", For: time.Second, Clock: "+3s", Masters: master(seed + 2)},
@@ -62,8 +64,8 @@ func BenchmarkRun(b *testing.B) {
 	seed := uint64(0)
 	for b.Loop() {
 		seed++
-		s := Defaults()
-		s.Driver, s.Seed = Sim, seed
+		s := scenario.Defaults()
+		s.Driver, s.Seed = scenario.Sim, seed
 		_, h, _, err := Run(b.Context(), s, Options{Store: Store{b.TempDir()}})
 		if err != nil {
 			b.Fatal(err)

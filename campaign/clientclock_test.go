@@ -6,13 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/nemesis"
 )
 
 // bentClients runs unmodified clients on one master, with one fault of all their clocks for the whole run.
-func bentClients(t *testing.T, clock string, client ...string) Scenario {
+func bentClients(t *testing.T, clock string, client ...string) scenario.Scenario {
 	t.Helper()
 	s := foreignScenario(t, client...)
 	s.Faults = nil

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/internal/racetest"
 	"lockpick/workload"
@@ -16,12 +17,12 @@ type planted struct {
 	property    checker.Property
 	persistence string
 	faults      []string
-	schedule    []Step
+	schedule    []scenario.Step
 }
 
 func plantedBugs() []planted {
-	stop := func(client string) []Step {
-		return []Step{{Fault: "client-pause", After: client + " enters k0", Clients: []string{client}, Point: workload.BeforeWrite, For: 20 * time.Second}}
+	stop := func(client string) []scenario.Step {
+		return []scenario.Step{{Fault: "client-pause", After: client + " enters k0", Clients: []string{client}, Point: workload.BeforeWrite, For: 20 * time.Second}}
 	}
 	return []planted{
 		{"setnx", "textbook-single", checker.KeyLifetime, "always", []string{"client-kill"}, nil},
@@ -36,7 +37,7 @@ func plantedBugs() []planted {
 		{"redlock-extend-lies", "textbook", checker.Extension, "always", []string{"partition"}, nil},
 		{"setnx", "textbook-single", checker.HolderLoss, "always", []string{"client-kill"}, nil},
 		{"redlock-renews-forever", "textbook-renewing", checker.HolderLoss, "always", nil, stop("c1")},
-		{"redlock-waits-for-all", "textbook", checker.MinorityFailure, "always", nil, []Step{{Fault: "pause", At: time.Second, Masters: []string{"m5"}, For: 20 * time.Second}}},
+		{"redlock-waits-for-all", "textbook", checker.MinorityFailure, "always", nil, []scenario.Step{{Fault: "pause", At: time.Second, Masters: []string{"m5"}, For: 20 * time.Second}}},
 		{"redlock-no-rollback", "textbook", checker.Progress, "always", []string{"partition"}, nil},
 		{"redlock-one-start", "textbook", checker.QuorumGranted, "always", nil, nil},
 		{"redlock-minority-error", "textbook", checker.QuorumGranted, "always", []string{"pause"}, nil},
@@ -48,10 +49,10 @@ func plantedBugs() []planted {
 }
 
 // scenario is one with a seed.
-func (c *planted) scenario(lock string, seed uint64) Scenario {
-	s := Defaults()
-	s.Driver, s.Lock, s.Persistence, s.Faults, s.Schedule = Sim, lock, c.persistence, c.faults, c.schedule
-	s.Nemesis, s.Seed, s.TimeLimit = []string{Guided, Random}[seed%2], seed, 20*time.Second
+func (c *planted) scenario(lock string, seed uint64) scenario.Scenario {
+	s := scenario.Defaults()
+	s.Driver, s.Lock, s.Persistence, s.Faults, s.Schedule = scenario.Sim, lock, c.persistence, c.faults, c.schedule
+	s.Nemesis, s.Seed, s.TimeLimit = []string{scenario.Guided, scenario.Random}[seed%2], seed, 20*time.Second
 	return s
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"lockpick/campaign/judge"
 	"lockpick/cluster"
 	"lockpick/history"
 )
@@ -44,7 +45,7 @@ func (c *campaign) checkHistory() {
 	if c.file == nil {
 		return // in memory
 	}
-	path := filepath.Join(c.dir, HistoryFile)
+	path := filepath.Join(c.dir, judge.HistoryFile)
 	now, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(now, c.file) {
 		c.fail(fmt.Errorf("%s was removed or replaced while the run went on, so there is nothing to judge: start the run again", path))

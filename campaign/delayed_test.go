@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/internal/racetest"
@@ -43,10 +44,10 @@ func TestLateObserversConvictNobody(t *testing.T) {
 	convicted, delayed := map[string]int{}, 0
 	for seed := range uint64(12) {
 		for _, lock := range []string{"redlock", "textbook-renewing", "single", "fair", "redlock-plain-del", "redlock-extend-lies"} {
-			s := Defaults()
-			s.Driver, s.Lock, s.Seed, s.Persistence, s.Extend = Sim, lock, seed, "always", 0.5
+			s := scenario.Defaults()
+			s.Driver, s.Lock, s.Seed, s.Persistence, s.Extend = scenario.Sim, lock, seed, "always", 0.5
 			s.Masters, s.Clients, s.Keys, s.TTL, s.TimeLimit = 3+2*int(seed%2), 3+int(seed%5), 1+int(seed%3), 20*time.Second, 60*time.Second
-			s.Hold, s.Faults, s.Nemesis = "0s..15s", []string{"pause", "kill", "partition"}, []string{Random, Guided}[seed%2]
+			s.Hold, s.Faults, s.Nemesis = "0s..15s", []string{"pause", "kill", "partition"}, []string{scenario.Random, scenario.Guided}[seed%2]
 			if seed%4 == 0 {
 				s.TTL, s.Hold = 500*time.Millisecond, "0s..600ms" // too short for the delay
 			}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"lockpick/campaign/scenario"
 	"lockpick/cluster"
 	"lockpick/history"
 )
@@ -81,7 +82,7 @@ func container(t *testing.T, master string) string {
 // where nobody else gets a container's port, again has the engine restart them.
 func killAll(t *testing.T, driver string, all []foreign, names []string, again bool) bool {
 	t.Helper()
-	if driver != Docker {
+	if driver != scenario.Docker {
 		for _, f := range all {
 			if err := syscall.Kill(f.pid, syscall.SIGKILL); err != nil {
 				t.Fatal(err)
@@ -121,7 +122,7 @@ func (f foreign) restart(t *testing.T) {
 // second, whatever the nemesis does, and the run goes on to its end.
 func TestForeignDeathsAreRecorded(t *testing.T) {
 	capture(t)
-	for _, driver := range []string{Process, Docker} {
+	for _, driver := range []string{scenario.Process, scenario.Docker} {
 		for _, c := range []struct {
 			name   string
 			stage  string
@@ -138,7 +139,7 @@ func TestForeignDeathsAreRecorded(t *testing.T) {
 				if _, _, err := ChooseDriver(t.Context(), driver, ""); err != nil {
 					t.Skip(err)
 				}
-				if driver != Docker { // whose containers are found by the names of their masters
+				if driver != scenario.Docker { // whose containers are found by the names of their masters
 					t.Parallel()
 				}
 				got := make(chan cluster.Cluster, 1)
@@ -162,14 +163,14 @@ func TestForeignDeathsAreRecorded(t *testing.T) {
 							killed = time.Now()
 						}
 						for _, f := range all {
-							if c.again && driver != Docker {
+							if c.again && driver != scenario.Docker {
 								f.restart(t)
 							}
 						}
 					})
 				}
-				_, h, r, err := Run(context.WithValue(t.Context(), mastersOf{}, got), shortScenario(driver, func(s *Scenario) {
-					s.Faults, s.Nemesis, s.TimeLimit, s.Interval, s.Persistence = c.faults, Random, 4*time.Second, time.Second, "always"
+				_, h, r, err := Run(context.WithValue(t.Context(), mastersOf{}, got), shortScenario(driver, func(s *scenario.Scenario) {
+					s.Faults, s.Nemesis, s.TimeLimit, s.Interval, s.Persistence = c.faults, scenario.Random, 4*time.Second, time.Second, "always"
 					s.Hold, s.Keys, s.Clients = "0s..20ms", 40, 8
 				}), Options{Store: Store{t.TempDir()}, Live: live})
 				if err != nil {
@@ -207,8 +208,8 @@ func TestForeignDeathsAreRecorded(t *testing.T) {
 func TestFaultsAreNoForeignDeaths(t *testing.T) {
 	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
-		h, _ := mustRun(t, shortScenario(driver, func(s *Scenario) {
-			s.Faults, s.Nemesis, s.TimeLimit, s.Interval = []string{"kill", "shutdown", "pause", "failover", "full-disk"}, Random, 6*time.Second, 300*time.Millisecond
+		h, _ := mustRun(t, shortScenario(driver, func(s *scenario.Scenario) {
+			s.Faults, s.Nemesis, s.TimeLimit, s.Interval = []string{"kill", "shutdown", "pause", "failover", "full-disk"}, scenario.Random, 6*time.Second, 300*time.Millisecond
 			s.Persistence = "always"
 		}))
 		for _, op := range h.Ops {

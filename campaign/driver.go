@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"lockpick/campaign/scenario"
 	"lockpick/cluster"
 	"lockpick/workload"
 )
@@ -86,14 +87,14 @@ var RealDrivers []Driver
 var InMemory *Driver
 
 // simulated is the driver without real masters. It needs only this program.
-var simulated = Driver{Name: Sim, Available: func(context.Context, string) (bool, string) {
+var simulated = Driver{Name: scenario.Sim, Available: func(context.Context, string) (bool, string) {
 	return true, "simulated masters in virtual time"
 }}
 
 // ChooseDriver finds the driver that was asked for; auto selects the best available one. why
 // says which one and why, in one line. If ctx ends meanwhile, the error is its cause.
 func ChooseDriver(ctx context.Context, name, image string) (d Driver, why string, err error) {
-	if name == Virtual {
+	if name == scenario.Virtual {
 		if InMemory == nil {
 			return Driver{}, "", fmt.Errorf("the driver %s is not part of this program: choose another", name)
 		}
@@ -103,14 +104,14 @@ func ChooseDriver(ctx context.Context, name, image string) (d Driver, why string
 	}
 	reasons := ""
 	for _, d := range append(slices.Clone(RealDrivers), simulated) {
-		if name != Auto && name != d.Name {
+		if name != scenario.Auto && name != d.Name {
 			continue
 		}
 		ok, why := d.Available(ctx, image)
 		switch {
 		case !ok && ctx.Err() != nil: // a look that was interrupted proves nothing
 			return Driver{}, "", context.Cause(ctx)
-		case ok && name == Auto:
+		case ok && name == scenario.Auto:
 			return d, fmt.Sprintf("driver %s: %s%s", d.Name, why, reasons), nil
 		case ok:
 			return d, fmt.Sprintf("driver %s: %s", d.Name, why), nil

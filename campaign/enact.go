@@ -8,6 +8,8 @@ import (
 
 	"github.com/redis/go-redis/v9/logging"
 
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/workload"
@@ -20,7 +22,7 @@ import (
 // free of problems (WithRequirements, Check). Enact does not close the masters.
 //
 // recording is called with the recorder before anything is recorded; it may be nil.
-func Enact(ctx context.Context, s Scenario, masters cluster.Cluster, recording func(*history.Recorder)) (*history.History, error) {
+func Enact(ctx context.Context, s scenario.Scenario, masters cluster.Cluster, recording func(*history.Recorder)) (*history.History, error) {
 	if s.UsesProcesses() {
 		return nil, errors.New("clients that are processes cannot reach masters in memory: run without clients_as: processes")
 	}
@@ -37,7 +39,7 @@ func Enact(ctx context.Context, s Scenario, masters cluster.Cluster, recording f
 		recording(c.recorder)
 	}
 	if err := c.run(); err != nil {
-		return nil, &HarnessError{err}
+		return nil, &judge.HarnessError{Err: err}
 	}
 	return c.recorder.History(), nil
 }

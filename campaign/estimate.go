@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/history"
 	"lockpick/workload"
 )
@@ -34,11 +36,11 @@ const (
 
 // EstimateOf estimates what a run takes: it simulates the beginning of it, with this project's lock if the
 // run's own cannot be simulated. It is about right for the drivers that use real time, too.
-func EstimateOf(ctx context.Context, s Scenario) (Estimate, error) {
+func EstimateOf(ctx context.Context, s scenario.Scenario) (Estimate, error) {
 	limit := s.TimeLimit
-	s.Driver, s.ClientsAs, s.Client, s.StopOnViolation, s.TimeLimit = Sim, Defaults().ClientsAs, nil, false, min(limit, max(time.Minute, probed*s.TTL, probed*s.Interval))
+	s.Driver, s.ClientsAs, s.Client, s.StopOnViolation, s.TimeLimit = scenario.Sim, scenario.Defaults().ClientsAs, nil, false, min(limit, max(time.Minute, probed*s.TTL, probed*s.Interval))
 	if !slices.Contains(workload.LockNames(), s.Lock) || s.Connects() {
-		s.Lock = Defaults().Lock
+		s.Lock = scenario.Defaults().Lock
 	}
 	if err := s.Check(); err != nil {
 		return Estimate{}, err
@@ -53,8 +55,8 @@ func EstimateOf(ctx context.Context, s Scenario) (Estimate, error) {
 	more := float64(limit) / float64(s.TimeLimit)
 	e := Estimate{Lines: int64(more * float64(recorder.Len())), Disk: int64(more * float64(written))}
 	e.Memory = ownMemory + e.Lines*reportedLine
-	if e.Lines > wholeLines {
-		e.Memory = ownMemory + max(e.Lines*judgedLine, excerptLines*reportedLine)
+	if e.Lines > judge.WholeLines {
+		e.Memory = ownMemory + max(e.Lines*judgedLine, judge.ExcerptLines*reportedLine)
 	}
 	return e, nil
 }
@@ -68,7 +70,7 @@ func (s *size) Write(b []byte) (int, error) {
 }
 
 // announceEstimate says before a long run what it will take, and whether the machine has it.
-func announceEstimate(ctx context.Context, s Scenario, store string, progress func(string, ...any)) {
+func announceEstimate(ctx context.Context, s scenario.Scenario, store string, progress func(string, ...any)) {
 	if s.TimeLimit < estimatedFrom {
 		return
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/history"
 	"lockpick/internal/racetest"
 )
@@ -14,13 +16,13 @@ import (
 // TestEstimate: what a run is said to take is what it takes, by a factor of less than two.
 func TestEstimate(t *testing.T) {
 	racetest.Exclude(t, "it simulates much, in one goroutine")
-	for _, change := range []func(*Scenario){
-		func(*Scenario) {},
-		func(s *Scenario) { s.Clients, s.Keys = 30, 100 },
-		func(s *Scenario) { s.Faults = nil },
-		func(s *Scenario) { s.TTL, s.Interval, s.Hold = time.Minute, 30*time.Second, "20s..50s" },
+	for _, change := range []func(*scenario.Scenario){
+		func(*scenario.Scenario) {},
+		func(s *scenario.Scenario) { s.Clients, s.Keys = 30, 100 },
+		func(s *scenario.Scenario) { s.Faults = nil },
+		func(s *scenario.Scenario) { s.TTL, s.Interval, s.Hold = time.Minute, 30*time.Second, "20s..50s" },
 	} {
-		s := Defaults()
+		s := scenario.Defaults()
 		s.TimeLimit = 15 * time.Minute
 		change(&s)
 		s = s.WithRequirements()
@@ -28,12 +30,12 @@ func TestEstimate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Driver = Sim
+		s.Driver = scenario.Sim
 		h, err := Simulate(t.Context(), s, SimulateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		path := filepath.Join(t.TempDir(), HistoryFile)
+		path := filepath.Join(t.TempDir(), judge.HistoryFile)
 		if err := history.WriteFile(path, h); err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +52,7 @@ func TestEstimate(t *testing.T) {
 
 // TestEstimateOfAnyLock: what cannot be simulated is estimated with another lock.
 func TestEstimateOfAnyLock(t *testing.T) {
-	s := Defaults()
+	s := scenario.Defaults()
 	s.TimeLimit = 15 * time.Minute
 	want, err := EstimateOf(t.Context(), s)
 	if err != nil {
@@ -77,7 +79,7 @@ func TestEstimatesSayWhatIsMissing(t *testing.T) {
 	if got := e.lines(0, false, 0, false); len(got) != 1 {
 		t.Errorf("nothing is known: %q", got)
 	}
-	s := Defaults()
+	s := scenario.Defaults()
 	announceEstimate(t.Context(), s, ".", func(string, ...any) { t.Error("a short run was estimated") })
 	said := 0
 	s.TimeLimit = estimatedFrom

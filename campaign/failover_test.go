@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/internal/racetest"
@@ -12,10 +13,10 @@ import (
 
 // failsOver simulates a scenario and says whether L2 was violated and how many failovers lost
 // a lock.
-func failsOver(t *testing.T, seed uint64, change func(*Scenario)) (violated bool, faults []*history.Fault) {
+func failsOver(t *testing.T, seed uint64, change func(*scenario.Scenario)) (violated bool, faults []*history.Fault) {
 	t.Helper()
-	s := Defaults()
-	s.Driver, s.Persistence, s.Replicas, s.Seed, s.Faults = Sim, "always", 1, seed, nil
+	s := scenario.Defaults()
+	s.Driver, s.Persistence, s.Replicas, s.Seed, s.Faults = scenario.Sim, "always", 1, seed, nil
 	change(&s)
 	s = s.WithRequirements()
 	if err := s.Check(); err != nil {
@@ -35,15 +36,15 @@ func failsOver(t *testing.T, seed uint64, change func(*Scenario)) (violated bool
 func TestOneFailoverBreaksTheLock(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
 	const runs = 100
-	for name, change := range map[string]func(*Scenario){
-		"single": func(s *Scenario) {
+	for name, change := range map[string]func(*scenario.Scenario){
+		"single": func(s *scenario.Scenario) {
 			s.Lock, s.Masters = "single", 1
-			s.Schedule = []Step{{Fault: "failover", At: 20 * time.Second, For: time.Second, Masters: []string{"m1"}}}
+			s.Schedule = []scenario.Step{{Fault: "failover", At: 20 * time.Second, For: time.Second, Masters: []string{"m1"}}}
 		},
 		// c1 reaches a bare quorum, of which one master fails over.
-		"redlock": func(s *Scenario) {
+		"redlock": func(s *scenario.Scenario) {
 			s.Lock, s.Clients = "redlock", 2
-			s.Schedule = []Step{
+			s.Schedule = []scenario.Step{
 				{Fault: "partition", For: time.Minute, Clients: []string{"c1"}, Masters: []string{"m4", "m5"}, Mode: "drop"},
 				{Fault: "failover", After: "c1 acquires k0", For: time.Second, Masters: []string{"m1"}},
 			}
@@ -52,7 +53,7 @@ func TestOneFailoverBreaksTheLock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			violated := 0
 			for seed := range uint64(runs) {
-				v, _ := failsOver(t, seed, func(s *Scenario) {
+				v, _ := failsOver(t, seed, func(s *scenario.Scenario) {
 					s.TTL, s.TimeLimit, s.Hold, s.LongHolds = 30*time.Second, time.Minute, "2s..10s", 0
 					change(s)
 				})
@@ -71,9 +72,9 @@ func TestOneFailoverBreaksTheLock(t *testing.T) {
 // TestFailoversNowAndThen: an hour with failovers, none of them aimed, loses locks and breaks
 // mutual exclusion.
 func TestFailoversNowAndThen(t *testing.T) {
-	violated, faults := failsOver(t, 1, func(s *Scenario) {
+	violated, faults := failsOver(t, 1, func(s *scenario.Scenario) {
 		s.Lock, s.Masters, s.TTL, s.Hold, s.LongHolds, s.TimeLimit = "single", 1, 30*time.Second, "1s..20s", 0, time.Hour
-		s.Faults, s.Nemesis, s.Interval = []string{"failover"}, Random, 2*time.Minute
+		s.Faults, s.Nemesis, s.Interval = []string{"failover"}, scenario.Random, 2*time.Minute
 	})
 	lost := 0
 	for _, f := range faults {
@@ -92,9 +93,9 @@ func TestFailoversNowAndThen(t *testing.T) {
 func TestSplitBrainBreaksTheLock(t *testing.T) {
 	violated := 0
 	for seed := range uint64(20) {
-		v, _ := failsOver(t, seed, func(s *Scenario) {
+		v, _ := failsOver(t, seed, func(s *scenario.Scenario) {
 			s.Lock, s.Masters, s.TTL, s.TimeLimit = "single", 1, 5*time.Second, 30*time.Second
-			s.Schedule = []Step{{Fault: "failover", At: 5 * time.Second, For: 10 * time.Second, Masters: []string{"m1"}, SplitBrain: true, Clients: []string{"c1", "c2"}, Outage: 6 * time.Second}}
+			s.Schedule = []scenario.Step{{Fault: "failover", At: 5 * time.Second, For: 10 * time.Second, Masters: []string{"m1"}, SplitBrain: true, Clients: []string{"c1", "c2"}, Outage: 6 * time.Second}}
 		})
 		if v {
 			violated++

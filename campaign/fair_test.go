@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/internal/racetest"
 )
@@ -17,9 +18,9 @@ func TestFairLockBearsPauses(t *testing.T) {
 	violated := map[string]int{}
 	for _, lock := range []string{"fair", "fair-one-token"} {
 		for seed := range uint64(schedules) {
-			s := Defaults()
-			s.Driver, s.Lock, s.Masters, s.Seed, s.Faults, s.Clients, s.TimeLimit = Sim, lock, 1, seed, []string{"pause"}, 2+int(seed%4), 6*time.Second
-			s.Nemesis = []string{Random, Guided}[seed/4%2]
+			s := scenario.Defaults()
+			s.Driver, s.Lock, s.Masters, s.Seed, s.Faults, s.Clients, s.TimeLimit = scenario.Sim, lock, 1, seed, []string{"pause"}, 2+int(seed%4), 6*time.Second
+			s.Nemesis = []string{scenario.Random, scenario.Guided}[seed/4%2]
 			s.Interval = time.Duration(seed%7+1) * 100 * time.Millisecond
 			s = s.WithRequirements()
 			h, err := Simulate(t.Context(), s, SimulateOptions{})

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/clients"
 	"lockpick/cluster"
 	"lockpick/cluster/resp"
@@ -24,7 +26,7 @@ import (
 const clientsDir = "clients"
 
 // lockOf returns the lock under test. hello is the description that its client gives of itself.
-func lockOf(s *Scenario, hello workload.Hello) workload.Kind {
+func lockOf(s *scenario.Scenario, hello workload.Hello) workload.Kind {
 	if !s.RunsCommand() {
 		kind, _ := workload.LockNamed(s.Lock)
 		return kind
@@ -43,7 +45,7 @@ func (c *campaign) meet(bend bool) error {
 		return err
 	}
 	if c.client, err = clients.Resolve(c.s.Client); err != nil {
-		return &Problem{"client", err.Error()}
+		return &scenario.Problem{Field: "client", Says: err.Error()}
 	}
 	site.Client, site.TTL, site.Timeout, site.Runtime = "c1", c.s.TTL, c.s.Timeout, protocol.RealTime{}
 	site.Record, site.Observe = func(history.Op, time.Duration) {}, nil
@@ -53,7 +55,7 @@ func (c *campaign) meet(bend bool) error {
 	}
 	client, err := StartClient(command, site)
 	if err != nil {
-		return &Problem{"client", strings.TrimPrefix(err.Error(), "client c1: ")}
+		return &scenario.Problem{Field: "client", Says: strings.TrimPrefix(err.Error(), "client c1: ")}
 	}
 	if greets, ok := client.(interface{ Hello() workload.Hello }); ok {
 		c.hello = greets.Hello()
@@ -62,7 +64,7 @@ func (c *campaign) meet(bend bool) error {
 		return err
 	}
 	if c.s.Fencing && !c.hello.Has(workload.CanFence) {
-		return &Problem{"fencing", "the client does not say that its grants carry fencing tokens (\"can\":[\"fence\"])"}
+		return &scenario.Problem{Field: "fencing", Says: "the client does not say that its grants carry fencing tokens (\"can\":[\"fence\"])"}
 	}
 	if !c.hello.Has(workload.CanExtend) {
 		c.s.Extend = 0
@@ -171,7 +173,7 @@ func until(foreign bool, hello workload.Hello) string {
 
 // Meet starts masters and the command of the clients once, and returns the name of its lock and
 // what it says of itself.
-func Meet(ctx context.Context, s Scenario, opt Options) (lock string, hello workload.Hello, err error) {
+func Meet(ctx context.Context, s scenario.Scenario, opt Options) (lock string, hello workload.Hello, err error) {
 	if opt.Progress == nil {
 		opt.Progress = func(string, ...any) {}
 	}
@@ -181,24 +183,24 @@ func Meet(ctx context.Context, s Scenario, opt Options) (lock string, hello work
 	s = s.WithRequirements()
 	driver, _, err := ChooseDriver(ctx, s.Driver, s.Image)
 	if err != nil {
-		return "", hello, &HarnessError{err}
+		return "", hello, &judge.HarnessError{Err: err}
 	}
 	if driver.Start == nil {
-		return "", hello, &Problem{"client", "clients that are processes need real masters: choose another driver"}
+		return "", hello, &scenario.Problem{Field: "client", Says: "clients that are processes need real masters: choose another driver"}
 	}
 	dir, remove, err := driver.Scratch()
 	if err != nil {
-		return "", hello, &HarnessError{err}
+		return "", hello, &judge.HarnessError{Err: err}
 	}
 	defer func() { err = errors.Join(err, remove()) }()
 	if err := os.MkdirAll(filepath.Join(dir, clientsDir), 0o755); err != nil {
-		return "", hello, &HarnessError{err}
+		return "", hello, &judge.HarnessError{Err: err}
 	}
 	cfg := s.Config()
 	cfg.Image, cfg.LogDir, cfg.Progress = s.Image, filepath.Join(dir, mastersDir), func(string, ...any) {}
 	c := &campaign{s: s, outer: ctx, opt: opt, dir: dir, runtime: protocol.RealTime{}}
 	if c.masters, err = driver.Start(ctx, cfg); err != nil {
-		return "", hello, &HarnessError{err}
+		return "", hello, &judge.HarnessError{Err: err}
 	}
 	defer func() { err = errors.Join(err, c.masters.Close()) }()
 	if err := c.meet(true); err != nil {

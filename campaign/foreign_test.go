@@ -8,19 +8,20 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/clients"
 	"lockpick/history"
 )
 
 // foreignScenario runs a command as the clients, against one master that is killed.
-func foreignScenario(t *testing.T, client ...string) Scenario {
+func foreignScenario(t *testing.T, client ...string) scenario.Scenario {
 	t.Helper()
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		t.Skip("needs redis-server: ", err)
 	}
-	return shortScenario(Process, func(s *Scenario) {
-		s.Client, s.Masters, s.Faults, s.Nemesis, s.TimeLimit = client, 1, []string{"kill"}, Guided, 20*time.Second
+	return shortScenario(scenario.Process, func(s *scenario.Scenario) {
+		s.Client, s.Masters, s.Faults, s.Nemesis, s.TimeLimit = client, 1, []string{"kill"}, scenario.Guided, 20*time.Second
 		s.StopOnViolation = true
 	}).WithRequirements()
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
 )
@@ -43,11 +44,11 @@ func TestHostClock(t *testing.T) {
 func TestStepsOfTheMachinesClock(t *testing.T) {
 	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
-		if driver == Sim {
+		if driver == scenario.Sim {
 			t.Skip("simulated masters do not use the machine's clock")
 		}
 		var set atomic.Int64
-		_, h, r, err := Run(t.Context(), shortScenario(driver, func(s *Scenario) { s.Faults, s.TimeLimit, s.Persistence = nil, 4*time.Second, "always" }), Options{
+		_, h, r, err := Run(t.Context(), shortScenario(driver, func(s *scenario.Scenario) { s.Faults, s.TimeLimit, s.Persistence = nil, 4*time.Second, "always" }), Options{
 			Store: Store{t.TempDir()}, Progress: t.Logf, ahead: func() time.Duration { return time.Duration(set.Load()) },
 			Live: func(s Status) {
 				if s.Granted > 3 {

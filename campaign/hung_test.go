@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/workload"
@@ -107,7 +108,7 @@ func TestCallsThatDoNotReturn(t *testing.T) {
 				for ended(over) == nil { // it never waits
 				}
 			}
-		}, Sim, "hung_test.go"},
+		}, scenario.Sim, "hung_test.go"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			onEachDriver(t, func(t *testing.T, driver string) {
@@ -118,7 +119,7 @@ func TestCallsThatDoNotReturn(t *testing.T) {
 				defer close(over)
 				lock := withMisbehaving(t, c.bad(over))
 				began := time.Now()
-				h, r := mustRun(t, shortScenario(driver, func(s *Scenario) {
+				h, r := mustRun(t, shortScenario(driver, func(s *scenario.Scenario) {
 					s.Lock, s.Faults, s.TimeLimit, s.TTL, s.Hold = lock, []string{"pause"}, 3*time.Second, 500*time.Millisecond, "0s..50ms"
 				}))
 				if took := time.Since(began); took > 2*time.Minute {
@@ -159,11 +160,11 @@ func TestLocksThatAreNeverMade(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			onEachDriver(t, func(t *testing.T, driver string) {
-				if name != "blocks" && driver != Sim {
-					t.Skipf("only on the driver %s: elsewhere it is the same as to block", Sim)
+				if name != "blocks" && driver != scenario.Sim {
+					t.Skipf("only on the driver %s: elsewhere it is the same as to block", scenario.Sim)
 				}
 				over := make(chan struct{})
-				stands := driver == Sim && name == "blocks"
+				stands := driver == scenario.Sim && name == "blocks"
 				if !stands { // a world that was left to itself would go on beside the next test
 					defer close(over)
 				}
@@ -174,7 +175,7 @@ func TestLocksThatAreNeverMade(t *testing.T) {
 					}
 					return right.New(s)
 				}})
-				h, r := mustRun(t, shortScenario(driver, func(s *Scenario) {
+				h, r := mustRun(t, shortScenario(driver, func(s *scenario.Scenario) {
 					s.Lock, s.Faults, s.TimeLimit, s.TTL, s.Hold = lock, nil, 3*time.Second, 500*time.Millisecond, "0s..50ms"
 				}))
 				i := slices.IndexFunc(h.Ops, func(op history.Op) bool { return op.F == history.FHung })
@@ -214,7 +215,7 @@ func TestLocksThatPanic(t *testing.T) {
 		} {
 			t.Run(name, func(t *testing.T) {
 				lock := withMisbehaving(t, bad)
-				h, r := mustRun(t, shortScenario(driver, func(s *Scenario) {
+				h, r := mustRun(t, shortScenario(driver, func(s *scenario.Scenario) {
 					s.Lock, s.Faults, s.TimeLimit, s.TTL, s.Hold = lock, nil, 3*time.Second, 500*time.Millisecond, "0s..50ms"
 				}))
 				i := slices.IndexFunc(h.Ops, func(op history.Op) bool { return op.F == history.FPanicked })

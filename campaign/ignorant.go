@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"lockpick/campaign/scenario"
 	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/workload"
@@ -59,12 +60,12 @@ func (c *campaign) ignored() bool {
 	return true
 }
 
-func (c *campaign) ignorant(but string) *Problem {
+func (c *campaign) ignorant(but string) *scenario.Problem {
 	says := fmt.Sprintf("%s sent nothing to the masters that it was given, and yet %s. ", c.s.Lock, but)
 	if c.world != nil {
-		says += fmt.Sprintf("A lock for the driver %s sends through Env.Masters and waits through Env.Runtime; one that connects by itself is registered as such (locktest.Kind), and runs with the drivers %s, %s and %s", Sim, Virtual, Process, Docker)
+		says += fmt.Sprintf("A lock for the driver %s sends through Env.Masters and waits through Env.Runtime; one that connects by itself is registered as such (locktest.Kind), and runs with the drivers %s, %s and %s", scenario.Sim, scenario.Virtual, scenario.Process, scenario.Docker)
 	} else {
 		says += "It must connect to Env.Addrs, and through Env.Dial"
 	}
-	return &Problem{"lock", says}
+	return &scenario.Problem{Field: "lock", Says: says}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/campaign/scenario"
 	"lockpick/redlock"
 	"lockpick/workload"
 )
@@ -45,10 +46,10 @@ func TestALockThatIgnoresTheSimulatedMastersIsRefused(t *testing.T) {
 			if err := workload.RegisterLock(workload.Kind{Name: lock, New: func(workload.Env) (workload.Lock, error) { return ignorant{acquire}, nil }}); err != nil {
 				t.Fatal(err)
 			}
-			s := Defaults()
-			s.Driver, s.Lock, s.Faults = Sim, lock, nil
+			s := scenario.Defaults()
+			s.Driver, s.Lock, s.Faults = scenario.Sim, lock, nil
 			_, err := Simulate(t.Context(), s.WithRequirements(), SimulateOptions{})
-			var problem *Problem
+			var problem *scenario.Problem
 			if !errors.As(err, &problem) || problem.Field != "lock" || !strings.Contains(problem.Says, lock+" sent nothing to the masters") {
 				t.Errorf("got %v, want the lock refused", err)
 			}
@@ -61,11 +62,11 @@ func TestALockThatConnectsIsRefusedByTheSimulator(t *testing.T) {
 	if err := workload.RegisterLock(workload.Kind{Name: lock, Connects: true}); err != nil {
 		t.Fatal(err)
 	}
-	s := Defaults()
-	s.Driver, s.Lock = Sim, lock
+	s := scenario.Defaults()
+	s.Driver, s.Lock = scenario.Sim, lock
 	_, err := Simulate(t.Context(), s, SimulateOptions{})
-	var problem *Problem
-	if !errors.As(err, &problem) || problem.Field != "driver" || !strings.Contains(problem.Says, Virtual) {
+	var problem *scenario.Problem
+	if !errors.As(err, &problem) || problem.Field != "driver" || !strings.Contains(problem.Says, scenario.Virtual) {
 		t.Errorf("got %v, want the driver refused and another named", err)
 	}
 }

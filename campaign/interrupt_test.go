@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
 )
@@ -29,9 +31,9 @@ func TestInterruptionIsRecordedFirst(t *testing.T) {
 				t.Parallel()
 				ctx, interrupt := context.WithCancelCause(t.Context())
 				defer interrupt(nil)
-				s := shortScenario(driver, func(s *Scenario) {
+				s := shortScenario(driver, func(s *scenario.Scenario) {
 					s.Keys, s.Clients, s.TimeLimit, s.RestartDelay = 40, 8, 3*time.Second, time.Second
-					s.Hold, s.Nemesis, s.Interval = "0s..10ms", Random, 300*time.Millisecond
+					s.Hold, s.Nemesis, s.Interval = "0s..10ms", scenario.Random, 300*time.Millisecond
 					if stage == "working" {
 						s.TimeLimit = time.Hour
 					}
@@ -86,7 +88,7 @@ func TestInterruptionIsRecordedFirst(t *testing.T) {
 func TestEndMarkIsTheLastLine(t *testing.T) {
 	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
-		dir, h, r, err := Run(t.Context(), shortScenario(driver, func(s *Scenario) { s.TimeLimit, s.Persistence = 2*time.Second, "always" }), Options{Store: Store{t.TempDir()}})
+		dir, h, r, err := Run(t.Context(), shortScenario(driver, func(s *scenario.Scenario) { s.TimeLimit, s.Persistence = 2*time.Second, "always" }), Options{Store: Store{t.TempDir()}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +100,7 @@ func TestEndMarkIsTheLastLine(t *testing.T) {
 		if r.CutShort != "" {
 			t.Errorf("cut short: %s", r.CutShort)
 		}
-		path := filepath.Join(dir, HistoryFile)
+		path := filepath.Join(dir, judge.HistoryFile)
 		b, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -107,7 +109,7 @@ func TestEndMarkIsTheLastLine(t *testing.T) {
 		if err := os.WriteFile(path, []byte(strings.Join(lines[:len(lines)-1], "")), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, r, err = JudgeFile(path)
+		_, r, err = judge.File(path)
 		if err != nil {
 			t.Fatal(err)
 		}

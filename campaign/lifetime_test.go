@@ -4,13 +4,14 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/internal/racetest"
 )
 
 // judgedRun runs a scenario in virtual time and judges it.
-func judgedRun(t *testing.T, s Scenario) (*history.History, checker.Report) {
+func judgedRun(t *testing.T, s scenario.Scenario) (*history.History, checker.Report) {
 	t.Helper()
 	if err := s.Check(); err != nil {
 		t.Fatal(err)
@@ -27,8 +28,8 @@ func judgedRun(t *testing.T, s Scenario) (*history.History, checker.Report) {
 func TestLateCommandsProlongNoKey(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
 	for seed := uint64(100); seed < 140; seed++ { // with 112 a rule that went by the votes saw a key of 4 s
-		s := Defaults()
-		s.Driver, s.Persistence, s.Faults, s.Nemesis = Sim, "always", []string{"kill", "pause", "partition"}, []string{Random, Guided}[seed%2]
+		s := scenario.Defaults()
+		s.Driver, s.Persistence, s.Faults, s.Nemesis = scenario.Sim, "always", []string{"kill", "pause", "partition"}, []string{scenario.Random, scenario.Guided}[seed%2]
 		s.Seed, s.TimeLimit = seed, 15*time.Second
 		_, rep := judgedRun(t, s)
 		if r := rep.Result(checker.KeyLifetime); r == nil || r.Verdict == checker.Violated {
@@ -39,11 +40,11 @@ func TestLateCommandsProlongNoKey(t *testing.T) {
 
 // A clock that jumps back does.
 func TestClockThatJumpsBackProlongsKeys(t *testing.T) {
-	s, err := LoadScenario("../examples/clock-jumps-back.yaml")
+	s, err := scenario.Load("../examples/clock-jumps-back.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Driver, s.TimeLimit = Sim, 20*time.Second
+	s.Driver, s.TimeLimit = scenario.Sim, 20*time.Second
 	_, rep := judgedRun(t, s)
 	if r := rep.Result(checker.KeyLifetime); r == nil || r.Verdict != checker.Violated {
 		t.Errorf("%+v", r)

@@ -19,7 +19,7 @@ const lookEach = 250 * time.Millisecond
 func (c *campaign) stopOnViolation(ctx context.Context, stop func()) {
 	asked := []checker.Property{checker.MutualExclusion}
 	if len(c.s.Properties) > 0 {
-		asked = PropertiesOf(c.s.Properties)
+		asked = checker.PropertiesOf(c.s.Properties)
 	}
 	var once sync.Once
 	soon := func() {

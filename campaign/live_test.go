@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/internal/racetest"
@@ -30,7 +31,7 @@ func TestRunsStopAtAViolationOfAnyProperty(t *testing.T) {
 			run := func(lock string, seed uint64) (stopped time.Duration, violated bool) {
 				s := c.scenario(lock, seed)
 				if c.property == checker.Progress { // it is about times at which nothing is wrong
-					s.Faults, s.Schedule = nil, []Step{{Fault: "partition", At: time.Second, For: time.Second, Clients: []string{"all"}, Masters: []string{"minority"}}}
+					s.Faults, s.Schedule = nil, []scenario.Step{{Fault: "partition", At: time.Second, For: time.Second, Clients: []string{"all"}, Masters: []string{"minority"}}}
 					s.Clients, s.Keys, s.TTL, s.Hold, s.LongHolds = 12, 1, 10*time.Second, "0s..100ms", 0
 				}
 				s.TimeLimit, s.StopOnViolation, s.Properties = limit, true, []string{c.property.Name}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/campaign/scenario"
 	"lockpick/history"
 	"lockpick/workload"
 )
@@ -19,7 +20,7 @@ func TestFaultsBelowRedis(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		docker bool
-		change func(*Scenario)
+		change func(*scenario.Scenario)
 		want   []string
 		says   string // in the first violation's reason
 	}{
@@ -27,71 +28,71 @@ func TestFaultsBelowRedis(t *testing.T) {
 			docker: true, want: []string{"L2 violated"}, says: "lost power",
 			// Thin quorums and long sections: one master is enough, and a container has the
 			// time to come back.
-			change: func(s *Scenario) {
+			change: func(s *scenario.Scenario) {
 				s.Persistence, s.Faults, s.Hold = "everysec", []string{"powercut", "partition"}, "1s..2s"
 			},
 		},
 		"always and a power cut": {
 			docker: true, want: []string{"L2 holds", "AV holds"},
-			change: func(s *Scenario) { s.Persistence, s.Faults = "always", []string{"powercut"} },
+			change: func(s *scenario.Scenario) { s.Persistence, s.Faults = "always", []string{"powercut"} },
 		},
 		"always, a power cut and a disk that lies": {
 			want: []string{"L2 violated"}, says: "lost power",
-			change: func(s *Scenario) { s.Persistence, s.Faults = "always", []string{"lying-fsync", "powercut"} },
+			change: func(s *scenario.Scenario) { s.Persistence, s.Faults = "always", []string{"lying-fsync", "powercut"} },
 		},
 		"a clock that jumps forward": {
 			docker: true, want: []string{"L2 violated"}, says: "jumped forward by 60s",
-			change: func(s *Scenario) { s.Persistence, s.Faults, s.Clock = "always", []string{"clock"}, "+60s" },
+			change: func(s *scenario.Scenario) { s.Persistence, s.Faults, s.Clock = "always", []string{"clock"}, "+60s" },
 		},
 		"clocks that drift within the allowance": {
 			want: []string{"L2 holds", "AV holds"},
-			change: func(s *Scenario) {
+			change: func(s *scenario.Scenario) {
 				s.Persistence, s.Faults, s.Clock, s.Hold = "always", []string{"clock"}, "x1.005", "0s..2s"
 			},
 		},
 		"clocks that drift far beyond it": {
 			want: []string{"L2 violated"}, says: "at 1.5 times the true rate",
-			change: func(s *Scenario) {
+			change: func(s *scenario.Scenario) {
 				s.Persistence, s.Faults, s.Clock, s.Hold, s.LongHolds = "always", []string{"clock"}, "x1.5", "1500ms..2s", 0
 			},
 		},
 		"a failover before replication": {
 			want: []string{"L2 violated"}, says: "replaced by a replica",
-			change: func(s *Scenario) {
+			change: func(s *scenario.Scenario) {
 				s.Persistence, s.Faults = "always", []string{"failover", "partition"}
 				s.Hold, s.TimeLimit = "1s..2s", 3*time.Minute // long sections: one lost vote of a narrow quorum is enough
 			},
 		},
 		"a failover to the replica that has not acknowledged, one of two having": {
 			want: []string{"L2 violated"}, says: "replaced by a replica",
-			change: func(s *Scenario) {
+			change: func(s *scenario.Scenario) {
 				s.Persistence, s.Faults, s.Replicas, s.Wait, s.Timeout = "always", []string{"failover", "partition"}, 2, 1, 200*time.Millisecond
 				s.Hold, s.TimeLimit = "1s..2s", 3*time.Minute // long sections: one lost vote of a narrow quorum is enough
 			},
 		},
 		"memory pressure and allkeys-lru": {
 			want: []string{"L2 violated"}, says: "may evict a key",
-			change: func(s *Scenario) { s.Faults, s.Eviction = []string{"memory"}, "allkeys-lru" },
+			change: func(s *scenario.Scenario) { s.Faults, s.Eviction = []string{"memory"}, "allkeys-lru" },
 		},
 		"a client whose clock is slow": {
 			want: []string{"L2 violated"}, says: "clock was changed",
-			change: func(s *Scenario) {
+			change: func(s *scenario.Scenario) {
 				s.Faults, s.ClientRate, s.Hold, s.LongHolds, s.Extend = []string{"client-clock"}, 0.3, "4s..5s", 0, 0
-				s.Schedule = []Step{{Fault: "client-clock", After: "any enters any", Clients: []string{"all"}, Rate: 0.3, For: time.Minute}}
+				s.Schedule = []scenario.Step{{Fault: "client-clock", After: "any enters any", Clients: []string{"all"}, Rate: 0.3, For: time.Minute}}
 			},
 		},
 		"clients that end in their sections": {
 			want:   []string{"L2 holds", "L4 holds", "DF holds"},
-			change: func(s *Scenario) { s.Faults = []string{"client-kill"} },
+			change: func(s *scenario.Scenario) { s.Faults = []string{"client-kill"} },
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			onEachDriver(t, func(t *testing.T, driver string) {
-				if driver == Docker && !c.docker {
+				if driver == scenario.Docker && !c.docker {
 					t.Skip("shown with processes; Docker is tried with the scenarios marked for it")
 				}
-				_, r := mustRun(t, shortScenario(driver, func(s *Scenario) {
+				_, r := mustRun(t, shortScenario(driver, func(s *scenario.Scenario) {
 					if c.want[0] == "L2 violated" {
 						untilBroken(s)
 					}
@@ -116,12 +117,12 @@ func TestFaultsBelowRedis(t *testing.T) {
 func TestWaitForAll(t *testing.T) {
 	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
-		if driver == Docker {
+		if driver == scenario.Docker {
 			t.Skip("shown with processes")
 		}
-		_, r := mustRun(t, shortScenario(driver, func(s *Scenario) {
+		_, r := mustRun(t, shortScenario(driver, func(s *scenario.Scenario) {
 			s.Persistence, s.Faults, s.Replicas, s.Wait, s.Timeout = "always", nil, 2, 2, 200*time.Millisecond
-			s.Schedule = []Step{{Fault: "failover", After: "any enters any", Masters: []string{"holders"}, Repeat: true}}
+			s.Schedule = []scenario.Step{{Fault: "failover", After: "any enters any", Masters: []string{"holders"}, Repeat: true}}
 			s.Hold, s.TimeLimit = "50ms..200ms", 20*time.Second
 		}))
 		want(t, r, "L2 holds")
@@ -134,12 +135,12 @@ func TestWaitForAll(t *testing.T) {
 // TestClockJumpsBack: L2 holds, and that a key outlives its TTL is reported.
 func TestClockJumpsBack(t *testing.T) {
 	t.Parallel()
-	s, err := LoadScenario("../examples/clock-jumps-back.yaml")
+	s, err := scenario.Load("../examples/clock-jumps-back.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	onEachDriver(t, func(t *testing.T, driver string) {
-		if driver == Docker {
+		if driver == scenario.Docker {
 			t.Skip("shown with processes")
 		}
 		s := s
@@ -157,14 +158,14 @@ func TestClockJumpsBack(t *testing.T) {
 // section (the catalogue's claims 29 and 50).
 func TestSuspend(t *testing.T) {
 	t.Parallel()
-	suspended, err := LoadScenario("../examples/suspended-client.yaml")
+	suspended, err := scenario.Load("../examples/suspended-client.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	paused := suspended
 	paused.Schedule = paused.Schedule[:1]
 	for name, c := range map[string]struct {
-		s    Scenario
+		s    scenario.Scenario
 		want []string
 	}{
 		"suspended": {suspended, []string{"L2 violated", "L4 violated"}},
@@ -173,7 +174,7 @@ func TestSuspend(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			onEachDriver(t, func(t *testing.T, driver string) {
-				if driver == Docker {
+				if driver == scenario.Docker {
 					t.Skip("these faults strike clients, which are the same on all drivers: shown with processes")
 				}
 				s := c.s
@@ -191,7 +192,7 @@ func TestSuspend(t *testing.T) {
 // TestRestartExample: the README's scenario breaks the lock every time.
 func TestRestartExample(t *testing.T) {
 	t.Parallel()
-	s, err := LoadScenario("../examples/restart-without-persistence.yaml")
+	s, err := scenario.Load("../examples/restart-without-persistence.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -207,12 +208,12 @@ func TestRestartExample(t *testing.T) {
 func TestClientProcesses(t *testing.T) {
 	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
-		if driver == Sim {
+		if driver == scenario.Sim {
 			t.Skip("simulated masters have no processes for clients")
 		}
-		h, r := mustRun(t, shortScenario(driver, func(s *Scenario) {
-			s.ClientsAs, s.Fencing, s.Faults, s.TimeLimit = Processes, true, nil, 16*time.Second
-			s.Schedule = []Step{
+		h, r := mustRun(t, shortScenario(driver, func(s *scenario.Scenario) {
+			s.ClientsAs, s.Fencing, s.Faults, s.TimeLimit = scenario.Processes, true, nil, 16*time.Second
+			s.Schedule = []scenario.Step{
 				{Fault: "client-pause", At: 1 * time.Second, For: 3500 * time.Millisecond, Point: workload.BeforeWrite},
 				{Fault: "client-pause", At: 5 * time.Second, For: 3500 * time.Millisecond, Point: workload.BeforeWrite},
 				{Fault: "client-pause", At: 9 * time.Second, For: 500 * time.Millisecond, Clients: []string{"c2"}}, // anywhere
@@ -239,11 +240,11 @@ func TestClientProcesses(t *testing.T) {
 func TestAClientThatDies(t *testing.T) {
 	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
-		if driver != Process {
+		if driver != scenario.Process {
 			t.Skip("clients end in the same way on all drivers: shown with processes")
 		}
-		s := shortScenario(driver, func(s *Scenario) {
-			s.ClientsAs, s.Faults, s.TimeLimit, s.Clients = Processes, nil, 5*time.Second, 2
+		s := shortScenario(driver, func(s *scenario.Scenario) {
+			s.ClientsAs, s.Faults, s.TimeLimit, s.Clients = scenario.Processes, nil, 5*time.Second, 2
 		})
 		dying := []string{"sh", "-c", `exec 3<&0; LOCKPICK_TEST_CLIENT=1 "$0" <&3 & sleep 0.7; echo "out of memory" >&2; kill $!`, os.Args[0]}
 		_, h, r, err := Run(t.Context(), s, Options{Store: Store{t.TempDir()}, Progress: t.Logf, Client: dying})

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
 )
@@ -12,14 +13,14 @@ import (
 // TestMemoryIsDrainedAfterAnotherFault: a master that is paused or down when the fault memory
 // heals takes keys again once it runs.
 func TestMemoryIsDrainedAfterAnotherFault(t *testing.T) {
-	for name, other := range map[string]Step{
+	for name, other := range map[string]scenario.Step{
 		"paused":                  {Fault: "pause", At: 1500 * time.Millisecond, For: 1500 * time.Millisecond, Masters: []string{"m1"}},
 		"killed, with everything": {Fault: "kill", At: 1500 * time.Millisecond, For: 1500 * time.Millisecond, Masters: []string{"m1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := Defaults()
-			s.Driver, s.Lock, s.Masters, s.Clients, s.TTL, s.TimeLimit, s.Persistence, s.Eviction, s.Seed = Sim, "single", 1, 3, time.Second, 5*time.Second, "always", "noeviction", 1
-			s.Schedule = []Step{{Fault: "memory", At: time.Second, For: time.Second, Masters: []string{"m1"}}, other}
+			s := scenario.Defaults()
+			s.Driver, s.Lock, s.Masters, s.Clients, s.TTL, s.TimeLimit, s.Persistence, s.Eviction, s.Seed = scenario.Sim, "single", 1, 3, time.Second, 5*time.Second, "always", "noeviction", 1
+			s.Schedule = []scenario.Step{{Fault: "memory", At: time.Second, For: time.Second, Masters: []string{"m1"}}, other}
 			h, err := Simulate(t.Context(), s.WithRequirements(), SimulateOptions{})
 			if err != nil {
 				t.Fatal(err)

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/internal/racetest"
 	"lockpick/workload"
@@ -15,71 +17,71 @@ import (
 type conviction struct {
 	lock     string
 	property checker.Property
-	change   func(*Scenario)
+	change   func(*scenario.Scenario)
 }
 
 // convictions are the locks that are wrong on purpose and that a scenario shows to be: the
 // property that it breaks, within a few seeds, while the twin stands the same.
 var convictions = []conviction{
 	// c1 reaches two masters, c2 the other three.
-	{"redlock-reachable-quorum", checker.MutualExclusion, func(s *Scenario) {
+	{"redlock-reachable-quorum", checker.MutualExclusion, func(s *scenario.Scenario) {
 		s.Clients = 2
-		s.Schedule = []Step{
+		s.Schedule = []scenario.Step{
 			{Fault: "partition", At: time.Second, For: 8 * time.Second, Clients: []string{"c1"}, Masters: []string{"m1", "m2", "m3"}, Mode: "drop"},
 			{Fault: "partition", At: time.Second, For: 8 * time.Second, Clients: []string{"c2"}, Masters: []string{"m4", "m5"}, Mode: "drop"},
 		}
 	}},
 	// The holder loses a majority, and its extensions fail.
-	{"redlock-extend-lies", checker.MutualExclusion, func(s *Scenario) {
+	{"redlock-extend-lies", checker.MutualExclusion, func(s *scenario.Scenario) {
 		s.Extend, s.LongHolds = 1, 1
-		s.Schedule = []Step{{Fault: "partition", After: "c1 acquires k0", For: 4 * time.Second, Repeat: true, Clients: []string{"c1"}, Masters: []string{"m1", "m2", "m3"}, Mode: "drop"}}
+		s.Schedule = []scenario.Step{{Fault: "partition", After: "c1 acquires k0", For: 4 * time.Second, Repeat: true, Clients: []string{"c1"}, Masters: []string{"m1", "m2", "m3"}, Mode: "drop"}}
 	}},
 	// Commands are so slow that an extension comes back when the lease is over, and yet in
 	// time for the keys.
-	{"redlock-extend-late", checker.Extension, func(s *Scenario) {
+	{"redlock-extend-late", checker.Extension, func(s *scenario.Scenario) {
 		s.Extend, s.LongHolds, s.Timeout = 1, 1, 3*time.Second
-		s.Schedule = []Step{{Fault: "slow", For: 9 * time.Second, Clients: []string{"c1"}, Masters: []string{"all"}, Delay: 700 * time.Millisecond}}
+		s.Schedule = []scenario.Step{{Fault: "slow", For: 9 * time.Second, Clients: []string{"c1"}, Masters: []string{"all"}, Delay: 700 * time.Millisecond}}
 	}},
 	// The holder stands still for longer than its lease lasts, and then extends it, when
 	// somebody else has had the lock and given it back.
 	{"redlock-extend-recreates", checker.Extension, extendsLate},
-	{"redlock-always-valid", checker.BeliefExclusion, func(s *Scenario) { s.Extend, s.LongHolds = 0, 1 }},
+	{"redlock-always-valid", checker.BeliefExclusion, func(s *scenario.Scenario) { s.Extend, s.LongHolds = 0, 1 }},
 	{"redlock-setnx-expire", checker.DeadlockFree, diesBetween},
 	{"redlock-get-del", checker.MutualExclusion, standsBetween(2500 * time.Millisecond)},
-	{"redlock-plain-del", checker.MutualExclusion, func(*Scenario) {}},
-	{"redlock-weak-token", checker.MutualExclusion, func(*Scenario) {}},
-	{"redlock-wall-clock", checker.MutualExclusion, func(s *Scenario) {
+	{"redlock-plain-del", checker.MutualExclusion, func(*scenario.Scenario) {}},
+	{"redlock-weak-token", checker.MutualExclusion, func(*scenario.Scenario) {}},
+	{"redlock-wall-clock", checker.MutualExclusion, func(s *scenario.Scenario) {
 		s.Hold, s.LongHolds, s.Extend = "3s..4s", 0, 0
-		s.Schedule = []Step{{Fault: "client-clock", After: "any enters any", For: 8 * time.Second, Clock: "-60s"}}
+		s.Schedule = []scenario.Step{{Fault: "client-clock", After: "any enters any", For: 8 * time.Second, Clock: "-60s"}}
 	}},
 	// Each client reaches half of the masters.
-	{"redlock-quorum-half", checker.MutualExclusion, func(s *Scenario) {
+	{"redlock-quorum-half", checker.MutualExclusion, func(s *scenario.Scenario) {
 		s.Masters, s.Clients = 4, 2
-		s.Schedule = []Step{
+		s.Schedule = []scenario.Step{
 			{Fault: "partition", At: time.Second, For: 8 * time.Second, Clients: []string{"c1"}, Masters: []string{"m1", "m2"}, Mode: "drop"},
 			{Fault: "partition", At: time.Second, For: 8 * time.Second, Clients: []string{"c2"}, Masters: []string{"m3", "m4"}, Mode: "drop"},
 		}
 	}},
 	// The masters' clocks are fast, by less than the allowance; the holder stands still.
-	{"redlock-no-drift", checker.MutualExclusion, func(s *Scenario) {
+	{"redlock-no-drift", checker.MutualExclusion, func(s *scenario.Scenario) {
 		s.TimeLimit = 30 * time.Second
-		s.Schedule = []Step{
+		s.Schedule = []scenario.Step{
 			{Fault: "clock", Masters: []string{"all"}, For: 30 * time.Second, Clock: "x1.0099"},
 			{Fault: "client-pause", After: "any enters any", For: 2500 * time.Millisecond, Repeat: true, Point: workload.BeforeWrite},
 		}
 	}},
 	{"redlock-renews-untold", checker.BeliefExclusion, cutOff},
-	{"setnx", checker.DeadlockFree, func(s *Scenario) {
-		s.Schedule = []Step{{Fault: "client-kill", At: time.Second, For: 5 * time.Second, Clients: []string{"c1"}, Point: workload.BeforeWrite}}
+	{"setnx", checker.DeadlockFree, func(s *scenario.Scenario) {
+		s.Schedule = []scenario.Step{{Fault: "client-kill", At: time.Second, For: 5 * time.Second, Clients: []string{"c1"}, Point: workload.BeforeWrite}}
 	}},
 	{"setnx-expire", checker.DeadlockFree, diesBetween},
 	{"set-del", checker.MutualExclusion, standsInside},
 	{"set-get-del", checker.MutualExclusion, standsBetween(2500 * time.Millisecond)},
-	{"redlock-time-token", checker.MutualExclusion, func(*Scenario) {}},
+	{"redlock-time-token", checker.MutualExclusion, func(*scenario.Scenario) {}},
 	{"redlock-late-start", checker.MutualExclusion, slowAndStands},
-	{"redlock-fence-incr", checker.FencingMonotone, func(s *Scenario) {
+	{"redlock-fence-incr", checker.FencingMonotone, func(s *scenario.Scenario) {
 		s.Fencing = true
-		s.Schedule = []Step{
+		s.Schedule = []scenario.Step{
 			{Fault: "partition", For: 2 * time.Second, Masters: []string{"m4", "m5"}, Clients: []string{"all"}, Mode: "drop"},
 			{Fault: "partition", At: 3 * time.Second, For: 5 * time.Second, Masters: []string{"m1", "m2"}, Clients: []string{"all"}, Mode: "drop"},
 		}
@@ -87,113 +89,115 @@ var convictions = []conviction{
 	// Between the quorum and the PEXPIRE the client stands still for longer than its keys last.
 	{"redisson-redlock", checker.MutualExclusion, standsBetween(4500 * time.Millisecond)},
 	{"redisson-watchdog", checker.BeliefExclusion, cutOff},
-	{"redlock-extend-acquires", checker.MutualExclusion, func(s *Scenario) { s.Extend, s.LongHolds = 1, 0.5 }},
+	{"redlock-extend-acquires", checker.MutualExclusion, func(s *scenario.Scenario) { s.Extend, s.LongHolds = 1, 0.5 }},
 	// A lock that was waited for longer than a TTL is never granted.
-	{"redlock-one-start", checker.QuorumGranted, func(s *Scenario) { s.Hold, s.LongHolds, s.Extend, s.TimeLimit = "4s..6s", 0, 1, 20*time.Second }},
+	{"redlock-one-start", checker.QuorumGranted, func(s *scenario.Scenario) {
+		s.Hold, s.LongHolds, s.Extend, s.TimeLimit = "4s..6s", 0, 1, 20*time.Second
+	}},
 	// Replies are lost: SETs were carried out where nobody believes it.
-	{"redlock-release-believed", checker.OrphanKeys, func(s *Scenario) {
-		s.Schedule = []Step{{Fault: "partition", After: "any acquires any", Repeat: true, For: 300 * time.Millisecond, Masters: []string{"m4", "m5"}, Clients: []string{"all"}, Mode: "drop", Direction: "replies"}}
+	{"redlock-release-believed", checker.OrphanKeys, func(s *scenario.Scenario) {
+		s.Schedule = []scenario.Step{{Fault: "partition", After: "any acquires any", Repeat: true, For: 300 * time.Millisecond, Masters: []string{"m4", "m5"}, Clients: []string{"all"}, Mode: "drop", Direction: "replies"}}
 	}},
-	{"redlock-no-rollback", checker.OrphanKeys, func(*Scenario) {}},
+	{"redlock-no-rollback", checker.OrphanKeys, func(*scenario.Scenario) {}},
 	{"redlock-minority-error", checker.QuorumGranted, oneDown("kill")},
-	{"redlock-release-overtakes", checker.OrphanKeys, func(s *Scenario) {
+	{"redlock-release-overtakes", checker.OrphanKeys, func(s *scenario.Scenario) {
 		s.Timeout = 400 * time.Millisecond
-		s.Schedule = []Step{{Fault: "slow", After: "any releases any", Repeat: true, For: 100 * time.Millisecond, Masters: []string{"minority"}, Delay: 150 * time.Millisecond}}
+		s.Schedule = []scenario.Step{{Fault: "slow", After: "any releases any", Repeat: true, For: 100 * time.Millisecond, Masters: []string{"minority"}, Delay: 150 * time.Millisecond}}
 	}},
-	{"redlock-renews-forever", checker.HolderLoss, func(s *Scenario) {
+	{"redlock-renews-forever", checker.HolderLoss, func(s *scenario.Scenario) {
 		s.TimeLimit = 40 * time.Second
-		s.Schedule = []Step{{Fault: "client-pause", At: time.Second, For: 38 * time.Second, Clients: []string{"c1"}, Point: workload.BeforeWrite}}
+		s.Schedule = []scenario.Step{{Fault: "client-pause", At: time.Second, For: 38 * time.Second, Clients: []string{"c1"}, Point: workload.BeforeWrite}}
 	}},
 	{"redlock-waits-for-all", checker.MinorityFailure, oneDown("pause")},
-	{"set-broken-lua", checker.OrphanKeys, func(*Scenario) {}},
-	{"redlock-evalsha", checker.OrphanKeys, func(s *Scenario) {
+	{"set-broken-lua", checker.OrphanKeys, func(*scenario.Scenario) {}},
+	{"redlock-evalsha", checker.OrphanKeys, func(s *scenario.Scenario) {
 		s.Persistence = "always"
-		s.Schedule = []Step{{Fault: "kill", After: "any enters any", Repeat: true, For: 50 * time.Millisecond, Masters: []string{"m1", "m2", "m3"}}}
+		s.Schedule = []scenario.Step{{Fault: "kill", After: "any enters any", Repeat: true, For: 50 * time.Millisecond, Masters: []string{"m1", "m2", "m3"}}}
 	}},
-	{"setnx", checker.HolderLoss, func(s *Scenario) {
+	{"setnx", checker.HolderLoss, func(s *scenario.Scenario) {
 		s.TimeLimit = 40 * time.Second
-		s.Schedule = []Step{{Fault: "client-kill", At: time.Second, For: 38 * time.Second, Clients: []string{"c1"}, Point: workload.BeforeWrite}}
+		s.Schedule = []scenario.Step{{Fault: "client-kill", At: time.Second, For: 38 * time.Second, Clients: []string{"c1"}, Point: workload.BeforeWrite}}
 	}},
-	{"redlock-plain-del", checker.OwnKeys, func(*Scenario) {}},
-	{"redlock-weak-token", checker.OwnKeys, func(*Scenario) {}},
-	{"redlock-time-token", checker.OwnKeys, func(*Scenario) {}},
+	{"redlock-plain-del", checker.OwnKeys, func(*scenario.Scenario) {}},
+	{"redlock-weak-token", checker.OwnKeys, func(*scenario.Scenario) {}},
+	{"redlock-time-token", checker.OwnKeys, func(*scenario.Scenario) {}},
 	{"redlock-extend-recreates", checker.Continuity, extendsLate},
-	{"redlock-always-valid", checker.Notified, func(s *Scenario) { s.Extend, s.LongHolds = 0, 1 }},
+	{"redlock-always-valid", checker.Notified, func(s *scenario.Scenario) { s.Extend, s.LongHolds = 0, 1 }},
 	{"redlock-renews-untold", checker.Notified, cutOff},
 	{"redlock-late-start", checker.MinValidity, slowAndStands},
 	{"set-get-del", checker.OwnKeys, standsBetween(2500 * time.Millisecond)},
 	{"set-del", checker.OwnKeys, standsInside},
 	{"redlock-get-del", checker.OwnKeys, standsBetween(2500 * time.Millisecond)},
 	// Clients that reach two masters give up in the middle of an attempt.
-	{"redlock-cancelled-release", checker.OrphanKeys, func(s *Scenario) {
+	{"redlock-cancelled-release", checker.OrphanKeys, func(s *scenario.Scenario) {
 		s.Clients, s.Keys, s.TTL, s.TimeLimit, s.Hold = 4, 4, time.Second, 20*time.Second, "0s..300ms"
-		s.Schedule = []Step{{Fault: "partition", At: 500 * time.Millisecond, Clients: []string{"c1", "c2", "c3"}, Masters: []string{"m3", "m4", "m5"}, For: time.Minute}}
+		s.Schedule = []scenario.Step{{Fault: "partition", At: 500 * time.Millisecond, Clients: []string{"c1", "c2", "c3"}, Masters: []string{"m3", "m4", "m5"}, For: time.Minute}}
 	}},
-	{"redisson-late-watchdog", checker.OwnKeys, func(*Scenario) {}},
-	{"set-driver-retries", checker.OrphanKeys, func(s *Scenario) {
-		s.Schedule = []Step{{Fault: "partition", After: "any releases any", Repeat: true, For: 20 * time.Millisecond, Masters: []string{"m1"}, Clients: []string{"all"}, Mode: "drop", Direction: "replies"}}
+	{"redisson-late-watchdog", checker.OwnKeys, func(*scenario.Scenario) {}},
+	{"set-driver-retries", checker.OrphanKeys, func(s *scenario.Scenario) {
+		s.Schedule = []scenario.Step{{Fault: "partition", After: "any releases any", Repeat: true, For: 20 * time.Millisecond, Masters: []string{"m1"}, Clients: []string{"all"}, Mode: "drop", Direction: "replies"}}
 	}},
-	{"redisson-resending", checker.Availability, func(s *Scenario) {
-		s.Schedule = []Step{{Fault: "partition", After: "any releases any", Repeat: true, For: 20 * time.Millisecond, Masters: []string{"majority"}, Clients: []string{"all"}, Mode: "drop", Direction: "replies"}}
+	{"redisson-resending", checker.Availability, func(s *scenario.Scenario) {
+		s.Schedule = []scenario.Step{{Fault: "partition", After: "any releases any", Repeat: true, For: 20 * time.Millisecond, Masters: []string{"majority"}, Clients: []string{"all"}, Mode: "drop", Direction: "replies"}}
 	}},
-	{"redlock-one-token", checker.MutualExclusion, func(s *Scenario) {
+	{"redlock-one-token", checker.MutualExclusion, func(s *scenario.Scenario) {
 		s.Persistence = "always"
-		s.Schedule = []Step{{Fault: "kill", After: "any enters any", Repeat: true, For: 50 * time.Millisecond, Masters: []string{"all"}}}
+		s.Schedule = []scenario.Step{{Fault: "kill", After: "any enters any", Repeat: true, For: 50 * time.Millisecond, Masters: []string{"all"}}}
 	}},
 	{"redisson-redlock", checker.OwnKeys, standsBetween(4500 * time.Millisecond)},
 	{"fair-one-token", checker.MutualExclusion, pausesFirst},
 }
 
 // standsBetween stops c1 between two commands for so long.
-func standsBetween(d time.Duration) func(*Scenario) {
-	return func(s *Scenario) {
-		s.Schedule = []Step{{Fault: "client-pause", At: time.Second, For: d, Clients: []string{"c1"}, Point: workload.BetweenCommands}}
+func standsBetween(d time.Duration) func(*scenario.Scenario) {
+	return func(s *scenario.Scenario) {
+		s.Schedule = []scenario.Step{{Fault: "client-pause", At: time.Second, For: d, Clients: []string{"c1"}, Point: workload.BetweenCommands}}
 	}
 }
 
 // diesBetween ends c1 between two commands.
-func diesBetween(s *Scenario) {
-	s.Schedule = []Step{{Fault: "client-kill", At: time.Second, For: 5 * time.Second, Clients: []string{"c1"}, Point: workload.BetweenCommands}}
+func diesBetween(s *scenario.Scenario) {
+	s.Schedule = []scenario.Step{{Fault: "client-kill", At: time.Second, For: 5 * time.Second, Clients: []string{"c1"}, Point: workload.BetweenCommands}}
 }
 
 // standsInside stops c1 before its writes for longer than a TTL.
-func standsInside(s *Scenario) {
-	s.Schedule = []Step{{Fault: "client-pause", After: "c1 enters k0", For: 2500 * time.Millisecond, Repeat: true, Clients: []string{"c1"}, Point: workload.BeforeWrite}}
+func standsInside(s *scenario.Scenario) {
+	s.Schedule = []scenario.Step{{Fault: "client-pause", After: "c1 enters k0", For: 2500 * time.Millisecond, Repeat: true, Clients: []string{"c1"}, Point: workload.BeforeWrite}}
 }
 
 // pausesFirst pauses the first master again and again: SETs and releases that clients gave up
 // on are carried out afterwards.
-func pausesFirst(s *Scenario) {
-	s.Schedule = []Step{{Fault: "pause", After: "any releases any", Repeat: true, For: 300 * time.Millisecond, Masters: []string{"m1"}}}
+func pausesFirst(s *scenario.Scenario) {
+	s.Schedule = []scenario.Step{{Fault: "pause", After: "any releases any", Repeat: true, For: 300 * time.Millisecond, Masters: []string{"m1"}}}
 }
 
 // cutOff cuts c1 from all masters while it is inside.
-func cutOff(s *Scenario) {
+func cutOff(s *scenario.Scenario) {
 	s.LongHolds = 1
-	s.Schedule = []Step{{Fault: "partition", After: "c1 enters k0", For: 4 * time.Second, Repeat: true, Clients: []string{"c1"}, Masters: []string{"all"}, Mode: "drop"}}
+	s.Schedule = []scenario.Step{{Fault: "partition", After: "c1 enters k0", For: 4 * time.Second, Repeat: true, Clients: []string{"c1"}, Masters: []string{"all"}, Mode: "drop"}}
 }
 
 // extendsLate stops c1 before its writes for longer than a TTL, after which it may extend, when
 // another has had the lock and given it back.
-func extendsLate(s *Scenario) {
+func extendsLate(s *scenario.Scenario) {
 	s.Clients, s.Extend, s.LongHolds, s.Hold, s.TimeLimit = 2, 1, 0, "0s..100ms", 20*time.Second
-	s.Schedule = []Step{{Fault: "client-pause", After: "c1 enters k0", For: 3 * time.Second, Repeat: true, Clients: []string{"c1"}, Point: workload.BeforeWrite}}
+	s.Schedule = []scenario.Step{{Fault: "client-pause", After: "c1 enters k0", For: 3 * time.Second, Repeat: true, Clients: []string{"c1"}, Point: workload.BeforeWrite}}
 }
 
 // slowAndStands has the replies to c1 come late, and stops it before its writes.
-func slowAndStands(s *Scenario) {
+func slowAndStands(s *scenario.Scenario) {
 	s.Timeout = time.Second
-	s.Schedule = []Step{
+	s.Schedule = []scenario.Step{
 		{Fault: "slow", For: 9 * time.Second, Clients: []string{"c1"}, Masters: []string{"all"}, Delay: 300 * time.Millisecond},
 		{Fault: "client-pause", After: "c1 enters k0", For: 2500 * time.Millisecond, Repeat: true, Clients: []string{"c1"}, Point: workload.BeforeWrite},
 	}
 }
 
 // oneDown has a fault strike one master for most of a run.
-func oneDown(fault string) func(*Scenario) {
-	return func(s *Scenario) {
+func oneDown(fault string) func(*scenario.Scenario) {
+	return func(s *scenario.Scenario) {
 		s.TimeLimit = 25 * time.Second
-		s.Schedule = []Step{{Fault: fault, At: time.Second, For: 20 * time.Second, Masters: []string{"m5"}}}
+		s.Schedule = []scenario.Step{{Fault: fault, At: time.Second, For: 20 * time.Second, Masters: []string{"m5"}}}
 	}
 }
 
@@ -254,10 +258,10 @@ func TestConvictions(t *testing.T) {
 	}
 }
 
-func simulatedWith(t *testing.T, lock string, seed uint64, change func(*Scenario)) *Result {
+func simulatedWith(t *testing.T, lock string, seed uint64, change func(*scenario.Scenario)) *judge.Result {
 	t.Helper()
-	s := Defaults()
-	s.Driver, s.Lock, s.Seed, s.Faults, s.Clients, s.TimeLimit = Sim, lock, seed, nil, 3, 10*time.Second
+	s := scenario.Defaults()
+	s.Driver, s.Lock, s.Seed, s.Faults, s.Clients, s.TimeLimit = scenario.Sim, lock, seed, nil, 3, 10*time.Second
 	change(&s)
 	s = s.WithRequirements()
 	if err := s.Check(); err != nil {
@@ -267,7 +271,7 @@ func simulatedWith(t *testing.T, lock string, seed uint64, change func(*Scenario
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Judge(h)
+	r, err := judge.History(h)
 	if err != nil {
 		t.Fatal(err)
 	}

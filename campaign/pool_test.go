@@ -5,18 +5,23 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 )
 
 // What a run leaves in a pool must not show in the next one: neither in its history nor in its verdicts.
 func TestAPoolChangesNoHistory(t *testing.T) {
 	pool := NewPool()
 	defer pool.Close()
-	others := []func(*Scenario){
-		func(s *Scenario) { s.Lock, s.Keys, s.Masters = "textbook", 3, 7 },
-		func(s *Scenario) { s.Scheduler, s.Faults = PCT, []string{"kill", "client-pause"} },
-		func(s *Scenario) { s.Network.Duplicate, s.Network.Loss = 0.1, 0.05 },
-		func(s *Scenario) { s.Clients, s.Nemesis, s.Faults = 5, Guided, []string{"pause", "partition"} },
-		func(s *Scenario) { s.Lock, s.Faults = "fair", []string{"client-kill"} },
+	others := []func(*scenario.Scenario){
+		func(s *scenario.Scenario) { s.Lock, s.Keys, s.Masters = "textbook", 3, 7 },
+		func(s *scenario.Scenario) { s.Scheduler, s.Faults = scenario.PCT, []string{"kill", "client-pause"} },
+		func(s *scenario.Scenario) { s.Network.Duplicate, s.Network.Loss = 0.1, 0.05 },
+		func(s *scenario.Scenario) {
+			s.Clients, s.Nemesis, s.Faults = 5, scenario.Guided, []string{"pause", "partition"}
+		},
+		func(s *scenario.Scenario) { s.Lock, s.Faults = "fair", []string{"client-kill"} },
 	}
 	for i := range 2 * len(others) {
 		s := short(uint64(i))
@@ -34,7 +39,7 @@ func TestAPoolChangesNoHistory(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, err := Judge(h)
+			r, err := judge.History(h)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/internal/racetest"
 	"lockpick/workload"
@@ -23,10 +24,10 @@ func TestNoFalseAlarm(t *testing.T) {
 	judged := map[string]int{}
 	for seed := range uint64(4) {
 		for i, faults := range soundFaults {
-			s := Defaults()
-			s.Driver, s.Persistence, s.Faults = Sim, "always", faults
+			s := scenario.Defaults()
+			s.Driver, s.Persistence, s.Faults = scenario.Sim, "always", faults
 			s.Lock = []string{"redlock", "redlock-sequential", "single"}[(int(seed)+i)%3]
-			s.Nemesis = []string{Random, Guided}[seed%2]
+			s.Nemesis = []string{scenario.Random, scenario.Guided}[seed%2]
 			s.Seed, s.TimeLimit, s.Keys = seed, 15*time.Second, 1+int(seed%2)
 			s.Properties = []string{checker.DeadOnArrival.Name} // which is judged only if named
 			if seed%3 == 0 {
@@ -55,8 +56,8 @@ func TestNoFalseAlarm(t *testing.T) {
 func TestAmnesiaIsTooFewMasters(t *testing.T) {
 	found := 0
 	for seed := range uint64(6) {
-		s := Defaults()
-		s.Driver, s.Faults, s.Seed, s.TimeLimit = Sim, []string{"kill"}, seed, 15*time.Second
+		s := scenario.Defaults()
+		s.Driver, s.Faults, s.Seed, s.TimeLimit = scenario.Sim, []string{"kill"}, seed, 15*time.Second
 		_, rep := judgedRun(t, s)
 		for _, r := range rep.Results {
 			if r.Verdict != checker.Violated {

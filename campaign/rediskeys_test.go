@@ -4,13 +4,14 @@ import (
 	"slices"
 	"testing"
 
+	"lockpick/campaign/scenario"
 	"lockpick/history"
 )
 
 // TestMastersAreAskedForTheirOwnNames: a lock may store its keys under other names, which votes
 // show. A nemesis that asked for the locks' names alone would find that a master has lost them.
 func TestMastersAreAskedForTheirOwnNames(t *testing.T) {
-	c := &campaign{s: Defaults()}
+	c := &campaign{s: scenario.Defaults()}
 	ask := c.keysToInspect()
 	if got := ask(); !slices.Equal(got, []string{"k0"}) {
 		t.Errorf("before a vote: %q", got)

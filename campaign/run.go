@@ -17,6 +17,8 @@ import (
 
 	"github.com/redis/go-redis/v9/logging"
 
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/cluster"
 	"lockpick/cluster/resp"
@@ -52,8 +54,8 @@ type Status struct {
 // Run runs a scenario and returns its folder in the store, its history and its result. The end
 // of ctx interrupts the run: Run records that before it cancels anything, heals the faults,
 // removes the masters, and judges what was recorded. Errors that are not about the scenario are
-// *HarnessError.
-func Run(ctx context.Context, s Scenario, opt Options) (dir string, h *history.History, r *Result, err error) {
+// *judge.HarnessError.
+func Run(ctx context.Context, s scenario.Scenario, opt Options) (dir string, h *history.History, r *judge.Result, err error) {
 	if err := s.Check(); err != nil {
 		return "", nil, nil, err
 	}
@@ -62,43 +64,43 @@ func Run(ctx context.Context, s Scenario, opt Options) (dir string, h *history.H
 		opt.Progress = func(string, ...any) {}
 	}
 	driver, why, err := ChooseDriver(ctx, s.Driver, s.Image)
-	if err == nil && s.Driver == Auto && driver.Name == Sim && s.Connects() {
-		driver, why, err = ChooseDriver(ctx, Virtual, s.Image)
+	if err == nil && s.Driver == scenario.Auto && driver.Name == scenario.Sim && s.Connects() {
+		driver, why, err = ChooseDriver(ctx, scenario.Virtual, s.Image)
 	}
 	if err != nil {
-		return "", nil, nil, &HarnessError{err}
+		return "", nil, nil, &judge.HarnessError{Err: err}
 	}
 	opt.Progress("%s", why)
 	announceEstimate(ctx, s, opt.Store.Dir, opt.Progress)
 	started := time.Now()
 	run, err := opt.Store.create(s.Name, started)
 	if err != nil {
-		return "", nil, nil, &HarnessError{err}
+		return "", nil, nil, &judge.HarnessError{Err: err}
 	}
 	dir = filepath.Join(opt.Store.Dir, run)
 	yaml, err := s.YAML()
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, ScenarioFile), yaml, 0o644)
+		err = os.WriteFile(filepath.Join(dir, judge.ScenarioFile), yaml, 0o644)
 	}
 	if err != nil {
-		return dir, nil, nil, &HarnessError{err}
+		return dir, nil, nil, &judge.HarnessError{Err: err}
 	}
 	if err := execute(ctx, s, driver, dir, string(yaml), started, opt); err != nil {
-		return dir, nil, nil, &HarnessError{err}
+		return dir, nil, nil, &judge.HarnessError{Err: err}
 	}
 	opt.Progress("judging the history")
-	h, r, err = JudgeAndShow(filepath.Join(dir, HistoryFile))
+	h, r, err = judge.ForReport(filepath.Join(dir, judge.HistoryFile))
 	if err != nil {
-		return dir, h, nil, &HarnessError{err}
+		return dir, h, nil, &judge.HarnessError{Err: err}
 	}
-	if err := WriteResult(dir, r); err != nil {
-		return dir, h, r, &HarnessError{err}
+	if err := judge.WriteResult(dir, r); err != nil {
+		return dir, h, r, &judge.HarnessError{Err: err}
 	}
 	return dir, h, r, nil
 }
 
 // execute does everything up to the last operation of the history.
-func execute(ctx context.Context, s Scenario, driver Driver, dir, yaml string, started time.Time, opt Options) (err error) {
+func execute(ctx context.Context, s scenario.Scenario, driver Driver, dir, yaml string, started time.Time, opt Options) (err error) {
 	logging.Disable() // go-redis would log every refused connection, which the votes show already
 	cfg := s.Config()
 	cfg.Image, cfg.LogDir, cfg.Progress = s.Image, filepath.Join(dir, mastersDir), opt.Progress
@@ -141,7 +143,7 @@ func execute(ctx context.Context, s Scenario, driver Driver, dir, yaml string, s
 		}
 	}
 
-	file, err := os.Create(filepath.Join(dir, HistoryFile))
+	file, err := os.Create(filepath.Join(dir, judge.HistoryFile))
 	if err != nil {
 		return err
 	}
@@ -177,10 +179,10 @@ func execute(ctx context.Context, s Scenario, driver Driver, dir, yaml string, s
 }
 
 // headerOf returns the header of the history.
-func headerOf(s *Scenario, masters cluster.Cluster, hello workload.Hello, yaml string, started time.Time) history.Header {
+func headerOf(s *scenario.Scenario, masters cluster.Cluster, hello workload.Hello, yaml string, started time.Time) history.Header {
 	lock := lockOf(s, hello)
 	versions := map[string]string{"redis": masters.Version(), "lockpick": Version()}
-	if masters.Driver() != Sim { // the same seed must give the same bytes with every version of Go
+	if masters.Driver() != scenario.Sim { // the same seed must give the same bytes with every version of Go
 		versions["go"] = runtime.Version()
 	}
 	if hello.Library != "" {
@@ -202,7 +204,7 @@ func headerOf(s *Scenario, masters cluster.Cluster, hello workload.Hello, yaml s
 
 // campaign is one run.
 type campaign struct {
-	s          Scenario
+	s          scenario.Scenario
 	dir        string         // of the run
 	file       os.FileInfo    // of the history
 	client     []string       // the command that runs as each client; empty: Lockpick's own
@@ -402,9 +404,9 @@ func (c *campaign) runNemesis(ctx context.Context) {
 	switch s.NemesisName() {
 	case "schedule":
 		c.nemesis.Schedule(ctx, s.Schedule)
-	case Random:
+	case scenario.Random:
 		c.nemesis.Random(ctx, plan)
-	case Guided:
+	case scenario.Guided:
 		c.nemesis.Guided(ctx, plan)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/workload"
@@ -22,13 +24,13 @@ import (
 func onEachDriver(t *testing.T, f func(t *testing.T, driver string)) {
 	for _, d := range append(slices.Clone(RealDrivers), simulated) {
 		t.Run(d.Name, func(t *testing.T) {
-			if testing.Short() && d.Name != Sim {
+			if testing.Short() && d.Name != scenario.Sim {
 				t.Skip("not with -short: real masters")
 			}
 			if ok, why := d.Available(t.Context(), ""); !ok {
 				t.Skipf("no driver %s: %s", d.Name, why)
 			}
-			if d.Name != Sim {
+			if d.Name != scenario.Sim {
 				t.Parallel()
 			}
 			f(t, d.Name)
@@ -36,8 +38,8 @@ func onEachDriver(t *testing.T, f func(t *testing.T, driver string)) {
 	}
 }
 
-func shortScenario(driver string, change func(*Scenario)) Scenario {
-	s := Defaults()
+func shortScenario(driver string, change func(*scenario.Scenario)) scenario.Scenario {
+	s := scenario.Defaults()
 	s.Driver, s.TimeLimit = driver, 12*time.Second
 	s.Hold, s.LongHolds = "0s..600ms", 0.1 // many leases in little time
 	change(&s)
@@ -46,12 +48,12 @@ func shortScenario(driver string, change func(*Scenario)) Scenario {
 
 // untilBroken makes a scenario go on until the lock is broken, with leases that are held
 // long enough for a container to come back.
-func untilBroken(s *Scenario) {
+func untilBroken(s *scenario.Scenario) {
 	s.StopOnViolation, s.TimeLimit = true, time.Minute
 	s.Hold, s.LongHolds = "500ms..2s", 0.25
 }
 
-func mustRun(t *testing.T, s Scenario) (*history.History, *Result) {
+func mustRun(t *testing.T, s scenario.Scenario) (*history.History, *judge.Result) {
 	t.Helper()
 	_, h, r, err := Run(t.Context(), s, Options{Store: Store{t.TempDir()}, Progress: t.Logf, Client: command})
 	if err != nil {
@@ -61,7 +63,7 @@ func mustRun(t *testing.T, s Scenario) (*history.History, *Result) {
 }
 
 // want checks the verdicts at some levels: "L2 violated".
-func want(t *testing.T, r *Result, verdicts ...string) {
+func want(t *testing.T, r *judge.Result, verdicts ...string) {
 	t.Helper()
 	for _, w := range verdicts {
 		level, verdict, _ := strings.Cut(w, " ")
@@ -83,7 +85,7 @@ func want(t *testing.T, r *Result, verdicts ...string) {
 }
 
 // violatedAt is the result of a level's first property that is violated, or else of its first.
-func violatedAt(r *Result, level string) *checker.Result {
+func violatedAt(r *judge.Result, level string) *checker.Result {
 	for i := range r.Verdicts {
 		if v := &r.Verdicts[i]; v.Level == level && v.Verdict == checker.Violated {
 			return v
@@ -93,7 +95,7 @@ func violatedAt(r *Result, level string) *checker.Result {
 }
 
 // verdictAt is the result of a level's first property.
-func verdictAt(r *Result, level string) *checker.Result {
+func verdictAt(r *judge.Result, level string) *checker.Result {
 	i := slices.IndexFunc(r.Verdicts, func(v checker.Result) bool { return v.Level == level })
 	if i < 0 {
 		return nil
@@ -133,7 +135,7 @@ func TestRestartWithoutPersistenceBreaksRedlock(t *testing.T) {
 func TestDelayedRestartHolds(t *testing.T) {
 	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
-		_, r := mustRun(t, shortScenario(driver, func(s *Scenario) {
+		_, r := mustRun(t, shortScenario(driver, func(s *scenario.Scenario) {
 			s.Faults, s.RestartDelay, s.TimeLimit = []string{"kill"}, 3*time.Second, 16*time.Second
 		}))
 		want(t, r, "L2 holds", "DF holds", "AV holds")
@@ -144,7 +146,7 @@ func TestDelayedRestartHolds(t *testing.T) {
 func TestAlwaysHolds(t *testing.T) {
 	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
-		_, r := mustRun(t, shortScenario(driver, func(s *Scenario) {
+		_, r := mustRun(t, shortScenario(driver, func(s *scenario.Scenario) {
 			s.Persistence, s.Faults = "always", []string{"kill", "pause", "partition"}
 		}))
 		want(t, r, "L2 holds", "DF holds", "AV holds")
@@ -155,7 +157,7 @@ func TestAlwaysHolds(t *testing.T) {
 func TestNoFaultsHolds(t *testing.T) {
 	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
-		_, r := mustRun(t, shortScenario(driver, func(s *Scenario) { s.Faults, s.Fencing = nil, true }))
+		_, r := mustRun(t, shortScenario(driver, func(s *scenario.Scenario) { s.Faults, s.Fencing = nil, true }))
 		want(t, r, "L2 holds", "L4 holds", "L5 holds", "FM holds", "DF holds", "AV holds")
 		if r.Counts.Faults != 0 {
 			t.Errorf("%d faults were injected, none was asked for", r.Counts.Faults)
@@ -168,10 +170,10 @@ func TestNoFaultsHolds(t *testing.T) {
 func TestClientPauseBreaksEffectsButNotLeases(t *testing.T) {
 	t.Parallel()
 	onEachDriver(t, func(t *testing.T, driver string) {
-		h, r := mustRun(t, shortScenario(driver, func(s *Scenario) {
+		h, r := mustRun(t, shortScenario(driver, func(s *scenario.Scenario) {
 			s.Fencing, s.Faults = true, nil
 			for _, at := range []time.Duration{1, 5, 9} {
-				s.Schedule = append(s.Schedule, Step{Fault: "client-pause", At: at * time.Second, For: 3500 * time.Millisecond, Point: workload.BeforeWrite})
+				s.Schedule = append(s.Schedule, scenario.Step{Fault: "client-pause", At: at * time.Second, For: 3500 * time.Millisecond, Point: workload.BeforeWrite})
 			}
 			s.TimeLimit = 14 * time.Second
 		}))
@@ -194,7 +196,7 @@ func TestInterruptedRunIsJudged(t *testing.T) {
 	onEachDriver(t, func(t *testing.T, driver string) {
 		ctx, interrupt := context.WithCancelCause(t.Context())
 		store := Store{t.TempDir()}
-		dir, h, r, err := Run(ctx, shortScenario(driver, func(s *Scenario) { s.TimeLimit = time.Hour }), Options{
+		dir, h, r, err := Run(ctx, shortScenario(driver, func(s *scenario.Scenario) { s.TimeLimit = time.Hour }), Options{
 			Store: store, Progress: t.Logf,
 			Live: func(s Status) {
 				if s.Granted >= 3 && len(s.Faults) > 0 {
@@ -214,11 +216,11 @@ func TestInterruptedRunIsJudged(t *testing.T) {
 			t.Errorf("the notes %q do not tell of the interruption", r.Notes)
 		}
 		want(t, r, "DF unknown", "AV unknown")
-		again, err := ReadResult(dir)
+		again, err := judge.ReadResult(dir)
 		if err != nil || again.Counts != r.Counts {
 			t.Errorf("result.json: %v, %+v, want %+v", err, again, r.Counts)
 		}
-		for i := 1; i <= 5 && driver != Sim; i++ {
+		for i := 1; i <= 5 && driver != scenario.Sim; i++ {
 			log := filepath.Join(dir, mastersDir, fmt.Sprintf("m%d.log", i))
 			if b, err := os.ReadFile(log); err != nil || len(b) == 0 {
 				t.Errorf("%s: %v, %d bytes: the masters' logs are kept", log, err, len(b))

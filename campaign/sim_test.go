@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
@@ -19,15 +22,15 @@ func TestSimulatedRunsAreTheSame(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	defer runtime.GOMAXPROCS(before)
 	history := func(seed uint64) []byte {
-		s := Defaults()
-		s.Driver, s.Seed, s.TimeLimit, s.Fencing = Sim, seed, 10*time.Second, true
+		s := scenario.Defaults()
+		s.Driver, s.Seed, s.TimeLimit, s.Fencing = scenario.Sim, seed, 10*time.Second, true
 		s.Faults = []string{"kill", "pause", "partition", "slow", "clock", "powercut", "client-pause", "client-kill", "client-clock"}
-		s.Nemesis, s.Persistence = Random, "everysec"
+		s.Nemesis, s.Persistence = scenario.Random, "everysec"
 		dir, _, _, err := Run(t.Context(), s, Options{Store: Store{t.TempDir()}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := os.ReadFile(filepath.Join(dir, HistoryFile))
+		b, err := os.ReadFile(filepath.Join(dir, judge.HistoryFile))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,8 +53,8 @@ func TestSimulatedRunsAreTheSame(t *testing.T) {
 // TestSimulateKeepsWhatRunWrites: the history in memory is the one that the driver sim
 // writes, also while somebody watches.
 func TestSimulateKeepsWhatRunWrites(t *testing.T) {
-	s := Defaults()
-	s.Driver, s.TimeLimit, s.Faults = Sim, 10*time.Second, []string{"kill", "partition", "clock", "client-pause"}
+	s := scenario.Defaults()
+	s.Driver, s.TimeLimit, s.Faults = scenario.Sim, 10*time.Second, []string{"kill", "partition", "clock", "client-pause"}
 	looked := 0
 	_, written, _, err := Run(t.Context(), s, Options{Store: Store{t.TempDir()}, Live: func(Status) { looked++ }})
 	if err != nil {

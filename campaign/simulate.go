@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/cluster"
 	"lockpick/cluster/sim"
 	"lockpick/history"
@@ -28,7 +30,7 @@ type SimulateOptions struct {
 // many runs of a search. With the same scenario and the same choices the driver sim records the
 // same history. The end of ctx ends it early and in order. The scenario must be complete and
 // free of problems (WithRequirements, Check).
-func Simulate(ctx context.Context, s Scenario, how SimulateOptions) (*history.History, error) {
+func Simulate(ctx context.Context, s scenario.Scenario, how SimulateOptions) (*history.History, error) {
 	recorder, err := simulateInto(ctx, s, how, func(h history.Header, now func() time.Duration) (*history.Recorder, error) {
 		if how.Pool != nil {
 			return history.NewPooled(h, now, how.Pool.history), nil
@@ -42,7 +44,7 @@ func Simulate(ctx context.Context, s Scenario, how SimulateOptions) (*history.Hi
 }
 
 // simulateInto does the same with another recorder.
-func simulateInto(ctx context.Context, s Scenario, how SimulateOptions, record func(history.Header, func() time.Duration) (*history.Recorder, error)) (*history.Recorder, error) {
+func simulateInto(ctx context.Context, s scenario.Scenario, how SimulateOptions, record func(history.Header, func() time.Duration) (*history.Recorder, error)) (*history.Recorder, error) {
 	if how.Choices == nil {
 		how.Choices = sim.NewRandom(s.Seed)
 	}
@@ -74,7 +76,7 @@ func simulateInto(ctx context.Context, s Scenario, how SimulateOptions, record f
 		pool.world.Reclaim(world)
 	}
 	if err != nil {
-		return nil, &HarnessError{err}
+		return nil, &judge.HarnessError{Err: err}
 	}
 	return c.recorder, nil
 }
@@ -85,7 +87,7 @@ func (c *campaign) simulated(world *sim.World, cfg cluster.Config) error {
 		return errors.New("clients that are processes need real masters, and there are none here: run without --clients-as processes")
 	}
 	if c.s.Connects() {
-		return &Problem{"driver", fmt.Sprintf("the lock %s connects to its masters, and those of %s cannot be connected to: choose %s", c.s.Lock, Sim, Virtual)}
+		return &scenario.Problem{Field: "driver", Says: fmt.Sprintf("the lock %s connects to its masters, and those of %s cannot be connected to: choose %s", c.s.Lock, scenario.Sim, scenario.Virtual)}
 	}
 	world.Limit = c.s.TimeLimit + 24*time.Hour
 	if world.Strategy == nil {
@@ -103,8 +105,8 @@ func (c *campaign) simulated(world *sim.World, cfg cluster.Config) error {
 const pctChanges = 3
 
 // strategyOf returns the scheduler of the scenario; nil: random.
-func strategyOf(s *Scenario) sim.Strategy {
-	if s.Scheduler != PCT {
+func strategyOf(s *scenario.Scenario) sim.Strategy {
+	if s.Scheduler != scenario.PCT {
 		return nil
 	}
 	// Processes take about 75 steps per second for each client (measured). With this number the

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
 )
@@ -51,10 +52,10 @@ func TestSlowRecorderConvictsNobody(t *testing.T) {
 		lock      string
 		as        string
 		violating bool
-	}{{"redlock", "", false}, {"textbook-renewing", "", false}, {"redlock", Processes, false}, {"redlock-plain-del", "", true}} {
+	}{{"redlock", "", false}, {"textbook-renewing", "", false}, {"redlock", scenario.Processes, false}, {"redlock-plain-del", "", true}} {
 		t.Run(c.lock+" "+c.as, func(t *testing.T) {
 			t.Parallel()
-			s := shortScenario(driver.Name, func(s *Scenario) {
+			s := shortScenario(driver.Name, func(s *scenario.Scenario) {
 				s.Lock, s.Clients, s.Keys, s.TTL, s.Extend, s.Seed = c.lock, 6, 2, 2*time.Second, 0.5, 7
 				s.Faults, s.Persistence = []string{"pause", "partition"}, "always"
 				if c.as != "" {

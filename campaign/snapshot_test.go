@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/campaign/scenario"
 	"lockpick/history"
 	"lockpick/workload"
 )
@@ -13,7 +14,7 @@ import (
 // TestLooksFollowTheTTL: a key is looked at several times within its TTL, however short.
 func TestLooksFollowTheTTL(t *testing.T) {
 	for _, ttl := range []time.Duration{100 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second, 30 * time.Second} {
-		h, _ := mustRun(t, shortScenario(Sim, func(s *Scenario) { s.TTL, s.TimeLimit, s.Faults, s.Hold = ttl, 4*time.Second, nil, "0s..50ms" }))
+		h, _ := mustRun(t, shortScenario(scenario.Sim, func(s *scenario.Scenario) { s.TTL, s.TimeLimit, s.Faults, s.Hold = ttl, 4*time.Second, nil, "0s..50ms" }))
 		last := map[string]time.Duration{}
 		for _, op := range h.Ops {
 			if op.F != history.FLook {
@@ -46,7 +47,7 @@ func TestKeysOfOtherNamesAreLookedAt(t *testing.T) {
 		l, err := right.New(s)
 		return prefixed{l}, err
 	}})
-	h, _ := mustRun(t, shortScenario(Sim, func(s *Scenario) { s.Lock, s.TimeLimit, s.Faults = "prefixed", 4*time.Second, nil }))
+	h, _ := mustRun(t, shortScenario(scenario.Sim, func(s *scenario.Scenario) { s.Lock, s.TimeLimit, s.Faults = "prefixed", 4*time.Second, nil }))
 	if !slices.ContainsFunc(h.Ops, func(op history.Op) bool { return op.F == history.FLook && op.Value.Keys["lock:k0"] != "" }) {
 		t.Error("nobody saw lock:k0")
 	}

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/history"
 )
 
@@ -99,11 +101,11 @@ func (s Store) RemoveDanglingLatest() error {
 // Find returns the folder of a run, given its path, its name in the store, or "latest".
 func (s Store) Find(run string) (string, error) {
 	for _, dir := range []string{run, filepath.Join(s.Dir, run)} {
-		if _, err := history.Find(filepath.Join(dir, HistoryFile)); err == nil {
+		if _, err := history.Find(filepath.Join(dir, judge.HistoryFile)); err == nil {
 			return dir, nil
 		}
 	}
-	return "", fmt.Errorf("no run %q: neither a folder with a %s nor a run in %s (see: lockpick list runs)", run, HistoryFile, s.Dir)
+	return "", fmt.Errorf("no run %q: neither a folder with a %s nor a run in %s (see: lockpick list runs)", run, judge.HistoryFile, s.Dir)
 }
 
 // Runs lists the runs, the oldest first.
@@ -117,7 +119,7 @@ func (s Store) Runs() ([]string, error) {
 	}
 	var runs []string
 	for _, e := range entries {
-		if _, err := history.Find(filepath.Join(s.Dir, e.Name(), HistoryFile)); err == nil && e.IsDir() {
+		if _, err := history.Find(filepath.Join(s.Dir, e.Name(), judge.HistoryFile)); err == nil && e.IsDir() {
 			runs = append(runs, e.Name())
 		}
 	}
@@ -128,7 +130,7 @@ func (s Store) Runs() ([]string, error) {
 // CopyRun copies a run into the store under a name, unless it is there already. It returns false if
 // from is no run.
 func (s Store) CopyRun(from, name string) (bool, error) {
-	if _, err := history.Find(filepath.Join(from, HistoryFile)); err != nil {
+	if _, err := history.Find(filepath.Join(from, judge.HistoryFile)); err != nil {
 		return false, nil
 	}
 	to := filepath.Join(s.Dir, name)
@@ -159,23 +161,23 @@ func SizeOf(store fs.FS, folder string) int64 {
 
 // Open finds what a user means by RUN or SCENARIO: the scenario in a file, or that of a run
 // (its folder, its name in the store, or latest). dir is the folder of the run, if it is one.
-func (s Store) Open(name string) (opened Scenario, dir string, err error) {
+func (s Store) Open(name string) (opened scenario.Scenario, dir string, err error) {
 	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
 		if strings.HasSuffix(name, ".jsonl") {
-			return Scenario{}, "", fmt.Errorf("%s is a history: name the folder of its run, or a scenario", name)
+			return scenario.Scenario{}, "", fmt.Errorf("%s is a history: name the folder of its run, or a scenario", name)
 		}
-		opened, err = LoadScenario(name)
+		opened, err = scenario.Load(name)
 		return opened, "", err
 	}
 	if dir, err = s.Find(name); err != nil {
-		return Scenario{}, "", fmt.Errorf("%w; nor is it a scenario file", err)
+		return scenario.Scenario{}, "", fmt.Errorf("%w; nor is it a scenario file", err)
 	}
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real // latest may soon be another run
 	}
-	opened, err = LoadScenario(filepath.Join(dir, ScenarioFile))
+	opened, err = scenario.Load(filepath.Join(dir, judge.ScenarioFile))
 	if errors.Is(err, os.ErrNotExist) {
-		err = fmt.Errorf("the run %s has no %s", name, ScenarioFile)
+		err = fmt.Errorf("the run %s has no %s", name, judge.ScenarioFile)
 	}
 	return opened, dir, err
 }
@@ -186,8 +188,8 @@ const compressFrom = 16 << 20
 
 // CompressLong compresses the history of a run that has ended and is judged, if it is long. All that
 // read histories find it by its plain name, too.
-func CompressLong(dir string, r *Result) error {
-	path := filepath.Join(dir, HistoryFile)
+func CompressLong(dir string, r *judge.Result) error {
+	path := filepath.Join(dir, judge.HistoryFile)
 	info, err := os.Stat(path)
 	if err != nil || info.Size() < compressFrom {
 		return err
@@ -201,40 +203,40 @@ func CompressLong(dir string, r *Result) error {
 
 // Add stores a history that was kept in memory as a new run, judges it, and keeps the result
 // with the command that repeats the run.
-func (s Store) Add(h *history.History, command string) (dir string, r *Result, err error) {
+func (s Store) Add(h *history.History, command string) (dir string, r *judge.Result, err error) {
 	run, err := s.create(h.Header.Name, time.Now())
 	if err != nil {
-		return "", nil, &HarnessError{err}
+		return "", nil, &judge.HarnessError{Err: err}
 	}
 	dir = filepath.Join(s.Dir, run)
-	path := filepath.Join(dir, HistoryFile)
+	path := filepath.Join(dir, judge.HistoryFile)
 	if err := history.WriteFile(path, h); err != nil {
-		return dir, nil, &HarnessError{err}
+		return dir, nil, &judge.HarnessError{Err: err}
 	}
-	if _, r, err = CheckFile(path); err != nil {
+	if _, r, err = judge.PackedFile(path); err != nil {
 		return dir, nil, err
 	}
 	r.Command = command
-	if err := WriteResult(dir, r); err != nil {
-		return dir, r, &HarnessError{err}
+	if err := judge.WriteResult(dir, r); err != nil {
+		return dir, r, &judge.HarnessError{Err: err}
 	}
 	return dir, r, nil
 }
 
 // Keep stores a history together with its result. The run has no scenario.
-func (s Store) Keep(h *history.History, r *Result) (dir string, err error) {
+func (s Store) Keep(h *history.History, r *judge.Result) (dir string, err error) {
 	run, err := s.CreateFolder(h.Header.Name, time.Now())
 	if err != nil {
-		return "", &HarnessError{err}
+		return "", &judge.HarnessError{Err: err}
 	}
 	dir = filepath.Join(s.Dir, run)
-	path := filepath.Join(dir, HistoryFile)
+	path := filepath.Join(dir, judge.HistoryFile)
 	if err := history.WriteFile(path, h); err != nil {
-		return dir, &HarnessError{err}
+		return dir, &judge.HarnessError{Err: err}
 	}
-	r.setPaths(path)
-	if err := errors.Join(WriteResult(dir, r), s.linkLatest(run)); err != nil {
-		return dir, &HarnessError{err}
+	r.SetPaths(path)
+	if err := errors.Join(judge.WriteResult(dir, r), s.linkLatest(run)); err != nil {
+		return dir, &judge.HarnessError{Err: err}
 	}
 	return dir, nil
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/campaign/scenario"
 	"lockpick/history"
 	"lockpick/workload"
 )
@@ -72,28 +73,28 @@ func TestWallClock(t *testing.T) {
 	for _, c := range []struct {
 		name, lock, clock, clients, want string
 	}{
-		{"back", wall, "-60s", Goroutines, "L2 violated"},
-		{"back, in processes", wall, "-60s", Processes, "L2 violated"},
-		{"back, but it is not read", "redlock", "-60s", Goroutines, "L2 holds"},
-		{"back, but it is not read, in processes", "redlock", "-60s", Processes, "L2 holds"},
-		{"strobing, but it is not read", "redlock", "~10s", Goroutines, "L2 holds"},
-		{"right", wall, "", Goroutines, "L2 holds"},
+		{"back", wall, "-60s", scenario.Goroutines, "L2 violated"},
+		{"back, in processes", wall, "-60s", scenario.Processes, "L2 violated"},
+		{"back, but it is not read", "redlock", "-60s", scenario.Goroutines, "L2 holds"},
+		{"back, but it is not read, in processes", "redlock", "-60s", scenario.Processes, "L2 holds"},
+		{"strobing, but it is not read", "redlock", "~10s", scenario.Goroutines, "L2 holds"},
+		{"right", wall, "", scenario.Goroutines, "L2 holds"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			onEachDriver(t, func(t *testing.T, driver string) {
-				if driver == Docker {
+				if driver == scenario.Docker {
 					t.Skip("clients' clocks are changed in the same way on all drivers: shown with processes")
 				}
-				if driver == Sim && c.clients == Processes {
+				if driver == scenario.Sim && c.clients == scenario.Processes {
 					t.Skip("simulated masters have no processes for clients")
 				}
-				h, r := mustRun(t, shortScenario(driver, func(s *Scenario) {
+				h, r := mustRun(t, shortScenario(driver, func(s *scenario.Scenario) {
 					s.Lock, s.ClientsAs, s.Faults, s.Extend, s.TimeLimit = c.lock, c.clients, nil, 0, 15*time.Second
 					s.Hold, s.LongHolds = "3s..4s", 0
 					s.StopOnViolation = c.want == "L2 violated"
 					if c.clock != "" {
-						s.Schedule = []Step{{Fault: "client-clock", After: "any enters any", For: time.Minute, Clock: c.clock}}
+						s.Schedule = []scenario.Step{{Fault: "client-clock", After: "any enters any", For: time.Minute, Clock: c.clock}}
 					}
 				}))
 				want(t, r, c.want)

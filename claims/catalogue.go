@@ -12,7 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/internal/strictyaml"
 )
 
@@ -103,13 +103,13 @@ func Parse(b []byte) (claims []Claim, err error) {
 		return nil, errors.New("1:1: there are no claims: a catalogue has a title and a list of claims")
 	}
 	if err != nil {
-		return nil, strictyaml.Explain(err, b, claimFields(), Claim{}, campaign.Scenario{})
+		return nil, strictyaml.Explain(err, b, claimFields(), Claim{}, scenario.Scenario{})
 	}
 	for i := range file.Claims {
 		c := &file.Claims[i]
 		c.Group, c.Bug = file.Title, file.Bugs
 		if err := c.complete(decoder); err != nil {
-			return nil, strictyaml.Explain(err, b, claimFields(), Claim{}, campaign.Scenario{})
+			return nil, strictyaml.Explain(err, b, claimFields(), Claim{}, scenario.Scenario{})
 		}
 		if p := c.check(); p != nil {
 			return nil, locate(tree, fmt.Sprintf("claims[%d]", i), c, p)
@@ -147,7 +147,7 @@ func (c *Claim) complete(d *yaml.Decoder) error {
 }
 
 // locate puts the line and the column before a problem with a claim.
-func locate(tree *ast.File, at string, c *Claim, p *campaign.Problem) error {
+func locate(tree *ast.File, at string, c *Claim, p *scenario.Problem) error {
 	token := strictyaml.Find(tree, at+"."+p.Field)
 	// The fields that a case takes from the claim's scenario are wrong there.
 	if i := strings.Index(p.Field, "scenario."); i > 0 && token != nil {
@@ -179,7 +179,7 @@ func exists(tree *ast.File, path string) bool {
 var claimFields = sync.OnceValue(func() string {
 	list := func(of any) string { return strings.Join(strictyaml.Fields(of), ", ") }
 	return fmt.Sprintf("the fields of a claim are %s; of a case %s; of an expectation %s; of a scenario %s; of a step %s",
-		list(Claim{}), list(Case{}), list(Expect{}), list(campaign.Scenario{}), list(campaign.Step{}))
+		list(Claim{}), list(Case{}), list(Expect{}), list(scenario.Scenario{}), list(scenario.Step{}))
 })
 
 // fileName turns a case's name into part of the name of a folder.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 )
 
@@ -45,7 +45,7 @@ type Case struct {
 	Twin      *Twin             `yaml:"twin,omitempty"`
 	Measure   []string          `yaml:"measure,omitempty"` // figures instead of verdicts
 
-	Scenario campaign.Scenario `yaml:"-"` // complete
+	Scenario scenario.Scenario `yaml:"-"` // complete
 }
 
 // Expect is the verdict that a case is expected to have on one property. A violation counts
@@ -74,7 +74,7 @@ type Schedules struct {
 // Real is how the case is run on real masters.
 type Real struct {
 	Attempts  int               `yaml:"attempts,omitempty"`   // runs, at most, until what is expected was found; 0: 3
-	TimeLimit campaign.Duration `yaml:"time_limit,omitempty"` // of each; 0: the scenario's
+	TimeLimit scenario.Duration `yaml:"time_limit,omitempty"` // of each; 0: the scenario's
 	Full      bool              `yaml:"full,omitempty"`       // only with the full budget
 }
 
@@ -83,7 +83,7 @@ type Real struct {
 type Twin struct {
 	Shows    string            `yaml:"shows"`
 	Over     ast.Node          `yaml:"scenario"`
-	Scenario campaign.Scenario `yaml:"-"`
+	Scenario scenario.Scenario `yaml:"-"`
 }
 
 // The budgets, by name.
@@ -138,46 +138,46 @@ func (c *Case) CannotRun(driver, budget string) string {
 	if why := c.NotOn[driver]; why != "" {
 		return why
 	}
-	if driver == campaign.Sim && c.Scenario.ClientsAs == campaign.Processes {
+	if driver == scenario.Sim && c.Scenario.ClientsAs == scenario.Processes {
 		return "its clients are processes, which need real masters"
 	}
-	if driver == campaign.Virtual && c.Scenario.Network != (campaign.Network{}) {
+	if driver == scenario.Virtual && c.Scenario.Network != (scenario.Network{}) {
 		return "its connections carry streams, as TCP does: no single message is lost, doubled or late"
 	}
-	if driver != campaign.Sim && c.Scenario.Network != (campaign.Network{}) {
+	if driver != scenario.Sim && c.Scenario.Network != (scenario.Network{}) {
 		return "a real network does not lose, double or delay messages to order"
 	}
-	if driver != campaign.Sim && c.Real.Full && budget != Full {
+	if driver != scenario.Sim && c.Real.Full && budget != Full {
 		return "only with --budget full on real masters: it takes long there"
 	}
 	return ""
 }
 
 // check returns what is wrong with the claim, as a *Problem with the path below the claim.
-func (c *Claim) check() *campaign.Problem {
+func (c *Claim) check() *scenario.Problem {
 	for _, f := range []struct{ field, value string }{{"id", c.ID}, {"slug", c.Slug}, {"claim", c.Claim}} {
 		if f.value == "" {
-			return &campaign.Problem{Field: f.field, Says: "it is missing: a claim has an id, a slug, the claim itself and cases"}
+			return &scenario.Problem{Field: f.field, Says: "it is missing: a claim has an id, a slug, the claim itself and cases"}
 		}
 	}
 	for _, f := range []struct{ field, value string }{{"id", c.ID}, {"slug", c.Slug}} {
 		if !plainName.MatchString(f.value) {
-			return &campaign.Problem{Field: f.field, Says: fmt.Sprintf("%q names files and anchors: use letters, digits and dashes", f.value)}
+			return &scenario.Problem{Field: f.field, Says: fmt.Sprintf("%q names files and anchors: use letters, digits and dashes", f.value)}
 		}
 	}
 	if len(c.Cases) == 0 {
-		return &campaign.Problem{Field: "cases", Says: "there is none: a claim needs a case, which is a scenario and what to expect of it"}
+		return &scenario.Problem{Field: "cases", Says: "there is none: a claim needs a case, which is a scenario and what to expect of it"}
 	}
 	seen := map[string]bool{}
 	for i := range c.Cases {
 		k := &c.Cases[i]
 		at := fmt.Sprintf("cases[%d]", i)
 		if seen[k.Name] || k.Name == "" && len(c.Cases) > 1 {
-			return &campaign.Problem{Field: at + ".name", Says: fmt.Sprintf("%q does not tell the case from the others: give each a name of its own", k.Name)}
+			return &scenario.Problem{Field: at + ".name", Says: fmt.Sprintf("%q does not tell the case from the others: give each a name of its own", k.Name)}
 		}
 		seen[k.Name] = true
 		if p := k.check(); p != nil {
-			return &campaign.Problem{Field: at + "." + p.Field, Says: p.Says}
+			return &scenario.Problem{Field: at + "." + p.Field, Says: p.Says}
 		}
 	}
 	return nil
@@ -185,68 +185,68 @@ func (c *Claim) check() *campaign.Problem {
 
 var plainName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,60}$`)
 
-func (c *Case) check() *campaign.Problem {
+func (c *Case) check() *scenario.Problem {
 	if p := c.checkScenarios(); p != nil {
 		return p
 	}
 	if len(c.Expect) == 0 && len(c.Measure) == 0 {
-		return &campaign.Problem{Field: "expect", Says: "there is nothing: say which property is violated or holds, or what to measure"}
+		return &scenario.Problem{Field: "expect", Says: "there is nothing: say which property is violated or holds, or what to measure"}
 	}
 	violated := false
 	for i := range c.Expect {
 		e := &c.Expect[i]
 		at := fmt.Sprintf("expect[%d].", i)
 		if _, ok := propertyNamed(e.Property); !ok {
-			return campaign.UnknownValue(at+"property", e.Property, append(campaign.PropertyNames(), slices.Sorted(maps.Keys(checker.Contentions))...))
+			return scenario.UnknownValue(at+"property", e.Property, append(checker.PropertyNames(), slices.Sorted(maps.Keys(checker.Contentions))...))
 		}
 		if e.Verdict != checker.Violated && e.Verdict != checker.Holds {
-			return campaign.UnknownValue(at+"verdict", string(e.Verdict), []string{string(checker.Violated), string(checker.Holds)})
+			return scenario.UnknownValue(at+"verdict", string(e.Verdict), []string{string(checker.Violated), string(checker.Holds)})
 		}
 		violated = violated || e.Verdict == checker.Violated
 		if e.Verdict == checker.Holds && (len(e.Faults) > 0 || e.Because != "") {
-			return &campaign.Problem{Field: at + "verdict", Says: "only a violation has a reason: what holds takes no faults and no because"}
+			return &scenario.Problem{Field: at + "verdict", Says: "only a violation has a reason: what holds takes no faults and no because"}
 		}
 		for j, f := range e.Faults {
 			if !slices.Contains(c.Scenario.FaultNames(), f) {
-				return &campaign.Problem{Field: fmt.Sprintf("%sfaults[%d]", at, j), Says: fmt.Sprintf("the scenario has no fault %q that could be the reason", f)}
+				return &scenario.Problem{Field: fmt.Sprintf("%sfaults[%d]", at, j), Says: fmt.Sprintf("the scenario has no fault %q that could be the reason", f)}
 			}
 		}
 		var err error
 		if e.because, err = regexp.Compile(e.Because); err != nil {
-			return &campaign.Problem{Field: at + "because", Says: err.Error()}
+			return &scenario.Problem{Field: at + "because", Says: err.Error()}
 		}
 	}
 	if c.Twin != nil && !violated {
-		return &campaign.Problem{Field: "twin", Says: "a twin is acquitted of what the case is convicted of, and here nothing is expected to be violated"}
+		return &scenario.Problem{Field: "twin", Says: "a twin is acquitted of what the case is convicted of, and here nothing is expected to be violated"}
 	}
 	for i, m := range c.Measure {
 		if _, ok := metrics[m]; !ok {
-			return campaign.UnknownValue(fmt.Sprintf("measure[%d]", i), m, slices.Sorted(maps.Keys(metrics)))
+			return scenario.UnknownValue(fmt.Sprintf("measure[%d]", i), m, slices.Sorted(maps.Keys(metrics)))
 		}
 	}
 	for d := range c.NotOn {
-		if !slices.Contains([]string{campaign.Sim, campaign.Process, campaign.Docker}, d) {
-			return campaign.UnknownValue("not_on", d, []string{campaign.Sim, campaign.Process, campaign.Docker})
+		if !slices.Contains([]string{scenario.Sim, scenario.Process, scenario.Docker}, d) {
+			return scenario.UnknownValue("not_on", d, []string{scenario.Sim, scenario.Process, scenario.Docker})
 		}
 	}
 	if c.Schedules.Quick < 0 || c.Schedules.Full < 0 || c.Real.Attempts < 0 {
-		return &campaign.Problem{Field: "schedules", Says: "a number of schedules or attempts is negative"}
+		return &scenario.Problem{Field: "schedules", Says: "a number of schedules or attempts is negative"}
 	}
 	return nil
 }
 
 // checkScenarios checks the case's scenario and its twin's.
-func (c *Case) checkScenarios() *campaign.Problem {
+func (c *Case) checkScenarios() *scenario.Problem {
 	if err := c.Scenario.Check(); err != nil {
-		p := err.(*campaign.Problem)
-		return &campaign.Problem{Field: "scenario." + p.Field, Says: p.Says}
+		p := err.(*scenario.Problem)
+		return &scenario.Problem{Field: "scenario." + p.Field, Says: p.Says}
 	}
 	if c.Twin == nil {
 		return nil
 	}
 	if err := c.Twin.Scenario.Check(); err != nil {
-		p := err.(*campaign.Problem)
-		return &campaign.Problem{Field: "twin.scenario." + p.Field, Says: p.Says}
+		p := err.(*scenario.Problem)
+		return &scenario.Problem{Field: "twin.scenario." + p.Field, Says: p.Says}
 	}
 	return nil
 }
@@ -266,9 +266,9 @@ func propertyNamed(name string) (checker.Property, bool) {
 
 // claimDefaults is the scenario from which the cases of a catalogue start: small, without
 // faults, and with a TTL that real masters in containers can support.
-func claimDefaults() campaign.Scenario {
-	s := campaign.Defaults()
+func claimDefaults() scenario.Scenario {
+	s := scenario.Defaults()
 	s.Name, s.Clients, s.Faults, s.TimeLimit, s.Extend, s.LongHolds = "claim", 3, nil, 10*time.Second, 0, 0
-	s.Hold, s.Driver = "500ms..1500ms", campaign.Sim
+	s.Hold, s.Driver = "500ms..1500ms", scenario.Sim
 	return s
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/internal/racetest"
@@ -46,8 +48,8 @@ func TestClaims(t *testing.T) {
 }
 
 // differences are a scenario's fields that are not those that a catalogue starts from.
-func differences(s campaign.Scenario) string {
-	lines := func(s campaign.Scenario) []string {
+func differences(s scenario.Scenario) string {
+	lines := func(s scenario.Scenario) []string {
 		b, err := s.YAML()
 		if err != nil {
 			return []string{err.Error()}
@@ -90,7 +92,7 @@ func TestCatalogueIsSound(t *testing.T) {
 			if k.Shows == "" {
 				t.Errorf("claim %s, case %q: it does not say what it shows", c.ID, k.Name)
 			}
-			if c.Bug && k.Twin == nil && k.NotOn[campaign.Sim] == "" {
+			if c.Bug && k.Twin == nil && k.NotOn[scenario.Sim] == "" {
 				t.Errorf("planted bug %s, case %q: it has no twin to be acquitted", c.ID, k.Name)
 			}
 		}
@@ -100,7 +102,7 @@ func TestCatalogueIsSound(t *testing.T) {
 // TestCatalogueIsAsExpected verifies all built-in claims, with few schedules of each.
 func TestCatalogueIsAsExpected(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
-	r, err := Verify(t.Context(), Catalogue(), Options{Driver: campaign.Sim, Budget: Quick, Seed: 1, Most: 6, Store: campaign.Store{Dir: t.TempDir()}})
+	r, err := Verify(t.Context(), Catalogue(), Options{Driver: scenario.Sim, Budget: Quick, Seed: 1, Most: 6, Store: campaign.Store{Dir: t.TempDir()}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +154,7 @@ func verified(t *testing.T, text string, change func(*Options)) *Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opt := Options{Driver: campaign.Sim, Budget: Quick, Seed: 1, Store: campaign.Store{Dir: t.TempDir()}}
+	opt := Options{Driver: scenario.Sim, Budget: Quick, Seed: 1, Store: campaign.Store{Dir: t.TempDir()}}
 	if change != nil {
 		change(&opt)
 	}
@@ -187,9 +189,9 @@ func TestVerifyKeepsTheEvidence(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
 	reported := 0
 	r := verified(t, few, func(v *Options) {
-		v.Report = func(dir string, _ *history.History, _ *campaign.Result) error {
+		v.Report = func(dir string, _ *history.History, _ *judge.Result) error {
 			reported++
-			return os.WriteFile(filepath.Join(dir, campaign.ReportFile), nil, 0o644)
+			return os.WriteFile(filepath.Join(dir, judge.ReportFile), nil, 0o644)
 		}
 	})
 	if got := r.Claims[0].Outcome; got != Expected {
@@ -198,7 +200,7 @@ func TestVerifyKeepsTheEvidence(t *testing.T) {
 	findings := 0
 	r.each(func(_ *ClaimResult, what string, f Finding) {
 		findings++
-		_, run, err := campaign.JudgeFile(filepath.Join(r.Folder, f.Run, campaign.HistoryFile))
+		_, run, err := judge.File(filepath.Join(r.Folder, f.Run, judge.HistoryFile))
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
@@ -294,7 +296,7 @@ claims:
 			t.Errorf("%+v is no evidence, or not told: %s", e, f.Why)
 		}
 	}
-	_, run, err := campaign.JudgeFile(filepath.Join(r.Folder, f.Run, campaign.HistoryFile))
+	_, run, err := judge.File(filepath.Join(r.Folder, f.Run, judge.HistoryFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,7 +344,7 @@ func TestVerifyRefuses(t *testing.T) {
 		want string
 	}{
 		{Options{Driver: "moon", Budget: Quick}, `driver: "moon" is unknown: use one of auto, docker, process, sim`},
-		{Options{Driver: campaign.Sim, Budget: "huge"}, `budget: "huge" is unknown: use one of quick, full`},
+		{Options{Driver: scenario.Sim, Budget: "huge"}, `budget: "huge" is unknown: use one of quick, full`},
 	} {
 		// A program with the package campaign/bubble in it has one driver more.
 		if _, err := Verify(t.Context(), nil, x.v); err == nil || !strings.HasPrefix(err.Error(), x.want) {
@@ -389,7 +391,7 @@ func TestVerifyKeepsWhatIsAskedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Verify(t.Context(), claims, Options{Driver: campaign.Sim, Budget: Quick, Store: campaign.Store{Dir: t.TempDir()}, Keep: "some"}); err == nil || !strings.Contains(err.Error(), "violated") {
+	if _, err := Verify(t.Context(), claims, Options{Driver: scenario.Sim, Budget: Quick, Store: campaign.Store{Dir: t.TempDir()}, Keep: "some"}); err == nil || !strings.Contains(err.Error(), "violated") {
 		t.Errorf("unknown evidence: %v", err)
 	}
 }
@@ -418,7 +420,7 @@ claims:
         schedules: {quick: 1}
 `
 	for keep, want := range map[string]bool{KeepAll: true, KeepNone: false} { // whatever is found: the machine may be busy
-		runs, evident := runsOf(t, verified(t, quiet, func(v *Options) { v.Driver, v.Keep = campaign.Process, keep }))
+		runs, evident := runsOf(t, verified(t, quiet, func(v *Options) { v.Driver, v.Keep = scenario.Process, keep }))
 		if len(runs) > 0 != want || !slices.Equal(evident, []bool{want}) {
 			t.Errorf("%s: %d runs, evidence %v", keep, len(runs), evident)
 		}

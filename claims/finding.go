@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/search"
@@ -23,7 +23,7 @@ type judgement struct {
 }
 
 // judge compares a history with what is expected.
-func (e *Expect) judge(h *history.History, r *campaign.Result) judgement {
+func (e *Expect) judge(h *history.History, r *judge.Result) judgement {
 	res, judged := e.result(h, r)
 	if !judged {
 		return judgement{verdict: checker.Invalid, why: "the schedule did not exercise the property " + e.Property}
@@ -54,7 +54,7 @@ func (e *Expect) judge(h *history.History, r *campaign.Result) judgement {
 }
 
 // result returns the verdict of a history on the property; false: there is none.
-func (e *Expect) result(h *history.History, r *campaign.Result) (checker.Result, bool) {
+func (e *Expect) result(h *history.History, r *judge.Result) (checker.Result, bool) {
 	if judge := checker.Contentions[e.Property]; judge != nil {
 		return judge(h), true
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/internal/inputs"
 )
 
@@ -81,8 +81,8 @@ func constructs(catalogue string) (all []string) {
 
 // seeds are inputs that parsers have choked on, and ones that are right.
 func seeds(t testing.TB) (all [][]byte) {
-	all = append(files(t, "../campaign/testdata/bad/*.yaml"), smallCatalogues(t)...)
-	d := campaign.Defaults()
+	all = append(files(t, "../campaign/scenario/testdata/bad/*.yaml"), smallCatalogues(t)...)
+	d := scenario.Defaults()
 	if b, err := d.YAML(); err == nil {
 		all = append(all, b)
 	}
@@ -114,11 +114,11 @@ func TestManyInputs(t *testing.T) {
 // TestBadFilesAreRefusedSoon: whatever is wrong with a file, of whatever size or nesting, it is
 // refused with a position, soon, and in little memory.
 func TestBadFilesAreRefusedSoon(t *testing.T) {
-	bomb, err := os.ReadFile("../campaign/testdata/bad/bomb.yaml")
+	bomb, err := os.ReadFile("../campaign/scenario/testdata/bad/bomb.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	crash, err := os.ReadFile("../campaign/testdata/bad/crash1.yaml")
+	crash, err := os.ReadFile("../campaign/scenario/testdata/bad/crash1.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestBadFilesAreRefusedSoon(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for what, parse := range map[string]func([]byte) error{
-				"scenario":  func(b []byte) error { _, err := campaign.ParseScenario(b); return err },
+				"scenario":  func(b []byte) error { _, err := scenario.Parse(b); return err },
 				"catalogue": func(b []byte) error { _, err := Parse(b); return err },
 			} {
 				var before, after runtime.MemStats

@@ -3,7 +3,7 @@ package claims
 import (
 	"slices"
 
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 )
 
 // Replacement is a lock that the claims are verified with in place of the one that the catalogue
@@ -12,7 +12,7 @@ type Replacement struct {
 	Lock   string                                  // one of Lockpick's own; with Client a label
 	Client []string                                // the command that runs as each client; empty: none
 	For    string                                  // the lock of the catalogue that it replaces: redlock, or single for a lock on one master
-	Lacks  func(s *campaign.Scenario) (why string) // what it does not have of what a case needs; "": it has all
+	Lacks  func(s *scenario.Scenario) (why string) // what it does not have of what a case needs; "": it has all
 }
 
 // InPlace are the cases about a lock of the catalogue, with another in its place. Claims without
@@ -22,7 +22,7 @@ func InPlace(all []Claim, r Replacement) []Claim {
 	for _, c := range all {
 		var cases []Case
 		for _, k := range c.Cases {
-			if k.Scenario.Lock != r.For || k.Scenario.ClientsAs == campaign.Processes && len(r.Client) > 0 {
+			if k.Scenario.Lock != r.For || k.Scenario.ClientsAs == scenario.Processes && len(r.Client) > 0 {
 				continue
 			}
 			k.Scenario.Lock, k.Scenario.Client = r.Lock, r.Client
@@ -37,7 +37,7 @@ func InPlace(all []Claim, r Replacement) []Claim {
 			}
 			if why != "" {
 				k.NotOn = map[string]string{}
-				for _, d := range campaign.Drivers {
+				for _, d := range scenario.Drivers {
 					k.NotOn[d] = why
 				}
 			}

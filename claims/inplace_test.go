@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 )
 
 // TestInPlace: the lock takes the place of another in cases and twins, other cases are left out,
@@ -19,7 +19,7 @@ func TestInPlace(t *testing.T) {
 			}
 		}
 	}
-	got := InPlace(all, Replacement{Lock: "textbook", For: "redlock", Lacks: func(s *campaign.Scenario) string {
+	got := InPlace(all, Replacement{Lock: "textbook", For: "redlock", Lacks: func(s *scenario.Scenario) string {
 		if s.Fencing {
 			return "no tokens"
 		}
@@ -32,7 +32,7 @@ func TestInPlace(t *testing.T) {
 			if k.Scenario.Lock != "textbook" || k.Twin != nil && k.Twin.Scenario.Lock != "textbook" {
 				t.Errorf("claim %s %s is about %s", c.ID, k.Name, k.Scenario.Lock)
 			}
-			if why := k.CannotRun(campaign.Sim, Quick); k.Scenario.Fencing != (why == "no tokens") {
+			if why := k.CannotRun(scenario.Sim, Quick); k.Scenario.Fencing != (why == "no tokens") {
 				t.Errorf("claim %s %s: it cannot run: %q", c.ID, k.Name, why)
 			}
 			if k.Scenario.Fencing {

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/search"
@@ -27,33 +27,33 @@ type Metric struct {
 type metric struct {
 	says string
 	unit string // "share": 0 or 1 in each schedule
-	of   func(h *history.History, r *campaign.Result) (x float64, ok bool)
+	of   func(h *history.History, r *judge.Result) (x float64, ok bool)
 }
 
 var metrics = map[string]metric{
-	"acquire-p50": {"median time of an acquire that was granted", "ms", func(h *history.History, _ *campaign.Result) (float64, bool) { return quantile(acquireTimes(h), 0.50) }},
-	"acquire-p99": {"99th percentile of the time of an acquire that was granted", "ms", func(h *history.History, _ *campaign.Result) (float64, bool) { return quantile(acquireTimes(h), 0.99) }},
-	"grants": {"leases granted in a second", "1/s", func(_ *history.History, r *campaign.Result) (float64, bool) {
+	"acquire-p50": {"median time of an acquire that was granted", "ms", func(h *history.History, _ *judge.Result) (float64, bool) { return quantile(acquireTimes(h), 0.50) }},
+	"acquire-p99": {"99th percentile of the time of an acquire that was granted", "ms", func(h *history.History, _ *judge.Result) (float64, bool) { return quantile(acquireTimes(h), 0.99) }},
+	"grants": {"leases granted in a second", "1/s", func(_ *history.History, r *judge.Result) (float64, bool) {
 		return float64(r.Counts.Granted) / r.Duration.Seconds(), r.Duration > 0
 	}},
-	"refused": {"share of acquires that were refused", "%", func(_ *history.History, r *campaign.Result) (float64, bool) {
+	"refused": {"share of acquires that were refused", "%", func(_ *history.History, r *judge.Result) (float64, bool) {
 		return 100 * float64(r.Counts.Refused) / float64(max(1, r.Counts.Acquires)), r.Counts.Acquires > 0
 	}},
 	"L2-violated":  violatedShare("L2"),
 	"L3-violated":  violatedShare("L3"),
 	"L4-violated":  violatedShare("L4"),
 	"L5-violated":  violatedShare("L5"),
-	"longest-wait": {"longest time of an acquire, granted or not", "ms", func(h *history.History, _ *campaign.Result) (float64, bool) { return longestWait(h) }},
-	"split-votes": {"moments at which clients share all masters, and none has a quorum", "", func(h *history.History, _ *campaign.Result) (float64, bool) {
+	"longest-wait": {"longest time of an acquire, granted or not", "ms", func(h *history.History, _ *judge.Result) (float64, bool) { return longestWait(h) }},
+	"split-votes": {"moments at which clients share all masters, and none has a quorum", "", func(h *history.History, _ *judge.Result) (float64, bool) {
 		return float64(len(checker.SplitVotes(h))), true
 	}},
-	"out-of-order": {"share of grants that went to a client which had asked after one that was still waiting", "%", func(h *history.History, _ *campaign.Result) (float64, bool) { return outOfOrder(h) }},
+	"out-of-order": {"share of grants that went to a client which had asked after one that was still waiting", "%", func(h *history.History, _ *judge.Result) (float64, bool) { return outOfOrder(h) }},
 }
 
 // violatedShare counts a schedule if it is conclusive: it violates a property of the level, or
 // all properties of the level that were judged hold.
 func violatedShare(level string) metric {
-	return metric{"share of conclusive schedules that violate " + level, "share", func(_ *history.History, r *campaign.Result) (float64, bool) {
+	return metric{"share of conclusive schedules that violate " + level, "share", func(_ *history.History, r *judge.Result) (float64, bool) {
 		judged, hold := 0, 0
 		for _, v := range r.Verdicts {
 			switch {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/checker"
 )
 
@@ -141,7 +142,7 @@ func (r *Result) write(path string) error {
 		err = os.WriteFile(path, append(b, '\n'), 0o644)
 	}
 	if err != nil {
-		return &campaign.HarnessError{Err: fmt.Errorf("claims: %w", err)}
+		return &judge.HarnessError{Err: fmt.Errorf("claims: %w", err)}
 	}
 	return nil
 }

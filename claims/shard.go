@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/search"
 )
@@ -46,7 +48,7 @@ func NewShard(claims []Claim, opt Options, s search.Shard) (*search.Batch[Sharde
 // fingerprint is a hash of all that claims say and do.
 func fingerprint(claims []Claim) (string, error) {
 	h := sha256.New()
-	add := func(s *campaign.Scenario, expect []Expect) error {
+	add := func(s *scenario.Scenario, expect []Expect) error {
 		text, err := s.YAML()
 		if err != nil {
 			return err
@@ -99,7 +101,7 @@ func Merged(b *search.Batch[Sharded], claims []Claim, store campaign.Store) (r *
 	now := time.Now()
 	dir, err := store.CreateFolder("claims-"+b.Of["driver"], now)
 	if err != nil {
-		return nil, 0, &campaign.HarnessError{Err: err}
+		return nil, 0, &judge.HarnessError{Err: err}
 	}
 	r = &Result{
 		Folder: filepath.Join(store.Dir, dir), Driver: b.Of["driver"], Budget: b.Of["budget"], Seed: seed, Started: now.UTC(),

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/search"
@@ -29,10 +31,10 @@ type Options struct {
 	Client  []string // the command that runs as a client process
 	Image   string   // of the driver docker
 
-	Progress func(format string, args ...any)                               // may be nil
-	Live     func(Status)                                                   // called after each schedule; may be nil
-	Done     func(*ClaimResult)                                             // called after each claim; may be nil
-	Report   func(dir string, h *history.History, r *campaign.Result) error // writes the report of a run that is kept; may be nil
+	Progress func(format string, args ...any)                            // may be nil
+	Live     func(Status)                                                // called after each schedule; may be nil
+	Done     func(*ClaimResult)                                          // called after each claim; may be nil
+	Report   func(dir string, h *history.History, r *judge.Result) error // writes the report of a run that is kept; may be nil
 }
 
 // Status is the progress of a verification.
@@ -48,21 +50,21 @@ type Status struct {
 // ends it in order: what was not tried is undecided. An error is a *HarnessError or a *Problem.
 func Verify(ctx context.Context, claims []Claim, opt Options) (*Result, error) {
 	if !slices.Contains(Budgets, opt.Budget) {
-		return nil, campaign.UnknownValue("budget", opt.Budget, Budgets)
+		return nil, scenario.UnknownValue("budget", opt.Budget, Budgets)
 	}
-	if !slices.Contains(campaign.Drivers, opt.Driver) {
-		return nil, campaign.UnknownValue("driver", opt.Driver, campaign.Drivers)
+	if !slices.Contains(scenario.Drivers, opt.Driver) {
+		return nil, scenario.UnknownValue("driver", opt.Driver, scenario.Drivers)
 	}
 	opt.Keep = cmp.Or(opt.Keep, KeepAll)
 	if !slices.Contains(Keeps, opt.Keep) {
-		return nil, campaign.UnknownValue("evidence", opt.Keep, Keeps)
+		return nil, scenario.UnknownValue("evidence", opt.Keep, Keeps)
 	}
 	if opt.Progress == nil {
 		opt.Progress = func(string, ...any) {}
 	}
 	driver, why, err := campaign.ChooseDriver(ctx, opt.Driver, opt.Image)
 	if err != nil {
-		return nil, &campaign.HarnessError{Err: err}
+		return nil, &judge.HarnessError{Err: err}
 	}
 	opt.Driver = driver.Name
 	opt.Progress("%s", why)
@@ -70,14 +72,14 @@ func Verify(ctx context.Context, claims []Claim, opt Options) (*Result, error) {
 		// A run on real masters waits most of the time, but more than two at a time would
 		// disturb each other.
 		opt.Workers = min(runtime.GOMAXPROCS(0), 2)
-		if opt.Driver == campaign.Sim {
+		if opt.Driver == scenario.Sim {
 			opt.Workers = runtime.GOMAXPROCS(0)
 		}
 	}
 	v := &verifier{opt: opt, started: time.Now()}
 	dir, err := opt.Store.CreateFolder("claims-"+opt.Driver, v.started)
 	if err != nil {
-		return nil, &campaign.HarnessError{Err: err}
+		return nil, &judge.HarnessError{Err: err}
 	}
 	v.evidence = campaign.Store{Dir: filepath.Join(opt.Store.Dir, dir)}
 	result := &Result{
@@ -94,7 +96,7 @@ func Verify(ctx context.Context, claims []Claim, opt Options) (*Result, error) {
 		result.Claims = append(result.Claims, *c.result)
 	}
 	if err := v.evidence.RemoveDanglingLatest(); err != nil {
-		return nil, &campaign.HarnessError{Err: err}
+		return nil, &judge.HarnessError{Err: err}
 	}
 	result.Interrupted = ctx.Err() != nil
 	result.Took = time.Since(v.started)
@@ -126,7 +128,7 @@ type series struct {
 	run    *claimRun
 	of     *Case
 	twin   bool
-	base   campaign.Scenario
+	base   scenario.Scenario
 	expect []Expect
 	prove  int // number of schedules that must contribute evidence; with fewer the case is undecided
 	enough int // after this number, and enough evidence together, no more are tried
@@ -161,8 +163,8 @@ func (v *verifier) plan(c *Claim) {
 		}
 		n := k.tries(v.opt.Budget)
 		switch v.opt.Driver {
-		case campaign.Sim:
-		case campaign.Virtual: // runs take less time than on real masters
+		case scenario.Sim:
+		case scenario.Virtual: // runs take less time than on real masters
 			n = max(n, k.attempts(v.opt.Budget))
 		default:
 			n = k.attempts(v.opt.Budget)
@@ -190,7 +192,7 @@ func (v *verifier) add(r *claimRun, s *series, schedules int) {
 	// Simulated schedules are cheap, so all are tried. Real ones are tried again only while
 	// they prove nothing, or with the full budget.
 	s.prove, s.enough = (schedules+1)/2, schedules+1
-	if v.opt.Driver != campaign.Sim {
+	if v.opt.Driver != scenario.Sim {
 		s.prove, s.enough = 1, 1
 		if v.opt.Budget == Full {
 			s.prove, s.enough = 3, 3
@@ -206,7 +208,7 @@ func (v *verifier) add(r *claimRun, s *series, schedules int) {
 	if v.opt.Image != "" {
 		s.base.Image = v.opt.Image
 	}
-	if v.opt.Driver != campaign.Sim && s.of.Real.TimeLimit > 0 {
+	if v.opt.Driver != scenario.Sim && s.of.Real.TimeLimit > 0 {
 		s.base.TimeLimit = s.of.Real.TimeLimit
 	}
 	r.series = append(r.series, s)
@@ -240,7 +242,7 @@ func (v *verifier) run(ctx context.Context) error {
 			most = max(most, len(s.trials))
 		}
 	}
-	if v.opt.Driver == campaign.Sim {
+	if v.opt.Driver == scenario.Sim {
 		for _, s := range all {
 			for i := range s.trials {
 				tasks <- task{s, i}
@@ -351,9 +353,9 @@ func (v *verifier) schedule(ctx context.Context, s *series, i int) (*trial, erro
 	seeded := s.base
 	seeded.Seed = v.seed(i)
 	var h *history.History
-	var r *campaign.Result
+	var r *judge.Result
 	run := ""
-	if v.opt.Driver == campaign.Sim {
+	if v.opt.Driver == scenario.Sim {
 		var err error
 		if h, err = campaign.Simulate(ctx, seeded.WithRequirements(), campaign.SimulateOptions{}); err != nil {
 			return nil, err
@@ -361,7 +363,7 @@ func (v *verifier) schedule(ctx context.Context, s *series, i int) (*trial, erro
 		if ctx.Err() != nil {
 			return nil, nil
 		}
-		if r, err = campaign.Judge(h, s.properties()...); err != nil {
+		if r, err = judge.History(h, s.properties()...); err != nil {
 			return nil, err
 		}
 	} else {
@@ -396,7 +398,7 @@ func (s *series) properties() []checker.Property {
 	if len(s.of.Measure) > 0 && !s.twin {
 		return checker.Properties // some of these are measured
 	}
-	return campaign.PropertiesOf(s.base.Properties)
+	return checker.PropertiesOf(s.base.Properties)
 }
 
 // conclude summarizes a claim after all its schedules were tried, and keeps the evidence.
@@ -453,7 +455,7 @@ func (v *verifier) failed(err error) {
 	v.mu.Unlock()
 }
 
-func (v *verifier) report(dir string, h *history.History, r *campaign.Result) error {
+func (v *verifier) report(dir string, h *history.History, r *judge.Result) error {
 	if v.opt.Report == nil {
 		return nil
 	}

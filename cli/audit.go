@@ -14,6 +14,8 @@ import (
 
 	"lockpick/audit"
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/reports"
@@ -60,9 +62,9 @@ interrupted, 64 bad usage or input, 70 an error of the harness.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&flags.Lock, "lock", campaign.Defaults().Lock, "the lock to audit: "+strings.Join(workload.CorrectNames(), ", ")+", or one that is wrong on purpose (lockpick list locks)")
+	f.StringVar(&flags.Lock, "lock", scenario.Defaults().Lock, "the lock to audit: "+strings.Join(workload.CorrectNames(), ", ")+", or one that is wrong on purpose (lockpick list locks)")
 	f.StringVar(&flags.client, "client", "", "a command that runs as each client and has the lock, such as 'python3 lock.py', or the name of a client that comes with Lockpick (lockpick list clients); --lock is only a label then")
-	f.StringVar(&flags.Driver, "driver", "", "driver of the masters: "+strings.Join(campaign.Drivers, ", ")+" (default: sim, with --client process)")
+	f.StringVar(&flags.Driver, "driver", "", "driver of the masters: "+strings.Join(scenario.Drivers, ", ")+" (default: sim, with --client process)")
 	f.StringVar(&flags.Budget, "budget", audit.Quick, "how much to try: "+strings.Join(audit.Budgets, ", "))
 	f.StringSliceVar(&flags.Only, "only", nil, "ids of situations (lockpick list situations; default: all)")
 	f.IntVar(&flags.Most, "most", 0, "schedules to try of each case, at most (default: what the budget allows)")
@@ -92,21 +94,21 @@ func runAudit(cmd *cobra.Command, flags auditFlags) error {
 		flags.Client = words
 	}
 	if flags.Driver == "" {
-		flags.Driver = campaign.Sim
+		flags.Driver = scenario.Sim
 		if len(flags.Client) > 0 {
-			flags.Driver = campaign.Process
+			flags.Driver = scenario.Process
 		}
 	}
 	before, err := auditBaseline(flags.baseline)
 	if err != nil {
 		return usageError{err}
 	}
-	if flags.Driver == campaign.Sim {
+	if flags.Driver == scenario.Sim {
 		roomy()
 	}
 	show := newAuditProgress()
 	flags.Store, flags.Progress, flags.Live = campaign.Store{Dir: flags.store}, show.line, show.live
-	flags.Report = func(dir string, h *history.History, r *campaign.Result) error { return writeReport(dir, h, r) }
+	flags.Report = func(dir string, h *history.History, r *judge.Result) error { return writeReport(dir, h, r) }
 	if flags.shard != "" || flags.out != "" {
 		return auditShard(cmd.Context(), flags, show)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/history"
 	"lockpick/reports"
 )
@@ -17,11 +17,11 @@ import (
 // BenchmarkCheckAndReport100k judges 100,000 recorded operations from their file,
 // and writes both reports. peak-MB is the most memory that the process has had.
 func BenchmarkCheckAndReport100k(b *testing.B) {
-	path := filepath.Join(b.TempDir(), campaign.HistoryFile)
+	path := filepath.Join(b.TempDir(), judge.HistoryFile)
 	ops := write(b, path, 100_000)
 	b.ResetTimer()
 	for b.Loop() {
-		h, r, err := campaign.JudgeFile(path)
+		h, r, err := judge.File(path)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -16,6 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/claims"
 	"lockpick/history"
@@ -71,7 +73,7 @@ Exit codes: 0 all as expected, 1 a claim is not (or differs from the baseline), 
 	f.StringSliceVar(&flags.only, "only", nil, "ids or slugs of claims, such as 35,39 (default: all)")
 	f.StringVar(&flags.lock, "lock", "", "verify the claims about redlock (of a lock on one master: those about single) with this lock instead; each that fails is a diagnosis")
 	f.StringVar(&flags.client, "client", "", "the same with the lock behind a command, or a client that comes with Lockpick (needs real masters)")
-	f.StringVar(&flags.driver, "driver", campaign.Sim, "driver of the masters: "+strings.Join(campaign.Drivers, ", "))
+	f.StringVar(&flags.driver, "driver", scenario.Sim, "driver of the masters: "+strings.Join(scenario.Drivers, ", "))
 	f.StringVar(&flags.budget, "budget", claims.Quick, "how much to try: "+strings.Join(claims.Budgets, ", "))
 	f.IntVar(&flags.most, "most", 0, "schedules to try of each case, at most (default: what the budget allows)")
 	f.Uint64Var(&flags.seed, "seed", 1, "seed of all random choices")
@@ -115,7 +117,7 @@ func runClaims(cmd *cobra.Command, flags claimsFlags) error {
 	if err != nil {
 		return err
 	}
-	if flags.driver == campaign.Sim {
+	if flags.driver == scenario.Sim {
 		roomy()
 	}
 	show := newClaimsProgress()
@@ -123,7 +125,7 @@ func runClaims(cmd *cobra.Command, flags claimsFlags) error {
 		Driver: flags.driver, Budget: flags.budget, Seed: flags.seed, Most: flags.most, Workers: flags.workers, Image: flags.image,
 		Store: campaign.Store{Dir: flags.store}, Keep: flags.evidence, Client: []string{self, "client"},
 		Progress: show.line, Live: show.live, Done: show.claim,
-		Report: func(dir string, h *history.History, r *campaign.Result) error { return writeReport(dir, h, r) },
+		Report: func(dir string, h *history.History, r *judge.Result) error { return writeReport(dir, h, r) },
 	}
 	ctx := cmd.Context()
 	if flags.timeLimit > 0 {
@@ -147,18 +149,18 @@ func inPlace(cmd *cobra.Command, all []claims.Claim, flags *claimsFlags) ([]clai
 	if flags.lock == "" && flags.client == "" {
 		return all, nil
 	}
-	r := claims.Replacement{Lock: flags.lock, For: campaign.Defaults().Lock}
+	r := claims.Replacement{Lock: flags.lock, For: scenario.Defaults().Lock}
 	kind, known := workload.LockNamed(flags.lock)
 	can := workload.Hello{Can: workload.Abilities}
 	if flags.client != "" {
 		if !cmd.Flags().Changed("driver") {
-			flags.driver = campaign.Process
+			flags.driver = scenario.Process
 		}
 		words, err := clientCommandOf(flags.client)
 		if err != nil {
 			return nil, usageError{fmt.Errorf("--client: %w", err)}
 		}
-		s := campaign.Defaults()
+		s := scenario.Defaults()
 		s.Client, s.Driver, s.Image, s.Lock = words, flags.driver, flags.image, cmp.Or(flags.lock, s.Lock)
 		if r.Lock, can, err = campaign.Meet(cmd.Context(), s, campaign.Options{}); err != nil {
 			return nil, err
@@ -170,12 +172,12 @@ func inPlace(cmd *cobra.Command, all []claims.Claim, flags *claimsFlags) ([]clai
 	if kind.First {
 		r.For = "single"
 	}
-	r.Lacks = func(s *campaign.Scenario) string { return lacks(s, kind, &can, flags.client != "") }
+	r.Lacks = func(s *scenario.Scenario) string { return lacks(s, kind, &can, flags.client != "") }
 	return claims.InPlace(all, r), nil
 }
 
 // lacks says what a lock does not have of what a scenario needs, or "".
-func lacks(s *campaign.Scenario, kind workload.Kind, can *workload.Hello, foreign bool) string {
+func lacks(s *scenario.Scenario, kind workload.Kind, can *workload.Hello, foreign bool) string {
 	switch {
 	case s.Fencing && !kind.Fencing:
 		return "the lock gives no fencing tokens"

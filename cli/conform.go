@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/clients"
 	"lockpick/cluster"
@@ -20,7 +21,7 @@ import (
 
 // clientCheckCommand checks that a client keeps to the protocol.
 func clientCheckCommand() *cobra.Command {
-	driver := campaign.Auto
+	driver := scenario.Auto
 	masters := 3
 	cmd := &cobra.Command{
 		Use:   "check -- COMMAND [ARGUMENT]...",

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/checker"
 	"lockpick/reports"
 	"lockpick/search/exhaust"
@@ -114,7 +115,7 @@ func runExhaust(ctx context.Context, e exhaust.Options, store campaign.Store, as
 // tellExhausted keeps the counterexample, prints the result, and turns the verdict into the exit
 // code.
 func tellExhausted(x *exhaust.Result, store campaign.Store, asJSON bool) (err error) {
-	var kept *campaign.Result
+	var kept *judge.Result
 	if x.History != nil {
 		dir, r, err := x.Keep(store)
 		if err != nil {

@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/reports"
@@ -113,7 +115,7 @@ func exploreSeed(cmd *cobra.Command, args []string, asked uint64) (uint64, error
 		return asked, nil
 	}
 	if len(args) == 1 {
-		if named, err := campaign.NamesSeed(args[0]); named || err != nil {
+		if named, err := scenario.NamesSeed(args[0]); named || err != nil {
 			return asked, err
 		}
 	}
@@ -182,7 +184,7 @@ func counterexample(ctx context.Context, f *search.Found, store campaign.Store, 
 // keep stores a counterexample as a run, with its report. It takes no time to speak of, so
 // it is done also when the rest was interrupted. found is its history, if it was not simulated:
 // another run of it would be another one.
-func keep(ctx context.Context, s campaign.Scenario, found *history.History, store campaign.Store) (*history.History, *campaign.Result, error) {
+func keep(ctx context.Context, s scenario.Scenario, found *history.History, store campaign.Store) (*history.History, *judge.Result, error) {
 	if found != nil {
 		return keepFound(s, found, store)
 	}

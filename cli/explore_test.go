@@ -13,6 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/search"
 )
 
@@ -52,7 +54,7 @@ func TestExploreShrinkReplay(t *testing.T) {
 	if c.Level != "L2" || c.Faults == 0 || c.Faults > 3 || c.Clients != 2 || !c.Minimal || len(c.Schedule) != c.Faults || len(c.Why) == 0 {
 		t.Errorf("the counterexample is %+v", c)
 	}
-	for _, file := range []string{c.Report, c.History, filepath.Join("store", c.Run, campaign.ScenarioFile), filepath.Join("store", c.Run, campaign.ResultFile)} {
+	for _, file := range []string{c.Report, c.History, filepath.Join("store", c.Run, judge.ScenarioFile), filepath.Join("store", c.Run, judge.ResultFile)} {
 		if info, err := os.Stat(filepath.Join(dir, file)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", file, err)
 		}
@@ -109,7 +111,7 @@ func TestExploreByCoverage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		base := campaign.Defaults()
+		base := scenario.Defaults()
 		base.Seed, base.Faults = 4, []string{"kill", "partition", "pause"}
 		if drawn := search.Schedule(base, v.Schedule); !cmp.Equal(drawn.Schedule, kept.Schedule) {
 			mutated = v.Counterexample.Run

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/reports"
 )
 
@@ -47,7 +48,7 @@ It judges the history first, so it also takes the history of a harness that was 
 			if err != nil {
 				return err
 			}
-			h, r, err := campaign.JudgeFile(path)
+			h, r, err := judge.File(path)
 			if err != nil {
 				return orUsage(err)
 			}

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 )
 
 // TestEverySignalEndsTheRunInOrder: each signal that asks a program to end interrupts the
@@ -20,7 +20,7 @@ func TestEverySignalEndsTheRunInOrder(t *testing.T) {
 				t.Skipf("the process that started this test, such as nohup, has it ignore the signal %s", s)
 			}
 			dir := t.TempDir()
-			cmd, stderr := started(t, dir, campaign.Process)
+			cmd, stderr := started(t, dir, scenario.Process)
 			if err := cmd.Process.Signal(s); err != nil {
 				t.Fatal(err)
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/history"
 	"lockpick/history/logs"
 )
@@ -165,7 +166,7 @@ func unit(flag, text string, allowed ...string) (time.Duration, error) {
 
 // checkLogs judges logs of a lock that Lockpick did not run.
 func checkLogs(ctx context.Context, f *logFlags, files []string, store campaign.Store, levels []string, out output) error {
-	defer campaign.CollectMore(logHeap)()
+	defer judge.CollectMore(logHeap)()
 	o, err := f.options()
 	if err != nil {
 		return usageError{err}
@@ -193,7 +194,7 @@ func checkLogs(ctx context.Context, f *logFlags, files []string, store campaign.
 const logHeap = 20
 
 // keepLogs stores the history that was made from logs as a run with a report.
-func keepLogs(store campaign.Store, h *history.History, r *campaign.Result) error {
+func keepLogs(store campaign.Store, h *history.History, r *judge.Result) error {
 	dir, err := store.Keep(h, r)
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/history"
 	"lockpick/history/logs"
 )
@@ -18,7 +18,7 @@ import (
 // judgedLogs is what became of logs.
 type judgedLogs struct {
 	history *history.History
-	result  *campaign.Result
+	result  *judge.Result
 	err     error
 	panic   any
 	stack   []byte
@@ -26,7 +26,7 @@ type judgedLogs struct {
 
 // judgeLogs reads and judges logs. It returns as soon as the context ends, also while standard
 // input has nothing to read or ten million lines are sorted.
-func judgeLogs(ctx context.Context, o logs.Options, files []string) (*history.History, *campaign.Result, error) {
+func judgeLogs(ctx context.Context, o logs.Options, files []string) (*history.History, *judge.Result, error) {
 	show := newLogProgress(files)
 	defer show.done()
 	done := make(chan judgedLogs, 1)
@@ -51,7 +51,7 @@ func judgeLogs(ctx context.Context, o logs.Options, files []string) (*history.Hi
 	}
 }
 
-func readAndJudge(o logs.Options, files []string, show *logProgress) (*history.History, *campaign.Result, error) {
+func readAndJudge(o logs.Options, files []string, show *logProgress) (*history.History, *judge.Result, error) {
 	im, err := logs.New(o)
 	if err != nil {
 		return nil, nil, usageError{err}
@@ -66,7 +66,7 @@ func readAndJudge(o logs.Options, files []string, show *logProgress) (*history.H
 	if err != nil {
 		return nil, nil, usageError{err}
 	}
-	h, r, err := campaign.JudgeLogs(l)
+	h, r, err := judge.Logs(l)
 	if err != nil {
 		return nil, nil, orUsage(err)
 	}

@@ -13,7 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	_ "lockpick/internal/realdrivers" // docker and process
 )
@@ -36,7 +37,7 @@ type verdictError checker.Verdict
 func (v verdictError) Error() string { return string(v) }
 
 // undecidedError is a verdict that is neither holds nor violated, with the reason.
-type undecidedError campaign.Conclusion
+type undecidedError judge.Conclusion
 
 func (u undecidedError) Error() string { return fmt.Sprintf("%s: %s", u.Verdict, u.Why) }
 
@@ -44,7 +45,7 @@ func (u undecidedError) Error() string { return fmt.Sprintf("%s: %s", u.Verdict,
 func (u undecidedError) Unwrap() error { return verdictError(u.Verdict) }
 
 // concluded is the result of a command that came to a conclusion.
-func concluded(c campaign.Conclusion) error {
+func concluded(c judge.Conclusion) error {
 	switch c.Verdict {
 	case checker.Holds:
 		return nil
@@ -98,7 +99,7 @@ func run(args []string) (code int) {
 	err := root.ExecuteContext(ctx)
 	var verdict verdictError
 	var usage usageError
-	var problem *campaign.Problem
+	var problem *scenario.Problem
 	switch {
 	case err == nil:
 		return exitHolds
@@ -136,7 +137,7 @@ func crashed(value any, stack []byte) (code int) {
 // undecided is the message about a verdict that is neither holds nor violated.
 func undecided(v checker.Verdict) string {
 	switch v {
-	case checker.Invalid, campaign.NotTested:
+	case checker.Invalid, judge.NotTested:
 		return "INCONCLUSIVE"
 	}
 	return strings.ToUpper(string(v))

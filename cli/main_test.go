@@ -18,6 +18,8 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/history"
 )
 
@@ -119,7 +121,7 @@ func TestRunCheckReport(t *testing.T) {
 			if v := got.Verdicts[max(i, 0)]; v.Level != "L2" || v.Verdict != "violated" || v.Key != "k0" || v.Why == "" {
 				t.Errorf("the verdict at L2 is %+v", v)
 			}
-			for _, file := range []string{got.Report, got.History, filepath.Join(filepath.Dir(got.Report), campaign.ScenarioFile)} {
+			for _, file := range []string{got.Report, got.History, filepath.Join(filepath.Dir(got.Report), judge.ScenarioFile)} {
 				if info, err := os.Stat(filepath.Join(dir, file)); err != nil || info.Size() == 0 {
 					t.Errorf("%s: %v", file, err)
 				}
@@ -164,7 +166,7 @@ func started(t *testing.T, dir, driver string) (*exec.Cmd, *bytes.Buffer) {
 	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	for path := filepath.Join(dir, "store", "latest", campaign.HistoryFile); ; {
+	for path := filepath.Join(dir, "store", "latest", judge.HistoryFile); ; {
 		if h, err := history.ReadFile(path); err == nil && len(history.Leases(h.Ops)) >= 12 {
 			return cmd, &stderr
 		}
@@ -190,7 +192,7 @@ func TestInterrupt(t *testing.T) {
 			if code := cmd.ProcessState.ExitCode(); code != exitUndecided {
 				t.Errorf("exit %d, want %d: availability was not tried\n%s", code, exitUndecided, stderr)
 			}
-			if _, err := os.Stat(filepath.Join(dir, "store", "latest", campaign.ReportFile)); err != nil {
+			if _, err := os.Stat(filepath.Join(dir, "store", "latest", judge.ReportFile)); err != nil {
 				t.Error(err)
 			}
 			nothingLeft(t)
@@ -218,7 +220,7 @@ func TestKilledHarness(t *testing.T) {
 				t.Errorf("doctor: exit %d, want it only to list what is left\n%s%s", code, stdout, stderr)
 			}
 			stdout, stderr, code = lockpick(t, dir, "doctor", "--clean")
-			if code != exitHolds || (driver == campaign.Docker && strings.Count(stdout, "removed") < 5) {
+			if code != exitHolds || (driver == scenario.Docker && strings.Count(stdout, "removed") < 5) {
 				t.Errorf("doctor --clean: exit %d, want the five masters removed\n%s%s", code, stdout, stderr)
 			}
 			nothingLeft(t)

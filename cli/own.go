@@ -7,6 +7,8 @@ import (
 
 	"lockpick/campaign"
 	"lockpick/campaign/bubble"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/history"
 	"lockpick/reports"
 	"lockpick/search"
@@ -31,8 +33,8 @@ func Main(own ...workload.Kind) {
 
 // runnerOf is what runs the schedules of a search; nil: the simulator. Locks that connect to
 // their masters are run over connections in memory.
-func runnerOf(s campaign.Scenario) search.Runner {
-	if kind, _ := workload.LockNamed(s.Lock); kind.Connects || s.Driver == campaign.Virtual {
+func runnerOf(s scenario.Scenario) search.Runner {
+	if kind, _ := workload.LockNamed(s.Lock); kind.Connects || s.Driver == scenario.Virtual {
 		return bubble.Simulate
 	}
 	return nil
@@ -47,14 +49,14 @@ func foundHistory(c reports.Counterexample) *history.History {
 	case c.Found != nil:
 		h = c.Found.History
 	}
-	if h != nil && h.Header.Driver == campaign.Virtual {
+	if h != nil && h.Header.Driver == scenario.Virtual {
 		return h
 	}
 	return nil
 }
 
 // keepFound stores a counterexample with the history in which it was found.
-func keepFound(s campaign.Scenario, h *history.History, store campaign.Store) (*history.History, *campaign.Result, error) {
+func keepFound(s scenario.Scenario, h *history.History, store campaign.Store) (*history.History, *judge.Result, error) {
 	yaml, err := s.YAML()
 	if err != nil {
 		return h, nil, err
@@ -63,7 +65,7 @@ func keepFound(s campaign.Scenario, h *history.History, store campaign.Store) (*
 	if err != nil {
 		return h, r, err
 	}
-	if err := os.WriteFile(filepath.Join(dir, campaign.ScenarioFile), yaml, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, judge.ScenarioFile), yaml, 0o644); err != nil {
 		return h, r, err
 	}
 	return h, r, writeReport(dir, h, r)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/claims"
 	"lockpick/history"
 	"lockpick/history/fault"
@@ -70,7 +71,7 @@ with examples in five languages: docs/logging.md.`,
 			if err != nil {
 				return err
 			}
-			h, r, err := campaign.CheckFile(path)
+			h, r, err := judge.PackedFile(path)
 			if err != nil {
 				return orUsage(err)
 			}
@@ -136,11 +137,11 @@ for lines RUN may also be a history file.`,
 			if err != nil {
 				return usageError{err}
 			}
-			h, r, err := campaign.JudgeAndShow(filepath.Join(dir, campaign.HistoryFile))
+			h, r, err := judge.ForReport(filepath.Join(dir, judge.HistoryFile))
 			if err != nil {
 				return orUsage(err)
 			}
-			if before, err := campaign.ReadResult(dir); err == nil {
+			if before, err := judge.ReadResult(dir); err == nil {
 				r.Notes = before.Notes // also says whether the run was interrupted
 			}
 			if err := writeReport(dir, h, r); err != nil {
@@ -159,7 +160,7 @@ for lines RUN may also be a history file.`,
 
 // tellStory prints the story of a violation and its diagram.
 func tellStory(path string, number int) error {
-	_, r, err := campaign.CheckFile(path)
+	_, r, err := judge.PackedFile(path)
 	if err != nil {
 		return orUsage(err)
 	}
@@ -191,12 +192,12 @@ func historyOf(store campaign.Store, name string) (string, error) {
 	if err != nil {
 		return "", usageError{err}
 	}
-	return filepath.Join(dir, campaign.HistoryFile), nil
+	return filepath.Join(dir, judge.HistoryFile), nil
 }
 
 // orUsage returns a usage error, unless the error is known to be the harness's.
 func orUsage(err error) error {
-	var harness *campaign.HarnessError
+	var harness *judge.HarnessError
 	if errors.As(err, &harness) {
 		return err
 	}
@@ -290,7 +291,7 @@ func listRuns(w *tabwriter.Writer, store campaign.Store) error {
 	}
 	for _, run := range runs {
 		size := units.HumanSize(float64(campaign.SizeOf(os.DirFS(store.Dir), run)))
-		r, err := campaign.ReadResult(filepath.Join(store.Dir, run))
+		r, err := judge.ReadResult(filepath.Join(store.Dir, run))
 		if err != nil {
 			fmt.Fprintf(w, "%s\tnot judged, %s (lockpick check %s)\n", run, size, run)
 			continue

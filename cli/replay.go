@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/history"
 	"lockpick/reports"
 	"lockpick/search"
@@ -41,7 +43,7 @@ Exit codes: 1 reproduced, 0 not in any attempt, 2 an attempt proved nothing or w
 			if how.Attempts < 1 {
 				return usageError{fmt.Errorf("--attempts: %d is out of range: at least 1", how.Attempts)}
 			}
-			if how.Driver == campaign.Sim && !cmd.Flags().Changed("attempts") {
+			if how.Driver == scenario.Sim && !cmd.Flags().Changed("attempts") {
 				how.Attempts = 1 // the others would differ only in their seeds
 			}
 			how.Scenario = s
@@ -50,7 +52,7 @@ Exit codes: 1 reproduced, 0 not in any attempt, 2 an attempt proved nothing or w
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&how.Driver, "driver", campaign.Auto, "driver of the masters: "+strings.Join(campaign.Drivers, ", "))
+	f.StringVar(&how.Driver, "driver", scenario.Auto, "driver of the masters: "+strings.Join(scenario.Drivers, ", "))
 	f.IntVar(&how.Attempts, "attempts", 10, "how often to try, at most (with --driver sim: 1)")
 	f.BoolVar(&how.All, "all", false, "go on after the first attempt that reproduces it, for the rate")
 	propertyFlag(cmd, &how.Properties, "the scenario's, else all that are judged")
@@ -68,7 +70,7 @@ func replay(ctx context.Context, how search.ReplayOptions, recorded string, stor
 	}
 	var told *history.History
 	tried := 0
-	how.Each = func(dir string, h *history.History, r *campaign.Result, reproduced bool) error {
+	how.Each = func(dir string, h *history.History, r *judge.Result, reproduced bool) error {
 		show.done()
 		tried++
 		outcome := "not violated"
@@ -79,7 +81,7 @@ func replay(ctx context.Context, how search.ReplayOptions, recorded string, stor
 		if reproduced && told == nil {
 			told = h
 		}
-		if tried == 1 && r.Driver == campaign.Sim && recorded != "" {
+		if tried == 1 && r.Driver == scenario.Sim && recorded != "" {
 			if err := compare(show, recorded, dir); err != nil {
 				return err
 			}
@@ -110,11 +112,11 @@ func replay(ctx context.Context, how search.ReplayOptions, recorded string, stor
 
 // compare says whether a simulated run recorded what the run before did.
 func compare(show *progress, before, after string) error {
-	h, err := history.ReadFile(before + "/" + campaign.HistoryFile)
+	h, err := history.ReadFile(before + "/" + judge.HistoryFile)
 	if err != nil {
 		return err
 	}
-	if h.Header.Driver != campaign.Sim {
+	if h.Header.Driver != scenario.Sim {
 		show.line("the history of %s is of the driver %s, so it is another one", before, h.Header.Driver)
 		return nil
 	}

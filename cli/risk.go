@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/reports"
 	"lockpick/risk"
@@ -120,7 +121,7 @@ func runRisk(cmd *cobra.Command, args []string, flags riskFlags) error {
 
 // flagProblem names the flag that a problem is about.
 func flagProblem(err error) error {
-	var problem *campaign.Problem
+	var problem *scenario.Problem
 	if errors.As(err, &problem) {
 		return usageError{fmt.Errorf("--%s: %s", strings.ReplaceAll(problem.Field, "_", "-"), problem.Says)}
 	}

@@ -12,6 +12,8 @@ import (
 	"golang.org/x/term"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/history"
 	"lockpick/internal/wholefile"
 	"lockpick/reports"
@@ -55,7 +57,7 @@ func jsonFlag(cmd *cobra.Command, asJSON *bool) {
 	cmd.Flags().BoolVar(asJSON, "json", false, "print one JSON object on stdout instead of the report")
 }
 
-func runScenario(ctx context.Context, s campaign.Scenario, store campaign.Store, out output) error {
+func runScenario(ctx context.Context, s scenario.Scenario, store campaign.Store, out output) error {
 	show := newProgress()
 	self, err := os.Executable()
 	if err != nil {
@@ -82,13 +84,13 @@ func runScenario(ctx context.Context, s campaign.Scenario, store campaign.Store,
 }
 
 // writeReport writes report.html into a run's folder.
-func writeReport(dir string, h *history.History, r *campaign.Result) error {
-	defer campaign.CollectMoreFor(h)()
+func writeReport(dir string, h *history.History, r *judge.Result) error {
+	defer judge.CollectMoreFor(h)()
 	why, err := keptWhy(dir)
 	if err != nil {
 		return err
 	}
-	return writeTo(filepath.Join(dir, campaign.ReportFile), func(w io.Writer) error { return reports.HTML(w, h, r, why) })
+	return writeTo(filepath.Join(dir, judge.ReportFile), func(w io.Writer) error { return reports.HTML(w, h, r, why) })
 }
 
 // writeTo writes a file that is complete or not there.
@@ -105,7 +107,7 @@ func (o *output) flags(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&o.verbose, "verbose", "v", false, "also say what each verdict rests on, and why properties were not tested")
 }
 
-func (o output) print(h *history.History, r *campaign.Result) error {
+func (o output) print(h *history.History, r *judge.Result) error {
 	if o.json {
 		return reports.JSON(os.Stdout, r)
 	}
@@ -138,6 +140,6 @@ func terminal() (width int, color bool) {
 
 // exitOf turns the verdicts into the command's outcome. asked, if any, are the levels and
 // properties that count.
-func exitOf(r *campaign.Result, asked []string) error {
+func exitOf(r *judge.Result, asked []string) error {
 	return concluded(r.Conclude(asked))
 }

@@ -10,26 +10,26 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 )
 
 // scenarioFlags are the flags that change what a scenario file says, or the defaults. They are made from
 // the declarations of the fields.
 type scenarioFlags struct {
-	given  campaign.Scenario
+	given  scenario.Scenario
 	texts  map[string]*string // of the flags whose lists have a form of their own
-	fields []*campaign.Field  // that have a flag
+	fields []*scenario.Field  // that have a flag
 }
 
 // register adds the flags to a command: to run also those that only run has.
 func (x *scenarioFlags) register(cmd *cobra.Command, run bool) {
-	x.given, x.texts = campaign.Defaults(), map[string]*string{}
-	for _, f := range campaign.Fields {
+	x.given, x.texts = scenario.Defaults(), map[string]*string{}
+	for _, f := range scenario.Fields {
 		if f.FlagName() == "" || f.RunOnly && !run {
 			continue
 		}
 		x.fields = append(x.fields, f)
-		if f.Form != campaign.Listed {
+		if f.Form != scenario.Listed {
 			x.texts[f.Name] = cmd.Flags().String(f.FlagName(), f.Text(), f.Usage())
 			continue
 		}
@@ -62,11 +62,11 @@ func addFlag(to *pflag.FlagSet, variable any, name, usage string) {
 
 // scenario is what a command is to run: the file that was named, or the defaults, with
 // the flags that were given.
-func (x *scenarioFlags) scenario(cmd *cobra.Command, args []string) (campaign.Scenario, error) {
-	s := campaign.Defaults()
+func (x *scenarioFlags) scenario(cmd *cobra.Command, args []string) (scenario.Scenario, error) {
+	s := scenario.Defaults()
 	if len(args) == 1 {
 		var err error
-		if s, err = campaign.LoadScenario(args[0]); err != nil {
+		if s, err = scenario.Load(args[0]); err != nil {
 			return s, usageError{err}
 		}
 	}
@@ -84,7 +84,7 @@ func (x *scenarioFlags) scenario(cmd *cobra.Command, args []string) (campaign.Sc
 		f.Take(&s, &x.given)
 	}
 	if err := s.Check(); err != nil {
-		var p *campaign.Problem
+		var p *scenario.Problem
 		if errors.As(err, &p) {
 			return s, usageError{fmt.Errorf("%s: %s", p.FlagNamed(), p.Says)}
 		}
@@ -95,14 +95,14 @@ func (x *scenarioFlags) scenario(cmd *cobra.Command, args []string) (campaign.Sc
 
 // propertyFlag adds the flag of the field properties to a command that has no other flag of a scenario.
 func propertyFlag(cmd *cobra.Command, levels *[]string, otherwise string) {
-	f := *campaign.FieldNamed("properties")
+	f := *scenario.FieldNamed("properties")
 	f.Absent = otherwise
 	addFlag(cmd.Flags(), levels, f.FlagName(), f.Usage())
 }
 
 // listFields lists the fields of a scenario with their flags and defaults.
 func listFields(w io.Writer) {
-	for _, f := range campaign.Fields {
+	for _, f := range scenario.Fields {
 		flag := "--" + f.FlagName()
 		if f.NoFlag != "" {
 			flag = "(only in a file: " + f.NoFlag + ")"
@@ -114,7 +114,7 @@ func listFields(w io.Writer) {
 // offeredByFields are the values that completion offers for the flags of fields, by flag.
 func offeredByFields() map[string][]string {
 	offers := map[string][]string{}
-	for _, f := range campaign.Fields {
+	for _, f := range scenario.Fields {
 		if values := f.Offers(); len(values) > 0 {
 			offers[f.FlagName()] = values
 		}
@@ -124,7 +124,7 @@ func offeredByFields() map[string][]string {
 
 // clientCommandOf returns the command that --client names.
 func clientCommandOf(text string) ([]string, error) {
-	words, err := campaign.FieldNamed("client").Parse(text)
+	words, err := scenario.FieldNamed("client").Parse(text)
 	if err == nil && len(words) == 0 {
 		err = errors.New("no command is given")
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 )
 
 // TestEveryFieldHasItsFlag: lockpick run has the flag of each field that is declared with one, with its help
@@ -15,7 +15,7 @@ import (
 func TestEveryFieldHasItsFlag(t *testing.T) {
 	examples := map[reflect.Kind]string{reflect.Bool: "true", reflect.Int: "3", reflect.Int64: "3000000", reflect.Uint64: "3", reflect.Float64: "0.3"}
 	tried := 0
-	for _, f := range campaign.Fields {
+	for _, f := range scenario.Fields {
 		if f.FlagName() == "" {
 			continue
 		}
@@ -31,11 +31,11 @@ func TestEveryFieldHasItsFlag(t *testing.T) {
 		if flag.Usage != f.Usage() {
 			t.Errorf("--%s says %q", flag.Name, flag.Usage)
 		}
-		defaults, got := campaign.Defaults(), campaign.Defaults()
+		defaults, got := scenario.Defaults(), scenario.Defaults()
 		kind := reflect.TypeOf(f.Of(&got)).Elem()
 		value, known := examples[kind.Kind()]
 		switch {
-		case kind == reflect.TypeFor[campaign.Duration]():
+		case kind == reflect.TypeFor[scenario.Duration]():
 			value = "1500ms"
 		case len(f.Offers()) > 0:
 			value = f.Offers()[len(f.Offers())-1]
@@ -43,7 +43,7 @@ func TestEveryFieldHasItsFlag(t *testing.T) {
 				value = f.Offers()[0]
 			}
 			if f.Name == "clients_as" {
-				cmd.Flags().Set("driver", campaign.Process)
+				cmd.Flags().Set("driver", scenario.Process)
 			}
 		case !known:
 			value = map[string]string{"name": "other", "lock": "textbook", "hold": "1s", "clock": "+60s", "client_clock": "x1.5", "client": "'a b' c", "image": "other"}[f.Name]
@@ -68,7 +68,7 @@ func TestEveryFieldHasItsFlag(t *testing.T) {
 		if reflect.DeepEqual(reflect.ValueOf(f.Of(&got)).Elem().Interface(), reflect.ValueOf(f.Of(&defaults)).Elem().Interface()) {
 			t.Errorf("--%s %s changes nothing", f.FlagName(), value)
 		}
-		for _, other := range campaign.Fields {
+		for _, other := range scenario.Fields {
 			same := reflect.DeepEqual(reflect.ValueOf(other.Of(&got)).Elem().Interface(), reflect.ValueOf(other.Of(&defaults)).Elem().Interface())
 			if also := cmd.Flags().Lookup(other.FlagName()); !same && other.Name != f.Name && (also == nil || !also.Changed) {
 				t.Errorf("--%s %s changes %s, too", f.FlagName(), value, other.Name)
@@ -86,7 +86,7 @@ func TestCompletionOffersTheValuesOfFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range campaign.Fields {
+	for _, f := range scenario.Fields {
 		if len(f.Offers()) == 0 || f.Name == "properties" { // those have explanations
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 
 	"lockpick/audit"
 	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/clients"
 	"lockpick/reports"
@@ -85,7 +86,7 @@ func entrants(only []string) ([]audit.Entrant, error) {
 	names := scoreboardNames()
 	for _, name := range only {
 		if !slices.Contains(names, name) {
-			return nil, flagProblem(campaign.UnknownValue("client", name, names))
+			return nil, flagProblem(scenario.UnknownValue("client", name, names))
 		}
 	}
 	var all []audit.Entrant
@@ -129,7 +130,7 @@ func runScoreboard(cmd *cobra.Command, flags scoreboardFlags) error {
 		return err
 	}
 	show := newAuditProgress()
-	flags.Audit.Driver, flags.Audit.Store = campaign.Process, campaign.Store{Dir: flags.store}
+	flags.Audit.Driver, flags.Audit.Store = scenario.Process, campaign.Store{Dir: flags.store}
 	flags.Audit.Progress, flags.Audit.Live, flags.Audit.Report = func(string, ...any) {}, show.live, writeReport
 	flags.Confirm.Progress, flags.Confirm.Run = show.line, campaign.Options{Client: []string{self, "client"}}
 	flags.Begin = func(e audit.Entrant, i int) {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/reports"
@@ -51,7 +52,7 @@ Exit codes: 1 shrunk, 2 not violated in the simulator.`,
 				how.Properties = s.Properties
 			}
 			if dir != "" {
-				if how.History, err = history.ReadFile(filepath.Join(dir, campaign.HistoryFile)); err != nil {
+				if how.History, err = history.ReadFile(filepath.Join(dir, judge.HistoryFile)); err != nil {
 					return usageError{err}
 				}
 			}

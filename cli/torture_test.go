@@ -22,7 +22,8 @@ import (
 	"testing"
 	"time"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/cluster/docker"
 )
 
@@ -108,7 +109,7 @@ func TestTorture(t *testing.T) {
 		victims []victim
 		times   int
 		share   time.Duration // tenths of the time
-	}{{campaign.Process, victims, *tortureKills, 7}, {campaign.Docker, dockerVictims, *tortureDocker, 3}} {
+	}{{scenario.Process, victims, *tortureKills, 7}, {scenario.Docker, dockerVictims, *tortureDocker, 3}} {
 		t.Run(part.driver, func(t *testing.T) {
 			if !slices.Contains(have, part.driver) {
 				t.Skipf("no driver %s on this machine", part.driver)
@@ -297,7 +298,7 @@ func (to *torture) left(mark string) (all []string) {
 
 // judge checks what a run had recorded, if it had come so far.
 func (to *torture) judge(name string, about func(string, ...any)) {
-	histories, _ := filepath.Glob(filepath.Join(to.dir, "store", "*"+name+"*", campaign.HistoryFile+"*"))
+	histories, _ := filepath.Glob(filepath.Join(to.dir, "store", "*"+name+"*", judge.HistoryFile+"*"))
 	for _, h := range histories {
 		check, out := to.command("check", "check", filepath.Dir(h), "--property", "L2", "--json")
 		var judged bytes.Buffer

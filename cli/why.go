@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/reports"
 	"lockpick/search/reduce"
@@ -40,7 +42,7 @@ Exit codes: 0 done, 2 the scenario violates nothing or it was interrupted, 64 ba
 			if err != nil {
 				return usageError{err}
 			}
-			if s.Driver != campaign.Sim && s.Driver != campaign.Auto {
+			if s.Driver != scenario.Sim && s.Driver != scenario.Auto {
 				return usageError{fmt.Errorf("%s ran on the driver %s: only simulated runs can be branched; lockpick shrink makes a simulated scenario of it", args[0], s.Driver)}
 			}
 			if how.Points < 2 || how.Points > 1000 || how.Branches < 5 || how.Branches > 100_000 {
@@ -90,7 +92,7 @@ func keepWhy(dir string, r *reduce.WhyResult) error {
 	if dir == "" {
 		return nil
 	}
-	h, result, err := campaign.JudgeAndShow(filepath.Join(dir, campaign.HistoryFile))
+	h, result, err := judge.ForReport(filepath.Join(dir, judge.HistoryFile))
 	if err != nil {
 		return err
 	}

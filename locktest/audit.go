@@ -11,6 +11,8 @@ import (
 
 	"lockpick/audit"
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 )
 
 // Audit tries the lock in the battery of situations of lockpick audit, and fails the test for each
@@ -43,9 +45,9 @@ func auditIn(t *testing.T, store string, make func(Env) (Lock, error), options [
 	}
 	c := prepare(t, make, append(slices.Clone(options), Properties("L2")))
 	r := &runner{t: t, real: c.real}
-	opt := audit.Options{Lock: c.base.Lock, Driver: campaign.Virtual, Budget: audit.Quick, Seed: c.base.Seed, Most: given.schedules, One: given.base.Masters == 1, Store: campaign.Store{Dir: store}, Run: r.run}
+	opt := audit.Options{Lock: c.base.Lock, Driver: scenario.Virtual, Budget: audit.Quick, Seed: c.base.Seed, Most: given.schedules, One: given.base.Masters == 1, Store: campaign.Store{Dir: store}, Run: r.run}
 	if c.real {
-		opt.Driver = campaign.Process
+		opt.Driver = scenario.Process
 	}
 	if *flagSchedules > 0 {
 		opt.Most = *flagSchedules
@@ -139,7 +141,7 @@ func (x *breakage) text(folder string) string {
 	if x.finding.Run != "" {
 		dir := filepath.Join(folder, x.finding.Run)
 		fmt.Fprintf(&b, "run: %s (lockpick report makes an HTML page of it)\n", dir)
-		fmt.Fprintf(&b, "scenario: %s (locktest.Replay runs it)", filepath.Join(dir, campaign.ScenarioFile))
+		fmt.Fprintf(&b, "scenario: %s (locktest.Replay runs it)", filepath.Join(dir, judge.ScenarioFile))
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -13,7 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/search"
@@ -71,7 +72,7 @@ func Run(t *testing.T, make func(Env) (Lock, error), file string, options ...Opt
 		t.Fatalf("locktest: %s: %v", file, err)
 	}
 	r.reportLeaks()
-	result, err := campaign.Judge(h)
+	result, err := judge.History(h)
 	if err != nil {
 		t.Fatalf("locktest: %s: %v", file, err)
 	}
@@ -96,13 +97,13 @@ func Replay(t *testing.T, make func(Env) (Lock, error), file string, options ...
 // prepare completes the options, and makes the lock known to scenarios.
 func prepare(t testing.TB, make func(Env) (Lock, error), options []Option) *config {
 	t.Helper()
-	c := &config{base: campaign.Defaults(), schedules: 500, time: time.Minute}
+	c := &config{base: scenario.Defaults(), schedules: 500, time: time.Minute}
 	if testing.Short() {
 		c.schedules = 50
 	}
-	c.base.Driver, c.base.Lock, c.base.Name = campaign.Virtual, "test:"+t.Name(), strings.ReplaceAll(t.Name(), "/", "-")
+	c.base.Driver, c.base.Lock, c.base.Name = scenario.Virtual, "test:"+t.Name(), strings.ReplaceAll(t.Name(), "/", "-")
 	c.base.Persistence, c.base.Clients, c.base.Faults = "always", 3, []string{"kill", "partition", "pause"}
-	c.base.Nemesis, c.base.Properties = campaign.Random, []string{"L2"}
+	c.base.Nemesis, c.base.Properties = scenario.Random, []string{"L2"}
 	for _, o := range options {
 		o(c)
 	}
@@ -143,13 +144,13 @@ func (r *runner) kept() string {
 	return filepath.Join("testdata", "lockpick", strings.ReplaceAll(r.t.Name(), "/", "-"))
 }
 
-func load(t testing.TB, c *config, file string) campaign.Scenario {
+func load(t testing.TB, c *config, file string) scenario.Scenario {
 	t.Helper()
-	s, err := campaign.LoadScenario(file)
+	s, err := scenario.Load(file)
 	if err != nil {
 		t.Fatalf("locktest: %v", err)
 	}
-	s.Lock, s.Driver = c.base.Lock, campaign.Virtual
+	s.Lock, s.Driver = c.base.Lock, scenario.Virtual
 	return s
 }
 
@@ -206,7 +207,7 @@ func (r *runner) attemptsOf(file string) int {
 }
 
 // replay runs a scenario with seed after seed, until it fails.
-func (r *runner) replay(s campaign.Scenario, file string) (failed bool) {
+func (r *runner) replay(s scenario.Scenario, file string) (failed bool) {
 	r.t.Helper()
 	width := runtime.GOMAXPROCS(0)
 	if r.real {
@@ -225,9 +226,9 @@ func (r *runner) replay(s campaign.Scenario, file string) (failed bool) {
 			all.Go(func() {
 				c, a := s, &tried[i]
 				c.Seed += uint64(from + i)
-				var result *campaign.Result
+				var result *judge.Result
 				if a.h, a.err = r.run(r.t.Context(), c.WithRequirements()); a.err == nil {
-					result, a.err = campaign.Judge(a.h, campaign.PropertiesOf(s.Properties)...)
+					result, a.err = judge.History(a.h, checker.PropertiesOf(s.Properties)...)
 				}
 				if a.err == nil {
 					a.v, _ = result.FirstViolation(s.Properties)
@@ -312,8 +313,8 @@ func (r *runner) keep(c *config, found *search.ExploreResult, why string) {
 }
 
 // write keeps a scenario beside the test, and in how many of some runs it failed; 0: not known.
-func (r *runner) write(s campaign.Scenario, hits, runs int) (file string, err error) {
-	s.Driver = campaign.Virtual
+func (r *runner) write(s scenario.Scenario, hits, runs int) (file string, err error) {
+	s.Driver = scenario.Virtual
 	text, err := s.YAML()
 	if err != nil {
 		return "", err

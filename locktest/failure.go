@@ -6,12 +6,13 @@ import (
 	"strings"
 
 	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
 )
 
 // story is the message of a failure: the property, and how it came to be violated.
-func story(v *checker.Violation, s campaign.Scenario) string {
+func story(v *checker.Violation, s scenario.Scenario) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s is violated: %s\n", v.Level, v.Property, v.Summary)
 	for _, step := range v.Reason {

@@ -9,8 +9,9 @@ import (
 	"slices"
 	"testing"
 
-	"lockpick/campaign"
 	"lockpick/campaign/bubble"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/search"
 )
 
@@ -48,7 +49,7 @@ func Fuzz(f *testing.F, make func(Env) (Lock, error), options ...Option) {
 			if err != nil && !errors.Is(err, bubble.ErrLeaked) {
 				t.Fatalf("locktest: %v", err)
 			}
-			result, judged := campaign.Judge(h)
+			result, judged := judge.History(h)
 			if judged != nil {
 				t.Fatalf("locktest: %v", judged)
 			}
@@ -75,7 +76,7 @@ func isFuzzing() bool {
 }
 
 // scheduleOf is the scenario that an input stands for, with one of its seeds.
-func scheduleOf(base campaign.Scenario, input []byte, seed uint64) campaign.Scenario {
+func scheduleOf(base scenario.Scenario, input []byte, seed uint64) scenario.Scenario {
 	sum := fnv.New64a()
 	_, _ = sum.Write(input) // it never fails
 	choices := &choices{input: input, rest: rand.NewPCG(sum.Sum64(), 0)}

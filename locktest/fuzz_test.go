@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 )
 
 // FuzzSimpleLock is run by TestTheFuzzerConvicts, in a program of its own.
@@ -48,8 +48,8 @@ func TestTheFuzzerConvicts(t *testing.T) {
 // TestAnInputStandsForOneSchedule: the same input makes the same scenario, and a byte that changes
 // changes it.
 func TestAnInputStandsForOneSchedule(t *testing.T) {
-	base := campaign.Defaults()
-	base.Driver, base.Faults = campaign.Virtual, []string{"kill", "pause", "partition"}
+	base := scenario.Defaults()
+	base.Driver, base.Faults = scenario.Virtual, []string{"kill", "pause", "partition"}
 	input := make([]byte, bytesOfSchedule)
 	yaml := func() string {
 		s := scheduleOf(base, input, 0)

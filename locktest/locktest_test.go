@@ -16,7 +16,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/history"
 	"lockpick/search"
 )
@@ -47,7 +48,7 @@ func TestASimpleLockHoldsOverAMasterThatRemembers(t *testing.T) {
 
 // found runs the schedules of a lock without failing the test, and returns a history that
 // violates mutual exclusion; nil: none does.
-func found(t *testing.T, make func(Env) (Lock, error), options ...Option) *campaign.Result {
+func found(t *testing.T, make func(Env) (Lock, error), options ...Option) *judge.Result {
 	t.Helper()
 	c := prepare(t, make, options)
 	r := &runner{t: t}
@@ -59,7 +60,7 @@ func found(t *testing.T, make func(Env) (Lock, error), options ...Option) *campa
 		if err != nil {
 			t.Fatal(err)
 		}
-		result, err := campaign.Judge(h)
+		result, err := judge.History(h)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +77,7 @@ func TestASimpleLockIsConvictedOverAMasterThatForgets(t *testing.T) {
 		t.Fatal("no violation in 10 runs")
 	}
 	v, _ := result.FirstViolation(nil)
-	if text := story(v, campaign.Scenario{}); !strings.Contains(text, "killed") || !strings.Contains(text, "m1") {
+	if text := story(v, scenario.Scenario{}); !strings.Contains(text, "killed") || !strings.Contains(text, "m1") {
 		t.Errorf("the story does not tell of the kill:\n%s", text)
 	}
 }
@@ -98,7 +99,7 @@ func TestAClientIsStoppedAtItsQuorum(t *testing.T) {
 	c := prepare(t, simple, []Option{Masters(1), Clients(2), Faults("client-pause")})
 	s := c.base
 	s.TimeLimit = 8 * time.Second
-	s.Schedule = []campaign.Step{{Fault: "client-pause", Clients: []string{"c1"}, Point: "after-quorum", For: 3 * time.Second}}
+	s.Schedule = []scenario.Step{{Fault: "client-pause", Clients: []string{"c1"}, Point: "after-quorum", For: 3 * time.Second}}
 	if err := s.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +171,7 @@ func TestOnRealRedis(t *testing.T) {
 	if text := story(&found.Found[0].Violation, found.Found[0].Scenario); !strings.Contains(text, "by the votes of m1") || !strings.Contains(text, "was killed") {
 		t.Errorf("the story does not tell of the votes and the kill:\n%s", text)
 	}
-	if h := found.Found[0].History; h.Header.Driver != campaign.Process {
+	if h := found.Found[0].History; h.Header.Driver != scenario.Process {
 		t.Errorf("it ran on %s", h.Header.Driver)
 	}
 }

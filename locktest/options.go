@@ -4,7 +4,7 @@ import (
 	"flag"
 	"time"
 
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 )
 
 var (
@@ -15,7 +15,7 @@ var (
 
 // config contains the options.
 type config struct {
-	base      campaign.Scenario
+	base      scenario.Scenario
 	schedules int
 	time      time.Duration
 	real      bool

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/cluster/process"
 	"lockpick/history"
 )
@@ -21,8 +22,8 @@ func realRedis(t testing.TB) {
 }
 
 // onProcesses runs a scenario on redis-server processes, in real time.
-func onProcesses(ctx context.Context, s campaign.Scenario) (h *history.History, err error) {
-	s.Driver = campaign.Process
+func onProcesses(ctx context.Context, s scenario.Scenario) (h *history.History, err error) {
+	s.Driver = scenario.Process
 	masters, err := process.Start(ctx, s.Config())
 	if err != nil {
 		return nil, err

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"testing"
 
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/history"
 )
 
@@ -16,6 +16,6 @@ func realRedis(t testing.TB) {
 	t.Skip("locktest: RealRedis: " + notOnWindows)
 }
 
-func onProcesses(context.Context, campaign.Scenario) (*history.History, error) {
+func onProcesses(context.Context, scenario.Scenario) (*history.History, error) {
 	return nil, errors.New(notOnWindows)
 }

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"lockpick/campaign"
 	"lockpick/campaign/bubble"
+	"lockpick/campaign/scenario"
 	"lockpick/history"
 	"lockpick/workload"
 )
@@ -35,7 +35,7 @@ type runner struct {
 	leaked atomic.Int64
 }
 
-func (r *runner) run(ctx context.Context, s campaign.Scenario) (*history.History, error) {
+func (r *runner) run(ctx context.Context, s scenario.Scenario) (*history.History, error) {
 	if r.real {
 		return onProcesses(ctx, s)
 	}

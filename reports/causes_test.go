@@ -8,15 +8,16 @@ import (
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 )
 
 // firstOf is the first violation of mutual exclusion that a few seeds of a scenario have.
-func firstOf(t *testing.T, lock string, change func(*campaign.Scenario)) *checker.Violation {
+func firstOf(t *testing.T, lock string, change func(*scenario.Scenario)) *checker.Violation {
 	t.Helper()
 	for seed := range uint64(40) {
-		s := campaign.Defaults()
-		s.Driver, s.Lock, s.Seed, s.Faults, s.Clients, s.TimeLimit = campaign.Sim, lock, seed+1, nil, 3, 10*time.Second
+		s := scenario.Defaults()
+		s.Driver, s.Lock, s.Seed, s.Faults, s.Clients, s.TimeLimit = scenario.Sim, lock, seed+1, nil, 3, 10*time.Second
 		change(&s)
 		h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{})
 		if err != nil {
@@ -37,19 +38,19 @@ func firstOf(t *testing.T, lock string, change func(*campaign.Scenario)) *checke
 func TestStoriesNameTheCause(t *testing.T) {
 	for _, c := range []struct {
 		name, lock string
-		change     func(*campaign.Scenario)
+		change     func(*scenario.Scenario)
 		says       string // regular expression
 		fault      bool
 	}{
-		{"a late release of an earlier attempt with the same token", "fair-one-token", func(s *campaign.Scenario) {
+		{"a late release of an earlier attempt with the same token", "fair-one-token", func(s *scenario.Scenario) {
 			s.Faults, s.Persistence, s.Clients = []string{"pause"}, "always", 5
 		}, `a release of c\d's own token(, which had been sent at \d+\.\d+s| late)`, false},
-		{"a client's clock that ran slow from the beginning", "redlock", func(s *campaign.Scenario) {
+		{"a client's clock that ran slow from the beginning", "redlock", func(s *scenario.Scenario) {
 			s.Faults, s.ClientRate, s.Hold, s.LongHolds, s.Extend = []string{"client-clock"}, 0.3, "4s..5s", 0, 0
 		}, `The clock of c\d(, c\d)*( and c\d)? ran at 0\.3 times the true rate \(client-clock #\d+\)`, true},
-		{"a killed master", "redlock", func(s *campaign.Scenario) { s.Faults, s.Nemesis = []string{"kill", "partition"}, campaign.Guided },
+		{"a killed master", "redlock", func(s *scenario.Scenario) { s.Faults, s.Nemesis = []string{"kill", "partition"}, scenario.Guided },
 			`killed, without persistence \(kill #\d+\)`, true},
-		{"a release without the token", "redlock-plain-del", func(*campaign.Scenario) {}, `executed a release of another token by c\d`, false},
+		{"a release without the token", "redlock-plain-del", func(*scenario.Scenario) {}, `executed a release of another token by c\d`, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			v := firstOf(t, c.lock, c.change)

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/claims"
 )
 
@@ -62,7 +62,7 @@ func junitCases(r *claims.Result, c *claims.ClaimResult, k *claims.CaseResult) [
 		}
 		x.Out = fmt.Sprintf("expected %s, found %s (%s)", f.Expected, f.Found, howFound(f))
 		if f.Run != "" {
-			x.Out += "\nevidence: " + filepath.Join(r.Folder, f.Run, campaign.ReportFile)
+			x.Out += "\nevidence: " + filepath.Join(r.Folder, f.Run, judge.ReportFile)
 		}
 		all = append(all, x)
 	}

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/claims"
 )
@@ -89,7 +89,7 @@ func caseMarkdown(b *bytes.Buffer, k *claims.Case) {
 		}
 		fmt.Fprintf(b, "  - twin: %s%s: acquitted\n", strings.TrimRight(k.Twin.Shows, "."), lock)
 	}
-	for _, d := range []string{campaign.Sim, campaign.Process, campaign.Docker} {
+	for _, d := range []string{scenario.Sim, scenario.Process, scenario.Docker} {
 		if why := k.NotOn[d]; why != "" {
 			fmt.Fprintf(b, "  - not on %s: %s\n", d, why)
 		}

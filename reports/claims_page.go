@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/checker"
 	"lockpick/claims"
 )
@@ -204,7 +204,7 @@ func hrefOf(dir, folder, run string) string {
 	if run == "" {
 		return ""
 	}
-	target := filepath.Join(folder, run, campaign.ReportFile)
+	target := filepath.Join(folder, run, judge.ReportFile)
 	from, err1 := filepath.Abs(dir)
 	to, err2 := filepath.Abs(target)
 	rel, err3 := filepath.Rel(from, to)

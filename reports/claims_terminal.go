@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/checker"
 	"lockpick/claims"
 	"lockpick/search"
@@ -249,7 +249,7 @@ func (t *terminal) deviation(r *claims.Result, name string, f *claims.Finding) {
 		t.text("    ", fmt.Sprintf("%d. %s", i+1, step))
 	}
 	if f.Run != "" {
-		fmt.Fprintf(&t.out, "    evidence: %s\n", filepath.Join(r.Folder, f.Run, campaign.ReportFile)) // in one piece, to be copied
+		fmt.Fprintf(&t.out, "    evidence: %s\n", filepath.Join(r.Folder, f.Run, judge.ReportFile)) // in one piece, to be copied
 	}
 }
 

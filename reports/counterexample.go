@@ -7,7 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/search"
 	"lockpick/search/reduce"
@@ -17,14 +18,14 @@ import (
 type Counterexample struct {
 	Found  *search.Found        // nil: it was not an exploration that found it
 	Shrunk *reduce.ShrinkResult // nil: it was not shrunk
-	Run    *campaign.Result     // nil: it was not stored
+	Run    *judge.Result        // nil: it was not stored
 }
 
 // Notified writes a counterexample for people at a terminal: what is violated and why, the
 // schedule that does it, what was left out, and where to look.
 func Notified(w io.Writer, c Counterexample, opt TerminalOptions) error {
 	t := newTerminal(opt)
-	var s campaign.Scenario
+	var s scenario.Scenario
 	var v checker.Violation
 	switch {
 	case c.Shrunk != nil:
@@ -53,7 +54,7 @@ func Notified(w io.Writer, c Counterexample, opt TerminalOptions) error {
 	}
 	if c.Run != nil {
 		t.where(c.Run)
-		fmt.Fprintf(&t.out, "  %-12s lockpick replay %s --driver process\n", "on Redis", printable(strings.TrimSuffix(c.Run.History, "/"+campaign.HistoryFile)))
+		fmt.Fprintf(&t.out, "  %-12s lockpick replay %s --driver process\n", "on Redis", printable(strings.TrimSuffix(c.Run.History, "/"+judge.HistoryFile)))
 	}
 	return t.flush(w)
 }
@@ -121,7 +122,7 @@ type counterexampleJSON struct {
 
 func (c Counterexample) json() *counterexampleJSON {
 	out := &counterexampleJSON{}
-	var s campaign.Scenario
+	var s scenario.Scenario
 	var v checker.Violation
 	if z := c.Shrunk; z != nil {
 		s, v = z.Scenario, z.Violation

@@ -13,14 +13,16 @@ import (
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 )
 
 // DiffRun is one side of a comparison.
 type DiffRun struct {
 	Name     string             // as reports show it
-	Scenario *campaign.Scenario // nil: the run has none
-	Result   *campaign.Result
+	Scenario *scenario.Scenario // nil: the run has none
+	Result   *judge.Result
 	Course   *Course // nil: there is no history
 }
 
@@ -35,15 +37,15 @@ func OpenDiffRun(store campaign.Store, name string) (run DiffRun, err error) {
 		dir = real // latest may soon be another run
 	}
 	run.Name = filepath.Base(dir)
-	switch s, err := campaign.LoadScenario(filepath.Join(dir, campaign.ScenarioFile)); {
+	switch s, err := scenario.Load(filepath.Join(dir, judge.ScenarioFile)); {
 	case err == nil:
 		run.Scenario = &s
 	case !errors.Is(err, os.ErrNotExist):
 		return run, err
 	}
-	run.Result, err = campaign.ReadResult(dir)
+	run.Result, err = judge.ReadResult(dir)
 	if errors.Is(err, os.ErrNotExist) {
-		_, run.Result, err = campaign.CheckFile(filepath.Join(dir, campaign.HistoryFile))
+		_, run.Result, err = judge.PackedFile(filepath.Join(dir, judge.HistoryFile))
 	}
 	if err != nil {
 		return run, err
@@ -133,14 +135,14 @@ func fieldName(f reflect.StructField, tag string) string {
 }
 
 // verdictOn returns the verdict of a run on a property: not tested, if there is none.
-func verdictOn(r *campaign.Result, p checker.Property) checker.Result {
+func verdictOn(r *judge.Result, p checker.Property) checker.Result {
 	if i := slices.IndexFunc(r.Verdicts, func(v checker.Result) bool { return v.Name == p.Name }); i >= 0 {
 		return r.Verdicts[i]
 	}
-	return checker.Result{Verdict: campaign.NotTested}
+	return checker.Result{Verdict: judge.NotTested}
 }
 
-func rates(name string, a, b int, ra, rb *campaign.Result) RateChange {
+func rates(name string, a, b int, ra, rb *judge.Result) RateChange {
 	return RateChange{Name: name, Before: a, After: b, PerMinute: [2]*float64{perMinute(a, ra.Duration), perMinute(b, rb.Duration)}}
 }
 

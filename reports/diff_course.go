@@ -7,7 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/checker"
 	"lockpick/history"
 )
@@ -26,7 +26,7 @@ var callKinds = []string{"acquire, granted", "acquire, refused", "extend", "rele
 
 // courseOf reads the history of a run.
 func courseOf(dir string) (*Course, error) {
-	path, err := history.Find(filepath.Join(dir, campaign.HistoryFile))
+	path, err := history.Find(filepath.Join(dir, judge.HistoryFile))
 	if err != nil {
 		return nil, err
 	}

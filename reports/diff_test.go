@@ -12,6 +12,8 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 )
 
@@ -19,16 +21,16 @@ import (
 // count.
 func diffRuns() (a, b DiffRun) {
 	side := func(name, persistence string, v checker.Verdict, count, granted int, d time.Duration) DiffRun {
-		s := campaign.Defaults()
+		s := scenario.Defaults()
 		s.Persistence = persistence
-		return DiffRun{name, &s, &campaign.Result{
-			Duration: d, Counts: campaign.Counts{Granted: granted, Refused: 7},
+		return DiffRun{name, &s, &judge.Result{
+			Duration: d, Counts: judge.Counts{Granted: granted, Refused: 7},
 			Verdicts: []checker.Result{{Property: checker.MutualExclusion, Verdict: v, Count: count}},
 		}, nil}
 	}
 	a, b = side("first", "none", checker.Violated, 12, 300, 30*time.Second), side("second", "always", checker.Holds, 0, 450, time.Minute)
-	a.Scenario.Schedule = []campaign.Step{{Fault: "kill", At: time.Second, Masters: []string{"m1", "m2"}}}
-	b.Scenario.Schedule = []campaign.Step{{Fault: "kill", At: 2 * time.Second, Masters: []string{"m1"}}, {Fault: "pause", After: "c1 acquires k0", For: time.Second, Repeat: true}}
+	a.Scenario.Schedule = []scenario.Step{{Fault: "kill", At: time.Second, Masters: []string{"m1", "m2"}}}
+	b.Scenario.Schedule = []scenario.Step{{Fault: "kill", At: 2 * time.Second, Masters: []string{"m1"}}, {Fault: "pause", After: "c1 acquires k0", For: time.Second, Repeat: true}}
 	took := func(n int, each time.Duration) (all []time.Duration) {
 		for i := range n {
 			all = append(all, time.Duration(i+1)*each)
@@ -83,8 +85,8 @@ func TestDiff(t *testing.T) {
 // are drawn on the same scales.
 func TestCourse(t *testing.T) {
 	store := campaign.Store{Dir: t.TempDir()}
-	s := campaign.Defaults()
-	s.Driver, s.Faults, s.TimeLimit = campaign.Sim, []string{"kill"}, 5*time.Second
+	s := scenario.Defaults()
+	s.Driver, s.Faults, s.TimeLimit = scenario.Sim, []string{"kill"}, 5*time.Second
 	var runs [2]DiffRun
 	for i, persistence := range []string{"none", "always"} {
 		s.Persistence = persistence

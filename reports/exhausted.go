@@ -5,7 +5,8 @@ import (
 	"io"
 	"time"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/search/exhaust"
 )
@@ -13,7 +14,7 @@ import (
 // Result writes what an exhaustive search found, for people at a terminal: the
 // verdict, within which bounds, and the shortest counterexample as a story and as a
 // diagram. kept is the counterexample in the store; nil: it is not there.
-func Exhausted(w io.Writer, x *exhaust.Result, kept *campaign.Result, opt TerminalOptions) error {
+func Exhausted(w io.Writer, x *exhaust.Result, kept *judge.Result, opt TerminalOptions) error {
 	t := newTerminal(opt)
 	t.headline(headline{Verdict: x.Verdict, Level: x.Judged.Level, Property: words(x.Judged.Name), Why: x.Why})
 	t.title("Bounds")
@@ -52,7 +53,7 @@ func searchedIn(s *exhaust.ShardCounts) string {
 }
 
 // ExhaustedJSON writes it as one JSON object: its fields are a contract.
-func ExhaustedJSON(w io.Writer, x *exhaust.Result, kept *campaign.Result) error {
+func ExhaustedJSON(w io.Writer, x *exhaust.Result, kept *judge.Result) error {
 	type counterexample struct {
 		Faults    int                `json:"faults"`
 		AtMS      float64            `json:"at_ms"`
@@ -78,7 +79,7 @@ func ExhaustedJSON(w io.Writer, x *exhaust.Result, kept *campaign.Result) error 
 		Shards         *shards         `json:"shards,omitempty"` // of merged shards
 		Counterexample *counterexample `json:"counterexample"`
 	}{
-		Driver: campaign.Sim, Bounds: x.Bounds, States: x.States, Runs: x.Runs, Events: x.Steps, ElapsedMS: x.Elapsed.Milliseconds(),
+		Driver: scenario.Sim, Bounds: x.Bounds, States: x.States, Runs: x.Runs, Events: x.Steps, ElapsedMS: x.Elapsed.Milliseconds(),
 		Verdicts: []verdictJSON{{x.Judged.Name, x.Judged.Level, "", x.Verdict, x.Why}},
 	}
 	if s := x.Shards; s != nil {

@@ -9,13 +9,14 @@ import (
 	"strings"
 	"time"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/search"
 )
 
 // ExploreResult writes what an exploration did and found, for people at a terminal.
-func Explored(w io.Writer, base campaign.Scenario, x *search.ExploreResult, opt TerminalOptions) error {
+func Explored(w io.Writer, base scenario.Scenario, x *search.ExploreResult, opt TerminalOptions) error {
 	t := newTerminal(opt)
 	head := headline{Verdict: x.Verdict(), Why: "interrupted before anything was found"}
 	for _, l := range x.Properties {
@@ -55,7 +56,7 @@ func Explored(w io.Writer, base campaign.Scenario, x *search.ExploreResult, opt 
 		said = append(said, f.Name+" "+f.Value)
 	}
 	var shapes []string
-	for _, s := range []string{"schedule", campaign.Guided, campaign.Random, "none", campaign.Uniform + " scheduler", campaign.PCT + " scheduler"} {
+	for _, s := range []string{"schedule", scenario.Guided, scenario.Random, "none", scenario.Uniform + " scheduler", scenario.PCT + " scheduler"} {
 		if n := x.Shapes[s]; n > 0 {
 			shapes = append(shapes, fmt.Sprintf("%s %s", cmp.Or(plainer[s], s), count(n)))
 		}
@@ -170,7 +171,7 @@ func ExploredJSON(w io.Writer, x *search.ExploreResult, found []Counterexample) 
 		Statements  int                          `json:"statements"` // how many these are
 		Settled     bool                         `json:"settled"`    // it ended early: all that was asked for is violated
 		Verdicts    []verdict                    `json:"verdicts"`
-		Counts      campaign.Counts              `json:"counts"`
+		Counts      judge.Counts                 `json:"counts"`
 		Faults      map[string]search.FaultCount `json:"faults"`
 		Coverage    search.Coverage              `json:"coverage"`
 		Violations  []violation                  `json:"violations"`

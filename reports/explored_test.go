@@ -5,7 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/search"
 	"lockpick/search/reduce"
@@ -15,14 +16,14 @@ import (
 // nothing, and was interrupted.
 func explored(t *testing.T, json, nothing, byCoverage bool) string {
 	t.Helper()
-	base := campaign.Defaults()
+	base := scenario.Defaults()
 	rate := search.Wilson(2, 1230, 2)
 	x := &search.ExploreResult{
 		Seed: 7, Schedules: 1234, Simulated: 2 * time.Hour, Elapsed: 4200 * time.Millisecond,
-		Counts:   campaign.Counts{Operations: 100_000, Acquires: 900, Granted: 800, Refused: 100, Faults: 30, Bit: 28},
+		Counts:   judge.Counts{Operations: 100_000, Acquires: 900, Granted: 800, Refused: 100, Faults: 30, Bit: 28},
 		Kinds:    map[string]*search.FaultCount{"kill": {Installed: 20, Bit: 20, Skipped: 3}, "partition": {Installed: 10, Bit: 8}},
 		Coverage: search.Coverage{"kill": {search.Holding: 31, search.Waiting: 40}, "partition": {search.Acquiring: 12}},
-		Shapes:   map[string]int{"schedule": 900, campaign.Guided: 334, campaign.Uniform + " scheduler": 800, campaign.PCT + " scheduler": 434},
+		Shapes:   map[string]int{"schedule": 900, scenario.Guided: 334, scenario.Uniform + " scheduler": 800, scenario.PCT + " scheduler": 434},
 		Properties: []search.PropertyCount{
 			{Property: checker.MutualExclusion, Tested: 1234, Conclusive: 1230, Violated: 2, Verdict: checker.Violated, Rate: &rate, First: 41,
 				Lacking: map[string]int{"too few leases were granted": 4}, Why: "violated in 2 of 1230 conclusive schedules (4 more proved nothing): 0.04-0.67 %; first by schedule 41"},
@@ -39,7 +40,7 @@ func explored(t *testing.T, json, nothing, byCoverage bool) string {
 		x.Properties[0].Why = "violated in none of 1000 conclusive schedules; schedules chosen by coverage are no random sample, so this bounds no share"
 	}
 	s := base
-	s.Masters, s.Clients, s.Schedule = 3, 2, []campaign.Step{
+	s.Masters, s.Clients, s.Schedule = 3, 2, []scenario.Step{
 		{Fault: "partition", Clients: []string{"c1"}, Masters: []string{"m3"}, Mode: "hold", Direction: "replies", For: 2 * time.Second},
 		{Fault: "kill", After: "c1 acquires k0", Masters: []string{"m1", "m2"}},
 	}
@@ -50,7 +51,7 @@ func explored(t *testing.T, json, nothing, byCoverage bool) string {
 		found = append(found, Counterexample{Found: &x.Found[0], Shrunk: &reduce.ShrinkResult{
 			Scenario: s, Violation: v, Before: reduce.Size{Faults: 6, Clients: 5, Masters: 5, Keys: 1, Time: 3 * time.Second},
 			Size: reduce.Size{Faults: 2, Clients: 2, Masters: 3, Keys: 1, Time: 28 * time.Millisecond}, Seeds: 20, Rate: 18, Minimal: true, Runs: 512,
-		}, Run: &campaign.Result{Run: "20260102T030405-redlock", Report: "store/20260102T030405-redlock/report.html", History: "store/20260102T030405-redlock/history.jsonl"}})
+		}, Run: &judge.Result{Run: "20260102T030405-redlock", Report: "store/20260102T030405-redlock/report.html", History: "store/20260102T030405-redlock/history.jsonl"}})
 	}
 	var b bytes.Buffer
 	if json {

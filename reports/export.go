@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/checker"
 	"lockpick/history"
 )
@@ -26,7 +26,7 @@ type ExportFormat struct {
 // Export is what to write: a run, and the violation of it that formats of one violation show.
 type Export struct {
 	History   *history.History
-	Result    *campaign.Result
+	Result    *judge.Result
 	Violation *checker.Violation // nil: there is none
 	Key       string             // of the formats that are about one key: which; empty: the violation's, or the first
 }

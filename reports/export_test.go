@@ -15,7 +15,7 @@ import (
 	"github.com/anishathalye/porcupine"
 	"olympos.io/encoding/edn"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/checker"
 	"lockpick/history"
 )
@@ -327,7 +327,7 @@ func TestJUnitOfARunFailsWhatIsViolatedAndSkipsWhatNobodyAskedFor(t *testing.T) 
 }
 
 func TestAFormatOfAViolationSaysThatThereIsNone(t *testing.T) {
-	x := &Export{History: &history.History{}, Result: &campaign.Result{}}
+	x := &Export{History: &history.History{}, Result: &judge.Result{}}
 	for _, f := range ExportFormats {
 		err := f.Write(io.Discard, x)
 		if f.Violation != errors.Is(err, ErrNothingToShow) || !f.Violation && err != nil {

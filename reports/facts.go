@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/history"
 )
 
@@ -13,7 +13,7 @@ import (
 type fact struct{ Name, Value string }
 
 // factsOf says what was run.
-func factsOf(h *history.History, r *campaign.Result) []fact {
+func factsOf(h *history.History, r *judge.Result) []fact {
 	if h.Header.Driver == history.Imported {
 		return []fact{
 			{"first event", r.Started.Format("2006-01-02 15:04:05.000 UTC")},
@@ -49,7 +49,7 @@ func factsOf(h *history.History, r *campaign.Result) []fact {
 }
 
 // clientOf is the command that ran as each client, and the library that it says it tests.
-func clientOf(r *campaign.Result) string {
+func clientOf(r *judge.Result) string {
 	command := strings.Join(r.Client, " ")
 	if library := r.Versions["library"]; library != "" && command != "" {
 		command += " (" + library + ")"
@@ -58,7 +58,7 @@ func clientOf(r *campaign.Result) string {
 }
 
 // logCountsOf is how much logs that were imported tell of.
-func logCountsOf(c campaign.Counts) []fact {
+func logCountsOf(c judge.Counts) []fact {
 	return []fact{
 		{"lines", count(c.Operations)},
 		{"holds", count(c.Granted)},
@@ -68,14 +68,14 @@ func logCountsOf(c campaign.Counts) []fact {
 }
 
 // countsOf is how much happened.
-func countsOf(r *campaign.Result) []fact {
+func countsOf(r *judge.Result) []fact {
 	if r.Driver == history.Imported {
 		return logCountsOf(r.Counts)
 	}
 	return countsIn(r.Counts)
 }
 
-func countsIn(c campaign.Counts) []fact {
+func countsIn(c judge.Counts) []fact {
 	return []fact{
 		{"lines of the history", count(c.Operations)},
 		{"acquires tried", count(c.Acquires)},

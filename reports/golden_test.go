@@ -11,6 +11,8 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/search"
@@ -58,7 +60,7 @@ func TestGolden(t *testing.T) {
 				var r search.ReplayResult
 				d.MaybeScanArgs(t, "attempts", &r.Attempts)
 				d.MaybeScanArgs(t, "reproduced", &r.Reproduced)
-				r.Driver = campaign.Process
+				r.Driver = scenario.Process
 				if err := Replayed(&b, &r); err != nil {
 					return err.Error()
 				}
@@ -77,7 +79,7 @@ func TestGolden(t *testing.T) {
 }
 
 // ranPlan runs the plan that a golden file names.
-func ranPlan(t *testing.T, d *datadriven.TestData) (*history.History, *campaign.Result) {
+func ranPlan(t *testing.T, d *datadriven.TestData) (*history.History, *judge.Result) {
 	var name string
 	d.ScanArgs(t, "run", &name)
 	switch name {
@@ -88,7 +90,7 @@ func ranPlan(t *testing.T, d *datadriven.TestData) (*history.History, *campaign.
 	case "hostile":
 		return synthesize(hostilePlan())
 	case "nothing":
-		return &history.History{}, &campaign.Result{Name: "nothing", Notes: []string{"interrupted before the first operation"}}
+		return &history.History{}, &judge.Result{Name: "nothing", Notes: []string{"interrupted before the first operation"}}
 	}
 	d.Fatalf(t, "unknown run %q", name)
 	return nil, nil
@@ -100,7 +102,7 @@ func tellStory(t *testing.T, d *datadriven.TestData) string {
 	header := history.Header{Masters: 3, Persistence: "none", TTL: 2 * time.Second}
 	var h *history.History
 	if d.HasArg("simulate") {
-		s, err := campaign.ParseScenario([]byte(d.Input))
+		s, err := scenario.Parse([]byte(d.Input))
 		if err != nil {
 			d.Fatalf(t, "%v", err)
 		}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/checker"
 	"lockpick/history"
 )
@@ -21,7 +21,7 @@ type headline struct {
 	Also     []string // levels of the other properties with the same verdict; by name if it is the same level
 }
 
-func headlineOf(r *campaign.Result) headline {
+func headlineOf(r *judge.Result) headline {
 	worst := byWeight(r)
 	if len(worst) == 0 {
 		// Result.Verdict of no verdicts is Holds: right for folding, wrong to print.
@@ -46,8 +46,8 @@ func headlineOf(r *campaign.Result) headline {
 
 // byWeight are the results with the worst verdict of those that were asked for, the one for
 // the headline first.
-func byWeight(r *campaign.Result) []checker.Result {
-	asked := campaign.Result{Verdicts: r.Verdicts}
+func byWeight(r *judge.Result) []checker.Result {
+	asked := judge.Result{Verdicts: r.Verdicts}
 	if len(r.Properties) > 0 {
 		asked.Verdicts = r.ResultsFor(r.Properties)
 	}
@@ -86,7 +86,7 @@ type level struct {
 }
 
 // levelsOf lists every property, tested or not, in the order of the levels.
-func levelsOf(h *history.History, r *campaign.Result) []level {
+func levelsOf(h *history.History, r *judge.Result) []level {
 	found := map[string][]checker.Result{}
 	for _, v := range r.Verdicts {
 		found[v.Name] = append(found[v.Name], v)
@@ -100,7 +100,7 @@ func levelsOf(h *history.History, r *campaign.Result) []level {
 			})
 		}
 		if found[p.Name] == nil {
-			levels = append(levels, level{Level: p.Level, Property: words(p.Name), Says: p.Says, Why: campaign.WhyNotTested(p, h)})
+			levels = append(levels, level{Level: p.Level, Property: words(p.Name), Says: p.Says, Why: judge.WhyNotTested(p, h)})
 		}
 		delete(found, p.Name)
 	}
@@ -110,7 +110,7 @@ func levelsOf(h *history.History, r *campaign.Result) []level {
 				add(p)
 			}
 		}
-		return append(levels, level{Property: "all others", Says: "what a run of Lockpick can show", Why: campaign.WhyNotTested(checker.Quorum, h)})
+		return append(levels, level{Property: "all others", Says: "what a run of Lockpick can show", Why: judge.WhyNotTested(checker.Quorum, h)})
 	}
 	for _, p := range checker.Properties {
 		add(p)
@@ -157,7 +157,7 @@ func foldLevels(all []level) (shown []level, folded []fold) {
 
 // firstViolation is the earliest violation of the property in the headline, or
 // nil.
-func firstViolation(r *campaign.Result) *checker.Violation {
+func firstViolation(r *judge.Result) *checker.Violation {
 	for _, v := range byWeight(r) {
 		if v.Verdict != checker.Violated || len(v.Violations) == 0 {
 			continue

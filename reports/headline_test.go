@@ -3,13 +3,13 @@ package reports
 import (
 	"testing"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/checker"
 	"lockpick/history"
 )
 
 func TestTheHeadlineIsTheWorstVerdictAtTheLowestLevel(t *testing.T) {
-	r := &campaign.Result{Verdicts: []checker.Result{
+	r := &judge.Result{Verdicts: []checker.Result{
 		{Property: checker.DeadlockFree, Verdict: checker.Unknown},
 		{Property: checker.NoStaleWrite, Verdict: checker.Violated, Why: "a stale write"},
 		{Property: checker.MutualExclusion, Verdict: checker.Holds},
@@ -22,7 +22,7 @@ func TestTheHeadlineIsTheWorstVerdictAtTheLowestLevel(t *testing.T) {
 }
 
 func TestTheHeadlineIsAboutMutualExclusionIfItMayBe(t *testing.T) {
-	r := &campaign.Result{Verdicts: []checker.Result{
+	r := &judge.Result{Verdicts: []checker.Result{
 		{Property: checker.KeyLifetime, Verdict: checker.Holds},
 		{Property: checker.MutualExclusion, Verdict: checker.Holds, Why: "no holds overlapped"},
 	}}
@@ -32,7 +32,7 @@ func TestTheHeadlineIsAboutMutualExclusionIfItMayBe(t *testing.T) {
 }
 
 func TestTheHeadlineIsAboutWhatWasAskedFor(t *testing.T) {
-	r := &campaign.Result{Properties: []string{"L4"}, Verdicts: []checker.Result{
+	r := &judge.Result{Properties: []string{"L4"}, Verdicts: []checker.Result{
 		{Property: checker.MutualExclusion, Verdict: checker.Holds},
 		{Property: checker.BeliefExclusion, Verdict: checker.Violated, Why: "two believed", Violations: []checker.Violation{{Level: "L3", At: 1}}},
 		{Property: checker.NoStaleWrite, Verdict: checker.Violated, Why: "a stale write", Violations: []checker.Violation{{Level: "L4", At: 2}}},
@@ -54,14 +54,14 @@ func TestTheHeadlineIsAboutWhatWasAskedFor(t *testing.T) {
 }
 
 func TestNoVerdictsAreNotAVerdict(t *testing.T) {
-	if head := headlineOf(&campaign.Result{}); head.Verdict != checker.Unknown {
+	if head := headlineOf(&judge.Result{}); head.Verdict != checker.Unknown {
 		t.Errorf("a run without verdicts is said to be %q", head.Verdict)
 	}
 }
 
 func TestSentencesSurviveTheStore(t *testing.T) {
 	// result.json does not hold what a property says: it is looked up again.
-	r := &campaign.Result{Verdicts: []checker.Result{{Property: checker.Property{Name: checker.MutualExclusion.Name, Level: "L2"}, Verdict: checker.Holds}}}
+	r := &judge.Result{Verdicts: []checker.Result{{Property: checker.Property{Name: checker.MutualExclusion.Name, Level: "L2"}, Verdict: checker.Holds}}}
 	for _, l := range levelsOf(&history.History{}, r) {
 		if l.Says == "" {
 			t.Errorf("%s says nothing", l.Property)
@@ -73,7 +73,7 @@ func TestSentencesSurviveTheStore(t *testing.T) {
 }
 
 func TestTheFirstViolationIsTheEarliestOfTheHeadlinesProperty(t *testing.T) {
-	r := &campaign.Result{Verdicts: []checker.Result{
+	r := &judge.Result{Verdicts: []checker.Result{
 		{Property: checker.BeliefExclusion, Verdict: checker.Violated, Violations: []checker.Violation{{Level: "L3", At: 1}}},
 		{Property: checker.MutualExclusion, Verdict: checker.Violated, Violations: []checker.Violation{{Level: "L2", At: 9}, {Level: "L2", At: 5}}},
 	}}

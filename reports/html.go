@@ -15,7 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/history"
 	"lockpick/search/reduce"
 )
@@ -53,7 +53,7 @@ type page struct {
 	Votes  template.JS // of long runs, which the page reads when they are asked for; else they are in Data
 	Policy string
 
-	Result      *campaign.Result
+	Result      *judge.Result
 	Head        headline
 	Facts       []fact
 	Levels      []level // what stands in the table: all that neither hold nor were not tested
@@ -83,7 +83,7 @@ type page struct {
 // HTML writes the report as one page that loads nothing from anywhere: it can be
 // mailed, archived and opened from a file. why is how likely the violation was over time; nil if nobody
 // asked.
-func HTML(w io.Writer, h *history.History, r *campaign.Result, why *reduce.WhyResult) error {
+func HTML(w io.Writer, h *history.History, r *judge.Result, why *reduce.WhyResult) error {
 	style, script, err := assets()
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/history"
 )
 
@@ -65,10 +65,10 @@ func TestPagesOfRunsThatHardlyHappened(t *testing.T) {
 		"unknown commands": {Ops: []history.Op{{Process: "c1", F: "dance", Type: history.OK}}},
 	} {
 		var b bytes.Buffer
-		if err := HTML(&b, h, &campaign.Result{}, nil); err != nil {
+		if err := HTML(&b, h, &judge.Result{}, nil); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := Terminal(&b, h, &campaign.Result{}, TerminalOptions{}); err != nil {
+		if err := Terminal(&b, h, &judge.Result{}, TerminalOptions{}); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/history/logs"
 )
 
@@ -30,7 +30,7 @@ orders,c1,1700000003.450001,1700000004.5
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, r, err := campaign.JudgeLogs(l)
+	h, r, err := judge.Logs(l)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/checker"
 	"lockpick/history/logs"
 )
@@ -19,7 +19,7 @@ type summary struct {
 	Why              string          `json:"why"`     // the verdict is not holds
 	Notes            []string        `json:"notes"`
 	Verdicts         []verdictJSON   `json:"verdicts"`
-	Counts           campaign.Counts `json:"counts"`
+	Counts           judge.Counts    `json:"counts"`
 	FirstViolationMS *float64        `json:"first_violation_ms"`
 	PossibleCount    int             `json:"possible_count,omitempty"` // of logs: overlaps that are not certain
 	Possible         []logs.Possible `json:"possible,omitempty"`       // the first of them
@@ -37,7 +37,7 @@ type verdictJSON struct {
 
 // JSON writes the result as one JSON object, without the violations' details:
 // these are in result.json and in the history.
-func JSON(w io.Writer, r *campaign.Result) error {
+func JSON(w io.Writer, r *judge.Result) error {
 	c := r.Conclude(r.Properties)
 	s := summary{
 		Run: r.Run, Driver: r.Driver, Seed: r.Seed, Verdict: c.Verdict, Why: c.Why,

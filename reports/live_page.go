@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
 )
 
 // Phases of a run that is looked at.
@@ -22,21 +22,21 @@ const (
 // Live is the state of a run that may be going on, as a server tells it to the page. Times are seconds
 // since the run began.
 type Live struct {
-	Name       string          `json:"name"`
-	Phase      string          `json:"phase"`
-	Problem    string          `json:"problem,omitempty"`
-	Silent     float64         `json:"silent,omitempty"` // for how many seconds
-	Report     string          `json:"report,omitempty"` // its address
-	Lock       string          `json:"lock"`
-	Driver     string          `json:"driver"`
-	Masters    int             `json:"masters"`
-	Clients    int             `json:"clients"`
-	Elapsed    float64         `json:"elapsed"`
-	Counts     campaign.Counts `json:"counts"`
-	Violations int             `json:"violations"` // of mutual exclusion, so far
-	First      *float64        `json:"first"`      // of them; null: none
-	Grants     Rate            `json:"grants"`
-	Faults     []LiveFault     `json:"faults"`
+	Name       string       `json:"name"`
+	Phase      string       `json:"phase"`
+	Problem    string       `json:"problem,omitempty"`
+	Silent     float64      `json:"silent,omitempty"` // for how many seconds
+	Report     string       `json:"report,omitempty"` // its address
+	Lock       string       `json:"lock"`
+	Driver     string       `json:"driver"`
+	Masters    int          `json:"masters"`
+	Clients    int          `json:"clients"`
+	Elapsed    float64      `json:"elapsed"`
+	Counts     judge.Counts `json:"counts"`
+	Violations int          `json:"violations"` // of mutual exclusion, so far
+	First      *float64     `json:"first"`      // of them; null: none
+	Grants     Rate         `json:"grants"`
+	Faults     []LiveFault  `json:"faults"`
 }
 
 // LiveFault is a fault that was installed.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
 )
 
 // TestLivePage: the page shows each state that the server tells, and the report in the end.
@@ -63,7 +63,7 @@ func TestLivePage(t *testing.T) {
 	}
 	l := Live{
 		Name: "a run", Phase: Running, Lock: "<img src=x>", Driver: "docker", Masters: 5, Clients: 3, Elapsed: 300,
-		Counts: campaign.Counts{Operations: 40_000, Granted: 2400}, Grants: Bins(seconds),
+		Counts: judge.Counts{Operations: 40_000, Granted: 2400}, Grants: Bins(seconds),
 		Faults: []LiveFault{
 			{Kind: "kill", Text: "m1 was killed", From: 20, To: 40, Healed: true, Effective: true}, {Kind: "kill", Text: "m2 was killed", From: 60, To: 70, Healed: true},
 			{Kind: "pause", Text: "m3 was paused", From: 290, To: 300},

@@ -9,13 +9,14 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/history"
 )
 
 // brokenForLong is a history of a lock that grants every key twice, to its end.
 func brokenForLong(rounds int) *history.History {
-	h := &history.History{Header: history.Header{Name: "broken-for-long", Driver: campaign.Sim, Masters: 1, Quorum: 1, Clients: 4, Keys: 1, TTL: time.Second}}
+	h := &history.History{Header: history.Header{Name: "broken-for-long", Driver: scenario.Sim, Masters: 1, Quorum: 1, Clients: 4, Keys: 1, TTL: time.Second}}
 	add := func(at time.Duration, client string, t history.Type, f, token string, until time.Duration) {
 		op := history.Op{Index: len(h.Ops), Time: at, Process: client, Type: t, F: f, Key: "k0"}
 		if token != "" {
@@ -38,7 +39,7 @@ func brokenForLong(rounds int) *history.History {
 // and counted, so that a lock that stays broken does not look healed.
 func TestEveryViolationIsDrawn(t *testing.T) {
 	h := brokenForLong(400)
-	r, err := campaign.Judge(h)
+	r, err := judge.History(h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +111,7 @@ func reddish(mark string) string {
 // TestSparseHoldsLookSparse: a lock that is held for a tenth of the time does not look as if it
 // was always held, however far away one looks.
 func TestSparseHoldsLookSparse(t *testing.T) {
-	h := &history.History{Header: history.Header{Name: "sparse", Driver: campaign.Sim, Masters: 1, Quorum: 1, Clients: 1, Keys: 1, TTL: time.Second}}
+	h := &history.History{Header: history.Header{Name: "sparse", Driver: scenario.Sim, Masters: 1, Quorum: 1, Clients: 1, Keys: 1, TTL: time.Second}}
 	add := func(at time.Duration, t history.Type, f string, v *history.Value) {
 		h.Ops = append(h.Ops, history.Op{Index: len(h.Ops), Time: at, Process: "c1", Type: t, F: f, Key: "k0", Value: v})
 	}
@@ -122,7 +123,7 @@ func TestSparseHoldsLookSparse(t *testing.T) {
 		add(at+time.Millisecond, history.Invoke, history.FRelease, v)
 		add(at+time.Millisecond, history.OK, history.FRelease, v)
 	}
-	r, err := campaign.Judge(h)
+	r, err := judge.History(h)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 )
 
@@ -22,12 +23,12 @@ import (
 func TestStoriesOfAnyRun(t *testing.T) {
 	stories := map[string]int{} // by level
 	rapid.Check(t, func(t *rapid.T) {
-		s := campaign.Defaults()
-		s.Driver, s.TimeLimit, s.Fencing = campaign.Sim, 4*time.Second, rapid.Bool().Draw(t, "fencing")
+		s := scenario.Defaults()
+		s.Driver, s.TimeLimit, s.Fencing = scenario.Sim, 4*time.Second, rapid.Bool().Draw(t, "fencing")
 		s.Seed = rapid.Uint64Range(0, 1<<20).Draw(t, "seed")
 		s.Masters = rapid.SampledFrom([]int{1, 2, 3, 5, 9, 15}).Draw(t, "masters")
 		s.Clients, s.Keys = rapid.IntRange(2, 6).Draw(t, "clients"), rapid.IntRange(1, 2).Draw(t, "keys")
-		s.Nemesis = rapid.SampledFrom([]string{campaign.Random, campaign.Guided}).Draw(t, "nemesis")
+		s.Nemesis = rapid.SampledFrom([]string{scenario.Random, scenario.Guided}).Draw(t, "nemesis")
 		s.Faults = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{
 			"kill", "pause", "partition", "slow", "reset", "clock", "powercut", "shutdown", "client-pause", "client-kill", "client-clock",
 		}), 1, 4, rapid.ID).Draw(t, "faults")

@@ -10,20 +10,22 @@ import (
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/search"
 )
 
 // killed is a simulated run in which a killed master breaks mutual exclusion.
-func killed(t *testing.T) (*campaign.Result, renderings) {
+func killed(t *testing.T) (*judge.Result, renderings) {
 	t.Helper()
-	s := campaign.Defaults()
-	s.Driver, s.Seed, s.Faults, s.Nemesis, s.Clients, s.TimeLimit = campaign.Sim, 2, []string{"kill", "partition"}, campaign.Guided, 3, 10*time.Second
+	s := scenario.Defaults()
+	s.Driver, s.Seed, s.Faults, s.Nemesis, s.Clients, s.TimeLimit = scenario.Sim, 2, []string{"kill", "partition"}, scenario.Guided, 3, 10*time.Second
 	h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := campaign.Judge(h)
+	r, err := judge.History(h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,8 +130,8 @@ func TestAKillHasOneTime(t *testing.T) {
 // TestAMissingEventIsMissed: without the event that took a key away, the model that replays the
 // narrative complains.
 func TestAMissingEventIsMissed(t *testing.T) {
-	s := campaign.Defaults()
-	s.Driver, s.Seed, s.Faults, s.Nemesis, s.Clients, s.TimeLimit = campaign.Sim, 2, []string{"kill", "partition"}, campaign.Guided, 3, 10*time.Second
+	s := scenario.Defaults()
+	s.Driver, s.Seed, s.Faults, s.Nemesis, s.Clients, s.TimeLimit = scenario.Sim, 2, []string{"kill", "partition"}, scenario.Guided, 3, 10*time.Second
 	h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -8,19 +8,21 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 )
 
 // TestStepper: the steps of a violation's reason are gone through one by one, in the panel and in
 // the timeline, with what masters stored and clients believed.
 func TestStepper(t *testing.T) {
-	s := campaign.Defaults()
-	s.Driver, s.Seed, s.Faults = campaign.Sim, 5, []string{"kill"}
+	s := scenario.Defaults()
+	s.Driver, s.Seed, s.Faults = scenario.Sim, 5, []string{"kill"}
 	h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := campaign.Judge(h, checker.MutualExclusion)
+	r, err := judge.History(h, checker.MutualExclusion)
 	if err != nil {
 		t.Fatal(err)
 	}

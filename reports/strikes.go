@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/history"
 	"lockpick/search"
 )
@@ -41,7 +41,7 @@ func (c strikeCell) IDs() string {
 
 // strikesOf counts the faults of a run by their kind and the step in which they found a client; nil: there
 // were none.
-func strikesOf(h *history.History, r *campaign.Result) *strikeTable {
+func strikesOf(h *history.History, r *judge.Result) *strikeTable {
 	t := &strikeTable{Steps: search.ProtocolSteps}
 	explains := map[int][]int{} // by fault: the violations, numbered
 	var clients [][]string      // of the violations

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
 )
@@ -324,55 +325,55 @@ func (r *replayed) finds() string {
 // badRun is a simulated run that violates something.
 type badRun struct {
 	lock   string
-	change func(*campaign.Scenario)
+	change func(*scenario.Scenario)
 }
 
 var badRuns = []badRun{
-	{"redlock", func(s *campaign.Scenario) { s.Faults, s.Nemesis = []string{"kill", "partition"}, campaign.Guided }},
-	{"redlock", func(s *campaign.Scenario) { s.Faults, s.Nemesis = []string{"kill"}, campaign.Random }},
-	{"redlock", func(s *campaign.Scenario) { s.Faults, s.Persistence = []string{"powercut", "partition"}, "everysec" }},
-	{"redlock", func(s *campaign.Scenario) {
-		s.Faults, s.Nemesis, s.Persistence = []string{"clock", "partition"}, campaign.Guided, "always"
+	{"redlock", func(s *scenario.Scenario) { s.Faults, s.Nemesis = []string{"kill", "partition"}, scenario.Guided }},
+	{"redlock", func(s *scenario.Scenario) { s.Faults, s.Nemesis = []string{"kill"}, scenario.Random }},
+	{"redlock", func(s *scenario.Scenario) { s.Faults, s.Persistence = []string{"powercut", "partition"}, "everysec" }},
+	{"redlock", func(s *scenario.Scenario) {
+		s.Faults, s.Nemesis, s.Persistence = []string{"clock", "partition"}, scenario.Guided, "always"
 	}},
-	{"redlock", func(s *campaign.Scenario) {
-		s.Faults, s.Nemesis, s.Fencing = []string{"shutdown", "slow", "reset"}, campaign.Guided, true
+	{"redlock", func(s *scenario.Scenario) {
+		s.Faults, s.Nemesis, s.Fencing = []string{"shutdown", "slow", "reset"}, scenario.Guided, true
 	}},
-	{"redlock", func(s *campaign.Scenario) { s.Faults, s.Persistence = []string{"client-pause"}, "always" }},
-	{"redlock", func(s *campaign.Scenario) { s.Faults, s.Persistence = []string{"pause", "client-kill"}, "none" }},
-	{"redlock", func(s *campaign.Scenario) {
+	{"redlock", func(s *scenario.Scenario) { s.Faults, s.Persistence = []string{"client-pause"}, "always" }},
+	{"redlock", func(s *scenario.Scenario) { s.Faults, s.Persistence = []string{"pause", "client-kill"}, "none" }},
+	{"redlock", func(s *scenario.Scenario) {
 		s.ClientRate, s.Hold, s.LongHolds, s.Extend = 0.3, "4s..5s", 0, 0
-		s.Schedule = []campaign.Step{{Fault: "client-clock", After: "any enters any", Clients: []string{"all"}, Rate: 0.3, For: time.Minute}}
+		s.Schedule = []scenario.Step{{Fault: "client-clock", After: "any enters any", Clients: []string{"all"}, Rate: 0.3, For: time.Minute}}
 	}},
-	{"redlock-plain-del", func(*campaign.Scenario) {}},
-	{"redlock-weak-token", func(*campaign.Scenario) {}},
-	{"redlock-time-token", func(*campaign.Scenario) {}},
-	{"redlock-no-rollback", func(*campaign.Scenario) {}},
-	{"redlock-quorum-half", func(s *campaign.Scenario) { s.Masters, s.Clients = 4, 4 }},
-	{"redlock-extend-lies", func(s *campaign.Scenario) {
+	{"redlock-plain-del", func(*scenario.Scenario) {}},
+	{"redlock-weak-token", func(*scenario.Scenario) {}},
+	{"redlock-time-token", func(*scenario.Scenario) {}},
+	{"redlock-no-rollback", func(*scenario.Scenario) {}},
+	{"redlock-quorum-half", func(s *scenario.Scenario) { s.Masters, s.Clients = 4, 4 }},
+	{"redlock-extend-lies", func(s *scenario.Scenario) {
 		s.Extend, s.LongHolds = 1, 1
-		s.Schedule = []campaign.Step{{Fault: "partition", After: "c1 acquires k0", For: 4 * time.Second, Repeat: true, Clients: []string{"c1"}, Masters: []string{"m1", "m2", "m3"}, Mode: "drop"}}
+		s.Schedule = []scenario.Step{{Fault: "partition", After: "c1 acquires k0", For: 4 * time.Second, Repeat: true, Clients: []string{"c1"}, Masters: []string{"m1", "m2", "m3"}, Mode: "drop"}}
 	}},
-	{"redlock-extend-recreates", func(s *campaign.Scenario) {
+	{"redlock-extend-recreates", func(s *scenario.Scenario) {
 		s.Clients, s.Extend, s.LongHolds, s.Hold, s.TimeLimit = 2, 1, 0, "0s..100ms", 20*time.Second
-		s.Schedule = []campaign.Step{{Fault: "client-pause", After: "c1 enters k0", For: 3 * time.Second, Repeat: true, Clients: []string{"c1"}, Point: "before-write"}}
+		s.Schedule = []scenario.Step{{Fault: "client-pause", After: "c1 enters k0", For: 3 * time.Second, Repeat: true, Clients: []string{"c1"}, Point: "before-write"}}
 	}},
-	{"redlock-always-valid", func(s *campaign.Scenario) { s.Extend, s.LongHolds = 0, 1 }},
-	{"redlock-renews-untold", func(s *campaign.Scenario) {
+	{"redlock-always-valid", func(s *scenario.Scenario) { s.Extend, s.LongHolds = 0, 1 }},
+	{"redlock-renews-untold", func(s *scenario.Scenario) {
 		s.LongHolds = 1
-		s.Schedule = []campaign.Step{{Fault: "partition", After: "c1 enters k0", For: 4 * time.Second, Repeat: true, Clients: []string{"c1"}, Masters: []string{"all"}, Mode: "drop"}}
+		s.Schedule = []scenario.Step{{Fault: "partition", After: "c1 enters k0", For: 4 * time.Second, Repeat: true, Clients: []string{"c1"}, Masters: []string{"all"}, Mode: "drop"}}
 	}},
-	{"redlock-extend-acquires", func(s *campaign.Scenario) { s.Extend, s.LongHolds = 1, 0.5 }},
-	{"redlock-one-token", func(s *campaign.Scenario) {
+	{"redlock-extend-acquires", func(s *scenario.Scenario) { s.Extend, s.LongHolds = 1, 0.5 }},
+	{"redlock-one-token", func(s *scenario.Scenario) {
 		s.Persistence = "always"
-		s.Schedule = []campaign.Step{{Fault: "kill", After: "any enters any", Repeat: true, For: 50 * time.Millisecond, Masters: []string{"all"}}}
+		s.Schedule = []scenario.Step{{Fault: "kill", After: "any enters any", Repeat: true, For: 50 * time.Millisecond, Masters: []string{"all"}}}
 	}},
-	{"setnx", func(s *campaign.Scenario) {
+	{"setnx", func(s *scenario.Scenario) {
 		s.TimeLimit = 30 * time.Second
-		s.Schedule = []campaign.Step{{Fault: "client-kill", At: time.Second, For: 5 * time.Second, Clients: []string{"c1"}, Point: "before-write"}}
+		s.Schedule = []scenario.Step{{Fault: "client-kill", At: time.Second, For: 5 * time.Second, Clients: []string{"c1"}, Point: "before-write"}}
 	}},
-	{"redlock-fence-incr", func(s *campaign.Scenario) {
+	{"redlock-fence-incr", func(s *scenario.Scenario) {
 		s.Fencing = true
-		s.Schedule = []campaign.Step{
+		s.Schedule = []scenario.Step{
 			{Fault: "partition", For: 2 * time.Second, Masters: []string{"m4", "m5"}, Clients: []string{"all"}, Mode: "drop"},
 			{Fault: "partition", At: 3 * time.Second, For: 5 * time.Second, Masters: []string{"m1", "m2"}, Clients: []string{"all"}, Mode: "drop"},
 		}
@@ -390,8 +391,8 @@ func TestNarrativesSuffice(t *testing.T) {
 	}
 	for _, b := range badRuns {
 		for seed := range seeds {
-			s := campaign.Defaults()
-			s.Driver, s.Lock, s.Seed, s.Faults, s.Clients, s.TimeLimit = campaign.Sim, b.lock, seed+1, nil, 3, 10*time.Second
+			s := scenario.Defaults()
+			s.Driver, s.Lock, s.Seed, s.Faults, s.Clients, s.TimeLimit = scenario.Sim, b.lock, seed+1, nil, 3, 10*time.Second
 			b.change(&s)
 			h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{})
 			if err != nil {

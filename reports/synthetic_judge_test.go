@@ -5,16 +5,16 @@ import (
 	"strings"
 	"time"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/checker"
 	"lockpick/history"
 )
 
 // naiveResult gives a history the verdicts that it deserves at L2, L3 and L4, by the
 // most naive means, and enough of a reason to look at.
-func naiveResult(h *history.History) *campaign.Result {
+func naiveResult(h *history.History) *judge.Result {
 	head := h.Header
-	r := &campaign.Result{
+	r := &judge.Result{
 		Run: "20250314T092653-" + head.Name, Name: head.Name, Started: head.Started, Driver: head.Driver, Seed: head.Seed, Lock: head.Lock,
 		Masters: head.Masters, Persistence: head.Persistence, Clients: head.Clients, Keys: head.Keys, TTL: head.TTL, Faults: head.Faults,
 		Nemesis: head.Nemesis, Versions: head.Versions, Command: fmt.Sprintf("lockpick run scenario.yaml --driver process --seed %d", head.Seed),
@@ -24,7 +24,7 @@ func naiveResult(h *history.History) *campaign.Result {
 		r.Duration = h.Ops[n-1].Time
 	}
 	leases, faults := history.Leases(h.Ops), history.Faults(h.Ops)
-	r.Counts = campaign.Count(h)
+	r.Counts = judge.Count(h)
 	l2 := overlaps(leases, faults, "L2", "hold", func(l *history.Lease) (time.Duration, time.Duration) {
 		return l.Holds()[0].From, l.Holds()[len(l.Holds())-1].To
 	})

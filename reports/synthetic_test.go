@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/history"
 )
 
@@ -117,7 +117,7 @@ func (w *world) between(lo, hi time.Duration) time.Duration {
 }
 
 // synthesize runs a plan: the same plan gives the same history.
-func synthesize(p plan) (*history.History, *campaign.Result) {
+func synthesize(p plan) (*history.History, *judge.Result) {
 	w := &world{plan: p, rng: rand.New(rand.NewPCG(p.seed, 1)), cut: map[string]bool{}, stood: map[string]time.Duration{}, limit: map[string]int64{}, inside: map[string]bool{}}
 	for range p.masters {
 		w.server = append(w.server, server{"up", 0, map[string]string{}, map[string]time.Duration{}})

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/checker"
 	"lockpick/history"
 )
@@ -22,7 +22,7 @@ type TerminalOptions struct {
 
 // Terminal writes the report for people at a terminal: the verdict first, then how it came
 // to the violation, then all verdicts, and at the end where to look closer.
-func Terminal(w io.Writer, h *history.History, r *campaign.Result, opt TerminalOptions) error {
+func Terminal(w io.Writer, h *history.History, r *judge.Result, opt TerminalOptions) error {
 	t := newTerminal(opt)
 	t.headline(headlineOf(r))
 	t.first(firstViolation(r), found(r))
@@ -93,7 +93,7 @@ func (t *terminal) headline(head headline) {
 	}
 }
 
-func (t *terminal) facts(h *history.History, r *campaign.Result) {
+func (t *terminal) facts(h *history.History, r *judge.Result) {
 	var said []string
 	for _, f := range factsOf(h, r) {
 		said = append(said, f.Name+" "+f.Value)
@@ -172,7 +172,7 @@ func (t *terminal) legend(cases, underFaults bool, faults string) {
 	}
 }
 
-func (t *terminal) counts(r *campaign.Result) {
+func (t *terminal) counts(r *judge.Result) {
 	var said []string
 	for _, f := range countsOf(r) {
 		said = append(said, f.Name+" "+f.Value)
@@ -259,7 +259,7 @@ func (t *terminal) first(v *checker.Violation, found int) {
 const maxPossible = 5
 
 // possible lists what would be violations if every time in a log were right.
-func (t *terminal) possible(r *campaign.Result) {
+func (t *terminal) possible(r *judge.Result) {
 	if r.PossibleCount == 0 {
 		return
 	}
@@ -274,7 +274,7 @@ func (t *terminal) possible(r *campaign.Result) {
 
 // where says where to read on. Paths and commands stay on one line however long
 // they are, so that they can be copied.
-func (t *terminal) where(r *campaign.Result) {
+func (t *terminal) where(r *judge.Result) {
 	places := []fact{{"report", r.Report}, {"history", r.History}, {"run again", r.Command}}
 	if r.History != "" { // by its path: the store may be another than the default
 		places = slices.Insert(places, 2, fact{"check again", "lockpick check " + r.History})

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"lockpick/audit"
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/checker"
 	"lockpick/claims"
 )
@@ -27,7 +27,7 @@ type TrendFinding struct {
 }
 
 // TrendOfRun says what a run found, by property.
-func TrendOfRun(e StoreEntry, r *campaign.Result) TrendRun {
+func TrendOfRun(e StoreEntry, r *judge.Result) TrendRun {
 	t := TrendRun{Entry: e, Granted: r.Counts.Granted}
 	for _, v := range r.Verdicts {
 		t.Found = append(t.Found, TrendFinding{v.Level + " " + words(v.Name), v.Verdict, verdictWord(v.Verdict)})

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"lockpick/audit"
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/checker"
 	"lockpick/claims"
 )
@@ -53,7 +53,7 @@ func TestTrendPage(t *testing.T) {
 	var runs []TrendRun
 	for i := range trendRuns + 7 {
 		e := StoreEntry{Name: fmt.Sprintf("run-%d", i), Kind: "run", Started: time.Unix(int64(i)*86400, 0), Duration: time.Minute, Version: fmt.Sprintf("v0.%d", i), Verdict: checker.Holds}
-		r := &campaign.Result{Counts: campaign.Counts{Granted: 600 + 10*(i%5)}, Verdicts: []checker.Result{{Property: checker.MutualExclusion, Verdict: checker.Holds}}}
+		r := &judge.Result{Counts: judge.Counts{Granted: 600 + 10*(i%5)}, Verdicts: []checker.Result{{Property: checker.MutualExclusion, Verdict: checker.Holds}}}
 		if i > 20 {
 			e.Violations, e.Verdict, r.Verdicts[0].Verdict = 3*i, checker.Violated, checker.Violated
 		}

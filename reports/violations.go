@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/checker"
 )
 
@@ -17,7 +17,7 @@ type listed struct {
 }
 
 // listViolations lists the violations of all properties in order of time.
-func listViolations(r *campaign.Result) []listed {
+func listViolations(r *judge.Result) []listed {
 	explained := firstViolation(r)
 	var all []listed
 	for _, v := range inOrder(r.Verdicts) {
@@ -39,7 +39,7 @@ type unexplained struct {
 }
 
 // listMarks lists the violations that have no reason in order of time, and their properties.
-func listMarks(r *campaign.Result) (properties []checker.Property, marks []unexplained) {
+func listMarks(r *judge.Result) (properties []checker.Property, marks []unexplained) {
 	for _, v := range inOrder(r.Verdicts) {
 		if len(v.Others) == 0 {
 			continue
@@ -56,7 +56,7 @@ func listMarks(r *campaign.Result) (properties []checker.Property, marks []unexp
 // Violation is the violation of that number, from 1 in order of time, of which a result
 // lists so many; nil: there is none of that number. 0 stands for the one that the
 // reports explain.
-func Violation(r *campaign.Result, number int) (v *checker.Violation, all int) {
+func Violation(r *judge.Result, number int) (v *checker.Violation, all int) {
 	listed := listViolations(r)
 	for i := range listed {
 		if listed[i].Number+1 == number || number == 0 && listed[i].First {
@@ -67,7 +67,7 @@ func Violation(r *campaign.Result, number int) (v *checker.Violation, all int) {
 }
 
 // found is how many violations there were, listed or not.
-func found(r *campaign.Result) int {
+func found(r *judge.Result) int {
 	n := 0
 	for _, v := range r.Verdicts {
 		n += max(v.Count, len(v.Violations))

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/internal/racetest"
 	"lockpick/search/reduce"
 )
@@ -15,8 +17,8 @@ import (
 // TestWhyInTheReport: the probability stands above the overview, on the same scale, and what decided it.
 func TestWhyInTheReport(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
-	s := campaign.Defaults()
-	s.Driver, s.Nemesis, s.Faults, s.Clients, s.Seed, s.TimeLimit = campaign.Sim, campaign.Random, []string{"kill"}, 2, 5, 8*time.Second
+	s := scenario.Defaults()
+	s.Driver, s.Nemesis, s.Faults, s.Clients, s.Seed, s.TimeLimit = scenario.Sim, scenario.Random, []string{"kill"}, 2, 5, 8*time.Second
 	found, err := reduce.Why(t.Context(), reduce.WhyOptions{Scenario: s, Minimize: 10 * time.Minute})
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +35,7 @@ func TestWhyInTheReport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := campaign.Judge(h)
+	r, err := judge.History(h)
 	if err != nil {
 		t.Fatal(err)
 	}

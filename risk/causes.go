@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/history/fault"
 	"lockpick/nemesis"
 	"lockpick/workload"
@@ -22,7 +22,7 @@ type event struct {
 	before time.Duration // it may have begun this long before an acquisition, and be there still
 	window time.Duration // how long an acquisition is exposed, if that is not the time of its lease
 	beyond time.Duration // how much longer it makes the holder take
-	steps  func(at time.Duration) []campaign.Step
+	steps  func(at time.Duration) []scenario.Step
 }
 
 // The hours, days and months of a year.
@@ -45,8 +45,8 @@ func ends(kind string, all bool) func(*Setup, float64, *rand.Rand) event {
 		if all {
 			hit = workload.MasterNames(s.Masters)
 		}
-		return event{before: down, steps: func(at time.Duration) []campaign.Step {
-			return []campaign.Step{{Fault: kind, At: at, For: down, Masters: hit}}
+		return event{before: down, steps: func(at time.Duration) []scenario.Step {
+			return []scenario.Step{{Fault: kind, At: at, For: down, Masters: hit}}
 		}}
 	}
 }
@@ -71,8 +71,8 @@ var causes = []cause{
 // fault waits for the next grant and strikes just then; how rarely a failover does is its window.
 func drawFailover(s *Setup, u float64, r *rand.Rand) event {
 	m, outage := masterName(s, r), max(s.Downtime.at(r.Float64()), time.Millisecond)
-	return event{window: s.ReplicationLag.at(u), steps: func(at time.Duration) []campaign.Step {
-		return []campaign.Step{{Fault: "failover", At: at, Masters: []string{m}, Outage: outage}}
+	return event{window: s.ReplicationLag.at(u), steps: func(at time.Duration) []scenario.Step {
+		return []scenario.Step{{Fault: "failover", At: at, Masters: []string{m}, Outage: outage}}
 	}}
 }
 
@@ -82,31 +82,31 @@ func drawClockStep(s *Setup, u float64, r *rand.Rand) event {
 		sign = "-"
 	}
 	size := s.ClockStep.at(u).Round(time.Millisecond)
-	return event{steps: func(at time.Duration) []campaign.Step {
+	return event{steps: func(at time.Duration) []scenario.Step {
 		if size == 0 {
 			return nil
 		}
-		return []campaign.Step{{Fault: "clock", At: at, For: 24 * time.Hour, Masters: []string{m}, Clock: sign + size.String()}}
+		return []scenario.Step{{Fault: "clock", At: at, For: 24 * time.Hour, Masters: []string{m}, Clock: sign + size.String()}}
 	}}
 }
 
 func drawPartition(s *Setup, u float64, r *rand.Rand) event {
 	m, d := masterName(s, r), s.Partition.at(u)
-	return event{before: d, steps: func(at time.Duration) []campaign.Step {
-		return []campaign.Step{{Fault: "partition", At: at, For: d, Masters: []string{m}, Clients: []string{nemesis.All}, Direction: nemesis.Both}}
+	return event{before: d, steps: func(at time.Duration) []scenario.Step {
+		return []scenario.Step{{Fault: "partition", At: at, For: d, Masters: []string{m}, Clients: []string{nemesis.All}, Direction: nemesis.Both}}
 	}}
 }
 
 func drawClientPause(s *Setup, u float64, _ *rand.Rand) event {
 	d := s.ClientPause.at(u)
-	return event{beyond: d, steps: func(at time.Duration) []campaign.Step { return standing(at, d) }}
+	return event{beyond: d, steps: func(at time.Duration) []scenario.Step { return standing(at, d) }}
 }
 
 // standing makes the holder do nothing for a time and then go on where it was, without a look at its
 // lease: it stands before its next act.
-func standing(at, d time.Duration) (steps []campaign.Step) {
+func standing(at, d time.Duration) (steps []scenario.Step) {
 	for _, point := range []string{workload.BeforeEnter, workload.BeforeWrite} {
-		steps = append(steps, campaign.Step{Fault: "client-pause", At: at, For: d, Clients: []string{holder}, Point: point})
+		steps = append(steps, scenario.Step{Fault: "client-pause", At: at, For: d, Clients: []string{holder}, Point: point})
 	}
 	return steps
 }

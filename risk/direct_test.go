@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/internal/racetest"
 	"lockpick/workload"
@@ -105,7 +106,7 @@ func direct(t *testing.T, s Setup, whole time.Duration, r *rand.Rand) (exclusion
 	return exclusion, effects
 }
 
-func directScenario(s *Setup, limit time.Duration, r *rand.Rand) campaign.Scenario {
+func directScenario(s *Setup, limit time.Duration, r *rand.Rand) scenario.Scenario {
 	x := sample{hold: time.Second}
 	c := x.scenario(s, r.Uint64())
 	c.Clients, c.Arrivals, c.Schedule, c.TimeLimit = 12, nil, nil, limit
@@ -143,6 +144,6 @@ func directScenario(s *Setup, limit time.Duration, r *rand.Rand) campaign.Scenar
 			})
 		}
 	}
-	slices.SortStableFunc(c.Schedule, func(a, b campaign.Step) int { return cmp.Compare(a.At, b.At) })
+	slices.SortStableFunc(c.Schedule, func(a, b scenario.Step) int { return cmp.Compare(a.At, b.At) })
 	return c
 }

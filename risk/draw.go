@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/workload"
 )
@@ -106,15 +108,15 @@ func spread(r *rand.Rand) func(i, dimension int) float64 {
 }
 
 // scenario is the campaign that simulates a sample. only says which of its faults strike.
-func (x *sample) scenario(s *Setup, seed uint64, only ...int) campaign.Scenario {
+func (x *sample) scenario(s *Setup, seed uint64, only ...int) scenario.Scenario {
 	r := rand.New(rand.NewPCG(seed, 0x7269736b))
-	c := campaign.Defaults()
-	c.Name, c.Driver, c.Lock, c.Masters, c.Persistence = "risk", campaign.Sim, s.Lock, s.Masters, s.Persistence
+	c := scenario.Defaults()
+	c.Name, c.Driver, c.Lock, c.Masters, c.Persistence = "risk", scenario.Sim, s.Lock, s.Masters, s.Persistence
 	c.Replicas, c.Wait, c.Fencing, c.TTL, c.Hold, c.LongHolds, c.Extend = s.Replicas, s.Wait, s.Fencing, s.TTL, "0s", 0, 0
 	if s.Extend {
 		c.Extend = 1
 	}
-	c.Faults, c.Nemesis, c.Seed = nil, campaign.Random, seed
+	c.Faults, c.Nemesis, c.Seed = nil, scenario.Random, seed
 	c.Properties = []string{checker.MutualExclusion.Name, s.effects().Name}
 
 	const ready = 10 * time.Millisecond
@@ -171,9 +173,9 @@ func (s *Setup) effects() checker.Property {
 type outcome struct{ exclusion, effects bool }
 
 // run simulates a scenario, and says what the holder's acquisition is part of.
-func run(ctx context.Context, s *Setup, c campaign.Scenario) (outcome, error) {
+func run(ctx context.Context, s *Setup, c scenario.Scenario) (outcome, error) {
 	if err := c.Check(); err != nil {
-		return outcome{}, &campaign.HarnessError{Err: fmt.Errorf("a sample is not a scenario: %w", err)}
+		return outcome{}, &judge.HarnessError{Err: fmt.Errorf("a sample is not a scenario: %w", err)}
 	}
 	h, err := campaign.Simulate(ctx, c, campaign.SimulateOptions{})
 	if err != nil {
@@ -181,7 +183,7 @@ func run(ctx context.Context, s *Setup, c campaign.Scenario) (outcome, error) {
 	}
 	rep := checker.Check(h, checker.MutualExclusion, s.effects())
 	if err := rep.Err(); err != nil {
-		return outcome{}, &campaign.HarnessError{Err: err}
+		return outcome{}, &judge.HarnessError{Err: err}
 	}
 	violated := func(p checker.Property) bool {
 		r := rep.Result(p)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 )
 
 // Options are the options of an estimate.
@@ -94,7 +94,7 @@ func Estimate(ctx context.Context, o Options) (*Result, error) {
 		o.Samples = 1000
 	}
 	if o.Samples < 50 || o.Samples > 1_000_000 {
-		return nil, &campaign.Problem{Field: "samples", Says: fmt.Sprintf("%d is out of range: 50 to 1000000", o.Samples)}
+		return nil, &scenario.Problem{Field: "samples", Says: fmt.Sprintf("%d is out of range: 50 to 1000000", o.Samples)}
 	}
 	began := time.Now()
 	e := &estimator{live: o.Live}

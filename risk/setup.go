@@ -13,7 +13,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/cluster"
 	"lockpick/internal/strictyaml"
 	"lockpick/workload"
@@ -73,7 +73,7 @@ var setupFields = sync.OnceValue(func() string { return "the fields are " + stri
 func (s *Setup) Set(field, text string) error {
 	b := []byte(field + ": " + quoteTimes(text) + "\n")
 	if err := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(s); err != nil {
-		return &campaign.Problem{Field: field, Says: plainly(err)}
+		return &scenario.Problem{Field: field, Says: plainly(err)}
 	}
 	return nil
 }
@@ -127,7 +127,7 @@ func Parse(b []byte) (s Setup, err error) {
 	if err != nil {
 		return s, strictyaml.Explain(err, b, setupFields())
 	}
-	var problem *campaign.Problem
+	var problem *scenario.Problem
 	if errors.As(s.Check(), &problem) {
 		if at := strictyaml.Find(file, problem.Field); at != nil {
 			return s, fmt.Errorf("%d:%d: %w", at.Position.Line, at.Position.Column, problem)
@@ -140,43 +140,43 @@ func Parse(b []byte) (s Setup, err error) {
 // YAML returns the setup as a file that Load can read.
 func (s Setup) YAML() ([]byte, error) { return yaml.Marshal(s) }
 
-// Check returns what is wrong with the setup, as a *campaign.Problem, or nil.
+// Check returns what is wrong with the setup, as a *scenario.Problem, or nil.
 func (s *Setup) Check() error {
 	kind, known := workload.LockNamed(s.Lock)
 	for field, d := range map[string]Times{"hold": s.Hold, "downtime": s.Downtime, "replication_lag": s.ReplicationLag, "clock_step": s.ClockStep, "partition": s.Partition, "client_pause": s.ClientPause} {
 		if len(d.points) == 0 {
-			return &campaign.Problem{Field: field, Says: "how long is it? Leave the field out for its default"}
+			return &scenario.Problem{Field: field, Says: "how long is it? Leave the field out for its default"}
 		}
 	}
 	switch {
 	case !known:
-		return campaign.UnknownValue("lock", s.Lock, workload.CorrectNames())
+		return scenario.UnknownValue("lock", s.Lock, workload.CorrectNames())
 	case s.Fencing && !kind.Fencing:
-		return &campaign.Problem{Field: "fencing", Says: fmt.Sprintf("the lock %s has no fencing tokens", s.Lock)}
+		return &scenario.Problem{Field: "fencing", Says: fmt.Sprintf("the lock %s has no fencing tokens", s.Lock)}
 	case !slices.Contains(cluster.Persistences, cluster.Persistence(s.Persistence)):
-		return campaign.UnknownValue("persistence", s.Persistence, cluster.Persistences)
+		return scenario.UnknownValue("persistence", s.Persistence, cluster.Persistences)
 	case s.Masters < 1 || s.Masters > 15:
-		return &campaign.Problem{Field: "masters", Says: fmt.Sprintf("%d is out of range: 1 to 15", s.Masters)}
+		return &scenario.Problem{Field: "masters", Says: fmt.Sprintf("%d is out of range: 1 to 15", s.Masters)}
 	case s.Replicas < 0 || s.Replicas > 2:
-		return &campaign.Problem{Field: "replicas", Says: fmt.Sprintf("%d is out of range: 0 to 2", s.Replicas)}
+		return &scenario.Problem{Field: "replicas", Says: fmt.Sprintf("%d is out of range: 0 to 2", s.Replicas)}
 	case s.Wait < 0 || s.Wait > s.Replicas:
-		return &campaign.Problem{Field: "wait", Says: fmt.Sprintf("%d is out of range: 0 to the number of replicas, %d", s.Wait, s.Replicas)}
+		return &scenario.Problem{Field: "wait", Says: fmt.Sprintf("%d is out of range: 0 to the number of replicas, %d", s.Wait, s.Replicas)}
 	case s.TTL < 100*time.Millisecond || s.TTL > time.Hour:
-		return &campaign.Problem{Field: "ttl", Says: fmt.Sprintf("%v is out of range: 100ms to 1h", s.TTL)}
+		return &scenario.Problem{Field: "ttl", Says: fmt.Sprintf("%v is out of range: 100ms to 1h", s.TTL)}
 	case s.RestartDelay < 0 || s.RestartDelay > time.Hour:
-		return &campaign.Problem{Field: "restart_delay", Says: fmt.Sprintf("%v is out of range: 0s to 1h", s.RestartDelay)}
+		return &scenario.Problem{Field: "restart_delay", Says: fmt.Sprintf("%v is out of range: 0s to 1h", s.RestartDelay)}
 	case !(s.Acquisitions > 0 && s.Acquisitions <= 1e7):
-		return &campaign.Problem{Field: "acquisitions", Says: fmt.Sprintf("%v is out of range: more than 0, up to 10000000 a second", s.Acquisitions)}
+		return &scenario.Problem{Field: "acquisitions", Says: fmt.Sprintf("%v is out of range: more than 0, up to 10000000 a second", s.Acquisitions)}
 	case s.Hold.Mean() <= 0:
-		return &campaign.Problem{Field: "hold", Says: "critical sections take some time: the longest cannot be 0s"}
+		return &scenario.Problem{Field: "hold", Says: "critical sections take some time: the longest cannot be 0s"}
 	case s.Keys < 1:
-		return &campaign.Problem{Field: "keys", Says: "there is at least one"}
+		return &scenario.Problem{Field: "keys", Says: "there is at least one"}
 	case !(s.Contended >= 0 && s.Contended < 1):
-		return &campaign.Problem{Field: "contended", Says: fmt.Sprintf("%v is out of range: 0 (as follows from the number of keys) to below 1", s.Contended)}
+		return &scenario.Problem{Field: "contended", Says: fmt.Sprintf("%v is out of range: 0 (as follows from the number of keys) to below 1", s.Contended)}
 	case s.Contended == 0 && s.Acquisitions*s.Hold.Mean().Seconds()/float64(s.Keys) >= 1:
-		return &campaign.Problem{Field: "acquisitions", Says: fmt.Sprintf("%v a second of %v each, on average, are more than %d keys can have: each key is held by one at a time", s.Acquisitions, s.Hold.Mean(), s.Keys)}
+		return &scenario.Problem{Field: "acquisitions", Says: fmt.Sprintf("%v a second of %v each, on average, are more than %d keys can have: each key is held by one at a time", s.Acquisitions, s.Hold.Mean(), s.Keys)}
 	case s.Failovers.High > 0 && s.Replicas == 0:
-		return &campaign.Problem{Field: "failovers", Says: "a failover needs replicas: add replicas: 1"}
+		return &scenario.Problem{Field: "failovers", Says: "a failover needs replicas: add replicas: 1"}
 	}
 	return nil
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 )
 
 // Batch is what shards found of work that consists of units with names: the claims of a
@@ -63,7 +65,7 @@ type Kept struct {
 func KeptIn(folder string, took time.Duration) (Kept, error) {
 	folder, err := filepath.Abs(folder)
 	if err != nil {
-		return Kept{}, &campaign.HarnessError{Err: err}
+		return Kept{}, &judge.HarnessError{Err: err}
 	}
 	return Kept{folder, took}, nil
 }
@@ -75,7 +77,7 @@ func (k Kept) CopyRun(run, unit string, to campaign.Store) (string, error) {
 	name := filepath.Base(unit) + "-" + filepath.Base(run)
 	here, err := to.CopyRun(filepath.Join(k.Folder, filepath.Base(run)), name)
 	if err != nil {
-		return "", &campaign.HarnessError{Err: err}
+		return "", &judge.HarnessError{Err: err}
 	}
 	if !here {
 		return "", nil
@@ -98,7 +100,7 @@ func Together(all []Kept) time.Duration {
 
 // CheckShardDriver refuses a driver that each machine would choose for itself.
 func CheckShardDriver(driver string) error {
-	if driver == campaign.Auto {
+	if driver == scenario.Auto {
 		return errors.New("driver auto: shards need the same driver, and each machine would choose for itself: name one")
 	}
 	return nil

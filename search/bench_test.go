@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/internal/processor"
 )
@@ -14,8 +15,8 @@ import (
 func BenchmarkExplore(b *testing.B) {
 	before := debug.SetGCPercent(400) // as the command does
 	b.Cleanup(func() { debug.SetGCPercent(before) })
-	s := campaign.Defaults()
-	s.Driver, s.Seed, s.Persistence = campaign.Sim, 1, "always"
+	s := scenario.Defaults()
+	s.Driver, s.Seed, s.Persistence = scenario.Sim, 1, "always"
 	s.Faults = []string{"kill", "pause", "partition", "client-pause", "client-kill", "slow", "reset"}
 	s.Properties = []string{checker.MutualExclusion.Level}
 	s = s.WithRequirements()

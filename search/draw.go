@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/cluster"
 	"lockpick/history/fault"
@@ -35,25 +35,25 @@ const (
 // keeps the assumptions of the base: persistence, kinds of fault, the least delay of restarts,
 // and the settings of clocks. If the base has an explicit schedule, only the seed and the
 // scheduler change.
-func drawScenario(base campaign.Scenario, seed uint64) campaign.Scenario {
+func drawScenario(base scenario.Scenario, seed uint64) scenario.Scenario {
 	return drawFrom(base, seed, rand.NewPCG(seed, 0x6578706c6f7265), guidedShare)
 }
 
 // Draw makes a short concrete scenario of a base as an exploration does, with the choices that a
 // source makes, for masters in memory. Its faults have an explicit schedule.
-func Draw(base campaign.Scenario, seed uint64, choices rand.Source) campaign.Scenario {
+func Draw(base scenario.Scenario, seed uint64, choices rand.Source) scenario.Scenario {
 	s := drawFrom(base, seed, choices, 0)
-	s.Driver = campaign.Virtual
+	s.Driver = scenario.Virtual
 	return s
 }
 
-func drawFrom(base campaign.Scenario, seed uint64, choices rand.Source, guided float64) campaign.Scenario {
+func drawFrom(base scenario.Scenario, seed uint64, choices rand.Source, guided float64) scenario.Scenario {
 	d := &generator{random: rand.New(choices), base: base, s: base}
 	s := &d.s
-	s.Driver, s.ClientsAs, s.Seed = campaign.Sim, campaign.Goroutines, seed
+	s.Driver, s.ClientsAs, s.Seed = scenario.Sim, scenario.Goroutines, seed
 	s.Scheduler, s.Stall = "", 0
 	if d.chance(pctShare) {
-		s.Scheduler = campaign.PCT
+		s.Scheduler = scenario.PCT
 		if slices.ContainsFunc(base.FaultNames(), stopsClients) && toleratesStalls(base.Properties) { // a stall is a client that stops
 			s.Stall = 2 * base.TTL
 		}
@@ -75,10 +75,10 @@ func drawFrom(base campaign.Scenario, seed uint64, choices rand.Source, guided f
 	switch {
 	case len(base.Faults) == 0:
 	case d.chance(guided):
-		s.Nemesis, s.Interval = campaign.Guided, (base.TTL/8 + d.upTo(base.TTL/2)).Round(time.Millisecond)
+		s.Nemesis, s.Interval = scenario.Guided, (base.TTL/8 + d.upTo(base.TTL/2)).Round(time.Millisecond)
 		s.Faults = d.some(base.Faults)
 	default:
-		s.Faults, s.Nemesis = nil, campaign.Random
+		s.Faults, s.Nemesis = nil, scenario.Random
 		for i := range 1 + min(d.random.IntN(mostFaults), d.random.IntN(mostFaults)) {
 			s.Schedule = append(s.Schedule, d.step(i))
 		}
@@ -93,7 +93,7 @@ func stopsClients(name string) bool { return fault.Of(name).Client == fault.Clie
 // Properties about what clients believe and do, and about how long they wait, need not; and
 // unlike a fault, a stall would not be in the history to explain a violation.
 func toleratesStalls(properties []string) bool {
-	return !slices.ContainsFunc(campaign.PropertiesOf(properties), func(p checker.Property) bool {
+	return !slices.ContainsFunc(checker.PropertiesOf(properties), func(p checker.Property) bool {
 		return !slices.Contains([]string{"L1", "L2", "L5", "FM"}, p.Level)
 	})
 }
@@ -104,15 +104,15 @@ func hold(from, to time.Duration) string {
 }
 
 // Schedule returns schedule i of an exploration of base: always the same for the same seed of base.
-func Schedule(base campaign.Scenario, i int) campaign.Scenario {
+func Schedule(base scenario.Scenario, i int) scenario.Scenario {
 	return drawScenario(base, ScheduleSeed(base.Seed, i))
 }
 
 // generator is a scenario that is being drawn.
 type generator struct {
 	random *rand.Rand
-	base   campaign.Scenario
-	s      campaign.Scenario
+	base   scenario.Scenario
+	s      scenario.Scenario
 }
 
 func (d *generator) chance(p float64) bool { return d.random.Float64() < p }
@@ -142,9 +142,9 @@ func (d *generator) few(names []string, n int) []string {
 }
 
 // step draws one fault; i is the number of earlier ones.
-func (d *generator) step(i int) campaign.Step {
+func (d *generator) step(i int) scenario.Step {
 	ttl := d.base.TTL
-	s := campaign.Step{Fault: oneOf(d, d.base.Faults...)}
+	s := scenario.Step{Fault: oneOf(d, d.base.Faults...)}
 	kind := fault.Of(s.Fault)
 	d.when(&s, i)
 	if kind.Hits != fault.Clients {
@@ -205,7 +205,7 @@ func (d *generator) step(i int) campaign.Step {
 }
 
 // when draws the time or the trigger of a step.
-func (d *generator) when(s *campaign.Step, i int) {
+func (d *generator) when(s *scenario.Step, i int) {
 	switch p := d.random.Float64(); {
 	case p < 0.35:
 		s.At = d.upTo(d.s.TimeLimit).Round(time.Millisecond)

@@ -9,13 +9,15 @@ import (
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
 )
 
 // ExploreOptions are the options of a search by simulation: many short schedules, made from a base.
 type ExploreOptions struct {
-	Base       campaign.Scenario // the schedules are made from it; its seed is the exploration's
+	Base       scenario.Scenario // the schedules are made from it; its seed is the exploration's
 	Schedules  int               // number of schedules; 0: as many as the time limit allows
 	TimeLimit  time.Duration     // real time; 0: no limit. One of the two must be given.
 	Workers    int               // 0: one for each processor
@@ -47,7 +49,7 @@ func Explore(ctx context.Context, e ExploreOptions) (*ExploreResult, error) {
 		return nil, err
 	}
 	if e.Schedules <= 0 && e.TimeLimit <= 0 {
-		return nil, &campaign.Problem{Field: "schedules", Says: "say how many, or give a time limit"}
+		return nil, &scenario.Problem{Field: "schedules", Says: "say how many, or give a time limit"}
 	}
 	if e.Workers <= 0 {
 		e.Workers = runtime.GOMAXPROCS(0)
@@ -110,8 +112,8 @@ func Explore(ctx context.Context, e ExploreOptions) (*ExploreResult, error) {
 // trial is one schedule with its result.
 type trial struct {
 	number   int
-	scenario campaign.Scenario
-	result   *campaign.Result
+	scenario scenario.Scenario
+	result   *judge.Result
 	faults   []*history.Fault
 	coverage Coverage
 	reached  reached          // if the exploration is by coverage
@@ -155,12 +157,12 @@ func (s *exploration) work(ctx context.Context) {
 
 // take returns the next number, and its schedule. After everything that was asked for is violated, only
 // lower numbers matter, and those have all been handed out.
-func (s *exploration) take(ctx context.Context) (int, campaign.Scenario, bool) {
+func (s *exploration) take(ctx context.Context) (int, scenario.Scenario, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
 		if ctx.Err() != nil || s.err != nil || s.e.Schedules > 0 && s.next >= s.of || lastNeeded(s.asked) >= 0 && !s.e.Collect {
-			return 0, campaign.Scenario{}, false
+			return 0, scenario.Scenario{}, false
 		}
 		if s.guide == nil || s.guide.ready(s.next, s.folded) {
 			break
@@ -234,12 +236,12 @@ func (s *exploration) show(end <-chan struct{}, began time.Time) {
 }
 
 // try runs and judges schedule i of a base, in the memory of the worker's schedule before.
-func (e *ExploreOptions) try(ctx context.Context, pool *campaign.Pool, i int, scenario campaign.Scenario) (*trial, error) {
+func (e *ExploreOptions) try(ctx context.Context, pool *campaign.Pool, i int, scenario scenario.Scenario) (*trial, error) {
 	run := e.Run
 	scenario.Driver = run.Driver()
-	h, r, err := run.Judged(ctx, pool, scenario, campaign.PropertiesOf(e.Base.Properties)...)
+	h, r, err := run.Judged(ctx, pool, scenario, checker.PropertiesOf(e.Base.Properties)...)
 	if err != nil {
-		return nil, &campaign.HarnessError{Err: fmt.Errorf("schedule %d of seed %d: %w", i, e.Base.Seed, err)}
+		return nil, &judge.HarnessError{Err: fmt.Errorf("schedule %d of seed %d: %w", i, e.Base.Seed, err)}
 	}
 	t := &trial{number: i, scenario: scenario, result: r, faults: history.Faults(h.Ops), coverage: Coverage{}}
 	strikes := Strikes(h)
@@ -255,26 +257,26 @@ func (e *ExploreOptions) try(ctx context.Context, pool *campaign.Pool, i int, sc
 
 // Runner runs a complete scenario and returns its history. It may be called from several
 // goroutines at once.
-type Runner func(ctx context.Context, s campaign.Scenario) (*history.History, error)
+type Runner func(ctx context.Context, s scenario.Scenario) (*history.History, error)
 
 // Driver is that of the masters of the scenarios that run is given.
 func (run Runner) Driver() string {
 	if run == nil {
-		return campaign.Sim
+		return scenario.Sim
 	}
-	return campaign.Virtual
+	return scenario.Virtual
 }
 
 // SimulateAndJudge runs a scenario in the simulator and judges it, by some properties or by all.
-func SimulateAndJudge(ctx context.Context, s campaign.Scenario, by ...checker.Property) (*history.History, *campaign.Result, error) {
+func SimulateAndJudge(ctx context.Context, s scenario.Scenario, by ...checker.Property) (*history.History, *judge.Result, error) {
 	return Runner(nil).Judged(ctx, nil, s, by...)
 }
 
 // Judged runs a scenario and judges it, by some properties or by all. With a pool, the next run of the
 // simulator ends the use of the history.
-func (run Runner) Judged(ctx context.Context, pool *campaign.Pool, s campaign.Scenario, by ...checker.Property) (*history.History, *campaign.Result, error) {
+func (run Runner) Judged(ctx context.Context, pool *campaign.Pool, s scenario.Scenario, by ...checker.Property) (*history.History, *judge.Result, error) {
 	if run == nil {
-		run = func(ctx context.Context, s campaign.Scenario) (*history.History, error) {
+		run = func(ctx context.Context, s scenario.Scenario) (*history.History, error) {
 			return campaign.Simulate(ctx, s, campaign.SimulateOptions{Pool: pool})
 		}
 	}
@@ -282,7 +284,7 @@ func (run Runner) Judged(ctx context.Context, pool *campaign.Pool, s campaign.Sc
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := campaign.Judge(h, by...)
+	r, err := judge.History(h, by...)
 	return h, r, err
 }
 

@@ -13,6 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/history/fault"
@@ -35,18 +37,18 @@ func TestCorrectLockHoldsInEverySchedule(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
 	for name, c := range map[string]struct {
 		schedules int
-		change    func(*campaign.Scenario)
+		change    func(*scenario.Scenario)
 	}{
-		"always": {1500, func(s *campaign.Scenario) {
+		"always": {1500, func(s *scenario.Scenario) {
 			s.Persistence, s.Faults = "always", []string{"kill", "pause", "partition", "client-pause", "client-kill", "slow", "reset"}
 		}},
-		"restarts delayed beyond the TTL": {400, func(s *campaign.Scenario) {
+		"restarts delayed beyond the TTL": {400, func(s *scenario.Scenario) {
 			s.Faults, s.RestartDelay = []string{"kill", "partition", "client-pause"}, 2500*time.Millisecond
 		}},
-		"clocks within the allowance": {400, func(s *campaign.Scenario) {
+		"clocks within the allowance": {400, func(s *scenario.Scenario) {
 			s.Persistence, s.Faults, s.Clock = "always", []string{"clock", "client-pause", "kill"}, "x1.005"
 		}},
-		"clocks that jump back": {400, func(s *campaign.Scenario) {
+		"clocks that jump back": {400, func(s *scenario.Scenario) {
 			s.Persistence, s.Faults, s.Clock = "always", []string{"clock", "client-pause"}, "-10s"
 		}},
 	} {
@@ -83,11 +85,11 @@ func TestCorrectLockHoldsInEverySchedule(t *testing.T) {
 func TestExplorationsAreTheSame(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
 	for name, e := range map[string]ExploreOptions{
-		"nothing found":   {Base: campaigntest.Simulated(func(s *campaign.Scenario) { s.Persistence = "always" }), Schedules: 40},
-		"the first found": {Base: campaigntest.Simulated(func(s *campaign.Scenario) { s.Faults, s.RestartDelay = []string{"kill"}, 1500*time.Millisecond }), Schedules: 100},
-		"all found":       {Base: campaigntest.Simulated(func(s *campaign.Scenario) {}), Schedules: 40, Collect: true},
-		"a schedule": {Base: campaigntest.Simulated(func(s *campaign.Scenario) {
-			s.Schedule = []campaign.Step{{Fault: "kill", After: "any acquires k0", Repeat: true}}
+		"nothing found":   {Base: campaigntest.Simulated(func(s *scenario.Scenario) { s.Persistence = "always" }), Schedules: 40},
+		"the first found": {Base: campaigntest.Simulated(func(s *scenario.Scenario) { s.Faults, s.RestartDelay = []string{"kill"}, 1500*time.Millisecond }), Schedules: 100},
+		"all found":       {Base: campaigntest.Simulated(func(s *scenario.Scenario) {}), Schedules: 40, Collect: true},
+		"a schedule": {Base: campaigntest.Simulated(func(s *scenario.Scenario) {
+			s.Schedule = []scenario.Step{{Fault: "kill", After: "any acquires k0", Repeat: true}}
 		}), Schedules: 20, Collect: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -112,7 +114,7 @@ func TestExplorationsAreTheSame(t *testing.T) {
 // An exploration that proves nothing does not say that anything holds, and says what is missing.
 func TestExplorationsThatProveNothing(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
-	explore := func(change func(*campaign.Scenario), properties ...string) *ExploreResult {
+	explore := func(change func(*scenario.Scenario), properties ...string) *ExploreResult {
 		t.Helper()
 		return mustExplore(t, ExploreOptions{Base: campaigntest.Simulated(change), Schedules: 10, Properties: properties})
 	}
@@ -120,18 +122,18 @@ func TestExplorationsThatProveNothing(t *testing.T) {
 		x    *ExploreResult
 		says string
 	}{
-		"a fault that does nothing": {explore(func(s *campaign.Scenario) { s.Faults = []string{"full-disk"} }), "because full-disk was"},
-		"masters that never answer": {explore(func(s *campaign.Scenario) {
-			s.TimeLimit, s.Schedule = 10*time.Second, []campaign.Step{{Fault: "pause", Masters: []string{nemesis.All}, For: 10 * time.Second}}
+		"a fault that does nothing": {explore(func(s *scenario.Scenario) { s.Faults = []string{"full-disk"} }), "because full-disk was"},
+		"masters that never answer": {explore(func(s *scenario.Scenario) {
+			s.TimeLimit, s.Schedule = 10*time.Second, []scenario.Step{{Fault: "pause", Masters: []string{nemesis.All}, For: 10 * time.Second}}
 		}), "of 10 schedules was conclusive"},
-		"a property that needs tests": {explore(func(s *campaign.Scenario) { s.Faults = nil }, "L5"), "because the leases of this lock carry no fencing tokens: try --fencing"},
+		"a property that needs tests": {explore(func(s *scenario.Scenario) { s.Faults = nil }, "L5"), "because the leases of this lock carry no fencing tokens: try --fencing"},
 	} {
 		p := c.x.Properties[0]
 		if c.x.Verdict() != checker.Invalid || p.Conclusive != 0 || !strings.Contains(p.Why, c.says) || len(c.x.Caveats()) > 0 {
 			t.Errorf("%s: %s after %d conclusive schedules: %s, want %q", name, c.x.Verdict(), p.Conclusive, p.Why, c.says)
 		}
 	}
-	if _, err := Explore(t.Context(), ExploreOptions{Base: campaigntest.Simulated(func(s *campaign.Scenario) {})}); err == nil {
+	if _, err := Explore(t.Context(), ExploreOptions{Base: campaigntest.Simulated(func(s *scenario.Scenario) {})}); err == nil {
 		t.Error("without an end it ran")
 	}
 }
@@ -140,7 +142,7 @@ func TestExplorationsThatProveNothing(t *testing.T) {
 func TestOnlyConclusiveSchedulesCount(t *testing.T) {
 	x := newExploreResult(&ExploreOptions{Properties: []string{"L2", "L4"}})
 	for i, verdict := range []checker.Verdict{checker.Holds, checker.Invalid, checker.Unknown, checker.Holds, ""} {
-		r := &campaign.Result{Verdicts: []checker.Result{{Property: checker.MutualExclusion, Verdict: verdict, Why: "too few leases"}}}
+		r := &judge.Result{Verdicts: []checker.Result{{Property: checker.MutualExclusion, Verdict: verdict, Why: "too few leases"}}}
 		if verdict == "" {
 			r.Verdicts, r.Untested = nil, map[string]string{checker.MutualExclusion.Name: "nobody acquired it"}
 		}
@@ -162,7 +164,7 @@ func TestOnlyConclusiveSchedulesCount(t *testing.T) {
 // Where several properties are bounded at once each bound is wider, so that all are right
 // together; a share is given only if the search did not end with a violation.
 func TestSeveralStatementsHoldTogether(t *testing.T) {
-	s := campaigntest.Simulated(func(s *campaign.Scenario) { s.Persistence, s.Faults = "always", []string{"client-pause"} })
+	s := campaigntest.Simulated(func(s *scenario.Scenario) { s.Persistence, s.Faults = "always", []string{"client-pause"} })
 	x := mustExplore(t, ExploreOptions{Base: s, Schedules: 120, Collect: true, Properties: []string{"L2", "L3", "L4"}})
 	if x.Statements < 3 || x.Settled || len(x.Caveats()) != 2 {
 		t.Fatalf("%d statements, settled: %v, %q", x.Statements, x.Settled, x.Caveats())
@@ -211,7 +213,7 @@ func TestReasonsNameTheFaultsOfClients(t *testing.T) {
 // A search goes on until each property that was asked for is violated: one that is violated
 // soon does not keep the others from being tested, nor do schedules that prove nothing.
 func TestASearchEndsWhenAllThatWasAskedForIsViolated(t *testing.T) {
-	s := campaigntest.Simulated(func(s *campaign.Scenario) { s.Persistence, s.Faults = "always", []string{"client-pause"} })
+	s := campaigntest.Simulated(func(s *scenario.Scenario) { s.Persistence, s.Faults = "always", []string{"client-pause"} })
 	one := mustExplore(t, ExploreOptions{Base: s, Schedules: 60, Properties: []string{"L4"}})
 	both := mustExplore(t, ExploreOptions{Base: s, Schedules: 60, Properties: []string{"L4", "L2"}})
 	if one.Schedules >= 60 || both.Schedules != 60 {
@@ -231,7 +233,7 @@ func TestASearchEndsWhenAllThatWasAskedForIsViolated(t *testing.T) {
 func TestInterruptedExploration(t *testing.T) {
 	ctx, interrupt := context.WithCancelCause(t.Context())
 	x, err := Explore(ctx, ExploreOptions{
-		Base: campaigntest.Simulated(func(s *campaign.Scenario) { s.Persistence = "always" }), Schedules: 1 << 30,
+		Base: campaigntest.Simulated(func(s *scenario.Scenario) { s.Persistence = "always" }), Schedules: 1 << 30,
 		Live: func(s ExploreStatus) {
 			if s.Schedules > 3 {
 				interrupt(errors.New("enough"))
@@ -244,7 +246,7 @@ func TestInterruptedExploration(t *testing.T) {
 	if !x.Interrupted || x.Schedules < 3 || x.Verdict() != checker.Unknown || x.Counts.Granted == 0 {
 		t.Errorf("%s after %d schedules, interrupted: %v", x.Verdict(), x.Schedules, x.Interrupted)
 	}
-	x = mustExplore(t, ExploreOptions{Base: campaigntest.Simulated(func(s *campaign.Scenario) { s.Persistence = "always" }), TimeLimit: 300 * time.Millisecond})
+	x = mustExplore(t, ExploreOptions{Base: campaigntest.Simulated(func(s *scenario.Scenario) { s.Persistence = "always" }), TimeLimit: 300 * time.Millisecond})
 	if x.Interrupted || !x.OutOfTime {
 		t.Errorf("out of time: %+v", x)
 	}
@@ -267,15 +269,15 @@ func TestDrawnScenariosKeepToTheirBase(t *testing.T) {
 }
 
 // anyBase draws the base of an exploration.
-func anyBase(t *rapid.T) campaign.Scenario {
+func anyBase(t *rapid.T) scenario.Scenario {
 	b := campaigntest.AnyScenario(t)
-	b.Driver, b.TTL = campaign.Sim, rapid.SampledFrom([]time.Duration{100 * time.Millisecond, 2 * time.Second, time.Minute}).Draw(t, "ttl")
+	b.Driver, b.TTL = scenario.Sim, rapid.SampledFrom([]time.Duration{100 * time.Millisecond, 2 * time.Second, time.Minute}).Draw(t, "ttl")
 	b.Clock = rapid.SampledFrom([]string{"", "+60s", "-60s", "x1.005"}).Draw(t, "clock")
 	return b
 }
 
 // mustKeepTo fails unless a schedule is valid and keeps to what its base assumes.
-func mustKeepTo(t *rapid.T, s, b campaign.Scenario) {
+func mustKeepTo(t *rapid.T, s, b scenario.Scenario) {
 	if err := s.Check(); err != nil {
 		yaml, _ := s.YAML()
 		t.Fatalf("%v\n%s", err, yaml)
@@ -306,7 +308,7 @@ func mustKeepTo(t *rapid.T, s, b campaign.Scenario) {
 
 // With the scheduler pct the same seed makes the same run, and another than chance.
 func TestPCTIsAnotherSchedule(t *testing.T) {
-	s := campaigntest.Simulated(func(s *campaign.Scenario) { s.Faults, s.TimeLimit, s.Scheduler = nil, 5*time.Second, campaign.PCT })
+	s := campaigntest.Simulated(func(s *scenario.Scenario) { s.Faults, s.TimeLimit, s.Scheduler = nil, 5*time.Second, scenario.PCT })
 	one, err := campaign.Simulate(t.Context(), s, campaign.SimulateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -315,7 +317,7 @@ func TestPCTIsAnotherSchedule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Scheduler = campaign.Uniform
+	s.Scheduler = scenario.Uniform
 	other, err := campaign.Simulate(t.Context(), s, campaign.SimulateOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/history/fault"
@@ -30,7 +31,7 @@ type ExploreResult struct {
 	Missing    []string // of merged shards: what is missing
 	Settled    bool     // it ended early, because everything that was asked for is violated
 
-	Counts     campaign.Counts        // of all schedules together
+	Counts     judge.Counts           // of all schedules together
 	Kinds      map[string]*FaultCount // by kind of fault
 	Coverage   Coverage
 	Properties []PropertyCount // those that were looked at
@@ -54,13 +55,13 @@ type request struct {
 func requestsFor(names []string) []request {
 	var all []request
 	for _, name := range names {
-		all = append(all, request{name, campaign.PropertiesOf([]string{name}), -1})
+		all = append(all, request{name, checker.PropertiesOf([]string{name}), -1})
 	}
 	return all
 }
 
 // violatedIn says whether a schedule violates it.
-func (a *request) violatedIn(r *campaign.Result) bool {
+func (a *request) violatedIn(r *judge.Result) bool {
 	v, _ := r.FirstViolation([]string{a.name})
 	return v != nil
 }
@@ -103,7 +104,7 @@ type PropertyCount struct {
 type Found struct {
 	Number    int // of the schedule, from 0
 	Seed      uint64
-	Scenario  campaign.Scenario // the schedule, made concrete: it violates the property whenever it is simulated
+	Scenario  scenario.Scenario // the schedule, made concrete: it violates the property whenever it is simulated
 	Property  checker.Property
 	Faults    []string          // kinds of fault that explain it
 	Reason    string            // the property and those kinds: violations with the same reason are not distinct
@@ -139,7 +140,7 @@ func newExploreResult(e *ExploreOptions) *ExploreResult {
 		Seed: e.Base.Seed, ByCoverage: e.ByCoverage, Repeatable: !e.ByCoverage || e.Run == nil, Kinds: map[string]*FaultCount{}, Coverage: Coverage{}, Shapes: map[string]int{},
 		collect: e.Collect, asked: requestsFor(e.Properties),
 	}
-	for _, p := range campaign.PropertiesOf(e.Properties) {
+	for _, p := range checker.PropertiesOf(e.Properties) {
 		x.Properties = append(x.Properties, PropertyCount{Property: p, First: -1, Lacking: map[string]int{}})
 	}
 	return x
@@ -152,7 +153,7 @@ func (x *ExploreResult) fold(t *trial) {
 	x.Counts.Add(t.result.Counts)
 	x.Coverage.merge(t.coverage)
 	x.Shapes[t.scenario.NemesisName()]++
-	x.Shapes[cmp.Or(t.scenario.Scheduler, campaign.Uniform)+" scheduler"]++
+	x.Shapes[cmp.Or(t.scenario.Scheduler, scenario.Uniform)+" scheduler"]++
 	for _, f := range t.faults {
 		b := x.Kinds[f.Name]
 		if b == nil {
@@ -225,7 +226,7 @@ func (x *ExploreResult) found(t *trial, p checker.Property, v checker.Violation)
 		}
 	}
 	s := t.scenario
-	s.Properties = []string{campaign.ShortName(p)}
+	s.Properties = []string{p.ShortName()}
 	x.Found = append(x.Found, Found{
 		Number: t.number, Seed: s.Seed, Scenario: s, Property: p, Faults: faults, Reason: reason, Violation: v, Count: 1, History: t.history,
 	})
@@ -360,7 +361,7 @@ func (x *ExploreResult) Caveats() []string {
 }
 
 // missing says what the schedules lack to prove anything, and what helps, or "".
-func (l *PropertyCount) missing(x *ExploreResult, base campaign.Scenario) string {
+func (l *PropertyCount) missing(x *ExploreResult, base scenario.Scenario) string {
 	tried := Counted(x.Schedules, "schedule", "schedules")
 	if l.Conclusive == 0 {
 		most, help := "the search ended before the first", helpInconclusive

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history/fault"
 	"lockpick/internal/racetest"
@@ -37,7 +37,7 @@ var (
 type assumption struct {
 	name     string
 	faults   []string // of which some are drawn
-	sets     func(d *generator, s *campaign.Scenario)
+	sets     func(d *generator, s *scenario.Scenario)
 	explicit bool               // a nemesis would break it
 	except   []checker.Property // that no lock keeps under it
 }
@@ -49,41 +49,41 @@ var onlyClientsThatRun = []checker.Property{checker.BeliefExclusion, checker.NoS
 // assumptions cover every kind of fault.
 var assumptions = []assumption{
 	{name: "masters that forget nothing", faults: []string{"kill", "shutdown", "pause", "partition", "slow", "reset", "powercut", "client-kill", "slow-fsync", "full-disk"},
-		sets: func(_ *generator, s *campaign.Scenario) { s.Persistence = "always" }},
+		sets: func(_ *generator, s *scenario.Scenario) { s.Persistence = "always" }},
 	{name: "clients that stop", faults: []string{"client-pause", "client-pause", "client-kill", "kill", "partition", "pause"}, except: onlyClientsThatRun,
-		sets: func(_ *generator, s *campaign.Scenario) { s.Persistence = "always" }},
+		sets: func(_ *generator, s *scenario.Scenario) { s.Persistence = "always" }},
 	{name: "drift within the allowance", faults: []string{"clock", "client-clock", "pause", "kill"},
-		sets: func(d *generator, s *campaign.Scenario) {
+		sets: func(d *generator, s *scenario.Scenario) {
 			s.Persistence, s.Clock, s.ClientClock = "always", "x1.003", oneOf(d, "x1.003", "x0.997")
 		}},
 	{name: "wall clocks of clients that step", faults: []string{"client-clock", "pause", "partition"},
-		sets: func(d *generator, s *campaign.Scenario) {
+		sets: func(d *generator, s *scenario.Scenario) {
 			s.Persistence, s.ClientClock = "always", oneOf(d, "+60s", "-60s", "~5s")
 		}},
 	// A master whose clock is set back keeps keys for as long, so nobody need be granted them. A
 	// nemesis sets the clock right again, which is a jump forward.
 	{name: "clocks of masters that are set back", faults: []string{"clock", "partition"}, explicit: true,
-		sets: func(d *generator, s *campaign.Scenario) { s.Persistence, s.Clock = "always", oneOf(d, "-1s", "-60s") },
+		sets: func(d *generator, s *scenario.Scenario) { s.Persistence, s.Clock = "always", oneOf(d, "-1s", "-60s") },
 		except: []checker.Property{
 			checker.KeyLifetime, checker.DeadlockFree, checker.HolderLoss, checker.Availability, checker.MinorityFailure, checker.Progress, checker.OrphanKeys, checker.Returns,
 		}},
 	{name: "restarts delayed beyond the TTL", faults: []string{"kill", "shutdown", "powercut", "partition", "pause"},
-		sets: func(d *generator, s *campaign.Scenario) {
+		sets: func(d *generator, s *scenario.Scenario) {
 			s.Persistence, s.RestartDelay = oneOf(d, "none", "rdb", "everysec"), s.TTL+s.TTL/10+50*time.Millisecond
 		}},
 	{name: "processes that die and disks that do not", faults: []string{"kill", "shutdown", "pause"},
-		sets: func(_ *generator, s *campaign.Scenario) { s.Persistence = "everysec" }},
+		sets: func(_ *generator, s *scenario.Scenario) { s.Persistence = "everysec" }},
 	{name: "fsync that lies, and power that stays", faults: []string{"lying-fsync", "kill", "pause"},
-		sets: func(_ *generator, s *campaign.Scenario) { s.Persistence = "always" }},
+		sets: func(_ *generator, s *scenario.Scenario) { s.Persistence = "always" }},
 	{name: "memory that runs out, and nothing evicted", faults: []string{"memory", "pause"},
-		sets: func(_ *generator, s *campaign.Scenario) { s.Persistence, s.Eviction = "always", "noeviction" }},
+		sets: func(_ *generator, s *scenario.Scenario) { s.Persistence, s.Eviction = "always", "noeviction" }},
 	// While a failover is prepared no replica hears of anything, so no vote counts.
 	{name: "failovers to replicas that have every key", faults: []string{"failover"}, except: []checker.Property{checker.MinorityFailure, checker.Progress},
-		sets: func(d *generator, s *campaign.Scenario) {
+		sets: func(d *generator, s *scenario.Scenario) {
 			s.Persistence, s.Replicas = "always", 1+d.random.IntN(2)
 			s.Wait, s.Timeout = s.Replicas, max(50*time.Millisecond, min(s.TTL/10, 200*time.Millisecond))
 		}},
-	{name: "no fault", sets: func(_ *generator, s *campaign.Scenario) { s.Persistence = "none" }},
+	{name: "no fault", sets: func(_ *generator, s *scenario.Scenario) { s.Persistence = "none" }},
 }
 
 // voteCost is how many votes a configuration may take in a schedule before it is drawn less often.
@@ -91,12 +91,12 @@ const voteCost = 30_000
 
 // configuration draws the i-th configuration of a correct lock. Locks and assumptions take
 // turns, so that few configurations have them all.
-func configuration(random *rand.Rand, i int) (campaign.Scenario, *assumption) {
+func configuration(random *rand.Rand, i int) (scenario.Scenario, *assumption) {
 	locks := workload.CorrectNames()
 	for {
 		d := &generator{random: random}
-		s := campaign.Defaults()
-		s.Driver, s.Lock, s.Name = campaign.Sim, locks[i%len(locks)], fmt.Sprintf("alarm-%d", i)
+		s := scenario.Defaults()
+		s.Driver, s.Lock, s.Name = scenario.Sim, locks[i%len(locks)], fmt.Sprintf("alarm-%d", i)
 		s.Masters, s.Keys, s.Clients = 2+random.IntN(8), 1+random.IntN(20), 2+random.IntN(29)
 		if d.chance(0.5) { // contention
 			s.Keys = 1 + random.IntN(2)
@@ -106,7 +106,7 @@ func configuration(random *rand.Rand, i int) (campaign.Scenario, *assumption) {
 			continue
 		}
 		s.Hold, s.LongHolds, s.Extend = hold(0, time.Duration(d.random.Float64()*float64(s.TTL))), oneOf(d, 0, 0.25), oneOf(d, 0, 0.5, 1)
-		s.Nemesis, s.Interval = oneOf(d, campaign.Random, campaign.Guided), (s.TTL/4 + d.upTo(s.TTL)).Round(time.Millisecond)
+		s.Nemesis, s.Interval = oneOf(d, scenario.Random, scenario.Guided), (s.TTL/4 + d.upTo(s.TTL)).Round(time.Millisecond)
 		a := &assumptions[i%len(assumptions)]
 		if s.Faults = nil; len(a.faults) > 0 {
 			s.Faults = d.some(a.faults)
@@ -121,7 +121,7 @@ func configuration(random *rand.Rand, i int) (campaign.Scenario, *assumption) {
 			s.Resource = workload.MarkFirst
 		}
 		// Those too that are judged only if they are named, but for what any late message does.
-		s.Properties = slices.DeleteFunc(campaign.PropertyNames(), func(p string) bool { return p == checker.GhostKeys.Name })
+		s.Properties = slices.DeleteFunc(checker.PropertyNames(), func(p string) bool { return p == checker.GhostKeys.Name })
 		s.TimeLimit = max(time.Second, s.TTL*time.Duration(2+d.random.IntN(4)))
 		return s.WithRequirements(), a
 	}
@@ -129,7 +129,7 @@ func configuration(random *rand.Rand, i int) (campaign.Scenario, *assumption) {
 
 // alarm is a violation of a lock that is correct, or a verdict without evidence.
 type alarm struct {
-	scenario campaign.Scenario
+	scenario scenario.Scenario
 	under    *assumption
 	of       string // the property
 	says     string
@@ -174,7 +174,7 @@ func newAlarms(t *testing.T, dir string) *alarms {
 }
 
 // try simulates one schedule of a configuration, and judges it by all properties.
-func (all *alarms) try(t *testing.T, s campaign.Scenario, under *assumption) {
+func (all *alarms) try(t *testing.T, s scenario.Scenario, under *assumption) {
 	h, r, err := SimulateAndJudge(t.Context(), s)
 	all.mu.Lock()
 	defer all.mu.Unlock()
@@ -249,7 +249,7 @@ func TestCorrectLocksAreNeverConvicted(t *testing.T) {
 	all := newAlarms(t, *alarmDir)
 	random := rand.New(rand.NewPCG(seed, 0x616c61726d))
 	type drawn struct {
-		base  campaign.Scenario
+		base  scenario.Scenario
 		under *assumption
 	}
 	var configurations []drawn
@@ -345,7 +345,7 @@ func TestAlarmsShowThemselvesAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := campaign.LoadScenario(path)
+	again, err := scenario.Load(path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 )
 
 // guide chooses the schedules of an exploration by coverage: the loop of the fuzzer AFL (Zalewski) over
@@ -19,7 +19,7 @@ import (
 // The guide keeps at most one schedule for each situation. There are a few thousand situations: the product
 // of the kinds of fault, the steps of the protocol and small counts.
 type guide struct {
-	base    campaign.Scenario
+	base    scenario.Scenario
 	corpus  []kept
 	index   map[situation]int // of its entry in corpus
 	learned int               // schedules whose situations are in the corpus
@@ -28,14 +28,14 @@ type guide struct {
 
 // reached is a schedule and the situations that it reached, each once and sorted.
 type reached struct {
-	scenario   campaign.Scenario // with an explicit schedule, whatever chose its faults
+	scenario   scenario.Scenario // with an explicit schedule, whatever chose its faults
 	situations []situation
 }
 
 // kept is the entry of a situation in the corpus.
 type kept struct {
 	times    int               // how many schedules reached the situation
-	scenario campaign.Scenario // the last of those with the fewest steps; without steps: none can be mutated
+	scenario scenario.Scenario // the last of those with the fewest steps; without steps: none can be mutated
 }
 
 const (
@@ -46,7 +46,7 @@ const (
 )
 
 // ErrShardByCoverage says why an exploration by coverage has no shards.
-var ErrShardByCoverage error = &campaign.Problem{
+var ErrShardByCoverage error = &scenario.Problem{
 	Field: "by-coverage",
 	Says:  "a schedule that is chosen by coverage depends on the results of earlier ones, so machines cannot share the schedules: leave out --by-coverage, or --shard and --out",
 }
@@ -59,12 +59,12 @@ func (e *ExploreOptions) checkByCoverage() error {
 	case !e.Shard.Whole() || e.Resume != nil:
 		return ErrShardByCoverage
 	case len(e.Base.Schedule) > 0:
-		return &campaign.Problem{Field: "by-coverage", Says: "of a scenario with a schedule only the seed and the scheduler vary, so there is nothing to choose: leave out --by-coverage"}
+		return &scenario.Problem{Field: "by-coverage", Says: "of a scenario with a schedule only the seed and the scheduler vary, so there is nothing to choose: leave out --by-coverage"}
 	}
 	return nil
 }
 
-func newGuide(base campaign.Scenario) *guide {
+func newGuide(base scenario.Scenario) *guide {
 	return &guide{base: base, index: map[situation]int{}}
 }
 
@@ -78,7 +78,7 @@ func (g *guide) ready(i, n int) bool { return n >= known(i) }
 // learn takes the result of a schedule. The results come in the order of the schedules' numbers.
 func (g *guide) learn(r reached) {
 	if len(r.scenario.Schedule) > longestSchedule || r.scenario.Check() != nil {
-		r.scenario = campaign.Scenario{} // it only counts
+		r.scenario = scenario.Scenario{} // it only counts
 	}
 	g.waiting = append(g.waiting, r)
 }
@@ -106,7 +106,7 @@ func (g *guide) keep(n int) {
 }
 
 // schedule makes schedule i. The schedules are made in the order of their numbers.
-func (g *guide) schedule(i int) campaign.Scenario {
+func (g *guide) schedule(i int) scenario.Scenario {
 	g.keep(known(i))
 	seed := ScheduleSeed(g.base.Seed, i)
 	d := &generator{random: rand.New(rand.NewPCG(seed, 0x67756964)), base: g.base}
@@ -137,7 +137,7 @@ func (g *guide) schedule(i int) campaign.Scenario {
 }
 
 // choose draws a schedule to mutate: of some random situations, the one of the rarest.
-func (g *guide) choose(d *generator) (s campaign.Scenario, ok bool) {
+func (g *guide) choose(d *generator) (s scenario.Scenario, ok bool) {
 	rarest := 0
 	for range min(candidates, len(g.corpus)) {
 		k := &g.corpus[d.random.IntN(len(g.corpus))]
@@ -163,12 +163,12 @@ func (d *generator) mutate(g *guide) bool {
 	i := d.random.IntN(steps)
 	switch d.random.IntN(8) {
 	case 0, 1: // another time or trigger
-		d.s = WithStep(d.s, i, func(s *campaign.Step) {
+		d.s = WithStep(d.s, i, func(s *scenario.Step) {
 			s.At, s.After, s.Plus, s.Repeat = 0, "", 0, false
 			d.when(s, i)
 		})
 	case 2: // a little earlier or later
-		d.s = WithStep(d.s, i, func(s *campaign.Step) {
+		d.s = WithStep(d.s, i, func(s *scenario.Step) {
 			by := (d.upTo(ttl/4) - ttl/8).Round(1e5)
 			if s.After == "" {
 				s.At = max(0, s.At+by)
@@ -177,7 +177,7 @@ func (d *generator) mutate(g *guide) bool {
 			}
 		})
 	case 3: // another fault in its place
-		d.s = WithStep(d.s, i, func(s *campaign.Step) { *s = d.step(i) })
+		d.s = WithStep(d.s, i, func(s *scenario.Step) { *s = d.step(i) })
 	case 4, 5: // another fault besides
 		if steps >= longestSchedule {
 			return false

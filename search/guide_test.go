@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/internal/campaigntest"
@@ -24,8 +24,8 @@ import (
 )
 
 // forgetful is a base whose violations are rare.
-func forgetful(seed uint64) campaign.Scenario {
-	s := campaign.Defaults()
+func forgetful(seed uint64) scenario.Scenario {
+	s := scenario.Defaults()
 	s.Lock, s.Persistence, s.Seed = "redlock-get-del", "always", seed
 	s.Faults = []string{"pause", "kill", "partition", "slow", "client-pause"}
 	return s
@@ -94,12 +94,12 @@ func TestGuideMakesValidSchedules(t *testing.T) {
 // TestGuideMutatesSchedulesOfRareSituations: of a common situation and a rare one, the schedule of the rare one is
 // mutated more often, and of the schedules that reach a situation, the last one of the fewest steps.
 func TestGuideMutatesSchedulesOfRareSituations(t *testing.T) {
-	b := campaigntest.Simulated(func(s *campaign.Scenario) { s.Faults = []string{"kill"} })
-	schedule := func(keys, steps int) campaign.Scenario {
+	b := campaigntest.Simulated(func(s *scenario.Scenario) { s.Faults = []string{"kill"} })
+	schedule := func(keys, steps int) scenario.Scenario {
 		s := b
 		s.Faults, s.Keys = nil, keys // by which it is recognized
 		for range steps {
-			s.Schedule = append(s.Schedule, campaign.Step{Fault: "kill", Masters: []string{"m1"}})
+			s.Schedule = append(s.Schedule, scenario.Step{Fault: "kill", Masters: []string{"m1"}})
 		}
 		return s
 	}
@@ -158,10 +158,10 @@ func TestSituations(t *testing.T) {
 // TestByCoverageBoundsNoShare: schedules that are chosen are no random sample, so nothing is said of shares.
 func TestByCoverageBoundsNoShare(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
-	correct := campaigntest.Simulated(func(s *campaign.Scenario) { s.Persistence = "always" })
-	broken := campaigntest.Simulated(func(s *campaign.Scenario) {})
+	correct := campaigntest.Simulated(func(s *scenario.Scenario) { s.Persistence = "always" })
+	broken := campaigntest.Simulated(func(s *scenario.Scenario) {})
 	for _, c := range []struct {
-		base    campaign.Scenario
+		base    scenario.Scenario
 		verdict checker.Verdict
 	}{{correct, checker.Holds}, {broken, checker.Violated}} {
 		x := mustExplore(t, ExploreOptions{Base: c.base, Schedules: 40, ByCoverage: true, Collect: true})
@@ -212,7 +212,7 @@ func TestByCoverageReachesMoreSituations(t *testing.T) {
 // TestByCoverageRefuses: an exploration with nothing to choose is refused, and one that is shared among machines.
 func TestByCoverageRefuses(t *testing.T) {
 	scheduled := forgetful(1)
-	scheduled.Schedule, scheduled.Faults = []campaign.Step{{Fault: "kill", Masters: []string{"m1"}}}, nil
+	scheduled.Schedule, scheduled.Faults = []scenario.Step{{Fault: "kill", Masters: []string{"m1"}}}, nil
 	for want, e := range map[string]ExploreOptions{
 		"machines cannot share":      {Base: forgetful(1), Shard: Shard{1, 2}},
 		"a scenario with a schedule": {Base: scheduled},
@@ -241,7 +241,7 @@ func TestCoverageAgainstDrawing(t *testing.T) {
 		t.Skip("it takes half an hour: go test ./search -run CoverageAgainstDrawing -v -coverage.seeds=11 -timeout 4h")
 	}
 	const usual = "pause,kill,partition,slow,reset,client-pause,client-kill"
-	extending := func(s *campaign.Scenario) { s.Extend = 0.5 }
+	extending := func(s *scenario.Scenario) { s.Extend = 0.5 }
 	type row struct {
 		lock, property string
 		median         [2]int
@@ -249,14 +249,14 @@ func TestCoverageAgainstDrawing(t *testing.T) {
 	var rows []row
 	for _, b := range []struct {
 		lock, property, faults string
-		more                   func(*campaign.Scenario)
+		more                   func(*scenario.Scenario)
 	}{
 		{"redlock-reachable-quorum", "L2", usual, nil},
 		{"redlock-extend-lies", "L2", usual, extending},
 		{"redlock-no-validity", "dead-on-arrival", usual, nil},
 		{"redlock-one-start", "AV", usual, nil},
 		{"redlock-extend-late", "extension", usual, extending},
-		{"redlock-extend-recreates", "L2", usual, func(s *campaign.Scenario) { s.Extend, s.Persistence = 0.5, "none" }},
+		{"redlock-extend-recreates", "L2", usual, func(s *scenario.Scenario) { s.Extend, s.Persistence = 0.5, "none" }},
 		{"redlock-release-believed", "AV", usual, nil},
 		{"redlock-no-rollback", "AV", usual, nil},
 		{"redlock-minority-error", "AV", usual, nil},
@@ -265,15 +265,15 @@ func TestCoverageAgainstDrawing(t *testing.T) {
 		{"redlock-plain-del", "L2", usual, nil},
 		{"redlock-weak-token", "L1", usual, nil},
 		{"redlock-wall-clock", "L2", usual + ",client-clock", nil},
-		{"redlock-quorum-half", "L2", usual, func(s *campaign.Scenario) { s.Masters = 4 }},
-		{"redlock-no-drift", "L2", usual + ",clock", func(s *campaign.Scenario) { s.Clock = "x1.02" }},
+		{"redlock-quorum-half", "L2", usual, func(s *scenario.Scenario) { s.Masters = 4 }},
+		{"redlock-no-drift", "L2", usual + ",clock", func(s *scenario.Scenario) { s.Clock = "x1.02" }},
 		{"redlock-cancelled-release", "AV", usual, nil},
 		{"redlock-waits-for-all", "AV", usual, nil},
 		{"redlock-late-start", "L2", usual, nil},
 		{"redlock-one-token", "L2", usual, nil},
 		{"redlock-extend-acquires", "L2", usual, extending},
-		{"redlock (restarts after 1.5 s, without persistence)", "L2", usual, func(s *campaign.Scenario) { s.RestartDelay, s.Persistence = 1500*time.Millisecond, "none" }},
-		{"redlock (power cuts, everysec)", "L2", usual + ",powercut", func(s *campaign.Scenario) { s.Persistence = "everysec" }},
+		{"redlock (restarts after 1.5 s, without persistence)", "L2", usual, func(s *scenario.Scenario) { s.RestartDelay, s.Persistence = 1500*time.Millisecond, "none" }},
+		{"redlock (power cuts, everysec)", "L2", usual + ",powercut", func(s *scenario.Scenario) { s.Persistence = "everysec" }},
 	} {
 		if !regexp.MustCompile(*coverageBugs).MatchString(b.lock) {
 			continue
@@ -281,7 +281,7 @@ func TestCoverageAgainstDrawing(t *testing.T) {
 		var taken [2][]int
 		for seed := range *coverageSeeds {
 			for way := range taken {
-				s := campaign.Defaults()
+				s := scenario.Defaults()
 				s.Lock, _, _ = strings.Cut(b.lock, " ")
 				s.Faults, s.Persistence, s.Seed = strings.Split(b.faults, ","), "always", *coverageFirst+uint64(seed)
 				if b.more != nil {

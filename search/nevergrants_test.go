@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/internal/campaigntest"
 	"lockpick/workload"
@@ -28,7 +28,7 @@ func TestALockThatNeverGrantsViolatesLiveness(t *testing.T) {
 	locks := workload.Locks
 	t.Cleanup(func() { workload.Locks = locks })
 	workload.Locks = append(slices.Clone(locks), workload.Kind{Name: "never-grants", New: func(s workload.Env) (workload.Lock, error) { return neverGrants{s}, nil }})
-	s := campaigntest.Simulated(func(s *campaign.Scenario) {
+	s := campaigntest.Simulated(func(s *scenario.Scenario) {
 		s.Lock, s.Persistence, s.Faults = "never-grants", "always", []string{"kill"}
 	})
 	x := mustExplore(t, ExploreOptions{Base: s, Schedules: 10, Properties: []string{"L2", "DF", "AV"}})

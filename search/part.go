@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 )
 
@@ -38,7 +40,7 @@ type Part struct {
 type Share struct {
 	Done       int                    `json:"done"` // schedules
 	Simulated  time.Duration          `json:"simulated"`
-	Counts     campaign.Counts        `json:"counts"`
+	Counts     judge.Counts           `json:"counts"`
 	Kinds      map[string]*FaultCount `json:"faults"`
 	Coverage   Coverage               `json:"coverage"`
 	Shapes     map[string]int         `json:"shapes"`
@@ -159,11 +161,11 @@ func (x *ExploreResult) add(s *Share) error {
 // addFound adds a violation. Of those with the same reason the schedule with the lowest number
 // is kept.
 func (x *ExploreResult) addFound(f ShareFound) error {
-	scenario, err := campaign.ParseScenario([]byte(f.Scenario))
+	scenario, err := scenario.Parse([]byte(f.Scenario))
 	if err != nil {
 		return fmt.Errorf("%w: the scenario of schedule %d: %w", ErrParts, f.Number, err)
 	}
-	named := campaign.PropertiesOf([]string{f.Property})
+	named := checker.PropertiesOf([]string{f.Property})
 	if len(named) != 1 {
 		return fmt.Errorf("%w: there is no property %q", ErrParts, f.Property)
 	}
@@ -190,8 +192,8 @@ func (x *ExploreResult) addFound(f ShareFound) error {
 
 // ExploreResult returns the combined result of the part's shards. If a shard is missing,
 // nothing holds.
-func (p *Part) Explored() (*ExploreResult, campaign.Scenario, error) {
-	base, err := campaign.ParseScenario([]byte(p.Scenario))
+func (p *Part) Explored() (*ExploreResult, scenario.Scenario, error) {
+	base, err := scenario.Parse([]byte(p.Scenario))
 	if err != nil {
 		return nil, base, fmt.Errorf("%w: the scenario: %w", ErrParts, err)
 	}

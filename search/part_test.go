@@ -13,15 +13,15 @@ import (
 
 	"pgregory.net/rapid"
 
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/internal/inputs"
 )
 
 // sampleExploration is one whose schedules find violations of several kinds, and some that prove
 // nothing.
 func sampleExploration(schedules int) ExploreOptions {
-	base := campaign.Defaults()
-	base.Driver, base.Seed, base.Faults, base.Persistence = campaign.Sim, 11, []string{"kill", "partition", "client-pause"}, "none"
+	base := scenario.Defaults()
+	base.Driver, base.Seed, base.Faults, base.Persistence = scenario.Sim, 11, []string{"kill", "partition", "client-pause"}, "none"
 	base.Properties = []string{"L2", "L3", "AV"}
 	return ExploreOptions{Base: base, Schedules: schedules, Properties: base.Properties, Collect: true}
 }

@@ -8,20 +8,22 @@ import (
 	"path/filepath"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
 )
 
 // ReplayOptions are the options of a replay of a counterexample.
 type ReplayOptions struct {
-	Scenario   campaign.Scenario
+	Scenario   scenario.Scenario
 	Driver     string
 	Properties []string // levels or names of the properties that count as reproduced; empty: the scenario's, or all
 	Attempts   int      // at most
 	All        bool     // continue after the first reproduction, to measure the rate
 
 	// Each is called with every attempt after its end; may be nil.
-	Each func(dir string, h *history.History, r *campaign.Result, reproduced bool) error
+	Each func(dir string, h *history.History, r *judge.Result, reproduced bool) error
 }
 
 // ReplayResult is what became of a replay.
@@ -29,9 +31,9 @@ type ReplayResult struct {
 	Driver     string
 	Attempts   int
 	Reproduced int
-	Runs       []string         // folders in the store
-	First      *campaign.Result // of the first attempt that reproduced it; nil: none
-	worst      campaign.Conclusion
+	Runs       []string      // folders in the store
+	First      *judge.Result // of the first attempt that reproduced it; nil: none
+	worst      judge.Conclusion
 }
 
 // Replay runs a scenario repeatedly until its property is violated. The steps of its schedule
@@ -45,8 +47,8 @@ func Replay(ctx context.Context, how ReplayOptions, opt campaign.Options) (*Repl
 		levels = s.Properties
 	}
 	s.Properties = levels
-	s.StopOnViolation = s.StopOnViolation || s.Driver != campaign.Sim // a simulated run is the same to its end
-	out := &ReplayResult{worst: campaign.Conclusion{Verdict: checker.Holds}}
+	s.StopOnViolation = s.StopOnViolation || s.Driver != scenario.Sim // a simulated run is the same to its end
+	out := &ReplayResult{worst: judge.Conclusion{Verdict: checker.Holds}}
 	for i := range max(how.Attempts, 1) {
 		dir, h, r, err := campaign.Run(ctx, s, opt)
 		if err != nil {
@@ -56,7 +58,7 @@ func Replay(ctx context.Context, how ReplayOptions, opt campaign.Options) (*Repl
 		reproduced := v != nil
 		if reproduced || ctx.Err() == nil { // an interrupted attempt counts only if it found a violation
 			out.Attempts++
-			if c := r.Conclude(levels); campaign.Worse(c.Verdict, out.worst.Verdict) {
+			if c := r.Conclude(levels); judge.Worse(c.Verdict, out.worst.Verdict) {
 				out.worst = c
 			}
 		}
@@ -89,19 +91,19 @@ func (r *ReplayResult) Rate() (rate, low, high float64) {
 
 // Conclude returns violated if an attempt reproduced it, otherwise the most severe conclusion
 // of the attempts: holds only if each of them tested the properties.
-func (r *ReplayResult) Conclude() campaign.Conclusion {
+func (r *ReplayResult) Conclude() judge.Conclusion {
 	switch {
 	case r.Reproduced > 0:
-		return campaign.Conclusion{Verdict: checker.Violated}
+		return judge.Conclusion{Verdict: checker.Violated}
 	case r.Attempts == 0:
-		return campaign.Conclusion{Verdict: checker.Unknown, Why: "interrupted before an attempt was over"}
+		return judge.Conclusion{Verdict: checker.Unknown, Why: "interrupted before an attempt was over"}
 	}
 	return r.worst
 }
 
 // content reads the history of a run, compressed or not.
 func content(dir string) ([]byte, error) {
-	in, err := history.Open(filepath.Join(dir, campaign.HistoryFile))
+	in, err := history.Open(filepath.Join(dir, judge.HistoryFile))
 	if err != nil {
 		return nil, err
 	}
@@ -134,14 +136,14 @@ func SameHistory(one, other string) (difference string, err error) {
 
 // Keep stores a counterexample as a run of the driver sim: its scenario, with the seed with
 // which it violates its properties, the history and the result.
-func Keep(ctx context.Context, s campaign.Scenario, store campaign.Store) (dir string, h *history.History, r *campaign.Result, err error) {
-	s.Driver = campaign.Sim
+func Keep(ctx context.Context, s scenario.Scenario, store campaign.Store) (dir string, h *history.History, r *judge.Result, err error) {
+	s.Driver = scenario.Sim
 	dir, h, r, err = campaign.Run(ctx, s, campaign.Options{Store: store})
 	if err != nil {
 		return dir, h, r, err
 	}
 	if v, _ := r.FirstViolation(s.Properties); v == nil {
-		err = &campaign.HarnessError{Err: fmt.Errorf("seed %d does not violate %v again as it did: this is a bug of Lockpick (see %s)", s.Seed, s.Properties, dir)}
+		err = &judge.HarnessError{Err: fmt.Errorf("seed %d does not violate %v again as it did: this is a bug of Lockpick (see %s)", s.Seed, s.Properties, dir)}
 	}
 	return dir, h, r, err
 }

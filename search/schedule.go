@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/cluster"
 	"lockpick/history"
 	"lockpick/history/fault"
@@ -20,8 +20,8 @@ import (
 // ExplicitSchedule makes a schedule of the faults that struck in a run, each with its time,
 // masters and clients: those of a nemesis, or those that resulted from the words and triggers
 // of a schedule.
-func ExplicitSchedule(h *history.History, s campaign.Scenario) []campaign.Step {
-	var steps []campaign.Step
+func ExplicitSchedule(h *history.History, s scenario.Scenario) []scenario.Step {
+	var steps []scenario.Step
 	for _, f := range history.Faults(h.Ops) {
 		if f.Installed {
 			steps = append(steps, StepOf(f, h, s))
@@ -32,17 +32,17 @@ func ExplicitSchedule(h *history.History, s campaign.Scenario) []campaign.Step {
 
 // explicit returns the scenario with a schedule of the faults that a nemesis chose in its run. A scenario that
 // has a schedule keeps it.
-func explicit(h *history.History, s campaign.Scenario) campaign.Scenario {
+func explicit(h *history.History, s scenario.Scenario) scenario.Scenario {
 	if len(s.Schedule) == 0 {
 		s.Schedule = ExplicitSchedule(h, s)
-		s.Faults, s.Targets, s.Interval, s.Nemesis = nil, nil, 0, campaign.Random
+		s.Faults, s.Targets, s.Interval, s.Nemesis = nil, nil, 0, scenario.Random
 	}
 	return s
 }
 
 // StepOf returns the step that does what a recorded fault did.
-func StepOf(f *history.Fault, h *history.History, s campaign.Scenario) campaign.Step {
-	step := campaign.Step{
+func StepOf(f *history.Fault, h *history.History, s scenario.Scenario) scenario.Step {
+	step := scenario.Step{
 		Fault: f.Name, At: f.Began, For: f.To - f.From, Masters: f.Masters, Clients: f.Clients,
 		Mode: cluster.Mode(f.Params["mode"]), Direction: f.Params["direction"], Point: f.Params["point"], Clock: f.Params["clock"],
 	}
@@ -72,7 +72,7 @@ func StepOf(f *history.Fault, h *history.History, s campaign.Scenario) campaign.
 		step.Outage, _ = time.ParseDuration(outage)
 		step.SplitBrain = f.Params["split-brain"] != ""
 	}
-	if kind.AtOnce() && f.Params["aim"] == campaign.Guided {
+	if kind.AtOnce() && f.Params["aim"] == scenario.Guided {
 		// It struck as soon as the lease was granted. A step without a trigger waits for a
 		// master's next vote, so it begins before that.
 		for i := range h.Ops {
@@ -103,7 +103,7 @@ var stepTrigger = regexp.MustCompile(`^step (\d+)( heals)?$`)
 
 // WithoutStep returns the scenario without one of its steps. Steps that it triggered get its
 // time or its trigger.
-func WithoutStep(s campaign.Scenario, i int) campaign.Scenario {
+func WithoutStep(s scenario.Scenario, i int) scenario.Scenario {
 	gone := s.Schedule[i]
 	if m := stepTrigger.FindStringSubmatch(gone.After); m != nil {
 		switch n, _ := strconv.Atoi(m[1]); {
@@ -138,7 +138,7 @@ func WithoutStep(s campaign.Scenario, i int) campaign.Scenario {
 }
 
 // WithStep returns the scenario with one of its steps changed.
-func WithStep(s campaign.Scenario, i int, change func(*campaign.Step)) campaign.Scenario {
+func WithStep(s scenario.Scenario, i int, change func(*scenario.Step)) scenario.Scenario {
 	s.Schedule = slices.Clone(s.Schedule)
 	change(&s.Schedule[i])
 	return s
@@ -146,7 +146,7 @@ func WithStep(s campaign.Scenario, i int, change func(*campaign.Step)) campaign.
 
 // RestrictTo returns the scenario with fewer clients, masters and keys: those that are named,
 // which get the first names of their kind. Steps without a remaining target are removed.
-func RestrictTo(s campaign.Scenario, clients, masters, keys []string) campaign.Scenario {
+func RestrictTo(s scenario.Scenario, clients, masters, keys []string) scenario.Scenario {
 	renamed := map[string]string{}
 	for _, x := range []struct {
 		kept  []string

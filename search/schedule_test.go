@@ -6,13 +6,13 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 )
 
 // TestSchedules: what becomes of a schedule when something is left out of it.
 func TestSchedules(t *testing.T) {
 	datadriven.RunTest(t, "testdata/schedules.txt", func(t *testing.T, d *datadriven.TestData) string {
-		s, err := campaign.ParseScenario([]byte("name: x\n" + d.Input))
+		s, err := scenario.Parse([]byte("name: x\n" + d.Input))
 		if err != nil {
 			return fmt.Sprintf("error: %v\n", err)
 		}

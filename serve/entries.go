@@ -12,7 +12,8 @@ import (
 	"time"
 
 	"lockpick/audit"
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/claims"
 	"lockpick/reports"
@@ -62,7 +63,7 @@ func (s *Server) entry(name string) (reports.StoreEntry, bool) {
 		file, page string
 		read       func(name string, b []byte, e *reports.StoreEntry) error
 	}{
-		{campaign.ResultFile, campaign.ReportFile, readRun},
+		{judge.ResultFile, judge.ReportFile, readRun},
 		{audit.ResultFile, "index.html", readAudit},
 		{claims.ResultFile, "index.html", readClaims},
 		{risk.ResultFile, "index.html", readRisk},
@@ -88,7 +89,7 @@ func (s *Server) entry(name string) (reports.StoreEntry, bool) {
 		e.Label = s.labelOf(name)
 		return e, true
 	}
-	info, err := s.root.Stat(path.Join(name, campaign.HistoryFile))
+	info, err := s.root.Stat(path.Join(name, judge.HistoryFile))
 	if err != nil {
 		return reports.StoreEntry{}, false
 	}
@@ -137,7 +138,7 @@ func began(name string, otherwise time.Time) time.Time {
 }
 
 func readRun(_ string, b []byte, e *reports.StoreEntry) error {
-	var r campaign.Result
+	var r judge.Result
 	if err := json.Unmarshal(b, &r); err != nil {
 		return err
 	}
@@ -171,7 +172,7 @@ func readRisk(_ string, b []byte, e *reports.StoreEntry) error {
 	if err := json.Unmarshal(b, &r); err != nil {
 		return err
 	}
-	e.Lock, e.Driver, e.Duration = r.Setup.Lock, campaign.Sim, r.Elapsed
+	e.Lock, e.Driver, e.Duration = r.Setup.Lock, scenario.Sim, r.Elapsed
 	e.Faults, e.Why = fmt.Sprintf("%d causes", len(r.Causes)), strings.Join(reports.RiskHeadlines(&r), " ")
 	return nil
 }

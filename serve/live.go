@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/history/fault"
@@ -57,7 +57,7 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request, name string) {
 	for {
 		now, over := run.state(time.Now())
 		if now.Phase == reports.Done {
-			now.Report = s.pageOf(name, campaign.ReportFile)
+			now.Report = s.pageOf(name, judge.ReportFile)
 		}
 		b, err := json.Marshal(now)
 		if err != nil {
@@ -94,13 +94,13 @@ func (s *Server) history(name string) (*os.File, error) {
 	if !plain(name) {
 		return nil, fs.ErrNotExist
 	}
-	return s.root.Open(path.Join(name, campaign.HistoryFile))
+	return s.root.Open(path.Join(name, judge.HistoryFile))
 }
 
 // judged reports whether a run is over and its result and report are written.
 func (s *Server) judged(name string) bool {
-	_, err := s.root.Stat(path.Join(name, campaign.ResultFile))
-	return err == nil && s.pageOf(name, campaign.ReportFile) != ""
+	_, err := s.root.Stat(path.Join(name, judge.ResultFile))
+	return err == nil && s.pageOf(name, judge.ReportFile) != ""
 }
 
 // follower reads a file that grows, up to what is there when it is over.
@@ -146,7 +146,7 @@ type running struct {
 
 	mu      sync.Mutex
 	header  history.Header
-	counts  campaign.Counts
+	counts  judge.Counts
 	watch   checker.Watch
 	strikes []history.Op // lines of the nemesis
 	grants  reports.Seconds

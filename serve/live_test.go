@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/reports"
 )
 
@@ -67,11 +68,11 @@ func served(t *testing.T, store campaign.Store) *httptest.Server {
 func TestARunIsShownWhileItGoesOn(t *testing.T) {
 	store := campaign.Store{Dir: t.TempDir()}
 	whole := filepath.Join(store.Dir, ran(t, store, "none"))
-	recorded, err := os.ReadFile(filepath.Join(whole, campaign.HistoryFile))
+	recorded, err := os.ReadFile(filepath.Join(whole, judge.HistoryFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	result, err := campaign.ReadResult(whole)
+	result, err := judge.ReadResult(whole)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +81,7 @@ func TestARunIsShownWhileItGoesOn(t *testing.T) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	file, err := os.Create(filepath.Join(dir, campaign.HistoryFile))
+	file, err := os.Create(filepath.Join(dir, judge.HistoryFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +113,7 @@ func TestARunIsShownWhileItGoesOn(t *testing.T) {
 	}
 	put(recorded[half:])
 	events.until("the rest", func(l reports.Live) bool { return l.Phase == reports.Judging })
-	for _, file := range []string{campaign.ReportFile, campaign.ResultFile} {
+	for _, file := range []string{judge.ReportFile, judge.ResultFile} {
 		b, err := os.ReadFile(filepath.Join(whole, file))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, file), b, 0o600)
@@ -150,7 +151,7 @@ func TestARunIsShownWhileItGoesOn(t *testing.T) {
 func TestLiveAtItsLimits(t *testing.T) {
 	store := campaign.Store{Dir: t.TempDir()}
 	whole := ran(t, store, "none")
-	recorded, err := os.ReadFile(filepath.Join(store.Dir, whole, campaign.HistoryFile))
+	recorded, err := os.ReadFile(filepath.Join(store.Dir, whole, judge.HistoryFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +159,7 @@ func TestLiveAtItsLimits(t *testing.T) {
 		if err := os.Mkdir(filepath.Join(store.Dir, name), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(store.Dir, name, campaign.HistoryFile), text, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(store.Dir, name, judge.HistoryFile), text, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/checker"
 )
 
@@ -24,7 +25,7 @@ func TestPrune(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(store.Dir, going), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(store.Dir, going, campaign.HistoryFile), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(store.Dir, going, judge.HistoryFile), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(t.TempDir(), filepath.Join(store.Dir, "20200101T000000-elsewhere")); err != nil {

@@ -28,6 +28,7 @@ import (
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/reports"
 )
 
@@ -143,7 +144,7 @@ func (s *Server) diff(w http.ResponseWriter, names []string) {
 	var pages [2]string
 	for i, name := range names {
 		// The root finds no folder that a link leads to outside of the store.
-		if _, err := s.root.Stat(path.Join(name, campaign.ResultFile)); !plain(name) || err != nil {
+		if _, err := s.root.Stat(path.Join(name, judge.ResultFile)); !plain(name) || err != nil {
 			http.Error(w, "no such run, or one without a result: lockpick check judges it", http.StatusNotFound)
 			return
 		}
@@ -152,7 +153,7 @@ func (s *Server) diff(w http.ResponseWriter, names []string) {
 			fail(w, err)
 			return
 		}
-		runs[i], pages[i] = run, s.pageOf(name, campaign.ReportFile)
+		runs[i], pages[i] = run, s.pageOf(name, judge.ReportFile)
 	}
 	page(w, func(out io.Writer) error { return reports.DiffPage(out, reports.Compare(runs[0], runs[1]), pages) })
 }
@@ -177,7 +178,7 @@ func (s *Server) file(w http.ResponseWriter, r *http.Request, name string) {
 		fail(w, err)
 		return
 	case info.IsDir():
-		for _, index := range []string{campaign.ReportFile, "index.html"} {
+		for _, index := range []string{judge.ReportFile, "index.html"} {
 			if to := s.pageOf(name, index); to != "" {
 				http.Redirect(w, r, to, http.StatusFound)
 				return

@@ -13,14 +13,16 @@ import (
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/risk"
 )
 
 // ran keeps a simulated run in a store, and writes a page in place of its report.
 func ran(t *testing.T, store campaign.Store, persistence string) (name string) {
 	t.Helper()
-	s := campaign.Defaults()
-	s.Driver, s.Faults, s.Persistence, s.TimeLimit = campaign.Sim, []string{"kill"}, persistence, 5*time.Second
+	s := scenario.Defaults()
+	s.Driver, s.Faults, s.Persistence, s.TimeLimit = scenario.Sim, []string{"kill"}, persistence, 5*time.Second
 	h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +35,7 @@ func ran(t *testing.T, store campaign.Store, persistence string) (name string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for file, text := range map[string]string{campaign.ScenarioFile: string(yaml), campaign.ReportFile: "<!doctype html><title>a report</title>"} {
+	for file, text := range map[string]string{judge.ScenarioFile: string(yaml), judge.ReportFile: "<!doctype html><title>a report</title>"} {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +75,7 @@ func TestAStoreIsShown(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(store.Dir, "20260102T030405-<img src=x onerror=alert(1)>"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	hostile := filepath.Join(store.Dir, "20260102T030405-<img src=x onerror=alert(1)>", campaign.HistoryFile)
+	hostile := filepath.Join(store.Dir, "20260102T030405-<img src=x onerror=alert(1)>", judge.HistoryFile)
 	if err := os.WriteFile(hostile, []byte("{}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"lockpick/audit"
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/claims"
 	"lockpick/reports"
 )
@@ -58,8 +58,8 @@ func (s *Server) trendRun(e reports.StoreEntry) reports.TrendRun {
 	}
 	switch e.Kind {
 	case "run":
-		var r campaign.Result
-		if read(campaign.ResultFile, &r) {
+		var r judge.Result
+		if read(judge.ResultFile, &r) {
 			return reports.TrendOfRun(e, &r)
 		}
 	case "claims":

@@ -13,7 +13,7 @@ import (
 	"time"
 	"unicode"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/reports"
 )
 
@@ -130,8 +130,8 @@ func (s *Server) labelOf(name string) string {
 }
 
 func (s *Server) delete(e reports.StoreEntry) error {
-	if _, err := s.root.Stat(path.Join(e.Name, campaign.ResultFile)); e.Kind == "run" && err != nil {
-		if info, err := s.root.Stat(path.Join(e.Name, campaign.HistoryFile)); err == nil && time.Since(info.ModTime()) < recent {
+	if _, err := s.root.Stat(path.Join(e.Name, judge.ResultFile)); e.Kind == "run" && err != nil {
+		if info, err := s.root.Stat(path.Join(e.Name, judge.HistoryFile)); err == nil && time.Since(info.ModTime()) < recent {
 			return fmt.Errorf("%w: %s may still be going on: its last line is less than %v old", errRefused, e.Name, recent)
 		}
 	}

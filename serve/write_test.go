@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/reports"
 )
 
@@ -32,7 +33,7 @@ func TestRunsAreLabelledAndDeleted(t *testing.T) {
 	store := campaign.Store{Dir: t.TempDir()}
 	one, two := ran(t, store, "none"), ran(t, store, "always")
 	outside := t.TempDir()
-	if err := os.WriteFile(filepath.Join(outside, campaign.HistoryFile), nil, 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(outside, judge.HistoryFile), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Symlink(outside, filepath.Join(store.Dir, "out")); err != nil {
@@ -41,7 +42,7 @@ func TestRunsAreLabelledAndDeleted(t *testing.T) {
 	reading, s := opened(t, store), opened(t, store)
 	s.writable = true
 	exists := func(name string) bool {
-		_, err := os.Stat(filepath.Join(store.Dir, name, campaign.HistoryFile))
+		_, err := os.Stat(filepath.Join(store.Dir, name, judge.HistoryFile))
 		return err == nil
 	}
 	token := func(target string) string {
@@ -78,7 +79,7 @@ func TestRunsAreLabelledAndDeleted(t *testing.T) {
 	if !exists(one) || !exists(two) {
 		t.Fatal("a run was deleted by a form that is none of the server's")
 	}
-	if _, err := os.Stat(filepath.Join(outside, campaign.HistoryFile)); err != nil {
+	if _, err := os.Stat(filepath.Join(outside, judge.HistoryFile)); err != nil {
 		t.Fatal(err)
 	}
 	if text := ask(reading, "GET", "/", here).Body.String(); strings.Contains(text, "label…") || strings.Contains(text, `formaction="/delete"`) {
@@ -110,7 +111,7 @@ func TestRunsAreLabelledAndDeleted(t *testing.T) {
 func TestARunThatGoesOnIsNotDeleted(t *testing.T) {
 	store := campaign.Store{Dir: t.TempDir()}
 	name := ran(t, store, "none")
-	if err := os.Remove(filepath.Join(store.Dir, name, campaign.ResultFile)); err != nil {
+	if err := os.Remove(filepath.Join(store.Dir, name, judge.ResultFile)); err != nil {
 		t.Fatal(err)
 	}
 	s := opened(t, store)
@@ -120,7 +121,7 @@ func TestARunThatGoesOnIsNotDeleted(t *testing.T) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	old := time.Now().Add(-2 * recent)
-	if err := os.Chtimes(filepath.Join(store.Dir, name, campaign.HistoryFile), old, old); err != nil {
+	if err := os.Chtimes(filepath.Join(store.Dir, name, judge.HistoryFile), old, old); err != nil {
 		t.Fatal(err)
 	}
 	if w := post(s, "/delete", "", form); w.Code != http.StatusSeeOther {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/cluster"
 	"lockpick/cluster/virtual"
 	"lockpick/history"
@@ -80,7 +81,7 @@ func Run(t *testing.T, cfg cluster.Config, seed uint64, f func(*virtual.Cluster)
 		}
 		looks++
 		if looks >= ignoredLooks && c != nil && c.Dials() == 0 {
-			return &campaign.Problem{Field: "lock", Says: "it waits, and has not connected to any of the masters that it was given: it must connect to Env.Addrs, and through Env.Dial. " + standstill()}
+			return &scenario.Problem{Field: "lock", Says: "it waits, and has not connected to any of the masters that it was given: it must connect to Env.Addrs, and through Env.Dial. " + standstill()}
 		}
 		if looks >= standstillLooks {
 			return errors.New("virtual time stands still: a goroutine waits for a mutex whose holder waits for time or the network, or for something outside of the bubble, or it never waits. " + standstill())
@@ -103,7 +104,7 @@ func standstill() string {
 
 // Enact runs a scenario, which is complete, and returns its history. The history counts also if
 // the error is ErrLeaked.
-func Enact(ctx context.Context, t *testing.T, s campaign.Scenario) (h *history.History, err error) {
+func Enact(ctx context.Context, t *testing.T, s scenario.Scenario) (h *history.History, err error) {
 	enacted := make(chan *history.History, 1) // a bubble that was given up may end after all, and later
 	err = Run(t, s.Config(), s.Seed, func(masters *virtual.Cluster) error {
 		h, err := campaign.Enact(ctx, s, masters, nil)

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"lockpick/campaign"
 	"lockpick/campaign/bubble"
+	"lockpick/campaign/scenario"
 	"lockpick/locktest"
 	"lockpick/workload"
 )
@@ -35,10 +35,10 @@ func TestALockThatConnectsElsewhereIsRefused(t *testing.T) {
 	if err := workload.RegisterLock(locktest.Kind("elsewhere", "", lock)); err != nil {
 		t.Fatal(err)
 	}
-	s := campaign.Defaults()
-	s.Driver, s.Lock, s.Faults = campaign.Virtual, "elsewhere", nil
+	s := scenario.Defaults()
+	s.Driver, s.Lock, s.Faults = scenario.Virtual, "elsewhere", nil
 	_, err = bubble.Enact(context.Background(), t, s)
-	var problem *campaign.Problem
+	var problem *scenario.Problem
 	if !errors.As(err, &problem) || problem.Field != "lock" || !strings.Contains(problem.Says, "has not connected to any of the masters") || !strings.Contains(problem.Says, "bubble_test.go") {
 		t.Errorf("got %v, want the lock refused, and where it waits", err)
 	}
@@ -54,10 +54,10 @@ func TestALockThatAsksNobodyIsRefused(t *testing.T) {
 	if err := workload.RegisterLock(locktest.Kind("nobody", "", lock)); err != nil {
 		t.Fatal(err)
 	}
-	s := campaign.Defaults()
-	s.Driver, s.Lock, s.Faults = campaign.Virtual, "nobody", nil
+	s := scenario.Defaults()
+	s.Driver, s.Lock, s.Faults = scenario.Virtual, "nobody", nil
 	_, err := bubble.Enact(context.Background(), t, s)
-	var problem *campaign.Problem
+	var problem *scenario.Problem
 	if !errors.As(err, &problem) || !strings.Contains(problem.Says, "nobody sent nothing to the masters") {
 		t.Errorf("got %v, want the lock refused", err)
 	}

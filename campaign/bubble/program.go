@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/cluster"
 	"lockpick/cluster/virtual"
 	"lockpick/history"
@@ -32,7 +33,7 @@ var program = sync.OnceValue(func() *testing.T {
 
 // Simulate runs a scenario, which is complete, in a program that is no test, and returns its
 // history. Goroutines that the lock leaves behind are no error.
-func Simulate(ctx context.Context, s campaign.Scenario) (*history.History, error) {
+func Simulate(ctx context.Context, s scenario.Scenario) (*history.History, error) {
 	h, err := Enact(ctx, program(), s)
 	if errors.Is(err, ErrLeaked) {
 		err = nil
@@ -43,7 +44,7 @@ func Simulate(ctx context.Context, s campaign.Scenario) (*history.History, error
 // Driver is the driver virtual, for programs that are no tests.
 func Driver() campaign.Driver {
 	return campaign.Driver{
-		Name:      campaign.Virtual,
+		Name:      scenario.Virtual,
 		Available: func(context.Context, string) (bool, string) { return true, "masters in memory, in virtual time" },
 		Within: func(cfg cluster.Config, seed uint64, f func(cluster.Cluster) error) error {
 			err := Run(program(), cfg, seed, func(masters *virtual.Cluster) error { return f(masters) })

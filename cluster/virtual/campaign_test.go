@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/cluster"
 	"lockpick/cluster/virtual"
@@ -14,7 +16,7 @@ import (
 )
 
 // enact runs a scenario on masters in memory.
-func enact(t *testing.T, s campaign.Scenario) (h *history.History, r *campaign.Result) {
+func enact(t *testing.T, s scenario.Scenario) (h *history.History, r *judge.Result) {
 	t.Helper()
 	if err := s.Check(); err != nil {
 		t.Fatal(err)
@@ -28,7 +30,7 @@ func enact(t *testing.T, s campaign.Scenario) (h *history.History, r *campaign.R
 			t.Fatal(err)
 		}
 	})
-	r, err := campaign.Judge(h)
+	r, err := judge.History(h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,8 +44,8 @@ func TestRedlockOverItsOwnTransport(t *testing.T) {
 		t.Run(string(persistence), func(t *testing.T) {
 			violated, granted := 0, 0
 			for seed := range uint64(6) {
-				s := campaign.Defaults()
-				s.Driver, s.Persistence, s.Seed, s.TimeLimit, s.Clients = campaign.Virtual, string(persistence), seed, 20*time.Second, 3
+				s := scenario.Defaults()
+				s.Driver, s.Persistence, s.Seed, s.TimeLimit, s.Clients = scenario.Virtual, string(persistence), seed, 20*time.Second, 3
 				s.Faults = []string{"kill", "partition", "pause"}
 				_, r := enact(t, s)
 				granted += r.Counts.Granted

@@ -4,15 +4,15 @@ import (
 	"testing"
 	"time"
 
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/internal/processor"
 )
 
 // TestPace logs how much virtual time one second of processor time covers: three clients with
 // redlock's own transport on five masters, with faults, and everything recorded and judged.
 func TestPace(t *testing.T) {
-	s := campaign.Defaults()
-	s.Driver, s.Persistence, s.TimeLimit, s.Clients, s.Faults = campaign.Virtual, "always", time.Minute, 3, []string{"kill", "partition"}
+	s := scenario.Defaults()
+	s.Driver, s.Persistence, s.TimeLimit, s.Clients, s.Faults = scenario.Virtual, "always", time.Minute, 3, []string{"kill", "partition"}
 	before := processor.Time()
 	h, r := enact(t, s)
 	used := processor.Time() - before

@@ -30,21 +30,24 @@ var allowed = map[string][]string{
 	// In-memory masters that speak RESP, for locks that dial and wait by themselves.
 	"cluster/virtual": {"cluster", "cluster/sim", "redlock"},
 	// The door for any Go lock, in tests and in programs.
-	"locktest": {"redlock", "history", "cluster/process", "cluster/virtual", "workload", "checker", "campaign", "campaign/bubble", "search", "audit", "search/reduce"},
+	"locktest": {"redlock", "history", "cluster/process", "cluster/virtual", "workload", "checker", "campaign", "campaign/judge", "campaign/scenario", "campaign/bubble", "search", "audit", "search/reduce"},
 	// Runs over those masters, each in a bubble of its own, in tests and in programs.
-	"campaign/bubble": {"history", "cluster", "cluster/virtual", "campaign"},
+	"campaign/bubble": {"history", "cluster", "cluster/virtual", "campaign", "campaign/scenario"},
 	"nemesis":         {"cluster", "history", "history/fault"},
 	"workload":        {"redlock", "redlock/protocol", "cluster", "history"},
 	"checker":         {"history", "history/fault"},
-	"campaign":        {"redlock", "history", "history/fault", "history/logs", "cluster", "cluster/sim", "nemesis", "workload", "workload/goscripts", "checker", "clients", "cluster/resp", "redlock/protocol"},
-	"search":          {"history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "campaign"},
+	// What a run is, and what its history proves; neither runs anything.
+	"campaign/scenario": {"history/fault", "cluster", "nemesis", "workload", "checker"},
+	"campaign/judge":    {"history", "history/logs", "checker"},
+	"campaign":          {"history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "workload/goscripts", "checker", "clients", "cluster/resp", "redlock/protocol", "campaign/scenario", "campaign/judge"},
+	"search":            {"history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "campaign", "campaign/judge", "campaign/scenario"},
 	// Small counterexamples, and what they depend on.
-	"search/reduce": {"campaign", "checker", "cluster/sim", "history", "history/fault", "nemesis", "search", "workload"},
+	"search/reduce": {"campaign", "campaign/judge", "campaign/scenario", "checker", "cluster/sim", "history", "history/fault", "nemesis", "search", "workload"},
 	"clients":       {},
 	// An exhaustive search drives clients and faults itself: each choice has to be its own.
-	"search/exhaust": {"redlock", "redlock/protocol", "history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "campaign", "search"},
-	"claims":         {"history", "checker", "campaign", "search"},
-	"audit":          {"history", "cluster", "workload", "checker", "campaign", "search"},
+	"search/exhaust": {"redlock", "redlock/protocol", "history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "campaign", "campaign/judge", "campaign/scenario", "search"},
+	"claims":         {"history", "checker", "campaign", "campaign/judge", "campaign/scenario", "search"},
+	"audit":          {"history", "cluster", "workload", "checker", "campaign", "campaign/judge", "campaign/scenario", "search"},
 	// The Go twins of the scripts of the locks under test. They are a package of their own,
 	// so that a lock knows nothing of simulated masters, and they nothing of locks.
 	"workload/goscripts": {"cluster/sim", "redlock", "redlock/protocol", "workload"},
@@ -54,21 +57,23 @@ var allowed = map[string][]string{
 	"workload/remote": {"redlock", "redlock/protocol", "history", "cluster", "workload"},
 	// What a proxy in front of a real Redis reads.
 	"watch": {"history", "cluster/resp"},
-	"serve": {"history", "history/fault", "campaign", "checker", "claims", "audit", "reports", "risk"},
+	"serve": {"history", "history/fault", "campaign", "campaign/judge", "campaign/scenario", "checker", "claims", "audit", "reports", "risk"},
 	// How often a lock fails in production: samples of faults in the simulator.
-	"risk":         {"cluster", "history/fault", "nemesis", "workload", "checker", "campaign"},
-	"reports":      {"history", "history/fault", "checker", "campaign", "search", "search/exhaust", "claims", "audit", "history/logs", "risk", "search/reduce"},
+	"risk":         {"cluster", "history/fault", "nemesis", "workload", "checker", "campaign", "campaign/judge", "campaign/scenario"},
+	"reports":      {"history", "history/fault", "checker", "campaign", "campaign/judge", "campaign/scenario", "search", "search/exhaust", "claims", "audit", "history/logs", "risk", "search/reduce"},
 	"cmd/lockpick": {"cli"},
 	"cli": {
-		"redlock", "history", "history/fault", "history/logs", "cluster", "cluster/docker", "cluster/process", "nemesis", "workload", "workload/remote", "checker", "campaign", "campaign/bubble", "search", "search/exhaust", "claims", "audit", "reports", "clients", "watch", "serve", "risk", "search/reduce",
+		"redlock", "history", "history/fault", "history/logs", "cluster", "cluster/docker", "cluster/process", "nemesis", "workload", "workload/remote", "checker", "campaign", "campaign/judge", "campaign/scenario", "campaign/bubble", "search", "search/exhaust", "claims", "audit", "reports", "clients", "watch", "serve", "risk", "search/reduce",
 	},
 }
 
 // testsAlso says what the tests of a package may import besides what it may import itself:
 // the simulator or real masters to run on, and clients that are processes.
 var testsAlso = map[string][]string{
-	"cluster/virtual":    {"campaign", "checker", "cluster/process", "history"}, // a lock in a bubble is judged like a campaign
-	"campaign":           {"workload/remote"},
+	"cluster/virtual":    {"campaign", "campaign/judge", "campaign/scenario", "checker", "cluster/process", "history"}, // a lock in a bubble is judged like a campaign
+	"campaign":           {"redlock", "workload/remote"},
+	"campaign/scenario":  {"campaign", "history"},           // the same seed, the same history
+	"campaign/judge":     {"campaign", "campaign/scenario"}, // histories to judge
 	"campaign/bubble":    {"locktest", "workload"},
 	"cluster/process":    {"cluster/docker", "cluster/resp"}, // what it costs to read a link to a master
 	"cluster/sim":        {"checker", "cluster/process", "history/fault", "nemesis", "workload"},

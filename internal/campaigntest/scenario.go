@@ -7,7 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
+	"lockpick/checker"
 	"lockpick/cluster"
 	"lockpick/history/fault"
 	"lockpick/nemesis"
@@ -15,22 +16,22 @@ import (
 )
 
 // Simulated returns the default scenario on simulated masters, with some changes.
-func Simulated(change func(*campaign.Scenario)) campaign.Scenario {
-	s := campaign.Defaults()
-	s.Driver = campaign.Sim
+func Simulated(change func(*scenario.Scenario)) scenario.Scenario {
+	s := scenario.Defaults()
+	s.Driver = scenario.Sim
 	change(&s)
 	return s
 }
 
 // AnyScenario draws a scenario that has no problems.
-func AnyScenario(t *rapid.T) campaign.Scenario {
+func AnyScenario(t *rapid.T) scenario.Scenario {
 	duration := func(name string, min time.Duration) time.Duration {
 		return time.Duration(rapid.Int64Range(int64(min), int64(time.Hour)).Draw(t, name))
 	}
 	some := func(name string, from []string) []string {
 		return rapid.SliceOfNDistinct(rapid.SampledFrom(from), 0, len(from), rapid.ID[string]).Draw(t, name)
 	}
-	s := campaign.Defaults()
+	s := scenario.Defaults()
 	s.Name = rapid.StringMatching(`[a-z0-9 :#'"-]{1,20}`).Draw(t, "name")
 	s.Lock = rapid.SampledFrom(workload.LockNames()).Draw(t, "lock")
 	kind, _ := workload.LockNamed(s.Lock)
@@ -43,11 +44,11 @@ func AnyScenario(t *rapid.T) campaign.Scenario {
 	s.Hold = fmt.Sprintf("%v..1h", duration("hold", 0))
 	s.Extend = rapid.Float64Range(0, 1).Draw(t, "extend")
 	s.Faults = nilIfEmpty(some("faults", fault.Names()))
-	s.Targets, s.Properties = nilIfEmpty(some("targets", nemesis.Targets)), nilIfEmpty(some("properties", campaign.Levels()))
-	s.Scheduler, s.Stall = rapid.SampledFrom(append(campaign.Schedulers, "")).Draw(t, "scheduler"), duration("stall", 0)
+	s.Targets, s.Properties = nilIfEmpty(some("targets", nemesis.Targets)), nilIfEmpty(some("properties", checker.Levels()))
+	s.Scheduler, s.Stall = rapid.SampledFrom(append(scenario.Schedulers, "")).Draw(t, "scheduler"), duration("stall", 0)
 	s.Seed = rapid.Uint64().Draw(t, "seed")
 	for range rapid.IntRange(0, 3).Draw(t, "steps") {
-		s.Schedule = append(s.Schedule, campaign.Step{
+		s.Schedule = append(s.Schedule, scenario.Step{
 			Fault: "partition", After: rapid.SampledFrom([]string{"", "c1 acquires k0", "any enters any", "step 1 heals"}).Draw(t, "after"),
 			For: duration("for", 0), Masters: []string{"m1"}, Clients: nilIfEmpty(some("clients", []string{"c1"})),
 			Mode: rapid.SampledFrom([]cluster.Mode{cluster.Pass, cluster.Hold, cluster.Drop}).Draw(t, "mode"),

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/claims"
 	"lockpick/cluster/process"
 	_ "lockpick/internal/realdrivers" // scenarios may name them
@@ -251,7 +251,7 @@ func (p *runner) yaml(t *testing.T, b *block) {
 	_, isClaims := b.args["claims"]
 	switch {
 	case isScenario:
-		_, err = campaign.ParseScenario(text)
+		_, err = scenario.Parse(text)
 	case isClaims:
 		_, err = claims.Parse(text)
 	}

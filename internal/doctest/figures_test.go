@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"lockpick/audit"
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/risk"
 )
 
@@ -329,7 +329,7 @@ func riskFields(*testing.T) []string {
 // scenarioFields is the table of the fields of a scenario.
 func scenarioFields(*testing.T) []string {
 	lines := []string{"| field | flag | default | meaning |", "|---|---|---|---|"}
-	for _, f := range campaign.Fields {
+	for _, f := range scenario.Fields {
 		flag := ""
 		if f.NoFlag == "" {
 			flag = "`--" + f.FlagName() + "`"

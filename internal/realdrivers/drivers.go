@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/cluster/docker"
 	"lockpick/cluster/process"
 	"lockpick/workload"
@@ -14,8 +15,8 @@ import (
 
 func init() {
 	campaign.RealDrivers = []campaign.Driver{
-		{Name: campaign.Docker, Start: docker.Start, Available: docker.Available, Sweep: docker.Sweep, Leftovers: docker.Leftovers, Scratch: process.Scratch},
-		{Name: campaign.Process, Start: process.Start, Available: func(ctx context.Context, _ string) (bool, string) { return process.Available(ctx) },
+		{Name: scenario.Docker, Start: docker.Start, Available: docker.Available, Sweep: docker.Sweep, Leftovers: docker.Leftovers, Scratch: process.Scratch},
+		{Name: scenario.Process, Start: process.Start, Available: func(ctx context.Context, _ string) (bool, string) { return process.Available(ctx) },
 			Sweep: process.Sweep, Leftovers: func(context.Context) ([]string, error) { return process.Leftovers("process") }, Scratch: process.Scratch},
 	}
 	campaign.StartClient = func(command workload.Command, site workload.Env) (workload.Lock, error) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/cluster"
 	faults "lockpick/history/fault"
@@ -66,26 +66,26 @@ func DefaultBounds() Bounds {
 func (b *Bounds) Check() error {
 	switch kind, ok := workload.LockNamed(b.Lock); {
 	case !ok:
-		return campaign.UnknownValue("lock", b.Lock, workload.LockNames())
+		return scenario.UnknownValue("lock", b.Lock, workload.LockNames())
 	case kind.Connects:
-		return &campaign.Problem{Field: "lock", Says: fmt.Sprintf("%s connects to its masters and decides by itself what happens when: its schedules cannot be enumerated", b.Lock)}
+		return &scenario.Problem{Field: "lock", Says: fmt.Sprintf("%s connects to its masters and decides by itself what happens when: its schedules cannot be enumerated", b.Lock)}
 	}
 	if !slices.Contains(ExhaustiveProperties, b.Property) {
-		return campaign.UnknownValue("property", b.Property, ExhaustiveProperties)
+		return scenario.UnknownValue("property", b.Property, ExhaustiveProperties)
 	}
 	if !slices.Contains(cluster.Persistences, cluster.Persistence(b.Persistence)) {
-		return campaign.UnknownValue("persistence", b.Persistence, cluster.Persistences)
+		return scenario.UnknownValue("persistence", b.Persistence, cluster.Persistences)
 	}
 	for _, f := range b.Faults {
 		if !slices.Contains(Faults, f) {
-			return campaign.UnknownValue("faults", f, append(slices.Clone(Faults), "none"))
+			return scenario.UnknownValue("faults", f, append(slices.Clone(Faults), "none"))
 		}
 	}
 	if _, strobe, err := nemesis.ParseClock(b.Clock); err != nil || strobe {
-		return &campaign.Problem{Field: "clock", Says: fmt.Sprintf("%q is none of a jump (+60s, -60s) and a rate (x1.5)", b.Clock)}
+		return &scenario.Problem{Field: "clock", Says: fmt.Sprintf("%q is none of a jump (+60s, -60s) and a rate (x1.5)", b.Clock)}
 	}
 	if b.Tick < 20*time.Millisecond || b.Tick > 120*time.Millisecond {
-		return &campaign.Problem{Field: "tick", Says: fmt.Sprintf("%v is out of range: 20ms to 120ms", b.Tick)}
+		return &scenario.Problem{Field: "tick", Says: fmt.Sprintf("%v is out of range: 20ms to 120ms", b.Tick)}
 	}
 	for _, l := range []struct {
 		field  string
@@ -96,7 +96,7 @@ func (b *Bounds) Check() error {
 		{"stagger", b.Stagger, 0, 1000}, {"horizon", b.Horizon, 1, 10000}, {"max_faults", b.MaxFaults, 0, 10}, {"for", b.For, 1, 10000}, {"restart_delay", b.Restart, 0, 10000}, {"late", b.Late, 2, 10000},
 	} {
 		if l.n < l.min || l.n > l.max {
-			return &campaign.Problem{Field: l.field, Says: fmt.Sprintf("%d is out of range: %d to %d", l.n, l.min, l.max)}
+			return &scenario.Problem{Field: l.field, Says: fmt.Sprintf("%d is out of range: %d to %d", l.n, l.min, l.max)}
 		}
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/internal/racetest"
 )
@@ -225,7 +225,7 @@ func TestBoundsThatAreWrong(t *testing.T) {
 		b := DefaultBounds()
 		change(&b)
 		_, err := Run(t.Context(), Options{Bounds: b})
-		var p *campaign.Problem
+		var p *scenario.Problem
 		if !errors.As(err, &p) || cmp.Or(p.Field, "") != field {
 			t.Errorf("%s: %v", field, err)
 		}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/cluster/sim"
 	"lockpick/history"
@@ -124,7 +126,7 @@ func Run(ctx context.Context, e Options) (*Result, error) {
 	r := &Result{Bounds: e.Bounds, Judged: e.Bounds.judged(), Elapsed: o.Elapsed}
 	r.count(o.Before.plus(o.Own))
 	if err != nil {
-		return r, &campaign.HarnessError{Err: err}
+		return r, &judge.HarnessError{Err: err}
 	}
 	return r, r.conclude(&o)
 }
@@ -165,7 +167,7 @@ func (r *Result) conclude(o *outcome) (err error) {
 	}
 	r.Faults, r.At = o.Found.Faults, o.Found.At
 	if r.History, r.Violation, err = b.confirm(o.Found); err != nil {
-		return &campaign.HarnessError{Err: err}
+		return &judge.HarnessError{Err: err}
 	}
 	r.Verdict, r.Why = checker.Violated, r.Violation.Summary
 	if o.Cut != "" {
@@ -200,7 +202,7 @@ func (b *Bounds) recorded(path []uint8) *execution {
 	kind, _ := workload.LockNamed(b.Lock)
 	x := &execution{b: b, strikes: b.strikes(), path: path}
 	x.recorder = history.NewMemory(history.Header{
-		Name: "exhaust-" + b.Lock, Started: sim.Epoch, Driver: campaign.Sim, Lock: b.Lock, Masters: b.Masters, Quorum: kind.Quorum(b.Masters), Persistence: b.Persistence,
+		Name: "exhaust-" + b.Lock, Started: sim.Epoch, Driver: scenario.Sim, Lock: b.Lock, Masters: b.Masters, Quorum: kind.Quorum(b.Masters), Persistence: b.Persistence,
 		Clients: b.Clients, Keys: 1, TTL: time.Duration(b.TTL) * b.Tick, Faults: b.nemesisFaults(), Nemesis: "exhaustive",
 		Versions: map[string]string{"redis": sim.Version, "lockpick": campaign.Version()},
 	}, x.time)
@@ -213,7 +215,7 @@ func (r *Result) concludeFailed(f *FailedCall) error {
 	err := x.toItsEnd()
 	again := x.failed.Load()
 	if err != nil || again == nil || again.judged.Name != f.Property {
-		return &campaign.HarnessError{Err: fmt.Errorf("the failed call, run again: %w", errors.Join(err, errNotAgain))}
+		return &judge.HarnessError{Err: fmt.Errorf("the failed call, run again: %w", errors.Join(err, errNotAgain))}
 	}
 	x.record(again.op)
 	x.record(history.Op{Process: history.Harness, Type: history.Info, F: history.FEnd})
@@ -221,11 +223,11 @@ func (r *Result) concludeFailed(f *FailedCall) error {
 	r.History, r.Judged, r.At = x.recorder.History(), again.judged, again.at
 	report := checker.Check(r.History)
 	if err = report.Err(); err != nil {
-		return &campaign.HarnessError{Err: err}
+		return &judge.HarnessError{Err: err}
 	}
 	found := report.Result(again.judged)
 	if found == nil || len(found.Violations) == 0 {
-		return &campaign.HarnessError{Err: errors.New("the search saw a call fail, and the checker does not: this is a bug of Lockpick")}
+		return &judge.HarnessError{Err: errors.New("the search saw a call fail, and the checker does not: this is a bug of Lockpick")}
 	}
 	r.Violation = &found.Violations[0]
 	r.Verdict, r.Why = checker.Violated, r.Violation.Summary+": the search ended there"
@@ -244,6 +246,6 @@ func (b *Bounds) nemesisFaults() []string {
 }
 
 // Keep stores the counterexample as a run: its history and its result.
-func (x *Result) Keep(store campaign.Store) (dir string, r *campaign.Result, err error) {
+func (x *Result) Keep(store campaign.Store) (dir string, r *judge.Result, err error) {
 	return store.Add(x.History, x.Bounds.Command())
 }

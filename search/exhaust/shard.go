@@ -9,7 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/search"
 )
 
@@ -67,11 +68,11 @@ func NewPart(e Options) (*Part, error) {
 		return nil, err
 	}
 	if e.Shard.Count > s.Prefixes {
-		return nil, &campaign.Problem{Field: "shard", Says: fmt.Sprintf("%d shards are too many: a search is divided among at most %d", e.Shard.Count, s.Prefixes)}
+		return nil, &scenario.Problem{Field: "shard", Says: fmt.Sprintf("%d shards are too many: a search is divided among at most %d", e.Shard.Count, s.Prefixes)}
 	}
 	bounds, err := json.Marshal(e.Bounds)
 	if err != nil {
-		return nil, &campaign.HarnessError{Err: err}
+		return nil, &judge.HarnessError{Err: err}
 	}
 	of := map[string]string{"command": e.Bounds.Command(), "details": string(bounds), "number of prefixes": strconv.Itoa(s.Prefixes)}
 	var units []string
@@ -113,12 +114,12 @@ func RunShard(ctx context.Context, e Options, part *Part) error {
 	}
 	cut, err := s.search(ctx)
 	if err != nil {
-		return &campaign.HarnessError{Err: err}
+		return &judge.HarnessError{Err: err}
 	}
 	share := Share{outcome: s.outcome(cut), States: s.distinct()}
 	if cut != "" {
 		if share.Resume, err = s.checkpoint(); err != nil {
-			return &campaign.HarnessError{Err: err}
+			return &judge.HarnessError{Err: err}
 		}
 	}
 	part.Done[unit] = share

@@ -13,7 +13,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/internal/racetest"
 	"lockpick/search"
@@ -352,7 +353,7 @@ func TestPathThatDoesNotExist(t *testing.T) {
 		share.Found.Path = path
 		p.Done["1"] = share
 		x, err := Merged(p)
-		var harness *campaign.HarnessError
+		var harness *judge.HarnessError
 		if !errors.As(err, &harness) || x.Verdict == checker.Violated {
 			t.Errorf("%v: %v", path, err)
 		}
@@ -361,7 +362,7 @@ func TestPathThatDoesNotExist(t *testing.T) {
 
 func TestMoreShardsThanPrefixesAreRefused(t *testing.T) {
 	_, err := NewPart(Options{Bounds: DefaultBounds(), Shard: search.Shard{Index: 1, Count: DefaultPrefixes + 1}})
-	var p *campaign.Problem
+	var p *scenario.Problem
 	if !errors.As(err, &p) || p.Field != "shard" {
 		t.Error(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/internal/campaigntest"
@@ -16,25 +18,25 @@ import (
 type hunt struct {
 	name   string
 	within int // schedules
-	change func(*campaign.Scenario)
+	change func(*scenario.Scenario)
 }
 
 // hunts are bugs of a system (the first three) and of locks.
 var hunts = []hunt{
-	{"restart without persistence", 20, func(s *campaign.Scenario) {}},
-	{"a clock that jumps", 20, func(s *campaign.Scenario) {
+	{"restart without persistence", 20, func(s *scenario.Scenario) {}},
+	{"a clock that jumps", 20, func(s *scenario.Scenario) {
 		s.Persistence, s.Faults, s.Clock = "always", []string{"clock"}, "+60s"
 	}},
-	{"a restart delay below the TTL", 20, func(s *campaign.Scenario) {
+	{"a restart delay below the TTL", 20, func(s *scenario.Scenario) {
 		s.Faults, s.RestartDelay = []string{"kill", "partition"}, time.Second
 	}},
-	{"no drift allowance with fast masters", 300, func(s *campaign.Scenario) {
+	{"no drift allowance with fast masters", 300, func(s *scenario.Scenario) {
 		s.Lock, s.Persistence, s.Faults, s.Clock = "redlock-no-drift", "always", []string{"clock", "client-pause"}, "x1.01"
 	}},
-	{"a quorum of N/2 with N = 4", 20, func(s *campaign.Scenario) {
+	{"a quorum of N/2 with N = 4", 20, func(s *scenario.Scenario) {
 		s.Lock, s.Masters, s.Persistence, s.Faults = "redlock-quorum-half", 4, "always", nil
 	}},
-	{"one token for all retries", 50, func(s *campaign.Scenario) {
+	{"one token for all retries", 50, func(s *scenario.Scenario) {
 		s.Lock, s.Persistence, s.Faults = "redlock-one-token", "always", []string{"slow", "partition", "pause"}
 	}},
 }
@@ -84,7 +86,7 @@ func TestExploreFindsAndShrinks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			again, err := campaign.ParseScenario(yaml)
+			again, err := scenario.Parse(yaml)
 			if err != nil {
 				t.Fatalf("%v\n%s", err, yaml)
 			}
@@ -110,7 +112,7 @@ func TestExploreFindsAndShrinks(t *testing.T) {
 func TestExploreFindsLeasesThatAreDeadOnArrival(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
 	property := checker.DeadOnArrival.Name
-	s := campaigntest.Simulated(func(s *campaign.Scenario) {
+	s := campaigntest.Simulated(func(s *scenario.Scenario) {
 		s.Lock, s.Persistence, s.Faults = "redlock-no-validity", "always", []string{"client-pause", "slow"}
 	})
 	x, err := search.Explore(t.Context(), search.ExploreOptions{Base: s, Schedules: 100, Properties: []string{property}})
@@ -145,9 +147,9 @@ func TestCounterexamplesReproduceOnProcesses(t *testing.T) {
 		t.Run(h.name, func(t *testing.T) {
 			z := mustFind(t, h, 7)
 			tried := 0
-			out, err := search.Replay(t.Context(), search.ReplayOptions{Scenario: z.Scenario, Driver: campaign.Process, Attempts: 10, Each: func(_ string, h *history.History, r *campaign.Result, _ bool) error {
+			out, err := search.Replay(t.Context(), search.ReplayOptions{Scenario: z.Scenario, Driver: scenario.Process, Attempts: 10, Each: func(_ string, h *history.History, r *judge.Result, _ bool) error {
 				tried++
-				if r.Driver != campaign.Process {
+				if r.Driver != scenario.Process {
 					t.Errorf("attempt %d ran on %s", tried, r.Driver)
 				}
 				return nil

@@ -10,7 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/search"
@@ -20,7 +21,7 @@ import (
 // ShrinkOptions are the options of a search for the smallest scenario that violates a property
 // like a given one.
 type ShrinkOptions struct {
-	Scenario   campaign.Scenario
+	Scenario   scenario.Scenario
 	History    *history.History // of a run in which a fault struck, real or simulated; nil: it is simulated
 	Properties []string         // levels or names; empty: L2 if that is violated, otherwise whatever is violated first
 	TimeLimit  time.Duration    // in real time; 0: 30 s
@@ -52,9 +53,9 @@ type Size struct {
 
 // ShrinkResult is a counterexample: the smallest scenario that was found.
 type ShrinkResult struct {
-	Scenario  campaign.Scenario // with an explicit schedule, and a seed with which it violates the property
+	Scenario  scenario.Scenario // with an explicit schedule, and a seed with which it violates the property
 	History   *history.History  // of a simulation with that seed
-	Result    *campaign.Result
+	Result    *judge.Result
 	Violation checker.Violation
 	Before    Size
 	Size      Size
@@ -99,7 +100,7 @@ func Shrink(ctx context.Context, how ShrinkOptions) (*ShrinkResult, error) {
 	}
 	v, _ := r.FirstViolation(k.properties)
 	if v == nil {
-		return nil, &campaign.HarnessError{Err: fmt.Errorf("the scenario that was shrunk to does not violate %v again with the same seed %d: this is a bug of Lockpick", k.properties, k.best.Seed)}
+		return nil, &judge.HarnessError{Err: fmt.Errorf("the scenario that was shrunk to does not violate %v again with the same seed %d: this is a bug of Lockpick", k.properties, k.best.Seed)}
 	}
 	out := &ShrinkResult{
 		Scenario: k.best, History: h, Result: r, Violation: *v, Before: k.before, Size: sizeOf(k.best),
@@ -119,11 +120,11 @@ func Shrink(ctx context.Context, how ShrinkOptions) (*ShrinkResult, error) {
 // last is the history that is reported. In the simulator it is the history of one more run, so
 // that nothing depends on a run that is not kept. If two runs of a seed differ, it is that of
 // the run that was found.
-func (k *shrinker) last(ctx context.Context) (*history.History, *campaign.Result, error) {
+func (k *shrinker) last(ctx context.Context) (*history.History, *judge.Result, error) {
 	if k.how.Run == nil {
 		return search.SimulateAndJudge(context.WithoutCancel(ctx), k.best)
 	}
-	r, err := campaign.Judge(k.history)
+	r, err := judge.History(k.history)
 	return k.history, r, err
 }
 
@@ -134,18 +135,18 @@ type shrinker struct {
 	began      time.Time
 	seeds      []uint64
 	properties []string
-	base       campaign.Scenario // its assumptions hold for every candidate
+	base       scenario.Scenario // its assumptions hold for every candidate
 	before     Size
 	runs       int
 
-	best    campaign.Scenario
+	best    scenario.Scenario
 	rate    int // with how many of the seeds it violates the property
 	history *history.History
 	found   *checker.Violation // in it
 	rarely  bool               // without one of the faults it violates the property too, but more rarely
 }
 
-func sizeOf(s campaign.Scenario) Size {
+func sizeOf(s scenario.Scenario) Size {
 	z := Size{Faults: len(s.Schedule), Clients: s.Clients, Masters: s.Masters, Keys: s.Keys}
 	for _, step := range s.Schedule {
 		z.Hit += countTargets(step, s)
@@ -154,7 +155,7 @@ func sizeOf(s campaign.Scenario) Size {
 }
 
 // countTargets returns how many masters and clients a step hits.
-func countTargets(s campaign.Step, of campaign.Scenario) int {
+func countTargets(s scenario.Step, of scenario.Scenario) int {
 	n := 0
 	for _, name := range s.Masters {
 		if isName(name) {
@@ -179,20 +180,20 @@ func isName(s string) bool { return len(s) > 1 && s[1] >= '0' && s[1] <= '9' }
 // start finds the violation to keep, and the first explicit schedule with it.
 func (k *shrinker) start() error {
 	s := k.how.Scenario
-	s.Driver, s.ClientsAs, s.StopOnViolation = k.how.Run.Driver(), campaign.Goroutines, false
+	s.Driver, s.ClientsAs, s.StopOnViolation = k.how.Run.Driver(), scenario.Goroutines, false
 	h := k.how.History
 	var v *checker.Violation
 	var of string // the property
 	if h != nil {
-		r, err := campaign.Judge(h)
+		r, err := judge.History(h)
 		if err != nil {
 			return err
 		}
 		if v, of = k.first(r); v == nil {
-			return &campaign.Problem{Field: "run", Says: "nothing was violated in it: there is nothing to shrink"}
+			return &scenario.Problem{Field: "run", Says: "nothing was violated in it: there is nothing to shrink"}
 		}
 	}
-	if h == nil || h.Header.Driver == campaign.Sim {
+	if h == nil || h.Header.Driver == scenario.Sim {
 		for _, seed := range k.seeds {
 			if k.ctx.Err() != nil {
 				break
@@ -218,11 +219,11 @@ func (k *shrinker) start() error {
 	}
 	k.before = sizeOf(struck)
 	k.before.Time = v.At
-	k.properties, s.Properties = []string{of}, []string{campaign.ShortName(campaign.PropertiesOf([]string{of})[0])}
+	k.properties, s.Properties = []string{of}, []string{checker.PropertiesOf([]string{of})[0].ShortName()}
 	s.StopOnViolation = of == checker.MutualExclusion.Name
-	s.Faults, s.Targets, s.Interval, s.Nemesis = nil, nil, 0, campaign.Random
-	var candidates []campaign.Scenario
-	add := func(steps []campaign.Step) *campaign.Scenario {
+	s.Faults, s.Targets, s.Interval, s.Nemesis = nil, nil, 0, scenario.Random
+	var candidates []scenario.Scenario
+	add := func(steps []scenario.Step) *scenario.Scenario {
 		c := s
 		c.Schedule = steps
 		candidates = append(candidates, c)
@@ -235,7 +236,7 @@ func (k *shrinker) start() error {
 		add(s.Schedule)
 	}
 	add(search.ExplicitSchedule(h, s))
-	slices.SortStableFunc(candidates, func(a, b campaign.Scenario) int { return cmp.Compare(len(a.Schedule), len(b.Schedule)) })
+	slices.SortStableFunc(candidates, func(a, b scenario.Scenario) int { return cmp.Compare(len(a.Schedule), len(b.Schedule)) })
 	least := 1
 	if k.how.Run != nil { // the smallest that violates it often enough
 		for _, c := range candidates {
@@ -260,7 +261,7 @@ func (k *shrinker) start() error {
 
 // first returns the violation to keep: of the properties that were asked for, otherwise of
 // mutual exclusion, otherwise of any.
-func (k *shrinker) first(r *campaign.Result) (*checker.Violation, string) {
+func (k *shrinker) first(r *judge.Result) (*checker.Violation, string) {
 	if len(k.properties) == 0 {
 		if v, of := r.FirstViolation([]string{checker.MutualExclusion.Name}); v != nil {
 			return v, of
@@ -272,7 +273,7 @@ func (k *shrinker) first(r *campaign.Result) (*checker.Violation, string) {
 // explainedFaults returns the scenario in the explanation of a violation: the faults that it
 // names, those from before from the beginning and the others when the first lease is granted,
 // the clients that it names, and its key. It returns nil if the explanation names no lease.
-func (k *shrinker) explainedFaults(s campaign.Scenario, h *history.History, v *checker.Violation) *campaign.Scenario {
+func (k *shrinker) explainedFaults(s scenario.Scenario, h *history.History, v *checker.Violation) *scenario.Scenario {
 	if len(v.Clients) == 0 || len(v.Tokens) == 0 {
 		return nil
 	}
@@ -318,7 +319,7 @@ func distinct(names []string) []string {
 
 // keep replaces the best scenario by a candidate if the candidate violates the property with at
 // least a number of seeds.
-func (k *shrinker) keep(s campaign.Scenario, need int) bool {
+func (k *shrinker) keep(s scenario.Scenario, need int) bool {
 	need = max(need, 1)
 	hits, first := k.sample(s, need)
 	if hits < need {
@@ -328,7 +329,7 @@ func (k *shrinker) keep(s campaign.Scenario, need int) bool {
 	return true
 }
 
-func (k *shrinker) take(s campaign.Scenario, hits int, x sampleRun) {
+func (k *shrinker) take(s scenario.Scenario, hits int, x sampleRun) {
 	k.best, k.rate = s, hits
 	k.best.Seed = x.seed
 	k.history, k.found = x.h, x.v
@@ -351,7 +352,7 @@ type sampleRun struct {
 // sample simulates a scenario with one seed after the other, until it has violated the property
 // often enough, or no longer can; with need 0, with all of them. The first violation is that of
 // the first of the seeds; with need 0, the one that begins the earliest.
-func (k *shrinker) sample(s campaign.Scenario, need int) (hits int, first sampleRun) {
+func (k *shrinker) sample(s scenario.Scenario, need int) (hits int, first sampleRun) {
 	width := runtime.GOMAXPROCS(0)
 	decided := func(tried int) bool { return need > 0 && (hits >= need || hits+len(k.seeds)-tried < need) }
 	for from := 0; from < len(k.seeds) && !decided(from); from += width {
@@ -362,7 +363,7 @@ func (k *shrinker) sample(s campaign.Scenario, need int) (hits int, first sample
 			all.Go(func() {
 				c := s
 				c.Seed = seed
-				h, r, err := k.how.Run.Judged(k.ctx, nil, c, campaign.PropertiesOf(k.properties)...)
+				h, r, err := k.how.Run.Judged(k.ctx, nil, c, checker.PropertiesOf(k.properties)...)
 				if err == nil && k.ctx.Err() == nil { // otherwise it was interrupted, or is not a valid scenario
 					v, _ := r.FirstViolation(k.properties)
 					got[i] = sampleRun{seed, h, v}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/internal/campaigntest"
 	"lockpick/internal/racetest"
@@ -17,12 +18,12 @@ import (
 // The faults of a recorded run, real or not, become an explicit schedule that is shrunk.
 func TestShrinkRunOfANemesis(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
-	for name, c := range map[string]func(*campaign.Scenario){
-		"guided":       func(s *campaign.Scenario) {},
-		"random":       func(s *campaign.Scenario) { s.Nemesis, s.Faults = campaign.Random, []string{"kill"} },
-		"client-pause": func(s *campaign.Scenario) { s.Faults, s.Properties = []string{"client-pause"}, []string{"L4"} },
-		"clock":        func(s *campaign.Scenario) { s.Persistence, s.Faults = "always", []string{"clock"} },
-		"failover":     func(s *campaign.Scenario) { s.Persistence, s.Faults = "always", []string{"failover", "partition"} },
+	for name, c := range map[string]func(*scenario.Scenario){
+		"guided":       func(s *scenario.Scenario) {},
+		"random":       func(s *scenario.Scenario) { s.Nemesis, s.Faults = scenario.Random, []string{"kill"} },
+		"client-pause": func(s *scenario.Scenario) { s.Faults, s.Properties = []string{"client-pause"}, []string{"L4"} },
+		"clock":        func(s *scenario.Scenario) { s.Persistence, s.Faults = "always", []string{"clock"} },
+		"failover":     func(s *scenario.Scenario) { s.Persistence, s.Faults = "always", []string{"failover", "partition"} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -35,7 +36,7 @@ func TestShrinkRunOfANemesis(t *testing.T) {
 			if v, _ := r.FirstViolation(s.Properties); v == nil {
 				t.Fatal("nothing is violated: there is nothing to shrink")
 			}
-			h.Header.Driver = campaign.Process // so that its seed promises nothing
+			h.Header.Driver = scenario.Process // so that its seed promises nothing
 			z, err := Shrink(t.Context(), ShrinkOptions{Scenario: s, History: h, Properties: s.Properties, TimeLimit: 5 * time.Minute})
 			if err != nil {
 				t.Fatal(err)
@@ -49,7 +50,7 @@ func TestShrinkRunOfANemesis(t *testing.T) {
 }
 
 func TestShrinkThatCannotBegin(t *testing.T) {
-	holds := campaigntest.Simulated(func(s *campaign.Scenario) {
+	holds := campaigntest.Simulated(func(s *scenario.Scenario) {
 		s.Persistence, s.TimeLimit, s.Faults = "always", 2*time.Second, []string{"kill"}
 	})
 	if _, err := Shrink(t.Context(), ShrinkOptions{Scenario: holds}); !errors.Is(err, ErrNotReproduced) {
@@ -59,7 +60,7 @@ func TestShrinkThatCannotBegin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var problem *campaign.Problem
+	var problem *scenario.Problem
 	if _, err := Shrink(t.Context(), ShrinkOptions{Scenario: holds, History: h}); !errors.As(err, &problem) {
 		t.Errorf("of a run in which nothing was violated: %v", err)
 	}
@@ -67,7 +68,7 @@ func TestShrinkThatCannotBegin(t *testing.T) {
 
 // Whoever interrupts gets the best so far, which is violated.
 func TestInterruptedShrink(t *testing.T) {
-	s := campaigntest.Simulated(func(s *campaign.Scenario) { s.TimeLimit = time.Minute })
+	s := campaigntest.Simulated(func(s *scenario.Scenario) { s.TimeLimit = time.Minute })
 	whole := struckIn(t, s)
 	ctx, interrupt := context.WithCancel(t.Context())
 	z, err := Shrink(ctx, ShrinkOptions{Scenario: s, Live: func(ShrinkStatus) { interrupt() }})
@@ -83,7 +84,7 @@ func TestInterruptedShrink(t *testing.T) {
 }
 
 // struckIn is how many faults struck in a run.
-func struckIn(t *testing.T, s campaign.Scenario) int {
+func struckIn(t *testing.T, s scenario.Scenario) int {
 	h, err := campaign.Simulate(t.Context(), s, campaign.SimulateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +122,7 @@ func TestReplayInTheSimulatorIsTheSame(t *testing.T) {
 	if err != nil || dir != kept {
 		t.Fatalf("latest is %s (%v), want %s", dir, err, kept)
 	}
-	out, err := search.Replay(t.Context(), search.ReplayOptions{Scenario: s, Driver: campaign.Sim}, campaign.Options{Store: store})
+	out, err := search.Replay(t.Context(), search.ReplayOptions{Scenario: s, Driver: scenario.Sim}, campaign.Options{Store: store})
 	if err != nil || out.Reproduced != 1 || out.Conclude().Verdict != checker.Violated {
 		t.Fatalf("%+v, %v", out, err)
 	}
@@ -129,7 +130,7 @@ func TestReplayInTheSimulatorIsTheSame(t *testing.T) {
 		t.Errorf("the history is another one (%v): %s", err, difference)
 	}
 	s.Seed++
-	out, err = search.Replay(t.Context(), search.ReplayOptions{Scenario: s, Driver: campaign.Sim, Attempts: 4, All: true}, campaign.Options{Store: store})
+	out, err = search.Replay(t.Context(), search.ReplayOptions{Scenario: s, Driver: scenario.Sim, Attempts: 4, All: true}, campaign.Options{Store: store})
 	if err != nil || out.Attempts != 4 || len(out.Runs) != 4 {
 		t.Fatalf("%+v, %v", out, err)
 	}

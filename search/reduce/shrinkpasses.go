@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/history/fault"
@@ -161,7 +161,7 @@ func (k *shrinker) keys() bool {
 func (k *shrinker) targets() bool {
 	for i, step := range k.best.Schedule {
 		if f := k.struck(i); f != nil {
-			c := k.change(i, func(s *campaign.Step) {
+			c := k.change(i, func(s *scenario.Step) {
 				s.Masters, s.Clients = concrete(s.Masters, f.Masters), concrete(s.Clients, f.Clients)
 			})
 			if sizeOf(c).Hit < sizeOf(k.best).Hit && c.Check() == nil && k.keep(c, k.required()) {
@@ -169,12 +169,12 @@ func (k *shrinker) targets() bool {
 			}
 		}
 		for j := range step.Masters {
-			if len(step.Masters) > 1 && k.keep(k.change(i, func(s *campaign.Step) { s.Masters = slices.Delete(slices.Clone(s.Masters), j, j+1) }), k.required()) {
+			if len(step.Masters) > 1 && k.keep(k.change(i, func(s *scenario.Step) { s.Masters = slices.Delete(slices.Clone(s.Masters), j, j+1) }), k.required()) {
 				return true
 			}
 		}
 		for j := range step.Clients {
-			if len(step.Clients) > 1 && k.keep(k.change(i, func(s *campaign.Step) { s.Clients = slices.Delete(slices.Clone(s.Clients), j, j+1) }), k.required()) {
+			if len(step.Clients) > 1 && k.keep(k.change(i, func(s *scenario.Step) { s.Clients = slices.Delete(slices.Clone(s.Clients), j, j+1) }), k.required()) {
 				return true
 			}
 		}
@@ -201,28 +201,28 @@ func concrete(names, hit []string) []string {
 }
 
 // change returns the best scenario with one step changed.
-func (k *shrinker) change(i int, f func(*campaign.Step)) campaign.Scenario {
+func (k *shrinker) change(i int, f func(*scenario.Step)) scenario.Scenario {
 	return search.WithStep(k.best, i, f)
 }
 
 // try keeps a simpler candidate if it violates the property as often.
-func (k *shrinker) try(c campaign.Scenario) bool {
+func (k *shrinker) try(c scenario.Scenario) bool {
 	return !k.outOfTime() && c.Check() == nil && k.keep(c, k.rate)
 }
 
 // work simplifies what the clients do, and the scheduler.
 func (k *shrinker) work() {
-	for _, f := range []func(s *campaign.Scenario){
-		func(s *campaign.Scenario) { s.Scheduler, s.Stall = "", 0 },
-		func(s *campaign.Scenario) { s.Extend = 0 },
-		func(s *campaign.Scenario) { s.Usage = nil },
-		func(s *campaign.Scenario) { s.LongHolds = 0 },
-		func(s *campaign.Scenario) {
+	for _, f := range []func(s *scenario.Scenario){
+		func(s *scenario.Scenario) { s.Scheduler, s.Stall = "", 0 },
+		func(s *scenario.Scenario) { s.Extend = 0 },
+		func(s *scenario.Scenario) { s.Usage = nil },
+		func(s *scenario.Scenario) { s.LongHolds = 0 },
+		func(s *scenario.Scenario) {
 			if k.properties[0] != checker.FencedWrites.Name && k.properties[0] != checker.FencingMonotone.Name {
 				s.Fencing = false
 			}
 		},
-		func(s *campaign.Scenario) {
+		func(s *scenario.Scenario) {
 			if k.properties[0] != checker.NoLostUpdate.Name {
 				s.Resource = ""
 			}
@@ -246,11 +246,11 @@ func (k *shrinker) work() {
 // simplifySteps simplifies each fault: once instead of repeatedly, without special parameters.
 func (k *shrinker) simplifySteps() {
 	for i := range k.best.Schedule {
-		for _, f := range []func(s *campaign.Step){
-			func(s *campaign.Step) { s.Repeat = false },
-			func(s *campaign.Step) { s.Mode = "" },
-			func(s *campaign.Step) { s.Direction = "" },
-			func(s *campaign.Step) { s.Strict, s.Torn = false, false },
+		for _, f := range []func(s *scenario.Step){
+			func(s *scenario.Step) { s.Repeat = false },
+			func(s *scenario.Step) { s.Mode = "" },
+			func(s *scenario.Step) { s.Direction = "" },
+			func(s *scenario.Step) { s.Strict, s.Torn = false, false },
 		} {
 			c := k.change(i, f)
 			if !reflect.DeepEqual(k.best.Schedule[i], c.Schedule[i]) {
@@ -275,11 +275,11 @@ func (k *shrinker) times() {
 	}
 	for i := range k.best.Schedule {
 		kind := fault.Of(k.best.Schedule[i].Fault)
-		for _, of := range []func(*campaign.Step) *campaign.Duration{
-			func(s *campaign.Step) *campaign.Duration { return &s.At },
-			func(s *campaign.Step) *campaign.Duration { return &s.Plus },
-			func(s *campaign.Step) *campaign.Duration { return &s.For },
-			func(s *campaign.Step) *campaign.Duration { return &s.Delay },
+		for _, of := range []func(*scenario.Step) *scenario.Duration{
+			func(s *scenario.Step) *scenario.Duration { return &s.At },
+			func(s *scenario.Step) *scenario.Duration { return &s.Plus },
+			func(s *scenario.Step) *scenario.Duration { return &s.For },
+			func(s *scenario.Step) *scenario.Duration { return &s.Delay },
 		} {
 			step := k.best.Schedule[i]
 			least := time.Duration(0)
@@ -294,7 +294,7 @@ func (k *shrinker) times() {
 				shorter = append(k.parts(step.For), shorter...)
 			}
 			for _, d := range shorter {
-				if d >= least && k.try(k.change(i, func(s *campaign.Step) { *of(s) = d })) {
+				if d >= least && k.try(k.change(i, func(s *scenario.Step) { *of(s) = d })) {
 					break
 				}
 			}
@@ -302,7 +302,7 @@ func (k *shrinker) times() {
 		if c, strobe, err := nemesis.ParseClock(k.best.Schedule[i].Clock); err == nil && c.Offset != 0 && k.base.Clock == "" && k.base.ClientClock == "" {
 			sign := k.best.Schedule[i].Clock[:1]
 			for _, d := range roundValues(c.Offset.Abs()) {
-				if d > 0 && !strobe && k.try(k.change(i, func(s *campaign.Step) { s.Clock = sign + d.String() })) {
+				if d > 0 && !strobe && k.try(k.change(i, func(s *scenario.Step) { s.Clock = sign + d.String() })) {
 					break
 				}
 			}
@@ -358,14 +358,14 @@ func (k *shrinker) triggers() {
 
 // timings lists other times for a step, the simplest first: from the beginning, after the grant
 // of the first lease that the violation is about, after other events.
-func (k *shrinker) timings(i int) []campaign.Scenario {
-	var out []campaign.Scenario
+func (k *shrinker) timings(i int) []scenario.Scenario {
+	var out []scenario.Scenario
 	add := func(after string, plus time.Duration) {
 		step := k.best.Schedule[i]
 		if step.After == after && step.Plus == plus && step.At == 0 {
 			return
 		}
-		out = append(out, k.change(i, func(s *campaign.Step) { s.At, s.After, s.Plus, s.Repeat = 0, after, plus, s.Repeat && after != "" }))
+		out = append(out, k.change(i, func(s *scenario.Step) { s.At, s.After, s.Plus, s.Repeat = 0, after, plus, s.Repeat && after != "" }))
 	}
 	f := k.struck(i)
 	if f == nil {
@@ -373,7 +373,7 @@ func (k *shrinker) timings(i int) []campaign.Scenario {
 	}
 	kind := fault.Of(f.Name)
 	if kind.Hits == fault.Links || kind.Hits == fault.Clients {
-		out = append(out, k.change(i, func(s *campaign.Step) { s.At, s.After, s.Plus, s.Repeat, s.For = 0, "", 0, false, k.best.TimeLimit }))
+		out = append(out, k.change(i, func(s *scenario.Step) { s.At, s.After, s.Plus, s.Repeat, s.For = 0, "", 0, false, k.best.TimeLimit }))
 	}
 	add("", 0)
 	verbs := map[string]string{
@@ -389,7 +389,7 @@ func (k *shrinker) timings(i int) []campaign.Scenario {
 		events++
 		after, plus := fmt.Sprintf("%s %s %s", op.Process, verb, op.Key), f.Began-op.Time
 		if op.F == history.FAcquire { // the event that is easiest to understand
-			out = append([]campaign.Scenario{k.change(i, func(s *campaign.Step) { s.At, s.After, s.Plus = 0, after, 0 })}, out...)
+			out = append([]scenario.Scenario{k.change(i, func(s *scenario.Step) { s.At, s.After, s.Plus = 0, after, 0 })}, out...)
 		}
 		add(after, plus)
 	}
@@ -409,20 +409,20 @@ func (k *shrinker) amplify() {
 	}
 	roomy := k.best
 	roomy.TimeLimit, roomy.Hold, roomy.LongHolds = max(roomy.TimeLimit, 4*roomy.TTL), roomy.TTL.String(), 0
-	candidates := []campaign.Scenario{roomy}
+	candidates := []scenario.Scenario{roomy}
 	for i, step := range k.best.Schedule {
 		if len(step.Masters) == 0 || !isName(step.Masters[0]) {
 			continue
 		}
 		for n := len(step.Masters); n <= k.best.Masters/2+1; n++ {
 			for _, some := range combinations(workload.MasterNames(k.best.Masters), n) {
-				candidates = append(candidates, search.WithStep(roomy, i, func(s *campaign.Step) { s.Masters = some }))
+				candidates = append(candidates, search.WithStep(roomy, i, func(s *scenario.Step) { s.Masters = some }))
 			}
 		}
 	}
 	for i, step := range k.best.Schedule {
 		if step.After != "" && !strings.HasPrefix(step.After, "step") {
-			candidates = append(candidates, search.WithStep(roomy, i, func(s *campaign.Step) { s.Repeat = true }))
+			candidates = append(candidates, search.WithStep(roomy, i, func(s *scenario.Step) { s.Repeat = true }))
 		}
 	}
 	for _, c := range candidates[:min(len(candidates), 100)] {

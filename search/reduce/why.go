@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/cluster/sim"
 	"lockpick/history"
@@ -20,7 +22,7 @@ import (
 
 // WhyOptions are the options of Why.
 type WhyOptions struct {
-	Scenario   campaign.Scenario // simulated
+	Scenario   scenario.Scenario // simulated
 	Properties []string          // levels or names; empty: L2 if that is violated, otherwise whatever is violated first
 	Points     int               // from how many points of the run it branches; 0: 24
 	Branches   int               // from each point; 0: 40
@@ -88,7 +90,7 @@ const (
 // is how likely the violation was at that point. The end of ctx ends it early with an error.
 func Why(ctx context.Context, how WhyOptions) (*WhyResult, error) {
 	s := how.Scenario
-	s.Driver, s.ClientsAs, s.StopOnViolation = campaign.Sim, campaign.Goroutines, false
+	s.Driver, s.ClientsAs, s.StopOnViolation = scenario.Sim, scenario.Goroutines, false
 	if err := s.Check(); err != nil {
 		return nil, err
 	}
@@ -131,7 +133,7 @@ func Why(ctx context.Context, how WhyOptions) (*WhyResult, error) {
 // fewest looks for the fewest faults that violate the property with these clients and masters.
 func (w *why) fewest() (*WhyFaults, error) {
 	r, err := Shrink(w.ctx, ShrinkOptions{
-		Scenario: w.scenario, History: w.h, Properties: []string{campaign.ShortName(w.property)}, OnlyFaults: true, TimeLimit: w.how.Minimize,
+		Scenario: w.scenario, History: w.h, Properties: []string{w.property.ShortName()}, OnlyFaults: true, TimeLimit: w.how.Minimize,
 	})
 	switch {
 	case w.ctx.Err() != nil:
@@ -152,7 +154,7 @@ func (w *why) fewest() (*WhyFaults, error) {
 type why struct {
 	how      WhyOptions
 	ctx      context.Context
-	scenario campaign.Scenario
+	scenario scenario.Scenario
 	tape     sim.Tape
 	h        *history.History
 	v        *checker.Violation
@@ -165,8 +167,8 @@ type why struct {
 }
 
 // record runs the scenario, and keeps its choices up to the violation.
-func (w *why) record(s campaign.Scenario) error {
-	run := func(s campaign.Scenario) (*sim.Recorder, *history.History, error) {
+func (w *why) record(s scenario.Scenario) error {
+	run := func(s scenario.Scenario) (*sim.Recorder, *history.History, error) {
 		choices := sim.Record(sim.NewRandom(s.Seed))
 		h, err := campaign.Simulate(w.ctx, s.WithRequirements(), campaign.SimulateOptions{Choices: choices})
 		return choices, h, err
@@ -175,7 +177,7 @@ func (w *why) record(s campaign.Scenario) error {
 	if err != nil {
 		return err
 	}
-	r, err := campaign.Judge(h)
+	r, err := judge.History(h)
 	if err != nil {
 		return err
 	}
@@ -184,7 +186,7 @@ func (w *why) record(s campaign.Scenario) error {
 	if v == nil {
 		return fmt.Errorf("%w: %s with its seed %d", ErrNotReproduced, s.Name, s.Seed)
 	}
-	w.property = campaign.PropertiesOf([]string{of})[0]
+	w.property = checker.PropertiesOf([]string{of})[0]
 	w.by = max(v.At, v.Until) + s.TTL/10
 	// What comes after the violation does not matter.
 	w.scenario = s

@@ -8,14 +8,15 @@ import (
 	"time"
 
 	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/internal/racetest"
 )
 
 // randomKills is a run in which kills at random times come to hit what decides.
-func randomKills() campaign.Scenario {
-	s := campaign.Defaults()
-	s.Driver, s.Nemesis, s.Faults, s.Clients, s.Seed, s.TimeLimit = campaign.Sim, campaign.Random, []string{"kill"}, 2, 5, 8*time.Second
+func randomKills() scenario.Scenario {
+	s := scenario.Defaults()
+	s.Driver, s.Nemesis, s.Faults, s.Clients, s.Seed, s.TimeLimit = scenario.Sim, scenario.Random, []string{"kill"}, 2, 5, 8*time.Second
 	return s
 }
 

@@ -1,4 +1,4 @@
-package campaign
+package scenario
 
 import (
 	"bytes"
@@ -16,14 +16,14 @@ import (
 	"lockpick/internal/strictyaml"
 )
 
-// LoadScenario reads a scenario from a file, on top of the defaults. Errors name
+// Load reads a scenario from a file, on top of the defaults. Errors name
 // the file, the line and the column.
-func LoadScenario(path string) (Scenario, error) {
+func Load(path string) (Scenario, error) {
 	b, err := strictyaml.Read(path)
 	if err != nil {
 		return Scenario{}, fmt.Errorf("scenario: %w", err)
 	}
-	s, err := ParseScenario(b)
+	s, err := Parse(b)
 	if err != nil {
 		return Scenario{}, fmt.Errorf("%s:%w", path, err)
 	}
@@ -39,9 +39,9 @@ func NamesSeed(path string) (bool, error) {
 	return strictyaml.Find(file, "seed") != nil, nil
 }
 
-// ParseScenario reads a scenario, on top of the defaults. A schedule replaces the
+// Parse reads a scenario, on top of the defaults. A schedule replaces the
 // default faults. Errors begin with the line and the column.
-func ParseScenario(b []byte) (s Scenario, err error) {
+func Parse(b []byte) (s Scenario, err error) {
 	defer strictyaml.RefusePanic(&err)
 	if !bytes.HasSuffix(b, []byte("\n")) {
 		b = append(bytes.Clone(b), '\n') // the parser drops a tag at the very end
@@ -77,7 +77,7 @@ func ParseScenario(b []byte) (s Scenario, err error) {
 	return s, nil
 }
 
-// YAML returns the scenario as a file that ParseScenario can read.
+// YAML returns the scenario as a file that Parse can read.
 func (s *Scenario) YAML() ([]byte, error) {
 	out := *s
 	if out.Faults == nil {

@@ -1,4 +1,4 @@
-package campaign
+package scenario_test
 
 import (
 	"reflect"
@@ -6,18 +6,20 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/history"
 )
 
 // TestFieldsOutsideTheSeed: the same seed makes the same simulated history whatever these fields say.
 func TestFieldsOutsideTheSeed(t *testing.T) {
-	base := Defaults()
-	base.Driver, base.TimeLimit = Sim, 3*time.Second
-	want, err := Simulate(t.Context(), base, SimulateOptions{})
+	base := scenario.Defaults()
+	base.Driver, base.TimeLimit = scenario.Sim, 3*time.Second
+	want, err := campaign.Simulate(t.Context(), base, campaign.SimulateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range Fields {
+	for _, f := range scenario.Fields {
 		if !f.OutsideSeed {
 			continue
 		}
@@ -30,7 +32,7 @@ func TestFieldsOutsideTheSeed(t *testing.T) {
 		default:
 			t.Fatalf("%s: no other value of a %T", f.Name, v)
 		}
-		got, err := Simulate(t.Context(), s, SimulateOptions{})
+		got, err := campaign.Simulate(t.Context(), s, campaign.SimulateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

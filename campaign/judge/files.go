@@ -1,4 +1,4 @@
-package campaign
+package judge
 
 import (
 	"encoding/json"
@@ -9,7 +9,7 @@ import (
 	"lockpick/history"
 )
 
-// The files of a run.
+// The files of a run, in a folder of its own.
 const (
 	ScenarioFile = "scenario.yaml"
 	HistoryFile  = "history.jsonl"
@@ -17,9 +17,9 @@ const (
 	ReportFile   = "report.html"
 )
 
-// CheckFile judges a history in a file, or in a run's folder, with as little memory as
+// PackedFile judges a history in a file, or in a run's folder, with as little memory as
 // possible. While it runs, the garbage collector of the whole process runs more often.
-func CheckFile(path string) (*history.Packed, *Result, error) {
+func PackedFile(path string) (*history.Packed, *Result, error) {
 	defer CollectMore(tightHeap)()
 	h, err := history.ReadPackedFile(path)
 	if err != nil {
@@ -29,13 +29,13 @@ func CheckFile(path string) (*history.Packed, *Result, error) {
 	if err != nil {
 		return h, nil, err
 	}
-	r.setPaths(path)
+	r.SetPaths(path)
 	return h, r, nil
 }
 
-// JudgeFile does the same as CheckFile for callers that need the whole history in memory, such
+// File does the same as PackedFile for callers that need the whole history in memory, such
 // as reports.
-func JudgeFile(path string) (*history.History, *Result, error) {
+func File(path string) (*history.History, *Result, error) {
 	if info, err := os.Stat(path); err == nil && info.Size() > longBytes {
 		defer CollectMore(reportHeap)()
 	}
@@ -43,11 +43,11 @@ func JudgeFile(path string) (*history.History, *Result, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := Judge(h)
+	r, err := History(h)
 	if err != nil {
 		return h, nil, err
 	}
-	r.setPaths(path)
+	r.SetPaths(path)
 	return h, r, nil
 }
 
@@ -77,8 +77,8 @@ func WriteResult(dir string, r *Result) error {
 	return nil
 }
 
-// setPaths says where the history is, and what belongs to it.
-func (r *Result) setPaths(path string) {
+// SetPaths says where the history is, and what belongs to it.
+func (r *Result) SetPaths(path string) {
 	dir := filepath.Dir(path)
 	r.Run, r.History, r.Report = filepath.Base(dir), path, filepath.Join(dir, ReportFile)
 	if scenario := filepath.Join(dir, ScenarioFile); fileExists(scenario) { // a history without a run has none

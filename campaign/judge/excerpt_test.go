@@ -1,4 +1,4 @@
-package campaign
+package judge_test
 
 import (
 	"path/filepath"
@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/campaign"
+	"lockpick/campaign/judge"
 	"lockpick/history"
 	"lockpick/internal/racetest"
 )
@@ -19,19 +21,19 @@ func TestVeryLongHistories(t *testing.T) {
 		s := longRun(2 * time.Minute)
 		s.Lock, s.Persistence = lock, "none"
 		s = s.WithRequirements()
-		h, err := Simulate(t.Context(), s, SimulateOptions{})
+		h, err := campaign.Simulate(t.Context(), s, campaign.SimulateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		path := filepath.Join(t.TempDir(), HistoryFile)
+		path := filepath.Join(t.TempDir(), judge.HistoryFile)
 		if err := history.WriteFile(path, h); err != nil {
 			t.Fatal(err)
 		}
-		_, want, err := JudgeFile(path)
+		_, want, err := judge.File(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		part, got, err := judgeAndShow(path, 1000, len(h.Ops)/10)
+		part, got, err := judge.ForReportOf(path, 1000, len(h.Ops)/10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +41,7 @@ func TestVeryLongHistories(t *testing.T) {
 			t.Errorf("%s: %d of %d lines are shown, Whole is %d", lock, len(part.Ops), len(h.Ops), part.Whole)
 		}
 		note := got.Notes[len(got.Notes)-1]
-		if !strings.HasPrefix(note, excerptNote) {
+		if !strings.HasPrefix(note, judge.ExcerptNote) {
 			t.Errorf("%s: the last note is %q", lock, note)
 		}
 		got.Notes = got.Notes[:len(got.Notes)-1]
@@ -54,7 +56,7 @@ func TestVeryLongHistories(t *testing.T) {
 			for i := range v.Violations {
 				violations++
 				for _, index := range v.Violations[i].Ops {
-					for near := max(index-linesAround, 0); near <= min(index+linesAround, len(h.Ops)-1); near++ {
+					for near := max(index-judge.LinesAround, 0); near <= min(index+judge.LinesAround, len(h.Ops)-1); near++ {
 						if at, found := part.At(near); !found || part.Ops[at].Time != h.Ops[near].Time {
 							t.Fatalf("%s: line %d near %d of a violation of %s is not shown", lock, near, index, v.Name)
 						}
@@ -65,7 +67,7 @@ func TestVeryLongHistories(t *testing.T) {
 		if lock == "single" && violations == 0 {
 			t.Error("nothing is violated, so nothing was tested")
 		}
-		whole, _, err := judgeAndShow(path, len(h.Ops), 100)
+		whole, _, err := judge.ForReportOf(path, len(h.Ops), 100)
 		if err != nil || whole.Whole != 0 || len(whole.Ops) != len(h.Ops) {
 			t.Errorf("%s: a history that is just short enough: %d of %d lines, %v", lock, len(whole.Ops), len(h.Ops), err)
 		}

@@ -1,4 +1,4 @@
-package campaign
+package judge_test
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"lockpick/campaign/judge"
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/history/logs"
@@ -76,7 +77,7 @@ func TestPossibleIsWhatExactTimesWouldConvict(t *testing.T) {
 		clock := time.Duration(rapid.IntRange(1, 40).Draw(t, "clock error")) * time.Millisecond
 		log := map[string]string{"a.log": drawHolds(t)}
 		l := importLogs(t, logs.Options{Format: logs.JSONL, NoTTL: true, ClockError: &clock}, []string{"a.log"}, log)
-		_, r, err := JudgeLogs(l)
+		_, r, err := judge.Logs(l)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +164,7 @@ func TestLongLogsTakeLittleMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, r, err := JudgeLogs(l)
+	h, r, err := judge.Logs(l)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,8 +1,9 @@
-package campaign
+package scenario
 
 import (
 	"time"
 
+	"lockpick/checker"
 	"lockpick/cluster"
 	"lockpick/history/fault"
 	"lockpick/nemesis"
@@ -154,7 +155,7 @@ func init() {
 			More: "`explore` draws a fresh seed by default."},
 		{Name: "stop_on_violation", RunOnly: true, Help: "stop at the first violation of one of the properties, or of mutual exclusion if none is named",
 			More: "Mutual exclusion is checked at once, every other property when the history has grown by an eighth and the violation has lasted for half a TTL; `deadlock-freedom` and `availability` concern what follows the healing, and end no run."},
-		{Name: "properties", Flag: "property", Absent: "all that are judged", OutsideSeed: true, Values: func() []string { return append(Levels(), PropertyNames()...) }, listed: levelsListed,
+		{Name: "properties", Flag: "property", Absent: "all that are judged", OutsideSeed: true, Values: func() []string { return append(checker.Levels(), checker.PropertyNames()...) }, listed: levelsListed,
 			Help: "levels or properties that decide the exit code, each of which must be tested",
 			More: "The names of the properties are in [checking.md](checking.md); `ghost-keys` is judged only if it is named."},
 		{Name: "driver", Default: Auto, Values: texts(Drivers), RunOnly: true, Help: "driver of the masters",

@@ -1,11 +1,11 @@
-package campaign_test
+package scenario_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 	"lockpick/internal/campaigntest"
 	"lockpick/workload"
 
@@ -18,7 +18,7 @@ import (
 // differs from the defaults, or the error.
 func TestScenarioFiles(t *testing.T) {
 	datadriven.RunTest(t, "testdata/scenario.txt", func(t *testing.T, d *datadriven.TestData) string {
-		s, err := campaign.ParseScenario([]byte(d.Input))
+		s, err := scenario.Parse([]byte(d.Input))
 		if err != nil {
 			text := fmt.Sprintf("error: %v\n", err)
 			for _, k := range workload.Registered() { // by other tests of this program
@@ -31,8 +31,8 @@ func TestScenarioFiles(t *testing.T) {
 }
 
 // difference lists the lines of a scenario's YAML that the defaults do not have.
-func difference(t *testing.T, s campaign.Scenario) string {
-	d := campaign.Defaults()
+func difference(t *testing.T, s scenario.Scenario) string {
+	d := scenario.Defaults()
 	before, err := d.YAML()
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestScenarioPrintsAsItReads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := campaign.ParseScenario(b)
+		got, err := scenario.Parse(b)
 		if err != nil {
 			t.Fatalf("%v in\n%s", err, b)
 		}

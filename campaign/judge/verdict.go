@@ -1,4 +1,4 @@
-package campaign
+package judge
 
 import (
 	"fmt"
@@ -73,7 +73,7 @@ func (r *Result) SetProperties(properties []string) {
 // whyNotTested returns why the level or the property with a name has no result.
 func (r *Result) whyNotTested(name string) string {
 	var reasons []string
-	for _, p := range PropertiesOf([]string{name}) {
+	for _, p := range checker.PropertiesOf([]string{name}) {
 		if why := r.Untested[p.Name]; why != "" && !slices.Contains(reasons, why) {
 			reasons = append(reasons, why)
 		}

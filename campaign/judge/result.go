@@ -1,4 +1,4 @@
-package campaign
+package judge
 
 import (
 	"slices"
@@ -52,7 +52,7 @@ type Result struct {
 // ResultsFor returns the verdicts on some properties, by their levels or names; with none, all
 // verdicts.
 func (r *Result) ResultsFor(properties []string) []checker.Result {
-	wanted := PropertiesOf(properties)
+	wanted := checker.PropertiesOf(properties)
 	var out []checker.Result
 	for _, v := range r.Verdicts {
 		if slices.ContainsFunc(wanted, func(p checker.Property) bool { return p.Name == v.Name }) {

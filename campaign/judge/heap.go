@@ -1,4 +1,4 @@
-package campaign
+package judge
 
 import (
 	"runtime/debug"
@@ -8,7 +8,7 @@ import (
 	"lockpick/history"
 )
 
-// tightHeap is the garbage collector's target while CheckFile runs, in percent of the live
+// tightHeap is the garbage collector's target while PackedFile runs, in percent of the live
 // heap. Most of the live heap has no pointers, so a collection is fast: at 40 percent, ten million lines
 // took up to 2.2 GB instead of 1.8 GB, and 13 % less processor time (measured).
 const tightHeap = 15

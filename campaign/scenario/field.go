@@ -1,4 +1,4 @@
-package campaign
+package scenario
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/shlex"
 
+	"lockpick/checker"
 	"lockpick/workload"
 )
 
@@ -228,7 +229,7 @@ func (f *Field) Meaning() string {
 }
 
 // levelsListed lists the levels that the help of property names.
-func levelsListed() string { return strings.Join(Levels(), ",") }
+func levelsListed() string { return strings.Join(checker.Levels(), ",") }
 
 // defaults is the scenario that the declarations make.
 var defaults = sync.OnceValue(func() Scenario {

@@ -1,4 +1,4 @@
-package campaign
+package judge_test
 
 import (
 	"bufio"

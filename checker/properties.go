@@ -1,18 +1,16 @@
-package campaign
+package checker
 
 import (
 	"slices"
-
-	"lockpick/checker"
 )
 
 // PropertiesOf finds the properties with some levels or names; without arguments, all.
-func PropertiesOf(names []string) []checker.Property {
+func PropertiesOf(names []string) []Property {
 	if len(names) == 0 {
-		return checker.Properties
+		return Properties
 	}
-	var out []checker.Property
-	for _, p := range checker.Properties {
+	var out []Property
+	for _, p := range Properties {
 		if slices.Contains(names, p.Level) || slices.Contains(names, p.Name) {
 			out = append(out, p)
 		}
@@ -20,8 +18,8 @@ func PropertiesOf(names []string) []checker.Property {
 	return out
 }
 
-// ShortName is a property's level, or its name if several properties have that level.
-func ShortName(p checker.Property) string {
+// ShortName is the property's level, or its name if several properties have that level.
+func (p Property) ShortName() string {
 	if len(PropertiesOf([]string{p.Level})) == 1 {
 		return p.Level
 	}
@@ -31,7 +29,7 @@ func ShortName(p checker.Property) string {
 // Levels names the levels that a verdict can have.
 func Levels() []string {
 	var levels []string
-	for _, p := range checker.Properties {
+	for _, p := range Properties {
 		if !slices.Contains(levels, p.Level) {
 			levels = append(levels, p.Level)
 		}
@@ -42,7 +40,7 @@ func Levels() []string {
 // PropertyNames names the properties themselves.
 func PropertyNames() []string {
 	var names []string
-	for _, p := range checker.Properties {
+	for _, p := range Properties {
 		names = append(names, p.Name)
 	}
 	return names

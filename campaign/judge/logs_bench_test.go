@@ -1,4 +1,4 @@
-package campaign
+package judge_test
 
 import (
 	"bytes"
@@ -6,11 +6,12 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/campaign/judge"
 	"lockpick/history/logs"
 )
 
-// BenchmarkJudgeLogs reads and judges a log of a hundred thousand lines.
-func BenchmarkJudgeLogs(b *testing.B) {
+// BenchmarkLogs reads and judges a log of a hundred thousand lines.
+func BenchmarkLogs(b *testing.B) {
 	const lines, keys = 100_000, 1000
 	var log bytes.Buffer
 	start := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)
@@ -39,7 +40,7 @@ func BenchmarkJudgeLogs(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, _, err := JudgeLogs(l); err != nil {
+		if _, _, err := judge.Logs(l); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,4 +1,4 @@
-package campaign
+package judge
 
 import (
 	"fmt"
@@ -9,10 +9,10 @@ import (
 	"lockpick/history"
 )
 
-// Judge checks a history by some properties or by all, and summarizes the result. It needs only
+// History checks a history by some properties or by all, and summarizes the result. It needs only
 // the history, so it also judges the history of a harness that was killed. The error is a
 // *HarnessError if the checker contradicts itself.
-func Judge(h *history.History, by ...checker.Property) (*Result, error) {
+func History(h *history.History, by ...checker.Property) (*Result, error) {
 	return judgePacked(history.Pack(h), Count(h), by...)
 }
 

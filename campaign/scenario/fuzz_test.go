@@ -1,4 +1,4 @@
-package campaign
+package scenario
 
 import (
 	"os"
@@ -18,7 +18,7 @@ func FuzzScenario(f *testing.F) {
 }
 
 func checkScenario(t *testing.T, b []byte) {
-	s, err := ParseScenario(b)
+	s, err := Parse(b)
 	if err != nil {
 		return
 	}
@@ -29,7 +29,7 @@ func checkScenario(t *testing.T, b []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ParseScenario(text); err != nil {
+	if _, err := Parse(text); err != nil {
 		t.Fatalf("cannot be read again: %v\n%s", err, text)
 	}
 }

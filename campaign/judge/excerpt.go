@@ -1,4 +1,4 @@
-package campaign
+package judge
 
 import (
 	"fmt"
@@ -15,8 +15,8 @@ import (
 // their report took 2 GB, and it grows with the lines. A longer one is judged as a whole all the same,
 // in a fifth of the memory; its report shows an excerpt of excerptLines.
 const (
-	wholeLines   = 2_500_000
-	excerptLines = 600_000
+	WholeLines   = 2_500_000
+	ExcerptLines = 600_000
 )
 
 // lineBytes is the least that a line takes, in a plain and in a compressed history.
@@ -25,17 +25,17 @@ const (
 	compressedLineBytes = 8
 )
 
-// JudgeAndShow judges a history as JudgeFile does, and returns what its report shows of it: everything,
+// ForReport judges the history in a file as File does, and returns what its report shows of it: everything,
 // or of a very long one an excerpt around violations, which the result's notes then say.
-func JudgeAndShow(path string) (*history.History, *Result, error) {
-	return judgeAndShow(path, wholeLines, excerptLines)
+func ForReport(path string) (*history.History, *Result, error) {
+	return forReport(path, WholeLines, ExcerptLines)
 }
 
-func judgeAndShow(path string, whole, shown int) (*history.History, *Result, error) {
+func forReport(path string, whole, shown int) (*history.History, *Result, error) {
 	if mostLines(path) <= int64(whole) {
-		return JudgeFile(path)
+		return File(path)
 	}
-	packed, r, err := CheckFile(path)
+	packed, r, err := PackedFile(path)
 	if err != nil {
 		return nil, nil, err
 	}

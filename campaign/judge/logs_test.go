@@ -1,4 +1,4 @@
-package campaign
+package judge_test
 
 import (
 	"cmp"
@@ -11,6 +11,9 @@ import (
 
 	"pgregory.net/rapid"
 
+	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/history/logs"
@@ -208,7 +211,7 @@ func TestSkewedClocksConvictNobody(t *testing.T) {
 		if err != nil {
 			return // nothing but releases is left
 		}
-		_, r, err := JudgeLogs(l)
+		_, r, err := judge.Logs(l)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -216,7 +219,7 @@ func TestSkewedClocksConvictNobody(t *testing.T) {
 			t.Fatalf("convicted: %s\n%v", r.Why, content)
 		}
 		o.ClockError = &none
-		_, r, err = JudgeLogs(importLogs(t, o, names, content))
+		_, r, err = judge.Logs(importLogs(t, o, names, content))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -240,7 +243,7 @@ func TestSkewedClocksHideNoLongOverlap(t *testing.T) {
 		names, content := skewedLog{skew: limit, overlap: 4*limit + 150*time.Millisecond}.draw(t)
 		o, content := inFormat(rapid.SampledFrom(logs.Formats).Draw(t, "format"), content)
 		o.ClockError = &limit
-		_, r, err := JudgeLogs(importLogs(t, o, names, content))
+		_, r, err := judge.Logs(importLogs(t, o, names, content))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -335,9 +338,9 @@ var exported = []struct {
 func TestExportedLogsShowTheSameViolations(t *testing.T) {
 	none := time.Duration(0)
 	for seed := range uint64(3) {
-		s := Defaults()
-		s.Driver, s.Lock, s.Seed, s.Persistence, s.Faults, s.TimeLimit = Sim, "redlock", seed, "none", []string{"kill"}, time.Minute
-		h, err := Simulate(t.Context(), s.WithRequirements(), SimulateOptions{})
+		s := scenario.Defaults()
+		s.Driver, s.Lock, s.Seed, s.Persistence, s.Faults, s.TimeLimit = scenario.Sim, "redlock", seed, "none", []string{"kill"}, time.Minute
+		h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -350,7 +353,7 @@ func TestExportedLogsShowTheSameViolations(t *testing.T) {
 		for _, e := range exported {
 			o := e.options
 			o.ClockError = &none
-			_, r, err := JudgeLogs(importLogs(t, o, []string{"app.log"}, map[string]string{"app.log": e.export(h, leases)}))
+			_, r, err := judge.Logs(importLogs(t, o, []string{"app.log"}, map[string]string{"app.log": e.export(h, leases)}))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package campaign
+package judge_test
 
 import (
 	"encoding/json"
@@ -15,19 +15,22 @@ import (
 	"testing"
 	"time"
 
+	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
 	"lockpick/internal/processor"
 	"lockpick/internal/racetest"
 )
 
-// checkLines is how many lines TestCheckFileStaysSmall checks: make nightly checks ten million.
-var checkLines = flag.Int("check.lines", 1_000_000, "lines of the history that TestCheckFileStaysSmall checks")
+// checkLines is how many lines TestPackedFileStaysSmall checks: make nightly checks ten million.
+var checkLines = flag.Int("check.lines", 1_000_000, "lines of the history that TestPackedFileStaysSmall checks")
 
 // longRun is the campaign of which the figures of docs/simulator.md tell.
-func longRun(limit time.Duration) Scenario {
-	s := Defaults()
-	s.Driver, s.Persistence, s.Faults = Sim, "always", []string{"kill", "pause", "partition", "client-pause"}
+func longRun(limit time.Duration) scenario.Scenario {
+	s := scenario.Defaults()
+	s.Driver, s.Persistence, s.Faults = scenario.Sim, "always", []string{"kill", "pause", "partition", "client-pause"}
 	s.Seed, s.TimeLimit = 1, limit
 	return s.WithRequirements()
 }
@@ -86,11 +89,11 @@ func lengthen(out io.Writer, h *history.History, lines int) error {
 // longHistory writes a simulated history of at least so many lines into a file.
 func longHistory(tb testing.TB, lines int) string {
 	tb.Helper()
-	h, err := Simulate(tb.Context(), longRun(min(30*time.Minute, time.Duration(lines/200)*time.Second)), SimulateOptions{})
+	h, err := campaign.Simulate(tb.Context(), longRun(min(30*time.Minute, time.Duration(lines/200)*time.Second)), campaign.SimulateOptions{})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	path := filepath.Join(tb.TempDir(), HistoryFile)
+	path := filepath.Join(tb.TempDir(), judge.HistoryFile)
 	file, err := os.Create(path)
 	if err != nil {
 		tb.Fatal(err)
@@ -115,7 +118,7 @@ type checked struct {
 
 // checkAndTell checks a file and prints what checked says.
 func checkAndTell(path string) error {
-	h, r, err := CheckFile(path)
+	h, r, err := judge.PackedFile(path)
 	if err != nil {
 		return err
 	}
@@ -162,9 +165,9 @@ func checkInProcess(tb testing.TB, path string) checked {
 	return x
 }
 
-// TestCheckFileStaysSmall: a history of ten million lines is checked within 2 GB, a shorter one
+// TestPackedFileStaysSmall: a history of ten million lines is checked within 2 GB, a shorter one
 // within its share of it and 60 MB.
-func TestCheckFileStaysSmall(t *testing.T) {
+func TestPackedFileStaysSmall(t *testing.T) {
 	racetest.Exclude(t, "it measures memory")
 	if testing.Short() {
 		t.Skip("a long history takes seconds to write and to check")
@@ -182,8 +185,8 @@ func TestCheckFileStaysSmall(t *testing.T) {
 	}
 }
 
-// BenchmarkCheckFile checks a simulated history of half a million lines, with one processor.
-func BenchmarkCheckFile(b *testing.B) {
+// BenchmarkPackedFile checks a simulated history of half a million lines, with one processor.
+func BenchmarkPackedFile(b *testing.B) {
 	path := longHistory(b, 500_000)
 	var lines int
 	var cpu time.Duration
@@ -200,15 +203,15 @@ func BenchmarkCheckFile(b *testing.B) {
 // TestLongHistoryIsSound: what is lengthened is judged like what it was made from: no property
 // is violated only because the same happened again.
 func TestLongHistoryIsSound(t *testing.T) {
-	h, err := Simulate(t.Context(), longRun(20*time.Second), SimulateOptions{})
+	h, err := campaign.Simulate(t.Context(), longRun(20*time.Second), campaign.SimulateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	once, err := Judge(h)
+	once, err := judge.History(h)
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), HistoryFile)
+	path := filepath.Join(t.TempDir(), judge.HistoryFile)
 	file, err := os.Create(path)
 	if err != nil {
 		t.Fatal(err)
@@ -216,11 +219,11 @@ func TestLongHistoryIsSound(t *testing.T) {
 	if err := errors.Join(lengthen(file, h, 3*len(h.Ops)), file.Close()); err != nil {
 		t.Fatal(err)
 	}
-	long, often, err := CheckFile(path)
+	long, often, err := judge.PackedFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	whole, again, err := JudgeFile(path)
+	whole, again, err := judge.File(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,9 +242,9 @@ func TestLongHistoryIsSound(t *testing.T) {
 	}
 }
 
-// TestCheckFileIsJudge: what is said of the file is what is said of the history in memory, to the
+// TestPackedFileIsJudgedAsInMemory: what is said of the file is what is said of the history in memory, to the
 // last event of every violation: of correct locks and of planted bugs, under all kinds of faults.
-func TestCheckFileIsJudge(t *testing.T) {
+func TestPackedFileIsJudgedAsInMemory(t *testing.T) {
 	violated := map[string]bool{}
 	for i, lock := range []string{"redlock", "single", "textbook-renewing", "redlock-one-token", "redlock-plain-del", "redlock-weak-token",
 		"redlock-quorum-half", "redlock-extend-recreates", "redlock-no-rollback", "redlock-renews-untold", "redisson-redlock"} {
@@ -253,19 +256,19 @@ func TestCheckFileIsJudge(t *testing.T) {
 		if err := s.Check(); err != nil {
 			t.Fatal(err)
 		}
-		h, err := Simulate(t.Context(), s.WithRequirements(), SimulateOptions{})
+		h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		path := filepath.Join(t.TempDir(), HistoryFile)
+		path := filepath.Join(t.TempDir(), judge.HistoryFile)
 		if err := history.WriteFile(path, h); err != nil {
 			t.Fatal(err)
 		}
-		_, file, err := CheckFile(path)
+		_, file, err := judge.PackedFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, memory, err := JudgeFile(path)
+		_, memory, err := judge.File(path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package campaign
+package judge
 
 import (
 	"cmp"
@@ -24,10 +24,10 @@ const (
 	nearby = 3
 )
 
-// JudgeLogs judges a log of a lock that Lockpick did not run. Logs can show mutual exclusion
+// Logs judges a log of a lock that Lockpick did not run. Logs can show mutual exclusion
 // (L2) only. The history contains the holds that are certain. For a long log it contains only
 // those around violations, although all are judged. The error is a *HarnessError.
-func JudgeLogs(l *logs.Log) (*history.History, *Result, error) {
+func Logs(l *logs.Log) (*history.History, *Result, error) {
 	h, report, err := checkLogs(l)
 	if err != nil {
 		return nil, nil, err

@@ -1,0 +1,9 @@
+package judge
+
+// What the tests of other sizes than those of ForReport need.
+const (
+	ExcerptNote = excerptNote
+	LinesAround = linesAround
+)
+
+var ForReportOf = forReport

@@ -84,3 +84,62 @@ func TestALoopOverVotesThatWaitsIsAClearError(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestCommandsOfAConversationTakeTurnsAndOnlyANewConnectionOvertakes(t *testing.T) {
+	on(t, oneMaster, Options{}, func(b *bench) {
+		ctx, end := b.w.root.WithCancelCause(context.Background())
+		end(nil)
+		for range b.talk.Ask(ctx, protocol.Command{Args: []any{"set", "k", "1"}}, nil, time.Second) {
+			t.Error("a vote although the context had ended")
+		}
+		if v := b.do("get", "k"); v.Err == nil || v.Err.Error() != "m1: unexpected reply \"1\"" {
+			t.Errorf("the second command overtook the first: %+v", v)
+		}
+		if len(b.votes) != 2 {
+			t.Errorf("%d votes observed", len(b.votes))
+		}
+
+		// Held back past its timeout, the first SET arrives after the second.
+		b.link.Set(cluster.LinkFault{Requests: cluster.Hold})
+		b.do("set", "k", "first")
+		b.link.fault = cluster.LinkFault{} // what comes now passes, what waits stays
+		b.do("set", "k", "second")
+		b.want("k", "second", "before the first arrives")
+		b.link.Set(cluster.LinkFault{})
+		b.sleep(10 * time.Millisecond)
+		b.want("k", "first", "after it arrived")
+	})
+}
+
+func TestAReleaseWithoutAnAnswerIsSentAgain(t *testing.T) {
+	on(t, oneMaster, Options{}, func(b *bench) {
+		b.do("set", "k", "t")
+		b.link.Set(cluster.LinkFault{Requests: cluster.Drop})
+		v := b.ask(protocol.Command{Kind: protocol.Release, Args: []any{"del", "k"}})
+		if v.Err == nil {
+			t.Errorf("%+v", v)
+		}
+		b.sleep(time.Second)
+		b.link.Set(cluster.LinkFault{})
+		b.sleep(3 * time.Second)
+		b.want("k", "", "after the release was sent again")
+		if len(b.votes) != 2 {
+			t.Errorf("%d votes", len(b.votes))
+		}
+	})
+}
+
+func TestAScriptIsSentByItsTextWhereTheServerIsNew(t *testing.T) {
+	text := protocol.CompareAndDelete.Text
+	release := protocol.Command{Kind: protocol.Release, Script: &protocol.Script{Text: text, SHA: sha(text)}, Keys: []string{"k"}, Args: []any{"t"}}
+	on(t, cluster.Config{Persistence: cluster.Always}, Options{}, func(b *bench) {
+		b.do("set", "k", "t")
+		b.restart(b.m.Kill)
+		if v := b.ask(release); !v.Yes || v.Took < 4*b.c.options.Latency.Min {
+			t.Errorf("%+v", v)
+		}
+		if v := b.ask(release); v.Yes || v.Err != nil {
+			t.Errorf("again: %+v", v)
+		}
+	})
+}

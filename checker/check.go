@@ -57,10 +57,6 @@ func CheckPacked(h *history.Packed, by ...Property) Report {
 	return checkPacked(h, func(ops []history.Op) linearizability { return linearizable(ops, PorcupineLimit) }, by...)
 }
 
-func check(h *history.History, second func([]history.Op) linearizability, by ...Property) Report {
-	return checkPacked(history.Pack(h), second, by...)
-}
-
 func checkPacked(h *history.Packed, second func([]history.Op) linearizability, by ...Property) Report {
 	run := newRun(h)
 	rep := Report{DeadOnArrival: run.deadOnArrival()}

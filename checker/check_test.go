@@ -140,3 +140,8 @@ func TestWatchMayBeReadWhileItObserves(t *testing.T) {
 		t.Errorf("%d violations, the first at %s", w.Violations(), first)
 	}
 }
+
+// check judges a history with another second decider of mutual exclusion.
+func check(h *history.History, second func([]history.Op) linearizability, by ...Property) Report {
+	return checkPacked(history.Pack(h), second, by...)
+}

@@ -1,10 +1,5 @@
 package clients
 
-import (
-	"os/exec"
-	"strings"
-)
-
 // Finding is a statement about a library, and what a program of the folder findings, or of the module in Go, shows of it.
 type Finding struct {
 	Name      string
@@ -76,21 +71,4 @@ func (f *Finding) Command() string {
 		return f.Audit
 	}
 	return "go test ./clients -run 'TestFindings/" + f.Name + "$' -count 3 -v"
-}
-
-// installed is the upstream version of a package of Debian; "" if it is not installed.
-func installed(pkg string) string {
-	out, err := exec.Command("dpkg-query", "--show", "--showformat", "${Version}", pkg).Output()
-	if err != nil {
-		return ""
-	}
-	version := string(out)
-	if _, after, epoch := strings.Cut(version, ":"); epoch {
-		version = after
-	}
-	end := strings.IndexAny(version, "-+~")
-	if end < 0 {
-		return version
-	}
-	return version[:end]
 }

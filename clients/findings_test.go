@@ -103,3 +103,20 @@ func startMasters(t *testing.T, n int) (addrs []string) {
 	}
 	return addrs
 }
+
+// installed is the upstream version of a package of Debian; "" if it is not installed.
+func installed(pkg string) string {
+	out, err := exec.Command("dpkg-query", "--show", "--showformat", "${Version}", pkg).Output()
+	if err != nil {
+		return ""
+	}
+	version := string(out)
+	if _, after, epoch := strings.Cut(version, ":"); epoch {
+		version = after
+	}
+	end := strings.IndexAny(version, "-+~")
+	if end < 0 {
+		return version
+	}
+	return version[:end]
+}

@@ -77,9 +77,8 @@ func (r *Result) FirstViolation(properties []string) (first *checker.Violation, 
 // holds.
 func (r *Result) Verdict() checker.Verdict {
 	worst := checker.Holds
-	rank := map[checker.Verdict]int{checker.Holds: 0, checker.Invalid: 1, checker.Unknown: 2, checker.Violated: 3}
 	for _, v := range r.Verdicts {
-		if rank[v.Verdict] > rank[worst] {
+		if Worse(v.Verdict, worst) {
 			worst = v.Verdict
 		}
 	}

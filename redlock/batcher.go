@@ -88,8 +88,10 @@ func (b *batcher) submitAll(all []*voteBatch, master int) {
 // unlock unlocks mu, and then calls the hook if the state has changed and delivers the
 // votes that were cast while mu was locked.
 func (b *batcher) unlock() {
-	answers := b.answers
-	b.answers = nil
+	var answers []*pendingCommand
+	if len(b.answers) > 0 {
+		answers, b.answers = b.answers, nil
+	}
 	hook, report := b.changed && b.masters.onSuspect != nil, MasterHealth{}
 	if b.changed = false; hook {
 		report = b.report()

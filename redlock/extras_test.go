@@ -3,6 +3,8 @@ package redlock_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -118,5 +120,66 @@ func TestErrorNamesTheOperation(t *testing.T) {
 func TestUntilOfNoLeases(t *testing.T) {
 	if until := (redlock.Leases{}).Until(); !until.IsZero() {
 		t.Error(until)
+	}
+}
+
+// keeper is a hook of go-redis that keeps the commands of all pipelines, and what they were.
+type keeper struct {
+	redis.Hook
+	mu   sync.Mutex
+	cmds []redis.Cmder
+	were []string
+}
+
+func (k *keeper) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (k *keeper) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (k *keeper) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		for _, c := range cmds {
+			k.cmds = append(k.cmds, c)
+			k.were = append(k.were, c.String())
+		}
+		return err
+	}
+}
+
+// The lock reuses memory, but a hook of go-redis may keep the commands that it was given.
+func TestGoRedisHooksMayKeepCommands(t *testing.T) {
+	s := newServer(t)
+	client := redis.NewClient(&redis.Options{Addr: s.ln.Addr().String()})
+	defer client.Close()
+	k := &keeper{}
+	client.AddHook(k)
+	l, err := redlock.New([]*redis.Client{client}, redlock.WithTimeout(hang))
+	must(t, err)
+	defer l.Close()
+	var wg sync.WaitGroup
+	for g := range 8 {
+		wg.Go(func() {
+			for range 50 {
+				lease, err := l.TryLock(t.Context(), fmt.Sprint("k", g))
+				if err == nil {
+					err = lease.Unlock(t.Context())
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.cmds) < 400 {
+		t.Fatalf("the hook saw %d commands of at least 400", len(k.cmds))
+	}
+	for i, c := range k.cmds {
+		if now := c.String(); now != k.were[i] {
+			t.Fatalf("command %d was %q and became %q", i, k.were[i], now)
+		}
 	}
 }

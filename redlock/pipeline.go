@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"context"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -14,6 +15,8 @@ type pipelineCall struct {
 	commands  []*pendingCommand // all of them
 	singles   []*pendingCommand // those that do not share a script
 	sent      []redis.Cmder     // the commands for go-redis
+	room      []wireCommand     // memory for the next ones
+	made      int               // number of those that were made
 	began     time.Duration
 	shared    []shared         // releases that share a script; they are sent first
 	byText    bool             // the script is sent as text
@@ -41,7 +44,6 @@ func (call *pipelineCall) add(c *pendingCommand) {
 		call.share(c)
 		return
 	}
-	c.encode()
 	call.singles = append(call.singles, c)
 }
 
@@ -54,6 +56,17 @@ func (call *pipelineCall) reset() {
 		call.shared[i].reset()
 	}
 	*call = pipelineCall{commands: call.commands[:0], singles: call.singles[:0], sent: call.sent[:0], shared: call.shared[:0]}
+}
+
+// command makes a go-redis command. Many are one allocation.
+func (call *pipelineCall) command(ctx context.Context, args []any) *wireCommand {
+	if len(call.room) == 0 {
+		call.room = make([]wireCommand, min(len(call.singles)+len(call.shared)-call.made, 64))
+	}
+	c := &call.room[0]
+	call.room, call.made = call.room[1:], call.made+1
+	c.StatusCmd = *redis.NewStatusCmd(ctx, args...)
+	return c
 }
 
 func (c *pendingCommand) exchange() *exchange { return &c.batch.session.with[c.master] }
@@ -71,10 +84,13 @@ func (b *batcher) send(call *pipelineCall) (replicas *redis.StatusCmd) {
 		}
 	}
 	for i := range call.shared {
-		all = append(all, call.shared[i].encode(ctx, call.byText))
+		s := &call.shared[i]
+		s.cmd = call.command(ctx, s.encode(call.byText))
+		all = append(all, s.cmd)
 	}
 	for _, c := range call.singles {
-		all = append(all, c)
+		c.sent = call.command(ctx, c.encode())
+		all = append(all, c.sent)
 		if n := c.batch.cmd.Wait; n > 0 {
 			need, timeout = max(need, n), max(timeout, c.batch.timeout)
 		}

@@ -42,7 +42,7 @@ type redisMasters struct {
 	subscriber subscriber
 	onSuspect  func(MasterHealth)
 	ttl        atomic.Pointer[ttlArg]
-	wakes      sync.Pool // channels, see newWake
+	batches    sync.Pool // vote batches to reuse; not global, because a channel of one testing/synctest bubble cannot be used in another
 }
 
 // ttlArg is a TTL as an argument for go-redis. It is kept because nearly all commands have

@@ -39,7 +39,8 @@ func (b *batcher) finish(call *pipelineCall, replicas *redis.StatusCmd) {
 		}
 	}
 	for _, c := range call.singles {
-		reply, err := result(&c.StatusCmd, call.refused)
+		reply, err := result(&c.sent.StatusCmd, call.refused)
+		c.sent = nil
 		if err != nil && failure == nil {
 			failure = err
 		}

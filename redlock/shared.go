@@ -1,11 +1,8 @@
 package redlock
 
 import (
-	"context"
 	"fmt"
 	"strconv"
-
-	"github.com/redis/go-redis/v9"
 
 	"lockpick/redlock/protocol"
 )
@@ -14,7 +11,7 @@ import (
 // work for a pair of Lock and Unlock.
 type shared struct {
 	commands []*pendingCommand
-	cmd      *pendingCommand // runs the script
+	cmd      *wireCommand // runs the script
 }
 
 func (s *shared) reset() {
@@ -45,12 +42,10 @@ func (call *pipelineCall) share(c *pendingCommand) {
 	s.commands = append(s.commands, c)
 }
 
-// encode returns the command that runs the script, by its text or by its hash.
-func (s *shared) encode(ctx context.Context, byText bool) redis.Cmder {
+// encode returns the arguments of the command that runs the script, by its text or by its hash.
+func (s *shared) encode(byText bool) []any {
 	if len(s.commands) == 1 {
-		s.cmd = s.commands[0]
-		s.cmd.encode()
-		return s.cmd
+		return s.commands[0].encode()
 	}
 	n := len(s.commands)
 	args := make([]any, 3+2*n)
@@ -61,8 +56,7 @@ func (s *shared) encode(ctx context.Context, byText bool) redis.Cmder {
 	for i, c := range s.commands {
 		args[3+i], args[3+n+i] = c.batch.key, c.batch.token
 	}
-	s.cmd = &pendingCommand{StatusCmd: *redis.NewStatusCmd(ctx, args...)}
-	return s.cmd
+	return args
 }
 
 // result returns the reply to one of the releases.

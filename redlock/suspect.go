@@ -214,7 +214,7 @@ func (b *batcher) ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, probeFor)
 	defer cancel()
 	pipe := b.client.Pipeline()
-	ping := &pendingCommand{StatusCmd: *redis.NewStatusCmd(ctx, "ping")}
+	ping := &wireCommand{StatusCmd: *redis.NewStatusCmd(ctx, "ping")}
 	hello := redis.NewStatusCmd(ctx, "info", "server")
 	_ = pipe.Process(ctx, ping)
 	_ = pipe.Process(ctx, hello)

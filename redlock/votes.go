@@ -23,14 +23,15 @@ type voteBatch struct {
 	// The caller is woken when a decision is possible: when at least `need` masters answered
 	// without an error, or at least `without` masters did not vote yes.
 	need, without int
-	wake          chan struct{} // from newWake
+	wake          chan struct{} // has room for one signal
 
-	slot       int    // of the key, in batcher.flying
-	key, token any    // those of cmd as arguments for go-redis
-	set        [6]any // memory for the arguments of most commands
+	slot       int // of the key, in batcher.flying
+	key, token any // those of cmd as arguments for go-redis
 
 	mu          sync.Mutex
 	idle        bool              // the caller waits, or is about to
+	ended       bool              // the caller takes no more votes
+	toAll       bool              // it was sent to all masters
 	votes       []*pendingCommand // in the order of their arrival
 	arrived     [roomFor]*pendingCommand
 	yes, failed int
@@ -39,15 +40,24 @@ type voteBatch struct {
 
 var hashSeed = maphash.MakeSeed()
 
-// newWake returns a channel with room for one signal. A late vote can leave a signal in a
-// channel that is reused: its next user then finds no new vote and waits again.
-// Each redisMasters has a pool of its own, because a channel of one testing/synctest bubble
-// cannot be used in another.
-func (m *redisMasters) newWake() chan struct{} {
-	if c, ok := m.wakes.Get().(chan struct{}); ok {
-		return c
-	}
-	return make(chan struct{}, 1)
+// finished says that nothing refers to a batch any more: it was sent to all masters, all of
+// them voted yes, and the caller takes no more votes. A yes is the reply to a command, so the
+// command is in no queue, pipeline or pending release. What failed or is repeated has another
+// vote. What was sent to some masters only can still be in the hands of send. The caller holds
+// v.mu.
+func (v *voteBatch) finished() bool { return v.ended && v.toAll && v.yes == len(v.commands) }
+
+// reuse makes a finished batch available again, which halves the memory that a pair of Lock
+// and Unlock allocates (0.85 times the CPU at 16 goroutines, 0.81 at 128). What was given to
+// go-redis is not reused, because its hooks may keep it. A late signal can remain in wake: its
+// next user then finds no new vote and waits again.
+func (v *voteBatch) reuse() {
+	m := v.session.masters
+	clear(v.room[:])
+	clear(v.arrived[:])
+	v.session, v.cmd, v.key, v.token, v.args = nil, protocol.Command{}, nil, nil, [2][]any{}
+	v.votes, v.yes, v.failed, v.ended = nil, 0, 0, false
+	m.batches.Put(v)
 }
 
 // newVoteBatch makes a batch for the masters in to, or for all masters if to is nil.
@@ -57,7 +67,12 @@ func newVoteBatch(s *session, cmd *protocol.Command, to []int, timeout time.Dura
 	if to == nil { // with fewer votes a majority is neither reached nor ruled out
 		all, need, without = n, min(n/2+1, n-n/2), n-n/2
 	}
-	v := &voteBatch{session: s, cmd: *cmd, timeout: timeout, asked: s.masters.now(), need: need, without: without, wake: s.masters.newWake(), idle: true}
+	v, _ := s.masters.batches.Get().(*voteBatch)
+	if v == nil {
+		v = &voteBatch{wake: make(chan struct{}, 1)}
+	}
+	v.session, v.cmd, v.timeout, v.asked, v.toAll = s, *cmd, timeout, s.masters.now(), to == nil
+	v.need, v.without, v.idle = need, without, true
 	if v.key, v.token = s.key, s.token; cmd.Key != s.name.key || cmd.Token != s.name.token {
 		v.key, v.token = cmd.Key, cmd.Token
 	}
@@ -78,12 +93,9 @@ func newVoteBatch(s *session, cmd *protocol.Command, to []int, timeout time.Dura
 
 // pendingCommand is a command for one master, and its vote. The master's batcher guards
 // it until the vote is delivered; after that it does not change.
-//
-// It is a go-redis command whose reply must be a line or a string, so that a deeply nested
-// reply cannot exhaust the stack. NoRetry keeps go-redis from sending it twice.
 type pendingCommand struct {
-	redis.StatusCmd
 	batch  *voteBatch
+	sent   *wireCommand // while it is in flight, unless it shares a script
 	master int
 	state  commandState
 	late   bool // a release that is sent after its vote was delivered
@@ -108,12 +120,16 @@ const (
 	voted                 // its vote is cast
 )
 
+// wireCommand is a go-redis command whose reply must be a line or a string, so that a deeply
+// nested reply cannot exhaust the stack.
+type wireCommand struct{ redis.StatusCmd }
+
 // NoRetry keeps go-redis from sending the command twice: a SET that is sent again could be
 // refused because of its own key.
-func (*pendingCommand) NoRetry() bool { return true }
+func (*wireCommand) NoRetry() bool { return true }
 
-// encode sets the command's arguments, which it shares with those for the other masters.
-func (c *pendingCommand) encode() {
+// encode returns the command's arguments, which it shares with those for the other masters.
+func (c *pendingCommand) encode() []any {
 	v, form := c.batch, 0
 	if c.byText {
 		form = 1
@@ -124,7 +140,7 @@ func (c *pendingCommand) encode() {
 	}
 	args := v.args[form]
 	v.mu.Unlock()
-	c.StatusCmd = *redis.NewStatusCmd(context.Background(), args...)
+	return args
 }
 
 // arguments returns the command as it is sent to Redis.
@@ -132,11 +148,9 @@ func (v *voteBatch) arguments(byText bool) []any {
 	c := &v.cmd
 	switch {
 	case c.Script == nil && c.Short():
-		v.set = [...]any{"set", v.key, v.token, "nx", "px", v.session.masters.ttlArg(c.TTL)}
-		return v.set[:]
+		return []any{"set", v.key, v.token, "nx", "px", v.session.masters.ttlArg(c.TTL)}
 	case c.Short() && !byText:
-		v.set = [...]any{"EVALSHA", c.Script.SHA, 1, v.key, v.token, nil}
-		return v.set[:5]
+		return []any{"EVALSHA", c.Script.SHA, 1, v.key, v.token}
 	case c.Script == nil:
 		return c.Args
 	}
@@ -183,17 +197,21 @@ func (c *pendingCommand) deliver(now time.Duration) {
 	}
 	in := len(v.votes)
 	last := in == len(v.commands)
-	wake := v.idle && (last || in-v.failed >= v.need || in-v.yes >= v.without)
-	v.idle = v.idle && !wake
-	v.mu.Unlock()
-	if wake {
+	decided := v.idle && (last || in-v.failed >= v.need || in-v.yes >= v.without)
+	v.idle = v.idle && !decided
+	finished, wake, m := v.finished(), v.wake, v.session.masters
+	v.mu.Unlock() // after that, only one of the caller and the last vote may use v
+	if decided {
 		select {
-		case v.wake <- struct{}{}:
+		case wake <- struct{}{}:
 		default:
 		}
 	}
+	if finished {
+		v.reuse()
+	}
 	if last {
-		v.session.masters.pending.Done()
+		m.pending.Done()
 	}
 }
 
@@ -202,9 +220,12 @@ func (c *pendingCommand) deliver(now time.Duration) {
 func (v *voteBatch) take(ctx context.Context, yield func(*pendingCommand) bool) {
 	defer func() {
 		v.mu.Lock()
-		v.idle = false
+		v.idle, v.ended = false, true
+		finished := v.finished()
 		v.mu.Unlock()
-		v.session.masters.wakes.Put(v.wake)
+		if finished {
+			v.reuse()
+		}
 	}()
 	done := ctx.Done()
 	for taken, ended := 0, false; ; {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"lockpick/redlock/internal/transport"
 	"lockpick/redlock/protocol"
 )
 
@@ -94,9 +95,9 @@ func (c *Client) vote(ctx context.Context, conversation protocol.Conversation, c
 // Conversation).
 func (c *Client) ask(ctx context.Context, conversation protocol.Conversation, cmd protocol.Command, enough func(*tally) bool, s *settings) *tally {
 	t := c.tally()
-	if redis, ok := conversation.(*session); ok { // allocates less than an iterator
-		redis.ask(ctx, &cmd, nil, c.perMaster(s), func(c *pendingCommand) bool {
-			t.add(c.vote())
+	if redis, ok := conversation.(*transport.Session); ok { // allocates less than an iterator
+		redis.Each(ctx, &cmd, nil, c.perMaster(s), func(v Vote) bool {
+			t.add(v)
 			return !enough(t)
 		})
 		return t
@@ -136,8 +137,8 @@ var tallies sync.Pool
 // which is long enough for roundTrips round trips to the slowest master, up to TTL/4.
 func (c *Client) perMaster(s *settings) time.Duration {
 	d := s.perMaster()
-	if m, ok := c.masters.(interface{ roundTrip() time.Duration }); ok && s.timeout == 0 {
-		d = max(d, min(roundTrips*m.roundTrip(), s.ttl/4))
+	if m, ok := c.masters.(*transport.Masters); ok && s.timeout == 0 {
+		d = max(d, min(roundTrips*m.RoundTrip(), s.ttl/4))
 	}
 	return d
 }

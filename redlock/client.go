@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"lockpick/redlock/internal/transport"
 	"lockpick/redlock/protocol"
 )
 
@@ -56,7 +57,7 @@ func New[C redis.UniversalClient](masters []C, opts ...Option) (*Client, error) 
 	if len(masters) == 0 {
 		return nil, errors.New("redlock: no masters: give New at least one client")
 	}
-	m, err := newRedisMasters(masters)
+	m, err := transport.New(masters, ErrClosed)
 	if err != nil {
 		return nil, err
 	}
@@ -65,6 +66,16 @@ func New[C redis.UniversalClient](masters []C, opts ...Option) (*Client, error) 
 		return nil, errors.Join(err, m.Close())
 	}
 	return c, nil
+}
+
+// NewMasters makes the Masters that New uses, for a lock with other rules. They implement
+// io.Closer. The errors are those of New about masters.
+func NewMasters[C redis.UniversalClient](masters []C) (protocol.Masters, error) {
+	m, err := transport.New(masters, ErrClosed)
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 // NewWithMasters makes a Client on masters of another kind, such as simulated ones. If m
@@ -79,8 +90,8 @@ func NewWithMasters(m protocol.Masters, opts ...Option) (*Client, error) {
 		return nil, errors.New("redlock: no masters")
 	}
 	c := &Client{masters: m, n: n, quorum: n/2 + 1, settings: s, queues: map[string]*waitQueue{}, sweepAt: minSweep}
-	if r, ok := m.(*redisMasters); ok {
-		r.onSuspect = s.hooks.Suspect
+	if r, ok := m.(*transport.Masters); ok && s.hooks.Suspect != nil {
+		r.OnSuspect = func(h transport.Health) { s.hooks.Suspect(MasterHealth(h)) }
 	}
 	c.idle, c.rest = s.runtime.WithCancelCause(context.Background())
 	return c, nil
@@ -122,7 +133,7 @@ func (c *Client) TryLock(ctx context.Context, key string, opts ...Option) (*Leas
 	ticket := c.tryEnqueue(key)
 	lease, failure := c.attempt(ctx, nil, key, 1, ticket, s)
 	if failure != nil {
-		ticket.pass()
+		ticket.Pass()
 		return nil, failure
 	}
 	return lease, nil
@@ -142,7 +153,7 @@ func (c *Client) lock(ctx, parent context.Context, key string, opts []Option) (*
 	}
 	lease, err := c.persist(ctx, parent, key, ticket, s)
 	if err != nil {
-		ticket.pass()
+		ticket.Pass()
 	}
 	return lease, err
 }

@@ -3,6 +3,7 @@ package redlock
 import (
 	"strings"
 
+	"lockpick/redlock/internal/transport"
 	"lockpick/redlock/protocol"
 )
 
@@ -16,7 +17,7 @@ func setCommand(key, token string, ttlMS int64, fencing bool) protocol.Command {
 
 func releaseCommand(key, token string, publish bool) protocol.Command {
 	if publish {
-		return protocol.Command{Kind: Release, Key: key, Token: token, Script: protocol.CompareDeleteAndPublish, Keys: []string{key}, Args: []any{token, channel(key)}}
+		return protocol.Command{Kind: Release, Key: key, Token: token, Script: protocol.CompareDeleteAndPublish, Keys: []string{key}, Args: []any{token, transport.Channel(key)}}
 	}
 	return protocol.Command{Kind: Release, Key: key, Token: token, Script: protocol.CompareAndDelete}
 }
@@ -60,6 +61,3 @@ func (s *settings) stored(key string) string {
 	}
 	return s.prefix + key
 }
-
-// channel returns the channel on which releases of a key are published.
-func channel(key string) string { return key + ":released" }

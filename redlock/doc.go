@@ -85,7 +85,6 @@
 //	              │            └─────► Vote, Vote, Vote …
 //	              └──► Lease ──► Extend, Unlock (same token, same conversation)
 //
-// For real masters, one batcher per master (batcher.go) sends the commands of all
-// goroutines through the client that was given to New: many in one pipeline, and in order.
-// So a release never overtakes its SET, and votes need no goroutines or timers of their own.
+// For real masters, package internal/transport sends the commands of all goroutines through
+// the clients that were given to New: many in one pipeline, and in order.
 package redlock

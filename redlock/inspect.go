@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"lockpick/redlock/internal/transport"
 	"lockpick/redlock/protocol"
 )
 
@@ -19,11 +20,11 @@ import (
 // 1 s per command, and joins the errors of the others. It is not an *Error. On masters that
 // do not come from New or NewMasters, Connect does nothing and returns nil, nil.
 func (c *Client) Connect(ctx context.Context) ([]MasterHealth, error) {
-	m, ok := c.masters.(*redisMasters)
+	m, ok := c.masters.(*transport.Masters)
 	if !ok {
 		return nil, nil
 	}
-	m.each(func(b *batcher) { b.connect(ctx) })
+	m.Connect(ctx)
 	health, up := c.Health(), 0
 	errs := []error{fmt.Errorf("redlock: connect: fewer than %d of %d masters answered", c.quorum, c.n)}
 	for _, h := range health {
@@ -43,15 +44,13 @@ func (c *Client) Connect(ctx context.Context) ([]MasterHealth, error) {
 // A master that was not used yet counts as healthy. For masters that do not come from New
 // or NewMasters, Health returns nil.
 func (c *Client) Health() []MasterHealth {
-	m, ok := c.masters.(*redisMasters)
+	m, ok := c.masters.(*transport.Masters)
 	if !ok {
 		return nil
 	}
 	var all []MasterHealth
-	for _, b := range m.batchers {
-		b.mu.Lock()
-		all = append(all, b.report())
-		b.mu.Unlock()
+	for _, h := range m.Health() {
+		all = append(all, MasterHealth(h))
 	}
 	return all
 }
@@ -73,16 +72,16 @@ type MasterKey struct {
 // the errors of the masters are in masters. Masters that do not come from New or
 // NewMasters cannot be inspected, which is an error of another type.
 func (c *Client) Inspect(ctx context.Context, key string) (holder string, masters []MasterKey, err error) {
-	m, ok := c.masters.(*redisMasters)
+	m, ok := c.masters.(*transport.Masters)
 	if !ok {
 		return "", nil, errors.New("redlock: these masters cannot be inspected")
 	}
 	name := c.settings.stored(key)
 	masters = make([]MasterKey, c.n)
-	m.each(func(b *batcher) {
-		k := &masters[b.index]
-		k.Name = b.name
-		pipe := b.client.Pipeline()
+	m.Each(func(i int, client redis.UniversalClient) {
+		k := &masters[i]
+		k.Name = m.Names()[i]
+		pipe := client.Pipeline()
 		token, ttl := pipe.Get(ctx, name), pipe.PTTL(ctx, name)
 		if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 			k.Err = err
@@ -129,33 +128,4 @@ func (c *Client) ForceUnlock(ctx context.Context, key string) error {
 		return &Error{Op: "force unlock", Key: key, Kind: ErrNoQuorum, Votes: votes.votes, Context: contextError(ctx)}
 	}
 	return nil
-}
-
-// connect pings a master twice and notes the result. The second ping measures the round
-// trip.
-func (b *batcher) connect(ctx context.Context) {
-	err := b.ping(ctx) // connects
-	began := b.masters.now()
-	if err == nil {
-		err = b.ping(ctx)
-	}
-	b.mu.Lock()
-	defer b.unlock()
-	now := b.masters.now()
-	if err == nil {
-		b.timed(now, now-began)
-	}
-	switch {
-	case err != nil:
-		b.fail(err, began)
-	case b.state == suspect:
-		b.resume(now)
-	default:
-		b.connected, b.heard = true, now
-	}
-}
-
-// report returns the state of the master. The caller holds mu.
-func (b *batcher) report() MasterHealth {
-	return MasterHealth{Name: b.name, Err: b.cause, RoundTrip: time.Duration(b.roundTrip.Load())}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"lockpick/redlock/internal/transport"
 	"lockpick/redlock/protocol"
 )
 
@@ -161,7 +162,7 @@ func (h *hold) end(kind error) {
 		ended(&Lease{h, until}, cause)
 	}
 	if kind != ErrReleased { // Unlock passes the ticket on after the release
-		h.ticket.pass()
+		h.ticket.Pass()
 	}
 }
 
@@ -380,14 +381,14 @@ func (l *Lease) Unlock(ctx context.Context) error {
 		h.end(ErrExpired) // even if the timer is late
 	}
 	h.end(ErrReleased)
-	defer h.ticket.pass()
+	defer h.ticket.Pass()
 	if !h.client.enter() {
 		return fail(ErrClosed, &tally{})
 	}
 	defer h.client.leave()
 	release := releaseCommand(h.settings.stored(h.key), h.token, h.settings.wakeups)
-	if s, ok := h.conversation.(*session); ok {
-		s.next = h.ticket
+	if s, ok := h.conversation.(*transport.Session); ok {
+		s.Next = h.ticket
 	}
 	votes := h.client.ask(ctx, h.conversation, release, (*tally).settled, h.settings)
 	switch {

@@ -77,7 +77,7 @@ func (c *Client) enqueue(ctx context.Context, key string, s *settings) (*ticket,
 	}
 	if pause := t.pause(s); pause > 0 {
 		if s.runtime.Sleep(ctx, pause) != nil {
-			t.pass()
+			t.Pass()
 			return nil, context.Cause(ctx)
 		}
 	}
@@ -161,13 +161,13 @@ func (t *ticket) leave() {
 	}
 	c.mu.Unlock()
 	if woken {
-		t.pass()
+		t.Pass()
 	}
 }
 
-// pass makes the next ticket the current one, or removes the queue if nobody waits. Only
+// Pass makes the next ticket the current one, or removes the queue if nobody waits. Only
 // the first call has an effect. A nil ticket has nothing to pass.
-func (t *ticket) pass() {
+func (t *ticket) Pass() {
 	if t == nil {
 		return
 	}

@@ -15,7 +15,7 @@ import (
 // allowed says which of the project's packages a package may import. The lock is a
 // library of its own, and history is the one thing that everybody shares.
 var allowed = map[string][]string{
-	"redlock":         {"redlock/protocol"},
+	"redlock":         {"redlock/protocol", "redlock/internal/transport"},
 	"redlock/redsync": {"redlock"}, // the same lock in another shape
 	"history":         {},
 	"history/fault":   {},
@@ -24,6 +24,8 @@ var allowed = map[string][]string{
 	"cluster/resp":    {"history"},
 	// What the lock says to its masters, for simulated ones and for locks with other rules.
 	"redlock/protocol": {},
+	// The lock's commands on their way through go-redis.
+	"redlock/internal/transport": {"redlock/protocol"},
 	// The drivers. Docker's servers and those that are processes are driven alike.
 	"cluster/process": {"cluster"},
 	"cluster/docker":  {"cluster", "cluster/process"},
@@ -88,16 +90,17 @@ var testsAlso = map[string][]string{
 
 // thirdParty says which modules a package may import from outside, where that matters.
 var thirdParty = map[string][]string{
-	"redlock":         {"github.com/redis/go-redis/v9"},
-	"redlock/redsync": {"github.com/redis/go-redis/v9"},
-	"history":         {"github.com/klauspost/compress"}, // histories are kept compressed
-	"history/logs":    {"github.com/go-json-experiment/json"},
-	"checker":         {"github.com/anishathalye/porcupine"},
-	"cluster":         {},
-	"cluster/process": {"github.com/redis/go-redis/v9", "golang.org/x/sync", "golang.org/x/sys"},
-	"cluster/docker":  {"github.com/ory/dockertest/v3"},
-	"cluster/virtual": {"github.com/yuin/gopher-lua"},
-	"locktest":        {"github.com/redis/go-redis/v9"},
+	"redlock":                    {"github.com/redis/go-redis/v9"},
+	"redlock/internal/transport": {"github.com/redis/go-redis/v9"},
+	"redlock/redsync":            {"github.com/redis/go-redis/v9"},
+	"history":                    {"github.com/klauspost/compress"}, // histories are kept compressed
+	"history/logs":               {"github.com/go-json-experiment/json"},
+	"checker":                    {"github.com/anishathalye/porcupine"},
+	"cluster":                    {},
+	"cluster/process":            {"github.com/redis/go-redis/v9", "golang.org/x/sync", "golang.org/x/sys"},
+	"cluster/docker":             {"github.com/ory/dockertest/v3"},
+	"cluster/virtual":            {"github.com/yuin/gopher-lua"},
+	"locktest":                   {"github.com/redis/go-redis/v9"},
 }
 
 type goPackage struct {

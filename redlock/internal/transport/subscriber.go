@@ -1,4 +1,4 @@
-package redlock
+package transport
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 // message polls. There is one subscription per master, on a connection of its own,
 // which go-redis restores if it breaks.
 type subscriber struct {
-	masters *redisMasters
+	masters *Masters
 
 	mu            sync.Mutex
 	listeners     map[string]map[*listener]struct{} // by channel
@@ -44,9 +44,12 @@ const (
 	subscribeFor = 5 * time.Second
 )
 
+// Channel returns the channel on which releases of a key are published.
+func Channel(key string) string { return key + ":released" }
+
 // Listen implements protocol.Listener.
-func (m *redisMasters) Listen(key string, heard func(protocol.Released)) (stop func()) {
-	s, name, who := &m.subscriber, channel(key), &listener{heard}
+func (m *Masters) Listen(key string, heard func(protocol.Released)) (stop func()) {
+	s, name, who := &m.subscriber, Channel(key), &listener{heard}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {

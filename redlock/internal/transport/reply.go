@@ -1,4 +1,4 @@
-package redlock
+package transport
 
 import (
 	"errors"
@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"lockpick/redlock/protocol"
 )
 
 // finish evaluates the replies of a pipeline that has ended. The caller holds mu.
@@ -45,7 +47,7 @@ func (b *batcher) finish(call *pipelineCall, replicas *redis.StatusCmd) {
 			failure = err
 		}
 		executed = executed || serves(err)
-		if c.batch.cmd.Wait > 0 && err == nil && reply > 0 && c.batch.cmd.Kind != Release {
+		if c.batch.cmd.Wait > 0 && err == nil && reply > 0 && c.batch.cmd.Kind != protocol.Release {
 			err = confirmed(replicas, c.batch.cmd.Wait)
 		}
 		b.settle(c, reply, err)
@@ -99,14 +101,14 @@ func (b *batcher) settle(c *pendingCommand, reply int64, err error) {
 		o.busy = false
 	}
 	switch {
-	case hasPrefix(err, "NOSCRIPT") && !c.byText && (kind == Release || c.state != voted && !(kind == Set && e.released)):
+	case hasPrefix(err, "NOSCRIPT") && !c.byText && (kind == protocol.Release || c.state != voted && !(kind == protocol.Set && e.released)):
 		// The master has restarted, or never knew the script: send the text.
 		c.byText = true
 		b.requeue(c)
 		return
-	case kind == Release && known && err == nil:
+	case kind == protocol.Release && known && err == nil:
 		b.confirm(c, reply)
-	case kind == Release && (lost || !known) && c.state == inFlight:
+	case kind == protocol.Release && (lost || !known) && c.state == inFlight:
 		c.resent = c.resent || !lost // a release is idempotent
 		b.requeue(c)
 		return
@@ -132,7 +134,7 @@ func (b *batcher) requeue(c *pendingCommand) {
 func (b *batcher) vote(c *pendingCommand, reply int64, err error) {
 	if err != nil {
 		reply, err = 0, b.named(err)
-		if c.batch.cmd.Kind == Release {
+		if c.batch.cmd.Kind == protocol.Release {
 			b.keepPending(c)
 		}
 	}

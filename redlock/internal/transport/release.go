@@ -1,6 +1,10 @@
-package redlock
+package transport
 
-import "time"
+import (
+	"time"
+
+	"lockpick/redlock/protocol"
+)
 
 // pendingRelease is a release that its master has not confirmed. It is the first command
 // that a master gets when it recovers, and it is repeated until the master has deleted the
@@ -25,7 +29,9 @@ const (
 )
 
 // stores says whether a command of a kind can store the key.
-func stores(k Kind) bool { return k != Release && k != Extend && k != WriteBack && k != Check }
+func stores(k protocol.Kind) bool {
+	return k != protocol.Release && k != protocol.Extend && k != protocol.WriteBack && k != protocol.Check
+}
 
 // keepPending notes that a release was not confirmed. If no SET was sent before it, there is
 // nothing to release. The caller holds mu.

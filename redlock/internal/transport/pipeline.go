@@ -1,4 +1,4 @@
-package redlock
+package transport
 
 import (
 	"context"

@@ -1,4 +1,20 @@
-package redlock
+// Package transport sends the lock's commands to Redis masters, through go-redis clients.
+//
+// One batcher per master sends the commands of all goroutines: many in one pipeline, and in
+// order. So a release never overtakes its SET, and votes need no goroutines or timers of their
+// own.
+//
+//	session.Each ──► vote batch ──► batcher of master 1 ──► pipeline of the user's client
+//	                     ▲     └──► batcher of master 2 ──► …
+//	                     └── votes, as soon as they allow a decision
+//
+// A master that hangs or refuses commands becomes suspect: its votes are errors at once, until
+// it answers a probe (suspect.go). A release that a master did not confirm is repeated
+// (release.go).
+//
+// The package always runs in real time. It implements protocol.Masters and protocol.Listener, so
+// nothing else of the lock depends on it: a simulator has Masters of its own.
+package transport
 
 import (
 	"context"
@@ -16,11 +32,12 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-// redisMasters are Masters that send commands through the go-redis clients of the user.
-// They and their parts (batcher.go, pipeline.go, reply.go, release.go, subscriber.go,
-// suspect.go, votes.go) always run in real time: a Runtime with virtual time needs Masters
-// of its own.
-type redisMasters struct {
+// Masters implement protocol.Masters with go-redis clients.
+type Masters struct {
+	// OnSuspect is called when a master becomes suspect, and when it recovers. It may be nil,
+	// and is set before the first command.
+	OnSuspect func(Health)
+
 	names   []string
 	clients []redis.UniversalClient
 	began   time.Time
@@ -31,6 +48,7 @@ type redisMasters struct {
 
 	mu         sync.Mutex
 	closed     bool
+	errClosed  error          // the votes once the masters are closed
 	pending    sync.WaitGroup // vote batches that lack the vote of a master
 	batchers   []*batcher
 	waiting    []*batcher   // for commands that replicas must confirm: WAIT blocks the commands after it
@@ -40,42 +58,14 @@ type redisMasters struct {
 	spare      []*voteBatch // empty; its memory is reused
 	callers    atomic.Int64 // callers that wait for votes
 	subscriber subscriber
-	onSuspect  func(MasterHealth)
-	ttl        atomic.Pointer[ttlArg]
 	batches    sync.Pool // vote batches to reuse; not global, because a channel of one testing/synctest bubble cannot be used in another
 }
 
-// ttlArg is a TTL as an argument for go-redis. It is kept because nearly all commands have
-// the same TTL, and each conversion to an interface allocates.
-type ttlArg struct {
-	ms  int64
-	arg any
-}
-
-func (m *redisMasters) ttlArg(ms int64) any {
-	t := m.ttl.Load()
-	if t == nil || t.ms != ms {
-		t = &ttlArg{ms, ms}
-		m.ttl.Store(t)
-	}
-	return t.arg
-}
-
-// NewMasters makes the Masters that New uses, for a lock with other rules. They implement
-// io.Closer. The errors are those of New about masters.
-func NewMasters[C redis.UniversalClient](masters []C) (protocol.Masters, error) {
-	m, err := newRedisMasters(masters)
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
-}
-
-// newRedisMasters checks the clients and makes Masters of them. It uses the clients
-// themselves: new clients with the same options would lack their hooks, and so would those
-// that go-redis' WithTimeout returns.
-func newRedisMasters[C redis.UniversalClient](clients []C) (*redisMasters, error) {
-	m := &redisMasters{began: time.Now(), servers: make([]string, len(clients))}
+// New checks the clients and makes Masters of them. It uses the clients themselves: new clients
+// with the same options would lack their hooks, and so would those that go-redis' WithTimeout
+// returns. After Close, every vote is errClosed.
+func New[C redis.UniversalClient](clients []C, errClosed error) (*Masters, error) {
+	m := &Masters{began: time.Now(), servers: make([]string, len(clients)), errClosed: errClosed}
 	seen := map[any]int{}
 	for i, c := range clients {
 		name, id := fmt.Sprintf("master %d", i+1), any(c)
@@ -114,7 +104,7 @@ func newRedisMasters[C redis.UniversalClient](clients []C) (*redisMasters, error
 // failoverAddr is the address in the options of every client of redis.NewFailoverClient.
 const failoverAddr = "FailoverClient"
 
-func (m *redisMasters) newBatchers() []*batcher {
+func (m *Masters) newBatchers() []*batcher {
 	var all []*batcher
 	for i := range m.names {
 		all = append(all, &batcher{masters: m, index: i, name: m.names[i], client: m.clients[i], wake: make(chan struct{}, 1)})
@@ -123,7 +113,7 @@ func (m *redisMasters) newBatchers() []*batcher {
 }
 
 // waitingBatchers returns the batchers for commands that replicas must confirm.
-func (m *redisMasters) waitingBatchers() []*batcher {
+func (m *Masters) waitingBatchers() []*batcher {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.waiting == nil {
@@ -133,9 +123,9 @@ func (m *redisMasters) waitingBatchers() []*batcher {
 }
 
 // now returns the time since the masters were made.
-func (m *redisMasters) now() time.Duration { return time.Since(m.began) }
+func (m *Masters) now() time.Duration { return time.Since(m.began) }
 
-func (m *redisMasters) Names() []string { return m.names }
+func (m *Masters) Names() []string { return m.names }
 
 // settleFor is how long Close waits for late replies.
 const settleFor = 100 * time.Millisecond
@@ -144,7 +134,7 @@ const settleFor = 100 * time.Millisecond
 // settleFor for late replies to releases. It leaves the user's clients open. A goroutine
 // that still waits for a hung master ends after the ReadTimeout of that client, or when
 // the client is closed.
-func (m *redisMasters) Close() error {
+func (m *Masters) Close() error {
 	m.mu.Lock()
 	m.closed = true
 	all := slices.Concat(m.batchers, m.waiting)
@@ -170,9 +160,9 @@ func (m *redisMasters) Close() error {
 	return nil
 }
 
-// roundTrip returns the longest round trip of a master; masters without a reply do not
+// RoundTrip returns the longest round trip of a master; masters without a reply do not
 // count.
-func (m *redisMasters) roundTrip() (slowest time.Duration) {
+func (m *Masters) RoundTrip() (slowest time.Duration) {
 	for _, b := range m.batchers {
 		slowest = max(slowest, time.Duration(b.roundTrip.Load()))
 	}
@@ -182,12 +172,12 @@ func (m *redisMasters) roundTrip() (slowest time.Duration) {
 // distant says whether the round trip to a master is so long that pipelines overlap
 // (slowAnswer). Then pipelines can overtake each other, and the next waiter for a key waits
 // for the replies to the release.
-func (m *redisMasters) distant() bool {
+func (m *Masters) distant() bool {
 	return slices.ContainsFunc(m.batchers, func(b *batcher) bool { return b.slow.Load() })
 }
 
-func (m *redisMasters) Begin(observe func(Vote)) protocol.Conversation {
-	s := &session{masters: m, observe: observe}
+func (m *Masters) Begin(observe func(protocol.Vote)) protocol.Conversation {
+	s := &Session{masters: m, observe: observe}
 	if n := len(m.names); n <= roomFor {
 		s.with = s.room[:n]
 	} else {
@@ -196,18 +186,17 @@ func (m *redisMasters) Begin(observe func(Vote)) protocol.Conversation {
 	return s
 }
 
-// session is the Conversation about one token.
-type session struct {
-	masters  *redisMasters
-	observe  func(Vote)
+// Session is the protocol.Conversation about one token.
+type Session struct {
+	// Next is passed on as soon as the release is queued, if the masters keep the order of
+	// commands: the SET of the next waiter then reaches every master after the release.
+	Next interface{ Pass() }
+
+	masters  *Masters
+	observe  func(protocol.Vote)
 	batchers []*batcher
 	with     []exchange // per master
 	room     [roomFor]exchange
-
-	next *ticket // is passed on as soon as the release is queued, if the masters keep the order of commands
-
-	name       struct{ key, token string } // of the first command
-	key, token any                         // the same as arguments for go-redis
 }
 
 // exchange is the state of a session with one master. The master's batcher guards it.
@@ -222,17 +211,15 @@ type exchange struct {
 // roomFor is the number of masters for which a session allocates nothing.
 const roomFor = 5
 
-// Ask implements Conversation. The sequence can be iterated over once.
-func (s *session) Ask(ctx context.Context, cmd protocol.Command, to []int, timeout time.Duration) iter.Seq[Vote] {
-	return func(yield func(Vote) bool) {
-		s.ask(ctx, &cmd, to, timeout, func(c *pendingCommand) bool { return yield(c.vote()) })
-	}
+// Ask implements protocol.Conversation. The sequence can be iterated over once.
+func (s *Session) Ask(ctx context.Context, cmd protocol.Command, to []int, timeout time.Duration) iter.Seq[protocol.Vote] {
+	return func(yield func(protocol.Vote) bool) { s.Each(ctx, &cmd, to, timeout, yield) }
 }
 
-func (s *session) ask(ctx context.Context, cmd *protocol.Command, to []int, timeout time.Duration, yield func(*pendingCommand) bool) {
+// Each is Ask without the iterator, which allocates.
+func (s *Session) Each(ctx context.Context, cmd *protocol.Command, to []int, timeout time.Duration, yield func(protocol.Vote) bool) {
 	m := s.masters
 	if s.batchers == nil {
-		s.name.key, s.name.token, s.key, s.token = cmd.Key, cmd.Token, cmd.Key, cmd.Token
 		s.batchers = m.batchers
 		if cmd.Wait > 0 {
 			s.batchers = m.waitingBatchers()
@@ -242,19 +229,18 @@ func (s *session) ask(ctx context.Context, cmd *protocol.Command, to []int, time
 	if !m.send(v) {
 		for i := range v.commands {
 			c := &v.commands[i]
-			c.err = ErrClosed
+			c.err = m.errClosed
 			if s.observe != nil {
 				s.observe(c.vote())
 			}
-			if !yield(c) {
+			if !yield(c.vote()) {
 				return
 			}
 		}
 		return
 	}
-	if s.next != nil && cmd.Kind == Release && !m.distant() {
-		// The next waiter's SET reaches every master after this release.
-		s.next.pass()
+	if s.Next != nil && cmd.Kind == protocol.Release && !m.distant() {
+		s.Next.Pass()
 	}
 	v.take(ctx, yield)
 	m.callers.Add(-1)
@@ -264,7 +250,7 @@ func (s *session) ask(ctx context.Context, cmd *protocol.Command, to []int, time
 // immediately. If several callers are active, the first one lets the others add theirs and
 // submits all of them, so that they share the pipelines of all masters. It returns false if
 // the masters are closed.
-func (m *redisMasters) send(v *voteBatch) bool {
+func (m *Masters) send(v *voteBatch) bool {
 	s := v.session
 	m.mu.Lock()
 	if m.closed {
@@ -311,7 +297,7 @@ func (m *redisMasters) send(v *voteBatch) bool {
 var errUnknownOutcome = errors.New("the release was sent again because its first reply was lost: whether the first one deleted the key is not known")
 
 // each runs f for all masters at the same time and waits for all.
-func (m *redisMasters) each(f func(b *batcher)) {
+func (m *Masters) each(f func(b *batcher)) {
 	var all sync.WaitGroup
 	for _, b := range m.batchers {
 		all.Go(func() { f(b) })

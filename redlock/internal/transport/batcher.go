@@ -1,4 +1,4 @@
-package redlock
+package transport
 
 import (
 	"os"
@@ -19,7 +19,7 @@ import (
 // long, several pipelines overlap, and a command only waits for pipelines with commands
 // about the same key.
 type batcher struct {
-	masters *redisMasters
+	masters *Masters
 	index   int
 	name    string
 	client  redis.UniversalClient
@@ -92,13 +92,13 @@ func (b *batcher) unlock() {
 	if len(b.answers) > 0 {
 		answers, b.answers = b.answers, nil
 	}
-	hook, report := b.changed && b.masters.onSuspect != nil, MasterHealth{}
+	hook, report := b.changed && b.masters.OnSuspect != nil, Health{}
 	if b.changed = false; hook {
 		report = b.report()
 	}
 	b.mu.Unlock()
 	if hook {
-		b.masters.onSuspect(report)
+		b.masters.OnSuspect(report)
 	}
 	if len(answers) == 0 {
 		return

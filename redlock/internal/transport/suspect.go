@@ -1,4 +1,4 @@
-package redlock
+package transport
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"lockpick/redlock/protocol"
 )
 
 // health is the state of a batcher's master.
@@ -84,24 +86,27 @@ func (b *batcher) deadline(c *pendingCommand) time.Duration {
 
 // timeout returns the time that a command may take.
 func (b *batcher) timeout(c *pendingCommand) time.Duration {
-	if t := c.batch.timeout; b.connected || c.batch.cmd.Kind == Release {
+	if t := c.batch.timeout; b.connected || c.batch.cmd.Kind == protocol.Release {
 		return t
 	}
 	return max(c.batch.timeout, min(connectShare*c.batch.timeout, connectMost))
 }
 
+// errReleased is the vote on a Recover after the release.
+var errReleased = errors.New("the lock was released before")
+
 // accept says whether to queue a command. If not, it casts the vote. The caller holds mu.
 func (b *batcher) accept(c *pendingCommand) bool {
-	e, release := c.exchange(), c.batch.cmd.Kind == Release
+	e, release := c.exchange(), c.batch.cmd.Kind == protocol.Release
 	b.asked = c.batch.asked
 	if release {
 		e.released = true
 	}
 	switch {
 	case b.state == closed:
-		b.vote(c, 0, ErrClosed)
-	case e.released && c.batch.cmd.Kind == Recover:
-		b.vote(c, 0, ErrNotHeld)
+		b.vote(c, 0, b.masters.errClosed)
+	case e.released && c.batch.cmd.Kind == protocol.Recover:
+		b.vote(c, 0, errReleased)
 	case b.state == up:
 		return true
 	case release && e.stored == 0:
@@ -291,7 +296,7 @@ func (b *batcher) resume(now time.Duration) {
 // refuse fails the queued commands that were submitted up to a time. The caller holds mu.
 func (b *batcher) refuse(before time.Duration) {
 	for _, c := range b.queue {
-		keep := c.batch.cmd.Kind == Release && c.exchange().stored > 0 // the master may recover in time for it
+		keep := c.batch.cmd.Kind == protocol.Release && c.exchange().stored > 0 // the master may recover in time for it
 		if c.state == queued && c.batch.asked <= before && !keep {
 			b.vote(c, 0, b.cause)
 		}

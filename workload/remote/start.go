@@ -295,24 +295,24 @@ func (c *Client) ask(r Request) (Message, error) {
 		patience += startWithin // it may have much to load
 	}
 	patience += c.site.TTL + r.Within + time.Duration(2*len(c.site.Addrs))*c.site.Timeout
-	waiting := c.expect(r.Op, patience)
-	defer func() { waiting.Stop() }()
+	answered := c.expect(r.Op, patience)
+	defer func() { answered() }()
 	var refused error // the harness keeps the resource, and the process is not told that it refused
 	for m := range c.messages {
-		waiting.Stop()
+		answered()
 		switch m.Type {
 		case msgPoint:
 			c.site.Pass(m.Value.Point, m.Key) // may end the process, and then the answer is lost
-			waiting = c.expect(r.Op, patience)
+			answered = c.expect(r.Op, patience)
 			if err := c.send(Request{Op: opContinue}); err != nil {
 				return Message{}, err
 			}
 		case msgMark:
 			c.site.Mark(m.Key, m.Value.Token)
-			waiting = c.expect(r.Op, patience)
+			answered = c.expect(r.Op, patience)
 		case msgApply:
 			refused = c.site.Apply(m.Key, m.Value.Token, m.Value.Fence, m.Value.Value)
-			waiting = c.expect(r.Op, patience)
+			answered = c.expect(r.Op, patience)
 		case string(history.OK):
 			return m, refused
 		case string(history.Fail):
@@ -333,29 +333,43 @@ var patience = 10 * time.Second
 const startWithin = 50 * time.Second
 
 // expect ends a process that is silent for too long, unless it is stopped. Otherwise a client
-// that hangs would make the whole run hang.
-func (c *Client) expect(op string, d time.Duration) *time.Timer {
-	var t *time.Timer
+// that hangs would make the whole run hang. It waits in short steps: when the whole machine stands
+// still, the process does so, too, and only one step is lost. The caller says when it has answered.
+func (c *Client) expect(op string, d time.Duration) (answered func()) {
+	const steps = 20
+	left := steps
+	over := false
 	behind := c.Behind() // by whose clocks it gives up
-	set := make(chan struct{})
-	t = time.AfterFunc(d, func() {
-		<-set
+	var t *time.Timer
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t = time.AfterFunc(d/steps, func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if c.stopped {
-			t.Reset(d)
-			return
+			left = steps
+		} else {
+			left--
 		}
-		if now := c.Behind(); now > behind {
+		now := c.Behind()
+		switch {
+		case over:
+		case left > 0:
+			t.Reset(d / steps)
+		case now > behind:
 			t.Reset(now - behind)
-			behind = now
-			return
+			left, behind = 1, now
+		default:
+			c.why = fmt.Sprintf("it did not answer %s within %v, and was ended", op, d)
+			c.Kill()
 		}
-		c.why = fmt.Sprintf("it did not answer %s within %v, and was ended", op, d)
-		c.Kill()
 	})
-	close(set)
-	return t
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		over = true
+		t.Stop()
+	}
 }
 
 func (c *Client) send(r Request) error {

@@ -6,7 +6,7 @@
 # make image  an image FROM scratch with the program in it (ENGINE=podman for another engine)
 # make module-path TO=example.org/you/lockpick  rename the module everywhere
 # make claims the catalogue of claims (ARGS="--driver process --evidence unexpected")
-# make torture the harness itself: ended at 1,200 random moments (FOR=28m, at most)
+# make torture the harness itself: ended at 1,200 random moments (FOR=28m, at most), and stopped with all masters and clients for 30 s
 # make soak   a day of virtual time and an hour of real time with 50 clients: does memory grow?
 # make stress the lock under faults for 15 minutes (FOR=1h for longer)
 # make bench  the benchmarks, and the lock beside others (ARGS="-rounds 3 -only pairs")
@@ -117,6 +117,7 @@ DOCKER_KILLS ?= 200
 torture: FOR ?= 28m
 torture: setup-test
 	$(GO) test ./cli -run '^TestTorture$$' -count=1 -timeout 1h -v -torture.kills=$(KILLS) -torture.docker=$(DOCKER_KILLS) -torture.for=$(FOR) -torture.aside=3
+	$(GO) test ./cli -run '^TestTheMachineStandsStill$$' -count=1 -timeout 1h -v -standstill.for=30s -standstill.times=3
 
 # Two long runs, and whether they need more memory at their end than after a quarter. To judge the
 # first one takes 9 GB, and its history 14 GB on the disk until it is compressed.

@@ -32,6 +32,7 @@ var (
 	tortureDocker = flag.Int("torture.docker", 2, "TestTorture: how often commands are ended that use Docker")
 	tortureAside  = flag.Int("torture.aside", 1, "TestTorture: how many stores to do this in, side by side")
 	tortureFor    = flag.Duration("torture.for", time.Minute, "TestTorture: when to begin no more of them")
+	tortureOnly   = flag.String("torture.only", "", "TestTorture: the name of the only command to end (default: all)")
 	tortureSeed   = flag.Uint64("torture.seed", 0, "TestTorture: seed of the moments (0: of the time)")
 )
 
@@ -52,7 +53,7 @@ func (v victim) run(driver string, more ...string) victim {
 var victims = []victim{
 	victim{name: "run", takes: 6 * time.Second}.run("process", "--faults", "kill,pause,partition"),
 	victim{name: "run, faults below Redis", takes: 6 * time.Second}.run("process", "--faults", "powercut,clock,slow-fsync", "--clock", "x1.001"),
-	victim{name: "run, replicas", takes: 7 * time.Second}.run("process", "--faults", "failover,shutdown", "--wait", "1"),
+	victim{name: "run, replicas", takes: 7 * time.Second}.run("process", "--faults", "failover,shutdown", "--replicas", "1", "--wait", "1"),
 	victim{name: "run, clients as processes", takes: 6 * time.Second}.run("process", "--faults", "client-kill,client-pause", "--clients-as", "processes"),
 	victim{name: "run, simulated", takes: 2 * time.Second}.run("sim", "--faults", "kill,pause", "--time-limit", "30m"),
 	{"audit", []string{"audit", "--lock", "redlock", "--driver", "process", "--only", "paused-masters"}, 12 * time.Second},
@@ -89,9 +90,10 @@ const endsWithin = time.Minute
 
 // torture is a store and the folders of one user, and who uses them.
 type torture struct {
-	t   *testing.T
-	dir string
-	env []string
+	t      *testing.T
+	dir    string
+	env    []string
+	within time.Duration // a command must end
 }
 
 // TestTorture ends Lockpick at random moments in every way, beside a campaign in the same store that
@@ -113,6 +115,12 @@ func TestTorture(t *testing.T) {
 		t.Run(part.driver, func(t *testing.T) {
 			if !slices.Contains(have, part.driver) {
 				t.Skipf("no driver %s on this machine", part.driver)
+			}
+			if *tortureOnly != "" {
+				part.victims = slices.DeleteFunc(slices.Clone(part.victims), func(v victim) bool { return v.name != *tortureOnly })
+			}
+			if len(part.victims) == 0 {
+				t.Skipf("no command %q", *tortureOnly)
 			}
 			until := time.Now().Add(*tortureFor * part.share / 10)
 			var ended tally
@@ -170,7 +178,7 @@ func (c *tally) print(t *testing.T) {
 }
 
 func newTorture(t *testing.T) *torture {
-	to := &torture{t: t, dir: t.TempDir()}
+	to := &torture{t: t, dir: t.TempDir(), within: endsWithin}
 	for _, name := range []string{"home", "cache", "tmp", "store"} {
 		if err := os.Mkdir(filepath.Join(to.dir, name), 0o700); err != nil {
 			t.Fatal(err)
@@ -180,11 +188,14 @@ func newTorture(t *testing.T) *torture {
 	return to
 }
 
+// mark is the variable that marks what a command has started. Tests beside use the same names.
+func (to *torture) mark(name string) string { return "LOCKPICK_TORTURE=" + to.dir + " " + name }
+
 // command is Lockpick with arguments, marked in its environment and that of all it starts.
 func (to *torture) command(mark string, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	var out bytes.Buffer
 	cmd := exec.Command(binary, args...)
-	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = to.dir, append(slices.Clone(to.env), "LOCKPICK_TORTURE="+mark), &out, &out
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = to.dir, append(slices.Clone(to.env), to.mark(mark)), &out, &out
 	cmd.WaitDelay = endsWithin // for those that have the command's standard output and outlive it
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	return cmd, &out
@@ -214,8 +225,9 @@ func (to *torture) beside(driver string) (stop func()) {
 	return func() { close(over); <-done }
 }
 
-// round ends one command after a while, and looks at what is left.
-func (to *torture) round(i int, v victim, how string, end func(int) error, after time.Duration) {
+// round ends one command after a while, and looks at what is left. It returns the exit code
+// and the output.
+func (to *torture) round(i int, v victim, how string, end func(int) error, after time.Duration) (code int, said string) {
 	name := fmt.Sprintf("torture-%d", i)
 	args := v.args
 	if args[0] == "run" {
@@ -240,17 +252,17 @@ func (to *torture) round(i int, v victim, how string, end func(int) error, after
 	}
 	select {
 	case <-exited:
-	case <-time.After(endsWithin):
-		about("it has not ended within %v", endsWithin)
+	case <-time.After(to.within):
+		about("it has not ended within %v", to.within)
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 		<-exited
 	}
-	if code := cmd.ProcessState.ExitCode(); code == exitHarness || strings.Contains(out.String(), "goroutine ") {
+	if code = cmd.ProcessState.ExitCode(); code == exitHarness || code == exitUsage || strings.Contains(out.String(), "goroutine ") {
 		about("exit code %d", code)
 	}
-	clean, said := to.command("clean", "doctor", "--clean") // what each start does
+	clean, cleaned := to.command("clean", "doctor", "--clean") // what each start does
 	if err := clean.Run(); err != nil {
-		about("doctor --clean: %v\n%s", err, said)
+		about("doctor --clean: %v\n%s", err, cleaned)
 	}
 	for began := time.Now(); ; time.Sleep(50 * time.Millisecond) { // between two looks
 		left := to.left(name)
@@ -263,13 +275,14 @@ func (to *torture) round(i int, v victim, how string, end func(int) error, after
 		}
 	}
 	to.judge(name, about)
+	return code, out.String()
 }
 
 // left lists processes that a command started, and temporary files.
 func (to *torture) left(mark string) (all []string) {
 	processes, _ := filepath.Glob("/proc/[0-9]*/environ")
 	for _, p := range processes {
-		if env, err := os.ReadFile(p); err == nil && slices.Contains(strings.Split(string(env), "\x00"), "LOCKPICK_TORTURE="+mark) {
+		if env, err := os.ReadFile(p); err == nil && slices.Contains(strings.Split(string(env), "\x00"), to.mark(mark)) {
 			line, _ := os.ReadFile(filepath.Join(filepath.Dir(p), "cmdline"))
 			all = append(all, strings.ReplaceAll(string(line), "\x00", " "))
 		}

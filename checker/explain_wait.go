@@ -9,9 +9,9 @@ import (
 	"lockpick/history"
 )
 
-// explainStuck explains that nobody was granted a key after the faults had healed.
-func (r *run) explainStuck(v *Violation, h healing, attempts []attempt) {
-	v.Summary = fmt.Sprintf("no one was granted %s within %s of the healing at %s", v.Key, at(h.bound), at(h.at))
+// explainStuck explains that nobody was granted a key from when the faults had healed until a time.
+func (r *run) explainStuck(v *Violation, h healing, granted time.Duration, attempts []attempt) {
+	v.Summary = fmt.Sprintf("no one was granted %s for %s after the healing at %s", v.Key, at(granted-h.at), at(h.at))
 	n := r.narrate(v)
 	until := v.Until
 	for _, a := range attempts {
@@ -19,7 +19,7 @@ func (r *run) explainStuck(v *Violation, h healing, attempts []attempt) {
 	}
 	n.stuck(v.Clients, h.at, until, attempts)
 	n.allHealed(h)
-	n.violated(fmt.Sprintf("no one was granted %s within %s of the healing at %s: this violates deadlock freedom (DF)", v.Key, at(h.bound), at(h.at)))
+	n.violated(fmt.Sprintf("%s, where %s is allowed: this violates deadlock freedom (DF)", v.Summary, at(h.bound)))
 }
 
 // explainRefused explains that an acquire was not granted in time after the faults had healed.
@@ -46,7 +46,7 @@ func (r *run) explainRefused(v *Violation, a attempt) {
 // explainWait explains that nobody was granted a key although that was possible; more adds the
 // events that the property needs.
 func (r *run) explainWait(v *Violation, d starvation, during string, more func(*narrative, starvation)) {
-	v.Summary = fmt.Sprintf("no one was granted %s from %s to %s %s, though %s asked for it", v.Key, at(d.from), at(d.to), during, Enumerate(v.Clients))
+	v.Summary = fmt.Sprintf("no one was granted %s for %s, from %s to %s, %s, though %s asked for it", v.Key, at(d.to-d.from), at(d.from), at(d.to), during, Enumerate(v.Clients))
 	n := r.narrate(v)
 	waiting := r.attemptsWithin(d.key, d.from, d.to)
 	n.stuck(v.Clients, d.from, d.to, waiting)

@@ -143,7 +143,8 @@ func (r *run) deadlockFree() *judgement {
 		return &judgement{invalid: h.problem}
 	}
 	type progress struct {
-		granted  bool
+		granted  bool          // within the bound
+		until    time.Duration // a client was granted it after the bound, or the history ends
 		attempts []attempt
 	}
 	var keys []string
@@ -151,7 +152,7 @@ func (r *run) deadlockFree() *judgement {
 	for _, a := range r.attempts() {
 		p := byKey[a.key]
 		if p == nil {
-			p = &progress{}
+			p = &progress{until: min(r.end, r.interrupted.at)}
 			byKey[a.key] = p
 			keys = append(keys, a.key)
 		}
@@ -159,7 +160,12 @@ func (r *run) deadlockFree() *judgement {
 			continue
 		}
 		p.attempts = append(p.attempts, a)
-		p.granted = p.granted || a.ok && a.ended <= h.at+h.bound
+		switch {
+		case a.ok && a.ended <= h.at+h.bound:
+			p.granted = true
+		case a.ok:
+			p.until = min(p.until, a.ended)
+		}
 	}
 	slices.Sort(keys)
 	var found []Violation
@@ -191,10 +197,10 @@ func (r *run) deadlockFree() *judgement {
 	j := &judgement{
 		tally: tally{checked: judged}, violations: found, late: true,
 		evidence: countEvidence("keys that somebody asked for after the healing", judged, len(keys), moreWork),
-		explain:  func(v *Violation) { r.explainStuck(v, h, byKey[v.Key].attempts) },
+		explain:  func(v *Violation) { r.explainStuck(v, h, byKey[v.Key].until, byKey[v.Key].attempts) },
 		violated: func(t tally, first *Violation) string {
-			return fmt.Sprintf("%s could not be acquired within %s of the healing at %s: %s",
-				share(t.found, t.checked, "keys"), at(h.bound), at(h.at), first.Key)
+			return fmt.Sprintf("%s could not be acquired within %s of the healing at %s: no one was granted %s for %s",
+				share(t.found, t.checked, "keys"), at(h.bound), at(h.at), first.Key, at(byKey[first.Key].until-h.at))
 		},
 		holds: func(t tally) string {
 			return fmt.Sprintf("%s granted again within %s of the healing at %s", count(t.checked, "key was", "keys were"), at(h.bound), at(h.at))
@@ -262,8 +268,8 @@ func (r *run) availability() *judgement {
 		evidence: countEvidence("clients that acquired after the healing", len(clients), max(1, r.h.Header.Clients), moreWork),
 		explain:  func(v *Violation) { r.explainRefused(v, byCall[v.Ops[0]]) },
 		violated: func(t tally, first *Violation) string {
-			return fmt.Sprintf("%s were not granted within %s after the healing at %s: the first was called at %s on %s",
-				share(t.found, t.checked, "acquires"), at(h.bound), at(h.at), at(first.At), first.Key)
+			return fmt.Sprintf("%s were not granted within %s after the healing at %s: the first was called at %s on %s and lasted %s",
+				share(t.found, t.checked, "acquires"), at(h.bound), at(h.at), at(first.At), first.Key, at(first.Until-first.At))
 		},
 		holds: func(t tally) string {
 			return fmt.Sprintf("%s granted after the healing at %s, the slowest in %s of the %s allowed",

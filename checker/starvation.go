@@ -298,8 +298,8 @@ func (r *run) judgeWaits(waits []starvation, bound time.Duration, more func(star
 		evidence: countEvidence("leases granted "+during, judged, minWaits, moreWork),
 		explain:  func(v *Violation) { r.explainWait(v, byProof[proof{v.Key, v.At}], during, tell) },
 		violated: func(t tally, first *Violation) string {
-			return fmt.Sprintf("someone asked for a key and could reach a quorum, and no one was granted it for more than %s %s, %s: the first from %s on %s",
-				at(bound), during, count(t.found, "time", "times"), at(first.At), first.Key)
+			return fmt.Sprintf("someone asked for a key and could reach a quorum, and no one was granted it for longer than the %s allowed %s, %s: the first for %s, from %s on %s",
+				at(bound), during, count(t.found, "time", "times"), at(first.Until-first.At), at(first.At), first.Key)
 		},
 		holds: func(t tally) string {
 			return fmt.Sprintf("%s granted %s, after a wait of at most %s of the %s allowed", count(t.checked, "lease was", "leases were"), during, at(t.longest), at(bound))

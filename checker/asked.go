@@ -10,7 +10,7 @@ import (
 	"lockpick/history/fault"
 )
 
-// asked is one command that a client sent to masters at once, with their answers.
+// asked is one request: a command that a client sent to several masters at once, and their answers.
 type asked struct {
 	who     party
 	key     string
@@ -28,13 +28,13 @@ func byAnswer(a, b history.Vote) int {
 	return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(a.Index, b.Index))
 }
 
-// requester is a party that asks for a key.
+// requester is a party and the key that it sends requests for.
 type requester struct {
 	key string
 	who party
 }
 
-// requests are the requests of a party about a key, in the order of their first answers.
+// requests returns the requests of a party about a key, in the order of their first answers.
 func (r *run) requests(key string, who party) []*asked {
 	of := requester{key, who}
 	if all, known := r.asks[of]; known {
@@ -48,7 +48,7 @@ func (r *run) requests(key string, who party) []*asked {
 		}
 	}
 	slices.SortStableFunc(votes, func(a, b history.Vote) int { return cmp.Compare(sent(a), sent(b)) })
-	latest := map[string][]*asked{} // by command: the attempts that lack a master, in order
+	latest := map[string][]*asked{} // by command: the requests that can still take a master's answer, in order
 	var all []*asked
 	for _, v := range votes {
 		open := slices.DeleteFunc(latest[v.Command], func(a *asked) bool { return sent(v)-a.sent > atOnce })
@@ -72,7 +72,7 @@ func (r *run) requests(key string, who party) []*asked {
 	return all
 }
 
-// requestOf is the request that a vote answers.
+// requestOf returns the request that a vote answers.
 func (r *run) requestOf(v history.Vote) *asked {
 	for _, a := range r.requests(v.Key, party{v.Client, v.Token}) {
 		if slices.ContainsFunc(a.votes, func(x history.Vote) bool { return x.Index == v.Index }) {
@@ -82,8 +82,8 @@ func (r *run) requestOf(v history.Vote) *asked {
 	return nil
 }
 
-// attemptsBy returns the requests of a client to set a key, with any token, that were sent by to
-// and got an answer at from or later, in the order of their first answers.
+// attemptsBy returns the requests of a client to set a key, with any token, that were sent at to or
+// earlier and got an answer at from or later, in the order of their first answers.
 func (r *run) attemptsBy(client, key string, from, to time.Duration) []*asked {
 	seen := map[string]bool{}
 	var found []*asked
@@ -104,7 +104,7 @@ func (r *run) attemptsBy(client, key string, from, to time.Duration) []*asked {
 	return found
 }
 
-// of reports whether a master was asked.
+// of reports whether the request was sent to a master.
 func (a *asked) of(master string) bool {
 	return slices.ContainsFunc(a.votes, func(v history.Vote) bool { return v.Master == master })
 }
@@ -112,7 +112,8 @@ func (a *asked) of(master string) bool {
 func (a *asked) masters() []string { return masters(a.votes) }
 
 // granting returns the requests by which a lease was granted: one for all masters or one for
-// each, and the requests that write fencing tokens back. Earlier tries may have had the same token.
+// each, and the requests that write fencing tokens back. It goes backwards and takes each master
+// once, since earlier attempts may have had the same token.
 func (r *run) granting(l *history.Lease) []*asked {
 	var found []*asked
 	seen := map[string]bool{}
@@ -134,7 +135,7 @@ func (r *run) granting(l *history.Lease) []*asked {
 	return found
 }
 
-// began is when the first of the requests by which a lease was granted was sent; if none was
+// began returns when the first of the requests by which a lease was granted was sent; if none was
 // recorded, when its acquire was called.
 func (r *run) began(l *history.Lease) time.Duration {
 	began := l.Invoked
@@ -146,7 +147,7 @@ func (r *run) began(l *history.Lease) time.Duration {
 	return began
 }
 
-// request adds a request and the answers to it, as details or not.
+// request adds a request and the answers to it. detail keeps them out of the violation's reason.
 func (n *narrative) request(a *asked, detail bool) {
 	n.from = min(n.from, a.sent)
 	names := a.masters()
@@ -186,14 +187,14 @@ func (n *narrative) request(a *asked, detail bool) {
 	}
 }
 
-// putAsked puts a request after the lines of the time at which it was sent, and before its
-// first answer.
+// putAsked adds a request after all lines of the time at which it was sent, but before its first
+// answer.
 func (n *narrative) putAsked(e Event, a *asked) {
 	i := n.r.h.Before(e.At + 1)
 	n.put(placed{Event: e, order: 2*min(i, slices.Min(e.Ops)) - 1, ask: a})
 }
 
-// answer adds one answer.
+// answer adds one master's answer to a request.
 func (n *narrative) answer(a *asked, v history.Vote, detail bool) {
 	e := placed{ask: a}
 	e.Event = Event{Kind: EventAnswered, Detail: detail, Client: a.who.client, Key: a.key, Token: a.who.token, Command: a.command, Ops: []int{v.Index}}
@@ -210,14 +211,14 @@ func (n *narrative) answer(a *asked, v history.Vote, detail bool) {
 	default:
 		e.No = []string{v.Master}
 	}
-	e.Text = fmt.Sprintf("answer %d", v.Index) // until the answers are joined
+	e.Text = fmt.Sprintf("answer %d", v.Index) // a placeholder until equal answers are joined
 	n.put(e)
 }
 
-// executed is the latest time at which a master can have executed a command, and the place of
-// that among events of one time: when the client received the answer, or, if a fault struck the
-// master in between, just before the fault. A master that is down sends no answers, and an answer
-// from after a clock change or a restart is about what the master did since.
+// executed returns the latest time at which a master can have executed a command, and its order
+// among the events of that time. It is when the client received the answer, or, if a fault struck
+// the master in between, just before the fault: a master that is down sends no answers, and an
+// answer from after a clock change or a restart is about what the master did since.
 func (r *run) executed(v history.Vote) (when time.Duration, order int) {
 	when, order = v.At, 2*v.Index
 	if v.Unknown || v.Took == 0 {
@@ -234,7 +235,7 @@ func (r *run) executed(v history.Vote) (when time.Duration, order int) {
 	return when, order
 }
 
-// shortToken is the beginning of a token, long enough to tell it from others.
+// shortToken returns the first 8 characters of a token, enough to tell it from others.
 func shortToken(token string) string {
 	if r := []rune(token); len(r) > 8 {
 		return string(r[:8])

@@ -11,8 +11,8 @@ import (
 
 // record makes a history of at least n operations on one key, as a run of five
 // clients and five masters records it: each acquire with five votes, a critical
-// section, a release with five votes, and other clients' failed tries between.
-// Without votes it is nothing but acquires and releases.
+// section, a release with five votes, and other clients' failed attempts between.
+// Without votes it has only acquires and releases.
 func record(n int, votes bool) []history.Op {
 	ops := make([]history.Op, 0, n+64)
 	now := time.Duration(0)
@@ -46,7 +46,7 @@ func record(n int, votes bool) []history.Op {
 			}
 			add(c, history.FLeave, history.Info, &history.Value{Token: token})
 		}
-		for j := 1; j < 5; j++ { // all others wait in their acquires: the key is never quiet
+		for j := 1; j < 5; j++ { // all other clients wait in their acquires, so no epoch can be cut
 			if other := fmt.Sprintf("c%d", (i+j)%5+1); !votes && !waiting[other] {
 				add(other, history.FAcquire, history.Invoke, nil)
 				waiting[other] = true
@@ -60,7 +60,7 @@ func record(n int, votes bool) []history.Op {
 }
 
 // BenchmarkCheck100k judges 100,000 recorded operations on one key, and reports
-// the memory that the process has in use at most, in MB.
+// the memory that the process obtained from the system, in MB.
 func BenchmarkCheck100k(b *testing.B) {
 	for _, bench := range []struct {
 		name  string
@@ -102,7 +102,7 @@ func BenchmarkCheckBroken(b *testing.B) {
 	}
 }
 
-// BenchmarkWatch is the cost of one observed operation.
+// BenchmarkWatch measures the cost of one observed operation.
 func BenchmarkWatch(b *testing.B) {
 	ops := record(100_000, true)
 	var w Watch

@@ -8,7 +8,7 @@ import (
 )
 
 // returns judges one part of AV: every call of the lock returns within its deadline plus a
-// bound. The harness records a call that does not, with the stack of the goroutine that is stuck.
+// bound. The harness records each call that does not, with the stack of the stuck goroutine.
 func (r *run) returns() *judgement {
 	return r.callsThat(history.FHung, "did not return")
 }
@@ -18,7 +18,7 @@ func (r *run) noCrash() *judgement {
 	return r.callsThat(history.FPanicked, "panicked")
 }
 
-// callsThat judges the calls of the lock by the failed calls that the harness recorded.
+// callsThat judges the calls of the lock: each operation named wrong in the history is a violation.
 func (r *run) callsThat(wrong, did string) *judgement {
 	var calls []time.Duration
 	var found []Violation

@@ -12,9 +12,9 @@ import (
 
 // Report is the result of judging a history by every property that applies to it.
 type Report struct {
-	// Results, in the order of Properties. A property that the run did not
-	// exercise (no extension, no guarded resource, no fencing) has none, nor has a
-	// property that the caller did not name.
+	// Results has the results in the order of Properties. It has none for a
+	// property that the run did not exercise (no extension, no guarded resource, no
+	// fencing), or that the caller did not name.
 	Results []Result
 	// DeadOnArrival counts the leases that were over before their acquire
 	// returned. They hold nothing, so they violate nothing by themselves.
@@ -24,7 +24,7 @@ type Report struct {
 	Disagreement string
 }
 
-// Err is the disagreement of the two deciders as an error, or nil.
+// Err returns the disagreement of the sweep and porcupine as an error, or nil if they agree.
 func (r *Report) Err() error {
 	if r.Disagreement == "" {
 		return nil
@@ -32,7 +32,7 @@ func (r *Report) Err() error {
 	return errors.New("checker: " + r.Disagreement)
 }
 
-// Result is the result for a property, or nil if it was not judged.
+// Result returns the result for a property, or nil if the property was not judged.
 func (r *Report) Result(p Property) *Result {
 	for i := range r.Results {
 		if r.Results[i].Name == p.Name {
@@ -47,7 +47,8 @@ const PorcupineLimit = 60 * time.Second
 
 // Check judges a whole history by the given properties, or by all if none is given. It never
 // fails: a property that it cannot decide is Unknown, one for which the run has too little
-// evidence is Invalid, and a contradiction between its own deciders is in Report.Disagreement.
+// evidence is Invalid, and a contradiction between the sweep and porcupine is in
+// Report.Disagreement.
 func Check(h *history.History, by ...Property) Report {
 	return CheckPacked(history.Pack(h), by...)
 }
@@ -82,16 +83,16 @@ func checkPacked(h *history.Packed, second func([]history.Op) linearizability, b
 type run struct {
 	h           *history.Packed
 	leases      []*history.Lease
-	leaseOf     []int32 // by position in h.Ops: the number in leases of the one that the line is about, or -1
+	leaseOf     []int32 // by position in h.Ops: the index in leases of the lease that the line is about, or -1
 	faults      []*history.Fault
 	pauses      map[string][]pause
 	end         time.Duration // of the last operation
 	ended       bool          // the history has its end mark
 	interrupted interruption
 	died        death
-	window      history.Span                // what is judged happened in it; the rest is only context
-	whole       *Totals                     // what was judged of the whole history, if this is an excerpt
-	slack       time.Duration               // how much later than it happened a thing may have been recorded
+	window      history.Span                // only events in it are judged; the rest is context
+	whole       *Totals                     // the totals of the whole history, if this is an excerpt
+	slack       time.Duration               // how late an event may have been recorded
 	faulty      []history.Span              // built when first needed
 	competed    map[*history.Lease]bool     // built when first needed
 	evidence    *evidence                   // built when first needed
@@ -100,19 +101,19 @@ type run struct {
 	acquires    []attempt                   // built when first needed
 	byKey       map[string][]*history.Lease // built when first needed
 	dry         []starvation                // built when first needed
-	used        []string                    // masters that the lock asks; built when first needed
-	dried       bool                        // dry is
-	asks        map[requester][]*asked      // requests, each party's built when first needed
+	used        []string                    // masters that the lock sends commands to; built when first needed
+	dried       bool                        // dry is built
+	asks        map[requester][]*asked      // each party's requests, built when first needed
 	answered    map[string]map[string]votes // votes by command and master, built when first needed
 	names       []string                    // of the masters, built when first needed
 	stood       *intervals                  // stalls, built when first needed
-	itself      map[*history.Lease]bool     // whether leases are extended without a call, as far as asked
+	itself      map[*history.Lease]bool     // whether a lease is extended without a call; cached
 	extends     map[leaseName][]history.Span
 	faulted     *intervals               // faults, built when first needed
-	effective   map[*history.Fault]bool  // whether faults took effect, as far as that was asked
+	effective   map[*history.Fault]bool  // whether a fault took effect; cached
 	reached     map[string]reach         // by client, built when first needed
 	byMaster    map[string]*masterFaults // built when first needed
-	stopped     map[string]intervals     // when clients stood still, built when first needed
+	stopped     map[string]intervals     // by client: when it stood still, built when first needed
 	troubles    map[link]intervals       // built when first needed
 	attemptsOn  map[string]*keyAttempts  // by key, built when first needed
 	lines       map[string][]int32       // positions in h.Ops by process, built when first needed
@@ -132,10 +133,10 @@ func newRun(h *history.Packed) *run {
 // counts reports whether the time t is in the judged window.
 func (r *run) counts(t time.Duration) bool { return r.window.From <= t && t < r.window.To }
 
-// final reports whether nothing follows what is judged.
+// final reports whether the judged window reaches to the end of the history.
 func (r *run) final() bool { return r.end < r.window.To }
 
-// leaseAt is the lease that the line at a position of h.Ops is about, or nil.
+// leaseAt returns the lease that the line at a position of h.Ops is about, or nil.
 func (r *run) leaseAt(position int) *history.Lease {
 	if n := r.leaseOf[position]; n >= 0 {
 		return r.leases[n]
@@ -153,13 +154,13 @@ func (r *run) deadOnArrival() int {
 	return n
 }
 
-// deadOnArrival reports whether a lease was over before its client knew of it. This
+// deadOnArrival reports whether a lease was over when its acquire returned. This
 // is not the same as an empty hold: a client may release a lease the moment it acquires it.
 func deadOnArrival(l *history.Lease) bool {
 	return l.Grants[0].Until <= l.Grants[0].At
 }
 
-// linesOf are the positions in h.Ops of a process's lines.
+// linesOf returns the positions in h.Ops of a process's lines.
 func (r *run) linesOf(process string) []int32 {
 	if r.lines == nil {
 		r.lines = map[string][]int32{}

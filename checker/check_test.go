@@ -11,7 +11,7 @@ import (
 	"lockpick/history"
 )
 
-// broken is a history in which n clients are granted one key at once.
+// broken makes a history in which n clients are granted one key at once.
 func broken(n int) []history.Op {
 	var ops []history.Op
 	for i := range n {
@@ -82,8 +82,8 @@ func TestPorcupineThatHasNoTimeDecidesNothing(t *testing.T) {
 	}
 }
 
-// A key that is quiet now and then is cut, and only there; what ran together
-// stays together.
+// A history is cut into epochs only where the key is free, and operations that
+// ran concurrently stay in one epoch.
 func TestEpochsAreCutWhereTheLockIsFree(t *testing.T) {
 	ops := record(20_000, false)
 	k := tenures(ops)[0]

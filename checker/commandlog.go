@@ -9,26 +9,26 @@ import (
 	"lockpick/history"
 )
 
-// lookFrom and lookTo bound when a snapshot of a master's keys was taken: after it was asked
-// for, and before the answer was there.
+// lookFrom and lookTo bound when a snapshot of a master's keys was taken: after the request was
+// sent, and before the reply arrived.
 func lookFrom(op *history.Op) time.Duration { return op.Time - op.Value.Delay - op.Value.Took }
 func lookTo(op *history.Op) time.Duration   { return op.Time - op.Value.Delay }
 
-// party is a client that uses a token: a weak lock may give one token to two clients.
+// party is a client and a token that it uses: a weak lock may give one token to two clients.
 type party struct{ client, token string }
 
-// commandLog is all commands of one party to one master about one key, in the order of the answers.
+// commandLog holds all commands of one party to one master about one key, in the order of the answers.
 type commandLog struct {
-	number               int32 // in the order in which they begin
+	number               int32 // counts the command logs in the order of their first votes
 	master, key          string
 	who                  party
 	sets, extends, frees votes
 }
 
-// place is a key on a master.
+// place identifies a key on a master.
 type place struct{ master, key string }
 
-// route is a client and a key on a master.
+// route identifies a client and a key on a master.
 type route struct {
 	place
 	client string
@@ -39,38 +39,39 @@ type logID struct {
 	who party
 }
 
-// trailKey is a token under a key on a master.
+// trailKey identifies a token under a key on a master.
 type trailKey struct {
 	place
 	token string
 }
 
-// packedLog is a command log as positions of its votes in command logs.votes.
+// packedLog is a command log as positions of its votes in commandLogs.votes.
 type packedLog struct {
 	route, token              int32
-	sets, extends, frees, end int32 // where they begin; and where the last ones end
-	next                      int32 // commandLog with that token, -1 if there is none
+	sets, extends, frees, end int32 // where each command's votes begin; where the last ones end
+	next                      int32 // the next command log with the same token, -1 if there is none
 }
 
-// commandLogs are all command logs of a history, in the order in which they begin, with indexes of them.
+// commandLogs holds all command logs of a history, in the order of their first votes, and indexes
+// of them.
 type commandLogs struct {
 	h       *history.Packed
-	packed  [][]packedLog // all but the last are full
-	count   int32         // of the command logs
-	votes   []int32       // the numbers of the votes, by command log and command, in order
+	packed  [][]packedLog // chunks of logChunk; all but the last are full
+	count   int32         // number of command logs
+	votes   []int32       // the ids of the votes, by command log and command, in order
 	routes  []route
 	routeOf map[route]int32
 	byToken []int32          // the first command log with each token, -1 if there is none
-	far     map[uint64]int32 // those that are far down in byToken's lists
+	far     map[uint64]int32 // the command logs beyond the first near ones of a token's list
 	byPlace map[place][]int32
 	places  []place
-	yes     map[place]votes // SETs to which a master said yes, in order
-	stores  map[place]votes // the same, and extensions
+	yes     map[place]votes // the SETs that the master granted, in order
+	stores  map[place]votes // the SETs and extensions that the master granted, in order
 	shows   map[trailKey][]*history.Op
 	crashes map[string]moments       // by client
-	looks   map[string][]*history.Op // by master; also what it stored after a restart
-	longest map[string]time.Duration // by master: from when a look began to its line, at most
-	names   map[place]string         // of the key on the master, where it is not the lock's name
+	looks   map[string][]*history.Op // snapshots by master; also the keys that it stored after a restart
+	longest map[string]time.Duration // by master: the longest time from the beginning of a snapshot to its line
+	names   map[place]string         // the Redis key, where it differs from the lock's name
 }
 
 // logChunk is how many command logs are allocated at once.
@@ -78,13 +79,13 @@ const logChunk = 1 << 14
 
 func (t *commandLogs) at(n int32) *packedLog { return &t.packed[n/logChunk][n%logChunk] }
 
-// near is how many command logs of one token are searched one by one. Most tokens have one command log for
-// each master; a lock that uses one token for everything has many, which are looked up in a map.
+// near is how many command logs of one token find compares one by one. Most tokens have one command
+// log for each master; a lock that uses one token for everything has many, which far indexes.
 const near = 16
 
 func farKey(route, token int32) uint64 { return uint64(uint32(route))<<32 | uint64(uint32(token)) }
 
-// find is the command log of a token on a route, or -1.
+// find returns the number of the command log of a token on a route, or -1.
 func (t *commandLogs) find(route, token int32) int32 {
 	n := t.byToken[token]
 	for steps := 0; n >= 0; n = t.at(n).next {
@@ -101,7 +102,7 @@ func (t *commandLogs) find(route, token int32) int32 {
 	return -1
 }
 
-// begin is a new command log of a token on a route.
+// begin adds a command log of a token on a route and returns its number.
 func (t *commandLogs) begin(route, token int32) int32 {
 	n := t.count
 	t.count++
@@ -131,7 +132,7 @@ func (t *commandLogs) commandLog(n int32) commandLog {
 		sets: at(x.sets, x.extends), extends: at(x.extends, x.frees), frees: at(x.frees, x.end)}
 }
 
-// byID is the command log of a party at a place, or nil.
+// byID returns the command log of a party at a place, or nil.
 func (t *commandLogs) byID(id logID) *commandLog {
 	token := t.h.FindToken(id.who.token)
 	on, known := t.routeOf[route{id.place, id.who.client}]
@@ -145,7 +146,7 @@ func (t *commandLogs) byID(id logID) *commandLog {
 	return nil
 }
 
-// all yields all command logs, each in the place of the one before.
+// all yields all command logs. It reuses one variable: a caller must not keep the pointer.
 func (t *commandLogs) all() iter.Seq[*commandLog] {
 	return func(yield func(*commandLog) bool) {
 		var x commandLog
@@ -157,7 +158,7 @@ func (t *commandLogs) all() iter.Seq[*commandLog] {
 	}
 }
 
-// on yields the command logs at a place, each in the place of the one before.
+// on yields the command logs at a place. It reuses one variable: a caller must not keep the pointer.
 func (t *commandLogs) on(p place) iter.Seq[*commandLog] {
 	return func(yield func(*commandLog) bool) {
 		var x commandLog
@@ -169,7 +170,7 @@ func (t *commandLogs) on(p place) iter.Seq[*commandLog] {
 	}
 }
 
-// sharing reports whether several clients act under a command log's token at its place.
+// sharing reports whether another client uses a command log's token at the same place.
 func (t *commandLogs) sharing(x *commandLog) bool {
 	mine := t.at(x.number)
 	for n := t.byToken[mine.token]; n >= 0; n = t.at(n).next {
@@ -180,7 +181,7 @@ func (t *commandLogs) sharing(x *commandLog) bool {
 	return false
 }
 
-// first is the first command log with a token under a key, or nil.
+// first returns the first command log with a token under a key, or nil.
 func (t *commandLogs) first(key, token string) *commandLog {
 	first := int32(-1)
 	if number := t.h.FindToken(token); number >= 0 {
@@ -197,7 +198,7 @@ func (t *commandLogs) first(key, token string) *commandLog {
 	return &x
 }
 
-// stored is the name of a lock's key on a master, learned from the commands about it.
+// stored returns the Redis key of a lock's key on a master, learned from the commands about it.
 func (t *commandLogs) stored(p place) string {
 	if name := t.names[p]; name != "" {
 		return name
@@ -205,17 +206,17 @@ func (t *commandLogs) stored(p place) string {
 	return p.key
 }
 
-// snapshots are those that show a party's token on a master, in order.
+// snapshots returns the snapshots that list a party's token on a master, in order.
 func (t *commandLogs) snapshots(x *commandLog) []*history.Op {
 	p := place{x.master, x.key}
 	return t.shows[trailKey{place{x.master, t.stored(p)}, x.who.token}]
 }
 
-// sent is the latest time at which a command can have been sent.
+// sent returns the latest time at which a command can have been sent.
 func sent(v history.Vote) time.Duration { return v.At - v.Took }
 
-// part is where a vote stands in its command log: among the SETs, the extensions, the releases, or
-// nowhere.
+// part returns the part of a command log that a command belongs to: 0 for the SETs, 1 for the
+// extensions, 2 for the releases, -1 for any other command.
 func part(command string) int {
 	switch command {
 	case history.CommandSet:
@@ -276,7 +277,7 @@ func (t *commandLogs) group() {
 		}
 		trailOf[id] = n
 		x := t.at(n)
-		switch k.part { // counts, for now
+		switch k.part { // these fields hold counts until the loop below turns them into positions
 		case 0:
 			x.sets++
 		case 1:
@@ -296,7 +297,7 @@ func (t *commandLogs) group() {
 		t.yes[at], t.stores[at] = votes{h, placed[i].yes}, votes{h, placed[i].stores}
 	}
 	sum := int32(0)
-	for n := range t.count { // counts become ends, which the votes move down to the beginnings
+	for n := range t.count { // turn the counts into end positions; storing the votes backwards lowers these to the beginnings
 		x := t.at(n)
 		x.sets += sum
 		x.extends += x.sets
@@ -336,7 +337,7 @@ func (r *run) commandLogs() *commandLogs {
 		t.byToken[i] = -1
 	}
 	t.group()
-	down := map[string]time.Duration{} // masters, since when
+	down := map[string]time.Duration{} // by master: since when it is down
 	for i := range r.h.Ops {
 		op := &r.h.Ops[i]
 		switch {
@@ -344,7 +345,7 @@ func (r *run) commandLogs() *commandLogs {
 			if op.Value.State == "down" {
 				down[op.Process] = op.Time
 			} else if since, was := down[op.Process]; was && op.Value.Keys != nil {
-				// What it stored when it had come back, at some time since it was down.
+				// The keys that it stored when it was up again: read at some time since it went down.
 				look := *op
 				value := *op.Value
 				value.Took = op.Time - since
@@ -368,14 +369,14 @@ func (r *run) commandLogs() *commandLogs {
 	return t
 }
 
-// look adds a look at a master, in the order of their lines.
+// look adds a snapshot of a master, in the order of the lines.
 func (t *commandLogs) look(master string, op *history.Op) {
 	t.looks[master] = append(t.looks[master], op)
 	t.longest[master] = max(t.longest[master], op.Time-lookFrom(op))
 }
 
-// looksWithin are the looks at a master that began within a time, in the order of their lines. One
-// that ended later may have begun earlier: what a master stored after an outage is seen since then.
+// looksWithin yields the snapshots of a master that began between two times, in the order of their
+// lines. A later line may have begun earlier: a snapshot after an outage begins with the outage.
 func (t *commandLogs) looksWithin(master string, from, to time.Duration) iter.Seq[*history.Op] {
 	return func(yield func(*history.Op) bool) {
 		looks := t.looks[master]
@@ -391,7 +392,7 @@ func (t *commandLogs) looksWithin(master string, from, to time.Duration) iter.Se
 	}
 }
 
-// missed is a look within a time that shows that a master did not store a token, or nil.
+// missed returns a snapshot between two times that does not list a token on a master, or nil.
 func (t *commandLogs) missed(p place, token string, from, to time.Duration) *history.Op {
 	for look := range t.looksWithin(p.master, from, to) {
 		if lookTo(look) < to && look.Value.Keys[t.stored(p)] != token {

@@ -7,12 +7,12 @@ import (
 	"lockpick/history"
 )
 
-// maxLosses is how many losses a narrative explains beside those that its violation rests on.
+// maxLosses is how many losses a narrative explains beside the losses that its violation rests on.
 const maxLosses = 30
 
 // explainLosses goes through each master's answers in the narrative. Where a master said yes to
-// one token although, by the events so far, it still stored another, it adds an explanation. So
-// a narrative is complete: each key in it stays stored until an event removes it, or the
+// one token although, by the events so far, it still stored another, it adds an explanation. That
+// makes a narrative complete: each key in it stays stored until an event removes it, or the
 // narrative says that no recorded event did.
 func (n *narrative) explainLosses() {
 	aside := n.aside
@@ -68,7 +68,7 @@ func (n *narrative) contradiction(done map[string]bool) (master string, yes, nex
 	return "", yes, next, false
 }
 
-// storedAt is the time of the event that has a vote.
+// storedAt returns the time of the event that shows a vote.
 func (n *narrative) storedAt(v history.Vote) (at time.Duration) {
 	at, _ = n.r.executed(v)
 	return at

@@ -12,9 +12,9 @@ import (
 // key was pending at some time between the grant and a TTL after it. A lease that was over
 // on arrival held nothing, so nobody competed with it.
 //
-// For each key the acquires are in the order of their calls. Of those called by a time, the
-// two that were pending longest, of different clients, decide: one of them is not the
-// lease's own client.
+// For each key the acquires are in the order of their calls. Among the acquires called up to a
+// time, only the two of different clients that were pending longest matter: at least one of them is
+// not by the lease's own client.
 func (r *run) contended() map[*history.Lease]bool {
 	if r.competed != nil {
 		return r.competed
@@ -26,7 +26,7 @@ func (r *run) contended() map[*history.Lease]bool {
 	}
 	type prefix struct {
 		called      time.Duration
-		first, next pending // of different clients; next is the zero value if there is one client
+		first, next pending // of different clients; next is the zero value while there is one client
 	}
 	byKey := map[string][]prefix{}
 	for _, a := range r.attempts() {
@@ -72,7 +72,8 @@ func (r *run) contended() map[*history.Lease]bool {
 	return r.competed
 }
 
-// contendedGrants returns the grant times of the contended leases for which counts is true.
+// contendedGrants returns the grant times of the contended leases for which counts, if not nil, is
+// true.
 func (r *run) contendedGrants(counts func(*history.Lease) bool) []time.Duration {
 	competed := r.contended()
 	var at []time.Duration
@@ -84,12 +85,12 @@ func (r *run) contendedGrants(counts func(*history.Lease) bool) []time.Duration 
 	return at
 }
 
-// contendedAcquisitions is the evidence for exclusion.
+// contendedAcquisitions names the evidence that the verdicts on exclusion need.
 const contendedAcquisitions = "contended acquisitions"
 
-// begin is the earliest time at which the attempt that led to a lease can have begun: when the
-// first SET with its token was sent within the acquire, if votes were recorded. line is the
-// line of the acquire's call if only that is known, and -1 otherwise.
+// begin returns the earliest time at which the attempt that led to a lease can have begun: when the
+// first SET with its token was sent within the acquire, or, if no vote on one was recorded, when
+// acquire was called. line is the line of that call, and -1 if a SET was recorded.
 func (r *run) begin(l *history.Lease) (at time.Duration, line int) {
 	first, voted := time.Duration(0), false
 	for v := range r.lookup().asked(l, l.Invoked, l.Acquired()) {

@@ -7,8 +7,8 @@ import (
 	"lockpick/history"
 )
 
-// revival is an extension that was granted by masters which had not stored the token
-// without a break since the grant before it.
+// revival is an extension granted by masters that had not stored the token without a break since
+// the grant before it.
 type revival struct {
 	lease         *history.Lease
 	before, grant history.Grant
@@ -18,10 +18,10 @@ type revival struct {
 	missed        map[string]*history.Op  // masters whose snapshot did not list it
 }
 
-// continuity judges EXT: the lease that an extension prolongs has never been lost. A master
-// that said yes to the extension has created the key anew if since the grant before it said
-// yes to the SET of another token, or to nothing for longer than the TTL. If the other masters
-// are no quorum, the extension has revived a lost lease.
+// continuity judges EXT: the lease that an extension prolongs has never been lost. A master that
+// said yes to the extension has created the key anew if, since the grant before, it said yes to
+// the SET of another token, or said yes to no command for longer than the TTL. If the other
+// masters are no quorum, the extension has revived a lost lease.
 func (r *run) continuity() *judgement {
 	q, ttl := r.quorum(), r.h.Header.TTL
 	if q == 0 || ttl <= 0 {
@@ -38,7 +38,7 @@ func (r *run) continuity() *judgement {
 			}
 			voted, x := r.unbroken(l, l.Grants[i], g, asked, ttl)
 			if voted < q {
-				continue // that is for another property
+				continue // the property extension judges this
 			}
 			judged = append(judged, g.At)
 			if len(x.whole) < q {
@@ -104,7 +104,7 @@ func (r *run) unbroken(l *history.Lease, before, g history.Grant, asked, ttl tim
 		}
 		u := lastOther(t.yes[p], mine.who, sent(*yes)-r.slack)
 		missed := t.missed(p, l.Token, earlier.At, sent(*yes)-r.slack)
-		switch { // a restart may bring back what was gone before it
+		switch { // a restart may restore a key that was gone before it
 		case u != nil && sent(*u) > earlier.At && !r.endedAfter(m, sent(*u)-r.slack, yes.At):
 			x.taken[m] = *u
 		case missed != nil && !r.endedAfter(m, lookFrom(missed), yes.At):

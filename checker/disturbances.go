@@ -10,18 +10,18 @@ import (
 	"lockpick/history/fault"
 )
 
-// overlaps reports whether two stretches of time touch.
+// overlaps reports whether two closed intervals of time have a moment in common.
 func overlaps(from, to, from2, to2 time.Duration) bool { return from <= to2 && from2 <= to }
 
-// faultsWithin are the faults that were being installed, in force or being healed within a time,
-// in the order in which they began.
+// faultsWithin returns the faults that were being installed, in force or being healed between two
+// times, in the order in which they began.
 func (r *run) faultsWithin(from, to time.Duration) []*history.Fault {
 	if r.faulted == nil {
 		spans := make([]history.Span, 0, len(r.faults))
 		for _, f := range r.faults {
 			spans = append(spans, history.Span{From: f.Began, To: f.To})
 		}
-		x := intervalsOf(spans) // the faults are in this order
+		x := intervalsOf(spans) // keeps the order: r.faults is sorted by Began
 		r.faulted = &x
 	}
 	var found []*history.Fault
@@ -33,7 +33,7 @@ func (r *run) faultsWithin(from, to time.Duration) []*history.Fault {
 	return found
 }
 
-// statesOf are the states of a master within a time, both ends included.
+// statesOf returns the recorded states of a master in [from, to].
 func (r *run) statesOf(master string, from, to time.Duration) []state {
 	all := r.lookup().states[master]
 	first := sort.Search(len(all), func(i int) bool { return all[i].at >= from })
@@ -41,11 +41,11 @@ func (r *run) statesOf(master string, from, to time.Duration) []state {
 	return all[first:last]
 }
 
-// masterFaults are the faults of one master, and when its process was seen down.
+// masterFaults holds the faults of one master, and when its process was seen down.
 type masterFaults struct {
-	ends  []*history.Fault // that end its process
-	ended intervals        // the same, from their beginnings to their ends, in that order
-	bent  intervals        // of its clock or memory
+	ends  []*history.Fault // the faults that end its process
+	ended intervals        // the time of each fault in ends, in the same order
+	bent  intervals        // the times of faults of its clock or memory
 	down  moments
 }
 
@@ -81,16 +81,16 @@ func (r *run) faultsOf(master string) *masterFaults {
 	return x
 }
 
-// restartedIn reports whether a master's process may have ended between two times: the keys that
-// it stores then may be older than its answers.
+// restartedIn reports whether a master's process may have ended between two times: after that, it
+// may store keys that are older than its answers.
 func (r *run) restartedIn(master string, from, to time.Duration) bool {
 	x := r.faultsOf(master)
 	return x.ended.touch(from, to) || x.down.in(from, to)
 }
 
-// endedAfter reports whether a master that answered at from may have ended after that, up to to.
-// A fault does not count if it was already in force at from, or if by then the master had been
-// seen down since the fault began.
+// endedAfter reports whether the process of a master that answered at from may have ended after
+// that and by to. A fault does not count if it was already in force at from, or if the master was
+// seen down between the fault's beginning and from.
 func (r *run) endedAfter(master string, from, to time.Duration) bool {
 	x := r.faultsOf(master)
 	found := x.down.in(from+1, to)
@@ -107,7 +107,7 @@ func (r *run) bentIn(master string, from, to time.Duration) bool {
 	return r.faultsOf(master).bent.touch(from, to)
 }
 
-// stalls are the times in which the harness stood still.
+// stalls returns the times in which the harness stood still.
 func (r *run) stalls() intervals {
 	if r.stood == nil {
 		var spans []history.Span
@@ -126,13 +126,13 @@ func (r *run) stalls() intervals {
 // recorded then may be late.
 func (r *run) stalledIn(from, to time.Duration) bool { return r.stalls().touch(from, to) }
 
-// goneIn reports whether a client ended between two times: its commands without an answer were
-// never recorded.
+// goneIn reports whether a client's process ended between two times: its commands that had no
+// answer by then were never recorded.
 func (r *run) goneIn(client string, from, to time.Duration) bool {
 	return r.commandLogs().crashes[client].in(from, to)
 }
 
-// stoppedIn reports whether a client stood still within a time.
+// stoppedIn reports whether a client stood still between two times.
 func (r *run) stoppedIn(client string, from, to time.Duration) bool {
 	x, known := r.stopped[client]
 	if !known {

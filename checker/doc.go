@@ -6,7 +6,7 @@
 //	        ──► enter, leave ──► L3      ──► apply ──► L4, L5, RMW
 //	        ──► votes, snapshots of the masters ──► L1, EXT, orphaned keys
 //	        ──► acquires after the last healing ──► DF, AV
-//	        ──► who could reach a quorum, and waited ──► DF, AV while faults last
+//	        ──► clients that could reach a quorum but waited ──► DF, AV while faults last
 //	violation + votes + faults ──► explanation
 //
 // Mutual exclusion is decided twice, by an exact sweep and by porcupine; if they

@@ -11,11 +11,11 @@ import (
 	"lockpick/history"
 )
 
-// example is a short history in docs/checking.md.
+// example matches a short history in docs/checking.md.
 var example = regexp.MustCompile("(?ms)^```history (\\S+)([^\n]*)\n(.*?)^```$")
 
-// TestDocumentedHistoriesViolate: each history that docs/checking.md gives for a property
-// violates it, and every property that needs no long run has one.
+// TestDocumentedHistoriesViolate checks that each history that docs/checking.md gives for a
+// property violates it, and that every property that needs no long history has one.
 func TestDocumentedHistoriesViolate(t *testing.T) {
 	page, err := os.ReadFile("../docs/checking.md")
 	if err != nil {
@@ -47,8 +47,8 @@ func TestDocumentedHistoriesViolate(t *testing.T) {
 			}
 		})
 	}
-	// These take more than a screen: waits, looks and votes over many seconds. The golden
-	// files have them.
+	// The histories of these properties fill more than a screen, with waits, snapshots and votes
+	// over many seconds. The golden files have them.
 	long := []string{"holder-loss", "minority-failure", "progress", "quorum-granted", "orphan-keys", "ghost-keys"}
 	for _, p := range Properties {
 		if !documented[p.Name] && !slices.Contains(long, p.Name) {

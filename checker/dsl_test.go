@@ -9,8 +9,8 @@ import (
 	"lockpick/history"
 )
 
-// parse reads a history as the golden files write it: an operation a line, in
-// order of time, empty lines and lines that begin with # left out.
+// parse reads a history in the notation of the golden files: one operation a line,
+// in order of time. It skips empty lines and lines that begin with #.
 //
 //	<time> <process>[,<process>…] <f> [<word> …] [<name>=<value> …]
 //
@@ -23,17 +23,17 @@ import (
 //	7ms     resource apply ok k0 t1 value=7 fence=1 [fenced]
 //	7ms     c1 read ok k0 t1 value=7
 //	7ms     resource mark ok k0 t1
-//	8ms     nemesis kill install 4 m3,m4 c1         installed at once (also: skip, error=…)
-//	9ms     m3 state up keys=k0:t1 (keys=none: it stored nothing)
+//	8ms     nemesis kill install 4 m3,m4 c1         installed without delay (also: skip, error=…)
+//	9ms     m3 state up keys=k0:t1                  also: keys=none, if it stored nothing
 //	9ms     m3 look keys=k0:t1 ends=2s              also: ends=never
 //	10ms    nemesis kill heal 4 [bit] [evidence=…]  (also: stuck, error=…)
-//	11ms    nemesis healed bound=5s                 (also: m4 if it is gone; fail error=…)
+//	11ms    nemesis healed bound=5s                 (also: m4 if it did not come back; fail error=…)
 //	12ms    c1 extend ok k0 t1 until=4s
 //	13ms    c1 release invoke k0 t1
-//	14ms    c8,c9 takes k0 12                       12 leases of 1ms each, one after the other, by turns
+//	14ms    c8,c9 takes k0 12                       12 leases of 1ms each, one after the other, the clients in turn
 //
-// An underscore in a value is a space. An acquire that is granted without having been called
-// was called at the same time.
+// An underscore in a value is a space. parse adds an invocation at the same time to a granted
+// acquire that has none.
 func parse(header history.Header, text string) (*history.History, error) {
 	h := &history.History{Header: header}
 	taken := 0
@@ -88,7 +88,7 @@ func parse(header history.Header, text string) (*history.History, error) {
 	return h, nil
 }
 
-// take is a lease of a millisecond from its acquire to its release.
+// take returns the operations of a lease of a millisecond, from its acquire to its release.
 func take(at time.Duration, process, key, token string, fence int64) []history.Op {
 	at2 := at + time.Millisecond
 	lease := &history.Value{Token: token, ValidUntil: at + 2*time.Second, Fence: fence}

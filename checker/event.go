@@ -9,51 +9,51 @@ import (
 	"unicode/utf8"
 )
 
-// EventKind is what happened in an Event.
+// EventKind says what happened in an Event.
 type EventKind string
 
-// The kinds of events. Each comment names the fields that say who did it to whom.
+// The kinds of events. Each comment names the fields of Event that the kind uses.
 const (
 	// Clients and masters.
 	EventAsked    EventKind = "asked"    // Client sent Command for Token to Masters, with TTL if it asks for one
-	EventAnswered EventKind = "answered" // Yes, No and Silent are the masters that answered it so, or not at all
+	EventAnswered EventKind = "answered" // the masters in Yes and No answered so, the masters in Silent did not answer
 
 	// Leases.
 	EventCalled   EventKind = "called"   // Client called Command, and the call did not return at once
 	EventGranted  EventKind = "granted"  // Client got the lease Token by the votes of Yes, valid until Until
-	EventExtended EventKind = "extended" // its validity was prolonged until Until by the votes of Yes
-	EventBent     EventKind = "bent"     // Client's clock changed, and its lease is valid until Until now
+	EventExtended EventKind = "extended" // Client's lease was extended until Until by the votes of Yes
+	EventBent     EventKind = "bent"     // Client's clock changed: its lease is now valid until Until
 	EventRefused  EventKind = "refused"  // a call of Client failed
-	EventTried    EventKind = "tried"    // Client asked Count times and was refused
+	EventTried    EventKind = "tried"    // Client tried to acquire Count times and was refused
 	EventEnded    EventKind = "ended"    // the validity of Client's lease was over
 	EventReleased EventKind = "released" // Client called release
 	EventOver     EventKind = "over"     // Client's attempt, or the release of its lease, was over: it no longer needs the key
 
 	// Clients.
 	EventEntered EventKind = "entered" // Client's critical section began
-	EventLeft    EventKind = "left"    // it ended
+	EventLeft    EventKind = "left"    // Client's critical section ended
 	EventPaused  EventKind = "paused"  // Client stood still
-	EventResumed EventKind = "resumed" // it went on
-	EventCrashed EventKind = "crashed" // its process ended
+	EventResumed EventKind = "resumed" // Client went on after a pause
+	EventCrashed EventKind = "crashed" // Client's process ended
 	EventStalled EventKind = "stalled" // the harness's machine stood still for Took, until now
 
 	// The guarded resource.
 	EventRead    EventKind = "read"    // Client read Value
-	EventSent    EventKind = "sent"    // it sent the write of Value
-	EventApplied EventKind = "applied" // the resource applied it
+	EventSent    EventKind = "sent"    // Client sent the write of Value
+	EventApplied EventKind = "applied" // the resource applied Client's write of Value
 	EventMarked  EventKind = "marked"  // Client's token was stored in the resource
 
 	// Faults and masters.
 	EventFault    EventKind = "fault"    // the fault number Fault struck Masters, or Client
-	EventHealed   EventKind = "healed"   // it ended; without a number: all had ended
-	EventDown     EventKind = "down"     // Masters went down, not by any known fault
-	EventUp       EventKind = "up"       // Masters were up again; with Cause, they stored Token under Key, or nothing
+	EventHealed   EventKind = "healed"   // the fault number Fault ended; without a number: all faults had ended
+	EventDown     EventKind = "down"     // Masters went down without any known fault
+	EventUp       EventKind = "up"       // Masters were up again; if Cause is set, they stored Token under Key, or nothing
 	EventLost     EventKind = "lost"     // Masters no longer stored Token, for the reason Cause
-	EventSnapshot EventKind = "snapshot" // Masters listed what they stored: Token under Key, or nothing
+	EventSnapshot EventKind = "snapshot" // a snapshot showed that Masters stored Token under Key, or nothing
 
-	EventNote        EventKind = "note"        // what follows from other events
+	EventNote        EventKind = "note"        // a conclusion from other events
 	EventUnexplained EventKind = "unexplained" // a step that no recorded event explains: Masters and Token, if it is about a key
-	EventViolated    EventKind = "violated"    // the last event of each narrative: what is wrong, from At to Until
+	EventViolated    EventKind = "violated"    // the last event of each narrative: the violation, from At to Until
 )
 
 // The causes of an EventLost.
@@ -70,30 +70,30 @@ const (
 	CauseSeen       = "seen"        // a snapshot did not list it
 )
 
-// Event is one thing that happened before or during a violation, as far as the history shows it.
-// The events of a violation are its narrative: the reason, the story, the diagram and the
-// report render them and nothing else, so that an event has one time everywhere. That time is
+// Event is one event before or during a violation, as far as the history shows it. The events of a
+// violation are its narrative: the reason, the story, the diagram and the report render only
+// these, so that an event has one time everywhere. That time is
 //
-//   - for an event that a line of the history records: the line's time; for a vote: when its
-//     client received the answer or stopped waiting for it, but no later than a fault that struck
-//     the master in between, since the master had answered before the fault;
+//   - for an event that a line of the history records: the line's time;
+//   - for a vote: when its client received the answer or stopped waiting for it, but no later than
+//     a fault that struck the master in between, since the master had answered before the fault;
 //   - for a command: when it was sent;
 //   - for a fault that ends a master's process: when the master was recorded to be down, or, if
 //     that was not recorded, when the fault was installed; for any other fault: when it was
 //     installed;
-//   - for the end of a lease or a key: computed from the grant, or from the master's last yes and
-//     the TTL.
+//   - for the end of a lease: computed from the grant; for the end of a key: computed from the
+//     master's last yes and the TTL.
 type Event struct {
 	At      time.Duration `json:"at"` // ns
 	Kind    EventKind     `json:"kind"`
-	Text    string        `json:"text"`             // a sentence without its time, capital and full stop
-	Detail  bool          `json:"detail,omitempty"` // in the story, but not in the reason
+	Text    string        `json:"text"`             // a sentence without time, capital letter and full stop
+	Detail  bool          `json:"detail,omitempty"` // part of the story, but not of the reason
 	Client  string        `json:"client,omitempty"`
 	Masters []string      `json:"masters,omitempty"`
 	Yes     []string      `json:"yes,omitempty"`
 	No      []string      `json:"no,omitempty"`
 	Silent  []string      `json:"silent,omitempty"` // masters that did not answer
-	Cut     []string      `json:"cut,omitempty"`    // of Masters, those that a fault kept the command from
+	Cut     []string      `json:"cut,omitempty"`    // the Masters that a fault kept the command from reaching
 	Key     string        `json:"key,omitempty"`
 	Token   string        `json:"token,omitempty"`
 	Command string        `json:"command,omitempty"`
@@ -105,12 +105,12 @@ type Event struct {
 	Value   int64         `json:"value,omitempty"`
 	Fence   int64         `json:"fence,omitempty"`
 	Fault   int           `json:"fault,omitempty"`
-	Name    string        `json:"name,omitempty"` // of the fault
-	Word    string        `json:"word,omitempty"` // for the diagram
+	Name    string        `json:"name,omitempty"` // of fault number Fault
+	Word    string        `json:"word,omitempty"` // the diagram's label
 	Ops     []int         `json:"ops,omitempty"`  // indices of the operations that show it
 }
 
-// Sentence is the text with its capital and full stop.
+// Sentence returns the text with a capital letter and a full stop.
 func (e *Event) Sentence() string { return e.capital(e.Text) + "." }
 
 // capital makes the first letter of a sentence a capital, unless it begins with a name.
@@ -124,7 +124,7 @@ func (e *Event) capital(text string) string {
 	return string(unicode.ToUpper(first)) + text[size:]
 }
 
-// timed is the text as a sentence with its time.
+// timed returns the text as a sentence with the event's time.
 func (e *Event) timed() string {
 	switch e.Kind {
 	case EventNote, EventUnexplained, EventViolated:
@@ -133,8 +133,8 @@ func (e *Event) timed() string {
 	return "At " + at(e.At) + " " + e.Text + "."
 }
 
-// Steps is the violation's reason, from its events: one sentence for each step, in order of time.
-// Violations in older results have no events, only the sentences.
+// Steps returns the violation's reason: one sentence for each event that is no detail, in order of
+// time. Violations in older results have no events, only the sentences.
 func (v *Violation) Steps() []string {
 	if len(v.Events) == 0 {
 		return v.Reason
@@ -148,7 +148,7 @@ func (v *Violation) Steps() []string {
 	return steps
 }
 
-// MarshalJSON writes the violation with the reason made from its events.
+// MarshalJSON encodes the violation with the reason made from its events.
 func (v Violation) MarshalJSON() ([]byte, error) {
 	type plain Violation
 	p := plain(v)

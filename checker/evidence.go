@@ -8,8 +8,8 @@ import (
 	"lockpick/history"
 )
 
-// votes are some of a history's votes, by their numbers. A vote is unpacked only while it is
-// examined.
+// votes is a selection of a history's votes, by their ids. A vote is unpacked only while it is
+// examined, to save memory.
 type votes struct {
 	h   *history.Packed
 	ids []int32
@@ -19,7 +19,7 @@ func (vs votes) len() int                     { return len(vs.ids) }
 func (vs votes) at(i int) history.Vote        { return vs.h.Vote(vs.ids[i]) }
 func (vs votes) kind(i int) *history.VoteKind { return vs.h.Kind(vs.ids[i]) }
 
-// all yields them in order.
+// all yields the votes in order.
 func (vs votes) all() iter.Seq[history.Vote] {
 	return func(yield func(history.Vote) bool) {
 		for _, id := range vs.ids {
@@ -30,7 +30,7 @@ func (vs votes) all() iter.Seq[history.Vote] {
 	}
 }
 
-// any reports whether is returns true for any of them.
+// any reports whether is returns true for any of the votes.
 func (vs votes) any(is func(*history.Vote) bool) bool {
 	for _, id := range vs.ids {
 		v := vs.h.Vote(id)
@@ -41,7 +41,7 @@ func (vs votes) any(is func(*history.Vote) bool) bool {
 	return false
 }
 
-// since is how many of the votes, which are in order, came in before t.
+// since returns how many of the votes, which are in order, arrived before t.
 func (vs votes) since(t time.Duration) int {
 	i, _ := slices.BinarySearchFunc(vs.ids, t, func(id int32, t time.Duration) int {
 		if vs.h.At(id) < t {
@@ -52,13 +52,13 @@ func (vs votes) since(t time.Duration) int {
 	return i
 }
 
-// asked yields, in order, the votes that came in at from or later and whose command was sent by to.
+// asked yields, in order, the votes that arrived at from or later and whose command was sent by to.
 func (vs votes) asked(from, to time.Duration) iter.Seq[history.Vote] {
 	return func(yield func(history.Vote) bool) {
 		if len(vs.ids) == 0 {
 			return
 		}
-		last := to + vs.h.LongestTook() // later ones were sent later
+		last := to + vs.h.LongestTook() // votes that arrive after last were sent after to
 		for _, id := range vs.ids[vs.since(from):] {
 			if vs.h.At(id) > last {
 				return
@@ -70,8 +70,8 @@ func (vs votes) asked(from, to time.Duration) iter.Seq[history.Vote] {
 	}
 }
 
-// answered reports whether all of some commands were answered: an unanswered command may be
-// carried out at any later time.
+// answered reports whether every vote is an answer: a master may execute an unanswered command at
+// any later time.
 func answered(vs votes) bool {
 	for i := range vs.ids {
 		if vs.kind(i).Unknown {
@@ -81,7 +81,7 @@ func answered(vs votes) bool {
 	return true
 }
 
-// latest is when the last of some votes came in.
+// latest returns when the last of some votes arrived.
 func latest(vs votes) (last time.Duration) {
 	for _, id := range vs.ids {
 		last = max(last, vs.h.At(id))
@@ -99,23 +99,23 @@ func said(vs votes) bool {
 	return false
 }
 
-// evidence is the votes by token, and the masters' states.
+// evidence indexes the votes by token, and the masters' states by master.
 type evidence struct {
 	h       *history.Packed
-	byToken []int32 // the numbers of the votes, by token, in order
-	begin   []int32 // by token: where its votes begin in byToken; the last element is where the last token's votes end
+	byToken []int32 // the ids of the votes, by token, in order
+	begin   []int32 // by token: where its votes begin in byToken; one more element says where the last token's votes end
 	states  map[string][]state
 }
 
-// state is what a master's process was at some time.
+// state is a recorded state of a master's process.
 type state struct {
 	at   time.Duration
 	is   string // up, paused, down
 	line int
-	keys map[string]string // what it stored; nil if it was not asked
+	keys map[string]string // token by key that it stored; nil if that was not recorded
 }
 
-// lookup builds the evidence at its first use.
+// lookup returns the evidence, which it builds at the first call.
 func (r *run) lookup() *evidence {
 	if r.evidence != nil {
 		return r.evidence
@@ -145,7 +145,7 @@ func (r *run) lookup() *evidence {
 	return e
 }
 
-// token returns the votes on a token, in order.
+// token returns the votes on commands with a token, in order.
 func (e *evidence) token(token string) votes {
 	n := e.h.FindToken(token)
 	if n < 0 {
@@ -154,7 +154,7 @@ func (e *evidence) token(token string) votes {
 	return votes{e.h, e.byToken[e.begin[n]:e.begin[n+1]]}
 }
 
-// between yields, in order, the votes that came in between from and to, both included.
+// between yields, in order, the votes that arrived in [from, to].
 func (e *evidence) between(from, to time.Duration) iter.Seq[history.Vote] {
 	return func(yield func(history.Vote) bool) {
 		for i := e.h.Since(from); i < e.h.Len(); i++ {
@@ -183,12 +183,12 @@ func (e *evidence) of(l *history.Lease) iter.Seq[history.Vote] {
 	}
 }
 
-// asked yields, in order, the votes on a lease's token that came in at from or later and whose
+// asked yields, in order, the votes on a lease's token that arrived at from or later and whose
 // command was sent by to.
 func (e *evidence) asked(l *history.Lease, from, to time.Duration) iter.Seq[history.Vote] {
 	return func(yield func(history.Vote) bool) {
 		vs := e.token(l.Token)
-		last := to + e.h.LongestTook() // later ones were sent later
+		last := to + e.h.LongestTook() // votes that arrive after last were sent after to
 		for _, id := range vs.ids[vs.since(from):] {
 			if e.h.At(id) > last {
 				return
@@ -218,9 +218,9 @@ func (e *evidence) votedOn(l *history.Lease, command string) bool {
 	return false
 }
 
-// yes returns the yes votes on a lease for a command that came in by the time of the
-// grant. If they are fewer than a quorum, it adds those whose command was sent by then and that
-// came in up to slack later: a recorder may learn of a reply after the lock did.
+// yes returns the yes votes on a lease for a command that arrived by the time of the grant. If
+// these are fewer than a quorum, it adds the yes votes that arrived up to slack later on commands
+// sent by then: a recorder may learn of a reply after the lock did.
 func (e *evidence) yes(l *history.Lease, command string, since, grant, slack time.Duration, quorum int) []history.Vote {
 	var votes, asked []history.Vote
 	for v := range e.asked(l, since, grant) {

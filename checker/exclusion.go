@@ -57,8 +57,8 @@ func (r *run) mutualExclusion(second linearizability) *judgement {
 	return j
 }
 
-// disagree says how porcupine contradicts the sweep's set of violated keys; "" if it
-// does not. A key that porcupine did not decide is no contradiction.
+// disagree describes how porcupine contradicts the sweep's set of violated keys; it
+// returns "" if it does not. A key that porcupine did not decide is no contradiction.
 func disagree(swept map[string]bool, second linearizability) string {
 	var keys []string
 	for k := range second.illegal {
@@ -78,8 +78,8 @@ func disagree(swept map[string]bool, second linearizability) string {
 	return "the sweep and porcupine disagree on " + strings.Join(keys, ", ") + ": this is a bug of Lockpick; please report it with the history"
 }
 
-// violation is an overlap as a proof: the operations that began the earlier
-// stretch and say how long it lasts, then the one that began the later.
+// violation returns an overlap as a Violation. Its Ops prove it: the operations that began
+// the earlier stretch and say how long it lasts, then the operation that began the later.
 func violation(o overlap) Violation {
 	return Violation{
 		Key: o.later.key, At: o.from(), Until: o.to(),

@@ -8,13 +8,13 @@ import (
 	"lockpick/history"
 )
 
-// arrivalSlack is how long after the end of a lease an acquire may still return it: a client
-// may be stopped for a moment between its last look at the clock and the return.
+// arrivalSlack is how long after the end of a lease an acquire may still return it: a client may
+// be stopped for a moment after it last read the clock and before it returns.
 const arrivalSlack = 10 * time.Millisecond
 
-// deadArrivals judges that no acquire returns a lease that is over. Such a lease holds
-// nothing, so it does not violate exclusion by itself, and a client that looks at the clock
-// does nothing under it. The property is judged only if the scenario asks for it.
+// deadArrivals judges that no acquire returns a lease that is over. Such a lease holds nothing,
+// so it does not violate exclusion by itself, and a client that checks the clock does nothing
+// under it. The property is judged only if the scenario names it.
 func (r *run) deadArrivals() *judgement {
 	if !slices.Contains(r.h.Header.Properties, DeadOnArrival.Name) || len(r.leases) == 0 {
 		return nil

@@ -22,7 +22,7 @@ func (r *run) explainHolds(v *Violation, o overlap) {
 		at(o.to()-o.from()), at(o.from()), at(o.to()), both(o.earlier.client, o.later.client), v.Key))
 }
 
-// both names two clients, which may be the same.
+// both names two clients; if they are the same, it says "two leases of" that client.
 func both(a, b string) string {
 	if a == b {
 		return "two leases of " + a
@@ -30,8 +30,8 @@ func both(a, b string) string {
 	return a + " and " + b
 }
 
-// overlap explains why two leases were held at once: the earlier lease and the masters that
-// voted for it, how these lost its key, and the masters whose votes granted the later lease.
+// overlap adds why two leases were held at once: the earlier lease and the masters that voted for
+// it, how these lost its key, and the masters whose votes granted the later lease.
 func (n *narrative) overlap(o overlap) {
 	a, b := o.earlier.lease, o.later.lease
 	n.lease(a, o.to())
@@ -115,7 +115,7 @@ func (n *narrative) shortTTL(l *history.Lease, g history.Grant, command string, 
 			continue
 		}
 		if v.TTL >= n.r.h.Header.TTL {
-			continue // the TTL is right: the grant promises too much
+			continue // the TTL is right, and the grant promises too much
 		}
 		if byTTL[v.TTL] == nil {
 			ttls = append(ttls, v.TTL)
@@ -133,8 +133,8 @@ func (n *narrative) shortTTL(l *history.Lease, g history.Grant, command string, 
 	}
 }
 
-// clientClock adds the faults of a client's clock as the reason why a lease lasts longer than
-// the masters keep its key.
+// clientClock adds the faults of a client's clock: with a slow clock, its lease lasts longer than
+// the masters keep the key. If the lease lasts no longer than that, the faults are details.
 func (n *narrative) clientClock(l *history.Lease, until time.Duration) {
 	longer := false
 	for _, g := range l.Grants {
@@ -237,12 +237,12 @@ func (n *narrative) paused(client string, p pause, detail bool) {
 	}
 }
 
-// voters are the masters by whose votes a lease was granted.
+// voters returns the masters by whose votes a lease was granted.
 func (r *run) voters(l *history.Lease) []string {
 	return masters(r.lookup().yes(l, history.CommandSet, l.Invoked, l.Acquired(), r.slack, r.quorum()))
 }
 
-// extenders are the masters by whose votes a lease was extended after the grant before.
+// extenders returns the masters by whose votes a lease was extended after the grant before.
 func (r *run) extenders(l *history.Lease, before, x history.Grant) []string {
 	return masters(r.lookup().yes(l, history.CommandExtend, before.At, x.At, r.slack, r.quorum()))
 }
@@ -266,7 +266,7 @@ func (r *run) by(voters []string, recorded bool, index int) string {
 	return s
 }
 
-// quorum is how many votes a grant needs; 0 if the header does not say.
+// quorum returns how many votes a grant needs; 0 if the header does not say.
 func (r *run) quorum() int {
 	h := &r.h.Header
 	switch {
@@ -278,8 +278,8 @@ func (r *run) quorum() int {
 	return 0
 }
 
-// narrowed adds the faults that kept masters from voting for a lease: the fewer masters voted,
-// the fewer keys need to be lost.
+// narrowed adds the faults that kept masters from voting for a lease: the fewer masters voted for
+// it, the fewer of its keys must be lost before another client can get a quorum.
 func (n *narrative) narrowed(l *history.Lease) {
 	voters := n.r.voters(l)
 	began := n.r.began(l)
@@ -290,7 +290,7 @@ func (n *narrative) narrowed(l *history.Lease) {
 		if len(f.Clients) > 0 && !slices.Contains(f.Clients, l.Process) {
 			continue
 		}
-		if !fault.Of(f.Name).WithholdsVotes() { // a clock or a disk keeps no master from voting
+		if !fault.Of(f.Name).WithholdsVotes() { // a fault of a clock or a disk keeps no master from voting
 			continue
 		}
 		kept := slices.DeleteFunc(set(f.Masters), func(m string) bool { return slices.Contains(voters, m) })
@@ -312,8 +312,8 @@ func (r *run) leaseOverlap(a, b *history.Lease) (overlap, bool) {
 	return overlap{}, false
 }
 
-// silentFaults adds, as details, the faults that kept masters from answering the narrative's
-// requests.
+// silentFaults adds, as details, the faults that kept masters from answering requests in the
+// narrative.
 func (n *narrative) silentFaults() {
 	for _, e := range slices.Clone(n.events) {
 		if e.Kind != EventAsked {
@@ -329,7 +329,7 @@ func (n *narrative) silentFaults() {
 	}
 }
 
-// tried adds, as a detail, how many attempts of a client were refused meanwhile.
+// tried adds, as a detail, how many attempts of a client were refused before the violation.
 func (n *narrative) tried(client string) {
 	var first, last *asked
 	count := 0

@@ -43,7 +43,7 @@ func (n *narrative) slowVotes(l *history.Lease) {
 	}
 }
 
-// reaches reports whether a fault is on a vote's master, or on its client's link to that master.
+// reaches reports whether a fault strikes a vote's master, or its client's link to that master.
 func reaches(f *history.Fault, v history.Vote) bool {
 	return slices.Contains(f.Masters, v.Master) && (len(f.Clients) == 0 || slices.Contains(f.Clients, v.Client))
 }

@@ -43,7 +43,7 @@ func (r *run) explainExtension(v *Violation, x lateExtension) {
 	n.violated(text + ": this violates extension (EXT)")
 }
 
-// tooFew says how few yes answers an extension was granted with.
+// tooFew returns a phrase that says with how few yes answers an extension was granted.
 func (r *run) tooFew(b *backing) string {
 	if b.sharing > 1 {
 		return fmt.Sprintf("with %d answers of yes for %d extensions at once, which need %d", b.answers, b.sharing, b.needs)
@@ -80,7 +80,7 @@ func (n *narrative) extended(l *history.Lease, before, grant history.Grant) {
 	n.shortTTL(l, grant, history.CommandExtend, before.At)
 }
 
-// slow adds the faults that delayed the masters' answers to a client's extensions between two
+// slow adds the faults that delayed the masters' answers to the extensions of a lease between two
 // times.
 func (n *narrative) slow(l *history.Lease, from, to time.Duration) {
 	for v := range n.r.lookup().of(l) {

@@ -7,8 +7,8 @@ import (
 	"lockpick/history"
 )
 
-// explainFence explains that the later of two leases has no higher fencing token: which masters
-// issued the tokens, and which of these were restarted in between.
+// explainFence explains that the later of two leases does not have the higher fencing token: which
+// masters issued the tokens, and which of these were restarted in between.
 func (r *run) explainFence(v *Violation, p fencePair) {
 	a, b := p.earlier, p.later
 	v.Summary = fmt.Sprintf("%s was granted %s at %s with the fencing token %d, after %s had been with %d",
@@ -35,7 +35,7 @@ func (r *run) explainFence(v *Violation, p fencePair) {
 	n.violated(fmt.Sprintf("the later lease has the fencing token %d, the earlier one has %d: this violates fencing monotone (FM)", b.Fence, a.Fence))
 }
 
-// counted returns those of some masters whose vote for a lease carried its fencing token.
+// counted returns the masters among the given ones whose vote for a lease carried its fencing token.
 func (r *run) counted(l *history.Lease, masters []string) []string {
 	var found []string
 	for v := range r.lookup().of(l) {
@@ -47,7 +47,7 @@ func (r *run) counted(l *history.Lease, masters []string) []string {
 }
 
 // countersLost adds the restarts, between two grants, of masters that had voted for the earlier
-// lease: these may have lost their counters.
+// lease, since a restart may lose the counter. It reports whether there were any.
 func (n *narrative) countersLost(a, b *history.Lease) bool {
 	found := false
 	counter := &history.Lease{Key: a.Key, Process: a.Process}

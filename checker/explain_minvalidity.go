@@ -8,7 +8,7 @@ import (
 )
 
 // explainShort explains that a lease was valid while fewer than a quorum of masters stored its
-// token: when the keys ended, and why.
+// token: when each master lost the key, and why.
 func (r *run) explainShort(v *Violation, s short, q int) {
 	l, g := s.lease, s.grant
 	v.Summary = fmt.Sprintf("%s's lease on %s was valid until %s, but from %s on fewer than %d masters stored its token", l.Process, v.Key, at(g.Until), at(s.from), q)
@@ -42,7 +42,7 @@ func (r *run) explainShort(v *Violation, s short, q int) {
 		at(s.from), at(max(s.until, s.from)), rest, q, l.Process, at(g.Until)))
 }
 
-// vanished adds that a master did not list a key before the key's TTL was over, and why.
+// vanished adds that a snapshot of a master lacked a key before the key's TTL was over, and why.
 func (n *narrative) vanished(m string, s short, when time.Duration) {
 	l := s.lease
 	t := n.r.commandLogs()

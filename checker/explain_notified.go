@@ -6,7 +6,8 @@ import (
 	"lockpick/history"
 )
 
-// explainUnaware explains that a client began something under a lease that was over.
+// explainUnaware explains that a client entered its section or began a write under a lease that was
+// over.
 func (r *run) explainUnaware(v *Violation, u unaware) {
 	did, kind, word := "entered its critical section on "+v.Key, EventEntered, "enter"
 	if u.op.F == history.FWrite {
@@ -30,8 +31,8 @@ func (r *run) explainUnaware(v *Violation, u unaware) {
 	n.violated(fmt.Sprintf("%s %s, %s after its lease was over, and it had not stood still since: this violates notified (L3)", client, did, at(v.At-u.since)))
 }
 
-// lostLease adds that so many masters refused an extension that the lock must know that its
-// lease is lost.
+// lostLease adds that so many masters refused an extension that the lock must know that it has
+// lost the lease.
 func (n *narrative) lostLease(l *history.Lease, failed *history.Op) {
 	asked, _ := n.r.asked(failed.Index)
 	for _, a := range n.r.requests(l.Key, party{l.Process, l.Token}) {

@@ -48,14 +48,14 @@ func (r *run) explainTrespass(v *Violation, s trespass) {
 	}
 }
 
-// vote adds the part of a vote's request that concerns its master.
+// vote adds the request that a vote answers, with only the vote's master.
 func (n *narrative) vote(v history.Vote) {
 	if a := n.r.requestOf(v); a != nil {
 		n.only(a, v.Master)
 	}
 }
 
-// only adds a request to one master and its answer, as a part of the reason.
+// only adds a request with only one of its masters and that master's answer, as part of the reason.
 func (n *narrative) only(a *asked, master string) {
 	one := &asked{who: a.who, key: a.key, command: a.command}
 	for _, v := range a.votes {

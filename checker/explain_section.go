@@ -38,7 +38,7 @@ func (n *narrative) entered(s *stretch) {
 	n.add(Event{At: s.from, Kind: EventEntered, Client: s.client, Key: s.key, Token: s.token, Word: "enter", Ops: s.ops[:1], Text: text})
 }
 
-// left adds the end of a critical section, and how long after its lease that was.
+// left adds the end of a critical section, and how long after the end of its lease that was.
 func (n *narrative) left(s *stretch) {
 	text := s.client + " left its critical section"
 	if s.cut {
@@ -52,9 +52,8 @@ func (n *narrative) left(s *stretch) {
 	n.add(Event{At: s.to, Kind: EventLeft, Client: s.client, Key: s.key, Token: s.token, Word: "leave", Ops: s.ops[len(s.ops)-1:], Text: text})
 }
 
-// outlived explains how a client came to act on a lease that was over: the grant, the end of the
-// lease, and what kept the client from noticing that end: a pause, a call that did not return, or
-// a stall of the machine.
+// outlived adds why a client acted on a lease that was over: the grant, the end of the lease, and
+// the pause, the pending call or the stall of the machine that kept the client from noticing it.
 func (n *narrative) outlived(l *history.Lease, to time.Duration) {
 	r := n.r
 	n.lease(l, to)
@@ -68,7 +67,7 @@ func (n *narrative) outlived(l *history.Lease, to time.Duration) {
 	}
 	n.over(l, over)
 	why = n.blocked(l, over, to) || why
-	if !why { // a client that waits for a call or was stopped is not late because of the machine
+	if !why { // a stall matters only if no pause and no pending call delayed the client
 		for i := range r.h.Ops {
 			if op := &r.h.Ops[i]; op.F == history.FStall && op.Value != nil && op.Time > over && op.Time-op.Value.Took < to {
 				why = true
@@ -79,8 +78,8 @@ func (n *narrative) outlived(l *history.Lease, to time.Duration) {
 	}
 	n.clientClock(l, to)
 	if !why && r.h.Header.Driver != "" && to-over > max(r.h.Header.TTL/20, r.slack) {
-		// The history is Lockpick's own, and so are the clients: they leave as soon as their lock
-		// says that the lease is over, and what stops them is recorded.
+		// Lockpick recorded this history of its own clients: they leave as soon as their lock says
+		// that the lease is over, and everything that stops them is recorded.
 		why = true
 		n.addAt(beforeLines, Event{At: to, Kind: EventNote, Client: l.Process, Word: "untold",
 			Text: fmt.Sprintf("nothing had stopped %s, who still acted on its lease at %s: its lock had not told it that the lease was over", l.Process, at(to))})
@@ -144,8 +143,8 @@ func (n *narrative) blocked(l *history.Lease, over, to time.Duration) bool {
 	return found
 }
 
-// returned is when a call returned, and the line that shows it: the end of the history and -1
-// if it never did.
+// returned returns when a call returned and the line that shows it, or the end of the history and
+// -1 if the call never returned.
 func (r *run) returned(call *history.Op) (time.Duration, int) {
 	for op := range r.following(call.Process, call.Index) {
 		if op.F == call.F && op.Type != history.Invoke || op.F == history.FCrash {

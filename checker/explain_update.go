@@ -8,7 +8,7 @@ import (
 
 // explainLostUpdate explains that an update is lost: the value that a write was computed from and
 // when it was read, the write that replaced it, why the comparison accepted the later write, and
-// how two clients came to write.
+// why two clients wrote.
 func (r *run) explainLostUpdate(v *Violation, u lostUpdate) {
 	v.Summary = fmt.Sprintf("a write of %s to %s was applied at %s though %s had replaced the value that it was computed from: that update is lost",
 		u.client(), v.Key, at(v.At), u.loser())
@@ -43,8 +43,7 @@ func (n *narrative) marked(write *history.Op, client string) {
 	}
 }
 
-// bothWrote explains how two clients came to write under leases of which at most one should be
-// held at a time.
+// bothWrote adds why two clients wrote under leases of which at most one should be held at a time.
 func (n *narrative) bothWrote(u lostUpdate) {
 	if u.mine == nil || u.other == nil || u.mine == u.other {
 		return
@@ -57,7 +56,7 @@ func (n *narrative) bothWrote(u lostUpdate) {
 	if u.other.Acquired() < u.mine.Acquired() {
 		earlier, later, acted = u.other, u.mine, u.lost.Time
 	}
-	if endBefore(earlier, acted) >= acted { // it wrote within its lease
+	if endBefore(earlier, acted) >= acted { // its client wrote while the lease was valid
 		n.lease(earlier, acted)
 	} else {
 		n.outlived(earlier, acted)
@@ -65,7 +64,7 @@ func (n *narrative) bothWrote(u lostUpdate) {
 	n.lease(later, 0)
 }
 
-// marked is the last operation before a write that stored the write's token in the resource.
+// marked returns the last operation before a write that stored the write's token in the resource.
 func (r *run) marked(write *history.Op) *history.Op {
 	before, _ := r.h.Position(write.Index)
 	for i := before - 1; i >= 0; i-- {

@@ -16,7 +16,7 @@ func (r *run) explainUnbacked(v *Violation, b backing) {
 	n.violated(fmt.Sprintf("when the acquire returned, %s had said yes, and a quorum needs %d: this violates %s (%s)", Enumerate(b.yes), r.quorum(), spaced(v.Property), v.Level))
 }
 
-// answersSince adds the commands on which a grant rests, as a part of the reason.
+// answersSince adds the requests whose answers a grant rests on, as part of the reason.
 func (n *narrative) answersSince(b backing) {
 	for _, a := range n.r.requests(b.lease.Key, party{b.lease.Process, b.lease.Token}) {
 		if a.command != history.CommandRelease && a.sent >= b.since-n.r.slack && a.sent <= b.grant.At {

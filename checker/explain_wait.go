@@ -43,8 +43,8 @@ func (r *run) explainRefused(v *Violation, a attempt) {
 	n.violated(fmt.Sprintf("%s, where %s is allowed: this violates availability (AV)", v.Summary, at(h.bound)))
 }
 
-// explainWait explains that nobody was granted a key although that was possible; more adds the
-// events that the property needs.
+// explainWait explains that nobody was granted a key although a waiting client could have been;
+// more adds the events that the property needs.
 func (r *run) explainWait(v *Violation, d starvation, during string, more func(*narrative, starvation)) {
 	v.Summary = fmt.Sprintf("no one was granted %s for %s, from %s to %s, %s, though %s asked for it", v.Key, at(d.to-d.from), at(d.from), at(d.to), during, Enumerate(v.Clients))
 	n := r.narrate(v)
@@ -65,7 +65,7 @@ func (n *narrative) allHealed(h healing) {
 
 const (
 	maxWaiting = 3 // how many waiting clients the narrative names
-	maxCalls   = 2 // of each: its first calls and its last
+	maxCalls   = 2 // how many calls of each it shows: the first and the last
 )
 
 // stuck adds the requests of the clients that were not granted a key, the masters' answers, what
@@ -135,7 +135,7 @@ func (n *narrative) stuck(clients []string, from, to time.Duration, attempts []a
 	}
 }
 
-// lastTry adds a client's last request for a key between two times.
+// lastTry adds a client's last request for a key between two times, and reports whether there was one.
 func (n *narrative) lastTry(client string, from, to time.Duration) bool {
 	var last *asked
 	for _, a := range n.r.attemptsBy(client, n.v.Key, from, to) {
@@ -157,7 +157,7 @@ func (n *narrative) lastTry(client string, from, to time.Duration) bool {
 	return true
 }
 
-// owner names the client whose lease carries a token.
+// owner describes a token by the client that used it.
 func (r *run) owner(key, token string) string {
 	for _, l := range r.leases {
 		if l.Key == key && l.Token == token {
@@ -170,7 +170,7 @@ func (r *run) owner(key, token string) string {
 	return "a token that no recorded client used"
 }
 
-// stored returns each master's last line up to a time that lists what it stored.
+// stored returns, by master, the last line up to a time that lists the keys that it stored.
 func (r *run) stored(key string, until time.Duration) map[string]*history.Op {
 	held := map[string]*history.Op{}
 	for i := range r.h.Ops {
@@ -186,7 +186,7 @@ func (r *run) stored(key string, until time.Duration) map[string]*history.Op {
 	return held
 }
 
-// holderGone adds how the last holder before a wait was lost.
+// holderGone adds the last lease before a wait and the pauses and crashes of its holder.
 func (n *narrative) holderGone(d starvation) {
 	l := n.r.last(d.key, d.from)
 	if l == nil {

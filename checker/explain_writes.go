@@ -7,7 +7,7 @@ import (
 	"lockpick/history"
 )
 
-// explainStaleWrite explains that a write was applied after one of a later lease.
+// explainStaleWrite explains that a write was applied after a write of a later lease.
 func (r *run) explainStaleWrite(v *Violation, s staleWrite) {
 	a, b := s.earlier, s.later
 	v.Summary = fmt.Sprintf("a write of %s to %s was applied at %s, after one of %s, whose lease is the later one",
@@ -51,7 +51,7 @@ func fence(apply *history.Op) string {
 	return fmt.Sprintf(" with the fencing token %d", apply.Value.Fence)
 }
 
-// sent is when a client sent the write that was applied, and the line that shows it.
+// sent returns when a client sent the write that was applied, and the line that shows it.
 func (r *run) sent(apply *history.Op) (time.Duration, int, bool) {
 	before, _ := r.h.Position(apply.Index)
 	for i := before - 1; i >= 0; i-- {

@@ -7,23 +7,23 @@ import (
 	"lockpick/history"
 )
 
-// lateExtension is an extension that was granted when the lease was over, or without a
-// quorum.
+// lateExtension is an extension that was granted after the end of the lease, after its release, or
+// without a quorum.
 type lateExtension struct {
 	lease   *history.Lease
-	before  history.Grant // what was valid until then
+	before  history.Grant // the grant whose validity it extends
 	grant   history.Grant
-	backing *backing // if it was in time, but fewer than a quorum of masters had said yes
-	freed   bool     // its client had released the lease before it asked
+	backing *backing // set if it was in time, but fewer than a quorum of masters had said yes
+	freed   bool     // its client had released the lease before it called extend
 }
 
-// The evidence that a verdict on extensions needs: they are rarer than grants.
+// A verdict on extensions needs less evidence than one on grants, since extensions are rarer.
 const (
 	minExtensions            = 5
 	minExtensionsUnderFaults = 1
 )
 
-// moreExtensions is the help if a lock extended too few leases.
+// moreExtensions is the advice if a lock extended too few leases.
 const moreExtensions = "try --extend, longer holds or a longer --time-limit"
 
 // extension judges EXT: an extension is granted only while the lease that it
@@ -36,7 +36,7 @@ func (r *run) extension() *judgement {
 	var granted []time.Duration
 	var found []Violation
 	byGrant := map[int]lateExtension{}
-	few := 0 // were granted without a quorum
+	few := 0 // extensions granted without a quorum
 	for _, l := range r.leases {
 		for i, g := range l.Grants[1:] {
 			if g.Bent || !r.counts(g.At) {
@@ -90,8 +90,8 @@ func (r *run) freed(l *history.Lease, g history.Grant) bool {
 	return known && release.F == history.FRelease && release.Type == history.Invoke && called > l.ReleaseIndex
 }
 
-// inTime reports whether an event that was recorded at a time may have happened by an earlier
-// end: nothing could be recorded while the machine or the recorder stood still.
+// inTime reports whether an event recorded at time at may have happened by end: the recorder
+// records nothing while it or the machine stands still.
 func (r *run) inTime(end, at time.Duration) bool {
 	if at <= end {
 		return true
@@ -100,9 +100,9 @@ func (r *run) inTime(end, at time.Duration) bool {
 	return stalled > 0 && at-end <= stalled+r.slack
 }
 
-// heldUp reports whether a client may have acted on a lease at a time only because the machine stood
-// still: it stood still after the lease was over, and the client may have done by then what could
-// not be recorded before. It also returns when the lease was over.
+// heldUp reports whether an action under a lease may seem late only because the machine stood
+// still: a stall after the end of the lease may have delayed the recording of an action that the
+// client began in time. It also returns when the lease was over.
 func (r *run) heldUp(l *history.Lease, at time.Duration) (over time.Duration, late bool) {
 	if len(r.stalls().spans) == 0 {
 		return 0, false
@@ -116,13 +116,13 @@ func (r *run) heldUp(l *history.Lease, at time.Duration) (over time.Duration, la
 	return over, over < at && r.inTime(over, at)
 }
 
-// asked is when the operation that ended in the line at index began.
+// asked returns when the operation that ended in the line at index began.
 func (r *run) asked(index int) (time.Duration, bool) {
 	i, _ := r.h.Position(index)
 	return r.invocations().Began(i)
 }
 
-// called is the line of the call that ended in the line at index.
+// called returns the line of the call that ended in the line at index.
 func (r *run) called(index int) (int, bool) {
 	i, _ := r.h.Position(index)
 	n, known := r.invocations().Invocation(i)

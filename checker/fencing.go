@@ -7,15 +7,14 @@ import (
 	"lockpick/history"
 )
 
-// fencePair is two leases in the order of their grants, of which the later has no higher
+// fencePair is two leases in the order of their grants. The later one does not have the higher
 // fencing token.
 type fencePair struct {
 	earlier, later *history.Lease
 }
 
-// fencingMonotone judges FM: an acquire that began after another had returned carries a
-// higher fencing token. Leases whose holds overlap are compared as well: that is where
-// fencing tokens matter.
+// fencingMonotone judges FM: an acquire that began after another had returned gets a higher
+// fencing token. It also compares leases whose holds overlap, since there fencing tokens matter.
 func (r *run) fencingMonotone() *judgement {
 	if !r.h.Header.Fencing {
 		return nil
@@ -54,9 +53,9 @@ func (r *run) fencingMonotone() *judgement {
 	return j
 }
 
-// decreasing compares each lease with the highest fencing token of all those that are
-// certain to come before it, and returns the pairs that violate FM, the number of leases
-// judged and of those without a token. O(n log n).
+// decreasing compares the fencing token of each lease with the highest token of all leases that
+// are certain to be earlier. It returns the pairs that violate FM, the number of leases judged and
+// the number of leases without a token. It takes O(n log n) time.
 func (r *run) decreasing() (pairs []fencePair, judged, without int) {
 	byKey := map[string][]*history.Lease{} // in the order of the grants
 	var keys []string
@@ -77,7 +76,7 @@ func (r *run) decreasing() (pairs []fencePair, judged, without int) {
 	}
 	for _, key := range keys {
 		granted := byKey[key]
-		highest := make([]*history.Lease, len(granted)) // of those granted up to this one
+		highest := make([]*history.Lease, len(granted)) // the lease with the highest token among those granted up to this one
 		for i, l := range granted {
 			highest[i] = l
 			if i > 0 && highest[i-1].Fence >= l.Fence {
@@ -88,7 +87,8 @@ func (r *run) decreasing() (pairs []fencePair, judged, without int) {
 			if !r.counts(l.Acquired()) {
 				continue
 			}
-			// after is monotone: if l is after granted[i], it is after all leases granted before that one.
+			// after is monotone: if l is after granted[i], it is after all leases granted before
+			// that one.
 			n := sort.Search(len(granted), func(i int) bool { return !r.after(l, granted[i]) })
 			if n > 0 && highest[n-1].Fence >= l.Fence {
 				pairs = append(pairs, fencePair{highest[n-1], l})

@@ -11,12 +11,12 @@ import (
 	"lockpick/history/fault"
 )
 
-// at writes a time or a duration as reports do: seconds, to the millisecond.
+// at formats a time or a duration as reports do: in seconds with three decimals.
 func at(d time.Duration) string {
 	return fmt.Sprintf("%.3fs", d.Seconds())
 }
 
-// duration writes a length of time as people do: 100 ms, 2 s.
+// duration formats a duration with a unit after a space: 100 ms, 2 s.
 func duration(d time.Duration) string {
 	switch {
 	case d >= time.Second:
@@ -27,7 +27,7 @@ func duration(d time.Duration) string {
 	return d.String()
 }
 
-// count writes a number with its noun.
+// count formats a number with its noun, in the singular or plural.
 func count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -35,15 +35,16 @@ func count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// share writes how many of all of a kind: "1 of 3 holds". The noun is a plural.
+// share formats a part of a total: "1 of 3 holds". nouns is a plural.
 func share(n, all int, nouns string) string {
 	return fmt.Sprintf("%d of %d %s", n, all, nouns)
 }
 
-// Enumerate writes names as a sentence does: "m1, m2 and m3"; of none, "no one".
+// Enumerate joins names as in a sentence: "m1, m2 and m3", or "no one" if there are none.
 func Enumerate(names []string) string { return fault.Enumerate(names) }
 
-// other returns a client's name after that of beside: with "again" if both are the same.
+// other returns a client's name for a sentence that also names beside; it adds "again" if both are
+// the same.
 func other(client, beside string) string {
 	if client == beside {
 		return client + " again"
@@ -58,7 +59,7 @@ func set(names []string) []string {
 	return slices.Compact(names)
 }
 
-// byNumber orders processes: a shorter name has the smaller number.
+// byNumber orders the names of processes by number: a shorter name has the smaller number.
 func byNumber(a, b string) int {
 	if c := cmp.Compare(len(a), len(b)); c != 0 {
 		return c
@@ -66,5 +67,5 @@ func byNumber(a, b string) int {
 	return cmp.Compare(a, b)
 }
 
-// spaced writes a property's name in words: "mutual-exclusion" is "mutual exclusion".
+// spaced returns a property's name with spaces: "mutual exclusion" for "mutual-exclusion".
 func spaced(name string) string { return strings.ReplaceAll(name, "-", " ") }

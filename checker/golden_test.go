@@ -20,8 +20,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 //
 //	masters=5 ttl=2s persistence=none faults=(kill,pause) fencing   the header
 //	clients=5 keys=1 properties=(ghost-keys) resource=cas-mark-last dead=5s hung=8s
-//	only=(L2,notified)                                                  print these levels and properties only
-//	porcupine=(timeout|agrees|disagrees)                            replace its answer
+//	only=(L2,notified)                                                  print only these levels and properties
+//	porcupine=(timeout|agrees|disagrees)                            replace porcupine's answer
 func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata/golden", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -56,7 +56,7 @@ func TestGolden(t *testing.T) {
 	})
 }
 
-// oneByOne: what is asked for alone gets the same result as among all.
+// oneByOne checks that a property judged alone gets the same result as among all.
 func oneByOne(t *testing.T, all Report, alone func(Property) Report) {
 	for _, p := range Properties {
 		var want []Result

@@ -11,8 +11,8 @@ import (
 	"lockpick/history"
 )
 
-// TestHandMadeHistories judges the histories in testdata/histories, each made by hand to
-// tempt a checker into a wrong verdict: "judge FILE" prints the verdict of every property
+// TestHandMadeHistories judges the histories in testdata/histories. Each was made by hand to
+// mislead a checker into a wrong verdict. "judge FILE" prints the verdict of every property
 // named in the input, one a line.
 func TestHandMadeHistories(t *testing.T) {
 	datadriven.RunTest(t, "testdata/handmade.txt", func(t *testing.T, d *datadriven.TestData) string {

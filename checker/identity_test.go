@@ -11,7 +11,7 @@ import (
 	"lockpick/history"
 )
 
-// drawRoughHistory is a random history as a careless recorder or lock may make it: some
+// drawRoughHistory draws a random history as a careless recorder or lock may make it: some
 // invocations are missing, some tokens were granted before, to the same client or another,
 // some lines name another key, and some crashes name no token.
 func drawRoughHistory(t *rapid.T) []history.Op {
@@ -39,8 +39,8 @@ func drawRoughHistory(t *rapid.T) []history.Op {
 	return ops
 }
 
-// TestRoughHistoriesSweepIsPorcupine: two readers that share no code identify the same
-// leases, and end them at the same times.
+// TestRoughHistoriesSweepIsPorcupine checks that the sweep and porcupine, which share no code,
+// identify the same leases and end them at the same times in careless histories.
 func TestRoughHistoriesSweepIsPorcupine(t *testing.T) {
 	legal, illegal := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -61,7 +61,7 @@ func TestRoughHistoriesSweepIsPorcupine(t *testing.T) {
 	}
 }
 
-// lines are the operations as a history file has them.
+// lines formats the operations as in a history file.
 func lines(ops []history.Op) string {
 	var b strings.Builder
 	for _, op := range ops {
@@ -79,8 +79,8 @@ func setOf(keys []string) map[string]bool {
 	return set
 }
 
-// TestReleaseWithoutInvocationEndsTheHold: a log that has only the ends of calls does not
-// convict a lock that was released before it was granted again.
+// TestReleaseWithoutInvocationEndsTheHold checks that a log that has only the ends of calls does
+// not convict a lock that was released before it was granted again.
 func TestReleaseWithoutInvocationEndsTheHold(t *testing.T) {
 	lease := func(index int, at time.Duration, client, token string) history.Op {
 		return history.Op{Index: index, Time: at, Process: client, Type: history.OK, F: history.FAcquire, Key: "k0", Value: &history.Value{Token: token, ValidUntil: at + 100}}
@@ -98,14 +98,15 @@ func TestReleaseWithoutInvocationEndsTheHold(t *testing.T) {
 			t.Errorf("granted at %d: %s %s %s", granted, r.Verdict, r.Why, rep.Disagreement)
 		}
 	}
-	ops[3].Time = 15 // surely before the release began
+	ops[3].Time = 15 // certainly before the release began
 	if r := Check(&history.History{Ops: ops}, MutualExclusion); r.Results[0].Count != 1 {
 		t.Errorf("granted before the release: %+v", r.Results[0])
 	}
 }
 
-// TestExtensionsWithoutInvocation: a watchdog's extensions have no invocation, and looking
-// for one costs the same however many lines there are.
+// TestExtensionsWithoutInvocation checks that an extension without an invocation, as a watchdog
+// makes it, is dated by the grant before it, and that the search does not depend on the number of
+// lines.
 func TestExtensionsWithoutInvocation(t *testing.T) {
 	const n = 200_000
 	ops := make([]history.Op, 0, n)

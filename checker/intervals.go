@@ -9,10 +9,10 @@ import (
 	"lockpick/history"
 )
 
-// intervals answers in logarithmic time whether any of some closed intervals touches another.
+// intervals finds in logarithmic time whether any of its closed intervals touches a given one.
 type intervals struct {
 	spans []history.Span  // ordered by From
-	upTo  []time.Duration // the latest To of the intervals so far
+	upTo  []time.Duration // the latest To of the intervals up to this one
 }
 
 func intervalsOf(spans []history.Span) intervals {
@@ -33,7 +33,7 @@ func (x intervals) touch(from, to time.Duration) bool {
 	return n > 0 && x.upTo[n-1] >= from
 }
 
-// each yields the intervals that touch [from, to], the last first.
+// each yields the indexes of the intervals that touch [from, to], the last first.
 func (x intervals) each(from, to time.Duration, yield func(i int) bool) {
 	n := sort.Search(len(x.spans), func(i int) bool { return x.spans[i].From > to })
 	for i := n - 1; i >= 0 && x.upTo[i] >= from; i-- {
@@ -43,10 +43,10 @@ func (x intervals) each(from, to time.Duration, yield func(i int) bool) {
 	}
 }
 
-// moments are times in order.
+// moments is a sorted list of times.
 type moments []time.Duration
 
-// in reports whether any of them lies in [from, to].
+// in reports whether any of the times lies in [from, to].
 func (m moments) in(from, to time.Duration) bool {
 	i, _ := slices.BinarySearch(m, from)
 	return i < len(m) && m[i] <= to

@@ -10,14 +10,14 @@ import (
 	"lockpick/history/fault"
 )
 
-// cause is the reason why a master that had voted for one lease could vote for another. Masters
-// with the same cause share its events.
+// cause is the reason why a master that had voted for one lease could vote for another.
 type cause struct {
-	name string // same name, same events
-	tell func(masters []string)
+	name string                 // masters whose causes have one name share its events
+	tell func(masters []string) // adds the events to the narrative
 }
 
-// group calls tell for the causes of some masters, once for all masters whose cause has one name.
+// group finds the cause of each master and calls tell once for all masters whose causes have one
+// name.
 func group(masters []string, of func(master string) cause) {
 	var order []cause
 	sharing := map[string][]string{}
@@ -36,15 +36,15 @@ func group(masters []string, of func(master string) cause) {
 	}
 }
 
-// lostQuorum explains how lease b was granted while a was held, or the other way round: two
-// quorums have a master in common, and each such master must have lost the key of one lease
-// before it voted for the other.
+// lostQuorum explains why lease b was granted while a was held, or a while b was held: two quorums
+// have a master in common, and each such master must have lost the key of one lease before it
+// voted for the other.
 func (n *narrative) lostQuorum(a, b *history.Lease, when time.Duration) {
 	e := n.r.lookup()
 	if !e.voted(a) || !e.voted(b) {
 		return // the events of the grants already say that their votes were not recorded
 	}
-	second := map[string]history.Vote{} // the yes of each master by which b was granted
+	second := map[string]history.Vote{} // by master: its yes to b
 	for i, g := range b.Grants {
 		switch {
 		case g.At != when:
@@ -71,9 +71,9 @@ func (n *narrative) lostQuorum(a, b *history.Lease, when time.Duration) {
 		}
 		_, known := both[v.Master]
 		switch {
-		case v.Index < later.Index: // the last yes to a before that to b
+		case v.Index < later.Index: // the last yes to a before the yes to b
 			both[v.Master] = pair{a, v, later}
-		case !known: // b's key was there first
+		case !known: // the master stored b's key first
 			both[v.Master] = pair{b, later, v}
 		}
 		if !known {
@@ -101,8 +101,8 @@ func keeps(v history.Vote) bool {
 }
 
 // lostKey finds why master m, after its yes to a lease, could say yes to the next SET or
-// extension of another token. If other clients had the key in between, next becomes the SET of
-// the first of them, and the narrative names these clients.
+// extension of another token. If other clients' keys were stored in between, it explains each loss
+// in turn, and the narrative names these clients.
 func (n *narrative) lostKey(m string, a *history.Lease, yes, next history.Vote) cause {
 	if between := n.between(m, a, yes, next); len(between) > 0 {
 		first := between[0]
@@ -122,7 +122,7 @@ func (n *narrative) lostKey(m string, a *history.Lease, yes, next history.Vote) 
 				switch {
 				case i+1 < len(between):
 					after = between[i+1]
-				case next.Token == "": // a snapshot, which need not show that this one lost it
+				case next.Token == "": // next is a snapshot, which need not show that this client lost the key
 					return
 				}
 				if x := n.lossBefore(m, n.tenancy(v), v, after); x.tell != nil {
@@ -138,16 +138,16 @@ func (n *narrative) lostKey(m string, a *history.Lease, yes, next history.Vote) 
 // noLine is the index of an event that no line shows: it comes after all lines.
 const noLine = 1 << 30
 
-// maxBetween is how many other clients that had the key meanwhile the narrative names.
+// maxBetween is how many other clients whose keys were stored in between the narrative names.
 const maxBetween = 3
 
-// between are the first yes answers to the SETs of other clients that came after one yes and
-// before another.
+// between returns a master's yes answers to the SETs of other clients after one yes and before
+// the next: the first of them, and the last maxBetween-1.
 func (n *narrative) between(m string, a *history.Lease, yes, next history.Vote) []history.Vote {
 	var found []history.Vote
 	last := time.Duration(1 << 61)
 	if next.Index < noLine {
-		last = next.At + n.r.h.LongestDelay() // later ones have later lines
+		last = next.At + n.r.h.LongestDelay() // votes that arrived after last have lines after next's
 	}
 	for v := range n.r.commandLogs().yes[place{m, a.Key}].asked(yes.At, last) {
 		if v.Index > yes.Index && v.Index < next.Index && v.Token != a.Token && v.Token != next.Token && sent(v) >= yes.At {
@@ -160,7 +160,8 @@ func (n *narrative) between(m string, a *history.Lease, yes, next history.Vote) 
 	return found
 }
 
-// tenancy is a lease that stands for the client that got a key by a vote.
+// tenancy returns the lease that a vote belongs to, or, if the client was not granted one, a lease
+// that stands for the client's key on the master.
 func (n *narrative) tenancy(v history.Vote) *history.Lease {
 	for _, l := range n.r.leases {
 		if l.Key == v.Key && l.Token == v.Token && l.Process == v.Client {
@@ -170,7 +171,7 @@ func (n *narrative) tenancy(v history.Vote) *history.Lease {
 	return &history.Lease{Key: v.Key, Process: v.Client, Token: v.Token, LostIndex: -1, ReleaseIndex: -1, EnterIndex: -1, LeaveIndex: -1, Grants: []history.Grant{{Index: v.Index, At: v.At}}}
 }
 
-// tenant adds the request by which another client got a key meanwhile.
+// tenant adds the request by which another client's key was stored in between.
 func (n *narrative) tenant(v history.Vote) {
 	if x := n.r.requestOf(v); x != nil {
 		n.request(x, true)
@@ -178,7 +179,7 @@ func (n *narrative) tenant(v history.Vote) {
 }
 
 // lossBefore finds why a master that had stored a lease's key no longer stored it when it said
-// yes to next. The causes are tried from the surest to the vaguest.
+// yes to next. It tries the causes from the most certain to the least certain.
 func (n *narrative) lossBefore(m string, a *history.Lease, yes, next history.Vote) cause {
 	for _, find := range []func(string, *history.Lease, history.Vote, history.Vote) (cause, bool){
 		n.releasedOwn, n.expired, n.shortened, n.restarted, n.disturbed, n.deleted, n.unanswered, n.mayHaveExpired, n.restartedMeanwhile,
@@ -223,12 +224,12 @@ func within(v, yes, next history.Vote) bool {
 	return v.Index != yes.Index && v.At >= sent(yes) && sent(v) <= next.At
 }
 
-// mayDelete reports whether a release may have deleted the key of a vote: it is of the same lock, or
-// of another lock whose key on the master is the same.
+// mayDelete reports whether a release may have deleted the key of a vote: it released the same
+// lock, or another lock whose Redis key is the same.
 func mayDelete(v, yes history.Vote) bool { return v.Key == yes.Key || v.Stored == yes.Stored }
 
-// lastRelease is the last release for which is returns true that a master executed between its
-// yes to a lease and its yes to the next.
+// lastRelease returns the last release that a master executed between its yes to a lease and its
+// yes to the next, and for which is returns true.
 func (n *narrative) lastRelease(m string, yes, next history.Vote, is func(*history.Vote) bool) (last history.Vote, found bool) {
 	for v := range n.r.replies(history.CommandRelease, m).asked(yes.At, next.At) {
 		if v.Yes && within(v, yes, next) && is(&v) {
@@ -238,8 +239,8 @@ func (n *narrative) lastRelease(m string, yes, next history.Vote, is func(*histo
 	return last, found
 }
 
-// by is the latest time at which a master that said yes to a lease and then to next can have lost
-// the lease's key. It is used if nothing shows the time of the loss.
+// by returns the latest time at which a master that said yes to a lease and then to next can have
+// lost the lease's key. It dates a loss whose time no event shows.
 func (n *narrative) by(yes, next history.Vote) time.Duration {
 	executed, _ := n.r.executed(yes)
 	return max(executed, sent(next))
@@ -264,7 +265,7 @@ func (n *narrative) deleted(m string, a *history.Lease, yes, next history.Vote) 
 	return n.byRelease(v, a, yes, next, CauseDeleted), true
 }
 
-// releasesOf are the releases of a token by a master that may have deleted the key of a vote.
+// releasesOf returns the releases of a token on a master that may have deleted the key of a vote.
 func (n *narrative) releasesOf(token, m string, yes history.Vote) []history.Vote {
 	var found []history.Vote
 	vs := n.r.lookup().token(token)
@@ -276,8 +277,8 @@ func (n *narrative) releasesOf(token, m string, yes history.Vote) []history.Vote
 	return found
 }
 
-// unanswered looks for a release of the lease's own token to which no answer came: the master
-// may have executed it at any time since.
+// unanswered looks for a release of the lease's own token that got no answer: the master may have
+// executed it at any later time.
 func (n *narrative) unanswered(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
 	for _, v := range slices.Backward(n.releasesOf(a.Token, m, yes)) {
 		if v.Unknown && sent(v) <= next.At {
@@ -287,7 +288,7 @@ func (n *narrative) unanswered(m string, a *history.Lease, yes, next history.Vot
 	return cause{}, false
 }
 
-// byRelease adds a release that deleted a key, or may have deleted it.
+// byRelease returns the cause that a release deleted a key, or may have deleted it.
 func (n *narrative) byRelease(v history.Vote, a *history.Lease, yes, next history.Vote, why string) cause {
 	delayed := sent(v) < yes.At
 	return cause{name: fmt.Sprint(why, " ", v.Token, " ", v.Key, " ", sent(v).Round(time.Millisecond)), tell: func(ms []string) {
@@ -296,7 +297,7 @@ func (n *narrative) byRelease(v history.Vote, a *history.Lease, yes, next histor
 		}
 		e := Event{Cause: why, Ops: []int{v.Index}, Word: "deleted"}
 		e.At, _ = n.r.executed(v)
-		if e.At > next.At || why == CauseUnanswered { // it was executed before next
+		if e.At > next.At || why == CauseUnanswered { // the master executed it before next
 			e.At, e.Ops = n.by(yes, next), nil
 		}
 		whose := fmt.Sprintf("a release of %s's own token", a.Process)
@@ -328,7 +329,7 @@ func (n *narrative) byRelease(v history.Vote, a *history.Lease, yes, next histor
 	}}
 }
 
-// alsoReleased names the last release of another key that the master executed meanwhile.
+// alsoReleased names the last release of another key that the master executed in between.
 func (n *narrative) alsoReleased(m string, a *history.Lease, yes, next history.Vote) string {
 	if v, found := n.lastRelease(m, yes, next, func(v *history.Vote) bool { return v.Key != a.Key }); found {
 		return fmt.Sprintf("meanwhile %s executed a release of %s by %s", m, v.Key, v.Client)
@@ -364,16 +365,16 @@ func (n *narrative) byExpiry(a *history.Lease, yes, next history.Vote, ttl time.
 	}}
 }
 
-// restarted looks for a restart of the master. After the last restart before next, the master is
-// not known to have stored the key.
+// restarted looks for a restart of the master before next after which no record shows that it
+// still stored the key.
 func (n *narrative) restarted(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
 	executed, _ := n.r.executed(next)
 	return n.restartedBetween(m, a, sent(yes), executed)
 }
 
-// restartedMeanwhile looks for a restart between the sending of next and its answer. The request
-// may have reached the master only after it was up again: a link held it, or the client had to
-// connect anew.
+// restartedMeanwhile looks for a restart after next was sent and before it was answered. The
+// request may have reached the master only after it was up again: a link held it, or the client
+// had to reconnect.
 func (n *narrative) restartedMeanwhile(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
 	executed, _ := n.r.executed(next)
 	if !slices.ContainsFunc(n.r.statesOf(m, executed, next.At), func(s state) bool { return s.is == "up" }) {
@@ -398,7 +399,7 @@ func (n *narrative) restartedBetween(m string, a *history.Lease, from, to time.D
 	if a.Token == "" {
 		what = "counter"
 	}
-	// tell adds that the key was gone when the master was up again.
+	// tell adds that masters no longer stored the key when they were up again.
 	tell := func(ms []string, after time.Duration) {
 		for _, m := range ms {
 			for _, s := range n.r.statesOf(m, after, to) {
@@ -447,8 +448,8 @@ func (n *narrative) restartedBetween(m string, a *history.Lease, from, to time.D
 	return cause{}, false
 }
 
-// disturbed looks for faults of a master's clock or memory, which can end a key without a
-// restart.
+// disturbed looks for faults of a master's clock or memory, which can expire or evict a key
+// without a restart.
 func (n *narrative) disturbed(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
 	from, to := sent(yes), next.At
 	for _, f := range slices.Backward(n.r.faultsWithin(from, to)) {

@@ -7,7 +7,7 @@ import (
 	"lockpick/history"
 )
 
-// replies are the votes of a master on a command, in order.
+// replies returns the votes of a master on a command, in order.
 func (r *run) replies(command, master string) votes {
 	if r.answered == nil {
 		r.answered = map[string]map[string]votes{}
@@ -28,8 +28,8 @@ func (r *run) replies(command, master string) votes {
 	return r.answered[command][master]
 }
 
-// shortened looks for an extension by another client that gave the key another end, as one does that
-// does not compare the key's token first.
+// shortened looks for an extension by another client that changed the key's expiry: a wrong lock
+// may extend a key without comparing its token first.
 func (n *narrative) shortened(m string, a *history.Lease, yes, next history.Vote) (cause, bool) {
 	var by history.Vote
 	for v := range n.r.replies(history.CommandExtend, m).asked(yes.At, next.At) {

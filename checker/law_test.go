@@ -11,19 +11,19 @@ import (
 	"lockpick/history"
 )
 
-// client is one client's part of a random history: what it may do next.
+// client is the state of one client of a random history, which decides what it may do next.
 type client struct {
 	name   string
 	key    string
 	token  string
-	doing  string // the operation that runs, or ""
+	doing  string // the pending operation, or ""
 	has    bool   // it was granted a lease and has not released it
 	inside bool
 }
 
-// drawHistory makes a random history of a lock that may be as wrong as it likes:
-// grants at any time, lapses, extensions in time and late, leases that are over
-// on arrival, acquires that fail or never return, releases without an answer,
+// drawHistory draws a random history of a lock that may make any error: grants at any
+// time, leases that end without a release, extensions in time and late, leases that
+// are over on arrival, acquires that fail or never return, releases without an answer,
 // many operations at one instant, several keys.
 func drawHistory(t *rapid.T) []history.Op {
 	var ops []history.Op
@@ -54,7 +54,7 @@ func drawHistory(t *rapid.T) []history.Op {
 		case c.doing == history.FExtend && typ == history.OK:
 			c.doing = ""
 			add(c, history.FExtend, history.OK, lease(c))
-		case c.doing == history.FRelease && rapid.IntRange(0, 4).Draw(t, "told late") == 0: // what its lock said before the release
+		case c.doing == history.FRelease && rapid.IntRange(0, 4).Draw(t, "told late") == 0: // a late notification from before the release
 			add(c, history.FLost, history.Info, &history.Value{Token: c.token, Delay: time.Duration(rapid.IntRange(0, 4).Draw(t, "delay"))})
 		case c.doing != "":
 			add(c, c.doing, typ, nil)
@@ -77,12 +77,12 @@ func drawHistory(t *rapid.T) []history.Op {
 				} else {
 					add(c, history.FLeave, history.Info, token(c))
 				}
-			case history.FCrash: // it ends, and so does what it relied on
+			case history.FCrash: // the client's process ends, and its lease with it
 				add(c, history.FCrash, history.Info, token(c))
 				c.has = false
-			case history.FClock: // its clock is bent: the lease ends at another time
+			case history.FClock: // the client's clock changes: the lease ends at another time
 				add(c, history.FClock, history.Info, lease(c))
-			case history.FLost: // its lock tells it, perhaps late; it has not released it yet
+			case history.FLost: // the lock notifies the client, perhaps late; the client has not released the lease yet
 				add(c, history.FLost, history.Info, &history.Value{Token: c.token, Delay: time.Duration(rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "delay"))})
 			default: // the client forgets its lease, which lapses
 				c.has = false
@@ -92,8 +92,8 @@ func drawHistory(t *rapid.T) []history.Op {
 	return ops
 }
 
-// toldAtOnce takes the delays out of a history: an event that is told late may take back what had
-// been seen before.
+// toldAtOnce removes the delays from a history: an event that is recorded late may undo a
+// violation that was found before.
 func toldAtOnce(ops []history.Op) []history.Op {
 	for i := range ops {
 		if ops[i].Value != nil {
@@ -114,8 +114,8 @@ func violatedKeys(overlaps []overlap) []string {
 	return keys
 }
 
-// The sweep over holds and porcupine over the operations decide the same keys,
-// however porcupine's history is cut.
+// The sweep over holds and porcupine over the operations find violations on the same
+// keys, for every size of the epochs into which porcupine's history is cut.
 func TestSweepIsPorcupine(t *testing.T) {
 	legal, illegal := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
@@ -146,7 +146,7 @@ func TestSweepIsPorcupine(t *testing.T) {
 	}
 }
 
-// The sweep says "none" if and only if the holds are pairwise disjoint.
+// The sweep finds no overlap if and only if the holds are pairwise disjoint.
 func TestSweepIsPairwise(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := holds(history.Leases(drawHistory(t)))
@@ -170,7 +170,7 @@ func TestSweepIsPairwise(t *testing.T) {
 	})
 }
 
-// What Watch says after each operation is what the sweep says of the history so far.
+// After each operation, Watch reports the same violations as a sweep over the history so far.
 func TestWatchIsSweep(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ops := toldAtOnce(drawHistory(t))
@@ -197,7 +197,7 @@ func TestWatchIsSweep(t *testing.T) {
 	})
 }
 
-// safety is the violations that must not rest on failed acquires. (That a failed acquire
+// safety formats the violations that must not rest on failed acquires. (A failed acquire that
 // competed for a lease is evidence of contention, so a verdict of holds may rest on it.)
 func safety(ops []history.Op) string {
 	h := &history.History{Header: history.Header{Fencing: true}, Ops: ops}
@@ -211,8 +211,8 @@ func safety(ops []history.Op) string {
 	return s
 }
 
-// No violation of safety rests on an acquire that failed or never returned: with
-// them taken out of the history, every one stays what it was.
+// No violation of safety rests on an acquire that failed or never returned: without
+// these acquires, the history has the same violations.
 func TestFailedAcquiresChangeNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ops := drawHistory(t)
@@ -230,7 +230,7 @@ func TestFailedAcquiresChangeNothing(t *testing.T) {
 	})
 }
 
-// granted says whether the acquire called at index i returned ok.
+// granted reports whether the acquire called at index i returned ok.
 func granted(ops []history.Op, i int) bool {
 	for _, op := range ops[i+1:] {
 		if op.Process == ops[i].Process && op.F == history.FAcquire {
@@ -240,15 +240,15 @@ func granted(ops []history.Op, i int) bool {
 	return false
 }
 
-// A history that goes on has no fewer violations of mutual exclusion, and those
-// that it had stay where they were: what a run has proven stays proven.
+// A longer history has no fewer violations of mutual exclusion: a violation that a
+// run has proven stays proven.
 func TestViolationsStay(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ops := toldAtOnce(drawHistory(t))
 		before := -1
 		for i := range ops {
 			if i+1 < len(ops) && ops[i+1].Time == ops[i].Time {
-				continue // an instant counts as a whole
+				continue // judge only after the last operation of an instant
 			}
 			n := len(sweep(holds(history.Leases(ops[:i+1]))))
 			if n < before {
@@ -259,8 +259,8 @@ func TestViolationsStay(t *testing.T) {
 	})
 }
 
-// Every violation's proof points at lines that exist, with the clients that it
-// names, and every result counts what it carries.
+// Every violation points at lines of the clients that it names, and every result's
+// count matches its list of violations.
 func TestResultsAreWellFormed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ops := drawHistory(t)

@@ -9,15 +9,15 @@ import (
 	"lockpick/history"
 )
 
-// lifetimeSlack is how much longer than its TTL plus a fiftieth of it a key may be seen: both
+// lifetimeSlack returns how long after its TTL plus a fiftieth of it a key may still be seen: both
 // snapshots may have been taken late, and Redis counts in ms.
 func (r *run) lifetimeSlack() time.Duration {
 	return min(max(2*r.slack, 5*time.Millisecond), 150*time.Millisecond)
 }
 
-// sameEnd is how far apart two answers of a master about a key's expiry may lie although nobody
-// has set or extended the key in between: they are in ms, and the master does not read its clock
-// at the same instant.
+// sameEnd returns how much a key's expiry may differ between two answers of a master although
+// nobody has set or extended the key in between: the answers are in ms, and the master does not
+// read its clock at the same instant.
 func (r *run) sameEnd() time.Duration { return r.lifetimeSlack() / 3 }
 
 // stored is a key in successive snapshots of a master that all give the same expiry by the
@@ -33,10 +33,10 @@ type stored struct {
 // keyLifetime judges one part of L1: a master keeps no token longer than its TTL after
 // the token was last set or extended there.
 //
-// It uses only the masters' snapshots. A client cannot tell when a command was applied: a SET or
-// an extension without an answer may be applied much later, when held bytes arrive or a paused
-// master continues. But each of them changes the key's expiry. As long as the expiry stays the
-// same, by the master's own clock, none was applied, and the TTL must run out.
+// It uses only the masters' snapshots. A client does not know when a command was executed: a
+// master may execute a SET or an extension without an answer much later, when held bytes arrive or
+// the paused master continues. But each of them changes the key's expiry. As long as the expiry
+// stays the same, by the master's own clock, the master executed none, and the TTL must run out.
 func (r *run) keyLifetime() *judgement {
 	ttl := r.h.Header.TTL
 	allowed, same := ttl+ttl/50+r.lifetimeSlack(), r.sameEnd()
@@ -44,9 +44,9 @@ func (r *run) keyLifetime() *judgement {
 	type seen struct{ master, key, token string }
 	all := map[seen]*stored{}
 	over := map[seen]*stored{}
-	waiting := map[string][]*stored{} // by master: those whose TTL is not over yet
+	waiting := map[string][]*stored{} // by master: the keys whose TTL is not over yet
 	var order []seen
-	var caught []time.Duration // when a master was asked that would have shown an overrun
+	var caught []time.Duration // the times of snapshots that would have shown an overrun
 	for i := range r.h.Ops {
 		op := &r.h.Ops[i]
 		v := op.Value
@@ -57,7 +57,7 @@ func (r *run) keyLifetime() *judgement {
 			looks++
 		}
 		if v.Expires == nil {
-			continue // it was not asked
+			continue // the snapshot has no expiries
 		}
 		told++
 		asked := op.Time - v.Delay - v.Took

@@ -8,11 +8,11 @@ import (
 	"lockpick/history"
 )
 
-// Live judges a history by some properties while it is being recorded, with the same checkers that
-// judge it afterwards. Each call of Judge judges the whole history so far. Due spaces these calls
-// so that all of them together cost a few times as much as the last one.
+// Live judges a history by some properties while it is being recorded, with the same checkers as
+// Check. Each call of Judge judges the whole history so far. Due spaces these calls so that all of
+// them together cost a few times as much as the last one.
 //
-// Mutual exclusion is left to Watch, which detects a violation at once.
+// Live does not judge mutual exclusion: Watch detects its violations immediately.
 //
 // Register Observe with a Recorder. Due and Judge may be called at any time, by one goroutine.
 type Live struct {
@@ -22,9 +22,9 @@ type Live struct {
 	mu  sync.Mutex
 	ops []history.Op // only ever appended to
 
-	judged  int // operations at the last Judge
+	judged  int // how many operations the last Judge judged
 	found   *Violation
-	foundAt time.Duration // the end of the history then
+	foundAt time.Duration // the end of the history when found was first found
 }
 
 // NewLive returns a Live that judges by the given properties.
@@ -32,7 +32,7 @@ func NewLive(header history.Header, by ...Property) *Live {
 	return &Live{header: header, by: slices.DeleteFunc(slices.Clone(by), func(p Property) bool { return p == MutualExclusion })}
 }
 
-// Observe appends one operation, which must not be changed afterwards.
+// Observe appends one operation. The caller must not change it afterwards.
 func (l *Live) Observe(op history.Op) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -44,7 +44,7 @@ const (
 	growth    = 8   // a history grows by an eighth between two judgements
 )
 
-// Due reports whether enough was recorded since the last Judge for another one.
+// Due reports whether enough operations were recorded since the last Judge for another one.
 func (l *Live) Due() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -58,12 +58,12 @@ func (l *Live) Due() bool {
 	return n >= max(firstLook, l.judged+l.judged/growth)
 }
 
-// settling is how long a violation has to persist: an answer in flight may still explain it.
+// settling returns how long a violation has to persist: an answer in flight may still explain it.
 func (l *Live) settling() time.Duration { return max(200*time.Millisecond, l.header.TTL/2) }
 
-// Judge judges the operations recorded so far. It returns a violation only if it has found the
-// same one since at least the settling time, so that an answer that was in flight can no longer
-// explain it; otherwise nil.
+// Judge judges the operations recorded so far. It returns a violation only if every call for at
+// least 200 ms and half the TTL has found the same one, so that an answer that was in flight can no
+// longer explain it; otherwise nil.
 func (l *Live) Judge() *Violation {
 	l.mu.Lock()
 	ops := slices.Clip(l.ops)
@@ -86,11 +86,11 @@ func same(a, b *Violation) bool {
 	return a.Property == b.Property && a.Key == b.Key && a.At == b.At
 }
 
-// first is the first violation in an unfinished history. It skips those that late lines may still
-// explain.
+// first returns the first violation in an unfinished history, or nil. It skips violations that late
+// lines may still explain.
 func (l *Live) first(ops []history.Op) *Violation {
 	r := newRun(history.Pack(&history.History{Header: l.header, Ops: ops}))
-	r.window.To = r.end - 2*r.slack // a late line may still explain what comes after this
+	r.window.To = r.end - 2*r.slack // a late line may still explain later violations
 	var first *Violation
 	for _, p := range l.by {
 		j := judges[p](r)

@@ -9,7 +9,7 @@ import (
 )
 
 // healing is the end of all faults. From then on a free lock must be granted within a
-// bound; before it nothing is promised.
+// bound; before it, DF and AV promise nothing.
 type healing struct {
 	at, bound time.Duration
 	index     int
@@ -45,9 +45,9 @@ func (r *run) healed() healing {
 type attempt struct {
 	key, client string
 	invoked     time.Duration
-	ended       time.Duration // if it never returned: when its client ended or tried anew, or the history ended
+	ended       time.Duration // if it never returned: when its client crashed or called acquire again, or the history ended
 	ok, open    bool
-	dropped     bool // its client ended or tried anew before it returned
+	dropped     bool // its client crashed or called acquire again before it returned
 	err         string
 	ops         []int
 }
@@ -58,12 +58,12 @@ func (r *run) attempts() []attempt {
 		return r.acquires
 	}
 	var all []attempt
-	byCall := map[int]int{}    // by the line of the call
-	open := map[string][]int{} // by client: its acquires that have not returned
+	byCall := map[int]int{}    // position in all by the line of the call
+	open := map[string][]int{} // by client: the positions of its acquires that have not returned
 	for i := range r.h.Ops {
 		op := &r.h.Ops[i]
 		if op.F == history.FCrash || op.F == history.FAcquire && op.Type == history.Invoke {
-			for _, at := range open[op.Process] { // their client never got an answer
+			for _, at := range open[op.Process] { // these calls never returned
 				if all[at].open {
 					all[at].ended, all[at].dropped = op.Time, true
 				}
@@ -91,7 +91,7 @@ func (r *run) attempts() []attempt {
 	return all
 }
 
-// keyAttempts are the acquires of one key, in the order of their calls.
+// keyAttempts holds the acquires of one key, in the order of their calls.
 type keyAttempts struct {
 	all  []int32 // positions in attempts
 	when intervals
@@ -132,8 +132,8 @@ func (r *run) attemptsWithin(key string, from, to time.Duration) []attempt {
 }
 
 // deadlockFree judges DF: each key of the history is granted within the bound
-// after the faults have healed. Like availability, and unlike every other
-// property, it is about acquires that fail.
+// after the faults have healed. Like availability, and unlike the properties of safety,
+// it is about acquires that fail.
 func (r *run) deadlockFree() *judgement {
 	if !r.final() {
 		return nil
@@ -223,13 +223,13 @@ func (r *run) deadlockFree() *judgement {
 	return j
 }
 
-// cancelled reports whether an acquire was cut short from outside the lock: the harness was told
-// to stop before the acquire ended, or its client ended.
+// cancelled reports whether an acquire ended for a reason outside the lock: the user interrupted
+// the harness before the acquire ended, or its client crashed.
 func (r *run) cancelled(a attempt) bool { return a.dropped || !a.ok && a.ended >= r.interrupted.at }
 
 // availability judges AV: each acquire that was called after the faults had
-// healed was granted within the bound. These acquires wait for the lock, so one
-// that fails, is late or never returns is a violation.
+// healed was granted within the bound. These acquires wait for the lock, so an
+// acquire that fails, is late or never returns is a violation.
 func (r *run) availability() *judgement {
 	if !r.final() {
 		return nil
@@ -287,17 +287,17 @@ func (r *run) availability() *judgement {
 	return j
 }
 
-// MaxStall is the share of the time after the healing that the harness's machine may
-// have stood still before a failure to acquire says more about it than about the lock.
+// MaxStall is the fraction of the time after the healing for which the harness's machine
+// may have stood still. If it stood still for longer, the machine may be why acquires failed.
 const MaxStall = 0.05
 
-// stalled is the share of the time from a moment on in which the machine stood still.
+// stalled returns the fraction of the time after from for which the machine stood still.
 func (r *run) stalled(from time.Duration) float64 {
 	return r.stalledFor(from, r.end)
 }
 
-// blameMachine withdraws the violations because the machine stalled too much: commands timed out
-// because nothing ran in time.
+// blameMachine withdraws the violations because the machine stalled too much, so that commands may
+// have timed out because no process ran in time.
 func (r *run) blameMachine(j *judgement, from time.Duration) {
 	j.violations = nil
 	j.invalid = fmt.Sprintf("the harness's machine stood still for %.0f %% of the time after the healing at %s: too busy to tell", 100*r.stalled(from), at(from))

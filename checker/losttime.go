@@ -9,17 +9,18 @@ import (
 	"lockpick/history"
 )
 
-// Properties that only claims judge. A lock that violates them is not unsafe: it wastes
-// time.
+// These properties are judged only by claims. A lock that violates them is not unsafe: it
+// wastes time.
 var (
 	freedProperty      = Property{Name: "free-after-release", Level: "AV", Says: "a lock that was released is granted to another who waits for it, long before its keys would have ended"}
 	splitVotesProperty = Property{Name: "no-split-votes", Level: "AV", Says: "clients never share the masters so that nobody can have a quorum"}
 	ownRefusalProperty = Property{Name: "no-own-refusals", Level: "AV", Says: "no master refuses a client because of the client's own key"}
 )
 
+// ContentionProperties lists the properties that only claims judge.
 var ContentionProperties = []Property{splitVotesProperty, ownRefusalProperty, freedProperty}
 
-// Contentions are their judges, by name.
+// Contentions holds the functions that judge ContentionProperties, by the property's name.
 var Contentions = map[string]func(h *history.History) Result{
 	freedProperty.Name: func(h *history.History) Result {
 		return contention(h, freedProperty, lingering(h), "a lock that was released was unavailable %d times")
@@ -54,9 +55,9 @@ func contention(h *history.History, p Property, found []Violation, says string) 
 	return r
 }
 
-// SplitVotes finds the times in which clients split the votes: no master that is up is
-// free, the masters store more than one token, and none is stored at a quorum. A key counts as
-// stored from the yes to its SET until the yes to its release or the end of the TTL.
+// SplitVotes finds the times at which clients begin to split the votes: each master that is up
+// stores a token, the masters store more than one token, and no quorum stores the same one. A key
+// counts as stored from the yes to its SET until the yes to its release or the end of the TTL.
 func SplitVotes(h *history.History) []Violation {
 	type stored struct {
 		client, token string
@@ -77,7 +78,7 @@ func SplitVotes(h *history.History) []Violation {
 			at = map[string]stored{}
 			byKey[op.Key] = at
 		}
-		if op.F == history.FRelease && op.Type == history.Invoke { // it will be deleted, even if no answer is recorded
+		if op.F == history.FRelease && op.Type == history.Invoke { // the lock will delete the keys, even if no answer is recorded
 			maps.DeleteFunc(at, func(_ string, s stored) bool { return s.client == op.Process })
 		}
 		if op.F != history.FVote || op.Value == nil {
@@ -85,7 +86,7 @@ func SplitVotes(h *history.History) []Violation {
 		}
 		switch v := op.Value; {
 		case v.Command == history.CommandSet:
-			// A client that makes a new attempt has given up the one before.
+			// A client that begins a new attempt has given up the previous one.
 			maps.DeleteFunc(at, func(_ string, s stored) bool { return s.client == v.Client && s.token != v.Token })
 			if v.Yes {
 				at[op.Process] = stored{v.Client, v.Token, op.Time + h.Header.TTL}
@@ -160,8 +161,8 @@ func ownRefusals(h *history.History) []Violation {
 	return found
 }
 
-// lingering finds the releases of valid leases after which another client tried to acquire
-// the key all the time, and no other client was granted it for most of a TTL.
+// lingering finds the releases of valid leases after which another client's acquire of the key
+// was pending all the time, and no other client was granted the key for four fifths of a TTL.
 func lingering(h *history.History) []Violation {
 	type spell struct {
 		client   string

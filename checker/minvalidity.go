@@ -9,26 +9,26 @@ import (
 	"lockpick/history"
 )
 
-// short is a grant that promises a longer validity than a quorum of masters keeps.
+// short is a grant that promises validity for longer than a quorum of masters stores the token.
 type short struct {
 	lease *history.Lease
 	grant history.Grant
-	from  time.Duration            // since then fewer than a quorum stored the token
+	from  time.Duration            // when fewer than a quorum began to store the token
 	until time.Duration            // the grant's end, or the release
-	end   map[string]time.Duration // by when the key of each master that had said yes was gone
-	gone  map[string]bool          // those of them whose snapshot did not list it
+	end   map[string]time.Duration // by master that had said yes: when it no longer stored the key
+	gone  map[string]bool          // the masters whose snapshot or refusal shows that
 }
 
 // minValidity judges one part of L1: as long as a client relies on a lease, a quorum of
 // masters stores its token ("MIN_VALIDITY", distlock, "Safety arguments").
 //
-// A master that said yes stores the token for at most a TTL after its answer, and no longer
-// than until it refused an extension or a snapshot did not list the token. A command that was
-// never answered may have been carried out at any time, so its master counts as storing the token.
-// So does one that answered a SET of an earlier acquire with the same token after this one was called.
+// A master that said yes stores the token for at most a TTL after its answer, and only until it
+// refuses an extension or a snapshot does not list the token. A master may execute an unanswered
+// command at any time, so it counts as storing the token. So does a master that answered a SET of
+// an earlier acquire with the same token after this acquire was called.
 func (r *run) minValidity() *judgement {
 	q, ttl := r.quorum(), r.h.Header.TTL
-	if q == 0 || ttl <= 0 || r.h.Header.Until == history.UntilReleased { // what promises no time cannot fall short of it
+	if q == 0 || ttl <= 0 || r.h.Header.Until == history.UntilReleased { // leases without an end promise no time
 		return nil
 	}
 	var judged []time.Duration
@@ -41,7 +41,7 @@ func (r *run) minValidity() *judgement {
 		for i, g := range l.Grants {
 			until := g.Until
 			if i+1 < len(l.Grants) {
-				until = min(until, max(l.Grants[i+1].At, g.At)) // from then on that grant is judged
+				until = min(until, max(l.Grants[i+1].At, g.At)) // from then on the next grant is judged
 			}
 			relied := min(until, l.Over())
 			if g.Bent || relied <= g.At || !r.counts(g.At) {
@@ -71,8 +71,8 @@ func (r *run) minValidity() *judgement {
 	}
 }
 
-// shortOf reports whether fewer than a quorum can have stored a lease's token until a grant's
-// end, or until the client no longer relied on it.
+// shortOf reports whether fewer than a quorum of masters can have stored a lease's token until the
+// end of a grant. A snapshot or a refusal counts only while the client relied on the lease.
 func (r *run) shortOf(l *history.Lease, g history.Grant, relied time.Duration, q int, ttl time.Duration) (short, bool) {
 	s := short{lease: l, grant: g, until: relied, end: map[string]time.Duration{}, gone: map[string]bool{}}
 	t := r.commandLogs()
@@ -117,7 +117,7 @@ func (r *run) shortOf(l *history.Lease, g history.Grant, relied time.Duration, q
 	if may >= q {
 		return s, false
 	}
-	// The moment at which they become fewer than a quorum.
+	// Find the moment at which fewer than a quorum are left.
 	ends := make([]time.Duration, 0, len(s.end))
 	for _, m := range r.masterNames() {
 		if end, ok := s.end[m]; ok && (s.gone[m] || end+time.Millisecond < g.Until) {
@@ -133,8 +133,8 @@ func (r *run) shortOf(l *history.Lease, g history.Grant, relied time.Duration, q
 	return s, true
 }
 
-// refused is the first extension that was sent and refused between two times, or nil: a master
-// that refuses an extension does not store the token.
+// refused returns the first extension that was sent and refused between two times, or nil: a
+// master that refuses an extension does not store the token.
 func refused(extends votes, from, to time.Duration) *history.Vote {
 	for v := range extends.asked(from, to) {
 		if !v.Yes && !v.Unknown && sent(v) > from && v.At < to {
@@ -144,7 +144,7 @@ func refused(extends votes, from, to time.Duration) *history.Vote {
 	return nil
 }
 
-// masterNames are m1, m2, …, as many as the header gives.
+// masterNames returns m1, m2, …, as many as the header says.
 func (r *run) masterNames() []string {
 	if r.names == nil {
 		r.names = make([]string, 0, r.h.Header.Masters)

@@ -15,16 +15,16 @@ import (
 type narrative struct {
 	r      *run
 	v      *Violation
-	from   time.Duration // details do not happen before this time
+	from   time.Duration // details before this time are left out
 	events []placed
 	faults map[int]bool // the faults that are part of the reason
-	aside  bool         // events that are added now are details
+	aside  bool         // put marks every event as a detail
 }
 
-// placed is an event with its place in the order.
+// placed is an event with its position among the events of one time.
 type placed struct {
 	Event
-	order int    // among events of one time: twice the index of a line, or one more or less
+	order int    // twice the index of the event's line; one less than that puts it before the line
 	ask   *asked // of EventAsked and EventAnswered: the request
 }
 
@@ -32,17 +32,17 @@ func (r *run) narrate(v *Violation) *narrative {
 	return &narrative{r: r, v: v, from: v.At, faults: map[int]bool{}}
 }
 
-// The order of events of one time: causes precede effects. An event that a line of the history
-// shows comes in the order of the lines; these come before or after the lines of their time.
+// Among events of one time, causes precede effects. An event that a line of the history shows has
+// the line's position; addAt puts other events before or after all lines of their time.
 const (
-	beforeLines = iota - 1 // events caused by the passing of time
-	afterLines             // a command that was sent: its cause came before it
+	beforeLines = iota - 1 // for events caused by the passing of time
+	afterLines             // for a command that was sent: its cause came before it
 )
 
-// add adds an event that lines show, ordered by the first of them.
+// add adds an event that lines of the history show, at the position of the first line.
 func (n *narrative) add(e Event) { n.put(placed{Event: e, order: 2 * e.Ops[0]}) }
 
-// addAt adds an event that no line shows.
+// addAt adds an event that no line shows, before or after the lines of its time.
 func (n *narrative) addAt(where int, e Event) {
 	i := n.r.h.Before(e.At)
 	if where == afterLines {
@@ -51,10 +51,10 @@ func (n *narrative) addAt(where int, e Event) {
 	n.put(placed{Event: e, order: 2*i - 1})
 }
 
-// once are the kinds of events that happen at most once at one time to one lease.
+// once lists the kinds of events that happen at most once at one time to one lease.
 var once = []EventKind{EventEnded, EventReleased, EventEntered, EventLeft, EventCrashed, EventPaused, EventResumed}
 
-// put adds an event, or merges it into the same event if the narrative has that already.
+// put adds an event. If the narrative already has the event, put merges the two.
 func (n *narrative) put(e placed) {
 	e.Detail = e.Detail || n.aside
 	for i := range n.events {
@@ -100,7 +100,7 @@ func (n *narrative) unexplained(e Event) {
 	n.addAt(beforeLines, e)
 }
 
-// violated ends the narrative and stores it in the violation. text says what is wrong.
+// violated ends the narrative and stores it in the violation. text describes the violation.
 func (n *narrative) violated(text string) {
 	n.causesFirst()
 	n.explainLosses()
@@ -129,9 +129,9 @@ func (n *narrative) sort() {
 	})
 }
 
-// causesFirst puts the answers that a client received before its conclusions from them at the same
-// time, and a fault of a client's clock before its effect on a lease: a recorder may learn of an
-// answer after the lock did, and of a fault after it took effect.
+// causesFirst puts the answers that a client received before the client's grant or refusal at the
+// same time, and a fault of a client's clock before its effect on a lease: a recorder may learn of
+// an answer after the lock did, and of a fault after it took effect.
 func (n *narrative) causesFirst() {
 	for _, g := range n.events {
 		if g.Kind == EventBent { // a fault is recorded once it is installed, after its first effects
@@ -153,7 +153,7 @@ func (n *narrative) causesFirst() {
 	}
 }
 
-// rank orders events of one time and line.
+// rank orders events of one time and position.
 func rank(e *placed) int {
 	switch e.Kind {
 	case EventFault, EventDown:
@@ -166,14 +166,14 @@ func rank(e *placed) int {
 	return 2
 }
 
-// trim removes the details from before the first event that explains the violation, and from
-// after the violation.
+// trim removes the details before the first event that explains the violation, and after the
+// violation.
 func (n *narrative) trim() {
 	last, ended := 0, false
 	for _, i := range n.v.Ops {
 		last = max(last, 2*i)
 	}
-	byLoss := map[int]bool{} // answers that show a loss
+	byLoss := map[int]bool{} // lines of the answers that show a loss
 	for _, e := range n.events {
 		if e.Kind == EventLost {
 			for _, i := range e.Ops {
@@ -183,7 +183,7 @@ func (n *narrative) trim() {
 	}
 	n.events = slices.DeleteFunc(n.events, func(e placed) bool {
 		if e.Kind == EventAnswered && byLoss[e.Ops[0]] && len(e.Yes) > 0 && e.Command == history.CommandRelease {
-			return true // the event of the loss has it
+			return true // the event of the loss already says so
 		}
 		if !e.Detail || slices.ContainsFunc(e.Ops, func(i int) bool { return slices.Contains(n.v.Ops, i) }) {
 			return false
@@ -203,8 +203,8 @@ func (n *narrative) trim() {
 	})
 }
 
-// join merges the answers to one request between which nothing else happened into one event, and
-// likewise the masters that were up again at one time.
+// join merges consecutive answers to one request into one event, likewise masters that were up
+// again at one time, and masters that lost a key at one time for the same reason.
 func (n *narrative) join() {
 	var joined []placed
 	for _, e := range n.events {
@@ -248,13 +248,13 @@ func (n *narrative) join() {
 	n.events = joined
 }
 
-// answeredWith reports whether the next answer to the same request came at the same moment. That
-// a master sends no answer is known only when the client gives up.
+// answeredWith reports whether the next answer belongs to the same request and moment. Silence is
+// not merged with answers, since it is known only when the client gives up.
 func (e *placed) answeredWith(next *placed) bool {
 	return e.Kind == EventAnswered && e.ask == next.ask && next.At-e.At <= moment && (len(e.Silent) > 0) == (len(next.Silent) > 0)
 }
 
-// answers puts the masters' answers in words.
+// answers describes the masters' answers.
 func (n *narrative) answers(e *placed) string {
 	var parts []string
 	say := func(masters []string, text string) {
@@ -289,7 +289,7 @@ func (n *narrative) answers(e *placed) string {
 	return strings.Join(parts, "; ")
 }
 
-// refusal gives the reason why a master said no, as far as the votes show.
+// refusal returns the reason why a master said no, as far as the votes show it.
 func (n *narrative) refusal(e *placed, master string) string {
 	if e.Command != history.CommandSet {
 		return ": the key did not store that token"
@@ -319,9 +319,9 @@ func (n *narrative) silence(e *placed, master string) string {
 	return " (" + strings.Join(names, ", ") + ")"
 }
 
-// holderAt is the command log whose key a master stored at a time, by its votes, or nil: the last command log
-// whose SET it said yes to, unless it has since said yes to a release of that key or the key's TTL
-// was over.
+// holderAt returns the command log whose key a master stored at a time, by its votes, or nil. It is
+// the last command log with a yes to a SET or an extension, unless the master has since said yes to
+// a release of that key or the key's TTL was over.
 func (r *run) holderAt(p place, when time.Duration) *commandLog {
 	t := r.commandLogs()
 	var last *commandLog
@@ -335,7 +335,7 @@ func (r *run) holderAt(p place, when time.Duration) *commandLog {
 		if when >= v.At+r.lifetime(v) {
 			continue
 		}
-		if x := t.byID(logID{p, party{v.Client, v.Token}}); last == nil || x.number < last.number { // of answers at one time
+		if x := t.byID(logID{p, party{v.Client, v.Token}}); last == nil || x.number < last.number { // of answers at one time, the log that began last
 			last, since = x, v.At
 		}
 	}
@@ -350,7 +350,7 @@ func (r *run) holderAt(p place, when time.Duration) *commandLog {
 	return last
 }
 
-// longestLife is the longest of all lifetimes.
+// longestLife returns the longest lifetime of any key in the history.
 func (r *run) longestLife() time.Duration {
 	longest := r.h.Header.TTL
 	for i := range r.h.Kinds() {
@@ -359,7 +359,7 @@ func (r *run) longestLife() time.Duration {
 	return longest
 }
 
-// lifetime is how long a key lives after a vote: what the command asked for, or the TTL.
+// lifetime returns how long a key lives after a vote: the TTL of the command, or the lock's TTL.
 func (r *run) lifetime(v history.Vote) time.Duration {
 	if v.TTL > 0 {
 		return v.TTL

@@ -7,21 +7,22 @@ import (
 	"lockpick/history"
 )
 
-// unaware is something that a client began when its lease was over, and it could have known.
+// unaware is a section or a write that a client began although it could have known that its lease
+// was over.
 type unaware struct {
 	op    *history.Op
-	lease *history.Lease // nil: it never had one
-	since time.Duration  // the lease was over
-	lost  *history.Op    // the extension by whose votes it was known to be lost; nil: its validity had ended, or it was released
+	lease *history.Lease // nil: the client had none
+	since time.Duration  // when the lease was over
+	lost  *history.Op    // the extension whose votes showed that it was lost; nil: its validity had ended, or it was released
 }
 
-// told judges one part of L3: a client whose lease is over is notified, and afterwards begins no
-// critical section and no write under it.
+// notified judges one part of L3: the lock notifies a client whose lease is over, and the client
+// then begins no critical section and no write under it.
 //
-// No lock can notify in time a client that stood still between its check and the next operation,
-// or whose machine stalled: these are not judged. A lease is over when its validity ends, when it
-// is released, and when so many masters have said no to one extension that no quorum can store
-// the token.
+// No lock can notify a client in time if the client stood still between its check and the next
+// operation, or if its machine stalled: such operations are not judged. A lease is over when its
+// validity ends, when it is released, or when so many masters have said no to one extension that no
+// quorum can store the token.
 func (r *run) notified() *judgement {
 	slack := max(r.slack, r.h.Header.TTL/20)
 	lost := r.lostBy()
@@ -38,7 +39,7 @@ func (r *run) notified() *judgement {
 		l := r.leaseAt(i)
 		u := unaware{op: op, lease: l}
 		switch {
-		case l == nil: // nothing had been granted, whatever stood still
+		case l == nil: // the client had no lease, so no stall can excuse it
 			u.since = op.Time
 		case lost[l] != nil && op.Time > lost[l].Time+slack:
 			u.lost, u.since = lost[l], lost[l].Time
@@ -88,8 +89,8 @@ func (r *run) notified() *judgement {
 	return j
 }
 
-// written reports whether a write that a client began was carried out: a client may begin
-// one and then find that its lease is over.
+// written reports whether a write that a client began succeeded: a client may begin a write
+// and then give it up because its lease is over.
 func (r *run) written(invoke *history.Op) bool {
 	for op := range r.following(invoke.Process, invoke.Index) {
 		if op.F == history.FWrite {
@@ -99,8 +100,8 @@ func (r *run) written(invoke *history.Op) bool {
 	return false
 }
 
-// lostBy finds, for each lease, the extension after which its lock knew that no quorum
-// can store the token: the line that completed the extension and is not ok.
+// lostBy finds, for each lease, the first extension that so many masters refused that the lock
+// knew that no quorum can store the token. It returns the line that completed the extension.
 func (r *run) lostBy() map[*history.Lease]*history.Op {
 	q, n := r.quorum(), r.h.Header.Masters
 	found := map[*history.Lease]*history.Op{}
@@ -139,8 +140,8 @@ func (r *run) lostBy() map[*history.Lease]*history.Op {
 	return found
 }
 
-// endBefore is when the last hold of a lease that began before a time ended. An extension that was over
-// as it returned may say an earlier time than the hold before.
+// endBefore returns the latest end of the holds of a lease that began by a time. The last of them
+// need not end last: an extension that was over when it returned may end before the hold before it.
 func endBefore(l *history.Lease, before time.Duration) time.Duration {
 	var end time.Duration
 	any := false

@@ -8,25 +8,27 @@ import (
 )
 
 // backed says whether a quorum of masters had answered yes to a grant's own commands when
-// it returned: of an acquire the SETs, of an extension the extends, and SETs that set a lost
-// key anew. It is not known if nobody observed the votes, or the harness stood still.
+// it returned. The commands of an acquire are its SETs; those of an extension are its extends,
+// and SETs that create a lost key anew. It is unknown if nobody observed the votes, or the
+// harness stood still.
 //
-// Of a lease that is also extended without a call, or for which an extend was sent without one, no call is certainly the extension's. The
-// commands count that were sent since the grant before, or, if extends were on their way then,
-// since the first of those that follow each other without a pause was sent. All extensions
-// that have returned since then share these, and those on which the earlier ones may rest.
+// If a lease is also extended without a call, or an extend was sent without a call, no call
+// certainly belongs to the extension. Then every command counts that was sent since the grant
+// before, or, if extends were in flight at that time, since the first of a series of extends
+// without a pause. All extensions that have returned since then share these commands and the
+// commands that the earlier extensions may rest on.
 func (o *oracle) backed(a *acquisition, i int) (backed, known bool) {
 	backed, known, _ = o.rests(a, i)
 	return backed, known
 }
 
-// rests says that, and since when the commands count.
+// rests returns the same as backed, and from when on the commands count.
 func (o *oracle) rests(a *acquisition, i int) (backed, known bool, since time.Duration) {
 	g := a.grants[i]
 	extensions := 1
 	since = a.called
-	first := since // that a command was sent that counts
-	before := 0    // the grant that it extends; a bent clock grants nothing
+	first := since // the earliest time at which a command that counts was sent
+	before := 0    // the grant that it extends; a clock change grants nothing
 	if i > 0 {
 		for j := range i {
 			if !a.grants[j].bent {
@@ -40,13 +42,13 @@ func (o *oracle) rests(a *acquisition, i int) (backed, known bool, since time.Du
 		}
 		first = since
 		if itself {
-			for j := before; j > 0; j-- { // that call may still be open: it was the lock's own extension that returned
+			for j := before; j > 0; j-- { // that call may still be pending, if the extension that returned was the lock's own
 				if x := a.grants[j]; !x.bent && x.asked >= 0 {
 					since = min(since, o.ops[x.asked].Time)
 					break
 				}
 			}
-			since -= o.ttl / 20 // a client may notice its answers so late
+			since -= o.ttl / 20 // a client may notice an answer so late
 			for earlier := true; earlier; {
 				earlier = false
 				for _, v := range o.votes {
@@ -86,8 +88,8 @@ func (o *oracle) rests(a *acquisition, i int) (backed, known bool, since time.Du
 	return len(yes) >= o.q && together >= extensions*o.q, true, since
 }
 
-// askedUncalled says whether an extend of a lease was sent while no call to extend it was open. A call is
-// open until the next line of its client about extending this lease.
+// askedUncalled says whether an extend of a lease was sent while no call to extend it was pending.
+// A call is pending until the next line of its client about extending this lease.
 func (o *oracle) askedUncalled(a *acquisition) bool {
 	about := func(op history.Op) bool {
 		return op.F == history.FExtend && op.Process == a.client && op.Key == a.key && op.Value != nil && op.Value.Token == a.token
@@ -111,8 +113,8 @@ func (o *oracle) askedUncalled(a *acquisition) bool {
 	return false
 }
 
-// quorum: a grant was returned though fewer than a quorum of masters had answered yes to
-// its SETs.
+// quorum finds the acquires that returned a lease though fewer than a quorum of masters had
+// answered yes to their SETs.
 func (o *oracle) quorum() (f finding) {
 	var at []time.Duration
 	for _, a := range o.acqs {
@@ -130,8 +132,8 @@ func (o *oracle) quorum() (f finding) {
 	return f
 }
 
-// waiting is since when an extend may have waited for the answer to an earlier one by the same
-// master.
+// waiting returns the earliest time at which an extend may have begun to wait for the answer of the
+// same master to an earlier extend.
 func (o *oracle) waiting(a *acquisition, v *vote) time.Duration {
 	since := v.sent
 	for _, u := range o.votes {

@@ -7,7 +7,7 @@ import (
 	"lockpick/history"
 )
 
-// calls are when the lock was called.
+// calls returns the times of the calls of the lock.
 func (o *oracle) calls() (at []time.Duration) {
 	for _, op := range o.ops {
 		if op.Type == history.Invoke && slices.Contains([]string{history.FAcquire, history.FExtend, history.FRelease}, op.F) {
@@ -32,17 +32,17 @@ func (o *oracle) returned(wrong string) (f finding) {
 func (o *oracle) returns() finding { return o.returned(history.FHung) }
 func (o *oracle) noCrash() finding { return o.returned(history.FPanicked) }
 
-// attempt is the SETs of one client with one token, at most one to each master.
+// attempt holds the SETs of one client with one token, at most one to each master.
 type attempt struct {
 	client, key, token string
-	began, next        time.Duration // the first SET was sent, and that of the client's next attempt
+	began, next        time.Duration // when the first SET was sent, and when the first SET of the client's next attempt was
 	sets               []*vote
 }
 
 func (o *oracle) attempts() (all []*attempt) {
 	sets := slices.DeleteFunc(slices.Clone(o.votes), func(v *vote) bool { return v.command != history.CommandSet })
 	for len(sets) > 0 {
-		first := 0 // the one that was sent first
+		first := 0 // the SET that was sent first
 		for i, v := range sets {
 			if w := sets[first]; v.sent < w.sent || v.sent == w.sent && (v.at < w.at || v.at == w.at && v.line < w.line) {
 				first = i
@@ -50,8 +50,8 @@ func (o *oracle) attempts() (all []*attempt) {
 		}
 		v := sets[first]
 		sets = slices.Delete(sets, first, first+1)
-		var mine *attempt // the latest of its token
-		var last *attempt // the latest of its client
+		var mine *attempt // the latest attempt with its token
+		var last *attempt // the latest attempt of its client
 		for _, a := range all {
 			if a.client == v.client {
 				last = a

@@ -8,7 +8,7 @@ import (
 	"lockpick/history"
 )
 
-// act is what a client does next.
+// act makes a client's next move.
 func (m *maker) act(c *actor) {
 	switch {
 	case c.asking != "":
@@ -55,13 +55,13 @@ func (m *maker) vote(c *actor, s *store, k *guarded, token, command string, sent
 	m.add(sent+took+v.Delay, s.name, history.FVote, typ, k.name, v)
 }
 
-// ask sends a command to each master, which carries it out at once or never, and returns
-// how many said yes and when the last of them had answered.
+// ask sends a command to each master, which executes it immediately or never. It returns
+// how many masters said yes and when the last of these answers arrived.
 func (m *maker) ask(c *actor, k *guarded, token, command string) (yes int, by time.Duration) {
 	by = m.now
 	for _, s := range m.masters[:m.asked()] {
 		if command == history.CommandRelease && m.chance(m.wrong/4) {
-			continue // it was never sent
+			continue // the lock forgets to send the release
 		}
 		took := m.ticks(1)
 		if m.chance(10) {
@@ -88,7 +88,7 @@ func (m *maker) ask(c *actor, k *guarded, token, command string) (yes int, by ti
 	return yes, by
 }
 
-// asked is how many masters the lock asks.
+// asked returns how many masters the lock sends commands to.
 func (m *maker) asked() int {
 	if m.single {
 		return 1
@@ -123,11 +123,11 @@ func (m *maker) execute(c *actor, s *store, k *guarded, token, command string) b
 	}
 }
 
-// try is an attempt of a pending acquire, or its end.
+// try makes an attempt of a pending acquire, or ends the acquire.
 func (m *maker) try(c *actor) {
 	k := m.key(c.asking)
 	switch {
-	case c.undo != "": // what its last attempt may have set
+	case c.undo != "": // release the keys that the last attempt may have set
 		m.ask(c, k, c.undo, history.CommandRelease)
 		c.undo = ""
 		if m.chance(25) {
@@ -197,10 +197,10 @@ func (c *actor) drop(l *held) {
 	c.leases = slices.DeleteFunc(c.leases, func(x *held) bool { return x == l })
 }
 
-// use is what a client does under a lease. It looks at the clock first, unless it is wrong.
+// use makes a move of a client under a lease. The client checks the clock first, unless it is wrong.
 func (m *maker) use(c *actor, l *held) {
 	k := m.key(l.key)
-	if l.until < m.now+m.ticks(1) && !m.chance(max(m.wrong, m.late)) { // just in time or too late
+	if l.until < m.now+m.ticks(1) && !m.chance(max(m.wrong, m.late)) { // the lease is about to end, or is over
 		if l.inside {
 			m.add(m.now, c.name, history.FLeave, history.Info, k.name, &history.Value{Token: l.token})
 		}
@@ -221,7 +221,7 @@ func (m *maker) use(c *actor, l *held) {
 			m.add(m.now, c.name, history.FLeave, history.Info, k.name, token())
 		}
 		m.release(c, l)
-		if m.chance(m.faulty) { // its lock had said before that the lease is over
+		if m.chance(m.faulty) { // a late notification: the lock said before the release that the lease is over
 			m.add(m.now, c.name, history.FLost, history.Info, k.name, &history.Value{Token: l.token, Delay: m.ticks(2)})
 		}
 		if !m.chance(m.wrong / 2) {
@@ -254,7 +254,7 @@ func (m *maker) use(c *actor, l *held) {
 		if !m.chance(m.faulty + m.wrong) {
 			return
 		}
-		if m.chance(30) { // at the very end
+		if m.chance(30) { // the clock changes when the lease ends
 			m.now = max(m.now, l.until)
 		}
 		if l.until > m.now || m.chance(50) {
@@ -297,7 +297,7 @@ func (m *maker) extend(c *actor, k *guarded, l *held) {
 	if !ok {
 		m.add(by, c.name, history.FExtend, pick(m, []history.Type{history.Fail, history.Info}), k.name, &history.Value{Token: l.token})
 		if m.asked()-yes >= m.head.Quorum && !m.chance(m.wrong) {
-			l.until = min(l.until, by) // the lock knows that it is lost
+			l.until = min(l.until, by) // the lock knows that it has lost the lease
 		}
 		return
 	}

@@ -23,7 +23,7 @@ var (
 	oracleSeed      = flag.Uint64("oracle.seed", 0, "seed of these histories; 0: that in ORACLE_SEED, or else a fresh one")
 )
 
-// oracleOf is the oracle's definition of each property.
+// oracleOf holds the oracle's judge of each property, by the property's name.
 var oracleOf = map[string]func(*oracle) finding{
 	"unique-tokens": (*oracle).uniqueTokens, "quorum": (*oracle).quorum, "min-validity": (*oracle).minValidity,
 	"key-lifetime": (*oracle).keyLifetime, "own-keys": (*oracle).ownKeys,
@@ -36,7 +36,7 @@ var oracleOf = map[string]func(*oracle) finding{
 	"quorum-granted": (*oracle).quorumGranted, "orphan-keys": (*oracle).orphanKeys, "ghost-keys": (*oracle).ghostKeys, "returns": (*oracle).returns, "no-crash": (*oracle).noCrash,
 }
 
-// seeded runs a rapid test on so many histories of a seed, which it prints.
+// seeded runs a rapid test on a number of histories of a seed, which it logs.
 func seeded(t *testing.T, histories int, seed uint64, check func(*rapid.T)) {
 	if seed == 0 {
 		seed, _ = strconv.ParseUint(os.Getenv("ORACLE_SEED"), 10, 64)
@@ -45,7 +45,7 @@ func seeded(t *testing.T, histories int, seed uint64, check func(*rapid.T)) {
 		seed = rand.Uint64()
 	}
 	t.Logf("%d histories of seed %d: go test ./checker -run %s -oracle.seed=%d", histories, seed, t.Name(), seed)
-	// Histories are made smaller line by line, which the library cannot do: see minimal.
+	// minimal shrinks histories line by line, which the library cannot do.
 	for name, value := range map[string]string{"rapid.checks": strconv.Itoa(histories), "rapid.seed": strconv.FormatUint(seed, 10), "rapid.shrinktime": "0s", "rapid.nofailfile": "true"} {
 		f := flag.Lookup(name)
 		before := f.Value.String()
@@ -57,11 +57,12 @@ func seeded(t *testing.T, histories int, seed uint64, check func(*rapid.T)) {
 	rapid.Check(t, check)
 }
 
-// differs says in what the checker's result for a property and the oracle's opinion differ, or "".
+// differs describes how the checker's result for a property differs from the oracle's opinion; it
+// returns "" if it does not.
 func differs(r *checker.Result, x opinion) string {
 	if r == nil {
 		if x.verdict == "" || x.verdict != checker.Violated && len(x.rows) > 0 && x.rows[0].got == 0 {
-			return "" // nothing of the kind was there
+			return "" // the history has nothing that the property is about
 		}
 		return fmt.Sprintf("the checker has no verdict, the oracle says %q", x.verdict)
 	}
@@ -78,7 +79,7 @@ func differs(r *checker.Result, x opinion) string {
 		return fmt.Sprintf("the checker finds violations on %v, the oracle on %v", keys, x.keys)
 	}
 	if x.found {
-		return "" // where something was found, counting may have stopped there
+		return "" // after a violation, the judge may have stopped counting evidence
 	}
 	var got []row
 	for _, e := range r.Evidence {
@@ -99,7 +100,8 @@ func violatedKeys(r *checker.Result) []string {
 	return slices.Compact(keys)
 }
 
-// compare judges a history twice and returns what the oracle thinks of each property.
+// compare judges a history by the checkers and the oracle. It returns the oracle's opinions and the
+// differences.
 func compare(h *history.History, o *oracle, only string) (map[string]opinion, string) {
 	var properties []checker.Property
 	for _, p := range checker.Properties {
@@ -123,8 +125,8 @@ func compare(h *history.History, o *oracle, only string) (map[string]opinion, st
 	return opinions, strings.Join(differences, "\n")
 }
 
-// minimal leaves out lines of a history for as long as the checker and the oracle differ on a
-// property in the same way.
+// minimal shrinks a history: it removes lines as long as the checker and the oracle still differ on
+// a property in the same way.
 func minimal(h *history.History, tick time.Duration, property string) *history.History {
 	differ := func(h *history.History) string {
 		_, d := compare(h, newOracle(h, tick), property)
@@ -159,14 +161,14 @@ func minimal(h *history.History, tick time.Duration, property string) *history.H
 
 var oracleProperty = flag.String("oracle.property", "", "compare this property only")
 
-// enough is how many histories show whether the generator is any good, and fair the share of
-// them in which each property must be violated, hold and be inconclusive.
+// enough is the number of histories from which on the test judges the generator. fair is the
+// fraction of these in which each property must be violated, must hold, and must be inconclusive.
 const (
 	enough = 10_000
 	fair   = 0.0001
 )
 
-// The checkers decide what the definitions in docs/checking.md say, on any history.
+// On any history, the checkers decide as the definitions in docs/checking.md say.
 func TestCheckersAgreeWithTheOracle(t *testing.T) {
 	racetest.Exclude(t, "it judges ten thousand random histories")
 	verdicts := map[string]map[checker.Verdict]int{}
@@ -201,9 +203,9 @@ func TestCheckersAgreeWithTheOracle(t *testing.T) {
 	}
 }
 
-// Nobody convicts a lock that breaks no rule, whatever answers are late or missing: the
-// definitions are sound, not only what is made of them. Its clients are slower than their
-// leases, so that critical sections overlap and writes are stale all the same.
+// No safety property convicts a lock that breaks no rule, even if answers are late or missing: the
+// definitions themselves are sound. The clients may be slower than their leases, so critical
+// sections may overlap and writes may be stale.
 func TestCorrectLocksConvictNobody(t *testing.T) {
 	racetest.Exclude(t, "it judges ten thousand random histories")
 	seeded(t, max(1, *oracleHistories/10), *oracleSeed, func(t *rapid.T) {

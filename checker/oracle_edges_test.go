@@ -7,7 +7,7 @@ import (
 	"lockpick/history"
 )
 
-// Histories at the very bounds of the definitions, which random ones seldom hit.
+// These histories lie at the bounds of the definitions, which random histories seldom hit.
 func TestBounds(t *testing.T) {
 	granted := `
 0ms    c1 acquire invoke k0

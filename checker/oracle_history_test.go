@@ -10,13 +10,13 @@ import (
 	"lockpick/history"
 )
 
-// cell is a key as a simulated master stores it.
+// cell is the value of a key on a simulated master.
 type cell struct {
 	token, client string
 	ends          time.Duration
 }
 
-// delayed is a SET that a master carries out when its client has long given it up.
+// delayed is a SET that a master executes long after its client has given it up.
 type delayed struct {
 	at    time.Duration
 	store *store
@@ -24,14 +24,14 @@ type delayed struct {
 	cell  cell
 }
 
-// store is a master: what it keeps under each Redis key, and what is wrong with it.
+// store is a simulated master: its keys, and its faults.
 type store struct {
 	name  string
 	keys  map[string]cell
 	down  bool
 	quiet bool // it does not answer
 
-	looked time.Duration // it was last asked for its keys
+	looked time.Duration // when its last snapshot was taken
 }
 
 // held is a lease as its client knows it.
@@ -51,25 +51,25 @@ type actor struct {
 	name   string
 	busy   time.Duration // it does nothing before this time
 	asking string        // the key of its pending acquire
-	token  string        // of its last attempt
-	undo   string        // the token of an attempt that failed, as long as it is not released
+	token  string        // the token of its last attempt
+	undo   string        // the token of a failed attempt that the client has not released yet
 	leases []*held
 	lost   bool // its call never returns
 }
 
-// guarded is a key: who may hold it, and the resource that it guards.
+// guarded is a key: its holder, and the resource that it guards.
 type guarded struct {
 	name, redis string
-	free        time.Duration // the last lease granted correctly ends
+	free        time.Duration // when the last lease that was granted correctly ends
 	holder      *held
 	value, last int64
 	mark        string
-	fence       [2]int64 // the highest that each twin of the resource has seen
+	fence       [2]int64 // the highest fencing token of the plain and the fenced resource
 }
 
-// maker draws a random history: clients of a lock, masters and a nemesis. What goes wrong
-// and how often is drawn first, so that some histories are those of a correct lock, with
-// all the evidence that a verdict of holds needs, and others are arbitrary.
+// maker draws a random history: clients of a lock, masters and a nemesis. It first draws
+// which faults and errors happen and how often, so that some histories are those of a correct
+// lock, with all the evidence that a verdict of holds needs, and others are arbitrary.
 type maker struct {
 	t       *rapid.T
 	head    history.Header
@@ -77,19 +77,19 @@ type maker struct {
 	now     time.Duration
 	ops     []history.Op
 	wrong   int // percent: how often the lock or a master breaks its rules
-	faulty  int // percent: how often a fault, a crash or a pause comes
+	faulty  int // percent: how often a fault, a crash or a pause happens
 	silent  int // percent: how often a master does not answer
-	late    int // percent: how often a client does not look at the clock
+	late    int // percent: how often a client does not check the clock
 	votes   bool
-	reuse   bool // the lock takes its last token again for a retry
+	reuse   bool // the lock uses the same token for a retry
 	redis   bool
-	single  bool          // the lock asks the first master only
-	slow    time.Duration // recording of votes is late by up to this
-	habits  []string      // what clients prefer to do under a lease
-	correct bool          // nobody mangles it either
-	long    bool          // it takes more steps than others
-	jumps   bool          // there are long times in which nothing happens
-	delays  []delayed     // commands on their way
+	single  bool          // the lock uses only the first master
+	slow    time.Duration // how late the recording of a vote may be
+	habits  []string      // operations that clients prefer under a lease
+	correct bool          // history mangles no lines
+	long    bool          // the history takes more steps than others
+	jumps   bool          // the history has long times without any operation
+	delays  []delayed     // commands in flight
 
 	clients []*actor
 	masters []*store
@@ -104,7 +104,7 @@ type maker struct {
 
 func (m *maker) n(lo, hi int) int { return rapid.IntRange(lo, hi).Draw(m.t, "n") }
 
-// chance is true in so many percent of all cases.
+// chance returns true with the given probability in percent.
 func (m *maker) chance(percent int) bool {
 	if percent <= 0 {
 		return false
@@ -114,16 +114,16 @@ func (m *maker) chance(percent int) bool {
 
 func pick[T any](m *maker, all []T) T { return all[m.n(0, len(all)-1)] }
 
-// ticks is a random time of so many ticks at most.
+// ticks returns a random duration of at most the given number of ticks.
 func (m *maker) ticks(most int) time.Duration { return time.Duration(m.n(0, most)) * m.tick }
 
-// add records an operation at a time; lines are put in order of time at the end.
+// add records an operation at a time; history sorts the lines by time at the end.
 func (m *maker) add(at time.Duration, process, f string, typ history.Type, key string, v *history.Value) *history.Op {
 	m.ops = append(m.ops, history.Op{Time: at, Process: process, F: f, Type: typ, Key: key, Value: v})
 	return &m.ops[len(m.ops)-1]
 }
 
-// drawHistory draws a history, and the unit of all its times.
+// drawHistory draws a history, and the tick of which all its times are multiples.
 func drawHistory(t *rapid.T) (*history.History, time.Duration) {
 	m := &maker{t: t, faults: map[int]*history.Value{}, names: map[int]string{}}
 	m.drawHeader()
@@ -131,8 +131,8 @@ func drawHistory(t *rapid.T) (*history.History, time.Duration) {
 	return m.history(), m.tick
 }
 
-// drawCorrect draws a history of a lock and of masters that break no rule: nothing is wrong
-// but that answers may be late or missing.
+// drawCorrect draws a history of a lock and of masters that break no rule: only answers may be
+// late or missing.
 func drawCorrect(t *rapid.T) *history.History {
 	m := &maker{t: t, faults: map[int]*history.Value{}, names: map[int]string{}}
 	m.drawHeader()
@@ -141,7 +141,7 @@ func drawCorrect(t *rapid.T) *history.History {
 	return m.history()
 }
 
-// run lets the clients run, and ends the history.
+// run makes the moves of the clients and the nemesis, and ends the history.
 func (m *maker) run() {
 	m.makeActors()
 	steps := pick(m, []int{4, 12, 40, 90, 140, 350})
@@ -163,7 +163,7 @@ func (m *maker) drawHeader() {
 	}
 	h.TTL = m.tick * time.Duration(pick(m, []int{20, 8, 50, 3, 40}))
 	h.Masters = pick(m, []int{3, 5, 1, 3})
-	if h.Quorum = h.Masters/2 + 1; m.chance(10) { // a lock on one of several masters
+	if h.Quorum = h.Masters/2 + 1; m.chance(10) { // a lock that uses one of several masters
 		h.Quorum, m.single = 1, true
 	}
 	h.Persistence = "none"
@@ -226,7 +226,7 @@ func (m *maker) makeActors() {
 	}
 }
 
-// step lets some time pass and something happen.
+// step advances the time and makes one random move.
 func (m *maker) step() {
 	for _, d := range m.delays {
 		if d.at <= m.now && !d.store.down {

@@ -20,8 +20,8 @@ func (o *oracle) observed(a *acquisition) bool {
 	return slices.ContainsFunc(o.votes, func(v *vote) bool { return o.of(v, a) })
 }
 
-// minValidity: fewer than a quorum of masters can have stored the token until the end of
-// what a grant promised.
+// minValidity finds the grants whose token fewer than a quorum of masters can have stored until
+// the end of the promised validity.
 func (o *oracle) minValidity() (f finding) {
 	if o.h.Until == history.UntilReleased {
 		return f
@@ -48,7 +48,7 @@ func (o *oracle) minValidity() (f finding) {
 			for _, m := range o.masters() {
 				ends = append(ends, o.stores(a, g, m, relied))
 			}
-			for _, t := range slices.Sorted(slices.Values(ends)) { // the first time at which they are too few
+			for _, t := range slices.Sorted(slices.Values(ends)) { // find the first time at which fewer than a quorum store the token
 				stored := 0
 				for _, end := range ends[1:] {
 					if end > t {
@@ -68,8 +68,9 @@ func (o *oracle) minValidity() (f finding) {
 	return f
 }
 
-// stores is until when a master can have stored a lease's token, or never if it can have to
-// the end of the grant: for a TTL from its last yes, unless it has shown since that it does not.
+// stores returns until when a master can have stored a lease's token, or never if it can have
+// stored it to the end of the grant. That is a TTL after its last yes, unless a snapshot or a
+// refusal shows that it stored the token no longer.
 func (o *oracle) stores(a *acquisition, g grant, master string, relied time.Duration) time.Duration {
 	last, end := time.Duration(-1), time.Duration(0)
 	for _, v := range o.votes {
@@ -104,15 +105,15 @@ func (o *oracle) stores(a *acquisition, g grant, master string, relied time.Dura
 	return gone
 }
 
-// snapshot is what a master said that it stored at some time from one to another.
+// snapshot lists the keys that a master stored at some time between from and to.
 type snapshot struct {
 	master   string
 	from, to time.Duration
 	keys     map[string]string
 }
 
-// snapshots are the looks, and what masters stored that had been down and were up again: at
-// some time since they were down.
+// snapshots returns the recorded snapshots, and the keys that masters stored when they were up
+// again: those were read at some time since the master went down.
 func (o *oracle) snapshots() (all []snapshot) {
 	if o.shown != nil {
 		return o.shown
@@ -137,7 +138,7 @@ func (o *oracle) snapshots() (all []snapshot) {
 	return all
 }
 
-// redis is the key on the masters that an acquisition's commands were about.
+// redis returns the Redis key that an acquisition's commands were about.
 func (o *oracle) redis(a *acquisition) string {
 	for _, v := range o.votes {
 		if o.of(v, a) {
@@ -147,7 +148,7 @@ func (o *oracle) redis(a *acquisition) string {
 	return a.key
 }
 
-// keyLifetime: a master shows a token for too long while its end stays where it was.
+// keyLifetime finds the tokens that a master listed for too long with the same expiry.
 func (o *oracle) keyLifetime() (f finding) {
 	f.late, f.slack = true, true
 	slack := min(150*time.Millisecond, max(5*time.Millisecond, 2*o.slack))
@@ -161,7 +162,7 @@ func (o *oracle) keyLifetime() (f finding) {
 	var at []time.Duration
 	type id struct{ master, key, token string }
 	violated := map[id]bool{}
-	runs := map[id]*history.Op{} // by what was seen: the first look that showed it with its end
+	runs := map[id]*history.Op{} // by token: the first snapshot that listed it with its present expiry
 	for i, x := range looks {
 		for key, token := range x.Value.Keys {
 			who := id{x.Process, key, token}
@@ -170,7 +171,7 @@ func (o *oracle) keyLifetime() (f finding) {
 				end2, mortal2 := y.Value.Expires[key]
 				return mortal == mortal2 && (end-end2).Abs() <= slack/3
 			}
-			if before := runs[who]; before != nil && same(*before) { // it was seen with this end before
+			if before := runs[who]; before != nil && same(*before) { // an earlier snapshot listed it with this expiry
 				continue
 			}
 			runs[who] = &looks[i]
@@ -200,10 +201,10 @@ func (o *oracle) keyLifetime() (f finding) {
 	return f
 }
 
-// endings are the faults that end a master's process.
+// endings lists the faults that end a master's process.
 var endings = []string{"kill", "shutdown", "powercut", "failover"}
 
-// restarted says whether a master's process may have ended within a time.
+// restarted says whether a master's process may have ended between two times.
 func (o *oracle) restarted(master string, from, to time.Duration) bool {
 	for _, f := range o.faults {
 		if f.installed && slices.Contains(endings, f.name) && slices.Contains(f.masters, master) && f.began <= to && from <= f.to {
@@ -218,7 +219,7 @@ func (o *oracle) restarted(master string, from, to time.Duration) bool {
 	return false
 }
 
-// bent says whether a master's clock or memory was tampered with within a time.
+// bent says whether a fault changed a master's clock or memory between two times.
 func (o *oracle) bent(master string, from, to time.Duration) bool {
 	for _, f := range o.faults {
 		if f.installed && (f.name == "clock" || f.name == "memory") && slices.Contains(f.masters, master) && f.began <= to && from <= f.to {
@@ -228,7 +229,7 @@ func (o *oracle) bent(master string, from, to time.Duration) bool {
 	return false
 }
 
-// continuity: of the masters that extended, fewer than a quorum can have stored the token
+// continuity finds the extensions of which fewer than a quorum of masters can have stored the token
 // without a break since the grant before.
 func (o *oracle) continuity() (f finding) {
 	var at []time.Duration
@@ -262,8 +263,8 @@ func (o *oracle) continuity() (f finding) {
 	return f
 }
 
-// unbroken says whether a master may have extended a lease, and may have stored its token
-// all the time since its last yes before.
+// unbroken says whether a master may have extended a lease, and may have stored its token all the
+// time since its previous yes.
 func (o *oracle) unbroken(a *acquisition, g grant, master string) (extended, kept bool) {
 	asked := o.ops[g.asked].Time
 	var yes, earlier *vote
@@ -288,7 +289,7 @@ func (o *oracle) unbroken(a *acquisition, g grant, master string) (extended, kep
 		return true, true
 	}
 	var other *vote
-	for _, v := range o.votes { // the last SET of another
+	for _, v := range o.votes { // find the last SET of another client
 		if v.master == master && v.redis == yes.redis && v.command == history.CommandSet && v.yes && (v.client != a.client || v.token != a.token) &&
 			v.at < yes.sent-o.slack {
 			other = v
@@ -297,7 +298,7 @@ func (o *oracle) unbroken(a *acquisition, g grant, master string) (extended, kep
 	if other != nil && other.sent > earlier.at && !o.mayHaveRestarted(master, other.sent-o.slack, yes.at) {
 		return true, false
 	}
-	for _, s := range o.snapshots() { // the first that shows it without the token
+	for _, s := range o.snapshots() { // find the first snapshot that does not list the token
 		if s.master == master && s.from > earlier.at && s.to < yes.sent-o.slack && s.keys[o.redis(a)] != a.token {
 			if !o.mayHaveRestarted(master, s.from, yes.at) {
 				return true, false
@@ -305,14 +306,14 @@ func (o *oracle) unbroken(a *acquisition, g grant, master string) (extended, kep
 			break
 		}
 	}
-	if o.restarted(master, earlier.sent, yes.at) { // which may bring back what was gone before it
+	if o.restarted(master, earlier.sent, yes.at) { // a restart may restore a key that was gone before it
 		return true, true
 	}
 	return true, yes.sent <= earlier.at+o.ttl+o.ttl/50+o.slack || o.bent(master, earlier.sent, yes.at)
 }
 
-// ownKeys: a master says yes to a release or an extension of a client whose own key is
-// certainly not there, or gives the lock away before the last holder's TTL is over.
+// ownKeys finds the yes of a master to a release or an extension of a client whose own key it
+// certainly does not store, and its yes to a SET before the TTL of the last stored key is over.
 func (o *oracle) ownKeys() (f finding) {
 	var at []time.Duration
 	var given []time.Duration
@@ -357,8 +358,8 @@ func (o *oracle) ownKeys() (f finding) {
 	return f
 }
 
-// hitsAnother says whether a yes to a release or an extension was about another's key, and
-// whose.
+// hitsAnother says whether a yes to a release or an extension changed another client's key, and
+// returns the SET of that key.
 func (o *oracle) hitsAnother(v *vote) (victim *vote, hit bool) {
 	var sets, extends []*vote
 	for _, x := range o.votes {
@@ -378,7 +379,7 @@ func (o *oracle) hitsAnother(v *vote) (victim *vote, hit bool) {
 	if len(sets) == 0 || slices.ContainsFunc(sets, unanswered) {
 		return nil, false
 	}
-	gone := time.Duration(0) // since when its own key was certainly not there
+	gone := time.Duration(0) // from then on the master certainly did not store the client's own key
 	if slices.ContainsFunc(sets, func(x *vote) bool { return x.yes }) {
 		if victim == nil || victim.sent <= last(sets) || o.mayHaveRestarted(v.master, victim.sent-o.slack, v.at) || o.stalled(victim.sent, v.at) {
 			return nil, false
@@ -391,8 +392,8 @@ func (o *oracle) hitsAnother(v *vote) (victim *vote, hit bool) {
 	return victim, !slices.ContainsFunc(extends, func(x *vote) bool { return (x.yes || x.unknown) && x.at >= gone && x.sent <= v.at })
 }
 
-// stillThere says whether the key of a SET was certainly on its master when a later command
-// was carried out: nothing but that command can have taken it away, and its TTL was not over.
+// stillThere says whether a master certainly still stored the key of a SET when it executed a later
+// command: no other command and no fault can have removed the key, and its TTL was not over.
 func (o *oracle) stillThere(set, v *vote) bool {
 	from := set.sent - o.slack
 	if v.at > from+o.ttl || v.sent <= set.at {
@@ -408,8 +409,9 @@ func (o *oracle) stillThere(set, v *vote) bool {
 	return !o.crashed(set.client, from, v.at+o.slack) && !o.restarted(set.master, from, v.at) && !o.bent(set.master, from, v.at) && !o.stalled(from, v.at)
 }
 
-// mayHaveRestarted says whether a master that answered at a time may have ended after it, up
-// to another: not if a fault that was in force, or a master seen down, had struck before.
+// mayHaveRestarted says whether the process of a master that answered at from may have ended after
+// that and by to. A fault does not count if it was already in force at from, or if the master was
+// seen down between the fault's beginning and from.
 func (o *oracle) mayHaveRestarted(master string, from, to time.Duration) bool {
 	down := func(after, until time.Duration) bool {
 		return slices.ContainsFunc(o.ops, func(x history.Op) bool {
@@ -424,8 +426,8 @@ func (o *oracle) mayHaveRestarted(master string, from, to time.Duration) bool {
 	return down(from+1, to)
 }
 
-// takenAway says whether a master gave away the key of SET a by its yes to SET b, though it
-// must still have been there.
+// takenAway says whether a master said yes to SET b although it must still have stored the key of
+// SET a.
 func (o *oracle) takenAway(a, b *vote) bool {
 	if a.client == b.client && a.token == b.token || b.sent <= a.at {
 		return false

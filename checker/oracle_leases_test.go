@@ -20,7 +20,7 @@ func (o *oracle) uniqueTokens() (f finding) {
 	return f
 }
 
-// grantTimes are when the acquisitions that count were granted.
+// grantTimes returns when the acquisitions were granted for which counts is true.
 func (o *oracle) grantTimes(counts func(*acquisition) bool) (at []time.Duration) {
 	for _, a := range o.acqs {
 		if counts(a) {
@@ -32,7 +32,7 @@ func (o *oracle) grantTimes(counts func(*acquisition) bool) (at []time.Duration)
 
 func (o *oracle) contendedGrants() []row { return o.need(o.grantTimes(o.contended)) }
 
-// mutualExclusion: no instant lies in two holds on a key.
+// mutualExclusion finds the instants that lie in two holds on a key.
 func (o *oracle) mutualExclusion() (f finding) {
 	for i, b := range o.acqs {
 		for _, a := range o.acqs[:i] {
@@ -65,7 +65,7 @@ func (o *oracle) deadOnArrival() (f finding) {
 	return f
 }
 
-// section is a critical section as its client lived it.
+// section is the time in which a client was in a critical section.
 type section struct {
 	key, client, token string
 	line               int
@@ -73,15 +73,15 @@ type section struct {
 	from, to           time.Duration
 }
 
-// sections: from enter to leave, to the release or to the crash; if none of these was
-// recorded, to the last line that shows the client in it.
+// sections returns the critical sections. Each lasts from enter to leave, to the release or to the
+// crash; if none of these was recorded, to the last line that shows the client in the section.
 func (o *oracle) sections() (all []section) {
 	for i, op := range o.ops {
 		if op.F != history.FEnter {
 			continue
 		}
 		s := section{key: op.Key, client: op.Process, token: op.Value.Token, line: i, of: o.owner(i), from: op.Time, to: op.Time}
-		if slices.ContainsFunc(all, func(x section) bool { // it was in it already
+		if slices.ContainsFunc(all, func(x section) bool { // the client was in the section already
 			return x.client == s.client && x.token == s.token && x.line < i && !o.left(x, i)
 		}) {
 			continue
@@ -128,7 +128,7 @@ func (o *oracle) beliefExclusion() (f finding) {
 	if len(all) == 0 {
 		return finding{untested: true}
 	}
-	for i := range all { // who stands still in a section leaves it late
+	for i := range all { // a client that stands still in a section leaves it late
 		if s := &all[i]; s.of != nil {
 			if over, late := o.heldUp(s.of, s.to); late {
 				s.to = max(s.from, over)
@@ -156,7 +156,7 @@ func (o *oracle) beliefExclusion() (f finding) {
 	return f
 }
 
-// before is an acquisition as it was before a line.
+// before returns an acquisition as it was known before a line.
 func (a *acquisition) before(line int) *acquisition {
 	b := *a
 	b.grants = slices.DeleteFunc(slices.Clone(a.grants), func(g grant) bool { return g.line >= line })
@@ -166,7 +166,7 @@ func (a *acquisition) before(line int) *acquisition {
 	return &b
 }
 
-// overSince is since when a lease had been over at an instant, if it was.
+// overSince says whether a lease was over at an instant, and since when.
 func (a *acquisition) overSince(t, tick time.Duration) (time.Duration, bool) {
 	if a.held(t) {
 		return 0, false
@@ -186,7 +186,7 @@ func (a *acquisition) overSince(t, tick time.Duration) (time.Duration, bool) {
 			since = s + tick
 		}
 	}
-	// An extension that was over as it returned still said until when the lease was valid.
+	// An extension that was over when it returned still says when the validity ended.
 	for _, g := range a.grants {
 		if until := min(g.until, a.relied()); g.at <= t && until <= g.at {
 			since = max(since, until)
@@ -195,8 +195,8 @@ func (a *acquisition) overSince(t, tick time.Duration) (time.Duration, bool) {
 	return since, true
 }
 
-// lost is the line of the first extension after which no quorum can be left: so many
-// masters had refused that one extension.
+// lost returns the time of the first extension that so many masters refused that no quorum can
+// store the token any more.
 func (o *oracle) lost(a *acquisition, before int) (time.Duration, bool) {
 	for i := a.line + 1; i < before; i++ {
 		op := o.ops[i]
@@ -220,7 +220,7 @@ func (o *oracle) lost(a *acquisition, before int) (time.Duration, bool) {
 	return 0, false
 }
 
-// of says whether a vote is about what an acquisition's client wrote under its token.
+// of says whether a vote is on a command of an acquisition: same client, key and token.
 func (o *oracle) of(v *vote, a *acquisition) bool {
 	return v.client == a.client && v.key == a.key && v.token == a.token
 }
@@ -243,7 +243,7 @@ func (o *oracle) notified() (f finding) {
 			continue
 		}
 		since, over := a.before(i).overSince(op.Time, o.tick)
-		if late, also := a.overSince(op.Time, o.tick); !also { // it was extended in the very instant
+		if late, also := a.overSince(op.Time, o.tick); !also { // the lease was extended at the same instant
 			over = false
 		} else {
 			since = max(since, late)
@@ -262,7 +262,7 @@ func (o *oracle) notified() (f finding) {
 	return f
 }
 
-// carriedOut says whether the write that was invoked in a line returned ok.
+// carriedOut says whether the write whose invocation is at a line returned ok.
 func (o *oracle) carriedOut(line int) bool {
 	for _, x := range o.ops[line+1:] {
 		if x.Process == o.ops[line].Process && x.F == history.FWrite {
@@ -272,8 +272,8 @@ func (o *oracle) carriedOut(line int) bool {
 	return false
 }
 
-// begin is when the first SET with a lease's token was sent within the acquire, and the
-// line of the call if no vote tells.
+// begin returns when the first SET with a lease's token was sent within the acquire, or, if no vote
+// on one was recorded, the time and the line of the call.
 func (o *oracle) begin(a *acquisition) (time.Duration, int) {
 	first := never
 	for _, v := range o.votes {
@@ -296,7 +296,8 @@ func (o *oracle) later(b, a *acquisition) bool {
 	return began > a.grant
 }
 
-// writers are the acquisitions that a write may be of: those with its token by then.
+// writers returns the acquisitions under which a write may have been made: those granted with its
+// token before it.
 func (o *oracle) writers(op history.Op) (all []*acquisition) {
 	for _, a := range o.acqs {
 		if a.key == op.Key && a.token == op.Value.Token && a.line < op.Index {
@@ -306,14 +307,14 @@ func (o *oracle) writers(op history.Op) (all []*acquisition) {
 	return all
 }
 
-// contendedWrite says whether a write was made under a contended acquisition.
+// contendedWrite says whether the last acquisition with a write's token was contended.
 func (o *oracle) contendedWrite(op history.Op) bool {
 	all := o.writers(op)
 	return len(all) > 0 && o.contended(all[len(all)-1])
 }
 
-// certainlyLater says whether one write's lease is later than another's, whichever
-// acquisitions with their tokens these are.
+// certainlyLater says whether x's lease is later than y's, for every pair of acquisitions with
+// their tokens.
 func (o *oracle) certainlyLater(x, y history.Op) bool {
 	later, earlier := o.writers(x), o.writers(y)
 	for _, b := range later {
@@ -326,7 +327,7 @@ func (o *oracle) certainlyLater(x, y history.Op) bool {
 	return len(later) > 0 && len(earlier) > 0
 }
 
-// staleWrites: a write is applied after one of a lease that is certainly later.
+// staleWrites finds the writes that were applied after a write of a lease that is certainly later.
 func (o *oracle) staleWrites(fenced bool) (f finding) {
 	var at []time.Duration
 	tested := false
@@ -367,8 +368,8 @@ func (o *oracle) fencedWrites() finding {
 	return o.staleWrites(true)
 }
 
-// noLostUpdate: a write is computed from what its client last read or wrote under its
-// token, and must replace that value.
+// noLostUpdate finds the writes that replaced another value than the one that their client last
+// read or wrote under their token: a write is computed from that value.
 func (o *oracle) noLostUpdate() (f finding) {
 	if o.h.Resource == "" {
 		return finding{untested: true}
@@ -427,7 +428,8 @@ func (o *oracle) fencingMonotone() (f finding) {
 	return f
 }
 
-// extension: one returns ok after the end of the validity that it extends, or was called after the release.
+// extension finds the extensions that returned ok after the end of the validity that they extend,
+// without a quorum, or after the release.
 func (o *oracle) extension() (f finding) {
 	var at []time.Duration
 	for _, a := range o.acqs {
@@ -439,7 +441,7 @@ func (o *oracle) extension() (f finding) {
 			backed, known := o.backed(a, i+1)
 			late := g.at - a.grants[i].until
 			if still := time.Duration(o.stood(a.grants[i].until, g.at) * float64(late)); late > 0 && still > 0 && late <= still+o.slack {
-				late = 0 // nobody could record it earlier
+				late = 0 // the recorder stood still and could not record it earlier
 			}
 			freed := g.asked >= 0 && a.overLine >= 0 && g.asked > a.overLine && o.ops[a.overLine].F == history.FRelease && o.ops[a.overLine].Type == history.Invoke
 			if late > 0 || freed || known && !backed {

@@ -7,7 +7,7 @@ import (
 	"lockpick/history"
 )
 
-// healing is the last time at which the faults were said to have healed.
+// healing is the last recorded end of all faults.
 type healing struct {
 	line      int // -1 if the faults did not heal
 	at, bound time.Duration
@@ -25,7 +25,7 @@ func (o *oracle) healing() healing {
 	return healing{line: -1}
 }
 
-// cancelled says whether the harness cut an acquire short.
+// cancelled says whether an interruption of the harness ended an acquire.
 func (o *oracle) cancelled(a asking) bool {
 	return !a.ok && a.to >= o.interrupted
 }
@@ -65,7 +65,7 @@ func (o *oracle) deadlockFreedom() (f finding) {
 	return f
 }
 
-// blame takes back what was found where the machine stood still after the healing.
+// blame withdraws the violations if the machine stood still for too long after the healing.
 func (o *oracle) blame(f *finding, h healing) {
 	if len(f.found) > 0 && o.stood(h.at, o.end) > 0.05 {
 		f.found, f.invalid = nil, true
@@ -103,8 +103,8 @@ func (o *oracle) availability() (f finding) {
 	return f
 }
 
-// troubled says whether something is known to be wrong with a master, or a client's way to
-// it, at an instant.
+// troubled says whether a master, or a client's link to it, was known to be impaired at an instant:
+// by a fault, or by the master's recorded state.
 func (o *oracle) troubled(client, master string, t time.Duration) bool {
 	for _, f := range o.faults {
 		switch f.name {
@@ -124,8 +124,8 @@ func (o *oracle) troubled(client, master string, t time.Duration) bool {
 	return broken
 }
 
-// used are the masters that the lock can reach a quorum of: with a quorum of one, those that
-// its votes name.
+// used returns the masters that the lock uses: all of them, or, with a quorum of one, the masters
+// that votes name.
 func (o *oracle) used() (used []string) {
 	for _, m := range o.masters() {
 		if o.q > 1 || len(o.votes) == 0 || slices.ContainsFunc(o.votes, func(v *vote) bool { return v.master == m }) {
@@ -135,10 +135,10 @@ func (o *oracle) used() (used []string) {
 	return used
 }
 
-// spare is how many of them a quorum can do without.
+// spare returns how many of the used masters may fail without preventing a quorum.
 func (o *oracle) spare() int { return len(o.used()) - o.q }
 
-// unreachable is how many of them something is known to be wrong with for a client.
+// unreachable returns how many of the used masters were troubled for a client at an instant.
 func (o *oracle) unreachable(client string, t time.Duration) (n int) {
 	for _, m := range o.used() {
 		if o.troubled(client, m, t) {
@@ -148,13 +148,13 @@ func (o *oracle) unreachable(client string, t time.Duration) (n int) {
 	return n
 }
 
-// stands says whether a client stands still at an instant.
+// stands says whether a client stood still at an instant.
 func (o *oracle) stands(client string, t time.Duration) bool {
 	return within(o.pauses(client), t)
 }
 
-// asks says whether a client asks for a key at an instant, or has done so and will again
-// within a quarter of a second.
+// asks says whether a client's acquire of a key was pending at an instant, or the instant lies in a
+// gap of at most a quarter of a second between two of its acquires.
 func (o *oracle) asks(client, key string, t time.Duration) bool {
 	before, after := -never, never
 	for _, a := range o.askings() {
@@ -175,16 +175,16 @@ func (o *oracle) asks(client, key string, t time.Duration) bool {
 	return after-before <= 250*time.Millisecond
 }
 
-// wait is a time in which somebody who could reach a quorum asked for a key all the time,
-// and no client that was alive relied on it or was granted it.
+// wait is a time in which a client that could reach a quorum asked for a key all the time, no
+// running client held the key, and none was granted it.
 type wait struct {
 	key      string
 	from, to time.Duration
-	granted  bool // somebody was granted it then
-	minor    bool // some who asked could not reach all masters
+	granted  bool // it ended with a grant
+	minor    bool // a client that asked could reach a quorum but not all masters
 }
 
-// changes are all times at which somebody may begin or cease to wait, with the given ones.
+// changes returns all times at which a wait may begin or end, and the ends of the given spans.
 func (o *oracle) changes(spans [][2]time.Duration) []time.Duration {
 	all := []time.Duration{0, o.end}
 	for _, s := range spans {
@@ -204,7 +204,8 @@ func (o *oracle) changes(spans [][2]time.Duration) []time.Duration {
 	return slices.Compact(all)
 }
 
-// waits looks at an instant between any two times at which something changes.
+// waits finds the waits by judging one instant between any two successive changes. With quiet, it
+// leaves out the times in wrong.
 func (o *oracle) waits(quiet bool) []wait {
 	if all, known := o.waitsOf[quiet]; known {
 		return all
@@ -217,7 +218,7 @@ func (o *oracle) waits(quiet bool) []wait {
 	changes := o.changes(wrong)
 	for _, key := range o.keys() {
 		var now *wait
-		minor := func(t time.Duration) bool { // somebody asks who cannot reach all masters
+		minor := func(t time.Duration) bool { // whether a client that asks can reach a quorum but not all masters
 			for i := range o.h.Clients {
 				client := o.client(i)
 				if slices.ContainsFunc(o.askings(), func(a asking) bool { return a.client == client && a.key == key && a.from <= t && t < a.to }) {
@@ -270,7 +271,7 @@ func (o *oracle) waits(quiet bool) []wait {
 	return all
 }
 
-// client is the name of a client by its number.
+// client returns the name of a client by its number.
 func (o *oracle) client(i int) string { return []string{"c1", "c2", "c3", "c4", "c5", "c6"}[i] }
 
 func (o *oracle) keys() (keys []string) {
@@ -283,7 +284,7 @@ func (o *oracle) keys() (keys []string) {
 	return keys
 }
 
-// within says whether an instant lies in one of some times.
+// within says whether an instant lies in one of the spans.
 func within(spans [][2]time.Duration, t time.Duration) bool {
 	for _, s := range spans {
 		if s[0] <= t && t < s[1] {
@@ -293,13 +294,14 @@ func within(spans [][2]time.Duration, t time.Duration) bool {
 	return false
 }
 
-// wrong is when something was, or lately had been, wrong.
+// wrong returns the times of faults, stalls, pauses, crashes and missing answers, each with the
+// time after it in which they may still delay a grant.
 func (o *oracle) wrong() (all [][2]time.Duration) {
 	lately := o.ttl + o.ttl/10 + time.Second
 	add := func(from, to time.Duration) { all = append(all, [2]time.Duration{from, to + lately}) }
 	for _, f := range o.faults {
 		switch {
-		case f.installed && f.name == "clock": // what it made of the keys' ends lasts
+		case f.installed && f.name == "clock": // the changed expiries of the keys last
 			add(f.began, never)
 		case f.installed:
 			add(f.began, f.to)
@@ -313,7 +315,7 @@ func (o *oracle) wrong() (all [][2]time.Duration) {
 			add(p[0], p[1])
 		}
 	}
-	for _, a := range o.acqs { // its keys are released late, or end by themselves
+	for _, a := range o.acqs { // its keys are released late or expire
 		until := a.until
 		for _, g := range a.grants {
 			until = max(until, g.until)
@@ -330,13 +332,13 @@ func (o *oracle) wrong() (all [][2]time.Duration) {
 	return all
 }
 
-// patience is what campaigns allow for a free lock.
+// patience returns the time within which campaigns require that a free lock is granted.
 func (o *oracle) patience() time.Duration {
 	return 2*o.ttl + 5*time.Second + time.Duration(o.h.Clients)*time.Duration(10+o.h.Keys)*20*time.Millisecond
 }
 
-// lostHolder says whether the last holder of a key had ended or stood still when a wait
-// began, and which.
+// lostHolder says whether the last holder of a key had crashed or stood still when a wait began,
+// and whether it stood still.
 func (o *oracle) lostHolder(w wait) (lost, still bool) {
 	var last *acquisition
 	for _, a := range o.acqs {
@@ -358,8 +360,8 @@ func (o *oracle) lostHolder(w wait) (lost, still bool) {
 	return false, false
 }
 
-// starved judges waits: those that are longer than a bound violate. Where the holder may go
-// on, a lock that renews its leases has more time.
+// starved judges waits: a wait longer than a bound is a violation. If the holder stood still and
+// may go on, a lock that renews its leases has more time.
 func (o *oracle) starved(waits []wait, most, renewing time.Duration, judged int) (f finding) {
 	f.late = true
 	for _, w := range waits {
@@ -377,8 +379,8 @@ func (o *oracle) starved(waits []wait, most, renewing time.Duration, judged int)
 	return f
 }
 
-// leftKeys is a TTL for each acquire that may have left its key with masters: its client stood
-// still in the wait, or ended in it, and not all that it heard of its SETs was no.
+// leftKeys returns a TTL for each acquire that may have left its key on masters: its client crashed
+// in the wait, or stood still in it without the answer no to all its SETs.
 func (o *oracle) leftKeys(w wait) (more time.Duration) {
 	for _, a := range o.askings() {
 		if a.key != w.key || a.from >= w.to || a.to <= w.from {
@@ -418,7 +420,7 @@ func (o *oracle) holderLoss() finding {
 func (o *oracle) minorityFailure() finding {
 	judged := 0
 	for _, a := range o.acqs {
-		for _, t := range []time.Duration{a.grant, a.grant - 1} { // at an edge, either side will do
+		for _, t := range []time.Duration{a.grant, a.grant - 1} { // at the edge of a fault, either side counts
 			if bad := o.unreachable(a.client, t); !a.dead() && bad > 0 && bad <= o.spare() {
 				judged++
 				break

@@ -10,11 +10,11 @@ import (
 	"lockpick/history"
 )
 
-// nemesis installs or heals a fault, or ends or stops a client.
+// nemesis installs or heals a fault, or crashes or pauses a client.
 func (m *maker) nemesis() {
 	c := pick(m, m.clients)
 	switch what := m.n(0, 7); {
-	case what == 0: // the client ends, with or without naming its lease
+	case what == 0: // the client crashes; the line may name its lease
 		v := &history.Value{}
 		if len(c.leases) > 0 {
 			v.Token = c.leases[0].token
@@ -107,7 +107,7 @@ func (m *maker) heal(id int) {
 	}
 }
 
-// look records what a master stores.
+// look records a snapshot of the masters.
 func (m *maker) look() {
 	for _, s := range m.masters {
 		if s.down || m.chance(30) {
@@ -125,7 +125,7 @@ func (m *maker) look() {
 			}
 		}
 		if m.chance(10) {
-			v.Took = min(m.now-s.looked, m.tick) // a master is asked one thing after the other
+			v.Took = min(m.now-s.looked, m.tick) // a master's snapshots do not overlap
 		}
 		s.looked = m.now
 		switch {
@@ -138,7 +138,8 @@ func (m *maker) look() {
 	}
 }
 
-// harness records what the harness says of itself, or a master that died of another cause.
+// harness records a stall, an interruption or a clock step of the harness, or a master that died of
+// another cause.
 func (m *maker) harness() {
 	switch m.n(0, 9) {
 	case 0:
@@ -160,7 +161,7 @@ func (m *maker) harness() {
 	}
 }
 
-// finish heals what is to be healed, lets each client acquire, and ends the history.
+// finish heals all or some faults, lets clients acquire, and ends the history.
 func (m *maker) finish() {
 	heals := m.chance(70)
 	for _, id := range slices.Sorted(maps.Keys(m.faults)) {
@@ -192,8 +193,8 @@ func (m *maker) finish() {
 	}
 }
 
-// history puts the lines in order, and mangles a few of some histories: what a recorder or
-// a lock of other people may write is not what the maker thinks of.
+// history sorts the lines, and mangles a few lines of some histories: other recorders and locks may
+// write lines that the maker does not draw.
 func (m *maker) history() *history.History {
 	slices.SortStableFunc(m.ops, func(a, b history.Op) int { return cmp.Compare(a.Time, b.Time) })
 	if len(m.ops) > 1 && !m.correct && m.chance(20) {
@@ -204,7 +205,7 @@ func (m *maker) history() *history.History {
 	for i := range m.ops {
 		op := &m.ops[i]
 		op.Index = i
-		if v := op.Value; v != nil && v.Delay+v.Took > op.Time { // it was mangled: nothing is before the run
+		if v := op.Value; v != nil && v.Delay+v.Took > op.Time { // a mangled line; no event happens before the run
 			short := *v
 			short.Delay = min(v.Delay, op.Time)
 			short.Took = min(v.Took, op.Time-short.Delay)
@@ -218,7 +219,7 @@ func (m *maker) mangle() {
 	i := m.n(0, len(m.ops)-1)
 	op := &m.ops[i]
 	if op.F == history.FState || i > 0 && m.ops[i-1].F == history.FState {
-		return // a master that is down is not asked, and one thing after the other
+		return // keep the order of snapshots and states: no snapshot is taken of a master that is down
 	}
 	switch m.n(0, 3) {
 	case 0:
@@ -226,7 +227,7 @@ func (m *maker) mangle() {
 		if len(m.ops) == 0 {
 			m.add(0, history.Harness, history.FEnd, history.Info, "", nil)
 		}
-	case 1: // two neighbours change their places
+	case 1: // swap two neighbours
 		if i > 0 {
 			other := &m.ops[i-1]
 			*op, *other = *other, *op

@@ -7,7 +7,7 @@ import (
 	"lockpick/history"
 )
 
-// sent is all that one client sent one master about one key under one token.
+// sent holds all commands of one client to one master about one key under one token.
 type sent struct {
 	master, client, key, redis, token string
 	sets, extends, releases           []*vote
@@ -47,10 +47,10 @@ func last(votes []*vote) (at time.Duration) {
 	return at
 }
 
-// over is when a client had done with its token: its release returned, or the attempt was
-// over.
+// over returns when a client no longer needed its token: when its release returned, or when the
+// attempt was over.
 func (o *oracle) over(x *sent) (at time.Duration, ok bool) {
-	for _, v := range o.votes { // a weak token may be several clients'
+	for _, v := range o.votes { // several clients may use one weak token
 		if v.master == x.master && v.key == x.key && v.token == x.token && v.client != x.client {
 			return 0, false
 		}
@@ -75,7 +75,7 @@ func (o *oracle) over(x *sent) (at time.Duration, ok bool) {
 		return 0, false
 	}
 	at = mine.to
-	for _, v := range o.votes { // its next attempt
+	for _, v := range o.votes { // the client's next attempt
 		if v.command == history.CommandSet && v.client == x.client && v.key == x.key && v.token != x.token && v.sent >= began {
 			at = min(at, v.sent)
 		}
@@ -83,8 +83,8 @@ func (o *oracle) over(x *sent) (at time.Duration, ok bool) {
 	return at, true
 }
 
-// reachable says whether nothing was known to be wrong with a master, or a client's way to
-// it, within a time.
+// reachable says whether a master and a client's link to it were not known to be impaired at any
+// instant between two times.
 func (o *oracle) reachable(client, master string, from, to time.Duration) bool {
 	for t := from; t <= to; t++ {
 		if o.troubled(client, master, t) || o.troubled(client, master, t-1) {
@@ -99,7 +99,7 @@ func (o *oracle) reachable(client, master string, from, to time.Duration) bool {
 	return true
 }
 
-// orphaned says whether a snapshot convicts the lock of having left a key.
+// orphaned says whether a snapshot proves that the lock left a key behind.
 func (o *oracle) orphaned(x *sent, look history.Op, over time.Duration, ghosts bool) bool {
 	began, seen := x.sets[0].sent-o.slack, look.Time-look.Value.Took-look.Value.Delay
 	if o.crashed(x.client, began, look.Time) || o.stopped(x.client, began, look.Time) || o.restarted(x.master, began, look.Time) {
@@ -116,7 +116,7 @@ func (o *oracle) orphaned(x *sent, look history.Op, over time.Duration, ghosts b
 		since = min(since, last(heard))
 	}
 	if slices.ContainsFunc(append(slices.Clone(x.sets), x.extends...), func(v *vote) bool { return v.sent > since }) {
-		return false // it was set again
+		return false // the key was set again
 	}
 	clean := !slices.ContainsFunc(x.sets, unanswered) && !slices.ContainsFunc(x.extends, unanswered)
 	late := seen > over+max(o.ttl/4, min(500*time.Millisecond, o.ttl/2))

@@ -7,8 +7,8 @@ import (
 	"lockpick/history"
 )
 
-// queueing is how much longer a lock that serves in order may keep everyone waiting in some
-// time: 250 ms and what it waits for each waiter that is gone.
+// queueing returns how much longer a lock that serves its waiters in order may keep all of them
+// waiting between two times: 250 ms and the lock's DeadWaiter for each waiter that is gone.
 func (o *oracle) queueing(key string, from, to time.Duration) time.Duration {
 	gone := 0
 	for _, a := range o.askings() {
@@ -27,9 +27,9 @@ func (o *oracle) queueing(key string, from, to time.Duration) time.Duration {
 	return time.Duration(gone) * (o.h.DeadWaiter + 250*time.Millisecond)
 }
 
-// leftBehind says whether an acquire may have left a place in the queue that nobody claims,
-// and until when it may have taken it: for as long as something was wrong where a command
-// of it was not answered.
+// leftBehind says whether an acquire may have left a place in the queue that no client claims, and
+// until when it may have taken that place: an unanswered command may take it for as long as the
+// master or the link is impaired.
 func (o *oracle) leftBehind(a asking, to time.Duration) (until time.Duration, left bool) {
 	until = a.to
 	told := false
@@ -42,7 +42,7 @@ func (o *oracle) leftBehind(a asking, to time.Duration) (until time.Duration, le
 			continue
 		}
 		left = true
-		for t := v.sent; t == v.sent || t < v.at; t += o.tick { // whatever is wrong begins and ends at ticks
+		for t := v.sent; t == v.sent || t < v.at; t += o.tick { // impairments begin and end at ticks
 			for end := t; o.troubled(a.client, v.master, end) && end <= o.end; end += o.tick {
 				until = max(until, end+o.tick)
 			}

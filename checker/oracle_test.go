@@ -11,9 +11,9 @@ import (
 // never is a time that no history reaches.
 const never = time.Duration(1 << 60)
 
-// oracle judges a history by the definitions of docs/checking.md and nothing else. It
-// tries every pair and looks at every instant; all times of its histories are multiples of
-// tick. It shares no code with the checkers and uses none of the views of package history.
+// oracle judges a history only by the definitions of docs/checking.md. It tries every pair and
+// every instant; all times of its histories are multiples of tick. It shares no code with the
+// checkers and uses none of the views of package history.
 type oracle struct {
 	h      history.Header
 	ops    []history.Op // each with a value
@@ -27,9 +27,9 @@ type oracle struct {
 	faults []*fault
 	stalls [][2]time.Duration
 
-	interrupted time.Duration // the harness was told to stop, or never
+	interrupted time.Duration // when the harness was interrupted, or never
 
-	// What is asked for again and again.
+	// Cached results.
 	acquires []asking
 	still    map[string][][2]time.Duration
 	waitsOf  map[bool][]wait
@@ -38,7 +38,7 @@ type oracle struct {
 	commands []*sent
 }
 
-// acquisition is one acquire that returned ok, and what moved or ended it.
+// acquisition is one acquire that returned ok, and the operations that changed or ended its lease.
 type acquisition struct {
 	line, call         int // of the grant and of the invocation; call is -1 if none was recorded
 	client, key, token string
@@ -46,14 +46,14 @@ type acquisition struct {
 	grant, until       time.Duration
 	fence              int64
 	grants             []grant
-	over               time.Duration // its release was invoked, or its client crashed
+	over               time.Duration // when its release was invoked or its client crashed
 	overLine           int
-	lostAt             time.Duration // its lock said that it is over; -1: it did not
-	crashed, killed    bool          // its client crashed later; and that ended it
+	lostAt             time.Duration // when its lock reported it lost; -1: never
+	crashed, killed    bool          // its client crashed later; the crash ended it
 }
 
 // grant is a time at which the end of a lease was set: by an acquire, an extension or a
-// bent clock.
+// clock change.
 type grant struct {
 	line      int
 	at, until time.Duration
@@ -132,9 +132,9 @@ func newOracle(h *history.History, tick time.Duration) *oracle {
 	return o
 }
 
-// invocation is the line of the call that returned in a line, or -1: the last line before it
-// about that operation of the client, on that key and under that token, if that is an
-// invocation of the same life.
+// invocation returns the line of the call that returned in a line, or -1. It is the last line
+// before it about the same operation of the client, on that key and under that token, if that
+// line is an invocation and the client did not crash in between.
 func (o *oracle) invocation(line int) int {
 	op := o.ops[line]
 	for i := line - 1; i >= 0; i-- {
@@ -155,8 +155,8 @@ func (o *oracle) invocation(line int) int {
 	return -1
 }
 
-// began is when the call that returned in a line was invoked, at the earliest: not before
-// the line of its client before it.
+// began returns the earliest time at which the call that returned in a line can have been
+// invoked: at its invocation, or else at its client's previous line.
 func (o *oracle) began(line int) time.Duration {
 	if i := o.invocation(line); i >= 0 {
 		return o.ops[i].Time
@@ -177,9 +177,9 @@ func (o *oracle) acquisition(line int) *acquisition {
 	return a
 }
 
-// owner is the acquisition that a client's line belongs to: of those of its life with the
-// token, the latest on the line's key that was not released before, or else the latest on
-// it; if none is on that key, the same of the other keys. Or nil.
+// owner returns the acquisition that a client's line belongs to, or nil. Among the acquisitions
+// with the line's token since the client's last crash, it prefers the line's key, then
+// acquisitions that were not released before, then the latest.
 func (o *oracle) owner(line int) *acquisition {
 	op := o.ops[line]
 	var best *acquisition
@@ -208,7 +208,7 @@ func (o *oracle) crashedBetween(client string, from, to int) bool {
 	return slices.ContainsFunc(o.ops[from:to], func(x history.Op) bool { return x.Process == client && x.F == history.FCrash })
 }
 
-// follow reads what moved the ends of acquisitions, and what ended them.
+// follow reads the operations that changed the ends of acquisitions or ended them.
 func (o *oracle) follow() {
 	for i, op := range o.ops {
 		if op.F == history.FCrash {
@@ -234,7 +234,7 @@ func (o *oracle) follow() {
 			a.over, a.overLine = op.Time, i
 		case op.F == history.FRelease && op.Type != history.Invoke && o.invocation(i) < 0 && a.overLine < 0:
 			a.over, a.overLine = o.began(i), i
-		case op.F == history.FLost && a.lostAt < 0: // not before what it was told last
+		case op.F == history.FLost && a.lostAt < 0: // no earlier than the last grant
 			a.lostAt = max(op.Time-op.Value.Delay, a.grants[len(a.grants)-1].at)
 		case op.F == history.FExtend && op.Type == history.OK:
 			a.grants = append(a.grants, grant{line: i, at: op.Time, until: op.Value.ValidUntil, asked: o.invocation(i)})
@@ -244,7 +244,7 @@ func (o *oracle) follow() {
 	}
 }
 
-// relied says until when a lease could be relied on at most, whatever its grants said.
+// relied returns until when a client could rely on a lease at most, regardless of its grants.
 func (a *acquisition) relied() time.Duration {
 	if a.lostAt >= 0 {
 		return min(a.over, a.lostAt)
@@ -252,8 +252,8 @@ func (a *acquisition) relied() time.Duration {
 	return a.over
 }
 
-// held says whether an instant lies in hold(ℓ): the last grant by then still runs, and
-// nothing has ended the lease.
+// held says whether an instant lies in hold(ℓ): the validity of the last grant by then is not
+// over, and nothing has ended the lease.
 func (a *acquisition) held(t time.Duration) bool {
 	if t < a.grant || t >= a.relied() {
 		return false

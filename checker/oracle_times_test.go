@@ -32,7 +32,7 @@ func (o *oracle) fault(line int) {
 	}
 }
 
-// pauses are when a client stood still: until it went on, ended, or the history did.
+// pauses returns when a client stood still: until it went on, crashed, or the history ended.
 func (o *oracle) pauses(client string) (all [][2]time.Duration) {
 	if all, known := o.still[client]; known {
 		return all
@@ -69,7 +69,7 @@ func (o *oracle) stopped(client string, from, to time.Duration) bool {
 
 func (o *oracle) stalled(from, to time.Duration) bool { return touch(o.stalls, from, to) }
 
-// crashed says whether a client ended within a time.
+// crashed says whether a client crashed between two times.
 func (o *oracle) crashed(client string, from, to time.Duration) bool {
 	for _, op := range o.ops {
 		if op.Process == client && op.F == history.FCrash && op.Time >= from && op.Time <= to {
@@ -79,12 +79,12 @@ func (o *oracle) crashed(client string, from, to time.Duration) bool {
 	return false
 }
 
-// stood is the share of a time in which the harness's machine stood still.
+// stood returns the fraction of a time for which the harness's machine stood still.
 func (o *oracle) stood(from, to time.Duration) float64 {
 	return float64(o.stoodFor(from, to)) / float64(max(to-from, o.tick))
 }
 
-// stoodFor is for how long of a time the harness's machine stood still.
+// stoodFor returns how long the harness's machine stood still between two times.
 func (o *oracle) stoodFor(from, to time.Duration) (total time.Duration) {
 	for t := from; t < to; t += o.tick {
 		for _, s := range o.stalls {
@@ -97,8 +97,8 @@ func (o *oracle) stoodFor(from, to time.Duration) (total time.Duration) {
 	return total
 }
 
-// heldUp says whether a client may have acted on a lease at a time only because the machine stood
-// still since the lease was over, and when that was.
+// heldUp says whether an action under a lease may seem late only because the machine stood still
+// after the lease was over, and returns when the lease was over.
 func (o *oracle) heldUp(a *acquisition, at time.Duration) (over time.Duration, late bool) {
 	over = a.grant
 	for t := a.grant; t < at; t += o.tick {
@@ -110,8 +110,8 @@ func (o *oracle) heldUp(a *acquisition, at time.Duration) (over time.Duration, l
 	return over, over < at && still > 0 && at-over <= still+o.slack
 }
 
-// tookEffect says whether a fault changed what somebody experienced. A client's own word
-// that it was stopped within a client-pause says the same as bit.
+// tookEffect says whether a fault is known to have had an effect. If a client recorded that it
+// was stopped within a client-pause, that proves the effect as bit does.
 func (o *oracle) tookEffect(f *fault) bool {
 	if !f.installed {
 		return false
@@ -135,7 +135,8 @@ func (o *oracle) tookEffect(f *fault) bool {
 	return false
 }
 
-// inFaultyPeriod says whether an instant lies within it.
+// inFaultyPeriod says whether an instant lies in the time of an effective fault or within a TTL
+// after it.
 func (o *oracle) inFaultyPeriod(t time.Duration) bool {
 	for _, f := range o.faults {
 		if o.tookEffect(f) && f.from <= t && t <= f.to+o.ttl {
@@ -145,7 +146,7 @@ func (o *oracle) inFaultyPeriod(t time.Duration) bool {
 	return false
 }
 
-// requested are the kinds of faults that the header names.
+// requested returns the kinds of faults that the header names.
 func (o *oracle) requested() (names []string) {
 	for _, name := range o.h.Faults {
 		if name != "" && name != "none" {
@@ -155,14 +156,14 @@ func (o *oracle) requested() (names []string) {
 	return names
 }
 
-// asking is an acquire from its call to its return; without one to the crash or the next
-// acquire of its client, or to the end of the history.
+// asking is an acquire from its call to its return. If it never returned, it lasts to the crash
+// or the next acquire of its client, or to the end of the history.
 type asking struct {
 	client, key string
 	line, back  int // of the call and of the return, or -1
 	from, to    time.Duration
 	ok, open    bool
-	dropped     bool // its client ended, or asked again, before it returned
+	dropped     bool // its client crashed or called acquire again before it returned
 }
 
 func (o *oracle) askings() (all []asking) {

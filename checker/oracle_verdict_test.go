@@ -9,7 +9,7 @@ import (
 	"lockpick/history"
 )
 
-// finding is what the oracle says of a property before the rule for verdicts.
+// finding is the oracle's judgement of a property before conclude turns it into a verdict.
 type finding struct {
 	untested bool
 	slack    bool
@@ -30,7 +30,7 @@ func (f *finding) add(key string, at time.Duration) {
 	f.found = append(f.found, violation{key, at, at})
 }
 
-// needs counts evidence: so many things in all and so many in the faulty period.
+// needs counts evidence: all given times, and the times in the faulty period.
 func (o *oracle) needs(at []time.Duration, total, faulty int) []row {
 	rows := []row{{len(at), total}}
 	installed := slices.ContainsFunc(o.faults, func(f *fault) bool { return f.installed })
@@ -51,13 +51,13 @@ func (o *oracle) need(at []time.Duration) []row { return o.needs(at, 10, 3) }
 // opinion is the oracle's verdict on a property.
 type opinion struct {
 	verdict checker.Verdict // "" if it was not tested
-	keys    []string        // with a violation that convicts
+	keys    []string        // the keys of violations that convict
 	count   int
-	found   bool // something, even if it does not convict
+	found   bool // there was a violation, even if it does not convict
 	rows    []row
 }
 
-// conclude is the rule that gives the verdict of every property.
+// conclude applies the rule that gives the verdict of every property.
 func (o *oracle) conclude(f finding) opinion {
 	if f.untested {
 		return opinion{}
@@ -104,7 +104,7 @@ func (o *oracle) conclude(f finding) opinion {
 	return x
 }
 
-// writeHistory writes a history as the golden files do, as far as they can.
+// writeHistory formats a history in the notation of the golden files, as far as that can express it.
 func writeHistory(h *history.History) string {
 	var b strings.Builder
 	for _, op := range h.Ops {

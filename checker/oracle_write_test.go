@@ -9,7 +9,7 @@ import (
 	"lockpick/history"
 )
 
-// writeHeader writes what a header says as the golden files' directives do.
+// writeHeader formats a header as the directive of a golden file.
 func writeHeader(h history.Header) string {
 	s := fmt.Sprintf("check masters=%d ttl=%s driver=%s clients=%d keys=%d", h.Masters, h.TTL, h.Driver, h.Clients, h.Keys)
 	if len(h.Faults) > 0 {
@@ -36,7 +36,7 @@ func writeHeader(h history.Header) string {
 	return s
 }
 
-// writeLine writes an operation as the golden files do.
+// writeLine formats an operation in the notation of the golden files.
 func writeLine(op history.Op) string {
 	v := op.Value
 	if v == nil {

@@ -14,29 +14,29 @@ type orphan struct {
 	commandLog commandLog
 	look       *history.Op
 	over       time.Duration // when the owner no longer needed it
-	kind       string        // unsent, undone, unheard, late
-	lease      bool          // it had been granted
+	kind       string        // unsent, undone, unheard or late; see orphaned
+	lease      bool          // its lease had been granted
 }
 
-// orphanMoment is how long a key may still be stored once its owner no longer needs it.
+// orphanMoment returns how long a key may still be stored once its owner no longer needs it.
 func (r *run) orphanMoment() time.Duration {
 	ttl := r.h.Header.TTL
 	return max(ttl/4, min(500*time.Millisecond, ttl/2))
 }
 
 // orphanKeys judges one part of AV: once a lease is released, or an attempt has failed or
-// was cancelled, no master keeps its key for more than a moment: the key makes others wait.
+// was cancelled, no master stores its key for longer than orphanMoment: the key makes others wait.
 //
 // A snapshot shows that a master still stores the token. It counts against the lock only if the
 // lock never sent this master a release; or if the master answered the SET and then the
-// release, and still stores the key; or if the release got no answer although nothing was
-// wrong with the master or the link to it. Clients that ended or stood still, and masters that
-// restarted with old keys, are excused.
+// release, and still stores the key; or if the release got no answer although no known fault was on
+// the master or the link to it. Clients that crashed or stood still, and masters that restarted
+// with old keys, are excused.
 func (r *run) orphanKeys() *judgement { return r.orphans(false) }
 
-// ghostKeys judges the same for keys whose SET was never answered and was carried out after
-// the release: if the network delivers late, a client cannot prevent that, so the property is
-// judged only if the scenario asks for it.
+// ghostKeys judges the same for keys whose SET was never answered and that a master set after the
+// release: if the network delivers late, a client cannot prevent that, so the property is judged
+// only if the scenario names it.
 func (r *run) ghostKeys() *judgement {
 	if !slices.Contains(r.h.Header.Properties, GhostKeys.Name) {
 		return nil
@@ -55,7 +55,7 @@ func (r *run) orphans(ghosts bool) *judgement {
 	var all []orphan
 	for x := range t.all() {
 		if !said(x.sets) && answered(x.sets) {
-			continue // it was never set
+			continue // the master never set the key
 		}
 		over, lease, ok := ends(x)
 		if !ok || !r.counts(over) {
@@ -105,7 +105,7 @@ func (r *run) orphans(ghosts bool) *judgement {
 	}
 }
 
-// askedAfter is when a master was first asked for its keys between two times.
+// askedAfter returns when the first snapshot of a master between two times was taken.
 func (t *commandLogs) askedAfter(master string, from, to time.Duration) (time.Duration, bool) {
 	for look := range t.looksWithin(master, from, to) {
 		return lookTo(look), true
@@ -113,8 +113,8 @@ func (t *commandLogs) askedAfter(master string, from, to time.Duration) (time.Du
 	return 0, false
 }
 
-// doneWith returns a function that finds when the owner of a command log no longer needed its token, if
-// that ever was so.
+// doneWith returns a function that finds when the owner of a command log no longer needed its
+// token. ok is false if the owner always needed it or the time is unknown.
 func (r *run) doneWith() func(*commandLog) (over time.Duration, lease, ok bool) {
 	released := map[party]time.Duration{}
 	granted := map[party]bool{}
@@ -133,7 +133,7 @@ func (r *run) doneWith() func(*commandLog) (over time.Duration, lease, ok bool) 
 	}
 	type asker struct{ client, key string }
 	h := r.h
-	sets := map[asker][]int32{} // in the order of their sending
+	sets := map[asker][]int32{} // the SETs, in the order in which they were sent
 	for i := range h.Len() {
 		id := h.InOrder(i)
 		if k := h.Kind(id); k.Command == history.CommandSet {
@@ -145,7 +145,7 @@ func (r *run) doneWith() func(*commandLog) (over time.Duration, lease, ok bool) 
 		slices.SortFunc(ids, func(a, b int32) int { return cmp.Or(cmp.Compare(h.Sent(a), h.Sent(b)), cmp.Compare(a, b)) })
 	}
 	return func(x *commandLog) (time.Duration, bool, bool) {
-		if r.commandLogs().sharing(x) { // several clients may have one weak token
+		if r.commandLogs().sharing(x) { // several clients may use one weak token
 			return 0, false, false
 		}
 		if granted[x.who] {
@@ -159,13 +159,13 @@ func (r *run) doneWith() func(*commandLog) (over time.Duration, lease, ok bool) 
 			i--
 		}
 		if i < 0 || mine[i].open || mine[i].key != x.key || mine[i].ended < first {
-			return 0, false, false // its acquire never returned, or is not known
+			return 0, false, false // its acquire never returned or was not recorded
 		}
 		over := mine[i].ended
 		all := sets[asker{x.who.client, x.key}]
 		at, _ := slices.BinarySearchFunc(all, first, func(id int32, at time.Duration) int { return cmp.Compare(h.Sent(id), at) })
 		token := h.FindToken(x.who.token)
-		for _, id := range all[at:] { // its next attempt
+		for _, id := range all[at:] { // find the client's next attempt
 			if h.TokenNumber(id) != token {
 				over = min(over, h.Sent(id))
 				break
@@ -175,7 +175,10 @@ func (r *run) doneWith() func(*commandLog) (over time.Duration, lease, ok bool) 
 	}
 }
 
-// orphaned says why the lock is to blame for a key in a snapshot, or "" if it is not.
+// orphaned returns why the lock is to blame for a key in a snapshot, or "" if it is not. "unsent":
+// the lock never sent a release. "undone": the master answered the release but still stores the
+// key. "late": the master set the key after it answered the release. "unheard": the master did not
+// answer the release.
 func (r *run) orphaned(x *commandLog, look *history.Op, over time.Duration) string {
 	began := sent(x.sets.at(0)) - r.slack
 	seen := lookFrom(look)
@@ -190,7 +193,7 @@ func (r *run) orphaned(x *commandLog, look *history.Op, over time.Duration) stri
 		}
 	}
 	clean := answered(x.sets) && answered(x.extends)
-	again := func(since time.Duration) bool { // one token for several SETs
+	again := func(since time.Duration) bool { // the lock set or extended the token again
 		later := func(v *history.Vote) bool { return sent(*v) > since }
 		return x.sets.any(later) || x.extends.any(later)
 	}

@@ -10,20 +10,20 @@ import (
 // trespass is a command that changed another client's key, or the loss of a key to another client.
 type trespass struct {
 	by     party
-	vote   history.Vote  // the yes that shows it: to a release or extension, or to the next SET
+	vote   history.Vote  // the yes that proves it: to a release or extension, or to the next SET
 	victim *history.Vote // the yes to the SET that created the key; nil: not known
-	set    bool          // the master never said yes to a SET of by's
-	lost   bool          // the command was not recorded, only that the victim's key was gone
+	set    bool          // the master never said yes to a SET by this party
+	lost   bool          // no command was recorded, but the victim's key was lost
 }
 
 // ownKeys judges one part of L1: no client releases or extends another client's key.
 //
-// A yes to a release or an extension says that the master found the key. The key was not the
+// A yes to a release or an extension shows that the master found the key. The key was not the
 // client's own if the master had refused the client's SET, or if all its SETs were answered and
-// the master had since said yes to the SET NX of another: by then the first key was gone.
-// A key was taken away if its master granted the lock to another before the TTL was over, unless
-// the key's own client released it or ended, or the master was restarted, or a fault changed the
-// master's clock or memory.
+// the master had since said yes to the SET NX of another client: by then the first key was gone.
+// A key was taken away if its master granted the lock to another client before the TTL was over,
+// unless the key's own client released it or crashed, or the master was restarted, or a fault
+// changed the master's clock or memory.
 //
 // If the network may duplicate requests, the duplicate of a refused SET may have been granted, so
 // only keys that were taken away are judged.
@@ -102,7 +102,7 @@ func (r *run) ownKeys() *judgement {
 	return j
 }
 
-// lastOther is the last SET of another party that was answered before a time, or nil.
+// lastOther returns the last SET of another party that was answered before a time, or nil.
 func lastOther(sets votes, who party, before time.Duration) *history.Vote {
 	for i := sets.since(before) - 1; i >= 0; i-- {
 		if v := sets.at(i); (party{v.Client, v.Token}) != who {
@@ -114,21 +114,21 @@ func lastOther(sets votes, who party, before time.Duration) *history.Vote {
 
 // hitAnother reports whether a yes to a release or extension was about another client's key.
 //
-// A yes to a release says that the master deleted a key: if that cannot have been the client's
-// own, it was another's. A yes to an extension may also have created a missing key, so it is a
-// violation only while another's key was certainly stored.
+// A yes to a release says that the master deleted a key: if that cannot have been the client's own
+// key, it was another client's. A yes to an extension may also have created a missing key, so it is
+// a violation only while another client's key was certainly stored.
 func (r *run) hitAnother(x *commandLog, v history.Vote, sets votes) (trespass, bool) {
 	if x.sets.len() == 0 || !answered(x.sets) {
 		return trespass{}, false
 	}
 	last := lastOther(sets, x.who, sent(v)-r.slack)
 	s := trespass{by: x.who, vote: v, victim: last}
-	since := time.Duration(0) // since then the client's own key was certainly gone
+	since := time.Duration(0) // when the client's own key was certainly gone
 	if said(x.sets) {
 		if last == nil || sent(*last) <= latest(x.sets) {
 			return trespass{}, false
 		}
-		if r.endedAfter(x.master, sent(*last)-r.slack, v.At) || r.stalledIn(sent(*last), v.At) { // it may have brought the key back
+		if r.endedAfter(x.master, sent(*last)-r.slack, v.At) || r.stalledIn(sent(*last), v.At) { // the restart may have restored the key
 			return trespass{}, false
 		}
 		since = sent(*last)
@@ -143,9 +143,9 @@ func (r *run) hitAnother(x *commandLog, v history.Vote, sets votes) (trespass, b
 	return s, !created
 }
 
-// stillThere reports whether the key that a SET created was certainly still stored on its master
-// when a later command was executed: its TTL was not over, nobody had sent a release of it, its
-// client had not ended, and no fault had struck the master.
+// stillThere reports whether a master certainly still stored the key of a SET when it executed a
+// later command: the TTL was not over, no client had sent a release of it, its client had not
+// crashed, and no fault had struck the master.
 func (r *run) stillThere(set, v history.Vote) bool {
 	from := sent(set) - r.slack
 	if ttl := r.h.Header.TTL; ttl <= 0 || v.At > from+ttl || sent(v) <= set.At {
@@ -167,8 +167,8 @@ func (r *run) takenAway(a, b history.Vote) (trespass, bool) {
 	if a.Client == b.Client && a.Token == b.Token || ttl <= 0 {
 		return trespass{}, false
 	}
-	// If both were in flight at once, as when held bytes arrive, the order of the answers need not
-	// be that of the SETs: b may have come first, and have been released before a came.
+	// If both were in flight at once, as when held bytes arrive, the answers may come in another
+	// order than the SETs: the master may have executed b first, and b's release before a.
 	if sent(b) <= a.At {
 		return trespass{}, false
 	}

@@ -46,8 +46,8 @@ func drawVotes(t *rapid.T, ops []history.Op) []history.Op {
 	return all
 }
 
-// TestPackedIsJudgedTheSame: a history that is packed while its file is read gets the report
-// that it gets in memory, whatever properties were judged before.
+// TestPackedIsJudgedTheSame checks that a history that is packed while its file is read gets the
+// same report as in memory, and each property the same result alone as among all.
 func TestPackedIsJudgedTheSame(t *testing.T) {
 	violated := map[string]int{}
 	rapid.Check(t, func(t *rapid.T) {
@@ -66,7 +66,7 @@ func TestPackedIsJudgedTheSame(t *testing.T) {
 		}
 		h, err := history.Read(bytes.NewReader(file.Bytes()))
 		if err != nil {
-			t.Skip(err) // a rough history may lack what a reader insists on
+			t.Skip(err) // a careless history may lack lines or fields that the reader requires
 		}
 		p, err := history.ReadPacked(bytes.NewReader(file.Bytes()))
 		if err != nil {
@@ -99,7 +99,7 @@ func propertyOf(name string) Property {
 	return Property{}
 }
 
-// TestIntervals: the index answers what a look at every interval does.
+// TestIntervals checks that the index finds the same intervals as a search through all of them.
 func TestIntervals(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		moment := rapid.Custom(func(t *rapid.T) time.Duration { return time.Duration(rapid.IntRange(0, 20).Draw(t, "at")) })
@@ -130,8 +130,8 @@ func TestIntervals(t *testing.T) {
 	})
 }
 
-// TestCommandLogsOfOneToken: the command logs of a lock that has one token for all clients and keys are
-// found one by one.
+// TestCommandLogsOfOneToken checks that each command log is found if a lock uses one token for all
+// keys, so that most logs are looked up in the map far.
 func TestCommandLogsOfOneToken(t *testing.T) {
 	var ops []history.Op
 	for round := range 2 {

@@ -7,12 +7,12 @@ import "lockpick/history"
 type Totals struct {
 	Holds      int
 	Violations int
-	Contended  int // acquisitions
+	Contended  int // contended acquisitions
 	Undecided  string
 }
 
-// Add judges a part by mutual exclusion and adds the result. repeated is how many holds of the
-// part are also in another part.
+// Add judges a part by mutual exclusion, adds the result to the totals and returns it. repeated is
+// how many holds of the part are also in another part.
 func (t *Totals) Add(part *history.History, repeated int) Report {
 	rep := Check(part, MutualExclusion)
 	r := &rep.Results[0]

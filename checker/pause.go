@@ -9,11 +9,11 @@ import (
 // pause is a time in which a client stood still.
 type pause struct {
 	from, to time.Duration
-	point    string // where in its loop it was stopped
+	point    string // where in the client's loop it was stopped
 	line     int    // the line that shows its beginning
 	endLine  int    // the line that shows its end
-	ended    bool   // its client was seen to continue
-	cut      bool   // not ended: its client crashed or was stopped anew. If neither, to is the end of the history
+	ended    bool   // a line shows that its client continued
+	cut      bool   // its client crashed or was stopped again first. If neither ended nor cut, to is the end of the history
 }
 
 // pauses returns the pauses of each client, in order.
@@ -28,7 +28,7 @@ func pauses(ops []history.Op) map[string][]pause {
 		}
 		mine := all[op.Process]
 		if n := len(mine); n > 0 && !mine[n-1].ended && !mine[n-1].cut && (op.F == history.FCrash || op.Type == history.Invoke) {
-			mine[n-1].to, mine[n-1].cut = op.Time, true // its client ended, or continued without a line that says so
+			mine[n-1].to, mine[n-1].cut = op.Time, true // its client crashed, or continued without a line that shows it
 		}
 		if op.F == history.FCrash {
 			continue

@@ -11,15 +11,15 @@ import (
 	"lockpick/history"
 )
 
-// linearizability is what porcupine says of a history of locks.
+// linearizability is porcupine's decision on a history of locks.
 type linearizability struct {
 	illegal   map[string]bool // the keys whose history no mutex could have produced
-	undecided bool            // the limit was reached: keys that are not in illegal may be either
+	undecided bool            // the time limit was reached: any key that is not in illegal is undecided
 	limit     time.Duration
 }
 
-// step is the input of one operation of the mutex: a lease takes the lock, or
-// it gives it back. Leases are numbered from 1.
+// step is the input of one operation of the mutex: a lease takes the lock or
+// returns it. Leases are numbered from 1.
 type step struct {
 	lease int
 	ends  bool
@@ -38,29 +38,29 @@ var mutex = porcupine.Model{
 	Hash: func(state any) uint64 { return uint64(state.(int)) * 0x9E3779B97F4A7C15 },
 }
 
-// epochSize is how many operations porcupine gets at least before its history of
-// a key is cut where the lock is free. It keeps a set of all operations for
+// epochSize is the minimum number of operations of an epoch, before the history of
+// a key is cut where the lock is free. Porcupine keeps a set of all operations for
 // every step it takes, so its memory grows with the square of an epoch.
 const epochSize = 256
 
-// linearizable decides mutual exclusion a second time, by porcupine and without
-// the leases, holds and sweep of the first decision: it reads the operations themselves.
+// linearizable decides mutual exclusion a second time, by porcupine. It shares no
+// leases, holds or sweep with the first decision: it reads the operations themselves.
 //
-// Each acquire that was granted is an operation from its call to its return;
-// each end of a hold is one from the release's call to its return or the end of
-// the validity, or at the instant at which the validity ends. An extension that
-// returns in time moves that instant; one that returns late is an acquire.
+// Each acquire that was granted is an operation from its call to its return. Each end
+// of a hold is an operation from the release's call to its return or the end of the
+// validity, or at the instant at which the validity ends. An extension that returns
+// in time moves that instant; an extension that returns late counts as an acquire.
 //
 //	acquire  |-----------|             takes effect at some instant of it
 //	the hold             [============)
-//	release                           |-----|     or, if it lapses, a point
+//	release                           |-----|     or a point, if the validity ends first
 //
 // An acquire that failed or never returned promised nothing and is left out:
-// Redlock may fail on a free lock, and kept in the history such operations make
-// the search exponential. So is a hold that is over before it begins.
+// Redlock may fail on a free lock, and such operations would make the search
+// exponential. A hold that is over before it begins is left out, too.
 //
-// Porcupine's intervals are closed: at equal times it lets calls come before
-// returns, so a lock may be taken at the instant at which it is given back.
+// Porcupine's intervals are closed: at equal times it puts calls before returns,
+// so a lock may be taken at the instant at which it is returned.
 func linearizable(ops []history.Op, limit time.Duration) linearizability {
 	return linearizableBy(ops, limit, epochSize)
 }
@@ -90,8 +90,8 @@ func linearizableBy(ops []history.Op, limit time.Duration, epoch int) linearizab
 	return verdict
 }
 
-// tenure is one hold as porcupine sees it: an operation that takes the lock and one that
-// gives it back.
+// tenure is one hold in porcupine's model: an operation that takes the lock and an operation
+// that returns it.
 type tenure struct {
 	took, gave porcupine.Operation
 }
@@ -101,48 +101,49 @@ type keyTenures struct {
 	tenures []tenure
 }
 
-// tenureOf is a token on a key ("": on any), in one life of a process.
+// tenureOf identifies a token on a key ("" for any key), in one life of a process.
 type tenureOf struct {
 	process, token, key string
 	life                int
 }
 
-// openTenure is a tenure while its lines are read.
+// openTenure is a tenure whose lines are still being read.
 type openTenure struct {
 	key             int
 	process         int
 	called, granted time.Duration // of the acquire, or of a late extension
-	until           time.Duration // what its last grant, or a change of its clock, promised
-	latest          time.Duration // when that was
-	over            time.Duration // its release was called, its client ended, or its lock said that it is over
-	lost            bool          // its lock said so
-	released        bool          // its release was called, or its client ended
-	answered        time.Duration // its release returned
+	until           time.Duration // the end of the validity by its last grant or clock change
+	latest          time.Duration // when the last grant or clock change was
+	over            time.Duration // when its release was called, its client crashed, or its lock reported it lost
+	lost            bool          // its lock reported it lost
+	released        bool          // its release was called, or its client crashed
+	answered        time.Duration // when its release returned
 }
 
-// promise is a grant, or a change of its clock.
+// promise sets the end of the validity, by a grant or a clock change at a time.
 func (o *openTenure) promise(at, until time.Duration) { o.latest, o.until = at, until }
 
-// lapse is when it ends if nothing ends it before. A promise that was over on arrival counts from
-// then on, too: it takes back what had been promised before.
+// lapse returns when the tenure ends if nothing ends it before. A promise that was over on arrival
+// counts, too: it replaces the earlier promise.
 func (o *openTenure) lapse() time.Duration { return max(o.until, o.latest) }
 
 // runningRelease is a release that was called and has not returned. After a crash of its
 // client, an info line may still say that its outcome is unknown.
 type runningRelease struct {
-	of   *openTenure // nil: of none
+	of   *openTenure // nil: the token has no tenure
 	life int
 }
 
-// tokenTenures are the tenures of one token.
+// tokenTenures holds the tenures of one token.
 type tokenTenures struct {
-	open []*openTenure // those that may still run, the latest last
+	open []*openTenure // the tenures that may not be released yet, the latest last
 	last *openTenure
 }
 
 func (t *tokenTenures) add(o *openTenure) { t.open, t.last = append(t.open, o), o }
 
-// current is the tenure that a line is about: the latest that was not released, or else the latest.
+// current returns the tenure that a line is about: the latest that was not released, or else the
+// latest.
 func (t *tokenTenures) current() *openTenure {
 	for n := len(t.open); n > 0; n-- {
 		if o := t.open[n-1]; !o.released {
@@ -153,27 +154,27 @@ func (t *tokenTenures) current() *openTenure {
 	return t.last
 }
 
-// tenures reads the operations of each key's tenures, keys in the order of
-// their first acquire.
+// tenures reads the operations of each key's tenures. The keys are in the order
+// of their first acquire.
 func tenures(ops []history.Op) []keyTenures {
 	var keys []keyTenures
 	keyOf, processOf := map[string]int{}, map[string]int{}
-	began := map[string]time.Duration{}        // by process: the acquire or extend that runs
+	began := map[string]time.Duration{}        // by process: when its pending acquire or extend was called
 	releasing := map[tenureOf]runningRelease{} // by token and key, in any life
-	lastLine := map[string]time.Duration{}     // by process: its line before
+	lastLine := map[string]time.Duration{}     // by process: the time of its previous line
 	lives := map[string]int{}                  // by process: how often it crashed
 	running := map[tenureOf]*tokenTenures{}    // by token and key, and by token alone
-	alive := map[string][]*openTenure{}        // by process: those of its present life
+	alive := map[string][]*openTenure{}        // by process: the tenures since its last crash
 	var order []*openTenure
 	lease := 0
 
-	// end closes the tenure of a lease when it was over or, if that is at or after the end of
-	// the validity, by its lapse.
+	// end closes the tenure of a lease at its release or, if that is at or after the end of the
+	// validity, when it lapses.
 	end := func(o *openTenure) {
 		lapse := o.lapse()
 		at := min(o.over, lapse)
 		if at <= o.granted {
-			return // over before it began: it held at no instant
+			return // the lease was over before it began, so it held at no instant
 		}
 		lease++
 		k := &keys[o.key]
@@ -254,20 +255,20 @@ func tenures(ops []history.Op) []keyTenures {
 		switch {
 		case o == nil:
 		case op.F == history.FExtend && op.Type == history.OK:
-			if lapse := o.lapse(); op.Time > lapse || lapse <= o.granted { // late: it is an acquire
+			if lapse := o.lapse(); op.Time > lapse || lapse <= o.granted { // a late extension counts as an acquire
 				end(o)
 				o.called, o.granted = max(began[op.Process], lapse), op.Time
 			}
 			o.promise(op.Time, op.Value.ValidUntil)
 		case op.F == history.FClock && op.Time < o.until: // the rest of its validity changed
 			o.promise(op.Time, op.Value.ValidUntil)
-		case op.F == history.FLost && !o.lost: // perhaps told late, but not taken back by an earlier grant
+		case op.F == history.FLost && !o.lost: // the delay may date the loss back, but not before the last grant
 			o.lost, o.over = true, min(o.over, max(op.Time-op.Value.Delay, o.latest))
 		case op.F == history.FRelease && !o.released:
 			o.released = true
 			if op.Type == history.Invoke {
 				o.over = min(o.over, op.Time)
-			} else { // it was called at some time since the process's line before
+			} else { // it was called at some time since the process's previous line
 				o.over = min(o.over, before)
 			}
 		}
@@ -279,13 +280,13 @@ func tenures(ops []history.Op) []keyTenures {
 }
 
 // epochs cuts the tenures of a key where the lock is free: at an instant at
-// which every hold that began has ended. That changes no verdict. An acquire
-// that runs across the cut can be taken to have its effect at its return, and a
-// release at its call, because that only shortens holds; so each operation
-// falls on one side, and on both the lock is free at the cut.
+// which every hold that began has ended. That changes no verdict. An acquire that
+// is pending at the cut can be assumed to take effect at its return, and a release
+// at its call, because that only shortens holds. So each operation falls on one
+// side, and on both sides the lock is free at the cut.
 //
-// The instants are found from the operations alone, and an epoch has at least
-// size operations, so porcupine still gets to order what really ran together.
+// epochs finds the cuts from the operations alone, and an epoch has at least size
+// operations, so porcupine still orders the operations that ran concurrently.
 func epochs(all []tenure, size int) [][]porcupine.Operation {
 	slices.SortStableFunc(all, func(a, b tenure) int { return cmp.Compare(a.took.Return, b.took.Return) })
 	var parts [][]porcupine.Operation

@@ -8,8 +8,8 @@ import (
 	"lockpick/history"
 )
 
-// TestNoPromiseIsNotKept: a lock that promises no time keeps its key for as long as it lasts, and
-// falls short of no promise. The same history of a lock that promises a day is violated.
+// TestNoPromiseIsNotKept checks that a lock whose leases have no end does not violate
+// min-validity when its key expires. The same history violates it if the lock promises a day.
 func TestNoPromiseIsNotKept(t *testing.T) {
 	for _, until := range []string{"", history.UntilReleased} {
 		h := &history.History{Header: history.Header{Driver: "process", Masters: 1, Quorum: 1, Clients: 1, Keys: 1, TTL: 2 * time.Second, Until: until}}
@@ -31,7 +31,7 @@ func TestNoPromiseIsNotKept(t *testing.T) {
 	}
 }
 
-// TestReasonOfALockThatPromisesNoTime: its story names no end that nobody promised.
+// TestReasonOfALockThatPromisesNoTime checks that its story names no end of a lease.
 func TestReasonOfALockThatPromisesNoTime(t *testing.T) {
 	h := &history.History{Header: history.Header{Driver: "process", Masters: 1, Quorum: 1, Clients: 2, Keys: 1, TTL: 2 * time.Second, Until: history.UntilReleased}}
 	for i, client := range []string{"c1", "c2"} {

@@ -10,12 +10,12 @@ import (
 	"lockpick/history/fault"
 )
 
-// wasted is an attempt that a quorum voted for and that was not granted.
+// wasted is an attempt that was not granted although a quorum voted for it.
 type wasted struct {
 	who    party
 	key    string
 	yes    []history.Vote
-	by     time.Duration // the quorum's votes were there by then
+	by     time.Duration // when the quorum's votes had arrived
 	ending attempt       // the acquire that it belongs to
 	again  bool          // that acquire made another attempt
 }
@@ -25,7 +25,7 @@ type wasted struct {
 type setAttempt struct {
 	began time.Duration
 	votes votes
-	next  time.Duration // its client sent the first SET of the attempt after this one; 0: it made none
+	next  time.Duration // when its client sent the first SET of its next attempt; 0: it made none
 }
 
 // setAttempts returns all attempts in the order of their first votes.
@@ -72,7 +72,7 @@ func (r *run) setAttempts() []*setAttempt {
 	return all
 }
 
-// asked reports whether an attempt sent a master a SET.
+// asked reports whether an attempt sent a SET to a master.
 func (a *setAttempt) asked(master string) bool {
 	for i := range a.votes.ids {
 		if a.votes.kind(i).Master == master {
@@ -93,10 +93,10 @@ func numberOf[K comparable](numbers map[K]int32, name K) int32 {
 }
 
 // quorumGranted judges one part of AV: an attempt is granted if a quorum of masters voted for it
-// within half the TTL. Not judged are acquires that may have been cancelled at that moment (the
-// last one of a client before the healing, and those that had lasted for three TTLs), clients
-// that stood still, ended or whose clock was changed, and locks with fencing tokens, which need
-// more than the votes.
+// within half the TTL. It does not judge acquires that may have been cancelled at that moment (the
+// last acquire of a client before the healing, and any acquire that had lasted for three TTLs),
+// clients that stood still, crashed or whose clock was changed, and locks with fencing tokens,
+// which need more than the votes.
 func (r *run) quorumGranted() *judgement {
 	q, ttl := r.quorum(), r.h.Header.TTL
 	if q == 0 || ttl <= 0 || r.h.Header.Fencing {
@@ -182,7 +182,7 @@ func (r *run) quorumGranted() *judgement {
 	}
 }
 
-// grantOf is the lease that an acquire returned, or nil.
+// grantOf returns the lease that an acquire returned, or nil.
 func (r *run) grantOf(a attempt) *history.Lease {
 	if !a.ok || len(a.ops) < 2 {
 		return nil
@@ -194,7 +194,7 @@ func (r *run) grantOf(a attempt) *history.Lease {
 	return r.leases[i]
 }
 
-// clockBent reports whether a client's clock ran at a wrong rate between two times.
+// clockBent reports whether a fault changed a client's clock between two times.
 func (r *run) clockBent(client string, from, to time.Duration) bool {
 	return slices.ContainsFunc(r.faults, func(f *history.Fault) bool {
 		return fault.Of(f.Name).Clock == fault.ClientClock && f.Installed && slices.Contains(f.Clients, client) && overlaps(f.Began, f.To, from, to)

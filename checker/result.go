@@ -5,14 +5,15 @@ import "time"
 // Verdict is the decision on one property.
 type Verdict string
 
+// The verdicts.
 const (
 	Violated Verdict = "violated"
-	Holds    Verdict = "holds"   // nothing was found, and the run had the evidence that this needs
-	Unknown  Verdict = "unknown" // the run was cut short, or the checker could not decide; Why says why
+	Holds    Verdict = "holds"   // no violation was found, and the run has the evidence that the property needs
+	Unknown  Verdict = "unknown" // the run was interrupted, or the checker could not decide; Why says why
 	Invalid  Verdict = "invalid" // the run has too little evidence; Why says what is missing
 )
 
-// Property is a sentence that a history can violate, at one level.
+// Property is a sentence about a lock that a history can violate, at one level.
 type Property struct {
 	Name  string `json:"property"` // mutual-exclusion, …
 	Level string `json:"level"`    // L1, L2, L3, L4, L5, RMW, DF, AV, EXT, FM
@@ -48,14 +49,14 @@ var (
 	NoCrash         = Property{"no-crash", "AV", "no call of the lock panics"}
 )
 
-// Properties lists them all, in that order.
+// Properties lists all properties, in the order in which reports list them.
 var Properties = []Property{
 	UniqueTokens, Quorum, KeyLifetime, OwnKeys, MinValidity, MutualExclusion, DeadOnArrival, BeliefExclusion, Notified, NoStaleWrite, FencedWrites, NoLostUpdate,
 	FencingMonotone, Extension, Continuity, DeadlockFree, HolderLoss, Availability, MinorityFailure, Progress, QuorumGranted, OrphanKeys, GhostKeys, Returns, NoCrash,
 }
 
-// judges decide the properties. A judge returns nil if the run did not exercise its property.
-// Mutual exclusion has two judges.
+// judges holds the function that judges each property. It returns nil if the run did not exercise
+// the property. Mutual exclusion is not in it, since it is judged twice: see checkPacked.
 var judges = map[Property]func(*run) *judgement{
 	UniqueTokens: (*run).uniqueTokens, Quorum: (*run).quorumOfYes,
 	KeyLifetime: (*run).keyLifetime, OwnKeys: (*run).ownKeys, MinValidity: (*run).minValidity,
@@ -72,16 +73,16 @@ var judges = map[Property]func(*run) *judgement{
 // Result is the verdict on one property.
 type Result struct {
 	Property
-	Key        string      `json:"key,omitempty"` // of the first violation
+	Key        string      `json:"key,omitempty"` // the key of the first violation
 	Verdict    Verdict     `json:"verdict"`
 	Why        string      `json:"why"`                  // one sentence
-	Finding    string      `json:"finding,omitempty"`    // of holds: Why without the evidence and the faults
-	Faults     string      `json:"-"`                    // of holds: which faults took effect, in words; the same for all properties of a run
+	Finding    string      `json:"finding,omitempty"`    // if Verdict is Holds: Why without the evidence and the faults
+	Faults     string      `json:"-"`                    // if Verdict is Holds: which faults took effect, in words; the same for all properties of a run
 	Checked    int         `json:"checked"`              // how many leases, sections, writes or acquires were judged
-	Evidence   []Evidence  `json:"evidence,omitempty"`   // what the property needs to hold, and what the run had of it
+	Evidence   []Evidence  `json:"evidence,omitempty"`   // the evidence that the property needs to hold, and how much of it the run had
 	Count      int         `json:"count,omitempty"`      // how many violations were found
-	Violations []Violation `json:"violations,omitempty"` // the first MaxViolations of them, in order of time
-	Others     []Mark      `json:"-"`                    // all that follow them
+	Violations []Violation `json:"violations,omitempty"` // the first MaxViolations violations, in order of time
+	Others     []Mark      `json:"-"`                    // the violations after these, without reasons
 }
 
 // Mark is a violation without its reason.
@@ -92,21 +93,21 @@ type Mark struct {
 	Op        int // the first line of its evidence
 }
 
-// MaxViolations is how many violations a Result carries in full.
+// MaxViolations is how many violations a Result contains in full.
 const MaxViolations = 50
 
 // Violation is one proof that a property does not hold.
 type Violation struct {
-	Property string        `json:"property,omitempty"` // its name; older results do not say
+	Property string        `json:"property,omitempty"` // the property's name; empty in older results
 	Level    string        `json:"level"`
 	Key      string        `json:"key"`
 	At       time.Duration `json:"at"`      // ns: when it began
-	Until    time.Duration `json:"until"`   // ns: when it ended (At, if it is a moment)
+	Until    time.Duration `json:"until"`   // ns: when it ended; equals At if it has no duration
 	Ops      []int         `json:"ops"`     // indices of the operations that prove it
-	Tokens   []string      `json:"tokens"`  // of the leases at odds, the earlier one first
-	Clients  []string      `json:"clients"` // that had them, in the same order
+	Tokens   []string      `json:"tokens"`  // the tokens of the leases involved, the earlier one first
+	Clients  []string      `json:"clients"` // the clients with these tokens, in the same order
 	Faults   []int         `json:"faults"`  // ids of the faults that explain it
 	Summary  string        `json:"summary"` // one sentence
-	Reason   []string      `json:"reason"`  // Steps, as it was when the violation was found
+	Reason   []string      `json:"reason"`  // the result of Steps when the violation was found
 	Events   []Event       `json:"events,omitempty"`
 }

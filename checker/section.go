@@ -12,10 +12,10 @@ import (
 // their leases.
 //
 // A section that was never left ends where its client released the lease or crashed,
-// or else at its client's last line that shows it in the section: one that carries
-// the token (a write, an extension) or a pause. The harness may have been killed
-// right after it: to let the section run to the end of the history would convict
-// a lock on a client's silence.
+// or else at the client's last line that shows it in the section: a line with the
+// token (a write, an extension) or a pause. The section does not last to the end of
+// the history, since the harness may have been killed right after that line: no lock
+// is convicted because a client recorded nothing.
 func sections(ops []history.Op, leaseAt func(line int) *history.Lease) []stretch {
 	var all []stretch
 	inside := map[string][]int{} // by client: its open sections
@@ -45,7 +45,7 @@ func sections(ops []history.Op, leaseAt func(line int) *history.Lease) []stretch
 				all[s].lastSeen(op)
 			}
 		case at < 0:
-		case op.F == history.FLost: // the client may have learned that later than it happened
+		case op.F == history.FLost: // no sign of life: the lock may report the loss late
 		case op.F == history.FLeave || op.F == history.FRelease && op.Type == history.Invoke:
 			s := &all[open[at]]
 			before := s.to
@@ -60,14 +60,14 @@ func sections(ops []history.Op, leaseAt func(line int) *history.Lease) []stretch
 	return all
 }
 
-// lastSeen moves the end of a section to a line that shows its client in it.
+// lastSeen sets the end of a section to a line that shows its client in it.
 func (s *stretch) lastSeen(op *history.Op) {
 	s.to = op.Time
 	s.ops = append(s.ops[:1], op.Index)
 }
 
-// beliefExclusion judges L3: no two critical sections on one key overlap. A section that outlasts
-// its lease while the machine stands still counts to the end of the lease.
+// beliefExclusion judges L3: no two critical sections on one key overlap. If a section outlasts its
+// lease only because the machine stood still, it counts to the end of the lease.
 func (r *run) beliefExclusion() *judgement {
 	all := sections(r.h.Ops, r.leaseAt)
 	if len(all) == 0 {
@@ -85,7 +85,7 @@ func (r *run) beliefExclusion() *judgement {
 			contended = append(contended, s.from)
 		}
 	}
-	before := map[int]time.Duration{} // the ends of sections that were left late because the machine stood still
+	before := map[int]time.Duration{} // the recorded ends of sections that were left late because the machine stood still
 	for i := range all {
 		s := &all[i]
 		if s.lease == nil {

@@ -9,8 +9,8 @@ import (
 	"lockpick/history"
 )
 
-// union returns the times that lie in any of some spans, in order; spans with no more
-// than gap between them become one.
+// union returns the times that lie in any of the spans, in order. It joins spans with a gap of
+// at most gap between them.
 func union(all []history.Span, gap time.Duration) []history.Span {
 	sorted := slices.DeleteFunc(slices.Clone(all), history.Span.Empty)
 	slices.SortFunc(sorted, func(a, b history.Span) int {
@@ -27,10 +27,10 @@ func union(all []history.Span, gap time.Duration) []history.Span {
 	return out
 }
 
-// without returns the times that lie in a and not in b.
+// without returns the times that lie in a but not in b.
 func without(a, b []history.Span) []history.Span { return cut(a, union(b, 0)) }
 
-// cut is without where b is in order and disjoint already.
+// cut is like without, for a b that is already in order and disjoint.
 func cut(a, b []history.Span) []history.Span {
 	var out []history.Span
 	for _, s := range union(a, 0) {
@@ -50,7 +50,7 @@ func cut(a, b []history.Span) []history.Span {
 	return out
 }
 
-// times returns when at least n of several things are the case, each given by its spans.
+// times returns the times at which at least n of several conditions hold, each given by its spans.
 func times(things [][]history.Span, n int) []history.Span {
 	type edge struct {
 		at   time.Duration
@@ -77,8 +77,8 @@ func times(things [][]history.Span, n int) []history.Span {
 	return union(out, 0)
 }
 
-// touches reports whether a time from from to to shares a moment with any of some spans,
-// which are in order and disjoint.
+// touches reports whether [from, to] has a moment in common with any of the spans, which must be in
+// order and disjoint.
 func touches(spans []history.Span, from, to time.Duration) bool {
 	i, _ := slices.BinarySearchFunc(spans, from, func(s history.Span, at time.Duration) int { return cmp.Compare(s.To, at) })
 	return i < len(spans) && overlaps(spans[i].From, spans[i].To, from, to)

@@ -10,13 +10,13 @@ import (
 	"lockpick/history/fault"
 )
 
-// Patience is how long it may take until some client is granted a free lock: the rest of an
+// Patience returns how long it may take until some client is granted a free lock: the rest of an
 // earlier lease, lost releases, and every client's turn with some retries.
 func Patience(clients, keys int, ttl time.Duration) time.Duration {
 	return 2*ttl + 5*time.Second + time.Duration(clients*(10+keys))*20*time.Millisecond
 }
 
-// progressPatience is how long it may take if nothing is wrong and nobody holds the lock: the
+// progressPatience returns how long it may take without any fault if nobody holds the lock: the
 // only delay is a split vote, which a random backoff soon ends.
 func progressPatience(clients int) time.Duration {
 	return 2*time.Second + time.Duration(clients)*200*time.Millisecond
@@ -30,7 +30,7 @@ const askingGap = 250 * time.Millisecond
 type starvation struct {
 	key      string
 	from, to time.Duration
-	granted  *history.Lease // the lease that ended it; nil: the end of the history, or something else did
+	granted  *history.Lease // the lease that ended it; nil if it ended otherwise
 }
 
 // disrupts reports whether a fault may keep masters from answering a client.
@@ -38,8 +38,8 @@ func disrupts(f *history.Fault) bool {
 	return f.Installed && fault.Of(f.Name).Disrupts()
 }
 
-// trouble returns the times in which something was known to be wrong with a master, or with a
-// client's link to it.
+// trouble returns the times in which a master, or a client's link to it, was known to be impaired:
+// by a fault, or by the master's recorded state.
 func (r *run) trouble(client, master string) []history.Span {
 	var spans []history.Span
 	for _, f := range r.faults {
@@ -67,8 +67,8 @@ func (r *run) trouble(client, master string) []history.Span {
 // link is a client's link to a master.
 type link struct{ client, master string }
 
-// reachable reports whether nothing was known to be wrong with a master, or with a client's
-// link to it, between two times.
+// reachable reports whether a master and a client's link to it were not known to be impaired
+// between two times.
 func (r *run) reachable(client, master string, from, to time.Duration) bool {
 	way := link{client, master}
 	x, known := r.troubles[way]
@@ -82,14 +82,14 @@ func (r *run) reachable(client, master string, from, to time.Duration) bool {
 	return !x.touch(from, to)
 }
 
-// reach is when a client could not reach all masters.
+// reach holds the times in which a client could not reach all masters.
 type reach struct {
-	weak  []history.Span // no quorum of masters
-	minor []history.Span // a quorum, but not all of them
+	weak  []history.Span // it could reach no quorum of masters
+	minor []history.Span // it could reach a quorum, but not all masters
 }
 
-// mastersUsed are the masters that the lock uses: all of them, or, for a lock with a quorum of
-// one, those that it sent commands to.
+// mastersUsed returns the masters that the lock uses: all of them, or, for a lock with a quorum of
+// one, the masters that it sent commands to.
 func (r *run) mastersUsed() []string {
 	if r.used == nil {
 		seen := map[string]bool{}
@@ -122,7 +122,7 @@ func (r *run) reaches(client string) reach {
 
 func (r *run) findReach(client string) reach {
 	used := r.mastersUsed()
-	spare := len(used) - r.quorum() // masters that a quorum can do without
+	spare := len(used) - r.quorum() // how many masters may fail without preventing a quorum
 	var all [][]history.Span
 	for _, m := range used {
 		all = append(all, r.trouble(client, m))
@@ -148,12 +148,12 @@ func (r *run) starvations() []starvation {
 	return r.dry
 }
 
-// waits finds, for each key, when clients tried to acquire it and none was granted it although
-// that was possible. The spans in but are left out.
+// waits finds, for each key, the times in which clients tried to acquire it and none was granted it
+// although one could have been. It leaves out the spans in but.
 func (r *run) waits(but []history.Span) []starvation {
 	type asker struct{ key, client string }
 	if r.quorum() == 0 {
-		return nil // who could reach enough masters is not known
+		return nil // without a quorum, it is unknown which clients could reach enough masters
 	}
 	asking := map[asker][]history.Span{}
 	var askers []asker
@@ -198,7 +198,7 @@ func (r *run) waits(but []history.Span) []starvation {
 		mine := byKey[key]
 		for _, s := range without(union(waiting[key], 0), taken) {
 			next, _ := slices.BinarySearchFunc(mine, s.From+1, acquiredBefore)
-			for ; next < len(mine) && mine[next].Acquired() < s.To; next++ { // its lease was short, or it stood still, but it was granted
+			for ; next < len(mine) && mine[next].Acquired() < s.To; next++ { // a grant ends the wait, even if its lease was short or its client stood still
 				if at := mine[next].Acquired(); at > s.From {
 					all = append(all, starvation{key: key, from: s.From, to: at, granted: mine[next]})
 					s.From = at
@@ -216,10 +216,10 @@ func (r *run) waits(but []history.Span) []starvation {
 
 func acquiredBefore(l *history.Lease, at time.Duration) int { return cmp.Compare(l.Acquired(), at) }
 
-// nothing is the extra time that most locks get beyond a bound: none.
+// nothing returns the extra time that most locks get beyond a bound: none.
 func nothing(starvation) time.Duration { return 0 }
 
-// renewing is the extra time for a lock that renews the leases of a hung holder.
+// renewing returns the extra time for a lock that renews the leases of a hung holder.
 func (r *run) renewing(d starvation) time.Duration {
 	if how, _ := r.lostHolder(d); how != stoodStill {
 		return 0
@@ -227,9 +227,9 @@ func (r *run) renewing(d starvation) time.Duration {
 	return r.h.Header.HungHolder
 }
 
-// leftKeys is the extra time for keys of attempts that nobody ended: an acquire whose client stood
-// still or ended in the course of the wait can have left its key with the masters for a TTL, unless
-// they had refused all that it is known to have sent.
+// leftKeys returns the extra time for keys that unfinished attempts left behind: a TTL for each
+// acquire whose client stood still or crashed during the wait, unless the masters refused all its
+// recorded SETs.
 func (r *run) leftKeys(d starvation) time.Duration {
 	n := 0
 	for _, a := range r.attemptsWithin(d.key, d.from, d.to) {
@@ -242,7 +242,7 @@ func (r *run) leftKeys(d starvation) time.Duration {
 	return time.Duration(n) * r.h.Header.TTL
 }
 
-// refused reports whether masters said no to all SETs of an acquire whose votes were recorded.
+// refused reports whether masters said no to all recorded SETs of an acquire, and there were some.
 func (r *run) refused(a attempt) bool {
 	voted := false
 	for v := range r.lookup().between(a.invoked, a.ended+r.slack+r.h.LongestTook()) {
@@ -271,7 +271,7 @@ func (r *run) judgeWaits(waits []starvation, bound time.Duration, more func(star
 	byProof := map[proof]starvation{}
 	var found []Violation
 	for _, d := range waits {
-		d.to = min(d.to, r.window.To-1) // it may go on
+		d.to = min(d.to, r.window.To-1) // the wait may go on beyond the judged window
 		if d.to <= d.from || !r.counts(d.to) || r.stalledFor(d.from, d.to) > MaxStall {
 			continue
 		}
@@ -310,12 +310,12 @@ func (r *run) judgeWaits(waits []starvation, bound time.Duration, more func(star
 // minWaits is how many waits that ended with a lease a verdict on waits needs.
 const minWaits = 3
 
-// stalledFor is the share of a time for which the harness's machine stood still.
+// stalledFor returns the fraction of a time for which the harness's machine stood still.
 func (r *run) stalledFor(from, to time.Duration) float64 {
 	return float64(r.stalledTime(from, to)) / float64(max(to-from, 1))
 }
 
-// stalledTime is how long the harness's machine stood still between two times.
+// stalledTime returns how long the harness's machine stood still between two times.
 func (r *run) stalledTime(from, to time.Duration) (total time.Duration) {
 	for _, s := range r.stalls().spans {
 		total += max(0, min(s.To, to)-max(s.From, from))
@@ -323,7 +323,7 @@ func (r *run) stalledTime(from, to time.Duration) (total time.Duration) {
 	return total
 }
 
-// last is the last lease granted on a key before a time.
+// last returns the last lease granted on a key by a time, or nil.
 func (r *run) last(key string, before time.Duration) *history.Lease {
 	if r.byKey == nil {
 		r.byKey = map[string][]*history.Lease{}
@@ -339,10 +339,11 @@ func (r *run) last(key string, before time.Duration) *history.Lease {
 	return all[i-1]
 }
 
-// stoodStill is how a holder was lost that may continue later.
+// stoodStill is lostHolder's answer for a holder that may continue later.
 const stoodStill = "was stopped"
 
-// lostHolder says how the last holder of a key before a wait was lost, or "".
+// lostHolder returns how and when the last holder of a key before a wait was lost; how is "" if it
+// was not.
 func (r *run) lostHolder(d starvation) (how string, when time.Duration) {
 	l := r.last(d.key, d.from)
 	if l == nil {
@@ -359,8 +360,8 @@ func (r *run) lostHolder(d starvation) (how string, when time.Duration) {
 	return "", 0
 }
 
-// holderLoss judges one part of DF: a key whose holder has ended or stands still is
-// granted to another client within a bound, whatever happens to the holder.
+// holderLoss judges one part of DF: a key whose holder has crashed or stands still is
+// granted to another client within a bound.
 func (r *run) holderLoss() *judgement {
 	var mine []starvation
 	judged := 0
@@ -377,8 +378,8 @@ func (r *run) holderLoss() *judgement {
 	return r.judgeWaits(mine, Patience(h.Clients, h.Keys, h.TTL), r.renewing, judged, "once its holder was gone", (*narrative).holderGone)
 }
 
-// minorityFailure judges one part of AV: while no more masters are down, hung or cut off
-// than a quorum can do without, the lock is granted to some waiting client within a bound.
+// minorityFailure judges one part of AV: while so few masters are down, hung or cut off that
+// the others are a quorum, the lock is granted to some waiting client within a bound.
 func (r *run) minorityFailure() *judgement {
 	of := r.reaches
 	judged := 0
@@ -387,7 +388,7 @@ func (r *run) minorityFailure() *judgement {
 			judged++
 		}
 	}
-	asked := map[string][]history.Span{} // by key: when a client tried that could reach a quorum only
+	asked := map[string][]history.Span{} // by key: when a client tried that could reach a quorum but not all masters
 	for _, a := range r.attempts() {
 		mine := []history.Span{{From: a.invoked, To: a.ended}}
 		if minor := of(a.client).minor; touches(minor, a.invoked, a.ended) {
@@ -399,7 +400,7 @@ func (r *run) minorityFailure() *judgement {
 	}
 	var mine []starvation
 	for _, d := range r.starvations() {
-		// A failure that ended as the wait began did not delay it.
+		// A failure that ended when the wait began did not delay the client.
 		if how, _ := r.lostHolder(d); how == "" && touches(asked[d.key], d.from+1, d.to-1) {
 			mine = append(mine, d)
 		}
@@ -408,9 +409,9 @@ func (r *run) minorityFailure() *judgement {
 	return r.judgeWaits(mine, Patience(h.Clients, h.Keys, h.TTL), nothing, judged, "while only a minority of masters failed", (*narrative).failing)
 }
 
-// progress judges one part of AV: while nothing is wrong and nobody holds the lock, it is
-// soon granted to some waiting client. Contenders that split the votes again and again
-// violate it. A time shortly after something was wrong does not count: earlier keys may
+// progress judges one part of AV: while there is no fault and nobody holds the lock, some waiting
+// client is soon granted it. Clients that split the votes again and again violate it. The time
+// shortly after a fault, a pause, a crash or a missing answer does not count: earlier keys may
 // still be stored for a TTL.
 func (r *run) progress() *judgement {
 	ttl := r.h.Header.TTL
@@ -420,7 +421,7 @@ func (r *run) progress() *judgement {
 		if f.Installed {
 			to := f.To + after
 			if fault.Of(f.Name).Clock == fault.MasterClock {
-				to = r.end + 1 // what it did to the keys' expiry lasts
+				to = r.end + 1 // the changed expiries of the keys last
 			}
 			but = append(but, history.Span{From: f.Began, To: to})
 		}
@@ -433,7 +434,7 @@ func (r *run) progress() *judgement {
 			but = append(but, history.Span{From: p.from, To: p.to + after})
 		}
 	}
-	for _, l := range r.leases { // its keys are released late, or end by themselves
+	for _, l := range r.leases { // its keys are released late or expire
 		if l.ReleaseIndex < 0 || l.Released >= l.Until() || r.h.Op(l.ReleaseIndex).F == history.FCrash {
 			but = append(but, history.Span{From: l.Until(), To: l.Until() + after})
 		}
@@ -466,7 +467,7 @@ func (r *run) progress() *judgement {
 	return r.judgeWaits(waits, progressPatience(r.h.Header.Clients), nothing, judged, "while nothing was wrong and nobody held it", (*narrative).divided)
 }
 
-// splits counts the attempts within a wait, and those on which the masters were divided.
+// splits counts the attempts within a wait, and the attempts that got both yes and no votes.
 func (r *run) splits(d starvation) (tried, split int) {
 	type votes struct{ yes, no bool }
 	byParty := map[party]votes{}

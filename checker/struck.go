@@ -11,9 +11,10 @@ import (
 // ends reports whether a fault ends a master's process.
 func ends(name string) bool { return fault.Of(name).EndsMaster() }
 
-// strike is when a fault struck a master, and the line that shows it: when the master's
-// process was recorded to be down, for a fault that ends it; else when it was installed. What
-// is down within a moment after the first of a fault's masters was struck with it.
+// strike returns when a fault struck a master, and the line that shows it. A fault that ends the
+// master's process struck when the process was recorded to be down, any other fault when it was
+// installed. Masters that go down within a moment of each other were struck at one time, that of
+// the first.
 func (r *run) strike(f *history.Fault, master string) (when time.Duration, line int) {
 	when, line = f.From, f.Index
 	if !ends(f.Name) {
@@ -40,12 +41,12 @@ func (r *run) strike(f *history.Fault, master string) (when time.Duration, line 
 	return when, line
 }
 
-// moment is how far apart events may be that the narrative reports as one: what a fault does to several
-// masters, when they are up again, and their answers to one request.
+// moment is the longest time between events that the narrative reports as one: a fault's strikes on
+// several masters, the masters' restarts, and their answers to one request.
 const moment = 10 * time.Millisecond
 
-// fault adds that a fault struck some of its masters (nil: all), as a detail or as a part of the
-// reason. Its end and the restarts of its masters are details.
+// fault adds that a fault struck some of its masters (nil: all). detail keeps that out of the
+// violation's reason. The fault's end and the restarts of its masters are always details.
 func (n *narrative) fault(f *history.Fault, detail bool, masters []string) {
 	if !f.Installed {
 		return
@@ -65,7 +66,7 @@ func (n *narrative) fault(f *history.Fault, detail bool, masters []string) {
 	for _, m := range masters {
 		at, line := n.r.strike(f, m)
 		k := blow{at, line}
-		for _, x := range blows { // one time for all that were struck at once
+		for _, x := range blows { // masters struck at one time share an event
 			if x.at == at {
 				k = x
 			}
@@ -115,8 +116,8 @@ func (r *run) struck(f *history.Fault, masters []string) string {
 	return fmt.Sprintf("%s (%s #%d)", text, f.Name, f.ID)
 }
 
-// restarts adds, as a detail, when a master that a fault had ended was up again, and what it
-// stored under the violation's key.
+// restarts adds, as a detail, when a master whose process a fault had ended was up again, and the
+// token that it stored under the violation's key.
 func (n *narrative) restarts(f *history.Fault, master string) {
 	from, _ := n.r.strike(f, master)
 	for _, s := range n.r.statesOf(master, from, f.To) {
@@ -147,7 +148,7 @@ func (n *narrative) up(master string, s state, detail bool) {
 	n.add(e)
 }
 
-// did puts in words what a fault did to some masters or to clients, as a text and as one word.
+// did describes the effect of a fault on masters or clients, as a text and as one word.
 func (r *run) did(f *history.Fault, masters []string) (text, word string) {
 	return fault.Of(f.Name).Did(&fault.Scene{
 		Masters: masters, Clients: set(f.Clients), Params: f.Params, Persistence: fault.Persistence(r.h.Header.Persistence), AtPoint: fault.AtPoint(f.Params["point"]),

@@ -10,16 +10,15 @@ import (
 )
 
 // stretch is a time in which a client relies on a lock: a hold (L2) or a
-// critical section (L3). It is half-open: its last instant is no longer in it,
-// so a stretch that begins at the instant at which another ends does not
-// overlap it.
+// critical section (L3). It is half-open, [from, to), so a stretch that begins at
+// the instant at which another ends does not overlap it.
 type stretch struct {
 	key, client, token string
 	from, to           time.Duration
-	ops                []int          // that begin it and say how long it lasts
-	lease              *history.Lease // whose hold or section it is; nil if unknown
+	ops                []int          // the operations that begin it and say how long it lasts
+	lease              *history.Lease // the lease of the hold or section; nil if unknown
 	cut                bool           // a section that was never left
-	crashed            bool           // it was cut by a crash of its client
+	crashed            bool           // its client crashed in it
 }
 
 func (s *stretch) empty() bool { return s.to <= s.from }
@@ -29,14 +28,14 @@ type overlap struct {
 	earlier, later *stretch
 }
 
-// from and to bound the time that both share.
+// from and to return the bounds of the time that both share.
 func (o overlap) from() time.Duration { return o.later.from }
 func (o overlap) to() time.Duration   { return min(o.earlier.to, o.later.to) }
 
-// sweep returns an overlap for each stretch that begins while an earlier one on
-// its key still runs; of several such it names the one that lasts longest.
-// Stretches are pairwise disjoint if and only if there is none. Empty stretches
-// contain no time and so overlap nothing. It takes O(n log n).
+// sweep returns an overlap for each stretch that begins before an earlier one on
+// its key ends; of several earlier ones, it names the one that lasts longest.
+// Stretches are pairwise disjoint if and only if there is no overlap. Empty
+// stretches contain no time and so overlap nothing. It takes O(n log n) time.
 //
 //	a  |-----------------|
 //	b     |---|                 overlaps a
@@ -75,9 +74,9 @@ func sweep(all []stretch) []overlap {
 	return found
 }
 
-// holds returns the stretches in which each lease's client may rely on it. Each
-// acquisition is judged by itself even if a weak lock gives two of them the same
-// token: whoever holds, no one else may.
+// holds returns the stretches in which each lease's client may rely on it. Two
+// acquisitions are two leases even if a weak lock gives them the same token, since
+// only one of them may hold at a time.
 func holds(leases []*history.Lease) []stretch {
 	all := make([]stretch, 0, len(leases))
 	for _, l := range leases {

@@ -8,8 +8,8 @@ import (
 )
 
 // uniqueTokens judges one part of L1: one token belongs to one acquisition. If two acquisitions
-// share a token, one owner can release or extend the key of the other, so that is a violation by
-// itself. Every other property distinguishes acquisitions by their grants.
+// share a token, each client can release or extend the key of the other, so sharing alone is a
+// violation. Every other property distinguishes acquisitions by their grants.
 func (r *run) uniqueTokens() *judgement {
 	if len(r.leases) == 0 {
 		return nil

@@ -8,26 +8,26 @@ import (
 	"lockpick/history"
 )
 
-// lostUpdate is a write that was applied though the value that it was computed from had
-// been replaced: what replaced it is lost.
+// lostUpdate is a write that was applied though another write had replaced the value that it
+// was computed from: that other write is lost.
 type lostUpdate struct {
-	write, lost *history.Op    // the write, and the one that it was computed without
-	from        *history.Op    // what its client knew: its read, or its own write before
-	mine, other *history.Lease // of the write, and of the lost one; nil if unknown
+	write, lost *history.Op    // the write, and the lost write that it overwrote
+	from        *history.Op    // its client's last read, or its own last write
+	mine, other *history.Lease // the leases of the write and of the lost write; nil if unknown
 }
 
-// updates goes through the writes that a resource with compare-and-set applied, in the
-// order in which it did. Each is the end of a read-modify-write, which is atomic in effect
-// if the value that it was computed from is the one that it replaces. A client computes
-// from what it last read under its token, or wrote itself.
+// updates finds the lost updates among the writes that a resource with compare-and-set applied,
+// in the order of their application. Each write ends a read-modify-write, which is atomic in
+// effect if the write replaces the value that it was computed from. A client computes from the
+// value that it last read or wrote under its token.
 //
-// Values show this, not the times at which reads were recorded: the values of a workload
-// are all different. If two are the same, there is no violation. A write whose client had
-// read nothing is not an update: it may replace any value, and may itself be lost.
+// updates compares values, not the times at which reads were recorded: all values of a workload
+// are different. If two are the same, there is no violation. A write whose client had read
+// nothing is not an update: it may replace any value, and may itself be lost.
 func (r *run) updates() (lost []lostUpdate, contended []time.Duration, judged, refused int) {
 	competed := r.contended()
 	type reader struct{ key, token string }
-	leases := map[reader][]*history.Lease{} // one, unless a token comes twice
+	leases := map[reader][]*history.Lease{} // more than one only if a token was granted twice
 	for _, l := range r.leases {
 		of := reader{l.Key, l.Token}
 		leases[of] = append(leases[of], l)
@@ -97,8 +97,9 @@ func (r *run) noLostUpdate() *judgement {
 	}
 }
 
-// violation is the proof of a lost update: the grants, the value that its client knew, the lost
-// write, the mark that made the comparison succeed, and the write.
+// violation returns a lost update as a Violation. Its Ops prove it: the grants, the read or write
+// of the value that the update was computed from, the lost write, the mark that made the comparison
+// succeed, and the write.
 func (r *run) violation(u lostUpdate) Violation {
 	v := Violation{Key: u.write.Key, At: u.write.Time, Until: u.write.Time}
 	leases := slices.DeleteFunc([]*history.Lease{u.other, u.mine}, func(l *history.Lease) bool { return l == nil })
@@ -117,7 +118,7 @@ func (r *run) violation(u lostUpdate) Violation {
 	return v
 }
 
-// client is the client of the write, as far as is known; loser is the client of the lost update.
+// client names the client of the write, if it is known; loser names the client of the lost update.
 func (u lostUpdate) client() string { return holder(u.mine) }
 func (u lostUpdate) loser() string  { return other(holder(u.other), u.client()) }
 

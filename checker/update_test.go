@@ -15,20 +15,20 @@ import (
 type updater struct {
 	token string
 	knows int64
-	steps []string // still to come
+	steps []string // the steps that it still has to do
 }
 
-// register is a resource with compare-and-set: or without, if it is broken.
+// register is a resource with compare-and-set, or, if broken, one that applies any write.
 type register struct {
 	broken bool
 	value  int64
 	mark   string
 }
 
-// TestLostUpdateIsTwoFromOneValue: with values that are all different an update is lost if
-// and only if two were computed from the same value. That says nothing of an order, so it
-// judges the checker from elsewhere. A token that is put there before the value is read
-// loses none, whatever comes in between, if the resource compares.
+// TestLostUpdateIsTwoFromOneValue checks that, with values that are all different, an update is
+// lost if and only if two were computed from the same value. That criterion needs no order of
+// events, so it is independent of the checker. If clients store their token in the resource
+// before they read the value, and the resource compares, no update is lost in any order of steps.
 func TestLostUpdateIsTwoFromOneValue(t *testing.T) {
 	seen := map[string]int{}
 	kinds := []string{
@@ -53,7 +53,7 @@ func TestLostUpdateIsTwoFromOneValue(t *testing.T) {
 			for i := range rapid.IntRange(1, 60).Draw(t, "steps") {
 				n := rapid.IntRange(0, len(clients)-1).Draw(t, "client")
 				c := &clients[n]
-				if len(c.steps) == 0 { // also after a lease of its own, with the same token
+				if len(c.steps) == 0 { // begin another update, under a new token or the same
 					if c.steps = steps; c.token == "" || rapid.Bool().Draw(t, "new lease") {
 						c.token = fmt.Sprintf("t%d", i)
 					}

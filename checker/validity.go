@@ -11,68 +11,68 @@ import (
 	"lockpick/history/fault"
 )
 
-// judgement is what the judge of a property found, before the rule for verdicts (conclude)
-// makes a Result of it. A judge returns nil if the run had nothing of what it judges.
+// judgement is the finding of a property's judge, before conclude turns it into a Result. A judge
+// returns nil if the run had nothing for it to judge.
 type judgement struct {
 	tally
 	violations []Violation      // in any order
-	explain    func(*Violation) // completes a violation that the result carries
-	evidence   []Evidence       // what the property needs, and what the run had of it
+	explain    func(*Violation) // completes a violation of the result
+	evidence   []Evidence       // the evidence that the property needs, and how much of it the run had
 	late       bool             // a violation is proven only at its end, not when it begins
 
 	violated func(t tally, first *Violation) string // the reason for the verdict, a sentence
-	holds    func(t tally) string                   // the same, if nothing was found
-	notes    func(t tally) string                   // what to add to either, beginning with a semicolon; may be nil
+	holds    func(t tally) string                   // the same, if there is no violation
+	notes    func(t tally) string                   // a clause to add to either, beginning with a semicolon; may be nil
 
-	contradiction string // two deciders disagree: no verdict
-	undecided     string // the checker could not decide; a proven violation stays one
-	invalid       string // why the run proves nothing about the property, whatever the evidence
-	needsSlack    bool   // it compares times that may have been recorded late
+	contradiction string // the sweep and porcupine disagree, so there is no verdict
+	undecided     string // why the checker could not decide; a proven violation stands nevertheless
+	invalid       string // why the run proves nothing about the property, regardless of the evidence
+	needsSlack    bool   // the judge compares times that may have been recorded late
 }
 
-// tally is what a judge counted.
+// tally holds a judge's counts.
 type tally struct {
 	checked int // leases, sections, writes or acquires that were judged
 	found   int // violations
 
-	// Of some properties:
+	// Only some properties count these:
 	refused   int           // writes that the resource refused
-	uncertain int           // writes of which it is not certain whose lease is the later one
+	uncertain int           // writes that may be stale: it is uncertain which lease is the later one
 	few       int           // extensions that were granted without a quorum
 	bare      int           // leases without a fencing token
 	still     int           // sections and writes of clients that had just stood still
-	snapshots int           // of the masters' keys
+	snapshots int           // snapshots of the masters' keys
 	dead      int           // leases that were over on arrival
-	longest   time.Duration // wait, or acquire
+	longest   time.Duration // the longest wait or acquire
 }
 
-// Evidence is one thing that a property needs before it may hold, and how much of it the
-// run had.
+// Evidence is a count of events that a property needs before its verdict may be Holds, and how many
+// the run had.
 type Evidence struct {
 	What string `json:"what"`           // a plural: contended acquisitions
-	Got  int    `json:"got"`            // how many there were
-	Need int    `json:"need"`           // how many a verdict of holds needs
-	Help string `json:"help,omitempty"` // what to do if they are too few
+	Got  int    `json:"got"`            // how many the run had
+	Need int    `json:"need"`           // how many the verdict Holds needs
+	Help string `json:"help,omitempty"` // what the user can do if there are too few
 }
 
-// What a verdict of holds needs, unless the property says otherwise.
+// The verdict Holds needs this evidence, unless the property says otherwise.
 const (
-	// MinEvidence is how many of the things that a property judges a run must have
-	// had: with fewer there was hardly a chance that it was violated.
+	// MinEvidence is how many events of the kind that a property judges a run must
+	// have: with fewer, the property was hardly ever at risk.
 	MinEvidence = 10
-	// MinUnderFaults is how many of them must have happened in the faulty period, if
-	// there were to be faults. That a lock is safe while it does nothing under faults
-	// proves nothing about it.
+	// MinUnderFaults is how many of these events must have happened in the faulty
+	// period, if the run was to have faults: a lock that does nothing under faults is
+	// not tested by them.
 	MinUnderFaults = 3
-	// MaxStalled is the share of a run for which the harness's machine may have stood
-	// still. Beyond it, that nothing was recorded does not show that nothing happened.
+	// MaxStalled is the fraction of a run for which the harness's machine may have
+	// stood still. Beyond it, violations may have gone unrecorded.
 	MaxStalled = 0.5
 )
 
-// NoFaults is how a header names a campaign without faults.
+// NoFaults is the value of a header's Faults for a campaign without faults.
 const NoFaults = "none"
 
-// conclude is the one rule for verdicts; docs/checking.md states it.
+// conclude applies the one rule for verdicts, which docs/checking.md states.
 func (r *run) conclude(p Property, j *judgement) Result {
 	res := Result{Property: p, Checked: j.checked, Evidence: j.evidence}
 	slices.SortStableFunc(j.violations, func(a, b Violation) int { return cmp.Compare(a.At, b.At) })
@@ -111,7 +111,7 @@ func (r *run) conclude(p Property, j *judgement) Result {
 	return res
 }
 
-// note is what to add to the reason for the verdict.
+// note returns the clause to add to the reason for the verdict, or "".
 func (j *judgement) note() string {
 	if j.notes == nil {
 		return ""
@@ -119,7 +119,7 @@ func (j *judgement) note() string {
 	return j.notes(j.tally)
 }
 
-// violate puts violations, which are in order of time, into a result.
+// violate stores violations, which are in order of time, in a result and explains them.
 func (res *Result) violate(p Property, found []Violation, explain func(*Violation)) {
 	res.Verdict, res.Count, res.Key = Violated, len(found), found[0].Key
 	res.take(found)
@@ -130,7 +130,7 @@ func (res *Result) violate(p Property, found []Violation, explain func(*Violatio
 	}
 }
 
-// take keeps the first violations whole, and marks of the others.
+// take keeps the first MaxViolations violations in full, and the others as marks.
 func (res *Result) take(found []Violation) {
 	n := min(len(found), MaxViolations)
 	res.Violations = found[:n]
@@ -143,7 +143,7 @@ func (res *Result) take(found []Violation) {
 	}
 }
 
-// missing says what the run lacks to prove that a property holds, or "".
+// missing returns what the run lacks to prove that a property holds, or "".
 func (r *run) missing(j *judgement) string {
 	if share := r.stalled(0); share > MaxStalled {
 		return fmt.Sprintf("the harness's machine stood still for %.0f %% of the run: run it on a machine that is less busy", 100*share)
@@ -168,7 +168,7 @@ func (r *run) missing(j *judgement) string {
 	return ""
 }
 
-// found says how much evidence there was, as the end of a sentence.
+// found returns how much evidence there was, as the end of a sentence.
 func found(evidence []Evidence) string {
 	var parts []string
 	for i, e := range evidence {
@@ -186,8 +186,8 @@ func found(evidence []Evidence) string {
 	return "; " + strings.Join(parts, ", ")
 }
 
-// need is the evidence of a property that judges things of one kind: how many there were,
-// and how many of them in the faulty period. at is when each of them was.
+// need returns the evidence of a property that judges events of one kind: how many there were, and
+// how many of them were in the faulty period. at holds the time of each event.
 func (r *run) need(what string, at []time.Duration, help string) []Evidence {
 	return r.needs(what, at, MinEvidence, MinUnderFaults, help)
 }
@@ -207,19 +207,19 @@ func (r *run) needs(what string, at []time.Duration, total, underFaults int, hel
 		Help: "try a longer --time-limit, a shorter --interval or milder faults"})
 }
 
-// countEvidence is evidence that is not about faults.
+// countEvidence returns evidence that is not counted under faults.
 func countEvidence(what string, got, need int, help string) []Evidence {
 	return []Evidence{{What: what, Got: got, Need: need, Help: help}}
 }
 
-// moreWork is the help for most evidence.
+// moreWork is the advice for most evidence.
 const moreWork = "try a longer --time-limit"
 
-// moreContention is the help if clients did not compete.
+// moreContention is the advice if clients did not compete enough.
 const moreContention = "try more --clients, fewer --keys or a longer --time-limit"
 
-// moreContention is the help where clients did not compete in a run, or its log does not show
-// that they did.
+// moreContention returns the advice if clients did not compete enough in a run, or its log does not
+// show that they did.
 func (r *run) moreContention() string {
 	if r.imported() {
 		return "check a longer time and the logs of all hosts together"
@@ -230,12 +230,12 @@ func (r *run) moreContention() string {
 // imported reports whether the history was made from logs.
 func (r *run) imported() bool { return r.h.Header.Driver == history.Imported }
 
-// expectsFaults reports whether there were to be faults.
+// expectsFaults reports whether the run was to have faults, or had some.
 func (r *run) expectsFaults() bool {
 	return len(r.asksFor()) > 0 || slices.ContainsFunc(r.faults, func(f *history.Fault) bool { return f.Installed })
 }
 
-// faultyPeriod is when a fault that took effect was in force, or had been within a TTL.
+// faultyPeriod returns the times of the faults that took effect, each with a TTL after it.
 func (r *run) faultyPeriod() []history.Span {
 	if r.faulty == nil {
 		r.faulty = []history.Span{}
@@ -249,7 +249,7 @@ func (r *run) faultyPeriod() []history.Span {
 	return r.faulty
 }
 
-// contains reports whether a time lies in one of some spans, which are in order and disjoint.
+// contains reports whether a time lies in one of the spans, which must be in order and disjoint.
 func contains(spans []history.Span, t time.Duration) bool {
 	i, _ := slices.BinarySearchFunc(spans, t, func(s history.Span, t time.Duration) int {
 		if s.To <= t {
@@ -260,7 +260,7 @@ func contains(spans []history.Span, t time.Duration) bool {
 	return i < len(spans) && spans[i].From <= t
 }
 
-// asksFor is the kinds of faults that the campaign was to inject.
+// asksFor returns the kinds of faults that the campaign was to inject.
 func (r *run) asksFor() []string {
 	var names []string
 	for _, name := range r.h.Header.Faults {
@@ -271,7 +271,7 @@ func (r *run) asksFor() []string {
 	return names
 }
 
-// ineffective says why no fault of a kind is known to have taken effect, or "" if one is.
+// ineffective returns why no fault of a kind is known to have taken effect, or "" if one is.
 func (r *run) ineffective(name string) string {
 	var skipped, problem, evidence string
 	installed, unhealed := 0, 0
@@ -306,8 +306,8 @@ func (r *run) ineffective(name string) string {
 	return name + " was requested but never installed"
 }
 
-// tookEffect reports whether a fault is known to have had an effect. A client's own record
-// that it stood still within a client-pause proves that one.
+// tookEffect reports whether a fault is known to have had an effect. If a client recorded that it
+// stood still within a client-pause, that proves the effect of the fault.
 func (r *run) tookEffect(f *history.Fault) bool {
 	if f.Bit || !f.Installed || fault.Of(f.Name).Client != fault.ClientStops {
 		return f.Bit && f.Installed
@@ -338,7 +338,7 @@ func (r *run) stoppedSomebody(f *history.Fault) bool {
 	return false
 }
 
-// tried says what the lock was exposed to, as a clause.
+// tried returns which faults the lock was exposed to, as a clause.
 func (r *run) tried() string {
 	if r.imported() {
 		return "whether anything failed meanwhile is not in the logs"
@@ -367,17 +367,17 @@ func (r *run) tried() string {
 	return fmt.Sprintf("%s took effect (%s)", count(effective, "fault", "faults"), strings.Join(kinds, ", "))
 }
 
-// death is the death of a master that no fault caused, or a step of the machine's clock, by which
-// masters forget keys too early or too late.
+// death is the death of a master that no fault caused, or a step of the machine's clock, which
+// makes masters expire keys too early or too late.
 type death struct {
-	from time.Duration // since when it may have been so; no time of the run, if nothing of that kind happened
-	how  string        // a clause; "" if nothing did
+	from time.Duration // the earliest time at which it can have happened; after the run if it did not happen
+	how  string        // a clause that describes it; "" if it did not happen
 }
 
 // deathNotice is the longest time from a death to its detection, if the history does not say.
 const deathNotice = 2 * time.Second
 
-// foreignDeath is the first of them.
+// foreignDeath returns the first such event of a history.
 func foreignDeath(ops []history.Op) death {
 	for i := range ops {
 		op := &ops[i]
@@ -400,7 +400,7 @@ func foreignDeath(ops []history.Op) death {
 	return death{from: 1<<63 - 1}
 }
 
-// cutShort says why a history is not that of a whole run, or "".
+// cutShort returns why a history is not the record of a whole run, or "".
 func (r *run) cutShort() string {
 	switch {
 	case r.interrupted.why != "":
@@ -411,10 +411,10 @@ func (r *run) cutShort() string {
 	return ""
 }
 
-// interruption is when the harness was told to stop. Operations that it cancelled from then on
-// are no evidence.
+// interruption is the moment at which the user interrupted the harness. Operations that it
+// cancelled from then on are no evidence.
 type interruption struct {
-	at  time.Duration // no time of the run, if it was not
+	at  time.Duration // after the run, if there was none
 	why string
 }
 
@@ -427,16 +427,17 @@ func interrupted(ops []history.Op) interruption {
 	return interruption{at: 1<<63 - 1}
 }
 
-// Slack is the longest time from an event to its recording.
+// The slack of a history is the longest time from an event to its recording.
 const (
-	// simulatedSlack is that of the simulator, which records at the very instant.
+	// simulatedSlack is the slack of the simulator, which records without delay.
 	simulatedSlack = time.Millisecond
-	// realSlack is twice the longest stall of its machine that a harness does not record.
+	// realSlack is the slack of real runs: twice the longest stall of its machine that a harness
+	// does not record.
 	realSlack = 100 * time.Millisecond
 )
 
-// slackOf is the slack of a history: what its driver allows, and the longest delay that the
-// recorder knows of.
+// slackOf returns the slack of a history: the slack of its driver plus the longest delay that the
+// recorder noted.
 func slackOf(h *history.Packed) time.Duration {
 	if h.Header.Driver == "sim" {
 		return simulatedSlack + h.LongestDelay()

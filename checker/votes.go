@@ -8,28 +8,30 @@ import (
 	"lockpick/history"
 )
 
-// backing is the yes answers on which a grant or an extension rests.
+// backing holds the yes answers that a grant or an extension rests on.
 type backing struct {
 	lease *history.Lease
 	grant history.Grant
-	first bool          // the acquire's grant, not an extension's
-	since time.Duration // its commands were sent at this time or later
-	yes   []string      // masters whose yes was there when it returned
+	first bool          // it is the grant of an acquire, not of an extension
+	since time.Duration // the earliest time at which its commands can have been sent
+	yes   []string      // masters whose yes had arrived when it returned
 
-	// Extensions of one lease that were on their way at once share the answers.
-	sharing int // how many of them returned up to this one, which counts
-	answers int // yes answers, of each master at most one for each of these
+	// Extensions of one lease that were in flight at once share the answers.
+	sharing int // how many of them had returned, this one included
+	answers int // yes answers, at most one of each master for each of these
 	needs   int // how many they need together
 }
 
-// grantBefore is the grant that the i-th one of a lease extends. A bent clock grants nothing.
+// grantBefore returns the grant that the i-th grant of a lease extends. It skips clock changes,
+// which grant nothing.
 func grantBefore(l *history.Lease, i int) history.Grant {
 	for i--; i > 0 && l.Grants[i].Bent; i-- {
 	}
 	return l.Grants[i]
 }
 
-// extendsItself reports whether a lease was ever extended without a call, or a master asked to.
+// extendsItself reports whether a lease was ever extended, or a command to extend it sent, without
+// a call.
 func (r *run) extendsItself(l *history.Lease) bool {
 	itself, known := r.itself[l]
 	if !known {
@@ -45,7 +47,8 @@ func (r *run) extendsItself(l *history.Lease) bool {
 	return itself
 }
 
-// askedUncalled reports whether a command to extend a lease was sent while no call to extend it was open.
+// askedUncalled reports whether a command to extend a lease was sent while no call to extend it was
+// pending.
 func (r *run) askedUncalled(l *history.Lease) bool {
 	calls := r.extendCalls()[leaseName{l.Process, l.Key, l.Token}]
 	for v := range r.lookup().of(l) {
@@ -60,10 +63,11 @@ func (r *run) askedUncalled(l *history.Lease) bool {
 	return false
 }
 
-// leaseName is what calls to extend a lease name.
+// leaseName identifies a lease in calls to extend it.
 type leaseName struct{ client, key, token string }
 
-// extendCalls are the calls to extend each lease. A call is open until the next line of its kind.
+// extendCalls returns the calls to extend each lease. A call is pending until the next line about
+// extending that lease.
 func (r *run) extendCalls() map[leaseName][]history.Span {
 	if r.extends == nil {
 		r.extends = map[leaseName][]history.Span{}
@@ -85,18 +89,18 @@ func (r *run) extendCalls() map[leaseName][]history.Span {
 	return r.extends
 }
 
-// backingOf finds what the i-th grant of a lease rests on. It is not known if no vote on the
-// lease was recorded, as with a lock that nobody observed, or if the harness stood still, so
-// that votes may have been recorded late.
+// backingOf finds the answers that the i-th grant of a lease rests on. It returns false if they are
+// unknown: no vote on the lease was recorded, as with a lock that nobody observed, or the harness
+// stood still, so that votes may have been recorded late.
 func (r *run) backingOf(l *history.Lease, i int) (backing, bool) {
 	g := l.Grants[i]
 	b := backing{lease: l, grant: g, first: i == 0, since: l.Invoked, needs: r.quorum(), sharing: 1}
-	from := b.since // the answers that count were asked for then or later
+	from := b.since // only answers to commands sent at this time or later count
 	if i > 0 {
 		b.since = grantBefore(l, i).At
 		from = b.since
-		// Where a lock also extends by itself, an extension that nobody called for may return
-		// while a call is open, and would be taken for the return of that.
+		// If a lock also extends by itself, such an extension may return while a call is pending,
+		// and looks like the return of that call.
 		if r.extendsItself(l) {
 			b.since = r.extendingSince(l, r.mayHaveBegun(l, i))
 			from = b.since
@@ -104,7 +108,7 @@ func (r *run) backingOf(l *history.Lease, i int) (backing, bool) {
 				if other := l.Grants[j]; !other.Bent && other.At > b.since+r.slack {
 					if x, known := r.backingOf(l, j); !known || x.enough() {
 						b.sharing++
-						from = min(from, x.since) // it may have been asked for before, and rest on earlier answers
+						from = min(from, x.since) // the other extension may rest on earlier answers
 					}
 				}
 			}
@@ -119,7 +123,7 @@ func (r *run) backingOf(l *history.Lease, i int) (backing, bool) {
 	}
 	said := map[string]int{}
 	for v := range r.lookup().asked(l, from-r.slack, g.At+r.slack) {
-		// An extension may set a key anew that a master has lost.
+		// An extension may create a key anew that a master has lost.
 		counts := v.Command == history.CommandSet && (b.first || sent(v) > grantBefore(l, i).At) || !b.first && v.Command == history.CommandExtend
 		if counts && v.Yes && sent(v) >= from-r.slack && v.At <= g.At+r.slack {
 			said[v.Master]++
@@ -133,10 +137,10 @@ func (r *run) backingOf(l *history.Lease, i int) (backing, bool) {
 	return b, true
 }
 
-// mayHaveBegun is since when, at the latest, the answers may have come on which an extension rests, for a lease
-// that is extended without a call, too. The call before may still have been open, as what returned may
-// have been the lock's own extension; and a client may notice a twentieth of the TTL late that it has its
-// answers, which is the margin that clients keep at the end of a lease.
+// mayHaveBegun returns the time from which on commands may count for an extension, for a lease that
+// is also extended without a call. The previous call may still have been pending then, if the
+// extension that returned was the lock's own. And a client may notice its answers a twentieth of
+// the TTL late, which is the margin that clients keep at the end of a lease.
 func (r *run) mayHaveBegun(l *history.Lease, i int) time.Duration {
 	since := grantBefore(l, i).At
 	for j := i - 1; j > 0; j-- {
@@ -148,12 +152,12 @@ func (r *run) mayHaveBegun(l *history.Lease, i int) time.Duration {
 	return since - r.h.Header.TTL/20
 }
 
-// enough reports whether a grant may rest on the yes answers that were there.
+// enough reports whether the yes answers suffice for the grant.
 func (b *backing) enough() bool {
 	return b.answers >= b.needs
 }
 
-// extendingSince is the beginning of the period up to a time in which some command to extend a
+// extendingSince returns the beginning of the period up to a time in which some command to extend a
 // lease was always in flight: in such a period several extensions may share the answers.
 func (r *run) extendingSince(l *history.Lease, to time.Duration) time.Duration {
 	for {
@@ -170,8 +174,8 @@ func (r *run) extendingSince(l *history.Lease, to time.Duration) time.Duration {
 	}
 }
 
-// waitingSince is the earliest time since which a command to extend a lease may have waited to be
-// sent: a client may send a master only one command at a time.
+// waitingSince returns the earliest time at which a command to extend a lease may have begun to wait
+// to be sent: a client may send a master only one command at a time.
 func (r *run) waitingSince(l *history.Lease, v history.Vote) time.Duration {
 	since := sent(v)
 	for {
@@ -189,9 +193,9 @@ func (r *run) waitingSince(l *history.Lease, v history.Vote) time.Duration {
 }
 
 // quorumOfYes judges one part of L1: when an acquire returns ok, the yes answers of a
-// quorum of masters are there ("if and only if the client was able to acquire the lock in
+// quorum of masters have arrived ("if and only if the client was able to acquire the lock in
 // the majority of the instances", distlock, step 3). A lock cannot count an answer that it
-// has not received, whatever became of the command.
+// has not received, even if the master executed the command.
 func (r *run) quorumOfYes() *judgement {
 	q := r.quorum()
 	if q == 0 {

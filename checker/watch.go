@@ -8,24 +8,24 @@ import (
 )
 
 // Watch counts violations of mutual exclusion (L2) while a run goes on. Its count and its
-// first time are exact for the operations so far: the same as the sweep over them
-// would find. The zero value is ready to use.
+// first time are exact: a sweep over the operations so far would find the same. The zero
+// value is ready to use.
 //
 // Register Observe with a Recorder; Violations and First may be called at any
 // time from any goroutine. An operation costs O(holds open on its key).
 type Watch struct {
 	mu     sync.Mutex
-	now    time.Duration // of the last operation
+	now    time.Duration // the time of the last operation
 	keys   map[string]*watched
-	owners map[string]map[string]*watchHold // by process and token: the latest lease, until it is released
-	fresh  []*watched                       // keys with a hold that began now: later operations of this instant may still change it
+	owners map[string]map[string]*watchHold // by process and token: the latest hold, until it is released
+	fresh  []*watched                       // keys with a hold that began now: later operations at this instant may still change it
 
-	settled int // violations before now
+	settled int // violations that began before now
 	first   time.Duration
 }
 
-// watched is one key: its holds, in the order in which they began, that have
-// not ended before now.
+// watched holds the holds of one key that have not ended before now, in the order
+// in which they began.
 type watched struct {
 	holds []*watchHold
 }
@@ -35,7 +35,7 @@ type watchHold struct {
 	from, to time.Duration
 }
 
-// Observe takes in one operation. Operations come in the order of their times.
+// Observe adds one operation. The caller must pass operations in the order of their times.
 func (w *Watch) Observe(op history.Op) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -72,7 +72,7 @@ func (w *Watch) Observe(op history.Op) {
 		case h == nil: // never granted, or released
 		case op.Time <= h.to:
 			h.to = max(op.Time, op.Value.ValidUntil)
-		default: // it had lapsed: this is a new hold
+		default: // the lease had ended: this is a new hold
 			w.begin(h.key, op)
 		}
 	case op.F == history.FClock:
@@ -95,7 +95,7 @@ func (w *Watch) Observe(op history.Op) {
 func (w *Watch) begin(key *watched, op history.Op) {
 	kept := key.holds[:0]
 	for _, h := range key.holds {
-		if h.to >= op.Time { // it may yet be extended at this instant
+		if h.to >= op.Time { // an extension may still follow at this instant
 			kept = append(kept, h)
 		}
 	}
@@ -114,7 +114,7 @@ func (w *Watch) begin(key *watched, op history.Op) {
 	w.fresh = append(w.fresh, key)
 }
 
-// settle counts the violations of the instant that is over.
+// settle counts the violations that began at the instant now, which is over.
 func (w *Watch) settle() {
 	if len(w.fresh) == 0 {
 		return
@@ -128,7 +128,7 @@ func (w *Watch) settle() {
 	w.fresh = w.fresh[:0]
 }
 
-// pending counts the holds that began now, inside one that had begun before.
+// pending counts the holds that began now while an earlier hold had not ended.
 func (w *Watch) pending() int {
 	n := 0
 	for _, key := range w.fresh {
@@ -146,14 +146,14 @@ func (w *Watch) pending() int {
 	return n
 }
 
-// Violations is how many were seen so far.
+// Violations returns how many violations were seen so far.
 func (w *Watch) Violations() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.settled + w.pending()
 }
 
-// First is when the first one began, in time since the run began.
+// First returns when the first violation began, in time since the run began, and whether there was one.
 func (w *Watch) First() (time.Duration, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

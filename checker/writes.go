@@ -10,31 +10,33 @@ import (
 // staleWrite is a write that the guarded resource applied after it had applied
 // a write of a lease that was granted later.
 type staleWrite struct {
-	write, after   *history.Op    // the stale write, and the last one of the later lease before it
-	earlier, later *history.Lease // of the stale write, and of the other
+	write, after   *history.Op    // the stale write, and the last write of the later lease before it
+	earlier, later *history.Lease // the leases of write and of after
 }
 
-// appliedWrites is what a guarded resource did with the writes that it was sent.
+// appliedWrites sums up what a guarded resource did with the writes that clients sent.
 type appliedWrites struct {
 	stale     []staleWrite
-	judged    int             // writes that it applied, of known leases
-	refused   int             // that it turned down
-	uncertain int             // that may be stale: whose lease is the later one is not certain
-	contended []time.Duration // when it applied those of contended leases
+	judged    int             // applied writes of known leases
+	refused   int             // writes that it refused
+	uncertain int             // writes that may be stale: it is uncertain which lease is the later one
+	contended []time.Duration // when it applied the writes of contended leases
 }
 
-// writes goes through the writes that a guarded resource applied, in the order in which
-// it did: after a write of a lease it must apply none of an earlier one. Whether a lease is
-// earlier is certain only if the attempt of the other began after it had been granted: of
-// two acquires that ran at once, either may have come first. A write ranks by the acquire
-// of its lease: an extension, even one that revived it, makes it no younger. A write whose
-// token no granted lease carries cannot be ranked and is left out. If a token was granted
-// twice, a write is taken as one of the latest lease with it where it may be stale, and as
-// one of the earliest where another may be: nobody is convicted by a choice. Nor is a lock convicted
-// of a write that is late because the machine stood still; a fence has to refuse such a write, too.
+// writes finds the stale writes among the writes that a guarded resource applied, in the order of
+// their application: after a write of a lease, the resource must apply no write of an earlier
+// lease. A lease is certainly earlier only if it was granted before the attempt of the other began:
+// of two concurrent acquires, either may have come first. The acquire of a write's lease decides:
+// an extension, even one that revived the lease, does not make the lease later. A write whose token
+// no granted lease has cannot be ordered and is left out.
+//
+// If a token was granted twice, the write counts for the latest lease with the token where the
+// write itself may be stale, and for the earliest where another write may be, so that no violation
+// rests on a choice between them. No lock is convicted because of a write that is late because the
+// machine stood still; but a fence has to refuse such a write, too.
 func (r *run) writes(fenced bool) appliedWrites {
 	type owner struct{ key, token string }
-	byToken := make(map[owner][]*history.Lease, len(r.leases)) // one, unless a token comes twice
+	byToken := make(map[owner][]*history.Lease, len(r.leases)) // more than one only if a token was granted twice
 	for _, l := range r.leases {
 		o := owner{l.Key, l.Token}
 		byToken[o] = append(byToken[o], l)
@@ -44,7 +46,7 @@ func (r *run) writes(fenced bool) appliedWrites {
 		op    *history.Op
 	}
 	competed := r.contended()
-	latest := map[string]applied{} // by key: of the lease whose attempt began last
+	latest := map[string]applied{} // by key: the last write of the lease whose attempt began last
 	var w appliedWrites
 	for i := range r.h.Ops {
 		op := &r.h.Ops[i]
@@ -87,7 +89,7 @@ func (r *run) writes(fenced bool) appliedWrites {
 	return w
 }
 
-// latestBy is the lease that was granted last before a line of the history, or nil.
+// latestBy returns the lease that was granted last before a line of the history, or nil.
 func latestBy(leases []*history.Lease, index int) *history.Lease {
 	var latest *history.Lease
 	for _, l := range leases {
@@ -98,7 +100,7 @@ func latestBy(leases []*history.Lease, index int) *history.Lease {
 	return latest
 }
 
-// earliestBy is the lease whose attempt began first, of those that were granted before a line of
+// earliestBy returns the lease whose attempt began first, among the leases granted before a line of
 // the history, or nil.
 func (r *run) earliestBy(leases []*history.Lease, index int) *history.Lease {
 	var earliest *history.Lease
@@ -117,11 +119,11 @@ func (r *run) beganBefore(a, b *history.Lease) bool {
 	return began < other || began == other && line < otherLine
 }
 
-// noStaleWrite judges L4, by the resource that takes any write.
+// noStaleWrite judges L4, at the resource that applies any write.
 func (r *run) noStaleWrite() *judgement { return r.staleWrites(r.writes(false), false) }
 
-// fencedWrites judges L5, by the resource beside it that refuses a write whose
-// fencing token is lower than one that it has seen.
+// fencedWrites judges L5, at the second resource, which refuses a write whose fencing
+// token is lower than the highest one that it has seen.
 func (r *run) fencedWrites() *judgement {
 	if !r.h.Header.Fencing {
 		return nil

@@ -2,39 +2,39 @@ package history
 
 import "time"
 
-// Calls says, for each line that completes a call of a client, which line began it. It is
+// Calls maps each line that completes a call of a client to the line that began it. It is
 // built in one pass and answers in constant time.
 //
 // A call is an acquire, an extend, a release or a write. Its completion (ok, fail or info)
 // belongs to the last invocation by the same process of the same operation on the same key
-// that has no completion yet; of an extend, a release and a write, with the same token. A
-// process that crashed starts anew: only an info (nobody knows) completes a call of its
-// earlier life.
+// that has no completion yet; for an extend, a release and a write, also with the same token.
+// A process that crashed starts anew: after the crash, only an info line (unknown outcome)
+// completes an earlier call.
 //
-// An extension without an invocation is normal: some locks extend by themselves. Of every
-// other completion without one, only a bound is known: it began no earlier than the line of
-// its process before it.
+// An extension without an invocation is normal: some locks extend by themselves. For every
+// completion without an invocation, only a bound is known: the call began no earlier than the
+// previous line of its process.
 type Calls struct {
 	ops   []Op
-	began []int32 // by line: the invocation's index, or -2-n of a completion without one, where n is its process's line before (-1: none)
+	began []int32 // by line: the invocation's index; or, for a completion without one, -2-n, where n is the previous line of its process (-1: none)
 }
 
 // notCompleted marks a line in Calls.began that completes no call.
 const notCompleted = -1 << 31
 
-// pendingCall is the invocation that a completion would belong to.
+// pendingCall is an invocation without a completion so far.
 type pendingCall struct {
 	index, life int
 }
 
-// callSlot is where a process has at most one call in flight. An acquire learns its token
-// only when it returns: it has none here.
+// callSlot identifies the calls of which a process has at most one in flight. An acquire learns
+// its token only when it returns, so its slot has none.
 type callSlot struct{ process, f, key, token string }
 
 // clientLife is the state of a process while its lines are read.
 type clientLife struct {
 	lives int // how often it has crashed
-	last  int // index of its line before, -1 if there was none
+	last  int // index of its previous line, -1 if there was none
 }
 
 // CallsOf builds the calls of a history.
@@ -77,8 +77,8 @@ func CallsOf(ops []Op) *Calls {
 	return c
 }
 
-// Invocation returns the index of the line that began the call which the line at index
-// completes. It is false if the line completes no call, or one without an invocation.
+// Invocation returns the index of the line that began the call that the line at index completes.
+// It returns false if the line completes no call, or the call has no invocation.
 func (c *Calls) Invocation(index int) (int, bool) {
 	if n := c.began[index]; n >= 0 {
 		return int(n), true
@@ -86,9 +86,9 @@ func (c *Calls) Invocation(index int) (int, bool) {
 	return 0, false
 }
 
-// Began returns when the call that the line at index completes was invoked. Without an
-// invocation it is false, and the time is the earliest possible one: that of the process's
-// line before, or 0.
+// Began returns when the call that the line at index completes was invoked. If the call has no
+// invocation, it returns false and the earliest possible time: that of the previous line of the
+// process, or 0.
 func (c *Calls) Began(index int) (time.Duration, bool) {
 	switch n := int(c.began[index]); {
 	case n >= 0:

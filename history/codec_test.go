@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestRoundTrip: what a recorder is given up to the end mark is what a reader reads.
+// TestRoundTrip checks that a reader reads the operations that a recorder got, up to the end mark.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		header := headers().Draw(t, "header")
@@ -55,8 +55,8 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// TestCut: however much of a file's end is missing, what was recorded before it is read, and
-// only a whole number of lines, the last with or without its newline, is not torn.
+// TestCut checks that a reader reads all complete lines of a file whose end is missing. The
+// history is torn unless the file ends with a complete line, with or without its newline.
 func TestCut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var file bytes.Buffer
@@ -84,7 +84,7 @@ func TestCut(t *testing.T) {
 	})
 }
 
-// TestFields fixes the names of the fields: files outlive the code that wrote them.
+// TestFields fixes the names of the fields, since files outlive the code that wrote them.
 func TestFields(t *testing.T) {
 	var file bytes.Buffer
 	r, err := NewRecorder(&file, Header{
@@ -107,7 +107,7 @@ func TestFields(t *testing.T) {
 	datadriven.RunTest(t, "testdata/fields.txt", func(*testing.T, *datadriven.TestData) string { return file.String() })
 }
 
-// TestBadLines: each error names the line that it is about.
+// TestBadLines checks that each error names its line.
 func TestBadLines(t *testing.T) {
 	datadriven.RunTest(t, "testdata/bad_lines.txt", func(t *testing.T, d *datadriven.TestData) string {
 		in := d.Input
@@ -151,8 +151,8 @@ func TestReadFails(t *testing.T) {
 	}
 }
 
-// operations are such as a reader accepts, whose values have no empty list or map but
-// Value.Keys: the encoder does not tell nil from empty in the others.
+// operations generates operations that a reader accepts. Only Value.Keys may be an empty map,
+// since the encoder does not distinguish nil and empty in other lists and maps.
 func operations() *rapid.Generator[Op] {
 	text := rapid.StringN(0, 6, -1)
 	some := rapid.StringN(1, 6, -1)

@@ -8,20 +8,19 @@ import (
 	"time"
 )
 
-// decoder reads operations. It reads a line in one pass if no field occurs twice, every unknown
-// field is a number, a string, true or false, no name contains an escape, and no number is
-// longer than 18 digits or has a fraction. Every other line is read by strict, which is slower
-// and reports errors.
+// decoder parses operations. It parses a line in one pass if no field occurs twice, every unknown
+// field is a number, a string, true or false, no name contains an escape, and no number is longer
+// than 18 digits or has a fraction. strict parses every other line; it is slower and reports errors.
 type decoder struct {
 	line   []byte
 	at     int
 	texts  interner
-	values []Value  // room for the next values
-	again  *Value   // the value of every operation, if the caller keeps none
+	values []Value  // allocated in advance for the next operations
+	again  *Value   // reused as the value of every operation, if the caller keeps none
 	alien  []string // names of unknown fields in the line
 }
 
-// op reads one line. Afterwards d.alien names the fields that are unknown.
+// op parses one line. Afterwards d.alien holds the names of its unknown fields.
 func (d *decoder) op(line []byte, op *Op) error {
 	d.line, d.at, d.alien = line, 0, d.alien[:0]
 	*op = Op{}
@@ -32,7 +31,7 @@ func (d *decoder) op(line []byte, op *Op) error {
 	return d.strict(line, op)
 }
 
-// The fields of Op and Value, as bits. A line in which a field occurs twice is left to strict.
+// Bits for the fields of Op and Value, to detect a field that occurs twice.
 const (
 	bitIndex = 1 << iota
 	bitTime
@@ -72,7 +71,7 @@ const (
 	bitOffset
 )
 
-// plainOp reads an operation. It returns false if strict must read the line.
+// plainOp parses an operation. It returns false if strict must parse the line.
 func (d *decoder) plainOp(op *Op) bool {
 	if !d.skip('{') {
 		return false
@@ -207,7 +206,7 @@ func (d *decoder) plainValue(v *Value) bool {
 	}
 }
 
-// unknown skips a field that is not known.
+// unknown skips an unknown field and notes its name. It returns false if strict must parse the line.
 func (d *decoder) unknown(inside string, name []byte) bool {
 	full := inside + string(name)
 	for _, before := range d.alien {
@@ -219,7 +218,7 @@ func (d *decoder) unknown(inside string, name []byte) bool {
 		return false
 	}
 	d.alien = append(d.alien, full)
-	// The first byte says what it is: a reader that fails may have read a part of it.
+	// Choose the parser by the first byte: one that fails may have moved d.at.
 	if d.at == len(d.line) {
 		return false
 	}
@@ -237,7 +236,7 @@ func (d *decoder) unknown(inside string, name []byte) bool {
 	return ok
 }
 
-// list reads a list of strings.
+// list parses a list of strings.
 func (d *decoder) list(into *[]string) bool {
 	if !d.skip('[') {
 		return false
@@ -261,7 +260,7 @@ func (d *decoder) list(into *[]string) bool {
 	}
 }
 
-// plainMap reads an object whose values have the same type.
+// plainMap parses an object whose values all have one type.
 func plainMap[V any](d *decoder, into *map[string]V, item func(*decoder, *V) bool) bool {
 	if !d.skip('{') {
 		return false
@@ -281,7 +280,7 @@ func plainMap[V any](d *decoder, into *map[string]V, item func(*decoder, *V) boo
 		if ok = item(d, &v); !ok {
 			return false
 		}
-		if m[key] = v; len(m) != n { // a name stands twice
+		if m[key] = v; len(m) != n { // a name occurs twice
 			return false
 		}
 		if d.skip('}') {
@@ -293,7 +292,7 @@ func plainMap[V any](d *decoder, into *map[string]V, item func(*decoder, *V) boo
 	}
 }
 
-// newValue returns an empty Value. Values that are kept are allocated in groups.
+// newValue returns an empty Value. It allocates values that the caller keeps in groups.
 func (d *decoder) newValue() *Value {
 	if d.again != nil {
 		*d.again = Value{}
@@ -307,7 +306,7 @@ func (d *decoder) newValue() *Value {
 	return v
 }
 
-// skip skips one byte and the spaces after it, if the byte is next.
+// skip skips the byte c and the white space after it, and reports whether c was next.
 func (d *decoder) skip(c byte) bool {
 	if d.at >= len(d.line) || d.line[d.at] != c {
 		return false
@@ -331,19 +330,19 @@ func (d *decoder) spaces() {
 	}
 }
 
-// end reports whether nothing follows.
+// end reports whether only white space follows.
 func (d *decoder) end() bool {
 	d.spaces()
 	return d.at == len(d.line)
 }
 
-// name reads a field's name and the colon after it.
+// name parses a field's name and the colon after it.
 func (d *decoder) name() ([]byte, bool) {
 	b, ok := d.quoted()
 	return b, ok && d.skip(':')
 }
 
-// quoted reads a string without escapes and characters beyond ASCII, and the spaces after it.
+// quoted parses an ASCII string without escapes, and the white space after it.
 func (d *decoder) quoted() ([]byte, bool) {
 	if d.at >= len(d.line) || d.line[d.at] != '"' {
 		return nil, false
@@ -372,16 +371,16 @@ func (d *decoder) quoted() ([]byte, bool) {
 	return nil, false
 }
 
-// stopsIn checks eight bytes at once, which makes reading a line a fifth faster. The lowest bit
-// that is set in its result is the highest bit of the first byte that is a quotation mark, a
-// backslash, below a space or beyond ASCII.
+// stopsIn checks eight bytes at once, which makes parsing a line a fifth faster. The lowest bit
+// set in its result is the highest bit of the first byte that is a quotation mark, a backslash,
+// below a space or beyond ASCII.
 func stopsIn(word uint64) uint64 {
 	const each, high = 0x0101010101010101, 0x8080808080808080
 	quote, backslash := word^each*'"', word^each*'\\'
 	return ((quote-each)&^quote | (backslash-each)&^backslash | (word-each*' ')&^word | word) & high
 }
 
-// text reads a string.
+// text parses a string.
 func (d *decoder) text(into *string) bool {
 	if b, ok := d.quoted(); ok {
 		*into = d.texts.get(b)
@@ -390,7 +389,7 @@ func (d *decoder) text(into *string) bool {
 	return d.escaped(into)
 }
 
-// escaped reads a string that may have escapes and characters beyond ASCII.
+// escaped parses a string that may have escapes and characters beyond ASCII.
 func (d *decoder) escaped(into *string) bool {
 	if d.at >= len(d.line) || d.line[d.at] != '"' {
 		return false
@@ -409,7 +408,7 @@ func (d *decoder) escaped(into *string) bool {
 	return false
 }
 
-// kind reads a type, even an unknown one.
+// kind parses a type. It accepts unknown types, which checks refuse later.
 func (d *decoder) kind(into *Type) bool {
 	b, ok := d.quoted()
 	if !ok {
@@ -436,7 +435,7 @@ func number[T ~int64](d *decoder, into *T) bool {
 	return ok
 }
 
-// number reads a whole number of up to 18 digits.
+// number parses an integer of up to 18 digits.
 func (d *decoder) number() (n int64, ok bool) {
 	line, at := d.line, d.at
 	minus := at < len(line) && line[at] == '-'
@@ -462,7 +461,7 @@ func (d *decoder) number() (n int64, ok bool) {
 	return n, true
 }
 
-// yes reads true or false.
+// yes parses true or false.
 func (d *decoder) yes(into *bool) bool {
 	for _, word := range [2]string{"true", "false"} {
 		if rest := d.line[d.at:]; len(rest) >= len(word) && string(rest[:len(word)]) == word {
@@ -476,7 +475,7 @@ func (d *decoder) yes(into *bool) bool {
 }
 
 // interner makes equal texts share their bytes, because a token occurs in a dozen lines. Its
-// memory is bounded: a text that has not been seen recently is allocated again.
+// memory is bounded: a text that another one displaced is allocated again.
 type interner struct {
 	seed  maphash.Seed
 	texts *[internSize]string

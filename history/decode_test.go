@@ -11,14 +11,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestDecodeAsTheStandardLibrary: a line is read as encoding/json reads it, also one in
-// which something was changed: what one rejects, the other does too. Only fields that stand
-// twice are rejected by the decoder alone, and names in other letters unknown to it.
+// TestDecodeAsTheStandardLibrary checks that the decoder parses lines, valid or mutated, as
+// encoding/json does, and rejects the same ones. There are two differences: only the decoder
+// rejects fields that occur twice, and it does not know names in another case.
 func TestDecodeAsTheStandardLibrary(t *testing.T) {
 	fast, slow := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		var d decoder
-		for range 4 { // with the texts and the room of the lines before
+		for range 4 { // reuse the texts and values of the previous lines
 			var op Op
 			if rapid.Bool().Draw(t, "plain") {
 				op = vote()
@@ -49,12 +49,12 @@ func TestDecodeAsTheStandardLibrary(t *testing.T) {
 	}
 }
 
-// same compares how a line is read.
+// same compares how the decoder and encoding/json parse a line.
 func same(t interface{ Fatalf(string, ...any) }, d *decoder, line []byte) {
 	var want, got Op
 	problem := json.Unmarshal(line, &want)
 	err := d.op(line, &got)
-	if err == nil && len(d.alien) > 0 { // encoding/json may know it, in other letters
+	if err == nil && len(d.alien) > 0 { // encoding/json may know the field in another case
 		if !json.Valid(line) {
 			t.Fatalf("%q is no JSON, and was read", line)
 		}
@@ -71,7 +71,7 @@ func same(t interface{ Fatalf(string, ...any) }, d *decoder, line []byte) {
 	}
 }
 
-// TestUnknownAndDoubledFields: they are found on both ways to read a line.
+// TestUnknownAndDoubledFields checks that both plainOp and strict detect them.
 func TestUnknownAndDoubledFields(t *testing.T) {
 	for line, want := range map[string]string{
 		`{"index":0,"Time":5}`:                                "[Time] <nil>",

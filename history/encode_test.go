@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// anyText has what JSON must escape, what encoding/json escapes besides, and bytes that
-// are no UTF-8.
+// anyText generates strings with characters that JSON must escape, characters that
+// encoding/json escapes besides, and bytes that are not UTF-8.
 func anyText() *rapid.Generator[string] {
 	return rapid.OneOf(
 		rapid.SampledFrom([]string{"", "c1", "k0", "a\"b\\c\n\t\r\b\f\x01\x7f", "<&>", "é\u2028\u2029", "\xff\xc3", "ttl/2 + 3ms"}),
@@ -19,8 +19,8 @@ func anyText() *rapid.Generator[string] {
 	)
 }
 
-// fill gives every field of a struct something, by its type, so that a field that is
-// new is tested too. A field of a type that is new is an error.
+// fill sets the fields of a struct to random values, by their types, so that new fields are
+// tested, too. It fails for a field of a type that it does not know.
 func fill(t *rapid.T, v reflect.Value) {
 	for i := range v.NumField() {
 		f := v.Field(i)
@@ -60,7 +60,7 @@ func fill(t *rapid.T, v reflect.Value) {
 	}
 }
 
-// TestEncodeAsTheStandardLibrary: appendOp writes what encoding/json writes.
+// TestEncodeAsTheStandardLibrary checks that appendOp encodes operations as encoding/json does.
 func TestEncodeAsTheStandardLibrary(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var op Op

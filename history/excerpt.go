@@ -2,22 +2,22 @@ package history
 
 import "slices"
 
-// Excerpt says which lines of a history that is too long to be kept in memory are kept: everything in some
-// spans, some lines with those around them, and of the rest what the nemesis, the harness and the
-// masters' states tell. What began in a kept line is kept up to its end.
+// Excerpt selects the lines to keep of a history that is too long for memory: all lines in some
+// spans, some lines with the lines around them, and otherwise only the lines of the nemesis, the
+// harness and the masters' states. If the beginning of a call or lease is kept, so is its end.
 type Excerpt struct {
 	Spans  []Span
 	Lines  []int // indices of lines
-	Around int   // so many lines before and after each of them are kept, too
-	Most   int   // so many lines are kept at most for the spans
+	Around int   // how many lines before and after each of Lines are kept, too
+	Most   int   // how many lines are kept at most for the spans; 0: no limit
 
 	lines  int
-	tokens map[string]bool   // granted in lines that are kept
-	begun  map[string]string // by process: the operation of which the beginning was kept, and not yet the end
+	tokens map[string]bool   // tokens granted in kept lines and not released yet
+	begun  map[string]string // by process: the operation whose invocation was kept and that has not returned yet
 }
 
-// ReadExcerpt reads an excerpt of the history in a file. Its operations keep their indices, so an
-// operation's position is not its index (see At), and Whole tells how many lines there are in all.
+// ReadExcerpt reads an excerpt of the history in a file. The operations keep their indices, so an
+// operation's position is not its index (see At). Whole is the number of lines of the whole history.
 func ReadExcerpt(path string, e Excerpt) (*History, error) {
 	slices.Sort(e.Lines)
 	e.tokens, e.begun = map[string]bool{}, map[string]string{}
@@ -37,7 +37,7 @@ func ReadExcerpt(path string, e Excerpt) (*History, error) {
 	return h, nil
 }
 
-// clone copies what the next line that is scanned overwrites.
+// clone copies an operation and its value, since Scan reuses both for the next line.
 func (op *Op) clone() Op {
 	c := *op
 	if op.Value != nil {
@@ -76,7 +76,8 @@ func (e *Excerpt) keeps(op *Op) bool {
 	return true
 }
 
-// near says that an operation is beside one of the lines, or in one of the spans while there is room.
+// near reports whether an operation is near one of Lines, or in one of Spans before Most lines were
+// kept.
 func (e *Excerpt) near(op *Op) bool {
 	next, _ := slices.BinarySearch(e.Lines, op.Index-e.Around)
 	if next < len(e.Lines) && e.Lines[next] <= op.Index+e.Around {
@@ -91,8 +92,8 @@ func (e *Excerpt) near(op *Op) bool {
 	return false
 }
 
-// At returns the position of the operation with an index, or of the next one that there is. It is the
-// index itself unless h is an excerpt.
+// At returns the position of the operation with an index and true, or the position of the next
+// operation and false. Unless h is an excerpt, the position is the index.
 func (h *History) At(index int) (position int, found bool) {
 	if h.Whole == 0 {
 		return min(max(index, 0), len(h.Ops)), 0 <= index && index < len(h.Ops)

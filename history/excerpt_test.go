@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestExcerpt: an excerpt of a random history has what it was asked for, and what began in it up to its
-// end; and its operations are those of the whole history.
+// TestExcerpt checks that an excerpt of a random history has the selected lines and the ends of the
+// calls and leases that begin in it, and that its operations are equal to those of the whole history.
 func TestExcerpt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var now time.Duration
@@ -27,7 +27,7 @@ func TestExcerpt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tokens := map[string]string{} // by client: that of its lease
+		tokens := map[string]string{} // by client: the token of its lease
 		for i := range rapid.IntRange(1, 60).Draw(t, "steps") {
 			now += time.Duration(rapid.IntRange(0, 3).Draw(t, "later")) * time.Second
 			client := rapid.SampledFrom([]string{"c1", "c2", "c3"}).Draw(t, "client")
@@ -98,8 +98,8 @@ func TestExcerpt(t *testing.T) {
 	})
 }
 
-// TestExcerptHasAnEnd: however much is asked for, no more lines are kept than may be, but for those of the
-// nemesis.
+// TestExcerptHasAnEnd checks that an excerpt keeps at most Most lines for its spans, besides the
+// lines of the nemesis.
 func TestExcerptHasAnEnd(t *testing.T) {
 	e := Excerpt{Spans: []Span{{0, time.Hour}}, Most: 3, tokens: map[string]bool{}, begun: map[string]string{}}
 	kept := 0

@@ -6,7 +6,7 @@ import (
 )
 
 // Phases of a fault's lines. Installing is an invoke line, then ok (installed)
-// or fail (skipped, with the reason as its error); healing is an invoke line,
+// or fail (skipped, with the reason in Error); healing is an invoke line,
 // then ok (healed, with Bit and Evidence) or info (it could not be healed).
 const (
 	PhaseInstall = "install"
@@ -20,17 +20,17 @@ type Fault struct {
 	Masters   []string
 	Clients   []string
 	Params    map[string]string // mode, direction, delay, restart-delay, aim, …
-	Began     time.Duration     // its installation began
-	From      time.Duration     // it was installed (0 if never)
-	To        time.Duration     // it was healed; the end of the history if never
+	Began     time.Duration     // when its installation began
+	From      time.Duration     // when it was installed (0 if never)
+	To        time.Duration     // when it was healed; the end of the history if never
 	Installed bool
 	Healed    bool
 	Skipped   string // why it was not installed
 	Problem   string // why it could not be healed
 	Bit       bool   // it is known to have taken effect
 	Evidence  string // what shows that it took effect, or that it did not
-	Index     int    // of the line that installed or skipped it
-	HealIndex int    // of the line that healed it, -1 if none
+	Index     int    // index of the line that installed or skipped it
+	HealIndex int    // index of the line that healed it, -1 if none
 }
 
 // Faults returns the faults of a history in the order in which they began.

@@ -11,8 +11,9 @@ import (
 	"lockpick/internal/inputs"
 )
 
-// FuzzRead: no input panics. What is read is in order and within bounds, has every view, and
-// is read again as it was once it is written. Scan sees what Read keeps.
+// FuzzRead checks that no input makes Read panic. A history that Read accepts is in order and
+// within bounds, every view can be built from it, and it survives being written and read again.
+// Scan must yield the operations that Read keeps.
 func FuzzRead(f *testing.F) {
 	f.Fuzz(checkRead)
 }
@@ -51,7 +52,7 @@ func checkRead(t *testing.T, input []byte) {
 	}
 }
 
-// FuzzLine: the decoder reads any line as encoding/json does.
+// FuzzLine checks that the decoder parses any line as encoding/json does.
 func FuzzLine(f *testing.F) {
 	f.Fuzz(checkLine)
 }
@@ -77,7 +78,7 @@ func encoded(t *testing.T, h *History) []byte {
 	return b
 }
 
-// views builds all views of a history and looks at what must be so.
+// views builds all views of a history and checks their invariants.
 func views(t *testing.T, ops []Op) {
 	t.Helper()
 	calls := CallsOf(ops)
@@ -104,7 +105,7 @@ func views(t *testing.T, ops []Op) {
 	Faults(ops)
 }
 
-// TestManyInputs is the same of many more inputs.
+// TestManyInputs runs the fuzz tests on many more inputs.
 func TestManyInputs(t *testing.T) {
 	t.Run("FuzzRead", func(t *testing.T) {
 		inputs.Try(t, "FuzzRead", nil, checkRead)

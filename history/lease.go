@@ -5,50 +5,50 @@ import (
 	"time"
 )
 
-// Span is a period of the run's time, from From up to and without To.
+// Span is the half-open interval [From, To) of the run's time.
 type Span struct{ From, To time.Duration }
 
 // Empty reports whether the span contains no time.
 func (s Span) Empty() bool { return s.To <= s.From }
 
-// Grant is a moment at which a client was told that it may rely on a lease: the return of an
-// acquire or an extension.
+// Grant is the return of an acquire or an extension, which tells a client that it may rely on a
+// lease.
 type Grant struct {
-	Index int           // of the operation
+	Index int           // index of the operation
 	At    time.Duration // when it returned
-	Until time.Duration // valid until
-	Bent  bool          // not a grant: a change of the client's clock moved the end of the lease
+	Until time.Duration // end of the validity
+	Bent  bool          // not a grant: a change of the client's clock changed the end of the lease
 }
 
-// Endless is the validity, or more, of leases that last until they are released or their lock says
-// that they are over.
+// Endless is the minimum validity of leases that last until they are released or their lock reports
+// them lost.
 const Endless = 24 * time.Hour
 
 // Lease is one acquisition, with everything that a history contains about it.
 type Lease struct {
-	number              int32 // among the leases
+	number              int32 // position among the leases
 	ID                  int   // the index of the line that granted it, which is unique
 	Key, Process, Token string
 	Reused              bool // its token had been granted before, to this client or another one
 	Fence               int64
-	Invoked             time.Duration // when the acquire began; without its invocation, the earliest possible time
-	InvokedIndex        int           // index of the line of that call; -1 if it was not recorded
-	Grants              []Grant       // the grant of the acquire and then those of the extensions, in order
-	LostIndex           int           // -1: its lock never said that it is over
-	Lost                time.Duration // when its lock said so (if LostIndex >= 0)
-	ReleaseIndex        int           // -1: it was never released, and its client did not end
-	Released            time.Duration // when the release was invoked or the client ended (if ReleaseIndex >= 0)
-	CrashIndex          int           // the crash that ended its client's life, -1 if none
-	Crashed             time.Duration // when that was (if CrashIndex >= 0)
-	Entered, Left       time.Duration // the critical section
-	EnterIndex          int           // -1: it was never entered
-	LeaveIndex          int           // -1: it was never left, and Left is Released, Crashed, or the end of the history
+	Invoked             time.Duration // when the acquire was called; without an invocation, the earliest possible time
+	InvokedIndex        int           // index of the line of the invocation; -1 if there is none
+	Grants              []Grant       // the grant of the acquire, then the grants of the extensions, in order
+	LostIndex           int           // index of the line in which its lock reported it lost; -1: none
+	Lost                time.Duration // when its lock reported that (if LostIndex >= 0)
+	ReleaseIndex        int           // index of the line that released it or ended its client; -1: none
+	Released            time.Duration // when the release was invoked or the client crashed (if ReleaseIndex >= 0)
+	CrashIndex          int           // index of the line of its client's next crash; -1: none
+	Crashed             time.Duration // when its client crashed (if CrashIndex >= 0)
+	Entered, Left       time.Duration // when the client entered and left the critical section
+	EnterIndex          int           // index of the enter line; -1: none
+	LeaveIndex          int           // index of the leave line; -1: none, and Left is Released, Crashed, or the end of the history
 }
 
 // Acquired returns when the acquire returned.
 func (l *Lease) Acquired() time.Duration { return l.Grants[0].At }
 
-// Until returns the last moment of validity that any grant promised.
+// Until returns the latest end of the validity that any grant promised.
 func (l *Lease) Until() time.Duration {
 	until := l.Grants[0].Until
 	for _, g := range l.Grants[1:] {
@@ -58,8 +58,8 @@ func (l *Lease) Until() time.Duration {
 }
 
 // Holds returns the spans in which the client may rely on the lease: from a grant until its
-// validity ends, the lock says that it is over, or the release is invoked, whichever is first. There is one span, unless an
-// extension returned only after the validity before it had ended. A span is empty if the lease
+// validity ends, the lock reports it lost, or the release is invoked, whichever is first. There is
+// one span, unless an extension returned after the validity had ended. A span is empty if the lease
 // was over before its client received the grant.
 func (l *Lease) Holds() []Span {
 	var spans []Span
@@ -74,8 +74,8 @@ func (l *Lease) Holds() []Span {
 	return spans
 }
 
-// Over returns when the release of the lease was invoked, its client ended or its lock said that
-// it is over, whichever was first, or else the end of time.
+// Over returns when the release of the lease was invoked, its client crashed or its lock reported
+// it lost, whichever was first, or else the largest time.
 func (l *Lease) Over() time.Duration {
 	over := time.Duration(math.MaxInt64)
 	if l.ReleaseIndex >= 0 {
@@ -87,15 +87,15 @@ func (l *Lease) Over() time.Duration {
 	return over
 }
 
-// owner is a token, or a token on one key, in one life of a process.
+// owner identifies a token, or a token on one key, in one life of a process.
 type owner struct {
 	process, token, key string
 	life                int
 }
 
-// acquisitions are the leases of one owner.
+// acquisitions holds the leases of one owner.
 type acquisitions struct {
-	open []*Lease // those that may not have been released yet, the latest last
+	open []*Lease // the leases that may not have been released yet, the latest last
 	last *Lease
 }
 
@@ -116,10 +116,10 @@ func (a *acquisitions) current() *Lease {
 //
 // A lease is an acquisition, not a token: a token that is granted twice makes two leases,
 // of two clients or of one. A later line of the same process with the same token is about
-// the latest of its leases with that token on the line's key that has not been released;
-// if all have been, about the latest of them; if none is on that key, the same rules apply to
-// the leases on other keys. A crash ends all leases and critical sections of its process,
-// whatever token it names, and what the process does later is about none of them.
+// the latest of its leases with that token on the line's key that has not been released; if all
+// have been, about the latest of them; if none is on that key, the same rules apply to the
+// leases on other keys. A crash ends all leases and critical sections of its process,
+// regardless of the token that it names, and no later line of the process is about them.
 //
 // A release whose invocation is missing ends the lease at the earliest possible time.
 func Leases(ops []Op) []*Lease {
@@ -192,7 +192,7 @@ func LeasesByLine(ops []Op) (leases []*Lease, of []int32) {
 		if a != nil {
 			of[i] = a.current().number
 		}
-		if a != nil && !(op.F == FRelease && op.Type != Invoke && invoked) { // its invocation ended the lease
+		if a != nil && !(op.F == FRelease && op.Type != Invoke && invoked) { // the invocation already ended the lease
 			a.current().follow(op, began)
 		}
 	}
@@ -216,9 +216,9 @@ func (l *Lease) follow(op *Op, began time.Duration) {
 	switch {
 	case op.F == FExtend && op.Type == OK:
 		l.Grants = append(l.Grants, Grant{Index: op.Index, At: op.Time, Until: op.Value.ValidUntil})
-	case op.F == FClock && op.Time < l.Grants[len(l.Grants)-1].Until: // one that is over stays so
+	case op.F == FClock && op.Time < l.Grants[len(l.Grants)-1].Until: // a lease that is over stays over
 		l.Grants = append(l.Grants, Grant{Index: op.Index, At: op.Time, Until: op.Value.ValidUntil, Bent: true})
-	case op.F == FLost && l.LostIndex < 0: // an event of the past, of which a message told, perhaps after the release
+	case op.F == FLost && l.LostIndex < 0: // Delay dates the event back; it may be recorded after the release
 		l.LostIndex, l.Lost = op.Index, max(op.Time-op.Value.Delay, l.Grants[len(l.Grants)-1].At)
 	case op.F == FRelease && l.ReleaseIndex < 0:
 		l.ReleaseIndex, l.Released = op.Index, op.Time
@@ -232,7 +232,7 @@ func (l *Lease) follow(op *Op, began time.Duration) {
 	}
 }
 
-// crash ends a lease because its client crashed: a dead client relies on no lease.
+// crash ends a lease because its client crashed and so no longer relies on it.
 func (l *Lease) crash(op *Op) {
 	l.CrashIndex, l.Crashed = op.Index, op.Time
 	if l.ReleaseIndex < 0 {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestManyFieldsAreRefused: the number of fields is bounded, not only their length.
+// TestManyFieldsAreRefused checks that the number of fields is bounded, not only their length.
 func TestManyFieldsAreRefused(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("{\"lockpick_history\":2}\n{")
@@ -22,7 +22,7 @@ func TestManyFieldsAreRefused(t *testing.T) {
 	}
 }
 
-// endless repeats a text between a start and an end.
+// endless is a reader that repeats a text between a start and an end.
 type endless struct {
 	start, middle string
 	times         int
@@ -51,8 +51,8 @@ func (e *endless) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestHostileInputIsRefused: whatever the input, it is refused with one sentence that names
-// the line, and no more memory is allocated than a line of the longest length takes.
+// TestHostileInputIsRefused checks that hostile input is refused with one sentence that names the
+// line, and that reading it allocates no more memory than a line of the maximum length needs.
 func TestHostileInputIsRefused(t *testing.T) {
 	const header = `{"lockpick_history":2}` + "\n"
 	for name, c := range map[string]struct {

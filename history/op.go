@@ -2,13 +2,14 @@ package history
 
 import "time"
 
-// Type is the meaning of an operation's line.
+// Type says whether a line begins an operation, or how the operation ended.
 type Type string
 
+// The types.
 const (
-	Invoke Type = "invoke" // the process begins
-	OK     Type = "ok"     // it happened
-	Fail   Type = "fail"   // it did not happen
+	Invoke Type = "invoke" // the process begins the operation
+	OK     Type = "ok"     // the operation happened
+	Fail   Type = "fail"   // the operation did not happen
 	Info   Type = "info"   // the outcome is unknown, or (nemesis, masters) the line is a report
 )
 
@@ -18,28 +19,28 @@ const (
 	FExtend   = "extend"   // client: ok value is Token, ValidUntil
 	FRelease  = "release"  // client: fail means that a majority no longer held the token
 	FEnter    = "enter"    // client: the critical section begins (info: a point in time)
-	FLeave    = "leave"    // client: it ends; Delay ago, if its lock said so then
-	FLost     = "lost"     // client: its lock said Delay ago that its lease is over (info; Error: why)
-	FRead     = "read"     // client: from the guarded resource
-	FWrite    = "write"    // client: to the guarded resource
-	FMark     = "mark"     // resource: it carries this token now, and with compare-and-set applies only writes with it
+	FLeave    = "leave"    // client: the critical section ends, or ended Delay ago
+	FLost     = "lost"     // client: its lock reported Delay ago that its lease is over (info; Error: why)
+	FRead     = "read"     // client: reads the guarded resource
+	FWrite    = "write"    // client: writes to the guarded resource
+	FMark     = "mark"     // resource: stores this token; with compare-and-set, it then applies only writes with the token
 	FApply    = "apply"    // resource: a write took effect (ok) or was refused by its fence or its mark (fail)
 	FVote     = "vote"     // master: its reply to one lock command
-	FPaused   = "paused"   // client: stopped at a point (invoke), continues (ok)
-	FCrash    = "crash"    // client: it has ended, with the lease in Token if it had one, and restarts without memory (info)
-	FClock    = "clock"    // client: its clock runs at another rate now, and its lease ends at another time (info)
+	FPaused   = "paused"   // client: is stopped at a point (invoke), continues (ok)
+	FCrash    = "crash"    // client: crashed, with the lease in Token if it had one, and restarts without memory (info)
+	FClock    = "clock"    // client: its clock changed, so its lease ends at another time (info)
 	FLook     = "look"     // master: a snapshot of its state and keys, taken without using links (info)
 	FState    = "state"    // master: its process is up, paused or down
-	FStall    = "stall"    // harness: it slept longer than intended, by Took, because its machine was too slow
-	FUnguided = "unguided" // nemesis: it saw grants and no votes, so it strikes at random from now on (info, error: why)
+	FStall    = "stall"    // harness: its machine was too slow, so that it slept Took longer than intended
+	FUnguided = "unguided" // nemesis: it saw grants but no votes, so it strikes at random from now on (info, error: why)
 	FHealed   = "healed"   // nemesis: every fault has ended; the final acquisitions follow
 
-	FDied        = "died"        // master: its process ended, or another one replaced it, without a fault (info, error: what was seen)
-	FStepped     = "stepped"     // harness: somebody set the clock of its machine, which is its masters', too (info, error: by how much; Took: it was not so that long before)
+	FDied        = "died"        // master: its process ended, or another process replaced it, without a fault (info, error: the observation)
+	FStepped     = "stepped"     // harness: somebody set the clock of its machine, which its masters use, too (info, error: by how much; Took: within that time before this line)
 	FHung        = "hung"        // client: a call did not return within its deadline and a bound (info: Command, Took; Evidence: the stack)
 	FPanicked    = "panicked"    // client: the lock panicked (info, error: the panic's value; Command; Evidence: the stack)
-	FInterrupted = "interrupted" // harness: it was told to stop, and cancelled running operations (info, error: by what)
-	FEnd         = "end"         // harness: the last line of a history that is complete (info)
+	FInterrupted = "interrupted" // harness: the user interrupted it, and it cancelled running operations (info, error: how)
+	FEnd         = "end"         // harness: the end mark, the last line of a complete history (info)
 )
 
 // Processes that are not clients ("c1", "c2", …) or masters ("m1", "m2", …).
@@ -54,12 +55,12 @@ const (
 	CommandSet       = "set"       // SET key token NX PX ttl (with fencing: and INCR)
 	CommandExtend    = "extend"    // compare-and-pexpire
 	CommandRelease   = "release"   // compare-and-delete
-	CommandRead      = "read"      // GET with a comparison: of locks that check a key before they delete it
+	CommandRead      = "read"      // GET with a comparison, by locks that check a key before they delete it
 	CommandLeave     = "leave"     // a waiter gives up its place in the lock's queue
 	CommandWriteBack = "writeback" // raises the fencing counter to the maximum, if the key still stores the token
 )
 
-// Op is one line of a history.
+// Op is an operation: one line of a history.
 type Op struct {
 	Index   int           `json:"index"`
 	Time    time.Duration `json:"time"` // ns since the run began, monotonic
@@ -76,39 +77,39 @@ type Op struct {
 type Value struct {
 	// acquire, extend, release, enter, leave, read, mark, write, apply, vote
 	Token      string        `json:"token,omitempty"`
-	ValidUntil time.Duration `json:"valid_until,omitempty"` // ns, the run's time base
+	ValidUntil time.Duration `json:"valid_until,omitempty"` // ns since the run began
 	Fence      int64         `json:"fence,omitempty"`
 
 	// read, write, apply
 	Value  int64 `json:"value,omitempty"`
-	Fenced bool  `json:"fenced,omitempty"` // of the twin resource that checks fencing tokens
+	Fenced bool  `json:"fenced,omitempty"` // at the second resource, which checks fencing tokens
 
 	// vote
 	Client  string        `json:"client,omitempty"`
 	Command string        `json:"command,omitempty"`
 	Yes     bool          `json:"yes,omitempty"`
-	Took    time.Duration `json:"took,omitempty"` // ns from sending to the reply; of a look, too
-	TTL     time.Duration `json:"ttl,omitempty"`  // ns: the lifetime that a SET or an extension asked for
+	Took    time.Duration `json:"took,omitempty"` // ns from sending the command to the reply; look: from the request to the snapshot's reply
+	TTL     time.Duration `json:"ttl,omitempty"`  // ns: the TTL in a SET or an extension
 
-	// vote, look, lost, leave: ns between the event (the reply came) and its recording. The event's time
-	// is the line's time less this.
+	// vote, look, lost, leave: ns between the event (for a vote, the arrival of the reply) and its
+	// recording. The event's time is the line's time minus Delay.
 	Delay time.Duration `json:"delay,omitempty"`
 
-	// vote: the key on the master, if it is not the lock's name
+	// vote: the key in Redis, if it differs from the lock's name
 	RedisKey string `json:"redis_key,omitempty"`
 
 	// paused
 	Point string `json:"point,omitempty"`
 
 	// clock, look
-	Rate   float64        `json:"rate,omitempty"`   // seconds that the client's clock counts in a true one
-	Offset *time.Duration `json:"offset,omitempty"` // ns: how far the master's clock is ahead of the true one
+	Rate   float64        `json:"rate,omitempty"`   // seconds that the client's clock counts in a true second
+	Offset *time.Duration `json:"offset,omitempty"` // ns: how far the master's clock is ahead of the true time
 
 	// state, look
 	State string            `json:"state,omitempty"` // up, paused, down
-	Keys  map[string]string `json:"keys,omitzero"`   // key to token, as the master itself stores them; nil: it was not asked
+	Keys  map[string]string `json:"keys,omitzero"`   // token by key, as the master stores them; nil: the keys were not read
 
-	Expires map[string]time.Duration `json:"expires,omitzero"` // look: key to when it ends, on the master's own clock, as a time of the run; a key that is not here never ends
+	Expires map[string]time.Duration `json:"expires,omitzero"` // look: expiry by key, on the master's own clock, in ns since the run began; a key without an entry never expires
 
 	// faults (see Fault)
 	ID       int               `json:"id,omitempty"`
@@ -121,8 +122,8 @@ type Value struct {
 	Bound    time.Duration     `json:"bound,omitempty"` // healed: ns within which a free lock must be granted
 }
 
-// observed reports whether an operation is what a master showed, which may have been seen late.
+// observed reports whether an operation is an observation of a master, which may be recorded late.
 func (op *Op) observed() bool { return op.Value != nil && (op.F == FVote || op.F == FLook) }
 
-// endsHistory reports whether an operation is the end mark: only the harness records it.
+// endsHistory reports whether an operation is the end mark, which only the harness records.
 func (op *Op) endsHistory() bool { return op.F == FEnd && op.Process == Harness }

@@ -15,7 +15,7 @@ import (
 	"lockpick/internal/wholefile"
 )
 
-// The suffixes of compressed histories, after the name of the plain one.
+// Suffixes that the names of compressed histories have after the plain name.
 const (
 	ZstdSuffix = ".zst"
 	GzipSuffix = ".gz"
@@ -27,7 +27,7 @@ var (
 )
 
 // Find returns the file that holds a history: path itself, or path with the suffix of a
-// compressed history. The error is os.ErrNotExist if there is none.
+// compressed history. The error wraps os.ErrNotExist if there is none.
 func Find(path string) (string, error) {
 	var first error
 	for _, suffix := range []string{"", ZstdSuffix, GzipSuffix} {
@@ -42,8 +42,8 @@ func Find(path string) (string, error) {
 	return "", fmt.Errorf("history: %w", first)
 }
 
-// Open opens a history for reading: the file at path, or if there is none a compressed one
-// beside it (see Find). The content, not the name, determines whether it is compressed.
+// Open opens a history for reading: the file at path or, if there is none, a compressed file
+// beside it (see Find). The content, not the name, determines whether it is decompressed.
 func Open(path string) (io.ReadCloser, error) {
 	found, err := Find(path)
 	if err != nil {
@@ -61,7 +61,7 @@ func Open(path string) (io.ReadCloser, error) {
 	return opened{in, func() error { return errors.Join(in.Close(), f.Close()) }}, nil
 }
 
-// opened is a reader whose parts are closed in order.
+// opened is a reader whose Close closes the decompressor and the file.
 type opened struct {
 	io.Reader
 	close func() error
@@ -69,8 +69,8 @@ type opened struct {
 
 func (o opened) Close() error { return o.close() }
 
-// Decompress reads input that may be compressed with zstd or gzip, which its first bytes show.
-// Closing the returned reader does not close r.
+// Decompress returns a reader of input that may be compressed with zstd or gzip, which it detects
+// by the first bytes. Closing the returned reader does not close r.
 func Decompress(r io.Reader) (io.ReadCloser, error) {
 	in := bufio.NewReaderSize(r, 1<<16)
 	start, err := in.Peek(4)
@@ -123,13 +123,13 @@ func ScanFile(path string, each func(*Op) error) (*History, error) {
 }
 
 const (
-	lineSize = 190     // bytes that an operation's line has, about
-	maxRoom  = 1 << 22 // operations for which room is made before they are read
+	lineSize = 190     // approximate length of an operation's line, in bytes
+	maxRoom  = 1 << 22 // for how many operations ReadFile allocates memory in advance, at most
 )
 
-// Compress replaces the history at path by a compressed one, path with ZstdSuffix, and
-// returns its name. It removes the plain file only once the compressed one is on the disk
-// and was read back and found equal. If anything fails, the plain file stays as it is.
+// Compress replaces the history at path by a compressed file, path with ZstdSuffix, and
+// returns its name. It removes the plain file only after it has synced the compressed file to the
+// disk, read it back and found it equal. If anything fails, the plain file stays unchanged.
 func Compress(path string) (string, error) {
 	compressed := path + ZstdSuffix
 	if err := compress(path, compressed); err != nil {
@@ -170,7 +170,7 @@ func compress(from, to string) error {
 	})
 }
 
-// sameContent reads a compressed file back and compares it with the plain one.
+// sameContent reads a compressed file back and compares it with the plain file.
 func sameContent(plain, compressed *os.File) error {
 	for _, f := range []*os.File{plain, compressed} {
 		if _, err := f.Seek(0, io.SeekStart); err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// written is a history file with some votes, and its content.
+// written writes a history file with some votes and returns its path and content.
 func written(t *testing.T, lines int) (path string, content []byte) {
 	t.Helper()
 	var file bytes.Buffer
@@ -29,8 +29,8 @@ func written(t *testing.T, lines int) (path string, content []byte) {
 	return path, file.Bytes()
 }
 
-// TestCompressedHistoriesAreReadByThePlainName: after Compress only the smaller file is
-// there, with the plain one's mode, and readers that ask for the plain one get its content.
+// TestCompressedHistoriesAreReadByThePlainName checks that Compress leaves only the smaller file,
+// with the plain file's mode, and that readers find it by the plain file's name.
 func TestCompressedHistoriesAreReadByThePlainName(t *testing.T) {
 	path, content := written(t, 5_000)
 	want, err := ReadFile(path)
@@ -68,7 +68,7 @@ func TestCompressedHistoriesAreReadByThePlainName(t *testing.T) {
 	}
 }
 
-// TestGzip: what others compressed is read, too, by its content, whatever its name.
+// TestGzip checks that a gzip file is read, even if its name has no suffix.
 func TestGzip(t *testing.T) {
 	path, content := written(t, 10)
 	var b bytes.Buffer
@@ -83,8 +83,8 @@ func TestGzip(t *testing.T) {
 	}
 }
 
-// TestACompressedFileThatIsCutShortIsTorn: its beginning is evidence all the same. One
-// whose bytes were changed is refused.
+// TestACompressedFileThatIsCutShortIsTorn checks that the beginning of a truncated compressed file
+// is read, and that a corrupted one is refused.
 func TestACompressedFileThatIsCutShortIsTorn(t *testing.T) {
 	path, _ := written(t, 50_000)
 	compressed, err := Compress(path)
@@ -111,7 +111,6 @@ func TestACompressedFileThatIsCutShortIsTorn(t *testing.T) {
 	}
 }
 
-// TestCompressLeavesThePlainFileWhereItFails.
 func TestCompressLeavesThePlainFileWhereItFails(t *testing.T) {
 	path, _ := written(t, 10)
 	if err := os.Mkdir(path+ZstdSuffix, 0o700); err != nil {
@@ -131,7 +130,6 @@ func TestCompressLeavesThePlainFileWhereItFails(t *testing.T) {
 	}
 }
 
-// TestScanStopsWhereItIsTold.
 func TestScanStopsWhereItIsTold(t *testing.T) {
 	path, _ := written(t, 10)
 	stop := errors.New("enough")

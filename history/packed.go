@@ -8,28 +8,28 @@ import (
 	"time"
 )
 
-// Packed is a history that uses little memory. Its Ops are the lines that are not votes, and
-// the last line; an operation's position there is not its Index. Votes, which are nine of ten
+// Packed is a history that uses little memory. Its Ops holds the lines that are not votes, and
+// the last line; an operation's position in it is not its Index. Votes, which are nine of ten
 // lines, take 32 bytes each: repeated texts are stored once.
 type Packed struct {
 	History
 	lines    int
-	unpacked []Op           // operations whose votes are not packed yet
+	unpacked []Op           // all operations, until their votes are packed
 	chunks   [][]packedVote // in the order of the lines; all but the last are full
-	order    []int32        // the votes in the order of Vote.At; nil: that of the lines
-	extras   []voteExtra    // by packedVote.extra-1
+	order    []int32        // the votes' numbers in the order of Vote.At; nil: that is the order of the lines
+	extras   []voteExtra    // packedVote.extras-1 is the index
 
 	kinds   []VoteKind
 	kindOf  map[VoteKind]int32
 	recent  *[recentKinds]int32
 	tokens  []string
 	tokenOf map[string]int32
-	token   int32 // of the vote before
+	token   int32 // number of the previous vote's token
 
 	longestTook, longestDelay time.Duration
 }
 
-// packedVote is one vote. It contains no pointers, so the garbage collector skips it.
+// packedVote is one vote without pointers, so that the garbage collector need not scan it.
 type packedVote struct {
 	time, took                 time.Duration
 	index, token, kind, extras int32
@@ -49,8 +49,8 @@ type VoteKind struct {
 	typ                                         Type
 }
 
-// voteChunk is how many votes are allocated at once: growing a single slice would copy all
-// votes, and need twice the memory.
+// voteChunk is how many votes are allocated at once: growing a single slice would copy all votes
+// and need twice the memory.
 const voteChunk = 1 << 15
 
 // Pack packs a history that is in memory. It shares the operations with h, and packs the votes
@@ -154,7 +154,7 @@ func (p *Packed) vote(op *Op, index int) {
 	p.longestTook = max(p.longestTook, v.Took)
 	if n := len(p.chunks); n == 0 || len(p.chunks[n-1]) == voteChunk {
 		room := voteChunk
-		if n == 0 { // a short history needs little
+		if n == 0 { // a short history may need less than a chunk
 			room = 0
 		}
 		p.chunks = append(p.chunks, make([]packedVote, 0, room))
@@ -163,7 +163,7 @@ func (p *Packed) vote(op *Op, index int) {
 	*last = append(*last, x)
 }
 
-// slot is the place of a kind among the recentKinds remembered: a hash of the ends of its texts.
+// slot returns the position of a kind in Packed.recent: a hash of the last bytes of its texts.
 func (k *VoteKind) slot() int {
 	sum := 0
 	for _, text := range [...]string{k.Master, k.Client, k.Key, k.Command} {
@@ -177,11 +177,11 @@ func (k *VoteKind) slot() int {
 	return sum % recentKinds
 }
 
-// recentKinds is how many kinds are remembered by their slots. A kind's texts are compared
-// faster than hashed, because the reader makes equal texts share their bytes.
+// recentKinds is how many kinds are cached by their slots. Comparing a kind's texts is faster than
+// hashing them, because the reader makes equal texts share their bytes.
 const recentKinds = 256
 
-// kindNumber numbers the kinds.
+// kindNumber returns the number of a kind; a new kind gets the next number.
 func (p *Packed) kindNumber(kind *VoteKind) int32 {
 	if p.recent == nil {
 		p.recent = new([recentKinds]int32)
@@ -201,9 +201,9 @@ func (p *Packed) kindNumber(kind *VoteKind) int32 {
 	return n
 }
 
-// tokenNumber numbers the tokens.
+// tokenNumber returns the number of a token; a new token gets the next number.
 func (p *Packed) tokenNumber(token string) int32 {
-	if int(p.token) < len(p.tokens) && p.tokens[p.token] == token { // of the same command, at another master
+	if int(p.token) < len(p.tokens) && p.tokens[p.token] == token { // often the vote before is of the same command
 		return p.token
 	}
 	n, known := p.tokenOf[token]
@@ -289,20 +289,20 @@ func (p *Packed) Kind(n int32) *VoteKind { return &p.kinds[p.packed(n).kind] }
 // KindNumber returns the number of the vote's kind; Kinds returns all kinds.
 func (p *Packed) KindNumber(n int32) int32 { return p.packed(n).kind }
 func (p *Packed) Kinds() []VoteKind {
-	p.Len() // has them packed
+	p.Len() // packs the votes
 	return p.kinds
 }
 
 // TokenNumber returns the number of the vote's token; Tokens returns all tokens.
 func (p *Packed) TokenNumber(n int32) int32 { return p.packed(n).token }
 func (p *Packed) Tokens() []string {
-	p.Len() // has them packed
+	p.Len() // packs the votes
 	return p.tokens
 }
 
 // FindToken returns the number of a token, or -1 if no vote has it.
 func (p *Packed) FindToken(token string) int32 {
-	p.Len() // has them packed
+	p.Len() // packs the votes
 	if n, known := p.tokenOf[token]; known {
 		return n
 	}
@@ -321,15 +321,15 @@ func (p *Packed) FenceOf(index int) int64 {
 	return 0
 }
 
-// LongestTook returns the longest time from a command to its reply, and LongestDelay that from
-// a vote or a look at a master to its recording.
+// LongestTook returns the longest time from a command to its reply. LongestDelay returns the
+// longest time from a vote or a snapshot to its recording.
 func (p *Packed) LongestTook() time.Duration {
-	p.Len() // has them packed
+	p.Len() // packs the votes
 	return p.longestTook
 }
 func (p *Packed) LongestDelay() time.Duration { return p.longestDelay }
 
-// Vote returns a vote in full.
+// Vote returns the vote with a number in full.
 func (p *Packed) Vote(n int32) Vote {
 	x := p.packed(n)
 	k := &p.kinds[x.kind]
@@ -343,7 +343,7 @@ func (p *Packed) Vote(n int32) Vote {
 	return v
 }
 
-// voteOp returns the operation from which a vote was made.
+// voteOp returns the operation that a vote was packed from.
 func (p *Packed) voteOp(n int32) Op {
 	x := p.packed(n)
 	k := &p.kinds[x.kind]
@@ -357,14 +357,14 @@ func (p *Packed) voteOp(n int32) Op {
 	return Op{Index: int(x.index), Time: x.time, Process: k.Master, Type: k.typ, F: FVote, Key: k.Key, Value: v, Error: k.Error}
 }
 
-// Position returns where the operation with an index is in Ops. It returns false if the line is
-// a vote.
+// Position returns the position in Ops of the operation with an index. It returns false if Ops does
+// not have that line: it is a vote.
 func (p *Packed) Position(index int) (int, bool) {
 	i := sort.Search(len(p.Ops), func(i int) bool { return p.Ops[i].Index >= index })
 	return i, i < len(p.Ops) && p.Ops[i].Index == index
 }
 
-// Op returns the operation with an index, which is not a vote.
+// Op returns the operation with an index. It panics if that line is a vote.
 func (p *Packed) Op(index int) *Op {
 	i, found := p.Position(index)
 	if !found {

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// votesOf unpacks all votes, in the order in which clients had them.
+// votesOf unpacks all votes, in the order in which clients received them.
 func votesOf(p *Packed) []Vote {
 	var all []Vote
 	for i := range p.Len() {
@@ -19,8 +19,8 @@ func votesOf(p *Packed) []Vote {
 	return all
 }
 
-// TestPackedIsTheHistory: a packed history says of every line what the history says, whether it
-// was packed in memory or while it was read.
+// TestPackedIsTheHistory checks that a packed history has the same lines as the history, both if it
+// was packed in memory and if it was packed while it was read.
 func TestPackedIsTheHistory(t *testing.T) {
 	votes, late := 0, 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -1,20 +1,20 @@
 package history
 
-// Pool keeps the memory of a history for the next one: that of NewPooled recorders, one after the
-// other. Most of the allocations of a search were operations and their values.
+// Pool reuses the memory of one history for the next, for recorders from NewPooled that run one
+// after the other. Most allocations of a search were operations and their values.
 type Pool struct {
 	ops    []Op
-	values [][]Value // of valueChunk each: values that grew in one slice would move
+	values [][]Value // chunks of valueChunk: in one growing slice, values would move
 	used   int       // values handed out
 }
 
 // valueChunk is how many values are allocated at once.
 const valueChunk = 32
 
-// reset takes everything back.
+// reset makes all memory of the pool available again.
 func (p *Pool) reset() { p.ops, p.used = p.ops[:0], 0 }
 
-// value returns a value that is zero.
+// value returns a zero Value from the pool.
 func (p *Pool) value() *Value {
 	chunk, i := p.used/valueChunk, p.used%valueChunk
 	if chunk == len(p.values) {
@@ -26,8 +26,8 @@ func (p *Pool) value() *Value {
 	return v
 }
 
-// leave returns a copy of the operations for good, with their values, and keeps only the memory of
-// the slice.
+// leave returns a copy of the operations that the caller may keep, together with their values. The
+// pool keeps only the memory of its slice of operations.
 func (p *Pool) leave() []Op {
 	ops := append(make([]Op, 0, len(p.ops)), p.ops...)
 	clear(p.ops)

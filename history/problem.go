@@ -21,15 +21,15 @@ func (p Problem) String() string {
 	return fmt.Sprintf("line %d: %s", p.Line, p.Text)
 }
 
-// maxProblems is how many kinds of problems are listed separately.
+// maxProblems is how many kinds of problems are listed; further kinds are only counted.
 const maxProblems = 20
 
-// problems collects what is found, by kind, in the order of the first lines.
+// problems collects problems by kind, in the order of their first lines.
 type problems struct {
 	all    []Problem
 	kinds  map[string]int // index in all
-	others int            // that are of yet other kinds
-	first  int            // the line of the first of these
+	others int            // problems of further kinds
+	first  int            // the line of the first of these problems
 }
 
 func (p *problems) add(line int, kind, text string) {
@@ -63,10 +63,10 @@ func (p *problems) list() []Problem {
 	return all
 }
 
-// longestName is how much of a name from a file is shown.
+// longestName is how many bytes of a name from a file are shown.
 const longestName = 60
 
-// quoted shows a name from a file in quotation marks.
+// quoted returns a name from a file in quotation marks, shortened if it is long.
 func quoted(name string) string {
 	if len(name) > longestName {
 		return strconv.Quote(name[:longestName]) + "…"
@@ -74,7 +74,7 @@ func quoted(name string) string {
 	return strconv.Quote(name)
 }
 
-// named shows a name from a file, in quotation marks only if it needs them.
+// named returns a name from a file, in quotation marks only if it needs them.
 func named(name string) string {
 	if name == "" || len(name) > longestName {
 		return quoted(name)

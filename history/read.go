@@ -14,17 +14,17 @@ import (
 type History struct {
 	Header   Header
 	Ops      []Op
-	Torn     bool      // the end is missing within a line: the harness was killed while it wrote
-	Ended    bool      // the last line is the end mark (FEnd): nothing is missing
-	Problems []Problem // what was unusual in its lines, and read all the same
-	Whole    int       // how many lines there are, if Ops has only an excerpt of them (ReadExcerpt); else 0
+	Torn     bool      // the last line is incomplete: the harness was killed while it wrote
+	Ended    bool      // the last line is the end mark (FEnd), so the history is complete
+	Problems []Problem // what is unusual in its lines but does not prevent reading
+	Whole    int       // the number of all lines, if Ops has only an excerpt of them (ReadExcerpt); else 0
 }
 
-// MaxLine is how many bytes a line may have.
+// MaxLine is the maximum length of a line, in bytes.
 const MaxLine = 16 << 20
 
-// Reader reads a history line by line. Of the lines that it has read, it keeps only the state
-// that it needs to detect problems.
+// Reader reads a history line by line. It keeps no lines, only the state that it needs to detect
+// problems.
 type Reader struct {
 	in     *bufio.Reader
 	long   []byte // a line that is longer than the buffer
@@ -32,12 +32,12 @@ type Reader struct {
 	d      decoder
 	checks checks
 	line   int // number of the last line
-	read   int // operations
+	read   int // number of operations read
 	torn   bool
-	err    error // io.EOF once all is read
+	err    error // io.EOF at the end of the history
 }
 
-// NewReader reads the header.
+// NewReader reads the header and returns a reader of the operations.
 func NewReader(in io.Reader) (*Reader, error) {
 	r := &Reader{in: bufio.NewReaderSize(in, 1<<18), checks: newChecks()}
 	line, last, err := r.next()
@@ -57,24 +57,24 @@ func NewReader(in io.Reader) (*Reader, error) {
 	return r, nil
 }
 
-// Header is the history's first line.
+// Header returns the history's header, its first line.
 func (r *Reader) Header() Header { return r.header }
 
-// Torn reports whether the end of what was read so far is missing within a line.
+// Torn reports whether the last line that was read is incomplete.
 func (r *Reader) Torn() bool { return r.torn }
 
 // Ended reports whether the last operation that was read is the end mark.
 func (r *Reader) Ended() bool { return r.checks.ended }
 
-// Problems are those of the lines that were read so far.
+// Problems returns the problems of the lines that were read so far.
 func (r *Reader) Problems() []Problem { return r.checks.problems.list() }
 
-// Line is the number of the line that was read last; the header is line 1.
+// Line returns the number of the line that was read last; the header is line 1.
 func (r *Reader) Line() int { return r.line }
 
-// Read reads the next operation into op; at the end of the history it returns io.EOF. An
-// error names the line. A last line without its newline is read if it is complete; otherwise
-// it is left out, and Torn is true from then on.
+// Read reads the next operation into op; at the end of the history it returns io.EOF. Other errors
+// name the line. Read accepts a last line without a newline if it is complete; otherwise it leaves
+// the line out, and Torn is true from then on.
 func (r *Reader) Read(op *Op) error {
 	if r.err != nil {
 		return r.err
@@ -129,7 +129,7 @@ func (r *Reader) next() (line []byte, last bool, err error) {
 	}
 }
 
-// headerFields are the names of a header's fields.
+// headerFields holds the names of a header's fields.
 var headerFields = func() map[string]bool {
 	names := map[string]bool{}
 	for f := range reflect.TypeFor[Header]().Fields() {
@@ -172,11 +172,11 @@ func (r *Reader) readHeader(line []byte) error {
 	return r.header.check()
 }
 
-// Read reads a whole history. Any line that cannot be read is an error that names its
-// number, except a last one that is incomplete: that is left out and sets Torn.
+// Read reads a whole history. If a line cannot be read, it returns an error with the line's
+// number, except that it leaves out an incomplete last line and sets Torn.
 func Read(r io.Reader) (*History, error) { return read(r, 0) }
 
-// read does the same as Read, with room for the expected number of operations.
+// read does the same as Read, and allocates memory for room operations in advance.
 func read(in io.Reader, room int) (*History, error) {
 	r, err := NewReader(in)
 	if err != nil {
@@ -198,9 +198,9 @@ func read(in io.Reader, room int) (*History, error) {
 	}
 }
 
-// Scan reads a history and calls each with every operation, in order. It keeps none of them:
-// the next one overwrites the operation and its Value. The history that it returns has
-// everything except Ops. An error of each ends the reading and is returned.
+// Scan reads a history and calls each with every operation, in order. It keeps no operations: the
+// next one overwrites the operation and its Value. The history that it returns has everything
+// except Ops. If each returns an error, Scan stops and returns it.
 func Scan(in io.Reader, each func(*Op) error) (*History, error) {
 	r, err := NewReader(in)
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 type Recorder struct {
 	mu        sync.Mutex
 	w         io.Writer
-	line      []byte   // room for the operation that is being written
-	kept      *History // instead of w: the header
-	pool      *Pool    // of kept, until History is called
-	shared    bool     // the pool is used again, and so is the memory of kept
+	line      []byte   // buffer for the operation that is being written
+	kept      *History // if there is no w: the history in memory
+	pool      *Pool    // the memory of kept, until History is called
+	shared    bool     // the caller reuses the pool, and with it the memory of kept
 	now       func() time.Duration
 	next      int
 	ended     bool // the end mark is recorded
@@ -44,8 +44,8 @@ func NewRecorder(w io.Writer, h Header, now func() time.Duration) (*Recorder, er
 	return r, nil
 }
 
-// NewMemory returns a recorder that keeps its history in memory: for the many runs of a
-// search, of which few are ever written. Callers of Record must not change an operation's
+// NewMemory returns a recorder that keeps its history in memory: a search makes many runs,
+// and few of their histories are ever written. Callers of Record must not change an operation's
 // Value afterwards.
 func NewMemory(h Header, now func() time.Duration) *Recorder {
 	r := NewPooled(h, now, pools.Get().(*Pool))
@@ -53,19 +53,19 @@ func NewMemory(h Header, now func() time.Duration) *Recorder {
 	return r
 }
 
-// pools are of recorders from NewMemory: only their slices of operations are used again.
+// pools holds the pools of recorders from NewMemory, which reuse only the slices of operations.
 var pools = sync.Pool{New: func() any { return &Pool{} }}
 
-// NewPooled is NewMemory in the memory of the pool's previous history, which nobody may use any
-// more: neither its operations nor their values.
+// NewPooled is like NewMemory, but reuses the memory of the pool's previous history. The caller
+// must no longer use the operations of that history or their values.
 func NewPooled(h Header, now func() time.Duration, pool *Pool) *Recorder {
 	h.Format = FormatVersion
 	pool.reset()
 	return &Recorder{kept: &History{Header: h}, pool: pool, shared: true, now: now}
 }
 
-// History returns the history of a recorder from NewMemory; nil for other recorders. The
-// recorder must not be used afterwards.
+// History returns the history of a recorder from NewMemory or NewPooled, and nil for other
+// recorders. The caller must not use the recorder afterwards.
 func (r *Recorder) History() *History {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,15 +81,15 @@ func (r *Recorder) History() *History {
 	return r.kept
 }
 
-// Value returns a new Value for an operation to be recorded. A recorder that keeps all
-// values allocates many at a time.
+// Value returns a new Value for an operation to be recorded. A recorder in memory allocates many
+// values at a time.
 func (r *Recorder) Value() *Value {
 	if r.kept == nil {
 		return &Value{}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.pool == nil { // the history was taken
+	if r.pool == nil { // History was called
 		return &Value{}
 	}
 	return r.pool.value()
@@ -104,20 +104,20 @@ func (r *Recorder) Observe(f func(Op)) {
 }
 
 // Record stamps the operation with the next index and the time now, appends it
-// and returns it. A failed write is kept and reported by Err: the processes that
-// record could do nothing about it. Nothing is written after it, so that the lines
-// before it stay a readable history with a torn end.
+// and returns it. If a write fails, Err returns the error, since the processes that
+// record could do nothing about it. The recorder then writes no more lines, so that
+// the lines before the failure stay a readable history with a torn end.
 //
-// The end mark (FEnd of the harness) is the last line: an operation that comes after it, such as the late
-// return of a call that hung, is dropped.
+// The end mark (FEnd of the harness) is the last line: Record drops any later operation,
+// such as the late return of a call that hung.
 func (r *Recorder) Record(op Op) Op {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.record(op, r.now())
 }
 
-// RecordAt records an event that happened at an earlier time of the run: Delay in the
-// operation's Value says how much earlier.
+// RecordAt records an event that happened at an earlier time of the run. It sets Delay in the
+// operation's Value to the difference.
 func (r *Recorder) RecordAt(op Op, happened time.Duration) Op {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -132,10 +132,10 @@ func (r *Recorder) RecordAt(op Op, happened time.Duration) Op {
 }
 
 const (
-	// leastDelay is the shortest delay that is recorded of a vote or a look: less is noise, and
-	// would cost a number in most lines.
+	// leastDelay is the shortest delay that is recorded for a vote or a snapshot: a shorter one is
+	// noise, and would cost a number in most lines.
 	leastDelay = time.Millisecond
-	// longWrite is how long it takes to write a line before that counts as a stall.
+	// longWrite is the duration beyond which writing a line counts as a stall.
 	longWrite = 30 * time.Millisecond
 )
 
@@ -172,7 +172,7 @@ func (r *Recorder) Stalled() time.Duration {
 	return r.stalled
 }
 
-// stall records that a write took long: all callers of the recorder had to wait.
+// stall records that a write took long, because all callers of the recorder had to wait for it.
 func (r *Recorder) stall(since time.Duration) {
 	if r.w == nil || r.ended || r.err != nil {
 		return
@@ -194,7 +194,7 @@ func (r *Recorder) stall(since time.Duration) {
 	}
 }
 
-// Seal ends the history: later operations are dropped, as after the end mark.
+// Seal ends the history: the recorder drops later operations, as after the end mark.
 func (r *Recorder) Seal() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// TestConcurrent: whoever records, indices have no gaps, times never go back, and
-// the file, the observers and the callers agree on who was when.
+// TestConcurrent checks that, with concurrent recorders, indices have no gaps, times
+// never decrease, and the file, the observers and the callers see the same order.
 func TestConcurrent(t *testing.T) {
 	const writers, each = 8, 100
 	var file bytes.Buffer
@@ -61,7 +61,7 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// disk takes some bytes, then a part of one more write, and is full.
+// disk is a writer that accepts room bytes, the last of them as a partial write, and then is full.
 type disk struct {
 	bytes.Buffer
 	room int
@@ -79,8 +79,8 @@ func (d *disk) Write(p []byte) (int, error) {
 	return d.Buffer.Write(p)
 }
 
-// TestFullDisk: the first failed write is kept, observers go on, and what was written
-// before it can be read, even if there is room again later.
+// TestFullDisk checks that Err returns the first failed write, observers still get operations,
+// and the lines before the failure can be read, even if the disk has room again later.
 func TestFullDisk(t *testing.T) {
 	line := len(`{"index":0,"time":0,"process":"c1","type":"info","f":"paused"}` + "\n")
 	d := &disk{room: 1 << 20}
@@ -115,7 +115,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestUnbuffered: each operation is one whole line in one write, before Record returns.
+// TestUnbuffered checks that each operation is one whole line in one write, before Record returns.
 func TestUnbuffered(t *testing.T) {
 	var writes []string
 	r, err := NewRecorder(writer(func(p []byte) { writes = append(writes, string(p)) }), Header{}, func() time.Duration { return 0 })
@@ -137,7 +137,7 @@ func (w writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestNothingFollowsTheEndMark: what is recorded after the end mark is dropped.
+// TestNothingFollowsTheEndMark checks that operations after the end mark are dropped.
 func TestNothingFollowsTheEndMark(t *testing.T) {
 	var out bytes.Buffer
 	r, err := NewRecorder(&out, Header{}, func() time.Duration { return 0 })
@@ -152,8 +152,8 @@ func TestNothingFollowsTheEndMark(t *testing.T) {
 	}
 }
 
-// TestRecordAtKeepsTheTimeOfTheEvent: however late an event is recorded, its line tells when
-// it happened: to a millisecond, below which nothing is worth a number in each line.
+// TestRecordAtKeepsTheTimeOfTheEvent checks that the line of an event that is recorded late shows
+// when it happened, to the millisecond.
 func TestRecordAtKeepsTheTimeOfTheEvent(t *testing.T) {
 	now := time.Duration(0)
 	r := NewMemory(Header{}, func() time.Duration { return now })
@@ -169,8 +169,8 @@ func TestRecordAtKeepsTheTimeOfTheEvent(t *testing.T) {
 	}
 }
 
-// What is recorded long after it happened says so, and so does the recorder if everybody had to
-// wait for it.
+// An event that is recorded late has a delay, and a slow write of the recorder itself is recorded
+// as a stall.
 func TestRecorderRecordsItsOwnDelay(t *testing.T) {
 	now := 10 * time.Second
 	var file bytes.Buffer

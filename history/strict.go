@@ -18,8 +18,8 @@ type jsonField struct {
 // maxFields is how many fields an object with fixed field names may have.
 const maxFields = 1_000
 
-// objectFields reads a JSON object with at most a number of fields. A name that occurs twice is
-// an error, because readers differ in what it means.
+// objectFields parses a JSON object with at most the given number of fields. A name that occurs
+// twice is an error, because JSON parsers differ in which value they take.
 func objectFields(text []byte, most int) ([]jsonField, error) {
 	in := json.NewDecoder(bytes.NewReader(text))
 	start, err := in.Token()
@@ -58,7 +58,7 @@ func objectFields(text []byte, most int) ([]jsonField, error) {
 	return fields, nil
 }
 
-// cutShort returns the text of the error for a JSON text that ends too early.
+// cutShort replaces the error for a JSON text that ends too early by a clear one.
 func cutShort(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return errors.New("it ends before its JSON is complete")
@@ -66,8 +66,8 @@ func cutShort(err error) error {
 	return err
 }
 
-// strict reads an operation as encoding/json does, with two differences: names are compared
-// exactly, and a name must not occur twice.
+// strict parses an operation as encoding/json does, with two differences: names are
+// case-sensitive, and a name must not occur twice.
 func (d *decoder) strict(line []byte, op *Op) error {
 	d.alien = d.alien[:0]
 	fields, err := objectFields(line, maxFields)
@@ -98,7 +98,7 @@ func (d *decoder) strict(line []byte, op *Op) error {
 	return nil
 }
 
-// assign reads a field's text into what it belongs to; nil: the field is unknown.
+// assign parses a field's text into a variable. If into is nil, the field is unknown.
 func (d *decoder) assign(name string, text json.RawMessage, into any) error {
 	if into == nil {
 		d.alien = append(d.alien, name)
@@ -120,7 +120,7 @@ func (d *decoder) assign(name string, text json.RawMessage, into any) error {
 	return err
 }
 
-// wanted returns the text for the kind of value that a field must have.
+// wanted describes the kind of value that a field must have.
 func wanted(into any) string {
 	switch into.(type) {
 	case *string, *Type:

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// The limits of the values in a history. They are far beyond any run, and prevent overflows in
-// sums and products.
+// Limits of the values in a history. They are far beyond any run, and prevent overflows in sums
+// and products.
 const (
-	MaxTime    = 50 * 365 * 24 * time.Hour // of times and durations
+	MaxTime    = 50 * 365 * 24 * time.Hour // the largest time or duration
 	MaxMasters = 1_000
 	MaxClients = 100_000
 	MaxKeys    = 100_000
@@ -33,17 +33,17 @@ func (h *Header) check() error {
 	return nil
 }
 
-// checks checks every line. An error makes a history unusable: the meaning of the line is
+// checks validates every line. An error makes a history unusable: the meaning of the line is
 // unknown, and any verdict might rest on it. A problem is something unusual that has one safe
-// reading, which docs/history.md gives.
+// interpretation, which docs/history.md gives.
 type checks struct {
 	problems problems
-	before   time.Duration // the time of the line above
+	before   time.Duration // the time of the previous line
 	ended    bool
 	clients  map[string]*clientChecks
 }
 
-// clientChecks are the calls in flight and the latest leases of one client.
+// clientChecks holds the calls in flight and the latest leases of one client.
 type clientChecks struct {
 	calls  map[callSlot]int
 	died   map[callSlot]int  // the calls that were in flight when it last crashed
@@ -56,7 +56,7 @@ const clientMemory = 1024
 
 func newChecks() checks { return checks{clients: map[string]*clientChecks{}} }
 
-// op checks the operation in a line, which must be the one with that index.
+// op checks the operation in a line, which must have the given index.
 func (c *checks) op(op *Op, index, line int, alien []string) error {
 	switch op.Type {
 	case Invoke, OK, Fail, Info:
@@ -101,13 +101,13 @@ func (c *checks) op(op *Op, index, line int, alien []string) error {
 	return nil
 }
 
-// knownOperations are all operations except those of the nemesis.
+// knownOperations lists all operations except those of the nemesis.
 var knownOperations = []string{
 	FAcquire, FExtend, FRelease, FEnter, FLeave, FLost, FRead, FWrite, FMark, FApply, FVote, FPaused, FCrash, FClock, FLook, FState, FStall,
 	FDied, FStepped, FHung, FPanicked, FInterrupted, FEnd,
 }
 
-// check says what a value must not be.
+// check returns an error if a field of a value is out of range.
 func (v *Value) check() error {
 	if v.Took|v.TTL|v.Delay|v.Bound < 0 || v.Took > MaxTime || v.TTL > MaxTime || v.Delay > MaxTime || v.Bound > MaxTime {
 		for _, x := range v.durations() {
@@ -139,7 +139,7 @@ func (v *Value) durations() []namedDuration {
 	return []namedDuration{{"took", v.Took}, {"ttl", v.TTL}, {"delay", v.Delay}, {"bound", v.Bound}}
 }
 
-// check says what an operation lacks without which it means nothing.
+// check returns an error if an operation lacks a required field.
 func (op *Op) check(alien []string) error {
 	lacks := op.lacks()
 	if lacks == "" {
@@ -152,7 +152,7 @@ func (op *Op) check(alien []string) error {
 	return errors.New(text)
 }
 
-// lacks is the required field that an operation does not have, or "".
+// lacks returns the name of a required field that an operation does not have, or "".
 func (op *Op) lacks() string {
 	v := op.Value
 	switch op.F {
@@ -181,7 +181,7 @@ func (op *Op) lacks() string {
 	return ""
 }
 
-// client looks for calls without an invocation, and for releases of another key.
+// client finds calls without an invocation, and releases of another key than that of the lease.
 func (c *checks) client(op *Op, line int) {
 	x := c.clients[op.Process]
 	if x == nil || op.F == FCrash {
@@ -210,7 +210,7 @@ func (c *checks) client(op *Op, line int) {
 		x.calls[slot]--
 	case x.calls[slot] == 1:
 		delete(x.calls, slot)
-	case op.Type == Info && x.died[slot] > 0: // nobody knows what became of it
+	case op.Type == Info && x.died[slot] > 0: // the unknown outcome of a call before the crash
 		x.died[slot]--
 	default:
 		c.problems.add(line, "no invocation of "+op.F, fmt.Sprintf("%s %s of %s has no invocation", op.F, op.Type, named(op.Process)))

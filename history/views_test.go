@@ -10,8 +10,8 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// TestViews prints what Leases, Calls, Votes and Faults make of the histories in
-// testdata/views. An operation is written as
+// TestViews prints the Leases, Calls, Votes and Faults of the histories in
+// testdata/views. An operation has the form
 //
 //	<time> <process> <type> <f> [key=k0] [token=t1] [until=2s] …
 //

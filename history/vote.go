@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// Vote is one master's reply to one lock command, or the fact that none came.
+// Vote is one master's reply to one lock command, or the lack of a reply.
 type Vote struct {
 	Index   int
-	At      time.Duration // when the client had the reply, or gave it up
+	At      time.Duration // when the client received the reply, or gave up waiting for it
 	Took    time.Duration
-	TTL     time.Duration // that a SET or an extension asked for; 0 if it was not recorded
+	TTL     time.Duration // the TTL in a SET or an extension; 0 if it was not recorded
 	Master  string
 	Client  string
 	Key     string // the lock's name
-	Stored  string // the key on the master; the lock's name unless the vote says otherwise
+	Stored  string // the key in Redis; the lock's name unless the vote has another
 	Token   string
 	Command string // CommandSet, CommandExtend, …
-	Yes     bool   // the master did what was asked
-	Unknown bool   // no reply: it may or may not have done it
+	Yes     bool   // the master executed the command with effect
+	Unknown bool   // there was no reply: the master may or may not have executed the command
 	Error   string
 }
 

@@ -11,18 +11,18 @@ import (
 	"strings"
 )
 
-// csvLines reads the mapped fields of CSV rows.
+// csvLines parses the mapped fields of CSV rows.
 type csvLines struct {
 	in      *csv.Reader
-	columns [numFields]int // -1: there is none
+	columns [numFields]int // by field: its column; -1: none
 	width   int
 	rows    *rowReader
-	line    int // that the row before began in
+	line    int // the line in which the previous row began
 	header  []string
 }
 
-// rowReader bounds the bytes that a row may take: after a quote without an end encoding/csv
-// would keep the rest of the file.
+// rowReader limits the bytes of a row: after a quote without an end, encoding/csv would keep the
+// rest of the file in memory.
 type rowReader struct {
 	in   io.Reader
 	left int
@@ -37,7 +37,7 @@ func (r *rowReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// next allows another row.
+// next resets the limit for the next row.
 func (r *rowReader) next() { r.left = MaxLine }
 
 var errLongRow = errors.New("a row is too long")
@@ -46,7 +46,7 @@ func (p *csvLines) tooLong() error {
 	return fmt.Errorf("the row after the one in line %d is longer than 16 MiB: probably a quote (\") in it has no end", p.line)
 }
 
-// newCSVLines reads the header.
+// newCSVLines reads the header and finds the columns of the mapped fields.
 func newCSVLines(in io.Reader, m *mapping, delimiter rune) (*csvLines, error) {
 	b := bufio.NewReaderSize(in, 1<<16)
 	if mark, err := b.Peek(3); err == nil && bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
@@ -94,10 +94,11 @@ func newCSVLines(in io.Reader, m *mapping, delimiter rune) (*csvLines, error) {
 	return p, nil
 }
 
-// errRow says that a row has another number of columns than the header, or unbalanced quotes.
+// errRow is the error for a row that has another number of columns than the header, or unbalanced
+// quotes.
 var errRow = errors.New("no row of CSV")
 
-// parse reads the next row and the number of its line.
+// parse reads the next row into r and returns the number of its line.
 func (p *csvLines) parse(r *record) (line int, err error) {
 	r.reset()
 	p.rows.next()

@@ -9,7 +9,7 @@ import (
 )
 
 // event is one event of a lock, or, after the events of a token are combined, a hold. It has no
-// pointers, so the garbage collector skips ten million of them.
+// pointers, so that the garbage collector need not scan ten million of them.
 type event struct {
 	at      int64  // ns since 1970: when it happened; for a hold, when the acquire returned
 	end     int64  // for a hold: its release, if hasEnd
@@ -21,36 +21,36 @@ type event struct {
 	line    int32
 	endLine int32  // for a hold: the line that ends it, 0 if none
 	more    int32  // for a hold: its first extension, counted from 1 in Log.extensions; 0: none
-	request uint32 // greatest time from the acquire's call to its return in µs; math.MaxUint32: unknown
+	request uint32 // time from the acquire's call to its return in µs, rounded up; math.MaxUint32: unknown
 	file    uint16
 	endFile uint16
 	kind    eventKind
 	flags   flags
 }
 
-// flags are the facts that are known about an event or a hold.
+// flags holds the facts that are known about an event or a hold.
 type flags uint8
 
 const (
 	hasEnd       flags = 1 << iota // its release is known
 	endIsReturn                    // the end is when the release returned, not when it was called
-	endByEvent                     // the end is the time of a line of its own
-	wholeHold                      // one line or span described all of it
-	untilGiven                     // valid_until, on the client's clock
-	untilRequest                   // TTL after the request
-	untilReturn                    // TTL after the acquire returned: too late by up to the duration of the acquire
+	endByEvent                     // the end is the time of a separate line
+	wholeHold                      // one line or span described the whole hold
+	untilGiven                     // until is the log's valid_until, by the client's clock
+	untilRequest                   // until is the TTL after the request
+	untilReturn                    // until is the TTL after the acquire returned: too late by up to the duration of the acquire
 	again                          // its client seems to have acquired the lock again while it held it
 )
 
 const untilKnown = untilGiven | untilRequest | untilReturn
 
-// extension is a grant after the one of a hold's acquire.
+// extension is a grant that extends a hold.
 type extension struct {
 	at, until int64
 	line      int32
 	file      uint16
 	flags     flags
-	last      bool // of its hold
+	last      bool // it is the last extension of its hold
 }
 
 func (e *event) place() place    { return place{int(e.file), int(e.line)} }
@@ -64,7 +64,8 @@ func (e *event) requested() int64 {
 	return e.at - int64(e.request)*int64(time.Microsecond)
 }
 
-// since returns how long before a time another one was, in µs and rounded up.
+// since returns the time from before to at in µs, rounded up; math.MaxUint32 if it is negative or
+// too long.
 func since(at, before int64) uint32 {
 	micros := (at - before + 999) / 1000
 	if micros < 0 || micros >= math.MaxUint32 {
@@ -74,7 +75,7 @@ func since(at, before int64) uint32 {
 }
 
 // chunk is how many events are allocated at once: growing a single slice would need twice the
-// memory.
+// memory while it is copied.
 const chunk = 1 << 14
 
 // events is a large list of events.
@@ -111,7 +112,7 @@ func (es *events) truncate(n int) {
 	es.chunks = es.chunks[:(n+chunk-1)/chunk]
 }
 
-// sorted are events in the form that package sort needs, with the order of less.
+// sorted implements sort.Interface for events, with the order of less.
 type sorted struct {
 	*events
 	less func(a, b *event) bool
@@ -140,14 +141,14 @@ func byStart(a, b *event) bool {
 	return compareEvents(a, b) < 0
 }
 
-// compareEvents orders events with the same time, so that equal ones are adjacent and the order
-// of the files' lines has no other effect.
+// compareEvents orders events with the same time, so that equal events are adjacent. The order of
+// lines counts only between equal ones.
 func compareEvents(a, b *event) int {
 	return cmp.Or(cmp.Compare(a.kind, b.kind), cmp.Compare(a.who, b.who), cmp.Compare(a.until, b.until), cmp.Compare(a.end, b.end),
 		cmp.Compare(a.file, b.file), cmp.Compare(a.line, b.line))
 }
 
-// texts are the tokens of acquisitions.
+// texts stores the tokens of acquisitions.
 type texts struct {
 	chunks [][]byte
 	seed   maphash.Seed
@@ -174,7 +175,7 @@ func (t *texts) at(where uint64) string {
 	return string(c[size : size+int(n)])
 }
 
-// hash returns a token's hash, never 0. Two of ten million tokens have the same hash with a
-// probability of one in 370,000, and that has an effect only if they are on the same lock and
-// of the same client.
+// hash returns a token's hash, never 0. The probability that any two of ten million tokens have
+// the same hash is one in 370,000, and a collision has an effect only if both tokens belong to the
+// same client and lock.
 func (t *texts) hash(text []byte) uint64 { return max(maphash.Bytes(t.seed, text), 1) }

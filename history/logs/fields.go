@@ -9,21 +9,21 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Limits of what is kept to tell which fields a log has.
+// Limits of fieldSample and of error messages.
 const (
-	sampledLines = 500 // of each file, and again of lines about locks
+	sampledLines = 500 // lines of each file, and as many lines about locks
 	keptFields   = 200
 	shownFields  = 30
 	shownText    = 60 // runes of a value in a message
 	fieldDepth   = 6
 )
 
-// fieldSample collects the names of the fields that a log has: when a mapped name is not among
-// them, the error lists them.
+// fieldSample collects the names of the fields that a log has. If a mapped name is not among them,
+// the error lists them.
 type fieldSample struct {
 	names  []string
 	known  map[string]bool
-	events int // lines about locks that were looked at
+	events int // sampled lines about locks
 	dec    *jsontext.Decoder
 	path   []byte
 }
@@ -47,7 +47,7 @@ func (s *fieldSample) line(line []byte) {
 	s.dec.Reset(strings.NewReader(string(line)), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	s.path = s.path[:0]
 	if s.dec.PeekKind() == '{' {
-		_ = s.object(1) // a line that cannot be read is counted elsewhere
+		_ = s.object(1) // the importer counts lines that cannot be parsed
 	}
 }
 
@@ -90,7 +90,7 @@ func (s *fieldSample) list() string {
 	return text
 }
 
-// like returns the field whose name is most like another, or "" if none is.
+// like returns the field whose name is most similar to a given one, or "" if none is similar.
 func (s *fieldSample) like(name string) string {
 	best, least := "", 1+len(name)/3
 	for _, n := range s.names {
@@ -98,7 +98,7 @@ func (s *fieldSample) like(name string) string {
 			best, least = n, d
 		}
 	}
-	if best == "" { // a member of another object
+	if best == "" { // try a field of the same name in another object
 		last := name[strings.LastIndexByte(name, '.')+1:]
 		for _, n := range s.names {
 			if n[strings.LastIndexByte(n, '.')+1:] == last {
@@ -109,8 +109,8 @@ func (s *fieldSample) like(name string) string {
 	return best
 }
 
-// distance returns how many letters must be inserted, deleted, replaced or swapped with their
-// neighbor to make one text the other.
+// distance returns the edit distance of two texts: how many bytes must be inserted, deleted,
+// replaced or swapped with their neighbor to turn one into the other.
 func distance(a, b string) int {
 	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
 	for j := range rows[1] {
@@ -134,11 +134,11 @@ func distance(a, b string) int {
 	return rows[1][len(b)]
 }
 
-// unfound returns an error if a name of --map is nowhere in the log: that is a typo, and to
-// judge without the field would give another verdict.
+// unfound returns an error if a name of --map occurs nowhere in the log: it is probably a typo, and
+// the verdict without the field would be another one.
 func (im *Importer) unfound() error {
 	if im.opt.Format == CSV {
-		return nil // the header showed it
+		return nil // newCSVLines checked the header
 	}
 	var all []string
 	for f, name := range im.m.names {
@@ -162,7 +162,7 @@ func (im *Importer) unfound() error {
 	return errors.New(strings.Join(all, "; ") + "; " + im.fieldsThere())
 }
 
-// fieldsThere says which fields the log has; it is empty if none was seen.
+// fieldsThere describes which fields the log has.
 func (im *Importer) fieldsThere() string {
 	what := "fields of the log"
 	if im.opt.Format == OTLP {
@@ -174,7 +174,7 @@ func (im *Importer) fieldsThere() string {
 	return "the " + what + " are " + im.fields.list()
 }
 
-// unknownHosts returns an error if --clock-error names a host that the log does not.
+// unknownHosts returns an error if --clock-error names a host that the log does not name.
 func (im *Importer) unknownHosts() error {
 	var hosts fieldSample
 	for i := range im.who {
@@ -201,7 +201,7 @@ func quoted(texts []string) []string {
 	return all
 }
 
-// short cuts a text for a message.
+// short truncates a text for a message.
 func short(text string) string {
 	if len(text) <= shownText {
 		return text

@@ -7,14 +7,13 @@ import (
 	"time"
 )
 
-// grant is a period for which a client was told that it may rely on a lease.
+// grant is a period in which a client may rely on a lease.
 type grant struct {
 	at, until int64
 	extension *extension // nil: the acquire
 }
 
-// form is a hold in the form in which it is judged: its acquire's grant, those of its
-// extensions, and its release.
+// form is a hold as it is judged: the grants of its acquire and its extensions, and its release.
 type form struct {
 	grants []grant
 	end    int64 // the time of the release; math.MaxInt64: none
@@ -38,7 +37,7 @@ const (
 	numDoubts
 )
 
-// doubtTexts describe which holds prove nothing, and what helps.
+// doubtTexts describes which holds prove nothing, and what the user can do.
 var doubtTexts = [numDoubts]struct{ which, help string }{
 	unknownClock:   {"by a clock whose error is not known", "add --clock-error with how far the hosts' clocks may be off, as in --clock-error 50ms, or 0 if one machine wrote all times"},
 	unknownCall:    {"with a call of which only the return is logged", "log when the acquire was called (requested) and when the release was called (releasing), or add --call-time with the longest that such a call takes"},
@@ -49,10 +48,10 @@ var doubtTexts = [numDoubts]struct{ which, help string }{
 	arrivedOver:    {"over before the acquire returned", "the TTL is too short for how long an acquire takes"},
 }
 
-// Doubt is why some holds of a log prove nothing.
+// Doubt is a reason why some holds of a log prove nothing.
 type Doubt struct {
 	Count int
-	Which string // holds: "by a clock whose error is not known"
+	Which string // describes the holds: "by a clock whose error is not known"
 	Help  string // what to log, or which flag to add
 }
 
@@ -64,7 +63,7 @@ func (d Doubt) String() string {
 	return fmt.Sprintf("%s %s %s nothing: %s", plural(d.Count, "hold", "holds"), d.Which, prove, d.Help)
 }
 
-// Doubts returns why holds of the log prove nothing.
+// Doubts returns the reasons why holds of the log prove nothing.
 func (l *Log) Doubts() []Doubt {
 	var all []Doubt
 	for d, n := range l.unsure {
@@ -75,7 +74,7 @@ func (l *Log) Doubts() []Doubt {
 	return all
 }
 
-// settle derives facts from the whole log: one host has one clock.
+// settle assumes a clock error of 0 if one host wrote the whole log, since one host has one clock.
 func (l *Log) settle() {
 	im := l.im
 	if im.opt.ClockError != nil || len(im.opt.HostErrors) > 0 {
@@ -91,8 +90,8 @@ func (l *Log) settle() {
 	im.oneHost = host
 }
 
-// blur returns how far a time of a hold may be from the true time, in either direction; ok is
-// false if that is unknown.
+// blur returns a function that returns how far a hold's time in a field may be from the true time,
+// in ns and in either direction; ok is false if that is unknown.
 func (l *Log) blur(h *event) (of func(f field) int64, ok bool) {
 	w := &l.im.who[h.who]
 	clock := l.im.clockError(w.host)
@@ -103,8 +102,8 @@ func (l *Log) blur(h *event) (of func(f field) int64, ok bool) {
 	return func(f field) int64 { return int64(clock) + resolution(finest[f]) }, true
 }
 
-// certain returns the part of a hold in which its client relied on the lock for all possible
-// clocks, and whatever lines the log lacks.
+// certain returns the part of a hold in which its client relied on the lock for all possible clock
+// errors and missing lines.
 func (l *Log) certain(h *event) (form, doubt) {
 	blur, known := l.blur(h)
 	if !known {
@@ -129,8 +128,8 @@ func (l *Log) certain(h *event) (form, doubt) {
 			f.end -= int64(*l.im.opt.CallTime)
 		}
 	}
-	_, ends := l.until(h)             // so an extension without an end does not make it endless
-	stillHeld := int64(math.MinInt64) // by the last extension
+	_, ends := l.until(h)             // if the lease ends, an extension with an unknown end does not make it endless
+	stillHeld := int64(math.MinInt64) // the client certainly held the lock until the last extension
 	for x := range l.grants(h) {
 		stillHeld = x.at - blur(l.pointField(x.flags))
 		until, why := l.sureUntil(x.until, x.flags, blur)
@@ -142,7 +141,7 @@ func (l *Log) certain(h *event) (form, doubt) {
 			last.until = min(last.until, max(stillHeld, last.at))
 		}
 	}
-	if h.flags&hasEnd == 0 { // its line may be missing
+	if h.flags&hasEnd == 0 { // the line of the release may be missing
 		if h.more == 0 {
 			return form{}, unknownRelease
 		}
@@ -164,20 +163,20 @@ func (l *Log) certain(h *event) (form, doubt) {
 	return form{}, tooShort
 }
 
-// close sets when a hold ends: with its release, or when its grants end.
+// close sets when a hold ends: at its release, or when its grants end.
 func (f *form) close() {
 	f.to = f.grants[0].until
 	for _, g := range f.grants[1:] {
 		if g.at > f.to {
-			break // it was granted again, after a gap
+			break // the later grant follows after a gap
 		}
 		f.to = max(g.at, g.until) // the client relied on the grant before until this one arrived
 	}
 	f.to = min(f.to, f.end)
 }
 
-// exact returns the hold if every time is right. Without any end it lasts until its last
-// extension.
+// exact returns the hold if every logged time is exact. A hold without any end lasts until its
+// last extension.
 func (l *Log) exact(h *event) form {
 	f := form{grants: []grant{{at: h.at, until: math.MaxInt64}}, end: math.MaxInt64}
 	if h.flags&untilKnown != 0 {
@@ -201,7 +200,7 @@ func (l *Log) exact(h *event) form {
 	return f
 }
 
-// until returns when a hold's lease ends if every time is right.
+// until returns when a hold's lease ends if every logged time is exact, and whether the log says so.
 func (l *Log) until(h *event) (until int64, known bool) {
 	known = h.flags&untilKnown != 0
 	for x := range l.grants(h) {
@@ -212,8 +211,8 @@ func (l *Log) until(h *event) (until int64, known bool) {
 	return l.exact(&without).to, known
 }
 
-// sureUntil returns the earliest time at which a lease can end; math.MaxInt64: it does not end
-// by itself.
+// sureUntil returns the earliest time at which a lease can end, or math.MaxInt64 if it does not end
+// by itself. Otherwise the doubt says why that is unknown.
 func (l *Log) sureUntil(until int64, fs flags, blur func(field) int64) (int64, doubt) {
 	switch {
 	case fs&untilGiven != 0:

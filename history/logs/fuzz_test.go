@@ -9,7 +9,7 @@ import (
 	"lockpick/internal/inputs"
 )
 
-// judgeable checks what must be true of a log whatever its lines say.
+// judgeable checks the invariants of a log with arbitrary lines.
 func judgeable(t *testing.T, o Options, input string) {
 	clock, call := 10*time.Millisecond, 5*time.Millisecond
 	o.ClockError, o.CallTime, o.TTLUnit, o.Zone = &clock, &call, time.Millisecond, time.UTC
@@ -24,7 +24,7 @@ func judgeable(t *testing.T, o Options, input string) {
 		t.Fatalf("not a sentence: %q", err)
 	}
 	for f := range im.there {
-		im.there[f] = true // the rest shall be fuzzed, too
+		im.there[f] = true // avoid the error of unfound, to fuzz the rest, too
 	}
 	l, err := im.Log()
 	if err != nil {
@@ -78,7 +78,7 @@ func judgeable(t *testing.T, o Options, input string) {
 	l.Possible(3)
 }
 
-// FuzzJSONLines: no input panics, and what is certain is part of what is logged.
+// FuzzJSONLines checks that no input panics, and that each certain hold lies within its exact form.
 func FuzzJSONLines(f *testing.F) {
 	for _, s := range seedsJSONLines {
 		f.Add(s)
@@ -91,7 +91,7 @@ func checkJSONLines(t *testing.T, input string) {
 	judgeable(t, Options{Format: JSONL, TTL: time.Second, Map: map[string]string{"key": "@k", "token": "a.b", "client": "a"}}, input)
 }
 
-// FuzzOTLP is the same of spans.
+// FuzzOTLP checks the same for spans.
 func FuzzOTLP(f *testing.F) {
 	for _, s := range seedsOTLP {
 		f.Add(s)
@@ -104,7 +104,7 @@ func checkOTLP(t *testing.T, input string) {
 	judgeable(t, Options{Format: OTLP, NoTTL: true, Map: map[string]string{"releasing": "end"}}, input)
 }
 
-// FuzzCSV is the same of rows.
+// FuzzCSV checks the same for CSV rows.
 func FuzzCSV(f *testing.F) {
 	for _, s := range seedsCSV {
 		f.Add(s)
@@ -117,8 +117,8 @@ func checkCSV(t *testing.T, input string) {
 	judgeable(t, Options{Format: CSV, TTL: time.Second, Delimiter: ';', Map: map[string]string{"host": "@file"}}, input)
 }
 
-// FuzzTime: a time that is read is in range, and that of a text that the time package reads is
-// the same.
+// FuzzTime checks that a parsed time is in range, and equals that of package time if that can parse
+// the text.
 func FuzzTime(f *testing.F) {
 	for _, s := range seedsTime {
 		f.Add(s)
@@ -163,7 +163,7 @@ var seedsTime = []string{
 	"1700000000", "1700000000.123456789", "1700000000123", "1700000000123456", "1700000000123456789", "1.7000000001e9", "-5", "12", "9999999999999999999",
 }
 
-// TestManyInputs is the same of many more inputs.
+// TestManyInputs runs the fuzz tests on many more inputs.
 func TestManyInputs(t *testing.T) {
 	t.Run("FuzzJSONLines", func(t *testing.T) {
 		inputs.Try(t, "FuzzJSONLines", inputs.Texts(seedsJSONLines), func(t *testing.T, b []byte) { checkJSONLines(t, string(b)) })

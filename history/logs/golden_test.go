@@ -11,8 +11,8 @@ import (
 	"lockpick/history"
 )
 
-// TestLogs shows what becomes of logs: what is wrong with them, what is certain, what is
-// possible, and which flag helps.
+// TestLogs prints what the importer makes of logs: their problems, the certain holds, the possible
+// overlaps, and which flag helps.
 func TestLogs(t *testing.T) {
 	datadriven.Walk(t, "testdata/logs", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -24,7 +24,7 @@ func TestLogs(t *testing.T) {
 			if err != nil {
 				return fmt.Sprintf("error: %v\n", err)
 			}
-			for n, file := range strings.Split(d.Input, "\n===\n") { // several files
+			for n, file := range strings.Split(d.Input, "\n===\n") { // === separates files
 				if err := im.Read(fmt.Sprintf("%c.log", 'a'+n), strings.NewReader(file)); err != nil {
 					return fmt.Sprintf("error: %v\n", err)
 				}
@@ -86,7 +86,7 @@ func option(t *testing.T, o *Options, name string, values []string) {
 	}
 }
 
-// told is all that a log says.
+// told formats everything that was derived from a log.
 func told(l *Log) string {
 	var b strings.Builder
 	for _, n := range l.Notes {

@@ -12,10 +12,10 @@ import (
 	"time"
 )
 
-// MaxLine is how many bytes a line may have.
+// MaxLine is the maximum length of a line, in bytes.
 const MaxLine = 16 << 20
 
-// maxFiles is how many files an importer reads.
+// maxFiles is the maximum number of files that an importer reads.
 const maxFiles = math.MaxUint16
 
 // Importer reads the files of a log. It must be used by one goroutine at a time.
@@ -23,38 +23,38 @@ type Importer struct {
 	opt       Options
 	m         *mapping
 	files     []string
-	lines     int // of all files
+	lines     int // number of lines in all files
 	events    events
 	texts     texts
 	keys      names[string]
 	whos      names[identity]
 	who       []who
-	source    names[string] // sources that write times alike: a host, a client or a file
+	source    names[string] // the sources of times, each with one precision: a host, a client or a file
 	finest    [][timeFields]uint8
 	flaws     flaws
 	other     otherEvents
-	failed    int    // acquires
+	failed    int    // number of failed acquires
 	oneHost   string // the host whose clock all times are taken from, if no clock error was given
 	found     [numFields]int
-	there     [numFields]bool // some line has it, whatever its value
+	there     [numFields]bool // some line has the field, with any value
 	fields    fieldSample
-	numbers   [timeFields][4]int // times that are numbers, by unit
-	bytes     int64              // of the texts that are kept
+	numbers   [timeFields][4]int // how many times are numbers, by field and unit
+	bytes     int64              // size of the texts in memory
 	maxEvents int
-	before    int64 // the time of the line before
+	before    int64 // the time of the previous event in the file
 	time      timeProblem
-	noSpans   int // lines of OTLP
+	noSpans   int // OTLP lines without spans
 	err       error
 	rec       record
 }
 
-// identity is the client that a line is about, as the log names it; without a name, the file.
+// identity is the client that a line is about, as the log names it, or else the file.
 type identity struct {
 	client, host string
 	file         int // counted from 1; 0 if there is a client or a host
 }
 
-// who is an identity and what follows from it.
+// who is an identity and the source of its times.
 type who struct {
 	identity
 	source int32
@@ -79,7 +79,7 @@ func (n *names[T]) of(x T) int32 {
 	return i
 }
 
-// otherEvents are the values of the field event that the mapping does not contain.
+// otherEvents holds the values of the field event that the mapping does not contain.
 type otherEvents struct {
 	count  int
 	values []string // the first few
@@ -94,7 +94,7 @@ type timeProblem struct {
 	field           field
 }
 
-// New returns an importer. The error describes what is wrong with the options.
+// New returns an importer. It returns an error if the options are invalid.
 func New(o Options) (*Importer, error) {
 	m, err := newMapping(&o)
 	if err != nil {
@@ -103,8 +103,8 @@ func New(o Options) (*Importer, error) {
 	return &Importer{opt: o, m: m, maxEvents: maxEvents, texts: texts{seed: maphash.MakeSeed()}}, nil
 }
 
-// Read reads a file of the log. Lines that cannot be read are counted. The error is that of the
-// reader, or names the option that is missing to understand the file.
+// Read reads a file of the log. It counts lines that it cannot parse. It returns an error of the
+// reader, or one that names the option that is missing to understand the file.
 func (im *Importer) Read(name string, in io.Reader) error {
 	if len(im.files) == maxFiles {
 		return fmt.Errorf("logs: more than %d files", maxFiles)
@@ -154,7 +154,7 @@ func (im *Importer) readCSV(in io.Reader) error {
 	return nil
 }
 
-// readLines reads JSON lines of either kind.
+// readLines reads JSON lines or OTLP.
 func (im *Importer) readLines(in io.Reader) error {
 	b := bufio.NewReaderSize(in, 1<<16)
 	objects, spans := newJSONLines(im.m), newOTLPLines(im.m)
@@ -210,8 +210,8 @@ func (im *Importer) readLines(in io.Reader) error {
 	return nil
 }
 
-// timeOf parses a time of a record: 0 if the record has none. ok is false if the time cannot be
-// parsed.
+// timeOf parses a time of a record. It returns 0 if the record has none; ok is false if the time
+// cannot be parsed.
 func (im *Importer) timeOf(r *record, f field, at place) (ns int64, ok bool) {
 	switch {
 	case r.bad[f]:
@@ -238,7 +238,7 @@ func (im *Importer) timeOf(r *record, f field, at place) (ns int64, ok bool) {
 		if p.ambiguous++; p.ambiguous == 1 {
 			p.first, p.text, p.why, p.field = at, short(string(r.text[f])), err, f
 		}
-		const enough = 1000 // lines whose time cannot be parsed
+		const enough = 1000 // give up after so many unparsable times
 		if p.good == 0 && p.ambiguous == enough {
 			im.err = im.ambiguous()
 		}
@@ -246,7 +246,7 @@ func (im *Importer) timeOf(r *record, f field, at place) (ns int64, ok bool) {
 	return 0, false
 }
 
-// ambiguous names the flag that helps if no time could be parsed.
+// ambiguous returns an error that names the flag that helps, if no time could be parsed.
 func (im *Importer) ambiguous() error {
 	p := &im.time
 	if p.good > 0 || p.ambiguous == 0 {
@@ -292,7 +292,7 @@ func (im *Importer) validity(e *event, r *record, until, requested int64, at pla
 	}
 }
 
-// precision notes the number of digits of the times of a record.
+// precision updates the precision of the event's source by the times of a record.
 func (im *Importer) precision(e *event, r *record) {
 	finest := &im.finest[im.who[e.who].source]
 	for f := range timeFields {
@@ -300,7 +300,7 @@ func (im *Importer) precision(e *event, r *record) {
 	}
 }
 
-// seen notes the number of digits of a time.
+// seen updates the precision of the event's source in a field by a time.
 func (im *Importer) seen(e *event, f field, t instant) {
 	finest := &im.finest[im.who[e.who].source][f]
 	*finest = max(*finest, t.digits())

@@ -9,19 +9,19 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// wanted is a field, with the rest of its path below the object that is being read.
+// wanted is a mapped field, with the rest of its path below the object that is being parsed.
 type wanted struct {
 	field field
 	path  string
 }
 
-// jsonLines reads the mapped fields of JSON objects, and skips all others.
+// jsonLines parses the mapped fields of JSON objects and skips all other fields.
 type jsonLines struct {
 	wanted []wanted
 	in     bytes.Reader
 	dec    *jsontext.Decoder
-	below  []wanted // scratch: those within the member that is being read
-	direct []field  // scratch: those that the member is
+	below  []wanted // scratch: the wanted fields below the current member
+	direct []field  // scratch: the fields that the current member provides
 	name   []byte   // scratch
 }
 
@@ -38,7 +38,7 @@ func newJSONLines(m *mapping) *jsonLines {
 
 var errNoObject = errors.New("no JSON object")
 
-// parse reads one line. Text after the object is an error.
+// parse parses one line. Text after the object is an error.
 func (p *jsonLines) parse(line []byte, r *record) error {
 	r.reset()
 	p.in.Reset(line)
@@ -56,8 +56,8 @@ func (p *jsonLines) parse(line []byte, r *record) error {
 	return nil
 }
 
-// object reads an object of which some members are wanted. A path matches a member with the
-// whole of it as its name ("lock.token") as well as nested members (lock, and token in it).
+// object parses an object of which some members are wanted. A path such as lock.token matches a
+// member with that name as well as nested members (lock, and token in it).
 func (p *jsonLines) object(in []wanted, r *record) error {
 	if _, err := p.dec.ReadToken(); err != nil {
 		return err
@@ -111,7 +111,7 @@ func (p *jsonLines) object(in []wanted, r *record) error {
 	return err
 }
 
-// unquote returns the text of a JSON string, which is valid until the next call or read.
+// unquote returns the text of a JSON string. The text is valid until the next call or read.
 func (p *jsonLines) unquote(quoted []byte) []byte {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return quoted[1 : len(quoted)-1]

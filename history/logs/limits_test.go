@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// endless repeats a text after a first one, and counts how often it was read.
+// endless is a reader that repeats a text after a first one, and counts the bytes read.
 type endless struct {
 	first, text string
 	read, limit int
@@ -32,7 +32,7 @@ func (e *endless) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// TestQuoteWithoutEndIsRefusedEarly: encoding/csv would keep the rest of the file in memory.
+// TestQuoteWithoutEndIsRefusedEarly checks that the rest of the file is not read into memory.
 func TestQuoteWithoutEndIsRefusedEarly(t *testing.T) {
 	for _, c := range []struct{ name, start, want string }{
 		{"row", "key,client,acquired,releasing\nk,c,1700000000.1,1700000000.2\nk,\"c", `big.csv: the row after the one in line 2 is longer than 16 MiB: probably a quote (") in it has no end`},
@@ -54,7 +54,7 @@ func TestQuoteWithoutEndIsRefusedEarly(t *testing.T) {
 	}
 }
 
-// TestLongLineIsSkipped: a line without an end is read to its end and counted, but not kept.
+// TestLongLineIsSkipped checks that an overlong line is read to its end and counted, but not kept.
 func TestLongLineIsSkipped(t *testing.T) {
 	for _, format := range []Format{JSONL, OTLP} {
 		t.Run(string(format), func(t *testing.T) {
@@ -78,7 +78,8 @@ func TestLongLineIsSkipped(t *testing.T) {
 	}
 }
 
-// TestLongValuesAreLeftOut: a key of a megabyte on each of a million lines would fill the memory.
+// TestLongValuesAreLeftOut checks that overlong values are not kept, since a million of them would
+// fill the memory.
 func TestLongValuesAreLeftOut(t *testing.T) {
 	long := strings.Repeat("k", MaxValue+1)
 	for _, f := range []string{"key", "token", "client", "host"} {
@@ -100,7 +101,7 @@ func TestLongValuesAreLeftOut(t *testing.T) {
 	}
 }
 
-// TestTooManyEventsAreRefused says what to do, and reads no further.
+// TestTooManyEventsAreRefused checks that the error says what to do, and that reading stops.
 func TestTooManyEventsAreRefused(t *testing.T) {
 	im, err := New(Options{Format: JSONL, NoTTL: true})
 	if err != nil {
@@ -117,7 +118,7 @@ func TestTooManyEventsAreRefused(t *testing.T) {
 	}
 }
 
-// TestMessagesAreShort: no value of a hostile log makes a message of megabytes.
+// TestMessagesAreShort checks that no value of a hostile log makes an error message long.
 func TestMessagesAreShort(t *testing.T) {
 	long := strings.Repeat("é", 1<<20)
 	for _, c := range []struct {
@@ -153,7 +154,7 @@ func TestMessagesAreShort(t *testing.T) {
 	}
 }
 
-// TestTimesOfTheSameMagnitudeHaveOneUnit: the units' ranges do not meet.
+// TestTimesOfTheSameMagnitudeHaveOneUnit checks that the ranges of the units do not overlap.
 func TestTimesOfTheSameMagnitudeHaveOneUnit(t *testing.T) {
 	at := time.Date(2026, 11, 22, 12, 0, 0, 123_456_789, time.UTC)
 	for i, u := range units {

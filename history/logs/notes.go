@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// name is a line as people look it up.
+// name returns a line as file:line.
 func (im *Importer) name(at place) string { return fmt.Sprintf("%s:%d", im.files[at.file], at.line) }
 
-// nothing describes why a log contains no event of a lock.
+// nothing returns an error that says why a log contains no event of a lock.
 func (im *Importer) nothing() error {
 	var why []string
 	if im.lines == 0 {
@@ -48,7 +48,7 @@ func (im *Importer) nothing() error {
 	return errors.New(text)
 }
 
-// shellWord writes a text as one word of a command line, on one line.
+// shellWord quotes a text as one word of a command line, on one line.
 func shellWord(text string) string {
 	if q := strconv.Quote(text); q[1:len(q)-1] != text || strings.Contains(text, "'") {
 		return "$'" + strings.NewReplacer(`\"`, `"`, "'", `\'`).Replace(q[1:len(q)-1]) + "'"
@@ -56,7 +56,7 @@ func shellWord(text string) string {
 	return "'" + text + "'"
 }
 
-// unitNotes say as what numbers were read.
+// unitNotes describes which units the numeric times were taken to have.
 func (im *Importer) unitNotes() []string {
 	if im.opt.TimeUnit != 0 {
 		return nil
@@ -75,7 +75,7 @@ func (im *Importer) unitNotes() []string {
 	return []string{"times that are numbers count from 1970, by their magnitude: " + strings.Join(all, ", ")}
 }
 
-// notes describe how the log was read: the meaning of the fields, and the assumptions.
+// notes describes how the log was read: the meaning of the fields, and the assumptions.
 func (im *Importer) notes(l *Log) []string {
 	var notes, fields []string
 	for f, n := range im.found {
@@ -133,8 +133,8 @@ func plural(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// typicalTTL returns the median length of leases, or of holds if the log does not contain the
-// ends of leases.
+// typicalTTL returns the median duration of a sample of the leases, or of the holds if the log does
+// not contain the ends of leases.
 func (l *Log) typicalTTL() time.Duration {
 	const sample = 10_000
 	var all []int64

@@ -11,40 +11,41 @@ import (
 // Format is the syntax of a log.
 type Format string
 
+// The formats.
 const (
-	JSONL Format = "jsonl" // a JSON object a line
-	OTLP  Format = "otlp"  // OpenTelemetry spans: an ExportTraceServiceRequest as JSON a line
+	JSONL Format = "jsonl" // one JSON object a line
+	OTLP  Format = "otlp"  // OpenTelemetry spans: one ExportTraceServiceRequest as JSON a line
 	CSV   Format = "csv"   // comma-separated values with a header
 )
 
-// Formats are all formats.
+// Formats lists all formats.
 var Formats = []Format{JSONL, OTLP, CSV}
 
-// Options are the options for reading a log.
+// Options says how to read a log.
 type Options struct {
 	Format Format
 
-	// Map contains the names of fields (Fields) in the log: a dotted path, or for OTLP an
-	// attribute or start, end, name. A field that is not in Map has its own name, and "" means
-	// that the log does not have the field. A name that begins with @ is not a name but the
-	// value on every line; @file is the name of the file.
+	// Map gives the names in the log of Fields: a dotted path, or for OTLP an attribute or
+	// start, end, name. A field that is not in Map has its own name, and "" means that the log
+	// does not have the field. Text after an @ is not a name but the value on every line; @file
+	// stands for the name of the file.
 	Map map[string]string
 
-	// Events contains the kind of event (EventKinds) for values of the field event. If it is
-	// empty, every kind is its own value, for OTLP with "lock." before it.
+	// Events maps values of the field event to kinds of events (EventKinds). If it is empty, the
+	// value of each kind is its name, for OTLP with the prefix "lock.".
 	Events map[string]string
 
-	TimeUnit  time.Duration  // of times that are numbers; 0: determined by their magnitude
-	TTLUnit   time.Duration  // of TTLs that are numbers; 0: unknown
-	Zone      *time.Location // of times without a zone; nil: unknown
-	Delimiter rune           // of CSV; 0: a comma
+	TimeUnit  time.Duration  // unit of times that are numbers; 0: determined by their magnitude
+	TTLUnit   time.Duration  // unit of TTLs that are numbers; 0: unknown
+	Zone      *time.Location // zone of times without one; nil: unknown
+	Delimiter rune           // between CSV columns; 0: a comma
 
-	TTL      time.Duration  // of leases whose line does not contain one; 0: unknown
+	TTL      time.Duration  // TTL of leases whose line does not contain one; 0: unknown
 	NoTTL    bool           // leases do not end by themselves
 	CallTime *time.Duration // the longest duration of an acquire or a release; nil: unknown
 
 	ClockError *time.Duration           // how far a host's clock may be from the true time, in either direction; nil: unknown
-	HostErrors map[string]time.Duration // the same of single hosts
+	HostErrors map[string]time.Duration // the same by host; takes precedence over ClockError
 }
 
 // field is a fact that a line of a log may contain.
@@ -57,7 +58,7 @@ const (
 	fieldReleasing
 	fieldReleased
 	fieldValidUntil
-	timeFields // those before are times
+	timeFields // number of the fields above, which are times
 
 	fieldEvent = iota - 1
 	fieldKey
@@ -71,7 +72,7 @@ const (
 // Field is a fact that a line of a log may contain, with its description.
 type Field struct{ Name, Says string }
 
-// Fields returns the facts that a line of a log may contain.
+// Fields lists the facts that a line of a log may contain.
 var Fields = []Field{
 	fieldTime:       {"time", "when the event happened"},
 	fieldRequested:  {"requested", "when the acquire was called"},
@@ -105,14 +106,14 @@ const (
 	holdSpan
 )
 
-// pointEvents are the kinds of events that happen at one time; spanEvents are those with a
-// duration.
+// pointEvents holds the kinds of events that happen at one time; spanEvents holds the kinds with a
+// duration. Both are by name.
 var (
 	pointEvents = map[string]eventKind{"acquired": acquired, "extended": extended, "releasing": releasing, "released": released, "refused": refused}
 	spanEvents  = map[string]eventKind{"acquire": acquireSpan, "extend": extendSpan, "release": releaseSpan, "hold": holdSpan}
 )
 
-// EventKinds are the kinds of events of a format.
+// EventKinds returns the names of the kinds of events of a format.
 func EventKinds(f Format) []string {
 	if f == OTLP {
 		return slices.Sorted(maps.Keys(spanEvents))
@@ -122,7 +123,7 @@ func EventKinds(f Format) []string {
 
 // mapping is Options.Map and Options.Events in the form that the importer uses.
 type mapping struct {
-	names  [numFields]string // in the log; "": the log does not have it
+	names  [numFields]string // name in the log; "": the log does not have the field
 	texts  [numFields]string // a value that every line has
 	file   [numFields]bool   // the value is the file's name
 	asked  [numFields]bool   // Options.Map names it
@@ -139,7 +140,7 @@ func newMapping(o *Options) (*mapping, error) {
 	}
 	if o.Format == OTLP {
 		for f := range timeFields {
-			m.names[f] = "" // a span has its start and its end
+			m.names[f] = "" // a span has these as its start and end
 		}
 		m.names[fieldEvent], m.names[fieldValidUntil] = "name", fieldValidUntil.String()
 	}

@@ -5,8 +5,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// otlpRequest is the part of an ExportTraceServiceRequest that contains the events of locks.
-// Its JSON form writes 64-bit numbers as strings; some exporters write numbers.
+// otlpRequest is the part of an ExportTraceServiceRequest that contains the events of locks. Its
+// JSON encoding has 64-bit numbers as strings; some exporters write numbers.
 type otlpRequest struct {
 	ResourceSpans []struct {
 		Resource struct {
@@ -33,10 +33,10 @@ type otlpAttribute struct {
 	Value map[string]jsontext.Value `json:"value"` // one member: stringValue, intValue, …
 }
 
-// otlpLines reads the spans of OTLP.
+// otlpLines parses the spans of OTLP.
 type otlpLines struct {
 	fields map[string][]field // by attribute, and by start, end and name
-	sample *fieldSample       // collects the attributes, if it is set
+	sample *fieldSample       // collects the names of attributes; nil: none
 }
 
 func newOTLPLines(m *mapping) *otlpLines {
@@ -56,8 +56,9 @@ const (
 	otlpName  = "name"
 )
 
-// parse reads one line and calls each with its spans. failed says that a span has the status
-// error. It returns false if the line contains no spans, but logs or metrics.
+// parse parses one line and calls each for each span in it, with the span's fields in r. failed
+// says that the span has the status error. parse returns false if the line contains no spans, but
+// logs or metrics.
 func (p *otlpLines) parse(line []byte, r *record, each func(start, end instant, failed bool)) (bool, error) {
 	var request otlpRequest
 	if err := json.Unmarshal(line, &request, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
@@ -127,7 +128,7 @@ func scalar(v jsontext.Value) []byte {
 	return nil
 }
 
-// unixNano parses a span's start or end: nanoseconds since 1970, whatever their magnitude.
+// unixNano parses a span's start or end as nanoseconds since 1970, regardless of the magnitude.
 func unixNano(b []byte) instant {
 	at, _, err := (&Options{TimeUnit: 1}).parseEpoch(b)
 	if err != nil {

@@ -8,31 +8,31 @@ import (
 
 // Log is a log that was read: the holds of each lock in the order of time.
 type Log struct {
-	Problems []Problem // what is wrong with its lines
+	Problems []Problem // flaws of its lines
 	Notes    []string  // how it was read
 	Files    int
 	Lines    int
-	Events   int // number of different locks
-	Refused  int // acquires
+	Events   int // number of events of locks, without duplicates
+	Refused  int // number of failed acquires
 	Holds    int
-	Hosts    int // that the log names
-	Clients  int // that acquired
+	Hosts    int // number of hosts that the log names
+	Clients  int // number of clients that acquired
 	Keys     int
-	Extended int           // number of leases, each extension included
+	Extended int           // number of extensions
 	Duration time.Duration // from the first event to the last
 
-	Judged int // holds that certainly lasted for some time
+	Judged int // number of holds that certainly lasted for some time
 
 	im         *Importer
 	holds      events
 	extensions []extension
-	base       int64 // ns since 1970: time 0 of its histories
+	base       int64 // time 0 of its histories, in ns since 1970
 	unsure     [numDoubts]int
-	ttl        time.Duration // that is typical
+	ttl        time.Duration // the typical TTL
 }
 
-// Log combines the events into holds. The importer must not be used afterwards. The error says
-// that the log contains nothing that can be judged, and which option may help.
+// Log combines the events into holds. The caller must not use the importer afterwards. If nothing
+// in the log can be judged, Log returns an error that says which option may help.
 func (im *Importer) Log() (*Log, error) {
 	if err := im.ambiguous(); err != nil {
 		return nil, err
@@ -65,14 +65,14 @@ func (im *Importer) Log() (*Log, error) {
 	return l, nil
 }
 
-// open is a hold without a release so far, while the events of its token are read.
+// open is a hold while the events of its token are read.
 type open struct {
 	hold       event
 	extensions []extension
 	closed     bool
 }
 
-// pair turns the events of each token into holds, which replace them.
+// pair turns the events of each token into holds, which replace the events.
 func (l *Log) pair() {
 	es := &l.im.events
 	p := pairing{Log: l, es: es}
@@ -95,13 +95,13 @@ func (l *Log) pair() {
 	l.holds, l.im.events = *es, events{}
 }
 
-// pairing is the state while the events of one token are combined.
+// pairing is the state of pair.
 type pairing struct {
 	*Log
 	es    *events
-	out   int     // how many holds have replaced events; not more than the events that were read
-	group []*open // of the token
-	limit int     // how long the group may become before a part of it is written
+	out   int     // how many holds have replaced events; never more than the events read so far
+	group []*open // the holds of the current token that are not written yet
+	limit int     // the length of group at which a part of it is written
 }
 
 // take adds the next event of a token.
@@ -136,7 +136,7 @@ func (p *pairing) take(e *event) {
 			if e.kind == released {
 				o.hold.flags |= endIsReturn
 			}
-		case closed != nil: // the return of a release, or the release of an inner acquisition
+		case closed != nil: // ignore the return of a release, and the release of a nested acquisition
 		case len(p.group) > 0:
 			f.add(othersRelease, e.place())
 		default:
@@ -145,8 +145,8 @@ func (p *pairing) take(e *event) {
 	}
 }
 
-// If the token is always the same, it may have any number of holds. This many of the latest
-// ones are kept while its events are read.
+// A token that is always the same may have any number of holds. These are the numbers of the latest
+// holds without and with a release that are kept in memory while the token's events are read.
 const (
 	maxOpen   = 1000
 	maxClosed = 16
@@ -178,14 +178,14 @@ func (p *pairing) emit(open, closed int) {
 	p.group = append(p.group[:0], p.group[keep:]...)
 }
 
-// same reports whether two events are one event that was logged twice.
+// same reports whether two events are duplicates of one event.
 func same(a, b *event) bool {
 	return a.at == b.at && a.end == b.end && a.until == b.until && a.token == b.token && a.key == b.key && a.who == b.who &&
 		a.request == b.request && a.kind == b.kind && a.flags == b.flags
 }
 
-// latest returns the latest hold of the group that the event's client may have. Unless any is
-// set, it must not be closed.
+// latest returns the latest hold in the group that may belong to the event's client. Unless any is
+// set, it skips holds that have a release.
 func (p *pairing) latest(e *event, any bool) *open {
 	for i := len(p.group) - 1; i >= 0; i-- {
 		if o := p.group[i]; (any || !o.closed) && p.sameClient(&o.hold, e) {
@@ -195,8 +195,8 @@ func (p *pairing) latest(e *event, any bool) *open {
 	return nil
 }
 
-// sameClient reports whether two events may be of one client: the log names the same client, or
-// none for one of them.
+// sameClient reports whether two events may be of one client: the log names the same client and
+// host for both, or none for one of them.
 func (l *Log) sameClient(a, b *event) bool {
 	if a.who == b.who {
 		return true
@@ -205,8 +205,8 @@ func (l *Log) sameClient(a, b *event) bool {
 	return (x.client == y.client || x.client == "" || y.client == "") && (x.host == y.host || x.host == "" || y.host == "")
 }
 
-// held returns the hold that the client of an acquisition may have already with the same token,
-// and that has not ended by then.
+// held returns a hold with the same token that the client of an acquisition may still have at that
+// time, or nil.
 func (p *pairing) held(e *event) *open {
 	for i := len(p.group) - 1; i >= 0; i-- {
 		o := p.group[i]
@@ -229,7 +229,7 @@ func (o *open) extend(e *event) {
 	o.extensions = append(o.extensions, extension{at: e.at, until: e.until, line: e.line, file: e.file, flags: e.flags})
 }
 
-// survey notes what the holds lack, and when the log begins.
+// survey counts the flaws of the holds and sets the log's statistics.
 func (l *Log) survey() {
 	f := &l.im.flaws
 	last := int64(0)
@@ -271,7 +271,7 @@ func (l *Log) survey() {
 		if id := l.im.who[l.holds.at(i).who].identity; id.client != "" {
 			clients[id] = true
 		} else {
-			l.Clients++ // each hold is of a client of its own
+			l.Clients++ // a hold without a client's name counts as a client
 		}
 	}
 	l.Clients += len(clients)

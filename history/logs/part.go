@@ -10,20 +10,20 @@ import (
 	"lockpick/history"
 )
 
-// Part is a history of some of a log's holds. Its holds do not overlap those of another part,
+// Part is a history of some of a log's holds. Its holds do not overlap the holds of another part,
 // except for the holds that it repeats.
 type Part struct {
 	*history.History
-	Repeated int     // holds that are also in the part before
+	Repeated int     // number of holds that are also in an earlier part
 	holds    []int32 // by operation: the number of its hold, -1 if none
 }
 
 // Hold returns the number of an operation's hold in the log; -1: none.
 func (p *Part) Hold(op int) int { return int(p.holds[op]) }
 
-// Parts yields histories of about size holds each, which together contain every hold that is
-// certain. They are cut where a lock is free. If it is never free for four times as many holds,
-// the hold that lasts longest is repeated.
+// Parts yields histories of about size holds each, which together contain every certain hold. It
+// cuts where a lock is free. If a lock is never free within four times as many holds, Parts cuts
+// there and repeats the hold that lasts longest in the next part.
 func (l *Log) Parts(size int) iter.Seq[*Part] {
 	return func(yield func(*Part) bool) {
 		var holds []int32
@@ -59,7 +59,7 @@ func (l *Log) Parts(size int) iter.Seq[*Part] {
 	}
 }
 
-// All returns the history of all holds that are certain.
+// All returns the history of all certain holds.
 func (l *Log) All() *Part {
 	holds := make([]int32, 0, l.Judged)
 	for i := range l.holds.n {
@@ -70,8 +70,8 @@ func (l *Log) All() *Part {
 	return l.part(holds, 0, true)
 }
 
-// Excerpt returns the history of some holds and of up to a number of holds before and after
-// each on the same lock.
+// Excerpt returns the history of some holds and, for each, of up to near holds before and after it
+// on the same lock.
 func (l *Log) Excerpt(about []int, near int) *Part {
 	in := map[int32]bool{}
 	for _, i := range about {
@@ -101,15 +101,15 @@ func (l *Log) Header() history.Header {
 	}
 }
 
-// moment is an operation with its place in the order.
+// moment is an operation with its sort keys for operations of one time.
 type moment struct {
 	history.Op
 	hold int32
 	step int32
 }
 
-// part makes the history of some holds. named says whether its operations name the lines that
-// they come from.
+// part makes the history of some holds. If named is set, each operation's Evidence names the line
+// that it comes from.
 func (l *Log) part(holds []int32, repeated int, named bool) *Part {
 	type begun struct {
 		hold int32
@@ -125,7 +125,7 @@ func (l *Log) part(holds []int32, repeated int, named bool) *Part {
 	})
 	ms := make([]moment, 0, 4*len(holds))
 	values := make([]history.Value, 0, 3*len(holds))
-	returned := map[string]int64{} // by process: its acquire before
+	returned := map[string]int64{} // by process: when its previous acquire returned
 	for n := range all {
 		i, f := all[n].hold, &all[n].form
 		h := l.holds.at(int(i))
@@ -195,7 +195,7 @@ func (l *Log) process(h *event) string {
 	return name
 }
 
-// token returns the token of a hold; without one, the line that it comes from.
+// token returns the token of a hold, or, if it has none, the line that it comes from.
 func (l *Log) token(h *event) string {
 	if h.text == 0 {
 		return l.im.name(h.place())
@@ -203,7 +203,7 @@ func (l *Log) token(h *event) string {
 	return l.im.texts.at(h.text - 1)
 }
 
-// evidence returns the place of an operation in the log, and its time in the log.
+// evidence returns the line of an operation in the log, and its logged time.
 func (l *Log) evidence(at place, ns int64) string {
 	return l.im.name(at) + ", " + wall(ns)
 }

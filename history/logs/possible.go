@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Possible is an overlap of two holds if all clocks are right. Their times are uncertain by at
-// least the length of the overlap, so it may not have happened.
+// Possible is an overlap of two holds that happened if every logged time is exact. The times are
+// uncertain by at least the length of the overlap, so it may not have happened.
 type Possible struct {
 	Key     string        `json:"key"`
-	At      time.Time     `json:"at"`      // by the log
-	For     time.Duration `json:"for"`     // ns
+	At      time.Time     `json:"at"`      // when it began, by the log
+	For     time.Duration `json:"for"`     // ns: how long it lasted
 	Earlier string        `json:"earlier"` // the line that began the earlier hold, as file:line
 	Later   string        `json:"later"`
 	Clients [2]string     `json:"clients"`
-	Why     string        `json:"why"` // it is not certain
+	Why     string        `json:"why"` // why it is not certain
 }
 
 func (p Possible) String() string {
@@ -22,10 +22,10 @@ func (p Possible) String() string {
 		p.Clients[1], p.Key, p.At.Format("2006-01-02T15:04:05.999999999Z07:00"), p.Later, p.Clients[0], p.Earlier, p.For, p.Why)
 }
 
-// Possible counts the holds that, if every time is right, begin while another one holds the
-// same lock, if this is not certain. It returns at most first of them.
+// Possible counts the holds that, if every logged time is exact, begin during another hold of the
+// same lock, but not certainly. It returns at most first of them.
 func (l *Log) Possible(first int) (count int, some []Possible) {
-	var longest, sureLongest *event // of the lock's holds so far, those that end last
+	var longest, sureLongest *event // the lock's holds so far that end last, exactly and certainly
 	var to, sureTo int64
 	for i := range l.holds.n {
 		h := l.holds.at(i)
@@ -51,7 +51,7 @@ func (l *Log) Possible(first int) (count int, some []Possible) {
 	return count, some
 }
 
-// overlap reports whether a hold certainly overlaps a form of another.
+// overlap reports whether the certain form of a hold overlaps a form of another.
 func (l *Log) overlap(h *event, other *form) bool {
 	f, why := l.certain(h)
 	return why == sure && f.from() < other.to && other.from() < f.to
@@ -71,13 +71,13 @@ func (l *Log) possible(a, b *event, to int64) Possible {
 	return p
 }
 
-// Hold is a hold as it is in a log.
+// Hold is a hold with its logged times.
 type Hold struct {
 	Key, Client, Token string
 	From, To           time.Time
 }
 
-// Exact returns the holds of a log if every time is right, by lock and time.
+// Exact returns the holds of a log, taking every logged time as exact, sorted by lock and time.
 func (l *Log) Exact() []Hold {
 	all := make([]Hold, 0, l.holds.n)
 	for i := range l.holds.n {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// place is a line of a file.
+// place identifies a line of a file.
 type place struct {
 	file int
 	line int
@@ -40,8 +40,8 @@ const (
 	numProblems
 )
 
-// problemTexts describe what is wrong with a line and how it is read; the second text is the
-// plural.
+// problemTexts describes what is wrong with a line and how it is treated, in the singular and in
+// the plural.
 var problemTexts = [numProblems][2]string{
 	unreadable:     {"line cannot be read and was left out", "lines cannot be read and were left out"},
 	tooLong:        {"line is longer than 16 MiB and was left out", "lines are longer than 16 MiB and were left out"},
@@ -80,7 +80,7 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%d %s (%s)", p.Count, p.Text, where)
 }
 
-// maxPlaces is how many lines a problem names.
+// maxPlaces is the maximum number of lines that a problem names.
 const maxPlaces = 3
 
 // flaws counts problems and keeps the first lines that have them.
@@ -100,7 +100,7 @@ func (fs *flaws) add(p problem, at place) {
 	}
 }
 
-// told returns the problems of a log.
+// told returns the problems with their texts.
 func (fs *flaws) told(name func(place) string) []Problem {
 	var all []Problem
 	for p, f := range fs {

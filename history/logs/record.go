@@ -1,21 +1,21 @@
 package logs
 
-// record contains the facts of a line of a log, or of a span in it: a text for each field.
+// record holds the facts of a line of a log, or of a span in it: a text for each field.
 type record struct {
-	text [numFields][]byte // of the fields that are there
-	bad  [numFields]bool   // present, but an object, an array or a truth value
+	text [numFields][]byte // the values of the present fields
+	bad  [numFields]bool   // present, but an object, an array or a boolean
 	has  [numFields]bool
 	seen [numFields]bool // present, with any value
-	buf  []byte          // that the texts are in
+	buf  []byte          // the memory of the texts
 
-	digits [timeFields]uint8 // of a second, of the times that were read
+	digits [timeFields]uint8 // decimals of a second in the parsed times
 }
 
 func (r *record) reset() {
 	r.text, r.bad, r.has, r.seen, r.digits, r.buf = [numFields][]byte{}, [numFields]bool{}, [numFields]bool{}, [numFields]bool{}, [timeFields]uint8{}, r.buf[:0]
 }
 
-// set keeps a copy of the first value of a field; an empty value counts as none.
+// set stores a copy of the first value of a field. An empty value counts as none.
 func (r *record) set(f field, value []byte) {
 	r.seen[f] = true
 	if r.has[f] || len(value) == 0 {

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// eventOf returns the kind of event of a record; known is false if it names an event that the
-// mapping does not contain.
+// eventOf returns the kind of event of a record; known is false if the record names an event that
+// the mapping does not contain.
 func (im *Importer) eventOf(r *record) (kind eventKind, known bool) {
 	if r.bad[fieldEvent] {
 		return noEvent, false
@@ -20,7 +20,7 @@ func (im *Importer) eventOf(r *record) (kind eventKind, known bool) {
 	}
 	kind, known = im.m.events[string(text)]
 	whole := im.opt.Format != OTLP && r.has[fieldAcquired] && !im.m.asked[fieldEvent] && len(im.opt.Events) == 0
-	if !known && !whole { // an unmapped field of that name means nothing for whole holds
+	if !known && !whole { // a whole hold needs no event, so its field event may mean something else
 		const some = 5
 		im.other.count++
 		if len(im.other.values) < some && !contains(im.other.values, []byte(short(string(text)))) {
@@ -158,7 +158,7 @@ func (im *Importer) takeSpan(r *record, start, end instant, failed bool, at plac
 	im.validity(e, r, until, request, at)
 }
 
-// event makes an event of a record's facts about client, action and lock.
+// event adds an event with a record's client, token and lock. It returns false if it adds none.
 func (im *Importer) event(r *record, at place, kind eventKind, when int64) (*event, bool) {
 	for f := fieldKey; f <= fieldHost; f++ {
 		if r.bad[f] {
@@ -213,7 +213,7 @@ func (im *Importer) event(r *record, at place, kind eventKind, when int64) (*eve
 	return e, true
 }
 
-// saw notes which fields a record has.
+// saw notes which fields occur in a record.
 func (im *Importer) saw(r *record) {
 	for f, there := range r.seen {
 		if there {
@@ -222,15 +222,15 @@ func (im *Importer) saw(r *record) {
 	}
 }
 
-// Limits of what an importer keeps. With them a log takes about 8 GB at most.
+// Limits of what an importer keeps. They limit its memory to about 8 GB.
 const (
-	MaxValue  = 4 << 10 // bytes of a key, a token, a client or a host
+	MaxValue  = 4 << 10 // maximum length of a key, a token, a client or a host, in bytes
 	maxEvents = 50_000_000
-	maxBytes  = 3 << 30 // of keys, tokens, clients and hosts
-	nameBytes = 200     // what a key or a client takes besides its text
+	maxBytes  = 3 << 30 // maximum size of all keys, tokens, clients and hosts, in bytes
+	nameBytes = 200     // memory of a key or a client besides its text, in bytes
 )
 
-// room reports whether one more event may be kept. If not, the log is refused.
+// room reports whether one more event may be kept. If not, it sets the error that ends reading.
 func (im *Importer) room() bool {
 	if im.events.n < im.maxEvents && im.bytes < maxBytes {
 		return true
@@ -239,13 +239,13 @@ func (im *Importer) room() bool {
 	return false
 }
 
-// drop removes the event that was made last.
+// drop removes the event that was added last and counts the problem.
 func (im *Importer) drop(p problem, at place) {
 	im.events.n--
 	im.flaws.add(p, at)
 }
 
-// text returns the text of a field, which may be the same on every line.
+// text returns the value of a field: from the record, or the constant that Options.Map gives.
 func (im *Importer) text(r *record, f field) []byte {
 	switch {
 	case im.m.file[f]:
@@ -260,7 +260,7 @@ func (im *Importer) text(r *record, f field) []byte {
 	return r.text[f]
 }
 
-// whoIs returns the number of an identity.
+// whoIs returns the number of an identity; a new identity gets the next number.
 func (im *Importer) whoIs(id identity) int32 {
 	n := im.whos.of(id)
 	if int(n) == len(im.who) {

@@ -12,8 +12,8 @@ import (
 // instant is a time in a log: nanoseconds since 1970.
 type instant int64
 
-// digits is how many decimals of a second a time needs. The greatest number among the times of
-// one source shows how precise that source is, whatever zeros it appends.
+// digits returns how many decimals of a second a time needs. The maximum over the times of one
+// source shows its precision, even if the source appends zeros.
 func (t instant) digits() uint8 {
 	n := uint8(9)
 	for ; n > 0 && t%10 == 0; n-- {
@@ -22,26 +22,26 @@ func (t instant) digits() uint8 {
 	return n
 }
 
-// The reasons why a text is not a time. The first two have a flag that helps.
+// The reasons why a text is not a time. For the first two, a flag helps.
 var (
 	errUnit   = errors.New("a number that is no time in s, ms, µs or ns since 1970")
 	errZone   = errors.New("a time without a time zone")
 	errNoTime = errors.New("no time")
 )
 
-// units are the units of times since 1970, with the magnitude that times of the years 1973 to
-// 2286 have in them. The magnitudes are disjoint, so a number has one meaning.
+// units lists the units of times since 1970, with the number of digits that times of the years 1973
+// to 2286 have in them. These numbers are disjoint, so a number has one meaning.
 var units = []struct {
 	unit  time.Duration
 	name  string
-	zeros int // a nanosecond's digits after it
-	whole int // how many digits such a number has before its point, or one less
+	zeros int // number of decimals of the unit down to a nanosecond
+	whole int // such a number has so many digits before its point, or one less
 }{{time.Second, "s", 9, 10}, {time.Millisecond, "ms", 6, 13}, {time.Microsecond, "µs", 3, 16}, {time.Nanosecond, "ns", 0, 19}}
 
-// parseTime reads a time: ISO 8601, or a number counted since 1970 (or, with a unit, since any
+// parseTime parses a time: ISO 8601, or a number counted since 1970 (or, with a TimeUnit, since any
 // other moment).
 //
-// It also returns the number of a number's unit among units, and -1 for ISO 8601.
+// It also returns the index in units of a number's unit, and -1 for ISO 8601.
 func (o *Options) parseTime(b []byte) (instant, int, error) {
 	b = bytes.TrimSpace(b)
 	if len(b) >= 19 && b[4] == '-' && b[7] == '-' {
@@ -51,9 +51,9 @@ func (o *Options) parseTime(b []byte) (instant, int, error) {
 	return o.parseEpoch(b)
 }
 
-// parseISO reads 2006-01-02T15:04:05.999999999Z, also with a space for the T, a comma for the
-// point, and a zone as Z, UTC, +07, +0700, +07:00 or none. The time package needs a layout for
-// each of these, and ten million lines cannot try them in turn.
+// parseISO parses 2006-01-02T15:04:05.999999999Z, also with a space for the T, a comma for the
+// point, and a zone as Z, UTC, +07, +0700, +07:00 or none. Package time needs a layout for each of
+// these, and trying them in turn is too slow for ten million lines.
 func (o *Options) parseISO(b []byte) (instant, error) {
 	number := func(from, to int) int {
 		n := 0
@@ -103,8 +103,8 @@ func (o *Options) parseISO(b []byte) (instant, error) {
 	return instant(at.UnixNano() - int64(offset)), nil
 }
 
-// unique reports whether a wall clock shows a time once: not in the hour that a zone skips or
-// repeats.
+// unique reports whether a wall-clock time exists exactly once: it does not lie in an hour that the
+// zone skips or repeats.
 func unique(at time.Time, hour, minute int) bool {
 	shows := func(t time.Time) bool { return t.Hour() == hour && t.Minute() == minute }
 	for _, shift := range []time.Duration{30 * time.Minute, time.Hour, 2 * time.Hour} {
@@ -115,7 +115,7 @@ func unique(at time.Time, hour, minute int) bool {
 	return shows(at)
 }
 
-// zone parses the text after a time: a location, and how far the time is ahead of that.
+// zone parses the text after a time. It returns a location and how far the time is ahead of it.
 func (o *Options) zone(b []byte) (in *time.Location, ahead time.Duration, err error) {
 	switch s := string(b); {
 	case s == "Z" || s == "z" || s == "UTC" || s == "GMT":
@@ -143,8 +143,8 @@ func (o *Options) zone(b []byte) (in *time.Location, ahead time.Duration, err er
 	}
 }
 
-// parseEpoch parses a number. It reads the digits one by one, because a float64 is exact only
-// to a quarter of a microsecond for today's times.
+// parseEpoch parses a number. It parses integers digit by digit, because a float64 is exact only to
+// a quarter of a microsecond for today's times.
 func (o *Options) parseEpoch(b []byte) (instant, int, error) {
 	whole, fraction, point := b, []byte(nil), bytes.IndexByte(b, '.')
 	if point >= 0 {
@@ -189,7 +189,7 @@ func (o *Options) parseEpoch(b []byte) (instant, int, error) {
 	return instant(ns), number, nil
 }
 
-// parseFloat reads a number with an exponent, as some languages write large ones.
+// parseFloat parses a number with an exponent, as some languages write large ones.
 func (o *Options) parseFloat(b []byte) (instant, int, error) {
 	if strings.Trim(string(b), "0123456789.eE+-") != "" || !bytes.ContainsAny(b, "eE") {
 		return 0, -1, errNoTime
@@ -202,7 +202,7 @@ func (o *Options) parseFloat(b []byte) (instant, int, error) {
 	return o.parseEpoch(plain)
 }
 
-// parseTTL reads a duration: 30s, 1m30s, PT30S, or a number if its unit is known.
+// parseTTL parses a duration: 30s, 1m30s, PT30S, or a number if TTLUnit is set.
 func (o *Options) parseTTL(b []byte) (time.Duration, error) {
 	s := string(bytes.TrimSpace(b))
 	if s == "" {
@@ -231,7 +231,7 @@ func (o *Options) parseTTL(b []byte) (time.Duration, error) {
 // maxTTL is the longest TTL that is accepted: longer ones would exceed a history's range.
 const maxTTL = 10 * 365 * 24 * time.Hour
 
-// resolution returns the precision in ns of times with a number of digits.
+// resolution returns the precision of times with a number of decimals, in ns.
 func resolution(digits uint8) int64 {
 	r := int64(time.Second)
 	for range digits {

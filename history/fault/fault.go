@@ -5,38 +5,38 @@ import (
 	"strings"
 )
 
-// Target is what a fault hits.
+// Target is the kind of component that a fault hits.
 type Target string
 
 // The targets.
 const (
-	Masters  Target = "masters"  // their processes
-	Machines Target = "machines" // below them: clocks, disks, memory
-	Links    Target = "links"    // between clients and masters
+	Masters  Target = "masters"  // the masters' processes
+	Machines Target = "machines" // the machines below the masters: clocks, disks, memory
+	Links    Target = "links"    // the links between clients and masters
 	Clients  Target = "clients"
 )
 
-// The features that a driver must have for a fault.
+// The features that a driver may need for a fault; see Kind.Needs.
 const (
 	Shim     = "shim"
 	Replicas = "replicas"
-	Memory   = "memory" // a limit of it
+	Memory   = "memory" // a memory limit
 )
 
-// Process is what a fault does to a master's process.
+// Process is the effect of a fault on a master's process.
 type Process int
 
-// From a process that continues to one that is replaced.
+// The effects on a process, ordered so that the process ends from Ends on.
 const (
 	RunsOn     Process = iota
-	Stops              // it is stopped, and continues later
-	Ends               // by SIGKILL
-	ShutsDown          // by SIGTERM: it may write a snapshot first
-	LosesPower         // by SIGKILL, and what was not fsynced is lost
-	IsReplaced         // by a replica
+	Stops              // it is stopped and continues later
+	Ends               // SIGKILL ends it
+	ShutsDown          // SIGTERM ends it: it may write a snapshot first
+	LosesPower         // SIGKILL ends it, and data that was not fsynced is lost
+	IsReplaced         // a replica takes its place
 )
 
-// Clock is whose clock a fault changes.
+// Clock says whose clock a fault changes.
 type Clock int
 
 // The clocks.
@@ -49,18 +49,18 @@ const (
 // Disk is the effect of a fault on a master's disk.
 type Disk int
 
-// The disks.
+// The effects on a disk.
 const (
 	GoodDisk Disk = iota
 	SlowDisk
-	LyingDisk // fsync confirms what it did not do
+	LyingDisk // fsync succeeds but does nothing
 	FullDisk
 )
 
 // Link is the effect of a fault on the links between clients and masters.
 type Link int
 
-// The links.
+// The effects on a link.
 const (
 	OpenLink Link = iota
 	CutLink
@@ -71,14 +71,14 @@ const (
 // Client is the effect of a fault on a client.
 type Client int
 
-// The clients.
+// The effects on a client.
 const (
 	ClientRunsOn Client = iota
 	ClientStops
 	ClientEnds
 )
 
-// The fields of a step that only some kinds accept.
+// The fields of a schedule's step that only some kinds accept.
 const (
 	Mode       = "mode"
 	Direction  = "direction"
@@ -99,8 +99,8 @@ type Kind struct {
 	Summary string   // one line
 	Hits    Target
 	Needs   string   // Shim, Replicas, Memory, or nothing
-	Drivers []string // drivers that have it, if they have what it needs
-	Assumes string   // what it assumes about the world, in a sentence
+	Drivers []string // the drivers that support it, if they have the feature that it needs
+	Assumes string   // what it assumes about real systems, in a sentence
 	Takes   []string // the fields of a step that are its parameters
 
 	Process Process
@@ -110,7 +110,7 @@ type Kind struct {
 	Link    Link
 	Client  Client
 
-	healed string                             // what its masters did when it ended: "m1, m2 …"
+	healed string                             // what its masters did when it ended, as a predicate; see Healed
 	did    func(s *Scene) (text, mark string) // see Scene.Did
 }
 
@@ -170,14 +170,14 @@ func (k Kind) HitsMaster() bool { return k.Hits == Masters || k.Hits == Machines
 // EndsMaster reports whether a master's process ends. It is started again when the fault heals.
 func (k Kind) EndsMaster() bool { return k.Process >= Ends }
 
-// TakesDown reports whether the master is down as long as the fault lasts, which is not so if a
-// replica takes its place.
+// TakesDown reports whether the master is down as long as the fault lasts. It is not if a replica
+// takes its place.
 func (k Kind) TakesDown() bool { return k.EndsMaster() && k.Process != IsReplaced }
 
 // Forgets reports whether a master can lose a key too early.
 func (k Kind) Forgets() bool { return k.EndsMaster() || k.Clock == MasterClock || k.Evicts }
 
-// AtOnce reports whether the fault must strike before replicas receive a lease.
+// AtOnce reports whether the fault must strike before replicas have received a lease.
 func (k Kind) AtOnce() bool { return k.Process == IsReplaced }
 
 // Lasts reports whether the fault has no effect alone, but only together with other faults.
@@ -196,8 +196,7 @@ func (k Kind) Silences() bool {
 	return k.WithholdsVotes() || k.Disk == SlowDisk || k.Disk == FullDisk
 }
 
-// Delays reports whether the fault only delays a command, so that the master executes it all
-// the same.
+// Delays reports whether the fault only delays a command, so that the master still executes it.
 func (k Kind) Delays() bool {
 	return k.Process == Stops || k.Link == SlowLink || k.Disk == SlowDisk || k.Disk == FullDisk
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestFactsNameTheKinds lists the kinds that each fact is true of: who adds a kind sees what
-// follows from its entry.
+// TestFactsNameTheKinds lists the kinds for which each fact is true, to show a developer who adds a
+// kind what follows from its entry.
 func TestFactsNameTheKinds(t *testing.T) {
 	for _, c := range []struct {
 		fact string
@@ -45,7 +45,7 @@ func coloured(colour string) func(Kind) bool {
 	return func(k Kind) bool { return k.Colour() == colour }
 }
 
-// TestKindsAreWhole: each entry says all that others ask for.
+// TestKindsAreWhole checks that each entry has all facts that other packages need.
 func TestKindsAreWhole(t *testing.T) {
 	seen := map[string]bool{}
 	for _, k := range Kinds {

@@ -1,6 +1,6 @@
 package fault
 
-// all are all drivers: each supports the fault if it has what the fault needs.
+// all lists all drivers: each supports a fault if it has the feature that the fault needs.
 var all = []string{"docker", "process", "sim"}
 
 // Kinds is the registry, in the order in which help texts list the kinds.
@@ -118,7 +118,7 @@ var Kinds = []Kind{
 		Assumes: "monotonic clocks never jump, but may run at a wrong rate",
 		did: func(s *Scene) (string, string) {
 			clock := s.Params["clock"]
-			if clock == "" && s.Params["rate"] != "" { // of older histories
+			if clock == "" && s.Params["rate"] != "" { // older histories have only rate
 				clock = "x" + s.Params["rate"]
 			}
 			return "the clock of " + Enumerate(s.Clients) + changed(clock), clockMark(clock)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Scene is one fault with the details that texts contain.
+// Scene is one fault with the details that its texts contain.
 type Scene struct {
 	Masters     []string // the masters that it hit
 	Clients     []string // the clients that it hit; for a fault on links, empty means all
@@ -15,7 +15,7 @@ type Scene struct {
 	AtPoint     string // the point at which a client is hit: " before it read from the resource"; or ""
 }
 
-// Persistence puts in words how masters keep their keys, as a clause of a scene.
+// Persistence describes how masters persist their keys, as a clause for Scene.Persistence.
 func Persistence(how string) string {
 	switch how {
 	case "":
@@ -27,7 +27,7 @@ func Persistence(how string) string {
 	}
 }
 
-// AtPoint says where in its work a client is stopped or ended, as a clause of a scene.
+// AtPoint describes the point at which a client is stopped or ended, as a clause for Scene.AtPoint.
 func AtPoint(point string) string {
 	switch point {
 	case "":
@@ -46,7 +46,7 @@ func AtPoint(point string) string {
 	return " at the point " + point
 }
 
-// Did describes what a fault of the kind did: text is a clause, mark a word for diagrams.
+// Did describes the effect of a fault of the kind: text is a clause, mark a word for diagrams.
 func (k Kind) Did(s *Scene) (text, mark string) {
 	if k.did == nil {
 		hit := slices.Sorted(slices.Values(slices.Concat(s.Masters, s.Clients)))
@@ -55,7 +55,7 @@ func (k Kind) Did(s *Scene) (text, mark string) {
 	return k.did(s)
 }
 
-// Healed describes what masters did when the fault ended; "" if there is nothing to report.
+// Healed returns a predicate that describes what the masters did when the fault ended, or "".
 func (k Kind) Healed() string { return k.healed }
 
 func (s *Scene) masters() string { return Enumerate(s.Masters) }
@@ -85,8 +85,8 @@ func disks(did, mark string) func(*Scene) (string, string) {
 	return func(s *Scene) (string, string) { return "the disk of " + s.masters() + " " + did, mark }
 }
 
-// clients describes the order to clients: whether it was executed depends on what they were
-// doing.
+// clients describes the order to clients: whether they executed it depends on their operations at
+// that time.
 func clients(done, mark string) func(*Scene) (string, string) {
 	return func(s *Scene) (string, string) {
 		return Enumerate(s.Clients) + " was to be " + done + s.AtPoint, mark
@@ -135,7 +135,7 @@ func clockMark(clock string) string {
 	return clock
 }
 
-// Enumerate lists names in a sentence: "m1, m2 and m3"; without names, "no one".
+// Enumerate joins names as in a sentence: "m1, m2 and m3", or "no one" if there are none.
 func Enumerate(names []string) string {
 	switch n := len(names); n {
 	case 0:

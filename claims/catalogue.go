@@ -19,12 +19,12 @@ import (
 //go:embed catalogue/*.yaml
 var builtIn embed.FS
 
-// BuiltIn is the name of the built-in catalogue in places where files of claims are named.
+// BuiltIn stands for the built-in catalogue in a list of files of claims.
 const BuiltIn = "builtin"
 
 // catalogueFile is one YAML file of a catalogue.
 type catalogueFile struct {
-	Title  string  `yaml:"title"` // of the group
+	Title  string  `yaml:"title"` // the group's title
 	Bugs   bool    `yaml:"bugs,omitempty"`
 	Claims []Claim `yaml:"claims"`
 }
@@ -34,7 +34,7 @@ type catalogueFile struct {
 func Catalogue() []Claim {
 	claims, err := Load(BuiltIn)
 	if err != nil {
-		panic(err) // a test keeps this from being shipped
+		panic(err) // a test ensures that this never happens
 	}
 	return claims
 }
@@ -118,8 +118,8 @@ func Parse(b []byte) (claims []Claim, err error) {
 	return file.Claims, nil
 }
 
-// complete makes the scenarios: a case's scenario is laid over the claim's, and a twin's over
-// the case's. The decoder must be that of the file, because it knows the file's anchors.
+// complete makes the scenarios: the fields of a case's scenario override the claim's, and a twin's
+// override the case's. The decoder must be the file's, because it knows the file's anchors.
 func (c *Claim) complete(d *yaml.Decoder) error {
 	base := claimDefaults()
 	if err := base.Overlay(c.Scenario, d); err != nil {
@@ -135,7 +135,7 @@ func (c *Claim) complete(d *yaml.Decoder) error {
 		if k.Twin == nil {
 			continue
 		}
-		twin := *k.Twin // a YAML alias shares it with another case
+		twin := *k.Twin // copy it, since a YAML alias may share it with another case
 		k.Twin = &twin
 		k.Twin.Scenario = k.Scenario
 		k.Twin.Scenario.Name = k.Scenario.Name + "-twin"
@@ -149,7 +149,7 @@ func (c *Claim) complete(d *yaml.Decoder) error {
 // locate puts the line and the column before a problem with a claim.
 func locate(tree *ast.File, at string, c *Claim, p *scenario.Problem) error {
 	token := strictyaml.Find(tree, at+"."+p.Field)
-	// The fields that a case takes from the claim's scenario are wrong there.
+	// If the case has the field from the claim's scenario, the problem is there.
 	if i := strings.Index(p.Field, "scenario."); i > 0 && token != nil {
 		if field := p.Field[i:]; strictyaml.Find(tree, at+"."+field) != strictyaml.Find(tree, at) && !exists(tree, at+"."+p.Field) {
 			token = strictyaml.Find(tree, at+"."+field)
@@ -165,7 +165,7 @@ func locate(tree *ast.File, at string, c *Claim, p *scenario.Problem) error {
 	return fmt.Errorf("%d:%d: %s%w", token.Position.Line, token.Position.Column, who, p)
 }
 
-// exists says whether a path leads to a node.
+// exists reports whether a node has a path.
 func exists(tree *ast.File, path string) bool {
 	p, err := yaml.PathString("$." + path)
 	if err != nil {

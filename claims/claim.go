@@ -17,19 +17,19 @@ import (
 // show. A catalogue is YAML: docs/writing-claims.md describes its fields.
 type Claim struct {
 	ID      string   `yaml:"id"`      // short and unique: 35, b3
-	Slug    string   `yaml:"slug"`    // names its runs: restart-without-persistence
-	Claim   string   `yaml:"claim"`   // the sentence, as its source has it
-	Sources []string `yaml:"sources"` // who says it
+	Slug    string   `yaml:"slug"`    // part of the names of its runs: restart-without-persistence
+	Claim   string   `yaml:"claim"`   // the sentence, as in its source
+	Sources []string `yaml:"sources"` // where the sentence is from
 	Denied  []string `yaml:"denied,omitempty"`
-	Basis   string   `yaml:"basis"` // why the verdicts are expected: theory, measured, code, judgement
+	Basis   string   `yaml:"basis"` // what the expected verdicts rest on: theory, measured, code, judgement
 	Verdict string   `yaml:"verdict"`
-	Explain string   `yaml:"explain"` // what is behind it, for people
+	Explain string   `yaml:"explain"` // the explanation for readers
 
-	Scenario ast.Node `yaml:"scenario,omitempty"` // what its cases have in common
+	Scenario ast.Node `yaml:"scenario,omitempty"` // the fields that all its cases share
 	Cases    []Case   `yaml:"cases"`
 
-	Group string `yaml:"-"` // the title of the file that it stands in
-	Bug   bool   `yaml:"-"` // it is a planted bug
+	Group string `yaml:"-"` // the title of its file
+	Bug   bool   `yaml:"-"` // the claim is about a planted bug
 }
 
 // Case is one scenario of a claim and what it is expected to show.
@@ -41,45 +41,45 @@ type Case struct {
 
 	Schedules Schedules         `yaml:"schedules,omitempty"`
 	Real      Real              `yaml:"real,omitempty"`
-	NotOn     map[string]string `yaml:"not_on,omitempty"` // driver: why it cannot run there
+	NotOn     map[string]string `yaml:"not_on,omitempty"` // by driver: why it cannot run there
 	Twin      *Twin             `yaml:"twin,omitempty"`
-	Measure   []string          `yaml:"measure,omitempty"` // figures instead of verdicts
+	Measure   []string          `yaml:"measure,omitempty"` // names of metrics that it measures, with or without expected verdicts
 
 	Scenario scenario.Scenario `yaml:"-"` // complete
 }
 
-// Expect is the verdict that a case is expected to have on one property. A violation counts
-// only if it has the expected reason.
+// Expect is the verdict that a case must have on one property. A violation counts only if it has
+// the expected reason.
 type Expect struct {
 	Property string          `yaml:"property"` // mutual-exclusion, …
 	Verdict  checker.Verdict `yaml:"verdict"`  // violated, holds
 	Faults   []string        `yaml:"faults,omitempty"`
-	Because  string          `yaml:"because,omitempty"` // a regular expression that one line of the reason matches
+	Because  string          `yaml:"because,omitempty"` // a regular expression that the summary or a line of the reason must match
 
 	because *regexp.Regexp
 }
 
-// Level is the level of the expected property.
+// Level returns the level of the expected property.
 func (e *Expect) Level() string {
 	p, _ := propertyNamed(e.Property)
 	return p.Level
 }
 
-// Schedules is how many schedules the simulator tries; 0: the default of the budget.
+// Schedules is how many schedules the simulator tries with each budget; 0: the default of the budget.
 type Schedules struct {
 	Quick int `yaml:"quick,omitempty"`
 	Full  int `yaml:"full,omitempty"`
 }
 
-// Real is how the case is run on real masters.
+// Real says how the case runs on real masters.
 type Real struct {
 	Attempts  int               `yaml:"attempts,omitempty"`   // runs, at most, until what is expected was found; 0: 3
 	TimeLimit scenario.Duration `yaml:"time_limit,omitempty"` // of each; 0: the scenario's
 	Full      bool              `yaml:"full,omitempty"`       // only with the full budget
 }
 
-// Twin is the same case without the one thing that causes the violation. It must hold where the
-// case is violated.
+// Twin is the same case without the one thing that causes the violation. Each property that the
+// case violates must hold for the twin.
 type Twin struct {
 	Shows    string            `yaml:"shows"`
 	Over     ast.Node          `yaml:"scenario"`
@@ -92,18 +92,18 @@ const (
 	Full  = "full"
 )
 
-// Budgets lists them.
+// Budgets lists the budgets.
 var Budgets = []string{Quick, Full}
 
-// The findings for which a verification keeps a run as evidence, by name.
+// Values of Options.Keep: the findings for which a verification keeps a run as evidence.
 const (
 	KeepAll        = "all"
-	KeepViolated   = "violated"   // those with a violation, and those of KeepUnexpected
-	KeepUnexpected = "unexpected" // those that differ from what is expected, and undecided ones
+	KeepViolated   = "violated"   // findings with a violation, and the findings of KeepUnexpected
+	KeepUnexpected = "unexpected" // findings that differ from the expected verdict, and undecided ones
 	KeepNone       = "none"
 )
 
-// Keeps lists them.
+// Keeps lists the values of Options.Keep.
 var Keeps = []string{KeepAll, KeepViolated, KeepUnexpected, KeepNone}
 
 // tries returns how many schedules a budget allows in the simulator.
@@ -264,7 +264,7 @@ func propertyNamed(name string) (checker.Property, bool) {
 	return checker.Properties[i], true
 }
 
-// claimDefaults is the scenario from which the cases of a catalogue start: small, without
+// claimDefaults returns the scenario that the cases of a catalogue start from: small, without
 // faults, and with a TTL that real masters in containers can support.
 func claimDefaults() scenario.Scenario {
 	s := scenario.Defaults()

@@ -23,7 +23,7 @@ import (
 	"lockpick/search"
 )
 
-// TestClaims shows what catalogues say, and what is wrong with them.
+// TestClaims prints the claims in catalogues, or the errors in them.
 func TestClaims(t *testing.T) {
 	datadriven.RunTest(t, "testdata/claims.txt", func(t *testing.T, d *datadriven.TestData) string {
 		claims, err := Parse([]byte(d.Input))
@@ -71,7 +71,7 @@ func differences(s scenario.Scenario) string {
 	return strings.Join(out, "; ")
 }
 
-// TestCatalogueIsSound: the built-in claims can be read, and each is told to the end.
+// TestCatalogueIsSound checks that the built-in claims can be parsed, and that each has all texts.
 func TestCatalogueIsSound(t *testing.T) {
 	claims, err := Load(BuiltIn)
 	if err != nil {
@@ -99,7 +99,7 @@ func TestCatalogueIsSound(t *testing.T) {
 	}
 }
 
-// TestCatalogueIsAsExpected verifies all built-in claims, with few schedules of each.
+// TestCatalogueIsAsExpected verifies all built-in claims, with few schedules for each.
 func TestCatalogueIsAsExpected(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
 	r, err := Verify(t.Context(), Catalogue(), Options{Driver: scenario.Sim, Budget: Quick, Seed: 1, Most: 6, Store: campaign.Store{Dir: t.TempDir()}})
@@ -113,7 +113,7 @@ func TestCatalogueIsAsExpected(t *testing.T) {
 	})
 }
 
-// few are claims of each sort for the tests below.
+// few is a catalogue with cases of each kind for the tests below.
 const few = `
 title: Few
 claims:
@@ -165,7 +165,7 @@ func verified(t *testing.T, text string, change func(*Options)) *Result {
 	return r
 }
 
-// TestVerifyIsDeterministic: whatever the number of workers, the result is the same but
+// TestVerifyIsDeterministic checks that the result is the same for any number of workers, except
 // for times and folders.
 func TestVerifyIsDeterministic(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
@@ -184,7 +184,7 @@ func TestVerifyIsDeterministic(t *testing.T) {
 	}
 }
 
-// TestVerifyKeepsTheEvidence: each finding has a run, which shows just what was found.
+// TestVerifyKeepsTheEvidence checks that each finding has a run with the same verdict.
 func TestVerifyKeepsTheEvidence(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
 	reported := 0
@@ -224,7 +224,7 @@ func TestVerifyKeepsTheEvidence(t *testing.T) {
 	}
 }
 
-// TestNotAsExpected: a catalogue that expects what is not so fails, and says why.
+// TestNotAsExpected checks that a catalogue with wrong expectations fails, and says why.
 func TestNotAsExpected(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
 	for _, x := range []struct {
@@ -263,8 +263,8 @@ func TestNotAsExpected(t *testing.T) {
 	}
 }
 
-// TestSchedulesProveItTogether: each of them is too short to prove that the property holds, and
-// says so; all of them together are not.
+// TestSchedulesProveItTogether checks that schedules that are each too short to prove that a
+// property holds can prove it together.
 func TestSchedulesProveItTogether(t *testing.T) {
 	const short = `
 title: Short
@@ -305,7 +305,8 @@ claims:
 	}
 }
 
-// TestBaseline: what is written reads back, and differs from a result only where a verdict does.
+// TestBaseline checks that a baseline can be written and read, and that Compare finds only differences
+// of verdicts.
 func TestBaseline(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
 	r := verified(t, few, nil)
@@ -336,7 +337,7 @@ func TestBaseline(t *testing.T) {
 	}
 }
 
-// TestVerifyRefuses what it does not know.
+// TestVerifyRefuses checks the errors for an unknown driver and an unknown budget.
 func TestVerifyRefuses(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
 	for _, x := range []struct {
@@ -353,7 +354,7 @@ func TestVerifyRefuses(t *testing.T) {
 	}
 }
 
-// runsOf are the folders that a verification has left, and whether each finding has one.
+// runsOf returns the folders of a verification's runs, and whether each finding has one.
 func runsOf(t *testing.T, r *Result) (runs []string, evident []bool) {
 	t.Helper()
 	runs, err := campaign.Store{Dir: r.Folder}.Runs()
@@ -372,8 +373,8 @@ func runsOf(t *testing.T, r *Result) (runs []string, evident []bool) {
 	return runs, evident
 }
 
-// TestVerifyKeepsWhatIsAskedFor: of the three findings of few one is a violation, and all
-// are as expected.
+// TestVerifyKeepsWhatIsAskedFor checks each value of Options.Keep. Of the three findings of few, one
+// is a violation, and all are as expected.
 func TestVerifyKeepsWhatIsAskedFor(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
 	for keep, want := range map[string][]bool{
@@ -396,7 +397,8 @@ func TestVerifyKeepsWhatIsAskedFor(t *testing.T) {
 	}
 }
 
-// TestVerifyDiscardsRunsOnRealMasters: there every schedule is a run from the start.
+// TestVerifyDiscardsRunsOnRealMasters checks that runs are removed there, too, where every schedule
+// makes one.
 func TestVerifyDiscardsRunsOnRealMasters(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
 	if _, err := exec.LookPath("redis-server"); err != nil {

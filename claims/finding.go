@@ -12,14 +12,14 @@ import (
 	"lockpick/search"
 )
 
-// judgement is what one schedule showed about one property.
+// judgement is the result of one schedule for one property.
 type judgement struct {
 	verdict  checker.Verdict
 	why      string
 	evidence []checker.Evidence // its contribution to the evidence of its case; nil: it proves nothing
-	match    *checker.Violation // number of violations with the expected reason
-	first    *checker.Violation
-	faults   []string // kinds of fault in the reason of first
+	match    *checker.Violation // the first violation with the expected reason; nil: none
+	first    *checker.Violation // the first violation; nil: none
+	faults   []string           // kinds of faults in the reason of first
 }
 
 // judge compares a history with what is expected.
@@ -65,7 +65,7 @@ func (e *Expect) result(h *history.History, r *judge.Result) (checker.Result, bo
 	return r.Verdicts[i], true
 }
 
-// hasExpectedReason says whether a violation has the expected reason.
+// hasExpectedReason reports whether a violation has the expected faults and text.
 func (e *Expect) hasExpectedReason(x *checker.Violation, faults []string) bool {
 	for _, f := range e.Faults {
 		if !slices.Contains(faults, f) {
@@ -78,7 +78,7 @@ func (e *Expect) hasExpectedReason(x *checker.Violation, faults []string) bool {
 	return e.because.MatchString(x.Summary) || slices.ContainsFunc(x.Reason, e.because.MatchString)
 }
 
-// findings returns the finding of a series on each property that is expected of it.
+// findings returns the finding of a series on each expected property.
 func (v *verifier) findings(ctx context.Context, s *series) []Finding {
 	var all []Finding
 	for i := range s.expect {
@@ -96,7 +96,7 @@ func (v *verifier) findings(ctx context.Context, s *series) []Finding {
 	return all
 }
 
-// find decides on one property from the schedules of a series, and says which of them is the
+// find decides on one property from the schedules of a series. It returns the schedule that is the
 // evidence: the first that violates the property, or the first that proves something.
 func (s *series) find(e *Expect) (Finding, *trial) {
 	f := Finding{Property: e.Property, Level: e.Level(), Expected: e.Verdict}
@@ -113,7 +113,7 @@ func (s *series) find(e *Expect) (Finding, *trial) {
 		case x.verdict == checker.Holds:
 			f.Proven++
 			if proving == nil || proving.results[e.Property].verdict != checker.Holds {
-				proving = t // it holds by itself
+				proving = t // this schedule alone proves that the property holds
 			}
 		case len(x.evidence) > 0:
 			f.Proven++

@@ -92,7 +92,7 @@ func seeds(t testing.TB) (all [][]byte) {
 	return all
 }
 
-// FuzzCatalogue: no catalogue makes the parser panic.
+// FuzzCatalogue checks that no catalogue makes the parser panic.
 func FuzzCatalogue(f *testing.F) {
 	for _, b := range append(seeds(f), files(f, "catalogue/*.yaml")...) {
 		f.Add(b)
@@ -104,15 +104,15 @@ func checkCatalogue(t *testing.T, b []byte) {
 	_, _ = Parse(b)
 }
 
-// TestManyInputs is the same of many more inputs.
+// TestManyInputs runs the fuzz test on many more inputs.
 func TestManyInputs(t *testing.T) {
 	t.Run("FuzzCatalogue", func(t *testing.T) {
 		inputs.Try(t, "FuzzCatalogue", seeds(t), checkCatalogue)
 	})
 }
 
-// TestBadFilesAreRefusedSoon: whatever is wrong with a file, of whatever size or nesting, it is
-// refused with a position, soon, and in little memory.
+// TestBadFilesAreRefusedSoon checks that an invalid file of any size or nesting is refused with a
+// short error and with little memory.
 func TestBadFilesAreRefusedSoon(t *testing.T) {
 	bomb, err := os.ReadFile("../campaign/scenario/testdata/bad/bomb.yaml")
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"lockpick/campaign/scenario"
 )
 
-// Replacement is a lock that the claims are verified with in place of the one that the catalogue
+// Replacement is a lock with which the claims are verified instead of the lock that the catalogue
 // names.
 type Replacement struct {
 	Lock   string                                  // one of Lockpick's own; with Client a label
@@ -15,8 +15,9 @@ type Replacement struct {
 	Lacks  func(s *scenario.Scenario) (why string) // what it does not have of what a case needs; "": it has all
 }
 
-// InPlace are the cases about a lock of the catalogue, with another in its place. Claims without
-// such a case are left out. A case that the other lock cannot run says why on each driver.
+// InPlace returns the cases about a lock of the catalogue, with another lock in its place. It leaves
+// out claims without such a case. If the other lock cannot run a case, the case's NotOn says why for
+// each driver.
 func InPlace(all []Claim, r Replacement) []Claim {
 	var out []Claim
 	for _, c := range all {

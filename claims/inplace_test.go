@@ -7,8 +7,8 @@ import (
 	"lockpick/campaign/scenario"
 )
 
-// TestInPlace: the lock takes the place of another in cases and twins, other cases are left out,
-// and what the lock cannot do is said on each driver.
+// TestInPlace checks that the lock replaces another in cases and twins, that other cases are left
+// out, and that cases that the lock cannot run say why.
 func TestInPlace(t *testing.T) {
 	all := Catalogue()
 	before := 0

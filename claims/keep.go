@@ -10,7 +10,7 @@ import (
 	"lockpick/checker"
 )
 
-// keeps says whether a finding's run is kept.
+// keeps reports whether a finding's run is kept.
 func (v *verifier) keeps(f *Finding) bool {
 	switch v.opt.Keep {
 	case KeepAll:
@@ -23,7 +23,7 @@ func (v *verifier) keeps(f *Finding) bool {
 	return false
 }
 
-// discard removes the runs on real masters that no finding refers to, unless all are kept.
+// discard removes the runs on real masters that no finding refers to, unless Keep is KeepAll.
 func (v *verifier) discard(c *claimRun) error {
 	if v.opt.Keep == KeepAll {
 		return nil
@@ -39,7 +39,7 @@ func (v *verifier) discard(c *claimRun) error {
 	return errors.Join(errs...)
 }
 
-// keep stores the schedule as a run with its report.
+// keep runs a simulated schedule again and stores it as a run with its report.
 func (v *verifier) keep(ctx context.Context, s *series, t *trial) error {
 	if t.run != "" || ctx.Err() != nil {
 		return nil

@@ -11,19 +11,19 @@ import (
 	"lockpick/search"
 )
 
-// Metric is the value that a case measures when a verdict would be a matter of judgement,
-// with a 95 % confidence interval.
+// Metric is a value that a case measures, with a 95 % confidence interval. Cases measure where a
+// verdict would be a matter of judgement.
 type Metric struct {
 	Name  string  `json:"name"`
 	Says  string  `json:"says"`
 	Unit  string  `json:"unit"`
-	Value float64 `json:"value"` // the median of the schedules; of a share, that of all schedules
+	Value float64 `json:"value"` // the median over the schedules; for a share, the percentage of all schedules
 	Low   float64 `json:"low"`
 	High  float64 `json:"high"`
-	N     int     `json:"n"` // schedules
+	N     int     `json:"n"` // how many schedules it was measured in
 }
 
-// metric is a value that can be measured in a schedule.
+// metric is a kind of value that can be measured in a schedule.
 type metric struct {
 	says string
 	unit string // "share": 0 or 1 in each schedule
@@ -50,8 +50,9 @@ var metrics = map[string]metric{
 	"out-of-order": {"share of grants that went to a client which had asked after one that was still waiting", "%", func(h *history.History, _ *judge.Result) (float64, bool) { return outOfOrder(h) }},
 }
 
-// violatedShare counts a schedule if it is conclusive: it violates a property of the level, or
-// all properties of the level that were judged hold.
+// violatedShare returns the metric of the share of schedules that violate a property of a level. It
+// counts only conclusive schedules: they violate a property of the level, or all judged properties
+// of the level hold.
 func violatedShare(level string) metric {
 	return metric{"share of conclusive schedules that violate " + level, "share", func(_ *history.History, r *judge.Result) (float64, bool) {
 		judged, hold := 0, 0
@@ -70,7 +71,7 @@ func violatedShare(level string) metric {
 	}}
 }
 
-// acquires yields the end of each acquire, and how long it took, in ms.
+// acquires yields the return of each acquire, and how long it took, in ms.
 func acquires(h *history.History) iter.Seq2[*history.Op, float64] {
 	return func(yield func(*history.Op, float64) bool) {
 		began := map[string]*history.Op{}
@@ -115,7 +116,7 @@ func quantile(x []float64, q float64) (float64, bool) {
 	return x[min(len(x)-1, int(q*float64(len(x))))], true
 }
 
-// outOfOrder is the share of grants, in %, that overtook another client's earlier request.
+// outOfOrder returns the share of grants, in %, that overtook another client's earlier request.
 func outOfOrder(h *history.History) (float64, bool) {
 	waiting := map[string]*history.Op{}
 	grants, over := 0, 0
@@ -144,7 +145,7 @@ func outOfOrder(h *history.History) (float64, bool) {
 	return 100 * float64(over) / float64(max(1, grants)), grants > 0
 }
 
-// measured sums up what the schedules of a series measured.
+// measured summarizes the values that the schedules of a series measured.
 func (s *series) measured() []Metric {
 	var all []Metric
 	if s.twin {
@@ -179,8 +180,8 @@ func (s *series) measured() []Metric {
 	return all
 }
 
-// medianOf is the median with an interval of order statistics. With fewer than six
-// values, which allow none at 95 %, it is that of all of them.
+// medianOf returns the median and its 95 % confidence interval by order statistics. Fewer than six
+// values allow no such interval; then low and high are the smallest and the largest value.
 func medianOf(xs []float64) (median, low, high float64) {
 	slices.Sort(xs)
 	n := len(xs)

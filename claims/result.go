@@ -20,7 +20,7 @@ const ResultFile = "claims.json"
 // Result is the result of a verification: claims.json in the store, the output of --json, and,
 // when it is committed, the baseline for later verifications.
 type Result struct {
-	Folder      string            `json:"folder"` // that holds the evidence
+	Folder      string            `json:"folder"` // the folder with the evidence
 	Driver      string            `json:"driver"`
 	Budget      string            `json:"budget"`
 	Seed        uint64            `json:"seed"`
@@ -31,21 +31,22 @@ type Result struct {
 	Claims      []ClaimResult     `json:"claims"`
 }
 
-// Outcome says how a finding, a case or a claim compares with what is expected.
+// Outcome says how a finding, a case or a claim compares with the expected verdicts.
 type Outcome string
 
+// The outcomes.
 const (
 	Expected   Outcome = "as expected"
 	Unexpected Outcome = "not as expected"
 	Undecided  Outcome = "undecided" // unknown, invalid or interrupted
-	Reported   Outcome = "reported"  // figures, which are a matter of judgement
+	Reported   Outcome = "reported"  // only measured values, which are a matter of judgement
 	NotHere    Outcome = "not here"  // the case cannot run on this driver
 )
 
-// Outcomes lists them, the worst first.
+// Outcomes lists the outcomes, the worst first.
 var Outcomes = []Outcome{Unexpected, Undecided, Expected, Reported, NotHere}
 
-// ClaimResult is what was found on one claim.
+// ClaimResult is the result of one claim.
 type ClaimResult struct {
 	ID      string       `json:"id"`
 	Slug    string       `json:"slug"`
@@ -56,20 +57,20 @@ type ClaimResult struct {
 	Cases   []CaseResult `json:"cases"`
 }
 
-// CaseResult is what was found in one case.
+// CaseResult is the result of one case.
 type CaseResult struct {
 	Name      string      `json:"name"`
 	Shows     string      `json:"shows"`
 	Lock      string      `json:"lock"`
-	Skipped   string      `json:"skipped,omitempty"`   // why it did not run
-	Schedules int         `json:"schedules,omitempty"` // that were tried
-	Leases    int         `json:"leases,omitempty"`    // that were granted in them
+	Skipped   string      `json:"skipped,omitempty"`   // why the case did not run
+	Schedules int         `json:"schedules,omitempty"` // number of schedules that were tried
+	Leases    int         `json:"leases,omitempty"`    // number of leases that were granted in them
 	Findings  []Finding   `json:"findings,omitempty"`
 	Twin      *TwinResult `json:"twin,omitempty"`
 	Figures   []Metric    `json:"figures,omitempty"`
 }
 
-// TwinResult is what was found in the twin of a case.
+// TwinResult is the result of the twin of a case.
 type TwinResult struct {
 	Shows     string    `json:"shows"`
 	Lock      string    `json:"lock"`
@@ -77,7 +78,7 @@ type TwinResult struct {
 	Findings  []Finding `json:"findings"`
 }
 
-// Finding is what was found on one property.
+// Finding is the result for one property.
 type Finding struct {
 	Property   string             `json:"property"`
 	Level      string             `json:"level"`
@@ -85,15 +86,15 @@ type Finding struct {
 	Found      checker.Verdict    `json:"found"`
 	Outcome    Outcome            `json:"outcome"`
 	Why        string             `json:"why"`
-	Schedules  int                `json:"schedules"`             // that were tried
-	Proven     int                `json:"proven"`                // of them, that violate the property or add to the evidence that it holds
-	Violated   int                `json:"violated,omitempty"`    // of them, that violate it
-	Bound      float64            `json:"bound,omitempty"`       // of what holds: no more than this share of schedules violates it, with 95 % confidence by itself
-	Evidence   []checker.Evidence `json:"evidence,omitempty"`    // of what holds: that of all schedules together
-	Seed       uint64             `json:"seed"`                  // of the evidence
-	FoundAfter time.Duration      `json:"found_after,omitempty"` // ns of real time until the evidence was there
-	At         *time.Duration     `json:"at,omitempty"`          // ns of the run until the violation began
-	Faults     []string           `json:"faults,omitempty"`      // kinds that its reason names
+	Schedules  int                `json:"schedules"`             // number of schedules that were tried
+	Proven     int                `json:"proven"`                // number of these that violate the property or add to the evidence that it holds
+	Violated   int                `json:"violated,omitempty"`    // number of these that violate it
+	Bound      float64            `json:"bound,omitempty"`       // if it holds: at most this fraction of schedules violates it, with 95 % confidence for this finding alone
+	Evidence   []checker.Evidence `json:"evidence,omitempty"`    // if it holds: the evidence of all schedules together
+	Seed       uint64             `json:"seed"`                  // seed of the schedule that is the evidence
+	FoundAfter time.Duration      `json:"found_after,omitempty"` // ns of real time until that schedule had run
+	At         *time.Duration     `json:"at,omitempty"`          // ns from the beginning of the run to the violation
+	Faults     []string           `json:"faults,omitempty"`      // kinds of faults that the reason names
 	Summary    string             `json:"summary,omitempty"`
 	Reason     []string           `json:"reason,omitempty"`
 	Run        string             `json:"run,omitempty"` // the evidence's folder below Folder
@@ -177,8 +178,8 @@ func Latest(s campaign.Store, but string) map[string]*Result {
 	return latest
 }
 
-// Baseline returns the result without what differs between two runs without a change: times,
-// folders and the text of the evidence.
+// Baseline returns the result without the fields that differ between two verifications of the same
+// code: times, folders and the texts of the evidence.
 func (r *Result) Baseline() *Result {
 	b := &Result{Driver: r.Driver, Budget: r.Budget, Seed: r.Seed, Versions: map[string]string{"lockpick": r.Versions["lockpick"]}}
 	lean := func(in []Finding) []Finding {
@@ -210,16 +211,16 @@ func (r *Result) WriteBaseline(path string) error { return r.Baseline().write(pa
 
 // Change is one difference between a result and the baseline.
 type Change struct {
-	Claim   string `json:"claim"` // its id
+	Claim   string `json:"claim"` // the claim's id
 	What    string `json:"what"`  // the case and the property
 	Before  string `json:"before"`
 	Now     string `json:"now"`
-	Verdict bool   `json:"verdict"` // what was found is another verdict: this is what a baseline guards
+	Verdict bool   `json:"verdict"` // the verdict or its outcome changed, which a baseline is to detect
 }
 
-// Compare returns the differences from a baseline of the same driver. Claims that only one of
-// the two has count as changes, but not of a verdict. Claims that were left out on purpose,
-// because only some were verified, do not count.
+// Compare returns the differences from a baseline of the same driver. A finding that only one of the
+// two has is a change, but not of a verdict. Claims that were not verified at all this time do not
+// count, since only some may have been selected.
 func (r *Result) Compare(before *Result) []Change {
 	old := map[string]Finding{}
 	known := map[string]bool{}
@@ -253,7 +254,7 @@ func (r *Result) Compare(before *Result) []Change {
 	return changes
 }
 
-// each calls a function with all findings, including those of twins.
+// each calls visit with every finding, including those of twins.
 func (r *Result) each(visit func(c *ClaimResult, what string, f Finding)) {
 	for i := range r.Claims {
 		c := &r.Claims[i]

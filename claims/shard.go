@@ -17,16 +17,16 @@ import (
 	"lockpick/search"
 )
 
-// ShardKind is the kind of the parts of a verification.
+// ShardKind is the kind of a batch whose shards verify claims.
 const ShardKind = "claims"
 
-// Sharded is what a shard found on one claim.
+// Sharded is a shard's result of one claim.
 type Sharded struct {
 	ClaimResult
 	search.Kept
 }
 
-// NewShard returns a verification of which nothing is done, for a shard to add what it finds.
+// NewShard returns an empty batch to which a shard adds its results.
 func NewShard(claims []Claim, opt Options, s search.Shard) (*search.Batch[Sharded], error) {
 	if err := search.CheckShardDriver(opt.Driver); err != nil {
 		return nil, err
@@ -45,7 +45,7 @@ func NewShard(claims []Claim, opt Options, s search.Shard) (*search.Batch[Sharde
 	return search.NewBatch[Sharded](ShardKind, of, ids, s), nil
 }
 
-// fingerprint is a hash of all that claims say and do.
+// fingerprint returns a hash of the texts, scenarios and expectations of claims.
 func fingerprint(claims []Claim) (string, error) {
 	h := sha256.New()
 	add := func(s *scenario.Scenario, expect []Expect) error {
@@ -76,7 +76,7 @@ func fingerprint(claims []Claim) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)[:8]), nil
 }
 
-// AddShard adds what a shard found. Claims that were not finished remain to be done.
+// AddShard adds a shard's results to a batch. Claims that it did not finish remain to be done.
 func AddShard(b *search.Batch[Sharded], r *Result) error {
 	kept, err := search.KeptIn(r.Folder, r.Took)
 	if err != nil {
@@ -90,9 +90,9 @@ func AddShard(b *search.Batch[Sharded], r *Result) error {
 	return nil
 }
 
-// Merged is the verification of which a batch has the parts. Its evidence is copied from the shards'
-// folders into one of the store; what is on other machines stays there, and away says of how many
-// findings. Claims whose shard is missing are undecided.
+// Merged joins the results in a batch into one. It copies the evidence from the shards' folders into
+// a new folder of the store; away is the number of findings whose evidence is on other machines.
+// Claims whose shard is missing are undecided.
 func Merged(b *search.Batch[Sharded], claims []Claim, store campaign.Store) (r *Result, away int, err error) {
 	seed, err := strconv.ParseUint(b.Of["seed"], 10, 64)
 	if err != nil {
@@ -138,7 +138,7 @@ func Merged(b *search.Batch[Sharded], claims []Claim, store campaign.Store) (r *
 	return r, away, r.write(filepath.Join(r.Folder, ResultFile))
 }
 
-// each calls a function with all findings of a claim, including those of twins.
+// each calls visit with every finding of a claim, including those of twins.
 func (c *ClaimResult) each(visit func(*Finding)) {
 	for i := range c.Cases {
 		k := &c.Cases[i]
@@ -154,7 +154,7 @@ func (c *ClaimResult) each(visit func(*Finding)) {
 	}
 }
 
-// lacking is the result of a claim that no shard has tried.
+// lacking returns the result of a claim that no shard has verified.
 func (c *Claim) lacking() ClaimResult {
 	r := ClaimResult{ID: c.ID, Slug: c.Slug, Claim: c.Claim, Group: c.Group, Bug: c.Bug, Outcome: Undecided}
 	for i := range c.Cases {

@@ -19,17 +19,17 @@ import (
 	"lockpick/search"
 )
 
-// Options are the options of a verification.
+// Options says how to verify claims.
 type Options struct {
 	Driver  string // sim, process, docker, auto
 	Budget  string // quick, full
 	Seed    uint64 // the first schedule of each case has the seed Seed × 1,000,000
-	Most    int    // greatest number of schedules or runs of each case, whatever the budget allows; 0: no such limit
-	Workers int    // schedules at a time; 0: as many as processors, on real masters at most 2
+	Most    int    // maximum number of schedules or runs of each case, if the budget allows more; 0: no limit
+	Workers int    // how many schedules run at a time; 0: as many as processors, on real masters at most 2
 	Store   campaign.Store
-	Keep    string   // the findings for which runs are kept in it (KeepAll, …); "" is KeepAll
+	Keep    string   // the findings for which runs are kept in Store (KeepAll, …); "" is KeepAll
 	Client  []string // the command that runs as a client process
-	Image   string   // of the driver docker
+	Image   string   // image of Redis for the driver docker
 
 	Progress func(format string, args ...any)                            // may be nil
 	Live     func(Status)                                                // called after each schedule; may be nil
@@ -41,13 +41,14 @@ type Options struct {
 type Status struct {
 	Claims, ClaimsDone       int
 	Schedules, ScheduledDone int // schedules that are no longer necessary count as done
-	Unexpected               int // claims that differ from what is expected so far
+	Unexpected               int // number of claims with unexpected results so far
 	Now                      string
 }
 
-// Verify tests claims, and keeps the evidence in a folder of the store. On simulated masters
-// the same seed and budget give the same result, whatever the number of workers. The end of ctx
-// ends it in order: what was not tried is undecided. An error is a *HarnessError or a *Problem.
+// Verify tests claims, and keeps the evidence in a folder of the store. On simulated masters the
+// same seed and budget give the same result for any number of workers. When ctx ends, Verify still
+// returns a result, in which findings without enough schedules are undecided. An error is a
+// *HarnessError or a *Problem.
 func Verify(ctx context.Context, claims []Claim, opt Options) (*Result, error) {
 	if !slices.Contains(Budgets, opt.Budget) {
 		return nil, scenario.UnknownValue("budget", opt.Budget, Budgets)
@@ -103,7 +104,7 @@ func Verify(ctx context.Context, claims []Claim, opt Options) (*Result, error) {
 	return result, result.write(filepath.Join(v.evidence.Dir, ResultFile))
 }
 
-// verifier is one verification.
+// verifier is the state of one verification.
 type verifier struct {
 	opt      Options
 	started  time.Time
@@ -120,26 +121,26 @@ type claimRun struct {
 	claim  *Claim
 	result *ClaimResult
 	series []*series // the schedules that remain or were tried
-	open   int       // how many of them, guarded by verification.mu
+	open   int       // how many of these have not ended, guarded by verifier.mu
 }
 
-// series is the schedules of one scenario: a case's, or its twin's.
+// series holds the schedules of one scenario: a case's, or its twin's.
 type series struct {
 	run    *claimRun
 	of     *Case
 	twin   bool
 	base   scenario.Scenario
 	expect []Expect
-	prove  int // number of schedules that must contribute evidence; with fewer the case is undecided
-	enough int // after this number, and enough evidence together, no more are tried
+	prove  int // how many schedules must contribute evidence; with fewer, the case is undecided
+	enough int // after so many contributing schedules with enough evidence together, no more are tried
 	trials []*trial
-	left   int // guarded by verification.mu
-	stop   int // no schedule with a higher number matters
+	left   int // how many schedules have not ended, guarded by verifier.mu
+	stop   int // schedules with a higher number do not count
 	began  time.Time
 	took   time.Duration
 }
 
-// trial is what one schedule showed.
+// trial is the result of one schedule.
 type trial struct {
 	seed    uint64
 	results map[string]judgement // by property
@@ -189,8 +190,8 @@ func (v *verifier) plan(c *Claim) {
 func (v *verifier) add(r *claimRun, s *series, schedules int) {
 	s.run, s.trials, s.left, s.stop = r, make([]*trial, schedules), schedules, schedules-1
 	s.base.Driver = v.opt.Driver
-	// Simulated schedules are cheap, so all are tried. Real ones are tried again only while
-	// they prove nothing, or with the full budget.
+	// Simulated schedules are cheap, so all are tried. Schedules on real masters are tried again
+	// only while they prove nothing, or with the full budget.
 	s.prove, s.enough = (schedules+1)/2, schedules+1
 	if v.opt.Driver != scenario.Sim {
 		s.prove, s.enough = 1, 1
@@ -199,7 +200,7 @@ func (v *verifier) add(r *claimRun, s *series, schedules int) {
 		}
 		s.base.StopOnViolation = !s.twin && len(s.expect) == 1 && s.expect[0].Verdict == checker.Violated && checker.Contentions[s.expect[0].Property] == nil
 	}
-	s.base.Properties = nil // some are judged only if they are named
+	s.base.Properties = nil // set below, since some properties are judged only if named
 	for _, e := range s.expect {
 		if checker.Contentions[e.Property] == nil {
 			s.base.Properties = append(s.base.Properties, e.Property)
@@ -248,7 +249,7 @@ func (v *verifier) run(ctx context.Context) error {
 				tasks <- task{s, i}
 			}
 		}
-	} else { // most series need only the first run: the others follow when its result is known
+	} else { // run the first schedule of every series first, since most series need no other
 		for i := range most {
 			for _, s := range all {
 				if i < len(s.trials) {
@@ -347,8 +348,7 @@ func (s *series) decideWhereToStop() {
 	s.stop = min(s.stop, last)
 }
 
-// schedule runs one schedule and summarizes what it showed. It returns nil if it was
-// interrupted.
+// schedule runs one schedule and returns its result, or nil if ctx ended.
 func (v *verifier) schedule(ctx context.Context, s *series, i int) (*trial, error) {
 	seeded := s.base
 	seeded.Seed = v.seed(i)
@@ -396,7 +396,7 @@ func (v *verifier) schedule(ctx context.Context, s *series, i int) (*trial, erro
 // properties returns the properties by which a schedule is judged.
 func (s *series) properties() []checker.Property {
 	if len(s.of.Measure) > 0 && !s.twin {
-		return checker.Properties // some of these are measured
+		return checker.Properties // a metric may need any of them
 	}
 	return checker.PropertiesOf(s.base.Properties)
 }
@@ -434,7 +434,7 @@ func (v *verifier) conclude(ctx context.Context, c *claimRun) {
 	}
 }
 
-// tried returns how many schedules count: those up to where the series stopped.
+// tried returns how many schedules count: those that ran, up to where the series stopped.
 func (s *series) tried() int {
 	n := 0
 	for _, t := range s.trials[:s.stop+1] {
@@ -445,7 +445,7 @@ func (s *series) tried() int {
 	return n
 }
 
-// failed returns an error of the harness, or nil.
+// failed notes an error of the harness, if it is not nil.
 func (v *verifier) failed(err error) {
 	if err == nil {
 		return

@@ -137,7 +137,7 @@ func (l *Log) certain(h *event) (form, doubt) {
 		last := &f.grants[len(f.grants)-1]
 		if why == sure && until > at && !(ends && until == math.MaxInt64) {
 			f.grants = append(f.grants, grant{at, until, x})
-		} else { // the lease may have been cut short here
+		} else { // the extension may have shortened the lease
 			last.until = min(last.until, max(stillHeld, last.at))
 		}
 	}

@@ -14,15 +14,15 @@ import (
 )
 
 // BenchmarkAddedLatency sends 20,000 commands a second, half of them a lock's, on 20 connections
-// to a real Redis: directly, through a program that does nothing but copy, and through a program
-// that watches. It reports the percentiles of their replies' times. What a watch adds is told
-// beside what the copying adds, because all of them share the machine's processors.
+// to a real Redis: directly, through a program that only copies, and through a program that
+// watches. It reports percentiles of the reply times. It reports the latency that copying adds, too,
+// because all programs share the machine's processors.
 func BenchmarkAddedLatency(b *testing.B) {
 	direct := startRedis(b)
 	ways := []struct{ name, address string }{{"direct", direct}, {"copied", between(b, "copy", direct)}, {"watched", between(b, "watch", direct)}}
 	for range b.N {
 		p50, p99 := make([][]float64, len(ways)), make([][]float64, len(ways))
-		for range 5 { // in turn, so that all meet the same machine
+		for range 5 { // in turn, so that all ways meet the same load of the machine
 			for i, way := range ways {
 				all := paced(b, way.address, 20, 20_000, time.Second)
 				p50[i] = append(p50[i], us(all[len(all)/2]))
@@ -40,7 +40,7 @@ func BenchmarkAddedLatency(b *testing.B) {
 	}
 }
 
-// between starts this program once more, between clients and a Redis, and returns its address.
+// between starts this test program as a process between clients and a Redis, and returns its address.
 func between(b *testing.B, what, to string) string {
 	c := exec.Command(os.Args[0], "-test.run", "^$")
 	c.Env = append(os.Environ(), "WATCH_BETWEEN="+what, "WATCH_TO="+to)
@@ -56,7 +56,7 @@ func between(b *testing.B, what, to string) string {
 	if err := c.Start(); err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { // it ends with its standard input
+	b.Cleanup(func() { // the process ends when its standard input ends
 		stdin.Close()
 		c.Wait()
 	})
@@ -67,7 +67,7 @@ func between(b *testing.B, what, to string) string {
 	return strings.TrimSpace(address)
 }
 
-// standBetween is the program that between starts.
+// standBetween runs in the process that between starts.
 func standBetween(what, to string) error {
 	var address string
 	if what == "copy" {
@@ -93,7 +93,7 @@ func standBetween(what, to string) error {
 	return err
 }
 
-// plain forwards connections to an address, and does nothing else.
+// plain only forwards connections to an address.
 func plain(ln net.Listener, to string) {
 	for {
 		client, err := ln.Accept()
@@ -108,7 +108,7 @@ func plain(ln net.Listener, to string) {
 		for _, way := range [][2]net.Conn{{client, server}, {server, client}} {
 			go func() {
 				defer way[1].Close()
-				// Types that hide splice: a watch must read and write, too.
+				// These types prevent splice: a watch has to read and write, too.
 				io.CopyBuffer(struct{ io.Writer }{way[1]}, struct{ io.Reader }{way[0]}, make([]byte, 32<<10))
 			}()
 		}
@@ -117,8 +117,8 @@ func plain(ln net.Listener, to string) {
 
 func us(d time.Duration) float64 { return float64(d) / 1e3 }
 
-// paced sends commands on several connections at a rate, and returns the times of their replies
-// in order.
+// paced sends commands on several connections at a rate, and returns the sorted durations until
+// their replies.
 func paced(b *testing.B, address string, conns, rate int, d time.Duration) []time.Duration {
 	each := make(chan []time.Duration, conns)
 	for i := range conns {
@@ -132,10 +132,10 @@ func paced(b *testing.B, address string, conns, rate int, d time.Duration) []tim
 			set := []byte("*6\r\n$3\r\nSET\r\n$4\r\nlock\r\n$26\r\nABCDEFGHIJKLMNOPQRSTUVWXYZ\r\n$2\r\nNX\r\n$2\r\nPX\r\n$4\r\n1000\r\n")
 			get := []byte("*2\r\n$3\r\nGET\r\n$4\r\nlock\r\n")
 			reply := make([]byte, 256)
-			// The connections' groups are spread evenly.
+			// Spread the groups of the connections evenly.
 			begin := time.Now().Add(time.Duration(i) * 10 * time.Second / time.Duration(rate))
 			for n := 0; ; n++ {
-				// In groups of ten milliseconds: a sleep is not more exact than that on a busy machine.
+				// Send groups of ten commands: shorter sleeps are too inexact on a busy machine.
 				if n%10 == 0 {
 					next := begin.Add(time.Duration(n) * time.Second * time.Duration(conns) / time.Duration(rate))
 					if next.Sub(begin) > d {

@@ -8,7 +8,7 @@ import (
 	"lockpick/cluster/resp"
 )
 
-// action is what a command does to a lock.
+// action is the effect of a command on a lock.
 type action uint8
 
 const (
@@ -24,23 +24,24 @@ type step struct {
 	action   action
 	master   int
 	conn     int64
-	name     string // of the command, in lower case
+	name     string // the command's name, in lower case
 	key      string // as it was sent
 	token    string // hashed; empty: the command has none
-	weak     string // why the token may be guessed
+	weak     string // why the token may be guessed; empty: it seems random
 	ttl      time.Duration
 	lifeless bool // the script sets no lifetime
-	compares bool // it acts only on the owner's value
+	compares bool // it acts only if the key stores the given token
 	script   bool
 	yes      bool
-	known    bool // there was a reply that says whether it was executed
+	known    bool // there was a reply other than an error
 	noscript bool
 	sha      string
 	sent, at time.Duration
 	text     string // the command and its reply, masked
 }
 
-// wants says whether a command may be one of a lock's. It drops everything else before it is kept.
+// wants reports whether a command may be about a lock. The reader drops other commands before it
+// keeps them.
 func (l *Lint) wants(name []byte, args []resp.Value) bool {
 	l.commands++
 	switch string(name) {
@@ -66,10 +67,11 @@ func (l *Lint) wants(name []byte, args []resp.Value) bool {
 	return false
 }
 
-// maxCells bounds the keys that are followed.
+// maxCells is the maximum number of keys that are followed.
 const maxCells = 100_000
 
-// candidate notes a key that a client creates only if it does not exist.
+// candidate follows a key that a client creates only if it does not exist, and reports whether it
+// does.
 func (l *Lint) candidate(key resp.Value) bool {
 	if key.Cut {
 		return false
@@ -77,7 +79,7 @@ func (l *Lint) candidate(key resp.Value) bool {
 	return l.cell(string(key.Text)) != nil
 }
 
-// classify reads what a command does. ok is false if it is not about a lock.
+// classify determines the effect of a command. ok is false if the command is not about a lock.
 func (l *Lint) classify(master int, conn int64, x *resp.Exchange) (s step, ok bool) {
 	a := x.Args
 	s = step{master: master, conn: conn, name: strings.ToLower(a[0]), sent: x.Sent.Sub(l.start), at: x.Answered.Sub(l.start)}
@@ -108,7 +110,7 @@ func (l *Lint) classify(master int, conn int64, x *resp.Exchange) (s step, ok bo
 		if gets && s.action == acquire {
 			succeeded = func(r *resp.Reply) bool { return r.Null }
 		}
-		if s.action == none { // it overwrites what is stored, whoever stored it
+		if s.action == none { // it overwrites any stored value
 			s.action = extend
 		}
 	case "get":
@@ -175,8 +177,9 @@ func (l *Lint) classify(master int, conn int64, x *resp.Exchange) (s step, ok bo
 	return s, s.action != none && s.key != ""
 }
 
-// scriptToken finds the position of the token among a script call's arguments: the one that the
-// script compares or stores, the token that the key stores, or the first that is not a number.
+// scriptToken finds the position of the token among a script call's arguments: an argument that is a
+// known token of the key, else the argument that the script compares or stores, else the first
+// argument that is not a number.
 func (l *Lint) scriptToken(shape resp.Shape, key string, first int, args []string) int {
 	if c := l.cells[key]; c != nil {
 		for i := first; i < len(args); i++ {
@@ -196,8 +199,8 @@ func (l *Lint) scriptToken(shape resp.Shape, key string, first int, args []strin
 	return 0
 }
 
-// byToken guesses what a script does whose text is unknown: with the token of a key's holder it
-// releases or extends.
+// byToken guesses the effect of a script whose text is unknown: if an argument is a known token of
+// the key, it is taken as a release.
 func (l *Lint) byToken(s *step, argv []string) action {
 	c := l.cells[s.key]
 	if c == nil {

@@ -18,8 +18,8 @@ import (
 	"lockpick/redlock"
 )
 
-// speak lets a client that comes with Lockpick acquire and release a lock several times, by the
-// protocol of docs/clients.md.
+// speak makes one of Lockpick's example clients acquire, extend and release a lock several times,
+// by the protocol of docs/clients.md.
 func speak(t *testing.T, command []string, masters []string, rounds int) error {
 	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
 	in, err := cmd.StdinPipe()
@@ -68,8 +68,8 @@ func speak(t *testing.T, command []string, masters []string, rounds int) error {
 	return nil
 }
 
-// TestNoFalseFindingOnRealClients: three clients of each library contend for a lock. Findings that
-// are true of the library are listed.
+// TestNoFalseFindingOnRealClients lets three clients of each library contend for a lock. It accepts
+// only the findings listed as true of the library.
 func TestNoFalseFindingOnRealClients(t *testing.T) {
 	for _, x := range []struct {
 		name    string
@@ -77,7 +77,7 @@ func TestNoFalseFindingOnRealClients(t *testing.T) {
 		command []string
 		probe   []string
 		dir     string
-		truly   string // rules that the library does break when clients contend: it retries at a fixed interval
+		truly   string // rules that the library really breaks when clients contend
 	}{
 		{name: "redis-py", masters: 1, command: []string{"/usr/bin/python3", "../clients/python/redis_py.py"}, probe: []string{"/usr/bin/python3", "-c", "import redis"}, truly: "fixed-retry-delay"},
 		{name: "symfony", masters: 1, command: []string{"php", "../clients/php/symfony_lock.php"}, probe: []string{"php", "-r", "require 'Symfony/Component/Lock/autoload.php'; new Redis();"}, truly: "fixed-retry-delay"},
@@ -130,7 +130,7 @@ func TestNoFalseFindingOnRealClients(t *testing.T) {
 	}
 }
 
-// useRedlock acquires, extends and releases a lock several times.
+// useRedlock acquires and releases a lock several times.
 func useRedlock(ctx context.Context, masters []string, rounds int) error {
 	var clients []*redis.Client
 	for _, a := range masters {

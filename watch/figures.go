@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// sample keeps a fair choice of durations.
+// sample keeps a uniform random sample of durations (reservoir sampling).
 type sample struct {
 	n      int
 	values []time.Duration
 }
 
-// maxSample is how many values a sample keeps.
+// maxSample is the maximum number of values that a sample keeps.
 const maxSample = 20_000
 
 func (s *sample) add(d time.Duration) {
@@ -26,7 +26,7 @@ func (s *sample) add(d time.Duration) {
 	}
 }
 
-// Quantiles describe a distribution of durations.
+// Quantiles describes a distribution of durations.
 type Quantiles struct {
 	Count int           `json:"count" yaml:"count"`
 	P50   time.Duration `json:"p50" yaml:"p50"`
@@ -46,15 +46,15 @@ func (s *sample) quantiles() Quantiles {
 	return q
 }
 
-// Figures are the workload's, as other commands need them.
+// Figures describes the observed workload in the form that other commands need.
 type Figures struct {
 	Masters               int           `json:"masters" yaml:"masters"`
 	TTL                   time.Duration `json:"ttl" yaml:"ttl"` // the median
 	Hold                  Quantiles     `json:"hold" yaml:"hold"`
 	AcquisitionsPerSecond float64       `json:"acquisitions_per_second" yaml:"acquisitions_per_second"`
 	Keys                  int           `json:"keys" yaml:"keys"`
-	ContendedShare        float64       `json:"contended_share" yaml:"contended_share"` // of the acquisitions, those that were refused at first or never granted
-	Latency               Quantiles     `json:"latency" yaml:"latency"`                 // of the commands that acquire
+	ContendedShare        float64       `json:"contended_share" yaml:"contended_share"` // fraction of the acquisitions that were refused at first or never granted
+	Latency               Quantiles     `json:"latency" yaml:"latency"`                 // time until the replies to acquiring commands
 }
 
 // figures returns the workload's figures.
@@ -90,13 +90,14 @@ func (l *Lint) figures(elapsed time.Duration) Figures {
 	return f
 }
 
-// isLock says whether a key is used as a lock: it was created on condition, and somebody was
-// refused, or it was extended or released.
+// isLock reports whether a key is used as a lock: a client tried to create it only if it does not
+// exist, and a client was refused, extended it or released it. named says that the user named the
+// keys, so that creation is enough.
 func (c *cell) isLock(named bool) bool {
 	return c.tries > 0 && (named || c.refused+c.released+c.extended+len(c.noscript) > 0)
 }
 
-// quorum returns how many masters must grant a key.
+// quorum returns how many masters must grant a key for a lease.
 func (l *Lint) quorum(c *cell) int {
 	if len(c.masters) <= 1 {
 		return 1
@@ -104,7 +105,7 @@ func (l *Lint) quorum(c *cell) int {
 	return l.opt.Masters/2 + 1
 }
 
-// Progress is what a line of progress shows.
+// Progress holds the values of a progress line.
 type Progress struct {
 	Elapsed         time.Duration
 	Commands        int64
@@ -112,12 +113,12 @@ type Progress struct {
 	Broken          int
 }
 
-// Progress returns what was seen so far, at little cost.
+// Progress returns the progress so far, at little cost.
 func (l *Lint) Progress() Progress {
 	return Progress{Elapsed: time.Since(l.start), Commands: l.commands, Grants: len(l.attempts), Refused: l.refusals, Broken: len(l.broken)}
 }
 
-// lock is a lock of that shape.
+// lock returns the name of Lockpick's lock with that number of masters.
 func (f Figures) lock() string {
 	if f.Masters == 1 {
 		return "single"
@@ -125,7 +126,7 @@ func (f Figures) lock() string {
 	return "redlock"
 }
 
-// lease is the TTL as other commands take it.
+// lease returns the TTL in the form that other commands accept.
 func (f Figures) lease() time.Duration {
 	return max(f.TTL, 100*time.Millisecond).Round(time.Millisecond)
 }
@@ -143,8 +144,8 @@ hold: %v..%v
 `, f.AcquisitionsPerSecond, 100*f.ContendedShare, f.lock(), max(1, f.Masters), min(max(1, f.Keys), 100), f.lease(), low.Round(time.Millisecond), high.Round(time.Millisecond))
 }
 
-// Risk returns a setup with this workload, for lockpick risk. What may happen to the machines was
-// not seen, and is left to the defaults.
+// Risk returns a setup with this workload, for lockpick risk. It leaves the failures of machines,
+// which a watch does not see, to the defaults.
 func (f Figures) Risk() string {
 	text := fmt.Sprintf(`# The workload that lockpick watch has seen. What happens to masters and clients, how masters keep
 # their data, and whether the resource is fenced, it cannot see: lockpick risk --help lists the fields

@@ -8,7 +8,8 @@ import (
 	"lockpick/internal/inputs"
 )
 
-// FuzzTraffic: no bytes of either direction make the reader fail, and what it reports is masked.
+// FuzzTraffic checks that no bytes in either direction make the reader panic, and that reports
+// contain no token.
 func FuzzTraffic(f *testing.F) {
 	for _, x := range trafficSeeds {
 		f.Add(x[0], x[1], len(x[0])/4)
@@ -45,7 +46,7 @@ func checkTraffic(t *testing.T, requests, replies string, cut int) {
 	}
 }
 
-// FuzzMonitor: no line of MONITOR makes the reader fail.
+// FuzzMonitor checks that no line of MONITOR makes the reader panic.
 func FuzzMonitor(f *testing.F) {
 	for _, s := range monitorSeeds {
 		f.Add(s)
@@ -72,7 +73,7 @@ var monitorSeeds = []string{
 	`+1339518083.107412 [0 lua] "get" "\x00k\""`,
 }
 
-// TestManyInputs is the same of many more inputs.
+// TestManyInputs runs the fuzz tests on many more inputs.
 func TestManyInputs(t *testing.T) {
 	t.Run("FuzzMonitor", func(t *testing.T) {
 		inputs.Try(t, "FuzzMonitor", inputs.Texts(monitorSeeds), func(t *testing.T, b []byte) { checkMonitor(t, string(b)) })
@@ -89,5 +90,5 @@ func TestManyInputs(t *testing.T) {
 	})
 }
 
-// separator stands separator the requests and the replies of a mutated input.
+// separator separates the requests from the replies in a mutated input.
 const separator = "\n<<<\n"

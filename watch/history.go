@@ -13,17 +13,17 @@ import (
 // lease is an attempt that a quorum granted.
 type lease struct {
 	a         *attempt
-	from      time.Duration // when the quorum's last yes came
+	from      time.Duration // when the yes that completed the quorum arrived
 	until     time.Duration
-	to        time.Duration // when it ends at the latest, for the order
+	to        time.Duration // when it and its release are over at the latest
 	process   string
 	extension []extension
 }
 
-// drift is what Redlock subtracts from a TTL for clocks that run at different rates.
+// drift returns what Redlock subtracts from a TTL for clocks that run at different rates.
 func drift(ttl time.Duration) time.Duration { return ttl/100 + 2*time.Millisecond }
 
-// leases returns all of them in the order of their grants.
+// leases returns all leases in the order of their first commands.
 func (l *Lint) leases() []lease {
 	var all []lease
 	for _, a := range l.attempts {
@@ -34,15 +34,15 @@ func (l *Lint) leases() []lease {
 		yes := slices.Sorted(slices.Values(a.yes))
 		x := lease{a: a, from: yes[q-1], to: a.released}
 		if a.release > 0 && a.release <= x.from {
-			continue // it was given up before the quorum was complete
+			continue // the client gave up the attempt before the quorum was complete
 		}
 		if a.ttl > 0 {
 			x.until = a.sent + a.ttl - drift(a.ttl)
 			if x.until <= x.from {
-				continue // over before it began
+				continue // the lease was over before it began
 			}
 		}
-		if a.ttl == 0 { // it lasts until it is released, or to the end
+		if a.ttl == 0 { // without a TTL, it lasts until it is released, or until now
 			x.until = a.release
 			if a.release == 0 {
 				x.until = time.Since(l.start)
@@ -60,7 +60,7 @@ func (l *Lint) leases() []lease {
 		all = append(all, x)
 	}
 	slices.SortFunc(all, func(a, b lease) int { return cmp.Compare(a.a.sent, b.a.sent) })
-	// A process is the client of one lease at a time.
+	// Number the processes so that each has one lease at a time.
 	var ends []time.Duration
 	for i := range all {
 		p := slices.IndexFunc(ends, func(end time.Duration) bool { return end < all[i].a.sent })
@@ -74,9 +74,9 @@ func (l *Lint) leases() []lease {
 	return all
 }
 
-// WriteHistory writes the leases that were seen as a history of clients. Tokens are hashed.
-// Leases that masters granted count, not what their holders believed: a lease lasts for its TTL,
-// less the drift that Redlock allows for, or until its release was sent.
+// WriteHistory writes the observed leases as a history of clients. Tokens are hashed. The history
+// shows the leases that masters granted, not the beliefs of their holders: a lease lasts for its TTL
+// minus the drift that Redlock allows for, or until its release was sent.
 func (l *Lint) WriteHistory(w io.Writer) error {
 	all := l.leases()
 	keys, clients := map[*cell]bool{}, map[string]bool{}

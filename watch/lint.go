@@ -10,11 +10,11 @@ import (
 	"lockpick/cluster/resp"
 )
 
-// Options say what to look for.
+// Options says which keys to follow and how to print them.
 type Options struct {
 	Masters  int    // number of targets
-	Keys     string // a pattern as of path.Match: only keys that match, and all of them are locks; empty: any
-	HashKeys bool   // keys are replaced by hashes in everything that is printed or written
+	Keys     string // a pattern for path.Match: only matching keys are followed, and all of them are locks; empty: any key
+	HashKeys bool   // print and write hashes instead of keys
 	Start    time.Time
 }
 
@@ -28,20 +28,20 @@ type Lint struct {
 	cells    map[string]*cell
 	attempts []*attempt // in the order of their first command
 	watched  map[int64]string
-	granted  map[int64]*cell // by connection: what it was granted last
+	granted  map[int64]*cell // by connection: the key that it was granted last
 	roles    []Role
 
-	commands       int64 // all that were read
+	commands       int64 // number of all commands read
 	latencies      sample
 	holds          sample
 	ttls           sample
 	unknownScripts int
 	refusals       int
-	broken         map[string]bool // rules, so far
-	forgotten      int             // keys and attempts beyond the bounds
+	broken         map[string]bool // the rules broken so far, by ID
+	forgotten      int             // number of keys and attempts beyond the limits
 }
 
-// Role is what a master says of its replication.
+// Role is a master's role in its replication.
 type Role struct {
 	Replica  bool
 	Replicas int
@@ -50,9 +50,9 @@ type Role struct {
 
 // cell is a key that may be a lock's.
 type cell struct {
-	key      string // as it is printed
+	key      string // in the form in which it is printed
 	attempts map[string]*attempt
-	order    []string // of the tokens in attempts, oldest first
+	order    []string // the tokens in attempts, oldest first
 	on       map[int]*grant
 	waiters  map[int64]*waiter
 	reads    map[int64]step
@@ -66,18 +66,18 @@ type cell struct {
 	masters  map[int]bool
 }
 
-// found is what breaks one rule on one key.
+// found counts how often one rule was broken on one key.
 type found struct {
 	count    int
 	evidence []string
 }
 
-// grant is a yes of one master.
+// grant is a master's yes to an acquisition.
 type grant struct {
 	attempt *attempt
 	step    step
 	noTTL   bool
-	until   time.Duration // when the key certainly has ended; 0: never
+	until   time.Duration // when the key has certainly expired; 0: never
 	ended   bool          // it was released
 }
 
@@ -86,16 +86,16 @@ type attempt struct {
 	cell     *cell
 	token    string
 	conn     int64
-	sent     time.Duration // its first command
-	last     time.Duration // its last vote
+	sent     time.Duration // when its first command was sent
+	last     time.Duration // when its last vote arrived
 	ttl      time.Duration
 	asked    map[int]bool
-	yes      []time.Duration // when each yes came
+	yes      []time.Duration // when each yes arrived
 	unknown  int
-	waited   bool // its connection had been refused before
+	waited   bool // its connection had been refused since its previous grant
 	extended []extension
-	release  time.Duration // first sent; 0: not released
-	released time.Duration // its last reply
+	release  time.Duration // when a release was first sent; 0: never
+	released time.Duration // when the last reply to a release arrived
 }
 
 type extension struct {
@@ -103,14 +103,14 @@ type extension struct {
 	yes           int
 }
 
-// waiter is a connection that was refused and tries again.
+// waiter is a connection that was refused and retries.
 type waiter struct {
 	answered time.Duration
-	pauses   []time.Duration // from a refusal to the next try
+	pauses   []time.Duration // from each refusal to the next attempt
 	since    bool            // it was refused since its last grant
 }
 
-// The bounds of what is kept of a key, and in all.
+// Limits of what is kept for each key, and in all (maxAttempts).
 const (
 	maxTokens   = 64
 	maxWaiters  = 256
@@ -118,7 +118,7 @@ const (
 	maxAttempts = 200_000
 )
 
-// NewLint begins to follow.
+// NewLint returns a Lint that has seen no commands. It returns an error if Options.Keys is malformed.
 func NewLint(opt Options) (*Lint, error) {
 	if _, err := path.Match(opt.Keys, ""); err != nil {
 		return nil, fmt.Errorf("the pattern of keys %q: %w (it takes * ? and [a-z])", opt.Keys, err)
@@ -130,10 +130,10 @@ func NewLint(opt Options) (*Lint, error) {
 		watched: map[int64]string{}, granted: map[int64]*cell{}, broken: map[string]bool{}, roles: make([]Role, opt.Masters)}, nil
 }
 
-// SetRole notes what a master says of its replication.
+// SetRole notes the role of a master.
 func (l *Lint) SetRole(master int, r Role) { l.roles[master] = r }
 
-// cell returns a key's, and begins it if need be; nil: the key is not followed.
+// cell returns the cell of a key, and creates it if necessary; nil if the key is not followed.
 func (l *Lint) cell(key string) *cell {
 	if c := l.cells[key]; c != nil {
 		return c
@@ -155,7 +155,7 @@ func (l *Lint) cell(key string) *cell {
 
 func (c *cell) knows(token string) bool { return c.attempts[token] != nil }
 
-// exchange reads a command and its reply.
+// exchange processes a command and its reply.
 func (l *Lint) exchange(master int, conn int64, x resp.Exchange) {
 	switch name := strings.ToLower(x.Args[0]); name {
 	case "script":
@@ -184,13 +184,13 @@ func (l *Lint) exchange(master int, conn int64, x resp.Exchange) {
 	}
 }
 
-// closed says that a connection has ended.
+// closed forgets a connection that has ended.
 func (l *Lint) closed(conn int64) {
 	delete(l.watched, conn)
 	delete(l.granted, conn)
 }
 
-// take follows one command.
+// take applies one command to its cell.
 func (l *Lint) take(s step) {
 	c := l.cells[s.key]
 	if c == nil {
@@ -226,7 +226,7 @@ func (l *Lint) find(c *cell, rule string, lines ...string) {
 	f.count++
 }
 
-// line is a command as evidence.
+// line formats a command as evidence.
 func (s step) line() string {
 	return fmt.Sprintf("%s m%d connection %d: %s", at(s.sent), s.master+1, s.conn, s.text)
 }
@@ -241,7 +241,7 @@ func (l *Lint) acquire(c *cell, s step) {
 	}
 	g := c.on[s.master]
 	if g != nil && !g.ended && s.token != "" && g.attempt.token == s.token && s.yes && (g.until == 0 || s.sent < g.until) {
-		l.prolonged(c, g, s) // the script acquires again what the client has: it extends it
+		l.prolonged(c, g, s) // a script that acquires the client's own key again extends it
 		return
 	}
 	a := c.attempts[s.token]
@@ -266,7 +266,7 @@ func (l *Lint) acquire(c *cell, s step) {
 	}
 }
 
-// begin begins an attempt.
+// begin adds an attempt to a key.
 func (l *Lint) begin(c *cell, s step) *attempt {
 	a := &attempt{cell: c, token: s.token, conn: s.conn, sent: s.sent, ttl: s.ttl, asked: map[int]bool{}}
 	if c.attempts[s.token] == nil {
@@ -309,7 +309,7 @@ func (l *Lint) grant(c *cell, a *attempt, s step) {
 	}
 }
 
-// noTTL says whether a command that acquires sets no lifetime.
+// noTTL reports whether a command that acquires sets no TTL.
 func (s step) noTTL() bool {
 	return s.ttl == 0 && (!s.script || s.lifeless)
 }
@@ -403,7 +403,7 @@ func (l *Lint) release(c *cell, s step) {
 		l.find(c, "bare-delete", g.step.line(), s.line())
 	}
 	a := c.attempts[s.token]
-	// Without a token it may be the holder's release by another connection of its pool.
+	// A release without a token may be the holder's, by another connection of its pool.
 	if s.token == "" && g != nil && (g.step.conn == s.conn || s.yes) {
 		a = g.attempt
 	}
@@ -428,7 +428,7 @@ func (l *Lint) release(c *cell, s step) {
 	}
 }
 
-// end returns when the holder's lease ended by itself, on the holder's side; 0: never.
+// end returns when the holder's lease expired, as the holder computes it; 0: never.
 func (g *grant) end() time.Duration {
 	if g.until == 0 {
 		return 0

@@ -16,7 +16,7 @@ import (
 	"lockpick/cluster/resp"
 )
 
-// masker replaces tokens and keys by hashes with a salt that nobody stores.
+// masker replaces tokens and keys by hashes with a random salt that is never stored.
 type masker struct {
 	salt     [32]byte
 	hashKeys bool
@@ -35,10 +35,10 @@ func (m *masker) hash(kind, text string) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// token returns what stands for a token everywhere.
+// token returns the hash that replaces a token everywhere.
 func (m *masker) token(text string) string { return m.hash("token", text) }
 
-// key returns what stands for a key: the key itself, unless keys are hashed.
+// key returns a key in the form in which it is printed: quoted and shortened if necessary, or hashed.
 func (m *masker) key(text string) string {
 	if m.hashKeys {
 		return "key:" + m.hash("key", text)
@@ -53,7 +53,7 @@ func (m *masker) key(text string) string {
 	return printed
 }
 
-// masked renders a command without its values.
+// masked formats a command without its values.
 func (m *masker) masked(args []string, tokenAt int) string {
 	name := strings.ToUpper(args[0])
 	words := []string{name}
@@ -90,7 +90,8 @@ func isOption(a string) bool {
 	return false
 }
 
-// isLifetime says whether an argument is a lifetime: a number where the command has one.
+// isLifetime reports whether an argument is a TTL or expiry: a number at the position where the
+// command has one.
 func isLifetime(name string, args []string, i int) bool {
 	if _, err := strconv.ParseInt(args[i], 10, 64); err != nil {
 		return false
@@ -104,7 +105,7 @@ func isLifetime(name string, args []string, i int) bool {
 	return false
 }
 
-// answer renders a reply without its values.
+// answer formats a reply without its values.
 func answer(r *resp.Reply) string {
 	switch {
 	case r == nil:
@@ -129,7 +130,7 @@ func letters(r rune) rune {
 	return -1
 }
 
-// weakness says why a token may be guessed or repeat; empty: it seems random enough.
+// weakness returns why a token may be guessed or repeat; empty if it seems random enough.
 func weakness(token string) string {
 	n := utf8.RuneCountInString(token)
 	digits, lower, upper, other := 0, 0, 0, 0
@@ -180,5 +181,5 @@ func weakness(token string) string {
 	return ""
 }
 
-// at renders a time of the watch.
+// at formats a time since the watch began.
 func at(d time.Duration) string { return fmt.Sprintf("%.3fs", d.Seconds()) }

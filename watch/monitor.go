@@ -16,20 +16,20 @@ import (
 	"lockpick/cluster/resp"
 )
 
-// MonitorReader reads MONITOR of one Redis.
+// MonitorReader reads the output of MONITOR from one Redis.
 type MonitorReader struct {
 	conn net.Conn
 	done chan struct{}
 }
 
-// Close ends it.
+// Close closes the connection and waits until the reader has ended.
 func (m *MonitorReader) Close() error {
 	err := m.conn.Close()
 	<-m.done
 	return err
 }
 
-// Monitor begins to read what a Redis executes. Its connection is not one that a proxy serves.
+// Monitor starts to read the commands that a Redis executes, on a connection of its own.
 func Monitor(ctx context.Context, master int, o *redis.Options, tap *Tap) (*MonitorReader, error) {
 	d := &net.Dialer{Timeout: dialTimeout}
 	var c net.Conn
@@ -83,7 +83,7 @@ func (m *MonitorReader) read(in *bufio.Reader, master int, tap *Tap) {
 	state := &inferred{keys: map[string]stored{}, conns: map[string]int64{}}
 	for {
 		line, err := in.ReadSlice('\n')
-		for err == bufio.ErrBufferFull { // a value of more than a megabyte is no lock's
+		for err == bufio.ErrBufferFull { // skip a line of more than a megabyte, which no lock's command has
 			_, err = in.ReadSlice('\n')
 			line = nil
 		}
@@ -94,14 +94,14 @@ func (m *MonitorReader) read(in *bufio.Reader, master int, tap *Tap) {
 			return
 		}
 		at, client, args, ok := parseMonitor(string(line))
-		if !ok || client == "lua" { // the commands of a script are the script's
+		if !ok || client == "lua" { // the script's own line stands for the commands in it
 			continue
 		}
 		tap.Read(func(l *Lint) { state.take(l, master, client, at, args) })
 	}
 }
 
-// parseMonitor reads a line of MONITOR: +1339518083.107412 [0 127.0.0.1:60866] "get" "k"
+// parseMonitor parses a line of MONITOR: +1339518083.107412 [0 127.0.0.1:60866] "get" "k"
 func parseMonitor(line string) (at time.Time, client string, args []string, ok bool) {
 	head, rest, found := strings.Cut(strings.TrimRight(line, "\r\n"), "] ")
 	stamp, from, has := strings.Cut(head, " [")
@@ -130,14 +130,14 @@ func parseMonitor(line string) (at time.Time, client string, args []string, ok b
 	return time.Unix(seconds, micros*1000), client, args, len(args) > 0
 }
 
-// inferred is what a master must store after the commands that were seen, for the replies that
-// MONITOR does not show.
+// inferred tracks the keys that a master must store after the commands seen so far, to infer the
+// replies, which MONITOR does not show.
 type inferred struct {
 	keys  map[string]stored
 	conns map[string]int64
 }
 
-// stored is a key's token, hashed, and its end.
+// stored is a key's hashed token and its expiry.
 type stored struct {
 	token string
 	until time.Time

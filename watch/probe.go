@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// AskRole asks a Redis whether it is a replica, and how many it has: one INFO on a connection of
-// its own.
+// AskRole returns whether a Redis is a replica, and how many replicas it has. It sends one INFO on a
+// connection of its own.
 func AskRole(ctx context.Context, o *redis.Options) (Role, error) {
 	c := redis.NewClient(single(o))
 	defer c.Close()
@@ -31,7 +31,7 @@ func AskRole(ctx context.Context, o *redis.Options) (Role, error) {
 	return r, nil
 }
 
-// single are options for one connection that tries once.
+// single returns options for a single connection without retries.
 func single(o *redis.Options) *redis.Options {
 	s := *o
 	s.PoolSize, s.MaxRetries, s.DialerRetries, s.ContextTimeoutEnabled = 1, -1, 1, true

@@ -32,10 +32,10 @@ type Proxy struct {
 	conns map[net.Conn]struct{}
 }
 
-// dialTimeout bounds how long a client waits for a Redis that does not answer.
+// dialTimeout is the timeout for connecting to a Redis.
 const dialTimeout = 10 * time.Second
 
-// NewProxy listens for clients. master numbers the targets from 0.
+// NewProxy starts a proxy that listens for clients. master is the number of the target, from 0.
 func NewProxy(master int, target Target, tap *Tap) (*Proxy, error) {
 	ln, err := net.Listen("tcp", target.Listen)
 	if err != nil {
@@ -51,7 +51,7 @@ func NewProxy(master int, target Target, tap *Tap) (*Proxy, error) {
 // Addr returns the address at which clients reach the Redis.
 func (p *Proxy) Addr() string { return p.ln.Addr().String() }
 
-// Close ends all connections, and returns when nothing runs any more.
+// Close closes all connections and waits until all goroutines have ended.
 func (p *Proxy) Close() error {
 	p.cancel()
 	err := p.ln.Close()
@@ -71,7 +71,7 @@ func (p *Proxy) accept() {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // such as too many open files: it passes
+		if err != nil { // a temporary error, such as too many open files
 			select {
 			case <-p.ctx.Done():
 				return
@@ -87,7 +87,7 @@ func (p *Proxy) accept() {
 	}
 }
 
-// enter notes an open connection. It returns false if the proxy is closing.
+// enter registers an open connection. It returns false if the proxy is closing.
 func (p *Proxy) enter(c net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,19 +142,19 @@ func (p *Proxy) dial() (net.Conn, error) {
 	return (&tls.Dialer{NetDialer: d, Config: p.target.TLS}).DialContext(ctx, "tcp", p.target.To)
 }
 
-// buffers are what forward reads into.
+// buffers holds the buffers that forward reads into.
 var buffers = sync.Pool{New: func() any { return new([32 << 10]byte) }}
 
-// forward passes one direction on until it ends. An orderly end is passed on as one, so that the
-// other direction goes on; anything else resets both connections.
+// forward copies one direction until it ends. If the sender closes its half, forward closes the
+// receiver's half, so that the other direction continues. Any error resets both connections.
 func forward(from, to net.Conn, s *Stream, d Direction) {
 	b := buffers.Get().(*[32 << 10]byte)
 	defer buffers.Put(b)
 	for {
 		n, err := from.Read(b[:])
 		if n > 0 {
-			// The copy is queued before the bytes are sent, so that a command always stands
-			// before its reply. The reader is woken after that.
+			// Queue the copy before sending the bytes, so that a command is always queued before
+			// its reply. Wake the reader only after that, so that it does not delay the bytes.
 			s.add(d, b[:n])
 			_, failed := to.Write(b[:n])
 			s.tap.wake()
@@ -176,7 +176,7 @@ func forward(from, to net.Conn, s *Stream, d Direction) {
 	}
 }
 
-// reset closes a connection so that its peer sees an error, not an orderly end.
+// reset closes a connection with a TCP reset, so that its peer sees an error.
 func reset(c net.Conn) {
 	if t, ok := c.(*net.TCPConn); ok {
 		_ = t.SetLinger(0)

@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// through makes a proxy in front of a server that gets each connection.
+// through starts a server that calls serve with each connection, and a proxy in front of it.
 func through(t testing.TB, serve func(net.Conn)) (address string, tap *Tap) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -68,14 +68,14 @@ func dial(t testing.TB, address string) *net.TCPConn {
 	return c.(*net.TCPConn)
 }
 
-// TestAnyBytesArriveUnchangedInAnyChunks: what a client sends arrives unchanged, and so does what
-// the server sends after the client has closed its half.
+// TestAnyBytesArriveUnchangedInAnyChunks checks that a client's bytes arrive unchanged, and so do the
+// bytes that the server sends after the client has closed its half.
 func TestAnyBytesArriveUnchangedInAnyChunks(t *testing.T) {
 	replies := make(chan []byte, 1)
 	got := make(chan []byte, 1)
 	address, _ := through(t, func(c net.Conn) {
 		defer c.Close()
-		b, _ := io.ReadAll(c) // to the end of the client's half
+		b, _ := io.ReadAll(c) // ends when the client closes its half
 		got <- b
 		c.Write(<-replies)
 	})
@@ -105,7 +105,7 @@ func TestAnyBytesArriveUnchangedInAnyChunks(t *testing.T) {
 	})
 }
 
-// TestAKilledConnectionIsKilledOnTheOtherSide in both directions.
+// TestAKilledConnectionIsKilledOnTheOtherSide checks that a reset of either side resets the other.
 func TestAKilledConnectionIsKilledOnTheOtherSide(t *testing.T) {
 	server := make(chan net.Conn, 1)
 	address, _ := through(t, func(c net.Conn) { server <- c })
@@ -125,8 +125,8 @@ func TestAKilledConnectionIsKilledOnTheOtherSide(t *testing.T) {
 	}
 }
 
-// TestAReaderThatIsBehindDelaysNobody: copies beyond the limit are dropped and counted, and the
-// bytes arrive all the same.
+// TestAReaderThatIsBehindDelaysNobody checks that copies beyond the limit are dropped and counted,
+// and that the bytes still arrive.
 func TestAReaderThatIsBehindDelaysNobody(t *testing.T) {
 	address, tap := through(t, func(c net.Conn) { io.Copy(c, c); c.Close() })
 	tap.limit = 1 << 20

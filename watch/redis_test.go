@@ -22,7 +22,7 @@ const (
 	brokenDelete  = `if redis.call("exists", KEYS[1]) then return redis.call("del", KEYS[1]) end return 0`
 )
 
-// startRedis starts a redis-server that ends with the test.
+// startRedis starts a redis-server that is killed at the end of the test, and returns its address.
 func startRedis(t testing.TB, args ...string) string {
 	t.Helper()
 	server, err := exec.LookPath("redis-server")
@@ -104,7 +104,7 @@ func (b *bench) close() {
 	b.tap.Close()
 }
 
-// result ends the watch two seconds later than now.
+// result ends the watch and returns its result as of two seconds from now.
 func (b *bench) result() Result {
 	b.close()
 	missed, _, _, _ := b.tap.Status()
@@ -130,7 +130,7 @@ func (b *bench) connect(master int) connection {
 	return connection{c, b.t}
 }
 
-// do sends a command. Errors of the Redis are part of the traffic.
+// do sends a command and returns its reply or error.
 func (c connection) do(args ...any) any {
 	v, err := c.Do(context.Background(), args...).Result()
 	if err != nil {
@@ -141,7 +141,8 @@ func (c connection) do(args ...any) any {
 
 func token() string { return rand.Text() }
 
-// TestEachSmellIsFoundAloneInRealTraffic: each hand-written client breaks exactly the named rules.
+// TestEachSmellIsFoundAloneInRealTraffic checks that each hand-written client breaks exactly the
+// named rules.
 func TestEachSmellIsFoundAloneInRealTraffic(t *testing.T) {
 	set := func(c connection, key, token string) { c.do("SET", key, token, "NX", "PX", 60_000) }
 	for _, x := range []struct {
@@ -257,8 +258,8 @@ func TestEachSmellIsFoundAloneInRealTraffic(t *testing.T) {
 	}
 }
 
-// TestNoValueIsKept: neither tokens nor values nor passwords are in anything that a watch prints
-// or writes, nor keys, if they are hashed.
+// TestNoValueIsKept checks that a watch prints and writes no tokens, values or passwords, and no keys
+// if they are hashed.
 func TestNoValueIsKept(t *testing.T) {
 	b := watching(t, 1, Options{HashKeys: true})
 	a := b.connect(0)
@@ -281,7 +282,8 @@ func TestNoValueIsKept(t *testing.T) {
 	}
 }
 
-// TestSmellsOfSeveralMasters: an even number, and a lock that is held without a quorum.
+// TestSmellsOfSeveralMasters checks the rules on an even number of masters and on a lock without a
+// quorum.
 func TestSmellsOfSeveralMasters(t *testing.T) {
 	b := watching(t, 4, Options{})
 	for n, masters := range [][]int{{0, 1, 2, 3}, {0, 1}} {
@@ -300,7 +302,8 @@ func TestSmellsOfSeveralMasters(t *testing.T) {
 	}
 }
 
-// TestReplicationIsAskedFor: a lock on a master with a replica and without WAIT.
+// TestReplicationIsAskedFor checks the rules on a master with a replica, with and without WAIT, and
+// on a replica.
 func TestReplicationIsAskedFor(t *testing.T) {
 	master := startRedis(t)
 	host, port, _ := net.SplitHostPort(master)
@@ -336,7 +339,8 @@ func TestReplicationIsAskedFor(t *testing.T) {
 	}
 }
 
-// TestTheHistoryShowsLeasesThatOverlap: a master that forgets a key grants it twice.
+// TestTheHistoryShowsLeasesThatOverlap checks the history of a master that loses a key and grants
+// it twice.
 func TestTheHistoryShowsLeasesThatOverlap(t *testing.T) {
 	b := watching(t, 1, Options{})
 	a, c := b.connect(0), b.connect(0)
@@ -360,7 +364,7 @@ func TestTheHistoryShowsLeasesThatOverlap(t *testing.T) {
 	}
 }
 
-// TestMonitorFindsTheSame as a proxy, without replies.
+// TestMonitorFindsTheSame checks that MONITOR finds the same as a proxy, without the replies.
 func TestMonitorFindsTheSame(t *testing.T) {
 	address := startRedis(t)
 	l, err := NewLint(Options{Masters: 1})

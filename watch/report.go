@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// width is that of the report in columns.
+// width is the width of the report in columns.
 const width = 80
 
 // Print writes the report for a terminal.
@@ -86,7 +86,7 @@ func quantiles(q Quantiles) string {
 	return fmt.Sprintf("p50 %s, p99 %s, max %s", round(q.P50), round(q.P99), round(q.Max))
 }
 
-// round shortens a duration to three digits or so.
+// round rounds a duration to about three digits.
 func round(d time.Duration) time.Duration {
 	switch {
 	case d > time.Minute:
@@ -99,7 +99,7 @@ func round(d time.Duration) time.Duration {
 	return d.Round(time.Microsecond)
 }
 
-// printer wraps text.
+// printer prints wrapped text.
 type printer struct{ w io.Writer }
 
 // wrap prints a paragraph. Later lines are indented by two more columns.

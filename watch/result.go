@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// Finding is a rule that traffic broke.
+// Finding is a rule that the traffic broke.
 type Finding struct {
 	Rule
 	Count    int      `json:"count"`
-	Keys     []string `json:"keys"`     // some of them
-	AllKeys  int      `json:"all_keys"` // how many
-	Evidence []string `json:"evidence"` // the commands of the first time, without values
+	Keys     []string `json:"keys"`     // the first maxNamed keys
+	AllKeys  int      `json:"all_keys"` // number of all keys on which it was broken
+	Evidence []string `json:"evidence"` // the commands of the first time on the first key, without values
 }
 
-// Result is what a watch has seen.
+// Result is the result of a watch.
 type Result struct {
 	Elapsed     time.Duration `json:"elapsed"`
 	Targets     int           `json:"targets"`
 	Connections int64         `json:"connections"`
 	Commands    int64         `json:"commands"`
-	Locks       int           `json:"locks"`      // keys
-	Candidates  int           `json:"candidates"` // keys that were created on condition, and not used as locks
+	Locks       int           `json:"locks"`      // number of keys that are used as locks
+	Candidates  int           `json:"candidates"` // number of keys created only if they did not exist, but not used as locks
 	Leases      int           `json:"leases"`
 	Refused     int           `json:"refused"`
 	Findings    []Finding     `json:"findings"`
@@ -32,10 +32,10 @@ type Result struct {
 	Notes       []string      `json:"notes"`
 }
 
-// maxNamed bounds the keys that a finding names.
+// maxNamed is the maximum number of keys that a finding names.
 const maxNamed = 5
 
-// Result returns what was seen so far.
+// Result returns the result as of now. missed counts the bytes and connections that the tap missed.
 func (l *Lint) Result(now time.Time, missed Missed) Result {
 	elapsed := now.Sub(l.start)
 	r := Result{Elapsed: elapsed, Targets: l.opt.Masters, Commands: l.commands, Missed: missed, Findings: []Finding{}, Notes: []string{}}
@@ -89,7 +89,8 @@ func (l *Lint) Result(now time.Time, missed Missed) Result {
 	return r
 }
 
-// conclude adds what only the end of the watch shows. gaps says that commands are missing.
+// conclude adds to seen the broken rules that only the end of the watch shows. gaps says that
+// commands are missing.
 func (l *Lint) conclude(c *cell, attempts []*attempt, now time.Duration, gaps bool, seen map[string]*found) {
 	add := func(rule string, lines ...string) {
 		if f := seen[rule]; f != nil {
@@ -120,7 +121,7 @@ func (l *Lint) conclude(c *cell, attempts []*attempt, now time.Duration, gaps bo
 	l.concludeMasters(c, attempts, gaps, add)
 }
 
-// concludeMasters adds what is wrong with the set of masters that a lock uses.
+// concludeMasters adds the broken rules about the set of masters that a lock uses.
 func (l *Lint) concludeMasters(c *cell, attempts []*attempt, gaps bool, add func(string, ...string)) {
 	for m := range c.masters {
 		role := l.roles[m]
@@ -154,7 +155,7 @@ func (l *Lint) concludeMasters(c *cell, attempts []*attempt, gaps bool, add func
 	}
 }
 
-// pace is how a waiter retries.
+// pace describes how a waiter retries.
 type pace uint8
 
 const (
@@ -163,14 +164,15 @@ const (
 	busy
 )
 
-// pace judges the pauses between a waiter's tries.
+// paceOf judges the pauses between a waiter's attempts.
 func paceOf(pauses []time.Duration) pace {
 	v := slices.Sorted(slices.Values(pauses))
 	n := len(v)
 	if n >= 20 && v[n/2] < 5*time.Millisecond {
 		return busy
 	}
-	// Random delays differ by more: the middle half of the pauses is within a twelfth of each other.
+	// With a fixed delay, the middle half of the pauses differs by less than a twelfth (and 2 ms);
+	// random delays differ by more.
 	if n >= 8 && v[n/2] >= 5*time.Millisecond && v[n*3/4]-v[n/4] < v[n/2]/12+2*time.Millisecond {
 		return fixed
 	}

@@ -1,25 +1,26 @@
 package watch
 
-// Severity says what a finding means for the locks.
+// Severity says how serious a finding is.
 type Severity string
 
+// The severities.
 const (
-	Error   Severity = "error"   // two clients can hold the lock at once, or nobody can ever get it again
-	Warning Severity = "warning" // it is safe only under conditions, or costs availability or load
+	Error   Severity = "error"   // two clients can hold the lock at once, or no client can ever acquire it again
+	Warning Severity = "warning" // the lock is safe only under conditions, or costs availability or load
 )
 
-// Rule is one thing that can be wrong with a lock.
+// Rule is a rule that a lock's commands should follow.
 type Rule struct {
 	ID       string   `json:"id"`
 	Severity Severity `json:"severity"`
-	What     string   `json:"what"`     // in one sentence
+	What     string   `json:"what"`     // how a lock breaks it, in one sentence
 	Fix      string   `json:"fix"`      // what to do instead
-	Claim    string   `json:"claim"`    // of the catalogue, that shows the harm
+	Claim    string   `json:"claim"`    // id of the catalogue's claim that shows the harm
 	Slug     string   `json:"slug"`     // that claim's name
-	Reenact  string   `json:"re_enact"` // the command that shows it on a lock of that shape
+	Reenact  string   `json:"re_enact"` // the command that shows the harm on a lock of that kind
 }
 
-// Rules are all rules, in the order of reports.
+// Rules lists all rules, in the order of reports.
 var Rules = []Rule{
 	{"setnx-then-expire", Error, "The key gets its TTL by a second command: a client that dies between the two locks everyone out.",
 		"SET key token NX PX ttl", "2", "setnx-expire", "lockpick claims --only 2"},
@@ -59,7 +60,7 @@ var Rules = []Rule{
 		"count the majority over all masters, not those that answer", "b1", "reachable-quorum", "lockpick run --lock redlock-reachable-quorum --driver sim --faults partition"},
 }
 
-// ruleByID returns a rule.
+// ruleByID returns the rule with an ID. It panics if there is none.
 func ruleByID(id string) Rule {
 	for _, r := range Rules {
 		if r.ID == id {

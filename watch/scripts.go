@@ -8,14 +8,14 @@ import (
 	"lockpick/cluster/resp"
 )
 
-// scripts are the shapes of the Lua scripts that were seen, by hash. Their texts are not kept.
+// scripts holds the shapes of the observed Lua scripts, by SHA-1, without their texts.
 type scripts struct {
 	bySHA map[string]resp.Shape
-	// recent avoids the hash of the text that was read last.
+	// The last text and its hash, to avoid hashing it again.
 	text, sha string
 }
 
-// maxScripts bounds how many are kept.
+// maxScripts is the maximum number of shapes that are kept.
 const maxScripts = 10_000
 
 func shaOf(text string) string {
@@ -23,7 +23,7 @@ func shaOf(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// learn reads a script's text.
+// learn returns the shape of a script's text and keeps it.
 func (s *scripts) learn(text string) resp.Shape {
 	if text != s.text || s.sha == "" {
 		s.text, s.sha = text, shaOf(text)
@@ -41,7 +41,7 @@ func (s *scripts) learn(text string) resp.Shape {
 	return shape
 }
 
-// shape returns that of the script which EVAL or EVALSHA runs.
+// shape returns the shape of the script that EVAL or EVALSHA runs; false if its text was never seen.
 func (s *scripts) shape(command, script string) (resp.Shape, bool) {
 	if command == "eval" {
 		return s.learn(script), true

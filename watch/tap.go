@@ -9,35 +9,37 @@ import (
 	"lockpick/cluster/resp"
 )
 
-// Direction is one of a connection's two.
+// Direction is one of a connection's two directions.
 type Direction uint8
 
+// The directions.
 const (
 	Requests Direction = iota
 	Replies
 )
 
-// maxQueued bounds the bytes of copies that wait to be read.
+// maxQueued is the maximum number of bytes in the queue.
 const maxQueued = 64 << 20
 
-// gather is for how long the reader rests between two looks at the queue: so short that its bursts
-// hardly delay connections where processors are few (with 5 ms the 99th percentile was 0.3 ms later).
+// gather is how long the reader sleeps before it drains the queue again. It is so short that the
+// reader's bursts hardly delay connections on few processors (with 5 ms, the 99th percentile was
+// 0.3 ms later).
 const gather = time.Millisecond
 
-// quiet is how long a connection must be silent before the tap follows it again after it has
-// dropped copies: then no command waits for its reply.
+// quiet is how long a connection must be silent before the tap follows it again after it dropped
+// copies: then no command is in flight.
 const quiet = 50 * time.Millisecond
 
-// Missed counts what the tap has not read.
+// Missed counts the bytes and connections that the tap did not read.
 type Missed struct {
 	Bytes       int64 `json:"bytes"`       // dropped because the reader was behind
-	Gaps        int   `json:"gaps"`        // of connections whose copies were dropped
-	Connections int   `json:"connections"` // that could not be followed, for another reason
+	Gaps        int   `json:"gaps"`        // times at which the tap began to drop a connection's copies
+	Connections int   `json:"connections"` // connections that could not be followed for another reason
 }
 
-// Tap queues copies of all connections' bytes and reads them in a goroutine of its own.
+// Tap queues copies of all connections' bytes and reads them in its own goroutine.
 type Tap struct {
-	read   func(func(*Lint)) // runs a function with the lint, alone
+	read   func(func(*Lint)) // runs a function with the lint, under a mutex
 	ready  chan struct{}
 	done   chan struct{}
 	closed chan struct{}
@@ -68,15 +70,15 @@ type Stream struct {
 	id     int64
 	master int
 
-	// Of the writers, under the tap's mutex.
+	// Used by the writers, under the tap's mutex.
 	gap  bool
 	last time.Time
 
-	// Of the reader.
+	// Used by the reader.
 	conversation *resp.Conversation
 }
 
-// NewTap starts to read copies for a lint.
+// NewTap starts a goroutine that reads copies for a lint.
 func NewTap(l *Lint) *Tap {
 	var alone sync.Mutex
 	t := &Tap{ready: make(chan struct{}, 1), done: make(chan struct{}), closed: make(chan struct{}), limit: maxQueued, problems: map[string]int{}}
@@ -89,7 +91,7 @@ func NewTap(l *Lint) *Tap {
 	return t
 }
 
-// Open begins a connection.
+// Open registers a new connection to a master.
 func (t *Tap) Open(master int) *Stream {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -98,7 +100,7 @@ func (t *Tap) Open(master int) *Stream {
 	return &Stream{tap: t, id: t.conns, master: master}
 }
 
-// Close ends a connection.
+// Close queues the end of a connection.
 func (s *Stream) Close() {
 	s.tap.mu.Lock()
 	s.tap.open--
@@ -107,7 +109,7 @@ func (s *Stream) Close() {
 	s.tap.wake()
 }
 
-// add queues a copy, unless too much is queued already.
+// add queues a copy, unless the queue is full or the connection has a gap that has not ended.
 func (s *Stream) add(d Direction, b []byte) {
 	t := s.tap
 	at := time.Now()
@@ -128,7 +130,7 @@ func (s *Stream) add(d Direction, b []byte) {
 	t.mu.Unlock()
 }
 
-// wake makes the reader look at the queue.
+// wake makes the reader drain the queue.
 func (t *Tap) wake() {
 	select {
 	case t.ready <- struct{}{}:
@@ -136,7 +138,7 @@ func (t *Tap) wake() {
 	}
 }
 
-// Problem notes something that a person should know.
+// Problem notes a problem for the user.
 func (t *Tap) Problem(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -148,8 +150,8 @@ func (t *Tap) Problem(text string) {
 // Read runs a function with the lint, while nothing else uses it.
 func (t *Tap) Read(f func(*Lint)) { t.read(f) }
 
-// Status returns what was missed, the number of connections so far and now, and problems with
-// how often each occurred.
+// Status returns what was missed, the number of connections so far and of open ones, and the
+// problems with how often each occurred.
 func (t *Tap) Status() (m Missed, conns int64, open int, problems []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -162,7 +164,7 @@ func (t *Tap) Status() (m Missed, conns int64, open int, problems []string) {
 	return t.missed, t.conns, t.open, problems
 }
 
-// Close reads what is queued and ends the reader. No connection may be open any more.
+// Close drains the queue and ends the reader. The caller must close all connections first.
 func (t *Tap) Close() {
 	close(t.done)
 	<-t.closed
@@ -174,7 +176,7 @@ func (t *Tap) run() {
 		select {
 		case <-t.ready:
 			t.drain()
-			select { // more comes together then, and the reader takes less time from the connections
+			select { // wait for more copies: larger batches take less processor time from the connections
 			case <-time.After(gather):
 			case <-t.done:
 			}
@@ -185,7 +187,7 @@ func (t *Tap) run() {
 	}
 }
 
-// drain reads what is queued.
+// drain reads the queue until it is empty.
 func (t *Tap) drain() {
 	for {
 		t.mu.Lock()
@@ -195,7 +197,7 @@ func (t *Tap) drain() {
 		if len(queue) == 0 {
 			return
 		}
-		for len(queue) > 0 { // in parts, so that a caller of Read need not wait for all
+		for len(queue) > 0 { // in batches, so that a caller of Read need not wait for the whole queue
 			part := queue[:min(len(queue), 256)]
 			queue = queue[len(part):]
 			n := 0
@@ -213,10 +215,10 @@ func (t *Tap) drain() {
 	}
 }
 
-// follow reads one chunk.
+// follow processes one chunk.
 func (t *Tap) follow(l *Lint, c *chunk) {
 	s := c.stream
-	if c.gap { // what is read so far ends, without replies that are known
+	if c.gap { // discard the conversation so far: pending commands get no reply
 		s.conversation = nil
 		if len(c.bytes) == 0 || c.bytes[0] != '*' {
 			t.mu.Lock()

@@ -18,7 +18,8 @@ func (r *run) noCrash() *judgement {
 	return r.callsThat(history.FPanicked, "panicked")
 }
 
-// callsThat judges the calls of the lock: each operation named wrong in the history is a violation.
+// callsThat judges the calls of the lock: each line with the operation wrong, such as FHung, is a
+// violation.
 func (r *run) callsThat(wrong, did string) *judgement {
 	var calls []time.Duration
 	var found []Violation

@@ -42,7 +42,7 @@ func (r *Report) Result(p Property) *Result {
 	return nil
 }
 
-// PorcupineLimit is how long porcupine may take for one history.
+// PorcupineLimit is the timeout of porcupine for one history.
 const PorcupineLimit = 60 * time.Second
 
 // Check judges a whole history by the given properties, or by all if none is given. It never
@@ -86,7 +86,7 @@ type run struct {
 	leaseOf     []int32 // by position in h.Ops: the index in leases of the lease that the line is about, or -1
 	faults      []*history.Fault
 	pauses      map[string][]pause
-	end         time.Duration // of the last operation
+	end         time.Duration // time of the last operation
 	ended       bool          // the history has its end mark
 	interrupted interruption
 	died        death
@@ -105,7 +105,7 @@ type run struct {
 	dried       bool                        // dry is built
 	asks        map[requester][]*asked      // each party's requests, built when first needed
 	answered    map[string]map[string]votes // votes by command and master, built when first needed
-	names       []string                    // of the masters, built when first needed
+	names       []string                    // names of the masters, built when first needed
 	stood       *intervals                  // stalls, built when first needed
 	itself      map[*history.Lease]bool     // whether a lease is extended without a call; cached
 	extends     map[leaseName][]history.Span

@@ -74,13 +74,14 @@ type commandLogs struct {
 	names   map[place]string         // the Redis key, where it differs from the lock's name
 }
 
-// logChunk is how many command logs are allocated at once.
+// logChunk is the number of command logs that are allocated at once.
 const logChunk = 1 << 14
 
 func (t *commandLogs) at(n int32) *packedLog { return &t.packed[n/logChunk][n%logChunk] }
 
-// near is how many command logs of one token find compares one by one. Most tokens have one command
-// log for each master; a lock that uses one token for everything has many, which far indexes.
+// near is the number of command logs of one token that find compares one by one. Most tokens have
+// one command log for each master; a lock that uses one token for everything has many, which far
+// indexes.
 const near = 16
 
 func farKey(route, token int32) uint64 { return uint64(uint32(route))<<32 | uint64(uint32(token)) }
@@ -337,7 +338,7 @@ func (r *run) commandLogs() *commandLogs {
 		t.byToken[i] = -1
 	}
 	t.group()
-	down := map[string]time.Duration{} // by master: since when it is down
+	down := map[string]time.Duration{} // by master: when it went down
 	for i := range r.h.Ops {
 		op := &r.h.Ops[i]
 		switch {

@@ -7,7 +7,8 @@ import (
 	"lockpick/history"
 )
 
-// maxLosses is how many losses a narrative explains beside the losses that its violation rests on.
+// maxLosses is the maximum number of losses that a narrative explains besides those behind its
+// violation.
 const maxLosses = 30
 
 // explainLosses goes through each master's answers in the narrative. Where a master said yes to

@@ -8,7 +8,7 @@ import (
 	"lockpick/history"
 )
 
-// arrivalSlack is how long after the end of a lease an acquire may still return it: a client may
+// arrivalSlack is the tolerance for an acquire that returns a lease after its end: a client may
 // be stopped for a moment after it last read the clock and before it returns.
 const arrivalSlack = 10 * time.Millisecond
 

@@ -44,7 +44,7 @@ func (n *narrative) lostQuorum(a, b *history.Lease, when time.Duration) {
 	if !e.voted(a) || !e.voted(b) {
 		return // the events of the grants already say that their votes were not recorded
 	}
-	second := map[string]history.Vote{} // by master: its yes to b
+	second := map[string]history.Vote{} // by master: the answer yes to b
 	for i, g := range b.Grants {
 		switch {
 		case g.At != when:
@@ -138,7 +138,7 @@ func (n *narrative) lostKey(m string, a *history.Lease, yes, next history.Vote) 
 // noLine is the index of an event that no line shows: it comes after all lines.
 const noLine = 1 << 30
 
-// maxBetween is how many other clients whose keys were stored in between the narrative names.
+// maxBetween is the maximum number of clients with keys in between that a narrative names.
 const maxBetween = 3
 
 // between returns a master's yes answers to the SETs of other clients after one yes and before

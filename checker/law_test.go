@@ -84,7 +84,7 @@ func drawHistory(t *rapid.T) []history.Op {
 				add(c, history.FClock, history.Info, lease(c))
 			case history.FLost: // the lock notifies the client, perhaps late; the client has not released the lease yet
 				add(c, history.FLost, history.Info, &history.Value{Token: c.token, Delay: time.Duration(rapid.SampledFrom([]int{0, 0, 1, 3}).Draw(t, "delay"))})
-			default: // the client forgets its lease, which lapses
+			default: // the client forgets its lease, which ends by itself
 				c.has = false
 			}
 		}

@@ -24,8 +24,8 @@ func (r *run) sameEnd() time.Duration { return r.lifetimeSlack() / 3 }
 // master's clock: nobody set or extended the key in between.
 type stored struct {
 	master, key, token string
-	end                time.Duration // on the master's own clock
-	mortal             bool          // it has an expiry
+	end                time.Duration // its expiry, on the master's own clock
+	mortal             bool          // the key has an expiry
 	since, seen        time.Duration // the latest time of the first snapshot, and the earliest of the last one
 	ops                []int         // the first snapshot and the one that showed the overrun
 }

@@ -169,7 +169,7 @@ func lingering(h *history.History) []Violation {
 		from, to time.Duration
 	}
 	patience := h.Header.TTL * 4 / 5
-	asking := map[string][]spell{} // by key
+	asking := map[string][]spell{} // by key: the times of the acquires
 	open := map[string]*history.Op{}
 	grants := map[string][]spell{}
 	end := time.Duration(0)

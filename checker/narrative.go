@@ -25,7 +25,7 @@ type narrative struct {
 type placed struct {
 	Event
 	order int    // twice the index of the event's line; one less than that puts it before the line
-	ask   *asked // of EventAsked and EventAnswered: the request
+	ask   *asked // the request, for EventAsked and EventAnswered
 }
 
 func (r *run) narrate(v *Violation) *narrative {

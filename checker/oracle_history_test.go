@@ -46,7 +46,7 @@ type held struct {
 	released   bool
 }
 
-// actor is a client and what it does.
+// actor is the state of a client.
 type actor struct {
 	name   string
 	busy   time.Duration // it does nothing before this time

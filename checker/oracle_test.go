@@ -40,7 +40,7 @@ type oracle struct {
 
 // acquisition is one acquire that returned ok, and the operations that changed or ended its lease.
 type acquisition struct {
-	line, call         int // of the grant and of the invocation; call is -1 if none was recorded
+	line, call         int // lines of the grant and of the invocation; call is -1 if there is none
 	client, key, token string
 	called             time.Duration
 	grant, until       time.Duration

@@ -160,7 +160,7 @@ func (o *oracle) requested() (names []string) {
 // or the next acquire of its client, or to the end of the history.
 type asking struct {
 	client, key string
-	line, back  int // of the call and of the return, or -1
+	line, back  int // lines of the call and of the return; back is -1 if there is none
 	from, to    time.Duration
 	ok, open    bool
 	dropped     bool // its client crashed or called acquire again before it returned

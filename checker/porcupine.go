@@ -111,7 +111,7 @@ type tenureOf struct {
 type openTenure struct {
 	key             int
 	process         int
-	called, granted time.Duration // of the acquire, or of a late extension
+	called, granted time.Duration // when the acquire, or a late extension, was called and returned
 	until           time.Duration // the end of the validity by its last grant or clock change
 	latest          time.Duration // when the last grant or clock change was
 	over            time.Duration // when its release was called, its client crashed, or its lock reported it lost

@@ -93,7 +93,7 @@ type Mark struct {
 	Op        int // the first line of its evidence
 }
 
-// MaxViolations is how many violations a Result contains in full.
+// MaxViolations is the maximum number of violations that a Result contains in full.
 const MaxViolations = 50
 
 // Violation is one proof that a property does not hold.

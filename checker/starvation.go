@@ -22,7 +22,7 @@ func progressPatience(clients int) time.Duration {
 	return 2*time.Second + time.Duration(clients)*200*time.Millisecond
 }
 
-// askingGap is how long a client that keeps trying may pause between two acquires.
+// askingGap is the longest pause between two acquires of a client that counts as waiting throughout.
 const askingGap = 250 * time.Millisecond
 
 // starvation is a time in which some client that could reach a quorum of masters tried to acquire
@@ -307,7 +307,7 @@ func (r *run) judgeWaits(waits []starvation, bound time.Duration, more func(star
 	}
 }
 
-// minWaits is how many waits that ended with a lease a verdict on waits needs.
+// minWaits is the number of waits ended by a grant that the verdict Holds needs.
 const minWaits = 3
 
 // stalledFor returns the fraction of a time for which the harness's machine stood still.

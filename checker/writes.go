@@ -14,7 +14,7 @@ type staleWrite struct {
 	earlier, later *history.Lease // the leases of write and of after
 }
 
-// appliedWrites sums up what a guarded resource did with the writes that clients sent.
+// appliedWrites counts the writes that a guarded resource applied and refused.
 type appliedWrites struct {
 	stale     []staleWrite
 	judged    int             // applied writes of known leases

@@ -13,15 +13,15 @@ import (
 	"lockpick/checker"
 )
 
-// Claim is a statement about a lock, the cases that test it, and what each case is expected to
-// show. A catalogue is YAML: docs/writing-claims.md describes its fields.
+// Claim is a statement about a lock, the cases that test it, and the verdict that each case must
+// have. A catalogue is YAML: docs/writing-claims.md describes its fields.
 type Claim struct {
 	ID      string   `yaml:"id"`      // short and unique: 35, b3
 	Slug    string   `yaml:"slug"`    // part of the names of its runs: restart-without-persistence
 	Claim   string   `yaml:"claim"`   // the sentence, as in its source
 	Sources []string `yaml:"sources"` // where the sentence is from
 	Denied  []string `yaml:"denied,omitempty"`
-	Basis   string   `yaml:"basis"` // what the expected verdicts rest on: theory, measured, code, judgement
+	Basis   string   `yaml:"basis"` // the basis of the expected verdicts: theory, measured, code, judgement
 	Verdict string   `yaml:"verdict"`
 	Explain string   `yaml:"explain"` // the explanation for readers
 
@@ -32,7 +32,7 @@ type Claim struct {
 	Bug   bool   `yaml:"-"` // the claim is about a planted bug
 }
 
-// Case is one scenario of a claim and what it is expected to show.
+// Case is one scenario of a claim and the verdicts that it must have.
 type Case struct {
 	Name   string   `yaml:"name"`
 	Shows  string   `yaml:"shows"` // one sentence: what happens

@@ -28,7 +28,7 @@ type Fault struct {
 	Skipped   string // why it was not installed
 	Problem   string // why it could not be healed
 	Bit       bool   // it is known to have taken effect
-	Evidence  string // what shows that it took effect, or that it did not
+	Evidence  string // the observation that shows whether it took effect
 	Index     int    // index of the line that installed or skipped it
 	HealIndex int    // index of the line that healed it, -1 if none
 }

@@ -49,8 +49,8 @@ type VoteKind struct {
 	typ                                         Type
 }
 
-// voteChunk is how many votes are allocated at once: growing a single slice would copy all votes
-// and need twice the memory.
+// voteChunk is the number of votes that are allocated at once: growing a single slice would copy
+// all votes and need twice the memory.
 const voteChunk = 1 << 15
 
 // Pack packs a history that is in memory. It shares the operations with h, and packs the votes
@@ -177,7 +177,7 @@ func (k *VoteKind) slot() int {
 	return sum % recentKinds
 }
 
-// recentKinds is how many kinds are cached by their slots. Comparing a kind's texts is faster than
+// recentKinds is the number of kinds cached by their slots. Comparing a kind's texts is faster than
 // hashing them, because the reader makes equal texts share their bytes.
 const recentKinds = 256
 

@@ -8,7 +8,7 @@ type Pool struct {
 	used   int       // values handed out
 }
 
-// valueChunk is how many values are allocated at once.
+// valueChunk is the number of values that are allocated at once.
 const valueChunk = 32
 
 // reset makes all memory of the pool available again.

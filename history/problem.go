@@ -21,7 +21,8 @@ func (p Problem) String() string {
 	return fmt.Sprintf("line %d: %s", p.Line, p.Text)
 }
 
-// maxProblems is how many kinds of problems are listed; further kinds are only counted.
+// maxProblems is the maximum number of kinds of problems that are listed; further kinds are only
+// counted.
 const maxProblems = 20
 
 // problems collects problems by kind, in the order of their first lines.
@@ -63,7 +64,7 @@ func (p *problems) list() []Problem {
 	return all
 }
 
-// longestName is how many bytes of a name from a file are shown.
+// longestName is the maximum length of a name from a file in a message, in bytes.
 const longestName = 60
 
 // quoted returns a name from a file in quotation marks, shortened if it is long.

@@ -15,7 +15,7 @@ type jsonField struct {
 	text json.RawMessage
 }
 
-// maxFields is how many fields an object with fixed field names may have.
+// maxFields is the maximum number of fields of an object with fixed field names.
 const maxFields = 1_000
 
 // objectFields parses a JSON object with at most the given number of fields. A name that occurs

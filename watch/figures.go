@@ -91,7 +91,7 @@ func (l *Lint) figures(elapsed time.Duration) Figures {
 }
 
 // isLock reports whether a key is used as a lock: a client tried to create it only if it does not
-// exist, and a client was refused, extended it or released it. named says that the user named the
+// exist, and a client was refused, extended it or released it. named means that the user named the
 // keys, so that creation is enough.
 func (c *cell) isLock(named bool) bool {
 	return c.tries > 0 && (named || c.refused+c.released+c.extended+len(c.noscript) > 0)

@@ -21,13 +21,13 @@ const (
 // maxQueued is the maximum number of bytes in the queue.
 const maxQueued = 64 << 20
 
-// gather is how long the reader sleeps before it drains the queue again. It is so short that the
+// gather is the time that the reader sleeps before it drains the queue again. It is so short that the
 // reader's bursts hardly delay connections on few processors (with 5 ms, the 99th percentile was
 // 0.3 ms later).
 const gather = time.Millisecond
 
-// quiet is how long a connection must be silent before the tap follows it again after it dropped
-// copies: then no command is in flight.
+// quiet is the time for which a connection must be silent before the tap follows it again after it
+// dropped copies: then no command is in flight.
 const quiet = 50 * time.Millisecond
 
 // Missed counts the bytes and connections that the tap did not read.

@@ -100,7 +100,7 @@ type Kind struct {
 	Hits    Target
 	Needs   string   // Shim, Replicas, Memory, or nothing
 	Drivers []string // the drivers that support it, if they have the feature that it needs
-	Assumes string   // what it assumes about real systems, in a sentence
+	Assumes string   // its assumptions about real systems, in a sentence
 	Takes   []string // the fields of a step that are its parameters
 
 	Process Process
@@ -110,7 +110,7 @@ type Kind struct {
 	Link    Link
 	Client  Client
 
-	healed string                             // what its masters did when it ended, as a predicate; see Healed
+	healed string                             // a predicate for its masters when it ended; see Healed
 	did    func(s *Scene) (text, mark string) // see Scene.Did
 }
 

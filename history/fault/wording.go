@@ -73,14 +73,14 @@ func masters(were, mark string) func(*Scene) (string, string) {
 	return func(s *Scene) (string, string) { return s.masters() + " " + was(s.Masters) + " " + were, mark }
 }
 
-// ends describes how masters ended, and what they kept.
+// ends describes how masters ended, and their persistence.
 func ends(were, mark string) func(*Scene) (string, string) {
 	return func(s *Scene) (string, string) {
 		return s.masters() + " " + was(s.Masters) + " " + were + ", " + s.Persistence, mark
 	}
 }
 
-// disks describes what the disks of masters did.
+// disks describes the state of masters' disks.
 func disks(did, mark string) func(*Scene) (string, string) {
 	return func(s *Scene) (string, string) { return "the disk of " + s.masters() + " " + did, mark }
 }

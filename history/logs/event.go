@@ -74,7 +74,7 @@ func since(at, before int64) uint32 {
 	return uint32(micros)
 }
 
-// chunk is how many events are allocated at once: growing a single slice would need twice the
+// chunk is the number of events that are allocated at once: growing a single slice would need twice the
 // memory while it is copied.
 const chunk = 1 << 14
 

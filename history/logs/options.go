@@ -69,7 +69,7 @@ const (
 	numFields
 )
 
-// Field is a fact that a line of a log may contain, with its description.
+// Field is the name of a fact that a line of a log may contain, and its description.
 type Field struct{ Name, Says string }
 
 // Fields lists the facts that a line of a log may contain.

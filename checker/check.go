@@ -81,42 +81,42 @@ func checkPacked(h *history.Packed, second func([]history.Op) linearizability, b
 
 // run is a history with the derived data that several properties need.
 type run struct {
-	h           *history.Packed
-	leases      []*history.Lease
-	leaseOf     []int32 // by position in h.Ops: the index in leases of the lease that the line is about, or -1
-	faults      []*history.Fault
-	pauses      map[string][]pause
-	end         time.Duration // time of the last operation
-	ended       bool          // the history has its end mark
-	interrupted interruption
-	died        death
-	window      history.Span                // only events in it are judged; the rest is context
-	whole       *Totals                     // the totals of the whole history, if this is an excerpt
-	slack       time.Duration               // how late an event may have been recorded
-	faulty      []history.Span              // built when first needed
-	competed    map[*history.Lease]bool     // built when first needed
-	evidence    *evidence                   // built when first needed
-	logs        *commandLogs                // built when first needed
-	calls       *history.Calls              // built when first needed
-	acquires    []attempt                   // built when first needed
-	byKey       map[string][]*history.Lease // built when first needed
-	dry         []starvation                // built when first needed
-	used        []string                    // masters that the lock sends commands to; built when first needed
-	dried       bool                        // dry is built
-	asks        map[requester][]*asked      // each party's requests, built when first needed
-	answered    map[string]map[string]votes // votes by command and master, built when first needed
-	names       []string                    // names of the masters, built when first needed
-	stood       *intervals                  // stalls, built when first needed
-	itself      map[*history.Lease]bool     // whether a lease is extended without a call; cached
-	extends     map[leaseName][]history.Span
-	faulted     *intervals               // faults, built when first needed
-	effective   map[*history.Fault]bool  // whether a fault took effect; cached
-	reached     map[string]reach         // by client, built when first needed
-	byMaster    map[string]*masterFaults // built when first needed
-	stopped     map[string]intervals     // by client: when it stood still, built when first needed
-	troubles    map[link]intervals       // built when first needed
-	attemptsOn  map[string]*keyAttempts  // by key, built when first needed
-	lines       map[string][]int32       // positions in h.Ops by process, built when first needed
+	h             *history.Packed
+	leases        []*history.Lease
+	leaseOf       []int32 // by position in h.Ops: the index in leases of the lease that the line is about, or -1
+	faults        []*history.Fault
+	pauses        map[string][]pause
+	end           time.Duration // time of the last operation
+	ended         bool          // the history has its end mark
+	interrupted   interruption
+	died          death
+	window        history.Span                // only events in it are judged; the rest is context
+	whole         *Totals                     // the totals of the whole history, if this is an excerpt
+	slack         time.Duration               // how late an event may have been recorded
+	faulty        []history.Span              // built when first needed
+	competed      map[*history.Lease]bool     // built when first needed
+	evidence      *evidence                   // built when first needed
+	logs          *commandLogs                // built when first needed
+	calls         *history.Calls              // built when first needed
+	acquires      []attempt                   // built when first needed
+	byKey         map[string][]*history.Lease // built when first needed
+	allWaits      []starvation                // built when first needed
+	used          []string                    // masters that the lock sends commands to; built when first needed
+	waitsKnown    bool                        // allWaits is built
+	asks          map[requester][]*asked      // each party's requests, built when first needed
+	answered      map[string]map[string]votes // votes by command and master, built when first needed
+	names         []string                    // names of the masters, built when first needed
+	stood         *intervals                  // stalls, built when first needed
+	selfExtending map[*history.Lease]bool     // whether a lease is extended without a call; cached
+	extends       map[leaseName][]history.Span
+	faulted       *intervals               // faults, built when first needed
+	effective     map[*history.Fault]bool  // whether a fault took effect; cached
+	reached       map[string]reach         // by client, built when first needed
+	byMaster      map[string]*masterFaults // built when first needed
+	stopped       map[string]intervals     // by client: when it stood still, built when first needed
+	troubles      map[link]intervals       // built when first needed
+	attemptsOn    map[string]*keyAttempts  // by key, built when first needed
+	lines         map[string][]int32       // positions in h.Ops by process, built when first needed
 }
 
 func newRun(h *history.Packed) *run {

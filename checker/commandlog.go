@@ -39,8 +39,8 @@ type logID struct {
 	who party
 }
 
-// trailKey identifies a token under a key on a master.
-type trailKey struct {
+// tokenKey identifies a token under a key on a master.
+type tokenKey struct {
 	place
 	token string
 }
@@ -67,7 +67,7 @@ type commandLogs struct {
 	places  []place
 	yes     map[place]votes // the SETs that the master granted, in order
 	stores  map[place]votes // the SETs and extensions that the master granted, in order
-	shows   map[trailKey][]*history.Op
+	shows   map[tokenKey][]*history.Op
 	crashes map[string]moments       // by client
 	looks   map[string][]*history.Op // snapshots by master; also the keys that it stored after a restart
 	longest map[string]time.Duration // by master: the longest time from the beginning of a snapshot to its line
@@ -210,7 +210,7 @@ func (t *commandLogs) stored(p place) string {
 // snapshots returns the snapshots that list a party's token on a master, in order.
 func (t *commandLogs) snapshots(x *commandLog) []*history.Op {
 	p := place{x.master, x.key}
-	return t.shows[trailKey{place{x.master, t.stored(p)}, x.who.token}]
+	return t.shows[tokenKey{place{x.master, t.stored(p)}, x.who.token}]
 }
 
 // sent returns the latest time at which a command can have been sent.
@@ -263,7 +263,7 @@ func (t *commandLogs) group() {
 			t.names[at.place] = k.Stored
 		}
 	}
-	trailOf := make([]int32, h.Len())
+	logOf := make([]int32, h.Len())
 	for i := range h.Len() {
 		id := h.InOrder(i)
 		k, token := &kinds[h.KindNumber(id)], h.TokenNumber(id)
@@ -276,7 +276,7 @@ func (t *commandLogs) group() {
 			}
 			t.byPlace[at] = append(t.byPlace[at], n)
 		}
-		trailOf[id] = n
+		logOf[id] = n
 		x := t.at(n)
 		switch k.part { // these fields hold counts until the loop below turns them into positions
 		case 0:
@@ -309,7 +309,7 @@ func (t *commandLogs) group() {
 	t.votes = make([]int32, sum)
 	for i := h.Len() - 1; i >= 0; i-- {
 		id := h.InOrder(i)
-		x := t.at(trailOf[id])
+		x := t.at(logOf[id])
 		var to *int32
 		switch kinds[h.KindNumber(id)].part {
 		case 0:
@@ -332,7 +332,7 @@ func (r *run) commandLogs() *commandLogs {
 		return r.logs
 	}
 	t := &commandLogs{h: r.h, routeOf: map[route]int32{}, far: map[uint64]int32{}, byPlace: map[place][]int32{}, yes: map[place]votes{}, stores: map[place]votes{},
-		shows: map[trailKey][]*history.Op{}, crashes: map[string]moments{}, looks: map[string][]*history.Op{}, longest: map[string]time.Duration{}, names: map[place]string{}}
+		shows: map[tokenKey][]*history.Op{}, crashes: map[string]moments{}, looks: map[string][]*history.Op{}, longest: map[string]time.Duration{}, names: map[place]string{}}
 	t.byToken = make([]int32, len(r.h.Tokens()))
 	for i := range t.byToken {
 		t.byToken[i] = -1
@@ -361,7 +361,7 @@ func (r *run) commandLogs() *commandLogs {
 		case op.F == history.FLook && op.Value != nil && op.Value.Keys != nil:
 			t.look(op.Process, op)
 			for key, token := range op.Value.Keys {
-				id := trailKey{place{op.Process, key}, token}
+				id := tokenKey{place{op.Process, key}, token}
 				t.shows[id] = append(t.shows[id], op)
 			}
 		}

@@ -17,7 +17,7 @@ func (r *run) explainExtension(v *Violation, x lateExtension) {
 	if x.backing != nil {
 		v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, %s", l.Process, at(v.At), v.Key, r.tooFew(x.backing))
 	}
-	if x.freed {
+	if x.afterRelease {
 		v.Summary = fmt.Sprintf("%s was told at %s that its lease on %s was extended, which it had released %s before",
 			l.Process, at(v.At), v.Key, at(x.grant.At-l.Released))
 	}
@@ -30,7 +30,7 @@ func (r *run) explainExtension(v *Violation, x lateExtension) {
 		}
 	}
 	text := fmt.Sprintf("the extension was granted %s after the lease had ended", at(x.grant.At-x.before.Until))
-	if x.freed {
+	if x.afterRelease {
 		text = fmt.Sprintf("the extension was granted %s after the release", at(x.grant.At-l.Released))
 	}
 	if x.backing != nil {

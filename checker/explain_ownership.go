@@ -6,9 +6,9 @@ import (
 	"lockpick/history"
 )
 
-// explainTrespass explains that a command changed another client's key, or that a key was lost
+// explainOwnershipBreach explains that a command changed another client's key, or that a key was lost
 // to another client.
-func (r *run) explainTrespass(v *Violation, s trespass) {
+func (r *run) explainOwnershipBreach(v *Violation, s ownershipBreach) {
 	m, by := s.vote.Master, s.by.client
 	did := map[string]string{history.CommandRelease: "released", history.CommandExtend: "extended"}[s.vote.Command]
 	n := r.narrate(v)

@@ -7,8 +7,8 @@ import (
 	"lockpick/history"
 )
 
-// explainWasted explains that an attempt with a quorum of votes was not granted.
-func (r *run) explainWasted(v *Violation, x wasted) {
+// explainUngranted explains that an attempt with a quorum of votes was not granted.
+func (r *run) explainUngranted(v *Violation, x ungranted) {
 	voters := masters(x.yes)
 	v.Summary = fmt.Sprintf("%s had the votes of %s for %s by %s, and was not granted it", x.who.client, Enumerate(voters), v.Key, at(x.by))
 	n := r.narrate(v)

@@ -10,11 +10,11 @@ import (
 // lateExtension is an extension that was granted after the end of the lease, after its release, or
 // without a quorum.
 type lateExtension struct {
-	lease   *history.Lease
-	before  history.Grant // the grant whose validity it extends
-	grant   history.Grant
-	backing *backing // set if it was in time, but fewer than a quorum of masters had said yes
-	freed   bool     // its client had released the lease before it called extend
+	lease        *history.Lease
+	before       history.Grant // the grant whose validity it extends
+	grant        history.Grant
+	backing      *backing // set if it was in time, but fewer than a quorum of masters had said yes
+	afterRelease bool     // its client had released the lease before it called extend
 }
 
 // A verdict on extensions needs less evidence than one on grants, since extensions are rarer.
@@ -44,8 +44,8 @@ func (r *run) extension() *judgement {
 			}
 			granted = append(granted, g.At)
 			x := lateExtension{lease: l, before: l.Grants[i], grant: g}
-			x.freed = r.freed(l, g)
-			if !x.freed && r.inTime(x.before.Until, g.At) {
+			x.afterRelease = r.afterRelease(l, g)
+			if !x.afterRelease && r.inTime(x.before.Until, g.At) {
 				b, known := r.backingOf(l, i+1)
 				if !known || r.quorum() == 0 || b.enough() {
 					continue
@@ -80,8 +80,9 @@ func (r *run) extension() *judgement {
 	}
 }
 
-// freed reports whether a lease was extended by a call that its client made after it had released it.
-func (r *run) freed(l *history.Lease, g history.Grant) bool {
+// afterRelease reports whether a lease was extended by a call that its client made after it had
+// released it.
+func (r *run) afterRelease(l *history.Lease, g history.Grant) bool {
 	if l.ReleaseIndex < 0 {
 		return false
 	}

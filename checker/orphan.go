@@ -49,7 +49,7 @@ func (r *run) orphans(ghosts bool) *judgement {
 	if len(t.looks) == 0 {
 		return nil
 	}
-	ends := r.doneWith()
+	ends := r.endOfNeed()
 	judged := 0
 	var asked []time.Duration // times of the snapshots that would have shown a key
 	var all []orphan
@@ -113,9 +113,9 @@ func (t *commandLogs) askedAfter(master string, from, to time.Duration) (time.Du
 	return 0, false
 }
 
-// doneWith returns a function that finds when the owner of a command log no longer needed its
+// endOfNeed returns a function that finds when the owner of a command log no longer needed its
 // token. ok is false if the owner always needed it or the time is unknown.
-func (r *run) doneWith() func(*commandLog) (over time.Duration, lease, ok bool) {
+func (r *run) endOfNeed() func(*commandLog) (over time.Duration, lease, ok bool) {
 	released := map[party]time.Duration{}
 	granted := map[party]bool{}
 	for _, l := range r.leases {

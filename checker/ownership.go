@@ -7,8 +7,9 @@ import (
 	"lockpick/history"
 )
 
-// trespass is a command that changed another client's key, or the loss of a key to another client.
-type trespass struct {
+// ownershipBreach is a command that changed another client's key, or the loss of a key to another
+// client.
+type ownershipBreach struct {
 	by     party
 	vote   history.Vote  // the yes that proves it: to a release or extension, or to the next SET
 	victim *history.Vote // the yes to the SET that created the key; nil: not known
@@ -30,7 +31,7 @@ type trespass struct {
 func (r *run) ownKeys() *judgement {
 	t := r.commandLogs()
 	var judged, given []time.Duration
-	var all []trespass
+	var all []ownershipBreach
 	victims := map[int]bool{}
 	for _, p := range t.places {
 		sets := t.yes[p]
@@ -72,7 +73,7 @@ func (r *run) ownKeys() *judgement {
 	if len(judged) == 0 && len(all) == 0 {
 		return nil
 	}
-	byVote := map[int]trespass{}
+	byVote := map[int]ownershipBreach{}
 	found := make([]Violation, 0, len(all))
 	for _, s := range all {
 		byVote[s.vote.Index] = s
@@ -86,7 +87,7 @@ func (r *run) ownKeys() *judgement {
 	j := &judgement{
 		tally: tally{checked: len(judged)}, violations: found, needsSlack: true,
 		evidence: r.need(what, judged, moreWork),
-		explain:  func(v *Violation) { r.explainTrespass(v, byVote[v.Ops[len(v.Ops)-1]]) },
+		explain:  func(v *Violation) { r.explainOwnershipBreach(v, byVote[v.Ops[len(v.Ops)-1]]) },
 		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("a key was released, extended or lost that was another's, %s: the first at %s on %s", count(t.found, "time", "times"), at(first.At), first.Key)
 		},
@@ -117,19 +118,19 @@ func lastOther(sets votes, who party, before time.Duration) *history.Vote {
 // A yes to a release says that the master deleted a key: if that cannot have been the client's own
 // key, it was another client's. A yes to an extension may also have created a missing key, so it is
 // a violation only while another client's key was certainly stored.
-func (r *run) hitAnother(x *commandLog, v history.Vote, sets votes) (trespass, bool) {
+func (r *run) hitAnother(x *commandLog, v history.Vote, sets votes) (ownershipBreach, bool) {
 	if x.sets.len() == 0 || !answered(x.sets) {
-		return trespass{}, false
+		return ownershipBreach{}, false
 	}
 	last := lastOther(sets, x.who, sent(v)-r.slack)
-	s := trespass{by: x.who, vote: v, victim: last}
+	s := ownershipBreach{by: x.who, vote: v, victim: last}
 	since := time.Duration(0) // when the client's own key was certainly gone
 	if said(x.sets) {
 		if last == nil || sent(*last) <= latest(x.sets) {
-			return trespass{}, false
+			return ownershipBreach{}, false
 		}
 		if r.endedAfter(x.master, sent(*last)-r.slack, v.At) || r.stalledIn(sent(*last), v.At) { // the restart may have restored the key
-			return trespass{}, false
+			return ownershipBreach{}, false
 		}
 		since = sent(*last)
 	} else {
@@ -162,23 +163,23 @@ func (r *run) stillThere(set, v history.Vote) bool {
 
 // takenAway reports whether a master said yes to SET b although it must still have stored the key
 // of SET a.
-func (r *run) takenAway(a, b history.Vote) (trespass, bool) {
+func (r *run) takenAway(a, b history.Vote) (ownershipBreach, bool) {
 	ttl := r.h.Header.TTL
 	if a.Client == b.Client && a.Token == b.Token || ttl <= 0 {
-		return trespass{}, false
+		return ownershipBreach{}, false
 	}
 	// If both were in flight at once, as when held bytes arrive, the answers may come in another
 	// order than the SETs: the master may have executed b first, and b's release before a.
 	if sent(b) <= a.At {
-		return trespass{}, false
+		return ownershipBreach{}, false
 	}
 	from := sent(a) - r.slack
 	if b.At >= from+ttl {
-		return trespass{}, false
+		return ownershipBreach{}, false
 	}
 	x := r.commandLogs().byID(logID{place{a.Master, a.Key}, party{a.Client, a.Token}})
 	for range x.frees.asked(from, b.At+r.slack) {
-		return trespass{}, false
+		return ownershipBreach{}, false
 	}
 	switch {
 	case b.At > r.end-time.Second: // its release may be missing from the history
@@ -186,7 +187,7 @@ func (r *run) takenAway(a, b history.Vote) (trespass, bool) {
 	case r.restartedIn(a.Master, from, b.At), r.bentIn(a.Master, from, b.At):
 	case r.stalledIn(from, b.At):
 	default:
-		return trespass{by: party{b.Client, b.Token}, vote: b, victim: &a, lost: true}, true
+		return ownershipBreach{by: party{b.Client, b.Token}, vote: b, victim: &a, lost: true}, true
 	}
-	return trespass{}, false
+	return ownershipBreach{}, false
 }

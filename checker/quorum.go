@@ -10,8 +10,8 @@ import (
 	"lockpick/history/fault"
 )
 
-// wasted is an attempt that was not granted although a quorum voted for it.
-type wasted struct {
+// ungranted is an attempt that was not granted although a quorum voted for it.
+type ungranted struct {
 	who    party
 	key    string
 	yes    []history.Vote
@@ -108,11 +108,11 @@ func (r *run) quorumGranted() *judgement {
 	}
 	healing := r.healed()
 	var judged []time.Duration
-	var all []wasted
+	var all []ungranted
 	for _, s := range r.setAttempts() {
 		first := s.votes.at(0)
 		who := party{first.Client, first.Token}
-		x := wasted{who: who, key: first.Key}
+		x := ungranted{who: who, key: first.Key}
 		yes := 0
 		for i := range s.votes.ids {
 			if s.votes.kind(i).Yes {
@@ -163,7 +163,7 @@ func (r *run) quorumGranted() *judgement {
 		return nil
 	}
 	found := make([]Violation, 0, len(all))
-	byVote := map[int]wasted{}
+	byVote := map[int]ungranted{}
 	for _, x := range all {
 		proof := x.yes[q-1]
 		byVote[proof.Index] = x
@@ -172,7 +172,7 @@ func (r *run) quorumGranted() *judgement {
 	return &judgement{
 		tally: tally{checked: len(judged)}, violations: found, late: true,
 		evidence: r.need("attempts that a quorum voted for", judged, moreWork),
-		explain:  func(v *Violation) { r.explainWasted(v, byVote[v.Ops[len(v.Ops)-1]]) },
+		explain:  func(v *Violation) { r.explainUngranted(v, byVote[v.Ops[len(v.Ops)-1]]) },
 		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s that a quorum voted for in time were not granted: the first at %s on %s", share(t.found, t.checked, "attempts"), at(first.At), first.Key)
 		},

@@ -142,10 +142,10 @@ func (r *run) stops(client string) []history.Span {
 
 // starvations returns all waits.
 func (r *run) starvations() []starvation {
-	if !r.dried {
-		r.dry, r.dried = r.waits(nil), true
+	if !r.waitsKnown {
+		r.allWaits, r.waitsKnown = r.waits(nil), true
 	}
-	return r.dry
+	return r.allWaits
 }
 
 // waits finds, for each key, the times in which clients tried to acquire it and none was granted it

@@ -57,29 +57,29 @@ func (n *narrative) fault(f *history.Fault, detail bool, masters []string) {
 	if masters == nil {
 		masters = set(f.Masters)
 	}
-	type blow struct {
+	type strikeTime struct {
 		at   time.Duration
 		line int
 	}
-	var blows []blow
-	struck := map[blow][]string{}
+	var strikes []strikeTime
+	struck := map[strikeTime][]string{}
 	for _, m := range masters {
 		at, line := n.r.strike(f, m)
-		k := blow{at, line}
-		for _, x := range blows { // masters struck at one time share an event
+		k := strikeTime{at, line}
+		for _, x := range strikes { // masters struck at one time share an event
 			if x.at == at {
 				k = x
 			}
 		}
 		if struck[k] == nil {
-			blows = append(blows, k)
+			strikes = append(strikes, k)
 		}
 		struck[k] = append(struck[k], m)
 	}
 	if len(masters) == 0 {
-		blows = append(blows, blow{f.From, f.Index})
+		strikes = append(strikes, strikeTime{f.From, f.Index})
 	}
-	for _, k := range blows {
+	for _, k := range strikes {
 		_, word := n.r.did(f, struck[k])
 		e := Event{At: k.at, Kind: EventFault, Detail: detail, Masters: struck[k], Fault: f.ID, Name: f.Name, Word: word, Ops: []int{k.line},
 			Text: n.r.struck(f, struck[k])}

@@ -33,18 +33,18 @@ func grantBefore(l *history.Lease, i int) history.Grant {
 // extendsItself reports whether a lease was ever extended, or a command to extend it sent, without
 // a call.
 func (r *run) extendsItself(l *history.Lease) bool {
-	itself, known := r.itself[l]
+	extends, known := r.selfExtending[l]
 	if !known {
-		itself = slices.ContainsFunc(l.Grants[1:], func(g history.Grant) bool {
+		extends = slices.ContainsFunc(l.Grants[1:], func(g history.Grant) bool {
 			_, called := r.called(g.Index)
 			return !g.Bent && !called
 		}) || r.askedUncalled(l)
-		if r.itself == nil {
-			r.itself = map[*history.Lease]bool{}
+		if r.selfExtending == nil {
+			r.selfExtending = map[*history.Lease]bool{}
 		}
-		r.itself[l] = itself
+		r.selfExtending[l] = extends
 	}
-	return itself
+	return extends
 }
 
 // askedUncalled reports whether a command to extend a lease was sent while no call to extend it was

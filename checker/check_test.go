@@ -68,7 +68,7 @@ func TestDisagreementIsAnErrorAndNoVerdict(t *testing.T) {
 	}
 }
 
-func TestViolationThatPorcupineConfirmedStandsWhenItsTimeIsUp(t *testing.T) {
+func TestViolationConfirmedByPorcupineStandsAfterItsTimeout(t *testing.T) {
 	second := linearizability{illegal: map[string]bool{"k0": true}, undecided: true}
 	rep := check(&history.History{Ops: broken(2)}, func([]history.Op) linearizability { return second })
 	if r := rep.Result(MutualExclusion); r.Verdict != Violated || rep.Err() != nil {

@@ -39,9 +39,9 @@ func drawRoughHistory(t *rapid.T) []history.Op {
 	return ops
 }
 
-// TestRoughHistoriesSweepIsPorcupine checks that the sweep and porcupine, which share no code,
-// identify the same leases and end them at the same times in careless histories.
-func TestRoughHistoriesSweepIsPorcupine(t *testing.T) {
+// TestSweepAgreesWithPorcupineOnCarelessHistories checks that the sweep and porcupine, which share
+// no code, identify the same leases and end them at the same times in careless histories.
+func TestSweepAgreesWithPorcupineOnCarelessHistories(t *testing.T) {
 	legal, illegal := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		ops := drawRoughHistory(t)

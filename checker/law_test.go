@@ -116,7 +116,7 @@ func violatedKeys(overlaps []overlap) []string {
 
 // The sweep over holds and porcupine over the operations find violations on the same
 // keys, for every size of the epochs into which porcupine's history is cut.
-func TestSweepIsPorcupine(t *testing.T) {
+func TestSweepAgreesWithPorcupine(t *testing.T) {
 	legal, illegal := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		ops := drawHistory(t)
@@ -147,7 +147,7 @@ func TestSweepIsPorcupine(t *testing.T) {
 }
 
 // The sweep finds no overlap if and only if the holds are pairwise disjoint.
-func TestSweepIsPairwise(t *testing.T) {
+func TestSweepFindsNoneIfHoldsAreDisjoint(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := holds(history.Leases(drawHistory(t)))
 		disjoint := true
@@ -171,7 +171,7 @@ func TestSweepIsPairwise(t *testing.T) {
 }
 
 // After each operation, Watch reports the same violations as a sweep over the history so far.
-func TestWatchIsSweep(t *testing.T) {
+func TestWatchAgreesWithSweep(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ops := toldAtOnce(drawHistory(t))
 		var w Watch
@@ -242,7 +242,7 @@ func granted(ops []history.Op, i int) bool {
 
 // A longer history has no fewer violations of mutual exclusion: a violation that a
 // run has proven stays proven.
-func TestViolationsStay(t *testing.T) {
+func TestLongerHistoryKeepsItsViolations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		ops := toldAtOnce(drawHistory(t))
 		before := -1

@@ -8,9 +8,10 @@ import (
 	"lockpick/history"
 )
 
-// TestNoPromiseIsNotKept checks that a lock whose leases have no end does not violate
-// min-validity when its key expires. The same history violates it if the lock promises a day.
-func TestNoPromiseIsNotKept(t *testing.T) {
+// TestLeaseWithoutEndDoesNotViolateMinValidity checks that a lock whose leases have no end does not
+// violate min-validity when its key expires. The same history violates it if the lock promises a
+// day.
+func TestLeaseWithoutEndDoesNotViolateMinValidity(t *testing.T) {
 	for _, until := range []string{"", history.UntilReleased} {
 		h := &history.History{Header: history.Header{Driver: "process", Masters: 1, Quorum: 1, Clients: 1, Keys: 1, TTL: 2 * time.Second, Until: until}}
 		add := func(at time.Duration, process string, kind history.Type, f string, v history.Value) {

@@ -25,11 +25,11 @@ type register struct {
 	mark   string
 }
 
-// TestLostUpdateIsTwoFromOneValue checks that, with values that are all different, an update is
+// TestUpdateIsLostIfTwoStartFromOneValue checks that, with values that are all different, an update is
 // lost if and only if two were computed from the same value. That criterion needs no order of
 // events, so it is independent of the checker. If clients store their token in the resource
 // before they read the value, and the resource compares, no update is lost in any order of steps.
-func TestLostUpdateIsTwoFromOneValue(t *testing.T) {
+func TestUpdateIsLostIfTwoStartFromOneValue(t *testing.T) {
 	seen := map[string]int{}
 	kinds := []string{
 		"cas-mark-first, broken false: lost false", "cas-mark-first, broken true: lost true",

@@ -55,9 +55,10 @@ func TestRoundTrip(t *testing.T) {
 	})
 }
 
-// TestCut checks that a reader reads all complete lines of a file whose end is missing. The
-// history is torn unless the file ends with a complete line, with or without its newline.
-func TestCut(t *testing.T) {
+// TestTruncatedFileIsReadToItsLastCompleteLine checks that a reader reads all complete lines of a
+// file whose end is missing. The history is torn unless the file ends with a complete line, with or
+// without its newline.
+func TestTruncatedFileIsReadToItsLastCompleteLine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var file bytes.Buffer
 		r, err := NewRecorder(&file, Header{Name: "cut"}, func() time.Duration { return 0 })

@@ -98,9 +98,9 @@ func TestExcerpt(t *testing.T) {
 	})
 }
 
-// TestExcerptHasAnEnd checks that an excerpt keeps at most Most lines for its spans, besides the
+// TestExcerptLimitsItsLines checks that an excerpt keeps at most Most lines for its spans, besides the
 // lines of the nemesis.
-func TestExcerptHasAnEnd(t *testing.T) {
+func TestExcerptLimitsItsLines(t *testing.T) {
 	e := Excerpt{Spans: []Span{{0, time.Hour}}, Most: 3, tokens: map[string]bool{}, begun: map[string]string{}}
 	kept := 0
 	for i := range 10 {

@@ -19,9 +19,9 @@ func votesOf(p *Packed) []Vote {
 	return all
 }
 
-// TestPackedIsTheHistory checks that a packed history has the same lines as the history, both if it
+// TestPackedEqualsTheHistory checks that a packed history has the same lines as the history, both if it
 // was packed in memory and if it was packed while it was read.
-func TestPackedIsTheHistory(t *testing.T) {
+func TestPackedEqualsTheHistory(t *testing.T) {
 	votes, late := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		var file bytes.Buffer

@@ -125,9 +125,9 @@ func TestAKilledConnectionIsKilledOnTheOtherSide(t *testing.T) {
 	}
 }
 
-// TestAReaderThatIsBehindDelaysNobody checks that copies beyond the limit are dropped and counted,
-// and that the bytes still arrive.
-func TestAReaderThatIsBehindDelaysNobody(t *testing.T) {
+// TestSlowReaderDropsCopiesAndDelaysNoClient checks that copies beyond the limit are dropped and
+// counted, and that the bytes still arrive.
+func TestSlowReaderDropsCopiesAndDelaysNoClient(t *testing.T) {
 	address, tap := through(t, func(c net.Conn) { io.Copy(c, c); c.Close() })
 	tap.limit = 1 << 20
 	release := make(chan struct{})

@@ -45,8 +45,8 @@ func coloured(colour string) func(Kind) bool {
 	return func(k Kind) bool { return k.Colour() == colour }
 }
 
-// TestKindsAreWhole checks that each entry has all facts that other packages need.
-func TestKindsAreWhole(t *testing.T) {
+// TestKindsHaveAllFacts checks that each entry has all facts that other packages need.
+func TestKindsHaveAllFacts(t *testing.T) {
 	seen := map[string]bool{}
 	for _, k := range Kinds {
 		for _, name := range append([]string{k.Name}, k.Aliases...) {

@@ -143,13 +143,13 @@ func (d *decoder) plainValue(v *Value) bool {
 		case "value":
 			bit, ok = bitWritten, number(d, &v.Value)
 		case "fenced":
-			bit, ok = bitFenced, d.yes(&v.Fenced)
+			bit, ok = bitFenced, d.boolean(&v.Fenced)
 		case "client":
 			bit, ok = bitClient, d.text(&v.Client)
 		case "command":
 			bit, ok = bitCommand, d.text(&v.Command)
 		case "yes":
-			bit, ok = bitYes, d.yes(&v.Yes)
+			bit, ok = bitYes, d.boolean(&v.Yes)
 		case "took":
 			bit, ok = bitTook, number(d, &v.Took)
 		case "ttl":
@@ -170,7 +170,7 @@ func (d *decoder) plainValue(v *Value) bool {
 		case "phase":
 			bit, ok = bitPhase, d.text(&v.Phase)
 		case "bit":
-			bit, ok = bitBit, d.yes(&v.Bit)
+			bit, ok = bitBit, d.boolean(&v.Bit)
 		case "evidence":
 			bit, ok = bitEvidence, d.text(&v.Evidence)
 		case "bound":
@@ -229,7 +229,7 @@ func (d *decoder) unknown(inside string, name []byte) bool {
 		ok = d.text(&s)
 	case 't', 'f':
 		var is bool
-		ok = d.yes(&is)
+		ok = d.boolean(&is)
 	default:
 		_, ok = d.number()
 	}
@@ -461,8 +461,8 @@ func (d *decoder) number() (n int64, ok bool) {
 	return n, true
 }
 
-// yes parses true or false.
-func (d *decoder) yes(into *bool) bool {
+// boolean parses true or false.
+func (d *decoder) boolean(into *bool) bool {
 	for _, word := range [2]string{"true", "false"} {
 		if rest := d.line[d.at:]; len(rest) >= len(word) && string(rest[:len(word)]) == word {
 			d.at += len(word)

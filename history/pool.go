@@ -26,9 +26,9 @@ func (p *Pool) value() *Value {
 	return v
 }
 
-// leave returns a copy of the operations that the caller may keep, together with their values. The
+// detach returns a copy of the operations that the caller may keep, together with their values. The
 // pool keeps only the memory of its slice of operations.
-func (p *Pool) leave() []Op {
+func (p *Pool) detach() []Op {
 	ops := append(make([]Op, 0, len(p.ops)), p.ops...)
 	clear(p.ops)
 	p.ops, p.values, p.used = p.ops[:0], nil, 0

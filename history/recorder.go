@@ -74,7 +74,7 @@ func (r *Recorder) History() *History {
 	}
 	r.kept.Ops, r.kept.Ended = r.pool.ops, r.ended
 	if !r.shared {
-		r.kept.Ops = r.pool.leave()
+		r.kept.Ops = r.pool.detach()
 		pools.Put(r.pool)
 	}
 	r.pool = nil

@@ -74,8 +74,9 @@ func (l *Log) Doubts() []Doubt {
 	return all
 }
 
-// settle assumes a clock error of 0 if one host wrote the whole log, since one host has one clock.
-func (l *Log) settle() {
+// assumeOneClock assumes a clock error of 0 if one host wrote the whole log, since one host has one
+// clock.
+func (l *Log) assumeOneClock() {
 	im := l.im
 	if im.opt.ClockError != nil || len(im.opt.HostErrors) > 0 {
 		return

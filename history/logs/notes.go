@@ -31,7 +31,7 @@ func (im *Importer) nothing() error {
 		why = append(why, fmt.Sprintf("%d %s about something else (%s): name what is about a lock with --event, as in --event %s",
 			im.other.count, what, strings.Join(quoted(im.other.values), ", "), shellWord(kind+"="+im.other.values[0])))
 	}
-	for _, p := range im.flaws.told(im.name) {
+	for _, p := range im.flaws.problems(im.name) {
 		why = append(why, p.String())
 	}
 	needs := "no line has event and time, or acquired: name the fields with --map"

@@ -56,11 +56,11 @@ func (im *Importer) Log() (*Log, error) {
 		return nil, errors.New("the log has releases, but no acquisition: check --event and --map")
 	}
 	sort.Sort(sorted{&l.holds, byStart})
-	l.settle()
+	l.assumeOneClock()
 	l.survey()
 	l.ttl = l.typicalTTL()
 	l.Extended = len(l.extensions)
-	l.Problems = im.flaws.told(im.name)
+	l.Problems = im.flaws.problems(im.name)
 	l.Notes = im.notes(l)
 	return l, nil
 }

@@ -100,8 +100,8 @@ func (fs *flaws) add(p problem, at place) {
 	}
 }
 
-// told returns the problems with their texts.
-func (fs *flaws) told(name func(place) string) []Problem {
+// problems returns the flaws as Problems with their texts.
+func (fs *flaws) problems(name func(place) string) []Problem {
 	var all []Problem
 	for p, f := range fs {
 		if f.count == 0 {

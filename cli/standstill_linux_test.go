@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"lockpick/campaign"
+	"lockpick/campaign/scenario"
 )
 
 var (
@@ -24,7 +24,7 @@ var (
 // machine does that is suspended. Whether the run is over by then or goes on for as long again, it ends, leaves
 // nothing, and convicts no correct lock of anything.
 func TestTheMachineStandsStill(t *testing.T) {
-	if !slices.Contains(drivers(t), campaign.Process) {
+	if !slices.Contains(drivers(t), scenario.Process) {
 		t.Skip("no redis-server on this machine")
 	}
 	for _, v := range []victim{

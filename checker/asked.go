@@ -211,7 +211,7 @@ func (n *narrative) answer(a *asked, v history.Vote, detail bool) {
 	default:
 		e.No = []string{v.Master}
 	}
-	e.Text = fmt.Sprintf("answer %d", v.Index) // a placeholder until equal answers are joined
+	e.Text = fmt.Sprintf("answer %d", v.Index) // a placeholder: join writes the text
 	n.put(e)
 }
 

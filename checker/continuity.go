@@ -12,10 +12,10 @@ import (
 type revival struct {
 	lease         *history.Lease
 	before, grant history.Grant
-	whole         []string                // masters that may have stored it all the time
-	taken         map[string]history.Vote // masters that had granted the key to another token meanwhile
-	lapsed        map[string]history.Vote // masters whose key had expired since that vote
-	missed        map[string]*history.Op  // masters whose snapshot did not list it
+	whole         []string                // masters that may have stored the key all the time
+	taken         map[string]history.Vote // by master: its later vote for another token
+	lapsed        map[string]history.Vote // by master whose key had expired: its last vote before that
+	missed        map[string]*history.Op  // by master: the snapshot that did not list the key
 }
 
 // continuity judges EXT: the lease that an extension prolongs has never been lost. A master that

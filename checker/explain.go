@@ -42,7 +42,7 @@ func (n *narrative) overlap(o overlap) {
 }
 
 // lease adds a lease as its client knew it: the votes, the grant, and the last extension up to a
-// time. What the client did under the lease is added as details.
+// time. It adds the client's operations under the lease as details.
 func (n *narrative) lease(l *history.Lease, until time.Duration) {
 	r := n.r
 	for _, a := range r.granting(l) {
@@ -152,7 +152,7 @@ func (n *narrative) clientClock(l *history.Lease, until time.Duration) {
 	}
 }
 
-// life adds, as details, what a client did under a lease.
+// life adds, as details, the operations of a client under a lease.
 func (n *narrative) life(l *history.Lease) {
 	who := l.Process
 	inside := n.v.Level != MutualExclusion.Level && n.v.Level != FencingMonotone.Level && l.EnterIndex >= 0

@@ -13,7 +13,7 @@ import (
 type short struct {
 	lease *history.Lease
 	grant history.Grant
-	from  time.Duration            // when fewer than a quorum began to store the token
+	from  time.Duration            // when the masters that stored the token became fewer than a quorum
 	until time.Duration            // the grant's end, or the release
 	end   map[string]time.Duration // by master that had said yes: when it no longer stored the key
 	gone  map[string]bool          // the masters whose snapshot or refusal shows that

@@ -110,7 +110,7 @@ func (n *narrative) fault(f *history.Fault, detail bool, masters []string) {
 	}
 }
 
-// struck describes a fault and what it did to some masters.
+// struck describes the effect of a fault on some masters, and names the fault.
 func (r *run) struck(f *history.Fault, masters []string) string {
 	text, _ := r.did(f, masters)
 	return fmt.Sprintf("%s (%s #%d)", text, f.Name, f.ID)

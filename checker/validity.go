@@ -57,10 +57,10 @@ type Evidence struct {
 
 // The verdict Holds needs this evidence, unless the property says otherwise.
 const (
-	// MinEvidence is how many events of the kind that a property judges a run must
+	// MinEvidence is the number of events of the kind that a property judges that a run must
 	// have: with fewer, the property was hardly ever at risk.
 	MinEvidence = 10
-	// MinUnderFaults is how many of these events must have happened in the faulty
+	// MinUnderFaults is the number of these events that must have happened in the faulty
 	// period, if the run was to have faults: a lock that does nothing under faults is
 	// not tested by them.
 	MinUnderFaults = 3

@@ -77,6 +77,14 @@ var convictions = []conviction{
 	{"redlock-renews-untold", "cut-off-holder", checker.BeliefExclusion},
 	{"redlock-renews-untold", "cut-off-holder", checker.Notified},
 	{"redlock-waits-for-all", "minority-hangs", checker.MinorityFailure},
+	{"redlock-shared-token", "shared-lock", checker.OwnKeys},
+	{"redlock-shared-token", "shared-lock", checker.MutualExclusion},
+	{"redlock-process-token", "shared-process", checker.OwnKeys},
+	{"redlock-process-token", "shared-process", checker.MutualExclusion},
+	{"redlock-extend-released", "extended-after-release", checker.OrphanKeys},
+	{"redlock-extend-released", "extended-after-release", checker.Extension},
+	{"redlock-own-is-granted", "acquired-again", checker.MutualExclusion},
+	{"redlock-reuses-cancelled", "cancelled-release", checker.MutualExclusion},
 	{"fair-one-token", "paused-masters", checker.MutualExclusion},
 }
 

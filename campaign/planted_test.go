@@ -146,6 +146,21 @@ var convictions = []conviction{
 	}},
 	{"redisson-redlock", checker.OwnKeys, standsBetween(4500 * time.Millisecond)},
 	{"fair-one-token", checker.MutualExclusion, pausesFirst},
+	{"redlock-shared-token", checker.MutualExclusion, used(workload.ShareLock, workload.ReleaseTwice)},
+	{"redlock-process-token", checker.MutualExclusion, used(workload.ShareProcess)},
+	{"redlock-extend-released", checker.OrphanKeys, used(workload.ExtendAfterRelease)},
+	{"redlock-own-is-granted", checker.MutualExclusion, used(workload.AcquireAgain)},
+	{"redlock-reuses-cancelled", checker.MutualExclusion, used(workload.CancelRelease)},
+}
+
+// used has clients use the lock so.
+func used(usages ...workload.Usage) func(*Scenario) {
+	return func(s *Scenario) {
+		for _, u := range usages {
+			s.Usage = append(s.Usage, string(u))
+		}
+		s.Clients, s.Hold = 8, "0s..500ms"
+	}
 }
 
 // standsBetween stops c1 between two commands for so long.

@@ -16,14 +16,15 @@ import (
 
 // client is one user of the lock.
 type client struct {
-	w      *Workload
-	name   string
-	number int
-	env    Env
-	clock  *Clock
-	random *rand.Rand
-	writes int64
-	stays  time.Duration // in its critical section, if it has arrivals
+	w       *Workload
+	name    string
+	number  int
+	env     Env
+	program *program // that it is part of; nil: it is a process of its own
+	clock   *Clock
+	random  *rand.Rand
+	writes  int64
+	stays   time.Duration // in its critical section, if it has arrivals
 
 	mu       sync.Mutex // for callers that change the clock; the client itself reads lock without it
 	lock     Lock       // made anew when the client has ended
@@ -102,11 +103,18 @@ var errDied = errors.New("its process ended by itself")
 
 // newLock makes the client's lock. If the lock panics there, the client ends for good.
 func (c *client) newLock() (lock Lock, err error) {
-	if !c.in(commandNew, "", c.limit(), func() { lock, err = c.w.config.Lock.New(c.env) }) {
+	if !c.in(commandNew, "", c.limit(), func() { lock, err = c.makeLock() }) {
 		c.out = true
 		return noLock{}, nil
 	}
 	return lock, err
+}
+
+func (c *client) makeLock() (Lock, error) {
+	if c.program != nil {
+		return c.program.open(c)
+	}
+	return c.w.config.Lock.New(c.env)
 }
 
 // closeLock closes the client's lock.
@@ -167,7 +175,7 @@ func (c *client) registered() {
 // acquire returns the lease, or nil; alive is false if the client has ended.
 func (c *client) acquire(ctx context.Context, key string, timeout time.Duration) (lease Lease, alive bool) {
 	c.record(history.Invoke, history.FAcquire, key, nil, nil)
-	waiting, end := c.w.runtime.WithCancelCause(ctx)
+	waiting, end := c.w.runtime.WithCancelCause(c.calling(ctx))
 	if _, ok := c.lock.(Process); ok { // which must be in the request as a timeout
 		waiting = bounded{waiting, c.w.runtime.Now().Add(timeout)}
 	}
@@ -410,7 +418,7 @@ func (c *client) extend(key string, lease Lease) (_ Lease, alive bool) {
 	var longer Lease
 	var err error
 	alive = c.in(history.CommandExtend, key, c.limit(), func() {
-		if longer, err = lease.Extend(context.Background()); longer == nil && err == nil { // bounded by the per-master timeout
+		if longer, err = lease.Extend(c.calling(context.Background())); longer == nil && err == nil { // bounded by the per-master timeout
 			err = errNeither
 		}
 	})

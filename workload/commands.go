@@ -76,6 +76,11 @@ func recreate(key, token string, ttl time.Duration) []command {
 	return []command{{kind: protocol.Extend, script: ExpireOrSet, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
 }
 
+// setOrOwn counts a key that stores the token already as set.
+func setOrOwn(key, token string, ttl time.Duration) []command {
+	return []command{{kind: protocol.Set, script: ExpireOrSet, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
+}
+
 // setAndCount and raise implement fencing: every master counts, and the highest counter is
 // written back.
 func setAndCount(key, token string, ttl time.Duration) []command {

@@ -59,8 +59,9 @@ var ErrGone = errors.New("the client has ended")
 
 // Env is the environment of one client's lock.
 type Env struct {
-	Client string   // c1, c2, …
-	Addrs  []string // addresses of this client's links to the masters
+	Client  string   // c1, c2, …
+	Process string   // that the client is part of: its own name, unless a usage makes several clients share one
+	Addrs   []string // addresses of this client's links to the masters
 	// Dial connects to Addrs; nil: through the network.
 	Dial    func(ctx context.Context, network, addr string) (net.Conn, error)
 	Masters protocol.Masters // used instead of Addrs if the masters are simulated
@@ -126,7 +127,7 @@ type Kind struct {
 	// Twin is the name of the same lock without the bug of this one; "" for a lock that is
 	// meant to be correct.
 	Twin   string
-	Bug    string // the planted bug: b1 to b22
+	Bug    string // the planted bug: b1 to b27
 	Claims []int  // the claims of the catalogue that are about the lock
 	New    func(Env) (Lock, error)
 }

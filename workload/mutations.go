@@ -14,6 +14,7 @@ type mutations struct {
 	token  func(l *textbook) string // nil: 20 random bytes
 	once   bool                     // one token for all retries of an acquire
 	stored func(l *textbook) string // the value that masters store; nil: the token
+	field  bool                     // the lock object keeps the token in a field, which its next acquire overwrites
 
 	// Step 2, the SETs.
 	set           func(key, token string, ttl time.Duration) []command // nil: SET NX PX
@@ -39,6 +40,7 @@ type mutations struct {
 	onlyBelieved    bool                                                 // only to the masters that voted yes
 	overtaking      bool                                                 // on another connection than the SET
 	onlyWhileWanted bool                                                 // not if the caller's context has ended
+	reuses          bool                                                 // a lease whose release was cancelled is handed out again
 	loads           bool                                                 // the script is loaded when the client starts, and never again
 
 	// Waiting.
@@ -52,6 +54,7 @@ type mutations struct {
 	extendLies     bool                                                 // succeeds, whatever the masters reply
 	extendLate     bool                                                 // succeeds, however late it is
 	extendAcquires bool                                                 // is an acquire with the same token
+	extendReleased bool                                                 // also of a lease that was released
 
 	// Renewal in the background.
 	renews        bool // after each third of a TTL, as often as a lease may be extended

@@ -121,6 +121,31 @@ var planted = []Kind{
 		New:     textbookWith(mutations{waitsForAll: true}),
 	},
 	{
+		Name: "redlock-shared-token", Bug: "b23", Twin: "textbook",
+		Summary: "the lock object keeps its token in a field, which an acquire by another thread overwrites (redis-py with thread_local=False)",
+		New:     textbookWith(mutations{field: true}),
+	},
+	{
+		Name: "redlock-process-token", Bug: "b24", Opaque: true, Twin: "textbook",
+		Summary: "the token is the id of the process, so that all lock objects in it have the same",
+		New:     textbookWith(mutations{stored: processID, set: setNXPX, release: compareAndDelete, extend: compareAndExpire}),
+	},
+	{
+		Name: "redlock-extend-released", Bug: "b25", Twin: "textbook",
+		Summary: "an extension does not look whether the lease was released, and sets the key anew",
+		New:     textbookWith(mutations{extend: recreate, extendReleased: true}),
+	},
+	{
+		Name: "redlock-own-is-granted", Bug: "b26", Opaque: true, Twin: "textbook",
+		Summary: "an acquire counts the key that the same lock object has set before as its own",
+		New:     textbookWith(mutations{stored: objectID, set: setOrOwn, release: compareAndDelete, extend: compareAndExpire}),
+	},
+	{
+		Name: "redlock-reuses-cancelled", Bug: "b27", Twin: "textbook",
+		Summary: "a lease whose release was cancelled is handed out again, though masters may have released it",
+		New:     textbookWith(mutations{reuses: true}),
+	},
+	{
 		Name: "fair-one-token", First: true, Twin: "fair", Claims: []int{27},
 		Summary:    "the fair lock with one token for all retries of an acquire",
 		DeadWaiter: patience, New: singleWith(mutations{fair: true, once: true}),

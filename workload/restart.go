@@ -62,6 +62,9 @@ func (noProcess) Kill()     {}
 // another makes a new lock for the client with new links to the masters, because the old links
 // ended with the old lock.
 func (c *client) another() (Lock, error) {
+	if c.program != nil { // which goes on
+		return c.newLock()
+	}
 	s, err := c.w.env(c.name)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"lockpick/redlock"
@@ -23,11 +24,14 @@ type textbook struct {
 	life      context.Context // ends with Close, so that renewals end with their process
 	end       context.CancelCauseFunc
 
-	prepared bool // used by one client only, so nothing guards it
+	mu       sync.Mutex // never held while waiting; of what follows
+	prepared bool
+	tokens   map[string]string         // of the latest lease on each key
+	reusable map[string]*textbookLease // for each key, the one whose release was cancelled
 }
 
 func newTextbook(s Env, r mutations) (Lock, error) {
-	l := &textbook{env: s, mutations: r}
+	l := &textbook{env: s, mutations: r, tokens: map[string]string{}, reusable: map[string]*textbookLease{}}
 	var err error
 	if l.masters, err = s.masters(); err != nil {
 		return nil, err
@@ -79,6 +83,9 @@ func (l *textbook) Close() error {
 // (distlock, "Retry on failure").
 func (l *textbook) Acquire(ctx context.Context, key string) (Lease, error) {
 	l.prepare(ctx)
+	if x := l.reuse(key); x != nil {
+		return x.shown(), nil
+	}
 	begun, token := l.clock(), l.token()
 	waiter := token // its place in the queue, if the lock has one
 	for {
@@ -113,10 +120,13 @@ func (l *textbook) Acquire(ctx context.Context, key string) (Lease, error) {
 
 // prepare runs once, when a client starts.
 func (l *textbook) prepare(ctx context.Context) {
-	if !l.mutations.loads || l.prepared {
+	l.mu.Lock()
+	prepared := l.prepared
+	l.prepared = true
+	l.mu.Unlock()
+	if !l.mutations.loads || prepared {
 		return
 	}
-	l.prepared = true
 	cmd := protocol.Command{Kind: load, Args: []any{"script", "load", DeleteByHash.Text}}
 	l.ask(ctx, l.masters.Begin(func(protocol.Vote) {}), cmd, nil, func(*tally) bool { return false })
 }

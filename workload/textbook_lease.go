@@ -33,6 +33,9 @@ const maxExtensions = 10
 
 func (l *textbook) grant(talk protocol.Conversation, key, token string, t tally, left time.Duration) *textbookLease {
 	x := &textbookLease{lock: l, talk: talk, key: key, token: token, believed: t.yes, until: l.clock().Add(left)}
+	l.mu.Lock()
+	l.tokens[key] = token
+	l.mu.Unlock()
 	if l.env.Fencing {
 		x.fence = t.highest
 	}
@@ -124,7 +127,8 @@ func (x *textbookLease) extend(ctx context.Context) error {
 	if l.mutations.extendAcquires {
 		return x.acquireAgain(ctx, start)
 	}
-	t, err := l.carryOut(ctx, x.talk, x.key, x.token, l.extendCommands(x.key, x.token), nil, l.settled)
+	token := x.named()
+	t, err := l.carryOut(ctx, x.talk, x.key, token, l.extendCommands(x.key, token), nil, l.settled)
 	if err != nil {
 		return err
 	}
@@ -137,6 +141,7 @@ func (x *textbookLease) mayExtend(now time.Time) error {
 	defer x.mu.Unlock()
 	late := x.lock.mutations.extendLate
 	switch {
+	case x.over == redlock.ErrReleased && x.lock.mutations.extendReleased:
 	case x.over != nil && !(late && x.over == redlock.ErrExpired):
 		return fmt.Errorf("%w: %w", redlock.ErrNotHeld, x.over)
 	case !now.Before(x.until) && !late:
@@ -239,8 +244,13 @@ func (x *textbookLease) shown() Lease {
 func (x *textbookLease) Release(ctx context.Context) error {
 	l := x.lock
 	over := !x.valid()
-	x.finish(redlock.ErrReleased)
-	t, err := l.releaseAll(ctx, x.talk, x.key, x.token, x.believed, l.settled)
+	if !l.mutations.reuses {
+		x.finish(redlock.ErrReleased)
+	}
+	t, err := l.releaseAll(ctx, x.talk, x.key, x.named(), x.believed, l.settled)
+	if l.mutations.reuses && x.offer(ctx) {
+		return context.Cause(ctx)
+	}
 	switch {
 	case err != nil:
 		return err

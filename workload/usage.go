@@ -11,19 +11,24 @@ import (
 // error. The lock must refuse it, or it must have no effect.
 type Usage string
 
-// The usages. Each client does each of them now and then.
+// The usages. Each client does each of the first four now and then. The last two say how clients are made.
 const (
 	ReleaseTwice       Usage = "release-twice"        // it releases a lease once more, after a while
 	ExtendAfterRelease Usage = "extend-after-release" // it extends a lease that it has released
 	AcquireAgain       Usage = "acquire-again"        // it acquires the key that it holds
 	CancelRelease      Usage = "cancel-release"       // it cancels a release that is under way
+	ShareLock          Usage = "share-lock"           // several clients are one process, and use one lock object at once
+	ShareProcess       Usage = "share-process"        // several clients are one process, each with a lock object of its own
 )
 
 // Usages lists them.
-var Usages = []Usage{ReleaseTwice, ExtendAfterRelease, AcquireAgain, CancelRelease}
+var Usages = []Usage{ReleaseTwice, ExtendAfterRelease, AcquireAgain, CancelRelease, ShareLock, ShareProcess}
+
+// Shares says whether several clients are part of one process.
+func (u Usage) Shares() bool { return u == ShareLock || u == ShareProcess }
 
 // InProcess says whether only a client that is part of this program can do it.
-func (u Usage) InProcess() bool { return u == AcquireAgain || u == CancelRelease }
+func (u Usage) InProcess() bool { return u == AcquireAgain || u == CancelRelease || u.Shares() }
 
 var errCancelled = errors.New("the client cancelled it")
 
@@ -67,10 +72,11 @@ func (c *client) acquireAgain(ctx context.Context, key string, lease Lease) (ali
 
 // releaseContext is the context of a release. stop frees what belongs to it.
 func (c *client) releaseContext() (ctx context.Context, stop func()) {
+	ctx = c.calling(context.Background())
 	if !c.does(CancelRelease) {
-		return context.Background(), func() {}
+		return ctx, func() {}
 	}
-	ctx, cancel := c.w.runtime.WithCancelCause(context.Background())
+	ctx, cancel := c.w.runtime.WithCancelCause(ctx)
 	end := c.w.runtime.AfterFunc(c.upTo(c.w.config.TTL/200), func() { cancel(errCancelled) })
 	return ctx, func() {
 		end()

@@ -74,12 +74,21 @@ func New(cfg Config, r protocol.Runtime, rec *history.Recorder, start time.Time,
 	w := &Workload{config: cfg, runtime: r, recorder: rec, start: start, keys: Keys(cfg.Keys), env: env}
 	w.Pauses = NewPauses(r, w.record)
 	w.resource = NewResource(cfg.Protocol.Compares(), w.record)
+	shared := programs(&w.config, env)
 	for i, name := range Clients(cfg.Clients) {
-		s, err := env(name)
-		if err != nil {
-			return nil, fmt.Errorf("client %s: %w", name, err)
-		}
 		c := &client{w: w, name: name, lock: noLock{}, number: i + 1, clock: NewClock(r), random: rand.New(cfg.Source(cfg.Seed, uint64(i+1)))}
+		var s Env
+		if len(shared) > 0 {
+			c.program = shared[i%len(shared)]
+			c.program.clients = append(c.program.clients, c)
+			s.Process = c.program.name
+		} else {
+			var err error
+			if s, err = env(name); err != nil {
+				return nil, fmt.Errorf("client %s: %w", name, err)
+			}
+			s.Process = name
+		}
 		s.Client, s.Runtime, s.TTL, s.Timeout, s.Fencing, s.Wait = name, guarded{c.clock, c}, cmp.Or(cfg.TTLs[name], cfg.TTL), cfg.Timeout, cfg.Fencing, cfg.Wait
 		s.AcquireTimeout, s.Margin = cfg.AcquireTimeout, cfg.margin()
 		s.Hooks = c.hooks()

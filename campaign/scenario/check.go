@@ -90,6 +90,17 @@ func checkUsage(s *Scenario) *Problem {
 		if workload.Usage(u).InProcess() && s.UsesProcesses() {
 			return &Problem{fmt.Sprintf("usage[%d]", i), fmt.Sprintf("%s needs clients that are goroutines: a process is asked for one call at a time, without a way to cancel it", u)}
 		}
+		if !workload.Usage(u).Shares() {
+			continue
+		}
+		for _, name := range s.FaultNames() {
+			if !fault.Of(name).HitsMaster() {
+				return &Problem{fmt.Sprintf("usage[%d]", i), fmt.Sprintf("with %s several clients are one process, and %s hits single clients: choose faults of masters, such as kill", u, name)}
+			}
+		}
+		if len(s.ClientTTL) > 0 || s.connects() {
+			return &Problem{fmt.Sprintf("usage[%d]", i), fmt.Sprintf("with %s several clients are one process: they have the same TTL, and the lock does not connect by itself", u)}
+		}
 	}
 	return nil
 }

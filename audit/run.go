@@ -168,7 +168,7 @@ func (opt *Options) subject(ctx context.Context) (Subject, error) {
 	if len(opt.Client) == 0 {
 		kind, _ := workload.LockNamed(opt.Lock)
 		return Subject{
-			Lock: kind.Name, One: kind.First || opt.One, Extends: true, Fencing: kind.Fencing, Waits: true, Points: true, Clocks: true,
+			Lock: kind.Name, One: kind.First || opt.One, Extends: true, Fencing: kind.Fencing, Waits: true, Points: true, Clocks: true, Shares: true,
 			Queues: kind.DeadWaiter > 0, Reentrant: kind.Reentrant,
 		}, nil
 	}
@@ -180,7 +180,7 @@ func (opt *Options) subject(ctx context.Context) (Subject, error) {
 	}
 	return Subject{
 		Lock: lock, Client: opt.Client, Library: hello.Library, One: hello.Masters == 1, Extends: hello.Has(workload.CanExtend),
-		Fencing: hello.Has(workload.CanFence), Points: hello.Has(workload.CanPoints), Clocks: hello.Bends(), TTLs: hello.Lifespan,
+		Fencing: hello.Has(workload.CanFence), Points: hello.Has(workload.CanPoints), Clocks: hello.Bends(), Shares: hello.Has(workload.CanShare), TTLs: hello.Lifespan,
 	}, nil
 }
 

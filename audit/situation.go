@@ -62,6 +62,7 @@ const (
 	NeedsClocks  = "clocks"       // the clocks of its clients can be changed
 	NeedsInside  = "in-process"   // its clients are part of this program
 	NeedsSingle  = "one-grant"    // it says of itself that it is not re-entrant
+	NeedsShared  = "shared"       // several of its clients can be one process
 )
 
 // needs lists them, with what is said of a lock that does not have it.
@@ -75,6 +76,7 @@ var needs = map[string]string{
 	NeedsSignals: "its clients are no processes, and stop at named steps",
 	NeedsClocks:  "the clocks of its clients cannot be changed",
 	NeedsInside:  "its clients are processes, which take one call at a time",
+	NeedsShared:  "its client serves one client at a time: it does not say that it can be \"shared\"",
 	NeedsSingle:  "the lock is re-entrant: it is granted again to its holder",
 }
 
@@ -89,6 +91,7 @@ type Subject struct {
 	Waits     bool // it can wait for replicas
 	Points    bool
 	Clocks    bool
+	Shares    bool               // several of its clients can be one process
 	Reentrant bool               // it says so
 	Queues    bool               // it has a queue, and waits for waiters that are gone
 	TTLs      *workload.Lifespan // that it takes; nil: any
@@ -115,6 +118,8 @@ func (s *Subject) has(need string) bool {
 		return s.Clocks
 	case NeedsInside:
 		return len(s.Client) == 0
+	case NeedsShared:
+		return s.Shares
 	case NeedsSingle:
 		return !s.Reentrant
 	}

@@ -66,6 +66,11 @@ func (c *campaign) meet(bend bool) error {
 	if c.s.Fencing && !c.hello.Has(workload.CanFence) {
 		return &scenario.Problem{Field: "fencing", Says: "the client does not say that its grants carry fencing tokens (\"can\":[\"fence\"])"}
 	}
+	for i, u := range c.s.Usage {
+		if workload.Usage(u).Shares() && !c.hello.Has(workload.CanShare) {
+			return &scenario.Problem{Field: fmt.Sprintf("usage[%d]", i), Says: u + " needs a client whose process serves several clients at once (\"can\":[\"shared\"])"}
+		}
+	}
 	if !c.hello.Has(workload.CanExtend) {
 		c.s.Extend = 0
 	}

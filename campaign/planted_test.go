@@ -154,8 +154,8 @@ var convictions = []conviction{
 }
 
 // used has clients use the lock so.
-func used(usages ...workload.Usage) func(*Scenario) {
-	return func(s *Scenario) {
+func used(usages ...workload.Usage) func(*scenario.Scenario) {
+	return func(s *scenario.Scenario) {
 		for _, u := range usages {
 			s.Usage = append(s.Usage, string(u))
 		}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"io"
 
@@ -8,13 +9,21 @@ import (
 )
 
 // listClients lists the clients that --client starts by name, and what is missing for those
-// that cannot be started.
-func listClients(w io.Writer) {
+// that cannot be started. It says whose clocks the fault client-clock can bend here.
+func listClients(ctx context.Context, w io.Writer) {
+	bends, why := here.clocks(ctx)
 	for _, c := range clients.All {
 		state := ""
 		if _, err := c.Command(); err != nil {
 			state = "  MISSING: " + c.Package
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s%s\n", c.Name, c.Language, c.Summary, state)
+		clocks := "clocks can be bent"
+		if !bends || !c.Bends() {
+			clocks = "clocks cannot be bent"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s%s\n", c.Name, c.Language, c.Summary, clocks, state)
+	}
+	if !bends {
+		fmt.Fprintf(w, "\nThe clocks of no client can be bent here: %s\n", why)
 	}
 }

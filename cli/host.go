@@ -25,6 +25,8 @@ type machine interface {
 	image(ctx context.Context) (ref, why string, err error)
 	// serveClient runs one client of a campaign.
 	serveClient(in io.Reader, out io.Writer) error
+	// clocks says whether the clocks of clients can be bent that do not bend their own, and why not.
+	clocks(ctx context.Context) (ok bool, why string)
 	// shim says whether the faults that need the fault shim are available, and why not.
 	shim(ctx context.Context) (ok bool, why string)
 }

@@ -17,7 +17,7 @@ var here machine = unix{}
 // unix has all drivers.
 type unix struct{}
 
-func (unix) doctor(ctx context.Context, w io.Writer) {
+func (u unix) doctor(ctx context.Context, w io.Writer) {
 	for _, f := range docker.Doctor(ctx) {
 		mark := "ok"
 		if !f.OK {
@@ -25,6 +25,22 @@ func (unix) doctor(ctx context.Context, w io.Writer) {
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\n", f.What, mark, f.Detail)
 	}
+	if ok, why := u.clocks(ctx); ok {
+		fmt.Fprintf(w, "clocks of clients\tok\tof programs that load the C library when they start; not of static ones and those in Go\n")
+	} else {
+		fmt.Fprintf(w, "clocks of clients\tMISSING\t%s\n", why)
+	}
+}
+
+func (unix) clocks(ctx context.Context) (ok bool, why string) {
+	c, err := process.NewProgramClocks(ctx)
+	if err == nil {
+		err = c.Close()
+	}
+	if err != nil {
+		return false, process.OneLine(err)
+	}
+	return true, ""
 }
 
 func (unix) auto(ctx context.Context) string {

@@ -28,4 +28,6 @@ func (windows) image(context.Context) (ref, why string, err error) {
 
 func (windows) serveClient(io.Reader, io.Writer) error { return errors.New(notOnWindows) }
 
+func (windows) clocks(context.Context) (ok bool, why string) { return false, notOnWindows }
+
 func (windows) shim(context.Context) (ok bool, why string) { return false, notOnWindows }

@@ -219,7 +219,7 @@ func listCommand() *cobra.Command {
 			case "locks":
 				listLocks(w)
 			case "clients":
-				listClients(w)
+				listClients(cmd.Context(), w)
 			case "faults":
 				shim, why := here.shim(cmd.Context())
 				for _, k := range fault.Kinds {

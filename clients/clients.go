@@ -92,6 +92,10 @@ var All = []Client{
 		args: []string{"go-zero"}},
 }
 
+// Bends reports whether its clocks can be bent where the clock shim can be built: a program in Go reads clocks
+// without the C library.
+func (c Client) Bends() bool { return c.file != "" }
+
 // Named finds a client.
 func Named(name string) (Client, bool) {
 	i := slices.IndexFunc(All, func(c Client) bool { return c.Name == name })

@@ -60,10 +60,11 @@ const (
 	CanPoints = "points" // it reports when it reaches a point
 	CanClock  = "clock"  // it understands the request clock
 	CanVotes  = "votes"  // it reports the masters' votes; otherwise the harness reads them from the links
+	CanShare  = "shared" // it serves several clients at once
 )
 
 // Abilities lists them.
-var Abilities = []string{CanExtend, CanFence, CanWrite, CanPoints, CanClock, CanVotes}
+var Abilities = []string{CanExtend, CanFence, CanWrite, CanPoints, CanClock, CanVotes, CanShare}
 
 // NoLease as a client's description of its leases says that the lock promises no time: a lease
 // is valid until it is released.

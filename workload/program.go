@@ -22,11 +22,27 @@ type program struct {
 	env     func(client string) (Env, error)
 	clients []*client
 
-	mu     sync.Mutex // not held while a lock is made
-	users  int        // clients that have a lock
-	shared Env        // of the locks; set while there are users
-	hangUp func() error
-	lock   Lock // that all of them use; nil: none is made yet
+	mu  sync.Mutex   // not held while a lock of this program is made
+	now *programLife // nil: it does not run
+}
+
+// programLife is a program from its start to its end.
+type programLife struct {
+	users   int // clients that have a lock
+	masters Env // as the locks reach them
+	hangUp  func() error
+	lock    Lock // that all of them use; nil: none is made yet
+	host    Host // nil: the clients are part of this program
+}
+
+// Host is a process that serves several clients.
+type Host interface {
+	Process
+	// For returns the lock of a client. Its calls use the lock object with that name.
+	For(s Env, object string) Lock
+	Gone() bool
+	LastWords() string
+	Close() error
 }
 
 // programs divides the clients into two programs if the usages ask for that: c1, c3, … and c2, c4, …
@@ -41,63 +57,99 @@ func programs(cfg *Config, env func(client string) (Env, error)) []*program {
 	return all
 }
 
+func (p *program) oneLock() bool { return slices.Contains(p.config.Usages, ShareLock) }
+
 // open gives a client its lock.
 func (p *program) open(c *client) (Lock, error) {
-	one := slices.Contains(p.config.Usages, ShareLock)
-	p.mu.Lock()
-	if p.users == 0 {
-		if err := p.connect(); err != nil {
-			p.mu.Unlock()
-			return nil, err
-		}
+	l, err := p.live(c)
+	if err != nil {
+		return nil, err
 	}
-	p.users++
-	lock := p.lock
-	c.env.Masters, c.env.Addrs, c.env.Dial = p.shared.Masters, p.shared.Addrs, p.shared.Dial
-	p.mu.Unlock()
-	if one && lock != nil {
-		return &member{lock, p, true}, nil
+	m := &member{program: p, life: l}
+	if l.host != nil {
+		object := c.name
+		if p.oneLock() {
+			object = p.name
+		}
+		m.Lock, m.shared = l.host.For(c.env, object), true
+		return hosted{m, l.host}, nil
+	}
+	if m.Lock, m.shared = p.existing(l); m.shared {
+		return m, nil
 	}
 	s := c.env
-	if one {
+	if p.oneLock() {
 		s = p.forAll(s)
 	}
-	lock, err := p.config.Lock.New(s)
-	if err != nil {
-		return nil, errors.Join(err, p.leave())
+	if m.Lock, err = p.config.Lock.New(s); err != nil {
+		return nil, errors.Join(err, p.leave(l))
 	}
-	m := &member{lock, p, false}
-	if one {
+	if p.oneLock() {
 		p.mu.Lock()
-		if p.lock == nil { // otherwise two clients opened it at once, and each keeps its own
-			p.lock, m.shared = lock, true
+		defer p.mu.Unlock()
+		if l.lock == nil { // otherwise two clients opened it at once, and each keeps its own
+			l.lock, m.shared = m.Lock, true
 		}
-		p.mu.Unlock()
 	}
 	return m, nil
 }
 
-// connect makes the connections. The caller holds p.mu.
-func (p *program) connect() (err error) {
-	if p.shared, err = p.env(p.name); err != nil {
-		return err
+// live adds a client to the users of the program, and starts it if it does not run.
+func (p *program) live(c *client) (*programLife, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.now == nil || p.now.host != nil && p.now.host.Gone() {
+		l, err := p.start(c.env)
+		if err != nil {
+			return nil, err
+		}
+		p.now = l
 	}
-	if p.shared.Masters, err = p.shared.masters(); err != nil {
-		return err
-	}
-	p.hangUp = func() error { return nil }
-	if m, ok := p.shared.Masters.(io.Closer); ok {
-		p.hangUp = m.Close
-	}
-	if slices.Contains(p.config.Usages, ShareLock) {
-		p.shared.Masters = attributing{p.shared.Masters}
-	} else {
-		p.shared.Masters = kept{p.shared.Masters}
-	}
-	return nil
+	p.now.users++
+	c.env.Masters, c.env.Addrs, c.env.Dial = p.now.masters.Masters, p.now.masters.Addrs, p.now.masters.Dial
+	return p.now, nil
 }
 
-// forAll is the environment of a lock that all clients use.
+// start connects to the masters, or starts the process that does.
+func (p *program) start(like Env) (*programLife, error) {
+	s, err := p.env(p.name)
+	if err != nil {
+		return nil, err
+	}
+	if p.config.Processes {
+		all := p.forAll(like)
+		all.Client, all.Addrs, all.Dial, all.Observe = p.name, s.Addrs, s.Dial, s.Observe
+		lock, err := p.config.Lock.New(all)
+		if err != nil {
+			return nil, err
+		}
+		host, ok := lock.(Host)
+		if !ok {
+			return nil, errors.Join(errors.New("its process serves one client alone"), lock.Close())
+		}
+		return &programLife{masters: s, host: host, hangUp: host.Close}, nil
+	}
+	if s.Masters, err = s.masters(); err != nil {
+		return nil, err
+	}
+	l := &programLife{masters: s, hangUp: func() error { return nil }}
+	if m, ok := s.Masters.(io.Closer); ok {
+		l.hangUp = m.Close
+	}
+	if l.masters.Masters = (kept{s.Masters}); p.oneLock() {
+		l.masters.Masters = attributing{s.Masters}
+	}
+	return l, nil
+}
+
+// existing returns the lock that all clients use, if it is made.
+func (p *program) existing(l *programLife) (Lock, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return l.lock, l.lock != nil
+}
+
+// forAll is the environment of a lock, or of a process, that all clients use.
 func (p *program) forAll(s Env) Env {
 	s.Hooks = redlock.Hooks{Vote: func(protocol.Vote) {}} // attributing passes them on
 	s.Pass = func(string, string) bool { return true }    // no fault stops single clients
@@ -114,14 +166,15 @@ func (p *program) forAll(s Env) Env {
 	return s
 }
 
-// leave is called when a client closes its lock. The last one hangs up.
-func (p *program) leave() error {
+// leave is called when a client has closed its lock. The last one hangs up.
+func (p *program) leave(l *programLife) error {
 	p.mu.Lock()
-	p.users--
-	last, lock, hangUp := p.users == 0, p.lock, p.hangUp
-	if last {
-		p.lock = nil
+	l.users--
+	last := l.users == 0
+	if last && p.now == l {
+		p.now = nil
 	}
+	lock := l.lock
 	p.mu.Unlock()
 	if !last {
 		return nil
@@ -130,13 +183,14 @@ func (p *program) leave() error {
 	if lock != nil {
 		err = lock.Close()
 	}
-	return errors.Join(err, hangUp())
+	return errors.Join(err, l.hangUp())
 }
 
 // member is a lock of a program, as one of its clients uses it.
 type member struct {
 	Lock
 	program *program
+	life    *programLife
 	shared  bool // with others, the last of which closes it
 }
 
@@ -144,8 +198,16 @@ func (m *member) Close() (err error) {
 	if !m.shared {
 		err = m.Lock.Close()
 	}
-	return errors.Join(err, m.program.leave())
+	return errors.Join(err, m.program.leave(m.life))
 }
+
+// hosted is a lock in a process that serves several clients.
+type hosted struct {
+	*member
+	Process
+}
+
+func (h hosted) LastWords() string { return h.life.host.LastWords() }
 
 // kept are masters that the locks of a program cannot close.
 type kept struct{ protocol.Masters }

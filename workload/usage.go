@@ -28,7 +28,7 @@ var Usages = []Usage{ReleaseTwice, ExtendAfterRelease, AcquireAgain, CancelRelea
 func (u Usage) Shares() bool { return u == ShareLock || u == ShareProcess }
 
 // InProcess says whether only a client that is part of this program can do it.
-func (u Usage) InProcess() bool { return u == AcquireAgain || u == CancelRelease || u.Shares() }
+func (u Usage) InProcess() bool { return u == AcquireAgain || u == CancelRelease }
 
 var errCancelled = errors.New("the client cancelled it")
 

@@ -34,6 +34,7 @@ type Config struct {
 	Fencing        bool
 	Protocol       Protocol // how clients use the guarded resource; empty: Register
 	Usages         []Usage  // what clients do beside
+	Processes      bool     // Lock.New starts a process
 	Wait           int      // number of replicas that must have a key before a master's vote counts
 	Seed           uint64
 	Source         func(seed, stream uint64) rand.Source // of random numbers; nil: PCG

@@ -87,7 +87,7 @@ func checkClientsAs(s *Scenario) *Problem {
 
 func checkUsage(s *Scenario) *Problem {
 	for i, u := range s.Usage {
-		if workload.Usage(u).InProcess() && s.UsesProcesses() {
+		if workload.Usage(u).InProcess() && s.UsesProcesses() || workload.Usage(u).Shares() && s.UsesProcesses() && !s.RunsCommand() {
 			return &Problem{fmt.Sprintf("usage[%d]", i), fmt.Sprintf("%s needs clients that are goroutines: a process is asked for one call at a time, without a way to cancel it", u)}
 		}
 		if !workload.Usage(u).Shares() {
@@ -98,7 +98,7 @@ func checkUsage(s *Scenario) *Problem {
 				return &Problem{fmt.Sprintf("usage[%d]", i), fmt.Sprintf("with %s several clients are one process, and %s hits single clients: choose faults of masters, such as kill", u, name)}
 			}
 		}
-		if len(s.ClientTTL) > 0 || s.connects() {
+		if len(s.ClientTTL) > 0 || s.Connects() {
 			return &Problem{fmt.Sprintf("usage[%d]", i), fmt.Sprintf("with %s several clients are one process: they have the same TTL, and the lock does not connect by itself", u)}
 		}
 	}

@@ -13,10 +13,11 @@ const ops = {
     redis = createClient({ url: `redis://${request.masters[0]}`, socket: { reconnectStrategy: () => 20 }, disableOfflineQueue: true });
     redis.on('error', () => {}); // it reconnects by itself
     await redis.connect();
-    return { type: 'ok', masters: 1, library: 'node-redis ' + require('redis/package.json').version };
+    return { type: 'ok', can: ['shared'], masters: 1, library: 'node-redis ' + require('redis/package.json').version };
   },
   async acquire(request) {
     const token = randomUUID();
+    console.log(JSON.stringify({ type: 'token', id: request.id, token })); // several clients may share the process
     for (const end = Date.now() + request.within_ms; Date.now() < end; await sleep(50)) {
       const set = await redis.set(request.key, token, { NX: true, PX: ttl }).catch(() => null);
       if (set) return { type: 'ok', token };
@@ -34,6 +35,6 @@ lines.on('line', async (line) => { // node-redis waits for a reply for ever
   const request = JSON.parse(line);
   const timeout = sleep((request.within_ms ?? 0) + (ttl ?? 5000)).then(() => { throw new Error('no reply in time'); });
   const answer = await Promise.race([ops[request.op](request), timeout]).catch((e) => ({ type: 'info', error: String(e) }));
-  console.log(JSON.stringify(answer));
+  console.log(JSON.stringify({ ...answer, id: request.id }));
 });
 lines.on('close', () => process.exit(0));

@@ -74,7 +74,7 @@ func TestRate(t *testing.T) {
 func TestReadLate(t *testing.T) {
 	c := &Client{leases: map[string]*lease{}}
 	begun := time.Now()
-	l := c.granted("k0", "", Message{Value: &history.Value{Token: "t"}, Left: 10 * time.Second, At: monotonic() - int64(3*time.Second)}, begun)
+	l := c.granted(nil, "k0", "", Message{Value: &history.Value{Token: "t"}, Left: 10 * time.Second, At: monotonic() - int64(3*time.Second)}, begun)
 	if off := l.Until().Sub(begun) - 7*time.Second; off.Abs() > time.Second {
 		t.Errorf("a lease of 10 s, read after 3 s, ends in %v", l.Until().Sub(begun))
 	}

@@ -28,16 +28,19 @@ func (c *Client) Acquire(ctx context.Context, key string) (workload.Lease, error
 	if err != nil {
 		return nil, err
 	}
-	return c.granted(key, "", m, invoked), nil
+	return c.granted(nil, key, "", m, invoked), nil
 }
 
 // granted makes a lease of the outcome of a request that was invoked at that time. token is
-// that of the lease that it extends, if it does.
-func (c *Client) granted(key, token string, m Message, invoked time.Time) workload.Lease {
+// that of the lease that it extends, if it does. u is the client if the process serves several.
+func (c *Client) granted(u *sharer, key, token string, m Message, invoked time.Time) workload.Lease {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l := &lease{client: c, key: key, fence: m.Value.Fence}
-	l.token = cmp.Or(m.Value.Token, token, c.seenToken(invoked))
+	l := &lease{client: c, user: u, key: key, fence: m.Value.Fence}
+	l.token = cmp.Or(m.Value.Token, token)
+	if l.token == "" && u == nil {
+		l.token = c.seenToken(invoked)
+	}
 	if l.token == "" { // it only has to distinguish leases
 		c.unnamed++
 		l.token = fmt.Sprintf("%s-%d-%d", c.site.Client, c.process.cmd.Process.Pid, c.unnamed)
@@ -126,6 +129,7 @@ func (c *Client) moved(l *lease, m Message) {
 // lease is a lease of a client process, in true time.
 type lease struct {
 	client     *Client
+	user       *sharer // nil: the process has only one
 	key, token string
 	fence      int64
 	until      time.Time // guarded by client.mu, because the client's clocks may be bent
@@ -144,23 +148,30 @@ func (l *lease) Until() time.Time {
 	return l.until
 }
 
+func (l *lease) ask(r Request) (Message, error) {
+	if l.user != nil {
+		return l.user.ask(r)
+	}
+	return l.client.ask(r)
+}
+
 func (l *lease) Extend(context.Context) (workload.Lease, error) {
 	if !l.client.hello.Has(workload.CanExtend) {
 		return nil, &Refused{"the client cannot extend leases"}
 	}
 	invoked := time.Now()
-	m, err := l.client.ask(Request{Op: opExtend, Key: l.key, Token: l.token})
+	m, err := l.ask(Request{Op: opExtend, Key: l.key, Token: l.token})
 	if refused := (*Refused)(nil); errors.As(err, &refused) && m.At == 0 { // nothing is left of it
 		l.client.finish(l.token, redlock.ErrLost)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return l.client.granted(l.key, l.token, m, invoked), nil
+	return l.client.granted(l.user, l.key, l.token, m, invoked), nil
 }
 
 func (l *lease) Release(context.Context) error {
-	_, err := l.client.ask(Request{Op: opRelease, Key: l.key, Token: l.token})
+	_, err := l.ask(Request{Op: opRelease, Key: l.key, Token: l.token})
 	if !l.client.hello.Has(workload.CanVotes) { // whose leases say themselves that they are over
 		l.client.finish(l.token, redlock.ErrReleased)
 	}
@@ -173,6 +184,6 @@ type writer struct{ *lease }
 // Write makes the process check its lease, send its token if it is to mark the resource, and
 // send a write.
 func (l *writer) Write(value int64, mark bool) error {
-	_, err := l.client.ask(Request{Op: opWrite, Key: l.key, Token: l.token, Value: value, Mark: mark})
+	_, err := l.ask(Request{Op: opWrite, Key: l.key, Token: l.token, Value: value, Mark: mark})
 	return err
 }

@@ -13,6 +13,11 @@ import (
 type Request struct {
 	Op string `json:"op"` // init, acquire, extend, release, write, clock, continue, exit
 
+	// All but init, clock and exit, if the process serves several clients
+	ID     int64  `json:"id,omitempty"`     // that the answer repeats
+	Thread string `json:"thread,omitempty"` // the client that asks
+	Object string `json:"object,omitempty"` // the lock object to use for the key
+
 	// init
 	Protocol int           `json:"protocol,omitempty"` // ProtocolVersion
 	Client   string        `json:"client,omitempty"`
@@ -58,7 +63,8 @@ const (
 // Message is a message of a client process: one line on its stdout. An outcome (ok, fail, info)
 // ends the request; the other messages come during a request, or at any time.
 type Message struct {
-	Type  string         `json:"type"` // ok, fail, info; vote, point, mark, apply, ended, renewed, valid, clock
+	ID    int64          `json:"id,omitempty"` // of the request
+	Type  string         `json:"type"`         // ok, fail, info; vote, point, mark, apply, ended, renewed, valid, clock
 	Key   string         `json:"key,omitempty"`
 	Error string         `json:"error,omitempty"`
 	Value *history.Value `json:"value,omitempty"`
@@ -76,11 +82,11 @@ type Message struct {
 
 // check returns what is wrong with a message, or nil.
 func (m *Message) check() error {
-	told := []string{msgVote, msgPoint, msgMark, msgApply, msgEnded, msgRenewed, msgValid, msgClock}
+	told := []string{msgToken, msgVote, msgPoint, msgMark, msgApply, msgEnded, msgRenewed, msgValid, msgClock}
 	switch {
 	case !slices.Contains(append(told, string(history.OK), string(history.Fail), string(history.Info)), m.Type):
 		return fmt.Errorf("the type %q is unknown", m.Type)
-	case m.Value == nil && slices.Contains(told, m.Type):
+	case m.Value == nil && m.Type != msgToken && slices.Contains(told, m.Type):
 		return errors.New("the value is missing")
 	}
 	return nil
@@ -88,6 +94,7 @@ func (m *Message) check() error {
 
 // The messages that are not outcomes.
 const (
+	msgToken   = "token"   // the request with that id is about to ask for token
 	msgVote    = "vote"    // a master's reply: error if there was none, value as in the history
 	msgPoint   = "point"   // the client is at value.point and waits for continue
 	msgMark    = "mark"    // the client sends its token to the resource

@@ -43,6 +43,8 @@ type Client struct {
 	stopped bool   // by a signal
 	why     string // the reason why the harness ended it; nil if it did not
 
+	sharing sharing // if it serves several clients
+
 	clocks workload.ProgramClocks // that the harness made for it; nil: none
 	unbent error                  // why these cannot be bent; not of a client that bends its own
 	rate   float64                // of these; 0: 1
@@ -164,7 +166,7 @@ func (c *Client) listen() {
 		c.take(m)
 	}
 	c.endAll()
-	close(c.messages)
+	c.closeAnswers()
 	close(c.waited)
 }
 
@@ -181,6 +183,8 @@ func (c *Client) take(m Message) {
 			op.Type = history.Info
 		}
 		c.site.Record(op, c.ago(m))
+	case msgToken:
+		c.claim(m)
 	case msgRenewed:
 		if l := c.valid(m); l != nil && c.site.Renewed != nil {
 			c.site.Renewed(m.Key, c.shown(l))
@@ -196,7 +200,7 @@ func (c *Client) take(m Message) {
 	case msgEnded:
 		c.over(m)
 	default:
-		c.messages <- m
+		c.answers(m) <- m
 	}
 }
 
@@ -208,6 +212,18 @@ func (c *Client) observed(op history.Op) {
 		c.mu.Unlock()
 		return
 	}
+	if len(c.sharing.users) > 0 {
+		c.attribute(op) // and unlocks
+		return
+	}
+	c.noteAsked(op)
+	c.mu.Unlock()
+	op.Value.Client = c.site.Client
+	c.site.Record(op, 0)
+}
+
+// noteAsked remembers a command that asks for a key. The caller holds c.mu.
+func (c *Client) noteAsked(op history.Op) {
 	v := op.Value
 	switch v.Command {
 	case history.CommandSet, history.CommandExtend:
@@ -218,9 +234,6 @@ func (c *Client) observed(op history.Op) {
 	case history.CommandRelease: // the attempt is over
 		c.asked = slices.DeleteFunc(c.asked, func(a asked) bool { return a.token == v.Token })
 	}
-	c.mu.Unlock()
-	v.Client = c.site.Client
-	c.site.Record(op, 0)
 }
 
 // parse reads a message.
@@ -287,6 +300,11 @@ func (c *Client) endAll() {
 
 // ask sends a request and handles the messages of the process until the outcome.
 func (c *Client) ask(r Request) (Message, error) {
+	return c.converse(r, c.messages)
+}
+
+// converse does the same with the messages that belong to the request.
+func (c *Client) converse(r Request, messages <-chan Message) (Message, error) {
 	if err := c.send(r); err != nil {
 		return Message{}, err
 	}
@@ -298,13 +316,13 @@ func (c *Client) ask(r Request) (Message, error) {
 	answered := c.expect(r.Op, patience)
 	defer func() { answered() }()
 	var refused error // the harness keeps the resource, and the process is not told that it refused
-	for m := range c.messages {
+	for m := range messages {
 		answered()
 		switch m.Type {
 		case msgPoint:
 			c.site.Pass(m.Value.Point, m.Key) // may end the process, and then the answer is lost
 			answered = c.expect(r.Op, patience)
-			if err := c.send(Request{Op: opContinue}); err != nil {
+			if err := c.send(Request{Op: opContinue, ID: r.ID}); err != nil {
 				return Message{}, err
 			}
 		case msgMark:

@@ -252,7 +252,8 @@ func (s *server) start(r Request) error {
 		return nil
 	}
 	s.init, s.lock = r, lock
-	s.outcome(Message{Hello: Hello{Can: workload.Abilities, Library: "lockpick " + r.Lock, Lifespan: &workload.Lifespan{UnitMS: 1e-6}}}, nil)
+	can := slices.DeleteFunc(slices.Clone(workload.Abilities), func(a string) bool { return a == workload.CanShare })
+	s.outcome(Message{Hello: Hello{Can: can, Library: "lockpick " + r.Lock, Lifespan: &workload.Lifespan{UnitMS: 1e-6}}}, nil)
 	return nil
 }
 

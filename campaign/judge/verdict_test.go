@@ -32,7 +32,7 @@ func TestConclude(t *testing.T) {
 		{"not asked for and not tested", result("", l2), []string{"L2"}, checker.Holds, ""},
 		{"not asked for and violated", result("", l2, is(checker.BeliefExclusion, checker.Violated)), []string{"L2"}, checker.Holds, ""},
 		{"invalid outweighs not tested", result("", is(checker.MutualExclusion, checker.Invalid)), []string{"L5", "L2"}, checker.Invalid, "of mutual-exclusion"},
-		{"unknown outweighs invalid", result("", is(checker.MutualExclusion, checker.Unknown), is(checker.BeliefExclusion, checker.Invalid)), nil, checker.Unknown, "of mutual-exclusion"},
+		{"unknown outweighs invalid", result("", is(checker.MutualExclusion, checker.Unknown), is(checker.BeliefExclusion, checker.Invalid)), []string{"L2", "L3"}, checker.Unknown, "of mutual-exclusion"},
 		{"violated outweighs all", result("interrupted", is(checker.MutualExclusion, checker.Violated), is(checker.BeliefExclusion, checker.Unknown)), []string{"L2", "L3", "L5"}, checker.Violated, "of mutual-exclusion"},
 		{"cut short and nothing found", result("interrupted", l2), nil, checker.Unknown, "interrupted"},
 		{"cut short and invalid", result("interrupted", is(checker.MutualExclusion, checker.Invalid)), nil, checker.Unknown, "interrupted"},

@@ -47,7 +47,11 @@ func (r *run) callsThat(wrong, did string) *judgement {
 		evidence: r.need("calls of the lock", calls, moreWork),
 		explain:  func(v *Violation) { r.explainCall(v, r.h.Op(v.Ops[0])) },
 		violated: func(t tally, first *Violation) string {
-			return fmt.Sprintf("%s %s: the first at %s on %s", share(t.found, t.checked, "calls"), did, at(first.At), first.Key)
+			on := ""
+			if first.Key != "" { // else it was no call for a key: the lock was made, or closed
+				on = " on " + first.Key
+			}
+			return fmt.Sprintf("%s %s: the first at %s%s", share(t.found, t.checked, "calls"), did, at(first.At), on)
 		},
 		holds: func(t tally) string { return fmt.Sprintf("none of %s %s", count(t.checked, "call", "calls"), did) },
 	}

@@ -19,16 +19,20 @@ func (r *run) explainCall(v *Violation, op *history.Op) {
 		}
 		stack = strings.Join(strings.Fields(op.Value.Evidence), " ")
 	}
+	of := op.Process
+	if op.Key != "" {
+		of += " on " + op.Key
+	}
 	n := r.narrate(v)
 	e := Event{At: op.Time, Kind: EventRefused, Client: op.Process, Key: op.Key, Ops: []int{op.Index}}
 	if op.Value != nil {
 		e.Command = op.Value.Command
 	}
 	if op.F == history.FPanicked {
-		v.Summary = fmt.Sprintf("%s of %s on %s panicked at %s: %s", call, op.Process, op.Key, at(op.Time), op.Error)
+		v.Summary = fmt.Sprintf("%s of %s panicked at %s: %s", call, of, at(op.Time), op.Error)
 		e.Word, e.Text = "panicked", fmt.Sprintf("%s of %s panicked: %s", call, op.Process, op.Error)
 	} else {
-		v.Summary = fmt.Sprintf("%s of %s on %s had not returned%s at %s", call, op.Process, op.Key, took, at(op.Time))
+		v.Summary = fmt.Sprintf("%s of %s had not returned%s at %s", call, of, took, at(op.Time))
 		e.Word, e.Text = "hung", fmt.Sprintf("%s of %s had not returned%s, and nothing had cancelled it but its own deadline", call, op.Process, took)
 	}
 	n.add(e)

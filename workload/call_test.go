@@ -110,3 +110,27 @@ func TestHungProcessIsEnded(t *testing.T) {
 		}
 	})
 }
+
+// TestStartOfAProcessIsNoCallOfItsLock: an interpreter that loads for half a minute convicts no lock, but a
+// lock in this program has no program to load.
+func TestStartOfAProcessIsNoCallOfItsLock(t *testing.T) {
+	for _, process := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			cfg := two(fake(func(*fakeLock) {}))
+			make := cfg.Lock.New
+			cfg.Lock.New = func(s Env) (Lock, error) {
+				time.Sleep(30 * time.Second)
+				return make(s)
+			}
+			cfg.Processes = process
+			s := on(t, cfg, nil)
+			s.Run(s.ending(time.Minute))
+			_ = s.Close()
+			time.Sleep(5 * time.Minute) // nothing outlives the bubble
+			hung := slices.ContainsFunc(s.recorded(), func(op history.Op) bool { return op.F == history.FHung })
+			if hung == process {
+				t.Errorf("as a process: %v, hung: %v", process, hung)
+			}
+		})
+	}
+}

@@ -101,9 +101,17 @@ func (c *client) died(err error) {
 
 var errDied = errors.New("its process ended by itself")
 
+// StartWithin is how much longer than any other call the start of a process may take: loading an
+// interpreter and a library takes seconds on a busy machine, and is no work of the lock.
+const StartWithin = 50 * time.Second
+
 // newLock makes the client's lock. If the lock panics there, the client ends for good.
 func (c *client) newLock() (lock Lock, err error) {
-	if !c.in(commandNew, "", c.limit(), func() { lock, err = c.makeLock() }) {
+	limit := c.limit()
+	if c.w.config.Processes {
+		limit += StartWithin
+	}
+	if !c.in(commandNew, "", limit, func() { lock, err = c.makeLock() }) {
 		c.out = true
 		return noLock{}, nil
 	}

@@ -348,7 +348,7 @@ func (c *Client) converse(r Request, messages <-chan Message) (Message, error) {
 var patience = 10 * time.Second
 
 // startWithin is how much longer a process may take to answer its first request.
-const startWithin = 50 * time.Second
+const startWithin = workload.StartWithin
 
 // expect ends a process that is silent for too long, unless it is stopped. Otherwise a client
 // that hangs would make the whole run hang. It waits in short steps: when the whole machine stands

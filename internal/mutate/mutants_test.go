@@ -129,7 +129,7 @@ var mutants = []mutant{
 	{"checker/starvation.go", `spare := len(used) - r.quorum()`, `spare := len(used) - r.quorum() - 1`},
 	{"checker/starvation.go", `min(a.ended, r.interrupted.at)`, `a.ended`}, // what the harness cancelled
 	{"checker/starvation.go", `took := d.to - d.from; took <= bound || took <=`, `took := d.to - d.from; took <= 2*bound || took <=`},
-	{"checker/starvation.go", `to = r.end + 1 // what`, `to += 0 // what`}, // a bent clock's effects last
+	{"checker/starvation.go", `to = r.end + 1 // the`, `to += 0 // the`}, // a bent clock's effects last
 	{"checker/starvation.go", `r.h.Op(l.ReleaseIndex).F == history.FCrash {
 		return "ended", l.Released`, `false {
 		return "ended", l.Released`}, // a holder that crashed is not lost

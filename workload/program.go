@@ -230,7 +230,7 @@ func (m attributing) Begin(observe func(protocol.Vote)) protocol.Conversation {
 	return t
 }
 
-// attributed is a conversation that knows which client asks.
+// attributed is a conversation that knows which client sends each command.
 type attributed struct {
 	protocol.Conversation
 	mu     sync.Mutex // not held while waiting
@@ -243,7 +243,7 @@ type question struct {
 	token string
 }
 
-// Ask notes who asks.
+// Ask remembers the client whose call sends the command, and sends it.
 func (t *attributed) Ask(ctx context.Context, cmd protocol.Command, to []int, timeout time.Duration) iter.Seq[protocol.Vote] {
 	if c, ok := ctx.Value(callerKey{}).(*client); ok {
 		t.mu.Lock()
@@ -256,8 +256,8 @@ func (t *attributed) Ask(ctx context.Context, cmd protocol.Command, to []int, ti
 	return t.Conversation.Ask(ctx, cmd, to, timeout)
 }
 
-// asker is the client that asked for a vote. What the lock does in the background it does for the client that
-// began the conversation.
+// asker returns the client that sent the command of a vote. Commands that the lock sends in the background
+// belong to the client that began the conversation.
 func (t *attributed) asker(v protocol.Vote) *client {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,15 +1,12 @@
 package judge_test
 
 import (
-	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
-	"lockpick/campaign"
 	"lockpick/campaign/judge"
-	"lockpick/history"
 	"lockpick/internal/racetest"
 )
 
@@ -21,14 +18,8 @@ func TestVeryLongHistories(t *testing.T) {
 		s := longRun(2 * time.Minute)
 		s.Lock, s.Persistence = lock, "none"
 		s = s.WithRequirements()
-		h, err := campaign.Simulate(t.Context(), s, campaign.SimulateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		path := filepath.Join(t.TempDir(), judge.HistoryFile)
-		if err := history.WriteFile(path, h); err != nil {
-			t.Fatal(err)
-		}
+		h := simulated(t, s)
+		path := historyFile(t, h)
 		_, want, err := judge.File(path)
 		if err != nil {
 			t.Fatal(err)

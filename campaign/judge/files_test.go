@@ -86,13 +86,30 @@ func lengthen(out io.Writer, h *history.History, lines int) error {
 	return r.Err()
 }
 
-// longHistory writes a simulated history of at least so many lines into a file.
-func longHistory(tb testing.TB, lines int) string {
+// simulated returns the history of a simulated run.
+func simulated(tb testing.TB, s scenario.Scenario) *history.History {
 	tb.Helper()
-	h, err := campaign.Simulate(tb.Context(), longRun(min(30*time.Minute, time.Duration(lines/200)*time.Second)), campaign.SimulateOptions{})
+	h, err := campaign.Simulate(tb.Context(), s, campaign.SimulateOptions{})
 	if err != nil {
 		tb.Fatal(err)
 	}
+	return h
+}
+
+// historyFile writes a history into a file and returns its path.
+func historyFile(tb testing.TB, h *history.History) string {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), judge.HistoryFile)
+	if err := history.WriteFile(path, h); err != nil {
+		tb.Fatal(err)
+	}
+	return path
+}
+
+// longHistory writes a simulated history of at least so many lines into a file.
+func longHistory(tb testing.TB, lines int) string {
+	tb.Helper()
+	h := simulated(tb, longRun(min(30*time.Minute, time.Duration(lines/200)*time.Second)))
 	path := filepath.Join(tb.TempDir(), judge.HistoryFile)
 	file, err := os.Create(path)
 	if err != nil {
@@ -203,10 +220,7 @@ func BenchmarkPackedFile(b *testing.B) {
 // TestLongHistoryIsSound: what is lengthened is judged like what it was made from: no property
 // is violated only because the same happened again.
 func TestLongHistoryIsSound(t *testing.T) {
-	h, err := campaign.Simulate(t.Context(), longRun(20*time.Second), campaign.SimulateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := simulated(t, longRun(20*time.Second))
 	once, err := judge.History(h)
 	if err != nil {
 		t.Fatal(err)
@@ -256,14 +270,8 @@ func TestPackedFileIsJudgedAsInMemory(t *testing.T) {
 		if err := s.Check(); err != nil {
 			t.Fatal(err)
 		}
-		h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		path := filepath.Join(t.TempDir(), judge.HistoryFile)
-		if err := history.WriteFile(path, h); err != nil {
-			t.Fatal(err)
-		}
+		h := simulated(t, s.WithRequirements())
+		path := historyFile(t, h)
 		_, file, err := judge.PackedFile(path)
 		if err != nil {
 			t.Fatal(err)

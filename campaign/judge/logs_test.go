@@ -11,7 +11,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"lockpick/campaign"
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
@@ -340,10 +339,7 @@ func TestExportedLogsShowTheSameViolations(t *testing.T) {
 	for seed := range uint64(3) {
 		s := scenario.Defaults()
 		s.Driver, s.Lock, s.Seed, s.Persistence, s.Faults, s.TimeLimit = scenario.Sim, "redlock", seed, "none", []string{"kill"}, time.Minute
-		h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := simulated(t, s.WithRequirements())
 		leases := history.Leases(h.Ops)
 		result := checker.Check(h, checker.MutualExclusion).Results[0]
 		want := overlapsOf(result.Violations)

@@ -10,10 +10,10 @@ import (
 	"lockpick/workload"
 )
 
-// A process may serve several clients at once, as a program whose threads use a lock. Each request then
-// says which client asks, and has a number that its answer repeats.
+// A process may serve several clients at once, like a program whose threads use a lock. Each request then
+// names its client, and has a number that its answer repeats.
 
-// sharing is what a process has that serves several clients. Client.mu guards it.
+// sharing is the state of a process that serves several clients. Client.mu guards it.
 type sharing struct {
 	users  []*sharer
 	number int64               // of the latest request
@@ -27,7 +27,7 @@ type sharer struct {
 	client *Client
 	site   workload.Env
 	object string
-	op     string // that it asks for; empty: nothing
+	op     string // of its request under way; empty: there is none
 	key    string
 }
 
@@ -37,12 +37,12 @@ type question struct {
 	messages chan Message
 }
 
-// unclaimed is the votes on a token while it is not known which client's it is.
+// unclaimed holds the votes on a token whose client is not known yet.
 type unclaimed struct {
 	token string
 	votes []history.Op
 	seen  []time.Time
-	may   []*sharer // be its client
+	may   []*sharer // clients that may have sent it
 }
 
 // attributed is a vote whose client is known.
@@ -64,7 +64,7 @@ func (c *Client) For(s workload.Env, object string) workload.Lock {
 	return u
 }
 
-// answers is where a message goes: to the request whose number it has.
+// answers returns the channel for a message: that of the request whose number it has.
 func (c *Client) answers(m Message) chan<- Message {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,7 +135,7 @@ func (u *sharer) ask(r Request) (Message, error) {
 	return m, err
 }
 
-// record records votes. Some of them are older than the answer that tells whose they are.
+// record records votes. Some of them are older than the answer that names their client.
 func (c *Client) record(votes []attributed) {
 	for _, a := range votes {
 		a.vote.Value.Client = a.of.site.Client
@@ -143,7 +143,7 @@ func (c *Client) record(votes []attributed) {
 	}
 }
 
-// answered notes the outcome of a client's request, and returns the votes whose client is known by it.
+// answered notes the outcome of a client's request, and returns the votes whose client it shows.
 // The caller holds c.mu.
 func (c *Client) answered(u *sharer, m Message) (known []attributed) {
 	op := u.op
@@ -166,7 +166,7 @@ func (c *Client) answered(u *sharer, m Message) (known []attributed) {
 	return known
 }
 
-// owned notes whose a token is, and returns the votes on it that were held back. The caller holds c.mu.
+// owned notes the client of a token, and returns the votes on it that were held back. The caller holds c.mu.
 func (c *Client) owned(token string, u *sharer) (known []attributed) {
 	c.sharing.owners[token] = u
 	c.sharing.held = slices.DeleteFunc(c.sharing.held, func(x *unclaimed) bool {
@@ -181,7 +181,7 @@ func (c *Client) owned(token string, u *sharer) (known []attributed) {
 	return known
 }
 
-// claim handles a message that says for which token a request asks. The votes on it come about then.
+// claim handles a message that names the token of a request, and records the votes on it that were held back.
 func (c *Client) claim(m Message) {
 	c.mu.Lock()
 	var known []attributed
@@ -192,7 +192,7 @@ func (c *Client) claim(m Message) {
 	c.record(known)
 }
 
-// attribute finds the client that asked for a vote that the links saw. The caller holds c.mu, and
+// attribute finds the client that sent the command of a vote that the links saw. The caller holds c.mu, and
 // attribute unlocks it.
 func (c *Client) attribute(op history.Op) {
 	c.noteAsked(op)
@@ -207,7 +207,7 @@ func (c *Client) attribute(op history.Op) {
 	c.record([]attributed{{of, op, now}})
 }
 
-// asker is the client that asked for a vote; nil: several may have. The caller holds c.mu.
+// asker returns the client that sent the command of a vote; nil: several may have. The caller holds c.mu.
 func (c *Client) asker(op history.Op) *sharer {
 	asks := map[string]string{history.CommandRelease: opRelease, history.CommandExtend: opExtend}[op.Value.Command]
 	if asking := c.asking(asks, op.Key); asks != "" && len(asking) == 1 {
@@ -220,7 +220,7 @@ func (c *Client) asker(op history.Op) *sharer {
 		return nil
 	}
 	switch asking := c.asking(opAcquire, op.Key); len(asking) {
-	case 0: // it is late, and an attempt that failed
+	case 0: // a late reply to an attempt that failed
 		return c.sharing.users[0]
 	case 1:
 		return asking[0]
@@ -228,7 +228,8 @@ func (c *Client) asker(op history.Op) *sharer {
 	return nil
 }
 
-// asking are the clients whose request is under way. A key on the masters may differ from the name of the lock.
+// asking returns the clients with such a request under way. A key on the masters may differ from the name of
+// the lock: then they are all clients with such a request, for any key.
 func (c *Client) asking(op, key string) []*sharer {
 	all := slices.DeleteFunc(slices.Clone(c.sharing.users), func(u *sharer) bool { return u.op != op })
 	if mine := slices.DeleteFunc(slices.Clone(all), func(u *sharer) bool { return u.key != key }); len(mine) > 0 {
@@ -237,7 +238,7 @@ func (c *Client) asking(op, key string) []*sharer {
 	return all
 }
 
-// hold keeps a vote until it is known whose it is.
+// hold keeps a vote until its client is known.
 func (c *Client) hold(op history.Op, now time.Time) {
 	i := slices.IndexFunc(c.sharing.held, func(x *unclaimed) bool { return x.token == op.Value.Token })
 	if i < 0 {

@@ -5,7 +5,7 @@ import "fmt"
 // explainOrphan explains that a master still stored a key that its owner no longer needed.
 func (r *run) explainOrphan(v *Violation, o orphan) {
 	x := &o.commandLog
-	v.Summary = fmt.Sprintf("%s still stored a token of %s for %s at %s, %s after it had done with it", x.master, x.who.client, v.Key, at(v.Until), at(v.Until-o.over))
+	v.Summary = fmt.Sprintf("%s still stored a token of %s for %s at %s, %s after %s last needed it", x.master, x.who.client, v.Key, at(v.Until), at(v.Until-o.over), x.who.client)
 	n := r.narrate(v)
 	for _, a := range r.requests(x.key, x.who) {
 		if a.of(x.master) && a.sent <= o.look.Time {

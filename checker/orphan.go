@@ -97,7 +97,7 @@ func (r *run) orphans(ghosts bool) *judgement {
 		evidence: r.need("released keys whose master was asked within a TTL", asked, moreWork),
 		explain:  func(v *Violation) { r.explainOrphan(v, byLook[proof{v.Ops[1], v.Tokens[0]}]) },
 		violated: func(t tally, first *Violation) string {
-			return fmt.Sprintf("%s remained on a master when their owners had done with them: the first from %s on %s", share(t.found, t.checked, "keys"), at(first.At), first.Key)
+			return fmt.Sprintf("%s remained on a master although their owners no longer needed them: the first from %s on %s", share(t.found, t.checked, "keys"), at(first.At), first.Key)
 		},
 		holds: func(t tally) string {
 			return fmt.Sprintf("none of %s remained on a master", count(t.checked, "released key", "released keys"))

@@ -32,7 +32,7 @@ var (
 	BeliefExclusion = Property{"belief-exclusion", "L3", "critical sections on one key are disjoint"}
 	Notified        = Property{"notified", "L3", "a client whose lease is over is told, and begins nothing more under it"}
 	NoStaleWrite    = Property{"no-stale-write", "L4", "the resource applies no write of a lease after one of a later lease"}
-	FencedWrites    = Property{"fenced-writes", "L5", "nor does it where it rejects lower fencing tokens"}
+	FencedWrites    = Property{"fenced-writes", "L5", "a resource that rejects lower fencing tokens applies no write of a lease after one of a later lease"}
 	NoLostUpdate    = Property{"no-lost-update", "RMW", "where the resource compares and sets, no update rests on a value that another has replaced"}
 	FencingMonotone = Property{"fencing-monotone", "FM", "a later lease has a higher fencing token"}
 	Extension       = Property{"extension", "EXT", "an extension is granted only while the lease is valid, by a quorum"}
@@ -40,11 +40,11 @@ var (
 	DeadlockFree    = Property{"deadlock-freedom", "DF", "once faults have healed, every key can be acquired again"}
 	HolderLoss      = Property{"holder-loss", "DF", "a key whose holder is gone is granted to another within a bound"}
 	Availability    = Property{"availability", "AV", "once faults have healed, every acquire succeeds within a bound"}
-	MinorityFailure = Property{"minority-failure", "AV", "while only a minority of masters fails, someone who asks is granted the lock within a bound"}
-	Progress        = Property{"progress", "AV", "while nothing is wrong and nobody holds it, someone who asks is granted the lock soon"}
+	MinorityFailure = Property{"minority-failure", "AV", "while only a minority of masters fails, a client that asks is granted the lock within a bound"}
+	Progress        = Property{"progress", "AV", "while nothing is wrong and nobody holds the lock, a client that asks is granted it soon"}
 	QuorumGranted   = Property{"quorum-granted", "AV", "an attempt that a quorum voted for in time is granted"}
-	OrphanKeys      = Property{"orphan-keys", "AV", "a key that its owner has done with is not stored on"}
-	GhostKeys       = Property{"ghost-keys", "AV", "nor is one whose SET was carried out after its release"}
+	OrphanKeys      = Property{"orphan-keys", "AV", "masters do not go on storing a key that its owner no longer needs"}
+	GhostKeys       = Property{"ghost-keys", "AV", "no master stores a key because it executed the SET after the release"}
 	Returns         = Property{"returns", "AV", "every call of the lock returns within its deadline and a bound"}
 	NoCrash         = Property{"no-crash", "AV", "no call of the lock panics"}
 )

@@ -48,7 +48,7 @@ var Rules = []Rule{
 		"extend at half of the TTL, and treat a late extension as a lost lock", "b5", "late-extension", "lockpick run --lock redlock-extend-late --driver sim --faults client-pause"},
 	{"fixed-retry-delay", Warning, "Waiting clients retry at a fixed interval: those that started together go on to collide.",
 		"a random delay before each retry", "b17", "fixed-retry-delay", "lockpick claims --only b17"},
-	{"busy-polling", Warning, "Waiting clients retry without a pause worth the name: they load Redis and the lock's holder.",
+	{"busy-polling", Warning, "Waiting clients retry almost without a pause: they load Redis and the lock's holder.",
 		"a random delay of tens of milliseconds, growing, before each retry", "19", "random-retry-delay", "lockpick claims --only 19"},
 	{"lost-by-failover", Warning, "The lock is on a Redis with replicas, and nobody waits for them: a failover forgets leases that were granted.",
 		"independent masters, or WAIT and fencing at the resource", "7", "failover", "lockpick run --lock single --driver sim --faults failover"},

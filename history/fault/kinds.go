@@ -7,7 +7,7 @@ var all = []string{"docker", "process", "sim"}
 var Kinds = []Kind{
 	{
 		Name: "pause", Hits: Masters, Drivers: all, Process: Stops,
-		Summary: "SIGSTOP: accepts connections, answers nothing, goes on where it stood",
+		Summary: "SIGSTOP: accepts connections, answers nothing, and resumes with SIGCONT",
 		Assumes: "a paused master accepts commands, and executes them after it, also those that clients gave up on",
 		healed:  "went on, and executed first what was sent meanwhile", did: masters("paused", "paused"),
 	},

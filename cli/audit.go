@@ -74,7 +74,7 @@ interrupted, 64 bad usage or input, 70 an error of the harness.`,
 	f.StringVar(&flags.junit, "junit", "", "write JUnit XML to this file")
 	f.StringVar(&flags.html, "html", "", "write the page of the card to this file too")
 	f.StringVar(&flags.markdown, "markdown", "", "write the card as Markdown to this file")
-	f.IntVar(&flags.Workers, "workers", 0, "schedules at a time (default: as many as processors; on real masters at most 2)")
+	f.IntVar(&flags.Workers, "workers", 0, "schedules at a time (default: as many as processors; on real masters one more, at most 4)")
 	f.StringVar(&flags.Image, "image", "", "Docker image of the masters")
 	shardFlags(cmd, &flags.shard, &flags.out, "situations")
 	storeFlag(cmd, &flags.store)

@@ -62,7 +62,7 @@ Exit codes: 0 it was made, whatever it says, 2 interrupted, 64 bad usage, 70 an 
 	f.StringVar(&flags.Audit.Budget, "budget", audit.Quick, "how much to try: "+strings.Join(audit.Budgets, ", "))
 	f.StringSliceVar(&flags.Audit.Only, "only", nil, "ids of situations (lockpick list situations; default: all)")
 	f.Uint64Var(&flags.Audit.Seed, "seed", 1, "seed of all random choices")
-	f.IntVar(&flags.Audit.Workers, "workers", 0, "runs at a time (default: at most 2)")
+	f.IntVar(&flags.Audit.Workers, "workers", 0, "runs at a time (default: one more than processors, at most 4)")
 	f.IntVar(&flags.Confirm.Times, "replays", 3, "how often in a row what is broken has to come back")
 	f.IntVar(&flags.Confirm.Attempts, "attempts", 5, "runs of each replay, at most")
 	f.BoolVar(&flags.Reuse, "reuse", false, "take finished audits of the store instead of new ones")

@@ -60,6 +60,13 @@ func TestCommandStartsAFileOrSaysWhatIsMissing(t *testing.T) {
 			continue
 		}
 		path := command[len(command)-1-len(c.args)]
+		if c.class != "" { // the command names the class, and its folder before it
+			dir := command[len(command)-2-len(c.args)]
+			if info, err := os.Stat(filepath.Join(dir, c.class+".class")); err != nil || info.Size() == 0 {
+				t.Errorf("%s: not compiled: %v", c.Name, err)
+			}
+			path = filepath.Join(dir, filepath.Base(c.file))
+		}
 		want, _ := fs.ReadFile(files, c.file)
 		if got, err := os.ReadFile(path); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%s: %s: %v", c.Name, path, err)

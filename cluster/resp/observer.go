@@ -90,54 +90,85 @@ const maxKeys = 10_000
 
 // Connection follows a new connection.
 func (o *Observer) Connection() *Conversation {
-	return &Conversation{Tell: o.exchange, Keep: o.wants, Lost: o.Lost}
+	return &Conversation{Tell: o.exchange, Keep: (&filter{observer: o}).wants, Lost: o.Lost}
 }
 
-// wants says whether a command can be one of a lock. A command that only reads or changes a key
+// filter chooses the commands of one connection that the observer needs. It belongs to the goroutine of
+// the requests, and asks the observer only once for each key: the goroutine of the replies holds the
+// observer's mutex for each of them, and with pipelines both run at the same time.
+type filter struct {
+	observer *Observer
+	known    map[string]struct{} // keys that the client has tried to acquire, as far as this connection has asked
+}
+
+// wants reports whether a command can be one of a lock. A command that only reads or changes a key
 // is one if the client has stored a value there that a lock might store.
-func (o *Observer) wants(name []byte, args []Value) bool {
+func (f *filter) wants(name []byte, args []Value) bool {
 	switch string(name) {
 	case "setnx", "getset", "delex", "delifeq", "hset", "hsetnx", "hincrby", "hdel", "setex", "psetex":
-		return len(args) > 2 && !args[2].Cut && o.tries(args[1].Text)
+		return len(args) > 2 && !args[2].Cut && f.tries(args[1].Text)
 	case "set":
 		if len(args) < 3 || args[2].Cut { // too large for a token
 			return false
 		}
 		for i := range args[3:] {
 			if a := &args[3+i]; len(a.Text) == 2 && (a.Text[0]|0x20 == 'n' || a.Text[0]|0x20 == 'x') && a.Text[1]|0x20 == 'x' { // NX, XX
-				return o.tries(args[1].Text)
+				return f.tries(args[1].Text)
 			}
 		}
-		return o.knows(args[1].Text)
+		return f.knows(args[1].Text)
 	case "get", "getdel", "del", "unlink", "expire", "pexpire", "expireat", "pexpireat":
-		return len(args) > 1 && o.knows(args[1].Text)
+		return len(args) > 1 && f.knows(args[1].Text)
 	case "eval", "evalsha":
-		return len(args) > 3 && o.tries(args[3].Text)
+		return len(args) > 3 && f.tries(args[3].Text)
 	case "script":
 		return true
 	}
 	return false
 }
 
-// tries notes a key that the client tries to acquire, and returns true.
-func (o *Observer) tries(key []byte) bool {
+// tries records that the client tries to acquire a key, and returns true.
+func (f *filter) tries(key []byte) bool {
+	if _, known := f.known[string(key)]; known {
+		return true
+	}
+	o := f.observer
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if _, known := o.stored[string(key)]; known || len(o.stored) >= maxKeys {
+	_, known := o.stored[string(key)]
+	if !known && len(o.stored) >= maxKeys {
 		return true
 	}
 	if o.stored == nil {
 		o.stored = map[string]*entry{}
 	}
-	o.stored[string(key)] = &entry{}
+	if !known {
+		o.stored[string(key)] = &entry{}
+	}
+	f.add(key)
 	return true
 }
 
-func (o *Observer) knows(key []byte) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	_, known := o.stored[string(key)]
+// knows reports whether the client has tried to acquire a key.
+func (f *filter) knows(key []byte) bool {
+	if _, known := f.known[string(key)]; known {
+		return true
+	}
+	f.observer.mu.Lock()
+	defer f.observer.mu.Unlock()
+	_, known := f.observer.stored[string(key)]
+	if known {
+		f.add(key)
+	}
 	return known
+}
+
+// add remembers a key of the observer's, which it never forgets.
+func (f *filter) add(key []byte) {
+	if f.known == nil {
+		f.known = map[string]struct{}{}
+	}
+	f.known[string(key)] = struct{}{}
 }
 
 func (o *Observer) exchange(x Exchange) {

@@ -9,10 +9,10 @@ import (
 	"lockpick/history"
 )
 
-// lookFrom and lookTo bound when a snapshot of a master's keys was taken: after the request was
+// snapshotBegan and snapshotEnded bound when a snapshot of a master's keys was taken: after the request was
 // sent, and before the reply arrived.
-func lookFrom(op *history.Op) time.Duration { return op.Time - op.Value.Delay - op.Value.Took }
-func lookTo(op *history.Op) time.Duration   { return op.Time - op.Value.Delay }
+func snapshotBegan(op *history.Op) time.Duration { return op.Time - op.Value.Delay - op.Value.Took }
+func snapshotEnded(op *history.Op) time.Duration { return op.Time - op.Value.Delay }
 
 // party is a client and a token that it uses: a weak lock may give one token to two clients.
 type party struct{ client, token string }
@@ -69,7 +69,7 @@ type commandLogs struct {
 	stores  map[place]votes // the SETs and extensions that the master granted, in order
 	shows   map[tokenKey][]*history.Op
 	crashes map[string]moments       // by client
-	looks   map[string][]*history.Op // snapshots by master; also the keys that it stored after a restart
+	taken   map[string][]*history.Op // snapshots by master; also the keys that it stored after a restart
 	longest map[string]time.Duration // by master: the longest time from the beginning of a snapshot to its line
 	names   map[place]string         // the Redis key, where it differs from the lock's name
 }
@@ -332,7 +332,7 @@ func (r *run) commandLogs() *commandLogs {
 		return r.logs
 	}
 	t := &commandLogs{h: r.h, routeOf: map[route]int32{}, far: map[uint64]int32{}, byPlace: map[place][]int32{}, yes: map[place]votes{}, stores: map[place]votes{},
-		shows: map[tokenKey][]*history.Op{}, crashes: map[string]moments{}, looks: map[string][]*history.Op{}, longest: map[string]time.Duration{}, names: map[place]string{}}
+		shows: map[tokenKey][]*history.Op{}, crashes: map[string]moments{}, taken: map[string][]*history.Op{}, longest: map[string]time.Duration{}, names: map[place]string{}}
 	t.byToken = make([]int32, len(r.h.Tokens()))
 	for i := range t.byToken {
 		t.byToken[i] = -1
@@ -347,11 +347,11 @@ func (r *run) commandLogs() *commandLogs {
 				down[op.Process] = op.Time
 			} else if since, was := down[op.Process]; was && op.Value.Keys != nil {
 				// The keys that it stored when it was up again: read at some time since it went down.
-				look := *op
+				snapshot := *op
 				value := *op.Value
 				value.Took = op.Time - since
-				look.Value = &value
-				t.look(op.Process, &look)
+				snapshot.Value = &value
+				t.addSnapshot(op.Process, &snapshot)
 			}
 			if op.Value.State != "down" {
 				delete(down, op.Process)
@@ -359,7 +359,7 @@ func (r *run) commandLogs() *commandLogs {
 		case op.F == history.FCrash:
 			t.crashes[op.Process] = append(t.crashes[op.Process], op.Time)
 		case op.F == history.FLook && op.Value != nil && op.Value.Keys != nil:
-			t.look(op.Process, op)
+			t.addSnapshot(op.Process, op)
 			for key, token := range op.Value.Keys {
 				id := tokenKey{place{op.Process, key}, token}
 				t.shows[id] = append(t.shows[id], op)
@@ -370,23 +370,23 @@ func (r *run) commandLogs() *commandLogs {
 	return t
 }
 
-// look adds a snapshot of a master, in the order of the lines.
-func (t *commandLogs) look(master string, op *history.Op) {
-	t.looks[master] = append(t.looks[master], op)
-	t.longest[master] = max(t.longest[master], op.Time-lookFrom(op))
+// addSnapshot adds a snapshot of a master, in the order of the lines.
+func (t *commandLogs) addSnapshot(master string, op *history.Op) {
+	t.taken[master] = append(t.taken[master], op)
+	t.longest[master] = max(t.longest[master], op.Time-snapshotBegan(op))
 }
 
-// looksWithin yields the snapshots of a master that began between two times, in the order of their
+// snapshotsWithin yields the snapshots of a master that began between two times, in the order of their
 // lines. A later line may have begun earlier: a snapshot after an outage begins with the outage.
-func (t *commandLogs) looksWithin(master string, from, to time.Duration) iter.Seq[*history.Op] {
+func (t *commandLogs) snapshotsWithin(master string, from, to time.Duration) iter.Seq[*history.Op] {
 	return func(yield func(*history.Op) bool) {
-		looks := t.looks[master]
-		i, _ := slices.BinarySearchFunc(looks, from, func(op *history.Op, at time.Duration) int { return cmp.Compare(op.Time, at) })
-		for _, look := range looks[i:] {
-			if look.Time-t.longest[master] >= to {
+		taken := t.taken[master]
+		i, _ := slices.BinarySearchFunc(taken, from, func(op *history.Op, at time.Duration) int { return cmp.Compare(op.Time, at) })
+		for _, snapshot := range taken[i:] {
+			if snapshot.Time-t.longest[master] >= to {
 				return
 			}
-			if began := lookFrom(look); began > from && began < to && !yield(look) {
+			if began := snapshotBegan(snapshot); began > from && began < to && !yield(snapshot) {
 				return
 			}
 		}
@@ -395,9 +395,9 @@ func (t *commandLogs) looksWithin(master string, from, to time.Duration) iter.Se
 
 // missed returns a snapshot between two times that does not list a token on a master, or nil.
 func (t *commandLogs) missed(p place, token string, from, to time.Duration) *history.Op {
-	for look := range t.looksWithin(p.master, from, to) {
-		if lookTo(look) < to && look.Value.Keys[t.stored(p)] != token {
-			return look
+	for snapshot := range t.snapshotsWithin(p.master, from, to) {
+		if snapshotEnded(snapshot) < to && snapshot.Value.Keys[t.stored(p)] != token {
+			return snapshot
 		}
 	}
 	return nil

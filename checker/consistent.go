@@ -27,8 +27,8 @@ func (n *narrative) explainLosses() {
 			return
 		}
 		done[fmt.Sprint(master, yes.Index, next.Index)] = true
-		if c := n.lossBefore(master, n.tenancy(yes), yes, next); c.tell != nil {
-			c.tell([]string{master})
+		if c := n.lossBefore(master, n.leaseOfVote(yes), yes, next); c.explain != nil {
+			c.explain([]string{master})
 		}
 	}
 }

@@ -107,7 +107,7 @@ func (r *run) unbroken(l *history.Lease, before, g history.Grant, asked, ttl tim
 		switch { // a restart may restore a key that was gone before it
 		case u != nil && sent(*u) > earlier.At && !r.endedAfter(m, sent(*u)-r.slack, yes.At):
 			x.taken[m] = *u
-		case missed != nil && !r.endedAfter(m, lookFrom(missed), yes.At):
+		case missed != nil && !r.endedAfter(m, snapshotBegan(missed), yes.At):
 			x.missed[m] = missed
 		case r.restartedIn(m, sent(*earlier), yes.At):
 			x.whole = append(x.whole, m)

@@ -12,21 +12,21 @@ func (r *run) explainRevival(v *Violation, x revival) {
 	group(r.masterNames(), func(m string) cause {
 		if u, ok := x.taken[m]; ok {
 			gone = append(gone, m)
-			return cause{name: "taken by " + u.Token, tell: func(ms []string) {
+			return cause{name: "taken by " + u.Token, explain: func(ms []string) {
 				n.lost(ms, l, Event{At: u.At, Cause: CauseTaken, Word: "taken", Ops: []int{u.Index},
 					Text: fmt.Sprintf("%s set the key for %s: that of %s was gone", Enumerate(ms), other(u.Client, l.Process), l.Process)})
 			}}
 		}
-		if look := x.missed[m]; look != nil {
+		if snapshot := x.missed[m]; snapshot != nil {
 			gone = append(gone, m)
-			return cause{name: "missed at " + at(look.Time), tell: func(ms []string) {
-				n.lost(ms, l, Event{At: look.Time, Cause: CauseSeen, Word: "gone", Ops: []int{look.Index}, Text: fmt.Sprintf("%s did not store the key of %s", Enumerate(ms), l.Process)})
+			return cause{name: "missed at " + at(snapshot.Time), explain: func(ms []string) {
+				n.lost(ms, l, Event{At: snapshot.Time, Cause: CauseSeen, Word: "gone", Ops: []int{snapshot.Index}, Text: fmt.Sprintf("%s did not store the key of %s", Enumerate(ms), l.Process)})
 			}}
 		}
 		if u, ok := x.lapsed[m]; ok {
 			gone = append(gone, m)
 			end := u.At + r.lifetime(u)
-			return cause{name: "lapsed at " + at(end), tell: func(ms []string) {
+			return cause{name: "lapsed at " + at(end), explain: func(ms []string) {
 				n.lost(ms, l, Event{At: end, Cause: CauseExpired, Word: "expired", Text: fmt.Sprintf("the key of %s expired on %s", l.Process, Enumerate(ms))})
 			}}
 		}

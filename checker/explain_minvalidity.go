@@ -20,11 +20,11 @@ func (r *run) explainShort(v *Violation, s short, q int) {
 		switch {
 		case !ok:
 		case s.gone[m]:
-			return cause{name: fmt.Sprint("gone ", m), tell: func(ms []string) {
+			return cause{name: fmt.Sprint("gone ", m), explain: func(ms []string) {
 				n.vanished(m, s, end)
 			}}
 		case end < g.Until:
-			return cause{name: "expired at " + at(end), tell: func(ms []string) {
+			return cause{name: "expired at " + at(end), explain: func(ms []string) {
 				ttl := r.h.Header.TTL
 				n.lost(ms, l, Event{At: end, Cause: CauseExpired, Word: "expired",
 					Text: fmt.Sprintf("the key of %s expired on %s: the last yes to it came by %s, and its TTL was %s", l.Process, Enumerate(ms), at(end-ttl), at(ttl))})
@@ -46,9 +46,9 @@ func (r *run) explainShort(v *Violation, s short, q int) {
 func (n *narrative) vanished(m string, s short, when time.Duration) {
 	l := s.lease
 	t := n.r.commandLogs()
-	look := t.missed(place{m, l.Key}, l.Token, l.Invoked, when+1)
-	if look != nil && look.Time == when {
-		n.add(Event{At: when, Kind: EventSnapshot, Masters: []string{m}, Client: l.Process, Key: l.Key, Word: "gone", Ops: []int{look.Index},
+	snapshot := t.missed(place{m, l.Key}, l.Token, l.Invoked, when+1)
+	if snapshot != nil && snapshot.Time == when {
+		n.add(Event{At: when, Kind: EventSnapshot, Masters: []string{m}, Client: l.Process, Key: l.Key, Word: "gone", Ops: []int{snapshot.Index},
 			Text: fmt.Sprintf("%s did not store the key of %s any more", m, l.Process)})
 	}
 	x := t.byID(logID{place{m, l.Key}, party{l.Process, l.Token}})
@@ -68,10 +68,10 @@ func (n *narrative) vanished(m string, s short, when time.Duration) {
 	}
 	next := *yes // the next event is the snapshot without the key
 	next.Index, next.At, next.Took, next.Token, next.Client = noLine, when, 0, "", "no one"
-	if look != nil {
-		next.Index = look.Index
+	if snapshot != nil {
+		next.Index = snapshot.Index
 	}
-	if c := n.lostKey(m, l, *yes, next); c.tell != nil {
-		c.tell([]string{m})
+	if c := n.lostKey(m, l, *yes, next); c.explain != nil {
+		c.explain([]string{m})
 	}
 }

@@ -8,7 +8,7 @@ func (r *run) explainOrphan(v *Violation, o orphan) {
 	v.Summary = fmt.Sprintf("%s still stored a token of %s for %s at %s, %s after %s last needed it", x.master, x.who.client, v.Key, at(v.Until), at(v.Until-o.over), x.who.client)
 	n := r.narrate(v)
 	for _, a := range r.requests(x.key, x.who) {
-		if a.of(x.master) && a.sent <= o.look.Time {
+		if a.of(x.master) && a.sent <= o.snapshot.Time {
 			n.only(a, x.master)
 		}
 	}
@@ -31,7 +31,7 @@ func (r *run) explainOrphan(v *Violation, o orphan) {
 			why += " (" + e + ")"
 		}
 	}
-	n.add(Event{At: o.look.Time, Kind: EventSnapshot, Masters: []string{x.master}, Client: x.who.client, Key: x.key, Token: x.who.token, Word: "stored", Ops: []int{o.look.Index},
+	n.add(Event{At: o.snapshot.Time, Kind: EventSnapshot, Masters: []string{x.master}, Client: x.who.client, Key: x.key, Token: x.who.token, Word: "stored", Ops: []int{o.snapshot.Index},
 		Text: fmt.Sprintf("%s stored the token of %s", x.master, x.who.client)})
 	n.violated(fmt.Sprintf("%s: this violates %s (%s)", why, spaced(v.Property), v.Level))
 }

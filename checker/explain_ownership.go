@@ -19,8 +19,8 @@ func (r *run) explainOwnershipBreach(v *Violation, s ownershipBreach) {
 	switch {
 	case s.lost:
 		v.Summary = fmt.Sprintf("%s gave %s to %s by %s, though it stored it for %s and the TTL was not over", m, v.Key, other(by, s.victim.Client), at(v.At), s.victim.Client)
-		if c := n.lostKey(m, n.tenancy(*s.victim), *s.victim, s.vote); c.tell != nil {
-			c.tell([]string{m})
+		if c := n.lostKey(m, n.leaseOfVote(*s.victim), *s.victim, s.vote); c.explain != nil {
+			c.explain([]string{m})
 		}
 		n.violated(fmt.Sprintf("%s gave %s to %s, %s before the TTL of %s's key was over: this violates own keys (L1)",
 			m, v.Key, other(by, s.victim.Client), at(sent(*s.victim)+r.lifetime(*s.victim)-v.At), s.victim.Client))
@@ -35,8 +35,8 @@ func (r *run) explainOwnershipBreach(v *Violation, s ownershipBreach) {
 			for i := x.sets.len() - 1; i >= 0; i-- {
 				if own := x.sets.at(i); own.Yes && own.Index < s.victim.Index {
 					n.vote(own)
-					if c := n.lostKey(m, n.tenancy(own), own, *s.victim); c.tell != nil {
-						c.tell([]string{m})
+					if c := n.lostKey(m, n.leaseOfVote(own), own, *s.victim); c.explain != nil {
+						c.explain([]string{m})
 					}
 					break
 				}

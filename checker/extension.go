@@ -101,10 +101,10 @@ func (r *run) inTime(end, at time.Duration) bool {
 	return stalled > 0 && at-end <= stalled+r.slack
 }
 
-// heldUp reports whether an action under a lease may seem late only because the machine stood
+// excusedLate reports whether an action under a lease may seem late only because the machine stood
 // still: a stall after the end of the lease may have delayed the recording of an action that the
 // client began in time. It also returns when the lease was over.
-func (r *run) heldUp(l *history.Lease, at time.Duration) (over time.Duration, late bool) {
+func (r *run) excusedLate(l *history.Lease, at time.Duration) (over time.Duration, late bool) {
 	if len(r.stalls().spans) == 0 {
 		return 0, false
 	}

@@ -12,18 +12,18 @@ import (
 
 // cause is the reason why a master that had voted for one lease could vote for another.
 type cause struct {
-	name string                 // masters whose causes have one name share its events
-	tell func(masters []string) // adds the events to the narrative
+	name    string                 // masters whose causes have one name share its events
+	explain func(masters []string) // adds the events to the narrative
 }
 
-// group finds the cause of each master and calls tell once for all masters whose causes have one
+// group finds the cause of each master and calls explain once for all masters whose causes have one
 // name.
 func group(masters []string, of func(master string) cause) {
 	var order []cause
 	sharing := map[string][]string{}
 	for _, m := range masters {
 		c := of(m)
-		if c.tell == nil {
+		if c.explain == nil {
 			continue
 		}
 		if sharing[c.name] == nil {
@@ -32,7 +32,7 @@ func group(masters []string, of func(master string) cause) {
 		sharing[c.name] = append(sharing[c.name], m)
 	}
 	for _, c := range order {
-		c.tell(sharing[c.name])
+		c.explain(sharing[c.name])
 	}
 }
 
@@ -107,11 +107,11 @@ func (n *narrative) lostKey(m string, a *history.Lease, yes, next history.Vote) 
 	if between := n.between(m, a, yes, next); len(between) > 0 {
 		first := between[0]
 		c := n.lossBefore(m, a, yes, first)
-		tell := c.tell
+		explain := c.explain
 		c.name += " before " + first.Token
-		c.tell = func(ms []string) {
-			if tell != nil {
-				tell(ms)
+		c.explain = func(ms []string) {
+			if explain != nil {
+				explain(ms)
 			}
 			aside := n.aside
 			n.aside = true
@@ -125,8 +125,8 @@ func (n *narrative) lostKey(m string, a *history.Lease, yes, next history.Vote) 
 				case next.Token == "": // next is a snapshot, which need not show that this client lost the key
 					return
 				}
-				if x := n.lossBefore(m, n.tenancy(v), v, after); x.tell != nil {
-					x.tell([]string{m})
+				if x := n.lossBefore(m, n.leaseOfVote(v), v, after); x.explain != nil {
+					x.explain([]string{m})
 				}
 			}
 		}
@@ -160,9 +160,9 @@ func (n *narrative) between(m string, a *history.Lease, yes, next history.Vote) 
 	return found
 }
 
-// tenancy returns the lease that a vote belongs to, or, if the client was not granted one, a lease
+// leaseOfVote returns the lease that a vote belongs to, or, if the client was not granted one, a lease
 // that stands for the client's key on the master.
-func (n *narrative) tenancy(v history.Vote) *history.Lease {
+func (n *narrative) leaseOfVote(v history.Vote) *history.Lease {
 	for _, l := range n.r.leases {
 		if l.Key == v.Key && l.Token == v.Token && l.Process == v.Client {
 			return l
@@ -188,7 +188,7 @@ func (n *narrative) lossBefore(m string, a *history.Lease, yes, next history.Vot
 			return c
 		}
 	}
-	return cause{name: fmt.Sprint("unexplained ", next.Token, " ", a.Token), tell: func(ms []string) {
+	return cause{name: fmt.Sprint("unexplained ", next.Token, " ", a.Token), explain: func(ms []string) {
 		text := fmt.Sprintf("no recorded event explains why %s lost the key of %s: %s said yes to it by %s and to %s by %s", Enumerate(ms), a.Process,
 			theyOrIt(ms), at(yes.At), other(next.Client, a.Process), at(next.At))
 		if also := n.alsoReleased(m, a, yes, next); also != "" {
@@ -291,7 +291,7 @@ func (n *narrative) unanswered(m string, a *history.Lease, yes, next history.Vot
 // byRelease returns the cause that a release deleted a key, or may have deleted it.
 func (n *narrative) byRelease(v history.Vote, a *history.Lease, yes, next history.Vote, why string) cause {
 	delayed := sent(v) < yes.At
-	return cause{name: fmt.Sprint(why, " ", v.Token, " ", v.Key, " ", sent(v).Round(time.Millisecond)), tell: func(ms []string) {
+	return cause{name: fmt.Sprint(why, " ", v.Token, " ", v.Key, " ", sent(v).Round(time.Millisecond)), explain: func(ms []string) {
 		if x := n.r.requestOf(v); x != nil {
 			n.request(x, !delayed && why != CauseUnanswered)
 		}
@@ -354,7 +354,7 @@ func (n *narrative) mayHaveExpired(_ string, a *history.Lease, yes, next history
 }
 
 func (n *narrative) byExpiry(a *history.Lease, yes, next history.Vote, ttl time.Duration, why string) cause {
-	return cause{name: why + yes.Token, tell: func(ms []string) {
+	return cause{name: why + yes.Token, explain: func(ms []string) {
 		how := "expired"
 		if why == CauseMayExpired {
 			how = "may have expired"
@@ -399,8 +399,8 @@ func (n *narrative) restartedBetween(m string, a *history.Lease, from, to time.D
 	if a.Token == "" {
 		what = "counter"
 	}
-	// tell adds that masters no longer stored the key when they were up again.
-	tell := func(ms []string, after time.Duration) {
+	// gone adds that masters no longer stored the key when they were up again.
+	gone := func(ms []string, after time.Duration) {
 		for _, m := range ms {
 			for _, s := range n.r.statesOf(m, after, to) {
 				if s.is == "up" {
@@ -426,9 +426,9 @@ func (n *narrative) restartedBetween(m string, a *history.Lease, from, to time.D
 		if survived(up, seen) {
 			continue
 		}
-		return cause{name: fmt.Sprintf("fault %d", f.ID), tell: func(ms []string) {
+		return cause{name: fmt.Sprintf("fault %d", f.ID), explain: func(ms []string) {
 			n.fault(f, false, ms)
-			tell(ms, struck)
+			gone(ms, struck)
 		}}, true
 	}
 	for _, s := range slices.Backward(n.r.statesOf(m, from, to)) {
@@ -439,10 +439,10 @@ func (n *narrative) restartedBetween(m string, a *history.Lease, from, to time.D
 		if !seen || survived(up, seen) {
 			continue
 		}
-		return cause{name: "down " + at(s.at), tell: func(ms []string) {
+		return cause{name: "down " + at(s.at), explain: func(ms []string) {
 			n.add(Event{At: s.at, Kind: EventDown, Masters: ms, Word: "down", Ops: []int{s.line},
 				Text: fmt.Sprintf("%s went down, %s, which no recorded fault explains", Enumerate(ms), fault.Persistence(n.r.h.Header.Persistence))})
-			tell(ms, s.at)
+			gone(ms, s.at)
 		}}, true
 	}
 	return cause{}, false
@@ -461,7 +461,7 @@ func (n *narrative) disturbed(m string, a *history.Lease, yes, next history.Vote
 		if !clock && !kind.Evicts {
 			continue
 		}
-		return cause{name: fmt.Sprintf("fault %d", f.ID), tell: func(ms []string) {
+		return cause{name: fmt.Sprintf("fault %d", f.ID), explain: func(ms []string) {
 			n.fault(f, false, ms)
 			e := Event{At: max(f.From, n.by(yes, next)), Cause: CauseMemory, Fault: f.ID, Text: fmt.Sprintf("%s no longer stored the key of %s: a full master may evict a key", Enumerate(ms), a.Process)}
 			if clock {

@@ -44,7 +44,7 @@ func (n *narrative) shortened(m string, a *history.Lease, yes, next history.Vote
 	if next.At < sent(by)+n.r.lifetime(by) {
 		return cause{}, false
 	}
-	return cause{name: "shortened by " + by.Token, tell: func(ms []string) {
+	return cause{name: "shortened by " + by.Token, explain: func(ms []string) {
 		n.lost(ms, a, Event{At: min(end, max(sent(next), yes.At)), Cause: CauseExpired, Word: "expired", Text: n.shortenedText(ms, a, by)})
 	}}, true
 }

@@ -40,7 +40,7 @@ type stored struct {
 func (r *run) keyLifetime() *judgement {
 	ttl := r.h.Header.TTL
 	allowed, same := ttl+ttl/50+r.lifetimeSlack(), r.sameEnd()
-	looks, told, tokens := 0, 0, 0
+	snapshots, told, tokens := 0, 0, 0
 	type seen struct{ master, key, token string }
 	all := map[seen]*stored{}
 	over := map[seen]*stored{}
@@ -54,7 +54,7 @@ func (r *run) keyLifetime() *judgement {
 			continue
 		}
 		if r.counts(op.Time) {
-			looks++
+			snapshots++
 		}
 		if v.Expires == nil {
 			continue // the snapshot has no expiries
@@ -103,7 +103,7 @@ func (r *run) keyLifetime() *judgement {
 	}
 	var found []Violation
 	type proof struct {
-		look       int
+		snapshot   int
 		key, token string
 	}
 	byProof := map[proof]*stored{}
@@ -113,7 +113,7 @@ func (r *run) keyLifetime() *judgement {
 		found = append(found, Violation{Key: s.key, At: s.since + ttl, Until: s.seen, Ops: s.ops, Tokens: []string{s.token}})
 	}
 	return &judgement{
-		tally: tally{checked: tokens, snapshots: looks}, violations: found, late: true, needsSlack: true,
+		tally: tally{checked: tokens, snapshots: snapshots}, violations: found, late: true, needsSlack: true,
 		evidence: r.need("stored tokens whose master was asked again after their TTL", caught, moreWork),
 		explain: func(v *Violation) {
 			s := byProof[proof{v.Ops[1], v.Key, v.Tokens[0]}]

@@ -100,8 +100,8 @@ func (r *run) shortOf(l *history.Lease, g history.Grant, relied time.Duration, q
 		if !yes {
 			continue
 		}
-		if look := t.missed(place{m, l.Key}, l.Token, last, min(end, relied)); look != nil {
-			end = lookTo(look)
+		if snapshot := t.missed(place{m, l.Key}, l.Token, last, min(end, relied)); snapshot != nil {
+			end = snapshotEnded(snapshot)
 			s.gone[m] = true
 		}
 		if no := refused(x.extends, last, min(end, relied)); no != nil {

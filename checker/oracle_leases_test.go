@@ -130,7 +130,7 @@ func (o *oracle) beliefExclusion() (f finding) {
 	}
 	for i := range all { // a client that stands still in a section leaves it late
 		if s := &all[i]; s.of != nil {
-			if over, late := o.heldUp(s.of, s.to); late {
+			if over, late := o.excusedLate(s.of, s.to); late {
 				s.to = max(s.from, over)
 			}
 		}
@@ -344,7 +344,7 @@ func (o *oracle) staleWrites(fenced bool) (f finding) {
 			at = append(at, op.Time)
 		}
 		if all := o.writers(op); !fenced && len(all) > 0 {
-			if _, late := o.heldUp(all[len(all)-1], op.Time); late {
+			if _, late := o.excusedLate(all[len(all)-1], op.Time); late {
 				continue
 			}
 		}

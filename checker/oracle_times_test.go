@@ -97,9 +97,9 @@ func (o *oracle) stoodFor(from, to time.Duration) (total time.Duration) {
 	return total
 }
 
-// heldUp says whether an action under a lease may seem late only because the machine stood still
+// excusedLate says whether an action under a lease may seem late only because the machine stood still
 // after the lease was over, and returns when the lease was over.
-func (o *oracle) heldUp(a *acquisition, at time.Duration) (over time.Duration, late bool) {
+func (o *oracle) excusedLate(a *acquisition, at time.Duration) (over time.Duration, late bool) {
 	over = a.grant
 	for t := a.grant; t < at; t += o.tick {
 		if a.held(t) {

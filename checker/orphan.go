@@ -12,7 +12,7 @@ import (
 // orphan is a key that a master still stored although its owner no longer needed it.
 type orphan struct {
 	commandLog commandLog
-	look       *history.Op
+	snapshot   *history.Op
 	over       time.Duration // when the owner no longer needed it
 	kind       string        // unsent, undone, unheard or late; see orphaned
 	lease      bool          // its lease had been granted
@@ -46,7 +46,7 @@ func (r *run) ghostKeys() *judgement {
 
 func (r *run) orphans(ghosts bool) *judgement {
 	t := r.commandLogs()
-	if len(t.looks) == 0 {
+	if len(t.taken) == 0 {
 		return nil
 	}
 	ends := r.endOfNeed()
@@ -65,37 +65,37 @@ func (r *run) orphans(ghosts bool) *judgement {
 		if when, was := t.askedAfter(x.master, over, over+r.h.Header.TTL); was {
 			asked = append(asked, when)
 		}
-		for _, look := range t.snapshots(x) {
-			if lookFrom(look) <= over {
+		for _, snapshot := range t.snapshots(x) {
+			if snapshotBegan(snapshot) <= over {
 				continue
 			}
-			kind := r.orphaned(x, look, over)
+			kind := r.orphaned(x, snapshot, over)
 			if kind == "" || (kind == "late") != ghosts {
 				continue
 			}
-			all = append(all, orphan{*x, look, over, kind, lease})
+			all = append(all, orphan{*x, snapshot, over, kind, lease})
 			break
 		}
 	}
 	if judged == 0 {
 		return nil
 	}
-	slices.SortStableFunc(all, func(a, b orphan) int { return cmp.Compare(a.look.Index, b.look.Index) })
+	slices.SortStableFunc(all, func(a, b orphan) int { return cmp.Compare(a.snapshot.Index, b.snapshot.Index) })
 	type proof struct {
-		look  int
-		token string
+		snapshot int
+		token    string
 	}
-	byLook := map[proof]orphan{}
+	bySnapshot := map[proof]orphan{}
 	found := make([]Violation, 0, len(all))
 	for _, o := range all {
-		byLook[proof{o.look.Index, o.commandLog.who.token}] = o
-		found = append(found, Violation{Key: o.commandLog.key, At: o.over, Until: max(o.over, lookFrom(o.look)),
-			Ops: []int{o.commandLog.sets.at(0).Index, o.look.Index}, Tokens: []string{o.commandLog.who.token}, Clients: []string{o.commandLog.who.client}})
+		bySnapshot[proof{o.snapshot.Index, o.commandLog.who.token}] = o
+		found = append(found, Violation{Key: o.commandLog.key, At: o.over, Until: max(o.over, snapshotBegan(o.snapshot)),
+			Ops: []int{o.commandLog.sets.at(0).Index, o.snapshot.Index}, Tokens: []string{o.commandLog.who.token}, Clients: []string{o.commandLog.who.client}})
 	}
 	return &judgement{
 		tally: tally{checked: judged}, violations: found, late: true, needsSlack: true,
 		evidence: r.need("released keys whose master was asked within a TTL", asked, moreWork),
-		explain:  func(v *Violation) { r.explainOrphan(v, byLook[proof{v.Ops[1], v.Tokens[0]}]) },
+		explain:  func(v *Violation) { r.explainOrphan(v, bySnapshot[proof{v.Ops[1], v.Tokens[0]}]) },
 		violated: func(t tally, first *Violation) string {
 			return fmt.Sprintf("%s remained on a master although their owners no longer needed them: the first from %s on %s", share(t.found, t.checked, "keys"), at(first.At), first.Key)
 		},
@@ -107,8 +107,8 @@ func (r *run) orphans(ghosts bool) *judgement {
 
 // askedAfter returns when the first snapshot of a master between two times was taken.
 func (t *commandLogs) askedAfter(master string, from, to time.Duration) (time.Duration, bool) {
-	for look := range t.looksWithin(master, from, to) {
-		return lookTo(look), true
+	for snapshot := range t.snapshotsWithin(master, from, to) {
+		return snapshotEnded(snapshot), true
 	}
 	return 0, false
 }
@@ -179,10 +179,10 @@ func (r *run) endOfNeed() func(*commandLog) (over time.Duration, lease, ok bool)
 // the lock never sent a release. "undone": the master answered the release but still stores the
 // key. "late": the master set the key after it answered the release. "unheard": the master did not
 // answer the release.
-func (r *run) orphaned(x *commandLog, look *history.Op, over time.Duration) string {
+func (r *run) orphaned(x *commandLog, snapshot *history.Op, over time.Duration) string {
 	began := sent(x.sets.at(0)) - r.slack
-	seen := lookFrom(look)
-	if r.goneIn(x.who.client, began, look.Time) || r.stoppedIn(x.who.client, began, look.Time) || r.restartedIn(x.master, began, look.Time) {
+	seen := snapshotBegan(snapshot)
+	if r.goneIn(x.who.client, began, snapshot.Time) || r.stoppedIn(x.who.client, began, snapshot.Time) || r.restartedIn(x.master, began, snapshot.Time) {
 		return ""
 	}
 	late := seen > over+r.orphanMoment()
@@ -202,7 +202,7 @@ func (r *run) orphaned(x *commandLog, look *history.Op, over time.Duration) stri
 	}
 	switch {
 	case x.frees.len() == 0:
-		if late && !r.stalledIn(over, look.Time) {
+		if late && !r.stalledIn(over, snapshot.Time) {
 			return "unsent"
 		}
 	case heard.len() > 0 && seen > latest(heard):
@@ -210,7 +210,7 @@ func (r *run) orphaned(x *commandLog, look *history.Op, over time.Duration) stri
 			return "undone"
 		}
 		return "late"
-	case heard.len() == 0 && late && clean && latest(x.frees) < seen && !r.stalledIn(began, look.Time) && r.reachable(x.who.client, x.master, began, look.Time):
+	case heard.len() == 0 && late && clean && latest(x.frees) < seen && !r.stalledIn(began, snapshot.Time) && r.reachable(x.who.client, x.master, began, snapshot.Time):
 		return "unheard"
 	}
 	return ""

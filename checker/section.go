@@ -91,7 +91,7 @@ func (r *run) beliefExclusion() *judgement {
 		if s.lease == nil {
 			continue
 		}
-		if over, late := r.heldUp(s.lease, s.to); late {
+		if over, late := r.excusedLate(s.lease, s.to); late {
 			before[i], s.to = s.to, max(s.from, over)
 		}
 	}

@@ -75,7 +75,7 @@ func (r *run) writes(fenced bool) appliedWrites {
 		switch {
 		case !wrote || last.lease == mine || last.lease == earliest:
 		case r.after(last.lease, mine):
-			if _, late := r.heldUp(mine, op.Time); counts && (fenced || !late) {
+			if _, late := r.excusedLate(mine, op.Time); counts && (fenced || !late) {
 				w.stale = append(w.stale, staleWrite{write: op, after: last.op, earlier: mine, later: last.lease})
 			}
 			continue

@@ -12,17 +12,17 @@ import (
 // field is a number, a string, true or false, no name contains an escape, and no number is longer
 // than 18 digits or has a fraction. strict parses every other line; it is slower and reports errors.
 type decoder struct {
-	line   []byte
-	at     int
-	texts  interner
-	values []Value  // allocated in advance for the next operations
-	again  *Value   // reused as the value of every operation, if the caller keeps none
-	alien  []string // names of unknown fields in the line
+	line          []byte
+	at            int
+	texts         interner
+	values        []Value  // allocated in advance for the next operations
+	again         *Value   // reused as the value of every operation, if the caller keeps none
+	unknownFields []string // names of unknown fields in the line
 }
 
-// op parses one line. Afterwards d.alien holds the names of its unknown fields.
+// op parses one line. Afterwards d.unknownFields holds the names of its unknown fields.
 func (d *decoder) op(line []byte, op *Op) error {
-	d.line, d.at, d.alien = line, 0, d.alien[:0]
+	d.line, d.at, d.unknownFields = line, 0, d.unknownFields[:0]
 	*op = Op{}
 	if d.plainOp(op) && d.end() {
 		return nil
@@ -105,7 +105,7 @@ func (d *decoder) plainOp(op *Op) bool {
 		case "error":
 			bit, ok = bitError, d.text(&op.Error)
 		default:
-			ok = d.unknown("", name)
+			ok = d.skipUnknown("", name)
 		}
 		if !ok || seen&bit != 0 {
 			return false
@@ -191,7 +191,7 @@ func (d *decoder) plainValue(v *Value) bool {
 		case "rate":
 			return false // a fraction
 		default:
-			ok = d.unknown("value.", name)
+			ok = d.skipUnknown("value.", name)
 		}
 		if !ok || seen&bit != 0 {
 			return false
@@ -206,18 +206,18 @@ func (d *decoder) plainValue(v *Value) bool {
 	}
 }
 
-// unknown skips an unknown field and notes its name. It returns false if strict must parse the line.
-func (d *decoder) unknown(inside string, name []byte) bool {
+// skipUnknown skips an unknown field and records its name. It returns false if strict must parse the line.
+func (d *decoder) skipUnknown(inside string, name []byte) bool {
 	full := inside + string(name)
-	for _, before := range d.alien {
+	for _, before := range d.unknownFields {
 		if before == full {
 			return false
 		}
 	}
-	if len(d.alien) == maxFields {
+	if len(d.unknownFields) == maxFields {
 		return false
 	}
-	d.alien = append(d.alien, full)
+	d.unknownFields = append(d.unknownFields, full)
 	// Choose the parser by the first byte: one that fails may have moved d.at.
 	if d.at == len(d.line) {
 		return false

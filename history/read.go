@@ -89,7 +89,7 @@ func (r *Reader) Read(op *Op) error {
 		case err != nil:
 			err = fmt.Errorf("not an operation: %w", err)
 		default:
-			err = r.checks.op(op, r.read, r.line, r.d.alien)
+			err = r.checks.op(op, r.read, r.line, r.d.unknownFields)
 		}
 	}
 	if err != nil && !errors.Is(err, io.EOF) {

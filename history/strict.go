@@ -69,7 +69,7 @@ func cutShort(err error) error {
 // strict parses an operation as encoding/json does, with two differences: names are
 // case-sensitive, and a name must not occur twice.
 func (d *decoder) strict(line []byte, op *Op) error {
-	d.alien = d.alien[:0]
+	d.unknownFields = d.unknownFields[:0]
 	fields, err := objectFields(line, maxFields)
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (d *decoder) strict(line []byte, op *Op) error {
 // assign parses a field's text into a variable. If into is nil, the field is unknown.
 func (d *decoder) assign(name string, text json.RawMessage, into any) error {
 	if into == nil {
-		d.alien = append(d.alien, name)
+		d.unknownFields = append(d.unknownFields, name)
 		return nil
 	}
 	switch into.(type) {

@@ -57,7 +57,7 @@ const clientMemory = 1024
 func newChecks() checks { return checks{clients: map[string]*clientChecks{}} }
 
 // op checks the operation in a line, which must have the given index.
-func (c *checks) op(op *Op, index, line int, alien []string) error {
+func (c *checks) op(op *Op, index, line int, unknown []string) error {
 	switch op.Type {
 	case Invoke, OK, Fail, Info:
 	default:
@@ -78,10 +78,10 @@ func (c *checks) op(op *Op, index, line int, alien []string) error {
 			return err
 		}
 	}
-	if err := op.check(alien); err != nil {
+	if err := op.check(unknown); err != nil {
 		return err
 	}
-	for _, name := range alien {
+	for _, name := range unknown {
 		c.problems.unknownField(line, name)
 	}
 	if c.ended {
@@ -140,14 +140,14 @@ func (v *Value) durations() []namedDuration {
 }
 
 // check returns an error if an operation lacks a required field.
-func (op *Op) check(alien []string) error {
+func (op *Op) check(unknown []string) error {
 	lacks := op.lacks()
 	if lacks == "" {
 		return nil
 	}
 	text := fmt.Sprintf("%s %s of %s has no %q", op.F, op.Type, named(op.Process), lacks)
-	if len(alien) > 0 {
-		text += ", but the unknown field " + quoted(alien[0])
+	if len(unknown) > 0 {
+		text += ", but the unknown field " + quoted(unknown[0])
 	}
 	return errors.New(text)
 }

@@ -93,7 +93,7 @@ func (p *jsonLines) object(in []wanted, r *record) error {
 				case 'n':
 					r.seen[f] = true
 				default:
-					r.spoil(f)
+					r.markUnusable(f)
 				}
 			}
 		case len(p.below) > start && kind == '{':

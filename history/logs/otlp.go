@@ -106,7 +106,7 @@ func (p *otlpLines) attributes(r *record, all []otlpAttribute) {
 				case "stringValue", "intValue", "doubleValue":
 					r.set(f, scalar(value))
 				default:
-					r.spoil(f)
+					r.markUnusable(f)
 				}
 			}
 		}

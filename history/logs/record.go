@@ -26,8 +26,8 @@ func (r *record) set(f field, value []byte) {
 	r.text[f], r.has[f] = r.buf[from:len(r.buf):len(r.buf)], true
 }
 
-// spoil notes that a field has a value that is neither text nor a number.
-func (r *record) spoil(f field) {
+// markUnusable records that a field has a value that is neither text nor a number.
+func (r *record) markUnusable(f field) {
 	r.seen[f] = true
 	if !r.has[f] {
 		r.bad[f] = true

@@ -86,7 +86,7 @@ var mutants = []mutant{
 	{"checker/minvalidity.go", `if may >= q {`, `if may >= q-1 {`},
 	{"checker/minvalidity.go", `v.At+cmp.Or(v.TTL, ttl)`, `v.At+cmp.Or(ttl, v.TTL)`},                                                                // the TTL that was asked for
 	{"checker/minvalidity.go", `range vs.asked(l.Invoked-r.slack, g.At+r.slack)`, `range vs.asked(0, g.At+r.slack)`},                                // votes of an earlier acquisition
-	{"checker/minvalidity.go", `l.Token, last, min(end, relied)); look != nil {`, `l.Token, last, min(end, relied)); look == nil && look != nil {`}, // what a snapshot showed
+	{"checker/minvalidity.go", `l.Token, last, min(end, relied)); snapshot != nil {`, `l.Token, last, min(end, relied)); snapshot == nil && snapshot != nil {`}, // what a snapshot showed
 	{"checker/minvalidity.go", `!v.Yes && !v.Unknown && sent(v) > from`, `!v.Yes && sent(v) > from`},                                                // silence is a refusal
 	{"checker/lifetime.go", `5*time.Millisecond), 150*time.Millisecond)`, `5*time.Millisecond), 50*time.Millisecond)`},
 	{"checker/lifetime.go", `s.mortal != mortal || (end-s.end).Abs() > same`, `s.mortal != mortal || (end-s.end).Abs() > 1000*same`}, // its end moved
@@ -98,8 +98,8 @@ var mutants = []mutant{
 	{"checker/ownership.go", `if b.At >= from+ttl {`, `if b.At > from+ttl {`},
 	{"checker/ownership.go", `case r.stalledIn(from, b.At):`, `case false:`},
 	{"checker/disturbances.go", `return from <= to2 && from2 <= to }`, `return from < to2 && from2 < to }`}, // times that touch
-	{"checker/commandlog.go", `lookTo(look) < to && look.Value`, `lookTo(look) <= to && look.Value`},
-	{"checker/commandlog.go", `look.Value.Keys[t.stored(p)] != token`, `look.Value.Keys[p.key] != token`}, // the lock's name is the key
+	{"checker/commandlog.go", `snapshotEnded(snapshot) < to && snapshot.Value`, `snapshotEnded(snapshot) <= to && snapshot.Value`},
+	{"checker/commandlog.go", `snapshot.Value.Keys[t.stored(p)] != token`, `snapshot.Value.Keys[p.key] != token`}, // the lock's name is the key
 
 	// L4, L5, RMW, FM, EXT.
 	{"checker/writes.go", `mine := latestBy(byToken[owner{op.Key, op.Value.Token}], op.Index)`, `mine := byToken[owner{op.Key, op.Value.Token}][0]`}, // by the token, not the acquisition

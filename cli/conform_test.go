@@ -78,15 +78,22 @@ func TestMinimalClientInGoWorks(t *testing.T) {
 // TestClientCheckNamesLineFieldAndWant: of clients that break the protocol or are no locks.
 func TestClientCheckNamesLineFieldAndWant(t *testing.T) {
 	needsRedis(t)
+	// The beginning of a client that says that it can be shared.
+	const shares = `while read -r l; do case $l in *'"init"'*) echo '{"type":"ok","can":["shared"]}';; *'"exit"'*) exit;; `
 	for _, c := range []struct{ name, script, want string }{
 		{"it grants to everybody", `while read -r l; do case $l in *'"exit"'*) exit;; *) echo '{"type":"ok"}';; esac; done`,
 			`line 2 of what c2 said, its answer to acquire: type is "ok", want "fail" or "info"`},
 		{"no such type", `read -r l; echo '{"type":"ok"}'; while read -r l; do echo '{"type":"yes"}'; done`, `the type "yes" is unknown`},
 		{"half a lease", `read -r l; echo '{"type":"ok"}'; while read -r l; do echo '{"type":"ok","left":5}'; done`, "left, at is 5, 0, want both or neither"},
 		{"it dies", `read -r l; echo no licence >&2; exit 3`, "no licence"},
+		{"no numbers", shares + `*) echo '{"type":"ok"}';; esac; done`, `its answer to acquire: id is 0, want that of a request without an answer`},
+		{"no token", shares + `*'"id":1'*) echo '{"type":"ok","id":1}';; *) echo '{"type":"fail"}';; esac; done`, `its answer to acquire: token is "", want the token that is stored`},
+		{"one request after the other", shares + `*'"id":1'*) echo '{"type":"ok","id":1,"token":"a"}';; *'"id":2'*) echo '{"type":"fail","id":2,"error":"taken"}';; *'"id":3'*) echo '{"type":"ok","id":3}';; *) echo '{"type":"fail"}';; esac; done`,
+			`the requests of threads are to be carried out at the same time: line 3 of what c1 said, its answer to acquire: type is "fail" (taken), want "ok"`},
 		{"it does not exit", `trap '' TERM; while read -r l; do case $l in *'"exit"'*) exec sleep 60;; *) echo '{"type":"fail"}';; esac; done`, "init: type is fail"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			out, stderr, code := lockpick(t, t.TempDir(), "client", "check", "--driver", "process", "--", "sh", "-c", c.script)
 			if code != exitViolated || !strings.Contains(out, c.want) {
 				t.Errorf("exit code %d, want %q in\n%s%s", code, c.want, out, stderr)

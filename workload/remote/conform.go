@@ -2,7 +2,6 @@ package remote
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -71,6 +70,7 @@ var conformance = []struct {
 	{"a master that does not answer", "", (*kit).checkTimeout},
 	{"stop and continue", "", (*kit).checkStop},
 	{"kill, and the next life", "", (*kit).checkKill},
+	{"several threads", workload.CanShare, (*kit).checkShared},
 	{"a bent clock", "", (*kit).checkClock},
 	{"exit", "", (*kit).checkExit},
 }
@@ -164,13 +164,8 @@ func (t *talk) wrong(field, is, want string) error {
 
 // ask sends a request and returns its outcome. At points the client is told to continue.
 func (t *talk) ask(r Request, within time.Duration) (Message, error) {
-	t.asked = r
-	b, err := json.Marshal(r)
-	if err != nil {
+	if err := t.write(r); err != nil {
 		return Message{}, err
-	}
-	if err := t.p.send(append(b, '\n')); err != nil {
-		return Message{}, fmt.Errorf("%s has ended, and should have taken %s: %s", t.name, r.Op, t.p.stderr.lastLines(3))
 	}
 	return t.outcome(within)
 }

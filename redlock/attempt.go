@@ -61,7 +61,7 @@ func (c *Client) attempt(ctx, parent context.Context, key string, number int, ti
 		// has answered, so that a hung master does not delay the next attempt.
 		c.ask(ctx, conversation, releaseCommand(name, token, false), (*tally).answered, s).free()
 	}
-	if s.hooks.Attempt == nil { // which may keep the votes; the error has its own
+	if s.hooks.Attempt == nil { // a hook may keep the votes; err has a copy of them
 		votes.free()
 	}
 	if err != nil {
@@ -114,7 +114,7 @@ func askOther(ctx context.Context, conversation protocol.Conversation, cmd proto
 	}
 }
 
-// tally returns an empty tally.
+// tally returns an empty tally, from the memory of a freed one if there is one.
 func (c *Client) tally() *tally {
 	t, _ := tallies.Get().(*tally)
 	if t == nil {
@@ -134,7 +134,7 @@ func (t *tally) free() {
 var tallies sync.Pool
 
 // perMaster returns the timeout for one master's reply: that of WithTimeout, or the default,
-// which is long enough for roundTrips round trips to the slowest master, up to TTL/4.
+// which allows for roundTrips round trips to the slowest master, up to TTL/4.
 func (c *Client) perMaster(s *settings) time.Duration {
 	d := s.perMaster()
 	if m, ok := c.masters.(*transport.Masters); ok && s.timeout == 0 {
@@ -143,8 +143,8 @@ func (c *Client) perMaster(s *settings) time.Duration {
 	return d
 }
 
-// roundTrips is the least number of round trips in the default timeout: a command can wait
-// for the pipeline in flight before its own round trip, and the rest is reserve.
+// roundTrips is the least number of round trips in the default timeout: one for the pipeline
+// in flight, for which a command can wait, one for the command itself, and two as a reserve.
 const roundTrips = 4
 
 // acquireError decides steps 3 and 4: it returns nil if a quorum voted yes and the lease is

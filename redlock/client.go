@@ -46,10 +46,10 @@ const shut = 1 << 62
 // than the clients' ReadTimeout, because a late reply still tells whether the command was
 // executed. Close the Client before the go-redis clients, which Close leaves open.
 //
-// Two clients with the same address and database, or the same client twice, are an error
-// of New: that master would vote twice. Two addresses of one server are noticed by its
-// run_id (INFO server, if the user may run it) when commands are sent to it: the second
-// master's votes are then errors.
+// New fails if two clients are the same or have the same address and database: that master
+// would vote twice. If two addresses lead to one server, the Client notices when it sends
+// commands: it compares the servers' run_id (INFO server, if the user may run it), and the
+// votes of the second master are then errors.
 //
 // New returns an error, and no Client, if a master or an option is invalid. It sends no
 // commands: see Connect.
@@ -68,8 +68,8 @@ func New[C redis.UniversalClient](masters []C, opts ...Option) (*Client, error) 
 	return c, nil
 }
 
-// NewMasters makes the Masters that New uses, for a lock with other rules. They implement
-// io.Closer. The errors are those of New about masters.
+// NewMasters makes the Masters that New uses, for a lock that follows other rules. They
+// implement io.Closer. The errors are those of New about masters.
 func NewMasters[C redis.UniversalClient](masters []C) (protocol.Masters, error) {
 	m, err := transport.New(masters, ErrClosed)
 	if err != nil {
@@ -78,8 +78,9 @@ func NewMasters[C redis.UniversalClient](masters []C) (protocol.Masters, error) 
 	return m, nil
 }
 
-// NewWithMasters makes a Client on masters of another kind, such as simulated ones. If m
-// implements io.Closer, the Client's Close calls m.Close. The errors are those of New.
+// NewWithMasters makes a Client on masters that are not go-redis clients, such as simulated
+// ones. If m implements io.Closer, the Client's Close calls m.Close. The errors are those
+// of New.
 func NewWithMasters(m protocol.Masters, opts ...Option) (*Client, error) {
 	s, err := defaults().with(opts)
 	if err != nil {
@@ -148,7 +149,7 @@ func (c *Client) lock(ctx, parent context.Context, key string, opts []Option) (*
 	switch {
 	case err == ErrClosed:
 		return nil, &Error{Op: "lock", Key: key, Kind: ErrClosed}
-	case err != nil: // a caller of this Client has it
+	case err != nil: // ctx ended while another caller of this Client was ahead in the queue
 		return nil, &Error{Op: "lock", Key: key, Kind: ErrTaken, Context: contextError(ctx)}
 	}
 	lease, err := c.persist(ctx, parent, key, ticket, s)
@@ -192,17 +193,17 @@ func (c *Client) persist(ctx, parent context.Context, key string, ticket *ticket
 	}
 }
 
-// alert receives the releases of a key for a Lock that waits for it. A release makes only a
-// few of the waiters in all processes try, one after the other: if all made an attempt at
-// once, their SETs would split the votes.
+// alert wakes a Lock that waits for a key when the key is released. After a release only a
+// few of the waiters in all processes try, one after the other: if all of them made an
+// attempt at once, their SETs would split the votes.
 type alert struct {
 	runtime protocol.Runtime
 	id      uint64 // random
 
 	mu     sync.Mutex
-	at     time.Time               // when to try because of the latest release; zero: other waiters try
+	at     time.Time               // time of the attempt that the latest release causes; zero: other waiters try
 	others int                     // number of waiters, at the latest release
-	woken  int                     // the attempt before the latest one that a release caused
+	woken  int                     // number of the attempt that failed before the latest wake-up by a release
 	latest string                  // the token of the latest release
 	wake   context.CancelCauseFunc // makes wait read at again; nil: the Lock is not waiting
 }
@@ -214,21 +215,22 @@ func newAlert(r protocol.Runtime) *alert {
 }
 
 const (
-	// wakeMost is the number of turns after a release, wakeApart after one another. On
-	// average one waiter has each turn. The second and the later ones are for the case that
-	// nobody has the first: the next release cancels them.
+	// wakeMost limits the turns after a release, and wakeApart is the time between two of
+	// them. Each turn goes to one waiter on average. The later turns are for the case that
+	// no waiter gets the first one; if a waiter does, its release cancels them.
 	wakeMost  = 3
 	wakeApart = 10 * time.Millisecond
-	// wakeJitter bounds the random delay of a turn, in case that several waiters have it.
+	// wakeJitter bounds the random delay within a turn, in case several waiters have the
+	// same one.
 	wakeJitter = time.Millisecond
-	// pollApart is the average time between two polls of all waiters together. They poll
-	// because nobody may have a turn, and because messages can be lost.
+	// pollApart is the average time between two polls, counted over all waiters. Waiters
+	// poll because messages can be lost, and because a release may give no waiter a turn.
 	pollApart = 25 * time.Millisecond
 	// fastPolls is the number of attempts after a wake-up before polls become slower.
 	fastPolls = 2
 )
 
-// release notes a release. It is called once for each master that announces it.
+// release records a release. Each master that announces the release calls it once.
 func (a *alert) release(r protocol.Released) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -289,7 +291,7 @@ func (a *alert) wait(ctx context.Context, number int, s *settings) error {
 	return nil
 }
 
-// errReleaseHeard ends a sleep of wait because of a release.
+// errReleaseHeard wakes wait when a master has announced a release.
 var errReleaseHeard = errors.New("the lock was released")
 
 // errNotTried is the Kind of a call whose context had ended before it began.
@@ -316,8 +318,8 @@ func (c *Client) begin(ctx context.Context, op, key string, opts []Option) (s *s
 	return s, nil
 }
 
-// enter begins an operation, and returns false if the client is closed. If it returns
-// true, leave must follow.
+// enter begins an operation, and returns false if the client is closed. If it returns true,
+// the caller must call leave.
 func (c *Client) enter() bool {
 	if c.busy.Add(1) < shut {
 		return true
@@ -351,11 +353,12 @@ func between(r protocol.Runtime, least, most time.Duration) time.Duration {
 	return least + time.Duration(binary.LittleEndian.Uint64(b[:])%span)
 }
 
-// Close closes the Client. Waiting calls of Lock return ErrClosed. Attempts, extensions and
-// releases that have begun are completed first, within their timeouts per master. Leases
-// that are still held are not released, and cannot be any more: their keys end with their
-// TTL. Close does not close the go-redis clients. Its error is that of the Close method of
-// masters that do not come from New, otherwise nil. Close may be called more than once.
+// Close closes the Client. Waiting calls of Lock return ErrClosed. Close first waits for
+// the attempts, extensions and releases that have begun, up to their timeouts per master.
+// It does not release leases, and afterwards Unlock cannot release them either: their keys
+// expire with their TTL. Close does not close the go-redis clients. It returns the error of
+// the Close method of masters that do not come from New, otherwise nil. Close may be called
+// more than once.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	first := !c.closed()

@@ -30,7 +30,7 @@ func (c *Client) Do(ctx context.Context, key string, f func(ctx context.Context)
 		done(ErrReleased)
 		unlock := lease.Unlock(context.WithoutCancel(ctx))
 		if over != nil {
-			unlock = over // says more: the lease ended before f did
+			unlock = over // the better reason: the lease ended before f returned
 		}
 		if unlock != nil && !errors.Is(err, unlock) { // unless f returned it itself
 			err = errors.Join(err, unlock)

@@ -1,6 +1,6 @@
-// Package redlock is a distributed lock on independent Redis masters. It implements the
+// Package redlock implements a distributed lock on independent Redis masters. It follows the
 // Redlock algorithm of the page "Distributed Locks with Redis" in the Redis documentation
-// (called distlock below) completely, for any number of masters from one.
+// (called distlock below) completely, for any number of masters, also for a single one.
 //
 //	masters := []*redis.Client{…}              // go-redis clients, one per master
 //	locks, err := redlock.New(masters)
@@ -36,11 +36,11 @@
 // gets no commands, and its vote is an error at once, until it answers a probe. Probes back
 // off exponentially, to one per second. Client.Health and Hooks.Suspect report the state.
 //
-// Every failed attempt and every Unlock releases the lock on all masters, whatever they
-// voted and even if the caller's context has ended. The release is a script that deletes
-// the key only if it stores the token of this attempt. A release that is not answered is
-// pending: it is repeated for a minute, or until the key is certainly gone. A key that
-// remains after that ends with its TTL.
+// Every failed attempt and every Unlock releases the lock on all masters, whatever they voted
+// and even if the caller's context has ended. The release is a script that deletes the key
+// only if it stores the token of this attempt. If a master does not answer a release, the
+// Client repeats it for a minute, or until the key is certainly gone. A key that remains
+// after that expires with its TTL.
 //
 // # Contention
 //
@@ -75,11 +75,11 @@
 //
 // # Implementation
 //
-// A Client turns calls into attempts. An attempt (attempt.go) is the five steps of
-// distlock, written against two interfaces: Masters ("send this command to all masters,
-// and yield their votes as they arrive") and Runtime (time, waiting, goroutines,
-// randomness). New makes Masters of go-redis clients and uses real time. A simulator
-// provides its own implementations of both and runs the same code.
+// A Client turns calls into attempts. An attempt (attempt.go) performs the five steps of
+// distlock. It is written against two interfaces: Masters ("send this command to all masters,
+// and yield their votes as they arrive") and Runtime (time, waiting, goroutines, randomness).
+// New makes Masters of go-redis clients and uses real time. A simulator provides its own
+// implementations of both and runs the same code.
 //
 //	Client ──► attempt ──► Masters ──► SET key token NX PX ttl on every master
 //	              │            └─────► Vote, Vote, Vote …

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// The reasons for a failure, for errors.Is. Every error of a Client or a Lease, and the
-// cause of a lease's context, is an *Error that wraps at least one of these variables,
+// These variables are the reasons for a failure, for errors.Is. Every error of a Client or a
+// Lease, and the cause of a lease's context, is an *Error that wraps at least one of them,
 // with three exceptions:
 //
 //   - A call whose context had ended before it began wraps the error and the cause of that
@@ -17,30 +17,30 @@ import (
 //   - LockAll, Leases.Unlock and Do may return several errors that are joined (errors.Join).
 //     errors.Is finds the reasons of all of them, errors.As the first *Error.
 var (
-	// ErrTaken: only a minority of the masters failed, but so many store another token that
-	// no quorum was possible. Lock also returns it if its context ended while other callers
-	// of the same Client were before it in the queue.
+	// ErrTaken means that so many masters store another token that no quorum was possible,
+	// although only a minority of the masters failed. Lock also returns it if its context
+	// ended while other callers of the same Client were ahead in the queue.
 	ErrTaken = errors.New("the lock is taken")
-	// ErrNoQuorum: too few masters answered to decide, or the context ended before they
-	// did.
+	// ErrNoQuorum means that too few masters answered to decide, or that the context ended
+	// before they did.
 	ErrNoQuorum = errors.New("too few masters answered")
-	// ErrExpired: the lease's validity is over, or was over before a quorum had voted for
-	// it.
+	// ErrExpired means that the lease's validity is over, or was over before a quorum had
+	// voted for it.
 	ErrExpired = errors.New("the lease has expired")
-	// ErrLost: masters lost the lease's token during its validity, too many for a quorum
-	// that still stores it.
+	// ErrLost means that masters lost the lease's token during its validity: too few of them
+	// still store it for a quorum.
 	ErrLost = errors.New("the lease is lost")
-	// ErrNotHeld: the lease was released or lost before. Unlock also returns it if so many
-	// masters no longer stored the token that no quorum can have done so.
+	// ErrNotHeld means that the lease was released or lost before. Unlock also returns it if
+	// so many masters no longer stored the token that the others cannot be a quorum.
 	ErrNotHeld = errors.New("the lock is not held")
-	// ErrExtensionLimit: the lease was extended for as long as WithMaxHold allows.
+	// ErrExtensionLimit means that the lease was extended for as long as WithMaxHold allows.
 	ErrExtensionLimit = errors.New("the lease was extended for as long as allowed")
-	// ErrRetryLimit: Lock made as many attempts as WithMaxAttempts allows. The error also
-	// wraps the reason why the last attempt failed.
+	// ErrRetryLimit means that Lock made as many attempts as WithMaxAttempts allows. The
+	// error also wraps the reason why the last attempt failed.
 	ErrRetryLimit = errors.New("all attempts were made")
 	// ErrReleased is the cause of a lease's context after Unlock.
 	ErrReleased = errors.New("the lease was released")
-	// ErrClosed: the Client was closed before the call, or while it waited.
+	// ErrClosed means that the Client was closed before the call, or while the call waited.
 	ErrClosed = errors.New("the client is closed")
 )
 
@@ -56,8 +56,8 @@ type Error struct {
 	Context  error  // ctx.Err() and its cause, if the caller's context has ended
 }
 
-// Error is one line: the operation, the key, the reason, the number of votes of each kind,
-// each master's error, the number of attempts if there were several, and the context's
+// Error returns one line: the operation, the key, the reason, the number of votes of each
+// kind, each master's error, the number of attempts if there were several, and the context's
 // error.
 func (e *Error) Error() string {
 	var b strings.Builder

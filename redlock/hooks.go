@@ -21,12 +21,13 @@ type Hooks struct {
 	Attempt func(Attempt)
 	// Extended is called with the result of every extension for which commands were sent.
 	Extended func(Extension)
-	// Ended is called once per lock, when it is over. cause wraps ErrReleased, ErrExpired
-	// or ErrLost, and at the limit of WithMaxHold ErrExtensionLimit, too. With ErrReleased
-	// the release has not been sent yet.
+	// Ended is called once per lock, when the lock is over. cause wraps ErrReleased,
+	// ErrExpired or ErrLost, and at the limit of WithMaxHold ErrExtensionLimit, too. With
+	// ErrReleased the release has not been sent yet.
 	Ended func(lease *Lease, cause error)
 	// Suspect is called when a master becomes suspect (Err is the reason), and when it
-	// recovers (Err is nil). Calls may be concurrent. Only New takes it into account.
+	// recovers (Err is nil). Calls may be concurrent. It must be set in an option of New:
+	// Lock and other calls ignore it.
 	Suspect func(MasterHealth)
 }
 
@@ -81,8 +82,8 @@ func (h *Hooks) decided(kind Kind, key, token string, t *tally) {
 // MasterHealth is the state of a master.
 type MasterHealth struct {
 	Name string // its address, or "failover master N"
-	// Err is why the master is suspect; nil if it is not.
+	// Err is the reason why the master is suspect; nil if it is not.
 	Err error
-	// RoundTrip is the time that its fastest recent reply took; 0 before the first reply.
+	// RoundTrip is the duration of the fastest recent reply; 0 before the first reply.
 	RoundTrip time.Duration
 }

@@ -15,9 +15,10 @@ import (
 // Connect opens a connection to each master and returns the state of each. Call it when the
 // program starts, to find a wrong password then, and to spare the first Lock the time for
 // connecting.
-//
-// The error says that fewer than a quorum of masters answered before ctx ended and within
-// 1 s per command, and joins the errors of the others. It is not an *Error. On masters that
+// Connect fails if fewer than a quorum of masters answer before ctx ends and within 1 s per
+// command. The error joins those of the masters that did not answer, and is not an *Error.
+// On masters that do not come from New or NewMasters, Connect does nothing and returns nil,
+// nil.
 // do not come from New or NewMasters, Connect does nothing and returns nil, nil.
 func (c *Client) Connect(ctx context.Context) ([]MasterHealth, error) {
 	m, ok := c.masters.(*transport.Masters)
@@ -55,18 +56,18 @@ func (c *Client) Health() []MasterHealth {
 	return all
 }
 
-// MasterKey is what one master stores under a key.
+// MasterKey describes the key of a lock on one master.
 type MasterKey struct {
 	Name      string
 	Token     string        // the value of the key (see Lease.Token); "" if there is no key
 	Remaining time.Duration // the key's TTL; -1 if it has none
-	Err       error         // the master did not answer, or with an error
+	Err       error         // set if the master did not answer, or answered with an error
 }
 
-// Inspect asks every master what it stores under key. holder is the token that a quorum
-// stores, or "" if there is none. It is for people and tools: when it returns, the answer
-// may be outdated. Its commands do not go through the batcher: their timeouts are those of
-// the go-redis clients, and ctx.
+// Inspect reads the key of a lock on every master. holder is the token that a quorum
+// stores, or "" if there is none. Inspect is for people and tools: when it returns, the
+// answer may be outdated. Its commands are not batched with those of the lock: their
+// timeouts are those of the go-redis clients, and ctx.
 //
 // The error is an *Error that wraps ErrNoQuorum if fewer than a quorum of masters answered;
 // the errors of the masters are in masters. Masters that do not come from New or
@@ -106,9 +107,9 @@ func (c *Client) Inspect(ctx context.Context, key string) (holder string, master
 	return holder, masters, err
 }
 
-// ForceUnlock deletes a lock on all masters, whoever holds it. It breaks the lock for the
-// holder, which is not notified: afterwards two clients may hold it. It is for operators
-// who know that the holder is gone and cannot wait for the TTL.
+// ForceUnlock deletes a lock on all masters, even if another client holds it. The holder is
+// not notified, so that afterwards two clients may hold the lock. ForceUnlock is for
+// operators who know that the holder is gone and cannot wait for the TTL.
 //
 // The error is an *Error that wraps ErrNoQuorum if fewer than a quorum of masters answered,
 // ErrClosed, or only the error of ctx if ctx had ended before. An empty key is an error of

@@ -19,15 +19,15 @@ type Lease struct {
 	until time.Time
 }
 
-// hold is what the leases of one acquisition share.
+// hold is the state that all leases of one acquisition share.
 type hold struct {
 	client       *Client
 	conversation protocol.Conversation
 	key, token   string
 	fence        int64
 	settings     *settings
-	ticket       *ticket         // passed on when the hold is over; nil: it was not needed
-	parent       context.Context // of ctx
+	ticket       *ticket         // passed on when the hold is over; nil: TryLock acquired the lock without one
+	parent       context.Context // the parent of ctx
 	detached     bool            // ctx has the values of parent, but does not end with it
 	first        Lease
 	limit        time.Time // extensions end here at the latest (WithMaxHold)
@@ -97,7 +97,8 @@ func (l *Lease) Context() context.Context {
 	return ctx
 }
 
-// why returns the cause of the end of a hold that is over. The caller holds h.mu.
+// why returns the error with which a hold ended. The hold must be over. The caller holds
+// h.mu.
 func (h *hold) why() *Error {
 	if h.cause == nil {
 		h.cause = &Error{Op: "hold", Key: h.key, Kind: h.over}
@@ -105,9 +106,9 @@ func (h *hold) why() *Error {
 	return h.cause
 }
 
-// startTimer makes the hold end when its validity does. It is called only if somebody
-// notices the end: through the context, as a waiter for the key, or through a hook. Most
-// leases are released long before their end and never need a timer.
+// startTimer makes the hold end when its validity does. It is called only if the end has an
+// observer: the lease's context, a waiter for the key, or a hook. Most leases are released
+// long before their end and never need a timer.
 func (h *hold) startTimer() {
 	h.mu.Lock()
 	left := h.until.Sub(h.settings.runtime.Now())
@@ -120,7 +121,7 @@ func (h *hold) startTimer() {
 	}
 }
 
-// expired says whether the hold's validity is over.
+// expired reports whether the hold's validity is over.
 func (h *hold) expired(now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -166,10 +167,10 @@ func (h *hold) end(kind error) {
 	}
 }
 
-// errHeldTooLong is the Kind of the end of a lease that had reached its limit.
+// errHeldTooLong is the Kind of a lease that ended at the limit of WithMaxHold.
 var errHeldTooLong = fmt.Errorf("%w: %w", ErrExtensionLimit, ErrExpired)
 
-// ended returns why the hold is over, or nil if it is not.
+// ended returns the reason why the hold is over, or nil if it is not.
 func (h *hold) ended() error {
 	if h.expired(h.settings.runtime.Now()) {
 		h.end(ErrExpired) // even if the timer is late
@@ -278,8 +279,9 @@ func (l *Lease) Remaining() time.Duration {
 	return max(l.until.Sub(l.hold.settings.runtime.Now()), 0)
 }
 
-// IsHeld asks the masters whether a quorum of them stores the lease's token. It is for
-// cases where masters may have lost the key: otherwise Context says as much without a
+// IsHeld asks the masters whether a quorum of them stores the lease's token. It is for cases
+// where masters may have lost the key: otherwise Context gives the same answer without a
+// command. If the lease is over, IsHeld returns false without a command.
 // command. The answer is false without a command if the lease is over.
 //
 // The error is an *Error that wraps ErrNoQuorum if too few masters answered to decide, or

@@ -16,8 +16,8 @@ type Leases []*Lease
 // waits for a retry delay (that of New), and starts again. It retries until ctx ends or Lock
 // fails for another reason (ErrRetryLimit, ErrClosed).
 //
-// Its error is that of Lock, joined (errors.Join) with those of releasing the locks that
-// were acquired. No keys are an error of another type.
+// Its error is that of Lock, joined (errors.Join) with the errors of releasing the locks
+// that were acquired. An empty list of keys is an error of another type.
 func (c *Client) LockAll(ctx context.Context, keys []string, opts ...Option) (Leases, error) {
 	if len(keys) == 0 {
 		return nil, errors.New("redlock: LockAll needs at least one key")
@@ -80,7 +80,7 @@ func (l Leases) Extend(ctx context.Context) (Leases, error) {
 }
 
 // Until returns the earliest end of the leases' validity (Lease.Until), or the zero time if
-// there are no leases: no leases guarantee nothing.
+// there are no leases.
 func (l Leases) Until() time.Time {
 	if len(l) == 0 {
 		return time.Time{}

@@ -45,9 +45,9 @@ func defaults() settings {
 	}
 }
 
-// WithTTL sets how long masters keep a lock that is neither released nor extended
-// (distlock: auto-release time). A lease is valid for less: see Lease.Until. The default
-// is 10 s. The TTL is truncated to whole milliseconds, the unit of PX.
+// WithTTL sets how long masters keep a lock that is neither released nor extended (distlock:
+// auto-release time). A lease is valid for a shorter time: see Lease.Until. The default is
+// 10 s. The TTL is truncated to whole milliseconds, the unit of PX.
 func WithTTL(ttl time.Duration) Option { return func(s *settings) { s.ttl = ttl } }
 
 // WithTimeout sets how long a master may take to reply: after that, its vote is an error.
@@ -64,10 +64,9 @@ func WithTTL(ttl time.Duration) Option { return func(s *settings) { s.ttl = ttl 
 // ten times the timeout.
 func WithTimeout(d time.Duration) Option { return func(s *settings) { s.timeout = d } }
 
-// WithDrift sets the allowance for clocks that run at different rates, factor·TTL + fixed.
-// The validity of a lease is shorter by it (distlock, "Safety arguments": CLOCK_DRIFT).
-// The default is 0.01 and 2 ms; the 2 ms are there because Redis expires keys in whole
-// milliseconds.
+// WithDrift sets the allowance for clocks that run at different rates, factor·TTL + fixed. It
+// shortens the validity of a lease (distlock, "Safety arguments": CLOCK_DRIFT). The default
+// is 0.01 and 2 ms; the 2 ms are there because Redis expires keys in whole milliseconds.
 func WithDrift(factor float64, fixed time.Duration) Option {
 	return func(s *settings) { s.driftFactor, s.driftFixed = factor, fixed }
 }
@@ -143,13 +142,12 @@ func WithFencing() Option { return func(s *settings) { s.fencing = true } }
 // subscribe to these messages. On average one waiter tries at once, so a hand-off between
 // processes takes about a millisecond, and rarely 10 ms or a retry delay. A waiter polls less
 // often the longer it waits.
-//
-// All clients that lock the key should use this option: a release without a message is
-// noticed after a retry delay. Each release costs each master a PUBLISH, and each process
-// with a waiter keeps a second connection to some of the masters. The channel is the
-// lock's key on the masters with ":released" appended. If a master does not permit
-// publishing or subscribing (ACLs), or is down, the waiters poll. Masters that do not
-// come from New ignore the option unless they implement protocol.Listener.
+// All clients that lock the key should use this option: waiters notice a release without a
+// message only after a retry delay. Each release costs each master a PUBLISH, and each
+// process with a waiter keeps a second connection to some of the masters. The channel is the
+// lock's key on the masters with ":released" appended. If a master does not permit publishing
+// or subscribing (ACLs), or is down, the waiters poll. Masters that do not come from New
+// ignore the option unless they implement protocol.Listener.
 func WithWakeups() Option { return func(s *settings) { s.wakeups = true } }
 
 // WithHooks sets the functions to call on every attempt, vote, extension and end of a
@@ -201,7 +199,8 @@ func (s *settings) perMaster() time.Duration {
 	return min(s.ttl/20, 50*time.Millisecond)
 }
 
-// drift returns the time by which a lease is shorter because clocks run at different rates.
+// drift returns the allowance for clocks that run at different rates, by which a lease is
+// shorter.
 func (s *settings) drift() time.Duration {
 	return time.Duration(s.driftFactor*float64(s.ttl)) + s.driftFixed
 }

@@ -19,29 +19,29 @@ func (t *tally) add(v Vote) {
 	}
 }
 
-// won says that a quorum voted yes. The quorum is a majority of all masters, not of those
-// that answered.
+// won reports whether a quorum voted yes. The quorum is a majority of all masters, not of
+// those that answered.
 func (t *tally) won() bool { return t.yes >= t.quorum }
 
-// lost says that a quorum of yes votes is no longer possible.
+// lost reports whether a quorum of yes votes is no longer possible.
 func (t *tally) lost() bool { return t.no+t.failed > t.masters-t.quorum }
 
-// decided says that the votes on SET have a quorum or can no longer get one. In the second
-// case later votes could still change the reason (ErrTaken or ErrNoQuorum), but it is
-// better to release immediately.
+// decided reports whether the votes on SET have a quorum or can no longer get one. In the
+// second case later votes could still change the reason (ErrTaken or ErrNoQuorum), but it
+// is better to release immediately.
 func (t *tally) decided() bool { return t.won() || t.lost() }
 
-// unreachable says that so many masters failed that the others are not a quorum.
+// unreachable reports whether so many masters failed that the others are not a quorum.
 func (t *tally) unreachable() bool { return t.failed > t.masters-t.quorum }
 
-// refused says that so many masters voted no that a quorum of yes votes is impossible.
+// refused reports whether so many masters voted no that a quorum of yes votes is
+// impossible.
 func (t *tally) refused() bool { return t.no > t.masters-t.quorum }
 
-// answered says that a quorum of masters voted yes or no.
+// answered reports whether a quorum of masters voted yes or no.
 func (t *tally) answered() bool { return t.yes+t.no >= t.quorum }
 
-// settled says that the votes are won or refused, or that the missing votes can make them
-// neither.
+// settled reports whether the votes are won or refused, or can no longer become either.
 func (t *tally) settled() bool {
 	left := t.masters - t.yes - t.no - t.failed
 	return t.won() || t.refused() || t.yes+left < t.quorum && t.no+left <= t.masters-t.quorum

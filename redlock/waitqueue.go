@@ -9,14 +9,15 @@ import (
 
 // waitQueue holds the callers of one Client that wait for one key, first come, first
 // served. Only the caller with the current ticket sends attempts to the masters: the other
-// callers could only take votes from it. The queue exists while some caller has the
-// ticket. A ticket is passed on when the lease that was acquired with it is over: if the
-// masters execute commands in the order in which they are sent, as soon as the release is
+// callers could only take votes from it. The queue exists while some caller has the ticket.
+// A caller passes its ticket on when the lease that it acquired is over: as soon as the
+// release is queued for the masters if they execute commands in the order in which they are
+// sent, otherwise when the release is answered.
 // queued for them, otherwise when the release is answered.
 type waitQueue struct {
 	ticket  *ticket // the current one
 	waiting []*ticket
-	since   time.Time // start of the time in which this process has kept the key while others of its callers waited
+	since   time.Time // since when the callers of this process have kept the key, with other callers waiting
 }
 
 // ticket is a caller's place in a waitQueue. The Client's mutex guards the fields that
@@ -27,16 +28,16 @@ type ticket struct {
 	wake   context.CancelCauseFunc // ends the wait
 	woken  bool                    // the ticket has become the current one
 	passed bool                    // the next ticket has become the current one
-	hold   *hold                   // what was acquired with the ticket; nil: nothing yet
+	hold   *hold                   // the hold that was acquired with the ticket; nil: none yet
 }
 
 // errNext ends the wait of the next caller in the queue.
 var errNext = errors.New("this caller is the next")
 
 const (
-	// maxStreak is how long the callers of one Client may pass a ticket among
-	// themselves. Then the next one pauses for up to maxPause before its first attempt:
-	// waiters in other processes, which learn later that the lock is free, get it too.
+	// maxStreak is how long the callers of one Client may pass a ticket among themselves.
+	// Then the next one pauses for up to maxPause before its first attempt, so that waiters
+	// in other processes, which learn later that the lock is free, get it too.
 	maxStreak = 100 * time.Millisecond
 	maxPause  = 10 * time.Millisecond
 )
@@ -70,7 +71,7 @@ func (c *Client) enqueue(ctx context.Context, key string, s *settings) (*ticket,
 	for wait.Err() == nil {
 		s.runtime.Sleep(wait, time.Hour)
 	}
-	wake(nil) // frees what ctx keeps for wait
+	wake(nil) // releases the resources that ctx keeps for wait
 	if err := context.Cause(wait); err != errNext {
 		t.leave()
 		return nil, err
@@ -122,7 +123,8 @@ func (c *Client) sweepQueues() {
 	c.sweepAt = max(minSweep, 2*len(c.queues))
 }
 
-// acquired notes what was acquired with a ticket, and says whether other callers wait.
+// acquired records the hold that was acquired with a ticket, and reports whether other
+// callers wait.
 func (t *ticket) acquired(h *hold) (awaited bool) {
 	if t == nil {
 		return false
@@ -150,8 +152,8 @@ func (t *ticket) pause(s *settings) time.Duration {
 	return between(s.runtime, 0, maxPause)
 }
 
-// leave removes a ticket from the queue. If it has become the current one at the same
-// moment, it is passed on.
+// leave removes a ticket from the queue. If the ticket has become the current one at the
+// same moment, leave passes it on.
 func (t *ticket) leave() {
 	c := t.client
 	c.mu.Lock()
@@ -166,7 +168,7 @@ func (t *ticket) leave() {
 }
 
 // Pass makes the next ticket the current one, or removes the queue if nobody waits. Only
-// the first call has an effect. A nil ticket has nothing to pass.
+// the first call has an effect. On a nil ticket Pass does nothing.
 func (t *ticket) Pass() {
 	if t == nil {
 		return

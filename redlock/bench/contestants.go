@@ -15,18 +15,18 @@ import (
 	"lockpick/redlock"
 )
 
-// locker is a lock as everybody here uses it.
+// locker is the interface of all measured locks.
 type locker interface {
-	// Lock waits for the lock and returns what releases it.
+	// Lock waits for the lock and returns a function that releases it.
 	Lock(ctx context.Context, key string) (unlock func() error, err error)
 	Close()
 }
 
-// contestant is one kind of lock, as it comes but for the TTL.
+// contestant is one lock with its default options, apart from the TTL.
 type contestant struct {
 	name    string
-	module  string // whose version is told
-	masters int    // 0: all of them
+	module  string // the module whose version is printed
+	masters int    // 0: all masters
 	open    func(addrs []string) (locker, error)
 }
 
@@ -64,8 +64,8 @@ type redlockLocker struct {
 func openRedlock(options ...redlock.Option) func([]string) (locker, error) {
 	return func(addrs []string) (locker, error) {
 		clients := dial(addrs)
-		// The timeout per master is redsync's. Ours is shorter, and a machine that is
-		// busy with other things stalls for longer.
+		// Use redsync's timeout per master. The default of redlock is shorter, and a
+		// machine with other load stalls for longer.
 		c, err := redlock.New(clients, append([]redlock.Option{redlock.WithTTL(ttl), redlock.WithTimeout(ttl / 20)}, options...)...)
 		return redlockLocker{c, clients}, err
 	}
@@ -97,7 +97,7 @@ func openRedsync(options ...redsync.Option) func([]string) (locker, error) {
 		for _, c := range clients {
 			pools = append(pools, goredis.NewPool(c))
 		}
-		// Tries: as many as the context allows, as the others do.
+		// As many tries as the context allows, like the other locks.
 		return redsyncLocker{clients, redsync.New(pools...), append([]redsync.Option{redsync.WithExpiry(ttl), redsync.WithTries(1 << 20)}, options...)}, nil
 	}
 }

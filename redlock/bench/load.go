@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// outcome is what came of one run.
+// outcome holds the measurements of one run.
 type outcome struct {
 	pairs      int
 	took       time.Duration
@@ -17,9 +17,9 @@ type outcome struct {
 	each       []int           // per goroutine
 	mallocs    float64         // per pair
 	bytes      float64
-	goroutines int // at most, beside those of the load
+	goroutines int // the most at one time, without those of the load
 	failed     int
-	handOffs   int           // the lock went to another goroutine than had it before
+	handOffs   int           // a goroutine got the lock that another one had before
 	cpu        time.Duration // of this process, per pair
 }
 
@@ -35,7 +35,8 @@ func (o outcome) quantile(q float64) time.Duration {
 	return o.latencies[min(len(o.latencies)-1, int(q*float64(len(o.latencies))))]
 }
 
-// load has goroutines lock and unlock for so long, each a key of its own, or all one.
+// load makes goroutines lock and unlock for the duration d, each with its own key, or all
+// with one.
 func load(l locker, goroutines int, d time.Duration, oneKey bool) outcome {
 	ctx, cancel := context.WithTimeout(context.Background(), d+30*time.Second)
 	defer cancel()
@@ -46,7 +47,7 @@ func load(l locker, goroutines int, d time.Duration, oneKey bool) outcome {
 	var memory, after runtime.MemStats
 	runtime.ReadMemStats(&memory)
 	spent := cpuTime()
-	holder, handOffs := -1, 0 // guarded by the lock, if all want the same key
+	holder, handOffs := -1, 0 // guarded by the lock if all goroutines use one key
 	begin := time.Now()
 	stop := begin.Add(d)
 	waiting, give := context.WithDeadline(ctx, stop)
@@ -64,7 +65,7 @@ func load(l locker, goroutines int, d time.Duration, oneKey bool) outcome {
 					return
 				}
 				use := ctx
-				if oneKey { // else a waiter would hold up the end
+				if oneKey { // otherwise a waiter would delay the end
 					use = waiting
 				}
 				unlock, err := l.Lock(use, key)

@@ -125,11 +125,12 @@ func (b *bench) measure(c contestant, run func(locker) outcome) (outcome, error)
 	return run(l), nil
 }
 
-// times is a ratio: in the median round, and in the rounds in which it is least and greatest.
+// times is a ratio of two results: in the median round, and in the rounds where it is least
+// and greatest.
 type times struct{ median, least, most float64 }
 
 // compare returns the ratio of two contestants' results in the same rounds. Other load on the
-// machine varies from round to round; it changes both results, and their ratio less than each.
+// machine varies from round to round; it changes the ratio less than each result.
 func compare(one, other []outcome, f func(outcome) float64) times {
 	var x []float64
 	for i := range one {
@@ -139,7 +140,7 @@ func compare(one, other []outcome, f func(outcome) float64) times {
 }
 
 func (t times) String() string {
-	if t.least == t.most { // of itself, or of one round
+	if t.least == t.most { // the ratio of a lock to itself, or one round
 		return fmt.Sprintf("%.1f×", t.median)
 	}
 	return fmt.Sprintf("%.1f× (%.1f–%.1f)", t.median, t.least, t.most)
@@ -173,7 +174,7 @@ func (b *bench) pairs() error {
 					return err
 				}
 				o, err := b.measure(c, func(l locker) outcome {
-					load(l, g, b.d/10, false) // connections and scripts
+					load(l, g, b.d/10, false) // opens the connections and loads the scripts
 					return load(l, g, b.d, false)
 				})
 				if err != nil {

@@ -17,7 +17,7 @@ import (
 type master struct {
 	addr   string
 	cmd    *exec.Cmd
-	client *redis.Client // for looking after it
+	client *redis.Client // reads the master's state
 }
 
 func startMasters(n int) ([]*master, error) {
@@ -71,7 +71,7 @@ func stopMasters(all []*master) {
 
 func (m *master) signal(s syscall.Signal) error { return m.cmd.Process.Signal(s) }
 
-// info reads a number out of INFO.
+// info reads a number from the reply to INFO.
 func (m *master) info(section, field string) (n int64, err error) {
 	text, err := m.client.Info(context.Background(), section).Result()
 	if err != nil {
@@ -87,7 +87,7 @@ func (m *master) info(section, field string) (n int64, err error) {
 	return 0, fmt.Errorf("INFO %s says nothing about %s", section, field)
 }
 
-// keys is how many keys all masters have together.
+// keys counts the keys of all masters together.
 func keys(all []*master) (n int64, err error) {
 	for _, m := range all {
 		k, err := m.client.DBSize(context.Background()).Result()

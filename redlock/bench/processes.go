@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// returns waits until a master that was stopped takes part again, and says how long that
-// took. A lock whose key is there says so.
+// returns waits until a master that was stopped votes again, and returns how long that took.
+// The master votes again if it stores the key of a lock that was just acquired.
 func returns(l locker, m *master, began time.Time) time.Duration {
 	for time.Since(began) < 10*time.Second {
 		unlock, err := l.Lock(context.Background(), "back")
@@ -29,8 +29,8 @@ func returns(l locker, m *master, began time.Time) time.Duration {
 	return 10 * time.Second
 }
 
-// spread is how much more often the goroutine that got the lock most often had it than
-// the one that got it least often.
+// spread divides the pairs of the goroutine that got the lock most often by those of the one
+// that got it least often.
 func spread(all []outcome) string {
 	var x []float64
 	for _, o := range all {
@@ -43,7 +43,7 @@ func spread(all []outcome) string {
 	return fmt.Sprintf("%.2f", median(x))
 }
 
-// work is one process of the table of processes: 4 goroutines that want one key.
+// work runs one process of the table of processes: 4 goroutines lock one key.
 func work(name string, addrs []string, d time.Duration) {
 	for _, c := range competitors() {
 		if c.name != name {
@@ -132,7 +132,7 @@ func (b *bench) waiter() error {
 		if err != nil {
 			return err
 		}
-		load(l, 1, 100*time.Millisecond, false) // what opening a connection takes is not the waiter's
+		load(l, 1, 100*time.Millisecond, false) // exclude the commands that open a connection
 		before, err := b.masters[0].info("stats", "total_commands_processed")
 		if err != nil {
 			return err

@@ -38,8 +38,8 @@ var linkKinds = []linkKind{
 }
 
 // compareVersions compares this version of the lock with another one, whose bench is the program
-// other. Both take turns, on the same masters. The links' proxies run in this process, and
-// so do not count as the lock's.
+// other. Both take turns, on the same masters. The links' proxies run in this process, so that
+// their CPU time does not count as the lock's.
 func (b *bench) compareVersions(other string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -80,7 +80,7 @@ func (b *bench) compareVersions(other string) error {
 	return nil
 }
 
-// ratios are this version's figures divided by the other's, for each round.
+// ratios divides this version's figures by the other's, for each round.
 func ratios(x [2][]float64) (all []float64) {
 	for i := range x[0] {
 		all = append(all, x[1][i]/x[0][i])
@@ -88,12 +88,12 @@ func ratios(x [2][]float64) (all []float64) {
 	return all
 }
 
-// version measures this process's version: it prints pairs/s, and µs of CPU per pair.
+// version measures the version of this process: it prints pairs/s, and µs of CPU per pair.
 func version(goroutines int, useTLS bool, addrs []string, d time.Duration) error {
 	var clients []*redis.Client
 	for _, a := range addrs {
 		o := &redis.Options{Addr: a}
-		if useTLS { // what it costs is the subject
+		if useTLS { // the cost of TLS is what this measures
 			o.TLSConfig = &tls.Config{InsecureSkipVerify: true}
 		}
 		clients = append(clients, redis.NewClient(o))
@@ -153,7 +153,7 @@ func (b *bench) link(kind linkKind) (addrs []string, stop func(), err error) {
 	return addrs, stop, nil
 }
 
-// carry copies bytes, each of them late by the delay.
+// carry copies bytes, and delays each of them.
 func carry(to, from net.Conn, delay time.Duration) {
 	type chunk struct {
 		b  []byte

@@ -1,8 +1,7 @@
-// Package protocol is the interface between the lock and its masters: the commands and
-// scripts that the lock sends, the votes that it receives, and the Runtime from which it
-// gets time, goroutines and randomness. Users of the lock do not need this package. It is
-// for masters that are not Redis servers, such as simulated ones, and for locks with other
-// rules.
+// Package protocol is the interface between the lock and its masters: the commands and scripts
+// that the lock sends, the votes that it receives, and the Runtime from which it gets time,
+// goroutines and randomness. Users of the lock do not need this package. It is for masters
+// that are not Redis servers, such as simulated ones, and for locks that follow other rules.
 package protocol
 
 import (
@@ -67,7 +66,7 @@ type Command struct {
 	Once bool
 }
 
-// Short says whether a command is in the short form.
+// Short reports whether a command is in the short form.
 func (c *Command) Short() bool { return c.Keys == nil && c.Args == nil }
 
 // Kind is the purpose of a command.
@@ -89,7 +88,7 @@ type Vote struct {
 	Kind   Kind
 	Key    string // the lock's key on the master
 	Token  string
-	Yes    bool          // the master did what the command is for
+	Yes    bool          // the command succeeded; for a Check: the key stores the token
 	Reply  int64         // 1 for OK, 0 for nil, otherwise the integer that it replied
 	Err    error         // the master did not reply, or replied with an error
 	Took   time.Duration // from the call of Ask to the vote

@@ -9,8 +9,8 @@ import (
 // Runtime provides time, waiting, goroutines and randomness. The default, RealTime, is
 // right for every production use. Other implementations make the lock run in virtual time.
 //
-// Code that uses a Runtime waits for anything but time by sleeping on a context that
-// another goroutine cancels.
+// Code that uses a Runtime waits for an event by sleeping on a context that another
+// goroutine cancels.
 type Runtime interface {
 	// Now returns the time on a clock that never steps. Only differences have a meaning.
 	Now() time.Time
@@ -18,7 +18,7 @@ type Runtime interface {
 	Sleep(ctx context.Context, d time.Duration) error
 	// Go runs f concurrently with its caller.
 	Go(f func())
-	// AfterFunc runs f after d, unless stop is called before. stop says whether it has
+	// AfterFunc runs f after d, unless stop is called before. stop reports whether it has
 	// prevented the call.
 	AfterFunc(d time.Duration, f func()) (stop func() bool)
 	// WithCancelCause is context.WithCancelCause.

@@ -116,7 +116,7 @@ func failed(err error) error {
 // Unlock calls UnlockContext with context.Background.
 func (m *Mutex) Unlock() (bool, error) { return m.UnlockContext(context.Background()) }
 
-// UnlockContext releases the lock, and says whether a majority of the masters stored it
+// UnlockContext releases the lock, and reports whether a majority of the masters stored it
 // until then. If they did not, or the mutex was not locked, the error wraps
 // ErrLockAlreadyExpired. Other errors are those of redlock.Lease.Unlock.
 func (m *Mutex) UnlockContext(ctx context.Context) (bool, error) {
@@ -137,8 +137,8 @@ func (m *Mutex) UnlockContext(ctx context.Context) (bool, error) {
 // Extend calls ExtendContext with context.Background.
 func (m *Mutex) Extend() (bool, error) { return m.ExtendContext(context.Background()) }
 
-// ExtendContext prolongs the lock to a full expiry from now, and says whether a majority of
-// the masters did so. If not, the error wraps ErrExtendFailed and that of
+// ExtendContext prolongs the lock to a full expiry from now, and reports whether a majority
+// of the masters did so. If not, the error wraps ErrExtendFailed and that of
 // redlock.Lease.Extend.
 func (m *Mutex) ExtendContext(ctx context.Context) (bool, error) {
 	lease := m.Lease()
@@ -153,7 +153,7 @@ func (m *Mutex) ExtendContext(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// Valid says whether the lock is valid according to the clock of this process. It sends no
+// Valid reports whether the lock is valid according to the clock of this process. It sends no
 // commands, and its error is always nil.
 //
 // Deprecated: as in redsync, because the lock can end right after the call. Use the context

@@ -23,7 +23,7 @@ func NewPool(client redis.UniversalClient) Pool { return Pool{client} }
 // Redsync makes mutexes on a set of masters.
 type Redsync struct {
 	locks *redlock.Client
-	err   error // why locks is nil; every Lock returns it
+	err   error // the reason why locks is nil; every Lock returns it
 }
 
 // New makes a Redsync from one pool for each master. If the pools are invalid (see
@@ -50,10 +50,9 @@ func New(pools ...Pool) *Redsync {
 // TryLockContext and TryLock call all hooks.
 func NewFrom(locks *redlock.Client) *Redsync { return &Redsync{locks: locks} }
 
-// Close closes the redlock.Client, also one that was given to NewFrom: it ends the
-// goroutines in the background. redsync has no such method. A Redsync of New is also closed
-// when the program no longer refers to it or its mutexes. The error is that of
-// redlock.Client.Close.
+// Close closes the redlock.Client, also one that was given to NewFrom: it ends the background
+// goroutines. redsync has no such method. A Redsync of New is also closed when the program no
+// longer refers to it or its mutexes. The error is that of redlock.Client.Close.
 func (r *Redsync) Close() error {
 	if r.locks == nil {
 		return nil
@@ -176,11 +175,11 @@ func (m *Mutex) options() []redlock.Option {
 // Errors, as in redsync. Each is wrapped together with redlock's error, so that errors.Is
 // and errors.As find both.
 var (
-	// ErrFailed: the lock was not acquired, in the permitted number of tries.
+	// ErrFailed means that Lock did not acquire the lock in the permitted number of tries.
 	ErrFailed = errors.New("redsync: failed to acquire lock")
-	// ErrExtendFailed: the lock was not extended.
+	// ErrExtendFailed means that the lock was not extended.
 	ErrExtendFailed = errors.New("redsync: failed to extend lock")
-	// ErrLockAlreadyExpired: the lock was over before it was released.
+	// ErrLockAlreadyExpired means that the lock was over before it was released.
 	ErrLockAlreadyExpired = errors.New("redsync: failed to unlock, lock was already expired")
 )
 
@@ -188,7 +187,7 @@ var (
 // pointer. Node is the index of the master.
 type ErrNodeTaken struct{ Node int }
 
-// Error has the text of redsync.
+// Error returns the text that redsync uses.
 func (err ErrNodeTaken) Error() string { return fmt.Sprintf("node #%d: taken", err.Node) }
 
 // RedisError says that a master failed. Errors wrap it as a pointer.
@@ -197,7 +196,7 @@ type RedisError struct {
 	Err  error // of the master
 }
 
-// Error has the text of redsync.
+// Error returns the text that redsync uses.
 func (err RedisError) Error() string { return fmt.Sprintf("node #%d: %s", err.Node, err.Err) }
 
 // Unwrap returns the master's error.
@@ -208,5 +207,5 @@ type ErrTaken struct {
 	Nodes []int // masters that store the other lock, as far as they had answered
 }
 
-// Error has the text of redsync.
+// Error returns the text that redsync uses.
 func (err ErrTaken) Error() string { return "lock already taken" }

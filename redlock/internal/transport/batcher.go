@@ -47,8 +47,8 @@ const (
 	// slowAnswer is the round trip above which pipelines overlap. Below it, waiting for the
 	// pipeline in flight costs less than the additional pipelines would.
 	slowAnswer = time.Millisecond
-	// eachTakes is an upper estimate of the time that a command adds to its pipeline. It
-	// is not part of the round trip.
+	// eachTakes is an upper estimate of the time that a command adds to its pipeline. It is
+	// subtracted from the measured round trip.
 	eachTakes = 10 * time.Microsecond
 	// slowFor is how often the round trip is measured anew.
 	slowFor = time.Second / 4
@@ -195,7 +195,7 @@ func (b *batcher) next() *pipelineCall {
 	keep := b.queue[:0]
 	for _, c := range b.queue {
 		switch {
-		case c.state == voted && !c.late: // its time has passed: it is not sent
+		case c.state == voted && !c.late: // its deadline has passed: it is not sent
 		case c.exchange().withdrawn && stores(c.batch.cmd.Kind) && c.state == queued:
 			b.vote(c, 0, os.ErrDeadlineExceeded)
 		case b.flying[c.batch.slot] > 0:

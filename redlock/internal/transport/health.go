@@ -10,7 +10,7 @@ import (
 // Health is the state of a master (redlock.MasterHealth).
 type Health struct {
 	Name      string
-	Err       error         // why the master is suspect; nil if it is not
+	Err       error         // the reason why the master is suspect; nil if it is not
 	RoundTrip time.Duration // of its fastest recent reply; 0 before the first one
 }
 
@@ -24,7 +24,7 @@ func (m *Masters) Health() (all []Health) {
 	return all
 }
 
-// Connect opens a connection to each master and notes whether that succeeded: see Health.
+// Connect opens a connection to each master and records whether that succeeded: see Health.
 func (m *Masters) Connect(ctx context.Context) { m.each(func(b *batcher) { b.connect(ctx) }) }
 
 // Each runs f for the client of each master at the same time, and waits for all.
@@ -32,7 +32,7 @@ func (m *Masters) Each(f func(i int, client redis.UniversalClient)) {
 	m.each(func(b *batcher) { f(b.index, b.client) })
 }
 
-// connect pings a master twice and notes the result. The second ping measures the round
+// connect pings a master twice and records the result. The second ping measures the round
 // trip.
 func (b *batcher) connect(ctx context.Context) {
 	err := b.ping(ctx) // connects

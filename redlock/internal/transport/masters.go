@@ -48,7 +48,7 @@ type Masters struct {
 
 	mu         sync.Mutex
 	closed     bool
-	errClosed  error          // the votes once the masters are closed
+	errClosed  error          // the error of every vote after Close
 	pending    sync.WaitGroup // vote batches that lack the vote of a master
 	batchers   []*batcher
 	waiting    []*batcher   // for commands that replicas must confirm: WAIT blocks the commands after it
@@ -169,7 +169,7 @@ func (m *Masters) RoundTrip() (slowest time.Duration) {
 	return slowest
 }
 
-// distant says whether the round trip to a master is so long that pipelines overlap
+// distant reports whether the round trip to a master is so long that pipelines overlap
 // (slowAnswer). Then pipelines can overtake each other, and the next waiter for a key waits
 // for the replies to the release.
 func (m *Masters) distant() bool {
@@ -216,7 +216,7 @@ func (s *Session) Ask(ctx context.Context, cmd protocol.Command, to []int, timeo
 	return func(yield func(protocol.Vote) bool) { s.Each(ctx, &cmd, to, timeout, yield) }
 }
 
-// Each is Ask without the iterator, which allocates.
+// Each does the same as Ask without an iterator, which allocates.
 func (s *Session) Each(ctx context.Context, cmd *protocol.Command, to []int, timeout time.Duration, yield func(protocol.Vote) bool) {
 	m := s.masters
 	if s.batchers == nil {

@@ -11,12 +11,12 @@ import (
 
 // pipelineCall is one pipeline in flight.
 type pipelineCall struct {
-	number    uint64            // among the pipelines of the batcher
-	commands  []*pendingCommand // all of them
-	singles   []*pendingCommand // those that do not share a script
+	number    uint64            // counts the pipelines of the batcher
+	commands  []*pendingCommand // all commands of the pipeline
+	singles   []*pendingCommand // commands that do not share a script
 	sent      []redis.Cmder     // the commands for go-redis
-	room      []wireCommand     // memory for the next ones
-	made      int               // number of those that were made
+	room      []wireCommand     // memory for further commands
+	made      int               // number of commands made by command
 	began     time.Duration
 	shared    []shared         // releases that share a script; they are sent first
 	byText    bool             // the script is sent as text
@@ -58,7 +58,7 @@ func (call *pipelineCall) reset() {
 	*call = pipelineCall{commands: call.commands[:0], singles: call.singles[:0], sent: call.sent[:0], shared: call.shared[:0]}
 }
 
-// command makes a go-redis command. Many are one allocation.
+// command makes a go-redis command. It allocates up to 64 at a time.
 func (call *pipelineCall) command(ctx context.Context, args []any) *wireCommand {
 	if len(call.room) == 0 {
 		call.room = make([]wireCommand, min(len(call.singles)+len(call.shared)-call.made, 64))
@@ -71,8 +71,8 @@ func (call *pipelineCall) command(ctx context.Context, args []any) *wireCommand 
 
 func (c *pendingCommand) exchange() *exchange { return &c.batch.session.with[c.master] }
 
-// send executes a pipeline. If a command needs replicas (WithWait), WAIT follows, and
-// replicas is its reply.
+// send executes a pipeline. If a command needs replicas (WithWait), the pipeline ends with
+// WAIT, and replicas is the reply to it.
 func (b *batcher) send(call *pipelineCall) (replicas *redis.StatusCmd) {
 	need, timeout := 0, time.Duration(0)
 	ctx, all := b.masters.life, call.sent[:0]

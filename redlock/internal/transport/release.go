@@ -12,9 +12,9 @@ import (
 // lost can be executed late, and would then keep the key for its TTL.
 type pendingRelease struct {
 	batch *voteBatch
-	until time.Duration // when it is given up: a key that remains then ends with its TTL
+	until time.Duration // when the client stops repeating it: a key that remains then expires with its TTL
 	next  time.Duration // when it is sent again
-	pause time.Duration // between next and the one after it
+	pause time.Duration // from next to the send after it
 	busy  bool          // it is queued or in flight
 }
 
@@ -28,13 +28,13 @@ const (
 	resendMax = 8 * time.Second
 )
 
-// stores says whether a command of a kind can store the key.
+// stores reports whether a command of a kind can store the key.
 func stores(k protocol.Kind) bool {
 	return k != protocol.Release && k != protocol.Extend && k != protocol.WriteBack && k != protocol.Check
 }
 
-// keepPending notes that a release was not confirmed. If no SET was sent before it, there is
-// nothing to release. The caller holds mu.
+// keepPending records that a release was not confirmed. If no SET was sent before it, there
+// is nothing to release. The caller holds mu.
 func (b *batcher) keepPending(c *pendingCommand) {
 	token := c.batch.cmd.Token
 	if e := c.exchange(); e.stored == 0 {
@@ -52,7 +52,7 @@ func (b *batcher) keepPending(c *pendingCommand) {
 	b.setAlarm(now + resendMin)
 }
 
-// confirm notes the reply to a release. The caller holds mu.
+// confirm records the reply to a release. The caller holds mu.
 func (b *batcher) confirm(c *pendingCommand, reply int64) {
 	if reply > 0 || c.last {
 		delete(b.pending, c.batch.cmd.Token)
@@ -65,7 +65,7 @@ func (b *batcher) confirm(c *pendingCommand, reply int64) {
 	}
 }
 
-// outcome notes whether a command's outcome is known. The caller holds mu.
+// outcome records whether a command's outcome is known. The caller holds mu.
 func (b *batcher) outcome(c *pendingCommand, known bool) {
 	e := c.exchange()
 	switch {

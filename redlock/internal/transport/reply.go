@@ -73,8 +73,8 @@ func (b *batcher) finish(call *pipelineCall, replicas *redis.StatusCmd) {
 	b.wakeWorker()
 }
 
-// confirmed returns nil if enough replicas confirmed a command, otherwise the reason why
-// not.
+// confirmed returns nil if enough replicas confirmed a command, otherwise the reason for the
+// failure.
 func confirmed(replicas *redis.StatusCmd, need int) error {
 	n, err := result(replicas, errors.New("no reply to WAIT"))
 	switch {
@@ -86,8 +86,8 @@ func confirmed(replicas *redis.StatusCmd, need int) error {
 	return nil
 }
 
-// settle evaluates the reply to one command, or that there was none: it casts the vote, or
-// queues the command again. The caller holds mu.
+// settle evaluates the reply to one command, or its absence: it casts the vote, or queues
+// the command again. The caller holds mu.
 func (b *batcher) settle(c *pendingCommand, reply int64, err error) {
 	e, kind := c.exchange(), c.batch.cmd.Kind
 	lost := unsent(err)
@@ -159,8 +159,8 @@ type masterError struct {
 func (e *masterError) Error() string { return e.name + ": " + e.err.Error() }
 func (e *masterError) Unwrap() error { return e.err }
 
-// timed notes how long a pipeline took. The fastest pipeline of a window is the estimate of
-// the round trip: slower ones may have waited for this machine.
+// timed records how long a pipeline took. The fastest pipeline of a window is the estimate
+// of the round trip: slower ones may have waited for this machine.
 func (b *batcher) timed(now, took time.Duration) {
 	fastest, since := &b.windows[0], &b.windows[1]
 	if *fastest == 0 || took < *fastest {
@@ -194,7 +194,8 @@ func result(cmd *redis.StatusCmd, refused error) (int64, error) {
 	return n, nil
 }
 
-// answered says that an error is a reply of the master, which did not execute the command.
+// answered reports whether an error is a reply of the master, which did not execute the
+// command.
 func answered(err error) bool {
 	if err == nil {
 		return false
@@ -203,14 +204,15 @@ func answered(err error) bool {
 	return errors.As(err, &r) && !errors.Is(err, redis.Nil)
 }
 
-// serves says that a reply is that of a master that executes commands: if there is an
-// error, it is about this command only.
+// serves reports whether a reply comes from a master that executes commands: an error is
+// then about this command only.
 func serves(err error) bool {
 	return err == nil || hasPrefix(err, "NOSCRIPT") || hasPrefix(err, "WRONGTYPE") || hasPrefix(err, "CROSSSLOT") || scriptFailed(err)
 }
 
-// scriptFailed says that a script ended in an error of its own: the master has run it. Redis
-// 7 names the script then, and leaves the code of a command's error (OOM) at the beginning.
+// scriptFailed reports whether a script ended in an error of its own: the master has run it.
+// Redis 7 names the script then, and leaves the code of a command's error (OOM) at the
+// beginning.
 func scriptFailed(err error) bool {
 	return hasPrefix(err, "ERR ") && strings.Contains(err.Error(), " script: ") && strings.Contains(err.Error(), "on @user_script")
 }

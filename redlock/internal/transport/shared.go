@@ -7,8 +7,8 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-// shared is a set of releases that share one script, which saves a third of the masters'
-// work for a pair of Lock and Unlock.
+// shared is a set of releases that share one script. For a pair of Lock and Unlock that saves a
+// third of the masters' work.
 type shared struct {
 	commands []*pendingCommand
 	cmd      *wireCommand // runs the script
@@ -23,7 +23,7 @@ func (s *shared) reset() {
 // about 100 µs, during which the master executes nothing else.
 const shareMost = 128
 
-// shareable says whether a command is a release that can share a script: it is sent for the
+// shareable reports whether a command is a release that can share a script: it is sent for the
 // first time, and deletes the key without publishing.
 func (c *pendingCommand) shareable() bool {
 	return c.batch.cmd.Script == protocol.CompareAndDelete && !c.late && !c.byText && !c.resent && !c.alone

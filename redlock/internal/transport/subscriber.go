@@ -34,7 +34,7 @@ type subscription struct {
 	pubsub *redis.PubSub
 	work   chan struct{}       // has room for one signal: wanted has changed
 	wanted map[string]bool     // channels to subscribe to (true) or to unsubscribe from; guarded by the subscriber
-	have   map[string]struct{} // channels that it has subscribed to; only its goroutine uses this
+	have   map[string]struct{} // channels with a subscription; only its goroutine uses this
 }
 
 const (

@@ -25,7 +25,7 @@ import (
 // a storm of connections.
 type health struct {
 	state     masterState
-	cause     error         // why it is suspect
+	cause     error         // the reason for the suspicion
 	changed   bool          // the hook was not called yet for the last change of state
 	connected bool          // it has replied; if not, commands have additional time to connect
 	heard     time.Duration // time of the latest reply
@@ -95,7 +95,7 @@ func (b *batcher) timeout(c *pendingCommand) time.Duration {
 // errReleased is the vote on a Recover after the release.
 var errReleased = errors.New("the lock was released before")
 
-// accept says whether to queue a command. If not, it casts the vote. The caller holds mu.
+// accept reports whether to queue a command. If not, it casts the vote. The caller holds mu.
 func (b *batcher) accept(c *pendingCommand) bool {
 	e, release := c.exchange(), c.batch.cmd.Kind == protocol.Release
 	b.asked = c.batch.asked
@@ -399,14 +399,14 @@ func (b *batcher) close() {
 	}
 }
 
-// unsettled says whether replies of the master or pending releases are missing.
+// unsettled reports whether replies of the master or pending releases are missing.
 func (b *batcher) unsettled() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.state == up && (len(b.calls) > 0 || len(b.queue) > 0 || len(b.pending) > 0)
 }
 
-// unsent says whether an error occurred before anything was written.
+// unsent reports whether an error occurred before anything was written.
 func unsent(err error) bool {
 	if err == nil {
 		return false

@@ -8,23 +8,22 @@ import (
 	"lockpick/cluster/resp"
 )
 
-// Cluster is a number of independent masters. Its methods are safe for
-// concurrent use.
+// Cluster is a set of independent masters. Its methods are safe for concurrent use.
 type Cluster interface {
-	Driver() string    // docker, process
-	Version() string   // as the masters report it
+	Driver() string    // docker, process, sim, virtual
+	Version() string   // the version that the masters report
 	Masters() []Master // m1, m2, …
 
-	// Link returns the link from a client ("c1") to a master (0 is m1). It is made at the first
-	// call, and later calls return the same link.
+	// Link returns the link from a client ("c1") to a master (0 is m1). The first call makes
+	// the link, and later calls return the same one.
 	Link(client string, master int) (Link, error)
 
 	// Shim returns nil if clock faults, disk faults and power cuts are available, and otherwise
 	// the reason why not.
 	Shim() error
 
-	// Close ends every link and removes every master with its data. Logs are kept. It may be
-	// called more than once, and while a master is being started.
+	// Close ends every link and removes every master with its data. It keeps the logs. It may
+	// be called more than once, and while a master is being started.
 	Close() error
 }
 
@@ -39,71 +38,72 @@ const (
 
 // Master is one Redis server. Calls on one master take effect one after the other. Each returns
 // when the effect is certain.
-//
-// A call that finds the state that it should bring about returns no error: to kill a master
-// that is down, or to pause one that is paused. An impossible call returns ErrDown, ErrPaused
-// or ErrClosed: to pause or resume a master that is down, or to start one that is paused.
+// A call has no effect and returns no error if the master is already in the state that the call
+// would bring about: killing a master that is down, or pausing one that is paused. An
+// impossible call returns ErrDown, ErrPaused or ErrClosed: pausing or resuming a master that is
+// down, or starting one that is paused.
 type Master interface {
 	Name() string // m1, m2, …
 	State() State // also reports that the server has ended by itself
 
 	Pause(ctx context.Context) error    // stops its process
-	Resume(ctx context.Context) error   // let it go on
+	Resume(ctx context.Context) error   // continues its process
 	Kill(ctx context.Context) error     // SIGKILL, also while it is paused
 	Shutdown(ctx context.Context) error // SIGTERM, after resuming it if it is paused; returns when the process has ended
 	Start(ctx context.Context) error    // starts a master that is down; returns when it answers PING, or leaves it down
 
-	// SetClock sets the master's wall clock wrong while it runs. It returns when the master's
-	// TIME shows the setting; for a master that is down, paused or does not answer, the setting
-	// applies all the same. The clock belongs to the machine: a restart keeps it. The zero
-	// value heals.
+	// SetClock sets the master's wall clock wrong while the master runs. It returns when the
+	// master's TIME shows the setting; for a master that is down, paused or does not answer,
+	// the setting applies without this check. The clock belongs to the machine: a restart keeps
+	// the setting. The zero value restores the true time.
 	SetClock(ctx context.Context, c Clock) error
-	// SetDisk makes the master's disk slow, lying or full while it runs, for all calls from now
-	// on. A restart keeps that. A master that cannot write may end by itself and is then Down,
-	// as Redis does with Always. The zero value heals.
+	// SetDisk makes the master's disk slow, lying or full while the master runs, for all calls
+	// from now on. A restart keeps the setting. A master that cannot write may end by itself
+	// and is then Down, as Redis does with Always. The zero value restores a good disk.
 	SetDisk(ctx context.Context, d Disk) error
-	// CutPower ends the master with SIGKILL, also while it is paused, and removes from its data
-	// what was not durable. The master is Down then. Start may fail for good, because a server
-	// need not be able to start from what a power cut leaves.
+	// CutPower ends the master with SIGKILL, also while it is paused, and removes the data that
+	// was not durable. The master is Down then. Start may fail permanently, because some
+	// servers cannot start from the data that a power cut leaves.
 	CutPower(ctx context.Context, p Power) (Cut, error)
 
 	// FillMemory writes junk under keys that begin with FillerPrefix, without using links,
-	// until it has written that many bytes or the master accepts no more (Inspect returns what
-	// the master evicts meanwhile). With 0 bytes, it writes until the master has evicted one of
-	// its keys or accepts no more. DrainMemory removes the junk.
+	// until it has written the given number of bytes or the master accepts no more (Inspect
+	// returns how many keys the master has evicted). With 0 bytes, it writes until the master
+	// has evicted one of its keys or accepts no more. DrainMemory removes the junk.
 	FillMemory(ctx context.Context, bytes int64) error
 	DrainMemory(ctx context.Context) error
 
-	// HoldReplication stops and continues the replication to the replica that a Failover would
-	// promote. Other replicas, and so WAIT, are not affected. Held changes are late and not
-	// lost, unless there is a Failover.
+	// HoldReplication stops or continues the replication to the replica that a Failover would
+	// promote. Other replicas, and so WAIT, are not affected. Held changes arrive late; only a
+	// Failover loses them.
 	HoldReplication(ctx context.Context, held bool) error
 	// Failover kills the master and puts a replica in its place, behind the same links. Changes
 	// that have not reached the replica are lost. The successor has a machine of its own, with
 	// a right clock and a good disk. The next Start starts the killed server as a replica of
-	// its successor; a primary that lives on for some clients becomes one, too.
+	// its successor. It also makes a replica of a primary that lives on for some clients.
 	Failover(ctx context.Context, t Takeover) error
 
-	// Inspect asks the master, without using links, which run of the server answers and what it
-	// stores under the keys. It fails while the master is paused or down, and does not wait for
-	// other calls.
+	// Inspect reads from the master, without using links, which run of the server answers and
+	// which values it stores under the keys. It fails while the master is paused or down, and
+	// does not wait for other calls.
 	Inspect(ctx context.Context, keys []string) (Snapshot, error)
 }
 
-// Snapshot is what a master reports about itself and what the shim reports about its disk.
+// Snapshot holds the master's report about itself and the shim's report about its disk.
 type Snapshot struct {
-	RunID   string               // differs after each start of the server
-	Keys    map[string]string    // of the requested keys, those that exist and store a string
-	Other   bool                 // a requested key exists and stores something else
-	Expires map[string]time.Time // of these keys, those that expire: when, on the master's clock
-	Time    time.Time            // on its own clock
+	RunID   string               // differs for each start of the server
+	Keys    map[string]string    // those of the requested keys that exist and store a string
+	Other   bool                 // a requested key exists and stores another type
+	Expires map[string]time.Time // when those of Keys expire that have a TTL, on the master's clock
+	Time    time.Time            // the time on the master's clock
 	Evicted int64                // number of keys evicted since its start
 	Disk    DiskCounts
 }
 
-// Tokens returns the tokens that the keys store, as histories write them: as votes do, although
-// they may be any bytes. It returns nil if a key stores something else than a string, such as a
-// sorted set: what a snapshot cannot read is no evidence that a token is not there.
+// Tokens returns the tokens that the keys store, in the form in which votes in a history write
+// them, although tokens may be any bytes. It returns nil if a key stores another type than a
+// string, such as a sorted set: a value that a snapshot cannot read does not prove that a token
+// is absent.
 func (s *Snapshot) Tokens() map[string]string {
 	if s.Other || s.Keys == nil {
 		return nil
@@ -115,22 +115,22 @@ func (s *Snapshot) Tokens() map[string]string {
 	return tokens
 }
 
-// DiskCounts are the numbers of operations of a master's disk since the cluster was started.
-// All are 0 without the shim.
+// DiskCounts counts the operations of a master's disk since the cluster was started. All counts
+// are 0 without the shim.
 type DiskCounts struct {
 	Fsyncs  int64
-	Delayed int64 // of them
-	Lied    int64 // of them
+	Delayed int64 // fsyncs that the fault delayed
+	Lied    int64 // fsyncs that reported success and did nothing
 	Refused int64 // writes that failed because the disk was full
 }
 
-// FillerPrefix begins the keys that FillMemory writes.
+// FillerPrefix is the prefix of the keys that FillMemory writes.
 const FillerPrefix = "lockpick:filler:"
 
 // Link is one client's connection to one master. The zero LinkFault heals it.
 type Link interface {
 	Addr() string  // the address to which the client connects: host:port
-	Set(LinkFault) // takes effect immediately, also on open connections and on what they keep
+	Set(LinkFault) // takes effect immediately, also on open connections and on the bytes that they keep
 	Fault() LinkFault
 	Reset()             // sends RST on every open connection
 	Counts() LinkCounts // since the link was made
@@ -138,14 +138,14 @@ type Link interface {
 
 // Observable is a Link with real connections, which an observer can follow.
 type Observable interface {
-	Observe(*resp.Observer) // observes the connections that are opened from now on; nil: ends that
+	Observe(*resp.Observer) // observes the connections that are opened from now on; nil: ends the observation
 }
 
-// Mode is what a link does with the bytes of one direction.
+// Mode determines how a link handles the bytes of one direction.
 type Mode string
 
 const (
-	Pass Mode = ""     // forward them
+	Pass Mode = ""     // forwards them
 	Hold Mode = "hold" // keeps them, and delivers them when the fault ends, as late requests
 	Drop Mode = "drop" // loses them; the connection is reset when the fault ends
 )
@@ -158,9 +158,8 @@ type LinkFault struct {
 	Refuse   bool          // new connections are reset immediately
 }
 
-// LinkCounts are the numbers of bytes that a link has handled; Refused is a number of
-// connections. Held or delayed bytes are counted as such when that begins, and as passed when
-// it ends.
+// LinkCounts counts the bytes that a link has handled; Refused and Starved count connections.
+// Bytes count as held or delayed when their wait begins, and as passed when it ends.
 type LinkCounts struct {
 	Passed  int64
 	Held    int64 // had to wait for a fault to end
@@ -170,7 +169,7 @@ type LinkCounts struct {
 	Starved int64 // connections that failed because this process had no file descriptor left
 }
 
-// Persistence is how a master keeps its keys.
+// Persistence is the way in which a master keeps its keys.
 type Persistence string
 
 const (
@@ -180,16 +179,16 @@ const (
 	Always   Persistence = "always"   // --appendonly yes --appendfsync always
 )
 
-// Persistences lists them all.
+// Persistences lists all kinds of persistence.
 var Persistences = []Persistence{None, RDB, Everysec, Always}
 
-// Eviction is what a master does when its memory is full: the maxmemory-policy of Redis.
+// Eviction is a master's policy when its memory is full: the maxmemory-policy of Redis.
 type Eviction string
 
 // NoEviction refuses commands that need more memory. The allkeys policies evict locks.
 const NoEviction Eviction = "noeviction"
 
-// Evictions lists them all.
+// Evictions lists all policies.
 var Evictions = []Eviction{
 	NoEviction, "allkeys-lru", "allkeys-lfu", "allkeys-random",
 	"volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl",
@@ -202,18 +201,18 @@ type Config struct {
 	MaxMemory   int64                            // bytes; 0: no limit
 	Eviction    Eviction                         // the policy at that limit; empty: NoEviction
 	Replicas    int                              // asynchronous replicas of each master, 0 to 2
-	Image       string                           // docker: image reference; empty: DefaultImage's choice
-	LogDir      string                           // the file mN.log in it is appended to; empty: no logs are kept
-	Progress    func(format string, args ...any) // is called with what takes long; may be nil
+	Image       string                           // docker: image reference; empty: the choice of docker.DefaultImage
+	LogDir      string                           // directory of the logs mN.log, which are appended to; empty: none
+	Progress    func(format string, args ...any) // directory in which mN.log is appended to; empty: no logs are kept
 
-	KeepLeftovers bool // do not remove what dead harnesses have left behind
+	KeepLeftovers bool // do not remove the remains of dead harnesses
 }
 
-// The reasons why a master refuses a call.
+// These errors are the reasons why a master refuses a call.
 var (
-	// ErrDown says that a master is down and has to be started first.
+	// ErrDown says that a master is down and must be started first.
 	ErrDown = errors.New("the master is down")
-	// ErrPaused says that a master is paused and has to be resumed first.
+	// ErrPaused says that a master is paused and must be resumed first.
 	ErrPaused = errors.New("the master is paused")
 	// ErrClosed says that the cluster was closed.
 	ErrClosed = errors.New("the cluster is closed")
@@ -222,7 +221,8 @@ var (
 // Mortal is a master whose server can end without a call on the master: another program killed
 // it, or it ended by itself. Masters on this machine implement it.
 type Mortal interface {
-	// Died returns what has ended the server, or replaced it by another, since the last call;
-	// empty: nothing, except calls on the master and faults of its disk.
+	// Died returns the cause if the server has ended, or was replaced by another one, since the
+	// last call, and "" if it has not. Ends by calls on the master and by faults of its disk do
+	// not count.
 	Died() string
 }

@@ -12,8 +12,8 @@ import (
 	"lockpick/cluster/resp"
 )
 
-// chunkSize is how much is read at once. keepLimit is how many bytes a direction keeps before
-// it stops reading, which the sender notices as a full TCP window.
+// chunkSize is the number of bytes of one read. keepLimit is the number of bytes that a direction
+// keeps before it stops reading, which the sender notices as a full TCP window.
 const (
 	chunkSize = 4 << 10
 	keepLimit = 8 << 20
@@ -29,7 +29,7 @@ type conn struct {
 	upstream *net.TCPConn       // nil until opened
 	requests pipe               // client to master
 	replies  pipe               // master to client
-	observed *resp.Conversation // nil: nobody looks
+	observed *resp.Conversation // nil: no observer
 	gone     chan struct{}
 	removed  bool // closed when the link has forgotten the connection
 }
@@ -45,9 +45,9 @@ type pipe struct {
 	queue    []item
 	size     int // bytes in queue
 	draining bool
-	poisoned bool // bytes were lost: the rest of the stream has no meaning
+	poisoned bool // bytes were lost: the rest of the stream is unusable
 	dead     bool // the receiver is gone: items are discarded
-	ended    bool // its last item was delivered, or never can be
+	ended    bool // its last item was delivered, or can never be
 	wake     chan struct{}
 	room     chan struct{}
 }
@@ -65,7 +65,7 @@ type item struct {
 	kind    itemKind
 	data    []byte
 	arrived time.Time
-	lag     time.Duration // of this item alone
+	lag     time.Duration // additional delay of this item
 	held    bool          // counted as held
 	delayed bool          // counted as delayed
 }
@@ -83,7 +83,7 @@ func newConn(l *TCPLink, client *net.TCPConn) *conn {
 	return c
 }
 
-// readRequests reads the client's side into the link.
+// readRequests passes the bytes of the client to the link.
 func (c *conn) readRequests() {
 	defer c.link.wg.Done()
 	c.requests.put(item{kind: itemOpen})
@@ -91,12 +91,12 @@ func (c *conn) readRequests() {
 	if c.observed != nil { // the client has closed its side: pending commands get no reply
 		c.observed.End(time.Now())
 	}
-	// However the client has ended, its end follows its bytes as a FIN: an RST could overtake
-	// requests in the master's kernel.
+	// Pass the end of the client on after its bytes, as a FIN, however the client has ended: an RST
+	// could overtake requests in the master's kernel.
 	c.requests.put(item{kind: itemEnd})
 }
 
-// readReplies reads the master's side into the link.
+// readReplies passes the bytes of the master to the link.
 func (c *conn) readReplies(upstream *net.TCPConn) {
 	defer c.link.wg.Done()
 	closed, passed := c.introduce(upstream)
@@ -110,24 +110,24 @@ func (c *conn) readReplies(upstream *net.TCPConn) {
 	}
 }
 
-// The link's own command on a connection, and the only reply after which it may be used.
+// authenticate is the link's own command on a connection. authenticOK is the only reply after which
+// the connection may be used.
 const (
 	authenticate = "AUTH %s\r\n"
 	authenticOK  = "+OK\r\n"
 )
 
-// introduce reads the reply to the link's own AUTH, and reports whether other replies may
-// follow. If not, closed is whether the master has ended the connection by closing its side. A
+// introduce reads the reply to the link's own AUTH. passed reports whether other replies may follow.
+// If they may not, closed reports whether the master has ended the connection by closing its side. A
 // server that does not accept the password is not the link's master, or refuses connections: the
-// client gets what it has said, and nothing more, which it would take for the reply to another
-// command.
+// client gets this one reply, and nothing more, which it would take for the reply to another command.
 func (c *conn) introduce(upstream *net.TCPConn) (closed, passed bool) {
 	if c.link.secret == "" {
 		return false, true
 	}
 	var said []byte
 	for !bytes.HasSuffix(said, []byte("\n")) && len(said) < chunkSize {
-		var one [1]byte // because what follows is the client's
+		var one [1]byte // one byte at a time, because the next bytes belong to the client
 		if _, err := upstream.Read(one[:]); err != nil {
 			return errors.Is(err, io.EOF), false
 		}
@@ -141,7 +141,7 @@ func (c *conn) introduce(upstream *net.TCPConn) (closed, passed bool) {
 	return true, false
 }
 
-// read passes on everything that src sends. It returns whether src ended by closing its side.
+// read passes on all bytes that src sends. It reports whether src ended by closing its side.
 func (c *conn) read(src *net.TCPConn, p *pipe) bool {
 	buf := make([]byte, chunkSize)
 	for {
@@ -158,8 +158,8 @@ func (c *conn) read(src *net.TCPConn, p *pipe) bool {
 	}
 }
 
-// reset ends both sides of the connection with RST and loses the items that it kept. The caller
-// holds the link's mutex.
+// reset ends both sides of the connection with RST and loses the items that the connection kept. The
+// caller holds the link's mutex.
 func (c *conn) reset() {
 	c.requests.lose()
 	c.replies.lose()
@@ -170,7 +170,8 @@ func (c *conn) reset() {
 	c.remove()
 }
 
-// remove closes both sides and forgets the connection. The caller holds the link's mutex.
+// remove closes both sides and removes the connection from the link. The caller holds the link's
+// mutex.
 func (c *conn) remove() {
 	if c.removed {
 		return
@@ -218,7 +219,7 @@ func (p *pipe) makeRoom() {
 	}
 }
 
-// put adds an item, which is delivered immediately, kept, or lost. It returns when there is
+// put adds an item: the link delivers it immediately, keeps it, or loses it. put returns when there is
 // room for the next item.
 func (p *pipe) put(it item) {
 	l := p.conn.link
@@ -265,8 +266,7 @@ func (p *pipe) put(it item) {
 	l.mu.Unlock()
 }
 
-// mark counts an item that has to wait, once for each reason. The caller holds the link's
-// mutex.
+// mark counts an item that must wait, once for each reason. The caller holds the link's mutex.
 func (p *pipe) mark(it *item) {
 	l := p.conn.link
 	if !it.held && p.mode() == Hold {
@@ -334,7 +334,7 @@ func (p *pipe) deliver(it item) {
 	}
 	discard := p.dead || c.removed
 	if !discard {
-		// Counted before they are sent, so that a receiver that has them finds them counted.
+		// Count the bytes before sending them, so that a receiver that has them finds them counted.
 		l.counts.Passed += int64(len(it.data))
 	}
 	l.mu.Unlock()
@@ -363,8 +363,8 @@ func (p *pipe) deliver(it item) {
 	}
 	l.mu.Unlock()
 	if err != nil && p == &c.requests {
-		// The connection to the master broke. The reader of the replies notices that, too, and
-		// tells the client, unless the master had closed only its sending side before.
+		// The connection to the master broke. The reader of the replies notices that, too, and tells
+		// the client, unless the master had closed only its sending side before.
 		dst.Close()
 	}
 }
@@ -378,7 +378,8 @@ func (c *conn) open() {
 	cancel()
 	l.starved(err)
 	if err == nil && l.secret != "" {
-		// The reader of the replies has the answer, and notices if this fails: a paused master answers late.
+		// The reader of the replies gets the answer, and notices if this write fails: a paused master
+		// answers late.
 		_, _ = fmt.Fprintf(nc, authenticate, l.secret)
 	}
 
@@ -400,7 +401,7 @@ func (c *conn) open() {
 	go c.readReplies(upstream)
 }
 
-// end notes that a direction has ended; with the second one the connection ends. The caller
+// end records that a direction has ended; the connection ends with the second direction. The caller
 // holds the link's mutex.
 func (p *pipe) end() {
 	p.ended = true

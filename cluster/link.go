@@ -16,13 +16,13 @@ import (
 //
 // It handles a sequence of items per connection and direction, and not packets: the opening of
 // the connection, chunks of bytes, and its end. A fault treats all items alike. So a client
-// behind a partition does not learn that the master was killed, and a request whose sender has
-// given up and closed the connection is still delivered when the partition heals, in order and
-// followed by the end.
+// behind a partition does not learn that the master was killed. If a client gives up on a
+// request and closes the connection, the link still delivers the request when the partition
+// heals, in order and followed by the end.
 type TCPLink struct {
-	master func() string        // the master's current address; empty: nobody listens
+	master func() string        // the master's current address; empty: no server listens
 	secret string               // the masters' password; empty: none
-	lag    func() time.Duration // of each chunk of replies; nil: none
+	lag    func() time.Duration // delay of each chunk of replies; nil: none
 	ln     net.Listener
 	ctx    context.Context // ends when the link is closed
 	cancel context.CancelFunc
@@ -81,9 +81,9 @@ func (l *TCPLink) Observe(o *resp.Observer) {
 	l.observer = o
 }
 
-// Set replaces the fault. It applies to all items that are in the link at this moment: the
-// items of a direction are lost if it drops now, delivered if it passes now, and wait from
-// their own arrival on if a delay is set or changed.
+// Set replaces the fault. It applies to all items that are in the link at this moment: a
+// direction that drops loses them, one that passes delivers them, and after a change of the
+// delay they wait from the time of their own arrival.
 func (l *TCPLink) Set(f LinkFault) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -146,7 +146,7 @@ func (l *TCPLink) accept() {
 	}
 }
 
-// starved counts a connection that failed for want of a file descriptor.
+// starved counts a connection that failed because there was no free file descriptor.
 func (l *TCPLink) starved(err error) {
 	if NoDescriptors(err) {
 		l.mu.Lock()

@@ -10,7 +10,7 @@ import (
 // methods of redlock's protocol.Runtime, and repeats them because this package does not
 // import the lock.
 //
-// Code waits for anything but time by sleeping on a context that another goroutine cancels.
+// Code waits for an event by sleeping on a context that another goroutine cancels.
 type Runtime interface {
 	// Now returns the time on a clock that never steps. Only differences have a meaning.
 	Now() time.Time
@@ -18,10 +18,10 @@ type Runtime interface {
 	Sleep(ctx context.Context, d time.Duration) error
 	// Go runs f concurrently with its caller.
 	Go(f func())
-	// AfterFunc runs f after d, unless stop is called before. stop says whether it has
+	// AfterFunc runs f after d, unless stop is called before. stop reports whether it has
 	// prevented the call.
 	AfterFunc(d time.Duration, f func()) (stop func() bool)
-	// WithCancelCause is context.WithCancelCause.
+	// WithCancelCause does the same as context.WithCancelCause.
 	WithCancelCause(parent context.Context) (context.Context, context.CancelCauseFunc)
 	// Read fills b with random bytes.
 	Read(b []byte)

@@ -31,8 +31,8 @@ func Start(ctx context.Context, cfg cluster.Config) (cluster.Cluster, error) {
 }
 
 // Containers finds a Docker engine and an image, and returns the function that makes containers
-// of that image, with the completed configuration. Before that, it removes what dead harnesses
-// have left behind.
+// of that image, with the completed configuration. Before that, it removes the remains of dead
+// harnesses.
 func Containers(ctx context.Context, cfg cluster.Config) (cluster.Config, process.Build, error) {
 	cfg, flags, err := process.CompleteConfig(cfg)
 	if err != nil {
@@ -69,7 +69,7 @@ func containers(pool *dockertest.Pool, image string, flags []string) process.Bui
 	}
 }
 
-// The labels of a container. imageLabel is on images that were built here.
+// These are the labels of a container. Images that were built here have imageLabel.
 const (
 	ourLabel    = "lockpick"        // "1"
 	ownerLabel  = "lockpick.owner"  // <pid>@<start time> of the harness
@@ -79,7 +79,7 @@ const (
 	imageLabel  = "lockpick.image"  // hash of the content
 )
 
-// Where things are inside a container.
+// These are the port and the paths inside a container.
 const (
 	insidePort = "6379"
 	insideHome = "/lockpick"
@@ -88,15 +88,15 @@ const (
 	insideLog  = "/master.log"
 )
 
-// callWithin bounds every call to the engine after the masters' image is available, because an
-// engine that hangs must not make the harness hang. A call that waits for a container's end is
+// callWithin limits every call to the engine after the masters' image is available, so that a
+// hanging engine does not make the harness hang. A call that waits for a container's end is
 // repeated.
 const callWithin = 45 * time.Second
 
-// engineWithin bounds how long an engine may take to answer.
+// engineWithin limits the time in which an engine must answer.
 const engineWithin = 5 * time.Second
 
-// connect finds a Docker engine on this host that answers, and its version.
+// connect finds a Docker engine on this host that answers, and returns its version.
 func connect(ctx context.Context) (*dockertest.Pool, string, error) {
 	pool, err := dockertest.NewPool("")
 	if err != nil {
@@ -129,19 +129,19 @@ func connect(ctx context.Context) (*dockertest.Pool, string, error) {
 	return pool, v.Get("Version"), nil
 }
 
-// container is the engine of a master that is a container.
+// container is the engine of a master that runs in a container.
 type container struct {
 	process.Site
 	pool  *dockertest.Pool
-	image string // its id, because a name may later refer to another image
+	image string // its id, because its name may later refer to another image
 	flags []string
 
-	id      string // empty until it was created
+	id      string // empty until the container was created
 	waiters sync.WaitGroup
 	forget  context.CancelFunc // cancels the wait for the end of the last start
 }
 
-// named returns the container's name, which is known before the container exists.
+// named returns the container's name, which is determined before the container exists.
 func (c *container) named() string {
 	return fmt.Sprintf("lockpick-%d-%d-%s", process.Self().Pid, c.Port, c.Name)
 }
@@ -173,7 +173,7 @@ func (c *container) run(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	// From here on the start is not cancelled: the engine would continue, and the server would
-	// run although it is considered down.
+	// run although it counts as down.
 	if c.id != "" {
 		if err := c.pool.Client.StartContainer(c.id, nil); err != nil {
 			return fmt.Errorf("start container %s: %w", c.named(), err)
@@ -185,7 +185,7 @@ func (c *container) run(ctx context.Context) error {
 	if c.Replicated {
 		bind, port = "127.0.0.1", strconv.Itoa(c.Port)
 	}
-	mounts := []docker.HostMount{ // unlike Binds, these may contain colons
+	mounts := []docker.HostMount{ // unlike in Binds, these paths may contain colons
 		{Type: "bind", Source: c.Home, Target: insideHome},
 		{Type: "bind", Source: c.Site.Log, Target: insideLog},
 	}
@@ -198,7 +198,7 @@ func (c *container) run(ctx context.Context) error {
 		Name:       c.named(),
 		Repository: repository,
 		Tag:        tag,
-		// The image's entry point is not used: that of the official image changes the owner of
+		// Do not use the image's entry point: that of the official image changes the owner of
 		// the data and switches to another user if it is started as root.
 		Entrypoint: []string{"redis-server"},
 		Cmd: append([]string{
@@ -212,7 +212,7 @@ func (c *container) run(ctx context.Context) error {
 		PortBindings: map[docker.Port][]docker.PortBinding{
 			insidePort + "/tcp": {{HostIP: "127.0.0.1", HostPort: strconv.Itoa(c.Port)}},
 		},
-		// As the caller's user, which has to remove the data and may have to cut it.
+		// Run as the caller's user, who must remove the data and may have to cut it.
 		User: fmt.Sprintf("%d:%d", os.Getuid(), os.Getgid()),
 		Labels: map[string]string{
 			ourLabel:    "1",
@@ -226,17 +226,17 @@ func (c *container) run(ctx context.Context) error {
 		h.RestartPolicy = docker.NeverRestart()
 		h.PublishAllPorts = false
 		h.Mounts = mounts
-		// A server writes into its mounts, and needs no rights.
+		// A server only writes into its mounts, and needs no privileges.
 		h.ReadonlyRootfs, h.CapDrop, h.SecurityOpt = true, []string{"ALL"}, []string{"no-new-privileges"}
 		if c.Replicated {
-			// In the host's network, where a replica reaches its master through a link. Ports
-			// of a container there cannot be mapped.
+			// Use the host's network, where a replica reaches its master through a link. The
+			// ports of a container there cannot be mapped.
 			h.NetworkMode, h.PortBindings = "host", nil
 		}
 	})
 	if err != nil {
 		err = fmt.Errorf("run %s in container %s: %w", c.image, c.named(), err)
-		if rerr := c.removeContainer(c.named()); rerr != nil { // it may have been created and not started
+		if rerr := c.removeContainer(c.named()); rerr != nil { // the container may have been created and not started
 			err = errors.Join(err, rerr)
 		}
 		return err
@@ -273,8 +273,8 @@ func (c *container) Resume(context.Context) error {
 	return nil
 }
 
-// kill relies on what the engine does with a paused container: it sends SIGKILL first and thaws
-// the container then, so that the server ends before it executes anything.
+// Kill also ends a paused container before its server executes anything: the engine sends
+// SIGKILL first and thaws the container then.
 func (c *container) Kill(ctx context.Context) error { return c.signal(ctx, docker.SIGKILL) }
 
 func (c *container) Terminate(ctx context.Context) error { return c.signal(ctx, docker.SIGTERM) }
@@ -287,12 +287,12 @@ func (c *container) signal(ctx context.Context, s docker.Signal) error {
 	return nil
 }
 
-// owns needs no check if the engine maps the port to this container only. In the host's
-// network, it checks that the server is one that was started by a container.
+// Owns needs no check if the engine maps the port to this container only. In the host's
+// network, it checks that the server was started by a container.
 func (c *container) Owns(s process.ServerInfo) bool { return !c.Replicated || s.Pid == 1 }
 
-// complaint returns what the container wrote outside of the server's log, for example that the
-// program could not be loaded.
+// Complaint returns the output of the container outside of the server's log, for example that
+// the program could not be loaded.
 func (c *container) Complaint() string {
 	if c.id == "" {
 		return ""
@@ -312,7 +312,7 @@ func (c *container) Complaint() string {
 
 func (c *container) Remove() error {
 	if c.id == "" {
-		return nil // run has removed what it could not start
+		return nil // run has removed the container that it could not start
 	}
 	err := c.removeContainer(c.id)
 	c.forget()
@@ -327,7 +327,7 @@ func (c *container) removeContainer(id string) error {
 }
 
 // removeContainer removes a container, whatever its state, and its volumes. It returns no error
-// if there is none.
+// if there is no such container.
 func removeContainer(ctx context.Context, client *docker.Client, id string) error {
 	for {
 		err := client.RemoveContainer(docker.RemoveContainerOptions{ID: id, Force: true, RemoveVolumes: true, Context: ctx})

@@ -15,12 +15,12 @@ import (
 type Finding struct {
 	What   string // "docker engine", "docker image", "redis-server", "C compiler", "fault shim (process)", "fault shim (docker)"
 	OK     bool
-	Detail string // what was found, or what is wrong and what to do
+	Detail string // a description of the fact, or the problem and its remedy
 }
 
 // Doctor checks everything that the drivers need. It starts a master with each of them for a
-// moment, to see whether the fault shim works in it, and leaves only the shim in the user's
-// cache behind. It does not remove what others have left behind.
+// moment, to find out whether the fault shim works in it, and leaves only the shim in the
+// user's cache. It does not remove the remains of other harnesses.
 func Doctor(ctx context.Context) []Finding {
 	engine := Finding{What: "docker engine"}
 	image := Finding{What: "docker image"}
@@ -77,7 +77,7 @@ func tryShim(ctx context.Context, start func(context.Context, cluster.Config) (c
 	return true, fmt.Sprintf("%s works with Redis %s", object, version)
 }
 
-// tryShimInImage tries the shim only in an image that is local already.
+// tryShimInImage tries the shim only if the image is already local.
 func tryShimInImage(ctx context.Context, object string) (ok bool, detail string) {
 	pool, _, err := connect(ctx)
 	if err != nil {
@@ -92,9 +92,9 @@ func tryShimInImage(ctx context.Context, object string) (ok bool, detail string)
 	return false, "no local image to try it with; build one: lockpick image"
 }
 
-// Available reports whether Docker can be expected to work with this image (empty: the choice
-// of DefaultImage), and why. It changes nothing. It contacts a registry only for an image that
-// is not local and cannot be built.
+// Available reports whether Docker is likely to work with this image (empty: the choice of
+// DefaultImage), and why. It changes nothing. It contacts a registry only for an image that is
+// not local and cannot be built.
 func Available(ctx context.Context, image string) (ok bool, why string) {
 	pool, version, err := connect(ctx)
 	if err != nil {

@@ -27,18 +27,18 @@ import (
 
 const (
 	officialImage = "redis:7.2"            // the image for masters if a registry is available
-	builtImage    = "lockpick/redis:local" // what BuildImage makes
+	builtImage    = "lockpick/redis:local" // the image that BuildImage makes
 )
 
 const (
-	decideWithin = 10 * time.Second // for a registry to answer, if there is no other image
-	hurryWithin  = 3 * time.Second  // if there is one
-	pullStalled  = time.Minute      // without any progress
+	decideWithin = 10 * time.Second // timeout for the registry's answer if there is no other image
+	hurryWithin  = 3 * time.Second  // the same timeout if there is another image
+	pullStalled  = time.Minute      // longest time without any progress of a pull
 )
 
 // DefaultImage chooses the image for masters if none is requested, and returns the reason: the
-// official image of Redis if it is local or can be pulled, otherwise one that was built here
-// from the host's redis-server, otherwise one that is built now.
+// official image of Redis if it is local or can be pulled, otherwise the image that was built
+// here from the host's redis-server, otherwise an image that it builds now.
 func DefaultImage(ctx context.Context) (ref, why string, err error) {
 	pool, _, err := connect(ctx)
 	if err != nil {
@@ -47,8 +47,8 @@ func DefaultImage(ctx context.Context) (ref, why string, err error) {
 	return defaultImage(ctx, pool.Client, process.Serialize(nil))
 }
 
-// noRegistry is the time (Unix nanoseconds) until which no registry is contacted, so that not
-// each of many campaigns waits for the same timeout.
+// noRegistry is the time (Unix nanoseconds) until which no registry is contacted, so that a
+// series of campaigns does not wait for the same timeout again and again.
 var noRegistry atomic.Int64
 
 func defaultImage(ctx context.Context, client *docker.Client, say func(string, ...any)) (ref, why string, err error) {
@@ -97,7 +97,7 @@ func hasImage(client *docker.Client, ref string) (bool, error) {
 	return true, nil
 }
 
-// haveImage makes sure that an image is local, and returns its id.
+// haveImage pulls or builds an image unless it is local, and returns its id.
 func haveImage(ctx context.Context, client *docker.Client, ref string, say func(string, ...any)) (id string, err error) {
 	has, err := hasImage(client, ref)
 	if err != nil {
@@ -120,7 +120,7 @@ func haveImage(ctx context.Context, client *docker.Client, ref string, say func(
 	return image.ID, nil
 }
 
-// pull pulls an image from its registry. The registry has to answer within the time decide;
+// pull pulls an image from its registry. The registry must answer within the time decide;
 // after that it only must make progress.
 func pull(ctx context.Context, client *docker.Client, ref string, decide time.Duration, say func(string, ...any)) error {
 	say("pulling %s", ref)
@@ -149,20 +149,20 @@ func pull(ctx context.Context, client *docker.Client, ref string, decide time.Du
 	return fmt.Errorf("pull %s: %w", ref, err)
 }
 
-// canPull asks, through the engine, whether a registry has an image.
+// canPull asks a registry, through the engine, whether it has an image.
 func canPull(ctx context.Context, ref string) error {
 	pool, _, err := connect(ctx)
 	if err != nil {
 		return err
 	}
-	pool.Client.SetTimeout(engineWithin) // this client is ours alone
+	pool.Client.SetTimeout(engineWithin) // no other code uses this client
 	if _, err := pool.Client.InspectDistribution(ref); err != nil {
 		return fmt.Errorf("ask the registry for %s: %w", ref, err)
 	}
 	return nil
 }
 
-// writerFunc is a writer that only calls a function when something is written.
+// writerFunc is an io.Writer that ignores the bytes and calls a function.
 type writerFunc func()
 
 func (f writerFunc) Write(b []byte) (int, error) {
@@ -171,8 +171,8 @@ func (f writerFunc) Write(b []byte) (int, error) {
 }
 
 // BuildImage builds an image that contains only the host's redis-server and the shared
-// libraries that it needs, for hosts that cannot reach a registry. If an identical image
-// exists, it is kept.
+// libraries that it needs, for hosts that cannot reach a registry. It keeps an identical image
+// that exists already.
 func BuildImage(ctx context.Context, progress func(format string, args ...any)) (ref string, err error) {
 	pool, _, err := connect(ctx)
 	if err != nil {
@@ -233,9 +233,8 @@ func imageFiles(ctx context.Context) ([]imageFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read which libraries %s needs: %w", server, err)
 	}
-	// In Debian, redis-server is a link to redis-check-rdb, a program that acts by the name
-	// with which it is called. The image contains it under the name with which it is called
-	// here.
+	// In Debian, redis-server is a link to redis-check-rdb, a program whose function depends
+	// on the name of the call. The image contains it under the name redis-server.
 	files := []imageFile{{server, "/usr/local/bin/redis-server"}}
 	if len(libraries) == 0 {
 		return files, nil
@@ -254,7 +253,7 @@ func imageFiles(ctx context.Context) ([]imageFile, error) {
 	return files, nil
 }
 
-// parseLDD takes the paths out of what ldd prints:
+// parseLDD returns the paths in the output of ldd:
 //
 //	linux-vdso.so.1 (0x00007ffc…)                      in the kernel, no file
 //	libm.so.6 => /lib/x86_64-linux-gnu/libm.so.6 (0x…)
@@ -294,7 +293,7 @@ func buildContext(files []imageFile) (archive []byte, sum string, err error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	add := func(name string, mode int64, content []byte) error {
-		// There are no times and no owners, so that the same files give the same archive.
+		// Leave out times and owners, so that the same files give the same archive.
 		if err := w.WriteHeader(&tar.Header{Name: name, Mode: mode, Size: int64(len(content)), Typeflag: tar.TypeReg}); err != nil {
 			return err
 		}

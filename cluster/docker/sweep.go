@@ -16,9 +16,9 @@ import (
 	"lockpick/cluster/process"
 )
 
-// Sweep removes what the docker driver of dead harnesses of this user has left behind on this
-// host: containers, and the data of their masters. It returns what it removed. It does not
-// touch what belongs to a living harness, or to one that cannot be judged from here: of another
+// Sweep removes the remains of the docker driver of this user's dead harnesses on this host:
+// containers, and the data of their masters. It returns a list of what it removed. It does not
+// touch anything of a living harness, nor of a harness whose state is unknown here: of another
 // user, on another host, or in another pid namespace. A host without a Docker engine has no
 // containers to remove, which is not an error.
 func Sweep(ctx context.Context) (removed []string, err error) {
@@ -29,7 +29,7 @@ func Sweep(ctx context.Context) (removed []string, err error) {
 	return sweepContainers(ctx, pool.Client)
 }
 
-// Leftovers lists what Sweep would remove, and changes nothing.
+// Leftovers lists everything that Sweep would remove, and changes nothing.
 func Leftovers(ctx context.Context) ([]string, error) {
 	var all []string
 	if pool, _, absent := connect(ctx); absent == nil {
@@ -45,10 +45,10 @@ func Leftovers(ctx context.Context) ([]string, error) {
 	return append(all, roots...), err
 }
 
-// sweepWithin is how long the removal of one container of a dead harness may take.
+// sweepWithin limits the time for removing one container of a dead harness.
 const sweepWithin = 10 * time.Second
 
-// deadContainers are the containers of dead harnesses of this user.
+// deadContainers lists the containers of this user's dead harnesses.
 func deadContainers(ctx context.Context, client *docker.Client) ([]docker.APIContainers, error) {
 	all, err := client.ListContainers(docker.ListContainersOptions{
 		All:     true,
@@ -72,15 +72,15 @@ func nameOf(c docker.APIContainers) string {
 	return c.ID[:min(12, len(c.ID))]
 }
 
-// sweepContainers removes what the docker driver of dead harnesses has left behind.
+// sweepContainers removes the containers and the data of dead harnesses.
 func sweepContainers(ctx context.Context, client *docker.Client) (removed []string, err error) {
 	dead, err := deadContainers(ctx, client)
 	if err != nil {
 		return nil, err
 	}
 	var errs []error
-	// All at the same time, and each with a timeout: an engine may never answer for a container
-	// whose processes were killed without it.
+	// Remove all at the same time, and each with a timeout: an engine may never answer for a
+	// container whose processes were killed behind its back.
 	failed := make([]error, len(dead))
 	var removing sync.WaitGroup
 	for i, c := range dead {
@@ -98,6 +98,6 @@ func sweepContainers(ctx context.Context, client *docker.Client) (removed []stri
 		}
 		removed = append(removed, "container "+nameOf(c))
 	}
-	roots, err := process.RemoveDead("docker") // after the servers that write into it
+	roots, err := process.RemoveDead("docker") // after the servers that write into them
 	return append(removed, roots...), errors.Join(append(errs, err)...)
 }

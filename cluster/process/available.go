@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Available reports whether the driver can be expected to work, and why.
+// Available reports whether the driver is likely to work, and why.
 func Available(ctx context.Context) (ok bool, why string) {
 	path, err := ServerPath()
 	if err != nil {
@@ -22,7 +22,7 @@ func Available(ctx context.Context) (ok bool, why string) {
 	return true, fmt.Sprintf("redis-server %s at %s", version, path)
 }
 
-// serverVersion parses what the program prints: "Redis server v=7.0.15 sha=…".
+// serverVersion parses the version that the program prints: "Redis server v=7.0.15 sha=…".
 func serverVersion(ctx context.Context, path string) (string, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, 5*time.Second, errors.New("no answer within 5s"))
 	defer cancel()
@@ -41,9 +41,9 @@ func serverVersion(ctx context.Context, path string) (string, error) {
 	return "", fmt.Errorf("run %s --version: it said %q, which tells no version", path, strings.TrimSpace(string(out)))
 }
 
-// ShimAvailable reports whether the fault shim can be built here, and why not. Clock faults,
-// disk faults and power cuts need it. Whether a server can load it is known only when one is
-// started; Doctor tries that.
+// ShimAvailable reports whether the fault shim can be built here, and the reason if it
+// cannot. Clock faults, disk faults and power cuts need it. Only starting a server shows
+// whether the server can load it; Doctor tries that.
 func ShimAvailable(ctx context.Context) (ok bool, why string) {
 	if _, err := ShimObject(ctx); err != nil {
 		return false, OneLine(err)

@@ -5,28 +5,28 @@ import (
 	"time"
 )
 
-// deaths notes the ends of a server's process.
+// deaths records the ends of a server's process.
 type deaths struct {
-	process  *life     // the one that runs, or ran last
-	hurt     bool      // its disk has a fault, so it may end because it cannot write,
-	healed   time.Time // until then, and for lateNews more
+	process  *life     // the running process, or the last one
+	hurt     bool      // the disk has a fault, so the server may end because it cannot write
+	healed   time.Time // end of that fault; ends within lateNews after it are not reported
 	stranger string    // the run id of another server that answers in its place
-	seen     string    // what Died has not reported yet
+	seen     string    // an end that Died has not reported yet
 }
 
-// lateNews is how long after the healing of its disk a server's end may be reported that the disk caused: a
-// busy engine tells late that a container has ended.
+// lateNews is how late the end of a server can be reported that a fault of its disk had caused: a busy
+// engine reports the end of a container late.
 const lateNews = 2 * time.Second
 
-// life is that of one process of a server.
+// life is the state of one process of a server.
 type life struct {
-	ending int  // calls that are about to end it, or have
-	over   bool // it has ended,
-	noted  bool // by itself, which has been noted
+	ending int  // number of calls that are about to end it, or have ended it
+	over   bool // the process has ended
+	noted  bool // its end was reported: no call had caused it
 }
 
-// expectEnd notes that a call is about to end the server. The call that turns out to have sent nothing calls
-// spared: an engine that is gone does not end its containers, but its own end may.
+// expectEnd records that a call is about to end the server. If the call then turns out to have sent nothing,
+// it calls spared: an engine that is gone does not end its containers, but its own end may.
 func (s *server) expectEnd() (spared func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,7 +43,7 @@ func (s *server) expectEnd() (spared func()) {
 	}
 }
 
-// hurtDisk notes whether the server's disk has a fault.
+// hurtDisk records whether the server's disk has a fault.
 func (s *server) hurtDisk(is bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -62,7 +62,7 @@ func (s *server) watchForEnd(l *life, exited <-chan struct{}) {
 	s.noteEnd(l)
 }
 
-// noteEnd notes the end of a process unless a call ended it, or its disk.
+// noteEnd records the end of a process unless a call or its disk has ended it.
 func (s *server) noteEnd(l *life) {
 	if l.over && !l.noted && l.ending == 0 && !s.deaths.hurt && time.Since(s.deaths.healed) > lateNews {
 		l.noted = true
@@ -70,7 +70,7 @@ func (s *server) noteEnd(l *life) {
 	}
 }
 
-// identify notes that a server answers that is not the one that was started.
+// identify records the run id of the server that answers, if it is another server than the started one.
 func (s *server) identify(runID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

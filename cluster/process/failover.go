@@ -15,17 +15,17 @@ import (
 
 // A master with replicas consists of several servers, of which one is the primary. Each server
 // has a link of its own, its feed, through which it replicates; a feed leads to the current
-// primary. The feed delays each change, as a network and a busy server would (see Lag). What is
-// in the feed has left the primary and has not reached the replica, not even its kernel, so a
-// failover certainly loses it.
+// primary. The feed delays each change, as a network and a busy server would (see Lag). A
+// change in the feed has left the primary and has not reached the replica, not even its kernel,
+// so a failover certainly loses it.
 
 // errNoReplicas says that there is no replica for a failover.
 var errNoReplicas = fmt.Errorf("%w: the masters have no replicas; ask for 1 or 2 of each", cluster.ErrUnavailable)
 
-// syncWithin bounds how long a replica may take to get its master's data.
+// syncWithin limits the time in which a replica must get its master's data.
 const syncWithin = 20 * time.Second
 
-// replicate gives a new master its replicas.
+// replicate starts the replicas of a new master.
 func (g *group) replicate(ctx context.Context, m *master, sites []Site, engine Build) error {
 	for _, s := range sites {
 		replica, err := g.launch(ctx, s, engine)
@@ -69,8 +69,8 @@ func (m *master) follow(ctx context.Context, s *server) error {
 	}
 	online := fmt.Sprintf("port=%d,state=online", s.Port)
 	for began := time.Now(); !m.held && m.State() == cluster.Up; {
-		// The replica has the data, its append-only file has it, too (it is being rewritten
-		// then), and the master counts the replica's acknowledgements.
+		// Wait until the replica has the data, its append-only file has it, too (it is being
+		// rewritten then), and the master counts the replica's acknowledgements.
 		own, err := client.Info(ctx, "replication").Result()
 		file, persistenceErr := client.Info(ctx, "persistence").Result()
 		seen, masterErr := "", error(nil)
@@ -92,7 +92,7 @@ func (m *master) follow(ctx context.Context, s *server) error {
 	return nil
 }
 
-// rejoin makes the servers that are down, and a primary that lives on, replicas.
+// rejoin makes replicas of the servers that are down, and of a primary that lives on.
 func (m *master) rejoin(ctx context.Context) error {
 	if s := m.endSplitBrain(); s != nil && s.State() != cluster.Down {
 		if err := m.follow(ctx, s); err != nil {
@@ -131,7 +131,8 @@ func (m *master) HoldReplication(ctx context.Context, held bool) error {
 	})
 }
 
-// setFeeds applies m.held to the feeds: the feed of the replica that would be promoted is held.
+// setFeeds applies m.held to the feeds: it holds the feed of the replica that would be
+// promoted.
 func (m *master) setFeeds() {
 	next := m.successor()
 	for _, s := range m.servers() {
@@ -165,7 +166,7 @@ func (m *master) Failover(ctx context.Context, t cluster.Takeover) error {
 		if next == nil {
 			return errors.New("none of its replicas is up; start it first")
 		}
-		for _, s := range all { // what the feeds hold now is lost
+		for _, s := range all { // this loses the changes that the feeds hold
 			s.feed.Set(cluster.LinkFault{Replies: cluster.Hold})
 		}
 		defer m.setFeeds()
@@ -197,7 +198,7 @@ func (m *master) Failover(ctx context.Context, t cluster.Takeover) error {
 	})
 }
 
-// promote makes a replica the primary with that name.
+// promote makes a replica the primary with the given name.
 func promote(ctx context.Context, s *server, name string) error {
 	client := s.asked()
 	if client == nil {
@@ -223,7 +224,8 @@ func (m *master) splitBrain(old *server, clients []string) {
 	}
 }
 
-// endSplitBrain ends that, and returns the primary that has lived on; nil: there was none.
+// endSplitBrain ends the split brain, and returns the primary that has lived on; nil: there was
+// none.
 func (m *master) endSplitBrain() *server {
 	m.mu.Lock()
 	old, clients := m.apart, m.apartFor

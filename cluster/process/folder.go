@@ -12,11 +12,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Masters' data is in folders that only this user can write: nobody else can put a file there
-// that names processes to end, or a link that leads a removal elsewhere. Each campaign has a
-// folder (its root) with a file that it locks while it runs. The kernel releases the lock when
-// the process ends, however it ends, so a root whose lock is free belongs to a dead harness.
-// Process ids and ages are not used.
+// Masters' data is in folders that only this user can write: no other user can put a file there that
+// names processes to end, or a link that leads a removal elsewhere. Each campaign has a folder (its
+// root) with a file that it locks while it runs. The kernel releases the lock when the process ends,
+// however it ends, so a root whose lock is free belongs to a dead harness. Process ids and ages are
+// not used.
 
 // lockFile is the file that a harness locks in its root, and for a moment in the folder of all
 // roots.
@@ -35,8 +35,8 @@ func dataFolder() (string, error) {
 	return "", fmt.Errorf("make a folder for the masters' data: %w; set XDG_CACHE_HOME to a folder of your own", errors.Join(problems...))
 }
 
-// folderCandidates are the possible places of the folder, the best first: a cache folder
-// belongs to the user, and the folder of temporary files always exists.
+// folderCandidates returns the possible places of the folder, the best first: a cache folder belongs
+// to the user, and the folder of temporary files always exists.
 func folderCandidates() []string {
 	var all []string
 	if cache, err := os.UserCacheDir(); err == nil {
@@ -67,7 +67,7 @@ func ownFolder(path string) error {
 	case info.Mode().Perm()&0o077 != 0:
 		return fmt.Errorf("%s can be used by others (mode %v): chmod 700 %s", path, info.Mode().Perm(), path)
 	}
-	if err := unix.Access(path, unix.W_OK); err != nil { // it may be on a file system that is read-only
+	if err := unix.Access(path, unix.W_OK); err != nil { // the folder may be on a read-only file system
 		return &fs.PathError{Op: "write to", Path: path, Err: err}
 	}
 	return nil
@@ -125,8 +125,8 @@ func newRoot(driver string) (root string, alive locked, err error) {
 	return root, alive, err
 }
 
-// Scratch makes a folder for files that nobody needs any more when this process has ended, however it
-// ends: if remove was not called, the next start removes it.
+// Scratch makes a folder for temporary files of this process. If the process ends without calling
+// remove, the next start removes the folder.
 func Scratch() (folder string, remove func() error, err error) {
 	root, alive, err := newRoot("process")
 	if err != nil {
@@ -138,8 +138,8 @@ func Scratch() (folder string, remove func() error, err error) {
 	}, nil
 }
 
-// dead lists the roots of a driver whose harness no longer runs. If claim is set they are
-// locked by this process until release is called, so that no other sweep handles them.
+// dead lists the roots of a driver whose harness no longer runs. If claim is set, this process locks
+// them until release is called, so that no other sweep handles them.
 func dead(driver string, claim bool) (roots []string, release func(), err error) {
 	var claims []locked
 	release = func() {
@@ -152,7 +152,7 @@ func dead(driver string, claim bool) (roots []string, release func(), err error)
 			continue
 		}
 		if err := ownFolder(folder); err != nil {
-			continue // it belongs to another user: nothing in it is touched
+			continue // it belongs to another user: leave it alone
 		}
 		all, _, err := lockFolder(folder, true)
 		if err != nil {

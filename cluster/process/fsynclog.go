@@ -40,8 +40,8 @@ func files(dir string) (map[uint64]file, []uint64, error) {
 	return all, order, err
 }
 
-// cut changes a data directory to what a power cut would have left of it. The server must have
-// ended. What is left is durable: a second cut removes nothing.
+// cut removes from a data directory what a power cut would have removed. The server must have
+// ended. The remaining data is durable: a second cut removes nothing.
 //
 // It assumes that files grow at their end, as those of Redis do.
 func (p *sharedMemory) cut(data string, power cluster.Power) (cluster.Cut, error) {
@@ -103,7 +103,7 @@ func (p *sharedMemory) undo(data string, strict bool) (int, error) {
 	first := 0
 	for i, c := range all {
 		if c.kept > 0 && c.kept+keptFiles <= kept {
-			first = i + 1 // it cannot be reverted any more, so neither can the changes before it
+			first = i + 1 // too old to be reverted, and so are the changes before it
 		}
 	}
 	undone := 0
@@ -134,7 +134,8 @@ func (p *sharedMemory) undo(data string, strict bool) (int, error) {
 	return undone, nil
 }
 
-// takeBack reverts a change, if it was made: the server may have been killed before that.
+// takeBack reverts a change of a name if it was made: the server may have been killed before
+// it.
 func (p *sharedMemory) takeBack(c change, from, given string) (bool, error) {
 	ino, _, err := inode(given)
 	there := err == nil

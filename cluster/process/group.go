@@ -15,19 +15,19 @@ import (
 	"lockpick/cluster"
 )
 
-// group is the Cluster of the drivers with real masters.
+// group implements cluster.Cluster for the drivers with real masters.
 type group struct {
 	driver   string
 	version  string
-	root     string // a directory with one for each master's data
+	root     string // contains a directory for each master's data
 	password string // of all servers
 	alive    locked // unlocks root
 	say      func(format string, args ...any)
 	life     context.Context // ends with Close
 	end      context.CancelFunc
 	masters  []*master
-	shim     error  // why the faults of the shim are not available; nil if they are
-	after    func() // what the driver does last
+	shim     error  // the reason why the faults of the shim are not available; nil if they are
+	after    func() // the driver's last step of Close
 
 	mu     sync.Mutex
 	closed bool
@@ -35,7 +35,7 @@ type group struct {
 	close  func() error
 }
 
-// linkKey is from whom to whom a link goes.
+// linkKey names the two ends of a link.
 type linkKey struct {
 	client string
 	master int
@@ -44,16 +44,16 @@ type linkKey struct {
 // Site describes one server for its engine.
 type Site struct {
 	Name       string // m1, m2, …; a replica is m1r1
-	Port       int    // directory for everything of the server except its log
-	Home       string // directory that holds what the server has but its log
-	Log        string // file; it exists
-	Password   string // which the server asks for; Settings has it
+	Port       int    // its port on 127.0.0.1
+	Home       string // directory for everything of the server except its log
+	Log        string // path of the existing log file
+	Password   string // password that clients must send; it is in Settings
 	Shim       string // the shared object to load; empty: none
 	Replicated bool   // it must be able to reach other servers
 }
 
-// Settings is the file for the server's password, which a command line would show to every
-// user of the machine.
+// Settings is the name of the file with the server's password: a command line would show it
+// to every user of the machine.
 const Settings = "redis.conf"
 
 func (s Site) data() string    { return filepath.Join(s.Home, "data") }
@@ -62,15 +62,15 @@ func (s Site) shimDir() string { return filepath.Join(s.Home, "shim") }
 // Build makes the engine of a server.
 type Build func(Site) Engine
 
-// Open starts the masters, after the driver has prepared what it needs. shim is the object of
-// the fault shim, or why there is none.
+// Open starts the masters, after the driver has prepared everything that it needs. shim is
+// the path of the fault shim; if there is none, why is the reason.
 func Open(ctx context.Context, cfg cluster.Config, driver string, engine Build, shim string, why error, after func()) (cluster.Cluster, error) {
 	g := &group{driver: driver, after: after, password: rand.Text(), links: map[linkKey]*cluster.TCPLink{}, shim: why}
 	g.life, g.end = context.WithCancel(context.Background())
 	g.close = sync.OnceValue(g.remove)
 	g.say = cfg.Progress
 	if err := g.open(ctx, cfg, engine, shim); err != nil {
-		// Launches that had begun have ended, because open waits for them.
+		// The launches that had begun have ended, because open waits for them.
 		return nil, errors.Join(err, g.Close())
 	}
 	return g, nil
@@ -162,8 +162,8 @@ func (g *group) first(ctx context.Context, s Site, engine Build) (*master, error
 	return newMaster(g.life, server), err // the group also removes a master that has failed
 }
 
-// launch starts a server for the first time. If the port that was found free is taken, it may
-// get another one.
+// launch starts a server for the first time. If the chosen port turns out to be taken, it may
+// use another one.
 func (g *group) launch(ctx context.Context, s Site, engine Build) (*server, error) {
 	if err := os.MkdirAll(s.data(), 0o755); err != nil {
 		return nil, fmt.Errorf("make the data directory of %s: %w", s.Name, err)
@@ -204,7 +204,7 @@ func (g *group) launch(ctx context.Context, s Site, engine Build) (*server, erro
 	}
 }
 
-// prove checks whether the shim works in every server, which is necessary for its faults.
+// prove checks whether the shim works in every server, which its faults need.
 func (g *group) prove() {
 	for _, m := range g.masters {
 		for _, s := range m.servers() {
@@ -275,7 +275,7 @@ func (g *group) Link(client string, master int) (cluster.Link, error) {
 
 func (g *group) Close() error { return g.close() }
 
-// remove is the part of Close that runs once.
+// remove does the work of Close, and runs once.
 func (g *group) remove() error {
 	g.end()
 	g.mu.Lock()
@@ -350,8 +350,8 @@ func Serialize(progress func(string, ...any)) func(string, ...any) {
 	}
 }
 
-// RemoveRoot removes the data. A child of a server that was killed with it may still be
-// writing, so it retries.
+// RemoveRoot removes the data. It retries, because a child of a server that was killed with
+// it may still be writing.
 func RemoveRoot(root string) error {
 	var err error
 	for range 20 {

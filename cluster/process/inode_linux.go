@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inode identifies a path's inode, with its time of birth if the file system has one.
+// inode returns a path's inode, with its time of birth if the file system records one.
 func inode(path string) (uint64, file, error) {
 	var s unix.Statx_t
 	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BASIC_STATS|unix.STATX_BTIME, &s)

@@ -11,9 +11,11 @@ import (
 	"lockpick/cluster"
 )
 
-// The faults of the machine below a master: its clock, its disk, its power.
+// This file implements the faults of the machine below a master: its clock, its disk, its
+// power.
 
-// shimmed returns why the faults of the shim are not available.
+// shimmed returns the reason why the faults of the shim are not available, or nil if they
+// are.
 func (m *master) shimmed() error {
 	if m.unshimmed == nil {
 		return nil
@@ -27,7 +29,7 @@ func (m *master) SetClock(ctx context.Context, c cluster.Clock) error {
 			return err
 		}
 		if c == (cluster.Clock{}) {
-			for _, s := range m.servers() { // also of a server that was the master when the fault was set
+			for _, s := range m.servers() { // also heal a server that was the master when the fault was set
 				if s.shared != nil {
 					s.shared.setClock(c)
 				}
@@ -46,11 +48,11 @@ func (m *master) SetClock(ctx context.Context, c cluster.Clock) error {
 
 const (
 	clockWithin = 2 * time.Second       // time until TIME must show a new setting
-	clockSlack  = 20 * time.Millisecond // Redis may answer with a time that it noted a moment ago
+	clockSlack  = 20 * time.Millisecond // tolerance, because Redis may answer with a time that it read a moment ago
 )
 
-// showsTime returns when TIME shows the setting of the clock. A master that does not answer
-// cannot show it.
+// showsTime returns when TIME shows the setting of the clock. It returns nil for a master
+// that does not answer.
 func (s *server) showsTime(ctx context.Context) error {
 	for began := time.Now(); ; {
 		client := s.asked()

@@ -10,28 +10,28 @@ import (
 	"lockpick/cluster"
 )
 
-// ErrPortTaken says that a server could not listen because another program does.
+// ErrPortTaken says that a server could not listen because another program uses the port.
 var ErrPortTaken = errors.New("the port is taken")
 
-// master is a server of a driver with its replicas, if it has any. It executes calls one after
-// the other, and knows which of the servers is the current primary.
+// master consists of a server of a driver and its replicas, if it has any. It executes calls
+// one after the other, and knows which of the servers is the current primary.
 type master struct {
 	name      string
 	life      context.Context // ends when the cluster is closed
 	turn      chan struct{}   // contains a token while a call is executed
-	unshimmed error           // why the faults of the shim are not available; nil if they are
+	unshimmed error           // the reason why the faults of the shim are not available; nil if they are
 
-	fill int  // fillers that were written
-	held bool // whether replication is
+	fill int  // number of fillers written so far
+	held bool // replication is held
 
-	links func() map[string]*cluster.TCPLink // to the master, by client
+	links func() map[string]*cluster.TCPLink // returns the links to the master, by client
 
 	mu       sync.Mutex
 	primary  *server
 	standby  []*server // replicas, and primaries that were killed
 	electing bool      // the primary is gone, and no replica has been promoted
 	apart    *server   // in standby: a primary that lives on for some clients; nil: none
-	apartFor []string  // these clients
+	apartFor []string  // the clients that still reach apart
 }
 
 func newMaster(life context.Context, s *server) *master {
@@ -64,8 +64,8 @@ func (m *master) State() cluster.State {
 	return s.State()
 }
 
-// enter waits for the earlier calls. The context that it returns also ends when the cluster is
-// closed.
+// enter waits until the earlier calls have ended. The context that it returns also ends when
+// the cluster is closed.
 func (m *master) enter(ctx context.Context) (context.Context, func(), error) {
 	select {
 	case m.turn <- struct{}{}:
@@ -87,7 +87,7 @@ func (m *master) enter(ctx context.Context) (context.Context, func(), error) {
 	}, nil
 }
 
-// act executes one call on the master, and names it in the error.
+// act executes one call on the master. what names the call in errors.
 func (m *master) act(ctx context.Context, what string, f func(context.Context) error) error {
 	ctx, leave, err := m.enter(ctx)
 	if err != nil {
@@ -168,8 +168,8 @@ func (m *master) Start(ctx context.Context) error {
 	})
 }
 
-// restart starts a server on its port. Another program may have used the port for a moment
-// while the server was down, so restart retries.
+// restart starts a server on its port. It retries, because another program may have used the
+// port for a moment while the server was down.
 func restart(ctx context.Context, s *server) error {
 	for began := time.Now(); ; {
 		err := s.start(ctx)
@@ -204,7 +204,7 @@ func (m *master) Inspect(ctx context.Context, keys []string) (cluster.Snapshot, 
 	return found, nil
 }
 
-// remove ends the master for good. The context of the cluster has ended before.
+// remove ends the master permanently. The context of the cluster has ended before.
 func (m *master) remove() error {
 	m.turn <- struct{}{}
 	defer func() { <-m.turn }()

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	fillerSize  = 32 << 10 // of a filler's value
-	fillerBatch = 32       // fillers in a round trip
+	fillerSize  = 32 << 10 // size of a filler's value, in bytes
+	fillerBatch = 32       // fillers per round trip
 )
 
-// reach returns the client for a master that must be up.
+// reach returns a client for the master, which must be up.
 func (m *master) reach() (*redis.Client, error) {
 	s := m.now()
 	client := s.asked()
@@ -52,11 +52,11 @@ func (m *master) FillMemory(ctx context.Context, bytes int64) error {
 					replies[i] = p.Set(ctx, cluster.FillerPrefix+strconv.Itoa(m.fill), junk, 0)
 				}
 				return nil
-			}) // each reply is looked at
+			}) // the loop below checks each reply
 			for _, r := range replies {
 				switch err := r.Err(); {
 				case redis.HasErrorPrefix(err, "OOM"):
-					return nil // that is the error of a full memory
+					return nil // the master's memory is full
 				case err != nil:
 					return fmt.Errorf("SET %d bytes of junk: %w", fillerSize, err)
 				}
@@ -76,7 +76,7 @@ func (m *master) FillMemory(ctx context.Context, bytes int64) error {
 	})
 }
 
-// maxFill bounds a FillMemory that would never end.
+// maxFill limits the bytes of a FillMemory that evicts nothing.
 const maxFill = 1 << 30
 
 // evicted returns how many keys a server has evicted since its start.

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// identity identifies a process uniquely: a process id is reused, but not together with the
-// start time of the process.
+// identity identifies a process uniquely: the system reuses process ids, but never together
+// with the start time of the process.
 type identity struct {
 	Pid   int
 	start string // digits: clock ticks since boot, or seconds since 1970; "0" if unknown
@@ -48,8 +48,8 @@ func (i identity) Alive() bool {
 	case errors.Is(err, os.ErrNotExist):
 		return false
 	default:
-		// Any process with that id counts as the same one: leaving something behind is better
-		// than removing what is in use.
+		// Any process with that id counts as the same one: it is better to leave something
+		// behind than to remove files that are in use.
 		return syscall.Kill(i.Pid, 0) != syscall.ESRCH
 	}
 }
@@ -59,10 +59,10 @@ var hasProc = sync.OnceValue(func() bool {
 	return err == nil
 })
 
-// stat is the state of a process as the system reports it.
+// stat holds the state of a process as the system reports it.
 type stat struct {
 	state string // R, S, D, T, Z, …
-	group int    // in any unit; 0 if only ps was available
+	group int    // the process group; 0 if only ps was available
 	start string
 }
 
@@ -99,7 +99,8 @@ func readStatFile(path string) (stat, error) {
 	if err != nil {
 		return stat{}, err
 	}
-	// pid (name) state ppid … start is field 22. The name may contain anything.
+	// The format is "pid (name) state ppid …", and start is field 22. The name may contain
+	// any characters.
 	s := string(b)
 	f := strings.Fields(s[strings.LastIndexByte(s, ')')+1:])
 	if len(f) < 20 {
@@ -112,11 +113,11 @@ func readStatFile(path string) (stat, error) {
 	return stat{state: f[0], group: group, start: f[19]}, nil
 }
 
-// Self is the identity of the harness, which owns what it starts.
+// Self returns the identity of the harness, which owns everything that it starts.
 var Self = sync.OnceValue(func() identity { return identify(os.Getpid()) })
 
-// Place identifies where process ids have the same meaning as here: this host, and its pid
-// namespace. An owner in another place cannot be judged dead from here.
+// Place names the area in which process ids have the same meaning as here: this host, and its
+// pid namespace. Whether an owner in another place is alive is unknown here.
 var Place = sync.OnceValue(func() string {
 	host, err := os.Hostname()
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 	"strconv"
 )
 
-// firstPort and lastPort bound the ports of masters. They are below the range that systems use
+// firstPort and lastPort limit the ports of masters. They are below the range that systems use
 // for outgoing connections (from 32768 on Linux, 49152 elsewhere): a master keeps its port
 // while it is down, and if a client's connection got the port in that time, the master could
-// not return.
+// not start again.
 const firstPort, lastPort = 16000, 32000
 
-// freePorts finds n different ports of 127.0.0.1 on which nobody listens. They are not
+// freePorts finds n different ports of 127.0.0.1 on which no program listens. They are not
 // reserved, so callers must handle a port that is taken.
 func freePorts(n int) ([]int, error) {
 	first, last := firstPort, lastPort

@@ -16,8 +16,8 @@ import (
 	"lockpick/cluster"
 )
 
-// Start starts masters as redis-server processes of this host. They end with the harness,
-// however it ends.
+// Start starts masters as redis-server processes of this host. On Linux they end with the
+// harness, however it ends; elsewhere Sweep ends those that a dead harness has left.
 func Start(ctx context.Context, cfg cluster.Config) (cluster.Cluster, error) {
 	cfg, flags, err := CompleteConfig(cfg)
 	if err != nil {
@@ -48,7 +48,7 @@ func processes(s *spawner, path string, flags []string) Build {
 	}
 }
 
-// ServerPath finds redis-server.
+// ServerPath finds the program redis-server.
 func ServerPath() (string, error) {
 	path, err := exec.LookPath("redis-server")
 	if err == nil {
@@ -93,7 +93,7 @@ func (p *process) Launch(context.Context) (<-chan struct{}, error) {
 		awaitGroup(cmd)
 		close(exited)
 	}()
-	// For Sweep, on systems that do not end the server together with the harness.
+	// Sweep needs this on systems that do not end the server together with the harness.
 	note := []byte(identify(p.pid).String() + "\n")
 	if err := os.WriteFile(p.Home+pidSuffix, note, 0o644); err != nil {
 		p.signal(syscall.SIGKILL, true)
@@ -103,11 +103,11 @@ func (p *process) Launch(context.Context) (<-chan struct{}, error) {
 	return exited, nil
 }
 
-// pidSuffix is appended to the name of a server's directory to name the file with its server's
-// identity.
+// pidSuffix is the suffix of the file with the identity of a server; its name begins with that
+// of the server's directory.
 const pidSuffix = ".pid"
 
-// signal signals the server only, or the server and its children (such as one that writes a
+// signal signals only the server, or the server and its children (such as one that writes a
 // snapshot). After the process was waited for, its id may belong to another process.
 func (p *process) signal(s syscall.Signal, all bool) error {
 	if p.pid == 0 || ended(p.exited) {
@@ -146,9 +146,9 @@ func (p *process) Pause(ctx context.Context) error {
 func (p *process) Resume(context.Context) error    { return p.signal(syscall.SIGCONT, true) }
 func (p *process) Kill(context.Context) error      { return p.signal(syscall.SIGKILL, true) }
 func (p *process) Terminate(context.Context) error { return p.signal(syscall.SIGTERM, false) }
-func (p *process) Complaint() string               { return "" } // it all goes to the log
+func (p *process) Complaint() string               { return "" } // all output goes to the log
 
-// owns compares process groups, because redis-server may be a wrapper of the real one.
+// Owns compares process groups, because redis-server may be a wrapper of the real server.
 func (p *process) Owns(s ServerInfo) bool {
 	pgid, err := syscall.Getpgid(s.Pid)
 	return err == nil && pgid == p.pid

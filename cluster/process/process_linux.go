@@ -18,8 +18,8 @@ func serverAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// awaitGroup waits for a server and ends the rest of its group. A child that writes a snapshot
-// could otherwise write it while the data is read or cut.
+// awaitGroup waits for a server and ends the rest of its group. Otherwise a child that writes
+// a snapshot could write it while the data is read or cut.
 func awaitGroup(cmd *exec.Cmd) {
 	pid := cmd.Process.Pid
 	// The server stays a zombie until the rest has ended: until then no other process group can
@@ -60,7 +60,7 @@ func allStopped(pid int) (bool, error) {
 		st, err := readStatFile(t)
 		switch {
 		case errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ESRCH):
-			// That thread has ended.
+			// This thread has ended.
 		case err != nil:
 			return false, err
 		case st.state != "T" && st.state != "t":

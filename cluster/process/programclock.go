@@ -18,12 +18,12 @@ import (
 	"lockpick/cluster"
 )
 
-// ProgramClocks are the clocks of a program that runs unchanged and loads the clock shim: of the
-// process that gets Env in its environment, and of its children. They are right until Set bends
-// them. The program sees a change when it next reads a clock, or within 50 ms if it waits.
+// ProgramClocks are the clocks of a program that loads the clock shim and is otherwise unchanged:
+// of the process that gets Env in its environment, and of its children. They are right until Set
+// bends them. The program sees a change when it next reads a clock, or within 50 ms if it waits.
 //
-// As in an operating system, a rate is that of all its clocks, and only the wall clock jumps.
-// Times are what the machine's CLOCK_MONOTONIC shows, in nanoseconds.
+// As in an operating system, all clocks have the same rate, and only the wall clock jumps. Times
+// are readings of the machine's CLOCK_MONOTONIC, in nanoseconds.
 type ProgramClocks struct {
 	object string
 	page   string
@@ -31,32 +31,32 @@ type ProgramClocks struct {
 
 	mu       sync.Mutex
 	mem      []byte    // nil after Close
-	settings []setting // the first is that of right clocks, since ever
+	settings []setting // the first one has right clocks
 }
 
-// setting is the rate of clocks from a time on.
+// setting is the rate of the clocks from a time on.
 type setting struct {
-	from   int64   // in truth
-	gained int64   // until then
-	rate   float64 // since then
+	from   int64   // true time at which it begins
+	gained int64   // ns by which the clocks were ahead then
+	rate   float64 // seconds counted in a true second
 }
 
 func (s setting) shown(at int64) int64 {
 	return at + s.gained + int64(float64(at-s.from)*(s.rate-1))
 }
 
-// The layout of the page, as clocks.c has it.
+// This is the layout of the shared page, as clocks.c defines it.
 const (
 	clocksPage    = 4096
 	clocksSetting = 16 // the first word of two settings of 8 words
 	clocksEnv     = "LOCKPICK_CLOCKS"
 )
 
-// bentClocks are the clocks that have a base in a setting, in their order there.
+// bentClocks lists the clocks that have a base in a setting, in the order of the bases.
 var bentClocks = [...]int32{1, 4, 7, 0} // CLOCK_MONOTONIC, CLOCK_MONOTONIC_RAW, CLOCK_BOOTTIME, CLOCK_REALTIME
 
-// NewProgramClocks makes clocks for a program. The error says why this machine cannot bend the
-// clocks of any.
+// NewProgramClocks makes clocks for a program. The error is the reason why this machine cannot
+// bend a program's clocks.
 func NewProgramClocks(ctx context.Context) (_ *ProgramClocks, err error) {
 	object, err := buildObject(ctx, "clocks", clocksSource)
 	if err != nil {
@@ -80,7 +80,7 @@ func (c *ProgramClocks) open() error {
 	f, err := os.OpenFile(c.page, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err == nil {
 		defer f.Close()
-		_, err = f.Write(make([]byte, clocksPage)) // and not only sized: a hole that cannot be filled would cause a SIGBUS
+		_, err = f.Write(make([]byte, clocksPage)) // a hole that cannot be filled would cause a SIGBUS
 	}
 	if err == nil {
 		c.mem, err = syscall.Mmap(int(f.Fd()), 0, clocksPage, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
@@ -92,8 +92,8 @@ func (c *ProgramClocks) open() error {
 	return nil
 }
 
-// try runs a shell with the shim. A system whose libc lacks what the shim needs is noticed here,
-// and not by clients that crash.
+// try runs a shell with the shim. It detects a system whose libc lacks functions that the shim
+// needs, on which clients would crash.
 func (c *ProgramClocks) try(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, compileWithin)
 	defer cancel()
@@ -112,13 +112,13 @@ func (c *ProgramClocks) word(i int) *atomic.Uint64 {
 	return (*atomic.Uint64)(unsafe.Pointer(&c.mem[8*i]))
 }
 
-// Env is what to add to the program's environment.
+// Env returns the variables to add to the program's environment.
 func (c *ProgramClocks) Env() []string {
 	return []string{preload(c.object, os.Getenv("LD_PRELOAD")), clocksEnv + "=" + c.page}
 }
 
 // Set bends the clocks: from now on they run at the rate, and the wall clock is ahead by the
-// offset of where it would be if it had never jumped.
+// offset, relative to a wall clock that has never jumped.
 func (c *ProgramClocks) Set(to cluster.Clock) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -154,7 +154,7 @@ func (c *ProgramClocks) Set(to cluster.Clock) error {
 	return nil
 }
 
-// Shown returns what the program's monotonic clock showed at a true time.
+// Shown returns the reading of the program's monotonic clock at a true time.
 func (c *ProgramClocks) Shown(at int64) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -166,8 +166,8 @@ func (c *ProgramClocks) Shown(at int64) int64 {
 	return at
 }
 
-// True returns the true time at which the program's monotonic clock showed, or will show, a time.
-// If that is yet to come, it changes with the next Set.
+// True returns the true time at which the program's monotonic clock showed, or will show, the
+// given reading. For a reading in the future, the result changes with the next Set.
 func (c *ProgramClocks) True(shown int64) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -179,7 +179,8 @@ func (c *ProgramClocks) True(shown int64) int64 {
 	return shown
 }
 
-// Behind returns how much less the program's clocks have counted than truth, in all.
+// Behind returns by how much the program's clocks have fallen behind true time in all settings
+// with a rate below 1.
 func (c *ProgramClocks) Behind() time.Duration {
 	at, err := readClock(bentClocks[0])
 	if err != nil {

@@ -19,11 +19,12 @@ func readClock(id int32) (int64, error) {
 	return t.Nano(), err
 }
 
-// loadedWithin is how long a process of a group may take to load the shim: it may just have been
-// started.
+// loadedWithin limits the time in which a process of a group must load the shim: it may just
+// have been started.
 const loadedWithin = 300 * time.Millisecond
 
-// Bend returns nil if every process of a group goes by the clocks, and otherwise why not.
+// Bend returns nil if every process of a group uses these clocks, and otherwise the reason why
+// one does not.
 func (c *ProgramClocks) Bend(group int) error {
 	for began := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		err := c.bend(group)
@@ -42,7 +43,7 @@ func (c *ProgramClocks) bend(group int) error {
 	for _, f := range all {
 		st, err := readStatFile(f)
 		if err != nil || st.group != group || st.state == "Z" || st.state == "X" {
-			continue // it is another's, or has ended
+			continue // the process belongs to another group, or has ended
 		}
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(f)))
 		if err != nil {
@@ -61,7 +62,7 @@ func (c *ProgramClocks) bend(group int) error {
 	return nil
 }
 
-// loaded returns nil if a process goes by the clocks.
+// loaded returns nil if a process uses these clocks.
 func (c *ProgramClocks) loaded(pid int) error {
 	exe := fmt.Sprintf("/proc/%d/exe", pid)
 	path, err := os.Readlink(exe)

@@ -18,14 +18,14 @@ import (
 	"lockpick/cluster"
 )
 
-// persistenceFlags are the options of redis-server for a kind of persistence. Every mechanism
-// that it does not include is switched off explicitly: without AOF alone, snapshots would still
-// be on, and a clean shutdown would keep the keys.
+// persistenceFlags returns the options of redis-server for a kind of persistence. It switches
+// every other mechanism off explicitly: with only the AOF off, snapshots would still be on, and
+// a clean shutdown would keep the keys.
 func persistenceFlags(p cluster.Persistence) ([]string, error) {
 	switch p {
 	case cluster.None:
 		return []string{"--save", "", "--appendonly", "no"}, nil
-	case cluster.RDB: // the save points of redis.conf, said aloud
+	case cluster.RDB: // the save points of redis.conf
 		return []string{"--save", "3600", "1", "--save", "300", "100", "--save", "60", "10000", "--appendonly", "no"}, nil
 	case cluster.Everysec, cluster.Always:
 		return []string{"--save", "", "--appendonly", "yes", "--appendfsync", string(p)}, nil
@@ -33,7 +33,7 @@ func persistenceFlags(p cluster.Persistence) ([]string, error) {
 	return nil, fmt.Errorf("persistence %q: there are %s", string(p), join(cluster.Persistences))
 }
 
-// memoryFlags are the options for a limit of memory.
+// memoryFlags returns the options for a limit of memory.
 func memoryFlags(limit int64, policy cluster.Eviction) ([]string, error) {
 	switch {
 	case limit < 0:
@@ -50,7 +50,7 @@ func memoryFlags(limit int64, policy cluster.Eviction) ([]string, error) {
 	return []string{"--maxmemory", strconv.FormatInt(limit, 10), "--maxmemory-policy", string(policy)}, nil
 }
 
-// join lists the allowed values, for an error.
+// join lists the allowed values for an error.
 func join[S ~string](all []S) string {
 	var b strings.Builder
 	for i, s := range all {
@@ -66,7 +66,7 @@ func join[S ~string](all []S) string {
 type ServerInfo struct {
 	version string
 	runID   string
-	Pid     int // as the server itself sees it
+	Pid     int // its process id as the server itself reports it
 }
 
 func parseInfo(text string) ServerInfo {
@@ -85,9 +85,9 @@ func parseInfo(text string) ServerInfo {
 	return s
 }
 
-// probe asks a server, on a connection of its own, whether it is ready and which one it is. It
-// uses no client library, because that would retry, negotiate and pool, and a probe must report
-// the current state.
+// probe asks a server, on a connection of its own, whether it is ready and which run of the
+// server it is. It uses no client library, because a library would retry, negotiate and pool,
+// and a probe must report the current state.
 func probe(ctx context.Context, addr, password string) (ServerInfo, error) {
 	var d net.Dialer
 	c, err := d.DialContext(ctx, "tcp", addr)
@@ -110,7 +110,7 @@ func probe(ctx context.Context, addr, password string) (ServerInfo, error) {
 	if err != nil {
 		return ServerInfo{}, err
 	}
-	if pong != "+PONG\r\n" { // it loads its data
+	if pong != "+PONG\r\n" { // it is loading its data
 		return ServerInfo{}, fmt.Errorf("PING: %s", strings.TrimSpace(pong))
 	}
 	head, err := r.ReadString('\n')
@@ -131,12 +131,12 @@ func probe(ctx context.Context, addr, password string) (ServerInfo, error) {
 // errOtherPassword says that a server does not have the password of this harness's servers.
 var errOtherPassword = errors.New("it does not accept the password of the masters")
 
-// lookTimeout bounds each step of a snapshot. A healthy master answers in far less time, and
-// another one must not delay the caller.
+// lookTimeout limits each step of a snapshot. A healthy master answers in far less time, and
+// any other master must not delay the caller.
 const lookTimeout = time.Second
 
-// newInspectionClient returns the client for snapshots. It does not retry, because retries
-// would hide what snapshots are meant to show.
+// newInspectionClient returns the client for snapshots. It does not retry, because a retry
+// would hide the state that snapshots show.
 func newInspectionClient(addr, password string) *redis.Client {
 	return redis.NewClient(&redis.Options{
 		Addr:                     addr,
@@ -155,7 +155,7 @@ func newInspectionClient(addr, password string) *redis.Client {
 	})
 }
 
-// infoField reads one field of INFO.
+// infoField returns one field of the reply to INFO.
 func infoField(text, name string) string {
 	for line := range strings.Lines(text) {
 		if v, ok := strings.CutPrefix(line, name+":"); ok {
@@ -165,10 +165,10 @@ func infoField(text, name string) string {
 	return ""
 }
 
-// look reads everything in one round trip. noExpiry is the reply of PTTL for a key without an
-// expiry.
+// noExpiry is the reply of PTTL for a key without an expiry.
 const noExpiry = time.Duration(-1)
 
+// snapshot reads everything in one round trip.
 func snapshot(ctx context.Context, c *redis.Client, keys []string) (cluster.Snapshot, error) {
 	var info, stats *redis.StringCmd
 	var clock *redis.TimeCmd
@@ -176,10 +176,10 @@ func snapshot(ctx context.Context, c *redis.Client, keys []string) (cluster.Snap
 	c.Pipelined(ctx, func(p redis.Pipeliner) error {
 		info, stats, clock = p.Info(ctx, "server"), p.Info(ctx, "stats"), p.Time(ctx)
 		for i, k := range keys {
-			values[i], left[i] = p.Get(ctx, k), p.PTTL(ctx, k) // in this order, so that the time that is left is not less than it was when the value was read
+			values[i], left[i] = p.Get(ctx, k), p.PTTL(ctx, k) // in this order: the TTL is not read before the value
 		}
 		return nil
-	}) // the error of the first command that failed; each is checked below
+	}) // the error of the first command that failed; the code below checks each command
 	if err := info.Err(); err != nil {
 		return cluster.Snapshot{}, fmt.Errorf("INFO server: %w", err)
 	}
@@ -198,7 +198,7 @@ func snapshot(ctx context.Context, c *redis.Client, keys []string) (cluster.Snap
 			}
 			if d := left[i].Val(); d >= 0 {
 				found.Expires[k] = found.Time.Add(d)
-			} else if d != noExpiry { // it expired between the two commands
+			} else if d != noExpiry { // the key expired between the two commands
 				delete(found.Keys, k)
 			}
 		case redis.HasErrorPrefix(err, "WRONGTYPE"):

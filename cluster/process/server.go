@@ -12,8 +12,8 @@ import (
 	"lockpick/cluster"
 )
 
-// Engine is what a driver must implement for the process of one master. master calls the
-// methods one at a time and only in states in which they make sense.
+// Engine runs the process of one server for a driver. master calls the methods one at a time,
+// and only in states in which they make sense.
 type Engine interface {
 	// Launch starts the server. exited is closed when the server has ended, whatever the cause.
 	Launch(ctx context.Context) (exited <-chan struct{}, err error)
@@ -30,9 +30,9 @@ type Engine interface {
 }
 
 const (
-	readyWithin = 20 * time.Second // from a start to the answer to PING
+	readyWithin = 20 * time.Second // from a start until the server answers PING
 	EndWithin   = 20 * time.Second // from a signal to the end of the process
-	portWithin  = 3 * time.Second  // how long a taken port is tried again
+	portWithin  = 3 * time.Second  // time in which a start on a taken port is retried
 )
 
 // server is one redis-server of a driver: a process or a container with its own address, data,
@@ -48,7 +48,7 @@ type server struct {
 
 	mu     sync.Mutex
 	exited <-chan struct{} // of the last start; nil before the first
-	ready  bool            // it has answered since the last start
+	ready  bool            // the server has answered since the last start
 	paused bool
 	client *redis.Client // for requests of the harness; a new one for each start
 	info   ServerInfo
@@ -71,7 +71,8 @@ func (s *server) State() cluster.State {
 	return cluster.Up
 }
 
-// asked returns the client for requests to the server; nil while it is down.
+// asked returns the client for requests of the harness to the server; nil while the server is
+// down.
 func (s *server) asked() *redis.Client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +135,7 @@ func (s *server) awaitEnd(ctx context.Context, signal string) error {
 	}
 }
 
-// settle notes that the process has ended.
+// settle records that the process has ended.
 func (s *server) settle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -147,7 +148,7 @@ func (s *server) settle() {
 
 // start launches the server and waits until it answers. After that it is either up or down.
 func (s *server) start(ctx context.Context) error {
-	s.settle() // it may have ended by itself
+	s.settle() // the server may have ended by itself
 	s.starts++
 	if s.shared != nil {
 		if err := s.shared.prepare(s.data()); err != nil {
@@ -167,7 +168,7 @@ func (s *server) start(ctx context.Context) error {
 		err = s.shared.proof()
 	}
 	if err != nil {
-		// A process that still runs could answer later, when it is considered down.
+		// A process that still runs could answer later, when it counts as down.
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), EndWithin)
 		defer cancel()
 		if kerr := s.engine.Kill(end); kerr != nil {
@@ -198,7 +199,7 @@ func (s *server) failed(from int64, err error) error {
 		err = fmt.Errorf("%w: %w", ErrPortTaken, err)
 	}
 	if errors.Is(err, cluster.ErrClosed) || errors.Is(err, context.Canceled) {
-		return err // it was cancelled, and its log would only mislead
+		return err // the start was cancelled, and the log would only mislead
 	}
 	return fmt.Errorf("%w; its log (%s) ends:\n%s", err, s.log.path, s.log.tail())
 }
@@ -257,7 +258,7 @@ func Sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// remove ends the server for good.
+// remove ends the server permanently.
 func (s *server) remove() error {
 	s.expectEnd()
 	err := s.engine.Remove()

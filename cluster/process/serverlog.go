@@ -9,11 +9,12 @@ import (
 	"time"
 )
 
-// serverLog is a master's log file. The server appends to it in all its starts; marks of the
+// serverLog is a master's log file. The server appends to it in all its starts; lines of the
 // harness separate them.
 type serverLog struct{ path string }
 
-// create creates the file, so that the harness owns it, and not the program that opens it next.
+// create creates the file, so that the harness owns it rather than the program that opens it
+// next.
 func (j serverLog) create() error {
 	f, err := os.OpenFile(j.path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -33,7 +34,7 @@ func (j serverLog) write(text string) {
 	fmt.Fprintln(f, strings.TrimRight(text, "\n"))
 }
 
-// mark appends a line of the harness and returns its end as a position.
+// mark appends a line of the harness and returns the position after it.
 func (j serverLog) mark(format string, args ...any) int64 {
 	j.write(fmt.Sprintf("=== %s lockpick: ", time.Now().Format(time.RFC3339Nano)) + fmt.Sprintf(format, args...))
 	st, err := os.Stat(j.path)

@@ -15,22 +15,23 @@ import (
 )
 
 // sharedMemory is the memory that a server's shim and the harness share, a mapped file
-// beside the server's data: settings go one way, the log of fsyncs and counts the other.
-// The shim sees a change at its next call, and neither side ever waits for the other.
+// beside the server's data. The harness writes settings, and the shim writes counts and the
+// log of fsyncs. The shim sees a change at its next call, and neither side ever waits for
+// the other.
 //
-// The log holds, for each inode that was fsynced, how much of it is durable,
-// and the last changes of names. Its size is fixed, however long a server runs.
+// The log contains, for each inode that was fsynced, how many of its bytes are durable, and
+// the last changes of names. Its size is fixed, however long a server runs.
 type sharedMemory struct {
 	dir string // contains the shared memory and the files that were unlinked last
 
 	mu    sync.Mutex
 	mem   []byte // nil after close
 	clock cluster.Clock
-	base  time.Time // since when clock holds
+	base  time.Time // the time at which clock was set
 	disk  cluster.Disk
 }
 
-// The layout, as shim.c has it: words, then slots, then records.
+// This is the layout, as shim.c defines it: words, then slots, then records.
 const (
 	pageMagic = 0x4c6f636b7069636b // "Lockpick"
 
@@ -47,17 +48,17 @@ const (
 	wordMagic      = 0
 	wordGeneration = 1
 	wordHello      = 2 // process id of the server, when the shim works in it
-	wordFailed     = 3 // the error number that prevents that
-	wordSeen       = 4 // the calls of the server that the shim has seen
+	wordFailed     = 3 // the error number of a shim that does not work
+	wordSeen       = 4 // the kinds of calls of the server that the shim has seen
 	wordOps        = 5 // changes of names
-	wordCommitted  = 6 // how many of them an fsync has committed
-	wordKept       = 7 // files that were kept
+	wordCommitted  = 6 // number of them that an fsync has committed
+	wordKept       = 7 // number of files that were kept
 	wordFsyncs     = 8
 	wordDelayed    = 9
 	wordLied       = 10
 	wordRefused    = 11
 	wordLost       = 12 // number of entries for which the log had no room
-	wordSetting    = 16 // two of them, 8 words each
+	wordSetting    = 16 // first word of two settings, 8 words each
 
 	flagClock = 1
 	flagLies  = 2
@@ -72,7 +73,8 @@ func newSharedMemory(dir string) (*sharedMemory, error) {
 		return nil, fmt.Errorf("make the directory of the fault shim: %w", err)
 	}
 	name := filepath.Join(dir, "page")
-	// Written, and not only sized: a hole that cannot be filled would cause a SIGBUS.
+	// Write the file, and do not only set its size: a hole that cannot be filled would
+	// cause a SIGBUS.
 	if err := os.WriteFile(name, make([]byte, pageSize), 0o644); err != nil {
 		return nil, fmt.Errorf("make the memory that the fault shim shares: %w", err)
 	}
@@ -174,7 +176,7 @@ func (p *sharedMemory) setDisk(d cluster.Disk) {
 	}
 }
 
-// wall returns what a server's clock shows at a true time.
+// wall returns the reading of the server's clock at a true time.
 func (p *sharedMemory) wall(t time.Time) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -200,10 +202,10 @@ func (p *sharedMemory) counts() cluster.DiskCounts {
 type slot struct {
 	ino   uint64
 	value uint64 // of a file: its durable bytes; of a directory: the changes of names before its last fsync
-	birth uint64 // when the inode was made, because it may have been given to another file since
+	birth uint64 // time of birth of the inode, whose number may have been given to another file since
 }
 
-// slots reads those that are in use. The caller holds p.mu.
+// slots returns the slots that are in use. The caller holds p.mu.
 func (p *sharedMemory) slots() map[uint64]slot {
 	all := map[uint64]slot{}
 	for i := range slots {
@@ -215,7 +217,7 @@ func (p *sharedMemory) slots() map[uint64]slot {
 	return all
 }
 
-// setSlots replaces all of them, while no server runs. The caller holds p.mu.
+// setSlots replaces all slots, while no server runs. The caller holds p.mu.
 func (p *sharedMemory) setSlots(all []slot) error {
 	if len(all) > slots {
 		return fmt.Errorf("the fault shim's log of fsyncs has room for %d files, and there are %d", slots, len(all))
@@ -237,13 +239,13 @@ func (p *sharedMemory) setSlots(all []slot) error {
 type change struct {
 	number   uint64 // from 0
 	op       byte   // C created, R renamed, U unlinked, M made a directory
-	ino      uint64 // the inode that the name was given to, or taken from
+	ino      uint64 // the inode that got the name or lost it
 	kept     uint64 // number under which the file that lost its name is kept; 0: none
 	from, to string // relative to the data directory
 }
 
-// changes reads the last ones in order, without one during which the server was killed. The
-// caller holds p.mu.
+// changes returns the last changes in order. It leaves out a change during which the server
+// was killed. The caller holds p.mu.
 func (p *sharedMemory) changes() []change {
 	ops := p.word(wordOps).Load()
 	var all []change

@@ -22,8 +22,8 @@ import (
 // The shim is a shared object that the loader puts before a server's libc. Clock faults, disk
 // faults and power cuts need it; everything else works without it.
 
-// kernelSource is compiled in front of each of the others: the shim of servers, and that of
-// programs whose clocks are bent.
+// kernelSource is compiled in front of each of the other two: the shim of servers, and that of
+// programs with bent clocks.
 var (
 	//go:embed shim/kernel.c
 	kernelSource []byte
@@ -33,14 +33,14 @@ var (
 	clocksSource []byte
 )
 
-// The environment variables of a server.
+// These are the environment variables of a server.
 const (
 	shimEnv = "LOCKPICK_SHIM" // directory of the shared memory and the kept files
 	dataEnv = "LOCKPICK_DATA" // its data directory
 )
 
-// preload returns the setting that makes a program load a shim. preloaded is what the user has it
-// load for another purpose.
+// preload returns the setting that makes a program load a shim. preloaded is the user's own value
+// of LD_PRELOAD.
 func preload(object, preloaded string) string {
 	if preloaded != "" {
 		object += ":" + preloaded
@@ -69,8 +69,8 @@ func Compiler() ([]string, error) {
 	return nil, errors.New("find a C compiler: there is no cc, gcc or clang on the PATH; install one: apt-get install gcc")
 }
 
-// compileFlags need nothing of the system except what the compiler contains, and the result
-// needs at run time only what every libc has.
+// compileFlags returns flags that need only the compiler itself and no files of the system. The
+// result needs only functions at run time that every libc has.
 func compileFlags() []string {
 	flags := []string{
 		"-std=gnu11", "-O2", "-fPIC", "-shared", "-nostdlib", "-ffreestanding", "-fno-builtin",
@@ -80,13 +80,13 @@ func compileFlags() []string {
 		fmt.Sprintf("-DNAME=%d", nameSize), fmt.Sprintf("-DKEPT=%d", keptFiles),
 	}
 	if runtime.GOARCH == "arm64" {
-		flags = append(flags, "-mno-outline-atomics") // they live in libgcc
+		flags = append(flags, "-mno-outline-atomics") // the outline atomics are in libgcc
 	}
 	return flags
 }
 
 // shimFolder makes the directory of shims: in the user's cache, or in the folder of the masters'
-// data where there is no cache that can be written.
+// data if there is no writable cache.
 func shimFolder() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err == nil {
@@ -104,13 +104,13 @@ func shimFolder() (string, error) {
 
 const compileWithin = 30 * time.Second
 
-// ShimObject returns the path of the servers' shim, which it builds if it was not built before.
+// ShimObject returns the path of the servers' shim, and builds it if necessary.
 func ShimObject(ctx context.Context) (string, error) {
 	return buildObject(ctx, "shim", serverSource)
 }
 
-// buildObject returns the path of a shim, which it builds if it was not built before. Concurrent
-// builds are safe: each writes a file of its own.
+// buildObject returns the path of a shim, and builds it if necessary. Concurrent builds are safe:
+// each writes a file of its own.
 func buildObject(ctx context.Context, name string, source []byte) (_ string, err error) {
 	source = slices.Concat(kernelSource, source)
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" && runtime.GOARCH != "arm64" {
@@ -149,7 +149,8 @@ func buildObject(ctx context.Context, name string, source []byte) (_ string, err
 	return object, nil
 }
 
-// compile builds the shim. What the compiler keeps for itself is in scratch, too: it may be killed.
+// compile builds the shim. The compiler's temporary files are in scratch, too, because the compiler
+// may be killed.
 func compile(ctx context.Context, scratch, to string, source []byte) error {
 	cc, err := Compiler()
 	if err != nil {

@@ -10,20 +10,19 @@ import (
 	"time"
 )
 
-// Sweep removes what the process driver of dead harnesses of this user has left behind:
-// servers, and the data of their masters. It returns what it removed.
+// Sweep removes the remains of the process driver of this user's dead harnesses: servers, and the data
+// of their masters. It returns a list of what it removed.
 func Sweep(context.Context) (removed []string, err error) { return RemoveDead("process") }
 
-// Leftovers lists what a sweep would remove of a driver's data, and changes nothing.
+// Leftovers lists the data of a driver that a sweep would remove, and changes nothing.
 func Leftovers(driver string) ([]string, error) {
 	roots, release, err := dead(driver, false)
 	release()
 	return roots, err
 }
 
-// RemoveDead removes the data of a driver's dead harnesses. Before that it ends the servers
-// whose identities are noted there. The docker driver notes none: it removes its containers
-// first.
+// RemoveDead removes the data of a driver's dead harnesses. Before that it ends the servers whose
+// identities are in that data. The docker driver writes none: it removes its containers first.
 func RemoveDead(driver string) (removed []string, err error) {
 	roots, release, err := dead(driver, true)
 	defer release()
@@ -47,8 +46,8 @@ func RemoveDead(driver string) (removed []string, err error) {
 	return removed, errors.Join(errs...)
 }
 
-// endNoted kills the server whose identity a file notes, if it still has that identity and runs as this
-// user.
+// endNoted kills the server whose identity is in a file, if the server still has that identity and runs
+// as this user.
 func endNoted(file string) (string, error) {
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -67,8 +66,8 @@ func endNoted(file string) (string, error) {
 	return id.String(), nil
 }
 
-// ours reports whether a process runs as this user. Without /proc that is unknown, and the
-// answer is true: the note is in a folder that only this user can write.
+// ours reports whether a process runs as this user. Without /proc that is unknown, and the answer is
+// true: the file with the identity is in a folder that only this user can write.
 func ours(pid int) bool {
 	info, err := os.Stat(fmt.Sprintf("/proc/%d", pid))
 	if err != nil {

@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// The bounds of the commands of one connection without a reply so far.
+// These constants limit the commands of one connection that wait for a reply.
 const (
 	maxPending     = 1 << 20 // commands
 	maxPendingText = 8 << 20 // bytes of their arguments; beyond that, arguments are not kept
 )
 
-// maxShared is the length of the longest command whose arguments share one string: who keeps one of
-// them keeps all.
+// maxShared is the length in bytes of the longest command whose arguments share one string: keeping
+// one of these arguments keeps all of them in memory.
 const maxShared = 256
 
-// The bounds of the memory that a conversation keeps for later commands.
+// These constants limit the memory that a conversation keeps for later commands.
 const (
 	maxSpare     = 1024 // lists of arguments
 	maxSpareArgs = 16   // arguments of each
@@ -28,18 +28,18 @@ const (
 
 // Exchange is a command and its reply.
 type Exchange struct {
-	Args     []string // the command's name first; the list is valid during the call, its strings are for good
+	Args     []string // the command's name first; the list is valid during the call, its strings remain valid
 	Reply    *Reply   // valid during the call; nil: there was none
 	Sent     time.Time
-	Answered time.Time // or when the connection ended
+	Answered time.Time // when the reply came, or the connection ended
 }
 
 // Conversation follows both directions of one connection. Each direction may call its methods
 // from its own goroutine.
 type Conversation struct {
-	// Tell is called with each exchange whose command Keep wants. The connection waits for it.
+	// Tell is called with each exchange whose command Keep accepts. The connection waits for it.
 	Tell func(Exchange)
-	// Keep says whether a command is needed. name is in lower case. Nil: all are.
+	// Keep reports whether a command is needed. name is in lower case. Nil: all commands are.
 	Keep func(name []byte, args []Value) bool
 	// Lost is called once, when the rest of the connection cannot be followed; may be nil.
 	Lost func(why error)
@@ -47,14 +47,14 @@ type Conversation struct {
 	requests requests
 	replies  replies
 
-	// What both directions share. A direction takes the lock twice for all bytes that it is given at
-	// a time, as with pipelines both read without a pause.
+	// Both directions share these fields. A direction takes the lock twice for all bytes that it is
+	// given at a time, because with pipelines both read without a pause.
 	mu         sync.Mutex
 	over       bool
 	subscribed bool
-	pending    []command // that the replies have not taken yet, oldest first
+	pending    []command // commands that the replies have not taken yet, oldest first
 	size       int       // bytes of the arguments of all commands without a reply
-	count      int       // of these commands
+	count      int       // number of these commands
 	spare      [][]string
 }
 
@@ -62,12 +62,12 @@ type Conversation struct {
 type requests struct {
 	sync.Mutex
 	decoder
-	now         time.Time // of the bytes that are read
-	asked       bool      // the client has sent something
+	now         time.Time // arrival of the bytes that are read
+	asked       bool      // the client has sent bytes
 	multi       bool
 	subscribed  bool
-	name        []byte     // of the command that is read, in lower case
-	read        []command  // of the bytes that are read
+	name        []byte     // name of the command that is read, in lower case
+	read        []command  // commands in the bytes that are read
 	addedSize   int        // bytes of their arguments
 	waiting     int        // commands without a reply before these
 	waitingSize int        // bytes of their arguments
@@ -83,19 +83,19 @@ type replies struct {
 	pending    []command // oldest first
 	first      int       // index of the oldest in pending
 	queued     []command // between MULTI and EXEC
-	ended      int       // commands that are not needed any more
+	ended      int       // number of commands that are no longer needed
 	endedSize  int       // bytes of their arguments
 	spare      [][]string
 }
 
 // command waits for its reply.
 type command struct {
-	args []string // of those that are kept
+	args []string // the arguments that Keep has accepted
 	kind kind
 	sent time.Time
 }
 
-// kind says whether a command and its reply are something else than an exchange.
+// kind marks commands whose reply belongs to a transaction.
 type kind uint8
 
 const (
@@ -133,8 +133,8 @@ func (c *Conversation) Request(b []byte, at time.Time) {
 	c.subscribed = r.subscribed
 }
 
-// prepare begins to read what a client has sent: it takes note of the replies since. It returns false
-// if the connection is not followed any more. The caller holds the lock of requests.
+// prepare begins to read bytes of the client: it updates the counts of commands without a reply. It
+// returns false if the connection is no longer followed. The caller holds the lock of requests.
 func (c *Conversation) prepare() bool {
 	r := &c.requests
 	if r.emit == nil {
@@ -170,8 +170,8 @@ func (c *Conversation) Reply(b []byte, at time.Time) {
 	}
 }
 
-// take takes the commands that the client has sent since. It returns false if the connection is not
-// followed any more. The caller holds the lock of replies.
+// take takes over the commands that the client has sent since the last call. It returns false if the
+// connection is no longer followed. The caller holds the lock of replies.
 func (c *Conversation) take() bool {
 	r := &c.replies
 	c.mu.Lock()
@@ -189,7 +189,7 @@ func (c *Conversation) take() bool {
 	return !c.over
 }
 
-// settle tells the other direction what it need not remember any more. The caller holds the lock of
+// settle tells the other direction which memory is no longer needed. The caller holds the lock of
 // replies.
 func (c *Conversation) settle() {
 	r := &c.replies
@@ -202,7 +202,7 @@ func (c *Conversation) settle() {
 	r.spare = r.spare[:0]
 }
 
-// End says that the connection has ended: commands without a reply get none.
+// End says that the connection has ended: pending commands get no reply.
 func (c *Conversation) End(at time.Time) {
 	c.requests.Lock()
 	defer c.requests.Unlock()
@@ -285,7 +285,7 @@ func (c *Conversation) onCommand(v *Reply) error {
 	return nil
 }
 
-// keep copies arguments, unless too much is kept already.
+// keep copies arguments, unless too many bytes are kept already.
 func (r *requests) keep(elems []Value) []string {
 	n := 0
 	for i := range elems {
@@ -320,7 +320,7 @@ func (r *requests) keep(elems []Value) []string {
 	return args
 }
 
-// forget undoes keep.
+// forget releases arguments that keep has copied.
 func (r *replies) forget(args []string) {
 	n := 0
 	for i := range args {
@@ -349,7 +349,7 @@ func (c *Conversation) onReply(v *Reply) error {
 	r.first++
 	switch x.kind {
 	case inMulti:
-		if v.Type == '-' { // it was not queued
+		if v.Type == '-' { // the command was not queued
 			c.tell(x, v)
 			return nil
 		}
@@ -367,8 +367,8 @@ func (c *Conversation) onReply(v *Reply) error {
 	return nil
 }
 
-// onExec gives each command of a transaction its reply. The commands of a transaction that was
-// not executed are forgotten.
+// onExec gives each command of a transaction its reply. It discards the commands of a transaction
+// that was not executed.
 func (c *Conversation) onExec(v *Reply) {
 	r := &c.replies
 	done := v.Type == '*' && !v.Null
@@ -382,8 +382,7 @@ func (c *Conversation) onExec(v *Reply) {
 	r.queued = nil
 }
 
-// isMessage says whether a reply is a message of publish/subscribe, which comes without a
-// command.
+// isMessage reports whether a reply is a message of publish/subscribe, which comes without a command.
 func (r *replies) isMessage(v *Reply) bool {
 	if !r.subscribed || v.Type != '*' || len(v.Elems) < 3 {
 		return false

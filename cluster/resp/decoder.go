@@ -8,14 +8,14 @@ import (
 	"strconv"
 )
 
-// The bounds of what a decoder keeps and follows.
+// These constants limit the values that a decoder keeps and follows.
 const (
 	maxDepth  = 32       // of nested aggregates
 	maxLine   = 64 << 10 // bytes of a line, as in Redis
-	maxText   = 64 << 10 // bytes that are kept of one string
-	maxArg    = 1 << 10  // bytes that are kept of an argument, unless it may be a script
-	maxKept   = 1 << 20  // bytes that are kept of one value
-	maxElems  = 1024     // elements that are kept of an aggregate
+	maxText   = 64 << 10 // bytes kept of one string
+	maxArg    = 1 << 10  // bytes kept of an argument, unless it may be a script
+	maxKept   = 1 << 20  // bytes kept of one value
+	maxElems  = 1024     // elements kept of an aggregate
 	maxNumber = 1 << 40  // the largest length of a string or an aggregate
 )
 
@@ -23,13 +23,13 @@ const (
 type Value struct {
 	Type byte   // the first byte of its encoding, such as '+', '-', ':', '$', '*'
 	Text []byte // of a string or an error, at most maxText bytes
-	Int  int64  // for an integer or a boolean
+	Int  int64  // value of an integer or a boolean
 	Null bool
 	Cut  bool // there was more than Text contains
 }
 
 // Reply is a value with the elements of an aggregate. Elements that are aggregates themselves
-// are kept without their own elements. The memory is the decoder's or its caller's: it is valid
+// come without their own elements. The memory belongs to the decoder or its caller: it is valid
 // until the next value.
 type Reply struct {
 	Value
@@ -44,32 +44,32 @@ var (
 
 // decoder splits one direction of a connection into values.
 type decoder struct {
-	requests bool               // the direction of commands: arrays of strings, or inline commands
+	requests bool               // it reads commands: arrays of strings, or inline commands
 	emit     func(*Reply) error // called with each top-level value; an error ends the decoding
-	failed   error              // that error
+	failed   error              // the error of emit
 
 	line  []byte // the part of a line that has arrived so far
-	cut   bool   // the line had more than was kept
+	cut   bool   // the line had more bytes than were kept
 	bulk  int64  // bytes of a string, with its line end, that have not arrived yet; 0: a line is read
-	text  int64  // how many of them are kept
-	skip  bool   // of the string: nothing is kept
+	text  int64  // number of these bytes that are kept
+	skip  bool   // no bytes of this string are kept
 	stack []level
 	value Reply
 	kept  []byte // the bytes of value's texts
-	spans []span // of the texts: root first, then elements
+	spans []span // position of each text: root first, then elements
 }
 
 // level is an aggregate that has not ended.
 type level struct {
 	left      int64
-	attribute bool // it describes the value after it, and is not a value itself
+	attribute bool // it describes the next value, and is not a value itself
 	hidden    bool // it is an attribute, or is part of one
 }
 
-// span is where in kept a value's text is.
+// span is the position of a value's text in kept.
 type span struct{ from, to int }
 
-// feed receives the next bytes. An error says that the rest cannot be understood.
+// feed receives the next bytes. After an error the rest of the stream cannot be decoded.
 func (d *decoder) feed(b []byte) error {
 	for len(b) > 0 {
 		if d.bulk > 0 {
@@ -179,7 +179,7 @@ func (d *decoder) onLine(line []byte) error {
 	return nil
 }
 
-// onRequestLine handles a line of the direction of commands.
+// onRequestLine handles a line of a command.
 func (d *decoder) onRequestLine(line []byte) error {
 	switch {
 	case len(d.stack) > 0:
@@ -246,7 +246,7 @@ func (d *decoder) beginString(v Value, length []byte) error {
 	return nil
 }
 
-// carriesScript says whether the command that is being read has an argument that may be a
+// carriesScript reports whether the command that is being read has an argument that may be a
 // script.
 func (d *decoder) carriesScript() bool {
 	switch name := d.kept[d.spans[1].from:d.spans[1].to]; len(name) {
@@ -258,7 +258,7 @@ func (d *decoder) carriesScript() bool {
 	return false
 }
 
-// endString notes where the text of the string that has just ended is.
+// endString records the position of the text of the string that has just ended.
 func (d *decoder) endString() {
 	d.keep(nil)
 	d.complete()
@@ -298,7 +298,7 @@ func (d *decoder) hidden() bool {
 	return n > 0 && d.stack[n-1].hidden
 }
 
-// begin notes a value, if it is to be kept: the root, or one of its elements.
+// begin records a value if it is needed: the root, or one of its elements.
 func (d *decoder) begin(v Value) (kept bool) {
 	switch {
 	case d.hidden():
@@ -318,7 +318,7 @@ func (d *decoder) begin(v Value) (kept bool) {
 	return true
 }
 
-// keep ends the text of the value that begin has noted last, with more bytes of it.
+// keep appends bytes to the text of the value that begin has recorded last.
 func (d *decoder) keep(more []byte) {
 	if d.skip {
 		return

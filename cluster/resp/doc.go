@@ -1,4 +1,4 @@
-// Package resp reads what a client and a Redis master send each other, without touching it.
+// Package resp decodes the bytes between a client and a Redis master, without changing them.
 //
 //	client ──► link ──► master
 //	            │ copies of the bytes of both directions
@@ -8,6 +8,7 @@
 //	            ▼
 //	        Observer: those that concern a lock's key, as votes
 //
-// A Conversation keeps a bounded amount of memory whatever it is fed. When it cannot follow
-// a connection any more (TLS, bytes that are not RESP), it says so once and ignores the rest.
+// A Conversation keeps a bounded amount of memory, whatever bytes it is given. When it cannot
+// follow a connection any more (TLS, bytes that are not RESP), it reports that once and
+// ignores the rest.
 package resp

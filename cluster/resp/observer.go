@@ -15,27 +15,28 @@ import (
 // Vote is a master's reply to a command on a lock's key.
 type Vote struct {
 	Command string // as in a history: set, extend, release, read
-	Key     string // on the master
+	Key     string // the key on the master
 	Token   string
 	Yes     bool
-	TTL     time.Duration // that was asked for; 0: none, or it is not known
-	Err     string        // why it is not known whether the command was executed
+	TTL     time.Duration // TTL of the command; 0: none, or unknown
+	Err     string        // the reason why it is unknown whether the command was executed
 	Sent    time.Time
 	At      time.Time // when the reply came, or the connection ended
-	// Elsewhere says that a script stores the token under a key that it computes: a master has nothing under Key.
+	// Elsewhere reports whether a script stores the token under a key that it computes: the master stores nothing
+	// under Key.
 	Elsewhere bool
 
 	fresh bool // a yes means that the key was free
 }
 
-// Scripts are the texts of Lua scripts by their hashes. All connections of a run share them:
-// a client may run a script that another has loaded.
+// Scripts holds the texts of Lua scripts by their hashes. All connections of a run share it: a client may run
+// a script that another client has loaded.
 type Scripts struct {
 	mu    sync.Mutex
 	bySHA map[string]script
 }
 
-// maxScripts bounds how many scripts are remembered.
+// maxScripts limits the number of scripts that are kept.
 const maxScripts = 10_000
 
 func (s *Scripts) learn(text string) script {
@@ -70,22 +71,22 @@ type Observer struct {
 	Lost    func(why error) // called when a connection cannot be followed; may be nil
 
 	mu     sync.Mutex
-	stored map[string]*entry // by key that the client has tried to acquire: the value that it stored there last
+	stored map[string]*entry // for each key that the client has tried to acquire, the value that it stored there last
 }
 
 // entry is a token that a client has stored.
 type entry struct {
 	token string
-	held  bool      // it was not released since
+	held  bool      // it has not been released since
 	until time.Time // when it expires; zero: unknown
 }
 
-// holds says whether the client may still store the token.
+// holds reports whether the master may still store the client's token.
 func (e *entry) holds(token string, at time.Time) bool {
 	return e.held && e.token == token && (e.until.IsZero() || at.Before(e.until))
 }
 
-// maxKeys bounds the keys whose tokens an observer remembers.
+// maxKeys limits the number of keys whose tokens an observer keeps.
 const maxKeys = 10_000
 
 // Connection follows a new connection.
@@ -101,8 +102,8 @@ type filter struct {
 	known    map[string]struct{} // keys that the client has tried to acquire, as far as this connection has asked
 }
 
-// wants reports whether a command can be one of a lock. A command that only reads or changes a key
-// is one if the client has stored a value there that a lock might store.
+// wants reports whether a command may belong to a lock. A command that only reads or changes a key belongs to
+// one if the client has stored a value there that a lock might store.
 func (f *filter) wants(name []byte, args []Value) bool {
 	switch string(name) {
 	case "setnx", "getset", "delex", "delifeq", "hset", "hsetnx", "hincrby", "hdel", "setex", "psetex":
@@ -227,7 +228,7 @@ func (o *Observer) exchange(x Exchange) {
 // tell completes a vote and passes it on.
 func (o *Observer) tell(v Vote, r *Reply, yes func(*Reply) bool) {
 	if r != nil && r.Type == '-' && strings.HasPrefix(string(r.Text), "NOSCRIPT") {
-		return // nothing was executed; the client sends the script's text next
+		return // the master executed nothing; the client sends the script's text next
 	}
 	o.mu.Lock()
 	mine := o.stored[v.Key]
@@ -238,7 +239,7 @@ func (o *Observer) tell(v Vote, r *Reply, yes func(*Reply) bool) {
 	if v.Token == "" {
 		v.Token = mine.token
 	}
-	if v.Command == history.CommandSet && !v.fresh && mine.holds(v.Token, v.Sent) { // it can only prolong it
+	if v.Command == history.CommandSet && !v.fresh && mine.holds(v.Token, v.Sent) { // it can only prolong the lock
 		v.Command = history.CommandExtend
 	}
 	switch {
@@ -255,14 +256,14 @@ func (o *Observer) tell(v Vote, r *Reply, yes func(*Reply) bool) {
 		mine.note(&v)
 	}
 	o.mu.Unlock()
-	if v.Token == "" { // of a key that the client never acquired: not a lock's command
+	if v.Token == "" { // the client never acquired the key: this is not a lock's command
 		return
 	}
 	v.Key, v.Token = Printable(v.Key), Printable(v.Token)
 	o.Vote(v)
 }
 
-// note notes what a command has changed. The caller holds the observer's mutex.
+// note records the effect of a command. The caller holds the observer's mutex.
 func (e *entry) note(v *Vote) {
 	switch {
 	case v.Command == history.CommandRelease:
@@ -293,8 +294,8 @@ func (o *Observer) set(v *Vote, x *Exchange) {
 	}
 }
 
-// script reads a call of a Lua script. yes says what a reply means; ok is false if the script
-// is not about a lock, or its text was never seen.
+// script reads a call of a Lua script. yes tells which replies mean success; ok is false if the script does
+// not concern a lock, or its text is unknown.
 func (o *Observer) script(byHash bool, v *Vote, x *Exchange) (yes func(*Reply) bool, ok bool) {
 	var s script
 	if !byHash {
@@ -320,7 +321,7 @@ func (o *Observer) script(byHash bool, v *Vote, x *Exchange) (yes func(*Reply) b
 	return succeeded, true
 }
 
-// likelyToken finds the token among a script's arguments: the client's own, otherwise the first
+// likelyToken finds the token among a script's arguments: the client's own token, otherwise the first argument
 // that is not a number.
 func (o *Observer) likelyToken(key string, argv []string) string {
 	mine, token := "", ""
@@ -343,7 +344,7 @@ func (o *Observer) likelyToken(key string, argv []string) string {
 	return token
 }
 
-// succeeded says whether a reply means that the command succeeded. An array contains what
+// succeeded reports whether a reply means that the command succeeded. An array contains the results that
 // failed.
 func succeeded(r *Reply) bool {
 	switch r.Type {
@@ -382,7 +383,7 @@ func hasOption(args []string, option string) bool {
 	return false
 }
 
-// is compares two words, whatever their case.
+// is reports whether two words are equal, ignoring case.
 func is(a, b string) bool { return len(a) == len(b) && strings.EqualFold(a, b) }
 
 // arg returns an argument, or "" if there are fewer.
@@ -393,7 +394,7 @@ func arg(args []string, i int) string {
 	return args[i]
 }
 
-// maxPrinted bounds the names and tokens that votes carry.
+// maxPrinted limits the length of names and tokens in votes, in bytes.
 const maxPrinted = 512
 
 // Printable makes a key or a token, which may be any bytes, valid in a history.

@@ -8,27 +8,27 @@ import (
 	"lockpick/history"
 )
 
-// script is the effect of a Lua script on a lock, as far as its text shows. The script is
-// parsed, never run: its calls of Redis, and which of its arguments they use.
+// script describes the effect of a Lua script on a lock, as far as its text shows it. The script is parsed, never
+// run: its calls of Redis, and the arguments that they use.
 type script struct {
-	kind  string // as in a vote's command; empty: it is not about a lock
-	token int    // of the arguments (ARGV), counted from 1, the one that is the token; 0: unknown
-	ttl   int    // the number of the lifetime; 0: unknown
-	unit  unit   // of the lifetime
-	// inverted says that nil means that the lock was granted, and that a number is the time for
-	// which it is not, as in Redisson.
+	kind  string // as in a vote's command; empty: the script does not concern a lock
+	token int    // number of the argument (ARGV) that is the token, from 1; 0: unknown
+	ttl   int    // number of the argument that is the TTL; 0: unknown
+	unit  unit   // unit of the TTL
+	// inverted reports whether nil means that the lock was granted, and a number is the remaining TTL of another holder's
+	// lock, as in Redisson.
 	inverted bool
-	// elsewhere says that it stores the token under a key that it computes, and not under one that it was called with.
+	// elsewhere reports whether the script stores the token under a key that it computes, and not under one of its KEYS.
 	elsewhere bool
 }
 
-// unit is how a lifetime is written.
+// unit is the unit of a TTL.
 type unit uint8
 
 const (
 	milliseconds unit = iota
 	seconds
-	atMilliseconds // of the day, since 1970
+	atMilliseconds // ms since 1970
 	atSeconds
 )
 
@@ -52,8 +52,8 @@ type luaCommand struct {
 	args []string
 }
 
-// onFirstKey says whether a call is about the script's first key, which is the lock's. Other
-// keys are counters, queues and channels. A computed key may be the lock's.
+// onFirstKey reports whether a call concerns the script's first key, which is the lock's. Other keys are counters,
+// queues and channels. A computed key may be the lock's.
 func (c *luaCommand) onFirstKey(locals map[string]string) bool {
 	if len(c.args) == 0 {
 		return false
@@ -65,7 +65,7 @@ func (c *luaCommand) onFirstKey(locals map[string]string) bool {
 	return !known || number == "1"
 }
 
-// onComputedKey says whether a call is about a key that is none of the script's keys, nor a variable for one.
+// onComputedKey reports whether a call concerns a key that is not one of the script's keys, nor a variable for one.
 func (c *luaCommand) onComputedKey(locals map[string]string) bool {
 	_, known := locals[c.args[0]]
 	return !known && !luaKeyArg.MatchString(c.args[0])
@@ -102,7 +102,7 @@ func readScript(text string) script {
 			}
 			return 0
 		}
-		exact := func(i int) int { // of a lifetime to which nothing is added
+		exact := func(i int) int { // for a TTL to which nothing is added
 			if i < len(c.args) && !reckoned(c.args[i], text) {
 				return arg(i)
 			}
@@ -162,7 +162,7 @@ func readScript(text string) script {
 			}
 		}
 	}
-	switch { // a script that acquires may also remove what has expired
+	switch { // a script that acquires may also remove expired entries
 	case sets:
 		s.kind = history.CommandSet
 	case deletes:
@@ -179,14 +179,14 @@ func readScript(text string) script {
 	return s
 }
 
-// lifetime notes which argument is the lifetime, if the first such call contains one.
+// lifetime records which argument is the TTL, if the first such call contains one.
 func (s *script) lifetime(arg int, u unit) {
 	if s.ttl == 0 && arg != 0 {
 		s.ttl, s.unit = arg, u
 	}
 }
 
-// lifetimeOfSet finds the lifetime among the options of a SET.
+// lifetimeOfSet finds the TTL among the options of a SET.
 func (s *script) lifetimeOfSet(args []string, locals map[string]int) {
 	for i := 2; i+1 < len(args); i++ {
 		if u, ok := setUnit(strings.Trim(args[i], `'" `)); ok {
@@ -195,7 +195,7 @@ func (s *script) lifetimeOfSet(args []string, locals map[string]int) {
 	}
 }
 
-// setUnit reads an option of SET for a lifetime.
+// setUnit returns the unit of an option of SET that sets a TTL.
 func setUnit(option string) (u unit, ok bool) {
 	switch len(option) {
 	case len("px"):
@@ -246,8 +246,7 @@ func argument(expression string, locals map[string]int) int {
 	return 0
 }
 
-// reckoned says whether an expression computes something, or is a variable that is set more
-// than once.
+// reckoned reports whether an expression computes something, or is a variable that is set more than once.
 func reckoned(expression, text string) bool {
 	names := luaNames.FindAllString(expression, -1)
 	if strings.ContainsAny(expression, "+*/-") || len(names) == 0 {

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Shape is what the text of a Lua script shows of its effect on a lock, for readers of the
-// traffic that judge how a lock is made.
+// Shape describes how a lock uses a Lua script, as far as its text shows it. Code that judges a lock
+// by its traffic uses it.
 type Shape struct {
-	Kind     string // as in a vote's command; empty: it is not about a lock
-	Token    int    // the number of the argument (ARGV) that is the token, counted from 1; 0: unknown
-	Compares bool   // it acts only on a value that it has compared with an argument, or that names the owner
-	NoTTL    bool   // it acquires, and sets no lifetime
+	Kind     string // as in a vote's command; empty: the script does not concern a lock
+	Token    int    // number of the argument (ARGV) that is the token, from 1; 0: unknown
+	Compares bool   // it acts only on a value that it compared with an argument, or on the owner's entry
+	NoTTL    bool   // it never sets a TTL
 	script   script
 }
 
@@ -60,10 +60,11 @@ func ReadShape(text string) Shape {
 
 var luaComparison = regexp.MustCompile(`([\w.\[\]]+|\))\s*(?:==|~=)\s*([\w.]+(?:\s*\[\s*\d+\s*\])?)`)
 
-// luaCondition is an owner's entry in a hash or set that a script asks for: it need not compare texts.
+// luaCondition matches a test for an owner's entry in a hash or set: such a script need not compare
+// texts.
 var luaCondition = regexp.MustCompile(`(?i)['"](?:hexists|sismember|zscore)['"]\s*,\s*KEYS[^)]*(?:ARGV|\w)`)
 
-// compares says whether a script compares something with an argument.
+// compares reports whether a script compares a value with an argument.
 func compares(text string, locals map[string]bool) bool {
 	if luaCondition.MatchString(text) {
 		return true
@@ -78,7 +79,7 @@ func compares(text string, locals map[string]bool) bool {
 	return false
 }
 
-// TTL returns the lifetime among a call's arguments (ARGV); 0: unknown.
+// TTL returns the TTL among a call's arguments (ARGV); 0: unknown.
 func (s Shape) TTL(argv []string, now time.Time) time.Duration {
 	if s.script.ttl == 0 {
 		return 0
@@ -86,7 +87,7 @@ func (s Shape) TTL(argv []string, now time.Time) time.Duration {
 	return lifetime(arg(argv, s.script.ttl-1), s.script.unit, now)
 }
 
-// Yes says whether a reply means that the script did what it is for.
+// Yes reports whether a reply means that the script succeeded.
 func (s Shape) Yes(r *Reply) bool {
 	if s.script.inverted {
 		return r.Null
@@ -94,7 +95,7 @@ func (s Shape) Yes(r *Reply) bool {
 	return succeeded(r)
 }
 
-// SetTTL returns the lifetime among the options of a SET; 0: none.
+// SetTTL returns the TTL among the options of a SET; 0: none.
 func SetTTL(args []string, now time.Time) time.Duration {
 	for i := 3; i+1 < len(args); i++ {
 		if u, ok := setUnit(args[i]); ok {
@@ -104,10 +105,10 @@ func SetTTL(args []string, now time.Time) time.Duration {
 	return 0
 }
 
-// TTL returns the lifetime that an argument of a command such as PEXPIRE or SETEX sets; 0: none.
+// TTL returns the TTL that an argument of a command such as PEXPIRE or SETEX sets; 0: none.
 func TTL(command, text string, now time.Time) time.Duration {
 	return lifetime(text, unitOf(command), now)
 }
 
-// Succeeded says whether a reply means that the command did what it is for.
+// Succeeded reports whether a reply means that a command succeeded.
 func Succeeded(r *Reply) bool { return succeeded(r) }

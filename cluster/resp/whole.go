@@ -2,12 +2,12 @@ package resp
 
 import "bytes"
 
-// maxWholeArgs bounds the arguments of a command that is read at once.
+// maxWholeArgs limits the arguments of a command that is decoded in one piece.
 const maxWholeArgs = 64
 
-// whole reads a value that is at the beginning of b in one piece and is of a common form: the text
-// stays where it is. It returns the value's length; 0: the value has to be read step by step. That
-// gives the same value (FuzzConversation compares both), at several times the cost.
+// whole decodes a value that is at the beginning of b in one piece and has a common form. The text
+// stays where it is. It returns the value's length; 0: the value must be decoded step by step.
+// That gives the same value (FuzzConversation compares both), at several times the cost.
 func (d *decoder) whole(b []byte) int {
 	if d.requests {
 		return d.wholeCommand(b)
@@ -68,8 +68,8 @@ func (d *decoder) wholeReply(b []byte) int {
 	return end
 }
 
-// length parses a number of up to six digits and its line's end. It returns the number and what
-// follows it; -1: there is no such number.
+// length parses a number of up to six digits and the end of its line. It returns the number and
+// the position after it; -1: there is no such number.
 func length(b []byte, at int) (n, after int) {
 	for i := at; i < len(b) && i <= at+6; i++ {
 		switch c := b[i]; {

@@ -7,16 +7,15 @@ import (
 )
 
 // Choices makes all decisions of a run: which of several events of one instant happens first,
-// how long a message travels, whether it is lost, what the random bytes are. The choices
-// determine the run.
+// how long a message travels, whether it is lost, and the random bytes. The choices determine
+// the run.
 type Choices interface {
-	// Intn returns a number from 0 up to and without n, which is at least 1. what
-	// says what is being decided (see the What… constants); it is always one of a
-	// few constant strings.
+	// Intn returns a number from 0 to n-1; n is at least 1. what names the decision (see the
+	// What… constants); it is always one of a few constant strings.
 	Intn(n int, what string) int
 }
 
-// The decisions.
+// These constants name the decisions.
 const (
 	WhatNext    = "next"    // which of the events that are due at one instant happens first
 	WhatSelect  = "select"  // a reply or the end of a context, if both have arrived
@@ -28,12 +27,12 @@ const (
 	WhatEffort  = "effort"  // ns that starting, stopping or asking a master takes, beyond the minimum
 	WhatBytes   = "bytes"   // 62 random bits at a time. Other implementations of Choices must keep tokens unique: never return the same bits twice in a run.
 	WhatLag     = "lag"     // delay of one change on its way to a replica
-	WhatTorn    = "torn"    // how much of what was not fsynced survives a power cut
+	WhatTorn    = "torn"    // how many bytes that were not fsynced survive a power cut
 	WhatEvict   = "evict"   // which key a full memory evicts
 	WhatPCT     = "pct"     // priorities and change points of the strategy PCT
 )
 
-// wide is the n of choices that stand for real numbers.
+// wide is the n of choices that represent real numbers.
 const wide = 1 << 62
 
 // Random draws every choice uniformly from a seed. The sequence depends only on the seed, on
@@ -56,12 +55,12 @@ func (r *Random) Intn(n int, _ string) int {
 // Choice is one decision of a run.
 type Choice struct {
 	What  string
-	N     int // how many possibilities there were
-	Value int // which one was taken
+	N     int // number of possibilities
+	Value int // the possibility that was chosen
 }
 
-// Tape is the choices of a run, in order: everything that distinguishes it from other runs of
-// the same program.
+// Tape contains the choices of a run, in order: together they distinguish the run from all
+// other runs of the same program.
 type Tape []Choice
 
 // Recorder records the decisions of another Choices.
@@ -70,7 +69,7 @@ type Recorder struct {
 	from Choices
 }
 
-// Record begins a tape of the decisions of from.
+// Record begins a tape of the decisions that from makes.
 func Record(from Choices) *Recorder { return &Recorder{from: from} }
 
 // Intn returns and records a decision.
@@ -80,9 +79,9 @@ func (r *Recorder) Intn(n int, what string) int {
 	return v
 }
 
-// Player plays a tape. A tape that was shortened or edited can still be played: a value that is
-// too large wraps around, and if the tape is over, or has another decision at this place, rest
-// decides.
+// Player replays a tape. A tape that was shortened or edited can still be replayed: a value
+// that is too large wraps around, and rest decides if the tape is over, or contains another
+// decision at this place.
 type Player struct {
 	tape     Tape
 	rest     Choices
@@ -90,7 +89,7 @@ type Player struct {
 	diverged string
 }
 
-// Play decides as tape does, and after its end as rest does.
+// Play makes the decisions of tape, and after its end those of rest.
 func Play(tape Tape, rest Choices) *Player { return &Player{tape: tape, rest: rest} }
 
 // Intn returns the tape's next value if the tape decided the same thing there.
@@ -117,11 +116,11 @@ func (p *Player) note(format string, args ...any) {
 	}
 }
 
-// Diverged says where the run first needed a decision that the tape does not contain; "" if it
-// has followed the tape so far.
+// Diverged describes the first decision that the tape does not contain; "" if the run has
+// followed the tape so far.
 func (p *Player) Diverged() string { return p.diverged }
 
-// chance returns true with a probability. A probability of 0 needs no choice.
+// chance returns true with probability p. A probability of 0 needs no choice.
 func (w *World) chance(p float64, what string) bool {
 	const parts = 1 << 30
 	return p > 0 && w.choices.Intn(parts, what) < int(p*parts)

@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// Client is the process of one client: a Runtime with a clock of its own, which can be set
-// wrong, and which can be stopped. The Runtime of a World is a Client with a true clock.
+// Client is the process of one client: a Runtime with a clock of its own, which can be wrong. The
+// process can be paused. The Runtime of a World is a Client with a true clock.
 //
-// A client consists of the coroutines that wait through its Runtime and its Masters: while it
-// is paused, events do not wake them.
+// A client consists of the coroutines that wait through its Runtime and its Masters: while it is paused,
+// events do not wake them.
 type Client struct {
 	world    *World
 	name     string
 	clock    clock // monotonic: it may drift, and stand still, but it never steps
-	ahead    int64 // of the wall clock before the monotonic one
+	ahead    int64 // ns by which the wall clock is ahead of the monotonic one
 	paused   bool
-	late     []entry     // events that happened while it was paused
-	observed historyHash // what it has observed, for a Search
-	started  int64       // coroutines
-	timers   timer       // a ring
+	late     []entry     // events that were due while it was paused
+	observed historyHash // hash of everything that it has observed, for a Search
+	started  int64       // number of coroutines started so far
+	timers   timer       // ring of the running timers
 }
 
 func newClient(w *World, name string) *Client {
@@ -91,8 +91,8 @@ func (c *Client) Pause() {
 	c.note(13)
 }
 
-// Resume lets the client continue. The events of the meantime reach it now, in their order, a
-// nanosecond apart.
+// Resume lets the client continue. The events that were due while it was paused reach it now, in their
+// order, a nanosecond apart.
 func (c *Client) Resume() {
 	c.paused = false
 	c.note(14)
@@ -105,7 +105,7 @@ func (c *Client) Resume() {
 	}
 }
 
-// Paused says whether the client is paused.
+// Paused reports whether the client is paused.
 func (c *Client) Paused() bool { return c.paused }
 
 // defers keeps an event until the client is resumed.
@@ -133,8 +133,8 @@ func (c *Client) Sleep(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// asOwner makes the current coroutine part of the client's process, because it waits through
-// the client.
+// asOwner returns the client that owns a coroutine that waits through c: c, or for the harness's
+// runtime the client that owned the coroutine before.
 func (c *Client) asOwner(co *coroutine) *Client {
 	if c == c.world.root {
 		return co.owner
@@ -145,8 +145,8 @@ func (c *Client) asOwner(co *coroutine) *Client {
 // Go runs f concurrently with its caller, from this instant on.
 func (c *Client) Go(f func()) { c.world.spawn(c, f) }
 
-// Goroutine returns the name of the current coroutine's goroutine. It asks find for it once: a coroutine
-// stays on its goroutine, whatever it runs.
+// Goroutine returns the name of the current coroutine's goroutine. It calls find for it once: a
+// coroutine stays on its goroutine, whatever it runs.
 func (c *Client) Goroutine(find func() string) string {
 	co := c.world.running("Goroutine")
 	if co.goroutine == "" {
@@ -174,7 +174,7 @@ func (x *call) fire() { x.client.world.spawn(x.client, x.f) }
 // Read fills b with random bytes.
 func (c *Client) Read(b []byte) {
 	for len(b) > 0 {
-		// A choice has 62 bits; the two lowest bits are also used as the two highest.
+		// A choice has 62 bits; the two lowest bits also serve as the two highest.
 		word := uint64(c.world.choices.Intn(wide, WhatBytes))
 		word ^= word << 31 << 31
 		var bytes [8]byte
@@ -188,16 +188,16 @@ type timer struct {
 	event      event
 	client     *Client
 	due        int64      // on the client's clock
-	sleeper    *coroutine // whom it wakes
-	rings      action     // or what happens
-	prev, next *timer     // of the client's, while it is running
+	sleeper    *coroutine // the coroutine that it wakes
+	rings      action     // the action if there is no sleeper
+	prev, next *timer     // in the client's ring, while the timer runs
 	rang       bool
 }
 
 func (t *timer) begin(c *Client, d time.Duration) {
 	t.client, t.rang = c, false
 	t.due = c.clock.read(c.world.now) + int64(max(d, 0))
-	if t.due < 0 { // beyond the end of time
+	if t.due < 0 { // beyond the range of times
 		t.due = math.MaxInt64
 	}
 	t.prev, t.next = c.timers.prev, &c.timers
@@ -214,7 +214,7 @@ func (t *timer) arm() {
 	}
 }
 
-// end stops the timer and says whether that was in time.
+// end stops the timer and reports whether the timer had not fired yet.
 func (t *timer) end() bool {
 	if t.rang || t.next == nil {
 		return false

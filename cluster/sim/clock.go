@@ -5,17 +5,17 @@ import (
 	"math/bits"
 )
 
-// clock is a clock with a rate of its own that can jump. Its times are ns since Epoch. It
+// clock is a clock that has a rate of its own and can jump. Its times are ns since Epoch. It
 // computes with integers, so that every machine gets the same results.
 type clock struct {
 	since int64 // true time of the last change
-	shown int64 // what it showed then
+	shown int64 // its reading at that time
 	gain  int64 // ns that it gains in a true second
 }
 
 const second = 1_000_000_000
 
-// read returns what the clock shows at a true time.
+// read returns the reading of the clock at a true time.
 func (c *clock) read(now int64) int64 {
 	d := now - c.since
 	if c.gain == 0 {
@@ -24,8 +24,8 @@ func (c *clock) read(now int64) int64 {
 	return c.shown + d + scale(d, c.gain, second)
 }
 
-// when returns the first true time at which the clock shows t or more at its current rate, or a
-// nanosecond later; MaxInt64 if never.
+// when returns the first true time at which the clock shows t or more at its current rate, or
+// the nanosecond after it; MaxInt64 if the clock never does.
 func (c *clock) when(t int64) int64 {
 	d := t - c.shown
 	if c.gain == 0 {
@@ -44,7 +44,7 @@ func (c *clock) when(t int64) int64 {
 	return c.since + after + 1 // rounded up
 }
 
-// set sets the clock to a time and a rate, from now on.
+// set sets the reading and the gain of the clock, from now on.
 func (c *clock) set(now, shown, gain int64) { c.since, c.shown, c.gain = now, shown, gain }
 
 // gainOf returns the gain of a clock that counts rate seconds in a true second.

@@ -17,23 +17,23 @@ const Version = serverVersion + " (simulated)"
 
 const serverVersion = "7.0.15"
 
-// Options describes the network and the hosts of the masters. The zero value is a
-// good local network.
+// Options describes the network and the hosts of the masters. The zero value is a good local
+// network.
 type Options struct {
 	Latency   Latency       // of one message, one way
 	Loss      float64       // probability that a message is lost, and its connection hangs
 	Duplicate float64       // probability that a request arrives twice
 	Late      float64       // probability that a request is held back, so that later ones overtake it,
-	LateBy    time.Duration // by up to this; 0: 1 s
-	Fsync     time.Duration // how long an fsync of a good disk takes; 0: 500 µs
+	LateBy    time.Duration // the longest time for which it is held back; 0: 1 s
+	Fsync     time.Duration // duration of an fsync on a good disk; 0: 500 µs
 
 	// Scripts turns a Lua script into a function that masters run, if there is no Go version of
-	// it. An error is the reply to the script. Nil: masters do not run Lua.
+	// the script. Its error becomes the reply to the script. Nil: masters do not run Lua.
 	Scripts func(text string) (Script, error)
 }
 
-// Latency is how long messages travel: uniformly from Min to Max, except for a share of slow
-// ones, from Max to SlowMax. The zero value is 100 µs to 1 ms.
+// Latency is the range of travel times of messages: uniformly from Min to Max, except for a
+// fraction of slow messages, from Max to SlowMax. The zero value is 100 µs to 1 ms.
 type Latency struct {
 	Min, Max time.Duration
 	Slow     float64
@@ -55,8 +55,8 @@ func (o Options) complete() Options {
 	return o
 }
 
-// Cluster is the masters of a World. It implements cluster.Cluster. Methods that take time must
-// be called by coroutines of that world.
+// Cluster holds the masters of a World. It implements cluster.Cluster. Only coroutines of that
+// world may call the methods that take time.
 type Cluster struct {
 	world   *World
 	config  cluster.Config
@@ -99,7 +99,7 @@ func (c *Cluster) Masters() []cluster.Master {
 	return out
 }
 
-// Link returns a client's link to a master. Nobody listens at its address: clients use
+// Link returns a client's link to a master. No server listens at its address: clients use
 // ClientMasters.
 func (c *Cluster) Link(client string, master int) (cluster.Link, error) {
 	if c.closed {
@@ -125,8 +125,8 @@ func (c *Cluster) linksOf(client string) []*Link {
 	return links
 }
 
-// ClientMasters returns the masters for a client's lock: it uses the client's links, and
-// timeouts by the client's clock (World.ClientRuntime).
+// ClientMasters returns the masters for a client's lock. It uses the client's links, and
+// measures timeouts by the client's clock (World.ClientRuntime).
 func (c *Cluster) ClientMasters(client string) protocol.Masters {
 	return newMasters(c, client)
 }
@@ -144,7 +144,7 @@ func (c *Cluster) Close() error {
 	return nil
 }
 
-// latency draws how long a message travels.
+// latency draws the travel time of a message.
 func (c *Cluster) latency() time.Duration {
 	l := &c.options.Latency
 	from, to := l.Min, l.Max
@@ -164,8 +164,8 @@ func (w *World) effort(d time.Duration) time.Duration {
 	return d + w.upTo(d, WhatEffort)
 }
 
-// Stored returns what a master that is up stores under a key, immediately and without using
-// links: the key and its value, or nothing.
+// Stored returns the value under a key of a master that is up, immediately and without using
+// links, as a map with that key only, or an empty one if there is no such key.
 func (c *Cluster) Stored(master, key string) map[string]string {
 	for _, m := range c.masters {
 		if m.name == master {

@@ -8,15 +8,16 @@ import (
 	"strings"
 )
 
-// command is a Redis command: its number of arguments, and its effect.
+// command is a Redis command: the allowed numbers of arguments, and a function with its
+// effect.
 type command struct {
 	min, max int  // arguments after the name; max < 0: any number
 	writes   bool // refused while the disk fails
 	do       func(db DB, args []string) reply
 }
 
-// commands are the commands that a simulated master understands: those that locks need. init
-// fills the map, because scripts call commands.
+// commands holds the commands that a simulated master understands: those that locks need.
+// init fills the map, because scripts call commands.
 var commands map[string]*command
 
 func init() {
@@ -206,7 +207,8 @@ func increase(db DB, key string, by int64) reply {
 	return intReply(n)
 }
 
-// canonical parses a number as Redis does: only in the form in which Redis would write it.
+// canonical parses a number as Redis does: it accepts only the form in which Redis would
+// write it.
 func canonical(s string) (int64, error) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err == nil && strconv.FormatInt(n, 10) != s {
@@ -281,7 +283,7 @@ func left(db DB, key string, unit int64) reply {
 	return intReply((max(v.expires-db.now, 0) + unit/2) / unit)
 }
 
-// hash finds a hash; problem is the text of an error.
+// hash finds the hash under a key; problem is the text of an error.
 func (db DB) hash(key string) (v value, problem string) {
 	v, ok := db.s.get(key, db.now)
 	switch {

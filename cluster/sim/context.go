@@ -10,18 +10,18 @@ import (
 // order of the world and without goroutines.
 //
 // The standard library can derive children of it as of its own contexts, also through
-// context.WithValue: when asked for the innermost cancellation, it returns a context of the
-// standard library that ends with it.
+// context.WithValue: when it asks for the innermost cancellation, it gets a context of the
+// standard library that ends with this one.
 type Context struct {
 	world      *World
 	parent     context.Context
 	up         *Context // the nearest parent of this type that ends this one; nil: none
 	err, cause error
 
-	first      *Context // children
+	first      *Context // first of the children
 	prev, next *Context // siblings
 	last       *Context
-	sleepers   *coroutine // a list
+	sleepers   *coroutine // first of the coroutines that sleep on it
 	lastAsleep *coroutine
 
 	standard context.Context // made when it is first needed
@@ -52,7 +52,7 @@ func (p *keyProbe) Value(key any) any {
 	return nil
 }
 
-// WithCancelCause is context.WithCancelCause for this world.
+// WithCancelCause does the same as context.WithCancelCause, in this world.
 func (c *Client) WithCancelCause(parent context.Context) (context.Context, context.CancelCauseFunc) {
 	w := c.world
 	x := &Context{world: w, parent: parent}
@@ -68,7 +68,7 @@ func (c *Client) WithCancelCause(parent context.Context) (context.Context, conte
 	return x, x.cancelCause
 }
 
-// nearest returns the Context that ends when ctx does. foreign says that there is none, and
+// nearest returns the Context that ends when ctx does. foreign reports that there is none, and
 // that ctx may end all the same.
 func nearest(w *World, ctx context.Context) (own *Context, foreign bool) {
 	if x, ok := ctx.(*Context); ok {
@@ -78,7 +78,7 @@ func nearest(w *World, ctx context.Context) (own *Context, foreign bool) {
 		return nil, false
 	}
 	if x, ok := ctx.Value(contextKey{}).(*Context); ok && x.world == w && x.Done() == ctx.Done() {
-		return x, false // a Context in a wrapper: with a value, or another type around it
+		return x, false // a Context in a wrapper: with a value, or inside another type
 	}
 	checkRealTime(w, ctx)
 	return nil, true
@@ -96,7 +96,7 @@ func checkRealTime(w *World, ctx context.Context) {
 	}
 }
 
-// ended returns why ctx has ended, or nil.
+// ended returns the cause of the end of ctx, or nil if it has not ended.
 func ended(w *World, ctx context.Context) error {
 	if x, ok := ctx.(*Context); ok {
 		return x.cause
@@ -171,17 +171,18 @@ func (x *Context) cancel(err, cause error) {
 	}
 }
 
-// Deadline is the parent's.
+// Deadline returns the deadline of the parent.
 func (x *Context) Deadline() (time.Time, bool) { return x.parent.Deadline() }
 
-// Done is closed when the context ends. Code that runs in a world must not wait for it, because
-// that would stop the world: it must sleep on the context instead.
+// Done returns a channel that is closed when the context ends. Code that runs in a world must
+// not wait for it, because that would stop the world: it must sleep on the context instead.
 func (x *Context) Done() <-chan struct{} { return x.likeStandard().Done() }
 
-// Err returns why it has ended: context.Canceled, or the error of its parent.
+// Err returns the error with which the context ended: context.Canceled, or the error of its
+// parent.
 func (x *Context) Err() error { return x.err }
 
-// Value is the parent's.
+// Value returns the value of the parent.
 func (x *Context) Value(key any) any {
 	switch key {
 	case contextKey{}:
@@ -240,8 +241,8 @@ func (c *coroutine) leave() {
 	}
 }
 
-// poll checks contexts of other types, which end without telling the world. It is called after
-// every event.
+// poll checks contexts of other types, which end without notifying the world. It is called
+// after every event.
 func (w *World) poll() {
 	live := w.adopted[:0]
 	for _, x := range w.adopted {
@@ -263,7 +264,7 @@ func (w *World) poll() {
 	}
 }
 
-// remove removes x and keeps the order of the others.
+// remove removes x and keeps the order of the other elements.
 func remove[T comparable](from []T, x T) []T {
 	for i := range from {
 		if from[i] == x {

@@ -10,20 +10,20 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-// Masters is one client's access to the masters: a pool of connections to each, the commands
-// of a conversation one after the other, scripts by hash and then by text, and releases that
+// Masters is one client's access to the masters: a pool of connections to each. The commands of
+// a conversation follow one another, scripts are sent by hash and then by text, and releases
 // are repeated if there is no reply. Commands of different conversations can overtake each
-// other. On real masters, redlock's batcher keeps the order of commands about one key, which
-// is easier for the lock.
+// other. On real masters, redlock's batcher keeps the order of commands about one key, which is
+// easier for the lock.
 type Masters struct {
 	cluster *Cluster
 	client  *Client
 	links   []*Link
 	names   []string
-	pending int // votes to come
+	pending int // number of votes that are still missing
 	closed  bool
-	waiting []*coroutine // in Close
-	late    []int        // per master, releases that are repeated
+	waiting []*coroutine // coroutines that wait in Close
+	late    []int        // per master, the number of releases that are being repeated
 }
 
 func newMasters(c *Cluster, client string) *Masters {
@@ -48,8 +48,8 @@ func (m *Masters) Begin(observe func(protocol.Vote)) protocol.Conversation {
 	return c
 }
 
-// Close waits for the commands in flight, gives up late releases, and closes the connections.
-// Outside of the world it does not wait.
+// Close waits for the commands in flight, stops repeating late releases, and closes the
+// connections. Outside of the world it does not wait.
 func (m *Masters) Close() error {
 	m.closed = true
 	if w := m.cluster.world; w.current != nil && !w.over {
@@ -87,17 +87,17 @@ type ask struct {
 	cmd          protocol.Command
 	refs         int // number of messages, plus one for the caller that takes the votes
 	unanswers    []*message
-	taker        *coroutine               // coroutine that waits for a vote; nil: none does
-	counts       func(protocol.Vote) bool // what it does with each
-	expected     int                      // votes to come
-	enough       bool                     // it wants no more
-	left         bool                     // it has gone
-	vote         protocol.Vote            // the latest one
-	broke        any                      // the value of a panic while a vote was counted
+	taker        *coroutine               // the coroutine that waits for a vote; nil: none does
+	counts       func(protocol.Vote) bool // the function of the taker that processes a vote
+	expected     int                      // number of votes that are still missing
+	enough       bool                     // the taker wants no more votes
+	left         bool                     // the caller has left
+	vote         protocol.Vote            // the latest vote
+	broke        any                      // the value of a panic in counts
 	votes        []protocol.Vote
 	taken        int
 	late         *lateRelease
-	timer        timer // time of all messages that were sent at once
+	timer        timer // timeout of all messages that were sent at once
 	ctx          context.Context
 	request      request
 	to           []int
@@ -151,7 +151,7 @@ func (a *ask) run(yield func(protocol.Vote) bool) {
 	a.release()
 }
 
-// send sends the command to one master, or queues it after the conversation's earlier command.
+// send sends the command to one master, or queues it behind the conversation's earlier command.
 func (a *ask) send(i int) {
 	p := a.masters
 	m := p.cluster.message(a, i)
@@ -172,7 +172,7 @@ func (a *ask) send(i int) {
 	m.start()
 }
 
-// happen ends the time of those that were sent at once.
+// fire ends the waiting for those messages that were sent at once.
 func (a *ask) fire() {
 	a.refs++
 	for _, m := range append([]*message(nil), a.unanswers...) {
@@ -183,8 +183,8 @@ func (a *ask) fire() {
 	a.release()
 }
 
-// stagedAtOnce says whether the message was sent when the command was submitted: then it has no
-// timer of its own and did not have to wait.
+// stagedAtOnce reports whether the message was sent when the command was submitted: then it has
+// no timer of its own and did not have to wait.
 func (m *message) stagedAtOnce() bool {
 	return m.timer.next == nil && (m.conn != nil || m.stage == failing)
 }
@@ -198,7 +198,7 @@ func (a *ask) replace(old, with *message) {
 	}
 }
 
-// done notes that a message has voted.
+// done removes a message that has voted from the list of those without a vote.
 func (a *ask) done(m *message) {
 	if c := a.conversation; c != nil && c.last[m.master] == m {
 		c.last[m.master] = nil
@@ -233,7 +233,7 @@ func (a *ask) take(co *coroutine, yield func(protocol.Vote) bool) {
 			}
 		}
 		if ended(w, a.ctx) != nil && w.choices.Intn(2, WhatSelect) == 1 {
-			return // both have arrived: a select would choose either
+			return // if both have arrived, a select would choose either
 		}
 		v := &a.votes[a.taken]
 		if a.taken++; a.taken == len(a.votes) {
@@ -245,7 +245,7 @@ func (a *ask) take(co *coroutine, yield func(protocol.Vote) bool) {
 	}
 }
 
-// cast passes a vote on. It is the last act of an event.
+// cast passes a vote on. It must be the last act of an event.
 func (a *ask) cast(master int, n int64, err error, took time.Duration) {
 	p := a.masters
 	p.pending--
@@ -279,12 +279,13 @@ func (a *ask) cast(master int, n int64, err error, took time.Duration) {
 	}
 }
 
-// counted makes the taker of the votes count this one, if it waits for it, without waking it:
-// usually it would only sleep again. It is woken if it has enough votes. A Strategy counts how
-// often a process continues, so with a Strategy it is woken each time.
+// counted processes a vote for the coroutine that takes the votes, if that waits for one,
+// without waking it: usually it would only sleep again. The coroutine is woken if it has enough
+// votes. A Strategy counts how often a process continues, so with a Strategy it is woken for
+// each vote.
 func (a *ask) counted(v *protocol.Vote) bool {
 	co := a.taker
-	if co == nil || !co.parked || co.other != nil { // whose context may have ended without waking it
+	if co == nil || !co.parked || co.other != nil { // its context may have ended without waking it
 		return false
 	}
 	if w := co.world; w.current != nil || w.Strategy != nil {
@@ -297,8 +298,8 @@ func (a *ask) counted(v *protocol.Vote) bool {
 	return true
 }
 
-// count does what the taker does with a vote. A panic is kept, and raised when the taker
-// continues.
+// count calls the taker's function with a vote. It keeps a panic, which is raised when the
+// taker continues.
 func (a *ask) count(co *coroutine, v *protocol.Vote) (more bool) {
 	w := co.world
 	w.counting = true
@@ -326,14 +327,15 @@ func (r *reply) number(master string) (int64, error) {
 	return 0, fmt.Errorf("%s: unexpected reply %v", master, r)
 }
 
-// How long and at which intervals a release is repeated, and how many at a time per master.
+// These constants limit how long and at which intervals a release is repeated, and how many
+// releases at a time per master.
 const (
 	lateReleases = 64
 	lateFor      = time.Minute
 	lateApart    = time.Second
 )
 
-// lateRelease is a release without a reply that is repeated, because a master that hangs may
+// lateRelease is a release without a reply. It is repeated, because a master that hangs may
 // still execute the SET.
 type lateRelease struct {
 	masters *Masters
@@ -345,7 +347,7 @@ type lateRelease struct {
 	timer   timer
 }
 
-// again repeats a release later.
+// again schedules another send of a release.
 func (m *Masters) again(a *ask, master int) {
 	l := a.late
 	if l == nil {

@@ -13,23 +13,23 @@ import (
 type coroutine struct {
 	world *World
 	id    int
-	born  int64   // number of coroutines of its owner that were started before
-	owner *Client // the process that it is part of
+	born  int64   // number of coroutines that its owner had started before
+	owner *Client // the process to which it belongs
 	run   func()  // nil: none at present
 	next  func() (struct{}, bool)
 	stop  func()
 	yield func(struct{}) bool
 
-	wake   event // lets it go on
-	timer  timer // of Sleep
+	wake   event // lets it continue
+	timer  timer // the timer of Sleep
 	waits  string
 	since  int64
-	parked bool   // it waits, and was not told to continue
-	stack  string // the stack of its panic, if that began elsewhere
+	parked bool   // it waits, and no event has told it to continue
+	stack  string // the stack of its panic, if the panic began in other code
 
-	goroutine string // its name, once it was asked for
+	goroutine string // name of its goroutine; empty until Goroutine is called
 
-	ctx        *Context // whose end wakes it; nil: none
+	ctx        *Context // a context whose end wakes it; nil: none
 	other      stopper  // the same for a context of another type
 	prev, succ *coroutine
 }
@@ -63,7 +63,7 @@ func (w *World) spawn(owner *Client, f func()) {
 	c.wakeUp()
 }
 
-// newCoroutine returns one that runs nothing yet.
+// newCoroutine returns a coroutine that runs nothing yet.
 func (w *World) newCoroutine() *coroutine {
 	if n := len(w.kept); n > 0 {
 		c := w.kept[n-1]
@@ -99,8 +99,8 @@ func (c *coroutine) live(yield func(struct{}) bool) {
 	}
 }
 
-// deepen makes room on a new coroutine's stack at once, while there is next to nothing
-// on it that has to be moved.
+// deepen grows a new coroutine's stack at once, while the stack contains next to nothing that
+// has to be moved.
 //
 //go:noinline
 func deepen(at int) byte {
@@ -108,7 +108,7 @@ func deepen(at int) byte {
 	return room[at]
 }
 
-// happen lets the coroutine continue, as the event of its wake-up.
+// fire lets the coroutine continue. It is the event of its wake-up.
 func (c *coroutine) fire() {
 	w := c.world
 	if c.owner.paused {
@@ -132,13 +132,13 @@ func (c *coroutine) wakeUp() {
 	}
 }
 
-// proceed lets a waiting coroutine continue immediately if an event does so as its last act,
+// proceed lets a waiting coroutine continue immediately if an event calls it as its last act,
 // otherwise in its turn.
 func (c *coroutine) proceed() {
 	if !c.parked {
 		return
 	}
-	if c.world.current != nil { // another coroutine does this, as when it resets a link, and continues first
+	if c.world.current != nil { // another coroutine called proceed, as when it resets a link, and continues first
 		c.wakeUp()
 		return
 	}
@@ -157,7 +157,8 @@ func (c *coroutine) stall() time.Duration {
 	return 0
 }
 
-// park waits until the coroutine is told to continue. what says what it waits for.
+// park waits until an event tells the coroutine to continue. what names the event for
+// reports.
 func (c *coroutine) park(what string) {
 	c.waits, c.since, c.parked = what, c.world.now, true
 	if c.world.over || !c.yield(struct{}{}) {
@@ -184,7 +185,8 @@ func (c *coroutine) name() string {
 	return fmt.Sprintf("coroutine %d", c.id)
 }
 
-// String says which coroutine waits since when for what.
+// String returns the name of the coroutine, the start of its wait, and the event for which it
+// waits.
 func (c *coroutine) String() string {
 	return fmt.Sprintf("%s, since %v, for %s", c.name(), time.Duration(c.since), c.waits)
 }

@@ -11,35 +11,34 @@ import (
 	"lockpick/cluster"
 )
 
-// disk is what a master has on its disk, in three depths:
+// disk holds the data of a master in three stages of durability:
 //
 //	base ──────────────► log[:written] ──────────────► log[written:]
 //	fsynced: survives     written: survives a kill,     in the server's memory:
 //	a power cut           not a power cut               survives neither
 //
-// A master without persistence writes nothing. One with snapshots has a base and no
-// log.
+// A master without persistence writes nothing. A master with snapshots has a base and no log.
 type disk struct {
 	m       *Master
 	kind    cluster.Persistence
 	appends bool // kind has an append-only file
 	fault   cluster.Disk
-	broken  bool // a write has failed: the server refuses further ones
+	broken  bool // a write has failed: the server refuses further writes
 
 	counts  cluster.DiskCounts
 	base    map[string]value
-	log     []change // of an append-only file
+	log     []change // the append-only file
 	written int
 	tidied  int // number of changes in the log after its last tidy
 
 	event    event // the next fsync or snapshot, or its end
 	syncing  bool  // an fsync or a snapshot is in progress
-	upTo     int   // of log, for the fsync
+	upTo     int   // the position in log up to which the fsync works
 	snapshot map[string]value
 	last     int64 // s on the master's clock: the last fsync or snapshot
-	dirty    int   // changes since the last snapshot
-	seen     int   // of these, when the one in progress began
-	put      int64 // s on the master's clock since when a write is delayed; 0: none is
+	dirty    int   // number of changes since the last snapshot
+	seen     int   // number of these changes when the snapshot in progress began
+	put      int64 // s on the master's clock since when a write is delayed; 0: none is delayed
 }
 
 // change is one entry of an append-only file.
@@ -49,14 +48,14 @@ type change struct {
 	gone bool
 }
 
-// snapshots are the points of Redis's default configuration: after a number of seconds, if a
-// number of keys have changed.
+// snapshots are the save points of Redis's default configuration: a number of seconds, and the
+// number of changed keys that triggers a snapshot after them.
 var snapshots = []struct {
 	seconds int64
 	changes int
 }{{3600, 1}, {300, 100}, {60, 10000}}
 
-// snapshotTime is how long a small snapshot takes.
+// snapshotTime is the duration of a small snapshot.
 const snapshotTime = 10 * time.Millisecond
 
 func (d *disk) init(m *Master, kind cluster.Persistence) {
@@ -86,7 +85,7 @@ func (d *disk) note(key string, v value, gone bool) {
 }
 
 // flush writes the changes of a command, before its reply is sent, and returns how long the
-// server has to wait for the disk.
+// server must wait for the disk.
 func (d *disk) flush() time.Duration {
 	if !d.appends || d.written == len(d.log) {
 		return 0
@@ -94,7 +93,7 @@ func (d *disk) flush() time.Duration {
 	if d.fault.Full {
 		d.broken = true
 		d.counts.Refused++
-		if d.kind == cluster.Always { // it cannot undo what it has done
+		if d.kind == cluster.Always { // the server cannot undo the command
 			d.m.die()
 			d.crash()
 		}
@@ -155,8 +154,8 @@ func apply(keys map[string]value, c change) {
 	}
 }
 
-// tidy prevents a log that is never fsynced from growing forever: only the last change of each
-// key counts.
+// tidy prevents a log that is never fsynced from growing forever: it keeps only the last
+// change of each key.
 func (d *disk) tidy() {
 	if len(d.log) < 4096 || len(d.log) < 2*d.tidied || d.written < len(d.log) {
 		return
@@ -208,10 +207,10 @@ func (d *disk) plan() {
 	d.m.world.at(at, &d.event)
 }
 
-// happen begins or ends an fsync or a snapshot.
+// fire begins or ends an fsync or a snapshot.
 func (d *disk) fire() {
 	if d.m.state != cluster.Up && !d.syncing {
-		return // it plans again when it is resumed
+		return // Resume plans the next one
 	}
 	if d.syncing {
 		d.syncing = false
@@ -255,7 +254,7 @@ func (d *disk) complete() {
 	}
 }
 
-// whole puts a snapshot into the log: written, and not fsynced.
+// whole puts a snapshot into the log, as written but not fsynced.
 func (d *disk) whole(keys map[string]value) {
 	d.log = d.log[:0]
 	for _, key := range slices.Sorted(maps.Keys(d.base)) {
@@ -279,13 +278,13 @@ func (d *disk) set(f cluster.Disk) {
 	}
 }
 
-// halt is called when the server ends: nothing more is written.
+// set changes the fault of the disk.
 func (d *disk) halt() {
 	d.m.world.queue.cancel(&d.event)
 	d.syncing, d.snapshot, d.broken, d.put, d.dirty = false, nil, false, 0, 0
 }
 
-// crash loses what the server had not written.
+// crash loses the changes that the server had not written.
 func (d *disk) crash() {
 	clear(d.log[d.written:])
 	d.log = d.log[:d.written]
@@ -372,7 +371,7 @@ func (d *disk) cut(p cluster.Power) cluster.Cut {
 	return cut
 }
 
-// String says how much is at which depth, for debugging.
+// String counts the changes at each stage, for debugging.
 func (d *disk) String() string {
 	return fmt.Sprintf("%d keys fsynced, %d changes written, %d not", len(d.base), d.written, len(d.log)-d.written)
 }

@@ -1,6 +1,6 @@
 // Package sim is the driver of masters that exist only in virtual time. The lock, the
-// workload, the nemesis and the recorder run in it unchanged, thousands of times as
-// fast as in real time, and the same seed makes the same history, byte by byte.
+// workload, the nemesis and the recorder run in it unchanged, thousands of times as fast as
+// in real time, and the same seed makes the same history, byte by byte.
 //
 //	         World: one queue of events, one clock, one source of choices
 //	           │
@@ -12,13 +12,13 @@
 //	           │
 //	disk     ──┘ fsyncs and snapshots, by each master's clock
 //
-// A World runs its coroutines one at a time. One runs until it waits; then the
-// earliest event happens, time stands at that event's instant, and whoever it wakes
-// runs. Nothing else takes time: what code does between two waits happens at one
-// instant. Among events of one instant, and wherever else something is open (how long
-// a message travels, which bytes are random), a Choices decides: drawn from a seed
-// (NewWorld), written down (Record), played back (Play), or made by a search. A
-// Strategy such as PCT may change the order besides.
+// A World runs its coroutines one at a time. A coroutine runs until it waits. Then time
+// advances to the earliest event, the event happens, and the coroutines that it wakes run.
+// Nothing else takes time: all code between two waits runs at one instant. A Choices makes
+// all open decisions: the order of events of one instant, the travel time of a message, the
+// random bytes. It draws them from a seed (NewWorld), records them (Record), replays them
+// (Play), or leaves them to a search. In addition, a Strategy such as PCT may change the
+// order.
 //
 //	w := sim.NewWorld(seed)
 //	masters := sim.New(w, cluster.Config{Persistence: cluster.None}, sim.Options{})
@@ -29,16 +29,15 @@
 //		…
 //	})
 //
-// What runs in a world gets time, waiting, spawning and contexts from a Runtime. It
-// must not block otherwise: not on a channel, not on a mutex that somebody holds who
-// sleeps. And it must not wait in the body of a loop over votes, for which the coroutine
-// is not woken, but after it. Contexts may be derived with the standard library
-// (WithCancel, WithValue, WithoutCancel), but for those with a timeout, which would end
-// by the real clock.
+// Code that runs in a world gets time, waiting, spawning and contexts from a Runtime. It
+// must not block otherwise: not on a channel, and not on a mutex whose holder sleeps. It
+// must not wait in the body of a loop over votes, for which the coroutine is not woken, but
+// after the loop. It may derive contexts with the standard library (WithCancel, WithValue,
+// WithoutCancel), except those with a timeout, which would end by the real clock.
 //
-// The rest of the package is one master and the way to it: store.go and command.go
-// are Redis as far as locks need it, script.go and goscripts.go stand in for Lua, disk.go
-// is what a crash or a power cut leaves, link.go, message.go and conversation.go are
-// the network and what a client's connection pool makes of it. What is modelled, what
-// is not, and how it was compared with real masters stands in docs/simulator.md.
+// The rest of the package is one master and the network. store.go and command.go are Redis
+// as far as locks need it, script.go and goscripts.go replace Lua, disk.go models the data
+// that a crash or a power cut leaves, and link.go, message.go and conversation.go are the
+// network and a client's connection pool. docs/simulator.md describes the limits of the
+// model, and how it was compared with real masters.
 package sim

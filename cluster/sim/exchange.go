@@ -10,20 +10,20 @@ import (
 // Exchange is one command that a client has sent over a stream, and its reply.
 type Exchange struct {
 	Words   []string
-	Reply   string        // as it is on the wire
-	Err     error         // there was none before the connection ended
-	Changed bool          // it changed keys
-	Took    time.Duration // since it was sent
+	Reply   string        // in the encoding of the protocol
+	Err     error         // the connection ended without a reply
+	Changed bool          // the command changed keys
+	Took    time.Duration // from sending the command to the reply
 }
 
-// exchanges are the commands of one stream.
+// exchanges records the commands of one stream.
 type exchanges struct {
-	sent     []byte // of which no command is complete yet
-	received []byte // of which no reply is complete yet
+	sent     []byte // bytes after the last complete command
+	received []byte // bytes after the last complete reply
 	pending  []unanswered
-	executed int // of those that are pending
+	executed int // number of pending commands that the master has executed
 	done     []Exchange
-	lost     bool // which reply belongs to which command is no longer known
+	lost     bool // the replies can no longer be matched with the commands
 }
 
 type unanswered struct {
@@ -32,10 +32,10 @@ type unanswered struct {
 	changed bool
 }
 
-// Watch notes the stream's commands from now on.
+// Watch records the stream's commands from now on.
 func (s *Stream) Watch() { s.watched = &exchanges{} }
 
-// Exchanged returns the commands that have ended since it was last called.
+// Exchanged returns the commands that have ended since the last call.
 func (s *Stream) Exchanged() []Exchange {
 	if s.watched == nil {
 		return nil
@@ -45,7 +45,7 @@ func (s *Stream) Exchanged() []Exchange {
 	return done
 }
 
-// noteRequest notes what the client sends.
+// noteRequest records bytes that the client sends.
 func (e *exchanges) noteRequest(b []byte, now int64) {
 	if e == nil || e.lost {
 		return
@@ -67,7 +67,7 @@ func (e *exchanges) noteRequest(b []byte, now int64) {
 	}
 }
 
-// execute notes the effect of the next command.
+// execute records whether the next command changed keys.
 func (e *exchanges) execute(changed bool) {
 	if e == nil || e.executed >= len(e.pending) {
 		return
@@ -76,7 +76,7 @@ func (e *exchanges) execute(changed bool) {
 	e.executed++
 }
 
-// noteReply notes what the client receives.
+// noteReply records bytes that the client receives.
 func (e *exchanges) noteReply(b []byte, now int64) {
 	if e == nil || e.lost {
 		return
@@ -90,7 +90,7 @@ func (e *exchanges) noteReply(b []byte, now int64) {
 		reply := e.received[:n]
 		e.received = e.received[n:]
 		if reply[0] == '>' {
-			continue // nobody asked for it
+			continue // a push, which is not a reply to a command
 		}
 		if len(e.pending) == 0 {
 			e.lost = true
@@ -114,7 +114,7 @@ func (e *exchanges) hangUp(now int64) {
 	}
 }
 
-// replyLength returns how many bytes the first reply has; 0: it is not complete.
+// replyLength returns the length of the first reply in bytes; 0: the reply is not complete.
 func replyLength(b []byte) int {
 	i := bytes.IndexByte(b, '\n')
 	if i < 1 {

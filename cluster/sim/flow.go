@@ -6,10 +6,10 @@ import (
 	"lockpick/cluster"
 )
 
-// chunk is bytes that travel together.
+// chunk is a run of bytes that travel together.
 type chunk struct {
 	bytes   []byte
-	end     error // after them the connection ends; nil: it does not
+	end     error // the error with which the connection ends after the bytes; nil: it does not end
 	leaves  int64 // true time at which they leave the master, if they wait for its disk
 	came    int64 // true time at which they reached the link
 	held    bool  // counted as held
@@ -24,11 +24,11 @@ type flow struct {
 	toClient bool
 
 	gate     []chunk
-	gateTurn event // the delay of the first of them has passed
+	gateTurn event // fires when the delay of the first chunk in the link has passed
 
 	wire     []flight
-	wireTurn event // the first of them arrives
-	last     int64 // when the latest arrives
+	wireTurn event // fires when the first chunk on the network arrives
+	last     int64 // arrival time of the latest chunk
 }
 
 type flight struct {
@@ -36,7 +36,7 @@ type flight struct {
 	due int64
 }
 
-// lose drops everything, and returns how many bytes were kept in the link.
+// lose drops all bytes, and returns the number of those that were in the link.
 func (f *flow) lose() (n int64) {
 	for _, c := range f.gate {
 		n += int64(len(c.bytes))
@@ -145,7 +145,7 @@ func (t *wireTurn) fire() {
 		switch {
 		case !f.toClient:
 			s.reach(c)
-		case c.leaves > 0 && s.link.master.endedBefore(s.run, c.leaves): // its server ended before it could send it
+		case c.leaves > 0 && s.link.master.endedBefore(s.run, c.leaves): // its server ended before it could send the bytes
 		default:
 			f.enterGate(c)
 		}

@@ -39,7 +39,8 @@ var redlockScripts = []struct {
 		return db.Call("del", keys...)
 	}},
 
-	// Nobody listens to simulated masters, so publishing has no effect.
+	// This version does not publish: clients of package sim never subscribe. Clients of package
+	// virtual can, but get no message.
 	{protocol.CompareDeleteAndPublish, func(db DB, keys, args []string) any {
 		return integer(holds(db, keys[0], args[0]) && db.Del(keys[0]))
 	}},
@@ -119,7 +120,7 @@ func less(line int, a, b string) bool {
 	panic(scriptError(fmt.Sprintf("ERR user_script:%d: attempt to compare %s", line, what)))
 }
 
-// number is Lua's tonumber.
+// number does the same as Lua's tonumber.
 func number(s string) (float64, bool) {
 	n, err := strconv.ParseFloat(strings.TrimSpace(s), 64)
 	return n, err == nil

@@ -10,27 +10,27 @@ import (
 )
 
 // Link is one client's link to one master, like the proxy of the real drivers. It is at the
-// client's end: it cannot stop a request that has left it for the master, and it has a reply
+// client's end: it cannot stop a request that has left it for the master, and it gets a reply
 // only after the reply has travelled.
 type Link struct {
 	cluster *Cluster
 	world   *World
 	client  *Client
 	master  *Master
-	faulty  bool    // fault is one
-	conns   []*conn // open, as the client sees it
+	faulty  bool    // fault is not the zero value
+	conns   []*conn // connections that the client considers open
 	counts  cluster.LinkCounts
 	fault   cluster.LinkFault
-	waiting []*message // held or delayed, in the order in which they came
-	streams []*Stream  // open, as the client sees them
+	waiting []*message // held or delayed messages, in the order of their arrival
+	streams []*Stream  // streams that the client considers open
 }
 
 // conn is a connection of a client's pool. It carries one command at a time.
 type conn struct {
 	link     *Link
-	run      int      // of the master's server that accepted it; 0: none has yet
-	busy     *message // that uses it now
-	poisoned bool     // something was lost on it
+	run      int      // the start of the master's server that accepted it; 0: none has yet
+	busy     *message // the message that uses it now
+	poisoned bool     // a message was lost on it
 	shut     bool     // the client has closed it
 }
 
@@ -55,13 +55,13 @@ func (f *failure) Unwrap() error { return f.err }
 
 var errClosed = errors.New("the client's connections are closed")
 
-// Addr names the two ends.
+// Addr returns a name of the two ends, to which nothing can connect.
 func (l *Link) Addr() string { return Driver + ":" + l.client.name + "-" + l.master.name }
 
 // Fault returns the fault of the link.
 func (l *Link) Fault() cluster.LinkFault { return l.fault }
 
-// Counts returns what the link has done since it was made.
+// Counts returns the counts since the link was made.
 func (l *Link) Counts() cluster.LinkCounts { return l.counts }
 
 // Set replaces the fault. It applies to everything that is in the link at this moment, as in a
@@ -88,8 +88,8 @@ func (l *Link) Set(f cluster.LinkFault) {
 	}
 }
 
-// Reset breaks every open connection, and loses what the link kept for them. A paused master
-// also loses what it has not read yet.
+// Reset breaks every open connection, and loses the messages that the link kept for them. A
+// paused master also loses the messages that it has not read yet.
 func (l *Link) Reset() {
 	l.client.note(16, int64(l.master.number))
 	waiting := l.waiting
@@ -134,8 +134,8 @@ func (l *Link) shut(c *conn) {
 	}
 }
 
-// idle finds a usable connection, the latest first, as go-redis does. It discards those whose
-// end the client has learned of.
+// idle finds a usable connection, the latest first, as go-redis does. It discards connections
+// of which the client knows that they have ended.
 func (l *Link) idle() *conn {
 	for i := len(l.conns) - 1; i >= 0; i-- {
 		c := l.conns[i]
@@ -151,7 +151,7 @@ func (l *Link) idle() *conn {
 	return nil
 }
 
-// dial opens a connection, or returns why that is not possible.
+// dial opens a connection, or returns the reason why that is not possible.
 func (l *Link) dial() (*conn, error) {
 	if l.fault.Refuse {
 		l.counts.Refused++
@@ -172,7 +172,7 @@ func (l *Link) enter(m *message) {
 	l.pass(m)
 }
 
-// pass applies the fault to a message: it forwards, keeps or loses it.
+// pass applies the fault to a message: it forwards, keeps or loses the message.
 func (l *Link) pass(m *message) {
 	if !l.faulty {
 		l.forward(m)

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// Live is a world with the time of the package time, for clients that are goroutines: it
-// connects their connections to the simulated masters. In a testing/synctest bubble that time
-// is virtual, and passes when all goroutines wait.
+// Live is a world that follows the clock of the package time, for clients that are
+// goroutines: it connects their connections to the simulated masters. In a testing/synctest
+// bubble that time is virtual, and passes when all goroutines wait.
 //
-// Goroutines enter the world one at a time, through Call and Do. Everything that is due has
-// happened before they enter.
+// Goroutines enter the world one at a time, through Call and Do. All events that are due
+// happen before a goroutine enters.
 type Live struct {
 	*World
 	mu    sync.Mutex
 	timer *time.Timer
 	calls atomic.Int64
-	armed int64 // when the timer fires; MaxInt64: never
+	armed int64 // time at which the timer fires; MaxInt64: never
 	ended bool
 }
 
@@ -45,7 +45,7 @@ func (l *Live) Call(f func()) {
 // progress.
 func (l *Live) Calls() int64 { return l.calls.Load() }
 
-// Do runs f as a coroutine of the world, which may wait, and returns when f has.
+// Do runs f as a coroutine of the world, which may wait, and returns when f has ended.
 func (l *Live) Do(f func()) {
 	done := make(chan struct{})
 	l.Call(func() {
@@ -61,7 +61,7 @@ func (l *Live) Do(f func()) {
 	<-done
 }
 
-// End unwinds the coroutines that have not ended. Nothing happens in the world any more.
+// End unwinds the coroutines that have not ended. Nothing happens in the world afterwards.
 func (l *Live) End() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,7 +75,8 @@ func (l *Live) End() {
 	l.unwind()
 }
 
-// leave executes what f has made due at this instant, and waits for the rest.
+// leave executes the events that f has made due at this instant, and sets the timer for the
+// next one.
 func (l *Live) leave() {
 	defer l.mu.Unlock()
 	if l.ended {
@@ -106,7 +107,7 @@ func (l *Live) fire() {
 	l.catchUp()
 }
 
-// catchUp executes everything that is due by the clock.
+// catchUp executes all events that are due by the clock.
 func (l *Live) catchUp() {
 	if l.ended {
 		return
@@ -139,7 +140,7 @@ func (l *Live) catchUp() {
 	l.now = until
 }
 
-// next returns when the next event happens; MaxInt64: there is none.
+// next returns the time of the next event; MaxInt64: there is none.
 func (q *queue) next(now int64) int64 {
 	if len(q.due) > 0 {
 		return now

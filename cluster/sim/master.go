@@ -11,49 +11,48 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-// The least durations of actions on a master; each takes up to twice as long.
+// These are the least durations of actions on a master; each takes up to twice as long.
 const (
 	signalTime = 50 * time.Microsecond // to stop, resume or kill a process
-	startTime  = 5 * time.Millisecond  // until it answers PING
-	exitTime   = time.Millisecond      // from SIGTERM to its end
+	startTime  = 5 * time.Millisecond  // until the server answers PING
+	exitTime   = time.Millisecond      // from SIGTERM to the end of the server
 	lookTime   = 200 * time.Microsecond
 )
 
-// Master is a simulated redis-server on a host of its own. It implements
-// cluster.Master.
+// Master is a simulated redis-server on a host of its own. It implements cluster.Master.
 type Master struct {
 	cluster *Cluster
 	world   *World
 	name    string
 	number  int // from 1
 	state   cluster.State
-	run     int     // which start of the server this is, from 1
-	ends    []int64 // when each start of it ended
+	run     int     // number of the server's current start, from 1
+	ends    []int64 // end of each start
 	runID   string
 	wall    clock
 
 	failures failures
 
 	store   store
-	scripts map[string]bool  // by SHA-1: those that this run was given
-	latest  *protocol.Script // one of them that was run by its hash
+	scripts map[string]bool  // by SHA-1: the scripts that this start was given
+	latest  *protocol.Script // a script that was run by its hash
 	disk    disk
-	evicted int64 // keys, by this run
+	evicted int64 // number of keys that this start has evicted
 
-	replicas []*replica // those that are up; a failover promotes the first
-	held     bool       // that one learns nothing
+	replicas []*replica // replicas that are up; a failover promotes the first one
+	held     bool       // replication to the first replica is held
 	apart    *Master    // a server that a failover cut off and that lives on; nil: there is none
-	fillers  int        // keys that FillMemory has written
+	fillers  int        // number of keys that FillMemory has written
 
-	connections int64            // of streams, so far
-	changes     int64            // of keys, so far
+	connections int64            // number of streams so far
+	changes     int64            // number of changes of keys so far
 	touches     map[string]int64 // how often watched keys have changed
-	listeners   []*Stream        // that have subscribed to something
+	listeners   []*Stream        // streams that have subscribed to a channel
 
 	backlog []incoming // messages that arrived while it was paused
-	queue   []incoming // messages that wait while it waits for its disk
+	queue   []incoming // messages that arrived while it waited for its disk
 	busy    int64      // true time until which it waits for its disk
-	turn    event      // the end of that
+	turn    event      // the end of that wait
 	acting  bool       // a call of cluster.Master is being executed
 	callers []*coroutine
 }
@@ -71,7 +70,7 @@ func newMaster(c *Cluster, i int) *Master {
 	return m
 }
 
-// Name is m1, m2, …
+// Name returns m1, m2, …
 func (m *Master) Name() string { return m.name }
 
 // State returns the state of the server.
@@ -114,7 +113,8 @@ func (m *Master) act(ctx context.Context, what string, d time.Duration, f func()
 	return nil
 }
 
-// pass lets time pass. An action that has begun is completed, even if the caller gives up.
+// pass lets time pass. An action that has begun is completed, even if the caller's context
+// ends.
 func (m *Master) pass(d time.Duration) {
 	_ = m.world.root.Sleep(context.Background(), d)
 }
@@ -130,7 +130,8 @@ func (m *Master) Pause(ctx context.Context) error {
 	})
 }
 
-// Resume lets the server continue. It first executes what has arrived meanwhile.
+// Resume lets the server continue. It first executes the requests that have arrived
+// meanwhile.
 func (m *Master) Resume(ctx context.Context) error {
 	return m.act(ctx, "resume", signalTime, func() error {
 		if m.state == cluster.Down {
@@ -154,8 +155,8 @@ func (m *Master) resume() {
 	m.disk.plan()
 }
 
-// Kill has the effect of SIGKILL, also on a paused server: what it had not read yet is never
-// executed.
+// Kill has the effect of SIGKILL, also on a paused server: requests that it had not read yet
+// are never executed.
 func (m *Master) Kill(ctx context.Context) error {
 	return m.act(ctx, "kill", signalTime, func() error {
 		if m.state != cluster.Down {
@@ -183,7 +184,7 @@ func (m *Master) die() {
 	m.disk.halt()
 }
 
-// hangUp ends the streams that the server served.
+// hangUp ends the streams of the server.
 func (m *Master) hangUp() {
 	for _, links := range m.cluster.links {
 		if l := links[m.number-1]; l.master == m {
@@ -194,7 +195,7 @@ func (m *Master) hangUp() {
 	}
 }
 
-// endedBefore says whether a start of the server ended before a time.
+// endedBefore reports whether a start of the server ended before a time.
 func (m *Master) endedBefore(run int, t int64) bool {
 	return run >= 1 && run <= len(m.ends) && m.ends[run-1] < t
 }
@@ -219,8 +220,8 @@ func (m *Master) Shutdown(ctx context.Context) error {
 	})
 }
 
-// Start starts the server with what is on its disk, and servers that a Failover has killed as
-// replicas.
+// Start starts the server with the data on its disk. Servers that a Failover has killed start
+// as replicas.
 func (m *Master) Start(ctx context.Context) error {
 	return m.act(ctx, "start", 0, func() error {
 		switch m.state {
@@ -257,14 +258,14 @@ func (m *Master) begin() {
 	m.state = cluster.Up
 }
 
-// newRunID returns 40 hexadecimal digits.
+// newRunID returns 40 random hexadecimal digits.
 func (m *Master) newRunID() string {
 	var b [20]byte
 	m.world.root.Read(b[:])
 	return hex.EncodeToString(b[:])
 }
 
-// Inspect returns what the server stores. It does not wait for other calls.
+// Inspect returns the values that the server stores. It does not wait for other calls.
 func (m *Master) Inspect(ctx context.Context, keys []string) (cluster.Snapshot, error) {
 	m.world.running("Look")
 	fail := func(err error) (cluster.Snapshot, error) {
@@ -316,7 +317,7 @@ func (m *Master) SetClock(ctx context.Context, c cluster.Clock) error {
 }
 
 func (m *Master) setClock(c cluster.Clock) {
-	m.tidy() // by the time until now
+	m.tidy() // with the time until now
 	if c.Rate == 0 {
 		c.Rate = 1
 	}
@@ -325,18 +326,19 @@ func (m *Master) setClock(c cluster.Clock) {
 	m.disk.plan()
 }
 
-// sweepEvery is how often Redis itself looks for expired keys.
+// sweepEvery is the interval at which Redis itself deletes expired keys.
 const sweepEvery = 100 * time.Millisecond
 
-// tidy deletes keys that Redis has certainly deleted by now, if it was running: those that
-// expired before the last sweep. The difference is visible only if the clock is set back.
+// tidy deletes the keys that Redis has certainly deleted by now, if it was running: those
+// that expired before the last sweep. The difference is visible only if the clock is set
+// back.
 func (m *Master) tidy() {
 	if m.state == cluster.Up {
 		m.store.sweep((m.wall.read(m.world.now) - int64(sweepEvery)) / int64(time.Millisecond))
 	}
 }
 
-// SetDisk makes the disk fail, slow or lie.
+// SetDisk sets the fault of the disk: full, slow or lying.
 func (m *Master) SetDisk(ctx context.Context, d cluster.Disk) error {
 	return m.act(ctx, "change the disk of", signalTime, func() error {
 		m.disk.set(d)
@@ -344,7 +346,8 @@ func (m *Master) SetDisk(ctx context.Context, d cluster.Disk) error {
 	})
 }
 
-// CutPower ends the server, if it runs, and removes from its disk what was not fsynced.
+// CutPower ends the server, if it runs, and removes the data that was not fsynced from its
+// disk.
 func (m *Master) CutPower(ctx context.Context, p cluster.Power) (cluster.Cut, error) {
 	var cut cluster.Cut
 	err := m.act(ctx, "cut the power of", signalTime, func() error {

@@ -15,22 +15,22 @@ const (
 	bareMemory  = 1 << 20  // bytes that a server without keys uses
 	fillerSize  = 32 << 10 // bytes of a filler's value
 	fillerTime  = 20 * time.Microsecond
-	fillerCount = 1 << 15 // number of fillers that shows that nothing is evicted
+	fillerCount = 1 << 15 // number of fillers after which FillMemory assumes that nothing is evicted
 )
 
 var filler = strings.Repeat("x", fillerSize)
 
-// used returns how many bytes of memory are in use, approximately. It is known only if there is
-// a limit.
+// used returns approximately how many bytes of memory are in use. It is only correct if there
+// is a limit.
 func (m *Master) used() int64 { return bareMemory + m.store.bytes }
 
-// full says whether the master accepts no more keys.
+// full reports whether the master accepts no more keys.
 func (m *Master) full() bool {
 	limit := m.cluster.config.MaxMemory
 	return limit > 0 && m.used() > limit
 }
 
-// evict evicts keys until the rest fits, if the policy allows it. The keys are drawn at random,
+// evict evicts keys until the rest fits, if the policy allows it. It draws the keys at random,
 // whatever the policy would prefer.
 func (m *Master) evict() {
 	policy := string(m.cluster.config.Eviction)
@@ -68,7 +68,7 @@ func (m *Master) FillMemory(ctx context.Context, bytes int64) error {
 			m.fillers++
 			db := m.db()
 			if r := db.execute("set", []string{cluster.FillerPrefix + strconv.Itoa(m.fillers), filler}); r.kind == replyError {
-				return nil // that is the error of a full memory
+				return nil // the master's memory is full
 			}
 			m.pass(fillerTime + m.settle())
 		}

@@ -6,7 +6,7 @@ import (
 	"lockpick/cluster"
 )
 
-// stage is how far a command is on its way to a master and back.
+// stage is the progress of a command on its way to a master and back.
 type stage uint8
 
 const (
@@ -27,24 +27,24 @@ type message struct {
 	after  *message // the conversation's next message
 	began  int64    // the client's time at which it was submitted
 	master int32
-	place  int32 // its place among those of the ask without a vote
+	place  int32 // its index in ask.unanswers
 	stage  stage
 
-	voted   bool     // its vote was cast, and the client does not wait any more
+	voted   bool     // its vote was cast, and the client no longer waits for it
 	travels bool     // a part of it is in the network or at the master
-	extra   bool     // a duplicate: nobody waits for it
+	extra   bool     // a duplicate: the client does not wait for it
 	byText  bool     // the master did not know its script by its hash
-	waits   bool     // in the link, for a fault to end
+	waits   bool     // it waits in the link for a fault to end
 	held    bool     // counted as held
 	delayed bool     // counted as delayed
 	reset   bool     // its connection was reset
 	timed   bool     // it has a timer of its own
-	reply   reply    // from replying on
-	err     error    // when failing
-	came    int64    // true time at which it came into the link, if that has a fault
-	leaves  int64    // true time at which the reply leaves its master, if that waits for a disk or a replica
+	reply   reply    // set from the stage replying on
+	err     error    // set in the stage failing
+	came    int64    // true time at which it reached the link, if that has a fault
+	leaves  int64    // true time at which the reply leaves its master, if it waits for a disk or a replica
 	timer   timer    // timer of its own, if it had to wait for its turn
-	_       [32]byte // what is used together shares a line of the processor's cache: it has six of them
+	_       [32]byte // keeps fields that are used together in one line of the processor's cache: a message has six lines
 }
 
 func (c *Cluster) message(a *ask, master int) *message {
@@ -58,7 +58,7 @@ func (c *Cluster) message(a *ask, master int) *message {
 	return m
 }
 
-// release frees the message when neither the client nor the network has it.
+// release frees the message when neither the client nor the network uses it.
 func (m *message) release() {
 	if !m.voted || m.travels {
 		return
@@ -104,7 +104,7 @@ func (m *message) send() {
 	m.link.enter(m)
 }
 
-// fail tells the client, a moment later, that the connection did not work.
+// fail notifies the client, a moment later, that the connection did not work.
 func (m *message) fail(err error) {
 	m.stage, m.err, m.travels = failing, err, true
 	l := m.link
@@ -117,7 +117,7 @@ func (m *message) vanish() {
 	m.release()
 }
 
-// lose has the network lose the message, and whatever else its connection would carry.
+// lose loses the message, and everything else that its connection would carry.
 func (m *message) lose() {
 	m.conn.poisoned = true
 	m.vanish()
@@ -156,7 +156,7 @@ func (m *message) size() int64 {
 	return m.reply.size()
 }
 
-// happen moves the message to its next stage.
+// fire moves the message to its next stage.
 func (m *message) fire() {
 	switch {
 	case m.waits:
@@ -165,7 +165,7 @@ func (m *message) fire() {
 		m.link.master.receive(m)
 	case m.stage == failing:
 		m.arrive()
-	case m.leaves > 0 && m.link.master.endedBefore(m.conn.run, m.leaves): // it waited in a server that is dead
+	case m.leaves > 0 && m.link.master.endedBefore(m.conn.run, m.leaves): // the server died while the reply waited
 		m.broken()
 	default:
 		m.link.enter(m)
@@ -196,7 +196,7 @@ func (m *message) answer(r reply, d time.Duration) {
 	c.world.after(d+c.latency(), &m.event)
 }
 
-// broken sends the news that the connection has ended, as the host of a dead master does.
+// broken notifies the client that the connection has ended, as the host of a dead master does.
 func (m *message) broken() {
 	if m.extra {
 		m.vanish()
@@ -236,13 +236,13 @@ func (m *message) arrive() {
 	}
 }
 
-// waitForClient keeps a message for a client that is paused, as its kernel would.
+// waitForClient keeps a message for a paused client, as its kernel would.
 func (m *message) waitForClient() {
 	m.event.do = (*kept)(m)
 	m.link.client.defers(&m.event)
 }
 
-// kept is a message that its client's kernel has kept.
+// kept is a message that the kernel of its client has kept.
 type kept message
 
 func (k *kept) fire() {
@@ -256,8 +256,8 @@ type overdue message
 
 func (o *overdue) fire() { (*message)(o).expire() }
 
-// expire is called at the client's timeout. It closes the connection; what was sent on it
-// continues.
+// expire is called at the client's timeout. It closes the connection; bytes that were sent on
+// it continue.
 func (m *message) expire() {
 	if !m.voted {
 		m.vote(&m.link.master.failures.silent)
@@ -286,7 +286,7 @@ func (m *message) vote(err error) {
 	master, took := int(m.master), time.Duration(l.client.clock.read(l.world.now)-m.began)
 	next := m.after
 	m.after = nil
-	a.refs++ // it must outlive its last message until the vote is cast
+	a.refs++ // the ask must outlive its last message until the vote is cast
 	a.done(m)
 	m.release()
 	if next != nil {

@@ -2,26 +2,26 @@ package sim
 
 import "math/bits"
 
-// Pool keeps parts of a world that has ended for the next one: its coroutines, with the stacks that
-// they have grown, its queue, and its free commands and messages. All of them are reset, so that a world
-// from a pool is like any other. At most one world uses a pool at a time.
+// Pool keeps parts of a world that has ended for the next one: its coroutines, with the stacks that they
+// have grown, its queue, and its free commands and messages. All of them are reset, so that a world from
+// a pool behaves like any other. At most one world uses a pool at a time.
 type Pool struct {
-	world      *World // which is empty; nil: none
+	world      *World // an empty world; nil: none
 	coroutines []*coroutine
 }
 
-// freeList is the messages or the asks of a world that nobody uses. The latest is used first, so those
-// that the world has never used stay at its beginning, as they were.
+// freeList holds free messages or asks of a world. The latest one is used first, so those that the world
+// has never used stay at the beginning, unchanged.
 type freeList[T any] struct {
 	all    []T
-	unused int // how many at the beginning
+	unused int // number of unchanged ones at the beginning
 }
 
-// spare is how many are kept: enough for what clients have in flight at a time, except for the
-// hundreds of releases that they may repeat after masters were away.
+// spare is the number of free ones that are kept: enough for the commands that clients have in flight at
+// a time, except for the hundreds of releases that they may repeat after masters were away.
 const spare = 256
 
-// take returns one of them, if there is one.
+// take returns a free one, if there is one.
 func (f *freeList[T]) take() (x T, ok bool) {
 	n := len(f.all) - 1
 	if n < 0 {
@@ -38,7 +38,7 @@ func (f *freeList[T]) put(x T) {
 	}
 }
 
-// renewed returns the list with all of them as new.
+// renewed returns the list with all of them reset.
 func (f freeList[T]) renewed(renew func(T)) freeList[T] {
 	for _, x := range f.all[f.unused:] {
 		renew(x)
@@ -47,7 +47,7 @@ func (f freeList[T]) renewed(renew func(T)) freeList[T] {
 	return f
 }
 
-// NewWorld is NewWorldOf with the parts of the pool, which gets them back by Reclaim.
+// NewWorld does the same as NewWorldOf with the parts of the pool. Reclaim gives them back to the pool.
 func (p *Pool) NewWorld(seed uint64, c Choices) *World {
 	w := p.world
 	if w == nil {
@@ -59,7 +59,7 @@ func (p *Pool) NewWorld(seed uint64, c Choices) *World {
 	return w
 }
 
-// Reclaim takes the parts of a world that has ended and that nobody uses any more.
+// Reclaim takes the parts of a world that has ended and is no longer used.
 func (p *Pool) Reclaim(w *World) {
 	p.Close()
 	p.world, p.coroutines = w, w.kept
@@ -81,7 +81,7 @@ func (p *Pool) Close() {
 	p.coroutines = nil
 }
 
-// renew makes a coroutine that has nothing to run as new, except for its stack.
+// renew resets a coroutine that has nothing to run, but keeps its stack.
 func (c *coroutine) renew() {
 	*c = coroutine{next: c.next, stop: c.stop, yield: c.yield, goroutine: c.goroutine}
 }
@@ -104,13 +104,13 @@ func (w *wheel) reset() {
 	}
 }
 
-// renew makes a message that is free as new.
+// renew resets a free message.
 func (m *message) renew() {
 	*m = message{}
 	m.event.do, m.timer.event.do, m.timer.rings = m, &m.timer, (*overdue)(m)
 }
 
-// renew makes an ask that is free as new.
+// renew resets a free ask.
 func (a *ask) renew() {
 	clear(a.votes[:cap(a.votes)])
 	clear(a.unanswers[:cap(a.unanswers)])

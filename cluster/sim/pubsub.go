@@ -29,7 +29,8 @@ func (m *Master) deliver(channel, text string) (n int64) {
 	return n
 }
 
-// matches is Redis's glob, as far as path.Match supports it: * also matches slashes.
+// matches implements Redis's glob, as far as path.Match supports it: * also matches
+// slashes.
 func matches(pattern, s string) bool {
 	slash := strings.NewReplacer("/", "\x00")
 	ok, err := path.Match(slash.Replace(pattern), slash.Replace(s))

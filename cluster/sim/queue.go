@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// event happens once, at its time. It is part of the thing to which it happens. Scheduling it
-// again cancels its former time.
+// event happens once, at its time. It is a field of the object to which it happens. Scheduling
+// it again cancels its former time.
 type event struct {
-	ticket     uint64 // of its latest scheduling; 0: it is not scheduled
+	ticket     uint64 // number of its latest scheduling; 0: it is not scheduled
 	at         int64  // ns, while it is in the wheel or the heap
-	prev, next *event // in the ring of its time; nil: it is not in the wheel
-	inHeap     int    // in the heap, from 1; 0: it is not there
-	who        int    // the process that it lets continue, or 0 (see Strategy)
+	prev, next *event // in the ring of its bucket; nil: it is not in the wheel
+	inHeap     int    // place in the heap, from 1; 0: it is not there
+	who        int    // number of the coroutine that it lets continue, or 0 (see Strategy)
 	do         action
 }
 
@@ -28,17 +28,16 @@ type entry struct {
 
 func (x *entry) stale() bool { return x.event.ticket != x.ticket }
 
-// queue is the events to come: those of the next moments in a wheel, later ones in
-// a heap, and beside them those that are due now, in the order in which they were
-// scheduled.
+// queue contains the future events: those of the next moments in a wheel, later ones in a
+// heap, and those that are due now in a list, in the order in which they were scheduled.
 //
-// A simulation lives in this queue. Most of what happens is messages, which are near;
-// most of what is far, timeouts, is taken back before it is near, and leaves at once.
-// So an event stays where it was put.
+// The simulation spends much of its time in this queue. Most events that happen are messages,
+// which are near. Most distant events are timeouts, which are cancelled long before they are
+// due, and are removed at once. So events never move from the heap to the wheel.
 type queue struct {
 	near    wheel
 	far     eventHeap
-	due     []entry // of this instant
+	due     []entry // events of this instant
 	tickets uint64
 }
 
@@ -56,7 +55,7 @@ func (q *queue) schedule(now, at int64, e *event) {
 	}
 }
 
-// cancel cancels an event. It says whether the event was scheduled.
+// cancel cancels an event. It reports whether the event was scheduled.
 func (q *queue) cancel(e *event) bool {
 	if e.ticket == 0 {
 		return false
@@ -75,8 +74,8 @@ func (q *queue) remove(e *event) {
 	}
 }
 
-// advance goes to the next instant with an event; ok is false if there is none. A single event
-// is returned, several are in due.
+// advance goes to the next instant with an event; ok is false if there is none. It returns a
+// single event, and puts several into due.
 func (q *queue) advance(now int64) (at int64, one *event, ok bool) {
 	near, later := q.near.first(now), q.far.first()
 	switch {
@@ -117,7 +116,7 @@ func (q *queue) advance(now int64) (at int64, one *event, ok bool) {
 	return at, nil, true
 }
 
-// each calls f with all events that are not due yet, in no order.
+// each calls f with all events that are not due yet, in no particular order.
 func (q *queue) each(f func(e *event, at int64)) {
 	q.near.each(f)
 	for _, e := range q.far.events {

@@ -16,8 +16,8 @@ var errNoReplicas = fmt.Errorf("%w: the masters have no replicas; ask for 1 or 2
 type replica struct {
 	keys    map[string]value
 	pending []shipment // changes on their way to it, in order
-	latest  int64      // when the last one arrives, or has arrived
-	held    bool       // nothing arrives
+	latest  int64      // arrival of the last change
+	held    bool       // no changes arrive
 }
 
 type shipment struct {
@@ -25,7 +25,7 @@ type shipment struct {
 	due int64
 }
 
-// resync gives all replicas that are up what the master has.
+// resync gives all replicas that are up a copy of the master's keys.
 func (m *Master) resync(up int) {
 	m.replicas = m.replicas[:0]
 	for range up {
@@ -56,8 +56,8 @@ func (r *replica) catchUp(now int64) {
 	r.pending = slices.Delete(r.pending, 0, n)
 }
 
-// acknowledged returns how many replicas have all changes until now, if the caller waits up to
-// a time for enough of them, and when they have them.
+// acknowledged returns the number of replicas that have all changes until now, if the caller
+// waits for enough of them until a time, and the time at which the wait ends.
 func (m *Master) acknowledged(want int64, until int64) (n int64, at int64) {
 	var times []int64
 	for _, r := range m.replicas {
@@ -80,8 +80,8 @@ func (m *Master) acknowledged(want int64, until int64) (n int64, at int64) {
 	return n, at
 }
 
-// wait is the command WAIT: it replies with the number of replicas that have everything, as
-// soon as there are enough, otherwise at its timeout.
+// wait implements the command WAIT: it replies with the number of replicas that have
+// everything, as soon as there are enough, otherwise at its timeout.
 func wait(db DB, args []string) reply {
 	want, err := canonical(args[0])
 	if err != nil {
@@ -160,7 +160,7 @@ func (m *Master) Failover(ctx context.Context, t cluster.Takeover) error {
 		}
 		m.disk.replace(heir.keys)
 		m.begin()
-		m.store.load(heir.keys) // what is in its memory, also if nothing is on its disk
+		m.store.load(heir.keys) // the keys in its memory, also if none is on its disk
 		m.resync(up)
 		m.hold(m.held)
 		return nil

@@ -18,14 +18,14 @@ const (
 	replyArray
 	replyNilArray
 	replyMap  // keys and values in turn
-	replyPush // what nobody has asked for
+	replyPush // a message that is not a reply to a command
 )
 
-// reply is what a server answers.
+// reply is a server's reply to a command.
 type reply struct {
 	kind  replyKind
 	n     int64
-	text  string // of a status, a bulk string or an error
+	text  string // text of a status, a bulk string or an error
 	items []reply
 	later time.Duration // delay of the reply; below 0: it is never sent
 }
@@ -47,7 +47,7 @@ func truth(b bool) reply {
 	return intReply(0)
 }
 
-// size is how many bytes the reply has on the wire.
+// size returns the length of the encoded reply in bytes.
 func (r *reply) size() int64 {
 	switch r.kind {
 	case replyStatus, replyError:
@@ -64,7 +64,7 @@ func (r *reply) size() int64 {
 	return 4
 }
 
-// String shows the reply as redis-cli does.
+// String formats the reply as redis-cli does.
 func (r reply) String() string {
 	switch r.kind {
 	case replyStatus:

@@ -7,25 +7,26 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-// request is one command in the form in which masters execute it. It is made once for all
-// masters to which it is sent.
+// request is one command in the form in which masters execute it. All masters that get the
+// command share it.
 type request struct {
 	name     string // in lower case; "" for a script run by its hash
 	args     []string
-	script   *protocol.Script // instead of name: EVALSHA, and EVAL where that is not known
-	keys     []string         // of the script
-	goScript Script           // of the script; nil: there is none
-	plain    *command         // of that name; nil: there is none
-	ttl      int64            // ms, if it is SET key token NX PX ttl; 0: it is not
-	gives    bool             // it is the script with which locks are released
-	size     int64            // bytes on the wire
+	script   *protocol.Script // instead of name: EVALSHA, and EVAL on masters that do not know the script
+	keys     []string         // keys of the script
+	goScript Script           // Go version of the script; nil: there is none
+	plain    *command         // the command with that name; nil: there is none
+	ttl      int64            // ms, if the command is SET key token NX PX ttl; otherwise 0
+	gives    bool             // the script is the one that releases locks
+	size     int64            // length of the encoded command in bytes
 
-	room  [8]string // for args
-	key   [1]string // for keys
+	room  [8]string // memory for args
+	key   [1]string // memory for keys
 	known known
 }
 
-// known is what the latest requests needed, because the next ones will need it, too.
+// known caches the script, the command and the number of the latest requests, because the next
+// ones will need them, too.
 type known struct {
 	script   *protocol.Script
 	goScript Script
@@ -33,7 +34,7 @@ type known struct {
 	name     string
 	command  *command
 	number   int64
-	digits   string // of number
+	digits   string // number as text
 }
 
 // read makes the request of a lock command.
@@ -103,7 +104,7 @@ func (k *known) named(name string) *command {
 const longTTL = 15
 
 // ttl returns the TTL of the SET that acquires locks, which is the most frequent command; 0 for
-// all others.
+// all other commands.
 func (k *known) ttl(name string, args []string) int64 {
 	if name != "set" || len(args) != 5 || args[2] != "nx" || args[3] != "px" || len(args[4]) >= longTTL {
 		return 0
@@ -118,7 +119,7 @@ func (k *known) ttl(name string, args []string) int64 {
 	return max(n, 0)
 }
 
-// argument formats a number, and remembers the results for numbers that occur often.
+// argument formats a number, and caches the result for numbers that occur often.
 func (k *known) argument(a any) string {
 	switch a := a.(type) {
 	case string:

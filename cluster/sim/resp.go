@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// longestCommand is the longest command that a client may send. Locks send no such commands, so
-// a client that exceeds it speaks another protocol.
+// longestCommand is the length of the longest command that a client may send, in bytes. Locks
+// send no longer commands, so a client that exceeds it speaks another protocol.
 const longestCommand = 64 << 20
 
-// parseCommand parses one command at the front of b. n is how many bytes it has; 0: it is not
-// complete. problem is the text of an error, after which the connection ends.
+// parseCommand parses the command at the beginning of b. n is its length in bytes; 0: the
+// command is not complete. problem is the text of an error, after which the connection ends.
 func parseCommand(b []byte) (words []string, n int, problem string) {
 	line, rest, ok := cutLine(b)
 	if !ok {
@@ -62,7 +62,7 @@ func cutLine(b []byte) (line, rest []byte, ok bool) {
 	return bytes.TrimSuffix(b[:i], []byte("\r")), b[i+1:], true
 }
 
-// write appends the reply in version 2 or 3 of the protocol.
+// write appends the reply, encoded in version 2 or 3 of the protocol.
 func (r *reply) write(b []byte, version int) []byte {
 	switch r.kind {
 	case replyStatus:

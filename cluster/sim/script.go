@@ -9,7 +9,8 @@ import (
 	"sync"
 )
 
-// DB is a master's keys during one command or script, at one time of the master's clock.
+// DB gives access to a master's keys during one command or script, at one time of the
+// master's clock.
 type DB struct {
 	s   *store
 	now int64 // ms since Epoch on the master's wall clock
@@ -19,7 +20,7 @@ type DB struct {
 // Status is a reply such as OK, which is a table in Lua.
 type Status string
 
-// Script is the Go version of a Lua script. It returns what the script would: nil or
+// Script is the Go version of a Lua script. It returns the result of the script: nil or
 // false, true, an int64, a string, a Status, an error, or an []any of these.
 type Script func(db DB, keys, args []string) any
 
@@ -47,8 +48,8 @@ func sha(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Call is redis.call: nil, an int64, a string, a Status or an []any. An error of the
-// command ends the script with that error.
+// Call implements redis.call. It returns nil, an int64, a string, a Status or an []any. If
+// the command fails, the script ends with its error.
 func (db DB) Call(name string, args ...string) any {
 	r := db.execute(name, args)
 	if r.kind == replyError {
@@ -57,7 +58,7 @@ func (db DB) Call(name string, args ...string) any {
 	return r.value()
 }
 
-// PCall is redis.pcall: an error of the command is returned.
+// PCall implements redis.pcall: it returns the error of a command that fails.
 func (db DB) PCall(name string, args ...string) any {
 	r := db.execute(name, args)
 	return r.value()
@@ -72,7 +73,7 @@ func (db DB) Get(key string) (text string, ok bool) {
 	return v.text, ok
 }
 
-// Del deletes a key and says whether it existed.
+// Del deletes a key and reports whether it existed.
 func (db DB) Del(key string) bool {
 	db.mayWrite("del")
 	_, ok := db.s.get(key, db.now)
@@ -82,10 +83,10 @@ func (db DB) Del(key string) bool {
 	return ok
 }
 
-// PExpire sets the TTL of a key in ms and says whether the key exists.
+// PExpire sets the TTL of a key in ms and reports whether the key exists.
 func (db DB) PExpire(key, ms string) bool { return db.Call("pexpire", key, ms) == int64(1) }
 
-// scriptError ends a script.
+// scriptError is the panic value that ends a script.
 type scriptError string
 
 func (db DB) mayWrite(name string) {
@@ -166,7 +167,7 @@ func evalsha(db DB, args []string) reply {
 	return db.evaluateSHA(strings.ToLower(args[0]), keys, rest)
 }
 
-// evaluate is EVAL: it also stores the script.
+// evaluate implements EVAL: it also stores the script.
 func (db DB) evaluate(sum, text string, keys, args []string) reply {
 	if err := db.m.cluster.learn(sum, text); err != nil {
 		return errorReply(err.Error())
@@ -175,7 +176,7 @@ func (db DB) evaluate(sum, text string, keys, args []string) reply {
 	return db.evaluateSHA(sum, keys, args)
 }
 
-// evaluateSHA is EVALSHA.
+// evaluateSHA implements EVALSHA.
 func (db DB) evaluateSHA(sum string, keys, args []string) reply {
 	if !db.m.scripts[sum] {
 		return errorReply(noScript)
@@ -183,7 +184,8 @@ func (db DB) evaluateSHA(sum string, keys, args []string) reply {
 	return db.perform(db.m.cluster.script(sum), sum, keys, args)
 }
 
-// script returns what masters run for the script with a hash; nil: they do not know it.
+// script returns the function that masters run for the script with a hash; nil: they do not
+// know the script.
 func (c *Cluster) script(sum string) Script {
 	if f := c.scripts[sum]; f != nil {
 		return f
@@ -206,7 +208,7 @@ func (c *Cluster) learn(sum, text string) error {
 	return err
 }
 
-// perform runs a Go version.
+// perform runs the function of a script.
 func (db DB) perform(f Script, sum string, keys, args []string) (r reply) {
 	defer func() {
 		switch e := recover().(type) {
@@ -220,8 +222,8 @@ func (db DB) perform(f Script, sum string, keys, args []string) (r reply) {
 	return replyOf(f(db, keys, args))
 }
 
-// scriptArguments splits the arguments after the script: the number of keys, the keys, the
-// others.
+// scriptArguments splits the arguments after the script: the number of keys, the keys, and
+// the other arguments.
 func scriptArguments(args []string) (keys, rest []string, problem string) {
 	n, err := strconv.Atoi(args[1])
 	switch {
@@ -258,7 +260,7 @@ func script(db DB, args []string) reply {
 	return errorReply("ERR unknown subcommand or wrong number of arguments for '" + args[0] + "'. Try SCRIPT HELP.")
 }
 
-// run carries out a request.
+// run executes a request.
 func (db DB) run(r *request, byText bool) reply {
 	switch {
 	case r.ttl > 0:
@@ -267,7 +269,7 @@ func (db DB) run(r *request, byText bool) reply {
 		return db.carryOut(r.plain, r.name, r.args)
 	case r.script == nil:
 		return db.execute(r.name, r.args)
-	case db.m.latest == r.script: // it knows this one: no need to look
+	case db.m.latest == r.script: // the master knows this script: skip the lookup
 		if r.gives {
 			if n, done := db.fastRelease(r.keys[0], r.args[0]); done {
 				return intReply(n)

@@ -14,8 +14,8 @@ import (
 // replaces Choices and Strategy in deciding which of several events of one instant happens
 // first; the world's Choices make all other decisions.
 //
-// With a Search a world records what each process has observed, so that State can tell whether
-// two runs have come to the same point.
+// With a Search a world records everything that each process has observed, so that State can
+// recognize that two runs have reached the same state.
 type Search interface {
 	// Next returns the index of the event that happens first, of at least two.
 	Next(due []Due) int
@@ -25,15 +25,16 @@ type Search interface {
 // processes affect each other through messages, which travel. Only events of the harness may
 // affect everything.
 type Due struct {
-	Client string // whose process it happens to; "" if to a master, or in the harness
-	Master int    // to which it happens, from 1; of a Reply: from which it comes; else 0
+	Client string // the client to whose process it happens; "" for a master or the harness
+	Master int    // the master to which it happens, from 1; for a Reply: the sender; otherwise 0
 	From   string // of a message to a master: the client that sent it
-	Reply  bool   // it is a reply that reaches the client, or the news that its connection failed
-	// Connects: a connection is being opened at the master, which changes nothing there.
+	Reply  bool   // a reply that reaches the client, or the notice that its connection failed
+	// Connects reports whether a connection is being opened at the master, which changes nothing
+	// there.
 	Connects bool
 }
 
-// place says where an event happens. Of a reply both are set.
+// place returns the process to which an event happens. For a reply both are set.
 func (e *event) place() (c *Client, m *Master) {
 	switch do := e.do.(type) {
 	case *coroutine:
@@ -60,7 +61,7 @@ func (e *event) place() (c *Client, m *Master) {
 	return c, nil
 }
 
-// search calls the Search to decide which of several events happens first.
+// search lets the Search decide which of several events happens first.
 func (w *World) search() int {
 	w.choice = w.choice[:0]
 	for _, x := range w.queue.due {
@@ -80,8 +81,8 @@ func (w *World) search() int {
 	return w.Search.Next(w.choice)
 }
 
-// historyHash is a hash of everything that a process has observed, in order. Its code is
-// deterministic, so processes that have observed the same are in the same state.
+// historyHash is a hash of everything that a process has observed, in order. The code of a
+// process is deterministic, so processes that have observed the same are in the same state.
 type historyHash [16]byte
 
 func (s *historyHash) add(b []byte) {
@@ -91,7 +92,7 @@ func (s *historyHash) add(b []byte) {
 	h.Sum(s[:0])
 }
 
-// observe adds an event to what its process has observed.
+// observe adds an event to the history of its process.
 func (w *World) observe(e *event) {
 	c, m := e.place()
 	w.here = c
@@ -135,7 +136,7 @@ func kindOf(e *event) byte {
 	return 0
 }
 
-// rings returns what a timer without a sleeper is for.
+// rings identifies the action of a timer without a sleeper.
 func rings(b []byte, x action) []byte {
 	switch x := x.(type) {
 	case *ask:
@@ -150,7 +151,8 @@ func rings(b []byte, x action) []byte {
 	return append(b, 0)
 }
 
-// Note adds x to what the current process has observed: what follows also depends on it.
+// Note adds x to the history of the current process, because its further course also depends
+// on x.
 func (w *World) Note(x int64) {
 	if w.here != nil {
 		w.here.note(9, x)
@@ -177,9 +179,9 @@ func (w *World) Stop(err error) {
 	}
 }
 
-// State returns a hash of everything on which the rest of the run depends: the time, what each
-// client has observed, the state and the keys of each master, the messages in flight, and
-// harness, in which the caller puts what its own coroutines depend on. Two runs of the same
+// State returns a hash of everything on which the rest of the run depends: the time, the
+// history of each client, the state and the keys of each master, the messages in flight, and
+// harness, in which the caller encodes the state of its own coroutines. Two runs of the same
 // program with the same State continue in the same way if the same decisions are made.
 func (c *Cluster) State(harness []byte) [16]byte {
 	w := c.world
@@ -190,7 +192,7 @@ func (c *Cluster) State(harness []byte) [16]byte {
 		b = append(appendText(b, name), x.observed[:]...)
 		for _, l := range c.links[name] {
 			b = appendInt(b, int64(len(l.conns)))
-			for _, conn := range l.conns { // the client finds out later whether its server still knows it
+			for _, conn := range l.conns { // the client finds out later whether its server still knows the connection
 				b = append(b, bit(conn.busy != nil)|bit(conn.poisoned)<<1|bit(conn.run == l.master.run)<<2|bit(conn.run == 0)<<3)
 			}
 		}
@@ -207,8 +209,8 @@ func (c *Cluster) State(harness []byte) [16]byte {
 	return sum
 }
 
-// encodeQueue tells what is on its way, in an order of its own: messages, and what
-// masters do by themselves. What clients wait for follows from what they observed.
+// encodeQueue encodes the messages in flight and the masters' own events, sorted. The waits of
+// clients follow from their histories.
 func (w *World) encodeQueue(b []byte) []byte {
 	var pieces [][]byte
 	add := func(e *event, at int64) {
@@ -245,7 +247,7 @@ func (w *World) encodeQueue(b []byte) []byte {
 	return b
 }
 
-// encode adds everything about a message that matters to its receiver.
+// encode appends the fields of a message that matter to its receiver.
 func (m *message) encode(b []byte) []byte {
 	b = append(b, byte(m.stage), bit(m.voted)|bit(m.extra)<<1|bit(m.byText)<<2|bit(m.waits)<<3|bit(m.held)<<4|bit(m.delayed)<<5|bit(m.reset)<<6)
 	b = appendInt(b, m.began)
@@ -276,8 +278,8 @@ func (r *reply) encode(b []byte) []byte {
 	return b
 }
 
-// encode adds the state and the keys of a master. The number of its starts does not matter,
-// only which connections belong to this start.
+// encode appends the state and the keys of a master. It leaves out the number of its starts,
+// but marks the connections that belong to this start.
 func (m *Master) encode(b []byte) []byte {
 	w := m.world
 	b = append(b, byte(len(m.state)), bit(m.acting))
@@ -354,7 +356,7 @@ func (v *value) encode(b []byte) []byte {
 
 func appendInt(b []byte, n int64) []byte { return binary.LittleEndian.AppendUint64(b, uint64(n)) }
 
-// appendText adds the length and the bytes of a text, so that sequences of texts are
+// appendText appends the length and the bytes of a text, so that sequences of texts are
 // unambiguous.
 func appendText(b []byte, s string) []byte { return append(appendInt(b, int64(len(s))), s...) }
 

@@ -8,7 +8,7 @@ import (
 	"lockpick/cluster"
 )
 
-// incoming is what arrives at a master's host: a message, or the bytes of a stream.
+// incoming is an arrival at a master's host: a message, or the bytes of a stream.
 type incoming interface {
 	serve(m *Master) // the server reads it
 	broken()         // no server can receive it
@@ -16,7 +16,7 @@ type incoming interface {
 	via() *Link
 }
 
-// receive is what reaches the master's host.
+// receive handles an arrival at the master's host.
 func (m *Master) receive(x incoming) {
 	if s, ok := x.(*Stream); ok {
 		s.waiting = true
@@ -35,15 +35,16 @@ func (m *Master) receive(x incoming) {
 	}
 }
 
-// unaccepted is how many messages a master that does not read has for its host to give up new connections,
-// and unsent how many wait in a link for that. Hosts give up much earlier (Redis asks for 511
-// connections); these bounds are for runs in which clients try again for hours.
+// unaccepted limits the messages that wait at a master that does not read: beyond it the host drops new
+// connections. unsent limits the messages that wait in a link in the same way. Real hosts drop connections
+// much earlier (Redis asks for 511 connections); these limits are for runs in which clients retry for
+// hours.
 const (
 	unaccepted = 1 << 13
 	unsent     = 1 << 12
 )
 
-// keep adds what the host keeps for the server until that reads it.
+// keep adds an arrival to those that the host keeps until the server reads them.
 func (m *Master) keep(waiting []incoming, x incoming) []incoming {
 	if msg, ok := x.(*message); ok && msg.stage == greeting && len(waiting) >= unaccepted {
 		msg.lose()
@@ -61,7 +62,7 @@ func (x *message) serve(m *Master) {
 		x.answer(okReply, 0)
 		return
 	}
-	if x.conn.run != m.run { // the connection ended with an earlier server
+	if x.conn.run != m.run { // the connection ended with an earlier start of the server
 		x.broken()
 		return
 	}
@@ -71,7 +72,7 @@ func (x *message) serve(m *Master) {
 	}
 	wait := m.settle() + r.later
 	switch {
-	case m.state == cluster.Down: // it could not write what it had done, and ended
+	case m.state == cluster.Down: // the server could not write its changes, and has ended
 		x.broken()
 	case r.later < 0:
 		x.vanish()
@@ -80,9 +81,9 @@ func (x *message) serve(m *Master) {
 	}
 }
 
-// heard returns the reply to a command that is followed by WAIT. A yes that too few replicas
-// have confirmed is an error, which comes after half of the client's timeout (on real masters
-// after three quarters).
+// heard returns the reply to a command that is followed by WAIT. If too few replicas have confirmed a yes,
+// it returns an error, which comes after half of the client's timeout (on real masters after three
+// quarters).
 func (m *Master) heard(r reply, want int, timeout time.Duration) reply {
 	if r.kind == replyError || r.kind == replyNil || r.kind == replyInt && r.n == 0 {
 		return r
@@ -95,7 +96,7 @@ func (m *Master) heard(r reply, want int, timeout time.Duration) reply {
 	return r
 }
 
-// settle ends a command: the master may have to wait for its disk, for a time that it returns.
+// settle ends a command. It returns how long the master must wait for its disk.
 func (m *Master) settle() (wait time.Duration) {
 	if n := len(m.store.pairs); n > 64 && n > 2*m.store.swept {
 		m.store.sweep(m.db().now)
@@ -120,7 +121,7 @@ func (t *turn) fire() {
 	}
 }
 
-// forget loses what arrived over a link and the master has not read.
+// forget loses the arrivals over a link that the master has not read.
 func (m *Master) forget(l *Link) {
 	kept := m.backlog[:0]
 	var lost []incoming
@@ -141,7 +142,7 @@ func (m *Master) db() DB {
 	return DB{s: &m.store, now: floor(m.wall.read(m.world.now)), m: m}
 }
 
-// floor returns a time in ms, rounded down as in Redis.
+// floor converts ns to ms, rounded down as in Redis.
 func floor(ns int64) int64 {
 	if ns < 0 {
 		return (ns - 999_999) / 1_000_000
@@ -183,7 +184,7 @@ func (m *Master) changed(key string, v value, gone bool) {
 	}
 }
 
-// touch counts the changes of a key from now on, and returns the number so far.
+// touch counts the changes of a key from now on, and returns their number so far.
 func (m *Master) touch(key string) int64 {
 	if m.touches == nil {
 		m.touches = map[string]int64{}

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// session is a server's state of one connection.
+// session is the server's state of one connection.
 type session struct {
 	input, output []byte
 	version       int // of the protocol; 0: 2
@@ -18,20 +18,20 @@ type session struct {
 	dirty    bool // a command of the transaction was refused
 	queued   [][]string
 	watched  map[string]watchedKey
-	listens  map[string]bool // channels
+	listens  map[string]bool // subscribed channels
 	patterns map[string]bool
 
 	held []byte // replies that wait for a command such as WAIT
 }
 
-// watchedKey is the state that WATCH saw.
+// watchedKey is the state of a key when WATCH was called.
 type watchedKey struct {
 	present bool
-	version int64 // number of changes of the master's keys
+	version int64 // number of changes of the key at that time
 }
 
-// proceed executes the commands that have arrived completely. later is how long the reply to
-// the last one takes, which delays all commands after it. Below 0, the reply never comes.
+// proceed executes the commands that have arrived completely. later is the delay of the
+// reply to the last one, which delays all commands after it. Below 0, the reply never comes.
 func (s *session) proceed(x *Stream, m *Master) (later time.Duration) {
 	if x.blocked {
 		return 0
@@ -78,7 +78,7 @@ func (s *session) unblock() {
 
 func (s *session) write(r reply) { s.output = r.write(s.output, s.version) }
 
-// noReply is the reply of a command that has sent its own.
+// noReply marks a command that has sent its own replies.
 var noReply = reply{kind: replyPush}
 
 // answer executes one command of the connection. Names are compared in lower case.
@@ -117,7 +117,7 @@ func (s *session) answer(x *Stream, m *Master, words []string) reply {
 // sessionCommand is a command about the connection.
 type sessionCommand struct {
 	min, max int
-	atOnce   bool // also within a transaction
+	atOnce   bool // it is also executed within a transaction
 	do       func(s *session, x *Stream, m *Master, name string, args []string) reply
 }
 
@@ -198,9 +198,10 @@ func (s *session) client(_ *Stream, m *Master, _ string, args []string) reply {
 	case "setinfo", "no-evict", "no-touch":
 		return okReply
 	case "maint_notifications":
-		// Redis 7.0 does not know it. go-redis takes an error for a reason to lock a mutex for
-		// which others hold network calls, and in a synctest bubble who waits for a mutex stops
-		// time: the reply to such a call would never come. Nothing ever is announced.
+		// Redis 7.0 does not know this command. If it gets an error, go-redis locks a mutex
+		// that other goroutines hold during network calls. A goroutine that waits for a
+		// mutex stops the time of a synctest bubble: the reply to such a network call would
+		// never come. The simulated master never announces anything.
 		return okReply
 	}
 	return errorReply("ERR unknown subcommand or wrong number of arguments for '" + args[0] + "'. Try CLIENT HELP.")
@@ -261,7 +262,7 @@ func (s *session) watch(_ *Stream, m *Master, _ string, args []string) reply {
 	return okReply
 }
 
-// touched says whether a watched key has changed or expired since.
+// touched reports whether a watched key has changed or expired since WATCH.
 func (s *session) touched(m *Master) bool {
 	for key, was := range s.watched {
 		_, present := m.store.get(key, m.db().now)
@@ -277,7 +278,7 @@ func (s *session) unwatch(*Stream, *Master, string, []string) reply {
 	return okReply
 }
 
-// subscribe is SUBSCRIBE and PSUBSCRIBE, with a reply for each channel.
+// subscribe implements SUBSCRIBE and PSUBSCRIBE, with a reply for each channel.
 func (s *session) subscribe(x *Stream, m *Master, name string, args []string) reply {
 	for _, channel := range args {
 		to := &s.listens

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// take is SET key token NX PX ttl.
+// take implements SET key token NX PX ttl.
 func (db DB) take(key, token string, ttl int64) reply {
 	if refused := db.refuses("set"); refused != "" {
 		return errorReply(refused)
@@ -36,13 +36,13 @@ func (db DB) fastRelease(key, token string) (n int64, done bool) {
 	return 1, true
 }
 
-// setOptions are the options of SET.
+// setOptions holds the options of SET.
 type setOptions struct {
 	nx, xx, get, keep bool
 	expires           int64 // ms on the master's clock
 }
 
-// options parses them; problem is the text of an error.
+// options parses the options of SET; problem is the text of an error.
 func (db DB) options(args []string) (o setOptions, problem string) {
 	o.expires = never
 	timed := false

@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// value is what a master stores under a key. It is never changed in place.
+// value is the value of a key. It is never changed in place.
 type value struct {
 	text    string
 	hash    map[string]string // nil: it is a string
-	expires int64             // ms on the master's wall clock; never: not at all
+	expires int64             // ms on the master's wall clock; never: it does not expire
 }
 
 const never = math.MaxInt64
@@ -23,18 +23,18 @@ func (v *value) size(key string) int64 {
 	return n
 }
 
-// store is the keys of a master. Every change to them goes through put and drop.
+// store holds the keys of a master. Every change to them goes through put and drop.
 //
 // Locks have few keys. A linear search among them is faster than a map, and most commands are
 // about the same key as the one before.
 type store struct {
-	pairs   []pair                               // in no order
-	latest  int                                  // of pairs, that was asked for last
-	places  map[string]int                       // in pairs; nil: they are few
-	changed func(key string, v value, gone bool) // told of every change
-	swept   int                                  // keys after the last sweep
-	weighed bool                                 // bytes is kept
-	bytes   int64                                // of all keys, about
+	pairs   []pair                               // in no particular order
+	latest  int                                  // index in pairs of the key that was read last
+	places  map[string]int                       // indexes in pairs; nil: there are few keys
+	changed func(key string, v value, gone bool) // called with every change
+	swept   int                                  // number of keys after the last sweep
+	weighed bool                                 // bytes is maintained
+	bytes   int64                                // approximate size of all keys
 }
 
 type pair struct {
@@ -156,7 +156,7 @@ func (s *store) load(keys map[string]value) {
 	}
 }
 
-// all is a copy of the keys and their values.
+// all returns a copy of the keys and their values.
 func (s *store) all() map[string]value {
 	keys := make(map[string]value, len(s.pairs))
 	for i := range s.pairs {
@@ -174,7 +174,7 @@ func (s *store) get(key string, now int64) (value, bool) {
 }
 
 // live returns the position of a key that has not expired, or -1. Redis keeps a key during its
-// last millisecond: it is gone when the clock shows more than the time of its expiry.
+// last millisecond: the key is gone when the clock shows more than the time of its expiry.
 func (s *store) live(key string, now int64) int {
 	i := s.find(key)
 	if i >= 0 && now > s.pairs[i].expires {
@@ -184,8 +184,8 @@ func (s *store) live(key string, now int64) int {
 	return i
 }
 
-// sweep deletes what has expired before a time, as Redis does by itself ten times a second. It
-// goes through the keys in order, so that the log is the same each time.
+// sweep deletes the keys that have expired before a time, as Redis does by itself ten times a
+// second. It handles the keys in sorted order, so that the log is always the same.
 func (s *store) sweep(before int64) {
 	var gone []string
 	for i := range s.pairs {
@@ -200,7 +200,7 @@ func (s *store) sweep(before int64) {
 	s.swept = len(s.pairs)
 }
 
-// names returns the keys, in order.
+// names returns the keys, sorted.
 func (s *store) names() []string {
 	names := make([]string, len(s.pairs))
 	for i := range s.pairs {

@@ -2,28 +2,28 @@ package sim
 
 import "time"
 
-// Strategy changes the order of events. A World without one draws it uniformly. A Strategy
-// serves one run.
+// Strategy changes the order of events, which a World without a Strategy draws uniformly. A
+// Strategy serves one run.
 //
-// who are the processes of the world: each coroutine has a number, from 1, and events without a
-// coroutine (messages, masters) have 0.
+// Processes have numbers: each coroutine has one, from 1, and events without a coroutine
+// (messages, masters) have 0. The parameter who contains these numbers.
 type Strategy interface {
-	// Next returns which of the events of one instant happens first: an index into who, which
-	// has at least two entries.
+	// Next returns the index in who of the event of this instant that happens first. who has at
+	// least two entries.
 	Next(c Choices, who []int) int
-	// Stall returns how long a process that could continue now has to wait. It is called each
-	// time a process is about to continue.
+	// Stall returns the time for which a process that could continue now must wait. It is
+	// called each time a process is about to continue.
 	Stall(c Choices, who int) time.Duration
 }
 
-// PCT is probabilistic concurrency testing (Burckhardt et al., "A randomized
-// scheduler with probabilistic guarantees of finding bugs"): each process has a
-// random priority, the highest goes first, and at a few random steps the one that is
-// running falls below all others. A bug that needs d such changes in a run of k
-// steps of n processes is found with a probability of at least 1/(n·k^d).
+// PCT implements probabilistic concurrency testing (Burckhardt et al., "A randomized scheduler
+// with probabilistic guarantees of finding bugs"): each process has a random priority, the
+// process with the highest one runs first, and at a few random steps the running process gets a
+// priority below all others. A bug that needs d such changes in a run of k steps of n processes
+// is found with a probability of at least 1/(n·k^d).
 //
-// In virtual time a process also falls behind if it is merely slow, so at a change
-// point it is stalled besides: a pause of a client at any step.
+// In virtual time a process also falls behind if it is merely slow, so at a change point it is
+// stalled in addition: a pause of a client at any step.
 type PCT struct {
 	Changes int           // how many change points a run has (d)
 	Steps   int           // the number of process steps from which they are drawn (k)
@@ -34,7 +34,7 @@ type PCT struct {
 	priority map[int]int // by process
 }
 
-// Next returns the process with the highest priority, the first of those with the same.
+// Next returns the process with the highest priority, and the first of several.
 func (p *PCT) Next(c Choices, who []int) int {
 	best := 0
 	for i := range who {

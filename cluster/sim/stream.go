@@ -9,33 +9,33 @@ import (
 )
 
 // Stream is a connection that carries bytes, for clients that are goroutines and speak Redis's
-// protocol. Requests pass the link at the client's end first, then the network; replies the
-// other way round. Bytes of one direction never overtake each other.
+// protocol. Requests first pass the link at the client's end and then the network; replies
+// take the opposite way. Bytes of one direction never overtake each other.
 //
 // Except for NewStream, all callers use it through Live.Call.
 type Stream struct {
 	link     *Link
 	world    *World
-	run      int  // of the master's server that serves it; 0: none yet
+	run      int  // the start of the master's server that serves it; 0: none yet
 	shut     bool // the client has closed it, or it was reset
 	poisoned bool // some of its bytes were lost
 
 	requests, replies flow
 
-	unread  []byte // at the master's host, not read by the server yet
+	unread  []byte // bytes at the master's host that the server has not read yet
 	waiting bool   // the stream is in the master's queue or backlog
-	blocked bool   // a command such as WAIT has not been answered yet
+	blocked bool   // a command such as WAIT has no reply yet
 	resume  event
 	session session
-	watched *exchanges // nil: nobody asks for them
+	watched *exchanges // nil: no observer
 
-	received []byte // by the client's host
-	ended    error  // the error that the client reads after that; nil: more may come
+	received []byte // bytes at the client's host
+	ended    error  // the error that the client reads after these bytes; nil: more bytes may come
 	wake     func() // wakes the client's reader; called after each change
 }
 
-// Open opens a connection through the link. wake is called when there is something new to
-// read. The error says that the connection was refused.
+// Open opens a connection through the link. It calls wake when there is something new to read.
+// The error says that the connection was refused.
 func (l *Link) Open(wake func()) (*Stream, error) {
 	switch {
 	case l.cluster.closed:
@@ -70,8 +70,8 @@ func (s *Stream) Send(b []byte) error {
 	return nil
 }
 
-// Receive returns what has arrived. If there are neither bytes nor an error, there is nothing
-// yet.
+// Receive returns the bytes that have arrived. It returns 0 and nil if there is nothing to
+// read yet.
 func (s *Stream) Receive(b []byte) (int, error) {
 	if n := copy(b, s.received); n > 0 {
 		if s.received = s.received[n:]; len(s.received) == 0 {
@@ -82,7 +82,7 @@ func (s *Stream) Receive(b []byte) (int, error) {
 	return 0, s.ended
 }
 
-// Hangup closes the client's end. What it has sent continues.
+// Hangup closes the client's end. Bytes that the client has sent continue.
 func (s *Stream) Hangup() {
 	s.end(&s.link.master.failures.closed)
 }
@@ -102,21 +102,21 @@ func (s *Stream) end(err error) {
 	s.wake()
 }
 
-// forget removes the stream from its link, once that keeps nothing for the master.
+// forget removes the stream from its link when the link keeps no more bytes for the master.
 func (s *Stream) forget() {
 	if s.shut && len(s.requests.gate) == 0 {
 		s.link.streams = remove(s.link.streams, s)
 	}
 }
 
-// reset breaks the connection, and loses what it carries.
+// reset breaks the connection, and loses the bytes on it.
 func (s *Stream) reset() {
 	s.link.counts.Dropped += s.requests.lose() + s.replies.lose()
 	s.unread, s.received, s.ended = nil, nil, nil
 	s.end(&s.link.master.failures.broken)
 }
 
-// refault applies the new fault of the link to what is in it.
+// refault applies the new fault of the link to the bytes in it.
 func (s *Stream) refault() {
 	f := &s.link.fault
 	if s.poisoned && f.Requests != cluster.Drop && f.Replies != cluster.Drop {
@@ -154,13 +154,13 @@ func (s *Stream) reach(c chunk) {
 	}
 }
 
-// serve makes the server read what there is.
+// serve makes the server read the bytes that have arrived.
 func (s *Stream) serve(m *Master) {
 	s.waiting = false
 	if s.run == 0 {
 		s.run = m.run
 	}
-	if s.run != m.run { // the connection ended with an earlier server
+	if s.run != m.run { // the connection ended with an earlier start of the server
 		s.broken()
 		return
 	}
@@ -174,7 +174,7 @@ func (s *Stream) serve(m *Master) {
 func (s *Stream) carryOut(m *Master) {
 	later := s.session.proceed(s, m)
 	wait := m.settle()
-	if m.state == cluster.Down { // it could not write, and has ended
+	if m.state == cluster.Down { // the server could not write, and has ended
 		return
 	}
 	s.reply(m, wait)
@@ -182,12 +182,12 @@ func (s *Stream) carryOut(m *Master) {
 	case later > 0:
 		s.blocked = true
 		s.world.after(later, &s.resume)
-	case later < 0: // for ever
+	case later < 0: // the reply never comes
 		s.blocked = true
 	}
 }
 
-// reply sends what the session has written, after a time.
+// reply sends the session's output after a time.
 func (s *Stream) reply(m *Master, wait time.Duration) {
 	if len(s.session.output) == 0 {
 		return
@@ -200,7 +200,7 @@ func (s *Stream) reply(m *Master, wait time.Duration) {
 	s.replies.enterWire(c, wait)
 }
 
-// resumption is the end of a command that had to wait.
+// resumption is the event at the end of a command that had to wait.
 type resumption Stream
 
 func (r *resumption) fire() {
@@ -218,13 +218,13 @@ func (r *resumption) fire() {
 	}
 }
 
-// broken tells the client that the server is no more.
+// broken notifies the client that the server has ended.
 func (s *Stream) broken() {
 	s.waiting, s.unread = false, nil
 	s.replies.enterWire(chunk{end: syscall.ECONNRESET}, 0)
 }
 
-// vanish loses what the server has not read.
+// vanish loses the bytes that the server has not read.
 func (s *Stream) vanish() { s.waiting, s.unread = false, nil }
 
 // serverGone is called at the end of the server: its host closes the connection.
@@ -236,5 +236,6 @@ func (s *Stream) serverGone() {
 
 func (s *Stream) via() *Link { return s.link }
 
-// Peek says whether there are bytes to read, and whether the connection has ended after them.
+// Peek reports whether there are bytes to read, and whether the connection has ended after
+// them.
 func (s *Stream) Peek() (bytes, ended bool) { return len(s.received) > 0, s.ended != nil }

@@ -8,7 +8,7 @@ import (
 	"strconv"
 )
 
-// setFor is SETEX and PSETEX.
+// setFor implements SETEX and PSETEX.
 func setFor(db DB, name string, args []string, unit int64) reply {
 	n, err := strconv.ParseInt(args[1], 10, 64)
 	switch {
@@ -91,7 +91,7 @@ func typeOf(db DB, args []string) reply {
 	return reply{kind: replyStatus, text: kind}
 }
 
-// hgetall returns the fields in order; Redis guarantees none.
+// hgetall returns the fields sorted; Redis guarantees no order.
 func hgetall(db DB, args []string) reply {
 	v, problem := db.hash(args[0])
 	if problem != "" {
@@ -139,7 +139,7 @@ func hsetnx(db DB, args []string) reply {
 	return hset(db, args)
 }
 
-// info returns the fields that clients need.
+// info returns the fields of INFO that clients need.
 func info(db DB, _ []string) reply {
 	return bulkReply(fmt.Sprintf("# Server\r\nredis_version:%s\r\nredis_mode:standalone\r\nrun_id:%s\r\n# Replication\r\nrole:master\r\nconnected_slaves:%d\r\n",
 		serverVersion, db.m.runID, len(db.m.replicas)))

@@ -2,30 +2,30 @@ package sim
 
 import "math/bits"
 
-// wheel is the events of the next moments, by the time at which they happen: each
-// bucket has those of some microseconds, in order. At most one turn of the wheel is in
-// use at a time, so a bucket is found by a time's lower bits.
+// wheel holds the events of the next moments, by their time: each bucket has those of some
+// microseconds, in order. At most one turn of the wheel is in use at a time, so the lower bits
+// of a time determine its bucket.
 //
 // With the heap alone BenchmarkAttempts makes 30 % fewer attempts per second of processor time
 // (118,000 against 169,000), and BenchmarkCampaign simulates 12 % less.
 type wheel struct {
-	buckets [buckets]*event // the first of a ring
+	buckets [buckets]*event // the first event of a ring
 	full    [buckets / 64]uint64
 }
 
 const (
-	// 33 µs each, in which a world with a few clients has one or two events. All of them are 67
-	// ms, within which most timeouts for a master end.
+	// A bucket covers 33 µs, in which a world with a few clients has one or two events. All
+	// buckets cover 67 ms, within which most timeouts for a master end.
 	bucketBits = 15 // of ns
 	buckets    = 2048
 )
 
-// crowded is how many events add may pass. Beyond that the heap is faster: the replies to
-// everything that a paused master had not read arrive within a few buckets.
+// crowded is the number of events that add may pass. Beyond that the heap is faster: the
+// replies to everything that a paused master had not read arrive within a few buckets.
 const crowded = 64
 
-// add puts an event into its bucket, or returns false if there are too many before it. Most
-// events come after all those in the bucket.
+// add puts an event into its bucket, or returns false if it would have to pass too many
+// events. Most events come after all those in the bucket.
 func (w *wheel) add(at int64, e *event) bool {
 	i := at >> bucketBits & (buckets - 1)
 	first := w.buckets[i]
@@ -67,14 +67,14 @@ func (w *wheel) remove(e *event) {
 	e.prev, e.next = nil, nil
 }
 
-// first returns the first event, or nil. No event is before now.
+// first returns the first event, or nil. No event is earlier than now.
 func (w *wheel) first(now int64) *event {
 	from := uint(now>>bucketBits) & (buckets - 1)
 	word, rest := from/64, from%64
 	if set := w.full[word] >> rest; set != 0 {
 		return w.buckets[(from+uint(bits.TrailingZeros64(set)))&(buckets-1)]
 	}
-	for range len(w.full) { // the last one is the first again, with the bits before now's
+	for range len(w.full) { // the last word is the first one again, with the bits before now's
 		word = (word + 1) % uint(len(w.full))
 		if set := w.full[word]; set != 0 {
 			return w.buckets[word*64+uint(bits.TrailingZeros64(set))]
@@ -83,7 +83,7 @@ func (w *wheel) first(now int64) *event {
 	return nil
 }
 
-// each calls f with all events, in no order.
+// each calls f with all events, in no particular order.
 func (w *wheel) each(f func(e *event, at int64)) {
 	for i, set := range w.full {
 		for ; set != 0; set &= set - 1 {

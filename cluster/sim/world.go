@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// Epoch is when every world begins. It is so far from the present that times of the real clock
-// in a world are noticed.
+// Epoch is the time at which every world begins. It is so far from the present that a time of the
+// real clock in a world is conspicuous.
 var Epoch = time.Date(2000, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// World is a program with virtual time in which everything follows from one seed. It belongs to
-// the goroutine that calls Run. Nothing in it is safe for concurrent use, and nothing needs to
-// be, because its coroutines take turns.
+// World runs a program in virtual time, in which everything follows from one seed. It belongs to
+// the goroutine that calls Run. Nothing in it is safe for concurrent use, and nothing needs to be,
+// because its coroutines take turns.
 type World struct {
-	// Limit is when Run gives up, in virtual time since Epoch; 0: never.
+	// Limit is the virtual time since Epoch at which Run gives up; 0: never.
 	Limit time.Duration
 	// Strategy may change the order of events; nil: random.
 	Strategy Strategy
@@ -29,26 +29,26 @@ type World struct {
 	now     int64 // ns since Epoch
 	steps   int64
 	queue   queue
-	who     []int // of what is due, for the Strategy
+	who     []int // who of the events that are due, for the Strategy
 
-	current  *coroutine // nil while an event happens that is nobody's
-	counting bool       // a coroutine takes a vote without being woken
-	living   int        // coroutines that run something
+	current  *coroutine // nil during an event that is not a coroutine's
+	counting bool       // the function of a taker processes a vote, and the taker was not woken
+	living   int        // number of coroutines that run something
 	all      []*coroutine
-	idle     []*coroutine // that have nothing to run
-	kept     []*coroutine // from the pool, until they are used, and for it at the end
-	keeps    bool         // the coroutines are for a pool
+	idle     []*coroutine // coroutines that have nothing to run
+	kept     []*coroutine // coroutines from the pool, until they are used, and at the end those for the pool
+	keeps    bool         // coroutines are kept for a pool
 	messages freeList[*message]
 	asks     freeList[*ask]
 	failure  error
 	began    bool
-	over     bool // everything is being unwound
+	over     bool // all coroutines are being unwound
 
 	clients map[string]*Client
 	root    *Client // true time, for the harness and the nemesis
 	foreign []*coroutine
 
-	here    *Client // with a Search: to whose process something happens now
+	here    *Client // with a Search: the client to whose process something happens now
 	choice  []Due
 	scratch []byte
 	state   []byte
@@ -79,12 +79,12 @@ func (w *World) Elapsed() time.Duration { return time.Duration(w.now) }
 // Steps returns the number of events so far, messages included.
 func (w *World) Steps() int64 { return w.steps }
 
-// Panic is the error of Run if something panicked in a world.
+// Panic is the error of Run after a panic in the world.
 type Panic struct {
 	Seed  uint64
 	At    time.Duration // since Epoch
-	Who   string        // the coroutine
-	Value any           // that it panicked with
+	Who   string        // name of the coroutine
+	Value any           // value of the panic
 	Stack string
 }
 
@@ -105,7 +105,7 @@ var ErrDeadlock = errors.New("deadlock: nothing can happen any more")
 // ErrLimit says that the world had not ended by its Limit.
 var ErrLimit = errors.New("not ended within the limit of virtual time")
 
-// Stuck is the error of Run if a world did not come to its end.
+// Stuck is the error of Run if a world did not reach its end.
 type Stuck struct {
 	Kind    error // ErrDeadlock or ErrLimit
 	Seed    uint64
@@ -118,13 +118,13 @@ func (s *Stuck) Error() string {
 	return fmt.Sprintf("simulation with seed %d: %v at %v; waiting:\n\t%s", s.Seed, s.Kind, s.At, strings.Join(s.Waiting, "\n\t"))
 }
 
-// Unwrap is the kind.
+// Unwrap returns the kind.
 func (s *Stuck) Unwrap() error { return s.Kind }
 
-// Run runs f as the first coroutine, and returns when it and everything that it started have
-// ended. What is in flight then (messages, timers) never happens. The error is a *Panic or a
-// *Stuck. Coroutines that have not ended then are unwound: their deferred functions run, but
-// cannot wait. A world runs once.
+// Run runs f as the first coroutine, and returns when f and all coroutines that it started have
+// ended. Messages and timers that are in flight then never happen. The error is a *Panic or a
+// *Stuck, or that of Stop. Coroutines that have not ended then are unwound: their deferred
+// functions run, but cannot wait. A world runs once.
 func (w *World) Run(f func()) error {
 	if w.began {
 		panic("sim: a World runs once: make a new one")
@@ -219,8 +219,8 @@ func (w *World) stuck(kind error) *Stuck {
 	return s
 }
 
-// unwind ends every coroutine, the youngest first. Those that have nothing to run are kept for the
-// pool, if there is one.
+// unwind ends every coroutine, the youngest first. It keeps idle coroutines for the pool, if there
+// is one.
 func (w *World) unwind() {
 	w.over = true
 	for _, c := range slices.Backward(w.all) {

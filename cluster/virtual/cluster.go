@@ -1,14 +1,14 @@
-// Package virtual is the driver of masters in memory for code that uses net and time as they
-// are: any Go lock, unmodified, over any client library. In a testing/synctest bubble their
-// time is virtual.
+// Package virtual is the driver of masters in memory for code that uses the packages net and
+// time directly: any Go lock, unmodified, over any client library. In a testing/synctest bubble
+// its time is virtual.
 //
 //	goroutine ─► net.Conn ─► sim.Live ─► Link ─► Master ─► Link ─► net.Conn
 //	             Dial         one at a   hold,   RESP,     latency
 //	                          time       drop    Lua
 //
-// The masters, their disks, clocks, replicas and links are those of the package sim: its
-// World goes by the clock of the package time here, and its masters speak Redis's protocol
-// over streams. Scripts are run by gopher-lua unless sim has a Go twin of them.
+// The masters, their disks, clocks, replicas and links are those of the package sim: its World
+// follows the clock of the package time here, and its masters speak Redis's protocol over
+// streams. gopher-lua runs the scripts unless sim has a Go version of them.
 package virtual
 
 import (
@@ -26,10 +26,10 @@ import (
 // Driver is the name of this driver.
 const Driver = "virtual"
 
-// Version is the version that its masters report.
+// Version is the version that the masters report.
 const Version = sim.Version
 
-// Cluster is masters in memory. It implements cluster.Cluster, and its methods are safe for
+// Cluster runs masters in memory. It implements cluster.Cluster, and its methods are safe for
 // concurrent use.
 type Cluster struct {
 	live    *sim.Live
@@ -40,16 +40,16 @@ type Cluster struct {
 	links map[string][]*link // by client
 	dials atomic.Int64
 	hosts []string       // clients, by the number in their addresses
-	conns map[*conn]bool // open
+	conns map[*conn]bool // open connections
 }
 
-// Options are options besides the masters' configuration.
+// Options holds the options besides the masters' configuration.
 type Options struct {
-	Seed    uint64      // of latencies and all other random choices
+	Seed    uint64      // for latencies and all other random choices
 	Network sim.Options // the zero value is a good local network; nothing is lost on it
 }
 
-// New makes masters that are up. In a bubble, Close must be called in it.
+// New makes masters that are up. If it is called in a bubble, Close must be called in it, too.
 func New(cfg cluster.Config, opt Options) *Cluster {
 	c := &Cluster{live: sim.NewLive(opt.Seed), links: map[string][]*link{}, conns: map[*conn]bool{}}
 	opt.Network.Scripts = script
@@ -62,14 +62,13 @@ func New(cfg cluster.Config, opt Options) *Cluster {
 	return c
 }
 
-// Driver is "virtual".
+// Driver returns "virtual".
 func (c *Cluster) Driver() string { return Driver }
 
-// Version returns the version of the Redis with whose behaviour that of the masters was
-// compared.
+// Version returns the version of the Redis with whose behaviour the masters' was compared.
 func (c *Cluster) Version() string { return Version }
 
-// Masters are m1, m2, …
+// Masters returns m1, m2, …
 func (c *Cluster) Masters() []cluster.Master { return c.masters }
 
 // Shim returns nil: the faults of clocks and disks are always available.
@@ -107,8 +106,8 @@ func (c *Cluster) Link(client string, master int) (cluster.Link, error) {
 	return c.links[client][master], nil
 }
 
-// Addrs returns the addresses of the masters for a client: IP addresses, which no library
-// resolves.
+// Addrs returns the addresses of the masters for a client: IP addresses, so that no library
+// resolves names.
 func (c *Cluster) Addrs(client string) ([]string, error) {
 	var all []string
 	for i := range c.masters {
@@ -154,7 +153,7 @@ func (c *Cluster) DialContext(ctx context.Context, network, address string) (net
 	return x, nil
 }
 
-// roundTrip draws how long it takes to connect.
+// roundTrip is the time that it takes to connect.
 const roundTrip = time.Millisecond
 
 // at returns the link with an address, or nil.
@@ -176,12 +175,12 @@ func (c *Cluster) at(address string) *link {
 	return nil
 }
 
-// Calls returns the number of calls of the masters so far. It may be called from outside of the
-// bubble, to find out whether time stands still in it.
+// Calls returns the number of calls into the simulation so far. It may be called from outside
+// of the bubble, to find out whether time stands still in it.
 func (c *Cluster) Calls() int64 { return c.live.Calls() }
 
-// Dials counts the connections that clients asked for so far. It may be called from outside of
-// the bubble.
+// Dials returns the number of connections that clients have tried to open so far. It may be
+// called from outside of the bubble.
 func (c *Cluster) Dials() int64 { return c.dials.Load() }
 
 // Close ends the masters and every connection.
@@ -211,8 +210,8 @@ func (m *master) State() (s cluster.State) {
 	return s
 }
 
-// do runs a call as a coroutine of the world. If ctx has ended before, nothing is done; a call
-// that has begun is completed.
+// do runs a call as a coroutine of the world. If ctx has already ended, do only returns its
+// cause; a call that has begun is completed.
 func (m *master) do(ctx context.Context, f func(context.Context) error) (err error) {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)

@@ -16,19 +16,19 @@ type conn struct {
 	cluster *Cluster
 	stream  *sim.Stream
 	master  int                // 0 is m1
-	votes   func(redlock.Vote) // nil: nobody asks for them
+	votes   func(redlock.Vote) // nil: no observer
 	address addr
-	wake    chan struct{} // there may be something to read, or the deadline has changed
+	wake    chan struct{} // signals that there may be bytes to read, or that the deadline has changed
 
 	mu          sync.Mutex
 	read, write time.Time // deadlines
 	timer       *time.Timer
 	reading     sync.Mutex
 	closed      bool
-	sleeps      bool // who reads waits
+	sleeps      bool // the reader waits
 }
 
-// rouse wakes the reader. It is called in the world.
+// rouse wakes the reader. The world calls it.
 func (c *conn) rouse() {
 	select {
 	case c.wake <- struct{}{}:
@@ -71,7 +71,7 @@ func (c *conn) Read(b []byte) (n int, err error) {
 			return 0, c.fail("read", err)
 		}
 		if !c.sleep(deadline) {
-			continue // it was changed meanwhile
+			continue // the deadline was changed meanwhile
 		}
 		if deadline.IsZero() {
 			<-c.wake

@@ -16,11 +16,12 @@ import (
 	"lockpick/cluster/sim"
 )
 
-// compiled are the scripts that any masters were given, by text: a search gives the same few
+// compiled holds the compiled scripts of all masters, by text: a search gives the same few
 // scripts to thousands of masters.
 var compiled sync.Map
 
-// interpreters are idle Lua states: making one takes longer than running any script of a lock.
+// interpreters holds idle Lua states: making one takes longer than running any script of a
+// lock.
 var interpreters = sync.Pool{New: func() any { return newInterpreter() }}
 
 // script compiles a Lua script.
@@ -49,10 +50,10 @@ func script(text string) (sim.Script, error) {
 	return f, nil
 }
 
-// interpreter returns a Lua state with the functions that Redis gives scripts.
+// interpreter is a Lua state with the functions that Redis provides to scripts.
 type interpreter struct {
 	state *lua.LState
-	db    sim.DB // that the script works on
+	db    sim.DB // the keys that the script works on
 }
 
 func newInterpreter() *interpreter {
@@ -130,7 +131,7 @@ func list(l *lua.LState, words []string) *lua.LTable {
 	return t
 }
 
-// call is redis.call: an error ends the script, unless it catches it.
+// call implements redis.call: an error ends the script, unless the script catches it.
 func (in *interpreter) call(l *lua.LState) int {
 	v := in.command(l)
 	if t, ok := v.(*lua.LTable); ok && t.RawGetString("err") != lua.LNil {
@@ -145,7 +146,7 @@ func (in *interpreter) pcall(l *lua.LState) int {
 	return 1
 }
 
-// command executes the command that the script calls.
+// command executes the command that a script calls.
 func (in *interpreter) command(l *lua.LState) lua.LValue {
 	n := l.GetTop()
 	if n == 0 {
@@ -178,7 +179,7 @@ func (in *interpreter) command(l *lua.LState) lua.LValue {
 	return valueOf(l, v)
 }
 
-// number formats a script's number as it is sent.
+// number formats a number of a script in the form in which it is sent.
 func number(f float64) string {
 	if f == math.Trunc(f) && math.Abs(f) < 1<<53 {
 		return strconv.FormatInt(int64(f), 10)
@@ -237,7 +238,7 @@ func replyOf(v lua.LValue) any {
 			if x == lua.LNil {
 				return all
 			}
-			if x == lua.LFalse { // nil within an array, which does not end it
+			if x == lua.LFalse { // a nil within an array, which does not end it
 				all = append(all, false)
 				continue
 			}

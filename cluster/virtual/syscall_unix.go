@@ -10,7 +10,7 @@ import (
 
 // Client libraries check whether an idle connection has ended, or has unexpected bytes, by
 // peeking at its socket. Connections in memory have no sockets, so there are three sockets with
-// the possible states: quiet, ended and readable. They are never read from.
+// the possible states: quiet, ended and readable. Nothing reads from them.
 var sockets = sync.OnceValues(func() (three [3]int, err error) {
 	for i := range three {
 		pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
@@ -42,7 +42,7 @@ const (
 	readable
 )
 
-// SyscallConn is for libraries that peek.
+// SyscallConn is for libraries that peek at the socket.
 func (c *conn) SyscallConn() (syscall.RawConn, error) {
 	three, err := sockets()
 	return peek{c, three}, err

@@ -11,11 +11,11 @@ import (
 	"lockpick/redlock"
 )
 
-// Observe has f told of the lock commands that the connection carries, as votes, before the
-// client reads the replies. Which command is one is guessed: SET NX, SETNX and scripts that
-// create a key take a lock, those that let it expire later extend it, and DEL and scripts
-// that delete release it. It suffices to see which faults hit a lock; no verdict rests on it. It
-// reports whether the connection is one of this package.
+// Observe calls f with a vote for each lock command on the connection, before the client reads
+// the reply. It guesses which commands belong to a lock: SET NX, SETNX and scripts that create a
+// key acquire it, scripts and commands that set a TTL extend it, and DEL and scripts that delete
+// release it. The guess suffices to show which faults hit a lock; no verdict depends on it.
+// Observe reports whether the connection is one of this package.
 func Observe(connection any, f func(redlock.Vote)) bool {
 	c, ok := connection.(*conn)
 	if ok {
@@ -34,10 +34,10 @@ func (c *conn) tell(done []sim.Exchange) {
 	}
 }
 
-// texts are the scripts that were seen, by SHA-1.
+// texts holds the scripts that were sent so far, by SHA-1.
 var texts sync.Map
 
-// vote returns the vote of an exchange, if it was about a lock.
+// vote returns the vote of an exchange. ok is false if the exchange does not concern a lock.
 func vote(x sim.Exchange) (v redlock.Vote, ok bool) {
 	v = redlock.Vote{Took: x.Took, Err: x.Err}
 	if text, failed := strings.CutPrefix(x.Reply, "-"); failed {
@@ -67,7 +67,7 @@ func vote(x sim.Exchange) (v redlock.Vote, ok bool) {
 	return v, true
 }
 
-// kindOf guesses the kind of a script, or of the script with a hash.
+// kindOf guesses the kind of a script, which is given by its text or its hash.
 func kindOf(script string) redlock.Kind {
 	if text, known := texts.Load(strings.ToLower(script)); known {
 		script = text.(string)

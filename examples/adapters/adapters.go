@@ -1,4 +1,4 @@
-// Package adapters shows what a few lines make locks of other libraries locktest's.
+// Package adapters shows that a few lines adapt the locks of other libraries to locktest.
 package adapters
 
 import (
@@ -17,10 +17,10 @@ import (
 	"lockpick/locktest"
 )
 
-// between is how long the locks that do not wait by themselves are not asked again.
+// between is the time between two tries of a lock whose library does not wait by itself.
 const between = 20 * time.Millisecond
 
-// Redsync is redsync, on all masters.
+// Redsync adapts redsync, on all masters.
 func Redsync(env locktest.Env) (locktest.Lock, error) {
 	var pools []redis.Pool
 	for _, c := range env.Clients() {
@@ -40,7 +40,7 @@ func Redsync(env locktest.Env) (locktest.Lock, error) {
 	}), nil
 }
 
-// Redislock is bsm/redislock, on the first master. Its lease begins when the command is sent.
+// Redislock adapts bsm/redislock, on the first master. Its lease begins when the command is sent.
 func Redislock(env locktest.Env) (locktest.Lock, error) {
 	locker := redislock.New(env.Clients()[0])
 	return locktest.LockFunc(func(ctx context.Context, key string) (*locktest.Lease, error) {
@@ -62,8 +62,8 @@ func Redislock(env locktest.Env) (locktest.Lock, error) {
 	}), nil
 }
 
-// Rueidislock is rueidislock, on the first master. It promises no time: it extends leases by itself, and ends
-// their context when it has lost them.
+// Rueidislock adapts rueidislock, on the first master. It promises no end of a lease: it extends leases by
+// itself, and ends their context when it has lost them.
 func Rueidislock(env locktest.Env) (locktest.Lock, error) {
 	l, err := rueidislock.NewLocker(rueidislock.LockerOption{
 		KeyValidity: env.TTL, KeyMajority: 1, ClientOption: rueidis.ClientOption{InitAddress: env.Addrs[:1]},
@@ -77,7 +77,7 @@ func Rueidislock(env locktest.Env) (locktest.Lock, error) {
 type rueidisLock struct{ locker rueidislock.Locker }
 
 func (l rueidisLock) Acquire(ctx context.Context, key string) (*locktest.Lease, error) {
-	waiting, giveUp := context.WithCancel(context.Background()) // which the lease would end with
+	waiting, giveUp := context.WithCancel(context.Background()) // the context of the lease ends with it
 	stop := context.AfterFunc(ctx, giveUp)
 	lost, cancel, err := l.locker.WithContext(waiting, key)
 	if !stop() && err == nil {
@@ -95,7 +95,7 @@ func (l rueidisLock) Close() error { l.locker.Close(); return nil }
 
 var errNotHeld = errors.New("the lock is not held")
 
-// GoZero is go-zero's RedisLock, on the first master. Its expiry is in whole seconds.
+// GoZero adapts go-zero's RedisLock, on the first master. Its expiry is in whole seconds.
 func GoZero(env locktest.Env) (locktest.Lock, error) {
 	store, err := zero.NewRedis(zero.RedisConf{Host: env.Addrs[0], Type: zero.NodeType, NonBlock: true})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"lockpick/cluster"
 )
 
-// newClientPause stops clients at a point.
+// newClientPause pauses clients at a point.
 func newClientPause(n *Nemesis, f *injection) effect {
 	return newClientOrder(f, n.env.Pauses.Stop, "stopped")
 }
@@ -22,7 +22,7 @@ func newClientKill(n *Nemesis, f *injection) effect {
 	return newClientOrder(f, n.env.Pauses.Kill, "ended")
 }
 
-// clientOrder is an order that clients stop or end at a point.
+// clientOrder makes clients stop or end at a point.
 type clientOrder struct {
 	f     *injection
 	order func(clients []string, point string) func() []string
@@ -74,7 +74,7 @@ type clientClock struct {
 	setting sync.Mutex
 
 	mu   sync.Mutex
-	went []string // clients that are known to have used the wrong clock
+	went []string // clients that have certainly used the wrong clock
 }
 
 func (c *clientClock) install(ctx context.Context) error {
@@ -88,7 +88,7 @@ func (c *clientClock) install(ctx context.Context) error {
 			c.n.strobe(strobing, c.clock, func(to cluster.Clock) {
 				c.setting.Lock()
 				defer c.setting.Unlock()
-				if strobing.Err() == nil { // otherwise it is being healed, and this setting would come after that
+				if strobing.Err() == nil { // otherwise the fault is being healed, and must not be set again
 					_ = c.set(to)
 				}
 			})
@@ -113,21 +113,21 @@ func (c *clientClock) heal(context.Context) (proof, string, error) {
 	return proven, fmt.Sprintf("the clock of %s was off by %s", strings.Join(c.went, " "), c.f.params["clock"]), err
 }
 
-// set gives the clients a clock setting, after it has noted which of them used the wrong clock.
+// set gives the clients a clock setting, after recording which of them used the wrong clock.
 func (c *clientClock) set(to cluster.Clock) error {
 	var errs []error
 	for _, client := range c.f.clients {
 		c.note(client)
 		err := c.n.env.Pauses.SetClock(client, to)
 		if err != nil && slices.ContainsFunc(errs, func(e error) bool { return e != nil && e.Error() == err.Error() }) {
-			continue // what is wrong with one client is so with all, and is said once
+			continue // the same problem of several clients is reported once
 		}
 		errs = append(errs, err)
 	}
 	return joined(errs)
 }
 
-// note notes whether a client uses the wrong clock now.
+// note records whether a client uses the wrong clock now.
 func (c *clientClock) note(client string) {
 	now := c.n.env.Pauses.Clock(client)
 	c.mu.Lock()
@@ -140,7 +140,7 @@ func (c *clientClock) note(client string) {
 func init() {
 	implement("client-pause", implementation{new: newClientPause})
 	implement("client-kill", implementation{new: newClientKill, shape: func(n *Nemesis, plan Plan, s *Step) {
-		s.Point = pick(n.random, plan.Points[1:]) // the first point is within the lock, where no client is yet
+		s.Point = pick(n.random, plan.Points[1:]) // the first point is within the lock, before the client has a lease
 	}})
 	implement("client-clock", implementation{new: newClientClock, shape: func(n *Nemesis, plan Plan, s *Step) {
 		if s.Clock = plan.ClientClock; s.Clock == "" {

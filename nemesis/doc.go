@@ -1,6 +1,6 @@
-// Package nemesis injects faults into a running campaign: into masters (pause,
-// kill, shutdown), into the links between clients and masters (partition, slow),
-// and into clients (client-pause).
+// Package nemesis injects faults into a running campaign: into masters (such as pause,
+// kill, shutdown), into the links between clients and masters (such as partition, slow),
+// and into clients (such as client-pause).
 //
 //	schedule ─┐                       ┌─► cluster.Master, cluster.Link
 //	random ───┼─► Step ─► inject ─────┤
@@ -8,11 +8,12 @@
 //	     ▲          how long)                │
 //	     └── what it sees: votes, leases ◄── history
 //
-// A Step says what to do to whom for how long. Three authors write steps: an
-// explicit schedule (with times or triggers), the random nemesis, and the guided
-// one, which reads the votes and strikes the masters on which exclusion hangs.
+// A Step describes a fault: its kind, its targets and its duration. Steps come from an
+// explicit schedule (with times or triggers), from the random nemesis, or from the guided
+// one. The guided nemesis reads the votes and hits the masters on which mutual exclusion
+// depends.
 //
-// Every fault is recorded when it is installed (or skipped, and why) and when it
-// is healed, with evidence whether it bit. Faults overlap; each heals at the end of
-// its window, and all have healed when Run returns.
+// The nemesis records each fault when it is installed (or skipped, with the reason) and
+// when it is healed, with evidence whether it took effect. Faults overlap; each heals at
+// the end of its window, and all have healed when Run returns.
 package nemesis

@@ -12,32 +12,33 @@ import (
 	"lockpick/history/fault"
 )
 
-// A fault took effect if it changed what somebody experienced. This file holds the rule:
+// A fault took effect if masters or clients noticed it. This file decides that by these rules:
 //
-//   - Some kinds show by themselves: a server that restarted, a clock that TIME shows, a
-//     process that stood still. Their effect reports proven.
-//   - Of pauses and of what links do only those can tell who sent commands. Such a fault
-//     took effect if, since it was installed, a lock command that it hit got no reply, or
-//     got one that was later than normal (see normal).
+//   - The effect of some kinds is visible without clients: a server that restarted, a clock
+//     that TIME shows, a process that stood still. Such an effect reports proven.
+//   - Pauses and faults of links are visible only to clients that sent commands. Such a fault
+//     took effect if, since it was installed, a lock command that it hit got no reply, or a
+//     reply that was later than normal (see normal).
 
-// proof is what an effect knows without the clients, after it has healed.
+// proof is the result of healing a fault: whether the fault took effect, as far as that is
+// visible without the clients.
 type proof int
 
 const (
 	refuted  proof = iota // it changed nothing
-	proven                // it shows by itself that it changed something
+	proven                // it certainly changed something
 	unproven              // only clients can show the effect: see tookEffect
 )
 
-// clientEvidence is what clients noticed of one fault.
+// clientEvidence counts the effects of one fault that clients noticed.
 type clientEvidence struct {
 	masters []string
-	clients []string // nil: all
+	clients []string // nil: all clients
 
-	unanswered int           // lock commands
-	late       int           // replies
-	slowest    time.Duration // of the late replies
-	usual      time.Duration // that the slowest reply usually takes
+	unanswered int           // number of lock commands without a reply
+	late       int           // number of late replies
+	slowest    time.Duration // the time of the slowest late reply
+	usual      time.Duration // the usual time of that reply
 }
 
 // tookEffect reports whether clients noticed the fault.
@@ -68,7 +69,7 @@ func plural(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// rounded rounds to about three digits.
+// rounded rounds a duration to about three digits.
 func rounded(d time.Duration) time.Duration {
 	for unit := time.Duration(1); ; unit *= 10 {
 		if d < 1000*unit {
@@ -77,10 +78,10 @@ func rounded(d time.Duration) time.Duration {
 	}
 }
 
-// settleWithin is how long after the end of a fault to wait for the replies that it delayed.
+// settleWithin is how long to wait, after the end of a fault, for the replies that it delayed.
 const settleWithin = 50 * time.Millisecond
 
-// judge applies the rule to a fault that has just healed.
+// judge decides whether a fault that has just healed took effect.
 func (n *Nemesis) judge(x *clientEvidence, p proof, evidence string) (tookEffect bool, all string) {
 	defer n.watch.stopObserving(x)
 	if p == unproven {
@@ -94,8 +95,8 @@ func (n *Nemesis) judge(x *clientEvidence, p proof, evidence string) (tookEffect
 	return p == proven || p == unproven && x.tookEffect(), evidence
 }
 
-// startObserving starts to note what clients notice of a fault whose effect only they can show.
-// For a fault on links, only the clients of those links count.
+// startObserving begins to record the effects of a fault that only clients can notice. For a
+// fault on links, only the clients of those links count.
 func (w *watch) startObserving(f *injection) *clientEvidence {
 	x := &clientEvidence{masters: f.masterNames()}
 	if !f.kind.ClientsFeel() {
@@ -110,7 +111,7 @@ func (w *watch) startObserving(f *injection) *clientEvidence {
 	return x
 }
 
-// stopObserving ends what startObserving began.
+// stopObserving ends the recording for a fault.
 func (w *watch) stopObserving(x *clientEvidence) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -134,8 +135,8 @@ func (w *watch) settle(x *clientEvidence, d time.Duration) {
 	}
 }
 
-// hear notes the effect of the installed faults that a vote shows; without a fault, it notes
-// the vote as a usual reply. The caller holds w.mu.
+// hear records the effect of the installed faults that a vote shows; without a fault, it
+// records the time of the vote as usual. The caller holds w.mu.
 func (w *watch) hear(op history.Op) {
 	w.heard = true
 	v := op.Value
@@ -166,7 +167,7 @@ func (w *watch) hear(op history.Op) {
 	}
 }
 
-// calm reports whether no fault hit the master of a vote, or its client, from the time at which
+// calm reports whether no fault hit the master or the client of a vote from the time at which
 // the command was sent until the reply.
 func (w *watch) calm(op history.Op) bool {
 	sent := op.Time - op.Value.Delay - op.Value.Took
@@ -185,8 +186,8 @@ type disturbance struct {
 	until  time.Duration
 }
 
-// disturb notes the beginning and the end of faults. A fault that lasts for the whole run, such
-// as a slow disk, is part of what is usual. The caller holds w.mu.
+// disturb records the beginning and the end of faults. It ignores a fault that lasts for the
+// whole run, such as a slow disk: its effect counts as usual. The caller holds w.mu.
 func (w *watch) disturb(op history.Op) {
 	v := op.Value
 	if kind, ok := fault.Named(op.F); !ok || kind.Lasts() || v.ID == 0 {
@@ -210,16 +211,16 @@ func (w *watch) disturb(op history.Op) {
 	}
 }
 
-// replies are the times that replies took without faults.
+// replies holds the times that replies took while there were no faults.
 type replies struct {
 	ttl  time.Duration
 	took map[[2]string]*recent // by client and master
 }
 
-// recent are the latest of these times.
+// recent holds the latest times of one link.
 type recent struct {
 	times [32]time.Duration
-	n     int // that there ever were
+	n     int // number of times so far
 }
 
 func (r *replies) learn(way [2]string, took time.Duration) {
@@ -232,7 +233,7 @@ func (r *replies) learn(way [2]string, took time.Duration) {
 	x.n++
 }
 
-// enough is how many replies show what is usual.
+// enough is the number of replies that show the usual time.
 const enough = 8
 
 // A reply is late if it takes lateFactor times as long as usual, and at least lateBy longer, or
@@ -242,9 +243,9 @@ const (
 	lateBy     = 5 * time.Millisecond
 )
 
-// normal returns what a reply usually takes from a master to a client, and the longest time
-// that counts as normal. For a link with too few replies it uses what is usual on the other
-// links.
+// normal returns the usual time of a reply from a master to a client, and the longest time that
+// counts as normal. For a link with too few replies it uses the times of the link with the
+// most.
 func (r *replies) normal(way [2]string) (usual, bound time.Duration) {
 	x := r.took[way]
 	if x == nil || x.n < enough {

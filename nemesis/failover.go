@@ -13,12 +13,12 @@ import (
 	"lockpick/history"
 )
 
-// newFailover ends a master just after it has granted a lock, so that the replica that takes
-// its place has usually not received that yet.
+// newFailover ends a master just after it has granted a lock. The replica that takes its place
+// has usually not received that grant yet.
 //
-// The outage lasts as long as with Redis Sentinel: down-after until Sentinel notices, here an
-// eighth of the TTL, and then its election. A TTL below 10 s stands for a longer one in a run
-// that is shortened as a whole, so the election is shortened in proportion.
+// The outage is as long as with Redis Sentinel: down-after until Sentinel notices, here an eighth
+// of the TTL, and then its election. A run with a TTL below 10 s is a shortened version of one
+// with 10 s, so the election is shortened in proportion.
 func newFailover(n *Nemesis, f *injection) effect {
 	outage := f.step.Outage
 	if outage == 0 {
@@ -58,13 +58,14 @@ func (x *failover) install(ctx context.Context) error {
 			return err
 		}
 		x.n.recordState(m, nil) // immediately, because the successor grants locks already
-		// Not earlier: the votes on the lease that the failover waited for arrive one by one.
+		// Read the votes only now: those on the lease that the failover waited for arrive one by
+		// one.
 		stored := x.n.watch.stored(x.n.now())
 		looking, cancel := x.n.within(ctx, lookRunning)
 		defer cancel()
 		look, err := m.Inspect(looking, x.n.keys())
 		if err != nil {
-			return nil // it is under another fault already
+			return nil // another fault has hit the master already
 		}
 		x.n.recordState(m, &look)
 		x.mu.Lock()
@@ -102,7 +103,7 @@ func (x *failover) heal(ctx context.Context) (proof, string, error) {
 	return proven, fmt.Sprintf("after %v a replica took the place of %s%s; %s", rounded(x.takeover.Outage), strings.Join(x.f.masterNames(), " "), split, lost), err
 }
 
-// stored returns the keys' tokens of the leases that are held, by master.
+// stored returns, for each master, the tokens of the held leases for which it voted, by key.
 func (w *watch) stored(now time.Duration) map[string]map[string]string {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"lockpick/history/fault"
 )
 
-// Guided reads the votes and strikes when mutual exclusion depends on few masters, until ctx
-// ends. It returns when all faults have healed.
+// Guided reads the votes, and injects faults when mutual exclusion depends on few masters,
+// until ctx ends. It returns when all faults have healed. Each of these faults is a strike.
 //
 // A lease that k masters voted for is protected as long as fewer than a quorum of masters are
 // free for another one: the N−k masters that did not vote for it, and those that lost its key.
@@ -21,11 +21,11 @@ import (
 // off from a minority first. Then k is exactly a quorum for their leases, a single master
 // decides, and the other clients can take its vote.
 //
-// Every kind that the plan asks for strikes within the first quarter of the run: at the next
-// lease, or, if its time comes without one, at an older lease or at random. Until then strikes
-// may overlap; afterwards each waits until the one before it has healed.
+// Every kind in the plan strikes within the first quarter of the run: at the next lease, or, if
+// its time comes without one, at an older lease or at random. Until then strikes may overlap;
+// afterwards each waits until the previous one has healed.
 //
-// If leases are granted and no vote is seen, Guided strikes at random.
+// If clients get leases and no vote is recorded, Guided continues at random.
 func (n *Nemesis) Guided(ctx context.Context, plan Plan) {
 	plan = n.begun(plan)
 	n.background(ctx, plan)
@@ -66,8 +66,8 @@ func (n *Nemesis) unguided(ctx context.Context, plan Plan) {
 	n.Random(ctx, plan)
 }
 
-// strikes are the kinds that the guided nemesis strikes with. A partition is used to narrow
-// quorums before each strike, and is a strike of its own only if there is no other kind.
+// strikes returns the kinds that are used for strikes. A partition narrows quorums before each
+// strike, and is a strike of its own only if there is no other kind.
 func (n *Nemesis) strikes(plan Plan) []string {
 	faults := slices.DeleteFunc(slices.Clone(plan.Faults), func(name string) bool { return n.lasts(name, plan) })
 	if others := slices.DeleteFunc(slices.Clone(faults), cuts); len(others) > 0 {
@@ -84,7 +84,7 @@ type debut struct {
 	begun   time.Duration
 	quarter time.Duration // 0: the length of the run is unknown, and no strike is ever due
 	kinds   int
-	struck  int // of them
+	struck  int // number of kinds that have struck
 }
 
 func (n *Nemesis) newDebut(strikes []string, plan Plan) *debut {
@@ -94,8 +94,8 @@ func (n *Nemesis) newDebut(strikes []string, plan Plan) *debut {
 // over reports whether every kind has struck once.
 func (d *debut) over() bool { return d.struck == d.kinds }
 
-// left returns the time until the next kind's first strike is due, at least 0; after all of
-// them it is longer than any run.
+// left returns the time until the next kind's first strike is due, at least 0. When all kinds
+// have struck, it returns a time longer than any run.
 func (d *debut) left(now time.Duration) time.Duration {
 	if d.over() || d.quarter == 0 {
 		return forever
@@ -127,8 +127,8 @@ func (n *Nemesis) lasts(name string, plan Plan) bool {
 	return kind.Lasts() || kind.Clock == fault.MasterClock && err == nil && (c.Rate != 0 || strobe)
 }
 
-// narrowQuorum cuts half of the clients off from a minority of the masters, and returns a
-// function that ends that.
+// narrowQuorum cuts half of the clients off from a minority of the masters. mend ends the
+// partition.
 func (n *Nemesis) narrowQuorum(ctx context.Context) (mend func()) {
 	until, end := n.env.Runtime.WithCancelCause(ctx)
 	clients := slices.Clone(n.env.Clients)
@@ -146,11 +146,11 @@ func (n *Nemesis) narrowQuorum(ctx context.Context) (mend func()) {
 
 var errStruck = errors.New("struck")
 
-// lateVotes is how long after an acquisition to wait for the votes that it did not wait for.
+// lateVotes is the time to wait, after an acquisition, for the votes that it did not need.
 const lateVotes = 5 * time.Millisecond
 
-// acquisition waits for the next acquisition, at most for d, because clients may not acquire
-// anything. Unless atOnce is set, it also waits for late votes.
+// acquisition waits for the next acquisition, at most for d, because the clients may never
+// acquire a lease. Unless atOnce is set, it also waits for late votes.
 func (n *Nemesis) acquisition(ctx context.Context, d time.Duration, atOnce bool) (lease, bool) {
 	op, ok := n.watch.await(ctx, d, func(op history.Op) bool {
 		return op.F == history.FAcquire && op.Type == history.OK
@@ -161,9 +161,9 @@ func (n *Nemesis) acquisition(ctx context.Context, d time.Duration, atOnce bool)
 	return lease{client: op.Process, key: op.Key, token: op.Value.Token, until: op.Value.ValidUntil}, true
 }
 
-// strike waits for a lease and strikes with the kind whose turn it is. If the first strike of
-// that kind is due before there is a lease, it strikes at an older lease or at random. It
-// returns when the fault has healed, or when the next first strike is due.
+// strike waits for a lease and strikes with the next kind. If the first strike of that kind is
+// due before there is a lease, it strikes at an older lease or at random. It returns when the
+// fault has healed, or when the next first strike is due.
 func (n *Nemesis) strike(ctx context.Context, plan Plan, strikes []string, debut *debut) {
 	name := n.top(strikes)
 	kind := fault.Of(name)
@@ -178,7 +178,7 @@ func (n *Nemesis) strike(ctx context.Context, plan Plan, strikes []string, debut
 	if !aimed && debut.left(n.now()) > 0 {
 		return
 	}
-	if held, _, ok := n.watch.latest(n.now()); !aimed && ok && !kind.AtOnce() { // an older one
+	if held, _, ok := n.watch.latest(n.now()); !aimed && ok && !kind.AtOnce() { // hit an older lease
 		s, aimed = n.aimedAt(plan, name, held)
 	}
 	if !aimed {
@@ -195,7 +195,7 @@ func (n *Nemesis) strike(ctx context.Context, plan Plan, strikes []string, debut
 		n.inject(ctx, s, random)
 	})
 	if c, _, err := ParseClock(s.Clock); fault.Of(s.Fault).Clock == fault.MasterClock && err == nil && c.Offset < 0 {
-		return // it stays wrong until the run ends
+		return // the clock stays wrong until the run ends
 	}
 	_ = n.env.Runtime.Sleep(healed, debut.left(n.now()))
 	end(nil)
@@ -206,40 +206,40 @@ func (n *Nemesis) strike(ctx context.Context, plan Plan, strikes []string, debut
 func (n *Nemesis) aimedAt(plan Plan, name string, l lease) (plannedStep, bool) {
 	kind := fault.Of(name)
 	voters := n.watch.votersOf(l.token)
-	if kind.Hits != fault.Clients && len(voters) == 0 { // released already
+	if kind.Hits != fault.Clients && len(voters) == 0 { // the lease was released
 		return plannedStep{}, false
 	}
 	s := n.shape(plan, name)
 	switch {
-	case kind.Clock == fault.ClientClock: // of any client, for as long as it lasts
+	case kind.Clock == fault.ClientClock: // hit any client, whatever lease it holds
 	case kind.Hits == fault.Clients:
-		// The client reaches the points that it has passed only in its next section. The last
-		// point is the one that endangers its current lease.
+		// The client reaches earlier points only in its next section. The last point endangers
+		// its current lease.
 		s.Clients = []string{l.client}
 		if n.random.IntN(3) > 0 {
 			s.Point = plan.Points[len(plan.Points)-1]
 		}
 	case kind.Forgets():
 		if kind.Clock == fault.MasterClock && plan.Clock == "" {
-			s.Clock = "+" + n.around(2*n.env.TTL).String() // forward, because that ends keys too early
+			s.Clock = "+" + n.around(2*n.env.TTL).String() // a jump forward ends keys too early
 		}
 		all := len(n.env.Cluster.Masters())
 		spare := max(1, len(voters)-(all-(all/2+1)))
 		n.random.Shuffle(len(voters), func(i, j int) { voters[i], voters[j] = voters[j], voters[i] })
 		s.Masters = voters[:min(spare, len(voters))]
-	default: // what holds the lease cannot be reached, or answers too late
+	default: // make the masters that granted the lease unreachable or slow
 		s.Masters = voters
 		if kind.Hits == fault.Links {
 			s.Clients = []string{l.client}
 		}
 	}
-	if n.occupied(kind, s.Masters) { // by earlier strikes
+	if n.occupied(kind, s.Masters) { // earlier strikes still hit them
 		s.Masters = []string{One}
 	}
 	return plannedStep{Step: n.unhealed(s), guided: true}, true
 }
 
-// unaimed returns a step of a kind that found no lease in time.
+// unaimed returns a step of a kind for which there was no lease in time.
 func (n *Nemesis) unaimed(plan Plan, name string) plannedStep {
 	s := n.shape(plan, name)
 	if fault.Of(name).Hits != fault.Clients {
@@ -249,7 +249,7 @@ func (n *Nemesis) unaimed(plan Plan, name string) plannedStep {
 }
 
 // unhealed makes a clock that a step sets back stay wrong until the run ends, because
-// correcting it would be a jump forward, which is a fault of its own.
+// correcting it would be a jump forward, which is another fault.
 func (n *Nemesis) unhealed(s Step) Step {
 	if c, _, err := ParseClock(s.Clock); fault.Of(s.Fault).Clock == fault.MasterClock && err == nil && c.Offset < 0 {
 		s.For = 24 * time.Hour

@@ -2,15 +2,15 @@ package nemesis
 
 import "lockpick/history/fault"
 
-// implementation is how the nemesis carries out a kind of fault.
+// implementation contains the functions that carry out a kind of fault.
 type implementation struct {
 	// new makes the effect of one fault.
 	new func(n *Nemesis, f *injection) effect
-	// shape draws the parameters of a step that only this kind has; nil: there are none.
+	// shape draws the parameters of a step that only this kind has; nil: it has none.
 	shape func(n *Nemesis, plan Plan, s *Step)
 }
 
-// implementations are the kinds by name. Each file adds the kinds that it carries out.
+// implementations holds the kinds by name. Each file adds the kinds that it implements.
 var implementations = map[string]implementation{}
 
 // implement adds a kind, which must be in the registry.

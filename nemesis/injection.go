@@ -19,18 +19,18 @@ type injection struct {
 	masters []cluster.Master
 	clients []string
 	params  map[string]string
-	draw    float64 // from 0 up to 1, for the random part of its effect
+	draw    float64 // a random number from 0 up to 1, for the effect
 	effect  effect
-	run     context.Context // ends when the run is told to end: an effect that waits must then stop waiting
+	run     context.Context // ends when the run must end; an effect must then stop waiting
 }
 
 // effect is the implementation of a kind of fault.
 type effect interface {
-	// install installs the fault. The error says why that was not possible; it is a halfDone if
-	// something was changed nevertheless.
+	// install installs the fault. The error is the reason why that failed; it is a halfDone if the
+	// installation changed something nevertheless.
 	install(ctx context.Context) error
-	// heal ends the fault, also one that could not be installed, and reports whether it changed anything
-	// and what shows that.
+	// heal ends the fault, also one that could not be installed. It returns whether the fault changed
+	// anything, and the evidence.
 	heal(ctx context.Context) (p proof, evidence string, err error)
 }
 
@@ -46,9 +46,9 @@ func (f *injection) masterNames() []string {
 	return names
 }
 
-// inject carries out one step, from the choice of its targets to its healing. It returns when
-// the fault has healed: at the end of its window, or soon after ctx has ended. A step that is
-// due only after that is recorded as skipped.
+// inject carries out one step, from the choice of its targets to its healing. It returns when the
+// fault has healed: at the end of its window, or soon after ctx has ended. A step that was not due
+// before ctx ended is recorded as skipped.
 func (n *Nemesis) inject(ctx context.Context, s plannedStep, random *rand.Rand) {
 	f, err := n.begin(ctx, s, random)
 	n.record(f, history.Invoke, history.PhaseInstall, nil, nil)
@@ -56,16 +56,15 @@ func (n *Nemesis) inject(ctx context.Context, s plannedStep, random *rand.Rand) 
 	if err == nil {
 		defer n.end(f)
 		x = n.watch.startObserving(f)
-		// An installation that has begun is completed when the run is told to end: half of a
-		// fault, such as a kill without waiting for the end of the process, could not be
-		// healed.
+		// Complete an installation that has begun even if the run must end: half of a fault, such as
+		// a kill without waiting for the end of the process, could not be healed.
 		err = f.effect.install(context.WithoutCancel(ctx))
 	}
 	var half halfDone
 	switch {
 	case errors.As(err, &half):
-		// What it has changed before it failed is a fault like any other, which ends at once: without
-		// these lines nobody could tell why a master lost a key.
+		// Record the changes before the failure as a fault that ends at once: otherwise the history
+		// would not explain why a master lost a key.
 		n.record(f, history.OK, history.PhaseInstall, nil, nil)
 		n.heal(ctx, f, x, "given up, because "+half.Error())
 	case err != nil:
@@ -82,7 +81,7 @@ func (n *Nemesis) inject(ctx context.Context, s plannedStep, random *rand.Rand) 
 	}
 }
 
-// heal ends a fault and records what it changed. since, if any, is what its evidence ends with.
+// heal ends a fault and records its changes. If since is not empty, the evidence ends with it.
 func (n *Nemesis) heal(ctx context.Context, f *injection, x *clientEvidence, since string) {
 	n.record(f, history.Invoke, history.PhaseHeal, nil, nil)
 	p, evidence, err := f.effect.heal(context.WithoutCancel(ctx))

@@ -40,7 +40,7 @@ func (l *links) remove(link cluster.Link, id int) {
 	link.Set(sum(l.faults[link]))
 }
 
-// sum is the worst of all faults: dropped bytes before held ones, and the sum of the delays.
+// sum combines faults: dropping has precedence over holding, and delays add up.
 func sum(faults map[int]cluster.LinkFault) cluster.LinkFault {
 	var s cluster.LinkFault
 	for _, id := range slices.Sorted(maps.Keys(faults)) {
@@ -82,8 +82,8 @@ func newPartition(n *Nemesis, f *injection) effect {
 	return e
 }
 
-// newSlow delays both directions, by more than the timeout per master of the lock unless the
-// step says otherwise.
+// newSlow delays both directions. The default delay is longer than the lock's timeout per
+// master.
 func newSlow(n *Nemesis, f *injection) effect {
 	delay := f.step.Delay
 	if delay == 0 {
@@ -113,7 +113,7 @@ func (e *linkEffect) install(context.Context) error {
 		for _, c := range e.f.clients {
 			link, err := e.n.env.Cluster.Link(c, i)
 			if err != nil {
-				e.links = nil // none has been touched yet
+				e.links = nil // no link has been changed yet
 				return err
 			}
 			e.links = append(e.links, link)
@@ -142,10 +142,10 @@ func (e *linkEffect) heal(context.Context) (proof, string, error) {
 	return e.proof(d), tell(d, len(e.links)), nil
 }
 
-// proof is what the counts of the links show. Bytes that were lost or refused always had an
-// effect. Whether bytes that were only delayed arrived too late can be told only by the client
-// that waited for them; for a lock whose votes are unknown, it is enough that bytes were
-// delayed. Another fault on the same link may have caused the rest.
+// proof evaluates the counts of the links. Bytes that were lost or refused always had an
+// effect. If bytes were only delayed, only the client that waited for them can tell whether
+// they arrived too late; for a lock whose votes are unknown, it is enough that bytes were
+// delayed. Another fault on the same link may have caused some of the counts.
 func (e *linkEffect) proof(d cluster.LinkCounts) proof {
 	touched, lost := d.Held+d.Dropped, d.Dropped
 	switch {
@@ -163,7 +163,7 @@ func (e *linkEffect) proof(d cluster.LinkCounts) proof {
 	return unproven
 }
 
-// tell describes what links did.
+// tell describes the counts of links as text.
 func tell(d cluster.LinkCounts, links int) string {
 	var told []string
 	for _, x := range []struct {

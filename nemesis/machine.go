@@ -21,7 +21,8 @@ import (
 //	x1.5    it runs at that rate
 //	~5s     it strobes: forward and back again, many times
 //
-// A client has two clocks. Jumps and strobes are of its wall clock; at a rate run both.
+// A client has two clocks. A jump or a strobe changes only its wall clock; a rate changes
+// both.
 func ParseClock(s string) (c cluster.Clock, strobe bool, err error) {
 	bad := fmt.Errorf("%q is no fault of a clock: write +60s (a jump forward), -60s (back), x1.5 (its rate) or ~5s (a strobe)", s)
 	if len(s) < 2 {
@@ -51,8 +52,8 @@ func ParseClock(s string) (c cluster.Clock, strobe bool, err error) {
 	return c, strobe, nil
 }
 
-// bend parses what is wrong with a clock, and notes it as parameters of the fault: the setting
-// as it was written, and separately the rate, the offset or the amount of strobing.
+// bend parses a clock fault, and records it as parameters of the fault: the setting as it was
+// written, and separately the rate, the offset or the amount of strobing.
 func (f *injection) bend(text string) (c cluster.Clock, strobe bool) {
 	f.params["clock"] = text
 	c, strobe, _ = ParseClock(text)
@@ -73,7 +74,7 @@ func (f *injection) bend(text string) (c cluster.Clock, strobe bool) {
 type machines struct {
 	mu    sync.Mutex
 	disks map[cluster.Master]map[int]cluster.Disk // by the injection's id
-	full  map[cluster.Master]bool                 // to be drained as soon as they run
+	full  map[cluster.Master]bool                 // masters to drain as soon as they run
 }
 
 // setDisk adds the disk fault of an injection, or removes it if it is the zero value.
@@ -87,8 +88,8 @@ func (x *machines) setDisk(ctx context.Context, m cluster.Master, id int, d clus
 	}
 	x.mu.Unlock()
 	for {
-		// Another fault may be installed or healed while this one is being set, so the last
-		// call sets the sum at that time.
+		// Another fault may be installed or healed while this one is being set, so repeat the
+		// call until it has set the current sum.
 		sum := x.sum(m)
 		if err := m.SetDisk(ctx, sum); err != nil || sum == x.sum(m) {
 			return err
@@ -108,7 +109,7 @@ func (x *machines) sum(m cluster.Master) cluster.Disk {
 	return sum
 }
 
-// snapshots asks masters which keys they store. Masters that do not answer are left out.
+// snapshots reads the keys of masters. It leaves out masters that do not answer.
 func (n *Nemesis) snapshots(ctx context.Context, masters []cluster.Master) map[string]cluster.Snapshot {
 	var mu sync.Mutex
 	found := map[string]cluster.Snapshot{}
@@ -126,7 +127,7 @@ func (n *Nemesis) snapshots(ctx context.Context, masters []cluster.Master) map[s
 	return found
 }
 
-// lost describes which of the keys that masters stored before they no longer store.
+// lost describes the keys that masters stored before and no longer store.
 func lost(before, after map[string]cluster.Snapshot) string {
 	var told []string
 	for _, m := range slices.Sorted(maps.Keys(before)) {
@@ -158,7 +159,7 @@ type clock struct {
 	f      *injection
 	clock  cluster.Clock
 	strobe bool
-	showed []string // masters that had it
+	showed []string // masters whose TIME showed the setting
 	lost   string
 	stop   context.CancelCauseFunc
 }
@@ -222,8 +223,8 @@ func (c *clock) heal(ctx context.Context) (proof, string, error) {
 		c.stop(errStruck)
 	}
 	if c.clock.Offset < 0 && c.f.run.Err() != nil {
-		// The run has been told to end. Correcting the clock would be a jump forward, which
-		// would end the keys of leases that clients still hold. So these leases may end first.
+		// The run must end. Correcting the clock would be a jump forward, which would end the
+		// keys of leases that clients still hold. So wait until these leases have ended.
 		_ = c.n.env.Runtime.Sleep(ctx, c.n.env.TTL)
 	}
 	err := c.n.each(c.f.masters, func(m cluster.Master) error { return m.SetClock(ctx, cluster.Clock{}) })
@@ -290,8 +291,8 @@ func (d *disk) heal(ctx context.Context) (proof, string, error) {
 	}
 	err := d.n.each(d.f.masters, func(m cluster.Master) error { return d.n.machines.setDisk(ctx, m, d.f.id, cluster.Disk{}) })
 	for _, m := range d.f.masters {
-		// Redis ends if it cannot write with fsync=always. Nothing else starts it then, unless
-		// another fault was about to kill it anyway.
+		// Redis ends if it cannot write with fsync=always. No other code starts it then,
+		// unless another fault was about to kill it anyway.
 		if d.disk.Full && m.State() == cluster.Down && !d.n.restarting(m) {
 			ended = append(ended, m.Name()+" ended by itself")
 			d.n.recordState(m, nil)
@@ -325,7 +326,7 @@ type memory struct {
 	n       *Nemesis
 	f       *injection
 	evicted int64
-	refused int // number of lock commands refused for lack of memory, at the beginning
+	refused int // number of lock commands that masters refused for lack of memory, at the beginning
 	lost    string
 }
 
@@ -338,7 +339,7 @@ func (x *memory) install(ctx context.Context) error {
 		x.evicted += look.Evicted - before[name].Evicted
 	}
 	x.lost = lost(before, after)
-	if err != nil && x.evicted > 0 { // a master that ended while it was filled, too
+	if err != nil && x.evicted > 0 { // also if a master ended while it was filled
 		return halfDone{err}
 	}
 	return err
@@ -353,8 +354,8 @@ func (x *machines) fill(masters []cluster.Master) {
 	}
 }
 
-// drain removes the keys of the fault memory from masters. For masters that do not run now,
-// they are removed when the fault that has stopped the masters heals.
+// drain removes the keys of the fault memory from masters. On masters that do not run now, it
+// leaves the keys: they are removed when the fault that has stopped the masters heals.
 func (n *Nemesis) drain(ctx context.Context, masters []cluster.Master) error {
 	n.machines.mu.Lock()
 	full := slices.DeleteFunc(slices.Clone(masters), func(m cluster.Master) bool { return !n.full[m] })
@@ -364,7 +365,7 @@ func (n *Nemesis) drain(ctx context.Context, masters []cluster.Master) error {
 			return nil
 		}
 		if err := m.DrainMemory(ctx); err != nil {
-			if m.State() != cluster.Up { // stopped just now
+			if m.State() != cluster.Up { // the master was stopped just now
 				return nil
 			}
 			return err

@@ -13,7 +13,7 @@ import (
 	"lockpick/cluster"
 )
 
-// newPause stops the processes of masters.
+// newPause pauses the processes of masters.
 func newPause(n *Nemesis, f *injection) effect { return &pause{n: n, f: f} }
 
 type pause struct {
@@ -21,10 +21,11 @@ type pause struct {
 	f *injection
 
 	mu     sync.Mutex
-	served map[string]string // how masters show that they were not paused
+	served map[string]string // by master, the evidence that it was not paused
 }
 
-// lookPaused is how long a paused master has to prove that it is not paused.
+// lookPaused is how long install waits for an answer, which proves that the master is not
+// paused.
 const lookPaused = 50 * time.Millisecond
 
 func (p *pause) install(ctx context.Context) error {
@@ -51,10 +52,10 @@ func (p *pause) install(ctx context.Context) error {
 func (p *pause) heal(ctx context.Context) (proof, string, error) {
 	err := p.n.each(p.f.masters, func(m cluster.Master) error {
 		defer p.n.recordState(m, nil)
-		if m.State() != cluster.Paused { // killed meanwhile
+		if m.State() != cluster.Paused { // another fault has killed the master meanwhile
 			return nil
 		}
-		if err := m.Resume(ctx); !errors.Is(err, cluster.ErrDown) { // or just now
+		if err := m.Resume(ctx); !errors.Is(err, cluster.ErrDown) { // it may have been killed just now
 			return err
 		}
 		return nil
@@ -89,7 +90,7 @@ type restart struct {
 	mu     sync.Mutex
 	before map[string]cluster.Snapshot
 	down   []string // the masters that were down already
-	told   []string // what became of each
+	told   []string // a description for each master
 	proof  proof
 }
 
@@ -149,7 +150,8 @@ func (r *restart) heal(ctx context.Context) (proof, string, error) {
 	return r.proof, strings.Join(r.told, "; "), err
 }
 
-// tell notes what happened to a master, and whether that shows that the fault took effect.
+// tell records what happened to a master, and whether that shows that the fault took
+// effect.
 func (r *restart) tell(tookEffect bool, what string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -159,8 +161,8 @@ func (r *restart) tell(tookEffect bool, what string) {
 	r.told = append(r.told, what)
 }
 
-// compare describes what a restart did to the keys of a master. A key that is gone may also
-// have expired meanwhile.
+// compare describes the effect of a restart on the keys of a master. A key that is gone may
+// also have expired meanwhile.
 func compare(name string, before cluster.Snapshot, known bool, after cluster.Snapshot) (what string, restarted bool) {
 	if !known {
 		return name + " started anew", true

@@ -12,34 +12,34 @@ import (
 	"lockpick/history"
 )
 
-// Env is the environment that a nemesis acts on.
+// Env describes the run that a nemesis acts on.
 type Env struct {
 	Cluster cluster.Cluster
 	Clients []string
-	Keys    func() []string // that masters are asked for, by the names that they have there; nil: none
+	Keys    func() []string // the names of the locks' keys on the masters; nil: unknown
 	Pauses  Pauses
 	Runtime cluster.Runtime
 	History *history.Recorder
-	Start   time.Time // when the run's time began
+	Start   time.Time // beginning of the run's time
 	TTL     time.Duration
 	Fill    int64 // number of bytes with which the fault memory fills a master
 	Seed    uint64
 
-	Source func(seed, stream uint64) rand.Source // of random numbers; nil: PCG
+	Source func(seed, stream uint64) rand.Source // makes a source of random numbers; nil: PCG
 }
 
 // Pauses stops and ends clients at points. If clients are named, each of them stops when it
-// next passes point; otherwise the first client to pass it does. The function that is returned
-// lets the stopped clients continue, or restarts those that ended, and returns them. Without a
-// point the client stops or ends at once, wherever it is, which is possible only for clients
-// that are processes.
+// next passes point; otherwise the first client to pass point stops. The returned function lets
+// the stopped clients continue, or restarts those that ended, and returns their names. With an
+// empty point the client stops or ends at once, wherever it is, which is possible only for
+// clients that are processes.
 type Pauses interface {
 	Stop(clients []string, point string) (resume func() []string)
 	Kill(clients []string, point string) (revive func() []string)
 	// SetClock sets a client's clocks: both run at the rate, and the wall clock is ahead by the
 	// offset.
 	SetClock(client string, to cluster.Clock) error
-	// Clock returns the clock that a client is known to use.
+	// Clock returns the clock that a client certainly uses.
 	Clock(client string) cluster.Clock
 }
 
@@ -48,15 +48,15 @@ type Nemesis struct {
 	env     Env
 	watch   *watch
 	random  *rand.Rand // used only by the goroutine that draws steps
-	untried []string   // kinds of fault that are still to be drawn
+	untried []string   // kinds of fault that deal has not drawn yet
 	links   *links
 	machines
 
 	mu      sync.Mutex
 	next    int
 	active  map[int]*injection
-	tried   map[string]bool         // kinds of fault of which a step has begun
-	clocks  []string                // what was done to clocks
+	tried   map[string]bool         // kinds of fault of which at least one step has begun
+	clocks  []string                // the changes of clocks so far
 	running int                     // number of injections and waits for triggers that have not ended
 	idle    context.CancelCauseFunc // set while settle waits for running to be 0
 }
@@ -115,8 +115,8 @@ func (n *Nemesis) recordState(m cluster.Master, look *cluster.Snapshot) {
 	n.env.History.Record(history.Op{Process: m.Name(), Type: history.Info, F: history.FState, Value: v})
 }
 
-// keys are those that masters are asked for. Asked for the names that locks give them, a master
-// would seem to have lost what it stores under other names.
+// keys returns the keys to read from masters. With the clients' names for the keys, a master
+// that stores them under other names would seem to have lost them.
 func (n *Nemesis) keys() []string {
 	if n.env.Keys == nil {
 		return nil
@@ -124,5 +124,5 @@ func (n *Nemesis) keys() []string {
 	return n.env.Keys()
 }
 
-// now returns the run's time.
+// now returns the time since the beginning of the run.
 func (n *Nemesis) now() time.Duration { return n.env.Runtime.Now().Sub(n.env.Start) }

@@ -15,9 +15,9 @@ import (
 // Plan contains the faults that a nemesis may draw, and their parameters.
 type Plan struct {
 	Faults       []string      // names of kinds
-	Targets      []string      // words for targets; empty: one, minority, majority, holders
+	Targets      []string      // words for the choice of masters; empty: one, minority, majority, holders
 	Interval     time.Duration // between steps, on average; 0: the TTL
-	Length       time.Duration // of the run; 0: unknown
+	Length       time.Duration // length of the run; 0: unknown
 	RestartDelay time.Duration // of kill, shutdown, powercut and failover
 	Clock        string        // of clock (see ParseClock); empty: drawn
 	ClientClock  string        // of client-clock (see ParseClock); empty: drawn
@@ -25,7 +25,7 @@ type Plan struct {
 	Strict, Torn bool          // of powercut
 	Outage       time.Duration // of failover; 0: drawn
 	SplitBrain   bool          // of failover
-	Points       []string      // of client-pause, in the order in which a client passes them; at least one, if client-pause is among the faults
+	Points       []string      // of client-pause, which needs one; in the order in which a client passes them
 }
 
 // Schedule carries out explicit steps, each at its time or its trigger. It returns when ctx has
@@ -53,7 +53,7 @@ func (n *Nemesis) Schedule(ctx context.Context, steps []Step) {
 			}
 		})
 	}
-	for _, run := range runs { // only now, because a step may trigger an earlier one
+	for _, run := range runs { // after all triggers are set, because a step may trigger an earlier one
 		n.spawn(run)
 	}
 	n.untilEnd(ctx)
@@ -91,7 +91,7 @@ func (n *Nemesis) begun(plan Plan) Plan {
 	return plan
 }
 
-// untilEnd sleeps until ctx has ended and all faults have healed.
+// untilEnd returns when ctx has ended and all faults have healed.
 func (n *Nemesis) untilEnd(ctx context.Context) {
 	for n.env.Runtime.Sleep(ctx, time.Hour) == nil {
 	}
@@ -113,21 +113,21 @@ func (n *Nemesis) draw(plan Plan) Step {
 	if fault.Of(s.Fault).Hits != fault.Clients {
 		s.Masters = []string{pick(n.random, targets)}
 		if _, _, held := n.watch.latest(n.now()); s.Masters[0] == Holders && !held && len(plan.Targets) == 0 {
-			s.Masters[0] = One // if the step does not name holders
+			s.Masters[0] = One // unless the plan asks for holders
 		}
 	}
 	return s
 }
 
-// deal draws a kind of fault like a card from a pack: every kind comes once before any kind
-// comes again, so that a short run tries all of them.
+// deal draws the next kind of fault. Every kind comes once before any kind comes again, so that
+// a short run tries all of them.
 func (n *Nemesis) deal(faults []string) string {
 	name := n.top(faults)
 	n.untried = n.untried[1:]
 	return name
 }
 
-// top returns the kind that deal draws next.
+// top returns the kind that deal will draw next.
 func (n *Nemesis) top(faults []string) string {
 	if len(n.untried) == 0 {
 		n.untried = slices.Clone(faults)
@@ -144,8 +144,8 @@ func (n *Nemesis) shape(plan Plan, name string) Step {
 	case kind.EndsMaster():
 		s.For, s.Strict, s.Torn = plan.RestartDelay, plan.Strict, plan.Torn
 	case kind.Hits == fault.Clients:
-		// Longer than the client's lease is valid, and long enough for other clients to use
-		// their leases.
+		// The pause is longer than the client's lease is valid, and long enough for other
+		// clients to use their leases.
 		s.For = 2*n.env.TTL + n.around(n.env.TTL/2)
 		s.Point = pick(n.random, plan.Points)
 	default:
@@ -166,8 +166,8 @@ func (n *Nemesis) shape(plan Plan, name string) Step {
 	return s
 }
 
-// drawClock draws the change of a clock. The jumps are about as long as the TTL, because such
-// jumps matter.
+// drawClock draws the change of a clock. Jumps are about as long as the TTL, because shorter
+// ones rarely end a lease.
 func (n *Nemesis) drawClock() string {
 	d := n.around(2 * n.env.TTL)
 	return pick(n.random, []string{"+" + d.String(), "-" + d.String(), "x1.5", "x0.5", "~" + d.String()})
@@ -175,7 +175,7 @@ func (n *Nemesis) drawClock() string {
 
 func pick[T any](random *rand.Rand, from []T) T { return from[random.IntN(len(from))] }
 
-// without returns names except some.
+// without returns names except those in but.
 func without(names []string, but ...string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(x string) bool { return slices.Contains(but, x) })
 }

@@ -31,11 +31,10 @@ func (n *Nemesis) spawn(f func()) {
 	})
 }
 
-// fork returns a random source for one injection, whose draws do not depend on concurrent
-// injections.
+// fork returns a random source for one injection, whose draws do not depend on concurrent injections.
 func (n *Nemesis) fork() *rand.Rand { return rand.New(rand.NewPCG(n.random.Uint64(), 1)) }
 
-// settle waits until everything that was spawned has ended, so that no fault is active.
+// settle waits until all spawned functions have ended, so that no fault is active.
 func (n *Nemesis) settle() {
 	n.mu.Lock()
 	if n.running == 0 {
@@ -49,15 +48,15 @@ func (n *Nemesis) settle() {
 	}
 }
 
-// each runs f for all masters at the same time and joins their errors. The error is a halfDone if f
-// failed for some of them only.
+// each runs f for all masters at the same time and joins their errors. The error is a halfDone if f failed
+// for some of them only.
 func (n *Nemesis) each(masters []cluster.Master, f func(m cluster.Master) error) error {
 	if len(masters) == 0 {
 		return nil
 	}
 	done, end := n.env.Runtime.WithCancelCause(context.Background())
 	var mu sync.Mutex
-	errs := make([]error, len(masters)) // in the masters' order
+	errs := make([]error, len(masters)) // in the order of masters
 	left := len(masters)
 	for i, m := range masters {
 		n.env.Runtime.Go(func() {
@@ -79,8 +78,7 @@ func (n *Nemesis) each(masters []cluster.Master, f func(m cluster.Master) error)
 	return joined(errs)
 }
 
-// joined joins the errors of something that was tried several times. It is a halfDone if that succeeded at
-// least once.
+// joined joins the errors of several tries. The error is a halfDone if at least one try succeeded.
 func joined(errs []error) error {
 	err := errors.Join(errs...)
 	if err != nil && slices.Contains(errs, nil) {
@@ -100,7 +98,7 @@ func (n *Nemesis) within(ctx context.Context, d time.Duration) (context.Context,
 	}
 }
 
-// deadline returns when a context ends, for sockets, which need their deadline in advance.
+// deadline is a context with a deadline, which sockets need in advance.
 type deadline struct {
 	context.Context
 	at time.Time

@@ -13,12 +13,12 @@ import (
 
 // Step is one fault to inject. Its fields have the names of those in a scenario.
 type Step struct {
-	Fault      string        `yaml:"fault"`                 // the name of a Kind
-	At         time.Duration `yaml:"at,omitempty"`          // when, since the run began
-	After      string        `yaml:"after,omitempty"`       // or: the event that triggers it (see CheckTrigger)
-	Plus       time.Duration `yaml:"plus,omitempty"`        // how long after that event
-	Repeat     bool          `yaml:"repeat,omitempty"`      // each time that it happens, not only the first; once the fault has healed
-	For        time.Duration `yaml:"for,omitempty"`         // how long it lasts; of kill and shutdown: until the restart
+	Fault      string        `yaml:"fault"`                 // name of a fault.Kind
+	At         time.Duration `yaml:"at,omitempty"`          // time since the beginning of the run
+	After      string        `yaml:"after,omitempty"`       // instead of At: the triggering event (see CheckTrigger)
+	Plus       time.Duration `yaml:"plus,omitempty"`        // time between that event and the step
+	Repeat     bool          `yaml:"repeat,omitempty"`      // again on each such event, once the fault has healed
+	For        time.Duration `yaml:"for,omitempty"`         // duration; for kill and shutdown the time until the restart
 	Masters    []string      `yaml:"masters,omitempty"`     // names, or one target word (see Targets); empty: one
 	Clients    []string      `yaml:"clients,omitempty"`     // names, or any, all, holder; empty: the kind's default
 	Mode       cluster.Mode  `yaml:"mode,omitempty"`        // of a partition: hold or drop
@@ -27,13 +27,13 @@ type Step struct {
 	Point      string        `yaml:"point,omitempty"`       // of client-pause and client-kill
 	Clock      string        `yaml:"clock,omitempty"`       // of clock and client-clock (see ParseClock)
 	Rate       float64       `yaml:"rate,omitempty"`        // of client-clock, instead of Clock: x1.5 is 1.5
-	Outage     time.Duration `yaml:"outage,omitempty"`      // of failover: how long nobody serves; 0: drawn, as Redis Sentinel takes
-	SplitBrain bool          `yaml:"split_brain,omitempty"` // of failover: the old primary lives on for Clients (empty: half of them)
-	Strict     bool          `yaml:"strict,omitempty"`      // of powercut: names are durable only once their directory was fsynced
-	Torn       bool          `yaml:"torn,omitempty"`        // of powercut: a random part of what was not fsynced survives
+	Outage     time.Duration `yaml:"outage,omitempty"`      // of failover: time without a server; 0: drawn (Redis Sentinel)
+	SplitBrain bool          `yaml:"split_brain,omitempty"` // of failover: the old primary lives on for Clients (empty: half)
+	Strict     bool          `yaml:"strict,omitempty"`      // of powercut: names need an fsync of their directory
+	Torn       bool          `yaml:"torn,omitempty"`        // of powercut: a random part of the other bytes survives
 }
 
-// String describes the step in a line: "kill m3, 10ms after c1 acquires k0".
+// String describes the step in one line: "kill m3, 10ms after c1 acquires k0".
 func (s Step) String() string {
 	what := s.Fault
 	for _, x := range []string{s.Clock, string(s.Mode), s.Direction, s.Point} {
@@ -80,26 +80,26 @@ func (s Step) String() string {
 // plannedStep is a step with additional data of the nemesis.
 type plannedStep struct {
 	Step
-	number string // its number in its schedule, from 1; empty: it was drawn
-	guided bool   // aimed by the guided nemesis
+	number string // its number in its schedule, from 1; empty: it comes from Random or Guided
+	guided bool   // the guided nemesis has chosen its targets
 }
 
-// Words for the masters and clients of a step.
+// These words stand for the masters and clients of a step.
 const (
 	One      = "one"
-	Minority = "minority" // as many as can be lost without losing the quorum: N minus a quorum
+	Minority = "minority" // as many as may fail while a quorum remains: N minus a quorum
 	Majority = "majority" // a quorum
 	All      = "all"
-	Holders  = "holders" // the masters that voted for the lease that is held
+	Holders  = "holders" // the masters that voted for the latest lease that is held
 
-	Any    = "any"    // client: the first to reach the point
+	Any    = "any"    // client: the first one to reach the point
 	Holder = "holder" // client: the one that holds a lease
 )
 
-// Targets are the words for masters.
+// Targets lists the words for masters.
 var Targets = []string{One, Minority, Majority, All, Holders}
 
-// Directions of a partition.
+// These are the directions of a partition.
 const (
 	Both     = "both"
 	Requests = "requests"
@@ -111,7 +111,7 @@ var (
 	stepPattern  = regexp.MustCompile(`^step (\d+)( heals)?$`)
 )
 
-// CheckTrigger returns what is wrong with a trigger. A trigger is
+// CheckTrigger returns an error unless s is a trigger. A trigger is
 //
 //	c1 acquires k0     a client, or any; acquires, enters, writes, extends or
 //	                   releases; a key, or any
@@ -124,7 +124,7 @@ func CheckTrigger(s string) error {
 	return fmt.Errorf("%q is not a trigger: write «c1 acquires k0» (or any client, any key; acquires, enters, writes, extends, releases), «step 2» or «step 2 heals»", s)
 }
 
-// Check returns what is wrong with a step, for a cluster of n masters and the clients.
+// Check returns an error if a step is invalid for a cluster of n masters and the clients.
 func (s Step) Check(n int, clients, points []string) error {
 	kind, ok := fault.Named(s.Fault)
 	if !ok {
@@ -165,7 +165,7 @@ func (s Step) Check(n int, clients, points []string) error {
 	return s.checkManner(points)
 }
 
-// checkTimes returns what is wrong with the times of a step.
+// checkTimes returns an error if a time of a step is invalid.
 func (s Step) checkTimes(clients []string) error {
 	if s.After != "" {
 		if err := CheckTrigger(s.After); err != nil {
@@ -186,8 +186,8 @@ func (s Step) checkTimes(clients []string) error {
 	return nil
 }
 
-// checkManner returns what is wrong with the parameters of a fault. points are those at which a
-// client can be stopped; an empty one means anywhere.
+// checkManner returns an error if a parameter of a fault is invalid. points are the points at
+// which a client can be stopped; an empty one means anywhere.
 func (s Step) checkManner(points []string) error {
 	kind := fault.Of(s.Fault)
 	for _, x := range []struct {

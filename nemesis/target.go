@@ -66,8 +66,8 @@ func (n *Nemesis) aim(f *injection, random *rand.Rand) error {
 }
 
 // free leaves out the masters whose process is under another fault, because healing one of the
-// two would also heal the other. Masters that a step names are left out only for a fault of the
-// same sort, so that a schedule can kill a master that it has paused.
+// two would also heal the other. It leaves out masters that a step names only if both faults
+// end masters or neither does, so that a schedule can kill a master that it has paused.
 func (n *Nemesis) free(f *injection, masters []cluster.Master, byName bool) []cluster.Master {
 	if f.kind.Hits == fault.Links {
 		return masters
@@ -88,7 +88,7 @@ func (n *Nemesis) free(f *injection, masters []cluster.Master, byName bool) []cl
 	})
 }
 
-// occupied reports whether other faults exclude a kind of fault on any of the masters with
+// occupied reports whether other faults prevent a kind of fault on all of the masters with
 // these names.
 func (n *Nemesis) occupied(kind fault.Kind, names []string) bool {
 	n.mu.Lock()
@@ -96,8 +96,8 @@ func (n *Nemesis) occupied(kind fault.Kind, names []string) bool {
 	return len(names) > 0 && len(n.free(&injection{kind: kind}, named(n.env.Cluster.Masters(), names), true)) == 0
 }
 
-// aimClients chooses the clients of a step: all of them for a fault on links, unless the step
-// says otherwise, and the first to reach the point for a pause.
+// aimClients chooses the clients of a step. By default a fault on links hits all clients, and a
+// pause hits the first client to reach the point.
 func (n *Nemesis) aimClients(f *injection, random *rand.Rand) error {
 	word := All
 	if f.kind.Hits == fault.Clients {
@@ -109,7 +109,7 @@ func (n *Nemesis) aimClients(f *injection, random *rand.Rand) error {
 	switch {
 	case word == All:
 		f.clients = slices.Clone(n.env.Clients)
-	case f.kind.Clock == fault.ClientClock && word == Any: // a clock is changed at once, not when a client comes by: any client means all
+	case f.kind.Clock == fault.ClientClock && word == Any: // a clock waits for no client
 		f.clients = slices.Clone(n.env.Clients)
 	case word == Any && f.kind.Hits == fault.Clients:
 		f.params["client"] = Any

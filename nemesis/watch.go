@@ -13,14 +13,14 @@ import (
 	"lockpick/history"
 )
 
-// lease is a held lease as the nemesis knows it.
+// lease is a lease that a client holds, according to the history.
 type lease struct {
 	client, key, token string
 	until              time.Duration
 	since              time.Duration
 }
 
-// watch is the nemesis's view of the running history.
+// watch evaluates the running history for the nemesis.
 type watch struct {
 	runtime cluster.Runtime
 	mu      sync.Mutex
@@ -30,7 +30,7 @@ type watch struct {
 	waiting []*waiter
 
 	heard     bool                   // there was a vote
-	granted   int                    // leases
+	granted   int                    // number of leases
 	feeling   []*clientEvidence      // faults whose effect only clients can show
 	disturbed map[string]disturbance // by master and client
 	replies   replies
@@ -77,7 +77,7 @@ func (w *watch) observe(op history.Op) {
 		case op.F == history.FVote && v.Command == history.CommandSet && v.Yes:
 			w.voters[v.Token] = append(w.voters[v.Token], op.Process)
 		case op.F == history.FVote && v.Command == history.CommandRelease:
-			// the attempt is over, and a token without a grant is not needed any more
+			// the attempt is over, and its token is not needed any more unless it got a lease
 			if w.held[v.Token] == nil {
 				delete(w.voters, v.Token)
 			}
@@ -135,7 +135,7 @@ func (w *watch) delist(x *waiter) (seen bool) {
 	return x.seen
 }
 
-// latest returns the latest granted lease that is held at now.
+// latest returns the held lease that was granted last, and the masters that voted for it.
 func (w *watch) latest(now time.Duration) (l lease, voters []string, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -156,7 +156,7 @@ func (w *watch) latest(now time.Duration) (l lease, voters []string, ok bool) {
 	return *best, slices.Sorted(slices.Values(w.voters[best.token])), true
 }
 
-// votersOf returns the masters that voted for a token, as far as is known.
+// votersOf returns the masters that voted for a token, as far as the history shows them.
 func (w *watch) votersOf(token string) []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -171,11 +171,12 @@ func (w *watch) blind() bool {
 	return !w.heard && w.granted >= grantsWithoutVotes
 }
 
-// grantsWithoutVotes is how many leases may be granted before the first vote is seen: if votes
-// are recorded at all, the first vote comes before the first grant.
+// grantsWithoutVotes is the number of leases that may come before the first vote: if votes are
+// recorded at all, the first vote comes before the first lease.
 const grantsWithoutVotes = 3
 
-// refusals returns how many lock commands the masters refused for lack of memory.
+// refusals returns the number of lock commands that the masters refused because their memory
+// was full.
 func (w *watch) refusals(masters []string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -186,11 +187,12 @@ func (w *watch) refusals(masters []string) int {
 	return n
 }
 
-// trigger makes the match function of a trigger that CheckTrigger has accepted.
+// trigger returns a function that reports whether an operation is the event of a trigger.
+// CheckTrigger must have accepted the trigger.
 func trigger(s string) func(history.Op) bool {
 	if m := stepPattern.FindStringSubmatch(s); m != nil {
 		phase, ended := history.PhaseInstall, []history.Type{history.OK}
-		if m[2] != "" { // its window is over, even if a master did not come back
+		if m[2] != "" { // the window is over, even if a master did not come back
 			phase, ended = history.PhaseHeal, []history.Type{history.OK, history.Info}
 		}
 		return func(op history.Op) bool {

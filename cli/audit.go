@@ -22,7 +22,7 @@ import (
 	"lockpick/workload"
 )
 
-// auditFlags is what lockpick audit is asked for.
+// auditFlags holds the flags of lockpick audit.
 type auditFlags struct {
 	audit.Options
 	client                          string
@@ -120,7 +120,7 @@ func runAudit(cmd *cobra.Command, flags auditFlags) error {
 	return tellAudit(r, before, flags)
 }
 
-// auditBaseline reads the baseline, or nil if there is none yet.
+// auditBaseline reads the baseline. It returns nil if none is given or the file does not exist yet.
 func auditBaseline(path string) (*audit.Result, error) {
 	if path == "" {
 		return nil, nil
@@ -132,7 +132,7 @@ func auditBaseline(path string) (*audit.Result, error) {
 	return r, err
 }
 
-// tellAudit writes all that was asked for and says how the command ends.
+// tellAudit writes the requested outputs and the baseline, and returns the command's outcome.
 func tellAudit(r, before *audit.Result, flags auditFlags) error {
 	var changes []audit.Change
 	if before != nil {
@@ -191,7 +191,7 @@ func printAudit(r, before *audit.Result, changes []audit.Change, page string, fl
 	return err
 }
 
-// auditExit turns the card into the command's outcome.
+// auditExit turns the card into the command's outcome. With a baseline, only what is newly broken fails.
 func auditExit(r, before *audit.Result, changes []audit.Change) error {
 	v := r.Verdict()
 	if before == nil {
@@ -209,7 +209,7 @@ func auditExit(r, before *audit.Result, changes []audit.Change) error {
 	return nil
 }
 
-// auditProgress shows how an audit is getting on.
+// auditProgress shows the progress of an audit.
 type auditProgress struct{ *progress }
 
 func newAuditProgress() *auditProgress { return &auditProgress{newProgress()} }

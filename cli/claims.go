@@ -26,7 +26,7 @@ import (
 	"lockpick/workload"
 )
 
-// claimsFlags are the arguments of lockpick claims.
+// claimsFlags holds the flags of lockpick claims.
 type claimsFlags struct {
 	only, catalogue       []string
 	driver, budget, image string
@@ -144,7 +144,8 @@ func runClaims(cmd *cobra.Command, flags claimsFlags) error {
 	return tellClaims(all, r, before, flags)
 }
 
-// inPlace puts the lock that --lock or --client names in the place of the catalogue's.
+// inPlace substitutes the lock of --lock or --client for the lock that the catalogue's claims are about:
+// redlock, or single if the new lock lives on one master.
 func inPlace(cmd *cobra.Command, all []claims.Claim, flags *claimsFlags) ([]claims.Claim, error) {
 	if flags.lock == "" && flags.client == "" {
 		return all, nil
@@ -176,7 +177,7 @@ func inPlace(cmd *cobra.Command, all []claims.Claim, flags *claimsFlags) ([]clai
 	return claims.InPlace(all, r), nil
 }
 
-// lacks says what a lock does not have of what a scenario needs, or "".
+// lacks names the first feature that a scenario needs and a lock does not have, or returns "".
 func lacks(s *scenario.Scenario, kind workload.Kind, can *workload.Hello, foreign bool) string {
 	switch {
 	case s.Fencing && !kind.Fencing:
@@ -204,9 +205,9 @@ func lacks(s *scenario.Scenario, kind workload.Kind, can *workload.Hello, foreig
 // bendsClients reports whether a kind of fault changes the clocks of clients.
 func bendsClients(name string) bool { return fault.Of(name).Clock == fault.ClientClock }
 
-// choose selects the claims: without --only those that are not about planted bugs, with
-// --mutants those that are. whole is the catalogue before another lock was put in place of its own, about
-// which only some claims are.
+// choose selects the claims to verify: those that --only names; otherwise, with --mutants, the claims about
+// planted bugs, and without it all others. whole is the catalogue before another lock was substituted. It
+// distinguishes a claim about other locks from a name that does not exist.
 func choose(all, whole []claims.Claim, flags claimsFlags) ([]claims.Claim, error) {
 	var chosen []claims.Claim
 	found := map[string]bool{}
@@ -243,7 +244,7 @@ func choose(all, whole []claims.Claim, flags claimsFlags) ([]claims.Claim, error
 	return chosen, nil
 }
 
-// baselineOf reads the baseline, or nil if there is none yet.
+// baselineOf reads the baseline. It returns nil if none is given or the file does not exist yet.
 func baselineOf(flags claimsFlags) (*claims.Result, error) {
 	if flags.baseline == "" {
 		return nil, nil
@@ -255,7 +256,7 @@ func baselineOf(flags claimsFlags) (*claims.Result, error) {
 	return r, err
 }
 
-// tellClaims writes the requested output and returns the command's exit code.
+// tellClaims writes the requested outputs and the baseline, and returns the command's outcome.
 func tellClaims(all []claims.Claim, r, before *claims.Result, flags claimsFlags) error {
 	pages := []string{filepath.Join(r.Folder, "index.html")}
 	if flags.html != "" {
@@ -326,7 +327,7 @@ func printClaims(r, before *claims.Result, changes []claims.Change, pages []stri
 	return err
 }
 
-// claimsExit turns the outcomes into the command's exit code.
+// claimsExit turns the outcomes, and the verdicts that differ from the baseline, into the command's outcome.
 func claimsExit(r *claims.Result, changes []claims.Change) error {
 	n := r.Count()
 	switch {

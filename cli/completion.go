@@ -36,7 +36,7 @@ func complete(root *cobra.Command) {
 			if name == "faults" && cmd.Name() == "exhaust" {
 				values = append([]string{"none"}, exhaust.Faults...)
 			}
-			_ = cmd.RegisterFlagCompletionFunc(name, listOf(values)) // fails only if there is one already
+			_ = cmd.RegisterFlagCompletionFunc(name, listOf(values)) // fails only if the flag has a function already
 		}
 		switch cmd.Name() {
 		case "audit":
@@ -66,7 +66,7 @@ func listOf(values []string) cobra.CompletionFunc {
 	}
 }
 
-// runsAndFiles completes a run of the store, latest, or a file.
+// runsAndFiles offers the runs of the store, the word latest, and files.
 func runsAndFiles(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -19,7 +19,7 @@ import (
 	"lockpick/workload/remote"
 )
 
-// clientCheckCommand checks that a client keeps to the protocol.
+// clientCheckCommand returns the command that checks whether a client follows the protocol.
 func clientCheckCommand() *cobra.Command {
 	driver := scenario.Auto
 	masters := 3

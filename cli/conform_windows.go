@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// clientCheckCommand says that clients cannot be checked here.
+// clientCheckCommand returns a command that only reports that clients cannot be checked on Windows.
 func clientCheckCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "check -- COMMAND [ARGUMENT]...",

@@ -112,8 +112,8 @@ func runExhaust(ctx context.Context, e exhaust.Options, store campaign.Store, as
 	return tellExhausted(x, store, asJSON)
 }
 
-// tellExhausted keeps the counterexample, prints the result, and turns the verdict into the exit
-// code.
+// tellExhausted stores the counterexample, if there is one, as a run, prints the result, and turns the
+// verdict into the exit code.
 func tellExhausted(x *exhaust.Result, store campaign.Store, asJSON bool) (err error) {
 	var kept *judge.Result
 	if x.History != nil {

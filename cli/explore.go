@@ -92,7 +92,7 @@ Exit codes: 0 none violates the property, 1 one does, 2 interrupted, or the sche
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.IntVar(&x.Schedules, "schedules", 10_000, "how many schedules to try (default 10000, or without a limit where --time-limit is given)")
-	f.Lookup("schedules").DefValue = "0" // the text says it
+	f.Lookup("schedules").DefValue = "0" // hidden: the usage text states the default
 	f.DurationVar(&x.TimeLimit, "time-limit", 0, "how long to search, in real time")
 	f.IntVar(&x.Workers, "workers", 0, "schedules at a time (default: one for each core)")
 	f.BoolVar(&x.Collect, "collect", false, "do not stop at the first violation: find distinct ones, and measure how often it happens")
@@ -102,14 +102,15 @@ Exit codes: 0 none violates the property, 1 one does, 2 interrupted, or the sche
 	flags.register(cmd, false)
 	f.Lookup("property").Usage = "levels that count as violated (default: L2): any of those of run"
 	f.Lookup("seed").Usage = "seed of all schedules (default: the scenario file's, else a fresh one, which is printed)"
-	f.Lookup("seed").DefValue = "0" // the text says it
+	f.Lookup("seed").DefValue = "0" // hidden: the usage text states the default
 	storeFlag(cmd, &store)
 	jsonFlag(cmd, &asJSON)
 	return cmd
 }
 
-// exploreSeed returns the seed of the flag or of the scenario's file, or else a new one: with a
-// constant seed, every exploration would find the same. A new seed is short enough to be typed.
+// exploreSeed returns the seed of the flag or of the scenario's file, and otherwise draws a new one: with a
+// constant seed, every exploration would find the same violations. A new seed has 32 bits, so that it is
+// short enough to be typed.
 func exploreSeed(cmd *cobra.Command, args []string, asked uint64) (uint64, error) {
 	if cmd.Flags().Changed("seed") {
 		return asked, nil
@@ -139,7 +140,7 @@ func explore(ctx context.Context, e search.ExploreOptions, store campaign.Store,
 	return tellFound(ctx, x, store, shrink, asJSON)
 }
 
-// tellFound makes counterexamples of the findings, prints them, and turns the verdict into the
+// tellFound shrinks the findings to counterexamples, stores and prints them, and turns the verdict into the
 // exit code.
 func tellFound(ctx context.Context, x *search.ExploreResult, store campaign.Store, shrink, asJSON bool) error {
 	var all []reports.Counterexample
@@ -166,7 +167,7 @@ func tellFound(ctx context.Context, x *search.ExploreResult, store campaign.Stor
 	return nil
 }
 
-// counterexample makes a counterexample of a finding, and keeps it in the store.
+// counterexample shrinks a finding, if shrink is set, and stores it as a run.
 func counterexample(ctx context.Context, f *search.Found, store campaign.Store, shrink bool) (c reports.Counterexample, err error) {
 	c.Found = f
 	s := f.Scenario
@@ -181,9 +182,9 @@ func counterexample(ctx context.Context, f *search.Found, store campaign.Store, 
 	return c, err
 }
 
-// keep stores a counterexample as a run, with its report. It takes no time to speak of, so
-// it is done also when the rest was interrupted. found is its history, if it was not simulated:
-// another run of it would be another one.
+// keep stores a counterexample as a run, with its report. It does so even after an interrupt, because it
+// takes little time. found is the history of a counterexample that was not simulated, and nil for a simulated
+// one: only a simulation repeats its history exactly.
 func keep(ctx context.Context, s scenario.Scenario, found *history.History, store campaign.Store) (*history.History, *judge.Result, error) {
 	if found != nil {
 		return keepFound(s, found, store)

@@ -69,7 +69,7 @@ It judges the history first, so it also takes the history of a harness that was 
 	return cmd
 }
 
-// writeExport writes to a file, or to stdout.
+// writeExport writes an export to a file, or to stdout if file is empty.
 func writeExport(format reports.ExportFormat, x *reports.Export, file string) error {
 	write := func(w io.Writer) error { return orUsageExport(format.Write(w, x)) }
 	if file == "" {
@@ -78,7 +78,8 @@ func writeExport(format reports.ExportFormat, x *reports.Export, file string) er
 	return writeWhole(file, write)
 }
 
-// writeWhole does the same as writeTo for a file that the user named: that it cannot be made is theirs to mend.
+// writeWhole does the same as writeTo for a file that the user named: if it cannot be written, that is a
+// usage error.
 func writeWhole(file string, write func(io.Writer) error) error {
 	err := writeTo(file, write)
 	if path := (*fs.PathError)(nil); errors.As(err, &path) {

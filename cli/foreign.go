@@ -8,8 +8,8 @@ import (
 	"lockpick/clients"
 )
 
-// listClients lists the clients that --client starts by name, and what is missing for those
-// that cannot be started. It says whose clocks the fault client-clock can bend here.
+// listClients lists the clients that --client starts by name, with the missing package of each that cannot be
+// started. It also shows whether the fault client-clock can change a client's clock on this machine.
 func listClients(ctx context.Context, w io.Writer) {
 	bends, why := here.clocks(ctx)
 	for _, c := range clients.All {

@@ -13,21 +13,22 @@ import (
 	"lockpick/campaign"
 )
 
-// machine is what the program can do on this operating system beyond simulation.
+// machine offers the features that depend on the operating system: all but simulation.
 type machine interface {
 	// doctor writes a line for each requirement of real masters: its name, ok or MISSING, and
 	// details.
 	doctor(ctx context.Context, w io.Writer)
-	// auto returns the driver that --driver auto selects, and why it does not select a better
-	// one.
+	// auto returns the driver that --driver auto selects. If that is the simulator, it adds what real masters
+	// need.
 	auto(ctx context.Context) string
-	// image returns the Docker image for masters, and why this one.
+	// image returns the Docker image for masters, and the reason for the choice.
 	image(ctx context.Context) (ref, why string, err error)
 	// serveClient runs one client of a campaign.
 	serveClient(in io.Reader, out io.Writer) error
-	// clocks says whether the clocks of clients can be bent that do not bend their own, and why not.
+	// clocks reports whether the fault client-clock can change the clocks of client processes that do not
+	// change their own, and if not, why.
 	clocks(ctx context.Context) (ok bool, why string)
-	// shim says whether the faults that need the fault shim are available, and why not.
+	// shim reports whether the faults that need the fault shim are available, and if not, why.
 	shim(ctx context.Context) (ok bool, why string)
 }
 

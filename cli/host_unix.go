@@ -14,7 +14,7 @@ import (
 
 var here machine = unix{}
 
-// unix has all drivers.
+// unix offers all drivers.
 type unix struct{}
 
 func (u unix) doctor(ctx context.Context, w io.Writer) {

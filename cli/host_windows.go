@@ -9,8 +9,7 @@ import (
 
 var here machine = windows{}
 
-// windows has only simulated masters: the other drivers stop servers and clients with Unix
-// signals.
+// windows offers only simulated masters: the other drivers stop servers and clients with Unix signals.
 type windows struct{}
 
 const notOnWindows = "real masters and clients that are processes need Linux or macOS: use --driver sim, or run Lockpick in WSL"

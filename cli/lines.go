@@ -12,12 +12,12 @@ import (
 	"lockpick/history"
 )
 
-// linesAround is how many lines are printed before and after each that was asked for, as many as the
-// HTML report shows.
+// linesAround is the number of lines printed before and after each requested line, the same as in the HTML
+// report.
 const linesAround = 10
 
-// printLines prints the lines of a history that have some indices, as they were recorded, and those
-// around them, as grep -n -C does: "18:" before a line that was asked for, "17-" before others.
+// printLines prints the lines of a history that have the wanted indices, as they were recorded, and the lines
+// around them, in the format of grep -n -C: "18:" precedes a wanted line, "17-" another one.
 func printLines(w io.Writer, path string, wanted []int) (err error) {
 	if i := slices.IndexFunc(wanted, func(n int) bool { return n < 0 }); i >= 0 {
 		return usageError{fmt.Errorf("--lines %d: indices count from 0", wanted[i])}
@@ -29,7 +29,7 @@ func printLines(w io.Writer, path string, wanted []int) (err error) {
 	defer func() { err = errors.Join(err, f.Close()) }()
 	out := bufio.NewWriter(w)
 	in := bufio.NewReaderSize(f, 1<<16)
-	next, printed, found := 0, -1, 0 // the next index where a line has none, the last one printed
+	next, printed, found := 0, -1, 0 // index of a line without one; last printed index; wanted lines found
 	for {
 		line, more := in.ReadBytes('\n')
 		if more != nil && !errors.Is(more, io.EOF) {
@@ -65,8 +65,8 @@ func printLines(w io.Writer, path string, wanted []int) (err error) {
 	return nil
 }
 
-// indexOf is the index that a line has, or the next one if it says none; the header and empty lines
-// have no index.
+// indexOf returns the index of a line, or next if the line has none. It returns false for the header and for
+// empty lines.
 func indexOf(line []byte, next int) (int, bool) {
 	rest, ok := bytes.CutPrefix(line, []byte(`{"index":`))
 	if !ok {

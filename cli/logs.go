@@ -17,7 +17,7 @@ import (
 	"lockpick/history/logs"
 )
 
-// logFlags are the flags of check for logs of a lock that Lockpick did not run.
+// logFlags holds the flags of lockpick check for logs of a lock that Lockpick did not run.
 type logFlags struct {
 	format     string
 	fields     []string
@@ -32,7 +32,7 @@ type logFlags struct {
 	keep       bool
 }
 
-// logOnly are the flags that are only valid with --format.
+// logOnly lists the flags that are only valid with --format.
 var logOnly = []string{"map", "event", "time-unit", "ttl-unit", "ttl", "zone", "delimiter", "call-time", "clock-error", "keep"}
 
 func (f *logFlags) add(cmd *cobra.Command) {
@@ -202,7 +202,7 @@ func keepLogs(store campaign.Store, h *history.History, r *judge.Result) error {
 	return writeReport(dir, h, r)
 }
 
-// onlyWithFormat rejects flags for logs if there are no logs.
+// onlyWithFormat rejects the flags for logs. It is called when --format is absent.
 func onlyWithFormat(cmd *cobra.Command) error {
 	for _, name := range logOnly {
 		if cmd.Flags().Changed(name) {

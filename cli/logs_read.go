@@ -15,7 +15,7 @@ import (
 	"lockpick/history/logs"
 )
 
-// judgedLogs is what became of logs.
+// judgedLogs is the outcome of judging logs: a result, an error or a panic.
 type judgedLogs struct {
 	history *history.History
 	result  *judge.Result
@@ -24,8 +24,8 @@ type judgedLogs struct {
 	stack   []byte
 }
 
-// judgeLogs reads and judges logs. It returns as soon as the context ends, also while standard
-// input has nothing to read or ten million lines are sorted.
+// judgeLogs reads and judges logs. It returns as soon as the context ends, even while it waits for standard
+// input or sorts ten million lines.
 func judgeLogs(ctx context.Context, o logs.Options, files []string) (*history.History, *judge.Result, error) {
 	show := newLogProgress(files)
 	defer show.done()
@@ -100,7 +100,7 @@ func readLog(im *logs.Importer, file string, show *logProgress) error {
 // logProgress shows how much of the logs was read.
 type logProgress struct {
 	*progress
-	read, all int64 // bytes of the files as they are, mostly compressed
+	read, all int64 // bytes of the files before decompression
 	at, began time.Time
 }
 
@@ -114,7 +114,7 @@ func newLogProgress(files []string) *logProgress {
 	return p
 }
 
-// shownReader shows how much was read.
+// shownReader adds the bytes read to the progress, and shows it at most twice a second.
 type shownReader struct {
 	io.Reader
 	name string
@@ -137,7 +137,7 @@ func (r *shownReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// next shows the next stage at once, if the stages so far took long enough to be shown.
+// next shows the next stage at once, if the earlier stages took long enough to be shown.
 func (p *logProgress) next(text string) {
 	p.mu.Lock()
 	if time.Since(p.began) >= every {

@@ -31,7 +31,7 @@ const (
 // usageError is an error that the user can correct: in flags, arguments or a scenario.
 type usageError struct{ error }
 
-// verdictError turns a verdict other than "holds" into the exit code.
+// verdictError carries a verdict other than holds, which sets the exit code.
 type verdictError checker.Verdict
 
 func (v verdictError) Error() string { return string(v) }
@@ -44,7 +44,7 @@ func (u undecidedError) Error() string { return fmt.Sprintf("%s: %s", u.Verdict,
 // Unwrap returns the verdict, for the exit code.
 func (u undecidedError) Unwrap() error { return verdictError(u.Verdict) }
 
-// concluded is the result of a command that came to a conclusion.
+// concluded returns the outcome of a command that reached a conclusion: nil if the verdict is holds.
 func concluded(c judge.Conclusion) error {
 	switch c.Verdict {
 	case checker.Holds:
@@ -76,7 +76,7 @@ func run(args []string) (code int) {
 	defer cancel(nil)
 	signals := make(chan os.Signal, 2)
 	stopping := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // it is under nohup
+	if !signal.Ignored(syscall.SIGHUP) { // nohup ignores it
 		stopping = append(stopping, syscall.SIGHUP)
 	}
 	signal.Notify(signals, stopping...)
@@ -120,8 +120,8 @@ func run(args []string) (code int) {
 	}
 }
 
-// crashed reports a panic of the harness in one sentence, and keeps the stack in a file. It is
-// not a verdict.
+// crashed reports a panic of the harness in one sentence, and writes the stack to a file. A crash is not a
+// verdict.
 func crashed(value any, stack []byte) (code int) {
 	kept := "it could not be kept"
 	if f, err := os.CreateTemp("", "lockpick-crash-*.txt"); err == nil {
@@ -134,7 +134,7 @@ func crashed(value any, stack []byte) (code int) {
 	return exitHarness
 }
 
-// undecided is the message about a verdict that is neither holds nor violated.
+// undecided returns the word that users read for a verdict that is neither holds nor violated.
 func undecided(v checker.Verdict) string {
 	switch v {
 	case checker.Invalid, judge.NotTested:
@@ -180,7 +180,8 @@ harness.`,
 	return root
 }
 
-// one requires exactly one argument, and names it in the error.
+// one requires exactly one argument; if it is missing, the error lists what the command takes. allowed, if
+// any, lists the valid values.
 func one(what string, allowed ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) == 1 && (len(allowed) == 0 || slices.Contains(allowed, args[0])) {
@@ -190,7 +191,7 @@ func one(what string, allowed ...string) cobra.PositionalArgs {
 	}
 }
 
-// asUsage makes errors in arguments exit with the code for usage errors.
+// asUsage turns errors in arguments into usage errors.
 func asUsage(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {

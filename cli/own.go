@@ -15,8 +15,8 @@ import (
 	"lockpick/workload"
 )
 
-// Main is the program lockpick with locks of the caller's own beside those that it has: run,
-// explore, shrink, replay and claims know them by their names. It does not return.
+// Main runs the program lockpick with the caller's locks in addition to the built-in ones: run, explore,
+// shrink, replay and claims accept them by their names. It exits the process, so it does not return.
 //
 //	func main() { cli.Main(locktest.Kind("mylock", "SET NX on every master", newLock)) }
 func Main(own ...workload.Kind) {
@@ -31,8 +31,8 @@ func Main(own ...workload.Kind) {
 	os.Exit(run(os.Args[1:]))
 }
 
-// runnerOf is what runs the schedules of a search; nil: the simulator. Locks that connect to
-// their masters are run over connections in memory.
+// runnerOf returns the function that runs the schedules of a search, or nil for the simulator. Locks that
+// connect to their masters themselves run over connections in memory.
 func runnerOf(s scenario.Scenario) search.Runner {
 	if kind, _ := workload.LockNamed(s.Lock); kind.Connects || s.Driver == scenario.Virtual {
 		return bubble.Simulate
@@ -40,7 +40,7 @@ func runnerOf(s scenario.Scenario) search.Runner {
 	return nil
 }
 
-// foundHistory is the history of a counterexample that was not simulated, or nil.
+// foundHistory returns the history of a counterexample that was not simulated, or nil.
 func foundHistory(c reports.Counterexample) *history.History {
 	var h *history.History
 	switch {

@@ -20,10 +20,10 @@ type progress struct {
 	terminal bool
 	bar      *progressbar.ProgressBar
 	last     time.Time
-	stepped  time.Time // when steps showed something
+	stepped  time.Time // when steps last updated the display
 }
 
-// every is the time between two lines without a terminal.
+// every is the time between two lines where stderr is not a terminal.
 const every = 5 * time.Second
 
 func newProgress() *progress {
@@ -45,7 +45,8 @@ func (p *progress) live(s campaign.Status) {
 	p.show(describe(s), min(s.Elapsed, s.Limit).Milliseconds(), s.Limit.Milliseconds())
 }
 
-// steps shows how many of some steps are done. It may be called for each: it shows some of them a second.
+// steps shows how many steps are done. It may be called for every step: it updates the display at most ten
+// times a second.
 func (p *progress) steps(done, all int, text func() string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -55,7 +56,7 @@ func (p *progress) steps(done, all int, text func() string) {
 	}
 }
 
-// show shows how much is done, and a text. The caller holds p.mu.
+// show shows a text, and done of all as a bar. The caller holds p.mu.
 func (p *progress) show(text string, done, all int64) {
 	if !p.terminal {
 		if time.Since(p.last) >= every {
@@ -82,8 +83,7 @@ func (p *progress) done() {
 	}
 }
 
-// describe returns a status in one line: elapsed time, leases granted, violations, and current
-// faults.
+// describe renders a status in one line: elapsed time, stage, leases granted, violations, and current faults.
 func describe(s campaign.Status) string {
 	faults := "no fault now"
 	if len(s.Faults) > 0 {

@@ -72,12 +72,12 @@ with their sizes, and deletes them with --yes. It never deletes a run that may b
 	return cmd
 }
 
-// verdictNamed has the verdicts by the words for them.
+// verdictNamed maps the values of --verdict to verdicts.
 var verdictNamed = map[string]checker.Verdict{
 	"violated": checker.Violated, "holds": checker.Holds, "unknown": checker.Unknown, "inconclusive": checker.Invalid,
 }
 
-// age reads a duration, which may be in days.
+// age parses a duration, which may also be in days, as in 30d.
 func age(text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil

@@ -142,7 +142,7 @@ for lines RUN may also be a history file.`,
 				return orUsage(err)
 			}
 			if before, err := judge.ReadResult(dir); err == nil {
-				r.Notes = before.Notes // also says whether the run was interrupted
+				r.Notes = before.Notes // they also state whether the run was interrupted
 			}
 			if err := writeReport(dir, h, r); err != nil {
 				return err
@@ -181,7 +181,7 @@ func tellStory(path string, number int) error {
 	return reports.SpaceTime(os.Stdout, v, opt)
 }
 
-// historyOf finds the history of an argument: a file, or a run.
+// historyOf returns the path of the history that an argument names: a file, or a run.
 func historyOf(store campaign.Store, name string) (string, error) {
 	if found, err := history.Find(name); err == nil {
 		if info, err := os.Stat(found); err == nil && info.Mode().IsRegular() {
@@ -195,7 +195,7 @@ func historyOf(store campaign.Store, name string) (string, error) {
 	return filepath.Join(dir, judge.HistoryFile), nil
 }
 
-// orUsage returns a usage error, unless the error is known to be the harness's.
+// orUsage returns a usage error, unless the error is a judge.HarnessError.
 func orUsage(err error) error {
 	var harness *judge.HarnessError
 	if errors.As(err, &harness) {
@@ -256,8 +256,8 @@ func listCommand() *cobra.Command {
 	return cmd
 }
 
-// listLocks lists the locks that are meant to be correct, and then those that are wrong on
-// purpose, each with its correct twin.
+// listLocks lists the locks of the caller's program, the built-in locks that are meant to be correct, and
+// those that are wrong on purpose, each with its correct twin.
 func listLocks(w io.Writer) {
 	if own := workload.Registered(); len(own) > 0 {
 		fmt.Fprintln(w, "Locks of this program")

@@ -110,7 +110,7 @@ func replay(ctx context.Context, how search.ReplayOptions, recorded string, stor
 	return concluded(out.Conclude())
 }
 
-// compare says whether a simulated run recorded what the run before did.
+// compare shows whether a simulated run recorded the same history as the run before.
 func compare(show *progress, before, after string) error {
 	h, err := history.ReadFile(before + "/" + judge.HistoryFile)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"lockpick/risk"
 )
 
-// riskFlags is what lockpick risk is asked for.
+// riskFlags holds the flags of lockpick risk.
 type riskFlags struct {
 	risk.Options
 	values   map[string]*string
@@ -60,7 +60,7 @@ Exit codes: 0 done, 2 interrupted, 64 bad usage or input, 70 an error of the har
 	f.SortFlags = false
 	for _, field := range risk.Fields {
 		name := strings.ReplaceAll(field.Name, "_", "-")
-		flags.values[field.Name] = f.String(name, field.Default, strings.ReplaceAll(field.Means, "`", "")) // a quoted word would be taken for the flag's type
+		flags.values[field.Name] = f.String(name, field.Default, strings.ReplaceAll(field.Means, "`", "")) // pflag takes a quoted word for the flag's type
 		if field.Default == "false" {
 			f.Lookup(name).NoOptDefVal = "true"
 		}
@@ -119,7 +119,8 @@ func runRisk(cmd *cobra.Command, args []string, flags riskFlags) error {
 	return err
 }
 
-// flagProblem names the flag that a problem is about.
+// flagProblem turns a scenario.Problem into a usage error that names the flag. It returns other errors
+// unchanged.
 func flagProblem(err error) error {
 	var problem *scenario.Problem
 	if errors.As(err, &problem) {
@@ -128,7 +129,7 @@ func flagProblem(err error) error {
 	return err
 }
 
-// keepRisk writes the estimate into a new folder of the store.
+// keepRisk writes the estimate into a new folder of the store, and returns the path of the page.
 func keepRisk(r *risk.Result, flags riskFlags) (page string, err error) {
 	folder, err := campaign.Store{Dir: flags.store}.CreateFolder("risk", time.Now())
 	if err != nil {

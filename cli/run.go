@@ -83,7 +83,7 @@ func runScenario(ctx context.Context, s scenario.Scenario, store campaign.Store,
 	return exitOf(r, r.Properties)
 }
 
-// writeReport writes report.html into a run's folder.
+// writeReport writes report.html into a run's folder, with the answer of lockpick why if the folder has one.
 func writeReport(dir string, h *history.History, r *judge.Result) error {
 	defer judge.CollectMoreFor(h)()
 	why, err := keptWhy(dir)
@@ -93,12 +93,12 @@ func writeReport(dir string, h *history.History, r *judge.Result) error {
 	return writeTo(filepath.Join(dir, judge.ReportFile), func(w io.Writer) error { return reports.HTML(w, h, r, why) })
 }
 
-// writeTo writes a file that is complete or not there.
+// writeTo writes a file completely or not at all: after an error, any earlier file of that name is unchanged.
 func writeTo(path string, write func(io.Writer) error) error {
 	return wholefile.Write(path, 0o644, func(f *os.File) error { return write(f) })
 }
 
-// output says how a result is printed.
+// output holds the flags that select how a result is printed.
 type output struct{ json, verbose bool }
 
 // flags adds the flags of a command that prints a result.
@@ -121,8 +121,8 @@ func terminalOptions() reports.TerminalOptions {
 	return reports.TerminalOptions{Width: width, Color: color}
 }
 
-// terminal says how wide the output may be, and whether it may have colours. COLUMNS,
-// TERM=dumb and NO_COLOR are respected.
+// terminal returns the width of the output in columns, and whether it may have colours. It respects COLUMNS,
+// TERM=dumb and NO_COLOR.
 func terminal() (width int, color bool) {
 	width = 100
 	fd := int(os.Stdout.Fd())
@@ -138,8 +138,8 @@ func terminal() (width int, color bool) {
 	return width, color
 }
 
-// exitOf turns the verdicts into the command's outcome. asked, if any, are the levels and
-// properties that count.
+// exitOf turns the verdicts into the command's outcome. asked, if not empty, lists the levels and properties
+// that count.
 func exitOf(r *judge.Result, asked []string) error {
 	return concluded(r.Conclude(asked))
 }

@@ -13,15 +13,15 @@ import (
 	"lockpick/campaign/scenario"
 )
 
-// scenarioFlags are the flags that change what a scenario file says, or the defaults. They are made from
-// the declarations of the fields.
+// scenarioFlags holds the flags that override a scenario file or the defaults. They are generated from the
+// declarations in scenario.Fields.
 type scenarioFlags struct {
 	given  scenario.Scenario
-	texts  map[string]*string // of the flags whose lists have a form of their own
-	fields []*scenario.Field  // that have a flag
+	texts  map[string]*string // values of the flags whose lists have a syntax of their own, by field
+	fields []*scenario.Field  // the fields that have a flag
 }
 
-// register adds the flags to a command: to run also those that only run has.
+// register adds the flags to a command. The flags that only lockpick run has are added if run is set.
 func (x *scenarioFlags) register(cmd *cobra.Command, run bool) {
 	x.given, x.texts = scenario.Defaults(), map[string]*string{}
 	for _, f := range scenario.Fields {
@@ -37,7 +37,7 @@ func (x *scenarioFlags) register(cmd *cobra.Command, run bool) {
 	}
 }
 
-// addFlag adds a flag for a variable, whose value is the default.
+// addFlag adds a flag that sets a variable. The variable's current value is the default.
 func addFlag(to *pflag.FlagSet, variable any, name, usage string) {
 	switch v := variable.(type) {
 	case *bool:
@@ -54,14 +54,14 @@ func addFlag(to *pflag.FlagSet, variable any, name, usage string) {
 		to.DurationVar(v, name, *v, usage)
 	case *[]string:
 		to.StringSliceVar(v, name, *v, usage)
-	default: // a text; a test adds the flags of all fields
+	default: // a string type; a test adds the flags of all fields
 		s := reflect.ValueOf(v).Convert(reflect.TypeFor[*string]()).Interface().(*string)
 		to.StringVar(s, name, *s, usage)
 	}
 }
 
-// scenario is what a command is to run: the file that was named, or the defaults, with
-// the flags that were given.
+// scenario returns the scenario that a command runs: the named file, or the defaults, with the given flags
+// applied.
 func (x *scenarioFlags) scenario(cmd *cobra.Command, args []string) (scenario.Scenario, error) {
 	s := scenario.Defaults()
 	if len(args) == 1 {
@@ -93,7 +93,8 @@ func (x *scenarioFlags) scenario(cmd *cobra.Command, args []string) (scenario.Sc
 	return s, nil
 }
 
-// propertyFlag adds the flag of the field properties to a command that has no other flag of a scenario.
+// propertyFlag adds the flag of the field properties to a command that has no other flags of a scenario.
+// otherwise describes the default.
 func propertyFlag(cmd *cobra.Command, levels *[]string, otherwise string) {
 	f := *scenario.FieldNamed("properties")
 	f.Absent = otherwise
@@ -111,7 +112,7 @@ func listFields(w io.Writer) {
 	}
 }
 
-// offeredByFields are the values that completion offers for the flags of fields, by flag.
+// offeredByFields returns the values that completion offers for the flags of fields, by flag.
 func offeredByFields() map[string][]string {
 	offers := map[string][]string{}
 	for _, f := range scenario.Fields {
@@ -122,7 +123,7 @@ func offeredByFields() map[string][]string {
 	return offers
 }
 
-// clientCommandOf returns the command that --client names.
+// clientCommandOf parses the value of --client into a command and its arguments.
 func clientCommandOf(text string) ([]string, error) {
 	words, err := scenario.FieldNamed("client").Parse(text)
 	if err == nil && len(words) == 0 {

@@ -20,7 +20,7 @@ import (
 	"lockpick/reports"
 )
 
-// scoreboardFlags is what lockpick scoreboard is asked for.
+// scoreboardFlags holds the flags of lockpick scoreboard.
 type scoreboardFlags struct {
 	audit.ScoreboardOptions
 	only                  []string
@@ -28,7 +28,7 @@ type scoreboardFlags struct {
 	asJSON                bool
 }
 
-// ownOnScoreboard is Lockpick's own lock, among the others.
+// ownOnScoreboard is the entry of Lockpick's own lock on the scoreboard.
 var ownOnScoreboard = audit.Entrant{
 	Name: "redlock", Language: "Go", Summary: "Lockpick's own lock, over all masters",
 	Promise: "One valid lease for a key at a time, as long as masters do not forget what they granted and clocks run at nearly the same rate.", Source: "docs/guide.md",
@@ -81,7 +81,8 @@ func scoreboardNames() []string {
 	return names
 }
 
-// entrants are the locks that were asked for.
+// entrants returns the locks to audit: those in only, or all if it is empty. Missing is set where a package
+// is not installed.
 func entrants(only []string) ([]audit.Entrant, error) {
 	names := scoreboardNames()
 	for _, name := range only {
@@ -109,7 +110,8 @@ func entrants(only []string) ([]audit.Entrant, error) {
 	return all, nil
 }
 
-// statements are what was said about libraries, for the scoreboard.
+// statements returns the published statements about libraries, each with what a test showed, for the
+// scoreboard.
 func statements() (all []audit.Statement) {
 	for _, f := range clients.Findings {
 		all = append(all, audit.Statement{Library: f.Library + " " + f.Version, Said: f.Said, Confirmed: f.Confirmed, Shows: f.Shows, Date: f.Date, Command: f.Command()})
@@ -160,7 +162,7 @@ func runScoreboard(cmd *cobra.Command, flags scoreboardFlags) error {
 	return tellScoreboard(b, flags)
 }
 
-// tellScoreboard writes all that was asked for and says how the command ends.
+// tellScoreboard writes the requested outputs and returns the command's outcome.
 func tellScoreboard(b *audit.Scoreboard, flags scoreboardFlags) error {
 	page := flags.html
 	if page == "" {

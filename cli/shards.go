@@ -20,8 +20,8 @@ import (
 	"lockpick/search/exhaust"
 )
 
-// exploreShard searches one shard of an exploration and writes its part. If the file has the
-// shard's part already, the search goes on where that ends.
+// exploreShard searches one shard of an exploration and writes its part. If the file already contains the
+// shard, the search resumes where it ended.
 func exploreShard(cmd *cobra.Command, e search.ExploreOptions, shard, out string) (err error) {
 	if e.Schedules == 0 {
 		return usageError{errors.New("--schedules: say how many all shards have together; --time-limit then limits each of them")}
@@ -65,13 +65,13 @@ func exploreShard(cmd *cobra.Command, e search.ExploreOptions, shard, out string
 	return nil
 }
 
-// shardFlags are the flags of commands whose work shards share.
+// shardFlags adds the flags of a command whose work can be split into shards.
 func shardFlags(cmd *cobra.Command, shard, out *string, what string) {
 	cmd.Flags().StringVar(shard, "shard", "", "do one shard of many: its index from 1 and their number, as in 3/64 (default with --out: what the environment of a job array says)")
 	cmd.Flags().StringVar(out, "out", "", "write what the shard found of the "+what+" to this file, for lockpick merge")
 }
 
-// shardOf is the shard that --shard names, or the environment, and which of them does.
+// shardOf returns the shard, and where it was named: in --shard, or in the environment of a job array.
 func shardOf(flag string) (s search.Shard, from string, err error) {
 	if flag != "" {
 		s, err = search.ParseShard(flag)
@@ -86,8 +86,8 @@ func shardOf(flag string) (s search.Shard, from string, err error) {
 	return s, from, nil
 }
 
-// batchShard does what is left of one shard's units, and writes the part. part is of the whole, with
-// nothing done; run does some units and adds them to it.
+// batchShard does the remaining units of one shard, and writes the part. part describes the whole batch, with
+// nothing done; run does some units and adds their results to it.
 func batchShard[R any](part *search.Batch[R], s search.Shard, from, out string, run func(units []string) (interrupted bool, err error)) error {
 	if out == "" {
 		return usageError{errors.New("--shard: a shard alone says little: add --out with the file that lockpick merge will read")}
@@ -202,8 +202,8 @@ func exhaustShard(ctx context.Context, e exhaust.Options, shard, out string) err
 	})
 }
 
-// readBatches reads the parts of one kind, merges them, and writes what they are together to the file
-// out, if any.
+// readBatches reads the parts of one kind, merges them, prints what is missing, and writes the merged part to
+// the file out unless that is empty.
 func readBatches[R any](kind string, files []string, merge func(...*search.Batch[R]) (*search.Batch[R], []string, error), out string) (whole *search.Batch[R], err error) {
 	var parts []*search.Batch[R]
 	for _, file := range files {
@@ -230,14 +230,14 @@ func readBatches[R any](kind string, files []string, merge func(...*search.Batch
 	return whole, nil
 }
 
-// noteAway says how much of the evidence is on other machines.
+// noteAway prints how many findings have their runs on other machines.
 func noteAway(away int) {
 	if away > 0 {
 		fmt.Fprintf(os.Stderr, "the runs of %s are not on this machine: they stay where the shards have them\n", search.Counted(away, "finding", "findings"))
 	}
 }
 
-// mergeClaims unites the parts of a verification.
+// mergeClaims merges the parts of a verification and prints the result.
 func mergeClaims(files, catalogues []string, store, out string, asJSON bool) error {
 	whole, err := readBatches[claims.Sharded](claims.ShardKind, files, search.MergeBatches, out)
 	if err != nil {
@@ -255,7 +255,7 @@ func mergeClaims(files, catalogues []string, store, out string, asJSON bool) err
 	return tellClaims(all, r, nil, claimsFlags{store: store, asJSON: asJSON, evidence: claims.KeepAll})
 }
 
-// mergeAudit unites the parts of an audit.
+// mergeAudit merges the parts of an audit and prints the result.
 func mergeAudit(files []string, store, out string, asJSON bool) error {
 	whole, err := readBatches[audit.Sharded](audit.ShardKind, files, search.MergeBatches, out)
 	if err != nil {
@@ -269,7 +269,7 @@ func mergeAudit(files []string, store, out string, asJSON bool) error {
 	return tellAudit(r, nil, auditFlags{store: store, asJSON: asJSON})
 }
 
-// mergeExhaust unites the parts of an exhaustive search.
+// mergeExhaust merges the parts of an exhaustive search and prints the result.
 func mergeExhaust(files []string, store, out string, asJSON bool) error {
 	whole, err := readBatches(exhaust.ShardKind, files, exhaust.Merge, out)
 	if err != nil {
@@ -285,8 +285,8 @@ func mergeExhaust(files []string, store, out string, asJSON bool) error {
 	return tellExhausted(x, campaign.Store{Dir: store}, asJSON)
 }
 
-// earlier is what the file has of the shard already; nil: there is no such file. It fails if the
-// file is not of this exploration: it is not overwritten.
+// earlier returns what the file already contains of the shard, or nil if there is no such file. It fails if
+// the file belongs to another exploration, so that the caller does not overwrite it.
 func earlier(part *search.Part, s search.Shard, file string) (*search.Share, error) {
 	before, err := readPart(file)
 	if errors.Is(err, fs.ErrNotExist) {

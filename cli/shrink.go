@@ -95,7 +95,7 @@ func shrink(ctx context.Context, how reduce.ShrinkOptions, store campaign.Store,
 	return verdictError(checker.Violated)
 }
 
-// shrinkWith shrinks and shows how it is getting on.
+// shrinkWith shrinks a violation and shows the progress.
 func shrinkWith(ctx context.Context, how reduce.ShrinkOptions) (*reduce.ShrinkResult, error) {
 	roomy()
 	show := newProgress()
@@ -104,7 +104,7 @@ func shrinkWith(ctx context.Context, how reduce.ShrinkOptions) (*reduce.ShrinkRe
 	return reduce.Shrink(ctx, how)
 }
 
-// shrinking shows how a shrinking is getting on.
+// shrinking shows the progress of shrinking.
 func (p *progress) shrinking(s reduce.ShrinkStatus) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set by `make release`; other builds have the commit that Go recorded.
+// version is set by `make release`. Other builds only have the commit that Go recorded.
 var version = "dev"
 
-// build is what a program was built from.
+// build describes the sources and the platform of a program.
 type build struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit"` // empty: it was not built in a Git checkout
@@ -23,7 +23,7 @@ type build struct {
 	Platform string `json:"platform"`
 }
 
-// buildOf reads what Go recorded in the program.
+// buildOf returns the build that Go recorded in the program. Without a record, info is nil.
 func buildOf(info *debug.BuildInfo) build {
 	b := build{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if info == nil {

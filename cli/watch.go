@@ -22,7 +22,7 @@ import (
 	"lockpick/watch"
 )
 
-// watchFlags are the flags of watch.
+// watchFlags holds the flags of lockpick watch.
 type watchFlags struct {
 	listen, to []string
 	monitor    []string
@@ -87,7 +87,7 @@ Exit codes: 0 no finding is an error, 1 at least one is, 2 no lock was seen, 64 
 	return cmd
 }
 
-// redisOptions reads the address of a Redis.
+// redisOptions parses the address of a Redis, a host and port or a URL, and sets up TLS.
 func (f *watchFlags) redisOptions(text string) (*redis.Options, error) {
 	url := text
 	if !strings.Contains(text, "://") {
@@ -114,7 +114,7 @@ func (f *watchFlags) redisOptions(text string) (*redis.Options, error) {
 	return o, nil
 }
 
-// loopback says whether an address is reached from this machine alone.
+// loopback reports whether only this machine can reach an address.
 func loopback(address string) (bool, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -202,7 +202,7 @@ func (f *watchFlags) run(cmd *cobra.Command) error {
 	return f.finish(cmd.OutOrStdout(), lint, tap, notes)
 }
 
-// ask asks each Redis for its role.
+// ask asks each Redis for its role, and returns a note on each that does not answer.
 func (f *watchFlags) ask(ctx context.Context, lint *watch.Lint, servers []*redis.Options) (notes []string) {
 	if f.noAsk {
 		return []string{"The Redis were not asked whether they have replicas (--no-ask)."}
@@ -220,7 +220,7 @@ func (f *watchFlags) ask(ctx context.Context, lint *watch.Lint, servers []*redis
 	return notes
 }
 
-// wait shows progress until the watch ends.
+// wait shows progress, if stderr is a terminal, until the watch ends.
 func (f *watchFlags) wait(ctx context.Context, tap *watch.Tap) {
 	var over <-chan time.Time
 	if f.limit > 0 {

@@ -83,11 +83,12 @@ Exit codes: 0 done, 2 the scenario violates nothing or it was interrupted, 64 ba
 	return cmd
 }
 
-// whyFile keeps the answer in the folder of a run.
+// whyFile is the file in a run's folder that has the answer of lockpick why.
 const whyFile = "why.json"
 
-// keepWhy keeps the answer with a run, and writes the run's report anew with it. The run may be of another
-// version of Lockpick, which simulated the scenario in another way: then the answer is not about it.
+// keepWhy stores the answer in a run's folder, and rewrites the run's report with it. It stores nothing if
+// this version of Lockpick simulates the scenario differently from the version that recorded the run: then
+// the answer is not about that run.
 func keepWhy(dir string, r *reduce.WhyResult) error {
 	if dir == "" {
 		return nil
@@ -106,7 +107,7 @@ func keepWhy(dir string, r *reduce.WhyResult) error {
 	return writeReport(dir, h, result)
 }
 
-// keptWhy is the answer that was kept with a run; nil: none.
+// keptWhy returns the answer stored in a run's folder, or nil if there is none.
 func keptWhy(dir string) (*reduce.WhyResult, error) {
 	b, err := os.ReadFile(filepath.Join(dir, whyFile))
 	if errors.Is(err, os.ErrNotExist) {

@@ -12,7 +12,7 @@ import (
 	"lockpick/search"
 )
 
-// auditMark is how the card shows an outcome, in a terminal and in Markdown.
+// auditMark maps each outcome to its mark in the report cards.
 var auditMark = map[audit.Outcome]string{
 	audit.Safe: "✓", audit.Broken: "✗", audit.Inherent: "(✗)", audit.Inconclusive: "?", audit.NotApplicable: "–",
 }
@@ -20,13 +20,13 @@ var auditMark = map[audit.Outcome]string{
 // auditLegend explains the marks.
 const auditLegend = "✓ safe, ✗ broken, (✗) inherent: broken here, as every lock is, ? inconclusive, – not applicable"
 
-// levelWords say what the columns are about.
+// levelWords describes the levels, which are the columns of a card.
 var levelWords = []struct{ level, words string }{
 	{"L1", "keys on the masters"}, {"L2", "leases: mutual exclusion"}, {"L3", "critical sections"}, {"L4", "writes"}, {"L5", "writes behind a fence"},
 	{"FM", "fencing tokens"}, {"EXT", "extensions"}, {"DF", "freedom of deadlock"}, {"AV", "availability"},
 }
 
-// levelKey explains some columns.
+// levelKey explains the given levels on one line.
 func levelKey(levels []string) string {
 	var all []string
 	for _, l := range levelWords {
@@ -37,7 +37,7 @@ func levelKey(levels []string) string {
 	return strings.Join(all, ", ")
 }
 
-// auditLevels are the columns in which at least one row has something.
+// auditLevels returns the levels that apply in at least one row: the columns of the card.
 func auditLevels(r *audit.Result) []string {
 	var levels []string
 	for _, l := range audit.Levels() {
@@ -51,7 +51,7 @@ func auditLevels(r *audit.Result) []string {
 	return levels
 }
 
-// auditName is the lock as the card names it.
+// auditName returns the lock's name, with that of its library if they differ.
 func auditName(r *audit.Result) string {
 	if r.Library != "" && r.Library != r.Lock {
 		return fmt.Sprintf("%s (%s)", r.Lock, r.Library)
@@ -59,9 +59,9 @@ func auditName(r *audit.Result) string {
 	return r.Lock
 }
 
-// auditSays is the result in one sentence.
+// auditSays sums up the result in one sentence.
 func auditSays(r *audit.Result) string {
-	n := map[audit.Outcome]int{} // of situations, by their worst cell
+	n := map[audit.Outcome]int{} // number of situations by their worst outcome
 	tried := 0
 	for i := range r.Rows {
 		if r.Rows[i].Skipped != "" || r.Interrupted && r.Rows[i].Schedules == 0 {
@@ -85,7 +85,7 @@ func auditSays(r *audit.Result) string {
 	return auditName(r) + ": " + strings.Join(parts, "; ")
 }
 
-// auditWord is the verdict as people read it.
+// auditWord returns the verdict as the card shows it: BROKEN, SAFE, INTERRUPTED or INCONCLUSIVE.
 func auditWord(r *audit.Result) string {
 	switch r.Verdict() {
 	case checker.Violated:
@@ -98,7 +98,7 @@ func auditWord(r *audit.Result) string {
 	return "INCONCLUSIVE"
 }
 
-// worstOf is the worst outcome of a row.
+// worstOf returns the worst outcome among the cells of a row.
 func worstOf(row *audit.Row) audit.Outcome {
 	worst := audit.NotApplicable
 	for _, c := range row.Cells {
@@ -109,7 +109,7 @@ func worstOf(row *audit.Row) audit.Outcome {
 	return worst
 }
 
-// auditTried is how much was tried in a row.
+// auditTried returns the number of schedules of a row; empty: the row was skipped.
 func auditTried(row *audit.Row) string {
 	if row.Skipped != "" {
 		return ""
@@ -117,7 +117,7 @@ func auditTried(row *audit.Row) string {
 	return count(row.Schedules)
 }
 
-// foundWhen says how soon a violation was found.
+// foundWhen says which schedule or run violated the property, and how long after its start.
 func foundWhen(r *audit.Result, f *audit.Finding) string {
 	within := ""
 	if f.Case != "" {
@@ -129,8 +129,8 @@ func foundWhen(r *audit.Result, f *audit.Finding) string {
 	return fmt.Sprintf("run %d%s, %s into it", f.Number, within, span(f.At.Round(time.Millisecond)))
 }
 
-// weakness is a property that is broken, with the situations in which it is, the one that
-// breaks the fewest assumptions first.
+// weakness is a broken property with the situations that break it and their findings. Situations
+// that break no assumption of a correct lock come first.
 type weakness struct {
 	property string
 	level    string
@@ -138,7 +138,7 @@ type weakness struct {
 	findings []*audit.Finding
 }
 
-// weaknesses are what is broken, by property.
+// weaknesses lists the broken properties in the order of their levels.
 func weaknesses(r *audit.Result) []*weakness {
 	var all []*weakness
 	for _, breaks := range []bool{false, true} {
@@ -170,7 +170,7 @@ func weaknesses(r *audit.Result) []*weakness {
 	return all
 }
 
-// mostAlso is how many of them are named.
+// mostAlso limits how many other situations are named.
 const mostAlso = 8
 
 // also names the other situations in which a property is broken.
@@ -186,7 +186,7 @@ func (w *weakness) also() string {
 	return strings.Join(names, ", ")
 }
 
-// cellSays is a cell in one line, for those who point at it.
+// cellSays describes a cell on one line, for tooltips and JUnit messages.
 func cellSays(c *audit.Cell) string {
 	f := c.Worst()
 	if f == nil {
@@ -199,7 +199,7 @@ func cellSays(c *audit.Cell) string {
 	return says
 }
 
-// How many steps of a long reason the card tells: the first and the last of them.
+// A long reason is shortened to its first and its last steps, at most so many of each.
 const (
 	firstSteps = 3
 	lastSteps  = 8
@@ -208,7 +208,7 @@ const (
 // numbered is a step of a reason with its number.
 type numbered struct{ number, text string }
 
-// shortened is a reason without the middle of a long one.
+// shortened numbers the steps of a reason. In a long one, a single line replaces the middle steps.
 func shortened(reason []string) []numbered {
 	var all []numbered
 	for i, text := range reason {

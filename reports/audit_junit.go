@@ -8,10 +8,10 @@ import (
 	"lockpick/audit"
 )
 
-// AuditJUnit writes an audit as JUnit XML: a test suite for each group of situations, a test
-// case for each level of each situation. What is broken is a failure, what is inconclusive an
-// error; what is inherent or not applicable is skipped. With the changes since a baseline, only
-// what is newly broken is a failure, and what was broken before is skipped.
+// AuditJUnit writes an audit as JUnit XML: one test suite per group of situations, one test case
+// per level of each situation. A broken cell is a failure, an inconclusive one an error. Inherent
+// and not applicable cells are skipped. With baseline, only the cells that changes lists as newly
+// broken are failures; those that were broken before are skipped.
 func AuditJUnit(w io.Writer, r *audit.Result, baseline bool, changes []audit.Change) error {
 	all := &junitSuites{Name: fmt.Sprintf("lockpick audit of %s on %s", printable(auditName(r)), r.Driver), Time: fmt.Sprintf("%.3f", r.Took.Seconds())}
 	var suite *junitSuite
@@ -55,7 +55,7 @@ func AuditJUnit(w io.Writer, r *audit.Result, baseline bool, changes []audit.Cha
 	return all.write(w)
 }
 
-// newlyBroken reports whether a change says that a cell is newly broken.
+// newlyBroken reports whether changes lists a cell as worse than in the baseline.
 func newlyBroken(changes []audit.Change, situation, level string) bool {
 	for _, c := range changes {
 		if c.Worse && c.Situation == situation && c.Level == level {

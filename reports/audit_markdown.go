@@ -49,7 +49,7 @@ func AuditMarkdown(w io.Writer, r *audit.Result) error {
 	return err
 }
 
-// markdownText has no character that means something in Markdown or in HTML.
+// markdownText escapes the characters that have a meaning in Markdown or HTML.
 func markdownText(s string) string {
 	return strings.NewReplacer("|", `\|`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "*", `\*`, "_", `\_`, "`", "\\`", "[", `\[`, "]", `\]`).Replace(printable(s))
 }

@@ -11,15 +11,15 @@ import (
 	"lockpick/audit"
 )
 
-// The page of an audit is the card: a row for each situation, a column for each level, and in
-// each cell a mark, which leads to the run that shows it.
+// auditTemplate renders the report card: a row for each situation, a column for each level. The
+// mark in a cell links to the run that shows the outcome.
 var auditTemplate = template.Must(template.New("audit.html").Funcs(template.FuncMap{
 	"words": words, "plural": plural, "span": func(d time.Duration) string { return span(d.Round(time.Millisecond)) }, "join": strings.Join, "says": cellSays,
 	"mark": func(o audit.Outcome) string { return auditMark[o] }, "slug": func(o audit.Outcome) string { return slug(string(o)) }, "tried": auditTried,
 	"date": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
 }).ParseFS(pageFiles, "page/audit.html", headFile))
 
-// auditPage is what the template gets.
+// auditPage is the data of the template.
 type auditPage struct {
 	Style  template.CSS
 	Script template.JS
@@ -47,13 +47,13 @@ type auditRow struct {
 	Lines  []auditLineOf
 }
 
-// auditCell is a cell of the card.
+// auditCell is a cell of the card with the address of its run's report.
 type auditCell struct {
 	*audit.Cell
 	Href string
 }
 
-// auditLineOf is a finding in full.
+// auditLineOf is one finding of a row with all its details.
 type auditLineOf struct {
 	Level string
 	audit.Finding
@@ -61,8 +61,8 @@ type auditLineOf struct {
 	Href string
 }
 
-// AuditPage writes the page of an audit. It loads nothing from anywhere; its links lead to the
-// reports of the runs, relative to dir, the folder that it is written into.
+// AuditPage writes the page of an audit. The page loads nothing. Its links lead to the reports of
+// the runs, relative to dir, the folder that the page is written into.
 func AuditPage(w io.Writer, dir string, r *audit.Result) error {
 	style, script, err := assetsOf([]string{"page", "claims", "audit"}, []string{"audit"})
 	if err != nil {

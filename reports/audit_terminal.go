@@ -11,8 +11,9 @@ import (
 	"lockpick/audit"
 )
 
-// Audit writes the report card of an audit: a row for each situation, a column for each level,
-// and then what is broken, and why, what is inconclusive, and what breaks every lock.
+// Audit writes the report card of an audit: a table with a row for each situation and a column for
+// each level, then the broken properties with their reasons, the inconclusive cells, the situations
+// that break every lock, and those that are not applicable.
 func Audit(w io.Writer, r *audit.Result, opt TerminalOptions) error {
 	t := newTerminal(opt)
 	fmt.Fprintf(&t.out, "%s  ", t.colors.verdict(r.Verdict(), auditWord(r)))
@@ -38,7 +39,7 @@ func Audit(w io.Writer, r *audit.Result, opt TerminalOptions) error {
 	return t.flush(w)
 }
 
-// auditCard is the table. Where it does not fit, each cell names its level.
+// auditCard writes the table, or auditParagraphs if the terminal is too narrow for it.
 func (t *terminal) auditCard(r *audit.Result) error {
 	levels := auditLevels(r)
 	g := grid{header: append(append([]string{"Situation"}, levels...), "Tried"), right: []int{len(levels) + 1}}
@@ -67,7 +68,8 @@ func (t *terminal) auditCard(r *audit.Result) error {
 	return g.write(&t.out, t.width)
 }
 
-// auditParagraphs is the card for a narrow terminal.
+// auditParagraphs writes the card for a narrow terminal: under each situation its outcomes, each
+// with its level.
 func (t *terminal) auditParagraphs(r *audit.Result, levels []string) error {
 	for i := range r.Rows {
 		row := &r.Rows[i]
@@ -90,7 +92,7 @@ func (t *terminal) auditCell(o audit.Outcome) string {
 	return t.colors.with(code, auditMark[o])
 }
 
-// auditBroken tells what is broken, a property at a time.
+// auditBroken writes the broken properties: where, why, and the command that replays it.
 func (t *terminal) auditBroken(r *audit.Result) {
 	for _, weak := range weaknesses(r) {
 		row, f := weak.rows[0], weak.findings[0]
@@ -105,14 +107,14 @@ func (t *terminal) auditBroken(r *audit.Result) {
 		for _, step := range shortened(f.Reason) {
 			t.text("    "+step.number, step.text)
 		}
-		fmt.Fprintf(&t.out, "  Replay: %s\n", printable(f.Command)) // in one piece, to be copied
+		fmt.Fprintf(&t.out, "  Replay: %s\n", printable(f.Command)) // one line, to be copied
 		if also := weak.also(); also != "" {
 			t.text("  ", "Also: "+also+".")
 		}
 	}
 }
 
-// auditOpen tells what is inconclusive.
+// auditOpen writes the inconclusive cells, and how to decide them.
 func (t *terminal) auditOpen(r *audit.Result) {
 	first, untried := true, 0
 	for i := range r.Rows {
@@ -141,7 +143,7 @@ func (t *terminal) auditOpen(r *audit.Result) {
 	}
 }
 
-// auditInherent tells what breaks every lock.
+// auditInherent writes the situations that break every lock.
 func (t *terminal) auditInherent(r *audit.Result) {
 	first := true
 	for i := range r.Rows {
@@ -167,7 +169,7 @@ func (t *terminal) auditInherent(r *audit.Result) {
 	}
 }
 
-// auditSkipped tells what is not applicable, and why.
+// auditSkipped writes the situations that are not applicable, with the reasons.
 func (t *terminal) auditSkipped(r *audit.Result) {
 	first := true
 	for i := range r.Rows {
@@ -183,7 +185,7 @@ func (t *terminal) auditSkipped(r *audit.Result) {
 	}
 }
 
-// auditLine sums it all up.
+// auditLine sums up the audit on one line: schedules, leases, duration, and cells by outcome.
 func auditLine(r *audit.Result) string {
 	n := r.Count()
 	var parts []string
@@ -204,7 +206,7 @@ func auditLine(r *audit.Result) string {
 	return line
 }
 
-// AuditChanges writes what differs from a baseline.
+// AuditChanges writes the differences from a baseline.
 func AuditChanges(w io.Writer, changes []audit.Change, baseline string, opt TerminalOptions) error {
 	t := newTerminal(opt)
 	if len(changes) == 0 {

@@ -10,9 +10,9 @@ import (
 	"lockpick/claims"
 )
 
-// JUnit writes a verification as JUnit XML: a test suite for each group of the catalogue,
-// a test case for each property of each case. What is not as expected is a failure, what
-// is undecided an error, what cannot run on the driver is skipped.
+// JUnit writes a verification as JUnit XML: one test suite per group of the catalogue, one test
+// case per property of each case. An unexpected verdict is a failure, an undecided one an error. A
+// case that cannot run on the driver is skipped.
 func JUnit(w io.Writer, r *claims.Result) error {
 	all := &junitSuites{Name: "lockpick claims on " + r.Driver, Time: fmt.Sprintf("%.3f", r.Took.Seconds())}
 	byGroup := map[string]*junitSuite{}

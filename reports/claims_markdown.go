@@ -11,7 +11,7 @@ import (
 	"lockpick/claims"
 )
 
-// claimsIntro stands before the claims in the page that is generated from the catalogue.
+// claimsIntro begins the page that is generated from the catalogue.
 const claimsIntro = `# The claims
 
 <!-- Generated from claims/catalogue by "make docs". Do not edit. -->

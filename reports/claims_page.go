@@ -16,22 +16,22 @@ import (
 	"lockpick/claims"
 )
 
-// The page of claims is a matrix: a row for each claim, a column for each level, and in
-// each cell a mark for each finding, which leads to the report of the run that shows it.
+// claimsTemplate renders a matrix: a row for each claim, a column for each level. Each cell has a
+// mark for each finding, which links to the report of the run that shows it.
 var claimsTemplate = template.Must(template.New("claims.html").Funcs(template.FuncMap{
 	"words": words, "plural": plural, "join": strings.Join, "span": span, "how": func(f claims.Finding) string { return howFound(&f) }, "figure": func(f *claims.Metric) string { return figureValue(*f) },
 	"letter": letter, "outcomes": func(r *claims.Result, o string) int { return r.Count()[claims.Outcome(o)] },
 	"date": func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") },
 }).ParseFS(pageFiles, "page/claims.html", headFile))
 
-// claimsPage is what the template gets.
+// claimsPage is the data of the template.
 type claimsPage struct {
 	Style  template.CSS
 	Script template.JS
 	Policy string
 
 	Title   string
-	Tone    string // of the header: holds, violated, unknown
+	Tone    string // colour of the header: holds, violated, unknown
 	Says    string // one sentence
 	Results []*claims.Result
 	Levels  []string
@@ -52,7 +52,7 @@ type claimRow struct {
 	Cases    []claimCase
 }
 
-// claimCell is what was found at one level.
+// claimCell has the marks of one claim at one level.
 type claimCell struct {
 	Level string
 	Marks []claimMark
@@ -63,7 +63,7 @@ type claimMark struct {
 	Driver string
 	Letter string
 	Found  checker.Verdict
-	Wrong  bool // it is not the expected verdict, or none
+	Wrong  bool // unexpected or undecided
 	Href   string
 	Says   string
 }
@@ -75,7 +75,7 @@ type claimCase struct {
 	Lines []claimLine
 }
 
-// claimLine is one finding in full.
+// claimLine is one line of a case: a finding, the reason why the driver skipped it, or a figure.
 type claimLine struct {
 	Driver string
 	Of     string // "twin: …", or ""
@@ -85,9 +85,9 @@ type claimLine struct {
 	Figure  *claims.Metric
 }
 
-// ClaimsPage writes the page of a verification. It loads nothing from anywhere; its links
-// lead to the reports of the runs, relative to dir, the folder that it is written into.
-// others are the latest results on other drivers, whose findings stand beside.
+// ClaimsPage writes the page of a verification. The page loads nothing. Its links lead to the
+// reports of the runs, relative to dir, the folder that the page is written into. others are the
+// latest results on other drivers; the page shows their findings beside those of r.
 func ClaimsPage(w io.Writer, dir string, verified []claims.Claim, r *claims.Result, others map[string]*claims.Result) error {
 	style, script, err := assetsOf([]string{"page", "claims"}, []string{"claims"})
 	if err != nil {
@@ -136,7 +136,7 @@ func (p *claimsPage) headline(r *claims.Result) {
 	}
 }
 
-// row returns a claim's row; false: the claim was not verified on any driver.
+// row returns a claim's row, and false if the claim was not verified on any driver.
 func (p *claimsPage) row(c claims.Claim, dir string) (claimRow, bool) {
 	row := claimRow{Claim: c}
 	for _, level := range p.Levels {
@@ -165,7 +165,7 @@ func (p *claimsPage) row(c claims.Claim, dir string) (claimRow, bool) {
 	return row, true
 }
 
-// add adds what was found on one driver.
+// add adds the findings of one driver.
 func (row *claimRow) add(r *claims.Result, found *claims.ClaimResult, dir string) {
 	for _, k := range found.Cases {
 		i := slices.IndexFunc(row.Cases, func(x claimCase) bool { return x.Name == k.Name })
@@ -214,7 +214,7 @@ func hrefOf(dir, folder, run string) string {
 	return filepath.ToSlash(rel)
 }
 
-// levelNames are the levels, each once, in the properties' order.
+// levelNames lists each level once, in the order of the properties.
 func levelNames() []string {
 	var names []string
 	for _, p := range checker.Properties {
@@ -225,7 +225,7 @@ func levelNames() []string {
 	return names
 }
 
-// letter stands for a driver in the matrix.
+// letter abbreviates a driver in the matrix.
 func letter(driver string) string { return strings.ToUpper(driver[:1]) }
 
 func slug(s string) string { return strings.ReplaceAll(s, " ", "-") }

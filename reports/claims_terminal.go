@@ -18,8 +18,8 @@ import (
 	"lockpick/search"
 )
 
-// Claims writes what a verification found, a row for each property of each case, and
-// then, in full, what is not as expected.
+// Claims writes the results of a verification: a row for each property of each case, the figures,
+// the skipped cases, and in full the findings that are unexpected or undecided.
 func Claims(w io.Writer, r *claims.Result, opt TerminalOptions) error {
 	t := newTerminal(opt)
 	g := grid{header: []string{"Claim", "What is claimed, and the case", "Level", "Expected", "Found", "How"}, wide: 1}
@@ -40,7 +40,7 @@ func Claims(w io.Writer, r *claims.Result, opt TerminalOptions) error {
 	return err
 }
 
-// claimRows are the rows of one claim. Its sentence stands in the first.
+// claimRows returns the rows of one claim. The first row has its sentence.
 func (t *terminal) claimRows(c *claims.ClaimResult) [][]string {
 	var rows [][]string
 	add := func(what, level, expected, found, how string) {
@@ -78,7 +78,7 @@ func (t *terminal) claimRows(c *claims.ClaimResult) [][]string {
 	return rows
 }
 
-// found is the verdict, marked where it is not the expected one.
+// found renders the verdict of a finding, with a ✗ if it is unexpected.
 func (t *terminal) found(f *claims.Finding) string {
 	s := t.colors.verdict(f.Found, verdictWord(f.Found))
 	if f.Outcome == claims.Unexpected {
@@ -87,7 +87,8 @@ func (t *terminal) found(f *claims.Finding) string {
 	return s
 }
 
-// howFound is how much was tried for a finding.
+// howFound counts the schedules behind a finding. An expected violation also gets the time until it
+// was found, a verdict of holds its evidence and the bound on the rate of violations.
 func howFound(f *claims.Finding) string {
 	switch {
 	case f.Found == checker.Violated && f.Outcome == claims.Expected:
@@ -96,7 +97,7 @@ func howFound(f *claims.Finding) string {
 		return fmt.Sprintf("%d of %d", f.Violated, f.Proven)
 	case f.Found == checker.Holds:
 		how := []string{plural(f.Proven, "schedule")}
-		if len(f.Evidence) > 0 { // the others say how much of the first was under faults
+		if len(f.Evidence) > 0 { // the other entries count how much of the first was under faults
 			how = append(how, count(f.Evidence[0].Got)+" "+f.Evidence[0].What)
 		}
 		return strings.Join(append(how, "≤ "+search.Percent(f.Bound)), ", ")
@@ -104,7 +105,7 @@ func howFound(f *claims.Finding) string {
 	return fmt.Sprintf("%d of %d prove something", f.Proven, f.Schedules)
 }
 
-// narrow breaks the text of a cell that is not the wide one of its table.
+// narrow wraps the text of a cell outside the widest column.
 func narrow(s string) string { return strings.Join(wrap(s, 32), "\n") }
 
 func ordinal(n int) string {
@@ -121,7 +122,7 @@ func figureValue(f claims.Metric) string {
 	return strings.Join(strings.Fields(fmt.Sprintf("%s %s (%s to %s)", digits(f.Value), f.Unit, digits(f.Low), digits(f.High))), " ")
 }
 
-// figures lists what was measured, and says what it means.
+// figures writes the measured figures, and then their meanings.
 func (t *terminal) figures(r *claims.Result) error {
 	var meanings []string
 	g := grid{header: []string{"Claim", "Case", "Figure", "Median", "95 % interval"}, wide: 1, right: []int{3}}
@@ -155,7 +156,7 @@ func (t *terminal) figures(r *claims.Result) error {
 	return nil
 }
 
-// bounds says what the bounds of what holds mean.
+// bounds explains the bounds of the properties that hold, and how many of them may be too low.
 func (t *terminal) bounds(r *claims.Result) {
 	n := 0
 	for _, c := range r.Claims {
@@ -182,7 +183,7 @@ func (t *terminal) bounds(r *claims.Result) {
 	t.text("", says+".")
 }
 
-// digits writes a number with three digits that count.
+// digits formats a number with three significant digits; one above 100 as an integer.
 func digits(x float64) string {
 	switch {
 	case x >= 100:
@@ -193,7 +194,7 @@ func digits(x float64) string {
 	return strconv.FormatFloat(x, 'g', 3, 64)
 }
 
-// skipped says which cases cannot run on this driver, and why.
+// skipped lists the cases that cannot run on this driver, with the reasons.
 func (t *terminal) skipped(r *claims.Result) {
 	first := true
 	for _, c := range r.Claims {
@@ -217,7 +218,7 @@ func caseName(c *claims.ClaimResult, k *claims.CaseResult) string {
 	return c.ID + " (" + k.Name + ")"
 }
 
-// deviations tells what is not as expected, or undecided.
+// deviations writes the claims that are unexpected or undecided.
 func (t *terminal) deviations(r *claims.Result) {
 	for _, c := range r.Claims {
 		if c.Outcome != claims.Unexpected && c.Outcome != claims.Undecided {
@@ -249,11 +250,11 @@ func (t *terminal) deviation(r *claims.Result, name string, f *claims.Finding) {
 		t.text("    ", fmt.Sprintf("%d. %s", i+1, step))
 	}
 	if f.Run != "" {
-		fmt.Fprintf(&t.out, "    evidence: %s\n", filepath.Join(r.Folder, f.Run, judge.ReportFile)) // in one piece, to be copied
+		fmt.Fprintf(&t.out, "    evidence: %s\n", filepath.Join(r.Folder, f.Run, judge.ReportFile)) // one line, to be copied
 	}
 }
 
-// claimsLine sums it all up.
+// claimsLine sums up the verification on one line.
 func (t *terminal) claimsLine(r *claims.Result) string {
 	n := r.Count()
 	var parts []string
@@ -273,8 +274,8 @@ func (t *terminal) claimsLine(r *claims.Result) string {
 	return line
 }
 
-// Mutants writes the detection table of planted bugs: for each the property that gives it
-// away, how soon, and that the same lock without it is acquitted.
+// Mutants writes the detection table of planted bugs: for each bug the level that caught it, after
+// how many schedules, and whether its twin, the same lock without the bug, was acquitted.
 func Mutants(w io.Writer, r *claims.Result, opt TerminalOptions) error {
 	t := newTerminal(opt)
 	g := grid{header: []string{"Bug", "What is wrong", "Lock", "Level", "Caught", "Twin"}, wide: 1}
@@ -320,7 +321,7 @@ func Mutants(w io.Writer, r *claims.Result, opt TerminalOptions) error {
 	return err
 }
 
-// Changes writes what differs from a baseline.
+// Changes writes the differences from a baseline.
 func Changes(w io.Writer, changes []claims.Change, baseline string, opt TerminalOptions) error {
 	t := newTerminal(opt)
 	if len(changes) == 0 {

@@ -7,13 +7,12 @@ import (
 	"lockpick/history"
 )
 
-// clockNoise is how far off a clock may seem for no other reason than that an answer
-// takes its time.
+// clockNoise is the largest offset of a clock that may be due to the delay of the reply alone.
 const clockNoise = 100 * time.Millisecond
 
-// clocksOf lists what the masters said of their clocks: the master's number, when, and
-// how far its clock was ahead of the true one, in microseconds. Nothing if all clocks
-// were right all the time: there is nothing to see then.
+// clocksOf lists the masters' clock readings: the master's number, the time of the reading, and how
+// far the clock was ahead of the true one; both times in microseconds. It is empty if no clock was
+// ever off by more than clockNoise, because then there is nothing to show.
 func clocksOf(h *history.History, t *timeline) [][]int64 {
 	said := [][]int64{}
 	off := false

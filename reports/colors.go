@@ -2,7 +2,7 @@ package reports
 
 import "lockpick/checker"
 
-// colors colours text for a terminal that shows colours, else leaves it as it is.
+// colors adds ANSI colours to text. If false, it returns text unchanged.
 type colors bool
 
 func (on colors) with(code, s string) string {

@@ -14,15 +14,15 @@ import (
 	"lockpick/search/reduce"
 )
 
-// Counterexample is a violation that an exploration found, and what was made of it.
+// Counterexample is a violation, its shrunk form and its stored run. Found or Shrunk is not nil.
 type Counterexample struct {
-	Found  *search.Found        // nil: it was not an exploration that found it
-	Shrunk *reduce.ShrinkResult // nil: it was not shrunk
-	Run    *judge.Result        // nil: it was not stored
+	Found  *search.Found        // nil: no exploration found it
+	Shrunk *reduce.ShrinkResult // nil: not shrunk
+	Run    *judge.Result        // nil: not stored
 }
 
-// Notified writes a counterexample for people at a terminal: what is violated and why, the
-// schedule that does it, what was left out, and where to look.
+// Notified writes a counterexample for a terminal: the violation and its reason, the schedule that
+// produces it, the result of shrinking, and the paths of its run.
 func Notified(w io.Writer, c Counterexample, opt TerminalOptions) error {
 	t := newTerminal(opt)
 	var s scenario.Scenario
@@ -59,7 +59,7 @@ func Notified(w io.Writer, c Counterexample, opt TerminalOptions) error {
 	return t.flush(w)
 }
 
-// tell tells a violation as a story and as a diagram.
+// tell writes a violation as a story and as a diagram.
 func (t *terminal) tell(v checker.Violation) error {
 	opt := StoryOptions{Width: t.width}
 	if err := Story(&t.out, &v, opt); err != nil {
@@ -72,7 +72,7 @@ func (t *terminal) tell(v checker.Violation) error {
 	return SpaceTime(&t.out, &v, opt)
 }
 
-// shrunk says what shrinking left out, and what is known of the rest.
+// shrunk describes the reductions, the rate of violations, and whether each fault is necessary.
 func shrunk(z *reduce.ShrinkResult) []string {
 	a, b := z.Before, z.Size
 	change := func(from, to int, thing string) string {
@@ -101,20 +101,21 @@ func shrunk(z *reduce.ShrinkResult) []string {
 // ToldJSON writes a counterexample as one JSON object.
 func ToldJSON(w io.Writer, c Counterexample) error { return WriteJSON(w, c.json()) }
 
-// counterexampleJSON is a counterexample as scripts read it: its fields are a contract.
+// counterexampleJSON is the JSON form of a counterexample. Scripts rely on its fields: they are a
+// contract.
 type counterexampleJSON struct {
 	Level    string   `json:"level"`
 	Summary  string   `json:"summary"`
 	Reason   []string `json:"why"`
 	Seed     uint64   `json:"seed"`
-	Faults   int      `json:"faults"` // steps of its schedule
+	Faults   int      `json:"faults"` // steps of the schedule
 	Clients  int      `json:"clients"`
 	Masters  int      `json:"masters"`
-	Schedule []string `json:"schedule"` // in words
+	Schedule []string `json:"schedule"` // each step in words
 	Shrunk   bool     `json:"shrunk"`
-	Minimal  bool     `json:"minimal"` // each fault was seen to be necessary
-	Seeds    int      `json:"seeds"`   // that it was tried with
-	Rate     int      `json:"rate"`    // of them that violate the property
+	Minimal  bool     `json:"minimal"` // each fault was found necessary
+	Seeds    int      `json:"seeds"`   // seeds tried
+	Rate     int      `json:"rate"`    // of these seeds, those that violate the property
 	Run      string   `json:"run"`
 	Report   string   `json:"report"`
 	History  string   `json:"history"`

@@ -20,21 +20,22 @@ import (
 
 // DiffRun is one side of a comparison.
 type DiffRun struct {
-	Name     string             // as reports show it
+	Name     string             // shown in reports
 	Scenario *scenario.Scenario // nil: the run has none
 	Result   *judge.Result
-	Course   *Course // nil: there is no history
+	Course   *Course // nil: the run has no history
 }
 
-// OpenDiffRun reads the scenario and the result of a run: its folder, its name in the store, or latest. A
-// run without a result, such as that of a harness that was killed, is judged.
+// OpenDiffRun reads the scenario, the result and the history of a run. name is its folder, its name
+// in the store, or latest. If the run has no result, for example because its harness was killed,
+// OpenDiffRun judges its history.
 func OpenDiffRun(store campaign.Store, name string) (run DiffRun, err error) {
 	dir, err := store.Find(name)
 	if err != nil {
 		return run, err
 	}
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real // latest may soon be another run
+		dir = real // latest may soon point to another run
 	}
 	run.Name = filepath.Base(dir)
 	switch s, err := scenario.Load(filepath.Join(dir, judge.ScenarioFile)); {
@@ -52,16 +53,16 @@ func OpenDiffRun(store campaign.Store, name string) (run DiffRun, err error) {
 	}
 	run.Course, err = courseOf(dir)
 	if errors.Is(err, os.ErrNotExist) {
-		err = nil // only its result was kept
+		err = nil // the run kept only its result
 	}
 	return run, err
 }
 
-// Diff is what differs between two runs. Its fields in JSON are a contract.
+// Diff holds the differences between two runs. Its fields in JSON are a contract.
 type Diff struct {
 	Before      string          `json:"before"`
 	After       string          `json:"after"`
-	Missing     []string        `json:"missing_scenarios"` // runs without a scenario: Configured is empty then
+	Missing     []string        `json:"missing_scenarios"` // runs without one; if any, Configured is empty
 	Configured  []Change        `json:"configured"`
 	Verdicts    []Change        `json:"verdicts"`
 	Violations  []RateChange    `json:"violations"`
@@ -72,25 +73,25 @@ type Diff struct {
 	lanes []diffLane
 }
 
-// Change is a value that differs.
+// Change is a value that differs between the runs.
 type Change struct {
 	Name   string `json:"name"`
 	Before string `json:"before"`
 	After  string `json:"after"`
 }
 
-// RateChange is a number of events that differs, and their rate in each run; nil: the run has
-// no duration.
+// RateChange is a number of events that differs, with the rate per minute in each run; a rate is
+// nil if the run has no duration.
 type RateChange struct {
 	Name      string      `json:"name"`
 	Before    int         `json:"before"`
 	After     int         `json:"after"`
 	PerMinute [2]*float64 `json:"per_minute"`
-	// Interval has 95 % intervals of the rates of violations.
+	// Interval has 95 % intervals of the two rates; only violations have them.
 	Interval [2]*[2]float64 `json:"interval_per_minute"`
 }
 
-// Compare returns what differs between two runs.
+// Compare returns the differences between two runs.
 func Compare(a, b DiffRun) *Diff {
 	d := &Diff{
 		Before: a.Name, After: b.Name, Missing: []string{}, Configured: []Change{}, Verdicts: []Change{},
@@ -134,7 +135,7 @@ func fieldName(f reflect.StructField, tag string) string {
 	return name
 }
 
-// verdictOn returns the verdict of a run on a property: not tested, if there is none.
+// verdictOn returns the result of a run for a property, or one that is not tested.
 func verdictOn(r *judge.Result, p checker.Property) checker.Result {
 	if i := slices.IndexFunc(r.Verdicts, func(v checker.Result) bool { return v.Name == p.Name }); i >= 0 {
 		return r.Verdicts[i]
@@ -159,11 +160,11 @@ func DiffJSON(w io.Writer, d *Diff) error { return WriteJSON(w, d) }
 
 // diffPart is one table of a comparison.
 type diffPart struct {
-	Title, Same string // Same stands there if there are no rows
+	Title, Same string // Same replaces the rows if there are none
 	Rows        []Change
 }
 
-// parts puts a comparison in words.
+// parts renders a comparison as tables of text.
 func (d *Diff) parts() []diffPart {
 	const same = "no differences"
 	configured := same
@@ -183,7 +184,7 @@ func (d *Diff) parts() []diffPart {
 	}
 }
 
-// DiffTerminal writes a comparison for a terminal with some columns.
+// DiffTerminal writes a comparison for a terminal of width columns.
 func DiffTerminal(w io.Writer, d *Diff, width int) error {
 	var out strings.Builder
 	line := func(indent, text string) {
@@ -210,7 +211,7 @@ func DiffTerminal(w io.Writer, d *Diff, width int) error {
 	return err
 }
 
-// countWords names a count in words.
+// countWords translates the JSON name of a count into words.
 func countWords(name string) string {
 	if text, ok := map[string]string{
 		"operations": "lines of the history", "granted": "leases granted", "refused": "acquires refused", "extended": "extensions granted",
@@ -222,7 +223,7 @@ func countWords(name string) string {
 	return strings.ReplaceAll(name, "_", " ")
 }
 
-// rateChanges puts numbers and their rates in words.
+// rateChanges renders counts and their rates as text.
 func rateChanges(list []RateChange) (all []Change) {
 	for _, c := range list {
 		text := func(n, run int) string {

@@ -12,19 +12,19 @@ import (
 	"lockpick/history"
 )
 
-// Course is what a comparison takes from a run's history: how long calls took, and what happened when.
+// Course is the part of a run's history that a comparison uses.
 type Course struct {
-	Calls  map[string][]time.Duration // of each kind of call (see callKinds), sorted
-	Grants Seconds                    // leases
+	Calls  map[string][]time.Duration // by kind of call (see callKinds), sorted
+	Grants Seconds                    // leases granted in each second
 	Faults []*history.Fault
-	First  *time.Duration // violation of mutual exclusion
+	First  *time.Duration // time of the first violation of mutual exclusion; nil: none
 	End    time.Duration
 }
 
-// callKinds are the kinds of calls whose latencies are compared.
+// callKinds lists the kinds of calls whose latencies are compared.
 var callKinds = []string{"acquire, granted", "acquire, refused", "extend", "release"}
 
-// courseOf reads the history of a run.
+// courseOf reads the history of a run. The error of a missing history is os.ErrNotExist.
 func courseOf(dir string) (*Course, error) {
 	path, err := history.Find(filepath.Join(dir, judge.HistoryFile))
 	if err != nil {
@@ -66,7 +66,7 @@ func courseOf(dir string) (*Course, error) {
 	return c, nil
 }
 
-// callKind is the kind of call that a line completes; empty: none.
+// callKind returns the kind of call that op completes; empty: none of callKinds.
 func callKind(op *history.Op) string {
 	switch {
 	case op.F == history.FAcquire && op.Type == history.OK:
@@ -81,7 +81,7 @@ func callKind(op *history.Op) string {
 	return ""
 }
 
-// Latency is how long the calls of one kind took. Durations are ns.
+// Latency summarizes the durations of the calls of one kind, in ns.
 type Latency struct {
 	Calls  int           `json:"calls"`
 	Median time.Duration `json:"median_ns"`
@@ -89,14 +89,14 @@ type Latency struct {
 	Max    time.Duration `json:"max_ns"`
 }
 
-// LatencyChange are the latencies of one kind of call in two runs; null: a run has none.
+// LatencyChange has the latencies of one kind of call in two runs; null: the run has no such calls.
 type LatencyChange struct {
 	Name   string   `json:"name"`
 	Before *Latency `json:"before"`
 	After  *Latency `json:"after"`
 }
 
-// latencies compares how long calls took. Runs without a history have none.
+// latencies compares the latencies of two runs. A run without a history has none.
 func latencies(a, b *Course) []LatencyChange {
 	changes := []LatencyChange{}
 	for _, kind := range callKinds {
@@ -119,7 +119,7 @@ func latencyOf(c *Course, kind string) *Latency {
 	return l
 }
 
-// String has the median, the 99th percentile and the slowest.
+// String returns the number of calls, the median, the 99th percentile and the maximum.
 func (l *Latency) String() string {
 	if l == nil {
 		return "none"
@@ -131,8 +131,9 @@ func (l *Latency) String() string {
 	return text + ", slowest " + span(l.Max)
 }
 
-// rateInterval is the exact 95 % interval of a rate per minute of which n events were counted (Garwood:
-// quantiles of the chi-square distribution). Events that come in groups are less certain than that.
+// rateInterval returns the exact 95 % interval of a rate per minute, for n events within d
+// (Garwood: quantiles of the chi-square distribution). Events that come in groups are less certain
+// than that. It returns nil if d is not positive.
 func rateInterval(n int, d time.Duration) *[2]float64 {
 	if d <= 0 {
 		return nil
@@ -144,7 +145,7 @@ func rateInterval(n int, d time.Duration) *[2]float64 {
 	return &[2]float64{low / d.Minutes(), high / d.Minutes()}
 }
 
-// diffLane is the course of one run as a drawing, on the same scales as the other's.
+// diffLane draws the course of one run, on the same scales as the other run's.
 type diffLane struct {
 	Name  string
 	Bars  []diffBar
@@ -153,13 +154,13 @@ type diffLane struct {
 	Says  string
 }
 
-// diffBar is a rectangle of it.
+// diffBar is a rectangle of the drawing.
 type diffBar struct{ X, Width, Y, Height float64 }
 
-// The size of a drawing of a course.
+// The size of the drawing of a course.
 const laneWidth, laneHeight = 960.0, 90.0
 
-// lanes draws the courses of two runs one above the other. Without both there is nothing to align.
+// lanes draws the courses of two runs one above the other. It returns nil if a run has no history.
 func lanes(d *Diff, a, b *Course) (lanes []diffLane) {
 	if a == nil || b == nil {
 		return nil

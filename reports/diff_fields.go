@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// changedFields compares two scenarios field by field, named as in YAML; of lists of steps, each step.
+// changedFields compares two scenarios field by field, and lists of steps step by step. Names are
+// those of the YAML file.
 func changedFields(a, b reflect.Value) []Change {
 	changes := []Change{}
 	for i := range a.NumField() {
@@ -45,7 +46,7 @@ func changedField(name string, a, b reflect.Value) (changes []Change) {
 	return nil
 }
 
-// fieldsText is a struct on one line: the fields that are given.
+// fieldsText renders a struct on one line, without its zero fields.
 func fieldsText(v reflect.Value) string {
 	var parts []string
 	for i := range v.NumField() {

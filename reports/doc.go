@@ -1,5 +1,5 @@
-// Package reports tells people and machines what a run found: for the terminal,
-// as one HTML page, and as JSON.
+// Package reports renders results for people and machines: in the terminal, as HTML pages, as JSON,
+// and in the formats of other tools.
 //
 //	history ──► timeline (clients, masters, votes, writes) ──► HTML
 //	   │
@@ -7,14 +7,13 @@
 //	result ──► headline ┴──► levels, first violation ──► Terminal, HTML
 //	   └──► JSON
 //
-// Every report answers in the same order: what is the verdict, what was run,
-// which properties were judged and which were not, why the first violation
-// happened, and how to look closer or run it again.
+// Every report of a run begins with the verdict and ends with the way to look closer or run it
+// again. Between them are the configuration of the run, the reason of the first violation, and all
+// properties, including those that were not tested.
 //
-// The page is one file that loads nothing: styles, scripts and data are inside
-// it, and its content security policy names its own script and style by their
-// hashes, so that nothing else can run in it, whatever a key or an error in the
-// history says. The timeline is derived in Go (lanes.go, masters.go, writes.go),
-// encoded as columns of numbers (encode.go), and drawn on a canvas by the scripts
-// under page/.
+// The page of a run is one file that loads nothing: styles, scripts and data are inside it. Its
+// content security policy names its own script and style by their hashes, so that nothing else can
+// run in it, whatever a key or an error in the history contains. Go code derives the timeline
+// (lanes.go, masters.go, writes.go) and encodes it as columns of numbers (encode.go); the scripts
+// under page/ draw it on a canvas.
 package reports

@@ -10,10 +10,10 @@ import (
 	"lockpick/history/fault"
 )
 
-// packed is the timeline as the page's scripts read it (page/data.js). Times are
-// whole microseconds. What there is much of comes in columns of numbers rather
-// than in objects, times as differences to the row before or to the row that
-// they belong to: short to write, quick to read, and ready for typed arrays.
+// packed is the timeline as the page's scripts read it (page/data.js). Times are whole
+// microseconds. Frequent items are columns of numbers rather than objects, and their times are
+// relative to the previous row or to the row that they belong to. Such columns are short to write,
+// quick to read, and ready for typed arrays.
 type packed struct {
 	End        int64             `json:"end"`
 	TTL        int64             `json:"ttl"`
@@ -21,17 +21,17 @@ type packed struct {
 	Clients    []string          `json:"clients"`
 	Masters    []string          `json:"masters"`
 	Keys       []string          `json:"keys"`
-	Texts      []string          `json:"texts"` // errors, points and tokens of earlier tries, each once; 0 is none
+	Texts      []string          `json:"texts"` // errors, points, log lines, tokens of earlier tries; 0: none
 	Attempts   packedAttempts    `json:"attempts"`
 	Leases     packedLeases      `json:"leases"`
-	Votes      *packedVotes      `json:"votes"` // nil: they are apart
+	Votes      *packedVotes      `json:"votes"` // nil: encoded separately
 	Stored     packedStored      `json:"stored"`
 	Writes     packedWrites      `json:"writes"`
 	Grants     [][]int64         `json:"grants"` // of extensions: lease, at, until
-	Holds      [][]int64         `json:"holds"`  // beyond a lease's first: lease, from, to
+	Holds      [][]int64         `json:"holds"`  // after a lease's first: lease, from, to
 	Pauses     [][]int64         `json:"pauses"` // client, from, to, point
 	States     [][]int64         `json:"states"` // master, from, to, 0 paused or 1 down
-	Clocks     [][]int64         `json:"clocks"` // master, at, offset; empty if all were right
+	Clocks     [][]int64         `json:"clocks"` // master, at, offset; empty if all clocks were right
 	Faults     []packedFault     `json:"faults"`
 	Violations []packedViolation `json:"violations"`
 	Marks      packedMarks       `json:"marks"`
@@ -41,21 +41,21 @@ type packed struct {
 type packedAttempts struct {
 	Client  []int    `json:"client"`
 	Key     []int    `json:"key"`
-	At      []int64  `json:"at"`   // since the one before
-	Took    []int64  `json:"took"` // until it returned
+	At      []int64  `json:"at"`   // since the previous row
+	Took    []int64  `json:"took"` // until it returned; if it never did, until the end
 	Outcome []int    `json:"outcome"`
-	Index   []int    `json:"index"`  // since the one before
-	Return  []int    `json:"return"` // since its invoke line, 0: it never returned
+	Index   []int    `json:"index"`  // line of the invocation, relative to the previous row
+	Return  []int    `json:"return"` // line of the return, relative to Index; 0: it never returned
 	Token   []string `json:"token"`
 	Error   []int    `json:"error"`
-	Votes   []int    `json:"votes"`         // how many
-	Tries   []int    `json:"tries"`         // how many
-	Log     []int    `json:"log,omitempty"` // of logs that were imported: a text, the lines that tell of it
+	Votes   []int    `json:"votes"`         // number of votes
+	Tries   []int    `json:"tries"`         // number of tries
+	Log     []int    `json:"log,omitempty"` // of imported logs: a text with the log lines of the attempt
 }
 
 type packedLeases struct {
-	Attempt []int   `json:"attempt"` // since the one before
-	Until   []int64 `json:"until"`   // since the grant, as is all that follows; negative: over before it
+	Attempt []int   `json:"attempt"` // relative to the previous row
+	Until   []int64 `json:"until"`   // since the grant, like all times below; negative: it ended before the grant
 	Hold    []int64 `json:"hold"`
 	Release []int64 `json:"release"` // -1: never
 	Enter   []int64 `json:"enter"`   // -1: never
@@ -63,21 +63,21 @@ type packedLeases struct {
 	Fence   []int64 `json:"fence"`
 }
 
-type packedVotes struct { // attempt by attempt
+type packedVotes struct { // in the order of the attempts
 	Master []int   `json:"master"`
-	Code   []int   `json:"code"` // three times the command, and 0 yes, 1 no, 2 no reply
-	At     []int64 `json:"at"`   // since the attempt was invoked
+	Code   []int   `json:"code"` // three times the code of the command, plus 0 yes, 1 no, 2 no reply
+	At     []int64 `json:"at"`   // since the invocation of the attempt
 	Took   []int64 `json:"took"`
 	Error  []int   `json:"error"`
-	Try    []int   `json:"try"` // 0: that of the attempt's token, else the number of an earlier one
+	Try    []int   `json:"try"` // 0: the attempt's own token; else the number of an earlier try, from 1
 }
 
 type packedStored struct {
 	Master  []int   `json:"master"`
 	Key     []int   `json:"key"`
 	Attempt []int   `json:"attempt"`
-	Token   []int   `json:"token"` // a text; none: that of the attempt
-	From    []int64 `json:"from"`  // since the one before
+	Token   []int   `json:"token"` // a text; 0: the token of the attempt
+	From    []int64 `json:"from"`  // since the previous row
 	Took    []int64 `json:"took"`
 	Ending  []int   `json:"ending"`
 }
@@ -86,7 +86,7 @@ type packedWrites struct {
 	Attempt []int   `json:"attempt"`
 	Client  []int   `json:"client"`
 	Key     []int   `json:"key"`
-	At      []int64 `json:"at"` // since the one before
+	At      []int64 `json:"at"` // since the previous row
 	Effect  []int   `json:"effect"`
 	Twin    []int   `json:"twin"`
 	Value   []int64 `json:"value"`
@@ -120,31 +120,32 @@ type packedViolation struct {
 	Ops      []int    `json:"ops"`
 	Summary  string   `json:"summary"`
 	Reason   []string `json:"reason"`
-	When     []int64  `json:"when"` // of each step of the reason; empty: not known
+	When     []int64  `json:"when"` // times of the steps of the reason; empty: unknown
 }
 
-// packedMarks are the violations beyond those that are explained.
+// packedMarks are the violations without an explanation.
 type packedMarks struct {
 	Kinds   [][2]string `json:"kinds"` // level, property
 	Kind    []int       `json:"kind"`
 	Key     []int       `json:"key"`
-	At      []int64     `json:"at"`      // since the one before
-	Took    []int64     `json:"took"`    // until its end
-	Clients []int       `json:"clients"` // how many
+	At      []int64     `json:"at"`      // since the previous row
+	Took    []int64     `json:"took"`    // duration of the violation
+	Clients []int       `json:"clients"` // number of clients
 	Client  []int       `json:"client"`
 	Op      []int       `json:"op"`
 }
 
-// commands gives the commands of votes their codes.
+// commands maps the commands of votes to their codes.
 var commands = map[string]int{history.CommandSet: 0, history.CommandExtend: 1, history.CommandRelease: 2, history.CommandWriteBack: 3, history.CommandRead: 4}
 
-// packer packs; texts that repeat are kept once.
+// packer builds the data of the page. It keeps repeated texts once.
 type packer struct {
 	packed
 	textAt map[string]int
 }
 
-// pack returns the data of the page; of long runs the votes apart.
+// encode returns the data of the page as JSON. In a long run it returns the votes separately;
+// otherwise votes is nil.
 func (t *timeline) encode(h *history.History, run string, violations []listed, kinds []checker.Property, marks []unexplained) (data, votes []byte, err error) {
 	p := &packer{
 		packed: packed{
@@ -327,7 +328,7 @@ func (p *packer) violations(t *timeline, violations []listed) {
 	}
 }
 
-// stepTimes are the times of the steps of a violation's reason.
+// stepTimes returns the times of the steps of a violation's reason, in microseconds.
 func stepTimes(v *checker.Violation) []int64 {
 	at := []int64{}
 	for _, e := range v.Events {
@@ -376,7 +377,7 @@ func (p *packer) text(s string) int {
 
 func micros(d time.Duration) int64 { return d.Microseconds() }
 
-// indexOf is position, for many names.
+// indexOf returns a function like position that is fast for many names.
 func indexOf(list []string) func(name string) int {
 	at := make(map[string]int, len(list))
 	for i, s := range list {
@@ -409,7 +410,7 @@ func positions(list, names []string) []int {
 	return at
 }
 
-// some makes an empty list of none, which JSON would write as null.
+// some replaces a nil list by an empty one, because JSON would write nil as null.
 func some[T any](list []T) []T {
 	if list == nil {
 		return []T{}

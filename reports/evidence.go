@@ -9,7 +9,7 @@ import (
 	"lockpick/history"
 )
 
-// line is one operation of the history, told in words.
+// line is one operation of the history in words.
 type line struct {
 	Index   int
 	At      time.Duration
@@ -17,7 +17,7 @@ type line struct {
 	What    string
 }
 
-// evidenceOf tells the operations that prove a violation.
+// evidenceOf describes the operations that prove a violation.
 func evidenceOf(h *history.History, v *checker.Violation) []line {
 	var lines []line
 	for _, i := range v.Ops {
@@ -31,7 +31,7 @@ func evidenceOf(h *history.History, v *checker.Violation) []line {
 	return lines
 }
 
-// tell writes an operation as people say it.
+// tell describes an operation in words.
 func tell(op *history.Op) string {
 	var b strings.Builder
 	b.WriteString(op.F)
@@ -56,7 +56,7 @@ func tell(op *history.Op) string {
 		}
 	}
 	if v := op.Value; v != nil && v.Evidence != "" && (op.F == history.FAcquire || op.F == history.FExtend || op.F == history.FRelease) {
-		fmt.Fprintf(&b, ", according to %s", v.Evidence) // of logs that were imported
+		fmt.Fprintf(&b, ", according to %s", v.Evidence) // imported logs have it
 	}
 	if op.Error != "" {
 		fmt.Fprintf(&b, ": %s", op.Error)

@@ -11,9 +11,9 @@ import (
 	"lockpick/search/exhaust"
 )
 
-// Result writes what an exhaustive search found, for people at a terminal: the
-// verdict, within which bounds, and the shortest counterexample as a story and as a
-// diagram. kept is the counterexample in the store; nil: it is not there.
+// Exhausted writes the result of an exhaustive search for a terminal: the verdict, the bounds, and
+// the shortest counterexample as a story and as a diagram. kept is the counterexample's stored run;
+// nil: it was not stored.
 func Exhausted(w io.Writer, x *exhaust.Result, kept *judge.Result, opt TerminalOptions) error {
 	t := newTerminal(opt)
 	t.headline(headline{Verdict: x.Verdict, Level: x.Judged.Level, Property: words(x.Judged.Name), Why: x.Why})
@@ -37,7 +37,8 @@ func Exhausted(w io.Writer, x *exhaust.Result, kept *judge.Result, opt TerminalO
 	return t.flush(w)
 }
 
-// searchedIn says what shards have searched, and how often they visited the same states.
+// searchedIn says how many shards were searched, and how many visits repeated a state of another
+// shard.
 func searchedIn(s *exhaust.ShardCounts) string {
 	says := "searched in " + plural(s.Shards, "shard")
 	if s.Found < s.Shards {
@@ -52,7 +53,7 @@ func searchedIn(s *exhaust.ShardCounts) string {
 	return says
 }
 
-// ExhaustedJSON writes it as one JSON object: its fields are a contract.
+// ExhaustedJSON writes the result as one JSON object. Its fields are a contract.
 func ExhaustedJSON(w io.Writer, x *exhaust.Result, kept *judge.Result) error {
 	type counterexample struct {
 		Faults    int                `json:"faults"`
@@ -64,8 +65,8 @@ func ExhaustedJSON(w io.Writer, x *exhaust.Result, kept *judge.Result) error {
 	}
 	type shards struct {
 		Count     int      `json:"count"`
-		Again     int      `json:"visited_again"` // visits of states that another shard visited, too: states count once
-		Estimated bool     `json:"estimated"`     // the number of states, and of these visits
+		Again     int      `json:"visited_again"` // of states that another shard visited
+		Estimated bool     `json:"estimated"`     // the numbers of states and of repeated visits are estimates
 		Missing   []string `json:"missing"`
 	}
 	out := struct {
@@ -76,7 +77,7 @@ func ExhaustedJSON(w io.Writer, x *exhaust.Result, kept *judge.Result) error {
 		Runs           int             `json:"runs"`
 		Events         int64           `json:"events"`
 		ElapsedMS      int64           `json:"elapsed_ms"`
-		Shards         *shards         `json:"shards,omitempty"` // of merged shards
+		Shards         *shards         `json:"shards,omitempty"` // only after a merge of shards
 		Counterexample *counterexample `json:"counterexample"`
 	}{
 		Driver: scenario.Sim, Bounds: x.Bounds, States: x.States, Runs: x.Runs, Events: x.Steps, ElapsedMS: x.Elapsed.Milliseconds(),

@@ -15,7 +15,7 @@ import (
 	"lockpick/search"
 )
 
-// ExploreResult writes what an exploration did and found, for people at a terminal.
+// Explored writes the result of an exploration for a terminal.
 func Explored(w io.Writer, base scenario.Scenario, x *search.ExploreResult, opt TerminalOptions) error {
 	t := newTerminal(opt)
 	head := headline{Verdict: x.Verdict(), Why: "interrupted before anything was found"}
@@ -78,7 +78,7 @@ func Explored(w io.Writer, base scenario.Scenario, x *search.ExploreResult, opt 
 	return t.flush(w)
 }
 
-// chosen says how the schedules were chosen, and how to repeat them.
+// chosen says how the search chose the schedules, and how to repeat them.
 func chosen(x *search.ExploreResult) string {
 	if x.ByCoverage {
 		again := fmt.Sprintf("--seed %d --by-coverage makes the same schedules again", x.Seed)
@@ -90,7 +90,7 @@ func chosen(x *search.ExploreResult) string {
 	return fmt.Sprintf("--seed %d draws the same schedules again", x.Seed)
 }
 
-// elapsed says how long the exploration took; merged shards do not say.
+// elapsed says how long the exploration took; empty: merged shards have no duration.
 func elapsed(x *search.ExploreResult) string {
 	if x.Elapsed == 0 {
 		return ""
@@ -98,7 +98,7 @@ func elapsed(x *search.ExploreResult) string {
 	return " in " + span(x.Elapsed.Round(10*time.Millisecond))
 }
 
-// verdictWord is a verdict as people read it.
+// verdictWord returns the word for a verdict in reports: "inconclusive" for an invalid one.
 func verdictWord(v checker.Verdict) string {
 	if v == checker.Invalid {
 		return "inconclusive"
@@ -106,16 +106,16 @@ func verdictWord(v checker.Verdict) string {
 	return string(v)
 }
 
-// verdictSign stands beside a verdict, so that it is told by more than a colour.
+// verdictSign returns a sign for a verdict, so that readers need not tell colours apart.
 func verdictSign(v checker.Verdict) string {
 	return map[checker.Verdict]string{checker.Violated: "✕", checker.Holds: "✓", checker.Unknown: "?", checker.Invalid: "–"}[v]
 }
 
-// plainer are the names of nemeses where no scenario is by.
+// plainer renames the kinds of schedules that need other words outside a scenario.
 var plainer = map[string]string{"schedule": "explicit", "none": "without faults"}
 
-// coverage is the table of faults: how many, and in which step of the protocol the clients
-// were that they struck.
+// coverage writes the table of faults: how many of each kind, and in which step of the protocol
+// they struck the clients.
 func (t *terminal) coverage(x *search.ExploreResult) error {
 	t.title("Faults, and what the clients did that they struck")
 	g := grid{header: append([]string{"Kind", "Installed", "Effective", "Skipped"}, search.ProtocolSteps...), right: []int{1, 2, 3, 4, 5, 6, 7, 8, 9}}
@@ -134,17 +134,17 @@ func (t *terminal) coverage(x *search.ExploreResult) error {
 	return g.write(&t.out, t.width)
 }
 
-// ExploredJSON writes an exploration as one JSON object: its fields are a contract.
+// ExploredJSON writes the result of an exploration as one JSON object. Its fields are a contract.
 func ExploredJSON(w io.Writer, x *search.ExploreResult, found []Counterexample) error {
 	type verdict struct {
 		Property   string           `json:"property"`
 		Level      string           `json:"level"`
 		Verdict    checker.Verdict  `json:"verdict"`
-		Conclusive int              `json:"conclusive"`     // schedules in which it holds or is violated
-		Violated   int              `json:"violated"`       // of them
-		Bound      *float64         `json:"bound"`          // null: it does not hold, or the schedules were chosen by coverage
-		Rate       *search.Interval `json:"rate"`           // null: not violated, the search ended with that, or the schedules were chosen by coverage
-		Lacking    map[string]int   `json:"proved_nothing"` // why the others are not conclusive, and how many
+		Conclusive int              `json:"conclusive"`     // schedules in which the property holds or is violated
+		Violated   int              `json:"violated"`       // of these, those that violate it
+		Bound      *float64         `json:"bound"`          // null: does not hold, or chosen by coverage
+		Rate       *search.Interval `json:"rate"`           // null: not violated, ended by it, or by coverage
+		Lacking    map[string]int   `json:"proved_nothing"` // why others are inconclusive, with counts
 		Why        string           `json:"why"`
 	}
 	type violation struct {
@@ -153,7 +153,7 @@ func ExploredJSON(w io.Writer, x *search.ExploreResult, found []Counterexample) 
 		Property       string              `json:"property"`
 		Level          string              `json:"level"`
 		Reason         string              `json:"reason"`
-		Faults         []string            `json:"faults"` // that explain it
+		Faults         []string            `json:"faults"` // faults that explain it
 		Schedules      int                 `json:"schedules"`
 		Counterexample *counterexampleJSON `json:"counterexample"`
 	}
@@ -161,15 +161,15 @@ func ExploredJSON(w io.Writer, x *search.ExploreResult, found []Counterexample) 
 		Seed        uint64                       `json:"seed"`
 		Schedules   int                          `json:"schedules"`
 		ByCoverage  bool                         `json:"by_coverage"`
-		Situations  *int                         `json:"situations"` // distinct ones that were reached; null: the schedules were drawn
+		Situations  *int                         `json:"situations"` // distinct ones; null: not by coverage
 		Interrupted bool                         `json:"interrupted"`
-		Missing     []string                     `json:"missing,omitempty"` // of merged shards: what is not there
+		Missing     []string                     `json:"missing,omitempty"` // after a merge: the shards that are missing
 		ElapsedMS   int64                        `json:"elapsed_ms"`
 		SimulatedMS int64                        `json:"simulated_ms"`
 		Verdict     checker.Verdict              `json:"verdict"`
 		Confidence  float64                      `json:"confidence"` // of all bounds and rates together
-		Statements  int                          `json:"statements"` // how many these are
-		Settled     bool                         `json:"settled"`    // it ended early: all that was asked for is violated
+		Statements  int                          `json:"statements"` // number of these bounds and rates
+		Settled     bool                         `json:"settled"`    // ended early: everything requested is violated
 		Verdicts    []verdict                    `json:"verdicts"`
 		Counts      judge.Counts                 `json:"counts"`
 		Faults      map[string]search.FaultCount `json:"faults"`

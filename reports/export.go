@@ -14,24 +14,24 @@ import (
 	"lockpick/history"
 )
 
-// ExportFormat is a format of other tools that a run, or one violation of it, can be written in.
+// ExportFormat is a format of another tool, for a run or for one violation of it.
 type ExportFormat struct {
 	Name      string
-	Extension string // of a file in it, with the dot
+	Extension string // of the file, with the dot
 	Summary   string
-	Violation bool // it shows one violation instead of the whole run
+	Violation bool // the format shows one violation instead of the whole run
 	write     func(w io.Writer, x *Export) error
 }
 
-// Export is what to write: a run, and the violation of it that formats of one violation show.
+// Export is the input of an export: a run, and the violation for the formats that show only one.
 type Export struct {
 	History   *history.History
 	Result    *judge.Result
 	Violation *checker.Violation // nil: there is none
-	Key       string             // of the formats that are about one key: which; empty: the violation's, or the first
+	Key       string             // for formats of one key; empty: the violation's key, or the first of the history
 }
 
-// ExportFormats are all formats, in the order in which help texts list them.
+// ExportFormats lists all formats in the order of the help texts.
 var ExportFormats = []ExportFormat{
 	{"perfetto", ".json", "trace events for ui.perfetto.dev: leases, sections, votes, faults", false, exportPerfetto},
 	{"mermaid", ".mmd", "a sequence diagram of one violation, for Markdown pages", true, exportMermaid},
@@ -42,10 +42,10 @@ var ExportFormats = []ExportFormat{
 	{"junit", ".xml", "the verdicts as JUnit XML, for CI", false, exportJUnit},
 }
 
-// ErrNothingToShow is why a format of one violation cannot be written.
+// ErrNothingToShow means that a format shows a violation and the run has none that is explained.
 var ErrNothingToShow = errors.New("nothing to show")
 
-// ExportFormatNamed finds a format by its name.
+// ExportFormatNamed returns the format with this name, and whether it exists.
 func ExportFormatNamed(name string) (ExportFormat, bool) {
 	for _, f := range ExportFormats {
 		if f.Name == name {
@@ -55,7 +55,8 @@ func ExportFormatNamed(name string) (ExportFormat, bool) {
 	return ExportFormat{}, false
 }
 
-// Write writes x in the format. It fails where the format shows a violation and there is none.
+// Write writes x in the format. It returns ErrNothingToShow if the format shows a violation and x
+// has none with events.
 func (f ExportFormat) Write(w io.Writer, x *Export) error {
 	if f.Violation && (x.Violation == nil || len(x.Violation.Events) == 0) {
 		return fmt.Errorf("%w: the format %s shows a violation, and this run has none that is explained", ErrNothingToShow, f.Name)
@@ -66,7 +67,7 @@ func (f ExportFormat) Write(w io.Writer, x *Export) error {
 	return nil
 }
 
-// key is the key that a format of one key shows; empty if nothing was locked.
+// key returns the key for formats of one key; empty if the history has no key.
 func (x *Export) key() string {
 	if x.Key != "" {
 		return x.Key
@@ -82,12 +83,12 @@ func (x *Export) key() string {
 	return ""
 }
 
-// csvSeconds writes a time with the precision that it was recorded with.
+// csvSeconds formats a time in seconds without rounding it.
 func csvSeconds(t time.Duration) string {
 	return strconv.FormatFloat(t.Seconds(), 'f', -1, 64)
 }
 
-// exportCSV writes a row for each operation. Times are in seconds.
+// exportCSV writes one row per operation. Times are in seconds.
 func exportCSV(w io.Writer, x *Export) error {
 	out := csv.NewWriter(w)
 	_ = out.Write([]string{"index", "time_s", "process", "type", "f", "key", "token", "valid_until_s", "fence", "client", "command", "yes",

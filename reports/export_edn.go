@@ -11,24 +11,24 @@ import (
 	"lockpick/history"
 )
 
-// exportEDN writes the history of one key for Knossos' model of a mutex: an operation a line,
+// exportEDN writes the history of one key for Knossos' model of a mutex: one operation per line,
 // each a map with :index, :time (ns), :process (a number), :type, :f and :value.
 //
-// A mutex knows no leases, so each hold is an acquire and a release: acquire as it was called
-// and returned, release where the client could no longer rely on the lease, because the lease
-// ended or the client called release. The holds are disjoint if and only if that history is
-// linearizable. Acquires that failed are written as such; those that never returned granted
-// nothing that anybody relied on, and are left out.
+// A mutex knows no leases, so each hold becomes an acquire and a release. The acquire has the times
+// of its call and its return. The release has the time when the client could no longer rely on the
+// lease, because the lease ended or the client called release. The holds are disjoint if and only
+// if that history is linearizable. Failed acquires are written as failed. Acquires that never
+// returned are left out, because no client relied on them.
 func exportEDN(w io.Writer, x *Export) error {
 	type line struct {
 		at      time.Duration
-		order   int // of lines of one time: what frees the lock last, so that only real overlaps count
+		order   int // at equal times: releases before the returns of acquires, so that only real overlaps count
 		process int
 		typ, f  string
 	}
 	key := x.key()
 	var lines []line
-	var free []time.Duration // by process: when its last operation ended
+	var free []time.Duration // by process: end of its last operation
 	take := func(from, to time.Duration) int {
 		for p, at := range free {
 			if at <= from {

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// exportITF writes a violation as a trace in the Informal Trace Format (ADR 015 of Apalache):
-// a state for each step of the story, with these variables:
+// exportITF writes a violation as a trace in the Informal Trace Format (ADR 015 of Apalache): one
+// state for each step of the story, with these variables:
 //
 //	time    ns since the run began
-//	step    what happened, a sentence
-//	stored  from master to the token that it stores, as far as the events say
-//	leases  from client to the tokens of the leases that are valid
+//	step    the step in sentences
+//	stored  from master to the token that it stores, as far as the events tell
+//	leases  from client to the tokens of its valid leases
 //	inside  from client to the tokens of the leases under which it is in a critical section
 func exportITF(w io.Writer, x *Export) error {
 	type set struct {

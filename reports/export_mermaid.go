@@ -11,8 +11,8 @@ import (
 	"lockpick/history"
 )
 
-// exportMermaid writes a violation as a sequence diagram. Participants have names of our own
-// (p1, p2, …) and the real ones as labels, so that no name can break the syntax.
+// exportMermaid writes a violation as a sequence diagram. Participants get aliases (p1, p2, …) and
+// their real names as labels, so that no name can break the syntax.
 func exportMermaid(w io.Writer, x *Export) error {
 	v := x.Violation
 	d := &drawing{v: v, state: newSnapshot(v)}
@@ -46,7 +46,7 @@ func exportMermaid(w io.Writer, x *Export) error {
 	return err
 }
 
-// mermaidEvent writes one event: an arrow for what was sent, a note for what happened.
+// mermaidEvent writes one event: arrows for messages, a note for anything else.
 func mermaidEvent(out *bytes.Buffer, e *checker.Event, alias map[string]string, everybody string) {
 	from := alias[e.Client]
 	switch e.Kind {
@@ -83,7 +83,7 @@ func mermaidEvent(out *bytes.Buffer, e *checker.Event, alias map[string]string, 
 	fmt.Fprintf(out, "    Note over %s: %s %s\n", over, instant(e.At), mermaidText(e.Sentence()))
 }
 
-// commandWord is how diagrams name a lock command.
+// commandWord returns the name of a lock command in diagrams.
 func commandWord(command string) string {
 	if command == history.CommandSet {
 		return "SET"
@@ -91,7 +91,7 @@ func commandWord(command string) string {
 	return command
 }
 
-// mermaidText writes what Mermaid would take for syntax as its character codes.
+// mermaidText encodes the characters that Mermaid would take for syntax as character codes.
 func mermaidText(s string) string {
 	var out strings.Builder
 	for _, r := range printable(s) {

@@ -12,14 +12,14 @@ import (
 	"lockpick/history"
 )
 
-// The processes of a Perfetto trace: tracks are grouped by these.
+// The process ids of a Perfetto trace. Perfetto groups tracks by process.
 const (
 	perfettoClients = 1
 	perfettoMasters = 2
 	perfettoFaults  = 3
 )
 
-// perfettoEvent is an event in the Trace Event Format's JSON.
+// perfettoEvent is an event of the Trace Event Format in JSON.
 type perfettoEvent struct {
 	Name  string         `json:"name"`
 	Cat   string         `json:"cat,omitempty"`
@@ -34,20 +34,20 @@ type perfettoEvent struct {
 	Args  map[string]any `json:"args,omitempty"`
 }
 
-// perfettoWriter writes trace events one by one: a long run has millions.
+// perfettoWriter writes trace events one by one, because a long run has millions.
 type perfettoWriter struct {
 	out     *bufio.Writer
 	n       int
 	err     error
-	tracks  map[[2]any]int // process and name to the number of the track
-	numbers map[int]int    // by process: tracks so far
+	tracks  map[[2]any]int // track numbers by process and name
+	numbers map[int]int    // number of tracks by process
 	flows   int
 }
 
-// exportPerfetto writes the run as trace events that ui.perfetto.dev opens. Slices on one track
-// must not overlap in part, and calls, leases and sections do. So what lasts is asynchronous
-// (b and e, by an id of its own), and what was sent and answered are slices of a microsecond, which
-// arrows (flows) join.
+// exportPerfetto writes the run as trace events for ui.perfetto.dev. Slices on one track must not
+// overlap partially, but calls, leases and sections do. Therefore calls, leases, sections and
+// faults are asynchronous events (b and e, with an id of their own). Commands and replies are
+// slices of one microsecond, and arrows (flows) join them.
 func exportPerfetto(w io.Writer, x *Export) error {
 	p := &perfettoWriter{out: bufio.NewWriter(w), tracks: map[[2]any]int{}, numbers: map[int]int{}}
 	p.out.WriteString(`{"displayTimeUnit":"ms","traceEvents":[`)
@@ -79,7 +79,7 @@ func exportPerfetto(w io.Writer, x *Export) error {
 	return p.out.Flush()
 }
 
-// event writes an event.
+// event writes e as an element of the JSON array.
 func (p *perfettoWriter) event(e perfettoEvent) {
 	b, err := json.Marshal(e)
 	if err != nil {
@@ -93,7 +93,7 @@ func (p *perfettoWriter) event(e perfettoEvent) {
 	p.out.Write(b)
 }
 
-// track is the number of a process's track, which it names at its first use.
+// track returns the number of a process's track. Its first use of a name also writes the name.
 func (p *perfettoWriter) track(pid int, name string) int {
 	at := [2]any{pid, name}
 	if n, ok := p.tracks[at]; ok {
@@ -108,7 +108,7 @@ func (p *perfettoWriter) track(pid int, name string) int {
 
 func micro(t time.Duration) float64 { return float64(t.Nanoseconds()) / 1000 }
 
-// lasting writes what has a beginning and an end.
+// lasting writes an interval as an asynchronous event.
 func (p *perfettoWriter) lasting(pid int, track, id, name string, from, to time.Duration, args map[string]any) {
 	tid := p.track(pid, track)
 	cat := strings.SplitN(id, "-", 2)[0]
@@ -116,7 +116,7 @@ func (p *perfettoWriter) lasting(pid int, track, id, name string, from, to time.
 	p.event(perfettoEvent{Name: name, Cat: cat, Phase: "e", TS: micro(max(from, to)), PID: pid, TID: tid, ID: id})
 }
 
-// leases writes when clients could rely on leases, and their critical sections.
+// leases writes the holds of leases and the critical sections.
 func (p *perfettoWriter) leases(ops []history.Op) {
 	for _, l := range history.Leases(ops) {
 		for i, h := range l.Holds() {
@@ -128,8 +128,8 @@ func (p *perfettoWriter) leases(ops []history.Op) {
 	}
 }
 
-// vote writes a command and its answer: a slice at the client, one at the master, an arrow between
-// them, and the TTL that the master counts down from now on.
+// vote writes a command and its reply: a slice at the client, one at the master, an arrow between
+// them, and after a yes the TTL that the master counts down from then on.
 func (p *perfettoWriter) vote(op *history.Op) {
 	v := op.Value
 	answered := (op.Time - v.Delay).Truncate(time.Microsecond)
@@ -161,7 +161,7 @@ func (p *perfettoWriter) vote(op *history.Op) {
 		Args: map[string]any{"ms": float64(ttl.Microseconds()) / 1000}})
 }
 
-// call writes a call of a client that the line i ends, or what happened to it.
+// call writes the client's call that line i ends, or the client's crash, panic or hang.
 func (p *perfettoWriter) call(ops []history.Op, calls *history.Calls, i int) {
 	op := &ops[i]
 	switch op.F {

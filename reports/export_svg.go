@@ -10,30 +10,30 @@ import (
 
 // The measures of the picture, in its own units (pixels at 100 %).
 const (
-	svgLeft    = 90  // where the lifelines begin: to the left stand step and time
-	svgColumn  = 84  // between lifelines
-	svgText    = 66  // characters of a line of the story, to the right
+	svgLeft    = 90  // left edge of the lifelines; step numbers and times are left of it
+	svgColumn  = 84  // distance between lifelines
+	svgText    = 66  // characters per line of the story, which is on the right
 	svgLetter  = 6.6 // width of a character of the story
-	svgLine    = 16  // between lines of the story
+	svgLine    = 16  // height of a line of the story
 	svgTop     = 64
-	svgLeastUp = 30 // of a step, at least
+	svgLeastUp = 30 // minimum height of a step
 )
 
-// The colours tell the two leases at odds apart for people who see colours differently, too, and
-// their bars differ in their outline.
+// svgLeases are the styles of the two conflicting leases. Colour-blind readers can tell these
+// colours apart, and the outlines differ too.
 var svgLeases = []struct{ fill, dash string }{{"#3b6fb6", ""}, {"#e0a100", "3 2"}}
 
-// svgPicture is a picture that is being drawn.
+// svgPicture is a picture under construction.
 type svgPicture struct {
 	bytes.Buffer
 	d     *drawing
-	at    map[string]int // by name: where its lifeline is
+	at    map[string]int // x of each lifeline by name
 	names []string
 }
 
 // exportSVG draws a violation: a lifeline for each client and master, time from top to bottom but
-// not to scale, and beside each step the sentence that tells it. Bars on lifelines are leases that
-// a client may rely on and tokens that a master stores.
+// not to scale, and beside each step its sentences. Bars on lifelines show the leases that a client
+// may rely on and the tokens that a master stores.
 func exportSVG(w io.Writer, x *Export) error {
 	v := x.Violation
 	p := &svgPicture{d: &drawing{v: v, state: newSnapshot(v)}, at: map[string]int{}}
@@ -83,14 +83,14 @@ func exportSVG(w io.Writer, x *Export) error {
 	return err
 }
 
-// leftToRight is everybody who takes part: the holder of the earlier lease, the masters, the other
-// clients, so that few arrows cross a client.
+// leftToRight lists the participants: the holder of the earlier lease, the masters, the other
+// clients. In this order few arrows cross a client.
 func (d *drawing) leftToRight() []string {
 	first := min(1, len(d.clients))
 	return slices.Concat(d.clients[:first], d.masters, d.clients[first:])
 }
 
-// sentences is what a step tells.
+// sentences joins the sentences of a step.
 func sentences(s *step) string {
 	text := ""
 	for _, e := range s.events {
@@ -102,7 +102,8 @@ func sentences(s *step) string {
 	return text
 }
 
-// step draws a step: its time, the bars from it to the next one, what was sent, and the words.
+// step draws a step: its number and time, the bars down to the next step, the arrows, and the
+// words.
 func (p *svgPicture) step(i int, s *step, y, height int) {
 	fmt.Fprintf(p, `<text x="16" y="%d" fill="#5b6473">%d</text><text x="%d" y="%d" text-anchor="end" fill="#5b6473">%s</text>`+"\n",
 		y+4, i+1, svgLeft-8, y+4, svgEscape(instant(s.at)))
@@ -130,7 +131,7 @@ func (p *svgPicture) step(i int, s *step, y, height int) {
 	}
 }
 
-// bar draws what lasts on a lifeline from a step to the next one.
+// bar draws the state of one lifeline from a step to the next one.
 func (p *svgPicture) bar(name string, s *step, y, height int) {
 	x := p.at[name]
 	sign := p.d.state.master(name, s.at)
@@ -157,8 +158,8 @@ func (p *svgPicture) bar(name string, s *step, y, height int) {
 	}
 }
 
-// arrow draws a command, or its answer, up to the word at its end. What was lost ends in a cross:
-// a command just before the master, an answer just after it.
+// arrow draws a command or its reply, up to the word at its end. A lost message ends in a cross: a
+// lost command just before the master, a lost reply just after it.
 func (p *svgPicture) arrow(sent *arrow, master string, y int, room map[string]int) {
 	from, okFrom := p.at[sent.client]
 	to, okTo := p.at[master]
@@ -200,12 +201,12 @@ func (p *svgPicture) key(out *bytes.Buffer, y int) {
 	}
 }
 
-// used says whether the picture has bars of a lease.
+// used reports whether the picture has bars of a lease.
 func (p *svgPicture) used(fill rune) bool {
 	return bytes.Contains(p.Bytes(), []byte(`fill="`+svgLeases[slices.Index(fills, fill)].fill+`"`))
 }
 
-// svgEscape writes text so that it stays text.
+// svgEscape escapes text for XML and replaces control characters.
 func svgEscape(s string) string {
 	var out bytes.Buffer
 	_ = xml.EscapeText(&out, []byte(printable(s)))

@@ -9,10 +9,11 @@ import (
 	"lockpick/history"
 )
 
-// fact is one thing that a reader must know to judge a run.
+// fact is a name and a value, such as a part of the configuration that readers need to judge a run.
 type fact struct{ Name, Value string }
 
-// factsOf says what was run.
+// factsOf describes the run: its lock, masters, faults and seed; of imported logs only clients,
+// keys and times.
 func factsOf(h *history.History, r *judge.Result) []fact {
 	if h.Header.Driver == history.Imported {
 		return []fact{
@@ -48,7 +49,7 @@ func factsOf(h *history.History, r *judge.Result) []fact {
 	return slices.DeleteFunc(facts, func(f fact) bool { return f.Value == "" })
 }
 
-// clientOf is the command that ran as each client, and the library that it says it tests.
+// clientOf returns the command that ran as each client, and the library that it reports to test.
 func clientOf(r *judge.Result) string {
 	command := strings.Join(r.Client, " ")
 	if library := r.Versions["library"]; library != "" && command != "" {
@@ -57,7 +58,7 @@ func clientOf(r *judge.Result) string {
 	return command
 }
 
-// logCountsOf is how much logs that were imported tell of.
+// logCountsOf returns the counts that an imported log has.
 func logCountsOf(c judge.Counts) []fact {
 	return []fact{
 		{"lines", count(c.Operations)},
@@ -67,7 +68,7 @@ func logCountsOf(c judge.Counts) []fact {
 	}
 }
 
-// countsOf is how much happened.
+// countsOf returns the counts of a run.
 func countsOf(r *judge.Result) []fact {
 	if r.Driver == history.Imported {
 		return logCountsOf(r.Counts)
@@ -92,7 +93,7 @@ func countsIn(c judge.Counts) []fact {
 	}
 }
 
-// paramsOf writes a fault's parameters in the order of their names.
+// paramsOf lists a fault's parameters, sorted by name.
 func paramsOf(f *history.Fault) string {
 	var params []string
 	for k, v := range f.Params {
@@ -102,7 +103,7 @@ func paramsOf(f *history.Fault) string {
 	return strings.Join(params, " ")
 }
 
-// fate says in words what became of a fault.
+// fate says in words whether a fault was installed, healed and effective.
 func fate(f *history.Fault) string {
 	switch {
 	case !f.Installed && f.Skipped != "":
@@ -118,7 +119,7 @@ func fate(f *history.Fault) string {
 	}
 }
 
-// proof is what shows that a fault had, or had not, an effect.
+// proof returns why a fault was skipped or did not heal, or else the evidence of its effect.
 func proof(f *history.Fault) string {
 	for _, s := range []string{f.Skipped, f.Problem, f.Evidence} {
 		if s != "" {

@@ -14,50 +14,50 @@ import (
 // The measures of the figure, in its own units.
 const (
 	figureWidth   = 600
-	figureLeft    = 66 // where the bars begin: to the left stand the names
-	figureTop     = 46 // to the first row: above stand the numbers of the steps and their times
+	figureLeft    = 66 // left edge of the bars; the names are left of it
+	figureTop     = 46 // top of the first row; the steps' numbers and times are above it
 	figureRow     = 36
 	figureBar     = 14
-	figureSlices  = 8 // into which the time between two events is cut to see what ends meanwhile
-	figureMasters = 5 // so many are shown at most: those that decided
-	figureClients = 4 // the same
-	figureTimes   = 9 // with more steps there is no room for their times
+	figureSlices  = 8 // parts of the time between two events; each shows the state at its beginning
+	figureMasters = 5 // limits the masters shown: those that decided
+	figureClients = 4 // limits the clients shown
+	figureTimes   = 9 // limits the steps with a time; with more steps there is no room for times
 )
 
-// figure is a picture of a violation's reason: a row for each client whose lease is contested and
-// for each master that decided, the steps of the reason from left to right with their numbers. It
-// is made of the same events as the reason, and is not to scale.
+// figure is a picture of a violation's reason: a row for each client with a contested lease and for
+// each master that decided, and the numbered steps of the reason from left to right. It is drawn
+// from the same events as the reason, and is not to scale.
 type figure struct {
 	bytes.Buffer
 	v       *checker.Violation
-	clients []string // of the history: their numbers choose the colours
+	clients []string // all clients of the history; the position chooses the colour
 	events  []*checker.Event
-	x       []float64 // of each event
+	x       []float64 // x of each event
 	right   float64
 	end     time.Duration
 	rows    []figureLane
 	signs   signs
 }
 
-// signs are those in a figure that not every figure has.
+// signs records the optional signs in a figure, for its caption.
 type signs struct{ Stopped, Clock, Inside, Clash bool }
 
-// figureLane is a row.
+// figureLane is a row of the figure.
 type figureLane struct {
 	name   string
 	client bool
-	y      int // the top of its bars
+	y      int // top of its bars
 }
 
-// stretch is a part of a bar: for so long as nothing changes.
+// stretch is a part of a bar during which nothing changes.
 type stretch struct {
 	from, to float64
 	bar      [3]rune
-	token    string // whose bar it is; empty: none
+	token    string // the bar's token; empty: none
 }
 
-// figureOf draws a violation's events as SVG; it is empty where a violation has none. The colours are
-// classes of the page's style sheet.
+// figureOf draws a violation's events as SVG. It returns nothing if the violation has no steps. Its
+// colours are classes of the page's style sheet.
 func figureOf(v *checker.Violation, clients []string) (template.HTML, signs) {
 	f := &figure{v: v, clients: clients}
 	var steps []*checker.Event
@@ -85,10 +85,10 @@ func figureOf(v *checker.Violation, clients []string) (template.HTML, signs) {
 	f.clash()
 	f.words()
 	f.WriteString("</svg>")
-	return template.HTML(f.String()), f.signs // all text in it went through svgEscape
+	return template.HTML(f.String()), f.signs // svgEscape escaped all text in it
 }
 
-// cast chooses who is shown.
+// cast chooses the clients and masters that have a row.
 func (f *figure) cast() {
 	d := &drawing{v: f.v}
 	d.steps, _ = stepsOf(f.v)
@@ -109,8 +109,8 @@ func (f *figure) cast() {
 	}
 }
 
-// place gives each event its place from left to right: steps of the reason at equal distances, the
-// details between two of them at equal distances, too.
+// place sets the x of each event: steps of the reason at equal distances, and details at equal
+// distances between two steps.
 func (f *figure) place(steps int) {
 	f.right = figureWidth - 4
 	unit := (f.right - figureLeft) / float64(steps+1)
@@ -134,7 +134,7 @@ func (f *figure) place(steps int) {
 	between(len(f.events), f.right)
 }
 
-// at is where a time is: at the last event that is not later, or between it and the next one.
+// at returns the x of a time: that of the last event before it, or a point between it and the next.
 func (f *figure) at(t time.Duration) float64 {
 	i := -1
 	for j, e := range f.events {
@@ -155,7 +155,7 @@ func (f *figure) at(t time.Duration) float64 {
 	return f.x[i] + (to-f.x[i])*float64(t-f.events[i].At)/float64(max(end-f.events[i].At, 1))
 }
 
-// numbers writes the number and the time of each step, and a line down from it.
+// numbers draws the number and the time of each step, and a vertical line below it.
 func (f *figure) numbers(steps, height int) {
 	n, lastStep := 0, 0.0
 	number := func(x float64, class string) {
@@ -189,7 +189,7 @@ func (f *figure) lane(l *figureLane) {
 	}
 }
 
-// stretches replays the events and cuts the row where what lasts changes.
+// stretches replays the events and splits the row where its state changes.
 func (f *figure) stretches(l *figureLane) (all []stretch) {
 	state := newSnapshot(f.v)
 	for i, e := range f.events {
@@ -204,7 +204,7 @@ func (f *figure) stretches(l *figureLane) (all []stretch) {
 			s := stretch{from: part(j), to: part(j + 1)}
 			if s.bar = state.master(l.name, t); l.client {
 				s.bar = state.client(l.name, t)
-				s.bar[2] = ' ' // the frame shows for how long the rule was broken
+				s.bar[2] = ' ' // the frame of clash shows the violation instead
 				if s.bar[0] == '!' {
 					s.bar[0] = ' '
 				}
@@ -220,7 +220,7 @@ func (f *figure) stretches(l *figureLane) (all []stretch) {
 	return all
 }
 
-// tokenOf is the token that a bar stands for.
+// tokenOf returns the token that a bar stands for; empty: none.
 func (f *figure) tokenOf(l *figureLane, state *snapshot, sign rune) string {
 	if i := slices.Index(fills, sign); i >= 0 && i < len(f.v.Tokens) {
 		return f.v.Tokens[i]
@@ -247,7 +247,7 @@ func (f *figure) stretch(l *figureLane, s stretch) {
 		fmt.Fprintf(f, `<rect class="%s" x="%.1f" y="%d" width="%.1f" height="%d"/>`+"\n", class, s.from, l.y, width, figureBar)
 		if name = printable(name); width > float64(7*len(name)+4) {
 			x, anchor := s.from+4, "start"
-			if !l.client { // at its beginning stand the dots of votes
+			if !l.client { // the dots of votes are at its beginning
 				x, anchor = s.to-4, "end"
 			}
 			fmt.Fprintf(f, `<text class="owner" x="%.1f" y="%d" text-anchor="%s">%s</text>`+"\n", x, l.y+figureBar-3, anchor, svgEscape(name))
@@ -266,7 +266,7 @@ func (f *figure) stretch(l *figureLane, s stretch) {
 	}
 }
 
-// owner is the client that asked for a lease with a token; empty: none of the events tells.
+// owner returns the client of a token; empty: no event names it.
 func (f *figure) owner(token string) string {
 	for _, e := range f.v.Events {
 		if e.Token == token && e.Client != "" && (e.Kind == checker.EventGranted || e.Kind == checker.EventAsked || e.Kind == checker.EventAnswered) {
@@ -279,7 +279,7 @@ func (f *figure) owner(token string) string {
 	return ""
 }
 
-// clash frames the rows of the clients while the rule was broken.
+// clash frames the rows of the clients during the violation.
 func (f *figure) clash() {
 	from, rows := f.at(f.v.At), 0
 	for _, l := range f.rows {
@@ -295,7 +295,8 @@ func (f *figure) clash() {
 	fmt.Fprintf(f, `<rect class="clash" x="%.1f" y="%d" width="%.1f" height="%d" rx="4"/>`+"\n", from, figureTop+2, to-from, rows*figureRow)
 }
 
-// words writes beside each step what happened, and the votes of a grant as dots on the masters.
+// words writes each step's word on the rows of its client or masters, and marks the masters that
+// voted yes to a grant with dots.
 func (f *figure) words() {
 	row := func(name string) *figureLane {
 		i := slices.IndexFunc(f.rows, func(l figureLane) bool { return l.name == name })

@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// span writes a length of time with its unit, short: 2 s, 350 ms, 1.25 ms, 90 µs.
+// span formats a duration with its unit, in short form: 2 s, 350 ms, 1.25 ms, 90 µs.
 func span(d time.Duration) string {
 	trim := func(v float64, unit string) string {
 		return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(v, 'f', 2, 64), "0"), ".") + " " + unit
@@ -27,13 +27,13 @@ func span(d time.Duration) string {
 	}
 }
 
-// moment writes a time since the run began, to the millisecond.
+// moment formats a time since the run began, in seconds to the millisecond.
 func moment(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
 
-// instant is moment in one word, which no line break can split.
+// instant is moment without the space, so that no line break can split it.
 func instant(d time.Duration) string { return strings.ReplaceAll(moment(d), " ", "") }
 
-// count writes a number with its thousands apart: 12,345.
+// count formats a number with thousands separators: 12,345.
 func count(n int) string {
 	s := strconv.Itoa(max(n, -n))
 	for i := len(s) - 3; i > 0; i -= 3 {
@@ -45,7 +45,7 @@ func count(n int) string {
 	return s
 }
 
-// plural writes a number of things: 1 master, 5 masters.
+// plural formats a number of things: 1 master, 5 masters.
 func plural(n int, thing string) string {
 	if n != 1 {
 		thing += "s"
@@ -53,9 +53,9 @@ func plural(n int, thing string) string {
 	return count(n) + " " + thing
 }
 
-// printable makes text safe for a terminal: names and errors come from servers
-// and users, and a control character among them could move the cursor or hide
-// a line. Line breaks and tabs become spaces.
+// printable makes text safe for a terminal. Names and errors come from servers and users, and a
+// control character in them could move the cursor or hide a line. Line breaks and tabs become
+// spaces, other control characters U+FFFD.
 func printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

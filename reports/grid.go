@@ -12,21 +12,20 @@ import (
 	"github.com/olekukonko/tablewriter/tw"
 )
 
-// grid is a table in the terminal: one of its columns takes the room that the
-// others leave, and wraps. Where that is too little room, each row is a paragraph
-// instead. Cells must be printable; they may be coloured, but for those of the column
-// that wraps.
+// grid is a table for the terminal. One column takes the width that the others leave, and wraps. If
+// that is too narrow, each row is written as a paragraph instead. Cells must be printable. All but
+// those of the wrapping column may be coloured.
 type grid struct {
 	header []string
 	rows   [][]string
-	wide   int   // the column that wraps
-	right  []int // the columns of numbers
+	wide   int   // index of the column that wraps
+	right  []int // indexes of the columns of numbers, which are aligned right
 }
 
-// gap is what separates two columns.
+// gap is the number of spaces between two columns.
 const gap = 2
 
-// narrowest is the least room for the column that wraps.
+// narrowest is the minimum width of the column that wraps.
 const narrowest = 24
 
 func (g *grid) write(w io.Writer, width int) error {
@@ -82,7 +81,7 @@ func (g *grid) write(w io.Writer, width int) error {
 	return nil
 }
 
-// widest is the width of the longest line in a column.
+// widest returns the width of the longest line in a column, header included.
 func (g *grid) widest(column int) int {
 	widest := twwidth.Width(g.header[column])
 	for _, row := range g.rows {
@@ -93,7 +92,7 @@ func (g *grid) widest(column int) int {
 	return widest
 }
 
-// dropEmpty removes a column in which no row has anything.
+// dropEmpty removes a column unless filled is true.
 func (g *grid) dropEmpty(column int, filled bool) {
 	if filled {
 		return

@@ -10,21 +10,22 @@ import (
 	"lockpick/history"
 )
 
-// headline is the verdict of a run in one sentence: the worst verdict of the properties that
-// were asked for, and the property that it is about: mutual exclusion if it is one of several,
-// because that is what a lock is for, else the first by level.
+// headline is the verdict of a run in one sentence: the worst verdict of the requested properties,
+// and the property that it is about. If several have it, mutual exclusion leads, because that is
+// the purpose of a lock, or else the first by level.
 type headline struct {
 	Verdict  checker.Verdict
 	Level    string   // empty: no property was judged
 	Property string   // in words
 	Why      string   // one sentence
-	Also     []string // levels of the other properties with the same verdict; by name if it is the same level
+	Also     []string // levels of the other properties with the same verdict; names too if the level is the same
 }
 
 func headlineOf(r *judge.Result) headline {
 	worst := byWeight(r)
 	if len(worst) == 0 {
-		// Result.Verdict of no verdicts is Holds: right for folding, wrong to print.
+		// Result.Verdict is Holds if there are no verdicts. That is right for merging, but wrong to
+		// print.
 		if len(r.Properties) > 0 && len(r.Verdicts) > 0 {
 			return headline{Verdict: checker.Unknown, Why: "nothing that was asked for was judged: " + strings.Join(r.Properties, ", ")}
 		}
@@ -44,15 +45,15 @@ func headlineOf(r *judge.Result) headline {
 	return head
 }
 
-// byWeight are the results with the worst verdict of those that were asked for, the one for
-// the headline first.
+// byWeight returns the requested results that have the worst verdict, the one for the headline
+// first.
 func byWeight(r *judge.Result) []checker.Result {
 	asked := judge.Result{Verdicts: r.Verdicts}
 	if len(r.Properties) > 0 {
 		asked.Verdicts = r.ResultsFor(r.Properties)
 	}
 	worst := asked.Verdict()
-	if len(r.Properties) == 0 && worst != checker.Violated { // then the run is about mutual exclusion
+	if len(r.Properties) == 0 && worst != checker.Violated { // then mutual exclusion decides
 		for _, v := range asked.ResultsFor([]string{checker.MutualExclusion.Name}) {
 			worst = v.Verdict
 		}
@@ -75,17 +76,18 @@ func weight(v checker.Result) int {
 type level struct {
 	Level    string
 	Property string          // in words
-	Says     string          // the sentence that was judged
+	Says     string          // the property as a sentence
 	Verdict  checker.Verdict // empty: not tested
 	Why      string
-	Finding  string             // of holds: Why without the evidence and the faults
-	Evidence []checker.Evidence // how many cases there were; then how many of them under faults, if there were to be faults
-	Faults   string             // of holds: which faults took effect, in words
+	Finding  string             // if it holds: Why without the evidence and the faults
+	Evidence []checker.Evidence // the number of cases; then, if faults were requested, the number of cases under faults
+	Faults   string             // if it holds: which faults took effect, in words
 	Checked  int
 	Count    int
 }
 
-// levelsOf lists every property, tested or not, in the order of the levels.
+// levelsOf lists every property, tested or not, in the order of the levels. For imported logs it
+// lists the judged ones, and one row for all others.
 func levelsOf(h *history.History, r *judge.Result) []level {
 	found := map[string][]checker.Result{}
 	for _, v := range r.Verdicts {
@@ -123,13 +125,14 @@ func levelsOf(h *history.History, r *judge.Result) []level {
 	return levels
 }
 
-// fold is what many properties have in common, on one line until it is opened.
+// fold groups the properties that hold, or that were not tested, on one line that the reader can
+// open.
 type fold struct {
-	Verdict checker.Verdict // empty: they were not tested
+	Verdict checker.Verdict // empty: not tested
 	Levels  []level
 }
 
-// Names lists the properties.
+// Names returns the names of the properties, separated by commas.
 func (f fold) Names() string {
 	var all []string
 	for _, l := range f.Levels {
@@ -138,7 +141,8 @@ func (f fold) Names() string {
 	return strings.Join(all, ", ")
 }
 
-// foldLevels takes the properties that hold, and those that were not tested, out of a list.
+// foldLevels moves the properties that hold, and those that were not tested, from the list into
+// folds.
 func foldLevels(all []level) (shown []level, folded []fold) {
 	for _, v := range []checker.Verdict{checker.Holds, ""} {
 		f := fold{Verdict: v}
@@ -155,8 +159,8 @@ func foldLevels(all []level) (shown []level, folded []fold) {
 	return shown, folded
 }
 
-// firstViolation is the earliest violation of the property in the headline, or
-// nil.
+// firstViolation returns the earliest violation of the property in the headline, or nil. If that
+// property has no listed violation, the next one with the same verdict counts.
 func firstViolation(r *judge.Result) *checker.Violation {
 	for _, v := range byWeight(r) {
 		if v.Verdict != checker.Violated || len(v.Violations) == 0 {
@@ -173,7 +177,7 @@ func firstViolation(r *judge.Result) *checker.Violation {
 	return nil
 }
 
-// inOrder sorts verdicts as checker.Properties lists them; unknown ones go last.
+// inOrder sorts verdicts in the order of checker.Properties; unknown ones go last.
 func inOrder(verdicts []checker.Result) []checker.Result {
 	var sorted []checker.Result
 	known := map[string]bool{}
@@ -193,5 +197,5 @@ func inOrder(verdicts []checker.Result) []checker.Result {
 	return sorted
 }
 
-// words turns a property's name into words: "mutual-exclusion" is "mutual exclusion".
+// words turns a property's name into words: mutual-exclusion becomes mutual exclusion.
 func words(name string) string { return strings.ReplaceAll(name, "-", " ") }

@@ -23,9 +23,8 @@ import (
 //go:embed page
 var pageFiles embed.FS
 
-// scripts are the page's scripts in the order in which they are put together.
-// Each file is about one thing; together they are one function, so that nothing
-// but window.lockpick is global.
+// scripts lists the page's scripts in the order in which they are joined. Each file has one
+// subject. Together they form one function, so that only window.lockpick is global.
 var scripts = []string{"data", "text", "palette", "view", "lanes", "coarse", "timeline", "violations", "picked", "range", "overview", "charts", "details", "lines", "stepper", "search", "address", "keyboard", "print", "strikes", "others", "main"}
 
 var pageTemplate = template.Must(template.New("page.html").Funcs(template.FuncMap{
@@ -36,27 +35,27 @@ var pageTemplate = template.Must(template.New("page.html").Funcs(template.FuncMa
 	"params":  paramsOf, "fate": fate, "proof": proof,
 }).ParseFS(pageFiles, "page/page.html", headFile))
 
-// headFile is how all pages begin.
+// headFile is the common head of all pages.
 const headFile = "page/head.html"
 
-// maxFaultRows is how many faults the page's table lists; the timeline has all.
+// maxFaultRows limits the faults in the page's table; the timeline shows all.
 const maxFaultRows = 1000
 
-// diagramWidth is how many columns the page's diagram of a violation may have.
+// diagramWidth is the width of the page's diagram of a violation, in columns.
 const diagramWidth = 110
 
-// page is what the template gets.
+// page is the data of the template.
 type page struct {
 	Style  template.CSS
 	Script template.JS
 	Data   template.JS
-	Votes  template.JS // of long runs, which the page reads when they are asked for; else they are in Data
+	Votes  template.JS // of long runs: the page decodes them when it needs them; otherwise they are in Data
 	Policy string
 
 	Result      *judge.Result
 	Head        headline
 	Facts       []fact
-	Levels      []level // what stands in the table: all that neither hold nor were not tested
+	Levels      []level // the rows of the table: all properties that Folded does not have
 	Folded      []fold
 	First       *listed
 	Evidence    []line
@@ -64,9 +63,9 @@ type page struct {
 	Conclusion  string
 	Diagram     string
 	Figure      template.HTML
-	Figured     signs // of the figure
+	Figured     signs // signs in Figure
 	Violations  []listed
-	Found       int // violations, listed or not
+	Found       int // number of violations, listed or not
 	Keys        []string
 	Faults      []*history.Fault
 	MoreFaults  int
@@ -75,14 +74,13 @@ type page struct {
 	Masters     []masterTotal
 	Counts      []fact
 	HistoryFile string
-	Imported    bool // the history was made from logs
+	Imported    bool // the history was imported from logs
 	Torn        bool
-	Why         *whyCurve // nil: it was not asked
+	Why         *whyCurve // nil: not requested
 }
 
-// HTML writes the report as one page that loads nothing from anywhere: it can be
-// mailed, archived and opened from a file. why is how likely the violation was over time; nil if nobody
-// asked.
+// HTML writes the report as one page that loads nothing, so that it can be mailed, archived and
+// opened as a file. why has the probability of the violation over time; nil: not requested.
 func HTML(w io.Writer, h *history.History, r *judge.Result, why *reduce.WhyResult) error {
 	style, script, err := assets()
 	if err != nil {
@@ -121,7 +119,7 @@ func HTML(w io.Writer, h *history.History, r *judge.Result, why *reduce.WhyResul
 		p.MoreFaults = len(p.Faults) - maxFaultRows
 		p.Faults = p.Faults[:maxFaultRows]
 	}
-	if h.Whole == 0 { // else they would count what the excerpt has
+	if h.Whole == 0 { // otherwise they would count only the excerpt
 		p.Clients, p.Masters = t.totals()
 		p.Strikes = strikesOf(h, r)
 	}
@@ -134,11 +132,12 @@ func HTML(w io.Writer, h *history.History, r *judge.Result, why *reduce.WhyResul
 	return nil
 }
 
-// deflateFrom is how many bytes of data a page has as they are: 10,000 operations or so. Readers of
-// such a page can search its text. Of more, the votes stand apart, and both are deflated.
+// deflateFrom is the size in bytes from which the page's data is compressed: 10,000 operations or
+// so. Readers can search the text of a smaller page. In a larger one, the votes are separate from
+// the other data, and both are compressed.
 const deflateFrom = 1 << 20
 
-// deflated turns data into a JSON string of its deflated bytes, a third as long (page/data.js).
+// deflated compresses data into a JSON string of base64, a third as long. page/data.js decodes it.
 func deflated(data []byte) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('"')
@@ -157,10 +156,10 @@ func deflated(data []byte) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// assets reads the page's style and its scripts, put together.
+// assets returns the style sheet and the script of a run's page.
 func assets() (style, script string, err error) { return assetsOf([]string{"page"}, scripts) }
 
-// assetsOf reads styles and scripts, and puts each together.
+// assetsOf joins style sheets into one text and scripts into another.
 func assetsOf(styles, scripts []string) (style, script string, err error) {
 	var css, js bytes.Buffer
 	put := func(to *bytes.Buffer, names []string, ending string) error {
@@ -181,8 +180,8 @@ func assetsOf(styles, scripts []string) (style, script string, err error) {
 	return css.String(), js.String(), nil
 }
 
-// policy lets the page's own style and script run, by their hashes, and nothing
-// else; not even an image is loaded.
+// policy returns a content security policy that allows only this style and this script, by their
+// hashes. The page can load nothing, not even an image, except from data: URLs.
 func policy(style, script string) string {
 	hash := func(s string) string {
 		sum := sha256.Sum256([]byte(s))

@@ -10,19 +10,19 @@ import (
 	"lockpick/history/logs"
 )
 
-// summary is the result as scripts read it: its fields are a contract.
+// summary is the result as JSON for scripts. Its fields are a contract.
 type summary struct {
 	Run              string          `json:"run"`
 	Driver           string          `json:"driver"`
 	Seed             uint64          `json:"seed"`
-	Verdict          checker.Verdict `json:"verdict"` // on what was asked for; it decides the exit code
-	Why              string          `json:"why"`     // the verdict is not holds
+	Verdict          checker.Verdict `json:"verdict"` // of the requested properties; it decides the exit code
+	Why              string          `json:"why"`     // reason, if the verdict is not holds
 	Notes            []string        `json:"notes"`
 	Verdicts         []verdictJSON   `json:"verdicts"`
 	Counts           judge.Counts    `json:"counts"`
 	FirstViolationMS *float64        `json:"first_violation_ms"`
-	PossibleCount    int             `json:"possible_count,omitempty"` // of logs: overlaps that are not certain
-	Possible         []logs.Possible `json:"possible,omitempty"`       // the first of them
+	PossibleCount    int             `json:"possible_count,omitempty"` // of imported logs: uncertain overlaps
+	Possible         []logs.Possible `json:"possible,omitempty"`       // the first of these overlaps
 	Report           string          `json:"report"`
 	History          string          `json:"history"`
 }
@@ -35,8 +35,8 @@ type verdictJSON struct {
 	Why      string          `json:"why"`
 }
 
-// JSON writes the result as one JSON object, without the violations' details:
-// these are in result.json and in the history.
+// JSON writes the result as one JSON object, without the details of violations. These are in
+// result.json and in the history.
 func JSON(w io.Writer, r *judge.Result) error {
 	c := r.Conclude(r.Properties)
 	s := summary{
@@ -50,7 +50,7 @@ func JSON(w io.Writer, r *judge.Result) error {
 	return WriteJSON(w, s)
 }
 
-// WriteJSON writes one JSON object, indented.
+// WriteJSON writes v as one JSON value, indented and without escaping HTML.
 func WriteJSON(w io.Writer, v any) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)

@@ -62,7 +62,7 @@ func (s *junitSuites) add(suite *junitSuite, c junitCase) {
 	}
 }
 
-// write writes the suites as a document.
+// write writes the suites as an XML document.
 func (s *junitSuites) write(w io.Writer) error {
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return err
@@ -76,9 +76,9 @@ func (s *junitSuites) write(w io.Writer) error {
 	return err
 }
 
-// exportJUnit writes a run's verdicts: a test case for each property. A violated property is a
-// failure. One that the run was asked for (without --property: mutual exclusion) and could not
-// decide is an error. All others that are undecided or not tested are skipped.
+// exportJUnit writes a run's verdicts, one test case per property. A violated property is a
+// failure. A requested property (without --property: mutual exclusion) that is undecided or not
+// tested is an error. Other properties that are undecided or not tested are skipped.
 func exportJUnit(w io.Writer, x *Export) error {
 	r := x.Result
 	took := fmt.Sprintf("%.3f", r.Duration.Seconds())
@@ -118,7 +118,7 @@ func exportJUnit(w io.Writer, x *Export) error {
 	return all.write(w)
 }
 
-// printableLines is printable for several lines.
+// printableLines applies printable to each line.
 func printableLines(s string) string {
 	lines := strings.Split(s, "\n")
 	for i := range lines {

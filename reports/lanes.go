@@ -10,8 +10,8 @@ import (
 	"lockpick/history/fault"
 )
 
-// timeline is a history as lanes: what each client and each master did, when,
-// ready to be drawn.
+// timeline is a history arranged in lanes for drawing: the actions of each client and each master
+// with their times.
 type timeline struct {
 	end      time.Duration
 	clients  []string
@@ -23,10 +23,10 @@ type timeline struct {
 	states   []state
 	stored   []stored
 	faults   []*history.Fault
-	imported bool // the history was made from logs
+	imported bool // the history was imported from logs
 }
 
-// outcome is how an acquire ended, as its client saw it.
+// outcome is the result of an acquire as its client saw it.
 type outcome int
 
 const (
@@ -35,28 +35,28 @@ const (
 	unknown // the client does not know the result, or received none
 )
 
-// attempt is one acquire of one client with its results: the replies of the masters, and
-// the lease if one was granted.
+// attempt is one acquire of one client with the replies of the masters, and the lease if one was
+// granted.
 type attempt struct {
 	client, key int           // positions in timeline.clients and timeline.keys
-	invoked     time.Duration // the acquire began
-	returned    time.Duration // it returned; never: the end of the history
+	invoked     time.Duration // when the acquire began
+	returned    time.Duration // when it returned; if it never did, the end of the history
 	outcome     outcome
-	index       int            // of the invoke line
-	returnIndex int            // of the line on which it returned, -1: it never did
+	index       int            // line of the invocation
+	returnIndex int            // line of the return; -1: it never returned
 	token       string         // of the lease, else of the last try
 	tries       []string       // the tokens of all tries, in order
 	err         string         // why it was refused
 	lease       *history.Lease // nil: none was granted
 	votes       []history.Vote // on all its commands, in the order of the replies
-	log         []string       // the lines of the log that tell of it, if it was imported
+	log         []string       // of imported logs: the log lines of this acquire
 }
 
-// pause is a time in which a client stood still.
+// pause is a period during which a client was stopped.
 type pause struct {
 	client   int
 	from, to time.Duration
-	point    string // where it was stopped; empty: wherever it was
+	point    string // point in the protocol where it was stopped; empty: any
 }
 
 func timelineOf(h *history.History) *timeline {
@@ -74,7 +74,7 @@ func timelineOf(h *history.History) *timeline {
 	return t
 }
 
-// numbering gives names their positions.
+// numbering maps names to their positions.
 type numbering struct {
 	list []string
 	at   map[string]int
@@ -90,7 +90,7 @@ func (n *numbering) add(name string) {
 	}
 }
 
-// sort puts the names into the order in which people count: c2 before c10.
+// sort sorts the names by their trailing numbers: c2 before c10.
 func (n *numbering) sort() {
 	slices.SortFunc(n.list, byNumber)
 	for i, name := range n.list {
@@ -98,7 +98,7 @@ func (n *numbering) sort() {
 	}
 }
 
-// of is the position of a name, -1 if it has none.
+// of returns the position of a name, or -1.
 func (n *numbering) of(name string) int {
 	if i, ok := n.at[name]; ok {
 		return i
@@ -121,8 +121,9 @@ func byNumber(a, b string) int {
 
 type names struct{ clients, masters, keys numbering }
 
-// namesOf tells who is who by what they did: what votes or tells its state is a
-// master, what does neither and is not the nemesis or the resource is a client.
+// namesOf sorts processes into masters and clients by their operations: a process that votes or
+// reports its state is a master. Any other is a client, unless it is the nemesis, the resource or
+// the harness.
 func namesOf(h *history.History) *names {
 	n := &names{}
 	for i := range h.Header.Masters {
@@ -149,16 +150,16 @@ func namesOf(h *history.History) *names {
 	return n
 }
 
-// addAttempts pairs the lines of each acquire, finds the votes and the lease
-// that belong to it, and returns the attempt of each token.
+// addAttempts pairs the lines of each acquire, adds its votes and its lease, and returns the
+// attempt of each token.
 //
-// A granted acquire names its token, a refused one need not, and one acquire
-// may try several tokens. So a token belongs to the acquire that its client had
-// open when the first vote on it came.
+// A granted acquire names its token. A refused one need not, and one acquire may try several
+// tokens. So a token that no return names belongs to the latest acquire that its client had begun
+// when the first vote on the token came.
 func (t *timeline) addAttempts(ops []history.Op, n *names) map[string]int {
 	byToken := map[string]int{}
-	latest := map[string]int{} // by client: its last attempt
-	open := map[string]bool{}  // by client: that attempt has not returned
+	latest := map[string]int{} // by client: its latest attempt
+	open := map[string]bool{}  // by client: its latest attempt has not returned
 	for i := range ops {
 		op := &ops[i]
 		switch {
@@ -170,7 +171,7 @@ func (t *timeline) addAttempts(ops []history.Op, n *names) map[string]int {
 			})
 		case op.F == history.FAcquire:
 			if !open[op.Process] {
-				continue // a return without its invocation
+				continue // a return without an invocation
 			}
 			open[op.Process] = false
 			a := &t.attempts[latest[op.Process]]
@@ -222,10 +223,10 @@ func (t *timeline) addAttempts(ops []history.Op, n *names) map[string]int {
 	return byToken
 }
 
-// addPauses takes the pauses that clients tell of, and the windows of faults
-// that pause a client of which no line tells.
+// addPauses adds the pauses that clients recorded, and the windows of faults that pause a client
+// without any such record.
 func (t *timeline) addPauses(ops []history.Op, n *names) {
-	open := map[string][]int{} // by client: its pauses that go on; the first to begin is the first to end
+	open := map[string][]int{} // by client: its current pauses; the first to begin is the first to end
 	for i := range ops {
 		op := &ops[i]
 		if op.F != history.FPaused {

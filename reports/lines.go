@@ -10,21 +10,21 @@ import (
 	"lockpick/history"
 )
 
-// The page has the lines of the history around those that prove violations, so that whoever reads it
-// elsewhere has the evidence: first those of the violation that it explains.
+// The page contains the lines of the history around those that prove violations, so that readers
+// without the history have the evidence. Lines of the violation that the page explains go first.
 const (
-	linesAround = 10   // before and after each line
-	maxLines    = 1500 // in all, about 300 kB
+	linesAround = 10   // lines before and after each line
+	maxLines    = 1500 // limit for a page, about 300 kB
 )
 
 // packedLines are lines of the history as they were recorded.
 type packedLines struct {
-	Run   string   `json:"run"` // the name of the run, for the command that prints others
+	Run   string   `json:"run"` // name of the run, for the command that prints other lines
 	Index []int    `json:"index"`
 	Text  []string `json:"text"`
 }
 
-// linesOf chooses the lines around the violations, in their order.
+// linesOf chooses the lines around the violations, in the order of the history.
 func linesOf(h *history.History, run string, violations []listed) (packedLines, error) {
 	first := slices.Clone(violations)
 	slices.SortStableFunc(first, func(a, b listed) int {

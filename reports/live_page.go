@@ -10,23 +10,23 @@ import (
 	"lockpick/campaign/judge"
 )
 
-// Phases of a run that is looked at.
+// Phases of a live run.
 const (
 	Running = "running"
-	Silent  = "silent"  // nothing is recorded
-	Judging = "judging" // it is recorded to its end
-	Done    = "done"    // it has a result and a report
-	Broken  = "broken"  // it cannot be read
+	Silent  = "silent"  // the history has stopped growing
+	Judging = "judging" // the history is complete
+	Done    = "done"    // the run has a result and a report
+	Broken  = "broken"  // the history cannot be read
 )
 
-// Live is the state of a run that may be going on, as a server tells it to the page. Times are seconds
-// since the run began.
+// Live is the state of a run that may be in progress, as a server sends it to the page. Times are
+// seconds since the run began.
 type Live struct {
 	Name       string       `json:"name"`
 	Phase      string       `json:"phase"`
 	Problem    string       `json:"problem,omitempty"`
-	Silent     float64      `json:"silent,omitempty"` // for how many seconds
-	Report     string       `json:"report,omitempty"` // its address
+	Silent     float64      `json:"silent,omitempty"` // seconds since the history last grew
+	Report     string       `json:"report,omitempty"` // address of the report
 	Lock       string       `json:"lock"`
 	Driver     string       `json:"driver"`
 	Masters    int          `json:"masters"`
@@ -34,22 +34,22 @@ type Live struct {
 	Elapsed    float64      `json:"elapsed"`
 	Counts     judge.Counts `json:"counts"`
 	Violations int          `json:"violations"` // of mutual exclusion, so far
-	First      *float64     `json:"first"`      // of them; null: none
+	First      *float64     `json:"first"`      // time of the first violation; null: none
 	Grants     Rate         `json:"grants"`
 	Faults     []LiveFault  `json:"faults"`
 }
 
-// LiveFault is a fault that was installed.
+// LiveFault is an installed fault.
 type LiveFault struct {
 	Kind      string  `json:"kind"`
-	Text      string  `json:"text"` // what it did, as a clause
+	Text      string  `json:"text"` // its effect, as a clause
 	From      float64 `json:"from"`
-	To        float64 `json:"to"` // so far, if it has not healed
+	To        float64 `json:"to"` // the current time, if it has not healed
 	Healed    bool    `json:"healed"`
 	Effective bool    `json:"effective"`
 }
 
-// Rate is how many leases were granted, in bins of some seconds each.
+// Rate counts the leases granted, in bins of Seconds seconds each.
 type Rate struct {
 	Seconds int   `json:"seconds"`
 	Bins    []int `json:"bins"`
@@ -58,10 +58,10 @@ type Rate struct {
 // Seconds counts events in each second of a run.
 type Seconds []int
 
-// maxSeconds bounds them: a line of a history may have any time.
+// maxSeconds limits the length of Seconds, because a line of a history may have any time.
 const maxSeconds = 7 * 24 * 3600
 
-// Count counts n events at a time, and so makes the seconds up to it known; n may be 0.
+// Count adds n events at a time, and extends s up to that second, even if n is 0.
 func (s *Seconds) Count(at time.Duration, n int) {
 	second := int(min(at, maxSeconds*time.Second) / time.Second)
 	for len(*s) <= second {
@@ -70,10 +70,10 @@ func (s *Seconds) Count(at time.Duration, n int) {
 	(*s)[second] += n
 }
 
-// maxBins is how many bins a page draws.
+// maxBins limits the bins that a page draws.
 const maxBins = 240
 
-// Bins puts counts of seconds into at most maxBins bins.
+// Bins sums the counts of seconds into at most maxBins bins.
 func Bins(seconds Seconds) Rate {
 	r := Rate{Seconds: max(1, (len(seconds)+maxBins-1)/maxBins), Bins: []int{}}
 	for i, n := range seconds {
@@ -87,8 +87,8 @@ func Bins(seconds Seconds) Rate {
 
 var liveTemplate = storeTemplate("live.html")
 
-// LivePage writes the page that shows a run while it goes on. It gets the run's state from /events/ and
-// the run's name, on the same server.
+// LivePage writes the page that shows a run in progress. The page gets the run's state from
+// /events/ and the run's name, on the same server.
 func LivePage(w io.Writer, name string) error {
 	style, script, err := assetsOf([]string{"page", "store"}, []string{"live"})
 	if err != nil {

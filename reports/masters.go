@@ -9,14 +9,14 @@ import (
 	"lockpick/history/fault"
 )
 
-// state is a time in which a master was not simply up.
+// state is a period during which a master was paused or down.
 type state struct {
 	master   int
 	from, to time.Duration
 	is       string // paused, down
 }
 
-// stops says how a fault stops a master's process; "": it does not.
+// stops returns the state into which a fault puts a master: paused or down; "": neither.
 func stops(name string) string {
 	switch kind := fault.Of(name); {
 	case kind.Process == fault.Stops:
@@ -27,8 +27,8 @@ func stops(name string) string {
 	return ""
 }
 
-// addStates takes what each master's process was recorded to do; a fault during
-// which nothing was recorded of its master counts for its whole window.
+// addStates adds the recorded states of each master's process. A fault during which its master
+// recorded no state counts for its whole window.
 func (t *timeline) addStates(ops []history.Op, n *names) {
 	recorded := make([][]time.Duration, len(t.masters))
 	open := make([]int, len(t.masters))
@@ -67,44 +67,43 @@ func (t *timeline) addStates(ops []history.Op, n *names) {
 	slices.SortStableFunc(t.states, func(a, b state) int { return cmp.Compare(a.from, b.from) })
 }
 
-// ending is how a master came to hold a token no longer.
+// ending says why a master no longer stored a token.
 type ending int
 
 const (
 	stillHeld ending = iota // at the end of the history
-	released                // by a yes vote
-	expired                 // its TTL was over
-	lost                    // the master went down without keeping it
+	released                // a yes to release
+	expired                 // the TTL ended
+	lost                    // the master went down without persisting it
 	replaced                // the master granted another token
-	seenGone                // the master itself said so
+	seenGone                // the master's own list of keys lacked it
 )
 
-// stored is a time in which a master held a token under a key.
+// stored is a period during which a master stored a token under a key.
 type stored struct {
 	master, key int
-	attempt     int // whose token it was, -1: of no known attempt
+	attempt     int // attempt of the token; -1: unknown
 	token       string
 	from, to    time.Duration
 	ending      ending
 }
 
-// holding is what is known of one key on one master while going through a history.
+// holding is the state of one key on one master while a history is replayed.
 type holding struct {
-	open  int // position in timeline.stored, -1: nothing is held
+	open  int // position in timeline.stored; -1: nothing is stored
 	token string
-	until time.Duration // the TTL ends
+	until time.Duration // end of the TTL
 	had   map[string]bool
 }
 
-// addStored derives what each master held from its votes: a yes to set stores
-// the token until a yes to release, the end of its TTL (a yes to extend begins
-// it anew), or the loss of what the master kept in memory only. What the master
-// said of its own keys overrides what was derived.
+// addStored derives the tokens that each master stored from its votes. A yes to set stores the
+// token until a yes to release, the end of its TTL (which a yes to extend restarts), or the loss of
+// the master's memory. The keys that a master itself listed override this.
 //
-// A set without a reply may have been applied; it counts from when the master
-// confirms the token by a yes to a later command, or by naming it.
+// A set without a reply may have been applied. It counts from the time when the master confirms the
+// token, by a yes to a later command or in a list of its keys.
 func (t *timeline) addStored(h *history.History, n *names, byToken map[string]int) {
-	held := make([][]holding, len(t.masters)) // by master, key
+	held := make([][]holding, len(t.masters)) // by master and key
 	for m := range held {
 		held[m] = make([]holding, len(t.keys))
 		for k := range held[m] {
@@ -163,8 +162,8 @@ func (t *timeline) addStored(h *history.History, n *names, byToken map[string]in
 		switch op.Value.Command {
 		case history.CommandSet:
 			if at, ok := fell(m, op.Time-op.Value.Took, op.Time); ok && !current {
-				// It had said yes before it went down, or its connection would have
-				// broken: the reply outlived what it tells.
+				// The master said yes before it went down, or its connection would have broken. The
+				// reply arrived when the key was already lost.
 				begin(m, k, op.Value.Token, min(op.Time-op.Value.Took, at))
 				end(o, at, lost)
 			} else if !current {
@@ -226,7 +225,7 @@ func (t *timeline) addStored(h *history.History, n *names, byToken map[string]in
 	slices.SortStableFunc(t.stored, func(a, b stored) int { return cmp.Compare(a.from, b.from) })
 }
 
-// expiry is when a key that was set or extended at a time ends by itself.
+// expiry returns the time when a key expires that was set or extended at a time.
 func (t *timeline) expiry(h *history.History, at time.Duration) time.Duration {
 	if h.Header.TTL <= 0 {
 		return t.end + 1
@@ -234,21 +233,21 @@ func (t *timeline) expiry(h *history.History, at time.Duration) time.Duration {
 	return at + h.Header.TTL
 }
 
-// loss is a moment at which a master lost what it had only in memory.
+// loss is a moment at which a master lost the keys that it had only in memory.
 type loss struct {
 	at     time.Duration
 	master string
 }
 
-// forgetful lists when masters went down without having kept their keys: at any
-// stop without persistence, and at a kill with snapshots, which are far apart.
-// With an append-only file only the master itself can tell what is left.
+// forgetful lists the moments at which masters went down without persisting their keys: at any stop
+// without persistence, and at a kill with RDB snapshots, which are far apart. An append-only file
+// causes none: only the master's own list of keys shows the rest.
 func forgetful(h *history.History, faults []*history.Fault) []loss {
 	keeps := h.Header.Persistence
 	if keeps != "none" && keeps != "rdb" {
 		return nil
 	}
-	downs := map[string][]time.Duration{} // by master: when it was recorded to go down
+	downs := map[string][]time.Duration{} // by master: recorded times of going down
 	for i := range h.Ops {
 		op := &h.Ops[i]
 		if op.F == history.FState && op.Value != nil && op.Value.State == "down" {

@@ -8,7 +8,7 @@ import (
 	"lockpick/search"
 )
 
-// Replayed says what became of a replay, in a line or two.
+// Replayed writes the result of a replay on one line.
 func Replayed(w io.Writer, r *search.ReplayResult) error {
 	rate, low, high := r.Rate()
 	said := fmt.Sprintf("Not reproduced in %s on driver %s: the rate is at most %s with 95 %% confidence.\n", plural(r.Attempts, "attempt"), r.Driver, search.Percent(search.Bound(r.Attempts, 1)))
@@ -29,13 +29,13 @@ func ReplayedJSON(w io.Writer, r *search.ReplayResult) error {
 	rate, low, high := r.Rate()
 	c := r.Conclude()
 	return WriteJSON(w, struct {
-		Verdict    checker.Verdict `json:"verdict"` // violated: reproduced
-		Why        string          `json:"why"`     // it is neither violated nor holds
+		Verdict    checker.Verdict `json:"verdict"` // violated means reproduced
+		Why        string          `json:"why"`     // reason, if the verdict is neither violated nor holds
 		Driver     string          `json:"driver"`
 		Attempts   int             `json:"attempts"`
 		Reproduced int             `json:"reproduced"`
 		Rate       float64         `json:"rate"`
-		Low        float64         `json:"rate_low"` // of the 95 % interval
+		Low        float64         `json:"rate_low"` // lower end of the 95 % interval
 		High       float64         `json:"rate_high"`
 		Runs       []string        `json:"runs"`
 	}{c.Verdict, c.Why, r.Driver, r.Attempts, r.Reproduced, rate, low, high, r.Runs})

@@ -11,7 +11,8 @@ import (
 	"lockpick/search"
 )
 
-// Risk writes an estimate: what to expect of a year, by cause, and what other setups would change.
+// Risk writes an estimate: the violations to expect in a year, by cause, and the effect of other
+// setups.
 func Risk(w io.Writer, r *risk.Result, opt TerminalOptions) error {
 	t := newTerminal(opt)
 	for _, line := range RiskHeadlines(r) {
@@ -50,13 +51,13 @@ func Risk(w io.Writer, r *risk.Result, opt TerminalOptions) error {
 	return t.flush(w)
 }
 
-// riskCause is a cause as it is shown.
+// riskCause is a cause with its rendered numbers.
 type riskCause struct {
 	risk.Cause
 	L2, L4 string
 }
 
-// riskCauses leaves out pairs in which nothing was found.
+// riskCauses returns the causes to show: all but pairs of faults without any violation.
 func riskCauses(r *risk.Result) (shown []riskCause) {
 	for _, c := range r.Causes {
 		if c.Faults < 2 || c.Exclusion.Expected+c.Effects.Expected > 0 {
@@ -80,7 +81,7 @@ func riskEffects(r *risk.Result) string {
 	return "Double effects (L4)"
 }
 
-// RiskHeadlines are the answers, a sentence each.
+// RiskHeadlines returns the two main results, one sentence each: violations of L2, and of L4 or L5.
 func RiskHeadlines(r *risk.Result) []string {
 	return []string{
 		"Two clients hold a valid lease at once (L2): " + interval(r.Exclusion) + ".",
@@ -88,7 +89,7 @@ func RiskHeadlines(r *risk.Result) []string {
 	}
 }
 
-// riskSetup says in a line what was estimated.
+// riskSetup describes the estimated setup on one line.
 func riskSetup(r *risk.Result) string {
 	s := &r.Setup
 	text := fmt.Sprintf("%s on %s with persistence %s, TTL %v, %s acquisitions/s of which %s find the key held", s.Lock, plural(s.Masters, "master"), s.Persistence, s.TTL,
@@ -125,7 +126,7 @@ func riskLine(r *risk.Result) string {
 	return text + ". More --samples narrow the intervals."
 }
 
-// interval is a number of violations per year with its interval.
+// interval formats a number of violations per year with its 95 % interval, as a rate in words.
 func interval(i risk.Interval) string {
 	switch {
 	case i.High == 0:
@@ -139,7 +140,7 @@ func interval(i risk.Interval) string {
 	return fmt.Sprintf("%s (%s–%s)", perYear(i.Expected), twoDigits(i.Low), twoDigits(i.High))
 }
 
-// figures is the same as numbers of one year.
+// figures formats the same as plain numbers per year, for tables.
 func figures(i risk.Interval) string {
 	switch {
 	case i.High == 0:
@@ -150,10 +151,10 @@ func figures(i risk.Interval) string {
 	return fmt.Sprintf("%s (%s–%s)", twoDigits(i.Expected), twoDigits(i.Low), twoDigits(i.High))
 }
 
-// seldom is the number of a year below which 1 in so many years is easier to understand.
+// seldom is the rate per year below which "1 in 340 years" is easier to understand.
 const seldom = 0.1
 
-// perYear is how often something happens: "23 a year", "1 in 340 years".
+// perYear formats a rate per year: "23 a year", "1 in 340 years".
 func perYear(x float64) string {
 	switch {
 	case x == 0:
@@ -166,7 +167,7 @@ func perYear(x float64) string {
 	return "1 in more than a billion years"
 }
 
-// years is the time between two of so many a year.
+// years formats the mean time in years between events at a rate of x per year.
 func years(x float64) string {
 	if x == 0 || 1/x > 1e9 {
 		return "∞"
@@ -174,7 +175,7 @@ func years(x float64) string {
 	return twoDigits(1 / x)
 }
 
-// twoDigits is a number with two significant digits.
+// twoDigits formats a number with two significant digits.
 func twoDigits(x float64) string {
 	if x <= 0 {
 		return "0"

@@ -13,7 +13,7 @@ var riskTemplate = template.Must(template.New("risk.html").Funcs(template.FuncMa
 	"figures": figures, "twoDigits": twoDigits,
 }).ParseFS(pageFiles, "page/risk.html", headFile))
 
-// riskPage is what the template gets.
+// riskPage is the data of the template.
 type riskPage struct {
 	Style  template.CSS
 	Policy string
@@ -27,18 +27,18 @@ type riskPage struct {
 	Shown     []riskCause
 	Bars      []riskBar
 	Axis      []riskTick
-	Now       float64 // where the setup itself lies
+	Now       float64 // x of the setup itself
 	Height    int
 	Fields    []riskField
 }
 
-// riskBar is a bar of the tornado chart: from what is expected of the setup to what is expected of
-// another.
+// riskBar is a bar of the tornado chart: from the expected violations of the setup to those of
+// another setup.
 type riskBar struct {
 	Name, Says           string
 	Y                    int
 	From, Width, LabelAt float64
-	Sign, Tone           string // ▼ better, ▲ worse, ≈ hardly anything
+	Sign, Tone           string // ▼ better, ▲ worse, ≈ a change of at most 5 %
 }
 
 type riskTick struct {
@@ -48,14 +48,14 @@ type riskTick struct {
 
 type riskField struct{ Name, Value, Means, Source string }
 
-// The chart, in units of its own: a row's height, the bars' left edge and width.
+// The measures of the chart, in its own units: height of a row, left edge and width of the bars.
 const (
 	riskRow   = 34
 	riskLeft  = 10
 	riskWidth = 780
 )
 
-// RiskPage writes the page of an estimate. It loads nothing from anywhere.
+// RiskPage writes the page of an estimate. The page loads nothing.
 func RiskPage(w io.Writer, r *risk.Result) error {
 	style, script, err := assetsOf([]string{"page", "risk"}, nil)
 	if err != nil {
@@ -83,7 +83,7 @@ func RiskPage(w io.Writer, r *risk.Result) error {
 	return nil
 }
 
-// tornado lays out the chart: violations of both kinds per year, on a logarithmic scale.
+// tornado lays out the chart: violations of both kinds together, per year, on a logarithmic scale.
 func (p *riskPage) tornado() {
 	total := func(a, b risk.Interval) float64 { return a.Expected + b.Expected }
 	now := total(p.Result.Exclusion, p.Result.Effects)

@@ -11,42 +11,42 @@ import (
 	"lockpick/audit"
 )
 
-// board is a scoreboard as its readers see it.
+// board is a scoreboard prepared for rendering.
 type board struct {
 	*audit.Scoreboard
 	Line   string
 	Levels []string
-	Key    string // of the levels
+	Key    string // explains the levels
 	Locks  []boardLock
 	Groups []boardGroup
 }
 
-// boardLock is a lock with what was found.
+// boardLock is a lock with its findings.
 type boardLock struct {
 	audit.Entry
 	Library string
-	Broken  int // situations in which something is broken
-	Tried   int // situations
+	Broken  int // situations that break a property
+	Tried   int // situations tried
 	Totals  []boardCell
 	Found   []boardFinding
 }
 
-// boardCell is a mark, with what it stands for.
+// boardCell is a mark with its explanation.
 type boardCell struct {
 	Outcome audit.Outcome
-	Text    string // ✗ L2 L3
+	Text    string // such as ✗ L2 L3
 	Says    string
 }
 
-// boardFinding is a property that is broken, in the situation that breaks the fewest assumptions.
+// boardFinding is a broken property, in the situation that breaks the fewest assumptions.
 type boardFinding struct {
 	Level, Property, Situation, Says string
 	Finding                          *audit.Finding
 	Steps                            []numbered
-	Commands                         []boardCommand // of all situations in which it is broken
+	Commands                         []boardCommand // for each situation that breaks it
 }
 
-// boardCommand repeats a situation.
+// boardCommand is the command that tries a situation again.
 type boardCommand struct{ Situation, Command string }
 
 type boardGroup struct {
@@ -125,7 +125,7 @@ func (v *board) lock(e audit.Entry) boardLock {
 	return l
 }
 
-// situations makes a row for each situation that some card has.
+// situations makes a row for each situation of the first card.
 func (v *board) situations() {
 	for i := range v.Entries {
 		r := v.Entries[i].Card
@@ -144,7 +144,7 @@ func (v *board) situations() {
 	}
 }
 
-// across is what all locks showed in one situation.
+// across returns the cells of all locks in one situation.
 func (v *board) across(id string) []boardCell {
 	var cells []boardCell
 	for _, e := range v.Entries {
@@ -159,7 +159,7 @@ func (v *board) across(id string) []boardCell {
 	return cells
 }
 
-// situationCell is the worst of a row, with the levels that it is the outcome of.
+// situationCell returns the worst outcome of a row; if that is broken, with the broken levels.
 func situationCell(name string, row *audit.Row) boardCell {
 	worst := worstOf(row)
 	c := boardCell{Outcome: worst, Text: auditMark[worst], Says: name + ": " + string(worst)}
@@ -181,7 +181,7 @@ func situationCell(name string, row *audit.Row) boardCell {
 	return c
 }
 
-// boardIntro says what the scoreboard is, in sentences.
+// boardIntro returns the introduction of a scoreboard.
 func boardIntro(b *audit.Scoreboard) string {
 	return fmt.Sprintf("Each lock went through the battery of `lockpick audit` (docs/audit.md). Broken is only what came back in each of %d replays; what was seen and did not come back so is inconclusive. "+
 		"What is said here is about these versions in these situations, as their clients use them (docs/clients.md). A lock that promises less may be broken where it promises nothing.", b.Times)
@@ -230,7 +230,7 @@ func ScoreboardMarkdown(w io.Writer, b *audit.Scoreboard) error {
 	return err
 }
 
-// statements writes what was said about libraries, and what became of it.
+// statements writes statements about libraries, and whether a test confirmed them.
 func statements(p func(string, ...any), all []audit.Statement) {
 	if len(all) == 0 {
 		return
@@ -317,7 +317,7 @@ func Scoreboard(w io.Writer, b *audit.Scoreboard, opt TerminalOptions) error {
 	return t.flush(w)
 }
 
-// repeatCommand is the command that tries a lock in one situation again.
+// repeatCommand returns the command that tries a lock in one situation again.
 func repeatCommand(e *audit.Entry, situation string) string {
 	if len(e.Card.Client) == 0 {
 		return fmt.Sprintf("lockpick audit --lock %s --driver %s --only %s", e.Name, e.Card.Driver, situation)

@@ -10,8 +10,8 @@ import (
 	"lockpick/audit"
 )
 
-// The page of a scoreboard: the locks by level, the situations by lock, and what is broken, with
-// its story.
+// scoreboardTemplate renders the page of a scoreboard: the locks by level, the situations by lock,
+// and the broken properties with their reasons.
 var scoreboardTemplate = template.Must(template.New("scoreboard.html").Funcs(template.FuncMap{
 	"words": words, "slug": func(o audit.Outcome) string { return slug(string(o)) }, "plural": plural, "foundIn": foundIn,
 }).ParseFS(pageFiles, "page/scoreboard.html", headFile))
@@ -24,14 +24,14 @@ type scoreboardPage struct {
 	cards map[string]string
 }
 
-// Href is the page of a lock's card, or "".
+// Href returns the address of a lock's card, or "".
 func (p *scoreboardPage) Href(name string) string { return p.cards[name] }
 
-// ScoreboardFile is where a store keeps the page.
+// ScoreboardFile is the file name of the page in a store.
 const ScoreboardFile = "scoreboard.html"
 
-// ScoreboardPage writes the page of a scoreboard. It loads nothing from anywhere; its links lead to
-// the pages of the cards, relative to dir, the folder that it is written into.
+// ScoreboardPage writes the page of a scoreboard. The page loads nothing. Its links lead to the
+// pages of the cards, relative to dir, the folder that the page is written into.
 func ScoreboardPage(w io.Writer, dir string, b *audit.Scoreboard) error {
 	style, script, err := assetsOf([]string{"page", "claims", "audit", "scoreboard"}, nil)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"lockpick/history/fault"
 )
 
-// snapshot is what lasts at one moment of a narrative, by the events up to it: whose token each
-// master stores, and what each client holds.
+// snapshot is the state at one moment of a narrative, derived from the events up to it: the token
+// that each master stores, and the leases that each client holds.
 type snapshot struct {
 	v       *checker.Violation
 	masters map[string]*masterState
@@ -18,15 +18,15 @@ type snapshot struct {
 }
 
 type masterState struct {
-	token         string // empty: nothing is known to be stored
+	token         string // empty: no token is known
 	until         time.Duration
 	down, stopped bool
 	clock         bool // its clock is wrong
 }
 
 type clientState struct {
-	leases  map[string]time.Duration // by token: valid until
-	inside  map[string]bool          // by token: in a critical section
+	leases  map[string]time.Duration // end of validity by token
+	inside  map[string]bool          // tokens under which it is in a critical section
 	stopped bool
 }
 
@@ -52,7 +52,7 @@ func (s *snapshot) holder(client string) *clientState {
 	return c
 }
 
-// apply takes in the next event.
+// apply applies the next event.
 func (s *snapshot) apply(e *checker.Event) {
 	switch e.Kind {
 	case checker.EventAnswered:
@@ -78,7 +78,7 @@ func (s *snapshot) apply(e *checker.Event) {
 	}
 }
 
-// answered takes in what masters store after their answers.
+// answered updates the tokens on the masters after their replies.
 func (s *snapshot) answered(e *checker.Event) {
 	for _, name := range e.Yes {
 		m := s.of(name)
@@ -94,7 +94,7 @@ func (s *snapshot) answered(e *checker.Event) {
 	}
 }
 
-// struck takes in what an event did to a master.
+// struck updates a master after an event that affected it.
 func (s *snapshot) struck(e *checker.Event, m *masterState) {
 	switch e.Kind {
 	case checker.EventFault:
@@ -125,10 +125,10 @@ func (s *snapshot) struck(e *checker.Event, m *masterState) {
 	}
 }
 
-// fills are the signs of the leases at odds: the earlier one's, the later one's.
+// fills are the signs of the two conflicting leases: the earlier one, the later one.
 var fills = []rune{'#', '%'}
 
-// fill is the sign of a token: of a lease at odds, or another.
+// fill returns the sign of a token: that of a conflicting lease, or ':' for any other.
 func (s *snapshot) fill(token string) rune {
 	if i := slices.Index(s.v.Tokens, token); i >= 0 {
 		return fills[min(i, 1)]
@@ -136,8 +136,9 @@ func (s *snapshot) fill(token string) rune {
 	return ':'
 }
 
-// client is a client's lifeline: the lease that it holds, between brackets in its critical
-// section, between exclamation marks while the violation lasts.
+// client returns three characters of a client's lifeline: the sign of the lease that it holds,
+// between brackets in its critical section, z if it is stopped, exclamation marks during the
+// violation.
 func (s *snapshot) client(name string, at time.Duration) [3]rune {
 	bar := [3]rune{' ', '|', ' '}
 	if c := s.clients[name]; c != nil {
@@ -173,7 +174,8 @@ func (s *snapshot) sections() bool {
 	return s.v.Level != checker.MutualExclusion.Level && s.v.Level != checker.FencingMonotone.Level
 }
 
-// master is a master's lifeline: whose token it stores.
+// master returns three characters of a master's lifeline: the sign of the token that it stores,
+// between z if it is stopped and ~ if its clock is wrong, or a dot if it is down.
 func (s *snapshot) master(name string, at time.Duration) [3]rune {
 	bar := [3]rune{' ', '|', ' '}
 	m := s.masters[name]

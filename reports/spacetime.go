@@ -22,16 +22,16 @@ type column struct {
 // mark is a word in the column of a client or a master.
 type mark struct{ who, word string }
 
-// arrow is what a client and some masters sent each other.
+// arrow is a message between a client and some masters.
 type arrow struct {
 	client  string
 	masters []string
-	lost    []string // of these, those that it did not reach, as far as is known
+	lost    []string // masters that the message did not reach, as far as is known
 	back    bool     // from the masters to the client
 }
 
-// marks are the words that a step has in the diagram, and its arrow if something was sent. Of
-// a client's words the first counts.
+// marks returns the words of a step in the diagram, and its arrow if there was a message. Of
+// several words in a column it keeps the first.
 func (s *step) marks() (marks []mark, sent *arrow) {
 	add := func(who, word string) {
 		if who == "" || word == "" || slices.ContainsFunc(marks, func(m mark) bool { return m.who == who }) {
@@ -67,20 +67,20 @@ func (s *step) marks() (marks []mark, sent *arrow) {
 	return marks, sent
 }
 
-// drawing is a diagram under way.
+// drawing is a diagram under construction.
 type drawing struct {
 	v       *checker.Violation
 	steps   []step
-	clients []string // the holder of the earlier lease first
+	clients []string // the holder of the earlier lease is first
 	masters []string
 	columns []column
 	state   *snapshot
 	out     bytes.Buffer
-	used    map[rune]bool // signs that the legend has to explain
+	used    map[rune]bool // signs that the legend explains
 }
 
-// diagram draws a violation's events: the holder of the earlier lease to the left, then the
-// masters, then the other clients, so that no arrow crosses a client.
+// diagram draws a violation's events: the holder of the earlier lease on the left, then the
+// masters, then the other clients, so that few arrows cross a client.
 func diagram(v *checker.Violation, width int) string {
 	d := &drawing{v: v, state: newSnapshot(v)}
 	if d.steps, _ = stepsOf(v); len(d.steps) == 0 {
@@ -110,7 +110,7 @@ func diagram(v *checker.Violation, width int) string {
 	return d.out.String()
 }
 
-// cast lists who takes part.
+// cast lists the clients and masters that take part.
 func (d *drawing) cast() {
 	var masters numbering
 	client := func(name string) {
@@ -147,15 +147,15 @@ func (d *drawing) cast() {
 	d.masters = masters.list
 }
 
-// answers says whether a step is the reply to the one before it.
+// answers reports whether a step is a reply to the step before it.
 func (d *drawing) answers(i int) bool {
 	x, before := d.steps[i].events[0], d.steps[i-1].events[0]
 	return x.Kind == checker.EventAnswered && (before.Kind == checker.EventAsked || before.Kind == checker.EventAnswered) &&
 		x.Client == before.Client && x.Token == before.Token && x.Command == before.Command
 }
 
-// fitColumns decides who is shown, and how wide. Where there is no room for all masters, those
-// are left out that matter least.
+// fitColumns chooses the columns and their widths. If there is no room for all masters, it hides
+// the least important ones.
 func (d *drawing) fitColumns(room int) (shown []column, hidden []string) {
 	whole := room
 	word := map[string]int{}
@@ -195,8 +195,8 @@ func (d *drawing) fitColumns(room int) (shown []column, hidden []string) {
 	return shown, hidden
 }
 
-// squeeze makes the widest columns narrower until all fit: where clients alone are too wide,
-// their words are cut.
+// squeeze narrows the widest columns until all fit. step then cuts the words of clients that are
+// too wide.
 func squeeze(columns []column, room int) {
 	total := 0
 	for _, c := range columns {
@@ -213,8 +213,9 @@ func squeeze(columns []column, room int) {
 	}
 }
 
-// fit makes columns of as many masters as there is room for beside the clients that
-// are to come, the weightiest first, in the order of their numbers.
+// fit returns columns for the most important masters, as many as there is room for beside the given
+// clients, in the order of their numbers. Of more than five masters it leaves out those of weight
+// 0.
 func (d *drawing) fit(masters []string, wide func(string, int) int, room int, clients []string) []column {
 	for _, c := range clients {
 		room -= wide(c, 5)
@@ -237,8 +238,8 @@ func (d *drawing) fit(masters []string, wide func(string, int) int, room int, cl
 	return columns
 }
 
-// weight says how much a master has to do with it: most if it was struck, or voted for
-// both leases.
+// weight rates the importance of a master for the violation: 4 for each fault, loss, snapshot or
+// unexplained event, 2 for each yes to a conflicting lease.
 func (d *drawing) weight(master string) int {
 	n := 0
 	for i := range d.steps {
@@ -297,14 +298,14 @@ func (d *drawing) names(left int) {
 	d.write(l)
 }
 
-// between is a row without a step, so that what lasts is seen to last.
+// between writes a row without a step, to show the state between two steps.
 func (d *drawing) between(from, to time.Duration) {
 	var l row
 	d.bars(&l, from+(to-from)/2)
 	d.write(l)
 }
 
-// step is the row of a step.
+// step writes the row of a step.
 func (d *drawing) step(i int, x *step, clock int) {
 	var l row
 	l.put(0, fmt.Sprintf("%3d  %*s", i+1, clock, instant(x.at)))
@@ -323,7 +324,7 @@ func (d *drawing) step(i int, x *step, clock int) {
 	d.write(l)
 }
 
-// arrow draws what is sent. It stops short of lifelines, which go on behind it.
+// arrow draws a message. It leaves out the lifelines on its way, so that they stay visible.
 func (d *drawing) arrow(l *row, marks []mark, sent *arrow) {
 	if sent == nil {
 		return
@@ -357,7 +358,7 @@ func (d *drawing) arrow(l *row, marks []mark, sent *arrow) {
 	head := map[bool]string{true: ">", false: "<"}
 	if sent.back {
 		at := c.center + step
-		for _, m := range marks { // the head stands beside the client's word
+		for _, m := range marks { // the arrowhead is beside the client's word
 			if m.who == c.name {
 				n := utf8.RuneCountInString(m.word)
 				if at = c.center - (n-1)/2 - 1; step > 0 {
@@ -392,7 +393,7 @@ func (d *drawing) use(r rune) {
 	d.used[r] = true
 }
 
-// bars draws what lasts at a time.
+// bars draws the states of all columns at a time.
 func (d *drawing) bars(l *row, at time.Duration) {
 	for _, c := range d.columns {
 		bar := d.state.master(c.name, at)
@@ -406,7 +407,7 @@ func (d *drawing) bars(l *row, at time.Duration) {
 	}
 }
 
-// legend explains the signs that were used.
+// legend explains the signs of the diagram, and names the hidden masters.
 func (d *drawing) legend(width int, hidden []string) {
 	var told []string
 	for i, token := range d.v.Tokens[:min(len(d.v.Tokens), len(fills))] {
@@ -445,7 +446,7 @@ func (d *drawing) legend(width int, hidden []string) {
 	}
 }
 
-// wrapAt sets pieces side by side, as many as fit.
+// wrapAt joins pieces into rows, as many pieces as fit into width columns.
 func wrapAt(pieces []string, width int) []string {
 	var rows []string
 	for _, p := range pieces {

@@ -15,27 +15,27 @@ import (
 // StoreEntry is one row of the page that lists a store.
 type StoreEntry struct {
 	Name       string
-	Label      string // that somebody gave it
+	Label      string // given by a user
 	Kind       string // run, claims, audit, risk
-	Of         string // the scenario or lock: runs of the same kind that have it are a trend
-	Trend      string // address of the page that compares them; empty: it is the only one
-	Href       string // of its page; empty: it has none
+	Of         string // scenario or lock; runs of the same kind that share it form a trend
+	Trend      string // address of the page that compares them; empty: there is only one run
+	Href       string // address of its page; empty: it has none
 	Started    time.Time
 	Verdict    checker.Verdict // empty: it has no result
 	Why        string
 	Lock       string
 	Faults     string
 	Driver     string
-	Version    string // of the program that ran it
+	Version    string // of the Lockpick that ran it
 	Duration   time.Duration
 	Violations int
 	Bytes      int64 // on disk, without the folders of claims and audits
 }
 
-// Word is the verdict in a word; empty: it has no result.
+// Word returns the verdict in a word; empty: the entry has no result.
 func (e StoreEntry) Word() string { return verdictWord(e.Verdict) }
 
-// PerMinute is the rate of violations in words; empty: there is none.
+// PerMinute returns the number of violations per minute; empty: there are none.
 func (e StoreEntry) PerMinute() string {
 	if e.Violations == 0 || e.Duration <= 0 {
 		return ""
@@ -43,12 +43,12 @@ func (e StoreEntry) PerMinute() string {
 	return fmt.Sprintf("%.3g", float64(e.Violations)/e.Duration.Minutes())
 }
 
-// Search is what the page's search looks at.
+// Search returns the text that the page's search looks at, in lower case.
 func (e StoreEntry) Search() string {
 	return strings.ToLower(strings.Join([]string{e.Name, e.Label, e.Kind, verdictWord(e.Verdict), e.Lock, e.Faults, e.Driver, e.Version, e.Why}, " "))
 }
 
-// Size is the size in words.
+// Size formats the size with its unit.
 func (e StoreEntry) Size() string {
 	size, units := float64(e.Bytes), []string{"B", "kB", "MB", "GB"}
 	i := 0
@@ -68,7 +68,7 @@ type storePage struct {
 	Diff  *Diff
 	Lanes []diffLane
 	Parts []diffPart
-	Pages [2]string // of the runs that are compared
+	Pages [2]string // addresses of the reports of the compared runs
 }
 
 func storeTemplate(name string) *template.Template {
@@ -85,37 +85,37 @@ var (
 	changeTemplate = storeTemplate("change.html")
 )
 
-// StoreList is what the page of a store shows.
+// StoreList is the content of a store's page.
 type StoreList struct {
 	Dir      string
-	Entries  []StoreEntry // the newest first
-	Links    []PageLink   // to pages of the store that are no entries
-	Writable bool         // entries may be labelled and deleted
+	Entries  []StoreEntry // newest first
+	Links    []PageLink   // to pages of the store that are not entries
+	Writable bool         // users may label and delete entries
 }
 
-// PageLink leads to a page.
+// PageLink is a link to a page.
 type PageLink struct{ Text, Href string }
 
-// StorePage writes the page that lists what a store has, as a server shows it: its links are relative
-// to the server's root.
+// StorePage writes the page that lists a store. A server shows it: its links are relative to the
+// server's root.
 func StorePage(w io.Writer, list StoreList) error {
 	return servePage(w, listTemplate, &storePage{StoreList: list}, []string{"store"})
 }
 
-// StoreChange is a change of a store that somebody is asked to confirm.
+// StoreChange is a change of a store that a user has to confirm.
 type StoreChange struct {
-	Action  string // label, delete
+	Action  string // label or delete
 	Entries []StoreEntry
-	Token   string // that the answer has to contain
+	Token   string // the confirmation must contain it
 }
 
-// ChangePage writes the page that asks for a label, or whether to delete.
+// ChangePage writes the page that asks for a label, or for the confirmation of a deletion.
 func ChangePage(w io.Writer, c StoreChange) error {
 	return servePage(w, changeTemplate, &storePage{Asked: &c}, nil)
 }
 
-// DiffPage writes the page of a comparison. pages are the addresses of the two runs' reports; empty: a
-// run has none.
+// DiffPage writes the page of a comparison. pages are the addresses of the two runs' reports;
+// empty: the run has no report.
 func DiffPage(w io.Writer, d *Diff, pages [2]string) error {
 	p := &storePage{Diff: d, Lanes: d.lanes, Pages: pages, Parts: d.parts()}
 	return servePage(w, diffTemplate, p, nil)
@@ -134,5 +134,5 @@ func servePage(w io.Writer, t *template.Template, p *storePage, scripts []string
 	return nil
 }
 
-// Relabel is the address of the page that asks for a label.
+// Relabel returns the address of the page that asks for a label.
 func (e StoreEntry) Relabel() string { return "/label?" + url.Values{"run": {e.Name}}.Encode() }

@@ -10,9 +10,9 @@ import (
 	"lockpick/checker"
 )
 
-// StoryOptions says how wide text may be.
+// StoryOptions sets the width of text.
 type StoryOptions struct {
-	Width int // columns; 0: 100, and never less than 60
+	Width int // columns; 0 means 100; at least 60
 }
 
 func (o StoryOptions) width() int {
@@ -22,15 +22,16 @@ func (o StoryOptions) width() int {
 	return max(o.Width, 60)
 }
 
-// Story writes the narrative of a violation, step by step, for people: what each client asked,
-// how the masters answered, what faults did to them, and what the clients relied on. The steps
-// have the numbers that they have in the diagram of SpaceTime. The error is w's.
+// Story writes the narrative of a violation step by step: the clients' commands, the masters'
+// replies, the effects of faults, and the leases that the clients relied on. The steps have the
+// same numbers as in the diagram of SpaceTime. Story returns only errors of w.
 func Story(w io.Writer, v *checker.Violation, opt StoryOptions) error {
 	return print(w, "story", prose(v, opt.width()))
 }
 
-// SpaceTime draws the narrative of a violation: a column for each client and master that took
-// part, time from top to bottom. It is empty where a violation has no events. The error is w's.
+// SpaceTime draws the narrative of a violation: a column for each client and master that took part,
+// time from top to bottom. It writes nothing if the violation has no events. It returns only errors
+// of w.
 func SpaceTime(w io.Writer, v *checker.Violation, opt StoryOptions) error {
 	return print(w, "space-time diagram", diagram(v, opt.width()))
 }
@@ -42,16 +43,16 @@ func print(w io.Writer, what, text string) error {
 	return nil
 }
 
-// step is what a line of the story and a row of the diagram tell: an event, or several of one
-// time that belong together.
+// step is one line of the story and one row of the diagram: one event, or several that belong
+// together.
 type step struct {
 	at     time.Duration
 	events []*checker.Event
 }
 
-// stepsOf puts events together into steps: the answers that a client had and what it concluded
-// from them at once, and what follows from the events before. conclusion is the last event,
-// which says what is wrong; nil: there is none.
+// stepsOf groups events into steps: a client's replies of one time with its immediate conclusions,
+// and notes with the event before them. conclusion is the event that states the violation; nil:
+// there is none.
 func stepsOf(v *checker.Violation) (steps []step, conclusion *checker.Event) {
 	for i := range v.Events {
 		e := &v.Events[i]
@@ -83,7 +84,7 @@ func (s *step) takes(e *checker.Event) bool {
 	return false
 }
 
-// text is the step in sentences, on one line.
+// text returns the sentences of the step on one line.
 func (s *step) text() string {
 	var all []string
 	for _, e := range s.events {
@@ -92,7 +93,7 @@ func (s *step) text() string {
 	return strings.Join(strings.Fields(strings.Join(all, " ")), " ")
 }
 
-// prose is the narrative as text. A violation without events is told by its reason.
+// prose renders the narrative as text. If the violation has no events, it renders the reason.
 func prose(v *checker.Violation, width int) string {
 	var b bytes.Buffer
 	steps, conclusion := stepsOf(v)
@@ -121,7 +122,7 @@ func prose(v *checker.Violation, width int) string {
 	return b.String()
 }
 
-// clockWidth is how many columns the times of the steps take.
+// clockWidth returns the width of the longest time of the steps, in columns.
 func clockWidth(steps []step) int {
 	width := 0
 	for i := range steps {

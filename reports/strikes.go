@@ -10,8 +10,8 @@ import (
 	"lockpick/search"
 )
 
-// strikeTable says in which steps of the protocol faults found the clients, and how many violations
-// they explain.
+// strikeTable counts, by kind of fault and step of the protocol, the faults that struck clients and
+// the violations that these faults explain.
 type strikeTable struct {
 	Steps []string
 	Rows  []strikeRow
@@ -22,15 +22,15 @@ type strikeRow struct {
 	Cells []strikeCell // one for each step
 }
 
-// strikeCell are the faults of one kind that found clients in one step.
+// strikeCell counts the faults of one kind that struck clients in one step.
 type strikeCell struct {
 	Step       string
-	Strikes    int // of a fault on a client
-	Violations int // that one of these faults explains, of a client that it found in this step
+	Strikes    int // pairs of a fault and a client
+	Violations int // violations that one of these faults explains, of a client that it struck in this step
 	Faults     []int
 }
 
-// IDs are those of the faults, for the page's script.
+// IDs lists the numbers of the faults, for the page's script.
 func (c strikeCell) IDs() string {
 	var ids []string
 	for _, id := range c.Faults {
@@ -39,12 +39,12 @@ func (c strikeCell) IDs() string {
 	return strings.Join(ids, " ")
 }
 
-// strikesOf counts the faults of a run by their kind and the step in which they found a client; nil: there
-// were none.
+// strikesOf counts the faults of a run by kind and by the step in which they struck a client; nil:
+// none did.
 func strikesOf(h *history.History, r *judge.Result) *strikeTable {
 	t := &strikeTable{Steps: search.ProtocolSteps}
-	explains := map[int][]int{} // by fault: the violations, numbered
-	var clients [][]string      // of the violations
+	explains := map[int][]int{} // by fault: numbers of the violations
+	var clients [][]string      // by number of the violation
 	for _, verdict := range r.Verdicts {
 		for i := range verdict.Violations {
 			for _, id := range verdict.Violations[i].Faults {

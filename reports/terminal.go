@@ -13,15 +13,16 @@ import (
 	"lockpick/history"
 )
 
-// TerminalOptions says what the terminal can show.
+// TerminalOptions sets the width, the colours and the detail of reports in a terminal.
 type TerminalOptions struct {
-	Width   int  // columns; 0: 80, and never less than 40
-	Color   bool // with ANSI escape sequences
-	Verbose bool // with what was not tested and why, and all the evidence of each verdict
+	Width   int  // columns; 0 means 80; at least 40
+	Color   bool // use ANSI escape sequences
+	Verbose bool // add the untested properties with reasons, and all the evidence of each verdict
 }
 
-// Terminal writes the report for people at a terminal: the verdict first, then how it came
-// to the violation, then all verdicts, and at the end where to look closer.
+// Terminal writes the report of a run for a terminal: the verdict first, then the reason of the
+// first violation, the configuration, all verdicts, counts and faults, and at the end where to look
+// closer.
 func Terminal(w io.Writer, h *history.History, r *judge.Result, opt TerminalOptions) error {
 	t := newTerminal(opt)
 	t.headline(headlineOf(r))
@@ -64,7 +65,7 @@ func (t *terminal) flush(w io.Writer) error {
 	return nil
 }
 
-// text writes text after an indent that later lines keep as spaces.
+// text writes text behind an indent, and wraps it. Later lines begin with as many spaces.
 func (t *terminal) text(indent, text string) {
 	for i, line := range wrap(printable(text), t.width-len(indent)) {
 		if i > 0 {
@@ -76,7 +77,7 @@ func (t *terminal) text(indent, text string) {
 
 func (t *terminal) title(s string) { fmt.Fprintf(&t.out, "\n%s\n", t.colors.bold(s)) }
 
-// headline keeps to one line where it fits; only its first words are coloured.
+// headline writes the headline, on one line if it fits. Only the verdict is coloured.
 func (t *terminal) headline(head headline) {
 	word := strings.ToUpper(verdictWord(head.Verdict))
 	text := head.Why
@@ -108,7 +109,7 @@ func (t *terminal) facts(h *history.History, r *judge.Result) {
 	}
 }
 
-// levels is the table of verdicts. What all rows would repeat stands below it once.
+// levels writes the table of verdicts, and below it once the text that all rows would repeat.
 func (t *terminal) levels(levels []level, verbose bool) error {
 	g := grid{header: []string{"Level", "Property", "Verdict", "Cases", "In faults", "Finding"}, wide: 5, right: []int{3, 4}}
 	var untested []string
@@ -155,7 +156,7 @@ func (t *terminal) levels(levels []level, verbose bool) error {
 	return nil
 }
 
-// legend explains the columns of the verdicts, and says which faults they are about.
+// legend explains the columns of the table of verdicts, and names the faults that took effect.
 func (t *terminal) legend(cases, underFaults bool, faults string) {
 	var said []string
 	if cases {
@@ -181,8 +182,8 @@ func (t *terminal) counts(r *judge.Result) {
 	t.text("", strings.Join(said, "; "))
 }
 
-// faults gathers the faults by kind: how many, and one example of what shows
-// that they did anything.
+// faults writes a table of the faults by kind: how many, and one example of the evidence for an
+// effect.
 func (t *terminal) faults(faults []*history.Fault) error {
 	t.title("Faults")
 	if len(faults) == 0 {
@@ -229,10 +230,10 @@ func (t *terminal) faults(faults []*history.Fault) error {
 	return g.write(&t.out, t.width)
 }
 
-// longestExample is how many characters an example has at most: of many keys it would fill the screen.
+// longestExample limits the bytes of an example: a fault on many keys would fill the screen.
 const longestExample = 240
 
-// briefly cuts a text between two words if it is too long for an example.
+// briefly cuts a text that is too long for an example, between two words.
 func briefly(text string) string {
 	if len(text) <= longestExample {
 		return text
@@ -255,10 +256,10 @@ func (t *terminal) first(v *checker.Violation, found int) {
 	}
 }
 
-// maxPossible is how many possible violations the terminal lists.
+// maxPossible limits the possible violations that the terminal lists.
 const maxPossible = 5
 
-// possible lists what would be violations if every time in a log were right.
+// possible lists the overlaps that are violations if all times in the log are exact.
 func (t *terminal) possible(r *judge.Result) {
 	if r.PossibleCount == 0 {
 		return
@@ -272,11 +273,11 @@ func (t *terminal) possible(r *judge.Result) {
 	}
 }
 
-// where says where to read on. Paths and commands stay on one line however long
-// they are, so that they can be copied.
+// where lists the paths and commands for a closer look. Each stays on one line however long it is,
+// so that it can be copied.
 func (t *terminal) where(r *judge.Result) {
 	places := []fact{{"report", r.Report}, {"history", r.History}, {"run again", r.Command}}
-	if r.History != "" { // by its path: the store may be another than the default
+	if r.History != "" { // by path, because the store may not be the default one
 		places = slices.Insert(places, 2, fact{"check again", "lockpick check " + r.History})
 	}
 	if r.History != "" && firstViolation(r) != nil {

@@ -6,20 +6,20 @@ import (
 	"lockpick/history"
 )
 
-// clientTotal is what one client did in the whole run: its lane in numbers.
+// clientTotal sums up one client's lane over the whole run.
 type clientTotal struct {
 	Name                      string
 	Tried, Granted, Refused   int
 	Writes, Stale, Fenced     int
-	Held, Overstayed, Stopped time.Duration // holding leases; in a critical section past its lease; paused
+	Held, Overstayed, Stopped time.Duration // holding leases; in a critical section after the lease ended; paused
 }
 
-// masterTotal is what one master did in the whole run.
+// masterTotal sums up one master's lane over the whole run.
 type masterTotal struct {
 	Name             string
 	Yes, No, NoReply int
 	Down, Paused     time.Duration
-	Tokens, Lost     int // that it stored; that it lost by going down
+	Tokens, Lost     int // tokens stored; tokens lost when it went down or found missing
 }
 
 func (t *timeline) totals() ([]clientTotal, []masterTotal) {

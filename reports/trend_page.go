@@ -11,22 +11,22 @@ import (
 	"lockpick/claims"
 )
 
-// TrendRun is one run of a scenario, of the claims or of an audit, and what it said of each property,
-// claim or situation.
+// TrendRun is one run of a scenario, of the claims or of an audit, with its outcome for each
+// property, claim or situation.
 type TrendRun struct {
 	Entry   StoreEntry
-	Granted int // leases, of a run
+	Granted int // leases granted; 0 for claims and audits
 	Found   []TrendFinding
 }
 
-// TrendFinding is what one run said of one property, claim or situation.
+// TrendFinding is the outcome of one run for one property, claim or situation.
 type TrendFinding struct {
 	Name    string
-	Verdict checker.Verdict // as a claim is expected: holds
+	Verdict checker.Verdict // a claim that is as expected holds
 	Word    string
 }
 
-// TrendOfRun says what a run found, by property.
+// TrendOfRun returns the verdicts of a run by property.
 func TrendOfRun(e StoreEntry, r *judge.Result) TrendRun {
 	t := TrendRun{Entry: e, Granted: r.Counts.Granted}
 	for _, v := range r.Verdicts {
@@ -35,7 +35,7 @@ func TrendOfRun(e StoreEntry, r *judge.Result) TrendRun {
 	return t
 }
 
-// TrendOfClaims says what a run of the claims found, by claim.
+// TrendOfClaims returns the outcomes of a verification by claim.
 func TrendOfClaims(e StoreEntry, r *claims.Result) TrendRun {
 	t := TrendRun{Entry: e}
 	verdicts := map[claims.Outcome]checker.Verdict{claims.Expected: checker.Holds, claims.Unexpected: checker.Violated, claims.Undecided: checker.Unknown}
@@ -45,7 +45,7 @@ func TrendOfClaims(e StoreEntry, r *claims.Result) TrendRun {
 	return t
 }
 
-// TrendOfAudit says what an audit found, by situation and level.
+// TrendOfAudit returns the outcomes of an audit by situation and level.
 func TrendOfAudit(e StoreEntry, r *audit.Result) TrendRun {
 	t := TrendRun{Entry: e}
 	verdicts := map[audit.Outcome]checker.Verdict{audit.Safe: checker.Holds, audit.Broken: checker.Violated, audit.Inconclusive: checker.Invalid}
@@ -59,13 +59,13 @@ func TrendOfAudit(e StoreEntry, r *audit.Result) TrendRun {
 	return t
 }
 
-// Trend is what changed from run to run, the oldest first.
+// Trend compares successive runs, the oldest first.
 type Trend struct {
 	Title string
 	Runs  []TrendRun
 	Rows  []trendRow // those with changes first
 	Bars  []trendBar
-	Left  int // older runs that are not shown
+	Left  int // number of older runs that are left out
 }
 
 type trendRow struct {
@@ -77,27 +77,27 @@ type trendRow struct {
 type trendCell struct {
 	Verdict checker.Verdict
 	Word    string
-	Changed bool // since the last run that said something of it
+	Changed bool // since the last run that has this finding
 }
 
-// trendBar are the rates of one run, as two bars of a drawing.
+// trendBar draws the rates of one run as two bars.
 type trendBar struct {
 	X, Width                     float64
-	ViolationsTop, Violations    float64 // height
+	ViolationsTop, Violations    float64 // top and height
 	GrantedTop, Granted          float64
 	Name, PerMinute, LeasesRated string
 }
 
-// The drawing's size, and where its two axes are.
+// The size of the drawing, and the positions of its two axes.
 const (
 	trendWidth, barHeight       = 960.0, 100.0
 	violationsAxis, grantedAxis = 116.0, 234.0
 )
 
-// trendRuns is how many runs a page compares.
+// trendRuns limits the runs that a page compares.
 const trendRuns = 40
 
-// NewTrend compares runs, the oldest first.
+// NewTrend compares the latest trendRuns of runs, which are sorted by age, the oldest first.
 func NewTrend(title string, runs []TrendRun) *Trend {
 	t := &Trend{Title: title, Left: max(0, len(runs)-trendRuns)}
 	t.Runs = runs[t.Left:]
@@ -129,7 +129,7 @@ func NewTrend(title string, runs []TrendRun) *Trend {
 	return t
 }
 
-// bars draws the rates of runs, each kind against its highest.
+// bars draws the rates of the runs, each kind relative to its highest.
 func (t *Trend) bars() {
 	per := func(n int, d time.Duration) float64 {
 		if rate := perMinute(n, d); rate != nil {
@@ -142,7 +142,7 @@ func (t *Trend) bars() {
 		most, mostGranted = max(most, per(r.Entry.Violations, r.Entry.Duration)), max(mostGranted, per(r.Granted, r.Entry.Duration))
 	}
 	if mostGranted == 0 {
-		return // none of them are runs
+		return // only runs grant leases; claims and audits have no rates
 	}
 	each := trendWidth / float64(len(t.Runs))
 	for i, r := range t.Runs {

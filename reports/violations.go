@@ -13,7 +13,7 @@ type listed struct {
 	checker.Violation
 	Property string
 	Number   int  // on the page, from 0, in order of time
-	First    bool // it is the one that firstViolation explains
+	First    bool // firstViolation returns it
 }
 
 // listViolations lists the violations of all properties in order of time.
@@ -35,10 +35,10 @@ func listViolations(r *judge.Result) []listed {
 // unexplained is a violation that is drawn without its reason.
 type unexplained struct {
 	checker.Mark
-	Kind int // of its property
+	Kind int // position of its property
 }
 
-// listMarks lists the violations that have no reason in order of time, and their properties.
+// listMarks lists the violations without a reason in order of time, and their properties.
 func listMarks(r *judge.Result) (properties []checker.Property, marks []unexplained) {
 	for _, v := range inOrder(r.Verdicts) {
 		if len(v.Others) == 0 {
@@ -53,9 +53,9 @@ func listMarks(r *judge.Result) (properties []checker.Property, marks []unexplai
 	return properties, marks
 }
 
-// Violation is the violation of that number, from 1 in order of time, of which a result
-// lists so many; nil: there is none of that number. 0 stands for the one that the
-// reports explain.
+// Violation returns the violation with this number, counted from 1 in order of time, and how many
+// the result lists; v is nil if there is none with this number. Number 0 means the violation that
+// the reports explain.
 func Violation(r *judge.Result, number int) (v *checker.Violation, all int) {
 	listed := listViolations(r)
 	for i := range listed {
@@ -66,7 +66,7 @@ func Violation(r *judge.Result, number int) (v *checker.Violation, all int) {
 	return v, len(listed)
 }
 
-// found is how many violations there were, listed or not.
+// found counts the violations, listed or not.
 func found(r *judge.Result) int {
 	n := 0
 	for _, v := range r.Verdicts {

@@ -10,7 +10,7 @@ import (
 	"lockpick/search/reduce"
 )
 
-// Why writes how likely a violation was over the time of a run, and what decided it.
+// Why writes the probability of a violation over the time of a run, and the moment that decided it.
 func Why(w io.Writer, r *reduce.WhyResult, opt TerminalOptions) error {
 	t := newTerminal(opt)
 	for _, line := range wrap(printable(r.Violation.Summary), t.width) {
@@ -43,7 +43,7 @@ func Why(w io.Writer, r *reduce.WhyResult, opt TerminalOptions) error {
 	return t.flush(w)
 }
 
-// whySays says what decided the violation.
+// whySays says when the violation was decided, and by which events.
 func whySays(r *reduce.WhyResult) (lines []string) {
 	d := r.Decided
 	if d == nil {
@@ -72,7 +72,7 @@ func whySays(r *reduce.WhyResult) (lines []string) {
 	return lines
 }
 
-// fewestSays says which faults are enough.
+// fewestSays names the smallest set of faults that violates the property.
 func fewestSays(f *reduce.WhyFaults) (lines []string) {
 	if f.Note != "" {
 		return []string{"none were found: " + f.Note}
@@ -97,7 +97,7 @@ func fewestSays(f *reduce.WhyFaults) (lines []string) {
 	return append(slices.Clone(f.Steps), text+".")
 }
 
-// WhyJSON writes the same as one JSON object.
+// WhyJSON writes r as one JSON object.
 func WhyJSON(w io.Writer, r *reduce.WhyResult) error {
 	return WriteJSON(w, r)
 }

@@ -8,19 +8,19 @@ import (
 	"lockpick/search/reduce"
 )
 
-// whyCurve is the probability of a violation over a run, as the page draws it above its timeline.
+// whyCurve is the probability of a violation over a run; the page draws it above the timeline.
 type whyCurve struct {
-	ViewBox string // µs of the run, as the overview shows it, by percent from the top
-	Line    string // a path
+	ViewBox string // x: µs of the run, as in the overview; y: percent from the top
+	Line    string // SVG path
 	Area    string
-	Decided string // a path, at the time when it was decided; empty: it never was
+	Decided string // SVG path at the time of the decision; empty: no moment decided it
 	Summary string
 	Says    []string
 	Fewest  []string
 	Label   string
 }
 
-// curveOf draws the probability over a run that ends at end.
+// curveOf draws the probability of a violation in a run that ends at end.
 func curveOf(r *reduce.WhyResult, end time.Duration) *whyCurve {
 	// The overview has the same margins (page/view.js).
 	margin := max(float64(end.Microseconds())*0.01, 1000)

@@ -6,8 +6,8 @@ import (
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 )
 
-// wrap breaks text into lines of at most width columns, between words, and
-// within a word only if it alone is longer than a line.
+// wrap breaks text into lines of at most width columns. It breaks between words, and within a word
+// only if the word is longer than a line.
 func wrap(text string, width int) []string {
 	width = max(width, 1)
 	var lines []string
@@ -34,8 +34,7 @@ func wrap(text string, width int) []string {
 	return lines
 }
 
-// cut is the longest beginning of s that fits into width columns, at least one
-// character.
+// cut returns the longest prefix of s that fits into width columns, at least one character.
 func cut(s string, width int) string {
 	end := 0
 	for i, r := range s {

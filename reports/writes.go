@@ -6,18 +6,18 @@ import (
 	"lockpick/history"
 )
 
-// effect is what became of a write.
+// effect says whether a write was applied or rejected.
 type effect int
 
 const (
 	applied effect = iota
-	stale          // applied, although one of a later lease had been
-	fenced         // refused by its fencing token, or by the resource's comparison
+	stale          // applied after a write of a later lease
+	fenced         // rejected by its fencing token, or by the resource's comparison
 )
 
 // write is one write that reached the guarded resource.
 type write struct {
-	attempt int // whose lease it belongs to, -1: of no known lease
+	attempt int // attempt of its lease; -1: unknown
 	client  int // -1: unknown
 	key     int
 	at      time.Duration
@@ -28,15 +28,15 @@ type write struct {
 	index   int
 }
 
-// addWrites judges each write by the order in which the resource applied them
-// and in which their leases were granted, for the plain resource and for its
-// fenced twin apart.
+// addWrites classifies each write: it compares the order in which the resource applied writes with
+// the order in which their leases were granted, separately for the plain resource and its fenced
+// copy.
 func (t *timeline) addWrites(ops []history.Op, n *names, byToken map[string]int) {
 	type register struct {
 		key  string
 		twin bool
 	}
-	newest := map[register]time.Duration{} // the grant of the latest lease that was applied
+	newest := map[register]time.Duration{} // grant of the latest lease with an applied write
 	for i := range ops {
 		op := &ops[i]
 		if op.F != history.FApply || op.Value == nil {

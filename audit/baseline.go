@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ReadResult reads the result of an audit, or a baseline.
+// ReadResult reads the result of an audit, or a baseline, from a file.
 func ReadResult(path string) (*Result, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -23,8 +23,8 @@ func ReadResult(path string) (*Result, error) {
 	return &r, nil
 }
 
-// Baseline is the result without what differs from audit to audit although nothing changed:
-// times, folders and the words of the evidence.
+// Baseline returns the result without the fields that differ between two audits of the same code:
+// times, folders and the texts of the evidence.
 func (r *Result) Baseline() *Result {
 	b := &Result{Lock: r.Lock, Client: r.Client, Library: r.Library, Driver: r.Driver, Budget: r.Budget, Seed: r.Seed, Versions: map[string]string{"lockpick": r.Versions["lockpick"]}}
 	for _, row := range r.Rows {
@@ -41,10 +41,10 @@ func (r *Result) Baseline() *Result {
 	return b
 }
 
-// WriteBaseline writes the result as a baseline.
+// WriteBaseline writes the result as a baseline to a file.
 func (r *Result) WriteBaseline(path string) error { return r.Baseline().write(path) }
 
-// Comparable says why a baseline is none of this result, or returns nil.
+// Comparable returns an error if a baseline is of another lock, driver or client command.
 func (r *Result) Comparable(before *Result) error {
 	for _, x := range []struct{ what, was, is string }{
 		{"lock", before.Lock, r.Lock}, {"driver", before.Driver, r.Driver}, {"command", strings.Join(before.Client, " "), strings.Join(r.Client, " ")},
@@ -58,19 +58,19 @@ func (r *Result) Comparable(before *Result) error {
 
 // Change is one difference between a result and its baseline.
 type Change struct {
-	Situation string  `json:"situation"` // its id
+	Situation string  `json:"situation"` // id of the situation
 	Level     string  `json:"level"`
-	Property  string  `json:"property,omitempty"` // of what is newly broken
+	Property  string  `json:"property,omitempty"` // the newly broken property; empty: none
 	Before    Outcome `json:"before"`
 	Now       Outcome `json:"now"`
-	Worse     bool    `json:"worse"` // this is what a baseline guards: newly broken
+	Worse     bool    `json:"worse"` // newly broken, which a baseline is to detect
 }
 
-// Compare says what differs from a baseline. What the baseline does not have, and is broken now,
-// is newly broken. Situations that were left out now are no change.
+// Compare returns the differences from a baseline. A property that is broken now, but was not
+// broken in the baseline, is newly broken. Situations that were not tried this time do not count.
 func (r *Result) Compare(before *Result) []Change {
 	old := map[string]*Cell{}
-	was := map[string]Outcome{} // of properties
+	was := map[string]Outcome{} // by situation and property
 	for i := range before.Rows {
 		row := &before.Rows[i]
 		for j := range row.Cells {

@@ -18,15 +18,15 @@ var batteryFiles embed.FS
 
 // batteryFile is one file of the battery.
 type batteryFile struct {
-	Title      string      `yaml:"title"` // of the group
+	Title      string      `yaml:"title"` // title of the group
 	Situations []Situation `yaml:"situations"`
 }
 
-// Battery returns the situations, in the order of the card.
+// Battery returns all situations in the order of the card.
 func Battery() []Situation {
 	all, err := load()
 	if err != nil {
-		panic(err) // a test keeps this from being shipped
+		panic(err) // a test ensures that this never happens
 	}
 	return all
 }
@@ -87,7 +87,7 @@ func parse(b []byte) (_ []Situation, err error) {
 	return file.Situations, nil
 }
 
-// complete makes the scenarios: a case's is laid over the situation's, and that over the base.
+// complete builds the scenarios: a case's fields override the situation's, and those override base.
 func (s *Situation) complete(d *yaml.Decoder) error {
 	common := base()
 	common.Name = s.ID
@@ -104,8 +104,8 @@ func (s *Situation) complete(d *yaml.Decoder) error {
 	return nil
 }
 
-// base is the scenario that all situations start from: masters that forget nothing, no fault,
-// and clients that hold a lock for longer than its TTL now and then, and extend it.
+// base returns the scenario that all situations start from: masters that lose no keys, no faults,
+// and clients that sometimes hold a lock for longer than its TTL, and extend it.
 func base() scenario.Scenario {
 	s := scenario.Defaults()
 	s.Persistence, s.Clients, s.Faults, s.TimeLimit = string(cluster.Always), 4, nil, 10*time.Second

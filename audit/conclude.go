@@ -14,7 +14,7 @@ import (
 	"lockpick/search"
 )
 
-// conclude makes the row of a situation from all its schedules, and keeps runs of what is broken.
+// conclude makes the row of a situation from all its schedules, and stores runs as evidence.
 func (a *audit) conclude(ctx context.Context, s *Situation) (Row, error) {
 	row := Row{ID: s.ID, Group: s.Group, Name: s.Name, Says: s.Says, Breaks: s.Breaks, Inherent: s.Why, Help: s.Help, Skipped: a.skipped[s.ID]}
 	for _, l := range Levels() {
@@ -56,7 +56,7 @@ func (a *audit) conclude(ctx context.Context, s *Situation) (Row, error) {
 		}
 		row.cell(levelOf(property)).put(*f)
 	}
-	for _, name := range s.Judges { // a level that has no finding at all
+	for _, name := range s.Judges { // levels without any finding
 		level := cmp.Or(levelOf(name), name)
 		if c := row.cell(level); len(c.Findings) == 0 {
 			if f := a.nothing(level, row.Schedules); f != nil {
@@ -67,7 +67,8 @@ func (a *audit) conclude(ctx context.Context, s *Situation) (Row, error) {
 	return row, nil
 }
 
-// nothing is the finding at a level of which no schedule showed anything; nil: the lock has nothing to show there.
+// nothing returns the finding for a level that no schedule exercised; nil: the lock lacks the
+// feature that the level is about.
 func (a *audit) nothing(level string, schedules int) *Finding {
 	f := &Finding{Property: checker.PropertiesOf([]string{level})[0].Name, Schedules: schedules, Outcome: Inconclusive}
 	switch {
@@ -82,8 +83,8 @@ func (a *audit) nothing(level string, schedules int) *Finding {
 	return f
 }
 
-// find concludes on one property from the schedules of a situation, and says which of them is
-// the evidence of a violation: the first. It returns nil if nothing is to be said of it.
+// find decides on one property from the schedules of a situation. It also returns the evidence: the
+// first schedule that violates the property. The finding is nil if there is nothing to report.
 func find(s *Situation, all []*series, property string, complete bool) (*Finding, *trial) {
 	f := &Finding{Property: property}
 	var proof search.Proof
@@ -160,24 +161,24 @@ func find(s *Situation, all []*series, property string, complete bool) (*Finding
 	return f, nil
 }
 
-// leading is the property that stands for its level, where a situation judges the whole level.
+// leading maps each level to the property that represents it if a situation judges the whole level.
 var leading = map[string]checker.Property{
 	"L1": checker.Quorum, "L2": checker.MutualExclusion, "L3": checker.BeliefExclusion, "L4": checker.NoStaleWrite, "L5": checker.FencedWrites,
 	"FM": checker.FencingMonotone, "EXT": checker.Extension, "DF": checker.DeadlockFree, "AV": checker.Availability,
 }
 
-// leads reports whether a property stands for a level that the situation judges.
+// leads reports whether a property represents a level that the situation judges.
 func leads(s *Situation, property string) bool {
 	level := levelOf(property)
 	return slices.Contains(s.Judges, level) && leading[level].Name == property
 }
 
-// mostRuns is for how many situations a simulated audit keeps a run of the same broken property.
+// mostRuns limits the runs that a simulated audit stores for the same broken property.
 const mostRuns = 3
 
-// keepFinding keeps what shows a violation, and says how to replay it: a run with its report
-// of what is broken. Of what is inherent, and of what is broken in many situations, it keeps the
-// scenario alone, which the simulator repeats.
+// keepFinding stores the evidence of a violation, and sets the command that replays it. It stores a
+// run with its report. In the simulator it stores only the scenario, which repeats the run exactly,
+// if the property is inherent or already has mostRuns runs.
 func (a *audit) keepFinding(ctx context.Context, s *Situation, f *Finding, t *trial) error {
 	only := ""
 	if checker.Contentions[f.Property] == nil {
@@ -194,7 +195,7 @@ func (a *audit) keepFinding(ctx context.Context, s *Situation, f *Finding, t *tr
 		f.Run = t.run
 		dir := filepath.Join(a.evidence.Dir, f.Run)
 		f.Command = fmt.Sprintf("lockpick replay %s --driver %s%s", dir, a.opt.Driver, only)
-		if a.opt.Driver == scenario.Sim { // the same history
+		if a.opt.Driver == scenario.Sim { // repeats the same history
 			f.Command = "lockpick run " + filepath.Join(dir, judge.ScenarioFile) + only
 		}
 		return nil

@@ -12,29 +12,29 @@ import (
 	"lockpick/search"
 )
 
-// ConfirmOptions say how findings are replayed.
+// ConfirmOptions says how to replay findings.
 type ConfirmOptions struct {
-	Times    int // in a row
-	Attempts int // of each replay, at most
-	Workers  int // at a time; 0: two
-	// Progress is told of every replayed finding. It may be nil.
+	Times    int // replays of each finding, in a row
+	Attempts int // maximum number of runs in each replay
+	Workers  int // cells at a time; 0: two
+	// Progress is called after each replayed finding. It may be nil.
 	Progress func(format string, args ...any)
-	Run      campaign.Options // but for the store
+	Run      campaign.Options // its Store is ignored
 }
 
-// Replays is how often a finding was replayed.
+// Replays counts the replays of a finding.
 type Replays struct {
-	Times    int `json:"times"`    // in a row, until one failed
-	Of       int `json:"of"`       // that were wanted
-	Attempts int `json:"attempts"` // runs in all of them
+	Times    int `json:"times"`    // successful replays in a row
+	Of       int `json:"of"`       // replays requested
+	Attempts int `json:"attempts"` // runs in all replays
 }
 
 // Succeeded reports whether every replay violated the property again.
 func (p *Replays) Succeeded() bool { return p != nil && p.Of > 0 && p.Times == p.Of }
 
-// Confirm replays what is broken: of each cell its worst finding, and the next if that one does not
-// come back. Findings that were replayed already are left as they are. The result is written again
-// to its folder. The end of ctx ends it in order, with the rest not replayed.
+// Confirm replays broken findings: the worst one of each cell, and the next one if not every replay
+// of that violated the property again. It skips findings that were already replayed, and writes the
+// result to its folder again. When ctx ends, the remaining findings are not replayed.
 func (r *Result) Confirm(ctx context.Context, opt ConfirmOptions) error {
 	if opt.Progress == nil {
 		opt.Progress = func(string, ...any) {}
@@ -73,7 +73,7 @@ func (r *Result) Confirm(ctx context.Context, opt ConfirmOptions) error {
 	return r.write(filepath.Join(r.Folder, ResultFile))
 }
 
-// confirmCell replays the findings of a cell until one of them comes back each time.
+// confirmCell replays the findings of a cell until every replay of one of them succeeds.
 func (r *Result) confirmCell(ctx context.Context, c *Cell, opt ConfirmOptions) error {
 	for i := range c.Findings {
 		f := &c.Findings[i]
@@ -95,13 +95,13 @@ func (r *Result) confirmCell(ctx context.Context, c *Cell, opt ConfirmOptions) e
 	return nil
 }
 
-// replay replays one finding. It returns nil if it was interrupted.
+// replay replays one finding. It returns nil if ctx ended before the property was violated again.
 func (r *Result) replay(ctx context.Context, f *Finding, opt ConfirmOptions) (p *Replays, err error) {
 	s, _, err := campaign.Store{Dir: r.Folder}.Open(f.Run)
 	if err != nil {
 		return nil, &judge.HarnessError{Err: err}
 	}
-	s.Client = r.Client // as it is called today
+	s.Client = r.Client // the command of this audit
 	dir, remove, err := campaign.Scratch()
 	if err != nil {
 		return nil, &judge.HarnessError{Err: err}
@@ -126,8 +126,8 @@ func (r *Result) replay(ctx context.Context, f *Finding, opt ConfirmOptions) (p 
 	return p, nil
 }
 
-// Confirmed is the result with nothing broken but what every replay violated again: a cell whose
-// findings were not replayed, or did not come back, is inconclusive.
+// Confirmed returns a copy of the result. In it a finding is broken only if every replay violated
+// the property again; any other broken finding becomes inconclusive.
 func (r *Result) Confirmed() *Result {
 	out := *r
 	out.Rows = nil

@@ -12,36 +12,36 @@ import (
 	"lockpick/checker"
 )
 
-// ResultFile is the file of an audit's result, in its folder of the store.
+// ResultFile is the file with an audit's result, in its folder of the store.
 const ResultFile = "audit.json"
 
-// Result is the report card: audit.json in the store, what --json prints, and, once it is
-// committed, the baseline of later audits.
+// Result is the report card: audit.json in the store, the output of --json, and, when it is
+// committed, the baseline for later audits.
 type Result struct {
-	Folder      string            `json:"folder"` // that holds the evidence
+	Folder      string            `json:"folder"` // the folder with the evidence
 	Lock        string            `json:"lock"`
 	Client      []string          `json:"client,omitempty"`  // the command that ran as each client
-	Library     string            `json:"library,omitempty"` // that it tests, as it says
+	Library     string            `json:"library,omitempty"` // the library under test, as the client reports it
 	Driver      string            `json:"driver"`
 	Budget      string            `json:"budget"`
 	Seed        uint64            `json:"seed"`
 	Started     time.Time         `json:"started"`
 	Took        time.Duration     `json:"took"` // ns
 	Interrupted bool              `json:"interrupted,omitempty"`
-	Schedules   int               `json:"schedules"` // that were tried
-	Leases      int               `json:"leases"`    // that were granted in them
+	Schedules   int               `json:"schedules"` // number of schedules tried
+	Leases      int               `json:"leases"`    // number of leases granted in them
 	Versions    map[string]string `json:"versions"`
 	Rows        []Row             `json:"situations"`
 }
 
-// Row is what one situation showed.
+// Row is the result of one situation.
 type Row struct {
 	ID        string   `json:"id"`
 	Group     string   `json:"group"`
 	Name      string   `json:"name"`
 	Says      string   `json:"says"`
 	Breaks    string   `json:"breaks,omitempty"`
-	Inherent  string   `json:"inherent,omitempty"` // why no lock keeps what is inherent
+	Inherent  string   `json:"inherent,omitempty"` // why no lock keeps the inherent properties
 	Help      string   `json:"help,omitempty"`
 	Skipped   string   `json:"skipped,omitempty"` // why it is not applicable
 	Schedules int      `json:"schedules"`
@@ -50,7 +50,7 @@ type Row struct {
 	Notes     []string `json:"notes,omitempty"`
 }
 
-// Outcome is what a cell of the card says.
+// Outcome is the result of a finding, and of a cell the worst of its findings.
 type Outcome string
 
 const (
@@ -61,18 +61,18 @@ const (
 	NotApplicable Outcome = "not applicable"
 )
 
-// Outcomes lists them, the worst first.
+// Outcomes lists the outcomes, the worst first.
 var Outcomes = []Outcome{Broken, Inconclusive, Inherent, Safe, NotApplicable}
 
-// Cell is what a situation showed at one level.
+// Cell is the result of one situation at one level.
 type Cell struct {
 	Level   string  `json:"level"`
 	Outcome Outcome `json:"outcome"`
-	// Findings are on the properties of the level that were judged, the worst first.
+	// Findings has the judged properties of the level, the worst first.
 	Findings []Finding `json:"findings,omitempty"`
 }
 
-// Worst is the finding that decides the cell; nil: there is none.
+// Worst returns the finding that decides the cell; nil: there is none.
 func (c *Cell) Worst() *Finding {
 	if len(c.Findings) == 0 {
 		return nil
@@ -80,32 +80,32 @@ func (c *Cell) Worst() *Finding {
 	return &c.Findings[0]
 }
 
-// Finding is what a situation showed of one property.
+// Finding is the result of one situation for one property.
 type Finding struct {
 	Property string  `json:"property"`
 	Outcome  Outcome `json:"outcome"`
 	Why      string  `json:"why,omitempty"`  // one sentence
-	Help     string  `json:"help,omitempty"` // of inconclusive: what to do
+	Help     string  `json:"help,omitempty"` // if inconclusive: how to decide it
 
-	Schedules int                `json:"schedules"`          // that were judged
-	Proven    int                `json:"proven"`             // of them, those that prove something
-	Violated  int                `json:"violated,omitempty"` // of them
-	Evidence  []checker.Evidence `json:"evidence,omitempty"` // of safe: that the schedules have together
+	Schedules int                `json:"schedules"`          // number of schedules judged
+	Proven    int                `json:"proven"`             // number of these that prove something
+	Violated  int                `json:"violated,omitempty"` // number of these that violate the property
+	Evidence  []checker.Evidence `json:"evidence,omitempty"` // if safe: the evidence of all schedules together
 
-	Case    string        `json:"case,omitempty"`    // the case of the situation that showed it
-	Number  int           `json:"number,omitempty"`  // of the schedule of its case that violates it first, from 1
-	Seed    uint64        `json:"seed,omitempty"`    // of that schedule
-	After   time.Duration `json:"after,omitempty"`   // ns of real time since the case began until it was found
-	At      time.Duration `json:"at,omitempty"`      // ns of that run until the violation began
-	Faults  []string      `json:"faults,omitempty"`  // kinds that its reason names
+	Case    string        `json:"case,omitempty"`    // case of the situation with the violation
+	Number  int           `json:"number,omitempty"`  // number of that case's first schedule with a violation, from 1
+	Seed    uint64        `json:"seed,omitempty"`    // seed of that schedule
+	After   time.Duration `json:"after,omitempty"`   // ns of real time from the beginning of the case to the violation
+	At      time.Duration `json:"at,omitempty"`      // ns from the beginning of that run to the violation
+	Faults  []string      `json:"faults,omitempty"`  // kinds of faults that the reason names
 	Reason  []string      `json:"reason,omitempty"`  // step by step
-	Run     string        `json:"run,omitempty"`     // the folder below Folder that keeps it
-	Command string        `json:"command,omitempty"` // that replays it
+	Run     string        `json:"run,omitempty"`     // folder of the run, below Folder
+	Command string        `json:"command,omitempty"` // command that replays it
 
-	Replayed *Replays `json:"replayed,omitempty"` // by Confirm
+	Replayed *Replays `json:"replayed,omitempty"` // set by Confirm
 }
 
-// Count is how many cells have each outcome.
+// Count counts the cells with each outcome.
 func (r *Result) Count() map[Outcome]int {
 	n := map[Outcome]int{}
 	for i := range r.Rows {
@@ -116,7 +116,8 @@ func (r *Result) Count() map[Outcome]int {
 	return n
 }
 
-// Verdict is violated if a cell is broken, and holds only if none is inconclusive.
+// Verdict returns violated if a cell is broken. Otherwise it returns unknown if the audit was
+// interrupted, invalid if a cell is inconclusive or none is safe, and else holds.
 func (r *Result) Verdict() checker.Verdict {
 	n := r.Count()
 	switch {
@@ -130,7 +131,7 @@ func (r *Result) Verdict() checker.Verdict {
 	return checker.Holds
 }
 
-// cell is a row's cell of a level; nil: it has none.
+// cell returns a row's cell of a level; nil: it has none.
 func (r *Row) cell(level string) *Cell {
 	i := slices.IndexFunc(r.Cells, func(c Cell) bool { return c.Level == level })
 	if i < 0 {
@@ -139,7 +140,7 @@ func (r *Row) cell(level string) *Cell {
 	return &r.Cells[i]
 }
 
-// put adds a finding to the cell of its level. The worst come first.
+// put adds a finding, sorts the findings with the worst first, and sets the outcome of the cell.
 func (c *Cell) put(f Finding) {
 	c.Findings = append(c.Findings, f)
 	slices.SortStableFunc(c.Findings, func(a, b Finding) int {

@@ -19,23 +19,23 @@ import (
 	"lockpick/workload"
 )
 
-// Options is how a lock is audited.
+// Options says how to audit a lock.
 type Options struct {
 	Lock    string   // one of Lockpick's own; with Client a label
-	Client  []string // the command that runs as each client; empty: the lock runs here
+	Client  []string // the command that runs as each client; empty: the lock runs in this process
 	Driver  string   // sim, process, docker, auto
-	Budget  string   // Quick, Full
+	Budget  string   // Quick or Full
 	Seed    uint64
 	Only    []string // ids of situations; empty: all
-	Most    int      // schedules of each case, whatever the budget allows; 0: no such limit
+	Most    int      // maximum number of schedules of each case, if the budget allows more; 0: no limit
 	Workers int      // schedules at a time; 0: as many as processors; on real masters one more, at most 4
 	Store   campaign.Store
-	Image   string        // of the driver docker
-	One     bool          // the lock lives on one master, whatever its name says
-	Run     search.Runner // runs a schedule on the masters of Driver; nil: the driver of that name does
+	Image   string        // image of Redis for the driver docker
+	One     bool          // the lock uses one master, even if Lock can use several
+	Run     search.Runner // runs a schedule on the masters of Driver; nil: campaign.Run
 
 	Progress func(format string, args ...any)                            // may be nil
-	Live     func(Status)                                                // after each schedule; may be nil
+	Live     func(Status)                                                // called after each schedule; may be nil
 	Report   func(dir string, h *history.History, r *judge.Result) error // writes the report of a run that is kept; may be nil
 }
 
@@ -45,19 +45,19 @@ const (
 	Full  = "full"
 )
 
-// Budgets lists them.
+// Budgets lists the budgets.
 var Budgets = []string{Quick, Full}
 
-// Status is how an audit is getting on.
+// Status is the progress of an audit.
 type Status struct {
-	Schedules, Done int // those that need not be tried any more count as done
-	Broken          int // situations in which something is broken so far
+	Schedules, Done int // schedules that are no longer necessary count as done
+	Broken          int // number of situations with a broken property so far
 	Now             string
 }
 
-// Run audits a lock. On simulated masters the same seed and budget make the same card, whatever
-// the number of workers. The end of ctx ends it in order: what was tried by then counts. An
-// error is a *judge.HarnessError or a *scenario.Problem.
+// Run audits a lock. On simulated masters the same seed and budget give the same card for any
+// number of workers. When ctx ends, Run still returns a result, from the schedules tried by then.
+// An error is a *judge.HarnessError or a *scenario.Problem.
 func Run(ctx context.Context, opt Options) (*Result, error) {
 	if err := opt.check(); err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (opt *Options) check() error {
 	return nil
 }
 
-// choose takes the situations of the battery that were asked for.
+// choose returns the situations of the battery with these ids; without ids, all.
 func choose(only []string) ([]Situation, error) {
 	all := Battery()
 	if len(only) == 0 {
@@ -164,7 +164,7 @@ func choose(only []string) ([]Situation, error) {
 	return slices.DeleteFunc(all, func(s Situation) bool { return !slices.Contains(only, s.ID) }), nil
 }
 
-// subject finds out what the lock is and what it can do. A client's command is started for that.
+// subject describes the lock and its abilities. It starts a client's command to learn them.
 func (opt *Options) subject(ctx context.Context) (Subject, error) {
 	if len(opt.Client) == 0 {
 		kind, _ := workload.LockNamed(opt.Lock)
@@ -185,24 +185,25 @@ func (opt *Options) subject(ctx context.Context) (Subject, error) {
 	}, nil
 }
 
-// audit is one, while it goes on.
+// audit is the state of one audit.
 type audit struct {
 	opt      Options
 	subject  Subject
 	started  time.Time
 	evidence campaign.Store
 	series   []*series
-	skipped  map[string]string // situations that are not applicable, and why
-	runs     map[string]int    // that are kept, by the property that they violate
+	skipped  map[string]string // reasons why situations are not applicable
+	runs     map[string]int    // number of stored runs by the property that they violate
 
 	mu     sync.Mutex
 	status Status
-	broken map[string]bool // situations
-	redis  string          // the masters' version
+	broken map[string]bool // situations with a broken property
+	redis  string          // version of the masters
 	err    error
 }
 
-// plan makes the series of a situation: one for each of its cases that can run.
+// plan adds a series for each case of a situation that can run. Without any, it skips the
+// situation.
 func (a *audit) plan(s *Situation) {
 	common := a.subject.lacks(s.Needs)
 	why, planned := "", false
@@ -238,8 +239,8 @@ func (a *audit) plan(s *Situation) {
 	}
 }
 
-// How many schedules of a case the simulator tries, and how many runs there are on real masters
-// at most, while they prove nothing.
+// The number of schedules of a case in the simulator, and the maximum number of runs on real
+// masters, where further runs follow only while the earlier ones decide nothing.
 const (
 	quickSchedules = 10
 	quickExplored  = 30
@@ -272,7 +273,7 @@ func (a *audit) schedules(c *Case) int {
 	return n
 }
 
-// add plans a case, or says why it cannot run.
+// add plans a case, or returns why it cannot run.
 func (a *audit) add(s *Situation, c *Case) (why string) {
 	base := c.Scenario
 	base.Lock, base.Client, base.Driver, base.Image, base.Seed = a.subject.Lock, a.subject.Client, a.opt.Driver, a.opt.Image, a.opt.Seed
@@ -298,8 +299,8 @@ func (a *audit) add(s *Situation, c *Case) (why string) {
 	return ""
 }
 
-// judged are the levels and properties that a situation judges and that a scenario can show
-// something of.
+// judged returns the levels and properties that a situation judges and that the lock can show in a
+// scenario.
 func (a *audit) judged(s *Situation, base *scenario.Scenario) []string {
 	return slices.DeleteFunc(slices.Clone(s.Judges), func(name string) bool {
 		switch cmp.Or(levelOf(name), name) {
@@ -312,7 +313,7 @@ func (a *audit) judged(s *Situation, base *scenario.Scenario) []string {
 	})
 }
 
-// try tries all schedules, in order, on as many workers as there are.
+// try tries all schedules, in order, with all workers.
 func (a *audit) try(ctx context.Context) {
 	type task struct {
 		s *series
@@ -324,7 +325,7 @@ func (a *audit) try(ctx context.Context) {
 			all = append(all, task{s, i})
 		}
 	}
-	if a.opt.Driver != scenario.Sim { // most of them need one run alone: the others follow when that is known
+	if a.opt.Driver != scenario.Sim { // run the first schedule of every case first, since most cases need no other
 		slices.SortStableFunc(all, func(x, y task) int { return x.i - y.i })
 	}
 	tasks := make(chan task)
@@ -343,7 +344,7 @@ func (a *audit) try(ctx context.Context) {
 	workers.Wait()
 }
 
-// attempt tries one schedule, unless those before it say all.
+// attempt tries one schedule, unless earlier ones have decided the series.
 func (a *audit) attempt(ctx context.Context, s *series, i int) {
 	a.mu.Lock()
 	if s.began.IsZero() {

@@ -16,58 +16,59 @@ type Entrant struct {
 	Name     string `json:"name"`
 	Language string `json:"language"`
 	Summary  string `json:"summary"`           // one line
-	Promise  string `json:"promise,omitempty"` // what its documentation says of safety, in our words
-	Source   string `json:"source,omitempty"`  // where it says so
+	Promise  string `json:"promise,omitempty"` // promise of its documentation about safety, in our words
+	Source   string `json:"source,omitempty"`  // where the promise is
 
-	Packages string `json:"packages,omitempty"` // with their versions
+	Packages string `json:"packages,omitempty"` // installed packages with their versions
 
-	Client  []string `json:"-"`                 // the command; empty: Name is a lock of Lockpick's own
+	Client  []string `json:"-"`                 // command; empty: Name is one of Lockpick's own locks
 	Missing string   `json:"missing,omitempty"` // why it cannot be tried here
 }
 
-// Entry is a lock on the scoreboard.
+// Entry is a lock on the scoreboard with its report card.
 type Entry struct {
 	Entrant
-	Card *Result `json:"card,omitempty"` // nil: it was not tried
+	Card *Result `json:"card,omitempty"` // nil: not tried
 }
 
-// Scoreboard has the cards of several locks, with nothing broken but what could be replayed.
+// Scoreboard has the report cards of several locks. Findings are broken only if replays confirmed
+// it.
 type Scoreboard struct {
 	Started     time.Time         `json:"started"`
 	Driver      string            `json:"driver"`
 	Budget      string            `json:"budget"`
 	Seed        uint64            `json:"seed"`
-	Times       int               `json:"replays"` // in a row of what is broken
+	Times       int               `json:"replays"` // number of replays in a row that confirm a finding
 	Versions    map[string]string `json:"versions"`
 	Interrupted bool              `json:"interrupted,omitempty"`
 	Entries     []Entry           `json:"entries"`
 	Statements  []Statement       `json:"statements,omitempty"`
 }
 
-// Statement is what was said about a library, and what became of it when it was tried.
+// Statement is a statement about a library, and the result of a test of it.
 type Statement struct {
 	Library   string `json:"library"` // with its version
 	Said      string `json:"said"`
 	Confirmed bool   `json:"confirmed"`
-	Shows     string `json:"shows"`   // what was seen
-	Date      string `json:"date"`    // when it was seen three times in a row
-	Command   string `json:"command"` // that repeats it
+	Shows     string `json:"shows"`   // the observation
+	Date      string `json:"date"`    // when it was observed three times in a row
+	Command   string `json:"command"` // command that repeats it
 }
 
-// ScoreboardOptions say what is compared, and how.
+// ScoreboardOptions says which locks to compare, and how.
 type ScoreboardOptions struct {
 	Entrants []Entrant
-	Audit    Options // of each, but for its lock and its client
+	Audit    Options // for each lock; Lock and Client are ignored
 	Confirm  ConfirmOptions
-	Reuse    bool // takes finished audits of the store instead of new ones
+	Reuse    bool // use finished audits of the store instead of new ones
 
-	Begin func(e Entrant, i int)                  // before each; may be nil
+	Begin func(e Entrant, i int)                  // called before each lock; may be nil
 	Card  func(r *Result) error                   // writes the page of each card; may be nil
-	Done  func(e Entry, took time.Duration) error // after each; may be nil
+	Done  func(e Entry, took time.Duration) error // called after each lock; may be nil
 }
 
-// Compare audits locks one by one and replays what is broken. The end of ctx ends it in order:
-// locks that are not finished by then are left out, and a later call with Reuse goes on.
+// Compare audits locks one by one and replays broken findings. When ctx ends, it returns the locks
+// that are finished by then; a later call with Reuse continues.
 func Compare(ctx context.Context, opt ScoreboardOptions) (*Scoreboard, error) {
 	b := &Scoreboard{
 		Started: time.Now().UTC(), Driver: opt.Audit.Driver, Budget: opt.Audit.Budget, Seed: opt.Audit.Seed, Times: opt.Confirm.Times,
@@ -84,7 +85,7 @@ func Compare(ctx context.Context, opt ScoreboardOptions) (*Scoreboard, error) {
 		entry := Entry{Entrant: e}
 		if e.Missing == "" {
 			r, err := opt.card(ctx, e)
-			if ctx.Err() != nil { // whatever else that led to
+			if ctx.Err() != nil { // err may be a consequence
 				break
 			}
 			if err != nil {
@@ -106,7 +107,7 @@ func Compare(ctx context.Context, opt ScoreboardOptions) (*Scoreboard, error) {
 	return b, nil
 }
 
-// card audits one lock, or finds its card in the store, and replays what is broken.
+// card audits one lock, or finds its result in the store, and replays its broken findings.
 func (opt *ScoreboardOptions) card(ctx context.Context, e Entrant) (*Result, error) {
 	how := opt.Audit
 	how.Client, how.Lock = e.Client, e.Name
@@ -129,7 +130,7 @@ func (opt *ScoreboardOptions) card(ctx context.Context, e Entrant) (*Result, err
 	return r, nil
 }
 
-// finished is the newest finished audit of the store with these options, or nil.
+// finished returns the newest finished audit in the store with these options, or nil.
 func (opt *Options) finished() *Result {
 	situations, err := choose(opt.Only)
 	if err != nil {
@@ -139,7 +140,7 @@ func (opt *Options) finished() *Result {
 	if err != nil {
 		return nil
 	}
-	for _, f := range slices.Backward(folders) { // their names begin with their times
+	for _, f := range slices.Backward(folders) { // their names begin with the time
 		dir := filepath.Join(opt.Store.Dir, f.Name())
 		r, err := ReadResult(filepath.Join(dir, ResultFile))
 		if err != nil || r.Interrupted || r.Driver != opt.Driver || r.Budget != opt.Budget || r.Seed != opt.Seed || !slices.Equal(r.Client, opt.Client) || len(opt.Client) == 0 && r.Lock != opt.Lock {
@@ -153,7 +154,7 @@ func (opt *Options) finished() *Result {
 	return nil
 }
 
-// Worst is the worst outcome of a lock at a level, and in how many situations it is the outcome.
+// Worst returns the worst outcome of a lock at a level, and how many situations have this outcome.
 func (r *Result) Worst(level string) (worst Outcome, situations int) {
 	worst = NotApplicable
 	for i := range r.Rows {

@@ -14,10 +14,10 @@ import (
 	"lockpick/search"
 )
 
-// ShardKind is the kind of the parts of an audit.
+// ShardKind is the kind of a batch whose shards audit a lock.
 const ShardKind = "audit"
 
-// Sharded is what a shard found in one situation.
+// Sharded is a shard's result of one situation.
 type Sharded struct {
 	Row
 	search.Kept
@@ -25,7 +25,7 @@ type Sharded struct {
 	Versions map[string]string `json:"versions"`
 }
 
-// NewShard returns an audit of which nothing is done, for a shard to add what it finds.
+// NewShard returns an empty batch to which a shard adds its results.
 func NewShard(opt Options, s search.Shard) (*search.Batch[Sharded], error) {
 	if err := search.CheckShardDriver(opt.Driver); err != nil {
 		return nil, err
@@ -45,8 +45,8 @@ func NewShard(opt Options, s search.Shard) (*search.Batch[Sharded], error) {
 	return search.NewBatch[Sharded](ShardKind, of, ids, s), nil
 }
 
-// AddShard adds what a shard found. Nothing of an audit that was interrupted is added: which
-// schedules a row lacks is not known.
+// AddShard adds a shard's results to a batch. It adds nothing of an interrupted audit, because the
+// rows do not say which schedules they lack.
 func AddShard(b *search.Batch[Sharded], r *Result) error {
 	kept, err := search.KeptIn(r.Folder, r.Took)
 	if err != nil {
@@ -61,9 +61,9 @@ func AddShard(b *search.Batch[Sharded], r *Result) error {
 	return nil
 }
 
-// Merged is the audit of which a batch has the parts. Its evidence is copied from the shards' folders
-// into one of the store; what is on other machines stays there, and away says of how many findings.
-// Situations whose shard is missing are inconclusive.
+// Merged joins the results in a batch into one. It copies the evidence from the shards' folders
+// into a new folder of the store; away is the number of findings whose evidence is on other
+// machines. Situations whose shard is missing are inconclusive.
 func Merged(b *search.Batch[Sharded], store campaign.Store) (r *Result, away int, err error) {
 	now := time.Now()
 	r = &Result{
@@ -119,8 +119,8 @@ func Merged(b *search.Batch[Sharded], store campaign.Store) (r *Result, away int
 	return r, away, r.write(filepath.Join(r.Folder, ResultFile))
 }
 
-// copyEvidence copies the run of a finding, and has its command name the copy. A finding whose run is
-// not on this machine has none then.
+// copyEvidence copies the run of a finding, and changes its command to name the copy. If the run is
+// not on this machine, the finding loses both.
 func copyEvidence(from search.Kept, to, id string, f *Finding) error {
 	was := filepath.Join(filepath.Base(from.Folder), filepath.Base(f.Run))
 	name, err := from.CopyRun(f.Run, id, campaign.Store{Dir: to})
@@ -139,7 +139,7 @@ func copyEvidence(from search.Kept, to, id string, f *Finding) error {
 	return nil
 }
 
-// lacking is the row of a situation that no shard has tried.
+// lacking returns the row of a situation that no shard has tried.
 func lacking(s Situation) Row {
 	row := Row{ID: s.ID, Group: s.Group, Name: s.Name, Says: s.Says, Breaks: s.Breaks}
 	for _, level := range Levels() {

@@ -13,59 +13,59 @@ import (
 	"lockpick/workload"
 )
 
-// Situation is something that happens to locks, as data: a row of the report card.
+// Situation is something that happens to locks, described as data: a row of the report card.
 type Situation struct {
 	ID       string   `yaml:"id"`               // short and unique: restart-forgets
 	Name     string   `yaml:"name"`             // a few words, for the card
 	Says     string   `yaml:"says"`             // one sentence: what happens
-	Breaks   string   `yaml:"breaks,omitempty"` // the assumption that a lock may make and that is broken here; empty: none
-	Judges   []string `yaml:"judges"`           // levels and properties for which it has evidence; others are judged where there is some
+	Breaks   string   `yaml:"breaks,omitempty"` // the assumption of a correct lock that it breaks; empty: none
+	Judges   []string `yaml:"judges"`           // levels and properties that it must decide; others need evidence
 	Inherent []string `yaml:"inherent,omitempty"`
-	Why      string   `yaml:"why,omitempty"`  // no lock keeps what is inherent
-	Help     string   `yaml:"help,omitempty"` // what to do about it
+	Why      string   `yaml:"why,omitempty"`  // why no lock keeps the inherent properties
+	Help     string   `yaml:"help,omitempty"` // what users can do about it
 	Needs    []string `yaml:"needs,omitempty"`
 
-	Scenario ast.Node `yaml:"scenario,omitempty"` // what its cases have in common
+	Scenario ast.Node `yaml:"scenario,omitempty"` // fields that all its cases share
 	Cases    []Case   `yaml:"cases"`
 
-	Group string `yaml:"-"` // the title above it
+	Group string `yaml:"-"` // title of its group
 }
 
 // Case is one scenario of a situation.
 type Case struct {
 	Name    string   `yaml:"name,omitempty"`
 	Needs   []string `yaml:"needs,omitempty"`
-	Explore bool     `yaml:"explore,omitempty"` // on simulated masters, schedules are drawn from the scenario (search.Schedule)
+	Explore bool     `yaml:"explore,omitempty"` // the simulator draws schedules from the scenario (search.Schedule)
 	Over    ast.Node `yaml:"scenario,omitempty"`
-	Quick   int      `yaml:"quick,omitempty"`  // schedules with the quick budget; 0: the default
-	Real    Real     `yaml:"real,omitempty"`   // how it is run on real masters
-	NotOn   []string `yaml:"not_on,omitempty"` // drivers
+	Quick   int      `yaml:"quick,omitempty"`  // number of schedules with the quick budget; 0: the default
+	Real    Real     `yaml:"real,omitempty"`   // settings for real masters
+	NotOn   []string `yaml:"not_on,omitempty"` // drivers that cannot run it
 
-	Scenario scenario.Scenario `yaml:"-"` // complete, but for the lock
+	Scenario scenario.Scenario `yaml:"-"` // complete, except for the lock
 }
 
-// Real is how a case is run on real masters.
+// Real says how a case runs on real masters.
 type Real struct {
-	TimeLimit scenario.Duration `yaml:"time_limit,omitempty"` // of a run; 0: the scenario's
-	Full      bool              `yaml:"full,omitempty"`       // only with the full budget: it takes long
+	TimeLimit scenario.Duration `yaml:"time_limit,omitempty"` // of each run; 0: the scenario's
+	Full      bool              `yaml:"full,omitempty"`       // only with the full budget, because it takes long
 }
 
-// What a situation or a case may need of the lock, by name.
+// Names of the abilities that a situation or a case may need of the lock.
 const (
-	NeedsOne     = "one-master"   // the lock lives on one master
-	NeedsMany    = "many-masters" // it takes votes of several
+	NeedsOne     = "one-master"   // the lock uses one master
+	NeedsMany    = "many-masters" // the lock takes votes of several masters
 	NeedsExtend  = "extend"       // leases can be extended
-	NeedsFencing = "fencing"      // it gives fencing tokens
-	NeedsWait    = "wait"         // it can wait for replicas
-	NeedsPoints  = "points"       // its clients tell at which step they are
+	NeedsFencing = "fencing"      // the lock issues fencing tokens
+	NeedsWait    = "wait"         // the lock can wait for replicas
+	NeedsPoints  = "points"       // its clients report the steps that they reach
 	NeedsSignals = "signals"      // its clients are processes, which can be stopped anywhere
 	NeedsClocks  = "clocks"       // the clocks of its clients can be changed
 	NeedsInside  = "in-process"   // its clients are part of this program
-	NeedsSingle  = "one-grant"    // it says of itself that it is not re-entrant
-	NeedsShared  = "shared"       // several of its clients can be one process
+	NeedsSingle  = "one-grant"    // the lock does not say that it is re-entrant
+	NeedsShared  = "shared"       // several of its clients can share one process
 )
 
-// needs lists them, with what is said of a lock that does not have it.
+// needs maps each ability to the reason that skips a lock without it.
 var needs = map[string]string{
 	NeedsOne:     "the lock takes votes of several masters",
 	NeedsMany:    "the lock lives on one master",
@@ -85,19 +85,19 @@ type Subject struct {
 	Lock      string
 	Client    []string // the command that runs as each client; empty: one of Lockpick's own locks
 	Library   string
-	One       bool // it lives on one master
+	One       bool // uses one master
 	Extends   bool
 	Fencing   bool
-	Waits     bool // it can wait for replicas
+	Waits     bool // can wait for replicas
 	Points    bool
 	Clocks    bool
-	Shares    bool               // several of its clients can be one process
-	Reentrant bool               // it says so
-	Queues    bool               // it has a queue, and waits for waiters that are gone
-	TTLs      *workload.Lifespan // that it takes; nil: any
+	Shares    bool               // several of its clients can share one process
+	Reentrant bool               // says that it is re-entrant
+	Queues    bool               // has a queue that waits for dead waiters
+	TTLs      *workload.Lifespan // TTLs that it accepts; nil: any
 }
 
-// has reports whether the lock has what a situation needs.
+// has reports whether the lock has an ability.
 func (s *Subject) has(need string) bool {
 	switch need {
 	case NeedsOne:
@@ -126,7 +126,7 @@ func (s *Subject) has(need string) bool {
 	return false
 }
 
-// lacks says what the lock does not have of some needs, or "".
+// lacks returns the reason for the first ability that the lock does not have, or "".
 func (s *Subject) lacks(wanted []string) string {
 	for _, n := range wanted {
 		if !s.has(n) {
@@ -136,21 +136,21 @@ func (s *Subject) lacks(wanted []string) string {
 	return ""
 }
 
-// Levels are the columns of the card: those of the properties, but for updates of the guarded
-// resource, which are no matter of the lock.
+// Levels returns the columns of the card: the levels of all properties except lost updates, which
+// depend on the guarded resource and not on the lock.
 func Levels() []string {
 	return slices.DeleteFunc(checker.Levels(), func(l string) bool { return l == checker.NoLostUpdate.Level })
 }
 
-// properties are those that an audit judges, by name: all but one that any late message
-// violates, and one that is about the guarded resource.
+// properties returns the names of the properties that an audit judges: all except ghost keys, which
+// any late message causes, and lost updates, which depend on the guarded resource.
 func properties() []string {
 	return slices.DeleteFunc(checker.PropertyNames(), func(p string) bool {
 		return p == checker.GhostKeys.Name || p == checker.NoLostUpdate.Name
 	})
 }
 
-// levelOf is the level of a property.
+// levelOf returns the level of a property, or "" if there is no such property.
 func levelOf(property string) string {
 	for _, p := range slices.Concat(checker.Properties, checker.ContentionProperties) {
 		if p.Name == property {
@@ -165,8 +165,8 @@ func (s *Situation) isInherent(property string) bool {
 	return slices.Contains(s.Inherent, property) || slices.Contains(s.Inherent, levelOf(property))
 }
 
-// queued is the situation for a lock with a queue: as documented, it waits for each waiter that
-// is gone, so that nobody need be granted it soon.
+// queued returns the situation for a lock with a queue. As documented, such a lock waits for each
+// dead waiter, so a lack of progress is inherent.
 func (s Situation) queued() Situation {
 	if p := checker.Progress.Name; !s.isInherent(p) {
 		s.Inherent = append(slices.Clone(s.Inherent), p)
@@ -175,7 +175,7 @@ func (s Situation) queued() Situation {
 	return s
 }
 
-// extra are properties that are judged only where a situation names them.
+// extra returns the properties that are judged only in situations that name them.
 func (s *Situation) extra() []string {
 	return slices.DeleteFunc(slices.Clone(s.Judges), func(name string) bool { return checker.Contentions[name] == nil })
 }
@@ -220,7 +220,7 @@ func (s *Situation) check() *scenario.Problem {
 	return nil
 }
 
-// title is the situation with a case, for messages.
+// title returns the id of the situation, with the name of a case, for messages.
 func (s *Situation) title(c *Case) string {
 	if c.Name == "" {
 		return s.ID

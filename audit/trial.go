@@ -16,42 +16,42 @@ import (
 	"lockpick/search"
 )
 
-// series is the schedules of one case.
+// series holds the schedules of one case.
 type series struct {
 	of     *Situation
 	at     *Case
 	base   scenario.Scenario
-	judges []string // of the situation's, those that the lock can show something of
+	judges []string // of the situation's Judges, those that the lock can show
 	real   bool     // on real masters
 	trials []*trial
-	stop   int // no schedule above it matters
+	stop   int // schedules with a higher number do not count
 	began  time.Time
 }
 
-// trial is what one schedule showed.
+// trial is the result of one schedule.
 type trial struct {
 	scenario scenario.Scenario
 	results  []judgement
 	leases   int
 	notes    []string
 	after    time.Duration // real time since the series began
-	run      string        // the folder that keeps it; "": none
+	run      string        // folder of its run; empty: not stored
 	kept     bool          // a finding refers to it
-	redis    string        // the masters' version
+	redis    string        // version of the masters
 }
 
-// judgement is what a schedule showed of one property.
+// judgement is the result of one schedule for one property.
 type judgement struct {
 	property string
 	verdict  checker.Verdict
 	why      string
 	help     string
-	evidence []checker.Evidence // what it adds to the evidence of its situation; none: it proves nothing
+	evidence []checker.Evidence // its contribution to the evidence of its situation; none: it proves nothing
 	first    *checker.Violation
-	faults   []string // kinds of fault in its reason
+	faults   []string // kinds of faults in the reason
 }
 
-// scenario is schedule i of the series.
+// scenario returns the scenario of schedule i.
 func (s *series) scenario(i int) scenario.Scenario {
 	if s.at.Explore && !s.real {
 		return search.Schedule(s.base, i)
@@ -61,7 +61,7 @@ func (s *series) scenario(i int) scenario.Scenario {
 	return c
 }
 
-// runAndKeep runs a schedule on the masters of the caller, and keeps the run as campaign.Run does.
+// runAndKeep runs a schedule with Options.Run, and stores the run as campaign.Run does.
 func (a *audit) runAndKeep(ctx context.Context, s scenario.Scenario) (run string, h *history.History, r *judge.Result, err error) {
 	if h, err = a.opt.Run(ctx, s); err != nil {
 		return "", nil, nil, err
@@ -77,7 +77,7 @@ func (a *audit) runAndKeep(ctx context.Context, s scenario.Scenario) (run string
 	return filepath.Base(dir), h, r, err
 }
 
-// run runs one schedule and sums up what it showed. It returns nil if it was interrupted.
+// run runs one schedule and returns its result, or nil if ctx ended.
 func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
 	c := s.scenario(i)
 	var h *history.History
@@ -124,7 +124,7 @@ func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
 			first := v.Violations[0]
 			if i := slices.IndexFunc(v.Violations, func(x checker.Violation) bool { return !stalled(&x) }); i >= 0 {
 				first = v.Violations[i]
-			} else { // not the lock's
+			} else { // not the lock's fault
 				j.verdict, j.why, j.help = checker.Unknown, "violated only while the machine of the harness stood still: "+first.Summary, "run it on a machine with less load"
 			}
 			j.first = &first
@@ -145,13 +145,13 @@ func (a *audit) run(ctx context.Context, s *series, i int) (*trial, error) {
 	return t, nil
 }
 
-// stalled reports whether the machine of the harness, and of all clients, stood still in the
-// course of a violation. Simulated machines do not.
+// stalled reports whether the machine of the harness, which runs all clients too, stalled during a
+// violation. Simulated machines never stall.
 func stalled(v *checker.Violation) bool {
 	return slices.ContainsFunc(v.Events, func(e checker.Event) bool { return e.Kind == checker.EventStalled })
 }
 
-// result is what the schedule showed of a property; nil: nothing.
+// result returns the schedule's result for a property; nil: it was not judged.
 func (t *trial) result(property string) *judgement {
 	i := slices.IndexFunc(t.results, func(j judgement) bool { return j.property == property })
 	if i < 0 {
@@ -160,14 +160,15 @@ func (t *trial) result(property string) *judgement {
 	return &t.results[i]
 }
 
-// breaks reports whether the schedule violates what a lock can keep in the situation.
+// breaks reports whether the schedule violates a property that is not inherent in the situation.
 func (t *trial) breaks(s *Situation) bool {
 	return slices.ContainsFunc(t.results, func(j judgement) bool { return j.verdict == checker.Violated && !s.isInherent(j.property) })
 }
 
-// decideWhereToStop looks whether the schedules tried so far say all that the situation judges,
-// and sets where to stop: on simulated masters once everything is violated; on real ones also
-// once there is enough evidence that it holds, of a level for its leading property.
+// decideWhereToStop checks whether the schedules tried so far decide everything that the situation
+// judges, and sets where to stop. On simulated masters a violation decides a property; on real ones
+// sufficient evidence that it holds does too. The leading property of a level decides for the
+// level.
 func (s *series) decideWhereToStop() {
 	last := 0
 	for _, name := range s.judges {
@@ -203,7 +204,7 @@ func (s *series) decideWhereToStop() {
 	s.stop = min(s.stop, last)
 }
 
-// keep stores the schedule as a run with its report, so that it can be looked at and replayed.
+// keep stores the schedule as a run with its report, for inspection and replay.
 func (a *audit) keep(ctx context.Context, t *trial) error {
 	if t.run == "" {
 		dir, h, r, err := campaign.Run(context.WithoutCancel(ctx), t.scenario, campaign.Options{Store: a.evidence})
@@ -221,7 +222,7 @@ func (a *audit) keep(ctx context.Context, t *trial) error {
 	return nil
 }
 
-// tidy removes the runs on real masters to which no finding refers.
+// tidy removes the runs on real masters that no finding refers to.
 func (a *audit) tidy() error {
 	var errs []error
 	for _, s := range a.series {

@@ -10,34 +10,34 @@ import (
 	"lockpick/workload"
 )
 
-// cause is a kind of fault as it comes in production.
+// cause is a kind of fault that happens in production.
 type cause struct {
 	name string
-	rate func(*Setup) Rate                             // per year: of all masters together, or of the process of one holder
-	draw func(s *Setup, u float64, r *rand.Rand) event // u, from 0 to 1, says how long or how large it is
+	rate func(*Setup) Rate                             // per year, of all masters together or of one holder's process
+	draw func(s *Setup, u float64, r *rand.Rand) event // u, from 0 to 1, is the quantile of its duration or size
 }
 
-// event is one fault that was drawn.
+// event is one drawn fault.
 type event struct {
-	before time.Duration // it may have begun this long before an acquisition, and be there still
-	window time.Duration // how long an acquisition is exposed, if that is not the time of its lease
-	beyond time.Duration // how much longer it makes the holder take
+	before time.Duration // it may begin this long before an acquisition and still be in force
+	window time.Duration // exposure of an acquisition, if it is not the time of its lease
+	beyond time.Duration // how much longer the holder takes because of it
 	steps  func(at time.Duration) []scenario.Step
 }
 
-// The hours, days and months of a year.
+// A year in seconds, months and hours.
 const (
 	yearSeconds   = 365.25 * 24 * 3600
 	monthsPerYear = 12
 	hoursPerYear  = 365.25 * 24
 )
 
-// ofMasters is a rate per master and month as one per year of all masters.
+// ofMasters converts a rate per master and month into a rate per year of all masters.
 func ofMasters(field func(*Setup) Rate) func(*Setup) Rate {
 	return func(s *Setup) Rate { return field(s).times(monthsPerYear * float64(s.Masters)) }
 }
 
-// ends makes the causes in which masters end and come back.
+// ends draws faults that end one master, or all, until they come back.
 func ends(kind string, all bool) func(*Setup, float64, *rand.Rand) event {
 	return func(s *Setup, u float64, r *rand.Rand) event {
 		down := max(s.Downtime.at(u), s.RestartDelay)
@@ -55,7 +55,7 @@ func masterName(s *Setup, r *rand.Rand) string {
 	return workload.MasterNames(s.Masters)[r.IntN(s.Masters)]
 }
 
-// causes are all kinds of fault for which a Setup has a rate.
+// causes lists all kinds of fault for which a Setup has a rate.
 var causes = []cause{
 	{"restart of a master", ofMasters(func(s *Setup) Rate { return s.Restarts }), ends("shutdown", false)},
 	{"crash of a master's process", ofMasters(func(s *Setup) Rate { return s.Crashes }), ends("kill", false)},
@@ -67,8 +67,9 @@ var causes = []cause{
 	{"pause of the holder", func(s *Setup) Rate { return s.ClientPauses.times(hoursPerYear) }, drawClientPause},
 }
 
-// drawFailover: a failover takes a lease's vote only within the replica's lag after it was given. The
-// fault waits for the next grant and strikes just then; how rarely a failover does is its window.
+// drawFailover draws a failover. A failover removes a lease's vote only within the replica's lag
+// after the vote. So the fault waits for the next grant and strikes right after it; window accounts
+// for how rarely that happens.
 func drawFailover(s *Setup, u float64, r *rand.Rand) event {
 	m, outage := masterName(s, r), max(s.Downtime.at(r.Float64()), time.Millisecond)
 	return event{window: s.ReplicationLag.at(u), steps: func(at time.Duration) []scenario.Step {
@@ -102,8 +103,8 @@ func drawClientPause(s *Setup, u float64, _ *rand.Rand) event {
 	return event{beyond: d, steps: func(at time.Duration) []scenario.Step { return standing(at, d) }}
 }
 
-// standing makes the holder do nothing for a time and then go on where it was, without a look at its
-// lease: it stands before its next act.
+// standing pauses the holder before its next act. The holder then continues without checking its
+// lease.
 func standing(at, d time.Duration) (steps []scenario.Step) {
 	for _, point := range []string{workload.BeforeEnter, workload.BeforeWrite} {
 		steps = append(steps, scenario.Step{Fault: "client-pause", At: at, For: d, Clients: []string{holder}, Point: point})
@@ -111,7 +112,7 @@ func standing(at, d time.Duration) (steps []scenario.Step) {
 	return steps
 }
 
-// possible says whether a setup has a cause at all.
+// possible reports whether a setup can have this cause.
 func (c *cause) possible(s *Setup) bool {
 	if c.rate(s).High <= 0 {
 		return false

@@ -15,24 +15,24 @@ import (
 	"lockpick/workload"
 )
 
-// holder is the client whose acquisition a sample is about; the others come for its key.
+// holder is the client whose acquisition a sample is about. The other clients want its key.
 const holder = "c1"
 
-// mostOthers is how many others come at most: with more, no violation becomes likelier that three
-// do not show.
+// mostOthers limits the other clients. More of them make no violation likelier that three do not
+// show.
 const mostOthers = 3
 
-// sample is one acquisition with the faults around it, before others have come.
+// sample is one acquisition with the faults around it. Its scenario adds the other clients.
 type sample struct {
 	hold    time.Duration
 	events  []event
-	weight  float64       // how much of the time in which it, its faults and others could meet lies in this sample: seconds to the power of the number of faults
-	exposed []float64     // of each fault, in seconds
-	lasts   time.Duration // until the holder has done its last act
+	weight  float64       // product of exposed, times the probability that another client comes
+	exposed []float64     // exposure to each fault, in seconds
+	lasts   time.Duration // until the holder's last act
 }
 
-// newSample draws the holder's section and its faults. How long they take is what at says, from 0 to 1
-// for each.
+// newSample draws the holder's section and its faults. at returns the quantiles of their durations,
+// from 0 to 1: number 0 is the section, the others are the faults.
 func newSample(s *Setup, of []*cause, at func(i int) float64, r *rand.Rand) sample {
 	x := sample{hold: s.Hold.at(at(0))}
 	x.lasts = x.hold
@@ -48,14 +48,14 @@ func newSample(s *Setup, of []*cause, at func(i int) float64, r *rand.Rand) samp
 		x.weight *= exposed
 	}
 	if len(of) == 0 && !s.overruns(x.hold) {
-		x.weight = 0 // nothing goes wrong
+		x.weight = 0 // nothing can go wrong
 	}
 	x.weight *= -math.Expm1(-s.comers(x.lasts))
 	return x
 }
 
-// exposure is how long the acquisition is exposed to one of its faults: while the fault lasts that came
-// before it, and while the holder works or is held up by another fault.
+// exposure returns how long the acquisition is exposed to fault i: while a fault that began earlier
+// lasts, and while the holder works or another fault delays it.
 func (x *sample) exposure(i int) time.Duration {
 	e := &x.events[i]
 	if e.window > 0 {
@@ -64,11 +64,11 @@ func (x *sample) exposure(i int) time.Duration {
 	return e.before + x.lasts - e.beyond
 }
 
-// overruns says whether a section goes on after its lease.
+// overruns reports whether a section outlasts its lease.
 func (s *Setup) overruns(hold time.Duration) bool { return !s.Extend && hold > s.TTL*19/20 }
 
-// population draws samples, and returns n of them by their weights, so that all those count the same: the
-// mean weight, which is returned too.
+// population draws samples and chooses n of them in proportion to their weights. Therefore all
+// chosen samples count the same: the mean weight, which population returns too.
 func population(s *Setup, of []*cause, n int, r *rand.Rand) (chosen []sample, mean float64) {
 	size := min(max(20_000, 100*n), 400_000)
 	all := make([]sample, size)
@@ -83,7 +83,7 @@ func population(s *Setup, of []*cause, n int, r *rand.Rand) (chosen []sample, me
 	if total == 0 {
 		return nil, 0
 	}
-	for i := range n { // one of each n-th of the weight
+	for i := range n { // one from each n-th part of the total weight
 		at, _ := slices.BinarySearch(sum, (float64(i)+r.Float64())/float64(n)*total)
 		chosen = append(chosen, all[min(at, size-1)])
 	}
@@ -91,10 +91,11 @@ func population(s *Setup, of []*cause, n int, r *rand.Rand) (chosen []sample, me
 	return chosen, total / float64(size)
 }
 
-// spread returns points that fill a unit cube more evenly than random ones, with random shifts: point i has
-// the fractions of i times powers of the root of x⁴ = x+1 as its coordinates (Roberts, "The unreasonable
-// effectiveness of quasirandom sequences", 2018). The rare long pauses and sections decide a risk, and
-// random points have too few of them by chance, or too many. Further coordinates are random.
+// spread returns points that fill a unit cube more evenly than random ones, with random shifts. The
+// coordinates of point i are the fractions of i times inverse powers of the root of x⁴ = x+1
+// (Roberts, "The unreasonable effectiveness of quasirandom sequences", 2018). Rare long pauses and
+// sections decide a risk, and random points have too few or too many of them by chance. Coordinates
+// after the third are random.
 func spread(r *rand.Rand) func(i, dimension int) float64 {
 	const root = 1.2207440846057596
 	shifts := [3]float64{r.Float64(), r.Float64(), r.Float64()}
@@ -107,7 +108,8 @@ func spread(r *rand.Rand) func(i, dimension int) float64 {
 	}
 }
 
-// scenario is the campaign that simulates a sample. only says which of its faults strike.
+// scenario returns the scenario that simulates a sample. only selects the faults that strike;
+// without it, all do.
 func (x *sample) scenario(s *Setup, seed uint64, only ...int) scenario.Scenario {
 	r := rand.New(rand.NewPCG(seed, 0x7269736b))
 	c := scenario.Defaults()
@@ -120,7 +122,7 @@ func (x *sample) scenario(s *Setup, seed uint64, only ...int) scenario.Scenario 
 	c.Properties = []string{checker.MutualExclusion.Name, s.effects().Name}
 
 	const ready = 10 * time.Millisecond
-	began := ready // of the acquisition: after the beginning of all faults
+	began := ready // beginning of the acquisition, after the beginning of all faults
 	for _, e := range x.events {
 		began = max(began, e.before+ready)
 	}
@@ -148,7 +150,8 @@ func (x *sample) scenario(s *Setup, seed uint64, only ...int) scenario.Scenario 
 	return c.WithRequirements()
 }
 
-// others draws how many others come, of whom there is at least one: by Poisson's law.
+// others draws the number of other clients from a Poisson distribution, on condition that it is at
+// least one. It returns at most mostOthers.
 func others(mean float64, r *rand.Rand) int {
 	none := math.Exp(-mean)
 	u := none + r.Float64()*(1-none)
@@ -161,7 +164,7 @@ func others(mean float64, r *rand.Rand) int {
 	return max(n, 1)
 }
 
-// effects is the property about double effects.
+// effects returns the property that double effects violate.
 func (s *Setup) effects() checker.Property {
 	if s.Fencing {
 		return checker.FencedWrites
@@ -169,10 +172,10 @@ func (s *Setup) effects() checker.Property {
 	return checker.NoStaleWrite
 }
 
-// outcome is what a sample violates.
+// outcome says which properties a sample violates.
 type outcome struct{ exclusion, effects bool }
 
-// run simulates a scenario, and says what the holder's acquisition is part of.
+// run simulates a scenario, and returns the violations that the holder takes part in.
 func run(ctx context.Context, s *Setup, c scenario.Scenario) (outcome, error) {
 	if err := c.Check(); err != nil {
 		return outcome{}, &judge.HarnessError{Err: fmt.Errorf("a sample is not a scenario: %w", err)}

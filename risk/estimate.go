@@ -16,55 +16,55 @@ import (
 	"lockpick/campaign/scenario"
 )
 
-// Options are the options of an estimate.
+// Options configures an estimate.
 type Options struct {
 	Setup   Setup
-	Samples int  // of each kind of fault; 0: 1,000. Pairs and other setups get a share of them
-	WhatIf  bool // other setups too
+	Samples int  // of each kind of fault; 0: 1,000. Pairs and other setups get fewer
+	WhatIf  bool // estimate other setups too
 	Seed    uint64
-	Live    func(Status) // called after each few samples; may be nil
+	Live    func(Status) // called after each sample; may be nil
 }
 
 // Status is the progress of an estimate.
 type Status struct {
-	Now      string // what is simulated
-	Done, Of int    // samples
+	Now      string // the simulated cause
+	Done, Of int    // samples so far, and in all
 }
 
-// ResultFile is the name of the file in which an estimate is kept.
+// ResultFile is the name of the file in which a store keeps an estimate.
 const ResultFile = "risk.json"
 
 // Result is an estimate.
 type Result struct {
 	Setup     Setup         `json:"setup"`
 	Exclusion Interval      `json:"mutual_exclusion"` // violations of L2 per year
-	Effects   Interval      `json:"double_effects"`   // of L4, or with fencing of L5
-	Causes    []Cause       `json:"causes"`           // the largest first
-	LeftOut   float64       `json:"left_out"`         // at most so many violations per year come from three faults or more, or from pairs that hardly ever meet
+	Effects   Interval      `json:"double_effects"`   // violations per year of L4, or of L5 with fencing
+	Causes    []Cause       `json:"causes"`           // sorted, the largest first
+	LeftOut   float64       `json:"left_out"`         // bound per year: three faults or more, or very rare pairs
 	Contended float64       `json:"contended"`        // share of acquisitions that find their key held
 	Not       []string      `json:"not_covered"`
 	WhatIf    []Alternative `json:"what_if,omitempty"`
-	Samples   int           `json:"samples"` // simulated
+	Samples   int           `json:"samples"` // number simulated
 	Seed      uint64        `json:"seed"`
 	Elapsed   time.Duration `json:"elapsed"` // ns
 	Stopped   bool          `json:"interrupted"`
 }
 
-// Cause is what one kind of fault, or a pair of them, does.
+// Cause is the effect of one kind of fault, or of a pair of faults.
 type Cause struct {
 	Name      string   `json:"name"`
-	Faults    int      `json:"faults"`   // how many meet: 0, 1 or 2
-	PerYear   float64  `json:"per_year"` // how often acquisitions, the faults and another client meet
-	Samples   int      `json:"samples"`  // simulated
+	Faults    int      `json:"faults"`   // number of faults that meet: 0, 1 or 2
+	PerYear   float64  `json:"per_year"` // number of times that acquisitions, the faults and another client meet
+	Samples   int      `json:"samples"`  // number simulated
 	Exclusion Interval `json:"mutual_exclusion"`
 	Effects   Interval `json:"double_effects"`
-	Example   string   `json:"example,omitempty"` // a scenario that violates, in YAML
+	Example   string   `json:"example,omitempty"` // a scenario with a violation, in YAML
 
 	of    []*cause
-	rates []int // of them
+	rates []int // their indexes
 	l2    part
 	l4    part
-	meets float64 // like PerYear, with the highest rates, if that is too rarely for a simulation
+	meets float64 // of a pair: PerYear with the highest rates
 }
 
 // Alternative is the same deployment with one thing changed.
@@ -74,18 +74,21 @@ type Alternative struct {
 	Effects   Interval `json:"double_effects"`
 }
 
-// The shares of the samples of a kind of fault that pairs, and other setups, get.
+// Pairs of faults get 1/pairShare of the samples of one kind of fault, but at least leastPairs. In
+// other setups, causes that violated nothing get 1/otherShare.
 const (
 	pairShare  = 5
 	otherShare = 4
 	leastPairs = 40
 )
 
-// rare is how often in a year a pair must meet, an acquisition and another client, to be simulated. If every
-// meeting were a violation, it would be one in 10,000 years.
+// rare is the number of meetings per year, of a pair of faults, an acquisition and another client,
+// below which the pair is not simulated. If every meeting were a violation, there would be one in
+// 10,000 years.
 const rare = 1e-4
 
-// Estimate estimates a risk. The end of ctx ends it early, with what was sampled by then.
+// Estimate estimates a risk. When ctx ends, it returns a result with the causes that are complete.
+// An error on invalid options is a *scenario.Problem.
 func Estimate(ctx context.Context, o Options) (*Result, error) {
 	if err := o.Setup.Check(); err != nil {
 		return nil, err
@@ -104,7 +107,7 @@ func Estimate(ctx context.Context, o Options) (*Result, error) {
 		others, setups = alternatives(o.Setup)
 	}
 	e.of = budget(&o.Setup, o.Samples)
-	for i := range setups { // each cause with as many samples, until it is known which need fewer
+	for i := range setups { // assume all samples for each cause, until it is known which causes need fewer
 		e.of += budget(&setups[i], o.Samples)
 	}
 	r, err := e.estimate(ctx, o.Setup, func(string) int { return o.Samples }, o.Seed, "")
@@ -117,7 +120,7 @@ func Estimate(ctx context.Context, o Options) (*Result, error) {
 	}
 	fewer := func(cause string) int {
 		if found[cause] {
-			return o.Samples // the same samples: what differs is the setup, and not chance
+			return o.Samples // the same samples, so that only the setup differs, and not chance
 		}
 		return max(o.Samples/otherShare, 50)
 	}
@@ -130,7 +133,7 @@ func Estimate(ctx context.Context, o Options) (*Result, error) {
 			return nil, err
 		}
 		if ctx.Err() != nil {
-			break // causes of it are missing
+			break // some of its causes are missing
 		}
 		others[i].Exclusion, others[i].Effects = x.Exclusion, x.Effects
 		r.WhatIf = append(r.WhatIf, others[i])
@@ -149,7 +152,7 @@ type estimator struct {
 	done, of int
 }
 
-// possible are the causes of a setup.
+// possible lists the causes that a setup can have.
 func possible(s *Setup) (list []*cause) {
 	for i := range causes {
 		if causes[i].possible(s) {
@@ -159,7 +162,7 @@ func possible(s *Setup) (list []*cause) {
 	return list
 }
 
-// budget is how many samples an estimate takes, at most.
+// budget returns the maximum number of samples of an estimate.
 func budget(s *Setup, samples int) int {
 	n := len(possible(s))
 	return samples*(n+1) + n*(n+1)/2*pairsOf(samples)
@@ -167,7 +170,7 @@ func budget(s *Setup, samples int) int {
 
 func pairsOf(samples int) int { return max(samples/pairShare, leastPairs) }
 
-// estimate estimates one setup.
+// estimate estimates one setup. where is the beginning of its status.
 func (e *estimator) estimate(ctx context.Context, s Setup, samples func(cause string) int, seed uint64, where string) (*Result, error) {
 	kinds := possible(&s)
 	var rates []Rate
@@ -229,11 +232,12 @@ func (e *estimator) estimate(ctx context.Context, s Setup, samples func(cause st
 	return out, nil
 }
 
-// sample simulates samples of one cause.
+// sample simulates n samples of one cause, and counts those with a violation.
 func (e *estimator) sample(ctx context.Context, s *Setup, c *Cause, rates []Rate, n int, r *rand.Rand, where string) error {
 	chosen, mean := population(s, c.of, n, r)
-	// Acquisitions per year × their faults: the first rate is one per year, and the second one is
-	// turned into one per second, as the times are.
+	// Acquisitions are per second, rates per year, and mean is in seconds to the power of the
+	// number of faults. The weight must leave a number per year: without faults, the acquisitions
+	// become those of a year; of two rates, the second one becomes a rate per second.
 	weight := s.Acquisitions * mean
 	switch len(c.of) {
 	case 0:
@@ -241,7 +245,7 @@ func (e *estimator) sample(ctx context.Context, s *Setup, c *Cause, rates []Rate
 	case 2:
 		weight /= yearSeconds
 		if c.of[0] == c.of[1] {
-			weight /= 2 // each pair once
+			weight /= 2 // count each pair once
 		}
 	}
 	if len(c.of) == 2 {
@@ -280,7 +284,7 @@ func (e *estimator) sample(ctx context.Context, s *Setup, c *Cause, rates []Rate
 	close(next)
 	all.Wait()
 	if ctx.Err() != nil {
-		return nil // an interrupted cause says nothing
+		return nil // an interrupted cause proves nothing
 	}
 	for i, g := range got {
 		if g.err != nil {
@@ -304,8 +308,8 @@ func (e *estimator) sample(ctx context.Context, s *Setup, c *Cause, rates []Rate
 	return nil
 }
 
-// violates simulates a sample. What a pair violates counts only if neither of the two does so alone, nor
-// the section by itself, because that is counted elsewhere.
+// violates simulates a sample. It ignores violations that other causes count: those that also occur
+// with one fault of a pair alone, or without the fault in a section that outlasts its lease.
 func (c *Cause) violates(ctx context.Context, s *Setup, x *sample, seed uint64) (outcome, error) {
 	got, err := run(ctx, s, x.scenario(s, seed))
 	if err != nil || got == (outcome{}) || len(c.of) == 0 {
@@ -315,7 +319,7 @@ func (c *Cause) violates(ctx context.Context, s *Setup, x *sample, seed uint64) 
 	if len(c.of) == 2 {
 		without = [][]int{{0}, {1}}
 	} else if !s.overruns(x.hold) {
-		return got, nil // nothing but the fault can be the cause
+		return got, nil // only the fault can be the cause
 	}
 	for _, only := range without {
 		alone, err := run(ctx, s, x.scenario(s, seed, only...))
@@ -327,7 +331,7 @@ func (c *Cause) violates(ctx context.Context, s *Setup, x *sample, seed uint64) 
 	return got, nil
 }
 
-// skip counts samples that are not needed.
+// skip subtracts samples from the total that are not needed.
 func (e *estimator) skip(n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -343,8 +347,9 @@ func (e *estimator) step(now string) {
 	}
 }
 
-// leftOut bounds the violations of three faults or more: as if each time that three of them and another
-// client meet in an acquisition were one. The rates are the highest of their ranges.
+// leftOut bounds the number of violations per year with three faults or more: it counts each
+// meeting of three faults and another client in an acquisition as a violation. It uses the highest
+// rates of the ranges.
 func leftOut(s *Setup, kinds []*cause, rates []Rate, r *rand.Rand) float64 {
 	const size = 20_000
 	total := 0.0
@@ -357,10 +362,10 @@ func leftOut(s *Setup, kinds []*cause, rates []Rate, r *rand.Rand) float64 {
 		for i, seconds := range x.exposed {
 			met += rates[i].High / yearSeconds * seconds
 		}
-		// Poisson: the probability of three or more.
+		// Poisson: the probability of three faults or more.
 		p := -math.Expm1(-met) - met*math.Exp(-met) - met*met/2*math.Exp(-met)
 		if met < 1e-3 {
-			p = met * met * met / 6 // the difference above would be nothing but rounding
+			p = met * met * met / 6 // the difference above would be only a rounding error
 		}
 		total += p * -math.Expm1(-s.comers(x.lasts))
 	}

@@ -1,14 +1,14 @@
 package risk
 
-// Field is a field of a Setup as help texts and documents describe it.
+// Field describes a field of a Setup for help texts and documents.
 type Field struct {
 	Name    string
 	Default string
 	Means   string
-	Source  string // of the default
+	Source  string // source of the default
 }
 
-// Fields are the fields of a Setup.
+// Fields lists the fields of a Setup.
 var Fields = []Field{
 	{"lock", "redlock", "the lock: one of `lockpick list locks`", ""},
 	{"masters", "5", "independent masters", "distlock: \"N=5 is a reasonable value\""},

@@ -14,21 +14,23 @@ type Interval struct {
 	High     float64 `json:"high"`
 }
 
-// part is one summand of an expected number: hits of n samples, each of which counts weight × the rates.
+// part is one term of an expected number: hits of n samples, each of which counts weight × the
+// rates.
 type part struct {
 	hits, n int
 	weight  float64
-	rates   []int // which rates it is multiplied by, each once for each time that it is named
+	rates   []int // indexes of the rates; one may occur twice
 }
 
-// draws is how many times the sum is drawn for its interval.
+// draws is the number of random sums from which an interval is computed.
 const draws = 4000
 
-// sum adds parts up. For one part without a range of rates, the interval is the exact one of Clopper and
-// Pearson ("The use of confidence or fiducial limits illustrated in the case of the binomial", 1934): its
-// limits are quantiles of beta distributions. A sum is drawn from those distributions, and from the ranges
-// of the rates, on a logarithmic scale. The lower limit comes from the lower distributions and the upper
-// one from the upper ones, so it is rather too wide than too narrow.
+// sum adds parts up. For one part with fixed rates, the interval is the exact one of Clopper and
+// Pearson ("The use of confidence or fiducial limits illustrated in the case of the binomial",
+// 1934), up to the error of drawing: its limits are quantiles of beta distributions. For more, sum
+// draws from those distributions, and rates from their ranges on a logarithmic scale. The lower
+// limit comes from the lower distributions and the upper one from the upper ones, so the interval
+// is too wide rather than too narrow.
 func sum(parts []part, rates []Rate, r *rand.Rand) Interval {
 	var out Interval
 	for _, p := range parts {

@@ -19,8 +19,8 @@ import (
 	"lockpick/workload"
 )
 
-// Setup is what a risk is estimated for: the deployment, the use of the lock, and the rates of faults.
-// The names of the fields in YAML are the names of the flags; Fields has their meaning.
+// Setup is the input of an estimate: the deployment, the use of the lock, and the rates of faults.
+// The names of the fields in YAML are the names of the flags; Fields describes them.
 type Setup struct {
 	Lock         string        `yaml:"lock" json:"lock"`
 	Masters      int           `yaml:"masters" json:"masters"`
@@ -53,7 +53,7 @@ type Setup struct {
 	ClientPause    Times `yaml:"client_pause" json:"client_pause"`
 }
 
-// Defaults is the setup without a file or flags; Fields says where each number comes from.
+// Defaults returns the setup without a file or flags. Fields has the source of each default.
 func Defaults() Setup { return defaults() }
 
 var defaults = sync.OnceValue(func() Setup {
@@ -78,7 +78,7 @@ func (s *Setup) Set(field, text string) error {
 	return nil
 }
 
-// quoteTimes keeps what has a colon from being read as a mapping.
+// quoteTimes quotes text that YAML could read as a mapping or a list.
 func quoteTimes(text string) string {
 	if strings.ContainsAny(text, ":=,") {
 		return fmt.Sprintf("%q", text)
@@ -86,7 +86,7 @@ func quoteTimes(text string) string {
 	return text
 }
 
-// plainly is the first line of a decoder's error, without the place.
+// plainly returns the first line of a decoder's error, without the position.
 func plainly(err error) string {
 	var y yaml.Error
 	if errors.As(err, &y) {
@@ -181,9 +181,9 @@ func (s *Setup) Check() error {
 	return nil
 }
 
-// perKey is how often a key that is used at all is acquired, per second. Where a share of acquisitions
-// finds the key held, the key is held for that share of the time: arrivals see time averages. So the rate
-// follows from that share; without it, from the number of keys.
+// perKey returns how often a key in use is acquired, per second. Arrivals see time averages: the
+// share of acquisitions that find the key held is the share of time for which it is held. So the
+// rate follows from that share. Without that share, it follows from the number of keys.
 func (s *Setup) perKey() float64 {
 	if s.Contended > 0 {
 		return s.Contended / s.Hold.Mean().Seconds()
@@ -191,7 +191,7 @@ func (s *Setup) perKey() float64 {
 	return s.Acquisitions / float64(s.Keys)
 }
 
-// Values are the fields' values as text, in the order of Fields.
+// Values returns the fields' values as text, in the order of Fields.
 func (s *Setup) Values() (list []string) {
 	v := reflect.ValueOf(*s)
 	for _, f := range Fields {
@@ -204,14 +204,15 @@ func (s *Setup) Values() (list []string) {
 	return list
 }
 
-// waits is how long those wait, on average, who come for a key: by the formula of Pollaczek and Khinchine for
-// a queue with one server. Who waits when the holder is granted the lock has come that long before.
+// waits returns the mean waiting time for a key, by the formula of Pollaczek and Khinchine for a
+// queue with one server. A client that waits when the holder gets the lock came that long before.
 func (s *Setup) waits() time.Duration {
 	rate, mean := s.perKey(), s.Hold.Mean().Seconds()
 	return time.Duration(rate * s.Hold.meanSquare() / (2 * (1 - min(rate*mean, 0.95))) * float64(time.Second))
 }
 
-// comers is how many others come for the key, on average, who want it while the holder of a sample has it.
+// comers returns the mean number of other clients that want the key while the holder of a sample
+// has it.
 func (s *Setup) comers(lasts time.Duration) float64 {
 	return s.perKey() * (s.waits() + lasts).Seconds()
 }

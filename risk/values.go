@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// Rate is how often something happens, as a number or a range of numbers: "2" or "0.5..4".
+// Rate is the frequency of an event, as a number or a range of numbers: "2" or "0.5..4".
 type Rate struct{ Low, High float64 }
 
-// ParseRate reads a rate.
+// ParseRate parses a rate.
 func ParseRate(text string) (Rate, error) {
 	low, high, ranged := strings.Cut(text, "..")
 	if !ranged {
@@ -23,7 +23,7 @@ func ParseRate(text string) (Rate, error) {
 	a, err := strconv.ParseFloat(strings.TrimSpace(low), 64)
 	b, err2 := strconv.ParseFloat(strings.TrimSpace(high), 64)
 	switch {
-	case err != nil || err2 != nil || !(a >= 0 && b >= a && b <= 1e9): // NaN is neither
+	case err != nil || err2 != nil || !(a >= 0 && b >= a && b <= 1e9): // NaN fails all comparisons
 		return Rate{}, fmt.Errorf("%q is not a rate: a number of at least 0, or a range such as 0.5..4", text)
 	case ranged && a == 0 && b > 0:
 		return Rate{}, fmt.Errorf("%q begins at 0: a range is drawn on a logarithmic scale, so give the lowest rate that you believe in", text)
@@ -38,10 +38,10 @@ func (r Rate) String() string {
 	return strconv.FormatFloat(r.Low, 'g', -1, 64) + ".." + strconv.FormatFloat(r.High, 'g', -1, 64)
 }
 
-// Mid is the middle of the range, on a logarithmic scale.
+// Mid returns the middle of the range, on a logarithmic scale.
 func (r Rate) Mid() float64 { return r.at(0.5) }
 
-// at is the rate at a place from 0 to 1 of the range, on a logarithmic scale.
+// at returns the rate at a position from 0 to 1 in the range, on a logarithmic scale.
 func (r Rate) at(u float64) float64 {
 	if r.Low == r.High {
 		return r.Low
@@ -51,19 +51,19 @@ func (r Rate) at(u float64) float64 {
 
 func (r Rate) times(factor float64) Rate { return Rate{r.Low * factor, r.High * factor} }
 
-// MarshalYAML writes the rate as ParseRate reads it.
+// MarshalYAML returns the rate in the format of ParseRate.
 func (r Rate) MarshalYAML() ([]byte, error) { return []byte(r.String()), nil }
 
-// UnmarshalYAML reads it.
+// UnmarshalYAML parses a rate in the format of ParseRate.
 func (r *Rate) UnmarshalYAML(b []byte) (err error) {
 	*r, err = ParseRate(unquoted(b))
 	return err
 }
 
-// MarshalText is for JSON.
+// MarshalText returns the rate for JSON, in the format of ParseRate.
 func (r Rate) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
-// UnmarshalText is for JSON and flags.
+// UnmarshalText parses a rate from JSON or a flag.
 func (r *Rate) UnmarshalText(b []byte) (err error) {
 	*r, err = ParseRate(string(b))
 	return err
@@ -71,11 +71,11 @@ func (r *Rate) UnmarshalText(b []byte) (err error) {
 
 func unquoted(b []byte) string { return strings.Trim(strings.TrimSpace(string(b)), `"'`) }
 
-// Times is a distribution of durations, by its quantiles: linear between them. It is written as one
-// duration, as a range (uniform), as quantiles (p50=20ms,p99=1s,max=5s) or as a histogram, whose shares
-// lie below each duration (50ms:0.9,1s:0.1).
+// Times is a distribution of durations, given by quantiles, with linear interpolation between them.
+// Its text is one duration, a range (uniform), quantiles (p50=20ms,p99=1s,max=5s) or a histogram of
+// shares, each in the bin that ends at its duration (50ms:0.9,1s:0.1).
 type Times struct {
-	points []quantile // in order, from the share 0 to 1
+	points []quantile // sorted, from share 0 to 1
 	text   string
 }
 
@@ -84,9 +84,9 @@ type quantile struct {
 	d     time.Duration
 }
 
-// ParseTimes reads a distribution.
+// ParseTimes parses a distribution.
 func ParseTimes(text string) (Times, error) {
-	t := Times{text: strings.Join(strings.Fields(text), " ")} // so that it needs no escapes
+	t := Times{text: strings.Join(strings.Fields(text), " ")} // on one line, so that it needs no escapes
 	var err error
 	switch {
 	case strings.Contains(text, "="):
@@ -124,7 +124,7 @@ func duration(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// parseQuantiles reads p50=20ms,p99=1s,max=5s.
+// parseQuantiles parses p50=20ms,p99=1s,max=5s.
 func parseQuantiles(text string) ([]quantile, error) {
 	points := []quantile{{0, 0}}
 	for part := range strings.SplitSeq(text, ",") {
@@ -152,7 +152,7 @@ func parseQuantiles(text string) ([]quantile, error) {
 	return points, nil
 }
 
-// parseHistogram reads 50ms:0.9,1s:0.1.
+// parseHistogram parses 50ms:0.9,1s:0.1.
 func parseHistogram(text string) ([]quantile, error) {
 	points := []quantile{{0, 0}}
 	total := 0.0
@@ -175,7 +175,7 @@ func parseHistogram(text string) ([]quantile, error) {
 	return points, nil
 }
 
-// at is the duration below which a share of them lies.
+// at returns the u-quantile: a share of u of the durations is below it.
 func (t Times) at(u float64) time.Duration {
 	if len(t.points) == 0 {
 		return 0
@@ -191,7 +191,7 @@ func (t Times) at(u float64) time.Duration {
 	return a.d + time.Duration(float64(b.d-a.d)*(u-a.share)/(b.share-a.share))
 }
 
-// Mean is the mean.
+// Mean returns the mean duration.
 func (t Times) Mean() time.Duration {
 	var mean float64
 	for i := range max(len(t.points)-1, 0) {
@@ -201,7 +201,7 @@ func (t Times) Mean() time.Duration {
 	return time.Duration(mean)
 }
 
-// meanSquare is the mean of the squares, in s².
+// meanSquare returns the mean of the squared durations, in s².
 func (t Times) meanSquare() (mean float64) {
 	for i := range max(len(t.points)-1, 0) {
 		a, b := t.points[i].d.Seconds(), t.points[i+1].d.Seconds()
@@ -210,7 +210,7 @@ func (t Times) meanSquare() (mean float64) {
 	return mean
 }
 
-// Most is the longest.
+// Most returns the longest duration.
 func (t Times) Most() time.Duration {
 	if len(t.points) == 0 {
 		return 0
@@ -220,19 +220,19 @@ func (t Times) Most() time.Duration {
 
 func (t Times) String() string { return t.text }
 
-// MarshalYAML writes the distribution as ParseTimes reads it.
+// MarshalYAML returns the distribution in the format of ParseTimes.
 func (t Times) MarshalYAML() ([]byte, error) { return []byte(strconv.Quote(t.text)), nil }
 
-// UnmarshalYAML reads it.
+// UnmarshalYAML parses a distribution in the format of ParseTimes.
 func (t *Times) UnmarshalYAML(b []byte) (err error) {
 	*t, err = ParseTimes(unquoted(b))
 	return err
 }
 
-// MarshalText is for JSON.
+// MarshalText returns the distribution for JSON, in the format of ParseTimes.
 func (t Times) MarshalText() ([]byte, error) { return []byte(t.text), nil }
 
-// UnmarshalText is for JSON and flags.
+// UnmarshalText parses a distribution from JSON or a flag.
 func (t *Times) UnmarshalText(b []byte) (err error) {
 	*t, err = ParseTimes(string(b))
 	return err

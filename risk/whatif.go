@@ -9,7 +9,7 @@ import (
 	"lockpick/workload"
 )
 
-// alternatives are other setups to compare with.
+// alternatives returns other setups to compare with, and their names.
 func alternatives(s Setup) (list []Alternative, setups []Setup) {
 	add := func(name string, change func(*Setup)) {
 		other := s
@@ -37,7 +37,7 @@ func alternatives(s Setup) (list []Alternative, setups []Setup) {
 	return list, setups
 }
 
-// notCovered says in words what an estimate leaves out.
+// notCovered lists the risks that an estimate does not cover.
 func notCovered(s *Setup) []string {
 	list := []string{
 		"Faults that come together for a common reason, other than a power failure of all masters: an update rolled out to all of them within a TTL, a switch that cuts off several.",

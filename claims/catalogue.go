@@ -149,7 +149,7 @@ func (c *Claim) complete(d *yaml.Decoder) error {
 // locate puts the line and the column before a problem with a claim.
 func locate(tree *ast.File, at string, c *Claim, p *scenario.Problem) error {
 	token := strictyaml.Find(tree, at+"."+p.Field)
-	// If the case has the field from the claim's scenario, the problem is there.
+	// If the case inherits the field from the claim's scenario, the problem is there.
 	if i := strings.Index(p.Field, "scenario."); i > 0 && token != nil {
 		if field := p.Field[i:]; strictyaml.Find(tree, at+"."+field) != strictyaml.Find(tree, at) && !exists(tree, at+"."+p.Field) {
 			token = strictyaml.Find(tree, at+"."+field)

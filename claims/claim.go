@@ -65,7 +65,7 @@ func (e *Expect) Level() string {
 	return p.Level
 }
 
-// Schedules is how many schedules the simulator tries with each budget; 0: the default of the budget.
+// Schedules sets the number of schedules in the simulator for each budget; 0: the budget's default.
 type Schedules struct {
 	Quick int `yaml:"quick,omitempty"`
 	Full  int `yaml:"full,omitempty"`
@@ -73,7 +73,7 @@ type Schedules struct {
 
 // Real says how the case runs on real masters.
 type Real struct {
-	Attempts  int               `yaml:"attempts,omitempty"`   // runs, at most, until what is expected was found; 0: 3
+	Attempts  int               `yaml:"attempts,omitempty"`   // maximum number of runs until one is as expected; 0: 3
 	TimeLimit scenario.Duration `yaml:"time_limit,omitempty"` // of each; 0: the scenario's
 	Full      bool              `yaml:"full,omitempty"`       // only with the full budget
 }
@@ -153,7 +153,7 @@ func (c *Case) CannotRun(driver, budget string) string {
 	return ""
 }
 
-// check returns what is wrong with the claim, as a *Problem with the path below the claim.
+// check returns what is wrong with the claim, as a *scenario.Problem with the path below the claim.
 func (c *Claim) check() *scenario.Problem {
 	for _, f := range []struct{ field, value string }{{"id", c.ID}, {"slug", c.Slug}, {"claim", c.Claim}} {
 		if f.value == "" {

@@ -22,7 +22,7 @@ type judgement struct {
 	faults   []string           // kinds of faults in the reason of first
 }
 
-// judge compares a history with what is expected.
+// judge compares a history with the expectation.
 func (e *Expect) judge(h *history.History, r *judge.Result) judgement {
 	res, judged := e.result(h, r)
 	if !judged {

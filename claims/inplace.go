@@ -12,7 +12,7 @@ type Replacement struct {
 	Lock   string                                  // one of Lockpick's own; with Client a label
 	Client []string                                // the command that runs as each client; empty: none
 	For    string                                  // the lock of the catalogue that it replaces: redlock, or single for a lock on one master
-	Lacks  func(s *scenario.Scenario) (why string) // what it does not have of what a case needs; "": it has all
+	Lacks  func(s *scenario.Scenario) (why string) // returns why the lock cannot run a scenario; "": it can
 }
 
 // InPlace returns the cases about a lock of the catalogue, with another lock in its place. It leaves

@@ -48,7 +48,7 @@ type Status struct {
 // Verify tests claims, and keeps the evidence in a folder of the store. On simulated masters the
 // same seed and budget give the same result for any number of workers. When ctx ends, Verify still
 // returns a result, in which findings without enough schedules are undecided. An error is a
-// *HarnessError or a *Problem.
+// *judge.HarnessError or a *scenario.Problem.
 func Verify(ctx context.Context, claims []Claim, opt Options) (*Result, error) {
 	if !slices.Contains(Budgets, opt.Budget) {
 		return nil, scenario.UnknownValue("budget", opt.Budget, Budgets)
@@ -445,7 +445,7 @@ func (s *series) tried() int {
 	return n
 }
 
-// failed notes an error of the harness, if it is not nil.
+// failed records an error of the harness, if it is not nil.
 func (v *verifier) failed(err error) {
 	if err == nil {
 		return

@@ -1,5 +1,5 @@
-// Package clients has example clients in other languages, each of which tests an unmodified library, and knows how to
-// start them by name. docs/clients.md describes the protocol that they speak.
+// Package clients contains example clients in other languages, and starts them by name. Each client
+// tests an unmodified library. docs/clients.md describes the protocol between client and harness.
 package clients
 
 import (
@@ -21,22 +21,23 @@ import (
 //go:embed java node perl php python ruby
 var files embed.FS
 
-// Client is an example.
+// Client is an example client.
 type Client struct {
 	Name     string
 	Language string
 	Summary  string // one line
-	Package  string // what has to be installed, as Debian calls it, or how it is built
-	Promise  string // what its documentation says about safety, in our words; empty: there is no library behind it
-	Source   string // where it says so
+	Package  string // Debian packages to install, or the command that builds it
+	Promise  string // promise of its documentation about safety, in our words; empty: it uses no library
+	Source   string // where the promise is
 	file     string
-	args     []string   // after the file
-	run      [][]string // interpreters that may have the library, with their arguments
-	probe    []string   // arguments with which an interpreter succeeds if it has
-	class    string     // of a file in Java, which is compiled before it runs; empty: the interpreter runs the file
+	args     []string   // arguments after the file
+	run      [][]string // interpreters to try, with their arguments
+	probe    []string   // arguments with which an interpreter succeeds if it has the library
+	class    string     // class of a file in Java, which is compiled before it runs; empty: the interpreter runs the file
 }
 
-// The interpreters. Where a language has been installed a second time, it may lack the libraries of the distribution.
+// The interpreters to try. A second installation of a language may lack the distribution's
+// libraries.
 var (
 	python = [][]string{{"python3"}, {"/usr/bin/python3"}}
 	php    = [][]string{{"php"}}
@@ -57,12 +58,13 @@ const symfony = `require 'Symfony/Component/Lock/autoload.php'; exit(class_exist
 
 const mediaWiki = `require 'Psr/Log/autoload.php'; exit(class_exists('Redis') && is_file('/usr/share/mediawiki/includes/libs/lockmanager/RedisLockManager.php') ? 0 : 1);`
 
-// goPackage is how the clients in Go are had: they are a module of their own, as they need the libraries that they test.
+// goPackage is the command that builds the Go clients. They are a module of their own, because they
+// need the libraries that they test.
 const goPackage = "go build -C clients/go -o ~/bin/" + goBinary + " ."
 
 const goBinary = "lockpick-go-clients"
 
-// All lists them.
+// All lists the clients.
 var All = []Client{
 	{Name: "redis-py", Language: "Python", Summary: "redis-py's Lock, on the first master", Package: "python3-redis",
 		Promise: "A lock that processes and machines share. It is released when its timeout is over; to avoid deadlocks between locks is the user's task.", Source: "the documentation of redis.lock.Lock",
@@ -100,11 +102,11 @@ var All = []Client{
 		args: []string{"go-zero"}},
 }
 
-// Bends reports whether its clocks can be bent where the clock shim can be built: a program in Go reads clocks
-// without the C library.
+// Bends reports whether the clock shim can change the client's clocks, where the shim can be built.
+// It cannot change those of a Go program, which reads clocks without the C library.
 func (c Client) Bends() bool { return c.file != "" }
 
-// Named finds a client.
+// Named returns the client with a name, and whether it exists.
 func Named(name string) (Client, bool) {
 	i := slices.IndexFunc(All, func(c Client) bool { return c.Name == name })
 	if i < 0 {
@@ -113,10 +115,11 @@ func Named(name string) (Client, bool) {
 	return All[i], true
 }
 
-// ErrMissing says that what a client needs is not installed.
+// ErrMissing means that a program or a library that a client needs is not installed.
 var ErrMissing = errors.New("not installed")
 
-// Command is the command that starts the client. An error that wraps ErrMissing says what to install.
+// Command returns the command that starts the client. If the error wraps ErrMissing, it says what
+// to install.
 func (c Client) Command() ([]string, error) {
 	if c.file == "" {
 		path, err := exec.LookPath(goBinary)
@@ -145,8 +148,7 @@ func (c Client) Command() ([]string, error) {
 	return nil, fmt.Errorf("what the client %s needs is %w: sudo apt-get install %s", c.Name, ErrMissing, c.Package)
 }
 
-// Installed names the client's packages with their versions, as Debian knows them; "" if it does
-// not.
+// Installed returns the client's Debian packages with their versions; "" if they are not known.
 func (c Client) Installed() string {
 	if c.file == "" {
 		return ""
@@ -158,7 +160,8 @@ func (c Client) Installed() string {
 	return strings.Join(strings.Split(strings.TrimSpace(string(out)), "\n"), ", ")
 }
 
-// Resolve is Command for a word that names a client, and any other command as it is.
+// Resolve returns the command of the client that a single word names, and any other command
+// unchanged.
 func Resolve(command []string) ([]string, error) {
 	if len(command) != 1 || strings.Contains(command[0], "/") {
 		return command, nil
@@ -169,7 +172,8 @@ func Resolve(command []string) ([]string, error) {
 	return command, nil
 }
 
-// extract writes a client's file where an interpreter can read it, and returns its path.
+// extract writes a client's file into the user's cache, where an interpreter can read it, and
+// returns its path.
 func extract(name string) (path string, err error) {
 	b, err := fs.ReadFile(files, name)
 	if err != nil {
@@ -188,7 +192,7 @@ func extract(name string) (path string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	// Others may start it at this moment.
+	// Another process may start the client at this moment.
 	return path, wholefile.Write(path, 0o644, func(f *os.File) error { _, err := f.Write(b); return err })
 }
 

@@ -1,24 +1,25 @@
 package clients
 
-// Finding is a statement about a library, and what a program of the folder findings, or of the module in Go, shows of it.
+// Finding is a statement about a library, and the result of the program or audit that tests it.
+// Programs are in the folder findings or in the Go module.
 type Finding struct {
 	Name      string
 	Library   string
-	Version   string // that was tried
-	Date      string // when
+	Version   string // version tested
+	Date      string // date of the test
 	Said      string
 	Confirmed bool
-	Shows     string // the line that the program prints; with Audit: what the situation showed
+	Shows     string // the line that the program prints; with Audit: the result of the situation
 
-	Audit   string // the command of an audit that shows it instead of a program
-	Masters int    // that the program uses
+	Audit   string // the audit command that shows it instead of a program
+	Masters int    // number of masters that the program uses
 
-	file   string     // of the program, in findings/; empty: a finding of the module in Go
-	run    [][]string // interpreters
-	debian string     // the package whose version counts; empty: go.mod says it
+	file   string     // the program, in findings/; empty: it is in the Go module
+	run    [][]string // interpreters to try
+	debian string     // Debian package whose version counts; empty: go.mod has the version
 }
 
-// Findings lists them. Each came back three times in a row.
+// Findings lists all findings. Each was observed three times in a row.
 var Findings = []Finding{
 	{Name: "redis-py-timeout-zero", Library: "redis-py", Version: "4.3.4", Date: "2026-11-24", Confirmed: true, Masters: 1,
 		Said:  "Lock(timeout=0): reacquire() deletes the key of the lock that is held, and returns True",
@@ -65,7 +66,7 @@ var Findings = []Finding{
 		Audit: "lockpick audit --client go-rueidislock --only cut-off-holder"},
 }
 
-// Command is the command line that replays a finding.
+// Command returns the command line that reproduces a finding.
 func (f *Finding) Command() string {
 	if f.Audit != "" {
 		return f.Audit

@@ -30,7 +30,7 @@ type Step struct {
 	Outage     time.Duration `yaml:"outage,omitempty"`      // of failover: time without a server; 0: drawn (Redis Sentinel)
 	SplitBrain bool          `yaml:"split_brain,omitempty"` // of failover: the old primary lives on for Clients (empty: half)
 	Strict     bool          `yaml:"strict,omitempty"`      // of powercut: names need an fsync of their directory
-	Torn       bool          `yaml:"torn,omitempty"`        // of powercut: a random part of the other bytes survives
+	Torn       bool          `yaml:"torn,omitempty"`        // of powercut: a random part of the unsynced data survives
 }
 
 // String describes the step in one line: "kill m3, 10ms after c1 acquires k0".

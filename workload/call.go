@@ -11,20 +11,21 @@ import (
 	"lockpick/history"
 )
 
-// ReturnBound is how long after its deadline a call of a lock may still return, for a lock with
-// the given TTL. A call that takes longer is recorded as hung.
+// ReturnBound returns how long after its deadline a call of a lock may still return, for a lock
+// with the given TTL. A call that takes longer is recorded as hung.
 func ReturnBound(ttl time.Duration) time.Duration { return max(ttl, 5*time.Second) }
 
-// overdueSteps is the number of steps in which the bound is waited for. If the machine stands
-// still, or the nemesis has stopped the client, only one step is late, and not all of them.
+// overdueSteps is the number of steps into which ReturnBound is divided. If the machine stands
+// still, or the nemesis has stopped the client, only one step passes without the client's
+// fault.
 const overdueSteps = 10
 
-// The commands of calls, beside those of votes.
+// These are the commands of calls that are not commands of votes.
 const (
 	commandAcquire    = "acquire"
 	commandWrite      = "write"
-	commandNew        = "new"        // the lock is made
-	commandClose      = "close"      // the lock is closed
+	commandNew        = "new"        // making the lock
+	commandClose      = "close"      // closing the lock
 	commandBackground = "background" // the background work of the lock
 )
 
@@ -34,23 +35,23 @@ type calls struct {
 	count     int // number of the current call
 	command   string
 	key       string
-	from      time.Duration // of the run
-	stalled   time.Duration // how long the recorder had made its callers wait before the call
-	behind    time.Duration // how much less than truth the clocks of its process had counted before the call
-	excused   time.Duration // how much longer than the bound the call may take, for time that was not the lock's
-	under     bool          // a call is under way
-	stop      func() bool   // looking after it
-	hung      bool          // it is recorded as hung
-	left      bool          // its phase does not wait for the client
+	from      time.Duration // beginning of the call, in time of the run
+	stalled   time.Duration // total time for which the recorder had delayed its callers before the call
+	behind    time.Duration // by how much the clocks of the client's process had fallen behind before the call
+	excused   time.Duration // additional time that the call may take, because the lock did not cause the delay
+	under     bool          // a call is in progress
+	stop      func() bool   // stops the check of overdue calls
+	hung      bool          // the call is recorded as hung
+	left      bool          // the phase no longer waits for the client
 	ended     bool          // the client's process was ended because a call hung
 	doomed    bool          // the lock has panicked: the client's life is over
 	panics    map[string]bool
-	goroutine string // that the client runs on
-	phase     *phase // that the client is part of
+	goroutine string // name of the client's goroutine
+	phase     *phase // the phase in which the client takes part
 }
 
 // in makes a call of the client's lock. It returns false if the lock has panicked, which ends
-// the client's life. A call that has not returned ReturnBound after its limit is recorded as
+// the client's life. If a call has not returned ReturnBound after its limit, it is recorded as
 // hung, and its phase does not wait for the client until the call returns.
 func (c *client) in(command, key string, limit time.Duration, call func()) (alive bool) {
 	return c.inUntil(command, key, limit, func() {}, call)
@@ -95,9 +96,9 @@ func (c *client) callEnds() (alive bool) {
 }
 
 // overdue is called when a call has not returned at its limit, and again after each step of the
-// bound. A client that is stopped gets the whole bound again. Every client also gets the time
-// for which it may have waited for the recorder, because that time is the harness's and not the
-// lock's, and a process what its own clocks did not count, because it gives up by these.
+// bound. A stopped client gets the whole bound again. Every client gets additional time for the
+// delay by the recorder, because the harness caused it and not the lock. A process also gets
+// the time by which its clocks have fallen behind, because it measures its timeouts by them.
 func (c *client) overdue(number, left int) {
 	c.calls.mu.Lock()
 	defer c.calls.mu.Unlock()
@@ -121,7 +122,7 @@ func (c *client) overdue(number, left int) {
 	if p, ok := c.lockNow().(Process); ok {
 		c.recordHung(took, "its process is alive and has not answered")
 		c.calls.ended = true
-		p.Kill() // the client starts anew
+		p.Kill() // the client restarts
 		return
 	}
 	c.recordHung(took, StackOf(c.calls.goroutine).Evidence())
@@ -131,7 +132,7 @@ func (c *client) overdue(number, left int) {
 	}
 }
 
-// behind returns how much less than truth the clocks of a process have counted.
+// behind returns by how much the clocks of a client's process have fallen behind true time.
 func behind(l Lock) time.Duration {
 	if p, ok := l.(interface{ Behind() time.Duration }); ok {
 		return p.Behind()
@@ -139,14 +140,14 @@ func behind(l Lock) time.Duration {
 	return 0
 }
 
-// recordHung records that the current call does not return. The caller holds calls.mu.
+// recordHung records that the current call has not returned. The caller holds calls.mu.
 func (c *client) recordHung(took time.Duration, evidence string) {
 	c.calls.hung = true
 	c.w.record(history.Op{Process: c.name, Type: history.Info, F: history.FHung, Key: c.calls.key,
 		Value: &history.Value{Command: c.calls.command, Took: took, Evidence: evidence}})
 }
 
-// lockNow returns the client's lock, for other goroutines than the client's own.
+// lockNow returns the client's lock. It is for other goroutines than the client's own.
 func (c *client) lockNow() Lock {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,7 +164,7 @@ func (c *client) panicked(command, key string, value any) {
 	v := &history.Value{Command: command}
 	c.calls.mu.Lock()
 	c.calls.doomed = true
-	if where := command + text; !c.calls.panics[where] { // one violation for each stack is enough
+	if where := command + text; !c.calls.panics[where] { // record each stack only once
 		if c.calls.panics == nil {
 			c.calls.panics = map[string]bool{}
 		}
@@ -175,7 +176,7 @@ func (c *client) panicked(command, key string, value any) {
 }
 
 // crashed reports whether the lock has panicked, or its process was ended because it hung, and
-// returns what is recorded as the reason for the client's end. It is called once for each end.
+// returns the recorded reason for the client's end. It is called once for each end.
 func (c *client) crashed() error {
 	c.calls.mu.Lock()
 	defer c.calls.mu.Unlock()
@@ -196,8 +197,8 @@ var (
 	errNeither  = errors.New("the lock returned neither a lease nor an error")
 )
 
-// limit is how long a call without a deadline of its own may take: twice the timeout of each
-// master and a second, by the client's clock.
+// limit returns how long a call without a deadline of its own may take: twice the timeout of
+// each master and a second, by the client's clock.
 func (c *client) limit() time.Duration {
 	per := c.w.config.Timeout
 	if per == 0 {
@@ -213,8 +214,8 @@ func (c *client) limit() time.Duration {
 	return time.Duration(float64(2*masters)*float64(per)/rate) + time.Second
 }
 
-// guarded is the runtime that a client's lock gets: it also catches panics of the lock's
-// background work.
+// guarded is the runtime of a client's lock. It also catches panics of the lock's background
+// work.
 type guarded struct {
 	*Clock
 	c *client
@@ -237,15 +238,15 @@ func (g guarded) run(f func()) {
 	f()
 }
 
-// Stuck is a call that has not returned in a simulation that stands still.
+// Stuck describes a call that has not returned in a simulation that stands still.
 type Stuck struct {
 	Client, Command, Key string
-	Call                 int // the client's number of it
+	Call                 int // number of the client's call
 	Stack                Stack
 }
 
 // Stuck finds the calls of locks that have not returned and that are not waiting through their
-// runtime. It is for the code that notices that a simulation stands still. It records nothing.
+// runtime. It is for a program that notices that a simulation stands still. It records nothing.
 func (w *Workload) Stuck() []Stuck {
 	var stuck []Stuck
 	for _, c := range w.clients {
@@ -276,7 +277,7 @@ func (w *Workload) RecordStuck(s Stuck, took time.Duration) {
 // that hangs does not delay the end.
 type phase struct {
 	mu   sync.Mutex
-	left int // clients that are waited for
+	left int // number of clients that are still working
 	end  context.CancelCauseFunc
 }
 
@@ -295,11 +296,11 @@ func (s *phase) back() {
 }
 
 // all runs f for every client and waits for them. It waits by sleeping on a context and not on
-// a channel, so that virtual time can go on meanwhile. Clients that still hang in an earlier
+// a channel, so that virtual time can pass meanwhile. Clients that still hang in an earlier
 // phase, or have no lock any more, do not take part.
 func (w *Workload) all(f func(*client)) { w.each(w.clients, f) }
 
-// each is all, for some of the clients.
+// each does the same as all, for some of the clients.
 func (w *Workload) each(clients []*client, f func(*client)) {
 	done, end := w.runtime.WithCancelCause(context.Background())
 	s := &phase{end: end}
@@ -334,7 +335,7 @@ func (w *Workload) setPhase(s *phase) {
 	w.phase = s
 }
 
-// Abandon ends the current phase, whatever its clients are doing.
+// Abandon ends the current phase without waiting for the clients.
 func (w *Workload) Abandon() {
 	w.mu.Lock()
 	s := w.phase
@@ -344,7 +345,7 @@ func (w *Workload) Abandon() {
 	}
 }
 
-// enter makes a client part of a phase, if it can take part.
+// enter makes a client part of a phase. It returns false if the client cannot take part.
 func (c *client) enter(s *phase) bool {
 	c.calls.mu.Lock()
 	defer c.calls.mu.Unlock()

@@ -20,26 +20,26 @@ type client struct {
 	name    string
 	number  int
 	env     Env
-	program *program // that it is part of; nil: it is a process of its own
+	program *program // the program that the client is part of; nil: it is a process of its own
 	clock   *Clock
 	random  *rand.Rand
 	writes  int64
-	stays   time.Duration // in its critical section, if it has arrivals
+	stays   time.Duration // length of the current critical section, if it has arrivals
 
 	mu       sync.Mutex // for callers that change the clock; the client itself reads lock without it
-	lock     Lock       // made anew when the client has ended
-	lease    Lease      // that it holds; nil: none
+	lock     Lock       // a new one after each restart of the client
+	lease    Lease      // the lease that it holds; nil: none
 	key      string
-	released tenure // that it released last, since it was started
+	released tenure // the lease that it released last, since it was started
 	told     bool   // the lock said, at the time lost, that the lease is over
 	lost     time.Duration
-	asked    *cluster.Clock          // the clocks that were ordered; nil if they were never changed
-	goesBy   cluster.Clock           // the clocks that it is known to use
+	asked    *cluster.Clock          // the latest setting that was ordered; nil if there was none
+	goesBy   cluster.Clock           // the setting that it certainly uses
 	wake     context.CancelCauseFunc // ends its current sleep; may be nil
 
 	calls calls
 	redis redisKeys
-	out   bool // it has no lock, because making one panicked
+	out   bool // it has no lock, because making the lock panicked
 }
 
 // work acquires and uses the lock until ctx ends.
@@ -57,7 +57,7 @@ func (c *client) work(ctx context.Context) {
 }
 
 // use acquires a key, works in its critical section, and releases it. It returns false if the client
-// has ended for good.
+// has ended permanently.
 func (c *client) use(ctx context.Context, key string) bool {
 	lease, alive := c.acquire(ctx, key, c.w.config.AcquireTimeout)
 	if lease != nil {
@@ -68,7 +68,7 @@ func (c *client) use(ctx context.Context, key string) bool {
 	return alive || c.startAnew(ctx)
 }
 
-// finalCheck acquires and releases each key once, waiting at most bound for each.
+// finalCheck acquires and releases each key once, and waits at most bound for each.
 func (c *client) finalCheck(ctx context.Context, bound time.Duration) {
 	if _, absent := c.lock.(noProcess); absent && !c.startAnew(ctx) {
 		return
@@ -88,7 +88,7 @@ func (c *client) finalCheck(ctx context.Context, bound time.Duration) {
 	}
 }
 
-// died records that the client, and with it its lease, has ended without an order.
+// died records that the client, and with it its lease, has ended without an order of the nemesis.
 func (c *client) died(err error) {
 	v := &history.Value{}
 	key, token := c.w.lease(c.name)
@@ -101,11 +101,12 @@ func (c *client) died(err error) {
 
 var errDied = errors.New("its process ended by itself")
 
-// StartWithin is how much longer than any other call the start of a process may take: loading an
-// interpreter and a library takes seconds on a busy machine, and is no work of the lock.
+// StartWithin is the additional time that the start of a process may take, compared to other calls:
+// loading an interpreter and a library takes seconds on a busy machine, and the lock is not the
+// cause.
 const StartWithin = 50 * time.Second
 
-// newLock makes the client's lock. If the lock panics there, the client ends for good.
+// newLock makes the client's lock. If that panics, the client ends permanently.
 func (c *client) newLock() (lock Lock, err error) {
 	limit := c.limit()
 	if c.w.config.Processes {
@@ -132,8 +133,8 @@ func (c *client) closeLock() (err error) {
 	return err
 }
 
-// renew gives the client its new lock. If the lock has a clock of its own, that gets the
-// machine's current setting.
+// renew gives the client its new lock. If the lock has a clock of its own, renew sets it like the
+// client's machine.
 func (c *client) renew(lock Lock) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,13 +152,13 @@ func (c *client) renew(lock Lock) error {
 	if now {
 		c.goesBy = *c.asked
 	}
-	if errors.Is(err, ErrGone) || errors.Is(err, ErrUnbent) { // that this client has ended again is noticed later
+	if errors.Is(err, ErrGone) || errors.Is(err, ErrUnbent) { // its next call reports that it has ended again
 		return nil
 	}
 	return err
 }
 
-// noLock stands in for a lock that could not be made.
+// noLock replaces a lock that could not be made.
 type noLock struct{}
 
 func (noLock) Acquire(context.Context, string) (Lease, error) { return nil, ErrGone }
@@ -184,7 +185,7 @@ func (c *client) registered() {
 func (c *client) acquire(ctx context.Context, key string, timeout time.Duration) (lease Lease, alive bool) {
 	c.record(history.Invoke, history.FAcquire, key, nil, nil)
 	waiting, end := c.w.runtime.WithCancelCause(c.calling(ctx))
-	if _, ok := c.lock.(Process); ok { // which must be in the request as a timeout
+	if _, ok := c.lock.(Process); ok { // a process needs the timeout in the request
 		waiting = bounded{waiting, c.w.runtime.Now().Add(timeout)}
 	}
 	var err error
@@ -196,7 +197,7 @@ func (c *client) acquire(ctx context.Context, key string, timeout time.Duration)
 	})
 	end(nil)
 	if !alive || errors.Is(err, ErrGone) {
-		return nil, false // the call never returned, so it promises nothing
+		return nil, false // the call did not return in time, so it promises nothing
 	}
 	if err != nil {
 		c.record(history.Fail, history.FAcquire, key, nil, err)
@@ -206,7 +207,7 @@ func (c *client) acquire(ctx context.Context, key string, timeout time.Duration)
 	return lease, true
 }
 
-// bounded is a context that knows its deadline. The runtime ends it.
+// bounded is a context that states its deadline. The runtime ends it.
 type bounded struct {
 	context.Context
 	end time.Time
@@ -214,8 +215,8 @@ type bounded struct {
 
 func (b bounded) Deadline() (time.Time, bool) { return b.end, true }
 
-// granted notes a lease and records until when it is valid. It does both at once, so that a
-// clock that is bent meanwhile is recorded either before or after the lease.
+// granted keeps a lease and records the end of its validity. It does both at once, so that a change
+// of the clock is recorded either before or after the lease.
 func (c *client) granted(f, key string, l Lease, fence int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -232,13 +233,13 @@ func (c *client) renewed(key string, l Lease) {
 	}
 }
 
-// until returns the end of a lease's validity as a time of the run.
+// until converts the end of a lease's validity to a time of the run.
 func (c *client) until(l Lease) time.Duration {
 	return c.trueTime(l.Until())
 }
 
-// trueTime returns a time that the lock stated as a time of the run. A lock that is a process
-// states it in true time, all other locks on the client's clock.
+// trueTime converts a time that the lock stated to a time of the run. A lock that is a process
+// states true times, all other locks state times on the client's clock.
 func (c *client) trueTime(t time.Time) time.Duration {
 	if _, ok := c.lock.(Process); ok {
 		return c.w.since(t)
@@ -255,7 +256,7 @@ func (c *client) setClock(to cluster.Clock) error {
 	return err
 }
 
-// bend gives the client's clocks a setting, and reports whether they go by it at once.
+// bend gives the client's clocks a setting, and reports whether they use it at once.
 func (c *client) bend(to cluster.Clock) (now bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -275,8 +276,8 @@ func (c *client) bend(to cluster.Clock) (now bool, err error) {
 	return now, err
 }
 
-// bent notes the client's current clocks. If its lease now ends at another time than was
-// recorded, bent records that.
+// bent records the client's current clocks. If the end of its lease thereby changes, bent records
+// that, too.
 func (c *client) bent(to cluster.Clock) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -296,9 +297,9 @@ func (c *client) bent(to cluster.Clock) {
 
 var errBent = errors.New("the clock was bent")
 
-// section is the critical section: the client enters, reads and writes a few times as the
-// Protocol says, and leaves. It returns the lease as it was last extended; alive is false if
-// the client has ended.
+// section is the critical section: the client enters, reads and writes a few times as the Protocol
+// requires, and leaves. It returns the lease after its last extension; alive is false if the client
+// has ended.
 func (c *client) section(ctx context.Context, key string, lease Lease) (_ Lease, alive bool) {
 	if !c.valid(lease) {
 		return lease, true
@@ -345,16 +346,16 @@ func (c *client) section(ctx context.Context, key string, lease Lease) (_ Lease,
 	return lease, true
 }
 
-// awake waits until the client is not stopped, and reports whether it is alive. Only a process
-// can be stopped without noticing.
+// awake waits until the client is not stopped, and reports whether it is alive. Only a process can
+// be stopped without noticing it.
 func (c *client) awake(lease Lease) bool {
 	c.w.Pauses.awake(c.name)
 	return !gone(lease)
 }
 
-// stay works for d, but not longer than the lease is valid and not known to be lost. If the
-// lease is too short for the rest of the section, it may be extended; now and then it is
-// extended although it is long enough.
+// stay works for d, but only while the lease is valid and not known to be lost. If the lease is too
+// short for the rest of the section, it may be extended; occasionally it is extended although it is
+// long enough.
 func (c *client) stay(ctx context.Context, key string, lease Lease, d, rest time.Duration) (_ Lease, alive bool) {
 	chance := c.w.config.Extend
 	if c.left(lease) >= rest {
@@ -366,13 +367,13 @@ func (c *client) stay(ctx context.Context, key string, lease Lease, d, rest time
 		}
 	}
 	end := c.reckons().Now().Add(d)
-	for c.sleep(ctx, lease, end) { // the remaining validity takes another time now
+	for c.sleep(ctx, lease, end) { // the clock was bent, so compute the remaining time again
 	}
 	return lease, true
 }
 
-// reckons is the clock on which the client reads the ends of its leases: its own, but true time
-// if it is a process.
+// reckons returns the clock on which the client reads the ends of its leases: its own, or true time
+// if the client is a process.
 func (c *client) reckons() protocol.Runtime {
 	if _, ok := c.lock.(Process); ok {
 		return c.w.runtime
@@ -380,19 +381,19 @@ func (c *client) reckons() protocol.Runtime {
 	return c.clock
 }
 
-// left returns for how long a client may still rely on a lease.
+// left returns how long a client may still rely on a lease.
 func (c *client) left(lease Lease) time.Duration {
 	if v, ok := lease.(Validator); ok {
 		if v.Valid() {
-			return c.w.config.TTL // after that time, left is called again
+			return c.w.config.TTL // stay calls left again after that time
 		}
 		return 0
 	}
 	return lease.Until().Sub(c.reckons().Now()) - c.w.config.margin()
 }
 
-// sleep sleeps until the given time, but only while the lease may be relied on, ctx has not
-// ended and the lease is not known to be over. bent says that the clock was bent meanwhile.
+// sleep sleeps until the given time, but only while the client may rely on the lease, ctx has not
+// ended and the lease is not known to be over. bent reports whether the clock was bent meanwhile.
 func (c *client) sleep(ctx context.Context, lease Lease, until time.Time) (bent bool) {
 	over, end := c.w.runtime.WithCancelCause(lease.Context())
 	defer end(nil)
@@ -414,7 +415,7 @@ func (c *client) sleep(ctx context.Context, lease Lease, until time.Time) (bent 
 
 var errStopping = errors.New("the work is to end")
 
-// wakes sets how to wake the client.
+// wakes sets the function that wakes the client.
 func (c *client) wakes(end context.CancelCauseFunc) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -426,7 +427,7 @@ func (c *client) extend(key string, lease Lease) (_ Lease, alive bool) {
 	var longer Lease
 	var err error
 	alive = c.in(history.CommandExtend, key, c.limit(), func() {
-		if longer, err = lease.Extend(c.calling(context.Background())); longer == nil && err == nil { // bounded by the per-master timeout
+		if longer, err = lease.Extend(c.calling(context.Background())); longer == nil && err == nil { // limited per master
 			err = errNeither
 		}
 	})
@@ -451,14 +452,14 @@ func (c *client) release(key string, lease Lease) (alive bool) {
 	ctx, stop := c.releaseContext()
 	defer stop()
 	var err error
-	if !c.in(history.CommandRelease, key, c.limit(), func() { err = lease.Release(ctx) }) { // bounded by the per-master timeout
+	if !c.in(history.CommandRelease, key, c.limit(), func() { err = lease.Release(ctx) }) { // limited per master
 		return false
 	}
 	c.record(Outcome(err), history.FRelease, key, token, err)
 	return !errors.Is(err, ErrGone)
 }
 
-// Outcome is what a client knows about an operation that returned err: it happened (nil), it
+// Outcome returns the client's knowledge about an operation that returned err: it happened (nil), it
 // did not happen, or it may have happened.
 func Outcome(err error) history.Type {
 	switch {
@@ -471,7 +472,7 @@ func Outcome(err error) history.Type {
 	}
 }
 
-// gone reports whether the lease's holder is known to have ended.
+// gone reports whether the lease's holder has certainly ended.
 func gone(lease Lease) bool { return errors.Is(context.Cause(lease.Context()), ErrGone) }
 
 // valid reports whether the client may still rely on the lease for a moment.
@@ -479,8 +480,8 @@ func (c *client) valid(lease Lease) bool {
 	return c.left(lease) > 0 && lease.Context().Err() == nil
 }
 
-// stretch draws how long a critical section lasts. A share of the sections lasts about as long
-// as the TTL or longer, so that leases expire in use.
+// stretch draws the length of a critical section. A fraction of the sections lasts about as long as
+// the TTL or longer, so that leases expire in use.
 func (c *client) stretch() time.Duration {
 	cfg := c.w.config
 	if len(cfg.Arrivals) > 0 {

@@ -11,24 +11,25 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-// Clock is the clocks of a client: a Runtime whose time runs at a rate that can be changed, and
-// a wall clock that can be stepped. At first, both show what the Runtime below shows.
+// Clock has the clocks of a client: a Runtime whose time runs at a rate that can be changed,
+// and a wall clock that can be stepped. At first, both show the time of the Runtime below.
 //
-// They are separate, as in an operating system: setting the time of day changes only the wall
-// clock, and the rate of the one oscillator affects both. A monotonic clock never steps.
+// The two clocks are separate, as in an operating system: setting the time of day changes only
+// the wall clock, and the rate of the one oscillator affects both. A monotonic clock never
+// steps.
 type Clock struct {
 	protocol.Runtime
 	mu    sync.Mutex
-	from  time.Time // the true time from which the rate holds,
-	base  time.Time // and what the monotonic clock showed at that time
+	from  time.Time // the true time from which the rate applies
+	base  time.Time // the reading of the monotonic clock at that time
 	rate  float64
-	ahead time.Duration // how far the wall clock is ahead of the monotonic one
+	ahead time.Duration // by how much the wall clock is ahead of the monotonic one
 }
 
 // WallClock is the optional interface of a Runtime that also has the time of day, for incorrect
 // locks that measure with it.
 type WallClock interface {
-	// Wall is the time on a clock that may step, forward and back.
+	// Wall returns the time on a clock that may step, forward and back.
 	Wall() time.Time
 }
 
@@ -53,12 +54,12 @@ func (c *Clock) shows(t time.Time) time.Time {
 func (c *Clock) Wall() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// Without the monotonic reading, so that the difference of two such times contains steps.
+	// Remove the monotonic reading, so that the difference of two such times contains steps.
 	return c.shows(c.Runtime.Now()).Round(0).Add(c.ahead)
 }
 
-// Set makes the clocks count to.Rate seconds in a true second from now on, and sets the wall
-// clock to.Offset ahead of where it would be if it had never been stepped.
+// Set makes the clocks count to.Rate seconds in a true second from now on. It sets the wall
+// clock to.Offset ahead of a wall clock that has never been stepped.
 func (c *Clock) Set(to cluster.Clock) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -66,7 +67,7 @@ func (c *Clock) Set(to cluster.Clock) {
 	c.from, c.base, c.rate, c.ahead = t, c.shows(t), rateOf(to), to.Offset
 }
 
-// rateOf returns a clock's rate; 0 stands for 1.
+// rateOf returns a clock's rate; 0 means 1.
 func rateOf(c cluster.Clock) float64 {
 	if c.Rate == 0 {
 		return 1
@@ -74,7 +75,7 @@ func rateOf(c cluster.Clock) float64 {
 	return c.Rate
 }
 
-// CheckClock returns what is wrong with the setting of a client's clock, or nil.
+// CheckClock returns an error if the setting of a client's clock is invalid.
 func CheckClock(c cluster.Clock) error {
 	if rate := rateOf(c); !(rate > 0) {
 		return fmt.Errorf("a clock cannot run at the rate %v: it must be above 0", rate)
@@ -89,8 +90,8 @@ func (c *Clock) True(t time.Time) time.Time {
 	return c.from.Add(time.Duration(float64(t.Sub(c.base)) / c.rate))
 }
 
-// truly returns the true duration of d on this clock, rounded up: a wait for the rest of a time
-// must not be a wait of 0, because it would then be repeated forever at the same moment.
+// truly converts a duration on this clock to true time, rounded up: a wait for the rest of a
+// time must not be a wait of 0, which would be repeated forever at the same moment.
 func (c *Clock) truly(d time.Duration) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()

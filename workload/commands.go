@@ -12,15 +12,15 @@ type command struct {
 	script *protocol.Script // nil: args is a plain command
 	keys   []string
 	args   []any
-	ttl    time.Duration // that args ask for
+	ttl    time.Duration // the TTL that args set
 	gate   bool          // if the reply is no, the commands after it are not sent
 	once   bool          // the transport must not repeat it (protocol.Command.Once)
 }
 
-// Kinds of commands that Redlock does not need.
+// These kinds of commands are additional to those of Redlock.
 const (
-	read protocol.Kind = "read" // GET, to compare
-	load protocol.Kind = "load" // SCRIPT LOAD, which is not reported as a vote
+	read protocol.Kind = "read" // GET, to compare the value
+	load protocol.Kind = "load" // SCRIPT LOAD, which produces no vote
 )
 
 func setNXPX(key, token string, ttl time.Duration) []command {
@@ -35,12 +35,12 @@ func compareAndExpire(key, token string, ttl time.Duration) []command {
 	return []command{{kind: protocol.Extend, script: ExpireIfOwn, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
 }
 
-// setNX is the SETNX of the first articles on locks, without a TTL.
+// setNX is SETNX without a TTL, as in the first articles on locks.
 func setNX(key, token string, _ time.Duration) []command {
 	return []command{{kind: protocol.Set, args: []any{"setnx", key, token}}}
 }
 
-// setNXThenExpire sets the TTL with a command of its own.
+// setNXThenExpire sets the TTL with a second command.
 func setNXThenExpire(key, token string, ttl time.Duration) []command {
 	return []command{
 		{kind: protocol.Set, args: []any{"setnx", key, token}, gate: true},
@@ -76,13 +76,13 @@ func recreate(key, token string, ttl time.Duration) []command {
 	return []command{{kind: protocol.Extend, script: ExpireOrSet, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
 }
 
-// setOrOwn counts a key that stores the token already as set.
+// setOrOwn also succeeds if the key stores the token already.
 func setOrOwn(key, token string, ttl time.Duration) []command {
 	return []command{{kind: protocol.Set, script: ExpireOrSet, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
 }
 
-// setAndCount and raise implement fencing: every master counts, and the highest counter is
-// written back.
+// setAndCount and raise implement fencing: every master counts, and the client writes the
+// highest counter back.
 func setAndCount(key, token string, ttl time.Duration) []command {
 	return []command{{kind: protocol.Set, script: SetAndCount, keys: []string{key, key + ":fence"}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
 }

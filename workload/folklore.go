@@ -2,7 +2,7 @@ package workload
 
 import "fmt"
 
-// folklore are locks that articles and answers on the net have proposed, and habits of
+// folklore lists locks that articles and answers on the net have proposed, and habits of
 // libraries that none of the bugs b1 to b27 covers.
 var folklore = []Kind{
 	{
@@ -72,6 +72,6 @@ var folklore = []Kind{
 	},
 }
 
-// timeToken is the time and the id of a machine. Here the id is that of a machine that was
-// cloned.
+// timeToken combines the time and the id of a machine. Here all machines have the same id,
+// as after cloning.
 func timeToken(l *textbook) string { return fmt.Sprintf("%d-host", l.env.Wall().UnixMicro()) }

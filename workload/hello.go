@@ -15,44 +15,45 @@ import (
 type Command struct {
 	Args []string // the program first
 	Env  []string // NAME=value, in addition to the harness's own environment
-	Lock string   // the name that the client is given in init; empty: none
+	Lock string   // the name that the client gets in init; empty: none
 	// Log opens the file to which a client process's stderr is appended; nil: only the end of
 	// stderr is kept.
 	Log func(client string) (io.WriteCloser, error)
-	// Clocks makes the clocks of a client that cannot bend its own; nil: nothing bends clocks, and
-	// clients are started as they are.
+	// Clocks makes the clocks of a client that cannot bend its own; nil: such clients keep the
+	// machine's clocks.
 	Clocks func() (ProgramClocks, error)
 }
 
 // ProgramClocks are the clocks of a program that runs unchanged, with Env in its environment. They
-// are right until Set bends them. Times are what the machine's CLOCK_MONOTONIC shows, in ns.
+// are right until Set bends them. Times are readings of the machine's CLOCK_MONOTONIC, in ns.
 type ProgramClocks interface {
 	Env() []string
-	// Bend returns nil if the processes of a group go by the clocks, and otherwise why not.
+	// Bend returns nil if the processes of a group use the clocks, and otherwise the reason why one
+	// does not.
 	Bend(group int) error
-	// Set bends them at once, also of a process that is stopped.
+	// Set bends them at once, also those of a stopped process.
 	Set(to cluster.Clock) error
-	Shown(at int64) int64   // what the program's monotonic clock shows at a true time
-	True(shown int64) int64 // its inverse; for a time to come, it changes with each Set
-	Behind() time.Duration  // how much less they have counted than truth, in all
+	Shown(at int64) int64   // the reading of the program's monotonic clock at a true time
+	True(shown int64) int64 // the inverse of Shown; for a future reading, the result changes with each Set
+	Behind() time.Duration  // by how much the clocks have fallen behind true time
 	Close() error
 }
 
 // Hello is a client process's description of itself in its answer to init.
 type Hello struct {
-	Can      []string  `json:"can,omitempty"`     // of the optional parts of the protocol, those that it has
-	Library  string    `json:"library,omitempty"` // that it tests, with its version
-	Masters  Masters   `json:"masters,omitempty"` // that it uses
-	Lifespan *Lifespan `json:"ttl,omitempty"`     // the TTLs that it takes; nil: WholeMilliseconds
+	Can      []string  `json:"can,omitempty"`     // the optional parts of the protocol that the client has
+	Library  string    `json:"library,omitempty"` // the library that it tests, with its version
+	Masters  Masters   `json:"masters,omitempty"` // the masters that it uses
+	Lifespan *Lifespan `json:"ttl,omitempty"`     // the TTLs that it accepts; nil: WholeMilliseconds
 	Lease    string    `json:"lease,omitempty"`   // NoLease, or empty
 
-	// Unbent is why nobody can bend its clocks; nil: it can (CanClock), or the harness can, or
-	// nothing was to bend them.
+	// Unbent is the reason why its clocks cannot be bent; nil: the client can (CanClock), or the
+	// harness can, or the run does not bend clocks.
 	Unbent error `json:"-"`
 }
 
-// The optional parts of the protocol. A client that names none has none: it can acquire,
-// release and exit.
+// These are the optional parts of the protocol. A client without any of them can acquire, release
+// and exit.
 const (
 	CanExtend = "extend" // it understands the request extend
 	CanFence  = "fence"  // its grants carry fencing tokens
@@ -63,30 +64,31 @@ const (
 	CanShare  = "shared" // it serves several clients at once
 )
 
-// Abilities lists them.
+// Abilities lists all optional parts.
 var Abilities = []string{CanExtend, CanFence, CanWrite, CanPoints, CanClock, CanVotes, CanShare}
 
-// NoLease as a client's description of its leases says that the lock promises no time: a lease
-// is valid until it is released.
+// NoLease, as a client's description of its leases, says that the lock promises no time: a lease is
+// valid until it is released.
 const NoLease = "none"
 
 // Has reports whether the client has an optional part of the protocol.
 func (h *Hello) Has(what string) bool { return slices.Contains(h.Can, what) }
 
-// Bends reports whether its clocks can be bent, by itself or by the harness, if the harness was to.
+// Bends reports whether the client or the harness can bend the client's clocks. It is also true in
+// a run that does not bend clocks.
 func (h *Hello) Bends() bool { return h.Has(CanClock) || h.Unbent == nil }
 
 // Lifespan describes the TTLs that a library accepts. The field names contain the unit.
 type Lifespan struct {
 	MinMS  float64 `json:"min_ms,omitempty"`  // the shortest
-	UnitMS float64 `json:"unit_ms,omitempty"` // all are multiples of it
+	UnitMS float64 `json:"unit_ms,omitempty"` // all TTLs are multiples of it
 }
 
-// WholeMilliseconds are the TTLs of a client that does not say which it takes: it may hand the
-// number on to Redis, which refuses fractions.
+// WholeMilliseconds describes the TTLs of a client that does not state which ones it accepts: it
+// may pass the number on to Redis, which refuses fractions.
 var WholeMilliseconds = Lifespan{UnitMS: 1}
 
-// Fits returns what is wrong with a TTL for the library, or nil.
+// Fits returns an error if the library does not accept a TTL.
 func (l *Lifespan) Fits(ttl time.Duration) error {
 	if l == nil {
 		return nil
@@ -101,10 +103,10 @@ func (l *Lifespan) Fits(ttl time.Duration) error {
 	return nil
 }
 
-// Masters is how many masters a library uses: 1, or all of them ("n", or no value).
+// Masters is the number of masters that a library uses: 1, or all of them ("n", or no value).
 type Masters int
 
-// AllMasters says that the library uses all masters.
+// AllMasters means that the library uses all masters.
 const AllMasters Masters = 0
 
 // UnmarshalJSON accepts 1 and "n".
@@ -120,7 +122,7 @@ func (m *Masters) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// MarshalJSON is the reverse of UnmarshalJSON.
+// MarshalJSON writes 1 or "n".
 func (m Masters) MarshalJSON() ([]byte, error) {
 	if m == 1 {
 		return []byte("1"), nil
@@ -128,7 +130,7 @@ func (m Masters) MarshalJSON() ([]byte, error) {
 	return json.Marshal("n")
 }
 
-// Check returns what is wrong with a client's description of itself, or nil.
+// Check returns an error if a client's description of itself is invalid.
 func (h *Hello) Check() error {
 	if h.Lease != "" && h.Lease != NoLease {
 		return fmt.Errorf("lease is %q: it is %q or left out", h.Lease, NoLease)

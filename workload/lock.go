@@ -29,29 +29,28 @@ type Lock interface {
 type Lease interface {
 	Token() string
 	Until() time.Time // the end of its validity, on the Env's clock
-	Fence() int64     // 0: none
-	// Context ends when the lease is known to be over.
+	Fence() int64     // the fencing token; 0: none
+	// Context returns a context that ends when the lease is known to be over.
 	Context() context.Context
-	// Extend returns the prolonged lease. An error that wraps redlock.ErrNotHeld, ErrLost,
-	// ErrExpired or ErrExtensionLimit means that the lease was not prolonged; after any other
-	// error it may or may not have been.
+	// Extend returns the extended lease. An error that wraps redlock.ErrNotHeld, ErrLost,
+	// ErrExpired or ErrExtensionLimit means that the lease was not extended; after any other error
+	// it may or may not have been.
 	Extend(ctx context.Context) (Lease, error)
 	// Release releases the lock. An error that wraps redlock.ErrNotHeld, ErrLost or ErrExpired
-	// means that the lock was no longer held; after any other error it may or may not be
-	// released.
+	// means that the lock was no longer held; after any other error it may or may not be released.
 	Release(ctx context.Context) error
 }
 
 // Writer is a lease whose holder writes to the guarded resource by itself: it checks the lease,
-// writes its token into the resource if mark is set, and then sends the write. An error that
-// wraps redlock.ErrExpired means that the write was not sent; ErrMarked means that the resource
-// refused it.
+// writes its token into the resource if mark is set, and then sends the write. An error that wraps
+// redlock.ErrExpired means that the write was not sent; ErrMarked means that the resource refused
+// it.
 type Writer interface {
 	Write(value int64, mark bool) error
 }
 
-// Validator is a lease with a method of its own that says whether it is valid. Its client calls
-// that instead of reading a clock.
+// Validator is a lease with a method of its own that reports whether it is valid. The client calls
+// that method instead of reading a clock.
 type Validator interface{ Valid() bool }
 
 // ErrGone says that a client has ended. Its current operation may or may not have happened.
@@ -60,7 +59,7 @@ var ErrGone = errors.New("the client has ended")
 // Env is the environment of one client's lock.
 type Env struct {
 	Client  string   // c1, c2, …
-	Process string   // that the client is part of: its own name, unless a usage makes several clients share one
+	Process string   // name of the client's process: Client, unless several clients share one
 	Addrs   []string // addresses of this client's links to the masters
 	// Dial connects to Addrs; nil: through the network.
 	Dial    func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -72,29 +71,30 @@ type Env struct {
 	Wait    int           // number of replicas that must have a key before a master's vote counts
 	Hooks   redlock.Hooks // for locks that run here
 
-	// Pass is called at the points where the client may be stopped. It returns false if the
-	// client was ended there. If it is nil, the client is not stopped.
+	// Pass is called at the points where the client may be stopped. It returns false if the client
+	// was ended there. If it is nil, the client is not stopped.
 	//
 	// A lock without hooks calls Renewed when it has extended a lease without a call, and Ended
 	// when it knows that a lease is over. Both may be nil.
 	Pass    func(point, key string) bool
 	Renewed func(key string, l Lease)
 	Ended   func(key, token string, cause error)
-	// Lost records that the lock said at a time that the lease is over (without a token: that on
-	// the key), for locks whose leases last until they say so. It may be nil.
+	// Lost records that the lock has reported the end of a lease at a time (without a token: of
+	// the lease on the key). It is for locks whose leases last until they report the end. It may
+	// be nil.
 	Lost func(key, token string, cause error, at time.Time)
 
-	// For clients that are processes, the functions that report messages.
-	Record func(op history.Op, ago time.Duration)            // it happened so long ago
+	// These functions report messages of clients that are processes.
+	Record func(op history.Op, ago time.Duration)            // the operation happened that long ago
 	Bent   func(cluster.Clock)                               // the process uses that clock now, and its leases end by it
-	Mark   func(key, token string)                           // it writes its token into the resource
-	Apply  func(key, token string, fence, value int64) error // it writes to the resource, which may refuse the write (ErrMarked)
-	// Observe makes vote be called with the masters' votes that are seen on the client's links,
-	// instead of the function given before. If Observe is nil, the links see no votes.
+	Mark   func(key, token string)                           // the process writes its token into the resource
+	Apply  func(key, token string, fence, value int64) error // the process writes to the resource; may return ErrMarked
+	// Observe makes the client's links call vote with each vote that they see, instead of the
+	// function given before. If Observe is nil, the links observe no votes.
 	Observe        func(vote func(history.Op))
 	Env            []string // NAME=value, in addition to the harness's environment, for a process
 	AcquireTimeout time.Duration
-	Margin         time.Duration // how long before its end a client stops relying on a lease
+	Margin         time.Duration // time before the end of a lease at which a client stops relying on it
 }
 
 // Wall returns the time of day at the client, which may step. It is for incorrect locks that
@@ -112,27 +112,27 @@ type Kind struct {
 	Summary string // one line
 	Fencing bool   // it can give fencing tokens
 	First   bool   // it uses only the first master
-	// Connects says that it reaches masters by connections alone (Env.Addrs, Env.Dial), and waits
-	// and tells the time by itself: masters that only answer calls are not for it.
+	// Connects reports whether the lock reaches masters only by connections (Env.Addrs, Env.Dial), and
+	// waits and reads the time by itself: it cannot use simulated masters that only answer calls.
 	Connects  bool
 	Reentrant bool // its documentation says that its holder can acquire it again
-	Opaque    bool // masters do not store the token itself, so snapshots of them are not evidence
-	// DeadWaiter is how long the lock, according to its documentation, waits for each waiter
-	// that is gone before it serves the next one; 0: it has no queue.
+	Opaque    bool // masters do not store the token itself, so snapshots of them are no evidence
+	// DeadWaiter is how long the lock, according to its documentation, waits for each waiter that
+	// has ended before it serves the next one; 0: it has no queue.
 	DeadWaiter time.Duration
-	// Renewals is how often the lock, according to its documentation, extends a lease without a
-	// call, each time after a third of the TTL. For that long it keeps the lock for a holder
+	// Renewals is how many times the lock, according to its documentation, extends a lease without
+	// a call, each time after a third of the TTL. For that long it keeps the lock for a holder
 	// that hangs. 0: it does not renew.
 	Renewals int
-	// Twin is the name of the same lock without the bug of this one; "" for a lock that is
-	// meant to be correct.
+	// Twin is the name of the same lock without the bug of this one; "" for a lock that is meant
+	// to be correct.
 	Twin   string
 	Bug    string // the planted bug: b1 to b27
-	Claims []int  // the claims of the catalogue that are about the lock
+	Claims []int  // the claims of the catalogue about the lock
 	New    func(Env) (Lock, error)
 }
 
-// HungHolder is the longest time for which the lock, according to its documentation, may be
+// HungHolder returns the longest time for which the lock, according to its documentation, may be
 // kept for a holder that hangs, if each renewal takes at most the timeout of a master; 0: not
 // longer than a TTL.
 func (k Kind) HungHolder(ttl, timeout time.Duration) time.Duration {
@@ -142,7 +142,8 @@ func (k Kind) HungHolder(ttl, timeout time.Duration) time.Duration {
 	return ttl + time.Duration(k.Renewals)*(ttl/3+timeout)
 }
 
-// Shows says what a lock with a bug demonstrates: "b4", "claim 6", "b14, claims 13 and 50".
+// Shows names the bug and the claims that a lock demonstrates: "b4", "claim 6", "b14, claims 13
+// and 50".
 func (k Kind) Shows() string {
 	var claims []string
 	for _, n := range k.Claims {
@@ -170,21 +171,21 @@ func (k Kind) Quorum(n int) int {
 	return n/2 + 1
 }
 
-// Locks returns the locks under test: first those that are meant to be correct, then the
-// folklore and the planted bugs.
+// Locks lists the locks under test: first those that are meant to be correct, then the folklore
+// and the planted bugs.
 var Locks = slices.Concat(correct, folklore, redissons, planted)
 
-// correct are the locks that are meant to be correct.
+// correct lists the locks that are meant to be correct.
 var correct = slices.Concat(redlocks, textbooks, fairs)
 
-// registered are locks of programs that use this project as a library.
+// registered holds the locks of programs that use this project as a library.
 var registered = struct {
 	sync.RWMutex
 	kinds map[string]Kind
 }{kinds: map[string]Kind{}}
 
-// RegisterLock makes a lock available by its name until the program ends. It refuses a name
-// that exists.
+// RegisterLock makes a lock available by its name until the program ends. It returns an error if
+// the name exists.
 func RegisterLock(k Kind) error {
 	registered.Lock()
 	defer registered.Unlock()
@@ -214,7 +215,7 @@ func LockNamed(name string) (Kind, bool) {
 	return k, ok
 }
 
-// CorrectNames lists the names of the locks that are meant to be correct, those of the user first.
+// CorrectNames lists the names of the locks that are meant to be correct, the user's own first.
 func CorrectNames() []string { return append(named(Registered()), named(correct)...) }
 
 // LockNames lists the names of all locks.

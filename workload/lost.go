@@ -12,7 +12,7 @@ type tenure struct {
 	key   string
 }
 
-// releases notes that the client holds no lease any more.
+// releases records that the client no longer holds its lease, and keeps the lease as the last one.
 func (c *client) releases() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -20,15 +20,15 @@ func (c *client) releases() {
 	c.lease, c.key = nil, ""
 }
 
-// forgets notes that the client holds no lease, and knows of none that it held before.
+// forgets records that the client holds no lease, and forgets the last one.
 func (c *client) forgets() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lease, c.key, c.released = nil, "", tenure{}
 }
 
-// leave records the end of the critical section: when its lock said that the lease is over, or
-// else now. A process says so in a message, which takes a while.
+// leave records the end of the critical section: at the time at which the lock reported the end of
+// the lease, or else now. The report of a process arrives late.
 func (c *client) leave(key string, lease Lease) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -40,8 +40,8 @@ func (c *client) leave(key string, lease Lease) {
 	c.w.recorder.RecordAt(op, c.lost)
 }
 
-// hasLost records that the lock has said when the client's lease was over, or that which the client
-// released last: a process may have said so before it got the call.
+// hasLost records that the lock has reported the end of the client's lease, or of the lease that
+// the client released last: a process may have sent the report before it received the release.
 func (c *client) hasLost(key, token string, cause error, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -2,66 +2,66 @@ package workload
 
 import "time"
 
-// mutations are the differences of a lock from the textbook. The zero value is the textbook
-// lock; each planted bug sets one of the fields.
+// mutations describes the differences of a lock from the textbook. The zero value is the
+// textbook lock; each planted bug sets one of the fields.
 type mutations struct {
-	// Step 1, the time before the first command.
+	// Step 1, the time before the first command:
 	oneStart  bool // taken once, before all retries
 	lateStart bool // taken when the votes have arrived
 	wallClock bool // read from a clock that steps
 
-	// The token.
+	// The token:
 	token  func(l *textbook) string // nil: 20 random bytes
 	once   bool                     // one token for all retries of an acquire
 	stored func(l *textbook) string // the value that masters store; nil: the token
 	field  bool                     // the lock object keeps the token in a field, which its next acquire overwrites
 
-	// Step 2, the SETs.
+	// Step 2, the SETs:
 	set           func(key, token string, ttl time.Duration) []command // nil: SET NX PX
-	driverRetries bool                                                 // the driver sends a command again if there was no reply
-	waitsForAll   bool                                                 // waits until every master has answered, however long that takes
+	driverRetries bool                                                 // the driver resends a command without a reply
+	waitsForAll   bool                                                 // waits for every master, however long that takes
 
-	// Step 3, the quorum.
+	// Step 3, the quorum:
 	quorum    func(n int) int // nil: n/2+1
 	reachable bool            // a quorum of the masters that answered
-	raises    bool            // an error of a master makes the attempt fail, whatever the others vote
+	raises    bool            // an error of a master makes the attempt fail, whatever the other masters vote
 
-	// Step 4, the validity.
+	// Step 4, the validity:
 	noValidity  bool // the quorum is enough
 	noDrift     bool // assumes that all clocks run at the same rate
 	forever     bool // keys have no TTL, and leases do not end
-	resets      bool // after a quorum, all keys get a new TTL, whoever owns them and whatever the replies are
+	resets      bool // after a quorum, all keys get a new TTL, whatever tokens they store and whatever the replies are
 	alwaysValid bool // a lease claims to be valid at any time
 
-	// Step 5, the release.
+	// Step 5, the release:
 	release         func(key, token string, ttl time.Duration) []command // nil: compare-and-delete
 	noRollback      bool                                                 // no release after a failed attempt
 	onlyUnanswered  bool                                                 // after a failed attempt, a release only if a master did not answer
-	onlyBelieved    bool                                                 // only to the masters that voted yes
+	onlyBelieved    bool                                                 // only on the masters that voted yes
 	overtaking      bool                                                 // on another connection than the SET
 	onlyWhileWanted bool                                                 // not if the caller's context has ended
 	reuses          bool                                                 // a lease whose release was cancelled is handed out again
 	loads           bool                                                 // the script is loaded when the client starts, and never again
 
-	// Waiting.
+	// Waiting:
 	fair bool // in a queue
 
-	// Retries.
+	// Retries:
 	fixedDelay bool
 
-	// Extension.
+	// Extension:
 	extend         func(key, token string, ttl time.Duration) []command // nil: compare-and-pexpire
 	extendLies     bool                                                 // succeeds, whatever the masters reply
 	extendLate     bool                                                 // succeeds, however late it is
 	extendAcquires bool                                                 // is an acquire with the same token
-	extendReleased bool                                                 // also of a lease that was released
+	extendReleased bool                                                 // also extends a lease that was released
 
-	// Renewal in the background.
+	// Renewal in the background:
 	renews        bool // after each third of a TTL, as often as a lease may be extended
 	renewsForever bool
 	untold        bool // the holder is not notified that a renewal failed
 	outlives      bool // the release does not stop the renewal
 
-	// Fencing.
+	// Fencing:
 	noWriteBack bool // the highest counter is not written back
 }

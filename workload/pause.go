@@ -12,55 +12,56 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-// The points at which a client can be stopped.
+// These are the points at which a client can be stopped.
 const (
-	// AfterQuorum: the votes have decided, and the validity is not yet checked (distlock,
-	// between steps 2 and 3).
+	// AfterQuorum is the point at which the votes have decided, and the validity is not yet
+	// checked (distlock, between steps 2 and 3).
 	AfterQuorum = "after-quorum"
-	// BeforeEnter: the lease was valid, and the critical section is not yet entered.
+	// BeforeEnter is the point at which the lease was valid, and the critical section is not
+	// yet entered.
 	BeforeEnter = "before-enter"
-	// BeforeWrite: the lease was valid, and the write is not yet sent.
+	// BeforeWrite is the point at which the lease was valid, and the write is not yet sent.
 	BeforeWrite = "before-write"
 
-	// BeforeMark: the lease was valid, and the token is not yet written into the resource.
-	// BeforeRead: the resource is not yet read. Only clients of a resource with compare-and-set
-	// pass these (Protocol.Points).
+	// BeforeMark is the point at which the lease was valid, and the token is not yet written
+	// into the resource. BeforeRead is the point before the resource is read. Only clients of a
+	// resource with compare-and-set pass these two (Protocol.Points).
 	BeforeMark = "before-mark"
 	BeforeRead = "before-read"
 
-	// BetweenCommands: a lock that uses two commands instead of one has sent the first. Correct
-	// locks never pass this point, so no nemesis draws it.
+	// BetweenCommands is the point at which a lock that uses two commands instead of one has
+	// sent the first. Correct locks never pass this point, so no nemesis draws it.
 	BetweenCommands = "between-commands"
 )
 
 // Points lists the points that every client passes, in their order.
 var Points = []string{AfterQuorum, BeforeEnter, BeforeWrite}
 
-// Process is a client that is a process, which signals can stop anywhere.
+// Process is a client that is a process. Signals can stop it anywhere.
 type Process interface {
 	Stop()     // SIGSTOP
 	Continue() // SIGCONT
 	Kill()     // SIGKILL
 }
 
-// Pauses are the orders to stop or end clients. A client that passes a point for which there is
-// an order stops there until the order is cancelled, or ends there and restarts when the order
-// is cancelled.
+// Pauses holds the orders to stop or end clients. A client that passes a point for which there
+// is an order stops there until the order is cancelled, or ends there and restarts when the
+// order is cancelled.
 type Pauses struct {
 	runtime   protocol.Runtime
 	record    func(history.Op) history.Op
 	setClock  func(client string, to cluster.Clock) error
 	clock     func(client string) cluster.Clock
-	lease     func(client string) (key, token string) // that it holds now
+	lease     func(client string) (key, token string) // the lease that a client holds now
 	mu        sync.Mutex
 	orders    []*order
 	processes map[string]Process // clients that are processes
-	turn      int                // names of the clients, for an order to any process
-	dead      map[string]bool    // clients that were ended, and whose end is recorded or about to be
+	turn      int                // counts the orders for any process, to take turns
+	dead      map[string]bool    // clients that an order has ended, until their end is recorded
 }
 
 type order struct {
-	clients []string // empty: any
+	clients []string // empty: any client
 	point   string
 	kill    bool
 	until   context.Context
@@ -81,8 +82,8 @@ var errResumed = errors.New("resumed")
 
 // Stop orders each of the clients to stop when it next passes point. If no clients are named,
 // the first client to pass point stops. resume cancels the order, lets the stopped clients
-// continue, and returns them. Without a point, clients that are processes stop at once,
-// wherever they are.
+// continue, and returns their names. With an empty point, clients that are processes stop at
+// once, wherever they are.
 func (p *Pauses) Stop(clients []string, point string) (resume func() []string) {
 	return p.order(&order{clients: clients, point: point})
 }
@@ -97,7 +98,7 @@ func (p *Pauses) Kill(clients []string, point string) (revive func() []string) {
 // offset. A client that is a process receives the setting once it is not stopped.
 func (p *Pauses) SetClock(client string, to cluster.Clock) error { return p.setClock(client, to) }
 
-// Clock returns the clock that a client is known to use.
+// Clock returns the clock that a client certainly uses.
 func (p *Pauses) Clock(client string) cluster.Clock { return p.clock(client) }
 
 func (p *Pauses) order(o *order) func() []string {
@@ -124,10 +125,10 @@ func (p *Pauses) order(o *order) func() []string {
 	}
 }
 
-// anywhere is the point of an order that strikes at once.
+// anywhere is the point of an order that takes effect at once.
 const anywhere = "anywhere"
 
-// atOnce finds the processes that an order without a point strikes. The caller holds p.mu.
+// atOnce finds the processes that an order without a point hits. The caller holds p.mu.
 func (p *Pauses) atOnce(o *order) map[string]Process {
 	struck := map[string]Process{}
 	if o.point != "" {
@@ -155,7 +156,7 @@ func (p *Pauses) register(client string, process Process) {
 }
 
 // Pass is called by a client at a point. It returns true when the client may continue, and
-// false if it has ended there.
+// false if the client has ended there.
 func (p *Pauses) Pass(client, point, key string) (alive bool) {
 	o, process := p.take(client, point)
 	if o == nil {
@@ -171,7 +172,7 @@ func (p *Pauses) Pass(client, point, key string) (alive bool) {
 	return true
 }
 
-// strike stops or ends a client; process is nil if it is none.
+// strike stops or ends a client; process is nil if the client is not a process.
 func (p *Pauses) strike(o *order, client string, process Process, point, key string) {
 	op := history.Op{Process: client, Type: history.Invoke, F: history.FPaused, Key: key, Value: &history.Value{Point: point}}
 	if o.kill {
@@ -180,7 +181,7 @@ func (p *Pauses) strike(o *order, client string, process Process, point, key str
 			op.Key, op.Value.Token = key, token
 		}
 	}
-	if o.kill { // before it ends, because whoever notices the end calls ended
+	if o.kill { // before the end, because the code that notices it calls ended
 		p.mu.Lock()
 		p.dead[client] = true
 		p.mu.Unlock()
@@ -201,14 +202,14 @@ func (p *Pauses) goOn(client string, process Process, point, key string) {
 	}
 }
 
-// awake returns when a client that is a process is not stopped. What the harness does for it,
-// such as leaving a section, it does only then.
+// awake returns when a client that is a process is not stopped. The harness acts for the
+// client, for example leaves a section, only after that.
 func (p *Pauses) awake(client string) { p.await(client, false) }
 
 // awaitRestart returns when a client that has ended may restart.
 func (p *Pauses) awaitRestart(client string) { p.await(client, true) }
 
-// await returns when no order holds the client.
+// await returns when no order stops the client or keeps it from restarting.
 func (p *Pauses) await(client string, kill bool) {
 	for o := p.held(client, kill); o != nil; o = p.held(client, kill) {
 		_ = p.runtime.Sleep(o.until, sleepStep)
@@ -225,14 +226,14 @@ func (p *Pauses) ended(client string) bool {
 	return ordered
 }
 
-// stopped reports whether an order has stopped the client, at whatever place.
+// stopped reports whether an order has stopped the client, at any place.
 func (p *Pauses) stopped(client string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.ContainsFunc(p.orders, func(o *order) bool { return !o.kill && slices.Contains(o.struck, client) })
 }
 
-// held is an order that has struck a client, to end it or to stop it at once.
+// held returns an order that has ended a client, or has stopped it at once; nil: there is none.
 func (p *Pauses) held(client string, kill bool) *order {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -244,9 +245,9 @@ func (p *Pauses) held(client string, kill bool) *order {
 	return nil
 }
 
-// take finds an order that strikes this client here. An order strikes a client once, because
-// the client stays stopped until the order is cancelled; an order for any client strikes once
-// in all. Only a process can be ended within a call of its lock.
+// take finds an order for this client at this point. An order hits a client once, because the
+// client stays stopped until the order is cancelled; an order for any client hits only one
+// client. Only a process can be ended within a call of its lock.
 func (p *Pauses) take(client, point string) (*order, Process) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

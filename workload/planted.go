@@ -2,8 +2,8 @@ package workload
 
 import "fmt"
 
-// planted are bugs that were found in real libraries, each planted alone into the textbook
-// lock.
+// planted lists bugs that were found in real libraries, each planted alone into the
+// textbook lock.
 var planted = []Kind{
 	{
 		Name: "redlock-reachable-quorum", Bug: "b1", Twin: "textbook",

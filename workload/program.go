@@ -13,12 +13,12 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-// program is a process of which several clients are part, as goroutines are of a Go program. They reach
-// the masters through the same connections. With ShareLock they use one lock object, otherwise each
-// has its own.
+// program is a process that several clients share, like the goroutines of a Go program. They reach the
+// masters through the same connections. With ShareLock they use one lock object, otherwise each client has
+// its own.
 type program struct {
 	config  *Config
-	name    string // of its first client, whose links it has
+	name    string // name of its first client, whose links it uses
 	env     func(client string) (Env, error)
 	clients []*client
 
@@ -26,13 +26,13 @@ type program struct {
 	now *programLife // nil: it does not run
 }
 
-// programLife is a program from its start to its end.
+// programLife is the state of a program from its start to its end.
 type programLife struct {
-	users   int // clients that have a lock
-	masters Env // as the locks reach them
+	users   int // number of clients that have a lock
+	masters Env // the masters, as the locks reach them
 	hangUp  func() error
-	lock    Lock // that all of them use; nil: none is made yet
-	host    Host // nil: the clients are part of this program
+	lock    Lock // the lock that all clients use; nil: it is not made yet
+	host    Host // the process with the locks; nil: the clients are part of this program
 }
 
 // Host is a process that serves several clients.
@@ -45,7 +45,7 @@ type Host interface {
 	Close() error
 }
 
-// programs divides the clients into two programs if the usages ask for that: c1, c3, … and c2, c4, …
+// programs divides the clients into two programs if the usages require that: c1, c3, … and c2, c4, …
 func programs(cfg *Config, env func(client string) (Env, error)) []*program {
 	if !slices.ContainsFunc(cfg.Usages, Usage.Shares) {
 		return nil
@@ -110,7 +110,7 @@ func (p *program) live(c *client) (*programLife, error) {
 	return p.now, nil
 }
 
-// start connects to the masters, or starts the process that does.
+// start connects to the masters, or starts the process with the locks.
 func (p *program) start(like Env) (*programLife, error) {
 	s, err := p.env(p.name)
 	if err != nil {
@@ -142,17 +142,17 @@ func (p *program) start(like Env) (*programLife, error) {
 	return l, nil
 }
 
-// existing returns the lock that all clients use, if it is made.
+// existing returns the lock that all clients use, if it exists already.
 func (p *program) existing(l *programLife) (Lock, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return l.lock, l.lock != nil
 }
 
-// forAll is the environment of a lock, or of a process, that all clients use.
+// forAll returns the environment of a lock, or of a process, that all clients use.
 func (p *program) forAll(s Env) Env {
-	s.Hooks = redlock.Hooks{Vote: func(protocol.Vote) {}} // attributing passes them on
-	s.Pass = func(string, string) bool { return true }    // no fault stops single clients
+	s.Hooks = redlock.Hooks{Vote: func(protocol.Vote) {}} // attributing passes the votes on
+	s.Pass = func(string, string) bool { return true }    // no fault stops a single client
 	s.Renewed = func(key string, l Lease) {
 		for _, c := range p.clients {
 			c.renewed(key, l)
@@ -166,7 +166,7 @@ func (p *program) forAll(s Env) Env {
 	return s
 }
 
-// leave is called when a client has closed its lock. The last one hangs up.
+// leave is called when a client has closed its lock. The last client closes the connections.
 func (p *program) leave(l *programLife) error {
 	p.mu.Lock()
 	l.users--
@@ -191,7 +191,7 @@ type member struct {
 	Lock
 	program *program
 	life    *programLife
-	shared  bool // with others, the last of which closes it
+	shared  bool // other clients use the lock, too, and the last one closes it
 }
 
 func (m *member) Close() (err error) {
@@ -213,7 +213,7 @@ func (h hosted) LastWords() string { return h.life.host.LastWords() }
 type kept struct{ protocol.Masters }
 
 // attributing are masters through which one lock serves several clients: each vote belongs to the client
-// whose call asked for it.
+// whose call sent the command.
 type attributing struct{ protocol.Masters }
 
 // Begin starts a conversation.
@@ -230,11 +230,11 @@ func (m attributing) Begin(observe func(protocol.Vote)) protocol.Conversation {
 	return t
 }
 
-// attributed is a conversation that knows which client sends each command.
+// attributed is a conversation that records which client sends each command.
 type attributed struct {
 	protocol.Conversation
 	mu     sync.Mutex // not held while waiting
-	first  *client    // that began it
+	first  *client    // the client that began it
 	askers map[question]*client
 }
 
@@ -243,7 +243,7 @@ type question struct {
 	token string
 }
 
-// Ask remembers the client whose call sends the command, and sends it.
+// Ask records the client whose call sends the command, and sends it.
 func (t *attributed) Ask(ctx context.Context, cmd protocol.Command, to []int, timeout time.Duration) iter.Seq[protocol.Vote] {
 	if c, ok := ctx.Value(callerKey{}).(*client); ok {
 		t.mu.Lock()
@@ -270,7 +270,7 @@ func (t *attributed) asker(v protocol.Vote) *client {
 // callerKey is the key of the client in the context of a call of a lock that several clients use.
 type callerKey struct{}
 
-// calling is the context of a call of the client's lock.
+// calling returns the context for a call of the client's lock.
 func (c *client) calling(ctx context.Context) context.Context {
 	if c.program == nil {
 		return ctx

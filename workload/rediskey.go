@@ -7,8 +7,8 @@ import (
 	"lockpick/history"
 )
 
-// redisKeys are the keys that a client's lock uses on the masters if they differ from the names
-// of its locks, such as lock:k0 for k0.
+// redisKeys maps the keys on the masters to the names of a client's locks, if they differ, such
+// as lock:k0 for k0.
 type redisKeys struct {
 	mu    sync.Mutex
 	names map[string]string // names of locks, by the key on the master

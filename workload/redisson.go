@@ -7,8 +7,8 @@ import (
 )
 
 // redissons are Redisson's RedLock and its parts, as its documentation and its code
-// describe them: re-entrant locks that are hashes, the holder's id with a count in each,
-// and a lock of many that is had when a majority of them is.
+// describe them: re-entrant locks that are hashes with the holder's id and a count. RedLock
+// consists of several such locks, and is held when a majority of them is.
 //
 //	k0 = { "c1:1": 2 }    client c1, its thread 1, entered twice
 var redissons = []Kind{
@@ -42,7 +42,8 @@ var redissons = []Kind{
 	},
 }
 
-// threadID is uuid:threadId, which is the same for all commands of one thread of a client.
+// threadID returns uuid:threadId, which is the same for all commands of one thread of a
+// client.
 func threadID(l *textbook) string { return l.env.Client + ":1" }
 
 // enter increments the count if the lock is free or held by the same thread.
@@ -50,7 +51,7 @@ func enter(key, token string, ttl time.Duration) []command {
 	return []command{{kind: protocol.Set, script: ReentrantSet, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
 }
 
-// enterTwice does the same with twice the time to wait, which is a TTL here.
+// enterTwice does the same with a TTL that is twice the wait time, which is one TTL here.
 func enterTwice(key, token string, ttl time.Duration) []command { return enter(key, token, 2*ttl) }
 
 // leave decrements the count, and deletes the lock at 0. Otherwise it renews the TTL.
@@ -58,7 +59,7 @@ func leave(key, token string, ttl time.Duration) []command {
 	return []command{{kind: protocol.Release, script: ReentrantRelease, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl, once: true}}
 }
 
-// renewEntry renews the lock.
+// renewEntry sets a new TTL if the thread still holds the lock.
 func renewEntry(key, token string, ttl time.Duration) []command {
 	return []command{{kind: protocol.Extend, script: ReentrantExpire, keys: []string{key}, args: []any{token, ttl.Milliseconds()}, ttl: ttl}}
 }

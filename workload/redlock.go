@@ -9,7 +9,7 @@ import (
 	"lockpick/redlock"
 )
 
-// redlocks are this project's own lock, and variants of it.
+// redlocks lists this project's own lock, and variants of it.
 var redlocks = []Kind{
 	{
 		Name: "redlock", Fencing: true, Claims: []int{10},
@@ -31,7 +31,7 @@ var redlocks = []Kind{
 // redlockLock is this project's own lock, used as a program would use it.
 type redlockLock struct {
 	client *redlock.Client
-	hangUp func() error // closes its connection
+	hangUp func() error // closes its connections
 }
 
 func newRedlock(s Env, opts ...redlock.Option) (Lock, error) {
@@ -57,7 +57,7 @@ func newRedlock(s Env, opts ...redlock.Option) (Lock, error) {
 }
 
 // dial makes a client for each master. Each client dials once at a time, because the lock has
-// its own backoff.
+// a backoff of its own.
 func (s Env) dial() (clients []*redis.Client, hangUp func() error) {
 	for _, a := range s.Addrs {
 		clients = append(clients, redis.NewClient(&redis.Options{Addr: a, Dialer: s.Dial, DialerRetries: 1, PipelinePoolSize: -1}))

@@ -7,27 +7,27 @@ import (
 	"lockpick/history"
 )
 
-// Resource is what the lock guards: a register per key, and a fenced copy of each register that
-// rejects writes whose fencing token is lower than the highest it has seen. It is linearizable:
-// there is one mutex, and each write is recorded at the moment at which it is applied.
+// Resource is the resource that the lock guards: a register per key, and a fenced copy of each
+// register, which rejects writes with a lower fencing token than the highest one so far. It is
+// linearizable: there is one mutex, and each write is recorded at the moment at which it is
+// applied.
 //
-// Every write goes to both, so one run shows what a stale write does (L4), and whether fencing
-// would have stopped it (L5).
+// Every write goes to both registers, so one run shows the effect of a stale write (L4), and
+// whether fencing would have prevented it (L5).
 //
-// With compare-and-set a register also carries a mark, which is the token that was last written
-// as one, and applies a write only with that token (antirez, "Is Redlock safe?"). A mark is
-// never removed, only replaced.
+// With compare-and-set a register also has a mark, which is the token that was written last by
+// Mark. The register applies a write only with that token (antirez, "Is Redlock safe?"). A mark
+// is never removed, only replaced.
 type Resource struct {
 	record func(history.Op) history.Op
 	cas    bool
 	mu     sync.Mutex
 	plain  map[string]int64
-	fenced map[string]int64  // the highest fencing token seen
-	marks  map[string]string // with compare-and-set: the token that the register carries
+	fenced map[string]int64  // the highest fencing token so far
+	marks  map[string]string // with compare-and-set: the mark of the register
 }
 
-// ErrMarked says that a write was refused because the resource does not carry the writer's
-// token.
+// ErrMarked says that the resource refused a write because its mark is not the writer's token.
 var ErrMarked = errors.New("refused: the resource carries another's token")
 
 // NewResource makes a Resource that records its operations with record. cas selects
@@ -36,8 +36,8 @@ func NewResource(cas bool, record func(history.Op) history.Op) *Resource {
 	return &Resource{record: record, cas: cas, plain: map[string]int64{}, fenced: map[string]int64{}, marks: map[string]string{}}
 }
 
-// Mark writes a token into the register. With compare-and-set, only writes with that token are
-// applied from now on.
+// Mark writes a token into the register. With compare-and-set, the register applies only writes
+// with that token from now on.
 func (r *Resource) Mark(key, token string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

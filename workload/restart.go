@@ -6,18 +6,18 @@ import (
 	"time"
 )
 
-// A client that is a process connects to its masters when it starts, and may not survive that they
-// cannot be reached. So it is started again for as long as that may last.
+// A client that is a process connects to its masters when it starts, and may end if it cannot
+// reach them. So its start is retried for as long as an outage of the masters may last.
 const (
 	restartFor   = 30 * time.Second
 	restartPause = 200 * time.Millisecond
 )
 
 // startAnew waits until a client that has ended may restart, and makes a new lock for it: its
-// memory is lost. It returns false if the client has none when ctx ends, and can be called again
-// then, or never will have one.
+// memory is lost. It returns false if the client has no lock when ctx ends, and can be called
+// again then, or if the client can never get one.
 func (c *client) startAnew(ctx context.Context) bool {
-	_, absent := c.lock.(noProcess) // that it ended is recorded
+	_, absent := c.lock.(noProcess) // its end is already recorded
 	if _, ok := c.lock.(Process); !absent && !c.w.Pauses.ended(c.name) {
 		if err := c.crashed(); err != nil {
 			c.died(err)
@@ -27,7 +27,7 @@ func (c *client) startAnew(ctx context.Context) bool {
 	}
 	c.forgets()
 	_, process := c.lock.(Process)
-	if l, ok := c.lock.(interface{ Kill() }); ok && !process { // while it is down, no background work of it extends a lease
+	if l, ok := c.lock.(interface{ Kill() }); ok && !process { // after its end, no background work extends a lease
 		l.Kill()
 	}
 	c.w.Pauses.awaitRestart(c.name)
@@ -52,7 +52,7 @@ func (c *client) startAnew(ctx context.Context) bool {
 	return !c.out
 }
 
-// noProcess stands in for a lock whose process could not be started yet.
+// noProcess replaces a lock whose process could not be started yet.
 type noProcess struct{ noLock }
 
 func (noProcess) Stop()     {}
@@ -62,7 +62,7 @@ func (noProcess) Kill()     {}
 // another makes a new lock for the client with new links to the masters, because the old links
 // ended with the old lock.
 func (c *client) another() (Lock, error) {
-	if c.program != nil { // which goes on
+	if c.program != nil { // the program and its links continue
 		return c.newLock()
 	}
 	s, err := c.w.env(c.name)

@@ -2,8 +2,8 @@ package workload
 
 import "lockpick/redlock/protocol"
 
-// The Lua scripts of the locks under test. Simulated masters run their Go versions, which
-// package goscripts has.
+// These are the Lua scripts of the locks under test. Simulated masters run their Go
+// versions, which are in package goscripts.
 var (
 	// DeleteByHash is DeleteIfOwn with another text. redlock's connections load its own
 	// scripts, so a master that was restarted would know them.
@@ -13,14 +13,14 @@ if token == ARGV[1] then
 end
 return 0`)
 
-	// These are the lock's own.
+	// These are the scripts of redlock.
 	DeleteIfOwn = protocol.CompareAndDelete
 	ExpireIfOwn = protocol.CompareAndExpire
 	SetAndCount = protocol.SetAndCount
 	RaiseIfOwn  = protocol.CompareAndRaise
 
-	// IsOwn is GET and a comparison in a script. It tells what a client would find, and leaves
-	// the same gap before the next command.
+	// IsOwn is GET and a comparison in a script. It returns what a client would find by GET,
+	// and leaves the same gap before the next command.
 	IsOwn = protocol.Compare
 
 	// DeleteBroken is the script of an article on Redisson: a misplaced bracket passes the
@@ -42,8 +42,9 @@ end
 redis.call("set", KEYS[1], ARGV[1], "PX", ARGV[2])
 return 1`)
 
-	// ReentrantSet, ReentrantExpire and ReentrantRelease are the scripts of Redisson, with two
-	// differences: a positive number always means yes, and a release is not published.
+	// ReentrantSet, ReentrantExpire and ReentrantRelease are the scripts of Redisson, with
+	// two differences: a positive number always means success, and a release is not
+	// published.
 	ReentrantSet = protocol.NewScript(`if redis.call("exists", KEYS[1]) == 1 and redis.call("hexists", KEYS[1], ARGV[1]) == 0 then
 	return 0
 end
@@ -64,10 +65,10 @@ end
 return redis.call("del", KEYS[1])`)
 
 	// FairSet is like the script of Redisson: there is a queue of waiters (w1, w2, …) beside
-	// the key. The key stores the token of one attempt (ARGV[1]). The queue stores the waiter
-	// (ARGV[3]), which keeps its place in all attempts. When a command finds the lock free, the
-	// first waiter has the time ARGV[4] to claim it, for which KEYS[3] exists. After that the
-	// waiter counts as dead.
+	// the key. The key stores the token of one attempt (ARGV[1]). The queue stores the
+	// waiter (ARGV[3]), which keeps its place in all attempts. When a command finds the lock
+	// free, the first waiter has the time ARGV[4] to claim it, for which KEYS[3] exists.
+	// After that the waiter counts as dead.
 	FairSet = protocol.NewScript(`local head = tonumber(redis.call("hget", KEYS[2], "head") or "1")
 local tail = tonumber(redis.call("hget", KEYS[2], "tail") or "0")
 local turn = tonumber(redis.call("hget", KEYS[2], "turn") or "0")

@@ -9,7 +9,7 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-// first leaves only the first master.
+// first returns the Env with only the first master.
 func (s Env) first() Env {
 	if s.Masters != nil {
 		s.Masters = firstMaster{s.Masters}
@@ -18,7 +18,7 @@ func (s Env) first() Env {
 	return s
 }
 
-// firstMaster is the first of some masters, alone.
+// firstMaster gives access to the first of some masters only.
 type firstMaster struct{ all protocol.Masters }
 
 func (m firstMaster) Names() []string { return m.all.Names()[:1] }
@@ -38,7 +38,7 @@ func (m firstMaster) Close() error {
 type firstConversation struct{ all protocol.Conversation }
 
 func (c firstConversation) Ask(ctx context.Context, cmd protocol.Command, to []int, timeout time.Duration) iter.Seq[protocol.Vote] {
-	if to == nil { // all of the one master
+	if to == nil { // to all masters, of which there is one
 		to = []int{0}
 	}
 	return c.all.Ask(ctx, cmd, to, timeout)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Stack is the stack of a goroutine without what differs between two runs of one program:
+// Stack is the stack of a goroutine without the parts that differ between two runs of one program:
 // numbers, addresses and the folders of files.
 type Stack struct {
 	State  string   // running, sync.Mutex.Lock, parked, …; empty: there is no such goroutine
@@ -19,7 +19,7 @@ const parked = "coroutine"
 // Blocks reports whether the goroutine exists and does not wait in virtual time.
 func (s Stack) Blocks() bool { return s.State != "" && s.State != parked }
 
-// Evidence is the stack as it is recorded, one line for each frame.
+// Evidence formats the stack for the history, one line for each frame.
 func (s Stack) Evidence() string {
 	state := s.State
 	if state == parked {
@@ -34,8 +34,8 @@ func Goroutine() string {
 	return goroutineOf(string(room[:runtime.Stack(room[:], false)]))
 }
 
-// goroutine returns the name of the current goroutine. To find it takes a stack trace, so a runtime that
-// uses goroutines again remembers their names.
+// goroutine returns the name of the current goroutine. Finding it takes a stack trace, so a runtime that
+// reuses goroutines remembers their names.
 func (w *Workload) goroutine() string {
 	if r, ok := w.runtime.(interface {
 		Goroutine(find func() string) string
@@ -66,13 +66,13 @@ func StackOf(name string) Stack {
 	return Stack{}
 }
 
-// ParseStack parses what runtime.Stack prints about one goroutine, down to the frame in which
-// the client calls its lock.
+// ParseStack parses the output of runtime.Stack about one goroutine, down to the frame in which the
+// client calls its lock.
 func ParseStack(text string) Stack {
 	head, rest, _ := strings.Cut(text, "\n")
 	_, state, _ := strings.Cut(head, "[")
 	state, _, _ = strings.Cut(state, "]")
-	state, _, _ = strings.Cut(state, ",") // how long it has waited, and the thread that it is locked to
+	state, _, _ = strings.Cut(state, ",") // remove the length of the wait, and the thread to which it is locked
 	s := Stack{State: state}
 	lines := strings.Split(rest, "\n")
 	for i := len(lines) - 2; i >= 0; i-- {

@@ -15,7 +15,7 @@ import (
 )
 
 // textbook is Redlock as the page "Distributed Locks with Redis" describes it (called distlock
-// in comments), without additions. It exists for planted bugs: mutations says which.
+// in comments), without additions. It exists for planted bugs, which mutations describes.
 type textbook struct {
 	env       Env
 	mutations mutations
@@ -24,10 +24,10 @@ type textbook struct {
 	life      context.Context // ends with Close, so that renewals end with their process
 	end       context.CancelCauseFunc
 
-	mu       sync.Mutex // never held while waiting; of what follows
+	mu       sync.Mutex // guards the fields below; never held while waiting
 	prepared bool
-	tokens   map[string]string         // of the latest lease on each key
-	reusable map[string]*textbookLease // for each key, the one whose release was cancelled
+	tokens   map[string]string         // by key, the token of the latest lease
+	reusable map[string]*textbookLease // by key, a lease whose release was cancelled
 }
 
 func newTextbook(s Env, r mutations) (Lock, error) {
@@ -57,7 +57,7 @@ func (s Env) masters() (protocol.Masters, error) {
 	return dialled{m, hangUp}, nil
 }
 
-// dialled are masters that are closed together with their connections.
+// dialled holds masters that are closed together with their connections.
 type dialled struct {
 	protocol.Masters
 	hangUp func() error
@@ -104,7 +104,7 @@ func (l *textbook) Acquire(ctx context.Context, key string) (Lease, error) {
 			return nil, err
 		}
 		if l.mutations.fair && !l.pass(BetweenCommands, key) {
-			return nil, ErrGone // it dies in the queue
+			return nil, ErrGone // the client ends in the queue
 		}
 		if ctx.Err() == nil {
 			_ = l.env.Runtime.Sleep(ctx, l.delay())
@@ -131,7 +131,7 @@ func (l *textbook) prepare(ctx context.Context) {
 	l.ask(ctx, l.masters.Begin(func(protocol.Vote) {}), cmd, nil, func(*tally) bool { return false })
 }
 
-// attempt makes steps 2 to 5.
+// attempt performs steps 2 to 5.
 func (l *textbook) attempt(ctx context.Context, key, token, waiter string, start time.Time) (*textbookLease, error) {
 	// Step 2: send the same key and token to all masters.
 	talk := l.masters.Begin(l.env.Hooks.Vote)
@@ -181,7 +181,8 @@ func (l *textbook) reset(ctx context.Context, talk protocol.Conversation, key, t
 	return l.env.TTL - l.clock().Sub(start), err
 }
 
-// judge is steps 3 and 4: it returns nil if the votes and the remaining time make a lease.
+// judge performs steps 3 and 4: it returns nil if the votes and the remaining time make a
+// lease.
 func (l *textbook) judge(t tally, left time.Duration) error {
 	switch {
 	case l.mutations.raises && t.err != nil:
@@ -223,7 +224,7 @@ func (l *textbook) quorum(t tally) int {
 	return n/2 + 1
 }
 
-// clock returns the time, of which only differences have a meaning.
+// clock returns the time. Only differences of such times have a meaning.
 func (l *textbook) clock() time.Time {
 	if l.mutations.wallClock {
 		return l.env.Wall()
@@ -242,7 +243,7 @@ func (l *textbook) token() string {
 	return hex.EncodeToString(b[:])
 }
 
-// The delay between attempts.
+// These constants limit the delay between attempts.
 const (
 	delayMin = 20 * time.Millisecond
 	delayMax = 120 * time.Millisecond

@@ -17,17 +17,17 @@ type textbookLease struct {
 	key      string
 	token    string
 	fence    int64
-	believed []int // the masters that said yes
+	believed []int // the masters that voted yes
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 
 	mu         sync.Mutex // never held while waiting
-	until      time.Time  // on the clock that the lock uses
+	until      time.Time  // the end of the validity on the clock that the lock uses
 	extensions int
-	over       error // why; nil while it is not
+	over       error // the reason why the lease is over; nil while it is not
 }
 
-// maxExtensions is how often one lease may be extended: without a limit a holder that hangs
+// maxExtensions limits how often one lease may be extended: without a limit a holder that hangs
 // would keep the lock forever (distlock, "Extending the lock").
 const maxExtensions = 10
 
@@ -50,16 +50,15 @@ func (l *textbook) grant(talk protocol.Conversation, key, token string, t tally,
 func (x *textbookLease) Token() string { return x.token }
 func (x *textbookLease) Fence() int64  { return x.fence }
 
-// Context ends when the lease is known to be over. A lease that was over and was extended all
-// the same has a new context.
+// Context returns a context that ends when the lease is known to be over. A lease that was over
+// and was extended nevertheless has a new context.
 func (x *textbookLease) Context() context.Context {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return x.ctx
 }
 
-// Until returns the end of the validity on the client's monotonic clock, as far as it is known
-// now.
+// Until returns the end of the validity on the client's monotonic clock, as currently known.
 func (x *textbookLease) Until() time.Time {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -77,7 +76,7 @@ func (x *textbookLease) watch(left time.Duration) {
 		x.mu.Unlock()
 		switch {
 		case over:
-		case left > 0: // it was extended meanwhile
+		case left > 0: // the lease was extended meanwhile
 			x.watch(left)
 		default:
 			x.finish(redlock.ErrExpired)
@@ -135,7 +134,7 @@ func (x *textbookLease) extend(ctx context.Context) error {
 	return x.extended(t, start.Add(l.validity()))
 }
 
-// mayExtend counts an extension, or returns why there may be none.
+// mayExtend counts an extension, or returns the reason why the lease cannot be extended.
 func (x *textbookLease) mayExtend(now time.Time) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -164,7 +163,7 @@ func (x *textbookLease) extended(t tally, until time.Time) error {
 	won := len(t.yes) >= l.quorum(t) && !late || l.mutations.extendLies
 	if won && until.After(x.until) {
 		x.until = until
-		if x.over == redlock.ErrExpired { // it lives again
+		if x.over == redlock.ErrExpired { // the lease becomes valid again
 			x.over = nil
 			x.ctx, x.cancel = l.env.Runtime.WithCancelCause(context.Background())
 			x.watch(until.Sub(now))
@@ -184,7 +183,7 @@ func (x *textbookLease) extended(t tally, until time.Time) error {
 	return redlock.ErrNoQuorum
 }
 
-// acquireAgain extends by an attempt to acquire with the same token.
+// acquireAgain extends a lease by an attempt to acquire with the same token.
 func (x *textbookLease) acquireAgain(ctx context.Context, start time.Time) error {
 	again, err := x.lock.attempt(ctx, x.key, x.token, x.token, start)
 	if err != nil {
@@ -222,7 +221,7 @@ func (x *textbookLease) staleRenew() {
 	}
 }
 
-// vouching is a lease with a method that says whether it is valid.
+// vouching is a lease with a method that reports whether it is valid.
 type vouching struct{ *textbookLease }
 
 // Valid returns true until the lease is released.
@@ -232,7 +231,7 @@ func (x vouching) Valid() bool {
 	return x.over != redlock.ErrReleased
 }
 
-// shown is the lease as its holder sees it.
+// shown returns the lease in the form that its holder gets.
 func (x *textbookLease) shown() Lease {
 	if x.lock.mutations.alwaysValid || x.lock.mutations.untold {
 		return vouching{x}

@@ -6,10 +6,10 @@ import (
 	"lockpick/redlock"
 )
 
-// The mistakes here are those of a lock object that remembers something from one use to the next.
+// The bugs in this file are those of a lock object that keeps data from one use to the next.
 
-// named is the token with which the lease is extended and released: its own, or the one that the lock object
-// used last for the key.
+// named returns the token with which the lease is extended and released: its own, or the one that the lock
+// object used last for the key.
 func (x *textbookLease) named() string {
 	l := x.lock
 	if !l.mutations.field {
@@ -20,7 +20,7 @@ func (x *textbookLease) named() string {
 	return l.tokens[x.key]
 }
 
-// offer keeps a lease whose release was cancelled for the next acquire of its key, and ends any other.
+// offer keeps a lease whose release was cancelled for the next acquire of its key. It ends any other lease.
 func (x *textbookLease) offer(ctx context.Context) (kept bool) {
 	if kept = ctx.Err() != nil && x.valid(); !kept {
 		x.finish(redlock.ErrReleased)
@@ -44,8 +44,8 @@ func (l *textbook) reuse(key string) *textbookLease {
 	return x
 }
 
-// processID is the same in all lock objects of a process.
+// processID returns a value that is the same in all lock objects of a process.
 func processID(l *textbook) string { return "pid-" + l.env.Process }
 
-// objectID is the same in all acquires through a lock object.
+// objectID returns a value that is the same in all acquires through a lock object.
 func objectID(l *textbook) string { return "lock-" + l.env.Client }

@@ -11,8 +11,8 @@ import (
 // tally counts the votes of the masters.
 type tally struct {
 	yes, no, failed []int
-	highest         int64 // number in a yes reply
-	err             error // error of the first master that failed
+	highest         int64 // the highest number in a yes reply
+	err             error // the error of the first master that failed
 }
 
 func (t *tally) add(v protocol.Vote) {
@@ -30,7 +30,7 @@ func (t *tally) add(v protocol.Vote) {
 	}
 }
 
-// in returns how many masters have voted.
+// in returns the number of masters that have voted.
 func (t *tally) in() int { return len(t.yes) + len(t.no) + len(t.failed) }
 
 // enough reports whether a quorum voted yes, or can no longer do so.
@@ -41,11 +41,11 @@ func (l *textbook) enough(t *tally) bool {
 	return len(t.yes) >= l.quorum(*t) || len(t.no)+len(t.failed) > l.n-l.quorum(*t)
 }
 
-// answered reports whether a quorum of masters has received a release. The others will receive
-// it, too.
+// answered reports whether a quorum of masters has received a release. The other masters will
+// receive it, too.
 func (l *textbook) answered(t *tally) bool { return len(t.yes)+len(t.no) >= l.n/2+1 }
 
-// settled reports whether a quorum has executed the command, or can no longer have done so.
+// settled reports whether a quorum has executed the command, or can no longer do so.
 func (l *textbook) settled(t *tally) bool {
 	return len(t.yes) >= l.n/2+1 || len(t.no) > l.n-(l.n/2+1) || t.in() == l.n
 }
@@ -63,13 +63,13 @@ func (l *textbook) timeout() time.Duration {
 }
 
 // carryOut sends the commands of a step, one after the other, each to the masters in to at once
-// (nil: to all). After a gate, only the masters that replied yes get the next command, and the
-// others have voted. The error is ErrGone if the client ended between two commands.
+// (nil: to all). After a gate, only the masters that replied yes get the next command; the
+// votes of the others are final. The error is ErrGone if the client ended between two commands.
 func (l *textbook) carryOut(ctx context.Context, talk protocol.Conversation, key, token string, cmds []command, to []int, enough func(*tally) bool) (t tally, err error) {
 	if to != nil && len(to) == 0 {
 		return t, nil
 	}
-	var out tally // behind a gate
+	var out tally // votes of the masters that a gate has stopped
 	for i, c := range cmds {
 		if i > 0 && !l.pass(BetweenCommands, key) {
 			return out, ErrGone
@@ -93,7 +93,7 @@ func (l *textbook) carryOut(ctx context.Context, talk protocol.Conversation, key
 	return t, nil
 }
 
-// command completes a command.
+// command adds the key, the token and the replicas to a command.
 func (l *textbook) command(c command, key, token string) protocol.Command {
 	cmd := protocol.Command{Kind: c.kind, Key: key, Token: token, Script: c.script, Keys: c.keys, Args: c.args, TTL: c.ttl.Milliseconds(), Once: c.once}
 	if c.kind == protocol.Set || c.kind == protocol.Extend {
@@ -113,7 +113,7 @@ func (l *textbook) ask(ctx context.Context, talk protocol.Conversation, cmd prot
 	return t
 }
 
-// again is a driver that sends a command again if there was no reply, without telling its user.
+// again acts as a driver that resends a command without a reply, unnoticed by its user.
 func (l *textbook) again(ctx context.Context, talk protocol.Conversation, cmd protocol.Command, t tally) tally {
 	if len(t.failed) == 0 {
 		return t
@@ -123,7 +123,7 @@ func (l *textbook) again(ctx context.Context, talk protocol.Conversation, cmd pr
 	return t
 }
 
-// releaseAll is step 5. believed are the masters that voted yes on the SET.
+// releaseAll performs step 5. believed are the masters that voted yes on the SET.
 func (l *textbook) releaseAll(ctx context.Context, talk protocol.Conversation, key, token string, believed []int, enough func(*tally) bool) (tally, error) {
 	if l.mutations.onlyWhileWanted && ctx.Err() != nil {
 		return tally{}, nil
@@ -164,8 +164,8 @@ func (l *textbook) extendCommands(key, token string) []command {
 	return compareAndExpire(key, token, l.env.TTL)
 }
 
-// stored returns what masters store for a token. If that is less than the token, votes still
-// contain the whole token.
+// stored returns the value that masters store for a token. If that is only a part of the token,
+// votes still contain the whole token.
 func (l *textbook) stored(token string) string {
 	if l.mutations.stored != nil {
 		return l.mutations.stored(l)

@@ -1,6 +1,6 @@
 package workload
 
-// textbooks are the textbook lock without a bug: the twins of the planted bugs.
+// textbooks lists the textbook locks without a bug: the twins of the planted bugs.
 var textbooks = []Kind{
 	{
 		Name: "textbook", Fencing: true, Claims: []int{10, 11, 16, 24, 51},

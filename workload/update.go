@@ -7,12 +7,12 @@ import (
 	"lockpick/history"
 )
 
-// Protocol is how clients use the guarded resource within a critical section.
+// Protocol is a way in which clients use the guarded resource within a critical section.
 type Protocol string
 
-// The protocols. With those of compare-and-set each write is an update: the last step of a
-// read, a modification and a write, made atomic by the token (Resource). What differs is
-// when the token is written:
+// These are the protocols. With those of compare-and-set each write is an update: the last step
+// of a read, a modification and a write, which the token makes atomic (Resource). They differ
+// in the time at which the token is written:
 //
 //	register:        read, then work, write, work, write, …
 //	cas-mark-first:  mark, read, work, write if it is mine; mark, read, …
@@ -23,7 +23,7 @@ const (
 	MarkLast  Protocol = "cas-mark-last"
 )
 
-// Protocols lists them, the default first.
+// Protocols lists all protocols, the default first.
 var Protocols = []Protocol{Register, MarkFirst, MarkLast}
 
 // Compares reports whether the resource compares and sets.
@@ -42,8 +42,8 @@ func (p Protocol) Points() []string {
 	return slices.Clone(Points)
 }
 
-// begin is what a client does with the resource before it works on a write. first says that it
-// is the section's first write. goOn is false if the section must end.
+// begin does the part of the protocol before the client works on a write. first says that it is
+// the section's first write. goOn is false if the section must end.
 func (c *client) begin(key string, lease Lease, first bool) (goOn, alive bool) {
 	protocol := c.w.config.Protocol
 	if !protocol.Compares() {
@@ -77,13 +77,13 @@ func (c *client) read(key string, lease Lease) {
 	c.record(history.OK, history.FRead, key, &history.Value{Token: lease.Token(), Value: c.w.resource.Read(key)}, nil)
 }
 
-// write sends a write. goOn is false if the client has ended, or the write was refused, because
-// then another client has the resource.
+// write sends a write. goOn is false if the client has ended, or if the write was refused,
+// because then another client uses the resource.
 func (c *client) write(key string, lease Lease) (goOn, alive bool) {
 	c.writes++
 	v := &history.Value{Token: lease.Token(), Fence: lease.Fence(), Value: int64(c.number)*1_000_000 + c.writes}
 	last := c.w.config.Protocol == MarkLast
-	if w, ok := lease.(Writer); ok { // it checks, passes the points, marks and sends by itself
+	if w, ok := lease.(Writer); ok { // the client checks, passes the points, marks and sends by itself
 		c.record(history.Invoke, history.FWrite, key, v, nil)
 		var err error
 		if !c.in(commandWrite, key, c.limit(), func() { err = w.Write(v.Value, last) }) {

@@ -7,37 +7,38 @@ import (
 	"time"
 )
 
-// Usage is something that programs do with a lock although it makes no sense, by mistake or after an
-// error. The lock must refuse it, or it must have no effect.
+// Usage is a wrong use of a lock that occurs in programs, by mistake or after an error. The lock must
+// refuse it, or it must have no effect.
 type Usage string
 
-// The usages. Each client does each of the first four now and then. The last two say how clients are made.
+// These are the usages. Each client makes the first four of these mistakes now and then. The last two
+// determine how clients are made.
 const (
-	ReleaseTwice       Usage = "release-twice"        // it releases a lease once more, after a while
-	ExtendAfterRelease Usage = "extend-after-release" // it extends a lease that it has released
-	AcquireAgain       Usage = "acquire-again"        // it acquires the key that it holds
-	CancelRelease      Usage = "cancel-release"       // it cancels a release that is under way
+	ReleaseTwice       Usage = "release-twice"        // the client releases a lease once more, after a while
+	ExtendAfterRelease Usage = "extend-after-release" // the client extends a lease that it has released
+	AcquireAgain       Usage = "acquire-again"        // the client acquires the key that it holds
+	CancelRelease      Usage = "cancel-release"       // the client cancels a release in progress
 	ShareLock          Usage = "share-lock"           // several clients are one process, and use one lock object at once
 	ShareProcess       Usage = "share-process"        // several clients are one process, each with a lock object of its own
 )
 
-// Usages lists them.
+// Usages lists all usages.
 var Usages = []Usage{ReleaseTwice, ExtendAfterRelease, AcquireAgain, CancelRelease, ShareLock, ShareProcess}
 
-// Shares says whether several clients are part of one process.
+// Shares reports whether several clients are part of one process.
 func (u Usage) Shares() bool { return u == ShareLock || u == ShareProcess }
 
-// InProcess says whether only a client that is part of this program can do it.
+// InProcess reports whether only a client that is part of this program can do it.
 func (u Usage) InProcess() bool { return u == AcquireAgain || u == CancelRelease }
 
 var errCancelled = errors.New("the client cancelled it")
 
-// does says whether the client does something now.
+// does reports whether the client makes this mistake now.
 func (c *client) does(u Usage) bool {
 	return slices.Contains(c.w.config.Usages, u) && c.random.IntN(2) == 0
 }
 
-// afterRelease uses a lease that the client has released: soon, or when others may hold the lock.
+// afterRelease uses a lease that the client has released: soon, or when other clients may hold the lock.
 func (c *client) afterRelease(ctx context.Context, key string, lease Lease) (alive bool) {
 	again, extends := c.does(ReleaseTwice), c.does(ExtendAfterRelease)
 	if !again && !extends {
@@ -55,7 +56,7 @@ func (c *client) afterRelease(ctx context.Context, key string, lease Lease) (ali
 }
 
 // acquireAgain acquires a key that the client holds, and releases it if the lock is granted again. The
-// client gives up soon: it is in its critical section.
+// client gives up soon, because it is in its critical section.
 func (c *client) acquireAgain(ctx context.Context, key string, lease Lease) (alive bool) {
 	if !c.does(AcquireAgain) {
 		return true
@@ -70,7 +71,7 @@ func (c *client) acquireAgain(ctx context.Context, key string, lease Lease) (ali
 	return alive
 }
 
-// releaseContext is the context of a release. stop frees what belongs to it.
+// releaseContext returns the context of a release. stop releases its resources.
 func (c *client) releaseContext() (ctx context.Context, stop func()) {
 	ctx = c.calling(context.Background())
 	if !c.does(CancelRelease) {

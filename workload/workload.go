@@ -22,33 +22,33 @@ type Config struct {
 	Clients        int
 	Keys           int
 	TTL            time.Duration
-	TTLs           map[string]time.Duration // of clients whose TTL differs
+	TTLs           map[string]time.Duration // TTLs of clients that differ from TTL
 	Timeout        time.Duration            // per master; 0: the lock's default
-	HoldMin        time.Duration            // a critical section lasts from MinHold to MaxHold,
-	HoldMax        time.Duration            // if the lease allows that,
-	LongHolds      float64                  // except for this share, which lasts 0.8 to 1.5 TTL
-	Extend         float64                  // probability that a lease which is too short for the rest of its section is extended (for any other: a fifth of that)
+	HoldMin        time.Duration            // a critical section lasts from HoldMin to HoldMax
+	HoldMax        time.Duration            // if the lease allows that
+	LongHolds      float64                  // except for this fraction, which lasts 0.8 to 1.5 TTL
+	Extend         float64                  // probability of extending a lease that is too short (for any other: a fifth)
 	Think          time.Duration            // the longest pause between two acquires of a client
-	Arrivals       []Arrival                // when clients acquire, instead of again and again
-	AcquireTimeout time.Duration            // of one acquire
+	Arrivals       []Arrival                // times at which clients acquire; empty: again and again
+	AcquireTimeout time.Duration            // limit for one acquire
 	Fencing        bool
 	Protocol       Protocol // how clients use the guarded resource; empty: Register
-	Usages         []Usage  // what clients do beside
+	Usages         []Usage  // mistakes that clients make
 	Processes      bool     // Lock.New starts a process
 	Wait           int      // number of replicas that must have a key before a master's vote counts
 	Seed           uint64
-	Source         func(seed, stream uint64) rand.Source // of random numbers; nil: PCG
+	Source         func(seed, stream uint64) rand.Source // makes a source of random numbers; nil: PCG
 
-	// OwnPanic says whether a panic's value belongs to the runtime and not to the lock; nil:
-	// never.
+	// OwnPanic reports whether a panic's value belongs to the runtime and not to the lock; nil: no
+	// value does.
 	OwnPanic func(value any) bool
 }
 
-// margin is how long before the end of its validity a client stops relying on a lease: the time
-// for its actions between the check and their effect.
+// margin returns how long before the end of its validity a client stops relying on a lease: the
+// time for its actions between the check and their effect.
 func (c *Config) margin() time.Duration { return c.TTL / 20 }
 
-// Workload is the clients of one run.
+// Workload runs the clients of one run.
 type Workload struct {
 	Pauses *Pauses
 
@@ -63,11 +63,11 @@ type Workload struct {
 
 	mu    sync.Mutex
 	err   error
-	phase *phase // the latest
+	phase *phase // the latest phase
 }
 
-// New makes the clients, but not their locks (see Open). env gives each client the masters for
-// its lock. start is when the run's time begins.
+// New makes the clients, but not their locks (see Open). env gives each client the masters for its
+// lock. start is the beginning of the run's time.
 func New(cfg Config, r protocol.Runtime, rec *history.Recorder, start time.Time, env func(client string) (Env, error)) (*Workload, error) {
 	if cfg.Source == nil {
 		cfg.Source = func(seed, stream uint64) rand.Source { return rand.NewPCG(seed, stream) }
@@ -110,11 +110,11 @@ func New(cfg Config, r protocol.Runtime, rec *history.Recorder, start time.Time,
 	return w, nil
 }
 
-// Open makes the clients' locks, one after the other. It does not wait for a lock that is not made
-// within its bound: its client takes part once the lock exists.
+// Open makes the clients' locks, one after the other. It does not wait longer than the bound of a
+// call for a lock; the client takes part once the lock exists.
 func (w *Workload) Open() error {
 	for _, c := range w.clients {
-		var mu sync.Mutex // the creation of a lock may end after the wait for it
+		var mu sync.Mutex // making a lock may end after Open has returned
 		var failed error
 		w.each([]*client{c}, func(c *client) {
 			lock, err := c.newLock()
@@ -138,7 +138,7 @@ func (w *Workload) Open() error {
 	return nil
 }
 
-// lease is the key and the token of the lease that a client holds now, if any.
+// lease returns the key and the token of the lease that a client holds now, if any.
 func (w *Workload) lease(name string) (key, token string) {
 	if c := w.named(name); c != nil {
 		c.mu.Lock()
@@ -172,7 +172,7 @@ func (w *Workload) setClock(name string, to cluster.Clock) error {
 	return c.setClock(to)
 }
 
-// clock returns the clock that a client is known to use.
+// clock returns the clock that a client certainly uses.
 func (w *Workload) clock(name string) cluster.Clock {
 	c := w.named(name)
 	if c == nil {
@@ -183,7 +183,7 @@ func (w *Workload) clock(name string) cluster.Clock {
 	return c.goesBy
 }
 
-// fail notes an error of the harness itself.
+// fail records an error of the harness itself.
 func (w *Workload) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -198,13 +198,13 @@ func (w *Workload) Err() error {
 	return w.err
 }
 
-// Keys names n keys: k0, k1, …
+// Keys returns the names of n keys: k0, k1, …
 func Keys(n int) []string { return numbered("k", 0, n) }
 
-// Clients names n clients: c1, c2, …
+// Clients returns the names of n clients: c1, c2, …
 func Clients(n int) []string { return numbered("c", 1, n) }
 
-// MasterNames names n masters: m1, m2, …
+// MasterNames returns the names of n masters: m1, m2, …
 func MasterNames(n int) []string { return numbered("m", 1, n) }
 
 func numbered(prefix string, from, n int) []string {
@@ -215,14 +215,14 @@ func numbered(prefix string, from, n int) []string {
 	return names
 }
 
-// hooks record a client's votes and stop it after a quorum.
+// hooks returns hooks that record a client's votes and stop it after a quorum.
 func (c *client) hooks() redlock.Hooks {
 	return redlock.Hooks{
 		Vote: func(v protocol.Vote) {
 			op := history.Op{Value: c.w.recorder.Value()}
 			vote(&op, c.name, v, c.w.config.Fencing)
 			c.nameVote(&op)
-			if v.At.IsZero() { // the client is there at this moment
+			if v.At.IsZero() { // the client is at that point now
 				c.w.record(op)
 				return
 			}
@@ -236,7 +236,7 @@ func (c *client) hooks() redlock.Hooks {
 	}
 }
 
-// VoteOp returns a master's vote as it is recorded.
+// VoteOp returns a master's vote as an operation of the history.
 func VoteOp(client string, v protocol.Vote, fencing bool) history.Op {
 	op := history.Op{Value: &history.Value{}}
 	vote(&op, client, v, fencing)
@@ -259,7 +259,7 @@ func vote(op *history.Op, client string, v protocol.Vote, fencing bool) {
 	}
 }
 
-// masterNames are the names of the greatest number of masters, made once.
+// masterNames contains the names of the greatest number of masters, made once.
 var masterNames = numbered("m", 1, 15)
 
 func masterName(i int) string {
@@ -272,15 +272,15 @@ func masterName(i int) string {
 // Run makes every client work until ctx ends, and returns when all have stopped.
 func (w *Workload) Run(ctx context.Context) { w.all(func(c *client) { c.work(ctx) }) }
 
-// FinalCheck makes every client acquire and release every key once, waiting at most bound for
-// each. This shows whether locks can be acquired again after all faults have healed.
+// FinalCheck makes every client acquire and release every key once, and waits at most bound for
+// each. That shows whether locks can be acquired again after all faults have healed.
 func (w *Workload) FinalCheck(ctx context.Context, bound time.Duration) {
 	w.all(func(c *client) { c.finalCheck(ctx, bound) })
 }
 
 var errAllDone = errors.New("all clients are done")
 
-// sleepStep is how long a wait for a context sleeps at a time.
+// sleepStep is the length of one sleep while waiting for a context.
 const sleepStep = time.Hour
 
 // Close closes the clients' locks, except those that hang.

@@ -1,7 +1,7 @@
 // Package goscripts lets simulated masters run the Lua scripts of the locks under test. It
-// registers a Go version of each script of package workload that redlock does not have. It is
-// imported only for that effect. A test compares every Go version with its script on a real
-// master.
+// registers a Go version of each script of package workload that redlock does not have.
+// Programs import it only for that effect. A test compares every Go version with its script
+// on a real master.
 package goscripts
 
 import (
@@ -14,7 +14,7 @@ import (
 	"lockpick/workload"
 )
 
-// all are the scripts with their Go versions.
+// all lists the scripts with their Go versions.
 var all = []struct {
 	script *protocol.Script
 	twin   func(db sim.DB, keys, args []string) any
@@ -129,7 +129,7 @@ func fairSet(db sim.DB, keys, args []string) any {
 	return int64(0)
 }
 
-// queue is the queue of a fair lock.
+// queue is the waiting list of a fair lock.
 type queue struct {
 	db         sim.DB
 	key        string

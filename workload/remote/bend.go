@@ -12,13 +12,13 @@ import (
 	"lockpick/workload"
 )
 
-// A client that cannot bend its clocks has clocks that the harness bends (workload.ProgramClocks).
-// They are its own in every respect: it reads them, its waits go by them, what it says about times
-// is in their terms, and it relies on a lease until they say that the lease is over. The harness
-// turns all of that into true time here.
+// If a client cannot bend its clocks, the harness gives it clocks that the harness bends
+// (workload.ProgramClocks). The client behaves as if they were right: it reads them, its waits end
+// by them, its messages contain their times, and it relies on a lease until they show its end. The
+// harness converts all these times to true time here.
 
-// bending makes the clocks of a process that is about to start, and returns what to add to its
-// environment. If there are none, it starts as it is.
+// bending makes the clocks of a process that is about to start, and returns the variables to add to
+// its environment; nil: the process keeps the machine's clocks.
 func (c *Client) bending(command Command) []string {
 	if command.Clocks == nil {
 		c.unbent = errors.New("the run was not to bend them")
@@ -33,9 +33,10 @@ func (c *Client) bending(command Command) []string {
 	return clocks.Env()
 }
 
-// met decides who bends the clocks of a process that has described itself. The caller holds c.mu.
+// met decides whether the harness bends the clocks of a process that has described itself. The
+// caller holds c.mu.
 func (c *Client) met(hello *Hello) {
-	if c.clocks != nil && !hello.Has(workload.CanClock) { // otherwise they stay right, and it bends its own
+	if c.clocks != nil && !hello.Has(workload.CanClock) { // with CanClock the client bends its own clocks
 		c.unbent = c.clocks.Bend(c.process.cmd.Process.Pid)
 	}
 	if !hello.Has(workload.CanClock) {
@@ -43,9 +44,10 @@ func (c *Client) met(hello *Hello) {
 	}
 }
 
-// SetClock sets the client's clocks. The remaining validity of its leases can change by that. Clocks
-// of the harness are set when it returns. A process that bends its own reports the new ends, and
-// that it uses the new clocks, when it receives the request; a stopped process does neither.
+// SetClock sets the client's clocks. The remaining validity of its leases can thereby change. Clocks
+// that the harness bends are set when SetClock returns. A process that bends its own clocks reports
+// the new ends, and that it uses the new clocks, when it receives the request; a stopped process
+// does neither.
 func (c *Client) SetClock(to cluster.Clock) (now bool, err error) {
 	to.Rate = cmp.Or(to.Rate, 1)
 	if err := workload.CheckClock(to); err != nil {
@@ -59,7 +61,7 @@ func (c *Client) SetClock(to cluster.Clock) (now bool, err error) {
 	switch {
 	case c.unbent == nil:
 	case to == cluster.Clock{Rate: 1}:
-		return false, nil // they never were anything else
+		return false, nil // the clocks have always been right
 	default:
 		return false, fmt.Errorf("%w: %w", workload.ErrUnbent, c.unbent)
 	}
@@ -80,8 +82,8 @@ func (c *Client) SetClock(to cluster.Clock) (now bool, err error) {
 	return true, nil
 }
 
-// Behind returns how much less than truth the client's clocks have counted, if the harness bends
-// them: a client that gives up by them does so later by that.
+// Behind returns by how much the client's clocks have fallen behind true time, if the harness bends
+// them: a client that measures a timeout by them gives up that much later.
 func (c *Client) Behind() time.Duration {
 	if c.clocks == nil {
 		return 0
@@ -89,16 +91,16 @@ func (c *Client) Behind() time.Duration {
 	return c.clocks.Behind()
 }
 
-// within is how long by its own clock a client may take for a request that may take d in truth.
+// within converts the true duration d of a request to the client's own clock.
 func (c *Client) within(d time.Duration) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return time.Duration(float64(d) * cmp.Or(c.rate, 1))
 }
 
-// lasts returns when a lease ends: in truth, and what the client's monotonic clock shows then (0:
-// it has no end). The remaining time in the message holds at the time m.At of that clock. If a
-// client does not state it, the TTL counts from when it sent the first command of the attempt that
+// lasts returns the true time at which a lease ends, and the reading of the client's monotonic clock
+// then (0: it has no end). The remaining time in the message applies at the time m.At of that clock.
+// If a client does not state it, the TTL counts from the first command of the attempt that
 // succeeded; if no link saw that, from the invocation. The caller holds c.mu.
 func (c *Client) lasts(token string, m Message, invoked time.Time) (until time.Time, ends int64) {
 	switch {
@@ -116,13 +118,13 @@ func (c *Client) lasts(token string, m Message, invoked time.Time) (until time.T
 	return c.trueTime(ends), ends
 }
 
-// trueTime returns when the client's monotonic clock shows a time.
+// trueTime returns the true time at which the client's monotonic clock shows a time.
 func (c *Client) trueTime(shown int64) time.Time {
 	now := time.Now() // read first, so that the error is on the safe side
 	return now.Add(time.Duration(c.truly(shown) - monotonic()))
 }
 
-// truly returns what the machine's monotonic clock shows when the client's shows a time.
+// truly returns the reading of the machine's monotonic clock when the client's shows a time.
 func (c *Client) truly(shown int64) int64 {
 	if c.clocks == nil {
 		return shown
@@ -130,7 +132,7 @@ func (c *Client) truly(shown int64) int64 {
 	return c.clocks.True(shown)
 }
 
-// ago returns how long ago the event of a message happened; 0 if the message does not say.
+// ago returns how long ago the event of a message happened; 0 if the message does not state it.
 func (c *Client) ago(m Message) time.Duration {
 	if m.When == 0 {
 		return 0

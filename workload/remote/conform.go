@@ -16,14 +16,14 @@ import (
 // Finding is the result of one conformance check of a client.
 type Finding struct {
 	Name    string
-	Problem string // the line, the field and what was expected; empty: none
-	Skipped string // why it was not tested; empty: it was
-	Note    string // worth knowing, but not a fault
+	Problem string // the line, the field and the expected value; empty: none
+	Skipped string // the reason why the check was skipped; empty: it was not
+	Note    string // a remark that is not a fault
 }
 
-// Conform has a command answer scripted exchanges on real masters, and reports each. It needs a
-// cluster of its own. clocks makes those of a client that cannot bend its own (as Command.Clocks).
-// The error says why nothing could be checked.
+// Conform runs scripted exchanges between a command and real masters, and passes the result of
+// each check to tell. It needs a cluster of its own. clocks makes the clocks of a client that
+// cannot bend its own (as Command.Clocks). The error is the reason why nothing could be checked.
 func Conform(ctx context.Context, command []string, masters cluster.Cluster, clocks func() (workload.ProgramClocks, error), tell func(Finding)) error {
 	k := &kit{ctx: ctx, command: command, masters: masters, clocks: clocks}
 	defer k.endAll()
@@ -49,7 +49,7 @@ func Conform(ctx context.Context, command []string, masters cluster.Cluster, clo
 		}
 		tell(f)
 		if c.name == "init" && err != nil {
-			return nil // nothing else can be tried
+			return nil // no other check is possible
 		}
 		k.endAll()
 	}
@@ -81,14 +81,14 @@ type kit struct {
 	command []string
 	masters cluster.Cluster
 	clocks  func() (workload.ProgramClocks, error)
-	env     []string // of the processes that begin
+	env     []string // environment of the processes that begin
 	hello   Hello
 	note    string
 	open    []*talk
 	keys    int
 }
 
-// skipped says why something was not tested.
+// skipped is the reason why a check was skipped.
 type skipped struct{ why string }
 
 func (s skipped) Error() string { return s.why }
@@ -98,14 +98,14 @@ type talk struct {
 	kit   *kit
 	name  string
 	p     *child
-	said  int // lines so far
+	said  int // number of lines so far
 	asked Request
 }
 
 // conformTTL is the TTL of the leases: whole seconds, because some libraries need that.
 const conformTTL = 2 * time.Second
 
-// answerWithin bounds how long a client may take in addition to the time that it was given.
+// answerWithin limits the additional time for an answer, beyond the time of the request.
 const answerWithin = 10 * time.Second
 
 func (k *kit) begin(client string) (*talk, Message, error) {
@@ -157,12 +157,12 @@ func (k *kit) key() string {
 	return fmt.Sprintf("check%d", k.keys)
 }
 
-// wrong says what is wrong with the last line.
+// wrong returns an error about a field of the last line.
 func (t *talk) wrong(field, is, want string) error {
 	return fmt.Errorf("line %d of what %s said, its answer to %s: %s is %s, want %s", t.said, t.name, t.asked.Op, field, is, want)
 }
 
-// ask sends a request and returns its outcome. At points the client is told to continue.
+// ask sends a request and returns its outcome. At points it tells the client to continue.
 func (t *talk) ask(r Request, within time.Duration) (Message, error) {
 	if err := t.write(r); err != nil {
 		return Message{}, err
@@ -209,7 +209,7 @@ func (t *talk) outcome(within time.Duration) (Message, error) {
 	}
 }
 
-// want sends a request, and returns an error if the answer is not of one of the types.
+// want sends a request, and returns an error unless the answer has one of the types.
 func (t *talk) want(r Request, within time.Duration, types ...history.Type) (Message, error) {
 	m, err := t.ask(r, within+answerWithin)
 	if err != nil {
@@ -229,7 +229,7 @@ func (t *talk) want(r Request, within time.Duration, types ...history.Type) (Mes
 	return m, t.wrong("type", is, strings.Join(allowed, " or "))
 }
 
-// acquire asks for a key.
+// acquire sends a request to acquire a key.
 func (t *talk) acquire(key string, within time.Duration, types ...history.Type) (Message, error) {
 	return t.want(Request{Op: opAcquire, Key: key, Within: within, WithinMS: inMS(within)}, within+conformTTL, types...)
 }
@@ -239,8 +239,8 @@ func (t *talk) release(key string, granted Message, types ...history.Type) error
 	return err
 }
 
-// recovers makes the client acquire another key within a few attempts: its connections may have
-// been lost.
+// recovers makes the client acquire another key within a few attempts, because its connections may
+// have been lost.
 func (t *talk) recovers() error {
 	var m Message
 	key := t.kit.key()

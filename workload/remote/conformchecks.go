@@ -201,7 +201,7 @@ func (k *kit) checkStop() error {
 	return t.release(key, m, history.OK)
 }
 
-// checkKill kills a holder: its next life must acquire the lock when the TTL is over.
+// checkKill kills a holder: its successor must acquire the lock after the TTL.
 func (k *kit) checkKill() error {
 	t, key, _, err := k.holder()
 	if err != nil {

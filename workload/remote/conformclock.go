@@ -10,8 +10,8 @@ import (
 	"lockpick/workload"
 )
 
-// checkClock bends a client's clocks: by a request if it can do it itself, and otherwise as a run
-// does it with a program that knows nothing of it.
+// checkClock bends a client's clocks: by a request if the client has CanClock, and otherwise as a
+// run does it with a program that does not support that.
 func (k *kit) checkClock() error {
 	if !k.hello.Has(workload.CanClock) {
 		return k.checkProgramClocks()
@@ -30,8 +30,8 @@ func (k *kit) checkClock() error {
 	return nil
 }
 
-// checkProgramClocks makes a client work while its clocks jump and run at other rates: it must
-// acquire and release, and must give up by them.
+// checkProgramClocks makes a client work while its clocks jump and run at other rates: the client
+// must acquire and release, and must end its waits by these clocks.
 func (k *kit) checkProgramClocks() (err error) {
 	if k.clocks == nil {
 		return skipped{fmt.Sprintf("the client does not say that it can %q", workload.CanClock)}
@@ -54,7 +54,7 @@ func (k *kit) checkProgramClocks() (err error) {
 	if err != nil {
 		return err
 	}
-	// Slow clocks first: what a client waits for under those takes the longest.
+	// Begin with slow clocks: the waits of a client take longest by them.
 	for _, to := range []cluster.Clock{{Rate: 0.5}, {Rate: 4}, {Rate: 1, Offset: -time.Hour}, {Rate: 1, Offset: time.Hour}, {Rate: 1}} {
 		if err := clocks.Set(to); err != nil {
 			return err
@@ -76,5 +76,5 @@ func (k *kit) tryClock(holder, other *talk) error {
 	if _, err := other.acquire(key, 100*time.Millisecond, history.OK, history.Fail, history.Info); err != nil {
 		return err
 	}
-	return holder.release(key, m, history.OK, history.Fail, history.Info) // its lease may be over
+	return holder.release(key, m, history.OK, history.Fail, history.Info) // the lease may be over
 }

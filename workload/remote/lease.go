@@ -20,7 +20,7 @@ func (c *Client) Acquire(ctx context.Context, key string) (workload.Lease, error
 		within = time.Until(end)
 	}
 	c.mu.Lock()
-	delete(c.ended, "key "+key) // of a lease before
+	delete(c.ended, "key "+key) // left by an earlier lease
 	c.mu.Unlock()
 	invoked := time.Now()
 	within = c.within(within)
@@ -31,8 +31,9 @@ func (c *Client) Acquire(ctx context.Context, key string) (workload.Lease, error
 	return c.granted(nil, key, "", m, invoked), nil
 }
 
-// granted makes a lease of the outcome of a request that was invoked at that time. token is
-// that of the lease that it extends, if it does. u is the client if the process serves several.
+// granted makes a lease from the outcome of a request that was invoked at the given time. token
+// is the token of the lease that the request extends; empty: it is an acquire. u is the client if
+// the process serves several.
 func (c *Client) granted(u *sharer, key, token string, m Message, invoked time.Time) workload.Lease {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -41,16 +42,16 @@ func (c *Client) granted(u *sharer, key, token string, m Message, invoked time.T
 	if l.token == "" && u == nil {
 		l.token = c.seenToken(invoked)
 	}
-	if l.token == "" { // it only has to distinguish leases
+	if l.token == "" { // the name only has to distinguish leases
 		c.unnamed++
 		l.token = fmt.Sprintf("%s-%d-%d", c.site.Client, c.process.cmd.Process.Pid, c.unnamed)
 	}
 	l.until, l.ends = c.lasts(l.token, m, invoked)
 	l.ctx, l.end = context.WithCancelCause(context.Background())
-	if bent, ok := c.bent[l.token]; ok && bent.At > m.At { // its clock was bent before this was read
+	if bent, ok := c.bent[l.token]; ok && bent.At > m.At { // its clock was bent before the outcome was read
 		c.moved(l, bent)
 	}
-	if before := c.leases[l.token]; before != nil { // the same lock was extended: it keeps its context
+	if before := c.leases[l.token]; before != nil { // an extension of the same lock keeps the context
 		l.ctx, l.end = before.ctx, before.end
 	}
 	cause, over := c.ended[l.token]
@@ -70,8 +71,8 @@ func (c *Client) granted(u *sharer, key, token string, m Message, invoked time.T
 	return c.shown(l)
 }
 
-// seenToken returns the token that a master has granted since then, if the links saw one. The
-// caller holds c.mu.
+// seenToken returns the token that a master has granted since the given time, if the links saw
+// one. The caller holds c.mu.
 func (c *Client) seenToken(since time.Time) string {
 	var latest asked
 	for _, a := range c.asked {
@@ -83,8 +84,8 @@ func (c *Client) seenToken(since time.Time) string {
 }
 
 // attempted returns when the last attempt with a token began, or since if no link saw one. A lock
-// may try several times with the same token: within an attempt no master answers twice (though a
-// Redis client may send a command again that got no answer), and a release ends it.
+// may make several attempts with the same token: within an attempt no master answers twice
+// (though a Redis client may resend a command without an answer), and a release ends it.
 func (c *Client) attempted(token string, since time.Time) time.Time {
 	mine := slices.DeleteFunc(slices.Clone(c.asked), func(a asked) bool { return a.token != token || a.sent.Before(since) })
 	slices.SortFunc(mine, func(a, b asked) int { return b.sent.Compare(a.sent) }) // the latest first
@@ -100,7 +101,8 @@ func (c *Client) attempted(token string, since time.Time) time.Time {
 	return began
 }
 
-// shown returns a lease as the workload sees it: a Writer, if its client writes by itself.
+// shown returns a lease in the form that the workload gets: a Writer, if the client writes by
+// itself.
 func (c *Client) shown(l *lease) workload.Lease {
 	if c.hello.Has(workload.CanWrite) {
 		return &writer{l}
@@ -108,7 +110,7 @@ func (c *Client) shown(l *lease) workload.Lease {
 	return l
 }
 
-// valid notes that a lease ends at another time.
+// valid records that a lease ends at another time.
 func (c *Client) valid(m Message) *lease {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,7 +122,7 @@ func (c *Client) valid(m Message) *lease {
 	return l
 }
 
-// moved gives a lease the end that a message states. The caller holds c.mu.
+// moved sets the end of a lease to the time in a message. The caller holds c.mu.
 func (c *Client) moved(l *lease, m Message) {
 	l.ends = m.At + int64(m.Left)
 	l.until = c.trueTime(l.ends)
@@ -129,11 +131,11 @@ func (c *Client) moved(l *lease, m Message) {
 // lease is a lease of a client process, in true time.
 type lease struct {
 	client     *Client
-	user       *sharer // nil: the process has only one
+	user       *sharer // nil: the process has only one client
 	key, token string
 	fence      int64
 	until      time.Time // guarded by client.mu, because the client's clocks may be bent
-	ends       int64     // what the client's monotonic clock shows then; 0: it does not matter
+	ends       int64     // the reading of the client's monotonic clock then; 0: not needed
 	ctx        context.Context
 	end        context.CancelCauseFunc
 }
@@ -161,7 +163,7 @@ func (l *lease) Extend(context.Context) (workload.Lease, error) {
 	}
 	invoked := time.Now()
 	m, err := l.ask(Request{Op: opExtend, Key: l.key, Token: l.token})
-	if refused := (*Refused)(nil); errors.As(err, &refused) && m.At == 0 { // nothing is left of it
+	if refused := (*Refused)(nil); errors.As(err, &refused) && m.At == 0 { // the lease is over
 		l.client.finish(l.token, redlock.ErrLost)
 	}
 	if err != nil {
@@ -172,7 +174,7 @@ func (l *lease) Extend(context.Context) (workload.Lease, error) {
 
 func (l *lease) Release(context.Context) error {
 	_, err := l.ask(Request{Op: opRelease, Key: l.key, Token: l.token})
-	if !l.client.hello.Has(workload.CanVotes) { // whose leases say themselves that they are over
+	if !l.client.hello.Has(workload.CanVotes) { // with CanVotes the client reports itself that the lease is over
 		l.client.finish(l.token, redlock.ErrReleased)
 	}
 	return err
@@ -181,8 +183,7 @@ func (l *lease) Release(context.Context) error {
 // writer is a lease of a client that writes by itself.
 type writer struct{ *lease }
 
-// Write makes the process check its lease, send its token if it is to mark the resource, and
-// send a write.
+// Write makes the process check its lease, send its token if mark is set, and send a write.
 func (l *writer) Write(value int64, mark bool) error {
 	_, err := l.ask(Request{Op: opWrite, Key: l.key, Token: l.token, Value: value, Mark: mark})
 	return err

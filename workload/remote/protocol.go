@@ -13,33 +13,33 @@ import (
 type Request struct {
 	Op string `json:"op"` // init, acquire, extend, release, write, clock, continue, exit
 
-	// All but init, clock and exit, if the process serves several clients
-	ID     int64  `json:"id,omitempty"`     // that the answer repeats
+	// All requests but init, clock and exit, if the process serves several clients:
+	ID     int64  `json:"id,omitempty"`     // repeated in the answer
 	Thread string `json:"thread,omitempty"` // the client that asks
 	Object string `json:"object,omitempty"` // the lock object to use for the key
 
-	// init
+	// init:
 	Protocol int           `json:"protocol,omitempty"` // ProtocolVersion
 	Client   string        `json:"client,omitempty"`
 	Lock     string        `json:"lock,omitempty"`
 	Masters  []string      `json:"masters,omitempty"` // addresses, through this client's links
 	TTL      time.Duration `json:"ttl,omitempty"`     // ns
-	TTLMS    float64       `json:"ttl_ms,omitempty"`  // the same
+	TTLMS    float64       `json:"ttl_ms,omitempty"`  // TTL in milliseconds
 	Timeout  time.Duration `json:"timeout,omitempty"` // ns, per master; 0: the lock's default
-	Wait     int           `json:"wait,omitempty"`    // replicas that must have a key before its vote counts
+	Wait     int           `json:"wait,omitempty"`    // replicas that must have a key before a master's vote counts
 	Fencing  bool          `json:"fencing,omitempty"`
-	Margin   time.Duration `json:"margin,omitempty"` // ns: how long before its end a lease is not relied on
+	Margin   time.Duration `json:"margin,omitempty"` // ns before its end at which a lease is no longer used
 
-	// acquire; extend, release, write
+	// acquire, extend, release, write:
 	Key      string        `json:"key,omitempty"`
-	Within   time.Duration `json:"within,omitempty"`    // ns: give up after
-	WithinMS float64       `json:"within_ms,omitempty"` // the same
+	Within   time.Duration `json:"within,omitempty"`    // ns: acquire gives up after this time
+	WithinMS float64       `json:"within_ms,omitempty"` // Within in milliseconds
 	Token    string        `json:"token,omitempty"`
 	Value    int64         `json:"value,omitempty"`
 	Mark     bool          `json:"mark,omitempty"` // write: put the token into the resource just before
 
 	// clock: from now on the client's clocks count Rate seconds in a true second, and its wall
-	// clock is Offset (ns) ahead of where it would be if it had never been stepped
+	// clock is Offset (ns) ahead of a wall clock that has never been stepped
 	Rate   float64       `json:"rate,omitempty"`
 	Offset time.Duration `json:"offset,omitempty"`
 }
@@ -48,7 +48,7 @@ type Request struct {
 // of the answer to init, and made all but four requests optional.
 const ProtocolVersion = 2
 
-// The requests.
+// These constants name the requests.
 const (
 	opInit     = "init"
 	opAcquire  = "acquire"
@@ -63,7 +63,7 @@ const (
 // Message is a message of a client process: one line on its stdout. An outcome (ok, fail, info)
 // ends the request; the other messages come during a request, or at any time.
 type Message struct {
-	ID    int64          `json:"id,omitempty"` // of the request
+	ID    int64          `json:"id,omitempty"` // repeats that of the request
 	Type  string         `json:"type"`         // ok, fail, info; vote, point, mark, apply, ended, renewed, valid, clock
 	Key   string         `json:"key,omitempty"`
 	Error string         `json:"error,omitempty"`
@@ -71,16 +71,17 @@ type Message struct {
 	Token string         `json:"token,omitempty"` // of acquire and extend: a shorter way to write value.token
 	Fence int64          `json:"fence,omitempty"` // of acquire: value.fence
 	Hello                // of init
-	// Left is how long the lease is still valid on the client's own clock (of acquire, extend,
-	// renewed and valid), and At is the machine's monotonic clock at that moment (ns).
+	// Left is the remaining validity of the lease on the client's own clock (of acquire,
+	// extend, renewed and valid). At is the reading of the machine's monotonic clock at that
+	// moment (ns).
 	Left time.Duration `json:"left,omitempty"`
 	At   int64         `json:"at,omitempty"`
-	// When is the machine's monotonic clock at the moment of the reply (of vote) or at which the
-	// lease was over (of ended), in ns.
+	// When is the reading of the machine's monotonic clock, in ns, at the moment of the reply
+	// (of vote) or of the end of the lease (of ended).
 	When int64 `json:"when,omitempty"`
 }
 
-// check returns what is wrong with a message, or nil.
+// check returns an error if a message is invalid.
 func (m *Message) check() error {
 	told := []string{msgToken, msgVote, msgPoint, msgMark, msgApply, msgEnded, msgRenewed, msgValid, msgClock}
 	switch {
@@ -92,7 +93,7 @@ func (m *Message) check() error {
 	return nil
 }
 
-// The messages that are not outcomes.
+// These constants name the messages that are not outcomes.
 const (
 	msgToken   = "token"   // the request with that id is about to ask for token
 	msgVote    = "vote"    // a master's reply: error if there was none, value as in the history
@@ -101,6 +102,6 @@ const (
 	msgApply   = "apply"   // the client sends its write to the resource
 	msgEnded   = "ended"   // the lease with value.token is known to be over
 	msgRenewed = "renewed" // the lock has extended the lease with value.token without a call
-	msgValid   = "valid"   // the lease with value.token ends at another time than was stated, because its clock was bent
+	msgValid   = "valid"   // the lease with value.token ends at another time than stated, because its clock was bent
 	msgClock   = "clock"   // the client uses the clock of a request now: value.rate, value.offset
 )

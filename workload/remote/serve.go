@@ -43,14 +43,14 @@ func Serve(in io.Reader, out io.Writer) error {
 
 type server struct {
 	in     *bufio.Scanner
-	mu     sync.Mutex // of out, because votes can be written at any time
+	mu     sync.Mutex // guards out, because votes can be written at any time
 	out    *json.Encoder
 	init   Request
 	clock  *workload.Clock
 	lock   workload.Lock
-	broken error // why it serves nothing more
+	broken error // the reason why it serves no more requests
 
-	bending sync.Mutex // while a clock is being changed, no end of a lease is reported
+	bending sync.Mutex // held while a clock is being changed: no end of a lease is reported meanwhile
 	leases  map[string]workload.Lease
 
 	requests  chan line       // closed at the end of in
@@ -63,7 +63,7 @@ var (
 	errServed  = errors.New("the conversation is over")
 )
 
-// line is a request, or the error in it.
+// line is a request, or the error in a line.
 type line struct {
 	request Request
 	err     error
@@ -76,8 +76,9 @@ func (s *server) close() {
 	}
 }
 
-// read reads requests until in ends. It changes the clocks at once, whatever the client is
-// doing. It also ends the conversation at once, because nobody needs the answers any more.
+// read reads requests until in ends. It changes the clocks at once, even while the client
+// executes another request. At the end of in, it ends the conversation at once, because the
+// harness no longer reads answers.
 func (s *server) read() {
 	defer close(s.requests)
 	defer s.end(errInEnded)
@@ -118,7 +119,7 @@ func (s *server) bend(to cluster.Clock) {
 		l := s.leases[token]
 		at := monotonic()
 		until := s.clock.True(l.Until())
-		if l.Context().Err() != nil || until.Sub(before[token]).Abs() < time.Microsecond { // rounded otherwise
+		if l.Context().Err() != nil || until.Sub(before[token]).Abs() < time.Microsecond { // a difference of rounding
 			continue
 		}
 		s.say(Message{Type: msgValid, Value: &history.Value{Token: token}, Left: time.Until(until), At: at})
@@ -130,7 +131,7 @@ func (s *server) bend(to cluster.Clock) {
 	s.say(Message{Type: msgClock, Value: v})
 }
 
-// pass hands a line to the goroutine that serves it, unless the conversation is over.
+// pass passes a line to the goroutine that serves it, unless the conversation is over.
 func (s *server) pass(l line) bool {
 	select {
 	case s.requests <- l:
@@ -154,7 +155,7 @@ func (s *server) next() (Request, error) {
 func (s *server) say(m Message) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_ = s.out.Encode(m) // the harness does not read any more: the next read of in will show that
+	_ = s.out.Encode(m) // if the harness does not read any more, the next read of in shows that
 }
 
 // outcome ends a request.
@@ -181,7 +182,7 @@ func (s *server) answer(r Request) error {
 			switch {
 			case err == nil:
 				s.granted(r.Key, longer)
-			case l.Context().Err() == nil: // it goes on as it was
+			case l.Context().Err() == nil: // the lease stays valid
 				s.bending.Lock()
 				defer s.bending.Unlock()
 				at := monotonic()
@@ -271,7 +272,7 @@ func (s *server) refuse(err error) {
 }
 
 // reach reports that the client is at a point, and waits for continue. The harness may stop the
-// whole process meanwhile. The error says that continue will not come.
+// whole process meanwhile. The error is the reason why continue will not come.
 func (s *server) reach(point, key string) error {
 	s.say(Message{Type: msgPoint, Key: key, Value: &history.Value{Point: point}})
 	r, err := s.next()
@@ -322,8 +323,8 @@ func (s *server) withLease(r Request, f func(workload.Lease) error) {
 	}
 }
 
-// write checks the lease, sends the token if it is to, and then sends the write. A lease cannot
-// protect what happens between the check and the write.
+// write checks the lease, sends the token if mark is set, and then sends the write. No lease
+// can protect the time between the check and the write.
 func (s *server) write(r Request, l workload.Lease) error {
 	if l.Until().Sub(s.clock.Now()) <= s.init.Margin || l.Context().Err() != nil {
 		return fmt.Errorf("%w: not written", redlock.ErrExpired)

@@ -16,22 +16,22 @@ import (
 // sharing is the state of a process that serves several clients. Client.mu guards it.
 type sharing struct {
 	users  []*sharer
-	number int64               // of the latest request
-	open   map[int64]*question // without an outcome
-	owners map[string]*sharer  // of tokens
+	number int64               // the number of the latest request
+	open   map[int64]*question // requests without an outcome, by number
+	owners map[string]*sharer  // the client of each token
 	held   []*unclaimed
 }
 
-// sharer is a client of a process that serves several. It is its lock.
+// sharer is the lock of one client, in a process that serves several.
 type sharer struct {
 	client *Client
 	site   workload.Env
 	object string
-	op     string // of its request under way; empty: there is none
+	op     string // its request in progress; empty: there is none
 	key    string
 }
 
-// question is a request, and where the messages about it go.
+// question is a request in progress, and the channel for the messages about it.
 type question struct {
 	of       *sharer
 	messages chan Message
@@ -42,7 +42,7 @@ type unclaimed struct {
 	token string
 	votes []history.Op
 	seen  []time.Time
-	may   []*sharer // clients that may have sent it
+	may   []*sharer // clients that may have sent the commands
 }
 
 // attributed is a vote whose client is known.
@@ -64,20 +64,20 @@ func (c *Client) For(s workload.Env, object string) workload.Lock {
 	return u
 }
 
-// answers returns the channel for a message: that of the request whose number it has.
+// answers returns the channel for a message, according to the number of its request.
 func (c *Client) answers(m Message) chan<- Message {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if to := c.sharing.open[m.ID]; to != nil {
 		return to.messages
 	}
-	if len(c.sharing.users) > 0 { // nobody waits for it
+	if len(c.sharing.users) > 0 { // no request waits for it
 		return make(chan Message, 1)
 	}
 	return c.messages
 }
 
-// closeAnswers is called when no message will come any more.
+// closeAnswers is called after the last message.
 func (c *Client) closeAnswers() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -88,7 +88,7 @@ func (c *Client) closeAnswers() {
 	close(c.messages)
 }
 
-// Close leaves the process to its other clients.
+// Close does nothing: the process continues for its other clients.
 func (u *sharer) Close() error { return nil }
 
 var errNoToken = errors.New("the client can be shared, and named no token in its answer to acquire")
@@ -143,8 +143,8 @@ func (c *Client) record(votes []attributed) {
 	}
 }
 
-// answered notes the outcome of a client's request, and returns the votes whose client it shows.
-// The caller holds c.mu.
+// answered handles the outcome of a client's request, and returns the votes whose client is now known. The
+// caller holds c.mu.
 func (c *Client) answered(u *sharer, m Message) (known []attributed) {
 	op := u.op
 	u.op, u.key = "", ""
@@ -157,7 +157,7 @@ func (c *Client) answered(u *sharer, m Message) (known []attributed) {
 	for _, x := range slices.Clone(c.sharing.held) {
 		x.may = slices.DeleteFunc(x.may, func(o *sharer) bool { return o == u })
 		switch len(x.may) {
-		case 0: // an attempt of the last one that failed
+		case 0: // an attempt of this client that failed
 			known = append(known, c.owned(x.token, u)...)
 		case 1:
 			known = append(known, c.owned(x.token, x.may[0])...)
@@ -166,7 +166,7 @@ func (c *Client) answered(u *sharer, m Message) (known []attributed) {
 	return known
 }
 
-// owned notes the client of a token, and returns the votes on it that were held back. The caller holds c.mu.
+// owned records the client of a token, and returns the votes that were kept for it. The caller holds c.mu.
 func (c *Client) owned(token string, u *sharer) (known []attributed) {
 	c.sharing.owners[token] = u
 	c.sharing.held = slices.DeleteFunc(c.sharing.held, func(x *unclaimed) bool {
@@ -181,7 +181,7 @@ func (c *Client) owned(token string, u *sharer) (known []attributed) {
 	return known
 }
 
-// claim handles a message that names the token of a request, and records the votes on it that were held back.
+// claim handles a message that names the token of a request, and records the votes that were kept for it.
 func (c *Client) claim(m Message) {
 	c.mu.Lock()
 	var known []attributed
@@ -192,7 +192,7 @@ func (c *Client) claim(m Message) {
 	c.record(known)
 }
 
-// attribute finds the client that sent the command of a vote that the links saw. The caller holds c.mu, and
+// attribute finds the client that sent the command of a vote on the links. The caller holds c.mu, and
 // attribute unlocks it.
 func (c *Client) attribute(op history.Op) {
 	c.noteAsked(op)
@@ -207,7 +207,8 @@ func (c *Client) attribute(op history.Op) {
 	c.record([]attributed{{of, op, now}})
 }
 
-// asker returns the client that sent the command of a vote; nil: several may have. The caller holds c.mu.
+// asker returns the client that sent the command of a vote; nil: several clients may have sent it. The caller
+// holds c.mu.
 func (c *Client) asker(op history.Op) *sharer {
 	asks := map[string]string{history.CommandRelease: opRelease, history.CommandExtend: opExtend}[op.Value.Command]
 	if asking := c.asking(asks, op.Key); asks != "" && len(asking) == 1 {
@@ -228,8 +229,8 @@ func (c *Client) asker(op history.Op) *sharer {
 	return nil
 }
 
-// asking returns the clients with such a request under way. A key on the masters may differ from the name of
-// the lock: then they are all clients with such a request, for any key.
+// asking returns the clients with such a request in progress. If none of them uses the key, whose name on the
+// masters may differ from the lock's, it returns the clients with such a request for any key.
 func (c *Client) asking(op, key string) []*sharer {
 	all := slices.DeleteFunc(slices.Clone(c.sharing.users), func(u *sharer) bool { return u.op != op })
 	if mine := slices.DeleteFunc(slices.Clone(all), func(u *sharer) bool { return u.key != key }); len(mine) > 0 {

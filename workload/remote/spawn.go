@@ -21,21 +21,21 @@ type child struct {
 	cmd      *exec.Cmd
 	lines    chan incoming // its messages; closed after the last one
 	stderr   tail
-	log      io.WriteCloser // of stderr; may be nil
+	log      io.WriteCloser // receives stderr; may be nil
 	mu       sync.Mutex
-	requests []io.WriteCloser // where requests go: stdin and descriptor 3 until its first message
+	requests []io.WriteCloser // receive requests: stdin, and descriptor 3 until its first message
 	messages *os.File         // fd 4
 	group    int              // its process group; 0: it must not be signalled any more
 }
 
-// incoming is a line of a process, or the reason why there will be no more.
+// incoming is a line of a process, or the reason why no more lines will come.
 type incoming struct {
 	line []byte
 	from int // the file descriptor: 1 or 4
 	err  error
 }
 
-// maxMessage bounds a line.
+// maxMessage is the greatest length of a line, in bytes.
 const maxMessage = 1 << 20
 
 // spawn runs a command. Its stderr also goes to log, which is closed at its end; log may be
@@ -45,10 +45,10 @@ func spawn(command, env []string, log io.WriteCloser) (*child, error) {
 	if len(env) > 0 {
 		p.cmd.Env = append(os.Environ(), env...)
 	}
-	// It runs in a group of its own, so that Ctrl-C in a terminal does not reach it, and so
-	// that its children are stopped and killed together with it. If the harness dies, the
-	// process ends, too: its stdin ends, and if it is stopped, the system wakes it with SIGHUP,
-	// because its group is orphaned.
+	// The process runs in a group of its own, so that Ctrl-C in a terminal does not reach it,
+	// and so that its children are stopped and killed together with it. If the harness dies,
+	// the process ends, too: its stdin ends, and if it is stopped, the system wakes it with
+	// SIGHUP, because its group is orphaned.
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	p.cmd.Stderr = &p.stderr
 	if log != nil {
@@ -99,7 +99,7 @@ func (p *child) run(stdout io.Reader) {
 	go func() { awaitExit(p.cmd.Process.Pid); close(ended) }()
 	select {
 	case <-ended:
-	case <-read: // it has closed its streams: if it does not end, it is of no use
+	case <-read: // it has closed its streams and can do nothing more, so it must end
 		select {
 		case <-ended:
 		case <-time.After(exitWithin):
@@ -107,13 +107,13 @@ func (p *child) run(stdout io.Reader) {
 			<-ended
 		}
 	}
-	p.signal(syscall.SIGKILL) // the rest of its group, before another process can get its id
+	p.signal(syscall.SIGKILL) // kill the rest of its group, before another process can get its id
 	p.mu.Lock()
 	p.group = 0
 	p.mu.Unlock()
 	select {
 	case <-read:
-	case <-time.After(exitWithin): // a child outside of its group holds them open
+	case <-time.After(exitWithin): // a child outside of its group keeps them open
 		p.messages.Close()
 	}
 	_ = p.cmd.Wait() // closes stdout
@@ -149,8 +149,8 @@ func (p *child) read(from io.Reader, fd int, over <-chan struct{}) {
 	}
 }
 
-// chose notes on which descriptor the process writes: 1 or 4. Requests go to the descriptor
-// that belongs to it.
+// chose records the descriptor on which the process writes: 1 or 4. Requests go to the
+// descriptor that belongs to it.
 func (p *child) chose(fd int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -200,7 +200,7 @@ func (p *child) signal(s syscall.Signal) {
 	}
 }
 
-// maxLog bounds how much of a process's stderr is kept in the run's folder.
+// maxLog is the number of bytes of a process's stderr that are kept in the run's folder.
 const maxLog = 8 << 20
 
 // capped writes up to a number of bytes, and drops the rest.
@@ -216,7 +216,7 @@ func (c *capped) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// tail keeps the end of what a process writes, for errors.
+// tail keeps the end of a process's output, for errors.
 type tail struct {
 	mu sync.Mutex
 	b  []byte
@@ -236,7 +236,7 @@ func (t *tail) String() string {
 	return string(t.b)
 }
 
-// lastLines are the last few lines.
+// lastLines returns the last lines, at most n.
 func (t *tail) lastLines(n int) string {
 	lines := strings.Split(strings.TrimSpace(t.String()), "\n")
 	return strings.TrimSpace(strings.Join(lines[max(0, len(lines)-n):], "\n"))

@@ -17,14 +17,14 @@ import (
 	"lockpick/workload"
 )
 
-// What the harness and a client process tell each other first.
+// These types describe the command of a client process, and its answer to init.
 type (
 	Command = workload.Command
 	Hello   = workload.Hello
 )
 
-// Client is the harness's side of a client process. It is a workload.Lock, and a
-// workload.Process that can be stopped and killed.
+// Client is the harness's side of a client process. It implements workload.Lock, and
+// workload.Process, which can be stopped and killed.
 type Client struct {
 	site     workload.Env
 	process  *child
@@ -33,35 +33,35 @@ type Client struct {
 	waited   chan struct{}
 
 	mu      sync.Mutex
-	ready   bool               // it has answered init
+	ready   bool               // the process has answered init
 	leases  map[string]*lease  // leases that may still be valid, by token
-	ended   map[string]error   // tokens of leases that were over before their outcome was read
-	bent    map[string]Message // the latest new ends of leases because a clock was bent
-	asked   []asked            // the latest commands that acquire and extend, as the links saw them, in the order of their answers
+	ended   map[string]error   // causes of the ends of leases that were over before their grant was read, by token
+	bent    map[string]Message // by token, the latest end of a lease after a change of a clock
+	asked   []asked            // the latest acquires and extends on the links, in the order of their answers
 	unnamed int                // number of leases with an unknown token
 	gone    bool
-	stopped bool   // by a signal
-	why     string // the reason why the harness ended it; nil if it did not
+	stopped bool   // a signal has stopped it
+	why     string // the reason why the harness ended it; empty: it did not
 
-	sharing sharing // if it serves several clients
+	sharing sharing // used if it serves several clients
 
-	clocks workload.ProgramClocks // that the harness made for it; nil: none
-	unbent error                  // why these cannot be bent; not of a client that bends its own
-	rate   float64                // of these; 0: 1
+	clocks workload.ProgramClocks // the clocks that the harness made for it; nil: none
+	unbent error                  // the reason why clocks cannot be bent; unused if the client bends its own
+	rate   float64                // the rate of clocks; 0: 1
 }
 
-// asked is a command with which the client asked a master to store a token, and its answer.
+// asked is a command that stores or extends a token on a master, and the answer to it.
 type asked struct {
 	master, token string
-	sent          time.Time // by the client
+	sent          time.Time // when the client sent it
 	yes, answered bool
 }
 
-// mostAsked bounds how many are kept: more than an attempt sends.
+// mostAsked is the number of commands that are kept: more than an attempt sends.
 const mostAsked = 100
 
-// Start runs a command (such as lockpick client) as the client that the Env describes. The
-// process ends with the harness.
+// Start runs a command (such as lockpick client) as the client that the Env describes. The process
+// ends with the harness.
 func Start(command Command, site workload.Env) (*Client, error) {
 	c := &Client{
 		site: site, messages: make(chan Message, 64), waited: make(chan struct{}),
@@ -107,7 +107,7 @@ func (c *Client) start(command Command) error {
 		err = m.Lifespan.Fits(c.site.TTL)
 	}
 	if err != nil {
-		closed := c.Close() // first, because then all of its stderr has arrived
+		closed := c.Close() // first, because all of its stderr has then arrived
 		if why := c.LastWords(); errors.Is(err, workload.ErrGone) && why != "" {
 			err = fmt.Errorf("%w: %s", err, why)
 		} else {
@@ -122,7 +122,7 @@ func (c *Client) start(command Command) error {
 	return nil
 }
 
-// Hello is the client's description of itself.
+// Hello returns the client's description of itself.
 func (c *Client) Hello() Hello { return c.hello }
 
 func inMS(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
@@ -130,7 +130,7 @@ func inMS(d time.Duration) float64 { return float64(d) / float64(time.Millisecon
 // listen receives the messages of the process until it ends. It handles votes and ends of
 // leases itself, which can come at any time; all other messages belong to the current request.
 func (c *Client) listen() {
-	fd := 0 // its descriptor; 0: it has not sent a valid message
+	fd := 0 // the descriptor of its messages; 0: it has not sent a valid message
 	var noise *time.Timer
 	defer func() {
 		if noise != nil {
@@ -143,21 +143,21 @@ func (c *Client) listen() {
 			m, err = parse(in.line)
 		}
 		switch {
-		case fd == 4 && in.from == 1: // it prints
+		case fd == 4 && in.from == 1: // the program prints
 			continue
 		case err == nil && fd == 0:
 			fd = in.from
 			c.process.chose(fd)
-			if noise != nil && fd == 1 { // it has sent another message before
+			if noise != nil && fd == 1 { // it has printed a line that was not a message before
 				c.kill("it printed what is no message before its answer to init")
 			}
-		case err != nil && fd == 0 && in.from == 1: // it may be about to speak on the other descriptor
+		case err != nil && fd == 0 && in.from == 1: // its messages may come on the other descriptor
 			if noise == nil {
 				noise = time.AfterFunc(noiseWithin, func() { c.kill(err.Error()) })
 			}
 			continue
 		case err != nil:
-			c.kill(err.Error()) // which outcome belongs to which request is no longer known
+			c.kill(err.Error()) // outcomes can no longer be matched with requests
 			m = Message{Type: string(history.Info), Error: err.Error()}
 		}
 		if noise != nil {
@@ -204,8 +204,7 @@ func (c *Client) take(m Message) {
 	}
 }
 
-// observed handles a vote that the links saw. If a client reports votes itself, those are used
-// instead.
+// observed handles a vote on the links. It ignores the vote if the client reports votes itself.
 func (c *Client) observed(op history.Op) {
 	c.mu.Lock()
 	if !c.ready || c.hello.Has(workload.CanVotes) {
@@ -213,7 +212,7 @@ func (c *Client) observed(op history.Op) {
 		return
 	}
 	if len(c.sharing.users) > 0 {
-		c.attribute(op) // and unlocks
+		c.attribute(op) // attribute unlocks c.mu
 		return
 	}
 	c.noteAsked(op)
@@ -222,7 +221,7 @@ func (c *Client) observed(op history.Op) {
 	c.site.Record(op, 0)
 }
 
-// noteAsked remembers a command that asks for a key. The caller holds c.mu.
+// noteAsked records a command that stores or extends a token. The caller holds c.mu.
 func (c *Client) noteAsked(op history.Op) {
 	v := op.Value
 	switch v.Command {
@@ -236,7 +235,7 @@ func (c *Client) noteAsked(op history.Op) {
 	}
 }
 
-// parse reads a message.
+// parse decodes a message.
 func parse(line []byte) (Message, error) {
 	var m Message
 	err := json.Unmarshal(line, &m)
@@ -256,8 +255,8 @@ func parse(line []byte) (Message, error) {
 // clip shortens a line for an error.
 func clip(line []byte) []byte { return line[:min(len(line), 200)] }
 
-// over ends a lease that is known to be over; without a token, all leases on the key. The
-// message may come before the grant was read.
+// over ends a lease that is known to be over; without a token, all leases on the key. The message
+// may come before the grant was read.
 func (c *Client) over(m Message) {
 	key, token, cause := m.Key, m.Value.Token, errors.New(m.Error)
 	if c.site.Lost != nil && (m.When != 0 || c.hello.Lease == workload.NoLease) { // before the lease's context ends
@@ -310,17 +309,17 @@ func (c *Client) converse(r Request, messages <-chan Message) (Message, error) {
 	}
 	patience := patience
 	if r.Op == opInit {
-		patience += startWithin // it may have much to load
+		patience += startWithin // the process may have much to load
 	}
 	patience += c.site.TTL + r.Within + time.Duration(2*len(c.site.Addrs))*c.site.Timeout
 	answered := c.expect(r.Op, patience)
 	defer func() { answered() }()
-	var refused error // the harness keeps the resource, and the process is not told that it refused
+	var refused error // a refusal by the resource, which the process does not learn
 	for m := range messages {
 		answered()
 		switch m.Type {
 		case msgPoint:
-			c.site.Pass(m.Value.Point, m.Key) // may end the process, and then the answer is lost
+			c.site.Pass(m.Value.Point, m.Key) // Pass may end the process; then the answer is lost
 			answered = c.expect(r.Op, patience)
 			if err := c.send(Request{Op: opContinue, ID: r.ID}); err != nil {
 				return Message{}, err
@@ -342,22 +341,23 @@ func (c *Client) converse(r Request, messages <-chan Message) (Message, error) {
 	return Message{}, workload.ErrGone
 }
 
-// patience is how long a process may be silent when it must send a message, in addition to a
-// TTL and to the time that its masters may take. It is longer than the time after which the
-// workload records a call as hung (workload.ReturnBound).
+// patience is how long a process may be silent when it must send a message, in addition to a TTL
+// and to the time that its masters may take. It is longer than the time after which the workload
+// records a call as hung (workload.ReturnBound).
 var patience = 10 * time.Second
 
-// startWithin is how much longer a process may take to answer its first request.
+// startWithin is the additional time in which a process must answer its first request.
 const startWithin = workload.StartWithin
 
-// expect ends a process that is silent for too long, unless it is stopped. Otherwise a client
-// that hangs would make the whole run hang. It waits in short steps: when the whole machine stands
-// still, the process does so, too, and only one step is lost. The caller says when it has answered.
+// expect ends a process that is silent for too long, unless it is stopped. Otherwise a client that
+// hangs would make the whole run hang. It waits in short steps: when the whole machine stands
+// still, the process does so, too, and loses only one step. The caller must call answered when the
+// answer has come.
 func (c *Client) expect(op string, d time.Duration) (answered func()) {
 	const steps = 20
 	left := steps
 	over := false
-	behind := c.Behind() // by whose clocks it gives up
+	behind := c.Behind() // the process measures its timeouts by these clocks
 	var t *time.Timer
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -415,7 +415,7 @@ func (c *Client) Close() error {
 	c.signal(syscall.SIGCONT)
 	t := time.AfterFunc(exitWithin, c.Kill)
 	defer t.Stop()
-	for range c.messages { // drain its remaining messages
+	for range c.messages { // wait for the end of its messages
 	}
 	<-c.waited
 	return c.closeClocks()
@@ -428,7 +428,7 @@ func (c *Client) closeClocks() error {
 	return c.clocks.Close()
 }
 
-// exitWithin is how long a process may take to exit when it is asked to.
+// exitWithin is the time in which a process must exit after the request.
 const exitWithin = 2 * time.Second
 
 // Stop, Continue and Kill send SIGSTOP, SIGCONT and SIGKILL.
@@ -462,8 +462,8 @@ func (c *Client) Gone() bool {
 
 func (c *Client) signal(s syscall.Signal) { c.process.signal(s) }
 
-// LastWords returns why the process ended: the reason that the harness knows, or the last lines
-// of its stderr; empty: unknown.
+// LastWords returns the reason for the end of the process: the reason that the harness knows, or
+// the last lines of its stderr; empty: unknown.
 func (c *Client) LastWords() string {
 	c.mu.Lock()
 	why := c.why

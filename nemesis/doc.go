@@ -6,7 +6,7 @@
 //	random ───┼─► Step ─► inject ─────┤
 //	guided ───┘    (kind, targets,    └─► workload's pauses
 //	     ▲          how long)                │
-//	     └── what it sees: votes, leases ◄── history
+//	     └── votes and leases ◄──────────── history
 //
 // A Step describes a fault: its kind, its targets and its duration. Steps come from an
 // explicit schedule (with times or triggers), from the random nemesis, or from the guided

@@ -27,8 +27,8 @@ type Step struct {
 	Point      string        `yaml:"point,omitempty"`       // of client-pause and client-kill
 	Clock      string        `yaml:"clock,omitempty"`       // of clock and client-clock (see ParseClock)
 	Rate       float64       `yaml:"rate,omitempty"`        // of client-clock, instead of Clock: x1.5 is 1.5
-	Outage     time.Duration `yaml:"outage,omitempty"`      // of failover: time without a server; 0: drawn (Redis Sentinel)
-	SplitBrain bool          `yaml:"split_brain,omitempty"` // of failover: the old primary lives on for Clients (empty: half)
+	Outage     time.Duration `yaml:"outage,omitempty"`      // of failover: time without a server; 0: drawn
+	SplitBrain bool          `yaml:"split_brain,omitempty"` // of failover: the primary lives on for Clients (empty: half)
 	Strict     bool          `yaml:"strict,omitempty"`      // of powercut: names need an fsync of their directory
 	Torn       bool          `yaml:"torn,omitempty"`        // of powercut: a random part of the unsynced data survives
 }

@@ -36,12 +36,12 @@ type mutations struct {
 	// Step 5, the release:
 	release         func(key, token string, ttl time.Duration) []command // nil: compare-and-delete
 	noRollback      bool                                                 // no release after a failed attempt
-	onlyUnanswered  bool                                                 // after a failed attempt, a release only if a master did not answer
+	onlyUnanswered  bool                                                 // after a failed attempt, only if a master did not answer
 	onlyBelieved    bool                                                 // only on the masters that voted yes
 	overtaking      bool                                                 // on another connection than the SET
 	onlyWhileWanted bool                                                 // not if the caller's context has ended
-	reuses          bool                                                 // a lease whose release was cancelled is handed out again
-	loads           bool                                                 // the script is loaded when the client starts, and never again
+	reuses          bool                                                 // grants a lease again if its release was cancelled
+	loads           bool                                                 // loads the script when the client starts, and never again
 
 	// Waiting:
 	fair bool // in a queue

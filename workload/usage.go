@@ -19,7 +19,7 @@ const (
 	AcquireAgain       Usage = "acquire-again"        // the client acquires the key that it holds
 	CancelRelease      Usage = "cancel-release"       // the client cancels a release in progress
 	ShareLock          Usage = "share-lock"           // several clients are one process, and use one lock object at once
-	ShareProcess       Usage = "share-process"        // several clients are one process, each with a lock object of its own
+	ShareProcess       Usage = "share-process"        // several clients are one process, each with its own lock object
 )
 
 // Usages lists all usages.

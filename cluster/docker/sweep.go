@@ -80,7 +80,7 @@ func sweepContainers(ctx context.Context, client *docker.Client) (removed []stri
 	}
 	var errs []error
 	// Remove all at the same time, and each with a timeout: an engine may never answer for a
-	// container whose processes were killed behind its back.
+	// container whose processes another program has killed.
 	failed := make([]error, len(dead))
 	var removing sync.WaitGroup
 	for i, c := range dead {

@@ -4,7 +4,7 @@
 //
 //	         World: one queue of events, one clock, one source of choices
 //	           │
-//	coroutine ─┤ Client.Sleep, Go, AfterFunc      what runs: clients, nemesis
+//	coroutine ─┤ Client.Sleep, Go, AfterFunc      clients, nemesis
 //	           │
 //	message  ──┤ ask ─► Link ─► Master ─► Link ─► vote
 //	           │         pass, hold, drop          no coroutine: an event per leg

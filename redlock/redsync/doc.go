@@ -30,7 +30,7 @@
 //   - WithValue and WithGenValueFunc: if a value is used again, the release of one attempt
 //     can delete the lock of another.
 //   - WithSetNXOnExtend: if a lock has expired, another client may have held it meanwhile,
-//     so the caller must be told instead of getting the lock anew.
+//     so the caller must get an error and not the lock.
 //
 // Mutex.Lease returns the redlock.Lease, for features that redsync does not have.
 package redsync

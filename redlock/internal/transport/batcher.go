@@ -115,7 +115,7 @@ func (b *batcher) unlock() {
 	b.mu.Unlock()
 }
 
-// wakeWorker makes a worker send what is queued, and starts one if necessary. The caller
+// wakeWorker makes a worker send the queue, and starts one if necessary. The caller
 // holds mu.
 func (b *batcher) wakeWorker() {
 	switch {
@@ -161,7 +161,7 @@ func (b *batcher) work() {
 			b.mu.Unlock()
 			continue
 		}
-		b.wakeWorker() // another worker may send what remains queued
+		b.wakeWorker() // another worker may send the rest of the queue
 		b.unlock()
 		replicas := b.send(call)
 		b.mu.Lock()
@@ -179,7 +179,7 @@ func (b *batcher) work() {
 	}
 }
 
-// next makes a pipeline of what is queued, or returns nil if there is nothing to send now.
+// next makes a pipeline of queued commands, or returns nil if there is nothing to send now.
 // If pipelines overlap, a command stays queued while one about the same key is in flight.
 // The caller holds mu.
 func (b *batcher) next() *pipelineCall {

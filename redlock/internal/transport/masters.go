@@ -58,7 +58,7 @@ type Masters struct {
 	spare      []*voteBatch // empty; its memory is reused
 	callers    atomic.Int64 // callers that wait for votes
 	subscriber subscriber
-	batches    sync.Pool // vote batches to reuse; not global, because a channel of one testing/synctest bubble cannot be used in another
+	batches    sync.Pool // vote batches to reuse; not global, because no channel can leave its synctest bubble
 }
 
 // New checks the clients and makes Masters of them. It uses the clients themselves: new clients

@@ -234,7 +234,7 @@ func (b *batcher) ping(ctx context.Context) error {
 	return b.identify(hello)
 }
 
-// identify notes the run_id of a master's server. It returns an error if another master is
+// identify records the run_id of a master's server. It returns an error if another master is
 // the same server, because one vote would count twice.
 func (b *batcher) identify(hello *redis.StatusCmd) error {
 	text, err := hello.Result()
@@ -260,7 +260,7 @@ func (b *batcher) identify(hello *redis.StatusCmd) error {
 
 var errDuplicate = errors.New("a master that votes twice breaks the quorum")
 
-// alive notes that a master executed a command. The caller holds mu.
+// alive records that a master executed a command. The caller holds mu.
 func (b *batcher) alive(now time.Duration) {
 	b.heard, b.connected, b.failures = now, true, 0
 	if b.state == suspect {

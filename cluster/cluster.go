@@ -38,6 +38,7 @@ const (
 
 // Master is one Redis server. Calls on one master take effect one after the other. Each returns
 // when the effect is certain.
+//
 // A call has no effect and returns no error if the master is already in the state that the call
 // would bring about: killing a master that is down, or pausing one that is paused. An
 // impossible call returns ErrDown, ErrPaused or ErrClosed: pausing or resuming a master that is

@@ -211,7 +211,7 @@ func (n *Nemesis) aimedAt(plan Plan, name string, l lease) (plannedStep, bool) {
 	}
 	s := n.shape(plan, name)
 	switch {
-	case kind.Clock == fault.ClientClock: // hit any client, whatever lease it holds
+	case kind.Clock == fault.ClientClock: // hit any client, for the drawn duration
 	case kind.Hits == fault.Clients:
 		// The client reaches earlier points only in its next section. The last point endangers
 		// its current lease.

@@ -15,11 +15,11 @@ import (
 // Connect opens a connection to each master and returns the state of each. Call it when the
 // program starts, to find a wrong password then, and to spare the first Lock the time for
 // connecting.
+//
 // Connect fails if fewer than a quorum of masters answer before ctx ends and within 1 s per
 // command. The error joins those of the masters that did not answer, and is not an *Error.
 // On masters that do not come from New or NewMasters, Connect does nothing and returns nil,
 // nil.
-// do not come from New or NewMasters, Connect does nothing and returns nil, nil.
 func (c *Client) Connect(ctx context.Context) ([]MasterHealth, error) {
 	m, ok := c.masters.(*transport.Masters)
 	if !ok {

@@ -282,7 +282,6 @@ func (l *Lease) Remaining() time.Duration {
 // IsHeld asks the masters whether a quorum of them stores the lease's token. It is for cases
 // where masters may have lost the key: otherwise Context gives the same answer without a
 // command. If the lease is over, IsHeld returns false without a command.
-// command. The answer is false without a command if the lease is over.
 //
 // The error is an *Error that wraps ErrNoQuorum if too few masters answered to decide, or
 // ErrClosed; or, if ctx had ended before, the error of ctx.

@@ -142,6 +142,7 @@ func WithFencing() Option { return func(s *settings) { s.fencing = true } }
 // subscribe to these messages. On average one waiter tries at once, so a hand-off between
 // processes takes about a millisecond, and rarely 10 ms or a retry delay. A waiter polls less
 // often the longer it waits.
+//
 // All clients that lock the key should use this option: waiters notice a release without a
 // message only after a retry delay. Each release costs each master a PUBLISH, and each
 // process with a waiter keeps a second connection to some of the masters. The channel is the

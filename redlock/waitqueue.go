@@ -13,7 +13,6 @@ import (
 // A caller passes its ticket on when the lease that it acquired is over: as soon as the
 // release is queued for the masters if they execute commands in the order in which they are
 // sent, otherwise when the release is answered.
-// queued for them, otherwise when the release is answered.
 type waitQueue struct {
 	ticket  *ticket // the current one
 	waiting []*ticket

@@ -22,7 +22,7 @@ const lateNews = 2 * time.Second
 type life struct {
 	ending int  // number of calls that are about to end it, or have ended it
 	over   bool // the process has ended
-	noted  bool // its end was reported: no call had caused it
+	noted  bool // its end was recorded, because no call had caused it
 }
 
 // expectEnd records that a call is about to end the server. If the call then turns out to have sent nothing,

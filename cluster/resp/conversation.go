@@ -90,7 +90,7 @@ type replies struct {
 
 // command waits for its reply.
 type command struct {
-	args []string // the arguments that Keep has accepted
+	args []string // nil: not kept
 	kind kind
 	sent time.Time
 }

@@ -278,7 +278,7 @@ func (d *disk) set(f cluster.Disk) {
 	}
 }
 
-// set changes the fault of the disk.
+// halt is called when the server ends: the disk writes nothing more.
 func (d *disk) halt() {
 	d.m.world.queue.cancel(&d.event)
 	d.syncing, d.snapshot, d.broken, d.put, d.dirty = false, nil, false, 0, 0

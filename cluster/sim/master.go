@@ -317,7 +317,7 @@ func (m *Master) SetClock(ctx context.Context, c cluster.Clock) error {
 }
 
 func (m *Master) setClock(c cluster.Clock) {
-	m.tidy() // with the time until now
+	m.tidy() // by the clock before its change
 	if c.Rate == 0 {
 		c.Rate = 1
 	}

@@ -29,7 +29,7 @@ type World struct {
 	now     int64 // ns since Epoch
 	steps   int64
 	queue   queue
-	who     []int // who of the events that are due, for the Strategy
+	who     []int // the processes of the events that are due, for the Strategy
 
 	current  *coroutine // nil during an event that is not a coroutine's
 	counting bool       // the function of a taker processes a vote, and the taker was not woken

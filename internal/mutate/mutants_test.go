@@ -84,10 +84,10 @@ var mutants = []mutant{
 	{"checker/votes.go", `if counts && v.Yes && sent(v) >= from-r.slack && v.At <= g.At+r.slack {`, `if counts && v.Yes && v.At <= g.At+r.slack {`},    // one of an earlier acquire
 	{"checker/votes.go", `if counts && v.Yes && sent(v) >= from-r.slack && v.At <= g.At+r.slack {`, `if counts && (v.Yes || v.Unknown) && sent(v) >= from-r.slack && v.At <= g.At+r.slack {`},
 	{"checker/minvalidity.go", `if may >= q {`, `if may >= q-1 {`},
-	{"checker/minvalidity.go", `v.At+cmp.Or(v.TTL, ttl)`, `v.At+cmp.Or(ttl, v.TTL)`},                                                                // the TTL that was asked for
-	{"checker/minvalidity.go", `range vs.asked(l.Invoked-r.slack, g.At+r.slack)`, `range vs.asked(0, g.At+r.slack)`},                                // votes of an earlier acquisition
+	{"checker/minvalidity.go", `v.At+cmp.Or(v.TTL, ttl)`, `v.At+cmp.Or(ttl, v.TTL)`},                                                                            // the TTL that was asked for
+	{"checker/minvalidity.go", `range vs.asked(l.Invoked-r.slack, g.At+r.slack)`, `range vs.asked(0, g.At+r.slack)`},                                            // votes of an earlier acquisition
 	{"checker/minvalidity.go", `l.Token, last, min(end, relied)); snapshot != nil {`, `l.Token, last, min(end, relied)); snapshot == nil && snapshot != nil {`}, // what a snapshot showed
-	{"checker/minvalidity.go", `!v.Yes && !v.Unknown && sent(v) > from`, `!v.Yes && sent(v) > from`},                                                // silence is a refusal
+	{"checker/minvalidity.go", `!v.Yes && !v.Unknown && sent(v) > from`, `!v.Yes && sent(v) > from`},                                                            // silence is a refusal
 	{"checker/lifetime.go", `5*time.Millisecond), 150*time.Millisecond)`, `5*time.Millisecond), 50*time.Millisecond)`},
 	{"checker/lifetime.go", `s.mortal != mortal || (end-s.end).Abs() > same`, `s.mortal != mortal || (end-s.end).Abs() > 1000*same`}, // its end moved
 	{"checker/lifetime.go", `if s.seen <= s.since+allowed {`, `if s.seen < s.since+allowed {`},

@@ -17,27 +17,27 @@ import (
 	"lockpick/campaign/scenario"
 )
 
-// Batch is what shards found of work that consists of units with names: the claims of a
-// verification, the situations of an audit. The i-th unit, from 0, belongs to shard i mod Shards + 1,
-// so every shard is a fair sample. R is what is known of a unit that is done.
+// Batch records what shards did of a job that consists of named units: the claims of a verification, the
+// situations of an audit, the shards of an exhaustive search. The i-th unit, from 0, belongs to shard i mod
+// Shards + 1, so every shard is a fair sample. R is the result of one unit.
 type Batch[R any] struct {
 	Format   int               `json:"lockpick_part"`
 	Kind     string            `json:"kind"`
-	Lockpick string            `json:"lockpick"` // the version
-	Of       map[string]string `json:"of"`       // all that the results depend on
-	Units    []string          `json:"units"`    // all of them, in order
+	Lockpick string            `json:"lockpick"` // the version that did the work
+	Of       map[string]string `json:"of"`       // everything that the results depend on, by name
+	Units    []string          `json:"units"`    // of the whole job, in order
 	Shards   int               `json:"shards"`
-	Done     map[string]R      `json:"done"` // by unit
+	Done     map[string]R      `json:"done"` // results by unit
 }
 
-// Partial is implemented by results of units that can be cut short. Of two results of such a unit
-// the one that went further counts.
+// Partial is implemented by results of units that can be cut short. Of two results of the same unit, the one
+// with the larger Reached counts.
 type Partial interface {
-	CutBy() string  // why the unit ended early; empty: it is done
-	Reached() int64 // how far it came
+	CutBy() string  // why the unit ended early; empty: it is complete
+	Reached() int64 // a measure of how far the unit came
 }
 
-// cutBy is why a unit ended early, if it can and did.
+// cutBy returns why a unit ended early, or "" if it is complete.
 func cutBy(result any) string {
 	if p, ok := result.(Partial); ok {
 		return p.CutBy()
@@ -45,7 +45,8 @@ func cutBy(result any) string {
 	return ""
 }
 
-// further says whether a result of a unit counts instead of another one.
+// further reports whether result a of a unit counts instead of result b: it reached further or, of two equal
+// ones, its JSON sorts first.
 func further(a, b any) bool {
 	if x, ok := a.(Partial); ok {
 		if y := b.(Partial); x.Reached() != y.Reached() {
@@ -55,13 +56,14 @@ func further(a, b any) bool {
 	return bytes.Compare(text(a), text(b)) < 0
 }
 
-// Kept is where a shard has the evidence of a unit, and how long it took with all units of that folder.
+// Kept names the folder in which a shard keeps the evidence of a unit, and how long the shard took for all
+// units of that folder.
 type Kept struct {
 	Folder string        `json:"folder"` // absolute
 	Took   time.Duration `json:"took"`   // ns
 }
 
-// KeptIn is the evidence of a shard's folder.
+// KeptIn returns the Kept of a folder, with its absolute path. An error is a *judge.HarnessError.
 func KeptIn(folder string, took time.Duration) (Kept, error) {
 	folder, err := filepath.Abs(folder)
 	if err != nil {
@@ -70,9 +72,9 @@ func KeptIn(folder string, took time.Duration) (Kept, error) {
 	return Kept{folder, took}, nil
 }
 
-// CopyRun copies a run that is evidence of a unit into a store, and returns its name there; empty: it
-// is not on this machine. Names begin with the unit's, because two shards may have begun runs in the
-// same second.
+// CopyRun copies a run that is evidence of a unit into a store, and returns its name there, or "" if the run
+// is not on this machine. The new name begins with the unit's, because two shards may have begun runs in the
+// same second. An error is a *judge.HarnessError.
 func (k Kept) CopyRun(run, unit string, to campaign.Store) (string, error) {
 	name := filepath.Base(unit) + "-" + filepath.Base(run)
 	here, err := to.CopyRun(filepath.Join(k.Folder, filepath.Base(run)), name)
@@ -85,7 +87,7 @@ func (k Kept) CopyRun(run, unit string, to campaign.Store) (string, error) {
 	return name, nil
 }
 
-// Together is how long shards took in all.
+// Together returns how long the shards took in all. Each folder counts once.
 func Together(all []Kept) time.Duration {
 	folders := map[string]time.Duration{}
 	for _, k := range all {
@@ -98,7 +100,7 @@ func Together(all []Kept) time.Duration {
 	return sum
 }
 
-// CheckShardDriver refuses a driver that each machine would choose for itself.
+// CheckShardDriver rejects the driver auto, because each machine would choose its own.
 func CheckShardDriver(driver string) error {
 	if driver == scenario.Auto {
 		return errors.New("driver auto: shards need the same driver, and each machine would choose for itself: name one")
@@ -106,14 +108,14 @@ func CheckShardDriver(driver string) error {
 	return nil
 }
 
-// NewBatch returns work of which nothing is done. of is all that the results depend on.
+// NewBatch returns a batch of which no unit is done. of names everything that the results depend on.
 func NewBatch[R any](kind string, of map[string]string, units []string, s Shard) *Batch[R] {
 	return &Batch[R]{
 		Format: partFormat, Kind: kind, Lockpick: campaign.Version(), Of: of, Units: units, Shards: max(1, s.Count), Done: map[string]R{},
 	}
 }
 
-// Left returns the units of a shard that are not done, or not completely.
+// Left returns the units of a shard that are not done, or were cut short.
 func (b *Batch[R]) Left(s Shard) []string {
 	var left []string
 	for i, unit := range b.Units {
@@ -124,10 +126,10 @@ func (b *Batch[R]) Left(s Shard) []string {
 	return left
 }
 
-// shardOf is the index of the shard that a unit belongs to.
+// shardOf returns the index, from 1, of the shard that a unit belongs to.
 func (b *Batch[R]) shardOf(unit int) int { return unit%b.Shards + 1 }
 
-// Missing names the shards that lack units, all of them or some.
+// Missing names the shards of which some or all units are not done.
 func (b *Batch[R]) Missing() []string {
 	var none []int
 	var all []string
@@ -156,10 +158,10 @@ func (b *Batch[R]) Missing() []string {
 	return all
 }
 
-// MergeBatches unites parts of the same work, whatever their order and grouping. It notes which
-// shards occur more than once, and fails if parts are of different work or versions. Of a unit that
-// was done twice the result counts that went further, or else whose JSON is the first in order: which
-// one must not depend on the order of the parts.
+// MergeBatches merges parts of the same job. The order and the grouping of the parts do not matter: of a unit
+// that was done twice, the result that reached further counts, and of two equal ones the one whose JSON sorts
+// first. The notes name the shards that occur more than once. It fails with ErrParts if the parts are of
+// different jobs or versions.
 func MergeBatches[R any](parts ...*Batch[R]) (whole *Batch[R], notes []string, err error) {
 	if len(parts) == 0 {
 		return nil, nil, fmt.Errorf("%w: there are none", ErrParts)
@@ -194,11 +196,11 @@ func MergeBatches[R any](parts ...*Batch[R]) (whole *Batch[R], notes []string, e
 }
 
 func text(x any) []byte {
-	b, _ := json.Marshal(x) // results are kept as JSON anyway
+	b, _ := json.Marshal(x) // cannot fail: results are stored as JSON anyway
 	return b
 }
 
-// differs returns why another part is not of the same work, or "".
+// differs returns why another part is not of the same job, or "".
 func (b *Batch[R]) differs(other *Batch[R]) string {
 	for _, f := range []struct {
 		what       string
@@ -229,7 +231,7 @@ func (b *Batch[R]) Write(w io.Writer) error {
 	return e.Encode(b)
 }
 
-// KindOf returns the kind of a part that Write has written.
+// KindOf returns the kind of a part that Write wrote, or "" if it has none.
 func KindOf(part []byte) string {
 	var head struct {
 		Kind string `json:"kind"`
@@ -238,7 +240,7 @@ func KindOf(part []byte) string {
 	return head.Kind
 }
 
-// ParseBatch reads what Write has written. Its errors wrap ErrParts.
+// ParseBatch parses the JSON that Write writes. Its errors wrap ErrParts.
 func ParseBatch[R any](kind string, part []byte) (*Batch[R], error) {
 	b := &Batch[R]{}
 	if err := json.Unmarshal(part, b); err != nil {

@@ -11,15 +11,15 @@ import (
 
 // The steps of the protocol in which a client can be when a fault strikes.
 const (
-	Idle      = "idle"      // it wants nothing
-	Acquiring = "acquiring" // votes are open
+	Idle      = "idle"      // it neither has nor wants the lock
+	Acquiring = "acquiring" // a command to a master is in flight
 	Waiting   = "waiting"   // between two attempts
-	Holding   = "holding"   // it was granted the lock and has not begun to release it
+	Holding   = "holding"   // the lock was granted, and its release has not begun
 	Extending = "extending"
 	Releasing = "releasing"
 )
 
-// ProtocolSteps lists them, as a client passes them.
+// ProtocolSteps lists the steps in the order in which a client goes through them.
 var ProtocolSteps = []string{Idle, Acquiring, Waiting, Holding, Extending, Releasing}
 
 // Coverage counts, for each kind of fault and each step of the protocol, how often a fault
@@ -37,14 +37,15 @@ func (c Coverage) add(strikes []Strike) {
 	}
 }
 
-// Strike is a fault, a client that it could affect, and the step in which it found that client.
+// Strike is a fault, a client that it could affect, and the step in which the client was when the fault
+// struck.
 type Strike struct {
 	Fault  *history.Fault
 	Client string
 	Step   string // one of ProtocolSteps
 }
 
-// Strikes are all of a history, in the order of its faults.
+// Strikes returns all strikes of a history, in the order of its faults.
 func Strikes(h *history.History) (all []Strike) {
 	var phases map[string][]phase
 	for _, f := range history.Faults(h.Ops) {
@@ -66,7 +67,7 @@ func Strikes(h *history.History) (all []Strike) {
 	return all
 }
 
-// merge adds the counts of another one.
+// merge adds the counts of another coverage.
 func (c Coverage) merge(other Coverage) {
 	for kind, steps := range other {
 		if c[kind] == nil {
@@ -98,10 +99,10 @@ func stepAt(phases []phase, t time.Duration) string {
 	return phases[i-1].step
 }
 
-// phasesOf follows every client through a history.
+// phasesOf returns the phases of every client of a history, in order of time.
 func phasesOf(ops []history.Op) map[string][]phase {
 	all := map[string][]phase{}
-	began := map[string]time.Duration{} // of the acquires that have not returned
+	began := map[string]time.Duration{} // start of the acquire that has not returned, by client
 	enter := func(client string, from time.Duration, step string) {
 		all[client] = append(all[client], phase{from, step})
 	}
@@ -109,8 +110,8 @@ func phasesOf(ops []history.Op) map[string][]phase {
 		op := &ops[i]
 		switch {
 		case op.F == history.FVote && op.Value != nil:
-			// During an acquire, a client waits whenever no vote is open. A vote is recorded
-			// when it closes, and may belong to an earlier acquire.
+			// During an acquire, a client waits whenever no vote is in flight. A vote is recorded when it
+			// closes, and may belong to an earlier acquire.
 			client := op.Value.Client
 			since, open := began[client]
 			if !open {

@@ -1,6 +1,6 @@
 // Package search looks for violations in simulated runs.
 //
-// Explore simulates many schedules of faults, drawn at random or, by coverage, made of those that
-// reached something new. Replay runs a scenario again, also on real masters. Package reduce below it
-// makes a violation small, and package exhaust tries every schedule within bounds instead.
+// Explore simulates many schedules of faults. It draws them at random or, by coverage, also mutates schedules
+// that reached new situations. Replay runs a scenario again, also on real masters. Below this package, reduce
+// shrinks a violation, and exhaust tries every schedule within bounds.
 package search

@@ -14,9 +14,8 @@ import (
 	"lockpick/workload"
 )
 
-// ScheduleSeed returns the seed of the schedule with a number, so that schedule i of a seed is
-// always the same: the step of splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom
-// number generators").
+// ScheduleSeed returns the seed of schedule i of an exploration. It is one step of splitmix64 (Steele, Lea
+// and Flood, "Fast splittable pseudorandom number generators"), so schedule i of a seed is always the same.
 func ScheduleSeed(seed uint64, i int) uint64 {
 	z := seed + uint64(i+1)*0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
@@ -24,23 +23,23 @@ func ScheduleSeed(seed uint64, i int) uint64 {
 	return z ^ z>>31
 }
 
-// The shares of what is drawn: the rest has an explicit schedule and the random scheduler.
+// The shares of schedules with the guided nemesis and with the PCT scheduler. The others have an explicit
+// schedule and the uniform scheduler.
 const (
 	guidedShare = 0.25
 	pctShare    = 1.0 / 3
-	mostFaults  = 4 // of an explicit schedule
+	mostFaults  = 4 // in an explicit schedule
 )
 
-// drawScenario makes a short concrete scenario from a base: one schedule of an exploration. It
-// keeps the assumptions of the base: persistence, kinds of fault, the least delay of restarts,
-// and the settings of clocks. If the base has an explicit schedule, only the seed and the
-// scheduler change.
+// drawScenario draws one schedule of an exploration: a short concrete scenario made from a base. It keeps the
+// assumptions of the base: persistence, kinds of fault, the least delay of restarts, and the settings of
+// clocks. If the base has an explicit schedule, only the seed and the scheduler change.
 func drawScenario(base scenario.Scenario, seed uint64) scenario.Scenario {
 	return drawFrom(base, seed, rand.NewPCG(seed, 0x6578706c6f7265), guidedShare)
 }
 
-// Draw makes a short concrete scenario of a base as an exploration does, with the choices that a
-// source makes, for masters in memory. Its faults have an explicit schedule.
+// Draw draws a short concrete scenario from a base, as an exploration does, but takes its random choices from
+// a source. The scenario has an explicit schedule and the driver virtual.
 func Draw(base scenario.Scenario, seed uint64, choices rand.Source) scenario.Scenario {
 	s := drawFrom(base, seed, choices, 0)
 	s.Driver = scenario.Virtual
@@ -54,7 +53,7 @@ func drawFrom(base scenario.Scenario, seed uint64, choices rand.Source, guided f
 	s.Scheduler, s.Stall = "", 0
 	if d.chance(pctShare) {
 		s.Scheduler = scenario.PCT
-		if slices.ContainsFunc(base.FaultNames(), stopsClients) && toleratesStalls(base.Properties) { // a stall is a client that stops
+		if slices.ContainsFunc(base.FaultNames(), stopsClients) && toleratesStalls(base.Properties) { // stalls stop clients
 			s.Stall = 2 * base.TTL
 		}
 	}
@@ -67,7 +66,7 @@ func drawFrom(base scenario.Scenario, seed uint64, choices rand.Source, guided f
 	}
 	s.TimeLimit = max(time.Second, base.TTL+d.upTo(3*base.TTL)).Round(time.Millisecond)
 	switch d.random.IntN(3) {
-	case 0: // long enough to be there when something goes wrong
+	case 0: // long enough to hold the lock when something goes wrong
 		s.Hold = hold(base.TTL/2, base.TTL*3/2)
 	case 1: // many leases
 		s.Hold = hold(0, base.TTL/4)
@@ -86,19 +85,19 @@ func drawFrom(base scenario.Scenario, seed uint64, choices rand.Source, guided f
 	return *s
 }
 
-// stopsClients says whether a kind of fault stops clients.
+// stopsClients reports whether a kind of fault stops clients.
 func stopsClients(name string) bool { return fault.Of(name).Client == fault.ClientStops }
 
-// toleratesStalls says whether properties must hold although a client stops at any step.
-// Properties about what clients believe and do, and about how long they wait, need not; and
-// unlike a fault, a stall would not be in the history to explain a violation.
+// toleratesStalls reports whether properties must hold although a client stops at any step. Properties about
+// beliefs and actions of clients, and about waiting times, need not. Besides, a stall is not in the history,
+// so it could not explain a violation as a fault does.
 func toleratesStalls(properties []string) bool {
 	return !slices.ContainsFunc(checker.PropertiesOf(properties), func(p checker.Property) bool {
 		return !slices.Contains([]string{"L1", "L2", "L5", "FM"}, p.Level)
 	})
 }
 
-// hold formats a hold time for a scenario.
+// hold renders a range of hold times for a scenario.
 func hold(from, to time.Duration) string {
 	return fmt.Sprintf("%v..%v", from.Round(time.Millisecond), to.Round(time.Millisecond))
 }
@@ -108,7 +107,7 @@ func Schedule(base scenario.Scenario, i int) scenario.Scenario {
 	return drawScenario(base, ScheduleSeed(base.Seed, i))
 }
 
-// generator is a scenario that is being drawn.
+// generator holds a scenario while it is drawn.
 type generator struct {
 	random *rand.Rand
 	base   scenario.Scenario
@@ -126,7 +125,7 @@ func oneOf[T any](d *generator, from ...T) T { return from[d.random.IntN(len(fro
 // some draws at least one name.
 func (d *generator) some(names []string) []string {
 	n := 1 + d.random.IntN(len(names))
-	if d.chance(0.5) { // a story with few is clearer
+	if d.chance(0.5) { // a violation with few kinds is easier to explain
 		n = 1
 	}
 	return d.few(names, n)
@@ -141,7 +140,7 @@ func (d *generator) few(names []string, n int) []string {
 	return out
 }
 
-// step draws one fault; i is the number of earlier ones.
+// step draws one fault, after i earlier ones.
 func (d *generator) step(i int) scenario.Step {
 	ttl := d.base.TTL
 	s := scenario.Step{Fault: oneOf(d, d.base.Faults...)}
@@ -181,13 +180,13 @@ func (d *generator) step(i int) scenario.Step {
 	case kind.Link == fault.CutLink:
 		s.Mode = oneOf(d, cluster.Hold, cluster.Drop)
 		s.Direction = oneOf(d, nemesis.Both, nemesis.Both, nemesis.Requests, nemesis.Replies)
-		if d.chance(0.4) { // for the whole run: clients that are cut off have narrow quorums
+		if d.chance(0.4) { // for the whole run, so that the clients have narrow quorums
 			s.At, s.After, s.Plus, s.Repeat, s.For = 0, "", 0, false, d.s.TimeLimit
 		}
 	case kind.Client == fault.ClientStops:
 		s.Point = oneOf(d, d.s.Resource.Points()...)
 	case kind.Client == fault.ClientEnds:
-		s.Point = oneOf(d, d.s.Resource.Points()[1:]...) // the first point is within the lock: only processes can end there
+		s.Point = oneOf(d, d.s.Resource.Points()[1:]...) // the first point is inside the lock, where only processes can end
 	case kind.Clock == fault.ClientClock:
 		if s.Clock = d.base.WantedClientClock(); s.Clock == "" {
 			off := (ttl/10 + d.upTo(2*ttl)).Round(time.Millisecond).String()
@@ -222,7 +221,7 @@ func (d *generator) when(s *scenario.Step, i int) {
 	s.Plus = oneOf(d, 0, d.upTo(5*time.Millisecond), d.upTo(d.base.TTL/4), d.upTo(d.base.TTL)).Round(100 * time.Microsecond)
 }
 
-// masters draws the masters that a step hits: a word that the base allows, or names.
+// masters draws the masters that a step hits: one of the base's targets, a word such as holders, or names.
 func (d *generator) masters() []string {
 	if len(d.base.Targets) > 0 {
 		return []string{oneOf(d, d.base.Targets...)}

@@ -15,16 +15,16 @@ import (
 	"lockpick/history"
 )
 
-// ExploreOptions are the options of a search by simulation: many short schedules, made from a base.
+// ExploreOptions are the options of an exploration: a search through many short schedules made from a base.
 type ExploreOptions struct {
-	Base       scenario.Scenario // the schedules are made from it; its seed is the exploration's
+	Base       scenario.Scenario // the schedules are made from it, with its seed
 	Schedules  int               // number of schedules; 0: as many as the time limit allows
-	TimeLimit  time.Duration     // real time; 0: no limit. One of the two must be given.
+	TimeLimit  time.Duration     // real time; 0: no limit. Schedules or TimeLimit must be given
 	Workers    int               // 0: one for each processor
 	Properties []string          // levels or names of the properties that count; empty: L2
-	Collect    bool              // do not end when each of Properties is violated, but find all distinct violations
+	Collect    bool              // find all distinct violations, instead of ending when each of Properties is violated
 	Shard      Shard             // the part of the schedules to try; zero: all. A shard implies Collect
-	Resume     *Share            // what the shard has found before; nil: nothing
+	Resume     *Share            // an earlier result of the shard, to continue from; nil: none
 	ByCoverage bool              // mutate schedules that reached new situations, instead of drawing each; not with a shard
 
 	Run Runner // runs a schedule; nil: the simulator
@@ -34,7 +34,7 @@ type ExploreOptions struct {
 
 // ExploreStatus is the progress of an exploration.
 type ExploreStatus struct {
-	Schedules, Of int // Of is 0 if only the time limits it
+	Schedules, Of int // Of is 0 if only the time limit ends the exploration
 	Elapsed       time.Duration
 	Limit         time.Duration
 	Granted       int
@@ -42,8 +42,9 @@ type ExploreStatus struct {
 	Distinct      int
 }
 
-// Explore searches. The end of ctx ends it early, and what was found by then counts. An error
-// is a *Problem of the base or a *HarnessError, which names the schedule.
+// Explore simulates and judges the schedules. If ctx ends, it stops early and returns the results so far. An
+// error is a *scenario.Problem of the options, a *judge.HarnessError, which names the schedule, or one that
+// wraps ErrParts, because Resume is of another exploration.
 func Explore(ctx context.Context, e ExploreOptions) (*ExploreResult, error) {
 	if err := e.Base.Check(); err != nil {
 		return nil, err
@@ -57,7 +58,7 @@ func Explore(ctx context.Context, e ExploreOptions) (*ExploreResult, error) {
 	if len(e.Properties) == 0 {
 		e.Properties = []string{checker.MutualExclusion.Level}
 	}
-	e.Base.Properties = e.Properties // some are judged only if they are named
+	e.Base.Properties = e.Properties // some properties are judged only if they are named
 	if err := e.checkByCoverage(); err != nil {
 		return nil, err
 	}
@@ -116,8 +117,8 @@ type trial struct {
 	result   *judge.Result
 	faults   []*history.Fault
 	coverage Coverage
-	reached  reached          // if the exploration is by coverage
-	history  *history.History // nil: the simulator makes it again
+	reached  reached          // only in an exploration by coverage
+	history  *history.History // nil: the simulator can repeat it
 }
 
 // exploration is a running exploration.
@@ -125,17 +126,17 @@ type exploration struct {
 	e     ExploreOptions
 	outer context.Context
 
-	of int // number of schedules to try; 0: no limit. They are counted from 0, whatever their numbers are
+	of int // number of schedules to try; 0: no limit. next, folded and pending count the shard's schedules, from 0
 
 	mu      sync.Mutex
 	next    int            // the next schedule to hand out
-	asked   []request      // those with the lowest numbers that violate each, of the schedules done so far
-	folded  int            // all lower numbers are included in total
-	pending map[int]*trial // that wait for lower ones
+	asked   []request      // with the lowest number of a schedule done so far that violates each
+	folded  int            // all lower schedules are included in total
+	pending map[int]*trial // done schedules that wait for lower ones
 	total   *ExploreResult
 	err     error
-	guide   *guide     // chooses the schedules by coverage; nil: each is drawn
-	changed *sync.Cond // folded grew, or the exploration ends
+	guide   *guide     // chooses the schedules by coverage; nil: every schedule is drawn
+	changed *sync.Cond // signals that folded grew or the exploration ends
 }
 
 // work tries one schedule after the other.
@@ -149,14 +150,14 @@ func (s *exploration) work(ctx context.Context) {
 		}
 		t, err := s.e.try(s.outer, pool, s.e.Shard.number(i), scenario)
 		if s.outer.Err() != nil && t != nil && !t.whole() {
-			return // it was interrupted, and does not count
+			return // an interrupted schedule does not count
 		}
 		s.done(i, t, err)
 	}
 }
 
-// take returns the next number, and its schedule. After everything that was asked for is violated, only
-// lower numbers matter, and those have all been handed out.
+// take returns the next number, and its schedule. Once everything that was asked for is violated, only lower
+// numbers matter, and those have all been handed out.
 func (s *exploration) take(ctx context.Context) (int, scenario.Scenario, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,15 +178,15 @@ func (s *exploration) take(ctx context.Context) (int, scenario.Scenario, bool) {
 	return i, Schedule(s.e.Base, s.e.Shard.number(i)), true
 }
 
-// wake has all workers look again.
+// wake wakes the waiting workers, so that they notice the end of the exploration.
 func (s *exploration) wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.changed.Broadcast()
 }
 
-// done adds a schedule to the total, in the order of the numbers, so that the total does not
-// depend on which of them ended first.
+// done adds a schedule to the total, in the order of the numbers, so that the total does not depend on which
+// schedule ended first.
 func (s *exploration) done(i int, t *trial, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -235,7 +236,7 @@ func (s *exploration) show(end <-chan struct{}, began time.Time) {
 	}
 }
 
-// try runs and judges schedule i of a base, in the memory of the worker's schedule before.
+// try runs and judges schedule i. It reuses the memory of the worker's previous schedule.
 func (e *ExploreOptions) try(ctx context.Context, pool *campaign.Pool, i int, scenario scenario.Scenario) (*trial, error) {
 	run := e.Run
 	scenario.Driver = run.Driver()
@@ -259,7 +260,7 @@ func (e *ExploreOptions) try(ctx context.Context, pool *campaign.Pool, i int, sc
 // goroutines at once.
 type Runner func(ctx context.Context, s scenario.Scenario) (*history.History, error)
 
-// Driver is that of the masters of the scenarios that run is given.
+// Driver returns the driver that the scenarios of run must have: virtual, or sim if run is nil.
 func (run Runner) Driver() string {
 	if run == nil {
 		return scenario.Sim
@@ -272,8 +273,8 @@ func SimulateAndJudge(ctx context.Context, s scenario.Scenario, by ...checker.Pr
 	return Runner(nil).Judged(ctx, nil, s, by...)
 }
 
-// Judged runs a scenario and judges it, by some properties or by all. With a pool, the next run of the
-// simulator ends the use of the history.
+// Judged runs a scenario, in the simulator if run is nil, and judges it by some properties or by all. With a
+// pool, the simulator's next run overwrites the history.
 func (run Runner) Judged(ctx context.Context, pool *campaign.Pool, s scenario.Scenario, by ...checker.Property) (*history.History, *judge.Result, error) {
 	if run == nil {
 		run = func(ctx context.Context, s scenario.Scenario) (*history.History, error) {
@@ -288,5 +289,5 @@ func (run Runner) Judged(ctx context.Context, pool *campaign.Pool, s scenario.Sc
 	return h, r, err
 }
 
-// whole says whether the schedule came to its end.
+// whole reports whether the schedule ran to its end.
 func (t *trial) whole() bool { return t.result.CutShort == "" }

@@ -15,29 +15,28 @@ import (
 	"lockpick/history/fault"
 )
 
-// ExploreResult is the result of an exploration. If the number of schedules is given,
-// everything in it except Elapsed is the same for the same seed, whatever the number of
-// workers.
+// ExploreResult is the result of an exploration. If the number of schedules is given, everything in it except
+// Elapsed is the same for the same seed, whatever the number of workers.
 type ExploreResult struct {
 	Seed      uint64
-	Schedules int // that count: all that were simulated, up to the last necessary one
+	Schedules int // schedules that count: all simulated ones, up to the last necessary one
 	Simulated time.Duration
 	Elapsed   time.Duration
 	Interrupted,
 	OutOfTime bool
 	ByCoverage bool     // the schedules were chosen by coverage, so they are no random sample
-	Repeatable bool     // the same options make the same schedules again: only choices by coverage depend on what a Runner returns
-	Situations int      // distinct situations that they reached; only if they were chosen by coverage
-	Missing    []string // of merged shards: what is missing
-	Settled    bool     // it ended early, because everything that was asked for is violated
+	Repeatable bool     // the same options give the same schedules; false: they depend on histories of a Runner
+	Situations int      // distinct situations that the schedules reached; only by coverage
+	Missing    []string // what is missing of merged shards
+	Settled    bool     // the search ended early, because everything that was asked for is violated
 
 	Counts     judge.Counts           // of all schedules together
 	Kinds      map[string]*FaultCount // by kind of fault
 	Coverage   Coverage
-	Properties []PropertyCount // those that were looked at
-	Statements int             // number of bounds and intervals in Properties, which hold together with Confidence
-	Shapes     map[string]int  // how many schedules were explicit, guided, pct, …
-	Found      []Found         // the distinct violations, those with the lowest numbers first
+	Properties []PropertyCount // the properties that were judged
+	Statements int             // number of bounds and intervals in Properties, which all hold together with Confidence
+	Shapes     map[string]int  // number of schedules that were explicit, guided, pct, …
+	Found      []Found         // the distinct violations, in the order of the schedules' numbers
 
 	collect bool
 	asked   []request
@@ -51,7 +50,7 @@ type request struct {
 	first      int // the lowest number of a schedule that violates it; -1: none
 }
 
-// requestsFor returns the levels and properties that were asked for, without findings.
+// requestsFor returns the levels and properties that were asked for, none of them violated yet.
 func requestsFor(names []string) []request {
 	var all []request
 	for _, name := range names {
@@ -60,14 +59,14 @@ func requestsFor(names []string) []request {
 	return all
 }
 
-// violatedIn says whether a schedule violates it.
+// violatedIn reports whether a schedule violates the level or the property.
 func (a *request) violatedIn(r *judge.Result) bool {
 	v, _ := r.FirstViolation([]string{a.name})
 	return v != nil
 }
 
-// lastNeeded returns the number of the schedule with which everything that was asked for is
-// violated; -1: not everything is.
+// lastNeeded returns the number of the schedule with which everything that was asked for is violated, or -1
+// if something is not.
 func lastNeeded(all []request) int {
 	last := -1
 	for _, a := range all {
@@ -79,45 +78,45 @@ func lastNeeded(all []request) int {
 	return last
 }
 
-// FaultCount counts the faults of a kind.
+// FaultCount counts the faults of a kind. Bit counts the installed ones that took effect.
 type FaultCount struct {
 	Installed int `json:"installed"`
 	Bit       int `json:"bit"`
 	Skipped   int `json:"skipped"`
 }
 
-// PropertyCount is what the schedules showed about one property.
+// PropertyCount counts what the schedules showed about one property.
 type PropertyCount struct {
 	checker.Property
-	Tested     int // schedules in which the checker judged it at all
-	Conclusive int // of them, those in which it holds or is violated: all others prove nothing
-	Violated   int // of them
+	Tested     int // schedules in which the checker judged the property
+	Conclusive int // of Tested, the schedules in which it holds or is violated; all others prove nothing
+	Violated   int // of Conclusive
 	Verdict    checker.Verdict
 	Why        string
 	First      int            // the first schedule that violates it; -1: none
-	Lacking    map[string]int // the reasons why the others prove nothing, and how often
-	Bound      float64        // if it holds: with the Confidence, no larger share of schedules violates it; 0: chosen by coverage
-	Rate       *Interval      // the share of schedules that violate it; nil: nothing was found, the search ended with it, or chosen by coverage
+	Lacking    map[string]int // number of schedules that prove nothing, by the reason
+	Bound      float64        // if it holds: at most this share of schedules violates it, at Confidence; 0: by coverage
+	Rate       *Interval      // the share of schedules that violate it; nil: none does, Settled, or by coverage
 }
 
 // Found is a violation that an exploration found.
 type Found struct {
 	Number    int // of the schedule, from 0
 	Seed      uint64
-	Scenario  scenario.Scenario // the schedule, made concrete: it violates the property whenever it is simulated
+	Scenario  scenario.Scenario // the concrete schedule: it violates the property whenever it is simulated
 	Property  checker.Property
 	Faults    []string          // kinds of fault that explain it
-	Reason    string            // the property and those kinds: violations with the same reason are not distinct
-	Violation checker.Violation // the first
+	Reason    string            // the property and Faults: violations with the same reason are not distinct
+	Violation checker.Violation // the first one in the schedule
 	Count     int               // number of schedules that violate it for the same reason
 
-	// History is the history of the schedule, if ExploreOptions.Run ran it: it may not be
-	// possible to repeat it.
+	// History is the history of the schedule if ExploreOptions.Run ran it, because another run may not repeat
+	// it.
 	History *history.History `json:"-"`
 }
 
-// Verdict returns the worst verdict of the properties; unknown if the exploration was
-// interrupted before it had found anything.
+// Verdict returns the worst verdict of the properties. It is unknown if nothing was violated and the
+// exploration was interrupted or lacks shards.
 func (x *ExploreResult) Verdict() checker.Verdict {
 	worst := checker.Holds
 	for _, l := range x.Properties {
@@ -134,7 +133,7 @@ func (x *ExploreResult) Verdict() checker.Verdict {
 	return worst
 }
 
-// newExploreResult returns the result of an exploration of which nothing was tried.
+// newExploreResult returns the result of an exploration that has tried nothing yet.
 func newExploreResult(e *ExploreOptions) *ExploreResult {
 	x := &ExploreResult{
 		Seed: e.Base.Seed, ByCoverage: e.ByCoverage, Repeatable: !e.ByCoverage || e.Run == nil, Kinds: map[string]*FaultCount{}, Coverage: Coverage{}, Shapes: map[string]int{},
@@ -218,7 +217,7 @@ func (x *ExploreResult) found(t *trial, p checker.Property, v checker.Violation)
 	for i := range x.Found {
 		f := &x.Found[i]
 		if f.Reason == reason && f.Number == t.number {
-			return // it was asked for twice, by its name and its level
+			return // the property was asked for twice, by its name and by its level
 		}
 		if f.Reason == reason {
 			f.Count++
@@ -232,9 +231,9 @@ func (x *ExploreResult) found(t *trial, p checker.Property, v checker.Violation)
 	})
 }
 
-// explaining returns the kinds of fault that explain a violation: those that its explanation
-// names, and those that change the clock of a client in it, because the clock decides the end
-// of every lease that is measured with it.
+// explaining returns the kinds of fault that explain a violation: those that its explanation names, and those
+// that change the clock of a client in it, because that clock decides the end of every lease that is measured
+// with it.
 func explaining(v checker.Violation, faults []*history.Fault) []string {
 	kinds := map[string]bool{}
 	for _, f := range faults {
@@ -245,7 +244,7 @@ func explaining(v checker.Violation, faults []*history.Fault) []string {
 	return slices.Sorted(maps.Keys(kinds))
 }
 
-// changesClockOf says whether a fault was installed that changes the clock of one of the clients.
+// changesClockOf reports whether a fault was installed and changes the clock of one of the clients.
 func changesClockOf(clients []string, f *history.Fault) bool {
 	if !f.Installed || fault.Of(f.Name).Hits != fault.Clients || f.Params["clock"] == "" {
 		return false
@@ -301,7 +300,7 @@ func (x *ExploreResult) conclude(e ExploreOptions) {
 	}
 }
 
-// quantify says how often a property is violated, as far as the schedules show.
+// quantify sets the bound or the rate of violations, and the text that explains the verdict.
 func (l *PropertyCount) quantify(x *ExploreResult) {
 	switch {
 	case l.Verdict == checker.Holds && x.ByCoverage:
@@ -327,7 +326,7 @@ func (l *PropertyCount) quantify(x *ExploreResult) {
 	}
 }
 
-// never says that no conclusive schedule violates the property.
+// never renders that no conclusive schedule violates the property.
 func (l *PropertyCount) never() string {
 	if l.Conclusive == 1 {
 		return "not violated in 1 conclusive schedule"
@@ -339,7 +338,7 @@ func conclusive(n int) string {
 	return Counted(n, "conclusive schedule", "conclusive schedules")
 }
 
-// others says how many schedules do not count, or "".
+// others renders how many schedules do not count, or returns "".
 func (l *PropertyCount) others(x *ExploreResult) string {
 	if n := x.Schedules - l.Conclusive; n > 0 {
 		return fmt.Sprintf(" (%d more proved nothing)", n)
@@ -347,7 +346,7 @@ func (l *PropertyCount) others(x *ExploreResult) string {
 	return ""
 }
 
-// Caveats returns the meaning of the statistical statements; empty: there are none.
+// Caveats explains the meaning of the statistical statements. It returns nil if there are none.
 func (x *ExploreResult) Caveats() []string {
 	if x.Statements == 0 {
 		return nil
@@ -360,7 +359,8 @@ func (x *ExploreResult) Caveats() []string {
 		x.Statements, 100*(1-(1-Confidence)/float64(x.Statements)))}
 }
 
-// missing says what the schedules lack to prove anything, and what helps, or "".
+// missing explains what the schedules lack to prove anything, and what helps. It returns "" if they lack
+// nothing.
 func (l *PropertyCount) missing(x *ExploreResult, base scenario.Scenario) string {
 	tried := Counted(x.Schedules, "schedule", "schedules")
 	if l.Conclusive == 0 {

@@ -8,50 +8,50 @@ import (
 )
 
 // guide chooses the schedules of an exploration by coverage: the loop of the fuzzer AFL (Zalewski) over
-// schedules. The coverage of a schedule is the set of situations that it reaches. For each situation the guide
-// keeps one schedule that reaches it. Some schedules are drawn as in every exploration; the others are
-// mutations of a kept one, more often of one that reaches a rare situation (as in Böhme, Pham and
+// schedules. The coverage of a schedule is the set of situations that it reaches. For each situation the
+// guide keeps one schedule that reaches it. Some schedules are drawn as in every exploration. The others are
+// mutations of a kept schedule, preferably one that reaches a rare situation (as in Böhme, Pham and
 // Roychoudhury, "Coverage-based Greybox Fuzzing as Markov Chain").
 //
-// Schedule i depends on the results of the first known(i) schedules, and on nothing else. So the same seed makes
-// the same schedules whatever the number of workers.
+// Schedule i depends on the results of the first known(i) schedules, and on nothing else. So the same seed
+// gives the same schedules whatever the number of workers.
 //
 // The guide keeps at most one schedule for each situation. There are a few thousand situations: the product
 // of the kinds of fault, the steps of the protocol and small counts.
 type guide struct {
 	base    scenario.Scenario
 	corpus  []kept
-	index   map[situation]int // of its entry in corpus
-	learned int               // schedules whose situations are in the corpus
-	waiting []reached         // of the schedules from learned on
+	index   map[situation]int // position of the entry in corpus
+	learned int               // number of schedules whose situations are in the corpus
+	waiting []reached         // results of the schedules from learned on
 }
 
 // reached is a schedule and the situations that it reached, each once and sorted.
 type reached struct {
-	scenario   scenario.Scenario // with an explicit schedule, whatever chose its faults
+	scenario   scenario.Scenario // with an explicit schedule, even if a nemesis chose the faults
 	situations []situation
 }
 
 // kept is the entry of a situation in the corpus.
 type kept struct {
-	times    int               // how many schedules reached the situation
-	scenario scenario.Scenario // the last of those with the fewest steps; without steps: none can be mutated
+	times    int               // number of schedules that reached the situation
+	scenario scenario.Scenario // the latest of those with the fewest steps; without steps: none can be mutated
 }
 
 const (
-	mutationShare   = 0.5 // of the schedules; the others are drawn
-	candidates      = 4   // the schedule of the rarest of so many random situations is mutated
+	mutationShare   = 0.5 // share of the schedules; the others are drawn
+	candidates      = 4   // number of random situations of which the rarest gives the schedule to mutate
 	mostMutations   = 3   // of one schedule
-	longestSchedule = 8   // steps of a schedule that is kept or mutated
+	longestSchedule = 8   // most steps of a schedule that is kept or mutated
 )
 
-// ErrShardByCoverage says why an exploration by coverage has no shards.
+// ErrShardByCoverage is the error for a shard of an exploration by coverage.
 var ErrShardByCoverage error = &scenario.Problem{
 	Field: "by-coverage",
 	Says:  "a schedule that is chosen by coverage depends on the results of earlier ones, so machines cannot share the schedules: leave out --by-coverage, or --shard and --out",
 }
 
-// checkByCoverage returns what is wrong with an exploration by coverage, as a *Problem, or nil.
+// checkByCoverage returns a *scenario.Problem if an exploration by coverage is impossible, otherwise nil.
 func (e *ExploreOptions) checkByCoverage() error {
 	switch {
 	case !e.ByCoverage:
@@ -68,22 +68,23 @@ func newGuide(base scenario.Scenario) *guide {
 	return &guide{base: base, index: map[situation]int{}}
 }
 
-// known returns how many schedules' results schedule i is made with. Up to i-known(i) workers are busy at once:
-// 8 in the beginning, where each result matters most, and 64 from schedule 448 on.
+// known returns how many results schedule i depends on. Up to i-known(i) workers are busy at once: 8 in the
+// beginning, where each result matters most, and 64 from schedule 448 on.
 func known(i int) int { return max(0, i-min(64, 8+i/8)) }
 
 // ready reports whether schedule i can be made, given that the results of the first n schedules are known.
 func (g *guide) ready(i, n int) bool { return n >= known(i) }
 
-// learn takes the result of a schedule. The results come in the order of the schedules' numbers.
+// learn queues the result of a schedule for the corpus. The results come in the order of the schedules'
+// numbers.
 func (g *guide) learn(r reached) {
 	if len(r.scenario.Schedule) > longestSchedule || r.scenario.Check() != nil {
-		r.scenario = scenario.Scenario{} // it only counts
+		r.scenario = scenario.Scenario{} // its situations count, but it is never mutated
 	}
 	g.waiting = append(g.waiting, r)
 }
 
-// keep adds what the first n schedules reached to the corpus.
+// keep adds the situations that the first n schedules reached to the corpus.
 func (g *guide) keep(n int) {
 	n -= g.learned
 	for _, r := range g.waiting[:n] {
@@ -118,7 +119,7 @@ func (g *guide) schedule(i int) scenario.Scenario {
 		return drawScenario(g.base, seed)
 	}
 	d.s = parent
-	if d.chance(0.5) { // otherwise everything that is random stays as it was, up to the first mutation
+	if d.chance(0.5) { // otherwise all random choices stay the same up to the first mutation
 		d.redraw(seed)
 	}
 	mutated := false
@@ -130,13 +131,13 @@ func (g *guide) schedule(i int) scenario.Scenario {
 			d.s = before
 		}
 	}
-	if !mutated { // it would be the parent again
+	if !mutated { // otherwise it would equal its parent
 		d.redraw(seed)
 	}
 	return d.s
 }
 
-// choose draws a schedule to mutate: of some random situations, the one of the rarest.
+// choose draws a schedule to mutate: the one kept for the rarest of some random situations.
 func (g *guide) choose(d *generator) (s scenario.Scenario, ok bool) {
 	rarest := 0
 	for range min(candidates, len(g.corpus)) {
@@ -148,8 +149,8 @@ func (g *guide) choose(d *generator) (s scenario.Scenario, ok bool) {
 	return s, ok
 }
 
-// redraw gives the schedule another seed, and the clients another behaviour: how many they are, how long they
-// hold the lock, how long they run and in what order.
+// redraw gives the schedule another seed, and draws again the behaviour of the clients: their number, hold
+// times, running time and order.
 func (d *generator) redraw(seed uint64) {
 	steps, clients := d.s.Schedule, d.s.Clients
 	d.s = drawFrom(d.base, seed, rand.NewPCG(seed, 0x636c69656e7473), 0)
@@ -178,17 +179,17 @@ func (d *generator) mutate(g *guide) bool {
 		})
 	case 3: // another fault in its place
 		d.s = WithStep(d.s, i, func(s *scenario.Step) { *s = d.step(i) })
-	case 4, 5: // another fault besides
+	case 4, 5: // an additional fault
 		if steps >= longestSchedule {
 			return false
 		}
 		d.s.Schedule = append(slices.Clone(d.s.Schedule), d.step(steps))
-	case 6: // a fault less
+	case 6: // one fault fewer
 		if steps == 1 {
 			return false
 		}
 		d.s = WithoutStep(d.s, i)
-	case 7: // a fault of another kept schedule besides, unless it follows another step there
+	case 7: // an additional fault, from another kept schedule, unless a step of that schedule triggers it
 		other, ok := g.choose(d)
 		if !ok || steps >= longestSchedule {
 			return false
@@ -202,7 +203,7 @@ func (d *generator) mutate(g *guide) bool {
 	return true
 }
 
-// reached returns how many distinct situations the schedules reached.
+// reached returns the number of distinct situations that the schedules reached.
 func (g *guide) reached() int {
 	fresh := map[situation]bool{}
 	for _, r := range g.waiting {

@@ -8,7 +8,7 @@ import (
 	"lockpick/checker"
 )
 
-// ShortOf returns the evidence of which a schedule had too little, if only that keeps it from
+// ShortOf returns the evidence of which a schedule had too little, if nothing else keeps the schedule from
 // proving that the property holds; otherwise nil.
 func ShortOf(v *checker.Result) *checker.Evidence {
 	for i := range v.Evidence {
@@ -19,8 +19,8 @@ func ShortOf(v *checker.Result) *checker.Evidence {
 	return nil
 }
 
-// lacking says why a schedule proves nothing about a property, with the same text for all
-// schedules that lack the same.
+// lacking explains why a schedule proves nothing about a property, with the same text for all schedules that
+// lack the same evidence.
 func lacking(v *checker.Result) string {
 	if e := ShortOf(v); e != nil {
 		return fmt.Sprintf("it needs %d %s", e.Need, e.What)
@@ -28,7 +28,7 @@ func lacking(v *checker.Result) string {
 	return cmp.Or(v.Why, "the checker could not decide")
 }
 
-// Needs says what is missing, and what helps.
+// Needs renders the needed and the present amount of evidence, and what helps.
 func Needs(e *checker.Evidence) string {
 	s := fmt.Sprintf("needs %d %s, got %d", e.Need, e.What, e.Got)
 	if e.Help != "" {
@@ -37,11 +37,11 @@ func Needs(e *checker.Evidence) string {
 	return s
 }
 
-// helpInconclusive says what makes schedules prove something, for the end of a sentence.
+// helpInconclusive ends a sentence with advice that makes schedules conclusive.
 const helpInconclusive = ": more --clients, a shorter --hold and --keys 1 make for more leases in each"
 
-// helpUntested says what makes a scenario test a property, for the end of a sentence; "":
-// unknown.
+// helpUntested ends a sentence with the flags that make a scenario test a property. It returns "" if none are
+// known.
 func helpUntested(p checker.Property) string {
 	help := map[string]string{
 		checker.FencedWrites.Name: "--fencing", checker.FencingMonotone.Name: "--fencing",
@@ -56,7 +56,7 @@ func helpUntested(p checker.Property) string {
 	return ": try " + help
 }
 
-// Counted formats a number with its noun.
+// Counted renders a number with its noun, as in "1 schedule" and "2 schedules".
 func Counted(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one

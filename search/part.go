@@ -21,24 +21,24 @@ import (
 // partFormat is the version of the format of parts.
 const partFormat = 1
 
-// Part is the result of some shards of an exploration. Explore writes the part of one shard,
-// and Merge unites parts of the same exploration. The order, the grouping and repetitions do
-// not matter, because a part keeps the result of each shard and counts a shard once.
+// Part is the result of some shards of an exploration. Each shard writes one, and Merge merges parts of the
+// same exploration. The order, the grouping and repetitions do not matter, because a part stores the result
+// of each shard and counts a shard once.
 type Part struct {
 	Format     int            `json:"lockpick_part"`
-	Kind       string         `json:"kind"`       // explore
+	Kind       string         `json:"kind"`       // always "explore"
 	Lockpick   string         `json:"lockpick"`   // the version that simulated it
 	Scenario   string         `json:"scenario"`   // the base, as YAML, with the exploration's seed
-	Properties []string       `json:"properties"` // that were asked for
-	Schedules  int            `json:"schedules"`  // of the whole exploration
+	Properties []string       `json:"properties"` // the levels and properties that were asked for
+	Schedules  int            `json:"schedules"`  // in the whole exploration
 	Shards     int            `json:"shards"`
-	Shares     map[int]*Share `json:"shares"` // what each shard found, by its index from 1
+	Shares     map[int]*Share `json:"shares"` // results by the shard's index, from 1
 }
 
-// Share is the result of one shard in the schedules that it has tried, which are the first ones
-// of its schedules.
+// Share is the result of one shard for the schedules that it has tried, which are the first Done of its
+// schedules.
 type Share struct {
-	Done       int                    `json:"done"` // schedules
+	Done       int                    `json:"done"` // number of schedules tried
 	Simulated  time.Duration          `json:"simulated"`
 	Counts     judge.Counts           `json:"counts"`
 	Kinds      map[string]*FaultCount `json:"faults"`
@@ -69,10 +69,11 @@ type ShareFound struct {
 	Count     int               `json:"count"`
 }
 
-// ErrParts says that parts cannot be united, or that a file is not a part.
+// ErrParts reports that parts cannot be merged, or that a file is not a part.
 var ErrParts = errors.New("these parts do not belong together")
 
-// NewPart returns the part of an exploration of which no shard has tried anything.
+// NewPart returns an empty part of an exploration: no shard has tried anything. It fails with
+// ErrShardByCoverage if the exploration is by coverage.
 func NewPart(e ExploreOptions) (*Part, error) {
 	if e.ByCoverage {
 		return nil, ErrShardByCoverage
@@ -101,7 +102,7 @@ func (p *Part) Add(s Shard, x *ExploreResult) error {
 	return nil
 }
 
-// shareOf returns the result of an exploration of one shard in the form in which it is kept.
+// shareOf converts the result of one shard to the form in which a part stores it.
 func shareOf(x *ExploreResult) (*Share, error) {
 	s := &Share{Done: x.Schedules, Simulated: x.Simulated, Counts: x.Counts, Kinds: x.Kinds, Coverage: x.Coverage, Shapes: x.Shapes}
 	for _, l := range x.all {
@@ -117,7 +118,7 @@ func shareOf(x *ExploreResult) (*Share, error) {
 	return s, nil
 }
 
-// add adds the result of a shard to the whole.
+// add adds the result of a shard to the total.
 func (x *ExploreResult) add(s *Share) error {
 	x.Schedules += s.Done
 	x.Simulated += s.Simulated
@@ -158,8 +159,8 @@ func (x *ExploreResult) add(s *Share) error {
 	return nil
 }
 
-// addFound adds a violation. Of those with the same reason the schedule with the lowest number
-// is kept.
+// addFound adds a violation. Of violations with the same reason, it keeps the schedule with the lowest
+// number.
 func (x *ExploreResult) addFound(f ShareFound) error {
 	scenario, err := scenario.Parse([]byte(f.Scenario))
 	if err != nil {
@@ -190,8 +191,8 @@ func (x *ExploreResult) addFound(f ShareFound) error {
 	return nil
 }
 
-// ExploreResult returns the combined result of the part's shards. If a shard is missing,
-// nothing holds.
+// Explored returns the combined result of the part's shards, and the base scenario. If a shard is missing, no
+// property holds.
 func (p *Part) Explored() (*ExploreResult, scenario.Scenario, error) {
 	base, err := scenario.Parse([]byte(p.Scenario))
 	if err != nil {
@@ -210,7 +211,7 @@ func (p *Part) Explored() (*ExploreResult, scenario.Scenario, error) {
 	return x, base, nil
 }
 
-// missing names the shards that the part lacks, completely or in part.
+// missing names the shards that the part lacks wholly or partly.
 func (p *Part) missing() []string {
 	var none []int
 	var all []string
@@ -229,7 +230,7 @@ func (p *Part) missing() []string {
 	return all
 }
 
-// ranges formats numbers in ascending order: 1, 3-5, 8.
+// ranges renders numbers in ascending order, as in 1, 3-5, 8.
 func ranges(numbers []int) string {
 	var out []string
 	for i := 0; i < len(numbers); {
@@ -247,8 +248,8 @@ func ranges(numbers []int) string {
 	return strings.Join(out, ", ")
 }
 
-// Merge unites parts of one exploration. It notes what occurred more than once, and fails if
-// parts are of different explorations or versions, or contradict each other.
+// Merge merges parts of one exploration. The notes name the shards that occur more than once. It fails with
+// ErrParts if parts are of different explorations or versions, or contradict each other.
 func Merge(parts ...*Part) (whole *Part, notes []string, err error) {
 	if len(parts) == 0 {
 		return nil, nil, fmt.Errorf("%w: there are none", ErrParts)
@@ -321,11 +322,11 @@ func (p *Part) Write(w io.Writer) error {
 	return e.Encode(p)
 }
 
-// maxPart is the largest part that ReadPart accepts: 100,000 shards without violations are 60
-// MB.
+// maxPart is the size in bytes of the largest part that ReadPart reads: 100,000 shards without violations
+// take 60 MB.
 const maxPart = 256 << 20
 
-// ReadPart reads what Write has written. Its errors wrap ErrParts if the text is not a part.
+// ReadPart decodes the JSON that Write writes. Its errors wrap ErrParts.
 func ReadPart(r io.Reader) (*Part, error) {
 	p := &Part{}
 	d := json.NewDecoder(io.LimitReader(r, maxPart))

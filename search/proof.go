@@ -8,9 +8,9 @@ import (
 	"lockpick/checker"
 )
 
-// EvidenceOf is what a schedule adds to the evidence that a property holds. A schedule adds
-// nothing if something else than the amount of evidence is wrong with it, or if it had none
-// of one sort: then nothing could have been violated in it.
+// EvidenceOf returns what a schedule adds to the evidence that a property holds. It returns nil if the
+// verdict is neither holds nor short of evidence alone, or if one needed sort of evidence is absent: then the
+// schedule could not have violated the property.
 func EvidenceOf(v *checker.Result) []checker.Evidence {
 	if v.Verdict != checker.Holds && ShortOf(v) == nil {
 		return nil
@@ -23,14 +23,14 @@ func EvidenceOf(v *checker.Result) []checker.Evidence {
 	return v.Evidence
 }
 
-// Proof is the evidence of several schedules together that a property holds.
+// Proof sums the evidence of several schedules that a property holds.
 type Proof struct {
-	Schedules int // that add to it
+	Schedules int // number of schedules that add evidence
 	Evidence  []checker.Evidence
 }
 
-// Add adds the evidence of a schedule (EvidenceOf). Each sort of evidence is summed; what is
-// needed is needed once.
+// Add adds the evidence of a schedule (see EvidenceOf). The amounts of each sort are summed; the need stays
+// that of one schedule.
 func (p *Proof) Add(evidence []checker.Evidence) {
 	if len(evidence) == 0 {
 		return
@@ -47,8 +47,8 @@ func (p *Proof) Add(evidence []checker.Evidence) {
 	}
 }
 
-// Missing is the evidence of which there is too little; nil: there is enough. What nothing
-// proves lacks everything.
+// Missing returns the first sort of evidence of which there is too little, or nil if there is enough. A proof
+// without any evidence lacks one schedule that proves something.
 func (p *Proof) Missing() *checker.Evidence {
 	if len(p.Evidence) == 0 {
 		return &checker.Evidence{What: "schedules that prove something", Need: 1}
@@ -61,7 +61,7 @@ func (p *Proof) Missing() *checker.Evidence {
 	return nil
 }
 
-// Summary says what there is.
+// Summary lists the amount of each sort of evidence.
 func (p *Proof) Summary() string {
 	var all []string
 	for _, e := range p.Evidence {

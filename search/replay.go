@@ -19,26 +19,26 @@ type ReplayOptions struct {
 	Scenario   scenario.Scenario
 	Driver     string
 	Properties []string // levels or names of the properties that count as reproduced; empty: the scenario's, or all
-	Attempts   int      // at most
+	Attempts   int      // the most attempts; at least one is made
 	All        bool     // continue after the first reproduction, to measure the rate
 
-	// Each is called with every attempt after its end; may be nil.
+	// Each is called after every attempt; it may be nil.
 	Each func(dir string, h *history.History, r *judge.Result, reproduced bool) error
 }
 
-// ReplayResult is what became of a replay.
+// ReplayResult is the outcome of a replay.
 type ReplayResult struct {
 	Driver     string
 	Attempts   int
 	Reproduced int
 	Runs       []string      // folders in the store
-	First      *judge.Result // of the first attempt that reproduced it; nil: none
+	First      *judge.Result // of the first attempt that reproduced the violation; nil: none
 	worst      judge.Conclusion
 }
 
-// Replay runs a scenario repeatedly until its property is violated. The steps of its schedule
-// strike at their triggers. On real masters everything else varies in time, so each attempt has
-// another seed. The end of ctx ends it in order, and the attempts so far count.
+// Replay runs a scenario repeatedly until its property is violated. The steps of its schedule strike at their
+// triggers. On real masters the timing of everything else varies, so each attempt has another seed. If ctx
+// ends, the replay ends in order, and the attempts so far count.
 func Replay(ctx context.Context, how ReplayOptions, opt campaign.Options) (*ReplayResult, error) {
 	s := how.Scenario
 	s.Driver = how.Driver
@@ -47,7 +47,7 @@ func Replay(ctx context.Context, how ReplayOptions, opt campaign.Options) (*Repl
 		levels = s.Properties
 	}
 	s.Properties = levels
-	s.StopOnViolation = s.StopOnViolation || s.Driver != scenario.Sim // a simulated run is the same to its end
+	s.StopOnViolation = s.StopOnViolation || s.Driver != scenario.Sim // a simulated run must end as recorded
 	out := &ReplayResult{worst: judge.Conclusion{Verdict: checker.Holds}}
 	for i := range max(how.Attempts, 1) {
 		dir, h, r, err := campaign.Run(ctx, s, opt)
@@ -82,15 +82,15 @@ func Replay(ctx context.Context, how ReplayOptions, opt campaign.Options) (*Repl
 	return out, nil
 }
 
-// Rate returns the share of attempts that reproduced it, with its 95 % interval (Wilson's score
-// interval).
+// Rate returns the share of attempts that reproduced the violation, with its 95 % interval (Wilson's score
+// interval), all from 0 to 1.
 func (r *ReplayResult) Rate() (rate, low, high float64) {
 	i := Wilson(r.Reproduced, r.Attempts, 1)
 	return i.Share, i.Low, i.High
 }
 
-// Conclude returns violated if an attempt reproduced it, otherwise the most severe conclusion
-// of the attempts: holds only if each of them tested the properties.
+// Conclude returns violated if an attempt reproduced the violation, otherwise the most severe conclusion of
+// the attempts: holds only if each of them tested the properties.
 func (r *ReplayResult) Conclude() judge.Conclusion {
 	switch {
 	case r.Reproduced > 0:
@@ -134,8 +134,9 @@ func SameHistory(one, other string) (difference string, err error) {
 	return "", nil
 }
 
-// Keep stores a counterexample as a run of the driver sim: its scenario, with the seed with
-// which it violates its properties, the history and the result.
+// Keep runs a counterexample on the driver sim and stores the run: the scenario, with the seed that violates
+// its properties, the history and the result. It fails with a *judge.HarnessError if the run violates none of
+// them.
 func Keep(ctx context.Context, s scenario.Scenario, store campaign.Store) (dir string, h *history.History, r *judge.Result, err error) {
 	s.Driver = scenario.Sim
 	dir, h, r, err = campaign.Run(ctx, s, campaign.Options{Store: store})

@@ -17,9 +17,8 @@ import (
 	"lockpick/workload"
 )
 
-// ExplicitSchedule makes a schedule of the faults that struck in a run, each with its time,
-// masters and clients: those of a nemesis, or those that resulted from the words and triggers
-// of a schedule.
+// ExplicitSchedule returns the faults that struck in a run as a schedule: each with its time, masters and
+// clients, whether a nemesis chose them or words and triggers of a schedule did.
 func ExplicitSchedule(h *history.History, s scenario.Scenario) []scenario.Step {
 	var steps []scenario.Step
 	for _, f := range history.Faults(h.Ops) {
@@ -30,8 +29,8 @@ func ExplicitSchedule(h *history.History, s scenario.Scenario) []scenario.Step {
 	return steps
 }
 
-// explicit returns the scenario with a schedule of the faults that a nemesis chose in its run. A scenario that
-// has a schedule keeps it.
+// explicit returns the scenario with the faults that a nemesis chose in its run as an explicit schedule. A
+// scenario that already has a schedule is unchanged.
 func explicit(h *history.History, s scenario.Scenario) scenario.Scenario {
 	if len(s.Schedule) == 0 {
 		s.Schedule = ExplicitSchedule(h, s)
@@ -40,7 +39,7 @@ func explicit(h *history.History, s scenario.Scenario) scenario.Scenario {
 	return s
 }
 
-// StepOf returns the step that does what a recorded fault did.
+// StepOf returns the step of a schedule that repeats a recorded fault.
 func StepOf(f *history.Fault, h *history.History, s scenario.Scenario) scenario.Step {
 	step := scenario.Step{
 		Fault: f.Name, At: f.Began, For: f.To - f.From, Masters: f.Masters, Clients: f.Clients,
@@ -87,7 +86,7 @@ func StepOf(f *history.Fault, h *history.History, s scenario.Scenario) scenario.
 	return step
 }
 
-// struckClients finds the clients that were stopped or ended by a fault without names.
+// struckClients returns the client that a fault without client names stopped or ended.
 func struckClients(f *history.Fault, h *history.History) []string {
 	for i := range h.Ops {
 		op := &h.Ops[i]
@@ -101,13 +100,13 @@ func struckClients(f *history.Fault, h *history.History) []string {
 
 var stepTrigger = regexp.MustCompile(`^step (\d+)( heals)?$`)
 
-// WithoutStep returns the scenario without one of its steps. Steps that it triggered get its
-// time or its trigger.
+// WithoutStep returns the scenario without step i, from 0. Steps that it triggered get its time or its
+// trigger.
 func WithoutStep(s scenario.Scenario, i int) scenario.Scenario {
 	gone := s.Schedule[i]
 	if m := stepTrigger.FindStringSubmatch(gone.After); m != nil {
 		switch n, _ := strconv.Atoi(m[1]); {
-		case n == i+1: // it waited for itself
+		case n == i+1: // the step is its own trigger
 			gone.After = ""
 		case n > i+1:
 			gone.After = fmt.Sprintf("step %d%s", n-1, m[2])
@@ -137,15 +136,15 @@ func WithoutStep(s scenario.Scenario, i int) scenario.Scenario {
 	return s
 }
 
-// WithStep returns the scenario with one of its steps changed.
+// WithStep returns the scenario with step i, from 0, changed.
 func WithStep(s scenario.Scenario, i int, change func(*scenario.Step)) scenario.Scenario {
 	s.Schedule = slices.Clone(s.Schedule)
 	change(&s.Schedule[i])
 	return s
 }
 
-// RestrictTo returns the scenario with fewer clients, masters and keys: those that are named,
-// which get the first names of their kind. Steps without a remaining target are removed.
+// RestrictTo returns the scenario with only the named clients, masters and keys, renamed to the first names
+// of their kind. Steps without a remaining target are removed.
 func RestrictTo(s scenario.Scenario, clients, masters, keys []string) scenario.Scenario {
 	renamed := map[string]string{}
 	for _, x := range []struct {

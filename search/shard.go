@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// Shard is a part of an exploration for a process of its own: the schedules whose number has
-// the remainder Index-1 when divided by Count. Every shard is a fair sample of the whole,
-// because the numbers of schedules do not depend on their content.
+// Shard is the part of an exploration that one process does: the schedules whose number has the remainder
+// Index-1 when divided by Count. Every shard is a fair sample of the whole, because the numbers of schedules
+// do not depend on their content.
 type Shard struct {
 	Index int // from 1
 	Count int
 }
 
-// String formats the shard for ParseShard: 3/64.
+// String renders the shard for ParseShard, as in 3/64.
 func (s Shard) String() string { return fmt.Sprintf("%d/%d", s.Index, s.Count) }
 
-// Whole says whether the shard is all of the exploration.
+// Whole reports whether the shard is all of the exploration.
 func (s Shard) Whole() bool { return s.Count <= 1 }
 
-// maxShards bounds the number of shards, because a merge keeps the result of each.
+// maxShards limits the number of shards, because a merge holds the result of each in memory.
 const maxShards = 100_000
 
 // ParseShard parses a shard: its index, from 1, and the number of shards, as in 3/64.
@@ -41,23 +41,23 @@ func newShard(index, count int) (Shard, error) {
 	return Shard{index, count}, nil
 }
 
-// ShardsVariable is the environment variable with the number of shards, for engines that tell a
-// job only its index.
+// ShardsVariable names the environment variable with the number of shards, for engines that give a job only
+// its index.
 const ShardsVariable = "LOCKPICK_SHARDS"
 
-// arrayJob describes how an engine tells a process the index of its job.
+// arrayJob describes the environment variables in which an engine gives a process the index of its job.
 type arrayJob struct {
 	engine string
-	index  string // variable
+	index  string // variable with the index
 	first  int    // the index of the first job
-	least  string // variable with it, if the user can choose it
-	count  string // variable; empty: only ShardsVariable has it
+	least  string // variable with the index of the first job, if the user can choose it
+	count  string // variable with the number of jobs; empty: only ShardsVariable has it
 }
 
-// arrayJobs are the engines that ShardFrom knows. The variables are those of their manuals:
-// Kubernetes "Indexed Job", Slurm "Job Array Support", AWS Batch "Array jobs", GitLab CI/CD
-// "parallel", GNU parallel. GitHub Actions has no variables for a matrix: examples/cluster shows
-// how its job-index and job-total get here.
+// arrayJobs lists the engines that ShardFrom knows. The variables are those of their manuals: Kubernetes
+// "Indexed Job", Slurm "Job Array Support", AWS Batch "Array jobs", GitLab CI/CD "parallel", GNU parallel.
+// GitHub Actions has no variables for a matrix: examples/cluster shows how to pass its job-index and
+// job-total.
 var arrayJobs = []arrayJob{
 	{"Slurm", "SLURM_ARRAY_TASK_ID", 0, "SLURM_ARRAY_TASK_MIN", "SLURM_ARRAY_TASK_COUNT"},
 	{"Kubernetes", "JOB_COMPLETION_INDEX", 0, "", ""},
@@ -66,10 +66,9 @@ var arrayJobs = []arrayJob{
 	{"GNU parallel", "PARALLEL_SEQ", 1, "", ""},
 }
 
-// ShardFrom determines from the environment which shard this process is, and by which engine.
-// Without a known engine it returns the whole and no name. It fails if an engine gives the
-// index and nothing gives the number of shards, and if a Slurm array has gaps between its
-// indices.
+// ShardFrom reads from the environment which shard this process is, and names the engine. Without a known
+// engine it returns the whole and no name. It fails if an engine gives the index but nothing gives the number
+// of shards, or if the index is out of range, as in a Slurm array with gaps.
 func ShardFrom(getenv func(string) string) (s Shard, engine string, err error) {
 	for _, a := range arrayJobs {
 		if getenv(a.index) == "" {
@@ -102,7 +101,7 @@ func ShardFrom(getenv func(string) string) (s Shard, engine string, err error) {
 	return Shard{1, 1}, "", nil
 }
 
-// schedules returns how many of the schedules of an exploration the shard has.
+// schedules returns how many of all schedules belong to the shard.
 func (s Shard) schedules(all int) int {
 	if s.Whole() {
 		return all

@@ -9,16 +9,17 @@ import (
 	"lockpick/history/fault"
 )
 
-// situation is what a fault met when it struck a client: the unit of coverage of an exploration by coverage.
+// situation describes a client at the moment when a fault struck it. It is the unit of coverage of an
+// exploration by coverage.
 type situation struct {
-	fault    string // its kind
-	step     string // of the client: one of ProtocolSteps
+	fault    string // kind of the fault
+	step     string // the client's step, one of ProtocolSteps
 	votes    int    // masters that had granted the client's last attempt
 	impaired int    // masters that other faults affected at that time
-	before   string // the kind of the fault that struck last before; "": none
+	before   string // kind of the previous fault; "": none
 }
 
-// mostCounted is the largest count in a situation. Larger counts make no other situation.
+// mostCounted is the largest count in a situation. Larger counts are recorded as this one.
 const mostCounted = 3
 
 func compareSituations(a, b situation) int {
@@ -34,7 +35,7 @@ func situations(h *history.History, strikes []Strike) []situation {
 	}
 	votes := votesOf(h.Ops)
 	faults := history.Faults(h.Ops)
-	var struck *history.Fault // the fault of the strikes before
+	var struck *history.Fault // the fault of the previous strike
 	before := ""
 	for _, s := range strikes {
 		if s.Fault != struck {
@@ -67,7 +68,7 @@ func impairedAt(faults []*history.Fault, struck *history.Fault) int {
 	return len(impaired)
 }
 
-// votesOf returns, for each client, how many masters had granted its last attempt, from each vote on.
+// votesOf returns, for each client, how many masters had granted its last attempt, after each vote.
 func votesOf(ops []history.Op) map[string][]count {
 	all := map[string][]count{}
 	tokens := map[string]string{}
@@ -86,7 +87,7 @@ func votesOf(ops []history.Op) map[string][]count {
 	return all
 }
 
-// count is a number that is true from a time on.
+// count is a number that applies from a time on.
 type count struct {
 	from time.Duration
 	n    int

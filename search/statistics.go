@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// Confidence is that of every statistical statement: of all statements together if their number
-// is given, otherwise of each by itself.
+// Confidence is the confidence level of every statistical statement: of all statements together if their
+// number is given, otherwise of each one by itself.
 const Confidence = 0.95
 
 // Interval is a share of schedules with its confidence interval, all from 0 to 1.
@@ -17,19 +17,18 @@ type Interval struct {
 	High  float64 `json:"high"`
 }
 
-// Bound is the exact upper bound for the share of schedules that violate a property, if none
-// of n conclusive schedules does: the largest share p with which n schedules in a row stay
-// without a violation with a probability of at least 1-Confidence, so (1-p)^n = 0.05. It is
-// the bound of Clopper and Pearson ("The use of confidence or fiducial limits illustrated in
-// the case of the binomial", 1934) for no violation. statements is how many statements are to
-// hold together: each is then made with the confidence 1-0.05/statements (Bonferroni), which
-// is right whatever the properties have to do with each other.
+// Bound returns the exact upper bound for the share of schedules that violate a property, if none of n
+// conclusive schedules does: the largest share p with which n schedules in a row stay without a violation
+// with a probability of at least 1-Confidence, so (1-p)^n = 0.05. It is the bound of Clopper and Pearson
+// ("The use of confidence or fiducial limits illustrated in the case of the binomial", 1934) for no
+// violation. statements is the number of statements that hold together: each is made with the confidence
+// 1-0.05/statements (Bonferroni), which is valid however the properties depend on each other.
 //
-// It stays right where a search ends early. To be too low it needs a row of schedules without
-// a violation that is so long that its probability is below 0.05, whatever ends the row.
+// The bound stays valid if a search ends early. It is too low only after a run of schedules without a
+// violation that is so long that its probability is below 0.05, whatever ends the run.
 //
-// The closed form needs no library. Only a bound for several violations would take the
-// inverse of the incomplete beta function; for those there is Wilson.
+// The closed form needs no library. Only a bound for several violations would need the inverse of the
+// incomplete beta function; Wilson covers those.
 func Bound(n, statements int) float64 {
 	if n <= 0 {
 		return 1
@@ -37,9 +36,9 @@ func Bound(n, statements int) float64 {
 	return -math.Expm1(math.Log((1-Confidence)/float64(max(statements, 1))) / float64(n))
 }
 
-// Wilson returns the share k/n with its score interval (Wilson, "Probable inference, the law of
-// succession, and statistical inference", 1927). n must have been fixed before: a search that
-// ends at the first violation measures no share. statements is as in Bound.
+// Wilson returns the share k/n with its score interval (Wilson, "Probable inference, the law of succession,
+// and statistical inference", 1927). n must be fixed in advance: a search that ends at the first violation
+// measures no share. statements is as in Bound.
 func Wilson(k, n, statements int) Interval {
 	if n <= 0 {
 		return Interval{0, 0, 1}
@@ -49,7 +48,7 @@ func Wilson(k, n, statements int) Interval {
 	mid := (p + z*z/(2*m)) / (1 + z*z/m)
 	half := z / (1 + z*z/m) * math.Sqrt(p*(1-p)/m+z*z/(4*m*m))
 	low, high := max(0, mid-half), min(1, mid+half)
-	if k == 0 { // without rounding errors
+	if k == 0 { // avoids rounding errors
 		low = 0
 	}
 	if k == n {
@@ -58,8 +57,8 @@ func Wilson(k, n, statements int) Interval {
 	return Interval{p, low, high}
 }
 
-// Percent formats a share with two significant digits, and with all significant digits near 100
-// %: 0.15 %, 14 %, 99.97 %.
+// Percent renders a share with two significant digits, and from 99 % on with two significant digits of its
+// distance to 100 %: 0.15 %, 14 %, 99.97 %.
 func Percent(share float64) string { return percentDigits(share) + " %" }
 
 func percentDigits(share float64) string {
@@ -77,12 +76,12 @@ func percentDigits(share float64) string {
 func roundTo(x float64, digits int) float64 {
 	y, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
 	if err != nil {
-		return x // ParseFloat can parse what FormatFloat has written
+		return x // never: ParseFloat parses what FormatFloat writes
 	}
 	return y
 }
 
-// String formats the interval in percent: 2.3-6.9 %.
+// String renders the interval in percent, as in 2.3-6.9 %.
 func (i Interval) String() string {
 	return fmt.Sprintf("%s-%s", percentDigits(i.Low), Percent(i.High))
 }

@@ -18,14 +18,14 @@ import (
 	"lockpick/workload"
 )
 
-// ShrinkOptions are the options of a search for the smallest scenario that violates a property
-// like a given one.
+// ShrinkOptions are the options of a search for the smallest scenario that violates the property that a given
+// one violates.
 type ShrinkOptions struct {
 	Scenario   scenario.Scenario
-	History    *history.History // of a run in which a fault struck, real or simulated; nil: it is simulated
+	History    *history.History // of a run with the violation, real or simulated; nil: Scenario is simulated
 	Properties []string         // levels or names; empty: L2 if that is violated, otherwise whatever is violated first
-	TimeLimit  time.Duration    // in real time; 0: 30 s
-	Seeds      int              // with how many seeds each candidate is tried; 0: 20
+	TimeLimit  time.Duration    // real time; 0: 30 s
+	Seeds      int              // number of seeds for each candidate; 0: 20
 	OnlyFaults bool             // clients, masters and keys stay as they are
 
 	Run search.Runner // runs a candidate; nil: the simulator
@@ -41,41 +41,41 @@ type ShrinkStatus struct {
 	Limit   time.Duration
 }
 
-// Size is how large a scenario is.
+// Size measures how large a scenario is.
 type Size struct {
 	Faults  int // steps of the schedule
-	Hit     int // masters and clients that they name; a word counts for all of its kind
+	Hit     int // masters and clients that the steps hit; a word, such as holders, counts as all
 	Clients int
 	Masters int
 	Keys    int
 	Time    time.Duration // time until the violation begins
 }
 
-// ShrinkResult is a counterexample: the smallest scenario that was found.
+// ShrinkResult is a counterexample: the smallest scenario found.
 type ShrinkResult struct {
 	Scenario  scenario.Scenario // with an explicit schedule, and a seed with which it violates the property
-	History   *history.History  // of a simulation with that seed
+	History   *history.History  // of a run with that seed
 	Result    *judge.Result
 	Violation checker.Violation
 	Before    Size
 	Size      Size
-	Seeds     int    // with which each candidate was tried in the end
-	Rate      int    // with how many of them it violates the property
+	Seeds     int    // number of seeds for each candidate in the end
+	Rate      int    // number of Seeds with which Scenario violates the property
 	Minimal   bool   // each fault is necessary: without any one of them no seed violates the property
-	Rarely    bool   // it is not, because without one of the faults the property is violated too, but more rarely
-	Stopped   string // why it is not minimal: the time limit, an interruption
+	Rarely    bool   // not Minimal: without one of the faults the property is still violated, but more rarely
+	Stopped   string // why the search ended before it knew whether each fault is necessary: time limit or interrupt
 	Runs      int    // simulations
 }
 
-// ErrNotReproduced says that the simulator could not reproduce a violation, so that there is
-// nothing to shrink.
+// ErrNotReproduced reports that no simulation reproduced the violation, so there is nothing to shrink.
 var ErrNotReproduced = errors.New("not violated in the simulator")
 
-// Shrink is delta debugging (Zeller and Hildebrandt, "Simplifying and isolating
-// failure-inducing input"): it removes faults, clients, masters and keys, then rounds times and
-// turns them into triggers, as long as the property is still violated. Removing something
-// shifts the random choices, so each candidate is tried with many seeds. The end of ctx ends it
-// early, with the best scenario so far.
+// Shrink reduces a scenario by delta debugging (Zeller and Hildebrandt, "Simplifying and isolating
+// failure-inducing input"). It removes faults, clients, masters and keys, then rounds times and turns them
+// into triggers, as long as the property is still violated. Each removal shifts the random choices, so each
+// candidate is tried with many seeds. If ctx ends, it returns the best scenario so far. It fails with
+// ErrNotReproduced if no simulation violates the property, and with a *scenario.Problem if how.History has no
+// violation.
 func Shrink(ctx context.Context, how ShrinkOptions) (*ShrinkResult, error) {
 	if how.TimeLimit <= 0 {
 		how.TimeLimit = 30 * time.Second
@@ -117,9 +117,9 @@ func Shrink(ctx context.Context, how ShrinkOptions) (*ShrinkResult, error) {
 	return out, nil
 }
 
-// last is the history that is reported. In the simulator it is the history of one more run, so
-// that nothing depends on a run that is not kept. If two runs of a seed differ, it is that of
-// the run that was found.
+// last returns the history and the result to report. In the simulator they come from one more run of the best
+// scenario, so that they do not depend on a run that is not kept. A Runner may give another history for the
+// same seed, so there they are those of the run that was found.
 func (k *shrinker) last(ctx context.Context) (*history.History, *judge.Result, error) {
 	if k.how.Run == nil {
 		return search.SimulateAndJudge(context.WithoutCancel(ctx), k.best)
@@ -135,15 +135,15 @@ type shrinker struct {
 	began      time.Time
 	seeds      []uint64
 	properties []string
-	base       scenario.Scenario // its assumptions hold for every candidate
+	base       scenario.Scenario // every candidate keeps its assumptions
 	before     Size
 	runs       int
 
 	best    scenario.Scenario
-	rate    int // with how many of the seeds it violates the property
+	rate    int // number of the seeds with which best violates the property
 	history *history.History
-	found   *checker.Violation // in it
-	rarely  bool               // without one of the faults it violates the property too, but more rarely
+	found   *checker.Violation // the violation in history
+	rarely  bool               // without one of its faults, best still violates the property, but more rarely
 }
 
 func sizeOf(s scenario.Scenario) Size {
@@ -177,13 +177,13 @@ func countTargets(s scenario.Step, of scenario.Scenario) int {
 // isName distinguishes m1 and c2 from words such as holders and any.
 func isName(s string) bool { return len(s) > 1 && s[1] >= '0' && s[1] <= '9' }
 
-// start finds the violation to keep, and the first explicit schedule with it.
+// start finds the violation to preserve, and the first explicit schedule that leads to it.
 func (k *shrinker) start() error {
 	s := k.how.Scenario
 	s.Driver, s.ClientsAs, s.StopOnViolation = k.how.Run.Driver(), scenario.Goroutines, false
 	h := k.how.History
 	var v *checker.Violation
-	var of string // the property
+	var of string // name of the violated property
 	if h != nil {
 		r, err := judge.History(h)
 		if err != nil {
@@ -238,7 +238,7 @@ func (k *shrinker) start() error {
 	add(search.ExplicitSchedule(h, s))
 	slices.SortStableFunc(candidates, func(a, b scenario.Scenario) int { return cmp.Compare(len(a.Schedule), len(b.Schedule)) })
 	least := 1
-	if k.how.Run != nil { // the smallest that violates it often enough
+	if k.how.Run != nil { // choose the smallest that violates it often enough
 		for _, c := range candidates {
 			if c.Check() == nil {
 				hits, _ := k.sample(c, 0)
@@ -246,7 +246,7 @@ func (k *shrinker) start() error {
 			}
 		}
 	}
-	for ; least > 0; least /= 2 { // by chance none may reach it once more
+	for ; least > 0; least /= 2 { // by chance, no candidate may reach that count again
 		for _, c := range candidates {
 			if c.Check() == nil && k.keep(c, least) {
 				return nil
@@ -259,8 +259,8 @@ func (k *shrinker) start() error {
 	return fmt.Errorf("%w: neither the faults that explain the violation nor all %d faults of the run, at their times, make one with %d seeds", ErrNotReproduced, k.before.Faults, len(k.seeds))
 }
 
-// first returns the violation to keep: of the properties that were asked for, otherwise of
-// mutual exclusion, otherwise of any.
+// first returns the violation to preserve and its property: of the properties that were asked for, otherwise
+// of mutual exclusion, otherwise of any.
 func (k *shrinker) first(r *judge.Result) (*checker.Violation, string) {
 	if len(k.properties) == 0 {
 		if v, of := r.FirstViolation([]string{checker.MutualExclusion.Name}); v != nil {
@@ -270,9 +270,9 @@ func (k *shrinker) first(r *judge.Result) (*checker.Violation, string) {
 	return r.FirstViolation(k.properties)
 }
 
-// explainedFaults returns the scenario in the explanation of a violation: the faults that it
-// names, those from before from the beginning and the others when the first lease is granted,
-// the clients that it names, and its key. It returns nil if the explanation names no lease.
+// explainedFaults returns the scenario that the explanation of a violation describes: its clients, its key
+// and its faults. Faults from before the first lease's grant begin with the run, later ones at their distance
+// from that grant. It returns nil if the explanation names no lease.
 func (k *shrinker) explainedFaults(s scenario.Scenario, h *history.History, v *checker.Violation) *scenario.Scenario {
 	if len(v.Clients) == 0 || len(v.Tokens) == 0 {
 		return nil
@@ -306,7 +306,7 @@ func (k *shrinker) explainedFaults(s scenario.Scenario, h *history.History, v *c
 	return &s
 }
 
-// distinct removes duplicates.
+// distinct returns the names without duplicates, in their order.
 func distinct(names []string) []string {
 	var out []string
 	for _, n := range names {
@@ -317,8 +317,8 @@ func distinct(names []string) []string {
 	return out
 }
 
-// keep replaces the best scenario by a candidate if the candidate violates the property with at
-// least a number of seeds.
+// keep makes a candidate the best scenario if it violates the property with at least need seeds, and reports
+// whether it did.
 func (k *shrinker) keep(s scenario.Scenario, need int) bool {
 	need = max(need, 1)
 	hits, first := k.sample(s, need)
@@ -342,16 +342,16 @@ func (k *shrinker) reportStatus() {
 	}
 }
 
-// sampleRun is the result of a scenario with several seeds.
+// sampleRun is a run of a scenario with one seed.
 type sampleRun struct {
 	seed uint64
 	h    *history.History
 	v    *checker.Violation // nil: none
 }
 
-// sample simulates a scenario with one seed after the other, until it has violated the property
-// often enough, or no longer can; with need 0, with all of them. The first violation is that of
-// the first of the seeds; with need 0, the one that begins the earliest.
+// sample runs a scenario with one seed after the other, until it has violated the property need times or no
+// longer can. If need is 0, it tries all seeds. first is the violation with the earliest of the seeds or, if
+// need is 0, the violation that begins first.
 func (k *shrinker) sample(s scenario.Scenario, need int) (hits int, first sampleRun) {
 	width := runtime.GOMAXPROCS(0)
 	decided := func(tried int) bool { return need > 0 && (hits >= need || hits+len(k.seeds)-tried < need) }
@@ -364,7 +364,7 @@ func (k *shrinker) sample(s scenario.Scenario, need int) (hits int, first sample
 				c := s
 				c.Seed = seed
 				h, r, err := k.how.Run.Judged(k.ctx, nil, c, checker.PropertiesOf(k.properties)...)
-				if err == nil && k.ctx.Err() == nil { // otherwise it was interrupted, or is not a valid scenario
+				if err == nil && k.ctx.Err() == nil { // otherwise the run was interrupted, or the scenario is invalid
 					v, _ := r.FirstViolation(k.properties)
 					got[i] = sampleRun{seed, h, v}
 				}
@@ -390,16 +390,16 @@ func (k *shrinker) sample(s scenario.Scenario, need int) (hits int, first sample
 	return hits, first
 }
 
-// manyMore is the factor by which the number of seeds grows if violations are rare.
+// manyMore multiplies the number of seeds if violations are rare.
 const manyMore = 5
 
-// measure counts with how many of the seeds the best scenario violates the property, and takes
-// the seed with the shortest story. If there are hardly any, more seeds are tried from now on,
-// because otherwise smaller scenarios would be missed by chance.
+// measure counts the seeds with which the best scenario violates the property, and takes the seed whose
+// violation begins first. If at most one seed in ten violates it, more seeds are tried from now on, because
+// otherwise chance would hide smaller scenarios.
 func (k *shrinker) measure() {
 	hits, first := k.sample(k.best, 0)
 	if hits == 0 {
-		return // the time is over
+		return // out of time
 	}
 	k.take(k.best, hits, first)
 	if n := len(k.seeds); n == k.how.Seeds && hits*10 <= n {
@@ -410,5 +410,5 @@ func (k *shrinker) measure() {
 	}
 }
 
-// outOfTime says whether the time limit has passed.
+// outOfTime reports whether the time limit has passed or the context ended.
 func (k *shrinker) outOfTime() bool { return k.ctx.Err() != nil }

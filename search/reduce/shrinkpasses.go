@@ -16,8 +16,8 @@ import (
 	"lockpick/workload"
 )
 
-// shrink makes the best scenario smaller until no pass changes it. It says whether each
-// remaining fault was seen to be necessary.
+// shrink makes the best scenario smaller until no pass changes it. It reports whether it tested that each
+// remaining fault is necessary.
 func (k *shrinker) shrink() (minimal bool) {
 	k.measure()
 	for !k.outOfTime() {
@@ -33,20 +33,20 @@ func (k *shrinker) shrink() (minimal bool) {
 		k.times()
 		k.measure()
 		k.amplify()
-		for k.clients() { // at a higher rate, fewer may do
+		for k.clients() { // at a higher rate, fewer clients may be enough
 		}
 		k.times()
 		k.measure()
 		if !k.necessary() {
-			continue // without one of its faults it is still violated: continue from there
+			continue // the smaller scenario still violates it: continue from there
 		}
 		return !k.outOfTime()
 	}
 	return false
 }
 
-// necessary says whether the property holds, with every seed, without any one of the faults. If
-// not, the smaller scenario becomes the best.
+// necessary reports whether each fault is needed: without any one of them, fewer than least seeds violate the
+// property. If not, the smaller scenario becomes the best one.
 func (k *shrinker) necessary() bool {
 	for i := range k.best.Schedule {
 		c := search.WithoutStep(k.best, i)
@@ -61,7 +61,7 @@ func (k *shrinker) necessary() bool {
 	return !k.outOfTime()
 }
 
-// faults removes faults: ddmin over the steps of the schedule.
+// faults removes faults: delta debugging (ddmin) over the steps of the schedule.
 func (k *shrinker) faults() {
 	for parts := 1; !k.outOfTime(); {
 		n := len(k.best.Schedule)
@@ -89,13 +89,13 @@ func (k *shrinker) faults() {
 	}
 }
 
-// required returns how often a smaller scenario must violate the property: one that hardly ever
-// does is no improvement.
+// required returns how often a smaller scenario must violate the property: half as often as the best. One
+// that hardly ever does is no improvement.
 func (k *shrinker) required() int { return (k.rate + 1) / 2 }
 
-// least is how often a scenario with fewer faults must violate the property. In the simulator once
-// is enough, because its seed does it again, and amplify raises the rate. Where two runs of a seed
-// differ, the rate is all there is: one in 20, if the best has as much.
+// least returns how often a scenario with fewer faults must violate the property. In the simulator once is
+// enough, because the same seed does it again, and amplify raises the rate. A Runner may give different runs
+// for one seed, so there the rate must be 1 in 20, or half of the best's if that is less.
 func (k *shrinker) least() int {
 	if k.how.Run == nil {
 		return 1
@@ -103,8 +103,8 @@ func (k *shrinker) least() int {
 	return min(k.required(), max(1, len(k.seeds)/20))
 }
 
-// leastClients is least with fewer clients. In the simulator those that are left are to be as sure
-// as they were.
+// leastClients returns how often a scenario with fewer clients must violate the property: in the simulator
+// half as often as the best one.
 func (k *shrinker) leastClients() int {
 	if k.how.Run == nil {
 		return k.required()
@@ -112,7 +112,7 @@ func (k *shrinker) leastClients() int {
 	return k.least()
 }
 
-// clients removes those without a part in the violation, then one at a time.
+// clients removes all clients without a part in the violation, then one client at a time.
 func (k *shrinker) clients() bool {
 	if k.how.OnlyFaults {
 		return false
@@ -130,8 +130,8 @@ func (k *shrinker) clients() bool {
 	return false
 }
 
-// masters removes two at a time, so that the number of masters stays even or odd, and at least
-// three, which is the least number of which one may fail.
+// masters removes two masters at a time, so that their number stays even or odd. It keeps at least three, the
+// smallest number of which one may fail.
 func (k *shrinker) masters() bool {
 	if k.how.OnlyFaults {
 		return false
@@ -156,8 +156,7 @@ func (k *shrinker) keys() bool {
 	return k.best.Keys > 1 && k.keep(search.RestrictTo(k.best, workload.Clients(k.best.Clients), workload.MasterNames(k.best.Masters), []string{k.found.Key}), k.required())
 }
 
-// targets makes faults hit fewer masters and clients: first names instead of words, then fewer
-// names.
+// targets makes faults hit fewer masters and clients: first by names instead of words, then by fewer names.
 func (k *shrinker) targets() bool {
 	for i, step := range k.best.Schedule {
 		if f := k.struck(i); f != nil {
@@ -182,7 +181,7 @@ func (k *shrinker) targets() bool {
 	return false
 }
 
-// struck returns the fault of a step in the best scenario's history; nil: none.
+// struck returns the fault that step i caused in the best scenario's history, or nil.
 func (k *shrinker) struck(i int) *history.Fault {
 	for _, f := range history.Faults(k.history.Ops) {
 		if f.Installed && f.Params["step"] == fmt.Sprint(i+1) {
@@ -192,7 +191,7 @@ func (k *shrinker) struck(i int) *history.Fault {
 	return nil
 }
 
-// concrete replaces words by names.
+// concrete replaces words, such as holders, by the names that the fault hit.
 func concrete(names, hit []string) []string {
 	if len(hit) == 0 || len(names) > 0 && isName(names[0]) {
 		return names
@@ -205,7 +204,7 @@ func (k *shrinker) change(i int, f func(*scenario.Step)) scenario.Scenario {
 	return search.WithStep(k.best, i, f)
 }
 
-// try keeps a simpler candidate if it violates the property as often.
+// try keeps a simpler candidate if it violates the property at least as often as the best scenario.
 func (k *shrinker) try(c scenario.Scenario) bool {
 	return !k.outOfTime() && c.Check() == nil && k.keep(c, k.rate)
 }
@@ -284,7 +283,7 @@ func (k *shrinker) times() {
 			step := k.best.Schedule[i]
 			least := time.Duration(0)
 			if kind.EndsMaster() && of(&step) == &step.For {
-				least = k.base.RestartDelay // the base assumes that restarts take this long
+				least = k.base.RestartDelay // the base assumes that restarts take at least this long
 			}
 			if c, _, _ := nemesis.ParseClock(step.Clock); of(&step) == &step.For && (c.Offset < 0 || c.Rate > 0) {
 				least = step.For // correcting it would be a jump, a fault of its own
@@ -310,7 +309,7 @@ func (k *shrinker) times() {
 	}
 }
 
-// parts lists times below d that are about as long as a lease.
+// parts lists 0 and the times below d that are half a TTL to three TTLs.
 func (k *shrinker) parts(d time.Duration) []time.Duration {
 	list := []time.Duration{0}
 	for _, half := range []time.Duration{1, 2, 3, 4, 6} {
@@ -321,7 +320,7 @@ func (k *shrinker) parts(d time.Duration) []time.Duration {
 	return list
 }
 
-// roundValues lists rounder times near d, the roundest first.
+// roundValues lists 0 and rounder times near d, the roundest first.
 func roundValues(d time.Duration) []time.Duration {
 	if d == 0 {
 		return nil
@@ -340,8 +339,8 @@ func roundValues(d time.Duration) []time.Duration {
 	return list
 }
 
-// triggers makes faults strike after events that happened before them in the history, instead
-// of at a time, so that the schedule can be replayed when nothing takes the same time.
+// triggers replaces times of faults by events that happened before them in the history, so that the schedule
+// can be replayed where timing differs.
 func (k *shrinker) triggers() {
 	for i := range k.best.Schedule {
 		step := k.best.Schedule[i]
@@ -356,8 +355,8 @@ func (k *shrinker) triggers() {
 	}
 }
 
-// timings lists other times for a step, the simplest first: from the beginning, after the grant
-// of the first lease that the violation is about, after other events.
+// timings lists other times and triggers for a step, the simplest first: at a grant that precedes the fault,
+// from the beginning, or some time after one of the last events before the fault.
 func (k *shrinker) timings(i int) []scenario.Scenario {
 	var out []scenario.Scenario
 	add := func(after string, plus time.Duration) {
@@ -396,12 +395,12 @@ func (k *shrinker) timings(i int) []scenario.Scenario {
 	return out
 }
 
-// sure is the share of seeds with which a counterexample should violate its property, so that
-// it also does so on real masters, where chance differs.
+// sure is the share of seeds with which a counterexample should violate its property, so that it also does so
+// on real masters, where chance differs.
 const sure = 0.9
 
-// amplify raises the reproduction rate: clients get the time for the violation, and faults hit
-// more masters, up to a quorum of them, or strike repeatedly. It adds no fault.
+// amplify raises the reproduction rate: it gives clients time for the violation, and makes faults hit more
+// masters, up to a quorum, or strike repeatedly. It adds no fault.
 func (k *shrinker) amplify() {
 	want := int(sure * float64(len(k.seeds)))
 	if k.rate >= want {
@@ -430,9 +429,9 @@ func (k *shrinker) amplify() {
 			return
 		}
 		if sizeOf(c).Hit > max(k.before.Hit, sizeOf(k.best).Hit) {
-			continue // that would be worse than at the beginning
+			continue // larger than at the beginning
 		}
-		// A candidate with hardly a higher rate is not worth it.
+		// A candidate whose rate is hardly higher is not worth it.
 		least := min(want, max(3*k.rate/2, want/3)+1)
 		if hits, _ := k.sample(c, least); hits >= least && c.Check() == nil {
 			k.keep(c, hits)

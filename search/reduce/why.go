@@ -24,70 +24,71 @@ import (
 type WhyOptions struct {
 	Scenario   scenario.Scenario // simulated
 	Properties []string          // levels or names; empty: L2 if that is violated, otherwise whatever is violated first
-	Points     int               // from how many points of the run it branches; 0: 24
-	Branches   int               // from each point; 0: 40
-	Minimize   time.Duration     // how long to look for the fewest faults that violate it; 0: not at all
+	Points     int               // number of points of the run to branch from; 0: 24
+	Branches   int               // number of branches from each point; 0: 40
+	Minimize   time.Duration     // real time to look for the fewest faults that violate it; 0: none
 
-	Live func(done, of int) // may be nil
+	Live func(done, of int) // called after each branch; may be nil
 }
 
-// WhyResult is the probability of a violation over the time of a run: how likely it was, at each
-// point, that chance would still lead to it.
+// WhyResult is the probability of a violation over the course of a run: how likely it was, at each point,
+// that chance would still lead to it.
 type WhyResult struct {
 	Violation checker.Violation `json:"violation"`
 	Property  string            `json:"property"`
 	History   *history.History  `json:"-"` // of the run
 	By        time.Duration     `json:"by"`
 	Points    []WhyPoint        `json:"points"`
-	Decided   *WhyJump          `json:"decided,omitempty"`    // where the probability rose most; nil: it hardly did
-	Certain   time.Duration     `json:"inevitable,omitempty"` // from when on nearly all branches violate; 0: from the beginning
-	Branches  int               `json:"branches"`             // from each point
-	Faults    *WhyFaults        `json:"faults,omitempty"`     // nil: not looked for
+	Decided   *WhyJump          `json:"decided,omitempty"`    // where the probability rose most; nil: it rose by less than 0.15
+	Certain   time.Duration     `json:"inevitable,omitempty"` // ns: from then on at least 95 % of branches violate; 0: always
+	Branches  int               `json:"branches"`             // number of branches from each point
+	Faults    *WhyFaults        `json:"faults,omitempty"`     // nil: not searched for
 }
 
-// WhyFaults is the smallest set of the run's faults that was found to violate the property.
+// WhyFaults is the smallest set found of the run's faults that violates the property.
 type WhyFaults struct {
-	Steps   []string `json:"steps"` // in words; empty: it is violated without any
-	Of      int      `json:"of"`    // faults of the run
-	Rate    int      `json:"rate"`  // of Seeds, how many violate it with these faults alone
+	Steps   []string `json:"steps"` // in words; empty: violated without any, unless Note is set
+	Of      int      `json:"of"`    // number of faults of the run
+	Rate    int      `json:"rate"`  // how many of Seeds violate it with these faults alone
 	Seeds   int      `json:"seeds"`
-	Minimal bool     `json:"minimal"`        // without any one of them none of Seeds violates it
-	Rarely  bool     `json:"rarely"`         // or at least fewer do
+	Minimal bool     `json:"minimal"`        // without any one of these faults, none of Seeds violates it
+	Rarely  bool     `json:"rarely"`         // without one of these faults, fewer of Seeds violate it
 	Note    string   `json:"note,omitempty"` // why there is no such set
 }
 
-// WhyPoint is a point of a run: up to it all happened as recorded, after it chance was free.
+// WhyPoint is a point of a run. In its branches everything up to the point happens as recorded, and chance
+// decides afterwards.
 type WhyPoint struct {
-	Choice int             `json:"choice"` // how many choices were kept
-	Time   time.Duration   `json:"time"`   // ns: of the last line that all branches share with the run
-	Line   int             `json:"line"`   // its index; -1: none
+	Choice int             `json:"choice"` // number of random choices kept from the run
+	Time   time.Duration   `json:"time"`   // ns: time of the last line that all branches share with the run
+	Line   int             `json:"line"`   // index of that line; -1: none
 	Rate   search.Interval `json:"rate"`   // share of branches that violate
 }
 
-// WhyJump is where the probability rose most.
+// WhyJump is the interval in which the probability rose most.
 type WhyJump struct {
 	From   WhyPoint        `json:"from"`
 	To     WhyPoint        `json:"to"`
-	End    time.Duration   `json:"end"`    // ns: of the last line that lies there
-	Events []checker.Event `json:"events"` // of the reason, that lie there
-	Lines  []int           `json:"lines"`  // indices of the lines of the history there
+	End    time.Duration   `json:"end"`    // ns: time of the last line in the interval
+	Events []checker.Event `json:"events"` // events of the violation's explanation in the interval
+	Lines  []int           `json:"lines"`  // indices of the history's lines in the interval
 }
 
-// The defaults of WhyOptions, how often the steepest rise is looked at more closely and in how many
-// parts, and the share of branches from which on a violation is as good as certain.
+// The defaults of WhyOptions, the number of times that the steepest rise is divided and into how many parts,
+// the share of branches from which on a violation counts as inevitable, and the least rise.
 const (
 	whyPoints   = 24
 	whyBranches = 40
 	whyRounds   = 3
 	whyParts    = 8
 	inevitable  = 0.95
-	whyRise     = 0.15 // less is not called a rise
+	whyRise     = 0.15 // a smaller difference is not called a rise
 )
 
-// Why runs a scenario in the simulator and then again and again, each time as before up to a point and
-// from there on by chance: with other times on the way, other orders of what happens at once, other
-// decisions of the clients and of the nemesis. The share of those that violate the same property on the same key by then
-// is how likely the violation was at that point. The end of ctx ends it early with an error.
+// Why runs a scenario in the simulator and then runs it again many times. Each branch repeats the run up to a
+// point and continues by chance: with other message times, other orders of simultaneous events, other
+// decisions of the clients and of the nemesis. The share of branches that violate the same property on the
+// same key by WhyResult.By is how likely the violation was at that point. If ctx ends, it fails.
 func Why(ctx context.Context, how WhyOptions) (*WhyResult, error) {
 	s := how.Scenario
 	s.Driver, s.ClientsAs, s.StopOnViolation = scenario.Sim, scenario.Goroutines, false
@@ -130,7 +131,7 @@ func Why(ctx context.Context, how WhyOptions) (*WhyResult, error) {
 	return out, nil
 }
 
-// fewest looks for the fewest faults that violate the property with these clients and masters.
+// fewest looks for the fewest faults that violate the property with the same clients and masters.
 func (w *why) fewest() (*WhyFaults, error) {
 	r, err := Shrink(w.ctx, ShrinkOptions{
 		Scenario: w.scenario, History: w.h, Properties: []string{w.property.ShortName()}, OnlyFaults: true, TimeLimit: w.how.Minimize,
@@ -150,7 +151,7 @@ func (w *why) fewest() (*WhyFaults, error) {
 	return f, nil
 }
 
-// why is the state of Why.
+// why is the state of a call of Why.
 type why struct {
 	how      WhyOptions
 	ctx      context.Context
@@ -166,7 +167,7 @@ type why struct {
 	points   map[int]WhyPoint
 }
 
-// record runs the scenario, and keeps its choices up to the violation.
+// record runs the scenario, and records its random choices up to the violation.
 func (w *why) record(s scenario.Scenario) error {
 	run := func(s scenario.Scenario) (*sim.Recorder, *history.History, error) {
 		choices := sim.Record(sim.NewRandom(s.Seed))
@@ -188,7 +189,7 @@ func (w *why) record(s scenario.Scenario) error {
 	}
 	w.property = checker.PropertiesOf([]string{of})[0]
 	w.by = max(v.At, v.Until) + s.TTL/10
-	// What comes after the violation does not matter.
+	// What happens after the violation does not matter.
 	w.scenario = s
 	w.scenario.TimeLimit = min(s.TimeLimit, max(w.by.Round(time.Millisecond), time.Second))
 	choices, h, err := run(w.scenario)
@@ -208,7 +209,7 @@ func (w *why) record(s scenario.Scenario) error {
 	return nil
 }
 
-// violation returns the violation of the property by that time, or nil.
+// violation returns the violation of the property that begins by the time w.by, or nil.
 func (w *why) violation(h *history.History) *checker.Violation {
 	rep := checker.Check(h, w.property)
 	r := rep.Result(w.property)
@@ -223,7 +224,7 @@ func (w *why) violation(h *history.History) *checker.Violation {
 	return nil
 }
 
-// measure branches from points that were not measured yet.
+// measure runs the branches of the points that were not measured yet.
 func (w *why) measure(at []int) error {
 	width := make(chan struct{}, runtime.GOMAXPROCS(0))
 	var all sync.WaitGroup
@@ -276,7 +277,7 @@ func (w *why) measure(at []int) error {
 	return nil
 }
 
-// branch runs the scenario as it was for n choices, and by chance from there on.
+// branch repeats the run for its first n choices, and continues by chance.
 func (w *why) branch(n int, seed uint64) (*history.History, error) {
 	choices := sim.Play(w.tape[:n], sim.NewRandom(seed))
 	return campaign.Simulate(w.ctx, w.scenario.WithRequirements(), campaign.SimulateOptions{Choices: choices, Source: func(of, stream uint64) rand.Source {
@@ -284,13 +285,14 @@ func (w *why) branch(n int, seed uint64) (*history.History, error) {
 	}})
 }
 
-// branched draws as the run did until the kept choices are over.
+// branched is a random source that repeats the run's numbers until the kept choices are used up, and then
+// draws new ones.
 type branched struct {
 	kept, fresh rand.Source
 	over        func() bool
 }
 
-// Uint64 is of the source that counts now.
+// Uint64 returns the next number of the repeated or of the new source.
 func (b *branched) Uint64() uint64 {
 	if b.over() {
 		return b.fresh.Uint64()
@@ -298,7 +300,7 @@ func (b *branched) Uint64() uint64 {
 	return b.kept.Uint64()
 }
 
-// Begins reports whether a history begins as the run did of which this is the result, up to its violation.
+// Begins reports whether a history has the same lines as the explained run up to the violation.
 func (r *WhyResult) Begins(h *history.History) bool {
 	n := slices.IndexFunc(r.History.Ops, func(op history.Op) bool { return op.Time > r.Violation.At })
 	if n < 0 {
@@ -307,7 +309,8 @@ func (r *WhyResult) Begins(h *history.History) bool {
 	return sharedLines(r.History, h) >= n
 }
 
-// sharedLines is how many lines two histories begin with alike.
+// sharedLines counts the lines at the beginning of two histories that are alike in time, process, operation,
+// type and key.
 func sharedLines(a, b *history.History) int {
 	for i := range min(len(a.Ops), len(b.Ops)) {
 		x, y := &a.Ops[i], &b.Ops[i]
@@ -327,7 +330,7 @@ func (w *why) sorted() []WhyPoint {
 	return list
 }
 
-// steepest returns the two points next to each other between which the probability rises most.
+// steepest returns the two neighbouring points between which the probability rises most.
 func (w *why) steepest() (from, to WhyPoint) {
 	list := w.sorted()
 	from, to = list[0], list[0]

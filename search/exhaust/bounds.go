@@ -16,36 +16,36 @@ import (
 	"lockpick/workload"
 )
 
-// Bounds are the bounds within which every schedule is tried: the number of participants, what
-// they do, and what may happen to them. Time is counted in ticks: a message takes one.
+// Bounds limits the schedules that a search tries: the number of participants, their actions, and the faults.
+// Times are counted in ticks: a message takes one tick.
 type Bounds struct {
 	Lock         string        `json:"lock"`
-	Property     string        `json:"property"` // what is judged: see ExhaustiveProperties
+	Property     string        `json:"property"` // the judged level: one of ExhaustiveProperties
 	Masters      int           `json:"masters"`
 	Clients      int           `json:"clients"`
 	Persistence  string        `json:"persistence"`
-	Tick         time.Duration `json:"tick"` // ns; only for the lock, which counts in real units
+	Tick         time.Duration `json:"tick"` // ns; length of a tick for the lock, which measures time in real units
 	TTL          int           `json:"ttl"`
-	Timeout      int           `json:"timeout"`       // a master that has not answered after so many ticks does not count
-	Acquires     int           `json:"acquires"`      // of each client
+	Timeout      int           `json:"timeout"`       // ticks that the lock waits for one master
+	Acquires     int           `json:"acquires"`      // acquisitions by each client
 	Stagger      int           `json:"stagger"`       // c2, c3, … each begin at a tick from 0 to this
 	Horizon      int           `json:"horizon"`       // the last tick at which a client tries, or a fault strikes
 	Faults       []string      `json:"faults"`        // see Faults
 	MaxFaults    int           `json:"max_faults"`    // in one schedule, of all kinds together
-	For          int           `json:"for"`           // how long a pause and a partition last
-	Restart      int           `json:"restart_delay"` // from a kill, a power cut or a shutdown to the restart; 0: at once
-	Clock        string        `json:"clock"`         // what the fault clock does
-	Late         int           `json:"late"`          // how long a message takes that is late
-	ClientOrders bool          `json:"client_orders"` // what reaches a client at one tick is taken in every order, not in that of the masters
+	For          int           `json:"for"`           // ticks that a pause or a partition lasts
+	Restart      int           `json:"restart_delay"` // ticks from the end of a master to its restart; 0: at once
+	Clock        string        `json:"clock"`         // change by the fault clock: +60s or -60s (a jump), x1.5 (a rate)
+	Late         int           `json:"late"`          // ticks that a late message takes
+	ClientOrders bool          `json:"client_orders"` // try every order of events of a client at one tick; false: one order
 }
 
-// Faults are the kinds of fault that can be tried exhaustively: those of the
-// nemesis that strike one master, one link or one client, and two of single messages.
+// Faults lists the kinds of fault that can be tried exhaustively: the nemesis's faults that strike one
+// master, one link or one client, and two faults of single messages.
 var Faults = []string{"kill", "powercut", "shutdown", "pause", "clock", "partition", "client-pause", faultLate, faultLost}
 
-// ExhaustiveProperties are the levels that can be judged exhaustively: L2, that the times in
-// which clients may rely on their leases never overlap, and L3, that the times from a grant to
-// the call of release never do, whatever the lease says.
+// ExhaustiveProperties lists the levels that can be judged exhaustively: L2, the times in which clients may
+// rely on their leases never overlap, and L3, the times from a grant to the call of release never overlap,
+// whatever the lease says.
 var ExhaustiveProperties = []string{checker.MutualExclusion.Level, checker.BeliefExclusion.Level}
 
 // The faults of single messages.
@@ -54,7 +54,7 @@ const (
 	faultLost = "lost"
 )
 
-// DefaultBounds need less than a minute.
+// DefaultBounds returns bounds whose search takes less than a minute.
 func DefaultBounds() Bounds {
 	return Bounds{
 		Lock: "redlock", Property: checker.MutualExclusion.Level, Masters: 3, Clients: 2, Persistence: string(cluster.None), Tick: 100 * time.Millisecond,
@@ -62,7 +62,7 @@ func DefaultBounds() Bounds {
 	}
 }
 
-// Check returns what is wrong with the bounds, as a *Problem, or nil.
+// Check returns a *scenario.Problem if the bounds are invalid, otherwise nil.
 func (b *Bounds) Check() error {
 	switch kind, ok := workload.LockNamed(b.Lock); {
 	case !ok:
@@ -102,7 +102,7 @@ func (b *Bounds) Check() error {
 	return nil
 }
 
-// Describe lists the bounds, each as a sentence: nothing was tried outside of them.
+// Describe lists the bounds, each as a sentence, because a search proves nothing beyond them.
 func (b *Bounds) Describe() []string {
 	ticks := func(n int) string { return search.Counted(n, "tick", "ticks") }
 	says := []string{
@@ -160,7 +160,7 @@ func (b *Bounds) describeFault(fault string) string {
 	return name + "a client stands still " + lasting
 }
 
-// judged is the property that the search judges.
+// judged returns the property that the search judges.
 func (b *Bounds) judged() checker.Property {
 	if b.Property == checker.BeliefExclusion.Level {
 		return checker.BeliefExclusion
@@ -168,16 +168,16 @@ func (b *Bounds) judged() checker.Property {
 	return checker.MutualExclusion
 }
 
-// has says whether a kind of fault is among those that are tried.
+// has reports whether a kind of fault is tried.
 func (b *Bounds) has(fault string) bool { return slices.Contains(b.Faults, fault) }
 
-// strike is a fault on a target, as the nemesis of an exhaustive search chooses it.
+// strike is a fault on a target, which the nemesis of an exhaustive search can choose.
 type strike struct {
 	fault          string
 	master, client int // from 1; 0: none
 }
 
-// strikes returns everything that can strike at a tick.
+// strikes returns all faults on all their targets, except the faults of single messages.
 func (b *Bounds) strikes() []strike {
 	var all []strike
 	for _, f := range b.Faults {
@@ -214,7 +214,7 @@ func (s strike) String() string {
 	return s.fault + " " + strings.Join(on, " ")
 }
 
-// clock returns what the fault clock does to a master's clock.
+// clock returns the clock that the fault clock gives a master.
 func (b *Bounds) clock() cluster.Clock {
 	c, _, _ := nemesis.ParseClock(b.Clock)
 	return c

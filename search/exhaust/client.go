@@ -21,10 +21,10 @@ type client struct {
 	name    string
 	calling calling
 	runtime *sim.Client
-	drawn   uint64 // random bytes, so far
+	drawn   uint64 // number of draws of random bytes
 }
 
-// work is everything that a client does.
+// work runs the client: it begins at a chosen tick, acquires and releases the lock, and closes it.
 func (c *client) work(kind workload.Kind) error {
 	x, b := c.x, c.x.b
 	name := c.name
@@ -61,7 +61,7 @@ func (c *client) work(kind workload.Kind) error {
 	return err
 }
 
-// acquire acquires the lock, holds it and releases it; false: it was not granted.
+// acquire acquires the lock, holds it and releases it. It returns false if the lock was not granted.
 func (c *client) acquire(name string, lock workload.Lock, rt protocol.Runtime) bool {
 	x, b := c.x, c.x.b
 	record := func(t history.Type, f string, v *history.Value, err error) {
@@ -73,7 +73,7 @@ func (c *client) acquire(name string, lock workload.Lock, rt protocol.Runtime) b
 	}
 	trying, end := rt.WithCancelCause(context.Background())
 	defer end(nil)
-	left := time.Duration(b.Horizon)*b.Tick + b.Tick/4 - x.now() // between ticks, where nothing else happens
+	left := time.Duration(b.Horizon)*b.Tick + b.Tick/4 - x.now() // ends between ticks, when nothing else happens
 	if left <= 0 {
 		return false
 	}
@@ -108,7 +108,7 @@ func (c *client) acquire(name string, lock workload.Lock, rt protocol.Runtime) b
 	return true
 }
 
-// granted checks whether two clients hold the lock now.
+// granted stores a client's new grant, and records a violation if another client holds the lock now.
 func (x *execution) granted(client int, until time.Duration) {
 	now := x.now()
 	x.holds[client] = grant{until: until, acquired: true}
@@ -125,17 +125,17 @@ func (x *execution) granted(client int, until time.Duration) {
 	}
 }
 
-// fixedDelays is a client's runtime whose random bytes do not depend on what other clients
-// draw. When Redlock's locks draw eight bytes, they result in a delay of one tick.
+// fixedDelays is a client's runtime whose random bytes do not depend on the draws of other clients. Redlock's
+// locks draw eight bytes for a delay between attempts; these bytes make that delay one tick.
 type fixedDelays struct {
 	*sim.Client
 	c *client
 }
 
-// redlockDelay is the least delay between two attempts, to which the random part is added.
+// redlockDelay is the least delay between two attempts of Redlock, to which it adds a random part.
 const redlockDelay = 20 * time.Millisecond
 
-// Read fills b.
+// Read fills b with bytes that depend only on the client and its number of draws.
 func (s fixedDelays) Read(b []byte) {
 	if len(b) == 8 {
 		binary.LittleEndian.PutUint64(b, uint64(max(s.c.x.b.Tick-redlockDelay, 0)))

@@ -7,23 +7,23 @@ import (
 	"slices"
 )
 
-// Distinct counts the different states that several shards have visited. It keeps a hash of 64
-// bits of each state. If there are more than maxDistinct, it keeps those whose lowest Level bits
-// are zero and estimates the number (adaptive sampling). Level is the smallest with which they
-// are few enough, so the union of any Distincts depends only on the states.
+// Distinct counts the different states that several shards visited. It stores a hash of 64 bits of each
+// state. If there are more than maxDistinct, it stores only the hashes whose lowest Level bits are zero, and
+// estimates the number (adaptive sampling). Level is the smallest with at most maxDistinct hashes, so the
+// union of any Distincts depends only on the states.
 type Distinct struct {
 	Level  int    `json:"level"`
 	Hashes hashes `json:"hashes"` // ascending
 }
 
-// maxDistinct is the greatest number of hashes that are kept: 7 MB, or 9 MB in JSON. An estimate
-// of more states deviates by about 0.1 %.
+// maxDistinct is the greatest number of hashes that are stored: 7 MB, or 9 MB in JSON. The estimate of a
+// larger number of states deviates by about 0.1 %.
 var maxDistinct = 1 << 20
 
-// maxLevel is the greatest level at which a hash can be kept.
+// maxLevel is the greatest Level that a part may have.
 const maxLevel = 63
 
-// distinct returns the states of a search.
+// distinct returns the states that the search visited.
 func (g *graph) distinct() Distinct {
 	d := Distinct{Hashes: make(hashes, 0, len(g.index))}
 	for s := range g.index {
@@ -32,7 +32,8 @@ func (g *graph) distinct() Distinct {
 	return unite(d)
 }
 
-// shortHash is a hash of 64 bits whose bits are all equally good: those of FNV are not.
+// shortHash returns a hash of 64 bits, all of which are equally random. Those of the state, a hash by FNV,
+// are not.
 func shortHash(s state) uint64 {
 	return mix(mix(binary.LittleEndian.Uint64(s[:8])) ^ binary.LittleEndian.Uint64(s[8:]))
 }
@@ -45,7 +46,7 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// unite returns the union.
+// unite returns the union of several sets of states.
 func unite(all ...Distinct) Distinct {
 	var u Distinct
 	for _, d := range all {
@@ -62,7 +63,7 @@ func unite(all ...Distinct) Distinct {
 	return u
 }
 
-// atLevel returns what d has at a level that is not below its own.
+// atLevel returns the hashes that d stores at a level, which must not be below its own.
 func (d Distinct) atLevel(level int) Distinct {
 	if level == d.Level {
 		return d
@@ -79,7 +80,7 @@ func (d Distinct) atLevel(level int) Distinct {
 // Count returns the number of states, and whether it is exact.
 func (d Distinct) Count() (n int, exact bool) { return len(d.Hashes) << d.Level, d.Level == 0 }
 
-// hashes are hashes in ascending order. In JSON they are the differences, as varints in base64.
+// hashes holds hashes in ascending order. Its JSON is a base64 string with the differences as varints.
 type hashes []uint64
 
 // MarshalJSON encodes the hashes.

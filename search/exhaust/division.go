@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// DefaultPrefixes is the least number of choices into which a search is divided.
+// DefaultPrefixes is the least number of open choices at which a search is divided among shards.
 const DefaultPrefixes = 1024
 
-// division is the point at which shards part. Until then each makes the same runs. The choices
-// that remain then, in the order of the frontier, are dealt out: the i-th, from 0, belongs to
-// shard i mod n + 1.
+// division is the point of a search at which the shards separate. Until then every shard makes the same runs.
+// Then the open choices, in the order of the frontier, are distributed: the i-th, from 0, belongs to shard i
+// mod n + 1.
 type division struct {
-	Counts   counts   // until then
-	Prefixes []prefix // of the shard
+	Counts   counts   // before the division
+	Prefixes []prefix // the shard's own choices
 }
 
-// divide leaves only the choices of the shard open.
+// divide keeps only the shard's own choices open.
 func (s *searcher) divide() {
 	s.shared = &division{Counts: counts{len(s.first), s.runs, s.steps}}
 	slices.SortFunc(s.open, func(a, b pendingPath) int { return a.compare(&b) })
@@ -31,8 +31,8 @@ func (s *searcher) divide() {
 	heap.Init(&s.open)
 }
 
-// shortest returns the shortest violation. Of those that are as short it is the one with the
-// least path among those that the division allows: see the package comment.
+// shortest returns the shortest violation. Of equally short ones it returns the one with the least path among
+// those that the division allows: see the package comment.
 func (s *searcher) shortest() *Found {
 	if s.best == nil {
 		return nil

@@ -15,33 +15,32 @@ import (
 	"lockpick/workload"
 )
 
-// execution is one run of an exhaustive search. It follows a path of choices, and after the
-// path takes the first possibility of each choice, until it reaches a known state, its end, or
-// a violation.
+// execution is one run of an exhaustive search. It follows a path of choices, and afterwards takes the first
+// possibility of each choice, until it reaches a known state, its end, or a violation.
 type execution struct {
 	b       *Bounds
 	strikes []strike
-	known   func(state) bool // nil: never
-	path    []uint8          // to follow
-	taken   []uint8          // so far, beginning with those of the path
-	points  []point          // after the path, at which there was a choice
+	known   func(state) bool // reports whether a state was visited; nil: none was
+	path    []uint8          // the choices to follow
+	taken   []uint8          // the choices so far, beginning with those of path
+	points  []point          // the points with a choice after path
 
 	clients []*client
 	failed  atomic.Pointer[failedCall] // a call of the lock that did not return, or panicked
 	world   *sim.World
 	masters *sim.Cluster
-	faults  int             // so far
-	struck  []uint8         // the strikes so far, each with its tick, as the harness's part of the state
-	from    byte            // the strikes that can still be chosen at this tick
-	busy    map[string]bool // number of strikes that have not ended
-	holds   []grant         // by client, the latest
+	faults  int             // number of faults so far
+	struck  []uint8         // the strikes that have not ended, three bytes each: index, tick; part of the state
+	from    byte            // index of the first strike that can still be chosen at this tick
+	busy    map[string]bool // strikes that have not ended, by their text
+	holds   []grant         // the latest grant of each client
 	found   *Found
 	stopped bool
 
-	outcome                []string                    // by client: the results of its acquires; with goOn each vote, too
-	anyProcessFirst        bool                        // the next step may be that of any process that is due: all orders are tried
+	outcome                []string                    // results of each client's acquires; also votes, with continueAfterViolation
+	anyProcessFirst        bool                        // try every order of the processes that are due at one time
 	continueAfterViolation bool                        // a violation does not end the run
-	draw                   func(n int, costs bool) int // chooses after the path; nil: the first possibility
+	draw                   func(n int, costs bool) int // makes the choices after path; nil: the first possibility
 	recorder               *history.Recorder           // nil: nothing is recorded
 	injected               int
 }
@@ -49,10 +48,10 @@ type execution struct {
 // state identifies a point of a run: see sim.Cluster.State.
 type state [16]byte
 
-// point is a point of a run at which there is a choice.
+// point is a point of a run with a choice.
 type point struct {
 	state   state
-	depth   int // choices before it
+	depth   int // number of choices before it
 	n       uint8
 	costs   bool // all choices except the first use up a fault
 	faults  uint8
@@ -62,12 +61,11 @@ type point struct {
 // grant is a lease from its client's point of view, and the client's critical section under it.
 type grant struct {
 	until    time.Duration
-	acquired bool // when it was granted, possibly after its end
+	acquired bool // it was granted, possibly after its end
 	released bool // the client has called release, which ends its critical section
 }
 
-// over says whether the grant can no longer conflict with one at now, at the level that is
-// judged.
+// over reports whether the grant can no longer conflict with one at now, at the judged level.
 func (g grant) over(b *Bounds, now time.Duration) bool {
 	if b.judged() == checker.BeliefExclusion {
 		return !g.acquired || g.released
@@ -114,7 +112,7 @@ func (x *execution) run() error {
 		}
 		for x.world.Runtime().Sleep(done, time.Hour) == nil {
 		}
-		x.world.Stop(errStopped) // what the nemesis may still do affects nobody
+		x.world.Stop(errStopped) // later faults affect no client
 	})
 	_ = x.masters.Close()
 	if errors.Is(err, errStopped) {
@@ -123,7 +121,7 @@ func (x *execution) run() error {
 	return errors.Join(err, problem)
 }
 
-// record records an operation, if a history is wanted.
+// record records an operation if the execution has a recorder.
 func (x *execution) record(op history.Op) {
 	if x.recorder != nil {
 		x.recorder.Record(op)
@@ -132,13 +130,14 @@ func (x *execution) record(op history.Op) {
 
 func (x *execution) now() time.Duration { return x.world.Elapsed() }
 
-// stop ends the run. Later choices do not matter.
+// stop ends the run. The choices that follow no longer matter.
 func (x *execution) stop() {
 	x.stopped = true
 	x.world.Stop(errStopped)
 }
 
-// choose decides between n possibilities. what distinguishes the decisions of one state.
+// choose decides between n possibilities, from 0. what distinguishes the decisions in one state. Any
+// possibility but the first uses up a fault if costs is set.
 func (x *execution) choose(n int, what byte, costs bool) int {
 	if x.stopped || n < 2 || costs && x.faults >= x.b.MaxFaults {
 		return 0
@@ -160,7 +159,7 @@ func (x *execution) choose(n int, what byte, costs bool) int {
 		x.points = append(x.points, p)
 	}
 	x.taken = append(x.taken, choice)
-	if what != askOrder { // nobody observes that: it shows in what happens next
+	if what != askOrder { // an order is visible only in the events that follow
 		x.world.Note(int64(choice))
 	}
 	if costs && choice > 0 {
@@ -169,14 +168,14 @@ func (x *execution) choose(n int, what byte, costs bool) int {
 	return int(choice)
 }
 
-// state identifies the current point of the run: the state of the world, and what the harness
-// itself is about to do.
+// state identifies the current point of the run: the state of the world, and the decision that the harness is
+// about to make.
 func (x *execution) state(what byte, n int) state {
 	harness := append([]byte{what, uint8(n), uint8(x.faults), x.from}, x.struck...)
 	return x.masters.State(harness)
 }
 
-// The kinds of decisions.
+// The kinds of decisions, for the argument what of choose.
 const (
 	askOrder byte = iota
 	askLate
@@ -187,7 +186,7 @@ const (
 	askHold
 )
 
-// Intn makes the simulator's decisions.
+// Intn makes the simulator's random decisions.
 func (x *execution) Intn(n int, what string) int {
 	switch what {
 	case sim.WhatLatency:
@@ -196,7 +195,7 @@ func (x *execution) Intn(n int, what string) int {
 			ticks = time.Duration(x.b.Late)
 		}
 		return int(x.untilTick(ticks) - x.b.Tick/2)
-	case sim.WhatLoss: // below the half it is lost
+	case sim.WhatLoss: // the message is lost if the result is below n/2
 		if x.choose(2, askLost, true) == 0 {
 			return n - 1
 		}
@@ -206,10 +205,9 @@ func (x *execution) Intn(n int, what string) int {
 	return 0
 }
 
-// untilTick returns how long a message travels that arrives n ticks from now. It always arrives
-// at a tick, so that messages from different places can arrive at the same time. For a message
-// that is sent between ticks, the next tick counts as the first if it is at least half a tick
-// away.
+// untilTick returns how long a message takes that arrives n ticks from now. It always arrives at a tick, so
+// that messages from different places can arrive at the same time. If it is sent between ticks, the next tick
+// counts as the first if it is at least half a tick away.
 func (x *execution) untilTick(n time.Duration) time.Duration {
 	tick := x.b.Tick
 	since := x.now() % tick
@@ -219,8 +217,9 @@ func (x *execution) untilTick(n time.Duration) time.Duration {
 	return n*tick - since
 }
 
-// Next chooses one process after the other: an event of one process does not affect another at
-// the same instant. Only the order of the events of one process matters.
+// Next chooses the event to happen first. It takes one process after the other, because an event of one
+// process does not affect another process at the same instant. Only the order of the events of one process
+// matters.
 func (x *execution) Next(due []sim.Due) int {
 	var mine []int // the possible events of the first process
 	first := -1
@@ -232,7 +231,7 @@ func (x *execution) Next(due []sim.Due) int {
 			mine = append(mine, i)
 		}
 	}
-	if x.anyProcessFirst { // any process could be the first
+	if x.anyProcessFirst { // start with any process
 		r := rank(&due[x.choose(len(due), askOrder, false)])
 		mine = mine[:0]
 		for i, d := range due {
@@ -245,10 +244,10 @@ func (x *execution) Next(due []sim.Due) int {
 	return mine[x.choose(len(mine), askOrder, false)]
 }
 
-// runnable returns which of one process's events could be the first.
+// runnable returns those of one process's events that may happen first.
 func (x *execution) runnable(due []sim.Due, mine []int) []int {
 	switch d := &due[mine[0]]; {
-	case rank(d) == harness: // in the order in which they were scheduled
+	case rank(d) == harness: // in scheduling order
 		return mine[:1]
 	case d.Client != "" && x.b.ClientOrders:
 		return mine
@@ -257,17 +256,17 @@ func (x *execution) runnable(due []sim.Due, mine []int) []int {
 	}
 	for _, i := range mine {
 		if due[i].Connects {
-			return []int{i} // whatever comes before or after it
+			return []int{i} // its order among the others does not matter
 		}
 	}
 	return oldestPerClient(due, mine)
 }
 
-// harness is the rank of events without a process under test. They come first: the nemesis
-// decides what will strike before anything happens at a tick.
+// harness is the rank of events of the harness itself. They come first: the nemesis decides about its faults
+// before anything else happens at a tick.
 const harness = 0
 
-// rank orders the processes: masters, then clients.
+// rank orders the processes: the harness, masters, then clients.
 func rank(d *sim.Due) int {
 	switch {
 	case d.Client != "":
@@ -278,8 +277,8 @@ func rank(d *sim.Due) int {
 	return harness
 }
 
-// firstForClient returns what a client handles first: replies in the order of the masters, then
-// everything else in the order in which it was scheduled.
+// firstForClient returns the event that a client handles first: replies in the order of the masters, then
+// everything else in scheduling order.
 func firstForClient(due []sim.Due, mine []int) int {
 	first := mine[0]
 	for _, i := range mine[1:] {
@@ -290,7 +289,7 @@ func firstForClient(due []sim.Due, mine []int) int {
 	return first
 }
 
-// oldestPerClient returns, for each client, the message to a master that it sent first.
+// oldestPerClient returns the oldest message of each client to a master, and all events that no client sent.
 func oldestPerClient(due []sim.Due, mine []int) []int {
 	var seen []string
 	return slices.DeleteFunc(mine, func(i int) bool {

@@ -13,10 +13,9 @@ import (
 	"lockpick/workload"
 )
 
-// A call of a lock that blocks or computes for ever without waiting through its runtime stops
-// virtual time. A run is given up after so many looks at it, that far apart in real time: most
-// runs take a few milliseconds. They are counted, so that a machine that was suspended loses
-// only one of them.
+// A call of a lock that blocks or computes forever without waiting through its runtime stops virtual time. A
+// run is abandoned after this many checks, with this real time between them: most runs take a few
+// milliseconds. Checks are counted, so that a suspended machine loses only one of them.
 var (
 	standstillLooks = 20
 	standstillEvery = 500 * time.Millisecond
@@ -25,15 +24,15 @@ var (
 // failedCall is a call of the lock that did not return, or that panicked.
 type failedCall struct {
 	op     history.Op
-	judged checker.Property // that it violates
+	judged checker.Property // the violated property: Returns or NoCrash
 	at     time.Duration
-	path   []uint8 // of the run that came to it
-	frozen bool    // virtual time stood still: the run was left to itself
+	path   []uint8 // path of the run that made the call
+	frozen bool    // virtual time stood still, so the run was abandoned
 }
 
-// calling is the call of the lock that a client makes now.
+// calling is the call of the lock that a client is making.
 type calling struct {
-	mu        sync.Mutex // whoever gives the run up reads it
+	mu        sync.Mutex // giveUp reads the fields from another goroutine
 	command   string     // "": none
 	from      time.Duration
 	goroutine string
@@ -54,12 +53,12 @@ func (s *calling) now() (command string, from time.Duration, goroutine string) {
 	return s.command, s.from, s.goroutine
 }
 
-// call makes a call of the client's lock. A panic in it ends the run.
+// call calls the client's lock. A panic in f ends the run.
 func (c *client) call(command string, f func()) {
 	c.calling.begin(command, c.x.now())
 	defer c.recover(command)
 	f()
-	c.calling.begin("", 0) // not deferred: who is unwound at the end of the world has not returned
+	c.calling.begin("", 0) // not deferred: a call that the end of the world unwinds has not returned
 }
 
 func (c *client) recover(command string) {
@@ -77,7 +76,7 @@ func (c *client) recover(command string) {
 	c.x.stop()
 }
 
-// Go runs f beside its caller: what the lock has running by itself may panic, too.
+// Go runs f concurrently. It recovers panics, because a goroutine of the lock may panic, too.
 func (s fixedDelays) Go(f func()) {
 	s.Client.Go(func() {
 		defer s.c.recover("background")
@@ -85,7 +84,7 @@ func (s fixedDelays) Go(f func()) {
 	})
 }
 
-// AfterFunc runs f after d of the client's clock.
+// AfterFunc runs f after d on the client's clock. It recovers panics of f.
 func (s fixedDelays) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	return s.Client.AfterFunc(d, func() {
 		defer s.c.recover("background")
@@ -93,7 +92,7 @@ func (s fixedDelays) AfterFunc(d time.Duration, f func()) (stop func() bool) {
 	})
 }
 
-// toItsEnd runs the execution. A call of the lock that failed is in x.failed.
+// toItsEnd runs the execution until it ends or is abandoned. It stores a failed call of the lock in x.failed.
 func (x *execution) toItsEnd() error {
 	x.clients = make([]*client, x.b.Clients)
 	for i := range x.clients {
@@ -113,7 +112,7 @@ func (x *execution) toItsEnd() error {
 	return x.giveUp()
 }
 
-// blame finds the call for which the world did not come to its end.
+// blame turns the error of a world that could not end into the failed call that caused it.
 func (x *execution) blame(err error) error {
 	if stuck := (*sim.Stuck)(nil); errors.As(err, &stuck) {
 		for _, c := range x.clients {
@@ -126,7 +125,7 @@ func (x *execution) blame(err error) error {
 	return err
 }
 
-// giveUp finds the call that stopped virtual time, and leaves the run to itself: nothing can end
+// giveUp stores the call that stopped virtual time as failed, and abandons the run, because nothing can end
 // such a call.
 func (x *execution) giveUp() error {
 	for _, c := range x.clients {
@@ -149,13 +148,13 @@ func (c *client) hung(command string, at, took time.Duration, evidence string) *
 	}}
 }
 
-// callLimit is when a run has to be over, in virtual time: every call returns within its bound.
+// callLimit returns the virtual time by which a run must be over, if every call returns within its bound.
 func (b *Bounds) callLimit() time.Duration {
 	ttl := time.Duration(b.TTL) * b.Tick
 	return time.Duration(b.Horizon)*b.Tick + 10*ttl + 10*workload.ReturnBound(ttl)
 }
 
-// time is the run's time. In a run that was left to itself it stands still.
+// time returns the run's time. It is constant in a run that was abandoned.
 func (x *execution) time() time.Duration {
 	if f := x.failed.Load(); f != nil {
 		return f.at

@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// graph is what a search has visited: states, and where each choice in them leads. It names
-// states and choices by numbers: a state by its index in the order of the visits, a choice by
-// its slot in targets. Slot 0 is the start of every run.
+// graph stores the visited states, and where each choice in them leads. It names states and choices by
+// numbers: a state by its index in the order of the visits, a choice by its slot in targets. Slot 0 is the
+// start of every run.
 type graph struct {
 	index      map[state]uint32
-	first      []uint32 // by state: the slot of its first choice; the others follow
-	targets    []target // by slot
+	first      []uint32 // slot of the state's first choice, by state; the other choices follow
+	targets    []target // where the choice leads, by slot
 	violations []violation
 }
 
-// target is where a choice leads: to a state, to a violation, or to the end of the run. 0 is
-// the end, or a choice that has not been tried.
+// target encodes where a choice leads: 0 to the end of the run, or not tried; i+1 to the state i; with
+// isViolation to a violation.
 type target uint32
 
-// isViolation marks targets that are indices of violations.
+// isViolation marks a target whose other bits are an index of graph.violations.
 const isViolation = 1 << 31
 
-// violation is a violation that ends a run.
+// violation describes a violation that ends a run.
 type violation struct {
 	Faults int
 	At     time.Duration
@@ -61,19 +61,19 @@ func (g *graph) violates(slot uint32, v violation) {
 	g.violations = append(g.violations, v)
 }
 
-// prefix is a path whose last choice is that of a slot.
+// prefix is a path, and the slot of its last choice.
 type prefix struct {
 	Path []uint8
 	Slot uint32
 }
 
-// least returns the least path in lexicographic order that begins with one of the prefixes,
-// comes to no state below from after it, and ends in the violation. None of the prefixes begins
-// with another one. It returns nil if there is no such path.
+// least returns the least path in lexicographic order that begins with one of the prefixes, reaches no state
+// below from after it, and ends in the violation. No prefix may begin with another one. It returns nil if
+// there is no such path.
 func (g *graph) least(prefixes []prefix, from int, want violation) []uint8 {
 	prefixes = slices.Clone(prefixes)
 	slices.SortFunc(prefixes, func(a, b prefix) int { return bytes.Compare(a.Path, b.Path) })
-	tried := make([]bool, len(g.first)) // without success, or on the path: no run comes to a state twice
+	tried := make([]bool, len(g.first)) // without success, or on the current path: no run reaches a state twice
 	var rest []uint8
 	var search func(slot uint32) bool
 	search = func(slot uint32) bool {

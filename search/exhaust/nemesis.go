@@ -12,8 +12,8 @@ import (
 	"lockpick/history/fault"
 )
 
-// runNemesis runs the nemesis: at each tick it may choose a fault, which strikes right after
-// the events of that tick.
+// runNemesis runs the nemesis: at each tick it may choose faults, which strike right after the events of that
+// tick.
 func (x *execution) runNemesis() {
 	rt := x.world.Runtime()
 	for tick := 0; tick <= x.b.Horizon && x.faults < x.b.MaxFaults; tick++ {
@@ -37,17 +37,17 @@ func (x *execution) runNemesis() {
 			x.busy[s.String()] = true
 			x.struck = append(x.struck, uint8(i), uint8(tick), uint8(tick>>8))
 			rt.Go(func() { x.inject(s) })
-			from = i + 1 // two faults at one tick are the same in either order
+			from = i + 1 // the order of two faults at one tick does not matter
 		}
 		_ = rt.Sleep(context.Background(), x.b.Tick)
 	}
 }
 
-// afterTick is how long after a tick a fault strikes: after all events of the tick, and long
-// before the next tick.
+// afterTick is the time from a tick to the faults chosen at it: after all events of the tick, and long before
+// the next one.
 const afterTick = 100 * time.Microsecond
 
-// inject is a fault from its beginning to its end.
+// inject carries out a fault from its beginning to its end.
 func (x *execution) inject(s strike) {
 	ctx, rt := context.Background(), x.world.Runtime()
 	wait := func(d time.Duration) { _ = rt.Sleep(ctx, d) }
@@ -119,13 +119,12 @@ func (x *execution) inject(s strike) {
 	}
 	x.recordFault(s.fault, history.PhaseHeal, op)
 	delete(x.busy, s.String())
-	if i := x.entry(s); i >= 0 { // it has no further consequences except those in State
+	if i := x.entry(s); i >= 0 { // all its further effects are part of State
 		x.struck = slices.Delete(x.struck, i, i+3)
 	}
 }
 
-// ignoreDown ignores the error that a master cannot be paused or resumed because another fault
-// has ended it.
+// ignoreDown drops the error of pausing or resuming a master that another fault has ended.
 func ignoreDown(err error) error {
 	if errors.Is(err, cluster.ErrDown) {
 		return nil
@@ -133,7 +132,7 @@ func ignoreDown(err error) error {
 	return err
 }
 
-// entry finds a strike in struck.
+// entry returns the index of a strike in struck, or -1.
 func (x *execution) entry(s strike) int {
 	for i := 0; i < len(x.struck); i += 3 {
 		if x.strikes[x.struck[i]] == s {

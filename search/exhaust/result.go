@@ -21,20 +21,20 @@ import (
 // Options are the options of a search that tries every schedule within bounds.
 type Options struct {
 	Bounds    Bounds
-	TimeLimit time.Duration // in real time; 0: none
-	MaxStates int           // greatest number of states; 0: none; 1 million take about 0.3 GB
+	TimeLimit time.Duration // real time; 0: no limit
+	MaxStates int           // greatest number of states; 0: no limit; 1 million take about 0.3 GB
 	Workers   int           // 0: one for each processor; the result does not depend on it
-	Shard     search.Shard  // what RunShard searches
-	Prefixes  int           // into how many choices the search is divided, at least; 0: DefaultPrefixes
+	Shard     search.Shard  // the shard that RunShard searches
+	Prefixes  int           // least number of open choices at which shards separate; 0: DefaultPrefixes
 
 	Live func(Status) // called a few times a second; may be nil
 }
 
 // Status is the progress of a search.
 type Status struct {
-	States, Open int // number of states visited, and of choices there that remain to be tried
-	Faults       int // in the schedules that are being tried now
-	Tick         int // at which they differ from those before
+	States, Open int // number of states visited, and of choices in them yet to try
+	Faults       int // in the schedules that are tried now
+	Tick         int // at which these schedules differ from earlier ones
 	Elapsed      time.Duration
 	Limit        time.Duration
 }
@@ -45,31 +45,30 @@ type Result struct {
 	Judged  checker.Property
 	Verdict checker.Verdict // violated, holds, or unknown if the search was interrupted
 	Why     string
-	States  int   // number of different points with a decision
-	Runs    int   // simulations
-	Steps   int64 // events in them
+	States  int   // number of distinct states with a choice
+	Runs    int   // number of simulations
+	Steps   int64 // number of events in the simulations
 	Elapsed time.Duration
-	Shards  *ShardCounts // nil: one search found it all
+	Shards  *ShardCounts // nil: the search had no shards
 
-	// The shortest counterexample: the one with the fewest faults, and of these the one with
-	// the earliest violation.
+	// The shortest counterexample: the one with the fewest faults and, of these, with the earliest violation.
 	Faults    int
 	At        time.Duration
-	History   *history.History // of it; nil: there is none
+	History   *history.History // of the counterexample; nil: none was found
 	Violation *checker.Violation
 }
 
-// outcome is what a search or one of its shards has found.
+// outcome is the result of a search or of one of its shards.
 type outcome struct {
-	Cut     string        `json:"cut"`              // why it ended early; "": it is complete
-	Before  counts        `json:"before"`           // the division, which all shards have in common
+	Cut     string        `json:"cut"`              // why the search ended early; "": it is complete
+	Before  counts        `json:"before"`           // before the division, the same for all shards
 	Own     counts        `json:"own"`              // after the division
 	Elapsed time.Duration `json:"elapsed"`          // ns
 	Found   *Found        `json:"found,omitempty"`  // the shortest violation
-	Failed  *FailedCall   `json:"failed,omitempty"` // it ended the search
+	Failed  *FailedCall   `json:"failed,omitempty"` // the failed call that ended the search
 }
 
-// counts are numbers of states, simulations and events.
+// counts holds numbers of states, simulations and events.
 type counts struct {
 	States int   `json:"states"`
 	Runs   int   `json:"runs"`
@@ -91,8 +90,8 @@ type Found struct {
 	Path   []uint8       `json:"path"`
 }
 
-// shorter says whether the violation has fewer faults than another one, or is earlier; of two
-// that are as short, the one with the least path counts as shorter.
+// shorter reports whether the violation has fewer faults than another one, or is earlier. Of two equally
+// short ones, the one with the least path counts as shorter.
 func (f *Found) shorter(than *Found) bool {
 	if f == nil || than == nil {
 		return f != nil
@@ -103,18 +102,18 @@ func (f *Found) shorter(than *Found) bool {
 	return bytes.Compare(f.Path, than.Path) < 0
 }
 
-// FailedCall is the run in which a call of the lock failed. All shorter choices than Faults and
-// At had been tried before.
+// FailedCall describes the run in which a call of the lock failed. All choices shorter than Faults and At had
+// been tried before.
 type FailedCall struct {
-	Property string        `json:"property"` // that it violates
+	Property string        `json:"property"` // name of the violated property
 	Path     []uint8       `json:"path"`
 	Faults   int           `json:"faults"`
 	At       time.Duration `json:"at"` // ns
 }
 
-// Run tries every schedule within the bounds, until there is no shorter counterexample than the
-// one that was found, or ctx ends. The verdict is about the property that the bounds name.
-// Errors that are not about the bounds are *HarnessError.
+// Run tries every schedule within the bounds, until no shorter counterexample than the best is possible, or
+// ctx ends. The verdict is about the property that the bounds name. Errors are a *scenario.Problem of the
+// bounds or a *judge.HarnessError.
 func Run(ctx context.Context, e Options) (*Result, error) {
 	e.Shard = search.Shard{Index: 1, Count: 1}
 	s, err := e.begin()
@@ -131,7 +130,7 @@ func Run(ctx context.Context, e Options) (*Result, error) {
 	return r, r.conclude(&o)
 }
 
-// begin checks the options and returns a search at its beginning.
+// begin checks the options and returns a new search.
 func (e Options) begin() (*searcher, error) {
 	if err := e.Bounds.Check(); err != nil {
 		return nil, err
@@ -140,7 +139,7 @@ func (e Options) begin() (*searcher, error) {
 	return newSearcher(e), nil
 }
 
-// outcome returns what the search has found.
+// outcome returns the result of the search so far.
 func (s *searcher) outcome(cut string) outcome {
 	all := counts{len(s.first), s.runs, s.steps}
 	o := outcome{Cut: cut, Before: all, Elapsed: s.spent + time.Since(s.began), Failed: s.failed, Found: s.shortest()}
@@ -152,7 +151,7 @@ func (s *searcher) outcome(cut string) outcome {
 
 func (r *Result) count(c counts) { r.States, r.Runs, r.Steps = c.States, c.Runs, c.Steps }
 
-// conclude judges what was found, and repeats the run of the counterexample.
+// conclude sets the verdict, and repeats the run of the counterexample to record it.
 func (r *Result) conclude(o *outcome) (err error) {
 	b := &r.Bounds
 	if f := o.Failed; f != nil && (o.Found == nil || !before(o.Found.Faults, o.Found.At, f.Faults, f.At)) {
@@ -176,8 +175,7 @@ func (r *Result) conclude(o *outcome) (err error) {
 	return nil
 }
 
-// confirm repeats the run of a counterexample to its end, and lets the checker judge its
-// history.
+// confirm repeats the run of a counterexample to its end, and lets the checker judge its history.
 func (b *Bounds) confirm(f *Found) (*history.History, *checker.Violation, error) {
 	x := b.recorded(f.Path)
 	if err := x.toItsEnd(); err != nil || x.failed.Load() != nil {
@@ -197,7 +195,7 @@ func (b *Bounds) confirm(f *Found) (*history.History, *checker.Violation, error)
 
 var errNotAgain = errors.New("it did not go the same way")
 
-// recorded is an execution along a path that records a history.
+// recorded returns an execution that follows a path and records a history.
 func (b *Bounds) recorded(path []uint8) *execution {
 	kind, _ := workload.LockNamed(b.Lock)
 	x := &execution{b: b, strikes: b.strikes(), path: path}
@@ -209,7 +207,7 @@ func (b *Bounds) recorded(path []uint8) *execution {
 	return x
 }
 
-// concludeFailed makes the run of a failed call once more, to record it.
+// concludeFailed repeats the run of a failed call to record it.
 func (r *Result) concludeFailed(f *FailedCall) error {
 	x := r.Bounds.recorded(f.Path)
 	err := x.toItsEnd()
@@ -234,7 +232,7 @@ func (r *Result) concludeFailed(f *FailedCall) error {
 	return nil
 }
 
-// nemesisFaults returns those of the faults that the nemesis has.
+// nemesisFaults returns the faults that the nemesis injects: all but those of single messages.
 func (b *Bounds) nemesisFaults() []string {
 	var all []string
 	for _, f := range b.Faults {
@@ -245,7 +243,7 @@ func (b *Bounds) nemesisFaults() []string {
 	return all
 }
 
-// Keep stores the counterexample as a run: its history and its result.
+// Keep stores the counterexample's history and result as a run.
 func (x *Result) Keep(store campaign.Store) (dir string, r *judge.Result, err error) {
 	return store.Add(x.History, x.Bounds.Command())
 }

@@ -11,14 +11,14 @@ import (
 	"lockpick/search"
 )
 
-// checkpoint is a search between two batches of runs, in the form in which the part of a shard
-// keeps it. A search that is resumed makes the same runs as one that was never interrupted.
+// checkpoint encodes a search between two batches of runs, so that the part of a shard can store it. A
+// resumed search makes the same runs as one that was never interrupted.
 type checkpoint struct {
 	States     []state // in the order of the visits
 	First      []uint32
 	Targets    []target
 	Violations []violation
-	Paths      [][]uint8 // of which Open has prefixes
+	Paths      [][]uint8 // Open refers to prefixes of these
 	Open       []openChoice
 	Serial     int
 	Runs       int
@@ -29,7 +29,7 @@ type checkpoint struct {
 	Spent      time.Duration
 }
 
-// openChoice is a pendingPath.
+// openChoice is a pendingPath whose path is an index of checkpoint.Paths.
 type openChoice struct {
 	Path, Depth    int
 	Choice, Faults uint8
@@ -47,7 +47,7 @@ func (s *searcher) checkpoint() ([]byte, error) {
 	for state, i := range s.index {
 		c.States[i] = state
 	}
-	number := map[*uint8]int{} // choices at the points of one run share its path
+	number := map[*uint8]int{} // choices of one run share its path
 	for _, p := range s.open {
 		i := len(c.Paths)
 		if len(p.path) > 0 {
@@ -74,7 +74,7 @@ func (s *searcher) checkpoint() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// resume continues a search that checkpoint has encoded. Without one it begins anew.
+// resume restores a search that checkpoint encoded. If encoded is empty, the search begins anew.
 func (s *searcher) resume(encoded []byte) error {
 	if len(encoded) == 0 {
 		return nil
@@ -105,7 +105,7 @@ func (s *searcher) resume(encoded []byte) error {
 	return nil
 }
 
-// check returns what of the checkpoint does not fit together.
+// check returns an error if the parts of the checkpoint contradict each other.
 func (c *checkpoint) check() error {
 	if len(c.States) != len(c.First) || len(c.Targets) == 0 {
 		return fmt.Errorf("it has %d states and the choices of %d", len(c.States), len(c.First))

@@ -15,33 +15,33 @@ import (
 
 // searcher is the state of a search.
 //
-// It cannot copy the state of a run, because coroutines cannot be copied: it identifies a point
-// of a run by the choices that lead to it, and returns to it by making them again. It remembers
-// the states of all points that it has visited, and continues from each of them only once.
+// It cannot copy the state of a run, because coroutines cannot be copied. Instead it identifies a point of a
+// run by the choices that lead to it, and returns to it by making them again. It stores the states of all
+// points that it has visited, and continues from each of them only once.
 type searcher struct {
 	Options
 	graph
 	began  time.Time
-	spent  time.Duration // before it was resumed
+	spent  time.Duration // time before the search was resumed
 	shown  time.Time
 	open   frontier
 	serial int
 	runs   int
 	steps  int64
-	shared *division   // nil: not yet
-	best   *Found      // the shortest so far: of several, the first
-	early  *Found      // the shortest before the division: of several, that with the least path
-	failed *FailedCall // it ends the search
+	shared *division   // nil before the division
+	best   *Found      // the shortest so far; of several, the first one found
+	early  *Found      // the shortest before the division; of several, the one with the least path
+	failed *FailedCall // set if it ended the search
 
-	outcomes map[string]bool // if not nil: of all runs that came to their end; violations do not end them
+	outcomes map[string]bool // if not nil: collects the outcomes of complete runs, which violations do not end
 }
 
-// pendingPath is a choice that remains to be made: another one at a point of a run.
+// pendingPath is a choice yet to try: another possibility at a point of a run.
 type pendingPath struct {
-	path    []uint8 // of the run that came to the point; shared
-	depth   int     // of the point; rootDepth: no choice, the run begins
+	path    []uint8 // of the run that reached the point; shared
+	depth   int     // of the point; rootDepth: the first run, without a choice
 	choice  uint8
-	faults  uint8 // with the choice
+	faults  uint8 // number of faults, including the choice
 	instant int64 // of the point
 	serial  int
 	slot    uint32 // of the choice
@@ -50,7 +50,7 @@ type pendingPath struct {
 // rootDepth marks the first run, which follows no path.
 const rootDepth = -1
 
-// choices returns the path with the choice.
+// choices returns the path up to and including the choice.
 func (p *pendingPath) choices() []uint8 {
 	if p.depth == rootDepth {
 		return nil
@@ -58,13 +58,13 @@ func (p *pendingPath) choices() []uint8 {
 	return append(slices.Clone(p.path[:p.depth]), p.choice)
 }
 
-// compare orders choices: those with the fewest faults first, and of these the earliest.
+// compare orders choices by their faults, then by time, then by age.
 func (p *pendingPath) compare(q *pendingPath) int {
 	return cmp.Or(cmp.Compare(p.faults, q.faults), cmp.Compare(p.instant, q.instant), cmp.Compare(p.serial, q.serial))
 }
 
-// frontier returns the choices with the fewest faults first, and of these the earliest. Time
-// and faults never decrease along a run, so the first violation that is found is the shortest.
+// frontier is a heap of choices: those with the fewest faults first, and of these the earliest. Time and
+// faults never decrease along a run, so the first violation found is the shortest.
 type frontier []pendingPath
 
 func (f frontier) Len() int           { return len(f) }
@@ -79,11 +79,11 @@ func (f *frontier) Pop() any {
 	return x
 }
 
-// batch is how many runs are made concurrently. Their results are merged in their order, so
-// that the result does not depend on the number of processors.
+// batch is the number of concurrent runs. Their results are merged in a fixed order, so that the result does
+// not depend on the number of processors.
 const batch = 64
 
-// newSearcher returns a search at its beginning.
+// newSearcher returns a search that has made no runs.
 func newSearcher(e Options) *searcher {
 	if e.Workers <= 0 {
 		e.Workers = runtime.GOMAXPROCS(0)
@@ -91,7 +91,7 @@ func newSearcher(e Options) *searcher {
 	return &searcher{Options: e, began: time.Now(), graph: newGraph(), open: frontier{{depth: rootDepth}}}
 }
 
-// search makes all runs. It returns why it was interrupted, if it was.
+// search makes all runs. It returns the reason if it ended early.
 func (s *searcher) search(ctx context.Context) (cut string, err error) {
 	var jobs []pendingPath
 	for {
@@ -123,7 +123,7 @@ func (s *searcher) search(ctx context.Context) (cut string, err error) {
 	}
 }
 
-// next returns choices, without those that a counterexample has made unnecessary.
+// next takes the next choices from the frontier, without those that a counterexample has made unnecessary.
 func (s *searcher) next(jobs []pendingPath) []pendingPath {
 	for len(jobs) < batch && len(s.open) > 0 {
 		t := &s.open[0]
@@ -135,8 +135,8 @@ func (s *searcher) next(jobs []pendingPath) []pendingPath {
 	return jobs
 }
 
-// before says whether a schedule with so many faults until an instant is shorter than another
-// one.
+// before reports whether a schedule is shorter than another one: it has fewer faults or, with as many, an
+// earlier time.
 func before(faults int, at time.Duration, thanFaults int, thanAt time.Duration) bool {
 	return cmp.Or(cmp.Compare(faults, thanFaults), cmp.Compare(at, thanAt)) < 0
 }
@@ -145,12 +145,12 @@ func before(faults int, at time.Duration, thanFaults int, thanAt time.Duration) 
 type runResult struct {
 	path    []uint8
 	points  []point
-	known   state // that another run has visited, and at which this one was stopped
+	known   state // the visited state at which the run was stopped
 	found   *Found
 	failed  *failedCall
 	steps   int64
 	err     error
-	outcome string // "": it was stopped before its end
+	outcome string // "": the run was stopped before its end
 }
 
 // make makes runs concurrently. They only read the visited states.
@@ -164,7 +164,7 @@ func (s *searcher) make(jobs []pendingPath) []runResult {
 		go func() {
 			defer wait.Done()
 			for i := range turn {
-				if frozen.Load() { // the search is over, and other runs may stand still as long
+				if frozen.Load() { // the search is over, and other runs may hang as long
 					continue
 				}
 				if done[i] = s.follow(jobs[i].choices()); done[i].failed != nil && done[i].failed.frozen {
@@ -187,7 +187,7 @@ func (s *searcher) follow(path []uint8) runResult {
 	x := &execution{b: &s.Bounds, strikes: s.Bounds.strikes(), path: path, continueAfterViolation: s.outcomes != nil, known: func(p state) bool {
 		_, known := s.index[p]
 		if !known {
-			_, known = own[p] // a run that comes to a point twice would go on for ever
+			_, known = own[p] // a run that reaches a state twice would never end
 			own[p] = struct{}{}
 		}
 		if known {
@@ -197,7 +197,7 @@ func (s *searcher) follow(path []uint8) runResult {
 	}}
 	err := x.toItsEnd()
 	if f := x.failed.Load(); f != nil {
-		f.path = path // beyond it, a run takes the first possibility
+		f.path = path // afterwards the run takes the first possibilities
 		return runResult{failed: f}
 	}
 	m := runResult{path: x.taken, points: x.points, known: stop, found: x.found, steps: x.world.Steps(), err: err}
@@ -207,8 +207,7 @@ func (s *searcher) follow(path []uint8) runResult {
 	return m
 }
 
-// merge adds the result of a run, up to the first state that another run of the same batch has
-// visited.
+// merge adds the result of a run, up to the first state that an earlier run of the batch has visited.
 func (s *searcher) merge(job *pendingPath, x runResult) {
 	s.runs++
 	if s.outcomes != nil && x.outcome != "" {
@@ -225,7 +224,7 @@ func (s *searcher) merge(job *pendingPath, x runResult) {
 			slot = first
 			continue
 		}
-		s.leads(slot, p.state) // the other run continues from there, and finds what this one found
+		s.leads(slot, p.state) // the earlier run continues from there, and finds the same
 		return
 	}
 	f := x.found
@@ -242,7 +241,7 @@ func (s *searcher) merge(job *pendingPath, x runResult) {
 	}
 }
 
-// later puts aside all choices at a new point except that of the run. slot is that of the first
+// later adds all choices at a new point to the frontier, except the run's own. slot is that of the first
 // choice.
 func (s *searcher) later(path []uint8, p point, slot uint32) {
 	for choice := uint8(1); choice < p.n; choice++ {

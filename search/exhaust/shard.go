@@ -14,23 +14,24 @@ import (
 	"lockpick/search"
 )
 
-// ShardKind is the kind of the parts of an exhaustive search.
+// ShardKind is the Kind of the parts of an exhaustive search.
 const ShardKind = "exhaust"
 
-// Part is what shards found of an exhaustive search. Its units are the shards.
+// Part is the result of some shards of an exhaustive search. Its units are the shards' indices.
 type Part = search.Batch[Share]
 
-// Share is what one shard found.
+// Share is the result of one shard.
 type Share struct {
 	outcome
-	States Distinct `json:"states"`           // that it has visited
-	Resume []byte   `json:"resume,omitempty"` // if it was cut short: see checkpoint
+	States Distinct `json:"states"`           // the visited states
+	Resume []byte   `json:"resume,omitempty"` // a checkpoint, if the shard was cut short
 }
 
-// CutBy returns why the shard ended early, or "".
+// CutBy returns why the shard ended early, or "" if it is complete.
 func (s Share) CutBy() string { return s.Cut }
 
-// Reached returns how far the shard came: it makes the same runs in the same order each time.
+// Reached returns the number of runs, and the largest integer if the shard is complete. The numbers are
+// comparable, because a shard makes the same runs in the same order each time.
 func (s Share) Reached() int64 {
 	if s.Cut == "" {
 		return math.MaxInt64
@@ -38,10 +39,10 @@ func (s Share) Reached() int64 {
 	return int64(s.Before.Runs + s.Own.Runs)
 }
 
-// Visited returns how many states the shard has visited, the common ones included.
+// Visited returns how many states the shard has visited, including the common ones.
 func (s Share) Visited() int { return s.Before.States + s.Own.States }
 
-// Summary says what the shard has found.
+// Summary describes the shard's result.
 func (s Share) Summary(b Bounds) string {
 	switch {
 	case s.Failed != nil:
@@ -52,16 +53,17 @@ func (s Share) Summary(b Bounds) string {
 	return "no violation"
 }
 
-// ShardCounts says what the shards of a merged result have done.
+// ShardCounts counts the shards of a merged result.
 type ShardCounts struct {
 	Shards  int
-	Found   int      // of which there is a result
-	Again   int      // how often a shard visited a state that another one had visited, too
+	Found   int      // shards with a result
+	Again   int      // visits of states that another shard visited, too
 	Exact   bool     // whether Again and the number of states are exact
 	Missing []string // shards that are missing or were cut short
 }
 
-// NewPart returns the part of a search of which no shard has tried anything.
+// NewPart returns a part of a search of which no shard has tried anything. It fails with a *scenario.Problem
+// if the options are invalid.
 func NewPart(e Options) (*Part, error) {
 	s, err := e.begin()
 	if err != nil {
@@ -82,7 +84,8 @@ func NewPart(e Options) (*Part, error) {
 	return search.NewBatch[Share](ShardKind, of, units, e.Shard), nil
 }
 
-// boundsIn returns the bounds within which the shards of a part search.
+// boundsIn returns the bounds of a part, and checks that the part is consistent. Its errors wrap
+// search.ErrParts.
 func boundsIn(p *Part) (b Bounds, err error) {
 	if err = json.Unmarshal([]byte(p.Of["details"]), &b); err == nil {
 		err = b.Check()
@@ -99,8 +102,8 @@ func boundsIn(p *Part) (b Bounds, err error) {
 	return b, nil
 }
 
-// RunShard searches the shard of the options, and replaces what the part has of it. A shard
-// that was cut short goes on where it ended.
+// RunShard searches the shard of the options, and replaces its result in the part. A shard that was cut short
+// continues where it ended.
 func RunShard(ctx context.Context, e Options, part *Part) error {
 	s, err := e.begin()
 	if err != nil {
@@ -126,9 +129,9 @@ func RunShard(ctx context.Context, e Options, part *Part) error {
 	return nil
 }
 
-// Merge unites parts of one search, whatever their order and grouping. It notes which shards
-// occur more than once, and fails if parts are of different searches or versions, or contradict
-// each other. From what it returns no shard can be resumed.
+// Merge merges parts of one search, whatever their order and grouping. The notes name the shards that occur
+// more than once. It fails with search.ErrParts if parts are of different searches or versions, or contradict
+// each other. No shard can be resumed from the merged part.
 func Merge(parts ...*Part) (whole *Part, notes []string, err error) {
 	for _, p := range parts {
 		if _, err := boundsIn(p); err != nil {
@@ -158,8 +161,8 @@ func Merge(parts ...*Part) (whole *Part, notes []string, err error) {
 	return whole, notes, nil
 }
 
-// agrees says whether another result of the same shard is the same, but for the time it took. A
-// failed call can be another one if it was one that stopped virtual time.
+// agrees reports whether another result of the same shard is equal, except for the time. Two failed calls
+// always agree: one that stopped virtual time may be another call each time.
 func (s Share) agrees(with Share) bool {
 	if s.Failed != nil && with.Failed != nil {
 		return true
@@ -168,7 +171,7 @@ func (s Share) agrees(with Share) bool {
 	var text [2]string
 	for i, x := range []Share{s, with} {
 		x.Elapsed, x.Resume, x.States = 0, nil, x.States.atLevel(level)
-		b, _ := json.Marshal(x) // as it is kept
+		b, _ := json.Marshal(x) // the stored form
 		text[i] = string(b)
 	}
 	return text[0] == text[1]
@@ -183,8 +186,8 @@ func united(p *Part) Distinct {
 	return unite(all...)
 }
 
-// Merged returns the result of the whole search. If a shard is missing or was cut short,
-// nothing holds.
+// Merged returns the result of the whole search. If a shard is missing or was cut short, the property does
+// not hold.
 func Merged(p *Part) (*Result, error) {
 	b, err := boundsIn(p)
 	if err != nil {
@@ -199,7 +202,7 @@ func Merged(p *Part) (*Result, error) {
 		}
 		all.Elapsed += s.Elapsed
 		all.Own = all.Own.plus(s.Own)
-		if s.Before.Runs > all.Before.Runs { // one that was cut short before the division has fewer
+		if s.Before.Runs > all.Before.Runs { // fewer: cut short before the division
 			all.Before = s.Before
 		}
 		if s.Found.shorter(all.Found) {
@@ -217,8 +220,8 @@ func Merged(p *Part) (*Result, error) {
 	return r, r.conclude(&all)
 }
 
-// earlier says whether a failed call was found after fewer schedules had been tried than another
-// one, or has the least path.
+// earlier reports whether a failed call was found with fewer faults than another one, or at an earlier time,
+// or has the lesser path.
 func (f *FailedCall) earlier(than *FailedCall) bool {
 	if f == nil || than == nil {
 		return f != nil

@@ -39,8 +39,8 @@ type WhyResult struct {
 	History   *history.History  `json:"-"` // of the run
 	By        time.Duration     `json:"by"`
 	Points    []WhyPoint        `json:"points"`
-	Decided   *WhyJump          `json:"decided,omitempty"`    // where the probability rose most; nil: it rose by less than 0.15
-	Certain   time.Duration     `json:"inevitable,omitempty"` // ns: from then on at least 95 % of branches violate; 0: always
+	Decided   *WhyJump          `json:"decided,omitempty"`    // where the probability rose most; nil: less than 0.15
+	Certain   time.Duration     `json:"inevitable,omitempty"` // ns: from then on 95 % of branches violate; 0: always
 	Branches  int               `json:"branches"`             // number of branches from each point
 	Faults    *WhyFaults        `json:"faults,omitempty"`     // nil: not searched for
 }

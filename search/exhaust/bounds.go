@@ -36,7 +36,7 @@ type Bounds struct {
 	Restart      int           `json:"restart_delay"` // ticks from the end of a master to its restart; 0: at once
 	Clock        string        `json:"clock"`         // change by the fault clock: +60s or -60s (a jump), x1.5 (a rate)
 	Late         int           `json:"late"`          // ticks that a late message takes
-	ClientOrders bool          `json:"client_orders"` // try every order of events of a client at one tick; false: one order
+	ClientOrders bool          `json:"client_orders"` // try every order of a client's events at one tick
 }
 
 // Faults lists the kinds of fault that can be tried exhaustively: the nemesis's faults that strike one

@@ -20,7 +20,7 @@ type Distinct struct {
 // larger number of states deviates by about 0.1 %.
 var maxDistinct = 1 << 20
 
-// maxLevel is the greatest Level that a part may have.
+// maxLevel is the greatest valid Distinct.Level.
 const maxLevel = 63
 
 // distinct returns the states that the search visited.

@@ -37,7 +37,7 @@ type execution struct {
 	found   *Found
 	stopped bool
 
-	outcome                []string                    // results of each client's acquires; also votes, with continueAfterViolation
+	outcome                []string                    // each client's results; with continueAfterViolation votes, too
 	anyProcessFirst        bool                        // try every order of the processes that are due at one time
 	continueAfterViolation bool                        // a violation does not end the run
 	draw                   func(n int, costs bool) int // makes the choices after path; nil: the first possibility

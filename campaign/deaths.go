@@ -14,16 +14,17 @@ import (
 	"lockpick/history"
 )
 
-// deathsEvery is how often masters are asked whether they have died, so a death is recorded at
-// most that much late.
+// deathsEvery is the time between two checks for dead masters, so a death is recorded at most that late.
 const deathsEvery = 50 * time.Millisecond
 
-// resourcesEvery is how often the harness looks whether it still has what it needs itself.
+// resourcesEvery is the time between two checks of the harness's own resources: file descriptors and the
+// history file.
 const resourcesEvery = 500 * time.Millisecond
 
-// watchDeaths records deaths of masters that the nemesis did not cause, until ctx ends, and ends the
-// run if the harness has no file descriptors left or its history is gone. A master that another
-// program killed, or that ended by itself, is not a fault that the lock was meant to survive.
+// watchDeaths records, until ctx ends, deaths of masters that the nemesis did not cause, and steps of the
+// machine's clock. It ends the run if the harness runs out of file descriptors or its history is gone. A
+// master that another program killed, or that ended by itself, is not a fault that the lock was meant to
+// survive.
 func (c *campaign) watchDeaths(ctx context.Context) {
 	c.announceDescriptors()
 	clock := newHostClock(c.opt.ahead)
@@ -39,11 +40,11 @@ func (c *campaign) watchDeaths(ctx context.Context) {
 	}
 }
 
-// checkHistory ends the run, as an error of the harness, if somebody has removed its history or put
-// another file in its place: nothing that happens after that could be judged.
+// checkHistory ends the run with a harness error if the history file was removed or replaced: nothing that
+// happens after that could be judged.
 func (c *campaign) checkHistory() {
 	if c.file == nil {
-		return // in memory
+		return // the history is in memory
 	}
 	path := filepath.Join(c.dir, judge.HistoryFile)
 	now, err := os.Stat(path)
@@ -66,7 +67,7 @@ func (c *campaign) recordDeaths() {
 			down++
 		}
 	}
-	// Nobody starts these masters again, and without a majority no lock can be acquired.
+	// Nothing restarts these masters, and without a majority no lock can be acquired.
 	if stop := c.stopVisits.Load(); stop != nil && c.s.Masters-down < c.s.Masters/2+1 {
 		(*stop)(errNoMajority)
 	}

@@ -8,16 +8,16 @@ import (
 	"lockpick/workload"
 )
 
-// descriptorsEach is how many file descriptors a client may need for each master: a dozen connections,
-// each with one in the client and two in its link (50 clients on 5 masters used 9,200).
+// descriptorsEach is the number of file descriptors that a client may need for each master: a dozen
+// connections, each with one in the client and two in its link (50 clients on 5 masters used 9,200).
 const descriptorsEach = 40
 
-// descriptorsNeeded is how many file descriptors the run may need.
+// descriptorsNeeded returns the number of file descriptors that the run may need.
 func (c *campaign) descriptorsNeeded() uint64 {
 	return uint64(100 + c.s.Clients*c.s.Masters*descriptorsEach)
 }
 
-// announceDescriptors says so before the run if it may need more file descriptors than it may have.
+// announceDescriptors warns before the run if it may need more file descriptors than the process may open.
 func (c *campaign) announceDescriptors() {
 	need := c.descriptorsNeeded()
 	if most, known := descriptorLimit(); known && need > most {
@@ -25,8 +25,8 @@ func (c *campaign) announceDescriptors() {
 	}
 }
 
-// checkDescriptors ends the run when there are no file descriptors left: then connections fail for a
-// reason that is not the lock's, and what comes afterwards is no evidence.
+// checkDescriptors ends the run when no file descriptors are left: connections then fail for a reason that
+// has nothing to do with the lock, so later results are no evidence.
 func (c *campaign) checkDescriptors() {
 	if !c.starved() {
 		return
@@ -35,7 +35,7 @@ func (c *campaign) checkDescriptors() {
 	c.interruptBy(fmt.Errorf("no file descriptors were left: this process may have %d; raise that (ulimit -n %d), or take fewer clients", most, c.descriptorsNeeded()))
 }
 
-// starved reports whether a link has lacked a file descriptor, or there is none at this moment.
+// starved reports whether a link has lacked a file descriptor, or the process cannot open one now.
 func (c *campaign) starved() bool {
 	for _, client := range workload.Clients(c.s.Clients) {
 		for i := range c.masters.Masters() {

@@ -2,5 +2,5 @@
 
 package campaign
 
-// descriptorLimit knows of no limit here.
+// descriptorLimit knows no limit on this operating system.
 func descriptorLimit() (most uint64, known bool) { return 0, false }

@@ -4,7 +4,7 @@ package campaign
 
 import "golang.org/x/sys/unix"
 
-// descriptorLimit returns how many file descriptors this process may have.
+// descriptorLimit returns the number of file descriptors that this process may open.
 func descriptorLimit() (most uint64, known bool) {
 	var r unix.Rlimit
 	err := unix.Getrlimit(unix.RLIMIT_NOFILE, &r)

@@ -1,7 +1,6 @@
-// Package campaign runs a scenario: it starts the masters, lets clients and the
-// nemesis loose on them, records the history, has it judged, and keeps it all in
-// the store. Package scenario says what a run is, and package judge what its history
-// proves; neither runs anything.
+// Package campaign runs a scenario: it starts the masters, runs clients and the nemesis against them, records
+// the history, lets it be judged, and stores everything as a run. Package scenario describes a run, and
+// package judge judges a history; neither runs anything.
 //
 //	scenario (YAML, flags) ──► Run ──► cluster, workload, nemesis
 //	                            │              │
@@ -9,9 +8,8 @@
 //	                            ▼                            │
 //	          store/<time>-<name>/  ◄──── result.json ◄──────┘
 //
-// A run goes through stages: the masters start; the clients work while the nemesis
-// strikes; at the time limit (or the first violation, or Ctrl-C) the nemesis stops
-// and everything heals; every client then visits every key once, which shows that
-// locks can be acquired again; the history is judged. A history outlives a harness that
-// is killed: to judge it takes nothing else.
+// A run has stages. The masters start. The clients work while the nemesis injects faults. At the time limit
+// (or the first violation, or Ctrl-C) the nemesis stops and all faults heal. Every client then acquires every
+// key once, which shows that locks can be acquired again. Finally the history is judged. The history of a
+// killed harness remains, and lockpick check can judge it without anything else.
 package campaign

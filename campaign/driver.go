@@ -16,25 +16,25 @@ import (
 // Driver starts masters of one kind.
 type Driver struct {
 	Name  string
-	Start func(context.Context, cluster.Config) (cluster.Cluster, error) // nil: they are simulated
-	// Within, instead of Start, calls f where there are masters in memory, which locks connect to.
+	Start func(context.Context, cluster.Config) (cluster.Cluster, error) // nil: the masters are simulated
+	// Within is set instead of Start by a driver of masters in memory. It calls f while these masters exist.
 	Within func(cfg cluster.Config, seed uint64, f func(cluster.Cluster) error) error
-	// Available reports whether the driver can start masters, and with what; or why not, and
-	// what to do.
+	// Available reports whether the driver can start masters. why describes what it uses, or why it cannot
+	// and what helps.
 	Available func(ctx context.Context, image string) (ok bool, why string)
-	// Sweep removes what dead harnesses have left behind with this driver, and lists it.
-	// Leftovers only lists it.
+	// Sweep removes what dead harnesses have left behind with this driver, and lists it. Leftovers only lists
+	// it.
 	Sweep     func(context.Context) ([]string, error)
 	Leftovers func(context.Context) ([]string, error)
-	// Scratch makes a folder that Sweep removes if this process ends before it is removed.
+	// Scratch makes a folder. Sweep removes it if this process ends without calling remove.
 	Scratch func() (folder string, remove func() error, err error)
 }
 
-// sweepWithin bounds the time for the leftovers of drivers other than the one that starts:
-// their engine may hang, and the campaign does not need it.
+// sweepWithin limits the time for sweeping with each driver other than the one that starts: its engine may
+// hang, and the campaign does not need it.
 const sweepWithin = 3 * time.Second
 
-// Sweep removes what dead harnesses have left behind, whichever driver they used, and lists it.
+// Sweep removes what dead harnesses have left behind with any driver, and lists it.
 func Sweep(ctx context.Context) (removed []string, err error) {
 	for _, d := range RealDrivers {
 		gone, problem := d.Sweep(ctx)
@@ -43,8 +43,8 @@ func Sweep(ctx context.Context) (removed []string, err error) {
 	return removed, err
 }
 
-// Scratch makes a folder for files that nobody needs once this process has ended: if it ends before it
-// removes the folder, the next start of masters does.
+// Scratch makes a folder for files that are useless after this process has ended. If the process ends without
+// calling remove, the next start of masters removes the folder.
 func Scratch() (folder string, remove func() error, err error) {
 	for _, d := range RealDrivers {
 		if d.Scratch != nil {
@@ -64,8 +64,7 @@ func Leftovers(ctx context.Context) (all []string, err error) {
 	return all, err
 }
 
-// sweepOthers removes the leftovers of the drivers other than the one that starts, which
-// removes its own.
+// sweepOthers sweeps with all drivers except the one that starts, which sweeps by itself. It ignores errors.
 func sweepOthers(ctx context.Context, starting string) (removed []string) {
 	for _, d := range RealDrivers {
 		if d.Name != starting {
@@ -78,12 +77,12 @@ func sweepOthers(ctx context.Context, starting string) (removed []string) {
 	return removed
 }
 
-// RealDrivers are the drivers for real masters, the best first. Programs that need them import
+// RealDrivers lists the drivers for real masters, the preferred first. Programs that need them import
 // internal/realdrivers; without it there are only simulated masters.
 var RealDrivers []Driver
 
-// InMemory is the driver of masters in memory that locks connect to. Programs that have it set it
-// (package campaign/bubble); nil: there is none.
+// InMemory is the driver of masters in memory that locks connect to, or nil. Programs that support it set it
+// to bubble.Driver (package campaign/bubble).
 var InMemory *Driver
 
 // simulated is the driver without real masters. It needs only this program.
@@ -91,8 +90,8 @@ var simulated = Driver{Name: scenario.Sim, Available: func(context.Context, stri
 	return true, "simulated masters in virtual time"
 }}
 
-// ChooseDriver finds the driver that was asked for; auto selects the best available one. why
-// says which one and why, in one line. If ctx ends meanwhile, the error is its cause.
+// ChooseDriver returns the driver with a name; auto selects the best available one. why names the driver and
+// the reason in one line. If ctx ends meanwhile, the error is its cause.
 func ChooseDriver(ctx context.Context, name, image string) (d Driver, why string, err error) {
 	if name == scenario.Virtual {
 		if InMemory == nil {
@@ -109,7 +108,7 @@ func ChooseDriver(ctx context.Context, name, image string) (d Driver, why string
 		}
 		ok, why := d.Available(ctx, image)
 		switch {
-		case !ok && ctx.Err() != nil: // a look that was interrupted proves nothing
+		case !ok && ctx.Err() != nil: // an interrupted check proves nothing
 			return Driver{}, "", context.Cause(ctx)
 		case ok && name == scenario.Auto:
 			return d, fmt.Sprintf("driver %s: %s%s", d.Name, why, reasons), nil
@@ -121,10 +120,10 @@ func ChooseDriver(ctx context.Context, name, image string) (d Driver, why string
 	return Driver{}, "", fmt.Errorf("the driver %s is not available%s", name, reasons)
 }
 
-// StartClient starts a client that is a process. The client may have a method Hello with its
-// description of itself. It is registered in the same way as RealDrivers.
+// StartClient starts a client that is a process. The client may have a method Hello, which returns its
+// description of itself. The package that sets RealDrivers also sets StartClient.
 var StartClient func(command workload.Command, site workload.Env) (workload.Lock, error)
 
-// ProgramClocks makes clocks for a client that is a process and cannot bend its own. The error says
-// why there are none here. It is registered in the same way.
+// ProgramClocks makes clocks for a client process that cannot change its own clock. The error explains why
+// this machine cannot. The package that sets RealDrivers also sets ProgramClocks.
 var ProgramClocks func(ctx context.Context) (workload.ProgramClocks, error)

@@ -15,13 +15,13 @@ import (
 	"lockpick/workload"
 )
 
-// Enact runs a scenario on masters that exist, as Run does on those that it starts, and returns
-// its history, of which nothing is written. Clients dial through the masters, if those have a
-// DialContext: they are in memory then, in a testing/synctest bubble, in which time is virtual,
-// and Enact does not watch how much of it the machine takes. The scenario must be complete and
-// free of problems (WithRequirements, Check). Enact does not close the masters.
+// Enact runs a scenario on masters that exist, as Run does on masters that it starts, and returns the history
+// without writing it. If the masters have a DialContext, clients connect through it: then the masters are in
+// memory, in a testing/synctest bubble with virtual time, and Enact does not check whether the machine is too
+// slow. The scenario must be complete and valid (WithRequirements, Check). Enact does not close the masters.
 //
-// recording is called with the recorder before anything is recorded; it may be nil.
+// recording is called with the recorder before anything is recorded; it may be nil. Errors during the run are
+// *judge.HarnessError.
 func Enact(ctx context.Context, s scenario.Scenario, masters cluster.Cluster, recording func(*history.Recorder)) (*history.History, error) {
 	if s.UsesProcesses() {
 		return nil, errors.New("clients that are processes cannot reach masters in memory: run without clients_as: processes")
@@ -33,7 +33,7 @@ func Enact(ctx context.Context, s scenario.Scenario, masters cluster.Cluster, re
 	c.start = c.runtime.Now()
 	c.recorder = history.NewMemory(headerOf(&s, masters, workload.Hello{}, "", time.Now()), c.now)
 	if s.StopOnViolation {
-		c.observe() // nobody else looks
+		c.observe() // only then are violations needed during the run
 	}
 	if recording != nil {
 		recording(c.recorder)

@@ -12,30 +12,30 @@ import (
 	"lockpick/workload"
 )
 
-// Estimate is what a run will take besides time.
+// Estimate predicts the disk space and the memory that a run takes.
 type Estimate struct {
-	Lines  int64 // of the history
-	Disk   int64 // bytes of the history until the run has ended and it is compressed
+	Lines  int64 // number of lines of the history
+	Disk   int64 // bytes of the history before it is compressed at the end
 	Memory int64 // bytes, while the history is judged and the report is written
 }
 
-// What lines take in memory, measured with a day of virtual time with 50 clients and all faults, and with an
+// The memory that lines take, measured with a day of virtual time with 50 clients and all faults, and with an
 // hour on processes.
 const (
-	judgedLine   = 150 // bytes, of a history of which the report shows an excerpt
-	reportedLine = 950 // of one that it shows whole
+	judgedLine   = 150 // bytes per line if the report shows an excerpt of the history
+	reportedLine = 950 // bytes per line if the report shows the whole history
 	ownMemory    = 150 << 20
 )
 
-// estimatedFrom is how long a run lasts that is estimated, and probed how many TTLs and intervals between
-// faults of it are simulated for that: the first ones are no measure of what follows.
+// estimatedFrom is the time limit from which a run is estimated. probed is the number of TTLs, or of
+// intervals between faults if these are longer, that the estimate simulates: the first few are not typical.
 const (
 	estimatedFrom = 10 * time.Minute
 	probed        = 10
 )
 
-// EstimateOf estimates what a run takes: it simulates the beginning of it, with this project's lock if the
-// run's own cannot be simulated. It is about right for the drivers that use real time, too.
+// EstimateOf estimates what a run takes. It simulates the beginning of the run, with Lockpick's own lock if
+// the run's lock cannot be simulated. The estimate is about right for drivers in real time, too.
 func EstimateOf(ctx context.Context, s scenario.Scenario) (Estimate, error) {
 	limit := s.TimeLimit
 	s.Driver, s.ClientsAs, s.Client, s.StopOnViolation, s.TimeLimit = scenario.Sim, scenario.Defaults().ClientsAs, nil, false, min(limit, max(time.Minute, probed*s.TTL, probed*s.Interval))
@@ -61,7 +61,7 @@ func EstimateOf(ctx context.Context, s scenario.Scenario) (Estimate, error) {
 	return e, nil
 }
 
-// size counts what is written to it.
+// size is a writer that counts the bytes written to it.
 type size int64
 
 func (s *size) Write(b []byte) (int, error) {
@@ -69,14 +69,14 @@ func (s *size) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// announceEstimate says before a long run what it will take, and whether the machine has it.
+// announceEstimate reports before a long run what it will take, and warns if the machine has less.
 func announceEstimate(ctx context.Context, s scenario.Scenario, store string, progress func(string, ...any)) {
 	if s.TimeLimit < estimatedFrom {
 		return
 	}
 	e, err := EstimateOf(ctx, s)
 	if err != nil {
-		return // the run itself says what is wrong
+		return // the run itself will report the error
 	}
 	disk, knownDisk := freeDisk(store)
 	memory, knownMemory := freeMemory()
@@ -85,7 +85,7 @@ func announceEstimate(ctx context.Context, s scenario.Scenario, store string, pr
 	}
 }
 
-// lines says what a run will take, and what is missing.
+// lines describes in sentences what a run will take, and what the machine lacks.
 func (e Estimate) lines(disk int64, knownDisk bool, memory int64, knownMemory bool) []string {
 	says := []string{fmt.Sprintf("this will take about %s of disk and %s of memory: %.1f million lines, which are judged at the end", bytesText(e.Disk), bytesText(e.Memory), float64(e.Lines)/1e6)}
 	if knownDisk && e.Disk > disk {
@@ -97,7 +97,7 @@ func (e Estimate) lines(disk int64, knownDisk bool, memory int64, knownMemory bo
 	return says
 }
 
-// bytesText writes an amount of bytes as people say it.
+// bytesText renders a number of bytes in MB or GB.
 func bytesText(n int64) string {
 	if n >= 1e9 {
 		return fmt.Sprintf("%.1f GB", float64(n)/1e9)

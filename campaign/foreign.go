@@ -22,7 +22,7 @@ import (
 	"lockpick/workload"
 )
 
-// clientsDir is the folder of a run for the stderr of its clients.
+// clientsDir is the subfolder of a run for the stderr of its clients.
 const clientsDir = "clients"
 
 // lockOf returns the lock under test. hello is the description that its client gives of itself.
@@ -34,8 +34,8 @@ func lockOf(s *scenario.Scenario, hello workload.Hello) workload.Kind {
 	return workload.Kind{Name: s.Lock, Summary: hello.Library, Fencing: hello.Has(workload.CanFence), First: hello.Masters == 1}
 }
 
-// meet starts the command of the clients once to read its description of itself. bend says that it
-// is to find out, too, whether the clocks of the clients can be bent, whatever the run's faults.
+// meet starts the command of the clients once to read its description of itself. If bend is set, it also
+// determines whether the clients' clocks can be changed, even if the run has no faults of clocks.
 func (c *campaign) meet(bend bool) error {
 	if !c.s.RunsCommand() {
 		return nil
@@ -81,7 +81,7 @@ func (c *campaign) meet(bend bool) error {
 	return nil
 }
 
-// introduction describes the clients in a line.
+// introduction describes the clients in one line.
 func (c *campaign) introduction() string {
 	command, _, more := strings.Cut(strings.Join(c.s.Client, " "), "\n")
 	if more {
@@ -104,7 +104,7 @@ func (c *campaign) command() workload.Command {
 	}
 	if c.s.RunsCommand() {
 		command := workload.Command{Args: c.client, Lock: c.s.Lock, Log: log}
-		if slices.ContainsFunc(c.s.FaultNames(), bendsClients) && !c.hello.Has(workload.CanClock) { // otherwise they run as they are
+		if slices.ContainsFunc(c.s.FaultNames(), bendsClients) && !c.hello.Has(workload.CanClock) { // otherwise nothing bends them
 			command.Clocks = c.bendClocks
 		}
 		return command
@@ -115,9 +115,9 @@ func (c *campaign) command() workload.Command {
 // bendsClients reports whether a kind of fault changes the clocks of clients.
 func bendsClients(name string) bool { return fault.Of(name).Clock == fault.ClientClock }
 
-// bendClocks makes the clocks of a client that cannot bend its own.
+// bendClocks makes the clocks of a client that cannot change its own clock.
 func (c *campaign) bendClocks() (workload.ProgramClocks, error) {
-	if c.hello.Unbent != nil { // as was found out when the command was started to describe itself
+	if c.hello.Unbent != nil { // known since meet started the command
 		return nil, c.hello.Unbent
 	}
 	return ProgramClocks(c.outer)
@@ -144,7 +144,7 @@ func (c *campaign) observed(links []cluster.Link) func(vote func(history.Op)) {
 	}
 }
 
-// voteOp returns a vote on a link as it is recorded.
+// voteOp converts a vote on a link to an operation of the history.
 func voteOp(master int, v resp.Vote) history.Op {
 	op := history.Op{Process: fmt.Sprintf("m%d", master+1), Type: history.OK, F: history.FVote, Key: v.Key, Error: v.Err}
 	op.Value = &history.Value{Token: v.Token, Command: v.Command, Yes: v.Yes, Took: v.At.Sub(v.Sent), TTL: v.TTL}
@@ -154,7 +154,7 @@ func voteOp(master int, v resp.Vote) history.Op {
 	return op
 }
 
-// unobserved notes once why the votes on a connection are not known.
+// unobserved reports, once in a run, why the votes on a connection are unknown.
 func (c *campaign) unobserved(why error) {
 	c.mu.Lock()
 	noted := c.blind
@@ -165,7 +165,7 @@ func (c *campaign) unobserved(why error) {
 	}
 }
 
-// until says how the ends of leases are known, for the history's header.
+// until returns the header's value for how the ends of leases are known.
 func until(foreign bool, hello workload.Hello) string {
 	switch {
 	case !foreign:
@@ -176,8 +176,8 @@ func until(foreign bool, hello workload.Hello) string {
 	return history.UntilTTL
 }
 
-// Meet starts masters and the command of the clients once, and returns the name of its lock and
-// what it says of itself.
+// Meet starts masters and, once, the command of the clients. It returns the name of the client's lock and the
+// client's description of itself.
 func Meet(ctx context.Context, s scenario.Scenario, opt Options) (lock string, hello workload.Hello, err error) {
 	if opt.Progress == nil {
 		opt.Progress = func(string, ...any) {}

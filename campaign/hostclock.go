@@ -7,27 +7,27 @@ import (
 	"lockpick/history"
 )
 
-// hostClock watches for steps of the machine's clock. Masters count the lifetime of their keys by it,
-// and the history by a monotonic one: after a step, or when the machine was suspended, keys end at
-// other times than a lock may expect, and that is no fault of this run.
+// hostClock detects steps of the machine's clock. Masters measure the lifetime of their keys with it, and the
+// history uses a monotonic clock. After a step, or when the machine was suspended, keys end at other times
+// than a lock may expect, and that is no fault of this run.
 type hostClock struct {
 	ahead func() time.Duration // how far the machine's clock is ahead of the monotonic one
 	was   time.Duration
 }
 
-// leastStep is the smallest step that is noticed: Redlock allows for more drift of a TTL of a second.
+// leastStep is the smallest step that is recorded: Redlock's drift allowance for a TTL of a second is larger.
 const leastStep = 10 * time.Millisecond
 
-// clockReads is how often a step must be seen: between its reading of both clocks this program
-// may have to wait for a processor.
+// clockReads is the number of readings in a row that must show a step. A single one may be wrong, because
+// this program may wait for a processor between its readings of the two clocks.
 const clockReads = 5
 
-// wallAhead returns a function for hostClock.
+// wallAhead returns the default for hostClock.ahead.
 func wallAhead() func() time.Duration {
 	began := time.Now()
 	return func() time.Duration {
 		now := time.Now()
-		return now.Round(0).Sub(began.Round(0)) - now.Sub(began) // Round takes the monotonic reading away
+		return now.Round(0).Sub(began.Round(0)) - now.Sub(began) // Round(0) removes the monotonic reading
 	}
 }
 
@@ -38,7 +38,7 @@ func newHostClock(ahead func() time.Duration) *hostClock {
 	return &hostClock{ahead: ahead, was: ahead()}
 }
 
-// stepped returns by how much the clock was set since the last call; 0: it was not.
+// stepped returns by how much the clock was stepped since the last call, or 0.
 func (k *hostClock) stepped() time.Duration {
 	var least time.Duration
 	for i := range clockReads {
@@ -54,8 +54,7 @@ func (k *hostClock) stepped() time.Duration {
 	return least
 }
 
-// recordStep records that the machine's clock was set, within the time that has passed since it was
-// looked at before.
+// recordStep records a step of the machine's clock. since is the time of the previous check.
 func (c *campaign) recordStep(k *hostClock, since time.Duration) {
 	by := k.stepped()
 	if by == 0 {

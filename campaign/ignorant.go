@@ -10,16 +10,16 @@ import (
 	"lockpick/workload"
 )
 
-// A lock that the user registered may ignore the masters that it is given, and lock something
-// else, or nothing. Its run would say nothing of it. After so many looks at virtual time that
-// stands still, or failed acquisitions, without a byte for a master, it is refused.
+// A lock that the user registered may ignore its masters, and lock something else, or nothing. Its run would
+// prove nothing about it. The run is refused if no master has received a byte after ignoredLooks checks in
+// which virtual time stood still, or after ignoredFailures failed acquisitions.
 const (
 	ignoredLooks    = 4
 	ignoredFailures = 3
 )
 
-// refuseIgnorant ends the run if the lock is the user's and is granted without a word to the
-// masters.
+// refuseIgnorant ends the run if clients of the user's lock are granted or refused leases although the lock
+// has sent nothing to the masters.
 func (c *campaign) refuseIgnorant() {
 	if !c.registered() {
 		return
@@ -40,7 +40,7 @@ func (c *campaign) refuseIgnorant() {
 	})
 }
 
-// registered reports whether the lock is one that the user registered, and not wrong on purpose.
+// registered reports whether the user registered the lock, and not as a planted bug.
 func (c *campaign) registered() bool {
 	return !c.s.UsesProcesses() && slices.ContainsFunc(workload.Registered(), func(k workload.Kind) bool { return k.Name == c.s.Lock && k.Bug == "" })
 }

@@ -7,12 +7,12 @@ import (
 	"lockpick/workload"
 )
 
-// interrupt ends the run because the outer context has ended. It records that before it cancels
-// anything, so that an operation that the harness cancelled does not look like a result of the
-// lock. It has no effect after the end of the run.
+// interrupt ends the run because the outer context has ended. It records that before it cancels anything, so
+// that an operation that the harness cancelled does not look like a result of the lock. It has no effect
+// after the end of the run.
 func (c *campaign) interrupt() { c.interruptBy(context.Cause(c.outer)) }
 
-// interruptBy ends the run for a reason.
+// interruptBy interrupts the run and records the cause.
 func (c *campaign) interruptBy(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -22,11 +22,11 @@ func (c *campaign) interruptBy(cause error) {
 	c.interrupted = true
 	c.recorder.Record(history.Op{Process: history.Harness, Type: history.Info, F: history.FInterrupted, Error: cause.Error()})
 	c.cancel(cause)
-	// A call that ignores the end of its context is waited for only this long.
+	// The run waits only this long for a call that ignores the end of its context.
 	c.runtime.AfterFunc(workload.ReturnBound(0), func() { c.work.Load().Abandon() })
 }
 
-// end records the end mark of a run that was not interrupted: its history is complete.
+// end records the end mark, unless the run was interrupted: then the history is complete.
 func (c *campaign) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

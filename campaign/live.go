@@ -10,12 +10,12 @@ import (
 	"lockpick/history"
 )
 
-// lookEach is how often a run on real masters checks whether enough was recorded to judge it
-// again.
+// lookEach is the time, in runs on real masters, between two checks whether enough was recorded to judge the
+// history again.
 const lookEach = 250 * time.Millisecond
 
-// stopOnViolation calls stop soon after the first violation of a property that was asked for;
-// if none was asked for, of mutual exclusion. The complete run is judged again after its end.
+// stopOnViolation calls stop soon after the first violation of a property that was asked for, or of mutual
+// exclusion if none was. The complete run is judged again after its end.
 func (c *campaign) stopOnViolation(ctx context.Context, stop func()) {
 	asked := []checker.Property{checker.MutualExclusion}
 	if len(c.s.Properties) > 0 {
@@ -46,7 +46,7 @@ func (c *campaign) stopOnViolation(ctx context.Context, stop func()) {
 		soon()
 		return true
 	}
-	if c.world != nil || c.enacted { // at the same operation in every run with a seed
+	if c.world != nil || c.enacted { // so that every run with this seed stops at the same operation
 		found := false
 		c.recorder.Observe(func(op history.Op) {
 			if live.Observe(op); !found {
@@ -62,7 +62,7 @@ func (c *campaign) stopOnViolation(ctx context.Context, stop func()) {
 	})
 }
 
-// observe registers the observers of recorded operations.
+// observe registers the observers that count grants and violations during the run.
 func (c *campaign) observe() {
 	c.recorder.Observe(c.watch.Observe)
 	c.recorder.Observe(func(op history.Op) {

@@ -5,19 +5,19 @@ import (
 	"lockpick/history"
 )
 
-// Pool keeps the memory of a simulated run for the next one, for a search that simulates many
-// schedules, one after the other. Each run ends the use of the history of the run before it.
-// Whoever has a pool closes it.
+// Pool reuses the memory of a simulated run for the next one, for a search that simulates many schedules one
+// after the other. A run overwrites the history of the previous run with the same pool. The owner must close
+// the pool.
 type Pool struct {
 	history *history.Pool
 	world   *sim.Pool
 }
 
-// NewPool returns a pool that has nothing yet.
+// NewPool returns an empty pool.
 func NewPool() *Pool { return &Pool{&history.Pool{}, &sim.Pool{}} }
 
-// Close ends the coroutines that the pool has kept.
+// Close ends the coroutines that the pool holds for reuse.
 func (p *Pool) Close() { p.world.Close() }
 
-// abandon leaves all memory to a run that cannot be ended.
+// abandon gives up all memory of the pool, because a run that cannot be ended still uses it.
 func (p *Pool) abandon() { *p = *NewPool() }

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// reportProgress reports live progress in real time, until ctx ends.
+// reportProgress reports progress of a run in real time, until ctx ends. The end of working marks the stage
+// healing.
 func (c *campaign) reportProgress(ctx, working context.Context) {
 	for c.opt.Live != nil && c.runtime.Sleep(ctx, 200*time.Millisecond) == nil {
 		c.showStatus(working)
@@ -13,7 +14,7 @@ func (c *campaign) reportProgress(ctx, working context.Context) {
 }
 
 func (c *campaign) showStatus(working context.Context) {
-	now := c.now() // also without a terminal, because it checks that virtual time goes on
+	now := c.now() // also without Live, because inWorld sees in it that virtual time advances
 	if c.opt.Live == nil {
 		return
 	}

@@ -7,15 +7,15 @@ import (
 	"lockpick/history"
 )
 
-// redisKeys are the keys on the masters that differ from the names of the locks. It has a mutex
-// of its own, because learn is called while the recorder is locked.
+// redisKeys collects the keys on the masters that differ from the names of the locks. It has its own mutex,
+// because noteRedisKey is called while the recorder is locked.
 type redisKeys struct {
 	mu        sync.Mutex
 	all       []string
-	elsewhere bool // tokens are stored under keys that no vote names
+	elsewhere bool // masters store tokens under keys that no vote names
 }
 
-// noteRedisKey notes the keys on the masters that votes name, so that snapshots include them.
+// noteRedisKey collects the key that a vote names, so that snapshots include it.
 func (c *campaign) noteRedisKey(op history.Op) {
 	if op.F != history.FVote || op.Value == nil || op.Value.RedisKey == "" {
 		return
@@ -27,21 +27,21 @@ func (c *campaign) noteRedisKey(op history.Op) {
 	}
 }
 
-// redisKeyNames returns those keys.
+// redisKeyNames returns a copy of the collected keys.
 func (c *campaign) redisKeyNames() []string {
 	c.redisKeys.mu.Lock()
 	defer c.redisKeys.mu.Unlock()
 	return slices.Clone(c.redisKeys.all)
 }
 
-// noteElsewhere notes that masters store tokens under keys that no vote names.
+// noteElsewhere records that masters store tokens under keys that no vote names.
 func (c *campaign) noteElsewhere() {
 	c.redisKeys.mu.Lock()
 	defer c.redisKeys.mu.Unlock()
 	c.redisKeys.elsewhere = true
 }
 
-// storedElsewhere says whether that was noted.
+// storedElsewhere reports whether noteElsewhere was called.
 func (c *campaign) storedElsewhere() bool {
 	c.redisKeys.mu.Lock()
 	defer c.redisKeys.mu.Unlock()

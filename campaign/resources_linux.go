@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// freeDisk returns how many bytes this user can still write into a folder, or into the one that it will be
-// made in.
+// freeDisk returns how many bytes this user can still write into a folder. If the folder does not exist yet,
+// it returns those of the working directory.
 func freeDisk(folder string) (free int64, known bool) {
 	var s unix.Statfs_t
 	err := unix.Statfs(folder, &s)
@@ -19,7 +19,7 @@ func freeDisk(folder string) (free int64, known bool) {
 	return int64(s.Bavail) * int64(s.Bsize), err == nil
 }
 
-// freeMemory returns how many bytes of memory programs can still have without swapping.
+// freeMemory returns how many bytes of memory programs can still use without swapping.
 func freeMemory() (free int64, known bool) {
 	info, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

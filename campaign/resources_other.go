@@ -2,6 +2,6 @@
 
 package campaign
 
-// freeDisk and freeMemory do not know what there is here.
+// freeDisk and freeMemory know nothing on this operating system.
 func freeDisk(string) (free int64, known bool) { return 0, false }
 func freeMemory() (free int64, known bool)     { return 0, false }

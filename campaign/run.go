@@ -33,12 +33,12 @@ import (
 // Options are the options of a run, in addition to its scenario.
 type Options struct {
 	Store    Store
-	Progress func(format string, args ...any) // called with a line for each step that takes long; may be nil
+	Progress func(format string, args ...any) // called with a line for each long step; may be nil
 	Live     func(Status)                     // called a few times a second while the clients work; may be nil
-	Client   []string                         // the command that runs as a client process, such as lockpick client
+	Client   []string                         // the command of a client process, such as lockpick client
 
-	slow  func(io.Writer) io.Writer // for tests: the history is written through it
-	ahead func() time.Duration      // for tests: the machine's clock beside the monotonic one; nil: wallAhead
+	slow  func(io.Writer) io.Writer // for tests: wraps the writer of the history
+	ahead func() time.Duration      // for tests: see hostClock.ahead; nil: wallAhead
 }
 
 // Status is the progress of a run.
@@ -47,14 +47,13 @@ type Status struct {
 	Elapsed    time.Duration
 	Limit      time.Duration
 	Granted    int
-	Faults     []string // that are installed now
+	Faults     []string // installed now
 	Violations int
 }
 
-// Run runs a scenario and returns its folder in the store, its history and its result. The end
-// of ctx interrupts the run: Run records that before it cancels anything, heals the faults,
-// removes the masters, and judges what was recorded. Errors that are not about the scenario are
-// *judge.HarnessError.
+// Run runs a scenario and returns its folder in the store, its history and its result. If ctx ends, Run
+// records the interrupt before it cancels anything, heals the faults, removes the masters, and judges what
+// was recorded. An error is a *scenario.Problem of the scenario or a *judge.HarnessError.
 func Run(ctx context.Context, s scenario.Scenario, opt Options) (dir string, h *history.History, r *judge.Result, err error) {
 	if err := s.Check(); err != nil {
 		return "", nil, nil, err
@@ -99,7 +98,7 @@ func Run(ctx context.Context, s scenario.Scenario, opt Options) (dir string, h *
 	return dir, h, r, nil
 }
 
-// execute does everything up to the last operation of the history.
+// execute starts the masters, runs the scenario on them, and writes the complete history.
 func execute(ctx context.Context, s scenario.Scenario, driver Driver, dir, yaml string, started time.Time, opt Options) (err error) {
 	logging.Disable() // go-redis would log every refused connection, which the votes show already
 	cfg := s.Config()
@@ -110,7 +109,7 @@ func execute(ctx context.Context, s scenario.Scenario, driver Driver, dir, yaml 
 	switch {
 	case driver.Within != nil:
 		c.enacted = true
-		c.opt.Live = nil // it would measure virtual time
+		c.opt.Live = nil // its Elapsed would be virtual time
 		run = func(f func() error) error {
 			return driver.Within(cfg, s.Seed, func(masters cluster.Cluster) error {
 				c.masters = masters
@@ -132,9 +131,9 @@ func execute(ctx context.Context, s scenario.Scenario, driver Driver, dir, yaml 
 			return err
 		}
 	}
-	if !c.enacted { // those are closed where they are made
+	if !c.enacted { // Within closes those
 		defer func() {
-			if !c.frozen.Load() { // only the goroutines of the world may touch it
+			if !c.frozen.Load() { // the abandoned world still uses them
 				err = errors.Join(err, c.masters.Close())
 			}
 		}()
@@ -148,12 +147,12 @@ func execute(ctx context.Context, s scenario.Scenario, driver Driver, dir, yaml 
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	c.file, _ = file.Stat() // nil: not known
+	c.file, _ = file.Stat() // nil: unknown
 	out := io.Writer(file)
 	if opt.slow != nil {
 		out = opt.slow(out)
 	}
-	if c.world != nil { // with the seed, a new run repeats what a killed harness had not written
+	if c.world != nil { // a buffer is safe: a new run with the seed repeats lines that a killed harness lost
 		buffer := bufio.NewWriterSize(file, 1<<16)
 		defer func() { err = errors.Join(err, buffer.Flush()) }()
 		out = buffer
@@ -178,7 +177,7 @@ func execute(ctx context.Context, s scenario.Scenario, driver Driver, dir, yaml 
 	})
 }
 
-// headerOf returns the header of the history.
+// headerOf returns the header of the run's history.
 func headerOf(s *scenario.Scenario, masters cluster.Cluster, hello workload.Hello, yaml string, started time.Time) history.Header {
 	lock := lockOf(s, hello)
 	versions := map[string]string{"redis": masters.Version(), "lockpick": Version()}
@@ -202,40 +201,40 @@ func headerOf(s *scenario.Scenario, masters cluster.Cluster, hello workload.Hell
 	}
 }
 
-// campaign is one run.
+// campaign is the state of one run.
 type campaign struct {
 	s          scenario.Scenario
-	dir        string         // of the run
-	file       os.FileInfo    // of the history
+	dir        string         // folder of the run
+	file       os.FileInfo    // the history file; nil: in memory, or unknown
 	client     []string       // the command that runs as each client; empty: Lockpick's own
-	hello      workload.Hello // its description of itself, for a command of the user
-	scripts    resp.Scripts   // that clients sent
+	hello      workload.Hello // the client's description of itself, if it is a command of the user
+	scripts    resp.Scripts   // Lua scripts that clients sent
 	masters    cluster.Cluster
-	world      *sim.Cluster                          // the same, if they are simulated
-	source     func(seed, stream uint64) rand.Source // of what clients and the nemesis draw; nil: the usual
-	enacted    bool                                  // masters in memory and virtual time, but not those of the simulator
+	world      *sim.Cluster                          // the same masters, if they are simulated
+	source     func(seed, stream uint64) rand.Source // random source of clients and nemesis; nil: the default
+	enacted    bool                                  // in memory and virtual time, but not in the simulator
 	runtime    protocol.Runtime
 	start      time.Time       // start of the run, on the runtime's clock
-	outer      context.Context // its end interrupts the run
+	outer      context.Context // interrupts the run when it ends
 	recorder   *history.Recorder
 	nemesis    *nemesis.Nemesis
 	watch      checker.Watch
-	violations atomic.Int64 // what was not found by the observers of the history
+	violations atomic.Int64 // violations that watch does not count
 	granted    atomic.Int64
 	visiting   atomic.Bool // the final acquisitions have begun
 	stopVisits atomic.Pointer[context.CancelCauseFunc]
 	opt        Options
-	cancel     context.CancelCauseFunc // ends everything that the run does
+	cancel     context.CancelCauseFunc // ends all activities of the run
 	work       atomic.Pointer[workload.Workload]
 	reached    atomic.Bool  // a client has sent something to a master
-	seen       atomic.Int64 // the latest time of the run that was read (ns)
-	frozen     atomic.Bool  // the simulated world was abandoned: its time stands still
+	seen       atomic.Int64 // the latest time that now returned (ns)
+	frozen     atomic.Bool  // the simulated world was abandoned, so its time is constant
 
 	mu          sync.Mutex
 	interrupted bool
 	ended       bool
-	failure     error // of the harness, in a goroutine
-	blind       bool  // votes on some connection could not be read
+	failure     error // error of the harness in a goroutine
+	blind       bool  // the votes on a connection could not be read
 	redisKeys   redisKeys
 }
 
@@ -253,8 +252,8 @@ func (c *campaign) run() error {
 	return nil
 }
 
-// runStages lets the clients work while the nemesis injects faults, waits until all faults have
-// healed, and makes every client acquire every key.
+// runStages lets the clients work while the nemesis injects faults, waits until all faults have healed, and
+// makes every client acquire every key.
 func (c *campaign) runStages() (err error) {
 	s := c.s
 	lock := lockOf(&s, c.hello)
@@ -302,7 +301,7 @@ func (c *campaign) runStages() (err error) {
 		defer context.AfterFunc(c.outer, c.interrupt)()
 		c.runtime.Go(func() { c.heartbeat(shown) })
 		reported := make(chan struct{})
-		defer func() { hide(nil); <-reported }() // nothing is drawn over the verdict
+		defer func() { hide(nil); <-reported }() // no progress is shown after the verdict
 		c.runtime.Go(func() { defer close(reported); c.reportProgress(shown, working) })
 	} else {
 		c.runtime.Go(func() { c.pollInterrupt(shown, working) })
@@ -312,8 +311,8 @@ func (c *campaign) runStages() (err error) {
 		c.runtime.Go(func() { c.watchDeaths(shown) })
 	}
 
-	// The nemesis stops first and heals its faults while the clients still work: a client that
-	// it has stopped must continue, or the workload would never end.
+	// The nemesis stops first and heals its faults while the clients still work: a stopped client must
+	// continue, or the workload would never end.
 	struck, done := c.runtime.WithCancelCause(context.Background())
 	c.runtime.Go(func() {
 		defer done(errTimeLimit)
@@ -323,7 +322,7 @@ func (c *campaign) runStages() (err error) {
 	for c.runtime.Sleep(struck, time.Hour) == nil {
 	}
 	if running.Err() != nil {
-		return nil // the evidence so far counts; there is no time for more
+		return nil // the recorded evidence counts; there is no time for more
 	}
 	bound := c.waitBound()
 	c.opt.Progress("all faults have healed; every client visits every key")
@@ -336,8 +335,8 @@ func (c *campaign) runStages() (err error) {
 	return nil
 }
 
-// asProcesses turns a lock into one whose clients are processes: this program as lockpick
-// client, unless the options name another command.
+// asProcesses returns the lock with clients that are processes: this program as lockpick client, or the
+// command of the scenario.
 func (c *campaign) asProcesses(lock workload.Kind) workload.Kind {
 	lock.New = func(s workload.Env) (workload.Lock, error) { return StartClient(c.command(), s) }
 	return lock
@@ -371,8 +370,8 @@ func (c *campaign) clientEnv(client string) (workload.Env, error) {
 	return s, nil
 }
 
-// placeClient places a client near some of the simulated masters: the first client near the
-// first of them, and so on in turn.
+// placeClient places a client near some of the simulated masters and apart from the others. Client i is near
+// the masters i, i + number of clients, and so on.
 func (c *campaign) placeClient(client string) error {
 	if c.s.Network.Apart == 0 {
 		return nil
@@ -411,16 +410,16 @@ func (c *campaign) runNemesis(ctx context.Context) {
 	}
 }
 
-// waitBound is how long a free lock may take to be granted after all faults have healed: the
-// rest of an earlier lease and every client's turn with some retries; with a queue, also the
-// time that the lock waits for each waiter that is gone.
+// waitBound returns how long a free lock may take to be granted after all faults have healed: the rest of an
+// earlier lease and every client's turn with some retries; with a queue, also the time that the lock waits
+// for each waiter that is gone.
 func (c *campaign) waitBound() time.Duration {
 	lock, _ := workload.LockNamed(c.s.Lock)
 	return checker.Patience(c.s.Clients, c.s.Keys, c.s.TTL) + c.clockSkew() + time.Duration(c.s.Clients)*lock.DeadWaiter
 }
 
-// clockSkew is by how much a clock was wrong that was corrected: a key that was stored then
-// lives longer by that time.
+// clockSkew returns the largest offset of a clock that a fault changed: a key stored under it may live longer
+// by that time after the clock is corrected.
 func (c *campaign) clockSkew() time.Duration {
 	most := time.Duration(0)
 	for _, text := range append(c.nemesis.Clocks(), c.s.Clock) {
@@ -431,8 +430,8 @@ func (c *campaign) clockSkew() time.Duration {
 	return most
 }
 
-// recordHealed records that all faults have ended, and whether a majority of masters is
-// available.
+// recordHealed records that all faults have ended, and which masters do not answer. It returns whether a
+// majority is available.
 func (c *campaign) recordHealed(ctx context.Context, bound time.Duration) bool {
 	var gone []string
 	for _, m := range c.masters.Masters() {
@@ -443,7 +442,7 @@ func (c *campaign) recordHealed(ctx context.Context, bound time.Duration) bool {
 		cancel()
 	}
 	if ctx.Err() != nil {
-		return false // interrupted: the snapshots failed because they were cancelled
+		return false // interrupted: the checks failed because they were cancelled
 	}
 	op := history.Op{Process: history.Nemesis, Type: history.Info, F: history.FHealed, Value: &history.Value{Bound: bound, Masters: gone}}
 	lock := lockOf(&c.s, c.hello)
@@ -455,9 +454,9 @@ func (c *campaign) recordHealed(ctx context.Context, bound time.Duration) bool {
 	return majority
 }
 
-// pollInterrupt interrupts a run in virtual time. Nothing from outside may disturb virtual
-// time, so it polls whether the outer context has ended. It also reports progress, in all runs
-// alike, because reporting must not change what happens.
+// pollInterrupt polls whether the outer context has ended, and interrupts the run: nothing from outside may
+// disturb virtual time. It also reports progress, in the same way in all runs, because reporting must not
+// change the run.
 func (c *campaign) pollInterrupt(ctx, working context.Context) {
 	for c.runtime.Sleep(ctx, 100*time.Millisecond) == nil {
 		c.showStatus(working)
@@ -468,8 +467,8 @@ func (c *campaign) pollInterrupt(ctx, working context.Context) {
 	}
 }
 
-// The heartbeat sleeps for the time heartbeat, and records a stall if that takes longer by
-// stalled: then commands time out because the machine is too slow, and not because of masters.
+// The heartbeat sleeps for the time heartbeat, and records a stall if that takes longer by more than stalled:
+// commands then time out because the machine is too slow, and not because of masters.
 const (
 	heartbeat = 20 * time.Millisecond
 	stalled   = 30 * time.Millisecond
@@ -483,7 +482,7 @@ func (c *campaign) heartbeat(ctx context.Context) {
 	}
 }
 
-// within returns a context that ends after d on the runtime's clock.
+// within returns a context that ends after d on the runtime's clock, and a function that ends it at once.
 func (c *campaign) within(ctx context.Context, d time.Duration) (context.Context, func()) {
 	ctx, end := c.runtime.WithCancelCause(ctx)
 	stop := c.runtime.AfterFunc(d, func() { end(fmt.Errorf("no answer within %v", d)) })

@@ -8,15 +8,14 @@ import (
 	"lockpick/redlock/protocol"
 )
 
-// realTime is the runtime of runs in real time. A panic of the harness in a goroutine ends the
-// run with an error, and not the program, so that the history is kept and the masters are
-// removed.
+// realTime is the runtime of runs in real time. A panic of the harness in a goroutine ends the run with an
+// error instead of ending the program, so that the history is kept and the masters are removed.
 type realTime struct {
 	protocol.RealTime
 	panicked func(error)
 }
 
-// Go starts a goroutine.
+// Go runs f in a goroutine.
 func (r realTime) Go(f func()) {
 	go func() {
 		defer r.recover()

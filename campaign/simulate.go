@@ -21,15 +21,15 @@ type SimulateOptions struct {
 	Choices  sim.Choices  // nil: drawn from the scenario's seed
 	Strategy sim.Strategy // nil: the scenario's scheduler
 
-	Source func(seed, stream uint64) rand.Source // of what clients and the nemesis draw; nil: PCG
+	Source func(seed, stream uint64) rand.Source // random source of clients and nemesis; nil: PCG
 
-	Pool *Pool // memory of the simulation before; nil: none
+	Pool *Pool // memory to reuse; nil: none
 }
 
-// Simulate runs a scenario in virtual time and returns its history without writing it, for the
-// many runs of a search. With the same scenario and the same choices the driver sim records the
-// same history. The end of ctx ends it early and in order. The scenario must be complete and
-// free of problems (WithRequirements, Check).
+// Simulate runs a scenario in virtual time and returns its history without writing it, for the many runs of a
+// search. With the same scenario and the same choices the driver sim records the same history. If ctx ends,
+// the run ends early and in order. The scenario must be complete and valid (WithRequirements, Check). Errors
+// are *judge.HarnessError, except that the scenario may need clients or a lock that cannot be simulated.
 func Simulate(ctx context.Context, s scenario.Scenario, how SimulateOptions) (*history.History, error) {
 	recorder, err := simulateInto(ctx, s, how, func(h history.Header, now func() time.Duration) (*history.Recorder, error) {
 		if how.Pool != nil {
@@ -43,7 +43,7 @@ func Simulate(ctx context.Context, s scenario.Scenario, how SimulateOptions) (*h
 	return recorder.History(), nil
 }
 
-// simulateInto does the same with another recorder.
+// simulateInto does the same as Simulate with the recorder that record returns.
 func simulateInto(ctx context.Context, s scenario.Scenario, how SimulateOptions, record func(history.Header, func() time.Duration) (*history.Recorder, error)) (*history.Recorder, error) {
 	if how.Choices == nil {
 		how.Choices = sim.NewRandom(s.Seed)
@@ -65,7 +65,7 @@ func simulateInto(ctx context.Context, s scenario.Scenario, how SimulateOptions,
 			return err
 		}
 		if s.StopOnViolation {
-			c.observe() // nobody else looks
+			c.observe() // only then are violations needed during the run
 		}
 		return c.run()
 	})
@@ -81,7 +81,7 @@ func simulateInto(ctx context.Context, s scenario.Scenario, how SimulateOptions,
 	return c.recorder, nil
 }
 
-// simulated gives the campaign masters and a runtime in a world.
+// simulated creates the campaign's masters and runtime in a simulated world.
 func (c *campaign) simulated(world *sim.World, cfg cluster.Config) error {
 	if c.s.UsesProcesses() {
 		return errors.New("clients that are processes need real masters, and there are none here: run without --clients-as processes")
@@ -100,11 +100,11 @@ func (c *campaign) simulated(world *sim.World, cfg cluster.Config) error {
 	return nil
 }
 
-// pctChanges is how many change points a run with the scheduler pct has: the known bugs of
-// locks need two (one client stalls, another overtakes it), and one is reserve.
+// pctChanges is the number of change points of a run with the scheduler pct: the known bugs of locks need two
+// (one client stalls, another overtakes it), and one is spare.
 const pctChanges = 3
 
-// strategyOf returns the scheduler of the scenario; nil: random.
+// strategyOf returns the scheduler of the scenario, or nil for the random one.
 func strategyOf(s *scenario.Scenario) sim.Strategy {
 	if s.Scheduler != scenario.PCT {
 		return nil
@@ -119,7 +119,7 @@ func strategyOf(s *scenario.Scenario) sim.Strategy {
 	return &sim.PCT{Changes: pctChanges, Steps: steps, Pause: stall}
 }
 
-// shortStall is so short that all change points together stay within the margin that clients
-// leave before the end of a lease (workload, TTL/20). So the stalls reorder events without
-// acting like a stopped client, which is a fault of its own.
+// shortStall returns a stall so short that all change points together stay within the margin that clients
+// leave before the end of a lease (workload, TTL/20). So the stalls reorder events without acting like a
+// stopped client, which is a fault of its own.
 func shortStall(ttl time.Duration) time.Duration { return ttl / 20 / pctChanges }

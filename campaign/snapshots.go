@@ -8,8 +8,8 @@ import (
 	"lockpick/workload"
 )
 
-// observeMasters asks the masters, without using links, what they store and what their clocks
-// show: often enough to see a key several times within its TTL, and at least once a second.
+// observeMasters records snapshots of the masters' keys and clocks, without using links: often enough to see
+// a key several times within its TTL, and at least once a second.
 func (c *campaign) observeMasters(ctx context.Context) {
 	for c.runtime.Sleep(ctx, c.snapshotInterval()) == nil {
 		keys := c.inspectedKeys()
@@ -20,12 +20,12 @@ func (c *campaign) observeMasters(ctx context.Context) {
 			had := c.runtime.Now()
 			end()
 			if err != nil {
-				continue // it is down or paused, which is recorded already
+				continue // the master is down or paused, which is recorded elsewhere
 			}
-			// The answer was true at some time between the request and the reply.
+			// The reply was true at some time between the request and its return.
 			offset := look.Time.Sub(asked.Add(had.Sub(asked) / 2)).Round(time.Microsecond)
 			v := &history.Value{Expires: map[string]time.Duration{}, Offset: &offset, Took: had.Sub(asked)}
-			if keys != nil && !c.storedElsewhere() { // which may have been learned meanwhile
+			if keys != nil && !c.storedElsewhere() { // a vote may have shown it meanwhile
 				v.Keys = look.Tokens()
 			}
 			for key, end := range look.Expires {
@@ -36,9 +36,8 @@ func (c *campaign) observeMasters(ctx context.Context) {
 	}
 }
 
-// snapshotInterval is the time between two snapshots of the masters: a quarter of the TTL, at
-// most a second, and for real masters at least a minimum, so that they have little additional
-// work.
+// snapshotInterval returns the time between two snapshots of the masters: a quarter of the TTL, at most a
+// second, and for real masters at least 50 ms, so that they cause little load.
 func (c *campaign) snapshotInterval() time.Duration {
 	every := min(time.Second, c.s.TTL/4)
 	if c.world == nil {
@@ -47,8 +46,8 @@ func (c *campaign) snapshotInterval() time.Duration {
 	return every
 }
 
-// inspectedKeys are the keys to ask masters for: those of the locks, and the other names that votes
-// have shown so far. It is nil if what they store are not tokens.
+// inspectedKeys returns the keys to inspect: those of the locks, and the other names that votes have shown so
+// far. It returns nil if the masters store no tokens there.
 func (c *campaign) inspectedKeys() []string {
 	if lockOf(&c.s, c.hello).Opaque || c.storedElsewhere() {
 		return nil
@@ -56,8 +55,8 @@ func (c *campaign) inspectedKeys() []string {
 	return append(workload.Keys(c.s.Keys), c.redisKeyNames()...)
 }
 
-// keysToInspect is inspectedKeys for the nemesis, which asks later; nil if that would be nil. What it returns
-// becomes nil when a vote shows that tokens are stored elsewhere.
+// keysToInspect returns inspectedKeys for the nemesis, which calls it later, or nil if it would return nil
+// now. The returned function returns nil once a vote shows that tokens are stored elsewhere.
 func (c *campaign) keysToInspect() func() []string {
 	if c.inspectedKeys() == nil {
 		return nil

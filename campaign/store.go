@@ -16,13 +16,13 @@ import (
 	"lockpick/history"
 )
 
-// Store is the folder for runs, with a folder for each run.
+// Store is the folder for runs, with a subfolder for each run.
 type Store struct{ Dir string }
 
-// mastersDir is the folder of a run for the files of its masters.
+// mastersDir is the subfolder of a run for the files of its masters.
 const mastersDir = "masters"
 
-// create makes the folder of a new run and points "latest" at it.
+// create makes the folder of a new run, and points the link latest to it.
 func (s Store) create(name string, at time.Time) (string, error) {
 	if err := s.checkLatest(); err != nil {
 		return "", err
@@ -37,7 +37,8 @@ func (s Store) create(name string, at time.Time) (string, error) {
 	return run, s.linkLatest(run)
 }
 
-// CreateFolder makes a new folder, named by the time, a name, and if necessary a number.
+// CreateFolder makes a new folder in the store and returns its name: the time, the given name, and if
+// necessary a number.
 func (s Store) CreateFolder(name string, at time.Time) (string, error) {
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return "", fmt.Errorf("store: %w", err)
@@ -56,10 +57,11 @@ func (s Store) CreateFolder(name string, at time.Time) (string, error) {
 	}
 }
 
-// pointed counts the calls of point.
+// pointed numbers the temporary links of linkLatest.
 var pointed atomic.Int64
 
-// checkLatest refuses to replace what is somebody's, and no link.
+// checkLatest returns an error if latest exists and is not a link: it is somebody's file and must not be
+// replaced.
 func (s Store) checkLatest() error {
 	latest := filepath.Join(s.Dir, "latest")
 	if info, err := os.Lstat(latest); err == nil && info.Mode()&os.ModeSymlink == 0 {
@@ -68,8 +70,7 @@ func (s Store) checkLatest() error {
 	return nil
 }
 
-// linkLatest makes "latest" a link to a run, atomically, because other programs may be reading
-// it.
+// linkLatest makes latest a link to a run, atomically, because other programs may be reading it.
 func (s Store) linkLatest(run string) error {
 	if err := s.checkLatest(); err != nil {
 		return err
@@ -86,7 +87,7 @@ func (s Store) linkLatest(run string) error {
 	return nil
 }
 
-// RemoveDanglingLatest removes "latest" if its run is gone.
+// RemoveDanglingLatest removes the link latest if its run is gone.
 func (s Store) RemoveDanglingLatest() error {
 	latest := filepath.Join(s.Dir, "latest")
 	if _, err := os.Stat(latest); !errors.Is(err, os.ErrNotExist) {
@@ -98,7 +99,7 @@ func (s Store) RemoveDanglingLatest() error {
 	return nil
 }
 
-// Find returns the folder of a run, given its path, its name in the store, or "latest".
+// Find returns the folder of a run, given its path, its name in the store, or latest.
 func (s Store) Find(run string) (string, error) {
 	for _, dir := range []string{run, filepath.Join(s.Dir, run)} {
 		if _, err := history.Find(filepath.Join(dir, judge.HistoryFile)); err == nil {
@@ -108,7 +109,7 @@ func (s Store) Find(run string) (string, error) {
 	return "", fmt.Errorf("no run %q: neither a folder with a %s nor a run in %s (see: lockpick list runs)", run, judge.HistoryFile, s.Dir)
 }
 
-// Runs lists the runs, the oldest first.
+// Runs lists the names of the runs, the oldest first.
 func (s Store) Runs() ([]string, error) {
 	entries, err := os.ReadDir(s.Dir)
 	if errors.Is(err, os.ErrNotExist) {
@@ -127,8 +128,8 @@ func (s Store) Runs() ([]string, error) {
 	return runs, nil
 }
 
-// CopyRun copies a run into the store under a name, unless it is there already. It returns false if
-// from is no run.
+// CopyRun copies a run into the store under a name, unless the store has one of that name. It returns false
+// if from is not a run.
 func (s Store) CopyRun(from, name string) (bool, error) {
 	if _, err := history.Find(filepath.Join(from, judge.HistoryFile)); err != nil {
 		return false, nil
@@ -143,8 +144,8 @@ func (s Store) CopyRun(from, name string) (bool, error) {
 	return true, nil
 }
 
-// SizeOf is how many bytes the files of a folder have, with all that is below it. What cannot be read,
-// or is deleted meanwhile, does not count.
+// SizeOf returns the size in bytes of all files in a folder and below it. Files that cannot be read, or are
+// deleted meanwhile, do not count.
 func SizeOf(store fs.FS, folder string) int64 {
 	var sum int64
 	_ = fs.WalkDir(store, folder, func(_ string, d fs.DirEntry, err error) error {
@@ -159,8 +160,8 @@ func SizeOf(store fs.FS, folder string) int64 {
 	return sum
 }
 
-// Open finds what a user means by RUN or SCENARIO: the scenario in a file, or that of a run
-// (its folder, its name in the store, or latest). dir is the folder of the run, if it is one.
+// Open loads what a user means by RUN or SCENARIO: the scenario in a file, or that of a run (its folder, its
+// name in the store, or latest). dir is the run's folder, or "" for a file.
 func (s Store) Open(name string) (opened scenario.Scenario, dir string, err error) {
 	if info, err := os.Stat(name); err == nil && info.Mode().IsRegular() {
 		if strings.HasSuffix(name, ".jsonl") {
@@ -173,7 +174,7 @@ func (s Store) Open(name string) (opened scenario.Scenario, dir string, err erro
 		return scenario.Scenario{}, "", fmt.Errorf("%w; nor is it a scenario file", err)
 	}
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		dir = real // latest may soon be another run
+		dir = real // latest may soon link to another run
 	}
 	opened, err = scenario.Load(filepath.Join(dir, judge.ScenarioFile))
 	if errors.Is(err, os.ErrNotExist) {
@@ -182,12 +183,12 @@ func (s Store) Open(name string) (opened scenario.Scenario, dir string, err erro
 	return opened, dir, err
 }
 
-// compressFrom is the size from which histories are compressed, to a tenth of it and less. Shorter
-// ones stay files that every editor shows.
+// compressFrom is the size in bytes from which histories are compressed, to a tenth or less. Shorter ones
+// stay readable in every editor.
 const compressFrom = 16 << 20
 
-// CompressLong compresses the history of a run that has ended and is judged, if it is long. All that
-// read histories find it by its plain name, too.
+// CompressLong compresses the history of a finished and judged run if it is long. Readers of histories find
+// it under its plain name, too.
 func CompressLong(dir string, r *judge.Result) error {
 	path := filepath.Join(dir, judge.HistoryFile)
 	info, err := os.Stat(path)
@@ -201,8 +202,8 @@ func CompressLong(dir string, r *judge.Result) error {
 	return err
 }
 
-// Add stores a history that was kept in memory as a new run, judges it, and keeps the result
-// with the command that repeats the run.
+// Add stores a history that was held in memory as a new run, judges it, and stores the result with the
+// command that repeats the run.
 func (s Store) Add(h *history.History, command string) (dir string, r *judge.Result, err error) {
 	run, err := s.create(h.Header.Name, time.Now())
 	if err != nil {
@@ -223,7 +224,7 @@ func (s Store) Add(h *history.History, command string) (dir string, r *judge.Res
 	return dir, r, nil
 }
 
-// Keep stores a history together with its result. The run has no scenario.
+// Keep stores a history and its result as a run without a scenario.
 func (s Store) Keep(h *history.History, r *judge.Result) (dir string, err error) {
 	run, err := s.CreateFolder(h.Header.Name, time.Now())
 	if err != nil {

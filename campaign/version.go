@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Version is Lockpick's own, as far as the build knows it.
+// Version returns Lockpick's version as the build recorded it, or (devel).
 func Version() string { return version() }
 
 var version = sync.OnceValue(func() string {

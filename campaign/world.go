@@ -11,10 +11,10 @@ import (
 	"lockpick/workload"
 )
 
-// A simulated run goes on in virtual time, but a lock that blocks or computes forever without
-// waiting through its runtime stops virtual time itself. A run is abandoned if its virtual time
-// stands still in a number of checks in a row, with a fixed real time between them. Checks are
-// counted, so that a machine that was suspended loses only one of them.
+// A simulated run continues in virtual time, but a lock that blocks or computes forever without waiting
+// through its runtime stops virtual time itself. A run is abandoned if its virtual time stands still in
+// standstillLooks checks in a row, standstillEvery of real time apart. Checks are counted, so that a
+// suspended machine loses only one of them.
 var (
 	standstillLooks = 20
 	standstillEvery = 500 * time.Millisecond
@@ -22,9 +22,9 @@ var (
 
 var errWorldEnds = errors.New("the run is over")
 
-// inWorld runs f as the first coroutine of the world, and ends the world, with everything that
-// still hangs in it, when f returns. If virtual time stands still, inWorld records the calls of
-// locks that cause that as hung, and abandons the world, because nothing can end such a call.
+// inWorld runs f as the first coroutine of the world. When f returns, it ends the world, with everything that
+// still hangs in it. If virtual time stands still, inWorld records the calls of locks that cause it as hung,
+// and abandons the world, because nothing can end such a call.
 func (c *campaign) inWorld(world *sim.World, f func() error) error {
 	over := make(chan error, 1)
 	go func() {
@@ -55,8 +55,8 @@ func (c *campaign) inWorld(world *sim.World, f func() error) error {
 			c.frozen.Store(true)
 			return c.ignorant("it waits, but not through its Runtime")
 		}
-		// A call is the cause only if it was running in each check of the second half: if much
-		// happens in one instant, each check finds another call.
+		// A call is the cause only if it is running in each check of the second half: if much happens in one
+		// instant, each check finds another call.
 		if looks++; looks == standstillLooks/2 {
 			stuck = c.stuck()
 		} else if looks > standstillLooks/2 {
@@ -81,8 +81,8 @@ func (c *campaign) inWorld(world *sim.World, f func() error) error {
 	}
 }
 
-// stuck finds calls of locks that may make virtual time stand still: they are running, and not
-// because they record something.
+// stuck returns the calls of locks that may make virtual time stand still: those that are running, except
+// while they record something.
 func (c *campaign) stuck() []workload.Stuck {
 	w := c.work.Load()
 	if w == nil {
@@ -93,7 +93,7 @@ func (c *campaign) stuck() []workload.Stuck {
 	})
 }
 
-// now returns the run's time. In a world that was abandoned it stands still.
+// now returns the time since the start of the run. It is constant in a world that was abandoned.
 func (c *campaign) now() time.Duration {
 	if c.frozen.Load() {
 		return time.Duration(c.seen.Load())

@@ -12,15 +12,15 @@ import (
 	"lockpick/workload"
 )
 
-// Problem is what is wrong with one field of a scenario.
+// Problem is a mistake in one field of a scenario.
 type Problem struct {
-	Field string // its path: ttl, schedule[1].fault
+	Field string // its path, such as ttl or schedule[1].fault
 	Says  string
 }
 
 func (p *Problem) Error() string { return fmt.Sprintf("%s: %s", p.Field, p.Says) }
 
-// UnknownValue is the problem of a field whose value is not one of the allowed values.
+// UnknownValue returns the problem of a field whose value is not one of the allowed values.
 func UnknownValue[T ~string](field, got string, allowed []T) *Problem {
 	var names []string
 	for _, a := range allowed {
@@ -161,10 +161,10 @@ func checkClientRate(s *Scenario) *Problem {
 	return nil
 }
 
-// rateInRange reports whether a clock may run at a rate. At a lower rate, a run would not end.
+// rateInRange reports whether a clock may run at a rate. At a lower rate a run would not end.
 func rateInRange(rate float64) bool { return rate >= 0.001 && rate <= 1000 }
 
-// checkClock returns what is wrong with a clock setting, or "".
+// checkClock returns the problem of a clock setting, or nil.
 func checkClock(field, text string) *Problem {
 	if text == "" {
 		return nil
@@ -181,7 +181,7 @@ func checkClock(field, text string) *Problem {
 	return nil
 }
 
-// checkStep returns what is wrong with the numbers of a step.
+// checkStep returns the first problem with the numbers and the clock of a step, or nil.
 func checkStep(s Step, field string) *Problem {
 	for _, d := range []struct {
 		name string

@@ -1,13 +1,13 @@
-// Package scenario describes a run, without running it: which lock, masters, clients, faults and
-// properties, for how long and with which seed.
+// Package scenario describes a run without running it: the lock, masters, clients, faults, properties, time
+// limit and seed.
 //
-// Each field of a Scenario is declared once, in Fields. From there come its default, the limits of
-// its values, its flag with help and completion, and its row in the documents:
+// Each field of a Scenario is declared once, in Fields. The declaration gives its default, the limits of its
+// values, its flag with help and completion, and its row in the documents:
 //
 //	YAML ──Parse──► Scenario ──Check──► *Problem, which names the field and its line
 //	flags ──────────►  │
-//	                   └──WithRequirements──► what its faults need is filled in, and package campaign can run it
+//	                   └──WithRequirements──► complete Scenario, which package campaign can run
 //
-// A Problem is a mistake of the user. What reads other files of users, such as claims and
-// situations of audits, reports theirs as Problems, too.
+// A Problem is a mistake of the user. Readers of other files that users write, such as claims and situations
+// of audits, also report mistakes as Problems.
 package scenario

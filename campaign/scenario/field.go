@@ -13,35 +13,35 @@ import (
 	"lockpick/workload"
 )
 
-// Field is the declaration of a field of a Scenario.
+// Field declares a field of a Scenario.
 type Field struct {
-	Name    string // in YAML; of a field of a field with a dot
-	Flag    string // without dashes, where it is not the name with dashes instead of underscores
-	NoFlag  string // why it has no flag
-	RunOnly bool   // only lockpick run has its flag: explore draws it, or has another meaning for the name
-	Form    Form   // how a flag has a list
+	Name    string // in YAML; a nested field has a dot, as in network.loss
+	Flag    string // without leading dashes; "": Name with dashes instead of underscores
+	NoFlag  string // the reason if it has no flag
+	RunOnly bool   // only lockpick run has the flag: explore draws the value, or uses the name for something else
+	Form    Form   // syntax of a list in the flag
 
 	Default any    // nil: the zero value
-	Absent  string // what the zero value stands for
+	Absent  string // describes the meaning of the zero value
 
-	Values      func() []string // the ones that are allowed; nil: others are, too
-	Probability bool            // 0 to 1
-	within      limits          // of a number or a duration; the zero value: none
+	Values      func() []string // the allowed values; nil: any value is
+	Probability bool            // the value must be from 0 to 1
+	within      limits          // of a number or a duration; zero: none
 	check       func(*Scenario) *Problem
-	listed      func() string // the values as the help lists them, if not all
+	listed      func() string // the values in the help, if it does not list all
 
-	Drivers     []string // that it concerns; empty: all
+	Drivers     []string // the drivers that use it; empty: all
 	OutsideSeed bool     // the simulated history of a seed does not depend on it
-	replaces    string   // a field that gets its zero value where this one is given
+	replaces    string   // name of a field that is cleared when this one is given
 
 	Help string // one sentence, for the command line and the documents
-	More string // what only the documents say, in Markdown
+	More string // additional text of the documents, in Markdown
 }
 
-// Form is how the text of a flag has a list.
+// Form is the syntax of a list in the value of a flag.
 type Form int
 
-// The forms.
+// The syntaxes of lists.
 const (
 	Listed      Form = iota // a,b,c
 	NoneForm                // a,b,c or none
@@ -51,13 +51,13 @@ const (
 // none is the empty list in NoneForm.
 const none = "none"
 
-// inNetwork says why the fields of a network have no flags.
+// inNetwork is the NoFlag of the fields of a network.
 const inNetwork = "it is part of network"
 
-// limits are the least and the most that a value may be, of the type int or Duration.
+// limits holds the least and the greatest allowed value, both of type int or Duration.
 type limits struct{ from, to any }
 
-// texts returns a list of allowed values.
+// texts returns a function for Field.Values that lists values as strings.
 func texts[T ~string](values []T) func() []string {
 	return func() []string {
 		out := make([]string, len(values))
@@ -87,7 +87,7 @@ func (f *Field) FlagName() string {
 	return strings.ReplaceAll(f.Name, "_", "-")
 }
 
-// FlagNamed returns how the command line names the field of a Problem: schedule[1].fault is --schedule.
+// FlagNamed returns the flag, with dashes, for the field of a Problem: schedule[1].fault gives --schedule.
 func (p *Problem) FlagNamed() string {
 	name, _, _ := strings.Cut(p.Field, "[")
 	if f := FieldNamed(name); f != nil && f.FlagName() != "" {
@@ -108,7 +108,7 @@ func (f *Field) in(s *Scenario) reflect.Value {
 	return v
 }
 
-// positions are the positions of the fields in their structs, by their names in YAML.
+// positions maps the YAML names of fields to their indices in the structs.
 var positions = map[reflect.Type]map[string]int{
 	reflect.TypeFor[Scenario](): positionsIn(reflect.TypeFor[Scenario]()),
 	reflect.TypeFor[Network]():  positionsIn(reflect.TypeFor[Network]()),
@@ -123,8 +123,8 @@ func positionsIn(t reflect.Type) map[string]int {
 	return at
 }
 
-// Take takes the field over from another scenario. A field that says the same in another way loses its
-// value there: the clock of clients for their rate, the schedule for the faults.
+// Take copies the field from another scenario. It also copies the field that this one replaces, which is
+// usually zero there: client_clock and client_rate replace each other, and faults replaces schedule.
 func (f *Field) Take(s, from *Scenario) {
 	f.in(s).Set(f.in(from))
 	if f.replaces != "" {
@@ -133,7 +133,7 @@ func (f *Field) Take(s, from *Scenario) {
 	}
 }
 
-// Text returns the default as the text of a flag, or "".
+// Text returns the default as the value of a flag, or "".
 func (f *Field) Text() string {
 	if list, ok := f.Default.([]string); ok {
 		return strings.Join(list, ",")
@@ -144,7 +144,7 @@ func (f *Field) Text() string {
 	return fmt.Sprint(f.Default)
 }
 
-// Parse reads a list in the form of its flag.
+// Parse parses a list in the syntax of its flag.
 func (f *Field) Parse(text string) ([]string, error) {
 	text = strings.TrimSpace(text)
 	switch {
@@ -193,7 +193,7 @@ func (f *Field) Usage() string {
 	return out
 }
 
-// Otherwise returns, in Markdown, what holds where the field is not given.
+// Otherwise describes, in Markdown, the default of the field.
 func (f *Field) Otherwise() string {
 	switch {
 	case f.Absent != "":
@@ -208,7 +208,7 @@ func (f *Field) Otherwise() string {
 	return ""
 }
 
-// Meaning returns the sentences of the documents, in Markdown.
+// Meaning returns the description of the field for the documents, in Markdown.
 func (f *Field) Meaning() string {
 	out := f.Help
 	if f.Values != nil && f.listed == nil && f.Form != NoneForm {
@@ -228,10 +228,10 @@ func (f *Field) Meaning() string {
 	return strings.TrimSpace(out + ". " + f.More)
 }
 
-// levelsListed lists the levels that the help of property names.
+// levelsListed lists the levels for the help of --property.
 func levelsListed() string { return strings.Join(checker.Levels(), ",") }
 
-// defaults is the scenario that the declarations make.
+// defaults builds the scenario with the declared defaults, once.
 var defaults = sync.OnceValue(func() Scenario {
 	var s Scenario
 	for _, f := range Fields {
@@ -243,14 +243,14 @@ var defaults = sync.OnceValue(func() Scenario {
 	return s
 })
 
-// Defaults is the scenario that `lockpick run` runs without flags.
+// Defaults returns the scenario that `lockpick run` runs without flags.
 func Defaults() Scenario {
 	s := defaults()
 	s.Faults = slices.Clone(s.Faults)
 	return s
 }
 
-// Check returns what is wrong with the scenario, as a *Problem, or nil.
+// Check returns the first problem of the scenario, as a *Problem, or nil.
 func (s *Scenario) Check() error {
 	for _, f := range Fields {
 		if p := f.problem(s); p != nil {
@@ -260,7 +260,7 @@ func (s *Scenario) Check() error {
 	return nil
 }
 
-// problem returns what is wrong with the field in a scenario, or nil.
+// problem returns the first problem with the field in a scenario, or nil.
 func (f *Field) problem(s *Scenario) *Problem {
 	v := f.in(s)
 	if f.check != nil {
@@ -284,14 +284,14 @@ func (f *Field) problem(s *Scenario) *Problem {
 		}
 	}
 	if f.Probability {
-		if p := v.Float(); !(p >= 0 && p <= 1) { // NaN is neither
+		if p := v.Float(); !(p >= 0 && p <= 1) { // the negation also rejects NaN
 			return &Problem{f.Name, fmt.Sprintf("%v is not a probability: 0 to 1", p)}
 		}
 	}
 	return nil
 }
 
-// unknown returns the problem of a text, or of one in a list, that is none of the allowed ones.
+// unknown returns the problem of a text, or of a text in a list, that is not one of Values.
 func (f *Field) unknown(v reflect.Value) *Problem {
 	allowed := f.Values()
 	list, isList := v.Interface().([]string)
@@ -312,7 +312,7 @@ func (f *Field) unknown(v reflect.Value) *Problem {
 	return nil
 }
 
-// correctLocks lists the locks that the help of lock names.
+// correctLocks lists the locks for the help of --lock.
 func correctLocks() string {
 	return strings.Join(workload.CorrectNames(), ", ") + ", or one that is wrong on purpose (lockpick list locks)"
 }

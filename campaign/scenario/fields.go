@@ -10,8 +10,9 @@ import (
 	"lockpick/workload"
 )
 
-// Scenario is everything that one campaign needs. Fields declares each of its fields; here stand only
-// their types, and their order in a file. The zero value of a field means its default (see Defaults).
+// Scenario contains everything that one campaign needs. Fields declares each of its fields; the struct fixes
+// only their types and their order in a file. Defaults returns the values of fields that are not given;
+// Field.Absent describes the meaning of a zero value.
 type Scenario struct {
 	Name        string              `yaml:"name"`
 	Lock        string              `yaml:"lock"`
@@ -62,8 +63,8 @@ type Scenario struct {
 	Image           string   `yaml:"image,omitempty"`
 }
 
-// Network is what a simulated network does to messages by itself. Real networks do that, too, but not
-// in a controlled way.
+// Network lets a simulated network lose, duplicate and delay messages by itself. Real networks do that, too,
+// but not in a controlled way.
 type Network struct {
 	Loss      float64  `yaml:"loss,omitempty"`
 	Duplicate float64  `yaml:"duplicate,omitempty"`
@@ -72,17 +73,17 @@ type Network struct {
 	Apart     Duration `yaml:"apart,omitempty"`
 }
 
-// day is the longest duration of a scenario.
+// day is the longest duration in a scenario, except for the offset of a clock.
 const day = 24 * time.Hour
 
-// Fields declares the fields of a Scenario, in the order of the struct. What is known of a field is
-// derived from here: its default, its check, its flag with help and completion, how it replaces what a
-// file says, lockpick list fields, and the table in docs/scenarios.md.
+// Fields declares the fields of a Scenario, in the order of the struct. Everything about a field is derived
+// from its declaration: default, check, flag with help and completion, how the flag overrides a file, the row
+// of lockpick list fields, and the row of the table in docs/scenarios.md.
 //
 // A new field is an entry here and a line of the struct.
 var Fields []*Field
 
-// It is set here because the checks of some fields read Fields.
+// Fields is set in init because the checks of some fields read Fields.
 func init() {
 	seconds := func(least time.Duration) limits { return limits{least, day} }
 	Fields = []*Field{

@@ -14,26 +14,25 @@ import (
 	"lockpick/workload"
 )
 
-// Duration is a time.Duration that YAML writes as "1.5s".
+// Duration is a time.Duration, which YAML writes as in "1.5s".
 type Duration = time.Duration
 
 // Step is one fault of an explicit schedule.
 type Step = nemesis.Step
 
-// The nemeses, by name. A scenario with a schedule needs none of them.
+// The nemeses, by name. A scenario with a schedule uses neither.
 const (
 	Random = "random"
 	Guided = "guided"
 )
 
-// The schedulers of simulated masters, by name: random, and probabilistic concurrency testing
-// (sim.PCT).
+// The schedulers of simulated masters, by name: random, and probabilistic concurrency testing (sim.PCT).
 const (
 	Uniform = "random"
 	PCT     = "pct"
 )
 
-// Schedulers lists them.
+// Schedulers lists the schedulers that can be selected.
 var Schedulers = []string{Uniform, PCT}
 
 // The kinds of clients, by name.
@@ -60,14 +59,14 @@ func (s *Scenario) RunsCommand() bool { return len(s.Client) > 0 }
 // UsesProcesses reports whether clients are processes.
 func (s *Scenario) UsesProcesses() bool { return s.ClientsAs == Processes || s.RunsCommand() }
 
-// Connects reports whether the lock reaches masters by connections alone.
+// Connects reports whether the lock opens its own connections to the masters.
 func (s *Scenario) Connects() bool {
 	kind, _ := workload.LockNamed(s.Lock)
 	return kind.Connects && !s.RunsCommand()
 }
 
-// points are the points at which a schedule can stop clients; processes can be stopped
-// anywhere.
+// points returns the points at which a schedule can stop clients. Processes can also be stopped anywhere
+// ("").
 func (s *Scenario) points() []string {
 	points := append(s.Resource.Points(), workload.BetweenCommands)
 	if s.UsesProcesses() {
@@ -89,8 +88,8 @@ func (s *Scenario) Config() cluster.Config {
 	}
 }
 
-// WithRequirements fills in what the faults of the scenario need: a replica for failovers, a
-// memory limit for the fault memory.
+// WithRequirements returns the scenario with the settings that it implies: a replica for failovers, a memory
+// limit for the fault memory, and for a client command the process clients and the names.
 func (s Scenario) WithRequirements() Scenario {
 	if s.RunsCommand() {
 		s.ClientsAs = Processes
@@ -113,7 +112,7 @@ func (s Scenario) WithRequirements() Scenario {
 	return s
 }
 
-// HoldRange parses the hold time: "500ms", or "0s..1s".
+// HoldRange parses the hold time, as in "500ms" or "0s..1s".
 func (s *Scenario) HoldRange() (from, to time.Duration, err error) {
 	a, b, isRange := strings.Cut(s.Hold, "..")
 	if !isRange {
@@ -128,11 +127,11 @@ func (s *Scenario) HoldRange() (from, to time.Duration, err error) {
 	return from, to, nil
 }
 
-// parseDuration allows a bare 0, as in 0..1s.
+// parseDuration parses a duration that may have spaces around it.
 func parseDuration(s string) (time.Duration, error) { return time.ParseDuration(strings.TrimSpace(s)) }
 
-// FaultNames returns the kinds of fault of the scenario, in its schedule or for the nemesis to
-// draw from.
+// FaultNames returns the kinds of fault in the scenario: those of its schedule, or those that the nemesis
+// draws from.
 func (s *Scenario) FaultNames() []string {
 	if len(s.Schedule) == 0 {
 		return s.Faults
@@ -146,7 +145,7 @@ func (s *Scenario) FaultNames() []string {
 	return names
 }
 
-// NemesisName says what chooses the steps: schedule, random, guided or none.
+// NemesisName returns the source of the faults: schedule, random, guided or none.
 func (s *Scenario) NemesisName() string {
 	switch {
 	case len(s.Schedule) > 0:
@@ -157,7 +156,7 @@ func (s *Scenario) NemesisName() string {
 	return s.Nemesis
 }
 
-// WantedClientClock is the clock change of the fault client-clock; empty: drawn.
+// WantedClientClock returns the change that the fault client-clock makes, or "" if it is drawn.
 func (s *Scenario) WantedClientClock() string {
 	if s.ClientRate > 0 {
 		return "x" + strconv.FormatFloat(s.ClientRate, 'g', -1, 64)
@@ -165,7 +164,7 @@ func (s *Scenario) WantedClientClock() string {
 	return s.ClientClock
 }
 
-// label is the default name of the lock that a command tests: the command lock.py tests "lock".
+// label returns the default name of the lock that a command tests, such as "lock" for python3 lock.py.
 func label(command []string) string {
 	name := filepath.Base(command[0])
 	for _, arg := range command[1:] {

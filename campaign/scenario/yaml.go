@@ -16,8 +16,7 @@ import (
 	"lockpick/internal/strictyaml"
 )
 
-// Load reads a scenario from a file, on top of the defaults. Errors name
-// the file, the line and the column.
+// Load reads a scenario from a file, on top of the defaults. Errors name the file, the line and the column.
 func Load(path string) (Scenario, error) {
 	b, err := strictyaml.Read(path)
 	if err != nil {
@@ -30,7 +29,7 @@ func Load(path string) (Scenario, error) {
 	return s, nil
 }
 
-// NamesSeed reports whether the scenario in a file has a seed of its own.
+// NamesSeed reports whether the file of a scenario sets the seed.
 func NamesSeed(path string) (bool, error) {
 	file, err := parser.ParseFile(path, 0)
 	if err != nil {
@@ -39,8 +38,8 @@ func NamesSeed(path string) (bool, error) {
 	return strictyaml.Find(file, "seed") != nil, nil
 }
 
-// Parse reads a scenario, on top of the defaults. A schedule replaces the
-// default faults. Errors begin with the line and the column.
+// Parse parses a scenario, on top of the defaults. A schedule replaces the default faults. Errors begin with
+// the line and the column.
 func Parse(b []byte) (s Scenario, err error) {
 	defer strictyaml.RefusePanic(&err)
 	if !bytes.HasSuffix(b, []byte("\n")) {
@@ -77,7 +76,7 @@ func Parse(b []byte) (s Scenario, err error) {
 	return s, nil
 }
 
-// YAML returns the scenario as a file that Parse can read.
+// YAML renders the scenario as a file that Parse can read.
 func (s *Scenario) YAML() ([]byte, error) {
 	out := *s
 	if out.Faults == nil {
@@ -90,9 +89,9 @@ func (s *Scenario) YAML() ([]byte, error) {
 	return b, nil
 }
 
-// Overlay lays the fields of a YAML node over the scenario; nil: none. A list replaces the list
-// below it, and a field what says the same in another way (see Take). The decoder is that of the
-// node's file, which knows its anchors.
+// Overlay overwrites the fields of the scenario that a YAML node sets; nil sets none. A list replaces the
+// scenario's list instead of extending it, and a field also clears the field that it replaces (see Take). d
+// must be the decoder of the node's file, because it knows the file's anchors.
 func (s *Scenario) Overlay(over ast.Node, d *yaml.Decoder) error {
 	if over == nil {
 		return nil

@@ -2,23 +2,23 @@ package judge
 
 import "lockpick/history"
 
-// Counts are the numbers of operations of each kind.
+// Counts holds the numbers of operations of each kind.
 type Counts struct {
 	Operations int `json:"operations"` // lines of the history
-	Acquires   int `json:"acquires"`   // that were tried
+	Acquires   int `json:"acquires"`   // calls of acquire
 	Granted    int `json:"granted"`    // leases
 	Refused    int `json:"refused"`    // acquires that failed
-	Extended   int `json:"extended"`   // extensions that were granted
-	Writes     int `json:"writes"`     // that the guarded resource applied
+	Extended   int `json:"extended"`   // granted extensions
+	Writes     int `json:"writes"`     // writes that the guarded resource applied
 	Votes      int `json:"votes"`      // replies of masters
 	NoReply    int `json:"no_reply"`   // lock commands without a reply in time
-	Faults     int `json:"faults"`     // that were installed
-	Skipped    int `json:"skipped"`    // that were not
-	Bit        int `json:"bit"`        // that are known to have taken effect
-	Pauses     int `json:"pauses"`     // of clients at named points
+	Faults     int `json:"faults"`     // installed faults
+	Skipped    int `json:"skipped"`    // faults that were not installed
+	Bit        int `json:"bit"`        // faults that are known to have taken effect
+	Pauses     int `json:"pauses"`     // pauses of clients at named points
 }
 
-// Add adds up two sets of counts.
+// Add adds other counts to c.
 func (c *Counts) Add(d Counts) {
 	c.Operations += d.Operations
 	c.Acquires += d.Acquires
@@ -47,7 +47,7 @@ func Count(h *history.History) Counts {
 func countPacked(h *history.Packed) Counts {
 	var c Counts
 	for i := range h.Ops {
-		if op := &h.Ops[i]; op.F != history.FVote { // its last line may be a vote, which is among the packed ones, too
+		if op := &h.Ops[i]; op.F != history.FVote { // the last line may be a vote, which is also packed
 			c.Observe(op)
 		}
 	}
@@ -68,7 +68,8 @@ func (c *Counts) vote(unanswered bool) {
 	}
 }
 
-// Observe counts one operation: all but faults, of which each has several.
+// Observe counts one operation. It does not count faults, because each fault has several operations: see
+// Strike.
 func (c *Counts) Observe(op *history.Op) {
 	c.Operations++
 	switch {

@@ -11,22 +11,22 @@ import (
 	"lockpick/history"
 )
 
-// wholeLines is how many lines a history may have for its report to show all of them: 2.1 million lines and
-// their report took 2 GB, and it grows with the lines. A longer one is judged as a whole all the same,
-// in a fifth of the memory; its report shows an excerpt of excerptLines.
+// WholeLines is the number of lines up to which a report shows the whole history: 2.1 million lines and their
+// report took 2 GB, and memory grows with the lines. A longer history is also judged as a whole, in a fifth
+// of the memory, but its report shows an excerpt of ExcerptLines.
 const (
 	WholeLines   = 2_500_000
 	ExcerptLines = 600_000
 )
 
-// lineBytes is the least that a line takes, in a plain and in a compressed history.
+// The least size of a line in bytes, in a plain and in a compressed history.
 const (
 	lineBytes           = 100
 	compressedLineBytes = 8
 )
 
-// ForReport judges the history in a file as File does, and returns what its report shows of it: everything,
-// or of a very long one an excerpt around violations, which the result's notes then say.
+// ForReport judges the history in a file as File does, and returns what its report shows: everything or, of a
+// very long history, an excerpt around violations. In that case a note of the result says so.
 func ForReport(path string) (*history.History, *Result, error) {
 	return forReport(path, WholeLines, ExcerptLines)
 }
@@ -40,7 +40,7 @@ func forReport(path string, whole, shown int) (*history.History, *Result, error)
 		return nil, nil, err
 	}
 	lines := packed.Lines()
-	packed = nil // the history that is read now needs the memory
+	packed = nil // frees the memory for the history that is read next
 	if lines <= whole {
 		h, err := history.ReadFile(path)
 		return h, r, err
@@ -54,10 +54,10 @@ func forReport(path string, whole, shown int) (*history.History, *Result, error)
 	return h, r, nil
 }
 
-// excerptNote begins the note that says what a report shows.
+// excerptNote begins the note about an excerpt.
 const excerptNote = "the report shows "
 
-// mostLines is how many lines a history can have, by its size.
+// mostLines returns the greatest number of lines that a history of this size in bytes can have.
 func mostLines(path string) int64 {
 	found, err := history.Find(path)
 	if err != nil {
@@ -73,11 +73,11 @@ func mostLines(path string) int64 {
 	return info.Size() / lineBytes
 }
 
-// excerptFor chooses what to show of a history: of each property the first violation, then the second
-// one and so on, until they take three quarters of the lines; and the beginning and the end.
+// excerptFor selects the lines of an excerpt: around the first violation of each property, then the second
+// ones and so on, until they take three quarters of the lines; and the beginning and the end.
 func excerptFor(r *Result, lines, most int) history.Excerpt {
 	e := history.Excerpt{Around: linesAround, Most: most}
-	room := time.Duration(float64(r.Duration) * float64(most) / float64(lines)) // as long as so many lines take, on average
+	room := time.Duration(float64(r.Duration) * float64(most) / float64(lines)) // the average time of most lines
 	left := room * 3 / 4
 	for i := range checker.MaxViolations {
 		for _, result := range r.Verdicts {
@@ -96,11 +96,11 @@ func excerptFor(r *Result, lines, most int) history.Excerpt {
 	return e
 }
 
-// linesAround is how many lines before and after each that proves a violation an excerpt has: as many as
-// the report shows.
+// linesAround is the number of lines before and after each line of evidence in an excerpt, the same as in the
+// report.
 const linesAround = 10
 
-// around is the time that the story of a violation tells of, and a little more.
+// around returns the time span of a violation's explanation, and a quarter of a TTL on both sides.
 func around(v *checker.Violation, ttl time.Duration) history.Span {
 	s := history.Span{From: v.At, To: v.Until}
 	for i := range v.Events {

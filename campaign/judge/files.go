@@ -9,7 +9,7 @@ import (
 	"lockpick/history"
 )
 
-// The files of a run, in a folder of its own.
+// The names of the files in a run's folder.
 const (
 	ScenarioFile = "scenario.yaml"
 	HistoryFile  = "history.jsonl"
@@ -17,8 +17,8 @@ const (
 	ReportFile   = "report.html"
 )
 
-// PackedFile judges a history in a file, or in a run's folder, with as little memory as
-// possible. While it runs, the garbage collector of the whole process runs more often.
+// PackedFile judges the history in a file with as little memory as possible. While it runs, the garbage
+// collector of the whole process runs more often.
 func PackedFile(path string) (*history.Packed, *Result, error) {
 	defer CollectMore(tightHeap)()
 	h, err := history.ReadPackedFile(path)
@@ -33,8 +33,7 @@ func PackedFile(path string) (*history.Packed, *Result, error) {
 	return h, r, nil
 }
 
-// File does the same as PackedFile for callers that need the whole history in memory, such
-// as reports.
+// File does the same as PackedFile for callers that need the whole history in memory, such as reports.
 func File(path string) (*history.History, *Result, error) {
 	if info, err := os.Stat(path); err == nil && info.Size() > longBytes {
 		defer CollectMore(reportHeap)()
@@ -51,8 +50,8 @@ func File(path string) (*history.History, *Result, error) {
 	return h, r, nil
 }
 
-// ReadResult reads the result of a run. If its harness was killed, there is none, and the error
-// is os.ErrNotExist.
+// ReadResult reads the result of a run. If the harness was killed, there is no result, and the error wraps
+// os.ErrNotExist.
 func ReadResult(dir string) (*Result, error) {
 	b, err := os.ReadFile(filepath.Join(dir, ResultFile))
 	if err != nil {
@@ -65,7 +64,7 @@ func ReadResult(dir string) (*Result, error) {
 	return &r, nil
 }
 
-// WriteResult writes result.json.
+// WriteResult writes result.json into the folder of a run.
 func WriteResult(dir string, r *Result) error {
 	b, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -77,7 +76,7 @@ func WriteResult(dir string, r *Result) error {
 	return nil
 }
 
-// SetPaths says where the history is, and what belongs to it.
+// SetPaths sets the paths of the history and the report, and the command that repeats the run.
 func (r *Result) SetPaths(path string) {
 	dir := filepath.Dir(path)
 	r.Run, r.History, r.Report = filepath.Base(dir), path, filepath.Join(dir, ReportFile)

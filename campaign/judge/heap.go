@@ -8,30 +8,30 @@ import (
 	"lockpick/history"
 )
 
-// tightHeap is the garbage collector's target while PackedFile runs, in percent of the live
-// heap. Most of the live heap has no pointers, so a collection is fast: at 40 percent, ten million lines
-// took up to 2.2 GB instead of 1.8 GB, and 13 % less processor time (measured).
+// tightHeap is the garbage collector's target while PackedFile runs, in percent of the live heap. Most of the
+// live heap has no pointers, so a collection is fast: at 40 percent, ten million lines took up to 2.2 GB
+// instead of 1.8 GB, and 13 % less processor time (measured).
 const tightHeap = 15
 
-// reportHeap is the same for callers that need a whole history in memory. At 100 percent a million lines and
-// their report took 1.4 GB instead of 0.98 GB, and 40 % less processor time (measured).
+// reportHeap is the target for callers that need a whole history in memory. At 100 percent a million lines
+// and their report took 1.4 GB instead of 0.98 GB, and 40 % less processor time (measured).
 const reportHeap = 15
 
-// longLines and longBytes are from when on that is worth it.
+// longLines and longBytes are the sizes of a history from which reportHeap is worth its time.
 const (
 	longLines = 200_000
 	longBytes = 40 << 20
 )
 
-// heaps are the targets of all that asked for more collections and has not ended.
+// heaps holds the targets of the calls of CollectMore that have not ended.
 var heaps struct {
 	sync.Mutex
 	asked []int
-	base  int // without any of them
+	base  int // the target without any call
 }
 
-// CollectMore has the garbage collector of the whole process run when the heap has grown by some percent, if
-// it would run later otherwise, until the function that it returns is called.
+// CollectMore lowers the target of the process's garbage collector to a percentage of the live heap, unless
+// it is lower already, until the returned function is called.
 func CollectMore(percent int) (end func()) {
 	heaps.Lock()
 	defer heaps.Unlock()
@@ -49,18 +49,18 @@ func CollectMore(percent int) (end func()) {
 	}
 }
 
-// setHeap sets the least of the targets. The caller has the lock.
+// setHeap sets the least of the targets. The caller holds the lock.
 func setHeap() {
 	least := heaps.base
 	for _, p := range heaps.asked {
-		if least < 0 || p < least { // negative: never
+		if least < 0 || p < least { // negative: collections are off
 			least = p
 		}
 	}
 	debug.SetGCPercent(least)
 }
 
-// CollectMoreFor is CollectMore while the report of a history is made, if that is long.
+// CollectMoreFor calls CollectMore if the history is long. It is for the time in which a report is written.
 func CollectMoreFor(h *history.History) (end func()) {
 	if len(h.Ops) < longLines {
 		return func() {}

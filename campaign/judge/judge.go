@@ -9,15 +9,15 @@ import (
 	"lockpick/history"
 )
 
-// History checks a history by some properties or by all, and summarizes the result. It needs only
-// the history, so it also judges the history of a harness that was killed. The error is a
-// *HarnessError if the checker contradicts itself.
+// History checks a history by some properties or by all, and summarizes the result. It needs only the
+// history, so it also judges the history of a harness that was killed. The error is a *HarnessError if the
+// checker contradicts itself.
 func History(h *history.History, by ...checker.Property) (*Result, error) {
 	return judgePacked(history.Pack(h), Count(h), by...)
 }
 
 func judgePacked(p *history.Packed, counts Counts, by ...checker.Property) (*Result, error) {
-	h := &p.History // no question below needs votes
+	h := &p.History // nothing below needs votes
 	head := h.Header
 	if err := checkHeader(&head); err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func judgePacked(p *history.Packed, counts Counts, by ...checker.Property) (*Res
 	return r, nil
 }
 
-// cutShort says why the history is not that of a whole run, or "" if it is.
+// cutShort explains why the history is not that of a whole run. It returns "" if it is.
 func cutShort(h *history.History) string {
 	last := ""
 	for i := range h.Ops {
@@ -90,8 +90,7 @@ func cutShort(h *history.History) string {
 	return ""
 }
 
-// checkHeader refuses a header that no run can have, because judging by it could take unlimited
-// memory.
+// checkHeader rejects a header that no run can have, because judging by it could take unlimited memory.
 func checkHeader(h *history.Header) error {
 	for _, n := range []struct {
 		name  string
@@ -104,7 +103,7 @@ func checkHeader(h *history.Header) error {
 	return nil
 }
 
-// untested says for each property without a result why there is none.
+// untested explains, for each property without a result, why there is none.
 func untested(h *history.History, results []checker.Result) map[string]string {
 	why := map[string]string{}
 	for _, p := range checker.Properties {
@@ -115,13 +114,13 @@ func untested(h *history.History, results []checker.Result) map[string]string {
 	return why
 }
 
-// HarnessError is a fault of Lockpick itself or of its environment. It is never a verdict.
+// HarnessError is an error of Lockpick itself or of its environment. It is never a verdict.
 type HarnessError struct{ Err error }
 
 func (e *HarnessError) Error() string { return e.Err.Error() }
 func (e *HarnessError) Unwrap() error { return e.Err }
 
-// firstViolation returns when the first of all violations began, in ms.
+// firstViolation returns when the earliest violation began, in ms, or nil if there is none.
 func firstViolation(verdicts []checker.Result) *float64 {
 	var first *float64
 	for _, v := range verdicts {

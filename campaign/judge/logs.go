@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	// partHolds is how many holds of a log are judged at once: the checker needs many times the
-	// memory of a log of ten million lines.
+	// partHolds is the number of holds of a log that are judged at once: the checker needs many times the
+	// memory of a log, which may have ten million lines.
 	partHolds = 4_000
-	// wholeClients is the greatest number of clients of a log whose history is kept whole:
-	// reports draw a lane for each of them.
+	// wholeClients is the greatest number of clients in a log whose history stays whole: reports draw a lane
+	// for each client.
 	wholeClients = 200
-	// listedPossible is how many possible overlaps a result contains.
+	// listedPossible limits the possible overlaps in a result.
 	listedPossible = 50
-	// nearby is how many holds before and after one in a violation an excerpt contains.
+	// nearby is the number of holds that an excerpt shows before and after a hold in a violation.
 	nearby = 3
 )
 
-// Logs judges a log of a lock that Lockpick did not run. Logs can show mutual exclusion
-// (L2) only. The history contains the holds that are certain. For a long log it contains only
-// those around violations, although all are judged. The error is a *HarnessError.
+// Logs judges a log of a lock that Lockpick did not run. Logs can only show mutual exclusion (L2). The
+// history contains the holds that are certain. For a long log all of them are judged, but the history
+// contains only those around violations. An error is a *HarnessError.
 func Logs(l *logs.Log) (*history.History, *Result, error) {
 	h, report, err := checkLogs(l)
 	if err != nil {
@@ -90,7 +90,7 @@ func checkLogs(l *logs.Log) (*history.History, checker.Report, error) {
 	}
 	slices.SortStableFunc(all, func(a, b found) int { return cmp.Compare(a.at, b.at) })
 	about := []int{0}
-	near := wholeClients / 2 // of a log without violations, its beginning
+	near := wholeClients / 2 // without violations: the beginning of the log
 	if len(all) > 0 {
 		about, near = nil, nearby
 	}
@@ -109,8 +109,8 @@ func harnessError(err error) error {
 	return &HarnessError{err}
 }
 
-// concludeLogs adapts the verdict on mutual exclusion to what a log can prove: it does not hold
-// if overlaps are possible, or if most holds prove nothing.
+// concludeLogs limits the verdict on mutual exclusion to what a log can prove: it is not holds if overlaps
+// are possible, or if most holds prove nothing.
 func concludeLogs(l *logs.Log, r *Result) {
 	v := &r.Verdicts[0]
 	doubts := l.Doubts()
@@ -138,9 +138,8 @@ func concludeLogs(l *logs.Log, r *Result) {
 	}
 }
 
-// onlyCertain adapts the verdict on a history that was made from logs: it lacks what is
-// possible and not certain, and for long logs most of what is certain, so it can only prove
-// violations.
+// onlyCertain limits the verdict on a history that was made from logs. Such a history lacks the uncertain
+// holds, and for long logs most of the certain ones, so it can only prove violations.
 func onlyCertain(v *checker.Result) {
 	if v.Verdict != checker.Violated {
 		v.Finding, v.Faults = "", ""

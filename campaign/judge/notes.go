@@ -9,7 +9,7 @@ import (
 	"lockpick/history"
 )
 
-// ofClients adds what a reader must know about clients that run a command of the user.
+// ofClients returns notes on the leases and votes of clients that run a command of the user.
 func ofClients(h *history.History) []string {
 	var notes []string
 	switch h.Header.Until {
@@ -27,7 +27,7 @@ func ofClients(h *history.History) []string {
 	return notes
 }
 
-// deaths reports clients whose processes ended by themselves.
+// deaths returns notes on clients whose processes ended by themselves.
 func deaths(ops []history.Op) []string {
 	times, last := map[string]int{}, map[string]string{}
 	for i := range ops {
@@ -42,7 +42,8 @@ func deaths(ops []history.Op) []string {
 	return notes
 }
 
-// foreignDeaths reports masters that died although no fault ended them, and steps of the machine's clock.
+// foreignDeaths returns notes on masters that died although no fault ended them, and on steps of the
+// machine's clock.
 func foreignDeaths(ops []history.Op) []string {
 	var notes []string
 	for i := range ops {
@@ -60,7 +61,7 @@ func foreignDeaths(ops []history.Op) []string {
 	return notes
 }
 
-// failures reports calls of the lock that did not return or panicked, each kind once.
+// failures returns a note on each kind of call of the lock that did not return or panicked.
 func failures(ops []history.Op) []string {
 	type kind struct{ f, command, error string }
 	times, first := map[kind]int{}, map[kind]*history.Op{}
@@ -87,7 +88,7 @@ func failures(ops []history.Op) []string {
 	return notes
 }
 
-// stalls summarizes the times at which the harness did not run in time.
+// stalls counts and sums the delays of the harness itself.
 func stalls(ops []history.Op) (n int, total time.Duration) {
 	for i := range ops {
 		if ops[i].F == history.FStall && ops[i].Value != nil {

@@ -8,49 +8,49 @@ import (
 	"lockpick/history/logs"
 )
 
-// Result is the result of a campaign: result.json in the store, and (without the violations'
-// details) the output of --json.
+// Result is the result of a campaign: result.json in the store and, without the details of violations, the
+// output of --json.
 type Result struct {
-	Run         string            `json:"run"`  // its folder in the store
-	Name        string            `json:"name"` // of the scenario
+	Run         string            `json:"run"`  // name of the run's folder in the store
+	Name        string            `json:"name"` // name of the scenario
 	Started     time.Time         `json:"started"`
 	Duration    time.Duration     `json:"duration"` // ns, from the first operation to the last
 	Driver      string            `json:"driver"`
 	Seed        uint64            `json:"seed"`
 	Lock        string            `json:"lock"`
-	Client      []string          `json:"client,omitempty"` // the command that ran as each client, if it was not Lockpick's own
+	Client      []string          `json:"client,omitempty"` // the command of each client, if it was not Lockpick's own
 	Masters     int               `json:"masters"`
 	Persistence string            `json:"persistence"`
 	Clients     int               `json:"clients"`
 	Keys        int               `json:"keys"`
 	TTL         time.Duration     `json:"ttl"`    // ns
-	Faults      []string          `json:"faults"` // that were asked for
+	Faults      []string          `json:"faults"` // the kinds of fault in the scenario
 	Nemesis     string            `json:"nemesis"`
 	Versions    map[string]string `json:"versions"`
-	Command     string            `json:"command"`         // runs the same scenario again
-	Notes       []string          `json:"notes,omitempty"` // what a reader should know: interrupted, torn, a master that never came back
+	Command     string            `json:"command"`         // repeats the scenario
+	Notes       []string          `json:"notes,omitempty"` // for the reader: interrupted, torn, a master that never came back
 
-	Overall    checker.Verdict   `json:"verdict"`              // on the properties that were asked for (Conclude)
-	Why        string            `json:"why,omitempty"`        // it is not holds
+	Overall    checker.Verdict   `json:"verdict"`              // on Properties: see Conclude
+	Why        string            `json:"why,omitempty"`        // why the verdict is not holds
 	CutShort   string            `json:"cut_short,omitempty"`  // why the history is not that of a whole run
-	Properties []string          `json:"properties,omitempty"` // that were requested; empty: all
+	Properties []string          `json:"properties,omitempty"` // the properties that decide the verdict; empty: see Conclude
 	Untested   map[string]string `json:"untested,omitempty"`   // why a property has no result, by its name
 
 	Verdicts         []checker.Result `json:"verdicts"`
 	Counts           Counts           `json:"counts"`
-	FirstViolationMS *float64         `json:"first_violation_ms"` // since the run began; null: none
+	FirstViolationMS *float64         `json:"first_violation_ms"` // from the beginning of the run; null: none
 
-	// Of imported logs: overlaps that may not have happened, because they are not longer than
-	// the uncertainty of their times.
+	// PossibleCount counts overlaps in imported logs that may not have happened, because they are not longer
+	// than the uncertainty of their times.
 	PossibleCount int             `json:"possible_count,omitempty"`
-	Possible      []logs.Possible `json:"possible,omitempty"` // the first of them
+	Possible      []logs.Possible `json:"possible,omitempty"` // the first of these overlaps
 
 	Report  string `json:"report"`  // path of report.html
 	History string `json:"history"` // path of history.jsonl
 }
 
-// ResultsFor returns the verdicts on some properties, by their levels or names; with none, all
-// verdicts.
+// ResultsFor returns the verdicts on some properties, named by level or name, or all verdicts if none is
+// named.
 func (r *Result) ResultsFor(properties []string) []checker.Result {
 	wanted := checker.PropertiesOf(properties)
 	var out []checker.Result
@@ -62,8 +62,8 @@ func (r *Result) ResultsFor(properties []string) []checker.Result {
 	return out
 }
 
-// FirstViolation returns the first violation of some properties, and the property's name; nil:
-// none.
+// FirstViolation returns the earliest violation of some properties, and the property's name, or nil if there
+// is none.
 func (r *Result) FirstViolation(properties []string) (first *checker.Violation, of string) {
 	for _, v := range r.ResultsFor(properties) {
 		if v.Verdict == checker.Violated && len(v.Violations) > 0 && (first == nil || v.Violations[0].At < first.At) {
@@ -73,8 +73,7 @@ func (r *Result) FirstViolation(properties []string) (first *checker.Violation, 
 	return first, of
 }
 
-// Verdict returns the worst of the verdicts: violated before unknown before invalid before
-// holds.
+// Verdict returns the most severe verdict: violated before unknown before invalid before holds.
 func (r *Result) Verdict() checker.Verdict {
 	worst := checker.Holds
 	for _, v := range r.Verdicts {

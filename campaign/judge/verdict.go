@@ -9,29 +9,27 @@ import (
 	"lockpick/history"
 )
 
-// NotTested is the verdict on a property that was asked for and that the run did not
-// exercise.
+// NotTested is the verdict on a property that was asked for but that the run did not exercise.
 const NotTested checker.Verdict = "not tested"
 
 // Conclusion is the overall verdict of a run, which decides the exit code.
 type Conclusion struct {
 	Verdict checker.Verdict
-	// Why names the properties that decide the verdict, each with its reason. It is empty if
-	// the verdict is holds.
+	// Why names the properties that decide the verdict, each with its reason. It is empty if the verdict is
+	// holds.
 	Why string
 }
 
-// severity orders verdicts: the overall verdict is the most severe one.
+// severity lists the verdicts by severity. The overall verdict is the most severe one.
 var severity = []checker.Verdict{checker.Holds, NotTested, checker.Invalid, checker.Unknown, checker.Violated}
 
 // Worse reports whether verdict a is more severe than b.
 func Worse(a, b checker.Verdict) bool { return slices.Index(severity, a) > slices.Index(severity, b) }
 
-// Conclude merges the verdicts on the properties that were asked for, by their levels or names.
-// Without any it is about mutual exclusion: any violation counts, and so does everything that
-// keeps mutual exclusion from holding, because no run has evidence for every property. A level
-// or a property that was asked for and has no result counts as not tested. A run that is not
-// complete can only prove violations: without one, the overall verdict is unknown.
+// Conclude merges the verdicts on the levels or properties in asked. If asked is empty, it concludes about
+// mutual exclusion: any violation counts, and so does everything that prevents mutual exclusion from holding,
+// because no run has evidence for every property. A level or property in asked without a result counts as not
+// tested. An incomplete run can only prove violations: without one, the overall verdict is unknown.
 func (r *Result) Conclude(asked []string) Conclusion {
 	c := Conclusion{Verdict: checker.Holds}
 	var reasons []string
@@ -64,13 +62,13 @@ func (r *Result) Conclude(asked []string) Conclusion {
 	return c
 }
 
-// SetProperties sets the properties that decide the overall verdict, and that verdict.
+// SetProperties sets the properties that decide the overall verdict, and computes the verdict.
 func (r *Result) SetProperties(properties []string) {
 	c := r.Conclude(properties)
 	r.Properties, r.Overall, r.Why = properties, c.Verdict, c.Why
 }
 
-// whyNotTested returns why the level or the property with a name has no result.
+// whyNotTested explains why the level or the property with a name has no result.
 func (r *Result) whyNotTested(name string) string {
 	var reasons []string
 	for _, p := range checker.PropertiesOf([]string{name}) {
@@ -84,7 +82,7 @@ func (r *Result) whyNotTested(name string) string {
 	return strings.Join(reasons, ", ")
 }
 
-// WhyNotTested returns what the history lacks for a verdict on p.
+// WhyNotTested explains what the history lacks for a verdict on p.
 func WhyNotTested(p checker.Property, h *history.History) string {
 	happened := func(f string) bool {
 		return slices.ContainsFunc(h.Ops, func(op history.Op) bool { return op.F == f })

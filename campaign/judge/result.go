@@ -28,12 +28,12 @@ type Result struct {
 	Nemesis     string            `json:"nemesis"`
 	Versions    map[string]string `json:"versions"`
 	Command     string            `json:"command"`         // repeats the scenario
-	Notes       []string          `json:"notes,omitempty"` // for the reader: interrupted, torn, a master that never came back
+	Notes       []string          `json:"notes,omitempty"` // such as: interrupted, torn, a master never came back
 
 	Overall    checker.Verdict   `json:"verdict"`              // on Properties: see Conclude
 	Why        string            `json:"why,omitempty"`        // why the verdict is not holds
 	CutShort   string            `json:"cut_short,omitempty"`  // why the history is not that of a whole run
-	Properties []string          `json:"properties,omitempty"` // the properties that decide the verdict; empty: see Conclude
+	Properties []string          `json:"properties,omitempty"` // they decide the verdict; empty: see Conclude
 	Untested   map[string]string `json:"untested,omitempty"`   // why a property has no result, by its name
 
 	Verdicts         []checker.Result `json:"verdicts"`

@@ -20,14 +20,14 @@ import (
 	"lockpick/risk"
 )
 
-// known is what was read of a folder, for as long as its result stays the same.
+// known caches the entry of a folder while its result file stays the same.
 type known struct {
 	changed time.Time
 	size    int64
 	entry   reports.StoreEntry
 }
 
-// entries lists what the store has, the newest first.
+// entries lists the entries of the store, the newest first.
 func (s *Server) entries() ([]reports.StoreEntry, error) {
 	dir, err := s.root.Open(".")
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *Server) entries() ([]reports.StoreEntry, error) {
 	var all []reports.StoreEntry
 	for _, f := range folders {
 		if !f.IsDir() {
-			continue // latest is a link
+			continue // for example the link latest
 		}
 		if e, ok := s.entry(f.Name()); ok {
 			all = append(all, e)
@@ -57,7 +57,7 @@ func (s *Server) entries() ([]reports.StoreEntry, error) {
 	return all, nil
 }
 
-// entry reads a folder; false: it is none of a store's.
+// entry reads the entry of a folder. It returns false if the folder has no result and no history.
 func (s *Server) entry(name string) (reports.StoreEntry, bool) {
 	for _, k := range []struct {
 		file, page string
@@ -99,7 +99,7 @@ func (s *Server) entry(name string) (reports.StoreEntry, bool) {
 	}, true
 }
 
-// cached reads a result once for as long as it stays the same.
+// cached reads a result file only if it has changed since the last call.
 func (s *Server) cached(name string, info fs.FileInfo, read func() reports.StoreEntry) reports.StoreEntry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,14 +111,14 @@ func (s *Server) cached(name string, info fs.FileInfo, read func() reports.Store
 	return e
 }
 
-// bytes is the size of the files of a folder.
+// bytes returns the size of the files in a folder, without those of its subfolders.
 func (s *Server) bytes(name string) (total int64) {
 	dir, err := s.root.Open(name)
 	if err != nil {
 		return 0
 	}
 	defer dir.Close()
-	files, _ := dir.ReadDir(-1) // what cannot be read has no size
+	files, _ := dir.ReadDir(-1) // files that cannot be read do not count
 	for _, f := range files {
 		if info, err := f.Info(); err == nil && info.Mode().IsRegular() {
 			total += info.Size()
@@ -127,8 +127,8 @@ func (s *Server) bytes(name string) (total int64) {
 	return total
 }
 
-// began is the time that the name of a folder begins with (in the time of the machine that made it),
-// or another.
+// began returns the time at the beginning of a folder's name, in the local time zone of this machine, or
+// otherwise if there is none.
 func began(name string, otherwise time.Time) time.Time {
 	stamp, _, _ := strings.Cut(name, "-")
 	if t, err := time.ParseInLocation("20060102T150405", stamp, time.Local); err == nil {

@@ -20,14 +20,14 @@ import (
 	"lockpick/reports"
 )
 
-// Intervals of a live page.
+// The intervals of a live page.
 const (
-	lookEach = 100 * time.Millisecond // for more lines
-	tellEach = 500 * time.Millisecond // what has changed
+	lookEach = 100 * time.Millisecond // between two checks for more lines
+	tellEach = 500 * time.Millisecond // between two events to the browser
 )
 
-// live answers with a run's state as server-sent events, until the run is over or the browser leaves.
-// Each event is one JSON object (reports.Live).
+// live sends the state of a run as server-sent events, until the run is over or the browser disconnects. Each
+// event is one JSON object (reports.Live).
 func (s *Server) live(w http.ResponseWriter, r *http.Request, name string) {
 	flush, ok := w.(http.Flusher)
 	f, err := s.history(name)
@@ -46,11 +46,11 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request, name string) {
 		run.end(run.read(&follower{ctx: ctx, file: f, over: func() bool { return s.judged(name) }, grew: run.grew, caughtUp: caughtUp}))
 	})
 	defer reading.Wait()
-	defer cancel() // before the wait
+	defer cancel() // runs before reading.Wait
 	w.Header().Set("Content-Type", "text/event-stream")
 	each := time.NewTicker(tellEach)
 	defer each.Stop()
-	select { // what the page shows first is what there is
+	select { // the first event contains all lines that exist already
 	case <-read.Done():
 	case <-each.C:
 	}
@@ -78,7 +78,7 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request, name string) {
 	}
 }
 
-// livePage is the page that shows these events.
+// livePage serves the page that shows the events of live.
 func (s *Server) livePage(w http.ResponseWriter, r *http.Request, name string) {
 	f, err := s.history(name)
 	if err != nil {
@@ -97,22 +97,22 @@ func (s *Server) history(name string) (*os.File, error) {
 	return s.root.Open(path.Join(name, judge.HistoryFile))
 }
 
-// judged reports whether a run is over and its result and report are written.
+// judged reports whether a run is over and its result and its report are written.
 func (s *Server) judged(name string) bool {
 	_, err := s.root.Stat(path.Join(name, judge.ResultFile))
 	return err == nil && s.pageOf(name, judge.ReportFile) != ""
 }
 
-// follower reads a file that grows, up to what is there when it is over.
+// follower reads a file that grows. It ends when over is true and the rest has been read.
 type follower struct {
 	ctx  context.Context
 	file io.Reader
 	over func() bool
 	grew func()
 
-	caughtUp func() // all that was there is read
+	caughtUp func() // called when everything written so far has been read
 
-	last bool // it was over before the file was read the last time
+	last bool // over was true before the latest read
 }
 
 func (f *follower) Read(p []byte) (int, error) {
@@ -140,7 +140,7 @@ func (f *follower) Read(p []byte) (int, error) {
 	}
 }
 
-// running is what was read of a run so far.
+// running is the state of a run, as far as its history has been read.
 type running struct {
 	name string
 
@@ -148,16 +148,16 @@ type running struct {
 	header  history.Header
 	counts  judge.Counts
 	watch   checker.Watch
-	strikes []history.Op // lines of the nemesis
+	strikes []history.Op // operations of the nemesis
 	grants  reports.Seconds
 	at      time.Duration
-	ended   bool // the last line was read
+	ended   bool // the end mark was read
 	over    bool
 	err     error
-	grown   time.Time // when a line was read
+	grown   time.Time // when the history last grew
 }
 
-// read reads a history as it grows.
+// read reads a history while it grows.
 func (r *running) read(in io.Reader) error {
 	h, err := history.NewReader(in)
 	if err != nil {
@@ -208,7 +208,7 @@ func (r *running) end(err error) {
 	r.over, r.err = true, err
 }
 
-// state is what a page shows of the run; over: it will not change any more.
+// state returns the data of a live page. over means that they will not change any more.
 func (r *running) state(now time.Time) (live reports.Live, over bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -239,7 +239,7 @@ func (r *running) state(now time.Time) (live reports.Live, over bool) {
 	return live, r.over
 }
 
-// quiet is after how long without a line a run is said to be silent: its clients ask many times a
+// quiet is the time without a line after which a run counts as silent: its clients send commands many times a
 // second, unless all of them wait for masters that are down.
 const quiet = 10 * time.Second
 

@@ -10,13 +10,13 @@ import (
 	"lockpick/reports"
 )
 
-// Prune says which entries of a store are to go: those of which all of this is true.
+// Prune selects entries of a store for deletion: those that meet all conditions.
 type Prune struct {
-	OlderThan  time.Duration     // since they began; 0: of any age
-	LargerThan int64             // bytes on disk; 0: of any size
-	Verdicts   []checker.Verdict // empty: any, or none
-	Keep       int               // so many of the newest stay, whatever they are
-	Labelled   bool              // those that somebody gave a label, too
+	OlderThan  time.Duration     // age since the beginning; 0: any
+	LargerThan int64             // bytes on disk; 0: any
+	Verdicts   []checker.Verdict // empty: any verdict, or none
+	Keep       int               // number of newest entries that always stay
+	Labelled   bool              // also select entries with a label
 }
 
 // Pruned lists the entries of a store that a rule selects, the oldest first, with their sizes.
@@ -46,7 +46,7 @@ func Pruned(store campaign.Store, p Prune) ([]reports.StoreEntry, error) {
 	return out, nil
 }
 
-// Delete deletes an entry of a store, unless it may be a run that is going on.
+// Delete deletes an entry of a store. It fails if the entry is a run that may be in progress.
 func Delete(store campaign.Store, e reports.StoreEntry) error {
 	s, err := open(store)
 	if err != nil {

@@ -1,11 +1,10 @@
-// Package serve shows a store in a browser: a page that lists its runs, claims and audits, their
-// reports, a run while it goes on, what differs between two runs, and what changed from run to run.
-// It changes nothing, unless it is told to let people label and delete runs.
+// Package serve shows a store in a browser: the list of its runs, claims and audits, their reports, a run in
+// progress, the differences between two runs, and the changes from run to run. It changes nothing, unless it
+// is configured to let people label and delete runs.
 //
-// The pages are those of package reports. Whatever lies in a store may come from somebody else, so
-// every file is served in a sandbox: a page of the store has no access to the others, nor to the
-// network. Only requests that name the server's own address are answered, so that no page elsewhere
-// can reach it by another name.
+// Package reports renders the pages. Files in a store may come from somebody else, so every file is served in
+// a sandbox: a page of the store has access neither to the other pages nor to the network. The server answers
+// only requests that name its own address, so that no page elsewhere can reach it under another name.
 package serve
 
 import (
@@ -35,21 +34,21 @@ import (
 // Server serves one store.
 type Server struct {
 	store campaign.Store
-	root  *os.Root // nothing outside of the store is read
-	hosts []string // by which the server may be called
+	root  *os.Root // gives no access outside of the store
+	hosts []string // allowed values of the Host header
 
 	writable bool
-	token    string // of this server's forms
+	token    string // token in the forms of this server
 
-	closing context.Context // done when live pages are to end
+	closing context.Context // its end stops live pages
 	close   context.CancelFunc
 
 	mu   sync.Mutex
-	read map[string]known // what was read of results, by folder
+	read map[string]known // cache of entries, by folder
 }
 
-// New returns a server for a store, which is to listen on an address of this machine. A writable one
-// lets people label and delete runs.
+// New returns a server for a store. listen is the address, on this machine, at which it will be served. A
+// writable server lets people label and delete runs.
 func New(store campaign.Store, listen net.Addr, writable bool) (*Server, error) {
 	s, err := open(store)
 	if err != nil {
@@ -64,7 +63,7 @@ func New(store campaign.Store, listen net.Addr, writable bool) (*Server, error) 
 	return s, nil
 }
 
-// open opens a store, to which nobody is let in.
+// open opens a store without allowing any requests: it sets no hosts.
 func open(store campaign.Store) (*Server, error) {
 	root, err := os.OpenRoot(store.Dir)
 	if err != nil {
@@ -74,14 +73,14 @@ func open(store campaign.Store) (*Server, error) {
 	return &Server{closing: closing, close: stop, store: store, root: root, read: map[string]known{}}, nil
 }
 
-// Close ends live pages and the access to the store.
+// Close ends live pages and closes the store.
 func (s *Server) Close() error {
 	s.close()
 	return s.root.Close()
 }
 
-// The policies of pages of the program, beside those that the pages have themselves, and of files of
-// the store.
+// The content security policies: of the program's own pages, in addition to those in the pages themselves,
+// and of files of the store.
 const (
 	ownPolicy  = "frame-ancestors 'none'"
 	filePolicy = "sandbox allow-scripts allow-downloads; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -143,7 +142,7 @@ func (s *Server) diff(w http.ResponseWriter, names []string) {
 	var runs [2]reports.DiffRun
 	var pages [2]string
 	for i, name := range names {
-		// The root finds no folder that a link leads to outside of the store.
+		// s.root does not follow links that lead outside of the store.
 		if _, err := s.root.Stat(path.Join(name, judge.ResultFile)); !plain(name) || err != nil {
 			http.Error(w, "no such run, or one without a result: lockpick check judges it", http.StatusNotFound)
 			return
@@ -158,12 +157,12 @@ func (s *Server) diff(w http.ResponseWriter, names []string) {
 	page(w, func(out io.Writer) error { return reports.DiffPage(out, reports.Compare(runs[0], runs[1]), pages) })
 }
 
-// plain reports whether a name is that of a folder in the store, and no path.
+// plain reports whether a name can be that of a folder in the store: it is not a path.
 func plain(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, `/\`+"\x00")
 }
 
-// file serves a file of the store; of a folder its page.
+// file serves a file of the store. For a folder it redirects to the folder's page.
 func (s *Server) file(w http.ResponseWriter, r *http.Request, name string) {
 	name = path.Clean("/" + name)[1:]
 	f, err := s.root.Open(name)
@@ -202,7 +201,7 @@ func (s *Server) file(w http.ResponseWriter, r *http.Request, name string) {
 	http.ServeContent(w, r, "", info.ModTime(), f)
 }
 
-// pageOf is the address of a file in a folder of the store; empty: there is none.
+// pageOf returns the address of a file in a folder of the store, or "" if the file does not exist.
 func (s *Server) pageOf(folder, file string) string {
 	name := path.Join(folder, file)
 	if info, err := s.root.Stat(name); err != nil || !info.Mode().IsRegular() {
@@ -215,7 +214,7 @@ func (s *Server) pageOf(folder, file string) string {
 func page(w http.ResponseWriter, write func(io.Writer) error) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	if err := write(w); err != nil {
-		log.Printf("serve: %v", err) // the answer has begun
+		log.Printf("serve: %v", err) // too late for an error status: the response has begun
 	}
 }
 
@@ -230,8 +229,7 @@ func fail(w http.ResponseWriter, err error) {
 	http.Error(w, err.Error(), status)
 }
 
-// Listen listens on an address of this machine, and refuses others: what a store shows is nobody
-// else's business.
+// Listen listens on a loopback address and rejects all others, because a store is private.
 func Listen(address string) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -243,13 +241,13 @@ func Listen(address string) (net.Listener, error) {
 	return net.Listen("tcp", address)
 }
 
-// Timeouts of an HTTP server for a Server.
+// The timeouts of the HTTP server.
 const (
 	readTimeout = 10 * time.Second
 	idleTimeout = time.Minute
 )
 
-// HTTP is the HTTP server for it. Its Shutdown ends live pages.
+// HTTP returns an HTTP server for s. Its Shutdown ends live pages.
 func (s *Server) HTTP() *http.Server {
 	web := &http.Server{Handler: s, ReadHeaderTimeout: readTimeout, IdleTimeout: idleTimeout}
 	web.RegisterOnShutdown(s.close)

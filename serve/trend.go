@@ -14,8 +14,8 @@ import (
 	"lockpick/reports"
 )
 
-// withTrends gives each entry the address of the page that compares it with others of its scenario or
-// lock, if there are others.
+// withTrends gives each entry the address of the page that compares it with other entries of its scenario or
+// lock, if the store has any.
 func withTrends(entries []reports.StoreEntry) {
 	type group struct{ kind, of string }
 	n := map[group]int{}
@@ -50,7 +50,7 @@ func (s *Server) trend(w http.ResponseWriter, asked url.Values) {
 	page(w, func(out io.Writer) error { return reports.TrendPage(out, reports.NewTrend(of, runs)) })
 }
 
-// trendRun reads what an entry found. One that cannot be read has found nothing: the list says why.
+// trendRun reads the result of an entry. An entry that cannot be read has no result; the list shows why.
 func (s *Server) trendRun(e reports.StoreEntry) reports.TrendRun {
 	read := func(file string, into any) bool {
 		b, err := s.root.ReadFile(path.Join(e.Name, file))

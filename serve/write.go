@@ -17,19 +17,20 @@ import (
 	"lockpick/reports"
 )
 
-// LabelFile is the file in a run's folder that has its label.
+// LabelFile is the name of the file with a run's label in the run's folder.
 const LabelFile = "label.txt"
 
-// maxLabel bounds a label, in bytes.
+// maxLabel is the greatest length of a label, in bytes.
 const maxLabel = 200
 
-// maxForm bounds a form, in bytes: a store may have thousands of runs.
+// maxForm is the greatest size of a form, in bytes: a store may have thousands of runs.
 const maxForm = 1 << 20
 
-// recent is how long after its last line a run without a result is not deleted: it may be going on.
+// recent is the time after its last line in which a run without a result cannot be deleted, because it may be
+// in progress.
 const recent = time.Minute
 
-// ask shows the page that asks for a label, or whether to delete.
+// ask shows the form for a label, or the question before a deletion.
 func (s *Server) ask(w http.ResponseWriter, r *http.Request, action string) {
 	entries, ok := s.chosen(w, r.URL.Query()["run"], action)
 	if !ok {
@@ -40,10 +41,10 @@ func (s *Server) ask(w http.ResponseWriter, r *http.Request, action string) {
 	})
 }
 
-// change labels or deletes what a form names.
+// change labels or deletes the runs that a form names.
 func (s *Server) change(w http.ResponseWriter, r *http.Request, action string) {
-	// Only the program's own pages know the token. Those of the store cannot read them, and a browser
-	// says of which page a form is.
+	// Only the program's own pages contain the token. Pages of the store cannot read them, and browsers send
+	// the origin of a form.
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if err := r.ParseForm(); err != nil {
 		http.Error(w, "the form cannot be read: "+err.Error(), http.StatusBadRequest)
@@ -72,7 +73,8 @@ func (s *Server) change(w http.ResponseWriter, r *http.Request, action string) {
 	http.Redirect(w, r, "/", http.StatusSeeOther)
 }
 
-// chosen are the entries that a request names; one, for a label. If it names others, it is answered.
+// chosen returns the entries that a request names: for a label exactly one. If it returns false, it has sent
+// an error.
 func (s *Server) chosen(w http.ResponseWriter, names []string, action string) (entries []reports.StoreEntry, ok bool) {
 	if len(names) == 0 || action == "label" && len(names) != 1 {
 		http.Error(w, "which runs? Tick them in the list", http.StatusBadRequest)
@@ -89,7 +91,7 @@ func (s *Server) chosen(w http.ResponseWriter, names []string, action string) (e
 	return entries, true
 }
 
-// folder is the entry of a folder, and not of a link to one.
+// folder returns the entry of a folder. It does not follow links.
 func (s *Server) folder(name string) (reports.StoreEntry, bool) {
 	if !plain(name) {
 		return reports.StoreEntry{}, false
@@ -120,7 +122,7 @@ func (s *Server) label(name, label string) error {
 	return s.root.WriteFile(file, []byte(label+"\n"), 0o644)
 }
 
-// labelOf is the label of a folder; empty: it has none.
+// labelOf returns the label of a folder, or "" if it has none.
 func (s *Server) labelOf(name string) string {
 	b, err := s.root.ReadFile(path.Join(name, LabelFile))
 	if err != nil || len(b) > maxLabel+1 {
@@ -141,5 +143,5 @@ func (s *Server) delete(e reports.StoreEntry) error {
 	return s.store.RemoveDanglingLatest()
 }
 
-// errRefused is a change that cannot be made.
+// errRefused is wrapped by errors about changes that are not allowed.
 var errRefused = errors.New("not done")

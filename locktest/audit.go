@@ -15,12 +15,12 @@ import (
 	"lockpick/campaign/scenario"
 )
 
-// Audit tries the lock in the battery of situations of lockpick audit, and fails the test for each
-// property that it breaks where a lock can be safe: the message names the situations, says how it
-// came about, and where the run is kept. It logs what it breaks as every lock does, and what could
-// not be decided. Of the options Masters(1) (the lock lives on one master), Properties (levels or
-// properties; default: all), Schedules (of each case, at most), For (default: no limit), Seed and
-// RealRedis count. With -short each case has one schedule.
+// Audit tests the lock in the battery of situations of lockpick audit. It fails the test once for each
+// property that the lock violates where a lock can be safe: the message names the situations, explains the
+// violation, and names the stored run. It logs violations that are inherent, because every lock has them, and
+// findings that are inconclusive. It uses the options Masters(1) (the lock lives on one master), Properties
+// (levels or properties; default: all), Schedules (the most for each case), For (default: no limit), Seed and
+// RealRedis. With -short each case has one schedule.
 func Audit(t *testing.T, make func(Env) (Lock, error), options ...Option) {
 	t.Helper()
 	store, err := os.MkdirTemp("", "lockpick-audit-")
@@ -36,7 +36,7 @@ func Audit(t *testing.T, make func(Env) (Lock, error), options ...Option) {
 	}
 }
 
-// auditIn audits a lock and keeps the evidence in a folder. properties are those that were asked for.
+// auditIn audits a lock and stores the evidence in a folder. properties are those that the options name.
 func auditIn(t *testing.T, store string, make func(Env) (Lock, error), options []Option) (card *audit.Result, properties []string) {
 	t.Helper()
 	given := config{}
@@ -68,7 +68,7 @@ func auditIn(t *testing.T, store string, make func(Env) (Lock, error), options [
 	return card, given.base.Properties
 }
 
-// tellCard fails the test for what is broken, once for each property, and logs the rest.
+// tellCard fails the test once for each broken property, and logs the rest.
 func tellCard(t testing.TB, card *audit.Result, properties []string) {
 	t.Helper()
 	safe := 0
@@ -121,12 +121,12 @@ func tellCard(t testing.TB, card *audit.Result, properties []string) {
 	}
 }
 
-// breakage is a property that a lock breaks, in one situation or in many.
+// breakage is a property that a lock violates, in one situation or more.
 type breakage struct {
-	what    string // level and property
+	what    string // level and name of the property
 	row     *audit.Row
 	finding *audit.Finding // in the first situation
-	rows    []string       // the names of all
+	rows    []string       // the names of all situations
 }
 
 func (x *breakage) text(folder string) string {

@@ -1,6 +1,6 @@
-// Package locktest tests a lock of your own in go test: it runs thousands of short schedules
-// of faults against it, in virtual time, over Redis masters in memory. The lock and its
-// client library run unmodified, in a testing/synctest bubble.
+// Package locktest tests your own lock in go test: it runs thousands of short schedules of faults against it,
+// in virtual time, over Redis masters in memory. The lock and its client library run unmodified, in a
+// testing/synctest bubble.
 //
 //	func TestMyLock(t *testing.T) {
 //		locktest.Explore(t, func(env locktest.Env) (locktest.Lock, error) {
@@ -15,14 +15,13 @@
 //		}, locktest.Persistence("always"))
 //	}
 //
-// Explore searches schedules of one scenario, Audit goes through a battery of situations, and Fuzz has
-// Go's fuzzer choose the schedules.
+// Explore searches schedules of one scenario, Audit goes through a battery of situations, and Fuzz lets Go's
+// fuzzer choose the schedules.
 //
-// A failure tells which property is violated and how it came to that, writes the smallest
-// scenario that was found into testdata/lockpick, and the next run of the test replays that
-// first.
+// A failure names the violated property and explains the violation. It writes the smallest scenario found
+// into testdata/lockpick, and the next run of the test replays that scenario first.
 //
-// Everything that the lock waits for has to be in the bubble: connections that it dials
-// through Env, time, channels and goroutines of its own. A goroutine that waits for a mutex
-// stops virtual time, so a lock must not hold one while it waits for the network.
+// Everything that the lock waits for must be in the bubble: connections that it dials through Env, time,
+// channels and its own goroutines. A goroutine that waits for a mutex stops virtual time, so a lock must not
+// hold a mutex while it waits for the network.
 package locktest

@@ -21,9 +21,9 @@ import (
 	"lockpick/search/reduce"
 )
 
-// Explore tries many schedules of faults on the lock that newLock makes, once for each client,
-// and fails the test if a schedule violates a property. It first replays scenarios that have
-// failed before.
+// Explore tries many schedules of faults on the lock that make returns; it calls make once for each client.
+// It fails the test if a schedule violates a property. It first replays the scenarios that have failed in
+// earlier runs of the test, and does not explore if one of them fails again.
 func Explore(t *testing.T, make func(Env) (Lock, error), options ...Option) {
 	t.Helper()
 	c := prepare(t, make, options)
@@ -33,7 +33,7 @@ func Explore(t *testing.T, make func(Env) (Lock, error), options ...Option) {
 	}
 	e := search.ExploreOptions{Base: c.base, Schedules: c.schedules, TimeLimit: c.time, Properties: c.base.Properties, Run: r.run}
 	if c.real {
-		e.Workers = min(runtime.GOMAXPROCS(0), 2) // more would disturb each other
+		e.Workers = min(runtime.GOMAXPROCS(0), 2) // more runs at a time would disturb each other
 	}
 	found, err := search.Explore(t.Context(), e)
 	if err != nil {
@@ -60,8 +60,8 @@ func Explore(t *testing.T, make func(Env) (Lock, error), options ...Option) {
 		found.Schedules, found.Simulated.Round(time.Second), found.Counts.Granted, why(found))
 }
 
-// Run runs one scenario, from a file such as those of testdata/lockpick, and fails the test if it
-// violates a property. Of the options RealRedis alone counts.
+// Run runs one scenario, from a file such as those of testdata/lockpick, and fails the test if the run
+// violates a property. It uses no option but RealRedis.
 func Run(t *testing.T, make func(Env) (Lock, error), file string, options ...Option) {
 	t.Helper()
 	c := prepare(t, make, options)
@@ -81,9 +81,9 @@ func Run(t *testing.T, make func(Env) (Lock, error), file string, options ...Opt
 	}
 }
 
-// Replay runs a scenario that has failed until it fails again, as often as its rate of failure
-// calls for (10 to 400 times), and fails the test then. Explore does so with all of testdata/lockpick by itself. Of the options RealRedis
-// alone counts.
+// Replay runs a scenario that has failed until it fails again, and then fails the test. The number of runs
+// depends on the scenario's rate of failure (10 to 400 in memory, 10 on real masters). Explore replays all
+// scenarios of its test in testdata/lockpick by itself. Replay uses no option but RealRedis.
 func Replay(t *testing.T, make func(Env) (Lock, error), file string, options ...Option) {
 	t.Helper()
 	c := prepare(t, make, options)
@@ -94,7 +94,7 @@ func Replay(t *testing.T, make func(Env) (Lock, error), file string, options ...
 	r.reportLeaks()
 }
 
-// prepare completes the options, and makes the lock known to scenarios.
+// prepare applies the options and flags, and registers the lock for scenarios.
 func prepare(t testing.TB, make func(Env) (Lock, error), options []Option) *config {
 	t.Helper()
 	c := &config{base: scenario.Defaults(), schedules: 500, time: time.Minute}
@@ -128,7 +128,7 @@ func prepare(t testing.TB, make func(Env) (Lock, error), options []Option) *conf
 	return c
 }
 
-// why describes the result of the exploration for the properties.
+// why joins the explanations of the verdicts.
 func why(found *search.ExploreResult) string {
 	var all []string
 	for _, p := range found.Properties {
@@ -139,7 +139,7 @@ func why(found *search.ExploreResult) string {
 	return strings.Join(all, "; ")
 }
 
-// kept returns the scenarios of a test that have failed.
+// kept returns the beginning of the paths of the test's stored scenarios.
 func (r *runner) kept() string {
 	return filepath.Join("testdata", "lockpick", strings.ReplaceAll(r.t.Name(), "/", "-"))
 }
@@ -154,7 +154,7 @@ func load(t testing.TB, c *config, file string) scenario.Scenario {
 	return s
 }
 
-// replayKept replays the test's scenarios, and says whether one failed.
+// replayKept replays the test's stored scenarios, and reports whether one failed.
 func (r *runner) replayKept(c *config) (failed bool) {
 	r.t.Helper()
 	files, err := filepath.Glob(r.kept() + "-*.yaml")
@@ -171,16 +171,15 @@ func (r *runner) replayKept(c *config) (failed bool) {
 	return failed
 }
 
-// attempts is how often a run on real masters is replayed at most, and an input of the fuzzer. In
-// memory a scenario is replayed more often, according to how rarely it has failed: two runs of one
-// seed differ.
+// attempts is the most replays of a run on real masters, and of an input of the fuzzer. In memory a scenario
+// is replayed more often, up to mostAttempts, the more rarely it has failed: two runs of one seed differ.
 const (
 	attempts     = 10
 	mostAttempts = 400
 )
 
-// attemptsFor is how many attempts let a scenario fail again with 95 %, if it failed in hits of some
-// runs: at the lower end of what that says of its rate.
+// attemptsFor returns how many attempts let a scenario fail again with a probability of 95 %, if it failed in
+// hits of runs. It assumes the lower end of the confidence interval of that rate.
 func attemptsFor(hits, runs int) int {
 	rate := search.Wilson(hits, runs, 1).Low
 	if rate <= 0 {
@@ -189,10 +188,10 @@ func attemptsFor(hits, runs int) int {
 	return min(max(int(math.Ceil(math.Log(0.05)/math.Log1p(-rate))), attempts), mostAttempts)
 }
 
-// rateLine begins the line of a scenario's file that says how often it failed.
+// rateLine is the first line of a scenario's file: how often the scenario failed.
 const rateLine = "# It failed in %d of %d runs."
 
-// attemptsOf is how often the scenario of a file is replayed.
+// attemptsOf returns the most replays of the scenario in a file.
 func (r *runner) attemptsOf(file string) int {
 	if r.real {
 		return attempts
@@ -206,7 +205,7 @@ func (r *runner) attemptsOf(file string) int {
 	return mostAttempts
 }
 
-// replay runs a scenario with seed after seed, until it fails.
+// replay runs a scenario with seed after seed until it fails, at most attemptsOf times.
 func (r *runner) replay(s scenario.Scenario, file string) (failed bool) {
 	r.t.Helper()
 	width := runtime.GOMAXPROCS(0)
@@ -249,11 +248,11 @@ func (r *runner) replay(s scenario.Scenario, file string) (failed bool) {
 	return false
 }
 
-// searches is how many explorations are tried to find a violation that comes back.
+// searches is the most explorations in search of a violation that can be reproduced.
 const searches = 4
 
-// shrinkFound makes the scenario smaller that an exploration found, and tells of it. If it is too rare
-// for that, others are looked for.
+// shrinkFound shrinks the scenario that an exploration found, and reports it. If the violation is too rare
+// for that, it explores with other seeds.
 func (r *runner) shrinkFound(c *config, e search.ExploreOptions, found *search.ExploreResult) {
 	r.t.Helper()
 	rare := found
@@ -274,8 +273,8 @@ func (r *runner) shrinkFound(c *config, e search.ExploreOptions, found *search.E
 	r.keep(c, rare, "it fails so rarely that it could not be shrunk")
 }
 
-// shrink makes the scenario smaller that an exploration with a seed found, and tells of it, unless
-// it does not fail again.
+// shrink shrinks the scenario that an exploration with a seed found, and reports it. It returns false if the
+// scenario does not fail again.
 func (r *runner) shrink(seed uint64, found *search.ExploreResult) (reproduced bool) {
 	r.t.Helper()
 	first := found.Found[0]
@@ -301,7 +300,7 @@ func (r *runner) shrink(seed uint64, found *search.ExploreResult) (reproduced bo
 	return true
 }
 
-// keep tells of a violation as it was found, and keeps its scenario.
+// keep reports a violation as it was found, and stores its scenario.
 func (r *runner) keep(c *config, found *search.ExploreResult, why string) {
 	r.t.Helper()
 	first := found.Found[0]
@@ -312,7 +311,8 @@ func (r *runner) keep(c *config, found *search.ExploreResult, why string) {
 	r.t.Errorf("%s\nscenario: %s (schedule %d of seed %d; %s)", story(&first.Violation, first.Scenario)+keepRun(first.History), file, first.Number, c.base.Seed, why)
 }
 
-// write keeps a scenario beside the test, and in how many of some runs it failed; 0: not known.
+// write stores a scenario in testdata, with the number of runs and how many of them failed. If runs is 0,
+// that is unknown.
 func (r *runner) write(s scenario.Scenario, hits, runs int) (file string, err error) {
 	s.Driver = scenario.Virtual
 	text, err := s.YAML()

@@ -11,7 +11,7 @@ import (
 	"lockpick/history"
 )
 
-// story is the message of a failure: the property, and how it came to be violated.
+// story renders the message of a failure: the violated property, the explanation and the faults.
 func story(v *checker.Violation, s scenario.Scenario) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s is violated: %s\n", v.Level, v.Property, v.Summary)
@@ -27,7 +27,8 @@ func story(v *checker.Violation, s scenario.Scenario) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// keepRun stores a run where the program lockpick finds it.
+// keepRun stores a run in a temporary folder, which the program lockpick can read, and returns a line about
+// it.
 func keepRun(h *history.History) string {
 	store, err := os.MkdirTemp("", "lockpick-")
 	if err == nil {

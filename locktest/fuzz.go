@@ -15,17 +15,17 @@ import (
 	"lockpick/search"
 )
 
-// seedSchedules is how many schedules the fuzzer starts from, and bytesOfSchedule how long they are:
-// two bytes for each choice.
+// seedSchedules is the number of schedules that the fuzzer starts from, and bytesOfSchedule their length: two
+// bytes for each choice.
 const (
 	seedSchedules   = 8
 	bytesOfSchedule = 64
 )
 
-// Fuzz has Go's fuzzer choose the schedules: it mutates them, and goes on with those that reach new
-// code of the lock and its client library (go test -fuzz). Each input stands for one schedule of
-// faults. An input that fails is kept by the fuzzer, and go test without -fuzz runs it up to 10
-// times: two runs of a schedule differ. Schedules, For and RealRedis are without effect.
+// Fuzz lets Go's fuzzer choose the schedules (go test -fuzz): it mutates them, and continues with those that
+// reach new code of the lock and its client library. Each input stands for one schedule of faults. The fuzzer
+// stores an input that fails, and go test without -fuzz runs it up to 10 times, because two runs of a
+// schedule differ. The options Schedules, For and RealRedis have no effect.
 func Fuzz(f *testing.F, make func(Env) (Lock, error), options ...Option) {
 	f.Helper()
 	c := prepare(f, make, append(slices.Clone(options), func(c *config) { c.real = false }))
@@ -33,7 +33,7 @@ func Fuzz(f *testing.F, make func(Env) (Lock, error), options ...Option) {
 	random := rand.NewChaCha8([32]byte(binary.LittleEndian.AppendUint64(zeros[:24:24], c.base.Seed)))
 	for range seedSchedules {
 		var b [bytesOfSchedule]byte
-		_, _ = random.Read(b[:]) // it never fails
+		_, _ = random.Read(b[:]) // never fails
 		given[string(b[:])] = true
 		f.Add(b[:])
 	}
@@ -65,7 +65,7 @@ func Fuzz(f *testing.F, make func(Env) (Lock, error), options ...Option) {
 
 var zeros [32]byte
 
-// isFuzzing reports whether this program mutates inputs, or is a worker of one that does.
+// isFuzzing reports whether this program mutates inputs, or is a worker process of a program that does.
 func isFuzzing() bool {
 	for _, name := range []string{"test.fuzz", "test.fuzzworker"} {
 		if f := flag.Lookup(name); f != nil && f.Value.String() != "" && f.Value.String() != "false" {
@@ -75,16 +75,16 @@ func isFuzzing() bool {
 	return false
 }
 
-// scheduleOf is the scenario that an input stands for, with one of its seeds.
+// scheduleOf returns the scenario that an input stands for. seed varies its seed.
 func scheduleOf(base scenario.Scenario, input []byte, seed uint64) scenario.Scenario {
 	sum := fnv.New64a()
-	_, _ = sum.Write(input) // it never fails
+	_, _ = sum.Write(input) // never fails
 	choices := &choices{input: input, rest: rand.NewPCG(sum.Sum64(), 0)}
 	return search.Draw(base, sum.Sum64()+seed, choices)
 }
 
-// choices makes each choice from the next two bytes of the input, so that a byte that changes
-// changes one choice, and from a generator once they are used up.
+// choices is a random source that takes each number from the next two bytes of the input, so that one changed
+// byte changes one choice. After the end of the input, a generator makes the numbers.
 type choices struct {
 	input []byte
 	rest  *rand.PCG

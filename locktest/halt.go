@@ -7,18 +7,18 @@ import (
 	"lockpick/redlock"
 )
 
-// halt stops one client as SIGSTOP stops a process, as far as its connections can: while the nemesis
-// holds it at the quorum, none of its goroutines gets on past its next read, write or dial, and
-// Acquire does not return. Timers of the lock fire, and its goroutines run up to there.
+// halt stops one client at its connections, like SIGSTOP stops a process. While the nemesis holds the client
+// at the quorum, each of its goroutines stops at its next read, write or dial, and Acquire does not return.
+// Timers of the lock still fire, and their goroutines run up to the next such call.
 type halt struct {
-	decided func(redlock.Decision) // returns when the client may go on
+	decided func(redlock.Decision) // returns when the client may continue
 	quorum  int
 
 	mu      sync.Mutex
-	key     string        // that the client asks for
-	yes     map[int]bool  // masters that have granted it, in this call of Acquire
-	passed  bool          // in it the quorum was reached
-	stopped chan struct{} // closed when the client goes on; nil: it is not stopped
+	key     string        // the key that the client is acquiring
+	yes     map[int]bool  // masters that granted the key in this call of Acquire
+	passed  bool          // this call has reached the quorum
+	stopped chan struct{} // closed when the client continues; nil: it is not stopped
 }
 
 // acquiring begins a call of Acquire.
@@ -28,8 +28,8 @@ func (h *halt) acquiring(key string) {
 	h.key, h.yes, h.passed = key, map[int]bool{}, false
 }
 
-// vote counts a vote, before the client reads it. That of the quorum stops the client, if the nemesis
-// wants that.
+// vote counts a vote before the client reads it. The vote that completes the quorum stops the client, if the
+// nemesis wants that.
 func (h *halt) vote(v redlock.Vote) {
 	h.mu.Lock()
 	switch {
@@ -53,7 +53,7 @@ func (h *halt) vote(v redlock.Vote) {
 	close(stopped)
 }
 
-// pass returns when the client is not stopped.
+// pass waits while the client is stopped.
 func (h *halt) pass() {
 	h.mu.Lock()
 	stopped := h.stopped
@@ -63,7 +63,7 @@ func (h *halt) pass() {
 	}
 }
 
-// conn is a connection of a client that may be stopped.
+// conn is a connection of a client that halt can stop.
 type conn struct {
 	net.Conn
 	halt *halt

@@ -17,32 +17,31 @@ import (
 	"lockpick/workload"
 )
 
-// Lock is the lock under test, as one client uses it. If it implements io.Closer, it is closed
-// at the end.
+// Lock is the lock under test, as one client uses it. If it implements io.Closer, it is closed at the end.
 type Lock interface {
-	// Acquire waits until the lock is granted or ctx ends. When Acquire has returned, ctx ends: a
+	// Acquire waits until the lock is granted or ctx ends. ctx also ends after Acquire has returned, so a
 	// lease must not depend on it.
 	Acquire(ctx context.Context, key string) (*Lease, error)
 }
 
-// LockFunc is a Lock that is one function.
+// LockFunc is a Lock that consists of one function.
 type LockFunc func(ctx context.Context, key string) (*Lease, error)
 
 // Acquire calls f.
 func (f LockFunc) Acquire(ctx context.Context, key string) (*Lease, error) { return f(ctx, key) }
 
-// Lease is what a client holds.
+// Lease is a granted lock.
 type Lease struct {
-	// Until is the end of the lease's validity on the holder's clock. The zero value stands for
-	// the end of Lost, or without that for a TTL after Acquire returned, less a twentieth: the
-	// assumption of a user whose lock does not state it.
+	// Until is the end of the lease's validity on the holder's clock. If it is zero, the lease is valid until
+	// Lost ends. If Lost is nil, too, it is valid for a TTL less a twentieth after Acquire returned: the
+	// assumption of a user whose lock states no end.
 	Until time.Time
-	// Token distinguishes leases in the story of a failure. It may be empty.
+	// Token distinguishes leases in the explanation of a failure. It may be empty.
 	Token string
 	// Release releases the lock.
 	Release func(ctx context.Context) error
-	// Extend prolongs the lease and returns its new end; the zero value stands for what it does in
-	// Until. If it is nil, the lock cannot extend.
+	// Extend prolongs the lease and returns its new end; zero means the same as in Until. If Extend is nil,
+	// the lock cannot extend leases.
 	Extend func(ctx context.Context) (until time.Time, err error)
 	// Lost ends when the lock knows that the lease is over. It may be nil.
 	Lost context.Context
@@ -51,9 +50,9 @@ type Lease struct {
 // Env is the environment of one client's lock.
 type Env struct {
 	Client string        // c1, c2, …
-	Addrs  []string      // of the masters
-	TTL    time.Duration // that leases are to have
-	// Dial connects to an address of Addrs. The masters cannot be reached in another way.
+	Addrs  []string      // addresses of the masters
+	TTL    time.Duration // the TTL that leases should have
+	// Dial connects to an address of Addrs. It is the only way to reach the masters.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
 	opened *[]io.Closer
@@ -74,8 +73,8 @@ func (e Env) Clients() []*redis.Client {
 	return all
 }
 
-// Kind is the lock that make makes, as programs register it with cli.Main: its name for --lock,
-// and a line about it. Tests need no Kind.
+// Kind returns the lock that make makes in the form that cli.Main registers: with its name for --lock, and a
+// line about it. Tests need no Kind.
 func Kind(name, summary string, make func(Env) (Lock, error)) workload.Kind {
 	return workload.Kind{
 		Name: name, Summary: summary, Opaque: true, Connects: true,
@@ -100,7 +99,7 @@ func Kind(name, summary string, make func(Env) (Lock, error)) workload.Kind {
 	}
 }
 
-// adapted is a user's lock as the workload uses it.
+// adapted adapts a user's lock to the workload.
 type adapted struct {
 	lock   Lock
 	site   workload.Env
@@ -109,11 +108,11 @@ type adapted struct {
 	halt   halt
 
 	mu    sync.Mutex
-	token string          // in the latest command of the client that could acquire a lock
-	told  map[string]bool // tokens of leases
+	token string          // token of the latest vote that granted the client a key
+	told  map[string]bool // tokens that name has returned
 }
 
-// dial connects and records the lock commands on the connection as votes.
+// dial connects, and records the lock commands on the connection as votes.
 func (a *adapted) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	dial := a.site.Dial
 	if dial == nil { // the masters are real
@@ -141,7 +140,7 @@ func (a *adapted) hear(v redlock.Vote) {
 	a.halt.vote(v)
 }
 
-// observed records a vote that a link to a real master saw.
+// observed records a vote that a link to a real master observed.
 func (a *adapted) observed(op history.Op) {
 	if op.Value.Yes && op.Value.Command == history.CommandSet {
 		a.mu.Lock()
@@ -152,8 +151,8 @@ func (a *adapted) observed(op history.Op) {
 	a.site.Record(op, 0)
 }
 
-// name returns the token of a lease whose lock does not state one: the value that its client
-// has written last, unless that does not distinguish leases.
+// name returns the token of a lease whose lock states none: the value that the client wrote last, unless an
+// earlier lease has that token.
 func (a *adapted) name() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -209,13 +208,13 @@ func (a *adapted) Close() error {
 	return errors.Join(errs...)
 }
 
-// lease is a user's lease as the workload uses it.
+// lease adapts a user's lease to the workload.
 type lease struct {
 	a      *adapted
 	of     *Lease
 	until  time.Time
 	token  string
-	untold func() bool // stops what tells that it is lost; may be nil
+	untold func() bool // stops the callback that reports the loss; may be nil
 }
 
 var errNoExtend = errors.New("the lock does not extend leases")

@@ -13,7 +13,7 @@ var (
 	flagSeed      = flag.Uint64("lockpick.seed", 0, "locktest: the seed of the schedules (0: what the test says)")
 )
 
-// config contains the options.
+// config holds the options of a test.
 type config struct {
 	base      scenario.Scenario
 	schedules int
@@ -29,8 +29,8 @@ type Option func(*config)
 // and pause.
 func Faults(kinds ...string) Option { return func(c *config) { c.base.Faults = kinds } }
 
-// Persistence sets how masters keep their keys: none (they lose them when they restart), rdb,
-// everysec or always. Default: always.
+// Persistence sets how masters store their keys: none (a restart loses them), rdb, everysec or always.
+// Default: always.
 func Persistence(p string) Option { return func(c *config) { c.base.Persistence = p } }
 
 // Masters sets the number of masters. Default: 5.
@@ -39,13 +39,13 @@ func Masters(n int) Option { return func(c *config) { c.base.Masters = n } }
 // Clients sets the greatest number of clients. Default: 3.
 func Clients(n int) Option { return func(c *config) { c.base.Clients = n } }
 
-// Keys sets the number of locks that the clients use. Default: 1.
+// Keys sets the number of keys that the clients lock. Default: 1.
 func Keys(n int) Option { return func(c *config) { c.base.Keys = n } }
 
-// TTL sets the TTL that the lock gets for its leases. Default: 2s.
+// TTL sets the TTL that the lock should give its leases. Default: 2s.
 func TTL(d time.Duration) Option { return func(c *config) { c.base.TTL = d } }
 
-// RestartDelay sets the least time for which a master that was killed stays down. Default: 0.
+// RestartDelay sets the least time for which a killed master stays down. Default: 0.
 func RestartDelay(d time.Duration) Option { return func(c *config) { c.base.RestartDelay = d } }
 
 // Properties sets the properties that are judged, by level or name; docs/checking.md lists
@@ -58,9 +58,9 @@ func Schedules(n int) Option { return func(c *config) { c.schedules = n } }
 // For limits the real time in which schedules are tried. Default: 1m.
 func For(d time.Duration) Option { return func(c *config) { c.time = d } }
 
-// RealRedis runs the schedules on redis-server processes of this machine, in real time: at most
-// two at once, each for some seconds, as many as fit into For. What is found is not shrunk. A
-// machine without redis-server skips the test.
+// RealRedis runs the schedules on redis-server processes of this machine, in real time: at most two at once,
+// each for some seconds, as many as fit into For. Violations are not shrunk. On a machine without
+// redis-server the test is skipped.
 func RealRedis() Option { return func(c *config) { c.real = true } }
 
 // Seed sets the seed of the schedules. The order in which goroutines run does not depend on it,

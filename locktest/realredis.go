@@ -13,7 +13,7 @@ import (
 	"lockpick/history"
 )
 
-// realRedis skips the test where there is no redis-server.
+// realRedis skips the test on a machine without redis-server.
 func realRedis(t testing.TB) {
 	t.Helper()
 	if ok, why := process.Available(t.Context()); !ok {

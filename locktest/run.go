@@ -13,14 +13,14 @@ import (
 	"lockpick/workload"
 )
 
-// makers are the locks of the tests in this program, by the name that scenarios use.
+// makers holds the constructors of the tests' locks, by the name that scenarios use.
 var makers sync.Map
 
-// register makes the lock of a test known to scenarios.
+// register registers the lock of a test under the name that scenarios use.
 func register(name string, make func(Env) (Lock, error)) error {
 	_, known := makers.Swap(name, make)
 	if known {
-		return nil // the test is run once more
+		return nil // the test runs again
 	}
 	return workload.RegisterLock(Kind(name, "the lock of a test", func(e Env) (Lock, error) {
 		f, _ := makers.Load(name)
@@ -28,7 +28,7 @@ func register(name string, make func(Env) (Lock, error)) error {
 	}))
 }
 
-// runner runs scenarios, each in a bubble of its own or on real masters.
+// runner runs scenarios, each in its own bubble or on real masters.
 type runner struct {
 	t      *testing.T
 	real   bool // on redis-server processes, in real time

@@ -1,6 +1,6 @@
-// Package bubble runs scenarios over masters in memory, each in a testing/synctest bubble of its
-// own, in tests and in other programs: the driver virtual. Locks connect to the masters as to
-// real ones, and time is virtual.
+// Package bubble is the driver virtual: it runs scenarios over masters in memory, each in its own
+// testing/synctest bubble, in tests and in other programs. Locks connect to the masters as to real ones, and
+// time is virtual.
 package bubble
 
 import (
@@ -21,19 +21,20 @@ import (
 	"lockpick/history"
 )
 
-// ErrLeaked says that all was done, and that goroutines were left behind that wait for ever.
+// ErrLeaked reports that a run is complete, but goroutines were left behind that wait forever.
 var ErrLeaked = errors.New("the lock left goroutines behind that wait for ever: they must end when it is closed, or with the context")
 
-// A bubble whose time stands still for so many looks at it, that far apart in real time, is
-// given up. Few of them suffice if nobody has connected to the masters.
+// A bubble is abandoned if its time stands still in standstillLooks checks in a row, standstillEvery of real
+// time apart. If nothing has connected to the masters, ignoredLooks checks are enough.
 const (
 	standstillLooks = 20
 	ignoredLooks    = 3
 	standstillEvery = time.Second
 )
 
-// Run calls f with masters in memory, in a bubble, and closes them when it returns. Its error is
-// that of f, or says why the bubble could not end; ErrLeaked if f did all it had to.
+// Run calls f with masters in memory, in a bubble, and closes the masters when f returns. Its error is that
+// of f, or explains why the bubble could not end. It is ErrLeaked if f returned nil and only goroutines were
+// left behind.
 func Run(t *testing.T, cfg cluster.Config, seed uint64, f func(*virtual.Cluster) error) error {
 	var masters atomic.Pointer[virtual.Cluster]
 	done := make(chan error, 1)
@@ -89,7 +90,7 @@ func Run(t *testing.T, cfg cluster.Config, seed uint64, f func(*virtual.Cluster)
 	}
 }
 
-// standstill says where goroutines are that keep virtual time from passing.
+// standstill lists the goroutines that keep virtual time from passing.
 func standstill() string {
 	room := make([]byte, 4<<20)
 	var guilty []string
@@ -102,10 +103,10 @@ func standstill() string {
 	return "The goroutines that keep virtual time from passing:\n" + strings.Join(guilty, "\n\n")
 }
 
-// Enact runs a scenario, which is complete, and returns its history. The history counts also if
-// the error is ErrLeaked.
+// Enact runs a complete scenario (scenario.WithRequirements) and returns its history. The history is also
+// valid if the error is ErrLeaked.
 func Enact(ctx context.Context, t *testing.T, s scenario.Scenario) (h *history.History, err error) {
-	enacted := make(chan *history.History, 1) // a bubble that was given up may end after all, and later
+	enacted := make(chan *history.History, 1) // buffered: an abandoned bubble may still end later
 	err = Run(t, s.Config(), s.Seed, func(masters *virtual.Cluster) error {
 		h, err := campaign.Enact(ctx, s, masters, nil)
 		enacted <- h

@@ -14,8 +14,7 @@ import (
 	"lockpick/history"
 )
 
-// program is the test that the bubbles of a program belong to which is no test: the package
-// synctest wants one.
+// program returns the test to which the bubbles of an ordinary program belong, because synctest requires one.
 var program = sync.OnceValue(func() *testing.T {
 	testing.Init()
 	if !flag.Parsed() {
@@ -23,7 +22,7 @@ var program = sync.OnceValue(func() *testing.T {
 	}
 	first := make(chan *testing.T)
 	all := func(string, string) (bool, error) { return true, nil }
-	// It never returns: the program ends before its test.
+	// It never returns: the program ends before this test does.
 	go testing.Main(all, []testing.InternalTest{{Name: "lockpick", F: func(t *testing.T) {
 		first <- t
 		select {}
@@ -31,8 +30,8 @@ var program = sync.OnceValue(func() *testing.T {
 	return <-first
 })
 
-// Simulate runs a scenario, which is complete, in a program that is no test, and returns its
-// history. Goroutines that the lock leaves behind are no error.
+// Simulate runs a complete scenario in a program that is not a test, and returns its history. It ignores
+// goroutines that the lock leaves behind.
 func Simulate(ctx context.Context, s scenario.Scenario) (*history.History, error) {
 	h, err := Enact(ctx, program(), s)
 	if errors.Is(err, ErrLeaked) {
@@ -41,7 +40,7 @@ func Simulate(ctx context.Context, s scenario.Scenario) (*history.History, error
 	return h, err
 }
 
-// Driver is the driver virtual, for programs that are no tests.
+// Driver returns the driver virtual, for programs that are not tests.
 func Driver() campaign.Driver {
 	return campaign.Driver{
 		Name:      scenario.Virtual,

@@ -1,5 +1,5 @@
-// Command lockpick runs fault-injection campaigns against Redis locks and judges
-// what happened. See lockpick --help.
+// Command lockpick runs fault-injection campaigns against Redis locks and judges their histories. See
+// lockpick --help.
 package main
 
 import "lockpick/cli"

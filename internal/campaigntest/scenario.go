@@ -1,4 +1,4 @@
-// Package campaigntest draws scenarios for property tests.
+// Package campaigntest provides scenarios for tests.
 package campaigntest
 
 import (
@@ -23,7 +23,7 @@ func Simulated(change func(*scenario.Scenario)) scenario.Scenario {
 	return s
 }
 
-// AnyScenario draws a scenario that has no problems.
+// AnyScenario draws a valid scenario for a property test.
 func AnyScenario(t *rapid.T) scenario.Scenario {
 	duration := func(name string, min time.Duration) time.Duration {
 		return time.Duration(rapid.Int64Range(int64(min), int64(time.Hour)).Draw(t, name))

@@ -1,6 +1,6 @@
-// Package inputs tries fuzz targets with many inputs at full speed: without the instrumentation for
-// coverage and the worker processes of go test -fuzz, which take some hundred times as long as a parser.
-// Go's fuzzer finds the way to new code; this tries far more variants of the inputs that are known.
+// Package inputs tries fuzz targets with many inputs at full speed: without the coverage instrumentation and
+// the worker processes of go test -fuzz, which take some hundred times as long as a parser. Go's fuzzer finds
+// inputs that reach new code; this package tries far more variants of the known inputs.
 //
 //	go test ./history -run 'TestManyInputs/FuzzLine' -inputs 10000000
 package inputs
@@ -25,10 +25,10 @@ var (
 	seed   = flag.Uint64("inputs.seed", 1, "the seed of the inputs; 0: the time")
 )
 
-// maxLength bounds an input: longer ones are cut.
+// maxLength is the greatest length of an input, in bytes; longer ones are cut.
 const maxLength = 4 << 10
 
-// Random returns the generator of a parser's inputs.
+// Random returns the random generator for a parser's inputs, with the seed of -inputs.seed.
 func Random(t *testing.T) *rand.Rand {
 	t.Helper()
 	s := *seed
@@ -39,8 +39,8 @@ func Random(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(s, 0))
 }
 
-// Try calls check with the seeds of a fuzz target (those given, and those in testdata/fuzz) and then
-// with mutated ones, as many as -inputs says. The input at which a check fails or panics is printed.
+// Try calls check with the seeds of a fuzz target (the given ones, and those in testdata/fuzz) and then with
+// mutated seeds, as many in all as -inputs says. It logs the input at which a check fails or panics.
 func Try(t *testing.T, target string, seeds [][]byte, check func(t *testing.T, input []byte)) {
 	t.Helper()
 	kept, err := corpus(target)
@@ -51,7 +51,8 @@ func Try(t *testing.T, target string, seeds [][]byte, check func(t *testing.T, i
 	if len(seeds) == 0 {
 		t.Fatalf("%s has no seeds", target)
 	}
-	// Inputs are small: by default a quarter of the time goes into collecting a few megabytes of garbage.
+	// Inputs are small: with the default target, a quarter of the time goes into collecting a few megabytes
+	// of garbage.
 	defer debug.SetGCPercent(debug.SetGCPercent(800))
 	m := NewMutator(Random(t), seeds)
 	n := 0
@@ -65,7 +66,8 @@ func Try(t *testing.T, target string, seeds [][]byte, check func(t *testing.T, i
 	}, func(t *testing.T, input any) { check(t, input.([]byte)) })
 }
 
-// Count calls check with as many inputs as -inputs says. It prints the input at which it fails, and that which takes longest.
+// Count calls check with as many inputs as -inputs says. It logs the input at which a check fails, and
+// otherwise the one that takes longest.
 func Count(t *testing.T, target string, next func() any, check func(t *testing.T, input any)) {
 	t.Helper()
 	began := time.Now()
@@ -93,7 +95,7 @@ func Count(t *testing.T, target string, next func() any, check func(t *testing.T
 	t.Logf("%s: %d inputs in %v; the slowest took %v: %q", target, tried, time.Since(began).Round(time.Second), longest.Round(time.Microsecond), slowest)
 }
 
-// corpus reads the inputs of testdata/fuzz that have one argument.
+// corpus reads the inputs in testdata/fuzz that have one argument.
 func corpus(target string) ([][]byte, error) {
 	paths, err := filepath.Glob(filepath.Join("testdata", "fuzz", target, "*"))
 	if err != nil {
@@ -121,20 +123,20 @@ func corpus(target string) ([][]byte, error) {
 	return all, nil
 }
 
-// Mutator makes inputs out of others.
+// Mutator makes inputs by changing seeds.
 type Mutator struct {
 	random *rand.Rand
 	seeds  [][]byte
 	tokens [][]byte
 }
 
-// odd are texts at which parsers fail.
+// odd lists texts that often make parsers fail.
 var odd = []string{
 	"", "0", "-1", "1e999", "9223372036854775808", "-9223372036854775809", "0.1", "NaN", "null", "true", "\x00", "\xff\xfe", "\r\n", "\n",
 	"\"", "'", "\\", "\\u0000", "\\ud800", "{", "}", "[", "]", ":", ",", "- ", "  ", "\t", "&a ", "*a", "!!", "#", "%", "é", "\U0001f512",
 }
 
-// NewMutator makes a mutator.
+// NewMutator returns a mutator for seeds. Its words are those of the seeds and some odd ones.
 func NewMutator(r *rand.Rand, seeds [][]byte) *Mutator {
 	m := &Mutator{random: r, seeds: seeds}
 	for _, s := range odd {
@@ -161,39 +163,39 @@ func (m *Mutator) Next() []byte {
 	return b[:min(len(b), maxLength)]
 }
 
-// Change makes one change of an input. It may use the input's memory.
+// Change makes one change to an input. The result may share the input's memory.
 func (m *Mutator) Change(b []byte) []byte {
 	r := m.random
 	from := r.IntN(len(b) + 1)
 	to := from + r.IntN(min(len(b)-from, 1<<r.IntN(8))+1)
 	switch r.IntN(9) {
-	case 0: // a bit
+	case 0: // flips a bit
 		if from < len(b) {
 			b[from] ^= 1 << r.IntN(8)
 		}
 		return b
-	case 1: // a byte
+	case 1: // changes a byte
 		if from < len(b) {
 			b[from] = byte(r.Uint32())
 		}
 		return b
-	case 2: // a range is removed,
+	case 2: // removes a range
 		return append(b[:from], b[to:]...)
-	case 3: // repeated,
+	case 3: // repeats a range
 		return bytes.Join([][]byte{b[:to], b[from:]}, nil)
-	case 4: // or moved
+	case 4: // moves a range
 		at := r.IntN(len(b) + 1)
 		rest := append(bytes.Clone(b[:from]), b[to:]...)
 		at = min(at, len(rest))
 		return bytes.Join([][]byte{rest[:at], b[from:to], rest[at:]}, nil)
-	case 5: // the end of another seed
+	case 5: // appends the end of another seed
 		other := m.seeds[r.IntN(len(m.seeds))]
 		return append(b[:from:from], other[r.IntN(len(other)+1):]...)
-	case 6: // a word is put in,
+	case 6: // inserts a word
 		return bytes.Join([][]byte{b[:from], m.tokens[r.IntN(len(m.tokens))], b[from:]}, nil)
-	case 7: // or put in another's place
+	case 7: // replaces a range by a word
 		return bytes.Join([][]byte{b[:from], m.tokens[r.IntN(len(m.tokens))], b[to:]}, nil)
-	default: // a digit
+	default: // changes a digit
 		for i := from; i < len(b); i++ {
 			if b[i] >= '0' && b[i] <= '9' {
 				b[i] = byte('0' + r.IntN(10))
@@ -204,7 +206,7 @@ func (m *Mutator) Change(b []byte) []byte {
 	}
 }
 
-// Texts are the seeds of a target that takes texts.
+// Texts converts texts to seeds.
 func Texts(texts []string) [][]byte {
 	var all [][]byte
 	for _, s := range texts {

@@ -1,5 +1,5 @@
-// Modulepath is what `make module-path` runs: it renames the module, and those below it, in each file
-// of the tree that names their packages: imports, go.mod files, build files and documents.
+// Modulepath renames the module, and those below it, in each file of the tree that names their packages:
+// imports, go.mod files, build files and documents. `make module-path` runs it.
 //
 //	go run ./internal/modulepath example.org/you/lockpick
 package main
@@ -30,10 +30,10 @@ func main() {
 	fmt.Printf("%d files name %s now\n", changed, os.Args[1])
 }
 
-// valid is what a module path may be here; go mod has the full rules.
+// valid matches the module paths that are allowed here; go mod has the full rules.
 var valid = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*(/[A-Za-z0-9][A-Za-z0-9._~-]*)*$`)
 
-// rename renames the module in a folder and says how many files it changed.
+// rename renames the module in a folder and returns the number of changed files.
 func rename(root, to string) (changed int, err error) {
 	if !valid.MatchString(to) {
 		return 0, fmt.Errorf("%q is not a module path, such as example.org/you/lockpick", to)
@@ -66,7 +66,7 @@ func rename(root, to string) (changed int, err error) {
 			return nil
 		}
 		before, err := os.ReadFile(path)
-		if err != nil || bytes.IndexByte(before, 0) >= 0 { // a program or an image
+		if err != nil || bytes.IndexByte(before, 0) >= 0 { // a binary file
 			return err
 		}
 		after := named.ReplaceAll(before, []byte("${1}"+to+"${2}"))
@@ -91,7 +91,7 @@ func rename(root, to string) (changed int, err error) {
 	return changed, err
 }
 
-// topFolders are those in which packages lie.
+// topFolders returns the names, quoted for a pattern, of the folders in root that may contain packages.
 func topFolders(root string) ([]string, error) {
 	entries, err := os.ReadDir(root)
 	if err != nil {
@@ -106,9 +106,9 @@ func topFolders(root string) ([]string, error) {
 	return names, nil
 }
 
-// mentions matches the module's path where it begins the path of a package, alone as a prefix in
-// quotes, or as an argument of go mod edit. The character before tells it from folders and programs of
-// the same name.
+// mentions matches the module's path where it begins the path of a package, stands alone as a prefix in
+// quotes, or is an argument of go mod edit. The preceding character distinguishes it from folders and
+// programs of the same name.
 func mentions(from string, folders []string) *regexp.Regexp {
 	return regexp.MustCompile(`(^|[^\w./-])` + regexp.QuoteMeta(from) + `(/(?:` + strings.Join(folders, "|") + `)\b|/\.\.\.|/"|@v|=/)`)
 }

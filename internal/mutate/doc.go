@@ -1,3 +1,3 @@
-// Package mutate tests the tests of the checkers: it breaks checker and history in one place
-// at a time and requires that their tests notice.
+// Package mutate tests the tests of the checkers: it plants one fault at a time in checker and history, and
+// requires that their tests fail.
 package mutate

@@ -1,7 +1,7 @@
 //go:build unix
 
-// Package processor measures how much processor time this program has used, in all its threads:
-// what a benchmark takes on a machine that other programs use, too.
+// Package processor measures the processor time that this program has used in all its threads, so that
+// benchmarks work on a machine that other programs use, too.
 package processor
 
 import (
@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Time returns it, or 0 if the system does not say.
+// Time returns the processor time used so far, or 0 if the system does not report it.
 func Time() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

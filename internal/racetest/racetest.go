@@ -1,11 +1,10 @@
-// Package racetest says whether the race detector is on, and lets a test ask to run
-// without it.
+// Package racetest reports whether the race detector is on, and lets a test require that it is off.
 //
-// The race detector keeps memory for each coroutine that has ended, 10 GB and more for a
-// test that simulates thousands of worlds. Such a test calls Exclude: under the race detector
-// it is skipped, and `make test` (internal/testrun) then runs exactly the tests that were
-// skipped like this once more without it. They are long, so -short skips them, too. A run under -race and the run after it together
-// therefore leave out no test.
+// The race detector keeps memory for each coroutine that has ended, 10 GB and more for a test that simulates
+// thousands of worlds. Such a test calls Exclude: the race detector's run skips it, and `make test`
+// (internal/testrun) then runs exactly the tests that were skipped for this reason without the race detector.
+// They are long, so -short skips them, too. A run under -race and the run after it therefore leave out no
+// test.
 package racetest
 
 import (
@@ -13,11 +12,11 @@ import (
 	"testing"
 )
 
-// Reason begins the message of a test that Exclude skips.
+// Reason is the beginning of the message of a test that Exclude skips.
 const Reason = "runs without the race detector: "
 
-// Exclude skips a test while the race detector is on. Only whole tests can be run again
-// without it, so a subtest must not call Exclude.
+// Exclude skips a test while the race detector is on. Only whole tests can be run again without it, so a
+// subtest must not call Exclude.
 func Exclude(t testing.TB, why string) {
 	t.Helper()
 	if strings.Contains(t.Name(), "/") {

@@ -25,8 +25,8 @@ func Fields(of any) []string {
 	return names
 }
 
-// Explain puts line and column before what the decoder has to say. known says which
-// fields there are; of are the structs that were decoded.
+// Explain puts the line and the column before the error of the decoder. known lists the valid fields; of
+// holds the structs that were decoded.
 func Explain(err error, b []byte, known string, of ...any) error {
 	var y yaml.Error
 	if errors.As(err, &y) && y.GetToken() != nil {
@@ -37,14 +37,14 @@ func Explain(err error, b []byte, known string, of ...any) error {
 		}
 		return fmt.Errorf("%d:%d: %s", at.Line, at.Column, plain(err, y))
 	}
-	// A duration that cannot be read: the decoder does not say where.
+	// The decoder gives no position for an invalid duration.
 	if at := badDuration(b, of); at != nil {
 		return fmt.Errorf("%d:%d: %s", at.Position.Line, at.Position.Column, notDuration(at.Value))
 	}
 	return fmt.Errorf("1:1: %w", err)
 }
 
-// plain says what the decoder means without its Go types.
+// plain renders the decoder's error without Go types.
 func plain(err error, y yaml.Error) string {
 	var typ *yaml.TypeError
 	var node *yaml.UnexpectedNodeTypeError
@@ -67,7 +67,7 @@ func notDuration(got string) string {
 	return fmt.Sprintf("%q is not a duration: write a number with a unit, such as 500ms, 2s or 1m30s", got)
 }
 
-// Find is the token of a field's value, or of the nearest field above it.
+// Find returns the token of a field's value, or of the nearest field above it, or nil.
 func Find(file *ast.File, field string) *token.Token {
 	for field != "" {
 		if path, err := yaml.PathString("$." + field); err == nil {
@@ -81,7 +81,7 @@ func Find(file *ast.File, field string) *token.Token {
 	return nil
 }
 
-// first is the token that a reader sees first: of a mapping its first key.
+// first returns the token that a reader sees first: in a mapping, its first key.
 func first(n ast.Node) *token.Token {
 	switch n := n.(type) {
 	case *ast.MappingNode:
@@ -94,7 +94,7 @@ func first(n ast.Node) *token.Token {
 	return n.GetToken()
 }
 
-// badDuration finds the first value that is no duration of a field for durations.
+// badDuration returns the first invalid value of a field for durations, or nil.
 func badDuration(b []byte, of []any) *token.Token {
 	file, err := parser.ParseBytes(b, 0)
 	if err != nil || len(file.Docs) == 0 {
@@ -109,11 +109,11 @@ func badDuration(b []byte, of []any) *token.Token {
 }
 
 type durations struct {
-	names map[string]bool // of the fields that are durations
+	names map[string]bool // names of the fields that are durations
 	bad   *token.Token
 }
 
-// collect adds the fields of a struct and of the structs in it.
+// collect adds the duration fields of a struct and of the structs in it.
 func (v *durations) collect(t reflect.Type) {
 	for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer {
 		t = t.Elem()

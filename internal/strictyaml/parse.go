@@ -1,5 +1,4 @@
-// Package strictyaml reads YAML files within bounds, and tells of each error at which line and
-// column it is.
+// Package strictyaml reads YAML files within bounds, and reports each error with its line and column.
 package strictyaml
 
 import (
@@ -14,26 +13,27 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// Bounds of a YAML file. What is beyond them is refused before it is parsed or expanded, so
-// that no file takes long to be refused.
+// The bounds of a YAML file. A file beyond them is rejected before it is parsed or expanded, so that no file
+// takes long to be rejected.
 const (
 	maxYAMLBytes  = 256 << 10
-	maxYAMLDepth  = 50     // of lists and mappings within each other
-	maxYAMLIndent = 200    // spaces
-	maxYAMLNodes  = 50_000 // once aliases are expanded
+	maxYAMLDepth  = 50     // nested lists and mappings
+	maxYAMLIndent = 200    // spaces or tabs
+	maxYAMLNodes  = 50_000 // after the expansion of aliases
 )
 
-// Read reads a file, but no more of it than is allowed.
+// Read reads a file up to one byte beyond the allowed size.
 func Read(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, maxYAMLBytes+1)) // parseYAML refuses what is longer
+	return io.ReadAll(io.LimitReader(f, maxYAMLBytes+1)) // Parse rejects a longer file
 }
 
-// Parse parses a file within the bounds. Errors begin with the line and the column.
+// Parse parses a file within the bounds. known lists the valid fields, for the error on an unknown one.
+// Errors begin with the line and the column.
 func Parse(b []byte, known string) (file *ast.File, err error) {
 	defer RefusePanic(&err)
 	if len(b) > maxYAMLBytes {
@@ -61,15 +61,16 @@ func Parse(b []byte, known string) (file *ast.File, err error) {
 	return file, nil
 }
 
-// RefusePanic makes an error of a panic of the YAML library.
+// RefusePanic turns a panic of the YAML library into an error. It must be deferred.
 func RefusePanic(err *error) {
 	if value := recover(); value != nil {
 		*err = fmt.Errorf("1:1: this is not YAML that can be read: %v", value)
 	}
 }
 
-// tooDeep finds where text is nested too deeply for the parser, which takes long for it and
-// as much of the stack: brackets, list items within a line, indentation. A line of 0: nowhere.
+// tooDeep returns the position at which text is nested too deeply for the parser, which would take long and
+// use much of the stack: brackets, list items within a line, indentation. It returns the line 0 if there is
+// none.
 func tooDeep(b []byte) (line, column int) {
 	depth := 0
 	for row := range bytes.Lines(b) {
@@ -98,7 +99,7 @@ func tooDeep(b []byte) (line, column int) {
 	return 0, 0
 }
 
-// expansion counts the nodes of a file as they are once aliases are expanded.
+// expansion counts the nodes of a file as if its aliases were expanded.
 type expansion struct {
 	anchors map[string]int
 	refused *token.Token

@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// fuzz tries a number of inputs on each fuzz target: not for a time, because go test reports a target
-// as failed if the time is over while an input is being made smaller.
+// fuzz tries a number of inputs on each fuzz target. It sets no time, because go test reports a target as
+// failed if the time is over while an input is being minimized.
 func (r *runner) fuzz(packages []string, inputs int) error {
 	if inputs == 0 {
 		return nil
@@ -37,7 +37,7 @@ type fuzzTarget struct{ pkg, name string }
 
 var fuzzFunction = regexp.MustCompile(`(?m)^func (Fuzz\w+)\(`)
 
-// fuzzTargets lists the fuzz targets of packages by their source: go test -list would build all tests.
+// fuzzTargets lists the fuzz targets of packages from their source: go test -list would build all tests.
 func (r *runner) fuzzTargets(packages []string) (targets []fuzzTarget, err error) {
 	cmd := exec.CommandContext(r.ctx, "go", append([]string{"list", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles"}, packages...)...)
 	var said strings.Builder

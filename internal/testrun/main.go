@@ -1,7 +1,7 @@
-// Testrun is what `make test` runs: every test under the race detector, then those that
-// asked to run without it (internal/racetest); and beside them, because those mostly wait for real
-// masters, the tests of other modules and every fuzz target with some thousand inputs. At
-// the end it lists the slowest tests and all skipped ones with their reasons.
+// Testrun runs the tests for `make test`: every test under the race detector, then those that asked to run
+// without it (internal/racetest). At the same time it runs the tests of other modules, and every fuzz target
+// with some thousand inputs, because the first tests mostly wait for real masters. At the end it lists the
+// slowest tests and all skipped ones with their reasons.
 //
 //	go run ./internal/testrun [-module DIR]... [-fuzz 10000] [PACKAGE...]
 package main
@@ -57,7 +57,7 @@ func main() {
 	}
 }
 
-// runner runs go test several times and gathers what the runs reported.
+// runner runs go test several times and collects the results.
 type runner struct {
 	ctx     context.Context
 	timeout time.Duration
@@ -75,8 +75,8 @@ func (r *runner) all(packages, modules []string, fuzz int) error {
 	return errors.Join(err, <-beside)
 }
 
-// aside is how many tests of a package run at a time: those of runs on real masters mostly wait, so there
-// are more of them than processors.
+// aside is the flag for the number of tests of a package that run at a time. There are more of them than
+// processors, because tests with real masters mostly wait.
 var aside = "-parallel=" + strconv.Itoa(max(3, runtime.GOMAXPROCS(0)))
 
 // tests runs every test under the race detector, then those that asked to run without it.
@@ -110,14 +110,13 @@ func (r *runner) modules(folders []string) error {
 	return nil
 }
 
-// goTest runs go test in a folder and prints a line for each package, and the output of
-// tests that fail.
+// goTest runs go test in a folder. It prints a line for each package, and the output of tests that fail.
 func (r *runner) goTest(what, dir string, args ...string) (*testjson.Execution, error) {
 	r.print("\nTests %s\n", what)
 	// -vet=off: make test has vetted every module before.
 	cmd := exec.CommandContext(r.ctx, "go", append([]string{"test", "-json", "-vet=off", "-timeout", r.timeout.String()}, args...)...)
 	cmd.Dir = dir
-	// The compiler's errors as text on stderr instead of events.
+	// Prints the compiler's errors as text on stderr instead of events.
 	cmd.Env = append(os.Environ(), "GODEBUG=gotestjsonbuildtext=1")
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
@@ -150,19 +149,19 @@ func (r *runner) goTest(what, dir string, args ...string) (*testjson.Execution, 
 	return x, r.ctx.Err()
 }
 
-// print prints a text in one piece, because several runs go on at a time.
+// print prints a text without interruption, because several runs print at a time.
 func (r *runner) print(format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	fmt.Fprintf(r.out, format, args...)
 }
 
-// printer shows the events of a run as they come. Those on stdout and the lines on stderr come from
-// two goroutines.
+// printer shows the events of a run as they come. Events on stdout and lines on stderr come from two
+// goroutines.
 type printer struct {
 	runner *runner
 	mu     sync.Mutex
-	text   bytes.Buffer // of the event that is being formatted
+	text   bytes.Buffer // text of the event that is being formatted
 	format testjson.EventFormatter
 }
 
@@ -193,11 +192,10 @@ func (p *printer) Err(text string) error {
 	return nil
 }
 
-// unfinished prints what go test said of a package that ended before its tests, or that failed
-// although none of them did: a crash, a leak, or the time was over. The formatter shows only the
-// output of tests whose end was reported.
+// unfinished prints the output of a package that ended before its tests, or that failed although none of its
+// tests did: after a crash, a leak or a timeout. The formatter shows only the output of tests that ended.
 func (p *printer) unfinished(name string, pkg *testjson.Package) {
-	ids := []int{0} // 0: output of no test
+	ids := []int{0} // 0: output outside of tests
 	for _, t := range pkg.Failed {
 		if t.Elapsed < 0 {
 			ids = append(ids, t.ID)
@@ -224,13 +222,12 @@ func excludedTests(x *testjson.Execution) map[string][]string {
 	return tests
 }
 
-// notRun lists those of the tests that neither passed nor failed, and were not skipped for
-// a reason of their own.
+// notRun lists those of the tests that neither passed nor failed, and were not skipped for another reason.
 func notRun(x *testjson.Execution, pkg string, tests []string) []string {
 	ran := map[string]bool{}
 	p := x.Package(pkg)
 	if p == nil || p.Total == 0 && p.Result() == testjson.ActionFail {
-		return nil // it was not even built: the run has failed
+		return nil // the package was not built: the run has failed
 	}
 	for _, t := range p.TestCases() {
 		ran[t.Test.Name()] = !strings.HasPrefix(reason(x, t), racetest.Reason)
@@ -238,13 +235,13 @@ func notRun(x *testjson.Execution, pkg string, tests []string) []string {
 	return slices.DeleteFunc(slices.Clone(tests), func(name string) bool { return ran[name] })
 }
 
-// exactly is a pattern for -run that matches these tests alone.
+// exactly returns a pattern for -run that matches only these tests.
 func exactly(tests []string) string { return "^(" + strings.Join(tests, "|") + ")$" }
 
 // logged matches the beginning of a message of t.Log or t.Skip.
 var logged = regexp.MustCompile(`^\s+\S+\.go:\d+: `)
 
-// reason is the last message of a skipped test: what it gave t.Skip.
+// reason returns the last message of a skipped test: the argument of t.Skip.
 func reason(x *testjson.Execution, t testjson.TestCase) string {
 	var said []string
 	for _, line := range x.OutputLines(t) {
@@ -279,7 +276,7 @@ func (r *runner) summarize(slowest int) {
 			ran--
 			why := reason(x, t)
 			if strings.HasPrefix(why, racetest.Reason) {
-				continue // it was run afterwards
+				continue // it ran afterwards
 			}
 			skips++
 			if why == "" {

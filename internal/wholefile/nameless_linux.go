@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// writeNameless writes a file that has no name until it is complete. The error is
-// errors.ErrUnsupported, and nothing was written, if the file system has no such files.
+// writeNameless writes a file that has no name until it is complete. If the file system does not support
+// this, it writes nothing and returns errors.ErrUnsupported.
 func writeNameless(path string, mode fs.FileMode, write func(*os.File) error) error {
 	dir := filepath.Dir(path)
 	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
-	if err != nil { // whatever the reason: the other way tells it better
+	if err != nil { // for any reason: writeNamed gives a better error
 		return errors.ErrUnsupported
 	}
 	f := os.NewFile(uintptr(fd), path)
@@ -32,7 +32,7 @@ func writeNameless(path string, mode fs.FileMode, write func(*os.File) error) er
 	if !errors.Is(err, fs.ErrExist) {
 		return named("link", path, err)
 	}
-	// A link replaces no file, so the complete file gets another name for a moment.
+	// A link cannot replace a file, so the complete file gets another name for a moment.
 	beside := filepath.Join(dir, fmt.Sprintf(".%s.%d%s", filepath.Base(path), rand.Uint64(), Suffix))
 	if err := unix.Linkat(unix.AT_FDCWD, name, unix.AT_FDCWD, beside, unix.AT_SYMLINK_FOLLOW); err != nil {
 		return named("link", beside, err)

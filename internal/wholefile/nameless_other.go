@@ -8,5 +8,5 @@ import (
 	"os"
 )
 
-// writeNameless is for Linux only.
+// writeNameless is implemented for Linux only.
 func writeNameless(string, fs.FileMode, func(*os.File) error) error { return errors.ErrUnsupported }

@@ -1,7 +1,6 @@
-// Package wholefile writes files that are complete or not there, and leaves nothing else, whenever
-// the process ends. Where the system has files without a name (Linux), a file gets its name only
-// when it is complete; elsewhere a process that is killed while it writes leaves a file whose name
-// ends with Suffix.
+// Package wholefile writes files that are either complete or absent, even if the process is killed. Where the
+// system supports files without a name (Linux), a file gets its name only when it is complete. Elsewhere, and
+// for a moment while one file replaces another, a killed process leaves a file whose name ends with Suffix.
 package wholefile
 
 import (
@@ -11,11 +10,11 @@ import (
 	"path/filepath"
 )
 
-// Suffix ends the name of a file that is not complete yet.
+// Suffix is the end of the temporary name of a file.
 const Suffix = ".tmp"
 
-// Write makes a file with what write puts into it, in the place of any file that has the name. If
-// write returns an error there is no new file, and the old one stays.
+// Write creates a file with the content that write writes, and replaces any file of that name. If write
+// returns an error, there is no new file, and an old one stays unchanged.
 func Write(path string, mode fs.FileMode, write func(*os.File) error) error {
 	switch err := writeNameless(path, mode, write); {
 	case !errors.Is(err, errors.ErrUnsupported):
@@ -25,7 +24,7 @@ func Write(path string, mode fs.FileMode, write func(*os.File) error) error {
 	}
 }
 
-// writeNamed writes a file of another name, and then renames it.
+// writeNamed writes a file under another name, and then renames it.
 func writeNamed(path string, mode fs.FileMode, write func(*os.File) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*"+Suffix)
 	if err != nil {

@@ -18,7 +18,7 @@ func Say(t testing.TB, c net.Conn, text string) {
 	}
 }
 
-// Hear reads as many bytes as text has, and fails the test if they differ from it.
+// Hear reads as many bytes as text has, and fails the test if they differ from text or take longer than 10 s.
 func Hear(t testing.TB, c net.Conn, text string) {
 	t.Helper()
 	c.SetReadDeadline(time.Now().Add(10 * time.Second))

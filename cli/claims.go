@@ -339,8 +339,8 @@ func claimsExit(r *claims.Result, changes []claims.Change) error {
 	return nil
 }
 
-// claimsProgress shows the progress of a verification: a bar on a terminal; otherwise a line
-// for each claim that differs from what is expected, and one every few seconds.
+// claimsProgress shows the progress of a verification: a bar on a terminal, otherwise a line every few
+// seconds. It also prints a line for each claim that is not as expected.
 type claimsProgress struct{ *progress }
 
 func newClaimsProgress() *claimsProgress { return &claimsProgress{newProgress()} }

@@ -16,7 +16,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
-	_ "lockpick/internal/realdrivers" // docker and process
+	_ "lockpick/internal/realdrivers" // registers the drivers docker and process
 )
 
 // The exit codes. Scripts depend on them.

@@ -44,7 +44,7 @@ Exit codes: 1 reproduced, 0 not in any attempt, 2 an attempt proved nothing or w
 				return usageError{fmt.Errorf("--attempts: %d is out of range: at least 1", how.Attempts)}
 			}
 			if how.Driver == scenario.Sim && !cmd.Flags().Changed("attempts") {
-				how.Attempts = 1 // the others would differ only in their seeds
+				how.Attempts = 1 // more attempts would differ only in their seeds
 			}
 			how.Scenario = s
 			return replay(cmd.Context(), how, dir, campaign.Store{Dir: store}, asJSON)

@@ -32,7 +32,7 @@ func (g *graph) distinct() Distinct {
 	return unite(d)
 }
 
-// shortHash returns a hash of 64 bits, all of which are equally random. Those of the state, a hash by FNV,
+// shortHash returns a hash of 64 bits, all of them equally random. The bits of a state, which is an FNV hash,
 // are not.
 func shortHash(s state) uint64 {
 	return mix(mix(binary.LittleEndian.Uint64(s[:8])) ^ binary.LittleEndian.Uint64(s[8:]))

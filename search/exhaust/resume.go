@@ -74,7 +74,8 @@ func (s *searcher) checkpoint() ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// resume restores a search that checkpoint encoded. If encoded is empty, the search begins anew.
+// resume restores a search that checkpoint encoded. If encoded is empty, the search starts from the
+// beginning.
 func (s *searcher) resume(encoded []byte) error {
 	if len(encoded) == 0 {
 		return nil

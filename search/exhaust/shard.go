@@ -62,8 +62,8 @@ type ShardCounts struct {
 	Missing []string // shards that are missing or were cut short
 }
 
-// NewPart returns a part of a search of which no shard has tried anything. It fails with a *scenario.Problem
-// if the options are invalid.
+// NewPart returns a part of a search without results. It fails with a *scenario.Problem if the options are
+// invalid.
 func NewPart(e Options) (*Part, error) {
 	s, err := e.begin()
 	if err != nil {
@@ -177,7 +177,7 @@ func (s Share) agrees(with Share) bool {
 	return text[0] == text[1]
 }
 
-// united returns the states that the shards of a part have visited.
+// united returns all states that the shards of a part have visited.
 func united(p *Part) Distinct {
 	var all []Distinct
 	for _, s := range p.Done {

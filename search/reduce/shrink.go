@@ -118,8 +118,8 @@ func Shrink(ctx context.Context, how ShrinkOptions) (*ShrinkResult, error) {
 }
 
 // last returns the history and the result to report. In the simulator they come from one more run of the best
-// scenario, so that they do not depend on a run that is not kept. A Runner may give another history for the
-// same seed, so there they are those of the run that was found.
+// scenario, so that they do not depend on a run that is not kept. Otherwise they are those of the run that
+// was found, because a Runner may give another history for the same seed.
 func (k *shrinker) last(ctx context.Context) (*history.History, *judge.Result, error) {
 	if k.how.Run == nil {
 		return search.SimulateAndJudge(context.WithoutCancel(ctx), k.best)

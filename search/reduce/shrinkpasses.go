@@ -131,7 +131,7 @@ func (k *shrinker) clients() bool {
 }
 
 // masters removes two masters at a time, so that their number stays even or odd. It keeps at least three, the
-// smallest number of which one may fail.
+// smallest number that tolerates the failure of one.
 func (k *shrinker) masters() bool {
 	if k.how.OnlyFaults {
 		return false

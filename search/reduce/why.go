@@ -88,7 +88,8 @@ const (
 // Why runs a scenario in the simulator and then runs it again many times. Each branch repeats the run up to a
 // point and continues by chance: with other message times, other orders of simultaneous events, other
 // decisions of the clients and of the nemesis. The share of branches that violate the same property on the
-// same key by WhyResult.By is how likely the violation was at that point. If ctx ends, it fails.
+// same key, at the latest at WhyResult.By, is the probability of the violation at that point. If ctx ends,
+// Why fails.
 func Why(ctx context.Context, how WhyOptions) (*WhyResult, error) {
 	s := how.Scenario
 	s.Driver, s.ClientsAs, s.StopOnViolation = scenario.Sim, scenario.Goroutines, false

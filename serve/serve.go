@@ -157,7 +157,7 @@ func (s *Server) diff(w http.ResponseWriter, names []string) {
 	page(w, func(out io.Writer) error { return reports.DiffPage(out, reports.Compare(runs[0], runs[1]), pages) })
 }
 
-// plain reports whether a name can be that of a folder in the store: it is not a path.
+// plain reports whether a name can be the name of a folder in the store, and not a path.
 func plain(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, `/\`+"\x00")
 }

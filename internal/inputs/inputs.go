@@ -136,7 +136,7 @@ var odd = []string{
 	"\"", "'", "\\", "\\u0000", "\\ud800", "{", "}", "[", "]", ":", ",", "- ", "  ", "\t", "&a ", "*a", "!!", "#", "%", "é", "\U0001f512",
 }
 
-// NewMutator returns a mutator for seeds. Its words are those of the seeds and some odd ones.
+// NewMutator returns a mutator for seeds. It inserts words of the seeds and the texts of odd.
 func NewMutator(r *rand.Rand, seeds [][]byte) *Mutator {
 	m := &Mutator{random: r, seeds: seeds}
 	for _, s := range odd {

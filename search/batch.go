@@ -108,7 +108,7 @@ func CheckShardDriver(driver string) error {
 	return nil
 }
 
-// NewBatch returns a batch of which no unit is done. of names everything that the results depend on.
+// NewBatch returns a batch without results. of names everything that the results depend on.
 func NewBatch[R any](kind string, of map[string]string, units []string, s Shard) *Batch[R] {
 	return &Batch[R]{
 		Format: partFormat, Kind: kind, Lockpick: campaign.Version(), Of: of, Units: units, Shards: max(1, s.Count), Done: map[string]R{},
@@ -129,7 +129,7 @@ func (b *Batch[R]) Left(s Shard) []string {
 // shardOf returns the index, from 1, of the shard that a unit belongs to.
 func (b *Batch[R]) shardOf(unit int) int { return unit%b.Shards + 1 }
 
-// Missing names the shards of which some or all units are not done.
+// Missing names the shards with units that are not done.
 func (b *Batch[R]) Missing() []string {
 	var none []int
 	var all []string

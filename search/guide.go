@@ -40,7 +40,7 @@ type kept struct {
 
 const (
 	mutationShare   = 0.5 // share of the schedules; the others are drawn
-	candidates      = 4   // number of random situations of which the rarest gives the schedule to mutate
+	candidates      = 4   // random situations drawn to choose a schedule; the rarest one decides
 	mostMutations   = 3   // of one schedule
 	longestSchedule = 8   // most steps of a schedule that is kept or mutated
 )

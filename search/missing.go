@@ -8,7 +8,7 @@ import (
 	"lockpick/checker"
 )
 
-// ShortOf returns the evidence of which a schedule had too little, if nothing else keeps the schedule from
+// ShortOf returns the evidence that a schedule had too little of, if nothing else keeps the schedule from
 // proving that the property holds; otherwise nil.
 func ShortOf(v *checker.Result) *checker.Evidence {
 	for i := range v.Evidence {

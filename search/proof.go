@@ -47,8 +47,8 @@ func (p *Proof) Add(evidence []checker.Evidence) {
 	}
 }
 
-// Missing returns the first sort of evidence of which there is too little, or nil if there is enough. A proof
-// without any evidence lacks one schedule that proves something.
+// Missing returns the first sort of evidence with too little, or nil if there is enough. A proof without any
+// evidence lacks one schedule that proves something.
 func (p *Proof) Missing() *checker.Evidence {
 	if len(p.Evidence) == 0 {
 		return &checker.Evidence{What: "schedules that prove something", Need: 1}

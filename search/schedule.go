@@ -72,8 +72,8 @@ func StepOf(f *history.Fault, h *history.History, s scenario.Scenario) scenario.
 		step.SplitBrain = f.Params["split-brain"] != ""
 	}
 	if kind.AtOnce() && f.Params["aim"] == scenario.Guided {
-		// It struck as soon as the lease was granted. A step without a trigger waits for a
-		// master's next vote, so it begins before that.
+		// The fault struck as soon as the lease was granted. A step without a trigger waits for a master's
+		// next vote, so it must begin earlier.
 		for i := range h.Ops {
 			if op := &h.Ops[i]; op.F == history.FAcquire && op.Type == history.OK && op.Time <= f.Began {
 				step.At = max(0, op.Time-10*time.Millisecond)

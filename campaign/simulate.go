@@ -13,7 +13,7 @@ import (
 	"lockpick/cluster/sim"
 	"lockpick/history"
 	"lockpick/workload"
-	_ "lockpick/workload/goscripts" // of the scripts of the locks under test
+	_ "lockpick/workload/goscripts" // Go versions of the Lua scripts of the locks under test
 )
 
 // SimulateOptions are the options of a simulation, in addition to the scenario.

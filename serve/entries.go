@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lockpick/audit"
+	"lockpick/campaign"
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
@@ -76,7 +77,7 @@ func (s *Server) entry(name string) (reports.StoreEntry, bool) {
 			return reports.StoreEntry{}, false
 		}
 		e := s.cached(name, info, func() reports.StoreEntry {
-			e := reports.StoreEntry{Name: name, Kind: "run", Started: began(name, info.ModTime()), Bytes: s.bytes(name), Href: s.pageOf(name, k.page)}
+			e := reports.StoreEntry{Name: name, Kind: "run", Started: began(name, info.ModTime()), Bytes: campaign.SizeOf(s.root.FS(), name), Href: s.pageOf(name, k.page)}
 			b, err := s.root.ReadFile(path.Join(name, k.file))
 			if err == nil {
 				err = k.read(name, b, &e)
@@ -94,7 +95,7 @@ func (s *Server) entry(name string) (reports.StoreEntry, bool) {
 		return reports.StoreEntry{}, false
 	}
 	return reports.StoreEntry{
-		Name: name, Label: s.labelOf(name), Kind: "run", Started: began(name, info.ModTime()), Bytes: s.bytes(name), Href: (&url.URL{Path: "/live/" + name}).String(),
+		Name: name, Label: s.labelOf(name), Kind: "run", Started: began(name, info.ModTime()), Bytes: campaign.SizeOf(s.root.FS(), name), Href: (&url.URL{Path: "/live/" + name}).String(),
 		Why: "it is going on, or was cut off: lockpick check judges it",
 	}, true
 }
@@ -109,22 +110,6 @@ func (s *Server) cached(name string, info fs.FileInfo, read func() reports.Store
 	e := read()
 	s.read[name] = known{info.ModTime(), info.Size(), e}
 	return e
-}
-
-// bytes returns the size of the files in a folder, without those of its subfolders.
-func (s *Server) bytes(name string) (total int64) {
-	dir, err := s.root.Open(name)
-	if err != nil {
-		return 0
-	}
-	defer dir.Close()
-	files, _ := dir.ReadDir(-1) // files that cannot be read do not count
-	for _, f := range files {
-		if info, err := f.Info(); err == nil && info.Mode().IsRegular() {
-			total += info.Size()
-		}
-	}
-	return total
 }
 
 // began returns the time at the beginning of a folder's name, in the local time zone of this machine, or

@@ -39,10 +39,15 @@ var redlockScripts = []struct {
 		return db.Call("del", keys...)
 	}},
 
-	// This version does not publish: clients of package sim never subscribe. Clients of package
-	// virtual can, but get no message.
 	{protocol.CompareDeleteAndPublish, func(db DB, keys, args []string) any {
-		return integer(holds(db, keys[0], args[0]) && db.Del(keys[0]))
+		if !holds(db, keys[0], args[0]) {
+			return int64(0)
+		}
+		done := db.Del(keys[0])
+		if waiters := db.m.subscribers(args[1]); len(db.m.listeners) > 0 {
+			db.m.deliver(args[1], fmt.Sprint(waiters, " ", args[0]))
+		}
+		return integer(done)
 	}},
 
 	{protocol.Compare, func(db DB, keys, args []string) any { return integer(holds(db, keys[0], args[0])) }},

@@ -29,6 +29,16 @@ func (m *Master) deliver(channel, text string) (n int64) {
 	return n
 }
 
+// subscribers counts the connections that have subscribed to a channel by its name.
+func (m *Master) subscribers(channel string) (n int64) {
+	for _, x := range m.listeners {
+		if x.session.listens[channel] {
+			n++
+		}
+	}
+	return n
+}
+
 // matches implements Redis's glob, as far as path.Match supports it: * also matches
 // slashes.
 func matches(pattern, s string) bool {
@@ -44,13 +54,7 @@ func pubsub(db DB, args []string) reply {
 	case "numsub":
 		r := reply{kind: replyArray}
 		for _, channel := range args[1:] {
-			n := int64(0)
-			for _, x := range db.m.listeners {
-				if x.session.listens[channel] {
-					n++
-				}
-			}
-			r.items = append(r.items, bulkReply(channel), intReply(n))
+			r.items = append(r.items, bulkReply(channel), intReply(db.m.subscribers(channel)))
 		}
 		return r
 	case "numpat":

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 
 	"lockpick/cluster"
+	"lockpick/redlock/protocol"
 )
 
 // bench is masters with one client, in a bubble.
@@ -227,6 +228,29 @@ func TestSubscribersHear(t *testing.T) {
 		b.ok(err)
 		if m.Payload != "hello" {
 			t.Fatalf("heard %q", m.Payload)
+		}
+	})
+}
+
+func TestReleaseWakesSubscribers(t *testing.T) {
+	in(t, cluster.Config{}, func(b *bench) {
+		waiter := b.connect("c2", 0)
+		defer waiter.Close()
+		sub := waiter.Subscribe(ctx, "k:released")
+		defer sub.Close()
+		_, err := sub.Receive(ctx)
+		b.ok(err)
+		b.set("k", "mine")
+		release := redis.NewScript(protocol.CompareDeleteAndPublish.Text)
+		for want, token := range []string{"another's", "mine"} {
+			if n, err := release.Run(ctx, b.client, []string{"k"}, token, "k:released").Int(); err != nil || n != want {
+				t.Fatalf("a release with the token %s: %d, %v", token, n, err)
+			}
+		}
+		m, err := sub.ReceiveMessage(ctx)
+		b.ok(err)
+		if m.Payload != "1 mine" {
+			t.Fatalf("the waiter got %q, want the number of waiters and the token", m.Payload)
 		}
 	})
 }

@@ -72,7 +72,7 @@ var allowed = map[string][]string{
 // testsAlso says what the tests of a package may import besides what it may import itself:
 // the simulator or real masters to run on, and clients that are processes.
 var testsAlso = map[string][]string{
-	"cluster/virtual":    {"campaign", "campaign/judge", "campaign/scenario", "checker", "cluster/process", "history"}, // a lock in a bubble is judged like a campaign
+	"cluster/virtual":    {"campaign", "campaign/judge", "campaign/scenario", "checker", "cluster/process", "history", "redlock/protocol"}, // a lock in a bubble is judged like a campaign
 	"campaign":           {"redlock", "workload/remote"},
 	"campaign/scenario":  {"campaign", "history"},           // the same seed, the same history
 	"campaign/judge":     {"campaign", "campaign/scenario"}, // histories to judge

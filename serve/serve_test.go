@@ -188,3 +188,28 @@ func TestOnlyThisMachineIsListenedOn(t *testing.T) {
 		t.Error("it does not answer to localhost, or waits for ever for a request")
 	}
 }
+
+// TestTheSizeOfARunIncludesItsFolders: as in lockpick prune.
+func TestTheSizeOfARunIncludesItsFolders(t *testing.T) {
+	store := campaign.Store{Dir: t.TempDir()}
+	name := ran(t, store, "none")
+	const size = 1 << 20
+	folder := filepath.Join(store.Dir, name, "stderr")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "c1.txt"), make([]byte, size), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	shown, err := opened(t, store).entries()
+	if err != nil || len(shown) != 1 {
+		t.Fatalf("%d entries, %v", len(shown), err)
+	}
+	pruned, err := Pruned(store, Prune{})
+	if err != nil || len(pruned) != 1 {
+		t.Fatalf("%d entries to prune, %v", len(pruned), err)
+	}
+	if shown[0].Bytes < size || shown[0].Bytes != pruned[0].Bytes {
+		t.Errorf("the page shows %d bytes, and prune %d, of a run with a file of %d in a folder", shown[0].Bytes, pruned[0].Bytes, size)
+	}
+}

@@ -306,7 +306,7 @@ func printClaims(r, before *claims.Result, changes []claims.Change, pages []stri
 	opt := reports.TerminalOptions{Width: width, Color: color}
 	table := reports.Claims
 	if flags.mutants {
-		table = reports.Mutants
+		table = reports.PlantedBugs
 	}
 	if err := table(os.Stdout, r, opt); err != nil {
 		return err

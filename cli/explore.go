@@ -151,7 +151,7 @@ func tellFound(ctx context.Context, x *search.ExploreResult, store campaign.Stor
 		}
 		all = append(all, c)
 		if !asJSON {
-			if err := reports.Notified(os.Stdout, c, terminalOptions()); err != nil {
+			if err := reports.CounterexampleText(os.Stdout, c, terminalOptions()); err != nil {
 				return err
 			}
 		}

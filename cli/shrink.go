@@ -85,9 +85,9 @@ func shrink(ctx context.Context, how reduce.ShrinkOptions, store campaign.Store,
 		return err
 	}
 	if asJSON {
-		err = reports.ToldJSON(os.Stdout, c)
+		err = reports.CounterexampleJSON(os.Stdout, c)
 	} else {
-		err = reports.Notified(os.Stdout, c, terminalOptions())
+		err = reports.CounterexampleText(os.Stdout, c, terminalOptions())
 	}
 	if err != nil {
 		return err

@@ -274,9 +274,9 @@ func (t *terminal) claimsLine(r *claims.Result) string {
 	return line
 }
 
-// Mutants writes the detection table of planted bugs: for each bug the level that caught it, after
+// PlantedBugs writes the detection table of planted bugs: for each bug the level that caught it, after
 // how many schedules, and whether its twin, the same lock without the bug, was acquitted.
-func Mutants(w io.Writer, r *claims.Result, opt TerminalOptions) error {
+func PlantedBugs(w io.Writer, r *claims.Result, opt TerminalOptions) error {
 	t := newTerminal(opt)
 	g := grid{header: []string{"Bug", "What is wrong", "Lock", "Level", "Caught", "Twin"}, wide: 1}
 	caught := 0

@@ -83,7 +83,7 @@ func TestClaimsReports(t *testing.T) {
 		case "mutants":
 			r := verified()
 			r.Claims = r.Claims[:2]
-			err = Mutants(&b, r, TerminalOptions{Width: 100})
+			err = PlantedBugs(&b, r, TerminalOptions{Width: 100})
 		case "changes":
 			err = Changes(&b, []claims.Change{{Claim: "35", What: "mutual-exclusion", Before: "holds", Now: "violated", Verdict: true}, {Claim: "10", What: "clocks", Before: "not there", Now: "holds"}}, "baseline.json", TerminalOptions{Width: 80})
 		case "junit":

@@ -21,9 +21,9 @@ type Counterexample struct {
 	Run    *judge.Result        // nil: not stored
 }
 
-// Notified writes a counterexample for a terminal: the violation and its reason, the schedule that
+// CounterexampleText writes a counterexample for a terminal: the violation and its reason, the schedule that
 // produces it, the result of shrinking, and the paths of its run.
-func Notified(w io.Writer, c Counterexample, opt TerminalOptions) error {
+func CounterexampleText(w io.Writer, c Counterexample, opt TerminalOptions) error {
 	t := newTerminal(opt)
 	var s scenario.Scenario
 	var v checker.Violation
@@ -98,8 +98,8 @@ func shrunk(z *reduce.ShrinkResult) []string {
 	return lines
 }
 
-// ToldJSON writes a counterexample as one JSON object.
-func ToldJSON(w io.Writer, c Counterexample) error { return WriteJSON(w, c.json()) }
+// CounterexampleJSON writes a counterexample as one JSON object.
+func CounterexampleJSON(w io.Writer, c Counterexample) error { return WriteJSON(w, c.json()) }
 
 // counterexampleJSON is the JSON form of a counterexample. Scripts rely on its fields: they are a
 // contract.

@@ -64,12 +64,12 @@ func explored(t *testing.T, json, nothing, byCoverage bool) string {
 		t.Fatal(err)
 	}
 	for _, c := range found {
-		if err := Notified(&b, c, TerminalOptions{Width: 100}); err != nil {
+		if err := CounterexampleText(&b, c, TerminalOptions{Width: 100}); err != nil {
 			t.Fatal(err)
 		}
 		c.Shrunk.Minimal, c.Shrunk.Stopped, c.Run = false, "the time limit of 30s", nil
 		b.WriteString("\nWhere time ran out:\n")
-		if err := Notified(&b, c, TerminalOptions{Width: 100}); err != nil {
+		if err := CounterexampleText(&b, c, TerminalOptions{Width: 100}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -34,7 +34,7 @@ func killed(t *testing.T) (*judge.Result, renderings) {
 		var story, drawn, terminal, page, told bytes.Buffer
 		found := &search.Found{Violation: *v}
 		if err := errors.Join(Story(&story, v, StoryOptions{}), SpaceTime(&drawn, v, StoryOptions{}), Terminal(&terminal, h, r, TerminalOptions{}),
-			HTML(&page, h, r, nil), ToldJSON(&told, Counterexample{Found: found})); err != nil {
+			HTML(&page, h, r, nil), CounterexampleJSON(&told, Counterexample{Found: found})); err != nil {
 			t.Fatal(err)
 		}
 		result, err := json.Marshal(r)

@@ -219,8 +219,6 @@ func (p *auditProgress) live(s audit.Status) {
 	if s.Broken > 0 {
 		text += fmt.Sprintf(", BROKEN in %d situations", s.Broken)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.show(text+"; now "+s.Now, int64(s.Done), int64(s.Schedules))
 }
 

@@ -198,8 +198,6 @@ func keep(ctx context.Context, s scenario.Scenario, found *history.History, stor
 
 // exploring shows the progress of an exploration.
 func (p *progress) exploring(s search.ExploreStatus) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	done, of, what := int64(s.Schedules), int64(s.Of), fmt.Sprintf("%d schedules", s.Schedules)
 	if s.Of > 0 {
 		what += fmt.Sprintf(" of %d", s.Of)

@@ -150,5 +150,5 @@ func (p *logProgress) next(text string) {
 func (p *logProgress) stage(text string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.show(text, p.read, max(p.all, p.read))
+	p.showLocked(text, p.read, max(p.all, p.read))
 }

@@ -40,8 +40,6 @@ func (p *progress) line(format string, args ...any) {
 }
 
 func (p *progress) live(s campaign.Status) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.show(describe(s), min(s.Elapsed, s.Limit).Milliseconds(), s.Limit.Milliseconds())
 }
 
@@ -52,12 +50,19 @@ func (p *progress) steps(done, all int, text func() string) {
 	defer p.mu.Unlock()
 	if time.Since(p.stepped) > 100*time.Millisecond {
 		p.stepped = time.Now()
-		p.show(text(), int64(done), int64(all))
+		p.showLocked(text(), int64(done), int64(all))
 	}
 }
 
-// show shows a text, and done of all as a bar. The caller holds p.mu.
+// show shows a text, and done of all as a bar.
 func (p *progress) show(text string, done, all int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.showLocked(text, done, all)
+}
+
+// showLocked is show for a caller that holds p.mu.
+func (p *progress) showLocked(text string, done, all int64) {
 	if !p.terminal {
 		if time.Since(p.last) >= every {
 			p.last = time.Now()

@@ -106,8 +106,6 @@ func shrinkWith(ctx context.Context, how reduce.ShrinkOptions) (*reduce.ShrinkRe
 
 // shrinking shows the progress of shrinking.
 func (p *progress) shrinking(s reduce.ShrinkStatus) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.show(fmt.Sprintf("shrinking, %5.1fs: %d faults, %d clients, %d masters, %d keys; %d simulations",
 		s.Elapsed.Seconds(), s.Size.Faults, s.Size.Clients, s.Size.Masters, s.Size.Keys, s.Runs), s.Elapsed.Milliseconds(), s.Limit.Milliseconds())
 }

@@ -124,8 +124,8 @@ func (c *campaign) bendClocks() (workload.ProgramClocks, error) {
 }
 
 // observed returns a function that passes the votes on a client's links to its argument.
-func (c *campaign) observed(links []cluster.Link) func(vote func(history.Op)) {
-	return func(vote func(history.Op)) {
+func (c *campaign) observed(links []cluster.Link) func(vote func(history.Op, time.Time)) {
+	return func(vote func(history.Op, time.Time)) {
 		for i, l := range links {
 			o, ok := l.(cluster.Observable)
 			if !ok {
@@ -137,7 +137,7 @@ func (c *campaign) observed(links []cluster.Link) func(vote func(history.Op)) {
 					if v.Elsewhere {
 						c.noteElsewhere()
 					}
-					vote(voteOp(i, v))
+					vote(voteOp(i, v), v.At)
 				},
 			})
 		}

@@ -89,9 +89,9 @@ type Env struct {
 	Bent   func(cluster.Clock)                               // the process uses that clock now, and its leases end by it
 	Mark   func(key, token string)                           // the process writes its token into the resource
 	Apply  func(key, token string, fence, value int64) error // the process writes to the resource; may return ErrMarked
-	// Observe makes the client's links call vote with each vote that they see, instead of the
-	// function given before. If Observe is nil, the links observe no votes.
-	Observe        func(vote func(history.Op))
+	// Observe makes the client's links call vote with each vote that they see, and with the time at which
+	// the reply was there, instead of the function given before. If Observe is nil, the links observe no votes.
+	Observe        func(vote func(op history.Op, at time.Time))
 	Env            []string // NAME=value, in addition to the harness's environment, for a process
 	AcquireTimeout time.Duration
 	Margin         time.Duration // time before the end of a lease at which a client stops relying on it

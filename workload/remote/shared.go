@@ -194,17 +194,16 @@ func (c *Client) claim(m Message) {
 
 // attribute finds the client that sent the command of a vote on the links. The caller holds c.mu, and
 // attribute unlocks it.
-func (c *Client) attribute(op history.Op) {
-	c.noteAsked(op)
-	now := time.Now()
+func (c *Client) attribute(op history.Op, at time.Time) {
+	c.noteAsked(op, at)
 	of := c.asker(op)
 	if of == nil {
-		c.hold(op, now)
+		c.hold(op, at)
 		c.mu.Unlock()
 		return
 	}
 	c.mu.Unlock()
-	c.record([]attributed{{of, op, now}})
+	c.record([]attributed{{of, op, at}})
 }
 
 // asker returns the client that sent the command of a vote; nil: several clients may have sent it. The caller
@@ -240,12 +239,12 @@ func (c *Client) asking(op, key string) []*sharer {
 }
 
 // hold keeps a vote until its client is known.
-func (c *Client) hold(op history.Op, now time.Time) {
+func (c *Client) hold(op history.Op, at time.Time) {
 	i := slices.IndexFunc(c.sharing.held, func(x *unclaimed) bool { return x.token == op.Value.Token })
 	if i < 0 {
 		i = len(c.sharing.held)
 		c.sharing.held = append(c.sharing.held, &unclaimed{token: op.Value.Token, may: c.asking(opAcquire, op.Key)})
 	}
 	x := c.sharing.held[i]
-	x.votes, x.seen = append(x.votes, op), append(x.seen, now)
+	x.votes, x.seen = append(x.votes, op), append(x.seen, at)
 }

@@ -26,7 +26,7 @@ func (s *sharers) named(name, object string) workload.Lock {
 }
 
 func (s *sharers) see(command, token string) {
-	s.observed(history.Op{Process: "m1", Type: history.OK, F: history.FVote, Key: "k0", Value: &history.Value{Command: command, Token: token, Yes: true}})
+	s.observed(history.Op{Process: "m1", Type: history.OK, F: history.FVote, Key: "k0", Value: &history.Value{Command: command, Token: token, Yes: true}}, time.Now())
 }
 
 // shared starts a shell script as a process of several clients.

@@ -205,31 +205,32 @@ func (c *Client) take(m Message) {
 }
 
 // observed handles a vote on the links. It ignores the vote if the client reports votes itself.
-func (c *Client) observed(op history.Op) {
+func (c *Client) observed(op history.Op, at time.Time) {
 	c.mu.Lock()
 	if !c.ready || c.hello.Has(workload.CanVotes) {
 		c.mu.Unlock()
 		return
 	}
 	if len(c.sharing.users) > 0 {
-		c.attribute(op) // attribute unlocks c.mu
+		c.attribute(op, at) // attribute unlocks c.mu
 		return
 	}
-	c.noteAsked(op)
+	c.noteAsked(op, at)
 	c.mu.Unlock()
 	op.Value.Client = c.site.Client
-	c.site.Record(op, 0)
+	c.site.Record(op, time.Since(at))
 }
 
-// noteAsked records a command that stores or extends a token. The caller holds c.mu.
-func (c *Client) noteAsked(op history.Op) {
+// noteAsked records a command that stores or extends a token, whose reply was there at the given time: leases
+// count from when it was sent, however late this goroutine is. The caller holds c.mu.
+func (c *Client) noteAsked(op history.Op, at time.Time) {
 	v := op.Value
 	switch v.Command {
 	case history.CommandSet, history.CommandExtend:
 		if len(c.asked) == mostAsked {
 			c.asked = slices.Delete(c.asked, 0, mostAsked/2)
 		}
-		c.asked = append(c.asked, asked{op.Process, v.Token, time.Now().Add(-v.Took), v.Yes, op.Type == history.OK})
+		c.asked = append(c.asked, asked{op.Process, v.Token, at.Add(-v.Took), v.Yes, op.Type == history.OK})
 	case history.CommandRelease: // the attempt is over
 		c.asked = slices.DeleteFunc(c.asked, func(a asked) bool { return a.token == v.Token })
 	}

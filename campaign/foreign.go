@@ -75,7 +75,7 @@ func (c *campaign) meet(bend bool) error {
 		c.s.Extend = 0
 	}
 	c.opt.Progress("%s", c.introduction())
-	if !c.hello.Bends() && slices.ContainsFunc(c.s.FaultNames(), bendsClients) {
+	if !c.hello.Bends() && slices.ContainsFunc(c.s.FaultNames(), fault.BendsClients) {
 		c.opt.Progress("faults of the clients' clocks will be skipped: %v", c.hello.Unbent)
 	}
 	return nil
@@ -104,16 +104,13 @@ func (c *campaign) command() workload.Command {
 	}
 	if c.s.RunsCommand() {
 		command := workload.Command{Args: c.client, Lock: c.s.Lock, Log: log}
-		if slices.ContainsFunc(c.s.FaultNames(), bendsClients) && !c.hello.Has(workload.CanClock) { // otherwise nothing bends them
+		if slices.ContainsFunc(c.s.FaultNames(), fault.BendsClients) && !c.hello.Has(workload.CanClock) { // otherwise nothing bends them
 			command.Clocks = c.bendClocks
 		}
 		return command
 	}
 	return workload.Command{Args: c.opt.Client, Lock: c.s.Lock, Log: log}
 }
-
-// bendsClients reports whether a kind of fault changes the clocks of clients.
-func bendsClients(name string) bool { return fault.Of(name).Clock == fault.ClientClock }
 
 // bendClocks makes the clocks of a client that cannot change its own clock.
 func (c *campaign) bendClocks() (workload.ProgramClocks, error) {

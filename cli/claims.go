@@ -188,7 +188,7 @@ func lacks(s *scenario.Scenario, kind workload.Kind, can *workload.Hello, foreig
 		return "its leases cannot be extended"
 	case s.Wait > 0 && foreign:
 		return "it does not wait for replicas"
-	case slices.ContainsFunc(s.FaultNames(), bendsClients) && !can.Bends():
+	case slices.ContainsFunc(s.FaultNames(), fault.BendsClients) && !can.Bends():
 		return "the clocks of its clients cannot be changed"
 	}
 	for _, step := range s.Schedule {
@@ -201,9 +201,6 @@ func lacks(s *scenario.Scenario, kind workload.Kind, can *workload.Hello, foreig
 	}
 	return ""
 }
-
-// bendsClients reports whether a kind of fault changes the clocks of clients.
-func bendsClients(name string) bool { return fault.Of(name).Clock == fault.ClientClock }
 
 // choose selects the claims to verify: those that --only names; otherwise, with --mutants, the claims about
 // planted bugs, and without it all others. whole is the catalogue before another lock was substituted. It

@@ -138,6 +138,9 @@ func Named(name string) (Kind, bool) {
 	return Kinds[i], true
 }
 
+// BendsClients reports whether the kind with a name changes the clocks of clients.
+func BendsClients(name string) bool { return Of(name).Clock == ClientClock }
+
 // Names lists the names of all kinds.
 func Names() []string {
 	var names []string

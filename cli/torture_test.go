@@ -13,6 +13,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -100,6 +101,11 @@ type torture struct {
 // must not notice. Whatever was ended leaves nothing after the next start: no process, container or
 // temporary file. What it had recorded can be judged, and convicts no correct lock.
 func TestTorture(t *testing.T) {
+	// A command ignores SIGHUP if its parent does, as under nohup. A signal that the parent catches has its default
+	// effect in children.
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
 	seed := *tortureSeed
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())

@@ -29,7 +29,7 @@ while (line = $stdin.gets)
     when 'exit'
       exit
     end
-  rescue Redis::BaseError => e # a timeout, a lost connection: it may have happened
+  rescue StandardError => e # a timeout, a lost connection: it may have happened (redis-rb raises Errno::ECONNRESET as it is)
     answer.(type: 'info', error: "#{e.class}: #{e.message}")
   end
 end

@@ -68,6 +68,7 @@ var conformance = []struct {
 	{"release of what is gone", "", (*kit).checkLost},
 	{"fields that are not known", "", (*kit).checkUnknownFields},
 	{"a master that does not answer", "", (*kit).checkTimeout},
+	{"a master that is down", "", (*kit).checkDown},
 	{"stop and continue", "", (*kit).checkStop},
 	{"kill, and the next life", "", (*kit).checkKill},
 	{"several threads", workload.CanShare, (*kit).checkShared},

@@ -174,6 +174,34 @@ func (k *kit) checkTimeout() error {
 	return t.recovers()
 }
 
+// checkDown kills all masters: the client must still answer, although its connections are refused or reset.
+func (k *kit) checkDown() error {
+	t, key, m, err := k.holder()
+	if err != nil {
+		return err
+	}
+	if err := t.release(key, m, history.OK); err != nil {
+		return err
+	}
+	for _, m := range k.masters.Masters() {
+		if err := m.Kill(k.ctx); err != nil {
+			return err
+		}
+	}
+	for range 2 { // on the connection that has ended, and on a new one
+		if _, err = t.acquire(k.key(), time.Second, history.Fail, history.Info); err != nil {
+			break
+		}
+	}
+	for _, m := range k.masters.Masters() {
+		err = errors.Join(err, m.Start(k.ctx))
+	}
+	if err != nil {
+		return fmt.Errorf("while all masters are down: %w", err)
+	}
+	return t.recovers()
+}
+
 // checkStop stops the process and its group during a request.
 func (k *kit) checkStop() error {
 	t, _, err := k.begin("c1")

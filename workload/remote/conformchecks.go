@@ -188,8 +188,8 @@ func (k *kit) checkDown() error {
 			return err
 		}
 	}
-	for range 2 { // on the connection that has ended, and on a new one
-		if _, err = t.acquire(k.key(), time.Second, history.Fail, history.Info); err != nil {
+	for range 10 { // on the connection that has ended, and on new ones: a client may see them open, refused or reset
+		if _, err = t.acquire(k.key(), 200*time.Millisecond, history.Fail, history.Info); err != nil {
 			break
 		}
 	}

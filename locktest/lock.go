@@ -140,15 +140,15 @@ func (a *adapted) hear(v redlock.Vote) {
 	a.halt.vote(v)
 }
 
-// observed records a vote that a link to a real master observed.
-func (a *adapted) observed(op history.Op) {
+// observed records a vote that a link to a real master observed, with the time at which the reply was there.
+func (a *adapted) observed(op history.Op, at time.Time) {
 	if op.Value.Yes && op.Value.Command == history.CommandSet {
 		a.mu.Lock()
 		a.token = op.Value.Token
 		a.mu.Unlock()
 	}
 	op.Value.Client = a.site.Client
-	a.site.Record(op, 0)
+	a.site.Record(op, time.Since(at))
 }
 
 // name returns the token of a lease whose lock states none: the value that the client wrote last, unless an

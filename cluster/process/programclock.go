@@ -125,6 +125,11 @@ func (c *ProgramClocks) Set(to cluster.Clock) error {
 	if c.mem == nil {
 		return os.ErrClosed
 	}
+	generation := c.word(wordGeneration)
+	before := generation.Load()
+	generation.Store(before + 1) // the program reads no clock until it is even again
+	after := before
+	defer func() { generation.Store(after) }()
 	var w [8]uint64
 	var at int64
 	for i, id := range bentClocks {
@@ -143,11 +148,10 @@ func (c *ProgramClocks) Set(to cluster.Clock) error {
 		w[0] = 1
 	}
 	w[5], w[6], w[7] = uint64(gained), uint64(to.Offset), math.Float64bits(rate-1)
-	g := c.word(wordGeneration).Load() + 1
+	after = before + 2
 	for i, v := range w {
-		c.word(clocksSetting + 8*int(g&1) + i).Store(v)
+		c.word(clocksSetting + 8*int(after>>1&1) + i).Store(v)
 	}
-	c.word(wordGeneration).Store(g)
 	if rate != last.rate { // a jump changes only the wall clock
 		c.settings = append(c.settings, setting{at, gained, rate})
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,6 +42,9 @@ type program struct {
 	in     io.Writer
 	out    *bufio.Scanner
 	group  int
+
+	rate    float64 // of the last setting
+	setting int64   // ns that it took
 }
 
 // programs are the same program in several languages. It says "ready", and then for each line
@@ -86,7 +90,7 @@ func begin(t *testing.T, c *ProgramClocks, args []string, file string) *program 
 	cmd.Stderr = os.Stderr
 	in, out := startWithClocks(t, cmd, c)
 	t.Cleanup(func() { in.Close(); _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	p := &program{t: t, clocks: c, in: in, out: bufio.NewScanner(out), group: cmd.Process.Pid}
+	p := &program{t: t, clocks: c, rate: 1, in: in, out: bufio.NewScanner(out), group: cmd.Process.Pid}
 	if got := p.says(); got != "ready" {
 		t.Fatalf("it said %q", got)
 	}
@@ -127,24 +131,30 @@ func (p *program) says() string {
 // after.
 func (p *program) does(what string) (said string, from, to int64) {
 	p.t.Helper()
-	from, err := readClock(bentClocks[0])
+	from = p.clock()
+	fmt.Fprintln(p.in, what)
+	said = p.says()
+	return said, from, p.clock()
+}
+
+// clock reads the true monotonic clock.
+func (p *program) clock() int64 {
+	p.t.Helper()
+	at, err := readClock(bentClocks[0])
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	fmt.Fprintln(p.in, what)
-	said = p.says()
-	if to, err = readClock(bentClocks[0]); err != nil {
-		p.t.Fatal(err)
-	}
-	return said, from, to
+	return at
 }
 
 // reads asks what the program's clocks show, and compares it with what they should show.
 func (p *program) reads(offset time.Duration) {
 	p.t.Helper()
+	before := p.clock()
 	wallFrom := time.Now().UnixNano()
 	said, from, to := p.does("clock")
 	wallTo := time.Now().UnixNano()
+	after := p.clock()
 	var mono, wall float64
 	if _, err := fmt.Sscan(said, &mono, &wall); err != nil {
 		p.t.Fatalf("it said %q: %v", said, err)
@@ -153,7 +163,12 @@ func (p *program) reads(offset time.Duration) {
 	if low, high := float64(p.clocks.Shown(from))/1e9-rounding, float64(p.clocks.Shown(to))/1e9+rounding; mono < low || mono > high {
 		p.t.Errorf("its monotonic clock shows %f, want %f to %f", mono, low, high)
 	}
-	low, high := wallFrom+p.clocks.Shown(from)-from+int64(offset), wallTo+p.clocks.Shown(to)-to+int64(offset)
+	// The true wall clock was read between two readings of the other. A setting reads the bases of its clocks one after the
+	// other, too.
+	gain := func(at int64) int64 { return p.clocks.Shown(at) - at }
+	bases := int64(math.Abs(p.rate-1) * float64(p.setting))
+	low := wallFrom + min(gain(before), gain(from)) - bases + int64(offset)
+	high := wallTo + max(gain(to), gain(after)) + bases + int64(offset)
 	if l, h := float64(low)/1e9-rounding, float64(high)/1e9+rounding; wall < l || wall > h {
 		p.t.Errorf("its wall clock shows %f, want %f to %f", wall, l, h)
 	}
@@ -162,9 +177,11 @@ func (p *program) reads(offset time.Duration) {
 // set bends the clocks.
 func (p *program) set(to cluster.Clock) {
 	p.t.Helper()
+	began := p.clock()
 	if err := p.clocks.Set(to); err != nil {
 		p.t.Fatal(err)
 	}
+	p.rate, p.setting = to.EffectiveRate(), p.clock()-began
 }
 
 // waits makes the program wait by a bent clock, and returns how long that took in truth.
@@ -244,6 +261,20 @@ func TestAWaitGoesByAClockThatIsSetMeanwhile(t *testing.T) {
 		if said := <-done; said != "ok" {
 			t.Errorf("it said %q", said)
 		}
+	}
+}
+
+// TestAClockIsReadWhileItIsSet: what a thread reads while the clocks are set takes nothing from what they show later.
+func TestAClockIsReadWhileItIsSet(t *testing.T) {
+	p := begin(t, bent(t), nil, "clocks.c")
+	if said, _, _ := p.does("busy"); said != "ok" {
+		t.Fatalf("it said %q", said)
+	}
+	for range 200 {
+		p.set(cluster.Clock{Rate: 1000})
+		p.reads(0)
+		p.set(cluster.Clock{})
+		p.reads(0)
 	}
 }
 

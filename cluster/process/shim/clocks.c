@@ -28,7 +28,7 @@ enum {
 struct setting { u64 bent; i64 base[4], gained, offset; u64 gain; };
 struct page {
 	u64 magic, generation, hello, pad[13];
-	struct setting setting[2]; // the one of the generation is in force
+	struct setting setting[2]; // half the generation, odd or even, is the one in force
 };
 enum { MONO, RAW, BOOT, WALL, CLOCKS };
 
@@ -49,19 +49,38 @@ __attribute__((constructor)) static void begin(void) {
 	store(p->hello, (u64)SYS(SYS_getpid));
 }
 
-// setting reads the current one. The harness writes the other and then counts the generation up,
-// so what was read is whole if the generation is still the same.
-static struct setting setting(void) {
-	struct setting s;
-	u64 g;
-	do {
-		g = load(page->generation);
-		struct setting *p = &page->setting[g & 1];
-		s.bent = load(p->bent); s.gained = load(p->gained); s.offset = load(p->offset); s.gain = load(p->gain);
-		for (int i = 0; i < CLOCKS; i++) s.base[i] = load(p->base[i]);
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	} while (g != load(page->generation));
+// generation is the number of the setting in force, times two. The harness makes it odd, reads the
+// true clocks, writes the next setting and makes it even again; meanwhile a program must not read a
+// clock, or it would go by the old setting beyond the time at which the new one begins. A harness
+// that has ended meanwhile is not waited for.
+static u64 generation(void) {
+	i64 since = 0;
+	for (;;) {
+		u64 g = load(page->generation);
+		if (!(g & 1)) return g;
+		i64 t = nanoseconds(CLOCK_MONOTONIC);
+		if (!since) since = t;
+		if (t - since > 1000000000) return g;
+		SYS(SYS_sched_yield);
+	}
+}
+// unchanged says that what was read since a generation is whole, and of its time.
+static int unchanged(u64 g) {
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return g == load(page->generation);
+}
+static struct setting setting_of(u64 g) {
+	struct setting s, *p = &page->setting[g >> 1 & 1];
+	s.bent = load(p->bent); s.gained = load(p->gained); s.offset = load(p->offset); s.gain = load(p->gain);
+	for (int i = 0; i < CLOCKS; i++) s.base[i] = load(p->base[i]);
 	return s;
+}
+static struct setting setting(void) {
+	for (;;) {
+		u64 g = generation();
+		struct setting s = setting_of(g);
+		if (unchanged(g)) return s;
+	}
 }
 static double gain_of(const struct setting *s) {
 	double gain;
@@ -103,31 +122,22 @@ static i64 truly(const struct setting *s, int clock, i64 v) {
 	return since > 2e18 ? never : s->base[clock] + (i64)since;
 }
 
-// latest is what each clock but the wall clock showed last. A thread may have read the true clock
-// under the setting before, and be overtaken by one that goes by the next: a monotonic clock
-// stands still for that moment, and does not go back.
-static i64 latest[WALL];
-
-static void show(int id, struct timespec *t) {
+EXPORT int clock_gettime(int id, struct timespec *t) {
 	int clock = page ? clock_of(id) : -1;
-	if (clock < 0) return;
-	struct setting s = setting();
-	if (!s.bent) return;
-	i64 v = shown(&s, clock, t->sec * 1000000000 + t->nsec);
-	if (clock != WALL && id != CLOCK_MONOTONIC_COARSE) {
-		i64 last = __atomic_load_n(&latest[clock], __ATOMIC_RELAXED);
-		while (last < v && !__atomic_compare_exchange_n(&latest[clock], &last, v, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-		if (last > v) v = last;
+	struct setting s = {0};
+	for (;;) {
+		u64 g = clock < 0 ? 0 : generation();
+		int r = read_clock(id, t);
+		if (r < 0) return (int)result(r);
+		if (clock < 0) return 0;
+		s = setting_of(g);
+		if (unchanged(g)) break;
 	}
+	if (!s.bent) return 0;
+	i64 v = shown(&s, clock, t->sec * 1000000000 + t->nsec);
 	if (v < 0) v = 0;
 	t->sec = v / 1000000000;
 	t->nsec = v % 1000000000;
-}
-
-EXPORT int clock_gettime(int id, struct timespec *t) {
-	int r = read_clock(id, t);
-	if (r < 0) return (int)result(r);
-	show(id, t);
 	return 0;
 }
 EXPORT int gettimeofday(struct timeval *v, void *zone) {

@@ -17,7 +17,7 @@ extern unsigned long getauxval(unsigned long);
 
 #if defined(__x86_64__)
 enum {
-	SYS_write = 1, SYS_close = 3, SYS_mmap = 9, SYS_pwrite64 = 18, SYS_writev = 20, SYS_nanosleep = 35,
+	SYS_write = 1, SYS_close = 3, SYS_mmap = 9, SYS_pwrite64 = 18, SYS_writev = 20, SYS_sched_yield = 24, SYS_nanosleep = 35,
 	SYS_getpid = 39, SYS_fsync = 74, SYS_fdatasync = 75, SYS_truncate = 76, SYS_ftruncate = 77,
 	SYS_clock_gettime = 228, SYS_openat = 257, SYS_mkdirat = 258, SYS_unlinkat = 263, SYS_linkat = 265,
 	SYS_renameat2 = 316, SYS_statx = 332,
@@ -32,7 +32,7 @@ static i64 call(i64 n, i64 a, i64 b, i64 c, i64 d, i64 e, i64 f) {
 enum {
 	SYS_mkdirat = 34, SYS_unlinkat = 35, SYS_linkat = 37, SYS_truncate = 45, SYS_ftruncate = 46,
 	SYS_openat = 56, SYS_close = 57, SYS_write = 64, SYS_writev = 66, SYS_pwrite64 = 68, SYS_fsync = 82,
-	SYS_fdatasync = 83, SYS_nanosleep = 101, SYS_clock_gettime = 113, SYS_getpid = 172, SYS_mmap = 222,
+	SYS_fdatasync = 83, SYS_nanosleep = 101, SYS_clock_gettime = 113, SYS_sched_yield = 124, SYS_getpid = 172, SYS_mmap = 222,
 	SYS_renameat2 = 276, SYS_statx = 291,
 };
 static i64 call(i64 n, i64 a, i64 b, i64 c, i64 d, i64 e, i64 f) {

@@ -108,6 +108,12 @@ static void *lock(void *unused) {
 	return unused;
 }
 
+// reader reads the clock all the time.
+static void *reader(void *unused) {
+	for (;;) show(CLOCK_MONOTONIC);
+	return unused;
+}
+
 int main(void) {
 	char how[64];
 	double s;
@@ -118,6 +124,7 @@ int main(void) {
 	puts("ready");
 	while (scanf("%63s", how) == 1) {
 		if (!strcmp(how, "clock")) printf("%.6f %.6f\n", show(CLOCK_MONOTONIC), show(CLOCK_REALTIME));
+		else if (!strcmp(how, "busy")) puts(pthread_create(&t, 0, reader, 0) ? how : "ok");
 		else puts(scanf("%lf", &s) == 1 && do_it(how, s) ? "ok" : how);
 	}
 }

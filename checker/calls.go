@@ -10,17 +10,17 @@ import (
 // returns judges one part of AV: every call of the lock returns within its deadline plus a
 // bound. The harness records each call that does not, with the stack of the stuck goroutine.
 func (r *run) returns() *judgement {
-	return r.callsThat(history.FHung, "did not return")
+	return r.callsThat(history.FHung, "did not return", "all %s returned")
 }
 
 // noCrash judges one part of AV: no call of the lock panics.
 func (r *run) noCrash() *judgement {
-	return r.callsThat(history.FPanicked, "panicked")
+	return r.callsThat(history.FPanicked, "panicked", "none of %s panicked")
 }
 
 // callsThat judges the calls of the lock: each line with the operation wrong, such as FHung, is a
-// violation.
-func (r *run) callsThat(wrong, did string) *judgement {
+// violation. did says what such a call did, otherwise what all calls did if there is none.
+func (r *run) callsThat(wrong, did, otherwise string) *judgement {
 	var calls []time.Duration
 	var found []Violation
 	for i := range r.h.Ops {
@@ -53,6 +53,6 @@ func (r *run) callsThat(wrong, did string) *judgement {
 			}
 			return fmt.Sprintf("%s %s: the first at %s%s", share(t.found, t.checked, "calls"), did, at(first.At), on)
 		},
-		holds: func(t tally) string { return fmt.Sprintf("none of %s %s", count(t.checked, "call", "calls"), did) },
+		holds: func(t tally) string { return fmt.Sprintf(otherwise, count(t.checked, "call", "calls")) },
 	}
 }

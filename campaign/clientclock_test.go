@@ -76,7 +76,7 @@ func TestAJumpOfTheWallClockDoesNotConcernAnUnmodifiedLibrary(t *testing.T) {
 		t.Errorf("mutual exclusion: %+v", v)
 	}
 	faults := history.Faults(h.Ops)
-	if len(faults) != 1 || !faults[0].Installed || !faults[0].Bit {
+	if len(faults) != 1 || !faults[0].Installed || !faults[0].TookEffect {
 		t.Errorf("faults %+v", faults)
 	}
 }

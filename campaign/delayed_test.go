@@ -19,7 +19,7 @@ func recordedLate(h *history.History, random *rand.Rand) *history.History {
 	late := &history.History{Header: h.Header, Ended: h.Ended}
 	end := h.Ops[len(h.Ops)-1].Time
 	for _, op := range h.Ops {
-		if (op.F == history.FVote || op.F == history.FLook) && random.IntN(4) == 0 {
+		if (op.F == history.FVote || op.F == history.FSnapshot) && random.IntN(4) == 0 {
 			v := *op.Value
 			v.Delay = min(time.Duration(random.Int64N(int64(2*time.Second))), end-op.Time)
 			op.Time, op.Value = op.Time+v.Delay, &v

@@ -104,7 +104,7 @@ func TestFaultsBelowRedis(t *testing.T) {
 						t.Errorf("the reason does not say %q:\n%s", c.says, reason)
 					}
 				}
-				if r.Counts.Bit == 0 {
+				if r.Counts.TookEffect == 0 {
 					t.Error("no fault bit")
 				}
 			})
@@ -126,7 +126,7 @@ func TestWaitForAll(t *testing.T) {
 			s.Hold, s.TimeLimit = "50ms..200ms", 20*time.Second
 		}))
 		want(t, r, "L2 holds")
-		if r.Counts.Bit == 0 {
+		if r.Counts.TookEffect == 0 {
 			t.Error("no failover bit")
 		}
 	})
@@ -181,8 +181,8 @@ func TestSuspend(t *testing.T) {
 				s.Driver, s.TimeLimit = driver, 15*time.Second
 				_, r := mustRun(t, s)
 				want(t, r, c.want...)
-				if r.Counts.Bit != len(s.Schedule) {
-					t.Errorf("%d faults bit", r.Counts.Bit)
+				if r.Counts.TookEffect != len(s.Schedule) {
+					t.Errorf("%d faults bit", r.Counts.TookEffect)
 				}
 			})
 		})

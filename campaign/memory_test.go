@@ -29,7 +29,7 @@ func TestMemoryIsDrainedAfterAnotherFault(t *testing.T) {
 			if v := report.Result(checker.Availability); v.Verdict != checker.Holds {
 				t.Errorf("availability: %s: %s", v.Verdict, v.Why)
 			}
-			if !slices.ContainsFunc(h.Ops, func(op history.Op) bool { return op.F == "memory" && op.Value != nil && op.Value.Bit }) {
+			if !slices.ContainsFunc(h.Ops, func(op history.Op) bool { return op.F == "memory" && op.Value != nil && op.Value.TookEffect }) {
 				t.Error("the memory did not run out: the test shows nothing")
 			}
 		})

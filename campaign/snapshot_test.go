@@ -17,7 +17,7 @@ func TestLooksFollowTheTTL(t *testing.T) {
 		h, _ := mustRun(t, shortScenario(scenario.Sim, func(s *scenario.Scenario) { s.TTL, s.TimeLimit, s.Faults, s.Hold = ttl, 4*time.Second, nil, "0s..50ms" }))
 		last := map[string]time.Duration{}
 		for _, op := range h.Ops {
-			if op.F != history.FLook {
+			if op.F != history.FSnapshot {
 				continue
 			}
 			if before, ok := last[op.Process]; ok && op.Time-before > min(ttl/4, time.Second)+100*time.Millisecond {
@@ -48,7 +48,7 @@ func TestKeysOfOtherNamesAreLookedAt(t *testing.T) {
 		return prefixed{l}, err
 	}})
 	h, _ := mustRun(t, shortScenario(scenario.Sim, func(s *scenario.Scenario) { s.Lock, s.TimeLimit, s.Faults = "prefixed", 4*time.Second, nil }))
-	if !slices.ContainsFunc(h.Ops, func(op history.Op) bool { return op.F == history.FLook && op.Value.Keys["lock:k0"] != "" }) {
+	if !slices.ContainsFunc(h.Ops, func(op history.Op) bool { return op.F == history.FSnapshot && op.Value.Keys["lock:k0"] != "" }) {
 		t.Error("nobody saw lock:k0")
 	}
 }

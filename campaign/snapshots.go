@@ -31,7 +31,7 @@ func (c *campaign) observeMasters(ctx context.Context) {
 			for key, end := range look.Expires {
 				v.Expires[key] = end.Sub(c.start).Round(time.Microsecond)
 			}
-			c.recorder.RecordAt(history.Op{Process: m.Name(), Type: history.Info, F: history.FLook, Value: v}, had.Sub(c.start))
+			c.recorder.RecordAt(history.Op{Process: m.Name(), Type: history.Info, F: history.FSnapshot, Value: v}, had.Sub(c.start))
 		}
 	}
 }

@@ -101,8 +101,8 @@ func TestWallClock(t *testing.T) {
 				if c.clock == "" {
 					return
 				}
-				if r.Counts.Bit != 1 {
-					t.Errorf("%d faults bit", r.Counts.Bit)
+				if r.Counts.TookEffect != 1 {
+					t.Errorf("%d faults bit", r.Counts.TookEffect)
 				}
 				if v := verdictAt(r, "L2"); len(v.Violations) > 0 {
 					if reason := strings.Join(v.Violations[0].Reason, "\n"); !strings.Contains(reason, "clock was changed") {

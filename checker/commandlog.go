@@ -358,7 +358,7 @@ func (r *run) commandLogs() *commandLogs {
 			}
 		case op.F == history.FCrash:
 			t.crashes[op.Process] = append(t.crashes[op.Process], op.Time)
-		case op.F == history.FLook && op.Value != nil && op.Value.Keys != nil:
+		case op.F == history.FSnapshot && op.Value != nil && op.Value.Keys != nil:
 			t.addSnapshot(op.Process, op)
 			for key, token := range op.Value.Keys {
 				id := tokenKey{place{op.Process, key}, token}

@@ -153,7 +153,7 @@ func line2ops(at time.Duration, process, f string, words []string) ([]history.Op
 		case w == "fenced":
 			v.Fenced = true
 		case w == "bit":
-			v.Bit = true
+			v.TookEffect = true
 		case f == history.FVote && w == "yes":
 			op.Type, v.Yes = history.OK, true
 		case f == history.FVote && w == "no":

@@ -178,7 +178,7 @@ func (r *run) stored(key string, until time.Duration) map[string]*history.Op {
 		if op.Time > until {
 			break
 		}
-		if op.F != history.FState && op.F != history.FLook || op.Value == nil || op.Value.Keys == nil {
+		if op.F != history.FState && op.F != history.FSnapshot || op.Value == nil || op.Value.Keys == nil {
 			continue
 		}
 		held[op.Process] = op

@@ -50,7 +50,7 @@ func (r *run) keyLifetime() *judgement {
 	for i := range r.h.Ops {
 		op := &r.h.Ops[i]
 		v := op.Value
-		if op.F != history.FLook || v == nil || v.Keys == nil {
+		if op.F != history.FSnapshot || v == nil || v.Keys == nil {
 			continue
 		}
 		if r.counts(op.Time) {

@@ -122,7 +122,7 @@ func (o *oracle) snapshots() (all []snapshot) {
 	for i, op := range o.ops {
 		switch {
 		case op.Value.Keys == nil:
-		case op.F == history.FLook:
+		case op.F == history.FSnapshot:
 			all = append(all, snapshot{op.Process, op.Time - op.Value.Delay - op.Value.Took, op.Time - op.Value.Delay, op.Value.Keys})
 		case op.F == history.FState && op.Value.State != "down":
 			for _, x := range slices.Backward(o.ops[:i]) {
@@ -155,7 +155,7 @@ func (o *oracle) keyLifetime() (f finding) {
 	allowed := o.ttl + o.ttl/50 + slack
 	var looks []history.Op
 	for _, op := range o.ops {
-		if op.F == history.FLook && op.Value.Keys != nil && op.Value.Expires != nil {
+		if op.F == history.FSnapshot && op.Value.Keys != nil && op.Value.Expires != nil {
 			looks = append(looks, op)
 		}
 	}

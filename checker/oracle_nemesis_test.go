@@ -86,7 +86,7 @@ func (m *maker) heal(id int) {
 	x := &history.Value{ID: id, Phase: history.PhaseHeal}
 	m.add(m.now, history.Nemesis, name, history.Invoke, "", x)
 	done := *x
-	done.Bit = m.chance(80)
+	done.TookEffect = m.chance(80)
 	typ := history.OK
 	if m.chance(m.wrong / 6) {
 		typ = history.Info
@@ -134,7 +134,7 @@ func (m *maker) look() {
 		case m.chance(5):
 			v.Expires = nil
 		}
-		m.add(m.now, s.name, history.FLook, history.Info, "", v)
+		m.add(m.now, s.name, history.FSnapshot, history.Info, "", v)
 	}
 }
 

@@ -157,7 +157,7 @@ func (o *oracle) orphans(ghosts bool) (f finding) {
 			}
 		}
 		for _, op := range o.ops {
-			if op.F != history.FLook || op.Process != x.master || op.Value.Keys == nil || op.Value.Keys[x.redis] != x.token {
+			if op.F != history.FSnapshot || op.Process != x.master || op.Value.Keys == nil || op.Value.Keys[x.redis] != x.token {
 				continue
 			}
 			seen := op.Time - op.Value.Took - op.Value.Delay

@@ -93,7 +93,7 @@ func newOracle(h *history.History, tick time.Duration) *oracle {
 	}
 	longest := time.Duration(0)
 	for _, op := range o.ops {
-		if op.F == history.FVote || op.F == history.FLook {
+		if op.F == history.FVote || op.F == history.FSnapshot {
 			longest = max(longest, op.Value.Delay)
 		}
 	}

@@ -26,9 +26,9 @@ func (o *oracle) fault(line int) {
 	case v.Phase == history.PhaseInstall && op.Type == history.OK:
 		f.installed, f.from = true, op.Time
 	case v.Phase == history.PhaseHeal && op.Type == history.OK:
-		f.healed, f.to, f.bit = true, op.Time, v.Bit
+		f.healed, f.to, f.bit = true, op.Time, v.TookEffect
 	case v.Phase == history.PhaseHeal && op.Type == history.Info:
-		f.bit = v.Bit
+		f.bit = v.TookEffect
 	}
 }
 

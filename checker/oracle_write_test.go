@@ -70,7 +70,7 @@ func writeLine(op history.Op) string {
 		add(true, "%s %d", kind, v.ID)
 		add(v.Masters != nil, "%s", strings.Join(v.Masters, ","))
 		add(v.Clients != nil, "%s", strings.Join(v.Clients, ","))
-		add(v.Bit, "bit")
+		add(v.TookEffect, "bit")
 	case op.F == history.FState:
 		add(true, "%s", v.State)
 	case op.Type != history.Info:

@@ -35,7 +35,7 @@ func drawVotes(t *rapid.T, ops []history.Op) []history.Op {
 		}
 		if rapid.IntRange(0, 5).Draw(t, "look") == 0 {
 			keys := map[string]string{"k0": token}
-			all = append(all, history.Op{Time: op.Time, Process: "m1", Type: history.Info, F: history.FLook,
+			all = append(all, history.Op{Time: op.Time, Process: "m1", Type: history.Info, F: history.FSnapshot,
 				Value: &history.Value{Keys: keys, Expires: map[string]time.Duration{"k0": op.Time + 3}}})
 		}
 		all = append(all, op)

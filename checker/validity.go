@@ -309,8 +309,8 @@ func (r *run) ineffective(name string) string {
 // tookEffect reports whether a fault is known to have had an effect. If a client recorded that it
 // stood still within a client-pause, that proves the effect of the fault.
 func (r *run) tookEffect(f *history.Fault) bool {
-	if f.Bit || !f.Installed || fault.Of(f.Name).Client != fault.ClientStops {
-		return f.Bit && f.Installed
+	if f.TookEffect || !f.Installed || fault.Of(f.Name).Client != fault.ClientStops {
+		return f.TookEffect && f.Installed
 	}
 	took, known := r.effective[f]
 	if !known {

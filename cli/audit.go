@@ -104,7 +104,7 @@ func runAudit(cmd *cobra.Command, flags auditFlags) error {
 		return usageError{err}
 	}
 	if flags.Driver == scenario.Sim {
-		roomy()
+		collectLessOften()
 	}
 	show := newAuditProgress()
 	flags.Store, flags.Progress, flags.Live = campaign.Store{Dir: flags.store}, show.line, show.live
@@ -117,7 +117,7 @@ func runAudit(cmd *cobra.Command, flags auditFlags) error {
 	if err != nil {
 		return flagProblem(err)
 	}
-	return tellAudit(r, before, flags)
+	return reportAudit(r, before, flags)
 }
 
 // auditBaseline reads the baseline. It returns nil if none is given or the file does not exist yet.
@@ -132,8 +132,8 @@ func auditBaseline(path string) (*audit.Result, error) {
 	return r, err
 }
 
-// tellAudit writes the requested outputs and the baseline, and returns the command's outcome.
-func tellAudit(r, before *audit.Result, flags auditFlags) error {
+// reportAudit writes the requested outputs and the baseline, and returns the command's outcome.
+func reportAudit(r, before *audit.Result, flags auditFlags) error {
 	var changes []audit.Change
 	if before != nil {
 		if err := r.Comparable(before); err != nil {

@@ -80,7 +80,7 @@ func write(b *testing.B, path string, n int) int {
 		votes(history.CommandRelease)
 		record(client, history.OK, history.FRelease, history.Value{})
 		if lease%100 == 0 {
-			fault := history.Value{ID: lease/100 + 1, Masters: []string{"m1"}, Bit: true, Evidence: "m1 restarted, kept k0"}
+			fault := history.Value{ID: lease/100 + 1, Masters: []string{"m1"}, TookEffect: true, Evidence: "m1 restarted, kept k0"}
 			for _, phase := range []string{history.PhaseInstall, history.PhaseHeal} {
 				v := fault
 				v.Phase = phase

@@ -118,7 +118,7 @@ func runClaims(cmd *cobra.Command, flags claimsFlags) error {
 		return err
 	}
 	if flags.driver == scenario.Sim {
-		roomy()
+		collectLessOften()
 	}
 	show := newClaimsProgress()
 	opt := claims.Options{
@@ -141,7 +141,7 @@ func runClaims(cmd *cobra.Command, flags claimsFlags) error {
 	if err != nil {
 		return err
 	}
-	return tellClaims(all, r, before, flags)
+	return reportClaims(all, r, before, flags)
 }
 
 // inPlace substitutes the lock of --lock or --client for the lock that the catalogue's claims are about:
@@ -253,8 +253,8 @@ func baselineOf(flags claimsFlags) (*claims.Result, error) {
 	return r, err
 }
 
-// tellClaims writes the requested outputs and the baseline, and returns the command's outcome.
-func tellClaims(all []claims.Claim, r, before *claims.Result, flags claimsFlags) error {
+// reportClaims writes the requested outputs and the baseline, and returns the command's outcome.
+func reportClaims(all []claims.Claim, r, before *claims.Result, flags claimsFlags) error {
 	pages := []string{filepath.Join(r.Folder, "index.html")}
 	if flags.html != "" {
 		pages = append(pages, flags.html)

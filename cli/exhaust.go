@@ -109,12 +109,12 @@ func runExhaust(ctx context.Context, e exhaust.Options, store campaign.Store, as
 	if err != nil {
 		return err
 	}
-	return tellExhausted(x, store, asJSON)
+	return reportExhausted(x, store, asJSON)
 }
 
-// tellExhausted stores the counterexample, if there is one, as a run, prints the result, and turns the
+// reportExhausted stores the counterexample, if there is one, as a run, prints the result, and turns the
 // verdict into the exit code.
-func tellExhausted(x *exhaust.Result, store campaign.Store, asJSON bool) (err error) {
+func reportExhausted(x *exhaust.Result, store campaign.Store, asJSON bool) (err error) {
 	var kept *judge.Result
 	if x.History != nil {
 		dir, r, err := x.Keep(store)

@@ -124,7 +124,7 @@ func exploreSeed(cmd *cobra.Command, args []string, asked uint64) (uint64, error
 }
 
 func explore(ctx context.Context, e search.ExploreOptions, store campaign.Store, shrink, asJSON bool) error {
-	roomy()
+	collectLessOften()
 	show := newProgress()
 	e.Live = show.exploring
 	x, err := search.Explore(ctx, e)
@@ -137,12 +137,12 @@ func explore(ctx context.Context, e search.ExploreOptions, store campaign.Store,
 			return err
 		}
 	}
-	return tellFound(ctx, x, store, shrink, asJSON)
+	return reportFound(ctx, x, store, shrink, asJSON)
 }
 
-// tellFound shrinks the findings to counterexamples, stores and prints them, and turns the verdict into the
+// reportFound shrinks the findings to counterexamples, stores and prints them, and turns the verdict into the
 // exit code.
-func tellFound(ctx context.Context, x *search.ExploreResult, store campaign.Store, shrink, asJSON bool) error {
+func reportFound(ctx context.Context, x *search.ExploreResult, store campaign.Store, shrink, asJSON bool) error {
 	var all []reports.Counterexample
 	for i := range x.Found {
 		c, err := counterexample(ctx, &x.Found[i], store, shrink)

@@ -128,7 +128,7 @@ for lines RUN may also be a history file.`,
 				if err != nil {
 					return err
 				}
-				return tellStory(path, number)
+				return reportStory(path, number)
 			}
 			if number != 0 {
 				return usageError{errors.New("--violation is about stories: add --story")}
@@ -158,8 +158,8 @@ for lines RUN may also be a history file.`,
 	return cmd
 }
 
-// tellStory prints the story of a violation and its diagram.
-func tellStory(path string, number int) error {
+// reportStory prints the story of a violation and its diagram.
+func reportStory(path string, number int) error {
 	_, r, err := judge.PackedFile(path)
 	if err != nil {
 		return orUsage(err)

@@ -90,7 +90,7 @@ func runRisk(cmd *cobra.Command, args []string, flags riskFlags) error {
 		}
 	}
 	flags.WhatIf = !flags.noWhatIf
-	roomy()
+	collectLessOften()
 	show := newProgress()
 	flags.Live = func(s risk.Status) {
 		show.steps(s.Done, s.Of, func() string { return fmt.Sprintf("%d of at most %d samples; now %s", s.Done, s.Of, s.Now) })

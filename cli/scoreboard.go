@@ -159,11 +159,11 @@ func runScoreboard(cmd *cobra.Command, flags scoreboardFlags) error {
 		return flagProblem(err)
 	}
 	b.Statements = statements()
-	return tellScoreboard(b, flags)
+	return reportScoreboard(b, flags)
 }
 
-// tellScoreboard writes the requested outputs and returns the command's outcome.
-func tellScoreboard(b *audit.Scoreboard, flags scoreboardFlags) error {
+// reportScoreboard writes the requested outputs and returns the command's outcome.
+func reportScoreboard(b *audit.Scoreboard, flags scoreboardFlags) error {
 	page := flags.html
 	if page == "" {
 		page = filepath.Join(flags.store, reports.ScoreboardFile)

@@ -44,7 +44,7 @@ func exploreShard(cmd *cobra.Command, e search.ExploreOptions, shard, out string
 	if e.Resume != nil {
 		fmt.Fprintf(os.Stderr, "%s has %d of its schedules: going on from there\n", out, e.Resume.Done)
 	}
-	roomy()
+	collectLessOften()
 	show := newProgress()
 	e.Live = show.exploring
 	x, err := search.Explore(cmd.Context(), e)
@@ -252,7 +252,7 @@ func mergeClaims(files, catalogues []string, store, out string, asJSON bool) err
 		return usageError{err}
 	}
 	noteAway(away)
-	return tellClaims(all, r, nil, claimsFlags{store: store, asJSON: asJSON, evidence: claims.KeepAll})
+	return reportClaims(all, r, nil, claimsFlags{store: store, asJSON: asJSON, evidence: claims.KeepAll})
 }
 
 // mergeAudit merges the parts of an audit and prints the result.
@@ -266,7 +266,7 @@ func mergeAudit(files []string, store, out string, asJSON bool) error {
 		return usageError{err}
 	}
 	noteAway(away)
-	return tellAudit(r, nil, auditFlags{store: store, asJSON: asJSON})
+	return reportAudit(r, nil, auditFlags{store: store, asJSON: asJSON})
 }
 
 // mergeExhaust merges the parts of an exhaustive search and prints the result.
@@ -282,7 +282,7 @@ func mergeExhaust(files []string, store, out string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	return tellExhausted(x, campaign.Store{Dir: store}, asJSON)
+	return reportExhausted(x, campaign.Store{Dir: store}, asJSON)
 }
 
 // earlier returns what the file already contains of the shard, or nil if there is no such file. It fails if
@@ -373,7 +373,7 @@ Exit codes: those of the command whose shards they are; 2 also if shards are mis
 					return err
 				}
 			}
-			return tellFound(cmd.Context(), x, campaign.Store{Dir: store}, !noShrink, asJSON)
+			return reportFound(cmd.Context(), x, campaign.Store{Dir: store}, !noShrink, asJSON)
 		},
 	}
 	f := cmd.Flags()

@@ -97,7 +97,7 @@ func shrink(ctx context.Context, how reduce.ShrinkOptions, store campaign.Store,
 
 // shrinkWith shrinks a violation and shows the progress.
 func shrinkWith(ctx context.Context, how reduce.ShrinkOptions) (*reduce.ShrinkResult, error) {
-	roomy()
+	collectLessOften()
 	show := newProgress()
 	defer show.done()
 	how.Live = show.shrinking

@@ -48,7 +48,7 @@ Exit codes: 0 done, 2 the scenario violates nothing or it was interrupted, 64 ba
 			if how.Points < 2 || how.Points > 1000 || how.Branches < 5 || how.Branches > 100_000 {
 				return usageError{errors.New("--points is 2 to 1000, --branches 5 to 100000")}
 			}
-			roomy()
+			collectLessOften()
 			show := newProgress()
 			how.Scenario = s
 			how.Live = func(done, of int) {

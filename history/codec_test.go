@@ -103,7 +103,7 @@ func TestFields(t *testing.T) {
 	r.Record(Op{Process: "m1", Type: Info, F: FState, Value: &Value{State: "up", Keys: map[string]string{}}})
 	r.Record(Op{Process: "m1", Type: Info, F: FState, Value: &Value{State: "down"}})
 	r.Record(Op{Process: "c1", Type: Invoke, F: FPaused, Key: "k0", Value: &Value{Point: "before-write"}})
-	r.Record(Op{Process: Nemesis, Type: OK, F: "kill", Value: &Value{ID: 1, Phase: PhaseHeal, Masters: []string{"m1"}, Clients: []string{"c1"}, Params: map[string]string{"step": "1"}, Bit: true, Evidence: "e"}})
+	r.Record(Op{Process: Nemesis, Type: OK, F: "kill", Value: &Value{ID: 1, Phase: PhaseHeal, Masters: []string{"m1"}, Clients: []string{"c1"}, Params: map[string]string{"step": "1"}, TookEffect: true, Evidence: "e"}})
 	r.Record(Op{Process: Nemesis, Type: Info, F: FHealed, Value: &Value{Bound: 3}})
 	datadriven.RunTest(t, "testdata/fields.txt", func(*testing.T, *datadriven.TestData) string { return file.String() })
 }
@@ -169,7 +169,7 @@ func operations() *rapid.Generator[Op] {
 			Keys: rapid.OneOf(rapid.Just(map[string]string(nil)), rapid.MapOfN(text, text, 0, 2)).Draw(t, "keys"),
 			ID:   rapid.Int().Draw(t, "id"), Phase: text.Draw(t, "phase"),
 			Masters: list(text).Draw(t, "masters"), Clients: list(text).Draw(t, "clients"), Params: dictionary(text).Draw(t, "params"),
-			Bit: rapid.Bool().Draw(t, "bit"), Evidence: text.Draw(t, "evidence"), Bound: span.Draw(t, "bound"),
+			TookEffect: rapid.Bool().Draw(t, "bit"), Evidence: text.Draw(t, "evidence"), Bound: span.Draw(t, "bound"),
 		}
 	})
 	return rapid.Custom(func(t *rapid.T) Op {

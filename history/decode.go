@@ -170,7 +170,7 @@ func (d *decoder) plainValue(v *Value) bool {
 		case "phase":
 			bit, ok = bitPhase, d.text(&v.Phase)
 		case "bit":
-			bit, ok = bitBit, d.boolean(&v.Bit)
+			bit, ok = bitBit, d.boolean(&v.TookEffect)
 		case "evidence":
 			bit, ok = bitEvidence, d.text(&v.Evidence)
 		case "bound":

@@ -78,7 +78,7 @@ func (e *fields) value(v *Value) {
 	if len(v.Params) > 0 {
 		object(e, "params", v.Params, appendString)
 	}
-	e.flag("bit", v.Bit)
+	e.flag("bit", v.TookEffect)
 	e.text("evidence", v.Evidence)
 	e.number("bound", int64(v.Bound))
 	e.b, e.comma = append(e.b, '}'), true

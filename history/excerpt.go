@@ -51,7 +51,7 @@ func (e *Excerpt) keeps(op *Op) bool {
 	switch {
 	case op.Process == Nemesis, op.Process == Harness, op.F == FState, op.F == FDied:
 		return true
-	case op.votes() || op.F == FLook:
+	case op.votes() || op.F == FSnapshot:
 		return e.near(op)
 	}
 	completes := op.Type != Invoke && op.F == e.begun[op.Process]

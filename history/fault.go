@@ -7,7 +7,7 @@ import (
 
 // Phases of a fault's lines. Installing is an invoke line, then ok (installed)
 // or fail (skipped, with the reason in Error); healing is an invoke line,
-// then ok (healed, with Bit and Evidence) or info (it could not be healed).
+// then ok (healed, with TookEffect and Evidence) or info (it could not be healed).
 const (
 	PhaseInstall = "install"
 	PhaseHeal    = "heal"
@@ -15,22 +15,22 @@ const (
 
 // Fault is one injected failure, from its installation to its healing.
 type Fault struct {
-	ID        int
-	Name      string // pause, kill, shutdown, partition, slow, client-pause, …
-	Masters   []string
-	Clients   []string
-	Params    map[string]string // mode, direction, delay, restart-delay, aim, …
-	Began     time.Duration     // when its installation began
-	From      time.Duration     // when it was installed (0 if never)
-	To        time.Duration     // when it was healed; the end of the history if never
-	Installed bool
-	Healed    bool
-	Skipped   string // why it was not installed
-	Problem   string // why it could not be healed
-	Bit       bool   // it is known to have taken effect
-	Evidence  string // the observation that shows whether it took effect
-	Index     int    // index of the line that installed or skipped it
-	HealIndex int    // index of the line that healed it, -1 if none
+	ID         int
+	Name       string // pause, kill, shutdown, partition, slow, client-pause, …
+	Masters    []string
+	Clients    []string
+	Params     map[string]string // mode, direction, delay, restart-delay, aim, …
+	Began      time.Duration     // when its installation began
+	From       time.Duration     // when it was installed (0 if never)
+	To         time.Duration     // when it was healed; the end of the history if never
+	Installed  bool
+	Healed     bool
+	Skipped    string // why it was not installed
+	Problem    string // why it could not be healed
+	TookEffect bool   // it is known to have taken effect
+	Evidence   string // the observation that shows whether it took effect
+	Index      int    // index of the line that installed or skipped it
+	HealIndex  int    // index of the line that healed it, -1 if none
 }
 
 // Faults returns the faults of a history in the order in which they began.
@@ -66,9 +66,9 @@ func Faults(ops []Op) []*Fault {
 		case v.Phase == PhaseInstall && op.Type == Fail:
 			f.Skipped, f.Index, f.To = cmp.Or(op.Error, "skipped"), op.Index, op.Time
 		case v.Phase == PhaseHeal && op.Type == OK:
-			f.Healed, f.To, f.HealIndex, f.Bit, f.Evidence = true, op.Time, op.Index, v.Bit, v.Evidence
+			f.Healed, f.To, f.HealIndex, f.TookEffect, f.Evidence = true, op.Time, op.Index, v.TookEffect, v.Evidence
 		case v.Phase == PhaseHeal && op.Type == Info:
-			f.Problem, f.HealIndex, f.Bit, f.Evidence = op.Error, op.Index, v.Bit, v.Evidence
+			f.Problem, f.HealIndex, f.TookEffect, f.Evidence = op.Error, op.Index, v.TookEffect, v.Evidence
 		}
 	}
 	for _, f := range faults {

@@ -29,7 +29,7 @@ const (
 	FPaused   = "paused"   // client: is stopped at a point (invoke), continues (ok)
 	FCrash    = "crash"    // client: crashed, with the lease in Token if it had one, and restarts without memory (info)
 	FClock    = "clock"    // client: its clock changed, so its lease ends at another time (info)
-	FLook     = "look"     // master: a snapshot of its state and keys, taken without using links (info)
+	FSnapshot = "look"     // master: a snapshot of its state and keys, taken without using links (info)
 	FState    = "state"    // master: its process is up, paused or down
 	FStall    = "stall"    // harness: its machine was too slow, so that it slept Took longer than intended
 	FUnguided = "unguided" // nemesis: it saw grants but no votes, so it strikes at random from now on (info, error: why)
@@ -112,18 +112,18 @@ type Value struct {
 	Expires map[string]time.Duration `json:"expires,omitzero"` // look: expiry by key, on the master's own clock, in ns since the run began; a key without an entry never expires
 
 	// faults (see Fault)
-	ID       int               `json:"id,omitempty"`
-	Phase    string            `json:"phase,omitempty"` // install, heal
-	Masters  []string          `json:"masters,omitempty"`
-	Clients  []string          `json:"clients,omitempty"`
-	Params   map[string]string `json:"params,omitempty"`
-	Bit      bool              `json:"bit,omitempty"`
-	Evidence string            `json:"evidence,omitempty"`
-	Bound    time.Duration     `json:"bound,omitempty"` // healed: ns within which a free lock must be granted
+	ID         int               `json:"id,omitempty"`
+	Phase      string            `json:"phase,omitempty"` // install, heal
+	Masters    []string          `json:"masters,omitempty"`
+	Clients    []string          `json:"clients,omitempty"`
+	Params     map[string]string `json:"params,omitempty"`
+	TookEffect bool              `json:"bit,omitempty"`
+	Evidence   string            `json:"evidence,omitempty"`
+	Bound      time.Duration     `json:"bound,omitempty"` // healed: ns within which a free lock must be granted
 }
 
 // observed reports whether an operation is an observation of a master, which may be recorded late.
-func (op *Op) observed() bool { return op.Value != nil && (op.F == FVote || op.F == FLook) }
+func (op *Op) observed() bool { return op.Value != nil && (op.F == FVote || op.F == FSnapshot) }
 
 // endsHistory reports whether an operation is the end mark, which only the harness records.
 func (op *Op) endsHistory() bool { return op.F == FEnd && op.Process == Harness }

@@ -210,7 +210,7 @@ func valueField(v *Value, name string) any {
 	case "params":
 		return &v.Params
 	case "bit":
-		return &v.Bit
+		return &v.TookEffect
 	case "evidence":
 		return &v.Evidence
 	case "bound":

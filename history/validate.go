@@ -103,7 +103,7 @@ func (c *checks) op(op *Op, index, line int, unknown []string) error {
 
 // knownOperations lists all operations except those of the nemesis.
 var knownOperations = []string{
-	FAcquire, FExtend, FRelease, FEnter, FLeave, FLost, FRead, FWrite, FMark, FApply, FVote, FPaused, FCrash, FClock, FLook, FState, FStall,
+	FAcquire, FExtend, FRelease, FEnter, FLeave, FLost, FRead, FWrite, FMark, FApply, FVote, FPaused, FCrash, FClock, FSnapshot, FState, FStall,
 	FDied, FStepped, FHung, FPanicked, FInterrupted, FEnd,
 }
 
@@ -156,7 +156,7 @@ func (op *Op) check(unknown []string) error {
 func (op *Op) lacks() string {
 	v := op.Value
 	switch op.F {
-	case FVote, FState, FLook, FStall, FRead, FWrite, FMark:
+	case FVote, FState, FSnapshot, FStall, FRead, FWrite, FMark:
 		if v == nil {
 			return "value"
 		}

@@ -97,7 +97,7 @@ func printLease(b *strings.Builder, l *Lease) {
 
 func printFault(b *strings.Builder, f *Fault) {
 	fmt.Fprintf(b, "%d %s of %v %v %v: began %v, from %v to %v\n", f.ID, f.Name, f.Masters, f.Clients, f.Params, f.Began, f.From, f.To)
-	fmt.Fprintf(b, "  installed %v, healed %v, bit %v (%s), lines %d, %d\n", f.Installed, f.Healed, f.Bit, f.Evidence, f.Index, f.HealIndex)
+	fmt.Fprintf(b, "  installed %v, healed %v, bit %v (%s), lines %d, %d\n", f.Installed, f.Healed, f.TookEffect, f.Evidence, f.Index, f.HealIndex)
 	if f.Skipped != "" {
 		fmt.Fprintf(b, "  skipped: %s\n", f.Skipped)
 	}
@@ -157,7 +157,7 @@ func parse(t *testing.T, d *datadriven.TestData) []Op {
 			case "mode":
 				v.Params = map[string]string{"mode": text}
 			case "bit":
-				v.Bit = true
+				v.TookEffect = true
 			case "evidence":
 				v.Evidence = text
 			default:

@@ -28,7 +28,7 @@ func Audit(t *testing.T, make func(Env) (Lock, error), options ...Option) {
 		t.Fatalf("locktest: %v", err)
 	}
 	card, properties := auditIn(t, store, make, options)
-	tellCard(t, card, properties)
+	reportCard(t, card, properties)
 	if !t.Failed() {
 		if err := os.RemoveAll(store); err != nil {
 			t.Logf("locktest: %v", err)
@@ -68,8 +68,8 @@ func auditIn(t *testing.T, store string, make func(Env) (Lock, error), options [
 	return card, given.base.Properties
 }
 
-// tellCard fails the test once for each broken property, and logs the rest.
-func tellCard(t testing.TB, card *audit.Result, properties []string) {
+// reportCard fails the test once for each broken property, and logs the rest.
+func reportCard(t testing.TB, card *audit.Result, properties []string) {
 	t.Helper()
 	safe := 0
 	var inherent, open []string

@@ -50,7 +50,7 @@ func TestAudit(t *testing.T) {
 	racetest.Exclude(t, "it runs some hundred schedules")
 	card, properties := auditIn(t, t.TempDir(), careless, []Option{Masters(1), Schedules(2), Properties("L1")})
 	h := &heard{TB: t}
-	tellCard(h, card, properties)
+	reportCard(h, card, properties)
 	all := strings.Join(h.errors, "\n")
 	if strings.Contains(all, "L1 quorum") {
 		t.Errorf("a lock of one master needs no quorum of several:\n%s", all)
@@ -72,7 +72,7 @@ func TestAudit(t *testing.T) {
 	// The same lock with a release that compares breaks nothing of L1 but where every lock does.
 	right, properties := auditIn(t, t.TempDir(), simple, []Option{Masters(1), Schedules(2), Properties("own-keys")})
 	h = &heard{TB: t}
-	if tellCard(h, right, properties); h.Failed() {
+	if reportCard(h, right, properties); h.Failed() {
 		t.Errorf("a lock that compares is said to hit the keys of others:\n%s", strings.Join(h.errors, "\n"))
 	}
 	if right.Count()[audit.Safe] < 20 {

@@ -99,7 +99,7 @@ func (n *Nemesis) judge(x *clientEvidence, p proof, evidence string) (tookEffect
 // fault on links, only the clients of those links count.
 func (w *watch) startObserving(f *injection) *clientEvidence {
 	x := &clientEvidence{masters: f.masterNames()}
-	if !f.kind.ClientsFeel() {
+	if !f.kind.OnlyClientsShow() {
 		return x
 	}
 	if f.kind.Hits == fault.Links {
@@ -107,7 +107,7 @@ func (w *watch) startObserving(f *injection) *clientEvidence {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.feeling = append(w.feeling, x)
+	w.shownByClients = append(w.shownByClients, x)
 	return x
 }
 
@@ -115,11 +115,11 @@ func (w *watch) startObserving(f *injection) *clientEvidence {
 func (w *watch) stopObserving(x *clientEvidence) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.feeling = slices.DeleteFunc(w.feeling, func(y *clientEvidence) bool { return y == x })
+	w.shownByClients = slices.DeleteFunc(w.shownByClients, func(y *clientEvidence) bool { return y == x })
 }
 
-// hears reports whether there were any votes.
-func (w *watch) hears() bool {
+// hasVotes reports whether there were any votes.
+func (w *watch) hasVotes() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.heard
@@ -147,7 +147,7 @@ func (w *watch) hear(op history.Op) {
 		return
 	}
 	var usual, bound time.Duration
-	for _, x := range w.feeling {
+	for _, x := range w.shownByClients {
 		if !slices.Contains(x.masters, op.Process) || x.clients != nil && !slices.Contains(x.clients, v.Client) {
 			continue
 		}

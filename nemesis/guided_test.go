@@ -44,7 +44,7 @@ func TestGuidedRestarts(t *testing.T) {
 				t.Fatalf("%d faults", len(faults))
 			}
 			f := faults[0]
-			if f.Name != fault || !f.Bit || f.Params["aim"] != "guided" || f.Began != time.Second+lateVotes {
+			if f.Name != fault || !f.TookEffect || f.Params["aim"] != "guided" || f.Began != time.Second+lateVotes {
 				t.Errorf("%+v", f)
 			}
 			for _, m := range f.Masters {

@@ -62,8 +62,8 @@ func TestMemoryOfAMasterThatEnds(t *testing.T) {
 		s := on(t, 1, 1, 1)
 		s.cluster.master("m1").lacks = cluster.ErrDown
 		s.Schedule(s.ending(10*time.Second), []Step{{Fault: "memory", At: time.Second, For: time.Second, Masters: []string{"m1"}}})
-		if f := s.faults(t)[0]; !f.Installed || !f.Bit || !strings.Contains(f.Evidence, "1 keys evicted") {
-			t.Errorf("installed is %v, took effect is %v: %s", f.Installed, f.Bit, f.Evidence+f.Skipped)
+		if f := s.faults(t)[0]; !f.Installed || !f.TookEffect || !strings.Contains(f.Evidence, "1 keys evicted") {
+			t.Errorf("installed is %v, took effect is %v: %s", f.Installed, f.TookEffect, f.Evidence+f.Skipped)
 		}
 	})
 }

@@ -90,7 +90,7 @@ func (n *Nemesis) heal(ctx context.Context, f *injection, x *clientEvidence, sin
 	}
 	err = errors.Join(err, n.drain(context.WithoutCancel(ctx), f.masters))
 	v := &history.Value{}
-	v.Bit, v.Evidence = n.judge(x, p, evidence)
+	v.TookEffect, v.Evidence = n.judge(x, p, evidence)
 	if err != nil {
 		n.record(f, history.Info, history.PhaseHeal, v, err)
 		return

@@ -157,7 +157,7 @@ func (e *linkEffect) proof(d cluster.LinkCounts) proof {
 	switch {
 	case touched == 0:
 		return refuted
-	case lost > 0 || !e.n.watch.hears():
+	case lost > 0 || !e.n.watch.hasVotes():
 		return proven
 	}
 	return unproven

@@ -56,7 +56,7 @@ func TestRandomCoversAllKinds(t *testing.T) {
 				if f.Installed {
 					count[f.Name]++
 				}
-				if f.Bit {
+				if f.TookEffect {
 					bit[f.Name]++
 				}
 			}
@@ -263,7 +263,7 @@ func TestActive(t *testing.T) {
 			t.Errorf("active at the end: %q", after)
 		}
 		for _, f := range s.faults(t) {
-			if f.Bit != (f.Name == "kill") {
+			if f.TookEffect != (f.Name == "kill") {
 				t.Errorf("%+v", f)
 			}
 		}

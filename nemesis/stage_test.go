@@ -243,7 +243,7 @@ func line(op history.Op) string {
 				fmt.Fprintf(&b, " %s=%q", k, v.Params[k])
 			}
 		}
-		if v.Bit {
+		if v.TookEffect {
 			b.WriteString(", took effect")
 		}
 		if v.Evidence != "" {

@@ -29,11 +29,11 @@ type watch struct {
 	refused map[string]int      // per master: number of lock commands refused for lack of memory
 	waiting []*waiter
 
-	heard     bool                   // there was a vote
-	granted   int                    // number of leases
-	feeling   []*clientEvidence      // faults whose effect only clients can show
-	disturbed map[string]disturbance // by master and client
-	replies   replies
+	heard          bool                   // there was a vote
+	granted        int                    // number of leases
+	shownByClients []*clientEvidence      // faults whose effect only clients can show
+	disturbed      map[string]disturbance // by master and client
+	replies        replies
 }
 
 type waiter struct {

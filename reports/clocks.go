@@ -18,7 +18,7 @@ func clocksOf(h *history.History, t *timeline) [][]int64 {
 	off := false
 	for i := range h.Ops {
 		op := &h.Ops[i]
-		if op.F != history.FLook || op.Value == nil || op.Value.Offset == nil {
+		if op.F != history.FSnapshot || op.Value == nil || op.Value.Offset == nil {
 			continue
 		}
 		master := slices.Index(t.masters, op.Process)

@@ -95,17 +95,17 @@ type packedWrites struct {
 }
 
 type packedFault struct {
-	ID       int    `json:"id"`
-	Name     string `json:"name"`
-	Masters  []int  `json:"masters"`
-	Clients  []int  `json:"clients"`
-	From     int64  `json:"from"`
-	To       int64  `json:"to"`
-	Bit      bool   `json:"bit"`
-	Params   string `json:"params"`
-	Evidence string `json:"evidence"`
-	Problem  string `json:"problem"`
-	Colour   string `json:"colour"`
+	ID         int    `json:"id"`
+	Name       string `json:"name"`
+	Masters    []int  `json:"masters"`
+	Clients    []int  `json:"clients"`
+	From       int64  `json:"from"`
+	To         int64  `json:"to"`
+	TookEffect bool   `json:"bit"`
+	Params     string `json:"params"`
+	Evidence   string `json:"evidence"`
+	Problem    string `json:"problem"`
+	Colour     string `json:"colour"`
 }
 
 type packedViolation struct {
@@ -302,7 +302,7 @@ func (p *packer) faults(t *timeline) {
 		}
 		p.Faults = append(p.Faults, packedFault{
 			f.ID, f.Name, positions(t.masters, f.Masters), positions(t.clients, f.Clients), micros(f.From), micros(max(f.To, f.From)),
-			f.Bit, paramsOf(f), f.Evidence, f.Problem, fault.Of(f.Name).Colour(),
+			f.TookEffect, paramsOf(f), f.Evidence, f.Problem, fault.Of(f.Name).Colour(),
 		})
 	}
 }

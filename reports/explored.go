@@ -121,7 +121,7 @@ func (t *terminal) coverage(x *search.ExploreResult) error {
 	g := grid{header: append([]string{"Kind", "Installed", "Effective", "Skipped"}, search.ProtocolSteps...), right: []int{1, 2, 3, 4, 5, 6, 7, 8, 9}}
 	for _, kind := range slices.Sorted(maps.Keys(x.Kinds)) {
 		b := x.Kinds[kind]
-		row := []string{kind, count(b.Installed), count(b.Bit), count(b.Skipped)}
+		row := []string{kind, count(b.Installed), count(b.TookEffect), count(b.Skipped)}
 		for _, step := range search.ProtocolSteps {
 			row = append(row, count(x.Coverage[kind][step]))
 		}

@@ -20,8 +20,8 @@ func explored(t *testing.T, json, nothing, byCoverage bool) string {
 	rate := search.Wilson(2, 1230, 2)
 	x := &search.ExploreResult{
 		Seed: 7, Schedules: 1234, Simulated: 2 * time.Hour, Elapsed: 4200 * time.Millisecond,
-		Counts:   judge.Counts{Operations: 100_000, Acquires: 900, Granted: 800, Refused: 100, Faults: 30, Bit: 28},
-		Kinds:    map[string]*search.FaultCount{"kill": {Installed: 20, Bit: 20, Skipped: 3}, "partition": {Installed: 10, Bit: 8}},
+		Counts:   judge.Counts{Operations: 100_000, Acquires: 900, Granted: 800, Refused: 100, Faults: 30, TookEffect: 28},
+		Kinds:    map[string]*search.FaultCount{"kill": {Installed: 20, TookEffect: 20, Skipped: 3}, "partition": {Installed: 10, TookEffect: 8}},
 		Coverage: search.Coverage{"kill": {search.Holding: 31, search.Waiting: 40}, "partition": {search.Acquiring: 12}},
 		Shapes:   map[string]int{"schedule": 900, scenario.Guided: 334, scenario.Uniform + " scheduler": 800, scenario.PCT + " scheduler": 434},
 		Properties: []search.PropertyCount{

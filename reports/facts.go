@@ -87,7 +87,7 @@ func countsIn(c judge.Counts) []fact {
 		{"replies of masters", count(c.Votes)},
 		{"commands without a reply", count(c.NoReply)},
 		{"faults installed", count(c.Faults)},
-		{"faults that took effect", count(c.Bit)},
+		{"faults that took effect", count(c.TookEffect)},
 		{"faults skipped", count(c.Skipped)},
 		{"client pauses", count(c.Pauses)},
 	}
@@ -112,7 +112,7 @@ func fate(f *history.Fault) string {
 		return "not installed"
 	case f.Problem != "":
 		return "not healed"
-	case f.Bit:
+	case f.TookEffect:
 		return "took effect"
 	default:
 		return "no effect seen"

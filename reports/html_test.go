@@ -88,7 +88,7 @@ func BenchmarkHTML100k(b *testing.B) {
 func TestClocks(t *testing.T) {
 	offset := func(d time.Duration) *time.Duration { return &d }
 	look := func(at time.Duration, master string, off time.Duration) history.Op {
-		return history.Op{Time: at, Process: master, Type: history.Info, F: history.FLook, Value: &history.Value{Offset: offset(off)}}
+		return history.Op{Time: at, Process: master, Type: history.Info, F: history.FSnapshot, Value: &history.Value{Offset: offset(off)}}
 	}
 	h := &history.History{Header: history.Header{Masters: 2}, Ops: []history.Op{
 		look(time.Second, "m1", time.Millisecond), look(time.Second, "m2", -2*time.Millisecond),

@@ -137,7 +137,7 @@ func namesOf(h *history.History) *names {
 			if op.Value != nil {
 				n.clients.add(op.Value.Client)
 			}
-		case op.F == history.FState, op.F == history.FLook:
+		case op.F == history.FState, op.F == history.FSnapshot:
 			n.masters.add(op.Process)
 		case op.Process != history.Nemesis && op.Process != history.Resource && op.Process != history.Harness:
 			n.clients.add(op.Process)

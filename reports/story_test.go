@@ -71,7 +71,7 @@ func story(t *testing.T, header history.Header, text string) *history.History {
 			case "clients":
 				v.Clients = strings.Split(value, ",")
 			case "bit":
-				v.Bit = true
+				v.TookEffect = true
 			case "value":
 				v.Value, _ = strconv.ParseInt(value, 10, 64)
 			case "bound":

@@ -406,8 +406,8 @@ func (w *world) fault(name string, v history.Value, d time.Duration, begin, heal
 	begin()
 	w.record(history.Op{Process: history.Nemesis, Type: history.OK, F: name, Value: &install})
 	w.after(d, func() {
-		end := history.Value{ID: v.ID, Phase: history.PhaseHeal, Bit: w.faults%4 != 0, Evidence: evidence}
-		if !end.Bit {
+		end := history.Value{ID: v.ID, Phase: history.PhaseHeal, TookEffect: w.faults%4 != 0, Evidence: evidence}
+		if !end.TookEffect {
 			end.Evidence = "no command met it"
 		}
 		w.record(history.Op{Process: history.Nemesis, Type: history.Invoke, F: name, Value: &history.Value{ID: v.ID, Phase: history.PhaseHeal}})

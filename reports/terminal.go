@@ -210,11 +210,11 @@ func (t *terminal) faults(faults []*history.Fault) error {
 				k.why = briefly(f.Skipped)
 			}
 			continue
-		case f.Bit:
+		case f.TookEffect:
 			k.bit++
 		}
 		k.installed++
-		if p := proof(f); p != "" && (k.proof == "" || f.Bit && k.bit == 1) {
+		if p := proof(f); p != "" && (k.proof == "" || f.TookEffect && k.bit == 1) {
 			k.proof = briefly(fmt.Sprintf("fault %d: %s", f.ID, p))
 		}
 	}

@@ -73,7 +73,7 @@ func TestCorrectLockHoldsInEverySchedule(t *testing.T) {
 				for _, n := range x.Coverage[kind] {
 					covered += n
 				}
-				if b.Bit == 0 || covered == 0 {
+				if b.TookEffect == 0 || covered == 0 {
 					t.Errorf("%s: %+v, covered %v", kind, b, x.Coverage[kind])
 				}
 			}

@@ -78,11 +78,11 @@ func lastNeeded(all []request) int {
 	return last
 }
 
-// FaultCount counts the faults of a kind. Bit counts the installed ones that took effect.
+// FaultCount counts the faults of a kind. TookEffect counts the installed ones that took effect.
 type FaultCount struct {
-	Installed int `json:"installed"`
-	Bit       int `json:"bit"`
-	Skipped   int `json:"skipped"`
+	Installed  int `json:"installed"`
+	TookEffect int `json:"bit"`
+	Skipped    int `json:"skipped"`
 }
 
 // PropertyCount counts what the schedules showed about one property.
@@ -162,8 +162,8 @@ func (x *ExploreResult) fold(t *trial) {
 		switch {
 		case !f.Installed:
 			b.Skipped++
-		case f.Bit:
-			b.Installed, b.Bit = b.Installed+1, b.Bit+1
+		case f.TookEffect:
+			b.Installed, b.TookEffect = b.Installed+1, b.TookEffect+1
 		default:
 			b.Installed++
 		}
@@ -377,7 +377,7 @@ func (l *PropertyCount) missing(x *ExploreResult, base scenario.Scenario) string
 		return fmt.Sprintf("none of %s was conclusive, most often (%d times) because %s%s", tried, l.Lacking[most], most, help)
 	}
 	for _, kind := range base.FaultNames() {
-		if b := x.Kinds[kind]; b == nil || b.Bit == 0 {
+		if b := x.Kinds[kind]; b == nil || b.TookEffect == 0 {
 			how := "it was never drawn: try more --schedules"
 			if b != nil {
 				how = fmt.Sprintf("%d were installed, %d skipped: leave it out of --faults, or see docs/faults.md for what it needs", b.Installed, b.Skipped)

@@ -199,7 +199,7 @@ func (all *alarms) try(t *testing.T, s scenario.Scenario, under *assumption) {
 	}
 	all.locks[s.Lock] = true
 	for _, op := range h.Ops {
-		if op.Value != nil && op.Value.Bit {
+		if op.Value != nil && op.Value.TookEffect {
 			all.kinds[op.F] = true
 		}
 	}

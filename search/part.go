@@ -135,7 +135,7 @@ func (x *ExploreResult) add(s *Share) error {
 			x.Kinds[kind] = &FaultCount{}
 		}
 		sum := x.Kinds[kind]
-		sum.Installed, sum.Bit, sum.Skipped = sum.Installed+b.Installed, sum.Bit+b.Bit, sum.Skipped+b.Skipped
+		sum.Installed, sum.TookEffect, sum.Skipped = sum.Installed+b.Installed, sum.TookEffect+b.TookEffect, sum.Skipped+b.Skipped
 	}
 	for _, p := range s.Properties {
 		i := slices.IndexFunc(x.Properties, func(l PropertyCount) bool { return l.Name == p.Name })

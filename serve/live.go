@@ -22,8 +22,8 @@ import (
 
 // The intervals of a live page.
 const (
-	lookEach = 100 * time.Millisecond // between two checks for more lines
-	tellEach = 500 * time.Millisecond // between two events to the browser
+	lookEach      = 100 * time.Millisecond // between two checks for more lines
+	eventInterval = 500 * time.Millisecond // between two events to the browser
 )
 
 // live sends the state of a run as server-sent events, until the run is over or the browser disconnects. Each
@@ -48,7 +48,7 @@ func (s *Server) live(w http.ResponseWriter, r *http.Request, name string) {
 	defer reading.Wait()
 	defer cancel() // runs before reading.Wait
 	w.Header().Set("Content-Type", "text/event-stream")
-	each := time.NewTicker(tellEach)
+	each := time.NewTicker(eventInterval)
 	defer each.Stop()
 	select { // the first event contains all lines that exist already
 	case <-read.Done():
@@ -251,7 +251,7 @@ func liveFaults(all []*history.Fault, persistence string, now time.Duration) (li
 		text, _ := fault.Of(f.Name).Did(&fault.Scene{
 			Masters: f.Masters, Clients: f.Clients, Params: f.Params, Persistence: fault.Persistence(persistence), AtPoint: fault.AtPoint(f.Params["point"]),
 		})
-		l := reports.LiveFault{Kind: f.Name, Text: text, From: f.From.Seconds(), To: max(f.From, now).Seconds(), Healed: f.Healed, Effective: f.Bit}
+		l := reports.LiveFault{Kind: f.Name, Text: text, From: f.From.Seconds(), To: max(f.From, now).Seconds(), Healed: f.Healed, Effective: f.TookEffect}
 		if f.Healed {
 			l.To = f.To.Seconds()
 		}

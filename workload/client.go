@@ -30,8 +30,8 @@ type client struct {
 	lock     Lock       // a new one after each restart of the client
 	lease    Lease      // the lease that it holds; nil: none
 	key      string
-	released tenure // the lease that it released last, since it was started
-	told     bool   // the lock said, at the time lost, that the lease is over
+	released keyedLease // the lease that it released last, since it was started
+	told     bool       // the lock said, at the time lost, that the lease is over
 	lost     time.Duration
 	asked    *cluster.Clock          // the latest setting that was ordered; nil if there was none
 	goesBy   cluster.Clock           // the setting that it certainly uses
@@ -366,15 +366,15 @@ func (c *client) stay(ctx context.Context, key string, lease Lease, d, rest time
 			return lease, false
 		}
 	}
-	end := c.reckons().Now().Add(d)
+	end := c.leaseClock().Now().Add(d)
 	for c.sleep(ctx, lease, end) { // the clock was bent, so compute the remaining time again
 	}
 	return lease, true
 }
 
-// reckons returns the clock on which the client reads the ends of its leases: its own, or true time
+// leaseClock returns the clock on which the client reads the ends of its leases: its own, or true time
 // if the client is a process.
-func (c *client) reckons() protocol.Runtime {
+func (c *client) leaseClock() protocol.Runtime {
 	if _, ok := c.lock.(Process); ok {
 		return c.w.runtime
 	}
@@ -389,7 +389,7 @@ func (c *client) left(lease Lease) time.Duration {
 		}
 		return 0
 	}
-	return lease.Until().Sub(c.reckons().Now()) - c.w.config.margin()
+	return lease.Until().Sub(c.leaseClock().Now()) - c.w.config.margin()
 }
 
 // sleep sleeps until the given time, but only while the client may rely on the lease, ctx has not
@@ -399,7 +399,7 @@ func (c *client) sleep(ctx context.Context, lease Lease, until time.Time) (bent 
 	defer end(nil)
 	c.wakes(end) // set before the clock is read, so that no later change is missed
 	defer c.wakes(nil)
-	d := min(until.Sub(c.reckons().Now()), c.left(lease))
+	d := min(until.Sub(c.leaseClock().Now()), c.left(lease))
 	if d <= 0 {
 		return false
 	}
@@ -410,7 +410,7 @@ func (c *client) sleep(ctx context.Context, lease Lease, until time.Time) (bent 
 		}
 		end(errStopping)
 	})
-	return errors.Is(c.reckons().Sleep(over, d), errBent)
+	return errors.Is(c.leaseClock().Sleep(over, d), errBent)
 }
 
 var errStopping = errors.New("the work is to end")

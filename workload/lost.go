@@ -6,8 +6,8 @@ import (
 	"lockpick/history"
 )
 
-// tenure is a lease and its key.
-type tenure struct {
+// keyedLease is a lease and its key.
+type keyedLease struct {
 	lease Lease
 	key   string
 }
@@ -16,7 +16,7 @@ type tenure struct {
 func (c *client) releases() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.released = tenure{c.lease, c.key}
+	c.released = keyedLease{c.lease, c.key}
 	c.lease, c.key = nil, ""
 }
 
@@ -24,7 +24,7 @@ func (c *client) releases() {
 func (c *client) forgets() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.lease, c.key, c.released = nil, "", tenure{}
+	c.lease, c.key, c.released = nil, "", keyedLease{}
 }
 
 // leave records the end of the critical section: at the time at which the lock reported the end of
@@ -45,7 +45,7 @@ func (c *client) leave(key string, lease Lease) {
 func (c *client) hasLost(key, token string, cause error, at time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	of := tenure{c.lease, c.key}
+	of := keyedLease{c.lease, c.key}
 	if of.lease == nil {
 		of = c.released
 	}

@@ -14,7 +14,7 @@ type Counts struct {
 	NoReply    int `json:"no_reply"`   // lock commands without a reply in time
 	Faults     int `json:"faults"`     // installed faults
 	Skipped    int `json:"skipped"`    // faults that were not installed
-	Bit        int `json:"bit"`        // faults that are known to have taken effect
+	TookEffect int `json:"bit"`        // faults that are known to have taken effect
 	Pauses     int `json:"pauses"`     // pauses of clients at named points
 }
 
@@ -30,7 +30,7 @@ func (c *Counts) Add(d Counts) {
 	c.NoReply += d.NoReply
 	c.Faults += d.Faults
 	c.Skipped += d.Skipped
-	c.Bit += d.Bit
+	c.TookEffect += d.TookEffect
 	c.Pauses += d.Pauses
 }
 
@@ -96,8 +96,8 @@ func (c *Counts) Strike(all []*history.Fault) {
 		switch {
 		case !f.Installed:
 			c.Skipped++
-		case f.Bit:
-			c.Faults, c.Bit = c.Faults+1, c.Bit+1
+		case f.TookEffect:
+			c.Faults, c.TookEffect = c.Faults+1, c.TookEffect+1
 		default:
 			c.Faults++
 		}

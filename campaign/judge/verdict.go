@@ -93,14 +93,14 @@ func WhyNotTested(p checker.Property, h *history.History) string {
 	asked := slices.Contains(h.Header.Properties, p.Name)
 	switch p.Name {
 	case checker.KeyLifetime.Name:
-		if !happened(history.FLook) {
+		if !happened(history.FSnapshot) {
 			return "nobody asked the masters what they store"
 		}
 	case checker.OrphanKeys.Name, checker.GhostKeys.Name:
 		switch {
 		case p == checker.GhostKeys && !asked:
 			return "judged only if the scenario names it"
-		case !happened(history.FLook):
+		case !happened(history.FSnapshot):
 			return "nobody asked the masters what they store"
 		}
 		return "no attempt was over"

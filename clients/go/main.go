@@ -68,8 +68,8 @@ func say(m message) {
 	_ = json.NewEncoder(os.Stdout).Encode(m)
 }
 
-// tellEnd says that a lease is over, beside the answers.
-func tellEnd(key, why string) {
+// printEnd says that a lease is over, beside the answers.
+func printEnd(key, why string) {
 	say(message{"type": "ended", "key": key, "value": message{}, "error": why, "when": monotonic()})
 }
 

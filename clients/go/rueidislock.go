@@ -29,7 +29,7 @@ func (l *rueidisLock) acquire(ctx context.Context, key string) (token string, er
 		giveUp()
 		return "", errNotHeld
 	}
-	l.cancel, l.untold = cancel, context.AfterFunc(lease, func() { tellEnd(key, "its context is over") })
+	l.cancel, l.untold = cancel, context.AfterFunc(lease, func() { printEnd(key, "its context is over") })
 	return "", nil
 }
 

@@ -7,11 +7,11 @@ import (
 
 // deaths records the ends of a server's process.
 type deaths struct {
-	process  *life     // the running process, or the last one
-	hurt     bool      // the disk has a fault, so the server may end because it cannot write
-	healed   time.Time // end of that fault; ends within lateNews after it are not reported
-	stranger string    // the run id of another server that answers in its place
-	seen     string    // an end that Died has not reported yet
+	process   *life     // the running process, or the last one
+	diskFault bool      // the disk has a fault, so the server may end because it cannot write
+	healed    time.Time // end of that fault; ends within lateNews after it are not reported
+	stranger  string    // the run id of another server that answers in its place
+	seen      string    // an end that Died has not reported yet
 }
 
 // lateNews is how late the end of a server can be reported that a fault of its disk had caused: a busy
@@ -47,10 +47,10 @@ func (s *server) expectEnd() (spared func()) {
 func (s *server) hurtDisk(is bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.deaths.hurt && !is {
+	if s.deaths.diskFault && !is {
 		s.deaths.healed = time.Now()
 	}
-	s.deaths.hurt = is
+	s.deaths.diskFault = is
 }
 
 // watchForEnd waits for the end of a process of the server.
@@ -64,7 +64,7 @@ func (s *server) watchForEnd(l *life, exited <-chan struct{}) {
 
 // noteEnd records the end of a process unless a call or its disk has ended it.
 func (s *server) noteEnd(l *life) {
-	if l.over && !l.noted && l.ending == 0 && !s.deaths.hurt && time.Since(s.deaths.healed) > lateNews {
+	if l.over && !l.noted && l.ending == 0 && !s.deaths.diskFault && time.Since(s.deaths.healed) > lateNews {
 		l.noted = true
 		s.deaths.seen = "its process ended, and no fault had ended it"
 	}

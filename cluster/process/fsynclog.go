@@ -123,7 +123,7 @@ func (p *sharedMemory) undo(data string, strict bool) (int, error) {
 		if durable {
 			continue
 		}
-		did, err := p.takeBack(c, from, given)
+		did, err := p.revert(c, from, given)
 		if err != nil {
 			return undone, fmt.Errorf("undo a change of a name: %w", err)
 		}
@@ -134,9 +134,9 @@ func (p *sharedMemory) undo(data string, strict bool) (int, error) {
 	return undone, nil
 }
 
-// takeBack reverts a change of a name if it was made: the server may have been killed before
+// revert reverts a change of a name if it was made: the server may have been killed before
 // it.
-func (p *sharedMemory) takeBack(c change, from, given string) (bool, error) {
+func (p *sharedMemory) revert(c change, from, given string) (bool, error) {
 	ino, _, err := inode(given)
 	there := err == nil
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

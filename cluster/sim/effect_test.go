@@ -39,8 +39,8 @@ func TestFaultTookEffectIfAReplyWasMissingOrLate(t *testing.T) {
 			}
 			h, _ := run.check(t)
 			f := history.Faults(h.Ops)[0]
-			if f.Bit != c.took || !strings.Contains(f.Evidence, c.says) {
-				t.Errorf("took effect: %v, want %v; evidence: %s", f.Bit, c.took, f.Evidence)
+			if f.TookEffect != c.took || !strings.Contains(f.Evidence, c.says) {
+				t.Errorf("took effect: %v, want %v; evidence: %s", f.TookEffect, c.took, f.Evidence)
 			}
 			t.Log(f.Evidence)
 		})

@@ -186,8 +186,8 @@ func (k Kind) AtOnce() bool { return k.Process == IsReplaced }
 // Lasts reports whether the fault has no effect alone, but only together with other faults.
 func (k Kind) Lasts() bool { return k.Disk == SlowDisk || k.Disk == LyingDisk }
 
-// ClientsFeel reports whether only clients can tell that the fault took effect.
-func (k Kind) ClientsFeel() bool { return k.Process == Stops || k.Link != OpenLink }
+// OnlyClientsShow reports whether only clients can tell that the fault took effect.
+func (k Kind) OnlyClientsShow() bool { return k.Process == Stops || k.Link != OpenLink }
 
 // WithholdsVotes reports whether the fault can keep a master's vote from a client.
 func (k Kind) WithholdsVotes() bool {

@@ -19,7 +19,7 @@ func TestFactsNameTheKinds(t *testing.T) {
 		{"may lose keys", Kind.Forgets, "kill shutdown powercut failover clock memory"},
 		{"lasts", Kind.Lasts, "slow-fsync lying-fsync"},
 		{"has to strike at once", Kind.AtOnce, "failover"},
-		{"only clients feel it", Kind.ClientsFeel, "pause partition slow reset"},
+		{"only clients feel it", Kind.OnlyClientsShow, "pause partition slow reset"},
 		{"withholds votes", Kind.WithholdsVotes, "pause kill shutdown powercut failover partition slow reset"},
 		{"silences masters", Kind.Silences, "pause kill shutdown powercut failover slow-fsync full-disk partition slow reset"},
 		{"delays commands", Kind.Delays, "pause slow-fsync full-disk slow"},

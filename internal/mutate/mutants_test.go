@@ -26,9 +26,9 @@ var mutants = []mutant{
 	{"history/vote.go", `Yes: op.Type == OK && op.Value.Yes`, `Yes: op.Type == Info || op.Value.Yes`},                               // unknown counts as yes
 	{"history/vote.go", `Unknown: op.Type == Info`, `Unknown: false`},                                                               // unknown counts as no
 	{"history/vote.go", `cmp.Or(op.Value.RedisKey, op.Key)`, `op.Key`},                                                              // the lock's name is the key
-	{"history/fault.go", `f.Healed, f.To, f.HealIndex, f.Bit, f.Evidence = true, op.Time, op.Index, v.Bit, v.Evidence`, `f.Healed, f.To, f.HealIndex, f.Bit, f.Evidence = true, f.From, op.Index, v.Bit, v.Evidence`}, // a fault ends where it begins
-	{"history/fault.go", `f.Installed, f.From, f.Index = true, op.Time, op.Index`, `f.Installed, f.From, f.Index = true, 0, op.Index`},                                                                                // it was there from the start
-	{"history/fault.go", `if f.Skipped == "" && !f.Healed {`, `if f.Healed {`},                                                                                                                                        // one that never healed ends at once
+	{"history/fault.go", `f.Healed, f.To, f.HealIndex, f.TookEffect, f.Evidence = true, op.Time, op.Index, v.TookEffect, v.Evidence`, `f.Healed, f.To, f.HealIndex, f.TookEffect, f.Evidence = true, f.From, op.Index, v.TookEffect, v.Evidence`}, // a fault ends where it begins
+	{"history/fault.go", `f.Installed, f.From, f.Index = true, op.Time, op.Index`, `f.Installed, f.From, f.Index = true, 0, op.Index`},                                                                                                            // it was there from the start
+	{"history/fault.go", `if f.Skipped == "" && !f.Healed {`, `if f.Healed {`},                                                                                                                                                                    // one that never healed ends at once
 	{"history/decode.go", `n = 10*n + int64(`, `n = 8*n + int64(`},
 	{"history/decode.go", `n = -n`, `n = +n`},
 	{"history/read.go", `case h.Format > FormatVersion:`, `case h.Format >= FormatVersion:`},

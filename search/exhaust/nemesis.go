@@ -145,7 +145,7 @@ func (x *execution) entry(s strike) int {
 func (x *execution) recordFault(name, phase string, v history.Value) {
 	for _, t := range []history.Type{history.Invoke, history.OK} {
 		v := v
-		v.Phase, v.Bit = phase, phase == history.PhaseHeal
+		v.Phase, v.TookEffect = phase, phase == history.PhaseHeal
 		x.record(history.Op{Process: history.Nemesis, Type: t, F: name, Value: &v})
 	}
 }

@@ -406,22 +406,22 @@ func (k *shrinker) amplify() {
 	if k.rate >= want {
 		return
 	}
-	roomy := k.best
-	roomy.TimeLimit, roomy.Hold, roomy.LongHolds = max(roomy.TimeLimit, 4*roomy.TTL), roomy.TTL.String(), 0
-	candidates := []scenario.Scenario{roomy}
+	generous := k.best
+	generous.TimeLimit, generous.Hold, generous.LongHolds = max(generous.TimeLimit, 4*generous.TTL), generous.TTL.String(), 0
+	candidates := []scenario.Scenario{generous}
 	for i, step := range k.best.Schedule {
 		if len(step.Masters) == 0 || !isName(step.Masters[0]) {
 			continue
 		}
 		for n := len(step.Masters); n <= k.best.Masters/2+1; n++ {
 			for _, some := range combinations(workload.MasterNames(k.best.Masters), n) {
-				candidates = append(candidates, search.WithStep(roomy, i, func(s *scenario.Step) { s.Masters = some }))
+				candidates = append(candidates, search.WithStep(generous, i, func(s *scenario.Step) { s.Masters = some }))
 			}
 		}
 	}
 	for i, step := range k.best.Schedule {
 		if step.After != "" && !strings.HasPrefix(step.After, "step") {
-			candidates = append(candidates, search.WithStep(roomy, i, func(s *scenario.Step) { s.Repeat = true }))
+			candidates = append(candidates, search.WithStep(generous, i, func(s *scenario.Step) { s.Repeat = true }))
 		}
 	}
 	for _, c := range candidates[:min(len(candidates), 100)] {

@@ -92,7 +92,7 @@ func (c *campaign) introduction() string {
 		what += " (" + c.hello.Library + ")"
 	}
 	if len(c.hello.Can) > 0 {
-		what += ", which can " + strings.Join(c.hello.Can, ", ")
+		what += "; abilities: " + strings.Join(c.hello.Can, ", ")
 	}
 	return what
 }

@@ -77,7 +77,7 @@ func bothWays(b *testing.B) (direct, linked net.Conn) {
 }
 
 // serve has handle serve each connection to a port of loopback, and returns its address.
-func serve(b *testing.B, handle func(net.Conn)) (addr string) {
+func serve(b testing.TB, handle func(net.Conn)) (addr string) {
 	b.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -138,7 +138,7 @@ func BenchmarkObservedLink(b *testing.B) {
 }
 
 // okServer replies +OK to each command. Each command has the given number of lines.
-func okServer(b *testing.B, lines int) (addr string) {
+func okServer(b testing.TB, lines int) (addr string) {
 	b.Helper()
 	return serve(b, func(c net.Conn) {
 		in := make([]byte, 64<<10)

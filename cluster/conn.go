@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync"
 	"time"
 
 	"lockpick/cluster/resp"
@@ -30,8 +31,18 @@ type conn struct {
 	requests pipe               // client to master
 	replies  pipe               // master to client
 	observed *resp.Conversation // nil: no observer
+	unread   unread
 	gone     chan struct{}
 	removed  bool // closed when the link has forgotten the connection
+}
+
+// unread is what the observer has yet to read of the requests. Bytes go to the master first, which
+// then works while the observer reads them: that costs the client less time. But the observer has
+// read a request when it is given the reply.
+type unread struct {
+	sync.Mutex
+	data []byte // in the buffer of the reader, which waits until they are read
+	at   time.Time
 }
 
 // pipe is one direction of a connection, with the items that have arrived and may not go on
@@ -147,14 +158,31 @@ func (c *conn) read(src *net.TCPConn, p *pipe) bool {
 	for {
 		n, err := src.Read(buf)
 		if n > 0 {
-			if c.observed != nil && p == &c.requests {
-				c.observed.Request(buf[:n], time.Now())
+			observed := c.observed != nil && p == &c.requests
+			if observed {
+				c.unread.Lock()
+				c.unread.data, c.unread.at = buf[:n], time.Now()
+				c.unread.Unlock()
 			}
 			p.put(item{kind: itemBytes, data: buf[:n]})
+			if observed {
+				c.observeRequests()
+			}
 		}
 		if err != nil {
 			return errors.Is(err, io.EOF)
 		}
+	}
+}
+
+// observeRequests gives the observer the requests that it has yet to read.
+func (c *conn) observeRequests() {
+	u := &c.unread
+	u.Lock()
+	defer u.Unlock()
+	if u.data != nil {
+		c.observed.Request(u.data, u.at)
+		u.data = nil
 	}
 }
 
@@ -344,7 +372,9 @@ func (p *pipe) deliver(it item) {
 	case discard:
 	case it.kind == itemBytes:
 		if c.observed != nil && p == &c.replies { // before the client can react to it
-			c.observed.Reply(it.data, time.Now())
+			now := time.Now()
+			c.observeRequests()
+			c.observed.Reply(it.data, now)
 		}
 		_, err = dst.Write(it.data)
 	case it.kind == itemEnd:

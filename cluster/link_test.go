@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -397,6 +399,41 @@ func TestLinkKeepsOrderAndBytes(t *testing.T) {
 			r.Fatalf("counts %+v; want %d passed", got, total)
 		}
 	})
+}
+
+// Requests go to the master before the observer reads them, and yet it knows each when its reply comes, and tells
+// of it before the client has the reply.
+func TestARequestIsObservedBeforeItsReply(t *testing.T) {
+	const clients, commands = 4, 3000
+	l := linkTo(t, okServer(t, 13))
+	var votes [clients]atomic.Int64
+	l.Observe(&resp.Observer{
+		Scripts: &resp.Scripts{}, Vote: func(v resp.Vote) { votes[v.Key[0]-'0'].Add(1) },
+		Lost: func(why error) { t.Error(why) },
+	})
+	var wg sync.WaitGroup
+	for i := range clients {
+		c := dial(t, l)
+		wg.Go(func() {
+			command := fmt.Sprintf("*6\r\n$3\r\nSET\r\n$1\r\n%d\r\n$5\r\ntoken\r\n$2\r\nNX\r\n$2\r\nPX\r\n$4\r\n2000\r\n", i)
+			reply := make([]byte, len("+OK\r\n"))
+			for n := range commands {
+				if _, err := io.WriteString(c, command); err != nil {
+					t.Error(err)
+					return
+				}
+				if _, err := io.ReadFull(c, reply); err != nil {
+					t.Error(err)
+					return
+				}
+				if told := votes[i].Load(); told != int64(n+1) {
+					t.Errorf("after the reply to command %d of client %d there were %d votes", n+1, i, told)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
 }
 
 // eventually waits for something that nothing announces.

@@ -10,18 +10,19 @@ import (
 
 type goZeroLock struct {
 	store   *redis.Redis
+	key     string
 	seconds int
 	held    *redis.RedisLock
 }
 
-func openGoZero(masters []string, ttl time.Duration) (lock, error) {
+func openGoZero(masters []string, ttl time.Duration) (func(key string) lock, error) {
 	logx.Disable()
 	store, err := redis.NewRedis(redis.RedisConf{Host: masters[0], Type: redis.NodeType})
-	return &goZeroLock{store: store, seconds: int(ttl / time.Second)}, err
+	return func(key string) lock { return &goZeroLock{store: store, key: key, seconds: int(ttl / time.Second)} }, err
 }
 
-func (l *goZeroLock) acquire(ctx context.Context, key string) (token string, err error) {
-	l.held = redis.NewRedisLock(l.store, key)
+func (l *goZeroLock) acquire(ctx context.Context) (token string, err error) {
+	l.held = redis.NewRedisLock(l.store, l.key)
 	l.held.SetExpire(l.seconds)
 	for ctx.Err() == nil {
 		if ok, err := l.held.AcquireCtx(ctx); ok || err != nil {

@@ -15,9 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock is a library's lock, as one client uses it.
+// lock is a library's lock for one key.
 type lock interface {
-	acquire(ctx context.Context, key string) (token string, err error)
+	acquire(ctx context.Context) (token string, err error)
 	extend(ctx context.Context) error
 	release(ctx context.Context) error
 	refused(err error) bool // err says that the lock is not held, for certain
@@ -34,9 +34,9 @@ func held(ok bool, err error) error {
 	return err
 }
 
-// library makes locks. hello is what init answers about it.
+// library connects to the masters, and then makes locks. hello is what init answers about it.
 type library struct {
-	open  func(masters []string, ttl time.Duration) (lock, error)
+	open  func(masters []string, ttl time.Duration) (newLock func(key string) lock, err error)
 	hello message
 }
 
@@ -46,7 +46,7 @@ type message map[string]any
 var anyTTL = message{"unit_ms": 1e-6}
 
 var libraries = map[string]library{
-	"redsync":     {openRedsync, message{"can": []string{"extend"}, "library": "redsync " + version("github.com/go-redsync/redsync/v4"), "ttl": anyTTL}},
+	"redsync":     {openRedsync, message{"can": []string{"extend", "shared"}, "library": "redsync " + version("github.com/go-redsync/redsync/v4"), "ttl": anyTTL}},
 	"redislock":   {openRedislock, message{"can": []string{"extend"}, "masters": 1, "library": "bsm/redislock " + version("github.com/bsm/redislock"), "ttl": anyTTL}},
 	"rueidislock": {openRueidislock, message{"lease": "none", "masters": 1, "library": "rueidislock " + version("github.com/redis/rueidis"), "ttl": anyTTL}},
 	"go-zero": {openGoZero, message{"can": []string{"extend"}, "masters": 1, "library": "go-zero " + version("github.com/zeromicro/go-zero"),
@@ -73,17 +73,43 @@ func printEnd(key, why string) {
 	say(message{"type": "ended", "key": key, "value": message{}, "error": why, "when": monotonic()})
 }
 
-// outcome ends a request.
-func outcome(l lock, m message, err error) {
+// request is a line of stdin.
+type request struct {
+	Op, Key, Object string
+	ID              int64
+	Masters         []string
+	TTL, Within     time.Duration // ns
+}
+
+// answer says how a request ended. The lock is nil for init.
+func (r *request) answer(l lock, m message, err error) {
 	switch {
 	case err == nil:
 		m["type"] = "ok"
-	case errors.Is(err, errNotHeld) || l.refused(err):
+	case errors.Is(err, errNotHeld) || l != nil && l.refused(err):
 		m = message{"type": "fail", "error": err.Error()}
 	default: // a timeout, a lost connection: it may have happened
 		m = message{"type": "info", "error": err.Error()}
 	}
+	m["id"] = r.ID
 	say(m)
+}
+
+func (r *request) carryOut(l lock) {
+	ctx, cancel := context.Background(), func() {}
+	if r.Within > 0 {
+		ctx, cancel = context.WithTimeout(ctx, r.Within)
+	}
+	defer cancel()
+	switch r.Op {
+	case "acquire":
+		token, err := l.acquire(ctx)
+		r.answer(l, message{"token": token}, err)
+	case "extend":
+		r.answer(l, message{}, l.extend(ctx))
+	case "release":
+		r.answer(l, message{}, l.release(ctx))
+	}
 }
 
 func main() {
@@ -92,36 +118,28 @@ func main() {
 		fmt.Fprintln(os.Stderr, "which library? redsync, redislock, rueidislock or go-zero")
 		os.Exit(64)
 	}
-	var l lock
+	type use struct{ object, key string }
+	locks := map[use]lock{}
+	var newLock func(key string) lock
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		var r struct {
-			Op, Key     string
-			Masters     []string
-			TTL, Within time.Duration // ns
-		}
+		var r request
 		if err := json.Unmarshal(in.Bytes(), &r); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
-		ctx, cancel := context.Background(), func() {}
-		if r.Within > 0 {
-			ctx, cancel = context.WithTimeout(ctx, r.Within)
-		}
 		switch r.Op {
 		case "init":
 			var err error
-			l, err = lib.open(r.Masters, r.TTL)
-			outcome(l, lib.hello, err)
-		case "acquire":
-			token, err := l.acquire(ctx, r.Key)
-			outcome(l, message{"token": token}, err)
-		case "extend":
-			outcome(l, message{}, l.extend(ctx))
-		case "release":
-			outcome(l, message{}, l.release(ctx))
+			newLock, err = lib.open(r.Masters, r.TTL)
+			r.answer(nil, lib.hello, err)
+		case "acquire", "extend", "release":
+			u := use{r.Object, r.Key}
+			if locks[u] == nil {
+				locks[u] = newLock(r.Key)
+			}
+			go r.carryOut(locks[u]) // several clients may share the process
 		case "exit":
 			return
 		}
-		cancel()
 	}
 }

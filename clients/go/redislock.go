@@ -11,16 +11,18 @@ import (
 
 type redislockLock struct {
 	client *redislock.Client
+	key    string
 	ttl    time.Duration
 	held   *redislock.Lock
 }
 
-func openRedislock(masters []string, ttl time.Duration) (lock, error) {
-	return &redislockLock{client: redislock.New(redis.NewClient(&redis.Options{Addr: masters[0]})), ttl: ttl}, nil
+func openRedislock(masters []string, ttl time.Duration) (func(key string) lock, error) {
+	client := redislock.New(redis.NewClient(&redis.Options{Addr: masters[0]}))
+	return func(key string) lock { return &redislockLock{client: client, key: key, ttl: ttl} }, nil
 }
 
-func (l *redislockLock) acquire(ctx context.Context, key string) (token string, err error) {
-	l.held, err = l.client.Obtain(ctx, key, l.ttl, &redislock.Options{RetryStrategy: redislock.LinearBackoff(50 * time.Millisecond)})
+func (l *redislockLock) acquire(ctx context.Context) (token string, err error) {
+	l.held, err = l.client.Obtain(ctx, l.key, l.ttl, &redislock.Options{RetryStrategy: redislock.LinearBackoff(50 * time.Millisecond)})
 	if err != nil {
 		return "", err
 	}

@@ -11,22 +11,20 @@ import (
 	goredislib "github.com/redis/go-redis/v9"
 )
 
-type redsyncLock struct {
-	redsync *redsync.Redsync
-	ttl     time.Duration
-	mutex   *redsync.Mutex
-}
+type redsyncLock struct{ mutex *redsync.Mutex }
 
-func openRedsync(masters []string, ttl time.Duration) (lock, error) {
+func openRedsync(masters []string, ttl time.Duration) (func(key string) lock, error) {
 	var pools []redis.Pool
 	for _, addr := range masters {
 		pools = append(pools, goredis.NewPool(goredislib.NewClient(&goredislib.Options{Addr: addr})))
 	}
-	return &redsyncLock{redsync: redsync.New(pools...), ttl: ttl}, nil
+	r := redsync.New(pools...)
+	return func(key string) lock {
+		return &redsyncLock{r.NewMutex(key, redsync.WithExpiry(ttl), redsync.WithTries(1_000))}
+	}, nil
 }
 
-func (l *redsyncLock) acquire(ctx context.Context, key string) (token string, err error) {
-	l.mutex = l.redsync.NewMutex(key, redsync.WithExpiry(l.ttl), redsync.WithTries(1_000))
+func (l *redsyncLock) acquire(ctx context.Context) (token string, err error) {
 	err = l.mutex.LockContext(ctx)
 	return l.mutex.Value(), err
 }

@@ -11,25 +11,26 @@ import (
 // rueidisLock extends by itself, and promises no time: the lease is over when its context is.
 type rueidisLock struct {
 	locker rueidislock.Locker
+	key    string
 	cancel context.CancelFunc
 	untold func() bool // stops what tells that the lease is over
 }
 
-func openRueidislock(masters []string, ttl time.Duration) (lock, error) {
+func openRueidislock(masters []string, ttl time.Duration) (func(key string) lock, error) {
 	redis := rueidis.ClientOption{InitAddress: masters[:1]}
 	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{KeyValidity: ttl, KeyMajority: 1, ClientOption: redis})
-	return &rueidisLock{locker: locker}, err
+	return func(key string) lock { return &rueidisLock{locker: locker, key: key} }, err
 }
 
-func (l *rueidisLock) acquire(ctx context.Context, key string) (token string, err error) {
+func (l *rueidisLock) acquire(ctx context.Context) (token string, err error) {
 	waiting, giveUp := context.WithCancel(context.Background()) // which the lease would end with
 	stop := context.AfterFunc(ctx, giveUp)
-	lease, cancel, err := l.locker.WithContext(waiting, key)
+	lease, cancel, err := l.locker.WithContext(waiting, l.key)
 	if !stop() || err != nil {
 		giveUp()
 		return "", errNotHeld
 	}
-	l.cancel, l.untold = cancel, context.AfterFunc(lease, func() { printEnd(key, "its context is over") })
+	l.cancel, l.untold = cancel, context.AfterFunc(lease, func() { printEnd(l.key, "its context is over") })
 	return "", nil
 }
 

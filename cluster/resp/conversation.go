@@ -106,8 +106,7 @@ const (
 	inMulti // it is queued, and its reply is part of that to EXEC
 )
 
-// Request receives bytes that the client sent. It returns before the master gets them, so that the
-// commands are known before their replies.
+// Request receives bytes that the client sent, before Reply receives a reply to them.
 func (c *Conversation) Request(b []byte, at time.Time) {
 	r := &c.requests
 	r.Lock()

@@ -33,7 +33,7 @@ func Conform(ctx context.Context, command []string, masters cluster.Cluster, clo
 		}
 		f := Finding{Name: c.name}
 		if c.needs != "" && !k.hello.Has(c.needs) {
-			f.Skipped = fmt.Sprintf("the client does not say that it can %q", c.needs)
+			f.Skipped = fmt.Sprintf("the client does not list %q in \"can\"", c.needs)
 			tell(f)
 			continue
 		}

@@ -34,7 +34,7 @@ func (k *kit) checkClock() error {
 // must acquire and release, and must end its waits by these clocks.
 func (k *kit) checkProgramClocks() (err error) {
 	if k.clocks == nil {
-		return skipped{fmt.Sprintf("the client does not say that it can %q", workload.CanClock)}
+		return skipped{fmt.Sprintf("the client does not list %q in \"can\"", workload.CanClock)}
 	}
 	clocks, err := k.clocks()
 	if err != nil {

@@ -8,6 +8,7 @@ use Time::HiRes qw(sleep time);
 my $COMPARE_AND_DELETE = 'if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) else return 0 end';
 my ($server, $redis, $ttl, $attempt) = ('', undef, 0, 0);
 $| = 1;
+$SIG{PIPE} = 'IGNORE'; # a write to a lost connection fails, and does not end the program
 
 sub answer { print encode_json({@_}), "\n" }
 sub connected { $redis //= Redis->new(server => $server, cnx_timeout => $ttl / 1000, read_timeout => $ttl / 1000) }

@@ -257,12 +257,15 @@ done | LOCKPICK_TEST_CLIENT=1 "$0"; echo "out of memory" >&2`, os.Args[0]}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if notes := strings.Join(r.Notes, "\n"); !strings.Contains(notes, " ended ") || !strings.Contains(notes, "out of memory") {
-			t.Errorf("the notes: %s", notes)
-		}
-		held := 0
+		notes, held := strings.Join(r.Notes, "\n"), 0
 		for _, op := range h.Ops {
-			if op.F == history.FCrash && op.Value.Token != "" {
+			if op.F != history.FCrash {
+				continue
+			}
+			if !strings.Contains(notes, "client "+op.Process+" ended") || !strings.Contains(notes, "out of memory") {
+				t.Errorf("%s ended; the notes: %s", op.Process, notes)
+			}
+			if op.Value.Token != "" {
 				held++
 			}
 		}

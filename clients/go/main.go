@@ -95,6 +95,7 @@ func (r *request) answer(l lock, m message, err error) {
 	say(m)
 }
 
+// carryOut asks the lock, and answers.
 func (r *request) carryOut(l lock) {
 	ctx, cancel := context.Background(), func() {}
 	if r.Within > 0 {

@@ -51,8 +51,8 @@ __attribute__((constructor)) static void begin(void) {
 
 // generation is the number of the setting in force, times two. The harness makes it odd, reads the
 // true clocks, writes the next setting and makes it even again; meanwhile a program must not read a
-// clock, or it would go by the old setting beyond the time at which the new one begins. A harness
-// that has ended meanwhile is not waited for.
+// clock, or it would go by the old setting beyond the time at which the new one begins. It waits for
+// at most a second, in case that the harness has ended meanwhile.
 static u64 generation(void) {
 	i64 since = 0;
 	for (;;) {
@@ -76,11 +76,13 @@ static struct setting setting_of(u64 g) {
 	return s;
 }
 static struct setting setting(void) {
-	for (;;) {
-		u64 g = generation();
-		struct setting s = setting_of(g);
-		if (unchanged(g)) return s;
-	}
+	struct setting s;
+	u64 g;
+	do {
+		g = generation();
+		s = setting_of(g);
+	} while (!unchanged(g));
+	return s;
 }
 static double gain_of(const struct setting *s) {
 	double gain;
@@ -124,15 +126,15 @@ static i64 truly(const struct setting *s, int clock, i64 v) {
 
 EXPORT int clock_gettime(int id, struct timespec *t) {
 	int clock = page ? clock_of(id) : -1;
-	struct setting s = {0};
-	for (;;) {
-		u64 g = clock < 0 ? 0 : generation();
+	if (clock < 0) return (int)result(read_clock(id, t));
+	struct setting s;
+	u64 g;
+	do {
+		g = generation();
 		int r = read_clock(id, t);
 		if (r < 0) return (int)result(r);
-		if (clock < 0) return 0;
 		s = setting_of(g);
-		if (unchanged(g)) break;
-	}
+	} while (!unchanged(g));
 	if (!s.bent) return 0;
 	i64 v = shown(&s, clock, t->sec * 1000000000 + t->nsec);
 	if (v < 0) v = 0;

@@ -16,3 +16,11 @@ func cpuTime() time.Duration {
 	}
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
+
+// sleepUntil sleeps in the kernel, which wakes the thread within some 50 µs.
+func sleepUntil(at time.Time) {
+	for left := time.Until(at); left > 0; left = time.Until(at) {
+		t := syscall.NsecToTimespec(int64(left))
+		_ = syscall.Nanosleep(&t, nil) // a signal ends it early
+	}
+}

@@ -11,3 +11,5 @@ func dieWithParent() *syscall.SysProcAttr { return nil }
 
 // cpuTime is not available on this system.
 func cpuTime() time.Duration { return 0 }
+
+func sleepUntil(at time.Time) { time.Sleep(time.Until(at)) }

@@ -1,17 +1,8 @@
 package main
 
 import (
-	"bytes"
-	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"fmt"
-	"io"
-	"math/big"
-	"net"
 	"os"
 	"os/exec"
 	"slices"
@@ -22,20 +13,6 @@ import (
 
 	"lockpick/redlock"
 )
-
-// linkKind is a kind of link between a version of the lock and the masters.
-type linkKind struct {
-	name  string
-	delay time.Duration // one way
-	tls   bool
-}
-
-var linkKinds = []linkKind{
-	{name: "loopback"},
-	{name: "0.5 ms round trip", delay: 250 * time.Microsecond},
-	{name: "5 ms round trip", delay: 2500 * time.Microsecond},
-	{name: "TLS", tls: true},
-}
 
 // compareVersions compares this version of the lock with another one, whose bench is the program
 // other. Both take turns, on the same masters. The links' proxies run in this process, so that
@@ -109,90 +86,6 @@ func version(goroutines int, useTLS bool, addrs []string, d time.Duration) error
 	o := load(locks, goroutines, d, false)
 	fmt.Println(o.rate(), float64(o.cpu)/1000)
 	return nil
-}
-
-// link puts a proxy before each master if the kind of link needs one.
-func (b *bench) link(kind linkKind) (addrs []string, stop func(), err error) {
-	if kind.delay == 0 && !kind.tls {
-		return b.addrs, func() {}, nil
-	}
-	var config *tls.Config
-	if kind.tls {
-		if config, err = selfSigned(); err != nil {
-			return nil, nil, err
-		}
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	for _, to := range b.addrs {
-		ln, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			stop()
-			return nil, nil, err
-		}
-		context.AfterFunc(ctx, func() { ln.Close() })
-		if config != nil {
-			ln = tls.NewListener(ln, config)
-		}
-		addrs = append(addrs, ln.Addr().String())
-		go func() {
-			for {
-				from, err := ln.Accept()
-				if err != nil {
-					return
-				}
-				master, err := net.Dial("tcp", to)
-				if err != nil {
-					from.Close()
-					continue
-				}
-				go carry(master, from, kind.delay)
-				go carry(from, master, kind.delay)
-			}
-		}()
-	}
-	return addrs, stop, nil
-}
-
-// carry copies bytes, and delays each of them.
-func carry(to, from net.Conn, delay time.Duration) {
-	type chunk struct {
-		b  []byte
-		at time.Time
-	}
-	late := make(chan chunk, 1<<14)
-	go func() {
-		defer to.Close()
-		for c := range late {
-			time.Sleep(time.Until(c.at))
-			if _, err := to.Write(c.b); err != nil {
-				_, _ = io.Copy(io.Discard, from) // so that the reader ends
-			}
-		}
-	}()
-	defer close(late)
-	buffer := make([]byte, 1<<16)
-	for {
-		n, err := from.Read(buffer)
-		if n > 0 {
-			late <- chunk{bytes.Clone(buffer[:n]), time.Now().Add(delay)}
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
-func selfSigned() (*tls.Config, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(24 * time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		return nil, err
-	}
-	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}, nil
 }
 
 // versionWorker reads the request of compareVersions to a process: "version <goroutines> <TLS>".

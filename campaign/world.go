@@ -13,12 +13,8 @@ import (
 
 // A simulated run continues in virtual time, but a lock that blocks or computes forever without waiting
 // through its runtime stops virtual time itself. A run is abandoned if its virtual time stands still in
-// standstillLooks checks in a row, standstillEvery of real time apart. Checks are counted, so that a
-// suspended machine loses only one of them.
-var (
-	standstillLooks = 20
-	standstillEvery = 500 * time.Millisecond
-)
+// sim.StandstillLooks checks in a row, this real time apart.
+var standstillEvery = sim.StandstillEvery
 
 var errWorldEnds = errors.New("the run is over")
 
@@ -57,9 +53,9 @@ func (c *campaign) inWorld(world *sim.World, f func() error) error {
 		}
 		// A call is the cause only if it is running in each check of the second half: if much happens in one
 		// instant, each check finds another call.
-		if looks++; looks == standstillLooks/2 {
+		if looks++; looks == sim.StandstillLooks/2 {
 			stuck = c.stuck()
-		} else if looks > standstillLooks/2 {
+		} else if looks > sim.StandstillLooks/2 {
 			now := c.stuck()
 			stuck = slices.DeleteFunc(stuck, func(s workload.Stuck) bool {
 				return !slices.ContainsFunc(now, func(n workload.Stuck) bool { return n.Client == s.Client && n.Call == s.Call })
@@ -67,14 +63,14 @@ func (c *campaign) inWorld(world *sim.World, f func() error) error {
 		}
 		stood := time.Duration(looks) * standstillEvery
 		switch {
-		case looks >= standstillLooks && len(stuck) > 0:
+		case looks >= sim.StandstillLooks && len(stuck) > 0:
 			c.frozen.Store(true)
 			for _, s := range stuck {
 				c.work.Load().RecordStuck(s, stood)
 			}
 			c.recorder.Seal()
 			return nil
-		case looks >= 60*standstillLooks:
+		case looks >= 60*sim.StandstillLooks:
 			c.frozen.Store(true)
 			return fmt.Errorf("the simulation stood still for %v of real time, and no lock is to blame", stood)
 		}

@@ -17,6 +17,7 @@ import (
 	"lockpick/campaign"
 	"lockpick/campaign/scenario"
 	"lockpick/cluster"
+	"lockpick/cluster/sim"
 	"lockpick/cluster/virtual"
 	"lockpick/history"
 )
@@ -24,12 +25,12 @@ import (
 // ErrLeaked reports that a run is complete, but goroutines were left behind that wait forever.
 var ErrLeaked = errors.New("the lock left goroutines behind that wait for ever: they must end when it is closed, or with the context")
 
-// A bubble is abandoned if its time stands still in standstillLooks checks in a row, standstillEvery of real
-// time apart. If nothing has connected to the masters, ignoredLooks checks are enough.
+// A bubble is abandoned if its masters get no call in sim.StandstillLooks checks in a row, standstillEvery of
+// real time apart: twice what a simulated run has, because a lock may compute between two calls. If nothing
+// has connected to the masters, ignoredLooks checks are enough.
 const (
-	standstillLooks = 20
 	ignoredLooks    = 3
-	standstillEvery = time.Second
+	standstillEvery = 2 * sim.StandstillEvery
 )
 
 // Run calls f with masters in memory, in a bubble, and closes the masters when f returns. Its error is that
@@ -84,7 +85,7 @@ func Run(t *testing.T, cfg cluster.Config, seed uint64, f func(*virtual.Cluster)
 		if looks >= ignoredLooks && c != nil && c.Dials() == 0 {
 			return &scenario.Problem{Field: "lock", Says: "it waits, and has not connected to any of the masters that it was given: it must connect to Env.Addrs, and through Env.Dial. " + standstill()}
 		}
-		if looks >= standstillLooks {
+		if looks >= sim.StandstillLooks {
 			return errors.New("virtual time stands still: a goroutine waits for a mutex whose holder waits for time or the network, or for something outside of the bubble, or it never waits. " + standstill())
 		}
 	}

@@ -6,10 +6,10 @@ use Symfony\Component\Lock\{LockFactory, Store\CombinedStore, Store\RedisStore, 
 use Symfony\Component\Lock\Exception\{ExceptionInterface, LockConflictedException, LockExpiredException};
 
 function answer(array $message): void { echo json_encode($message), "\n"; }
-function store(string $master, float $timeout): RedisStore {
+function connect(Redis $redis, string $master, float $timeout): Redis {
     [$host, $port] = explode(':', $master);
-    ($redis = new Redis())->connect($host, (int) $port, $timeout, null, 0, $timeout);
-    return new RedisStore($redis);
+    $redis->connect($host, (int) $port, $timeout, null, 0, $timeout);
+    return $redis;
 }
 
 while (($line = fgets(STDIN)) !== false) {
@@ -19,11 +19,19 @@ while (($line = fgets(STDIN)) !== false) {
             case 'init':
                 $ttl = $request->ttl_ms / 1000;
                 $all = ($argv[1] ?? '') === 'combined';
-                $stores = array_map(fn ($m) => store($m, $ttl), $all ? $request->masters : [$request->masters[0]]);
+                $masters = $all ? $request->masters : [$request->masters[0]];
+                $connections = array_map(fn ($m) => connect(new Redis(), $m, $ttl), $masters);
+                $stores = array_map(fn ($redis) => new RedisStore($redis), $connections);
                 $factory = new LockFactory($all ? new CombinedStore($stores, new ConsensusStrategy()) : $stores[0]);
                 answer(['type' => 'ok', 'can' => ['extend'], 'masters' => $all ? 'n' : 1, 'library' => 'symfony/lock']);
                 break;
             case 'acquire':
+                foreach ($connections as $i => $redis) { // phpredis gives up a connection for good after some failures
+                    try {
+                        if (!$redis->isConnected()) connect($redis, $masters[$i], $ttl);
+                    } catch (RedisException) { // the store says so
+                    }
+                }
                 $lock = $factory->createLock($request->key, $ttl, false);
                 $end = microtime(true) + $request->within_ms / 1000;
                 while (!($ok = $lock->acquire()) && microtime(true) < $end) usleep(50_000);

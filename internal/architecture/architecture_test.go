@@ -34,7 +34,7 @@ var allowed = map[string][]string{
 	// The door for any Go lock, in tests and in programs.
 	"locktest": {"redlock", "history", "cluster/process", "cluster/virtual", "workload", "checker", "campaign", "campaign/judge", "campaign/scenario", "campaign/bubble", "search", "audit", "search/reduce"},
 	// Runs over those masters, each in a bubble of its own, in tests and in programs.
-	"campaign/bubble": {"history", "cluster", "cluster/virtual", "campaign", "campaign/scenario"},
+	"campaign/bubble": {"history", "cluster", "cluster/sim", "cluster/virtual", "campaign", "campaign/scenario"},
 	"nemesis":         {"cluster", "history", "history/fault"},
 	"workload":        {"redlock", "redlock/protocol", "cluster", "history"},
 	"checker":         {"history", "history/fault"},

@@ -14,12 +14,9 @@ import (
 )
 
 // A call of a lock that blocks or computes forever without waiting through its runtime stops virtual time. A
-// run is abandoned after this many checks, with this real time between them: most runs take a few
-// milliseconds. Checks are counted, so that a suspended machine loses only one of them.
-var (
-	standstillLooks = 20
-	standstillEvery = 500 * time.Millisecond
-)
+// run is abandoned after sim.StandstillLooks checks, with this real time between them: most runs take a few
+// milliseconds.
+var standstillEvery = sim.StandstillEvery
 
 // failedCall is a call of the lock that did not return, or that panicked.
 type failedCall struct {
@@ -102,7 +99,7 @@ func (x *execution) toItsEnd() error {
 	go func() { over <- x.run() }()
 	look := time.NewTicker(standstillEvery)
 	defer look.Stop()
-	for range standstillLooks {
+	for range sim.StandstillLooks {
 		select {
 		case err := <-over:
 			return x.blame(err)
@@ -131,7 +128,7 @@ func (x *execution) giveUp() error {
 	for _, c := range x.clients {
 		command, from, goroutine := c.calling.now()
 		if stack := workload.StackOf(goroutine); command != "" && stack.Blocks() {
-			took := time.Duration(standstillLooks) * standstillEvery
+			took := sim.StandstillLooks * standstillEvery
 			f := c.hung(command, from, took, "in real time, as it neither returned nor waited through the runtime: "+stack.Evidence())
 			f.frozen = true
 			x.failed.Store(f)

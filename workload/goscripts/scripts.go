@@ -17,7 +17,7 @@ import (
 // all lists the scripts with their Go versions.
 var all = []struct {
 	script *protocol.Script
-	twin   func(db sim.DB, keys, args []string) any
+	run    func(db sim.DB, keys, args []string) any
 }{
 	{workload.IsOwn, func(db sim.DB, keys, args []string) any {
 		if own(db, keys, args) {
@@ -167,7 +167,7 @@ func whole(text string) int64 {
 
 func init() {
 	for _, x := range all {
-		sim.RegisterScript(x.script.Text, x.twin)
+		sim.RegisterScript(x.script.Text, x.run)
 	}
 }
 

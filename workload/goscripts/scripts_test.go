@@ -19,9 +19,9 @@ import (
 	"lockpick/workload"
 )
 
-// TestTwinsAnswerAsTheirScripts: on a real master and on a simulated one, the same commands
+// TestGoVersionsAnswerAsTheirScripts: on a real master and on a simulated one, the same commands
 // get the same votes.
-func TestTwinsAnswerAsTheirScripts(t *testing.T) {
+func TestGoVersionsAnswerAsTheirScripts(t *testing.T) {
 	if ok, why := process.Available(t.Context()); !ok {
 		t.Skip("nothing to compare with: ", why)
 	}

@@ -1,14 +1,17 @@
-// Testrun runs the tests for `make test`: every test under the race detector, then those that asked to run
-// without it (internal/racetest). At the same time it runs the tests of other modules, and every fuzz target
-// with some thousand inputs, because the first tests mostly wait for real masters. At the end it lists the
-// slowest tests and all skipped ones with their reasons.
+// Testrun runs the tests for `make test` in two lanes at a time. In the first one are the packages whose tests
+// start real masters (those that import the package of -masters), one after the other: they would disturb each
+// other, and mostly wait. The second one has the other modules, the other packages, and every fuzz target with
+// some thousand inputs. Every test runs under the race detector; those that asked to run without it
+// (internal/racetest) run in the second lane once their package is through. At the end it lists the slowest
+// tests and all skipped ones with their reasons.
 //
-//	go run ./internal/testrun [-module DIR]... [-fuzz 10000] [PACKAGE...]
+//	go run ./internal/testrun [-masters PACKAGE] [-module DIR]... [-fuzz 10000] [PACKAGE...]
 package main
 
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -36,6 +39,7 @@ func main() {
 		modules = append(modules, dir)
 		return nil
 	})
+	masters := flag.String("masters", "", "the package that tests import to start real masters")
 	fuzz := flag.Int("fuzz", 10_000, "how many inputs to try on each fuzz target; 0: none")
 	timeout := flag.Duration("timeout", 40*time.Minute, "how long the tests of one package may take")
 	slowest := flag.Int("slowest", 10, "how many of the slowest tests to list")
@@ -47,7 +51,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	r := &runner{ctx: ctx, out: os.Stdout, timeout: *timeout}
-	if err := r.all(packages, modules, *fuzz); err != nil {
+	if err := r.all(packages, *masters, modules, *fuzz); err != nil {
 		fmt.Fprintln(os.Stderr, "testrun:", err)
 		r.failed = true
 	}
@@ -68,34 +72,79 @@ type runner struct {
 	failed bool
 }
 
-func (r *runner) all(packages, modules []string, fuzz int) error {
-	beside := make(chan error, 1)
-	go func() { beside <- errors.Join(r.modules(modules), r.fuzz(packages, fuzz)) }()
-	err := r.tests(packages)
-	return errors.Join(err, <-beside)
+func (r *runner) all(packages []string, masters string, modules []string, fuzz int) error {
+	real, others, err := r.split(packages, masters)
+	if err != nil {
+		return err
+	}
+	excluded := make(chan excludedTests, len(real)+len(others))
+	first := make(chan error, 1)
+	go func() { first <- r.raced("with real masters, and the race detector", real, excluded) }()
+	second := errors.Join(
+		r.modules(modules),
+		r.raced("with the race detector", others, excluded),
+		r.fuzz(packages, fuzz),
+	)
+	go func() {
+		second = errors.Join(<-first, second)
+		close(excluded)
+	}()
+	var again error
+	for e := range excluded {
+		again = errors.Join(again, r.withoutRace(e))
+	}
+	return errors.Join(second, again)
+}
+
+// split separates the packages whose tests import a package, directly or not, from the others.
+func (r *runner) split(packages []string, masters string) (real, others []string, err error) {
+	err = r.list(append([]string{"-test", "-json=ImportPath,ForTest,Deps"}, packages...), func(d *json.Decoder) error {
+		var pkg struct {
+			ImportPath, ForTest string
+			Deps                []string
+		}
+		if err := d.Decode(&pkg); err != nil {
+			return err
+		}
+		name, isTest := strings.CutSuffix(pkg.ImportPath, ".test") // the test program of a package
+		switch {
+		case !isTest || pkg.ForTest != "":
+		case masters != "" && slices.ContainsFunc(pkg.Deps, func(d string) bool { return d == masters || strings.HasPrefix(d, masters+" [") }):
+			real = append(real, name)
+		default:
+			others = append(others, name)
+		}
+		return nil
+	})
+	return real, others, err
 }
 
 // aside is the flag for the number of tests of a package that run at a time. There are more of them than
 // processors, because tests with real masters mostly wait.
 var aside = "-parallel=" + strconv.Itoa(max(3, runtime.GOMAXPROCS(0)))
 
-// tests runs every test under the race detector, then those that asked to run without it.
-func (r *runner) tests(packages []string) error {
-	// -p 1: packages with real masters would disturb each other on a small machine.
-	raced, err := r.goTest("with the race detector", "", append([]string{"-race", "-p", "1", aside}, packages...)...)
+// raced runs the tests of packages under the race detector, one package after the other. It sends on excluded
+// what each of them did not run.
+func (r *runner) raced(what string, packages []string, excluded chan<- excludedTests) error {
+	if len(packages) == 0 {
+		return nil
+	}
+	_, err := r.goTest(what, "", func(pkg string, x *testjson.Execution) {
+		if tests := excludedFrom(x, pkg); len(tests) > 0 {
+			excluded <- excludedTests{pkg, tests}
+		}
+	}, append([]string{"-race", "-p", "1", aside}, packages...)...)
+	return err
+}
+
+// withoutRace runs tests that asked to run without the race detector.
+func (r *runner) withoutRace(e excludedTests) error {
+	again, err := r.goTest("without the race detector", "", nil, "-run", exactly(e.tests), e.pkg)
 	if err != nil {
 		return err
 	}
-	excluded := excludedTests(raced)
-	for _, pkg := range slices.Sorted(maps.Keys(excluded)) {
-		tests := excluded[pkg]
-		again, err := r.goTest("without the race detector", "", "-run", exactly(tests), pkg)
-		if err != nil {
-			return err
-		}
-		if missing := notRun(again, pkg, tests); len(missing) > 0 {
-			return fmt.Errorf("%s: neither run included %s", pkg, strings.Join(missing, ", "))
-		}
+	if missing := notRun(again, e.pkg, e.tests); len(missing) > 0 {
+		return fmt.Errorf("%s: neither run included %s", e.pkg, strings.Join(missing, ", "))
 	}
 	return nil
 }
@@ -103,15 +152,16 @@ func (r *runner) tests(packages []string) error {
 // modules runs the tests of other modules.
 func (r *runner) modules(folders []string) error {
 	for _, dir := range folders {
-		if _, err := r.goTest("of the module "+dir, dir, "-race", aside, "./..."); err != nil {
+		if _, err := r.goTest("of the module "+dir, dir, nil, "-race", aside, "./..."); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// goTest runs go test in a folder. It prints a line for each package, and the output of tests that fail.
-func (r *runner) goTest(what, dir string, args ...string) (*testjson.Execution, error) {
+// goTest runs go test in a folder. It prints a line for each package, and the output of tests that fail. After
+// each package it calls through, unless that is nil.
+func (r *runner) goTest(what, dir string, through func(pkg string, x *testjson.Execution), args ...string) (*testjson.Execution, error) {
 	r.print("\nTests %s\n", what)
 	// -vet=off: make test has vetted every module before.
 	cmd := exec.CommandContext(r.ctx, "go", append([]string{"test", "-json", "-vet=off", "-timeout", r.timeout.String()}, args...)...)
@@ -131,7 +181,7 @@ func (r *runner) goTest(what, dir string, args ...string) (*testjson.Execution, 
 	}
 	x, err := testjson.ScanTestOutput(testjson.ScanConfig{
 		Stdout: stdout, Stderr: stderr, IgnoreNonJSONOutputLines: true,
-		Handler: newPrinter(r),
+		Handler: newPrinter(r, through),
 	})
 	if err != nil {
 		return nil, errors.Join(err, cmd.Wait())
@@ -159,14 +209,15 @@ func (r *runner) print(format string, args ...any) {
 // printer shows the events of a run as they come. Events on stdout and lines on stderr come from two
 // goroutines.
 type printer struct {
-	runner *runner
-	mu     sync.Mutex
-	text   bytes.Buffer // text of the event that is being formatted
-	format testjson.EventFormatter
+	runner  *runner
+	through func(pkg string, x *testjson.Execution)
+	mu      sync.Mutex
+	text    bytes.Buffer // text of the event that is being formatted
+	format  testjson.EventFormatter
 }
 
-func newPrinter(r *runner) *printer {
-	p := &printer{runner: r}
+func newPrinter(r *runner, through func(pkg string, x *testjson.Execution)) *printer {
+	p := &printer{runner: r, through: through}
 	p.format = testjson.NewEventFormatter(&p.text, "pkgname-and-test-fails", testjson.FormatOptions{HideEmptyPackages: true, Icons: "text"})
 	return p
 }
@@ -183,6 +234,9 @@ func (p *printer) Event(e testjson.TestEvent, x *testjson.Execution) error {
 	}
 	if p.text.Len() > 0 {
 		p.runner.print("%s", p.text.String())
+	}
+	if p.through != nil && e.PackageEvent() && e.Action.IsTerminal() {
+		p.through(e.Package, x)
 	}
 	return nil
 }
@@ -211,12 +265,17 @@ func (p *printer) unfinished(name string, pkg *testjson.Package) {
 	p.text.WriteByte('\n')
 }
 
-// excludedTests lists, by package, the tests that racetest.Exclude skipped.
-func excludedTests(x *testjson.Execution) map[string][]string {
-	tests := map[string][]string{}
-	for _, t := range x.Skipped() {
+// excludedTests are the tests of a package that racetest.Exclude skipped.
+type excludedTests struct {
+	pkg   string
+	tests []string
+}
+
+// excludedFrom lists the tests of a package that racetest.Exclude skipped.
+func excludedFrom(x *testjson.Execution, pkg string) (tests []string) {
+	for _, t := range x.Package(pkg).Skipped {
 		if strings.HasPrefix(reason(x, t), racetest.Reason) {
-			tests[t.Package] = append(tests[t.Package], t.Test.Name())
+			tests = append(tests, t.Test.Name())
 		}
 	}
 	return tests

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,9 @@ var module = map[string]string{
 	"leaks/leaks_test.go": "package leaks\n\nimport (\n\t\"fmt\"\n\t\"os\"\n\t\"testing\"\n)\n\n" +
 		"func TestMain(m *testing.M) {\n\tm.Run()\n\tfmt.Println(\"a goroutine is left\")\n\tos.Exit(1)\n}\n\nfunc TestPasses(t *testing.T) {}\n",
 	"dies/dies_test.go": "package dies\n\nimport \"testing\"\n\nfunc TestDies(t *testing.T) {\n\tdone := make(chan int)\n\tgo func() { panic(\"out of luck\") }()\n\t<-done\n}\n",
+	"master/master.go":  "package master\n",
+	"indeed/indeed.go":  "package indeed\n\nimport _ \"example/master\"\n",
+	"real/real_test.go": "package real_test\n\nimport (\n\t_ \"example/indeed\"\n\t\"testing\"\n)\n\nfunc TestReal(t *testing.T) {}\n",
 	"broken/broken.go":  "package broken\n\nvar x int = \"text\"\n",
 	"broken/b_test.go":  "package broken\n\nimport \"testing\"\n\nfunc TestBuilt(t *testing.T) {}\n",
 	"good/good_test.go": `package good
@@ -71,11 +75,25 @@ func run(t *testing.T, fuzz int, packages ...string) (r *runner, dir, out string
 	t.Chdir(dir)
 	var b bytes.Buffer
 	r = &runner{ctx: t.Context(), out: &b, timeout: time.Minute}
-	if err := r.all(packages, nil, fuzz); err != nil {
+	if err := r.all(packages, "example/master", nil, fuzz); err != nil {
 		t.Fatalf("%v\n%s", err, b.String())
 	}
 	r.summarize(3)
 	return r, dir, b.String()
+}
+
+// TestPackagesWithMastersHaveALane: a package whose tests import the masters' package, also through another
+// one. Packages without tests are in no lane.
+func TestPackagesWithMastersHaveALane(t *testing.T) {
+	r, _, out := run(t, 0, "./real", "./good")
+	if r.failed || !strings.Contains(out, "Tests with real masters") || !strings.Contains(out, "PASS  example/real") || !strings.Contains(out, "PASS  example/good") {
+		t.Errorf("failed %v\n%s", r.failed, out)
+	}
+	real, others, err := r.split([]string{"./..."}, "example/master")
+	if err != nil || !slices.Equal(real, []string{"example/real"}) ||
+		!slices.Equal(others, []string{"example/bad", "example/broken", "example/dies", "example/good", "example/leaks"}) {
+		t.Errorf("%q %q %v", real, others, err)
+	}
 }
 
 func TestExcludedTestsRunWithoutTheRaceDetectorAndSkipsAreListed(t *testing.T) {
@@ -120,7 +138,7 @@ func TestNoExcludedTestIsForgotten(t *testing.T) {
 	t.Chdir(dir)
 	var b bytes.Buffer
 	r := &runner{ctx: t.Context(), out: &b, timeout: time.Minute}
-	if err := r.all([]string{"./..."}, nil, 0); err == nil || !strings.Contains(err.Error(), "neither run included TestWorlds") {
+	if err := r.all([]string{"./..."}, "", nil, 0); err == nil || !strings.Contains(err.Error(), "neither run included TestWorlds") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 }

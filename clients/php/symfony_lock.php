@@ -7,8 +7,9 @@ use Symfony\Component\Lock\Exception\{ExceptionInterface, LockConflictedExceptio
 
 function answer(array $message): void { echo json_encode($message), "\n"; }
 function connect(Redis $redis, string $master, float $timeout): Redis {
-    [$host, $port] = explode(':', $master);
-    $redis->connect($host, (int) $port, $timeout, null, 0, $timeout);
+    try { // also anew: after some failures phpredis itself tries no more
+        $redis->isConnected() || $redis->connect(strtok($master, ':'), (int) strtok(':'), $timeout, null, 0, $timeout);
+    } catch (RedisException) {} // the store will say so
     return $redis;
 }
 
@@ -17,26 +18,17 @@ while (($line = fgets(STDIN)) !== false) {
     try {
         switch ($request->op) {
             case 'init':
-                $ttl = $request->ttl_ms / 1000;
-                $all = ($argv[1] ?? '') === 'combined';
-                $masters = $all ? $request->masters : [$request->masters[0]];
-                $connections = array_map(fn ($m) => connect(new Redis(), $m, $ttl), $masters);
-                $stores = array_map(fn ($redis) => new RedisStore($redis), $connections);
+                [$ttl, $all] = [$request->ttl_ms / 1000, ($argv[1] ?? '') === 'combined'];
+                foreach ($all ? $request->masters : [$request->masters[0]] as $m)
+                    $stores[] = new RedisStore($connections[$m] = connect(new Redis(), $m, $ttl));
                 $factory = new LockFactory($all ? new CombinedStore($stores, new ConsensusStrategy()) : $stores[0]);
-                answer(['type' => 'ok', 'can' => ['extend'], 'masters' => $all ? 'n' : 1, 'library' => 'symfony/lock']);
-                break;
+                answer(['type' => 'ok', 'can' => ['extend'], 'masters' => $all ? 'n' : 1, 'library' => 'symfony/lock']); break;
             case 'acquire':
-                foreach ($connections as $i => $redis) { // phpredis gives up a connection for good after some failures
-                    try {
-                        if (!$redis->isConnected()) connect($redis, $masters[$i], $ttl);
-                    } catch (RedisException) { // the store says so
-                    }
-                }
+                foreach ($connections as $m => $redis) connect($redis, $m, $ttl);
                 $lock = $factory->createLock($request->key, $ttl, false);
                 $end = microtime(true) + $request->within_ms / 1000;
                 while (!($ok = $lock->acquire()) && microtime(true) < $end) usleep(50_000);
-                answer($ok ? ['type' => 'ok'] : ['type' => 'fail', 'error' => 'not acquired in time']);
-                break;
+                answer($ok ? ['type' => 'ok'] : ['type' => 'fail', 'error' => 'not acquired in time']); break;
             case 'extend': $lock->refresh(); answer(['type' => 'ok']); break;
             case 'release': $lock->release(); answer(['type' => 'ok']); break;
             case 'exit': exit;

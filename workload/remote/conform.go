@@ -240,19 +240,27 @@ func (t *talk) release(key string, granted Message, types ...history.Type) error
 	return err
 }
 
-// recovers makes the client acquire another key within a few attempts, because its connections may
-// have been lost.
+// recoverWithin is how long a client may need before it is granted a lock again. Some libraries have a circuit
+// breaker, which refuses commands for ten seconds.
+const recoverWithin = 20 * time.Second
+
+// recovers makes the client acquire another key, again and again because its connections may have been lost.
 func (t *talk) recovers() error {
-	var m Message
 	key := t.kit.key()
-	for range 5 {
-		var err error
-		if m, err = t.acquire(key, 2*time.Second, history.OK, history.Fail, history.Info); err != nil {
+	for began := time.Now(); ; {
+		m, err := t.acquire(key, 2*time.Second, history.OK, history.Fail, history.Info)
+		switch {
+		case err != nil:
 			return err
-		}
-		if m.Type == string(history.OK) {
+		case m.Type == string(history.OK):
 			return t.release(key, m, history.OK, history.Fail, history.Info)
+		case time.Since(began) > recoverWithin:
+			return fmt.Errorf("after its masters were back, %s was granted nothing within %v: its last answer was %s (%s)", t.name, recoverWithin, m.Type, m.Error)
+		}
+		select {
+		case <-time.After(100 * time.Millisecond): // some refuse at once
+		case <-t.kit.ctx.Done():
+			return context.Cause(t.kit.ctx)
 		}
 	}
-	return fmt.Errorf("after its masters were back, %s was granted nothing in 5 attempts: its last answer was %s (%s)", t.name, m.Type, m.Error)
 }

@@ -103,7 +103,7 @@ func readScript(text string) script {
 			return 0
 		}
 		exact := func(i int) int { // for a TTL to which nothing is added
-			if i < len(c.args) && !reckoned(c.args[i], text) {
+			if i < len(c.args) && !computed(c.args[i], text) {
 				return arg(i)
 			}
 			return 0
@@ -246,8 +246,8 @@ func argument(expression string, locals map[string]int) int {
 	return 0
 }
 
-// reckoned reports whether an expression computes something, or is a variable that is set more than once.
-func reckoned(expression, text string) bool {
+// computed reports whether an expression computes its value, or is a variable that is set more than once.
+func computed(expression, text string) bool {
 	names := luaNames.FindAllString(expression, -1)
 	if strings.ContainsAny(expression, "+*/-") || len(names) == 0 {
 		return true

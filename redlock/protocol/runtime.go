@@ -34,10 +34,13 @@ type RealTime struct{}
 // affect differences.
 func (RealTime) Now() time.Time { return time.Now() }
 
-// Sleep waits for a timer or the end of ctx.
+// Sleep waits for a timer or the end of ctx. It needs no timer if d is over already.
 func (RealTime) Sleep(ctx context.Context, d time.Duration) error {
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case d <= 0:
+		return nil
 	}
 	t := time.NewTimer(d)
 	defer t.Stop()

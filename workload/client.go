@@ -164,16 +164,6 @@ type noLock struct{}
 func (noLock) Acquire(context.Context, string) (Lease, error) { return nil, ErrGone }
 func (noLock) Close() error                                   { return nil }
 
-// bender is a lock with clocks of its own. If it does not use a new setting at once (now), it calls
-// the Env's Bent from another goroutine when it does. That may take a while, because a stopped
-// client receives nothing.
-type bender interface {
-	SetClock(to cluster.Clock) (now bool, err error)
-}
-
-// ErrUnbent says that a client's clocks cannot be bent.
-var ErrUnbent = errors.New("the clients' clocks cannot be bent")
-
 // registered announces the lock of a client that is a process.
 func (c *client) registered() {
 	if p, ok := c.lock.(Process); ok {
@@ -246,56 +236,6 @@ func (c *client) trueTime(t time.Time) time.Duration {
 	}
 	return c.w.since(c.clock.True(t))
 }
-
-// setClock bends the client's clocks.
-func (c *client) setClock(to cluster.Clock) error {
-	now, err := c.bend(to)
-	if now {
-		c.bent(to)
-	}
-	return err
-}
-
-// bend gives the client's clocks a setting, and reports whether they use it at once.
-func (c *client) bend(to cluster.Clock) (now bool, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	before := c.asked
-	c.asked = &to
-	b, ok := c.lock.(bender)
-	if !ok {
-		c.clock.Set(to)
-		return true, nil
-	}
-	switch now, err = b.SetClock(to); {
-	case errors.Is(err, ErrGone): // a client that has ended restarts with the new setting
-		return false, nil
-	case errors.Is(err, ErrUnbent):
-		c.asked = before
-	}
-	return now, err
-}
-
-// bent records the client's current clocks. If the end of its lease thereby changes, bent records
-// that, too.
-func (c *client) bent(to cluster.Clock) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.goesBy = to
-	v := &history.Value{Rate: rateOf(to)}
-	if to.Offset != 0 {
-		v.Offset = &to.Offset
-	}
-	if c.lease != nil {
-		v.Token, v.ValidUntil = c.lease.Token(), c.until(c.lease)
-	}
-	c.record(history.Info, history.FClock, c.key, v, nil)
-	if c.wake != nil {
-		c.wake(errBent)
-	}
-}
-
-var errBent = errors.New("the clock was bent")
 
 // section is the critical section: the client enters, reads and writes a few times as the Protocol
 // requires, and leaves. It returns the lease after its last extension; alive is false if the client

@@ -1,0 +1,68 @@
+package workload
+
+import (
+	"errors"
+
+	"lockpick/cluster"
+	"lockpick/history"
+)
+
+// bender is a lock with clocks of its own. If it does not use a new setting at once (now), it calls
+// the Env's Bent from another goroutine when it does. That may take a while, because a stopped
+// client receives nothing.
+type bender interface {
+	SetClock(to cluster.Clock) (now bool, err error)
+}
+
+// ErrUnbent says that a client's clocks cannot be bent.
+var ErrUnbent = errors.New("the clients' clocks cannot be bent")
+
+// setClock bends the client's clocks.
+func (c *client) setClock(to cluster.Clock) error {
+	now, err := c.bend(to)
+	if now {
+		c.bent(to)
+	}
+	return err
+}
+
+// bend gives the client's clocks a setting, and reports whether they use it at once.
+func (c *client) bend(to cluster.Clock) (now bool, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	before := c.asked
+	c.asked = &to
+	b, ok := c.lock.(bender)
+	if !ok {
+		c.clock.Set(to)
+		return true, nil
+	}
+	switch now, err = b.SetClock(to); {
+	case errors.Is(err, ErrGone): // a client that has ended restarts with the new setting
+		return false, nil
+	case errors.Is(err, ErrUnbent):
+		c.asked = before
+	}
+	return now, err
+}
+
+// bent records the client's current clocks. If the end of its lease thereby changes, bent records
+// that, too.
+func (c *client) bent(to cluster.Clock) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.goesBy = to
+	v := &history.Value{Rate: rateOf(to)}
+	if to.Offset != 0 {
+		v.Offset = &to.Offset
+	}
+	if c.lease != nil {
+		v.Token, v.ValidUntil = c.lease.Token(), c.until(c.lease)
+	}
+	c.record(history.Info, history.FClock, c.key, v, nil)
+	if c.wake != nil {
+		c.wake(errBent)
+	}
+}
+
+var errBent = errors.New("the clock was bent")

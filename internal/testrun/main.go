@@ -86,29 +86,28 @@ func (r *runner) all(packages []string, masters string, modules []string, fuzz i
 		r.fuzz(packages, fuzz),
 	)
 	go func() {
-		second = errors.Join(<-first, second)
+		err = <-first
 		close(excluded)
 	}()
-	var again error
 	for e := range excluded {
-		again = errors.Join(again, r.withoutRace(e))
+		second = errors.Join(second, r.withoutRace(e))
 	}
-	return errors.Join(second, again)
+	return errors.Join(err, second)
 }
 
 // split separates the packages whose tests import a package, directly or not, from the others.
 func (r *runner) split(packages []string, masters string) (real, others []string, err error) {
-	err = r.list(append([]string{"-test", "-json=ImportPath,ForTest,Deps"}, packages...), func(d *json.Decoder) error {
+	err = r.list(append([]string{"-test", "-json=ImportPath,Deps"}, packages...), func(d *json.Decoder) error {
 		var pkg struct {
-			ImportPath, ForTest string
-			Deps                []string
+			ImportPath string
+			Deps       []string
 		}
 		if err := d.Decode(&pkg); err != nil {
 			return err
 		}
 		name, isTest := strings.CutSuffix(pkg.ImportPath, ".test") // the test program of a package
 		switch {
-		case !isTest || pkg.ForTest != "":
+		case !isTest:
 		case masters != "" && slices.ContainsFunc(pkg.Deps, func(d string) bool { return d == masters || strings.HasPrefix(d, masters+" [") }):
 			real = append(real, name)
 		default:

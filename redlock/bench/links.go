@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"io"
 	"math/big"
 	"net"
 	"time"
@@ -106,16 +107,14 @@ func newLine(ctx context.Context, delay time.Duration) *line {
 
 // carry copies the bytes of one connection to another.
 func (l *line) carry(to, from net.Conn) {
+	if l.delay == 0 {
+		_, _ = io.Copy(to, from)
+		to.Close()
+		return
+	}
 	buffer := make([]byte, 1<<16)
 	for {
 		n, err := from.Read(buffer)
-		if l.delay == 0 {
-			if _, failed := to.Write(buffer[:n]); err != nil || failed != nil {
-				to.Close()
-				return
-			}
-			continue
-		}
 		if n > 0 {
 			l.late <- chunk{to, bytes.Clone(buffer[:n]), time.Now().Add(l.delay)}
 		}

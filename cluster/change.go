@@ -1,0 +1,50 @@
+package cluster
+
+import "time"
+
+// ChangeKind says what happened to a key.
+type ChangeKind string
+
+// The kinds of changes.
+const (
+	Created  ChangeKind = "created"  // the key did not exist
+	Changed  ChangeKind = "changed"  // it existed, and its value was modified or replaced
+	TTLSet   ChangeKind = "ttl"      // only its deadline was changed
+	Deleted  ChangeKind = "deleted"  // by a command
+	Expired  ChangeKind = "expired"  // its deadline had passed
+	Evicted  ChangeKind = "evicted"  // the master's memory was full
+	Lost     ChangeKind = "lost"     // a restart, a failover or a resynchronisation took it away
+	Restored ChangeKind = "restored" // a restart, a failover or a resynchronisation brought it, or another value of it
+)
+
+// Change is what a master did to one key.
+type Change struct {
+	Key    string
+	Kind   ChangeKind
+	Type   string        // string, hash, list, set, zset: of the value after the change, or before it if the key is gone
+	Value  string        // the string that the key stores after the change; strings only
+	Before string        // the string that it stored before; strings only
+	Left   time.Duration // time from the change to the key's deadline, on the master's clock; 0: it has none
+	// Doubtful says why Type, Value, Before and Left are not known, and only Kind is; empty: they are certain.
+	Doubtful string
+}
+
+// Executed is a step of a master's account: one command that it executed with everything that it
+// did to keys meanwhile, or what it did by itself.
+type Executed struct {
+	Conn    string     // the address of the connection, as the master sees it; empty: the master did it by itself
+	Args    []string   // the command as the client sent it: EVALSHA for a script, EXEC for a transaction
+	Calls   [][]string // the commands inside a script or transaction, in their order
+	Changes []Change
+	At      time.Time // when the harness learned of it; virtual and simulated masters: when it happened
+	// Gap says why steps may be missing between the previous one and this one; empty: none is.
+	Gap string
+}
+
+// Accountable is a Cluster that gives an account of what its masters do to their keys.
+type Accountable interface {
+	// Account calls f with each step of each master (0 is m1), in the order in which that master made
+	// them, from several goroutines, one a master. It must be called before any client connects.
+	// It returns an error if a master can give no account, for example because its server is too old.
+	Account(f func(master int, x Executed)) error
+}

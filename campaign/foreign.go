@@ -15,7 +15,7 @@ import (
 	"lockpick/campaign/scenario"
 	"lockpick/clients"
 	"lockpick/cluster"
-	"lockpick/cluster/resp"
+	"lockpick/cluster/account"
 	"lockpick/history"
 	"lockpick/history/fault"
 	"lockpick/redlock/protocol"
@@ -120,46 +120,84 @@ func (c *campaign) bendClocks() (workload.ProgramClocks, error) {
 	return ProgramClocks(c.outer)
 }
 
+// openAccount begins to follow what the masters do to their keys, if the votes of the lock are read from that.
+func (c *campaign) openAccount() {
+	if c.world != nil || !c.s.RunsCommand() && !c.s.Connects() {
+		return
+	}
+	c.account = &account.Account{Immediate: c.enacted, Unseen: c.unseen, Noted: c.noteChange}
+	masters, able := c.masters.(cluster.Accountable)
+	if !able {
+		c.unseen("the masters give no account of their keys")
+		return
+	}
+	if err := masters.Account(c.account.Executed); err != nil {
+		c.unseen(err.Error())
+	}
+}
+
+// The accounts of real masters arrive a little after the replies. Exchanges that they do not have are swept
+// from time to time.
+const (
+	sweepEvery    = 20 * time.Millisecond
+	settledWithin = time.Second
+)
+
+// sweepAccount ends exchanges that the masters' accounts do not have, until ctx ends.
+func (c *campaign) sweepAccount(ctx context.Context) {
+	masters, able := c.masters.(cluster.Accountable)
+	if !able || c.account == nil || c.account.Immediate {
+		return
+	}
+	settled := func(master int) error {
+		ctx, cancel := context.WithTimeout(context.Background(), settledWithin)
+		defer cancel()
+		return masters.Settled(ctx, master)
+	}
+	for c.runtime.Sleep(ctx, sweepEvery) == nil {
+		c.account.Sweep(settled, false)
+	}
+	c.account.Sweep(settled, true)
+}
+
+// unseen records, once in a run, why votes do not describe the lock.
+func (c *campaign) unseen(why string) {
+	c.redisKeys.mu.Lock()
+	again := c.redisKeys.unseen
+	c.redisKeys.unseen = true
+	c.redisKeys.mu.Unlock()
+	if again {
+		return
+	}
+	c.recorder.Record(history.Op{Process: history.Harness, Type: history.Info, F: history.FUnseen, Error: why})
+}
+
+// noteChange records a change of a key.
+func (c *campaign) noteChange(op history.Op, at time.Time) {
+	if w := c.work.Load(); w != nil {
+		w.NameKey(&op)
+	}
+	c.recorder.RecordAt(op, at.Sub(c.start))
+}
+
 // observed returns a function that passes the votes on a client's links to its argument.
-func (c *campaign) observed(links []cluster.Link) func(vote func(history.Op, time.Time)) {
+func (c *campaign) observed(client string, links []cluster.Link) func(vote func(history.Op, time.Time)) {
 	return func(vote func(history.Op, time.Time)) {
 		for i, l := range links {
-			o, ok := l.(cluster.Observable)
-			if !ok {
-				continue
+			if o, able := l.(cluster.Observable); able {
+				o.Observe(cluster.Observer{
+					Opened:   func(conn string) { c.account.Opened(client, i, conn, vote) },
+					Exchange: func(x cluster.Exchange) { c.account.Exchange(i, x) },
+					Lost:     c.unobserved,
+				})
 			}
-			o.Observe(&resp.Observer{
-				Scripts: &c.scripts, Lost: c.unobserved,
-				Vote: func(v resp.Vote) {
-					if v.Elsewhere {
-						c.noteElsewhere()
-					}
-					vote(voteOp(i, v), v.At)
-				},
-			})
 		}
 	}
 }
 
-// voteOp converts a vote on a link to an operation of the history.
-func voteOp(master int, v resp.Vote) history.Op {
-	op := history.Op{Process: fmt.Sprintf("m%d", master+1), Type: history.OK, F: history.FVote, Key: v.Key, Error: v.Err}
-	op.Value = &history.Value{Token: v.Token, Command: v.Command, Yes: v.Yes, Took: v.At.Sub(v.Sent), TTL: v.TTL}
-	if v.Err != "" {
-		op.Type = history.Info
-	}
-	return op
-}
-
-// unobserved reports, once in a run, why the votes on a connection are unknown.
+// unobserved records why the votes on a connection are unknown.
 func (c *campaign) unobserved(why error) {
-	c.mu.Lock()
-	noted := c.blind
-	c.blind = true
-	c.mu.Unlock()
-	if !noted {
-		c.opt.Progress("a client's connection is not read for votes any more: %v", why)
-	}
+	c.unseen(fmt.Sprintf("a client's connection could not be followed: %v", why))
 }
 
 // until returns the header's value for how the ends of leases are known.

@@ -10,9 +10,9 @@ import (
 // redisKeys collects the keys on the masters that differ from the names of the locks. It has its own mutex,
 // because noteRedisKey is called while the recorder is locked.
 type redisKeys struct {
-	mu        sync.Mutex
-	all       []string
-	elsewhere bool // masters store tokens under keys that no vote names
+	mu     sync.Mutex
+	all    []string
+	unseen bool // what masters store there is not tokens
 }
 
 // noteRedisKey collects the key that a vote names, so that snapshots include it.
@@ -27,23 +27,16 @@ func (c *campaign) noteRedisKey(op history.Op) {
 	}
 }
 
+// seesTokens reports whether masters store tokens under the keys of the lock, as far as is known.
+func (c *campaign) seesTokens() bool {
+	c.redisKeys.mu.Lock()
+	defer c.redisKeys.mu.Unlock()
+	return !c.redisKeys.unseen
+}
+
 // redisKeyNames returns a copy of the collected keys.
 func (c *campaign) redisKeyNames() []string {
 	c.redisKeys.mu.Lock()
 	defer c.redisKeys.mu.Unlock()
 	return slices.Clone(c.redisKeys.all)
-}
-
-// noteElsewhere records that masters store tokens under keys that no vote names.
-func (c *campaign) noteElsewhere() {
-	c.redisKeys.mu.Lock()
-	defer c.redisKeys.mu.Unlock()
-	c.redisKeys.elsewhere = true
-}
-
-// storedElsewhere reports whether noteElsewhere was called.
-func (c *campaign) storedElsewhere() bool {
-	c.redisKeys.mu.Lock()
-	defer c.redisKeys.mu.Unlock()
-	return c.redisKeys.elsewhere
 }

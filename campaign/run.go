@@ -21,7 +21,7 @@ import (
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/cluster"
-	"lockpick/cluster/resp"
+	"lockpick/cluster/account"
 	"lockpick/cluster/sim"
 	"lockpick/history"
 	"lockpick/history/fault"
@@ -204,11 +204,11 @@ func headerOf(s *scenario.Scenario, masters cluster.Cluster, hello workload.Hell
 // campaign is the state of one run.
 type campaign struct {
 	s          scenario.Scenario
-	dir        string         // folder of the run
-	file       os.FileInfo    // the history file; nil: in memory, or unknown
-	client     []string       // the command that runs as each client; empty: Lockpick's own
-	hello      workload.Hello // the client's description of itself, if it is a command of the user
-	scripts    resp.Scripts   // Lua scripts that clients sent
+	dir        string           // folder of the run
+	file       os.FileInfo      // the history file; nil: in memory, or unknown
+	client     []string         // the command that runs as each client; empty: Lockpick's own
+	hello      workload.Hello   // the client's description of itself, if it is a command of the user
+	account    *account.Account // nil: the lock reports its votes itself
 	masters    cluster.Cluster
 	world      *sim.Cluster                          // the same masters, if they are simulated
 	source     func(seed, stream uint64) rand.Source // random source of clients and nemesis; nil: the default
@@ -234,7 +234,6 @@ type campaign struct {
 	interrupted bool
 	ended       bool
 	failure     error // error of the harness in a goroutine
-	blind       bool  // the votes on a connection could not be read
 	redisKeys   redisKeys
 }
 
@@ -265,6 +264,7 @@ func (c *campaign) runStages() (err error) {
 	for _, u := range s.Usage {
 		usages = append(usages, workload.Usage(u))
 	}
+	c.openAccount()
 	w, err := workload.New(workload.Config{
 		Wait: s.Wait, Protocol: s.Resource, Lock: lock, Clients: s.Clients, Keys: s.Keys, TTL: s.TTL, TTLs: s.ClientTTL, Timeout: s.Timeout, HoldMin: from, HoldMax: to, OwnPanic: sim.Raised,
 		LongHolds: s.LongHolds, Extend: s.Extend, Usages: usages, Processes: s.UsesProcesses(), Think: 50 * time.Millisecond, Arrivals: s.Arrivals, AcquireTimeout: 3*s.TTL + time.Second, Fencing: s.Fencing, Seed: s.Seed, Source: c.source,
@@ -307,6 +307,11 @@ func (c *campaign) runStages() (err error) {
 		c.runtime.Go(func() { c.pollInterrupt(shown, working) })
 	}
 	c.runtime.Go(func() { c.observeMasters(shown) })
+	if real && c.account != nil {
+		swept := make(chan struct{})
+		defer func() { hide(nil); <-swept }() // every exchange has its votes before the end mark
+		c.runtime.Go(func() { defer close(swept); c.sweepAccount(shown) })
+	}
 	if real {
 		c.runtime.Go(func() { c.watchDeaths(shown) })
 	}
@@ -364,8 +369,9 @@ func (c *campaign) clientEnv(client string) (workload.Env, error) {
 	if d, ok := c.masters.(dialer); ok {
 		s.Dial = d.DialContext
 	}
-	if !c.enacted && (c.s.RunsCommand() || c.s.Connects()) {
-		s.Observe = c.observed(links)
+	if c.account != nil {
+		s.Observe = c.observed(client, links)
+		s.Settle = func() { c.account.Settle(client, c.s.TTL/10) }
 	}
 	return s, nil
 }

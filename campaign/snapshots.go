@@ -25,7 +25,7 @@ func (c *campaign) observeMasters(ctx context.Context) {
 			// The reply was true at some time between the request and its return.
 			offset := look.Time.Sub(asked.Add(had.Sub(asked) / 2)).Round(time.Microsecond)
 			v := &history.Value{Expires: map[string]time.Duration{}, Offset: &offset, Took: had.Sub(asked)}
-			if keys != nil && !c.storedElsewhere() { // a vote may have shown it meanwhile
+			if keys != nil && c.seesTokens() { // a change may have shown meanwhile that it does not
 				v.Keys = look.Tokens()
 			}
 			for key, end := range look.Expires {
@@ -49,14 +49,14 @@ func (c *campaign) snapshotInterval() time.Duration {
 // inspectedKeys returns the keys to inspect: those of the locks, and the other names that votes have shown so
 // far. It returns nil if the masters store no tokens there.
 func (c *campaign) inspectedKeys() []string {
-	if lockOf(&c.s, c.hello).Opaque || c.storedElsewhere() {
+	if lockOf(&c.s, c.hello).Opaque || !c.seesTokens() {
 		return nil
 	}
 	return append(workload.Keys(c.s.Keys), c.redisKeyNames()...)
 }
 
 // keysToInspect returns inspectedKeys for the nemesis, which calls it later, or nil if it would return nil
-// now. The returned function returns nil once a vote shows that tokens are stored elsewhere.
+// now. The returned function returns nil once a change shows that the keys store no tokens.
 func (c *campaign) keysToInspect() func() []string {
 	if c.inspectedKeys() == nil {
 		return nil

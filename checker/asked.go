@@ -167,15 +167,15 @@ func (n *narrative) request(a *asked, detail bool) {
 	}
 	switch a.command {
 	case history.CommandSet:
-		e.Text = fmt.Sprintf("%s asked %s for %s: SET NX with the token %s", a.who.client, all, a.key, shortToken(a.who.token))
+		e.Text = fmt.Sprintf("%s asked %s for %s: %s with the token %s", a.who.client, all, a.key, cmp.Or(a.votes[0].Form, "SET NX"), shortToken(a.who.token))
 		if ttl := n.r.lifetime(a.votes[0]); ttl > 0 {
 			e.TTL = ttl
 			e.Text += ", for " + at(ttl)
 		}
 	case history.CommandExtend:
-		e.Word, e.Text = "extend", fmt.Sprintf("%s asked %s to extend its lease", a.who.client, all)
+		e.Word, e.Text = "extend", fmt.Sprintf("%s asked %s to extend its lease%s", a.who.client, all, by(a))
 	case history.CommandRelease:
-		e.Word, e.Text = "release", fmt.Sprintf("%s asked %s to delete the key of its token %s", a.who.client, all, shortToken(a.who.token))
+		e.Word, e.Text = "release", fmt.Sprintf("%s asked %s to delete the key of its token %s%s", a.who.client, all, shortToken(a.who.token), by(a))
 	case history.CommandWriteBack:
 		e.Word, e.Text = "fence", fmt.Sprintf("%s wrote the highest fencing token back to %s", a.who.client, all)
 	default:
@@ -185,6 +185,14 @@ func (n *narrative) request(a *asked, detail bool) {
 	for _, v := range a.votes {
 		n.answer(a, v, detail)
 	}
+}
+
+// by names the command of a request, if it is known, as the end of a sentence.
+func by(a *asked) string {
+	if form := a.votes[0].Form; form != "" {
+		return " by " + form
+	}
+	return ""
 }
 
 // putAsked adds a request after all lines of the time at which it was sent, but before its first

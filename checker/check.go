@@ -60,9 +60,16 @@ func CheckPacked(h *history.Packed, by ...Property) Report {
 
 func checkPacked(h *history.Packed, second func([]history.Op) linearizability, by ...Property) Report {
 	run := newRun(h)
+	unseen := Unseen(h.Ops)
+	if unseen != "" { // the votes are guesses at what a lock of another kind did
+		run.h = h.WithoutVotes()
+	}
 	rep := Report{DeadOnArrival: run.deadOnArrival()}
 	for _, p := range Properties {
 		if len(by) > 0 && !slices.Contains(by, p) {
+			continue
+		}
+		if p.Votes && unseen != "" {
 			continue
 		}
 		var j *judgement
@@ -77,6 +84,16 @@ func checkPacked(h *history.Packed, second func([]history.Op) linearizability, b
 		}
 	}
 	return rep
+}
+
+// Unseen returns why the votes of a history do not describe its lock, or "".
+func Unseen(ops []history.Op) string {
+	for i := range ops {
+		if ops[i].F == history.FUnseen {
+			return ops[i].Error
+		}
+	}
+	return ""
 }
 
 // run is a history with the derived data that several properties need.

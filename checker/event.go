@@ -49,6 +49,7 @@ const (
 	EventDown     EventKind = "down"     // Masters went down without any known fault
 	EventUp       EventKind = "up"       // Masters were up again; if Cause is set, they stored Token under Key, or nothing
 	EventLost     EventKind = "lost"     // Masters no longer stored Token, for the reason Cause
+	EventChanged  EventKind = "changed"  // Masters changed Key, or a command of Client's did there, in the way Cause
 	EventSnapshot EventKind = "snapshot" // a snapshot showed that Masters stored Token under Key, or nothing
 
 	EventNote        EventKind = "note"        // a conclusion from other events

@@ -38,6 +38,7 @@ func (n *narrative) overlap(o overlap) {
 	n.narrowed(a)
 	n.lease(b, o.to())
 	n.lostQuorum(a, b, o.later.from)
+	n.changes(a, b)
 	n.tried(b.Process)
 }
 

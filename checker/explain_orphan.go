@@ -25,6 +25,8 @@ func (r *run) explainOrphan(v *Violation, o orphan) {
 		why = fmt.Sprintf("%s had answered the release, and stored the key all the same", x.master)
 	case "late":
 		why = fmt.Sprintf("%s executed the SET after the release, so it stored a key that nobody needed any more", x.master)
+	case "failed":
+		why = fmt.Sprintf("%s answered the release with an error (%s), though no recorded fault was on it or on the way", x.master, x.frees.kind(x.frees.len()-1).Error)
 	case "unheard":
 		why = fmt.Sprintf("%s did not answer the release, though no recorded fault was on it or on the way", x.master)
 		if e := x.frees.kind(x.frees.len() - 1).Error; e != "" {

@@ -137,7 +137,7 @@ func (r *run) shortOf(l *history.Lease, g history.Grant, relied time.Duration, q
 // master that refuses an extension does not store the token.
 func refused(extends votes, from, to time.Duration) *history.Vote {
 	for v := range extends.asked(from, to) {
-		if !v.Yes && !v.Unknown && sent(v) > from && v.At < to {
+		if v.Refused() && sent(v) > from && v.At < to {
 			return &v
 		}
 	}

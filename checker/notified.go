@@ -126,7 +126,7 @@ func (r *run) lostBy() map[*history.Lease]*history.Op {
 		for _, m := range r.masterNames() {
 			if x := t.byID(logID{place{m, l.Key}, party{l.Process, l.Token}}); x != nil {
 				for v := range x.extends.asked(asked, op.Time) {
-					if !v.Yes && !v.Unknown && sent(v) >= asked && v.At <= op.Time {
+					if v.Refused() && sent(v) >= asked && v.At <= op.Time {
 						no++
 						break
 					}

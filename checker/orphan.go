@@ -14,7 +14,7 @@ type orphan struct {
 	commandLog commandLog
 	snapshot   *history.Op
 	over       time.Duration // when the owner no longer needed it
-	kind       string        // unsent, undone, unheard or late; see orphaned
+	kind       string        // unsent, undone, failed, unheard or late; see orphaned
 	lease      bool          // its lease had been granted
 }
 
@@ -177,8 +177,8 @@ func (r *run) endOfNeed() func(*commandLog) (over time.Duration, lease, ok bool)
 
 // orphaned returns why the lock is to blame for a key in a snapshot, or "" if it is not. "unsent":
 // the lock never sent a release. "undone": the master answered the release but still stores the
-// key. "late": the master set the key after it answered the release. "unheard": the master did not
-// answer the release.
+// key. "late": the master set the key after it answered the release. "failed": the master answered the
+// release with an error. "unheard": the master did not answer it.
 func (r *run) orphaned(x *commandLog, snapshot *history.Op, over time.Duration) string {
 	began := sent(x.sets.at(0)) - r.slack
 	seen := snapshotBegan(snapshot)
@@ -186,9 +186,13 @@ func (r *run) orphaned(x *commandLog, snapshot *history.Op, over time.Duration) 
 		return ""
 	}
 	late := seen > over+r.orphanMoment()
-	heard := votes{h: r.h}
+	heard, failed := votes{h: r.h}, votes{h: r.h} // releases that were answered, and those that were answered with an error
 	for i, id := range x.frees.ids {
-		if !x.frees.kind(i).Unknown {
+		switch k := x.frees.kind(i); {
+		case k.Unknown:
+		case k.Error != "":
+			failed.ids = append(failed.ids, id)
+		default:
 			heard.ids = append(heard.ids, id)
 		}
 	}
@@ -210,6 +214,10 @@ func (r *run) orphaned(x *commandLog, snapshot *history.Op, over time.Duration) 
 			return "undone"
 		}
 		return "late"
+	case heard.len() == 0 && failed.len() > 0:
+		if late && clean && latest(failed) < seen && !r.stalledIn(began, snapshot.Time) && r.reachable(x.who.client, x.master, began, snapshot.Time) {
+			return "failed"
+		}
 	case heard.len() == 0 && late && clean && latest(x.frees) < seen && !r.stalledIn(began, snapshot.Time) && r.reachable(x.who.client, x.master, began, snapshot.Time):
 		return "unheard"
 	}

@@ -18,35 +18,36 @@ type Property struct {
 	Name  string `json:"property"` // mutual-exclusion, …
 	Level string `json:"level"`    // L1, L2, L3, L4, L5, RMW, DF, AV, EXT, FM
 	Says  string `json:"-"`        // the sentence
+	Votes bool   `json:"-"`        // it rests on the masters' votes, or on the tokens that they store
 }
 
 // The properties, in the order in which reports list them.
 var (
-	UniqueTokens    = Property{"unique-tokens", "L1", "one token belongs to one acquisition"}
-	Quorum          = Property{"quorum", "L1", "an acquire returns a lease only with the yes answers of a quorum of masters"}
-	KeyLifetime     = Property{"key-lifetime", "L1", "a master keeps no token longer than its TTL"}
-	OwnKeys         = Property{"own-keys", "L1", "no one releases or extends another's key"}
-	MinValidity     = Property{"min-validity", "L1", "while a lease is relied on, a quorum of masters stores its token"}
-	MutualExclusion = Property{"mutual-exclusion", "L2", "holds of different tokens on one key are disjoint"}
-	DeadOnArrival   = Property{"dead-on-arrival", "L2", "no acquire returns a lease that is over"}
-	BeliefExclusion = Property{"belief-exclusion", "L3", "critical sections on one key are disjoint"}
-	Notified        = Property{"notified", "L3", "a client whose lease is over is told, and begins nothing more under it"}
-	NoStaleWrite    = Property{"no-stale-write", "L4", "the resource applies no write of a lease after one of a later lease"}
-	FencedWrites    = Property{"fenced-writes", "L5", "a resource that rejects lower fencing tokens applies no write of a lease after one of a later lease"}
-	NoLostUpdate    = Property{"no-lost-update", "RMW", "where the resource compares and sets, no update rests on a value that another has replaced"}
-	FencingMonotone = Property{"fencing-monotone", "FM", "a later lease has a higher fencing token"}
-	Extension       = Property{"extension", "EXT", "an extension is granted only while the lease is valid, by a quorum"}
-	Continuity      = Property{"continuity", "EXT", "an extension revives no key that was gone"}
-	DeadlockFree    = Property{"deadlock-freedom", "DF", "once faults have healed, every key can be acquired again"}
-	HolderLoss      = Property{"holder-loss", "DF", "a key whose holder is gone is granted to another within a bound"}
-	Availability    = Property{"availability", "AV", "once faults have healed, every acquire succeeds within a bound"}
-	MinorityFailure = Property{"minority-failure", "AV", "while only a minority of masters fails, a client that asks is granted the lock within a bound"}
-	Progress        = Property{"progress", "AV", "while nothing is wrong and nobody holds the lock, a client that asks is granted it soon"}
-	QuorumGranted   = Property{"quorum-granted", "AV", "an attempt that a quorum voted for in time is granted"}
-	OrphanKeys      = Property{"orphan-keys", "AV", "masters do not go on storing a key that its owner no longer needs"}
-	GhostKeys       = Property{"ghost-keys", "AV", "no master stores a key because it executed the SET after the release"}
-	Returns         = Property{"returns", "AV", "every call of the lock returns within its deadline and a bound"}
-	NoCrash         = Property{"no-crash", "AV", "no call of the lock panics"}
+	UniqueTokens    = Property{"unique-tokens", "L1", "one token belongs to one acquisition", false}
+	Quorum          = Property{"quorum", "L1", "an acquire returns a lease only with the yes answers of a quorum of masters", true}
+	KeyLifetime     = Property{"key-lifetime", "L1", "a master keeps no token longer than its TTL", true}
+	OwnKeys         = Property{"own-keys", "L1", "no one releases or extends another's key", true}
+	MinValidity     = Property{"min-validity", "L1", "while a lease is relied on, a quorum of masters stores its token", true}
+	MutualExclusion = Property{"mutual-exclusion", "L2", "holds of different tokens on one key are disjoint", false}
+	DeadOnArrival   = Property{"dead-on-arrival", "L2", "no acquire returns a lease that is over", false}
+	BeliefExclusion = Property{"belief-exclusion", "L3", "critical sections on one key are disjoint", false}
+	Notified        = Property{"notified", "L3", "a client whose lease is over is told, and begins nothing more under it", false}
+	NoStaleWrite    = Property{"no-stale-write", "L4", "the resource applies no write of a lease after one of a later lease", false}
+	FencedWrites    = Property{"fenced-writes", "L5", "a resource that rejects lower fencing tokens applies no write of a lease after one of a later lease", false}
+	NoLostUpdate    = Property{"no-lost-update", "RMW", "where the resource compares and sets, no update rests on a value that another has replaced", false}
+	FencingMonotone = Property{"fencing-monotone", "FM", "a later lease has a higher fencing token", false}
+	Extension       = Property{"extension", "EXT", "an extension is granted only while the lease is valid, by a quorum", false}
+	Continuity      = Property{"continuity", "EXT", "an extension revives no key that was gone", true}
+	DeadlockFree    = Property{"deadlock-freedom", "DF", "once faults have healed, every key can be acquired again", false}
+	HolderLoss      = Property{"holder-loss", "DF", "a key whose holder is gone is granted to another within a bound", false}
+	Availability    = Property{"availability", "AV", "once faults have healed, every acquire succeeds within a bound", false}
+	MinorityFailure = Property{"minority-failure", "AV", "while only a minority of masters fails, a client that asks is granted the lock within a bound", false}
+	Progress        = Property{"progress", "AV", "while nothing is wrong and nobody holds the lock, a client that asks is granted it soon", false}
+	QuorumGranted   = Property{"quorum-granted", "AV", "an attempt that a quorum voted for in time is granted", true}
+	OrphanKeys      = Property{"orphan-keys", "AV", "masters do not go on storing a key that its owner no longer needs", true}
+	GhostKeys       = Property{"ghost-keys", "AV", "no master stores a key because it executed the SET after the release", true}
+	Returns         = Property{"returns", "AV", "every call of the lock returns within its deadline and a bound", false}
+	NoCrash         = Property{"no-crash", "AV", "no call of the lock panics", false}
 )
 
 // Properties lists all properties, in the order in which reports list them.

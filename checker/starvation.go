@@ -249,7 +249,7 @@ func (r *run) refused(a attempt) bool {
 		if v.Client != a.client || v.Key != a.key || v.Command != history.CommandSet || sent(v) < a.invoked || sent(v) > a.ended+r.slack {
 			continue
 		}
-		if v.Yes || v.Unknown {
+		if !v.Refused() {
 			return false
 		}
 		voted = true
@@ -447,7 +447,7 @@ func (r *run) progress() *judgement {
 	}
 	var silent []history.Span
 	for i := range r.h.Len() {
-		if id := int32(i); r.h.Kind(id).Unknown {
+		if id := int32(i); r.h.Kind(id).Unknown || r.h.Kind(id).Error != "" {
 			t := r.h.Recorded(id)
 			if n := len(silent); n > 0 && t <= silent[n-1].To {
 				silent[n-1].To = t + after
@@ -472,7 +472,7 @@ func (r *run) splits(d starvation) (tried, split int) {
 	type votes struct{ yes, no bool }
 	byParty := map[party]votes{}
 	for v := range r.lookup().between(d.from, d.to) {
-		if v.Key != d.key || v.Command != history.CommandSet || v.Unknown {
+		if v.Key != d.key || v.Command != history.CommandSet || v.Unknown || v.Error != "" {
 			continue
 		}
 		x := byParty[party{v.Client, v.Token}]

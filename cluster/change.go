@@ -1,6 +1,9 @@
 package cluster
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // ChangeKind says what happened to a key.
 type ChangeKind string
@@ -25,6 +28,7 @@ type Change struct {
 	Value  string        // the string that the key stores after the change; strings only
 	Before string        // the string that it stored before; strings only
 	Left   time.Duration // time from the change to the key's deadline, on the master's clock; 0: it has none
+	Call   []string      // the command that did it, if a script or a transaction contains it; nil: the step's own command
 	// Doubtful says why Type, Value, Before and Left are not known, and only Kind is; empty: they are certain.
 	Doubtful string
 }
@@ -47,4 +51,29 @@ type Accountable interface {
 	// them, from several goroutines, one a master. It must be called before any client connects.
 	// It returns an error if a master can give no account, for example because its server is too old.
 	Account(f func(master int, x Executed)) error
+	// Settled returns when everything that a master had executed before the call was passed on. It
+	// returns an error if the master is down or paused, or ctx ends before.
+	Settled(ctx context.Context, master int) error
+}
+
+// Exchange is a command that a client sent over a link, and what became of it.
+type Exchange struct {
+	Conn     string   // the address of the connection, as the master sees it
+	Args     []string // the command's name first
+	Sent     time.Time
+	Answered time.Time // when the reply came, or the connection ended
+	Replied  bool      // there was a reply
+	Error    string    // the reply's text, if it was an error
+}
+
+// Observer receives what happens on a link.
+type Observer struct {
+	Opened   func(conn string) // a connection is open, and nothing was sent yet
+	Exchange func(Exchange)    // an exchange has ended, and its client has not received the reply yet
+	Lost     func(why error)   // a connection cannot be followed any further
+}
+
+// Observable is a Link that can be observed.
+type Observable interface {
+	Observe(Observer) // observes the connections that are opened from now on
 }

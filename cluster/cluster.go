@@ -137,11 +137,6 @@ type Link interface {
 	Counts() LinkCounts // since the link was made
 }
 
-// Observable is a Link with real connections, which an observer can follow.
-type Observable interface {
-	Observe(*resp.Observer) // observes the connections that are opened from now on; nil: ends the observation
-}
-
 // Mode determines how a link handles the bytes of one direction.
 type Mode string
 

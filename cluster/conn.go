@@ -30,6 +30,7 @@ type conn struct {
 	upstream *net.TCPConn       // nil until opened
 	requests pipe               // client to master
 	replies  pipe               // master to client
+	observer *Observer          // nil: none
 	observed *resp.Conversation // nil: no observer
 	unread   unread
 	gone     chan struct{}
@@ -84,7 +85,7 @@ type item struct {
 func newConn(l *TCPLink, client *net.TCPConn) *conn {
 	c := &conn{link: l, client: client, gone: make(chan struct{})}
 	if l.observer != nil {
-		c.observed = l.observer.Connection()
+		c.observer, c.observed = l.observer, l.observer.follow(c)
 	}
 	for _, p := range []*pipe{&c.requests, &c.replies} {
 		p.conn = c
@@ -407,6 +408,9 @@ func (c *conn) open() {
 	nc, err := d.DialContext(ctx, "tcp", l.master())
 	cancel()
 	l.starved(err)
+	if err == nil && c.observer != nil {
+		c.observer.Opened(nc.LocalAddr().String())
+	}
 	if err == nil && l.secret != "" {
 		// The reader of the replies gets the answer, and notices if this write fails: a paused master
 		// answers late.

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"lockpick/cluster/resp"
 )
 
 // TCPLink is one client's link to one master: a TCP proxy with faults.
@@ -32,7 +30,7 @@ type TCPLink struct {
 	fault    LinkFault
 	counts   LinkCounts
 	conns    map[*conn]struct{}
-	observer *resp.Observer // of new connections; nil: none
+	observer *Observer // of new connections; nil: none
 }
 
 // dialTimeout bounds how long a link tries to connect to its master. On one machine an answer
@@ -71,14 +69,6 @@ func (l *TCPLink) Counts() LinkCounts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.counts
-}
-
-// Observe makes an observer follow the connections that are opened from now on. It does not
-// change their bytes.
-func (l *TCPLink) Observe(o *resp.Observer) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.observer = o
 }
 
 // Set replaces the fault. It applies to all items that are in the link at this moment: a

@@ -164,7 +164,7 @@ func operations() *rapid.Generator[Op] {
 			Token: some.Draw(t, "token"), ValidUntil: instant.Draw(t, "until"), Fence: rapid.Int64().Draw(t, "fence"),
 			Value: rapid.Int64().Draw(t, "value"), Fenced: rapid.Bool().Draw(t, "fenced"),
 			Client: text.Draw(t, "client"), Command: text.Draw(t, "command"), Yes: rapid.Bool().Draw(t, "yes"), Took: span.Draw(t, "took"),
-			TTL: span.Draw(t, "ttl"), Delay: span.Draw(t, "delay"), RedisKey: text.Draw(t, "redis key"),
+			TTL: span.Draw(t, "ttl"), Delay: span.Draw(t, "delay"), RedisKey: text.Draw(t, "redis key"), Form: text.Draw(t, "form"),
 			Point: text.Draw(t, "point"), State: text.Draw(t, "state"),
 			Keys: rapid.OneOf(rapid.Just(map[string]string(nil)), rapid.MapOfN(text, text, 0, 2)).Draw(t, "keys"),
 			ID:   rapid.Int().Draw(t, "id"), Phase: text.Draw(t, "phase"),

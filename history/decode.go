@@ -56,6 +56,7 @@ const (
 	bitTTL
 	bitDelay
 	bitRedisKey
+	bitForm
 	bitPoint
 	bitState
 	bitID
@@ -158,6 +159,8 @@ func (d *decoder) plainValue(v *Value) bool {
 			bit, ok = bitDelay, number(d, &v.Delay)
 		case "redis_key":
 			bit, ok = bitRedisKey, d.text(&v.RedisKey)
+		case "form":
+			bit, ok = bitForm, d.text(&v.Form)
 		case "point":
 			bit, ok = bitPoint, d.text(&v.Point)
 		case "state":

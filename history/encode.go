@@ -55,6 +55,7 @@ func (e *fields) value(v *Value) {
 	e.number("ttl", int64(v.TTL))
 	e.number("delay", int64(v.Delay))
 	e.text("redis_key", v.RedisKey)
+	e.text("form", v.Form)
 	e.text("point", v.Point)
 	if v.Rate != 0 {
 		e.name("rate")

@@ -26,6 +26,8 @@ const (
 	FMark     = "mark"     // resource: stores this token; with compare-and-set, it then applies only writes with the token
 	FApply    = "apply"    // resource: a write took effect (ok) or was refused by its fence or its mark (fail)
 	FVote     = "vote"     // master: its reply to one lock command
+	FChange   = "change"   // master: a change of a key that is not the effect of an answered command (info; Command: what happened, Evidence: the command that did it)
+	FUnseen   = "unseen"   // harness: votes do not describe the lock, so properties that rest on them are not tested (info; Error: why)
 	FPaused   = "paused"   // client: is stopped at a point (invoke), continues (ok)
 	FCrash    = "crash"    // client: crashed, with the lease in Token if it had one, and restarts without memory (info)
 	FClock    = "clock"    // client: its clock changed, so its lease ends at another time (info)
@@ -97,6 +99,10 @@ type Value struct {
 
 	// vote: the key in Redis, if it differs from the lock's name
 	RedisKey string `json:"redis_key,omitempty"`
+
+	// vote, change: the command that the master executed, without its arguments ("SET NX PX", "EVALSHA 1f2e3d4c"), if the
+	// lock did not report it itself
+	Form string `json:"form,omitempty"`
 
 	// paused
 	Point string `json:"point,omitempty"`

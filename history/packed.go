@@ -43,10 +43,10 @@ type voteExtra struct {
 
 // VoteKind holds the fields that many votes have in common.
 type VoteKind struct {
-	Master, Client, Key, Stored, Command, Error string
-	TTL                                         time.Duration
-	Yes, Unknown                                bool
-	typ                                         Type
+	Master, Client, Key, Stored, Command, Form, Error string
+	TTL                                               time.Duration
+	Yes, Unknown                                      bool
+	typ                                               Type
 }
 
 // voteChunk is the number of votes that are allocated at once: growing a single slice would copy
@@ -144,7 +144,7 @@ func (p *Packed) add(op *Op) error {
 func (p *Packed) vote(op *Op, index int) {
 	v := op.Value
 	x := packedVote{time: op.Time, took: v.Took, index: int32(index), token: p.tokenNumber(v.Token)}
-	kind := VoteKind{Master: op.Process, Client: v.Client, Key: op.Key, Stored: cmp.Or(v.RedisKey, op.Key), Command: v.Command, Error: op.Error,
+	kind := VoteKind{Master: op.Process, Client: v.Client, Key: op.Key, Stored: cmp.Or(v.RedisKey, op.Key), Command: v.Command, Form: v.Form, Error: op.Error,
 		TTL: v.TTL, Yes: op.Type == OK && v.Yes, Unknown: op.Type == Info, typ: op.Type}
 	x.kind = p.kindNumber(&kind)
 	if v.Delay != 0 || v.Fence != 0 {
@@ -335,7 +335,7 @@ func (p *Packed) Vote(n int32) Vote {
 	k := &p.kinds[x.kind]
 	v := Vote{
 		Index: int(x.index), At: x.time, Took: x.took, TTL: k.TTL, Master: k.Master, Client: k.Client, Key: k.Key, Stored: k.Stored,
-		Token: p.tokens[x.token], Command: k.Command, Yes: k.Yes, Unknown: k.Unknown, Error: k.Error,
+		Token: p.tokens[x.token], Command: k.Command, Form: k.Form, Yes: k.Yes, Unknown: k.Unknown, Error: k.Error,
 	}
 	if x.extras > 0 {
 		v.At -= p.extras[x.extras-1].delay
@@ -343,11 +343,16 @@ func (p *Packed) Vote(n int32) Vote {
 	return v
 }
 
+// WithoutVotes returns the history without its votes. Indices stay as they are.
+func (p *Packed) WithoutVotes() *Packed {
+	return &Packed{History: p.History, lines: p.lines, longestDelay: p.longestDelay}
+}
+
 // voteOp returns the operation that a vote was packed from.
 func (p *Packed) voteOp(n int32) Op {
 	x := p.packed(n)
 	k := &p.kinds[x.kind]
-	v := &Value{Token: p.tokens[x.token], Client: k.Client, Command: k.Command, Yes: k.Yes, Took: x.took, TTL: k.TTL}
+	v := &Value{Token: p.tokens[x.token], Client: k.Client, Command: k.Command, Form: k.Form, Yes: k.Yes, Took: x.took, TTL: k.TTL}
 	if k.Stored != k.Key {
 		v.RedisKey = k.Stored
 	}

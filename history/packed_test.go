@@ -38,7 +38,7 @@ func TestPackedEqualsTheHistory(t *testing.T) {
 					Type: rapid.SampledFrom([]Type{OK, Fail, Info}).Draw(t, "type"), Error: rapid.SampledFrom([]string{"", "lost"}).Draw(t, "error"),
 					Value: &Value{Token: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "token"), Client: "c1", Command: CommandSet, Yes: rapid.Bool().Draw(t, "yes"),
 						Took: time.Duration(rapid.IntRange(0, 9).Draw(t, "took")), Delay: time.Duration(rapid.SampledFrom([]int{0, 0, 7}).Draw(t, "delay")),
-						Fence: int64(rapid.IntRange(0, 2).Draw(t, "fence")), RedisKey: rapid.SampledFrom([]string{"", "{k0}"}).Draw(t, "redis key")}}
+						Fence: int64(rapid.IntRange(0, 2).Draw(t, "fence")), RedisKey: rapid.SampledFrom([]string{"", "{k0}"}).Draw(t, "redis key"), Form: rapid.SampledFrom([]string{"", "SET NX"}).Draw(t, "form")}}
 			}
 			r.Record(op)
 		}

@@ -187,6 +187,8 @@ func valueField(v *Value, name string) any {
 		return &v.Delay
 	case "redis_key":
 		return &v.RedisKey
+	case "form":
+		return &v.Form
 	case "point":
 		return &v.Point
 	case "rate":

@@ -18,10 +18,15 @@ type Vote struct {
 	Stored  string // the key in Redis; the lock's name unless the vote has another
 	Token   string
 	Command string // CommandSet, CommandExtend, …
+	Form    string // the command that the master executed, without its arguments; empty: the lock reported the vote itself
 	Yes     bool   // the master executed the command with effect
 	Unknown bool   // there was no reply: the master may or may not have executed the command
-	Error   string
+	Error   string // the reply, if it was an error, or why there was none
 }
+
+// Refused reports whether the master replied that it did nothing, because of what the key stored. A reply that
+// is an error says nothing about the key.
+func (v *Vote) Refused() bool { return !v.Yes && !v.Unknown && v.Error == "" }
 
 // Votes returns the votes of a history in the order in which clients received them.
 func Votes(ops []Op) []Vote {
@@ -43,7 +48,7 @@ func Votes(ops []Op) []Vote {
 		votes = append(votes, Vote{
 			Index: op.Index, At: op.Time - op.Value.Delay, Took: op.Value.Took, TTL: op.Value.TTL,
 			Master: op.Process, Client: op.Value.Client, Key: op.Key, Stored: cmp.Or(op.Value.RedisKey, op.Key),
-			Token: op.Value.Token, Command: op.Value.Command, Yes: op.Type == OK && op.Value.Yes,
+			Token: op.Value.Token, Command: op.Value.Command, Form: op.Value.Form, Yes: op.Type == OK && op.Value.Yes,
 			Unknown: op.Type == Info, Error: op.Error,
 		})
 	}

@@ -245,7 +245,7 @@ func (d *drawing) weight(master string) int {
 	for i := range d.steps {
 		for _, e := range d.steps[i].events {
 			switch e.Kind {
-			case checker.EventFault, checker.EventLost, checker.EventUnexplained, checker.EventSnapshot:
+			case checker.EventFault, checker.EventLost, checker.EventUnexplained, checker.EventSnapshot, checker.EventChanged:
 				if slices.Contains(e.Masters, master) {
 					n += 4
 				}

@@ -91,7 +91,9 @@ type Env struct {
 	Apply  func(key, token string, fence, value int64) error // the process writes to the resource; may return ErrMarked
 	// Observe makes the client's links call vote with each vote that they see, and with the time at which
 	// the reply was there, instead of the function given before. If Observe is nil, the links observe no votes.
-	Observe        func(vote func(op history.Op, at time.Time))
+	Observe func(vote func(op history.Op, at time.Time))
+	// Settle waits, not for long, until all votes are known whose replies have arrived. It is nil if Observe is.
+	Settle         func()
 	Env            []string // NAME=value, in addition to the harness's environment, for a process
 	AcquireTimeout time.Duration
 	Margin         time.Duration // time before the end of a lease at which a client stops relying on it

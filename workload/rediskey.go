@@ -37,3 +37,17 @@ func (c *client) nameVote(op *history.Op) {
 	}
 	op.Value.RedisKey, op.Key = op.Key, name
 }
+
+// NameKey sets the key of a master's change to the name of the lock that uses it, if a vote has named
+// the key.
+func (w *Workload) NameKey(op *history.Op) {
+	for _, c := range w.clients {
+		c.redis.mu.Lock()
+		name, known := c.redis.names[op.Key]
+		c.redis.mu.Unlock()
+		if known {
+			op.Value.RedisKey, op.Key = op.Key, name
+			return
+		}
+	}
+}

@@ -90,6 +90,9 @@ func WhyNotTested(p checker.Property, h *history.History) string {
 	if h.Header.Driver == history.Imported {
 		return "logs of a lock show mutual exclusion and nothing else"
 	}
+	if unseen := checker.Unseen(h.Ops); unseen != "" && p.Votes {
+		return "what the masters store is not certain to be leases: " + unseen
+	}
 	asked := slices.Contains(h.Header.Properties, p.Name)
 	switch p.Name {
 	case checker.KeyLifetime.Name:

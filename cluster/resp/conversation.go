@@ -41,6 +41,9 @@ type Conversation struct {
 	Tell func(Exchange)
 	// Keep reports whether a command is needed. name is in lower case. Nil: all commands are.
 	Keep func(name []byte, args []Value) bool
+	// Transactions makes a transaction one exchange, that of its EXEC. Otherwise each of its commands is
+	// one, with the part of the reply that is its own.
+	Transactions bool
 	// Lost is called once, when the rest of the connection cannot be followed; may be nil.
 	Lost func(why error)
 
@@ -274,7 +277,7 @@ func (c *Conversation) onCommand(v *Reply) error {
 	} else if x.kind == exec || x.kind == discard {
 		r.multi = false
 	}
-	if (x.kind == plain || x.kind == inMulti) && (c.Keep == nil || c.Keep(name, v.Elems)) {
+	if c.wants(x.kind) && (c.Keep == nil || c.Keep(name, v.Elems)) {
 		x.args = r.keep(v.Elems)
 	}
 	if r.waiting+len(r.read) >= maxPending {
@@ -282,6 +285,14 @@ func (c *Conversation) onCommand(v *Reply) error {
 	}
 	r.read = append(r.read, x)
 	return nil
+}
+
+// wants reports whether commands of a kind are passed on.
+func (c *Conversation) wants(k kind) bool {
+	if c.Transactions {
+		return k == plain || k == exec
+	}
+	return k == plain || k == inMulti
 }
 
 // keep copies arguments, unless too many bytes are kept already.

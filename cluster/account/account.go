@@ -1,0 +1,292 @@
+package account
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"lockpick/cluster"
+	"lockpick/history"
+)
+
+// Account joins the exchanges of clients with what the masters did. Its methods are safe for
+// concurrent use.
+type Account struct {
+	// Immediate says that a master's step is always known before the exchange that caused it ends, as
+	// with masters in memory.
+	Immediate bool
+	// Unseen is called once, when the votes no longer describe the lock, with the reason.
+	Unseen func(why string)
+	// Noted is called with each change of a key that no vote describes: an expiry, an eviction, a
+	// late command, a value that is not a token.
+	Noted func(op history.Op, at time.Time)
+
+	mu      sync.Mutex
+	masters map[int]*master
+	forms   map[string]*form
+	tokens  map[stored]*token
+	latest  map[holder]string // the value that the client stored last
+	unseen  bool
+	pending []func()   // calls of the functions that were given, to be made without the mutex
+	calling int        // callers that make such calls
+	changed *sync.Cond // an exchange has ended, or a call was made
+}
+
+// do calls f with the mutex, and then makes the calls that f has added to pending: a vote may stop its
+// client.
+func (a *Account) do(f func()) {
+	a.mu.Lock()
+	f()
+	calls := a.pending
+	a.pending = nil
+	a.calling++
+	a.mu.Unlock()
+	for _, call := range calls {
+		call()
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.calling--
+	if a.changed != nil {
+		a.changed.Broadcast()
+	}
+}
+
+// master is the account of one master.
+type master struct {
+	number int // 0 is m1
+	conns  map[string]*conn
+	use    map[string]use // of its keys
+}
+
+// conn is a client's connection to a master.
+type conn struct {
+	client   string
+	vote     func(op history.Op, at time.Time)
+	executed []cluster.Executed // steps whose exchange has not ended
+	open     []cluster.Exchange // exchanges that were answered, and whose step is not known
+	lost     bool               // the connection ended with commands that were not answered
+}
+
+// maxWaiting bounds the steps and the exchanges of a connection that wait for each other.
+const maxWaiting = 10_000
+
+func (a *Account) master(number int) *master {
+	if a.masters == nil {
+		a.masters, a.forms, a.tokens = map[int]*master{}, map[string]*form{}, map[stored]*token{}
+		a.latest = map[holder]string{}
+		a.changed = sync.NewCond(&a.mu)
+	}
+	m := a.masters[number]
+	if m == nil {
+		m = &master{number: number, conns: map[string]*conn{}, use: map[string]use{}}
+		a.masters[number] = m
+	}
+	return m
+}
+
+// Opened says that a client has a connection to a master (0 is m1). vote is called with the votes that
+// follow from the exchanges on it, as soon as the master's account of them is known, and with the time
+// of the reply.
+func (a *Account) Opened(client string, number int, address string, vote func(op history.Op, at time.Time)) {
+	a.do(func() { a.master(number).conns[address] = &conn{client: client, vote: vote} })
+}
+
+// Exchange takes an exchange on a connection to a master (0 is m1).
+func (a *Account) Exchange(number int, x cluster.Exchange) {
+	a.do(func() { a.exchange(number, x) })
+}
+
+func (a *Account) exchange(number int, x cluster.Exchange) {
+	m := a.master(number)
+	c := m.conns[x.Conn]
+	if c == nil { // the connection never reached the master
+		return
+	}
+	i := slices.IndexFunc(c.executed, func(e cluster.Executed) bool { return slices.Equal(e.Args, x.Args) })
+	switch {
+	case i >= 0:
+		done := c.executed[i]
+		c.executed = slices.Delete(c.executed, 0, i+1)
+		a.end(m, c, x, done.Changes)
+	case a.Immediate, x.Error != "" && !runsScript(x.Args):
+		a.end(m, c, x, nil)
+	case !x.Replied:
+		a.end(m, c, x, nil)
+	default:
+		if len(c.open) == maxWaiting {
+			a.open(m, c, 1)
+		}
+		c.open = append(c.open, x)
+	}
+	if !x.Replied {
+		c.lost = true
+	}
+}
+
+// Executed takes the next step of a master (0 is m1).
+func (a *Account) Executed(number int, x cluster.Executed) {
+	a.do(func() { a.executed(number, x) })
+}
+
+func (a *Account) executed(number int, x cluster.Executed) {
+	m := a.master(number)
+	if x.Gap != "" {
+		for _, c := range m.conns {
+			a.open(m, c, len(c.open))
+			c.executed = nil
+		}
+	}
+	if c := m.conns[x.Conn]; c != nil {
+		a.step(m, c, x)
+	} else {
+		a.note(m, "", x, "")
+	}
+}
+
+// Sweep ends the exchanges that were answered, and that the masters' accounts do not have although they
+// are complete: settled returns when a master's account (0 is m1) has everything until now. The caller
+// repeats it for as long as clients work. With all, it also ends those whose master does not settle.
+func (a *Account) Sweep(settled func(master int) error, all bool) {
+	a.mu.Lock()
+	var waiting []int
+	for number, m := range a.masters {
+		for _, c := range m.conns {
+			if len(c.open) > 0 {
+				waiting = append(waiting, number)
+				break
+			}
+		}
+	}
+	a.mu.Unlock()
+	for _, number := range waiting {
+		now := time.Now()
+		if settled(number) != nil && !all {
+			continue
+		}
+		a.do(func() {
+			m := a.master(number)
+			for _, c := range m.conns {
+				n := 0
+				for n < len(c.open) && (all || c.open[n].Answered.Before(now)) {
+					n++
+				}
+				a.open(m, c, n)
+			}
+		})
+	}
+}
+
+// step handles a command of a connection.
+func (a *Account) step(m *master, c *conn, x cluster.Executed) {
+	if c.lost { // nobody waits for its reply
+		a.learn(m, c.client, x.Args, x.Changes)
+		a.note(m, c.client, x, "executed after its client had given up")
+		return
+	}
+	i := slices.IndexFunc(c.open, func(o cluster.Exchange) bool { return slices.Equal(o.Args, x.Args) })
+	if i < 0 {
+		if len(c.executed) == maxWaiting {
+			c.executed = slices.Delete(c.executed, 0, 1)
+		}
+		c.executed = append(c.executed, x)
+		return
+	}
+	a.open(m, c, i) // a master executes the commands of a connection in order
+	o := c.open[0]
+	c.open = slices.Delete(c.open, 0, 1)
+	a.end(m, c, o, x.Changes)
+}
+
+// open ends the first n open exchanges of a connection, of which the account has nothing.
+func (a *Account) open(m *master, c *conn, n int) {
+	for _, x := range c.open[:n] {
+		if x.Error == "" {
+			x.Replied, x.Error = false, "the master's account has no such command"
+		}
+		a.end(m, c, x, nil)
+	}
+	c.open = slices.Delete(c.open, 0, n)
+}
+
+// Settle waits until all exchanges of a client that have been answered are accounted for, or until
+// the time is over.
+func (a *Account) Settle(client string, within time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.masters == nil {
+		return
+	}
+	late := false
+	timer := time.AfterFunc(within, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		late = true
+		a.changed.Broadcast()
+	})
+	defer timer.Stop()
+	for !late && (a.calling > 0 || a.waiting(client)) {
+		a.changed.Wait()
+	}
+}
+
+func (a *Account) waiting(client string) bool {
+	for _, m := range a.masters {
+		for _, c := range m.conns {
+			if c.client == client && len(c.open) > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// end derives the votes of an exchange from the changes that it caused.
+func (a *Account) end(m *master, c *conn, x cluster.Exchange, changes []cluster.Change) {
+	told := a.learn(m, c.client, x.Args, changes)
+	if a.unseen { // the votes alone do not tell what happened
+		a.note(m, c.client, cluster.Executed{Conn: x.Conn, Args: x.Args, Changes: changes, At: x.Answered}, "")
+	}
+	op := history.Op{Process: master0(m.number), Type: history.OK, F: history.FVote, Error: x.Error}
+	if !x.Replied {
+		op.Type = history.Info
+		if op.Error == "" {
+			op.Error = "no reply"
+		}
+	}
+	tell := func(e effect) {
+		op.Key = printable(e.key)
+		op.Value = &history.Value{Command: e.command, Token: printable(e.token), Yes: e.yes && x.Replied, Took: x.Answered.Sub(x.Sent), TTL: e.ttl, Form: name(e.args)}
+		vote, op := c.vote, op
+		a.pending = append(a.pending, func() { vote(op, x.Answered) })
+	}
+	for _, e := range told {
+		tell(e)
+	}
+	if len(told) == 0 && !isNoScript(x.Error) {
+		if e, known := a.withoutEffect(m, c.client, x.Args); known {
+			tell(e)
+		}
+	}
+}
+
+// note records the changes that no vote describes.
+func (a *Account) note(m *master, client string, x cluster.Executed, how string) {
+	if a.Noted == nil {
+		return
+	}
+	for _, ch := range x.Changes {
+		op := history.Op{Process: master0(m.number), Type: history.Info, F: history.FChange, Key: printable(ch.Key), Error: how}
+		op.Value = &history.Value{Command: string(ch.Kind), Client: client, Token: printable(ch.Value), TTL: ch.Left}
+		if x.Conn != "" {
+			op.Value.Form, op.Value.Evidence = name(x.Args), words(x.Args)
+		}
+		if x.Conn != "" && client == "" {
+			op.Error = fmt.Sprintf("somebody else did it, from %s", x.Conn)
+		}
+		a.pending = append(a.pending, func() { a.Noted(op, x.At) })
+	}
+}
+
+func master0(number int) string { return fmt.Sprintf("m%d", number+1) }

@@ -75,7 +75,7 @@ func TestVotesOfClientsThatSendNoOrdinaryCommands(t *testing.T) {
 			}
 			for _, v := range r.Verdicts { // a script of MediaWiki computes its key: no snapshot shows that a token is gone
 				if v.Level == "L1" && v.Verdict == checker.Violated {
-					t.Errorf("%s: %+v", v.Property, v.Violations[0])
+					t.Errorf("%s: %+v", v.Name, v.Violations[0])
 				}
 			}
 		})

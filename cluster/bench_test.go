@@ -117,7 +117,7 @@ func BenchmarkObservedLink(b *testing.B) {
 			server := okServer(b, strings.Count(x.commands, "\n")*len("+OK\r\n")/x.replies)
 			bare, observed := linkTo(b, server), linkTo(b, server)
 			votes := 0
-			observed.Observe(&resp.Observer{Scripts: &resp.Scripts{}, Vote: func(resp.Vote) { votes++ }, Lost: func(why error) { b.Error(why) }})
+			observed.Observe(Observer{Opened: func(string) {}, Exchange: func(Exchange) { votes++ }, Lost: func(why error) { b.Error(why) }})
 			one, other := dial(b, bare), dial(b, observed)
 			ask := func(c net.Conn) time.Duration {
 				began := time.Now()

@@ -4,6 +4,7 @@ import (
 	"net"
 	"sync"
 
+	"lockpick/history"
 	"lockpick/redlock"
 )
 
@@ -15,28 +16,28 @@ type halt struct {
 	quorum  int
 
 	mu      sync.Mutex
-	key     string        // the key that the client is acquiring
-	yes     map[int]bool  // masters that granted the key in this call of Acquire
-	passed  bool          // this call has reached the quorum
-	stopped chan struct{} // closed when the client continues; nil: it is not stopped
+	key     string          // the key that the client is acquiring
+	yes     map[string]bool // masters that granted the key in this call of Acquire
+	passed  bool            // this call has reached the quorum
+	stopped chan struct{}   // closed when the client continues; nil: it is not stopped
 }
 
 // acquiring begins a call of Acquire.
 func (h *halt) acquiring(key string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.key, h.yes, h.passed = key, map[int]bool{}, false
+	h.key, h.yes, h.passed = key, map[string]bool{}, false
 }
 
 // vote counts a vote before the client reads it. The vote that completes the quorum stops the client, if the
 // nemesis wants that.
-func (h *halt) vote(v redlock.Vote) {
+func (h *halt) vote(op history.Op) {
 	h.mu.Lock()
-	switch {
-	case v.Kind == redlock.Release:
-		delete(h.yes, v.Master)
-	case v.Kind == redlock.Set && v.Yes && v.Key == h.key:
-		h.yes[v.Master] = true
+	switch v := op.Value; {
+	case v.Command == history.CommandRelease:
+		delete(h.yes, op.Process)
+	case v.Command == history.CommandSet && v.Yes && h.key != "":
+		h.yes[op.Process] = true
 	}
 	if h.passed || len(h.yes) < h.quorum {
 		h.mu.Unlock()
@@ -45,8 +46,9 @@ func (h *halt) vote(v redlock.Vote) {
 	stopped := make(chan struct{})
 	yes := len(h.yes)
 	h.passed, h.stopped = true, stopped
+	key := h.key
 	h.mu.Unlock()
-	h.decided(redlock.Decision{Kind: redlock.Set, Key: v.Key, Yes: yes, Quorum: h.quorum})
+	h.decided(redlock.Decision{Kind: redlock.Set, Key: key, Yes: yes, Quorum: h.quorum})
 	h.mu.Lock()
 	h.stopped = nil
 	h.mu.Unlock()

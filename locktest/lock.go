@@ -11,9 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"lockpick/cluster/virtual"
 	"lockpick/history"
-	"lockpick/redlock"
 	"lockpick/workload"
 )
 
@@ -112,7 +110,7 @@ type adapted struct {
 	told  map[string]bool // tokens that name has returned
 }
 
-// dial connects, and records the lock commands on the connection as votes.
+// dial connects. In memory, the nemesis can stop the client at the connection.
 func (a *adapted) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	dial := a.site.Dial
 	if dial == nil { // the masters are real
@@ -124,23 +122,13 @@ func (a *adapted) dial(ctx context.Context, network, addr string) (net.Conn, err
 		return nil, err
 	}
 	a.halt.pass()
-	if virtual.Observe(c, a.hear) {
+	if a.site.Dial != nil {
 		c = conn{c, &a.halt}
 	}
 	return c, nil
 }
 
-func (a *adapted) hear(v redlock.Vote) {
-	a.mu.Lock()
-	if v.Kind == redlock.Set && v.Yes {
-		a.token = v.Token
-	}
-	a.mu.Unlock()
-	a.site.Hooks.Vote(v)
-	a.halt.vote(v)
-}
-
-// observed records a vote that a link to a real master observed, with the time at which the reply was there.
+// observed records a vote on a link, with the time at which the reply was there.
 func (a *adapted) observed(op history.Op, at time.Time) {
 	if op.Value.Yes && op.Value.Command == history.CommandSet {
 		a.mu.Lock()
@@ -149,6 +137,9 @@ func (a *adapted) observed(op history.Op, at time.Time) {
 	}
 	op.Value.Client = a.site.Client
 	a.site.Record(op, time.Since(at))
+	if a.site.Dial != nil {
+		a.halt.vote(op)
+	}
 }
 
 // name returns the token of a lease whose lock states none: the value that the client wrote last, unless an
@@ -176,6 +167,9 @@ func (a *adapted) Acquire(ctx context.Context, key string) (workload.Lease, erro
 	a.leases++
 	lease := &lease{a: a, of: l, until: a.end(l.Until, l.Lost), token: l.Token}
 	if lease.token == "" {
+		if a.site.Settle != nil {
+			a.site.Settle()
+		}
 		lease.token = a.name()
 	}
 	if l.Lost != nil && a.site.Lost != nil {

@@ -108,6 +108,9 @@ func (a *Account) exchange(number int, x cluster.Exchange) {
 	switch {
 	case i >= 0:
 		done := c.executed[i]
+		for _, e := range c.executed[:i] { // their exchanges are not followed
+			a.apart(m, c, e, "")
+		}
 		c.executed = slices.Delete(c.executed, 0, i+1)
 		a.end(m, c, x, done.Changes)
 	case a.Immediate, x.Error != "" && !runsScript(x.Args):
@@ -181,8 +184,7 @@ func (a *Account) Sweep(settled func(master int) error, all bool) {
 // step handles a command of a connection.
 func (a *Account) step(m *master, c *conn, x cluster.Executed) {
 	if c.lost { // nobody waits for its reply
-		a.learn(m, c.client, x.Args, x.Changes)
-		a.note(m, c.client, x, "executed after its client had given up")
+		a.apart(m, c, x, "executed after its client had given up")
 		return
 	}
 	i := slices.IndexFunc(c.open, func(o cluster.Exchange) bool { return slices.Equal(o.Args, x.Args) })
@@ -197,6 +199,12 @@ func (a *Account) step(m *master, c *conn, x cluster.Executed) {
 	o := c.open[0]
 	c.open = slices.Delete(c.open, 0, 1)
 	a.end(m, c, o, x.Changes)
+}
+
+// apart handles a step that no exchange can end any more.
+func (a *Account) apart(m *master, c *conn, x cluster.Executed, how string) {
+	a.learn(m, c.client, x.Args, x.Changes)
+	a.note(m, c.client, x, how)
 }
 
 // open ends the first n open exchanges of a connection, of which the account has nothing.

@@ -35,6 +35,7 @@ func (c *Client) Acquire(ctx context.Context, key string) (workload.Lease, error
 // is the token of the lease that the request extends; empty: it is an acquire. u is the client if
 // the process serves several.
 func (c *Client) granted(u *sharer, key, token string, m Message, invoked time.Time) workload.Lease {
+	c.settle(m)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l := &lease{client: c, user: u, key: key, fence: m.Value.Fence}
@@ -71,14 +72,30 @@ func (c *Client) granted(u *sharer, key, token string, m Message, invoked time.T
 	return c.shown(l)
 }
 
-// seenToken returns the token that a master has granted since the given time, if the links saw
-// one. The caller holds c.mu.
+// settle waits until the votes that led to a grant are known, if the lease's token or its end rests on them.
+func (c *Client) settle(m Message) {
+	if c.site.Settle != nil && (m.Value.Token == "" || m.At == 0 && c.hello.Lease != workload.NoLease) {
+		c.site.Settle()
+	}
+}
+
+// seenToken returns the token that a master has granted since the given time, if the links saw one that no
+// earlier lease has. The caller holds c.mu.
 func (c *Client) seenToken(since time.Time) string {
 	var latest asked
 	for _, a := range c.asked {
 		if a.yes && !a.sent.Before(since) && a.sent.After(latest.sent) {
 			latest = a
 		}
+	}
+	if c.named[latest.token] {
+		return ""
+	}
+	if latest.token != "" {
+		if c.named == nil {
+			c.named = map[string]bool{}
+		}
+		c.named[latest.token] = true
 	}
 	return latest.token
 }

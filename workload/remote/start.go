@@ -39,6 +39,7 @@ type Client struct {
 	bent    map[string]Message // by token, the latest end of a lease after a change of a clock
 	asked   []asked            // the latest acquires and extends on the links, in the order of their answers
 	unnamed int                // number of leases with an unknown token
+	named   map[string]bool    // tokens of leases that the client did not name, as the links saw them
 	gone    bool
 	stopped bool   // a signal has stopped it
 	why     string // the reason why the harness ended it; empty: it did not

@@ -56,6 +56,12 @@ func (g *group) Settled(ctx context.Context, master int) error {
 	return nil
 }
 
+// accounts reports whether the server at an address gives the account of the master: it is the current
+// primary.
+func (m *master) accounts(server string) bool {
+	return m.account.shadow.Load() != nil && m.now().addr == server
+}
+
 // attach makes the account follow a server that has just been started or promoted. Clients do not reach
 // the server before that, so that the account misses nothing that they do.
 func (a *account) attach(ctx context.Context, s *server) error {

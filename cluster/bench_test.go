@@ -7,8 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"lockpick/cluster/resp"
 )
 
 // BenchmarkLinkLatency says what a link costs a request and its reply, as a

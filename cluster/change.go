@@ -68,7 +68,7 @@ type Exchange struct {
 
 // Observer receives what happens on a link.
 type Observer struct {
-	Opened   func(conn string) // a connection is open, and nothing was sent yet
+	Opened   func(conn string) // a connection is open; it may be called a second time with another address of it
 	Exchange func(Exchange)    // an exchange has ended, and its client has not received the reply yet
 	Lost     func(why error)   // a connection cannot be followed any further
 }

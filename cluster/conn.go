@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strconv"
 	"sync"
 	"time"
 
@@ -32,6 +33,8 @@ type conn struct {
 	replies  pipe               // master to client
 	observer *Observer          // nil: none
 	observed *resp.Conversation // nil: no observer
+	asks     bool               // the link asks the master for the connection's address
+	address  string             // of upstream, as the master sees it; known before the first reply is passed on; empty: not known
 	unread   unread
 	gone     chan struct{}
 	removed  bool // closed when the link has forgotten the connection
@@ -129,28 +132,74 @@ const (
 	authenticOK  = "+OK\r\n"
 )
 
-// introduce reads the reply to the link's own AUTH. passed reports whether other replies may follow.
-// If they may not, closed reports whether the master has ended the connection by closing its side. A
-// server that does not accept the password is not the link's master, or refuses connections: the
-// client gets this one reply, and nothing more, which it would take for the reply to another command.
+// introduce reads the replies to the link's own commands. passed reports whether other replies may
+// follow. If they may not, closed reports whether the master has ended the connection by closing its
+// side. A server that does not accept the password is not the link's master, or refuses connections:
+// the client gets this one reply, and nothing more, which it would take for the reply to another
+// command.
 func (c *conn) introduce(upstream *net.TCPConn) (closed, passed bool) {
-	if c.link.secret == "" {
-		return false, true
-	}
-	var said []byte
-	for !bytes.HasSuffix(said, []byte("\n")) && len(said) < chunkSize {
-		var one [1]byte // one byte at a time, because the next bytes belong to the client
-		if _, err := upstream.Read(one[:]); err != nil {
+	if c.link.secret != "" {
+		said, err := readLine(upstream)
+		if err != nil {
 			return errors.Is(err, io.EOF), false
 		}
-		said = append(said, one[0])
+		if string(said) != authenticOK {
+			c.replies.put(item{kind: itemBytes, data: said})
+			upstream.Close()
+			return true, false
+		}
 	}
-	if string(said) == authenticOK {
-		return false, true
+	if c.asks {
+		address, err := readAddress(upstream)
+		if err != nil {
+			return errors.Is(err, io.EOF), false
+		}
+		c.link.mu.Lock()
+		c.address = address
+		c.link.mu.Unlock()
+		if c.observer != nil && address != "" {
+			c.observer.Opened(address)
+		}
 	}
-	c.replies.put(item{kind: itemBytes, data: said})
-	upstream.Close()
-	return true, false
+	return false, true
+}
+
+// readLine reads no further than the end of a line, because the next bytes belong to the client.
+func readLine(r io.Reader) (line []byte, err error) {
+	for !bytes.HasSuffix(line, []byte("\n")) && len(line) < chunkSize {
+		var one [1]byte
+		if _, err := r.Read(one[:]); err != nil {
+			return nil, err
+		}
+		line = append(line, one[0])
+	}
+	return line, nil
+}
+
+// askAddress is the link's own command whose reply contains the address of the connection. A server
+// that does not know the command replies with an error, and the address stays unknown.
+const askAddress = "CLIENT INFO\r\n"
+
+// readAddress reads the reply to askAddress.
+func readAddress(r io.Reader) (string, error) {
+	head, err := readLine(r)
+	if err != nil || head[0] != '$' {
+		return "", err
+	}
+	n, err := strconv.Atoi(string(bytes.TrimSpace(head[1:])))
+	if err != nil || n < 0 || n > chunkSize {
+		return "", errors.New("the reply to CLIENT INFO has another form")
+	}
+	info := make([]byte, n+len("\r\n"))
+	if _, err := io.ReadFull(r, info); err != nil {
+		return "", err
+	}
+	for _, field := range bytes.Fields(info) {
+		if address, ok := bytes.CutPrefix(field, []byte("addr=")); ok {
+			return string(address), nil
+		}
+	}
+	return "", nil
 }
 
 // read passes on all bytes that src sends. It reports whether src ended by closing its side.
@@ -405,16 +454,24 @@ func (c *conn) open() {
 	l := c.link
 	ctx, cancel := context.WithTimeout(l.ctx, dialTimeout)
 	var d net.Dialer
-	nc, err := d.DialContext(ctx, "tcp", l.master())
+	server := l.master()
+	nc, err := d.DialContext(ctx, "tcp", server)
 	cancel()
 	l.starved(err)
 	if err == nil && c.observer != nil {
 		c.observer.Opened(nc.LocalAddr().String())
 	}
-	if err == nil && l.secret != "" {
-		// The reader of the replies gets the answer, and notices if this write fails: a paused master
+	introduction := ""
+	if l.secret != "" {
+		introduction = fmt.Sprintf(authenticate, l.secret)
+	}
+	if c.asks = l.accounts != nil && l.accounts(server); c.asks {
+		introduction += askAddress
+	}
+	if err == nil && introduction != "" {
+		// The reader of the replies gets the answers, and notices if this write fails: a paused master
 		// answers late.
-		_, _ = fmt.Fprintf(nc, authenticate, l.secret)
+		_, _ = io.WriteString(nc, introduction)
 	}
 
 	l.mu.Lock()

@@ -26,6 +26,8 @@ type TCPLink struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
+	accounts func(server string) bool // reports whether the server at an address gives an account; nil: none does
+
 	mu       sync.Mutex
 	fault    LinkFault
 	counts   LinkCounts
@@ -56,6 +58,10 @@ func NewLaggingLink(master func() string, password string, lag func() time.Durat
 	go l.accept()
 	return l, nil
 }
+
+// AskAddresses makes the link ask servers that give an account (see Accountable) for the address of
+// each connection. It must be called before a client connects.
+func (l *TCPLink) AskAddresses(accounts func(server string) bool) { l.accounts = accounts }
 
 func (l *TCPLink) Addr() string { return l.ln.Addr().String() }
 

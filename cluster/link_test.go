@@ -14,7 +14,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"lockpick/cluster/resp"
 	"lockpick/internal/wiretest"
 )
 
@@ -339,7 +338,7 @@ func TestLinkKeepsOrderAndBytes(t *testing.T) {
 		}
 		defer l.Close()
 		if rapid.Bool().Draw(r, "observed") {
-			l.Observe(&resp.Observer{Scripts: &resp.Scripts{}, Vote: func(resp.Vote) {}})
+			l.Observe(Observer{Opened: func(string) {}, Exchange: func(Exchange) {}, Lost: func(error) {}})
 		}
 		type client struct {
 			c    *net.TCPConn
@@ -407,8 +406,8 @@ func TestARequestIsObservedBeforeItsReply(t *testing.T) {
 	const clients, commands = 4, 3000
 	l := linkTo(t, okServer(t, 13))
 	var votes [clients]atomic.Int64
-	l.Observe(&resp.Observer{
-		Scripts: &resp.Scripts{}, Vote: func(v resp.Vote) { votes[v.Key[0]-'0'].Add(1) },
+	l.Observe(Observer{
+		Opened: func(string) {}, Exchange: func(x Exchange) { votes[x.Args[1][0]-'0'].Add(1) },
 		Lost: func(why error) { t.Error(why) },
 	})
 	var wg sync.WaitGroup

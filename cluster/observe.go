@@ -25,7 +25,7 @@ func (o *Observer) follow(c *conn) *resp.Conversation {
 			return !slices.Contains(keyless, string(name)) && !slices.ContainsFunc(args, func(a resp.Value) bool { return a.Cut })
 		},
 		Tell: func(x resp.Exchange) {
-			e := Exchange{Conn: c.address(), Args: slices.Clone(x.Args), Sent: x.Sent, Answered: x.Answered, Replied: x.Reply != nil}
+			e := Exchange{Conn: c.name(), Args: slices.Clone(x.Args), Sent: x.Sent, Answered: x.Answered, Replied: x.Reply != nil}
 			if r := x.Reply; r != nil && (r.Type == '-' || r.Type == '!') {
 				e.Error = string(r.Text)
 			}
@@ -34,11 +34,14 @@ func (o *Observer) follow(c *conn) *resp.Conversation {
 	}
 }
 
-// address returns the address of the connection as the master sees it; empty: it was never opened.
-func (c *conn) address() string {
+// name returns the address of the connection as the master sees it; empty: it was never opened.
+func (c *conn) name() string {
 	c.link.mu.Lock()
 	defer c.link.mu.Unlock()
-	if c.upstream == nil {
+	switch {
+	case c.address != "":
+		return c.address
+	case c.upstream == nil:
 		return ""
 	}
 	return c.upstream.LocalAddr().String()

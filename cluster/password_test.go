@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -10,7 +11,8 @@ import (
 	"lockpick/internal/wiretest"
 )
 
-// guarded is a server that answers AUTH with a line of its own, and echoes everything else.
+// guarded is a server that answers AUTH with a line of its own, and CLIENT INFO as Redis does, and
+// echoes everything else.
 func guarded(t *testing.T, reply string) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -31,6 +33,10 @@ func guarded(t *testing.T, reply string) string {
 					line, err := r.ReadString('\n')
 					if err != nil {
 						return
+					}
+					if line == "CLIENT INFO\r\n" {
+						info := "id=7 addr=" + c.RemoteAddr().String() + " laddr=127.0.0.1:1 name=\n"
+						line = fmt.Sprintf("$%d\r\n%s\r\n", len(info), info)
 					}
 					if strings.HasPrefix(line, "AUTH ") {
 						line = strings.ReplaceAll(reply, "PASSWORD", strings.TrimSpace(strings.TrimPrefix(line, "AUTH ")))
@@ -91,4 +97,47 @@ func TestLinkAuthenticatesDuringFaults(t *testing.T) {
 	eventually(t, "the reply is held", func() bool { return l.Counts().Held == 12 })
 	l.Set(LinkFault{})
 	wiretest.Hear(t, c, "PING\r\n")
+}
+
+// The client sees nothing of the question for its address, and is refused all the same by a server
+// with another password.
+func TestLinkLearnsTheAddressOfEachConnection(t *testing.T) {
+	l := guardedLink(t, "+OK\r\n")
+	l.AskAddresses(func(string) bool { return true })
+	c := dial(t, l)
+	wiretest.Say(t, c, "PING\r\n")
+	wiretest.Hear(t, c, "PING\r\n")
+	l.mu.Lock()
+	for o := range l.conns {
+		if want := o.upstream.LocalAddr().String(); o.address != want {
+			t.Errorf("address %q, want %q", o.address, want)
+		}
+	}
+	l.mu.Unlock()
+	if got := l.Counts(); got != (LinkCounts{Passed: 12}) {
+		t.Errorf("counts %+v; want 12 passed", got)
+	}
+	refusing := guardedLink(t, "-ERR no\r\n")
+	refusing.AskAddresses(func(string) bool { return true })
+	c = dial(t, refusing)
+	if said, err := io.ReadAll(c); string(said) != "-ERR no\r\n" {
+		t.Errorf("%q, %v", said, err)
+	}
+}
+
+func TestReadAddressBoundsWhatAServerSays(t *testing.T) {
+	for reply, want := range map[string]string{
+		"$22\r\nid=1 addr=[::1]:6 name=\r\n": "[::1]:6",
+		"$4\r\nid=1\r\n":                     "",
+		"-ERR unknown subcommand\r\n":        "",
+	} {
+		if got, err := readAddress(strings.NewReader(reply + "more")); got != want || err != nil {
+			t.Errorf("%q: %q, %v; want %q", reply, got, err, want)
+		}
+	}
+	for _, reply := range []string{"", "$-1\r\n", "$x\r\n", "$99999999999\r\n", "$10\r\nshort"} {
+		if got, err := readAddress(strings.NewReader(reply)); err == nil {
+			t.Errorf("%q: %q, and no error", reply, got)
+		}
+	}
 }

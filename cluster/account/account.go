@@ -58,6 +58,9 @@ type master struct {
 	number int // 0 is m1
 	conns  map[string]*conn
 	use    map[string]use // of its keys
+	// unknown holds the steps of connections that are not known to be a client's, by address: a link
+	// may learn an address later than the master does.
+	unknown map[string][]cluster.Executed
 }
 
 // conn is a client's connection to a master.
@@ -80,7 +83,7 @@ func (a *Account) master(number int) *master {
 	}
 	m := a.masters[number]
 	if m == nil {
-		m = &master{number: number, conns: map[string]*conn{}, use: map[string]use{}}
+		m = &master{number: number, conns: map[string]*conn{}, use: map[string]use{}, unknown: map[string][]cluster.Executed{}}
 		a.masters[number] = m
 	}
 	return m
@@ -90,7 +93,11 @@ func (a *Account) master(number int) *master {
 // follow from the exchanges on it, as soon as the master's account of them is known, and with the time
 // of the reply.
 func (a *Account) Opened(client string, number int, address string, vote func(op history.Op, at time.Time)) {
-	a.do(func() { a.master(number).conns[address] = &conn{client: client, vote: vote} })
+	a.do(func() {
+		m := a.master(number)
+		m.conns[address] = &conn{client: client, vote: vote, executed: m.unknown[address]}
+		delete(m.unknown, address)
+	})
 }
 
 // Exchange takes an exchange on a connection to a master (0 is m1).
@@ -141,10 +148,13 @@ func (a *Account) executed(number int, x cluster.Executed) {
 			c.executed = nil
 		}
 	}
-	if c := m.conns[x.Conn]; c != nil {
+	switch c := m.conns[x.Conn]; {
+	case c != nil:
 		a.step(m, c, x)
-	} else {
+	case x.Conn == "" || a.Immediate:
 		a.note(m, "", x, "")
+	case len(m.unknown[x.Conn]) < maxWaiting:
+		m.unknown[x.Conn] = append(m.unknown[x.Conn], x)
 	}
 }
 
@@ -152,6 +162,7 @@ func (a *Account) executed(number int, x cluster.Executed) {
 // are complete: settled returns when a master's account (0 is m1) has everything until now. The caller
 // repeats it for as long as clients work. With all, it also ends those whose master does not settle.
 func (a *Account) Sweep(settled func(master int) error, all bool) {
+	a.do(func() { a.strangers(all) })
 	a.mu.Lock()
 	var waiting []int
 	for number, m := range a.masters {
@@ -178,6 +189,26 @@ func (a *Account) Sweep(settled func(master int) error, all bool) {
 				a.open(m, c, n)
 			}
 		})
+	}
+}
+
+// strangeAfter is the time after which a step belongs to somebody else, if no link has its connection.
+const strangeAfter = 2 * time.Second
+
+// strangers notes the steps of connections that are not a client's: all of them, or those that are old
+// enough.
+func (a *Account) strangers(all bool) {
+	for _, m := range a.masters {
+		for address, steps := range m.unknown {
+			n := 0
+			for n < len(steps) && (all || time.Since(steps[n].At) > strangeAfter) {
+				a.note(m, "", steps[n], "")
+				n++
+			}
+			if m.unknown[address] = steps[n:]; n == len(steps) {
+				delete(m.unknown, address)
+			}
+		}
 	}
 }
 

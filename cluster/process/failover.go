@@ -171,7 +171,7 @@ func (m *master) Failover(ctx context.Context, t cluster.Takeover) error {
 		}
 		defer m.setFeeds()
 		if len(t.Apart) > 0 && old.State() == cluster.Up {
-			m.splitBrain(old, t.Apart)
+			m.splitBrain(ctx, old, t.Apart)
 		} else if old.State() != cluster.Down {
 			if err := old.kill(ctx, "fail over from"); err != nil {
 				return err
@@ -185,6 +185,9 @@ func (m *master) Failover(ctx context.Context, t cluster.Takeover) error {
 			s.feed.Reset()
 		}
 		err := promote(context.WithoutCancel(ctx), next, m.name)
+		if err == nil {
+			m.account.attach(ctx, next)
+		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.electing = false
@@ -212,8 +215,9 @@ func promote(ctx context.Context, s *server, name string) error {
 }
 
 // splitBrain leaves some clients connected with the primary; all others lose their connections.
-func (m *master) splitBrain(old *server, clients []string) {
+func (m *master) splitBrain(ctx context.Context, old *server, clients []string) {
 	old.log.mark("%s lives on for %s alone", old.Name, strings.Join(clients, " "))
+	m.account.leave(ctx, old)
 	m.mu.Lock()
 	m.electing, m.apart, m.apartFor = true, old, clients
 	m.mu.Unlock()
@@ -249,7 +253,7 @@ func (m *master) addrFor(client string) string {
 	switch {
 	case m.apart != nil && slices.Contains(m.apartFor, client):
 		return m.apart.addr
-	case m.electing:
+	case m.electing || !m.account.admits(m.primary):
 		return ""
 	}
 	return m.primary.addr

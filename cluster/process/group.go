@@ -269,6 +269,7 @@ func (g *group) Link(client string, master int) (cluster.Link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("link %s to %s: %w", client, g.masters[master].name, err)
 	}
+	l.AskAddresses(g.masters[master].accounts)
 	g.links[w] = l
 	return l, nil
 }

@@ -26,6 +26,8 @@ type master struct {
 
 	links func() map[string]*cluster.TCPLink // returns the links to the master, by client
 
+	account account
+
 	mu       sync.Mutex
 	primary  *server
 	standby  []*server // replicas, and primaries that were killed
@@ -163,6 +165,7 @@ func (m *master) Start(ctx context.Context) error {
 			if err := restart(ctx, m.now()); err != nil {
 				return err
 			}
+			m.account.attach(ctx, m.now())
 		}
 		return m.rejoin(ctx)
 	})
@@ -208,6 +211,7 @@ func (m *master) Inspect(ctx context.Context, keys []string) (cluster.Snapshot, 
 func (m *master) remove() error {
 	m.turn <- struct{}{}
 	defer func() { <-m.turn }()
+	m.account.close()
 	var errs []error
 	for _, s := range m.servers() {
 		errs = append(errs, s.remove())

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"lockpick/cluster"
-	"lockpick/cluster/resp"
 )
 
 const (
@@ -65,8 +64,8 @@ func BenchmarkObservedTraffic(b *testing.B) {
 			}
 			b.Cleanup(func() { g.Close() })
 			votes := 0
-			bare, observed := linked(b, g, "c1", nil), linked(b, g, "c2", &resp.Observer{
-				Scripts: &resp.Scripts{}, Vote: func(resp.Vote) { votes++ }, Lost: func(why error) { b.Error(why) },
+			bare, observed := linked(b, g, "c1", nil), linked(b, g, "c2", &cluster.Observer{
+				Opened: func(string) {}, Exchange: func(cluster.Exchange) { votes++ }, Lost: func(why error) { b.Error(why) },
 			})
 			commands, replies, n := lockTraffic(rounds, load(b, observed, extendScript), load(b, observed, releaseScript))
 			got := make([]byte, len(replies))
@@ -114,14 +113,14 @@ func BenchmarkObservedTraffic(b *testing.B) {
 }
 
 // linked connects a client to the first master through a link that an observer follows, if there is one.
-func linked(b *testing.B, g cluster.Cluster, client string, o *resp.Observer) net.Conn {
+func linked(b *testing.B, g cluster.Cluster, client string, o *cluster.Observer) net.Conn {
 	b.Helper()
 	l, err := g.Link(client, 0)
 	if err != nil {
 		b.Fatal(err)
 	}
 	if o != nil {
-		l.(cluster.Observable).Observe(o)
+		l.(cluster.Observable).Observe(*o)
 	}
 	c, err := net.Dial("tcp", l.Addr())
 	if err != nil {

@@ -135,12 +135,14 @@ var errOtherPassword = errors.New("it does not accept the password of the master
 // any other master must not delay the caller.
 const lookTimeout = time.Second
 
-// newInspectionClient returns the client for snapshots. It does not retry, because a retry
+// newInspectionClient returns the client for snapshots, whose connections have a name (CLIENT SETNAME)
+// unless it is empty. It does not retry, because a retry
 // would hide the state that snapshots show.
-func newInspectionClient(addr, password string) *redis.Client {
+func newInspectionClient(addr, password, name string) *redis.Client {
 	return redis.NewClient(&redis.Options{
 		Addr:                     addr,
 		Password:                 password,
+		ClientName:               name,
 		Protocol:                 2,
 		MaxRetries:               -1,
 		DialerRetries:            1,

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockpick/cluster"
+	"lockpick/cluster/shadow"
 )
 
 // Engine runs the process of one server for a driver. master calls the methods one at a time,
@@ -182,7 +183,7 @@ func (s *server) start(ctx context.Context) error {
 		return s.failed(from, err)
 	}
 	s.mu.Lock()
-	s.ready, s.info, s.client = true, info, newInspectionClient(s.addr, s.Password)
+	s.ready, s.info, s.client = true, info, newInspectionClient(s.addr, s.Password, shadow.OwnName)
 	l := new(life)
 	s.deaths.process = l
 	s.mu.Unlock()

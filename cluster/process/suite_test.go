@@ -76,7 +76,7 @@ func one(t *testing.T, driver string, p cluster.Persistence) (*group, *master, *
 // client is a client of a link.
 func client(t *testing.T, addr string) *redis.Client {
 	t.Helper()
-	c := newInspectionClient(addr, "")
+	c := newInspectionClient(addr, "", "")
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -84,7 +84,7 @@ func client(t *testing.T, addr string) *redis.Client {
 // direct is a client of a server that no link is in the way of.
 func direct(t *testing.T, s *server) *redis.Client {
 	t.Helper()
-	c := newInspectionClient(s.addr, s.Password)
+	c := newInspectionClient(s.addr, s.Password, "")
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -218,7 +218,7 @@ func TestAHeldLinkDeliversARequestAfterItsClientGaveUp(t *testing.T) {
 			t.Fatal("a client has one link to a master")
 		}
 		l.Set(cluster.LinkFault{Requests: cluster.Hold, Replies: cluster.Hold})
-		c := newInspectionClient(l.Addr(), "")
+		c := newInspectionClient(l.Addr(), "", "")
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		// Without its handshake, whose replies go-redis waits for.

@@ -27,8 +27,10 @@ var allowed = map[string][]string{
 	// The lock's commands on their way through go-redis.
 	"redlock/internal/transport": {"redlock/protocol"},
 	// The drivers. Docker's servers and those that are processes are driven alike.
-	"cluster/process": {"cluster"},
+	"cluster/process": {"cluster", "cluster/shadow"},
 	"cluster/docker":  {"cluster", "cluster/process"},
+	// What a real master does to its keys, for both.
+	"cluster/shadow": {"cluster"},
 	// In-memory masters that speak RESP, for locks that dial and wait by themselves.
 	"cluster/virtual": {"cluster", "cluster/sim", "redlock"},
 	// The door for any Go lock, in tests and in programs.

@@ -1,0 +1,142 @@
+package shadow
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"lockpick/cluster"
+)
+
+// waiter is a client whose blocking command found nothing. The master serves it after another
+// command, unless its time is over or its connection has ended: neither has a line.
+type waiter struct {
+	addr string
+	args []string
+	db   int
+	from []string // keys
+	to   string   // the key to which an element moves; empty: none
+	till int64    // ms of the master's clock; 0: forever
+}
+
+// A master's clock differs from the times of its lines by a few ms, more on a busy machine. A client
+// that waits for certain is no closer to its timeout than certainBy, and one that has given up is past
+// it by goneBy, in ms.
+const (
+	certainBy = 20
+	goneBy    = 2000
+)
+
+// pops has the commands whose events are those of serving a blocked client.
+var pops = map[string]bool{
+	"lpop": true, "rpop": true, "lmpop": true, "lmove": true, "rpoplpush": true, "zpopmin": true, "zpopmax": true, "zmpop": true,
+	"blpop": true, "brpop": true, "blmpop": true, "blmove": true, "brpoplpush": true, "bzpopmin": true, "bzpopmax": true, "bzmpop": true,
+}
+
+// block notes a client whose command may have blocked it.
+func (g *group) block(s *step, name string, l line) {
+	g.waiting = slices.DeleteFunc(g.waiting, func(w waiter) bool { return w.addr == l.addr || w.till != 0 && w.till+goneBy < s.now })
+	if g.running != nil || len(s.Changes) > 0 {
+		return
+	}
+	w := waiter{addr: l.addr, args: l.args, db: l.db}
+	n := len(l.args)
+	timeout := n - 1
+	switch name {
+	case "blpop", "brpop", "bzpopmin", "bzpopmax":
+		w.from = l.args[1:max(1, n-1)]
+	case "blmove", "brpoplpush":
+		if n > 2 {
+			w.from, w.to = l.args[1:2], l.args[2]
+		}
+	case "blmpop", "bzmpop":
+		timeout = 1
+		if n > 3 {
+			count, _ := strconv.Atoi(l.args[2])
+			w.from = l.args[3:min(n, 3+max(count, 0))]
+		}
+	}
+	if len(w.from) == 0 {
+		return
+	}
+	seconds, err := strconv.ParseFloat(l.args[timeout], 64)
+	if err != nil || seconds < 0 {
+		return
+	}
+	if seconds > 0 {
+		w.till = s.now + int64(seconds*1000)
+	}
+	g.waiting = append(g.waiting, w)
+}
+
+// served delivers what blocked clients got after the command before this line.
+func (g *group) served(name string, l line, at time.Time) {
+	if g.ready {
+		rival := ""
+		if pops[name] && len(g.events) > 0 && slices.Contains(l.args, g.events[0].key) {
+			rival = l.addr
+		}
+		g.serve(at, rival)
+	}
+	g.ready = false
+}
+
+// serve delivers what blocked clients got. rival is a connection whose next command may have the same
+// events; empty: none.
+func (g *group) serve(at time.Time, rival string) {
+	for len(g.events) > 0 {
+		n := 0
+		i := slices.IndexFunc(g.waiting, func(w waiter) bool {
+			n = w.serves(g.events)
+			return n > 0
+		})
+		if i < 0 {
+			return
+		}
+		w := g.waiting[i]
+		x := cluster.Executed{Conn: w.addr, Args: w.args, At: at}
+		if rival != "" || g.contested(w) {
+			x.Conn = "" // who got it stays open
+		} else {
+			g.waiting = slices.Delete(g.waiting, i, i+1)
+		}
+		x.Changes = g.keys.follow(w.db, w.args, g.now, g.events[:n:n])
+		g.events = g.events[n:]
+		g.deliver(x)
+	}
+}
+
+// contested reports whether another client than the first waiter may have got the element: the first
+// one may have given up.
+func (g *group) contested(first waiter) bool {
+	return first.till != 0 && g.now >= first.till-certainBy
+}
+
+// serves returns how many of the first events serving the waiter would cause; 0: they are others.
+func (w waiter) serves(events []event) int {
+	n := 0
+	if w.to != "" {
+		dst := place{w.db, w.to}
+		if n < len(events) && events[n] == (event{dst, "new"}) {
+			n++
+		}
+		if n == len(events) || events[n].place != dst || !strings.HasSuffix(events[n].what, "push") {
+			return 0
+		}
+		n++
+	}
+	if n == len(events) || events[n].db != w.db || !slices.Contains(w.from, events[n].key) {
+		return 0
+	}
+	switch events[n].what {
+	case "lpop", "rpop", "zpopmin", "zpopmax":
+	default:
+		return 0
+	}
+	n++
+	if n < len(events) && events[n] == (event{events[n-1].place, "del"}) {
+		n++
+	}
+	return n
+}

@@ -157,7 +157,7 @@ func (c *conn) introduce(upstream *net.TCPConn) (closed, passed bool) {
 		c.link.mu.Lock()
 		c.address = address
 		c.link.mu.Unlock()
-		if c.observer != nil && address != "" {
+		if c.observer != nil && address != "" && address != upstream.LocalAddr().String() {
 			c.observer.Opened(address)
 		}
 	}

@@ -175,6 +175,12 @@ func (c *Cluster) at(address string) *link {
 	return nil
 }
 
+// Observe calls f with each command that changes keys of a master (0 is m1), and with all that masters do to
+// keys by themselves, in the order of execution. f must neither wait nor call the cluster.
+func (c *Cluster) Observe(f func(master int, x cluster.Executed)) {
+	c.live.Call(func() { c.sim.Observe(f) })
+}
+
 // Calls returns the number of calls into the simulation so far. It may be called from outside
 // of the bubble, to find out whether time stands still in it.
 func (c *Cluster) Calls() int64 { return c.live.Calls() }

@@ -7,16 +7,16 @@ import (
 	"sync"
 	"time"
 
+	"lockpick/cluster"
 	"lockpick/cluster/sim"
-	"lockpick/redlock"
 )
 
 // conn is a client's end of a stream.
 type conn struct {
 	cluster *Cluster
 	stream  *sim.Stream
-	master  int                // 0 is m1
-	votes   func(redlock.Vote) // nil: no observer
+	master  int                    // 0 is m1
+	follow  func(cluster.Exchange) // nil: nobody follows it
 	address addr
 	wake    chan struct{} // signals that there may be bytes to read, or that the deadline has changed
 
@@ -26,6 +26,23 @@ type conn struct {
 	reading     sync.Mutex
 	closed      bool
 	sleeps      bool // the reader waits
+}
+
+// Follow calls f with each command on the connection from now on, before the client reads the reply. f runs in
+// the client's goroutine, and may wait. Follow reports whether the connection is one of this package.
+func Follow(connection any, f func(cluster.Exchange)) bool {
+	c, ok := connection.(*conn)
+	if ok {
+		c.follow = f
+		c.cluster.live.Call(c.stream.Watch)
+	}
+	return ok
+}
+
+func (c *conn) tell(done []cluster.Exchange) {
+	for _, x := range done {
+		c.follow(x)
+	}
 }
 
 // rouse wakes the reader. The world calls it.
@@ -55,7 +72,7 @@ func (c *conn) Read(b []byte) (n int, err error) {
 		if !deadline.IsZero() && left <= 0 {
 			return 0, c.fail("read", os.ErrDeadlineExceeded)
 		}
-		var done []sim.Exchange
+		var done []cluster.Exchange
 		c.cluster.live.Call(func() {
 			n, err = c.stream.Receive(b)
 			done = c.stream.Exchanged()
@@ -126,7 +143,7 @@ func (c *conn) Close() error {
 	if closed {
 		return c.fail("close", net.ErrClosed)
 	}
-	var done []sim.Exchange
+	var done []cluster.Exchange
 	c.cluster.live.Call(func() {
 		c.stream.Hangup()
 		done = c.stream.Exchanged()

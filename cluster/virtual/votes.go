@@ -2,12 +2,13 @@ package virtual
 
 import (
 	"errors"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
-	"lockpick/cluster/sim"
+	"lockpick/cluster"
 	"lockpick/redlock"
 )
 
@@ -17,37 +18,31 @@ import (
 // release it. The guess suffices to show which faults hit a lock; no verdict depends on it.
 // Observe reports whether the connection is one of this package.
 func Observe(connection any, f func(redlock.Vote)) bool {
-	c, ok := connection.(*conn)
-	if ok {
-		c.votes = f
-		c.cluster.live.Call(c.stream.Watch)
-	}
-	return ok
-}
-
-func (c *conn) tell(done []sim.Exchange) {
-	for _, x := range done {
+	return Follow(connection, func(x cluster.Exchange) {
 		if v, ok := vote(x); ok {
-			v.Master = c.master
-			c.votes(v)
+			v.Master = x.Master
+			f(v)
 		}
-	}
+	})
 }
 
 // texts holds the scripts that were sent so far, by SHA-1.
 var texts sync.Map
 
 // vote returns the vote of an exchange. ok is false if the exchange does not concern a lock.
-func vote(x sim.Exchange) (v redlock.Vote, ok bool) {
-	v = redlock.Vote{Took: x.Took, Err: x.Err}
-	if text, failed := strings.CutPrefix(x.Reply, "-"); failed {
+func vote(x cluster.Exchange) (v redlock.Vote, ok bool) {
+	v = redlock.Vote{Took: x.Answered.Sub(x.Sent)}
+	reply := string(x.Reply)
+	if x.Reply == nil {
+		v.Err = os.ErrDeadlineExceeded
+	} else if text, failed := strings.CutPrefix(reply, "-"); failed {
 		v.Err = errors.New(strings.TrimSpace(text))
 	}
-	w := x.Words
-	positive := strings.HasPrefix(x.Reply, ":") && !strings.HasPrefix(x.Reply, ":0") && !strings.HasPrefix(x.Reply, ":-")
+	w := x.Args
+	positive := strings.HasPrefix(reply, ":") && !strings.HasPrefix(reply, ":0") && !strings.HasPrefix(reply, ":-")
 	switch name := strings.ToLower(w[0]); {
 	case name == "set" && len(w) > 3 && slices.ContainsFunc(w[3:], func(o string) bool { return strings.EqualFold(o, "nx") }):
-		v.Kind, v.Key, v.Token, v.Yes = redlock.Set, w[1], w[2], strings.HasPrefix(x.Reply, "+OK")
+		v.Kind, v.Key, v.Token, v.Yes = redlock.Set, w[1], w[2], strings.HasPrefix(reply, "+OK")
 	case name == "setnx" && len(w) == 3:
 		v.Kind, v.Key, v.Token, v.Yes = redlock.Set, w[1], w[2], positive
 	case (name == "pexpire" || name == "expire") && len(w) > 2:
@@ -60,7 +55,7 @@ func vote(x sim.Exchange) (v redlock.Vote, ok bool) {
 		} else if len(w) > 3+n {
 			v.Token = w[3+n]
 		}
-		v.Key, v.Kind, v.Yes = w[3], kindOf(w[1]), x.Changed
+		v.Key, v.Kind, v.Yes = w[3], kindOf(w[1]), len(x.Changes) > 0
 	default:
 		return v, false
 	}

@@ -125,7 +125,7 @@ func (c *campaign) openAccount() {
 	if c.world != nil || !c.s.RunsCommand() && !c.s.Connects() {
 		return
 	}
-	c.account = &account.Account{Immediate: c.enacted, Unseen: c.unseen, Noted: c.noteChange}
+	c.account = &account.Account{Unseen: c.unseen, Noted: c.noteChange}
 	masters, able := c.masters.(cluster.Accountable)
 	if !able {
 		c.unseen("the masters give no account of their keys")
@@ -146,7 +146,7 @@ const (
 // sweepAccount ends exchanges that the masters' accounts do not have, until ctx ends.
 func (c *campaign) sweepAccount(ctx context.Context) {
 	masters, able := c.masters.(cluster.Accountable)
-	if !able || c.account == nil || c.account.Immediate {
+	if !able || c.account == nil {
 		return
 	}
 	settled := func(master int) error {
@@ -187,7 +187,7 @@ func (c *campaign) observed(client string, links []cluster.Link) func(vote func(
 			if o, able := l.(cluster.Observable); able {
 				o.Observe(cluster.Observer{
 					Opened:   func(conn string) { c.account.Opened(client, i, conn, vote) },
-					Exchange: func(x cluster.Exchange) { c.account.Exchange(i, x) },
+					Exchange: func(x cluster.Exchange) { c.account.Exchange(client, i, x, vote) },
 					Lost:     c.unobserved,
 				})
 			}

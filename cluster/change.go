@@ -20,23 +20,39 @@ const (
 	Restored ChangeKind = "restored" // a restart, a failover or a resynchronisation brought it, or another value of it
 )
 
+// Gone reports whether the key does not exist after the change.
+func (k ChangeKind) Gone() bool {
+	return k == Deleted || k == Expired || k == Evicted || k == Lost
+}
+
 // Change is what a master did to one key.
 type Change struct {
-	Key    string
-	Kind   ChangeKind
-	Type   string        // string, hash, list, set, zset: of the value after the change, or before it if the key is gone
-	Value  string        // the string that the key stores after the change; strings only
-	Before string        // the string that it stored before; strings only
-	Left   time.Duration // time from the change to the key's deadline, on the master's clock; 0: it has none
-	Call   []string      // the command that did it, if a script or a transaction contains it; nil: the step's own command
+	Key     string
+	Kind    ChangeKind
+	Type    string        // string, hash, list, set, zset: of the value after the change, or before it if the key is gone
+	Value   string        // the string that the key stores after the change; strings only
+	Before  string        // the string that it stored before; strings only
+	Left    time.Duration // time from the change to the key's deadline, on the master's clock; 0: it has none
+	Members []Member      // of a hash, list, set or sorted set: what was added, changed or removed; masters in memory only
+	Call    []string      // the command that did it, if a script or a transaction contains it; nil: the step's own command
 	// Doubtful says why Type, Value, Before and Left are not known, and only Kind is; empty: they are certain.
 	Doubtful string
+}
+
+// Member is a changed part of a value that is not a string: a field of a hash with its value, a member of
+// a sorted set with its score, a member of a set, or an element of a list.
+type Member struct {
+	Name          string
+	Kind          ChangeKind // Created, Changed or Deleted
+	Value, Before string     // the field's value or the member's score after the change and before it
 }
 
 // Executed is a step of a master's account: one command that it executed with everything that it
 // did to keys meanwhile, or what it did by itself.
 type Executed struct {
 	Conn    string     // the address of the connection, as the master sees it; empty: the master did it by itself
+	Client  string     // the client whose link the connection uses; empty: only the links know
+	Apart   bool       // a primary did it that lives on for some clients after a failover
 	Args    []string   // the command as the client sent it: EVALSHA for a script, EXEC for a transaction
 	Calls   [][]string // the commands inside a script or transaction, in their order
 	Changes []Change
@@ -64,6 +80,12 @@ type Exchange struct {
 	Answered time.Time // when the reply came, or the connection ended
 	Replied  bool      // there was a reply
 	Error    string    // the reply's text, if it was an error
+
+	// Masters in memory know at once what they have done with a command.
+	Queued    bool     // it is part of a transaction: the exchange of its EXEC has its changes
+	Accounted bool     // Executed and Changes are known; otherwise the master's account tells
+	Executed  bool     // the master has executed it
+	Changes   []Change // what it changed
 }
 
 // Observer receives what happens on a link.

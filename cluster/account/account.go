@@ -13,9 +13,6 @@ import (
 // Account joins the exchanges of clients with what the masters did. Its methods are safe for
 // concurrent use.
 type Account struct {
-	// Immediate says that a master's step is always known before the exchange that caused it ends, as
-	// with masters in memory.
-	Immediate bool
 	// Unseen is called once, when the votes no longer describe the lock, with the reason.
 	Unseen func(why string)
 	// Noted is called with each change of a key that no vote describes: an expiry, an eviction, a
@@ -61,7 +58,16 @@ type master struct {
 	// unknown holds the steps of connections that are not known to be a client's, by address: a link
 	// may learn an address later than the master does.
 	unknown map[string][]cluster.Executed
+	// owed holds commands that masters in memory had not executed when their clients gave up.
+	owed []owed
 }
+
+type owed struct {
+	client string
+	args   []string
+}
+
+const givenUp = "executed after its client had given up"
 
 // conn is a client's connection to a master.
 type conn struct {
@@ -100,17 +106,25 @@ func (a *Account) Opened(client string, number int, address string, vote func(op
 	})
 }
 
-// Exchange takes an exchange on a connection to a master (0 is m1).
-func (a *Account) Exchange(number int, x cluster.Exchange) {
-	a.do(func() { a.exchange(number, x) })
+// Exchange takes an exchange of a client with a master (0 is m1). vote is as for Opened.
+func (a *Account) Exchange(client string, number int, x cluster.Exchange, vote func(op history.Op, at time.Time)) {
+	a.do(func() {
+		m := a.master(number)
+		if x.Queued {
+			return
+		}
+		if x.Accounted {
+			a.end(m, &conn{client: client, vote: vote}, x, x.Changes)
+			if !x.Executed {
+				m.owed = append(m.owed, owed{client, x.Args})
+			}
+		} else if c := m.conns[x.Conn]; c != nil { // otherwise the connection never reached the master
+			a.exchange(m, c, x)
+		}
+	})
 }
 
-func (a *Account) exchange(number int, x cluster.Exchange) {
-	m := a.master(number)
-	c := m.conns[x.Conn]
-	if c == nil { // the connection never reached the master
-		return
-	}
+func (a *Account) exchange(m *master, c *conn, x cluster.Exchange) {
 	i := slices.IndexFunc(c.executed, func(e cluster.Executed) bool { return slices.Equal(e.Args, x.Args) })
 	switch {
 	case i >= 0:
@@ -120,7 +134,7 @@ func (a *Account) exchange(number int, x cluster.Exchange) {
 		}
 		c.executed = slices.Delete(c.executed, 0, i+1)
 		a.end(m, c, x, done.Changes)
-	case a.Immediate, x.Error != "" && !runsScript(x.Args):
+	case x.Error != "" && !runsScript(x.Args):
 		a.end(m, c, x, nil)
 	case !x.Replied:
 		a.end(m, c, x, nil)
@@ -151,8 +165,14 @@ func (a *Account) executed(number int, x cluster.Executed) {
 	switch c := m.conns[x.Conn]; {
 	case c != nil:
 		a.step(m, c, x)
-	case x.Conn == "" || a.Immediate:
+	case x.Conn == "":
 		a.note(m, "", x, "")
+	case x.Client != "": // its exchange tells, unless it has ended
+		i := slices.IndexFunc(m.owed, func(o owed) bool { return o.client == x.Client && slices.Equal(o.args, x.Args) })
+		if i >= 0 {
+			m.owed = slices.Delete(m.owed, i, i+1)
+			a.apart(m, &conn{client: x.Client}, x, givenUp)
+		}
 	case len(m.unknown[x.Conn]) < maxWaiting:
 		m.unknown[x.Conn] = append(m.unknown[x.Conn], x)
 	}
@@ -215,7 +235,7 @@ func (a *Account) strangers(all bool) {
 // step handles a command of a connection.
 func (a *Account) step(m *master, c *conn, x cluster.Executed) {
 	if c.lost { // nobody waits for its reply
-		a.apart(m, c, x, "executed after its client had given up")
+		a.apart(m, c, x, givenUp)
 		return
 	}
 	i := slices.IndexFunc(c.open, func(o cluster.Exchange) bool { return slices.Equal(o.Args, x.Args) })

@@ -24,7 +24,7 @@ func TestVotes(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			var out strings.Builder
-			a := &Account{Immediate: d.HasArg("immediate")}
+			a := &Account{}
 			a.Unseen = func(why string) { fmt.Fprintf(&out, "unseen: %s\n", why) }
 			a.Noted = func(op history.Op, _ time.Time) {
 				v := op.Value
@@ -84,7 +84,7 @@ func play(t *testing.T, a *Account, line string, vote func(client string) func(h
 			a.Opened(words[0], m, x.Conn, vote(words[0]))
 			return
 		}
-		a.Exchange(m, x)
+		a.Exchange(words[0], m, x, nil)
 		return
 	}
 	master := int(number(words[0][1:])) - 1
@@ -139,7 +139,7 @@ func TestSettleWaitsForTheMaster(t *testing.T) {
 	voted := make(chan history.Op, 2)
 	x := cluster.Exchange{Conn: "1", Args: []string{"SET", "k", "v", "NX"}, Replied: true}
 	a.Opened("c1", 0, "1", func(op history.Op, _ time.Time) { voted <- op })
-	a.Exchange(0, x)
+	a.Exchange("c1", 0, x, nil)
 	settled := make(chan bool)
 	go func() {
 		a.Settle("c1", time.Hour)
@@ -151,7 +151,7 @@ func TestSettleWaitsForTheMaster(t *testing.T) {
 		t.Error("Settle returned before the vote was delivered")
 	}
 	x.Args = []string{"SET", "k", "w", "NX"}
-	a.Exchange(0, x)
+	a.Exchange("c1", 0, x, nil)
 	a.Settle("c1", time.Millisecond)
 	if len(voted) > 1 {
 		t.Error("a vote that the account does not have")

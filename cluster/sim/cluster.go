@@ -58,14 +58,15 @@ func (o Options) complete() Options {
 // Cluster holds the masters of a World. It implements cluster.Cluster. Only coroutines of that
 // world may call the methods that take time.
 type Cluster struct {
-	world   *World
-	config  cluster.Config
-	options Options
-	masters []*Master
-	links   map[string][]*Link
-	scripts map[string]Script // scripts from Options.Scripts, by SHA-1
-	closed  bool
-	steady  bool // the network does not lose, duplicate or hold back messages
+	world    *World
+	config   cluster.Config
+	options  Options
+	masters  []*Master
+	links    map[string][]*Link
+	scripts  map[string]Script // scripts from Options.Scripts, by SHA-1
+	closed   bool
+	observer func(master int, x cluster.Executed) // nil: there is none
+	steady   bool                                 // the network does not lose, duplicate or hold back messages
 }
 
 // New makes masters that are up.

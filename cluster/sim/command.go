@@ -6,6 +6,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"lockpick/cluster"
 )
 
 // command is a Redis command: the allowed numbers of arguments, and a function with its
@@ -149,7 +151,7 @@ func del(db DB, args []string) reply {
 	var n int64
 	for _, key := range args {
 		if _, ok := db.s.get(key, db.now); ok {
-			db.s.drop(key)
+			db.s.drop(key, cluster.Deleted)
 			n++
 		}
 	}
@@ -168,7 +170,7 @@ func exists(db DB, args []string) reply {
 
 func flush(db DB, _ []string) reply {
 	for _, key := range db.s.names() {
-		db.s.drop(key)
+		db.s.drop(key, cluster.Deleted)
 	}
 	return okReply
 }
@@ -254,7 +256,7 @@ func expire(db DB, name string, args []string, unit int64) reply {
 		return intReply(0)
 	}
 	if at <= db.now {
-		db.s.drop(args[0])
+		db.s.drop(args[0], cluster.Deleted)
 		return intReply(1)
 	}
 	v.expires = at
@@ -356,7 +358,7 @@ func hdel(db DB, args []string) reply {
 	switch len(v.hash) {
 	case before:
 	case 0:
-		db.s.drop(args[0])
+		db.s.drop(args[0], cluster.Deleted)
 	default:
 		db.s.put(args[0], v)
 	}

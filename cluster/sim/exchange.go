@@ -1,42 +1,41 @@
 package sim
 
 import (
-	"bytes"
-	"os"
-	"strconv"
+	"strings"
 	"time"
-)
 
-// Exchange is one command that a client has sent over a stream, and its reply.
-type Exchange struct {
-	Words   []string
-	Reply   string        // in the encoding of the protocol
-	Err     error         // the connection ended without a reply
-	Changed bool          // the command changed keys
-	Took    time.Duration // from sending the command to the reply
-}
+	"lockpick/cluster"
+)
 
 // exchanges records the commands of one stream.
 type exchanges struct {
+	stream   *Stream
 	sent     []byte // bytes after the last complete command
-	received []byte // bytes after the last complete reply
-	pending  []unanswered
-	executed int // number of pending commands that the master has executed
-	done     []Exchange
-	lost     bool // the replies can no longer be matched with the commands
+	pending  []exchange
+	executed int   // number of pending commands that the master has executed
+	answered int   // number of these to which it has written a reply
+	written  int64 // bytes of all replies and messages that the master has sent
+	arrived  int64 // bytes of these that the client has received
+	done     []cluster.Exchange
+	lost     bool // the client sends what is not a command
 }
 
-type unanswered struct {
-	words   []string
-	at      int64
-	changed bool
+// exchange is one whose reply has not arrived.
+type exchange struct {
+	cluster.Exchange
+	end int64 // the position of the end of its reply among all bytes that the master sends
 }
 
 // Watch records the stream's commands from now on.
-func (s *Stream) Watch() { s.watched = &exchanges{} }
+func (s *Stream) Watch() {
+	if s.link.cluster.observer == nil {
+		s.link.cluster.Observe(func(int, cluster.Executed) {})
+	}
+	s.watched = &exchanges{stream: s}
+}
 
 // Exchanged returns the commands that have ended since the last call.
-func (s *Stream) Exchanged() []Exchange {
+func (s *Stream) Exchanged() []cluster.Exchange {
 	if s.watched == nil {
 		return nil
 	}
@@ -45,105 +44,81 @@ func (s *Stream) Exchanged() []Exchange {
 	return done
 }
 
-// noteRequest records bytes that the client sends.
-func (e *exchanges) noteRequest(b []byte, now int64) {
+func (e *exchanges) now() time.Time { return Epoch.Add(time.Duration(e.stream.world.now)) }
+
+// send records bytes that the client sends.
+func (e *exchanges) send(b []byte) {
 	if e == nil || e.lost {
 		return
 	}
 	e.sent = append(e.sent, b...)
 	for len(e.sent) > 0 {
 		words, n, problem := parseCommand(e.sent)
-		if problem != "" {
-			e.lost = true
-			return
-		}
-		if n == 0 {
+		if e.lost = problem != ""; e.lost || n == 0 {
 			return
 		}
 		e.sent = e.sent[n:]
 		if len(words) > 0 {
-			e.pending = append(e.pending, unanswered{words: words, at: now})
+			e.pending = append(e.pending, exchange{Exchange: cluster.Exchange{Args: words, Sent: e.now(), Accounted: true}})
 		}
 	}
 }
 
-// execute records whether the next command changed keys.
-func (e *exchanges) execute(changed bool) {
+// execute records that the master has executed the next command.
+func (e *exchanges) execute(conn int64, changes []cluster.Change) {
 	if e == nil || e.executed >= len(e.pending) {
 		return
 	}
-	e.pending[e.executed].changed = changed
+	x := &e.pending[e.executed]
+	x.Conn, x.Executed, x.Changes = connName(conn), true, changes
 	e.executed++
 }
 
-// noteReply records bytes that the client receives.
-func (e *exchanges) noteReply(b []byte, now int64) {
-	if e == nil || e.lost {
+// reply records that the master has appended the reply to the next command to its output.
+func (e *exchanges) reply(output []byte, from int) {
+	if e == nil || e.answered >= e.executed {
 		return
 	}
-	e.received = append(e.received, b...)
-	for len(e.received) > 0 {
-		n := replyLength(e.received)
-		if n == 0 {
-			return
-		}
-		reply := e.received[:n]
-		e.received = e.received[n:]
-		if reply[0] == '>' {
-			continue // a push, which is not a reply to a command
-		}
-		if len(e.pending) == 0 {
-			e.lost = true
-			return
-		}
-		e.end(string(reply), nil, now)
+	x := &e.pending[e.answered]
+	x.Replied, x.Queued = true, string(output[from:]) == "+QUEUED\r\n"
+	if text := output[from:]; len(text) > 0 && text[0] == '-' {
+		x.Error = strings.TrimSpace(string(text[1:]))
+	}
+	x.end = e.written + int64(len(output))
+	e.answered++
+}
+
+// write records that the master sends bytes.
+func (e *exchanges) write(n int) {
+	if e != nil {
+		e.written += int64(n)
 	}
 }
 
-func (e *exchanges) end(reply string, err error, now int64) {
-	p := e.pending[0]
+// receive records bytes that the client receives.
+func (e *exchanges) receive(n int) {
+	if e == nil {
+		return
+	}
+	e.arrived += int64(n)
+	for e.answered > 0 && e.pending[0].end <= e.arrived {
+		e.end()
+	}
+}
+
+// end ends the oldest exchange.
+func (e *exchanges) end() {
+	x := e.pending[0].Exchange
+	x.Answered = e.now()
 	e.pending = e.pending[1:]
-	e.executed = max(e.executed-1, 0)
-	e.done = append(e.done, Exchange{Words: p.words, Reply: reply, Err: err, Changed: p.changed, Took: time.Duration(now - p.at)})
+	e.executed, e.answered = max(e.executed-1, 0), max(e.answered-1, 0)
+	e.done = append(e.done, x)
 }
 
 // hangUp is called at the end of the connection: pending commands get no reply.
-func (e *exchanges) hangUp(now int64) {
+func (e *exchanges) hangUp() {
 	for e != nil && len(e.pending) > 0 {
-		e.end("", os.ErrDeadlineExceeded, now)
+		e.pending[0].Replied, e.pending[0].Error = false, ""
+		e.end()
 	}
-}
-
-// replyLength returns the length of the first reply in bytes; 0: the reply is not complete.
-func replyLength(b []byte) int {
-	i := bytes.IndexByte(b, '\n')
-	if i < 1 {
-		return 0
-	}
-	n, items := i+1, 0
-	size, _ := strconv.Atoi(string(bytes.TrimSuffix(b[1:i], []byte("\r"))))
-	switch b[0] {
-	case '$', '=', '!':
-		if size >= 0 {
-			n += size + 2
-		}
-	case '*', '~', '>':
-		items = size
-	case '%':
-		items = 2 * size
-	}
-	for range items {
-		m := 0
-		if n < len(b) {
-			m = replyLength(b[n:])
-		}
-		if m == 0 {
-			return 0
-		}
-		n += m
-	}
-	if n > len(b) {
-		return 0
-	}
-	return n
 }

@@ -28,6 +28,7 @@ type Link struct {
 // conn is a connection of a client's pool. It carries one command at a time.
 type conn struct {
 	link     *Link
+	id       int64    // its number on the master, if commands are observed
 	run      int      // the start of the master's server that accepted it; 0: none has yet
 	busy     *message // the message that uses it now
 	poisoned bool     // a message was lost on it

@@ -34,6 +34,7 @@ type Master struct {
 	failures failures
 
 	store   store
+	account *account         // nil: no observer
 	scripts map[string]bool  // by SHA-1: the scripts that this start was given
 	latest  *protocol.Script // a script that was run by its hash
 	disk    disk
@@ -44,7 +45,7 @@ type Master struct {
 	apart    *Master    // a server that a failover cut off and that lives on; nil: there is none
 	fillers  int        // number of keys that FillMemory has written
 
-	connections int64            // number of streams so far
+	connections *int64           // number of connections so far, which a primary that lives on shares
 	changes     int64            // number of changes of keys so far
 	touches     map[string]int64 // how often watched keys have changed
 	listeners   []*Stream        // streams that have subscribed to a channel
@@ -60,12 +61,13 @@ type Master struct {
 func newMaster(c *Cluster, i int) *Master {
 	m := &Master{cluster: c, world: c.world, name: "m" + strconv.Itoa(i+1), number: i + 1}
 	m.failures = failuresOf(m.name)
+	m.connections = new(int64)
 	m.wall.set(m.world.now, m.world.now, 0)
 	m.store = newStore(m.changed)
 	m.store.weighed = c.config.MaxMemory > 0
 	m.disk.init(m, c.config.Persistence)
 	m.turn.do = (*turn)(m)
-	m.begin()
+	m.begin(m.disk.load())
 	m.resync(c.config.Replicas)
 	return m
 }
@@ -241,21 +243,27 @@ func (m *Master) Start(ctx context.Context) error {
 			return cluster.ErrClosed
 		}
 		m.endSplitBrain()
-		m.begin()
+		m.begin(m.disk.load())
 		m.resync(m.cluster.config.Replicas)
 		m.hold(m.held)
 		return nil
 	})
 }
 
-// begin starts a server.
-func (m *Master) begin() {
+// begin starts a server with keys.
+func (m *Master) begin(keys map[string]value) {
 	m.run++
 	m.runID = m.newRunID()
 	m.scripts, m.latest, m.listeners, m.touches = map[string]bool{}, nil, nil, nil
 	m.evicted = 0
-	m.store.load(m.disk.load())
 	m.state = cluster.Up
+	if m.account == nil {
+		m.store.load(keys)
+		return
+	}
+	before := m.store.all()
+	m.store.load(keys)
+	m.account.replaced(before)
 }
 
 // newRunID returns 40 random hexadecimal digits.

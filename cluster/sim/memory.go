@@ -44,7 +44,7 @@ func (m *Master) evict() {
 	}
 	for m.full() && len(names) > 0 {
 		i := m.world.choices.Intn(len(names), WhatEvict)
-		m.store.drop(names[i])
+		m.store.drop(names[i], cluster.Evicted)
 		names = slices.Delete(names, i, i+1)
 		m.evicted++
 	}
@@ -87,7 +87,7 @@ func (m *Master) DrainMemory(ctx context.Context) error {
 		}
 		for _, key := range m.store.names() {
 			if strings.HasPrefix(key, cluster.FillerPrefix) {
-				m.store.drop(key)
+				m.store.drop(key, cluster.Deleted)
 			}
 		}
 		m.settle()

@@ -159,8 +159,8 @@ func (m *Master) Failover(ctx context.Context, t cluster.Takeover) error {
 			return cluster.ErrClosed
 		}
 		m.disk.replace(heir.keys)
-		m.begin()
-		m.store.load(heir.keys) // the keys in its memory, also if none is on its disk
+		m.disk.load()
+		m.begin(heir.keys) // the keys in its memory, also if none is on its disk
 		m.resync(up)
 		m.hold(m.held)
 		return nil
@@ -171,12 +171,16 @@ func (m *Master) Failover(ctx context.Context, t cluster.Takeover) error {
 func (m *Master) splitBrain(clients []string) {
 	old := &Master{
 		cluster: m.cluster, world: m.world, name: m.name, number: m.number, state: m.state, run: m.run, runID: m.runID,
-		wall: m.wall, failures: m.failures, scripts: m.scripts, latest: m.latest,
+		wall: m.wall, failures: m.failures, scripts: m.scripts, latest: m.latest, connections: m.connections,
 	}
 	old.store = newStore(old.changed)
 	old.disk.init(old, cluster.None)
 	old.store.load(m.store.all())
 	old.turn.do = (*turn)(old)
+	if m.account != nil {
+		old.account = &account{master: old}
+		old.store.watch = old.account.note
+	}
 	m.apart = old
 	for _, c := range clients {
 		m.cluster.linksOf(c)[m.number-1].master = old

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"lockpick/cluster"
 )
 
 // DB gives access to a master's keys during one command or script, at one time of the
@@ -51,6 +53,7 @@ func sha(text string) string {
 // Call implements redis.call. It returns nil, an int64, a string, a Status or an []any. If
 // the command fails, the script ends with its error.
 func (db DB) Call(name string, args ...string) any {
+	db.m.account.calls(name, args)
 	r := db.execute(name, args)
 	if r.kind == replyError {
 		panic(scriptError(r.text))
@@ -60,6 +63,7 @@ func (db DB) Call(name string, args ...string) any {
 
 // PCall implements redis.pcall: it returns the error of a command that fails.
 func (db DB) PCall(name string, args ...string) any {
+	db.m.account.calls(name, args)
 	r := db.execute(name, args)
 	return r.value()
 }
@@ -76,9 +80,10 @@ func (db DB) Get(key string) (text string, ok bool) {
 // Del deletes a key and reports whether it existed.
 func (db DB) Del(key string) bool {
 	db.mayWrite("del")
+	db.m.account.calls("del", []string{key})
 	_, ok := db.s.get(key, db.now)
 	if ok {
-		db.s.drop(key)
+		db.s.drop(key, cluster.Deleted)
 	}
 	return ok
 }

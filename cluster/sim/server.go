@@ -67,6 +67,9 @@ func (x *message) serve(m *Master) {
 		return
 	}
 	r := m.db().run(&x.ask.request, x.byText)
+	if m.account != nil {
+		m.reportMessage(x)
+	}
 	if want := x.ask.cmd.Wait; want > 0 {
 		r = m.heard(r, want, x.ask.timeout)
 	}
@@ -79,6 +82,14 @@ func (x *message) serve(m *Master) {
 	default:
 		x.answer(r, wait)
 	}
+}
+
+// reportMessage reports what the command of a message has changed.
+func (m *Master) reportMessage(x *message) {
+	if x.conn.id == 0 {
+		x.conn.id = m.connected()
+	}
+	m.account.end(x.conn.id, x.link.client.name, x.ask.request.words(x.byText))
 }
 
 // heard returns the reply to a command that is followed by WAIT. If too few replicas have confirmed a yes,

@@ -51,9 +51,11 @@ func (s *session) proceed(x *Stream, m *Master) (later time.Duration) {
 		if len(words) == 0 {
 			continue
 		}
-		before := m.changes
+		from := len(s.output)
 		r := s.answer(x, m, words)
-		x.watched.execute(m.changes != before)
+		if m.account != nil {
+			x.watched.execute(s.number(m), m.account.end(s.number(m), x.link.client.name, words))
+		}
 		if later = r.later; later != 0 {
 			if later > 0 {
 				s.held = r.write(nil, s.version)
@@ -63,6 +65,7 @@ func (s *session) proceed(x *Stream, m *Master) (later time.Duration) {
 		if r.kind != replyPush {
 			s.write(r)
 		}
+		x.watched.reply(s.output, from)
 	}
 	if s.input = s.input[used:]; len(s.input) == 0 {
 		s.input = nil
@@ -71,8 +74,10 @@ func (s *session) proceed(x *Stream, m *Master) (later time.Duration) {
 }
 
 // unblock sends the reply that was delayed.
-func (s *session) unblock() {
+func (s *session) unblock(watched *exchanges) {
+	from := len(s.output)
 	s.output = append(s.output, s.held...)
+	watched.reply(s.output, from)
 	s.held = nil
 }
 
@@ -168,10 +173,15 @@ func (s *session) hello(x *Stream, m *Master, _ string, args []string) reply {
 // number returns the connection's number for CLIENT ID.
 func (s *session) number(m *Master) int64 {
 	if s.id == 0 {
-		m.connections++
-		s.id = m.connections
+		s.id = m.connected()
 	}
 	return s.id
+}
+
+// connected returns the number of a new connection.
+func (m *Master) connected() int64 {
+	*m.connections++
+	return *m.connections
 }
 
 func selectDB(_ *session, _ *Stream, _ *Master, _ string, args []string) reply {
@@ -241,6 +251,7 @@ func (s *session) exec(x *Stream, m *Master, _ string, _ []string) reply {
 	}
 	all := reply{kind: replyArray}
 	for _, words := range queued {
+		m.account.calls(words[0], words[1:])
 		all.items = append(all.items, s.answer(x, m, words))
 	}
 	return all

@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"lockpick/cluster"
 )
 
 // take implements SET key token NX PX ttl.
@@ -32,7 +34,8 @@ func (db DB) fastRelease(key, token string) (n int64, done bool) {
 	case db.refuses("del") != "":
 		return 0, false
 	}
-	db.s.remove(i)
+	db.m.account.calls("del", []string{key})
+	db.s.remove(i, cluster.Deleted)
 	return 1, true
 }
 
@@ -112,7 +115,7 @@ func set(db DB, args []string) reply {
 		o.expires = old.expires
 	case o.expires <= db.now: // a PXAT that lies in the past
 		if exists {
-			db.s.drop(key)
+			db.s.drop(key, cluster.Deleted)
 		}
 		return answer
 	}

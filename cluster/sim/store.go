@@ -3,6 +3,8 @@ package sim
 import (
 	"math"
 	"slices"
+
+	"lockpick/cluster"
 )
 
 // value is the value of a key. It is never changed in place.
@@ -28,13 +30,14 @@ func (v *value) size(key string) int64 {
 // Locks have few keys. A linear search among them is faster than a map, and most commands are
 // about the same key as the one before.
 type store struct {
-	pairs   []pair                               // in no particular order
-	latest  int                                  // index in pairs of the key that was read last
-	places  map[string]int                       // indexes in pairs; nil: there are few keys
-	changed func(key string, v value, gone bool) // called with every change
-	swept   int                                  // number of keys after the last sweep
-	weighed bool                                 // bytes is maintained
-	bytes   int64                                // approximate size of all keys
+	pairs   []pair                                                          // in no particular order
+	latest  int                                                             // index in pairs of the key that was read last
+	places  map[string]int                                                  // indexes in pairs; nil: there are few keys
+	changed func(key string, v value, gone bool)                            // called with every change
+	swept   int                                                             // number of keys after the last sweep
+	watch   func(kind cluster.ChangeKind, key string, before, after *value) // nil: no observer
+	weighed bool                                                            // bytes is maintained
+	bytes   int64                                                           // approximate size of all keys
 }
 
 type pair struct {
@@ -80,6 +83,10 @@ func (s *store) put(key string, v value) {
 		s.weigh(i, -1)
 		s.bytes += v.size(key)
 	}
+	if s.watch != nil {
+		old := s.pairs[i].value
+		s.watch(changeOf(&old, &v), key, &old, &v)
+	}
 	s.pairs[i].value = v
 	s.changed(key, v, false)
 }
@@ -90,6 +97,9 @@ func (s *store) insert(key string, v value) {
 		s.bytes += v.size(key)
 	}
 	s.add(key, v)
+	if s.watch != nil {
+		s.watch(cluster.Created, key, nil, &v)
+	}
 	s.changed(key, v, false)
 }
 
@@ -108,17 +118,21 @@ func (s *store) add(key string, v value) {
 	}
 }
 
-func (s *store) drop(key string) {
+func (s *store) drop(key string, why cluster.ChangeKind) {
 	if i := s.find(key); i >= 0 {
-		s.remove(i)
+		s.remove(i, why)
 	} else {
 		s.changed(key, value{}, true)
 	}
 }
 
 // remove does the same as drop for the key at a position.
-func (s *store) remove(i int) {
+func (s *store) remove(i int, why cluster.ChangeKind) {
 	key := s.pairs[i].key
+	if s.watch != nil {
+		old := s.pairs[i].value
+		s.watch(why, key, &old, nil)
+	}
 	if s.weighed {
 		s.weigh(i, -1)
 	}
@@ -178,7 +192,7 @@ func (s *store) get(key string, now int64) (value, bool) {
 func (s *store) live(key string, now int64) int {
 	i := s.find(key)
 	if i >= 0 && now > s.pairs[i].expires {
-		s.remove(i)
+		s.remove(i, cluster.Expired)
 		return -1
 	}
 	return i
@@ -195,7 +209,7 @@ func (s *store) sweep(before int64) {
 	}
 	slices.Sort(gone)
 	for _, key := range gone {
-		s.drop(key)
+		s.drop(key, cluster.Expired)
 	}
 	s.swept = len(s.pairs)
 }

@@ -65,7 +65,7 @@ func (s *Stream) Send(b []byte) error {
 	if s.shut {
 		return &s.link.master.failures.broken
 	}
-	s.watched.noteRequest(b, s.world.now)
+	s.watched.send(b)
 	s.requests.enterGate(chunk{bytes: append([]byte(nil), b...)})
 	return nil
 }
@@ -93,7 +93,7 @@ func (s *Stream) end(err error) {
 		return
 	}
 	s.shut = true
-	s.watched.hangUp(s.world.now)
+	s.watched.hangUp()
 	s.forget()
 	if s.ended == nil {
 		s.ended = err
@@ -133,7 +133,7 @@ func (s *Stream) arrive(c chunk) {
 		return
 	}
 	s.received = append(s.received, c.bytes...)
-	s.watched.noteReply(c.bytes, s.world.now)
+	s.watched.receive(len(c.bytes))
 	if c.end != nil {
 		s.end(c.end)
 		return
@@ -193,6 +193,7 @@ func (s *Stream) reply(m *Master, wait time.Duration) {
 		return
 	}
 	c := chunk{bytes: s.session.output}
+	s.watched.write(len(c.bytes))
 	s.session.output = nil
 	if wait > 0 {
 		c.leaves = s.world.now + int64(wait)
@@ -210,7 +211,7 @@ func (r *resumption) fire() {
 		return
 	}
 	s.blocked = false
-	s.session.unblock()
+	s.session.unblock(s.watched)
 	if m.state == cluster.Up {
 		s.carryOut(m)
 	} else if !s.waiting {

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"lockpick/cluster"
 )
 
 // setFor implements SETEX and PSETEX.
@@ -32,7 +34,7 @@ func getSet(db DB, args []string) reply {
 func getDel(db DB, args []string) reply {
 	old := get(db, args)
 	if old.kind == replyBulk {
-		db.s.drop(args[0])
+		db.s.drop(args[0], cluster.Deleted)
 	}
 	return old
 }

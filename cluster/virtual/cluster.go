@@ -132,7 +132,14 @@ func (c *Cluster) DialContext(ctx context.Context, network, address string) (net
 	c.dials.Add(1)
 	x := &conn{cluster: c, master: l.master, address: addr(address), wake: make(chan struct{}, 1)}
 	var err error
-	c.live.Call(func() { x.stream, err = l.link.Open(x.rouse) })
+	c.mu.Lock()
+	x.follow = l.follow
+	c.mu.Unlock()
+	c.live.Call(func() {
+		if x.stream, err = l.link.Open(x.rouse); err == nil && x.follow != nil {
+			x.stream.Watch()
+		}
+	})
 	// The handshake takes a round trip.
 	shook := time.NewTimer(roundTrip)
 	defer shook.Stop()
@@ -174,6 +181,16 @@ func (c *Cluster) at(address string) *link {
 	}
 	return nil
 }
+
+// Account calls f with each command that changes keys of a master (0 is m1), and with all that masters do to
+// keys by themselves, in the order of execution. f must neither wait nor call the cluster.
+func (c *Cluster) Account(f func(master int, x cluster.Executed)) error {
+	c.live.Call(func() { c.sim.Observe(f) })
+	return nil
+}
+
+// Settled returns at once: steps are passed on when they happen.
+func (c *Cluster) Settled(context.Context, int) error { return nil }
 
 // Calls returns the number of calls into the simulation so far. It may be called from outside
 // of the bubble, to find out whether time stands still in it.
@@ -270,6 +287,14 @@ type link struct {
 	master  int // 0 is m1
 	link    *sim.Link
 	address string
+	follow  func(cluster.Exchange) // of new connections; nil: nobody follows them
+}
+
+// Observe follows the connections that are opened from now on.
+func (l *link) Observe(o cluster.Observer) {
+	l.cluster.mu.Lock()
+	defer l.cluster.mu.Unlock()
+	l.follow = o.Exchange
 }
 
 func (l *link) Addr() string { return l.address }
@@ -294,5 +319,7 @@ func (addr) Network() string  { return "tcp" }
 func (a addr) String() string { return string(a) }
 
 var (
-	_ cluster.Cluster = (*Cluster)(nil)
+	_ cluster.Cluster     = (*Cluster)(nil)
+	_ cluster.Accountable = (*Cluster)(nil)
+	_ cluster.Observable  = (*link)(nil)
 )

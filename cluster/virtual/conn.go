@@ -7,16 +7,16 @@ import (
 	"sync"
 	"time"
 
+	"lockpick/cluster"
 	"lockpick/cluster/sim"
-	"lockpick/redlock"
 )
 
 // conn is a client's end of a stream.
 type conn struct {
 	cluster *Cluster
 	stream  *sim.Stream
-	master  int                // 0 is m1
-	votes   func(redlock.Vote) // nil: no observer
+	master  int                    // 0 is m1
+	follow  func(cluster.Exchange) // is called before the client reads a reply, and may wait; nil: nobody follows the connection
 	address addr
 	wake    chan struct{} // signals that there may be bytes to read, or that the deadline has changed
 
@@ -26,6 +26,12 @@ type conn struct {
 	reading     sync.Mutex
 	closed      bool
 	sleeps      bool // the reader waits
+}
+
+func (c *conn) tell(done []cluster.Exchange) {
+	for _, x := range done {
+		c.follow(x)
+	}
 }
 
 // rouse wakes the reader. The world calls it.
@@ -55,7 +61,7 @@ func (c *conn) Read(b []byte) (n int, err error) {
 		if !deadline.IsZero() && left <= 0 {
 			return 0, c.fail("read", os.ErrDeadlineExceeded)
 		}
-		var done []sim.Exchange
+		var done []cluster.Exchange
 		c.cluster.live.Call(func() {
 			n, err = c.stream.Receive(b)
 			done = c.stream.Exchanged()
@@ -126,7 +132,7 @@ func (c *conn) Close() error {
 	if closed {
 		return c.fail("close", net.ErrClosed)
 	}
-	var done []sim.Exchange
+	var done []cluster.Exchange
 	c.cluster.live.Call(func() {
 		c.stream.Hangup()
 		done = c.stream.Exchanged()

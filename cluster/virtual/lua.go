@@ -45,8 +45,6 @@ func script(text string) (sim.Script, error) {
 		return v
 	})
 	compiled.Store(text, f)
-	sum := sha1.Sum([]byte(text))
-	texts.Store(hex.EncodeToString(sum[:]), text)
 	return f, nil
 }
 

@@ -1,0 +1,177 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"lockpick/cluster"
+)
+
+// Observe calls f with each command that changes keys of a master (0 is m1), and with all that masters do to
+// keys by themselves, in the order of execution. f must not wait. Keys of FillMemory are left out.
+func (c *Cluster) Observe(f func(master int, x cluster.Executed)) {
+	c.observer = f
+	for _, m := range c.masters {
+		m.account = &account{master: m}
+		m.store.watch = m.account.note
+	}
+}
+
+// account collects what one command does to the keys of a master.
+type account struct {
+	master  *Master
+	changes []cluster.Change
+	call    []string // the command of a script or transaction that is being executed
+}
+
+// calls records that a script or a transaction executes a command.
+func (a *account) calls(name string, args []string) {
+	if a != nil {
+		a.call = append([]string{name}, args...)
+	}
+}
+
+// note records a change of a key. What a master does by itself is reported at once: a key expires before the
+// command that finds it expired.
+func (a *account) note(kind cluster.ChangeKind, key string, before, after *value) {
+	if strings.HasPrefix(key, cluster.FillerPrefix) {
+		return
+	}
+	c := cluster.Change{Key: key, Kind: kind, Members: memberChanges(before, after)}
+	last := after
+	if before != nil && before.hash == nil {
+		c.Before = before.text
+	}
+	if after == nil {
+		last = before
+	} else if after.hash == nil {
+		c.Value = after.text
+	}
+	c.Type = last.kind()
+	if after != nil && last.expires != never {
+		c.Left = time.Duration(last.expires-a.master.db().now) * time.Millisecond
+	}
+	switch kind {
+	case cluster.Created, cluster.Changed, cluster.TTLSet, cluster.Deleted:
+		c.Call = a.call
+		a.changes = append(a.changes, c)
+	default:
+		a.tell(cluster.Executed{Changes: []cluster.Change{c}})
+	}
+}
+
+func (a *account) tell(x cluster.Executed) {
+	m := a.master
+	x.Apart = m.cluster.masters[m.number-1] != m
+	m.cluster.observer(m.number-1, x)
+}
+
+// connName names a connection in an account.
+func connName(number int64) string {
+	if number == 0 {
+		return ""
+	}
+	return strconv.FormatInt(number, 10)
+}
+
+// end reports what a command has changed, and returns the changes.
+func (a *account) end(conn int64, client string, args []string) []cluster.Change {
+	a.call = nil
+	if len(a.changes) == 0 {
+		return nil
+	}
+	x := cluster.Executed{Conn: connName(conn), Client: client, Args: args, Changes: a.changes}
+	a.changes = nil
+	a.tell(x)
+	return x.Changes
+}
+
+// replaced compares the keys of a server that has started with those before, and reports the differences.
+func (a *account) replaced(before map[string]value) {
+	m := a.master
+	now := m.db().now
+	after := m.store.all()
+	all := maps.Clone(before)
+	maps.Copy(all, after)
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		old, was := before[key]
+		v, is := after[key]
+		switch {
+		case was && !is && old.expires < now:
+			a.note(cluster.Expired, key, &old, nil)
+		case was && !is:
+			a.note(cluster.Lost, key, &old, nil)
+		case !was:
+			a.note(cluster.Restored, key, nil, &v)
+		case !v.same(&old) || v.expires != old.expires:
+			a.note(cluster.Restored, key, &old, &v)
+		}
+	}
+}
+
+// kind returns the value's type, as TYPE does.
+func (v *value) kind() string {
+	if v.hash != nil {
+		return "hash"
+	}
+	return "string"
+}
+
+// same reports whether two values differ at most in their deadlines.
+func (v *value) same(o *value) bool { return v.text == o.text && maps.Equal(v.hash, o.hash) }
+
+// changeOf returns the kind of a change that replaces a value.
+func changeOf(before, after *value) cluster.ChangeKind {
+	if after.same(before) && (before.expires != never || after.expires != never) {
+		return cluster.TTLSet
+	}
+	return cluster.Changed
+}
+
+// memberChanges compares the fields of hashes. A nil value is absent.
+func memberChanges(before, after *value) (all []cluster.Member) {
+	var old, now map[string]string
+	if before != nil {
+		old = before.hash
+	}
+	if after != nil {
+		now = after.hash
+	}
+	fields := maps.Clone(old)
+	if fields == nil {
+		fields = map[string]string{}
+	}
+	maps.Copy(fields, now)
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		x, was := old[name]
+		y, is := now[name]
+		m := cluster.Member{Name: name, Value: y, Before: x}
+		switch {
+		case !was:
+			m.Kind = cluster.Created
+		case !is:
+			m.Kind = cluster.Deleted
+		case x != y:
+			m.Kind = cluster.Changed
+		default:
+			continue
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+// words returns a request as a client sends it.
+func (r *request) words(byText bool) []string {
+	if r.script == nil {
+		return append([]string{r.name}, r.args...)
+	}
+	words := []string{"evalsha", r.script.SHA, strconv.Itoa(len(r.keys))}
+	if byText {
+		words[0], words[1] = "eval", r.script.Text
+	}
+	return append(append(words, r.keys...), r.args...)
+}

@@ -58,7 +58,7 @@ func (g *group) deliver(x cluster.Executed) {
 
 // event takes a keyspace event.
 func (g *group) event(e event, at time.Time) {
-	if strings.HasPrefix(e.key, cluster.FillerPrefix) || strings.HasPrefix(e.key, probePrefix) {
+	if reserved(e.key) {
 		return
 	}
 	if took[e.what] == "" {
@@ -129,21 +129,23 @@ func (g *group) execute(s *step, name string, l line) {
 		return
 	case name == "client" && len(l.args) == 3 && strings.EqualFold(l.args[1], "setname") && l.args[2] == OwnName:
 		g.own[l.addr] = true
+	}
+	g.explain(s, name, l)
+	g.block(s, name, l)
+}
+
+// explain applies a command with the events that have come.
+func (g *group) explain(s *step, name string, l line) {
+	switch {
 	case (name == "flushall" || name == "flushdb") && flushes(l.args):
 		db := l.db
 		if name == "flushall" {
 			db = -1
 		}
-		s.Changes = g.keys.flush(db)
+		s.Changes = append(s.Changes, g.keys.flush(db)...)
 	case name == "swapdb":
-		g.keys.unsure("SWAPDB has no events")
+		g.keys.upset("SWAPDB has no events")
 	}
-	g.explain(s, l)
-	g.block(s, name, l)
-}
-
-// explain applies a command with the events that have come.
-func (g *group) explain(s *step, l line) {
 	events := g.events
 	g.events = nil
 	strange := slices.ContainsFunc(events, func(e event) bool { return !slices.Contains(l.args, e.key) })
@@ -189,19 +191,7 @@ func (g *group) called(l line, at time.Time) {
 	s := g.script
 	s.At = at
 	s.Calls = append(s.Calls, l.args)
-	part := step{cluster.Executed{At: at}, s.now}
-	switch name := strings.ToLower(l.args[0]); {
-	case (name == "flushall" || name == "flushdb") && flushes(l.args):
-		db := l.db
-		if name == "flushall" {
-			db = -1
-		}
-		part.Changes = g.keys.flush(db)
-	case name == "swapdb":
-		g.keys.unsure("SWAPDB has no events")
-	}
-	g.explain(&part, l)
-	s.Changes = append(s.Changes, part.Changes...)
+	g.explain(s, strings.ToLower(l.args[0]), l)
 }
 
 // closeScript ends the open script: no further command of it can come.

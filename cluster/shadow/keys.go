@@ -179,7 +179,7 @@ func left(deadline, now int64) time.Duration {
 
 // missing doubts the account if a command that always has events had none.
 func (k *keys) missing(db int, name string, args []string) {
-	if name == "set" && len(args) == 3 && k.blind == "" {
+	if name == "set" && len(args) == 3 && k.blind == "" && !reserved(args[1]) {
 		why := "a SET had no event"
 		p := place{db, args[1]}
 		e := k.all[p]
@@ -205,6 +205,17 @@ func (k *keys) flush(db int) []cluster.Change {
 		changes = append(changes, cluster.Change{Key: p.name(), Kind: cluster.Deleted, Type: old.kind, Before: old.text, Doubtful: old.doubt})
 	}
 	return changes
+}
+
+// reserved reports whether a key is the harness's own, and left out of the account.
+func reserved(key string) bool {
+	return strings.HasPrefix(key, cluster.FillerPrefix) || strings.HasPrefix(key, probePrefix)
+}
+
+// upset doubts all keys until a snapshot, because a command has changed some without events.
+func (k *keys) upset(why string) {
+	k.blind = why
+	k.unsure(why)
 }
 
 func comparePlaces(a, b place) int {

@@ -43,7 +43,7 @@ type transaction struct {
 
 func newGroup(deliver func(cluster.Executed), unsure func(string)) *group {
 	return &group{
-		keys: keys{all: map[place]entry{}, unsure: unsure},
+		keys: keys{all: map[place]entry{}, over: map[place]bool{}, unsure: unsure},
 		own:  map[string]bool{},
 		open: map[string]*transaction{},
 		sink: deliver,
@@ -65,7 +65,11 @@ func (g *group) event(e event, at time.Time) {
 		g.events = append(g.events, e)
 		return
 	}
-	x := cluster.Executed{At: at, Changes: []cluster.Change{g.keys.take(e)}}
+	c, news := g.keys.take(e)
+	if !news {
+		return
+	}
+	x := cluster.Executed{At: at, Changes: []cluster.Change{c}}
 	if g.script != nil && g.running == nil {
 		g.alone = append(g.alone, x)
 	} else {
@@ -267,4 +271,5 @@ func (g *group) begin(gap string) {
 	g.keys.blind = "the account has a gap: " + gap
 	g.waiting, g.ready = nil, false
 	clear(g.open)
+	clear(g.keys.over)
 }

@@ -101,6 +101,7 @@ func (k *keys) compare(s snapshot) []cluster.Change {
 			c.Kind, c.Type, c.Doubtful = cluster.Lost, old.kind, old.doubt
 			if old.deadline != 0 && old.deadline <= s.now {
 				c.Kind = cluster.Expired
+				k.over[p] = true
 			}
 			delete(k.all, p)
 		case !had:

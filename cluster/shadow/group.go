@@ -101,7 +101,7 @@ func (g *group) line(l line, at time.Time) {
 		g.running = nil
 		for _, part := range tx.steps {
 			s.Calls = append(append(s.Calls, part.Args), part.Calls...)
-			s.Changes = append(s.Changes, part.Changes...)
+			s.Changes = append(s.Changes, attributed(part.Changes, part.Args)...)
 		}
 		g.finish(s)
 	case name == "auth" || name == "hello": // of a new connection, mostly
@@ -140,6 +140,7 @@ func (g *group) execute(s *step, name string, l line) {
 
 // explain applies a command with the events that have come.
 func (g *group) explain(s *step, name string, l line) {
+	first := len(s.Changes)
 	switch {
 	case (name == "flushall" || name == "flushdb") && flushes(l.args):
 		db := l.db
@@ -159,6 +160,19 @@ func (g *group) explain(s *step, name string, l line) {
 		g.unexplained(s.At)
 	}
 	s.Changes = append(s.Changes, g.keys.follow(l.db, l.args, s.now, events)...)
+	if l.addr == "" {
+		attributed(s.Changes[first:], l.args)
+	}
+}
+
+// attributed notes which command of a script or transaction made the changes.
+func attributed(changes []cluster.Change, call []string) []cluster.Change {
+	for i := range changes {
+		if changes[i].Call == nil {
+			changes[i].Call = call
+		}
+	}
+	return changes
 }
 
 // unexplained delivers what happened to keys without a command that explains it.

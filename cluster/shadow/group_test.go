@@ -108,6 +108,9 @@ func render(x cluster.Executed) string {
 		if c.Left != 0 {
 			fmt.Fprintf(&b, ", %v left", c.Left)
 		}
+		if c.Call != nil {
+			fmt.Fprintf(&b, ", by %.40q", c.Call)
+		}
 		b.WriteString("\n")
 	}
 	return b.String()

@@ -105,7 +105,7 @@ func (a *Account) unsure(string) {
 const (
 	retryAfter    = 20 * time.Millisecond  // between tries to connect
 	snapshotAfter = 100 * time.Millisecond // between snapshots
-	flushAfter    = 2 * time.Millisecond   // until a marker shows that a script has ended
+	flushAfter    = 5 * time.Millisecond   // until a marker shows that a script has ended
 )
 
 // keep follows a server until it has ended, and connects again if the connection breaks. first gets

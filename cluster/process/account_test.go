@@ -135,6 +135,9 @@ c1: PEXPIRE h 60000
 func TestAccountSaysWhatARestartLost(t *testing.T) {
 	eachDriver(t, func(t *testing.T, driver string) {
 		for _, p := range []cluster.Persistence{cluster.None, cluster.Always} {
+			if driver == "docker" && p != cluster.None {
+				continue
+			}
 			g := start(t, driver, cluster.Config{Masters: 1, Persistence: p})
 			m := g.masters[0]
 			s := follow(t, g)
@@ -291,5 +294,48 @@ func TestAccountGoesOnWhenItsConnectionIsKilled(t *testing.T) {
 	want := "m1: \n  gap: the connection to the server broke\n"
 	if got := s.take(t, &sync.Map{}); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestAccountUnderBentClocks: deadlines are on the master's clock, wherever that jumps, and a key expires
+// when the master says so.
+func TestAccountUnderBentClocks(t *testing.T) {
+	needs(t, "process")
+	g := start(t, "process", cluster.Config{Masters: 1, Persistence: cluster.Always})
+	if err := g.Shim(); err != nil {
+		t.Skip(err)
+	}
+	m, s := g.masters[0], follow(t, g)
+	c := dial(t, m.now())
+	for i, offset := range []time.Duration{time.Hour, -time.Hour, 10 * time.Second, -10 * time.Second} {
+		for _, bent := range []cluster.Clock{{Offset: offset}, {Offset: offset, Rate: 3}, {}} {
+			key := fmt.Sprintf("k%d", i)
+			wiretest.Say(t, c, fmt.Sprintf("SET %s 1 PX 60000\r\nSET short 1 PX 5000\r\nEVAL \"return redis.call('PEXPIRE', KEYS[1], 6000000)\" 1 %s\r\n", key, key))
+			wiretest.Hear(t, c, "+OK\r\n+OK\r\n:1\r\n")
+			must(t, func(ctx context.Context) error { return m.SetClock(ctx, bent) })
+			wiretest.Say(t, c, "EXISTS "+key+"\r\n")
+			wiretest.Hear(t, c, ":1\r\n")
+		}
+	}
+	wiretest.Say(t, c, "SET kept 1 PX 6000000\r\n")
+	wiretest.Hear(t, c, "+OK\r\n")
+	// What is on disk has the deadlines that the account has.
+	settle := func(ctx context.Context) error { return g.Settled(ctx, 0) }
+	must(t, settle, m.Kill, m.Start, settle)
+	expired := 0
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, x := range s.all {
+		for _, c := range x.Changes {
+			if c.Kind == cluster.Expired {
+				expired++
+			}
+			if c.Doubtful != "" || c.Kind == cluster.Restored || c.Kind == cluster.Lost {
+				t.Errorf("%q: %+v", x.Args, c)
+			}
+		}
+	}
+	if expired == 0 {
+		t.Error("no key has expired, although the clock went forward by an hour")
 	}
 }

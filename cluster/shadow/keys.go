@@ -137,6 +137,8 @@ func (k *keys) change(c *command, p place, events []event) cluster.Change {
 		}
 		deadlineOnly = deadlineOnly && (e.what == "expire" || e.what == "persist")
 	}
+	// SET of the same value with a deadline, as some locks extend.
+	deadlineOnly = deadlineOnly || old.kind == "string" && next.kind == "string" && old.text == next.text && (old.deadline != 0 || next.deadline != 0)
 	change := cluster.Change{Key: p.name(), Type: next.kind, Value: next.text, Before: old.text}
 	created := !had
 	if unseen != "" {

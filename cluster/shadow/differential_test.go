@@ -298,7 +298,7 @@ func (v *view) judge(steps []cluster.Executed, clients []*testClient) (compared,
 					served++
 				}
 			} else if e.answered {
-				if len(rival) > 0 && slices.Contains(e.args, rival[0].Key) && len(x.Changes) == 0 && len(e.reply.text) > 0 {
+				if len(rival) > 0 && pops[strings.ToLower(e.args[0])] && e.args[1] == rival[0].Key && len(x.Changes) == 0 && e.reply.kind == '$' {
 					served++
 				} else if why := v.contradicts(e, x); why != "" {
 					t.Errorf("%.200q replied %.200s: %.200s; step %.500q", e.args, e.reply.describe(), why, fmt.Sprint(x))

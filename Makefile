@@ -61,7 +61,7 @@ ALARMS ?= alarms
 ORACLE_HISTORIES ?= 1000000
 nightly: setup-test
 	$(GO) test ./checker -run '^Test(CheckersAgreeWithTheOracle|CorrectLocksConvictNobody)$$' -count=1 -timeout 24h -v -oracle.histories=$(ORACLE_HISTORIES) -oracle.seed=0
-	@for p in cluster/resp history history/logs risk watch claims campaign/scenario workload/remote search; do \
+	@for p in cluster/resp cluster/shadow history history/logs risk watch claims campaign/scenario workload/remote search; do \
 	  $(GO) test ./$$p -run '^TestManyInputs$$' -count=1 -timeout 24h -v -inputs=10000000 -inputs.for=20m -inputs.seed=0 || exit 1; done
 	$(GO) test ./internal/mutate -count=1 -timeout 24h -v -mutants=0
 	$(GO) test ./search -run '^TestCorrectLocksAreNeverConvicted$$' -count=1 -timeout 24h -v \

@@ -101,6 +101,13 @@ func (a *account) admits(s *server) bool {
 	return run != nil && *run == s.exited
 }
 
+// refresh is called when the server goes on after a pause.
+func (a *account) refresh() {
+	if followed := a.shadow.Load(); followed != nil {
+		followed.Refresh()
+	}
+}
+
 func (a *account) close() {
 	if followed := a.shadow.Load(); followed != nil {
 		followed.Detach()

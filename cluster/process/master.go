@@ -122,6 +122,7 @@ func (m *master) Resume(ctx context.Context) error {
 		case cluster.Up:
 			return nil
 		}
+		defer m.account.refresh()
 		return m.now().resume(ctx)
 	})
 }

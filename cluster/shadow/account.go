@@ -92,6 +92,10 @@ func (a *Account) Settled(ctx context.Context) error {
 	return s.settled(ctx)
 }
 
+// Refresh asks for a snapshot, which corrects the deadlines of keys: the server was paused, perhaps
+// while it executed a command, so that the time of the command's line is too late.
+func (a *Account) Refresh() { a.unsure("") }
+
 // unsure asks for a snapshot.
 func (a *Account) unsure(string) {
 	a.mu.Lock()
@@ -105,7 +109,8 @@ func (a *Account) unsure(string) {
 const (
 	retryAfter    = 20 * time.Millisecond  // between tries to connect
 	snapshotAfter = 100 * time.Millisecond // between snapshots
-	flushAfter    = 2 * time.Millisecond   // until a marker shows that a script has ended
+	refusedAfter  = time.Second            // after a snapshot that the server has refused
+	flushAfter    = 5 * time.Millisecond   // until a marker shows that a script has ended
 )
 
 // keep follows a server until it has ended, and connects again if the connection breaks. first gets
@@ -217,11 +222,14 @@ func (a *Account) process(s *session, report func(error)) error {
 	}
 }
 
-// handle handles one value. It reports whether it was a marker.
+// handle handles one value. It reports whether it was the reply to a marker.
 func (a *Account) handle(s *session, v value, report func(error)) (marker bool) {
 	if e, ok := v.event(); ok {
 		a.group.event(e, v.at)
 		return false
+	}
+	if v.kind == '-' { // to a marker, for example because a script has run for too long
+		return true
 	}
 	if v.kind == '$' {
 		if number, ok := strings.CutPrefix(string(v.text), s.name); ok {
@@ -318,11 +326,13 @@ func (s *session) takeSnapshots() {
 			s.stream.Close() // without the other connection there are no snapshots
 			return
 		}
+		pause := snapshotAfter
 		if found.err != nil {
 			notify(s.wanted)
+			pause = refusedAfter
 		}
 		select {
-		case <-time.After(snapshotAfter):
+		case <-time.After(pause):
 		case <-s.over:
 			return
 		}

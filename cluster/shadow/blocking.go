@@ -107,10 +107,19 @@ func (g *group) serve(at time.Time, rival string) {
 	}
 }
 
-// contested reports whether another client than the first waiter may have got the element: the first
-// one may have given up.
-func (g *group) contested(first waiter) bool {
-	return first.till != 0 && g.now >= first.till-certainBy
+// contested reports whether it is open who got the element that a waiter can get: its time may be over,
+// or another one waits for the same keys, and the first one's connection may have ended.
+func (g *group) contested(w waiter) bool {
+	if w.till != 0 && g.now >= w.till-certainBy {
+		return true
+	}
+	rivals := 0
+	for _, other := range g.waiting {
+		if other.db == w.db && slices.ContainsFunc(other.from, func(key string) bool { return slices.Contains(w.from, key) }) {
+			rivals++
+		}
+	}
+	return rivals > 1
 }
 
 // serves returns how many of the first events serving the waiter would cause; 0: they are others.

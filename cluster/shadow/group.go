@@ -43,7 +43,7 @@ type transaction struct {
 
 func newGroup(deliver func(cluster.Executed), unsure func(string)) *group {
 	return &group{
-		keys: keys{all: map[place]entry{}, unsure: unsure},
+		keys: keys{all: map[place]entry{}, over: map[place]bool{}, unsure: unsure},
 		own:  map[string]bool{},
 		open: map[string]*transaction{},
 		sink: deliver,
@@ -58,14 +58,18 @@ func (g *group) deliver(x cluster.Executed) {
 
 // event takes a keyspace event.
 func (g *group) event(e event, at time.Time) {
-	if strings.HasPrefix(e.key, cluster.FillerPrefix) || strings.HasPrefix(e.key, probePrefix) {
+	if reserved(e.key) {
 		return
 	}
 	if took[e.what] == "" {
 		g.events = append(g.events, e)
 		return
 	}
-	x := cluster.Executed{At: at, Changes: []cluster.Change{g.keys.take(e)}}
+	c, news := g.keys.take(e)
+	if !news {
+		return
+	}
+	x := cluster.Executed{At: at, Changes: []cluster.Change{c}}
 	if g.script != nil && g.running == nil {
 		g.alone = append(g.alone, x)
 	} else {
@@ -97,7 +101,7 @@ func (g *group) line(l line, at time.Time) {
 		g.running = nil
 		for _, part := range tx.steps {
 			s.Calls = append(append(s.Calls, part.Args), part.Calls...)
-			s.Changes = append(s.Changes, part.Changes...)
+			s.Changes = append(s.Changes, attributed(part.Changes, part.Args)...)
 		}
 		g.finish(s)
 	case name == "auth" || name == "hello": // of a new connection, mostly
@@ -129,21 +133,24 @@ func (g *group) execute(s *step, name string, l line) {
 		return
 	case name == "client" && len(l.args) == 3 && strings.EqualFold(l.args[1], "setname") && l.args[2] == OwnName:
 		g.own[l.addr] = true
+	}
+	g.explain(s, name, l)
+	g.block(s, name, l)
+}
+
+// explain applies a command with the events that have come.
+func (g *group) explain(s *step, name string, l line) {
+	first := len(s.Changes)
+	switch {
 	case (name == "flushall" || name == "flushdb") && flushes(l.args):
 		db := l.db
 		if name == "flushall" {
 			db = -1
 		}
-		s.Changes = g.keys.flush(db)
+		s.Changes = append(s.Changes, g.keys.flush(db)...)
 	case name == "swapdb":
-		g.keys.unsure("SWAPDB has no events")
+		g.keys.upset("SWAPDB has no events")
 	}
-	g.explain(s, l)
-	g.block(s, name, l)
-}
-
-// explain applies a command with the events that have come.
-func (g *group) explain(s *step, l line) {
 	events := g.events
 	g.events = nil
 	strange := slices.ContainsFunc(events, func(e event) bool { return !slices.Contains(l.args, e.key) })
@@ -153,6 +160,19 @@ func (g *group) explain(s *step, l line) {
 		g.unexplained(s.At)
 	}
 	s.Changes = append(s.Changes, g.keys.follow(l.db, l.args, s.now, events)...)
+	if l.addr == "" {
+		attributed(s.Changes[first:], l.args)
+	}
+}
+
+// attributed notes which command of a script or transaction made the changes.
+func attributed(changes []cluster.Change, call []string) []cluster.Change {
+	for i := range changes {
+		if changes[i].Call == nil {
+			changes[i].Call = call
+		}
+	}
+	return changes
 }
 
 // unexplained delivers what happened to keys without a command that explains it.
@@ -189,19 +209,7 @@ func (g *group) called(l line, at time.Time) {
 	s := g.script
 	s.At = at
 	s.Calls = append(s.Calls, l.args)
-	part := step{cluster.Executed{At: at}, s.now}
-	switch name := strings.ToLower(l.args[0]); {
-	case (name == "flushall" || name == "flushdb") && flushes(l.args):
-		db := l.db
-		if name == "flushall" {
-			db = -1
-		}
-		part.Changes = g.keys.flush(db)
-	case name == "swapdb":
-		g.keys.unsure("SWAPDB has no events")
-	}
-	g.explain(&part, l)
-	s.Changes = append(s.Changes, part.Changes...)
+	g.explain(s, strings.ToLower(l.args[0]), l)
 }
 
 // closeScript ends the open script: no further command of it can come.
@@ -277,4 +285,5 @@ func (g *group) begin(gap string) {
 	g.keys.blind = "the account has a gap: " + gap
 	g.waiting, g.ready = nil, false
 	clear(g.open)
+	clear(g.keys.over)
 }

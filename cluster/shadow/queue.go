@@ -20,17 +20,28 @@ func newQueue() *queue {
 	return &queue{more: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 }
 
-// fill adds the values of a reader until that fails or stop is closed.
+// maxBatch limits the values that are added at once.
+const maxBatch = 256
+
+// fill adds the values of a reader until that fails or stop is closed. It adds values that have arrived
+// together at once, because to wake the goroutine that takes them costs more than to decode them.
 func (q *queue) fill(r *reader, stop <-chan struct{}) {
 	for {
+		var batch []value
 		v, err := r.next()
+		for err == nil {
+			batch = append(batch, v)
+			if r.buffer.Buffered() == 0 || len(batch) == maxBatch {
+				break
+			}
+			v, err = r.next()
+		}
 		q.mu.Lock()
-		if err != nil {
-			q.err = err
-		} else {
-			q.all = append(q.all, v)
+		q.all = append(q.all, batch...)
+		for _, v := range batch {
 			q.bytes += v.size()
 		}
+		q.err = err
 		full := q.bytes > maxQueue
 		q.mu.Unlock()
 		notify(q.more)

@@ -72,9 +72,9 @@ func parseSnapshot(v value) (s snapshot) {
 	return s
 }
 
-// deadlineSlack is how much a deadline may differ from the one in a snapshot, in ms: that of the
-// account follows from the time at which the master had executed the command.
-const deadlineSlack = 50
+// deadlineSlack is how much a deadline may differ after a restart from the one before, in ms: that of
+// the account follows from the time at which the master had executed the command.
+const deadlineSlack = 100
 
 // compare makes the copy what a snapshot says, and returns the changes that lead there, in the order
 // of the keys.
@@ -101,6 +101,7 @@ func (k *keys) compare(s snapshot) []cluster.Change {
 			c.Kind, c.Type, c.Doubtful = cluster.Lost, old.kind, old.doubt
 			if old.deadline != 0 && old.deadline <= s.now {
 				c.Kind = cluster.Expired
+				k.over[p] = true
 			}
 			delete(k.all, p)
 		case !had:
@@ -108,8 +109,8 @@ func (k *keys) compare(s snapshot) []cluster.Change {
 			k.all[p] = found
 		default:
 			k.all[p] = found
-			same := old.kind == found.kind && old.text == found.text && (old.deadline == 0) == (found.deadline == 0) &&
-				max(old.deadline-found.deadline, found.deadline-old.deadline) <= deadlineSlack
+			late := (old.deadline == 0) != (found.deadline == 0) || max(old.deadline-found.deadline, found.deadline-old.deadline) > deadlineSlack
+			same := old.kind == found.kind && old.text == found.text && !(late && k.blind != "")
 			if same || old.doubt != "" || found.doubt != "" {
 				continue
 			}

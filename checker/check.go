@@ -1,6 +1,7 @@
 package checker
 
 import (
+	"fmt"
 	"errors"
 	"iter"
 	"slices"
@@ -19,6 +20,9 @@ type Report struct {
 	// DeadOnArrival counts the leases that were over before their acquire
 	// returned. They hold nothing, so they violate nothing by themselves.
 	DeadOnArrival int
+	// Unseen says why the votes do not describe the lock, so that no property that rests on them has a
+	// result; empty: they do.
+	Unseen string
 	// Disagreement is not empty if the sweep and porcupine decided mutual
 	// exclusion differently: a bug of Lockpick, and no verdict on the lock.
 	Disagreement string
@@ -60,11 +64,11 @@ func CheckPacked(h *history.Packed, by ...Property) Report {
 
 func checkPacked(h *history.Packed, second func([]history.Op) linearizability, by ...Property) Report {
 	run := newRun(h)
-	unseen := Unseen(h.Ops)
-	if unseen != "" { // the votes are guesses at what a lock of another kind did
+	unseen := unseen(h)
+	if unseen != "" { // the lock is of another kind than the votes describe
 		run.h = h.WithoutVotes()
 	}
-	rep := Report{DeadOnArrival: run.deadOnArrival()}
+	rep := Report{DeadOnArrival: run.deadOnArrival(), Unseen: unseen}
 	for _, p := range Properties {
 		if len(by) > 0 && !slices.Contains(by, p) {
 			continue
@@ -86,11 +90,23 @@ func checkPacked(h *history.Packed, second func([]history.Op) linearizability, b
 	return rep
 }
 
-// Unseen returns why the votes of a history do not describe its lock, or "".
-func Unseen(ops []history.Op) string {
-	for i := range ops {
-		if ops[i].F == history.FUnseen {
-			return ops[i].Error
+// unseen returns why the votes of a history do not describe its lock, or "".
+func unseen(h *history.Packed) string {
+	for i := range h.Ops {
+		if h.Ops[i].F == history.FUnseen {
+			return h.Ops[i].Error
+		}
+	}
+	under := map[string]*history.VoteKind{} // by lock: a vote on it
+	for i := range h.Kinds() {
+		k := &h.Kinds()[i]
+		if k.Form == "" || !k.Yes || k.Command != history.CommandSet {
+			continue
+		}
+		if first := under[k.Key]; first == nil {
+			under[k.Key] = k
+		} else if first.Stored != k.Stored {
+			return fmt.Sprintf("%s acquired %s by %s on %s, and %s by %s on %s: which of these keys is the lease is not known", first.Client, k.Key, first.Form, first.Stored, k.Client, k.Form, k.Stored)
 		}
 	}
 	return ""

@@ -57,7 +57,7 @@ func (n *narrative) lease(l *history.Lease, until time.Duration) {
 		fence = fmt.Sprintf(" with the fencing token %d", l.Fence)
 	}
 	valid := "valid until " + at(g.Until)
-	if r.h.Header.Until == history.UntilReleased || g.Until-g.At >= history.Endless {
+	if r.h.Header.Until == history.UntilReleased || g.Endless() {
 		valid = "valid until it is released"
 	}
 	e.Text = fmt.Sprintf("%s was granted %s%s, %s, %s", l.Process, l.Key, fence, valid, r.by(voters, r.lookup().votedOn(l, history.CommandSet), g.Index))

@@ -44,7 +44,7 @@ func (r *run) minValidity() *judgement {
 				until = min(until, max(l.Grants[i+1].At, g.At)) // from then on the next grant is judged
 			}
 			relied := min(until, l.Over())
-			if g.Bent || relied <= g.At || !r.counts(g.At) {
+			if g.Bent || g.Endless() || relied <= g.At || !r.counts(g.At) {
 				continue
 			}
 			judged = append(judged, g.At)

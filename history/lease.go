@@ -24,6 +24,9 @@ type Grant struct {
 // them lost.
 const Endless = 24 * time.Hour
 
+// Endless reports whether a grant promises no time, at least none that a run can tell from no end.
+func (g *Grant) Endless() bool { return g.Until-g.At > Endless/2 }
+
 // Lease is one acquisition, with everything that a history contains about it.
 type Lease struct {
 	number              int32 // position among the leases

@@ -108,6 +108,9 @@ type adapted struct {
 	mu    sync.Mutex
 	token string          // token of the latest vote that granted the client a key
 	told  map[string]bool // tokens that name has returned
+	conns []net.Conn
+	dead  bool // the client has crashed
+	close sync.Once
 }
 
 // dial connects. In memory, the nemesis can stop the client at the connection.
@@ -125,7 +128,30 @@ func (a *adapted) dial(ctx context.Context, network, addr string) (net.Conn, err
 	if a.site.Dial != nil {
 		c = conn{c, &a.halt}
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.dead {
+		c.Close()
+		return nil, errCrashed
+	}
+	a.conns = append(a.conns, c)
 	return c, nil
+}
+
+var errCrashed = errors.New("the client has crashed")
+
+// Kill ends the lock of a client that has crashed, with its connections, so that it can neither release
+// nor extend anything.
+func (a *adapted) Kill() {
+	a.mu.Lock()
+	a.dead = true
+	conns := a.conns
+	a.conns = nil
+	a.mu.Unlock()
+	for _, c := range conns {
+		c.Close()
+	}
+	_ = a.Close()
 }
 
 // observed records a vote on a link, with the time at which the reply was there.
@@ -189,16 +215,19 @@ func (a *adapted) end(until time.Time, lost context.Context) time.Time {
 	return until
 }
 
+// Close closes the lock and the clients that it got from Env, once.
 func (a *adapted) Close() error {
 	var errs []error
-	if c, ok := a.lock.(io.Closer); ok {
-		errs = append(errs, c.Close())
-	}
-	for _, c := range *a.opened {
-		if err := c.Close(); err != nil && !errors.Is(err, redis.ErrClosed) { // the lock may have closed it
-			errs = append(errs, err)
+	a.close.Do(func() {
+		if c, ok := a.lock.(io.Closer); ok {
+			errs = append(errs, c.Close())
 		}
-	}
+		for _, c := range *a.opened {
+			if err := c.Close(); err != nil && !errors.Is(err, redis.ErrClosed) { // the lock may have closed it
+				errs = append(errs, err)
+			}
+		}
+	})
 	return errors.Join(errs...)
 }
 

@@ -102,7 +102,7 @@ func levelsOf(h *history.History, r *judge.Result) []level {
 			})
 		}
 		if found[p.Name] == nil {
-			levels = append(levels, level{Level: p.Level, Property: words(p.Name), Says: p.Says, Why: judge.WhyNotTested(p, h)})
+			levels = append(levels, level{Level: p.Level, Property: words(p.Name), Says: p.Says, Why: r.Untested[p.Name]})
 		}
 		delete(found, p.Name)
 	}
@@ -112,7 +112,7 @@ func levelsOf(h *history.History, r *judge.Result) []level {
 				add(p)
 			}
 		}
-		return append(levels, level{Property: "all others", Says: "what a run of Lockpick can show", Why: judge.WhyNotTested(checker.Quorum, h)})
+		return append(levels, level{Property: "all others", Says: "what a run of Lockpick can show", Why: r.Untested[checker.Quorum.Name]})
 	}
 	for _, p := range checker.Properties {
 		add(p)

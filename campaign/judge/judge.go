@@ -46,7 +46,7 @@ func judgePacked(p *history.Packed, counts Counts, by ...checker.Property) (*Res
 	if err := report.Err(); err != nil {
 		return nil, &HarnessError{err}
 	}
-	r.Verdicts, r.Untested = report.Results, untested(h, report.Results)
+	r.Verdicts, r.Untested = report.Results, untested(h, report)
 	if head.Driver == history.Imported {
 		onlyCertain(&r.Verdicts[0])
 	}
@@ -104,11 +104,11 @@ func checkHeader(h *history.Header) error {
 }
 
 // untested explains, for each property without a result, why there is none.
-func untested(h *history.History, results []checker.Result) map[string]string {
+func untested(h *history.History, report checker.Report) map[string]string {
 	why := map[string]string{}
 	for _, p := range checker.Properties {
-		if !slices.ContainsFunc(results, func(r checker.Result) bool { return r.Name == p.Name }) {
-			why[p.Name] = WhyNotTested(p, h)
+		if !slices.ContainsFunc(report.Results, func(r checker.Result) bool { return r.Name == p.Name }) {
+			why[p.Name] = whyNotTested(p, h, report.Unseen)
 		}
 	}
 	return why

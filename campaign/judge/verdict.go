@@ -82,16 +82,16 @@ func (r *Result) whyNotTested(name string) string {
 	return strings.Join(reasons, ", ")
 }
 
-// WhyNotTested explains what the history lacks for a verdict on p.
-func WhyNotTested(p checker.Property, h *history.History) string {
+// whyNotTested explains what the history lacks for a verdict on p.
+func whyNotTested(p checker.Property, h *history.History, unseen string) string {
+	if unseen != "" && p.Votes {
+		return "what the masters store is not certain to be leases: " + unseen
+	}
 	happened := func(f string) bool {
 		return slices.ContainsFunc(h.Ops, func(op history.Op) bool { return op.F == f })
 	}
 	if h.Header.Driver == history.Imported {
 		return "logs of a lock show mutual exclusion and nothing else"
-	}
-	if unseen := checker.Unseen(h.Ops); unseen != "" && p.Votes {
-		return "what the masters store is not certain to be leases: " + unseen
 	}
 	asked := slices.Contains(h.Header.Properties, p.Name)
 	switch p.Name {

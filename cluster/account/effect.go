@@ -125,6 +125,10 @@ func (a *Account) effectOf(m *master, client string, args []string, ch *cluster.
 		e.command, e.token = a.create(m, client, args, ch), ch.Value
 	case cluster.TTLSet:
 		e.command, e.token = history.CommandExtend, a.named(client, args, ch)
+		// A client that did not get the reply acquires again, and finds its own key.
+		if t := a.tokens[stored{ch.Key, e.token}]; t != nil && t.form == formOf(args) && !t.released {
+			e.command = history.CommandSet
+		}
 	case cluster.Deleted:
 		e.command, e.token = history.CommandRelease, a.named(client, args, ch)
 		e.ttl = 0

@@ -52,7 +52,7 @@ func (a *account) note(kind cluster.ChangeKind, key string, before, after *value
 	}
 	c.Type = last.kind()
 	if after != nil && last.expires != never {
-		c.Left = time.Duration(last.expires-a.master.db().now) * time.Millisecond
+		c.Left = max(time.Duration(last.expires-a.master.db().now)*time.Millisecond, 1) // a key that was restored may be overdue
 	}
 	switch kind {
 	case cluster.Created, cluster.Changed, cluster.TTLSet, cluster.Deleted:

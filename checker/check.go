@@ -1,8 +1,8 @@
 package checker
 
 import (
-	"fmt"
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"sort"

@@ -1,6 +1,8 @@
 # make run    set up, then run a campaign on real Redis masters (ARGS="--time-limit 60s …")
 # make check  formatting, vet, staticcheck and the unit tests: before each commit
-# make test   set up, then every check and every test
+# make test   set up, then formatting, vet, staticcheck and the tests of all that a change usually breaks
+# make test-real      what takes minutes of real time: the tests with the tag real, on every driver
+# make test-portable  other systems, another module path, fuzz targets, mutants
 # make docs   the page of claims, the tables of figures and the quoted output of the documents, written anew
 # make release  static binaries for Linux, macOS and Windows in dist/
 # make image  an image FROM scratch with the program in it (ENGINE=podman for another engine)
@@ -14,8 +16,9 @@
 #               the checkers beside their oracle on a million random histories, all planted faults
 #               in them, a history of 10,000,000 lines, an audit of every lock with the whole battery,
 #               and estimates of risks beside simulations of all that happens; known vulnerabilities
-.PHONY: run check test torture soak nightly lint docs release image module-path scoreboard claims stress bench setup-run setup-test
+.PHONY: run check test test-real test-portable torture soak nightly lint docs release image module-path scoreboard claims stress bench setup-run setup-test
 
+SHELL = bash
 GO ?= go
 # Modules of their own, so that the lock and the harness depend on nothing of theirs.
 MODULES = redlock/bench examples/otel examples/prometheus examples/own-lock examples/own-main examples/adapters examples/cluster clients/go
@@ -40,18 +43,66 @@ lint:
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
-	@for module in $(MODULES); do echo "$(GO) vet ./$$module"; (cd $$module && $(GO) vet ./...) || exit 1; done
+	@$(call vetted,$(QUICK))
 
-# The unit tests, without the packages that are about real masters and the documents.
-MASTERS = lockpick/cluster/process lockpick/cluster/docker lockpick/cli lockpick/internal/doctest
+# What lint leaves out: files with the other tags, and modules that take minutes to build.
+lint-real:
+	$(GO) vet -tags real ./...
+	$(GO) tool staticcheck -tags real,portable ./...
+	@$(call vetted,$(SLOW))
+vetted = for module in $(1); do echo "$(GO) vet ./$$module"; $(GO) vet -C $$module ./... || exit 1; done
+
+# The unit tests: what -short leaves out simulates long.
 check: lint
-	$(GO) test -short $(filter-out $(MASTERS),$(shell $(GO) list ./...))
+	$(GO) test -short ./...
 
-# Every test with the race detector, those that asked to run without it, and each fuzz target with
-# FUZZ inputs; the end lists the slowest tests, and those that were skipped and why.
+# Each of the three targets for tests ends with the slowest tests, the skipped ones with their reasons,
+# the failed ones, one line of counts, and how long each of its steps took.
+test:
+	@$(call timed,setup-test lint tests)
+test-real:
+	@$(call timed,setup-test lint-real tests-real)
+test-portable:
+	@$(call timed,tests-portable)
+
+# timed makes targets one after the other, and prints how long each of them took.
+timed = took=; for step in $(1); do began=$$SECONDS; $(MAKE) --no-print-directory $$step || exit 1; took="$$took, $$step $$((SECONDS - began)) s"; done; \
+	echo "make $@: $${took:2}"
+
+# The tests of these packages run with the race detector. The others run without it: they simulate thousands
+# of schedules, for which the race detector keeps gigabytes, or start the program as it is built for users.
+# Whatever a package imports is compiled once more with the race detector.
+RACED = ./cluster/... ./history/... ./nemesis ./redlock/... ./watch ./workload/...
+# Those of them that use real masters, containers or browsers have tests with the tag real.
+MASTERS = ./campaign ./cluster/docker ./cluster/process
+PROGRAMS = ./cli ./clients ./internal/doctest ./reports
+# What else runs with the race detector once: less of it is simulated then (internal/racetest).
+SIMULATED = ./audit ./campaign/bubble ./campaign/judge ./campaign/scenario ./checker ./claims ./locktest ./risk ./search/... ./serve
+# The other modules depend on libraries that take minutes to build.
+QUICK = examples/otel examples/prometheus examples/own-lock examples/own-main examples/cluster
+SLOW = $(filter-out $(QUICK),$(MODULES))
+
+SUMMED = $(GO) tool gotestsum --format pkgname-and-test-fails --format-hide-empty-pkg --format-icons text --ignore-non-json-output-lines --raw-command -- .ci/events
+# -vet=off: lint has vetted every module.
+TEST = $(GO) test -json -vet=off
+raced = $(shell $(GO) list $(RACED))
+plain = $(filter-out $(raced),$(shell $(GO) list ./...))
+
+tests:
+	@$(SUMMED) "$(TEST) $(plain)" "$(TEST) -race $(raced)" $(QUICK:%="cd % && $(TEST) ./...")
+
+tests-real:
+	@$(SUMMED) "$(TEST) -race -tags real -p 1 -parallel 3 -timeout 20m $(MASTERS)" "$(TEST) -tags real -p 1 -parallel 3 -timeout 20m $(PROGRAMS)" \
+	  --beside "cd examples/adapters && $(TEST) -timeout 20m ./..." "$(TEST) -race $(SIMULATED)"
+
+# Each fuzz target gets FUZZ inputs. No time is set: go test fails a target whose time is over while it minimizes an input.
 FUZZ ?= 10000
-test: setup-test lint
-	@$(GO) run ./internal/testrun -masters lockpick/cluster/process -fuzz $(FUZZ) $(MODULES:%=-module %) ./...
+# Packages with fuzz targets, and the targets, as PACKAGE:TARGET.
+fuzzed = $(shell grep -roE '^func Fuzz[A-Za-z0-9]+' --include=*_test.go . | sed -E 's,/[^/]*:func ,:,')
+tests-portable:
+	@$(SUMMED) "$(TEST) -tags portable ./internal/architecture ./internal/modulepath" "$(TEST) ./internal/mutate -mutants=$(MUTANTS) -mutants.seed=1" \
+	  $(foreach target,$(fuzzed),"$(TEST) -run '^$$' -fuzz '^$(word 2,$(subst :, ,$(target)))\$$' -fuzztime $(FUZZ)x -fuzzminimizetime 100x $(word 1,$(subst :, ,$(target)))")
+MUTANTS ?= 8
 
 # Each false alarm comes with a scenario in ALARMS that shows it again; the first lines of the
 # output have the seed.
@@ -96,7 +147,7 @@ image:
 # Writes the quoted output and the tables of the documents anew.
 docs:
 	$(GO) generate ./cmd/lockpick
-	$(GO) test ./internal/doctest -count=1 -update
+	$(GO) test -tags real ./internal/doctest -count=1 -update
 
 # Renames the module everywhere, for whoever hosts it: make module-path TO=example.org/you/lockpick
 module-path:
@@ -116,20 +167,20 @@ KILLS ?= 1000
 DOCKER_KILLS ?= 200
 torture: FOR ?= 28m
 torture: setup-test
-	$(GO) test ./cli -run '^TestTorture$$' -count=1 -timeout 1h -v -torture.kills=$(KILLS) -torture.docker=$(DOCKER_KILLS) -torture.for=$(FOR) -torture.aside=3
-	$(GO) test ./cli -run '^TestTheMachineStandsStill$$' -count=1 -timeout 1h -v -standstill.for=30s -standstill.times=3
+	$(GO) test -tags real ./cli -run '^TestTorture$$' -count=1 -timeout 1h -v -torture.kills=$(KILLS) -torture.docker=$(DOCKER_KILLS) -torture.for=$(FOR) -torture.aside=3
+	$(GO) test -tags real ./cli -run '^TestTheMachineStandsStill$$' -count=1 -timeout 1h -v -standstill.for=30s -standstill.times=3
 
 # Two long runs, and whether they need more memory at their end than after a quarter. To judge the
 # first one takes 9 GB, and its history 14 GB on the disk until it is compressed.
 VIRTUAL ?= 24h
 REAL ?= 1h
 soak: setup-test
-	$(GO) test ./cli -run '^TestSoak$$' -count=1 -timeout 12h -v -soak.virtual=$(VIRTUAL) -soak.real=$(REAL)
+	$(GO) test -tags real ./cli -run '^TestSoak$$' -count=1 -timeout 12h -v -soak.virtual=$(VIRTUAL) -soak.real=$(REAL)
 
 stress: FOR ?= 15m
 stress: setup-run
 	STRESS=$(FOR) $(GO) test -race -timeout 0 -parallel 3 -v ./redlock -run '^TestStress$$'
 
 bench:
-	$(GO) test -run '^$$' -bench . -benchmem ./...
+	$(GO) test -tags real -run '^$$' -bench . -benchmem ./...
 	cd redlock/bench && $(GO) run . $(ARGS)

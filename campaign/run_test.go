@@ -24,9 +24,6 @@ import (
 func onEachDriver(t *testing.T, f func(t *testing.T, driver string)) {
 	for _, d := range append(slices.Clone(RealDrivers), simulated) {
 		t.Run(d.Name, func(t *testing.T) {
-			if testing.Short() && d.Name != scenario.Sim {
-				t.Skip("not with -short: real masters")
-			}
 			if ok, why := d.Available(t.Context(), ""); !ok {
 				t.Skipf("no driver %s: %s", d.Name, why)
 			}

@@ -4,7 +4,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -18,15 +17,16 @@ func needsRedis(t *testing.T) {
 	}
 }
 
-// TestPackagedClientsKeepToTheProtocol: each that can be started here, on real masters.
-func TestPackagedClientsKeepToTheProtocol(t *testing.T) {
+// keepToTheProtocol checks packaged clients on real masters. Those that cannot be started here are skipped.
+func keepToTheProtocol(t *testing.T, packaged []clients.Client) {
+	t.Helper()
 	needsRedis(t)
 	dir := t.TempDir()
 	if out, err := exec.Command("go", "build", "-C", "../clients/go", "-o", filepath.Join(dir, "lockpick-go-clients"), ".").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
-	for _, c := range clients.All {
+	for _, c := range packaged {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
 			if _, err := c.Command(); err != nil {
@@ -40,39 +40,17 @@ func TestPackagedClientsKeepToTheProtocol(t *testing.T) {
 	}
 }
 
-// TestDocumentedClientWorks: the client of docs/clients.md is complete.
-func TestDocumentedClientWorks(t *testing.T) {
-	needsRedis(t)
-	if out, err := exec.Command("/usr/bin/python3", "-c", "import redis").CombinedOutput(); err != nil {
-		t.Skipf("needs python3-redis: %v: %s", err, out)
+// TestOneClientOfEachLanguageKeepsToTheProtocol: all of them are tried with the tag real.
+func TestOneClientOfEachLanguageKeepsToTheProtocol(t *testing.T) {
+	languages := map[string]bool{}
+	var one []clients.Client
+	for _, c := range clients.All {
+		if !languages[c.Language] {
+			languages[c.Language] = true
+			one = append(one, c)
+		}
 	}
-	page, err := os.ReadFile("../docs/clients.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	code := regexp.MustCompile("(?s)```python\n(.*?)```").FindSubmatch(page)
-	if code == nil {
-		t.Fatal("docs/clients.md has no example in Python")
-	}
-	file := filepath.Join(t.TempDir(), "lock.py")
-	if err := os.WriteFile(file, code[1], 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if out, stderr, code := lockpick(t, t.TempDir(), "client", "check", "--driver", "process", "--", "/usr/bin/python3", file); code != 0 {
-		t.Errorf("exit code %d\n%s%s", code, out, stderr)
-	}
-}
-
-// TestMinimalClientInGoWorks: the shortest client in Go is complete.
-func TestMinimalClientInGoWorks(t *testing.T) {
-	needsRedis(t)
-	program := filepath.Join(t.TempDir(), "minimal")
-	if out, err := exec.Command("go", "build", "-C", "../clients/go", "-o", program, "./minimal").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	if out, stderr, code := lockpick(t, t.TempDir(), "client", "check", "--driver", "process", "--", program); code != 0 {
-		t.Errorf("exit code %d\n%s%s", code, out, stderr)
-	}
+	keepToTheProtocol(t, one)
 }
 
 // TestClientCheckNamesLineFieldAndWant: of clients that break the protocol or are no locks.

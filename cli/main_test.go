@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,16 +10,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/datadriven"
 
 	"lockpick/campaign"
 	"lockpick/campaign/judge"
-	"lockpick/campaign/scenario"
-	"lockpick/history"
 )
 
 // binary is lockpick as users run it.
@@ -151,88 +146,5 @@ func TestRunCheckReport(t *testing.T) {
 				t.Errorf("list runs:\n%s", stdout)
 			}
 		})
-	}
-}
-
-// started runs a long campaign and returns when its history has grants.
-func started(t *testing.T, dir, driver string) (*exec.Cmd, *bytes.Buffer) {
-	t.Helper()
-	var stderr bytes.Buffer
-	cmd := exec.Command(binary, "run", "--driver", driver, "--time-limit", "10m", "--persistence", "always")
-	cmd.Dir, cmd.Stderr = dir, &stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	for path := filepath.Join(dir, "store", "latest", judge.HistoryFile); ; {
-		if h, err := history.ReadFile(path); err == nil && len(history.Leases(h.Ops)) >= 12 {
-			return cmd, &stderr
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("no leases within a minute:\n%s", stderr.String())
-		case <-time.After(50 * time.Millisecond): // between two looks at the file
-		}
-	}
-}
-
-// TestInterrupt: Ctrl-C ends the run in order, with a report.
-func TestInterrupt(t *testing.T) {
-	for _, driver := range drivers(t) {
-		t.Run(driver, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			cmd, stderr := started(t, dir, driver)
-			if err := cmd.Process.Signal(os.Interrupt); err != nil {
-				t.Fatal(err)
-			}
-			_ = cmd.Wait()
-			if code := cmd.ProcessState.ExitCode(); code != exitUndecided {
-				t.Errorf("exit %d, want %d: availability was not tried\n%s", code, exitUndecided, stderr)
-			}
-			if _, err := os.Stat(filepath.Join(dir, "store", "latest", judge.ReportFile)); err != nil {
-				t.Error(err)
-			}
-			nothingLeft(t)
-		})
-	}
-}
-
-// TestKilledHarness: kill -9 leaves a history that can be judged, and masters that
-// the next start removes.
-func TestKilledHarness(t *testing.T) {
-	for _, driver := range drivers(t) {
-		t.Run(driver, func(t *testing.T) {
-			dir := t.TempDir()
-			cmd, _ := started(t, dir, driver)
-			if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
-				t.Fatal(err)
-			}
-			_ = cmd.Wait()
-			stdout, stderr, code := lockpick(t, dir, "check", "latest")
-			if code != exitUndecided || !strings.Contains(stdout, "cut short") || strings.Contains(stdout, "violated") {
-				t.Errorf("check: exit %d\n%s%s", code, stdout, stderr)
-			}
-			stdout, stderr, code = lockpick(t, dir, "doctor")
-			if code != exitHolds || strings.Contains(stdout, "removed") || !strings.Contains(stdout, "doctor --clean removes it") {
-				t.Errorf("doctor: exit %d, want it only to list what is left\n%s%s", code, stdout, stderr)
-			}
-			stdout, stderr, code = lockpick(t, dir, "doctor", "--clean")
-			if code != exitHolds || (driver == scenario.Docker && strings.Count(stdout, "removed") < 5) {
-				t.Errorf("doctor --clean: exit %d, want the five masters removed\n%s%s", code, stdout, stderr)
-			}
-			nothingLeft(t)
-		})
-	}
-}
-
-// nothingLeft checks that no master of a dead harness is left.
-func nothingLeft(t *testing.T) {
-	t.Helper()
-	removed, err := campaign.Sweep(t.Context())
-	if err != nil || len(removed) > 0 {
-		t.Errorf("left behind: %v, %v", removed, err)
 	}
 }

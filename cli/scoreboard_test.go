@@ -2,10 +2,7 @@ package cli
 
 import (
 	"bytes"
-	"encoding/json"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -35,49 +32,6 @@ func TestDocumentedScoreboardHasTheStatements(t *testing.T) {
 	for _, f := range clients.Findings {
 		if f.Audit != "" && !strings.Contains(string(page), "\n"+f.Audit+"\n") {
 			t.Errorf("docs/scoreboard.md has no story of %s: %s", f.Name, f.Audit)
-		}
-	}
-}
-
-// TestScoreboard audits Lockpick's own lock on redis-server processes for the scoreboard, and
-// takes the finished audit the second time.
-func TestScoreboard(t *testing.T) {
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		t.Skip("there is no redis-server here: " + err.Error())
-	}
-	dir := t.TempDir()
-	var got struct {
-		Driver  string
-		Entries []struct {
-			Name string
-			Card struct {
-				Folder     string
-				Situations []struct{ ID string }
-			}
-		}
-		Page string
-	}
-	args := []string{"scoreboard", "--client", "redlock", "--only", "overrun", "--reuse", "--json", "--markdown", "board.md"}
-	folder := ""
-	for range 2 {
-		stdout, stderr, code := lockpick(t, dir, args...)
-		if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != exitHolds {
-			t.Fatalf("exit %d, %v\n%s", code, err, stderr)
-		}
-		if got.Driver != "process" || len(got.Entries) != 1 || got.Entries[0].Name != "redlock" || len(got.Entries[0].Card.Situations) != 1 {
-			t.Fatalf("%+v", got)
-		}
-		if folder == "" {
-			folder = got.Entries[0].Card.Folder
-		}
-		if got.Entries[0].Card.Folder != folder {
-			t.Errorf("with --reuse the audit was made again: %s, then %s", folder, got.Entries[0].Card.Folder)
-		}
-	}
-	for _, path := range []string{got.Page, "board.md", filepath.Join(folder, "index.html")} {
-		b, err := os.ReadFile(filepath.Join(dir, path))
-		if err != nil || !strings.Contains(string(b), "redlock") {
-			t.Errorf("%s: %v", path, err)
 		}
 	}
 }

@@ -71,5 +71,5 @@ func (f *Finding) Command() string {
 	if f.Audit != "" {
 		return f.Audit
 	}
-	return "go test ./clients -run 'TestFindings/" + f.Name + "$' -count 3 -v"
+	return "go test -tags real ./clients -run 'TestFindings/" + f.Name + "$' -count 3 -v"
 }

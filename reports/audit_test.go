@@ -139,33 +139,6 @@ func TestAuditPageEscapes(t *testing.T) {
 	}
 }
 
-// TestAuditPageInBrowser opens the page, filters it and opens a situation.
-func TestAuditPageInBrowser(t *testing.T) {
-	b := openPage(t, browser(t), func(w io.Writer) error { return AuditPage(w, ".", card()) }, 1300, 900, false)
-	shown := `[...document.querySelectorAll('.row')].filter(r => !r.hidden).map(r => r.id).join(' ')`
-	set := func(id, value string) string {
-		return `(() => { const e = document.getElementById('` + id + `'); e.value = '` + value + `'; e.dispatchEvent(new Event('input')); return ` + shown + ` })()`
-	}
-	for _, x := range []struct{ js, want string }{
-		{shown, "quiet restart-forgets stopped-inside two-halves fenced"},
-		{`document.querySelector('#two-halves .mark').textContent + document.querySelector('#two-halves a.mark').getAttribute('href')`, "–store/audit-mine/run-two-halves/report.html"},
-		{set("search", "restart"), "restart-forgets"},
-		{set("search", ""), "quiet restart-forgets stopped-inside two-halves fenced"},
-		{set("outcome", "broken"), "stopped-inside two-halves"},
-		{set("outcome", "inconclusive"), "quiet"},
-		{set("outcome", ""), "quiet restart-forgets stopped-inside two-halves fenced"},
-		{`(() => { document.querySelector('#two-halves .open').click(); return String(document.querySelector('#two-halves .more').hidden) })()`, "false"},
-		{`(() => { document.getElementById('all').click(); return String([...document.querySelectorAll('.more')].some(r => r.hidden)) })()`, "false"},
-		{`String(document.documentElement.scrollWidth <= innerWidth)`, "true"},
-	} {
-		if got := ask[string](b, x.js); got != x.want {
-			t.Errorf("%s\nis %q, want %q", x.js, got, x.want)
-		}
-	}
-	b.picture("audit")
-	b.quiet()
-}
-
 // TestLongReasonsAreShortened: the first and the last steps are told, and how many are left out.
 func TestLongReasonsAreShortened(t *testing.T) {
 	var reason []string

@@ -6,9 +6,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"testing"
 
-	"github.com/chromedp/chromedp"
 	"pgregory.net/rapid"
 
 	"lockpick/checker"
@@ -60,50 +58,4 @@ func checkFigure(t *rapid.T, v *checker.Violation) {
 	if drawn != "" && (numbers != len(v.Steps()) || rows == 0) {
 		t.Fatalf("%d numbers for %d steps, and %d rows\n%s", numbers, len(v.Steps()), rows, drawn)
 	}
-}
-
-// TestFirstScreen: whoever opens a report of a violation sees the verdict, the reason and its picture
-// without scrolling; what holds and what was not tested is one line each.
-func TestFirstScreen(t *testing.T) {
-	ctx := browser(t)
-	b := open(t, ctx, violatedPlan(), 1280, 900, false)
-	for what, selector := range map[string]string{"the reason": ".reason", "the picture": "figure svg"} {
-		if bottom := ask[float64](b, fmt.Sprintf(`document.querySelector(%q).getBoundingClientRect().bottom`, selector)); bottom > 900 || bottom < 200 {
-			b.Errorf("%s ends at %v pixels: it must be seen at once", what, bottom)
-		}
-	}
-	steps := ask[float64](b, `document.querySelectorAll('.reason li').length`)
-	if n := ask[float64](b, `document.querySelectorAll('figure text.number').length`); n != steps {
-		b.Errorf("the picture has %v numbers for %v steps", n, steps)
-	}
-	if n := ask[float64](b, `new Set([...document.querySelectorAll('figure rect[class^=client-]')].map((r) => getComputedStyle(r).fill)).size`); n < 2 {
-		b.Errorf("the bars have %v colours: those of two clients were expected", n)
-	}
-	b.picture("first-screen")
-
-	if n := ask[float64](b, `document.querySelectorAll('details.fold').length`); n != 2 {
-		b.Errorf("%v folded lists: what holds and what was not tested were expected", n)
-	}
-	if ask[bool](b, `[...document.querySelectorAll('details.fold tr')].some((r) => r.checkVisibility())`) {
-		b.Error("what holds is shown before anybody opened it")
-	}
-	ask[bool](b, `(document.querySelector('details.fold.holds summary').click(), true)`)
-	b.wait("the properties that hold", `document.querySelector('details.fold.holds tbody tr').checkVisibility()`)
-
-	// The whole list of violations is one stop of the tab key; arrows go through it.
-	stops := ask[float64](b, `document.querySelectorAll('.violations button:not([tabindex="-1"])').length`)
-	if all := ask[float64](b, `document.querySelectorAll('.violations button').length`); stops != 1 || all < 2 {
-		b.Errorf("%v tab stops for %v violations", stops, all)
-	}
-	ask[bool](b, `(document.querySelector('.violations button').focus(), true)`)
-	b.do(chromedp.KeyEvent("\u0301")) // arrow down
-	b.wait("the second violation in focus", `document.activeElement === document.querySelectorAll('.violations button')[1] && document.activeElement.tabIndex === 0`)
-	b.quiet()
-
-	holding := open(t, ctx, soundPlan(), 1280, 900, false)
-	if n := ask[float64](holding, `document.querySelectorAll('figure').length`); n != 0 {
-		holding.Errorf("%v pictures of violations where there was none", n)
-	}
-	holding.picture("first-screen-holds")
-	holding.quiet()
 }

@@ -19,9 +19,6 @@ const unreleased = "set-broken-lua"
 // Whatever else may be wrong with a lock, it can be acquired and released on real masters, by
 // several clients at a time.
 func TestEveryLockOnRealMasters(t *testing.T) {
-	if testing.Short() {
-		t.Skip("not with -short: real masters")
-	}
 	if ok, why := process.Available(t.Context()); !ok {
 		t.Skip("no real masters: ", why)
 	}

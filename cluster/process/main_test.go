@@ -1,13 +1,10 @@
 package process
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"strings"
 	"testing"
 	"time"
 
@@ -45,67 +42,10 @@ func beHarness(driver string) int {
 	return 0
 }
 
-// harness is a running copy of the test binary that has masters of its own.
-type harness struct {
-	cmd            *exec.Cmd
-	stdin          io.Closer
-	root, password string
-	addrs          []string
-}
-
-func startHarness(t *testing.T, driver string) *harness {
-	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), harnessEnv+"="+driver)
-	cmd.Stderr = os.Stderr
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	h := &harness{cmd: cmd, stdin: stdin}
-	t.Cleanup(func() {
-		stdin.Close()
-		cmd.Wait()
-	})
-	line, err := bufio.NewReader(stdout).ReadString('\n')
-	f := strings.Fields(line)
-	if err != nil || len(f) != 4 {
-		t.Fatalf("the harness said %q, %v", line, err)
-	}
-	h.root, h.password, h.addrs = f[0], f[1], f[2:]
-	return h
-}
-
-// kill ends the harness as no program can prepare for.
-func (h *harness) kill(t *testing.T) {
-	t.Helper()
-	if err := h.cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	h.cmd.Wait()
-}
-
 // within is a context for what must not take long.
 func within(t *testing.T, d time.Duration) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	t.Cleanup(cancel)
 	return ctx
-}
-
-// eventually waits for something that nothing announces.
-func eventually(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	for began := time.Now(); !f(); time.Sleep(2 * time.Millisecond) {
-		if time.Since(began) > 10*time.Second {
-			t.Fatalf("not within 10 s: %s", what)
-		}
-	}
 }

@@ -19,5 +19,5 @@
 // (a function in figures_test.go; compared exactly), or any other command with "measured: DATE at COMMIT"
 // (the machine's figures; only the line is checked).
 //
-// `make docs` (go test ./internal/doctest -update) rewrites quoted output and tables.
+// `make docs` (go test -tags real ./internal/doctest -update) rewrites quoted output and tables.
 package doctest

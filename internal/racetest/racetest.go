@@ -1,29 +1,17 @@
 // Package racetest reports whether the race detector is on, and lets a test require that it is off.
 //
 // The race detector keeps memory for each coroutine that has ended, 10 GB and more for a test that simulates
-// thousands of worlds. Such a test calls Exclude: the race detector's run skips it, and `make test`
-// (internal/testrun) then runs exactly the tests that were skipped for this reason without the race detector.
-// They are long, so -short skips them, too. A run under -race and the run after it therefore leave out no
-// test.
+// thousands of worlds. Such a test calls Exclude: `make test` runs its package without the race detector, and
+// `make test-real` runs the other tests of the package with it. These tests are long, so -short skips them, too.
 package racetest
 
-import (
-	"strings"
-	"testing"
-)
+import "testing"
 
-// Reason is the beginning of the message of a test that Exclude skips.
-const Reason = "runs without the race detector: "
-
-// Exclude skips a test while the race detector is on. Only whole tests can be run again without it, so a
-// subtest must not call Exclude.
+// Exclude skips a test while the race detector is on, and with -short.
 func Exclude(t testing.TB, why string) {
 	t.Helper()
-	if strings.Contains(t.Name(), "/") {
-		t.Fatalf("%s: a subtest cannot be left to the run without the race detector: call racetest.Exclude in the test itself", t.Name())
-	}
 	if Enabled {
-		t.Skip(Reason + why)
+		t.Skip("runs without the race detector: " + why)
 	}
 	if testing.Short() {
 		t.Skip("not with -short: " + why)

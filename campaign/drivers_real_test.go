@@ -1,0 +1,5 @@
+//go:build real
+
+package campaign_test
+
+import _ "lockpick/internal/realdrivers" // for the tests on real masters

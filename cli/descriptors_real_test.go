@@ -1,0 +1,30 @@
+//go:build real
+
+package cli
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestNoFileDescriptorsLeft: a run that may need more file descriptors than it may have says so before it
+// begins, and one that has none left ends at once, and proves nothing.
+func TestNoFileDescriptorsLeft(t *testing.T) {
+	if _, err := exec.LookPath("redis-server"); err != nil {
+		t.Skip("redis-server is not installed: a run on processes is not tried with few file descriptors")
+	}
+	script := `ulimit -n 260 && exec "$0" run --driver process --clients 30 --keys 10 --time-limit 5m --faults none`
+	cmd := exec.CommandContext(t.Context(), "bash", "-c", script, binary)
+	cmd.Dir = t.TempDir()
+	b, err := cmd.CombinedOutput()
+	out := strings.Join(strings.Fields(string(b)), " ")
+	if code := cmd.ProcessState.ExitCode(); code != exitUndecided {
+		t.Errorf("exit %d (%v), want %d", code, err, exitUndecided)
+	}
+	for _, want := range []string{"may need up to 6100 file descriptors, and this process may have 260", "no file descriptors were left", "ulimit -n 6100", "UNKNOWN"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("it does not say %q:\n%s", want, b)
+		}
+	}
+}

@@ -1,0 +1,140 @@
+//go:build real
+
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
+	"lockpick/history"
+)
+
+// started runs a long campaign and returns when its history has grants.
+func started(t *testing.T, dir, driver string) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	var stderr bytes.Buffer
+	cmd := exec.Command(binary, "run", "--driver", driver, "--time-limit", "10m", "--persistence", "always")
+	cmd.Dir, cmd.Stderr = dir, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for path := filepath.Join(dir, "store", "latest", judge.HistoryFile); ; {
+		if h, err := history.ReadFile(path); err == nil && len(history.Leases(h.Ops)) >= 12 {
+			return cmd, &stderr
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("no leases within a minute:\n%s", stderr.String())
+		case <-time.After(50 * time.Millisecond): // between two looks at the file
+		}
+	}
+}
+
+// TestInterrupt: Ctrl-C ends the run in order, with a report.
+func TestInterrupt(t *testing.T) {
+	for _, driver := range drivers(t) {
+		t.Run(driver, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			cmd, stderr := started(t, dir, driver)
+			if err := cmd.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait()
+			if code := cmd.ProcessState.ExitCode(); code != exitUndecided {
+				t.Errorf("exit %d, want %d: availability was not tried\n%s", code, exitUndecided, stderr)
+			}
+			if _, err := os.Stat(filepath.Join(dir, "store", "latest", judge.ReportFile)); err != nil {
+				t.Error(err)
+			}
+			nothingLeft(t)
+		})
+	}
+}
+
+// TestKilledHarness: kill -9 leaves a history that can be judged, and masters that
+// the next start removes.
+func TestKilledHarness(t *testing.T) {
+	for _, driver := range drivers(t) {
+		t.Run(driver, func(t *testing.T) {
+			dir := t.TempDir()
+			cmd, _ := started(t, dir, driver)
+			if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait()
+			stdout, stderr, code := lockpick(t, dir, "check", "latest")
+			if code != exitUndecided || !strings.Contains(stdout, "cut short") || strings.Contains(stdout, "violated") {
+				t.Errorf("check: exit %d\n%s%s", code, stdout, stderr)
+			}
+			stdout, stderr, code = lockpick(t, dir, "doctor")
+			if code != exitHolds || strings.Contains(stdout, "removed") || !strings.Contains(stdout, "doctor --clean removes it") {
+				t.Errorf("doctor: exit %d, want it only to list what is left\n%s%s", code, stdout, stderr)
+			}
+			stdout, stderr, code = lockpick(t, dir, "doctor", "--clean")
+			if code != exitHolds || (driver == scenario.Docker && strings.Count(stdout, "removed") < 5) {
+				t.Errorf("doctor --clean: exit %d, want the five masters removed\n%s%s", code, stdout, stderr)
+			}
+			nothingLeft(t)
+		})
+	}
+}
+
+// nothingLeft checks that no master of a dead harness is left.
+func nothingLeft(t *testing.T) {
+	t.Helper()
+	removed, err := campaign.Sweep(t.Context())
+	if err != nil || len(removed) > 0 {
+		t.Errorf("left behind: %v, %v", removed, err)
+	}
+}
+
+// TestEverySignalEndsTheRunInOrder: each signal that asks a program to end interrupts the
+// run: a verdict, a report, exit code 2.
+func TestEverySignalEndsTheRunInOrder(t *testing.T) {
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		t.Run(s.String(), func(t *testing.T) {
+			if signal.Ignored(s) {
+				t.Skipf("the process that started this test, such as nohup, has it ignore the signal %s", s)
+			}
+			dir := t.TempDir()
+			cmd, stderr := started(t, dir, scenario.Process)
+			if err := cmd.Process.Signal(s); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait()
+			if code := cmd.ProcessState.ExitCode(); code != exitUndecided {
+				t.Errorf("exit %d, want %d\n%s", code, exitUndecided, stderr)
+			}
+			if !strings.Contains(stderr.String(), "UNKNOWN: interrupted: "+s.String()) {
+				t.Errorf("stderr does not say why there is no verdict:\n%s", stderr)
+			}
+			stdout, _, code := lockpick(t, dir, "check", "latest", "--json")
+			var got struct {
+				Verdict, Why string
+				Notes        []string
+			}
+			if err := json.Unmarshal([]byte(stdout), &got); err != nil {
+				t.Fatal(err)
+			}
+			if code != exitUndecided || got.Verdict != "unknown" || !strings.Contains(got.Why, "interrupted: "+s.String()) || len(got.Notes) == 0 {
+				t.Errorf("check: exit %d, %+v", code, got)
+			}
+		})
+	}
+}

@@ -1,0 +1,236 @@
+//go:build real
+
+package doctest
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"lockpick/campaign/scenario"
+	"lockpick/claims"
+	"lockpick/cluster/process"
+	_ "lockpick/internal/realdrivers" // scenarios may name them
+)
+
+// TestPages runs the commands of every page and compares the output that it quotes.
+func TestPages(t *testing.T) {
+	for _, page := range pages(t) {
+		if elsewhere[page] != "" {
+			continue
+		}
+		t.Run(page, func(t *testing.T) {
+			lines := readLines(t, page)
+			p := &runner{page: page, dir: t.TempDir()}
+			examples, err := filepath.Abs(root + "/examples")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(examples, filepath.Join(p.dir, "examples")); err != nil {
+				t.Fatal(err)
+			}
+			blocks := blocksOf(t, page, lines)
+			for i := len(blocks) - 1; i >= 0; i-- { // keeps line numbers right while the page is rewritten
+				if blocks[i].kind == "yaml" {
+					p.yaml(t, &blocks[i])
+				}
+			}
+			shift := 0
+			for i := range blocks {
+				b := &blocks[i]
+				switch b.kind {
+				case "sh":
+					p.commands(t, b)
+				case "console":
+					got := p.session(t, b)
+					if *update && !slices.Equal(got, b.text) {
+						lines = slices.Replace(lines, b.from+shift, b.from+shift+len(b.text), got...)
+						shift += len(got) - len(b.text)
+					}
+				}
+			}
+			if *update {
+				if err := os.WriteFile(filepath.Join(root, page), []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// runner runs the commands of one page.
+type runner struct{ page, dir string }
+
+// remark separates a command from the remark after it.
+var remark = regexp.MustCompile(`\s{2,}`)
+
+// commands runs a block of commands, each with the exit code that the block names for it.
+func (p *runner) commands(t *testing.T, b *block) {
+	var run []string
+	for _, line := range b.text {
+		if command := remark.Split(line, 2)[0]; strings.HasPrefix(command, "lockpick ") {
+			run = append(run, command)
+		}
+	}
+	if len(run) == 0 {
+		return
+	}
+	exits := strings.Split(b.args["exits"], ",")
+	if len(exits) != len(run) {
+		t.Errorf("%s:%d: %d commands, and exits=%s: say with what each exits (- if it is not run)", p.page, b.from, len(run), b.args["exits"])
+		return
+	}
+	for i, command := range run {
+		if exits[i] == "-" {
+			continue
+		}
+		out, code := p.run(t, command, with(b))
+		if want, err := strconv.Atoi(exits[i]); err != nil || code != want {
+			t.Errorf("%s:%d: %s: exit %d, want %s\n%s", p.page, b.from, command, code, exits[i], out)
+		}
+	}
+}
+
+// with is what a block adds to its commands.
+func with(b *block) []string {
+	var flags []string
+	for f := range strings.SplitSeq(b.args["with"], ",") {
+		if f != "" {
+			flags = append(flags, f)
+		}
+	}
+	return flags
+}
+
+// run runs a command and returns what it printed on stdout. Flags that the command has
+// already, or does not know, are not added.
+func (p *runner) run(t *testing.T, command string, added []string) (stdout string, code int) {
+	t.Helper()
+	args := strings.Fields(command)[1:]
+	for i := range args {
+		if i > 0 && args[i-1] == "--driver" && (args[i] == "docker" || args[i] == "process") {
+			if ok, why := process.Available(t.Context()); !ok {
+				t.Skipf("%s: needs redis-server: %s", command, why)
+			}
+			args[i] = "process" // quicker than containers, and in more places
+		}
+	}
+	for _, f := range added {
+		name, value, _ := strings.Cut(f, "=")
+		has := slices.ContainsFunc(args, func(a string) bool { return a == name || strings.HasPrefix(a, name+"=") })
+		if has || !knows(t, args[0], name) {
+			continue
+		}
+		args = append(args, name+"="+value)
+	}
+	var out, problems bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), binary, args...)
+	cmd.Dir, cmd.Stdout, cmd.Stderr = p.dir, &out, &problems
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	if code = cmd.ProcessState.ExitCode(); code >= 64 {
+		return problems.String(), code
+	}
+	return out.String(), code
+}
+
+// flagsOf remembers the help of each command.
+var flagsOf = map[string]string{}
+
+func knows(t *testing.T, command, flag string) bool {
+	t.Helper()
+	if flagsOf[command] == "" {
+		out, err := exec.CommandContext(t.Context(), binary, command, "--help").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		flagsOf[command] = string(out)
+	}
+	return strings.Contains(flagsOf[command], flag+" ")
+}
+
+// session runs the commands of a block, and returns the block with what they print now.
+func (p *runner) session(t *testing.T, b *block) []string {
+	var got []string
+	for i := 0; i < len(b.text); {
+		command, ok := strings.CutPrefix(b.text[i], "$ ")
+		if !ok {
+			t.Errorf("%s:%d: a console block begins with \"$ lockpick …\"", p.page, b.from)
+			return b.text
+		}
+		end := i + 1
+		for end < len(b.text) && !strings.HasPrefix(b.text[end], "$ ") {
+			end++
+		}
+		quoted := b.text[i+1 : end]
+		out, code := p.run(t, command, with(b))
+		if code >= 64 {
+			t.Errorf("%s:%d: %s: exit %d\n%s", p.page, b.from+i, command, code, out)
+			return b.text
+		}
+		now := strings.Split(strings.TrimRight(normal(out), "\n"), "\n")
+		got = append(got, b.text[i])
+		if elided(quoted) {
+			if !quotes(quoted, now) {
+				t.Errorf("%s:%d: %s prints now:\n%s", p.page, b.from+i, command, strings.Join(now, "\n"))
+			}
+			got = append(got, quoted...)
+		} else {
+			if !*update && !slices.Equal(quoted, now) {
+				t.Errorf("%s:%d: %s: the page (-), and what it prints now (+); make docs writes it anew:\n%s", p.page, b.from+i, command, cmp.Diff(quoted, now))
+			}
+			got = append(got, now...)
+		}
+		i = end
+	}
+	return got
+}
+
+// What differs from run to run: names of runs, and how long a search took.
+var (
+	runName = regexp.MustCompile(`store/\d{8}T\d{6}-([a-z-]*[a-z])(-\d+)?`) // -2: the second of that second
+	found   = regexp.MustCompile(`((?:st|nd|rd|th) schedule,) [0-9.]+ m?s`)
+	budget  = regexp.MustCompile(` in [0-9.]+ m?s \(budget`)
+	took    = regexp.MustCompile(`( of virtual time|events in all;|simulations, of [0-9,]+ events in all;) in [0-9.]+ m?s`)
+)
+
+func normal(out string) string {
+	out = runName.ReplaceAllString(out, "store/20261122T154428-$1")
+	out = budget.ReplaceAllString(found.ReplaceAllString(out, "$1 20 ms"), " in 1 s (budget")
+	return took.ReplaceAllString(out, "$1 in 1 s")
+}
+
+// yaml checks scenarios and claims, and keeps them as files for the commands of the page.
+func (p *runner) yaml(t *testing.T, b *block) {
+	text := []byte(strings.Join(b.text, "\n") + "\n")
+	var err error
+	name := b.args["file"]
+	_, isScenario := b.args["scenario"]
+	_, isClaims := b.args["claims"]
+	switch {
+	case isScenario:
+		_, err = scenario.Parse(text)
+	case isClaims:
+		_, err = claims.Parse(text)
+	}
+	if err != nil {
+		t.Errorf("%s:%d: %v", p.page, b.from, err)
+	}
+	if name != "" {
+		if err := os.WriteFile(filepath.Join(p.dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+//go:build real
+
+package reports
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"lockpick/campaign/judge"
+)
+
+// TestLivePage: the page shows each state that the server tells, and the report in the end.
+func TestLivePage(t *testing.T) {
+	states := make(chan Live)
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/live/a run":
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			if err := LivePage(w, "a run"); err != nil {
+				t.Error(err)
+			}
+		case "/events/a run":
+			w.Header().Set("Content-Type", "text/event-stream")
+			for {
+				var l Live
+				select {
+				case l = <-states:
+				case <-r.Context().Done():
+					return
+				}
+				b, err := json.Marshal(l)
+				if err != nil {
+					t.Error(err)
+				}
+				fmt.Fprintf(w, "data: %s\n\n", b)
+				w.(http.Flusher).Flush()
+				if l.Phase == Done {
+					return
+				}
+			}
+		default:
+			t.Errorf("the page requested %s", r.URL)
+		}
+	}))
+	defer web.Close()
+	b := openAddress(t, browser(t), web.URL+"/live/a%20run", 1200, 800, false)
+	tell := func(l Live) {
+		t.Helper()
+		select {
+		case states <- l:
+		case <-b.ctx.Done():
+			t.Fatal("the page does not listen")
+		}
+	}
+	is := func(id, text string) string {
+		return fmt.Sprintf(`document.getElementById(%q).textContent.includes(%q)`, id, text)
+	}
+	seconds := make(Seconds, 300)
+	for i := range seconds {
+		seconds[i] = 5 + i%7
+	}
+	l := Live{
+		Name: "a run", Phase: Running, Lock: "<img src=x>", Driver: "docker", Masters: 5, Clients: 3, Elapsed: 300,
+		Counts: judge.Counts{Operations: 40_000, Granted: 2400}, Grants: Bins(seconds),
+		Faults: []LiveFault{
+			{Kind: "kill", Text: "m1 was killed", From: 20, To: 40, Healed: true, Effective: true}, {Kind: "kill", Text: "m2 was killed", From: 60, To: 70, Healed: true},
+			{Kind: "pause", Text: "m3 was paused", From: 290, To: 300},
+		},
+	}
+	tell(l)
+	b.wait("the first state", is("state", "no violation so far")+" && "+is("what", "going on"))
+	b.wait("its counts", is("counts", "2,400")+" && "+is("counts", "<img src=x>"))
+	b.wait("its faults", is("force", "for 10.0 s: m3 was paused")+` && [...document.querySelectorAll('#faults tr')].map((r) => [...r.cells].map((c) => c.textContent).join(' ')).join('; ') === 'kill 2 2 1 at 60.0 s: m2 was killed; pause 1 0 0 at 4 min 50 s: m3 was paused'`)
+	b.wait("its bars", `document.querySelectorAll('#grants .bar').length === 150 && document.querySelectorAll('#grants .band').length === 3 && !document.querySelector('#grants .violation')`)
+	at := 295.5
+	l.Violations, l.First, l.Phase, l.Silent = 2, &at, Silent, 12
+	tell(l)
+	b.wait("the violations", is("state", "✕ 2 violations so far")+" && "+is("what", "Nothing was recorded for 12 s")+` && document.querySelector('#grants .violation')?.x.baseVal.value > 900`)
+	b.picture("live")
+	l.Phase = Judging
+	tell(l)
+	b.wait("the judging", is("what", "being judged"))
+	l.Phase, l.Report = Done, "/store/a%20run/report.html"
+	tell(l)
+	b.wait("the report", `document.querySelector('#what a')?.getAttribute('href') === '/store/a%20run/report.html' && `+is("state", "✕ 2 violations")+` && !`+is("state", "so far"))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range b.said {
+		t.Errorf("the page said: %s", s)
+	}
+	for _, r := range b.requests {
+		if !strings.HasPrefix(r, web.URL) && !strings.HasPrefix(r, "data:") {
+			t.Errorf("the page requested %s", r)
+		}
+	}
+}

@@ -1,0 +1,64 @@
+//go:build real
+
+package reports
+
+import (
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"lockpick/campaign"
+	"lockpick/campaign/judge"
+	"lockpick/campaign/scenario"
+	"lockpick/internal/racetest"
+	"lockpick/search/reduce"
+)
+
+// TestWhyInTheReport: the probability stands above the overview, on the same scale, and what decided it.
+func TestWhyInTheReport(t *testing.T) {
+	racetest.Exclude(t, "it simulates many schedules")
+	s := scenario.Defaults()
+	s.Driver, s.Nemesis, s.Faults, s.Clients, s.Seed, s.TimeLimit = scenario.Sim, scenario.Random, []string{"kill"}, 2, 5, 8*time.Second
+	found, err := reduce.Why(t.Context(), reduce.WhyOptions{Scenario: s, Minimize: 10 * time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(found)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var why reduce.WhyResult // as it is kept
+	if err := json.Unmarshal(b, &why); err != nil {
+		t.Fatal(err)
+	}
+	h, err := campaign.Simulate(t.Context(), s.WithRequirements(), campaign.SimulateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := judge.History(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := browser(t)
+	for _, width := range []int64{1280, 400} {
+		p := openPage(t, ctx, func(w io.Writer) error { return HTML(w, h, r, &why) }, width, 900, width == 400)
+		p.wait("the first drawing", `window.lockpick && lockpick.drawn > 0`)
+		// A point of the curve at the end of the run is where the overview has that end.
+		ask[bool](p, `(window.box = document.querySelector('.chance svg').getBoundingClientRect(), window.canvas = document.getElementById('overview').getBoundingClientRect(), window.gutter = canvas.width < 620 ? 52 : 92, true)`)
+		p.wait("the same scale", `Math.abs(box.left - canvas.left - gutter) < 1 && Math.abs(box.right - canvas.right) < 1`)
+		p.wait("the same time", `(() => { const v = document.querySelector('.chance svg').viewBox.baseVal; return Math.abs(v.x - lockpick.view.start) <= 1 && Math.abs(v.x + v.width - lockpick.view.stop) <= 2; })()`)
+		text := ask[string](p, `document.querySelector('.why-curve').textContent`)
+		for _, want := range []string{"were killed", "It was decided at ", "kill ", "this one is enough"} {
+			if !strings.Contains(text, want) {
+				t.Errorf("it does not say %q: %s", want, text)
+			}
+		}
+		if width == 1280 {
+			ask[bool](p, `(document.documentElement.style.scrollBehavior = 'auto', document.querySelector('.why-curve').scrollIntoView({block: 'start'}), true)`)
+			p.picture("why")
+		}
+		p.quiet()
+	}
+}

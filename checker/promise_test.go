@@ -9,25 +9,29 @@ import (
 )
 
 // TestLeaseWithoutEndDoesNotViolateMinValidity checks that a lock whose leases have no end does not
-// violate min-validity when its key expires. The same history violates it if the lock promises a
-// day.
+// violate min-validity when its key expires, whether the header says so or the lease. The same history
+// violates it if the lock promises ten hours.
 func TestLeaseWithoutEndDoesNotViolateMinValidity(t *testing.T) {
-	for _, until := range []string{"", history.UntilReleased} {
-		h := &history.History{Header: history.Header{Driver: "process", Masters: 1, Quorum: 1, Clients: 1, Keys: 1, TTL: 2 * time.Second, Until: until}}
+	for _, x := range []struct {
+		until    string
+		valid    time.Duration
+		violated bool
+	}{{"", 10 * time.Hour, true}, {"", history.Endless, false}, {history.UntilReleased, 10 * time.Hour, false}} {
+		h := &history.History{Header: history.Header{Driver: "process", Masters: 1, Quorum: 1, Clients: 1, Keys: 1, TTL: 2 * time.Second, Until: x.until}}
 		add := func(at time.Duration, process string, kind history.Type, f string, v history.Value) {
 			h.Ops = append(h.Ops, history.Op{Index: len(h.Ops), Time: at, Process: process, Type: kind, F: f, Key: "k0", Value: &v})
 		}
 		add(0, "c1", history.Invoke, history.FAcquire, history.Value{})
 		add(time.Millisecond, "m1", history.OK, history.FVote, history.Value{Token: "t1", Client: "c1", Command: history.CommandSet, Yes: true, TTL: 2 * time.Second})
-		add(2*time.Millisecond, "c1", history.OK, history.FAcquire, history.Value{Token: "t1", ValidUntil: 24 * time.Hour})
+		add(2*time.Millisecond, "c1", history.OK, history.FAcquire, history.Value{Token: "t1", ValidUntil: x.valid})
 		add(5*time.Second, "c1", history.Invoke, history.FRelease, history.Value{Token: "t1"})
 		add(6*time.Second, "c1", history.OK, history.FRelease, history.Value{Token: "t1"})
 		violated := false
 		for _, r := range Check(h).Results {
 			violated = violated || r.Name == MinValidity.Name && r.Verdict == Violated
 		}
-		if violated != (until == "") {
-			t.Errorf("until %q: violated %v", until, violated)
+		if violated != x.violated {
+			t.Errorf("until %q, valid until %v: violated %v", x.until, x.valid, violated)
 		}
 	}
 }

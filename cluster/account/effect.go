@@ -62,7 +62,7 @@ func (a *Account) learn(m *master, client string, args []string, changes []clust
 		}
 		e.args = by
 		// SETNX and PEXPIRE in one script are one effect, as a SET with PX is.
-		if n := len(all); n > 0 && e.command == history.CommandExtend && all[n-1].key == e.key && all[n-1].yes && all[n-1].command != history.CommandRelease {
+		if n := len(all); n > 0 && ch.Kind == cluster.TTLSet && all[n-1].key == e.key && all[n-1].yes && all[n-1].command != history.CommandRelease {
 			all[n-1].ttl = e.ttl
 			continue
 		}

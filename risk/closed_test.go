@@ -66,7 +66,7 @@ func TestClosedForms(t *testing.T) {
 		{"a lease that is too short", map[string]string{"ttl": "10s", "hold": "20s"}, 2 * yearSeconds * -math.Expm1(-others*(14+waited)), true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := estimate(t, quiet(t, c.fields), 600)
+			r := estimate(t, quiet(t, c.fields), 150)
 			got := r.Exclusion
 			if c.effects {
 				got = r.Effects
@@ -88,7 +88,7 @@ func TestSafeSetups(t *testing.T) {
 		{"masters": "3", "fencing": "true", "client_pauses": "1", "client_pause": "60s"},
 	} {
 		s := quiet(t, fields)
-		r := estimate(t, s, 200)
+		r := estimate(t, s, 50)
 		if r.Exclusion.Expected != 0 || s.Fencing && r.Effects.Expected != 0 {
 			t.Errorf("%v: %+v, %+v", fields, r.Exclusion, r.Effects)
 		}

@@ -25,7 +25,7 @@ import (
 )
 
 // checkLines is how many lines TestPackedFileStaysSmall checks: make nightly checks ten million.
-var checkLines = flag.Int("check.lines", 1_000_000, "lines of the history that TestPackedFileStaysSmall checks")
+var checkLines = flag.Int("check.lines", 250_000, "lines of the history that TestPackedFileStaysSmall checks")
 
 // longRun is the campaign of which the figures of docs/simulator.md tell.
 func longRun(limit time.Duration) scenario.Scenario {

@@ -1,3 +1,5 @@
+//go:build real
+
 // Package model checks docs/model/README.md: Spin must find what its table says.
 package model
 

@@ -341,3 +341,11 @@ func TestAccountUnderBentClocks(t *testing.T) {
 		t.Error("no key has expired, although the clock went forward by an hour")
 	}
 }
+
+// within is a context for what must not take long.
+func within(t *testing.T, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	t.Cleanup(cancel)
+	return ctx
+}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -40,12 +39,4 @@ func beHarness(driver string) int {
 	fmt.Println(g.root, g.password, g.masters[0].now().addr, g.masters[1].now().addr)
 	io.Copy(io.Discard, os.Stdin)
 	return 0
-}
-
-// within is a context for what must not take long.
-func within(t *testing.T, d time.Duration) context.Context {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), d)
-	t.Cleanup(cancel)
-	return ctx
 }

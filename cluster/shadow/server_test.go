@@ -160,7 +160,6 @@ type exchange struct {
 	args     []string
 	reply    value
 	answered bool
-	queued   [][]string // of EXEC: the commands since MULTI
 }
 
 func (s *testServer) client() *testClient {

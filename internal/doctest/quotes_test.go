@@ -8,10 +8,6 @@ import (
 	_ "lockpick/internal/realdrivers" // scenarios may name them
 )
 
-func elided(quoted []string) bool {
-	return slices.ContainsFunc(quoted, func(line string) bool { return strings.TrimSpace(line) == "…" })
-}
-
 // quotes says whether the lines between those that stand for others are found in the output,
 // in order, and the output ends as the quotation does.
 func quotes(quoted, out []string) bool {

@@ -43,7 +43,6 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-
 func pages(t *testing.T) []string {
 	t.Helper()
 	paths, err := filepath.Glob(root + "/docs/*.md")

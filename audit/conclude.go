@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/internal/wholefile"
 	"lockpick/search"
 )
 
@@ -205,7 +205,7 @@ func (a *audit) keepFinding(ctx context.Context, s *Situation, f *Finding, t *tr
 	scenario.Properties = []string{f.Property}
 	yaml, err := scenario.YAML()
 	if err == nil {
-		err = os.WriteFile(path, yaml, 0o644)
+		err = wholefile.Replace(path, 0o644, wholefile.Content(yaml))
 	}
 	if err != nil {
 		return &judge.HarnessError{Err: fmt.Errorf("audit: %w", err)}

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
 	"lockpick/campaign/judge"
 	"lockpick/checker"
+	"lockpick/internal/wholefile"
 )
 
 // ResultFile is the file with an audit's result, in its folder of the store.
@@ -152,7 +152,7 @@ func (c *Cell) put(f Finding) {
 func (r *Result) write(path string) error {
 	b, err := json.MarshalIndent(r, "", "  ")
 	if err == nil {
-		err = os.WriteFile(path, append(b, '\n'), 0o644)
+		err = wholefile.Write(path, 0o644, wholefile.Content(append(b, '\n')))
 	}
 	if err != nil {
 		return &judge.HarnessError{Err: fmt.Errorf("audit: %w", err)}

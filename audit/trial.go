@@ -13,6 +13,7 @@ import (
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
 	"lockpick/history"
+	"lockpick/internal/wholefile"
 	"lockpick/search"
 )
 
@@ -72,7 +73,7 @@ func (a *audit) runAndKeep(ctx context.Context, s scenario.Scenario) (run string
 	}
 	yaml, err := s.YAML()
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, judge.ScenarioFile), yaml, 0o644)
+		err = wholefile.Replace(filepath.Join(dir, judge.ScenarioFile), 0o644, wholefile.Content(yaml))
 	}
 	return filepath.Base(dir), h, r, err
 }

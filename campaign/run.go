@@ -25,6 +25,7 @@ import (
 	"lockpick/cluster/sim"
 	"lockpick/history"
 	"lockpick/history/fault"
+	"lockpick/internal/wholefile"
 	"lockpick/nemesis"
 	"lockpick/redlock/protocol"
 	"lockpick/workload"
@@ -79,7 +80,7 @@ func Run(ctx context.Context, s scenario.Scenario, opt Options) (dir string, h *
 	dir = filepath.Join(opt.Store.Dir, run)
 	yaml, err := s.YAML()
 	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, judge.ScenarioFile), yaml, 0o644)
+		err = wholefile.Replace(filepath.Join(dir, judge.ScenarioFile), 0o644, wholefile.Content(yaml))
 	}
 	if err != nil {
 		return dir, nil, nil, &judge.HarnessError{Err: err}

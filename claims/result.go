@@ -12,6 +12,7 @@ import (
 	"lockpick/campaign"
 	"lockpick/campaign/judge"
 	"lockpick/checker"
+	"lockpick/internal/wholefile"
 )
 
 // ResultFile is the file with a verification's result, in its folder of the store.
@@ -140,7 +141,7 @@ func (r *Result) Count() map[Outcome]int {
 func (r *Result) write(path string) error {
 	b, err := json.MarshalIndent(r, "", "  ")
 	if err == nil {
-		err = os.WriteFile(path, append(b, '\n'), 0o644)
+		err = wholefile.Write(path, 0o644, wholefile.Content(append(b, '\n')))
 	}
 	if err != nil {
 		return &judge.HarnessError{Err: fmt.Errorf("claims: %w", err)}

@@ -71,9 +71,9 @@ interrupted, 64 bad usage or input, 70 an error of the harness.`,
 	f.Uint64Var(&flags.Seed, "seed", 1, "seed of all random choices")
 	f.StringVar(&flags.baseline, "baseline", "", "file with an earlier result to compare with; written if it does not exist")
 	f.BoolVar(&flags.updateBaseline, "update-baseline", false, "replace the baseline with this result")
-	f.StringVar(&flags.junit, "junit", "", "write JUnit XML to this file")
-	f.StringVar(&flags.html, "html", "", "write the page of the card to this file too")
-	f.StringVar(&flags.markdown, "markdown", "", "write the card as Markdown to this file")
+	outputFlag(cmd, &flags.junit, "junit", "", "write JUnit XML to this file")
+	outputFlag(cmd, &flags.html, "html", "", "write the page of the card to this file too")
+	outputFlag(cmd, &flags.markdown, "markdown", "", "write the card as Markdown to this file")
 	f.IntVar(&flags.Workers, "workers", 0, "schedules at a time (default: as many as processors; on real masters one more, at most 4)")
 	f.StringVar(&flags.Image, "image", "", "Docker image of the masters")
 	shardFlags(cmd, &flags.shard, &flags.out, "situations")
@@ -117,13 +117,13 @@ func runAudit(cmd *cobra.Command, flags auditFlags) error {
 	if err != nil {
 		return flagProblem(err)
 	}
-	return reportAudit(r, before, flags)
+	return reportAudit(cmd.OutOrStdout(), r, before, flags)
 }
 
 // auditBaseline reads the baseline. It returns nil if none is given or the file does not exist yet.
 func auditBaseline(path string) (*audit.Result, error) {
-	if path == "" {
-		return nil, nil
+	if err := checkBaseline(path); path == "" || err != nil {
+		return nil, err
 	}
 	r, err := audit.ReadResult(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -132,8 +132,9 @@ func auditBaseline(path string) (*audit.Result, error) {
 	return r, err
 }
 
-// reportAudit writes the requested outputs and the baseline, and returns the command's outcome.
-func reportAudit(r, before *audit.Result, flags auditFlags) error {
+// reportAudit writes the requested outputs and the baseline, prints the card to out, and returns the command's
+// outcome.
+func reportAudit(out io.Writer, r, before *audit.Result, flags auditFlags) error {
 	var changes []audit.Change
 	if before != nil {
 		if err := r.Comparable(before); err != nil {
@@ -142,19 +143,22 @@ func reportAudit(r, before *audit.Result, flags auditFlags) error {
 		changes = r.Compare(before)
 	}
 	page := filepath.Join(r.Folder, "index.html")
+	writePage := func(w io.Writer, dir string) error { return reports.AuditPage(w, dir, r) }
+	if err := writeStored(page, writePage); err != nil {
+		return err
+	}
 	for _, file := range []struct {
 		path  string
 		write func(w io.Writer, dir string) error
 	}{
-		{page, func(w io.Writer, dir string) error { return reports.AuditPage(w, dir, r) }},
-		{flags.html, func(w io.Writer, dir string) error { return reports.AuditPage(w, dir, r) }},
+		{flags.html, writePage},
 		{flags.markdown, func(w io.Writer, _ string) error { return reports.AuditMarkdown(w, r) }},
 		{flags.junit, func(w io.Writer, _ string) error { return reports.AuditJUnit(w, r, before != nil, changes) }},
 	} {
 		if file.path == "" {
 			continue
 		}
-		if err := writeTo(file.path, func(w io.Writer) error { return file.write(w, filepath.Dir(file.path)) }); err != nil {
+		if err := writeOutput(file.path, file.write); err != nil {
 			return err
 		}
 	}
@@ -164,30 +168,30 @@ func reportAudit(r, before *audit.Result, flags auditFlags) error {
 		}
 		fmt.Fprintf(os.Stderr, "wrote the baseline %s: commit it, and later audits fail only for what is newly broken\n", flags.baseline)
 	}
-	if err := printAudit(r, before, changes, page, flags); err != nil {
+	if err := printAudit(out, r, before, changes, page, flags); err != nil {
 		return err
 	}
 	return auditExit(r, before, changes)
 }
 
-func printAudit(r, before *audit.Result, changes []audit.Change, page string, flags auditFlags) error {
+func printAudit(out io.Writer, r, before *audit.Result, changes []audit.Change, page string, flags auditFlags) error {
 	if flags.asJSON {
-		return reports.WriteJSON(os.Stdout, struct {
+		return reports.WriteJSON(out, struct {
 			Verdict checker.Verdict `json:"verdict"`
 			*audit.Result
 			Changes []audit.Change `json:"changes"`
 			Page    string         `json:"page"`
 		}{r.Verdict(), r, append([]audit.Change{}, changes...), page})
 	}
-	if err := reports.Audit(os.Stdout, r, terminalOptions()); err != nil {
+	if err := reports.Audit(out, r, terminalOptions()); err != nil {
 		return err
 	}
 	if before != nil {
-		if err := reports.AuditChanges(os.Stdout, changes, flags.baseline, terminalOptions()); err != nil {
+		if err := reports.AuditChanges(out, changes, flags.baseline, terminalOptions()); err != nil {
 			return err
 		}
 	}
-	_, err := fmt.Printf("The card with all evidence: %s\n", page)
+	_, err := fmt.Fprintf(out, "The card with all evidence: %s\n", page)
 	return err
 }
 

@@ -81,8 +81,8 @@ Exit codes: 0 all as expected, 1 a claim is not (or differs from the baseline), 
 	f.StringSliceVar(&flags.catalogue, "catalogue", []string{claims.BuiltIn}, "files of claims; "+claims.BuiltIn+" stands for the built-in ones")
 	f.StringVar(&flags.baseline, "baseline", "", "file with an earlier result to compare with; written if it does not exist")
 	f.BoolVar(&flags.updateBaseline, "update-baseline", false, "replace the baseline with this result")
-	f.StringVar(&flags.junit, "junit", "", "write JUnit XML to this file")
-	f.StringVar(&flags.html, "html", "", "write the page of all claims to this file too")
+	outputFlag(cmd, &flags.junit, "junit", "", "write JUnit XML to this file")
+	outputFlag(cmd, &flags.html, "html", "", "write the page of all claims to this file too")
 	f.StringVar(&flags.evidence, "evidence", claims.KeepAll, "which findings keep their run, 2 MB each: "+strings.Join(claims.Keeps, ", ")+" (undecided counts as unexpected)")
 	f.BoolVar(&flags.asJSON, "json", false, "print one JSON object on stdout instead of the table")
 	f.IntVar(&flags.workers, "workers", 0, "schedules at a time (default: as many as processors; on real masters at most 2)")
@@ -141,7 +141,7 @@ func runClaims(cmd *cobra.Command, flags claimsFlags) error {
 	if err != nil {
 		return err
 	}
-	return reportClaims(all, r, before, flags)
+	return reportClaims(cmd.OutOrStdout(), all, r, before, flags)
 }
 
 // inPlace substitutes the lock of --lock or --client for the lock that the catalogue's claims are about:
@@ -243,8 +243,8 @@ func choose(all, whole []claims.Claim, flags claimsFlags) ([]claims.Claim, error
 
 // baselineOf reads the baseline. It returns nil if none is given or the file does not exist yet.
 func baselineOf(flags claimsFlags) (*claims.Result, error) {
-	if flags.baseline == "" {
-		return nil, nil
+	if err := checkBaseline(flags.baseline); flags.baseline == "" || err != nil {
+		return nil, err
 	}
 	r, err := claims.ReadResult(flags.baseline)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -253,21 +253,26 @@ func baselineOf(flags claimsFlags) (*claims.Result, error) {
 	return r, err
 }
 
-// reportClaims writes the requested outputs and the baseline, and returns the command's outcome.
-func reportClaims(all []claims.Claim, r, before *claims.Result, flags claimsFlags) error {
-	pages := []string{filepath.Join(r.Folder, "index.html")}
-	if flags.html != "" {
-		pages = append(pages, flags.html)
-	}
+// reportClaims writes the requested outputs and the baseline, prints the result to out, and returns the
+// command's outcome.
+func reportClaims(out io.Writer, all []claims.Claim, r, before *claims.Result, flags claimsFlags) error {
 	others := claims.Latest(campaign.Store{Dir: flags.store}, r.Folder)
 	delete(others, r.Driver)
-	for _, page := range pages {
-		if err := writeClaimsPage(page, all, r, others); err != nil {
+	writePage := func(w io.Writer, dir string) error { return reports.ClaimsPage(w, dir, all, r, others) }
+	page := filepath.Join(r.Folder, "index.html")
+	if err := writeStored(page, writePage); err != nil {
+		return err
+	}
+	if flags.html != "" {
+		if err := writeOutput(flags.html, writePage); err != nil {
 			return err
+		}
+		if !isStdout(flags.html) {
+			page = flags.html
 		}
 	}
 	if flags.junit != "" {
-		if err := writeTo(flags.junit, func(w io.Writer) error { return reports.JUnit(w, r) }); err != nil {
+		if err := writeOutput(flags.junit, func(w io.Writer, _ string) error { return reports.JUnit(w, r) }); err != nil {
 			return err
 		}
 	}
@@ -281,23 +286,19 @@ func reportClaims(all []claims.Claim, r, before *claims.Result, flags claimsFlag
 		}
 		fmt.Fprintf(os.Stderr, "wrote the baseline %s: commit it, and later runs say what changed\n", flags.baseline)
 	}
-	if err := printClaims(r, before, changes, pages, flags); err != nil {
+	if err := printClaims(out, r, before, changes, page, flags); err != nil {
 		return err
 	}
 	return claimsExit(r, changes)
 }
 
-func writeClaimsPage(path string, all []claims.Claim, r *claims.Result, others map[string]*claims.Result) error {
-	return writeTo(path, func(w io.Writer) error { return reports.ClaimsPage(w, filepath.Dir(path), all, r, others) })
-}
-
-func printClaims(r, before *claims.Result, changes []claims.Change, pages []string, flags claimsFlags) error {
+func printClaims(out io.Writer, r, before *claims.Result, changes []claims.Change, page string, flags claimsFlags) error {
 	if flags.asJSON {
-		return reports.WriteJSON(os.Stdout, struct {
+		return reports.WriteJSON(out, struct {
 			*claims.Result
 			Changes []claims.Change `json:"changes"`
 			Page    string          `json:"page"`
-		}{r, append([]claims.Change{}, changes...), pages[len(pages)-1]})
+		}{r, append([]claims.Change{}, changes...), page})
 	}
 	width, color := terminal()
 	opt := reports.TerminalOptions{Width: width, Color: color}
@@ -305,11 +306,11 @@ func printClaims(r, before *claims.Result, changes []claims.Change, pages []stri
 	if flags.mutants {
 		table = reports.PlantedBugs
 	}
-	if err := table(os.Stdout, r, opt); err != nil {
+	if err := table(out, r, opt); err != nil {
 		return err
 	}
 	if before != nil {
-		if err := reports.Changes(os.Stdout, changes, flags.baseline, opt); err != nil {
+		if err := reports.Changes(out, changes, flags.baseline, opt); err != nil {
 			return err
 		}
 	}
@@ -320,7 +321,7 @@ func printClaims(r, before *claims.Result, changes []claims.Change, pages []stri
 	if n := r.Count(); flags.evidence == claims.KeepUnexpected && n[claims.Unexpected]+n[claims.Undecided] == 0 {
 		what = "All findings (nothing was unexpected: no evidence is kept)"
 	}
-	_, err := fmt.Printf("%s: %s\n", what, pages[len(pages)-1])
+	_, err := fmt.Fprintf(out, "%s: %s\n", what, page)
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -109,12 +110,12 @@ func runExhaust(ctx context.Context, e exhaust.Options, store campaign.Store, as
 	if err != nil {
 		return err
 	}
-	return reportExhausted(x, store, asJSON)
+	return reportExhausted(os.Stdout, x, store, asJSON)
 }
 
-// reportExhausted stores the counterexample, if there is one, as a run, prints the result, and turns the
+// reportExhausted stores the counterexample, if there is one, as a run, prints the result to out, and turns the
 // verdict into the exit code.
-func reportExhausted(x *exhaust.Result, store campaign.Store, asJSON bool) (err error) {
+func reportExhausted(out io.Writer, x *exhaust.Result, store campaign.Store, asJSON bool) (err error) {
 	var kept *judge.Result
 	if x.History != nil {
 		dir, r, err := x.Keep(store)
@@ -127,9 +128,9 @@ func reportExhausted(x *exhaust.Result, store campaign.Store, asJSON bool) (err 
 		kept = r
 	}
 	if asJSON {
-		err = reports.ExhaustedJSON(os.Stdout, x, kept)
+		err = reports.ExhaustedJSON(out, x, kept)
 	} else {
-		err = reports.Exhausted(os.Stdout, x, kept, terminalOptions())
+		err = reports.Exhausted(out, x, kept, terminalOptions())
 	}
 	if err == nil && x.Verdict != checker.Holds {
 		err = verdictError(x.Verdict)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"time"
@@ -137,12 +138,12 @@ func explore(ctx context.Context, e search.ExploreOptions, store campaign.Store,
 			return err
 		}
 	}
-	return reportFound(ctx, x, store, shrink, asJSON)
+	return reportFound(ctx, os.Stdout, x, store, shrink, asJSON)
 }
 
-// reportFound shrinks the findings to counterexamples, stores and prints them, and turns the verdict into the
-// exit code.
-func reportFound(ctx context.Context, x *search.ExploreResult, store campaign.Store, shrink, asJSON bool) error {
+// reportFound shrinks the findings to counterexamples, stores them, prints them to out, and turns the verdict
+// into the exit code.
+func reportFound(ctx context.Context, out io.Writer, x *search.ExploreResult, store campaign.Store, shrink, asJSON bool) error {
 	var all []reports.Counterexample
 	for i := range x.Found {
 		c, err := counterexample(ctx, &x.Found[i], store, shrink)
@@ -151,13 +152,13 @@ func reportFound(ctx context.Context, x *search.ExploreResult, store campaign.St
 		}
 		all = append(all, c)
 		if !asJSON {
-			if err := reports.CounterexampleText(os.Stdout, c, terminalOptions()); err != nil {
+			if err := reports.CounterexampleText(out, c, terminalOptions()); err != nil {
 				return err
 			}
 		}
 	}
 	if asJSON {
-		if err := reports.ExploredJSON(os.Stdout, x, all); err != nil {
+		if err := reports.ExploredJSON(out, x, all); err != nil {
 			return err
 		}
 	}

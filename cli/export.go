@@ -1,11 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -57,7 +56,7 @@ It judges the history first, so it also takes the history of a harness that was 
 			if x.Violation, all = reports.Violation(r, number); number != 0 && x.Violation == nil {
 				return usageError{fmt.Errorf("--violation %d: the run has %d listed violations", number, all)}
 			}
-			return writeExport(format, x, file)
+			return writeOutput(cmp.Or(file, "-"), func(w io.Writer, _ string) error { return orUsageExport(format.Write(w, x)) })
 		},
 	}
 	storeFlag(cmd, &store)
@@ -65,27 +64,8 @@ It judges the history first, so it also takes the history of a harness that was 
 	f.StringVar(&as, "as", "", "the format: "+strings.Join(formats, ", "))
 	f.IntVar(&number, "violation", 0, "which violation, in order of time (default: the one that the report explains)")
 	f.StringVar(&key, "key", "", "of the format edn: the key (default: the violation's)")
-	f.StringVarP(&file, "output", "o", "", "the file to write (default: stdout)")
+	outputFlag(cmd, &file, "output", "o", "the file to write (default: stdout)")
 	return cmd
-}
-
-// writeExport writes an export to a file, or to stdout if file is empty.
-func writeExport(format reports.ExportFormat, x *reports.Export, file string) error {
-	write := func(w io.Writer) error { return orUsageExport(format.Write(w, x)) }
-	if file == "" {
-		return write(os.Stdout)
-	}
-	return writeWhole(file, write)
-}
-
-// writeWhole does the same as writeTo for a file that the user named: if it cannot be written, that is a
-// usage error.
-func writeWhole(file string, write func(io.Writer) error) error {
-	err := writeTo(file, write)
-	if path := (*fs.PathError)(nil); errors.As(err, &path) {
-		return usageError{err}
-	}
-	return err
 }
 
 // orUsageExport turns the error of a format that has nothing to show into a usage error.

@@ -174,7 +174,7 @@ harness.`,
 	root.AddCommand(runCommand(), auditCommand(), scoreboardCommand(), claimsCommand(), exploreCommand(), mergeCommand(), exhaustCommand(), shrinkCommand(), replayCommand(), whyCommand(), checkCommand(), watchCommand(), riskCommand(), reportCommand(), exportCommand(), diffCommand(), serveCommand(), pruneCommand(), listCommand(), doctorCommand(), imageCommand(), versionCommand(), clientCommand())
 	complete(root)
 	for _, c := range root.Commands() {
-		c.Args = asUsage(c.Args)
+		c.Args, c.PreRunE = asUsage(c.Args), clearStdout
 	}
 	root.Args = asUsage(root.Args)
 	return root

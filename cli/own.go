@@ -10,6 +10,7 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/history"
+	"lockpick/internal/wholefile"
 	"lockpick/reports"
 	"lockpick/search"
 	"lockpick/workload"
@@ -65,7 +66,7 @@ func keepFound(s scenario.Scenario, h *history.History, store campaign.Store) (*
 	if err != nil {
 		return h, r, err
 	}
-	if err := os.WriteFile(filepath.Join(dir, judge.ScenarioFile), yaml, 0o644); err != nil {
+	if err := wholefile.Replace(filepath.Join(dir, judge.ScenarioFile), 0o644, wholefile.Content(yaml)); err != nil {
 		return h, r, err
 	}
 	return h, r, writeReport(dir, h, r)

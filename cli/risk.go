@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"lockpick/campaign"
 	"lockpick/campaign/scenario"
 	"lockpick/checker"
+	"lockpick/internal/wholefile"
 	"lockpick/reports"
 	"lockpick/risk"
 )
@@ -68,7 +68,7 @@ Exit codes: 0 done, 2 interrupted, 64 bad usage or input, 70 an error of the har
 	f.IntVar(&flags.Samples, "samples", 1000, "simulations of each kind of fault; pairs and other setups get a share of that")
 	f.BoolVar(&flags.noWhatIf, "no-what-if", false, "do not estimate other setups for comparison")
 	f.Uint64Var(&flags.Seed, "seed", 1, "seed of all random choices")
-	f.StringVar(&flags.html, "html", "", "write the page to this file too")
+	outputFlag(cmd, &flags.html, "html", "", "write the page to this file too")
 	storeFlag(cmd, &flags.store)
 	jsonFlag(cmd, &flags.asJSON)
 	return cmd
@@ -105,13 +105,13 @@ func runRisk(cmd *cobra.Command, args []string, flags riskFlags) error {
 		return err
 	}
 	if flags.asJSON {
-		err = reports.WriteJSON(os.Stdout, struct {
+		err = reports.WriteJSON(cmd.OutOrStdout(), struct {
 			*risk.Result
 			Page string `json:"page"`
 		}{r, page})
 	} else {
-		err = reports.Risk(os.Stdout, r, terminalOptions())
-		fmt.Printf("The page: %s\n", page)
+		err = reports.Risk(cmd.OutOrStdout(), r, terminalOptions())
+		fmt.Fprintf(cmd.OutOrStdout(), "The page: %s\n", page)
 	}
 	if err == nil && r.Stopped {
 		return verdictError(checker.Unknown)
@@ -151,18 +151,14 @@ func keepRisk(r *risk.Result, flags riskFlags) (page string, err error) {
 		}
 	}
 	for name, text := range files {
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+		if err := wholefile.Replace(filepath.Join(dir, name), 0o644, wholefile.Content(text)); err != nil {
 			return "", err
 		}
 	}
 	page = filepath.Join(dir, "index.html")
-	for _, path := range []string{page, flags.html} {
-		if path == "" {
-			continue
-		}
-		if err := writeTo(path, func(w io.Writer) error { return reports.RiskPage(w, r) }); err != nil {
-			return "", err
-		}
+	writePage := func(w io.Writer, _ string) error { return reports.RiskPage(w, r) }
+	if err := writeStored(page, writePage); err != nil || flags.html == "" {
+		return page, err
 	}
-	return page, nil
+	return page, writeOutput(flags.html, writePage)
 }

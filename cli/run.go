@@ -15,7 +15,6 @@ import (
 	"lockpick/campaign/judge"
 	"lockpick/campaign/scenario"
 	"lockpick/history"
-	"lockpick/internal/wholefile"
 	"lockpick/reports"
 )
 
@@ -90,12 +89,7 @@ func writeReport(dir string, h *history.History, r *judge.Result) error {
 	if err != nil {
 		return err
 	}
-	return writeTo(filepath.Join(dir, judge.ReportFile), func(w io.Writer) error { return reports.HTML(w, h, r, why) })
-}
-
-// writeTo writes a file completely or not at all: after an error, any earlier file of that name is unchanged.
-func writeTo(path string, write func(io.Writer) error) error {
-	return wholefile.Write(path, 0o644, func(f *os.File) error { return write(f) })
+	return writeStored(filepath.Join(dir, judge.ReportFile), func(w io.Writer, _ string) error { return reports.HTML(w, h, r, why) })
 }
 
 // output holds the flags that select how a result is printed.

@@ -66,8 +66,8 @@ Exit codes: 0 it was made, whatever it says, 2 interrupted, 64 bad usage, 70 an 
 	f.IntVar(&flags.Confirm.Times, "replays", 3, "how often in a row what is broken has to come back")
 	f.IntVar(&flags.Confirm.Attempts, "attempts", 5, "runs of each replay, at most")
 	f.BoolVar(&flags.Reuse, "reuse", false, "take finished audits of the store instead of new ones")
-	f.StringVar(&flags.markdown, "markdown", "", "write Markdown to this file")
-	f.StringVar(&flags.html, "html", "", "write the page to this file (default: scoreboard.html in the store)")
+	outputFlag(cmd, &flags.markdown, "markdown", "", "write Markdown to this file")
+	outputFlag(cmd, &flags.html, "html", "", "write the page to this file too")
 	storeFlag(cmd, &flags.store)
 	jsonFlag(cmd, &flags.asJSON)
 	return cmd
@@ -144,7 +144,7 @@ func runScoreboard(cmd *cobra.Command, flags scoreboardFlags) error {
 	}
 	flags.Card = func(r *audit.Result) error {
 		page := filepath.Join(r.Folder, "index.html")
-		return writeTo(page, func(w io.Writer) error { return reports.AuditPage(w, r.Folder, r) })
+		return writeStored(page, func(w io.Writer, dir string) error { return reports.AuditPage(w, dir, r) })
 	}
 	flags.Done = func(e audit.Entry, took time.Duration) error {
 		show.done()
@@ -159,41 +159,44 @@ func runScoreboard(cmd *cobra.Command, flags scoreboardFlags) error {
 		return flagProblem(err)
 	}
 	b.Statements = statements()
-	return reportScoreboard(b, flags)
+	return reportScoreboard(cmd.OutOrStdout(), b, flags)
 }
 
-// reportScoreboard writes the requested outputs and returns the command's outcome.
-func reportScoreboard(b *audit.Scoreboard, flags scoreboardFlags) error {
-	page := flags.html
-	if page == "" {
-		page = filepath.Join(flags.store, reports.ScoreboardFile)
-	}
+// reportScoreboard writes the requested outputs, prints the scoreboard to out, and returns the command's outcome.
+func reportScoreboard(out io.Writer, b *audit.Scoreboard, flags scoreboardFlags) error {
+	page := filepath.Join(flags.store, reports.ScoreboardFile)
 	if len(b.Entries) > 0 {
-		if err := os.MkdirAll(filepath.Dir(page), 0o755); err != nil {
+		if err := os.MkdirAll(flags.store, 0o755); err != nil {
 			return err
 		}
-		if err := writeTo(page, func(w io.Writer) error { return reports.ScoreboardPage(w, filepath.Dir(page), b) }); err != nil {
+		writePage := func(w io.Writer, dir string) error { return reports.ScoreboardPage(w, dir, b) }
+		if err := writeStored(page, writePage); err != nil {
 			return err
+		}
+		if flags.html != "" {
+			if err := writeOutput(flags.html, writePage); err != nil {
+				return err
+			}
 		}
 		if flags.markdown != "" {
-			if err := writeTo(flags.markdown, func(w io.Writer) error { return reports.ScoreboardMarkdown(w, b) }); err != nil {
+			if err := writeOutput(flags.markdown, func(w io.Writer, _ string) error { return reports.ScoreboardMarkdown(w, b) }); err != nil {
 				return err
 			}
 		}
 	}
 	switch {
 	case flags.asJSON:
-		if err := reports.WriteJSON(os.Stdout, struct {
+		if err := reports.WriteJSON(out, struct {
 			*audit.Scoreboard
 			Page string `json:"page"`
 		}{b, page}); err != nil {
 			return err
 		}
 	case len(b.Entries) > 0:
-		if err := reports.Scoreboard(os.Stdout, b, terminalOptions()); err != nil {
+		if err := reports.Scoreboard(out, b, terminalOptions()); err != nil {
 			return err
 		}
-		fmt.Printf("The page with all stories: %s\n", page)
+		fmt.Fprintf(out, "The page with all stories: %s\n", page)
 	}
 	if b.Interrupted {
 		return undecidedError{Verdict: checker.Unknown, Why: fmt.Sprintf("interrupted after %d of %d locks: lockpick scoreboard --reuse goes on", len(b.Entries), len(flags.Entrants))}

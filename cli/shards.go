@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -55,10 +56,10 @@ func exploreShard(cmd *cobra.Command, e search.ExploreOptions, shard, out string
 	if err := part.Add(e.Shard, x); err != nil {
 		return err
 	}
-	if err := writeWhole(out, part.Write); err != nil {
+	if err := writeOutput(out, alone(part.Write)); err != nil {
 		return err
 	}
-	fmt.Fprintf(os.Stderr, "%d schedules, %d distinct violations: written to %s\n", x.Schedules, len(x.Found), out)
+	fmt.Fprintf(os.Stderr, "%d schedules, %d distinct violations: written to %s\n", x.Schedules, len(x.Found), outputName(out))
 	if x.Interrupted || x.OutOfTime {
 		return verdictError(checker.Unknown)
 	}
@@ -68,7 +69,7 @@ func exploreShard(cmd *cobra.Command, e search.ExploreOptions, shard, out string
 // shardFlags adds the flags of a command whose work can be split into shards.
 func shardFlags(cmd *cobra.Command, shard, out *string, what string) {
 	cmd.Flags().StringVar(shard, "shard", "", "do one shard of many: its index from 1 and their number, as in 3/64 (default with --out: what the environment of a job array says)")
-	cmd.Flags().StringVar(out, "out", "", "write what the shard found of the "+what+" to this file, for lockpick merge")
+	outputFlag(cmd, out, "out", "", "write what the shard found of the "+what+" to this file, for lockpick merge")
 }
 
 // shardOf returns the shard, and where it was named: in --shard, or in the environment of a job array.
@@ -92,18 +93,12 @@ func batchShard[R any](part *search.Batch[R], s search.Shard, from, out string, 
 	if out == "" {
 		return usageError{errors.New("--shard: a shard alone says little: add --out with the file that lockpick merge will read")}
 	}
-	switch text, err := os.ReadFile(out); {
-	case err == nil:
-		before, err := search.ParseBatch[R](part.Kind, text)
-		if err == nil {
-			_, _, err = search.MergeBatches(part, before)
-		}
-		if err != nil {
-			return usageError{fmt.Errorf("--out: %s is there and cannot be resumed: %w", out, err)}
-		}
-		part.Done = before.Done
-	case !errors.Is(err, fs.ErrNotExist):
+	before, err := earlierBatch(part, out)
+	if err != nil {
 		return usageError{fmt.Errorf("--out: %w", err)}
+	}
+	if before != nil {
+		part.Done = before.Done
 	}
 	left := part.Left(s)
 	fmt.Fprintf(os.Stderr, "shard %v (%s): %d to do\n", s, from, len(left))
@@ -114,15 +109,40 @@ func batchShard[R any](part *search.Batch[R], s search.Shard, from, out string, 
 			return err
 		}
 	}
-	if err := writeWhole(out, part.Write); err != nil {
+	if err := writeOutput(out, alone(part.Write)); err != nil {
 		return err
 	}
 	left = part.Left(s)
-	fmt.Fprintf(os.Stderr, "written to %s\n", out)
+	fmt.Fprintf(os.Stderr, "written to %s\n", outputName(out))
 	if interrupted || len(left) > 0 {
 		return verdictError(checker.Unknown)
 	}
 	return nil
+}
+
+// resumable reports whether the file of a part exists: stdout, devices and pipes are only written.
+func resumable(file string) bool {
+	info, err := os.Stat(file)
+	return !isStdout(file) && (err != nil && !errors.Is(err, fs.ErrNotExist) || err == nil && info.Mode().IsRegular())
+}
+
+// earlierBatch returns what the file already contains of a batch, or nil if there is no such file. It fails if the
+// file belongs to another batch, so that the caller does not overwrite it.
+func earlierBatch[R any](part *search.Batch[R], file string) (before *search.Batch[R], err error) {
+	if !resumable(file) {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	if before, err = search.ParseBatch[R](part.Kind, text); err == nil {
+		_, _, err = search.MergeBatches(part, before)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s is there and cannot be resumed: %w", file, err)
+	}
+	return before, nil
 }
 
 // claimsShard verifies one shard of the claims.
@@ -225,7 +245,7 @@ func readBatches[R any](kind string, files []string, merge func(...*search.Batch
 		fmt.Fprintln(os.Stderr, n)
 	}
 	if out != "" {
-		return whole, writeWhole(out, whole.Write)
+		return whole, writeOutput(out, alone(whole.Write))
 	}
 	return whole, nil
 }
@@ -237,8 +257,8 @@ func noteAway(away int) {
 	}
 }
 
-// mergeClaims merges the parts of a verification and prints the result.
-func mergeClaims(files, catalogues []string, store, out string, asJSON bool) error {
+// mergeClaims merges the parts of a verification and prints the result to screen.
+func mergeClaims(screen io.Writer, files, catalogues []string, store, out string, asJSON bool) error {
 	whole, err := readBatches[claims.Sharded](claims.ShardKind, files, search.MergeBatches, out)
 	if err != nil {
 		return err
@@ -252,11 +272,11 @@ func mergeClaims(files, catalogues []string, store, out string, asJSON bool) err
 		return usageError{err}
 	}
 	noteAway(away)
-	return reportClaims(all, r, nil, claimsFlags{store: store, asJSON: asJSON, evidence: claims.KeepAll})
+	return reportClaims(screen, all, r, nil, claimsFlags{store: store, asJSON: asJSON, evidence: claims.KeepAll})
 }
 
-// mergeAudit merges the parts of an audit and prints the result.
-func mergeAudit(files []string, store, out string, asJSON bool) error {
+// mergeAudit merges the parts of an audit and prints the result to screen.
+func mergeAudit(screen io.Writer, files []string, store, out string, asJSON bool) error {
 	whole, err := readBatches[audit.Sharded](audit.ShardKind, files, search.MergeBatches, out)
 	if err != nil {
 		return err
@@ -266,11 +286,11 @@ func mergeAudit(files []string, store, out string, asJSON bool) error {
 		return usageError{err}
 	}
 	noteAway(away)
-	return reportAudit(r, nil, auditFlags{store: store, asJSON: asJSON})
+	return reportAudit(screen, r, nil, auditFlags{store: store, asJSON: asJSON})
 }
 
-// mergeExhaust merges the parts of an exhaustive search and prints the result.
-func mergeExhaust(files []string, store, out string, asJSON bool) error {
+// mergeExhaust merges the parts of an exhaustive search and prints the result to screen.
+func mergeExhaust(screen io.Writer, files []string, store, out string, asJSON bool) error {
 	whole, err := readBatches(exhaust.ShardKind, files, exhaust.Merge, out)
 	if err != nil {
 		return err
@@ -282,16 +302,16 @@ func mergeExhaust(files []string, store, out string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	return reportExhausted(x, campaign.Store{Dir: store}, asJSON)
+	return reportExhausted(screen, x, campaign.Store{Dir: store}, asJSON)
 }
 
 // earlier returns what the file already contains of the shard, or nil if there is no such file. It fails if
 // the file belongs to another exploration, so that the caller does not overwrite it.
 func earlier(part *search.Part, s search.Shard, file string) (*search.Share, error) {
-	before, err := readPart(file)
-	if errors.Is(err, fs.ErrNotExist) {
+	if !resumable(file) {
 		return nil, nil
 	}
+	before, err := readPart(file)
 	if err == nil {
 		_, _, err = search.Merge(part, before)
 	}
@@ -332,17 +352,18 @@ Exit codes: those of the command whose shards they are; 2 also if shards are mis
   lockpick merge part-*.json --out merged.json --json`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			screen := cmd.OutOrStdout()
 			first, err := os.ReadFile(args[0])
 			if err != nil {
 				return usageError{err}
 			}
 			switch search.KindOf(first) {
 			case claims.ShardKind:
-				return mergeClaims(args, catalogues, store, out, asJSON)
+				return mergeClaims(screen, args, catalogues, store, out, asJSON)
 			case audit.ShardKind:
-				return mergeAudit(args, store, out, asJSON)
+				return mergeAudit(screen, args, store, out, asJSON)
 			case exhaust.ShardKind:
-				return mergeExhaust(args, store, out, asJSON)
+				return mergeExhaust(screen, args, store, out, asJSON)
 			}
 			var parts []*search.Part
 			for _, file := range args {
@@ -360,7 +381,7 @@ Exit codes: those of the command whose shards they are; 2 also if shards are mis
 				fmt.Fprintln(os.Stderr, n)
 			}
 			if out != "" {
-				if err := writeWhole(out, whole.Write); err != nil {
+				if err := writeOutput(out, alone(whole.Write)); err != nil {
 					return err
 				}
 			}
@@ -369,16 +390,16 @@ Exit codes: those of the command whose shards they are; 2 also if shards are mis
 				return usageError{err}
 			}
 			if !asJSON {
-				if err := reports.Explored(os.Stdout, base, x, terminalOptions()); err != nil {
+				if err := reports.Explored(screen, base, x, terminalOptions()); err != nil {
 					return err
 				}
 			}
-			return reportFound(cmd.Context(), x, campaign.Store{Dir: store}, !noShrink, asJSON)
+			return reportFound(cmd.Context(), screen, x, campaign.Store{Dir: store}, !noShrink, asJSON)
 		},
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&out, "out", "", "also write the merged part to this file")
+	outputFlag(cmd, &out, "out", "", "also write the merged part to this file")
 	f.BoolVar(&noShrink, "no-shrink", false, "keep violations as they were found")
 	f.StringSliceVar(&catalogues, "catalogue", []string{claims.BuiltIn}, "files of claims, if those that were sharded are not the built-in ones")
 	storeFlag(cmd, &store)

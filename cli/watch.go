@@ -78,10 +78,10 @@ Exit codes: 0 no finding is an error, 1 at least one is, 2 no lock was seen, 64 
 	fs.BoolVar(&f.noAsk, "no-ask", false, "do not ask each Redis for its role (one INFO replication on a connection of its own)")
 	fs.DurationVar(&f.limit, "time-limit", 0, "end after this long (default: at Ctrl-C)")
 	fs.BoolVar(&f.json, "json", false, "print one JSON object on stdout instead of the report")
-	fs.StringVar(&f.history, "history", "", "write the leases as a history to this file, for lockpick check")
-	fs.StringVar(&f.figures, "figures", "", "write the workload's figures to this YAML file")
-	fs.StringVar(&f.scenario, "scenario", "", "write a scenario with this workload to this YAML file, for lockpick run")
-	fs.StringVar(&f.risk, "risk", "", "write a setup with this workload to this YAML file, for lockpick risk")
+	outputFlag(cmd, &f.history, "history", "", "write the leases as a history to this file, for lockpick check")
+	outputFlag(cmd, &f.figures, "figures", "", "write the workload's figures to this YAML file")
+	outputFlag(cmd, &f.scenario, "scenario", "", "write a scenario with this workload to this YAML file, for lockpick run")
+	outputFlag(cmd, &f.risk, "risk", "", "write a setup with this workload to this YAML file, for lockpick risk")
 	fs.StringVar(&f.caFile, "tls-ca", "", "file with the certificates that sign those of the Redis (PEM; default: the system's)")
 	fs.BoolVar(&f.insecure, "tls-insecure", false, "do not verify the certificates of the Redis")
 	return cmd
@@ -264,31 +264,25 @@ func (f *watchFlags) finish(out io.Writer, lint *watch.Lint, tap *watch.Tap, not
 	r := lint.Result(time.Now(), missed)
 	r.Connections = conns
 	r.Notes = append(append(r.Notes, problems...), notes...)
-	if f.history != "" {
-		file, err := os.Create(f.history)
-		if err != nil {
-			return fmt.Errorf("write the history: %w", err)
-		}
-		if err := errors.Join(lint.WriteHistory(file), file.Close()); err != nil {
-			return fmt.Errorf("write the history: %w", err)
-		}
+	text := func(s string) func(io.Writer) error {
+		return func(w io.Writer) error { _, err := io.WriteString(w, s); return err }
 	}
-	if f.figures != "" {
-		text, err := yaml.Marshal(r.Figures)
-		if err == nil {
-			err = os.WriteFile(f.figures, text, 0o666)
-		}
-		if err != nil {
-			return fmt.Errorf("write the figures: %w", err)
-		}
-	}
-	for _, file := range []struct{ what, path, text string }{{"scenario", f.scenario, r.Figures.Scenario()}, {"setup", f.risk, r.Figures.Risk()}} {
+	for _, file := range []struct {
+		what, path  string
+		needsLeases bool
+		write       func(io.Writer) error
+	}{
+		{"history", f.history, false, lint.WriteHistory},
+		{"figures", f.figures, false, func(w io.Writer) error { return yaml.NewEncoder(w).Encode(r.Figures) }},
+		{"scenario", f.scenario, true, text(r.Figures.Scenario())},
+		{"setup", f.risk, true, text(r.Figures.Risk())},
+	} {
 		if file.path == "" {
 			continue
 		}
-		if r.Leases == 0 {
+		if file.needsLeases && r.Leases == 0 {
 			fmt.Fprintf(os.Stderr, "no %s was written: no lease was seen\n", file.what)
-		} else if err := os.WriteFile(file.path, []byte(file.text), 0o666); err != nil {
+		} else if err := writeOutput(file.path, func(w io.Writer, _ string) error { return file.write(w) }); err != nil {
 			return fmt.Errorf("write the %s: %w", file.what, err)
 		}
 	}

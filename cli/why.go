@@ -101,7 +101,7 @@ func keepWhy(dir string, r *reduce.WhyResult) error {
 		fmt.Fprintln(os.Stderr, "lockpick: the scenario runs in another way now than when this run was recorded, so its report stays as it is")
 		return nil
 	}
-	if err := writeTo(filepath.Join(dir, whyFile), func(w io.Writer) error { return reports.WhyJSON(w, r) }); err != nil {
+	if err := writeStored(filepath.Join(dir, whyFile), func(w io.Writer, _ string) error { return reports.WhyJSON(w, r) }); err != nil {
 		return err
 	}
 	return writeReport(dir, h, result)

@@ -193,7 +193,7 @@ func extract(name string) (path string, err error) {
 		return "", err
 	}
 	// Another process may start the client at this moment.
-	return path, wholefile.Write(path, 0o644, func(f *os.File) error { _, err := f.Write(b); return err })
+	return path, wholefile.Replace(path, 0o644, wholefile.Content(b))
 }
 
 // compile compiles a file in Java beside it, unless that has been done. The compiler is a module of the

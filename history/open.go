@@ -151,7 +151,7 @@ func compress(from, to string) error {
 	if info, err := plain.Stat(); err == nil {
 		mode = info.Mode().Perm()
 	}
-	return wholefile.Write(to, mode, func(out *os.File) error {
+	return wholefile.Replace(to, mode, func(out *os.File) error {
 		z, err := zstd.NewWriter(out, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedDefault))
 		if err != nil {
 			return err

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"lockpick/history"
+	"lockpick/internal/wholefile"
 )
 
 // The names of the files in a run's folder.
@@ -70,7 +71,7 @@ func WriteResult(dir string, r *Result) error {
 	if err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, ResultFile), append(b, '\n'), 0o644); err != nil {
+	if err := wholefile.Replace(filepath.Join(dir, ResultFile), 0o644, wholefile.Content(append(b, '\n'))); err != nil {
 		return fmt.Errorf("store: %w", err)
 	}
 	return nil

@@ -141,7 +141,7 @@ func buildObject(ctx context.Context, name string, source []byte) (_ string, err
 	}
 	content, err := os.ReadFile(built)
 	if err == nil {
-		err = wholefile.Write(object, 0o755, func(f *os.File) error { _, err := f.Write(content); return err })
+		err = wholefile.Replace(object, 0o755, wholefile.Content(content))
 	}
 	if err != nil {
 		return "", fmt.Errorf("build the fault shim: %w; set XDG_CACHE_HOME to another directory", err)

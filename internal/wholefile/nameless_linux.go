@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 
@@ -15,7 +14,7 @@ import (
 // this, it writes nothing and returns errors.ErrUnsupported.
 func writeNameless(path string, mode fs.FileMode, write func(*os.File) error) error {
 	dir := filepath.Dir(path)
-	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, 0o600)
+	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, uint32(mode.Perm()))
 	if err != nil { // for any reason: writeNamed gives a better error
 		return errors.ErrUnsupported
 	}
@@ -25,7 +24,7 @@ func writeNameless(path string, mode fs.FileMode, write func(*os.File) error) er
 	if _, err := os.Stat(name); err != nil {
 		return errors.ErrUnsupported
 	}
-	if err := errors.Join(write(f), f.Chmod(mode)); err != nil {
+	if err := write(f); err != nil {
 		return err
 	}
 	err = unix.Linkat(unix.AT_FDCWD, name, unix.AT_FDCWD, path, unix.AT_SYMLINK_FOLLOW)
@@ -33,7 +32,7 @@ func writeNameless(path string, mode fs.FileMode, write func(*os.File) error) er
 		return named("link", path, err)
 	}
 	// A link cannot replace a file, so the complete file gets another name for a moment.
-	beside := filepath.Join(dir, fmt.Sprintf(".%s.%d%s", filepath.Base(path), rand.Uint64(), Suffix))
+	beside := temporary(path)
 	if err := unix.Linkat(unix.AT_FDCWD, name, unix.AT_FDCWD, beside, unix.AT_SYMLINK_FOLLOW); err != nil {
 		return named("link", beside, err)
 	}

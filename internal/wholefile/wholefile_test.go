@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// ways are the two ways of writing.
-var ways = map[string]func(string, fs.FileMode, func(*os.File) error) error{"Write": Write, "by another name": writeNamed}
+// ways are the ways of writing.
+var ways = map[string]func(string, fs.FileMode, func(*os.File) error) error{"Write": Write, "Replace": Replace, "by another name": writeNamed}
 
-func TestWrite(t *testing.T) {
+func TestWholeOrAbsent(t *testing.T) {
 	for name, write := range ways {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a.txt")

@@ -1,0 +1,86 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"lockpick/internal/wholefile"
+)
+
+// writesFile annotates the flags that name a file to write.
+const writesFile = "lockpick_writes_file"
+
+// outputFlag adds a flag that names a file to write, or with - stdout.
+func outputFlag(cmd *cobra.Command, path *string, name, shorthand, usage string) {
+	cmd.Flags().StringVarP(path, name, shorthand, "", usage+"; - is stdout")
+	_ = cmd.Flags().SetAnnotation(name, writesFile, nil) // fails only if there is no such flag
+}
+
+// isStdout reports whether the name of a file to write means stdout.
+func isStdout(path string) bool { return path == "-" || path == "/dev/stdout" }
+
+// outputName returns the name of a file to write for messages.
+func outputName(path string) string {
+	if isStdout(path) {
+		return "stdout"
+	}
+	return path
+}
+
+// clearStdout makes room on stdout for the file that a flag writes there: the report for people goes to stderr
+// (commands print it to OutOrStdout). It returns an error if two outputs have to go to stdout.
+func clearStdout(cmd *cobra.Command, _ []string) error {
+	var names []string
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if _, writes := f.Annotations[writesFile]; writes && isStdout(f.Value.String()) || f.Name == "json" && f.Value.String() == "true" {
+			names = append(names, "--"+f.Name)
+		}
+	})
+	switch {
+	case len(names) > 1:
+		return usageError{fmt.Errorf("%s write to stdout: give all but one a file", strings.Join(names, " and "))}
+	case len(names) == 1 && names[0] != "--json":
+		cmd.SetOut(os.Stderr)
+	}
+	return nil
+}
+
+// writeOutput writes the file that a flag names. If that is not possible, the flag is wrong. dir is the folder
+// of the file, for relative links.
+func writeOutput(path string, write func(w io.Writer, dir string) error) error {
+	if isStdout(path) {
+		return write(os.Stdout, ".")
+	}
+	err := wholefile.Write(path, 0o644, func(f *os.File) error { return write(f, filepath.Dir(path)) })
+	if refused := (*fs.PathError)(nil); errors.As(err, &refused) {
+		return usageError{err}
+	}
+	return err
+}
+
+// checkBaseline returns an error for a baseline that means stdout: it is read before it is written.
+func checkBaseline(path string) error {
+	if isStdout(path) {
+		return fmt.Errorf("--baseline %s: it is read and written, so it must be a file", path)
+	}
+	return nil
+}
+
+// alone makes a function for writeOutput of one that needs no folder.
+func alone(write func(io.Writer) error) func(io.Writer, string) error {
+	return func(w io.Writer, _ string) error { return write(w) }
+}
+
+// writeStored writes a file of the store completely or not at all: after an error, any earlier file of that name
+// is unchanged. dir is the folder of the file, for relative links.
+func writeStored(path string, write func(w io.Writer, dir string) error) error {
+	return wholefile.Replace(path, 0o644, func(f *os.File) error { return write(f, filepath.Dir(path)) })
+}

@@ -220,6 +220,9 @@ func Meet(ctx context.Context, s scenario.Scenario, opt Options) (lock string, h
 	if err := s.Check(); err != nil {
 		return "", hello, err
 	}
+	if err := opt.checkTrust(&s); err != nil {
+		return "", hello, err
+	}
 	s = s.WithRequirements()
 	driver, _, err := ChooseDriver(ctx, s.Driver, s.Image)
 	if err != nil {

@@ -37,6 +37,9 @@ type Options struct {
 	Progress func(format string, args ...any) // called with a line for each long step; may be nil
 	Live     func(Status)                     // called a few times a second while the clients work; may be nil
 	Client   []string                         // the command of a client process, such as lockpick client
+	// Trust is asked before a run starts a program that its scenario names. Its error ends the run before anything is
+	// started. If it is nil, no such program is started.
+	Trust func(Program) error
 
 	slow  func(io.Writer) io.Writer // for tests: wraps the writer of the history
 	ahead func() time.Duration      // for tests: see hostClock.ahead; nil: wallAhead
@@ -54,9 +57,12 @@ type Status struct {
 
 // Run runs a scenario and returns its folder in the store, its history and its result. If ctx ends, Run
 // records the interrupt before it cancels anything, heals the faults, removes the masters, and judges what
-// was recorded. An error is a *scenario.Problem of the scenario or a *judge.HarnessError.
+// was recorded. An error is a *scenario.Problem of the scenario, a *judge.HarnessError, or that of Options.Trust.
 func Run(ctx context.Context, s scenario.Scenario, opt Options) (dir string, h *history.History, r *judge.Result, err error) {
 	if err := s.Check(); err != nil {
+		return "", nil, nil, err
+	}
+	if err := opt.checkTrust(&s); err != nil {
 		return "", nil, nil, err
 	}
 	s = s.WithRequirements()

@@ -27,9 +27,10 @@ type Options struct {
 	Most    int    // maximum number of schedules or runs of each case, if the budget allows more; 0: no limit
 	Workers int    // how many schedules run at a time; 0: as many as processors, on real masters at most 2
 	Store   campaign.Store
-	Keep    string   // the findings for which runs are kept in Store (KeepAll, …); "" is KeepAll
-	Client  []string // the command that runs as a client process
-	Image   string   // image of Redis for the driver docker
+	Keep    string                       // the findings for which runs are kept in Store (KeepAll, …); "" is KeepAll
+	Client  []string                     // the command that runs as a client process
+	Image   string                       // image of Redis for the driver docker
+	Trust   func(campaign.Program) error // asked before a program that a claim names is started, see campaign.Options
 
 	Progress func(format string, args ...any)                            // may be nil
 	Live     func(Status)                                                // called after each schedule; may be nil
@@ -367,7 +368,7 @@ func (v *verifier) schedule(ctx context.Context, s *series, i int) (*trial, erro
 			return nil, err
 		}
 	} else {
-		dir, hh, rr, err := campaign.Run(ctx, seeded, campaign.Options{Store: v.evidence, Client: v.opt.Client})
+		dir, hh, rr, err := campaign.Run(ctx, seeded, campaign.Options{Store: v.evidence, Client: v.opt.Client, Trust: v.opt.Trust})
 		if err != nil {
 			return nil, err
 		}

@@ -40,6 +40,7 @@ type claimsFlags struct {
 	store                 string
 	shard, out            string
 	timeLimit             time.Duration
+	programs              trust
 }
 
 func claimsCommand() *cobra.Command {
@@ -88,6 +89,7 @@ Exit codes: 0 all as expected, 1 a claim is not (or differs from the baseline), 
 	f.IntVar(&flags.workers, "workers", 0, "schedules at a time (default: as many as processors; on real masters at most 2)")
 	f.StringVar(&flags.image, "image", "", "Docker image of the masters")
 	f.DurationVar(&flags.timeLimit, "time-limit", 0, "end after this time; what was not tried by then is undecided (default: no limit)")
+	flags.programs.flag(cmd, "a catalogue")
 	shardFlags(cmd, &flags.shard, &flags.out, "claims")
 	storeFlag(cmd, &flags.store)
 	return cmd
@@ -123,11 +125,15 @@ func runClaims(cmd *cobra.Command, flags claimsFlags) error {
 	show := newClaimsProgress()
 	opt := claims.Options{
 		Driver: flags.driver, Budget: flags.budget, Seed: flags.seed, Most: flags.most, Workers: flags.workers, Image: flags.image,
-		Store: campaign.Store{Dir: flags.store}, Keep: flags.evidence, Client: []string{self, "client"},
+		Store: campaign.Store{Dir: flags.store}, Keep: flags.evidence, Client: []string{self, "client"}, Trust: flags.programs.allow,
 		Progress: show.line, Live: show.live, Done: show.claim,
 		Report: func(dir string, h *history.History, r *judge.Result) error { return writeReport(dir, h, r) },
 	}
 	ctx := cmd.Context()
+	flags.programs.grant(campaign.Program{Field: "image", Words: []string{flags.image}})
+	if err := flags.programs.ask(ctx, strings.Join(flags.catalogue, ", "), claims.Programs(chosen, opt)); err != nil {
+		return err
+	}
 	if flags.timeLimit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, flags.timeLimit)
@@ -163,7 +169,8 @@ func inPlace(cmd *cobra.Command, all []claims.Claim, flags *claimsFlags) ([]clai
 		}
 		s := scenario.Defaults()
 		s.Client, s.Driver, s.Image, s.Lock = words, flags.driver, flags.image, cmp.Or(flags.lock, s.Lock)
-		if r.Lock, can, err = campaign.Meet(cmd.Context(), s, campaign.Options{}); err != nil {
+		flags.programs.grant(campaign.Programs(&s)...)
+		if r.Lock, can, err = campaign.Meet(cmd.Context(), s, campaign.Options{Trust: flags.programs.allow}); err != nil {
 			return nil, err
 		}
 		r.Client, kind.First, kind.Fencing = words, can.Masters == 1, can.Has(workload.CanFence)

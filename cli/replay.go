@@ -20,6 +20,7 @@ func replayCommand() *cobra.Command {
 	how := search.ReplayOptions{}
 	var store string
 	var asJSON bool
+	var programs trust
 	cmd := &cobra.Command{
 		Use:   "replay RUN|SCENARIO.yaml",
 		Short: "Re-enact a counterexample, on real masters too",
@@ -29,6 +30,10 @@ On simulated masters the same scenario makes the same history, and replay says w
 one that is stored. On real masters the steps of the schedule strike after the same events, and
 everything else depends on real timing: replay tries until the property is violated, up to
 --attempts times, and prints the rate. Each attempt is a run in the store.
+
+A run may come from somebody else, and name programs to start: the command of its clients, a Docker image.
+Replay asks before it starts one that does not come with Lockpick; without a terminal, it starts one only
+with --trust.
 
 Exit codes: 1 reproduced, 0 not in any attempt, 2 an attempt proved nothing or was interrupted.`,
 		Example: `  lockpick replay latest --driver sim                       the identical history
@@ -47,7 +52,11 @@ Exit codes: 1 reproduced, 0 not in any attempt, 2 an attempt proved nothing or w
 				how.Attempts = 1 // more attempts would differ only in their seeds
 			}
 			how.Scenario = s
-			return replay(cmd.Context(), how, dir, campaign.Store{Dir: store}, asJSON)
+			s.Driver = how.Driver
+			if err := programs.ask(cmd.Context(), args[0], campaign.Programs(&s)); err != nil {
+				return err
+			}
+			return replay(cmd.Context(), how, dir, campaign.Store{Dir: store}, &programs, asJSON)
 		},
 	}
 	f := cmd.Flags()
@@ -57,12 +66,13 @@ Exit codes: 1 reproduced, 0 not in any attempt, 2 an attempt proved nothing or w
 	f.BoolVar(&how.All, "all", false, "go on after the first attempt that reproduces it, for the rate")
 	propertyFlag(cmd, &how.Properties, "the scenario's, else all that are judged")
 	storeFlag(cmd, &store)
+	programs.flag(cmd, "the run or the scenario")
 	jsonFlag(cmd, &asJSON)
 	return cmd
 }
 
 // replay runs a scenario again; recorded is the folder of the run that it comes from, or "".
-func replay(ctx context.Context, how search.ReplayOptions, recorded string, store campaign.Store, asJSON bool) error {
+func replay(ctx context.Context, how search.ReplayOptions, recorded string, store campaign.Store, programs *trust, asJSON bool) error {
 	show := newProgress()
 	self, err := os.Executable()
 	if err != nil {
@@ -88,7 +98,7 @@ func replay(ctx context.Context, how search.ReplayOptions, recorded string, stor
 		}
 		return writeReport(dir, h, r)
 	}
-	out, err := search.Replay(ctx, how, campaign.Options{Store: store, Progress: show.line, Live: show.live, Client: []string{self, "client"}})
+	out, err := search.Replay(ctx, how, campaign.Options{Store: store, Progress: show.line, Live: show.live, Client: []string{self, "client"}, Trust: programs.allow})
 	show.done()
 	if err != nil {
 		return err

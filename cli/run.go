@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
@@ -22,11 +23,15 @@ func runCommand() *cobra.Command {
 	var flags scenarioFlags
 	var store string
 	var out output
+	var programs trust
 	cmd := &cobra.Command{
 		Use:   "run [SCENARIO.yaml]",
 		Short: "Run a campaign: clients, faults, a verdict and a report",
 		Long: `Run starts Redis masters, lets clients take and use a lock while faults strike, and
-judges what was recorded. Flags change what the scenario file says, or the defaults.`,
+judges what was recorded. Flags change what the scenario file says, or the defaults.
+
+A scenario file may name programs to start: the command of its clients, a Docker image. Run asks before it
+starts one that does not come with Lockpick; without a terminal, it starts one only with --trust.`,
 		Example: `  lockpick run --persistence none --faults kill,partition --nemesis guided --time-limit 60s
   lockpick run --faults kill --restart-delay 3s            restarts delayed beyond the TTL
   lockpick run --faults client-pause --fencing --driver process
@@ -38,12 +43,21 @@ judges what was recorded. Flags change what the scenario file says, or the defau
 			if err != nil {
 				return err
 			}
-			return runScenario(cmd.Context(), s, campaign.Store{Dir: store}, out)
+			for _, p := range campaign.Programs(&s) {
+				if len(args) == 0 || cmd.Flags().Changed(p.Field) {
+					programs.grant(p)
+				}
+			}
+			if err := programs.ask(cmd.Context(), strings.Join(args, ""), campaign.Programs(&s)); err != nil {
+				return err
+			}
+			return runScenario(cmd.Context(), s, campaign.Store{Dir: store}, &programs, out)
 		},
 	}
 	cmd.Flags().SortFlags = false
 	flags.register(cmd, true)
 	storeFlag(cmd, &store)
+	programs.flag(cmd, "the scenario")
 	out.flags(cmd)
 	return cmd
 }
@@ -56,13 +70,13 @@ func jsonFlag(cmd *cobra.Command, asJSON *bool) {
 	cmd.Flags().BoolVar(asJSON, "json", false, "print one JSON object on stdout instead of the report")
 }
 
-func runScenario(ctx context.Context, s scenario.Scenario, store campaign.Store, out output) error {
+func runScenario(ctx context.Context, s scenario.Scenario, store campaign.Store, programs *trust, out output) error {
 	show := newProgress()
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	dir, h, r, err := campaign.Run(ctx, s, campaign.Options{Store: store, Progress: show.line, Live: show.live, Client: []string{self, "client"}})
+	dir, h, r, err := campaign.Run(ctx, s, campaign.Options{Store: store, Progress: show.line, Live: show.live, Client: []string{self, "client"}, Trust: programs.allow})
 	show.done()
 	if err != nil {
 		if _, gone := os.Stat(dir); dir != "" && gone == nil {

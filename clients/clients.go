@@ -163,13 +163,20 @@ func (c Client) Installed() string {
 // Resolve returns the command of the client that a single word names, and any other command
 // unchanged.
 func Resolve(command []string) ([]string, error) {
-	if len(command) != 1 || strings.Contains(command[0], "/") {
+	if !BuiltIn(command) {
 		return command, nil
 	}
-	if c, ok := Named(command[0]); ok {
-		return c.Command()
+	c, _ := Named(command[0])
+	return c.Command()
+}
+
+// BuiltIn reports whether a command is the name of a client that comes with Lockpick.
+func BuiltIn(command []string) bool {
+	if len(command) != 1 {
+		return false
 	}
-	return command, nil
+	_, ok := Named(command[0])
+	return ok
 }
 
 // extract writes a client's file into the user's cache, where an interpreter can read it, and

@@ -1,0 +1,64 @@
+package campaign
+
+import (
+	"strconv"
+	"strings"
+
+	"lockpick/campaign/scenario"
+	"lockpick/clients"
+)
+
+// Program is a program that a scenario makes Lockpick start and that does not come with Lockpick: the command of
+// its clients, or the Docker image of its masters. A scenario may come from somebody else.
+type Program struct {
+	Field string   // the field that names it: client or image
+	Words []string // the command, or the image alone
+}
+
+// String returns the program as one line. Words that could be misread are quoted.
+func (p Program) String() string {
+	var words []string
+	for _, w := range p.Words {
+		if strings.Trim(w, plainLetters) != "" || w == "" {
+			w = strconv.Quote(w) // also escapes what moves a terminal's cursor
+		}
+		words = append(words, w)
+	}
+	if p.Field == "image" {
+		return "the Docker image " + strings.Join(words, " ")
+	}
+	return strings.Join(words, " ")
+}
+
+// plainLetters are the letters of words that need no quotation marks.
+const plainLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@%+,"
+
+// Programs returns the programs that a run of the scenario may start, besides those that come with Lockpick.
+func Programs(s *scenario.Scenario) (all []Program) {
+	if s.Driver == scenario.Sim || s.Driver == scenario.Virtual {
+		return nil
+	}
+	if s.RunsCommand() && !clients.BuiltIn(s.Client) {
+		all = append(all, Program{"client", s.Client})
+	}
+	if s.Image != "" && s.Driver != scenario.Process {
+		all = append(all, Program{"image", []string{s.Image}})
+	}
+	return all
+}
+
+// TrustAll is an Options.Trust for scenarios whose programs the caller names.
+func TrustAll(Program) error { return nil }
+
+// checkTrust returns an error if a run of the scenario would start a program that is not trusted.
+func (opt *Options) checkTrust(s *scenario.Scenario) error {
+	for _, p := range Programs(s) {
+		if opt.Trust == nil {
+			return &scenario.Problem{Field: p.Field, Says: "nobody has said that " + p.String() + " may be started"}
+		}
+		if err := opt.Trust(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}

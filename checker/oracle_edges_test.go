@@ -67,6 +67,14 @@ func TestBounds(t *testing.T) {
 1001ms m1,m2,m3,m4 vote release yes k0 t1 c1
 1002ms c1 release ok k0 t1
 1100ms m5 look keys=k0:t1 ends=2020ms`, false},
+		{"an extension within the clock drift and slack after the TTL", Continuity, granted + `
+2041ms c1 extend invoke k0 t1
+2042ms m1,m2,m3 vote extend yes k0 t1 c1
+2043ms c1 extend ok k0 t1 until=4s`, false},
+		{"an extension after the clock drift and slack", Continuity, granted + `
+2042ms c1 extend invoke k0 t1
+2043ms m1,m2,m3 vote extend yes k0 t1 c1
+2044ms c1 extend ok k0 t1 until=4s`, true},
 		{"an extension of keys that had lapsed", Continuity, granted + `
 3s     c1 extend invoke k0 t1
 3001ms m1,m2,m3 vote extend yes k0 t1 c1

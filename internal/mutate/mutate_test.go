@@ -6,11 +6,14 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"go/ast"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -18,22 +21,79 @@ import (
 var (
 	count     = flag.Int("mutants", -1, "mutants to try, drawn at random; 0: all of them; -1: none")
 	seed      = flag.Uint64("mutants.seed", 0, "seed of that choice (0: a fresh one)")
-	only      = flag.String("mutants.only", "", "try only mutants whose file or text contains this")
+	only      = flag.String("mutants.only", "", "try only mutants whose line in the list contains this")
 	histories = flag.Int("mutants.histories", 3000, "random histories on which a mutant is compared with the oracle")
 )
 
 const root = "../.."
 
-// apply returns a file with the mutant in it.
-func (m mutant) apply() ([]byte, error) {
-	text, err := os.ReadFile(filepath.Join(root, m.file))
+// change is a mutant in the text of its file.
+type change struct {
+	mutant
+	source      *source
+	declaration ast.Node
+	place       place
+}
+
+func (c change) String() string {
+	return fmt.Sprintf("%s/%s:%d, %s: %s", c.pkg, filepath.Base(c.source.file), 1+bytes.Count(c.source.text[:c.place.from], []byte("\n")), c.operator, c.fault)
+}
+
+func (c change) from() string { return string(c.source.text[c.place.from:c.place.to]) }
+
+// sources are the files of the packages that mutants are planted in.
+var sources = sync.OnceValues(func() (map[string][]*source, error) {
+	parsed := map[string][]*source{}
+	for _, pkg := range []string{"history", "checker"} {
+		files, err := filepath.Glob(filepath.Join(root, pkg, "*.go"))
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			if strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			s, err := parse(file)
+			if err != nil {
+				return nil, err
+			}
+			parsed[pkg] = append(parsed[pkg], s)
+		}
+	}
+	return parsed, nil
+})
+
+// find finds the place of a mutant.
+func (m mutant) find() (change, error) {
+	all, err := sources()
 	if err != nil {
-		return nil, err
+		return change{}, err
 	}
-	if n := bytes.Count(text, []byte(m.old)); n != 1 {
-		return nil, fmt.Errorf("%s: %q is there %d times, not once: the mutant must follow the code", m.file, m.old, n)
+	operate := operator(m.operator)
+	if operate == nil {
+		return change{}, fmt.Errorf("there is no operator %q", m.operator)
 	}
-	return bytes.Replace(text, []byte(m.old), []byte(m.new), 1), nil
+	nth := 1
+	var names []string
+	for _, word := range strings.Fields(m.place) {
+		if _, err := fmt.Sscanf(word, "#%d", &nth); err != nil {
+			names = append(names, word)
+		}
+	}
+	for _, s := range all[m.pkg] {
+		d := s.declaration(m.function)
+		if d == nil {
+			continue
+		}
+		places := slices.DeleteFunc(s.places(d, operate), func(p place) bool {
+			return slices.ContainsFunc(names, func(name string) bool { return !p.mentions[name] })
+		})
+		if len(places) < nth {
+			return change{}, fmt.Errorf("%s.%s: %q applies to %d places that mention %q, and the mutant needs %d", m.pkg, m.function, m.operator, len(places), names, nth)
+		}
+		return change{m, s, d, places[nth-1]}, nil
+	}
+	return change{}, fmt.Errorf("%s has no function or constant %s", m.pkg, m.function)
 }
 
 // suite is some tests of a package.
@@ -56,47 +116,104 @@ func suites(pkg string) []suite {
 	return all
 }
 
-// killed says which test noticed the mutant, or "".
-func (m mutant) killed(t *testing.T) string {
+// builds are programs with tests, by package. Which mutant acts in them is chosen when they run.
+type builds map[string]string
+
+// build builds the tests of some packages with changes in them. The number of a change is its index plus one.
+func build(t *testing.T, changes []change, pkgs ...string) builds {
+	t.Helper()
 	dir := t.TempDir()
-	text, err := m.apply()
-	if err != nil {
-		t.Fatal(err)
-	}
-	mutated := filepath.Join(dir, "mutant.go")
-	original, err := filepath.Abs(filepath.Join(root, m.file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {original: mutated}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, data := range map[string][]byte{"mutant.go": text, "overlay.json": overlay} {
-		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+	replaced := map[string]string{}
+	overlay := func(file string, text []byte) {
+		original, err := filepath.Abs(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		replaced[original] = filepath.Join(dir, fmt.Sprintf("%d.go", len(replaced)))
+		if err := os.WriteFile(replaced[original], text, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return failure(t, dir, suites(filepath.Dir(m.file)), "-overlay", filepath.Join(dir, "overlay.json"))
+	for file, text := range mutated(changes) {
+		overlay(file, text)
+	}
+	for _, pkg := range []string{"history", "checker"} {
+		overlay(filepath.Join(root, pkg, "chosen_mutant.go"), fmt.Appendf(nil, chooser, pkg))
+	}
+	list, err := json.Marshal(map[string]any{"Replace": replaced})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "overlay.json"), list, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	built := builds{}
+	for _, pkg := range pkgs {
+		built[pkg] = filepath.Join(dir, pkg+".test")
+		cmd := exec.Command("go", "test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", filepath.Join(dir, "overlay.json"), "-o", built[pkg], "./"+pkg)
+		cmd.Dir = root
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("the mutants do not compile: %v\n%s", err, out)
+		}
+	}
+	return built
 }
 
-// failure builds the tests with some flags and returns the name of the first that fails, or "".
-func failure(t *testing.T, dir string, suites []suite, flags ...string) string {
-	built := map[string]bool{}
-	for _, s := range suites {
-		program := filepath.Join(dir, s.pkg+".test")
-		if !built[s.pkg] {
-			build := exec.Command("go", append([]string{"test", "-c", "-vet=off", "-o", program, "./" + s.pkg}, flags...)...)
-			build.Dir = root
-			if out, err := build.CombinedOutput(); err != nil {
-				t.Fatalf("it does not compile: %v\n%s", err, out)
-			}
-			built[s.pkg] = true
+const chosen = "LOCKPICK_MUTANT"
+
+const chooser = `package %s
+
+import ("os"; "strconv")
+
+var chosenMutant, _ = strconv.Atoi(os.Getenv("` + chosen + `"))
+`
+
+// mutated writes files anew. A function has each of its mutants in it, and does what the chosen one does;
+// what is not a function can have one mutant only, which acts whatever is chosen.
+func mutated(changes []change) map[string][]byte {
+	type edit struct {
+		at, to int
+		text   string
+	}
+	edits := map[*source][]edit{}
+	for i, c := range changes {
+		s, p := c.source, c.place
+		f, ok := c.declaration.(*ast.FuncDecl)
+		if !ok {
+			edits[s] = append(edits[s], edit{p.from, p.to, p.text})
+			continue
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		from, to := s.at(f.Body.Lbrace), s.at(f.Body.Rbrace)+1
+		body := string(s.text[from:p.from]) + p.text + string(s.text[p.to:to])
+		text := fmt.Sprintf("if chosenMutant == %d { func() %s(); return }\n", i+1, body)
+		if f.Type.Results != nil {
+			text = fmt.Sprintf("if chosenMutant == %d { return func() %s %s() }\n", i+1, s.code(f.Type.Results), body)
+		}
+		edits[s] = append(edits[s], edit{from + 1, from + 1, text})
+	}
+	files := map[string][]byte{}
+	for s, all := range edits {
+		slices.SortStableFunc(all, func(a, b edit) int { return a.at - b.at })
+		var text []byte
+		done := 0
+		for _, e := range all {
+			text = append(append(text, s.text[done:e.at]...), e.text...)
+			done = e.to
+		}
+		files[s.file] = append(text, s.text[done:]...)
+	}
+	return files
+}
+
+// failure runs tests with a mutant, 0 for none, and returns the name of the first that fails, or "".
+func (b builds) failure(t *testing.T, mutant int, suites []suite) string {
+	t.Helper()
+	for _, s := range suites {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer cancel()
-		run := exec.CommandContext(ctx, program, append([]string{"-test.failfast", "-rapid.seed=1", "-rapid.nofailfile"}, s.args...)...)
+		run := exec.CommandContext(ctx, b[s.pkg], append([]string{"-test.failfast", "-rapid.seed=1", "-rapid.nofailfile"}, s.args...)...)
 		run.Dir = filepath.Join(root, s.pkg)
+		run.Env = append(os.Environ(), fmt.Sprintf("%s=%d", chosen, mutant))
 		if out, err := run.CombinedOutput(); err != nil {
 			return s.pkg + ": " + failed(string(out))
 		}
@@ -116,14 +233,28 @@ func failed(out string) string {
 	return first
 }
 
-// Every mutant changes the code as it is: one that no longer does would test nothing.
+// Every mutant has a place in the code, and no two change it alike. With -v, what each changes.
 func TestMutantsFitTheCode(t *testing.T) {
-	for _, m := range mutants {
-		if _, err := m.apply(); err != nil {
-			t.Error(err)
-		}
+	type where struct {
+		file     string
+		from, to int
+		text     string
 	}
-	if len(mutants) < 40 {
+	seen := map[where]mutant{}
+	for _, m := range mutants {
+		c, err := m.find()
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		at := where{c.source.file, c.place.from, c.place.to, c.place.text}
+		if same, ok := seen[at]; ok {
+			t.Errorf("two mutants are one: %+v and %+v", same, m)
+		}
+		seen[at] = m
+		t.Logf("%v\n  - %s\n  + %s", c, c.from(), c.place.text)
+	}
+	if len(mutants) < 100 {
 		t.Errorf("there are only %d mutants", len(mutants))
 	}
 }
@@ -131,39 +262,56 @@ func TestMutantsFitTheCode(t *testing.T) {
 // The tests of checker and history notice every mutant.
 func TestMutantsAreKilled(t *testing.T) {
 	if *count < 0 {
-		t.Skip("a mutant takes seconds to build, and a survivor must not fail other work by chance: make nightly tries them all (-mutants=0)")
+		t.Skip("a mutant takes seconds of tests: make nightly tries them all (-mutants=0)")
 	}
-	var chosen []mutant
+	var drawn, constants []change
 	for _, m := range mutants {
-		if strings.Contains(m.file+"\n"+m.old+"\n"+m.new, *only) {
-			chosen = append(chosen, m)
+		if !strings.Contains(fmt.Sprint(m), *only) {
+			continue
 		}
+		c, err := m.find()
+		if err != nil {
+			t.Fatal(err)
+		}
+		drawn = append(drawn, c)
 	}
-	if *count > 0 && *count < len(chosen) {
+	if *count > 0 && *count < len(drawn) {
 		if *seed == 0 {
 			*seed = rand.Uint64()
 		}
-		t.Logf("%d of %d mutants, chosen with seed %d: go test ./internal/mutate -mutants=%d -mutants.seed=%d", *count, len(chosen), *seed, *count, *seed)
+		t.Logf("%d of %d mutants, chosen with seed %d: go test ./internal/mutate -mutants=%d -mutants.seed=%d", *count, len(drawn), *seed, *count, *seed)
 		r := rand.New(rand.NewPCG(*seed, 0))
-		r.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
-		chosen = chosen[:*count]
+		r.Shuffle(len(drawn), func(i, j int) { drawn[i], drawn[j] = drawn[j], drawn[i] })
+		drawn = drawn[:*count]
 	}
+	constant := func(c change) bool { _, function := c.declaration.(*ast.FuncDecl); return !function }
+	for _, c := range drawn {
+		if constant(c) {
+			constants = append(constants, c)
+		}
+	}
+	drawn = slices.DeleteFunc(drawn, constant)
+	dead := 0
+	judge := func(t *testing.T, built builds, number int, c change) {
+		by := built.failure(t, number, suites(c.pkg))
+		if by == "" {
+			t.Errorf("survives: %v\n  - %s\n  + %s", c, c.from(), c.place.text)
+			return
+		}
+		dead++
+		t.Logf("%-110s %s", c, by)
+	}
+	together := build(t, drawn, "history", "checker")
 	if *count == 0 { // a few mutants are tried beside all these tests
-		if by := failure(t, t.TempDir(), suites("history")); by != "" {
+		if by := together.failure(t, 0, suites("history")); by != "" {
 			t.Fatalf("the code as it is fails %s: that a mutant does so would mean nothing", by)
 		}
 	}
-	dead := 0
-	for _, m := range chosen {
-		t.Run(m.file, func(t *testing.T) {
-			by := m.killed(t)
-			if by == "" {
-				t.Errorf("survives: %s\n  - %s\n  + %s", m.file, m.old, m.new)
-				return
-			}
-			dead++
-			t.Logf("%-22s %-60.60s -> %-60.60s %s", m.file, m.old, m.new, by)
-		})
+	for i, c := range drawn {
+		t.Run(c.pkg+"."+c.function, func(t *testing.T) { judge(t, together, i+1, c) })
 	}
-	t.Logf("%d of %d mutants were killed", dead, len(chosen))
+	for _, c := range constants {
+		t.Run(c.pkg+"."+c.function, func(t *testing.T) { judge(t, build(t, []change{c}, c.pkg), 1, c) })
+	}
+	t.Logf("%d of %d mutants were killed", dead, len(drawn)+len(constants))
 }

@@ -94,9 +94,16 @@ func (c *Client) vote(ctx context.Context, conversation protocol.Conversation, c
 // masters have voted, or ctx ends. The masters execute the command in any case (see
 // Conversation).
 func (c *Client) ask(ctx context.Context, conversation protocol.Conversation, cmd protocol.Command, enough func(*tally) bool, s *settings) *tally {
+	return c.askAndPass(ctx, conversation, cmd, nil, enough, s)
+}
+
+// askAndPass is ask for the release of a lease: it passes ticket as soon as the SET of the
+// next waiter cannot overtake the release. Masters that do not come from New do not tell when
+// that is, and the caller passes the ticket after the votes.
+func (c *Client) askAndPass(ctx context.Context, conversation protocol.Conversation, cmd protocol.Command, ticket transport.Ticket, enough func(*tally) bool, s *settings) *tally {
 	t := c.tally()
 	if redis, ok := conversation.(*transport.Session); ok { // allocates less than an iterator
-		redis.Each(ctx, &cmd, nil, c.perMaster(s), func(v Vote) bool {
+		redis.Each(ctx, &cmd, nil, c.perMaster(s), ticket, func(v Vote) bool {
 			t.add(v)
 			return !enough(t)
 		})

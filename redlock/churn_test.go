@@ -103,7 +103,7 @@ func TestChurn(t *testing.T) {
 const faultFor = 120 * time.Millisecond
 
 // maxClients is how many clients of the lock a test's process has at most.
-const maxClients = 5
+const maxClients = 8
 
 // enoughLeases is how many leases show that the lock goes on while masters fail.
 const enoughLeases = 100

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"lockpick/redlock/internal/transport"
 	"lockpick/redlock/protocol"
 )
 
@@ -388,10 +387,7 @@ func (l *Lease) Unlock(ctx context.Context) error {
 	}
 	defer h.client.leave()
 	release := releaseCommand(h.settings.stored(h.key), h.token, h.settings.wakeups)
-	if s, ok := h.conversation.(*transport.Session); ok {
-		s.Next = h.ticket
-	}
-	votes := h.client.ask(ctx, h.conversation, release, (*tally).settled, h.settings)
+	votes := h.client.askAndPass(ctx, h.conversation, release, h.ticket, (*tally).settled, h.settings)
 	switch {
 	case votes.won():
 		votes.free()

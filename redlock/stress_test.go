@@ -22,6 +22,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"lockpick/cluster"
 	"lockpick/redlock"
 )
 
@@ -42,6 +43,10 @@ func TestStress(t *testing.T) {
 			for i := range c.Masters() {
 				look(t, c, i, func(r *redis.Client) { fewConnections(t, fmt.Sprint("master ", i+1), r, d) })
 			}
+		})
+		t.Run("one lease, many goroutines", func(t *testing.T) {
+			t.Parallel()
+			useAtOnce(t, masters(t, 3, cluster.None), more)
 		})
 		t.Run("TLS, password, database 3", func(t *testing.T) {
 			t.Parallel()

@@ -36,7 +36,8 @@ type Released struct {
 }
 
 // Conversation is the exchange of commands and votes about one token. Each master receives
-// the commands in the order of the calls of Ask: a release never overtakes its own SET.
+// the commands in the order of the calls of Ask: a release never overtakes its own SET. Once
+// the votes on the first command arrive, calls of Ask may be concurrent.
 type Conversation interface {
 	// Ask sends cmd to the masters with the indices in to (nil: to all masters) at once,
 	// and yields their votes as they arrive. If a master does not reply within timeout, its

@@ -188,15 +188,17 @@ func (m *Masters) Begin(observe func(protocol.Vote)) protocol.Conversation {
 
 // Session is the protocol.Conversation about one token.
 type Session struct {
-	// Next is passed on as soon as the release is queued, if the masters keep the order of
-	// commands: the SET of the next waiter then reaches every master after the release.
-	Next interface{ Pass() }
-
 	masters  *Masters
 	observe  func(protocol.Vote)
-	batchers []*batcher
+	batchers []*batcher // set by the first command, which no other call accompanies; then constant
 	with     []exchange // per master
 	room     [roomFor]exchange
+}
+
+// Ticket lets one waiter after the other try to store a key.
+type Ticket interface {
+	// Pass lets the next waiter try. Only the first call has an effect.
+	Pass()
 }
 
 // exchange is the state of a session with one master. The master's batcher guards it.
@@ -213,11 +215,13 @@ const roomFor = 5
 
 // Ask implements protocol.Conversation. The sequence can be iterated over once.
 func (s *Session) Ask(ctx context.Context, cmd protocol.Command, to []int, timeout time.Duration) iter.Seq[protocol.Vote] {
-	return func(yield func(protocol.Vote) bool) { s.Each(ctx, &cmd, to, timeout, yield) }
+	return func(yield func(protocol.Vote) bool) { s.Each(ctx, &cmd, to, timeout, nil, yield) }
 }
 
-// Each does the same as Ask without an iterator, which allocates.
-func (s *Session) Each(ctx context.Context, cmd *protocol.Command, to []int, timeout time.Duration, yield func(protocol.Vote) bool) {
+// Each does the same as Ask without an iterator, which allocates. It passes ticket, if it is
+// not nil, as soon as the command is queued, provided that the masters keep the order of
+// commands: the SET of the next waiter then reaches every master after this command.
+func (s *Session) Each(ctx context.Context, cmd *protocol.Command, to []int, timeout time.Duration, ticket Ticket, yield func(protocol.Vote) bool) {
 	m := s.masters
 	if s.batchers == nil {
 		s.batchers = m.batchers
@@ -239,8 +243,8 @@ func (s *Session) Each(ctx context.Context, cmd *protocol.Command, to []int, tim
 		}
 		return
 	}
-	if s.Next != nil && cmd.Kind == protocol.Release && !m.distant() {
-		s.Next.Pass()
+	if ticket != nil && !m.distant() {
+		ticket.Pass()
 	}
 	v.take(ctx, yield)
 	m.callers.Add(-1)

@@ -14,6 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"lockpick/internal/waittest"
 	"lockpick/internal/wiretest"
 )
 
@@ -30,7 +31,7 @@ func TestLinkPasses(t *testing.T) {
 	if got := l.Counts(); got != (LinkCounts{Passed: 10}) {
 		t.Fatalf("counts %+v; want 10 passed", got)
 	}
-	eventually(t, "the link forgets a connection that ended", func() bool {
+	waittest.Until(t, "the link forgets a connection that ended", func() bool {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		return len(l.conns) == 0
@@ -42,25 +43,24 @@ func TestHeldRequestsArriveLateInOrderAfterTheClientHungUp(t *testing.T) {
 	l := linkTo(t, w.addr())
 	before := dial(t, l)
 	wiretest.Say(t, before, "1")
-	eventually(t, "1 arrives", func() bool { got, _, _ := w.saw(0); return got == "1" })
+	waittest.Until(t, "1 arrives", func() bool { got, _, _ := w.saw(0); return got == "1" })
 
 	l.Set(LinkFault{Requests: Hold})
 	during := dial(t, l) // the connection, too, is made only after healing
-	for _, s := range []string{"2", "3", "4"} {
+	for i, s := range []string{"2", "3", "4"} {
 		wiretest.Say(t, before, s)
 		wiretest.Say(t, during, s)
-		time.Sleep(time.Millisecond)
+		waittest.Until(t, "each is a chunk of its own", func() bool { return l.Counts().Held == 2*int64(i+1) })
 	}
 	before.Close()
 	during.Close()
-	eventually(t, "6 bytes are held", func() bool { return l.Counts().Held == 6 })
 	if got, ended, _ := w.saw(0); got != "1" || ended || w.count() != 1 {
 		t.Fatalf("during the partition the master saw %q, ended %v, %d connections", got, ended, w.count())
 	}
 
 	l.Set(LinkFault{})
 	for i, want := range []string{"1234", "234"} {
-		eventually(t, "the hang-up arrives", func() bool { _, ended, _ := w.saw(i); return ended })
+		waittest.Until(t, "the hang-up arrives", func() bool { _, ended, _ := w.saw(i); return ended })
 		if got, _, err := w.saw(i); got != want || err != io.EOF {
 			t.Fatalf("connection %d: the master saw %q, then %v; want %q, then EOF", i, got, err, want)
 		}
@@ -76,10 +76,10 @@ func TestHeldRequestsAreDeliveredEvenIfTheClientResets(t *testing.T) {
 	l.Set(LinkFault{Requests: Hold})
 	c := dial(t, l)
 	wiretest.Say(t, c, "late")
-	eventually(t, "it is held", func() bool { return l.Counts().Held == 4 })
+	waittest.Until(t, "it is held", func() bool { return l.Counts().Held == 4 })
 	abort(c)
 	l.Set(LinkFault{})
-	eventually(t, "the hang-up arrives", func() bool { _, ended, _ := w.saw(0); return ended })
+	waittest.Until(t, "the hang-up arrives", func() bool { _, ended, _ := w.saw(0); return ended })
 	if got, _, err := w.saw(0); got != "late" || err != io.EOF {
 		t.Fatalf("the master saw %q, then %v", got, err)
 	}
@@ -91,7 +91,7 @@ func TestHeldRepliesArriveLate(t *testing.T) {
 	l.Set(LinkFault{Replies: Hold})
 	c := dial(t, l)
 	wiretest.Say(t, c, "abc")
-	eventually(t, "the request arrives", func() bool { got, _, _ := w.saw(0); return got == "abc" })
+	waittest.Until(t, "the request arrives", func() bool { got, _, _ := w.saw(0); return got == "abc" })
 	wiretest.Silent(t, c)
 	l.Set(LinkFault{})
 	wiretest.Hear(t, c, "abc")
@@ -128,10 +128,10 @@ func TestDroppedBytesPoisonTheConnectionUntilItIsReset(t *testing.T) {
 
 	l.Set(LinkFault{Requests: Drop})
 	wiretest.Say(t, c, "lost")
-	eventually(t, "4 bytes are dropped", func() bool { return l.Counts().Dropped == 4 })
+	waittest.Until(t, "4 bytes are dropped", func() bool { return l.Counts().Dropped == 4 })
 	l.Set(LinkFault{Replies: Drop}) // requests pass again, but this connection misses some
 	wiretest.Say(t, c, "x")
-	eventually(t, "what follows a gap is dropped too", func() bool { return l.Counts().Dropped == 5 })
+	waittest.Until(t, "what follows a gap is dropped too", func() bool { return l.Counts().Dropped == 5 })
 	wiretest.Silent(t, c)
 	if got, _, _ := w.saw(0); got != "a" {
 		t.Fatalf("the master saw %q", got)
@@ -149,12 +149,12 @@ func TestDroppedRepliesLetRequestsThrough(t *testing.T) {
 	l.Set(LinkFault{Replies: Drop})
 	c := dial(t, l)
 	wiretest.Say(t, c, "one")
-	eventually(t, "the request arrives, its reply is lost", func() bool {
+	waittest.Until(t, "the request arrives, its reply is lost", func() bool {
 		got, _, _ := w.saw(0)
 		return got == "one" && l.Counts().Dropped == 3
 	})
 	wiretest.Say(t, c, "two")
-	eventually(t, "the next one, too", func() bool { got, _, _ := w.saw(0); return got == "onetwo" })
+	waittest.Until(t, "the next one, too", func() bool { got, _, _ := w.saw(0); return got == "onetwo" })
 	wiretest.Silent(t, c)
 	l.Set(LinkFault{})
 	wasReset(t, c)
@@ -165,10 +165,10 @@ func TestDropLosesWhatWasHeld(t *testing.T) {
 	l := linkTo(t, w.addr())
 	c := dial(t, l)
 	wiretest.Say(t, c, "a")
-	eventually(t, "a arrives", func() bool { got, _, _ := w.saw(0); return got == "a" })
+	waittest.Until(t, "a arrives", func() bool { got, _, _ := w.saw(0); return got == "a" })
 	l.Set(LinkFault{Requests: Hold})
 	wiretest.Say(t, c, "bcd")
-	eventually(t, "it is held", func() bool { return l.Counts().Held == 3 })
+	waittest.Until(t, "it is held", func() bool { return l.Counts().Held == 3 })
 	l.Set(LinkFault{Requests: Drop})
 	if got := l.Counts(); got.Dropped != 3 {
 		t.Fatalf("counts %+v; want 3 dropped at once", got)
@@ -207,7 +207,7 @@ func TestResetReachesBothSides(t *testing.T) {
 	wiretest.Hear(t, c, "a")
 	l.Reset()
 	wasReset(t, c)
-	eventually(t, "the master's side is reset", func() bool {
+	waittest.Until(t, "the master's side is reset", func() bool {
 		_, ended, err := w.saw(0)
 		return ended && errors.Is(err, syscall.ECONNRESET)
 	})
@@ -232,31 +232,45 @@ func TestAMasterThatCanNotBeReachedResetsTheClient(t *testing.T) {
 	wasReset(t, c)
 }
 
+// Each chunk waits for the delay since its own arrival: one after the other would take an hour each.
 func TestDelayAddsLatencyAndDoesNotThrottle(t *testing.T) {
-	const delay, chunks = 80 * time.Millisecond, 20
+	const delay, chunks = time.Hour, 20
 	w := newWitness(t, true)
 	l := linkTo(t, w.addr())
 	c := dial(t, l)
 	l.Set(LinkFault{Delay: delay})
-	began := time.Now()
+	pass := func() { // an hour
+		l.mu.Lock()
+		for c := range l.conns {
+			for _, p := range []*pipe{&c.requests, &c.replies} {
+				for i := range p.queue {
+					p.queue[i].arrived = p.queue[i].arrived.Add(-delay)
+				}
+			}
+		}
+		l.mu.Unlock()
+		l.Set(LinkFault{Delay: delay}) // so that it looks
+	}
 	var want string
 	for i := range chunks { // pipelined, each its own chunk
 		s := fmt.Sprintf("%02d,", i)
 		wiretest.Say(t, c, s)
 		want += s
-		time.Sleep(time.Millisecond)
+		waittest.Until(t, "the chunk is delayed", func() bool { return l.Counts().Delayed == int64(len(want)) })
 	}
-	if got, _, _ := w.saw(0); got != "" && time.Since(began) < delay {
-		t.Fatalf("%q arrived before its time", got)
+	if got := l.Counts(); got.Passed != 0 {
+		t.Fatalf("%d bytes arrived before their time", got.Passed)
 	}
+	pass()
+	waittest.Until(t, "all requests arrive, and their replies are delayed", func() bool {
+		got, _, _ := w.saw(0)
+		return got == want && l.Counts().Delayed == 2*int64(len(want))
+	})
+	if got := l.Counts(); got.Passed != int64(len(want)) {
+		t.Fatalf("%d bytes passed; want the %d of the requests", got.Passed, len(want))
+	}
+	pass()
 	wiretest.Hear(t, c, want)
-	took := time.Since(began)
-	if took < 2*delay {
-		t.Fatalf("there and back in %v; want %v at least", took, 2*delay)
-	}
-	if took > chunks*delay { // one after the other would take 2*chunks*delay
-		t.Fatalf("there and back in %v: chunks waited for each other", took)
-	}
 	if got := l.Counts(); got.Delayed != 2*int64(len(want)) || got.Passed != got.Delayed {
 		t.Fatalf("counts %+v; want %d delayed", got, 2*len(want))
 	}
@@ -268,7 +282,7 @@ func TestHealingEndsADelayAtOnce(t *testing.T) {
 	c := dial(t, l)
 	l.Set(LinkFault{Delay: time.Hour})
 	wiretest.Say(t, c, "abc")
-	eventually(t, "it is delayed", func() bool { return l.Counts().Delayed == 3 })
+	waittest.Until(t, "it is delayed", func() bool { return l.Counts().Delayed == 3 })
 	wiretest.Silent(t, c)
 	l.Set(LinkFault{})
 	wiretest.Hear(t, c, "abc")
@@ -281,17 +295,11 @@ func TestAClosedLinkLeavesNothingBehind(t *testing.T) {
 		l.Set(f)
 		c := dial(t, l)
 		wiretest.Say(t, c, "abc")
-		time.Sleep(5 * time.Millisecond)
-		closed := make(chan struct{})
-		go func() {
-			l.Close()
-			close(closed)
-		}()
-		select {
-		case <-closed:
-		case <-time.After(10 * time.Second):
-			t.Fatalf("with %+v the link does not close", f)
-		}
+		waittest.Until(t, "the bytes are there", func() bool {
+			counts := l.Counts()
+			return counts.Passed+counts.Held+counts.Dropped+counts.Delayed > 0
+		})
+		waittest.Returns(fmt.Sprintf("closing a link with %+v", f), l.Close)
 		wasReset(t, c)
 		l.Close()
 	}
@@ -320,7 +328,7 @@ func TestAHeldDirectionPushesBackInsteadOfKeepingEverything(t *testing.T) {
 	}
 	l.Set(LinkFault{})
 	c.CloseWrite()
-	eventually(t, "all of it arrives", func() bool {
+	waittest.Until(t, "all of it arrives", func() bool {
 		got, ended, _ := w.saw(0)
 		return ended && len(got) == sent
 	})
@@ -387,7 +395,7 @@ func TestLinkKeepsOrderAndBytes(t *testing.T) {
 		var total int64
 		for i, k := range clients {
 			k.c.CloseWrite()
-			k.c.SetReadDeadline(time.Now().Add(10 * time.Second))
+			k.c.SetReadDeadline(time.Now().Add(waittest.Limit))
 			got, err := io.ReadAll(k.c)
 			if err != nil || !bytes.Equal(got, k.sent.Bytes()) {
 				r.Fatalf("client %d sent %d bytes and heard %d (%v)", i, k.sent.Len(), len(got), err)
@@ -433,14 +441,4 @@ func TestARequestIsObservedBeforeItsReply(t *testing.T) {
 		})
 	}
 	wg.Wait()
-}
-
-// eventually waits for something that nothing announces.
-func eventually(t *testing.T, what string, f func() bool) {
-	t.Helper()
-	for began := time.Now(); !f(); time.Sleep(2 * time.Millisecond) {
-		if time.Since(began) > 10*time.Second {
-			t.Fatalf("not within 10 s: %s", what)
-		}
-	}
 }

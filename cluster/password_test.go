@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"lockpick/internal/waittest"
 	"lockpick/internal/wiretest"
 )
 
@@ -92,9 +93,9 @@ func TestLinkAuthenticatesDuringFaults(t *testing.T) {
 	l.Set(LinkFault{Requests: Hold, Replies: Hold})
 	c := dial(t, l)
 	wiretest.Say(t, c, "PING\r\n")
-	eventually(t, "the request is held", func() bool { return l.Counts().Held == 6 })
+	waittest.Until(t, "the request is held", func() bool { return l.Counts().Held == 6 })
 	l.Set(LinkFault{Replies: Hold})
-	eventually(t, "the reply is held", func() bool { return l.Counts().Held == 12 })
+	waittest.Until(t, "the reply is held", func() bool { return l.Counts().Held == 12 })
 	l.Set(LinkFault{})
 	wiretest.Hear(t, c, "PING\r\n")
 }

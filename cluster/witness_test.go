@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"lockpick/internal/waittest"
 )
 
 // witness is a server that keeps what each of its connections sent, in the order
@@ -136,7 +138,7 @@ func isRefused(t testing.TB, l *TCPLink) {
 // wasReset asserts that the connection ends by RST.
 func wasReset(t testing.TB, c net.Conn) {
 	t.Helper()
-	c.SetReadDeadline(time.Now().Add(10 * time.Second))
+	c.SetReadDeadline(time.Now().Add(waittest.Limit))
 	if _, err := io.Copy(io.Discard, c); !errors.Is(err, syscall.ECONNRESET) {
 		t.Fatalf("the connection ended with %v; want a reset", err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"lockpick/cluster"
 	"lockpick/cluster/process"
+	"lockpick/internal/waittest"
 )
 
 // realServer is a real master that can be asked.
@@ -37,34 +38,36 @@ func (s realServer) do(words []string) string {
 	return show(v)
 }
 
-// freeze stops the server's clock within a millisecond.
+// freeze stops the server's clock within a millisecond. A busy machine needs many attempts.
 func (s realServer) freeze(at time.Time) error {
 	ctx := context.Background()
-	for range 20 {
-		if err := s.SetClock(ctx, cluster.Clock{Offset: time.Until(at.Add(200 * time.Microsecond)), Rate: frozen}); err != nil {
-			return err
+	var failed error
+	frozenAt := waittest.BecomesTrue(func() bool {
+		if failed = s.SetClock(ctx, cluster.Clock{Offset: time.Until(at.Add(200 * time.Microsecond)), Rate: frozen}); failed != nil {
+			return true
 		}
-		if is, err := s.client.Time(ctx).Result(); err != nil {
-			return err
-		} else if is.Truncate(time.Millisecond).Equal(at) {
-			return nil
-		}
+		var is time.Time
+		is, failed = s.client.Time(ctx).Result()
+		return failed != nil || is.Truncate(time.Millisecond).Equal(at)
+	})
+	if !frozenAt {
+		return errors.New("the clock could not be stopped within a millisecond")
 	}
-	return errors.New("the clock could not be stopped within a millisecond")
+	return failed
 }
 
 // awaitWritten waits until the server has handed all to the file.
 func (s realServer) awaitWritten() error {
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		info, err := s.client.Info(context.Background(), "persistence").Result()
-		if err != nil {
-			return err
-		}
-		if strings.Contains(info, "\naof_buffer_length:0\r") && strings.Contains(info, "\naof_pending_bio_fsync:0\r") {
-			return nil
-		}
+	var failed error
+	written := waittest.BecomesTrue(func() bool {
+		var info string
+		info, failed = s.client.Info(context.Background(), "persistence").Result()
+		return failed != nil || strings.Contains(info, "\naof_buffer_length:0\r") && strings.Contains(info, "\naof_pending_bio_fsync:0\r")
+	})
+	if !written {
+		return errors.New("the server does not write its file")
 	}
-	return errors.New("the server did not write its file within a minute")
+	return failed
 }
 
 func show(v any) string {

@@ -8,6 +8,8 @@ import (
 	"os"
 	"testing"
 	"time"
+
+	"lockpick/internal/waittest"
 )
 
 // Say writes text to a connection.
@@ -18,10 +20,10 @@ func Say(t testing.TB, c net.Conn, text string) {
 	}
 }
 
-// Hear reads as many bytes as text has, and fails the test if they differ from text or take longer than 10 s.
+// Hear reads as many bytes as text has, and fails the test if they differ from text or do not arrive.
 func Hear(t testing.TB, c net.Conn, text string) {
 	t.Helper()
-	c.SetReadDeadline(time.Now().Add(10 * time.Second))
+	c.SetReadDeadline(time.Now().Add(waittest.Limit))
 	got := make([]byte, len(text))
 	if n, err := io.ReadFull(c, got); err != nil || string(got) != text {
 		t.Fatalf("received %q, %v; want %q", got[:n], err, text)

@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,12 +16,13 @@ import (
 // account is a master's account of what it does to its keys, if somebody wants one.
 type account struct {
 	shadow   atomic.Pointer[shadow.Account]  // nil: nobody wants it
+	apart    *shadow.Account                 // of a primary that lives on for some clients; nil: there is none
 	attached atomic.Pointer[<-chan struct{}] // the run of the server that clients may reach: its end
 }
 
 const (
 	attachWithin = 5 * time.Second        // until the account follows a server that was started
-	leaveWithin  = 200 * time.Millisecond // for what a server executed before it ceases to be the primary
+	leaveWithin  = 200 * time.Millisecond // for what a server executed before another one takes its place
 )
 
 func (g *group) Account(f func(master int, x cluster.Executed)) error {
@@ -29,7 +31,12 @@ func (g *group) Account(f func(master int, x cluster.Executed)) error {
 		starts.Go(func() error {
 			return m.act(ctx, "get an account of", func(ctx context.Context) error {
 				s := m.now()
-				m.account.shadow.Store(shadow.New(func(x cluster.Executed) { f(i, x) }))
+				var one sync.Mutex // a primary that lives on has an account, too
+				m.account.shadow.Store(shadow.New(func(x cluster.Executed) {
+					one.Lock()
+					defer one.Unlock()
+					f(i, x)
+				}))
 				return m.account.attach(ctx, s)
 			})
 		})
@@ -56,10 +63,15 @@ func (g *group) Settled(ctx context.Context, master int) error {
 	return nil
 }
 
-// accounts reports whether the server at an address gives the account of the master: it is the current
-// primary.
+// accounts reports whether the server at an address gives an account of the master: it is the current
+// primary, or lives on for some clients.
 func (m *master) accounts(server string) bool {
-	return m.account.shadow.Load() != nil && m.now().addr == server
+	if m.account.shadow.Load() == nil {
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.primary.addr == server || m.apart != nil && m.apart.addr == server
 }
 
 // attach makes the account follow a server that has just been started or promoted. Clients do not reach
@@ -78,16 +90,25 @@ func (a *account) attach(ctx context.Context, s *server) error {
 	return followed.Attach(ctx, shadow.Server{Addr: s.addr, Password: s.Password, Ended: ended})
 }
 
-// leave ends the account of a server that is not the primary any more.
-func (a *account) leave(ctx context.Context, s *server) {
+// leave is called when the primary lives on for some clients only.
+func (a *account) leave(ctx context.Context) {
 	followed := a.shadow.Load()
 	if followed == nil {
 		return
 	}
+	a.join()
 	ctx, cancel := context.WithTimeout(ctx, leaveWithin)
 	defer cancel()
-	_ = followed.Settled(ctx) // a paused server cannot
-	followed.Detach()
+	a.apart = followed
+	a.shadow.Store(followed.Fork(ctx))
+}
+
+// join is called when no server lives on any more.
+func (a *account) join() {
+	if a.apart != nil {
+		a.apart.Detach()
+		a.apart = nil
+	}
 }
 
 // admits reports whether clients may reach the current run of the server.
@@ -109,6 +130,7 @@ func (a *account) refresh() {
 }
 
 func (a *account) close() {
+	a.join()
 	if followed := a.shadow.Load(); followed != nil {
 		followed.Detach()
 	}

@@ -56,6 +56,9 @@ func (s *steps) take(t *testing.T, names *sync.Map) string {
 		if !known || len(x.Args) > 0 && (x.Args[0] == "AUTH" || x.Args[0] == "CLIENT") { // the link's introduction
 			continue
 		}
+		if x.Apart {
+			who = fmt.Sprint(who, " apart")
+		}
 		fmt.Fprintf(&b, "%s: %s\n", who, strings.Join(x.Args, " "))
 		if x.Gap != "" {
 			fmt.Fprintf(&b, "  gap: %s\n", x.Gap)
@@ -207,16 +210,23 @@ c2: SET lost 1
 		t.Errorf("before the failover: got\n%s\nwant\n%s", got, want)
 	}
 
-	// c1 stays with the old primary, which is no part of the account any more.
+	// c1 stays with the old primary.
 	must(t, func(ctx context.Context) error { return m.Failover(ctx, cluster.Takeover{Apart: []string{"c1"}}) })
-	wiretest.Say(t, c1, "SET apart 1\r\n")
+	wiretest.Say(t, c1, "SET lost 2\r\n")
 	wiretest.Hear(t, c1, "+OK\r\n")
+	eventually(t, "the old primary goes on with its account", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return slices.ContainsFunc(s.all, func(x cluster.Executed) bool { return x.Apart })
+	})
 	c2 = connect(t, g, "c2", &names)
 	wiretest.Say(t, c2, "SET new 1\r\n")
 	wiretest.Hear(t, c2, "+OK\r\n")
 	want = `m1: 
   gap: the server was started again, or another one took its place
   lost lost string "" before "1" left 0s
+c1 apart: SET lost 2
+  lost changed string "2" before "1" left 0s
 c2: SET new 1
   new created string "1" before "" left 0s
 `
@@ -226,6 +236,7 @@ c2: SET new 1
 
 	// The old primary becomes a replica: what it gets is not in the account a second time.
 	must(t, m.Start)
+	s.take(t, &names)
 	c1 = connect(t, g, "c1", &names)
 	wiretest.Say(t, c1, "DEL new\r\nWAIT 1 10000\r\n")
 	wiretest.Hear(t, c1, ":1\r\n:1\r\n")

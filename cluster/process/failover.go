@@ -217,7 +217,6 @@ func promote(ctx context.Context, s *server, name string) error {
 // splitBrain leaves some clients connected with the primary; all others lose their connections.
 func (m *master) splitBrain(ctx context.Context, old *server, clients []string) {
 	old.log.mark("%s lives on for %s alone", old.Name, strings.Join(clients, " "))
-	m.account.leave(ctx, old)
 	m.mu.Lock()
 	m.electing, m.apart, m.apartFor = true, old, clients
 	m.mu.Unlock()
@@ -226,6 +225,7 @@ func (m *master) splitBrain(ctx context.Context, old *server, clients []string) 
 			l.Reset()
 		}
 	}
+	m.account.leave(ctx)
 }
 
 // endSplitBrain ends the split brain, and returns the primary that has lived on; nil: there was
@@ -238,6 +238,7 @@ func (m *master) endSplitBrain() *server {
 	if old == nil {
 		return nil
 	}
+	m.account.join()
 	for client, l := range m.links() {
 		if slices.Contains(clients, client) {
 			l.Reset()

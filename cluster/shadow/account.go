@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strconv"
 	"strings"
 	"sync"
@@ -89,7 +90,34 @@ func (a *Account) Settled(ctx context.Context) error {
 	if s == nil {
 		return ErrDetached
 	}
-	return s.settled(ctx)
+	return s.settled(ctx, func() {})
+}
+
+// Fork ends the account of the server that is followed now: another server takes its place, which the
+// result follows after an Attach. The server lives on for some clients, and the account goes on with
+// what they do there, as steps that are apart. If the server does not answer until ctx ends, because it
+// is paused, the account does not go on.
+func (a *Account) Fork(ctx context.Context) *Account {
+	var next *Account
+	fork := func() {
+		next = New(a.group.sink)
+		next.tried = true
+		next.group.keys.all = maps.Clone(a.group.keys.all)
+		a.group.sink = func(x cluster.Executed) {
+			x.Apart = true
+			next.group.sink(x)
+		}
+	}
+	a.mu.Lock()
+	s := a.now
+	a.mu.Unlock()
+	if s == nil || s.settled(ctx, fork) != nil {
+		a.Detach()
+		if next == nil {
+			fork()
+		}
+	}
+	return next
 }
 
 // Refresh asks for a snapshot, which corrects the deadlines of keys: the server was paused, perhaps
@@ -154,10 +182,10 @@ type session struct {
 	over   chan struct{} // closed when the session has ended
 
 	mu        sync.Mutex
-	marks     int64                   // number of markers sent
-	waiting   map[int64]chan struct{} // closed when a marker has come
-	snapshots map[string]snapshot     // by stamp
-	taken     chan struct{}           // a snapshot was added
+	marks     int64               // number of markers sent
+	waiting   map[int64]func()    // called when a marker has come
+	snapshots map[string]snapshot // by stamp
+	taken     chan struct{}       // a snapshot was added
 }
 
 // run processes what the server sends until the connection breaks.
@@ -165,7 +193,7 @@ func (a *Account) run(life context.Context, t *tapped, report func(error)) error
 	s := &session{
 		tapped: t, values: newQueue(), name: probePrefix + strconv.FormatInt(time.Now().UnixNano(), 36) + ":",
 		wanted: make(chan struct{}, 1), over: make(chan struct{}),
-		waiting: map[int64]chan struct{}{}, snapshots: map[string]snapshot{}, taken: make(chan struct{}, 1),
+		waiting: map[int64]func(){}, snapshots: map[string]snapshot{}, taken: make(chan struct{}, 1),
 	}
 	clear(a.group.own)
 	for _, addr := range t.own {
@@ -261,13 +289,13 @@ func (a *Account) handle(s *session, v value, report func(error)) (marker bool) 
 	return false
 }
 
-// mark sends a marker; done, unless it is nil, is closed when everything before it was delivered.
-func (s *session) mark(done chan struct{}) (n int64) {
+// mark sends a marker; reached, unless it is nil, is called when everything before it was delivered.
+func (s *session) mark(reached func()) (n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.marks++
-	if done != nil {
-		s.waiting[s.marks] = done
+	if reached != nil {
+		s.waiting[s.marks] = reached
 	}
 	// A server that does not read, because it is paused, must not block this.
 	s.stream.SetWriteDeadline(time.Now().Add(time.Second))
@@ -279,16 +307,22 @@ func (s *session) mark(done chan struct{}) (n int64) {
 
 func (s *session) reached(n int64) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if done := s.waiting[n]; done != nil {
-		close(done)
-		delete(s.waiting, n)
+	f := s.waiting[n]
+	delete(s.waiting, n)
+	s.mu.Unlock()
+	if f != nil {
+		f()
 	}
 }
 
-func (s *session) settled(ctx context.Context) error {
+// settled waits until everything that the server has executed so far was delivered, and f was called
+// after that.
+func (s *session) settled(ctx context.Context, f func()) error {
 	done := make(chan struct{})
-	n := s.mark(done)
+	n := s.mark(func() {
+		f()
+		close(done)
+	})
 	select {
 	case <-done:
 		return nil

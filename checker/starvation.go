@@ -219,13 +219,13 @@ func acquiredBefore(l *history.Lease, at time.Duration) int { return cmp.Compare
 // nothing returns the extra time that most locks get beyond a bound: none.
 func nothing(starvation) time.Duration { return 0 }
 
-// renewing returns the extra time for a lock that renews the leases of a hung holder. A lease that lasts
-// until its holder releases it is never over while its holder's process lives.
+// renewing returns the extra time for a lock that renews the leases of a hung holder. A lease without an
+// end that its holder's process goes on to extend is not over while that process lives.
 func (r *run) renewing(d starvation) time.Duration {
 	if how, _ := r.lostHolder(d); how != stoodStill {
 		return 0
 	}
-	if l := r.last(d.key, d.from); l.Grants[len(l.Grants)-1].Endless() {
+	if l := r.last(d.key, d.from); l.Grants[len(l.Grants)-1].Endless() && r.extendsItself(l) {
 		return history.Endless
 	}
 	return r.h.Header.HungHolder

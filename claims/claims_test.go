@@ -102,7 +102,7 @@ func TestCatalogueIsSound(t *testing.T) {
 // TestCatalogueIsAsExpected verifies all built-in claims, with few schedules for each.
 func TestCatalogueIsAsExpected(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
-	r, err := Verify(t.Context(), Catalogue(), Options{Driver: scenario.Sim, Budget: Quick, Seed: 1, Most: 3, Store: campaign.Store{Dir: t.TempDir()}})
+	r, err := Verify(t.Context(), Catalogue(), Options{Driver: scenario.Sim, Budget: Quick, Seed: 1, Most: 6, Store: campaign.Store{Dir: t.TempDir()}})
 	if err != nil {
 		t.Fatal(err)
 	}

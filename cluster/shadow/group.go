@@ -96,7 +96,7 @@ func (g *group) line(l line, at time.Time) {
 	case name == "multi":
 		g.open[l.addr] = &transaction{}
 		g.finish(s)
-	case tx != nil && (name == "exec" || name == "discard" || name == "reset"):
+	case tx != nil && endsTransaction[name]:
 		delete(g.open, l.addr)
 		g.running = nil
 		for _, part := range tx.steps {
@@ -269,8 +269,10 @@ func (g *group) finish(s *step) {
 }
 
 var (
-	isScript  = map[string]bool{"eval": true, "evalsha": true, "eval_ro": true, "evalsha_ro": true, "fcall": true, "fcall_ro": true}
-	ofReplica = map[string]bool{"replconf": true, "psync": true, "sync": true}
+	isScript = map[string]bool{"eval": true, "evalsha": true, "eval_ro": true, "evalsha_ro": true, "fcall": true, "fcall_ro": true}
+	// endsTransaction holds the commands after which no command of a connection is queued any more.
+	endsTransaction = map[string]bool{"exec": true, "discard": true, "reset": true}
+	ofReplica       = map[string]bool{"replconf": true, "psync": true, "sync": true}
 )
 
 // flushes reports whether the arguments of FLUSHALL or FLUSHDB are valid.

@@ -30,6 +30,8 @@ var allowed = map[string][]string{
 	"cluster/docker":  {"cluster", "cluster/process"},
 	// What a real master does to its keys, for both.
 	"cluster/shadow": {"cluster"},
+	// The votes that follow from what masters did to their keys.
+	"cluster/account": {"cluster", "cluster/resp", "history"},
 	// In-memory masters that speak RESP, for locks that dial and wait by themselves.
 	"cluster/virtual": {"cluster", "cluster/sim", "redlock"},
 	// The door for any Go lock, in tests and in programs.
@@ -42,7 +44,7 @@ var allowed = map[string][]string{
 	// What a run is, and what its history proves; neither runs anything.
 	"campaign/scenario": {"history/fault", "cluster", "nemesis", "workload", "checker"},
 	"campaign/judge":    {"history", "history/logs", "checker"},
-	"campaign":          {"history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "workload/goscripts", "checker", "clients", "cluster/resp", "redlock/protocol", "campaign/scenario", "campaign/judge"},
+	"campaign":          {"history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "workload/goscripts", "checker", "clients", "cluster/account", "redlock/protocol", "campaign/scenario", "campaign/judge"},
 	"search":            {"history", "history/fault", "cluster", "cluster/sim", "nemesis", "workload", "checker", "campaign", "campaign/judge", "campaign/scenario"},
 	// Small counterexamples, and what they depend on.
 	"search/reduce": {"campaign", "campaign/judge", "campaign/scenario", "checker", "cluster/sim", "history", "history/fault", "nemesis", "search", "workload"},
@@ -78,7 +80,7 @@ var testsAlso = map[string][]string{
 	"campaign/scenario":  {"campaign", "history"},           // the same seed, the same history
 	"campaign/judge":     {"campaign", "campaign/scenario"}, // histories to judge
 	"campaign/bubble":    {"locktest", "workload"},
-	"cluster/process":    {"cluster/docker", "cluster/resp"}, // what it costs to read a link to a master
+	"cluster/process":    {"cluster/docker"},
 	"cluster/sim":        {"checker", "cluster/process", "history/fault", "nemesis", "workload"},
 	"nemesis":            {"redlock/protocol"},
 	"redlock":            {"cluster", "cluster/process"},

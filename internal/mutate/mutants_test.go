@@ -75,7 +75,6 @@ var mutants = []mutant{
 	{"checker", "(*run).notified", "drop last term", "lost", "a holder must be told at once"},
 	{"checker", "(*run).notified", "make condition false", "FWrite written", "a write that was given up relies on the lease"},
 	{"checker", "(*run).notified", "drop operand", "stoppedIn", "a client that stood still must be told"},
-	{"checker", "(*run).lostBy", "drop operand", "Unknown", "silence is a refusal"},
 	{"checker", "disagree", "make condition false", "undecided", "porcupine is not asked"},
 
 	// L1.
@@ -90,7 +89,8 @@ var mutants = []mutant{
 	{"checker", "(*run).shortOf", "drop argument", "v TTL #2", "a key lives for the TTL of the header, not for that of its vote"},
 	{"checker", "(*run).shortOf", "drop first term", "Invoked", "votes of an earlier acquisition count"},
 	{"checker", "(*run).shortOf", "make condition false", "snapshot", "what a snapshot showed is ignored"},
-	{"checker", "refused", "drop operand", "Unknown", "silence is a refusal"},
+	{"history", "(*Vote).Refused", "drop operand", "Unknown", "silence is a refusal"},
+	{"history", "(*Vote).Refused", "drop operand", "Error", "an error is a refusal"},
 	{"checker", "(*run).lifetimeSlack", "halve number", "Millisecond #2", "the largest slack is half of it"},
 	{"checker", "(*run).keyLifetime", "drop operand", "same", "a key whose end moved is the same"},
 	{"checker", "(*run).keyLifetime", "replace <= by <", "allowed", "a key may not live for the allowed time"},

@@ -7,6 +7,7 @@ import (
 
 	"lockpick/cluster"
 	"lockpick/history"
+	"lockpick/internal/waittest"
 	"lockpick/redlock"
 	"lockpick/workload"
 )
@@ -20,13 +21,8 @@ func (u *user) bend(t *testing.T, to cluster.Clock) {
 	if to.Rate == 0 {
 		to.Rate = 1
 	}
-	select {
-	case now := <-u.bent:
-		if now != to {
-			t.Fatalf("it goes by %+v, and should by %+v", now, to)
-		}
-	case <-time.After(hang):
-		t.Fatal("it does not say what it goes by")
+	if now := waittest.Receive(t, "it says what it goes by", u.bent); now != to {
+		t.Fatalf("it goes by %+v, and should by %+v", now, to)
 	}
 }
 
@@ -39,11 +35,10 @@ func TestRate(t *testing.T) {
 		u.bend(t, cluster.Clock{Rate: rate})
 	}
 	lease := u.mustAcquire(t, "k0")
-	left, begun := time.Until(lease.Until()), time.Now()
+	until, begun := lease.Until(), time.Now()
 	bend(2)
-	if got, off := time.Until(lease.Until()), time.Since(begun); got > left/2 || got < left/2-2*off-time.Millisecond {
-		t.Errorf("of %v a clock at rate 2 leaves %v", left, got)
-	}
+	half := func(bent time.Time) time.Time { return bent.Add(until.Sub(bent) / 2) }
+	between(t, "the end of a lease by a clock at rate 2", half(begun).Add(-time.Millisecond), lease.Until(), half(time.Now()))
 	begun = time.Now()
 	longer, err := lease.Extend(t.Context())
 	if err != nil {
@@ -75,14 +70,13 @@ func TestReadLate(t *testing.T) {
 	c := &Client{leases: map[string]*lease{}}
 	begun := time.Now()
 	l := c.granted(nil, "k0", "", Message{Value: &history.Value{Token: "t"}, Left: 10 * time.Second, At: monotonic() - int64(3*time.Second)}, begun)
-	if off := l.Until().Sub(begun) - 7*time.Second; off.Abs() > time.Second {
-		t.Errorf("a lease of 10 s, read after 3 s, ends in %v", l.Until().Sub(begun))
-	}
+	between(t, "the end of a lease of 10 s, read after 3 s", begun.Add(7*time.Second-time.Millisecond), l.Until(), time.Now().Add(7*time.Second+time.Millisecond))
 }
 
 // TestLostSinceWhen: a process may say when a lease was over; that of a lock which promises no time
 // is over when it says so.
 func TestLostSinceWhen(t *testing.T) {
+	begun := time.Now()
 	for _, c := range []struct {
 		name  string
 		lease string
@@ -93,17 +87,21 @@ func TestLostSinceWhen(t *testing.T) {
 		{"without", "", 0, -1},
 		{"without, of a lock that promises no time", workload.NoLease, 0, 0},
 	} {
-		got := time.Duration(-1)
+		var lost time.Time
 		client := &Client{leases: map[string]*lease{}, ended: map[string]error{}}
 		client.hello.Lease = c.lease
 		client.site.Lost = func(key, token string, cause error, at time.Time) {
 			if key == "k0" && token == "t" && cause.Error() == "it is gone" {
-				got = time.Since(at)
+				lost = at
 			}
 		}
 		client.take(Message{Type: msgEnded, Key: "k0", Value: &history.Value{Token: "t"}, Error: "it is gone", When: c.when})
-		if (got < 0) != (c.want < 0) || (got-c.want).Abs() > time.Second {
-			t.Errorf("%s: it was lost %v ago, want %v", c.name, got, c.want)
+		if c.want < 0 {
+			if !lost.IsZero() {
+				t.Errorf("%s: it was lost at %v", c.name, lost)
+			}
+			continue
 		}
+		between(t, c.name, begun.Add(-c.want-time.Millisecond), lost, time.Now().Add(-c.want+time.Millisecond))
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"lockpick/history"
+	"lockpick/internal/waittest"
 	"lockpick/workload"
 )
 
@@ -58,7 +59,7 @@ func TestTokenFromVotes(t *testing.T) {
 	site := u.at("c1", []string{nowhere}, time.Second)
 	site.Observe = func(f func(history.Op, time.Time)) { vote = f }
 	dir := t.TempDir()
-	script := `read -r l; echo '{"type":"ok"}'; read -r l; while [ ! -e ` + dir + `/go ]; do sleep 0.01; done; echo '{"type":"ok"}'; read -r l`
+	script := `read -r l; echo '{"type":"ok"}'; read -r l; touch ` + dir + `/asked; while [ ! -e ` + dir + `/go ]; do sleep 0.01; done; echo '{"type":"ok"}'; read -r l`
 	c, err := Start(Command{Args: []string{"sh", "-c", script}}, site)
 	if err != nil {
 		t.Fatal(err)
@@ -69,12 +70,12 @@ func TestTokenFromVotes(t *testing.T) {
 		vote(history.Op{Process: master, Type: history.OK, F: history.FVote, Key: "k0", Value: &history.Value{Token: token, Command: history.CommandSet, Yes: yes, Took: ago}}, time.Now())
 	}
 	granted("m1", "before", true, 0)
-	begun := time.Now()
 	leases := make(chan workload.Lease)
 	go func() { leases <- u.mustAcquire(t, "k0") }()
-	for time.Since(begun) < 30*time.Millisecond {
-		time.Sleep(time.Millisecond)
-	}
+	waittest.Until(t, "the client is asked", func() bool {
+		_, err := os.Stat(filepath.Join(dir, "asked"))
+		return err == nil
+	})
 	asked := time.Now()
 	granted("m1", "t", true, 0)
 	granted("m2", "other", false, 0)
@@ -198,11 +199,7 @@ func TestChildrenEndWithTheClient(t *testing.T) {
 			_ = u.Close()
 		}
 		<-u.waited
-		for deadline := time.Now().Add(hang); syscall.Kill(pid, 0) == nil && state(pid) != "Z"; time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatalf("%s: its child still runs", end)
-			}
-		}
+		waittest.Until(t, end+": its child has ended", func() bool { return syscall.Kill(pid, 0) != nil || state(pid) == "Z" })
 	}
 }
 

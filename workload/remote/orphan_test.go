@@ -6,11 +6,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"lockpick/internal/waittest"
 )
 
 // state is a process's state letter: R, S, T (stopped), Z, … or empty if it is not there. It is
@@ -43,17 +45,7 @@ func awaitState(t *testing.T, pid int, states ...string) {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		t.Skip("needs /proc: ", err)
 	}
-	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
-		got := state(pid)
-		for _, want := range states {
-			if got == want {
-				return
-			}
-		}
-		if time.Since(begun) > hang {
-			t.Fatalf("the process's state is %q, want one of %q", got, states)
-		}
-	}
+	waittest.Until(t, fmt.Sprintf("the process's state is one of %q", states), func() bool { return slices.Contains(states, state(pid)) })
 }
 
 // TestOrphan: a client process ends with its harness, whatever ends that, also while it

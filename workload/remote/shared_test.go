@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"lockpick/history"
+	"lockpick/internal/waittest"
 	"lockpick/workload"
 )
 
@@ -51,9 +52,7 @@ func TestSharedProcessAnswersInAnyOrder(t *testing.T) {
 		}
 		first <- l
 	}()
-	for !s.waits(1) { // then the numbers of the requests are known
-		time.Sleep(time.Millisecond)
-	}
+	waittest.Until(t, "the first request waits", func() bool { return s.waits(1) }) // then the numbers of the requests are known
 	l, err := two.Acquire(t.Context(), "k0")
 	if err != nil || l.Token() != "two" {
 		t.Fatalf("%v, %v", l, err)

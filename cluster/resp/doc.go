@@ -4,9 +4,7 @@
 //	            │ copies of the bytes of both directions
 //	            ▼
 //	      Conversation: commands matched with their replies (RESP2 and RESP3, pipelines,
-//	            │       inline commands, MULTI/EXEC, publish/subscribe)
-//	            ▼
-//	        Observer: those that concern a lock's key, as votes
+//	                    inline commands, MULTI/EXEC, publish/subscribe)
 //
 // A Conversation keeps a bounded amount of memory, whatever bytes it is given. When it cannot
 // follow a connection any more (TLS, bytes that are not RESP), it reports that once and

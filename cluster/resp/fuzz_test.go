@@ -75,17 +75,8 @@ func checkTraffic(t *testing.T, x *traffic, random *rand.Rand) {
 // follow writes what a conversation makes of traffic. The pieces are of random lengths; random is nil:
 // each part is one piece.
 func follow(x *traffic, random *rand.Rand, told io.Writer) {
-	vote := func(v Vote) {
-		fmt.Fprintln(told, v.Command, v.Key, v.Token, v.Yes, v.TTL, v.Err)
-	}
-	o := &Observer{Scripts: &Scripts{}, Vote: vote}
-	c := o.Connection()
-	toVote, over := c.Tell, false
-	c.Keep = nil
-	c.Tell = func(x Exchange) {
-		io.WriteString(told, text(x))
-		toVote(x)
-	}
+	over := false
+	c := &Conversation{Tell: func(x Exchange) { io.WriteString(told, text(x)) }}
 	c.Lost = func(why error) {
 		if over {
 			panic("lost twice")

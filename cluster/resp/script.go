@@ -18,8 +18,6 @@ type script struct {
 	// inverted reports whether nil means that the lock was granted, and a number is the remaining TTL of another holder's
 	// lock, as in Redisson.
 	inverted bool
-	// elsewhere reports whether the script stores the token under a key that it computes, and not under one of its KEYS.
-	elsewhere bool
 }
 
 // unit is the unit of a TTL.
@@ -63,12 +61,6 @@ func (c *luaCommand) onFirstKey(locals map[string]string) bool {
 	}
 	number, known := locals[c.args[0]]
 	return !known || number == "1"
-}
-
-// onComputedKey reports whether a call concerns a key that is not one of the script's keys, nor a variable for one.
-func (c *luaCommand) onComputedKey(locals map[string]string) bool {
-	_, known := locals[c.args[0]]
-	return !known && !luaKeyArg.MatchString(c.args[0])
 }
 
 // readScript reads the text of a Lua script.
@@ -145,9 +137,6 @@ func readScript(text string) script {
 		case "pexpire", "expire", "pexpireat", "expireat":
 			expires = true
 			s.lifetime(exact(1), unitOf(c.name))
-		}
-		if token != 0 && c.onComputedKey(keys) {
-			s.elsewhere = true
 		}
 		if s.token == 0 {
 			s.token = token

@@ -135,23 +135,24 @@ func acquit(t *testing.T, r *Result) {
 	}
 }
 
-// twinSchedules is how many schedules of a situation acquit the twin of a planted bug: make nightly audits it with all.
-const twinSchedules = 5
-
 // TestPlantedBugsAreConvicted: each bug is found in its situation for its reason, and its twin
-// is acquitted there.
+// is acquitted there. Few schedules do for most of them; make nightly audits all locks with all.
 func TestPlantedBugsAreConvicted(t *testing.T) {
 	racetest.Exclude(t, "it simulates many schedules")
+	const few = 3
+	broken := func(t *testing.T, c conviction, most int) bool {
+		return outcome(audited(t, c.lock, most, c.situation), c.situation, c.property.Name) == Broken
+	}
 	acquitted := map[string]bool{}
 	for _, c := range convictions {
 		t.Run(c.lock+"/"+c.property.Name, func(t *testing.T) {
-			if got := outcome(audited(t, c.lock, 0, c.situation), c.situation, c.property.Name); got != Broken {
-				t.Errorf("%s in the situation %s is %s, want broken", c.property.Name, c.situation, got)
+			if !broken(t, c, few) && !broken(t, c, 0) {
+				t.Errorf("%s in the situation %s is not broken", c.property.Name, c.situation)
 			}
 			kind, _ := workload.LockNamed(c.lock)
 			if twin := kind.Twin + " " + c.situation; !acquitted[twin] {
 				acquitted[twin] = true
-				acquit(t, audited(t, kind.Twin, twinSchedules, c.situation))
+				acquit(t, audited(t, kind.Twin, few, c.situation))
 			}
 		})
 	}

@@ -102,7 +102,7 @@ func levelsOf(h *history.History, r *judge.Result) []level {
 			})
 		}
 		if found[p.Name] == nil {
-			levels = append(levels, level{Level: p.Level, Property: words(p.Name), Says: p.Says, Why: r.Untested[p.Name]})
+			levels = append(levels, level{Level: p.Level, Property: words(p.Name), Says: p.Says, Why: r.WhyNotTested(p, h)})
 		}
 		delete(found, p.Name)
 	}
@@ -112,7 +112,7 @@ func levelsOf(h *history.History, r *judge.Result) []level {
 				add(p)
 			}
 		}
-		return append(levels, level{Property: "all others", Says: "what a run of Lockpick can show", Why: r.Untested[checker.Quorum.Name]})
+		return append(levels, level{Property: "all others", Says: "what a run of Lockpick can show", Why: r.WhyNotTested(checker.Quorum, h)})
 	}
 	for _, p := range checker.Properties {
 		add(p)

@@ -82,6 +82,14 @@ func (r *Result) whyNotTested(name string) string {
 	return strings.Join(reasons, ", ")
 }
 
+// WhyNotTested explains why a result has no verdict on p.
+func (r *Result) WhyNotTested(p checker.Property, h *history.History) string {
+	if why := r.Untested[p.Name]; why != "" {
+		return why
+	}
+	return whyNotTested(p, h, "") // the result is older than its reasons
+}
+
 // whyNotTested explains what the history lacks for a verdict on p.
 func whyNotTested(p checker.Property, h *history.History, unseen string) string {
 	if unseen != "" && p.Votes {
